@@ -1,4 +1,4 @@
-/* Loops for contiguous tensors of one dtype, beside C and beside the loops for any layout. */
+/* Loops for contiguous tensors of one dtype, and searches, beside C and beside the loops for any layout. */
 #include "../check.h"
 
 /* Returns a view of the same elements that is not contiguous. */
@@ -251,6 +251,35 @@ TEST(floats_to_bools_and_complex_numbers) {
             }
             CHECK_INT(wrong, 0);
             CHECK_INT(differences(opd_to_dtype(with_gaps(x), OPD_BOOL), bools), 0);
+        }
+    }
+}
+
+/* Checks the positions of `count` values in each row of a sequence of `total` numbers, some of which are equal. */
+static void check_search(int64_t total, int64_t count, opd_scalar_type dtype, bool right) {
+    opd_tensor *const numbers = opd_randint(total + 3, OPD_INTS(2, total), OPD_INT64);
+    opd_tensor *const values = opd_randint(total + 5, OPD_INTS(2, count), OPD_INT64), *sorts[2];
+    if (opd_sort(sorts, numbers)) { return; }
+    opd_tensor *const found = opd_searchsorted_full(opd_to_dtype(sorts[0], dtype), opd_to_dtype(values, dtype), false,
+                                                    right, opd_value_none(), opd_value_none());
+    opd_tensor *const ordered = opd_searchsorted_full(opd_to_dtype(numbers, dtype), opd_to_dtype(values, dtype), false,
+                                                      right, opd_value_none(), OPD_V(sorts[1]));
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < 2 * count; i++) {
+        const int64_t *const row = opd_data_i64(sorts[0]) + i / count * total, value = opd_data_i64(values)[i];
+        int64_t want = 0;
+        while (want < total && (right ? row[want] <= value : row[want] < value)) { want++; }
+        wrong += opd_data_i64(found)[i] != want || opd_data_i64(ordered)[i] != want;
+    }
+    CHECK_INT(wrong, 0);
+}
+TEST(positions_in_sorted_rows) {
+    for (int64_t total = 1; total < 40; total += 1 + total / 8) {
+        for (int64_t count = 1; count < 11; count++) {
+            OPD_SCOPE {
+                check_search(total, count, OPD_FLOAT32, count % 2 == 0);
+                check_search(total, count, OPD_INT64, count % 2 != 0);
+            }
         }
     }
 }

@@ -103,25 +103,36 @@ OPDI_OP(repeat_interleave_self_int) {
 }
 OPDI_COLD_END
 
-/* opdi_search_f64 and opdi_search_i64 return the position of v among count sorted numbers in seq: the first number that
-   is not less than v or, if `right`, the first number that is greater.  If order is not NULL, number i of the sorted
-   sequence is seq[order[i]].  The halves are chosen without branches, which the processor could not foresee. */
-#define OPDI_SEARCH(type) {                                                                                 \
-        const type *sums = (const type *)(const void *)seq;                                                 \
-        int64_t low = 0;                          /* the position is from low to low + count */             \
-        while (count > 0) {                                                                                 \
-            const int64_t half = count / 2, mid = low + half;                                               \
-            const type y = sums[order ? order[mid] : mid];                                                  \
-            const int64_t above = -(int64_t)(right ? !(y > v) : !(y >= v));                                 \
-            low += (half + 1) & above;                                                                      \
-            count = half + ((count - 2 * half - 1) & above);                                                \
-        }                                                                                                   \
-        return low;                                                                                         \
+/* opdi_search_f64 and opdi_search_i64 set out[k] to the position of v[k], for k < n <= 4, among `total` sorted numbers
+   in seq: the first number that is not less than v[k] or, if `right`, the first number that is greater.  If order is
+   not NULL, number i of the sorted sequence is seq[order[i]].  The halves are chosen without branches, which the
+   processor could not foresee.  Four searches run side by side, because each step of a search waits for the last. */
+#define OPDI_SEARCH(type) { \
+        int64_t low[4], count[4];                 /* the positions are from low to low + count */ \
+        type value[4]; \
+        for (int k = 0; k < 4; k++) { \
+            low[k] = 0; \
+            count[k] = total; \
+            value[k] = v[k < n ? k : 0]; \
+        } \
+        for (int64_t most = total; most > 0; most /= 2) { \
+            OPDI_UNROLL \
+            for (int k = 0; k < 4; k++) { \
+                const int64_t half = count[k] / 2, mid = low[k] + half, at = mid - (mid == total); \
+                const type y = seq[order ? order[at] : at]; \
+                const int64_t above = -(int64_t)((count[k] > 0) & (right ? !(y > value[k]) : !(y >= value[k]))); \
+                low[k] += (half + 1) & above; \
+                count[k] = half + ((count[k] - 2 * half - 1) & above); \
+            } \
+        } \
+        for (int k = 0; k < n; k++) { out[k] = low[k]; } \
     }
-static int64_t opdi_search_f64(const char *seq, const int64_t *order, int64_t count, double v, bool right) {
+static void opdi_search_f64(const double *seq, const int64_t *order, int64_t total, const double *v, int64_t n,
+                            int64_t *out, bool right) {
     OPDI_SEARCH(double)
 }
-static int64_t opdi_search_i64(const char *seq, const int64_t *order, int64_t count, int64_t v, bool right) {
+static void opdi_search_i64(const int64_t *seq, const int64_t *order, int64_t total, const int64_t *v, int64_t n,
+                            int64_t *out, bool right) {
     OPDI_SEARCH(int64_t)
 }
 /* Searches rows of seq [.., n] for the values of the same row of values [.., m], or seq [n] for values of any shape.
@@ -143,15 +154,14 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     seq = scratch ? opdi_dense_as(seq, dtype) : NULL;
     values = seq ? opdi_dense_as(values, dtype) : NULL;
     if (!values || (sorter && !(sorter = opdi_packed(sorter)))) { return -1; }
-    for (int64_t i = 0; i < values->numel; i++) {
+    for (int64_t i = 0, found; i < values->numel; i += found) {
         const int64_t row = seq->ndim > 1 ? i / rows : 0;
         const int64_t *order = sorter ? (const int64_t *)(const void *)sorter->data + row * count : NULL;
-        const char *text = seq->data + row * count * 8;
-        ((int64_t *)(void *)scratch->data)[i] = whole
-            ? opdi_search_i64(text, order, count, ((const int64_t *)(const void *)values->data)[i], right)
-                                                   : opdi_search_f64(text, order, count,
-                                                                     ((const double *)(const void *)values->data)[i],
-                                                                     right);
+        const void *const text = seq->data + row * count * 8, *const value = values->data + i * 8;
+        int64_t *const at = (int64_t *)(void *)scratch->data + i;
+        found = OPDI_MIN((int64_t)4, seq->ndim > 1 ? (row + 1) * rows - i : values->numel - i);
+        if (whole) { opdi_search_i64((const int64_t *)text, order, count, (const int64_t *)value, found, at, right); }
+        else { opdi_search_f64((const double *)text, order, count, (const double *)value, found, at, right); }
     }
     return opdi_staging_store(out, scratch);
 }
