@@ -415,7 +415,9 @@ static void opdi_copy_real_parts(void *ctx, int64_t begin, int64_t end) {
     float *const out = (float *)(void *)pass->dst + 2 * begin;
     const int64_t count = end - begin;
     int64_t i;
-    OPDI_COLUMN_EACH(out[2 * j] = x[j]; out[2 * j + 1] = 0)
+    OPDI_COLUMN_EACH(
+        out[2 * j] = x[j];
+        out[2 * j + 1] = 0)
 }
 /* Runs opdi_copy_real_parts.  Returns false and does nothing if it cannot copy src to dst. */
 static bool opdi_copy_real(const opd_tensor *dst, const opd_tensor *src) {

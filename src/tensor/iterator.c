@@ -359,9 +359,17 @@ static int opdi_rows_op(opdi_loop loop, int number) {
 }
 #else
 static void opdi_rows_run(int what, int64_t rows, int64_t count, char *const *at, const int64_t *step) {
-    (void)what; (void)rows; (void)count; (void)at; (void)step;
+    (void)what;
+    (void)rows;
+    (void)count;
+    (void)at;
+    (void)step;
 }
-static int opdi_rows_op(opdi_loop loop, int number) { return (void)loop, number * 0; }
+static int opdi_rows_op(opdi_loop loop, int number) {
+    (void)loop;
+    (void)number;
+    return 0;
+}
 #endif
 /* Sets iter->row_op and iter->row_number if opdi_iter_number_rows can run the loop of this pass. */
 static void opdi_iter_find_numbers(opdi_iter *iter) {

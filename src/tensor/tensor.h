@@ -210,6 +210,14 @@ OPDI_INTERNAL opd_device opdi_usual_device(void);
 #else
 #define OPDI_LOOP_TEXT static inline
 #endif
+/* Compiles a loop for AVX2, if vector code is compiled; opdi_has_loops says whether this processor can run it. */
+#if defined(OPDI_X86)
+#define OPDI_AVX2_LOOP OPDI_AVX2
+static inline bool opdi_has_loops(void) { return opdi_cpu_level() > 0; }
+#else
+#define OPDI_AVX2_LOOP
+static inline bool opdi_has_loops(void) { return true; }
+#endif
 #define OPDI_ITER_OPS 9                           /* the most operands of a pass */
 #define OPDI_BLOCK 512                            /* the number of elements that are converted at a time */
 /* Aligns a block of memory to a cache line, because reading a vector that crosses two lines takes twice as long. */

@@ -103,29 +103,27 @@ OPDI_OP(repeat_interleave_self_int) {
 }
 OPDI_COLD_END
 
+/* Keeps the half above the middle element if `above`, else the half below it; does nothing if *count is 0. */
+OPDI_ALWAYS void opdi_search_step(int64_t *low, int64_t *count, bool above) {
+    const int64_t half = *count / 2, mask = -(int64_t)((*count > 0) & above);
+    *low += (half + 1) & mask;
+    *count = half + ((*count - 2 * half - 1) & mask);
+}
 /* opdi_search_f64 and opdi_search_i64 set out[k] to the position of v[k], for k < n <= 4, among `total` sorted numbers
    in seq: the first number that is not less than v[k] or, if `right`, the first number that is greater.  If order is
    not NULL, number i of the sorted sequence is seq[order[i]].  The halves are chosen without branches, which the
    processor could not foresee.  Four searches run side by side, because each step of a search waits for the last. */
 #define OPDI_SEARCH(type) { \
-        int64_t low[4], count[4];                 /* the positions are from low to low + count */ \
-        type value[4]; \
-        for (int k = 0; k < 4; k++) { \
-            low[k] = 0; \
-            count[k] = total; \
-            value[k] = v[k < n ? k : 0]; \
-        } \
+        int64_t low[4] = {0}, count[4] = {total, total, total, total};       /* position: low to low + count */ \
         for (int64_t most = total; most > 0; most /= 2) { \
             OPDI_UNROLL \
             for (int k = 0; k < 4; k++) { \
-                const int64_t half = count[k] / 2, mid = low[k] + half, at = mid - (mid == total); \
-                const type y = seq[order ? order[at] : at]; \
-                const int64_t above = -(int64_t)((count[k] > 0) & (right ? !(y > value[k]) : !(y >= value[k]))); \
-                low[k] += (half + 1) & above; \
-                count[k] = half + ((count[k] - 2 * half - 1) & above); \
+                const int64_t mid = low[k] + count[k] / 2, at = mid - (mid == total); \
+                const type y = seq[order ? order[at] : at], x = v[k < n ? k : 0]; \
+                opdi_search_step(&low[k], &count[k], right ? !(y > x) : !(y >= x)); \
             } \
         } \
-        for (int k = 0; k < n; k++) { out[k] = low[k]; } \
+        memcpy(out, low, (size_t)n * sizeof *out); \
     }
 static void opdi_search_f64(const double *seq, const int64_t *order, int64_t total, const double *v, int64_t n,
                             int64_t *out, bool right) {

@@ -1,16 +1,14 @@
 #include "../ops.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>op:bit_loops loops over the bits of elements: nextafter, shifts, and logic of bools
-//
-//  These loops read and write elements in the dtype of the tensors.  They are compiled for AVX2.  On x86 processors
-//  without AVX2, the loops of the formulas run instead.
-//----------------------------------------------------------------------------------------------------------------------
+//== loops over bits ===================================================================================================
+
+/* The loops of this file compute nextafter, shifts and logic of bools.  They read and write elements in the dtype of
+   the tensors.  They are compiled for AVX2; on x86 processors without AVX2, the loops of the formulas run instead. */
 
 /* Defines the loop opdi_bits_<name>, which sets each element of the result, of this type, to `value`.  In `value`, x
    and y are the elements of the inputs. */
 #define OPDI_BITS_LOOP(name, type, value) \
-    OPDI_AVX2 static void opdi_bits_##name(void *const *data, int64_t total, const opdi_params *params) { \
+    OPDI_AVX2_LOOP static void opdi_bits_##name(void *const *data, int64_t total, const opdi_params *params) { \
         const type *const xs = (const type *)data[1], *const ys = (const type *)data[2]; \
         type *const out = (type *)data[0]; \
         int64_t i = 0; \
@@ -21,14 +19,6 @@
         } \
         for (; i < total; i++) { const type x = xs[i], y = ys[i]; out[i] = value; } \
     }
-/* Returns true if this processor can run the loops. */
-static bool opdi_bits_ready(void) {
-#if defined(OPDI_X86)
-    return opdi_cpu_level() > 0;
-#else
-    return true;
-#endif
-}
 
 //== nextafter =========================================================================================================
 
@@ -50,10 +40,10 @@ OPDI_ALWAYS double opdi_next_f64(double x, double y) {
 OPDI_BITS_LOOP(next_f32, float, opdi_next_f32(x, y))
 OPDI_BITS_LOOP(next_f64, double, opdi_next_f64(x, y))
 OPDI_INTERNAL void opdi_f32_vnextafter(void *const *data, int64_t count, const opdi_params *params) {
-    (opdi_bits_ready() ? opdi_bits_next_f32 : opdi_f32_nextafter)(data, count, params);
+    (opdi_has_loops() ? opdi_bits_next_f32 : opdi_f32_nextafter)(data, count, params);
 }
 OPDI_INTERNAL void opdi_f64_vnextafter(void *const *data, int64_t count, const opdi_params *params) {
-    (opdi_bits_ready() ? opdi_bits_next_f64 : opdi_f64_nextafter)(data, count, params);
+    (opdi_has_loops() ? opdi_bits_next_f64 : opdi_f64_nextafter)(data, count, params);
 }
 
 //== shifts and bools ==================================================================================================
@@ -115,7 +105,7 @@ OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const 
     pass.loop = opdi_bits_loop_of(formula->loop[OPDI_I64], dtype);
     pass.repeated = NULL;
     pass.size = (int64_t)opd_dtype_size(dtype);
-    if (!pass.loop || !opdi_bits_ready()) { return false; }
+    if (!pass.loop || !opdi_has_loops()) { return false; }
     for (int k = 0; k < 3; k++) {
         const opd_tensor *const tensor = ops[OPDI_MIN(k, nops - 1)];
         const bool same = tensor->dtype == out->dtype && tensor->numel == out->numel;
