@@ -528,8 +528,11 @@ def main():
             missing += not place
         return 1 if missing else 0
     if o.remap:
-        text = b''.join(b'#line %d "%s"\n%s' % (first, os.path.join(SRC, path).replace('\\', '/').encode('utf-8'), text)
-                        for path, first, text in pieces())
+        text = bytearray()
+        for path, first, piece in pieces():
+            if not text.endswith(b'\\\n'):        # no directive may be inside a macro
+                text += b'#line %d "%s"\n' % (first, os.path.join(SRC, path).replace('\\', '/').encode('utf-8'))
+            text += piece
         write(o.remap, text)
         return 0
     if o.apart:

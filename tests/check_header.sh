@@ -203,6 +203,13 @@ src/base/first.c:3' ] || echo "join.py --where does not find lines 3, 5 and 21"
 check_join() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     fails python3 "$root/src/join.py" --check
+    # the header with #line compiles, and its messages name the files of src/
+    mkdir -p "$tmp/remapped"
+    fails python3 "$root/src/join.py" --remap "$tmp/remapped/opdispatch.h"
+    echo '#error here' >>"$tmp/remapped/opdispatch.h"
+    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/remapped/all.c"
+    $CC -w -fsyntax-only "$tmp/remapped/all.c" >"$tmp/remapped/log" 2>&1
+    [ "$(grep -c ': error:' "$tmp/remapped/log")" = 1 ] && grep -q 'src/.*: error:.* here' "$tmp/remapped/log" || echo '--remap'
     join_tree; fails python3 "$tmp/joined/src/join.py" --check
     cd "$tmp/joined/src" || return
     rm base/first.c; join_says 'no file' 'src/files.txt lists base/first.c, which does not exist: remove the row, or'
