@@ -38,7 +38,8 @@ static panel panels[PANELS] = {
                                            "list the overloads of a name", "misspelt name, per defined name"}, {{0}}, {0}},
     {"Graphs", "ns for each", "number of objects", {"call", "name a value, equal names", "name a value, different names", "find by name", "erase",
                                "trace, inputs of one name"}, {{0}}, {0}},
-    {"Autograd graphs and hooks", "ns for each", "number of objects", {"forward", "backward", "add a hook", "run a hook", "remove a hook"}, {{0}}, {0}},
+    {"Autograd graphs and hooks", "ns for each", "number of objects", {"forward", "backward", "add a hook", "run a hook", "remove a hook",
+                                                              "backward of a checkpoint"}, {{0}}, {0}},
     {"index_add_ of 3 rows", "ns for all", "elements of self", {"float32", "int32", "bfloat16", "uint8"}, {{0}}, {0}},
     {"Memory", "bytes for each", "number of objects", {"operator", "removed operator", "graph value", "autograd node",
                                   "one name, defined again"}, {{0}}, {0}},
@@ -240,6 +241,11 @@ static void graphs(int size) {
     stop_on_error("graphs");
 }
 
+static int tanh_of(opd_tensor *const *in, int n, opd_tensor **out, int m, void *user) {
+    (void)n; (void)m; (void)user;
+    out[0] = opd_tanh(in[0]);
+    return 0;
+}
 static opd_tensor *hook(opd_tensor *grad, void *user) { (void)grad; (void)user; return NULL; }
 static void tapes(int size) {
     const int64_t n = sizes[size];
@@ -268,6 +274,18 @@ static void tapes(int size) {
         t = now();
         for (int64_t i = 0; i < n; i++) { opd_hook_remove(hooks[i]); }
         note(TAPES, 4, size, t, (double)n);
+        y = opd_keep(opd_mul(x, w));
+        for (int64_t i = 0; i < n; i++) {
+            OPD_SCOPE {
+                opd_tensor *out = NULL;
+                opd_checkpoint(tanh_of, NULL, NULL, &y, 1, &out, 1);
+                opd_assign(&y, out);
+            }
+        }
+        t = now();
+        opd_backward(y);
+        note(TAPES, 5, size, t, (double)n);
+        opd_release(y);
     }
     free(hooks);
     stop_on_error("tapes");

@@ -4,7 +4,6 @@
 #include "../tape.h"
 
 #include <pthread.h>
-#include <time.h>
 
 static opd_op *aten(const char *name) {
     char full[64];
@@ -272,36 +271,23 @@ static int custom_inside(opd_tensor *const *in, int n, opd_tensor **out, int m, 
     out[0] = apply(&square, y);
     return 0;
 }
-static double seconds(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 static int tanh_of(opd_tensor *const *in, int n, opd_tensor **out, int m, void *user) {
     (void)n; (void)m; (void)user;
     out[0] = opd_tanh(in[0]);
     return 0;
 }
-static double time_of_checkpoints(int n) {        /* of each */
+/* bench/growth.c measures that the cost of each does not grow with their number. */
+TEST(many_checkpoints) {
     opd_tensor *x = vec(1, true), *y = opd_keep(non_leaf(x));
-    double start;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < 40000; i++) {
         OPD_SCOPED;
         opd_tensor *out = NULL;
         CHECK_INT(opd_checkpoint(tanh_of, NULL, NULL, &y, 1, &out, 1), 0);
         opd_assign(&y, out);
     }
-    start = seconds();
     CHECK_INT(opd_backward(y), 0);
-    start = seconds() - start;
+    CHECK(opd_tensor_grad(x) != NULL);
     opd_release(y);
-    return start / n;
-}
-TEST(many_checkpoints_take_linear_time) {
-    double few, many;
-    OPD_SCOPE { few = time_of_checkpoints(1000); }
-    OPD_SCOPE { many = time_of_checkpoints(40000); }
-    CHECK(many < 6 * few);
 }
 TEST(custom_functions_in_checkpoints) {
     opd_tensor *x = vec(3, true), *y, *s, *g;
