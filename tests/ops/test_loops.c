@@ -219,6 +219,20 @@ TEST(losses_of_contiguous_tensors) {
         }
     }
 }
+/* With a beta so small that 0.5 / beta or beta itself does not fit into float32, equal numbers have no loss. */
+TEST(losses_with_a_tiny_beta) {
+    static const double betas[] = {1e-39, 1e-44, 1e-50};
+    for (int i = 0; i < 3; i++) {
+        OPD_SCOPE {
+            opd_tensor *const x = opd_full(OPD_INTS(20), OPD_V(1), OPD_FLOAT32), *const y = opd_clone(x);
+            opd_data_f32(x)[5] = 3;
+            CHECK_NEAR(opd_item_f64(opd_smooth_l1_loss_full(x, y, 2, betas[i])), 2, 1e-6);
+            opd_tensor *const slope = opd_smooth_l1_loss_backward(opd_full_like(x, OPD_V(1)), x, y, 0, betas[i]);
+            CHECK_NEAR(opd_data_f32(slope)[4], 0, 0);
+            CHECK_NEAR(opd_data_f32(slope)[5], 1, 0);
+        }
+    }
+}
 TEST(gates_of_floats) {
     OPD_SCOPE {
         opd_tensor *const x = opd_randn(OPD_INTS(5, 6, 70), OPD_FLOAT32);

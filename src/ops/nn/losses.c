@@ -104,18 +104,25 @@ OPDI_OP(l1_loss) {
     op->cases = "[2,3], [2,3]";
 }
 
+/* Returns true if `beta` is 0 in the dtype in which numbers of this dtype are computed. */
+static bool opdi_huber_is_zero(double beta, const opd_tensor *tensor) {
+    return beta <= 0 || (tensor && tensor->dtype != OPD_FLOAT64 && (float)beta == 0);
+}
 /* Returns smooth_l1 of d = |input - output|: d^2 / (2 * beta) if d < beta, else d - beta / 2.  If `scaled` is true,
    returns this number times beta, which is the Huber loss. */
 static opd_tensor *opdi_huber(opd_tensor *input, opd_tensor *output, double beta, bool scaled) {
     opd_tensor *distance = opd_abs(opdi_loss_difference(input, output));
     if (beta <= 0) { return distance; }
+    opd_tensor *square = opd_square(distance);
     opd_tensor *tensor = scaled ? opdi_muls(opdi_adds(distance, -0.5 * beta), beta) : opdi_adds(distance, -0.5 * beta);
+    if (scaled || isfinite((float)(0.5 / beta))) { square = opdi_muls(square, scaled ? 0.5 : 0.5 / beta); }
+    else { square = opd_div_Scalar(opdi_muls(square, 0.5), opd_value_float(beta)); }     /* 0 * inf would be NaN */
     return opd_where_self(scaled ? opd_le_Scalar(distance, opd_value_float(beta)) : opd_lt_Scalar(distance,
-        opd_value_float(beta)), opdi_muls(opd_square(distance), scaled ? 0.5 : 0.5 / beta), tensor);
+        opd_value_float(beta)), square, tensor);
 }
 static opd_tensor *opdi_huber_slope(opd_tensor *input, opd_tensor *output, double beta, bool scaled) {
     opd_tensor *delta = opdi_loss_difference(input, output);
-    if (beta <= 0 && !scaled) { return opd_sign(delta); }
+    if (!scaled && opdi_huber_is_zero(beta, delta)) { return opd_sign(delta); }
     if (!scaled) { delta = opd_div_Scalar(delta, opd_value_float(beta)); }
     return opd_clamp_full(delta, opd_value_float(scaled ? -beta : -1), opd_value_float(scaled ? beta : 1));
 }
