@@ -337,13 +337,12 @@ OPDI_INTERNAL void opdi_f32_div(void *const *data, int64_t count, const opdi_par
 OPDI_AVX2 static void opdi_rows_run(int what, int64_t rows, int64_t count, char *const *at, const int64_t *step) {
     for (int64_t row = 0; row < rows; row++) {
         float *const out = (float *)(void *)(at[0] + row * step[0]);
-        const float read = *(const float *)(const void *)(at[1] + row * step[1]);
-        const float number = what == OPDI_ROWS_LESS ? -read : read;
+        const float number = *(const float *)(const void *)(at[1] + row * step[1]);
         const float *const x = (const float *)(const void *)(at[2] + row * step[2]);
         int64_t i = 0;
         switch (what) {
-            case OPDI_ROWS_ADD:
-            case OPDI_ROWS_LESS: OPDI_ROWS_EACH(x[j] + number) break;
+            case OPDI_ROWS_ADD: OPDI_ROWS_EACH(x[j] + number) break;
+            case OPDI_ROWS_LESS: OPDI_ROWS_EACH(x[j] - number) break;
             case OPDI_ROWS_SUB: OPDI_ROWS_EACH(number - x[j]) break;
             case OPDI_ROWS_MUL: OPDI_ROWS_EACH(x[j] * number) break;
             default: OPDI_ROWS_EACH(x[j] / number) break;

@@ -157,6 +157,20 @@ TEST(rows_and_numbers) {
         }
     }
 }
+/* A number that is repeated along a row may be NaN, of either sign. */
+TEST(rows_and_nan) {
+    OPD_SCOPE {
+        opd_tensor *const x = opd_full(OPD_INTS(3, 8), OPD_V(1), OPD_FLOAT32);
+        opd_tensor *const y = opd_full(OPD_INTS(3, 1), OPD_V(2), OPD_FLOAT32);
+        opd_data_f32(y)[0] = copysignf((float)NAN, 1);
+        opd_data_f32(y)[2] = copysignf((float)NAN, -1);
+        opd_tensor *const all = opd_contiguous(opd_expand_as(y, x));
+        CHECK_INT(differences(opd_signbit(opd_sub(x, y)), opd_signbit(opd_sub(x, all))), 0);
+        CHECK_INT(differences(opd_signbit(opd_sub(y, x)), opd_signbit(opd_sub(all, x))), 0);
+        CHECK_INT(differences(opd_signbit(opd_add(x, y)), opd_signbit(opd_add(x, all))), 0);
+        CHECK_INT(differences(opd_signbit(opd_div(x, y)), opd_signbit(opd_div(x, all))), 0);
+    }
+}
 TEST(sums_with_outer_products) {
     OPD_SCOPE {
         opd_tensor *a = opd_randn(OPD_INTS(37), OPD_FLOAT32), *b = opd_randn(OPD_INTS(41), OPD_FLOAT32);

@@ -76,8 +76,8 @@ OPDI_INTERNAL bool opdi_loss_run(const opdi_loss_terms *terms, opd_tensor *x, op
                                  opd_tensor **result) {
     const int64_t chunks = (x->numel - 1) / OPDI_GRAIN + 1;
     opdi_loss_pass pass;
-    if (!opdi_loss_fits(x) || !opdi_loss_fits(y) || !opdi_same_sizes(x, y) || !isfinite(terms->square) ||
-        reduction < OPDI_REDUCE_NONE || reduction > OPDI_REDUCE_SUM) { return false; }
+    if (!opdi_loss_fits(x) || !opdi_loss_fits(y) || !opdi_same_sizes(x, y) || reduction < OPDI_REDUCE_NONE ||
+        reduction > OPDI_REDUCE_SUM) { return false; }
     memset(&pass, 0, sizeof pass);
     pass.terms = *terms;
     pass.count = x->numel;
