@@ -11,8 +11,9 @@
    distribution, w for standard deviation 10, + for positive numbers, u for (0, 1), s for (-1, 1), p for (0, 20), q for
    (1, 20), <N for whole numbers below N.
    bench/peers/torch_rows.py runs the expressions in PyTorch.  A time is the median of several rounds, in which both
-   sides take turns.  It is processor time if one thread is used, and wall-clock time otherwise.  Before a row is
-   measured, the results of both sides are compared. */
+   sides take turns.  It is processor time if one thread is used, and wall-clock time otherwise.  Before each
+   measurement, a side makes the same calls for 3 ms, which are not measured.  Before a row is measured, the results of
+   both sides are compared. */
 #ifndef BENCH_ROWS_H
 #define BENCH_ROWS_H
 #include <math.h>
@@ -23,6 +24,9 @@
 
 enum { BENCH_GRAD = 1, BENCH_LOOSE = 2 /* BENCH_LOOSE: results may differ by 1e-4, and doubles by 1e-9 */ };
 enum { BENCH_ROUNDS = 15, BENCH_ARGS = 6, BENCH_WORST = 10 };
+/* How long each side works before each measurement.  While the other side worked, the processor may have switched off
+   its vector units, and the caches may have lost the tensors. */
+#define BENCH_WARM_US 3000.0
 
 typedef struct bench_row {
     const char *section, *name, *inputs, *expression;
@@ -186,6 +190,8 @@ static double bench_tolerance(const bench_row *row) {
 //-- measuring ----------------------------------------------------------------------------------------------------------
 
 static double bench_time(const bench_run *run, bench_case *one, int count) {
+    const double begin = bench_now(run->threads);
+    do { OPD_SCOPE { bench_call(one); } } while (opd_ok() && bench_now(run->threads) - begin < BENCH_WARM_US);
     const double start = bench_now(run->threads);
     for (int i = 0; i < count; i++) { OPD_SCOPE { bench_call(one); } }
     if (!opd_ok()) { bench_stop(one->row->name, opd_error_message()); }

@@ -5,8 +5,8 @@ input:
                                         "error TEXT".
     result                              calls the function.  The answer is "SIZE,SIZE", and the elements as float64
                                         (complex elements as two numbers).  With grad, it is the first gradient.
-    time COUNT                          calls the function COUNT times.  The answer is the time of one call in
-                                        microseconds (processor time; wall-clock time if N > 1).
+    time COUNT                          calls the function for 3 ms, and then COUNT times.  The answer is the time of
+                                        one of the COUNT calls in microseconds (processor time; wall-clock time if N > 1).
     python3 bench/peers/torch_rows.py [--threads N]"""
 import math
 import sys
@@ -20,6 +20,7 @@ except ImportError:
 threads = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv else 1
 torch.set_num_threads(threads)
 torch.manual_seed(0)
+WARM_NS = 3000000                          # see BENCH_WARM_US in bench/rows.h
 clock = time.thread_time_ns if threads == 1 else time.perf_counter_ns
 read, write = sys.stdin.buffer, sys.stdout.buffer
 
@@ -70,6 +71,10 @@ for line in read:
         write.flush()
     elif word == "time":
         calls = range(int(rest))
+        start = clock()
+        run()
+        while clock() - start < WARM_NS:
+            run()
         start = clock()
         for _ in calls:
             run()
