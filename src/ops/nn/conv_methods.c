@@ -360,9 +360,9 @@ static int opdi_shift_forward(opdi_shift *shift, const void *x, const void *weig
     opdi_shift_free(shift);
     return shift->failed ? opdi_buffer_fail() : 0;
 }
-/* Returns whether reading the images in place takes less time than unfolding them.  Products are computed for 16 columns
-   at a time.  Unfolding a column takes about as long as its products with 20 output channels, or with 30 if there are
-   strides. */
+/* Returns whether reading the images in place takes less time than unfolding them.  Products are computed for 16
+   columns at a time.  Unfolding a column takes about as long as its products with 20 output channels, or with 30 if
+   there are strides. */
 static bool opdi_shift_pays(const opdi_shift *shift) {
     const opdi_conv *conv = &shift->conv;
     const int64_t all = opdi_round_up(conv->n * shift->high * shift->wide, 16);
