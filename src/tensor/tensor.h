@@ -210,13 +210,17 @@ OPDI_INTERNAL opd_device opdi_usual_device(void);
 #else
 #define OPDI_LOOP_TEXT static inline
 #endif
-/* Compiles a loop for AVX2, if vector code is compiled; opdi_has_loops says whether this processor can run it. */
+/* Compiles a loop for AVX2 or NEON, if vector code is compiled; opdi_has_loops says whether this processor can run
+   it.  Elsewhere, such loops would gain little and make programs larger. */
 #if defined(OPDI_X86)
 #define OPDI_AVX2_LOOP OPDI_AVX2
 static inline bool opdi_has_loops(void) { return opdi_cpu_level() > 0; }
-#else
+#elif defined(OPDI_NEON)
 #define OPDI_AVX2_LOOP
 static inline bool opdi_has_loops(void) { return true; }
+#else
+#define OPDI_AVX2_LOOP
+static inline bool opdi_has_loops(void) { return false; }
 #endif
 #define OPDI_ITER_OPS 9                           /* the most operands of a pass */
 #define OPDI_BLOCK 512                            /* the number of elements that are converted at a time */

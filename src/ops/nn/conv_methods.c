@@ -367,7 +367,8 @@ static bool opdi_shift_pays(const opdi_shift *shift) {
     const opdi_conv *conv = &shift->conv;
     const int64_t all = opdi_round_up(conv->n * shift->high * shift->wide, 16);
     const int64_t used = opdi_round_up(conv->n * conv->oh * conv->ow, 16);
-    return all * conv->og <= used * (conv->og + (conv->sh * conv->sw == 1 ? 20 : 30));
+    const int64_t unfolding = conv->sh == 1 && conv->sw == 1 ? 20 : 30;
+    return (double)all * (double)conv->og <= (double)used * (double)(conv->og + unfolding);
 }
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
     opdi_shift shift;

@@ -4,7 +4,7 @@
 //  >>op:loss_loops loops over float32 elements of losses and gates
 //
 //  These loops compute a loss and its sum, its gradient, or a gate in one pass over contiguous tensors.  They are
-//  compiled for AVX2.  On x86 processors without AVX2, and for other tensors, the operators compute step by step.
+//  compiled for AVX2 and NEON.  On other processors, and for other tensors, the operators compute step by step.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== losses ============================================================================================================

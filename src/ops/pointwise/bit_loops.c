@@ -3,7 +3,7 @@
 //== loops over bits ===================================================================================================
 
 /* The loops of this file compute nextafter, shifts and logic of bools.  They read and write elements in the dtype of
-   the tensors.  They are compiled for AVX2; on x86 processors without AVX2, the loops of the formulas run instead. */
+   the tensors.  They are compiled for AVX2 and NEON; on other processors, the loops of the formulas run instead. */
 
 /* Defines the loop opdi_bits_<name>, which sets each element of the result, of this type, to `value`.  In `value`, x
    and y are the elements of the inputs. */
@@ -102,10 +102,11 @@ OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const 
     const opd_scalar_type dtype = (opd_scalar_type)out->dtype;
     char repeated[OPDI_BITS_REPEATED * 8];
     opdi_bits_pass pass;
+    if (!opdi_has_loops()) { return false; }
     pass.loop = opdi_bits_loop_of(formula->loop[OPDI_I64], dtype);
     pass.repeated = NULL;
     pass.size = (int64_t)opd_dtype_size(dtype);
-    if (!pass.loop || !opdi_has_loops()) { return false; }
+    if (!pass.loop) { return false; }
     for (int k = 0; k < 3; k++) {
         const opd_tensor *const tensor = ops[OPDI_MIN(k, nops - 1)];
         const bool same = tensor->dtype == out->dtype && tensor->numel == out->numel;
