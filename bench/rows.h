@@ -24,8 +24,8 @@
 
 enum { BENCH_GRAD = 1, BENCH_LOOSE = 2 /* BENCH_LOOSE: results may differ by 1e-4, and doubles by 1e-9 */ };
 enum { BENCH_ROUNDS = 15, BENCH_ARGS = 6, BENCH_WORST = 10 };
-/* How long each side works before each measurement.  While the other side worked, the processor may have switched off
-   its vector units, and the caches may have lost the tensors. */
+/* How long each side makes calls before each measurement.  After a pause, the first calls take longer: on an AMD EPYC
+   (Zen 5), up to three times as long for about 2 ms. */
 #define BENCH_WARM_US 3000.0
 
 typedef struct bench_row {

@@ -317,11 +317,6 @@ static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
    outer products.  These loops run over many rows in one call and need no copies of the number.  The resulting bits are
    those of the loops of the formulas. */
 enum { OPDI_ROWS_ADD = 1, OPDI_ROWS_LESS, OPDI_ROWS_SUB, OPDI_ROWS_MUL, OPDI_ROWS_DIV };
-#if !defined(OPD_NO_OPERATORS) && (defined(OPDI_X86) || defined(OPDI_NEON))
-OPDI_INTERNAL void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
-OPDI_INTERNAL void opdi_f32_sub(void *const *data, int64_t count, const opdi_params *params);
-OPDI_INTERNAL void opdi_f32_mul(void *const *data, int64_t count, const opdi_params *params);
-OPDI_INTERNAL void opdi_f32_div(void *const *data, int64_t count, const opdi_params *params);
 /* Sets elements j < count to `value`. */
 #define OPDI_ROWS_EACH(value) \
     for (; i + 8 <= count; i += 8) { \
@@ -334,7 +329,8 @@ OPDI_INTERNAL void opdi_f32_div(void *const *data, int64_t count, const opdi_par
     for (int64_t j = i; j < count; j++) { out[j] = value; }
 /* Computes `rows` rows of `count` elements by the operation `what`.  at: the addresses of the first row of the result,
    of its number, and of its other input.  step: the bytes from one row to the next. */
-OPDI_AVX2 static void opdi_rows_run(int what, int64_t rows, int64_t count, char *const *at, const int64_t *step) {
+OPDI_VECTOR_LOOP static void opdi_rows_run(int what, int64_t rows, int64_t count, char *const *at,
+                                           const int64_t *step) {
     for (int64_t row = 0; row < rows; row++) {
         float *const out = (float *)(void *)(at[0] + row * step[0]);
         const float number = *(const float *)(const void *)(at[1] + row * step[1]);
@@ -349,27 +345,25 @@ OPDI_AVX2 static void opdi_rows_run(int what, int64_t rows, int64_t count, char 
         }
     }
 }
+#if !defined(OPD_NO_OPERATORS)
+OPDI_INTERNAL void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_f32_sub(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_f32_mul(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_f32_div(void *const *data, int64_t count, const opdi_params *params);
+#endif
 /* Returns OPDI_ROWS_.. for a loop whose operand `number` (1 or 2) repeats one number along a row, or 0. */
 static int opdi_rows_op(opdi_loop loop, int number) {
-    if (opdi_cpu_level() == 0) { return 0; }
-    return loop == opdi_f32_mul ? OPDI_ROWS_MUL : loop == opdi_f32_add ? OPDI_ROWS_ADD
-        : loop == opdi_f32_sub ? (number == 1 ? OPDI_ROWS_SUB : OPDI_ROWS_LESS)
-        : loop == opdi_f32_div && number == 2 ? OPDI_ROWS_DIV : 0;
-}
-#else
-static void opdi_rows_run(int what, int64_t rows, int64_t count, char *const *at, const int64_t *step) {
-    (void)what;
-    (void)rows;
-    (void)count;
-    (void)at;
-    (void)step;
-}
-static int opdi_rows_op(opdi_loop loop, int number) {
+#if !defined(OPD_NO_OPERATORS)
+    if (opdi_has_vectors()) {
+        return loop == opdi_f32_mul ? OPDI_ROWS_MUL : loop == opdi_f32_add ? OPDI_ROWS_ADD
+            : loop == opdi_f32_sub ? (number == 1 ? OPDI_ROWS_SUB : OPDI_ROWS_LESS)
+            : loop == opdi_f32_div && number == 2 ? OPDI_ROWS_DIV : 0;
+    }
+#endif
     (void)loop;
     (void)number;
     return 0;
 }
-#endif
 /* Sets iter->row_op and iter->row_number if opdi_iter_number_rows can run the loop of this pass. */
 static void opdi_iter_find_numbers(opdi_iter *iter) {
     if (iter->nops != 3 || iter->nout != 1 || iter->compute != OPDI_F32 || iter->ndim < 2 || iter->sizes[0] < 4) {

@@ -210,17 +210,14 @@ OPDI_INTERNAL opd_device opdi_usual_device(void);
 #else
 #define OPDI_LOOP_TEXT static inline
 #endif
-/* Compiles a loop for AVX2 or NEON, if vector code is compiled; opdi_has_loops says whether this processor can run
-   it.  Elsewhere, such loops would gain little and make programs larger. */
-#if defined(OPDI_X86)
-#define OPDI_AVX2_LOOP OPDI_AVX2
-static inline bool opdi_has_loops(void) { return opdi_cpu_level() > 0; }
-#elif defined(OPDI_NEON)
-#define OPDI_AVX2_LOOP
-static inline bool opdi_has_loops(void) { return true; }
+/* A function with OPDI_VECTOR_LOOP is compiled for AVX2 or NEON.  It may be called if opdi_has_vectors returns true.
+   In builds without vector code, opdi_has_vectors is always false, so that the compiler drops such functions. */
+#if defined(OPDI_VECTORS)
+#define OPDI_VECTOR_LOOP OPDI_AVX2
+static inline bool opdi_has_vectors(void) { return opdi_cpu_level() > 0; }
 #else
-#define OPDI_AVX2_LOOP
-static inline bool opdi_has_loops(void) { return false; }
+#define OPDI_VECTOR_LOOP
+static inline bool opdi_has_vectors(void) { return false; }
 #endif
 #define OPDI_ITER_OPS 9                           /* the most operands of a pass */
 #define OPDI_BLOCK 512                            /* the number of elements that are converted at a time */

@@ -189,7 +189,7 @@ TEST(sums_with_outer_products) {
     }
 }
 
-static bool near(opd_tensor *a, opd_tensor *b, double rtol, double atol) {
+static bool is_near(opd_tensor *a, opd_tensor *b, double rtol, double atol) {
     return opd_allclose_full(a, b, rtol, atol, true).u.i != 0;
 }
 /* Checks losses of x and y, and their gradients by x, beside the same losses of tensors that are not contiguous. */
@@ -204,7 +204,7 @@ static void check_losses(opd_tensor *x, opd_tensor *y, opd_tensor *grads, double
             {opd_mse_loss_backward(grad, x, y, kind), opd_mse_loss_backward(grad, a, b, kind)},
             {opd_smooth_l1_loss_backward(grad, x, y, kind, beta), opd_smooth_l1_loss_backward(grad, a, b, kind, beta)},
             {opd_huber_loss_backward(grad, x, y, kind, beta), opd_huber_loss_backward(grad, a, b, kind, beta)}};
-        for (int i = 0; i < 6; i++) { CHECK(near(two[i][0], two[i][1], 1e-5, 1e-6)); }
+        for (int i = 0; i < 6; i++) { CHECK(is_near(two[i][0], two[i][1], 1e-5, 1e-6)); }
     }
 }
 TEST(losses_of_contiguous_tensors) {
@@ -230,7 +230,7 @@ TEST(losses_of_contiguous_tensors) {
             }
             check_losses(x, y, grads, 0.1);
             check_losses(x, y, grads, 1e-42);
-            CHECK(near(opd_smooth_l1_loss_full(x, y, 0, 0), opd_abs(opd_sub(x, y)), 0, 0));
+            CHECK(is_near(opd_smooth_l1_loss_full(x, y, 0, 0), opd_abs(opd_sub(x, y)), 0, 0));
         }
     }
 }
@@ -256,10 +256,10 @@ TEST(gates_of_floats) {
         opd_data_f32(x)[3] = -HUGE_VALF;
         opd_tensor *const wide = opd_to_dtype(x, OPD_FLOAT64), *const turned = opd_transpose(x, 0, 2);
         opd_tensor *const parameter = opd_to_dtype(weight, OPD_FLOAT64);
-        CHECK(near(opd_to_dtype(opd_prelu(x, weight), OPD_FLOAT64), opd_prelu(wide, parameter), 1e-6, 0));
-        CHECK(near(opd_prelu(turned, weight), opd_transpose(opd_prelu(x, weight), 0, 2), 0, 0));
-        CHECK(near(opd_to_dtype(opd_glu(x), OPD_FLOAT64), opd_glu(wide), 1e-5, 1e-7));
-        CHECK(near(opd_to_dtype(opd_glu_full(turned, 1), OPD_FLOAT64),
+        CHECK(is_near(opd_to_dtype(opd_prelu(x, weight), OPD_FLOAT64), opd_prelu(wide, parameter), 1e-6, 0));
+        CHECK(is_near(opd_prelu(turned, weight), opd_transpose(opd_prelu(x, weight), 0, 2), 0, 0));
+        CHECK(is_near(opd_to_dtype(opd_glu(x), OPD_FLOAT64), opd_glu(wide), 1e-5, 1e-7));
+        CHECK(is_near(opd_to_dtype(opd_glu_full(turned, 1), OPD_FLOAT64),
                    opd_glu_full(opd_transpose(wide, 0, 2), 1), 1e-5, 1e-7));
     }
 }

@@ -633,8 +633,8 @@ OPDI_OP(ger) {
     op->cases = "[2], [3]";
 }
 OPDI_COLD_END
-/* Returns true if addr can be computed as self + vec1 * vec2 in one pass: without factors, and without gradients, which
-   are faster for a product of vectors. */
+/* Returns true if addr can be computed as self + vec1 * vec2 in one pass: if both factors are 1, and no gradient may be
+   needed.  The gradients of a product of vectors take less time than those of addcmul. */
 static bool opdi_addr_is_plain(const opd_tensor *self, const opd_tensor *a, const opd_tensor *b, opd_value beta,
                                opd_value alpha) {
     return self->dtype == a->dtype && a->dtype == b->dtype &&

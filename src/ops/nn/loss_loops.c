@@ -20,7 +20,7 @@ typedef struct opdi_loss_pass {
     bool one;
 } opdi_loss_pass;
 /* Computes `count` elements of the loss from element `at` on; count is at most 256.  Returns their sum. */
-OPDI_AVX2_LOOP static double opdi_loss_block(const opdi_loss_pass *pass, int64_t at, int64_t count) {
+OPDI_VECTOR_LOOP static double opdi_loss_block(const opdi_loss_pass *pass, int64_t at, int64_t count) {
     const float limit = pass->terms.limit, square = pass->terms.square, shift = pass->terms.shift;
     const float scale = pass->terms.scale, *const x = pass->x + at, *const y = pass->y + at;
     float values[256];
@@ -49,7 +49,7 @@ static void opdi_loss_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Computes elements [begin, end) of the gradient of the loss by x. */
-OPDI_AVX2_LOOP static void opdi_slope_part(void *ctx, int64_t begin, int64_t end) {
+OPDI_VECTOR_LOOP static void opdi_slope_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_loss_pass *const pass = (const opdi_loss_pass *)ctx;
     const float top = pass->terms.top, divisor = pass->terms.divisor, factor = pass->factor;
     const float *const x = pass->x + begin, *const y = pass->y + begin, *const grad = pass->grad + begin * !pass->one;
@@ -66,7 +66,7 @@ OPDI_AVX2_LOOP static void opdi_slope_part(void *ctx, int64_t begin, int64_t end
 
 /* Returns true if the loops can read a tensor: if it is a contiguous float32 tensor in memory. */
 static bool opdi_loss_fits(const opd_tensor *tensor) {
-    return opdi_has_loops() && tensor->dtype == OPD_FLOAT32 && (tensor->flags & OPDI_CONTIGUOUS) &&
+    return opdi_has_vectors() && tensor->dtype == OPD_FLOAT32 && (tensor->flags & OPDI_CONTIGUOUS) &&
         opdi_in_memory(tensor);
 }
 /* Computes the loss with these terms, and reduces it.  Sets *result to a new tensor, and returns true.  Returns false
@@ -124,7 +124,7 @@ OPDI_INTERNAL opd_tensor *opdi_loss_slope(const opdi_loss_terms *terms, opd_tens
 //== gates =============================================================================================================
 
 /* prelu: x where x > 0, else y * x. */
-OPDI_AVX2_LOOP static void opdi_f32_prelu(void *const *data, int64_t count, const opdi_params *params) {
+OPDI_VECTOR_LOOP static void opdi_f32_prelu(void *const *data, int64_t count, const opdi_params *params) {
     const float *const x = (const float *)data[1], *const y = (const float *)data[2];
     float *const out = (float *)data[0];
     int64_t i;
@@ -132,7 +132,7 @@ OPDI_AVX2_LOOP static void opdi_f32_prelu(void *const *data, int64_t count, cons
     OPDI_COLUMN_EACH(out[j] = opdi_select_f32(x[j] > 0, x[j], y[j] * x[j]))
 }
 /* glu: x * sigmoid(y). */
-OPDI_AVX2_LOOP static void opdi_f32_glu(void *const *data, int64_t total, const opdi_params *params) {
+OPDI_VECTOR_LOOP static void opdi_f32_glu(void *const *data, int64_t total, const opdi_params *params) {
     float block[256];
     (void)params;
     for (int64_t at = 0, count; at < total; at += count) {
@@ -150,7 +150,7 @@ static const opdi_formula opdi_formula_glu = {{opdi_f32_glu, NULL, NULL}, "glu_c
    nothing if x or y is not a float32 tensor in memory. */
 OPDI_INTERNAL bool opdi_gate_run(opd_call *call, bool prelu, opd_tensor *x, opd_tensor *y, int *rc) {
     opd_tensor *ops[3] = {NULL, x, y};
-    if (!x || !y || !opdi_has_loops() || x->dtype != OPD_FLOAT32 || y->dtype != OPD_FLOAT32 ||
+    if (!x || !y || !opdi_has_vectors() || x->dtype != OPD_FLOAT32 || y->dtype != OPD_FLOAT32 ||
         !opdi_in_memory(x) || !opdi_in_memory(y)) { return false; }
     *rc = opdi_pointwise(call, prelu ? &opdi_formula_prelu : &opdi_formula_glu, ops, 2, &opdi_no_params);
     return true;

@@ -8,7 +8,7 @@
 /* Defines the loop opdi_bits_<name>, which sets each element of the result, of this type, to `value`.  In `value`, x
    and y are the elements of the inputs. */
 #define OPDI_BITS_LOOP(name, type, value) \
-    OPDI_AVX2_LOOP static void opdi_bits_##name(void *const *data, int64_t total, const opdi_params *params) { \
+    OPDI_VECTOR_LOOP static void opdi_bits_##name(void *const *data, int64_t total, const opdi_params *params) { \
         const type *const xs = (const type *)data[1], *const ys = (const type *)data[2]; \
         type *const out = (type *)data[0]; \
         int64_t i = 0; \
@@ -40,10 +40,10 @@ OPDI_ALWAYS double opdi_next_f64(double x, double y) {
 OPDI_BITS_LOOP(next_f32, float, opdi_next_f32(x, y))
 OPDI_BITS_LOOP(next_f64, double, opdi_next_f64(x, y))
 OPDI_INTERNAL void opdi_f32_vnextafter(void *const *data, int64_t count, const opdi_params *params) {
-    (opdi_has_loops() ? opdi_bits_next_f32 : opdi_f32_nextafter)(data, count, params);
+    (opdi_has_vectors() ? opdi_bits_next_f32 : opdi_f32_nextafter)(data, count, params);
 }
 OPDI_INTERNAL void opdi_f64_vnextafter(void *const *data, int64_t count, const opdi_params *params) {
-    (opdi_has_loops() ? opdi_bits_next_f64 : opdi_f64_nextafter)(data, count, params);
+    (opdi_has_vectors() ? opdi_bits_next_f64 : opdi_f64_nextafter)(data, count, params);
 }
 
 //== shifts and bools ==================================================================================================
@@ -102,7 +102,7 @@ OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const 
     const opd_scalar_type dtype = (opd_scalar_type)out->dtype;
     char repeated[OPDI_BITS_REPEATED * 8];
     opdi_bits_pass pass;
-    if (!opdi_has_loops()) { return false; }
+    if (!opdi_has_vectors()) { return false; }
     pass.loop = opdi_bits_loop_of(formula->loop[OPDI_I64], dtype);
     pass.repeated = NULL;
     pass.size = (int64_t)opd_dtype_size(dtype);
