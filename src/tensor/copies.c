@@ -157,7 +157,8 @@ OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd)
         if (odd) { for (int j = 0; j < LANES; j++) { *(j & 1 ? odd : &total) += (double)a0[j]; } }
         else if (LANES == 4) { total += (double)((a0[0] + a0[2]) + (a0[1] + a0[3])); }
         else {
-            total += (double)(((a0[0] + a0[4]) + (a0[2] + a0[6])) + ((a0[1] + a0[5]) + (a0[3] + a0[7 % LANES])));
+            const float low = (a0[0] + a0[4 % LANES]) + (a0[2] + a0[6 % LANES]);
+            total += (double)(low + ((a0[1] + a0[5 % LANES]) + (a0[3] + a0[7 % LANES])));
         }
     }
     for (; i < count; i++) { *(odd && i & 1 ? odd : &total) += (double)x[i]; }

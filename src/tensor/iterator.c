@@ -354,21 +354,19 @@ OPDI_INTERNAL void opdi_f32_div(void *const *data, int64_t count, const opdi_par
 /* Returns OPDI_ROWS_.. for a loop whose operand `number` (1 or 2) repeats one number along a row, or 0. */
 static int opdi_rows_op(opdi_loop loop, int number) {
 #if !defined(OPD_NO_OPERATORS)
-    if (opdi_has_vectors()) {
-        return loop == opdi_f32_mul ? OPDI_ROWS_MUL : loop == opdi_f32_add ? OPDI_ROWS_ADD
-            : loop == opdi_f32_sub ? (number == 1 ? OPDI_ROWS_SUB : OPDI_ROWS_LESS)
-            : loop == opdi_f32_div && number == 2 ? OPDI_ROWS_DIV : 0;
-    }
-#endif
+    return loop == opdi_f32_mul ? OPDI_ROWS_MUL : loop == opdi_f32_add ? OPDI_ROWS_ADD
+        : loop == opdi_f32_sub ? (number == 1 ? OPDI_ROWS_SUB : OPDI_ROWS_LESS)
+        : loop == opdi_f32_div && number == 2 ? OPDI_ROWS_DIV : 0;
+#else
     (void)loop;
     (void)number;
     return 0;
+#endif
 }
 /* Sets iter->row_op and iter->row_number if opdi_iter_number_rows can run the loop of this pass. */
 static void opdi_iter_find_numbers(opdi_iter *iter) {
-    if (iter->nops != 3 || iter->nout != 1 || iter->compute != OPDI_F32 || iter->ndim < 2 || iter->sizes[0] < 4) {
-        return;
-    }
+    if (!opdi_has_vectors() || iter->nops != 3 || iter->nout != 1 || iter->compute != OPDI_F32 || iter->ndim < 2 ||
+        iter->sizes[0] < 4) { return; }
     const int number = iter->op[1].stride[0] == 0 ? 1 : 2;
     const opdi_operand *const one = &iter->op[number], *const row = &iter->op[3 - number], *const out = &iter->op[0];
     if (one->stride[0] != 0 || (one->walk != OPDI_WALK_SCALAR && (one->convert || one->round)) ||
@@ -404,7 +402,7 @@ static void opdi_iter_number_rows(const opdi_iter *iter, int64_t begin, int64_t 
 }
 static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_iter *const iter = (const opdi_iter *)ctx;
-    if (iter->row_op) { opdi_iter_number_rows(iter, begin, end); }
+    if (opdi_has_vectors() && iter->row_op) { opdi_iter_number_rows(iter, begin, end); }
     else { opdi_iter_range(iter, begin, end); }
 }
 
