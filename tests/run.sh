@@ -166,15 +166,24 @@ if [ -z "${CXX:-}" ]; then
         *) CXX=c++ ;;
     esac
 fi
+# The plain tests run with the checks of glibc's functions (_FORTIFY_SOURCE), and with the compiler's warnings for them.
 RUN_FLAGS=${CFLAGS:--O1}
+[ $mode != plain ] || [ -n "${CFLAGS:-}" ] || RUN_FLAGS='-O1 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2'
 case $mode in
-    sanitize) RUN_FLAGS="-DOPD_NO_CACHE -g1 $RUN_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" ;;
+    sanitize)
+        RUN_FLAGS="-DOPD_NO_CACHE -g1 $RUN_FLAGS -fsanitize=address,undefined -fno-omit-frame-pointer"
+        # clang takes 40 s less to compile the library if undefined behaviour traps: the address sanitizer then prints
+        # the line, but not the reason.  It also finds what null and object-size find.
+        case $CC in
+            *clang*) RUN_FLAGS="$RUN_FLAGS -fsanitize-trap=undefined -fno-sanitize=null,object-size" ;;
+            *) RUN_FLAGS="$RUN_FLAGS -fno-sanitize-recover=undefined" ;;
+        esac ;;
     thread) RUN_FLAGS="-DOPD_NO_CACHE -g1 $RUN_FLAGS -fsanitize=thread" ;;
 esac
 # Test files are compiled with -O0: compiling them takes longer than running them.
 RUN_QUICK=
-[ -n "${CFLAGS:-}" ] || RUN_QUICK=-O0
-ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
+[ -n "${CFLAGS:-}" ] || RUN_QUICK='-O0 -U_FORTIFY_SOURCE'
+ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1:handle_sigill=1:handle_sigtrap=1}
 TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:exitcode=66}
 RUN_LIMIT=
 if command -v timeout >/dev/null 2>&1; then RUN_LIMIT='timeout 1200'; fi

@@ -88,16 +88,22 @@ void races_forget();
 #define OPD_EMU_TELL(call) ((void)0)
 #define OPD_EMU_UNSEEN
 #endif
-/* How fibers are switched.  The address sanitizer replaces longjmp by a function that makes a system call and forgets the
-   limits of all variables on the stack.  Therefore that build does not call it. */
+/* How fibers are switched: on x86-64 by the compiler's own setjmp and longjmp, which save only a few registers.  The
+   address sanitizer replaces longjmp by a function that makes a system call and forgets the limits of all variables on
+   the stack.  The thread sanitizer must see each switch, and sees those of the C library. */
 #if defined(OPD_EMU_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define OPD_EMU_SWITCHES __attribute__((no_sanitize("address"), noinline))
+#elif defined(OPD_EMU_RACES)
+#define OPD_EMU_SWITCHES OPD_EMU_UNSEEN
+#else
+#define OPD_EMU_SWITCHES __attribute__((noinline))
+#endif
+#if defined(OPD_EMU_ASAN) || (defined(__x86_64__) && !defined(OPD_EMU_RACES))
 #define OPD_EMU_MARK(at) __builtin_setjmp((void **)(void *)(at))
 #define OPD_EMU_GO_TO(at) __builtin_longjmp((void **)(void *)(at), 1)
 #else
-#define OPD_EMU_SWITCHES OPD_EMU_UNSEEN
 #define OPD_EMU_MARK(at) _setjmp(at)
 #define OPD_EMU_GO_TO(at) _longjmp(at, 1)
 #endif
@@ -187,7 +193,7 @@ static inline const char *cudaGetErrorString(cudaError_t e) {
 
 //-- fibers -------------------------------------------------------------------------------------------------------
 //
-//  Made with makecontext, switched with _setjmp and _longjmp, which make no system call.
+//  Made with makecontext, switched with OPD_EMU_MARK and OPD_EMU_GO_TO, which make no system call.
 
 namespace opd_emu {
 
