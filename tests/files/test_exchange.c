@@ -842,6 +842,7 @@ TEST(damaged_files_say_so) {
         const size_t n = read_file(in_folder(paths[i]), whole, sizeof whole);
         CHECK_INT(kind_of(whole, n, NULL), kinds[i]);
         for (size_t cut = 1; cut < n; cut++) {
+            if (!check_visits(cut, n)) { continue; }
             const char *path = in_folder("kind");
             write_file(path, whole, cut);
             const opd_file_kind kind = opd_file_kind_of(path);
@@ -1392,8 +1393,9 @@ TEST(dlpack_with_python) {
     int status, i;
     if (exchange("numpy", "", "", said, sizeof said) == 77) { SKIP_WITHOUT_PYTHON("numpy"); }
     snprintf(library, sizeof library, "%s/shared.so", kept ? kept : folder());
+    /* clang takes a third of gcc's time */
     snprintf(command, sizeof command, "test -f '%s' || { printf '#define OPDISPATCH_IMPLEMENTATION\n#include \"opdispatch.h\"\n' | "
-             "%s -x c -O0 -shared -fPIC -I'%s' - -o '%s'.$$ -lm -lpthread && mv '%s'.$$ '%s'; }", library, cc ? cc : "cc",
+             "$(command -v clang || echo '%s') -x c -O0 -shared -fPIC -I'%s' - -o '%s'.$$ -lm -lpthread && mv '%s'.$$ '%s'; }", library, cc ? cc : "cc",
              check_include(), library, library, library);
     CHECK_OR_RETURN(system(command) == 0);
     for (i = 0; i < 2; i++) {                                 /* PyTorch may come with an older NumPy */

@@ -151,10 +151,11 @@ static int64_t of_rows(const numbers *s, bool correlation) {
     const int64_t rows = s->a * s->c, n = s->n;
     int64_t i, j, k;
     for (i = 0; i < rows; i++) {
-        for (j = 0; j < rows; j++) {
+        for (j = 0; j <= i; j++) {
             long double sum = 0;
             for (k = 0; k < n; k++) { sum += (s->exact[X][i * n + k] - means[i]) * (s->exact[X][j * n + k] - means[j]); }
-            answer[i * rows + j] = correlation ? sum / sqrtl(offs[i]) / sqrtl(offs[j]) : sum / (long double)(n - 1);
+            answer[i * rows + j] = answer[j * rows + i] =
+                correlation ? sum / sqrtl(offs[i]) / sqrtl(offs[j]) : sum / (long double)(n - 1);
         }
     }
     return rows * rows;

@@ -770,6 +770,7 @@ TEST(no_memory_compiling) {
              "opd_define(lib, &d); }\n/* %d */\n", version);
     before = files_in_cache();
     for (n = 1; n < 100; n++) {
+        if (!check_visits((size_t)n, 100)) { continue; }          /* it takes a compilation */
         (void)opd_memory_fail_at(n, true);
         p = opd_load_inline("lack", source, NULL);
         (void)opd_memory_fail_at(0, false);
@@ -1061,11 +1062,13 @@ TEST(damaged_results_are_built_again) {
         (void)close(fd);
         for (k = 0; k < 4; k++) {                 /* cut */
             static const int parts[] = {0, 100, 500, 1000};
+            if (!check_visits((size_t)k, 4)) { continue; }
             at = k == 3 ? size - 1 : size * parts[k] / 1000;
             CHECK_INT(truncate(path, at), 0);
             check_rebuilt("cut", at);
         }
         for (k = 0; k < 3; k++) {                 /* one bit; the disk gave other bytes */
+            if (!check_visits((size_t)k, 3)) { continue; }
             at = k == 2 ? size - 1 : size * k / 2;
             fd = open(path, O_RDWR);
             CHECK(lseek(fd, at, SEEK_SET) == at && read(fd, &byte, 1) == 1);
