@@ -1,25 +1,3 @@
-/* Returns the sum of the lanes of a vector: adds the upper half to the lower half, until one lane is left. */
-OPDI_TARGET OPDI_ALWAYS OPDI_T OPDI_WIDE(lanes_sum)(OPDI_V sum) {
-#if defined(OPDI_NEON)
-    OPDI_T lanes[sizeof(OPDI_V) / sizeof(OPDI_T)];
-    memcpy(lanes, &sum, sizeof lanes);
-#else
-    typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
-    typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
-    H half[2];
-    Q quarter[2];
-    OPDI_T lanes[sizeof(Q) / sizeof(OPDI_T)];
-    memcpy(half, &sum, sizeof half);
-    half[0] += half[1];
-    memcpy(quarter, &half[0], sizeof quarter);
-    quarter[0] += quarter[1];
-    memcpy(lanes, &quarter[0], sizeof lanes);
-#endif
-    for (int w = (int)(sizeof lanes / sizeof(OPDI_T)) / 2; w > 0; w /= 2) {
-        for (int lane = 0; lane < w; lane++) { lanes[lane] += lanes[lane + w]; }
-    }
-    return lanes[0];
-}
 /* Returns the dot product of `depth` elements of a and x, as the sum of four vectors of sums. */
 OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const OPDI_T *x) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };

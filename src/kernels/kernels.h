@@ -527,9 +527,15 @@ OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void
 OPDI_LOOPS_BEGIN
 #include "../typed/f32_avx2.h"
 #include "halves_to_floats.typed.h"
+#include "lanes_sum.typed.h"
+#include "../typed/f64_avx2.h"
+#include "lanes_sum.typed.h"
 #if defined(OPDI_X86)
 #include "../typed/f32_avx512.h"
 #include "halves_to_floats.typed.h"
+#include "lanes_sum.typed.h"
+#include "../typed/f64_avx512.h"
+#include "lanes_sum.typed.h"
 #endif
 #include "../typed/end.h"
 OPDI_LOOPS_END

@@ -1,6 +1,8 @@
 /* Counts, sums without NaN, distances, and factors of small matrices, beside loops over all elements. */
 #include "../check.h"
 
+#include <float.h>
+
 TEST(histograms) {
     static const int64_t counts[] = {0, 1, 511, 512, 513, 5000};
     int i, twice, given;
@@ -111,6 +113,25 @@ TEST(distances_of_rows) {
                     }
                 }
             }
+        }
+    }
+}
+
+/* In distances of long rows, NaN and inf stay, and equal rows have distance 0. */
+TEST(distances_of_rows_that_are_not_finite) {
+    static const int64_t depths[] = {3, 16, 37, 97};
+    for (int i = 0; i < 8; i++) {
+        OPD_SCOPE {
+            const int64_t k = depths[i / 2];
+            opd_tensor *x = opd_randn(OPD_INTS(4, k), i % 2 ? OPD_FLOAT64 : OPD_FLOAT32), *y;
+            opd_copy_(opd_select(x, 0, 1), opd_select(x, 0, 0));
+            opd_fill_(opd_select(opd_select(x, 0, 2), 0, k - 1), OPD_V((double)INFINITY));
+            opd_fill_(opd_select(opd_select(x, 0, 3), 0, k / 2), OPD_V((double)NAN));
+            y = opd_to_dtype(opd_cdist(x, x), OPD_FLOAT64);
+            CHECK_OR_RETURN(y != NULL);
+            CHECK(opd_data_f64(y)[1] <= 0 && opd_data_f64(y)[4] <= 0);
+            CHECK(opd_data_f64(y)[2] > DBL_MAX && opd_data_f64(y)[9] > DBL_MAX && opd_data_f64(y)[10] != opd_data_f64(y)[10]);
+            CHECK(opd_data_f64(y)[3] != opd_data_f64(y)[3] && opd_data_f64(y)[12] != opd_data_f64(y)[12]);
         }
     }
 }

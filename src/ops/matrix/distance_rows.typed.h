@@ -34,15 +34,6 @@ static OPDI_T OPDI_TYPED(distance)(const OPDI_T *a, const OPDI_T *b, int64_t cou
     if (p > DBL_MAX) { return OPDI_TYPED(distance_of)(a, b, count, 0, OPDI_DISTANCE_MAX); }
     return OPDI_FN(pow)(OPDI_TYPED(distance_of)(a, b, count, (OPDI_T)p, OPDI_DISTANCE_P), (OPDI_T)(1 / p));
 }
-#if defined(OPDI_X86)
-/* Writes the distances (p is 2) of the row x [count] and of each row of y [rows, count] to out. */
-OPDI_AVX2 static void OPDI_TYPED(distances_2_avx2)(const OPDI_T *x, const OPDI_T *y, OPDI_T *out, int64_t rows,
-                                                   int64_t count) {
-    for (int64_t j = 0; j < rows; j++) {
-        out[j] = OPDI_FN(sqrt)(OPDI_TYPED(distance_of)(x, y + j * count, count, 0, OPDI_DISTANCE_2));
-    }
-}
-#endif
 static void OPDI_TYPED(distances)(void *ctx, int64_t begin, int64_t end) {
     const opdi_distances *distances = (const opdi_distances *)ctx;
     for (int64_t row = begin; row < end; row++) {
@@ -51,10 +42,10 @@ static void OPDI_TYPED(distances)(void *ctx, int64_t begin, int64_t end) {
             *y = (const OPDI_T *)distances->y + row / distances->n * distances->m * distances->k;
         OPDI_T *out = (OPDI_T *)distances->out + row / distances->n * distances->n * distances->m;
         int64_t j = distances->pairs ? i + 1 : 0;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
         if (distances->p == 2 && j < distances->m && opdi_cpu_level() > 0) {
-            OPDI_TYPED(distances_2_avx2)(x, y + j * distances->k, out + opdi_distance_at(distances, i, j),
-                                         distances->m - j, distances->k);
+            OPDI_WIDEST(opdi_cpu_level(), OPDI_TYPED(distances_2_avx512), OPDI_TYPED(distances_2_avx2))
+                (x, y + j * distances->k, out + opdi_distance_at(distances, i, j), distances->m - j, distances->k);
             continue;
         }
 #endif

@@ -33,6 +33,18 @@ static void opdi_distances_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_distances_f64(void *ctx, int64_t begin, int64_t end);
 static void opdi_distances_back_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_distances_back_f64(void *ctx, int64_t begin, int64_t end);
+#if defined(OPDI_VECTORS)
+#include "../../typed/f32_avx2.h"
+#include "distance_vectors.typed.h"
+#include "../../typed/f64_avx2.h"
+#include "distance_vectors.typed.h"
+#endif
+#if defined(OPDI_X86)
+#include "../../typed/f32_avx512.h"
+#include "distance_vectors.typed.h"
+#include "../../typed/f64_avx512.h"
+#include "distance_vectors.typed.h"
+#endif
 #include "../../typed/f32.h"
 #include "distance_rows.typed.h"
 #include "../../typed/f64.h"
