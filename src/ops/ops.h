@@ -457,8 +457,11 @@ typedef struct opdi_solver {
     bool upper, left, unit, turned, vectors;
     bool columns_first;                           /* matrices in data[0] are stored by columns */
     int (*run)(const struct opdi_solver *solver, int64_t at);       /* returns 0, or -1 if memory runs out */
+    /* if not NULL, processes matrices [begin, end) in place of `run` */
+    void (*lanes)(const struct opdi_solver *solver, int64_t begin, int64_t end);
     int32_t failed;
 } opdi_solver;
+enum { OPDI_LANES_ROWS = 6 };                            /* the most rows of matrices that opdi_solver.lanes processes */
 OPDI_LOOPS_BEGIN
 /* Returns the address of matrix number `at` of tensor solver->data[which], whose elements have `bytes` bytes.  Returns
    NULL if the tensor has no memory. */

@@ -183,6 +183,46 @@ TEST(batches_are_their_matrices) {
     }
     opd_threads_set(0);
 }
+static bool same_bits(opd_tensor *a, opd_tensor *b) {
+    a = opd_contiguous(a);
+    b = opd_contiguous(b);
+    return a && b && opd_dtype(a) == opd_dtype(b) && opd_numel(a) == opd_numel(b) &&
+        memcmp(opd_data(a), opd_data(b), (size_t)opd_numel(a) * opd_dtype_size(opd_dtype(a))) == 0;
+}
+/* Small matrices, of which several are factored at a time: the bits do not depend on the batch, on the place in it, or
+   on the number of threads.  Some matrices are singular or have NaN or inf. */
+TEST(small_matrices_are_alone_in_a_batch) {
+    for (int k = 0; k < 28; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = k % 2 ? OPD_FLOAT64 : OPD_FLOAT32;
+            const int64_t n = k / 4 + 1, batch = k % 4 < 2 ? 19 : 3, columns = n == 3 ? 17 : 2;
+            opd_tensor *a = opd_to_dtype(noise(OPD_INTS(batch, n, n), k, dtype), dtype), *b, *f[3], *g[3], *inverse[2];
+            opd_fill_(opd_select(opd_select(a, 0, 1), 0, n - 1), OPD_V(0));
+            opd_fill_(opd_select(opd_select(opd_select(a, 0, 2), 0, 0), 0, 0), OPD_V(k % 3 ? (double)NAN : (double)INFINITY));
+            b = noise(OPD_INTS(batch, n, columns), k + 1, dtype);
+            opd_threads_set(1 + k % 2 * 3);
+            CHECK(opd_linalg_lu_factor_ex(f, a) == 0 && opd_linalg_inv_ex(inverse, a) == 0);
+            opd_tensor *x = opd_linalg_lu_solve(f[0], f[1], b), *det = opd_linalg_det(a);
+            for (int64_t i = 0; i < batch; i++) {
+                opd_tensor *part = opd_select(a, 0, i), *other[2];
+                CHECK(opd_linalg_lu_factor_ex(g, part) == 0 && opd_linalg_inv_ex(other, part) == 0);
+                CHECK(same_bits(opd_select(f[0], 0, i), g[0]));
+                CHECK(same_bits(opd_select(f[1], 0, i), g[1]) && same_bits(opd_select(f[2], 0, i), g[2]));
+                CHECK_INT(opd_item_i64(g[2]), i == 1 ? n : 0);
+                CHECK(same_bits(opd_select(inverse[0], 0, i), other[0]));
+                CHECK(same_bits(opd_select(det, 0, i), opd_linalg_det(part)));
+                CHECK(same_bits(opd_select(x, 0, i), opd_linalg_lu_solve(g[0], g[1], opd_select(b, 0, i))));
+                if (i == 1 || i == 2) { continue; }
+                CHECK(opd_lu_unpack(g, g[0], g[1]) == 0);
+                CHECK(residual(times(g[0], times(g[1], g[2])), part) < 8 && most(g[1]) <= 1);
+                CHECK(residual(times(part, other[0]), one(n, dtype)) < 4 * most(other[0]) + 4);
+                CHECK(residual(times(part, opd_select(x, 0, i)), opd_select(b, 0, i)) < 4 * most(other[0]) + 4);
+            }
+            CHECK_OK();
+        }
+    }
+    opd_threads_set(0);
+}
 TEST(batches_broadcast) {
     OPD_SCOPE {
         opd_tensor *a = noise(OPD_INTS(3, 3), 5, OPD_FLOAT64), *b = noise(OPD_INTS(4, 3, 2), 6, OPD_FLOAT64);

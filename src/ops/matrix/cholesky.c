@@ -11,6 +11,10 @@
 
 static void opdi_solver_range(void *ctx, int64_t begin, int64_t end) {
     opdi_solver *solver = (opdi_solver *)ctx;
+    if (solver->lanes) {
+        solver->lanes(solver, begin, end);
+        return;
+    }
     for (int64_t at = begin; at < end; at++) {
         if (solver->run(solver, at)) { OPDI_STORE(&solver->failed, 1); }
     }

@@ -138,6 +138,7 @@ enum { OPDI_LAPACK_MOST = 20000 };                /* the largest number of rows:
 #if defined(OPDI_VECTORS)
 #include "../../typed/f32_avx2.h"
 #include "skinny_updates.typed.h"
+#include "small_matrices.typed.h"
 #endif
 #if defined(OPDI_X86)
 #include "../../typed/f32_avx512.h"
@@ -150,11 +151,27 @@ enum { OPDI_LAPACK_MOST = 20000 };                /* the largest number of rows:
 #if defined(OPDI_VECTORS)
 #include "../../typed/f64_avx2.h"
 #include "skinny_updates.typed.h"
+#include "small_matrices.typed.h"
 #endif
 #if defined(OPDI_X86)
 #include "../../typed/f64_avx512.h"
 #include "skinny_updates.typed.h"
 #endif
 #include "../../typed/end.h"
+/* If opdi_solver.lanes can do the work on these matrices, sets it: to lu_solve_lanes if `solve`, else to lu_lanes. */
+OPDI_INTERNAL void opdi_lanes_choose(opdi_solver *solver, const opd_tensor *matrices, bool solve) {
+#if defined(OPDI_VECTORS) && !defined(OPD_LAPACK)
+    if (opdi_cpu_level() == 0 || solver->rows > OPDI_LANES_ROWS || opdi_is_complex(matrices)) { return; }
+    if (matrices->dtype == OPD_FLOAT64) {
+        solver->lanes = solve ? opdi_lu_solve_lanes_avx2_f64 : opdi_lu_lanes_avx2_f64;
+    } else {
+        solver->lanes = solve ? opdi_lu_solve_lanes_avx2_f32 : opdi_lu_lanes_avx2_f32;
+    }
+#else
+    (void)solver;
+    (void)matrices;
+    (void)solve;
+#endif
+}
 OPDI_LOOPS_END
 #endif

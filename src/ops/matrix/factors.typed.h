@@ -225,12 +225,14 @@ OPDI_INTERNAL int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     const OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, solver->rows);
     OPDI_T product = 1, sum = 0;
+    int odd = 0;                                  /* 1 if the number of row exchanges is odd */
     for (int64_t i = 0; i < solver->rows; i++) {
         const OPDI_T pivot = a.at[i * (a.rs + 1)];
-        if (pivots[i] != i + 1) { product = -product; }
+        odd ^= pivots[i] != i + 1;
         product *= solver->vectors ? (OPDI_T)((pivot > 0) - (pivot < 0)) : pivot;
         sum += solver->vectors ? OPDI_FN(log)(OPDI_FN(fabs)(pivot)) : 0;
     }
+    product *= (OPDI_T)(1 - 2 * odd);
     ((OPDI_T *)(void *)solver->data[1])[at] = product;
     if (solver->vectors) { ((OPDI_T *)(void *)solver->data[2])[at] = sum; }
     return 0;

@@ -14,6 +14,7 @@ OPDI_INTERNAL int opdi_lu_run(opd_tensor *factors, opd_tensor *pivots, opd_tenso
     solver.pivots = (int32_t *)(void *)pivots->data;
     solver.info = (int32_t *)(void *)info->data;
     opdi_solver_data(&solver, 0, factors, solver.rows * solver.columns);
+    if (solver.rows == solver.columns) { opdi_lanes_choose(&solver, input, false); }
     return opdi_solver_run(&solver, opdi_batch_of(input),
                            (double)solver.rows * (double)solver.columns * (double)solver.npivots,
                            OPDI_DTYPE(input), opdi_lu_one_f32, opdi_lu_one_f64, opdi_lu_one_c128);
@@ -290,6 +291,7 @@ OPDI_INTERNAL int opdi_lu_solve_run(opd_tensor *factors, opd_tensor *pivots, opd
     solver.pivots = (int32_t *)(void *)pivots->data;
     opdi_solver_data(&solver, 0, factors, step);
     opdi_solver_data(&solver, 1, x, solver.rows * solver.columns);
+    if (left && !turned && !solver.columns_first && solver.columns <= 16) { opdi_lanes_choose(&solver, x, true); }
     return opdi_solver_run(&solver, opdi_batch_of(x),
                            2 * (double)solver.rows * (double)solver.rows * (double)solver.columns, OPDI_DTYPE(x),
                            opdi_lu_solve_one_f32, opdi_lu_solve_one_f64, opdi_lu_solve_one_c128);
