@@ -1,4 +1,4 @@
-/* Counts, sums without NaN, distances, and factors of small matrices, beside loops over all elements. */
+/* Counts, sums without NaN, norms, distances, and factors of small matrices, beside loops over all elements. */
 #include "../check.h"
 
 #include <float.h>
@@ -117,6 +117,30 @@ TEST(distances_of_rows) {
     }
 }
 
+/* Norms of rows, also of numbers whose squares are no floats, and of rows that do not lie in memory one by one. */
+TEST(norms_of_rows) {
+    static const int64_t counts[] = {1, 31, 32, 33, 100, 257, 5000};
+    for (int i = 0; i < 28; i++) {
+        OPD_SCOPE {
+            const int64_t n = 5, k = counts[i / 4], last = -1;
+            opd_tensor *x = opd_randn(i & 2 ? OPD_INTS(k, n) : OPD_INTS(n, k), i & 1 ? OPD_FLOAT64 : OPD_FLOAT32), *y;
+            x = i & 2 ? opd_t(x) : x;
+            opd_mul_Scalar_(opd_select(x, 0, 1), OPD_V(1e30));
+            opd_mul_Scalar_(opd_select(x, 0, 2), OPD_V(1e-30));
+            opd_fill_(opd_select(opd_select(x, 0, 3), 0, k / 2), OPD_V(-(double)INFINITY));
+            opd_fill_(opd_select(opd_select(x, 0, 4), 0, k - 1), OPD_V((double)NAN));
+            y = opd_to_dtype(opd_norm_dim(x, OPD_V(2), opd_ints_of(&last, 1), false), OPD_FLOAT64);
+            x = opd_contiguous(opd_to_dtype(x, OPD_FLOAT64));
+            CHECK_OR_RETURN(y && x);
+            for (int64_t row = 0; row < 3; row++) {
+                double sum = 0;
+                for (int64_t j = 0; j < k; j++) { sum += opd_data_f64(x)[row * k + j] * opd_data_f64(x)[row * k + j]; }
+                CHECK_NEAR(opd_data_f64(y)[row], sqrt(sum), 1e-7 * sqrt(sum));
+            }
+            CHECK(opd_data_f64(y)[3] > DBL_MAX && opd_data_f64(y)[4] != opd_data_f64(y)[4]);
+        }
+    }
+}
 /* In distances of long rows, NaN and inf stay, and equal rows have distance 0. */
 TEST(distances_of_rows_that_are_not_finite) {
     static const int64_t depths[] = {3, 16, 37, 97};

@@ -1,0 +1,16 @@
+/* Returns the sum of the squares of `count` floats, a multiple of 32.  Computes in double, into which one instruction
+   converts half a vector of floats. */
+OPDI_TARGET static double OPDI_WIDE(squares_sum)(const float *x, int64_t count) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(double)) };
+    typedef float opdi_floats __attribute__((vector_size(sizeof(OPDI_V) / 2), aligned(4), may_alias));
+    OPDI_V a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, next;
+    for (int64_t i = 0; i < count; i += 4 * WIDTH) {
+        const opdi_floats *const at = (const opdi_floats *)(const void *)(x + i);
+#define OPDI_SQUARES_STEP(k) \
+        __asm__("vcvtps2pd {%1, %0|%0, %1}" : "=v"(next) : "m"(at[k])); \
+        OPDI_ASM_FMA("pd", a##k, next, next);
+        OPDI_SQUARES_STEP(0) OPDI_SQUARES_STEP(1) OPDI_SQUARES_STEP(2) OPDI_SQUARES_STEP(3)
+#undef OPDI_SQUARES_STEP
+    }
+    return OPDI_WIDE(lanes_sum)((a0 + a1) + (a2 + a3));
+}
