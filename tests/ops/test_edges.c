@@ -1476,6 +1476,21 @@ TEST(similarity_of_two_dtypes) {
     CHECK(opd_dtype(t) == OPD_BFLOAT16);
     CHECK_NEAR(opd_item_f64(opd_select(t, 0, 1)), 1, 0.01);
 }
+/* Vectors shorter than eps count as long as eps, also in the gradient; squares of long ones need not be floats. */
+TEST(similarity_of_short_and_long_vectors) {
+    static const float rows[] = {1e-10f, 0, 3e25f, 4e25f, 0, 0}, others[] = {2, 0, 6e25f, 8e25f, 0, 5};
+    opd_tensor *x = opd_tensor_from(rows, OPD_INTS(3, 2), OPD_FLOAT32), *y = opd_tensor_from(others, OPD_INTS(3, 2), OPD_FLOAT32);
+    opd_tensor_set_requires_grad(x, true);
+    opd_tensor *t = opd_cosine_similarity(x, y);
+    CHECK_OR_RETURN(t && opd_backward(opd_sum(t)) == 0);
+    CHECK_NEAR(opd_data_f32(t)[0], 0.01, 1e-8);
+    CHECK_NEAR(opd_data_f32(t)[1], 1, 1e-6);
+    CHECK_NEAR(opd_data_f32(t)[2], 0, 0);
+    const float *grad = opd_data_f32(opd_tensor_grad(x));
+    CHECK_NEAR(grad[0], 1e8, 10);
+    CHECK_NEAR(grad[5], 1e8, 10);
+    CHECK(fabsf(grad[1]) <= 0 && fabsf(grad[2]) < 1e-25f && fabsf(grad[3]) < 1e-25f && fabsf(grad[4]) <= 0);
+}
 static void lies(const opd_tensor *t, int n, const int64_t *want) {
     CHECK_OR_RETURN(t && opd_ndim(t) == n);
     for (int i = 0; i < n; i++) { CHECK(opd_strides(t)[i] == want[i]); }

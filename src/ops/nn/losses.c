@@ -516,7 +516,7 @@ static int opdi_margin_ranking_loss_kernel(opd_call *call) {
 static int opdi_cosine_similarity_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     const int64_t dim = opd_arg_int(call, 2);
-    const opd_value eps = opd_value_float(opd_arg_float(call, 3) * opd_arg_float(call, 3));
+    const opd_value eps = opd_value_float(opd_arg_float(call, 3)), at = opd_value_of_ints(opd_ints_of(&dim, 1));
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;
     if (!(opd_arg_float(call, 3) >= 0)) {
@@ -535,8 +535,8 @@ static int opdi_cosine_similarity_kernel(opd_call *call) {
     if (input && !opdi_has_sizes(input, sizes, ndim)) { input = opdi_maybe_expand(input, sizes, ndim); }
     if (other && !opdi_has_sizes(other, sizes, ndim)) { other = opdi_maybe_expand(other, sizes, ndim); }
     if (!input || !other) { return -1; }
-    opd_tensor *first = opd_sqrt(opd_clamp_min(opdi_maybe_sum_dims(opd_mul(input, input), &dim, 1, true), eps));
-    opd_tensor *second = opd_sqrt(opd_clamp_min(opdi_maybe_sum_dims(opd_mul(other, other), &dim, 1, true), eps));
+    opd_tensor *first = opd_clamp_min(opd_linalg_vector_norm_full(input, opd_value_int(2), at, true, OPD_NONE), eps);
+    opd_tensor *second = opd_clamp_min(opd_linalg_vector_norm_full(other, opd_value_int(2), at, true, OPD_NONE), eps);
     return opd_return_tensor(call,
                              opdi_maybe_sum_dims(opd_mul(opd_div(input, first), opd_div(other, second)), &dim, 1,
                                                  false));
