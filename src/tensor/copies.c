@@ -35,7 +35,9 @@ static void opdi_copy_plane(const opdi_iter *iter, int across, char *to, const c
         opdi_copy_whole_rows(to, ds, from, ss, rows, count * size);
         return;
     }
-    if (count > 16 || rows <= count) {
+    /* a whole vector per row is faster than a column */
+    const bool reversed = count == 16 && first->stride[0] == size && second->stride[0] == -size;
+    if (count > 16 || rows <= count || reversed) {
         for (int64_t row = 0; row < rows; row++) {
             opdi_move_run(to + row * ds, first->stride[0], from + row * ss, second->stride[0], count, size);
         }

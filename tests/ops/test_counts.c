@@ -1,4 +1,4 @@
-/* Counts, sums without NaN, norms, distances, and factors of small matrices, beside loops over all elements. */
+/* Counts, sums without NaN, scans, norms, distances, and factors of small matrices, beside loops over all elements. */
 #include "../check.h"
 
 #include <float.h>
@@ -117,6 +117,47 @@ TEST(distances_of_rows) {
     }
 }
 
+/* Cumulative sums and products of rows whose elements lie side by side, apart, or are one number; also in place. */
+TEST(scans_of_rows) {
+    static const int64_t counts[] = {1, 2, 7, 130};
+    for (int i = 0; i < 4 * 7 * 8; i++) {
+        OPD_SCOPE {
+            const int64_t k = counts[i % 4], n = i / 4 % 7 + 1;
+            const int shape = i / 28 % 4;
+            const bool product = i / 112;
+            opd_tensor *x = opd_randn(shape == 1 ? OPD_INTS(k, n) : shape == 2 ? OPD_INTS(n, 1) : OPD_INTS(n, k), OPD_FLOAT32);
+            x = shape == 1 ? opd_t(x) : shape == 2 ? opd_expand(x, OPD_INTS(n, k)) : x;
+            if (n > 2) { opd_fill_(opd_select(opd_select(x, 0, 1), 0, k / 2), OPD_V((double)NAN)); }
+            opd_tensor *wide = opd_contiguous(opd_to_dtype(x, OPD_FLOAT64)), *y;
+            if (shape == 3) { y = product ? opd_cumprod_(x, 1) : opd_cumsum_(x, 1); }
+            else { y = product ? opd_cumprod(x, 1) : opd_cumsum(x, 1); }
+            CHECK_OR_RETURN(y && opd_data_f32(y = opd_contiguous(y)));
+            for (int64_t row = 0; row < n; row++) {
+                double sum = product;
+                for (int64_t at = row * k; at < (row + 1) * k; at++) {
+                    sum = product ? sum * opd_data_f64(wide)[at] : sum + opd_data_f64(wide)[at];
+                    const float want = (float)sum, got = opd_data_f32(y)[at];
+                    CHECK(memcmp(&want, &got, sizeof got) == 0 || (want != want && got != got));
+                }
+            }
+        }
+    }
+}
+/* Powers of numbers, with the most columns of one row that vectors turn round, and one less and more. */
+TEST(powers_in_columns) {
+    for (int64_t n = 15; n <= 17; n++) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_randn(OPD_INTS(41), OPD_FLOAT32), *y = opd_vander_full(x, OPD_V(n), false);
+            CHECK_OR_RETURN(y && opd_numel(y) == 41 * n);
+            for (int64_t i = 0; i < 41; i++) {
+                double power = 1;
+                for (int64_t j = n; j-- > 0; power *= (double)opd_data_f32(x)[i]) {
+                    CHECK_NEAR(opd_data_f32(opd_contiguous(y))[i * n + j], power, 1e-6 * fabs(power) + 2e-45);
+                }
+            }
+        }
+    }
+}
 /* Norms of rows, also of numbers whose squares are no floats, and of rows that do not lie in memory one by one. */
 TEST(norms_of_rows) {
     static const int64_t counts[] = {1, 31, 32, 33, 100, 257, 5000};

@@ -27,37 +27,49 @@ OPDI_LINE_SCAN(opdi_line_logcumsumexp_f64, double, double, -OPDI_INF, a = opdi_l
 static const opdi_line_fn opdi_line_cumsum[3] = {opdi_line_cumsum_f32, opdi_line_cumsum_f64, opdi_line_cumsum_i64};
 static const opdi_line_fn opdi_line_cumprod[3] = {opdi_line_cumprod_f32, opdi_line_cumprod_f64, opdi_line_cumprod_i64};
 static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f32, opdi_line_logcumsumexp_f64, NULL};
-/* Computes the cumulative sums of groups [begin, end) of lines of ctx, an opdi_lines.  A group has four contiguous
-   lines of float32, which are summed at the same time: within one line, each addition would have to wait for the one
-   before. */
-static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
-    const opdi_lines *lines = (const opdi_lines *)ctx;
+/* Computes the cumulative sums or products of groups [begin, end) of lines.  A group has four lines of float32, which
+   are processed at the same time: within one line, each addition would have to wait for the one before.  The elements
+   of an input line may lie apart, or be one number. */
+OPDI_ALWAYS void opdi_lines_group(const opdi_lines *lines, int64_t begin, int64_t end, bool product) {
+    const int64_t count = lines->count, step = lines->step[0] / 4;
     for (int64_t item = begin; item < end; item++) {
-        const int64_t count = lines->count, left = OPDI_MIN(lines->outer - 4 * item, (int64_t)4);
+        const int64_t left = OPDI_MIN(lines->outer - 4 * item, (int64_t)4);
         const float *x[4];
         float *to[4];
-        double sums[4] = {0, 0, 0, 0};
-        for (int64_t j = 0; j < left; j++) {
-            x[j] = (const float *)(const void *)(lines->data[0] + (4 * item + j) * lines->stride[0][0]);
-            to[j] = (float *)(void *)(lines->data[1] + (4 * item + j) * lines->stride[1][0]);
+        double sums[4];
+        for (int j = 0; j < 4; j++) {             /* a line that is missing is the last one again */
+            const int64_t line = 4 * item + OPDI_MIN(j, left - 1);
+            x[j] = (const float *)(const void *)(lines->data[0] + line * lines->stride[0][0]);
+            to[j] = (float *)(void *)(lines->data[1] + line * lines->stride[1][0]);
+            sums[j] = product ? 1 : 0;
         }
-        for (int64_t i = 0; i < count && left == 4; i++) {
+        for (int64_t i = 0; i < count; i++) {
+            float next[4];
             OPDI_UNROLL
-            for (int j = 0; j < 4; j++) { to[j][i] = (float)(sums[j] += (double)x[j][i]); }
-        }
-        for (int64_t j = 0; j < left && left < 4; j++) {
-            for (int64_t i = 0; i < count; i++) { to[j][i] = (float)(sums[j] += (double)x[j][i]); }
+            for (int j = 0; j < 4; j++) { next[j] = x[j][i * step]; }
+            OPDI_UNROLL
+            for (int j = 0; j < 4; j++) {
+                sums[j] = product ? sums[j] * (double)next[j] : sums[j] + (double)next[j];
+                to[j][i] = (float)sums[j];
+            }
         }
     }
 }
+static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
+    opdi_lines_group((const opdi_lines *)ctx, begin, end, false);
+}
+static void opdi_lines_cumprod(void *ctx, int64_t begin, int64_t end) {
+    opdi_lines_group((const opdi_lines *)ctx, begin, end, true);
+}
 OPDI_COLD_BEGIN
-/* If the lines are contiguous float32, runs opdi_lines_cumsum and returns true.  Otherwise returns false. */
-static bool opdi_lines_cumsum_try(opdi_lines *lines, int type) {
-    if (type != OPDI_F32 || lines->ndim != 1 || lines->load[0] || lines->store[1] || lines->step[0] != 4 ||
-        lines->step[1] != 4) {
+/* If the lines are float32, and contiguous in the result, runs opdi_lines_cumsum or opdi_lines_cumprod, and returns
+   true.  Otherwise returns false. */
+static bool opdi_lines_group_try(opdi_lines *lines, int type, bool product) {
+    if (type != OPDI_F32 || lines->ndim != 1 || lines->load[0] || lines->store[1] || lines->step[1] != 4) {
         return false;
     }
-    opdi_parallel_for((lines->outer + 3) / 4, OPDI_GRAIN / (4 * lines->count) + 1, opdi_lines_cumsum, lines);
+    opdi_parallel_for((lines->outer + 3) / 4, OPDI_GRAIN / (4 * lines->count) + 1,
+                      product ? opdi_lines_cumprod : opdi_lines_cumsum, lines);
     return true;
 }
 /* Does the work of opdi_scan for complex numbers.  `what` is 's' for sums, 'p' for products, 'l' for logsumexp.
@@ -106,8 +118,8 @@ static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dt
     if (!ops[1]) { return -1; }
     if (!ops[1]->data || tensor->numel == 0) { return 0; }
     opdi_lines_init(&lines, ops, 1, 2, dim, type, 0);
-    if (fns == opdi_line_cumsum &&
-        (opdi_columns_run(&lines, type, opdi_columns_cumsum) || opdi_lines_cumsum_try(&lines, type))) {
+    if ((fns == opdi_line_cumsum && opdi_columns_run(&lines, type, opdi_columns_cumsum)) ||
+        (fns != opdi_line_logcumsumexp && opdi_lines_group_try(&lines, type, fns == opdi_line_cumprod))) {
         return 0;
     }
     return opdi_lines_run(&lines, fns[type], 2);
