@@ -1476,6 +1476,21 @@ TEST(similarity_of_two_dtypes) {
     CHECK(opd_dtype(t) == OPD_BFLOAT16);
     CHECK_NEAR(opd_item_f64(opd_select(t, 0, 1)), 1, 0.01);
 }
+/* Columns of one element, of every size of an element, between wider ones. */
+TEST(columns_are_joined) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_BFLOAT16, OPD_FLOAT32, OPD_INT64, OPD_COMPLEX128};
+    for (int k = 0; k < 5; k++) {
+        OPD_SCOPE {
+            opd_tensor *all = opd_to_dtype(opd_view(counted(35), OPD_INTS(7, 5)), dtypes[k]), *parts[5], *columns[3];
+            for (int i = 0; i < 5; i++) { parts[i] = opd_contiguous(opd_select(all, 1, i)); }
+            CHECK(opd_equal(opd_stack_full(opd_tensors_of(parts, 5), -1), all).u.i == 1);
+            columns[0] = opd_unsqueeze(parts[0], 1);
+            columns[1] = opd_contiguous(opd_narrow(all, 1, 1, 3));
+            columns[2] = opd_unsqueeze(parts[4], 1);
+            CHECK(opd_equal(opd_cat_full(opd_tensors_of(columns, 3), 1), all).u.i == 1);
+        }
+    }
+}
 /* Vectors shorter than eps count as long as eps, also in the gradient; squares of long ones need not be floats. */
 TEST(similarity_of_short_and_long_vectors) {
     static const float rows[] = {1e-10f, 0, 3e25f, 4e25f, 0, 0}, others[] = {2, 0, 6e25f, 8e25f, 0, 5};
