@@ -517,7 +517,9 @@ static int OPDI_TYPED(lstsq_solved)(const opdi_solver *solver, int64_t rank, OPD
     const OPDI_TYPED(block) y = OPDI_TYPED(block_of)(second + rank, count, 1);
     int rc = OPDI_TYPED(ormqr)(solver->rows, count, OPDI_MIN(solver->rows, n), a, tau, b, true, false);
     for (int64_t i = 0; i < n * count; i++) { y.at[i] = i < rank * count ? b.at[i] : 0; }
-    for (int64_t i = 0; i < n * rank; i++) { work[i] = i / rank >= i % rank ? a.at[i % rank * a.rs + i / rank] : 0; }
+    for (int64_t i = 0; i < n * rank && rank < n; i++) {
+        work[i] = i / rank >= i % rank ? a.at[i % rank * a.rs + i / rank] : 0;
+    }
     if (!rc && rank == n) { rc = OPDI_TYPED(triangle_solve)(n, count, a, y, true, false); }
     else if (!rc && rank > 0) {
         rc = OPDI_TYPED(geqrf)(n, rank, turned, second) ||
@@ -530,6 +532,16 @@ static int OPDI_TYPED(lstsq_solved)(const opdi_solver *solver, int64_t rank, OPD
     opdi_free(work, size + 1);
     return rc;
 }
+/* Divides x [count] by its largest absolute value, unless that is 0.  Returns this value. */
+static OPDI_T OPDI_TYPED(scaled)(int64_t count, OPDI_T *x) {
+    OPDI_T lanes[16] = {0}, most = 0;
+    int64_t i;
+    OPDI_SIXTEENS(lanes[lane] = OPDI_MAX(OPDI_FN(fabs)(x[j]), lanes[lane]))
+    for (; i < count; i++) { most = OPDI_MAX(OPDI_FN(fabs)(x[i]), most); }
+    for (int lane = 0; lane < 16; lane++) { most = OPDI_MAX(lanes[lane], most); }
+    if (most > 0) { OPDI_COLUMN_EACH(x[j] /= most) }
+    return most;
+}
 /* Solves data[0] [rows, columns] x = data[1] [rows, count] by least squares.  Writes x to data[2] [columns, count] and
    the rank to info.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(lstsq_one)(const opdi_solver *solver, int64_t at) {
@@ -537,18 +549,16 @@ OPDI_INTERNAL int OPDI_TYPED(lstsq_one)(const opdi_solver *solver, int64_t at) {
     const int done = OPDI_TYPED(lapack_lstsq)(solver, at);
     if (done <= 0) { return done; }
 #endif
-    const int64_t rows = solver->rows, n = solver->columns, square = rows * n;
+    const int64_t rows = solver->rows, n = solver->columns;
     const OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, n);
     const OPDI_TYPED(block) b = OPDI_TYPED(matrix_at)(solver, 1, at, solver->count),
         x = OPDI_TYPED(matrix_at)(solver, 2, at, solver->count);
     const size_t size = (size_t)(2 * n) * sizeof(double) + (size_t)(2 * n) * sizeof(OPDI_T);
     double *lengths = (double *)opdi_alloc(size + 1);
-    OPDI_T most = 0;
     if (!lengths) { return -1; }
     OPDI_T *const tau = (OPDI_T *)(void *)(lengths + 2 * n);
     int32_t *const pivots = solver->pivots + at * solver->npivots;
-    for (int64_t i = 0; i < square; i++) { most = OPDI_MAX(most, OPDI_FN(fabs)(a.at[i])); }
-    for (int64_t i = 0; most > 0 && i < square; i++) { a.at[i] /= most; }
+    const OPDI_T most = OPDI_TYPED(scaled)(rows * n, a.at);
     OPDI_TYPED(pivoted_qr)(rows, n, a, tau, pivots, lengths, tau + n);
     const int64_t rank = OPDI_TYPED(corner_rank)(OPDI_MIN(rows, n), a, solver->least, lengths);
     const int rc = OPDI_TYPED(lstsq_solved)(solver, rank, a, tau, b, x, pivots);

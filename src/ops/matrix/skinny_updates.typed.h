@@ -1,6 +1,25 @@
 OPDI_TARGET static void OPDI_WIDE(skinny_minus)(const opdi_skinny *skinny) {
-    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t columns = skinny->columns, depth = skinny->depth, ldb = skinny->ldb;
+    /* Subtracts four rows of b, or one, from the columns from j on, as long as they fill such a vector. */
+#define OPDI_SKINNY_FOUR(vector) \
+    for (; j + (int64_t)(sizeof(vector) / sizeof(OPDI_T)) <= columns; j += sizeof(vector) / sizeof(OPDI_T)) { \
+        *(vector *)(void *)(c + j) -= (*(const vector *)(const void *)(b + j) * x0 + \
+            *(const vector *)(const void *)(b + ldb + j) * x1) + \
+            (*(const vector *)(const void *)(b + 2 * ldb + j) * x2 + \
+             *(const vector *)(const void *)(b + 3 * ldb + j) * x3); \
+    }
+#define OPDI_SKINNY_ONE(vector) \
+    for (; j + (int64_t)(sizeof(vector) / sizeof(OPDI_T)) <= columns; j += sizeof(vector) / sizeof(OPDI_T)) { \
+        *(vector *)(void *)(c + j) -= *(const vector *)(const void *)(b + j) * x0; \
+    }
+    /* vectors of all lanes first, then shorter ones, and at last numbers */
+#if OPDI_LEVEL == 2
+    typedef OPDI_T opdi_half __attribute__((vector_size(32), aligned(OPDI_BYTES), may_alias));
+    typedef OPDI_T opdi_quarter __attribute__((vector_size(16), aligned(OPDI_BYTES), may_alias));
+#define OPDI_SKINNY(step) step(OPDI_V) step(opdi_half) step(opdi_quarter) step(OPDI_T)
+#else
+#define OPDI_SKINNY(step) step(OPDI_V) step(OPDI_T)
+#endif
     for (int64_t i = 0; i < skinny->rows; i++) {
         const OPDI_T *a = (const OPDI_T *)skinny->a + i * skinny->rs, *b = (const OPDI_T *)skinny->b;
         OPDI_T *c = (OPDI_T *)skinny->c + i * skinny->ldc;
@@ -9,25 +28,17 @@ OPDI_TARGET static void OPDI_WIDE(skinny_minus)(const opdi_skinny *skinny) {
             const OPDI_T x0 = a[k * skinny->cs], x1 = a[(k + 1) * skinny->cs], x2 = a[(k + 2) * skinny->cs],
                 x3 = a[(k + 3) * skinny->cs];
             int64_t j = 0;
-            for (; j + WIDTH <= columns; j += WIDTH) {
-                *(OPDI_V *)(void *)(c + j) -= (*(const OPDI_V *)(const void *)(b + j) * x0 +
-                    *(const OPDI_V *)(const void *)(b + ldb + j) * x1) +
-                    (*(const OPDI_V *)(const void *)(b + 2 * ldb + j) * x2 +
-                     *(const OPDI_V *)(const void *)(b + 3 * ldb + j) * x3);
-            }
-            for (; j < columns; j++) {
-                c[j] -= (b[j] * x0 + b[ldb + j] * x1) + (b[2 * ldb + j] * x2 + b[3 * ldb + j] * x3);
-            }
+            OPDI_SKINNY(OPDI_SKINNY_FOUR)
         }
         for (; k < depth; k++, b += ldb) {
             const OPDI_T x0 = a[k * skinny->cs];
             int64_t j = 0;
-            for (; j + WIDTH <= columns; j += WIDTH) {
-                *(OPDI_V *)(void *)(c + j) -= *(const OPDI_V *)(const void *)(b + j) * x0;
-            }
-            for (; j < columns; j++) { c[j] -= b[j] * x0; }
+            OPDI_SKINNY(OPDI_SKINNY_ONE)
         }
     }
+#undef OPDI_SKINNY
+#undef OPDI_SKINNY_FOUR
+#undef OPDI_SKINNY_ONE
 }
 /* Overwrites the upper triangular part of a [n, n], row by row, with the rows of L^T, where L L^T = a.  Computes each
    row from all rows above it in one pass, in four separate sums.  Returns 0, or the number (from 1) of the first row
