@@ -539,7 +539,7 @@ static OPDI_T OPDI_TYPED(scaled)(int64_t count, OPDI_T *x) {
     OPDI_SIXTEENS(lanes[lane] = OPDI_MAX(OPDI_FN(fabs)(x[j]), lanes[lane]))
     for (; i < count; i++) { most = OPDI_MAX(OPDI_FN(fabs)(x[i]), most); }
     for (int lane = 0; lane < 16; lane++) { most = OPDI_MAX(lanes[lane], most); }
-    if (most > 0) { OPDI_COLUMN_EACH(x[j] /= most) }
+    if (most > 0) { OPDI_TYPED(divide)(count, x, most); }
     return most;
 }
 /* Solves data[0] [rows, columns] x = data[1] [rows, count] by least squares.  Writes x to data[2] [columns, count] and

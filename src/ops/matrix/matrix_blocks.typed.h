@@ -13,6 +13,11 @@ OPDI_INTERNAL void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OP
         }
     }
 }
+/* Divides x [count] by a number. */
+OPDI_INTERNAL void OPDI_TYPED(divide)(int64_t count, OPDI_T *x, OPDI_T number) {
+    int64_t i;
+    OPDI_COLUMN_EACH(x[j] /= number)
+}
 /* Computes c = a * b + beta * c for matrices a [rows, depth] and b [depth, columns].  Returns 0, or -1 if memory runs
    out. */
 OPDI_INTERNAL int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,

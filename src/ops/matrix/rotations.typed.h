@@ -34,7 +34,14 @@ OPDI_TARGET static void OPDI_WIDE(rotate_piece)(const opdi_rotations *all, int64
         const int64_t i = all->down ? count - 1 - step : step;
         const OPDI_T c = (OPDI_T)all->turns[2 * i], s = (OPDI_T)all->turns[2 * i + 1];
         OPDI_T *x = rows + i * width, *y = x + width;
-        for (int64_t k = j; k < to; k++) {
+        int64_t k = j;
+        for (; k + WIDTH <= to; k += WIDTH) {
+            OPDI_V *const up = (OPDI_V *)(void *)(x + k), *const low = (OPDI_V *)(void *)(y + k);
+            const OPDI_V kept = *up;
+            *up = kept * c + *low * s;
+            *low = *low * c - kept * s;
+        }
+        for (; k < to; k++) {
             const OPDI_T kept = x[k];
             x[k] = c * kept + s * y[k];
             y[k] = c * y[k] - s * kept;

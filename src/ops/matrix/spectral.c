@@ -11,8 +11,8 @@
 /* Rotations of rows first + i and first + i + 1 for i = 0 .. count - 1, in this order or, if `down`, in reverse
    order. */
 typedef struct opdi_rotations {
-    void *rows;                                   /* [.., width] */
-    int64_t width, first, count;
+    void *rows;                                   /* [.., width], of which columns [columns, width) are not used */
+    int64_t width, columns, first, count;
     bool down;
     const double *turns;                          /* [count, 2]: cosine and sine */
 } opdi_rotations;

@@ -1,7 +1,7 @@
 /* Applies the rotations in ctx, an opdi_rotations, to blocks [begin, end) of 64 columns each. */
 static void OPDI_TYPED(rotate)(void *ctx, int64_t begin, int64_t end) {
     const opdi_rotations *all = (const opdi_rotations *)ctx;
-    const int64_t left = begin * 64, right = OPDI_MIN(end * 64, all->width);
+    const int64_t left = begin * 64, right = OPDI_MIN(end * 64, all->columns);
     void (*piece)(const opdi_rotations *, int64_t, int64_t) = OPDI_TYPED(rotate_piece_plain);
 #if defined(OPDI_VECTORS)
     const int level = opdi_cpu_level();
@@ -18,6 +18,11 @@ OPDI_INTERNAL int64_t OPDI_TYPED(row_length)(int64_t n) {
     const int64_t line = 64 / (int64_t)sizeof(OPDI_T);
     return n < 64 ? n : ((n + line - 1) / line | 1) * line;
 }
+/* Returns how many columns of rows [.., wide] must be rotated, if n of them are used: whole cache lines, if possible. */
+static int64_t OPDI_TYPED(columns_used)(int64_t n, int64_t wide) {
+    const int64_t line = 64 / (int64_t)sizeof(OPDI_T);
+    return OPDI_MIN((n + line - 1) / line * line, wide);
+}
 /* Sets rows [n, wide] to the identity matrix, padded with zeros. */
 OPDI_INTERNAL void OPDI_TYPED(rows_identity)(int64_t n, int64_t wide, OPDI_T *rows) {
     memset(rows, 0, (size_t)(n * wide) * sizeof *rows);
@@ -25,8 +30,19 @@ OPDI_INTERNAL void OPDI_TYPED(rows_identity)(int64_t n, int64_t wide, OPDI_T *ro
 }
 /* Returns the largest absolute value in a [count].  If an element is NaN or infinite, returns NaN or infinity. */
 OPDI_INTERNAL OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
-    OPDI_T most = 0;
-    for (int64_t i = 0; i < count; i++) {
+    OPDI_T lanes[16] = {0}, odd[16] = {0}, most = 0;
+    bool numbers = true;
+    int64_t i;
+    OPDI_SIXTEENS(
+        const OPDI_T size = OPDI_FN(fabs)(a[j]);
+        lanes[lane] = OPDI_MAX(size, lanes[lane]);
+        odd[lane] += size - size)                 /* adds 0, or NaN for NaN and infinity */
+    for (int lane = 0; lane < 16; lane++) {
+        most = OPDI_MAX(lanes[lane], most);
+        numbers = numbers && odd[lane] == 0;
+    }
+    if (!numbers) { most = 0; }
+    for (i = numbers ? i : 0; i < count; i++) {
         const OPDI_T size = OPDI_FN(fabs)(a[i]);
         if (size > most || OPDI_IS_NAN(size)) { most = size; }
         if (OPDI_IS_NAN(most)) { return most; }
@@ -109,11 +125,12 @@ static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int
                 opdi_rotations all;
                 all.rows = rows;
                 all.width = wide;
+                all.columns = OPDI_TYPED(columns_used)(n, wide);
                 all.first = i + 1;
                 all.count = last - i - 1;
                 all.down = true;
                 all.turns = turns + 2 * (i + 1 - first);
-                opdi_parallel_for((wide + 63) / 64, n < 128 ? n : 1, OPDI_TYPED(rotate), &all);
+                opdi_parallel_for((all.columns + 63) / 64, n < 128 ? n : 1, OPDI_TYPED(rotate), &all);
             }
         }
     }
@@ -123,12 +140,15 @@ static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int
    (NULL: none) in the same way. */
 static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_T *other, int64_t width, bool down) {
     for (int64_t i = 0; i < n; i++) {
+        const double kept = values[i];
+        double most = kept;
         int64_t best = i;
-        for (int64_t j = i + 1; j < n; j++) {
-            if (down ? values[j] > values[best] : values[j] < values[best]) { best = j; }
+        for (int64_t j = i + 1; j < n; j++) {     /* no branch */
+            const bool better = down ? values[j] > most : values[j] < most;
+            best = better ? j : best;
+            most = better ? values[j] : most;
         }
         if (best == i) { continue; }
-        const double kept = values[i];
         values[i] = values[best];
         values[best] = kept;
         for (int64_t j = 0; rows && j < width; j++) {
@@ -169,7 +189,7 @@ OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
         return done;
     }
 #endif
-    for (int64_t i = 0; finite && most > 0 && i < n * n; i++) { a[i] /= most; }
+    if (finite && most > 0) { OPDI_TYPED(divide)(n * n, a, most); }
     int64_t info = finite ? 0 : OPDI_MAX(n - 1, (int64_t)1);
     int rc = finite ? OPDI_TYPED(tridiagonal)(n, a, d, e, tau, scratch) : 0;
     if (finite && !rc && solver->vectors) {
@@ -216,16 +236,18 @@ static int OPDI_TYPED(bidiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OP
     }
     return 0;
 }
-static void OPDI_TYPED(rotate_all)(OPDI_T *rows, int64_t wide, int64_t first, int64_t count, const double *turns) {
+static void OPDI_TYPED(rotate_all)(OPDI_T *rows, int64_t n, int64_t wide, int64_t first, int64_t count,
+                                   const double *turns) {
     opdi_rotations all;
     if (!rows) { return; }
     all.rows = rows;
     all.width = wide;
+    all.columns = OPDI_TYPED(columns_used)(n, wide);
     all.first = first;
     all.count = count;
     all.down = false;
     all.turns = turns;
-    opdi_parallel_for((wide + 63) / 64, wide < 128 ? wide : 1, OPDI_TYPED(rotate), &all);
+    opdi_parallel_for((all.columns + 63) / 64, n < 128 ? n : 1, OPDI_TYPED(rotate), &all);
 }
 /* Performs one QR sweep with a shift on rows first .. last of the bidiagonal matrix d, e.  Applies the rotations also
    to left and right [n, wide], the transposed singular vectors, unless they are NULL. */
@@ -259,8 +281,8 @@ static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_
     }
     e[last - 1] = shift;
     d[last] = x;
-    OPDI_TYPED(rotate_all)(right, wide, first, last - first, turns);
-    OPDI_TYPED(rotate_all)(left, wide, first, last - first, others);
+    OPDI_TYPED(rotate_all)(right, n, wide, first, last - first, turns);
+    OPDI_TYPED(rotate_all)(left, n, wide, first, last - first, others);
 }
 /* Removes e[first - 1], given that d[first - 1] is negligible, by rotations of row first - 1 with the rows below it. */
 static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, double *d, double *e, OPDI_T *left) {
@@ -385,9 +407,10 @@ OPDI_INTERNAL int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
     const OPDI_T scale = most > 0 ? most : 1;
     for (int64_t i = 0; i < svd.high; i++) {
         for (int64_t j = 0; j < n; j++) {
-            svd.w[i * n + j] = from.at[rows >= columns ? i * columns + j : j * columns + i] / scale;
+            svd.w[i * n + j] = from.at[rows >= columns ? i * columns + j : j * columns + i];
         }
     }
+    OPDI_TYPED(divide)(svd.high * n, svd.w, scale);
     int rc = OPDI_TYPED(svd_reduce)(&svd, solver->vectors);
     OPDI_T *left = solver->vectors ? svd.left : NULL, *right = solver->vectors ? svd.right : NULL;
     if (!rc) {
