@@ -32,7 +32,7 @@ static opd_tensor *one(int64_t n, opd_scalar_type dtype) { return opd_eye(n, dty
 static opd_tensor *times(opd_tensor *a, opd_tensor *b) { return opd_matmul(a, b); }
 static opd_tensor *wide(opd_tensor *t) { return opd_contiguous(opd_mT(opd_contiguous(opd_mT(t)))); }
 
-static const int64_t sizes_tried[] = {0, 1, 2, 3, 5, 8, 15, 16, 17, 31, 33, 64, 70, 97, 130};
+static const int64_t sizes_tried[] = {0, 1, 2, 3, 5, 8, 15, 16, 17, 31, 33, 64, 70, 97, 113, 130};
 enum { SIZES = (int)(sizeof sizes_tried / sizeof *sizes_tried) };
 
 TEST(cholesky_of_many_sizes) {
@@ -499,6 +499,18 @@ TEST(values_of_no_numbers_are_errors) {
             CHECK(opd_linalg_eigh(rets, bad) == -1);
             CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: 19).");
             CHECK(opd_linalg_svd(rets, bad) == -1);
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.");
+        }
+    }
+}
+
+/* One element that is not finite is found, wherever it is; svdvals reads all of them. */
+TEST(one_element_that_is_no_number_is_an_error) {
+    for (int64_t at = 0; at < 25; at++) {
+        OPD_SCOPE {
+            opd_tensor *bad = noise(OPD_INTS(5, 5), 3, at % 2 ? OPD_FLOAT64 : OPD_FLOAT32);
+            opd_fill_(opd_select(opd_view(bad, OPD_INTS(25)), 0, at), OPD_V(at % 3 ? (double)NAN : -(double)INFINITY));
+            CHECK(!opd_linalg_svdvals(bad));
             CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.");
         }
     }
