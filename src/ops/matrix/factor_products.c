@@ -138,7 +138,9 @@ enum { OPDI_LAPACK_MOST = 20000 };                /* the largest number of rows:
 #if defined(OPDI_VECTORS)
 #include "../../typed/f32_avx2.h"
 #include "skinny_updates.typed.h"
+#if !defined(OPD_LAPACK)
 #include "small_matrices.typed.h"
+#endif
 #endif
 #if defined(OPDI_X86)
 #include "../../typed/f32_avx512.h"
@@ -151,7 +153,9 @@ enum { OPDI_LAPACK_MOST = 20000 };                /* the largest number of rows:
 #if defined(OPDI_VECTORS)
 #include "../../typed/f64_avx2.h"
 #include "skinny_updates.typed.h"
+#if !defined(OPD_LAPACK)
 #include "small_matrices.typed.h"
+#endif
 #endif
 #if defined(OPDI_X86)
 #include "../../typed/f64_avx512.h"
