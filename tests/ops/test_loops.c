@@ -94,6 +94,69 @@ TEST(shifts_in_place_by_an_element_of_self) {
     }
 }
 
+/* The smallest integer has no positive counterpart: it is its own absolute value, as in PyTorch. */
+TEST(abs_of_integers) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64};
+    for (int k = 0; k < 5; k++) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_sub_Scalar(opd_arange(OPD_V(301), OPD_INT64), OPD_V(150));
+            opd_data_i64(x)[299] = INT64_MIN;
+            opd_data_i64(x)[70] = k ? INT64_MIN >> (64 - (8 << (k - 1))) : 0;
+            opd_tensor *const from = opd_to_dtype(x, dtypes[k]), *const back = opd_to_dtype(from, OPD_INT64);
+            opd_tensor *const want = opd_zeros_like(x), *const result = opd_abs(from);
+            for (int i = 0; i < 301; i++) {
+                const int64_t y = opd_data_i64(back)[i];
+                opd_data_i64(want)[i] = y < 0 ? (int64_t)(0 - (uint64_t)y) : y;
+            }
+            CHECK_INT(opd_dtype(result), dtypes[k]);
+            CHECK_INT(differences(result, opd_to_dtype(want, dtypes[k])), 0);
+            CHECK_INT(differences(result, opd_abs(with_gaps(from))), 0);
+            CHECK_INT(differences(opd_abs_(from), result), 0);
+        }
+    }
+    OPD_SCOPE {
+        CHECK(!opd_abs(opd_zeros(OPD_INTS(3), OPD_BOOL)));
+        CHECK_ERROR(OPD_ERROR_DTYPE, "Bool");
+    }
+}
+
+/* Fills x with ordinary numbers, and with numbers for which formulas have conditions. */
+static opd_tensor *with_special_numbers(opd_scalar_type dtype) {
+    static const double special[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, -3, 3, 3.5, -3.5, 1e300, -1e300, 65504};
+    opd_tensor *const x = opd_sub_Scalar(opd_mul_Scalar(opd_rand(OPD_INTS(301), OPD_FLOAT64), OPD_V(12)), OPD_V(6));
+    for (int i = 0; i < 301; i += 3) { opd_data_f64(x)[i] = special[i / 3 % 12]; }
+    return opd_to_dtype(x, dtype);
+}
+/* Returns true if x is y up to `least`, or if both are NaN or the same infinity. */
+static bool number_is_near(double x, double y, double least) {
+    return isnan(y) ? isnan(x) : x == y || fabs(x - y) <= least;
+}
+static void check_conditions(opd_scalar_type dtype, double least) {
+    opd_tensor *const x = with_special_numbers(dtype), *const gaps = with_gaps(x);
+    const opd_value numbers[] = {OPD_V(INFINITY), OPD_V(-2.5), OPD_V(NAN)};      /* for NaN, infinity and -infinity */
+    opd_tensor *const results[] = {opd_hardsigmoid(x), opd_hardswish(x),
+                                   opd_nan_to_num_full(x, numbers[0], numbers[1], numbers[2])};
+    const double *from = opd_data_f64(opd_to_dtype(x, OPD_FLOAT64)), *is[3];
+    int64_t wrong = 0;
+    for (int k = 0; k < 3; k++) { is[k] = opd_data_f64(opd_to_dtype(results[k], OPD_FLOAT64)); }
+    for (int i = 0; i < 301; i++) {
+        const double y = from[i], part = (y < -3 ? 0 : y > 3 ? 6 : y + 3) / 6;
+        const double kept = isnan(y) ? INFINITY : y == INFINITY ? -2.5 : y == -INFINITY ? (double)NAN : y;
+        wrong += !number_is_near(is[0][i], part, least) + !number_is_near(is[1][i], y * part, least * fabs(y));
+        wrong += !number_is_near(is[2][i], kept, 0) + (y == 0 && signbit(is[2][i]) != signbit(y));
+    }
+    wrong += differences(opd_nan_to_num(opd_hardswish(gaps)), opd_nan_to_num(results[1]));
+    wrong += differences(opd_nan_to_num(opd_hardsigmoid(gaps)), opd_nan_to_num(results[0]));
+    wrong += differences(opd_nan_to_num(gaps), opd_nan_to_num(x));
+    CHECK_INT(wrong, 0);
+}
+TEST(conditions_of_formulas) {
+    OPD_SCOPE { check_conditions(OPD_FLOAT32, 1e-6); }
+    OPD_SCOPE { check_conditions(OPD_FLOAT64, 1e-15); }
+    OPD_SCOPE { check_conditions(OPD_FLOAT16, 1e-3); }
+    OPD_SCOPE { check_conditions(OPD_BFLOAT16, 1e-2); }
+}
+
 /* A byte of a bool tensor that is not 0 is true. */
 TEST(logic_of_bools) {
     OPD_SCOPE {

@@ -2,8 +2,9 @@
 
 //== loops over bits ===================================================================================================
 
-/* The loops of this file compute nextafter, shifts and logic of bools.  They read and write elements in the dtype of
-   the tensors.  They are compiled for AVX2 and NEON; on other processors, the loops of the formulas run instead. */
+/* The loops of this file compute nextafter, shifts, abs of integers and logic of bools.  They read and write elements
+   in the dtype of the tensors.  They are compiled for AVX2 and NEON; on other processors, the loops of the formulas run
+   instead. */
 
 /* Defines the loop opdi_bits_<name>, which sets each element of the result, of this type, to `value`.  In `value`, x
    and y are the elements of the inputs. */
@@ -15,9 +16,9 @@
         (void)params; \
         for (; i + 64 <= total; i += 64) { \
             OPDI_IVDEP \
-            for (int j = 0; j < 64; j++) { const type x = xs[i + j], y = ys[i + j]; out[i + j] = value; } \
+            for (int j = 0; j < 64; j++) { const type x = xs[i + j], y = ys[i + j]; (void)y; out[i + j] = value; } \
         } \
-        for (; i < total; i++) { const type x = xs[i], y = ys[i]; out[i] = value; } \
+        for (; i < total; i++) { const type x = xs[i], y = ys[i]; (void)y; out[i] = value; } \
     }
 
 //== nextafter =========================================================================================================
@@ -46,7 +47,7 @@ OPDI_INTERNAL void opdi_f64_vnextafter(void *const *data, int64_t count, const o
     (opdi_has_vectors() ? opdi_bits_next_f64 : opdi_f64_nextafter)(data, count, params);
 }
 
-//== shifts and bools ==================================================================================================
+//== shifts, abs and bools =============================================================================================
 
 /* `value` is x, shifted by y bits: see opdi_h_i64_shift_left. */
 #define OPDI_BITS_LEFT(type, bits) (type)(y < bits ? x << (y & (bits - 1)) : 0)
@@ -60,6 +61,13 @@ OPDI_BITS_LOOP(right_8, int8_t, OPDI_BITS_RIGHT(int8_t, 8))
 OPDI_BITS_LOOP(right_16, int16_t, OPDI_BITS_RIGHT(int16_t, 16))
 OPDI_BITS_LOOP(right_32, int32_t, OPDI_BITS_RIGHT(int32_t, 32))
 OPDI_BITS_LOOP(right_64, int64_t, OPDI_BITS_RIGHT(int64_t, 64))
+/* `value` is |x|; the smallest integer is its own result. */
+#define OPDI_BITS_ABS(type) (type)(x < 0 ? 0 - (u##type)x : (u##type)x)
+OPDI_BITS_LOOP(abs_u8, uint8_t, x)
+OPDI_BITS_LOOP(abs_8, int8_t, OPDI_BITS_ABS(int8_t))
+OPDI_BITS_LOOP(abs_16, int16_t, OPDI_BITS_ABS(int16_t))
+OPDI_BITS_LOOP(abs_32, int32_t, OPDI_BITS_ABS(int32_t))
+OPDI_BITS_LOOP(abs_64, int64_t, OPDI_BITS_ABS(int64_t))
 /* A byte that is not 0 is true. */
 OPDI_BITS_LOOP(and, uint8_t, (uint8_t)((x != 0) & (y != 0)))
 OPDI_BITS_LOOP(or, uint8_t, (uint8_t)((x | y) != 0))
@@ -72,13 +80,15 @@ static opdi_loop opdi_bits_loop_of(opdi_loop loop, opd_scalar_type dtype) {
                                      opdi_bits_left_64};
     static const opdi_loop right[] = {opdi_bits_right_u8, opdi_bits_right_8, opdi_bits_right_16, opdi_bits_right_32,
                                       opdi_bits_right_64};
+    static const opdi_loop sizes[] = {opdi_bits_abs_u8, opdi_bits_abs_8, opdi_bits_abs_16, opdi_bits_abs_32,
+                                      opdi_bits_abs_64};
     if (dtype == OPD_BOOL) {
         return loop == opdi_i64_bitwise_and ? opdi_bits_and : loop == opdi_i64_bitwise_or ? opdi_bits_or
             : loop == opdi_i64_bitwise_xor ? opdi_bits_xor : loop == opdi_i64_logical_not ? opdi_bits_not : NULL;
     }
     if ((unsigned)dtype > OPD_INT64) { return NULL; }
     return loop == opdi_i64_bitwise_left_shift ? left[dtype] : loop == opdi_i64_bitwise_right_shift ? right[dtype]
-        : NULL;
+        : loop == opdi_i64_abs ? sizes[dtype] : NULL;
 }
 /* A pass of opdi_bits_run.  data: the first elements of the result and of the inputs.  repeated: copies of the second
    input, if it is a number; else NULL.  size: the bytes of an element. */

@@ -471,7 +471,7 @@ OPDI_OP(sign) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_A(abs, abs, OPDI_NOT_BOOL)
+OPDI_FORMULA_A(abs, abs, OPDI_NOT_BOOL | OPDI_BY_BITS)
 static int opdi_abs_kernel(opd_call *call) { return opdi_unary_real(call, &opdi_formula_abs); }
 static int opdi_abs_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
