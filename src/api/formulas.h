@@ -137,7 +137,7 @@
     X(logit, 1, D, OPD_H(logit)(x, a, b)) \
     X(logit_backward, 2, D, ((y < a) | (y > b)) ? c : x / (y * (1 - y))) \
     X(sinc, 1, D, x == 0 ? 1 : OPD_FN(sin)(x * (OPD_T)3.14159265358979323846) / (x * (OPD_T)3.14159265358979323846)) \
-    X(nan_to_num, 1, V, x != x ? a : x == (OPD_T)INFINITY ? b : x == -(OPD_T)INFINITY ? c : x)
+    X(nan_to_num, 1, V, OPD_H(nan_to_num)(x, a, b, c))
 
 /* Formulas for int64_t: the formulas that floats have, too, and the formulas that only integers have.  Narrower
    integers and bool are computed in int64_t. */
