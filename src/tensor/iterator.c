@@ -467,6 +467,19 @@ OPDI_INTERNAL void opdi_sum_four(float *acc, const float *from, int64_t step, in
 #endif
     opdi_sum_four_body(acc, from, step, count);
 }
+/* Does the work of opdi_sum_four for rows of bfloat16 (if `bf16` is true) or float16, if there are vectors. */
+OPDI_INTERNAL void opdi_sum_four_halves(float *acc, const uint16_t *from, int64_t step, int64_t count, bool bf16) {
+#if defined(OPDI_VECTORS)
+    OPDI_WIDEST(opdi_cpu_level(), opdi_sum_four_halves_avx512_f32, opdi_sum_four_halves_avx2_f32)(acc, from, step,
+                                                                                                 count, bf16);
+#else
+    (void)acc;
+    (void)from;
+    (void)step;
+    (void)count;
+    (void)bf16;
+#endif
+}
 /* Computes elements of a pass over 16-bit floats, beginning at `begin`, as many before `end` as fill whole vectors.
    `what` is OPDI_HALF_*.  Returns how many were computed. */
 static int64_t opdi_half_loop(int what, void *const *data, int64_t begin, int64_t end) {

@@ -63,3 +63,28 @@ OPDI_TARGET OPDI_INTERNAL double OPDI_WIDE(sum_halves)(const uint16_t *x, int64_
     for (; i < count; i++) { total += (double)(bf16 ? opdi_bf16_to_f32(x[i]) : opdi_f16_to_f32(x[i])); }
     return total;
 }
+/* Adds the sum of four rows of `count` 16-bit floats, `step` elements apart, to acc[count]: see opdi_sum_four. */
+OPDI_TARGET static void OPDI_WIDE(sum_four_halves)(float *acc, const uint16_t *from, int64_t step, int64_t count,
+                                                   bool bf16) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const uint16_t *const first = from, *const second = from + step, *const third = second + step;
+    const uint16_t *const fourth = third + step;
+    int64_t i = 0;
+    if (bf16) {
+        OPDI_COLUMN_EACH(acc[j] += (opdi_bf16_to_f32(first[j]) + opdi_bf16_to_f32(second[j])) +
+                         (opdi_bf16_to_f32(third[j]) + opdi_bf16_to_f32(fourth[j])))
+        return;
+    }
+    for (; i + WIDTH <= count; i += WIDTH) {
+        OPDI_V a, b, c, d;
+        OPDI_ASM_WIDEN(a, *(const OPDI_V_HALVES *)(const void *)(first + i));
+        OPDI_ASM_WIDEN(b, *(const OPDI_V_HALVES *)(const void *)(second + i));
+        OPDI_ASM_WIDEN(c, *(const OPDI_V_HALVES *)(const void *)(third + i));
+        OPDI_ASM_WIDEN(d, *(const OPDI_V_HALVES *)(const void *)(fourth + i));
+        *(OPDI_V *)(void *)(acc + i) += (a + b) + (c + d);
+    }
+    for (; i < count; i++) {
+        acc[i] += (opdi_f16_to_f32(first[i]) + opdi_f16_to_f32(second[i])) +
+            (opdi_f16_to_f32(third[i]) + opdi_f16_to_f32(fourth[i]));
+    }
+}

@@ -157,6 +157,32 @@ TEST(conditions_of_formulas) {
     OPD_SCOPE { check_conditions(OPD_BFLOAT16, 1e-2); }
 }
 
+static bool is_near(opd_tensor *a, opd_tensor *b, double rtol, double atol) {
+    return opd_allclose_full(a, b, rtol, atol, true).u.i != 0;
+}
+/* Checks sums and means over one dim of 16-bit floats beside sums in double. */
+static void check_sums_of_halves(opd_scalar_type dtype, int64_t rows, int64_t columns) {
+    const double unit = dtype == OPD_BFLOAT16 ? 1.0 / 256 : 1.0 / 2048;
+    opd_tensor *const x = opd_to_dtype(opd_randn(OPD_INTS(3, rows, columns), OPD_FLOAT64), dtype);
+    opd_fill_(opd_select(opd_select(x, 2, columns - 1), 1, rows / 2), OPD_V(INFINITY));
+    opd_fill_(opd_select(opd_select(x, 2, columns / 2), 1, rows - 1), OPD_V(NAN));
+    opd_tensor *const wide = opd_to_dtype(x, OPD_FLOAT64), *const part = opd_narrow(x, 2, 1, columns - 1);
+    for (int64_t k = 0; k < 3; k++) {
+        const opd_ints dim = opd_ints_of(&k, 1);
+        opd_tensor *const sum = opd_sum_dim(x, dim, false), *const mean = opd_mean_dim(x, dim, false);
+        CHECK_INT(opd_dtype(sum), dtype);
+        CHECK(is_near(opd_to_dtype(sum, OPD_FLOAT64), opd_sum_dim(wide, dim, false), unit, 1e-3));
+        CHECK(is_near(opd_to_dtype(mean, OPD_FLOAT64), opd_mean_dim(wide, dim, false), unit, 1e-5));
+        CHECK(is_near(opd_sum_dim(part, dim, false), opd_sum_dim(opd_contiguous(part), dim, false), 2 * unit, 1e-3));
+    }
+}
+TEST(sums_of_halves_over_a_dim) {
+    static const int64_t sizes[][2] = {{70, 37}, {5, 1030}, {1000, 9}, {3, 3}, {257, 130}};
+    for (int i = 0; i < 10; i++) {
+        OPD_SCOPE { check_sums_of_halves(i % 2 ? OPD_BFLOAT16 : OPD_FLOAT16, sizes[i / 2][0], sizes[i / 2][1]); }
+    }
+}
+
 /* A byte of a bool tensor that is not 0 is true. */
 TEST(logic_of_bools) {
     OPD_SCOPE {
@@ -252,9 +278,6 @@ TEST(sums_with_outer_products) {
     }
 }
 
-static bool is_near(opd_tensor *a, opd_tensor *b, double rtol, double atol) {
-    return opd_allclose_full(a, b, rtol, atol, true).u.i != 0;
-}
 /* Checks losses of x and y, and their gradients by x, beside the same losses of tensors that are not contiguous. */
 static void check_losses(opd_tensor *x, opd_tensor *y, opd_tensor *grads, double beta) {
     opd_tensor *const a = with_gaps(x), *const b = with_gaps(y);
