@@ -60,16 +60,15 @@ static void OPDI_TYPED(max_pool)(const opdi_windows *windows, const OPDI_T *x, O
     if (elements <= 9) { OPDI_TYPED(max_pool_sized)(windows, x, y, at, true); }
     else { OPDI_TYPED(max_pool_sized)(windows, x, y, at, false); }
 }
-/* Replaces elements [begin, end) of row y of the output by the largest of themselves and of the elements of row x of
-   the input in their windows.  No window goes beyond the ends of x. */
-static void OPDI_TYPED(max_pool_inside)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t begin,
-                                        int64_t end) {
-    const int64_t step = windows->stride[2], next = windows->dilation[2], kernel = windows->kernel[2];
+/* Does the work of max_pool_inside for windows that are `step` elements apart. */
+OPDI_ALWAYS void OPDI_TYPED(max_pool_lanes)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t begin,
+                                            int64_t end, int64_t step, bool first) {
+    const int64_t next = windows->dilation[2], kernel = windows->kernel[2];
     int64_t i = begin;
-    x -= windows->pad[2];
     for (; i + 16 <= end; i += 16) {
         OPDI_T tops[16];
-        memcpy(tops, y + i, sizeof tops);
+        if (first) { for (int lane = 0; lane < 16; lane++) { tops[lane] = OPDI_LOWEST; } }
+        else { memcpy(tops, y + i, sizeof tops); }
         for (int64_t k = 0; k < kernel; k++) {
             const OPDI_T *const from = x + i * step + k * next;
             OPDI_IVDEP
@@ -82,11 +81,26 @@ static void OPDI_TYPED(max_pool_inside)(const opdi_windows *windows, const OPDI_
         memcpy(y + i, tops, sizeof tops);
     }
     for (; i < end; i++) {
+        OPDI_T top = first ? OPDI_LOWEST : y[i];
         for (int64_t k = 0; k < kernel; k++) {
             const OPDI_T value = x[i * step + k * next];
-            y[i] = OPDI_TYPED(pool_pick)((value > y[i]) | OPDI_IS_NAN(value), value, y[i]);
+            top = OPDI_TYPED(pool_pick)((value > top) | OPDI_IS_NAN(value), value, top);
         }
+        y[i] = top;
     }
+}
+OPDI_VECTOR_LOOP static void OPDI_TYPED(max_pool_close)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y,
+                                                        int64_t begin, int64_t end, bool first) {
+    OPDI_TYPED(max_pool_lanes)(windows, x, y, begin, end, 1, first);
+}
+/* Sets elements [begin, end) of row y of the output to the largest of the elements of row x of the input in their
+   windows and, unless x is the `first` row, of themselves.  No window goes beyond the ends of x. */
+static void OPDI_TYPED(max_pool_inside)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t begin,
+                                        int64_t end, bool first) {
+    const int64_t step = windows->stride[2];
+    x -= windows->pad[2];
+    if (opdi_has_vectors() && step == 1) { OPDI_TYPED(max_pool_close)(windows, x, y, begin, end, first); }
+    else { OPDI_TYPED(max_pool_lanes)(windows, x, y, begin, end, step, first); }
 }
 /* Writes the largest element of each window of the plane x to y.  NaN counts as the largest. */
 static void OPDI_TYPED(max_pool_values)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y) {
@@ -95,19 +109,23 @@ static void OPDI_TYPED(max_pool_values)(const opdi_windows *windows, const OPDI_
     const int64_t last = windows->in[2] - 1 - reach + windows->pad[2];
     const int64_t end = last < 0 ? begin : OPDI_MAX(OPDI_MIN(last / windows->stride[2] + 1, wide), begin);
     for (int64_t line = 0; line < windows->out[0] * windows->out[1]; line++, y += wide) {
-        const int64_t first = line / windows->out[1], second = line % windows->out[1];
-        for (int64_t i = 0; i < wide; i++) { y[i] = OPDI_LOWEST; }
-        for (int64_t a = windows->lo[0][first]; a < windows->hi[0][first]; a += windows->dilation[0]) {
-            for (int64_t b = windows->lo[1][second]; b < windows->hi[1][second]; b += windows->dilation[1]) {
+        const int64_t above = line / windows->out[1], along = line % windows->out[1];
+        bool first = true;
+        for (int64_t a = windows->lo[0][above]; a < windows->hi[0][above]; a += windows->dilation[0]) {
+            for (int64_t b = windows->lo[1][along]; b < windows->hi[1][along]; b += windows->dilation[1]) {
                 const OPDI_T *const row = x + (a * windows->in[1] + b) * windows->in[2];
-                OPDI_TYPED(max_pool_inside)(windows, row, y, begin, end);
+                OPDI_TYPED(max_pool_inside)(windows, row, y, begin, end, first);
                 for (int64_t i = begin ? 0 : end; i < wide; i = i + 1 == begin ? end : i + 1) {
+                    OPDI_T top = first ? OPDI_LOWEST : y[i];
                     for (int64_t k = windows->lo[2][i]; k < windows->hi[2][i]; k += windows->dilation[2]) {
-                        y[i] = row[k] > y[i] || OPDI_IS_NAN(row[k]) ? row[k] : y[i];
+                        top = row[k] > top || OPDI_IS_NAN(row[k]) ? row[k] : top;
                     }
+                    y[i] = top;
                 }
+                first = false;
             }
         }
+        for (int64_t i = 0; i < wide && first; i++) { y[i] = OPDI_LOWEST; }
     }
 }
 static void OPDI_TYPED(avg_pool)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y) {
