@@ -113,8 +113,12 @@ static int opdi_nll_forward(opd_call *call, bool two) {
     input = opdi_dense_as(input, opdi_norm_type(input));
     opd_tensor *scratch = input && each ? opdi_staging(out, (opd_scalar_type)input->dtype) : out;
     if (!input || !scratch) { return -1; }
-    for (int64_t i = 0; i < nll.n * nll.inner; i++) {
-        const int64_t t = nll.target[i], at = (i / nll.inner * nll.c + t) * nll.inner + i % nll.inner;
+    for (int64_t i = 0, sample = 0, next = nll.inner; i < nll.n * nll.inner; i++) {
+        if (i == next) {
+            sample++;
+            next += nll.inner;
+        }
+        const int64_t t = nll.target[i], at = (sample * (nll.c - 1) + t) * nll.inner + i;
         double v = 0;
         if (t != nll.ignore) {
             double f = nll.weight ? nll.weight[t] : 1;
@@ -161,8 +165,12 @@ static int opdi_nll_backward(opd_call *call, bool two) {
         one = ((const double *)(const void *)grad->data)[0];
         if (nll.reduction == OPDI_REDUCE_MEAN) { one /= opdi_element_f64(total, 0); }
     }
-    for (int64_t i = 0; i < nll.n * nll.inner; i++) {
-        const int64_t t = nll.target[i], at = (i / nll.inner * nll.c + t) * nll.inner + i % nll.inner;
+    for (int64_t i = 0, sample = 0, next = nll.inner; i < nll.n * nll.inner; i++) {
+        if (i == next) {
+            sample++;
+            next += nll.inner;
+        }
+        const int64_t t = nll.target[i], at = (sample * (nll.c - 1) + t) * nll.inner + i;
         if (t == nll.ignore) { continue; }
         double v = -(nll.weight ? nll.weight[t] : 1) * (each ? ((const double *)(const void *)grad->data)[i] : one);
         if (scratch->dtype == OPD_FLOAT64) {

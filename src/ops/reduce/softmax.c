@@ -252,11 +252,11 @@ static void opdi_line_softmax_backward_f64(const opdi_lines *lines, const opdi_p
 /* Softmax of lines that lie side by side in memory, for up to OPDI_COLUMNS lines at a time.  The lines are the columns
    of a matrix, whose row i has element i of each line.
 
-   A step processes one row x (and y); `to` is the output row.  TOP: top = max(top, x).  LESS: to = x - top.  TIMES: to
-   = x * factor.  PART: adds `to`, the partial sums, to sum, and sets them to 0.  SUM: sum += x.  DOT: sum += x * y.
+   A step processes one row x (and y); `to` is the output row.  TOP: top = max(top, x).  LESS: to = x - top.  LOG: to = x
+   - top - factor.  TIMES: to = x * factor.  PART: adds `to`, the partial sums, to sum, and sets them to 0.  SUM: sum += x.  DOT: sum += x * y.
    BACK: to = y * (x - factor).  LOG_BACK: to = x - y * factor.  ADD: sum += x; to = sum. */
-enum { OPDI_COLUMN_TOP, OPDI_COLUMN_LESS, OPDI_COLUMN_TIMES, OPDI_COLUMN_PART, OPDI_COLUMN_SUM, OPDI_COLUMN_DOT,
-       OPDI_COLUMN_BACK, OPDI_COLUMN_LOG_BACK, OPDI_COLUMN_ADD };
+enum { OPDI_COLUMN_TOP, OPDI_COLUMN_LESS, OPDI_COLUMN_LOG, OPDI_COLUMN_TIMES, OPDI_COLUMN_PART, OPDI_COLUMN_SUM,
+       OPDI_COLUMN_DOT, OPDI_COLUMN_BACK, OPDI_COLUMN_LOG_BACK, OPDI_COLUMN_ADD };
 typedef struct opdi_columns {
     float top[OPDI_COLUMNS], factor[OPDI_COLUMNS], in[2][OPDI_COLUMNS], out[OPDI_COLUMNS];
     float part[OPDI_COLUMNS];                     /* sums of some rows that are not yet added to sum */
@@ -271,6 +271,7 @@ OPDI_ALWAYS void opdi_column_row_body(int what, opdi_columns *columns, float *to
     switch (what) {
         case OPDI_COLUMN_TOP: OPDI_COLUMN_EACH(top[j] = x[j] > top[j] ? x[j] : top[j]) break;
         case OPDI_COLUMN_LESS: OPDI_COLUMN_EACH(to[j] = x[j] - top[j]) break;
+        case OPDI_COLUMN_LOG: OPDI_COLUMN_EACH(to[j] = x[j] - top[j] - factor[j]) break;
         case OPDI_COLUMN_TIMES: OPDI_COLUMN_EACH(to[j] = x[j] * factor[j]) break;
         case OPDI_COLUMN_SUM: OPDI_COLUMN_EACH(sum[j] += (double)x[j]) break;
         case OPDI_COLUMN_PART: OPDI_COLUMN_EACH(sum[j] += (double)to[j]; to[j] = 0) break;
@@ -353,18 +354,18 @@ static void opdi_columns_softmax(const opdi_lines *lines, opdi_columns *columns,
             opdi_column_row(OPDI_COLUMN_PART, columns, columns->part, NULL, NULL, count);
         }
     }
+    if (lines->flag) { opdi_vlog64(count, columns->sum, columns->sum); }
     for (int64_t j = 0; j < count; j++) {
-        columns->factor[j] = (float)(lines->flag ? log(columns->sum[j]) : 1.0 / columns->sum[j]);
+        columns->factor[j] = (float)(lines->flag ? columns->sum[j] : 1.0 / columns->sum[j]);
     }
     for (int64_t i = 0; i < lines->count; i++) {
         char *row = at[1] + i * lines->step[1];
         float *to = lines->store[1] ? columns->out : (float *)(void *)row;
         if (!kept) {
-            opdi_column_row(OPDI_COLUMN_LESS, columns, to, opdi_column_in(lines, columns, 0, at[0], i, count), NULL,
-                            count);
+            opdi_column_row(lines->flag ? OPDI_COLUMN_LOG : OPDI_COLUMN_LESS, columns, to,
+                            opdi_column_in(lines, columns, 0, at[0], i, count), NULL, count);
         }
-        if (lines->flag) { opdi_line_minus(to, to, columns->factor, 1, count); }
-        else {
+        if (!lines->flag) {
             if (!kept) { opdi_vexp(count, to, to); }
             opdi_column_row(OPDI_COLUMN_TIMES, columns, to, to, NULL, count);
         }
