@@ -253,6 +253,9 @@ static void opdi_vmath_steps(int function, int64_t count, float *out, const floa
     int level = opdi_cpu_level();
 #if defined(OPDI_X86)
     if (level == 2) {
+#if !defined(OPD_NO_OPERATORS)
+        if (opdi_exps_avx512(function, count, out, a)) { return; }
+#endif
         opdi_vmath_avx512(function, count, out, a);
         return;
     }

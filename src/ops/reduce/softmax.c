@@ -291,11 +291,11 @@ static void opdi_column_row(int what, opdi_columns *columns, float *to, const fl
     OPDI_LINE_WIDE(opdi_column_row_avx2(what, columns, to, x, y, count); return)
     opdi_column_row_body(what, columns, to, x, y, count);
 }
-/* Computes to = exp(x - top) for a row of `count` columns, and adds the results to columns->part.  lv is the level of
-   instructions. */
-OPDI_ALWAYS void opdi_column_exp_body(int lv, opdi_columns *columns, float *to, const float *x, int64_t count) {
+/* Computes to = exp(x - top) for columns [i, count) of a row, and adds the results to columns->part.  lv is the level
+   of instructions. */
+OPDI_ALWAYS void opdi_column_exp_body(int lv, opdi_columns *columns, float *to, const float *x, int64_t i,
+                                      int64_t count) {
     float *const top = columns->top, *const part = columns->part;
-    int64_t i = 0;
     for (; i + OPDI_VSTEP <= count; i += OPDI_VSTEP) {
         float y[OPDI_VSTEP];
         for (int step = 0; step < OPDI_VSTEP; step++) { y[step] = opdi_exp1(lv, x[i + step] - top[i + step]); }
@@ -308,22 +308,21 @@ OPDI_ALWAYS void opdi_column_exp_body(int lv, opdi_columns *columns, float *to, 
     }
 }
 #if defined(OPDI_X86)
-OPDI_AVX2 static void opdi_column_exp_avx2(opdi_columns *columns, float *to, const float *x, int64_t count) {
-    opdi_column_exp_body(1, columns, to, x, count);
-}
-OPDI_AVX512 static void opdi_column_exp_avx512(opdi_columns *columns, float *to, const float *x, int64_t count) {
-    opdi_column_exp_body(2, columns, to, x, count);
+OPDI_AVX2 static void opdi_column_exp_avx2(opdi_columns *columns, float *to, const float *x, int64_t i, int64_t count) {
+    opdi_column_exp_body(1, columns, to, x, i, count);
 }
 #endif
 static void opdi_column_exp(opdi_columns *columns, float *to, const float *x, int64_t count) {
 #if defined(OPDI_X86)
     const int level = opdi_cpu_level();
+    int64_t from = 0;
+    if (level == 2) { opdi_exp_sums_avx512(from = count & ~(int64_t)15, to, x, columns->top, columns->part); }
     if (level) {
-        (level == 2 ? opdi_column_exp_avx512 : opdi_column_exp_avx2)(columns, to, x, count);
+        opdi_column_exp_avx2(columns, to, x, from, count);
         return;
     }
 #endif
-    opdi_column_exp_body(0, columns, to, x, count);
+    opdi_column_exp_body(0, columns, to, x, 0, count);
 }
 /* Returns row i of operand k as floats: `count` columns, the first of which begins at `at`.  Returns the row in place,
    or a converted copy in columns->in. */

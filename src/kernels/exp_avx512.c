@@ -1,0 +1,86 @@
+#include "kernels.h"
+
+//== exponential functions for AVX-512 =================================================================================
+//
+//  The same formulas as for the other levels, with instructions that compilers do not choose for C: the smaller and the
+//  larger of two numbers, and the product with a power of 2.  This takes half of the time.
+
+#if defined(OPDI_X86) && !defined(OPD_NO_OPERATORS)
+/* Returns a vector of sixteen times the same number. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_all_v16(float number) {
+    const opdi_v16f zeros = {0};
+    return number - zeros;
+}
+/* Returns x, limited to [least, most], or NaN if x is NaN. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_exp_limited_v16(opdi_v16f x, opdi_v16f least, opdi_v16f most) {
+    __asm__("vminps {%0, %1, %0|%0, %1, %0}" : "+v"(x) : "v"(most));
+    __asm__("vmaxps {%0, %1, %0|%0, %1, %0}" : "+v"(x) : "v"(least));
+    return x;
+}
+/* Returns 2^count * e^r for |r| <= 0.35, with one rounding, as opdi_exp_scaled does. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_exp_scaled_v16(opdi_v16f r, opdi_v16f count) {
+    const opdi_v16f square = r * r;
+    opdi_v16f q = opdi_all_v16(0.00836892892f), sum = opdi_all_v16(0.041666206f);
+    OPDI_ASM_FMA("ps", q, r, opdi_all_v16(0.00139505544f));
+    OPDI_ASM_FMA("ps", sum, q, r);
+    q = opdi_all_v16(0.166665182f);
+    OPDI_ASM_FMA("ps", q, sum, r);
+    sum = opdi_all_v16(0.5f);
+    OPDI_ASM_FMA("ps", sum, q, r);
+    OPDI_ASM_FMA("ps", r, sum, square);
+    r += opdi_all_v16(1.0f);
+    __asm__("vscalefps {%1, %0, %0|%0, %0, %1}" : "+v"(r) : "v"(count));
+    return r;
+}
+/* Returns e^x: see opdi_exp_reduce. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_exp_v16(opdi_v16f x) {
+    opdi_v16f t = opdi_all_v16(OPDI_MAGIC);
+    x = opdi_exp_limited_v16(x, opdi_all_v16(-104.0f), opdi_all_v16(89.0f));
+    OPDI_ASM_FMA("ps", t, x, opdi_all_v16(1.44269504f));
+    const opdi_v16f count = t - opdi_all_v16(OPDI_MAGIC);
+    OPDI_ASM_FMA("ps", x, count, opdi_all_v16(-0.693359375f));
+    OPDI_ASM_FMA("ps", x, count, opdi_all_v16(2.12194442e-4f));
+    return opdi_exp_scaled_v16(x, count);
+}
+/* Returns 2^x. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_exp2_v16(opdi_v16f x) {
+    x = opdi_exp_limited_v16(x, opdi_all_v16(-151.0f), opdi_all_v16(129.0f));
+    const opdi_v16f t = x + opdi_all_v16(OPDI_MAGIC), count = t - opdi_all_v16(OPDI_MAGIC);
+    return opdi_exp_scaled_v16((x - count) * opdi_all_v16(0.693147181f), count);
+}
+/* Returns the sigmoid of x: with t = e^-|x|, it is 1 / (1 + t), or t / (1 + t) if x is not at least 0. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_sigmoid_v16(opdi_v16f x) {
+    const opdi_v16u bits = (opdi_v16u)x;
+    const opdi_v16f t = opdi_exp_v16((opdi_v16f)(bits | 0x80000000u));
+    const opdi_v16u least = (opdi_v16u)(x >= opdi_all_v16(0.0f));
+    const opdi_v16u top = (least & (opdi_v16u)opdi_all_v16(1.0f)) | (~least & (opdi_v16u)t);
+    return (opdi_v16f)top / (opdi_all_v16(1.0f) + t);
+}
+#define OPDI_EXP_EACH(value) \
+    for (int64_t i = 0; i < count; i += 16) { \
+        const opdi_v16f x = *(const opdi_v16f *)(const void *)(a + i); \
+        *(opdi_v16f *)(void *)(out + i) = value; \
+    }
+/* Applies function number `function` of OPDI_VMATH_LIST to `count` elements, a multiple of 16; out may be a.  Returns
+   false and does nothing if it is another function than exp, exp2, sigmoid and silu. */
+OPDI_AVX512 OPDI_INTERNAL bool opdi_exps_avx512(int function, int64_t count, float *out, const float *a) {
+    switch (function) {
+        case 0: OPDI_EXP_EACH(opdi_exp_v16(x)) return true;
+        case 8: OPDI_EXP_EACH(opdi_sigmoid_v16(x)) return true;
+        case 11: OPDI_EXP_EACH(x * opdi_sigmoid_v16(x)) return true;
+        case 15: OPDI_EXP_EACH(opdi_exp2_v16(x)) return true;
+        default: return false;
+    }
+}
+/* Sets out[i] to e^(a[i] - less[i]), and adds it to sum[i], for i < count, a multiple of 16. */
+OPDI_AVX512 OPDI_INTERNAL void opdi_exp_sums_avx512(int64_t count, float *out, const float *a, const float *less,
+                                                    float *sum) {
+    for (int64_t i = 0; i < count; i += 16) {
+        const opdi_v16f x = *(const opdi_v16f *)(const void *)(a + i), y = *(const opdi_v16f *)(const void *)(less + i);
+        const opdi_v16f power = opdi_exp_v16(x - y);
+        *(opdi_v16f *)(void *)(out + i) = power;
+        *(opdi_v16f *)(void *)(sum + i) += power;
+    }
+}
+#undef OPDI_EXP_EACH
+#endif
