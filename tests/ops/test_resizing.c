@@ -120,6 +120,26 @@ TEST(samples_at_centers) {
     }
 }
 
+/* At points inside of the image, all three kinds of padding give the same samples.  Outside, border gives the same
+   samples as zeros do for an image that is padded by its border. */
+TEST(samples_do_not_depend_on_padding_inside) {
+    for (int k = 0; k < 4; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = k & 1 ? OPD_FLOAT64 : OPD_FLOAT32;
+            const bool corners = k > 1;
+            opd_tensor *const x = opd_randn(OPD_INTS(2, 3, 5, 9), dtype);
+            opd_tensor *const places = opd_rand(OPD_INTS(2, 7, 43, 2), dtype);
+            opd_tensor *const grid = opd_sub_Scalar(opd_mul_Scalar(places, OPD_V(1.5)), OPD_V(0.75));
+            opd_tensor *const y = opd_grid_sampler_2d(x, grid, 0, 2, corners);
+            CHECK(opd_allclose(opd_grid_sampler_2d(x, grid, 0, 0, corners), y).u.i != 0);
+            CHECK(opd_allclose(opd_grid_sampler_2d(x, grid, 0, 1, corners), y).u.i != 0);
+            opd_tensor *const wide = opd_replication_pad2d(x, OPD_INTS(9, 9, 5, 5));
+            opd_tensor *const far = opd_grid_sampler_2d(x, opd_mul_Scalar(grid, OPD_V(3)), 0, 1, false);
+            CHECK(opd_allclose_full(opd_grid_sampler_2d(wide, grid, 0, 0, false), far, 1e-4, 1e-4, false).u.i != 0);
+        }
+    }
+}
+
 //== padding ===========================================================================================================
 
 TEST(padded_images) {

@@ -97,8 +97,60 @@ typedef struct OPDI_TYPED(grid_block) {
     OPDI_BITS mask[OPDI_GRID_TAPS];
     OPDI_T weight[OPDI_GRID_TAPS], lost[OPDI_GRID_TAPS];
 } OPDI_TYPED(grid_block);
+/* Does the work of grid_block_set for bilinear interpolation without reflection, if an index into a channel fits into
+   32 bits. */
+OPDI_VECTOR_LOOP static void OPDI_TYPED(grid_block_two)(const opdi_grid *grid, int64_t place,
+                                                        OPDI_TYPED(grid_block) *block) {
+    enum { WIDE = OPDI_GRID_TAPS / 4 };
+    const OPDI_T *const from = (const OPDI_T *)grid->grid + place * 2;
+    const int64_t count = block->wide;
+    int32_t line[2][WIDE];
+    OPDI_T part[2][WIDE], *const lost = block->lost;
+    int64_t i;
+    for (int64_t j = 0; j < count; j++) {
+        part[0][j] = from[2 * j + 1];
+        part[1][j] = from[2 * j];
+        lost[j] = 0;
+    }
+    for (int dim = 0; dim < 2; dim++) {
+        const OPDI_T size = (OPDI_T)grid->in[dim], most = (OPDI_T)(grid->in[dim] - 1);
+        const bool corners = grid->corners;
+        OPDI_T *const at = part[dim];
+        if (corners) { OPDI_COLUMN_EACH(at[j] = (at[j] + 1) / 2 * most) }
+        else { OPDI_COLUMN_EACH(at[j] = ((at[j] + 1) * size - 1) / 2) }
+        if (grid->outside == OPDI_GRID_BORDER) {
+            OPDI_COLUMN_EACH(const OPDI_T low = at[j] > 0 ? at[j] : 0; at[j] = low >= most ? most : low)
+        }
+        OPDI_COLUMN_EACH(
+            const OPDI_T known = ((at[j] > (OPDI_T)-1e9) & (at[j] < (OPDI_T)1e9)) ? at[j] : -100;
+            const int32_t near = (int32_t)known; const int32_t first = near - ((OPDI_T)near > known);
+            lost[j] += at[j] - at[j];
+            line[dim][j] = first;
+            at[j] = known - (OPDI_T)first)
+    }
+    for (int k = 0; k < 4; k++) {
+        const int32_t row = k / 2, column = k % 2;
+        const uint32_t height = (uint32_t)grid->in[0], width = (uint32_t)grid->in[1];
+        int64_t *const at = block->at + k * count;
+        OPDI_BITS *const mask = block->mask + k * count;
+        OPDI_T *const weight = block->weight + k * count;
+        OPDI_COLUMN_EACH(
+            const int32_t y = line[0][j] + row; const int32_t x = line[1][j] + column;
+            const int32_t inside = -(int32_t)(((uint32_t)y < height) & ((uint32_t)x < width));
+            const OPDI_T up = row ? part[0][j] : 1 - part[0][j];
+            const OPDI_T left = column ? part[1][j] : 1 - part[1][j];
+            at[j] = (int32_t)((uint32_t)y * width + (uint32_t)x) & inside;
+            mask[j] = (OPDI_BITS)(int64_t)inside;
+            weight[j] = inside ? up * left : 0)
+    }
+}
 /* Fills *block for points from number `place` on. */
 static void OPDI_TYPED(grid_block_set)(const opdi_grid *grid, int64_t place, OPDI_TYPED(grid_block) *block) {
+    if (opdi_has_vectors() && grid->how == OPDI_GRID_BILINEAR && grid->outside != OPDI_GRID_REFLECTION &&
+        grid->in[0] <= INT32_MAX / 2 / grid->in[1]) {
+        OPDI_TYPED(grid_block_two)(grid, place, block);
+        return;
+    }
     for (int64_t i = 0; i < block->wide; i++) {
         OPDI_TYPED(grid_taps) taps[2];
         OPDI_TYPED(grid_places)(grid, place + i, taps);
