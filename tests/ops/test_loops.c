@@ -55,7 +55,7 @@ static int64_t shifted(int64_t x, int64_t y, bool left) {
 /* Checks both shifts of tensors of this dtype, by a tensor, and by numbers that may not fit into it. */
 static void check_shifts(opd_scalar_type dtype) {
     static const int64_t counts[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 62, 63, 64, -1, -2, 300};
-    enum { COUNTS = (int)(sizeof counts / sizeof *counts), EACH = 12 };
+    enum { COUNTS = (int)(sizeof counts / sizeof *counts), EACH = 13 };
     opd_tensor *y = opd_zeros(OPD_INTS(COUNTS * EACH), OPD_INT64);
     opd_tensor *x = opd_randint(1000000, OPD_INTS(COUNTS * EACH), OPD_INT64);
     x = opd_mul(opd_sub_Scalar(x, OPD_V(500000)), x);

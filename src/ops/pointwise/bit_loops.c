@@ -52,12 +52,34 @@ OPDI_INTERNAL void opdi_f64_vnextafter(void *const *data, int64_t count, const o
 /* `value` is x, shifted by y bits: see opdi_h_i64_shift_left. */
 #define OPDI_BITS_LEFT(type, bits) (type)(y < bits ? x << (y & (bits - 1)) : 0)
 #define OPDI_BITS_RIGHT(type, bits) (type)((u##type)y < bits ? x >> (y & (bits - 1)) : x >> (bits - 1))
+#if defined(__clang__)
 OPDI_BITS_LOOP(left_8, uint8_t, OPDI_BITS_LEFT(uint8_t, 8))
+OPDI_BITS_LOOP(right_u8, uint8_t, (uint8_t)(y < 8 ? x >> (y & 7) : 0))
+OPDI_BITS_LOOP(right_8, int8_t, OPDI_BITS_RIGHT(int8_t, 8))
+#else
+/* Shifts a byte by 4, 2 and 1 bits.  Processors have no shifts of bytes by different counts; gcc makes shifts of 32
+   bits of them, which take twice as long. */
+OPDI_ALWAYS uint8_t opdi_byte_left(uint8_t x, uint8_t y) {
+    const uint8_t four = y & 4 ? (uint8_t)(x << 4) : x, two = y & 2 ? (uint8_t)(four << 2) : four;
+    const uint8_t one = y & 1 ? (uint8_t)(two << 1) : two;
+    return y < 8 ? one : 0;
+}
+OPDI_ALWAYS uint8_t opdi_byte_right(uint8_t x, uint8_t y) {
+    const uint8_t four = y & 4 ? x >> 4 : x, two = y & 2 ? four >> 2 : four, one = y & 1 ? two >> 1 : two;
+    return y < 8 ? one : 0;
+}
+/* Shifts a byte with a sign: a negative number is inverted before and after. */
+OPDI_ALWAYS int8_t opdi_signed_right(int8_t x, int8_t y) {
+    const uint8_t sign = x < 0 ? 255 : 0;
+    return (int8_t)(opdi_byte_right((uint8_t)x ^ sign, (uint8_t)y) ^ sign);
+}
+OPDI_BITS_LOOP(left_8, uint8_t, opdi_byte_left(x, y))
+OPDI_BITS_LOOP(right_u8, uint8_t, opdi_byte_right(x, y))
+OPDI_BITS_LOOP(right_8, int8_t, opdi_signed_right(x, y))
+#endif
 OPDI_BITS_LOOP(left_16, uint16_t, OPDI_BITS_LEFT(uint16_t, 16))
 OPDI_BITS_LOOP(left_32, uint32_t, OPDI_BITS_LEFT(uint32_t, 32))
 OPDI_BITS_LOOP(left_64, uint64_t, OPDI_BITS_LEFT(uint64_t, 64))
-OPDI_BITS_LOOP(right_u8, uint8_t, (uint8_t)(y < 8 ? x >> (y & 7) : 0))
-OPDI_BITS_LOOP(right_8, int8_t, OPDI_BITS_RIGHT(int8_t, 8))
 OPDI_BITS_LOOP(right_16, int16_t, OPDI_BITS_RIGHT(int16_t, 16))
 OPDI_BITS_LOOP(right_32, int32_t, OPDI_BITS_RIGHT(int32_t, 32))
 OPDI_BITS_LOOP(right_64, int64_t, OPDI_BITS_RIGHT(int64_t, 64))
@@ -90,13 +112,57 @@ static opdi_loop opdi_bits_loop_of(opdi_loop loop, opd_scalar_type dtype) {
     return loop == opdi_i64_bitwise_left_shift ? left[dtype] : loop == opdi_i64_bitwise_right_shift ? right[dtype]
         : loop == opdi_i64_abs ? sizes[dtype] : NULL;
 }
+/* A shift of integers by one number, which is computed for words of eight bytes.  keep: the bits of a word that come
+   from the same element.  sign: the bits to which the signs of the elements are shifted; 0 if there are none. */
+typedef struct opdi_bits_shift { uint64_t keep, sign; int bits; bool left; } opdi_bits_shift;
+/* Fills *shift for elements of `bits` bits and for the number y.  If y is negative or at least `bits`, no bit is kept,
+   except that of the sign. */
+static void opdi_bits_shift_set(opdi_bits_shift *shift, int bits, bool left, bool sign, int64_t y) {
+    const uint64_t whole = UINT64_MAX >> (64 - bits), ones = UINT64_MAX / whole;      /* ones: bit 0 of each element */
+    const bool within = (uint64_t)y < (uint64_t)bits;
+    shift->bits = within ? (int)y : !left && sign ? bits - 1 : 0;
+    shift->left = left;
+    shift->keep = within || shift->bits ? ones * (left ? (whole << shift->bits) & whole : whole >> shift->bits) : 0;
+    shift->sign = !left && sign ? ones << (bits - 1 - shift->bits) : 0;
+}
+/* Returns the elements of word x, shifted.  After a shift to the right, the bits from the sign on are set to it. */
+OPDI_ALWAYS uint64_t opdi_bits_shift_word(uint64_t x, uint64_t keep, uint64_t sign, int bits, bool left) {
+    const uint64_t moved = left ? x << bits : x >> bits, set = moved & sign;
+    return (moved & keep) | ((set << bits << 1) - set);
+}
+/* Shifts `bytes` bytes from x to out.  Both are aligned to words. */
+OPDI_VECTOR_LOOP static void opdi_bits_shift_run(const opdi_bits_shift *shift, char *out, const char *x,
+                                                 int64_t bytes) {
+    const opdi_bits_shift by = *shift;
+    const opdi_word64 *const from = (const opdi_word64 *)(const void *)x;
+    opdi_word64 *const to = (opdi_word64 *)(void *)out;
+    const int64_t count = bytes / 8;
+    uint64_t rest = 0;
+    int64_t i;
+    if (by.left) { OPDI_COLUMN_EACH(to[j] = opdi_bits_shift_word(from[j], by.keep, 0, by.bits, true)) }
+    else { OPDI_COLUMN_EACH(to[j] = opdi_bits_shift_word(from[j], by.keep, by.sign, by.bits, false)) }
+    memcpy(&rest, x + count * 8, (size_t)(bytes % 8));
+    rest = opdi_bits_shift_word(rest, by.keep, by.sign, by.bits, by.left);
+    memcpy(out + count * 8, &rest, (size_t)(bytes % 8));
+}
 /* A pass of opdi_bits_run.  data: the first elements of the result and of the inputs.  repeated: copies of the second
-   input, if it is a number; else NULL.  size: the bytes of an element. */
-typedef struct opdi_bits_pass { opdi_loop loop; char *data[3], *repeated; int64_t size; } opdi_bits_pass;
+   input, if it is a number; else NULL.  size: the bytes of an element.  shifts: the pass is a shift by a number. */
+typedef struct opdi_bits_pass {
+    opdi_loop loop;
+    char *data[3], *repeated;
+    int64_t size;
+    bool shifts;
+    opdi_bits_shift shift;
+} opdi_bits_pass;
 enum { OPDI_BITS_REPEATED = 256 };
 static void opdi_bits_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_bits_pass *const pass = (const opdi_bits_pass *)ctx;
     void *data[3];
+    if (pass->shifts) {
+        opdi_bits_shift_run(&pass->shift, pass->data[0] + begin * pass->size, pass->data[1] + begin * pass->size,
+                         (end - begin) * pass->size);
+        return;
+    }
     for (int64_t at = begin, count; at < end; at += count) {
         count = pass->repeated ? OPDI_MIN(end - at, (int64_t)OPDI_BITS_REPEATED) : end - at;
         for (int k = 0; k < 3; k++) { data[k] = pass->data[k] + at * pass->size; }
@@ -113,6 +179,7 @@ OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const 
     char repeated[OPDI_BITS_REPEATED * 8];
     opdi_bits_pass pass;
     if (!opdi_has_vectors()) { return false; }
+    pass.shifts = false;
     pass.loop = opdi_bits_loop_of(formula->loop[OPDI_I64], dtype);
     pass.repeated = NULL;
     pass.size = (int64_t)opd_dtype_size(dtype);
@@ -131,6 +198,10 @@ OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const 
         pass.repeated = repeated;
         pass.data[2] = repeated;
         opdi_gather(repeated, repeated, 0, OPDI_BITS_REPEATED, (int)pass.size);
+        opdi_load_of(OPDI_I64, out->dtype)(&number, repeated, 1);
+        pass.shifts = dtype != OPD_BOOL && ((uintptr_t)pass.data[0] | (uintptr_t)pass.data[1]) % 8 == 0;
+        opdi_bits_shift_set(&pass.shift, (int)pass.size * 8, formula->loop[OPDI_I64] == opdi_i64_bitwise_left_shift,
+                       dtype != OPD_UINT8, number);
     }
     opdi_parallel_for(out->numel, OPDI_GRAIN, opdi_bits_part, &pass);
     return true;
