@@ -106,7 +106,7 @@ OPDI_OP(nansum) {
 
 static void opdi_finish_mean(opdi_folded *folded, const opdi_reduce *reduce) {
     folded->f /= (double)reduce->count;
-    folded->g /= (double)reduce->count;
+    if (reduce->it.compute == OPDI_C128) { folded->g /= (double)reduce->count; }
 }
 static const opdi_fold opdi_the_mean = {
     /* step */ {opdi_fold_sum_f32, opdi_fold_sum_f64, NULL, opdi_fold_sum_c128},
