@@ -252,9 +252,9 @@ static void opdi_line_softmax_backward_f64(const opdi_lines *lines, const opdi_p
 /* Softmax of lines that lie side by side in memory, for up to OPDI_COLUMNS lines at a time.  The lines are the columns
    of a matrix, whose row i has element i of each line.
 
-   A step processes one row x (and y); `to` is the output row.  TOP: top = max(top, x).  LESS: to = x - top.  LOG: to = x
-   - top - factor.  TIMES: to = x * factor.  PART: adds `to`, the partial sums, to sum, and sets them to 0.  SUM: sum += x.  DOT: sum += x * y.
-   BACK: to = y * (x - factor).  LOG_BACK: to = x - y * factor.  ADD: sum += x; to = sum. */
+   A step processes one row x (and y); `to` is the output row. TOP: top = max(top, x). LESS: to = x - top. LOG: to =
+   x - top - factor. TIMES: to = x * factor. PART: adds `to`, the partial sums, to sum, and sets them to 0. SUM: sum
+   += x. DOT: sum += x * y. BACK: to = y * (x - factor). LOG_BACK: to = x - y * factor. ADD: sum += x; to = sum. */
 enum { OPDI_COLUMN_TOP, OPDI_COLUMN_LESS, OPDI_COLUMN_LOG, OPDI_COLUMN_TIMES, OPDI_COLUMN_PART, OPDI_COLUMN_SUM,
        OPDI_COLUMN_DOT, OPDI_COLUMN_BACK, OPDI_COLUMN_LOG_BACK, OPDI_COLUMN_ADD };
 typedef struct opdi_columns {
