@@ -211,15 +211,17 @@ static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opd
    if the results are sums in float that are stored side by side.  Otherwise returns false. */
 static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, opdi_folded *foldeds, int64_t wide) {
     const opdi_operand *operand = &reduce->it.op[1];
+    const bool floats = operand->load == opdi_cvt_4;
     char *at = operand->data;
     if (reduce->chunks > 1 || reduce->nouts != 1 || reduce->it.compute != OPDI_F32 ||
         (reduce->fold->out[0] != OPDI_OUT_F_OR_I && reduce->fold->out[0] != OPDI_OUT_F) ||
-        reduce->it.ndim <= reduce->nred || operand->stride[reduce->nred] != operand->size) {
+        reduce->it.ndim <= reduce->nred || operand->stride[reduce->nred] != operand->size ||
+        (!floats && !opdi_has_vectors())) {
         return false;
     }
     for (int dim = reduce->nred; dim < reduce->it.ndim; dim++) { at += idx[dim] * operand->stride[dim]; }
     for (int64_t j = 0; j < wide && reduce->fold->finish; j++) { reduce->fold->finish(&foldeds[j], reduce); }
-    if (operand->load == opdi_cvt_4) {
+    if (floats) {
         for (int64_t j = 0; j < wide; j++) { ((float *)(void *)at)[j] = (float)foldeds[j].f; }
         return true;
     }
@@ -324,21 +326,27 @@ static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base,
     }
     return base;
 }
+/* Returns true if the elements are 16-bit floats that opdi_sum_four_halves can read. */
+static bool opdi_reduce_halves(const opdi_operand *operand) {
+    return opdi_has_vectors() && operand->size == 2 && operand->stride[0] % 2 == 0 &&
+        (operand->load == opdi_cvt_f32_f16 || operand->load == opdi_load_of(OPDI_F32, OPD_BFLOAT16));
+}
 /* Returns true if the fold is a sum of floats that opdi_reduce_four can read in place. */
 static bool opdi_reduce_sums(const opdi_reduce *reduce) {
     const opdi_operand *const operand = &reduce->it.op[0];
     return reduce->it.compute == OPDI_F32 && reduce->nred == 1 && reduce->fold->column[OPDI_F32] == opdi_f32_add &&
-        operand->stride[0] % operand->size == 0 && (!operand->convert || (opdi_has_vectors() && operand->size == 2 &&
-        (operand->load == opdi_cvt_f32_f16 || operand->load == opdi_load_of(OPDI_F32, OPD_BFLOAT16))));
+        (operand->convert ? opdi_reduce_halves(operand) : operand->stride[0] % 4 == 0);
 }
-/* Adds four elements of each of `wide` rows to acc[wide].  Elements number k + 1 of all rows are `step` elements after
-   the elements number k; `base` is the address of the first one. */
-static void opdi_reduce_four(const opdi_reduce *reduce, void *acc, const void *base, int64_t step, int64_t wide) {
-    if (!reduce->it.op[0].convert) { opdi_sum_four((float *)acc, (const float *)base, step, wide); }
-    else {
-        opdi_sum_four_halves((float *)acc, (const uint16_t *)base, step, wide,
-                             reduce->it.op[0].load != opdi_cvt_f32_f16);
+/* Adds four elements of each of `wide` rows to acc[wide].  Elements number k + 1 of all rows are `step` bytes after the
+   elements number k; `base` is the address of the first one. */
+static void opdi_reduce_four(const opdi_reduce *reduce, void *acc, const char *base, int64_t step, int64_t wide) {
+    const void *const from = base;
+    if (!opdi_has_vectors() || !reduce->it.op[0].convert) {
+        opdi_sum_four((float *)acc, (const float *)from, step / 4, wide);
+        return;
     }
+    opdi_sum_four_halves((float *)acc, (const uint16_t *)from, step / 2, wide,
+                         reduce->it.op[0].load != opdi_cvt_f32_f16);
 }
 /* Folds acc[wide], which has the combined elements of `wide` rows, into the states of the rows, foldeds[wide]. */
 static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, int64_t wide, opdi_folded *foldeds) {
@@ -365,7 +373,7 @@ static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int
     int64_t k = group;
     operand->load(acc, base, group * wide);
     for (; k + 4 * group <= count && opdi_reduce_sums(reduce); k += 4 * group) {
-        opdi_reduce_four(reduce, acc, base + k * wide * operand->size, group * wide, group * wide);
+        opdi_reduce_four(reduce, acc, base + k * wide * operand->size, group * wide * operand->size, group * wide);
     }
     for (; k < count; k += group) {
         const int64_t width = OPDI_MIN(group, count - k) * wide;
@@ -408,7 +416,7 @@ static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int6
         data[2] = (void *)(uintptr_t)base;
         if (inner == 0) { operand->load(acc, base, wide); }
         else if (sums && inner + 3 < OPDI_COLUMN_ROWS && k + 3 < to) {
-            opdi_reduce_four(reduce, acc, base, operand->stride[0] / operand->size, wide);
+            opdi_reduce_four(reduce, acc, base, operand->stride[0], wide);
             base += 3 * operand->stride[0];
             red[0] += 3;
             inner += 3;

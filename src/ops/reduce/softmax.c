@@ -353,9 +353,11 @@ static void opdi_columns_softmax(const opdi_lines *lines, opdi_columns *columns,
             opdi_column_row(OPDI_COLUMN_PART, columns, columns->part, NULL, NULL, count);
         }
     }
-    if (lines->flag) { opdi_vlog64(count, columns->sum, columns->sum); }
+    const bool logs = lines->flag && opdi_has_vectors();
+    if (logs) { opdi_vlog64(count, columns->sum, columns->sum); }
     for (int64_t j = 0; j < count; j++) {
-        columns->factor[j] = (float)(lines->flag ? columns->sum[j] : 1.0 / columns->sum[j]);
+        const double sum = columns->sum[j];
+        columns->factor[j] = (float)(logs ? sum : lines->flag ? log(sum) : 1.0 / sum);
     }
     for (int64_t i = 0; i < lines->count; i++) {
         char *row = at[1] + i * lines->step[1];
