@@ -461,7 +461,7 @@ typedef struct opdi_solver {
     void (*lanes)(const struct opdi_solver *solver, int64_t begin, int64_t end);
     int32_t failed;
 } opdi_solver;
-enum { OPDI_LANES_ROWS = 6 };                            /* the most rows of matrices that opdi_solver.lanes processes */
+enum { OPDI_LANES_ROWS = 6 };                          /* the most rows of matrices that opdi_solver.lanes processes */
 OPDI_LOOPS_BEGIN
 /* Returns the address of matrix number `at` of tensor solver->data[which], whose elements have `bytes` bytes.  Returns
    NULL if the tensor has no memory. */

@@ -21,8 +21,11 @@ static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor
     if (tensor->dtype == out->dtype && (tensor->flags & out->flags & OPDI_CONTIGUOUS) &&
         (outer == 1 || tensor->numel < 4 * OPDI_GRAIN) && tensor->numel < 32 * OPDI_GRAIN) {
         char *dst = out->data + at * inner * es;
-        if (count == es) { opdi_scatter(dst, row, tensor->data, es, outer, (int)es); }
-        for (int64_t o = 0; o < outer && count != es; o++) { memcpy(dst + o * row, tensor->data + o * count, (size_t)count); }
+        if (count == es) {
+            opdi_scatter(dst, row, tensor->data, es, outer, (int)es);
+            return 0;
+        }
+        for (int64_t o = 0; o < outer; o++) { memcpy(dst + o * row, tensor->data + o * count, (size_t)count); }
         return 0;
     }
     OPD_SCOPE {

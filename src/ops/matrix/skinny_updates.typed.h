@@ -1,15 +1,16 @@
 OPDI_TARGET static void OPDI_WIDE(skinny_minus)(const opdi_skinny *skinny) {
     const int64_t columns = skinny->columns, depth = skinny->depth, ldb = skinny->ldb;
     /* Subtracts four rows of b, or one, from the columns from j on, as long as they fill such a vector. */
+#define OPDI_SKINNY_LANES(vector) ((int64_t)(sizeof(vector) / sizeof(OPDI_T)))
 #define OPDI_SKINNY_FOUR(vector) \
-    for (; j + (int64_t)(sizeof(vector) / sizeof(OPDI_T)) <= columns; j += sizeof(vector) / sizeof(OPDI_T)) { \
+    for (; j + OPDI_SKINNY_LANES(vector) <= columns; j += OPDI_SKINNY_LANES(vector)) { \
         *(vector *)(void *)(c + j) -= (*(const vector *)(const void *)(b + j) * x0 + \
             *(const vector *)(const void *)(b + ldb + j) * x1) + \
             (*(const vector *)(const void *)(b + 2 * ldb + j) * x2 + \
              *(const vector *)(const void *)(b + 3 * ldb + j) * x3); \
     }
 #define OPDI_SKINNY_ONE(vector) \
-    for (; j + (int64_t)(sizeof(vector) / sizeof(OPDI_T)) <= columns; j += sizeof(vector) / sizeof(OPDI_T)) { \
+    for (; j + OPDI_SKINNY_LANES(vector) <= columns; j += OPDI_SKINNY_LANES(vector)) { \
         *(vector *)(void *)(c + j) -= *(const vector *)(const void *)(b + j) * x0; \
     }
     /* vectors of all lanes first, then shorter ones, and at last numbers */
@@ -37,6 +38,7 @@ OPDI_TARGET static void OPDI_WIDE(skinny_minus)(const opdi_skinny *skinny) {
         }
     }
 #undef OPDI_SKINNY
+#undef OPDI_SKINNY_LANES
 #undef OPDI_SKINNY_FOUR
 #undef OPDI_SKINNY_ONE
 }

@@ -18,7 +18,7 @@ OPDI_INTERNAL int64_t OPDI_TYPED(row_length)(int64_t n) {
     const int64_t line = 64 / (int64_t)sizeof(OPDI_T);
     return n < 64 ? n : ((n + line - 1) / line | 1) * line;
 }
-/* Returns how many columns of rows [.., wide] must be rotated, if n of them are used: whole cache lines, if possible. */
+/* Returns how many columns of rows [.., wide] must be rotated if n are used: whole cache lines, if possible. */
 static int64_t OPDI_TYPED(columns_used)(int64_t n, int64_t wide) {
     const int64_t line = 64 / (int64_t)sizeof(OPDI_T);
     return OPDI_MIN((n + line - 1) / line * line, wide);
@@ -32,7 +32,7 @@ OPDI_INTERNAL void OPDI_TYPED(rows_identity)(int64_t n, int64_t wide, OPDI_T *ro
 OPDI_INTERNAL OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
     OPDI_T lanes[16] = {0}, odd[16] = {0}, most = 0;
     bool numbers = true;
-    int64_t i;
+    int64_t i = 0;
     OPDI_SIXTEENS(
         const OPDI_T size = OPDI_FN(fabs)(a[j]);
         lanes[lane] = OPDI_MAX(size, lanes[lane]);

@@ -123,7 +123,8 @@ OPDI_VECTOR_LOOP static void OPDI_TYPED(grid_block_two)(const opdi_grid *grid, i
         }
         OPDI_COLUMN_EACH(
             const OPDI_T known = ((at[j] > (OPDI_T)-1e9) & (at[j] < (OPDI_T)1e9)) ? at[j] : -100;
-            const int32_t near = (int32_t)known; const int32_t first = near - ((OPDI_T)near > known);
+            const int32_t whole = (int32_t)known;
+            const int32_t first = whole - ((OPDI_T)whole > known);
             lost[j] += at[j] - at[j];
             line[dim][j] = first;
             at[j] = known - (OPDI_T)first)

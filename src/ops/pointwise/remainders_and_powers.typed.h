@@ -12,8 +12,8 @@ OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
 OPDI_ALWAYS OPDI_T OPDI_TYPED(floor1)(OPDI_T x, OPDI_T y) {
     const OPDI_T mod = OPDI_TYPED(mod1)(x, y, false), whole = (x - mod) / y;
     const OPDI_T q = ((mod != 0) & ((y < 0) != (mod < 0))) ? whole - 1 : whole, f = OPDI_FN(floor)(q);
-    const OPDI_T near = q - f > (OPDI_T)0.5 ? f + 1 : f;
-    return q == 0 ? OPDI_FN(copysign)((OPDI_T)0, x / y) : near;
+    const OPDI_T nearest = q - f > (OPDI_T)0.5 ? f + 1 : f;
+    return q == 0 ? OPDI_FN(copysign)((OPDI_T)0, x / y) : nearest;
 }
 /* Returns 1 if mod1 cannot compute the result, because the quotient is too large or NaN, or y is infinite; else 0. */
 OPDI_ALWAYS OPDI_BITS OPDI_TYPED(mod_bad)(OPDI_T x, OPDI_T y) {
