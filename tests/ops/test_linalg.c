@@ -223,6 +223,19 @@ TEST(small_matrices_are_alone_in_a_batch) {
     }
     opd_threads_set(0);
 }
+/* Pivots may come from elsewhere, and exchange a row with a row above it. */
+TEST(pivots_above_the_diagonal) {
+    OPD_SCOPE {
+        const int32_t rows[3] = {2, 1, 1};
+        opd_tensor *factors = opd_add(noise(OPD_INTS(9, 3, 3), 1, OPD_FLOAT64), opd_eye(3, OPD_FLOAT64)), *b, *parts[3];
+        opd_tensor *pivots = opd_expand(opd_tensor_from(rows, OPD_INTS(3), OPD_INT32), OPD_INTS(9, 3));
+        b = noise(OPD_INTS(9, 3, 2), 2, OPD_FLOAT64);
+        opd_tensor *x = opd_linalg_lu_solve(factors, pivots, b);
+        CHECK(opd_lu_unpack(parts, factors, pivots) == 0);
+        CHECK(residual(times(parts[0], times(parts[1], times(parts[2], x))), b) < 100);
+        CHECK_OK();
+    }
+}
 TEST(batches_broadcast) {
     OPD_SCOPE {
         opd_tensor *a = noise(OPD_INTS(3, 3), 5, OPD_FLOAT64), *b = noise(OPD_INTS(4, 3, 2), 6, OPD_FLOAT64);

@@ -100,19 +100,24 @@ OPDI_TARGET static void OPDI_WIDE(lu_solve_lanes)(const opdi_solver *solver, int
         OPDI_T *const first = (OPDI_T *)opdi_solver_at(solver, 1, at, sizeof(OPDI_T));
         const OPDI_T *const factors = (const OPDI_T *)opdi_solver_at(solver, 0, at, sizeof(OPDI_T));
         OPDI_WIDE(lanes_load)(m, factors, solver->step[0], count, 1, n * n);
+        bool upward = false;                      /* whether a row is exchanged with a row above it */
         for (int64_t i = 0; i < n * WIDTH; i++) {
             const int64_t matrix = at + OPDI_MIN(i % WIDTH, count - 1);
-            ((OPDI_T *)(void *)pivots)[i] = (OPDI_T)solver->pivots[matrix * solver->npivots + i / WIDTH];
+            const int32_t pivot = solver->pivots[matrix * solver->npivots + i / WIDTH];
+            ((OPDI_T *)(void *)pivots)[i] = (OPDI_T)pivot;
+            upward = upward || pivot <= i / WIDTH;
         }
         for (int64_t column = 0; column < columns; column++) {
             OPDI_WIDE(lanes_load)(x, first + column, n * columns, count, columns, n);
             for (int64_t i = 0; i < n; i++) {
-                for (int64_t other = i + 1; other < n; other++) {
+                for (int64_t other = upward ? 0 : i + 1; other < n; other++) {
                     const OPDI_V_BITS here = (OPDI_V_BITS)(pivots[i] == OPDI_WIDE(lanes_all)(other + 1));
-                    const OPDI_V kept = x[i];
-                    x[i] = OPDI_WIDE(lanes_select)(here, x[other], kept);
-                    x[other] = OPDI_WIDE(lanes_select)(here, kept, x[other]);
+                    const OPDI_V first_kept = x[i], second_kept = x[other];
+                    x[i] = OPDI_WIDE(lanes_select)(here, second_kept, first_kept);
+                    x[other] = OPDI_WIDE(lanes_select)(here, first_kept, second_kept);
                 }
+            }
+            for (int64_t i = 0; i < n; i++) {
                 for (int64_t k = 0; k < i; k++) { x[i] -= m[i * n + k] * x[k]; }
             }
             for (int64_t i = n; i-- > 0;) {
