@@ -223,6 +223,27 @@ TEST(small_matrices_are_alone_in_a_batch) {
     }
     opd_threads_set(0);
 }
+/* Rows that are multiples of one row of small integers: almost all of these matrices are found to be singular, because
+   the product of a small integer and a rounded quotient is rounded to the integer that it stands for. */
+TEST(multiples_of_a_row_are_singular) {
+    double values[9 * 9 * 4];
+    for (int64_t at = 0; at < 81; at++) {
+        const double x = (double)(at / 9 + 1), y = (double)(at % 9 + 1);
+        values[4 * at] = x * 2;
+        values[4 * at + 1] = y * 2;
+        values[4 * at + 2] = x * 3;
+        values[4 * at + 3] = y * 3;
+    }
+    OPD_SCOPE {
+        opd_tensor *a = opd_tensor_from(values, OPD_INTS(81, 2, 2), OPD_FLOAT64), *f[3];
+        for (int k = 0; k < 2; k++, a = opd_to_dtype(a, OPD_FLOAT32)) {
+            CHECK(opd_linalg_lu_factor_ex(f, a) == 0);
+            CHECK_INT(opd_item_i64(opd_sum(opd_eq_Scalar(f[2], opd_value_int(2)))), 81);
+            CHECK_NEAR(most(opd_linalg_det(a)), 0, 0);
+        }
+        CHECK_OK();
+    }
+}
 /* Pivots may come from elsewhere, and exchange a row with a row above it. */
 TEST(pivots_above_the_diagonal) {
     OPD_SCOPE {

@@ -31,6 +31,17 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(lanes_store)(const OPDI_V *from, OPDI_T *
         for (int64_t i = 0; i < elements; i++) { to[lane * next + i * step] = lanes[i * WIDTH + lane]; }
     }
 }
+/* Subtracts a * b from *to in two steps.  With one rounding, as compilers do where they may, a row of [[3, 6], [1, 2]]
+   minus a third of the other would not be 0, and singular matrices of small integers would not be found. */
+OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(lanes_minus)(OPDI_V *to, OPDI_V a, OPDI_V b) {
+    OPDI_V product = a * b;
+#if defined(OPDI_NEON)
+    __asm__("" : "+w"(product));
+#else
+    __asm__("" : "+x"(product));
+#endif
+    *to -= product;
+}
 /* Factors matrices m [n, n], and writes the pivots, as numbers.  Returns the numbers (from 1) of the first columns with
    a zero on the diagonal of U, or 0. */
 OPDI_TARGET static OPDI_V OPDI_WIDE(lanes_lu)(int64_t n, OPDI_V *m, OPDI_V *pivots) {
@@ -63,7 +74,7 @@ OPDI_TARGET static OPDI_V OPDI_WIDE(lanes_lu)(int64_t n, OPDI_V *m, OPDI_V *pivo
             OPDI_V *const row = m + i * n;
             const OPDI_V factor = OPDI_WIDE(lanes_select)(flat, row[j], row[j] / pivot);
             row[j] = factor;
-            for (int64_t k = j + 1; k < n; k++) { row[k] -= top[k] * factor; }
+            for (int64_t k = j + 1; k < n; k++) { OPDI_WIDE(lanes_minus)(&row[k], top[k], factor); }
         }
     }
     return zero;
