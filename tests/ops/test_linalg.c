@@ -244,6 +244,22 @@ TEST(multiples_of_a_row_are_singular) {
         CHECK_OK();
     }
 }
+/* What is left of a matrix of rank 1 is smaller from column to column, until it has only a few digits. */
+TEST(vectors_of_rank_one_are_orthonormal) {
+    static const opd_scalar_type dtypes[3] = {OPD_FLOAT32, OPD_FLOAT64, OPD_COMPLEX128};
+    for (int k = 0; k < 6; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = dtypes[k / 2];
+            opd_tensor *a = noise(k % 2 ? OPD_INTS(1, 70) : OPD_INTS(70, 1), k, dtype), *q[2], *svd[3];
+            a = opd_expand(a, OPD_INTS(70, 70));
+            CHECK(opd_linalg_qr(q, a) == 0 && opd_linalg_svd(svd, a) == 0);
+            CHECK(most(opd_abs(opd_sub(times(opd_mH(q[0]), q[0]), one(70, dtype)))) < 300 * eps_of(dtype));
+            CHECK(most(opd_abs(opd_sub(times(opd_mH(svd[0]), svd[0]), one(70, dtype)))) < 300 * eps_of(dtype));
+            CHECK(most(opd_abs(opd_sub(times(svd[2], opd_mH(svd[2])), one(70, dtype)))) < 300 * eps_of(dtype));
+            CHECK_OK();
+        }
+    }
+}
 /* Pivots may come from elsewhere, and exchange a row with a row above it. */
 TEST(pivots_above_the_diagonal) {
     OPD_SCOPE {

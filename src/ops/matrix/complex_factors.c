@@ -202,13 +202,20 @@ OPDI_INTERNAL int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
    Writes beta to x[0], and v[1], v[2] and so on to x[1], x[2]; v[0] is 1.  Elements of x are `stride` apart.  Returns
    tau. */
 OPDI_INTERNAL opdi_complex opdi_complex_reflection(int64_t count, opdi_complex *x, int64_t stride) {
-    double most = 0, sum = 0;
+    double most = 0, sum = 0, unit = 1;
     for (int64_t i = 1; i < count; i++) {
         const double size = opdi_complex_span(x[i * stride]);
         most = size > most || isnan(size) ? size : most;
     }
     if (most == 0 && x[0].im == 0) { return opdi_complex_make(0, 0); }
     most = opdi_complex_span(x[0]) > most ? opdi_complex_span(x[0]) : most;
+    if (most < DBL_MIN / DBL_EPSILON) {           /* numbers below DBL_MIN have too few digits for beta */
+        unit = DBL_EPSILON * DBL_EPSILON * DBL_EPSILON;
+        most /= unit;
+        for (int64_t i = 0; i < count; i++) {
+            x[i * stride] = opdi_complex_make(x[i * stride].re / unit, x[i * stride].im / unit);
+        }
+    }
     for (int64_t i = 0; i < count; i++) {
         const double re = x[i * stride].re / most, im = x[i * stride].im / most;
         sum += re * re + im * im;
@@ -217,7 +224,7 @@ OPDI_INTERNAL opdi_complex opdi_complex_reflection(int64_t count, opdi_complex *
     const double size = most * sqrt(sum), beta = alpha.re < 0 ? size : -size;
     const opdi_complex scale = opdi_complex_make(alpha.re - beta, alpha.im);
     for (int64_t i = 1; i < count; i++) { x[i * stride] = opdi_complex_div(x[i * stride], scale); }
-    x[0] = opdi_complex_make(beta, 0);
+    x[0] = opdi_complex_make(beta * unit, 0);
     return opdi_complex_make((beta - alpha.re) / beta, -alpha.im / beta);
 }
 /* Computes c = (1 - tau v v^H) c for c [rows, columns], which must not be marked as conjugated.  v is column 0 of a,

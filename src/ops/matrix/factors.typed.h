@@ -246,7 +246,9 @@ OPDI_INTERNAL int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
 /* Makes the reflection for x [count], whose elements are `stride` apart.  Writes beta to x[0], and v[1], v[2] and so on
    to x[1], x[2].  Returns tau. */
 OPDI_INTERNAL OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t stride) {
-    OPDI_T most = 0;
+    const OPDI_T eps = (OPDI_T)(OPDI_BYTES == 4 ? (double)FLT_EPSILON : DBL_EPSILON);
+    const OPDI_T least = (OPDI_T)(OPDI_BYTES == 4 ? (double)FLT_MIN : DBL_MIN) / eps;
+    OPDI_T most = 0, unit = 1;
     double sum = 0;
     for (int64_t i = 1; i < count; i++) {
         const OPDI_T size = OPDI_FN(fabs)(x[i * stride]);
@@ -254,6 +256,11 @@ OPDI_INTERNAL OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t st
     }
     if (most == 0) { return 0; }
     most = OPDI_FN(fabs)(x[0]) > most ? OPDI_FN(fabs)(x[0]) : most;
+    if (most < least) {                           /* numbers below FLT_MIN or DBL_MIN have too few digits for beta */
+        unit = eps * eps * eps;
+        most /= unit;
+        for (int64_t i = 0; i < count; i++) { x[i * stride] /= unit; }
+    }
     for (int64_t i = 0; i < count; i++) {
         const double part = (double)(x[i * stride] / most);
         sum += part * part;
@@ -261,7 +268,7 @@ OPDI_INTERNAL OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t st
     const OPDI_T alpha = x[0], size = most * (OPDI_T)sqrt(sum), beta = alpha < 0 ? size : -size;
     const OPDI_T scale = alpha - beta;
     for (int64_t i = 1; i < count; i++) { x[i * stride] /= scale; }
-    x[0] = beta;
+    x[0] = beta * unit;
     return (beta - alpha) / beta;
 }
 /* Applies a reflection to columns [from, columns) of a [rows, columns], whose rows are contiguous.  The reflection's v
