@@ -140,6 +140,30 @@ TEST(samples_do_not_depend_on_padding_inside) {
     }
 }
 
+/* The gradient of one sample with respect to the image has the weights of the elements, which are also the samples of
+   images with one element that is 1.  Both must be the same numbers: they must come from the same coordinates. */
+TEST(weights_of_samples_and_of_gradients_are_equal) {
+    enum { ROWS = 5, COLUMNS = 9, POINTS = 301 };
+    for (int k = 0; k < 8; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = k & 1 ? OPD_FLOAT64 : OPD_FLOAT32;
+            const bool corners = k & 2;
+            static const bool wanted[] = {true, false};
+            opd_tensor *const ones = opd_eye(ROWS * COLUMNS, dtype), *grads[2];
+            opd_tensor *const grid = opd_sub_Scalar(opd_mul_Scalar(opd_rand(OPD_INTS(1, 1, POINTS, 2), dtype), OPD_V(3)),
+                                                    OPD_V(1.5));
+            opd_tensor *const y = opd_grid_sampler_2d(opd_reshape(ones, OPD_INTS(1, -1, ROWS, COLUMNS)), grid, 0, k / 4,
+                                                      corners);
+            CHECK_INT(opd_grid_sampler_2d_backward(grads, opd_ones(OPD_INTS(POINTS, 1, 1, 1), dtype),
+                                                   opd_zeros(OPD_INTS(POINTS, 1, ROWS, COLUMNS), dtype),
+                                                   opd_reshape(grid, OPD_INTS(POINTS, 1, 1, 2)), 0, k / 4, corners,
+                                                   opd_value_bools(wanted, 2)), 0);
+            opd_tensor *const weights = opd_reshape(grads[0], OPD_INTS(POINTS, -1));
+            CHECK(opd_equal(opd_reshape(y, OPD_INTS(-1, POINTS)), opd_t(weights)).u.i != 0);
+        }
+    }
+}
+
 //== padding ===========================================================================================================
 
 TEST(padded_images) {

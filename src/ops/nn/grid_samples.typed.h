@@ -117,7 +117,10 @@ OPDI_VECTOR_LOOP static void OPDI_TYPED(grid_block_two)(const opdi_grid *grid, i
         const bool corners = grid->corners;
         OPDI_T *const at = part[dim];
         if (corners) { OPDI_COLUMN_EACH(at[j] = (at[j] + 1) / 2 * most) }
-        else { OPDI_COLUMN_EACH(at[j] = ((at[j] + 1) * size - 1) / 2) }
+        else {                                    /* two loops, so that the product is rounded as in grid_taps_set */
+            OPDI_COLUMN_EACH(at[j] = (at[j] + 1) * size)
+            OPDI_COLUMN_EACH(at[j] = (at[j] - 1) / 2)
+        }
         if (grid->outside == OPDI_GRID_BORDER) {
             OPDI_COLUMN_EACH(const OPDI_T low = at[j] > 0 ? at[j] : 0; at[j] = low >= most ? most : low)
         }
