@@ -41,7 +41,11 @@ static OPDI_T OPDI_TYPED(grid_inside)(const opdi_grid *grid, OPDI_T at, int64_t 
 /* Sets *taps to the rows or columns around coordinate `at`, which runs from -1 to 1 along a dim of `size`. */
 static void OPDI_TYPED(grid_taps_set)(OPDI_TYPED(grid_taps) *taps, const opdi_grid *grid, OPDI_T at, int64_t size) {
     OPDI_T factor = grid->corners ? (OPDI_T)(size - 1) / 2 : (OPDI_T)size / 2, none = 0;
-    at = grid->corners ? (at + 1) / 2 * (OPDI_T)(size - 1) : ((at + 1) * (OPDI_T)size - 1) / 2;
+    if (grid->corners) { at = (at + 1) / 2 * (OPDI_T)(size - 1); }
+    else {
+        volatile OPDI_T product = (at + 1) * (OPDI_T)size;         /* is rounded, not fused with the difference */
+        at = (product - 1) / 2;
+    }
     if (grid->how != OPDI_GRID_BICUBIC && grid->outside != OPDI_GRID_ZEROS) {
         at = OPDI_TYPED(grid_inside)(grid, at, size, &factor);
     }
