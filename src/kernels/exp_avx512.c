@@ -65,10 +65,10 @@ OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_sigmoid_v16(opdi_v16f x) {
    false and does nothing if it is another function than exp, exp2, sigmoid and silu. */
 OPDI_AVX512 OPDI_INTERNAL bool opdi_exps_avx512(int function, int64_t count, float *out, const float *a) {
     switch (function) {
-        case 0: OPDI_EXP_EACH(opdi_exp_v16(x)) return true;
-        case 8: OPDI_EXP_EACH(opdi_sigmoid_v16(x)) return true;
-        case 11: OPDI_EXP_EACH(x * opdi_sigmoid_v16(x)) return true;
-        case 15: OPDI_EXP_EACH(opdi_exp2_v16(x)) return true;
+        case 0: OPDI_EXP_EACH(opdi_exp_v16(x)) return true;                    /* exp */
+        case 8: OPDI_EXP_EACH(opdi_sigmoid_v16(x)) return true;                /* sigmoid */
+        case 11: OPDI_EXP_EACH(x * opdi_sigmoid_v16(x)) return true;           /* silu */
+        case 15: OPDI_EXP_EACH(opdi_exp2_v16(x)) return true;                  /* exp2 */
         default: return false;
     }
 }

@@ -1395,8 +1395,8 @@ TEST(dlpack_with_python) {
     snprintf(library, sizeof library, "%s/shared.so", kept ? kept : folder());
     /* clang takes a third of gcc's time */
     snprintf(command, sizeof command, "test -f '%s' || { printf '#define OPDISPATCH_IMPLEMENTATION\n#include \"opdispatch.h\"\n' | "
-             "$(command -v clang || echo '%s') -x c -O0 -shared -fPIC -I'%s' - -o '%s'.$$ -lm -lpthread && mv '%s'.$$ '%s'; }", library, cc ? cc : "cc",
-             check_include(), library, library, library);
+             "$(command -v clang || echo '%s') -x c -O0 -shared -fPIC -I'%s' - -o '%s'.$$ -lm -lpthread && "
+             "mv '%s'.$$ '%s'; }", library, cc ? cc : "cc", check_include(), library, library, library);
     CHECK_OR_RETURN(system(command) == 0);
     for (i = 0; i < 2; i++) {                                 /* PyTorch may come with an older NumPy */
         status = exchange(i ? "torch, numpy" : "numpy", "dlpack", library, said, sizeof said);
