@@ -914,7 +914,7 @@ parts_of() {            # $1: N; $2: the program; $3: the compiler; the rest: it
 check_parts() {
     awk '$1 ~ /\.c$/ && $2 !~ /^[0-9]+$/ { print "src/files.txt has no time for " $1 }' \
         "$root/src/files.txt"
-    for n in 1 7 3 2; do
+    for n in 1 7 2; do
         parts_of $n "$tmp/main.c $tmp/use.c" "$quick_c $strict_c" -O0
         for object in $objects; do
             nm "$object" | awk 'NF == 3 && $2 ~ /[bBdD]/ && $3 !~ /\./ { print $3 }' | sort -u

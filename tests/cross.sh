@@ -24,7 +24,7 @@ targets.  The last line is: N passed, N failed, and N skipped if tests were skip
 or a program).
 
   TESTS='keys graphs:by_hand,wrong'     runs these test files, or these cases of them, instead of the default ones
-  CFLAGS=-O0                            compiles the implementation with these flags instead of -O1
+  CFLAGS=-O0                            compiles the implementation with these flags instead of -O1 (aarch64: -O2)
 TEXT
 }
 case ${1:-} in --help|-h) help; exit 0 ;; --list) printf '%s\n' $all; exit 0 ;; esac
@@ -36,7 +36,6 @@ dispatch:golden,values,kinds,fallthrough,guards,calls,coercions,results,typed,us
 autograd:derivatives,in_place,accumulate,wide,many,threads graphs:programs,by_hand,wrong,constants,files,texts,allocations
 memory:handles,define,network,create_graph kernels:half,edges,philox,random,outer,conv,no_memory,--without=kernels_conv_ways'}
 neon='kernels:conv_ways,vector_math,gemm,dots,few_rows,extremes,short_floats,levels,winograd,functions_of_doubles,powers'
-flags=${CFLAGS:--O1}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_cross.XXXXXX") || exit 1
 # wine's server ends some seconds after the last program, and writes files into $tmp until then.
 remove() { for again in 1 2 3 4 5 6 7 8 9; do rm -rf "$tmp" 2>/dev/null && return; sleep 1; done; }
@@ -78,6 +77,9 @@ run_test() {
 # linux TRIPLE EMULATOR FLAGS...: builds with TRIPLE-gcc, and runs tests and an example in the emulator.
 linux() {
     cc=$1-gcc; emulator=$2; sysroot=/usr/$1; shift 2
+    # only with -O2 does gcc fuse multiplications and additions, for which 64-bit ARM always has instructions
+    flags=-O1; [ "$target" != aarch64 ] || flags=-O2
+    flags=${CFLAGS:-$flags}
     have "$cc" || { skip "no $cc"; return; }
     if [ "$target" = i686 ]; then           # threads do not run in qemu-i386
         loader=$sysroot/lib/ld-linux.so.2

@@ -337,8 +337,8 @@ static double ulps_of(const numbers *s, const result *r, bool compiled) {
     if (r->what >= COV) { return 16; }
     return !compiled ? 4 : s->dtype == OPD_FLOAT64 ? 256 : 4;
 }
-/* Looks at all results.  Where both lose the same, by a mean that is rounded, it is a part of the numbers that decides:
-   a quarter more is as near. */
+/* Compares all results.  A result may be off by half more than PyTorch's: if a mean is rounded, both sides lose the same
+   digits, and the rest of the error is the rounding of single numbers, in another order. */
 static int look(const numbers *s, int shape, double ratio, bool compiled) {
     const double unit = s->dtype == OPD_FLOAT64 ? DBL_EPSILON : s->dtype == OPD_FLOAT32 ? FLT_EPSILON : 1.0 / 128;
     const char *const how = compiled ? "compiled" : "plain";
@@ -347,7 +347,7 @@ static int look(const numbers *s, int shape, double ratio, bool compiled) {
     CHECK_OK();
     for (i = 0; i < nall; i++) {
         const double theirs = allowed(all[i].name, s->dtype, shape, ratio);
-        const double most = fmax(1.25 * theirs, ulps_of(s, &all[i], compiled) * unit);
+        const double most = fmax(1.5 * theirs, ulps_of(s, &all[i], compiled) * unit);
         if (theirs < 0) { continue; }
         const double ours = error_of(s, &all[i]);
         seen++;
@@ -374,6 +374,7 @@ TEST(statistics) {
         for (shape = 0; can_tell(dtypes[d]) && shape < 2; shape++) {
             for (i = 0; !isnan(ratios[d][i]); i++) OPD_SCOPE {
                 numbers s;
+                if (!check_visits((size_t)(shape * 8 + i), 16)) { continue; }
                 make(&s, shape, dtypes[d], ratios[d][i]);
                 nall = 0;
                 forward(s.in, s.a, s.c, s.n);
@@ -383,7 +384,7 @@ TEST(statistics) {
             }
         }
     }
-    CHECK(seen > 1000);
+    CHECK(getenv("CHECK_PART") ? seen > 50 : seen > 1000);
 }
 
 //-- compiled ----------------------------------------------------------------------------------------------------------
@@ -412,6 +413,7 @@ TEST(statistics_compiled) {
             for (i = 0; !isnan(ratios[d][i]); i++) OPD_SCOPE {
                 opd_value in[INPUTS], out[EVERY];
                 numbers s;
+                if (!check_visits((size_t)(shape * 8 + i), 16)) { continue; }
                 make(&s, shape, dtypes[d], ratios[d][i]);
                 OPD_NO_GRAD {
                     if (!graph) {
@@ -431,7 +433,7 @@ TEST(statistics_compiled) {
             CHECK_OK();
         }
     }
-    CHECK(seen > 500);
+    CHECK(getenv("CHECK_PART") ? seen > 25 : seen > 500);
 }
 
 CHECK_MAIN()
