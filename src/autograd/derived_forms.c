@@ -94,6 +94,15 @@ static int opdi_check_shared(const opd_call *call, const opdi_card *card, opd_te
     }
     return 0;
 }
+/* Checks that `self`, which a pointwise operator writes, overlaps no other argument in part.  Returns 0, or -1 and sets
+   an error. */
+static int opdi_check_operands(const opd_call *call, const opd_tensor *self) {
+    for (int i = 1; i < call->op->nargs; i++) {
+        const opd_tensor *tensor = call->args[i].tag == OPD_TAG_TENSOR ? call->args[i].u.t : self;
+        if (tensor != self && opdi_same_memory(tensor, self) && opdi_check_partial_overlap(self, tensor)) { return -1; }
+    }
+    return 0;
+}
 /* Writes to `targets` the tensors that a derived call writes: self, or the out arguments in order.  Returns their
    number.  Returns -1 and sets an error if one of them must not be written. */
 OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
@@ -101,7 +110,9 @@ OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *ca
     int count = 0;
     if (card->inplace) {
         targets[0] = call->args[0].u.t;
-        return (card->desc.tags & OPDI_OPTAG_OUT_APART) && opdi_check_shared(call, card, targets, 1) ? -1 : 1;
+        if ((card->desc.tags & OPDI_OPTAG_OUT_APART) && opdi_check_shared(call, card, targets, 1)) { return -1; }
+        const bool pointwise = (opdi_desc_tags(&card->desc) & OPD_OPTAG_POINTWISE) != 0;
+        return pointwise && opdi_check_operands(call, targets[0]) ? -1 : 1;
     }
     for (; mask && count < OPDI_MAX_RETURNS; mask &= mask - 1) {
         targets[count] = call->args[opdi_low_bit(mask)].u.t;

@@ -412,6 +412,41 @@ static void test_out_form(void *arg) {
     }
     CHECK_OK();
 }
+
+//-- in-place forms ----------------------------------------------------------------------------------------------------
+
+/* An in-place form that takes self and another tensor refuses one that self overlaps in part, for each dtype, and writes
+   nothing then.  It takes self itself.  Returns whether the form has this dtype. */
+static bool overlap_in_place(opd_op *form, opd_scalar_type dtype) {
+    OPD_SCOPED;
+    opd_tensor *const memory = opd_ones(OPD_INTS(7), dtype), *const was = opd_clone(memory);
+    opd_tensor *const self = opd_narrow(memory, 0, 1, 6), *const other = opd_narrow(memory, 0, 0, 6);
+    const bool has = OPD_CALL(form, opd_clone(self), opd_clone(other)) != NULL;
+    (void)snprintf(what, sizeof what, "    %s of %s", opd_op_name(form), opd_dtype_name(dtype));
+    opd_error_clear();
+    if (!has) { return false; }
+    (void)OPD_CALL(form, self, other);
+    (void)say(!opd_ok() && strstr(opd_error_message(), "single memory location"), "an overlap is not refused");
+    opd_error_clear();
+    (void)say(memcmp(opd_data(memory), opd_data(was), 7 * opd_dtype_size(dtype)) == 0, "something was written");
+    (void)say(OPD_CALL(form, self, self) != NULL, "self is refused as the other argument");
+    opd_error_clear();
+    return true;
+}
+TEST(in_place_forms_refuse_a_tensor_that_self_overlaps_in_part) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_BFLOAT16, OPD_FLOAT32,
+                                             OPD_FLOAT64, OPD_COMPLEX64, OPD_BOOL};
+    int i, k, ran = 0;
+    for (i = 0; i < OPD_OP_COUNT; i++) {
+        const opd_op *const op = opd_op_builtin((opd_op_id)i);
+        const char *const name = op && opd_op_card(op) ? opd_op_card(op)->inplace : NULL;
+        opd_op *const form = name ? (opd_op *)(uintptr_t)form_of(op, name) : NULL;
+        if (!form || among(opd_op_name(form), " ldexp_ ")) { continue; }      /* PyTorch computes 2^other apart */
+        for (k = 0; k < 9; k++) { ran += overlap_in_place(form, dtypes[k]); }
+    }
+    CHECK(ran > 200);
+}
+
 static bool has_out_form(const opd_op *op) { return has_cases(op) && opd_op_card(op)->out; }
 static void add_out_forms(void) { add_builtin_operators(test_out_form, has_out_form); }
 CHECK_MAIN_ADD(add_out_forms)

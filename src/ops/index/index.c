@@ -621,6 +621,8 @@ static int opdi_put_kernel(opd_call *call) {
     if (self->numel == 0 && index->numel) {
         return opd_fail(OPD_ERROR_INDEX, "put_(): Tried to put elements into an empty tensor");
     }
+    if (call->targets && call->inplace &&
+        (opdi_check_overlap(self, index, true) || opdi_check_overlap(self, src, true))) { return -1; }
     if (opd_arg_bool(call, 3) && opdi_is_complex(self)) { return opdi_by_parts(call); }
     opd_tensor *out = opdi_update(call, true);
     if (!out || !out->data) { return out ? 0 : -1; }

@@ -577,7 +577,9 @@ static int opdi_bernoulli_kernel(opd_call *call) {
     return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 0));
 }
 static int opdi_bernoulli__Tensor_kernel(opd_call *call) {
-    return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 1));
+    opd_tensor *self = opdi_written(call), *probs = opd_arg_tensor(call, 1);
+    if (!self || opdi_check_partial_overlap(self, probs)) { return -1; }
+    return opdi_bernoulli_tensor_run(call, self, probs);
 }
 /* Returns zeros as the gradient of the first two arguments if they are tensors, because random numbers have no
    gradient. */

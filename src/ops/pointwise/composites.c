@@ -257,70 +257,70 @@ OPDI_OP(divide_Scalar_mode) {
 OPDI_OP(greater_Tensor) {
     op->schema = "greater.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(gt_Tensor));
-    op->inplace = "greater_.Tensor"; op->out = "greater.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "greater_.Tensor"; op->out = "greater.Tensor_out";
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_greater_Scalar: the same as gt.Scalar */
 OPDI_OP(greater_Scalar) {
     op->schema = "greater.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(gt_Scalar));
-    op->inplace = "greater_.Scalar"; op->out = "greater.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "greater_.Scalar"; op->out = "greater.Scalar_out";
     op->cases = "[2,3]i3, 1";
 }
 /* opd_greater_equal_Tensor: the same as ge.Tensor */
 OPDI_OP(greater_equal_Tensor) {
     op->schema = "greater_equal.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(ge_Tensor));
-    op->inplace = "greater_equal_.Tensor"; op->out = "greater_equal.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "greater_equal_.Tensor"; op->out = "greater_equal.Tensor_out";
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_greater_equal_Scalar: the same as ge.Scalar */
 OPDI_OP(greater_equal_Scalar) {
     op->schema = "greater_equal.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(ge_Scalar));
-    op->inplace = "greater_equal_.Scalar"; op->out = "greater_equal.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "greater_equal_.Scalar"; op->out = "greater_equal.Scalar_out";
     op->cases = "[2,3]i3, 1";
 }
 /* opd_less_Tensor: the same as lt.Tensor */
 OPDI_OP(less_Tensor) {
     op->schema = "less.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(lt_Tensor));
-    op->inplace = "less_.Tensor"; op->out = "less.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "less_.Tensor"; op->out = "less.Tensor_out";
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_less_Scalar: the same as lt.Scalar */
 OPDI_OP(less_Scalar) {
     op->schema = "less.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(lt_Scalar));
-    op->inplace = "less_.Scalar"; op->out = "less.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "less_.Scalar"; op->out = "less.Scalar_out";
     op->cases = "[2,3]i3, 1";
 }
 /* opd_less_equal_Tensor: the same as le.Tensor */
 OPDI_OP(less_equal_Tensor) {
     op->schema = "less_equal.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(le_Tensor));
-    op->inplace = "less_equal_.Tensor"; op->out = "less_equal.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "less_equal_.Tensor"; op->out = "less_equal.Tensor_out";
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_less_equal_Scalar: the same as le.Scalar */
 OPDI_OP(less_equal_Scalar) {
     op->schema = "less_equal.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(le_Scalar));
-    op->inplace = "less_equal_.Scalar"; op->out = "less_equal.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "less_equal_.Scalar"; op->out = "less_equal.Scalar_out";
     op->cases = "[2,3]i3, 1";
 }
 /* opd_not_equal_Tensor: the same as ne.Tensor */
 OPDI_OP(not_equal_Tensor) {
     op->schema = "not_equal.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(ne_Tensor));
-    op->inplace = "not_equal_.Tensor"; op->out = "not_equal.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "not_equal_.Tensor"; op->out = "not_equal.Tensor_out";
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_not_equal_Scalar: the same as ne.Scalar */
 OPDI_OP(not_equal_Scalar) {
     op->schema = "not_equal.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(ne_Scalar));
-    op->inplace = "not_equal_.Scalar"; op->out = "not_equal.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->inplace = "not_equal_.Scalar"; op->out = "not_equal.Scalar_out";
     op->cases = "[2,3]i3, 1";
 }
 OPDI_COLD_END
