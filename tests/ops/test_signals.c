@@ -237,3 +237,46 @@ TEST(floats_are_transformed_as_exactly_as_by_pytorch) {
         CHECK(near);
     }
 }
+
+/* The strides of results, of [5, 4, 3] contiguous or with turned dims, are those of PyTorch: the transformed dims are
+   innermost. */
+TEST(results_are_laid_out_as_by_pytorch) {
+    static const struct { const char *op; bool pairs, turned; int64_t dims[3], count, strides[3]; } known[] = {
+        {"aten::fft_fftn", false, true, {0, 1, 2}, 3, {1, 3, 12}},
+        {"aten::fft_fftn", true, false, {0, 1, 2}, 3, {12, 3, 1}}, {"aten::fft_fftn", true, false, {0}, 1, {1, 15, 5}},
+        {"aten::fft_fftn", true, false, {2, 0, 1}, 3, {12, 3, 1}},
+        {"aten::fft_fftn", true, false, {2, 0}, 2, {3, 15, 1}}, {"aten::fft_fftn", true, false, {2}, 1, {12, 3, 1}},
+        {"aten::fft_fftn", true, true, {1}, 1, {4, 1, 12}}, {"aten::fft_hfftn", false, false, {0}, 1, {1, 24, 8}},
+        {"aten::fft_hfftn", false, false, {1, 0}, 2, {1, 8, 32}}, {"aten::fft_hfftn", false, false, {1}, 1, {18, 1, 6}},
+        {"aten::fft_hfftn", false, false, {2, 0, 1}, 3, {18, 1, 6}},
+        {"aten::fft_hfftn", false, false, {2, 0}, 2, {1, 24, 8}}, {"aten::fft_hfftn", false, false, {2}, 1, {16, 4, 1}},
+        {"aten::fft_hfftn", true, false, {0, 1, 2}, 3, {16, 4, 1}},
+        {"aten::fft_hfftn", true, true, {0, 1, 2}, 3, {8, 24, 1}},
+        {"aten::fft_hfftn", true, true, {1, 0}, 2, {1, 4, 16}}, {"aten::fft_hfftn", true, true, {2}, 1, {8, 24, 1}},
+        {"aten::fft_ifftn", false, false, {2, 0, 1}, 3, {12, 3, 1}},
+        {"aten::fft_ifftn", true, false, {0, 1, 2}, 3, {12, 3, 1}},
+        {"aten::fft_ifftn", true, false, {0}, 1, {1, 15, 5}}, {"aten::fft_ihfftn", false, false, {1}, 1, {9, 1, 3}},
+        {"aten::fft_ihfftn", false, false, {2, 0, 1}, 3, {3, 15, 1}},
+        {"aten::fft_ihfftn", false, true, {2, 0, 1}, 3, {1, 15, 3}},
+        {"aten::fft_ihfftn", false, true, {2}, 1, {3, 9, 1}}, {"aten::fft_irfftn", false, false, {0}, 1, {1, 24, 8}},
+        {"aten::fft_irfftn", false, false, {2, 0}, 2, {1, 24, 8}},
+        {"aten::fft_irfftn", false, true, {0}, 1, {1, 4, 16}},
+        {"aten::fft_irfftn", false, true, {2, 0, 1}, 3, {6, 1, 18}},
+        {"aten::fft_irfftn", true, false, {2, 0, 1}, 3, {18, 1, 6}},
+        {"aten::fft_rfftn", false, false, {0, 1, 2}, 3, {8, 2, 1}},
+        {"aten::fft_rfftn", false, false, {0}, 1, {1, 9, 3}}, {"aten::fft_rfftn", false, false, {1}, 1, {9, 1, 3}},
+        {"aten::fft_rfftn", false, false, {2, 0, 1}, 3, {9, 1, 3}},
+        {"aten::fft_rfftn", false, false, {2, 0}, 2, {1, 9, 3}}, {"aten::fft_rfftn", false, true, {1, 0}, 2, {1, 2, 8}},
+        {"aten::fft_rfftn", false, true, {2, 0, 1}, 3, {3, 1, 9}}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        OPD_SCOPED;
+        opd_tensor *x = opd_randn(OPD_INTS(5, 4, 3), known[i].pairs ? OPD_COMPLEX64 : OPD_FLOAT32);
+        if (known[i].turned) { x = opd_transpose(x, 0, 2); }
+        const opd_value dims = opd_value_ints(known[i].dims, (int)known[i].count);
+        x = OPD_CALL(opd_find(known[i].op), x, OPD_NONE, dims);
+        CHECK_OR_RETURN(x && opd_ndim(x) == 3);
+        if (memcmp(opd_strides(x), known[i].strides, sizeof known[i].strides) == 0) { continue; }
+        printf("%s, row %d: other strides\n", known[i].op, (int)i);
+        CHECK(!"as PyTorch");
+    }
+}

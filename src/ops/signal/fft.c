@@ -34,7 +34,6 @@ static int opdi_fft_norm(opd_call *call, int kind) {
 /* Returns self in a dtype that a transform of this kind accepts: integers become float32, and real numbers become
    complex if the transform needs complex input.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_fft_promoted(opd_tensor *self, int kind) {
-    const int64_t pad[2] = {0, 1};
     if (opd_dtype_is_integral((opd_scalar_type)self->dtype, true)) { self = opd_to_dtype(self, OPD_FLOAT32); }
     if (!self) { return NULL; }
     if (opdi_fft_to_half(kind) && opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
@@ -45,8 +44,7 @@ static opd_tensor *opdi_fft_promoted(opd_tensor *self, int kind) {
     if (!opd_dtype_is_complex((opd_scalar_type)self->dtype) && opdi_fft_dtype((opd_scalar_type)self->dtype, false)) {
         return NULL;
     }
-    if (!opdi_fft_from_half(kind) || opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return self; }
-    return opd_view_as_complex(opd_constant_pad_nd(opd_unsqueeze(self, -1), opd_ints_of(pad, 2)));
+    return opdi_fft_from_half(kind) ? opd_to_dtype(self, opd_promote_types(OPDI_DTYPE(self), OPD_COMPLEX64)) : self;
 }
 /* Returns self with `size` elements along dim `dim`: shortened, or filled up with zeros. */
 static opd_tensor *opdi_fft_resized(opd_tensor *self, int dim, int64_t size) {
@@ -63,6 +61,7 @@ static opd_tensor *opdi_fft_resized(opd_tensor *self, int dim, int64_t size) {
    points of the last of these dims. */
 static opd_tensor *opdi_fft_run(opd_tensor *self, const int64_t *dims, int64_t count, int64_t points, int kind,
                                 int norm) {
+    int64_t order[OPD_MAX_DIMS];
     const opd_ints all = opd_ints_of(dims, count), rest = opd_ints_of(dims, count - 1);
     const opd_ints last = opd_ints_of(dims + OPDI_MAX(count - 1, (int64_t)0), 1);
     const bool inverse = opdi_fft_is_inverse(kind);
@@ -80,7 +79,14 @@ static opd_tensor *opdi_fft_run(opd_tensor *self, const int64_t *dims, int64_t c
     if (!count) { self = opd_to_dtype(self, opd_promote_types((opd_scalar_type)self->dtype, OPD_COMPLEX64)); }
     if (!self) { return NULL; }
     if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fft_c2c(self, all, norm, !inverse); }
-    self = opd_fft_r2c(self, all, norm, false);
+    for (int64_t i = 0; i < count; i++) {         /* lays out the result as that of complex numbers */
+        int64_t to = i;
+        for (; to > 0 && opdi_strides(self)[order[to - 1]] < opdi_strides(self)[dims[i]]; to--) {
+            order[to] = order[to - 1];
+        }
+        order[to] = dims[i];
+    }
+    self = opd_fft_r2c(self, opd_ints_of(order, count), norm, false);
     return inverse ? opd_conj_physical(self) : self;
 }
 /* Runs a transform of the call's self along dims[count].  points[count] has the number of elements used along each

@@ -459,6 +459,46 @@ OPDI_INTERNAL int opdi_fft_dtype(opd_scalar_type dtype, bool pairs) {
 static int opdi_fft_dims_fail(void) {
     return opd_fail(OPD_ERROR_ARGUMENT, "self must have at least one dimension, and dim at least one element");
 }
+/* Changes `strides`, the strides of an input, to those of the result, which has these sizes: as in PyTorch, the last of
+   dims[count] is innermost in memory, before it the others (if `sorted` is true, in the order of their strides), and
+   outermost the dims that are not transformed, in the order of their strides. */
+static void opdi_fft_strides(int64_t *strides, const int64_t *sizes, int ndim, const int *dims, int count, bool sorted) {
+    int order[OPD_MAX_DIMS], n = 0;
+    uint64_t left = 0;
+    int64_t step = 1;
+    for (int i = 0; i < count; i++) { left |= (uint64_t)1 << dims[i]; }
+    for (int axis = 0; axis < ndim; axis++) { if (!(left >> axis & 1)) { order[n++] = axis; } }
+    const int outer = n;
+    for (int i = 0; i < count; i++) { order[n++] = dims[i]; }
+    for (int i = 1; i < ndim - !sorted; i++) {    /* each of the two groups by itself */
+        const int first = i < outer ? 0 : outer, axis = order[i];
+        int to = i;
+        for (; to > first && strides[order[to - 1]] < strides[axis]; to--) { order[to] = order[to - 1]; }
+        order[to] = axis;
+    }
+    for (int i = ndim - 1; i >= 0; i--) {
+        strides[order[i]] = step;
+        step *= sizes[order[i]];
+    }
+}
+/* Makes the result of a transform of `input` along dims[count].  Returns NULL and sets an error if that fails. */
+static opd_tensor *opdi_fft_result(opd_call *call, const opd_tensor *input, const int64_t *sizes, const int *dims,
+                                   int count, opd_scalar_type dtype) {
+    const bool to_real = !opd_dtype_is_complex(dtype), both = !to_real && opd_dtype_is_complex(OPDI_DTYPE(input));
+    int64_t strides[OPD_MAX_DIMS];
+    bool empty = count <= 0;
+    if (count < 0) { return NULL; }
+    for (int i = 0; i < input->ndim; i++) { empty |= sizes[i] == 0; }
+    if (empty) { return opd_result(call, 0, sizes, input->ndim, dtype); }
+    memcpy(strides, opdi_strides(input), (size_t)input->ndim * sizeof *strides);
+    if (to_real && count > 1) {                   /* transforms the last dim of another result */
+        opdi_fft_strides(strides, opdi_sizes(input), input->ndim, dims, count - 1, true);
+        dims += count - 1;
+        count = 1;
+    }
+    opdi_fft_strides(strides, sizes, input->ndim, dims, count, both);
+    return opd_result_strided(call, 0, sizes, strides, input->ndim, dtype, opdi_call_device(call));
+}
 /* Transforms output in place along dims[from] .. dims[count - 1].  Returns 0, or -1 and sets an error. */
 static int opdi_fft_rest(opd_tensor *output, const int *dims, int from, int count, bool inverse) {
     for (; from < count; from++) {
@@ -482,12 +522,11 @@ static int opdi__fft_r2c_kernel(opd_call *call) {
     int last = dims[count - 1];
     memcpy(sizes, opdi_sizes(input), (size_t)input->ndim * sizeof *sizes);
     if (opd_arg_bool(call, 3)) { sizes[last] = sizes[last] / 2 + 1; }
-    opd_tensor *output = opd_result(call, 0, sizes, input->ndim, dtype);
+    opd_tensor *output = opdi_fft_result(call, input, sizes, dims, count, dtype);
     if (!output || !output->data || output->numel == 0) { return output ? 0 : -1; }
     if (input->numel == 0) { return opdi_fill_with(output, opd_value_int(0)); }
-    opd_tensor *work = opdi_staging(output, dtype);
-    if (!work || opdi_fft_along(work, input, last, opdi_sizes(input)[last], false, false, scale)) { return -1; }
-    return opdi_fft_rest(work, dims, 0, count - 1, false) ? -1 : opdi_staging_store(output, work);
+    if (opdi_fft_along(output, input, last, opdi_sizes(input)[last], false, false, scale)) { return -1; }
+    return opdi_fft_rest(output, dims, 0, count - 1, false);
 }
 static int opdi__fft_c2c_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
@@ -496,12 +535,11 @@ static int opdi__fft_c2c_kernel(opd_call *call) {
     double scale;
     if (opdi_fft_dtype(OPDI_DTYPE(input), true)) { return -1; }
     int count = opdi_fft_dims(call, opdi_sizes(input), input->ndim, dims, &scale);
-    opd_tensor *output = count < 0 ? NULL : opd_result(call, 0, opdi_sizes(input), input->ndim, OPDI_DTYPE(input));
+    opd_tensor *output = opdi_fft_result(call, input, opdi_sizes(input), dims, count, OPDI_DTYPE(input));
     if (!output || !output->data || output->numel == 0) { return output ? 0 : -1; }
     if (count == 0 || input->ndim == 0) { return opdi_copy(output, input); }
-    opd_tensor *work = opdi_staging(output, OPDI_DTYPE(input));
-    if (!work || opdi_fft_along(work, input, dims[0], opdi_sizes(input)[dims[0]], inverse, false, scale)) { return -1; }
-    return opdi_fft_rest(work, dims, 1, count, inverse) ? -1 : opdi_staging_store(output, work);
+    if (opdi_fft_along(output, input, dims[0], opdi_sizes(input)[dims[0]], inverse, false, scale)) { return -1; }
+    return opdi_fft_rest(output, dims, 1, count, inverse);
 }
 /* _fft_c2r: transforms back to real numbers.  The last of the dims gets last_dim_size elements.  This dim is
    transformed last, and its second half is not read. */
@@ -523,13 +561,12 @@ static int opdi__fft_c2r_kernel(opd_call *call) {
     }
     sizes[last] = size;
     count = opdi_fft_dims(call, sizes, input->ndim, dims, &scale);
-    opd_tensor *output = count < 0 ? NULL : opd_result(call, 0, sizes, input->ndim, dtype);
+    opd_tensor *output = opdi_fft_result(call, input, sizes, dims, count, dtype);
     if (!output || !output->data || output->numel == 0) { return output ? 0 : -1; }
-    opd_tensor *work = opdi_staging(output, dtype);
     opd_tensor *part = opd_narrow(input, last, 0, size / 2 + 1);
     if (part && count > 1) { part = opd_clone(part); }
-    if (!work || !part || opdi_fft_rest(part, dims, 0, count - 1, true)) { return -1; }
-    return opdi_fft_along(work, part, last, size, true, true, scale) ? -1 : opdi_staging_store(output, work);
+    if (!part || opdi_fft_rest(part, dims, 0, count - 1, true)) { return -1; }
+    return opdi_fft_along(output, part, last, size, true, true, scale);
 }
 static int opdi__fft_c2c_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_fft_c2c(opd_bw_grad(bw, 0), opdi_bw_dims(bw, 1), opd_bw_value(bw, 2).u.i,
