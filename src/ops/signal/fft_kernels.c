@@ -462,7 +462,8 @@ static int opdi_fft_dims_fail(void) {
 /* Changes `strides`, the strides of an input, to those of the result, which has these sizes: as in PyTorch, the last of
    dims[count] is innermost in memory, before it the others (if `sorted` is true, in the order of their strides), and
    outermost the dims that are not transformed, in the order of their strides. */
-static void opdi_fft_strides(int64_t *strides, const int64_t *sizes, int ndim, const int *dims, int count, bool sorted) {
+static void opdi_fft_strides(int64_t *strides, const int64_t *sizes, int ndim, const int *dims, int count,
+                             bool sorted) {
     int order[OPD_MAX_DIMS], n = 0;
     uint64_t left = 0;
     int64_t step = 1;
