@@ -363,8 +363,7 @@ static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     return opdi_unique_return(call, results);
 }
 static int opdi__unique2_kernel(opd_call *call) {
-    const bool counts = opd_arg_bool(call, 3);
-    return opdi_unique_flat(call, true, opd_arg_bool(call, 2) || counts, counts);
+    return opdi_unique_flat(call, true, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
 static int opdi_unique_dim_kernel(opd_call *call) { return opdi_unique_slices(call, opd_arg_int(call, 1), true); }
 static int opdi_unique_dim_consecutive_kernel(opd_call *call) {
@@ -382,7 +381,7 @@ OPDI_OP(_unique2) {
     op->any = opdi__unique2_kernel; op->backward = opdi_refused_backward;
     op->vmap = opdi_batch_dynamic; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "_unique2.out(out0, out1, out2)";
-    op->cases = "[6]i3; [2,3]i4, True, True; [2,4]i3, True, True, True";
+    op->cases = "[6]i3; [2,3]i4, True, True; [2,4]i3, True, True, True; [6]i3, True, False, True";
 }
 /* opd_unique_dim: the distinct slices of dim, the index of each slice of self among them, and how often each occurs */
 OPDI_OP(unique_dim) {
