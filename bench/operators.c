@@ -29,6 +29,7 @@ static const bench_row rows[] = {
     ROW("layouts", "torch.diagonal(a, 0, 0, 1).clone()", "f32 1024,1024"),
 
     ROW("casts and copies", "a.to(torch.float16)", "f64 1048576"),
+    ROW("casts and copies", "a.to(torch.float16)", "f64 4194304"),
     ROW("casts and copies", "a.to(torch.int32)", "f32 1048576"),
     ROW("casts and copies", "a.to(torch.uint8)", "f32 1048576 +"),
     ROW("casts and copies", "a.to(torch.float32)", "u8 1048576 <200"),
@@ -104,6 +105,9 @@ static const bench_row rows[] = {
     ROW("images", "F.avg_pool2d(a, 3, 1, 1)", "f32 4,64,56,56"),
     ROW("images", "F.max_pool3d(a, 2)", "f32 1,16,32,64,64"),
     ROW("images", "F.grid_sample(a, b, 'bilinear', 'zeros', False)", "f32 4,16,64,64; f32 4,64,64,2"),
+    ROW("images", "F.grid_sample(a, b, 'nearest', 'zeros', False)", "f32 4,16,64,64; f32 4,64,64,2"),
+    ROW("images", "F.grid_sample(a, b, 'bilinear', 'reflection', False)", "f32 4,16,64,64; f32 4,64,64,2"),
+    ROW("images", "F.grid_sample(a, b, 'bicubic', 'zeros', False)", "f32 4,16,64,64; f32 4,64,64,2"),
     ROW("images", "F.pixel_shuffle(a, 2)", "f32 4,64,56,56"),
     ROW("images", "F.unfold(a, [3, 3], 1, 1)", "f32 4,32,56,56"),
     ROW("images", "F.fold(a, [56, 56], [3, 3], 1, 1)", "f32 4,288,3136"),

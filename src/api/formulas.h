@@ -46,7 +46,7 @@
     X(logical_or, 2, D, (OPD_T)((x != 0) | (y != 0))) \
     X(logical_xor, 2, D, (OPD_T)((x != 0) ^ (y != 0))) \
     X(isnan, 1, V, (OPD_T)(x != x)) \
-    X(heaviside, 2, D, x == 0 ? y : (OPD_T)(x > 0))
+    X(heaviside, 2, V, x == 0 ? y : (OPD_T)(x > 0))
 
 /* Formulas for float and double. */
 #define OPD_FORMULAS_FLOAT(X) \

@@ -207,8 +207,8 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 #define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f)
 /* The macros OPDI_FORMULA_.. define opdi_formula_ID.  The letters in their names say which loops the formula has.  A:
    float, double, int64.  F: float, double.  B: float by blocks (see >>op:float_blocks), double.  D: double.  DI:
-   double, int64.  I: int64.  DV: double, by a vector function.  V: float and double, by vector functions, and
-   int64. */
+   double, int64.  I: int64.  DV: double, by a vector function.  V: float, double and int64, by vector
+   functions. */
 #define OPDI_FORMULA_A(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};
@@ -228,7 +228,7 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
     static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_V(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_v##name, opdi_i64_##name}, #id "_cpu", \
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_v##name, opdi_i64_v##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_I(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", \
@@ -619,6 +619,7 @@ typedef enum opdi_channel_kind {
 
 #if !defined(OPD_NO_OP_LOSS)
 enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
+enum { OPDI_GATE_PRELU, OPDI_GATE_GLU, OPDI_GATE_LOG_SIGMOID_BACKWARD };        /* see opdi_gate_run */
 /* The formula of mse_loss, smooth_l1_loss or huber_loss.  With d = |x - y|, the loss is d * d * square if d <= limit,
    else (d + shift) * scale.  Its derivative by x is (x - y) / divisor, limited to -top .. top. */
 typedef struct opdi_loss_terms { float limit, square, shift, scale, divisor, top; } opdi_loss_terms;
@@ -680,10 +681,13 @@ OPDI_DECLARED(f32, vsilu)
 OPDI_DECLARED(f32, vsilu_backward)
 OPDI_DECLARED(f32, vpow)
 OPDI_DECLARED(f64, vpow)
+OPDI_DECLARED(i64, vpow)
 OPDI_DECLARED(f32, vfmod)
 OPDI_DECLARED(f64, vfmod)
+OPDI_DECLARED(i64, vfmod)
 OPDI_DECLARED(f32, vremainder)
 OPDI_DECLARED(f64, vremainder)
+OPDI_DECLARED(i64, vremainder)
 OPDI_DECLARED(f32, velu)
 OPDI_DECLARED(f32, velu_backward)
 OPDI_DECLARED(f32, vsoftplus)
@@ -693,10 +697,13 @@ OPDI_DECLARED(f32, vmish_backward)
 OPDI_DECLARED(f32, vlogaddexp)
 OPDI_DECLARED(f32, vhypot)
 OPDI_DECLARED(f32, vasin)
+OPDI_DECLARED(f32, vasinh)
+OPDI_DECLARED(f32, vsinh)
 OPDI_DECLARED(f32, vacos)
 OPDI_DECLARED(f32, vatan2)
 OPDI_DECLARED(f32, vdiv_floor)
 OPDI_DECLARED(f64, vdiv_floor)
+OPDI_DECLARED(i64, vdiv_floor)
 OPDI_INTERNAL void opdi_erfinv_f32(int64_t count, float *out, const float *x);
 OPDI_INTERNAL void opdi_i1e_f32(int64_t count, float *out, const float *x);
 #endif

@@ -399,4 +399,173 @@ TEST(positions_in_sorted_rows) {
     }
 }
 
+/* Quotients are computed in double if all numbers of a block are below 2^51. */
+static void check_quotients(const int64_t *numbers, int count, int64_t repeats) {
+    const int64_t total = count * count * repeats;
+    opd_tensor *const x = opd_zeros(OPD_INTS(total), OPD_INT64), *const y = opd_zeros_like(x);
+    for (int64_t i = 0; i < total; i++) {
+        const int64_t k = i % (count * count);
+        opd_data_i64(x)[i] = numbers[k / count];
+        opd_data_i64(y)[i] = numbers[k % count] ? numbers[k % count] : 3;
+        if (opd_data_i64(x)[i] == INT64_MIN && opd_data_i64(y)[i] == -1) { opd_data_i64(y)[i] = 5; }
+    }
+    opd_tensor *const floors = opd_floor_divide(x, y), *const signs = opd_remainder(x, y);
+    opd_tensor *const rests = opd_fmod(x, y);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < total; i++) {
+        const int64_t a = opd_data_i64(x)[i], b = opd_data_i64(y)[i], rest = b == -1 ? 0 : a % b;
+        const bool moved = rest != 0 && (rest < 0) != (b < 0);
+        wrong += opd_data_i64(rests)[i] != rest || opd_data_i64(signs)[i] != (moved ? rest + b : rest);
+        wrong += opd_data_i64(floors)[i] != (b == -1 ? -a : a / b) - moved;
+    }
+    CHECK_INT(wrong, 0);
+    CHECK_INT(differences(opd_floor_divide(with_gaps(x), y), floors), 0);
+    CHECK_INT(differences(opd_remainder_(x, y), signs), 0);
+}
+TEST(quotients_of_integers) {
+    const int64_t least = -((int64_t)1 << 51), small[] = {0, 1, -1, 2, -2, 3, -3, 7, 10, -10, 1000, -999, least,
+                                                          -least - 1, least + 1, -least - 2};
+    const int64_t medium[] = {1, 3, -7, -least, 1 - least, least - 1, 3 * least + 1, -3 * least + 5};
+    const int64_t large[] = {0, 1, -1, 7, -least, least - 1, INT64_MAX, INT64_MIN, INT64_MIN + 1, INT64_MAX - 1, 12345};
+    OPD_SCOPE {
+        check_quotients(small, 16, 1);
+        check_quotients(medium, 8, 2);
+        check_quotients(large, 11, 3);
+    }
+    OPD_SCOPE {                                   /* a divisor that is 0, in a block of small numbers */
+        opd_tensor *const ones = opd_ones(OPD_INTS(200), OPD_INT64);
+        opd_data_i64(ones)[70] = 0;
+        CHECK(!opd_floor_divide(ones, ones));
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "divided by zero");
+    }
+}
+
+/* asinh and sinh of float32 beside those of float64. */
+TEST(hyperbolic_functions_of_floats) {
+    OPD_SCOPE {
+        opd_tensor *const x = opd_zeros(OPD_INTS(4003), OPD_FLOAT32);
+        for (int i = 0; i < 4000; i++) { opd_data_f32(x)[i] = (float)(exp(-87 + i * 0.0439) * (i % 2 ? 1 : -1)); }
+        opd_data_f32(x)[4000] = (float)NAN;
+        opd_data_f32(x)[4001] = HUGE_VALF;
+        opd_data_f32(x)[4002] = -0.0f;
+        for (int i = 0; i < 1000; i++) { opd_data_f32(x)[3 * i] = (float)(i * 0.18 - 90); }
+        opd_tensor *const results[] = {opd_asinh(x), opd_sinh(x)};
+        for (int k = 0; k < 2; k++) {
+            int64_t wrong = 0;
+            for (int i = 0; i < 4003; i++) {
+                const float at = opd_data_f32(x)[i], is = opd_data_f32(results[k])[i];
+                const float want = (float)(k ? sinh((double)at) : asinh((double)at));
+                wrong += !number_is_near(is, want, fabs(want) * 5e-7) || (at == at && signbit(is) != signbit(at));
+            }
+            CHECK_INT(wrong, 0);
+        }
+    }
+}
+
+/* The cumulative maximum and minimum, and the places of the extremes. */
+static void check_extremes(opd_scalar_type dtype) {
+    opd_tensor *const x = with_special_numbers(dtype), *from = opd_to_dtype(x, OPD_FLOAT64), *pair[2];
+    for (int least = 0; least < 2; least++) {
+        double best = opd_data_f64(from)[0];
+        int64_t at = 0, first = 0, wrong = (least ? opd_cummin : opd_cummax)(pair, x, 0) != 0;
+        opd_tensor *const values = opd_to_dtype(pair[0], OPD_FLOAT64);
+        for (int i = 0; i < 301; i++) {
+            const double y = opd_data_f64(from)[i];
+            if (best == best && !(least ? y >= best : y <= best)) { first = i; }
+            if (y != y || (best == best && (least ? y <= best : y >= best))) {
+                best = y;
+                at = i;
+            }
+            wrong += !number_is_near(opd_data_f64(values)[i], best, 0) || opd_data_i64(pair[1])[i] != at;
+        }
+        wrong += (least ? opd_min_dim : opd_max_dim)(pair, x, 0, false) != 0 || opd_item_i64(pair[1]) != first;
+        CHECK_INT(wrong, 0);
+    }
+}
+TEST(running_extremes) {
+    OPD_SCOPE { check_extremes(OPD_FLOAT32); }
+    OPD_SCOPE { check_extremes(OPD_FLOAT64); }
+    OPD_SCOPE { check_extremes(OPD_INT64); }
+}
+
+TEST(sums_without_nan) {
+    OPD_SCOPE {
+        opd_tensor *const x = opd_ones(OPD_INTS(10000), OPD_FLOAT32);
+        CHECK_NEAR(opd_item_f64(opd_nansum(x)), 10000, 0);
+        opd_data_f32(x)[3000] = (float)NAN;
+        CHECK_NEAR(opd_item_f64(opd_nansum(x)), 9999, 0);
+        opd_data_f32(x)[9000] = HUGE_VALF;
+        opd_data_f32(x)[9001] = (float)NAN;
+        CHECK(opd_item_f64(opd_nansum(x)) == HUGE_VAL);
+        opd_data_f32(x)[5] = -HUGE_VALF;
+        CHECK(isnan(opd_item_f64(opd_nansum(x))));
+    }
+}
+
+TEST(counts_of_numbers) {
+    OPD_SCOPE {
+        opd_tensor *const x = opd_randint(50, OPD_INTS(1003), OPD_INT64);
+        opd_data_i64(x)[517] = 70;
+        opd_tensor *const counts = opd_bincount(x);
+        CHECK_INT(opd_numel(counts), 71);
+        CHECK_INT(opd_item_i64(opd_sum(counts)), 1003);
+        opd_data_i64(x)[518] = -1;
+        CHECK(!opd_bincount(x));
+        CHECK_ERROR(OPD_ERROR_INDEX, "non-negative");
+    }
+}
+
+/* Averages over windows of several sizes, in planes with more columns than are added at a time. */
+TEST(averages_of_wide_planes) {
+    OPD_SCOPE {
+        opd_tensor *const x = opd_randint(1000, OPD_INTS(2, 3, 5, 700), OPD_FLOAT32);
+        for (int wide = 1; wide < 700; wide += wide < 4 ? 1 : 113) {
+            opd_tensor *const plain = opd_avg_pool2d_full(x, OPD_INTS(2, wide), OPD_INTS(1, 3), OPD_INTS(0, 0), false,
+                                                          true, opd_value_none());
+            opd_tensor *const parts = opd_unfold(opd_unfold(x, 2, 2, 1), 3, wide, 3);
+            opd_tensor *const want = opd_mean_dim(parts, OPD_INTS(-1, -2), false);
+            CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(plain, want)))) < 1e-3);
+        }
+    }
+}
+
+/* A point that is NaN has no vector path if points are mirrored: its whole block is then sampled without vectors. */
+TEST(mirrored_points) {
+    OPD_SCOPE {
+        opd_tensor *const image = opd_randn(OPD_INTS(1, 3, 6, 9), OPD_FLOAT32);
+        opd_tensor *const points = opd_mul_Scalar(opd_randn(OPD_INTS(1, 7, 30, 2), OPD_FLOAT32), OPD_V(3));
+        for (int i = 0; i < 210; i += 2) { opd_data_f32(points)[i] = (float)(i - 100) / 9; }     /* halves of columns */
+        opd_tensor *const other = opd_clone(points);
+        opd_data_f32(other)[419] = (float)NAN;
+        for (int how = 0; how < 2; how++) {
+            for (int corners = 0; corners < 2; corners++) {
+                opd_tensor *const plain = opd_grid_sampler_2d(image, points, how, 2, corners != 0);
+                opd_tensor *const slow = opd_grid_sampler_2d(image, other, how, 2, corners != 0);
+                double worst = 0;
+                for (int i = 0; i < 3 * 210; i++) {
+                    const double apart = fabs((double)(opd_data_f32(plain)[i] - opd_data_f32(slow)[i]));
+                    if (i % 210 != 209) { worst = !(apart <= worst) ? apart : worst; }
+                }
+                CHECK(how ? worst == 0 : worst < 1e-4);
+            }
+        }
+    }
+}
+/* The nearest of two columns at the same distance is the even one. */
+TEST(nearest_points) {
+    OPD_SCOPE {
+        opd_tensor *const image = opd_view(opd_arange(OPD_V(8), OPD_FLOAT32), OPD_INTS(1, 1, 1, 8));
+        opd_tensor *const points = opd_zeros(OPD_INTS(1, 1, 40, 2), OPD_FLOAT32);
+        for (int i = 0; i < 40; i++) { opd_data_f32(points)[2 * i] = (float)((i - 4) * 0.25) / 4 - 0.875f; }
+        opd_data_f32(points)[78] = (float)NAN;
+        opd_tensor *const near = opd_grid_sampler_2d(image, points, 1, 0, false);
+        int64_t wrong = opd_data_f32(near)[39] != 0;
+        for (int i = 0; i < 39; i++) {
+            const double at = nearbyint((i - 4) * 0.25);
+            wrong += (double)opd_data_f32(near)[i] != (at >= 0 && at < 8 ? at : 0);
+        }
+        CHECK_INT(wrong, 0);
+    }
+}
+
 CHECK_MAIN()

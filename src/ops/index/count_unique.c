@@ -6,15 +6,22 @@
 
 //== bincount, multinomial =============================================================================================
 
-/* Returns the largest of the `count` numbers at values, as unsigned numbers; 0 if there are none. */
-static uint64_t opdi_bincount_most(const int64_t *values, int64_t count) {
-    uint64_t most[4] = {0, 0, 0, 0};              /* four numbers that do not wait for each other */
-    int64_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        for (int k = 0; k < 4; k++) { most[k] = OPDI_MAX(most[k], (uint64_t)values[i + k]); }
+/* Returns the largest of the `count` numbers at values, 0 if there are none, or -1 if a number is negative. */
+OPDI_ALWAYS int64_t opdi_bincount_most_body(const int64_t *values, int64_t count) {
+    int64_t most[16] = {0}, any[16] = {0}, i;     /* sixteen numbers that do not wait for each other */
+    OPDI_SIXTEENS(most[lane] = values[j] > most[lane] ? values[j] : most[lane]; any[lane] |= values[j])
+    for (; i < count; i++) {
+        most[0] = OPDI_MAX(most[0], values[i]);
+        any[0] |= values[i];
     }
-    for (; i < count; i++) { most[0] = OPDI_MAX(most[0], (uint64_t)values[i]); }
-    return OPDI_MAX(OPDI_MAX(most[0], most[1]), OPDI_MAX(most[2], most[3]));
+    for (int k = 1; k < 16; k++) {
+        most[0] = OPDI_MAX(most[0], most[k]);
+        any[0] |= any[k];
+    }
+    return any[0] < 0 ? -1 : most[0];
+}
+OPDI_VECTOR_LOOP static int64_t opdi_bincount_most_wide(const int64_t *values, int64_t count) {
+    return opdi_bincount_most_body(values, count);
 }
 /* Counts each of the `count` numbers at values. */
 static void opdi_bincount_count(const int64_t *values, int64_t count, int64_t *counts) {
@@ -47,11 +54,12 @@ static int opdi_bincount_kernel(opd_call *call) {
         return -1;
     }
     const int64_t *values = (const int64_t *)(const void *)input->data;
-    const uint64_t most = opdi_bincount_most(values, input->numel);
-    if (most > INT64_MAX) {
+    const int64_t most = (opdi_has_vectors() ? opdi_bincount_most_wide
+                          : opdi_bincount_most_body)(values, input->numel);
+    if (most < 0) {
         return opd_fail(OPD_ERROR_INDEX, "bincount only supports 1-d non-negative integral inputs.");
     }
-    if (input->numel) { count = OPDI_MAX(count, most == INT64_MAX ? (int64_t)most : (int64_t)most + 1); }
+    if (input->numel) { count = OPDI_MAX(count, most == INT64_MAX ? most : most + 1); }
     opd_tensor *out = opd_result(call, 0, &count, 1, dtype);
     opd_tensor *scratch = out ? opdi_staging(out, dtype) : NULL;
     if (!scratch) { return -1; }

@@ -21,7 +21,7 @@ static int opdi_glu_kernel(opd_call *call) {
     if (dim < 0 || opdi_norm_floating(input, "glu_cpu")) { return -1; }
     opd_tensor *first = opdi_maybe_narrow(input, dim, 0, half), *gate = opdi_maybe_narrow(input, dim, half, half);
     int rc;
-    if (opdi_gate_run(call, false, first, gate, &rc)) { return rc; }
+    if (opdi_gate_run(call, OPDI_GATE_GLU, first, gate, NULL, &rc)) { return rc; }
     if (opdi_is_half(OPDI_DTYPE(input))) {        /* computed in float, so that results are rounded once */
         gate = opd_sigmoid(opd_to_dtype(gate, OPD_FLOAT32));
         return opd_return_tensor(call, opd_to_dtype(opd_mul(opd_to_dtype(first, OPD_FLOAT32), gate),
@@ -160,7 +160,7 @@ static int opdi_prelu_broadcast_kernel(opd_call *call) {
     if (opdi_norm_floating(input, "prelu_cpu")) { return -1; }
     if (weight->dtype != input->dtype) { return opdi_found_fail(weight->dtype, input->dtype); }
     int rc;
-    if (opdi_gate_run(call, true, input, weight, &rc)) { return rc; }
+    if (opdi_gate_run(call, OPDI_GATE_PRELU, input, weight, NULL, &rc)) { return rc; }
     return opd_return_tensor(call,
                              opd_where_self(opd_gt_Scalar(input, opd_value_int(0)), input, opd_mul(weight, input)));
 }

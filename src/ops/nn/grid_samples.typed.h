@@ -101,9 +101,9 @@ typedef struct OPDI_TYPED(grid_block) {
     OPDI_BITS mask[OPDI_GRID_TAPS];
     OPDI_T weight[OPDI_GRID_TAPS], lost[OPDI_GRID_TAPS];
 } OPDI_TYPED(grid_block);
-/* Does the work of grid_block_set for bilinear interpolation without reflection, if an index into a channel fits into
-   32 bits. */
-OPDI_VECTOR_LOOP static void OPDI_TYPED(grid_block_two)(const opdi_grid *grid, int64_t place,
+/* Does the work of grid_block_set for nearest and bilinear interpolation, if an index into a channel fits into 32 bits.
+   Returns false, without a result, if a coordinate that is mirrored is NaN or far outside of the image. */
+OPDI_VECTOR_LOOP static bool OPDI_TYPED(grid_block_two)(const opdi_grid *grid, int64_t place,
                                                         OPDI_TYPED(grid_block) *block) {
     enum { WIDE = OPDI_GRID_TAPS / 4 };
     const OPDI_T *const from = (const OPDI_T *)grid->grid + place * 2;
@@ -125,7 +125,19 @@ OPDI_VECTOR_LOOP static void OPDI_TYPED(grid_block_two)(const opdi_grid *grid, i
             OPDI_COLUMN_EACH(at[j] = (at[j] + 1) * size)
             OPDI_COLUMN_EACH(at[j] = (at[j] - 1) / 2)
         }
-        if (grid->outside == OPDI_GRID_BORDER) {
+        if (grid->outside == OPDI_GRID_REFLECTION) {      /* see grid_inside */
+            const OPDI_T first = corners ? 0 : (OPDI_T)-0.5, span = corners ? most : size;
+            for (int64_t j = 0; j < count; j++) {
+                if (!(OPDI_FN(fabs)(at[j] - first) < span * 1000000)) { return false; }
+            }
+            OPDI_COLUMN_EACH(
+                const OPDI_T away = at[j] < first ? -(at[j] - first) : at[j] - first;
+                const int32_t times = (int32_t)(away / span);
+                const OPDI_T rest = OPDI_FN(__builtin_fma)(-(OPDI_T)times, span, away);
+                const OPDI_T inside = rest < 0 ? rest + span : rest;
+                at[j] = (times & 1 ? span - inside : inside) + first)
+        }
+        if (grid->outside != OPDI_GRID_ZEROS) {
             OPDI_COLUMN_EACH(const OPDI_T low = at[j] > 0 ? at[j] : 0; at[j] = low >= most ? most : low)
         }
         OPDI_COLUMN_EACH(
@@ -135,8 +147,14 @@ OPDI_VECTOR_LOOP static void OPDI_TYPED(grid_block_two)(const opdi_grid *grid, i
             lost[j] += at[j] - at[j];
             line[dim][j] = first;
             at[j] = known - (OPDI_T)first)
+        if (grid->how == OPDI_GRID_NEAREST) {     /* the half between two lines belongs to the even one */
+            int32_t *const to = line[dim];
+            OPDI_COLUMN_EACH(
+                to[j] += (at[j] > (OPDI_T)0.5) | ((at[j] == (OPDI_T)0.5) & (to[j] & 1));
+                lost[j] = at[j] = 0)
+        }
     }
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < block->taps; k++) {
         const int32_t row = k / 2, column = k % 2;
         const uint32_t height = (uint32_t)grid->in[0], width = (uint32_t)grid->in[1];
         int64_t *const at = block->at + k * count;
@@ -151,14 +169,12 @@ OPDI_VECTOR_LOOP static void OPDI_TYPED(grid_block_two)(const opdi_grid *grid, i
             mask[j] = (OPDI_BITS)(int64_t)inside;
             weight[j] = inside ? up * left : 0)
     }
+    return true;
 }
 /* Fills *block for points from number `place` on. */
 static void OPDI_TYPED(grid_block_set)(const opdi_grid *grid, int64_t place, OPDI_TYPED(grid_block) *block) {
-    if (opdi_has_vectors() && grid->how == OPDI_GRID_BILINEAR && grid->outside != OPDI_GRID_REFLECTION &&
-        grid->in[0] <= INT32_MAX / 2 / grid->in[1]) {
-        OPDI_TYPED(grid_block_two)(grid, place, block);
-        return;
-    }
+    if (opdi_has_vectors() && grid->how != OPDI_GRID_BICUBIC && grid->in[0] <= INT32_MAX / 2 / grid->in[1] &&
+        OPDI_TYPED(grid_block_two)(grid, place, block)) { return; }
     for (int64_t i = 0; i < block->wide; i++) {
         OPDI_TYPED(grid_taps) taps[2];
         OPDI_TYPED(grid_places)(grid, place + i, taps);
@@ -174,19 +190,27 @@ static void OPDI_TYPED(grid_block_set)(const opdi_grid *grid, int64_t place, OPD
         }
     }
 }
+/* Does the work of grid_block_sum for a channel whose first element is finite: taps outside of the image are this
+   element times 0. */
+OPDI_ALWAYS void OPDI_TYPED(grid_taps_sum)(const OPDI_TYPED(grid_block) *block, int taps, const OPDI_T *x, OPDI_T *y) {
+    const int64_t count = block->wide, *const at = block->at;
+    const OPDI_T *const weight = block->weight;
+    for (int64_t i = 0; i < count; i++) {
+        OPDI_T sum = block->lost[i];
+        OPDI_UNROLL
+        for (int k = 0; k < taps; k++) { sum += weight[k * count + i] * x[at[k * count + i]]; }
+        y[i] = sum;
+    }
+}
 /* Computes the points y[block->wide] of the channel x.  All elements are read before they are used, because memory that
    has just been written by elements is slow to read by vectors. */
 static void OPDI_TYPED(grid_block_sum)(const OPDI_TYPED(grid_block) *block, const OPDI_T *x, OPDI_T *y) {
     union { OPDI_BITS bits[OPDI_GRID_TAPS]; OPDI_T value[OPDI_GRID_TAPS]; } read;
-    const int64_t count = block->wide, *const at = block->at;
-    const OPDI_T *const w = block->weight;
-    if (block->taps == 4 && x[0] - x[0] == 0) {   /* taps outside of the image are x[0] times 0 */
-        for (int64_t i = 0; i < count; i++) {
-            OPDI_T sum = block->lost[i] + w[i] * x[at[i]];
-            sum += w[count + i] * x[at[count + i]];
-            sum += w[2 * count + i] * x[at[2 * count + i]];
-            y[i] = sum + w[3 * count + i] * x[at[3 * count + i]];
-        }
+    const int64_t count = block->wide;
+    if (x[0] - x[0] == 0) {
+        if (block->taps == 1) { OPDI_TYPED(grid_taps_sum)(block, 1, x, y); }
+        else if (block->taps == 4) { OPDI_TYPED(grid_taps_sum)(block, 4, x, y); }
+        else { OPDI_TYPED(grid_taps_sum)(block, 16, x, y); }
         return;
     }
     for (int64_t n = 0; n < block->taps * count; n++) {
@@ -209,7 +233,7 @@ static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
     block.taps = grid->how == OPDI_GRID_NEAREST ? 1 : grid->how == OPDI_GRID_BILINEAR ? 4 : 16;
     for (int64_t place = begin * grid->out[1]; place < end * grid->out[1]; place += block.wide) {
         const int64_t image = place / points, at = place % points;
-        block.wide = OPDI_MIN(OPDI_GRID_TAPS / block.taps, OPDI_MIN(points - at, end * grid->out[1] - place));
+        block.wide = OPDI_MIN(OPDI_GRID_TAPS / OPDI_MAX(block.taps, 4), OPDI_MIN(points - at, end * grid->out[1] - place));
         OPDI_TYPED(grid_block_set)(grid, place, &block);
         for (int64_t channel = image * grid->c; channel < (image + 1) * grid->c; channel++) {
             OPDI_TYPED(grid_block_sum)(&block, (const OPDI_T *)grid->input + channel * area,

@@ -144,14 +144,29 @@ OPDI_VECTOR_LOOP static void opdi_f32_glu(void *const *data, int64_t total, cons
         OPDI_COLUMN_EACH(out[j] = x[j] * block[j])
     }
 }
-static const opdi_formula opdi_formula_prelu = {{opdi_f32_prelu, NULL, NULL}, "prelu_cpu", 0, {0, 0}, NULL};
-static const opdi_formula opdi_formula_glu = {{opdi_f32_glu, NULL, NULL}, "glu_cpu", 0, {0, 0}, NULL};
-/* Runs prelu (if `prelu`) or glu of x and y, as result 0 of `call`, and sets *rc to its status.  Returns false and does
-   nothing if x or y is not a float32 tensor in memory. */
-OPDI_INTERNAL bool opdi_gate_run(opd_call *call, bool prelu, opd_tensor *x, opd_tensor *y, int *rc) {
-    opd_tensor *ops[3] = {NULL, x, y};
-    if (!x || !y || !opdi_has_vectors() || x->dtype != OPD_FLOAT32 || y->dtype != OPD_FLOAT32 ||
-        !opdi_in_memory(x) || !opdi_in_memory(y)) { return false; }
-    *rc = opdi_pointwise(call, prelu ? &opdi_formula_prelu : &opdi_formula_glu, ops, 2, &opdi_no_params);
+/* log_sigmoid_backward: with q = z / (1 + z), x * (1 - q) where y < 0, else x * q. */
+OPDI_VECTOR_LOOP static void opdi_f32_log_sigmoid_slope(void *const *data, int64_t count, const opdi_params *params) {
+    const float *const x = (const float *)data[1], *const y = (const float *)data[2], *const z = (const float *)data[3];
+    float *const out = (float *)data[0];
+    int64_t i;
+    (void)params;
+    OPDI_COLUMN_EACH(
+        const float q = z[j] / (z[j] + 1.0f);
+        out[j] = x[j] * opdi_select_f32(y[j] < 0, 1.0f - q, q))
+}
+static const opdi_formula opdi_gate_formulas[] = {      /* by OPDI_GATE_.. */
+    {{opdi_f32_prelu, NULL, NULL}, "prelu_cpu", 0, {0, 0}, NULL},
+    {{opdi_f32_glu, NULL, NULL}, "glu_cpu", 0, {0, 0}, NULL},
+    {{opdi_f32_log_sigmoid_slope, NULL, NULL}, "log_sigmoid_backward_cpu", 0, {0, 0}, NULL}};
+/* Runs a gate (OPDI_GATE_..) of x, y and, unless it is NULL, z, as result 0 of `call`, and sets *rc to its status.
+   Returns false and does nothing if one of them is not a float32 tensor in memory. */
+OPDI_INTERNAL bool opdi_gate_run(opd_call *call, int gate, opd_tensor *x, opd_tensor *y, opd_tensor *z, int *rc) {
+    opd_tensor *ops[4] = {NULL, x, y, z};
+    const int inputs = z ? 3 : 2;
+    if (!opdi_has_vectors()) { return false; }
+    for (int k = 1; k <= inputs; k++) {
+        if (!ops[k] || ops[k]->dtype != OPD_FLOAT32 || !opdi_in_memory(ops[k])) { return false; }
+    }
+    *rc = opdi_pointwise(call, &opdi_gate_formulas[gate], ops, inputs, &opdi_no_params);
     return true;
 }

@@ -371,7 +371,7 @@ static int opdi_log_sigmoid_forward_kernel(opd_call *call) {
     if (!input || opdi_norm_floating(input, "log_sigmoid_cpu")) { return -1; }
     const opd_scalar_type dtype = OPDI_DTYPE(input);
     if (opdi_is_half(dtype)) { input = opd_to_dtype(input, OPD_FLOAT32); }        /* round results only once */
-    opd_tensor *buffer = opd_exp(opd_neg(opd_abs(input)));
+    opd_tensor *buffer = opd_exp(opd_copysign_Scalar(input, opd_value_int(-1)));
     opd_tensor *output = opd_sub(opd_clamp_max(input, opd_value_int(0)), opd_log1p(buffer));
     if (opdi_is_half(dtype)) {
         output = opd_to_dtype(output, dtype);
@@ -386,8 +386,10 @@ static int opdi_log_sigmoid_forward_backward(opd_backward_call *bw) {
 /* Computes the gradient of log_sigmoid: with q = buffer / (1 + buffer), grad * (1 - q) if input < 0, else grad * q. */
 static int opdi_log_sigmoid_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *second = opd_arg_tensor(call, 2);
-    opd_tensor *negative = opd_lt_Scalar(input, opd_value_int(0));
+    int rc;
     if (second->numel != input->numel) { second = opd_exp(opd_neg(opd_abs(input))); }
+    if (opdi_gate_run(call, OPDI_GATE_LOG_SIGMOID_BACKWARD, grad, input, second, &rc)) { return rc; }
+    opd_tensor *negative = opd_lt_Scalar(input, opd_value_int(0));
     opd_tensor *quotient = opd_div(second, opdi_adds(second, 1));
     return opd_return_tensor(call, opd_mul(grad, opd_where_self(negative, opdi_rsubs(1, quotient), quotient)));
 }

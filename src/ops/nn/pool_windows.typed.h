@@ -128,15 +128,38 @@ static void OPDI_TYPED(max_pool_values)(const opdi_windows *windows, const OPDI_
         for (int64_t i = 0; i < wide && first; i++) { y[i] = OPDI_LOWEST; }
     }
 }
-static void OPDI_TYPED(avg_pool)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y) {
-    int64_t first, second, channels, i, j, depth;
-    OPDI_POOL_EACH(windows, first, second, channels) {
-        OPDI_T sum = 0;
-        const int64_t count = opdi_pool_divisor(windows, first, second, channels);
-        OPDI_POOL_WINDOW(windows, first, second, channels, i, j, depth) {
-            sum = (OPDI_T)(sum + x[(i * windows->in[1] + j) * windows->in[2] + depth]);
+/* Adds the sum of each window of line (first, second) of the output to y[out[2]].  Elements of one column are added
+   first, 256 columns at a time. */
+static void OPDI_TYPED(avg_pool_line)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t first,
+                                      int64_t second) {
+    for (int64_t from = 0, count; from < windows->in[2]; from += count) {
+        OPDI_T sums[256] = {0};
+        count = OPDI_MIN(windows->in[2] - from, (int64_t)256);
+        for (int64_t a = windows->lo[0][first]; a < windows->hi[0][first]; a++) {
+            for (int64_t b = windows->lo[1][second]; b < windows->hi[1][second]; b++) {
+                const OPDI_T *const row = x + (a * windows->in[1] + b) * windows->in[2] + from;
+                int64_t i;
+                OPDI_COLUMN_EACH(sums[j] = OPDI_PLUS(sums[j], row[j]))
+            }
         }
-        *y++ = count ? (OPDI_T)(sum / (OPDI_T)count) : (OPDI_T)0;
+        for (int64_t c = 0; c < windows->out[2]; c++) {
+            const int64_t end = OPDI_MIN(windows->hi[2][c] - from, count);
+            for (int64_t i = OPDI_MAX(windows->lo[2][c] - from, (int64_t)0); i < end; i++) {
+                y[c] = OPDI_PLUS(y[c], sums[i]);
+            }
+        }
+    }
+}
+static void OPDI_TYPED(avg_pool)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y) {
+    for (int64_t first = 0; first < windows->out[0]; first++) {
+        for (int64_t second = 0; second < windows->out[1]; second++, y += windows->out[2]) {
+            for (int64_t c = 0; c < windows->out[2]; c++) { y[c] = 0; }
+            OPDI_TYPED(avg_pool_line)(windows, x, y, first, second);
+            for (int64_t c = 0; c < windows->out[2]; c++) {
+                const int64_t count = opdi_pool_divisor(windows, first, second, c);
+                y[c] = count ? (OPDI_T)(y[c] / (OPDI_T)count) : (OPDI_T)0;
+            }
+        }
     }
 }
 #if !OPDI_WHOLE

@@ -66,7 +66,7 @@ OPDI_FORMULA_D(logaddexp2, logaddexp2, 0)
 OPDI_FORMULA_F(copysign, copysign, OPDI_TO_FLOAT)
 static const opdi_formula opdi_formula_nextafter = {{opdi_f32_vnextafter, opdi_f64_vnextafter, NULL}, "nextafter_cpu",
     0, OPDI_NUMBER(nextafter, nextafter)};
-OPDI_FORMULA_DI(heaviside, heaviside, 0)
+OPDI_FORMULA_A(heaviside, heaviside, 0)
 static int opdi_atan2_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_atan2); }
 static int opdi_hypot_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_hypot); }
 /* Computes x * log(y) or x * log1p(y).  For 16-bit floats, the logarithm is rounded to 16 bits before the

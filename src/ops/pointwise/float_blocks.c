@@ -166,6 +166,34 @@ OPDI_FLOAT_FORMULA(acos, 1) {
         const float most = opdi_select_f32(x[j] < 0.0f, 3.14159274f - (2.0f * out[j] + 8.74227766e-8f), 2.0f * out[j]);
         out[j] = opdi_select_f32(size > 0.5f, most, angle))
 }
+/* asinh(x) = log1p(t + t^2 / (1 + sqrt(1 + t^2))) with t = |x|, and the sign of x.  For t > 2^60, which may have no
+   square, it is log1p(t) + log(2). */
+OPDI_FLOAT_FORMULA(asinh, 1) {
+    int64_t i;
+    OPDI_SIXTEENS(
+        const float size = opdi_abs_f32(x[j]);
+        work[j] = opdi_select_f32(size > 1152921504606846976.0f, 0.0f, size * size))
+    OPDI_SIXTEENS(out[j] = work[j] + 1.0f)
+    opdi_vsqrt(count, out, out);
+    OPDI_SIXTEENS(work[j] = opdi_abs_f32(x[j]) + work[j] / (1.0f + out[j]))
+    opdi_vlog1p(count, out, work);
+    OPDI_SIXTEENS(
+        const float far = opdi_select_f32(opdi_abs_f32(x[j]) > 1152921504606846976.0f, 0.693147182f, 0.0f);
+        out[j] = opdi_float(opdi_bits(out[j] + far) | (opdi_bits(x[j]) & 0x80000000u)))
+}
+/* sinh(x) = (e + e / (e + 1)) / 2 with e = e^|x| - 1, and the sign of x.  For |x| > 80, e^(|x| / 2) is squared, because
+   e^|x| may overflow. */
+OPDI_FLOAT_FORMULA(sinh, 1) {
+    int64_t i;
+    OPDI_SIXTEENS(
+        const float size = opdi_abs_f32(x[j]);
+        work[j] = opdi_select_f32(size > 80.0f, size * 0.5f, size))
+    opdi_vexpm1(count, work, work);
+    OPDI_SIXTEENS(
+        const float near = 0.5f * (work[j] + work[j] / (work[j] + 1.0f)); const float far = 0.5f * work[j] * work[j];
+        const float size = opdi_select_f32(opdi_abs_f32(x[j]) > 80.0f, far, near);
+        out[j] = opdi_float(opdi_bits(size) | (opdi_bits(x[j]) & 0x80000000u)))
+}
 /* atan2(x, y): with t = less / large of the absolute values, the angle is atan(t) or pi / 2 - atan(t) in the first
    quadrant.  If y is negative, it is subtracted from pi.  It has the sign of x. */
 OPDI_FLOAT_FORMULA(atan2, 2) {

@@ -58,7 +58,12 @@ OPDI_LOOPS_BEGIN
     OPDI_INTERNAL void opdi_f64_##name(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) { \
         opdi_v##name##64(count, (double *)data[0], (const double *)data[1]); }
 #define OPDI_LOOP_F32(name, inputs, kind, formula) OPDI_LOOP_F32_##kind(name, inputs, formula)
-#define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)      /* and int64_t */
+#define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)
+#define OPDI_LOOP_I64_W OPDI_LOOP_WIDE
+#define OPDI_LOOP_I64_S OPDI_LOOP_EACH
+#define OPDI_LOOP_I64_V OPDI_LOOP_EACH
+#define OPDI_LOOP_I64_D OPDI_LOOP_EACH
+#define OPDI_LOOP_I64(name, inputs, kind, formula) OPDI_LOOP_I64_##kind(name, inputs, formula)
 
 #define OPD_FORMULA_QUALIFIERS static inline
 #define OPD_ADD(x, y) ((x) + (y))
@@ -122,8 +127,8 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPDI_H_clamp(x, y, z) opdi_h_i64_clamp(x, y, z)
 #include "../../api/formulas_int.typed.h"
 #include "formula_loops.typed.h"
-OPD_FORMULAS_ALL(OPDI_LOOP_F64)
-OPD_FORMULAS_INT(OPDI_LOOP_F64)
+OPD_FORMULAS_ALL(OPDI_LOOP_I64)
+OPD_FORMULAS_INT(OPDI_LOOP_I64)
 #undef OPDI_LOOP
 #undef OPDI_NUMBERS
 #undef OPD_T
@@ -316,7 +321,52 @@ OPDI_ALWAYS uint64_t opdi_pow_bad_f64(double x, double y) {
 #endif
 #include "two_operands.typed.h"
 #include "../../typed/end.h"
+#if defined(OPDI_VECTORS)
+/* Sets out[64] to `value`, in which a and b are the elements of x and y and q is their quotient. */
+#define OPDI_TWO_WHOLE(rounded, value) \
+    OPDI_IVDEP \
+    for (int j = 0; j < 64; j++) { \
+        const double a = opdi_double((uint64_t)x[j] + magic) - OPDI_MAGIC_F64; \
+        const double b = opdi_double((uint64_t)y[j] + magic) - OPDI_MAGIC_F64, q = rounded(a / b); \
+        out[j] = (int64_t)(opdi_bits64((value) + OPDI_MAGIC_F64) - magic); \
+    }
+/* Divides 64 integers in double.  Integers below 2^51 are exact there, and their rounded quotient too.  Returns false
+   if an element is larger or if a divisor is 0. */
+OPDI_VECTOR_LOOP static bool opdi_two_whole(int function, int64_t *out, const int64_t *x, const int64_t *y) {
+    const uint64_t magic = opdi_bits64(OPDI_MAGIC_F64), most = (uint64_t)1 << 51;
+    uint64_t any[16] = {0};
+    for (int i = 0; i < 64; i += 16) {
+        for (int j = 0; j < 16; j++) {
+            const uint64_t large = ((uint64_t)x[i + j] + most) | ((uint64_t)y[i + j] + most);
+            any[j] |= large >> 52 | (uint64_t)(y[i + j] == 0);
+        }
+    }
+    for (int j = 1; j < 16; j++) { any[0] |= any[j]; }
+    if (any[0]) { return false; }
+    if (function == OPDI_TWO_DIV_FLOOR) { OPDI_TWO_WHOLE(floor, q) }
+    else if (function == OPDI_TWO_FMOD) { OPDI_TWO_WHOLE(trunc, a - q * b) }
+    else { OPDI_TWO_WHOLE(floor, a - q * b) }
+    return true;
+}
+#endif
+/* Runs a loop of two int64 inputs: divisions by opdi_two_whole where it can compute them, other elements by `each`. */
+static void opdi_two_i64(int function, void *const *data, int64_t count, const opdi_params *params, opdi_loop each) {
+    for (int64_t from = 0, rows; from < count; from += rows) {
+        void *here[3];
+        rows = OPDI_MIN(count - from, (int64_t)64);
+        for (int k = 0; k < 3; k++) { here[k] = (int64_t *)data[k] + from; }
+#if defined(OPDI_VECTORS)
+        if (rows == 64 && function != OPDI_TWO_POW && opdi_cpu_level() > 0 &&
+            opdi_two_whole(function, (int64_t *)here[0], (const int64_t *)here[1], (const int64_t *)here[2])) {
+            continue;
+        }
+#endif
+        each(here, rows, params);
+    }
+}
 #define OPDI_TWO_LOOPS(name, function) \
+    OPDI_INTERNAL void opdi_i64_v##name(void *const *data, int64_t count, const opdi_params *params) { \
+        opdi_two_i64(function, data, count, params, opdi_i64_##name); } \
     OPDI_INTERNAL void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) { \
         opdi_two_f32(function, data, count, params, opdi_f32_##name); } \
     OPDI_INTERNAL void opdi_f64_v##name(void *const *data, int64_t count, const opdi_params *params) { \

@@ -272,7 +272,7 @@ OPDI_OP(atan) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_D(sinh, sinh, OPDI_TO_FLOAT)
+OPDI_FORMULA_B(sinh, sinh, OPDI_TO_FLOAT)
 static int opdi_sinh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sinh); }
 static int opdi_sinh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -304,7 +304,7 @@ OPDI_OP(cosh) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_D(asinh, asinh, OPDI_TO_FLOAT)
+OPDI_FORMULA_B(asinh, asinh, OPDI_TO_FLOAT)
 static int opdi_asinh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_asinh); }
 static int opdi_asinh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);

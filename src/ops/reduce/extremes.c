@@ -85,9 +85,12 @@ static const opdi_fold opdi_the_min = {
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *x = (const type *)px; type best = (type)folded->field; int64_t i, index = folded->n;    \
         (void)reduce;                                                                                       \
+        if (index < 0 && count > 0) { best = x[0]; index = at; }                                            \
         for (i = 0; i < count; i++) {                                                                       \
-            if (best != best && index >= 0) { break; }                                                      \
-            if (index < 0 || !(x[i] OP best)) { best = x[i]; index = at + i; }                              \
+            if (OPDI_UNLIKELY(!(x[i] OP best))) {                                                           \
+                if (best != best) { break; }                                                                \
+                best = x[i]; index = at + i;                                                                \
+            }                                                                                               \
         }                                                                                                   \
         folded->field = best; folded->n = index;                                                            \
     }

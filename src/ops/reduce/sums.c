@@ -76,7 +76,11 @@ static void opdi_fold_nansum_f32(opdi_folded *folded, const void *px, int64_t co
     float block[4 * OPDI_BLOCK];
     int64_t many;
     for (int64_t i = 0; i < count; i += many) {
+        const opdi_folded before = *folded;
         many = OPDI_MIN(count - i, (int64_t)(4 * OPDI_BLOCK));
+        opdi_fold_sum_f32(folded, (const float *)px + i, many, at + i, reduce);
+        if (folded->f == folded->f) { continue; } /* none of the elements is NaN */
+        *folded = before;
         opdi_without_nan(block, (const float *)px + i, many);
         opdi_fold_sum_f32(folded, block, many, at + i, reduce);
     }
