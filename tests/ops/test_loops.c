@@ -558,11 +558,11 @@ TEST(nearest_points) {
         opd_tensor *const points = opd_zeros(OPD_INTS(1, 1, 40, 2), OPD_FLOAT32);
         for (int i = 0; i < 40; i++) { opd_data_f32(points)[2 * i] = (float)((i - 4) * 0.25) / 4 - 0.875f; }
         opd_data_f32(points)[78] = (float)NAN;
-        opd_tensor *const near = opd_grid_sampler_2d(image, points, 1, 0, false);
-        int64_t wrong = opd_data_f32(near)[39] != 0;
+        opd_tensor *const found = opd_grid_sampler_2d(image, points, 1, 0, false);
+        int64_t wrong = opd_data_f32(found)[39] != 0;
         for (int i = 0; i < 39; i++) {
             const double at = nearbyint((i - 4) * 0.25);
-            wrong += (double)opd_data_f32(near)[i] != (at >= 0 && at < 8 ? at : 0);
+            wrong += (double)opd_data_f32(found)[i] != (at >= 0 && at < 8 ? at : 0);
         }
         CHECK_INT(wrong, 0);
     }

@@ -30,7 +30,6 @@ OPDI_COLD_END
 #include "grid_samples.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-OPDI_COLD_BEGIN
 /* Reads input, grid, the interpolation, the padding and align_corners, which are the arguments from number `at` on,
    into *other.  `dims` is the number of dims that input must have.  Returns 0, or -1 and sets an error. */
 static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *other) {
@@ -641,5 +640,4 @@ OPDI_OP(native_channel_shuffle) {
     op->composite = opdi_channel_shuffle_kernel;
     op->cases = "[2,6,2,3], 3";
 }
-OPDI_COLD_END
 OPDI_COLD_END

@@ -105,11 +105,10 @@ typedef struct OPDI_TYPED(grid_block) {
    Returns false, without a result, if a coordinate that is mirrored is NaN or far outside of the image. */
 OPDI_VECTOR_LOOP static bool OPDI_TYPED(grid_block_two)(const opdi_grid *grid, int64_t place,
                                                         OPDI_TYPED(grid_block) *block) {
-    enum { WIDE = OPDI_GRID_TAPS / 4 };
     const OPDI_T *const from = (const OPDI_T *)grid->grid + place * 2;
     const int64_t count = block->wide;
-    int32_t line[2][WIDE];
-    OPDI_T part[2][WIDE], *const lost = block->lost;
+    int32_t line[2][OPDI_GRID_TAPS];
+    OPDI_T part[2][OPDI_GRID_TAPS], *const lost = block->lost;
     int64_t i;
     for (int64_t j = 0; j < count; j++) {
         part[0][j] = from[2 * j + 1];
@@ -118,22 +117,18 @@ OPDI_VECTOR_LOOP static bool OPDI_TYPED(grid_block_two)(const opdi_grid *grid, i
     }
     for (int dim = 0; dim < 2; dim++) {
         const OPDI_T size = (OPDI_T)grid->in[dim], most = (OPDI_T)(grid->in[dim] - 1);
-        const bool corners = grid->corners;
         OPDI_T *const at = part[dim];
-        if (corners) { OPDI_COLUMN_EACH(at[j] = (at[j] + 1) / 2 * most) }
+        if (grid->corners) { OPDI_COLUMN_EACH(at[j] = (at[j] + 1) / 2 * most) }
         else {                                    /* two loops, so that the product is rounded as in grid_taps_set */
             OPDI_COLUMN_EACH(at[j] = (at[j] + 1) * size)
             OPDI_COLUMN_EACH(at[j] = (at[j] - 1) / 2)
         }
         if (grid->outside == OPDI_GRID_REFLECTION) {      /* see grid_inside */
-            const OPDI_T first = corners ? 0 : (OPDI_T)-0.5, span = corners ? most : size;
-            for (int64_t j = 0; j < count; j++) {
-                if (!(OPDI_FN(fabs)(at[j] - first) < span * 1000000)) { return false; }
-            }
+            const OPDI_T first = grid->corners ? 0 : (OPDI_T)-0.5, span = grid->corners ? most : size;
+            for (i = 0; i < count; i++) { if (!(OPDI_FN(fabs)(at[i] - first) < span * 1000000)) { return false; } }
             OPDI_COLUMN_EACH(
-                const OPDI_T away = at[j] < first ? -(at[j] - first) : at[j] - first;
-                const int32_t times = (int32_t)(away / span);
-                const OPDI_T rest = OPDI_FN(__builtin_fma)(-(OPDI_T)times, span, away);
+                const OPDI_T away = OPDI_FN(fabs)(at[j] - first); const int32_t times = (int32_t)(away / span);
+                const OPDI_T rest = OPDI_FN(fma)(-(OPDI_T)times, span, away);
                 const OPDI_T inside = rest < 0 ? rest + span : rest;
                 at[j] = (times & 1 ? span - inside : inside) + first)
         }
@@ -148,9 +143,8 @@ OPDI_VECTOR_LOOP static bool OPDI_TYPED(grid_block_two)(const opdi_grid *grid, i
             line[dim][j] = first;
             at[j] = known - (OPDI_T)first)
         if (grid->how == OPDI_GRID_NEAREST) {     /* the half between two lines belongs to the even one */
-            int32_t *const to = line[dim];
             OPDI_COLUMN_EACH(
-                to[j] += (at[j] > (OPDI_T)0.5) | ((at[j] == (OPDI_T)0.5) & (to[j] & 1));
+                line[dim][j] += (at[j] > (OPDI_T)0.5) | ((at[j] == (OPDI_T)0.5) & (line[dim][j] & 1));
                 lost[j] = at[j] = 0)
         }
     }
@@ -190,16 +184,13 @@ static void OPDI_TYPED(grid_block_set)(const opdi_grid *grid, int64_t place, OPD
         }
     }
 }
-/* Does the work of grid_block_sum for a channel whose first element is finite: taps outside of the image are this
-   element times 0. */
+/* Does the work of grid_block_sum if x[0] is finite: taps outside of the image are x[0] times 0. */
 OPDI_ALWAYS void OPDI_TYPED(grid_taps_sum)(const OPDI_TYPED(grid_block) *block, int taps, const OPDI_T *x, OPDI_T *y) {
-    const int64_t count = block->wide, *const at = block->at;
-    const OPDI_T *const weight = block->weight;
+    const int64_t count = block->wide;
     for (int64_t i = 0; i < count; i++) {
-        OPDI_T sum = block->lost[i];
-        OPDI_UNROLL
-        for (int k = 0; k < taps; k++) { sum += weight[k * count + i] * x[at[k * count + i]]; }
-        y[i] = sum;
+        OPDI_T s = block->lost[i];
+        OPDI_UNROLL for (int k = 0; k < taps; k++) { s += block->weight[k * count + i] * x[block->at[k * count + i]]; }
+        y[i] = s;
     }
 }
 /* Computes the points y[block->wide] of the channel x.  All elements are read before they are used, because memory that
@@ -210,13 +201,12 @@ static void OPDI_TYPED(grid_block_sum)(const OPDI_TYPED(grid_block) *block, cons
     if (x[0] - x[0] == 0) {
         if (block->taps == 1) { OPDI_TYPED(grid_taps_sum)(block, 1, x, y); }
         else if (block->taps == 4) { OPDI_TYPED(grid_taps_sum)(block, 4, x, y); }
-        else { OPDI_TYPED(grid_taps_sum)(block, 16, x, y); }
+        else { OPDI_TYPED(grid_taps_sum)(block, (int)block->taps, x, y); }
         return;
     }
     for (int64_t n = 0; n < block->taps * count; n++) {
-        OPDI_BITS bits;
-        memcpy(&bits, x + block->at[n], sizeof bits);
-        read.bits[n] = bits & block->mask[n];
+        memcpy(&read.bits[n], x + block->at[n], sizeof *x);
+        read.bits[n] &= block->mask[n];
     }
     memcpy(y, block->lost, (size_t)count * sizeof *y);
     for (int64_t first = 0; first < block->taps * count; first += count) {
@@ -233,7 +223,7 @@ static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
     block.taps = grid->how == OPDI_GRID_NEAREST ? 1 : grid->how == OPDI_GRID_BILINEAR ? 4 : 16;
     for (int64_t place = begin * grid->out[1]; place < end * grid->out[1]; place += block.wide) {
         const int64_t image = place / points, at = place % points;
-        block.wide = OPDI_MIN(OPDI_GRID_TAPS / OPDI_MAX(block.taps, 4), OPDI_MIN(points - at, end * grid->out[1] - place));
+        block.wide = OPDI_MIN(OPDI_GRID_TAPS / block.taps, OPDI_MIN(points - at, end * grid->out[1] - place));
         OPDI_TYPED(grid_block_set)(grid, place, &block);
         for (int64_t channel = image * grid->c; channel < (image + 1) * grid->c; channel++) {
             OPDI_TYPED(grid_block_sum)(&block, (const OPDI_T *)grid->input + channel * area,

@@ -178,8 +178,8 @@ OPDI_FLOAT_FORMULA(asinh, 1) {
     OPDI_SIXTEENS(work[j] = opdi_abs_f32(x[j]) + work[j] / (1.0f + out[j]))
     opdi_vlog1p(count, out, work);
     OPDI_SIXTEENS(
-        const float far = opdi_select_f32(opdi_abs_f32(x[j]) > 1152921504606846976.0f, 0.693147182f, 0.0f);
-        out[j] = opdi_float(opdi_bits(out[j] + far) | (opdi_bits(x[j]) & 0x80000000u)))
+        const float more = opdi_select_f32(opdi_abs_f32(x[j]) > 1152921504606846976.0f, 0.693147182f, 0.0f);
+        out[j] = opdi_float(opdi_bits(out[j] + more) | (opdi_bits(x[j]) & 0x80000000u)))
 }
 /* sinh(x) = (e + e / (e + 1)) / 2 with e = e^|x| - 1, and the sign of x.  For |x| > 80, e^(|x| / 2) is squared, because
    e^|x| may overflow. */
@@ -190,8 +190,9 @@ OPDI_FLOAT_FORMULA(sinh, 1) {
         work[j] = opdi_select_f32(size > 80.0f, size * 0.5f, size))
     opdi_vexpm1(count, work, work);
     OPDI_SIXTEENS(
-        const float near = 0.5f * (work[j] + work[j] / (work[j] + 1.0f)); const float far = 0.5f * work[j] * work[j];
-        const float size = opdi_select_f32(opdi_abs_f32(x[j]) > 80.0f, far, near);
+        const float usual = 0.5f * (work[j] + work[j] / (work[j] + 1.0f));
+        const float square = 0.5f * work[j] * work[j];
+        const float size = opdi_select_f32(opdi_abs_f32(x[j]) > 80.0f, square, usual);
         out[j] = opdi_float(opdi_bits(size) | (opdi_bits(x[j]) & 0x80000000u)))
 }
 /* atan2(x, y): with t = less / large of the absolute values, the angle is atan(t) or pi / 2 - atan(t) in the first
