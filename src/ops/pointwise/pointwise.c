@@ -351,6 +351,7 @@ OPDI_VECTOR_LOOP static bool opdi_two_whole(int function, int64_t *out, const in
 #endif
 /* Runs a loop of two int64 inputs: divisions by opdi_two_whole where it can compute them, other elements by `each`. */
 static void opdi_two_i64(int function, void *const *data, int64_t count, const opdi_params *params, opdi_loop each) {
+    (void)function;
     for (int64_t from = 0, rows; from < count; from += rows) {
         void *here[3];
         rows = OPDI_MIN(count - from, (int64_t)64);
