@@ -191,10 +191,11 @@ OPDI_INTERNAL void opdi_pack_transposed(const opdi_word32 *in, int64_t cs, int64
     }
 }
 
-/* Copies a row of a panel.  Most rows have 64 or 128 bytes, for which there are special cases. */
+/* Copies a row of a panel.  Most rows have 32, 64 or 128 bytes, for which there are special cases. */
 static inline void opdi_copy_line(void *to, const void *from, size_t bytes) {
     if (bytes == 128) { memcpy(to, from, 128); }
     else if (bytes == 64) { memcpy(to, from, 64); }
+    else if (bytes == 32) { memcpy(to, from, 32); }
     else { memcpy(to, from, bytes); }
 }
 /* Packs rows k0 .. k0 + kc - 1 of columns j0 .. j0 + count - 1 into a panel that is ld wide.  The remaining columns
@@ -243,44 +244,38 @@ OPDI_INTERNAL void opdi_micro_narrow(opdi_gemm_job *job, int64_t count) {
     (void)count;
 #endif
 }
-static void opdi_gemm_pack_a(void *ctx, int64_t begin, int64_t end) {
-    opdi_gemm_job *job = (opdi_gemm_job *)ctx;
-    int64_t mr = job->mk.mr;
-    for (int64_t panel = begin; panel < end; panel++) {
-        opdi_pack_panel(&job->a, job->size, job->k0, job->kc, job->i0 + panel * mr, OPDI_MIN(mr, job->mc - panel * mr),
-                        mr, job->apack + (size_t)(panel * mr * job->kc) * job->size);
-    }
-}
-
-/* Packs panels `begin` to `end` - 1 of B for the job `ctx` (opdi_gemm_job).  Each panel is `nr` columns wide. */
-static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
-    opdi_gemm_job *job = (opdi_gemm_job *)ctx;
-    int64_t nr = job->mk.nr, size = (int64_t)job->size, line = nr * size;
-    if (job->pack_panels) {
-        job->pack_panels(job, begin, end);
-        return;
-    }
-    int plain = job->b.dtype == job->dtype && job->b.cs == 1 && !job->b.pack;
-    if (plain && line >= 64) {                      /* eight panels at a time, to read longer runs */
-        for (; begin + 1 < end && (begin + 1) * nr <= job->nc; begin += 8) {
-            int64_t panels = OPDI_MIN(OPDI_MIN(8, end - begin), job->nc / nr - begin);
-            const char *at = (const char *)job->b.data + (job->k0 * job->b.rs + job->j0 + begin * nr) * size;
-            char *out = job->bpack + begin * nr * job->kc * size;
-            for (int64_t step = 0; step < job->kc; step++, at += job->b.rs * size, out += line) {
+/* Packs panels `begin` to `end` - 1 of the operand `in` of *job, for the rows of B from job->k0 on.  Each panel is `ld`
+   columns wide.  The first panel begins at column `first`, and all panels together have `count` columns. */
+static void opdi_gemm_pack_panels(const opdi_gemm_job *job, const opdi_gemm_in *in, int64_t first, int64_t count,
+                                  int64_t ld, char *to, int64_t begin, int64_t end) {
+    const int64_t size = (int64_t)job->size, line = ld * size, whole = count / ld;
+    if (in->dtype == job->dtype && in->cs == 1 && !in->pack && line >= 32) {
+        for (; begin < OPDI_MIN(end, whole); begin += 8) {            /* eight panels, to read longer runs */
+            const int64_t panels = OPDI_MIN(8, OPDI_MIN(end, whole) - begin);
+            const char *at = (const char *)in->data + (job->k0 * in->rs + first + begin * ld) * size;
+            char *out = to + begin * ld * job->kc * size;
+            for (int64_t step = 0; step < job->kc; step++, at += in->rs * size, out += line) {
                 for (int64_t q = 0; q < panels; q++) {
                     opdi_copy_line(out + q * job->kc * line, at + q * line, (size_t)line);
                 }
             }
-            if (panels < 8) {
-                begin += panels;
-                break;
-            }
         }
+        begin = OPDI_MIN(begin, whole);
     }
     for (int64_t panel = begin; panel < end; panel++) {
-        opdi_pack_panel(&job->b, job->size, job->k0, job->kc, job->j0 + panel * nr, OPDI_MIN(nr, job->nc - panel * nr),
-                        nr, job->bpack + (size_t)(panel * nr * job->kc) * job->size);
+        opdi_pack_panel(in, job->size, job->k0, job->kc, first + panel * ld, OPDI_MIN(ld, count - panel * ld), ld,
+                        to + (size_t)(panel * ld * job->kc) * job->size);
     }
+}
+static void opdi_gemm_pack_a(void *ctx, int64_t begin, int64_t end) {
+    const opdi_gemm_job *job = (const opdi_gemm_job *)ctx;
+    opdi_gemm_pack_panels(job, &job->a, job->i0, job->mc, job->mk.mr, job->apack, begin, end);
+}
+/* Packs panels `begin` to `end` - 1 of B for the job `ctx` (opdi_gemm_job).  Each panel is `nr` columns wide. */
+static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
+    const opdi_gemm_job *job = (const opdi_gemm_job *)ctx;
+    if (job->pack_panels) { job->pack_panels(job, begin, end); }
+    else { opdi_gemm_pack_panels(job, &job->b, job->j0, job->nc, job->mk.nr, job->bpack, begin, end); }
 }
 
 /* Copies the first `rows` x `count` elements of a computed tile to C at (i, j).  If job->add is set, adds them to C
@@ -456,6 +451,34 @@ OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t co
     }
     if (buffer != (char *)local) { opdi_scratch_free(buffer, asize + bsize + 64); }
     return 0;
+}
+
+/* Computes panels `begin` to `end` - 1 of the product [rows, ldc] of floats left [rows, depth] * right.  `right` is packed
+   as panels that are as wide as the tiles of the micro-kernel: panel j has the columns from j * nr on, in `depth` rows.
+   The depth is split into pieces whose part of a panel, 32 KiB, the first cache keeps. */
+OPD_UNUSED OPDI_INTERNAL void opdi_gemm_packed(int64_t rows, int64_t depth, const float *left, const float *right,
+                                               float *product, int64_t ldc, int64_t begin, int64_t end) {
+    opdi_gemm_job job;
+    memset(&job, 0, sizeof job);
+    job.mk = opdi_micro_of(OPD_FLOAT32);
+    job.dtype = OPD_FLOAT32;
+    job.size = sizeof(float);
+    job.a.data = left;
+    job.a.rs = 1;
+    job.a.cs = depth;
+    job.c = (char *)product;
+    job.rsc = ldc;
+    job.csc = 1;
+    job.mc = rows;
+    const int64_t nr = job.mk.nr, part = 8192 / nr;
+    for (int64_t j = begin * nr; j < end * nr; j += nr) {
+        for (job.k0 = 0; job.k0 < depth; job.k0 += part) {
+            job.kc = OPDI_MIN(part, depth - job.k0);
+            job.add = job.k0 > 0;
+            const float *const panel = right + j * depth + job.k0 * nr;
+            for (int64_t i = 0; i < rows; i += job.mk.mr) { opdi_gemm_tile(&job, i, j, nr, panel, nr); }
+        }
+    }
 }
 
 /* Sets C = beta * C.  With beta == 0, C is not read; for integers, beta is 0 or 1. */

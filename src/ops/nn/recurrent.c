@@ -8,6 +8,7 @@
 //  (opdi_lstm) computes all steps.
 //----------------------------------------------------------------------------------------------------------------------
 
+OPDI_COLD_BEGIN
 typedef enum opdi_rnn_kind { OPDI_RNN_LSTM, OPDI_RNN_GRU, OPDI_RNN_TANH, OPDI_RNN_RELU } opdi_rnn_kind;
 /* A layer in one direction: its state h [B, H] (lstm: also c), and its weights.  w_hr is NULL if there is no
    projection. */
@@ -93,6 +94,8 @@ typedef struct opdi_lstm {
     int64_t step;                                 /* number of the current step, in the layer's direction */
 } opdi_lstm;
 
+#define OPDI_LSTM_ROWS 7                          /* batches of so many examples fill a tile of the micro-kernel */
+
 /* Returns the index in time of step number `step`, which counts from the end if the layer runs backwards. */
 static int64_t opdi_lstm_at(const opdi_lstm *lstm, int64_t step) {
     return lstm->back ? lstm->steps - 1 - step : step;
@@ -115,16 +118,19 @@ static int opdi_lstm_pack(opdi_lstm *lstm, int64_t depth, int64_t count, int64_t
     }
     return buffer ? 0 : -1;
 }
-/* Multiplies lstm->left by panels [begin, end) of the weight.  Splits the depth into pieces that the micro-kernel
-   can read directly. */
+/* Multiplies lstm->left by panels [begin, end) of the weight. */
 static void opdi_lstm_panels(void *ctx, int64_t begin, int64_t end) {
     const opdi_lstm *lstm = (const opdi_lstm *)ctx;
-    const int64_t nr = lstm->nr, part = 8192 / nr;
-    for (int64_t panel = begin; panel < end; panel++) {
-        const float *const right = lstm->panels + panel * nr * lstm->depth;
-        for (int64_t k = 0; k < lstm->depth; k += part) {
-            (void)opdi_gemm_f32(lstm->batch, nr, OPDI_MIN(part, lstm->depth - k), lstm->left + k, lstm->depth, 1,
-                                right + k * nr, nr, 1, k > 0, lstm->product + panel * nr, lstm->row, 1);
+    const int64_t nr = lstm->nr, part = 8192 / nr, depth = lstm->depth;
+    if (lstm->batch >= OPDI_LSTM_ROWS) {
+        opdi_gemm_packed(lstm->batch, depth, lstm->left, lstm->panels, lstm->product, lstm->row, begin, end);
+        return;
+    }
+    for (int64_t panel = begin; panel < end; panel++) {               /* few rows: kernels for them read less */
+        const float *const right = lstm->panels + panel * nr * depth;
+        for (int64_t k = 0; k < depth; k += part) {
+            (void)opdi_gemm_f32(lstm->batch, nr, OPDI_MIN(part, depth - k), lstm->left + k, depth, 1, right + k * nr,
+                                nr, 1, k > 0, lstm->product + panel * nr, lstm->row, 1);
         }
     }
 }
@@ -141,6 +147,7 @@ typedef struct opdi_lstm_row {
     const float *gates, *before, *grad;           /* before: c of the previous step */
     float *gates_grad, *h_grad, *c_grad, *tanhs;
 } opdi_lstm_row;
+OPDI_COLD_END
 OPDI_ROW_AVX2 static void opdi_lstm_sum(float *to, const float *from, int64_t count) {
     int64_t i;
     OPDI_SIXTEENS(to[j] += from[j])
@@ -179,6 +186,11 @@ OPDI_ROW_AVX2 static void opdi_lstm_back(const opdi_lstm_row *given, int64_t cou
     OPDI_SIXTEENS(opdi_lstm_back_one(&row, count, j))
     for (; i < count; i++) { opdi_lstm_back_one(&row, count, i); }
 }
+OPDI_COLD_BEGIN
+/* Prefetches the cache lines of `count` floats. */
+static void opdi_lstm_prefetch(const float *at, int64_t count) {
+    for (int64_t i = 0; i < count; i += 16) { OPDI_PREFETCH(at + i); }
+}
 /* Finishes a step for examples [begin, end): adds the product with the state to their gates, then computes the new
    state. */
 static void opdi_lstm_forward(void *ctx, int64_t begin, int64_t end) {
@@ -191,6 +203,7 @@ static void opdi_lstm_forward(void *ctx, int64_t begin, int64_t end) {
         row.c = lstm->states + (step % lstm->kept * all + i) * size;
         row.before = step ? lstm->states + ((step - 1) % lstm->kept * all + i) * size : lstm->c + i * size;
         row.h = lstm->out + (at * all + i) * size;
+        if (i + 1 < end) { opdi_lstm_prefetch(lstm->gates + (at * all + i + 1) * 4 * size, 4 * size); }
         opdi_lstm_sum(row.acts, lstm->gates + (at * all + i) * 4 * size, 4 * size);
         opdi_vsigmoid(2 * size, row.acts, row.acts);
         opdi_vtanh(size, row.acts + 2 * size, row.acts + 2 * size);
@@ -213,6 +226,11 @@ static void opdi_lstm_backward(void *ctx, int64_t begin, int64_t end) {
         row.h_grad = lstm->h_grad + i * lstm->row;
         row.c_grad = lstm->c_grad + i * size;
         row.tanhs = lstm->tanhs + i * size;
+        if (i + 1 < end) {
+            opdi_lstm_prefetch(row.acts + lstm->wide, 4 * size);
+            opdi_lstm_prefetch(row.gates_grad + 4 * size, 4 * size);
+            opdi_lstm_prefetch(row.before + size, size);
+        }
         opdi_vtanh(size, row.tanhs, lstm->states + (step * all + i) * size);
         if (lstm->out_grad) { opdi_lstm_sum(row.h_grad, lstm->out_grad + (at * all + i) * size, size); }
         opdi_lstm_back(&row, size);
@@ -881,3 +899,4 @@ OPDI_OP(rnn_relu_cell) {
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "[3,4], [3,2], [2,4], [2,2]; [3,4], [3,2], [2,4], [2,2], [2], [2]";
 }
+OPDI_COLD_END
