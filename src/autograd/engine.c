@@ -251,32 +251,41 @@ OPDI_INTERNAL bool opdi_held_by(const opd_tensor *tensor, int count) {
         tensor->storage->block_bytes != OPDI_AGAIN;
 }
 
+/* Returns true if first + second can be written to `first`, because only the caller uses `first` and the sum is not
+   recorded. */
+static bool opdi_grad_own(const opdi_engine *engine, const opd_tensor *first, const opd_tensor *second) {
+    return !engine->create && opdi_held_by(first, 1) && first->dtype == second->dtype &&
+        !((first->flags | second->flags) & OPDI_BATCHED) && opdi_has_sizes(first, second->dims, second->ndim) &&
+        !opdi_overlaps_itself(first);
+}
 /* Returns first + second.  Adds in place if only the caller uses `first` and the sum is not recorded.  Returns NULL and
    sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, opd_tensor *second) {
     static opd_op *add, *add_inplace;
     opd_value values[3];
-    bool own = !engine->create && opdi_held_by(first, 1) && first->dtype == second->dtype &&
-        !((first->flags | second->flags) & OPDI_BATCHED) && opdi_has_sizes(first, second->dims, second->ndim) &&
-        !opdi_overlaps_itself(first);
     values[0] = opd_value_tensor(first);
     values[1] = opd_value_tensor(second);
     values[2] = opd_value_int(1);
-    return own ? opd_call_op(OPD_OP(&add_inplace, OPDI_NAME(add_Tensor, "aten::add_.Tensor")), values, 3)
+    return opdi_grad_own(engine, first, second)
+        ? opd_call_op(OPD_OP(&add_inplace, OPDI_NAME(add_Tensor, "aten::add_.Tensor")), values, 3)
         : opd_call_op(OPD_OP(&add, OPDI_NAME(add_Tensor, "aten::add.Tensor")), values, 3);
 }
 
-/* Adds `grad`, which has arrived, to the gradient number `nr` of a task, and takes over the reference to `grad`.
-   Returns 0, or -1 and sets an error. */
+/* Adds `grad`, which has arrived, to the gradient number `nr` of a task, and takes over the reference to `grad`.  If the
+   sum cannot be written to the gradient that arrived first, it is written to `grad` if possible.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_tensor *grad) {
-    if (!task->grads[nr]) {
+    opd_tensor *const first = task->grads[nr];
+    if (!first) {
         task->grads[nr] = grad;
         return 0;
     }
-    opd_tensor *sum = opdi_grad_sum(engine, task->grads[nr], grad);
-    if (sum && sum != task->grads[nr]) {
+    const bool turned = opdi_same_layout(first, grad) && !opdi_grad_own(engine, first, grad) &&
+        opdi_grad_own(engine, grad, first);
+    opd_tensor *const sum = turned ? opdi_grad_sum(engine, grad, first) : opdi_grad_sum(engine, first, grad);
+    if (sum && sum != first) {
         opdi_retain(sum);
-        opdi_drop(task->grads[nr]);
+        opdi_drop(first);
         task->grads[nr] = sum;
     }
     opdi_drop(grad);

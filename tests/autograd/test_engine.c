@@ -637,4 +637,24 @@ TEST(backward_in_a_forked_child) {                     /* after threads have run
 }
 #endif
 
+/* The gradient that arrives first is a view: the sum is written to the second one, which needs no third block. */
+TEST(sum_in_the_second_gradient) {
+    enum { N = 512 };
+    OPD_SCOPE {
+        opd_tensor *const w = opd_full(OPD_INTS(N, N), OPD_V(0.5), OPD_FLOAT32),
+            *const x = opd_full(OPD_INTS(1, N), OPD_V(3), OPD_FLOAT32),
+            *const by = opd_full(OPD_INTS(N, N), OPD_V(2), OPD_FLOAT32);
+        (void)opd_tensor_set_requires_grad(w, true);
+        opd_tensor *const first = opd_sum(opd_mul(w, by)), *const loss = opd_add(first, opd_sum(opd_mm(x, opd_t(w))));
+        opd_memory_reset_peak();
+        const int64_t before = opd_memory_stats().peak;
+        CHECK_INT(opd_backward(loss), 0);
+        CHECK(opd_memory_stats().peak - before < (int64_t)N * N * 4 * 5 / 2);
+        const float *const grad = opd_data_f32(opd_tensor_grad(w));
+        for (int i = 0; grad && i < N * N; i += 997) { CHECK(grad[i] == 5); }
+        CHECK(opd_data_f32(by)[0] == 2 && opd_data_f32(x)[0] == 3);
+        CHECK_OK();
+    }
+}
+
 CHECK_MAIN()
