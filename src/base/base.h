@@ -48,10 +48,11 @@ static inline size_t opdi_large_bytes(size_t count) {
     return (count + step - 1) & ~(step - 1);
 }
 #if !defined(OPD_NO_CACHE)
-/* The free blocks larger than OPDI_MEDIUM, for all threads: a list for each size.  cached: bytes in the lists.  hand:
-   the index of the list from which blocks were freed last. */
+/* The free blocks larger than OPDI_MEDIUM, for all threads: a list for each size.  cached: bytes in the lists.  peak:
+   the most bytes that were in use at one time lately, see opdi_large_limit.  hand: the index of the list from which
+   blocks were freed last. */
 typedef struct opdi_large_blocks {
-    opdi_mutex lock; int64_t cached; int hand; opdi_free_block *lists[32 * 8];
+    opdi_mutex lock; int64_t cached, peak; int hand; opdi_free_block *lists[32 * 8];
 } opdi_large_blocks;
 #endif
 #define OPDI_MAX_POISONED 1024

@@ -6,7 +6,7 @@
 //  lists.  Reusing a block that was just freed costs no page faults.  The caller that frees a block passes its size, so
 //  blocks have no headers.
 
-#define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* the most bytes of large free blocks that are kept */
+#define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* bytes of large free blocks that are kept in any case */
 #define OPDI_ALIGN ((size_t)64)
 #define OPDI_HUGE ((size_t)2 << 20)
 
@@ -87,7 +87,7 @@ OPDI_NOINLINE OPDI_INTERNAL void opdi_cache_evict(opdi_thread *thread, int size_
     }
 }
 OPDI_INTERNAL opdi_large_blocks opdi_large = {
-    OPDI_MUTEX_INIT, 0, 0, {NULL}};
+    OPDI_MUTEX_INIT, 0, 0, 0, {NULL}};
 
 OPDI_INTERNAL void *opdi_large_cache_take(size_t rounded) {
     opdi_free_block *block = NULL;
@@ -102,14 +102,23 @@ OPDI_INTERNAL void *opdi_large_cache_take(size_t rounded) {
     return block;
 }
 
+/* Returns how many bytes of large free blocks may be kept.  The caller has locked opdi_large.lock.  Free blocks and blocks
+   in use together may be OPDI_LARGE_CACHE bytes more than the most that were in use at one time lately.  So repeated work
+   finds all of its blocks again, even if it frees nearly all of them in between.  The peak falls slowly: it comes half as
+   near to the bytes in use after 11,000 freed blocks. */
+static int64_t opdi_large_limit(void) {
+    const int64_t live = OPDI_LOAD(&opdi_live_total), above = opdi_large.peak - live;
+    opdi_large.peak = above > 0 ? live + above - above / 16384 : live;
+    return OPDI_LARGE_CACHE + opdi_large.peak - live;
+}
 /* Puts a large free block of `rounded` bytes into the list of its size, and returns true.  If the cache is full, first
    frees blocks of other sizes, one class after another, so that blocks of earlier work do not stay for ever.  Returns
    false if the cache is still full; then the block is not kept. */
 OPDI_INTERNAL bool opdi_large_cache_put(void *memory, size_t rounded) {
     const int size_class = opdi_large_class(rounded);
-    const int64_t limit = OPDI_LARGE_CACHE - (int64_t)rounded;
     opdi_free_block *block = (opdi_free_block *)memory, *gone = NULL;
     opdi_lock(&opdi_large.lock);
+    const int64_t limit = opdi_large_limit() - (int64_t)rounded;
     for (int tried = 0; limit >= 0 && opdi_large.cached > limit && tried < 32 * 8; tried++) {
         const int h = opdi_large.hand = (opdi_large.hand + 1) % (32 * 8);
         while (h != size_class && opdi_large.lists[h] && opdi_large.cached > limit) {
@@ -254,7 +263,7 @@ void opd_memory_trim(void) {
                 }
             }
         }
-        opdi_large.cached = 0;
+        opdi_large.cached = opdi_large.peak = 0;
         opdi_unlock(&opdi_large.lock);
     }
 #endif
