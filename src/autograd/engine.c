@@ -271,9 +271,10 @@ OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, 
         : opd_call_op(OPD_OP(&add, OPDI_NAME(add_Tensor, "aten::add.Tensor")), values, 3);
 }
 
-/* Adds `grad`, which has arrived, to the gradient number `nr` of a task, and takes over the reference to `grad`.  If the
-   sum cannot be written to the gradient that arrived first, it is written to `grad` if possible.  Returns 0, or -1 and
-   sets an error. */
+OPDI_INTERNAL bool opdi_same_layout(const opd_tensor *first, const opd_tensor *second);
+/* Adds `grad`, which has arrived, to the gradient number `nr` of a task, and takes over the reference to `grad`.  If
+   the sum cannot be written to the gradient that arrived first, it is written to `grad` if possible.  Returns 0, or -1
+   and sets an error. */
 static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_tensor *grad) {
     opd_tensor *const first = task->grads[nr];
     if (!first) {

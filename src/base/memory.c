@@ -102,10 +102,10 @@ OPDI_INTERNAL void *opdi_large_cache_take(size_t rounded) {
     return block;
 }
 
-/* Returns how many bytes of large free blocks may be kept.  The caller has locked opdi_large.lock.  Free blocks and blocks
-   in use together may be OPDI_LARGE_CACHE bytes more than the most that were in use at one time lately.  So repeated work
-   finds all of its blocks again, even if it frees nearly all of them in between.  The peak falls slowly: it comes half as
-   near to the bytes in use after 11,000 freed blocks. */
+/* Returns how many bytes of large free blocks may be kept.  The caller has locked opdi_large.lock.  Free blocks and
+   blocks in use together may be OPDI_LARGE_CACHE bytes more than the most that were in use at one time lately.  So
+   repeated work finds all of its blocks again, even if it frees nearly all of them in between.  The peak falls slowly:
+   11,000 freed blocks halve its distance from the bytes in use. */
 static int64_t opdi_large_limit(void) {
     const int64_t live = OPDI_LOAD(&opdi_live_total), above = opdi_large.peak - live;
     opdi_large.peak = above > 0 ? live + above - above / 16384 : live;

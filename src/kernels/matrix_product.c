@@ -453,9 +453,9 @@ OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t co
     return 0;
 }
 
-/* Computes panels `begin` to `end` - 1 of the product [rows, ldc] of floats left [rows, depth] * right.  `right` is packed
-   as panels that are as wide as the tiles of the micro-kernel: panel j has the columns from j * nr on, in `depth` rows.
-   The depth is split into pieces whose part of a panel, 32 KiB, the first cache keeps. */
+/* Computes panels `begin` to `end` - 1 of the product [rows, ldc] of floats left [rows, depth] * right.  `right` is
+   packed as panels that are as wide as the tiles of the micro-kernel: panel j has the columns from j * nr on, in
+   `depth` rows.  The depth is split into pieces whose part of a panel, 32 KiB, the first cache keeps. */
 OPD_UNUSED OPDI_INTERNAL void opdi_gemm_packed(int64_t rows, int64_t depth, const float *left, const float *right,
                                                float *product, int64_t ldc, int64_t begin, int64_t end) {
     opdi_gemm_job job;

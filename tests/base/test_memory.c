@@ -404,8 +404,8 @@ TEST(first_use) {
     CHECK(first_use_tried > 40);
 }
 
-/* A cache that is full of blocks of one size gives them up for another size.  The cached bytes stay below the limit: the
-   most bytes that were in use lately, and 512 MiB.  This limit falls if less is in use for a long time. */
+/* A cache that is full of blocks of one size gives them up for another size.  The cached bytes stay below the limit:
+   the most bytes that were in use lately, and 512 MiB.  This limit falls if less is in use for a long time. */
 TEST(large_blocks_of_another_size) {
     const int64_t some = (int64_t)60 << 18, other = (int64_t)100 << 18;      /* of float32: 60 and 100 MiB */
     int i, same = 0;
