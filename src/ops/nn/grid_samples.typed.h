@@ -125,7 +125,9 @@ OPDI_VECTOR_LOOP static bool OPDI_TYPED(grid_block_two)(const opdi_grid *grid, i
         }
         if (grid->outside == OPDI_GRID_REFLECTION) {      /* see grid_inside */
             const OPDI_T first = grid->corners ? 0 : (OPDI_T)-0.5, span = grid->corners ? most : size;
-            for (i = 0; i < count; i++) { if (!(OPDI_FN(fabs)(at[i] - first) < span * 1000000)) { return false; } }
+            for (int64_t j = 0; j < count; j++) {
+                if (!(OPDI_FN(fabs)(at[j] - first) < span * 1000000)) { return false; }
+            }
             OPDI_COLUMN_EACH(
                 const OPDI_T away = OPDI_FN(fabs)(at[j] - first); const int32_t times = (int32_t)(away / span);
                 const OPDI_T rest = OPDI_FN(fma)(-(OPDI_T)times, span, away);
