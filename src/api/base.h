@@ -75,13 +75,16 @@ OPD_API void opd_log_set(opd_log_fn fn, void *user);
 OPD_API_OPEN void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 
 /* Memory statistics in bytes, over all threads.  live: bytes that are in use, as they were requested.  cached: bytes
-   that were freed and are kept for reuse; a graph keeps such memory for its next run, until the graph is freed.  peak:
-   the largest `live` since the last opd_memory_reset_peak.  allocations: the number of allocations. */
+   that were freed and are kept for reuse, see opd_memory_trim; a graph keeps such memory for its next run, until the
+   graph is freed.  peak: the largest `live` since the last opd_memory_reset_peak.  allocations: the number of
+   allocations. */
 typedef struct opd_memory { int64_t live, cached, peak, allocations; } opd_memory;
 OPD_API opd_memory opd_memory_stats(void);
 /* Sets the peak to the present number of live bytes. */
 OPD_API void opd_memory_reset_peak(void);
-/* Returns the calling thread's cached blocks and the shared cached blocks to the allocator. */
+/* Returns the calling thread's cached blocks and the shared cached blocks to the allocator.  Without this call, large
+   freed blocks are kept until they and the blocks in use have 512 MiB more than the most bytes that were in use at one
+   time lately. */
 OPD_API void opd_memory_trim(void);
 /* For tests: makes the count-th allocation from now on fail (1: the next one).  If `forever` is true, all later
    allocations fail, too.  A count of 0 ends this mode.  Returns the number of allocations since the previous call of
