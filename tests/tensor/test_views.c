@@ -339,5 +339,9 @@ TEST(results_keep_the_order_of_strides) {
     t = opd_diagonal_scatter(part, row);
     CHECK_INT(opd_strides(t)[1], 4);
     CHECK(opd_item_f64(opd_sum(t)) == 3);
+    /* these results are contiguous instead */
+    CHECK_INT(opd_strides(opd_bernoulli(part))[1], 1);
+    CHECK_INT(opd_strides(opd_repeat_interleave_full(part, 2, OPD_V(1), OPD_NONE))[1], 1);
+    CHECK_OK();
 }
 CHECK_MAIN()

@@ -80,7 +80,7 @@ static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     if (count < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Repeats must be non-negative"); }
     for (int i = 0; i <= self->ndim; i++) { sizes[i] = i == dim + 1 ? count : -1; }
     self = opdi_maybe_expand(opdi_maybe_unsqueeze(self, dim + 1), sizes, self->ndim + 1);
-    self = opd_flatten_full(opd_clone(self), dim, dim + 1);
+    self = opd_flatten_full(opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS)), dim, dim + 1);
     if (self && !opd_arg_is_none(call, 3) && opd_arg_int(call, 3) != opdi_sizes(self)[dim]) {
         return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: Invalid output_size, expected %lld but got %lld",
                         (long long)opdi_sizes(self)[dim], (long long)opd_arg_int(call, 3));
