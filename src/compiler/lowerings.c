@@ -120,7 +120,8 @@ static opd_scalar_type opdi_lower_widest(opd_scalar_type dtype) {
 /* Records the reduction of argument 0 over the dims in `mask` into result i of a call.  The result may or may not have
    these dims.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_reduction(opd_call *call, int i, uint64_t mask, opdi_over reduction) {
-    opd_tensor *const self = opd_arg_tensor(call, 0), *const result = opd_call_rets(call)[i].u.t;
+    opd_tensor *self = opd_arg_tensor(call, 0), *const result = opd_call_rets(call)[i].u.t;
+    if (opd_dtype(result) == OPD_BOOL) { self = opd_to_dtype(self, OPD_BOOL); }          /* see opdi_reduce_sum */
     const opd_scalar_type dtype = reduction == OPDI_REDUCTION_SUM ? opdi_lower_widest(opd_dtype(result))
         : reduction == OPDI_REDUCTION_PROD ? opdi_lower_wide(opd_dtype(result)) : opd_dtype(result);
     opd_tensor *const out = opdi_lower_reduced(self, mask, reduction, dtype);

@@ -857,9 +857,10 @@ static opdi_cu_fold opdi_cu_fold_make(int kind, int flag = 0, double p = 0) {
     const opdi_cu_fold how = {p, 0, kind, flag};
     return how;
 }
-/* Converts x for a fold whose result has dtype `dtype`: for an integer result, floats become int64; for a floating
-   result, integers become floats.  Returns NULL and sets an error if it fails. */
+/* Converts x for a fold whose result has dtype `dtype`: for bool, to bool; for an integer result, floats become int64;
+   for a floating result, integers become floats.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
+    if (dtype == OPD_BOOL) { return opd_to_dtype(x, OPD_BOOL); }
     const bool whole = x && opd_dtype_is_integral(opd_dtype(x), true);
     if (opd_dtype_is_integral(dtype, true)) { return whole ? x : opd_to_dtype(x, OPD_INT64); }
     if (dtype == OPD_FLOAT64) { return opd_to_dtype(x, OPD_FLOAT64); }

@@ -1229,6 +1229,17 @@ static int extremes_of_whole_numbers(void *user, opd_tensor *const *in, int n, o
     out[3] = opd_isnan(x);
     return opd_max_dim(out + 4, x, 1, false) == 0 && out[3] ? 6 : -1;
 }
+/* As a bool, each element that is not 0 counts, before it is rounded. */
+static int sums_as_bool(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const opd_value as_bool = opd_value_dtype(OPD_BOOL);
+    opd_tensor *const x = opd_mul_Scalar(in[0], opd_value_float(0.01));
+    (void)user;
+    (void)n;
+    out[0] = opd_sum_dim_full(x, OPD_INTS(1), false, as_bool);
+    out[1] = opd_sum_full(x, as_bool);
+    out[2] = opd_prod_dim_full(x, 0, false, as_bool);
+    return out[2] ? 3 : -1;
+}
 TEST(small_graphs) {
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
@@ -1241,6 +1252,7 @@ TEST(small_graphs) {
     add_traced("pools_of_the_least", pools_of_the_least, 0);
     add_traced("made_inside", made_inside, 0);
     add_traced("extremes_of_whole_numbers", extremes_of_whole_numbers, 0);
+    add_traced("sums_as_bool", sums_as_bool, 0);
     add_traced("other_dtypes_of_memory", other_dtypes_of_memory, 0);
     check_warnings();
     run_units(UNIT_COMPILER, CHECKED);

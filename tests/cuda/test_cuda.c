@@ -331,6 +331,8 @@ static const struct { const char *name, *cases; } larger[] = {
     {"aten::embedding_dense_backward", "[7,9,32], [7,9]i5, 5, -1, False; [700,3], [700]i20, 50, 7, True"},
     {"aten::_embedding_bag", "[50,32], [40]i50, [3]i1; [50,3], [40]i50, [2]i1, False, 1, False, None, False, 7; "
      "[50,3], [40]i50, [2]i1, False, 2; [50,3], [40]i50, [2]i1, False, 0, False, [40]; [50,3], [40]i50, [3]i1, False, 0, False, None, True"},
+    {"aten::sum.dim_IntList", "[70,5], (1), dtype=bool; [700,5], (0), dtype=uint8"},
+    {"aten::prod.dim_int", "[70,5], 1, dtype=bool"},
     {"aten::repeat_interleave.Tensor", "[70]i5; [3000]i3; [1]i1; [0]i4"},
     {"aten::_cdist_forward", "[20,40], [17,40], 2.0, 2; [2,20,40], [17,40], 1.0, None; [33,5], [20,5], 3.0, None; [30,5], [20,5], 2.0, None"},
     {"aten::grid_sampler_2d", "[2,3,9,8], [2,20,17,2], 0, 0, False; [2,3,9,8], [2,20,17,2], 2, 1, False; [2,3,9,8], [2,20,17,2], 0, 2, True; "

@@ -69,6 +69,28 @@ TEST(counts_of_numbers) {
     }
 }
 
+/* As a bool, each element that is not 0 counts, before it is rounded: sums are true if there is one, products if there
+   are only such. */
+TEST(sums_as_bool) {
+    static const float given[] = {0.25f, -0.5f, 0, 0, 0, 0.125f, 1, -1, 2, 0};
+    opd_tensor *x = opd_tensor_from(given, OPD_INTS(5, 2), OPD_FLOAT32), *out = opd_zeros(OPD_INTS(5), OPD_BOOL), *t;
+    const opd_value as_bool = opd_value_dtype(OPD_BOOL), dim = OPD_V(OPD_INTS(1));
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_COMPLEX64};
+    static const bool sums[] = {true, false, true, true, true}, products[] = {true, false, false, true, false};
+    for (int i = 0; i < 4; i++) {
+        t = opd_sum_dim_full(opd_to_dtype(x, dtypes[i]), OPD_INTS(1), false, as_bool);
+        CHECK(t && memcmp(opd_data(t), sums, sizeof sums) == 0);
+        t = opd_prod_dim_full(opd_to_dtype(x, dtypes[i]), 1, false, as_bool);
+        CHECK(t && memcmp(opd_data(t), products, sizeof products) == 0);
+        t = opd_sum_full(opd_narrow(opd_to_dtype(x, dtypes[i]), 0, 3, 1), as_bool);       /* 1 and -1 */
+        CHECK(t && opd_item(t).u.i);
+    }
+    CHECK(OPD_CALL(opd_find("aten::sum.IntList_out"), x, OPD_V(1), false, OPD_NONE, out) == out);
+    CHECK(memcmp(opd_data(out), sums, sizeof sums) == 0);
+    t = opd_nansum_full(x, dim, false, as_bool);
+    CHECK(t && memcmp(opd_data(t), sums, sizeof sums) == 0);
+    CHECK_OK();
+}
 TEST(sums_without_nan) {
     int64_t n, i, k;
     for (n = 1; n < 6000; n = n < 40 ? n + 1 : n * 2 + 3) {

@@ -9,9 +9,10 @@ static int opdi_reduce_sum(opd_call *call, const opdi_fold *fold, opd_ints dims,
     const opd_scalar_type dtype = opdi_reduce_dtype(call, dtype_arg, tensor);
     uint64_t mask;
     if (opdi_reduce_mask(dims, tensor->ndim, &mask) != 0) { return -1; }
-    if (opdi_is_complex(tensor) && !opd_dtype_is_complex(dtype) && !(tensor = opd_to_dtype(tensor, dtype))) {
-        return -1;
-    }
+    /* The loops round to whole numbers, but for bool, each element that is not 0 counts.  They read no complex numbers. */
+    const bool first = (dtype == OPD_BOOL && tensor->dtype != OPD_BOOL) ||
+        (opdi_is_complex(tensor) && !opd_dtype_is_complex(dtype));
+    if (first && !(tensor = opd_to_dtype(tensor, dtype))) { return -1; }
     return opdi_reduce_kernel(call, fold, tensor, mask, keep, opdi_reduce_compute(tensor, dtype), dtype, OPD_DTYPE_NONE,
                               0);
 }
