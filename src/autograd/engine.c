@@ -245,16 +245,17 @@ static inline opdi_task *opdi_ready_pop(opdi_engine *engine) {
 }
 
 /* Returns true if `tensor` has only `count` references, which the caller knows, and its memory belongs to no other
-   tensor.  If so, no other thread uses the tensor. */
+   tensor and does not come from outside of the library.  If so, nobody else uses the memory. */
 OPDI_INTERNAL bool opdi_held_by(const opd_tensor *tensor, int count) {
     return OPDI_ACQUIRE(&tensor->refs) == count && OPDI_ACQUIRE(&tensor->storage->refs) == 1 &&
-        tensor->storage->block_bytes != OPDI_AGAIN;
+        tensor->storage->block_bytes >= 0;
 }
 
 /* Returns true if first + second can be written to `first`, because only the caller uses `first` and the sum is not
-   recorded. */
+   recorded.  While a graph is traced, a tensor that does not come from the trace becomes a constant of the graph. */
 static bool opdi_grad_own(const opdi_engine *engine, const opd_tensor *first, const opd_tensor *second) {
     return !engine->create && opdi_held_by(first, 1) && first->dtype == second->dtype &&
+        ((first->flags & OPDI_TRACED) || !opdi_self()->innermost.tracer) &&
         !((first->flags | second->flags) & OPDI_BATCHED) && opdi_has_sizes(first, second->dims, second->ndim) &&
         !opdi_overlaps_itself(first);
 }

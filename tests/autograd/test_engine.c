@@ -657,4 +657,77 @@ TEST(sum_in_the_second_gradient) {
     }
 }
 
+/* A gradient in memory of the program, or a constant of a graph that is traced, is never written to. */
+static float lent_memory[4];
+static int keep_input(opd_context *ctx) {
+    return opd_context_return(ctx, opd_clone(opd_context_tensor(ctx, 0)));
+}
+static int give_wrapped(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_tensor_wrap(lent_memory, OPD_INTS(4), NULL, OPD_FLOAT32, NULL, NULL));
+}
+static int give_constant(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_tensor_from(lent_memory, OPD_INTS(4), OPD_FLOAT32));
+}
+/* Returns the gradient of x, whose two parts come from outside and through a view.  order: which part is recorded
+   first; 2: both come from outside. */
+static opd_tensor *grad_from_outside(opd_tensor *x, opd_tensor *g, opd_autograd_function *f, int order) {
+    opd_tensor *outs[2], *grads[2], *result = NULL;
+    opd_backward_options o = options();
+    grads[0] = grads[1] = g;
+    o.grad_outputs = grads;
+    for (int i = 0; i < 2; i++) { outs[i] = i == order ? opd_view(x, OPD_INTS(4)) : OPD_APPLY(f, x); }
+    return opd_autograd_grad(outs, 2, &x, 1, &o, &result) ? NULL : result;
+}
+TEST(sum_with_memory_of_the_program) {
+    opd_autograd_function f;
+    memset(&f, 0, sizeof f);
+    f.name = "Outside";
+    f.forward = keep_input;
+    f.backward = give_wrapped;
+    for (int i = 0; i < 4; i++) { lent_memory[i] = 2; }
+    for (int order = 0; order < 3; order++) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_ones(OPD_INTS(4), OPD_FLOAT32), *g = opd_ones(OPD_INTS(4), OPD_FLOAT32);
+            (void)opd_tensor_set_requires_grad(x, true);
+            CHECK_NEAR(opd_item_f64(opd_max(grad_from_outside(x, g, &f, order))), order == 2 ? 4 : 3, 0);
+            CHECK(lent_memory[0] == 2 && opd_data_f32(g)[0] == 1);
+            CHECK_INT(opd_backward(opd_sum(OPD_APPLY(&f, x))), 0);
+            CHECK_INT(opd_backward(opd_sum(OPD_APPLY(&f, x))), 0);
+            CHECK(lent_memory[0] == 2 && opd_data_f32(opd_tensor_grad(x))[0] == 4);
+        }
+    }
+}
+typedef struct outside_case { opd_autograd_function f; int order; } outside_case;
+static int trace_outside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    outside_case *const outside = (outside_case *)user;
+    opd_tensor *const x = opd_detach(in[0]);
+    (void)n;
+    (void)opd_tensor_set_requires_grad(x, true);
+    return (out[0] = grad_from_outside(x, in[1], &outside->f, outside->order)) ? 1 : -1;
+}
+TEST(sum_with_a_constant_of_a_graph) {
+    outside_case outside;
+    memset(&outside, 0, sizeof outside);
+    outside.f.name = "Outside";
+    outside.f.forward = keep_input;
+    outside.f.backward = give_constant;
+    for (int i = 0; i < 4; i++) { lent_memory[i] = 2; }
+    for (outside.order = 0; outside.order < 3; outside.order++) {
+        OPD_SCOPE {
+            opd_tensor *in[2], *out = NULL;
+            opd_trace_options o;
+            memset(&o, 0, sizeof o);
+            o.parts = true;
+            for (int i = 0; i < 2; i++) { in[i] = opd_ones(OPD_INTS(4), OPD_FLOAT32); }
+            opd_graph *const graph = opd_graph_trace(trace_outside, &outside, in, 2, &o);
+            CHECK(graph != NULL);
+            for (int i = 0; i < 3 && graph; i++) {
+                CHECK_INT(opd_graph_run(graph, in, 2, &out, 1), 1);
+                CHECK_NEAR(opd_item_f64(opd_max(out)), outside.order == 2 ? 4 : 3, 0);
+            }
+            opd_graph_free(graph);
+        }
+    }
+}
+
 CHECK_MAIN()
