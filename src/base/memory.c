@@ -24,14 +24,20 @@ static inline size_t opdi_large_typebytes(int size_class) {
     return (size_t)(9 + size_class % 8) << (13 + size_class / 8);
 }
 
-/* Allocates `size` bytes by OPD_MALLOC.  Returns NULL, without an error, if memory runs out.  Blocks over 1 KiB are
-   aligned to a cache line, and blocks of 4 MiB or more to a huge page.  The word before an aligned block holds the
-   address that OPD_MALLOC returned. */
+#if !defined(OPD_NO_CACHE)
+static bool opdi_large_empty(void);
+#endif
+/* Allocates `size` bytes by OPD_MALLOC.  Returns NULL, without an error, if memory runs out even after the large free
+   blocks are freed.  Blocks over 1 KiB are aligned to a cache line, and blocks of 4 MiB or more to a huge page.  The
+   word before an aligned block holds the address that OPD_MALLOC returned. */
 OPDI_INTERNAL void *opdi_raw_alloc(size_t size) {
     size_t align = size >= 2 * OPDI_HUGE ? OPDI_HUGE : OPDI_ALIGN;
     if (size <= 1024) { return OPD_MALLOC(size); }
     if (size > SIZE_MAX / 2) { return NULL; }
     char *raw = (char *)OPD_MALLOC(size + align + sizeof(void *));
+#if !defined(OPD_NO_CACHE)
+    if (!raw && opdi_large_empty()) { raw = (char *)OPD_MALLOC(size + align + sizeof(void *)); }
+#endif
     if (!raw) { return NULL; }
     char *at = (char *)(((uintptr_t)raw + sizeof(void *) + align - 1) & ~(uintptr_t)(align - 1));
     memcpy(at - sizeof(void *), &raw, sizeof raw);
@@ -89,57 +95,84 @@ OPDI_NOINLINE OPDI_INTERNAL void opdi_cache_evict(opdi_thread *thread, int size_
 OPDI_INTERNAL opdi_large_blocks opdi_large = {
     OPDI_MUTEX_INIT, 0, 0, 0, {NULL}};
 
-OPDI_INTERNAL void *opdi_large_cache_take(size_t rounded) {
-    opdi_free_block *block = NULL;
-    int size_class = opdi_large_class(rounded);
-    opdi_lock(&opdi_large.lock);
-    if (opdi_large.lists[size_class]) {
-        block = opdi_large.lists[size_class];
-        opdi_large.lists[size_class] = block->next;
-        opdi_large.cached -= (int64_t)rounded;
-    }
-    opdi_unlock(&opdi_large.lock);
-    return block;
-}
-
-/* Returns how many bytes of large free blocks may be kept.  The caller has locked opdi_large.lock.  Free blocks and
-   blocks in use together may be OPDI_LARGE_CACHE bytes more than the most that were in use at one time lately.  So
-   repeated work finds all of its blocks again, even if it frees nearly all of them in between.  The peak falls slowly:
-   11,000 freed blocks halve its distance from the bytes in use. */
-static int64_t opdi_large_limit(void) {
-    const int64_t live = OPDI_LOAD(&opdi_live_total), above = opdi_large.peak - live;
-    opdi_large.peak = above > 0 ? live + above - above / 16384 : live;
-    return OPDI_LARGE_CACHE + opdi_large.peak - live;
-}
-/* Puts a large free block of `rounded` bytes into the list of its size, and returns true.  If the cache is full, first
-   frees blocks of other sizes, one class after another, so that blocks of earlier work do not stay for ever.  Returns
-   false if the cache is still full; then the block is not kept. */
-OPDI_INTERNAL bool opdi_large_cache_put(void *memory, size_t rounded) {
-    const int size_class = opdi_large_class(rounded);
-    opdi_free_block *block = (opdi_free_block *)memory, *gone = NULL;
-    opdi_lock(&opdi_large.lock);
-    const int64_t limit = opdi_large_limit() - (int64_t)rounded;
+/* Removes blocks from the lists, one class after another, until at most `limit` bytes are cached.  Leaves the list of
+   `size_class` as it is.  The caller has locked opdi_large.lock, and frees the removed blocks, which it returns, after
+   unlocking. */
+static opdi_free_block *opdi_large_evict(int size_class, int64_t limit) {
+    opdi_free_block *gone = NULL;
     for (int tried = 0; limit >= 0 && opdi_large.cached > limit && tried < 32 * 8; tried++) {
         const int h = opdi_large.hand = (opdi_large.hand + 1) % (32 * 8);
         while (h != size_class && opdi_large.lists[h] && opdi_large.cached > limit) {
-            opdi_free_block *other = opdi_large.lists[h];
+            opdi_free_block *const other = opdi_large.lists[h];
             opdi_large.lists[h] = other->next;
             opdi_large.cached -= (int64_t)opdi_large_typebytes(h);
             other->next = gone;
             gone = other;
         }
     }
-    bool kept = opdi_large.cached <= limit;
+    return gone;
+}
+static void opdi_large_drop(opdi_free_block *gone) {
+    for (opdi_free_block *block; (block = gone) != NULL;) {
+        gone = block->next;
+        opdi_raw_free(block, OPDI_MEDIUM + 1);
+    }
+}
+/* Frees all blocks in the lists.  Returns true if there were any. */
+static bool opdi_large_empty(void) {
+    opdi_lock(&opdi_large.lock);
+    opdi_free_block *const gone = opdi_large_evict(-1, 0);
+    opdi_unlock(&opdi_large.lock);
+    opdi_large_drop(gone);
+    return gone != NULL;
+}
+/* Returns how many bytes of large free blocks may be kept if `live` bytes are in use.  The caller has locked
+   opdi_large.lock.  Free blocks and blocks in use together may be OPDI_LARGE_CACHE bytes more than the most that were
+   in use at one time lately.  So repeated work finds all of its blocks again, even if it frees nearly all of them in
+   between. */
+static int64_t opdi_large_limit(int64_t live) {
+    opdi_large.peak = OPDI_MAX(opdi_large.peak, live);
+    return OPDI_LARGE_CACHE + opdi_large.peak - live;
+}
+
+/* Takes a block of `rounded` bytes from the lists.  If there is none, returns NULL, after freeing blocks of other sizes
+   to make room for the block that the caller allocates.  This thread has already counted that block as in use. */
+OPDI_INTERNAL void *opdi_large_cache_take(size_t rounded) {
+    const int size_class = opdi_large_class(rounded);
+    const opdi_thread *const thread = opdi_self();
+    opdi_free_block *gone = NULL;
+    opdi_lock(&opdi_large.lock);
+    opdi_free_block *const block = opdi_large.lists[size_class];
+    if (block) {
+        opdi_large.lists[size_class] = block->next;
+        opdi_large.cached -= (int64_t)rounded;
+    } else {
+        gone = opdi_large_evict(size_class, opdi_large_limit(OPDI_LOAD(&opdi_live_total) + thread->live_delta));
+    }
+    opdi_unlock(&opdi_large.lock);
+    opdi_large_drop(gone);
+    return block;
+}
+/* Puts a large free block of `rounded` bytes into the list of its size, and returns true.  If the cache is full, first
+   frees blocks of other sizes, so that blocks of earlier work do not stay for ever.  Returns false if the cache is
+   still full; then the block is not kept.  The peak falls slowly: 11,000 freed blocks halve its distance from the bytes
+   in use. */
+OPDI_INTERNAL bool opdi_large_cache_put(void *memory, size_t rounded) {
+    const int size_class = opdi_large_class(rounded);
+    const int64_t live = OPDI_LOAD(&opdi_live_total);
+    opdi_free_block *const block = (opdi_free_block *)memory;
+    opdi_lock(&opdi_large.lock);
+    opdi_large.peak -= OPDI_MAX((int64_t)0, opdi_large.peak - live) / 16384;
+    const int64_t limit = opdi_large_limit(live) - (int64_t)rounded;
+    opdi_free_block *const gone = opdi_large_evict(size_class, limit);
+    const bool kept = opdi_large.cached <= limit;
     if (kept) {
         block->next = opdi_large.lists[size_class];
         opdi_large.lists[size_class] = block;
         opdi_large.cached += (int64_t)rounded;
     }
     opdi_unlock(&opdi_large.lock);
-    while ((block = gone) != NULL) {
-        gone = block->next;
-        opdi_raw_free(block, OPDI_MEDIUM + 1);
-    }
+    opdi_large_drop(gone);
     return kept;
 }
 #endif
@@ -251,21 +284,10 @@ OPDI_COLD_BEGIN
 void opd_memory_trim(void) {
     opdi_cache_drain(opdi_self());
 #if !defined(OPD_NO_CACHE)
-    {
-        opdi_lock(&opdi_large.lock);
-        for (int power = 0; power < 32; power++) {
-            for (int s = 0; s < 8; s++) {
-                opdi_free_block **list = &opdi_large.lists[power * 8 + s];
-                while (*list) {
-                    opdi_free_block *block = *list;
-                    *list = block->next;
-                    opdi_raw_free(block, OPDI_MEDIUM + 1);
-                }
-            }
-        }
-        opdi_large.cached = opdi_large.peak = 0;
-        opdi_unlock(&opdi_large.lock);
-    }
+    (void)opdi_large_empty();
+    opdi_lock(&opdi_large.lock);
+    opdi_large.peak = 0;
+    opdi_unlock(&opdi_large.lock);
 #endif
 }
 

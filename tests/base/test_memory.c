@@ -3,6 +3,7 @@
 #include "../../opdispatch.h"
 #include "../check.h"
 #if !defined(_WIN32)
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -403,6 +404,51 @@ TEST(first_use) {
     CHECK_INT(first_use_failures, 0);
     CHECK(first_use_tried > 40);
 }
+
+/* Work whose sizes change: free blocks of earlier sizes make room for new blocks.  Free blocks and blocks in use together
+   stay below the most bytes that were in use and 512 MiB. */
+TEST(large_blocks_of_changing_sizes) {
+    int64_t most = 0;
+    opd_memory_trim();
+    opd_memory_reset_peak();
+    for (int i = 0; i < 6; i++) {
+        OPD_SCOPE {
+            for (int k = 0; k < 8; k++) {
+                CHECK(opd_empty(OPD_INTS((int64_t)(90 + 13 * i + k) << 18), OPD_FLOAT32) != NULL);
+                const opd_memory memory = opd_memory_stats();
+                if (memory.live + memory.cached - memory.peak > most) {
+                    most = memory.live + memory.cached - memory.peak;
+                }
+            }
+        }
+    }
+    CHECK(most <= (int64_t)520 << 20);
+    opd_memory_trim();
+}
+
+#if defined(__linux__) && !defined(CHECK_SANITIZED)
+/* If the system has no memory for a block, free blocks of other sizes are given up for it. */
+TEST(large_block_without_memory) {
+    const int64_t some = (int64_t)60 << 18, other = (int64_t)300 << 18;      /* of float32: 60 and 300 MiB */
+    int status = -1;
+    opd_memory_trim();
+    const pid_t child = fork();
+    if (child == 0) {
+        struct rlimit limit;
+        long pages = 0;
+        OPD_SCOPE { for (int i = 0; i < 12; i++) { (void)opd_empty(OPD_INTS(some), OPD_FLOAT32); } }
+        FILE *const file = fopen("/proc/self/statm", "r");
+        if (!file || fscanf(file, "%ld", &pages) != 1) { pages = 0; }
+        if (file) { (void)fclose(file); }
+        limit.rlim_cur = limit.rlim_max = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)64 << 20);
+        const bool cached = opd_memory_stats().cached > (int64_t)400 << 20;       /* else built without the cache */
+        const bool limited = pages && cached && setrlimit(RLIMIT_AS, &limit) == 0;
+        OPD_SCOPE { status = limited && !opd_empty(OPD_INTS(other), OPD_FLOAT32); }
+        CHECK_CHILD_ENDS(status);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+#endif
 
 /* A cache that is full of blocks of one size gives them up for another size.  The cached bytes stay below the limit:
    the most bytes that were in use lately, and 512 MiB.  This limit falls if less is in use for a long time. */
