@@ -405,8 +405,8 @@ TEST(first_use) {
     CHECK(first_use_tried > 40);
 }
 
-/* Work whose sizes change: free blocks of earlier sizes make room for new blocks.  Free blocks and blocks in use together
-   stay below the most bytes that were in use and 512 MiB. */
+/* Work whose sizes change: free blocks of earlier sizes make room for new blocks.  Free blocks and blocks in use
+   together stay below the most bytes that were in use and 512 MiB. */
 TEST(large_blocks_of_changing_sizes) {
     int64_t most = 0;
     opd_memory_trim();
