@@ -9,7 +9,8 @@ static int opdi_reduce_sum(opd_call *call, const opdi_fold *fold, opd_ints dims,
     const opd_scalar_type dtype = opdi_reduce_dtype(call, dtype_arg, tensor);
     uint64_t mask;
     if (opdi_reduce_mask(dims, tensor->ndim, &mask) != 0) { return -1; }
-    /* The loops round to whole numbers, but for bool, each element that is not 0 counts.  They read no complex numbers. */
+    /* The loops round elements to whole numbers, but for bool, each element that is not 0 counts.  They cannot read
+       complex numbers for a real result. */
     const bool first = (dtype == OPD_BOOL && tensor->dtype != OPD_BOOL) ||
         (opdi_is_complex(tensor) && !opd_dtype_is_complex(dtype));
     if (first && !(tensor = opd_to_dtype(tensor, dtype))) { return -1; }
