@@ -94,12 +94,14 @@ static int opdi_check_shared(const opd_call *call, const opdi_card *card, opd_te
     }
     return 0;
 }
-/* Checks that `self`, which a pointwise operator writes, overlaps no other argument in part.  Returns 0, or -1 and sets
-   an error. */
+/* Checks that `self`, which a pointwise operator writes, overlaps no other argument in part.  The one element `value` of
+   masked_fill_ may be an element of self.  Returns 0, or -1 and sets an error. */
 static int opdi_check_operands(const opd_call *call, const opd_tensor *self) {
     for (int i = 1; i < call->op->nargs; i++) {
         const opd_tensor *tensor = call->args[i].tag == OPD_TAG_TENSOR ? call->args[i].u.t : self;
-        if (tensor != self && opdi_same_memory(tensor, self) && opdi_check_partial_overlap(self, tensor)) { return -1; }
+        if (tensor == self || !opdi_same_memory(tensor, self)) { continue; }
+        if (strcmp(call->op->schema->args[i].name, "value") == 0) { continue; }
+        if (opdi_check_partial_overlap(self, tensor)) { return -1; }
     }
     return 0;
 }

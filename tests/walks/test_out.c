@@ -446,6 +446,31 @@ TEST(in_place_forms_refuse_a_tensor_that_self_overlaps_in_part) {
     }
     CHECK(ran > 200);
 }
+/* The value of masked_fill_ and fill_ may be an element of self. */
+TEST(self_is_filled_with_one_of_its_elements) {
+    OPD_SCOPED;
+    opd_tensor *const x = opd_arange(opd_value_int(4), OPD_FLOAT32);
+    const float *const row = (const float *)opd_data(x);
+    CHECK(OPD_CALL(opd_find("aten::masked_fill_.Tensor"), x, opd_ge_Scalar(x, opd_value_int(1)), opd_select(x, 0, 2)));
+    CHECK_OK();
+    CHECK(row[0] == 0 && row[1] == 2 && row[2] == 2 && row[3] == 2);
+    CHECK(OPD_CALL(opd_find("aten::fill_.Tensor"), x, opd_select(x, 0, 0)));
+    CHECK_OK();
+    CHECK(row[0] == 0 && row[1] == 0 && row[2] == 0 && row[3] == 0);
+}
+/* bernoulli_ and fill_ refuse an expanded self.  Probabilities that are broadcast may be elements of self. */
+TEST(expanded_tensors_are_not_drawn_or_filled) {
+    OPD_SCOPED;
+    opd_op *const draw = opd_find("aten::bernoulli_.Tensor"), *const fill = opd_find("aten::fill_.Tensor");
+    opd_tensor *const memory = opd_ones(OPD_INTS(3), OPD_FLOAT32);
+    opd_tensor *const wide = opd_expand(opd_ones(OPD_INTS(1), OPD_FLOAT32), OPD_INTS(3));
+    CHECK(!OPD_CALL(draw, wide, memory) && strstr(opd_error_message(), "more than one element"));
+    opd_error_clear();
+    CHECK(!OPD_CALL(fill, wide, opd_select(memory, 0, 0)) && strstr(opd_error_message(), "more than one element"));
+    opd_error_clear();
+    CHECK(OPD_CALL(draw, memory, opd_narrow(memory, 0, 1, 1)) != NULL);
+    CHECK_OK();
+}
 
 static bool has_out_form(const opd_op *op) { return has_cases(op) && opd_op_card(op)->out; }
 static void add_out_forms(void) { add_builtin_operators(test_out_form, has_out_form); }

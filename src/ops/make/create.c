@@ -462,8 +462,10 @@ static int opdi_fill_Tensor_kernel(opd_call *call) {
                         "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value->ndim);
     }
     opd_tensor *out = opdi_written(call);
-    if (!out) { return -1; }
-    return !out->data || !value->data ? 0 : opdi_copy(out, value);
+    if (!out || (call->op->written_args & 1 && opdi_check_internal_overlap(opd_arg_tensor(call, 0)))) { return -1; }
+    if (!out->data || !value->data) { return 0; }
+    if (opdi_same_memory(out, value) && !(value = opd_clone(value))) { return -1; }
+    return opdi_copy(out, value);
 }
 /* Returns zeros as the gradient of argument 0.  The derivative of the result is 0 wherever it exists. */
 OPDI_INTERNAL int opdi_flat_backward(opd_backward_call *bw) {

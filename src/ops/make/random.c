@@ -580,7 +580,8 @@ static int opdi_bernoulli_kernel(opd_call *call) {
 }
 static int opdi_bernoulli__Tensor_kernel(opd_call *call) {
     opd_tensor *self = opdi_written(call), *probs = opd_arg_tensor(call, 1);
-    if (!self || opdi_check_partial_overlap(self, probs)) { return -1; }
+    if (!self || opdi_check_internal_overlap(opd_arg_tensor(call, 0))) { return -1; }
+    if (probs->numel == self->numel && opdi_check_partial_overlap(self, probs)) { return -1; }
     return opdi_bernoulli_tensor_run(call, self, probs);
 }
 /* Returns zeros as the gradient of the first two arguments if they are tensors, because random numbers have no
