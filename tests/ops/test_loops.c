@@ -438,6 +438,11 @@ TEST(quotients_of_integers) {
         CHECK(!opd_floor_divide(ones, ones));
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "divided by zero");
     }
+    OPD_SCOPE {                                   /* 2^31 is small for a double, but not for int32 */
+        opd_tensor *const least_of_all = opd_full(OPD_INTS(64), opd_value_int(INT32_MIN), OPD_INT32);
+        CHECK(!opd_floor_divide(least_of_all, opd_full_like(least_of_all, opd_value_int(-1))));
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "does not fit");
+    }
 }
 
 /* asinh and sinh of float32 beside those of float64. */

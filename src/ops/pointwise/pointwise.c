@@ -331,14 +331,15 @@ OPDI_ALWAYS uint64_t opdi_pow_bad_f64(double x, double y) {
         out[j] = (int64_t)(opdi_bits64((value) + OPDI_MAGIC_F64) - magic); \
     }
 /* Divides 64 integers in double.  Integers below 2^51 are exact there, and their rounded quotient too.  Returns false
-   if an element is larger or if a divisor is 0. */
-OPDI_VECTOR_LOOP static bool opdi_two_whole(int function, int64_t *out, const int64_t *x, const int64_t *y) {
+   if an element is larger, if a divisor is 0, or if an element of x is `smallest`, the smallest of its dtype. */
+OPDI_VECTOR_LOOP static bool opdi_two_whole(int function, int64_t *out, const int64_t *x, const int64_t *y,
+                                            int64_t smallest) {
     const uint64_t magic = opdi_bits64(OPDI_MAGIC_F64), most = (uint64_t)1 << 51;
     uint64_t any[16] = {0};
     for (int i = 0; i < 64; i += 16) {
         for (int j = 0; j < 16; j++) {
             const uint64_t large = ((uint64_t)x[i + j] + most) | ((uint64_t)y[i + j] + most);
-            any[j] |= large >> 52 | (uint64_t)(y[i + j] == 0);
+            any[j] |= large >> 52 | (uint64_t)((y[i + j] == 0) | (x[i + j] == smallest));
         }
     }
     for (int j = 1; j < 16; j++) { any[0] |= any[j]; }
@@ -358,9 +359,8 @@ static void opdi_two_i64(int function, void *const *data, int64_t count, const o
         for (int k = 0; k < 3; k++) { here[k] = (int64_t *)data[k] + from; }
 #if defined(OPDI_VECTORS)
         if (rows == 64 && function != OPDI_TWO_POW && opdi_cpu_level() > 0 &&
-            opdi_two_whole(function, (int64_t *)here[0], (const int64_t *)here[1], (const int64_t *)here[2])) {
-            continue;
-        }
+            opdi_two_whole(function, (int64_t *)here[0], (const int64_t *)here[1], (const int64_t *)here[2],
+                           params->i64[0] < 0 ? params->i64[0] : INT64_MIN)) { continue; }
 #endif
         each(here, rows, params);
     }
