@@ -94,7 +94,7 @@ static int opdi_check_shared(const opd_call *call, const opdi_card *card, opd_te
     }
     return 0;
 }
-/* Checks that `self`, which a pointwise operator writes, overlaps no other argument in part.  The one element `value` of
+/* Checks that `self`, which a pointwise operator writes, overlaps no other argument in part.  The argument `value` of
    masked_fill_ may be an element of self.  Returns 0, or -1 and sets an error. */
 static int opdi_check_operands(const opd_call *call, const opd_tensor *self) {
     for (int i = 1; i < call->op->nargs; i++) {
