@@ -579,10 +579,11 @@ static int opdi_bernoulli_kernel(opd_call *call) {
     return opdi_bernoulli_tensor_run(call, out, probs);
 }
 static int opdi_bernoulli__Tensor_kernel(opd_call *call) {
-    opd_tensor *self = opdi_written(call), *probs = opd_arg_tensor(call, 1);
-    if (!self || opdi_check_internal_overlap(opd_arg_tensor(call, 0))) { return -1; }
-    if (probs->numel == self->numel && opdi_check_partial_overlap(self, probs)) { return -1; }
-    return opdi_bernoulli_tensor_run(call, self, probs);
+    opd_tensor *out = opdi_written(call), *probs = opd_arg_tensor(call, 1);
+    const bool inplace = (call->op->written_args & 1) != 0;
+    if (!out || (inplace && opdi_check_internal_overlap(opd_arg_tensor(call, 0)))) { return -1; }
+    if (inplace && probs->numel == out->numel && opdi_check_partial_overlap(out, probs)) { return -1; }
+    return opdi_bernoulli_tensor_run(call, out, probs);
 }
 /* Returns zeros as the gradient of the first two arguments if they are tensors, because random numbers have no
    gradient. */

@@ -110,11 +110,7 @@ OPDI_VECTOR_LOOP static bool OPDI_TYPED(grid_block_two)(const opdi_grid *grid, i
     int32_t line[2][OPDI_GRID_TAPS];
     OPDI_T part[2][OPDI_GRID_TAPS], *const lost = block->lost;
     int64_t i;
-    for (int64_t j = 0; j < count; j++) {
-        part[0][j] = from[2 * j + 1];
-        part[1][j] = from[2 * j];
-        lost[j] = 0;
-    }
+    OPDI_COLUMN_EACH(part[0][j] = from[2 * j + 1]; part[1][j] = from[2 * j]; lost[j] = 0)
     for (int dim = 0; dim < 2; dim++) {
         const OPDI_T size = (OPDI_T)grid->in[dim], most = (OPDI_T)(grid->in[dim] - 1);
         OPDI_T *const at = part[dim];
