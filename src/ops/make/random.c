@@ -575,7 +575,7 @@ static int opdi_bernoulli_tensor_run(opd_call *call, opd_tensor *out, opd_tensor
 OPDI_COLD_BEGIN
 static int opdi_bernoulli_kernel(opd_call *call) {
     opd_tensor *probs = opd_arg_tensor(call, 0);
-    opd_tensor *out = opd_result(call, 0, opdi_sizes(probs), probs->ndim, OPDI_DTYPE(probs));
+    opd_tensor *out = opd_result(call, 0, opdi_sizes(probs), probs->ndim, (opd_scalar_type)probs->dtype);
     return opdi_bernoulli_tensor_run(call, out, probs);
 }
 static int opdi_bernoulli__Tensor_kernel(opd_call *call) {
