@@ -82,9 +82,9 @@ typedef struct opd_memory { int64_t live, cached, peak, allocations; } opd_memor
 OPD_API opd_memory opd_memory_stats(void);
 /* Sets the peak to the present number of live bytes. */
 OPD_API void opd_memory_reset_peak(void);
-/* Returns the calling thread's cached blocks and the shared cached blocks to the allocator.  Without this call, large
-   freed blocks are kept until they and the blocks in use have 512 MiB more than the most bytes that were in use at one
-   time lately. */
+/* Returns the calling thread's cached blocks and the shared cached blocks to the allocator.  Without this call, the
+   library keeps large freed blocks for reuse, but only so many that they and the blocks in use have at most 512 MiB
+   more than the largest number of bytes that was in use recently. */
 OPD_API void opd_memory_trim(void);
 /* For tests: makes the count-th allocation from now on fail (1: the next one).  If `forever` is true, all later
    allocations fail, too.  A count of 0 ends this mode.  Returns the number of allocations since the previous call of

@@ -259,20 +259,32 @@ static bool opdi_grad_own(const opdi_engine *engine, const opd_tensor *first, co
         !((first->flags | second->flags) & OPDI_BATCHED) && opdi_has_sizes(first, second->dims, second->ndim) &&
         !opdi_overlaps_itself(first);
 }
-/* Returns first + second.  Adds in place if only the caller uses `first` and the sum is not recorded.  Returns NULL and
-   sets an error on failure. */
-OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, opd_tensor *second) {
+/* Returns first + second.  If `inplace` is true, the sum is written to `first`.  Returns NULL and sets an error on
+   failure. */
+static opd_tensor *opdi_grad_add(opd_tensor *first, opd_tensor *second, bool inplace) {
     static opd_op *add, *add_inplace;
     opd_value values[3];
     values[0] = opd_value_tensor(first);
     values[1] = opd_value_tensor(second);
     values[2] = opd_value_int(1);
-    return opdi_grad_own(engine, first, second)
+    return inplace
         ? opd_call_op(OPD_OP(&add_inplace, OPDI_NAME(add_Tensor, "aten::add_.Tensor")), values, 3)
         : opd_call_op(OPD_OP(&add, OPDI_NAME(add_Tensor, "aten::add.Tensor")), values, 3);
 }
 
-OPDI_INTERNAL bool opdi_same_layout(const opd_tensor *first, const opd_tensor *second);
+/* Returns first + second.  Adds in place if only the caller uses `first` and the sum is not recorded.  Returns NULL and
+   sets an error on failure. */
+OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, opd_tensor *second) {
+    return opdi_grad_add(first, second, opdi_grad_own(engine, first, second));
+}
+
+/* Returns true if both tensors have the same dtype, number of dims and strides, or are both contiguous. */
+OPDI_INTERNAL bool opdi_same_layout(const opd_tensor *first, const opd_tensor *second) {
+    return first->dtype == second->dtype && first->ndim == second->ndim &&
+        ((first->flags & second->flags & OPDI_CONTIGUOUS) ||
+         memcmp(first->dims + first->ndim, second->dims + second->ndim, (size_t)first->ndim * sizeof *first->dims) ==
+         0);
+}
 /* Adds `grad`, which has arrived, to the gradient number `nr` of a task, and takes over the reference to `grad`.  If
    the sum cannot be written to the gradient that arrived first, it is written to `grad` if possible.  Returns 0, or -1
    and sets an error. */
@@ -282,9 +294,9 @@ static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_
         task->grads[nr] = grad;
         return 0;
     }
-    const bool turned = opdi_same_layout(first, grad) && !opdi_grad_own(engine, first, grad) &&
-        opdi_grad_own(engine, grad, first);
-    opd_tensor *const sum = turned ? opdi_grad_sum(engine, grad, first) : opdi_grad_sum(engine, first, grad);
+    const bool own = opdi_grad_own(engine, first, grad);
+    const bool turned = !own && opdi_same_layout(first, grad) && opdi_grad_own(engine, grad, first);
+    opd_tensor *const sum = turned ? opdi_grad_add(grad, first, true) : opdi_grad_add(first, grad, own);
     if (sum && sum != first) {
         opdi_retain(sum);
         opdi_drop(first);
@@ -469,13 +481,6 @@ static opd_tensor *opdi_grad_clone(const opd_tensor *tensor, const opd_tensor *g
         return NULL;
     }
     return copy;
-}
-
-OPDI_INTERNAL bool opdi_same_layout(const opd_tensor *first, const opd_tensor *second) {
-    return first->dtype == second->dtype && first->ndim == second->ndim &&
-        ((first->flags & second->flags & OPDI_CONTIGUOUS) ||
-         memcmp(first->dims + first->ndim, second->dims + second->ndim, (size_t)first->ndim * sizeof *first->dims) ==
-         0);
 }
 
 /* Returns a copy of `grad`, with its history and in the layout of `tensor`.  Returns a reference, or NULL and sets an

@@ -79,13 +79,8 @@ static opd_tensor *opdi_fft_run(opd_tensor *self, const int64_t *dims, int64_t c
     if (!count) { self = opd_to_dtype(self, opd_promote_types((opd_scalar_type)self->dtype, OPD_COMPLEX64)); }
     if (!self) { return NULL; }
     if (opd_dtype_is_complex((opd_scalar_type)self->dtype)) { return opd_fft_c2c(self, all, norm, !inverse); }
-    for (int64_t i = 0; i < count; i++) {         /* lays out the result as that of complex numbers */
-        int64_t to = i;
-        for (; to > 0 && opdi_strides(self)[order[to - 1]] < opdi_strides(self)[dims[i]]; to--) {
-            order[to] = order[to - 1];
-        }
-        order[to] = dims[i];
-    }
+    memcpy(order, dims, (size_t)count * sizeof *order);
+    opdi_fft_sort(order, count, opdi_strides(self));      /* the result is laid out as that of complex numbers */
     self = opd_fft_r2c(self, opd_ints_of(order, count), norm, false);
     return inverse ? opd_conj_physical(self) : self;
 }

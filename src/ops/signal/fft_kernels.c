@@ -459,24 +459,28 @@ OPDI_INTERNAL int opdi_fft_dtype(opd_scalar_type dtype, bool pairs) {
 static int opdi_fft_dims_fail(void) {
     return opd_fail(OPD_ERROR_ARGUMENT, "self must have at least one dimension, and dim at least one element");
 }
-/* Changes `strides`, the strides of an input, to those of the result, which has these sizes: as in PyTorch, the last of
-   dims[count] is innermost in memory, before it the others (if `sorted` is true, in the order of their strides), and
-   outermost the dims that are not transformed, in the order of their strides. */
-static void opdi_fft_strides(int64_t *strides, const int64_t *sizes, int ndim, const int *dims, int count,
-                             bool sorted) {
-    int order[OPD_MAX_DIMS], n = 0;
-    uint64_t left = 0;
-    int64_t step = 1;
-    for (int i = 0; i < count; i++) { left |= (uint64_t)1 << dims[i]; }
-    for (int axis = 0; axis < ndim; axis++) { if (!(left >> axis & 1)) { order[n++] = axis; } }
-    const int outer = n;
-    for (int i = 0; i < count; i++) { order[n++] = dims[i]; }
-    for (int i = 1; i < ndim - !sorted; i++) {    /* each of the two groups by itself */
-        const int first = i < outer ? 0 : outer, axis = order[i];
-        int to = i;
-        for (; to > first && strides[order[to - 1]] < strides[axis]; to--) { order[to] = order[to - 1]; }
-        order[to] = axis;
+/* Sorts axes[count] by their strides, the largest stride first.  Axes with equal strides keep their order. */
+OPDI_INTERNAL void opdi_fft_sort(int64_t *axes, int64_t count, const int64_t *strides) {
+    for (int64_t i = 1; i < count; i++) {
+        const int64_t axis = axes[i];
+        int64_t to = i;
+        for (; to > 0 && strides[axes[to - 1]] < strides[axis]; to--) { axes[to] = axes[to - 1]; }
+        axes[to] = axis;
     }
+}
+/* Changes `strides` from the strides of an input to the strides of its transform along dims[count], which has these
+   sizes.  As in PyTorch, the transformed dims are innermost in memory, and the other dims keep the order of their
+   strides.  If `all` is true, the transformed dims are ordered by their strides, too.  If false, the last one of
+   dims[count] is the innermost one, and the others are ordered by their strides. */
+static void opdi_fft_strides(int64_t *strides, const int64_t *sizes, int ndim, const int *dims, int count, bool all) {
+    int64_t order[OPD_MAX_DIMS], step = 1;
+    uint64_t transformed = 0;
+    int n = 0;
+    for (int i = 0; i < count; i++) { transformed |= (uint64_t)1 << dims[i]; }
+    for (int axis = 0; axis < ndim; axis++) { if (!(transformed >> axis & 1)) { order[n++] = axis; } }
+    opdi_fft_sort(order, n, strides);
+    for (int i = 0; i < count; i++) { order[n + i] = dims[i]; }
+    opdi_fft_sort(order + n, all ? count : count - 1, strides);
     for (int i = ndim - 1; i >= 0; i--) {
         strides[order[i]] = step;
         step *= sizes[order[i]];
@@ -485,7 +489,7 @@ static void opdi_fft_strides(int64_t *strides, const int64_t *sizes, int ndim, c
 /* Makes the result of a transform of `input` along dims[count].  Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_fft_result(opd_call *call, const opd_tensor *input, const int64_t *sizes, const int *dims,
                                    int count, opd_scalar_type dtype) {
-    const bool to_real = !opd_dtype_is_complex(dtype), both = !to_real && opd_dtype_is_complex(OPDI_DTYPE(input));
+    const bool to_real = !opd_dtype_is_complex(dtype), all = !to_real && opd_dtype_is_complex(OPDI_DTYPE(input));
     int64_t strides[OPD_MAX_DIMS];
     bool empty = count <= 0;
     if (count < 0) { return NULL; }
@@ -497,7 +501,7 @@ static opd_tensor *opdi_fft_result(opd_call *call, const opd_tensor *input, cons
         dims += count - 1;
         count = 1;
     }
-    opdi_fft_strides(strides, sizes, input->ndim, dims, count, both);
+    opdi_fft_strides(strides, sizes, input->ndim, dims, count, all);
     return opd_result_strided(call, 0, sizes, strides, input->ndim, dtype, opdi_call_device(call));
 }
 /* Transforms output in place along dims[from] .. dims[count - 1].  Returns 0, or -1 and sets an error. */
