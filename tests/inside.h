@@ -93,6 +93,8 @@ const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out
 }
 #endif
 
+/* copies */
+INSIDE(int, move, (void *to, const void *from, size_t bytes), (opdi_move(to, from, bytes), 0))
 /* errors: the text of the last error, even if it was cleared; operators: whether a built-in operator is registered */
 INSIDE(const char *, last_error, (void), opdi_self()->message)
 INSIDE(bool, is_registered, (int id), opdi_registry.builtin[id] != NULL)

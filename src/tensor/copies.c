@@ -2,9 +2,22 @@
 
 //== copies ============================================================================================================
 
+/* Copies `bytes` bytes as memmove does.  For 2 KB to 1 MB, glibc uses an instruction that is 15 times slower on AMD
+   Zen 4 if `to` is up to 31 bytes ahead of `from` within a page of 4 KB.  Blocks of 1 KB are copied without this
+   instruction, if memmove copies them: gcc uses a similar instruction in place of a memcpy. */
+OPDI_INTERNAL void opdi_move(void *to, const void *from, size_t bytes) {
+    enum { BLOCK = 1024 };
+    char *dst = (char *)to;
+    const char *src = (const char *)from;
+    const uintptr_t ahead = (uintptr_t)dst - (uintptr_t)src, in_page = ahead & 4095;
+    if (in_page && in_page < 64 && ahead >= bytes) {            /* the memory is not shared */
+        for (; bytes > 2 * BLOCK; bytes -= BLOCK, dst += BLOCK, src += BLOCK) { memmove(dst, src, BLOCK); }
+    }
+    memmove(dst, src, bytes);
+}
 /* Copies `count` elements of `size` bytes, which are `ss` bytes apart at `from` and `ds` bytes apart at `to`. */
 OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t ss, int64_t count, int size) {
-    if (ds == size && ss == size) { memmove(to, from, (size_t)count * (size_t)size); }     /* may share memory */
+    if (ds == size && ss == size) { opdi_move(to, from, (size_t)count * (size_t)size); }     /* may share memory */
     else if (ds == size) { opdi_gather(to, from, ss, count, size); }
     else { opdi_scatter(to, ds, from, ss, count, size); }
 }
@@ -19,7 +32,7 @@ OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t
     }
 static void opdi_copy_whole_rows(char *to, int64_t ds, const char *from, int64_t ss, int64_t rows, int64_t bytes) {
     if (bytes > 64 || bytes < 8) {
-        for (int64_t row = 0; row < rows; row++) { memmove(to + row * ds, from + row * ss, (size_t)bytes); }
+        for (int64_t row = 0; row < rows; row++) { opdi_move(to + row * ds, from + row * ss, (size_t)bytes); }
     }
     else if (bytes >= 16) { OPDI_ROWS_MOVE(16) }
     else { OPDI_ROWS_MOVE(8) }
@@ -369,7 +382,7 @@ static int opdi_copy_across(const opdi_iter *iter) {
 typedef struct opdi_bytes { char *dst; const char *src; } opdi_bytes;
 static void opdi_copy_bytes(void *ctx, int64_t begin, int64_t end) {
     const opdi_bytes *job = (const opdi_bytes *)ctx;
-    memmove(job->dst + begin, job->src + begin, (size_t)(end - begin));
+    opdi_move(job->dst + begin, job->src + begin, (size_t)(end - begin));
 }
 static int opdi_copy_same(opdi_iter *iter) {
     const int across = opdi_copy_across(iter);

@@ -1,6 +1,7 @@
 /* Copies, sums and products of tensors whose rows in memory are short, permuted, reversed or repeated.  Each element is
    compared with the element that its strides name, or with the result for contiguous tensors. */
 #include "../check.h"
+#include "../inside.h"
 
 static opd_tensor *numbered(opd_ints sizes, opd_scalar_type dtype) {
     opd_tensor *all = opd_remainder_Scalar(opd_arange(OPD_V(opd_numel(opd_empty(sizes, OPD_UINT8))), OPD_INT64), OPD_V(251));
@@ -173,6 +174,32 @@ TEST(sums_of_short_rows) {
                 CHECK_NEAR(opd_data_f32(mean)[i], right / (double)n, 1e-6 * most / (double)n);
                 CHECK_NEAR(opd_data_f32(kept)[2 * i], right / (double)n, 1e-6 * most / (double)n);
             }
+        }
+    }
+}
+
+/* Copies within one block of memory.  Their targets begin up to 69 bytes further within a page than their sources, and
+   some share memory with the sources. */
+static int moved_wrongly(const unsigned char *source, int from, int to, int bytes) {
+    static unsigned char data[40960];
+    int wrong = 0;
+    memcpy(data, source, sizeof data);
+    inside_move(data + to, data + from, (size_t)bytes);
+    for (int i = 0; i < (int)sizeof data; i++) {
+        wrong += data[i] != (i >= to && i < to + bytes ? source[from + i - to] : source[i]);
+    }
+    return wrong;
+}
+TEST(copies_within_pages) {
+    static const int sizes[] = { 0, 1, 1023, 2048, 2049, 3073, 9001 };
+    static unsigned char source[40960];
+    for (unsigned i = 0; i < sizeof source; i++) { source[i] = (unsigned char)(i * 2654435761u >> 13); }
+    for (int ahead = 0; ahead < 70; ahead += ahead < 5 ? 1 : 13) {
+        for (int i = 0; i < 7; i++) {
+            CHECK_INT(moved_wrongly(source, 64, 64 + 16384 + ahead, sizes[i]), 0);
+            CHECK_INT(moved_wrongly(source, 64 + 16384, 64 + ahead, sizes[i]), 0);
+            CHECK_INT(moved_wrongly(source, 64, 64 + ahead, sizes[i]), 0);
+            CHECK_INT(moved_wrongly(source, 64 + ahead, 64, sizes[i]), 0);
         }
     }
 }

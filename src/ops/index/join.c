@@ -25,7 +25,7 @@ static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor
             opdi_scatter(dst, row, tensor->data, es, outer, (int)es);
             return 0;
         }
-        for (int64_t o = 0; o < outer; o++) { memcpy(dst + o * row, tensor->data + o * count, (size_t)count); }
+        for (int64_t o = 0; o < outer; o++) { opdi_move(dst + o * row, tensor->data + o * count, (size_t)count); }
         return 0;
     }
     OPD_SCOPE {
@@ -46,7 +46,7 @@ static void opdi_cat_rows(void *ctx, int64_t begin, int64_t end) {
             const opd_tensor *tensor = job->list.data[k];
             if (tensor->numel == 0) { continue; }
             const size_t bytes = (size_t)(opdi_sizes(tensor)[job->dim] * job->inner);
-            memcpy(to, tensor->data + (size_t)i * bytes, bytes);
+            opdi_move(to, tensor->data + (size_t)i * bytes, bytes);
             to += bytes;
         }
     }
@@ -576,8 +576,8 @@ static int64_t opdi_pad_map(int64_t i, int64_t low, int64_t count, bool reflect)
         type *second = (type *)(void *)pad_job->out + y;                                                    \
         for (int64_t k = 0; k < pad_job->first; k++) { second[k] = first[masks[k]]; }                       \
         if (pad_job->first < pad_job->last) {                                                               \
-            memcpy(second + pad_job->first, first + masks[pad_job->first],                                  \
-                   (size_t)(pad_job->last - pad_job->first) * sizeof(type));                                \
+            opdi_move(second + pad_job->first, first + masks[pad_job->first],                               \
+                      (size_t)(pad_job->last - pad_job->first) * sizeof(type));                             \
         }                                                                                                   \
         for (int64_t k = pad_job->last; k < count; k++) { second[k] = first[masks[k]]; } break; }
 #define OPDI_PAD_ROW_ADD(type) {                                                                            \

@@ -26,7 +26,7 @@ static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
         }
         else {
             for (int64_t k = 0; k < part; k++) {
-                memcpy(second + k * rows->bytes, first + places[k] * rows->bytes, (size_t)rows->bytes);
+                opdi_move(second + k * rows->bytes, first + places[k] * rows->bytes, (size_t)rows->bytes);
             }
         }
         row = stop;
