@@ -486,8 +486,8 @@ typedef struct opdi_gemm_job {
 } opdi_gemm_job;
 #define OPDI_FEW 4                                /* largest number of rows of half precision for opdi_halves_try */
 #define OPDI_FEW_ROWS 16                          /* largest number of rows of half precision for opdi_few_rows_try */
-#define OPDI_FEW_FLOATS 8         /* largest number of rows of floats for opdi_few_rows_try, which has its own order of
-                                     sums */
+#define OPDI_FEW_FLOATS 8                         /* number of rows of floats that opdi_few_rows_try takes in any case.
+                                                     Of long rows, it takes more. */
 #define OPDI_ROW_GROUPS_BYTES 16384               /* bytes of the results that opdi_row_groups_try computes together */
 #define OPDI_FEW_PAIRS 32                         /* largest number of rows of bfloat16 that opdi_few_rows_try
                                                      multiplies as pairs */

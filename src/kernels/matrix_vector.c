@@ -479,11 +479,14 @@ OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int6
     const bool turned = count < rows, half = opdi_gemm_moved(&job->a) == 0;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
-    const int64_t nrows = OPDI_MIN(rows, count), most = pairs ? OPDI_FEW_PAIRS : half ? OPDI_FEW_ROWS
-        : OPDI_FEW_FLOATS;
+    const int64_t nrows = OPDI_MIN(rows, count);
     opdi_few_rows_job few;
     few.nrows = nrows;
     opdi_few_rows_choose(&few, more->dtype, pairs);
+    /* Dot products add up their lanes at the end.  If the rows are long, this costs less than packing the other
+       operand. */
+    const bool lengthy = depth * (int64_t)job->size >= 80 * nrows;
+    const int64_t most = pairs ? OPDI_FEW_PAIRS : half ? OPDI_FEW_ROWS : OPDI_FEW_FLOATS * (lengthy ? few.high : 1);
     if (!few.run || nrows > most || job->b.pack || job->a.rs != 1 || job->b.rs != 1 || job->a.dtype != job->b.dtype ||
         (half ? pairs && nrows <= OPDI_FEW : depth < 256 || nrows == 1)) { return 0; }
     const size_t bytes = (size_t)(nrows * depth) * sizeof(float);

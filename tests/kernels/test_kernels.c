@@ -870,8 +870,8 @@ TEST(kernels_gemm_threads) {                      /* the same bits with any numb
 /* Products of few rows give the same bits with any number of threads, however the other operand is divided. */
 TEST(kernels_few_rows_threads) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
-    for (int way = 0; way < 4 * 5; way++) {
-        if (!check_visits((size_t)way, 4 * 5)) continue;
+    for (int way = 0; way < 4 * 9; way++) {
+        if (!check_visits((size_t)way, 4 * 9)) continue;
         OPD_SCOPE {
             const int64_t rows = 1 + 4 * (way / 4);
             opd_tensor *a = opd_to_dtype(opd_randn(OPD_INTS(rows, 300), OPD_FLOAT32), dtypes[way % 4]);
