@@ -103,14 +103,29 @@ OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
 OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
 OPDI_CONVERT(opdi_cvt_f32_f16_most, float, uint16_t, opdi_f16_to_f32(x))
 OPDI_CONVERT(opdi_cvt_f16_f32_most, uint16_t, float, opdi_f32_to_f16(x))
-/* Converts floats to float16, one vector at a time, with one instruction.  Returns how many of the `count` floats were
-   converted; the caller converts the rest.  opdi_widen_f16_avx2 is the opposite conversion. */
+OPDI_CONVERT(opdi_cvt_f16_f64_most, uint16_t, double, opdi_f32_to_f16((float)x))
+/* opdi_narrow_f16_avx512 and opdi_narrow_f16_avx2 convert floats to float16, one vector at a time, with one
+   instruction.  opdi_narrow_f64_avx512 and opdi_narrow_f64_avx2 convert doubles, which are first rounded to float, as
+   by c10::Half.  They return how many of the `count` numbers were converted; the caller converts the rest.
+   opdi_widen_f16_avx2 is the opposite of opdi_narrow_f16_avx2. */
 #if defined(OPDI_X86)
 OPDI_AVX512 static int64_t opdi_narrow_f16_avx512(const float *at, int64_t count, uint16_t *out) {
     int64_t j = 0;
+    OPDI_UNROLL
     for (; j + 16 <= count; j += 16) {
         opdi_v16h half;
         OPDI_ASM_NARROW(half, *(const opdi_v16f *)(const void *)(at + j));
+        *(opdi_v16h *)(void *)(out + j) = half;
+    }
+    return j;
+}
+OPDI_AVX512 static int64_t opdi_narrow_f64_avx512(const double *at, int64_t count, uint16_t *out) {
+    int64_t j = 0;
+    for (; j + 16 <= count; j += 16) {
+        float block[16];
+        opdi_v16h half;
+        for (int k = 0; k < 16; k++) { block[k] = (float)at[j + k]; }
+        OPDI_ASM_NARROW(half, *(const opdi_v16f *)(const void *)block);
         *(opdi_v16h *)(void *)(out + j) = half;
     }
     return j;
@@ -123,6 +138,18 @@ OPDI_AVX2 static int64_t opdi_narrow_f16_avx2(const float *at, int64_t count, ui
     for (; j + step <= count; j += step) {
         OPDI_V_HALVES_1 half;
         OPDI_ASM_NARROW(half, *(const OPDI_V_4_1 *)(const void *)(at + j));
+        *(OPDI_V_HALVES_1 *)(void *)(out + j) = half;
+    }
+    return j;
+}
+OPDI_AVX2 static int64_t opdi_narrow_f64_avx2(const double *at, int64_t count, uint16_t *out) {
+    enum { STEP = sizeof(OPDI_V_4_1) / sizeof(float) };
+    int64_t j = 0;
+    for (; j + STEP <= count; j += STEP) {
+        float block[STEP];
+        OPDI_V_HALVES_1 half;
+        for (int k = 0; k < STEP; k++) { block[k] = (float)at[j + k]; }
+        OPDI_ASM_NARROW(half, *(const OPDI_V_4_1 *)(const void *)block);
         *(OPDI_V_HALVES_1 *)(void *)(out + j) = half;
     }
     return j;
@@ -150,8 +177,21 @@ static void opdi_cvt_f16_f32(void *dst, const void *src, int64_t count) {
 #endif
     opdi_cvt_f16_f32_most((uint16_t *)dst + done, (const float *)src + done, count - done);
 }
+static void opdi_cvt_f16_f64(void *dst, const void *src, int64_t count) {
+    int64_t done = 0;
+#if defined(OPDI_VECTORS)
+    const int level = opdi_cpu_level();
+    if (level > 0) {
+        done = OPDI_WIDEST(level, opdi_narrow_f64_avx512, opdi_narrow_f64_avx2)
+            ((const double *)src, count, (uint16_t *)dst);
+    }
+#endif
+    opdi_cvt_f16_f64_most((uint16_t *)dst + done, (const double *)src + done, count - done);
+}
 OPDI_CONVERT_WIDE(opdi_cvt_f32_bf16, float, uint16_t, opdi_bf16_to_f32(x))
 OPDI_CONVERT_WIDE(opdi_cvt_bf16_f32, uint16_t, float, opdi_f32_to_bf16(x))
+OPDI_CONVERT_WIDE(opdi_cvt_f64_bf16, double, uint16_t, (double)opdi_bf16_to_f32(x))
+OPDI_CONVERT_WIDE(opdi_cvt_bf16_f64, uint16_t, double, opdi_f32_to_bf16((float)x))
 OPDI_COLD_BEGIN
 OPDI_CONVERT(opdi_cvt_f32_i8, float, int8_t, (float)x)
 OPDI_CONVERT(opdi_cvt_f32_i16, float, int16_t, (float)x)
@@ -184,9 +224,6 @@ static void opdi_convert_via(void *dst, int64_t to_size, const void *src, int64_
     static void name(void *dst, const void *src, int64_t count) { \
         opdi_convert_via(dst, to_size, src, from_size, count, first, second); }
 OPDI_CONVERT_VIA(opdi_cvt_f64_f16, opdi_cvt_f32_f16, opdi_cvt_f64_f32, 2, 8)
-OPDI_CONVERT_VIA(opdi_cvt_f64_bf16, opdi_cvt_f32_bf16, opdi_cvt_f64_f32, 2, 8)
-OPDI_CONVERT_VIA(opdi_cvt_f16_f64, opdi_cvt_f32_f64, opdi_cvt_f16_f32, 8, 2)
-OPDI_CONVERT_VIA(opdi_cvt_bf16_f64, opdi_cvt_f32_f64, opdi_cvt_bf16_f32, 8, 2)
 OPDI_CONVERT_VIA(opdi_cvt_f16_i64, opdi_cvt_f32_i64, opdi_cvt_f16_f32, 8, 2)
 OPDI_CONVERT_VIA(opdi_cvt_bf16_i64, opdi_cvt_f32_i64, opdi_cvt_bf16_f32, 8, 2)
 OPDI_CONVERT_VIA(opdi_cvt_i64_f16, opdi_cvt_f32_f16, opdi_cvt_i64_f32, 2, 8)

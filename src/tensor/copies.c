@@ -128,6 +128,13 @@ static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
         opdi_iter_step(iter, idx, count);
     }
 }
+/* Copies elements [begin, end) of a pass as opdi_copy_blocks does, if both operands are dense and one of them has the
+   compute type: then one conversion of all elements is enough. */
+static void opdi_copy_converted(void *ctx, int64_t begin, int64_t end) {
+    const opdi_operand *const to = ((const opdi_iter *)ctx)->op, *const from = to + 1;
+    const opdi_convert one = to->convert ? to->store : from->load;
+    one(to->data + begin * to->size, from->data + begin * from->size, end - begin);
+}
 #if defined(__GNUC__) && !defined(__TINYC__)
 #if defined(OPDI_NEON)
 typedef float opdi_sum_lanes __attribute__((vector_size(16), aligned(4), may_alias));
@@ -517,6 +524,8 @@ OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     const int compute = opdi_copy_compute((opd_scalar_type)dst->dtype, (opd_scalar_type)src->dtype);
     if (opdi_iter_init(&iter, ops, 2, 1, OPD_DTYPE_NONE, compute) != 0) { return -1; }
     if (dst->dtype == src->dtype) { return opdi_copy_same(&iter); }
-    opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_copy_blocks, &iter);
+    const bool dense = iter.op[0].walk == OPDI_WALK_LINEAR && iter.op[1].walk == OPDI_WALK_LINEAR;
+    const bool once = dense && iter.op[0].convert != iter.op[1].convert && !iter.op[1].round;
+    opdi_parallel_for(iter.numel, OPDI_GRAIN, once ? opdi_copy_converted : opdi_copy_blocks, &iter);
     return 0;
 }

@@ -1545,6 +1545,38 @@ static opd_tensor *kn_shorts(int64_t n, opd_scalar_type dtype, bool finite) {
 static float kn_widened(opd_scalar_type dtype, uint16_t half) {
     return dtype == OPD_FLOAT16 ? opdi_f16_to_f32(half) : opdi_bf16_to_f32(half);
 }
+/* Conversions between double and 16-bit floats round first to float, at every level of the processor, and those of every
+   second element give the same bits.  1 + 2^-11 + 2^-40 rounds to 1, as in PyTorch. */
+TEST(kernels_conversions_of_short_floats) {
+    static const int64_t sizes[] = {0, 1, 7, 8, 15, 16, 17, 33, 513, 40003};
+    const int known = opdi_cpu_level();
+    for (int way = 0; way < 2 * 10 * 3; way++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = way & 1 ? OPD_BFLOAT16 : OPD_FLOAT16;
+            const int64_t n = sizes[(way >> 1) % 10], two = 2 * n;
+            opdi_cpu_known = OPDI_MIN(way / 20, known);
+            opd_tensor *wide = opd_tensor_new(opd_ints_of(&two, 1), OPD_FLOAT64);
+            double *const x = (double *)(void *)wide->data;
+            for (int64_t i = 0; i < two; i++) { x[i] = ldexp((double)kn_random() + 0x1p-40, (int)(i * 7 % 60) - 40); }
+            for (int64_t i = 0; i < two; i += 16) { x[i] = i % 32 ? 1 + 0x1p-11 + 0x1p-40 : i % 64 ? -HUGE_VAL : 65520; }
+            opd_tensor *every = opd_slice(wide, 0, OPD_V(0), OPD_V(two), 2);
+            opd_tensor *got = opd_to_dtype(opd_narrow(wide, 0, 0, n), dtype), *second = opd_to_dtype(every, dtype),
+                *back = opd_to_dtype(got, OPD_FLOAT64);
+            int bad = 0;
+            for (int64_t i = 0; i < n; i++) {
+                const uint16_t half = ((const uint16_t *)(const void *)got->data)[i];
+                const float a = (float)x[i], b = (float)x[2 * i];
+                bad += half != (dtype == OPD_FLOAT16 ? opdi_f32_to_f16(a) : opdi_f32_to_bf16(a));
+                bad += ((const uint16_t *)(const void *)opd_contiguous(second)->data)[i] !=
+                    (dtype == OPD_FLOAT16 ? opdi_f32_to_f16(b) : opdi_f32_to_bf16(b));
+                bad += ((const double *)(const void *)back->data)[i] != (double)kn_widened(dtype, half);
+            }
+            opdi_cpu_known = known;
+            CHECK_INT(bad, 0);
+            CHECK_OK();
+        }
+    }
+}
 /* Sums, differences and products of 16-bit floats equal those of float, rounded: NaN, infinity, denormals, also in
    place. */
 TEST(kernels_arithmetic_of_short_floats) {
