@@ -399,6 +399,39 @@ TEST(positions_in_sorted_rows) {
     }
 }
 
+/* A sorted sequence without NaN is searched in other steps than one with NaN, where the search of PyTorch is repeated:
+   for 0 in {1, NaN}, it finds position 2. */
+TEST(positions_in_few_numbers) {
+    for (int64_t total = 0; total < 40; total++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = total % 3 == 0 ? OPD_INT64 : total % 3 == 1 ? OPD_FLOAT32 : OPD_FLOAT64;
+            opd_tensor *const numbers = opd_randint(total + 1, OPD_INTS(total), OPD_INT64), *sorts[2];
+            opd_tensor *const values = opd_randint(total + 3, OPD_INTS(total + 50), OPD_INT64);
+            CHECK_INT(opd_sort(sorts, numbers), 0);
+            for (int right = 0; right < 2; right++) {
+                opd_tensor *const found = opd_bucketize_full(opd_to_dtype(values, dtype), opd_to_dtype(sorts[0], dtype),
+                                                             false, right != 0);
+                int64_t wrong = 0;
+                for (int64_t i = 0; i < total + 50; i++) {
+                    const int64_t *const row = opd_data_i64(sorts[0]), value = opd_data_i64(values)[i];
+                    int64_t want = 0;
+                    while (want < total && (right ? row[want] <= value : row[want] < value)) { want++; }
+                    wrong += opd_data_i64(found)[i] != want;
+                }
+                CHECK_INT(wrong, 0);
+            }
+        }
+    }
+    OPD_SCOPE {
+        opd_tensor *const few = opd_ones(OPD_INTS(2), OPD_FLOAT64), *const values = opd_zeros(OPD_INTS(9), OPD_FLOAT64);
+        opd_data_f64(values)[4] = (double)NAN;
+        CHECK_INT(opd_data_i64(opd_bucketize(values, few))[3], 0);
+        CHECK_INT(opd_data_i64(opd_bucketize(values, few))[4], 2);
+        opd_data_f64(few)[1] = (double)NAN;
+        CHECK_INT(opd_data_i64(opd_bucketize(values, few))[3], 2);
+    }
+}
+
 /* Quotients are computed in double if all numbers of a block are below 2^51. */
 static void check_quotients(const int64_t *numbers, int count, int64_t repeats) {
     const int64_t total = count * count * repeats;
