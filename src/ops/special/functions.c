@@ -217,14 +217,14 @@ static double opdi_powers(const double *table, int count, double x) {
 }
 #define OPDI_POWERS(table, x) opdi_powers(table, (int)(sizeof(table) / sizeof(double)), x)
 /* Computes out = sum_k table[k] x^k for 64 float32 numbers x; out may be x. */
-OPDI_ALWAYS void opdi_powers_body(const float *table, int count, const float x[64], float out[64]) {
-    float sum[64];
-    for (int i = 0; i < 64; i++) { sum[i] = table[count - 1]; }
-    for (int k = count - 2; k >= 0; k--) {
-        const float term = table[k];
-        for (int i = 0; i < 64; i++) { sum[i] = sum[i] * x[i] + term; }
+OPDI_ALWAYS void opdi_powers_body(int lv, const float *table, int count, const float x[64], float out[64]) {
+    OPDI_IVDEP
+    for (int i = 0; i < 64; i++) {
+        float sum = table[count - 1];
+        OPDI_UNROLL
+        for (int k = count - 2; k >= 0; k--) { sum = OPDI_FMAF(lv, sum, x[i], table[k]); }
+        out[i] = sum;
     }
-    memcpy(out, sum, sizeof sum);
 }
 //== the gamma function and related functions ==========================================================================
 
@@ -493,8 +493,8 @@ OPDI_ALWAYS void opdi_erfinv_body(int lv, const float *x, float *y) {
         low[i] = logs[i] * -0.32f - 1;
         high[i] = (logs[i] + 11.125f) * -0.205128205f;
     }
-    opdi_powers_body(opdi_erfinv_near, 13, low, low);
-    opdi_powers_body(opdi_erfinv_end, 11, high, high);
+    opdi_powers_body(lv, opdi_erfinv_near, 13, low, low);
+    opdi_powers_body(lv, opdi_erfinv_end, 11, high, high);
     OPDI_SINGLES {
         const float size = fabsf(x[i]), inner = x[i] * opdi_select_f32(logs[i] > -6.25f, low[i], high[i]);
         y[i] = opdi_select_f32(size < 1, inner, x[i] * opdi_select_f32(size == 1, (float)OPDI_INF, (float)NAN));
@@ -573,8 +573,8 @@ OPDI_ALWAYS void opdi_i1e_body(int lv, const float *x, float *y) {
         high[i] = 16 / root[i] - 1;
     }
     opdi_vsqrt(64, root, root);
-    opdi_powers_body(opdi_i1e_near, 19, low, low);
-    opdi_powers_body(opdi_i1e_end, 7, high, high);
+    opdi_powers_body(lv, opdi_i1e_near, 19, low, low);
+    opdi_powers_body(lv, opdi_i1e_end, 7, high, high);
     OPDI_SINGLES {
         const uint32_t sign = opdi_bits(x[i]) & 0x80000000u;
         const float outer = opdi_float(opdi_bits(high[i] / root[i]) | sign);
