@@ -432,6 +432,32 @@ TEST(positions_in_few_numbers) {
     }
 }
 
+/* Integers that lie within 2^32 are sorted as words, from which they are made again; others by keys of 64 bits.  Equal
+   integers keep their order. */
+TEST(sorted_integers) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_BOOL};
+    static const int64_t ranges[] = {1, 200, 60000, 16000000, 4294967296};
+    static const int64_t starts[] = {INT64_MIN, -100, INT64_MAX - 4294967296};
+    for (int way = 0; way < 6 * 5 * 3 * 2; way++) {
+        OPD_SCOPE {
+            const int64_t count = 100 + 61 * (way % 7), range = ranges[way / 6 % 5], first = starts[way / 30 % 3];
+            const bool descending = way >= 90;
+            opd_tensor *x = opd_randint(range + 1, OPD_INTS(count), OPD_INT64), *sorts[2] = {NULL, NULL};
+            x = opd_to_dtype(opd_add_Scalar(x, opd_value_int(first)), dtypes[way % 6]);
+            CHECK_INT(opd_sort_stable(sorts, x, opd_value_bool(true), 0, descending), 0);
+            opd_tensor *const wide = opd_to_dtype(x, OPD_INT64), *const sorted = opd_to_dtype(sorts[0], OPD_INT64);
+            int64_t wrong = 0, *const from = opd_data_i64(wide), *const to = opd_data_i64(sorted);
+            for (int64_t i = 0; i < count; i++) {
+                const int64_t at = opd_data_i64(sorts[1])[i], last = i ? opd_data_i64(sorts[1])[i - 1] : 0;
+                wrong += from[at] != to[i];
+                if (i) { wrong += descending ? to[i - 1] < to[i] : to[i - 1] > to[i]; }
+                if (i && to[i - 1] == to[i]) { wrong += last >= at; }
+            }
+            CHECK_INT(wrong, 0);
+        }
+    }
+}
+
 /* Quotients are computed in double if all numbers of a block are below 2^51. */
 static void check_quotients(const int64_t *numbers, int count, int64_t repeats) {
     const int64_t total = count * count * repeats;

@@ -81,7 +81,6 @@ static int64_t opdi_keys_below(int32_t *places, uint64_t *keys, int64_t count, u
 }
 #define OPDI_COUNTED 128                          /* counting sort is used for this number of words or more (or 4 times
                                                      as many keys) */
-#define OPDI_COUNTED_WIDE 8192                    /* from this number of words on, digits have 11 bits instead of 8 */
 /* Changes count[], which has the number of keys with each digit, to the index at which the keys with this digit begin.
    `all` is the number of keys.  Returns false if all keys have the same digit. */
 static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
@@ -112,17 +111,20 @@ static opdi_key *opdi_keys_by_digits(opdi_key *key, opdi_key *other, int64_t cou
     }
     return key;
 }
-/* Does the work of opdi_keys_by_digits for words, which are sorted by their upper halves. */
-static uint64_t *opdi_words_by_digits(uint64_t *word, uint64_t *other, int64_t count) {
-    const int bits = count < OPDI_COUNTED_WIDE ? 8 : 11, digits = 1 << bits;
-    const uint64_t mask = (uint64_t)digits - 1;
-    int64_t many[1 << 11];
-    for (int shift = 32; shift < 64; shift += bits) {
+/* Does the work of opdi_keys_by_digits for words, which are sorted by their upper halves.  The halves are at most
+   `most`. */
+static uint64_t *opdi_words_by_digits(uint64_t *word, uint64_t *other, int64_t count, uint64_t most) {
+    const int digits = most >> 16 ? most >> 24 ? 4 : 3 : most >> 8 ? 2 : 1;
+    int64_t many[4][256];
+    memset(many, 0, sizeof many);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t bits = word[i];
+        for (int digit = 0; digit < digits; digit++) { many[digit][bits >> (32 + 8 * digit) & 255]++; }
+    }
+    for (int digit = 0; digit < digits; digit++) {
         uint64_t *next = word;
-        memset(many, 0, (size_t)digits * sizeof *many);
-        for (int64_t i = 0; i < count; i++) { many[word[i] >> shift & mask]++; }
-        if (!opdi_digits_begin(many, digits, count)) { continue; }
-        for (int64_t i = 0; i < count; i++) { other[many[word[i] >> shift & mask]++] = word[i]; }
+        if (!opdi_digits_begin(many[digit], 256, count)) { continue; }
+        for (int64_t i = 0; i < count; i++) { other[many[digit][word[i] >> (32 + 8 * digit) & 255]++] = word[i]; }
         word = other;
         other = next;
     }
@@ -216,31 +218,59 @@ OPDI_ALWAYS opdi_key *opdi_line_sorted(const opdi_lines *lines, const void *memo
 }
 /* Returns true if keys and their indices should share words: if the line is long, and indices fit into 31 bits. */
 static bool opdi_line_in_words(int64_t count) { return count >= OPDI_COUNTED && count >> 31 == 0; }
-/* Returns a word for each element of the sorted line, with its key in the upper and its index in the lower half.
-   Returns NULL if keys need more than 32 bits or the line is too short. */
-OPDI_ALWAYS uint64_t *opdi_line_words(const opdi_lines *lines, const void *memory, char *tmp, int type) {
+/* Returns a word for each element of the sorted line, with its key in the upper and its index in the lower half.  Keys
+   of integers are relative to *least, which is set.  Returns NULL if keys need more than 32 bits or the line is too
+   short. */
+OPDI_ALWAYS uint64_t *opdi_line_words(const opdi_lines *lines, const void *memory, char *tmp, int type,
+                                      uint64_t *least) {
     const bool descending = lines->flag;
-    uint64_t *word = (uint64_t *)(void *)tmp, least = UINT64_MAX, most = 0;
+    uint64_t *word = (uint64_t *)(void *)tmp, most = UINT32_MAX;
     if (type == OPDI_F64 || !opdi_line_in_words(lines->count)) { return NULL; }
     if (type == OPDI_F32) {
         OPDI_LINE_EACH(memory, word[i] = (key & ~(uint64_t)0xffffffffu) | (uint64_t)i;)
     } else {
-        OPDI_LINE_EACH(memory, least = key < least ? key : least; most = key > most ? key : most;)
-        if ((most - least) >> 32) { return NULL; }
-        OPDI_LINE_EACH(memory, word[i] = ((key - least) << 32) | (uint64_t)i;)
+        uint64_t first = UINT64_MAX;
+        most = 0;
+        OPDI_LINE_EACH(memory, first = key < first ? key : first; most = key > most ? key : most;)
+        most -= first;
+        if (most >> 32) { return NULL; }
+        OPDI_LINE_EACH(memory, word[i] = ((key - first) << 32) | (uint64_t)i;)
+        *least = first;
     }
-    return opdi_words_by_digits(word, word + lines->count, lines->count);
+    return opdi_words_by_digits(word, word + lines->count, lines->count, most);
 }
+/* Writes `count` integers to output 0, made from their words: key `least` is that of a word whose upper half is 0. */
+#define OPDI_WORD_EACH(type) { \
+        for (int64_t i = 0; i < count; i++) { \
+            *(type *)(void *)(to + i * step) = (type)((least + (word[i] >> 32)) ^ flip); \
+        } \
+        break; \
+    }
+static void opdi_words_give(const opdi_lines *lines, const uint64_t *word, uint64_t least, void *const *out,
+                            int64_t count) {
+    const uint64_t flip = (uint64_t)1 << 63 ^ (lines->flag ? UINT64_MAX : 0);
+    const int64_t step = lines->step[1];
+    char *const to = (char *)out[0];
+    switch (lines->size[0]) {
+        case 1: OPDI_WORD_EACH(uint8_t)
+        case 2: OPDI_WORD_EACH(uint16_t)
+        case 4: OPDI_WORD_EACH(uint32_t)
+        default: OPDI_WORD_EACH(uint64_t)
+    }
+}
+#undef OPDI_WORD_EACH
 /* Sorts the line at `memory`, and writes the first lines->len[1] elements of the sorted line, and their indices, to
    `out`. */
 OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
-    const uint64_t *word = opdi_line_words(lines, memory, tmp, type);
+    uint64_t least = 0;
+    const uint64_t *word = opdi_line_words(lines, memory, tmp, type, &least);
     const opdi_key *key = word ? NULL : opdi_line_sorted(lines, memory, tmp, type, lines->flag);
     int64_t *place = (int64_t *)out[1];
     for (int64_t i = 0; i < lines->len[1] && word; i++) { place[i] = (int64_t)(word[i] & 0xffffffffu); }
     for (int64_t i = 0; i < lines->len[1] && key; i++) { place[i] = key[i].index; }
-    opdi_line_take_all(lines, memory, out, lines->len[1]);
+    if (type == OPDI_I64 && word) { opdi_words_give(lines, word, least, out, lines->len[1]); }
+    else { opdi_line_take_all(lines, memory, out, lines->len[1]); }
 }
 OPDI_LINE_TYPES(sort)
 
