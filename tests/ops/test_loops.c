@@ -639,6 +639,26 @@ TEST(mirrored_points) {
         }
     }
 }
+/* Samples of an image, partly outside of it, are samples of the image with zeros around it.  Images have more and fewer
+   elements than a point reads, and an infinite one. */
+TEST(points_at_edges) {
+    const int64_t sizes[][2] = {{1, 1}, {1, 2}, {3, 1}, {2, 2}, {1, 3}, {2, 3}, {5, 4}, {3, 40}, {40, 3}};
+    for (int k = 0; k < 4 * 9; k++) {
+        OPD_SCOPE {
+            const double high = (double)sizes[k / 4][0], wide = (double)sizes[k / 4][1];
+            const double scales[] = {wide / (wide + 8), high / (high + 8)};
+            opd_tensor *const image = opd_randn(OPD_INTS(2, 3, sizes[k / 4][0], sizes[k / 4][1]),
+                                                k & 2 ? OPD_FLOAT64 : OPD_FLOAT32);
+            opd_fill_(opd_view(opd_narrow(opd_view(image, OPD_INTS(-1)), 0, 0, 1), OPD_INTS(1)), OPD_V(INFINITY));
+            opd_tensor *const points = opd_mul_Scalar(opd_randn(OPD_INTS(2, 9, 37, 2), opd_dtype(image)), OPD_V(1.5));
+            opd_tensor *const scale = opd_to_dtype(opd_tensor_from(scales, OPD_INTS(2), OPD_FLOAT64), opd_dtype(image));
+            opd_tensor *const found = opd_grid_sampler_2d(image, points, k & 1 ? 2 : 0, 0, false);
+            opd_tensor *const around = opd_constant_pad_nd(image, OPD_INTS(4, 4, 4, 4));
+            opd_tensor *const want = opd_grid_sampler_2d(around, opd_mul(points, scale), k & 1 ? 2 : 0, 0, false);
+            CHECK(opd_allclose_full(found, want, 1e-3, 1e-3, true).u.i != 0);
+        }
+    }
+}
 /* The nearest of two columns at the same distance is the even one. */
 TEST(nearest_points) {
     OPD_SCOPE {

@@ -11,7 +11,7 @@ OPDI_COLD_BEGIN
 
 enum { OPDI_GRID_BILINEAR = 0, OPDI_GRID_NEAREST, OPDI_GRID_BICUBIC };
 enum { OPDI_GRID_ZEROS = 0, OPDI_GRID_BORDER, OPDI_GRID_REFLECTION };
-enum { OPDI_GRID_TAPS = 1024 };                   /* taps that are found together */
+enum { OPDI_GRID_TAPS = 1024, OPDI_GRID_WIDE = 256 };      /* the most taps and points that are found together */
 typedef struct opdi_grid {
     int64_t n, c, in[2], out[2];                  /* n, c: number of images and of channels; in, out: [rows, columns] */
     int how, outside;
