@@ -65,6 +65,24 @@ TEST(hardtanh_of_integers) {
     ARE(opd_to_dtype(CALL("aten::hardtanh", x, -0.5, 0.5), OPD_FLOAT32), 0, 0, 0, 0);
     ARE(opd_to_dtype(CALL("aten::hardtanh", x, -1.5, 2.5), OPD_FLOAT32), 0, 1, 2, 2);
 }
+/* Padding all dims at once, which is possible without gradients, gives the same as indices along each dim. */
+TEST(circular_padding_of_several_dims) {
+    const opd_scalar_type dtypes[] = {OPD_BOOL, OPD_FLOAT16, OPD_FLOAT32, OPD_INT64, OPD_COMPLEX128};
+    const int64_t sizes[][5] = {{6, 10, 4}, {3, 2, 10, 4}, {2, 1, 3, 10, 4}}, sides[] = {1, 4, 0, 2, 3, 1};
+    for (int k = 0; k < 2 * 3 * 5; k++) {
+        const int ndim = 1 + k / 2 % 3;
+        opd_tensor *const numbers = opd_to_dtype(opd_randint(100, OPD_INTS(240), OPD_INT64), dtypes[k / 6]);
+        opd_tensor *const wide = opd_view(numbers, opd_ints_of(sizes[ndim - 1], ndim + 2));
+        opd_tensor *const x = k & 1 ? opd_transpose(wide, 0, -2) : wide;
+        opd_tensor *want = x;
+        for (int dim = 0; dim < ndim; dim++) {
+            const int64_t size = opd_size(x, -1 - dim);
+            opd_tensor *const at = opd_arange_start(OPD_V(-sides[2 * dim]), OPD_V(size + sides[2 * dim + 1]), OPD_INT64);
+            want = opd_index_select(want, -1 - dim, opd_remainder_Scalar(at, OPD_V(size)));
+        }
+        CHECK(opd_equal(opd_pad_full(x, opd_ints_of(sides, 2 * ndim), "circular", opd_value_none()), want).u.i != 0);
+    }
+}
 TEST(circular_padding_with_negative_sides) {
     opd_tensor *x = opd_view(counted(4), OPD_INTS(1, 1, 4));
     ARE(CALL("aten::pad", x, OPD_INTS(-1, 1), "circular"), 1, 2, 3, 1);

@@ -555,8 +555,9 @@ OPDI_OP(constant_pad_nd) {
 }
 OPDI_COLD_END
 
-/* A reflection_pad or replication_pad of the last n <= 3 dims: out[i, j, k] = in[map[0][i], map[1][j], map[2][k]].  If
-   `back` is true, the job computes the gradient: adds each element of out to the element of in that it was copied
+enum { OPDI_PAD_REPLICATE, OPDI_PAD_REFLECT, OPDI_PAD_CIRCULAR };
+/* A padding of the last n <= 3 dims with elements of the tensor: out[i, j, k] = in[map[0][i], map[1][j], map[2][k]].
+   If `back` is true, the job computes the gradient: adds each element of out to the element of in that it was copied
    from. */
 typedef struct opdi_pad_job {
     char *in, *out;
@@ -566,9 +567,10 @@ typedef struct opdi_pad_job {
     int size, compute;
     bool back;
 } opdi_pad_job;
-static int64_t opdi_pad_map(int64_t i, int64_t low, int64_t count, bool reflect) {
+static int64_t opdi_pad_map(int64_t i, int64_t low, int64_t count, int how) {
     i -= low;
-    if (!reflect) { return i < 0 ? 0 : i >= count ? count - 1 : i; }
+    if (how == OPDI_PAD_REPLICATE) { return i < 0 ? 0 : i >= count ? count - 1 : i; }
+    if (how == OPDI_PAD_CIRCULAR) { return i < 0 ? i + count : i >= count ? i - count : i; }
     return i < 0 ? -i : i >= count ? 2 * (count - 1) - i : i;
 }
 #define OPDI_PAD_ROW_MOVE(type) {                                                                           \
@@ -615,9 +617,9 @@ static void opdi_pad_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Pads `in` to `out` by reflection or, without `reflect`, by replication.  If `back`, adds the elements of out to `in`
-   instead, which is a gradient that the caller has set to zero. */
-static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool reflect, bool back) {
+/* Pads `in` to `out` in the way `how` (OPDI_PAD_...).  If `back`, adds the elements of out to `in` instead, which is a
+   gradient that the caller has set to zero. */
+static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, int how, bool back) {
     const int ndim = (int)pad.n / 2;
     opdi_pad_job pad_job;
     int64_t total = 0;
@@ -641,7 +643,7 @@ static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool refl
     for (int dim = 0; dim < 3; dim++) {
         const int64_t low = 3 - dim <= ndim ? pad.data[2 * (2 - dim)] : 0;
         for (int64_t i = 0; i < pad_job.out_size[dim]; i++) {
-            pad_job.map[dim][i] = opdi_pad_map(i, low, pad_job.in_size[dim], reflect);
+            pad_job.map[dim][i] = opdi_pad_map(i, low, pad_job.in_size[dim], how);
         }
     }
     pad_job.first = OPDI_MIN(OPDI_MAX(pad.data[0], (int64_t)0), pad_job.out_size[2]);
@@ -686,28 +688,30 @@ static int opdi_pad_sizes(const opd_call *call, const opd_tensor *in, opd_ints p
     }
     return 0;
 }
-static bool opdi_pad_reflects(const opd_call *call) { return strncmp(call->op->schema->name, "reflection", 10) == 0; }
+static int opdi_pad_how(const opd_call *call) {
+    return strncmp(call->op->schema->name, "reflection", 10) == 0 ? OPDI_PAD_REFLECT : OPDI_PAD_REPLICATE;
+}
 static int opdi_pad_nd_kernel(opd_call *call) {
     opd_tensor *in = opd_arg_tensor(call, 0);
     const opd_ints pad = opd_arg_ints(call, 1);
-    const bool reflect = opdi_pad_reflects(call);
+    const int how = opdi_pad_how(call);
     int64_t sizes[OPD_MAX_DIMS];
-    if (opdi_pad_sizes(call, in, pad, reflect, sizes)) { return -1; }
+    if (opdi_pad_sizes(call, in, pad, how == OPDI_PAD_REFLECT, sizes)) { return -1; }
     if (in->dtype == OPD_BOOL) { return opdi_dtype_fail(call->op->schema->name, in->dtype); }
     opd_tensor *out = opd_result(call, 0, sizes, in->ndim, (opd_scalar_type)in->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     in = opdi_packed(in);
     opd_tensor *scratch = in ? opdi_staging(out, (opd_scalar_type)out->dtype) : NULL;
-    return scratch && opdi_pad_run(in, scratch, pad, reflect, false) == 0 ? opdi_staging_store(out, scratch) : -1;
+    return scratch && opdi_pad_run(in, scratch, pad, how, false) == 0 ? opdi_staging_store(out, scratch) : -1;
 }
 /* Computes the gradient of reflection and replication padding: adds each element of grad to the element that it was
    copied from. */
 static int opdi_pad_nd_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *in = opd_arg_tensor(call, 1);
     const opd_ints pad = opd_arg_ints(call, 2);
-    const bool reflect = opdi_pad_reflects(call);
+    const int how = opdi_pad_how(call);
     int64_t sizes[OPD_MAX_DIMS];
-    if (opdi_pad_sizes(call, in, pad, reflect, sizes)) { return -1; }
+    if (opdi_pad_sizes(call, in, pad, how == OPDI_PAD_REFLECT, sizes)) { return -1; }
     if (!opdi_has_sizes(grad, sizes, in->ndim)) {
         return opd_fail(OPD_ERROR_SHAPE, "grad_output width unexpected. Expected: %lld, Got: %lld",
                         (long long)sizes[in->ndim - 1], (long long)(grad->ndim ? opdi_sizes(grad)[grad->ndim - 1] : 0));
@@ -723,7 +727,7 @@ static int opdi_pad_nd_backward_kernel(opd_call *call) {
     grad = scratch ? opdi_dense_as(grad, (opd_scalar_type)scratch->dtype) : NULL;
     if (!grad) { return -1; }
     memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
-    return opdi_pad_run(scratch, grad, pad, reflect, true) == 0 ? opdi_staging_store(out, scratch) : -1;
+    return opdi_pad_run(scratch, grad, pad, how, true) == 0 ? opdi_staging_store(out, scratch) : -1;
 }
 /* The batching rule of reflection and replication padding: merges the examples with the planes, which are padded
    independently, in one call. */
@@ -893,9 +897,31 @@ OPDI_OP(replication_pad3d_backward) {
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
 }
 
-/* Returns tensor padded circularly, dim by dim: elements before the first are copies of the last ones, and vice versa.
-   Negative sizes cut elements off.  On failure, returns NULL and sets an error. */
-static opd_tensor *opdi_pad_circular(opd_tensor *tensor, opd_value pad) {
+/* Returns the first argument, padded circularly along all dims at once.  Returns NULL if that fails, and also, without
+   an error, if another layer has to see the operators that opdi_pad_circular calls, or if a size is negative or too
+   large. */
+static opd_tensor *opdi_pad_circular_at_once(const opd_call *call, opd_value pad) {
+    opd_tensor *in = opd_arg_tensor(call, 0);
+    int64_t sizes[OPD_MAX_DIMS];
+    if (!opdi_nothing_follows() || !opdi_in_memory(in) || opd_call_requires_grad(call) || in->numel == 0 ||
+        pad.n % 2 || pad.n > 6) {
+        return NULL;
+    }
+    memcpy(sizes, opdi_sizes(in), (size_t)in->ndim * sizeof *sizes);
+    for (int k = 0; k < pad.n; k++) {
+        const int dim = in->ndim - 1 - k / 2;
+        if (pad.u.ints[k] < 0 || pad.u.ints[k] > opdi_sizes(in)[dim]) { return NULL; }
+        sizes[dim] += pad.u.ints[k];
+    }
+    opd_tensor *out = opd_new_empty(in, opd_ints_of(sizes, in->ndim));
+    in = out ? opdi_packed(in) : NULL;
+    return in && opdi_pad_run(in, out, opd_ints_of(pad.u.ints, pad.n), OPDI_PAD_CIRCULAR, false) == 0 ? out : NULL;
+}
+/* Returns the first argument, padded circularly, dim by dim: elements before the first are copies of the last ones, and
+   vice versa.  Negative sizes cut elements off.  On failure, returns NULL and sets an error. */
+static opd_tensor *opdi_pad_circular(const opd_call *call, opd_value pad) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0), *out = opdi_pad_circular_at_once(call, pad);
+    if (out || !opd_ok()) { return out; }
     for (int k = 0; k < pad.n / 2 && tensor; k++) {
         const int dim = tensor->ndim - 1 - k;
         const int64_t low = pad.u.ints[2 * k], high = pad.u.ints[2 * k + 1], whole = opdi_sizes(tensor)[dim];
@@ -929,7 +955,7 @@ static int opdi_pad_circular_kernel(opd_call *call) {
                         "equivalent to padding of length %d or %d respectively but got %lld", 2 * (ndim - 1),
                         2 * (ndim - 2), (long long)pad.n);
     }
-    return opd_return_tensor(call, opdi_pad_circular(self, opd_value_of_ints(pad)));
+    return opd_return_tensor(call, opdi_pad_circular(call, opd_value_of_ints(pad)));
 }
 /* opd__pad_circular: pads each dim with copies of the elements at its other end */
 OPDI_OP(_pad_circular) {
@@ -961,7 +987,7 @@ static int opdi_pad_kernel(opd_call *call) {
     }
     if (strcmp(mode, "reflect") == 0) { return opd_return_tensor(call, opdi_maybe_pad(self, value, true)); }
     if (strcmp(mode, "replicate") == 0) { return opd_return_tensor(call, opdi_maybe_pad(self, value, false)); }
-    if (strcmp(mode, "circular") == 0) { return opd_return_tensor(call, opdi_pad_circular(self, value)); }
+    if (strcmp(mode, "circular") == 0) { return opd_return_tensor(call, opdi_pad_circular(call, value)); }
     return opd_fail(OPD_ERROR_ARGUMENT, "Unrecognised padding mode %s", mode);
 }
 /* opd_pad: padding with mode "constant", "reflect", "replicate" or "circular" */
