@@ -65,6 +65,15 @@ TEST(hardtanh_of_integers) {
     ARE(opd_to_dtype(CALL("aten::hardtanh", x, -0.5, 0.5), OPD_FLOAT32), 0, 0, 0, 0);
     ARE(opd_to_dtype(CALL("aten::hardtanh", x, -1.5, 2.5), OPD_FLOAT32), 0, 1, 2, 2);
 }
+/* Zeros are filled by bytes, and negative zeros are not. */
+TEST(fill_keeps_the_sign_of_zero) {
+    for (int k = 0; k < 4; k++) {
+        opd_tensor *const x = opd_to_dtype(opd_ones(OPD_INTS(3, 700), OPD_FLOAT32), k & 2 ? OPD_FLOAT64 : OPD_FLOAT16);
+        opd_fill_(opd_narrow(x, 0, 1, 1), OPD_V(k & 1 ? -0.0 : 0.0));
+        opd_tensor *const signs = opd_to_dtype(opd_signbit(x), OPD_INT64);
+        CHECK(opd_item_f64(opd_sum(signs)) == (k & 1 ? 700 : 0) && opd_item_f64(opd_sum(x)) == 1400);
+    }
+}
 /* Padding all dims at once, which is possible without gradients, gives the same as indices along each dim. */
 TEST(circular_padding_of_several_dims) {
     const opd_scalar_type dtypes[] = {OPD_BOOL, OPD_FLOAT16, OPD_FLOAT32, OPD_INT64, OPD_COMPLEX128};

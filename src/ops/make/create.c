@@ -52,11 +52,15 @@ OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double
     return 0;
 }
 
-typedef struct opdi_fill { char *data; const char *element; int64_t size; } opdi_fill;
+typedef struct opdi_fill { char *data; const char *element; int64_t size; bool zero; } opdi_fill;
 /* Fills elements [begin, end) of ctx, an opdi_fill, with copies of its element, up to 1024 bytes at a time. */
 static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill *fill = (const opdi_fill *)ctx;
     char run[1024];
+    if (fill->zero) {
+        memset(fill->data + begin * fill->size, 0, (size_t)((end - begin) * fill->size));
+        return;
+    }
     int64_t at = begin * fill->size, stop = end * fill->size, count = OPDI_MIN(stop - at, (int64_t)sizeof run);
     for (int64_t i = 0; i < count; i += fill->size) { memcpy(run + i, fill->element, (size_t)fill->size); }
     for (; at < stop; at += count) {
@@ -66,6 +70,7 @@ static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
 }
 /* Sets every element of tensor to value; does nothing for a fake tensor.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fill_with(opd_tensor *tensor, opd_value value) {
+    const double nothing[2] = {0, 0};
     double element[2];
     opdi_fill fill;
     opd_tensor one;
@@ -83,6 +88,7 @@ OPDI_INTERNAL int opdi_fill_with(opd_tensor *tensor, opd_value value) {
     fill.data = tensor->data;
     fill.element = (const char *)element;
     fill.size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    fill.zero = memcmp(element, nothing, (size_t)fill.size) == 0;
     if (opdi_is_dense(tensor) && !opdi_overlaps_itself(tensor)) {
         opdi_parallel_for(tensor->numel, OPDI_GRAIN, opdi_fill_part, &fill);
         return 0;
