@@ -617,6 +617,18 @@ TEST(averages_of_wide_planes) {
     }
 }
 
+/* Means of rows that are read sixteen at a time, in tensors with more and fewer rows that are neighbours. */
+TEST(means_of_short_rows) {
+    OPD_SCOPE {
+        for (int k = 0; k < 8; k++) {
+            opd_tensor *const wide = opd_randint(100, OPD_INTS(5, 37, 3, k < 4 ? 20 : 9), OPD_FLOAT32);
+            opd_tensor *const x = k & 1 ? opd_transpose(wide, 0, 1) : k & 2 ? opd_transpose(wide, 1, 2) : wide;
+            opd_tensor *const want = opd_mean_dim(opd_to_dtype(x, OPD_FLOAT64), OPD_INTS(-1), false);
+            CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(opd_mean_dim(x, OPD_INTS(-1), false), want)))) < 1e-4);
+        }
+    }
+}
+
 /* A point that is NaN has no vector path if points are mirrored: its whole block is then sampled without vectors. */
 TEST(mirrored_points) {
     OPD_SCOPE {

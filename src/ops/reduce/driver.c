@@ -302,9 +302,13 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
             foldeds[0] = reduce->fold->init;
             opdi_reduce_part(reduce, row, 0, reduce->count, &foldeds[0]);
         }
-        const bool stored = opdi_reduce_stored(reduce, idx, foldeds, rows);
+        if (opdi_reduce_stored(reduce, idx, foldeds, rows)) {
+            idx[reduce->nred] += rows - 1;        /* the coordinates of the last of these rows */
+            opdi_reduce_next(reduce, idx);
+            continue;
+        }
         for (int64_t k = 0; k < rows; k++) {
-            if (!stored) { opdi_reduce_store(reduce, idx, &foldeds[k]); }
+            opdi_reduce_store(reduce, idx, &foldeds[k]);
             opdi_reduce_next(reduce, idx);
         }
     }
