@@ -117,6 +117,23 @@ TEST(maxima_of_two_and_three_dims) {
     }
 }
 
+/* A zero of a large window is the first one, whatever its sign. */
+TEST(maxima_that_are_zeros) {
+    for (int k = 0; k < 4; k++) {
+        OPD_SCOPE {
+            opd_tensor *const x = opd_zeros(OPD_INTS(1, 1, 4, 20), k & 1 ? OPD_FLOAT32 : OPD_FLOAT64), *rets[2];
+            opd_fill_(opd_narrow(x, 3, k & 2 ? 0 : 10, 1), OPD_V(-1));        /* so that a later column has the first zero */
+            opd_fill_(opd_narrow(opd_narrow(x, 3, k & 2 ? 1 : 11, 1), 2, 0, 1), OPD_V(-0.0));
+            opd_fill_(opd_narrow(opd_narrow(x, 3, k & 2 ? 0 : 10, 1), 2, 2, 1), OPD_V(0.0));
+            CHECK_INT(opd_adaptive_max_pool2d(rets, x, OPD_INTS(1, 2)), 0);
+            CHECK_INT(opd_data_i64(rets[1])[0], k & 2 ? 1 : 0);
+            CHECK_INT(opd_data_i64(rets[1])[1], k & 2 ? 10 : 11);
+            CHECK(opd_data_i64(opd_to_dtype(opd_signbit(rets[0]), OPD_INT64))[k & 2 ? 0 : 1] == 1);
+            CHECK(opd_data_i64(opd_to_dtype(opd_signbit(rets[0]), OPD_INT64))[k & 2 ? 1 : 0] == 0);
+        }
+    }
+}
+
 TEST(maxima_without_positions_have_no_gradient_and_others_have_one) {
     opd_tensor *x = opd_randn(OPD_INTS(1, 2, 9), OPD_FLOAT32), *y;
     CHECK(!opd_tensor_requires_grad(opd_max_pool1d(x, OPD_INTS(3))));

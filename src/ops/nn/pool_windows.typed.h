@@ -51,14 +51,98 @@ OPDI_ALWAYS void OPDI_TYPED(max_pool_sized)(const opdi_windows *windows, const O
         *at++ = best;
     }
 }
+/* Sets *top and *row, the largest element of a column and the start of its row, to `value` and `line` if value is
+   larger or NaN. */
+OPDI_ALWAYS void OPDI_TYPED(max_pool_column)(OPDI_T value, int32_t line, OPDI_T *top, int32_t *row) {
+    const OPDI_T before = *top;
+    *row = ((value > before) | OPDI_IS_NAN(value)) ? line : *row;
+    *top = ((value > before) | OPDI_IS_NAN(value)) ? value : before;
+}
+/* Returns the position of the largest element of a window: of `most`, whose position is `at`, and of every `step`-th of
+   the columns [begin, end), whose largest elements and starts of rows are in tops and rows.  Column number 0 is column
+   `from` of the plane.  Of several equal elements, the first counts, and of several NaN the last. */
+OPDI_ALWAYS int64_t OPDI_TYPED(max_pool_best)(const OPDI_T *tops, const int32_t *rows, int64_t begin, int64_t end,
+                                              int64_t step, int64_t from, OPDI_T most, int64_t at) {
+    OPDI_T top = most;
+    int unknown = OPDI_IS_NAN(most);
+    for (int64_t k = begin; k < end; k += step) {
+        unknown |= OPDI_IS_NAN(tops[k]);
+        top = tops[k] > top ? tops[k] : top;
+    }
+    if (unknown) {
+        int64_t last = OPDI_IS_NAN(most) ? at : 0;
+        for (int64_t k = begin; k < end; k += step) {
+            if (OPDI_IS_NAN(tops[k])) { last = OPDI_MAX(last, rows[k] + from + k); }
+        }
+        return last;
+    }
+    int64_t best = most == top ? at : INT64_MAX;
+    for (int64_t k = begin; k < end; k += step) {
+        const int64_t place = (rows[k] + from + k) | (INT64_MAX & -(int64_t)(tops[k] != top));
+        best = OPDI_MIN(best, place);
+    }
+    return best;
+}
+/* Does the work of max_pool for line (first, second) of the output, whose elements and positions are y and at.  First
+   finds the largest element of each column and the start of its row, 256 columns at a time, and then the largest of the
+   columns of each window.  Of several equal elements, the position is that of the first; of several NaN, of the
+   last. */
+static void OPDI_TYPED(max_pool_line)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t *at,
+                                      int64_t first, int64_t second) {
+    const int64_t start = (windows->lo[0][first] * windows->in[1] + windows->lo[1][second]) * windows->in[2];
+    const int64_t step = windows->dilation[2];
+    const bool empty = windows->lo[0][first] >= windows->hi[0][first] ||
+        windows->lo[1][second] >= windows->hi[1][second];
+    for (int64_t c = 0; c < windows->out[2]; c++) {
+        y[c] = OPDI_LOWEST;
+        at[c] = start + windows->lo[2][c];
+    }
+    for (int64_t from = 0, count; from < windows->in[2]; from += count) {
+        OPDI_T tops[256];
+        int32_t rows[256];
+        int64_t i;
+        count = OPDI_MIN(windows->in[2] - from, (int64_t)256);
+        OPDI_COLUMN_EACH(tops[j] = OPDI_LOWEST; rows[j] = (int32_t)start)
+        for (int64_t a = windows->lo[0][first]; a < windows->hi[0][first]; a += windows->dilation[0]) {
+            for (int64_t b = windows->lo[1][second]; b < windows->hi[1][second]; b += windows->dilation[1]) {
+                const int32_t line = (int32_t)((a * windows->in[1] + b) * windows->in[2]);
+                const OPDI_T *const row = x + line + from;
+                if (count < 16) { OPDI_COLUMN_EACH(OPDI_TYPED(max_pool_column)(row[j], line, &tops[j], &rows[j])) }
+                for (i = 0; count >= 16 && i < count; i += 16) {    /* the last sixteen may be seen twice */
+                    const int64_t lanes = OPDI_MIN(i, count - 16);
+                    OPDI_IVDEP
+                    OPDI_UNROLL
+                    for (int lane = 0; lane < 16; lane++) {
+                        OPDI_TYPED(max_pool_column)(row[lanes + lane], line, &tops[lanes + lane], &rows[lanes + lane]);
+                    }
+                }
+            }
+        }
+        for (int64_t c = 0; c < windows->out[2]; c++) {
+            const int64_t end = OPDI_MIN(windows->hi[2][c] - from, count), low = windows->lo[2][c] - from;
+            if (empty || windows->lo[2][c] >= windows->hi[2][c]) { continue; }
+            at[c] = OPDI_TYPED(max_pool_best)(tops, rows, low < 0 ? low + (step - 1 - low) / step * step : low, end,
+                                              step, from, y[c], at[c]);
+            y[c] = x[at[c]];
+        }
+    }
+}
 static void OPDI_TYPED(max_pool)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t *at) {
-    int64_t elements = 1;                         /* of a window in the middle */
+    int64_t elements = 1, columns = 0;            /* of a window in the middle */
     for (int dim = 0; dim < 3; dim++) {
         const int64_t middle = windows->out[dim] / 2;
-        elements *= (windows->hi[dim][middle] - windows->lo[dim][middle] - 1) / windows->dilation[dim] + 1;
+        columns = (windows->hi[dim][middle] - windows->lo[dim][middle] - 1) / windows->dilation[dim] + 1;
+        elements *= columns;
     }
     if (elements <= 9) { OPDI_TYPED(max_pool_sized)(windows, x, y, at, true); }
-    else { OPDI_TYPED(max_pool_sized)(windows, x, y, at, false); }
+    else if (columns * windows->out[2] < windows->in[2] / 2 || opdi_vol_area(windows->in) > INT32_MAX) {
+        OPDI_TYPED(max_pool_sized)(windows, x, y, at, false);
+    } else {
+        for (int64_t line = 0; line < windows->out[0] * windows->out[1]; line++) {
+            OPDI_TYPED(max_pool_line)(windows, x, y + line * windows->out[2], at + line * windows->out[2],
+                                      line / windows->out[1], line % windows->out[1]);
+        }
+    }
 }
 /* Does the work of max_pool_inside for windows that are `step` elements apart. */
 OPDI_ALWAYS void OPDI_TYPED(max_pool_lanes)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t begin,
