@@ -43,13 +43,15 @@ OPDI_ALWAYS void opdi_lines_group(const opdi_lines *lines, int64_t begin, int64_
             to[j] = (float *)(void *)(lines->data[1] + line * lines->stride[1][0]);
             sums[j] = product ? 1 : 0;
         }
+        double next[4];
+        OPDI_UNROLL
+        for (int j = 0; j < 4; j++) { next[j] = count ? (double)x[j][0] : 0; }     /* stays if the line is one number */
         for (int64_t i = 0; i < count; i++) {
-            float next[4];
             OPDI_UNROLL
-            for (int j = 0; j < 4; j++) { next[j] = x[j][i * step]; }
+            for (int j = 0; j < 4; j++) { next[j] = step ? (double)x[j][i * step] : next[j]; }
             OPDI_UNROLL
             for (int j = 0; j < 4; j++) {
-                sums[j] = product ? sums[j] * (double)next[j] : sums[j] + (double)next[j];
+                sums[j] = product ? sums[j] * next[j] : sums[j] + next[j];
                 to[j][i] = (float)sums[j];
             }
         }
