@@ -436,4 +436,34 @@ TEST(statistics_compiled) {
     CHECK(getenv("CHECK_PART") ? seen > 25 : seen > 500);
 }
 
+/* batch_norm in evaluation, beside the definition computed in double: short planes, whose channels are joined, long
+   ones, and so many that several threads share them. */
+TEST(batch_norm_in_evaluation) {
+    static const int64_t sizes[][3] = { {5, 7, 3}, {5, 7, 19}, {1, 4, 6}, {6, 1, 40}, {9, 33, 1000}, {300, 20, 16} };
+    for (int k = 0; k < 12; k++) OPD_SCOPE {
+        const int64_t *size = sizes[k / 2], c = size[1], n = size[2];
+        const opd_scalar_type dtype = k % 2 ? OPD_FLOAT64 : OPD_FLOAT32;
+        opd_tensor *x = opd_randn(opd_ints_of(size, 3), dtype), *mean = opd_randn(OPD_INTS(c), dtype);
+        opd_tensor *var = opd_add_Scalar(opd_rand(OPD_INTS(c), dtype), OPD_V(0.5)), *w = opd_randn(OPD_INTS(c), dtype);
+        opd_tensor *b = opd_randn(OPD_INTS(c), dtype), *by[4], *got[3];
+        double most = 0;
+        if (opd_native_batch_norm(got, x, k % 3 ? w : NULL, k % 3 ? b : NULL, mean, var, false, 0.1, 1e-3)) { break; }
+        x = opd_to_dtype(x, OPD_FLOAT64);
+        got[0] = opd_to_dtype(got[0], OPD_FLOAT64);
+        by[0] = opd_to_dtype(mean, OPD_FLOAT64);
+        by[1] = opd_to_dtype(var, OPD_FLOAT64);
+        by[2] = opd_to_dtype(w, OPD_FLOAT64);
+        by[3] = opd_to_dtype(b, OPD_FLOAT64);
+        for (int64_t i = 0; opd_ok() && i < opd_numel(x); i++) {
+            const int64_t ch = i / n % c;
+            const double normal = (opd_data_f64(x)[i] - opd_data_f64(by[0])[ch]) / sqrt(opd_data_f64(by[1])[ch] + 1e-3);
+            const double right = k % 3 ? normal * opd_data_f64(by[2])[ch] + opd_data_f64(by[3])[ch] : normal;
+            const double off = fabs(opd_data_f64(got[0])[i] - right) / (1 + fabs(right));
+            most = off > most ? off : most;
+        }
+        CHECK(most <= (k % 2 ? 1e-14 : 2e-6));
+    }
+    CHECK_OK();
+}
+
 CHECK_MAIN()

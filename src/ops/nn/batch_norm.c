@@ -72,6 +72,15 @@ static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd
     (void)OPDI_ADD(&running->storage->version, 1u);
     return opdi_copy(running, scratch);
 }
+/* Normalises all planes by the running statistics.  norm->db gets the rstd of each channel. */
+static void opdi_batch_norm_eval(opdi_norm *norm, opd_scalar_type dtype) {
+    for (int64_t ch = 0; ch < norm->c; ch++) {
+        const double var = dtype == OPD_FLOAT64 ? ((const double *)norm->rstd_in)[ch]
+            : (double)((const float *)norm->rstd_in)[ch];
+        ((double *)norm->db)[ch] = 1 / sqrt(var + norm->eps);
+    }
+    opdi_norm_run(norm, dtype, norm->a * norm->c, norm->n, opdi_norm_batch_eval_f32, opdi_norm_batch_eval_f64);
+}
 /* native_batch_norm of input [N, C, ..]: computes the output, mean [C] and rstd [C].  In training, it uses the
    statistics of the batch and updates the running statistics.  In evaluation, it uses the running statistics, and mean
    and rstd have size [0]. */
@@ -121,7 +130,8 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
         norm.n *= norm.a;
         norm.a = 1;
     }
-    opdi_norm_run(&norm, dtype, norm.c, norm.a * norm.n, opdi_norm_batch_f32, opdi_norm_batch_f64);
+    if (train) { opdi_norm_run(&norm, dtype, norm.c, norm.a * norm.n, opdi_norm_batch_f32, opdi_norm_batch_f64); }
+    else { opdi_batch_norm_eval(&norm, dtype); }
     if (train && (opdi_batch_norm_track(rm, &norm, dtype, opd_arg_float(call, 6), false) ||
                   opdi_batch_norm_track(rv, &norm, dtype, opd_arg_float(call, 6), true))) {
         return -1;

@@ -97,6 +97,8 @@ OPDI_INTERNAL void opdi_norm_params_f32(void *ctx, int64_t begin, int64_t end);
 OPDI_INTERNAL void opdi_norm_params_f64(void *ctx, int64_t begin, int64_t end);
 OPDI_INTERNAL void opdi_norm_batch_f32(void *ctx, int64_t begin, int64_t end);
 OPDI_INTERNAL void opdi_norm_batch_f64(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_batch_eval_f32(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_batch_eval_f64(void *ctx, int64_t begin, int64_t end);
 OPDI_INTERNAL void opdi_norm_batch_backward_f32(void *ctx, int64_t begin, int64_t end);
 OPDI_INTERNAL void opdi_norm_batch_backward_f64(void *ctx, int64_t begin, int64_t end);
 #include "../../typed/f32.h"

@@ -255,41 +255,49 @@ OPDI_INTERNAL void OPDI_TYPED(norm_params)(void *ctx, int64_t begin, int64_t end
         if (norm->db) { ((OPDI_T *)norm->db)[item] = (OPDI_T)db; }
     }
 }
-/* Normalises channels [begin, end) of a batch norm; ctx is its opdi_norm. */
+/* Normalises plane `at` of a batch norm, which belongs to channel ch.  The mean of the channel is mean + rest. */
+static void OPDI_TYPED(norm_plane)(const opdi_norm *norm, int64_t at, int64_t ch, OPDI_T mean, OPDI_T rstd,
+                                   double rest) {
+    const OPDI_T *weight = (const OPDI_T *)norm->weight, *b = (const OPDI_T *)norm->bias;
+    OPDI_TYPED(row_ops) ops = {NULL, NULL, NULL, NULL, mean, 0, 0, 0};
+    ops.k = weight ? rstd * weight[ch] : rstd;
+    ops.d = (OPDI_T)((b ? (double)b[ch] : 0) - (rest != 0 ? rest * (double)ops.k : 0));
+    ops.x = (const OPDI_T *)norm->input + at * norm->n;
+    ops.to = (OPDI_T *)norm->output + at * norm->n;
+    OPDI_TYPED(row_become)(OPDI_ROW_AFFINE, &ops, norm->n);
+}
+/* Normalises channels [begin, end) of a batch norm by the statistics of the batch; ctx is its opdi_norm. */
 OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
-    const OPDI_T *weight = (const OPDI_T *)norm->weight, *b = (const OPDI_T *)norm->bias;
     const double count = (double)(norm->a * norm->n);
     for (int64_t ch = begin; ch < end; ch++) {
         const OPDI_T *const first = (const OPDI_T *)norm->input + ch * norm->n;
-        double v = 0, rest = 0;
-        OPDI_T mean, rstd;
-        if (!norm->eval) {
-            const double m = count > 0 ? OPDI_TYPED(norm_mean)(first, norm->a, norm->c * norm->n, norm->n)
-                : (double)NAN;
-            mean = (OPDI_T)m;
-            rest = m - (double)mean;
-            for (int64_t row = 0; row < norm->a; row++) {
-                const OPDI_T *x = first + row * norm->c * norm->n;
-                v += OPDI_TYPED(row_dev)(x, x, norm->n, mean);
-            }
-            v = OPDI_TYPED(norm_var)(v, count, rest);
-            ((double *)norm->db)[ch] = v * count; /* for running_var */
-            rstd = (OPDI_T)(1 / sqrt(v + norm->eps));
-            ((OPDI_T *)norm->mean)[ch] = mean;
-            ((OPDI_T *)norm->rstd)[ch] = rstd;
-        } else {
-            mean = ((const OPDI_T *)norm->mean_in)[ch];
-            rstd = (OPDI_T)(1 / sqrt((double)((const OPDI_T *)norm->rstd_in)[ch] + norm->eps));
-        }
-        OPDI_TYPED(row_ops) ops = {NULL, NULL, NULL, NULL, mean, 0, 0, 0};
-        ops.k = weight ? rstd * weight[ch] : rstd;
-        ops.d = (OPDI_T)((b ? (double)b[ch] : 0) - (rest != 0 ? rest * (double)ops.k : 0));
+        const double m = count > 0 ? OPDI_TYPED(norm_mean)(first, norm->a, norm->c * norm->n, norm->n) : (double)NAN;
+        const OPDI_T mean = (OPDI_T)m;
+        const double rest = m - (double)mean;
+        double v = 0;
         for (int64_t row = 0; row < norm->a; row++) {
-            ops.x = (const OPDI_T *)norm->input + (row * norm->c + ch) * norm->n;
-            ops.to = (OPDI_T *)norm->output + (row * norm->c + ch) * norm->n;
-            OPDI_TYPED(row_become)(OPDI_ROW_AFFINE, &ops, norm->n);
+            const OPDI_T *x = first + row * norm->c * norm->n;
+            v += OPDI_TYPED(row_dev)(x, x, norm->n, mean);
         }
+        v = OPDI_TYPED(norm_var)(v, count, rest);
+        ((double *)norm->db)[ch] = v * count;     /* for running_var */
+        const OPDI_T rstd = (OPDI_T)(1 / sqrt(v + norm->eps));
+        ((OPDI_T *)norm->mean)[ch] = mean;
+        ((OPDI_T *)norm->rstd)[ch] = rstd;
+        for (int64_t row = 0; row < norm->a; row++) {
+            OPDI_TYPED(norm_plane)(norm, row * norm->c + ch, ch, mean, rstd, rest);
+        }
+    }
+}
+/* Normalises planes [begin, end) of a batch norm by the running statistics; ctx is its opdi_norm, whose db has the rstd
+   of each channel.  Memory is read and written in order, not channel by channel, so that the processor reads ahead. */
+OPDI_INTERNAL void OPDI_TYPED(norm_batch_eval)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_norm *norm = (const opdi_norm *)ctx;
+    int64_t ch = end > begin ? begin % norm->c : 0;
+    for (int64_t at = begin; at < end; at++, ch = ch + 1 < norm->c ? ch + 1 : 0) {
+        const OPDI_T mean = ((const OPDI_T *)norm->mean_in)[ch], rstd = (OPDI_T)((const double *)norm->db)[ch];
+        OPDI_TYPED(norm_plane)(norm, at, ch, mean, rstd, 0);
     }
 }
 /* Computes the gradients dw, db and dx of batch norm, unless they are NULL, for channels [begin, end); ctx is the
