@@ -1,5 +1,9 @@
 #include "../ops.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:grid      sampling images at given points: grid_sampler, affine_grid_generator; channel_shuffle
+//----------------------------------------------------------------------------------------------------------------------
+
 //== grid_sampler_2d ===================================================================================================
 //
 //  Each output element has a point of the image, which the grid gives as two coordinates from -1 to 1 (x, then y).  The

@@ -301,20 +301,21 @@ OPDI_ALWAYS void OPDI_TYPED(grid_block_sum)(const OPDI_TYPED(grid_block) *block,
     OPDI_T sum[OPDI_GRID_TAPS];
     const OPDI_T *const lost = block->lost;
     const int64_t row = block->wide * block->columns, all = row * block->windows;
-    int64_t count, i;
+    int64_t count = row;
     if (block->columns == 1) { OPDI_TYPED(grid_windows_read)(block, 1, x, read); }
     else if (block->columns == 2) { OPDI_TYPED(grid_windows_read)(block, 2, x, read); }
     else { OPDI_TYPED(grid_windows_read)(block, 4, x, read); }
-    count = row;
     memset(sum, 0, (size_t)row * sizeof *sum);
     for (int64_t first = 0; first < all; first += row) {
         const OPDI_T *const weight = block->weight + first;
         const OPDI_BITS *const mask = block->mask + first, *const bits = read + first;
+        int64_t i;
         OPDI_COLUMN_EACH(
             const OPDI_BITS known = bits[j] & mask[j]; OPDI_T value; memcpy(&value, &known, sizeof value);
             sum[j] += weight[j] * value)
     }
     count = block->wide;
+    int64_t i;
     if (block->columns == 1) { OPDI_COLUMN_EACH(y[j] = lost[j] + sum[j]) }
     else if (block->columns == 2) { OPDI_COLUMN_EACH(y[j] = lost[j] + (sum[2 * j] + sum[2 * j + 1])) }
     else {
@@ -356,10 +357,10 @@ static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
         OPDI_TYPED(grid_block_set)(grid, place, &block);
         for (int64_t channel = image * grid->c; channel < (image + 1) * grid->c; channel++) {
             const OPDI_T *x = (const OPDI_T *)grid->input + channel * area;
-            OPDI_T *y = (OPDI_T *)grid->output + channel * points + at, small[4] = {0, 0, 0, 0};
+            OPDI_T *y = (OPDI_T *)grid->output + channel * points + at, few[4] = {0, 0, 0, 0};
             if (area < block.columns) {           /* a window would be larger than the image */
-                memcpy(small, x, (size_t)area * sizeof *x);
-                x = small;
+                memcpy(few, x, (size_t)area * sizeof *x);
+                x = few;
             }
             if (nearest) { OPDI_TYPED(grid_block_copy)(&block, x, y); }
             else if (opdi_has_vectors()) { OPDI_TYPED(grid_sum_vectors)(&block, x, y); }

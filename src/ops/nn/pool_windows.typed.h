@@ -100,16 +100,16 @@ static void OPDI_TYPED(max_pool_line)(const opdi_windows *windows, const OPDI_T 
     for (int64_t from = 0, count; from < windows->in[2]; from += count) {
         OPDI_T tops[256];
         int32_t rows[256];
-        int64_t i;
         count = OPDI_MIN(windows->in[2] - from, (int64_t)256);
+        int64_t i;
         OPDI_COLUMN_EACH(tops[j] = OPDI_LOWEST; rows[j] = (int32_t)start)
         for (int64_t a = windows->lo[0][first]; a < windows->hi[0][first]; a += windows->dilation[0]) {
             for (int64_t b = windows->lo[1][second]; b < windows->hi[1][second]; b += windows->dilation[1]) {
                 const int32_t line = (int32_t)((a * windows->in[1] + b) * windows->in[2]);
                 const OPDI_T *const row = x + line + from;
                 if (count < 16) { OPDI_COLUMN_EACH(OPDI_TYPED(max_pool_column)(row[j], line, &tops[j], &rows[j])) }
-                for (i = 0; count >= 16 && i < count; i += 16) {    /* the last sixteen may be seen twice */
-                    const int64_t lanes = OPDI_MIN(i, count - 16);
+                for (int64_t k = 0; count >= 16 && k < count; k += 16) {      /* the last sixteen may be seen twice */
+                    const int64_t lanes = OPDI_MIN(k, count - 16);
                     OPDI_IVDEP
                     OPDI_UNROLL
                     for (int lane = 0; lane < 16; lane++) {
