@@ -352,7 +352,7 @@ static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
     block.windows = nearest ? 1 : two ? 2 : 16 / block.columns;
     for (int64_t place = begin * grid->out[1]; place < end * grid->out[1]; place += block.wide) {
         const int64_t image = place / points, at = place % points;
-        block.wide = OPDI_MIN(OPDI_GRID_TAPS / (block.columns * block.windows), OPDI_GRID_WIDE);
+        block.wide = OPDI_MIN(OPDI_GRID_TAPS / (block.columns * block.windows), (int64_t)OPDI_GRID_WIDE);
         block.wide = OPDI_MIN(block.wide, OPDI_MIN(points - at, end * grid->out[1] - place));
         OPDI_TYPED(grid_block_set)(grid, place, &block);
         for (int64_t channel = image * grid->c; channel < (image + 1) * grid->c; channel++) {
