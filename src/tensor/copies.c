@@ -10,7 +10,7 @@ OPDI_INTERNAL void opdi_move(void *to, const void *from, size_t bytes) {
     char *dst = (char *)to;
     const char *src = (const char *)from;
     const uintptr_t ahead = (uintptr_t)dst - (uintptr_t)src, in_page = ahead & 4095;
-    if (in_page && in_page < 64 && ahead >= bytes) {            /* the memory is not shared */
+    if (in_page && in_page < 64 && ahead >= bytes) {            /* no byte is written before it is read */
         for (; bytes > 2 * BLOCK; bytes -= BLOCK, dst += BLOCK, src += BLOCK) { memmove(dst, src, BLOCK); }
     }
     memmove(dst, src, bytes);

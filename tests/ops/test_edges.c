@@ -92,6 +92,10 @@ TEST(circular_padding_of_several_dims) {
         CHECK(opd_equal(opd_pad_full(x, opd_ints_of(sides, 2 * ndim), "circular", opd_value_none()), want).u.i != 0);
     }
 }
+TEST(circular_padding_without_sides) {
+    ARE(opd__pad_circular(counted(3), opd_ints_of(NULL, 0)), 0, 1, 2);
+    ARE(opd__pad_circular(opd_view(counted(4), OPD_INTS(2, 2)), opd_ints_of(NULL, 0)), 0, 1, 2, 3);
+}
 TEST(circular_padding_with_negative_sides) {
     opd_tensor *x = opd_view(counted(4), OPD_INTS(1, 1, 4));
     ARE(CALL("aten::pad", x, OPD_INTS(-1, 1), "circular"), 1, 2, 3, 1);

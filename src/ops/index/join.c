@@ -898,13 +898,13 @@ OPDI_OP(replication_pad3d_backward) {
 }
 
 /* Returns the first argument, padded circularly along all dims at once.  Returns NULL if that fails, and also, without
-   an error, if another layer has to see the operators that opdi_pad_circular calls, or if a size is negative or too
-   large. */
+   an error, if another layer has to see the operators that opdi_pad_circular calls, if there is nothing to pad, or if a
+   size is negative or too large. */
 static opd_tensor *opdi_pad_circular_at_once(const opd_call *call, opd_value pad) {
     opd_tensor *in = opd_arg_tensor(call, 0);
     int64_t sizes[OPD_MAX_DIMS];
     if (!opdi_nothing_follows() || !opdi_in_memory(in) || opd_call_requires_grad(call) || in->numel == 0 ||
-        pad.n % 2 || pad.n > 6) {
+        pad.n == 0 || pad.n % 2 || pad.n > 6) {
         return NULL;
     }
     memcpy(sizes, opdi_sizes(in), (size_t)in->ndim * sizeof *sizes);
