@@ -314,9 +314,9 @@ static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
     }
 }
 /* Sums, differences, products and quotients of float32 in which one operand is a single number for each row, as in
-   outer products, and sums of such a product and a third operand.  These loops run over many rows in one call and need
-   no copies of the number.  The resulting bits are those of the loops of the formulas. */
-enum { OPDI_ROWS_ADD = 1, OPDI_ROWS_LESS, OPDI_ROWS_SUB, OPDI_ROWS_MUL, OPDI_ROWS_DIV, OPDI_ROWS_ADDCMUL };
+   outer products.  These loops run over many rows in one call and need no copies of the number.  The resulting bits are
+   those of the loops of the formulas. */
+enum { OPDI_ROWS_ADD = 1, OPDI_ROWS_LESS, OPDI_ROWS_SUB, OPDI_ROWS_MUL, OPDI_ROWS_DIV };
 /* Sets elements j < count to `value`. */
 #define OPDI_ROWS_EACH(value) \
     for (; i + 8 <= count; i += 8) { \
@@ -328,8 +328,7 @@ enum { OPDI_ROWS_ADD = 1, OPDI_ROWS_LESS, OPDI_ROWS_SUB, OPDI_ROWS_MUL, OPDI_ROW
     } \
     for (int64_t j = i; j < count; j++) { out[j] = value; }
 /* Computes `rows` rows of `count` elements by the operation `what`.  at: the addresses of the first row of the result,
-   of its number, of its other input and, for OPDI_ROWS_ADDCMUL, of the third one.  step: the bytes from one row to the
-   next. */
+   of its number, and of its other input.  step: the bytes from one row to the next. */
 OPDI_VECTOR_LOOP static void opdi_rows_run(int what, int64_t rows, int64_t count, char *const *at,
                                            const int64_t *step) {
     for (int64_t row = 0; row < rows; row++) {
@@ -342,11 +341,6 @@ OPDI_VECTOR_LOOP static void opdi_rows_run(int what, int64_t rows, int64_t count
             case OPDI_ROWS_LESS: OPDI_ROWS_EACH(x[j] - number) break;
             case OPDI_ROWS_SUB: OPDI_ROWS_EACH(number - x[j]) break;
             case OPDI_ROWS_MUL: OPDI_ROWS_EACH(x[j] * number) break;
-            case OPDI_ROWS_ADDCMUL: {
-                const float *const y = (const float *)(const void *)(at[3] + row * step[3]);
-                OPDI_ROWS_EACH(y[j] + number * x[j])
-                break;
-            }
             default: OPDI_ROWS_EACH(x[j] / number) break;
         }
     }
@@ -356,13 +350,10 @@ OPDI_INTERNAL void opdi_f32_add(void *const *data, int64_t count, const opdi_par
 OPDI_INTERNAL void opdi_f32_sub(void *const *data, int64_t count, const opdi_params *params);
 OPDI_INTERNAL void opdi_f32_mul(void *const *data, int64_t count, const opdi_params *params);
 OPDI_INTERNAL void opdi_f32_div(void *const *data, int64_t count, const opdi_params *params);
-OPDI_INTERNAL void opdi_f32_addcmul(void *const *data, int64_t count, const opdi_params *params);
 #endif
-/* Returns OPDI_ROWS_.. for the loop of a pass whose operand `number` (1 or 2) repeats one number along a row, or 0. */
-static int opdi_rows_op(const opdi_iter *iter, int number) {
-    const opdi_loop loop = iter->loop;
+/* Returns OPDI_ROWS_.. for a loop whose operand `number` (1 or 2) repeats one number along a row, or 0. */
+static int opdi_rows_op(opdi_loop loop, int number) {
 #if !defined(OPD_NO_OPERATORS)
-    if (iter->nops == 4) { return loop == opdi_f32_addcmul && iter->params->f32[0] == 1 ? OPDI_ROWS_ADDCMUL : 0; }
     return loop == opdi_f32_mul ? OPDI_ROWS_MUL : loop == opdi_f32_add ? OPDI_ROWS_ADD
         : loop == opdi_f32_sub ? (number == 1 ? OPDI_ROWS_SUB : OPDI_ROWS_LESS)
         : loop == opdi_f32_div && number == 2 ? OPDI_ROWS_DIV : 0;
@@ -372,38 +363,34 @@ static int opdi_rows_op(const opdi_iter *iter, int number) {
     return 0;
 #endif
 }
-/* Returns true if an operand is read and written in place, and the elements of a row are side by side. */
-static bool opdi_operand_has_rows(const opdi_operand *operand) {
-    return operand->stride[0] == operand->size && !operand->convert && !operand->round;
-}
 /* Sets iter->row_op and iter->row_number if opdi_iter_number_rows can run the loop of this pass. */
 static void opdi_iter_find_numbers(opdi_iter *iter) {
-    if (!opdi_has_vectors() || iter->nops < 3 || iter->nops > 4 || iter->nout != 1 || iter->compute != OPDI_F32 ||
-        iter->ndim < 2 || iter->sizes[0] < 4) { return; }
-    const int number = iter->nops == 3 && iter->op[1].stride[0] == 0 ? 1 : 2;
-    const opdi_operand *const one = &iter->op[number];
-    if (one->stride[0] != 0 || (one->walk != OPDI_WALK_SCALAR && (one->convert || one->round))) { return; }
-    for (int k = 0; k < iter->nops; k++) {
-        if (k != number && !opdi_operand_has_rows(&iter->op[k])) { return; }
+    if (!opdi_has_vectors() || iter->nops != 3 || iter->nout != 1 || iter->compute != OPDI_F32 || iter->ndim < 2 ||
+        iter->sizes[0] < 4) { return; }
+    const int number = iter->op[1].stride[0] == 0 ? 1 : 2;
+    const opdi_operand *const one = &iter->op[number], *const row = &iter->op[3 - number], *const out = &iter->op[0];
+    if (one->stride[0] != 0 || (one->walk != OPDI_WALK_SCALAR && (one->convert || one->round)) ||
+        row->stride[0] != row->size || row->convert || row->round || out->stride[0] != out->size || out->convert) {
+        return;
     }
-    iter->row_op = (int8_t)opdi_rows_op(iter, number);
+    iter->row_op = (int8_t)opdi_rows_op(iter->loop, number);
     iter->row_number = (int8_t)number;
 }
 /* Computes elements `begin` to `end` - 1 of a pass with iter->row_op. */
 static void opdi_iter_number_rows(const opdi_iter *iter, int64_t begin, int64_t end) {
-    const int order[4] = {0, iter->row_number, iter->nops == 3 ? 3 - iter->row_number : 3, 1};
+    const int order[3] = {0, iter->row_number, 3 - iter->row_number};
     const bool scalar = iter->op[iter->row_number].walk == OPDI_WALK_SCALAR;
-    int64_t idx[OPD_MAX_DIMS], step[4], count;
+    int64_t idx[OPD_MAX_DIMS], step[3], count;
     uint64_t number;
-    char *at[4];
+    char *at[3];
     opdi_iter_seek(iter, idx, begin);
-    for (int k = 0; k < iter->nops; k++) { step[k] = iter->op[order[k]].stride[1]; }
+    for (int k = 0; k < 3; k++) { step[k] = iter->op[order[k]].stride[1]; }
     if (scalar) { opdi_iter_load(iter, &iter->op[iter->row_number], idx, 0, 1, (char *)&number); }
     for (int64_t pos = begin; pos < end; pos += count) {
         int64_t rows = 1;
         count = OPDI_MIN(end - pos, iter->sizes[0] - idx[0]);
         if (count == iter->sizes[0]) { rows = OPDI_MIN((end - pos) / count, iter->sizes[1] - idx[1]); }
-        for (int k = 0; k < iter->nops; k++) {
+        for (int k = 0; k < 3; k++) {
             at[k] = iter->op[order[k]].data;
             for (int dim = 0; dim < iter->ndim; dim++) { at[k] += idx[dim] * iter->op[order[k]].stride[dim]; }
         }

@@ -458,30 +458,6 @@ TEST(sorted_integers) {
     }
 }
 
-/* addcmul with one number for each row, or for all rows, gives the bits that it gives if the numbers are stored for
-   each element. */
-TEST(sums_of_products_with_numbers_of_rows) {
-    static const int64_t counts[] = {1, 3, 4, 7, 8, 9, 64, 65, 1000};
-    for (int way = 0; way < 9 * 4; way++) {
-        OPD_SCOPE {
-            const int64_t count = counts[way / 4], rows = 1 + 50000 / (7 * count), sizes[2] = {rows, count};
-            const opd_value value = OPD_V(way % 2 ? 1 : 3);
-            opd_tensor *const x = opd_randn(OPD_INTS(rows, count), OPD_FLOAT32);
-            opd_tensor *numbers = opd_randn(OPD_INTS(way % 4 < 2 ? rows : 1, 1), OPD_FLOAT32);
-            opd_tensor *const y = opd_randn(OPD_INTS(count), OPD_FLOAT32), *const wide = with_gaps(x);
-            opd_data_f32(numbers)[0] = HUGE_VALF;
-            opd_tensor *const all = opd_contiguous(opd_expand(numbers, opd_ints_of(sizes, 2)));
-            opd_tensor *const many = opd_contiguous(opd_expand(y, opd_ints_of(sizes, 2)));
-            opd_tensor *const want = opd_addcmul_full(x, all, many, value);
-            CHECK_INT(differences(opd_addcmul_full(x, numbers, y, value), want), 0);
-            CHECK_INT(differences(opd_addcmul_full(wide, numbers, y, value), want), 0);
-            CHECK_INT(differences(opd_addcmul_full(x, all, y, value), want), 0);
-            CHECK_INT(differences(opd_addcmul_full_(wide, numbers, y, value), want), 0);
-            if (way % 4 == 1) { CHECK_INT(differences(opd_addr(x, opd_flatten(numbers), y), want), 0); }
-        }
-    }
-}
-
 /* Quotients are computed in double if all numbers of a block are below 2^51. */
 static void check_quotients(const int64_t *numbers, int count, int64_t repeats) {
     const int64_t total = count * count * repeats;
