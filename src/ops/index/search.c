@@ -187,10 +187,10 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     if (!values || (sorter && !(sorter = opdi_packed(sorter)))) { return -1; }
     if (!sorter && seq->ndim == 1 && count <= values->numel && opdi_search_is_sorted(seq->data, count, whole)) {
         int64_t *const at = (int64_t *)(void *)scratch->data;
-        const void *const text = seq->data, *const value = values->data;
+        const void *const numbers = seq->data, *const value = values->data;
         const int64_t n = values->numel;
-        if (whole) { opdi_search_all_i64((const int64_t *)text, count, (const int64_t *)value, n, at, right); }
-        else { opdi_search_all_f64((const double *)text, count, (const double *)value, n, at, right); }
+        if (whole) { opdi_search_all_i64((const int64_t *)numbers, count, (const int64_t *)value, n, at, right); }
+        else { opdi_search_all_f64((const double *)numbers, count, (const double *)value, n, at, right); }
         return opdi_staging_store(out, scratch);
     }
     for (int64_t i = 0, found; i < values->numel; i += found) {
