@@ -7,11 +7,18 @@
 #include "../dispatch/lean.h"
 #include "../typed/typed.h"
 
-/* The result of opdi_cpu_level, or -1 before its first call. */
+/* The instructions that the processor has: the level (see opdi_cpu_level), and those for 32-bit words of smaller
+   numbers, a sum of OPDI_HAS_... (see words.c).  -1: not determined yet. */
+#define OPDI_HAS_PAIRS 1                          /* AVX512_BF16 */
+#define OPDI_HAS_QUADS 2                          /* AVX512_VNNI */
+#define OPDI_HAS_TILES 4                          /* AMX for bfloat16 and 8-bit integers */
+#define OPDI_HAS_PERMISSION 8                     /* the operating system permits the use of tiles */
+#define OPDI_HAS_FAST_PAIRS 16                    /* pairs are faster than floats.  On Intel's processors they are
+                                                     not: an instruction for pairs takes two cycles. */
 #if defined(OPDI_DIVIDED)
-extern OPDI_INTERNAL int opdi_cpu_known;
+extern OPDI_INTERNAL int opdi_cpu_known, opdi_words_known;
 #else
-static int opdi_cpu_known = -1;
+static int opdi_cpu_known = -1, opdi_words_known = -1;
 #endif
 
 //== threads ===========================================================================================================
@@ -375,7 +382,15 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 /* OPDI_ASM_PAIRS adds two products to each float of c.  Their factors are the two bfloat16 in the same 32-bit lane of a
    and of b. */
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
+#define OPDI_WORDS
 #define OPDI_ASM_PAIRS(c, a, b) __asm__("vdpbf16ps {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+/* OPDI_ASM_QUADS adds four products to each int32 of c.  Their factors are the four uint8 in the same 32-bit lane of a,
+   and the four int8 in that lane of b. */
+#define OPDI_ASM_QUADS(c, a, b) __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+#if defined(__linux__)
+#define OPDI_AMX
+#define OPDI_AMX_ROWS 32                          /* rows of a panel of A in products with tiles: two tiles */
+#endif
 #endif
 typedef uint16_t opdi_v8h __attribute__((vector_size(16), aligned(2), may_alias));
 typedef uint16_t opdi_v16h __attribute__((vector_size(32), aligned(2), may_alias));
@@ -482,6 +497,7 @@ typedef struct opdi_gemm_job {
                                                                                              each panel is packed
                                                                                              separately */
     char *apack, *bpack;                          /* packed blocks, or NULL if not packed */
+    opdi_range_fn compute;                        /* computes work items; NULL: opdi_gemm_blocks */
     int add;
 } opdi_gemm_job;
 #define OPDI_FEW 4                                /* largest number of rows of half precision for opdi_halves_try */
@@ -490,7 +506,8 @@ typedef struct opdi_gemm_job {
                                                      Of long rows, it takes more. */
 #define OPDI_ROW_GROUPS_BYTES 16384               /* bytes of the results that opdi_row_groups_try computes together */
 #define OPDI_FEW_PAIRS 32                         /* largest number of rows of bfloat16 that opdi_few_rows_try
-                                                     multiplies as pairs */
+                                                     multiplies as pairs, if the processor has no tiles */
+#define OPDI_FEW_TILES 8                          /* the same, if the processor has tiles */
 
 //== convolution =======================================================================================================
 

@@ -6,9 +6,8 @@
 //  C[m,n] = A[m,k] * B[k,n] + beta * C.  B is copied into panels of NR columns, in which each row is contiguous.  A is
 //  copied into panels of MR rows, unless it can be read directly.  A micro-kernel (the innermost loop) keeps an MR x NR
 //  tile of C in registers.  The dimension k is never split among threads, and its blocks depend on k only, so that
-//  results do not depend on the number of threads.  C is of float, double, int32 or int64; integers wrap.  If the
-//  processor multiplies pairs of bfloat16, bfloat16 operands are packed as 32-bit words that contain two consecutive
-//  steps of k.
+//  results do not depend on the number of threads.  C is of float, double, int32 or int64; integers wrap.  words.c has
+//  products of bfloat16 and of 8-bit integers.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== matrix product ====================================================================================================
@@ -25,7 +24,7 @@ OPDI_AVX2 static opdi_micro_fn opdi_micro_whole_avx2_f32, opdi_micro_whole_avx2_
 OPDI_AVX2 static opdi_micro_at_fn opdi_micro_at_avx2_f32, opdi_micro_at_avx2_f64;
 #endif
 #if defined(OPDI_X86)
-#if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
+#if defined(OPDI_WORDS)
 OPDI_AVX512 OPDI_INTERNAL opdi_micro_fn opdi_micro_pairs_avx512_f32;
 #endif
 OPDI_AVX512 static opdi_micro_fn opdi_micro_avx512_f32, opdi_micro_avx512_f64;
@@ -87,15 +86,6 @@ OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
 #endif
     return mk;
 }
-/* Returns true if the processor has instructions for pairs of bfloat16 (AVX512_BF16). */
-OPDI_INTERNAL bool opdi_cpu_pairs(void) {
-#if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
-    return opdi_cpu_level() == 2 && __builtin_cpu_supports("avx512bf16");
-#else
-    return false;
-#endif
-}
-
 static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
     if (in->dtype == OPD_BFLOAT16) { return opdi_bf16_to_f32(((const uint16_t *)in->data)[at]); }
     if (in->dtype == OPD_FLOAT16) { return opdi_f16_to_f32(((const uint16_t *)in->data)[at]); }
@@ -280,8 +270,8 @@ static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
 
 /* Copies the first `rows` x `count` elements of a computed tile to C at (i, j).  If job->add is set, adds them to C
    instead. */
-static void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t i, int64_t j, int64_t rows,
-                            int64_t count) {
+OPDI_INTERNAL void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t i, int64_t j, int64_t rows,
+                                   int64_t count) {
     if (job->csc == 1 && !job->add) {
         for (int64_t row = 0; row < rows; row++) {
             memcpy(job->c + ((i + row) * job->rsc + j) * (int64_t)job->size,
@@ -376,7 +366,7 @@ static void opdi_gemm_block(opdi_gemm_job *job) {
         opdi_parallel_for(rows, threads > 1 ? OPDI_MAX(1, 16384 / (mr * job->kc)) : rows, opdi_gemm_pack_a, job);
     }
     int64_t items = ((job->mc - 1) / job->mb + 1) * ((job->nc - 1) / job->nb + 1);
-    opdi_parallel_for(items, threads > 1 ? 1 : items, opdi_gemm_blocks, job);
+    opdi_parallel_for(items, threads > 1 ? 1 : items, job->compute ? job->compute : opdi_gemm_blocks, job);
 }
 
 #define OPDI_GEMM_N 1024
@@ -387,7 +377,7 @@ OPDI_INTERNAL int64_t opdi_round_up(int64_t count, int64_t to) { return (count +
 /* Returns the depth of a block of a product whose depth is `depth`. */
 OPDI_INTERNAL int64_t opdi_gemm_depth_step(const opdi_micro *mk, int64_t depth) {
     const int64_t parts = (depth - 1) / mk->kc + 1;
-    return OPDI_MIN(opdi_round_up((depth - 1) / parts + 1, 8), depth);
+    return OPDI_MIN(opdi_round_up((depth - 1) / parts + 1, 16), depth);
 }
 /* Chooses the block sizes of a product: steps[0] rows, steps[1] columns, and a depth of steps[2]. */
 static void opdi_gemm_steps(const opdi_micro *mk, int64_t rows, int64_t count, int64_t depth, int64_t steps[3]) {
@@ -403,7 +393,10 @@ OPDI_INTERNAL size_t opdi_gemm_scratch_size(size_t size, int64_t rows, int64_t c
     if (rows <= 0 || count <= 0 || depth <= 0) { return 0; }
     opdi_gemm_steps(&mk, rows, count, depth, steps);
     opdi_gemm_steps(&mk, count, rows, depth, turned);
-    const int64_t sides = OPDI_MAX(steps[0] + steps[1], turned[0] + turned[1]) * steps[2];
+    int64_t sides = OPDI_MAX(steps[0] + steps[1], turned[0] + turned[1]) * steps[2];
+#if defined(OPDI_AMX)
+    if (rows >= 16 && count >= 16 && depth > 30) { sides += OPDI_AMX_ROWS * steps[2]; }
+#endif
     if (rows > 1 && count > 1 && sides * (int64_t)size + 64 <= 4096) { return 0; }      /* fits on the stack */
     const int64_t few = OPDI_MIN(rows, count) <= OPDI_FEW_ROWS ? OPDI_FEW_ROWS * depth : depth;
     return OPDI_SCRATCH_BYTES((size_t)(OPDI_MAX(sides, few) * (int64_t)size) + 64);
@@ -417,9 +410,9 @@ OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t co
     int64_t steps[3];
     opdi_gemm_steps(&job->mk, rows, count, depth, steps);
     const int64_t mstep = steps[0], nstep = steps[1], kstep = steps[2];
-    int same = job->a.dtype == job->dtype && job->a.rs == 1 && !job->a.pack &&
-               (count < 512 || rows < 256 || job->a.cs * size < 4096);  /* else pack A: rows that are 4 KiB or more
-                                                                           apart compete for the same cache lines */
+    /* Rows of A that are 4 KiB or more apart compete for the same cache lines, so that A is packed. */
+    int same = !job->a.pack && (job->compute || (job->a.dtype == job->dtype && job->a.rs == 1 &&
+                                                 (count < 512 || rows < 256 || job->a.cs * size < 4096)));
     int direct = job->b.at || (!job->b.pack && job->b.dtype == job->dtype && job->b.cs == 1 && count % nr == 0 &&
                                count * depth * size <= 32768);
     size_t asize = same ? 0 : (size_t)(mstep * kstep * size), bsize = direct ? 0 : (size_t)(nstep * kstep * size);

@@ -477,7 +477,8 @@ OPDI_INTERNAL opdi_dots_fn *opdi_dots_of(size_t size, int64_t *high) {
    out. */
 OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows, half = opdi_gemm_moved(&job->a) == 0;
-    const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
+    const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 &&
+        (opdi_cpu_words() & OPDI_HAS_PAIRS) != 0;
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
     const int64_t nrows = OPDI_MIN(rows, count);
     opdi_few_rows_job few;
@@ -486,7 +487,8 @@ OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int6
     /* Dot products add up their lanes at the end.  If the rows are long, this costs less than packing the other
        operand. */
     const bool lengthy = depth * (int64_t)job->size >= 80 * nrows;
-    const int64_t most = pairs ? OPDI_FEW_PAIRS : half ? OPDI_FEW_ROWS : OPDI_FEW_FLOATS * (lengthy ? few.high : 1);
+    const int64_t most = pairs ? opdi_cpu_words() & OPDI_HAS_TILES ? OPDI_FEW_TILES : OPDI_FEW_PAIRS
+        : half ? OPDI_FEW_ROWS : OPDI_FEW_FLOATS * (lengthy ? few.high : 1);
     if (!few.run || nrows > most || job->b.pack || job->a.rs != 1 || job->b.rs != 1 || job->a.dtype != job->b.dtype ||
         (half ? pairs && nrows <= OPDI_FEW : depth < 256 || nrows == 1)) { return 0; }
     const size_t bytes = (size_t)(nrows * depth) * sizeof(float);
@@ -511,7 +513,8 @@ OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int6
    sides.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows;
-    const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
+    const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 &&
+        (opdi_cpu_words() & OPDI_HAS_PAIRS) != 0;
     opdi_halves_job halves;
     if (OPDI_MIN(rows, count) > OPDI_FEW || job->b.pack || job->a.rs != 1 || job->b.rs != 1 ||
         opdi_gemm_moved(&job->a) || opdi_gemm_moved(&job->b)) { return 0; }

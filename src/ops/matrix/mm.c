@@ -131,6 +131,22 @@ OPDI_OP(_addmm_activation) {
     op->out = "_addmm_activation.out"; op->tags = OPDI_OPTAG_OUT_SELF;
     op->cases = "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2, use_gelu=True";
 }
+/* Returns the product of matrices of 8-bit integers, computed without converting them.  Returns NULL if that fails, and
+   also, without an error, if another layer has to see the operators that opdi_int_mm_kernel calls, if the shapes do not
+   match, or if the processor has no instructions for such products. */
+static opd_tensor *opdi_int_mm_at_once(const opd_tensor *a, const opd_tensor *b) {
+    const int64_t *const x = opdi_strides(a), *const y = opdi_strides(b), depth = opdi_sizes(a)[1];
+    if (!opdi_nothing_follows() || !opdi_in_memory(a) || !opdi_in_memory(b) || depth != opdi_sizes(b)[0]) {
+        return NULL;
+    }
+    const int64_t rows = opdi_sizes(a)[0], count = opdi_sizes(b)[1];
+    const opdi_gemm_in left = opdi_gemm_in_of(a->data, a->dtype, x[0], x[1]);
+    const opdi_gemm_in right = opdi_gemm_in_of(b->data, b->dtype, y[0], y[1]);
+    opd_tensor *const out = opd_empty(OPD_INTS(rows, count), OPD_INT32);
+    const int done = out ? opdi_gemm_bytes_try(rows, count, depth, &left, &right, (int32_t *)out->data) : 0;
+    if (done < 0) { (void)opdi_buffer_fail(); }
+    return done > 0 ? out : NULL;
+}
 static int opdi_int_mm_kernel(opd_call *call) {
     opd_tensor *two[2];
     for (int i = 0; i < 2; i++) {
@@ -143,7 +159,12 @@ static int opdi_int_mm_kernel(opd_call *call) {
             return opd_fail(OPD_ERROR_DTYPE, "Expected %s to be int8%s, but got %s", i ? "mat2" : "self",
                             i ? "" : " or uint8", opd_dtype_cname((opd_scalar_type)tensor->dtype));
         }
-        if (!(two[i] = opd_to_dtype(tensor, OPD_INT32))) { return -1; }
+        two[i] = tensor;
+    }
+    opd_tensor *const done = opdi_int_mm_at_once(two[0], two[1]);
+    if (done || !opd_ok()) { return opd_return_tensor(call, done); }
+    for (int i = 0; i < 2; i++) {
+        if (!(two[i] = opd_to_dtype(two[i], OPD_INT32))) { return -1; }
     }
     return opd_return_tensor(call, opd_mm(two[0], two[1]));
 }

@@ -1,0 +1,161 @@
+/* Products of bfloat16 and of 8-bit integers: with the instructions that multiply pairs and fours of them, with AMX (in C
+   if the processor has none), and without both.
+     cc -O2 test_words.c -lm -lpthread && ./a.out           run.sh links this test with the implementation in test_kernels.c */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE                  /* for the registers in ucontext.h */
+#endif
+#include "../inside.h"
+#include "../check.h"
+
+#if defined(__x86_64__) && defined(__linux__) && !defined(__TINYC__) && (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10)
+#define WORDS
+#include "amx_in_c.h"
+#endif
+
+enum { PLAIN = 0, PAIRS = 1, QUADS = 2, TILES = 4, PERMISSION = 8, FAST_PAIRS = 16 };
+
+/* A matrix of whole numbers from low to high, as `dtype`.  `way` is its layout: 0 contiguous, 1 transposed, 2 every second
+   column of a larger matrix, 3 behind one element (so that words are not aligned), 4 one row for all rows, 5 the first
+   columns of a larger matrix, whose other columns are infinite. */
+static opd_tensor *words_matrix(int64_t rows, int64_t count, int low, int high, opd_scalar_type dtype, int way) {
+    opd_tensor *numbers = opd_randint_low(low, high + 1, OPD_INTS(2 * rows * count + count + 1), OPD_INT32);
+    numbers = opd_to_dtype(numbers, dtype);
+    if (way == 1) return opd_t(opd_reshape(opd_narrow(numbers, 0, 0, rows * count), OPD_INTS(count, rows)));
+    if (way == 2) {
+        return opd_select(opd_reshape(opd_narrow(numbers, 0, 0, 2 * rows * count), OPD_INTS(rows, count, 2)), 2, 1);
+    }
+    if (way == 4) return opd_expand(opd_reshape(opd_narrow(numbers, 0, 0, count), OPD_INTS(1, count)), OPD_INTS(rows, count));
+    if (way == 5) {
+        opd_tensor *const first = opd_reshape(opd_narrow(numbers, 0, 0, rows * count), OPD_INTS(rows, count));
+        opd_tensor *const others = opd_to_dtype(opd_full(OPD_INTS(rows, 70), opd_value_float(INFINITY), OPD_FLOAT32), dtype);
+        return opd_narrow(opd_cat_full(OPD_TENSORS(first, others), 1), 1, 0, count);
+    }
+    return opd_reshape(opd_narrow(numbers, 0, way == 3, rows * count), OPD_INTS(rows, count));
+}
+static const int64_t words_sizes[][3] = {             /* rows, columns, depth */
+    {16, 16, 32}, {17, 33, 31}, {32, 32, 64}, {33, 100, 65}, {70, 48, 66}, {64, 64, 600}, {40, 70, 1101}, {200, 300, 40}, {16, 1100, 37},
+    {5, 40, 70}, {40, 5, 70}, {1, 64, 128}, {64, 1, 128}, {35, 35, 3}, {1, 1, 40}, {2, 3, 0}, {12, 64, 64},
+    {20, 128, 96}, {96, 12, 32}, {9, 50, 160}, {31, 40, 33}};
+
+/* Calls one function of the matrices with each set of instructions and two numbers of threads: all results have the same
+   bits, because the sums are whole numbers below 2^24. */
+typedef opd_tensor *words_fn(opd_tensor *a, opd_tensor *b);
+static void words_compare(words_fn *fn, opd_tensor *a, opd_tensor *b, int has, const char *what) {
+    opd_tensor *want = NULL;
+    const int sets[4] = {PLAIN, has & ~TILES, has & ~(TILES | FAST_PAIRS), has};
+    for (int k = 0; k < 8; k++) {
+        inside_words_set(sets[k / 2]);
+        opd_threads_set(k % 2 ? 3 : 1);
+        opd_tensor *have = fn(a, b);
+        CHECK_OR_RETURN(have != NULL);
+        if (k == 0) want = have;
+        const bool same = opd_item_i64(opd_all(opd_eq(have, want))) != 0;
+        if (!same) printf("    %s, instructions %d: other results\n", what, inside_words());
+        CHECK(same);
+    }
+    opd_threads_set(0);
+}
+static opd_tensor *words_mm(opd_tensor *a, opd_tensor *b) { return opd_mm(a, b); }
+static opd_tensor *words_int_mm(opd_tensor *a, opd_tensor *b) { return opd__int_mm(a, b); }
+static opd_tensor *words_linear(opd_tensor *a, opd_tensor *b) { return opd_linear_full(a, opd_t(b), opd_select(b, 0, 0)); }
+static opd_tensor *words_addmm(opd_tensor *a, opd_tensor *b) { return opd_addmm(opd_narrow(a, 1, 0, 1), a, b); }
+static opd_tensor *words_turned(opd_tensor *a, opd_tensor *b) {       /* the result is written transposed */
+    opd_tensor *c = opd_t(opd_empty(OPD_INTS(opd_sizes(b)[1], opd_sizes(a)[0]), opd_dtype(a)));
+    static opd_op *mm_out;
+    return OPD_CALL(OPD_OP(&mm_out, "aten::mm.out"), a, b, c);
+}
+static opd_tensor *words_bmm(opd_tensor *a, opd_tensor *b) {
+    return opd_bmm(opd_stack(OPD_TENSORS(a, a, opd_neg(a))), opd_stack(OPD_TENSORS(b, opd_neg(b), b)));
+}
+static opd_tensor *words_conv(opd_tensor *x, opd_tensor *w) {
+    static const int64_t one[2] = {1, 1}, two[2] = {2, 2}, none[2] = {0, 0};
+    return opd_convolution(x, w, NULL, opd_ints_of(two, 2), opd_ints_of(one, 2), opd_ints_of(one, 2), false, opd_ints_of(none, 2), 1);
+}
+static int words_trapped;                         /* whether AMX runs in C */
+/* Returns the instructions with which the tests run: those that the processor has, and AMX if it has the others. */
+static int words_begin(void) {
+    inside_words_set(-1);
+    const int has = inside_words();
+    words_trapped = 0;
+#if defined(WORDS)
+    if ((has & (PAIRS | QUADS | TILES)) == (PAIRS | QUADS)) {
+        amx_begin();
+        words_trapped = 1;
+        return has | TILES | PERMISSION;
+    }
+#endif
+    return has;
+}
+/* Checks that tiles were used and released if AMX ran in C, and ends that. */
+static void words_end(void) {
+#if defined(WORDS)
+    if (words_trapped) {
+        CHECK(amx_products > 0 && amx_releases > 0);
+        amx_end();
+    }
+#endif
+    inside_words_set(-1);
+}
+
+TEST(words_bfloat16) {
+    static const struct { const char *name; words_fn *fn; } ways[] = {
+        {"mm", words_mm}, {"linear", words_linear}, {"addmm", words_addmm}, {"mm.out, transposed", words_turned}, {"bmm", words_bmm}};
+    const int has = words_begin();
+    for (size_t i = 0; i < sizeof words_sizes / sizeof *words_sizes; i++) {
+        for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
+            for (int way = 0; way < 6; way++) {
+                OPD_SCOPED;
+                const int64_t *d = words_sizes[i];
+                if ((k && (way + k + i) % 6) || !d[2]) continue;
+                char what[100];
+                snprintf(what, sizeof what, "%s of %d x %d x %d, layout %d", ways[k].name, (int)d[0], (int)d[1], (int)d[2], way);
+                words_compare(ways[k].fn, words_matrix(d[0], d[2], -8, 8, OPD_BFLOAT16, way),
+                              words_matrix(d[2], d[1], -8, 8, OPD_BFLOAT16, (int)(i + way) % 6), has, what);
+            }
+        }
+    }
+    words_end();
+}
+TEST(words_bytes) {
+    const int has = words_begin();
+    for (size_t i = 0; i < sizeof words_sizes / sizeof *words_sizes; i++) {
+        for (int way = 0; way < 12; way++) {
+            OPD_SCOPED;
+            const int64_t *d = words_sizes[i];
+            const bool minus = way < 6;
+            char what[100];
+            snprintf(what, sizeof what, "_int_mm of %d x %d x %d, layout %d", (int)d[0], (int)d[1], (int)d[2], way);
+            words_compare(words_int_mm, words_matrix(d[0], d[2], minus ? -128 : 0, minus ? 127 : 255, minus ? OPD_INT8 : OPD_UINT8, way % 6),
+                          words_matrix(d[2], d[1], -128, 127, OPD_INT8, (int)(i + way) % 6), has, what);
+        }
+    }
+    words_end();
+}
+/* Convolutions of bfloat16 multiply floats that are packed as pairs. */
+TEST(words_convolutions) {
+    const int has = words_begin();
+    for (int i = 0; i < 4; i++) {
+        OPD_SCOPED;
+        const int64_t in = i % 2 ? 33 : 64, out = i < 2 ? 48 : 17;
+        opd_tensor *x = opd_reshape(words_matrix(2, in * 196, -8, 8, OPD_BFLOAT16, 0), OPD_INTS(2, in, 14, 14));
+        words_compare(words_conv, x, opd_reshape(words_matrix(out, in * 9, -4, 4, OPD_BFLOAT16, 0), OPD_INTS(out, in, 3, 3)), has, "convolution");
+    }
+    words_end();
+}
+/* Numbers that are no whole numbers, beside products of doubles. */
+TEST(words_accuracy) {
+    const int has = words_begin();
+    OPD_SCOPED;
+    opd_tensor *a = opd_to_dtype(opd_randn(OPD_INTS(80, 700), OPD_FLOAT32), OPD_BFLOAT16);
+    opd_tensor *b = opd_to_dtype(opd_randn(OPD_INTS(700, 90), OPD_FLOAT32), OPD_BFLOAT16);
+    opd_tensor *want = opd_mm(opd_to_dtype(a, OPD_FLOAT64), opd_to_dtype(b, OPD_FLOAT64));
+    opd_tensor *size = opd_mm(opd_abs(opd_to_dtype(a, OPD_FLOAT64)), opd_abs(opd_to_dtype(b, OPD_FLOAT64)));
+    for (int k = 0; k < 3; k++) {
+        inside_words_set(k == 0 ? PLAIN : k == 1 ? has & ~TILES : has);
+        opd_tensor *off = opd_abs(opd_sub(opd_to_dtype(opd_mm(a, b), OPD_FLOAT64), want));
+        CHECK(opd_item_f64(opd_max(opd_sub(off, opd_mul(opd_abs(want), opd_scalar_tensor(opd_value_float(1.0 / 256), OPD_FLOAT64))))) <
+              1e-6 * opd_item_f64(opd_max(size)));
+    }
+    words_end();
+}
+CHECK_MAIN()
