@@ -158,4 +158,26 @@ TEST(words_accuracy) {
     }
     words_end();
 }
+/* Attention of bfloat16: with tiles, the weights are rounded to bfloat16, too. */
+TEST(words_attention) {
+    static const int64_t sizes[][3] = {{64, 64, 64}, {40, 100, 33}, {17, 31, 64}, {5, 64, 32}};        /* rows, keys, depth */
+    const int has = words_begin();
+    for (int i = 0; i < 8; i++) {
+        OPD_SCOPED;
+        const int64_t *d = sizes[i / 2];
+        const bool causal = i % 2;
+        opd_tensor *q = opd_to_dtype(opd_randn(OPD_INTS(1, 2, d[0], d[2]), OPD_FLOAT32), OPD_BFLOAT16);
+        opd_tensor *k = opd_to_dtype(opd_randn(OPD_INTS(1, 2, d[1], d[2]), OPD_FLOAT32), OPD_BFLOAT16);
+        opd_tensor *v = opd_to_dtype(opd_randn(OPD_INTS(1, 2, d[1], d[2]), OPD_FLOAT32), OPD_BFLOAT16);
+        opd_tensor *want = opd_scaled_dot_product_attention_full(opd_to_dtype(q, OPD_FLOAT64), opd_to_dtype(k, OPD_FLOAT64),
+                                                                 opd_to_dtype(v, OPD_FLOAT64), NULL, 0, causal, OPD_NONE, false);
+        for (int set = 0; set < 2; set++) {
+            inside_words_set(set ? has : PLAIN);
+            opd_tensor *have = opd_scaled_dot_product_attention_full(q, k, v, NULL, 0, causal, OPD_NONE, false);
+            CHECK_OR_RETURN(have != NULL);
+            CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(opd_to_dtype(have, OPD_FLOAT64), want)))) < 0.012);
+        }
+    }
+    words_end();
+}
 CHECK_MAIN()

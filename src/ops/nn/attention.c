@@ -216,6 +216,20 @@ static opdi_gemm_in opdi_attention_in(const opd_tensor *tensor, int64_t n, int64
     return opdi_gemm_in_of(opdi_attention_at(tensor, n, head, first), tensor->dtype, strides[turned ? 3 : 2],
                            strides[turned ? 2 : 3]);
 }
+/* Replaces `count` floats by bfloat16, which take the first half of their memory. */
+static void opdi_attention_narrow(void *memory, int64_t count) {
+    for (int64_t j = 0; j < count; j += 16) {
+        uint32_t bits[16];
+        uint16_t narrow[16];
+        const size_t part = (size_t)OPDI_MIN(16, count - j);
+        memcpy(bits, (const float *)memory + j, part * 4);
+        for (int lane = 0; lane < 16; lane++) {
+            const uint32_t b = bits[lane], rounded = b + 0x7fffu + (b >> 16 & 1u);
+            narrow[lane] = (uint16_t)((b & 0x7fffffffu) > 0x7f800000u ? b >> 16 | 0x40u : rounded >> 16);
+        }
+        memcpy((uint16_t *)memory + j, narrow, part * 2);
+    }
+}
 /* Computes the output and lse of items [begin, end) of the job ctx.  An item is a block of rows of one head. */
 static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
     opdi_attention *job = (opdi_attention *)ctx;
@@ -234,6 +248,10 @@ static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
         if (failed) { break; }
         opdi_attention_rows(job, n, head, first, rows, scores, keys);
         opdi_gemm_in weights = opdi_gemm_in_of(scores, job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, keys, 1);
+        if (job->v->dtype == OPD_BFLOAT16 && rows >= 16 && opdi_cpu_words() & OPDI_HAS_TILES) {
+            opdi_attention_narrow(scores, rows * keys);           /* as in PyTorch's kernel; tiles multiply bfloat16 */
+            weights.dtype = OPD_BFLOAT16;
+        }
         failed = opdi_gemm(job->size, rows, job->depth, keys, &weights, &v, 0, out, to[2], to[3]) != 0;
     }
     if (failed) { OPDI_STORE(&job->failed, 1); }
