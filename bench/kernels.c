@@ -193,6 +193,8 @@ static const bench_row rows[] = {
     {"products", "mm, 1 x 4096 x 4096, b transposed", "f16 1,4096; f16 4096,4096", "torch.mm(a, b.t())", 0},
     {"products", "mm, 256 x 256 x 256", "i64 256,256 <100; i64 256,256 <100", "torch.mm(a, b)", 0},
     {"products", "mm, 256 x 256 x 256", "i32 256,256 <100; i32 256,256 <100", "torch.mm(a, b)", 0},
+    {"products", "_int_mm, 256 x 256 x 256", "i8 256,256 <100; i8 256,256 <100", "torch._int_mm(a, b)", 0},
+    {"products", "_int_mm, 1024 x 1024 x 1024", "i8 1024,1024 <100; i8 1024,1024 <100", "torch._int_mm(a, b)", 0},
     {"products", "mm, 256 x 256 x 256", "c64 256,256; c64 256,256", "torch.mm(a, b)", 0},
 
     {"convolution", "3 x 3, 64 channels", "f32 4,64,56,56; f32 64,64,3,3", "F.conv2d(a, b, padding=1)", 0},

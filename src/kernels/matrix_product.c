@@ -321,6 +321,12 @@ static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64
     void *const to = direct ? job->c + ((job->i0 + i) * job->rsc + job->j0 + j) * size : (char *)tile;
     const int64_t ldc = direct ? job->rsc : mk->nr;
     const int add = direct && job->add;
+    if (direct) {                                 /* rows of C that are far apart are not prefetched by hardware */
+        for (int64_t row = 0; row < part; row++) {
+            OPDI_PREFETCH((const char *)to + row * ldc * size);
+            OPDI_PREFETCH((const char *)to + row * ldc * size + 64);
+        }
+    }
     if (job->b.at) { mk->run_at(job->kc, rows, csa, panel, job->b.at + job->k0, to, ldc, add); }
     else { mk->run(job->kc, rows, csa, panel, ldb, to, ldc, add); }
     if (!direct) { opdi_gemm_store(job, tile, job->i0 + i, job->j0 + j, part, count); }
@@ -355,10 +361,10 @@ static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
 static void opdi_gemm_block(opdi_gemm_job *job) {
     int64_t mr = job->mk.mr, nr = job->mk.nr, rows = (job->mc - 1) / mr + 1, cols = (job->nc - 1) / nr + 1;
     double work = (double)job->mc * (double)job->nc * (double)job->kc;
-    int64_t threads = work < 1e6 ? 1 : opd_threads(), mp = 16, np = 8;
+    int64_t threads = work < 1e6 ? 1 : opd_threads(), mp = 32, np = 64;
     while (threads > 1 && ((rows - 1) / mp + 1) * ((cols - 1) / np + 1) < 4 * threads && (mp > 2 || np > 1)) {
-        if (mp > 2) { mp /= 2; }
-        else { np /= 2; }
+        if (np > 1) { np /= 2; }
+        else { mp /= 2; }
     }
     job->mb = mp * mr;
     job->nb = np * nr;
@@ -369,8 +375,8 @@ static void opdi_gemm_block(opdi_gemm_job *job) {
     opdi_parallel_for(items, threads > 1 ? 1 : items, job->compute ? job->compute : opdi_gemm_blocks, job);
 }
 
-#define OPDI_GEMM_N 1024
-#define OPDI_GEMM_M 2048
+#define OPDI_GEMM_N 1024                          /* columns of a block of B */
+#define OPDI_GEMM_M 256                           /* rows of a block of A, for each thread */
 
 OPDI_INTERNAL int64_t opdi_round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
@@ -381,7 +387,8 @@ OPDI_INTERNAL int64_t opdi_gemm_depth_step(const opdi_micro *mk, int64_t depth) 
 }
 /* Chooses the block sizes of a product: steps[0] rows, steps[1] columns, and a depth of steps[2]. */
 static void opdi_gemm_steps(const opdi_micro *mk, int64_t rows, int64_t count, int64_t depth, int64_t steps[3]) {
-    steps[0] = OPDI_MIN(opdi_round_up(rows, mk->mr), OPDI_GEMM_M / mk->mr * mk->mr);
+    const int64_t most = OPDI_GEMM_M * OPDI_MIN(opd_threads(), 8);
+    steps[0] = OPDI_MIN(opdi_round_up(rows, mk->mr), most / mk->mr * mk->mr);
     steps[1] = OPDI_MIN(opdi_round_up(count, mk->nr), OPDI_GEMM_N);
     steps[2] = opdi_gemm_depth_step(mk, depth);
 }
