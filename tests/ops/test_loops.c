@@ -458,6 +458,25 @@ TEST(sorted_integers) {
     }
 }
 
+/* Lines of bytes are sorted by counting, also if their elements are not neighbours in memory. */
+TEST(sorted_columns_of_bytes) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_BOOL};
+    for (int way = 0; way < 3 * 2 * 2; way++) {
+        OPD_SCOPE {
+            const bool descending = way >= 6;
+            opd_tensor *x = opd_randint(way / 3 % 2 ? 256 : 3, OPD_INTS(300, 5), OPD_INT64), *sorts[2], *one[2];
+            x = opd_to_dtype(x, dtypes[way % 3]);
+            CHECK_INT(opd_sort_stable(sorts, x, opd_value_bool(true), 0, descending), 0);
+            for (int64_t column = 0; column < 5; column++) {
+                opd_tensor *const wide = opd_to_dtype(opd_contiguous(opd_select(x, 1, column)), OPD_INT64);
+                CHECK_INT(opd_sort_stable(one, wide, opd_value_bool(true), 0, descending), 0);
+                CHECK(opd_equal(opd_to_dtype(opd_select(sorts[0], 1, column), OPD_INT64), one[0]).u.i);
+                CHECK(opd_equal(opd_select(sorts[1], 1, column), one[1]).u.i);
+            }
+        }
+    }
+}
+
 /* Quotients are computed in double if all numbers of a block are below 2^51. */
 static void check_quotients(const int64_t *numbers, int count, int64_t repeats) {
     const int64_t total = count * count * repeats;

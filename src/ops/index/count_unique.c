@@ -266,18 +266,22 @@ OPDI_OP(histc) {
 
 /* Computes the results of unique from a tensor [count, ..] whose equal rows are neighbours.  fresh [count - 1] tells
    for each row after the first whether it differs from the row before.  from [count] holds the index that each row had
-   in the input; NULL means that the rows were not reordered.  Sets results[0] to the kept rows, results[1] to the index
-   of each input row among the kept rows, and results[2] to the number of times that each kept row occurs.  Returns 0,
-   or -1 and sets an error. */
-static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *from, opd_tensor **results) {
+   in the input; NULL means that the rows were not reordered.  Sets results[0] to the kept rows, results[1], if `inverse`
+   is true, to the index of each input row among the kept rows, and results[2] to the number of times that each kept
+   row occurs.  Returns 0, or -1 and sets an error. */
+static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *from, bool inverse,
+                          opd_tensor **results) {
     const int64_t one = 1, count = tensor ? opdi_sizes(tensor)[0] : 0;
     opd_tensor *pair[2];
     if (!tensor || !fresh) { return -1; }
     pair[0] = opd_new_ones(fresh, opd_ints_of(&one, 1));
     pair[1] = fresh;
     fresh = opd_cat(opd_tensors_of(pair, 2));
-    results[1] = opd_sub_Scalar(opd_cumsum_full(fresh, 0, opd_value_int(OPD_INT64)), opd_value_int(1));
-    if (from && results[1]) { results[1] = opd_scatter(opd_empty_like(results[1]), 0, from, results[1]); }
+    if (inverse) {
+        results[1] = opd_sub_Scalar(opd_cumsum_full(fresh, 0, opd_value_int(OPD_INT64)), opd_value_int(1));
+        if (from && results[1]) { results[1] = opd_scatter(opd_empty_like(results[1]), 0, from, results[1]); }
+        if (!results[1]) { return -1; }
+    }
     opd_tensor *at = opd_nonzero(fresh);
     at = at ? opdi_maybe_reshape(at, &opdi_sizes(at)[0], 1) : NULL;
     results[0] = opd_index_select(tensor, 0, at);
@@ -285,7 +289,7 @@ static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *fro
     pair[0] = opdi_maybe_narrow(at, 0, 1, opdi_sizes(at)[0] - 1);
     pair[1] = opd_new_full(at, opd_ints_of(&one, 1), opd_value_int(count));
     results[2] = opd_sub(opd_cat(opd_tensors_of(pair, 2)), at);
-    return results[1] && results[2] ? 0 : -1;
+    return results[2] ? 0 : -1;
 }
 static int opdi_unique_return(opd_call *call, opd_tensor **results) {
     for (int i = 0; i < 3; i++) { if (opd_return_tensor(call, results[i])) { return -1; } }
@@ -319,7 +323,7 @@ static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool count
         results[0] = opd_clone(flat);
         results[1] = opd_to_dtype(opd_empty_like(input), OPD_INT64);
         results[2] = opdi_unique_none(input);
-    } else if (opdi_unique_of(flat, opdi_unique_differs(flat), sorted[1], results)) { return -1; }
+    } else if (opdi_unique_of(flat, opdi_unique_differs(flat), sorted[1], inverse, results)) { return -1; }
     results[1] = inverse ? opdi_maybe_reshape(results[1], opdi_sizes(input), input->ndim) : opdi_unique_none(input);
     if (!counts) { results[2] = opdi_unique_none(input); }
     return opdi_unique_return(call, results);
@@ -364,7 +368,7 @@ static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     }
     if (from) { rows = opd_index_select(rows, 0, from); }
     opd_tensor *fresh = opdi_unique_differs(rows);
-    if (!fresh || opdi_unique_of(rows, opd_any_dim(fresh, 1, false), from, results)) { return -1; }
+    if (!fresh || opdi_unique_of(rows, opd_any_dim(fresh, 1, false), from, true, results)) { return -1; }
     sizes[0] = opdi_sizes(results[0])[0];
     results[0] = opdi_maybe_reshape(results[0], sizes, input->ndim);
     if (input->ndim && results[0]) { results[0] = opd_transpose(results[0], 0, dim); }

@@ -273,6 +273,31 @@ OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *lines, const void *memory
     else { opdi_line_take_all(lines, memory, out, lines->len[1]); }
 }
 OPDI_LINE_TYPES(sort)
+/* Sorts a line of bytes stably by counting them.  The order of the bytes is that of the unsigned numbers byte ^ flip,
+   where flip is lines->number.  If lines->flag2 is set, the bytes are bools: all bytes except 0 count as 1. */
+static void opdi_line_sort_bytes(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
+                                 void *const *out, char *tmp) {
+    const uint8_t *const x = (const uint8_t *)in[0], top = lines->flag2 ? 1 : 255, flip = (uint8_t)lines->number;
+    const int64_t step = lines->step[0], to_step = lines->step[1], count = lines->count;
+    uint8_t *to = (uint8_t *)out[0];
+    int64_t *const place = (int64_t *)out[1];
+    uint32_t many[4][256], begin[256], from = 0;  /* four tables: equal neighbours do not wait for each other */
+    (void)at;
+    (void)tmp;
+    memset(many, 0, sizeof many);
+    for (int64_t i = 0; i < count; i++) { many[i & 3][OPDI_MIN(x[i * step], top) ^ flip]++; }
+    for (int digit = 0; digit < 256; digit++) {
+        const uint32_t equal = many[0][digit] + many[1][digit] + many[2][digit] + many[3][digit];
+        const uint8_t byte = (uint8_t)(digit ^ flip);
+        begin[digit] = from;
+        from += equal;
+        if (to_step == 1) { memset(to, byte, equal); }
+        for (uint32_t i = 0; i < equal && to_step != 1; i++) { to[i * to_step] = byte; }
+        to += equal * to_step;
+    }
+    for (int64_t i = 0; i < count; i++) { place[begin[OPDI_MIN(x[i * step], top) ^ flip]++] = i; }
+}
+static const opdi_line_fn opdi_line_bytes[3] = {NULL, NULL, opdi_line_sort_bytes};
 
 /* Selection: the k-th smallest key is found by counting digits, one digit after another, from the highest digit in
    which keys differ.  The line is not copied.  The counts are in tmp. */
@@ -404,9 +429,15 @@ static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, in
     lines.keep_strides = element < 0;
     lines.passes = 0;
     lines.tmp = fns == opdi_line_pick ? (size_t)OPDI_DIGITS * 8 : (size_t)count * 2 * sizeof(opdi_key);
-    if (fns == opdi_line_sort && opdi_line_in_words(count) &&
-        opd_dtype_size((opd_scalar_type)opd_arg_tensor(call, 0)->dtype) <= 4) {
-        lines.tmp = (size_t)count * 2 * sizeof(uint64_t);
+    if (fns == opdi_line_sort && opdi_line_in_words(count)) {
+        const opd_scalar_type dtype = OPDI_DTYPE(opd_arg_tensor(call, 0));
+        if (opd_dtype_size(dtype) <= 4) { lines.tmp = (size_t)count * 2 * sizeof(uint64_t); }
+        if (dtype == OPD_UINT8 || dtype == OPD_INT8 || dtype == OPD_BOOL) {
+            fns = opdi_line_bytes;
+            lines.number = (dtype == OPD_INT8 ? 128 : 0) ^ (flag ? 255 : 0);
+            lines.flag2 = dtype == OPD_BOOL;
+            lines.tmp = 0;
+        }
     }
     if (fns == opdi_line_top) {
         lines.flag2 = element <= 4096 && element <= count / 8;
