@@ -13,7 +13,8 @@ OPDI_LOOP_TEXT void OPDI_LOOP(each)(void *const *data, int64_t count, const opdi
         out[i] = value;
     }
 }
-/* Computes 64 elements at a time in a loop of constant length, which compilers vectorize by default. */
+/* Computes 16 elements at a time in a loop of constant length, which compilers vectorize by default.  In longer blocks,
+   more elements would be left for the slow loop at the end. */
 OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const opdi_params *params, int inputs,
                                       OPDI_LOOP(formula) *formula) {
     const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
@@ -21,9 +22,9 @@ OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const op
         *z = inputs > 2 ? (const OPD_T *)data[3] : x;
     OPD_T *out = (OPD_T *)data[0];
     int64_t i = 0;
-    for (; i + 64 <= count; i += 64) {
+    for (; i + 16 <= count; i += 16) {
         OPDI_IVDEP
-        for (int j = 0; j < 64; j++) {
+        for (int j = 0; j < 16; j++) {
             const OPD_T value = formula(x[i + j], y[i + j], z[i + j], a, b, c, params);
             out[i + j] = value;
         }
