@@ -272,6 +272,10 @@ TEST(sums_with_outer_products) {
             CHECK(opd_allclose_full(sum, opd_add(self, opd_outer(a, b)), 1e-6, 1e-6, false).u.i != 0);
             CHECK_INT(opd_strides(sum)[0], opd_strides(opd_add(self, opd_outer(a, b)))[0]);
         }
+        opd_tensor *const wide[] = {opd_to_dtype(selfs[0], OPD_FLOAT64), opd_to_dtype(a, OPD_FLOAT64),
+                                    opd_to_dtype(b, OPD_FLOAT64)};
+        CHECK(opd_allclose_full(opd_addr(wide[0], wide[1], wide[2]), opd_add(wide[0], opd_outer(wide[1], wide[2])),
+                                1e-14, 1e-14, false).u.i != 0);
         opd_tensor_set_requires_grad(a, true);
         opd_backward(opd_sum(opd_addr(selfs[0], a, b)));
         CHECK_NEAR(opd_item_f64(opd_select(opd_tensor_grad(a), 0, 3)), opd_item_f64(opd_sum(b)), 1e-4);

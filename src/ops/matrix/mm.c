@@ -663,6 +663,44 @@ static bool opdi_addr_is_plain(const opd_tensor *self, const opd_tensor *a, cons
         alpha.tag != OPD_TAG_COMPLEX && opdi_number_f64(beta) == 1 && opdi_number_f64(alpha) == 1 &&
         !opd_tensor_requires_grad(self) && !opd_tensor_requires_grad(a) && !opd_tensor_requires_grad(b);
 }
+/* A call of addr with contiguous tensors: `out` and `self` [rows, count], a [rows], b [count]. */
+typedef struct opdi_addr_job {
+    const opd_tensor *out, *self, *a, *b;
+    opdi_loop loop;                               /* self + number * b for one row */
+} opdi_addr_job;
+static void opdi_addr_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_addr_job *const job = (const opdi_addr_job *)ctx;
+    const int64_t count = job->b->numel, size = (int64_t)opd_dtype_size(OPDI_DTYPE(job->self));
+    opdi_params params;
+    memset(&params, 0, sizeof params);
+    for (int64_t row = begin; row < end; row++) {
+        void *data[3];
+        if (size == 4) { params.f32[0] = ((const float *)(const void *)job->a->data)[row]; }
+        else { params.f64[0] = ((const double *)(const void *)job->a->data)[row]; }
+        data[0] = job->out->data + row * count * size;
+        data[1] = job->self->data + row * count * size;
+        data[2] = job->b->data;
+        job->loop(data, count, &params);
+    }
+}
+/* Returns self + vec1 vec2^T for tensors for which opdi_addr_is_plain is true.  If all tensors are contiguous and no
+   other layer has to see addcmul, computes row by row, which needs no copies of the elements of `a`. */
+static opd_tensor *opdi_addr_plain(const opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b) {
+    opdi_addr_job job;
+    job.self = self;
+    job.a = a;
+    job.b = b;
+    job.loop = self->dtype == OPD_FLOAT32 ? opdi_f32_add_scaled : opdi_f64_add_scaled;
+    if (!opdi_nothing_follows() || !opdi_in_memory(self) || !opdi_in_memory(a) || !opdi_in_memory(b) ||
+        opd_call_requires_grad(call) || self->ndim != 2 || self->numel != a->numel * b->numel || self->numel == 0 ||
+        !opd_is_contiguous(self) || !opd_is_contiguous(a) || !opd_is_contiguous(b)) {
+        return opd_addcmul(self, opdi_unsqueeze_at(a, 1), b);
+    }
+    opd_tensor *const out = opd_empty_like(self);
+    job.out = out;
+    if (out) { opdi_parallel_for(a->numel, OPDI_MAX((int64_t)1, OPDI_GRAIN / b->numel), opdi_addr_range, &job); }
+    return out;
+}
 /* addr: computes beta * self + alpha * vec1 vec2^T with type promotion (at::native::math_addr). */
 static int opdi_addr_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
@@ -686,7 +724,7 @@ static int opdi_addr_kernel(opd_call *call) {
         }
     }
     if (opdi_addr_is_plain(self, a, b, beta, alpha)) {
-        return opd_return_tensor(call, opd_addcmul(self, opdi_unsqueeze_at(a, 1), b));
+        return opd_return_tensor(call, opdi_addr_plain(call, self, a, b));
     }
     opd_tensor *output = opdi_scale(opd_outer(a, b), alpha);
     if (self->dtype == OPD_BOOL && a->dtype == OPD_BOOL && b->dtype == OPD_BOOL) {
