@@ -177,12 +177,48 @@ OPDI_VECTOR_LOOP static void OPDI_TYPED(max_pool_close)(const opdi_windows *wind
                                                         int64_t begin, int64_t end, bool first) {
     OPDI_TYPED(max_pool_lanes)(windows, x, y, begin, end, 1, first);
 }
+#if defined(OPDI_X86)
+/* Does the work of max_pool_inside for rows of windows of `size` elements, 2 or 3, that touch each other.  Compilers
+   read the elements as whole vectors, because all of them are needed.  Returns the first element of y that it has not
+   set. */
+OPDI_ALWAYS int64_t OPDI_TYPED(max_pool_tiles)(const OPDI_T *x, OPDI_T *y, int64_t begin, int64_t end, int size,
+                                               bool first) {
+    int64_t i = begin;
+    for (; i + 16 <= end; i += 16) {
+        OPDI_T tops[16];
+        if (first) { for (int lane = 0; lane < 16; lane++) { tops[lane] = OPDI_LOWEST; } }
+        else { memcpy(tops, y + i, sizeof tops); }
+        OPDI_IVDEP
+        for (int lane = 0; lane < 16; lane++) {
+            const OPDI_T *const from = x + (i + lane) * size;
+            const OPDI_T a = from[0], b = from[1], c = from[size - 1];
+            OPDI_T top = tops[lane];
+            top = ((a > top) | OPDI_IS_NAN(a)) ? a : top;
+            top = ((b > top) | OPDI_IS_NAN(b)) ? b : top;
+            if (size == 3) { top = ((c > top) | OPDI_IS_NAN(c)) ? c : top; }
+            tops[lane] = top;
+        }
+        memcpy(y + i, tops, sizeof tops);
+    }
+    return i;
+}
+OPDI_AVX512 static int64_t OPDI_TYPED(max_pool_touching)(const OPDI_T *x, OPDI_T *y, int64_t begin, int64_t end,
+                                                         int64_t size, bool first) {
+    return size == 2 ? OPDI_TYPED(max_pool_tiles)(x, y, begin, end, 2, first)
+        : OPDI_TYPED(max_pool_tiles)(x, y, begin, end, 3, first);
+}
+#endif
 /* Sets elements [begin, end) of row y of the output to the largest of the elements of row x of the input in their
    windows and, unless x is the `first` row, of themselves.  No window goes beyond the ends of x. */
 static void OPDI_TYPED(max_pool_inside)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t begin,
                                         int64_t end, bool first) {
     const int64_t step = windows->stride[2];
     x -= windows->pad[2];
+#if defined(OPDI_X86)
+    if ((step == 2 || step == 3) && windows->kernel[2] == step && windows->dilation[2] == 1 && opdi_cpu_level() > 1) {
+        begin = OPDI_TYPED(max_pool_touching)(x, y, begin, end, step, first);
+    }
+#endif
     if (opdi_has_vectors() && step == 1) { OPDI_TYPED(max_pool_close)(windows, x, y, begin, end, first); }
     else { OPDI_TYPED(max_pool_lanes)(windows, x, y, begin, end, step, first); }
 }
