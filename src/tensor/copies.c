@@ -24,7 +24,8 @@ OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t
 }
 /* Copies rows of `bytes` contiguous bytes, which are `ss` bytes apart at `from` and `ds` bytes apart at `to`.  Rows of
    8 to 64 bytes are copied as one or more blocks of 16 or 8 bytes, the last of which may overlap the one before.  A row
-   and the row that it is copied to may share memory. */
+   and the row that it is copied to may share memory.  Rows of up to 1 KB are prefetched: processors do not foresee the
+   jump to the next row. */
 #define OPDI_ROWS_MOVE(block) { \
         for (int64_t row = 0; row < rows; row++, to += ds, from += ss) { \
             for (int64_t at = 0; at < bytes - (block); at += (block)) { memmove(to + at, from + at, (block)); } \
@@ -32,7 +33,15 @@ OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t
         } \
     }
 static void opdi_copy_whole_rows(char *to, int64_t ds, const char *from, int64_t ss, int64_t rows, int64_t bytes) {
-    if (bytes > 64 || bytes < 8) {
+    if (bytes > 64 && bytes <= 1024) {
+        enum { AHEAD = 4 };                       /* rows */
+        for (int64_t row = 0; row < rows; row++) {
+            for (int64_t at = 0; at < bytes && row < rows - AHEAD; at += 64) {
+                OPDI_PREFETCH(from + (row + AHEAD) * ss + at);
+            }
+            memmove(to + row * ds, from + row * ss, (size_t)bytes);
+        }
+    } else if (bytes > 64 || bytes < 8) {
         for (int64_t row = 0; row < rows; row++) { opdi_move(to + row * ds, from + row * ss, (size_t)bytes); }
     }
     else if (bytes >= 16) { OPDI_ROWS_MOVE(16) }
