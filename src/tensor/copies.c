@@ -32,11 +32,12 @@ OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t
             memmove(to + bytes - (block), from + bytes - (block), (block)); \
         } \
     }
-static void opdi_copy_whole_rows(char *to, int64_t ds, const char *from, int64_t ss, int64_t rows, int64_t bytes) {
+OPDI_INTERNAL void opdi_copy_whole_rows(char *to, int64_t ds, const char *from, int64_t ss, int64_t rows,
+                                        int64_t bytes) {
     if (bytes > 64 && bytes <= 1024) {
         enum { AHEAD = 4 };                       /* rows */
         for (int64_t row = 0; row < rows; row++) {
-            for (int64_t at = 0; at < bytes && row < rows - AHEAD; at += 64) {
+            for (int64_t at = 0; at < bytes && row < rows - AHEAD && ss != bytes; at += 64) {
                 OPDI_PREFETCH(from + (row + AHEAD) * ss + at);
             }
             memmove(to + row * ds, from + row * ss, (size_t)bytes);

@@ -481,6 +481,32 @@ TEST(sorted_columns_of_bytes) {
     }
 }
 
+/* Tensors are joined some rows at a time.  Rows of different lengths are copied in different ways, and those of strided
+   tensors are prefetched. */
+TEST(joined_and_copied_rows) {
+    static const int64_t widths[] = {1, 5, 16, 17, 63, 256, 300};
+    for (int way = 0; way < 7 * 7 * 2; way++) {
+        OPD_SCOPE {
+            const int64_t first = widths[way % 7], second = widths[way / 7 % 7], rows = way < 49 ? 35 : 3;
+            opd_tensor *parts[3];
+            parts[0] = parts[2] = opd_randn(OPD_INTS(rows, first), OPD_FLOAT32);
+            parts[1] = opd_randn(OPD_INTS(rows, second), OPD_FLOAT32);
+            opd_tensor *const all = opd_cat_full(opd_tensors_of(parts, 3), 1);
+            const float *x = opd_data_f32(all);
+            opd_tensor *const copy = opd_contiguous(opd_slice(all, 1, OPD_V(first), OPD_V(first + second), 1));
+            int64_t wrong = 0;
+            for (int64_t i = 0; i < rows; i++) {
+                for (int part = 0; part < 3; part++) {
+                    const int64_t width = part == 1 ? second : first;
+                    for (int64_t j = 0; j < width; j++) { wrong += *x++ != opd_data_f32(parts[part])[i * width + j]; }
+                }
+            }
+            CHECK_INT(wrong, 0);
+            CHECK(opd_equal(copy, parts[1]).u.i);
+        }
+    }
+}
+
 /* Quotients are computed in double if all numbers of a block are below 2^51. */
 static void check_quotients(const int64_t *numbers, int count, int64_t repeats) {
     const int64_t total = count * count * repeats;

@@ -39,14 +39,15 @@ static int opdi_cat_piece(opd_tensor *out, int dim, int64_t at, const opd_tensor
    out; inner: bytes of an element of dim. */
 typedef struct opdi_cat_job { opd_tensors list; char *out; int64_t row, inner; int dim; } opdi_cat_job;
 static void opdi_cat_rows(void *ctx, int64_t begin, int64_t end) {
+    enum { ROWS = 16 };                           /* of each tensor that are copied in turn */
     const opdi_cat_job *job = (const opdi_cat_job *)ctx;
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin; i < end; i += ROWS) {
         char *to = job->out + i * job->row;
         for (int64_t k = 0; k < job->list.n; k++) {
             const opd_tensor *tensor = job->list.data[k];
             if (tensor->numel == 0) { continue; }
-            const size_t bytes = (size_t)(opdi_sizes(tensor)[job->dim] * job->inner);
-            opdi_move(to, tensor->data + (size_t)i * bytes, bytes);
+            const int64_t bytes = opdi_sizes(tensor)[job->dim] * job->inner;
+            opdi_copy_whole_rows(to, job->row, tensor->data + i * bytes, bytes, OPDI_MIN(end - i, (int64_t)ROWS), bytes);
             to += bytes;
         }
     }
