@@ -48,3 +48,33 @@ OPDI_TARGET static void OPDI_WIDE(rotate_piece)(const opdi_rotations *all, int64
         }
     }
 }
+/* Subtracts v w^T + w v^T from rows [first, n) of a symmetric matrix, and adds the product of the result and `next` to
+   out.  Of the matrix, only the upper triangular part is used, and whole blocks on the diagonal that are as wide as a
+   vector.  Elements of v, w and next below `first` have no effect on these rows if they are 0. */
+OPDI_TARGET static void OPDI_WIDE(symmetric_step)(const opdi_symmetric *step) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const OPDI_T *const v = (const OPDI_T *)step->v, *const w = (const OPDI_T *)step->w,
+        *const next = (const OPDI_T *)step->next;
+    OPDI_T *const out = (OPDI_T *)step->out;
+    for (int64_t i = step->first; i < step->n; i++) {
+        OPDI_T *const row = (OPDI_T *)step->a + i * step->width;
+        const OPDI_T x = v[i], y = w[i], z = next[i];
+        int64_t j = i / WIDTH * WIDTH;
+        OPDI_V sums = *(const OPDI_V *)(const void *)(row + j);
+        sums -= *(const OPDI_V *)(const void *)(w + j) * x + *(const OPDI_V *)(const void *)(v + j) * y;
+        *(OPDI_V *)(void *)(row + j) = sums;
+        sums *= *(const OPDI_V *)(const void *)(next + j);
+        for (j += WIDTH; j < step->n; j += WIDTH) {
+            OPDI_V number = *(const OPDI_V *)(const void *)(row + j);
+            number -= *(const OPDI_V *)(const void *)(w + j) * x + *(const OPDI_V *)(const void *)(v + j) * y;
+            *(OPDI_V *)(void *)(row + j) = number;
+            sums += number * *(const OPDI_V *)(const void *)(next + j);
+            *(OPDI_V *)(void *)(out + j) += number * z;
+        }
+#if OPDI_LEVEL > 0
+        out[i] += OPDI_WIDE(lanes_sum)(sums);
+#else
+        out[i] += sums;
+#endif
+    }
+}

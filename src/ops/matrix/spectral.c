@@ -16,6 +16,23 @@ typedef struct opdi_rotations {
     bool down;
     const double *turns;                          /* [count, 2]: cosine and sine */
 } opdi_rotations;
+/* A step of the reduction of a symmetric matrix a [n, width] to a tridiagonal matrix.  v, w, next and out [width] are
+   vectors.  Elements of all arrays beyond column n are 0. */
+typedef struct opdi_symmetric {
+    void *a, *out;
+    const void *v, *w, *next;
+    int64_t first, n, width;
+} opdi_symmetric;
+static void opdi_symmetric_step_plain_f32(const opdi_symmetric *step);
+static void opdi_symmetric_step_plain_f64(const opdi_symmetric *step);
+#if defined(OPDI_VECTORS)
+OPDI_AVX2 static void opdi_symmetric_step_avx2_f32(const opdi_symmetric *step);
+OPDI_AVX2 static void opdi_symmetric_step_avx2_f64(const opdi_symmetric *step);
+#endif
+#if defined(OPDI_X86)
+OPDI_AVX512 static void opdi_symmetric_step_avx512_f32(const opdi_symmetric *step);
+OPDI_AVX512 static void opdi_symmetric_step_avx512_f64(const opdi_symmetric *step);
+#endif
 static void opdi_rotate_piece_plain_f32(const opdi_rotations *all, int64_t from, int64_t to);
 static void opdi_rotate_piece_plain_f64(const opdi_rotations *all, int64_t from, int64_t to);
 #if defined(OPDI_VECTORS)

@@ -49,29 +49,56 @@ OPDI_INTERNAL OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
     }
     return most;
 }
-/* Reduces a symmetric matrix a [n, n], of which both triangular parts are stored, to a tridiagonal matrix with diagonal
-   d [n] and off-diagonal e [n - 1].  Stores the vector of reflection i, which changes rows and columns from i + 1 on,
-   in row i of a, and its factor in tau [n].  scratch [2 n] is scratch memory.  Returns 0, or -1 if memory runs out. */
-static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *scratch) {
-    for (int64_t i = 0; i + 1 < n; i++) {
-        const int64_t rest = n - i - 1;
-        OPDI_T *v = a + i * n + i + 1, *w = scratch, dot = 0;
-        const OPDI_TYPED(block) below = OPDI_TYPED(block_of)(a + (i + 1) * n + i + 1, n, 1);
-        d[i] = (double)a[i * n + i];
-        tau[i] = OPDI_TYPED(reflection)(rest, v, 1);
-        e[i] = (double)v[0];
-        if (tau[i] == 0) { continue; }
-        v[0] = 1;
-        if (OPDI_TYPED(block_times)(rest, 1, rest, below, OPDI_TYPED(block_of)(v, 1, 1), 0,
-                                    OPDI_TYPED(block_of)(w, 1, 1))) {
-            return -1;
-        }
-        for (int64_t j = 0; j < rest; j++) { dot += w[j] * v[j]; }
-        for (int64_t j = 0; j < rest; j++) { w[j] = tau[i] * (w[j] - tau[i] / 2 * dot * v[j]); }
-        OPDI_TYPED(skinny_minus)(rest, rest, 2, v, 1, w - v, w, v - w, below.at, n);
+/* Runs a step of the reduction to tridiagonal form with the vector instructions of the CPU. */
+static void OPDI_TYPED(symmetric_step)(const opdi_symmetric *step) {
+    void (*run)(const opdi_symmetric *) = OPDI_TYPED(symmetric_step_plain);
+#if defined(OPDI_VECTORS)
+    const int level = opdi_cpu_level();
+    if (level == 1) { run = OPDI_TYPED(symmetric_step_avx2); }
+#endif
+#if defined(OPDI_X86)
+    if (level == 2) { run = OPDI_TYPED(symmetric_step_avx512); }
+#endif
+    run(step);
+}
+/* Reduces a symmetric matrix a [n, wide], of which both triangular parts are stored, to a tridiagonal matrix with
+   diagonal d [n] and off-diagonal e [n - 1].  Stores the vector of reflection i, which changes rows and columns from i
+   + 1 on, in row i of a, and its factor in tau [n].  scratch [4, wide] is scratch memory.  `wide` is a multiple of the
+   elements of a cache line, and elements of a beyond column n are 0.
+
+   Reflection i subtracts v w^T + w v^T from the matrix.  These sums are subtracted when the matrix is read for the
+   product with the vector of the next reflection, which depends only on the row above. */
+static void OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, int64_t wide, double *d, double *e, OPDI_T *tau,
+                                    OPDI_T *scratch) {
+    OPDI_T *v = scratch, *next = v + wide, *w = next + wide, *out = w + wide;
+    opdi_symmetric step;
+    memset(scratch, 0, (size_t)(4 * wide) * sizeof *scratch);
+    step.a = a;
+    step.width = wide;
+    for (int64_t i = 0; i < n; i++) {
+        OPDI_T *const row = a + i * wide, *kept = v, dot = 0;
+        for (int64_t j = i; j < n; j++) { row[j] -= w[j] * v[i] + v[j] * w[i]; }
+        d[i] = (double)row[i];
+        if (i + 1 == n) { break; }
+        tau[i] = OPDI_TYPED(reflection)(n - i - 1, row + i + 1, 1);
+        e[i] = (double)row[i + 1];
+        if (tau[i] != 0) { row[i + 1] = 1; }
+        memset(next, 0, (size_t)(i + 1) * sizeof *next);
+        for (int64_t j = i + 1; j < n; j++) { next[j] = tau[i] != 0 ? row[j] : 0; }
+        memset(out, 0, (size_t)wide * sizeof *out);
+        step.v = v;
+        step.w = w;
+        step.next = next;
+        step.out = out;
+        step.first = i + 1;
+        step.n = n;
+        OPDI_TYPED(symmetric_step)(&step);
+        for (int64_t j = i + 1; j < n; j++) { dot += out[j] * next[j]; }
+        w[i] = 0;
+        for (int64_t j = i + 1; j < n; j++) { w[j] = tau[i] * (out[j] - tau[i] / 2 * dot * next[j]); }
+        v = next;
+        next = kept;
     }
-    if (n > 0) { d[n - 1] = (double)a[n * n - 1]; }
-    return 0;
 }
 /* Computes the eigenvalues of the tridiagonal matrix with diagonal d and off-diagonal e [n], and overwrites d with
    them.  rows [n, wide] (NULL: none) holds the transposed vectors so far, and becomes the eigenvectors.  turns is
@@ -166,21 +193,24 @@ static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_
 /* Computes the eigenvalues data[1] [n] of data[0] [n, n] and, if solver->vectors is set, the eigenvectors data[2] [n,
    n].  Reads only one triangular part.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
-    const int64_t n = solver->rows, wide = OPDI_TYPED(row_length)(n);
+    const int64_t n = solver->rows, wide = OPDI_TYPED(row_length)(n), line = 64 / (int64_t)sizeof(OPDI_T);
+    const int64_t width = ((n + line - 1) / line | 1) * line;
     const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, n),
         to = OPDI_TYPED(matrix_at)(solver, 2, at, n);
-    const size_t size = (size_t)(n * (n + wide) + 3 * n) * sizeof(OPDI_T) + (size_t)(4 * n + 4) * sizeof(double);
+    const size_t size = (size_t)(n * (width + wide) + n + 4 * width) * sizeof(OPDI_T) +
+        (size_t)(4 * n + 4) * sizeof(double);
     double *const d = (double *)opdi_alloc(size);
     if (!d) { return -1; }
     double *const e = d + n, *const turns = e + n;
-    OPDI_T *const a = (OPDI_T *)(void *)(turns + 2 * n + 4), *const rows = a + n * n, *const tau = rows + n * wide,
+    OPDI_T *const a = (OPDI_T *)(void *)(turns + 2 * n + 4), *const rows = a + n * width, *const tau = rows + n * wide,
         *const scratch = tau + n, *const values = OPDI_TYPED(matrix_at)(solver, 1, at, n).at;
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j <= i; j++) {
-            a[i * n + j] = a[j * n + i] = solver->upper ? from.at[j * n + i] : from.at[i * n + j];
+            a[i * width + j] = a[j * width + i] = solver->upper ? from.at[j * n + i] : from.at[i * n + j];
         }
+        memset(a + i * width + n, 0, (size_t)(width - n) * sizeof *a);
     }
-    const OPDI_T most = OPDI_TYPED(largest)(a, n * n);
+    const OPDI_T most = OPDI_TYPED(largest)(a, n * width);
     const bool finite = most <= (OPDI_BYTES == 4 ? (OPDI_T)FLT_MAX : (OPDI_T)DBL_MAX);
 #if defined(OPD_LAPACK)
     const int done = finite ? OPDI_TYPED(lapack_eigh)(solver, at) : 1;
@@ -189,14 +219,15 @@ OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
         return done;
     }
 #endif
-    if (finite && most > 0) { OPDI_TYPED(divide)(n * n, a, most); }
+    if (finite && most > 0) { OPDI_TYPED(divide)(n * width, a, most); }
     int64_t info = finite ? 0 : OPDI_MAX(n - 1, (int64_t)1);
-    int rc = finite ? OPDI_TYPED(tridiagonal)(n, a, d, e, tau, scratch) : 0;
+    int rc = 0;
+    if (finite) { OPDI_TYPED(tridiagonal)(n, a, width, d, e, tau, scratch); }
     if (finite && !rc && solver->vectors) {
         const OPDI_TYPED(block) turned = OPDI_TYPED(block_of)(rows, 1, wide);
         OPDI_TYPED(rows_identity)(n, wide, rows);
         if (n > 1) {
-            rc = OPDI_TYPED(orgqr)(n - 1, n - 1, n - 1, OPDI_TYPED(block_of)(a + 1, 1, n), tau,
+            rc = OPDI_TYPED(orgqr)(n - 1, n - 1, n - 1, OPDI_TYPED(block_of)(a + 1, 1, width), tau,
                                    OPDI_TYPED(part)(turned, 1, 1));
         }
     }
