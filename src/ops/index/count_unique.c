@@ -266,9 +266,9 @@ OPDI_OP(histc) {
 
 /* Computes the results of unique from a tensor [count, ..] whose equal rows are neighbours.  fresh [count - 1] tells
    for each row after the first whether it differs from the row before.  from [count] holds the index that each row had
-   in the input; NULL means that the rows were not reordered.  Sets results[0] to the kept rows, results[1], if `inverse`
-   is true, to the index of each input row among the kept rows, and results[2] to the number of times that each kept
-   row occurs.  Returns 0, or -1 and sets an error. */
+   in the input; NULL means that the rows were not reordered.  Sets results[0] to the kept rows, results[1], if
+   `inverse` is true, to the index of each input row among the kept rows, and results[2] to the number of times that
+   each kept row occurs.  Returns 0, or -1 and sets an error. */
 static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *from, bool inverse,
                           opd_tensor **results) {
     const int64_t one = 1, count = tensor ? opdi_sizes(tensor)[0] : 0;

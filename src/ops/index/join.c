@@ -47,7 +47,8 @@ static void opdi_cat_rows(void *ctx, int64_t begin, int64_t end) {
             const opd_tensor *tensor = job->list.data[k];
             if (tensor->numel == 0) { continue; }
             const int64_t bytes = opdi_sizes(tensor)[job->dim] * job->inner;
-            opdi_copy_whole_rows(to, job->row, tensor->data + i * bytes, bytes, OPDI_MIN(end - i, (int64_t)ROWS), bytes);
+            opdi_copy_whole_rows(to, job->row, tensor->data + i * bytes, bytes, OPDI_MIN(end - i, (int64_t)ROWS),
+                                 bytes);
             to += bytes;
         }
     }
