@@ -50,7 +50,7 @@ OPDI_TARGET static void OPDI_WIDE(rotate_piece)(const opdi_rotations *all, int64
 }
 /* Subtracts v w^T + w v^T from rows [first, n) of a symmetric matrix, and adds the product of the result and `next` to
    out.  Of the matrix, only the upper triangular part is used, and whole blocks on the diagonal that are as wide as a
-   vector.  Elements of v, w and next below `first` have no effect on these rows if they are 0. */
+   vector.  Elements of `next` before `first` are 0. */
 OPDI_TARGET static void OPDI_WIDE(symmetric_step)(const opdi_symmetric *step) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const OPDI_T *const v = (const OPDI_T *)step->v, *const w = (const OPDI_T *)step->w,
