@@ -56,17 +56,44 @@ OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_sigmoid_v16(opdi_v16f x) {
     const opdi_v16u top = (least & (opdi_v16u)opdi_all_v16(1.0f)) | (~least & (opdi_v16u)t);
     return (opdi_v16f)top / (opdi_all_v16(1.0f) + t);
 }
+/* Returns the polynomial of degree 5 in z with these coefficients, of which a belongs to the highest power. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_polynomial_v16(opdi_v16f z, float a, float b, float c, float d, float e,
+                                                      float f) {
+    opdi_v16f sum = opdi_all_v16(b), next = opdi_all_v16(c);
+    OPDI_ASM_FMA("ps", sum, opdi_all_v16(a), z);
+    OPDI_ASM_FMA("ps", next, sum, z);
+    sum = opdi_all_v16(d);
+    OPDI_ASM_FMA("ps", sum, next, z);
+    next = opdi_all_v16(e);
+    OPDI_ASM_FMA("ps", next, sum, z);
+    sum = opdi_all_v16(f);
+    OPDI_ASM_FMA("ps", sum, next, z);
+    return sum;
+}
+/* Returns the normal distribution function of a: see opdi_phi1.  For x = 5.59999943, the quotient is exactly 1/2, so
+   that the result is exactly 0 or 1 beyond the limits of x, without further comparisons. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_phi_v16(opdi_v16f a) {
+    const opdi_v16f x = opdi_exp_limited_v16(a, opdi_all_v16(-5.59999943f), opdi_all_v16(5.59999943f));
+    const opdi_v16f z = x * x;
+    const opdi_v16f p = opdi_polynomial_v16(z, 2.21612200e-8f, 6.34756685e-6f, 0.000173217964f, 0.00470335987f,
+                                            0.0343191040f, 0.398942226f);
+    const opdi_v16f q = opdi_polynomial_v16(z, 1.18001065e-6f, 7.48746640e-5f, 0.00190941968f, 0.0289064122f,
+                                            0.252691010f, 1.0f);
+    return p * x / q + opdi_all_v16(0.5f);
+}
 #define OPDI_EXP_EACH(value) \
     for (int64_t i = 0; i < count; i += 16) { \
         const opdi_v16f x = *(const opdi_v16f *)(const void *)(a + i); \
         *(opdi_v16f *)(void *)(out + i) = value; \
     }
 /* Applies function number `function` of OPDI_VMATH_LIST to `count` elements, a multiple of 16; out may be a.  Returns
-   false and does nothing if it is another function than exp, exp2, sigmoid and silu. */
+   false and does nothing if it is none of the functions of its switch. */
 OPDI_AVX512 OPDI_INTERNAL bool opdi_exps_avx512(int function, int64_t count, float *out, const float *a) {
     switch (function) {
         case 0: OPDI_EXP_EACH(opdi_exp_v16(x)) return true;                    /* exp */
         case 8: OPDI_EXP_EACH(opdi_sigmoid_v16(x)) return true;                /* sigmoid */
+        case 9: OPDI_EXP_EACH(opdi_phi_v16(x)) return true;                    /* phi */
+        case 10: OPDI_EXP_EACH(x * opdi_phi_v16(x)) return true;               /* gelu */
         case 11: OPDI_EXP_EACH(x * opdi_sigmoid_v16(x)) return true;           /* silu */
         case 15: OPDI_EXP_EACH(opdi_exp2_v16(x)) return true;                  /* exp2 */
         default: return false;
