@@ -181,37 +181,42 @@ OPDI_ALWAYS double opdi_scale_f64(double y, double t) {
     return y * opdi_double(((bits >> 1) - 1) << 52) * opdi_double((bits - (bits >> 1) - 1) << 52);
 }
 OPDI_LOOPS_END
+/* OPDI_FMA returns a * b + c, rounded once. */
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_FMA(a, b, c) __builtin_fma(a, b, c)
+#else
+#define OPDI_FMA(a, b, c) fma(a, b, c)
+#endif
 /* The functions below compute e^x = 2^n * e^r, |r| <= ln(2) / 2, with the series of e^r to r^13.  The error is at most
    1 ulp. */
 #define OPDI_MAGIC_F64 6755399441055744.0         /* 1.5 * 2^52, see OPDI_MAGIC */
 OPDI_LOOPS_BEGIN
 /* Returns (e^r - 1 - r) / r^2. */
 OPDI_ALWAYS double opdi_exp_series(double r) {
-    double q = 1.0 / 6227020800;
-    q = q * r + 1.0 / 479001600;
-    q = q * r + 1.0 / 39916800;
-    q = q * r + 1.0 / 3628800;
-    q = q * r + 1.0 / 362880;
-    q = q * r + 1.0 / 40320;
-    q = q * r + 1.0 / 5040;
-    q = q * r + 1.0 / 720;
-    q = q * r + 1.0 / 120;
-    q = q * r + 1.0 / 24;
-    q = q * r + 1.0 / 6;
-    return q * r + 1.0 / 2;
+    double q = OPDI_FMA(1.0 / 6227020800, r, 1.0 / 479001600);
+    q = OPDI_FMA(q, r, 1.0 / 39916800);
+    q = OPDI_FMA(q, r, 1.0 / 3628800);
+    q = OPDI_FMA(q, r, 1.0 / 362880);
+    q = OPDI_FMA(q, r, 1.0 / 40320);
+    q = OPDI_FMA(q, r, 1.0 / 5040);
+    q = OPDI_FMA(q, r, 1.0 / 720);
+    q = OPDI_FMA(q, r, 1.0 / 120);
+    q = OPDI_FMA(q, r, 1.0 / 24);
+    q = OPDI_FMA(q, r, 1.0 / 6);
+    return OPDI_FMA(q, r, 1.0 / 2);
 }
 /* Returns r with x = n * ln(2) + r for an integer n, and leaves n in the low bits of *t. */
 OPDI_ALWAYS double opdi_exp_rest(double x, double *t) {
-    *t = x * 1.4426950408889634 + OPDI_MAGIC_F64;
-    const double k = *t - OPDI_MAGIC_F64;
-    return (x - k * 0.69314718036912381649) - k * 1.90821492927058770002e-10;
+    *t = OPDI_FMA(x, 1.4426950408889634, OPDI_MAGIC_F64);
+    const double k = OPDI_MAGIC_F64 - *t;
+    return OPDI_FMA(k, 1.90821492927058770002e-10, OPDI_FMA(k, 0.69314718036912381649, x));
 }
 OPDI_ALWAYS double opdi_exp1_f64(double x) {
     double t;
     x = x > 710.0 ? 710.0 : x;
     x = x < -746.0 ? -746.0 : x;
     const double r = opdi_exp_rest(x, &t);
-    return opdi_scale_f64(opdi_exp_series(r) * (r * r) + r + 1.0, t);
+    return opdi_scale_f64(OPDI_FMA(opdi_exp_series(r), r * r, r) + 1.0, t);
 }
 /* Returns log(a).  For a = m * 2^e, it is e * ln(2) + f - (f^2 / 2 - s * (f^2 / 2 + z * P(z))), with f = m - 1, s = f /
    (2 + f) and z = s^2.  The error is at most 1 ulp. */
@@ -237,11 +242,6 @@ OPDI_LOOPS_END
    with x = n * pi/2 + r.  For r, it subtracts n times each of three constants, whose sum is pi/2, by OPDI_FMA (a * b +
    c, rounded once). */
 #define OPDI_TRIG_MAX_F64 1048576.0
-#if defined(__GNUC__) && !defined(__TINYC__)
-#define OPDI_FMA(a, b, c) __builtin_fma(a, b, c)
-#else
-#define OPDI_FMA(a, b, c) fma(a, b, c)
-#endif
 OPDI_LOOPS_BEGIN
 OPDI_ALWAYS double opdi_trig1_f64(double x, uint64_t shift) {
     const double t = x * 0.63661977236758134308 + OPDI_MAGIC_F64, k = OPDI_MAGIC_F64 - t;
