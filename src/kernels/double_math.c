@@ -13,7 +13,7 @@ OPDI_ALWAYS double opdi_tanh1_f64(double a) {
     double x = opdi_double(opdi_bits64(a) ^ sign), t;
     x = x > 22.0 ? 22.0 : x;
     const double r = opdi_exp_rest(x + x, &t), power = opdi_double((opdi_bits64(t) << 52) + 0x3ff0000000000000u);
-    const double m = power * (opdi_exp_series(r) * (r * r) + r) + (power - 1.0);
+    const double m = OPDI_FMA(power, OPDI_FMA(opdi_exp_series(r), r * r, r), power - 1.0);
     const double y = x < 1e-9 ? x : m / (m + 2.0);
     return opdi_double(opdi_bits64(y) | sign);
 }

@@ -226,13 +226,14 @@ OPDI_ALWAYS double opdi_log1_f64(double a) {
     const double f = opdi_split_f64(tiny ? a * 18014398509481984.0 : a, &e) - 1.0, s = f / (2.0 + f), z = s * s;
     const double half = 0.5 * f * f;
     e -= tiny ? 54.0 : 0.0;
-    double p = 0.14617498693915612 * z + 0.1533163669954134;
-    p = p * z + 0.18182891680439894;
-    p = p * z + 0.22222211099711292;
-    p = p * z + 0.28571428626190487;
-    p = p * z + 0.39999999999899033;
-    p = p * z + 0.666666666666667;
-    double y = e * 0.693147180559663 - ((half - (s * (half + z * p) + e * 2.8235290563031577e-13)) - f);
+    double p = OPDI_FMA(0.14617498693915612, z, 0.1533163669954134);
+    p = OPDI_FMA(p, z, 0.18182891680439894);
+    p = OPDI_FMA(p, z, 0.22222211099711292);
+    p = OPDI_FMA(p, z, 0.28571428626190487);
+    p = OPDI_FMA(p, z, 0.39999999999899033);
+    p = OPDI_FMA(p, z, 0.666666666666667);
+    const double rest = OPDI_FMA(s, OPDI_FMA(z, p, half), e * 2.8235290563031577e-13);
+    double y = OPDI_FMA(e, 0.693147180559663, f - (half - rest));
     y = a < HUGE_VAL ? y : a;                              /* inf and NaN are returned */
     y = a < 0.0 ? (double)NAN : y;
     return a == 0.0 ? -HUGE_VAL : y;
@@ -250,19 +251,19 @@ OPDI_ALWAYS double opdi_trig1_f64(double x, uint64_t shift) {
     r = OPDI_FMA(k, 6.123233995736766e-17, r);
     r = OPDI_FMA(k, -1.4973849048591698e-33, r);
     const double z = r * r;
-    double sum = 1.5918115263265747e-10 * z - 2.5051131650235178e-08;
-    sum = sum * z + 2.7557316101617874e-06;
-    sum = sum * z - 0.00019841269836756774;
-    sum = sum * z + 0.008333333333330948;
-    sum = sum * z - 0.16666666666666666;
+    double sum = OPDI_FMA(1.5918115263265747e-10, z, -2.5051131650235178e-08);
+    sum = OPDI_FMA(sum, z, 2.7557316101617874e-06);
+    sum = OPDI_FMA(sum, z, -0.00019841269836756774);
+    sum = OPDI_FMA(sum, z, 0.008333333333330948);
+    sum = OPDI_FMA(sum, z, -0.16666666666666666);
     sum = OPDI_FMA(sum, z * r, r);
-    double c = -1.1382623647474462e-11 * z + 2.087614614655861e-09;
-    c = c * z - 2.7557317271145144e-07;
-    c = c * z + 2.480158729876456e-05;
-    c = c * z - 0.0013888888888887398;
-    c = c * z + 0.041666666666666664;
+    double c = OPDI_FMA(-1.1382623647474462e-11, z, 2.087614614655861e-09);
+    c = OPDI_FMA(c, z, -2.7557317271145144e-07);
+    c = OPDI_FMA(c, z, 2.480158729876456e-05);
+    c = OPDI_FMA(c, z, -0.0013888888888887398);
+    c = OPDI_FMA(c, z, 0.041666666666666664);
     const double half = 0.5 * z, one = 1.0 - half;
-    c = one + ((1.0 - one - half) + c * (z * z));
+    c = one + OPDI_FMA(c, z * z, 1.0 - one - half);
     return opdi_double(opdi_bits64(count & 1u ? c : sum) ^ (count & 2u) << 62);
 }
 OPDI_LOOPS_END
@@ -271,9 +272,9 @@ OPDI_LOOPS_BEGIN
 /* Returns table[k] + x * table[k + 1] + x^2 * table[k + 2] + x^3 * table[k + 3], without the terms whose index is
    `count` or more.  `square` is x^2. */
 OPDI_ALWAYS double opdi_terms(const double *table, int k, int count, double x, double square) {
-    const double low = k + 1 < count ? table[k] + x * table[k + 1] : table[k];
+    const double low = k + 1 < count ? OPDI_FMA(x, table[k + 1], table[k]) : table[k];
     if (k + 2 >= count) { return low; }
-    return low + square * (k + 3 < count ? table[k + 2] + x * table[k + 3] : table[k + 2]);
+    return OPDI_FMA(square, k + 3 < count ? OPDI_FMA(x, table[k + 3], table[k + 2]) : table[k + 2], low);
 }
 /* Returns the sum over k < count of table[k] * x^k; count is at most 28.  If `count` is a constant, compilers leave no
    loops or branches. */
@@ -281,12 +282,12 @@ OPDI_ALWAYS double opdi_polynomial(const double *table, int count, double x) {
     const double square = x * x, fourth = square * square;
     double sum = 0;
     if (count > 24) { sum = opdi_terms(table, 24, count, x, square); }
-    if (count > 20) { sum = sum * fourth + opdi_terms(table, 20, count, x, square); }
-    if (count > 16) { sum = sum * fourth + opdi_terms(table, 16, count, x, square); }
-    if (count > 12) { sum = sum * fourth + opdi_terms(table, 12, count, x, square); }
-    if (count > 8) { sum = sum * fourth + opdi_terms(table, 8, count, x, square); }
-    if (count > 4) { sum = sum * fourth + opdi_terms(table, 4, count, x, square); }
-    return sum * fourth + opdi_terms(table, 0, count, x, square);
+    if (count > 20) { sum = OPDI_FMA(sum, fourth, opdi_terms(table, 20, count, x, square)); }
+    if (count > 16) { sum = OPDI_FMA(sum, fourth, opdi_terms(table, 16, count, x, square)); }
+    if (count > 12) { sum = OPDI_FMA(sum, fourth, opdi_terms(table, 12, count, x, square)); }
+    if (count > 8) { sum = OPDI_FMA(sum, fourth, opdi_terms(table, 8, count, x, square)); }
+    if (count > 4) { sum = OPDI_FMA(sum, fourth, opdi_terms(table, 4, count, x, square)); }
+    return OPDI_FMA(sum, fourth, opdi_terms(table, 0, count, x, square));
 }
 OPDI_LOOPS_END
 #define OPDI_POLYNOMIAL(table, x) opdi_polynomial(table, (int)(sizeof(table) / sizeof(double)), x)

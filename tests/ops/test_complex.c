@@ -666,7 +666,8 @@ TEST(numbers_without_dims_are_as_exact_as_tensors) {
 TEST(functions_of_many_numbers_are_those_of_one) {
     typedef opd_tensor *unary(opd_tensor *);
     static const struct { const char *name; unary *one; } rows[] = {
-        {"exp", opd_exp}, {"sigmoid", opd_sigmoid}, {"sin", opd_sin}, {"cos", opd_cos}, {"asin", opd_asin}};
+        {"exp", opd_exp}, {"sigmoid", opd_sigmoid}, {"tanh", opd_tanh}, {"sin", opd_sin}, {"cos", opd_cos},
+        {"asin", opd_asin}};
     static const double ends[] = {0, -0.0, 1e-310, -1e-20, 1, -350, 500, 720, 2e6, -1e300, HUGE_VAL, -HUGE_VAL, (double)NAN};
     enum { ENDS = sizeof ends / sizeof *ends, COUNT = 64 * 4 + 5 };
     uint64_t state = 3;
@@ -699,6 +700,29 @@ TEST(functions_of_many_numbers_are_those_of_one) {
                 }
             }
         }
+    }
+}
+
+/* tanh, which is computed for many numbers at a time, is i * tan(-i * x), which is computed one by one. */
+TEST(tanh_of_many_numbers) {
+    static const double sizes[] = {1e-200, 1e-9, 0.3, 1, 3, 15, 25, 290};
+    enum { SIZES = 8, COUNT = SIZES * 64 };
+    uint64_t state = 9;
+    double x[2 * COUNT], turned[2 * COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        x[2 * i] = sizes[i % SIZES] * (2 * drawn(&state) - 1);
+        x[2 * i + 1] = i % 5 ? 20 * drawn(&state) - 10 : 1.5707963267948966;
+        turned[2 * i] = x[2 * i + 1];
+        turned[2 * i + 1] = -x[2 * i];
+    }
+    opd_tensor *have = opd_tanh(opd_view_as_complex(opd_tensor_from(x, OPD_INTS(COUNT, 2), OPD_FLOAT64)));
+    opd_tensor *want = opd_tan(opd_view_as_complex(opd_tensor_from(turned, OPD_INTS(COUNT, 2), OPD_FLOAT64)));
+    CHECK_OK();
+    for (int i = 0; i < COUNT; i++) {
+        double parts[2], other[2];
+        parts_of(have, i, parts);
+        parts_of(want, i, other);
+        CHECK(fabs(parts[0] + other[1]) <= 3e-15 * fabs(other[1]) && fabs(parts[1] - other[0]) <= 3e-15 * fabs(other[0]));
     }
 }
 

@@ -141,7 +141,7 @@ static double opdi_complex_log2x(opdi_complex x) { return log(hypot(x.re / 2, x.
 static double opdi_complex_asinh_of(double x) {
     const double size = fabs(x), square = size * size, u = size + square / (1 + sqrt(1 + square)), one = 1 + u;
     if (!(size < 1e150)) { return asinh(x); }
-    return copysign(opdi_log1_f64(one) + (u - (one - 1)) / one, x);
+    return copysign(log(one) + (u - (one - 1)) / one, x);
 }
 /* The next two functions return the square roots of 1 - x and 1 + x, which Kahan's formulas for the inverse functions
    use. */
@@ -257,7 +257,6 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
     X(atan, 1, opdi_complex_atan(x)) \
     X(sinh, 1, opdi_complex_sinh(x)) \
     X(cosh, 1, opdi_complex_cosh(x)) \
-    X(tanh, 1, opdi_complex_tanh(x)) \
     X(asinh, 1, opdi_complex_asinh(x)) \
     X(acosh, 1, opdi_complex_acosh(x)) \
     X(atanh, 1, opdi_complex_atanh(x)) \
@@ -367,11 +366,10 @@ OPDI_LOOP_TEXT void opdi_pair_sign_f64(double a, double b, OPD_UNUSED double c, 
 OPDI_LONG_PAIR_FN(reciprocal, opdi_pair_over((double)a, (double)b, 1, &re, &im))
 OPDI_LONG_PAIR_FN(div, opdi_pair_div_f64((double)a, (double)b, (double)c, (double)d, &re, &im))
 OPDI_LOOPS_END
-/* exp, sigmoid, sin and cos of complex numbers a + bi, computed for 64 numbers at a time by vectorized loops for real
-   numbers.  exp and sigmoid use exp(a) * cos(b) and exp(a) * sin(b).  sin and cos use m = exp(|b|) - 1: sinh|b| = (m +
-   m / (m + 1)) / 2 and cosh(b) = 1 + m^2 / (2 * (m + 1)).  If a part of a number is 0, large or NaN,
-   opdi_complex_trig_one computes the result. */
-enum { OPDI_TRIG_EXP, OPDI_TRIG_SIGMOID, OPDI_TRIG_SIN, OPDI_TRIG_COS };
+/* exp, sigmoid, tanh, sin and cos of complex numbers a + bi, computed for 64 numbers at a time by vectorized loops for
+   real numbers.  exp and sigmoid use exp(a) * cos(b) and exp(a) * sin(b).  The others use sinh and cosh.  If a part of
+   a number is 0, large or NaN, opdi_complex_trig_one computes the result. */
+enum { OPDI_TRIG_EXP, OPDI_TRIG_SIGMOID, OPDI_TRIG_TANH, OPDI_TRIG_SIN, OPDI_TRIG_COS };
 OPDI_LOOPS_BEGIN
 #if defined(OPDI_VECTORS)
 OPDI_ALWAYS void opdi_complex_trig_exp(const opdi_complex *x, opdi_complex *y, double sign) {
@@ -381,14 +379,31 @@ OPDI_ALWAYS void opdi_complex_trig_exp(const opdi_complex *x, opdi_complex *y, d
         y[i].im = size * opdi_trig1_f64(b, 0);
     }
 }
+/* Returns sinh(size), and sets *high to cosh(size), for 0 <= size; size is limited to 300.  With m = e^size - 1, sinh
+   is (m + m / (m + 1)) / 2 and cosh is 1 + m^2 / (2 * (m + 1)). */
+OPDI_ALWAYS double opdi_complex_sinh_size(double size, double *high) {
+    double t;
+    const double r = opdi_exp_rest(size < 300 ? size : 300.0, &t);
+    const double power = opdi_double((opdi_bits64(t) << 52) + 0x3ff0000000000000u);
+    const double m = OPDI_FMA(power, OPDI_FMA(opdi_exp_series(r), r * r, r), power - 1), part = m / (m + 1);
+    *high = OPDI_FMA(0.5 * m, part, 1.0);
+    return 0.5 * (m + part);
+}
+/* Computes tanh of 64 numbers a + bi: (sinh(a) * cosh(a) + i * sin(b) * cos(b)) / (sinh(a)^2 + cos(b)^2). */
+OPDI_ALWAYS void opdi_complex_trig_tanh(const opdi_complex *x, opdi_complex *y) {
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        double high;
+        const double size = fabs(x[i].re), low = opdi_complex_sinh_size(size, &high);
+        const double c = opdi_trig1_f64(x[i].im, 1), over = 1 / OPDI_FMA(low, low, c * c);
+        y[i].re = copysign(size > 20 ? 1.0 : low * high * over, x[i].re);
+        y[i].im = opdi_trig1_f64(x[i].im, 0) * c * over;
+    }
+}
 /* Computes sin (`shift` is 0) or cos (`shift` is 1) of 64 numbers. */
 OPDI_ALWAYS void opdi_complex_trig_sine(const opdi_complex *x, opdi_complex *y, uint64_t shift) {
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
-        const double size = fabs(x[i].im), inner = size < 300 ? size : 300.0;
-        double t;
-        const double r = opdi_exp_rest(inner, &t), power = opdi_double((opdi_bits64(t) << 52) + 0x3ff0000000000000u);
-        const double m = power * (opdi_exp_series(r) * (r * r) + r) + (power - 1), part = m / (m + 1);
-        const double low = 0.5 * (m + part), high = 1 + 0.5 * m * part;
+        double high;
+        const double low = opdi_complex_sinh_size(fabs(x[i].im), &high);
         y[i].re = opdi_trig1_f64(x[i].re, shift) * high;
         y[i].im = opdi_trig1_f64(x[i].re, shift + 1) * (x[i].im < 0 ? -low : low);
     }
@@ -396,6 +411,10 @@ OPDI_ALWAYS void opdi_complex_trig_sine(const opdi_complex *x, opdi_complex *y, 
 OPDI_AVX2 static void opdi_complex_trig_avx2(int wave, const opdi_complex *x, opdi_complex *y) {
     if (wave >= OPDI_TRIG_SIN) {
         opdi_complex_trig_sine(x, y, (uint64_t)(wave - OPDI_TRIG_SIN));
+        return;
+    }
+    if (wave == OPDI_TRIG_TANH) {
+        opdi_complex_trig_tanh(x, y);
         return;
     }
     opdi_complex_trig_exp(x, y, wave == OPDI_TRIG_EXP ? 1 : -1);
@@ -410,6 +429,7 @@ OPDI_COLD_BEGIN
 static opdi_complex opdi_complex_trig_one(int wave, opdi_complex x) {
     switch (wave) {
     case OPDI_TRIG_EXP: return opdi_complex_exp(x);
+    case OPDI_TRIG_TANH: return opdi_complex_tanh(x);
     case OPDI_TRIG_SIN: return opdi_complex_sin(x);
     case OPDI_TRIG_COS: return opdi_complex_cos(x);
     default: return opdi_complex_sigmoid(x);
@@ -484,8 +504,13 @@ __attribute__((target("avx2"))) static void opdi_complex_trig_asin(const opdi_co
     }
     opdi_vsqrt64(64, root, root);
     OPDI_IVDEP for (int i = 0; i < 64; i++) {         /* see opdi_complex_asinh_of */
-        const double size = fabs(turned[i]), u = size + size * size / (1 + root[i]), one = 1 + u;
-        y[i].im = copysign(opdi_log1_f64(one) + (u - (one - 1)) / one, turned[i]);
+        const double size = fabs(turned[i]);
+        a[i] = size + size * size / (1 + root[i]);
+        b[i] = 1 + a[i];
+    }
+    opdi_vlog64(64, root, b);
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        y[i].im = copysign(root[i] + (a[i] - (b[i] - 1)) / b[i], turned[i]);
     }
 }
 #endif
@@ -509,8 +534,8 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
     for (; at < count; at++) { out[at] = opdi_complex_asin(x[at]); }
     (void)params;
 }
-/* Defines opdi_c128_<name> for exp, sigmoid, sin and cos. */
-#define OPDI_COMPLEX_TRIGS(X) X(exp, EXP) X(sigmoid, SIGMOID) X(sin, SIN) X(cos, COS)
+/* Defines opdi_c128_<name> for exp, sigmoid, tanh, sin and cos. */
+#define OPDI_COMPLEX_TRIGS(X) X(exp, EXP) X(sigmoid, SIGMOID) X(tanh, TANH) X(sin, SIN) X(cos, COS)
 #define OPDI_COMPLEX_TRIG(name, wave) \
     static void opdi_c128_##name(void *const *data, int64_t count, const opdi_params *params) { \
         (void)params; \
