@@ -218,14 +218,10 @@ OPDI_ALWAYS double opdi_exp1_f64(double x) {
     const double r = opdi_exp_rest(x, &t);
     return opdi_scale_f64(OPDI_FMA(opdi_exp_series(r), r * r, r) + 1.0, t);
 }
-/* Returns log(a).  For a = m * 2^e, it is e * ln(2) + f - (f^2 / 2 - s * (f^2 / 2 + z * P(z))), with f = m - 1, s = f /
-   (2 + f) and z = s^2.  The error is at most 1 ulp. */
-OPDI_ALWAYS double opdi_log1_f64(double a) {
-    const bool tiny = a < 2.2250738585072014e-308;
-    double e;
-    const double f = opdi_split_f64(tiny ? a * 18014398509481984.0 : a, &e) - 1.0, s = f / (2.0 + f), z = s * s;
-    const double half = 0.5 * f * f;
-    e -= tiny ? 54.0 : 0.0;
+/* Returns log((1 + f) * 2^e), with 1 + f and e from opdi_split_f64.  It is e * ln(2) + f - (f^2 / 2 - s * (f^2 / 2 + z
+   * P(z))), with s = f / (2 + f) and z = s^2.  The error is at most 1 ulp. */
+OPDI_ALWAYS double opdi_log_parts_f64(double f, double e) {
+    const double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
     double p = OPDI_FMA(0.14617498693915612, z, 0.1533163669954134);
     p = OPDI_FMA(p, z, 0.18182891680439894);
     p = OPDI_FMA(p, z, 0.22222211099711292);
@@ -233,7 +229,20 @@ OPDI_ALWAYS double opdi_log1_f64(double a) {
     p = OPDI_FMA(p, z, 0.39999999999899033);
     p = OPDI_FMA(p, z, 0.666666666666667);
     const double rest = OPDI_FMA(s, OPDI_FMA(z, p, half), e * 2.8235290563031577e-13);
-    double y = OPDI_FMA(e, 0.693147180559663, f - (half - rest));
+    return OPDI_FMA(e, 0.693147180559663, f - (half - rest));
+}
+/* Returns log(a) for a number that is positive, finite and not denormal. */
+OPDI_ALWAYS double opdi_log_normal_f64(double a) {
+    double e;
+    const double m = opdi_split_f64(a, &e);
+    return opdi_log_parts_f64(m - 1.0, e);
+}
+/* Returns log(a) for any number. */
+OPDI_ALWAYS double opdi_log1_f64(double a) {
+    const bool tiny = a < 2.2250738585072014e-308;
+    double e;
+    const double f = opdi_split_f64(tiny ? a * 18014398509481984.0 : a, &e) - 1.0;
+    double y = opdi_log_parts_f64(f, e - (tiny ? 54.0 : 0.0));
     y = a < HUGE_VAL ? y : a;                              /* inf and NaN are returned */
     y = a < 0.0 ? (double)NAN : y;
     return a == 0.0 ? -HUGE_VAL : y;

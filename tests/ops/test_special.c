@@ -112,6 +112,18 @@ TEST(polygamma_halfway_between_whole_numbers) {
     CHECK_NEAR(value_of("polygamma", -171.5, &tenth, OPD_FLOAT64), -1.6010735589454852e-17, 2e-29);
     CHECK(value_of("igamma", 5e-324, &second, OPD_FLOAT64) <= 1);
 }
+/* lgamma of zeros, of numbers very close to 0, and of negative whole numbers. */
+TEST(lgamma_near_its_poles) {
+    const double poles[] = {0, -0.0, -1, -2, -3, -4, -25, -1e7};
+    for (int i = 0; i < 8; i++) {
+        CHECK(value_of("lgamma", poles[i], NULL, OPD_FLOAT64) == HUGE_VAL);
+        CHECK(value_of("lgamma", poles[i], NULL, OPD_FLOAT32) == HUGE_VAL);
+    }
+    CHECK_NEAR(value_of("lgamma", 1e-310, NULL, OPD_FLOAT64), 713.8013788281542, 1e-12);
+    CHECK_NEAR(value_of("lgamma", 1e-300, NULL, OPD_FLOAT64), 690.7755278982137, 1e-12);
+    CHECK_NEAR(value_of("lgamma", -1e-160, NULL, OPD_FLOAT64), 368.4136148790473, 1e-12);
+    CHECK_NEAR(value_of("lgamma", -1e-18, NULL, OPD_FLOAT64), 41.44653167389282, 1e-13);
+}
 /* The result for a number does not depend on its position or its neighbours: 150 numbers, in vector code and in the
    remaining scalar code, and each number separately. */
 TEST(numbers_do_not_depend_on_their_neighbours) {

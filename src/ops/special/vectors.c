@@ -91,7 +91,8 @@ OPDI_AVX2 static void opdi_wide_i1(const double *x, double *y) {
 
    If `below` is true, x may be negative, and the result is lgamma(x), computed by reflection with the log of |x| *
    |sin(pi x)| / pi.  The result for a negative x is NaN if x is between -20 and -2 and the absolute value of the result
-   is below `least` (digits were lost), or if x is at or below -1000000 or too close to 0.
+   is below `least` (digits were lost), or if x is at or below -1000000.  For numbers very close to 0, and for negative
+   integers, it is NaN, too.
 
    If `single` is true, fewer terms are used, and the results are accurate to 1e-11, for floats. */
 OPDI_ALWAYS void opdi_wide_lgamma_body(const double *x, double *y, bool below, bool single, double least) {
@@ -105,21 +106,21 @@ OPDI_ALWAYS void opdi_wide_lgamma_body(const double *x, double *y, bool below, b
         const double t = table ? size - less : 0.0, u = table ? second : mid ? all : 1.0;
         const double sign = less == 3 ? table ? -1.0 : 1.0 : 1.0;
         const double shifted = table ? 8.0 : mid ? size + 8 : size, inverse = 1 / shifted;
-        const double rest = opdi_polynomial(opdi_stirling, single ? 6 : 9, inverse * inverse) * inverse +
+        const double rest = opdi_polynomial(opdi_stirling, single ? 5 : 9, inverse * inverse) * inverse +
             0.91893853320467274;
-        const double outer = (shifted - 0.5) * opdi_log1_f64(shifted) - shifted + rest;
+        const double outer = (shifted - 0.5) * opdi_log_normal_f64(shifted) - shifted + rest;
         const double part = table ? t * opdi_polynomial(opdi_gamma_near_two, single ? 15 : 19, 2 * t) : outer;
         if (!below) {
-            y[i] = part - sign * opdi_log1_f64(u);
+            y[i] = u > 1e-300 ? part - sign * opdi_log_normal_f64(u) : (double)NAN;
             continue;
         }
         const double away = opdi_wide_rest(x[i] < -1000000 ? -1000000.0 : x[i]), angle = OPDI_PI * away;
-        const double sine = fabs(away) * opdi_polynomial(opdi_sine_series, single ? 9 : 11, angle * angle) * size;
+        const double sine = fabs(away) * opdi_polynomial(opdi_sine_series, single ? 8 : 11, angle * angle) * size;
         const double over = x[i] < 0 ? sine : 1.0, of = sign < 0 ? u * over : u / over;
-        const double log_of = sign * opdi_log1_f64(of), value = x[i] < 0 ? log_of - part : part - log_of;
+        const double log_of = sign * opdi_log_normal_f64(of), value = x[i] < 0 ? log_of - part : part - log_of;
         const bool zero = (x[i] < -2) & (x[i] > -20) & (fabs(value) < least);
-        const bool known = (x[i] > -1000000) & (x[i] < -1e-17) & !zero;
-        y[i] = x[i] < 0 ? known ? value : (double)NAN : value;
+        const bool known = (x[i] > -1000000) & (size > 1e-17) & (over > 1e-60) & !zero;
+        y[i] = known ? value : (double)NAN;
     }
 }
 OPDI_ALWAYS void opdi_wide_lgamma_any(const double *x, double *y, bool below, bool single, double least) {
