@@ -374,9 +374,15 @@ static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int
     OPDI_ON_LINE uint64_t row[OPDI_COLUMNS_WIDE];
     void *data[3];
     data[0] = data[1] = acc;
-    int64_t k = group;
-    operand->load(acc, base, group * wide);
-    for (; k + 4 * group <= count && opdi_reduce_sums(reduce); k += 4 * group) {
+    int64_t k = 0;
+    const bool sums = opdi_reduce_sums(reduce) && 4 * group <= count;
+    if (sums) {
+        memset(acc, 0, (size_t)(group * wide) * es);
+    } else {
+        operand->load(acc, base, group * wide);
+        k = group;
+    }
+    for (; sums && k + 4 * group <= count; k += 4 * group) {
         opdi_reduce_four(reduce, acc, base + k * wide * operand->size, group * wide * operand->size, group * wide);
     }
     for (; k < count; k += group) {
@@ -418,13 +424,15 @@ static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int6
         void *data[3];
         data[0] = data[1] = acc;
         data[2] = (void *)(uintptr_t)base;
-        if (inner == 0) { operand->load(acc, base, wide); }
-        else if (sums && inner + 3 < OPDI_COLUMN_ROWS && k + 3 < to) {
+        if (sums && inner + 3 < OPDI_COLUMN_ROWS && k + 3 < to) {
+            if (inner == 0) { memset(acc, 0, (size_t)wide * sizeof(float)); }
             opdi_reduce_four(reduce, acc, base, operand->stride[0], wide);
             base += 3 * operand->stride[0];
             red[0] += 3;
             inner += 3;
             k += 3;
+        } else if (inner == 0) {
+            operand->load(acc, base, wide);
         } else {
             if (operand->convert) {
                 operand->load(row, base, wide);
