@@ -155,33 +155,33 @@ static bool opdi_tiles_fit(const opdi_conv *conv, opdi_tiles *tiles) {
     return true;
 }
 
-/* Copies line `y` of `count` planes (at most 16) to a line [width, 16] that begins at column -left, with zeros
-   around the planes.  `planes` has pointers up to the next multiple of four. */
-static void opdi_tiles_line(const float *const *planes, int64_t count, int64_t high, int64_t wide, int64_t y,
-                            int64_t left, int64_t width, float *to) {
+/* Copies line `y` of `count` planes to a line [width, step] that begins at column -left, with zeros around the planes.
+   `planes` has pointers up to the next multiple of four, and `step` is at least as large. */
+OPDI_INTERNAL void opdi_tiles_line(const float *const *planes, int64_t count, int64_t high, int64_t wide, int64_t y,
+                                   int64_t left, int64_t width, float *to, int64_t step) {
     const int64_t from = OPDI_MIN(left, width), cols = OPDI_MIN(wide, width - from);
     if (y < 0 || y >= high || cols <= 0) {
-        memset(to, 0, (size_t)(width * OPDI_TILE_BLOCK) * sizeof(float));
+        memset(to, 0, (size_t)(width * step) * sizeof(float));
         return;
     }
-    memset(to, 0, (size_t)(from * OPDI_TILE_BLOCK) * sizeof(float));
-    to += from * OPDI_TILE_BLOCK;
+    memset(to, 0, (size_t)(from * step) * sizeof(float));
+    to += from * step;
     for (int64_t c = 0; c < count; c += 4) {
         const float *const p0 = planes[c] + y * wide, *const p1 = planes[c + 1] + y * wide;
         const float *const p2 = planes[c + 2] + y * wide, *const p3 = planes[c + 3] + y * wide;
         int64_t x = 0;
         for (; x < cols && cols >= 4; x += 4) {   /* groups of four columns; the last one may overlap the one before */
             x = OPDI_MIN(x, cols - 4);
-            opdi_transpose4(p0 + x, p1 + x, p2 + x, p3 + x, to + x * OPDI_TILE_BLOCK + c, OPDI_TILE_BLOCK);
+            opdi_transpose4(p0 + x, p1 + x, p2 + x, p3 + x, to + x * step + c, step);
         }
         for (; x < cols; x++) {
-            to[x * OPDI_TILE_BLOCK + c] = p0[x];
-            to[x * OPDI_TILE_BLOCK + c + 1] = p1[x];
-            to[x * OPDI_TILE_BLOCK + c + 2] = p2[x];
-            to[x * OPDI_TILE_BLOCK + c + 3] = p3[x];
+            to[x * step + c] = p0[x];
+            to[x * step + c + 1] = p1[x];
+            to[x * step + c + 2] = p2[x];
+            to[x * step + c + 3] = p3[x];
         }
     }
-    memset(to + cols * OPDI_TILE_BLOCK, 0, (size_t)((width - from - cols) * OPDI_TILE_BLOCK) * sizeof(float));
+    memset(to + cols * step, 0, (size_t)((width - from - cols) * step) * sizeof(float));
 }
 /* Sets planes[16] to the addresses of the planes of 16 channels, the first of which is at `first`.  If there are only
    `count` < 16 channels, repeats the last address. */
@@ -205,7 +205,8 @@ static void opdi_tiles_read(const opdi_tiles *tiles, int64_t group, int64_t chan
         const bool goes_on = row > begin && y > 0;
         if (goes_on) { memcpy(strip, strip + 4 * line, (size_t)(2 * line) * sizeof(float)); }
         for (int64_t i = goes_on ? 2 : 0; i < 6; i++) {
-            opdi_tiles_line(planes, count, conv->h, conv->w, y + i - conv->ph, conv->pw, width, strip + i * line);
+            opdi_tiles_line(planes, count, conv->h, conv->w, y + i - conv->ph, conv->pw, width, strip + i * line,
+                            OPDI_TILE_BLOCK);
         }
         tiles->in(strip, line, tiles->across, v + (row - begin) * tiles->across * tile, tile, tiles->vplane);
     }
@@ -239,7 +240,8 @@ static void opdi_tiles_weights(const opdi_tiles *tiles, int64_t group, int64_t b
 }
 /* Copies a line [width, step] of `count` channels to a row of each channel's plane; planes are `area` elements
    apart. */
-static void opdi_tiles_put(const float *line, int64_t step, int64_t count, int64_t width, float *to, int64_t area) {
+OPDI_INTERNAL void opdi_tiles_put(const float *line, int64_t step, int64_t count, int64_t width, float *to,
+                                  int64_t area) {
     for (int64_t o = 0; o < count; o += 4, line += 4, to += 4 * area) {
         int64_t x = 0;
         for (; o + 4 <= count && x < width && width >= 4; x += 4) {   /* groups of four columns; the last one may
@@ -540,7 +542,8 @@ static void opdi_tiles_read_grad(const opdi_tiles *tiles, int64_t group, int64_t
         opdi_tiles_of(tiles->gy + (row / tiles->down * conv->oc + group * conv->og + channel) * area, area, count,
                       planes);
         for (int64_t i = 0; i < 4; i++) {
-            opdi_tiles_line(planes, count, conv->oh, conv->ow, row % tiles->down * 4 + i, 0, width, strip + i * line);
+            opdi_tiles_line(planes, count, conv->oh, conv->ow, row % tiles->down * 4 + i, 0, width, strip + i * line,
+                            OPDI_TILE_BLOCK);
         }
         tiles->grad(strip, line, tiles->across, v + (row - begin) * tiles->across * OPDI_TILE_BLOCK, OPDI_TILE_BLOCK,
                     tiles->mplane);
@@ -639,35 +642,65 @@ static void opdi_tiles_sums_range(void *ctx, int64_t begin, int64_t end) {
     }
     if (local) { opdi_scratch_free((char *)local, bytes); }
 }
+/* Computes gw from gy and x, which are set in *tiles.  Returns 0, 1 or -1 like opdi_tiles_grad_weight. */
+static int opdi_tiles_gw_run(opdi_tiles *tiles) {
+    const opdi_conv *conv = &tiles->conv;
+    const int64_t width = opdi_tiles_width(tiles), panels = (conv->cg - 1) / width + 1;
+    const int64_t items = conv->groups * tiles->blocks * panels, all = items * opdi_tiles_sums(tiles);
+    const int64_t both = 36 * (panels * width + tiles->op) * conv->groups * tiles->across;    /* floats per row of
+                                                                                                 tiles */
+    tiles->chunk = OPDI_MAX(OPDI_MAX(64 / tiles->across, (int64_t)1), ((int64_t)1 << 18) / both);
+    if (tiles->chunk >= tiles->rows || tiles->rows * both <= all) { tiles->chunk = tiles->rows; }
+    tiles->vplane = tiles->chunk * tiles->across * panels * width + OPDI_TILE_BLOCK;
+    tiles->mplane = tiles->chunk * tiles->across * tiles->op + OPDI_TILE_BLOCK;
+    const int64_t data = 36 * conv->groups * (tiles->vplane + tiles->mplane);
+    const int64_t many = tiles->chunk < tiles->rows ? all : 0;
+    const size_t bytes = (size_t)(data + many) * sizeof(float);
+    tiles->v = (float *)(void *)opdi_scratch_alloc(bytes);
+    if (!tiles->v) { return -1; }
+    tiles->g = tiles->v + 36 * conv->groups * tiles->vplane;
+    tiles->sums = many ? tiles->v + data : NULL;
+    for (; tiles->first < tiles->rows; tiles->first = tiles->last) {
+        tiles->last = OPDI_MIN(tiles->first + tiles->chunk, tiles->rows);
+        opdi_parallel_for_scratch((tiles->cp + tiles->op) / OPDI_TILE_BLOCK * conv->groups, 1, opdi_tiles_both_range,
+                                  tiles, OPDI_SCRATCH_BYTES((size_t)opdi_tiles_strip(tiles) * sizeof(float)));
+        opdi_parallel_for_scratch(items, 1, opdi_tiles_sums_range, tiles,
+                                  many ? 0 : OPDI_SCRATCH_BYTES((size_t)opdi_tiles_sums(tiles) * sizeof(float)));
+    }
+    opdi_scratch_free((char *)tiles->v, bytes);
+    if (OPDI_LOAD(&tiles->failed)) { return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory"); }
+    return OPDI_LOAD(&tiles->bad) ? 1 : 0;
+}
+/* A range function: computes gw, one group after another, so that the transformed numbers stay in the caches.  An item
+   is a group. */
+static void opdi_tiles_gw_groups_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_tiles *tiles = (opdi_tiles *)ctx;
+    const opdi_conv *conv = &tiles->conv;
+    for (int64_t group = begin; group < end; group++) {
+        opdi_tiles one = *tiles;
+        one.conv.groups = 1;
+        one.x += group * conv->cg * conv->h * conv->w;
+        one.gy += group * conv->og * conv->oh * conv->ow;
+        one.gw += group * conv->og * conv->cg * 9;
+        const int rc = opdi_tiles_gw_run(&one);
+        if (rc) { OPDI_STORE(rc < 0 ? &tiles->failed : &tiles->bad, 1); }
+    }
+}
 /* Computes gw from gy and x.  Returns 0, or 1 if this method does not suit the convolution or a gradient is not finite,
    or -1 and sets an error.  The order in which tiles are summed depends only on the sizes. */
 OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_tiles tiles;
+    opdi_gemm_job job;
     if (!opdi_tiles_fit(conv, &tiles)) { return 1; }
-    const int64_t width = opdi_tiles_width(&tiles), panels = (conv->cg - 1) / width + 1;
-    const int64_t items = conv->groups * tiles.blocks * panels, all = items * opdi_tiles_sums(&tiles);
-    const int64_t both = 36 * (panels * width + tiles.op) * conv->groups * tiles.across;  /* floats per row of tiles */
-    tiles.chunk = OPDI_MAX(OPDI_MAX(64 / tiles.across, (int64_t)1), ((int64_t)1 << 18) / both);
-    if (tiles.chunk >= tiles.rows || tiles.rows * both <= all) { tiles.chunk = tiles.rows; }
-    tiles.vplane = tiles.chunk * tiles.across * panels * width + OPDI_TILE_BLOCK;
-    tiles.mplane = tiles.chunk * tiles.across * tiles.op + OPDI_TILE_BLOCK;
-    const int64_t data = 36 * conv->groups * (tiles.vplane + tiles.mplane), many = tiles.chunk < tiles.rows ? all : 0;
-    const size_t bytes = (size_t)(data + many) * sizeof(float);
-    tiles.v = (float *)(void *)opdi_scratch_alloc(bytes);
-    if (!tiles.v) { return -1; }
-    tiles.g = tiles.v + 36 * conv->groups * tiles.vplane;
-    tiles.sums = many ? tiles.v + data : NULL;
+    job.mk = tiles.mk;
+    job.size = 4;
+    opdi_micro_narrow(&job, conv->cg);
+    tiles.mk = job.mk;
     tiles.x = (const float *)x;
     tiles.gy = (const float *)gy;
     tiles.gw = (float *)gw;
-    for (; tiles.first < tiles.rows; tiles.first = tiles.last) {
-        tiles.last = OPDI_MIN(tiles.first + tiles.chunk, tiles.rows);
-        opdi_parallel_for_scratch((tiles.cp + tiles.op) / OPDI_TILE_BLOCK * conv->groups, 1, opdi_tiles_both_range,
-                                  &tiles, OPDI_SCRATCH_BYTES((size_t)opdi_tiles_strip(&tiles) * sizeof(float)));
-        opdi_parallel_for_scratch(items, 1, opdi_tiles_sums_range, &tiles,
-                                  many ? 0 : OPDI_SCRATCH_BYTES((size_t)opdi_tiles_sums(&tiles) * sizeof(float)));
-    }
-    opdi_scratch_free((char *)tiles.v, bytes);
+    if (conv->groups < 8) { return opdi_tiles_gw_run(&tiles); }
+    opdi_parallel_for(conv->groups, 1, opdi_tiles_gw_groups_range, &tiles);
     if (OPDI_LOAD(&tiles.failed)) { return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory"); }
     return OPDI_LOAD(&tiles.bad) ? 1 : 0;
 }
@@ -761,7 +794,7 @@ static void opdi_grouped_lines(const opdi_grouped *grouped, const float *const *
     for (; *next < y * conv->sh + grouped->kept; ++*next) {
         for (int64_t c = 0; c < cg; c++) {
             opdi_tiles_line(planes + c * OPDI_TILE_BLOCK, count, conv->h, conv->w, *next - conv->ph, conv->pw,
-                            grouped->wide, work + (*next % grouped->kept * cg + c) * line);
+                            grouped->wide, work + (*next % grouped->kept * cg + c) * line, OPDI_TILE_BLOCK);
         }
     }
     for (int64_t ki = 0; ki < conv->kh; ki++, lines += cg) {
@@ -849,7 +882,7 @@ static void opdi_grouped_gw_range(void *ctx, int64_t begin, int64_t end) {
             opdi_grouped_planes(grouped->gy + batch * conv->oc * area, area, o, count, 1, 1, grads);
             for (int64_t i = 0; i < conv->oh; i++) {
                 opdi_grouped_lines(grouped, planes, count, i, &next, work, lines);
-                opdi_tiles_line(grads, count, conv->oh, conv->ow, i, 0, conv->ow, grad);
+                opdi_tiles_line(grads, count, conv->oh, conv->ow, i, 0, conv->ow, grad, OPDI_TILE_BLOCK);
                 grouped->sum(&grouped->each, lines, grad, conv->ow, sums);
             }
         }
@@ -951,7 +984,7 @@ static void opdi_grouped_grad_range(void *ctx, int64_t begin, int64_t end) {
                                     grouped->wide,
                                     work +
                                     ((next + grouped->kept) % grouped->kept * og +
-                                     o) * grouped->wide * OPDI_TILE_BLOCK);
+                                     o) * grouped->wide * OPDI_TILE_BLOCK, OPDI_TILE_BLOCK);
                 }
             }
             opdi_grouped_grad_line(grouped, y, work, weights, lines, out, to);

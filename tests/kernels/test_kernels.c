@@ -1097,7 +1097,10 @@ static const int64_t kn_ways[][14] = {
     {1, 16, 3, 3, 16, 3, 3, 2, 2, 1, 1, 1, 1, 16}, {1, 12, 2, 2, 12, 2, 2, 2, 2, 0, 0, 1, 1, 12}, {2, 16, 5, 6, 32, 3, 3, 1, 1, 1, 1, 1, 1, 16},
     {2, 16, 11, 13, 16, 3, 3, 1, 1, 1, 1, 1, 1, 4}, {1, 20, 9, 9, 10, 3, 3, 2, 2, 1, 1, 1, 1, 5}, {2, 8, 7, 8, 24, 3, 2, 2, 3, 1, 0, 1, 1, 8},
     {1, 12, 10, 6, 18, 3, 3, 1, 1, 2, 2, 2, 2, 6}, {2, 15, 8, 8, 20, 5, 5, 3, 3, 2, 2, 1, 1, 5}, {1, 8, 9, 5, 8, 3, 3, 2, 2, 4, 4, 1, 1, 8},
-    {1, 8, 6, 6, 8, 2, 2, 3, 3, 0, 0, 1, 1, 8}, {1, 24, 6, 21, 24, 3, 3, 2, 1, 1, 1, 1, 1, 8}};
+    {1, 8, 6, 6, 8, 2, 2, 3, 3, 0, 0, 1, 1, 8}, {1, 24, 6, 21, 24, 3, 3, 2, 1, 1, 1, 1, 1, 8}, {2, 32, 15, 17, 24, 3, 3, 2, 2, 1, 1, 1, 1, 2},
+    {2, 160, 9, 11, 128, 3, 3, 2, 2, 1, 1, 1, 1, 8}, {1, 96, 13, 8, 384, 5, 4, 3, 2, 2, 1, 1, 1, 8}, {2, 128, 7, 9, 128, 4, 3, 2, 3, 5, 4, 1, 1, 8},
+    {1, 128, 40, 70, 128, 3, 3, 2, 1, 1, 1, 1, 1, 8}, {1, 192, 10, 9, 96, 5, 5, 1, 1, 2, 2, 1, 1, 8}, {2, 128, 9, 10, 160, 3, 3, 1, 1, 1, 1, 1, 1, 8},
+    {1, 320, 8, 8, 512, 3, 3, 1, 1, 0, 0, 1, 1, 8}};
 TEST(kernels_conv_ways) {                         /* all ways at all levels beside doubles, and the same with any number of threads */
     const int known = opdi_cpu_level();
     for (size_t i = 0; i < 2 * sizeof kn_ways / sizeof *kn_ways; i++) {
@@ -1294,6 +1297,33 @@ TEST(kernels_winograd) {
         CHECK(memcmp(got[0].t[q]->data, got[1].t[q]->data, (size_t)want.t[q]->numel * 4) != 0);
         if (!(rms[1] < 1e-6 * 1.5 && rms[1] < 4 * rms[0])) printf("    result %d: %g, plain %g\n", q, rms[1], rms[0]);
         CHECK(rms[1] < 1e-6 * 1.5 && rms[1] < 4 * rms[0]);
+    }
+}
+/* Groups of 12 channels with stride 2: results that infinities and NaN reach, and no others, are as in plain C. */
+TEST(kernels_pixels_not_finite) {
+    static const int64_t d[] = {2, 96, 9, 10, 96, 3, 3, 2, 2, 1, 1, 1, 1, 8};
+    static const float odd[] = {INFINITY, -INFINITY, NAN};
+    const int known = opdi_cpu_level();
+    for (int i = 0; i < 9; i++) {
+        OPD_SCOPED;
+        opd_tensor *t[3];
+        kn_three got[2];
+        t[0] = opd_randn(OPD_INTS(d[0], d[1], d[2], d[3]), OPD_FLOAT32);
+        t[1] = opd_randn(OPD_INTS(d[4], d[1] / d[13], 3, 3), OPD_FLOAT32);
+        t[2] = opd_randn(OPD_INTS(d[0], d[4], 5, 5), OPD_FLOAT32);
+        for (int64_t k = 401; k < t[i % 3]->numel; k += 2111) ((float *)(void *)t[i % 3]->data)[k] = odd[i / 3];
+        for (int plain = 0; plain < 2; plain++) {
+            opdi_cpu_known = plain ? 0 : known;
+            got[plain] = kn_three_of(t[0], t[1], NULL, t[2], d, false);
+        }
+        opdi_cpu_known = known;
+        CHECK_OR_RETURN(got[0].t[1] != NULL && got[1].t[1] != NULL);
+        for (int q = 0; q < 3; q++) {
+            const float *const a = (const float *)(const void *)got[0].t[q]->data, *const b = (const float *)(const void *)got[1].t[q]->data;
+            int differ = 0;
+            for (int64_t k = 0; k < got[0].t[q]->numel; k++) differ += isfinite(b[k]) ? !isfinite(a[k]) : isnan(b[k]) ? !isnan(a[k]) : a[k] != b[k];
+            CHECK_INT(differ, 0);
+        }
     }
 }
 TEST(kernels_winograd_uneven) {      /* results beside much larger inputs keep their digits: plain sums, to the bit */

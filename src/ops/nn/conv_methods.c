@@ -373,6 +373,7 @@ static bool opdi_shift_pays(const opdi_shift *shift) {
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
     opdi_shift shift;
     int rc = opdi_tiles_forward(conv, x, weights, bias, y);
+    if (rc > 0) { rc = opdi_pixels_forward(conv, x, weights, bias, y); }
     if (rc > 0) { rc = opdi_grouped_forward(conv, x, weights, bias, y); }
     if (rc <= 0) { return rc; }
     if (opdi_shift_fits(conv, &shift, conv->cg + conv->og) && opdi_shift_pays(&shift)) {
@@ -678,13 +679,15 @@ OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *
         if (rc > 0 && around && !opdi_conv_finite(conv.size, weight->numel, weight->data)) {
             return opdi_conv_grad_folded(&conv, output->data, weight->data, input->data);
         }
+        if (rc > 0) { rc = opdi_pixels_grad_input(&conv, output->data, weight->data, input->data); }
         if (rc > 0) { rc = opdi_grouped_grad_input(&conv, output->data, weight->data, input->data); }
         if (rc > 0) { rc = opdi_shift_grad_input(&conv, output->data, weight->data, input->data); }
         return rc <= 0 ? rc : opdi_conv_grad_input(&conv, output->data, weight->data, input->data);
     }
     int rc = opdi_tiles_grad_weight(&conv, output->data, input->data, weight->data);
     if (rc > 0) {
-        rc = opdi_grouped_grad_weight(&conv, output->data, input->data, weight->data);
+        rc = opdi_pixels_grad_weight(&conv, output->data, input->data, weight->data);
+        if (rc > 0) { rc = opdi_grouped_grad_weight(&conv, output->data, input->data, weight->data); }
         if (rc > 0) { rc = opdi_shift_grad_weight(&conv, output->data, input->data, weight->data); }
         if (rc == 0 && !opdi_conv_finite(conv.size, weight->numel, weight->data)) { rc = 1; } /* gw may contain 0 *
                                                                                                  infinity */
