@@ -115,6 +115,9 @@ ROWS = {
      'cc -O2 bench/operators.c -o bench_operators -lm -lpthread -ldl && ./bench_operators --quick --python python3'):
         ('built', 'bench/operators.c', 'bench/rows.h', 'bench/peer.h'),
     ('bench/README.md',
+     'cc -O2 bench/convolutions.c -o bench_convolutions -lm -lpthread -ldl && ./bench_convolutions --quick --python python3'):
+        ('built', 'bench/convolutions.c', 'bench/rows.h', 'bench/peer.h'),
+    ('bench/README.md',
      'cc -O2 bench/functions.c -o bench_functions -lm -lpthread -ldl && ./bench_functions --quick --python python3'):
         ('built', 'bench/functions.c', 'bench/rows.h', 'bench/peer.h'),
     ('bench/README.md', 'cc -O2 bench/scaling.c -o bench_scaling -lm -lpthread && ./bench_scaling --quick'):
