@@ -805,6 +805,13 @@ static void opdi_grouped_lines(const opdi_grouped *grouped, const float *const *
 /* Copies the taps of `count` result channels from weights [count, cg, kh, kw] to lines [kh, cg, kw, 16].  If `back` is
    true, copies from lines to weights instead. */
 static void opdi_grouped_taps(const opdi_conv *conv, int64_t count, float *weights, float *lines, bool back) {
+    const int64_t taps = conv->kh * conv->kw;
+    if (conv->cg == 1) {
+        const opdi_word32 *const from = (const opdi_word32 *)(const void *)(back ? lines : weights);
+        if (back) { opdi_pack_transposed(from, OPDI_TILE_BLOCK, count, taps, taps, (opdi_word32 *)(void *)weights); }
+        else { opdi_pack_transposed(from, taps, taps, count, OPDI_TILE_BLOCK, (opdi_word32 *)(void *)lines); }
+        return;
+    }
     for (int64_t lane = 0; lane < count; lane++) {
         for (int64_t c = 0; c < conv->cg; c++) {
             for (int64_t ki = 0; ki < conv->kh; ki++, weights += conv->kw) {
@@ -815,6 +822,14 @@ static void opdi_grouped_taps(const opdi_conv *conv, int64_t count, float *weigh
                 }
             }
         }
+    }
+}
+/* Prefetches part `part` of `parts` of `count` floats at `from`, which are needed soon.  Does nothing if the caches
+   could not keep so many floats until then. */
+static inline void opdi_grouped_ahead(const float *from, int64_t count, int64_t part, int64_t parts) {
+    const uintptr_t at = (uintptr_t)from;
+    for (int64_t i = count * part / parts / 16 * 16; count <= 16384 && i < count * (part + 1) / parts; i += 16) {
+        OPDI_PREFETCH(at + (uintptr_t)i * sizeof(float));
     }
 }
 /* A range function: computes results.  An item is a block of channels of an image. */
@@ -845,8 +860,11 @@ static void opdi_grouped_range(void *ctx, int64_t begin, int64_t end) {
         opdi_grouped_taps(conv, count, (float *)(uintptr_t)(grouped->weight + o * conv->cg * conv->kh * conv->kw),
                           weights, false);
         for (int64_t lane = 0; grouped->bias && lane < count; lane++) { bias[lane] = grouped->bias[o + lane]; }
+        const int64_t soon = item + 1 < end ? count * conv->cg / conv->og * conv->h * conv->w : 0;
         for (int64_t i = 0; i < conv->oh; i++) {
             opdi_grouped_lines(grouped, planes, count, i, &next, work, lines);
+            opdi_grouped_ahead(planes[0] + soon, soon, i, conv->oh);
+            opdi_grouped_ahead(y, count * area, i, conv->oh);
             grouped->line(&grouped->each, lines, weights, bias, conv->ow, out);
             opdi_tiles_put(out, OPDI_TILE_BLOCK, count, conv->ow, y + i * conv->ow, area);
         }
@@ -883,6 +901,11 @@ static void opdi_grouped_gw_range(void *ctx, int64_t begin, int64_t end) {
             for (int64_t i = 0; i < conv->oh; i++) {
                 opdi_grouped_lines(grouped, planes, count, i, &next, work, lines);
                 opdi_tiles_line(grads, count, conv->oh, conv->ow, i, 0, conv->ow, grad, OPDI_TILE_BLOCK);
+                if (batch + 1 < conv->n) {        /* the next image */
+                    opdi_grouped_ahead(planes[0] + conv->c * conv->h * conv->w,
+                                       count * conv->cg / conv->og * conv->h * conv->w, i, conv->oh);
+                    opdi_grouped_ahead(grads[0] + conv->oc * area, count * area, i, conv->oh);
+                }
                 grouped->sum(&grouped->each, lines, grad, conv->ow, sums);
             }
         }
