@@ -379,6 +379,10 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 #define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
 #define OPDI_ASM_ONE OPDI_ASM_SPLAT
 #define OPDI_ASM_FMA_ONE OPDI_ASM_FMA
+/* OPDI_ASM_FMA_AT adds the products of b and the number at p to c.  b and c are AVX-512 vectors of `lanes` numbers, "8"
+   or "16". */
+#define OPDI_ASM_FMA_AT(s, lanes, c, b, p) \
+    __asm__("vfmadd231p" s " {%2%{1to" lanes "%}, %1, %0|%0, %1, %2%{1to" lanes "%}}" : "+v"(c) : "v"(b), "m"(*(p)))
 #define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
 #define OPDI_STREAM_END __builtin_ia32_sfence()
 /* OPDI_ASM_ROOT sets r to the square roots of x, OPDI_ASM_ROOT_OF replaces r by its square roots.  OPDI_ASM_MAX sets r

@@ -14,11 +14,17 @@
         OPDI_ASM_PAIRS(c##i, v8f, b0); \
         OPDI_ASM_PAIRS(d##i, v8f, b1); \
     }
+#if OPDI_LEVEL == 2 && OPDI_BYTES == 4
+#define OPDI_ROW_NARROW(i) OPDI_ASM_FMA_AT(OPDI_ASM, "16", c##i, b0, p##i + at);
+#elif OPDI_LEVEL == 2
+#define OPDI_ROW_NARROW(i) OPDI_ASM_FMA_AT(OPDI_ASM, "8", c##i, b0, p##i + at);
+#else
 #define OPDI_ROW_NARROW(i) { \
         OPDI_V v8f; \
         OPDI_ASM_ONE(OPDI_ASM, v8f, p##i + at); \
         OPDI_ASM_FMA_ONE("p" OPDI_ASM, c##i, v8f, b0); \
     }
+#endif
 #define OPDI_ROW_PUT(i) { \
         OPDI_V *v8f = (OPDI_V *)(void *)(out_row + i * ldc); \
         if (add) { c##i += *v8f; } \

@@ -1,7 +1,6 @@
 /* OPDI_PIXEL_ADD adds to c the products of the vector b and the number at p. */
 #if OPDI_LEVEL == 2
-#define OPDI_PIXEL_ADD(c, b, p) \
-    __asm__("vfmadd231ps {%2%{1to16%}, %1, %0|%0, %1, %2%{1to16%}}" : "+v"(c) : "v"(b), "m"(*(p)))
+#define OPDI_PIXEL_ADD(c, b, p) OPDI_ASM_FMA_AT("s", "16", c, b, p)
 #else
 #define OPDI_PIXEL_ADD(c, b, p) { \
         OPDI_V one; \
