@@ -18,7 +18,8 @@
 #if defined(OPDI_DIVIDED)
 extern OPDI_INTERNAL int opdi_cpu_known, opdi_words_known;
 #else
-static int opdi_cpu_known = -1, opdi_words_known = -1;
+static int opdi_cpu_known = -1;
+OPD_UNUSED static int opdi_words_known = -1;
 #endif
 
 //== threads ===========================================================================================================

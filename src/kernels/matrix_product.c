@@ -402,7 +402,7 @@ OPDI_INTERNAL size_t opdi_gemm_scratch_size(size_t size, int64_t rows, int64_t c
     opdi_gemm_steps(&mk, count, rows, depth, turned);
     int64_t sides = OPDI_MAX(steps[0] + steps[1], turned[0] + turned[1]) * steps[2];
 #if defined(OPDI_AMX)
-    if (rows >= 16 && count >= 16 && depth > 30) { sides += OPDI_AMX_ROWS * steps[2]; }
+    if (OPDI_MIN(rows, count) > OPDI_FEW_TILES && depth > 30) { sides += OPDI_AMX_ROWS * steps[2]; }
 #endif
     if (rows > 1 && count > 1 && sides * (int64_t)size + 64 <= 4096) { return 0; }      /* fits on the stack */
     const int64_t few = OPDI_MIN(rows, count) <= OPDI_FEW_ROWS ? OPDI_FEW_ROWS * depth : depth;

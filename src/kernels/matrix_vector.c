@@ -487,7 +487,7 @@ OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int6
     /* Dot products add up their lanes at the end.  If the rows are long, this costs less than packing the other
        operand. */
     const bool lengthy = depth * (int64_t)job->size >= 80 * nrows;
-    const int64_t most = pairs ? opdi_cpu_words() & OPDI_HAS_TILES ? OPDI_FEW_TILES : OPDI_FEW_PAIRS
+    const int64_t most = pairs ? nrows > OPDI_FEW_TILES && opdi_cpu_tiles() ? OPDI_FEW_TILES : OPDI_FEW_PAIRS
         : half ? OPDI_FEW_ROWS : OPDI_FEW_FLOATS * (lengthy ? few.high : 1);
     if (!few.run || nrows > most || job->b.pack || job->a.rs != 1 || job->b.rs != 1 || job->a.dtype != job->b.dtype ||
         (half ? pairs && nrows <= OPDI_FEW : depth < 256 || nrows == 1)) { return 0; }

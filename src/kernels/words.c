@@ -39,6 +39,20 @@ OPDI_INTERNAL int opdi_cpu_words(void) {
     return 0;
 #endif
 }
+/* Returns true if tiles can be used.  The first call asks Linux for the permission, because a program that has it needs
+   larger alternative signal stacks (sigaltstack). */
+OPDI_INTERNAL bool opdi_cpu_tiles(void) {
+#if defined(OPDI_AMX)
+    const int has = opdi_cpu_words();
+    long answer = 158;                            /* arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) */
+    if (!(has & OPDI_HAS_TILES) || has & OPDI_HAS_PERMISSION) { return (has & OPDI_HAS_TILES) != 0; }
+    __asm__ volatile("syscall" : "+a"(answer) : "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
+    OPDI_STORE(&opdi_words_known, answer == 0 ? has | OPDI_HAS_PERMISSION : has & ~OPDI_HAS_TILES);
+    return answer == 0;
+#else
+    return false;
+#endif
+}
 #if defined(OPDI_WORDS)
 
 //== packing ===========================================================================================================
@@ -190,16 +204,6 @@ static void opdi_gemm_pack_as(opdi_gemm_in *in, opdi_word_matrix *words, int64_t
 /* What ldtilecfg reads: all eight tiles have 16 rows of 64 bytes. */
 typedef struct opdi_amx_config { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; }
     opdi_amx_config;
-/* Returns true if tiles can be used.  The first call asks Linux for the permission, because a program that has it needs
-   larger alternative signal stacks (sigaltstack). */
-static bool opdi_amx_usable(void) {
-    const int has = opdi_cpu_words();
-    long answer = 158;                            /* arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) */
-    if (!(has & OPDI_HAS_TILES) || has & OPDI_HAS_PERMISSION) { return (has & OPDI_HAS_TILES) != 0; }
-    __asm__ volatile("syscall" : "+a"(answer) : "D"(0x1023L), "S"(18L) : "rcx", "r11", "memory");
-    OPDI_STORE(&opdi_words_known, answer == 0 ? has | OPDI_HAS_PERMISSION : has & ~OPDI_HAS_TILES);
-    return answer == 0;
-}
 static const opdi_amx_config opdi_amx_whole = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64},
     {16, 16, 16, 16, 16, 16, 16, 16}};
 
@@ -302,7 +306,7 @@ static bool opdi_amx_choose(opdi_gemm_job *job, int64_t *rows, int64_t *count, i
     /* Tiles of bytes take A without signs and B with signs, so only pairs can be turned. */
     const bool turned = *rows < 32 && *rows < *count && job->a.rs == 1 && job->b.rs == 1 && job->dtype == OPD_FLOAT32;
     if (OPDI_MAX(*rows, *count) < 16 || OPDI_MIN(*rows, *count) <= OPDI_FEW_TILES || words < 16 ||
-        (*rows < 16 && !turned) || !opdi_amx_usable()) { return false; }
+        (*rows < 16 && !turned) || !opdi_cpu_tiles()) { return false; }
     if (turned) {
         const opdi_gemm_in a = job->a;
         const int64_t n = *rows, rsc = job->rsc;
@@ -344,27 +348,33 @@ static int opdi_gemm_words(opdi_gemm_job *job, int64_t rows, int64_t count, int6
     return opdi_gemm_blocked(job, rows, count, words) ? -1 : 1;
 }
 
+/* Adds 32 int8 to as many sums. */
+static inline void opdi_byte_add(uint32_t *sums, const int8_t *from) {
+    for (int lane = 0; lane < 32; lane++) {
+        const int32_t number = from[lane];
+        sums[lane] += (uint32_t)number;
+    }
+}
 /* Sets sums[j] to the sum of the int8 in column j of a matrix of `depth` rows, times -128, for all j < count. */
 OPDI_AVX512 static void opdi_byte_sums(const opdi_gemm_in *in, int64_t depth, int64_t count, uint32_t *sums) {
     int64_t j = 0;
     for (; in->cs == 1 && j + 32 <= count; j += 32) {
         const int8_t *row = (const int8_t *)in->data + j;
         uint32_t lanes[32] = {0};
-        for (int64_t step = 0; step < depth; step++, row += in->rs) {
-            for (int lane = 0; lane < 32; lane++) { lanes[lane] += (uint32_t)row[lane]; }
-        }
+        for (int64_t step = 0; step < depth; step++, row += in->rs) { opdi_byte_add(lanes, row); }
         for (int lane = 0; lane < 32; lane++) { sums[j + lane] = lanes[lane] * (uint32_t)-128; }
     }
     for (; j < count; j++) {
         const int8_t *const column = (const int8_t *)in->data + j * in->cs;
-        uint32_t lanes[32] = {0}, sum = 0;
+        uint32_t lanes[32] = {0};
         int64_t step = 0;
-        for (; in->rs == 1 && step + 32 <= depth; step += 32) {
-            for (int lane = 0; lane < 32; lane++) { lanes[lane] += (uint32_t)column[step + lane]; }
+        for (; in->rs == 1 && step + 32 <= depth; step += 32) { opdi_byte_add(lanes, column + step); }
+        for (; step < depth; step++) {
+            const int32_t number = column[step * in->rs];
+            lanes[0] += (uint32_t)number;
         }
-        for (; step < depth; step++) { sum += (uint32_t)column[step * in->rs]; }
-        for (int lane = 0; lane < 32; lane++) { sum += lanes[lane]; }
-        sums[j] = sum * (uint32_t)-128;
+        for (int lane = 1; lane < 32; lane++) { lanes[0] += lanes[lane]; }
+        sums[j] = lanes[0] * (uint32_t)-128;
     }
 }
 
