@@ -113,7 +113,7 @@ static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int
     double most = 0;
     if (n > 0) { e[n - 1] = 0; }
     for (int64_t i = 0; i < n; i++) { most = OPDI_MAX(most, fabs(d[i]) + fabs(e[i])); }
-    const double tiny = most * 1e-290;            /* denormals have too few digits for rotations, so they count as zero */
+    const double tiny = most * 1e-290;            /* denormals have too few digits for rotations, so they are 0 */
     for (int64_t first = 0; first < n; first++) {
         for (int sweep = 0; ; sweep++) {
             const double around = sweep < OPDI_SWEEPS / 3 ? 0 : most;
