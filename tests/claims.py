@@ -393,7 +393,7 @@ def figures():
     kernels = [float(cells[5]) for cells in table_rows('kernels.md') if len(cells) == 7 and re.match(r'\d', cells[5])]
     gpu = [float(cells[-1]) for cells in table_rows('gpu.md') if cells[0].startswith('`') and len(cells) == 6]
     shapes = [float(re.search(r'\(([\d.]+)\)', c).group(1)) for cells in table_rows('convolutions.md')
-              if len(cells) == 7 and '(' in cells[1] for c in cells[1:4]]
+              if len(cells) == 4 and '(' in cells[1] for c in cells[1:]]
     within = lambda ratios: sum(ratio <= 1.05 for ratio in ratios)
     mean = lambda ratios: math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
     compiled = cell('compiling.md', 'gcc -O2', 1)
