@@ -237,7 +237,8 @@ static const bench_row rows[] = {
 
 //-- limits of the machine ----------------------------------------------------------------------------------------------
 
-/* Multiply-adds on vectors, in enough independent chains to hide the latency. */
+/* Multiply-adds on vectors, in enough independent chains to hide the latency.  Each chain begins with another number;
+   compilers would compute equal chains only once. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PEAK(name, type, bytes, target_)                                                            \
     __attribute__((target(target_))) static double name(int64_t rounds) {                           \
@@ -245,7 +246,8 @@ static const bench_row rows[] = {
         vector x = {0}, y = {0}, a, b, c, d, e, f, g, h, i, j;                                      \
         x += (type)1e-9;                                                                            \
         y += (type)0.999;                                                                           \
-        a = b = c = d = e = f = g = h = i = j = x;                                                  \
+        a = x, b = a + x, c = b + x, d = c + x, e = d + x;                                          \
+        f = e + x, g = f + x, h = g + x, i = h + x, j = i + x;                                      \
         for (int64_t r = 0; r < rounds; r++) {                                                      \
             a = a * y + x, b = b * y + x, c = c * y + x, d = d * y + x, e = e * y + x;              \
             f = f * y + x, g = g * y + x, h = h * y + x, i = i * y + x, j = j * y + x;              \
@@ -278,6 +280,7 @@ static void limits_of_products(void) {
 static void limits_of_products(void) {}
 #endif
 static void limit_of_copies(size_t size, const char *name, double us) {
+    static void *(*volatile copy)(void *, const void *, size_t) = memcpy;     /* volatile: compilers keep the calls */
     char *from = (char *)malloc(size), *to = (char *)malloc(size);
     double best = 1e30;
     if (!from || !to) { bench_stop("limits", "out of memory"); }
@@ -288,7 +291,7 @@ static void limit_of_copies(size_t size, const char *name, double us) {
         int count = 0;
         do {
             for (size_t copied = 0; copied < ((size_t)1 << 20); copied += size) {
-                memcpy(to, from, size);
+                copy(to, from, size);
                 from[count++ % (int)size]++;
             }
         } while (bench_now(1) - start < us);

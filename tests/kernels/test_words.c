@@ -142,6 +142,30 @@ TEST(words_convolutions) {
     }
     words_end();
 }
+/* Convolutions of 3 x 3 with stride 1 and many outputs: with tiles, Winograd's method is not used, whose sums are not
+   exact. */
+TEST(words_convolutions_by_sums) {
+    static const int64_t one[2] = {1, 1}, none[2] = {0, 0};
+    static const bool mask[3] = {true, true, false};
+    const int has = words_begin();
+    OPD_SCOPED;
+    opd_tensor *x = opd_reshape(words_matrix(1, 128 * 64, -4, 4, OPD_BFLOAT16, 0), OPD_INTS(1, 128, 8, 8)), *rets[2][3];
+    opd_tensor *w = opd_reshape(words_matrix(128, 128 * 9, -2, 2, OPD_BFLOAT16, 0), OPD_INTS(128, 128, 3, 3));
+    opd_tensor *gy = opd_reshape(words_matrix(1, 128 * 64, -2, 2, OPD_BFLOAT16, 0), OPD_INTS(1, 128, 8, 8)), *y[2];
+    for (int k = 0; k < 2 && has & TILES; k++) {
+        const opd_scalar_type dtype = k ? OPD_BFLOAT16 : OPD_FLOAT64;
+        inside_words_set(has);
+        x = opd_to_dtype(x, dtype), w = opd_to_dtype(w, dtype), gy = opd_to_dtype(gy, dtype);
+        y[k] = opd_convolution(x, w, NULL, opd_ints_of(one, 2), opd_ints_of(one, 2), opd_ints_of(one, 2), false, opd_ints_of(none, 2), 1);
+        CHECK_OR_RETURN(y[k] != NULL);
+        CHECK_INT(opd_convolution_backward(rets[k], gy, x, w, OPD_NONE, opd_ints_of(one, 2), opd_ints_of(one, 2), opd_ints_of(one, 2), false,
+                                           opd_ints_of(none, 2), 1, opd_value_bools(mask, 3)), 0);
+        if (k == 0) continue;
+        CHECK(opd_item_i64(opd_all(opd_eq(y[1], opd_to_dtype(y[0], dtype)))) == 1);
+        for (int i = 0; i < 2; i++) CHECK(opd_item_i64(opd_all(opd_eq(rets[1][i], opd_to_dtype(rets[0][i], dtype)))) == 1);
+    }
+    words_end();
+}
 /* Numbers that are no whole numbers, beside products of doubles. */
 TEST(words_accuracy) {
     const int has = words_begin();

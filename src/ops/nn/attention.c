@@ -248,7 +248,7 @@ static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
         if (failed) { break; }
         opdi_attention_rows(job, n, head, first, rows, scores, keys);
         opdi_gemm_in weights = opdi_gemm_in_of(scores, job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, keys, 1);
-        if (job->v->dtype == OPD_BFLOAT16 && rows >= 16 && opdi_cpu_tiles()) {
+        if (job->v->dtype == OPD_BFLOAT16 && job->rows >= 16 && opdi_cpu_tiles()) {
             opdi_attention_narrow(scores, rows * keys);           /* as in PyTorch's kernel; tiles multiply bfloat16 */
             weights.dtype = OPD_BFLOAT16;
         }
