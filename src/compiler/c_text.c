@@ -862,6 +862,28 @@ static const char *opdi_formula_text(const opdi_expr *expr) {
     return opdi_formula_texts[expr->formula];
 }
 
+/* Returns whether a value is the result of a comparison, 0 or 1, perhaps after casts.  In C, its variable has the type
+   uint8_t, whatever its dtype is: the vectoriser of GCC 11 and 12 writes wrong code for a loop in which a condition of
+   floats becomes a float, then a byte, and then a float again. */
+static bool opdi_expr_condition(const opdi_expr *expr) {
+    while (expr->kind == OPDI_EXPR_CAST && expr->dtype != OPD_BOOL) { expr = expr->in[0]; }
+    if (expr->kind == OPDI_EXPR_CAST) { return true; }
+    if (expr->kind != OPDI_EXPR_FORMULA) { return false; }
+    switch (expr->formula) {
+    case OPD_FORMULA_eq: case OPD_FORMULA_ne: case OPD_FORMULA_lt: case OPD_FORMULA_le: case OPD_FORMULA_gt:
+    case OPD_FORMULA_ge: case OPD_FORMULA_logical_not: case OPD_FORMULA_logical_and: case OPD_FORMULA_logical_or:
+    case OPD_FORMULA_logical_xor: case OPD_FORMULA_isnan: case OPD_FORMULA_isinf: case OPD_FORMULA_isfinite:
+    case OPD_FORMULA_isposinf: case OPD_FORMULA_isneginf: case OPD_FORMULA_signbit: return true;
+    default: return false;
+    }
+}
+/* Returns whether a formula only asks whether operand i is zero. */
+static bool opdi_expr_asks(const opdi_expr *expr, int i) {
+    return expr->kind == OPDI_EXPR_FORMULA &&
+        ((expr->formula == OPD_FORMULA_where && i == 0) || expr->formula == OPD_FORMULA_logical_not ||
+         expr->formula == OPD_FORMULA_logical_and || expr->formula == OPD_FORMULA_logical_or ||
+         expr->formula == OPD_FORMULA_logical_xor);
+}
 /* Writes a cast of the C expression `from`, whose dtype is `was`, to `dtype`. */
 static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_type was, opd_scalar_type dtype) {
     const bool floating = opd_dtype_is_floating(was);
@@ -900,33 +922,29 @@ static void opdi_c_write_indices(opdi_cfile *file, const opdi_expr *expr, const 
         at += snprintf(more + at, (size_t)(256 - at), " + %lld * %s_%d", (long long)expr->index_strides[i], name, i);
     }
 }
-/* Writes the lines that compute a value: first those for its operands, then a line that declares a variable.  Sets
-   `name` to the name of the variable. */
+static void opdi_c_write_variable(opdi_cfile *file, opdi_expr *expr, int ndim, char name[32]);
+/* Writes the lines that compute a value.  Sets `name` to a C expression for it: the name of a variable or, if the value
+   is a condition, a cast of the variable. */
 OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndim, char name[32]) {
-    char in[OPDI_NEST_INDICES][32], more[256] = "";
-    if (expr->kind == OPDI_EXPR_RESULT) {
-        (void)snprintf(name, 32, "%s", file->result);
-        return;
-    }
-    if (expr->mark > 0 && expr->round == opdi_expr_round) {
-        (void)snprintf(name, 32, "v%d", (int)expr->mark);
-        return;
-    }
-    for (int i = 0; i < expr->nin; i++) { opdi_c_write_value(file, expr->in[i], ndim, in[i]); }
-    if (!opdi_c_value(expr->dtype)) {
-        if (!file->failed) { (void)opd_fail(OPD_ERROR_DTYPE, "%s cannot be compiled", opd_dtype_name(expr->dtype)); }
-        file->failed = true;
-        return;
-    }
-    expr->mark = ++file->next;
-    expr->round = opdi_expr_round;
-    (void)snprintf(name, 32, "v%d", (int)expr->mark);
-    if (expr->kind == OPDI_EXPR_LOAD && expr->nin) { opdi_c_write_indices(file, expr, name, in, more); }
-    if (opdi_expr_divides(expr)) { opdi_c_write_line(file, "if (%s == 0) { return 2; }", in[1]); }
-    opdi_c_write_indent(file);
-    opdi_c_write(file, "const %s %s = ", opdi_c_value(expr->dtype), name);
+    char variable[20];
+    opdi_c_write_variable(file, expr, ndim, name);
+    if (expr->dtype == OPD_BOOL || !opdi_expr_condition(expr)) { return; }
+    (void)snprintf(variable, sizeof variable, "%.19s", name);
+    (void)snprintf(name, 32, "(%.9s)%s", opdi_c_value(expr->dtype), variable);
+}
+/* Writes the lines that compute operand i of an expression, and sets `name` to a C expression for it. */
+static void opdi_c_write_operand(opdi_cfile *file, const opdi_expr *expr, int i, int ndim, char name[32]) {
+    opdi_expr *in = expr->in[i];
+    const bool asks = opdi_expr_asks(expr, i);
+    while (asks && in->kind == OPDI_EXPR_CAST && in->in[0]->dtype == OPD_BOOL) { in = in->in[0]; }
+    if (asks && opdi_expr_condition(in)) { opdi_c_write_variable(file, in, ndim, name); }
+    else { opdi_c_write_value(file, in, ndim, name); }
+}
+/* Writes the part of a line that computes a value from the C expressions `in` for its operands.  `more` is a text that
+   is added to the offset of a loaded element. */
+static void opdi_c_write_computed(opdi_cfile *file, const opdi_expr *expr, int ndim, char in[][32], const char *more) {
+    const bool half = expr->dtype == OPD_BFLOAT16 || expr->dtype == OPD_FLOAT16;
     if (expr->kind == OPDI_EXPR_LOAD) {
-        const bool half = expr->dtype == OPD_BFLOAT16 || expr->dtype == OPD_FLOAT16;
         if (half) {
             const char *const helper = expr->dtype == OPD_BFLOAT16 ? "from_bf16" : "from_f16";
             opdi_c_need(file, helper);
@@ -939,12 +957,41 @@ OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndi
     else if (expr->kind == OPDI_EXPR_CAST) { opdi_c_write_cast(file, in[0], expr->in[0]->dtype, expr->dtype); }
     else {
         opdi_formula_args args;
+        const char *text = opdi_formula_text(expr);
         memset(&args, 0, sizeof args);
         args.expr = expr;
         for (int i = 0; i < expr->nin; i++) { (void)snprintf(args.names[i], 32, "%s", in[i]); }
-        const char *const text = opdi_formula_text(expr);
+        text += opdi_expr_condition(expr) ? strlen("(OPD_T)") : 0;        /* a condition remains a condition */
         opdi_c_write_formula(file, text, strlen(text), &args);
     }
+}
+/* Writes the lines that compute a value: first those for its operands, then a line that declares a variable.  Sets
+   `name` to the name of the variable. */
+static void opdi_c_write_variable(opdi_cfile *file, opdi_expr *expr, int ndim, char name[32]) {
+    char in[OPDI_NEST_INDICES][32], more[256] = "";
+    while (expr->kind == OPDI_EXPR_CAST && opdi_expr_condition(expr->in[0])) { expr = expr->in[0]; }
+    if (expr->kind == OPDI_EXPR_RESULT) {
+        (void)snprintf(name, 32, "%s", file->result);
+        return;
+    }
+    if (expr->mark > 0 && expr->round == opdi_expr_round) {
+        (void)snprintf(name, 32, "v%d", (int)expr->mark);
+        return;
+    }
+    for (int i = 0; i < expr->nin; i++) { opdi_c_write_operand(file, expr, i, ndim, in[i]); }
+    if (!opdi_c_value(expr->dtype)) {
+        if (!file->failed) { (void)opd_fail(OPD_ERROR_DTYPE, "%s cannot be compiled", opd_dtype_name(expr->dtype)); }
+        file->failed = true;
+        return;
+    }
+    expr->mark = ++file->next;
+    expr->round = opdi_expr_round;
+    (void)snprintf(name, 32, "v%d", (int)expr->mark);
+    if (expr->kind == OPDI_EXPR_LOAD && expr->nin) { opdi_c_write_indices(file, expr, name, in, more); }
+    if (opdi_expr_divides(expr)) { opdi_c_write_line(file, "if (%s == 0) { return 2; }", in[1]); }
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "const %s %s = ", opdi_c_value(opdi_expr_condition(expr) ? OPD_BOOL : expr->dtype), name);
+    opdi_c_write_computed(file, expr, ndim, in, more);
     opdi_c_write(file, ";\n");
 }
 /* Writes the line that stores the C variable `name` as the nest's result. */
