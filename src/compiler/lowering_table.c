@@ -86,6 +86,22 @@ OPDI_INTERNAL bool opdi_lazy_calls(double work) {
     const opdi_recording *const recording = opdi_recording_now;
     return recording && recording->here && !recording->open && work >= 8 * OPDI_KERNEL_LEAST;
 }
+/* Makes the results of a call that has an empty tensor among its arguments.  Returns 1 if all results are empty, too,
+   so that nothing has to be computed; 0 if the lowering has to run; or -1 and sets an error. */
+static int opdi_lower_nothing(opd_call *call) {
+    const opd_value *const args = opd_call_args(call), *const rets = opd_call_rets(call);
+    const int count = opd_call_operator(call)->nrets;
+    bool empty = false;
+    for (int i = 0; i < opd_call_nargs(call); i++) {
+        empty = empty || (args[i].tag == OPD_TAG_TENSOR && args[i].u.t && opd_numel(args[i].u.t) == 0);
+    }
+    if (!empty || !count) { return 0; }
+    if (opd_results_from_fake(call)) { return -1; }
+    for (int i = 0; i < count && empty; i++) {
+        empty = rets[i].tag == OPD_TAG_TENSOR && rets[i].u.t && opd_numel(rets[i].u.t) == 0;
+    }
+    return empty;
+}
 /* The fallback kernel of the lazy device.  Runs the lowering of an operator; if there is none, records a call of the
    operator.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
@@ -100,7 +116,8 @@ OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
         const char *const was = recording->what;
         recording->what = was ? was : opdi_lower_name(name);
         const bool lazy = opdi_usual_lazy_set(false);
-        const int rc = opdi_nest_lowerings[i].lower(call);
+        const int nothing = opdi_lower_nothing(call);
+        const int rc = nothing ? OPDI_MIN(nothing, 0) : opdi_nest_lowerings[i].lower(call);
         (void)opdi_usual_lazy_set(lazy);
         recording->what = was;
         return rc;

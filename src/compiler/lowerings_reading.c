@@ -40,7 +40,9 @@ OPDI_INTERNAL int opdi_lower_embedding(opd_call *call) {
 static int opdi_lower_take(opd_tensor *result, opd_tensor *self, opd_tensor *index, int64_t dim, bool gather) {
     const int ndim = opd_ndim(result);
     int by[OPD_MAX_DIMS], others[OPD_MAX_DIMS];
-    if (ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "gather of a tensor without dims cannot be compiled"); }
+    if (ndim == 0 || opd_ndim(self) != ndim) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "gather of a tensor without dims cannot be compiled");
+    }
     dim = dim < 0 ? dim + ndim : dim;
     for (int i = 0; i < ndim; i++) {
         by[i] = i;

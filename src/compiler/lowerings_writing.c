@@ -34,10 +34,12 @@ OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     const opd_value given = opd_arg_value(call, 3);
     int64_t dim = opd_arg_int(call, 1);
     opd_tensor *const result = opdi_lower_updated(call);
-    if (!result) { return -1; }
+    if (!result || !opd_numel(index)) { return result ? 0 : -1; }         /* an empty index may have other dims */
     const int ndim = opd_ndim(result), row = (int)(dim < 0 ? dim + ndim : dim);
     int by[OPD_MAX_DIMS], dims[OPD_MAX_DIMS];
-    if (ndim == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "indices into a tensor without dims cannot be compiled"); }
+    if (ndim == 0 || (scatter && opd_ndim(index) != ndim)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "indices into a tensor without dims cannot be compiled");
+    }
     for (int i = 0; i < ndim; i++) {
         by[i] = i;
         dims[i] = i == row ? -1 : i;
@@ -50,7 +52,7 @@ OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     opdi_expr *const place = opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(result));
     if (!values || !place || opdi_lower_index_by(place, opdi_expr_load(index, scatter ? by : &row),
                                                  opd_strides(result)[row], opd_sizes(result)[row])) { return -1; }
-    return opd_numel(index) ? opdi_lower_put(result, values, dims, place) : 0;
+    return opdi_lower_put(result, values, dims, place);
 }
 static int opdi_lower_index_accumulate(opd_call *call);
 /* Lowers index_put, with integer tensors for some dims.  The index tensors are broadcast.  Returns 0, or -1 and sets an
@@ -196,7 +198,9 @@ OPDI_INTERNAL int opdi_lower_accumulate(opd_call *call) {
     const bool means = strcmp(how, "mean") == 0;
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     const int ndim = opd_ndim(self);
-    if (!ndim || opd_dtype(self) == OPD_BOOL || (means && !opd_dtype_is_floating(wide))) {
+    if (!opd_numel(index)) { return opdi_lower_updated(call) ? 0 : -1; }  /* an empty index may have other dims */
+    if (!ndim || opd_dtype(self) == OPD_BOOL || (means && !opd_dtype_is_floating(wide)) ||
+        (!row && opd_ndim(index) > ndim)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "sums at indices of a tensor without dims or of bools, and means of "
                         "integers, cannot be compiled");
     }
