@@ -331,11 +331,19 @@ typedef struct opdi_packer {
     opd_saved_hooks hooks;
     opd_plugin *plugin;
     struct opdi_packer *outer;
+    bool whole;                                   /* true: unpack returns tensors with their tangents, and with the
+                                                     history of the tensors in vmap wrappers */
 } opdi_packer;
-/* A saved tensor that hooks have packed.  The other members serve to give the unpacked tensor its history again. */
+/* A saved tensor that hooks have packed.  The other members serve to give the unpacked tensor its history and its
+   tangents again. */
 typedef struct opdi_packed_saved {
     opdi_packer *packer;
     void *data;
+    opd_tensor *like;                             /* the tensor itself, a reference, if it is batched or a level of
+                                                     forward mode was open; else NULL.  Its tangents and the history of
+                                                     its wrapped value cannot be packed. */
+    uint32_t version;                             /* the version that the tensor had when it was packed */
+    uint16_t place;                               /* the tensor's device (opdi_place_of) */
     opd_edge edge;                                /* the history of the tensor, a reference; node NULL: the tensor did
                                                      not require grad */
     bool own;                                     /* true: edge.node is the node that saves the tensor, and `edge` holds

@@ -288,10 +288,12 @@ OPDI_INTERNAL int opdi_tangent_set(opd_tensor *tensor, opd_tensor *grad, bool as
 /* Opens a level of forward mode: for the innermost layer of transforms if `transform` is true, or for
    opd_dual_level_begin if false.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_level_begin(opdi_thread *thread, bool transform) {
+    static uint64_t serials;
     opdi_level *level = (opdi_level *)opdi_alloc(sizeof *level);
     if (!level) { return -1; }
     level->duals = NULL;
     level->outer = thread->innermost.level;
+    level->serial = OPDI_ADD(&serials, (uint64_t)1);
     level->layer = transform ? opd_transform_depth() : opd_transform_depth() + 1;
     level->transform = transform;
     level->around = thread->state.forward;

@@ -190,8 +190,7 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
         }
     }
     thread->state.no_grad = 0;
-    if (!records || no_grad) { thread->innermost.packer = NULL; }     /* this graph is used only here, so its tensors
-                                                                         are not packed */
+    thread->innermost.packer = NULL;              /* this graph is used only here, so its tensors are not packed */
     for (i = 0; i < nresults && rc == 0; i++) {
         if (!results[i] || !opdi_differentiable(results[i]) || (constant && constant[i])) { continue; }
         values[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim),
@@ -224,6 +223,7 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
         options.grad_outputs = ts;
         options.allow_unused = true;
         options.create_graph = records && !no_grad;
+        if (options.create_graph) { thread->innermost.packer = packer; }
         rc = opdi_autograd_grad(gs, m, vs, k, &options, false, opdi_serial_of(NULL), got);
     }
     thread->state.no_grad = no_grad;

@@ -33,6 +33,7 @@ static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
     packer->hooks = *hooks;
     packer->plugin = opdi_plugin_hold((uintptr_t)hooks->pack);
     packer->outer = NULL;
+    packer->whole = false;
     return packer;
 }
 
@@ -70,6 +71,7 @@ OPDI_INTERNAL void opdi_packed_saved_drop(opdi_packed_saved *packed) {
     if (packed->packer->hooks.drop) { packed->packer->hooks.drop(packed->data, packed->packer->hooks.user); }
     opdi_packer_release(packed->packer);
     if (!packed->own) { opd_node_release(packed->edge.node); }
+    if (packed->like) { opdi_drop(packed->like); }
     opdi_free(packed, opdi_packed_saved_bytes(packed->ndim));
 }
 
@@ -80,8 +82,8 @@ OPDI_INTERNAL void opdi_packed_saved_forget(opdi_packed_saved *packed, opd_tenso
     opdi_drop(leaf);
 }
 
-/* Packs `tensor`, which `node` saves, with the hooks `packer`.  Returns the packed tensor, or NULL and sets an
-   error. */
+/* Packs `tensor`, which `node` saves, with the hooks `packer`.  If `node` is NULL, the caller keeps the tangents and
+   the wrappers of the tensor.  Returns the packed tensor, or NULL and sets an error. */
 static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     opdi_packer *was = thread->innermost.packer;
@@ -95,6 +97,9 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
     }
     packed->ndim = tensor->ndim;
     packed->dtype = tensor->dtype;
+    packed->place = (uint16_t)opdi_place_of(tensor);
+    packed->version = version;
+    packed->like = NULL;
     memcpy(packed->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
     opdi_frame_enter(thread, &frame);
     thread->state.no_grad = 1;
@@ -107,7 +112,10 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
     if (!packed->own) { (void)opd_node_keep(packed->edge.node); }
     thread->innermost.packer = was;
     opdi_frame_leave(thread, &frame);
-    opdi_drop(bare);
+    if (opd_ok() && node && !packer->whole &&
+        ((tensor->flags & OPDI_BATCHED) || thread->innermost.level || thread->innermost.dual)) {
+        packed->like = bare;
+    } else { opdi_drop(bare); }
     if (opd_ok() && OPDI_LOAD(&tensor->storage->version) != version) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "A saved tensor pack hook is modifying its input in place. Tensors provided "
                        "as input to pack hook can not be modified by in-place operations as this can lead to "
@@ -172,19 +180,79 @@ OPDI_INTERNAL int opdi_node_pack(opd_node *node) {
 
 
 OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *packed, const opd_tensor *tensor) {
-    char was[200], now[256];
+    char was[200], now[256], place[64];
+    if (tensor->dtype == packed->dtype && opdi_has_sizes(tensor, packed->sizes, packed->ndim)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is on %s, but the packed tensor was on "
+                       "another device; unpack must move it back",
+                       opd_device_print(opd_tensor_device(tensor), place, sizeof place));
+        return NULL;
+    }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but the packed tensor was [%s %s]",
                    opdi_tensor_kind(tensor, now, sizeof now), opd_dtype_cname((opd_scalar_type)packed->dtype),
                    opdi_sizes_text(packed->sizes, packed->ndim, was, sizeof was));
     return NULL;
 }
 
-/* Unpacks a saved tensor; if `history` is true, with the history that the tensor had when it was packed.  Returns a
-   tensor of the innermost scope, or NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
+/* Returns an alias of `tensor` with the history `edge`.  Returns NULL and sets an error on failure. */
+OPDI_INTERNAL opd_tensor *opdi_with_history(opd_tensor *tensor, opd_edge edge) {
     static const opdi_derivative identity = {
         "AliasBackward0", opdi_pass_backward, /* card, plugin */ NULL, NULL,
         /* context, once, fresh, real */ false, false, false, false};
+    opd_tensor *value = opdi_own(opdi_shallow_copy(tensor));
+    if (!value) { return NULL; }
+    if (!(opdi_vertex(edge.node) & OPDI_LEAF)) {
+        opdi_attach(value, edge.node, (int)edge.nr);
+        return value;
+    }
+    opd_node *node = opdi_node_make(&identity, 1, 0, 0, &value, 1, 0);
+    if (!node) { return NULL; }
+    opdi_edge_to(opdi_edges(node), opdi_edge_leaf(opdi_vertex(edge.node)));
+    opdi_attach(value, node, 0);
+    opdi_node_release(node);
+    return value;
+}
+
+OPDI_INTERNAL void opdi_level_enter(opdi_thread *thread, opdi_level_frame *within, opdi_level *level);
+OPDI_INTERNAL void opdi_level_leave(opdi_thread *thread, const opdi_level_frame *within);
+OPDI_INTERNAL opd_tensor *opdi_tangent_of(const opd_tensor *tensor);
+OPDI_INTERNAL int opdi_tangent_set(opd_tensor *tensor, opd_tensor *grad, bool as_is);
+/* Returns an alias of `tensor` with the tangents of `like` in `level` and the levels outside of it.  Inside of vmap
+   wrappers, the values have the tangents and the history of like's values, too.  Returns NULL and sets an error on
+   failure. */
+static opd_tensor *opdi_saved_like(opd_tensor *like, opd_tensor *tensor, opdi_level *level) {
+    opdi_thread *thread = opdi_self();
+    const opdi_batched *from = like->flags & OPDI_BATCHED ? opdi_batched_of(like) : NULL;
+    const opdi_batched *to = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor) : NULL;
+    opd_tensor *value = NULL;
+    if (from && (!to || to->level != from->level || to->serial != from->serial)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is not batched as the packed tensor "
+                       "was; inside of vmap, unpack must compute it from what pack got");
+        return NULL;
+    }
+    if (from) {
+        opdi_level *outside = level;
+        while (outside && outside->layer > from->level) { outside = outside->outer; }
+        value = to->dim == from->dim ? to->value : opd_movedim(to->value, to->dim, from->dim);
+        if (!value || !(value = opdi_saved_like(from->value, value, outside))) { return NULL; }
+        const opd_edge edge = opdi_edge_of(from->value);
+        if (edge.node && !(value = opdi_with_history(value, edge))) { return NULL; }
+        value = opdi_own(opdi_batch_again(like, value));
+    } else { value = opdi_own(opdi_shallow_copy(tensor)); }
+    if (!value || opdi_family_new(value)) { return NULL; }
+    for (; level && !(from && level->layer <= from->level); level = level->outer) {
+        opdi_level_frame within;
+        opdi_level_enter(thread, &within, level);
+        opd_tensor *tangent = opdi_tangent_of(like);
+        const int rc = !opd_ok() || (tangent && opdi_tangent_set(value, tangent, true)) ? -1 : 0;
+        opdi_level_leave(thread, &within);
+        if (rc) { return NULL; }
+    }
+    return value;
+}
+
+/* Returns the tensor that the unpack hook of a saved tensor makes, after checking it.  Returns NULL and sets an error
+   on failure. */
+static opd_tensor *opdi_packed_saved_value(const opdi_packed_saved *packed) {
     opdi_thread *thread = opdi_self();
     const int16_t no_grad = thread->state.no_grad;
     opdi_packer *packer = thread->innermost.packer;
@@ -198,19 +266,22 @@ OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *pack
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook expected to be a Tensor but got NULL");
         return NULL;
     }
-    if (tensor->dtype != packed->dtype || !opdi_has_sizes(tensor, packed->sizes, packed->ndim)) {
+    if (opdi_any_dead(&tensor, 1, "the unpack hook of a saved tensor")) { return NULL; }
+    if (tensor->dtype != packed->dtype || !opdi_has_sizes(tensor, packed->sizes, packed->ndim) ||
+        opdi_place_of(tensor) != packed->place) {
         return opdi_fail_unpacked(packed, tensor);
     }
-    if (!packed->edge.node || !history) { return tensor; }
-    opd_tensor *value = opdi_own(opdi_shallow_copy(tensor));
-    if (value && (opdi_vertex(packed->edge.node) & OPDI_LEAF)) {
-        opd_node *node = opdi_node_make(&identity, 1, 0, 0, &value, 1, 0);
-        if (!node) { return NULL; }
-        opdi_edge_to(opdi_edges(node), opdi_edge_leaf(opdi_vertex(packed->edge.node)));
-        opdi_attach(value, node, 0);
-        opdi_node_release(node);
-    } else if (value) { opdi_attach(value, packed->edge.node, (int)packed->edge.nr); }
-    return value;
+    if (!packed->like || !((packed->like->flags & OPDI_BATCHED) || opdi_is_dual(packed->like))) { return tensor; }
+    const uint32_t now = OPDI_LOAD(&packed->like->storage->version);
+    return now == packed->version ? opdi_saved_like(packed->like, tensor, thread->innermost.level)
+        : opdi_fail_written(packed->like, now, packed->version);
+}
+
+/* Unpacks a saved tensor; if `history` is true, with the history that the tensor had when it was packed.  Returns a
+   tensor of the innermost scope, or NULL and sets an error. */
+OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
+    opd_tensor *tensor = opdi_packed_saved_value(packed);
+    return tensor && packed->edge.node && history ? opdi_with_history(tensor, packed->edge) : tensor;
 }
 
 /* Returns the tensors of a saved list, and unpacks those that are packed (with their history if `history` is true).

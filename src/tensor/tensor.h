@@ -122,6 +122,7 @@ typedef struct opdi_dual {
 typedef struct opdi_level {
     opdi_dual *duals;
     struct opdi_level *outer;
+    uint64_t serial;                              /* the number of the level, unique in the process */
     int32_t layer;                                /* for transforms: the level is inside of layers up to this one */
     bool transform;                               /* the level belongs to that layer */
     int16_t around;                               /* state.forward of the thread before the level was opened */

@@ -7,20 +7,42 @@
 //  runs again, with the same inputs and random numbers.  It saves the same tensors in the same order, so the number of
 //  a tensor tells which of them a node needs.
 //
-//  Recomputed tensors belong to one backward.  A tensor is dropped as soon as its node has run.  All others are dropped
-//  at the end of that backward.
+//  Recomputed tensors belong to one backward.  A tensor is dropped as soon as all nodes that keep its number are done.
+//  All others are dropped at the end of that backward.
+//
+//  What happens around and inside of transforms:
+//   - Layers and levels around the segment, such as opd_grad, opd_vmap or a level of forward mode: the segment runs
+//     again in the same layers and levels, with inputs that have the same wrappers and tangents (opdi_surroundings).
+//   - The gradient inside of a level needs the tangents of recomputed tensors.  An operator computes its tangents after
+//     its node has saved its tensors, so a recomputation with a level around it does not end early.
+//   - Higher derivatives: a recomputed tensor gets the history that it had in the first run.  Its tangents and the
+//     value in its wrapper have the history of the recomputation, which begins at the history of the inputs.  Nodes
+//     of the recomputation keep numbers, too.
+//   - A backward inside of the segment needs saved tensors while the segment runs.  Nodes that are recorded inside of
+//     a transform that the segment calls keep their tensors during the run.  If a backward asks for other tensors, the
+//     segment runs again, and then all nodes keep their tensors until the end of the run.
 
-typedef struct opdi_recompute {
-    struct opdi_recompute *next;
+/* A run of the segment: the first one, or a recomputation. */
+typedef struct opdi_segment_run {
+    int32_t refs;
+    struct opdi_checkpoint *checkpoint;           /* a reference */
+    struct opdi_segment_run *next;
     int64_t id;                                   /* the number of the backward that needs the tensors; -1: none is
                                                      running */
     int64_t count, cap;
-    opd_tensor **saved;
+    opd_tensor **saved;                           /* the saved tensors; NULL: not kept or dropped */
+    int64_t wanted;                               /* the index of the tensor that has caused the recomputation */
+    uint32_t tape;                                /* innermost.tape at the start of the run */
+    bool first, running;
     bool stopped;                                 /* true: the run was stopped after it had saved all needed tensors */
-} opdi_recompute;
+} opdi_segment_run;
 
 /* A generator (NULL: the default generator) and its state at some time. */
 typedef struct opdi_random_state { opd_generator *generator; uint64_t at[2]; } opdi_random_state;
+
+/* What a checkpoint knows about a tensor that the first run saved: a hash of its dtype, place and sizes, and the number
+   of nodes that keep its number. */
+typedef struct opdi_seen { uint64_t shape; int32_t nodes; } opdi_seen;
 
 typedef struct opdi_checkpoint {
     int32_t refs;
@@ -31,16 +53,17 @@ typedef struct opdi_checkpoint {
     opd_destroy destroy;
     opd_plugin *plugin;
     opdi_state state;
+    opdi_surroundings around;
     opdi_random_state *random;                    /* the states of nrandom generators before the first run */
     int nrandom;
     bool stops;                                   /* true: a recomputation may end before the end of the segment */
     bool ran;                                     /* true: the first run has ended, so nsaved no longer changes */
-    opd_value *inputs;                            /* ninputs values, in the form in which nodes keep arguments */
-    bool *wants;                                  /* for each input: whether it requires grad */
+    bool keeps;                                   /* true: runs keep all saved tensors until they end */
+    opdi_input_part **inputs;                     /* ninputs inputs; NULL: the input is NULL */
     int ninputs, noutputs;
     int64_t nsaved, cap;
-    uint64_t *shapes;                             /* for each saved tensor: a hash of its dtype, place and sizes */
-    opdi_recompute *runs;
+    opdi_seen *seen;                              /* nsaved elements */
+    opdi_segment_run *runs;                       /* recomputations that have ended, for backwards that have not */
 } opdi_checkpoint;
 
 OPDI_INTERNAL opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
@@ -54,38 +77,63 @@ static void opdi_random_swap(opdi_random_state *state, int count) {
     }
 }
 
-static void opdi_recompute_free(opdi_recompute *recompute) {
-    for (int64_t i = 0; i < recompute->count; i++) {
-        if (recompute->saved[i]) { opdi_drop(recompute->saved[i]); }
+/* Drops the tensors that a run has kept. */
+static void opdi_segment_clear(opdi_segment_run *run) {
+    for (int64_t i = 0; i < run->count; i++) {
+        if (run->saved[i]) { opdi_drop(run->saved[i]); }
     }
-    if (recompute->saved) { opdi_free(recompute->saved, (size_t)recompute->cap * sizeof *recompute->saved); }
-    opdi_free(recompute, sizeof *recompute);
+    if (run->saved) { opdi_free(run->saved, (size_t)run->cap * sizeof *run->saved); }
+    run->saved = NULL;
+    run->count = run->cap = 0;
+}
+/* Drops saved tensor number `i` of a run. */
+static void opdi_segment_forget(opdi_segment_run *run, int64_t i) {
+    if (i >= run->count || !run->saved[i]) { return; }
+    opdi_drop(run->saved[i]);
+    run->saved[i] = NULL;
 }
 
-/* Drops a reference to the checkpoint `user`.  If it is the last reference, frees the checkpoint and everything that it
+/* Drops a reference to a checkpoint.  If it is the last reference, frees the checkpoint and everything that it
    holds. */
-static void opdi_checkpoint_release(void *user) {
-    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
+static void opdi_checkpoint_release(opdi_checkpoint *checkpoint) {
     if (OPDI_SUB(&checkpoint->refs, 1) > 0) { return; }
-    while (checkpoint->runs) {
-        opdi_recompute *recompute = checkpoint->runs;
-        checkpoint->runs = recompute->next;
-        opdi_recompute_free(recompute);
-    }
-    for (int i = 0; checkpoint->inputs && i < checkpoint->ninputs; i++) {
-        opdi_kept_drop(NULL, &checkpoint->inputs[i]);
-    }
+    for (int i = 0; i < checkpoint->ninputs; i++) { opdi_input_part_free(checkpoint->inputs[i]); }
     if (checkpoint->inputs) {
         opdi_free(checkpoint->inputs, (size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *checkpoint->inputs);
     }
-    if (checkpoint->wants) {
-        opdi_free(checkpoint->wants, (size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *checkpoint->wants);
-    }
-    if (checkpoint->shapes) { opdi_free(checkpoint->shapes, (size_t)checkpoint->cap * sizeof *checkpoint->shapes); }
+    opdi_surroundings_free(&checkpoint->around);
+    if (checkpoint->seen) { opdi_free(checkpoint->seen, (size_t)checkpoint->cap * sizeof *checkpoint->seen); }
     if (checkpoint->random) { opdi_free(checkpoint->random, (size_t)checkpoint->nrandom * sizeof *checkpoint->random); }
     if (checkpoint->destroy) { checkpoint->destroy(checkpoint->user); }
     if (checkpoint->plugin) { opdi_plugin_unpin(checkpoint->plugin); }
     opdi_free(checkpoint, sizeof *checkpoint);
+}
+
+/* Makes a run with one reference.  Returns NULL if memory runs out. */
+static opdi_segment_run *opdi_segment_new(opdi_checkpoint *checkpoint, bool first) {
+    opdi_segment_run *run = (opdi_segment_run *)opdi_alloc(sizeof *run);
+    if (!run) { return NULL; }
+    memset(run, 0, sizeof *run);
+    (void)OPDI_ADD(&checkpoint->refs, 1);
+    run->refs = 1;
+    run->checkpoint = checkpoint;
+    run->first = first;
+    run->id = -1;
+    return run;
+}
+/* Drops a reference to the run `user`. */
+static void opdi_segment_release(void *user) {
+    opdi_segment_run *run = (opdi_segment_run *)user;
+    if (OPDI_SUB(&run->refs, 1) > 0) { return; }
+    opdi_segment_clear(run);
+    opdi_checkpoint_release(run->checkpoint);
+    opdi_free(run, sizeof *run);
+}
+
+/* Drops a reference to a run and the tensors that it has kept: nodes of the run that are left recompute them. */
+static void opdi_segment_done(opdi_segment_run *run) {
+    opdi_segment_clear(run);
+    opdi_segment_release(run);
 }
 
 /* Returns a hash of the dtype, the opdi_place and the sizes of `tensor`. */
@@ -115,46 +163,50 @@ OPDI_INTERNAL int opdi_grow(void **block, int64_t count, int64_t *cap, size_t si
     return 0;
 }
 
-/* The pack hook for the first run: counts the saved tensor, and returns its number (from 1, as a pointer) instead of
-   the tensor. */
-static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
-    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
-    void *shapes = checkpoint->shapes;
-    if (opdi_grow(&shapes, checkpoint->nsaved, &checkpoint->cap, sizeof *checkpoint->shapes)) { return NULL; }
-    checkpoint->shapes = (uint64_t *)shapes;
-    checkpoint->shapes[checkpoint->nsaved] = opdi_shape_hash(tensor);
-    return (void *)(intptr_t)++checkpoint->nsaved;
+/* Numbers the next tensor that the first run saves.  Returns 0, or -1 if memory runs out. */
+static int opdi_segment_number(opdi_segment_run *run, const opd_tensor *tensor) {
+    opdi_checkpoint *checkpoint = run->checkpoint;
+    void *seen = checkpoint->seen;
+    if (opdi_grow(&seen, checkpoint->nsaved, &checkpoint->cap, sizeof *checkpoint->seen)) { return -1; }
+    checkpoint->seen = (opdi_seen *)seen;
+    checkpoint->seen[checkpoint->nsaved].shape = opdi_shape_hash(tensor);
+    checkpoint->seen[checkpoint->nsaved++].nodes = 0;
+    return 0;
 }
-
-/* The user pointer of the pack hook for a recomputation: a checkpoint and its recomputation in progress. */
-typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
-/* The pack hook for a recomputation; `user` is an opdi_recomputing.  Keeps `tensor` as the next saved tensor, and
-   returns its number (from 1, as a pointer).  Returns NULL and sets an error on failure, and also in order to end the
-   recomputation after the last tensor that is needed. */
-static void *opdi_checkpoint_collect(opd_tensor *tensor, void *user) {
-    opdi_recomputing *at = (opdi_recomputing *)user;
-    opdi_recompute *recompute = at->run;
-    void *saved = recompute->saved;
-    if (recompute->count < at->checkpoint->nsaved &&
-        at->checkpoint->shapes[recompute->count] != opdi_shape_hash(tensor)) {
+/* Returns true if a run keeps the saved tensor number `i`, until the run ends or, if it is a recomputation, until the
+   backward ends. */
+static bool opdi_segment_keeps(const opdi_segment_run *run, int64_t i) {
+    const opdi_checkpoint *checkpoint = run->checkpoint;
+    if (checkpoint->keeps || opdi_self()->innermost.tape != run->tape) { return true; }
+    return !run->first && (i >= checkpoint->nsaved || i == run->wanted || OPDI_LOAD(&checkpoint->seen[i].nodes) > 0);
+}
+/* The pack hook; `user` is a run.  Returns the number of the tensor (from 1) times 2, as a pointer; plus 1 if the
+   checkpoint counts the node.  Returns NULL and sets an error on failure, and also in order to end a recomputation
+   after the last tensor that is needed. */
+static void *opdi_segment_pack(opd_tensor *tensor, void *user) {
+    opdi_segment_run *run = (opdi_segment_run *)user;
+    opdi_checkpoint *checkpoint = run->checkpoint;
+    const int64_t i = run->first ? checkpoint->nsaved : run->count;
+    void *saved = run->saved;
+    if (run->first && opdi_segment_number(run, tensor)) { return NULL; }
+    const bool known = i < checkpoint->nsaved;
+    if (known && checkpoint->seen[i].shape != opdi_shape_hash(tensor)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: Recomputed values for the following tensors have different "
-                       "metadata than during the forward pass. (saved tensor %lld)", (long long)recompute->count);
+                       "metadata than during the forward pass. (saved tensor %lld)", (long long)i);
         return NULL;
     }
-    if (opdi_grow(&saved, recompute->count, &recompute->cap, sizeof *recompute->saved)) { return NULL; }
-    recompute->saved = (opd_tensor **)saved;
-    recompute->saved[recompute->count++] = opd_keep(tensor);
-    if (at->checkpoint->stops && recompute->count >= at->checkpoint->nsaved) {
-        recompute->stopped = true;
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the recomputation has all tensors that are needed");
-        return NULL;
+    if (run->running) {
+        if (opdi_grow(&saved, run->count, &run->cap, sizeof *run->saved)) { return NULL; }
+        run->saved = (opd_tensor **)saved;
+        run->saved[run->count++] = opdi_segment_keeps(run, i) ? opd_keep(tensor) : NULL;
+        if (!run->first && checkpoint->stops && run->count >= checkpoint->nsaved) {
+            run->stopped = true;
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the recomputation has all tensors that are needed");
+            return NULL;
+        }
     }
-    return (void *)(intptr_t)recompute->count;
-}
-static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
-    const opdi_recompute *recompute = ((opdi_recomputing *)user)->run;
-    int64_t i = (int64_t)(intptr_t)packed - 1;
-    return i < recompute->count ? recompute->saved[i] : NULL;
+    if (known) { (void)OPDI_ADD(&checkpoint->seen[i].nodes, 1); }
+    return (void *)(intptr_t)(2 * (i + 1) + known);
 }
 
 /* Calls the segment with the inputs `inputs`.  Moves the results to the caller's scope and writes them to `outputs`,
@@ -181,147 +233,190 @@ static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *c
     return opd_ok() ? count : -1;
 }
 
-/* Runs the segment again, and collects the tensors that it saves in `recompute`.  Returns 0, or -1 and sets an
-   error. */
-static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
-    opdi_thread *thread = opdi_self();
-    opdi_packer *outer = thread->innermost.packer;
-    opdi_recomputing at;
-    opd_saved_hooks hooks;
-    opdi_frame frame;
-    const char *off = thread->innermost.packers_off;
-    int rc = 0;
-    at.checkpoint = checkpoint;
-    at.run = recompute;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.pack = opdi_checkpoint_collect;
-    hooks.unpack = opdi_checkpoint_collected;
-    hooks.user = &at;
-    opdi_frame_enter(thread, &frame);
-    opd_tensor **inputs = (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *inputs);
-    for (int i = 0; inputs && i < checkpoint->ninputs && opd_ok(); i++) {
-        const opd_value *value = &checkpoint->inputs[i];
-        opd_tensor *tensor = value->tag == OPDI_TAG_PACKED
-            ? opdi_packed_saved_tensor((opdi_packed_saved *)value->u.object, false)
-            : opdi_unpack(NULL, value, (uint32_t)value->n);
-        inputs[i] = tensor ? opdi_own(opdi_shallow_copy(tensor)) : NULL;
-        if (inputs[i] && checkpoint->wants[i]) { inputs[i]->flags |= OPDI_REQUIRES_GRAD; }
+/* Puts the inputs together again and writes them to `inputs`.  Returns 0, or -1 and sets an error. */
+static int opdi_checkpoint_inputs(const opdi_checkpoint *checkpoint, opdi_level *const *levels, opd_tensor **inputs) {
+    for (int i = 0; i < checkpoint->ninputs; i++) {
+        const opdi_input_part *part = checkpoint->inputs[i];
+        inputs[i] = part ? opdi_input_part_make(part, levels) : NULL;
+        if (part && !inputs[i]) { return -1; }
     }
+    return 0;
+}
+OPDI_INTERNAL opd_tensor *opdi_segment_unpack(void *packed, void *user);
+OPDI_INTERNAL void opdi_segment_drop(void *packed, void *user);
+/* Pushes hooks that number the tensors that a run saves.  Returns 0, or -1 and sets an error. */
+static int opdi_segment_begin(opdi_segment_run *run) {
+    opdi_thread *thread = opdi_self();
+    opd_saved_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_segment_pack;
+    hooks.unpack = opdi_segment_unpack;
+    hooks.drop = opdi_segment_drop;
+    hooks.destroy = opdi_segment_release;
+    hooks.user = run;
+    if (opd_saved_hooks_begin(&hooks)) { return -1; }
+    (void)OPDI_ADD(&run->refs, 1);
+    thread->innermost.packer->whole = true;
+    run->tape = thread->innermost.tape;
+    run->running = true;
+    return 0;
+}
+/* Pops the hooks of a run, and those that the segment has left open.  `outer` are the hooks around the run. */
+static void opdi_segment_end(opdi_segment_run *run, const opdi_packer *outer) {
+    opdi_thread *thread = opdi_self();
+    run->running = false;
+    while (thread->innermost.packer && thread->innermost.packer != outer) { opd_saved_hooks_end(); }
+}
+
+/* Runs the segment again.  Returns 0, or -1 and sets an error. */
+static int opdi_segment_again(opdi_segment_run *run, opd_tensor *const *inputs) {
+    const opdi_checkpoint *checkpoint = run->checkpoint;
+    const opdi_packer *outer = opdi_self()->innermost.packer;
     opdi_random_state *random = (opdi_random_state *)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->nrandom,
         1) * sizeof *random);
+    if (!random || opdi_segment_begin(run)) { return -1; }
+    for (int i = 0; i < checkpoint->nrandom; i++) { random[i] = checkpoint->random[i]; }
+    opdi_random_swap(random, checkpoint->nrandom);
+    const int mark = opd_error_mark();
+    int rc = opdi_checkpoint_call(checkpoint, inputs, NULL) < 0 ? -1 : 0;
+    if (run->stopped) {
+        (void)opd_error_rewind(mark);
+        rc = 0;
+    }
+    opdi_random_swap(random, checkpoint->nrandom);
+    opdi_segment_end(run, outer);
+    return rc;
+}
+/* Runs the segment again in the layers, levels and modes of the first run.  Keeps in `run` the tensors that it saves.
+   Returns 0, or -1 and sets an error. */
+static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_segment_run *run) {
+    opdi_thread *thread = opdi_self();
+    opdi_packer *outer = thread->innermost.packer;
+    opdi_surroundings_frame around;
+    opdi_frame frame;
+    const char *off = thread->innermost.packers_off;
+    opdi_frame_enter(thread, &frame);
+    opd_tensor **inputs = opdi_scope_tensors(OPDI_MAX(checkpoint->ninputs, 1));
+    int rc = opdi_surroundings_open(&checkpoint->around, &around);
     thread->state = checkpoint->state;
     thread->innermost.packers_off = NULL;
-    if (!inputs || !random || !opd_ok() || opd_saved_hooks_begin(&hooks)) { rc = -1; }
-    if (rc == 0) {
-        for (int i = 0; i < checkpoint->nrandom; i++) { random[i] = checkpoint->random[i]; }
-        opdi_random_swap(random, checkpoint->nrandom);
-        int mark = opd_error_mark();
-        rc = opdi_checkpoint_call(checkpoint, inputs, NULL) < 0 ? -1 : 0;
-        if (recompute->stopped) {
-            (void)opd_error_rewind(mark);
-            rc = 0;
-        }
-        opdi_random_swap(random, checkpoint->nrandom);
-        while (thread->innermost.packer && thread->innermost.packer != outer) { opd_saved_hooks_end(); }
-    }
+    thread->innermost.packer = NULL;              /* tensors that making the inputs saves are not packed */
+    if (rc == 0) { rc = inputs ? opdi_checkpoint_inputs(checkpoint, around.levels, inputs) : -1; }
+    if (rc == 0) { rc = opdi_segment_again(run, inputs); }
     thread->innermost.packer = outer;
     thread->innermost.packers_off = off;
+    opdi_surroundings_close(&around);
     opdi_frame_leave(thread, &frame);
     /* the autocast region that was restored for this run ends here */
     if (checkpoint->state.autocast && !thread->state.autocast) { opd_autocast_cache_clear(); }
     /* If a backward inside the first run recomputes the segment (`ran` is false), the recomputation runs the whole
        segment, and so may save more tensors than the first run has saved so far. */
-    if (rc == 0 && recompute->count != checkpoint->nsaved &&
-        (checkpoint->ran || recompute->count < checkpoint->nsaved)) {
+    if (rc == 0 && run->count != checkpoint->nsaved && (checkpoint->ran || run->count < checkpoint->nsaved)) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
                       "forward and recomputation.\nNumber of tensors saved during forward: %lld\nNumber of tensors "
-                      "saved during recomputation: %lld", (long long)checkpoint->nsaved, (long long)recompute->count);
+                      "saved during recomputation: %lld\nThe function must do the same in each call, and tensors that "
+                      "a transform around it has made must be its inputs", (long long)checkpoint->nsaved,
+                      (long long)run->count);
     }
     return rc;
 }
 
 /* Removes the recomputation for backward number `id` from the checkpoint's list and returns it.  Returns NULL if there
    is none. */
-static opdi_recompute *opdi_recompute_take(opdi_checkpoint *checkpoint, int64_t id) {
-    opdi_recompute **at;
+static opdi_segment_run *opdi_segment_take(opdi_checkpoint *checkpoint, int64_t id) {
+    opdi_segment_run **at;
     opdi_lock(&opdi_checkpoint_lock);
     for (at = &checkpoint->runs; *at && (*at)->id != id; at = &(*at)->next) { }
-    opdi_recompute *recompute = *at;
-    if (recompute) { *at = recompute->next; }
+    opdi_segment_run *run = *at;
+    if (run) { *at = run->next; }
     opdi_unlock(&opdi_checkpoint_lock);
-    return recompute;
+    return run;
 }
-static void opdi_recompute_put(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
+static void opdi_segment_put(opdi_checkpoint *checkpoint, opdi_segment_run *run) {
     opdi_lock(&opdi_checkpoint_lock);
-    recompute->next = checkpoint->runs;
-    checkpoint->runs = recompute;
+    run->next = checkpoint->runs;
+    checkpoint->runs = run;
     opdi_unlock(&opdi_checkpoint_lock);
 }
 
 /* Called at the end of a backward: frees the recomputation that was made for it.  Returns 0. */
 static int opdi_checkpoint_over(void *user) {
-    opdi_recompute *recompute = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
-    if (recompute) { opdi_recompute_free(recompute); }
+    opdi_segment_run *run = opdi_segment_take((opdi_checkpoint *)user, opd_backward_id());
+    if (run) { opdi_segment_done(run); }
     return 0;
 }
 static void opdi_checkpoint_over_destroy(void *user) {
     (void)opdi_checkpoint_over(user);             /* also after an error */
-    opdi_checkpoint_release(user);
+    opdi_checkpoint_release((opdi_checkpoint *)user);
 }
 
-/* The unpack hook: returns saved tensor number `packed`.  If this backward has not recomputed the segment, or has
-   dropped the tensor, recomputes the segment first.  Returns NULL and sets an error on failure. */
-static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
-    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
-    const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
-    opdi_recompute *recompute = opdi_recompute_take(checkpoint, id);
-    opd_tensor *tensor = NULL;
-    int rc = 0;
-    if (recompute && !recompute->saved[i]) {
-        opdi_recompute_free(recompute);
-        recompute = NULL;
+/* Recomputes the segment, because backward number `id` needs saved tensor number `wanted`.  Returns the run, or NULL
+   and sets an error. */
+static opdi_segment_run *opdi_checkpoint_recompute(opdi_checkpoint *checkpoint, int64_t id, int64_t wanted) {
+    opdi_segment_run *run = opdi_segment_new(checkpoint, false);
+    if (!run) { return NULL; }
+    run->id = id;
+    run->wanted = wanted;
+    int rc = opdi_checkpoint_again(checkpoint, run);
+    if (rc == 0 && id >= 0) {
+        (void)OPDI_ADD(&checkpoint->refs, 1);
+        rc = opd_backward_callback(opdi_checkpoint_over, checkpoint, opdi_checkpoint_over_destroy);
+        if (rc) { opdi_checkpoint_release(checkpoint); }
     }
-    if (!recompute) {
-        recompute = (opdi_recompute *)opdi_alloc(sizeof *recompute);
-        if (!recompute) { return NULL; }
-        memset(recompute, 0, sizeof *recompute);
-        recompute->id = id;
-        rc = opdi_checkpoint_again(checkpoint, recompute);
-        if (rc == 0 && id >= 0) {
-            (void)OPDI_ADD(&checkpoint->refs, 1);
-            rc = opd_backward_callback(opdi_checkpoint_over, checkpoint, opdi_checkpoint_over_destroy);
-            if (rc) { opdi_checkpoint_release(checkpoint); }
-        }
+    if (rc == 0) { return run; }
+    opdi_segment_done(run);
+    return NULL;
+}
+/* The unpack hook; `user` is a run.  Returns the saved tensor with the number in `packed`: from this run if it has not
+   ended, or from a recomputation for this backward.  Returns NULL and sets an error on failure. */
+OPDI_INTERNAL opd_tensor *opdi_segment_unpack(void *packed, void *user) {
+    opdi_segment_run *run = (opdi_segment_run *)user;
+    opdi_checkpoint *checkpoint = run->checkpoint;
+    const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed / 2 - 1;
+    if (run->running && i < run->count && run->saved[i]) { return opdi_own(opd_keep(run->saved[i])); }
+    if (run->running) { checkpoint->keeps = true; }
+    opdi_segment_run *made = opdi_segment_take(checkpoint, id);
+    if (made && !(i < made->count && made->saved[i])) {
+        opdi_segment_done(made);
+        made = NULL;
     }
-    if (rc == 0) { tensor = opdi_own(opd_keep(recompute->saved[i])); }
-    if (rc || id < 0) { opdi_recompute_free(recompute); } else { opdi_recompute_put(checkpoint, recompute); }
+    if (!made && !(made = opdi_checkpoint_recompute(checkpoint, id, i))) { return NULL; }
+    opd_tensor *tensor = i < made->count && made->saved[i] ? opdi_own(opd_keep(made->saved[i])) : NULL;
+    if (!tensor && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the recomputation has not saved tensor number %lld. The "
+                       "function must do the same in each call", (long long)i);
+    }
+    if (id < 0) { opdi_segment_done(made); } else { opdi_segment_put(checkpoint, made); }
     return tensor;
 }
 
-/* The drop hook: drops a recomputed tensor after its node has run. */
-static void opdi_checkpoint_drop(void *packed, void *user) {
-    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
-    opdi_recompute *recompute = opdi_recompute_take(checkpoint, opd_backward_id());
-    const int64_t i = (int64_t)(intptr_t)packed - 1;
-    if (!recompute) { return; }
-    if (recompute->saved[i]) {
-        opdi_drop(recompute->saved[i]);
-        recompute->saved[i] = NULL;
-    }
-    opdi_recompute_put(checkpoint, recompute);
+/* The drop hook; `user` is a run.  If no other node keeps the number, drops the recomputed tensor. */
+OPDI_INTERNAL void opdi_segment_drop(void *packed, void *user) {
+    opdi_segment_run *run = (opdi_segment_run *)user;
+    opdi_checkpoint *checkpoint = run->checkpoint;
+    const int64_t i = (int64_t)(intptr_t)packed / 2 - 1;
+    if (((intptr_t)packed & 1) && OPDI_SUB(&checkpoint->seen[i].nodes, 1) > 0) { return; }
+    if (run->running) { opdi_segment_forget(run, i); }
+    opdi_segment_run *made = opdi_segment_take(checkpoint, opd_backward_id());
+    if (!made) { return; }
+    opdi_segment_forget(made, i);
+    opdi_segment_put(checkpoint, made);
 }
 
-/* Keeps `tensor`, input number `i`, in the form in which a node keeps a saved tensor, so that hooks of an outer segment
-   can pack it.  The kept tensor has no history, even if the input gets one later, because the history could lead to the
-   tensors that the segment saves.  Returns 0, or -1 and sets an error. */
-static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *tensor) {
-    opdi_packer *packer = opdi_self()->innermost.packer;
-    if (tensor && opdi_refresh(tensor)) { return -1; }
-    checkpoint->wants[i] = tensor && opdi_requires_grad(tensor);
-    if (tensor && !(tensor = opdi_own(opdi_shallow_copy(tensor)))) { return -1; }
-    opd_value value = tensor ? opd_value_tensor(tensor) : opd_value_none();
-    if (opdi_keep_value(&checkpoint->inputs[i], &value, true)) { return -1; }
-    return tensor && packer ? opdi_pack_value(packer, NULL, &checkpoint->inputs[i], -1) : 0;
+/* Takes the inputs apart and keeps them.  Returns 0, or -1 and sets an error. */
+static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, opd_tensor *const *inputs, int count) {
+    checkpoint->inputs = (opdi_input_part **)opdi_alloc((size_t)OPDI_MAX(count, 1) * sizeof *checkpoint->inputs);
+    if (!checkpoint->inputs) { return -1; }
+    memset(checkpoint->inputs, 0, (size_t)OPDI_MAX(count, 1) * sizeof *checkpoint->inputs);
+    checkpoint->ninputs = count;
+    if (checkpoint->state.inference) { return 0; }
+    if (opdi_surroundings_take(&checkpoint->around)) { return -1; }
+    for (int i = 0; i < count; i++) {
+        if (!inputs[i]) { continue; }
+        checkpoint->inputs[i] = opdi_input_part_keep(&checkpoint->around, inputs[i], checkpoint->around.count);
+        if (!checkpoint->inputs[i]) { return -1; }
+    }
+    return 0;
 }
 
 /* Stores the states of the generators that the segment may use: the default generator, unless the options exclude it,
@@ -356,25 +451,29 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform
     checkpoint->plugin = opdi_plugin_hold(fn ? (uintptr_t)fn : (uintptr_t)function);
     checkpoint->state = opdi_self()->state;
     checkpoint->noutputs = noutputs;
-    checkpoint->inputs = (opd_value *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->inputs);
-    checkpoint->wants = checkpoint->inputs
-        ? (bool *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->wants) : NULL;
-    if (!checkpoint->wants && checkpoint->inputs) {
-        opdi_free(checkpoint->inputs, (size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->inputs);
-    }
-    if (!checkpoint->wants) { checkpoint->inputs = NULL; }
-    checkpoint->ninputs = checkpoint->wants ? ninputs : 0;
-    for (int i = 0; i < checkpoint->ninputs; i++) { checkpoint->inputs[i] = opd_value_none(); }
-    for (int i = 0; i < checkpoint->ninputs && !checkpoint->state.inference && opd_ok(); i++) {
-        (void)opdi_checkpoint_keep(checkpoint, i, inputs[i]);
-    }
-    if (!opd_ok() || opdi_checkpoint_random(checkpoint, options)) {
+    if (opdi_checkpoint_keep(checkpoint, inputs, ninputs) || opdi_checkpoint_random(checkpoint, options)) {
         opdi_checkpoint_release(checkpoint);
         return NULL;
     }
     checkpoint->destroy = destroy;
-    checkpoint->stops = !options || !options->no_early_stop;
+    checkpoint->stops = (!options || !options->no_early_stop) && !checkpoint->around.levels;
     return checkpoint;
+}
+/* Runs the segment for the first time.  Returns the number of outputs, or -1 and sets an error. */
+static int opdi_checkpoint_first(opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
+    const opdi_packer *outer = opdi_self()->innermost.packer;
+    if (checkpoint->state.inference) { return opdi_checkpoint_call(checkpoint, inputs, outputs); }
+    opdi_segment_run *run = opdi_segment_new(checkpoint, true);
+    if (!run || opdi_segment_begin(run)) {
+        checkpoint->destroy = NULL;               /* the caller still owns the user pointer */
+        if (run) { opdi_segment_release(run); }
+        return -1;
+    }
+    const int rc = opdi_checkpoint_call(checkpoint, inputs, outputs);
+    checkpoint->ran = true;
+    opdi_segment_end(run, outer);
+    opdi_segment_done(run);
+    return rc;
 }
 
 /* Runs a checkpointed segment, which is `fn` or `function` (the other is NULL), with hooks that number the tensors that
@@ -384,8 +483,6 @@ static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function
                                  opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
                                  const opd_checkpoint_options *options) {
     const int known = function ? 0 : noutputs;
-    opdi_packer *outer = opdi_self()->innermost.packer;
-    opd_saved_hooks hooks;
     if (!opd_ok()) { return opdi_no_tensors(outputs, known); }
     if ((!fn && !function) || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function, the inputs and the outputs must not be NULL, "
@@ -401,21 +498,8 @@ static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function
                                                        options);
     (void)opdi_no_tensors(outputs, known);
     if (!checkpoint) { return -1; }
-    memset(&hooks, 0, sizeof hooks);
-    hooks.pack = opdi_checkpoint_count;
-    hooks.unpack = opdi_checkpoint_unpack;
-    hooks.drop = opdi_checkpoint_drop;
-    hooks.destroy = opdi_checkpoint_release;
-    hooks.user = checkpoint;
     opd_scope scope = opd_scope_open();
-    int rc = checkpoint->state.inference ? 0 : opd_saved_hooks_begin(&hooks);
-    if (rc) { checkpoint->destroy = NULL; }
-    else {
-        if (!checkpoint->state.inference) { (void)OPDI_ADD(&checkpoint->refs, 1); }
-        rc = opdi_checkpoint_call(checkpoint, inputs, outputs);
-        checkpoint->ran = true;
-        while (opdi_self()->innermost.packer && opdi_self()->innermost.packer != outer) { opd_saved_hooks_end(); }
-    }
+    const int rc = opdi_checkpoint_first(checkpoint, inputs, outputs);
     opd_scope_close(&scope);
     opdi_checkpoint_release(checkpoint);
     return rc < 0 ? opdi_no_tensors(outputs, known) : rc;

@@ -141,17 +141,12 @@ static int opdi_diff_enter(opdi_diff *diff, opdi_layer_kind kind) {
     thread->state.include |= OPDI_DEFAULT_INCLUDE;
     thread->state.allow |= OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
     thread->state.inference = 0;
-    if (kind == OPDI_LAYER_JVP) { return 0; }
-    thread->state.no_grad = 0;
-    diff->packers = opd_saved_hooks_disabled();
-    return diff->packers ? 0
-        : opd_saved_hooks_disable("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved "
-                                  "tensor hooks. Please open an issue with your use case.");
+    if (kind == OPDI_LAYER_GRAD) { thread->state.no_grad = 0; }
+    return 0;
 }
 OPDI_INTERNAL void opdi_diff_leave(opdi_diff *diff) {
     opdi_thread *thread = opdi_self();
     if (!diff->layer) { return; }
-    if (diff->layer->kind == OPDI_LAYER_GRAD && !diff->packers) { thread->innermost.packers_off = NULL; }
     opdi_layers_end(diff->layer->level);
     thread->state = diff->around;
     diff->layer = NULL;

@@ -51,8 +51,6 @@ typedef struct opdi_diff {
     uint64_t since;                               /* number of the first node that is recorded inside of the layer */
     uint32_t serial;                              /* number of the layer, which is also the output_nr of its leaves */
     bool linked;                                  /* true: a node links an alias to an input */
-    const char *packers;                          /* the message of an outer region that forbids saved-tensor hooks, or
-                                                     NULL */
 } opdi_diff;
 /* A derivative that a program holds.  vjp: the function was called once, with aliases of the inputs.  linearize: the
    function is called again for each set of tangents. */
@@ -64,6 +62,49 @@ struct opd_derivative {
     opd_transform_options o;                      /* a copy of the program's options */
 };
 #endif
+
+//== checkpoints =======================================================================================================
+
+/* A layer of transforms, or a level of forward mode, as it was around the first run of a checkpoint's segment. */
+typedef struct opdi_surrounding {
+    opdi_level *level;                            /* the level, valid while it is open; NULL for a layer */
+    uint64_t serial;                              /* the number of the layer or level */
+    int32_t layer;                                /* layer: its level, from 1; level: opdi_level.layer */
+    bool transform;                               /* level: as in opdi_level */
+    opdi_layer_kind kind;                         /* layer: as in opdi_layer, like the next three */
+    opd_randomness randomness;
+    int64_t size;
+    int (*compute)(opd_context *ctx);
+    opdi_state around;                            /* the thread's state before the layer was made.  level: only the
+                                                     member `forward` */
+} opdi_surrounding;
+/* The layers and levels around a run, in the order in which they were opened. */
+typedef struct opdi_surroundings {
+    opdi_surrounding *list;
+    int32_t count, floor;
+    uint32_t thread;                              /* the number of the thread */
+    bool levels;                                  /* true: the list has a level */
+} opdi_surroundings;
+/* The state of a thread before opdi_surroundings_open. */
+typedef struct opdi_surroundings_frame {
+    opdi_innermost was;
+    opdi_layer *base, *inner;                     /* base: the innermost layer that stays open, or NULL; inner: the
+                                                     layer that was open in it */
+    opdi_level *level;                            /* the innermost level that stays open, or NULL */
+    opdi_level **levels;                          /* for each element of the list: the level, or NULL for a layer */
+} opdi_surroundings_frame;
+/* An input of a checkpoint, or a part of it: a plain tensor, or a vmap wrapper around another part; with its tangents,
+   which are parts, too. */
+typedef struct opdi_input_part {
+    opd_value value;                              /* a plain tensor, in the form in which nodes keep arguments */
+    struct opdi_input_part *inside;               /* the wrapped value; NULL for a plain tensor */
+    int dim, level;                               /* of a wrapper: as in opdi_batched */
+    bool wants;                                   /* true: the tensor requires grad */
+    opd_edge edge;                                /* the tensor's history, a reference; node NULL: not kept */
+    struct opdi_input_part *tangents, *next;      /* tangents: a list of tangents; next: the next tangent in a
+                                                     list */
+    int at;                                       /* of a tangent: the index of its level in the surroundings */
+} opdi_input_part;
 
 //== fake ==============================================================================================================
 
