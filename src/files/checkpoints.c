@@ -30,22 +30,23 @@ static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) 
 /* Appends the numbers in a list or tuple to walk->file->dims.  Returns how many numbers there are, or -1 and sets an
    error. */
 static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
-    const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, list);
-    if (node->kind != OPDI_PICKLE_TUPLE && node->kind != OPDI_PICKLE_LIST) {
+    const int64_t count = opdi_pickle_count(&walk->pickle, list);
+    if (!opdi_pickle_is(&walk->pickle, list, OPDI_PICKLE_TUPLE) &&
+        !opdi_pickle_is(&walk->pickle, list, OPDI_PICKLE_LIST)) {
         return opdi_bad(walk->pickled, OPDI_NOWHERE, "the sizes or strides of a tensor are not a tuple");
     }
-    if (node->value > OPD_MAX_DIMS) {
+    if (count > OPD_MAX_DIMS) {
         return opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor has %lld dimensions, but at most %d are supported",
-                        (long long)node->value, OPD_MAX_DIMS);
+                        (long long)count, OPD_MAX_DIMS);
     }
-    for (uint32_t item = node->first; item; item = opdi_pickle_item_at(&walk->pickle, item)->next) {
+    for (uint32_t item = opdi_pickle_first(&walk->pickle, list); item; item = opdi_pickle_item_at(&walk->pickle, item)->next) {
         const opdi_pickle_node *size = opdi_pickle_at(&walk->pickle, opdi_pickle_item_at(&walk->pickle, item)->node);
         if (size->kind != OPDI_PICKLE_INT || size->value < 0) {
             return opdi_bad(walk->pickled, OPDI_NOWHERE, "a size or stride is not a number, or is negative");
         }
         opdi_string_add_n(&walk->file->dims, (const char *)(const void *)&size->value, sizeof size->value);
     }
-    return walk->file->dims.failed ? -1 : (int)node->value;
+    return walk->file->dims.failed ? -1 : (int)count;
 }
 /* Sets `row` of a member to `bytes`, the size of each number in the member.  (Reversing the byte order needs this
    size.) Returns 0, or -1 and sets an error if the byte order must be reversed and `row` already is another size. */
@@ -204,10 +205,10 @@ static int opdi_python_write(opdi_pickle *pickle, uint32_t node, int depth, opdi
 static int opdi_python_items(opdi_pickle *pickle, uint32_t node, const char *open, const char *close, int depth,
                              opdi_string *out) {
     const bool dict = opdi_pickle_is(pickle, node, OPDI_PICKLE_DICT);
-    const bool one = opdi_pickle_is(pickle, node, OPDI_PICKLE_TUPLE) && opdi_pickle_at(pickle, node)->value == 1;
+    const bool one = opdi_pickle_is(pickle, node, OPDI_PICKLE_TUPLE) && opdi_pickle_count(pickle, node) == 1;
     int64_t i = 0;
     opdi_string_add(out, open);
-    for (uint32_t item = opdi_pickle_at(pickle, node)->first; item; i++) {
+    for (uint32_t item = opdi_pickle_first(pickle, node); item; i++) {
         if (i) { opdi_string_add(out, dict && i % 2 ? ": " : ", "); }
         if (opdi_python_write(pickle, opdi_pickle_item_at(pickle, item)->node, depth + 1, out)) { return -1; }
         item = opdi_pickle_item_at(pickle, item)->next;
@@ -305,12 +306,12 @@ static bool opdi_checkpoint_search(opdi_checkpoint_walk *walk, opdi_string *todo
         if (walk->barren.data[node]) { continue; }
         walk->barren.data[node] = 1;
         opdi_string_add_n(visited, (const char *)(const void *)&node, sizeof node);
-        if (its->kind == OPDI_PICKLE_TENSOR || its->kind == OPDI_PICKLE_STORAGE ||
+        if (its->kind == OPDI_PICKLE_TENSOR || its->kind == OPDI_PICKLE_STORAGE || its->kind == OPDI_PICKLE_QUANTIZED ||
             (its->kind == OPDI_PICKLE_STRANGE && its->value >= 0 &&
              strncmp(opdi_pickle_globals[its->value].module, "torch", 5) == 0)) { return true; }
         if (its->kind != OPDI_PICKLE_LIST && its->kind != OPDI_PICKLE_TUPLE && its->kind != OPDI_PICKLE_DICT &&
             its->kind != OPDI_PICKLE_FOREIGN) { continue; }
-        for (uint32_t item = its->first; item; item = opdi_pickle_item_at(pickle, item)->next) {
+        for (uint32_t item = opdi_pickle_first(pickle, node); item; item = opdi_pickle_item_at(pickle, item)->next) {
             opdi_string_add_n(todo, (const char *)(const void *)&opdi_pickle_item_at(pickle, item)->node, sizeof node);
             if (todo->failed || visited->failed || ++walk->searched > 1000000 + 64 * (uint64_t)pickle->at) {
                 return true;
@@ -361,6 +362,7 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_f
     case OPDI_PICKLE_DEVICE: return opdi_checkpoint_device(walk, at, named);
     case OPDI_PICKLE_COMPLEX: return opdi_checkpoint_complex(walk, at, named);
     case OPDI_PICKLE_STRANGE: named->strange = (int)node->value; return 0;
+    case OPDI_PICKLE_QUANTIZED: named->strange = (int)node->text; return 0;
     case OPDI_PICKLE_FOREIGN: return opdi_checkpoint_foreign(walk, at, named);
     default: return opdi_checkpoint_print(walk, at, named);
     }
@@ -385,8 +387,8 @@ static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, uint32_t key, int64_
 static bool opdi_checkpoint_is_run(const opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle *const pickle = &walk->pickle;
     opd_value value;
-    if (opdi_pickle_at(pickle, list)->value < 8) { return false; }
-    for (uint32_t item = opdi_pickle_at(pickle, list)->first; item; item = opdi_pickle_item_at(pickle, item)->next) {
+    if (opdi_pickle_count(pickle, list) < 8) { return false; }
+    for (uint32_t item = opdi_pickle_first(pickle, list); item; item = opdi_pickle_item_at(pickle, item)->next) {
         const uint32_t node = opdi_pickle_item_at(pickle, item)->node;
         if (!opdi_checkpoint_plain(opdi_pickle_at(pickle, node), &value)) { return false; }
     }
@@ -406,7 +408,7 @@ static int opdi_checkpoint_add(opdi_checkpoint_walk *walk, opdi_file_entry *name
 /* Adds a run: a single entry for all items of a list.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_run(opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle *const pickle = &walk->pickle;
-    const int64_t count = opdi_pickle_at(pickle, list)->value;
+    const int64_t count = opdi_pickle_count(pickle, list);
     opdi_file_entry named, last;
     opd_value value;
     memset(&named, 0, sizeof named);
@@ -416,7 +418,7 @@ static int opdi_checkpoint_run(opdi_checkpoint_walk *walk, uint32_t list) {
     named.dims = (size_t)walk->file->nruns++;
     walk->steps += (uint64_t)count;
     walk->lazy += (uint64_t)count * (walk->path.length + 16);
-    for (uint32_t item = opdi_pickle_at(pickle, list)->first; item; item = opdi_pickle_item_at(pickle, item)->next) {
+    for (uint32_t item = opdi_pickle_first(pickle, list); item; item = opdi_pickle_item_at(pickle, item)->next) {
         (void)opdi_checkpoint_plain(opdi_pickle_at(pickle, opdi_pickle_item_at(pickle, item)->node), &value);
         if (opdi_checkpoint_put_value(walk, value, &last)) { return -1; }
     }
@@ -424,7 +426,7 @@ static int opdi_checkpoint_run(opdi_checkpoint_walk *walk, uint32_t list) {
 }
 /* Makes entries from the items of a dict, list or tuple.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_items(opdi_checkpoint_walk *walk, uint32_t node, bool dict, int depth) {
-    uint32_t item = opdi_pickle_at(&walk->pickle, node)->first;
+    uint32_t item = opdi_pickle_first(&walk->pickle, node);
     for (int64_t i = 0; item; i++) {
         const opdi_pickle_item *const first = opdi_pickle_item_at(&walk->pickle, item);
         const opdi_pickle_item *const second = dict ? opdi_pickle_item_at(&walk->pickle, first->next) : first;
@@ -699,7 +701,7 @@ OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
     const uint32_t tree = rc == 0 ? opdi_pickle_read(&walk.pickle, &file->source, &at) : 0;
     const uint32_t list = tree ? opdi_pickle_read(&other, &file->source, &at) : 0;
     if (list) { (void)opdi_legacy_keys(&walk, &keys); }
-    for (uint32_t item = list ? opdi_pickle_at(&other, list)->first : 0; item && opd_ok();) {
+    for (uint32_t item = list ? opdi_pickle_first(&other, list) : 0; item && opd_ok();) {
         const opdi_pickle_item *its = opdi_pickle_item_at(&other, item);
         if (opdi_pickle_is(&other, its->node, OPDI_PICKLE_TEXT)) {
             const opdi_legacy_key key = opdi_legacy_key_of(&file->source, &other, its->node, 0);

@@ -85,33 +85,37 @@ struct opd_json {
 //== pickles ===========================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-/* The kinds of nodes of the tree that a pickle describes.  The comments say what the node's items and its other fields
-   (see opdi_pickle_node) contain. */
+/* The kinds of nodes of the tree that a pickle describes.  Nodes of the kinds from OPDI_PICKLE_LIST on have items; nodes
+   of the other kinds have none.  The comments say what the node's items and its other fields (see opdi_pickle_node)
+   contain. */
 enum {
     OPDI_PICKLE_NONE, OPDI_PICKLE_BOOL, OPDI_PICKLE_INT, OPDI_PICKLE_FLOAT, OPDI_PICKLE_TEXT,
+    OPDI_PICKLE_GLOBAL,          /* a known class or function; value: its index in opdi_pickle_globals */
+    OPDI_PICKLE_NUMPY,           /* a dtype of NumPy, like "f8"; text and value: as for TEXT; last: 1 if big-endian */
+    OPDI_PICKLE_STRANGE,         /* a value that cannot be read.  value: OPDI_BIG_INT, or the index in
+                                    opdi_pickle_globals of the function that makes the value.  If the value is a bytes
+                                    object, text and last are the position and length of the bytes, written as UTF-8 */
     OPDI_PICKLE_LIST, OPDI_PICKLE_TUPLE, OPDI_PICKLE_DICT,     /* collections of items; the items of a dict are key,
                                                                   value, key, value... */
-    OPDI_PICKLE_GLOBAL,          /* a known class or function; value: its index in opdi_pickle_globals */
     OPDI_PICKLE_STORAGE,         /* items: class, key, number of elements */
     OPDI_PICKLE_TENSOR,          /* items: storage, offset, sizes, strides, class or dtype; text: OPDI_TENSOR_* flags */
+    OPDI_PICKLE_QUANTIZED,       /* a quantized tensor; items: the tensor of its numbers, and a tuple of quantization
+                                    parameters; text: index of the function in opdi_pickle_globals */
     OPDI_PICKLE_DEVICE,          /* items: type and perhaps index */
     OPDI_PICKLE_COMPLEX,         /* items: two floats */
     OPDI_PICKLE_CALLED,          /* a range or slice; items: its arguments; text: index in opdi_pickle_globals */
-    OPDI_PICKLE_NUMPY,           /* a dtype of NumPy, like "f8"; text and value: as for TEXT; last: 1 if big-endian */
     OPDI_PICKLE_CLASS,           /* a class of a script; items: its module and name */
     OPDI_PICKLE_OBJECT,          /* an object of a script's class; items: its module and name, and perhaps its state */
-    OPDI_PICKLE_FOREIGN,         /* an unknown class or function (text is 0), or the result of calling it (text is 1);
+    OPDI_PICKLE_FOREIGN          /* an unknown class or function (text is 0), or the result of calling it (text is 1);
                                     items: the module and name and, for a result, all arguments and parts */
-    OPDI_PICKLE_STRANGE          /* a value that cannot be read.  value: OPDI_BIG_INT, or the index in
-                                    opdi_pickle_globals of the function that makes the value.  If the value is a bytes
-                                    object, text and last are the position and length of the bytes, written as UTF-8 */
 };
 #define OPDI_BIG_INT (-2)        /* an integer of more than 64 bits */
 /* Flags of a tensor: it requires grad, is a conjugated view, is a negated view. */
 enum { OPDI_TENSOR_GRAD = 1, OPDI_TENSOR_CONJ = 2, OPDI_TENSOR_NEG = 4 };
 typedef struct opdi_pickle_node {
     int kind;
-    uint32_t first, last;        /* first and last item: indices in opdi_pickle.items; 0: none */
+    uint32_t first, last;        /* first and last item: indices in opdi_pickle.items; 0: none.  opdi_pickle_first reads
+                                    them */
     uint32_t text;               /* position of a text in the data; of a tensor: OPDI_TENSOR_* flags */
     int64_t value;               /* a bool, an int, the bits of a float, or the length of a text; otherwise the number
                                     of items */

@@ -135,9 +135,19 @@ OPDI_INTERNAL opdi_pickle_node *opdi_pickle_at(const opdi_pickle *pickle, uint32
 OPDI_INTERNAL opdi_pickle_item *opdi_pickle_item_at(const opdi_pickle *pickle, uint32_t item) {
     return (opdi_pickle_item *)(void *)pickle->items.data + item;
 }
+/* Returns the first item of a node (an index in opdi_pickle.items), or 0 if the node has no items. */
+OPDI_INTERNAL uint32_t opdi_pickle_first(const opdi_pickle *pickle, uint32_t node) {
+    const opdi_pickle_node *const its = opdi_pickle_at(pickle, node);
+    return its->kind >= OPDI_PICKLE_LIST ? its->first : 0;
+}
+/* Returns how many items a node has. */
+OPDI_INTERNAL int64_t opdi_pickle_count(const opdi_pickle *pickle, uint32_t node) {
+    const opdi_pickle_node *const its = opdi_pickle_at(pickle, node);
+    return its->kind >= OPDI_PICKLE_LIST ? its->value : 0;
+}
 /* Returns item number i of a node, or 0 if there is none. */
 OPDI_INTERNAL uint32_t opdi_pickle_get(const opdi_pickle *pickle, uint32_t node, int64_t i) {
-    uint32_t item = opdi_pickle_at(pickle, node)->first;
+    uint32_t item = opdi_pickle_first(pickle, node);
     for (; item && i > 0; i--) { item = opdi_pickle_item_at(pickle, item)->next; }
     return item ? opdi_pickle_item_at(pickle, item)->node : 0;
 }
@@ -323,10 +333,10 @@ OPDI_INTERNAL int opdi_pickle_work(opdi_pickle *pickle, uint64_t amount) {
 static int opdi_pickle_call_dict(opdi_pickle *pickle, uint32_t from) {
     if (opdi_pickle_is(pickle, from, OPDI_PICKLE_DICT)) { return opdi_pickle_push(pickle, from); }
     const uint32_t dict = opdi_pickle_new(pickle, OPDI_PICKLE_DICT, 0);
-    uint32_t item = from ? opdi_pickle_at(pickle, from)->first : 0;
+    uint32_t item = opdi_pickle_first(pickle, from);
     for (; dict && item; item = opdi_pickle_item_at(pickle, item)->next) {
         const uint32_t pair = opdi_pickle_item_at(pickle, item)->node;
-        if (opdi_pickle_at(pickle, pair)->value != 2 || !opdi_pickle_get(pickle, pair, 1)) {
+        if (opdi_pickle_count(pickle, pair) != 2 || !opdi_pickle_get(pickle, pair, 1)) {
             return opdi_bad(pickle->source, pickle->at, "a dict is not made of pairs");
         }
         if (opdi_pickle_work(pickle, 1) || opdi_pickle_add(pickle, dict, opdi_pickle_get(pickle, pair, 0)) ||
@@ -348,7 +358,7 @@ static int opdi_pickle_call_tensor(opdi_pickle *pickle, uint32_t args, bool type
     const uint32_t storage = opdi_pickle_get(pickle, args, 0);
     const uint32_t meta = opdi_pickle_get(pickle, args, typed ? 7 : 6);
     if (!opdi_pickle_is(pickle, storage, OPDI_PICKLE_STORAGE) ||
-        opdi_pickle_at(pickle, args)->value < (typed ? 7 : 4)) {
+        opdi_pickle_count(pickle, args) < (typed ? 7 : 4)) {
         return opdi_bad(pickle->source, pickle->at, "a tensor is not made of a storage");
     }
     const uint32_t word = typed ? opdi_pickle_get(pickle, args, 6) : opdi_pickle_get(pickle, storage, 0);
@@ -364,7 +374,7 @@ static int opdi_pickle_call_tensor(opdi_pickle *pickle, uint32_t args, bool type
     opdi_pickle_node *const node = opdi_pickle_at(pickle, tensor);
     if (opdi_pickle_is_true(pickle, opdi_pickle_get(pickle, args, 4))) { node->text |= OPDI_TENSOR_GRAD; }
     if (opdi_pickle_is(pickle, meta, OPDI_PICKLE_DICT)) {
-        uint32_t item = opdi_pickle_at(pickle, meta)->first, key = 0;
+        uint32_t item = opdi_pickle_first(pickle, meta), key = 0;
         for (; item; item = opdi_pickle_item_at(pickle, item)->next) {
             const uint32_t its = opdi_pickle_item_at(pickle, item)->node;
             if (opdi_pickle_work(pickle, 1)) { return -1; }
@@ -383,8 +393,8 @@ static int opdi_pickle_call_tensor(opdi_pickle *pickle, uint32_t args, bool type
 static int opdi_pickle_call_parameter(opdi_pickle *pickle, uint32_t args) {
     const uint32_t from = opdi_pickle_get(pickle, args, 0);
     if (!opdi_pickle_is(pickle, from, OPDI_PICKLE_TENSOR)) {
-        return opdi_pickle_is(pickle, from, OPDI_PICKLE_STRANGE) || opdi_pickle_is(pickle, from, OPDI_PICKLE_FOREIGN)
-            ? opdi_pickle_push(pickle, from)
+        return opdi_pickle_is(pickle, from, OPDI_PICKLE_STRANGE) || opdi_pickle_is(pickle, from, OPDI_PICKLE_FOREIGN) ||
+            opdi_pickle_is(pickle, from, OPDI_PICKLE_QUANTIZED) ? opdi_pickle_push(pickle, from)
             : opdi_bad(pickle->source, pickle->at, "a parameter is not made of a tensor");
     }
     const uint32_t to = opdi_pickle_new(pickle, OPDI_PICKLE_TENSOR, 0);
@@ -401,29 +411,28 @@ static const char *opdi_pickle_plain_class(const char *name) {
     return strcmp(name, "QInt8Storage") == 0 ? "CharStorage" : strcmp(name, "QUInt8Storage") == 0 ? "ByteStorage"
         : strcmp(name, "QInt32Storage") == 0 ? "IntStorage" : NULL;
 }
-/* Pushes a STRANGE node for a quantized tensor.  If its numbers are whole bytes, the node's `text` is the tensor of
-   these numbers, and `first` is a tuple with the quantization parameters.  Returns 0, or -1 and sets an error. */
+/* Pushes a QUANTIZED node for a quantized tensor if its numbers are whole bytes, and otherwise a STRANGE node.  Returns
+   0, or -1 and sets an error. */
 static int opdi_pickle_call_quantized(opdi_pickle *pickle, int64_t global, uint32_t args) {
     const uint32_t storage = opdi_pickle_get(pickle, args, 0), how = opdi_pickle_get(pickle, args, 4);
     const bool stored = opdi_pickle_is(pickle, storage, OPDI_PICKLE_STORAGE);
     const uint32_t word = stored ? opdi_pickle_get(pickle, storage, 0) : 0;
-    uint32_t tensor = 0;
-    const char *const plainly = word && opdi_pickle_is(pickle, word, OPDI_PICKLE_GLOBAL)
+    const char *const plainly = opdi_pickle_is(pickle, word, OPDI_PICKLE_GLOBAL)
         ? opdi_pickle_plain_class(opdi_pickle_globals[opdi_pickle_at(pickle, word)->value].name) : NULL;
-    if (plainly && opdi_pickle_is(pickle, how, OPDI_PICKLE_TUPLE)) {
-        int64_t chars = 0;
-        while (strcmp(opdi_pickle_globals[chars].name, plainly) != 0) { chars++; }
-        const uint32_t plain = opdi_pickle_new(pickle, OPDI_PICKLE_GLOBAL, chars) ? opdi_pickle_pop(pickle) : 0;
-        tensor = plain && opdi_pickle_new(pickle, OPDI_PICKLE_TENSOR, 0) ? opdi_pickle_pop(pickle) : 0;
-        for (int64_t i = 0; tensor && i < 4; i++) {
-            if (opdi_pickle_add(pickle, tensor, opdi_pickle_get(pickle, args, i))) { return -1; }
-        }
-        if (!tensor || opdi_pickle_add(pickle, tensor, plain)) { return -1; }
+    int64_t chars = 0;
+    if (!plainly || !opdi_pickle_is(pickle, how, OPDI_PICKLE_TUPLE)) {
+        return opdi_pickle_new(pickle, OPDI_PICKLE_STRANGE, global) ? 0 : -1;
     }
-    const uint32_t strange = opdi_pickle_new(pickle, OPDI_PICKLE_STRANGE, global);
-    if (!strange) { return -1; }
-    opdi_pickle_at(pickle, strange)->text = tensor;
-    opdi_pickle_at(pickle, strange)->first = tensor ? how : 0;
+    while (strcmp(opdi_pickle_globals[chars].name, plainly) != 0) { chars++; }
+    const uint32_t quantized = opdi_pickle_new(pickle, OPDI_PICKLE_QUANTIZED, 0);
+    const uint32_t tensor = quantized && opdi_pickle_new(pickle, OPDI_PICKLE_TENSOR, 0) ? opdi_pickle_pop(pickle) : 0;
+    const uint32_t plain = tensor && opdi_pickle_new(pickle, OPDI_PICKLE_GLOBAL, chars) ? opdi_pickle_pop(pickle) : 0;
+    for (int64_t i = 0; plain && i < 4; i++) {
+        if (opdi_pickle_add(pickle, tensor, opdi_pickle_get(pickle, args, i))) { return -1; }
+    }
+    if (!plain || opdi_pickle_add(pickle, tensor, plain) || opdi_pickle_add(pickle, quantized, tensor) ||
+        opdi_pickle_add(pickle, quantized, how)) { return -1; }
+    opdi_pickle_at(pickle, quantized)->text = (uint32_t)global;
     return 0;
 }
 static int opdi_pickle_call_bytes(opdi_pickle *pickle, uint32_t what, uint32_t text) {
@@ -534,7 +543,7 @@ static int opdi_pickle_call_numpy(opdi_pickle *pickle, uint32_t text) {
     return 0;
 }
 static int opdi_pickle_call_called(opdi_pickle *pickle, int64_t global, uint32_t args) {
-    const int64_t count = opdi_pickle_at(pickle, args)->value;
+    const int64_t count = opdi_pickle_count(pickle, args);
     const bool range = opdi_pickle_globals[global].name[0] != 's';
     if (count > 3) { return opdi_bad(pickle->source, pickle->at, "a range or slice has more than 3 numbers"); }
     const uint32_t node = opdi_pickle_new(pickle, OPDI_PICKLE_CALLED, 0);
@@ -559,7 +568,7 @@ static int opdi_pickle_call_foreign(opdi_pickle *pickle, uint32_t what, uint32_t
 }
 /* Returns true if a known class or function cannot be called because a necessary argument is of an unknown class. */
 static bool opdi_pickle_needs_foreign(const opdi_pickle *pickle, int64_t global, uint32_t args) {
-    int64_t count = opdi_pickle_at(pickle, args)->value;
+    int64_t count = opdi_pickle_count(pickle, args);
     switch (opdi_pickle_globals[global].call) {
     case OPDI_GLOBAL_DICT: if (strcmp(opdi_pickle_globals[global].name, "defaultdict") == 0) { return false; } break;
     case OPDI_GLOBAL_PARAMETER: case OPDI_GLOBAL_TYPED: case OPDI_GLOBAL_FIRST: case OPDI_GLOBAL_STRANGE:
@@ -567,7 +576,7 @@ static bool opdi_pickle_needs_foreign(const opdi_pickle *pickle, int64_t global,
     case OPDI_GLOBAL_TENSOR: count = 4; break;    /* later arguments (hooks, metadata) may be of unknown classes */
     default: break;
     }
-    uint32_t item = opdi_pickle_at(pickle, args)->first;
+    uint32_t item = opdi_pickle_first(pickle, args);
     for (; item && count > 0; item = opdi_pickle_item_at(pickle, item)->next, count--) {
         if (opdi_pickle_is(pickle, opdi_pickle_item_at(pickle, item)->node, OPDI_PICKLE_FOREIGN)) { return true; }
     }
@@ -727,7 +736,7 @@ static int opdi_pickle_float(opdi_pickle *pickle) {
 static int opdi_pickle_build(opdi_pickle *pickle) {
     const uint32_t state = opdi_pickle_pop(pickle), node = state ? opdi_pickle_pop(pickle) : 0;
     if (!node) { return -1; }
-    if (opdi_pickle_is(pickle, node, OPDI_PICKLE_OBJECT) && opdi_pickle_at(pickle, node)->value == 2) {
+    if (opdi_pickle_is(pickle, node, OPDI_PICKLE_OBJECT) && opdi_pickle_count(pickle, node) == 2) {
         return opdi_pickle_add(pickle, node, state) || opdi_pickle_push(pickle, node) ? -1 : 0;
     }
     if (opdi_pickle_is(pickle, node, OPDI_PICKLE_FOREIGN)) {
@@ -738,7 +747,8 @@ static int opdi_pickle_build(opdi_pickle *pickle) {
         opdi_pickle_at(pickle, node)->last = opdi_pickle_is(pickle, order, OPDI_PICKLE_TEXT) &&
             opdi_pickle_at(pickle, order)->value == 1 &&
             pickle->source->data[opdi_pickle_at(pickle, order)->text] == '>';
-    } else if (!opdi_pickle_is(pickle, node, OPDI_PICKLE_DICT) && !opdi_pickle_is(pickle, node, OPDI_PICKLE_STRANGE)) {
+    } else if (!opdi_pickle_is(pickle, node, OPDI_PICKLE_DICT) && !opdi_pickle_is(pickle, node, OPDI_PICKLE_STRANGE) &&
+               !opdi_pickle_is(pickle, node, OPDI_PICKLE_QUANTIZED)) {
         return opdi_bad(pickle->source, pickle->at, "the pickle sets attributes from a value that is not a dict");
     }
     return opdi_pickle_push(pickle, node);

@@ -60,7 +60,7 @@ static int64_t opdi_script_places_number(const opdi_script_places *places, uint3
 static bool opdi_script_places_find(opdi_script_places *places, uint32_t pieces, int64_t begin,
                                     opdi_script_place *place) {
     const opdi_pickle *pickle = &places->pickle;
-    uint32_t item = opdi_pickle_at(pickle, pieces)->first;
+    uint32_t item = opdi_pickle_first(pickle, pieces);
     for (; item && begin >= 0; item = opdi_pickle_item_at(pickle, item)->next) {
         const opdi_pickle_node *number = opdi_pickle_at(pickle, opdi_pickle_item_at(pickle, item)->node);
         const opdi_pickle_node *text =
@@ -118,18 +118,18 @@ static bool opdi_script_places_all(opd_script *script, opdi_script_places *place
     if (!opdi_pickle_is(pickle, texts, OPDI_PICKLE_TUPLE) || !opdi_pickle_is(pickle, list, OPDI_PICKLE_TUPLE)) {
         return false;
     }
-    const int64_t ntexts = opdi_pickle_at(pickle, texts)->value, count = opdi_pickle_at(pickle, list)->value;
+    const int64_t ntexts = opdi_pickle_count(pickle, texts), count = opdi_pickle_count(pickle, list);
     if (ntexts > OPDI_SCRIPT_PLACES || count > OPDI_SCRIPT_PLACES) { return false; }
     places->texts = (uint32_t *)opdi_arena_alloc(&script->arena, (size_t)(ntexts + 1) * sizeof *places->texts);
     opdi_script_place *made = (opdi_script_place *)opdi_arena_alloc(&script->arena, (size_t)(count + 1) * sizeof *made);
     if (!places->texts || !made) { return false; }
-    for (uint32_t i = opdi_pickle_at(pickle, texts)->first; i; i = opdi_pickle_item_at(pickle, i)->next) {
+    for (uint32_t i = opdi_pickle_first(pickle, texts); i; i = opdi_pickle_item_at(pickle, i)->next) {
         const uint32_t node = opdi_pickle_item_at(pickle, i)->node;
         if (!opdi_pickle_is(pickle, node, OPDI_PICKLE_TEXT) || places->ntexts == ntexts) { return false; }
         places->texts[places->ntexts++] = node;
     }
     uint32_t nplaces = 0;
-    for (uint32_t i = opdi_pickle_at(pickle, list)->first; i; i = opdi_pickle_item_at(pickle, i)->next) {
+    for (uint32_t i = opdi_pickle_first(pickle, list); i; i = opdi_pickle_item_at(pickle, i)->next) {
         const uint32_t node = opdi_pickle_item_at(pickle, i)->node;
         if (!opdi_pickle_is(pickle, node, OPDI_PICKLE_TUPLE) || nplaces == count ||
             !opdi_script_places_one(script, places, node, nplaces ? &made[nplaces - 1] : NULL, &made[nplaces])) {
@@ -220,7 +220,7 @@ static int opdi_script_unpickle_list(opdi_script_unpickler *build, uint32_t node
                                      opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opd_tag tag = opdi_script_list_tag(type);
-    uint32_t item = opdi_pickle_at(pickle, node)->first;
+    uint32_t item = opdi_pickle_first(pickle, node);
     if (!type && item) {
         const int kind = opdi_pickle_at(pickle, opdi_pickle_item_at(pickle, item)->node)->kind;
         tag = kind == OPDI_PICKLE_INT ? OPD_TAG_INTS : kind == OPDI_PICKLE_FLOAT ? OPD_TAG_FLOATS
@@ -243,7 +243,7 @@ static int opdi_script_unpickle_dict(opdi_script_unpickler *build, uint32_t node
     const bool known = type && type->kind == OPDI_GTYPE_DICT;
     *value = opd_dict_new();
     opdi_script_unpickle_begin(build, node, value);
-    for (uint32_t item = opdi_pickle_at(pickle, node)->first; opd_ok() && item;) {
+    for (uint32_t item = opdi_pickle_first(pickle, node); opd_ok() && item;) {
         const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
         const opdi_pickle_item *its = key->next ? opdi_pickle_item_at(pickle, key->next) : NULL;
         opd_value parts[2];
@@ -257,7 +257,7 @@ static int opdi_script_unpickle_dict(opdi_script_unpickler *build, uint32_t node
 static int opdi_script_unpickle_tuple(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
                                       opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
-    const int64_t count = opdi_pickle_at(pickle, node)->value;
+    const int64_t count = opdi_pickle_count(pickle, node);
     const bool known = type && type->kind == OPDI_GTYPE_TUPLE && type->nparts == count;
     opd_value *parts = count < 100000 ? (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof *parts) : NULL;
     int64_t i = 0;
@@ -266,7 +266,7 @@ static int opdi_script_unpickle_tuple(opdi_script_unpickler *build, uint32_t nod
             : opd_fail(OPD_ERROR_SCHEMA, "a tuple has %lld elements, but fewer than 100000 are allowed",
                        (long long)count);
     }
-    for (uint32_t item = opdi_pickle_at(pickle, node)->first; item; item = opdi_pickle_item_at(pickle, item)->next) {
+    for (uint32_t item = opdi_pickle_first(pickle, node); item; item = opdi_pickle_item_at(pickle, item)->next) {
         if (i >= count ||
             opdi_script_unpickle_value(build, opdi_pickle_item_at(pickle, item)->node, known ? type->parts[i]
                                        : NULL, depth + 1, &parts[i])) { return -1; }
@@ -308,7 +308,7 @@ static int opdi_script_unpickle_attribute(opdi_cell *object, int32_t slot, opd_v
    text of this class.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_names(opdi_script_unpickler *build, uint32_t state, opdi_gclass *gclass) {
     const opdi_pickle *pickle = &build->walk.pickle;
-    for (uint32_t item = opdi_pickle_at(pickle, state)->first; item;) {
+    for (uint32_t item = opdi_pickle_first(pickle, state); item;) {
         const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
         const opdi_pickle_node *text = opdi_pickle_at(pickle, key->node);
         if (!key->next || text->kind != OPDI_PICKLE_TEXT || text->value > 255) {
@@ -346,11 +346,10 @@ static int opdi_script_unpickle_enum(opdi_script_unpickler *build, uint32_t stat
 static int opdi_script_unpickle_quantized(opdi_script_unpickler *build, uint32_t node, int depth, opd_value *value) {
     enum { HOW, SCALE, ZERO, AXIS };
     const opdi_pickle *pickle = &build->walk.pickle;
-    const uint32_t how = opdi_pickle_at(pickle, node)->first;
+    const uint32_t how = opdi_pickle_get(pickle, node, 1);
     opd_value numbers, part;
-    if (!how) { return opd_fail(OPD_ERROR_SCHEMA, "the script has a value of a kind that is not supported"); }
     const uint32_t axis_at = opdi_pickle_get(pickle, how, AXIS);
-    if (opdi_script_unpickle_value(build, opdi_pickle_at(pickle, node)->text, NULL, depth + 1, &numbers)) { return -1; }
+    if (opdi_script_unpickle_value(build, opdi_pickle_get(pickle, node, 0), NULL, depth + 1, &numbers)) { return -1; }
     opd_tensor *floats = opd_to_dtype(numbers.u.t, OPD_FLOAT32);
     for (int i = 2; floats && i > 0; i--) {  /* i 2: subtracts the zero point; i 1: multiplies by the scale */
         if (opdi_script_unpickle_value(build, opdi_pickle_get(pickle, how, i == 2 ? ZERO : SCALE), NULL, depth + 1,
@@ -362,7 +361,7 @@ static int opdi_script_unpickle_quantized(opdi_script_unpickler *build, uint32_t
             floats = i == 2 ? opd_sub_Scalar(floats, part) : opd_mul_Scalar(floats, part);
             continue;
         }
-        const int64_t axis = axis_at && opdi_pickle_is(pickle, axis_at, OPDI_PICKLE_INT)
+        const int64_t axis = opdi_pickle_is(pickle, axis_at, OPDI_PICKLE_INT)
             ? opdi_pickle_at(pickle, axis_at)->value : -1;
         opd_tensor *each = part.tag == OPD_TAG_TENSOR ? opd_to_dtype(part.u.t, OPD_FLOAT32) : NULL;
         if (!each || opd_ndim(each) != 1 || axis < 0 || axis >= opd_ndim(floats) ||
@@ -384,11 +383,11 @@ static int opdi_script_unpickle_packed_linear(opdi_script_unpickler *build, uint
                                               opdi_cell *self) {
     const opdi_pickle *pickle = &build->walk.pickle;
     const uint32_t weight = opdi_pickle_get(pickle, state, 0);
-    const bool quantized = opdi_pickle_is(pickle, weight, OPDI_PICKLE_STRANGE);
-    const uint32_t how = quantized ? opdi_pickle_at(pickle, weight)->first : 0;
+    const bool quantized = opdi_pickle_is(pickle, weight, OPDI_PICKLE_QUANTIZED);
+    const uint32_t how = quantized ? opdi_pickle_get(pickle, weight, 1) : 0;
     uint32_t parts[OPDI_PACKED_PARTS];
-    if (quantized && !how) { return 0; }
-    parts[OPDI_PACKED_WEIGHT] = how ? opdi_pickle_at(pickle, weight)->text : weight;
+    if (opdi_pickle_is(pickle, weight, OPDI_PICKLE_STRANGE)) { return 0; }
+    parts[OPDI_PACKED_WEIGHT] = quantized ? opdi_pickle_get(pickle, weight, 0) : weight;
     parts[OPDI_PACKED_SCALE] = how ? opdi_pickle_get(pickle, how, 1) : 0;
     parts[OPDI_PACKED_ZERO] = how ? opdi_pickle_get(pickle, how, 2) : 0;
     parts[OPDI_PACKED_BIAS] = opdi_pickle_get(pickle, state, 1);
@@ -522,7 +521,7 @@ static int opdi_script_unpickle_object(opdi_script_unpickler *build, uint32_t no
     if (own) {
         return opd_ok() ? opdi_script_unpickle_state(build, state, klass, depth, *value) : -1;
     }
-    for (uint32_t item = opdi_pickle_at(pickle, state)->first; opd_ok() && item;) {
+    for (uint32_t item = opdi_pickle_first(pickle, state); opd_ok() && item;) {
         const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
         const opdi_pickle_item *its = key->next ? opdi_pickle_item_at(pickle, key->next) : NULL;
         const opdi_pickle_node *text = opdi_pickle_at(pickle, key->node);
@@ -590,7 +589,7 @@ static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t nod
     case OPDI_PICKLE_DICT: rc = opdi_script_unpickle_dict(build, node, type, depth, value); break;
     case OPDI_PICKLE_OBJECT: rc = opdi_script_unpickle_object(build, node, depth, value); break;
     case OPDI_PICKLE_TENSOR: return opdi_script_unpickle_tensor(build, node, value);
-    case OPDI_PICKLE_STRANGE: return opdi_script_unpickle_quantized(build, node, depth, value);
+    case OPDI_PICKLE_QUANTIZED: return opdi_script_unpickle_quantized(build, node, depth, value);
     case OPDI_PICKLE_DEVICE: *value = opd_value_device(opd_device_of(OPD_CPU, -1)); return 0;
     case OPDI_PICKLE_COMPLEX: {
         double pair[2] = {0, 0};

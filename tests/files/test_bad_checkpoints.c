@@ -214,6 +214,82 @@ TEST(what_would_be_run) {
         opd_tensor_file_close(file);
     }
 }
+/* Code for the value of each kind of node. */
+#define STORAGE(klass) "(X\7\0\0\0storagectorch\n" klass "\nX\1\0\0\0" "0X\3\0\0\0cpuK\4tQ"
+#define QUANTIZED "ctorch._utils\n_rebuild_qtensor\n(" STORAGE("QInt8Storage") "K\0K\4\x85K\1\x85" "ctorch\nper_tensor_affine\n" \
+    "G?\xe0\0\0\0\0\0\0K\0\x87tR"
+static const struct { const char *code; size_t bytes; } each_kind[] = {
+    {BYTES("N")}, {BYTES("\x88")}, {BYTES("K\2")}, {BYTES("G@\0\0\0\0\0\0\0")}, {BYTES("X\2\0\0\0f8")}, {BYTES("](K\1K\2e")},
+    {BYTES("(K\1K\2t")}, {BYTES("}(K\1K\2u")}, {BYTES("ctorch\nfloat32\n")}, {BYTES(STORAGE("FloatStorage"))},
+    {BYTES("ctorch._utils\n_rebuild_tensor_v2\n(" STORAGE("ByteStorage") "K\0K\4\x85K\1\x85\x89}tR")}, {BYTES(QUANTIZED)},
+    {BYTES("ctorch\ndevice\nX\3\0\0\0cpu\x85R")},
+    {BYTES("cbuiltins\ncomplex\nG@\0\0\0\0\0\0\0G@\0\0\0\0\0\0\0\x86R")}, {BYTES("cbuiltins\nrange\nK\1K\2\x86R")},
+    {BYTES("cnumpy\ndtype\nX\2\0\0\0f8\x85R")}, {BYTES("\x8a\x09\1\2\3\4\5\6\7\x88\0")}, {BYTES("ca\nB\n")},
+    {BYTES("ca\nB\n)R")}, {BYTES("c_codecs\nencode\nX\2\0\0\0\xc2\x80X\6\0\0\0latin1\x86R")}};
+enum { KINDS = sizeof each_kind / sizeof each_kind[0] };
+static void put_kind(int kind, int count) { while (count-- > 0) { put(each_kind[kind].code, each_kind[kind].bytes); } }
+/* Opens the pickle, and reads all entries, of which none must be read out of bounds. */
+static void check_opens(const char *what) {
+    OPD_SCOPE {
+        opd_tensor_file *file = open_pickle();
+        opd_value value;
+        if (!file && opd_error_code() != OPD_ERROR_FILE) { printf("%s: %s\n", what, opd_error_message()); }
+        CHECK(file || opd_error_code() == OPD_ERROR_FILE);
+        opd_error_clear();
+        for (int64_t i = 0; i < opd_tensor_file_count(file); i++) {
+            CHECK(opd_tensor_file_value_at(file, i, &value) == 0 || opd_error_code() == OPD_ERROR_FILE);
+            opd_error_clear();
+        }
+        opd_tensor_file_close(file);
+    }
+}
+/* A function or an opcode gets a value of a kind that it does not expect.  Nodes in front make the numbers of nodes
+   larger than any number of an item. */
+TEST(values_of_every_kind) {
+    static const char *const functions[] = {
+        "collections\nOrderedDict", "collections\ndefaultdict", "torch.jit._pickle\nbuild_intlist", "torch.jit._pickle\nrestore_type_tag",
+        "torch._utils\n_rebuild_tensor_v2", "torch._utils\n_rebuild_tensor_v3", "torch._utils\n_rebuild_parameter",
+        "torch._tensor\n_rebuild_from_type_v2", "torch._utils\n_rebuild_qtensor", "torch._utils\n_rebuild_sparse_tensor", "torch\ndevice",
+        "builtins\ncomplex", "_codecs\nencode", "builtins\nslice", "builtins\nrange", "numpy\ndtype", "numpy.core.multiarray\nscalar",
+        "copyreg\n_reconstructor", "a\nB"};
+    static const char *const opcodes[] = {"b", "a", "R", "\x81", "Q", "\x93", "(NNu", "(e", "NNs"};
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (size_t k = 0; k < sizeof functions / sizeof functions[0]; k++) {
+            for (int count = 1; count < 9; count++) {
+                begin_pickle();
+                put_times("N0", count == 1 ? 5000 : 0);
+                put_text("c");
+                put_text(functions[k]);
+                put_text("\n(");
+                put_kind(kind, count);
+                put_text("tR}b.");
+                check_opens(functions[k]);
+            }
+        }
+        for (int other = 0; other < KINDS; other++) {
+            for (size_t k = 0; k < sizeof opcodes / sizeof opcodes[0]; k++) {
+                begin_pickle();
+                put_kind(kind, 1);
+                put_kind(other, 1);
+                put_text(opcodes[k]);
+                put_text(".");
+                check_opens(opcodes[k]);
+            }
+        }
+    }
+}
+/* A dict that is made of a quantized tensor is empty: the tensor has no pairs. */
+TEST(quantized_tensors_have_no_pairs) {
+    for (int pad = 0; pad <= 400000; pad += 400000) {
+        begin_pickle();
+        put_times("N0", (size_t)pad);
+        PUT("ccollections\nOrderedDict\n" QUANTIZED "\x85" "R.");
+        opd_tensor_file *file = open_pickle();
+        CHECK(!file);
+        CHECK_ERROR(OPD_ERROR_FILE, "a dict is not made of pairs");
+        opd_tensor_file_close(file);
+    }
+}
 TEST(tensors_beyond_their_storage) {
     static const struct { const char *sizes; size_t bytes; bool right; } all[] = {
         {BYTES("K\4\x85K\1\x85\x89}tR."), true}, {BYTES("K\5\x85K\1\x85\x89}tR."), false}, {BYTES("K\2\x85K\3\x85\x89}tR."), true},

@@ -1,25 +1,9 @@
 // Fuzz target for files of torch.save: see fuzz.h for how to build and run it.  Input: a file, as a zip (its checksums
-// are corrected) or in the legacy format; or 'p' and a pickle, which is put into a zip file with two storages of 64
+// are corrected) or in the legacy format; or a pickle (pickle_archive), which is put into a zip file with two storages of 64
 // bytes.  If the file can be read, it is also loaded into a module and an optimizer.
 #include "fuzz.h"
+#include "fuzz_pickle.h"
 
-/* Returns the zip file of a pickle, *size bytes to be freed. */
-static uint8_t *wrap(const uint8_t *data, size_t n, size_t *size) {
-    static const char zeros[64] = {0};
-    char *bytes = NULL;
-    opdi_zip_writer zip;
-    opdi_sink sink;
-    memset(&sink, 0, sizeof sink);
-    sink.file = open_memstream(&bytes, size);
-    MUST(sink.file);
-    opdi_zip_writer_init(&zip, &sink);
-    const int rc = opdi_zip_add(&zip, "a/data.pkl", data, n) || opdi_zip_add(&zip, "a/data/0", zeros, 64) ||
-        opdi_zip_add(&zip, "a/data/1", zeros, 64) ? -1 : 0;
-    const bool right = opdi_zip_close(&zip, rc) == 0;
-    fclose(sink.file);
-    if (!right) { *size = 0; }
-    return (uint8_t *)bytes;
-}
 /* Fills a module and an optimizer from what is there. */
 static void fill(uint8_t *data, size_t n) {
     opd_tensor_file *file = opd_tensor_file_parse(data, n, NULL, NULL);
@@ -54,13 +38,14 @@ static void values(uint8_t *data, size_t n) {
 
 static void one(const uint8_t *data, size_t n) {
     size_t size = n;
-    uint8_t *mine = n && data[0] == 'p' ? wrap(data + 1, n - 1, &size) : (uint8_t *)malloc(n ? n : 1);
-    if (opd_ok()) {
+    uint8_t *mine = pickle_archive(data, n, &size);
+    if (!mine && opd_ok()) {
+        mine = (uint8_t *)malloc(n ? n : 1);
         MUST(mine);
-        if (!(n && data[0] == 'p')) {
-            memcpy(mine, data, n);
-            mend(mine, n);
-        }
+        memcpy(mine, data, n);
+        mend(mine, n);
+    }
+    if (opd_ok()) {
         walk_archive(mine, size);
         opd_error_clear();
         values(mine, size);

@@ -1,15 +1,20 @@
-// Fuzz target for archives of torch.jit.save: see fuzz.h for how to build and run it.  Input: a file.  Its checksums
-// are corrected before it is read.
+// Fuzz target for archives of torch.jit.save: see fuzz.h for how to build and run it.  Input: a file, whose
+// checksums are corrected before it is read; or a pickle (pickle_archive), which is put into an archive without source text.
 #include "fuzz.h"
+#include "fuzz_pickle.h"
 
 static void one(const uint8_t *data, size_t n) {
     static char text[4096];
-    uint8_t *mine = (uint8_t *)malloc(n ? n : 1);
-    MUST(mine);
-    memcpy(mine, data, n);
-    mend(mine, n);
-    OPD_SCOPE {
-        opd_script *script = opd_script_from_bytes(mine, n);
+    size_t size = n;
+    uint8_t *mine = pickle_archive(data, n, &size);
+    if (!mine && opd_ok()) {
+        mine = (uint8_t *)malloc(n ? n : 1);
+        MUST(mine);
+        memcpy(mine, data, n);
+        mend(mine, n);
+    }
+    if (opd_ok()) OPD_SCOPE {
+        opd_script *script = opd_script_from_bytes(mine, size);
         MUST(script || !opd_ok());
         for (int i = 0; script && i < opd_script_count(script); i++) {
             const opd_graph *graph = opd_script_graph(script, opd_script_name(script, i));
