@@ -248,6 +248,17 @@ OPDI_INTERNAL void *opdi_alloc_fresh(size_t size) {
     }
     return memory;
 }
+/* Frees a block of opdi_alloc_fresh, and does not put it into a cache.  Otherwise each new block would stay in the cache
+   for ever, because the next allocation does not take it from there. */
+OPDI_INTERNAL void opdi_free_fresh(void *memory, size_t size) {
+    size_t rounded = size ? size : 1;
+    if (!memory) { return; }
+    opdi_live_count(opdi_self(), -(int64_t)rounded);
+#if !defined(OPD_NO_CACHE)
+    rounded = rounded <= OPDI_MEDIUM ? opdi_typebytes(opdi_typeof(rounded)) : opdi_large_bytes(rounded);
+#endif
+    opdi_raw_free(memory, rounded);
+}
 /* opdi_lists_hide moves the cached blocks of this thread to `lists`, so that long-lived objects do not take them.
    opdi_lists_show moves them back. */
 OPDI_INTERNAL void opdi_lists_hide(opdi_thread *thread, opdi_free_block *lists[OPDI_CLASSES]) {

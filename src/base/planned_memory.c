@@ -91,7 +91,7 @@ static int opdi_planned_grow(opdi_planned *planned) {
     opdi_live_range *const ranges = (opdi_live_range *)opdi_alloc_fresh((size_t)cap * sizeof *ranges);
     if (!ranges) { return -1; }
     if (planned->count) { memcpy(ranges, planned->ranges, (size_t)planned->count * sizeof *ranges); }
-    opdi_free(planned->ranges, (size_t)planned->cap * sizeof *ranges);
+    opdi_free_fresh(planned->ranges, (size_t)planned->cap * sizeof *ranges);
     planned->ranges = ranges;
     planned->cap = cap;
     return 0;
@@ -313,7 +313,7 @@ OPDI_INTERNAL void opdi_planned_end(opdi_thread *thread, opdi_planned **home, op
 OPDI_INTERNAL void opdi_planned_free(opdi_planned *planned) {
     if (!planned || planned == &opdi_planned_taken) { return; }
     if (planned->region) { opdi_region_free(planned->region); }
-    opdi_free(planned->ranges, (size_t)planned->cap * sizeof *planned->ranges);
+    opdi_free_fresh(planned->ranges, (size_t)planned->cap * sizeof *planned->ranges);
     opdi_free(planned, sizeof *planned);
 }
 OPDI_COLD_END

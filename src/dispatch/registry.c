@@ -108,7 +108,7 @@ OPDI_INTERNAL void opdi_retired_reclaim(void) {
     }
 }
 
-OPDI_INTERNAL void opdi_table_reclaim(opdi_retired *gone) { opdi_free(gone, sizeof(opdi_table)); }
+OPDI_INTERNAL void opdi_table_reclaim(opdi_retired *gone) { opdi_free_fresh(gone, sizeof(opdi_table)); }
 /* Frees a registration that is not in any list. */
 OPDI_INTERNAL void opdi_registration_free(opdi_registration *registration) {
     opdi_kernel *kernel = registration->kernel;
