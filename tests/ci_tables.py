@@ -66,7 +66,7 @@ def ci_parts():
 
 def place_of(script, line, parts):
     """Returns (command, when) of the tests to which a line of a script belongs."""
-    part, target, check = PART.search(line), re.match(r'\s*(\w+)\) ', line), re.match(r'check_(\w+)\(\)', line)
+    part, target, check = PART.search(line), re.match(r'\s*([\w-]+)\) ', line), re.match(r'check_(\w+)\(\)', line)
     if script == '.ci/run':
         if not part:
             fail('a row of the table of platforms in .ci/run is above no part, but above: %s', line)

@@ -2,7 +2,7 @@
 # Compiles the library for other machines, and runs tests in emulators.  See --help.
 set -u
 
-all='s390x riscv64 aarch64 armhf i686 mingw emscripten musl'
+all='s390x riscv64 aarch64 armhf i686 x86-64-v1 x86-64-v2 x86-64-v3 mingw emscripten musl'
 help() {
     cat <<'TEXT'
 usage: sh tests/cross.sh [target...]
@@ -14,6 +14,9 @@ an unwinder.
   s390x riscv64 aarch64 armhf    the tests of $TESTS and examples/quickstart.c, with Debian's cross compilers and
                                  qemu-user; aarch64 also tests the vector code for NEON
   i686                           the same tests, directly on this machine if possible
+  x86-64-v1 x86-64-v2 x86-64-v3  tests of kernels and examples/quickstart.c on processors that have no instructions of
+                                 later levels, with qemu-user; with the kernels that they use, all tests of kernels
+                                 also run directly on this machine (OPD_CPU_LEVEL)
   mingw                          examples/quickstart.c for Windows, with threads; if wine is installed, it and the tests
                                  of tests/windows.sh run
   emscripten                     examples/quickstart.c, and one epoch of examples/digits.c, both run by node
@@ -104,6 +107,27 @@ linux() {
         else bad "test_$name.c does not build" "$tmp/out"; fi
     done
 }
+# older PROCESSOR LEVEL: runs few tests in an emulator of the processor, which stops a program at an instruction that the
+# processor lacks.  If LEVEL is a number, also runs all tests of kernels directly, with OPD_CPU_LEVEL.  The emulator would
+# take minutes for matrix products, and does not emulate fork in programs with threads.
+few='half powers_and edges philox functions_of_doubles running_sums layer_norm stored levels'
+older() {
+    processor=$1 level=$2
+    case $(uname -m) in x86_64) ;; *) skip 'this machine is no x86-64'; return ;; esac
+    object=$tmp/x86-64.o
+    if [ ! -e "$object" ] && ! gcc ${CFLAGS:--O1} -c tests/kernels/test_kernels.c -o "$object" >"$tmp/out" 2>&1; then
+        bad 'the implementation does not build' "$tmp/out"; return
+    fi
+    for name in kernels words; do
+        source=tests/kernels/test_$name.c; [ $name = words ] || source=   # the object is the other program
+        gcc -O0 $source "$object" -o "$tmp/$name" -lm -lpthread >"$tmp/out" 2>&1 || bad "test_$name.c does not build" "$tmp/out"
+        [ -z "$level" ] || run_test $name env OPD_CPU_LEVEL=$level "$tmp/$name"
+    done
+    have qemu-x86_64 || { skip 'no qemu-x86_64'; return; }
+    gcc -O0 "$tmp/examples/quickstart.c" "$object" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1
+    example quickstart.c tests/golden/quickstart.out qemu-x86_64 -cpu $processor "$tmp/program"
+    run_test kernels qemu-x86_64 -cpu $processor "$tmp/kernels" $few
+}
 mingw() {
     cc=x86_64-w64-mingw32-gcc
     have $cc || { skip "no $cc"; return; }
@@ -163,6 +187,12 @@ for target in ${*:-$all}; do
         armhf) linux arm-linux-gnueabihf qemu-arm ;;
         #| Linux on i686 | gcc | tests of dispatcher, tensors, autograd and graphs, an example | natively
         i686) linux i686-linux-gnu '' -msse2 -mfpmath=sse ;;
+        #| Linux on x86-64 without SSE3 | gcc | tests of kernels, an example | natively with plain C, some of them in an emulator
+        x86-64-v1) older qemu64,-sse3,-ssse3,-sse4a,-cx16 0 ;;
+        #| Linux on x86-64 without AVX | gcc | some tests of kernels, an example | in an emulator
+        x86-64-v2) older Nehalem '' ;;
+        #| Linux on x86-64 without AVX-512 | gcc | tests of kernels, an example | natively with AVX2, some of them in an emulator
+        x86-64-v3) older Haswell 1 ;;
         #| Windows on x86-64 | mingw-w64 gcc | tests of dispatcher, tensors, autograd, graphs, files, plug-ins and compiling at run time, an example | with wine, if it is installed
         #| Windows on x86-64, code for Microsoft's compiler | clang for this target, with the C library of mingw-w64 | an example (with the library; with a DLL of the library; a plug-in) | with wine, if it is installed
         mingw) mingw ;;
