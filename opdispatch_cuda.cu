@@ -1392,6 +1392,7 @@ static int opdi_cu_nccl_load() {
     const char *name = getenv("OPD_NCCL"), *missing = NULL;
     opdi_cu_nccl_functions all;
     if (opdi_cu_nccl.version) { return 0; }
+    if (opd_code_forbidden("NCCL")) { return -1; }
     memset(&all, 0, sizeof all);
     if (!name || !*name) { name = "libnccl.so.2"; }
     void *const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);

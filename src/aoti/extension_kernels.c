@@ -349,7 +349,8 @@ OPDI_INTERNAL void opdi_ext_string_replace(void *self, char *place, size_t lengt
    functions of PyTorch with them. */
 OPDI_INTERNAL char opdi_ext_torch;
 OPDI_INTERNAL void *opdi_ext_open(const char *name, int mode) {
-    return name && (strstr(name, "libtorch") || strstr(name, "libc10")) ? (void *)&opdi_ext_torch : dlopen(name, mode);
+    if (name && (strstr(name, "libtorch") || strstr(name, "libc10"))) { return &opdi_ext_torch; }
+    return opd_code_forbidden(NULL) ? NULL : dlopen(name, mode);
 }
 OPDI_INTERNAL int opdi_ext_close(void *library) { return library == (void *)&opdi_ext_torch ? 0 : dlclose(library); }
 OPDI_INTERNAL void *opdi_ext_symbol(void *library, const char *name);

@@ -258,6 +258,7 @@ static void opdi_ext_find(void *library, const char *name, void *out) {
 }
 /* Finds the C++ functions that must be known before an extension's code runs. */
 OPDI_INTERNAL void opdi_ext_find_cxx(void) {
+    if (opd_code_forbidden(NULL)) { return; }     /* then no extension is loaded */
     void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
     void *unwinder = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!library || !unwinder) { return; }        /* without these libraries, there are no C++ extensions */
@@ -455,7 +456,7 @@ int opd_extension_load(const char *path) {
 #if defined(OPD_LEAN)
     OPDI_NEEDS_ALL();
 #endif
-    if (!opd_ok()) { return -1; }
+    if (!opd_ok() || opd_code_forbidden("opd_extension_load")) { return -1; }
     (void)pthread_mutex_lock(&opdi_ext_load_lock);            /* only one thread loads at a time */
     const int operators = opdi_ext_load(path);
     (void)pthread_mutex_unlock(&opdi_ext_load_lock);

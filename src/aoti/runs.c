@@ -107,7 +107,7 @@ opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
     OPDI_NEEDS_ALL();
 #endif
     const char *name = options ? options->name : NULL;
-    if (!opd_ok()) { return NULL; }
+    if (!opd_ok() || opd_code_forbidden("opd_aoti_load")) { return NULL; }
     if (!path) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_load: the path is NULL");
         return NULL;
@@ -252,7 +252,7 @@ static void opdi_aoti_call(opd_aoti *model, void **inputs, void **outputs) {
 }
 int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap) {
     int rc = 0;
-    if (!opd_ok()) { return -1; }
+    if (!opd_ok() || opd_interrupted()) { return -1; }
     if (!model) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: the model is NULL"); }
     if (inputs.n != (int64_t)model->ninputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: %.300s takes %lld inputs, not %lld", model->path,

@@ -372,6 +372,7 @@ OPDI_INTERNAL void opdi_aoti_image_free(opdi_aoti_image *image) {
 OPDI_INTERNAL int opdi_aoti_image_load(opd_aoti *model, opdi_aoti_image *image, const unsigned char *data, size_t count)
                                        {
     const char *why = NULL;
+    if (opd_code_forbidden(model->who)) { return -1; }
     for (int pass = 0; pass < 2 && opd_ok(); pass++) {
         if (opdi_aoti_image_new(model, image, data, count, pass == 0) == 0 &&
             (image->handle = dlopen(image->path, RTLD_NOW | RTLD_LOCAL)) != NULL) {

@@ -35,7 +35,10 @@ typedef enum opd_code {
     OPD_ERROR_KERNEL,            /* a kernel broke the calling convention */
     OPD_ERROR_AUTOGRAD,          /* autograd cannot record or differentiate the call */
     OPD_ERROR_USER,              /* recorded by opd_fail in code outside of this library */
-    OPD_ERROR_FILE               /* a file that cannot be read or written, or has wrong contents */
+    OPD_ERROR_FILE,              /* a file that cannot be read or written, or has wrong contents */
+    OPD_ERROR_FORBIDDEN,         /* code from files is forbidden (opd_code_forbid) */
+    OPD_ERROR_INTERRUPTED,       /* a run was interrupted (opd_interrupt) */
+    OPD_ERROR_LIMIT              /* a limit of opd_limits_set was reached */
 } opd_code;
 
 /* Returns true if no error is pending on this thread.  While an error is pending, each operator call and backward on

@@ -962,7 +962,9 @@ static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int
         if (task) { task->captured = true; } else { rc = -1; }
     }
     if (rc == 0) { rc = opdi_engine_start(engine, outputs, count, grads); }
-    while (rc == 0 && (task = opdi_ready_pop(engine)) != NULL) { rc = opdi_run_task(engine, task); }
+    while (rc == 0 && (task = opdi_ready_pop(engine)) != NULL) {
+        rc = opdi_run_ends(thread) ? -1 : opdi_run_task(engine, task);
+    }
     if (rc == 0 && engine->finals) { rc = opdi_finals_run(engine); }
     opdi_frame_leave(thread, &frame);
     thread->depth--;
@@ -990,6 +992,7 @@ typedef struct opdi_engine_thread_args {
     opdi_thread *from;
     opd_tensor *const *outputs, *const *grads;
     int count, rc;
+    opd_limits limits;
 } opdi_engine_thread_args;
 
 /* Runs an engine on a helper thread with the state of the waiting thread, and passes an error on to that thread.
@@ -1000,6 +1003,7 @@ static void *opdi_engine_thread(void *arg) {
     if (thread->error == OPD_OK) {                /* else no state could be allocated */
         thread->state = from->state;
         thread->innermost = from->innermost;
+        opd_limits_set(&elsewhere->limits);
         elsewhere->rc = opdi_engine_here(elsewhere->engine, elsewhere->outputs, elsewhere->count, elsewhere->grads);
         memset(&thread->innermost, 0, sizeof thread->innermost);
     }
@@ -1017,6 +1021,7 @@ static int opdi_engine_on_thread(opdi_engine *engine, opd_tensor *const *outputs
     pthread_t thread;
     elsewhere.engine = engine;
     elsewhere.from = opdi_self();
+    elsewhere.limits = opd_limits_left();
     elsewhere.outputs = outputs;
     elsewhere.grads = grads;
     elsewhere.count = count;

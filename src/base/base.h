@@ -27,7 +27,8 @@ typedef struct opdi_retired {
 #define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* the most bytes of free blocks that a thread keeps */
 #define OPDI_MEDIUM ((size_t)65536)               /* size of the largest blocks that have a size class */
 /* opdi_fail_on: not 0 if allocations need extra work: bit 0 is set while opd_memory_fail_at counts them, and each
-   opdi_poison adds 2.  opdi_fail_forever: all allocations after the failing one fail, too. */
+   opdi_poison and each thread with a limit of bytes adds 2.  opdi_fail_forever: all allocations after the failing one
+   fail, too. */
 OPDI_VARIABLE int opdi_fail_on, opdi_fail_forever;
 /* opdi_typeof returns the size class of a block of `count` bytes, 1 <= count <= OPDI_MEDIUM.  opdi_typebytes returns
    the size in bytes of the blocks of a class. */
@@ -66,6 +67,7 @@ OPDI_INTERNAL void *opdi_raw_alloc(size_t size);
 OPDI_INTERNAL void opdi_live_flush(opdi_thread *thread);
 OPDI_NOINLINE OPDI_INTERNAL void *opdi_out_of_memory(size_t count);
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_fail_now(void);
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_alloc_denied(const opdi_thread *thread, size_t size);
 #if !defined(OPD_NO_CACHE)
 OPDI_INTERNAL void *opdi_large_cache_take(size_t rounded);
 #endif
@@ -78,7 +80,7 @@ static inline void *opdi_alloc(size_t size) {
     void *memory = NULL;
     thread->allocations++;
     if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on))) {
-        if ((OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { return opdi_out_of_memory(size); }
+        if (opdi_alloc_denied(thread, size)) { return NULL; }
         if (thread->poison) { return opdi_alloc_filled(thread, size); }
     }
     size = asked;
@@ -169,6 +171,27 @@ static inline void opdi_free_quarantined(void *memory, size_t size) {
     }
 #endif
     opdi_free(memory, size);
+}
+
+//== interruptions and limits ==========================================================================================
+
+OPDI_VARIABLE int opdi_interrupts;                /* 1 after opd_interrupt; a signal handler may write it */
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_run_end(const opdi_thread *thread);
+/* Returns true and sets an error if the runs of this thread must end.  Runs call it before each operator or node. */
+static inline bool opdi_run_ends(const opdi_thread *thread) {
+    return OPDI_UNLIKELY(OPDI_LOAD(&opdi_interrupts) || thread->limits.until) && opdi_run_end(thread);
+}
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_node_count(opdi_thread *thread);
+/* Counts a node or value that is made.  Returns true and sets an error if the limit of this thread for nodes or for the
+   time is reached. */
+static inline bool opdi_node_denied(void) {
+    opdi_thread *const thread = opdi_self();
+    return OPDI_UNLIKELY(thread->limits.nodes || thread->limits.until) && opdi_node_count(thread);
+}
+/* Returns how deep a file may be nested: `most`, or the limit of this thread if that is smaller. */
+static inline int opdi_depth_most(int most) {
+    const int limit = opdi_self()->limits.depth;
+    return limit && limit < most ? limit : most;
 }
 
 //== planned memory ====================================================================================================

@@ -59,6 +59,7 @@ OPDI_INTERNAL void opdi_raw_free(void *memory, size_t size) {
 
 OPDI_INTERNAL void opdi_live_flush(opdi_thread *thread) {
     int64_t total = OPDI_ADD(&opdi_live_total, thread->live_delta), peak = OPDI_LOAD(&opdi_live_peak);
+    thread->live_before += thread->live_delta;
     thread->live_delta = 0;
     if (total > peak) { OPDI_STORE(&opdi_live_peak, total); }
 }
@@ -75,6 +76,17 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_fail_now(void) {
     int64_t left = OPDI_ADD(&opdi_fail_count, -1);
     if (left == 0 && OPDI_LOAD(&opdi_fail_forever)) { OPDI_STORE(&opdi_fail_count, -1); }
     return left == 0;
+}
+
+/* Called for each allocation while opdi_fail_on is not 0.  Returns true and sets an error if the allocation must fail,
+   because a test wants this or because the thread's limit is reached. */
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_alloc_denied(const opdi_thread *thread, size_t size) {
+    const int64_t limit = thread->limits.bytes;
+    if ((OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { return opdi_out_of_memory(size) == NULL; }
+    if (!limit || (int64_t)size <= limit - thread->live_before - thread->live_delta) { return false; }
+    (void)opd_fail(OPD_ERROR_MEMORY, "an allocation of %llu bytes would exceed the limit for the memory of this thread "
+                   "(opd_limits_set)", (unsigned long long)size);
+    return true;
 }
 
 #if !defined(OPD_NO_CACHE)
@@ -227,8 +239,8 @@ OPDI_INTERNAL void opdi_live_count(opdi_thread *thread, int64_t bytes) {
 /* Allocates `size` bytes without using a cache.  Returns NULL and sets an error if memory runs out.  The bytes are not
    added to the thread's counters: the caller does this. */
 OPDI_INTERNAL void *opdi_fresh(size_t size) {
-    const bool fails = OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now();
-    void *memory = fails ? NULL : opdi_raw_alloc(size);
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on)) && opdi_alloc_denied(opdi_self(), size)) { return NULL; }
+    void *memory = opdi_raw_alloc(size);
     return memory ? memory : opdi_out_of_memory(size);
 }
 /* Allocates like opdi_alloc, but does not take a cached block.  Use it for objects that are made once and stay: then

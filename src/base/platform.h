@@ -543,6 +543,14 @@ typedef struct opdi_thread {
     int32_t sorting;             /* scripts: nesting depth of sorts that call __lt__ */
     struct opdi_poison *poison; /* opcheck: fills new blocks */
     bool left;                   /* an exception or longjmp has left calls, so `inside` may be wrong */
+    int64_t live_before;         /* bytes handed out and already added to the global count */
+    struct opdi_thread_limits {  /* see opd_limits_set; 0: no limit */
+        double seconds;
+        int64_t until;           /* the time at which runs end, by opdi_clock */
+        int64_t bytes;           /* the most bytes that live_before + live_delta may become */
+        int64_t nodes;           /* one more than the number of nodes that may still be made */
+        int32_t depth;
+    } limits;
     const char *places[OPDI_PLACES];              /* "file:line" of each open scope, the outermost first */
 } opdi_thread;
 

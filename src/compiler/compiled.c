@@ -137,7 +137,7 @@ static opd_compiled *opdi_compiled_new(const char *what, const opd_compile_optio
     return NULL;
 }
 opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options) {
-    if (!opd_ok()) { return NULL; }
+    if (!opd_ok() || opd_code_forbidden("opd_graph_compile")) { return NULL; }
     if (!graph) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_compile: the graph is NULL");
         return NULL;
@@ -153,7 +153,7 @@ opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_
     (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_program_compile is left out: OPD_NO_PROGRAMS was defined");
     return NULL;
 #else
-    if (!opd_ok()) { return NULL; }
+    if (!opd_ok() || opd_code_forbidden("opd_program_compile")) { return NULL; }
     if (!program) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_program_compile: the program is NULL");
         return NULL;
@@ -211,7 +211,7 @@ int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninput
     opdi_thread *const thread = opdi_self();
     opdi_variant *variant = NULL;
     int64_t sizes[2] = {0, 0};
-    if (!opd_ok()) { return -1; }
+    if (!opd_ok() || opdi_run_ends(thread)) { return -1; }
     if (!compiled) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_run: the compiled graph is NULL"); }
     const char *why = opdi_compiled_modes(thread);
     if (!why) { why = opdi_compiled_inputs(thread, inputs, ninputs); }

@@ -232,6 +232,7 @@ OPDI_INTERNAL int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2]
    sets an error. */
 OPDI_INTERNAL int opdi_variant_extern(void *context, int which, const void *in, void *out) {
     const opdi_variant *const variant = (const opdi_variant *)context;
+    if (opdi_run_ends(opdi_self())) { return -1; }
     return opdi_extern_run(variant->called[which], (const unsigned char *)in, (unsigned char *)out);
 }
 OPDI_INTERNAL int opdi_variant_kernel(void *context, int which, const void *left, const void *right, void *out) {

@@ -449,11 +449,13 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
     opdi_file_entry named;
     /* A node that a pickle refers to repeatedly is walked each time.  Without a limit, a small pickle could have an
        unlimited number of entries. */
-    if (depth > OPDI_CHECKPOINT_DEPTH || steps > 100000 + 4 * (uint64_t)walk->pickle.at ||
+    const int deepest = opdi_depth_most(OPDI_CHECKPOINT_DEPTH);
+    if (opdi_node_denied()) { return -1; }
+    if (depth > deepest || steps > 100000 + 4 * (uint64_t)walk->pickle.at ||
         text > 1000000 + 256 * (uint64_t)walk->pickle.at) {
-        return opdi_bad(walk->pickled, OPDI_NOWHERE, depth > OPDI_CHECKPOINT_DEPTH
-                        ? "dicts and lists are nested more than 100 deep"
-                        : "a pickle of %llu bytes makes too many objects", (unsigned long long)walk->pickle.at);
+        return opdi_bad(walk->pickled, OPDI_NOWHERE, depth > deepest ? "dicts and lists are nested more than %llu deep"
+                        : "a pickle of %llu bytes makes too many objects",
+                        depth > deepest ? (unsigned long long)deepest : (unsigned long long)walk->pickle.at);
     }
     walk->steps++;
     walk->depth = depth;

@@ -92,6 +92,7 @@ OPDI_INTERNAL opdi_json_entry *opdi_json_entry_at(const opd_json *json, int64_t 
 /* Adds an entry for a value or key that begins at position `at`.  Returns its number, or -1 if memory runs out. */
 static int64_t opdi_json_add(opd_json *json, size_t at) {
     const opdi_json_entry entry = {(uint32_t)at, 0};
+    if (opdi_node_denied()) { return -1; }
     opdi_string_add_n(&json->entries, (const char *)(const void *)&entry, sizeof entry);
     return json->entries.failed ? -1 : json->count++;
 }
@@ -198,9 +199,9 @@ static int opdi_json_value(opd_json *json, opdi_scanner *scanner, int depth) {
     const int64_t value = opdi_json_add(json, scanner->at);
     int rc = 0;
     if (value < 0) { return -1; }
-    if (depth > OPDI_JSON_DEPTH) {
+    if (depth > opdi_depth_most(OPDI_JSON_DEPTH)) {
         return opdi_bad(scanner->source, scanner->at, "lists and objects are nested more than %d deep",
-                        OPDI_JSON_DEPTH);
+                        opdi_depth_most(OPDI_JSON_DEPTH));
     }
     switch (first) {
     case '{': rc = opdi_json_members(json, scanner, '}', depth + 1); break;

@@ -179,6 +179,7 @@ static uint32_t opdi_pickle_pop(opdi_pickle *pickle) {
 static uint32_t opdi_pickle_new(opdi_pickle *pickle, int kind, int64_t value) {
     const size_t node = pickle->nodes.length / sizeof(opdi_pickle_node);
     opdi_pickle_node fresh;
+    if (opdi_node_denied()) { return 0; }
     memset(&fresh, 0, sizeof fresh);
     fresh.kind = kind;
     fresh.value = value;

@@ -35,9 +35,10 @@ static int opdi_safetensors_skip(opd_tensor_file *file, opdi_scanner *scanner, i
     const size_t was = file->text.length;
     size_t at;
     int rc = 0;
-    if (depth > OPDI_JSON_DEPTH) {
+    if (opdi_node_denied()) { return -1; }
+    if (depth > opdi_depth_most(OPDI_JSON_DEPTH)) {
         return opdi_bad(scanner->source, scanner->at, "lists and objects are nested more than %d deep",
-                        OPDI_JSON_DEPTH);
+                        opdi_depth_most(OPDI_JSON_DEPTH));
     }
     switch (first) {
     case '"': rc = opdi_json_string(scanner, &file->text, &at); break;

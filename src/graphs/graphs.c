@@ -149,8 +149,9 @@ OPDI_INTERNAL int opdi_gvalue_describe(opd_graph *graph, opdi_gvalue *value, con
 }
 
 /* Makes a node with space for `nin` inputs and `nout` outputs; the caller inserts it into the graph.  Returns the node,
-   or NULL if memory runs out. */
+   or NULL and sets an error if memory runs out or a limit is reached. */
 OPDI_INTERNAL opdi_gnode *opdi_gnode_new(opd_graph *graph, opdi_gkind kind, int32_t nin, int32_t nout) {
+    if (opdi_node_denied()) { return NULL; }
     opdi_gnode *node = (opdi_gnode *)opdi_graph_alloc(graph, sizeof *node);
     if (!node) { return NULL; }
     node->kind = kind;

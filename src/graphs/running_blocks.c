@@ -297,6 +297,7 @@ static int opdi_graph_steps(opdi_thread *thread, const opdi_graph_plan *plan, op
     int32_t i;
     for (const opdi_gstep *step = plan->steps; step != end;) {
         const int32_t *slots = plan->slots + step->slots;
+        if (opdi_run_ends(thread)) { return -1; }
         if (OPDI_UNLIKELY(step->code != OPDI_STEP_OP)) {
             if (!(step = opdi_graph_other(thread, plan, step, vals, scratch))) { return -1; }
             continue;

@@ -100,7 +100,7 @@ static bool opdi_symbol_at(const char *file, uintptr_t offset, char *buf, size_t
 }
 
 /* Runs addr2line on those of the `count` addresses that are in `file`, and reads its output into `said`.  Returns
-   false if addr2line cannot be run. */
+   false if addr2line cannot be run, also because programs from files are forbidden. */
 static bool opdi_addr2line(const char *file, const opdi_place_name *place, int count, opdi_string *said) {
     posix_spawn_file_actions_t actions;
     char program[] = "addr2line", options[] = "-afie", (*hex)[24];
@@ -108,7 +108,7 @@ static bool opdi_addr2line(const char *file, const opdi_place_name *place, int c
     int argc = 0, ends[2];
     ssize_t got;
     pid_t pid;
-    if (!argv || pipe(ends)) {
+    if (opd_code_forbidden(NULL) || !argv || pipe(ends)) {
         if (argv) { opdi_free(argv, (size_t)(count + 4) * sizeof *argv + (size_t)count * sizeof *hex); }
         return false;
     }

@@ -308,7 +308,7 @@ static int opdi_build_all(opdi_build *build, char *out) {
 
 static int opdi_build_open(opdi_build *build, const char *what, const char *name, const char *flags, bool cxx) {
     size_t length = name ? strlen(name) : 0;
-    if (!opd_ok()) { return -1; }
+    if (!opd_ok() || opd_code_forbidden(what)) { return -1; }
     if (length < 1 || length > 64 || *name == '.' ||
         strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                "_.+-") != length) {

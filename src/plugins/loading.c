@@ -317,7 +317,7 @@ static int opdi_plugin_file_check(const char *path) {
 OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     void *handle = NULL;
     opdi_string file = {NULL, 0, 0, false};
-    if (opdi_plugin_file_check(path)) { return NULL; }
+    if (opd_code_forbidden("opd_library_load") || opdi_plugin_file_check(path)) { return NULL; }
     opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* without a /, the loader would search for the file */
     opdi_string_add(&file, path);
     errno = 0;

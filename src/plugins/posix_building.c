@@ -168,6 +168,7 @@ OPDI_INTERNAL int opdi_command_run(char *const *argv, const char *log, bool *fai
     posix_spawnattr_t attr;
     sigset_t children;
     pid_t pid;
+    if (opd_code_forbidden(argv[0])) { return EPERM; }
     int rc = posix_spawn_file_actions_init(&files);
     if (rc) { return rc; }
     rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);

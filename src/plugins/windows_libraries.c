@@ -80,7 +80,7 @@ static void *opdi_windows_refuses(const char *path, unsigned long code) {
    that fails.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     wchar_t wide[OPDI_WIDE_PATH], whole[OPDI_WIDE_PATH + 1];
-    if (opdi_pe_check(path) || !opdi_wide_path(path, wide)) { return NULL; }
+    if (opd_code_forbidden("opd_library_load") || opdi_pe_check(path) || !opdi_wide_path(path, wide)) { return NULL; }
     const unsigned long length = GetFullPathNameW(wide, OPDI_WIDE_PATH, whole, NULL);
     if (length == 0 || length >= OPDI_WIDE_PATH) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_library_load: the path '%s' is too long", path);

@@ -18,6 +18,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     if (!thread) { return; }                      /* winpthreads also calls this function for a NULL */
     opdi_thread_self = thread;
     opdi_report_pending(thread);
+    if (thread->limits.bytes) { opd_limits_set(NULL); }
     opdi_observers_leave(thread);
     opdi_scope_unwind(thread, 0);
     while (thread->innermost.level) { opdi_level_end(thread); }
@@ -167,6 +168,7 @@ OPDI_INTERNAL void opdi_process_begin(void) {
     static const opdi_higher higher = {
         opdi_register_builtins, opdi_register_card, opdi_register_extra, opdi_left_out, opdi_autocast_policy,
         opdi_guard_slot, opd_tensor_wrapped_number, opdi_batch_copy};
+    (void)opd_code_forbidden(NULL);               /* the environment may change later */
     opdi_error_in_call = opdi_error_begin;
     opdi_above = &higher;
 #if !defined(OPD_NO_THREADS)

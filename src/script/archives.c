@@ -561,7 +561,8 @@ static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t nod
                                       opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     *value = opd_value_none();
-    if (!node || node >= build->nodes || depth > OPDI_SCRIPT_BUILD_DEPTH ||
+    if (opdi_node_denied()) { return -1; }
+    if (!node || node >= build->nodes || depth > opdi_depth_most(OPDI_SCRIPT_BUILD_DEPTH) ||
         ++build->steps > 10000 + 16 * (uint64_t)pickle->at) {
         return opd_fail(OPD_ERROR_SCHEMA, "the pickle of the script is nested too deep, or makes too many objects");
     }

@@ -71,7 +71,7 @@ static int opdi_script_parse_need(opdi_script_parser *parser, const char *word) 
    out. */
 static opdi_syntax *opdi_syntax_new(opdi_script_parser *parser, opdi_syntax_kind kind, uint32_t at, int nparts) {
     const size_t size = sizeof(opdi_syntax) + (size_t)nparts * sizeof(opdi_syntax *);
-    opdi_syntax *node = (opdi_syntax *)opdi_arena_alloc(parser->arena, size);
+    opdi_syntax *node = opdi_node_denied() ? NULL : (opdi_syntax *)opdi_arena_alloc(parser->arena, size);
     if (!node) { return NULL; }
     memset(node, 0, size);
     node->kind = (int16_t)kind;
@@ -116,9 +116,10 @@ static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const cha
 
 /* Adds 1 to the depth of nesting.  Returns false and sets an error if the nesting is too deep. */
 static bool opdi_script_parse_enter(opdi_script_parser *parser) {
-    if (++parser->depth <= OPDI_SCRIPT_DEPTH) { return true; }
+    const int most = opdi_depth_most(OPDI_SCRIPT_DEPTH);
+    if (++parser->depth <= most) { return true; }
     (void)opdi_script_text_fail(parser->text, opdi_script_token_at(parser)->at, 1, "this is nested more than %d deep",
-                                OPDI_SCRIPT_DEPTH);
+                                most);
     return false;
 }
 
