@@ -22,16 +22,17 @@
 typedef struct options {
     const char *model, *inputs, *outputs, *method, *save, *trace, *load[16];
     int nload;
-    bool list, profile, cost;
+    bool list, profile, cost, code;
     int repeat;
 } options;
 
 static void usage(void) {
     fputs("usage: run_model MODEL [--list] [--inputs FILE] [--outputs FILE] [--method NAME]\n"
           "                       [--save FILE] [--profile [TRACE]] [--cost] [--repeat N] [--load PLUGIN]\n"
+          "                       [--code]\n"
           "  MODEL           a file of PyTorch: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth; the\n"
           "                  kind is found from the contents); .safetensors or .npz; a model that AOTInductor compiled\n"
-          "                  (.pt2, or its .so), which is code: use it only if you trust its source\n"
+          "                  (.pt2, or its .so), which is code: see --code\n"
           "  --list          lists the contents: inputs, outputs, parameters, operators, and missing operators;\n"
           "                  for a checkpoint a line `path dtype [sizes]` for each tensor, and `path = value` for other values\n"
           "  --inputs FILE   for exported programs and compiled models: .npz with in0, in1, ... in the order of the inputs\n"
@@ -49,6 +50,9 @@ static void usage(void) {
           "                  .pt2 for an exported program, .pt for TorchScript\n"
           "  --load PLUGIN   loads a library with operators of the model first: a plug-in (examples/plugin.c) or an extension\n"
           "                  of PyTorch; may be given several times\n"
+          "  --code          runs code of MODEL: a compiled model, which is machine code and can do anything that you may\n"
+          "                  do, or methods __setstate__ of TorchScript that compute something while the file is loaded;\n"
+          "                  use it only if you trust the source of MODEL\n"
           "  --profile       prints a table of the time of each operator; TRACE: a file for ui.perfetto.dev\n"
           "  --cost          prints operators, floating-point operations, bytes and peak memory of one run\n"
           "  --repeat N      runs N times, and prints the first, the median and the shortest time\n"
@@ -692,6 +696,10 @@ static int compiled_write(const compiled_run *r, const char *path) {
 }
 static int compiled(const options *o) {
     const opd_aoti_options which = {.name = o->method};
+    if (!o->code) {
+        return opd_fail(OPD_ERROR_FORBIDDEN, "%s is machine code, which can do anything that you may do. If you trust "
+                        "its source, run it with --code.", o->model);
+    }
     if (o->save) { return opd_fail(OPD_ERROR_ARGUMENT, "%s is compiled: it cannot be saved", o->model); }
     opd_aoti *model = opd_aoti_load(o->model, &which);
     if (!model) { return -1; }
@@ -795,7 +803,8 @@ static int script_write(const script_run *r, const char *path) {
 }
 
 static int script(const options *o) {
-    opd_script *loaded = opd_script_load(o->model);
+    const opd_script_options trust = {.run_setstate = o->code};
+    opd_script *loaded = opd_script_load_with(o->model, &trust);
     script_run r = {loaded, o->method, NULL, opd_value_none(), 0};
     if (!loaded) { return -1; }
     const int needed = runs(o, 0) > 0 ? opd_script_nargs(loaded, o->method) : 0, run_it = opd_ok() ? runs(o, needed) : -1;
@@ -828,6 +837,7 @@ static int read_options(int argc, char **argv, options *o) {
                 return opd_fail(OPD_ERROR_ARGUMENT, "--repeat needs a number of at least 1, not '%s'", value);
             }
         } else if (strcmp(argv[i], "--list") == 0) { o->list = true; }
+        else if (strcmp(argv[i], "--code") == 0) { o->code = true; }
         else if (strcmp(argv[i], "--cost") == 0) { o->cost = true; }
         else if (strcmp(argv[i], "--profile") == 0) {
             o->profile = true;
@@ -884,6 +894,7 @@ int main(int argc, char **argv) {
     if (read_options(argc, argv, &o)) { return opd_finish(); }
     opd_grad_mode_set(false);
     for (int i = 0; i < o.nload && opd_ok(); i++) { load(o.load[i]); }
+    if (!o.code) { opd_code_forbid(); }
     OPD_SCOPE {
         switch (!opd_ok() ? OPD_FILE_NONE : is_library(o.model) ? OPD_FILE_COMPILED : opd_file_kind_of(o.model)) {
         case OPD_FILE_COMPILED: compiled(&o); break;

@@ -191,7 +191,7 @@ def make(folder, name, module, inputs, dynamic, config):
 def wrong(folder, name, program):
     """Runs a package.  Returns the first difference, or ''."""
     out = f'{folder}/{name}.out.npz'
-    done = subprocess.run([program, f'{folder}/{name}.pt2', '--inputs', f'{folder}/{name}.npz', '--outputs', out],
+    done = subprocess.run([program, f'{folder}/{name}.pt2', '--code', '--inputs', f'{folder}/{name}.npz', '--outputs', out],
                           capture_output=True, text=True)
     if done.returncode:
         return done.stderr.strip().split('\n')[-1]

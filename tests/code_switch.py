@@ -7,6 +7,7 @@ Without files, all files of src/ are read.  A function that calls one of the sys
 opd_code_forbidden, before the first such call.  Prints a line for each other place, and then fails.  Calls in ALLOWED
 load nothing.
 """
+import argparse
 import os
 import re
 import sys
@@ -41,8 +42,10 @@ def places(text):
 
 
 def main():
-    files = sys.argv[1:]
-    for folder, _, names in [] if files else os.walk(SRC):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('files', nargs='*')
+    files = parser.parse_args().files
+    for folder, _, names in [] if files else list(os.walk(SRC)):
         files += [os.path.join(folder, name) for name in sorted(names) if re.search(r'\.(c|h|cu|cpp)$', name)]
     wrong = 0
     for path in sorted(files):

@@ -22,12 +22,25 @@ typedef struct opd_script opd_script;
 OPD_API opd_script *opd_script_compile(const char *source, const char *name);
 /* opd_script_load opens an archive of torch.jit.save: scripted, traced or frozen.  Tensors use the file's memory.
    opd_script_from_bytes copies an archive from memory.  On failure, both return NULL and set an error.
+   Loading compiles text of the archive, but runs nothing of it.  torch.jit.load restores objects by the methods
+   __setstate__ of their classes.  If such a method only moves parts of the saved state to attributes, as in all
+   quantized layers of PyTorch, these functions do what it says.  If it does anything else, they fail: see
+   opd_script_load_with.
    Quantized tensors become float32 tensors of the numbers that they represent.  Quantized layers, and pooling, means,
    upsampling and activations after them, round their results to PyTorch's steps of quint8.  Other operators (such as
    padding or a sum), and operators whose input changes in a loop, do not round, and do not limit results to the range
    of quint8.  A quantized layer passes no gradient on. */
 OPD_API opd_script *opd_script_load(const char *path);
 OPD_API opd_script *opd_script_from_bytes(const void *data, size_t size);
+/* Options of opd_script_load_with and opd_script_from_bytes_with. */
+typedef struct opd_script_options {
+    bool run_setstate;           /* runs the methods __setstate__ of the archive's classes, as torch.jit.load does.  Set
+                                    this only for an archive that you trust, or under limits (opd_limits_set): such a
+                                    method may run for ever */
+} opd_script_options;
+/* Load an archive as opd_script_load and opd_script_from_bytes do, with options; NULL: the defaults. */
+OPD_API opd_script *opd_script_load_with(const char *path, const opd_script_options *options);
+OPD_API opd_script *opd_script_from_bytes_with(const void *data, size_t size, const opd_script_options *options);
 /* Writes an archive for opd_script_load and torch.jit.load.  A compiled source is saved as a module.  The module's
    methods are the functions of the source, and forward is the last one.  The methods include the functions that they
    call, from the source or from torch.nn.functional.  A loaded archive is saved with the current parameters and

@@ -471,8 +471,45 @@ static int opdi_script_unpickle_packed(opdi_script_unpickler *build, uint32_t st
     return bias && (opdi_script_unpickle_value(build, bias, NULL, depth + 1, &part) ||
                     opdi_script_unpickle_attribute(self, OPDI_PACKED_BIAS, part)) ? -1 : 0;
 }
-/* Restores an object by calling the method __setstate__ of its class, as torch.jit.load does.  If the archive does not
-   have the text of the class, reads packed weights, if it is a class of packed weights.  Otherwise the object remains
+/* Returns true if a builtin only moves values: it takes parts of objects, makes objects of parts, packs the weights of
+   quantized layers, or compares settings. */
+static bool opdi_script_moves(const char *schema) {
+    static const char *const all[] = {
+        "prim::GetAttr", "prim::SetAttr", "prim::TupleIndex", "prim::TupleUnpack", "prim::Uninitialized",
+        "prim::RaiseException", "aten::__getitem__.t", "aten::__getitem__.Dict_str", "aten::__getitem__.Dict_int",
+        "aten::eq.str", "aten::ne.str", "aten::eq.int", "aten::ne.int", "aten::__is__", "aten::__isnot__",
+        "aten::__not__"};
+    const size_t length = strcspn(schema, "(");
+    if (strncmp(schema, "quantized::", 11) == 0) {
+        const char *const packs = strstr(schema, "_prepack");
+        return packs && packs < schema + length;
+    }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strlen(all[i]) == length && memcmp(all[i], schema, length) == 0) { return true; }
+    }
+    return false;
+}
+/* Returns the name of something in a block that does more than move values, or NULL if there is nothing.  Such a block
+   has no loop, so running it takes no longer than reading it. */
+static const char *opdi_script_computes(const opdi_gblock *block) {
+    for (const opdi_gnode *node = block->first; node; node = node->next) {
+        const char *inside = NULL;
+        switch (node->kind) {
+        case OPDI_GNODE_OP: return node->op->name;
+        case OPDI_GNODE_LOOP: return "prim::Loop";
+        case OPDI_GNODE_FUNCTION: return "a function";
+        case OPDI_GNODE_BUILTIN:
+            if (!opdi_script_moves(node->builtin->schema)) { return node->builtin->schema; }
+            break;
+        default: break;
+        }
+        for (int i = 0; i < node->nblocks && !inside; i++) { inside = opdi_script_computes(&node->blocks[i]); }
+        if (inside) { return inside; }
+    }
+    return NULL;
+}
+/* Restores an object by the method __setstate__ of its class, as torch.jit.load does.  If the archive does not have the
+   text of the class, reads packed weights, if it is a class of packed weights.  Otherwise the object remains
    empty, and later uses of its attributes fail.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_state(opdi_script_unpickler *build, uint32_t state, const opdi_script_class *klass,
                                       int depth, opd_value self) {
@@ -486,6 +523,12 @@ static int opdi_script_unpickle_state(opdi_script_unpickler *build, uint32_t sta
     if (!function || !opdi_script_compiled(build->script, function) || function->nformals != 2) {
         return !opd_ok() ? -1 : opd_fail(OPD_ERROR_SCHEMA, "an object of %s has its own state, but no __setstate__ "
                                          "with one argument", klass->gclass->name);
+    }
+    const char *const computes = build->script->run_setstate ? NULL : opdi_script_computes(&function->graph->body);
+    if (computes) {
+        return opd_fail(OPD_ERROR_FORBIDDEN, "an object of %s is restored by a method __setstate__ that calls %.*s.  "
+                        "Loading runs no code of an archive unless opd_script_load_with is asked to (run_setstate)",
+                        klass->gclass->name, (int)strcspn(computes, "("), computes);
     }
     args[0] = self;
     if (opdi_script_unpickle_value(build, state, function->formals[1].type, depth + 1, &args[1])) { return -1; }
@@ -976,7 +1019,8 @@ int opd_script_save(const opd_script *script, const char *path) {
     if (opd_value_cell(script->self) != OPD_CELL_OBJECT) { return opdi_script_save_functions(script, path); }
     return opdi_script_sync((opd_script *)(uintptr_t)script, true) ? -1 : opdi_script_archive_save(script, path);
 }
-static opd_script *opdi_script_open(opdi_file_buffer *buffer, const opdi_source *source) {
+static opd_script *opdi_script_open(opdi_file_buffer *buffer, const opdi_source *source,
+                                    const opd_script_options *options) {
     opd_script *script = opdi_script_new();
     opdi_script_archive *archive = script ? (opdi_script_archive *)opdi_alloc(sizeof *archive) : NULL;
     if (!archive) {
@@ -986,6 +1030,7 @@ static opd_script *opdi_script_open(opdi_file_buffer *buffer, const opdi_source 
     }
     memset(archive, 0, sizeof *archive);
     script->archive = archive;
+    script->run_setstate = options && options->run_setstate;
     script->let_go = opdi_script_archive_free;
     script->find = opdi_script_archive_unit;
     if (opdi_script_archive_open(archive, buffer, source) == 0 && (script->module = opd_module_new()) != NULL &&
@@ -993,13 +1038,17 @@ static opd_script *opdi_script_open(opdi_file_buffer *buffer, const opdi_source 
     opd_script_free(script);
     return NULL;
 }
-opd_script *opd_script_load(const char *path) {
+opd_script *opd_script_load(const char *path) { return opd_script_load_with(path, NULL); }
+opd_script *opd_script_load_with(const char *path, const opd_script_options *options) {
     OPDI_NEEDS_ALL();
     opdi_source source;
     opdi_file_buffer *buffer = opdi_file_buffer_open(&source, "opd_script_load", path, opdi_safetensors_length);
-    return buffer ? opdi_script_open(buffer, &source) : NULL;
+    return buffer ? opdi_script_open(buffer, &source, options) : NULL;
 }
 opd_script *opd_script_from_bytes(const void *data, size_t size) {
+    return opd_script_from_bytes_with(data, size, NULL);
+}
+opd_script *opd_script_from_bytes_with(const void *data, size_t size, const opd_script_options *options) {
     OPDI_NEEDS_ALL();
     opdi_source source = {"opd_script_from_bytes", "memory", /* entry, data, length */ NULL, NULL, 0};
     opdi_file_buffer *buffer = opd_ok() && data ? opdi_file_buffer_new() : NULL;
@@ -1012,5 +1061,5 @@ opd_script *opd_script_from_bytes(const void *data, size_t size) {
     buffer->length = size;
     source.data = buffer->data;
     source.length = size;
-    return opdi_script_open(buffer, &source);
+    return opdi_script_open(buffer, &source, options);
 }

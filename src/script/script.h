@@ -174,6 +174,7 @@ struct opd_script {
     opdi_string bound;                            /* opdi_script_binding[]: the tensors of objects that `module` also
                                                      has */
     struct opdi_script_archive *archive;          /* NULL if the script is from source text */
+    bool run_setstate;                            /* see opd_script_options */
     int version;                                  /* version of the archive; operators behave as they did in this
                                                      version */
     void (*let_go)(struct opdi_script_archive *archive);         /* frees the archive */

@@ -5,6 +5,8 @@
 #include "../beside_torch.h"
 
 #if defined(OPDI_AOTI_THERE)
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *model_path(const char *name, const char *flags) {
     return library_of("aoti/model.c", name, false, flags);
@@ -534,6 +536,25 @@ TEST(blocks) {
     for (int i = 0; i < 15; i++) { CHECK_NEAR(plain[i], 10 * (i / 3) + i % 3, 0); }
     bytes[424] = 0;
     CHECK(!opdi_aoti_read_blocks(bytes, 772, &blocks));
+}
+
+/* Where code from files is forbidden, neither models nor extensions are loaded. */
+TEST(code_forbidden) {
+    const char *const path = model_path("plain", "");
+    int status = 1;
+    (void)fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        check_failures = 0;
+        opd_code_forbid();
+        CHECK(!opd_aoti_load(path, NULL));
+        CHECK_ERROR(OPD_ERROR_FORBIDDEN, "opd_aoti_load: machine code");
+        CHECK_INT(opd_extension_load(path), -1);
+        CHECK_ERROR(OPD_ERROR_FORBIDDEN, "opd_extension_load: machine code");
+        (void)fflush(stdout);
+        CHECK_CHILD_ENDS(check_failures ? 1 : 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
 #else

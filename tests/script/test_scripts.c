@@ -896,7 +896,12 @@ TEST(objects_with_a_state_of_their_own) {
     OPD_SCOPED;
     const float numbers[] = {1, 2};
     char text[200];
-    opd_script *script = load_archive("scripts/states.pt");
+    opd_script_options options;
+    memset(&options, 0, sizeof options);
+    options.run_setstate = true;
+    CHECK(!load_archive("scripts/states.pt"));
+    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "an object of __torch__.Own is restored by a method __setstate__ that calls aten::mul");
+    opd_script *script = opd_script_load_with(check_path("golden/scripts/states.pt"), &options);
     CHECK_OR_RETURN(script != NULL);
     opd_value x = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(2), OPD_FLOAT32)), result;
     CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), 0);
@@ -907,7 +912,9 @@ TEST(objects_with_a_state_of_their_own) {
     CHECK(!opd_autocast_enabled(OPD_CPU));
     CHECK_INT(opd_script_save(script, "/tmp/opd_script_states.pt"), 0);
     opd_script_free(script);
-    script = opd_script_load("/tmp/opd_script_states.pt");      /* as __getstate__ and __setstate__ make it */
+    CHECK(!opd_script_load("/tmp/opd_script_states.pt"));
+    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "unless opd_script_load_with is asked to (run_setstate)");
+    script = opd_script_load_with("/tmp/opd_script_states.pt", &options);      /* as __getstate__ and __setstate__ make it */
     (void)remove("/tmp/opd_script_states.pt");
     CHECK_OR_RETURN(script != NULL);
     x = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(2), OPD_FLOAT32));
@@ -921,7 +928,12 @@ TEST(objects_with_a_state_by_name) {
     OPD_SCOPED;
     const float numbers[] = {1, 2};
     char text[200];
-    opd_script *script = load_archive("scripts/named.pt");
+    opd_script_options options;
+    memset(&options, 0, sizeof options);
+    options.run_setstate = true;
+    CHECK(!load_archive("scripts/named.pt"));
+    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "an object of __torch__.Scaled is restored by a method __setstate__ that calls aten::mul");
+    opd_script *script = opd_script_load_with(check_path("golden/scripts/named.pt"), &options);
     CHECK_OR_RETURN(script != NULL);
     opd_value x = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(2), OPD_FLOAT32)), result;
     CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), 0);
