@@ -933,7 +933,7 @@ OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndi
     (void)snprintf(name, 32, "(%.9s)%s", opdi_c_value(expr->dtype), variable);
 }
 /* Writes the lines that compute operand i of an expression, and sets `name` to a C expression for it. */
-static void opdi_c_write_operand(opdi_cfile *file, const opdi_expr *expr, int i, int ndim, char name[32]) {
+static void opdi_c_name_operand(opdi_cfile *file, const opdi_expr *expr, int i, int ndim, char name[32]) {
     opdi_expr *in = expr->in[i];
     const bool asks = opdi_expr_asks(expr, i);
     while (asks && in->kind == OPDI_EXPR_CAST && in->in[0]->dtype == OPD_BOOL) { in = in->in[0]; }
@@ -978,7 +978,7 @@ static void opdi_c_write_variable(opdi_cfile *file, opdi_expr *expr, int ndim, c
         (void)snprintf(name, 32, "v%d", (int)expr->mark);
         return;
     }
-    for (int i = 0; i < expr->nin; i++) { opdi_c_write_operand(file, expr, i, ndim, in[i]); }
+    for (int i = 0; i < expr->nin; i++) { opdi_c_name_operand(file, expr, i, ndim, in[i]); }
     if (!opdi_c_value(expr->dtype)) {
         if (!file->failed) { (void)opd_fail(OPD_ERROR_DTYPE, "%s cannot be compiled", opd_dtype_name(expr->dtype)); }
         file->failed = true;
