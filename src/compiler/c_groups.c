@@ -175,7 +175,7 @@ static void opdi_c_write_extern(opdi_cfile *file, opdi_group *group) {
                       OPDI_MAX(called->op->nrets, 1));
     for (int i = 0; i < called->nargs; i++) {
         (void)snprintf(place, sizeof place, "args[%d]", i);
-        opdi_c_write_given(file, called, &called->args[i], place, called->op->written_args >> i & 1);
+        opdi_c_write_given(file, called, &called->args[i], place, called->written >> i & 1);
     }
     opdi_c_write_line(file, "int rc = opd_call_all(opd_find(\"%s\"), rets, args, %d) || !opd_ok() ? 4 : 0;",
                       opd_op_name(called->op), (int)called->nargs);

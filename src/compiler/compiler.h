@@ -186,6 +186,7 @@ typedef struct opdi_extern_call {
     opd_value *args;
     opdi_extern_tensor *in, *out;
     size_t in_bytes, out_bytes;
+    uint64_t written;                             /* a bit for each argument that the call writes */
     bool draws;                                   /* true: the operator uses random numbers, so each run must call it,
                                                      in the order of the recording */
 } opdi_extern_call;

@@ -131,11 +131,12 @@ static int opdi_extern_count(const opd_value *values, int count) {
    that `each` returns. */
 static int opdi_extern_outputs(const opd_op *op, const opd_value *args, const opd_value *rets,
                                opdi_extern_each each, void *user) {
+    const uint64_t written = opdi_schema_written(op->schema, args);
     int rc = 0;
     for (int i = 0; i < op->nrets + op->nargs && rc == 0; i++) {
         const bool result = i < op->nrets;
         const opd_value *const value = result ? &rets[i] : &args[i - op->nrets];
-        if (result ? op->ret_alias[i] >= 0 : !(op->written_args >> (i - op->nrets) & 1)) { continue; }
+        if (result ? op->ret_alias[i] >= 0 : !(written >> (i - op->nrets) & 1)) { continue; }
         const int from = result ? i : ~(i - op->nrets);
         if (value->tag == OPD_TAG_TENSOR) { rc = each(value->u.t, from, -1, user); }
         for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n && rc == 0; k++) {
@@ -164,15 +165,17 @@ static int opdi_extern_copy_back(opd_tensor *tensor, int from, int element, void
     opdi_extern_job *const job = (opdi_extern_job *)user;
     return opdi_extern_copy(&job->called->out[job->at++], tensor, job->from, true);
 }
-/* Returns a reason why compiled code cannot call an operator, or NULL if it can.  `rets` are the results of the
-   operator's fake kernel; NULL: they are not known yet. */
-OPDI_INTERNAL const char *opdi_extern_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
+/* Returns a reason why compiled code cannot make a call, or NULL if it can.  `rets` are the results of the operator's
+   fake kernel; NULL: they are not known yet. */
+OPDI_INTERNAL const char *opdi_extern_refuses(const opdi_recording *recording, const opd_call *call,
+                                              const opd_value *rets) {
+    opd_op *const op = opd_call_operator(call);
     if (!recording->calls || recording->open || !op->schema) { return "it"; }
     if (opd_op_tags(op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT |
                            OPD_OPTAG_INPLACE_VIEW)) {
         return "its results depend on data, or it changes sizes in place";
     }
-    if (!recording->draws && (opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED)) { return "it uses random numbers"; }
+    if (!recording->draws && opdi_call_is_random(op, opd_call_args(call))) { return "it uses random numbers"; }
     if (opdi_returns_view(op)) { return "it returns a view"; }
     for (int i = 0; i < op->nrets; i++) {
         const opdi_alias *const alias = op->schema->returns[i].type->alias;
@@ -186,10 +189,11 @@ OPDI_INTERNAL const char *opdi_extern_refuses(const opdi_recording *recording, o
 /* Returns tensor number `at` of the tensors in a call's arguments, or NULL if there are fewer.  Sets *written to true
    if the operator writes the tensor. */
 static opd_tensor *opdi_extern_tensor_at(const opd_op *op, const opd_value *args, int at, bool *written) {
+    const uint64_t all = opdi_schema_written(op->schema, args);
     for (int i = 0; i < op->nargs; i++) {
         const bool list = args[i].tag == OPD_TAG_TENSORS;
         const int count = list ? args[i].n : args[i].tag == OPD_TAG_TENSOR;
-        *written = op->written_args >> i & 1;
+        *written = all >> i & 1;
         for (int k = 0; k < count; k++) {
             opd_tensor *const tensor = list ? args[i].u.tensors[k] : args[i].u.t;
             if (tensor && at-- == 0) { return tensor; }
@@ -268,6 +272,7 @@ static opdi_extern_call *opdi_extern_new(opd_op *op, const opd_value *args) {
     if (!called) { return NULL; }
     called->op = op;
     called->nargs = op->nargs;
+    called->written = opdi_schema_written(op->schema, args);
     called->args = (opd_value *)opdi_recording_alloc(recording, (size_t)op->nargs * sizeof *called->args);
     called->in = (opdi_extern_tensor *)opdi_recording_alloc(recording, (size_t)opdi_extern_count(args, op->nargs) *
                                                             sizeof *called->in);
@@ -324,14 +329,14 @@ OPDI_INTERNAL int opdi_extern_record(opd_call *call) {
     opd_op *const op = opd_call_operator(call);
     opdi_recording *const recording = opdi_recording_now;
     const opd_value *const args = opd_call_args(call);
-    if (opdi_extern_refuses(recording, op, NULL)) {
+    if (opdi_extern_refuses(recording, call, NULL)) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", opd_op_name(op));
     }
     if (opd_results_from_fake(call)) { return -1; }
     const opd_value *const rets = opd_call_rets(call);
-    const char *why = opdi_extern_refuses(recording, op, rets);
+    const char *why = opdi_extern_refuses(recording, call, rets);
     if (!why) { why = opdi_extern_shares(op, args, rets); }
-    const bool draws = opdi_generator_was_missed() || (opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED);
+    const bool draws = opdi_generator_was_missed() || opdi_call_is_random(op, args);
     if (!why && draws && !opdi_extern_rows(op, args)) {
         why = "it uses random numbers for a tensor that is not contiguous";
     }
@@ -424,7 +429,7 @@ static int opdi_extern_store(opd_tensor *tensor, int from, int element, void *us
 static int opdi_extern_fill(const opdi_extern_call *called, const unsigned char *in, opd_value *args) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const kept = &called->args[i];
-        const bool written = called->op->written_args >> i & 1;
+        const bool written = called->written >> i & 1;
         args[i] = *kept;
         if (kept->tag == OPD_TAG_TENSOR) {
             opd_tensor *const tensor = opdi_extern_tensor_of(&called->in[kept->n], in, written);

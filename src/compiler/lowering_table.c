@@ -132,7 +132,7 @@ OPDI_INTERNAL int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
     const int rc = kernel(call);
     if ((rc == 0 && opd_ok()) || !recording || opd_error_code() == OPD_ERROR_MEMORY ||
         (opdi_generator_was_missed() && !recording->draws) ||
-        opdi_extern_refuses(recording, opd_call_operator(call), NULL)) { return rc; }
+        opdi_extern_refuses(recording, call, NULL)) { return rc; }
     const char *const was = recording->what, *const name = opd_op_name(opd_call_operator(call));
     opd_error_clear();
     opdi_extern_instead(call, last);

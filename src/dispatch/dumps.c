@@ -112,16 +112,13 @@ uint32_t opd_op_tags(const opd_op *op) {
 bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *values) {
     const char *const who = "opd_schema_is_nondeterministic";
     char name[256];
-    int i;
     if (!schema || snprintf(name, sizeof name, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
                             *schema->overload ? "." : "", schema->overload) >= (int)sizeof name) { return false; }
     opd_op *const op = opd_find_quiet(name);
     const char *const macro = op ? NULL : opdi_above->left_out(name);
     if (macro) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s: %s is left out: %s was defined", who, name, macro); }
     else if (!op) { (void)OPDI_LEAN_CHECK(NULL, name, who); }
-    if (!(opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED)) { return false; }
-    for (i = 0; i < schema->nargs && strcmp(schema->args[i].name, "train") != 0; i++) { }
-    return i == schema->nargs || !opdi_known(values, i) || values[i].u.i != 0;
+    return (opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED) && opdi_schema_draws(schema, values);
 }
 
 /* Returns true if an operator passes the filter; `key` is the filter's key.  The caller holds the lock. */

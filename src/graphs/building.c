@@ -542,7 +542,7 @@ OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, 
     const opdi_gnode *first = NULL;
     int rc = again ? 0 : -1, random = 0;
     for (const opdi_gnode *node = graph->body.first; node && rc == 0; node = node->next) {
-        if (node->kind != OPDI_GNODE_OP || !opdi_op_is_random(node->op)) { continue; }
+        if (!opdi_gnode_draws(node)) { continue; }
         if (random++ == 0) { first = node; }
     }
     if (random == 1) { opd_warn("Trace had nondeterministic nodes: %s", first->op->base_name); }

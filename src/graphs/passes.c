@@ -45,6 +45,37 @@ OPDI_INTERNAL void opdi_graph_count_uses(opd_graph *graph) {
     graph->counted = true;
 }
 
+/* Sets `values` to the arguments of a call, as far as they are constants; the others are OPD_DEFAULT. */
+static void opdi_gnode_values(const opdi_gnode *node, opd_value *values) {
+    for (int32_t i = 0; i < node->nin; i++) {
+        const opdi_gnode *const from = node->in[i]->node;
+        values[i] = from && from->kind == OPDI_GNODE_CONSTANT ? from->constant : OPD_DEFAULT;
+    }
+}
+/* Returns the arguments that the call of a node writes, as a bit for each.  An argument that depends on values that are
+   not constants counts as written. */
+OPDI_INTERNAL uint64_t opdi_gnode_written(const opdi_gnode *node) {
+    opd_value values[OPD_MAX_ARGS];
+    if (node->kind != OPDI_GNODE_OP) { return 0; }
+    opdi_gnode_values(node, values);
+    return opdi_schema_written(node->op->schema, values);
+}
+/* Returns whether the call of a node draws random numbers. */
+OPDI_INTERNAL bool opdi_gnode_draws(const opdi_gnode *node) {
+    opd_value values[OPD_MAX_ARGS];
+    if (node->kind != OPDI_GNODE_OP || !opdi_op_is_random(node->op)) { return false; }
+    opdi_gnode_values(node, values);
+    return opdi_schema_draws(node->op->schema, values);
+}
+/* Returns true if the call of a node writes into tensors, or if its operator does not tell what it writes. */
+static bool opdi_gnode_writes(const opdi_gnode *node) {
+    const opdi_registration *const definition = node->kind == OPDI_GNODE_OP ? node->op->definition : NULL;
+    return opdi_gnode_written(node) ||
+        (definition && (definition->alias == OPD_ALIAS_CONSERVATIVE ||
+                        ((definition->tags & OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING) &&
+                         definition->lib != opdi_registry.aten)));
+}
+
 /* Returns true if a node, or a node in its blocks, has side effects.  Such a node remains even if its results are not
    used. */
 OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
@@ -55,10 +86,9 @@ OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
     }
     if (node->kind == OPDI_GNODE_FUNCTION) { return node->function->effects; }
     if (node->kind == OPDI_GNODE_BUILTIN) { return (node->builtin->flags & OPDI_BUILTIN_STAYS) != 0; }
-    return node->kind == OPDI_GNODE_OP && (node->op->written_args || node->op->nrets == 0 ||
-                                           (node->op->definition && (node->op->definition->tags & OPDI_OPTAG_SENDS)) ||
-                                           (node->op->definition &&
-                                            node->op->definition->alias == OPD_ALIAS_CONSERVATIVE));
+    return node->kind == OPDI_GNODE_OP &&
+        (node->op->nrets == 0 || opdi_gnode_writes(node) ||
+         (node->op->definition && (node->op->definition->tags & OPDI_OPTAG_SENDS)));
 }
 static bool opdi_gnode_used(const opdi_gnode *node) {
     bool used = opdi_gnode_stays(node);
@@ -100,7 +130,7 @@ int opd_graph_dce(opd_graph *graph) {
 
 OPDI_INTERNAL bool opdi_graph_writes(const opd_graph *graph) {
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        if ((node->kind == OPDI_GNODE_OP && node->op->written_args) ||
+        if (opdi_gnode_writes(node) ||
             (node->kind >= OPDI_GNODE_BUILTIN && opdi_gnode_stays(node))) { return true; }
     }
     return false;
@@ -125,7 +155,7 @@ static bool opdi_graph_constant_equal(const opd_value *arg, const opd_value *sec
 static bool opdi_gnode_merges(const opdi_gnode *node, bool writes) {
     if (node->kind > OPDI_GNODE_UNPACK || node->block->owner) { return false; }
     if (node->kind == OPDI_GNODE_LIST) { return node->light; }
-    return node->kind != OPDI_GNODE_OP || (!writes && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op));
+    return node->kind != OPDI_GNODE_OP || (!writes && !opdi_gnode_stays(node) && !opdi_gnode_draws(node));
 }
 /* Returns true if `other` computes the same as `node`.  Both must be nodes that may be merged. */
 static bool opdi_gnode_same(const opdi_gnode *node, const opdi_gnode *other) {

@@ -268,7 +268,7 @@ static int opdi_graph_fold(opd_graph *graph) {
     if (!vals || !lists) { return -1; }
     for (opdi_gnode *node = graph->body.first; node; node = node->next) {
         bool constant = node->kind == OPDI_GNODE_OP && node->nout == 1 && (node->op->tensor_rets & 1) &&
-            !node->block->owner && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op);
+            !node->block->owner && !opdi_gnode_stays(node) && !opdi_gnode_draws(node);
         for (int i = 0; i < node->nin && constant; i++) { constant = node->in[i]->node && node->in[i]->node->fixed; }
         if (constant) {
             if ((rc = opdi_gnode_fold(graph, node, vals)) < 0) { return -1; }

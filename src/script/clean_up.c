@@ -219,7 +219,7 @@ static bool opdi_script_clean_is_none(const opdi_gnode *node, bool *truth) {
 /* Returns whether an operator of the function writes into the value. */
 static bool opdi_script_clean_written(const opdi_script_body *body, const opdi_gvalue *value) {
     for (const opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
-        const uint64_t written = node->kind == OPDI_GNODE_OP ? node->op->written_args : 0;
+        const uint64_t written = opdi_gnode_written(node);
         for (int32_t i = 0; written && i < node->nin; i++) {
             const opdi_gvalue *it = node->in[i];
             while (it->same) { it = it->same; }

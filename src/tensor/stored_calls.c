@@ -265,7 +265,7 @@ static int opdi_stored_move(opd_call *call, const opdi_slot *slot, opdi_stored_c
    OPD_DTYPE_NONE.  Returns 0, or -1 and sets an error. */
 static int opdi_stored_compute(opd_call *call, opdi_stored_change *change, opd_scalar_type back) {
     opd_value rets[OPDI_MAX_RETURNS];
-    if (call->op->written_args || opdi_stored_args(change, call) ||
+    if (opdi_schema_written(call->op->schema, call->args) || opdi_stored_args(change, call) ||
         opd_call_all(call->op, rets, change->args, call->op->nargs)) {
         return opd_ok() ? opdi_stored_refuse(call->op, "cpu", back) : -1;
     }

@@ -800,6 +800,7 @@ static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *option
 }
 /* Numbers the tensors of the arguments.  Returns 0, or -1 and sets an error. */
 static int opdi_trial_make(opdi_trial *trial) {
+    const uint64_t written = opdi_schema_written(trial->op->schema, trial->args);
     int total = 0;
     for (int i = 0; i < trial->op->nargs; i++) {
         total += trial->args[i].tag == OPD_TAG_TENSORS ? trial->args[i].n : 1;
@@ -821,7 +822,7 @@ static int opdi_trial_make(opdi_trial *trial) {
                 return opd_fail(OPD_ERROR_ARGUMENT, "opcheck(%s, ...): argument %s has no memory of its own",
                                 trial->op->name, trial->op->schema->args[i].name);
             }
-            trial->written[trial->count] = (trial->op->written_args >> i & 1) != 0;
+            trial->written[trial->count] = (written >> i & 1) != 0;
             trial->arg[trial->count] = i;
             trial->inputs[trial->count++] = tensor;
         }

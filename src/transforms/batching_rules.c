@@ -955,7 +955,7 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card);
 OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
-    if (opdi_op_is_random(call->op) && rule != opd_batch_decompose) { return opdi_batch_random(call, card); }
+    if (rule != opd_batch_decompose && opdi_call_is_random(call->op, call->args)) { return opdi_batch_random(call, card); }
     if (OPDI_UNLIKELY(card && card->base != NULL)) {
         rule = card->base->desc.vmap;
         if (!card->inplace || rule != opd_batch_pointwise) { return opdi_batch_derived(call, card); }
@@ -967,7 +967,7 @@ OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
    escaped from its vmap: sets an error and returns -1. */
 OPDI_INTERNAL int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->innermost.rule;
-    return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
+    return layer && (opdi_call_is_random(call->op, call->args) || opdi_any_batched(call->op, call->args, layer->level))
         ? opdi_batched_rule(call) : opdi_batch_escaped(call);
 }
 
@@ -1040,8 +1040,7 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card) {
             : opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support calling out variants of random operations inside "
                        "of vmap. Please use non-out variants as a workaround");
     }
-    if (call->th->innermost.rule->randomness == OPD_RANDOM_ERROR &&
-        opd_schema_is_nondeterministic(call->op->schema, call->args)) {
+    if (call->th->innermost.rule->randomness == OPD_RANDOM_ERROR) {
         return opd_fail(OPD_ERROR_ARGUMENT, "vmap: called random operation while in randomness error mode. Please "
                         "either use the 'same' or 'different' randomness flags on vmap or perform the randomness "
                         "operation out of vmap");

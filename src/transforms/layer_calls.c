@@ -97,6 +97,10 @@ OPDI_INTERNAL bool opdi_op_is_random(opd_op *op) {
     }
     return OPDI_LOAD(&op->random) > 0;
 }
+/* Returns whether a call of `op` with the arguments `values` draws random numbers. */
+OPDI_INTERNAL bool opdi_call_is_random(opd_op *op, const opd_value *values) {
+    return opdi_op_is_random(op) && opdi_schema_draws(op->schema, values);
+}
 
 /* If a result shares the memory of an argument, makes it a view of the argument for autograd in the inner layers,
    except if the operator is detach. */
@@ -145,7 +149,7 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
 static opdi_layer *opdi_layer_of(const opd_call *call) {
     opdi_layer *layer = call->th->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
-                                                        !opdi_op_is_random(call->op)))) { layer = layer->outer; }
+                                                        !opdi_call_is_random(call->op, call->args)))) { layer = layer->outer; }
     return layer;
 }
 

@@ -518,6 +518,33 @@ static bool opdi_is_written(const opd_schema *schema, int i, const opd_value *va
     return false;
 }
 
+/* Returns the arguments that a call with the arguments `values` writes, as a bit for each.  `values` is as in
+   opd_schema_is_mutable_at.  An argument that is None is not written. */
+OPDI_INTERNAL uint64_t opdi_schema_written(const opd_schema *schema, const opd_value *values) {
+    uint64_t written = 0;
+    for (int i = 0; i < schema->nargs; i++) {
+        const opd_value *const value = opdi_known(values, i);
+        if ((!value || value->tag != OPD_TAG_NONE) && opdi_is_written(schema, i, values)) {
+            written |= (uint64_t)1 << i;
+        }
+    }
+    return written;
+}
+/* Returns false if a call of a random operator with the arguments `values` draws no numbers: it does not train, or the
+   probability of dropout is 0.  `values` is as in opd_schema_is_mutable_at. */
+OPDI_INTERNAL bool opdi_schema_draws(const opd_schema *schema, const opd_value *values) {
+    for (int i = 0; i < schema->nargs; i++) {
+        const char *const name = schema->args[i].name;
+        const opd_value *const value = opdi_known(values, i);
+        if (!value) { continue; }
+        if ((strcmp(name, "train") == 0 || strcmp(name, "training") == 0) && value->tag == OPD_TAG_BOOL &&
+            value->u.i == 0) { return false; }
+        if ((strcmp(name, "dropout") == 0 || strcmp(name, "dropout_p") == 0) && value->tag == OPD_TAG_FLOAT &&
+            value->u.d <= 0) { return false; }
+    }
+    return true;
+}
+
 OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const opd_value *values) {
     if (opdi_schema_place(schema, place) == NULL) { return false; }
     for (int i = 0; i < schema->nargs; i++) {

@@ -584,6 +584,7 @@ OPDI_OP(_scaled_dot_product_flash_attention_for_cpu) {
     op->save = "query, key, value, attn_mask, output, logsumexp"; op->constant = "attn_mask, logsumexp";
     op->vmap = opdi_flash_batch;
     op->flops = opdi_flash_flops;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[1,2,3,2], [1,2,4,2], [1,2,4,2]; [2,2,3,2], [2,1,4,2], [2,1,4,2], 0.0, True, scale=0.3";
 }
 
@@ -863,6 +864,7 @@ OPDI_OP(scaled_dot_product_attention) {
         "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
     op->composite = opdi_sdpa_kernel;
     op->autocast = OPD_AUTOCAST_LOWER;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2]; [2,3,2], [2,4,2], [2,4,2], [3,4]; [2,3,2], [2,3,2], [2,3,2], None, "
         "0.0, True, scale=0.5; [1,4,3,2], [1,2,3,2], [1,2,3,2], [3,3]b, enable_gqa=True; [3,2], [4,2], [4,3]";
 }
@@ -905,6 +907,7 @@ OPDI_OP(_scaled_dot_product_attention_math) {
         "float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool "
         "enable_gqa=False) -> (Tensor, Tensor)";
     op->composite = opdi_sdpa_math_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2]; [2,3,2], [2,4,2], [2,4,3], [3,4]; [3,2], [4,2], [4,2], None, 0.5, "
         "False, [3,4]b, scale=-0.5; [4,3,2], [2,3,2], [2,3,2], None, 0.0, True, enable_gqa=True";
 }
@@ -924,6 +927,7 @@ OPDI_OP(_scaled_dot_product_attention) {
     op->schema = "_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
         "dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)";
     op->composite = opdi_sdpa_old_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2], None, 0.0, True; [2,3,2], [2,4,2], [2,4,3], [3,4]";
 }
 /* opd__scaled_dot_product_attention_forward: attention's output and weights, for programs of PyTorch 1.13 */
@@ -931,6 +935,7 @@ OPDI_OP(_scaled_dot_product_attention_forward) {
     op->schema = "_scaled_dot_product_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? "
         "attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)";
     op->composite = opdi_sdpa_old_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2], None, 0.0, True; [3,2], [4,2], [4,2], None, 0.0, False, True";
 }
 

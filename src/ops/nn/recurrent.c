@@ -746,6 +746,7 @@ OPDI_OP(lstm_input) {
     op->schema = "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)";
     op->composite = opdi_lstm_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[3,2,2], {[1,2,2],[1,2,2]}, {[8,2],[8,2],[8],[8]}, True, 1, 0.0, False, False, False";
 }
 /* opd_gru: gated recurrent units over sequences: outputs, and the final state */
@@ -753,6 +754,7 @@ OPDI_OP(gru_input) {
     op->schema = "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_gru_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3,2], [1,2,2], {[6,2],[6,2],[6],[6]}, True, 1, 0.0, False, False, True";
 }
 /* opd_rnn_tanh: h = tanh(w_ih x + w_hh h) over sequences: outputs, and the final state */
@@ -760,6 +762,7 @@ OPDI_OP(rnn_tanh_input) {
     op->schema = "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_tanh_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3,2], [1,2,2], {[2,2],[2,2],[2],[2]}, True, 1, 0.0, False, False, True";
 }
 /* opd_rnn_relu: h = relu(w_ih x + w_hh h) over sequences: outputs, and the final state */
@@ -767,6 +770,7 @@ OPDI_OP(rnn_relu_input) {
     op->schema = "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_relu_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3,2], [1,2,2], {[2,2],[2,2],[2],[2]}, True, 1, 0.0, False, False, True";
 }
 /* opd_lstm_data: long short-term memory over packed sequences; batch_sizes: the number of examples of each step */
@@ -774,6 +778,7 @@ OPDI_OP(lstm_data) {
     op->schema = "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)";
     op->composite = opdi_lstm_data_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";
 }
 /* opd__pack_padded_sequence: packs [steps, examples, ...] step by step, without padding; counts examples per step */
@@ -859,6 +864,7 @@ OPDI_OP(gru_data) {
     op->schema = "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
     op->composite = opdi_gru_data_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";
 }
 /* opd_gru_cell: one step of gated recurrent units: the new state */
@@ -874,6 +880,7 @@ OPDI_OP(rnn_tanh_data) {
     op->schema = "rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_tanh_data_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";
 }
 /* opd_rnn_tanh_cell: one step of rnn_tanh: the new state */
@@ -889,6 +896,7 @@ OPDI_OP(rnn_relu_data) {
     op->schema = "rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_relu_data_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";
 }
 /* opd_rnn_relu_cell: one step of rnn_relu: the new state */
