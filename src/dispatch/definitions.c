@@ -505,7 +505,7 @@ OPDI_INTERNAL uint32_t opdi_desc_tags(const opd_op_desc *desc) {
 static uint32_t opdi_derived_tags(const opd_library *lib, const opd_op_desc *desc, bool inplace) {
     uint32_t tags = opdi_desc_tags(desc) & ~(uint32_t)OPD_OPTAG_CORE;
     if (lib != opdi_registry.aten) { return tags; }
-    tags &= ~(uint32_t)(OPD_OPTAG_VIEW_COPY | OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE);
+    tags &= ~(uint32_t)(OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING | OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE);
     if (!inplace && (tags & OPDI_OPTAG_OUT_CORE)) { tags |= OPD_OPTAG_CORE; }
     if (!inplace && (tags & OPDI_OPTAG_OUT_DYNAMIC)) { tags |= OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE; }
     return tags;

@@ -252,5 +252,6 @@ OPDI_OP(combinations) {
 OPDI_OP(cartesian_prod) {
     op->schema = "cartesian_prod(Tensor[] tensors) -> Tensor";
     op->composite = opdi_cartesian_prod_kernel;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING;
     op->cases = "{[2],[3]}; {[3]}; {[2],[1],[2]}";
 }

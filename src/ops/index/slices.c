@@ -105,7 +105,7 @@ OPDI_OP(slice_scatter) {
     op->schema = "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
         "step=1) -> Tensor";
     op->cpu = op->fake = opdi_slice_scatter_kernel; op->backward = opdi_slice_scatter_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_VIEW_COPY | OPD_OPTAG_CORE;
     op->out = "slice_scatter.out";
     op->cases = "[4,3], [2,3], 0, 1, 3";
 }

@@ -334,6 +334,7 @@ OPDI_OP(batch_norm) {
     op->schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
         "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor";
     op->composite = opdi_batch_norm_kernel;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING;
     op->cases = "[4,3], [3], [3], None, None, True, 0.1, 0.00001, False";
 }
 

@@ -108,7 +108,7 @@ static int opdi_dropout_kernel(opd_call *call) {
 OPDI_OP(dropout) {
     op->schema = "dropout(Tensor input, float p, bool train) -> Tensor";
     op->composite = opdi_dropout_kernel;
-    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 0.0, True";
 }
 /* opd_dropout_: dropout, in place */
@@ -121,7 +121,7 @@ OPDI_OP(dropout_) {
 OPDI_OP(feature_dropout) {
     op->schema = "feature_dropout(Tensor input, float p, bool train) -> Tensor";
     op->composite = opdi_dropout_kernel;
-    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3,4], 0.0, True";
 }
 /* opd_feature_dropout_: feature_dropout, in place */
@@ -152,14 +152,14 @@ static int opdi_alpha_dropout_kernel(opd_call *call) {
 OPDI_OP(alpha_dropout) {
     op->schema = "alpha_dropout(Tensor input, float p, bool train) -> Tensor";
     op->composite = opdi_alpha_dropout_kernel;
-    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 0.0, True";
 }
 /* opd_feature_alpha_dropout: alpha_dropout of whole channels */
 OPDI_OP(feature_alpha_dropout) {
     op->schema = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor";
     op->composite = opdi_alpha_dropout_kernel;
-    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3,4], 0.0, True";
 }
 /* opd_alpha_dropout_: alpha_dropout, in place */

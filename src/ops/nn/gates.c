@@ -289,7 +289,7 @@ OPDI_OP(rrelu) {
     op->schema = "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
         "Generator? generator=None) -> Tensor";
     op->composite = opdi_rrelu_kernel;
-    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->inplace = "rrelu_";
     op->cases = "[2,3], 0.5, 0.5, True";
 }

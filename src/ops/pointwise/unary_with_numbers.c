@@ -236,7 +236,7 @@ static int opdi_elu_backward(opd_backward_call *bw) {
 OPDI_OP(elu) {
     op->schema = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor";
     op->cpu = op->fake = opdi_elu_kernel; op->backward = opdi_elu_backward; op->save = "self";
-    op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
+    op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "elu_"; op->out = "elu.out";
     op->cases = "[2,3]; [2,3], 2, 0.5, 1.5";
 }

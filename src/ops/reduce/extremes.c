@@ -314,7 +314,7 @@ OPDI_OP(max_other) {
     op->schema = "max.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_max_other_kernel;
     op->flops = opdi_flops_elements;
-    op->out = "max.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
+    op->out = "max.out"; op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [3]";
 }
 /* opd_min_other: for each pair of elements of self and other, the smaller one; the same as minimum */
@@ -322,7 +322,7 @@ OPDI_OP(min_other) {
     op->schema = "min.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_min_other_kernel;
     op->flops = opdi_flops_elements;
-    op->out = "min.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
+    op->out = "min.out"; op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [3]";
 }
 

@@ -641,7 +641,7 @@ OPDI_OP(_fft_c2r) {
     op->schema = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor";
     op->cpu = op->fake = opdi__fft_c2r_kernel; op->backward = opdi__fft_c2r_backward; op->jvp = OPD_JVP_LINEAR;
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->out = "_fft_c2r.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->out = "_fft_c2r.out"; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
     op->cases = "";
 }
 OPDI_COLD_END

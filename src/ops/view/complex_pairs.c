@@ -216,7 +216,7 @@ OPDI_OP(conj) {
 OPDI_OP(conj_physical) {
     op->schema = "conj_physical(Tensor self) -> Tensor";
     op->composite = opdi_conj_physical_kernel;
-    op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_OUT_PART;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING | OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_OUT_PART;
     op->inplace = "conj_physical_"; op->out = "conj_physical.out";
     op->cases = "[2,3]";
 }

@@ -524,5 +524,6 @@ OPDI_OP(resize_as_) {
     op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
     op->any = opdi_resize_as_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_resize;
+    op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3], [3,2]";
 }

@@ -88,18 +88,21 @@ static int opdi_at_least_all_kernel(opd_call *call) {
 OPDI_OP(atleast_1d) {
     op->schema = "atleast_1d(Tensor self) -> Tensor";
     op->composite = opdi_at_least_kernel;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING;
     op->cases = "[]; [2]";
 }
 /* opd_atleast_2d: self with at least two dims */
 OPDI_OP(atleast_2d) {
     op->schema = "atleast_2d(Tensor self) -> Tensor";
     op->composite = opdi_at_least_kernel;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING;
     op->cases = "[]; [2]";
 }
 /* opd_atleast_3d: self with at least three dims */
 OPDI_OP(atleast_3d) {
     op->schema = "atleast_3d(Tensor self) -> Tensor";
     op->composite = opdi_at_least_kernel;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING;
     op->cases = "[]; [2]; [2,3]";
 }
 /* opd_atleast_1d_Sequence: each of the tensors with at least one dim */

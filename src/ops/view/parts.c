@@ -382,6 +382,7 @@ OPDI_OP(chunk) {
 OPDI_OP(unsafe_chunk) {
     op->schema = "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]";
     op->composite = opdi_chunk_kernel;
+    op->tags = OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING;
     op->cases = "[5,2], 2";
 }
 
