@@ -12,12 +12,12 @@ link_hidden link_hidden_program link_halves link_library_of_its_own plugin
 plugin_host_exports plugin_cxx plugin_many_files plugin_halves plugin_host_stripped plugin_by_program_symbols
 plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden plugin_own_static
 plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
-plugin_wrong_machine plugin_wrong_class plugin_two_copies plugin_no_library plugin_no_blocks
+plugin_wrong_machine plugin_wrong_class plugin_two_copies plugin_hidden_copy plugin_no_library plugin_no_blocks
 plugin_failing_block plugin_exports plugin_graph'
 [ -n "${RUN_AGAIN:-}" ] || names="host_table pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack $names"
 
 # The checks that compile the implementation again; tests/run.sh runs them only with --whole.
-slow='pages_code compiled_header no_plugins lapack link_hidden_program plugin_own_static plugin_own_implementation
+slow='pages_code compiled_header no_plugins lapack link_hidden_program plugin_hidden_copy plugin_own_static plugin_own_implementation
 plugin_own_hidden plugin_two_copies plugin_older_minor'
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -303,6 +303,54 @@ TEXT
     quiet $CC $inc "$tmp/copies.c" "$tmp/implementation.o" -L"$tmp" -lcopy -Wl,-rpath,"$tmp" -o "$tmp/copies" $lib
     out=$("$tmp/copies" "$tmp/ops.so" 2>&1) || printf 'status %d\n' $?
     case $out in *'by another copy of opdispatch'*'[2., 2.]'*) ;; *) printf 'it prints: %s\n' "$out" ;; esac
+}
+# A library of two files has its own copy of opdispatch, and operators of the same names as the program that loads it.
+# It calls its own ones, although the program exports its copy.
+check_plugin_hidden_copy() {
+    cat >"$tmp/which.c" <<'TEXT'
+#include "opdispatch.h"
+#include <string.h>
+static int which(opd_call *call) { return opd_return_int(call, WHICH); }
+OPD_LIBRARY(copies, lib) {
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "which(int x) -> int";
+    d.composite = which;
+    opd_define(lib, &d);
+}
+OPD_EXPORT int64_t WHICH_NAME(void);
+int64_t WHICH_NAME(void) {
+    opd_value ret = opd_value_none();
+    return OPD_CALL_N(opd_find("copies::which"), &ret, 0) == 0 ? ret.u.i : -1;
+}
+TEXT
+    cat >"$tmp/loads_copy.c" <<'TEXT'
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+int64_t of_host(void);
+int main(int argc, char **argv) {
+    void *const library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+    if (!library) { printf("%s\n", dlerror()); return 1; }
+    int64_t (*of_library)(void);
+    *(void **)&of_library = dlsym(library, "of_library");
+    printf("%d %d %d\n", (int)of_host(), (int)of_library(), (int)of_host());
+    return 0;
+}
+TEXT
+    small='-O0 -fPIC -DOPD_NO_OPERATORS -DOPD_NO_TRANSFORMS -DOPD_NO_GRAPHS'
+    implementation
+    quiet $CC $inc -rdynamic -DWHICH=1 -DWHICH_NAME=of_host "$tmp/which.c" "$tmp/loads_copy.c" "$tmp/implementation.o" \
+          -o "$tmp/with_copy" $lib
+    for way in -fvisibility=hidden -DOPD_HIDDEN; do
+        quiet $quick_c $small $way $inc -c "$tmp/implementation.c" -o "$tmp/hidden_copy.o"
+        quiet $CC $small $way $inc -DWHICH=2 -DWHICH_NAME=of_library -shared "$tmp/which.c" "$tmp/hidden_copy.o" \
+              -o "$tmp/hidden_copy.so" $lib
+        nm -D --defined-only "$tmp/hidden_copy.so" | awk '{ print $NF }' | grep -e '^opd' | head -n 4 |
+            sed "s/^/with $way exported: /"
+        out=$("$tmp/with_copy" "$tmp/hidden_copy.so" 2>&1)
+        [ "$out" = '1 2 1' ] || printf 'with %s: %s\n' "$way" "$out"
+    done
 }
 # A program with a newer header, whose struct and table have additional entries at the end, loads a plug-in of this
 # version.

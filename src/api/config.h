@@ -62,7 +62,16 @@
 #else
 #define OPD_EXPORT
 #endif
+/* The functions of the API are exported, also from a program that is compiled with -fvisibility=hidden: libraries of
+   operators call them.  But a library (-fPIC) that is compiled with this option keeps its copy of opdispatch to itself,
+   and so do files with OPD_HIDDEN.  A shared library of opdispatch that is compiled hidden exports by OPD_DLL. */
+#if defined(OPD_HIDDEN) && defined(__GNUC__)
+#define OPD_API_EXPORT __attribute__((visibility("hidden")))
+#elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && !defined(OPD_DLL)
+#define OPD_API_EXPORT           /* as the command line says */
+#else
 #define OPD_API_EXPORT OPD_EXPORT
+#endif
 #endif
 #if defined(OPDISPATCH_PLUGIN) && defined(OPDISPATCH_IMPLEMENTATION)
 #error "a plug-in uses the implementation of the program that loads it: do not define OPDISPATCH_IMPLEMENTATION"
