@@ -1061,9 +1061,9 @@ int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_
         return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward_with: at least one tensor is needed");
     }
     if (opdi_any_dead(outputs, count, "opd_backward")) { return -1; }
-    if (opdi_inside_transform("backward() called inside a functorch transform. This is not supported, please use "
-                              "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
-                              "transforms. (In C: opd_grad, opd_vjp)")) { return -1; }
+    if (opdi_inside_transform("opd_backward cannot be called inside of a function that opd_grad, opd_vjp, opd_jvp, "
+                              "opd_vmap or another transform runs. Use opd_grad or opd_vjp there, or call "
+                              "opd_backward outside of the transform")) { return -1; }
     if (options && options->is_grads_batched) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_with: is_grads_batched is an option of opd_autograd_grad "
                         "only");

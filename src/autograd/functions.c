@@ -450,9 +450,9 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
 static int opdi_function_layer(opd_context *ctx) {
     opdi_layer *layer = opdi_self()->innermost.layer;
     if (!ctx->fn.setup_context) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, "
-                        "grad, jvp, jacrev, ...), it must have a setup_context: this member of opd_autograd_function "
-                        "runs after forward and fills the context. (%s)", ctx->fn.name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s is called inside of a transform (opd_vmap, opd_grad, opd_jvp, "
+                        "opd_jacrev, ...), so it must have a setup_context: this member of opd_autograd_function runs "
+                        "after forward and fills the context", ctx->fn.name);
     }
     for (; layer && !ctx->layer; layer = layer->outer) {
         for (int i = 0; i < ctx->ninputs && layer->kind == OPDI_LAYER_VMAP; i++) {

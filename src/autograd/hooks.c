@@ -324,10 +324,9 @@ OPDI_INTERNAL void opdi_retained_grad_follow(opd_tensor *tensor) {
    an error. */
 int opd_tensor_retain_grad(opd_tensor *tensor) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_retain_grad") ||
-        opdi_inside_transform("You are attempting to call Tensor.retain_grad() inside of a function being transformed "
-                              "by a functorch transform. This is unsupported, please attempt to use the functorch "
-                              "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of "
-                              "a function being transformed instead.") || opdi_refresh(tensor)) { return -1; }
+        opdi_inside_transform("opd_tensor_retain_grad cannot be called inside of a function that opd_grad, opd_vjp, "
+                              "opd_jvp, opd_vmap or another transform runs. A hook (opd_tensor_hook_add) sees the "
+                              "gradient there") || opdi_refresh(tensor)) { return -1; }
     if (!opdi_requires_grad(tensor)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
     }

@@ -21,11 +21,10 @@ const char *opd_tensor_grad_fn(const opd_tensor *tensor) {
 /* Sets the requires_grad flag of a leaf.  Returns tensor, or NULL and sets an error. */
 opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_set_requires_grad") ||
-        opdi_inside_transform("You are attempting to call Tensor.requires_grad_() (or perhaps using "
-                              "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
-                              "transform. This is unsupported, please attempt to use the functorch transforms (e.g. "
-                              "grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function "
-                              "being transformed instead.")) { return NULL; }
+        opdi_inside_transform("opd_tensor_set_requires_grad cannot be called inside of a function that opd_grad, "
+                              "opd_vjp, opd_jvp, opd_vmap or another transform runs. Pass the tensor to the transform "
+                              "as an input (opd_transform_options.argnums says by which inputs it differentiates), or "
+                              "call the function before the transform")) { return NULL; }
     if (on && opdi_is_inference(tensor) && !opdi_self()->state.inference) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Setting requires_grad=True on inference tensor outside InferenceMode is "
                        "not allowed.");

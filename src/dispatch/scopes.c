@@ -107,6 +107,18 @@ OPDI_INTERNAL int opdi_any_dead(opd_tensor *const *list, int64_t count, const ch
     }
     return 0;
 }
+/* Returns -1 and sets an error if one of the `count` outputs that a program's function has returned to `who` was freed,
+   else 0. */
+OPDI_INTERNAL int opdi_any_dead_output(opd_tensor *const *outputs, int count, const char *who) {
+    char why[512];
+    for (int i = 0; i < count; i++) {
+        if (!outputs[i] || !opdi_is_dead(outputs[i])) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: output %d of the function has been freed: %s. Before the function "
+                        "returns, move the output out of its scope: out[%d] = opd_scope_return(out[%d])", who, i,
+                        opdi_dead_why(outputs[i], why, sizeof why), i, i);
+    }
+    return 0;
+}
 OPDI_INTERNAL int opdi_any_dead_value(const opd_value *value, int count, const char *who) {
     int rc = 0;
     for (int i = 0; value && i < count && rc == 0; i++) {

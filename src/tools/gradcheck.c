@@ -145,7 +145,7 @@ static int opdi_check_call(const opdi_check *check, opd_tensor *const *inputs, o
         return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: the function returned %d outputs, but at most %d are allowed",
                         count, OPD_GRADCHECK_OUTPUTS);
     }
-    return count;
+    return opdi_any_dead_output(results, count, "gradcheck") ? -1 : count;
 }
 /* Calls the checked function and writes the outputs that are checked to `outs`.  Their sizes and dtypes must be the
    same as in the first call.  Returns 0, or -1 and sets an error. */
@@ -895,6 +895,7 @@ static int opdi_gradients_outputs(const opdi_gradients *gradients, opd_tensor *c
         return opd_fail(OPD_ERROR_AUTOGRAD, "gradgradcheck: the function fails, or returns more than %d outputs",
                         OPD_GRADCHECK_OUTPUTS);
     }
+    if (opdi_any_dead_output(outs, all, "gradgradcheck")) { return -1; }
     for (i = count = 0; i < all; i++) { if (opd_tensor_requires_grad(outs[i])) { outs[count++] = outs[i]; } }
     return count;
 }

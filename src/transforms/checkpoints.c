@@ -229,6 +229,7 @@ static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *c
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function returned %d outputs, but at most %d are "
                        "allowed", count, checkpoint->noutputs);
     }
+    if (opd_ok() && opdi_any_dead_output(out, count, "opd_checkpoint")) { return -1; }
     for (int i = 0; i < count && outputs && opd_ok(); i++) { outputs[i] = out[i] ? opd_scope_return(out[i]) : NULL; }
     return opd_ok() ? count : -1;
 }

@@ -222,7 +222,7 @@ OPDI_INTERNAL int opdi_outputs_check(int count, opd_tensor *const *out, const ch
                             i);
         }
     }
-    return count;
+    return opdi_any_dead_output(out, count, who) ? -1 : count;
 }
 
 OPDI_COLD_END

@@ -174,4 +174,38 @@ TEST(one_transform_around_it) { walk(1, 1); }
 TEST(two_transforms_around_it) { walk(2, 17); }
 TEST(three_transforms_around_it) { walk(3, 401); }
 
+//-- outputs that end with their scope ---------------------------------------------------------------------------------
+
+static int forgets(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_scope scope = opd_scope_open();
+    (void)user; (void)n;
+    out[0] = opd_sum(opd_mul(in[0], in[0]));
+    opd_scope_close(&scope);
+    return 1;
+}
+static int linearizes(opd_tensor *x) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
+    opd_derivative *derivative;
+    return opd_linearize(forgets, NULL, &x, 1, NULL, out, &derivative);
+}
+static int pulls(opd_tensor *x) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
+    opd_derivative *derivative;
+    return opd_vjp(forgets, NULL, &x, 1, NULL, out, &derivative);
+}
+TEST(an_output_that_has_been_freed_names_the_cure) {
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(3), OPD_FLOAT64), true);
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];
+    for (int i = 0; i < 11; i++) {
+        const int rc = i == 0 ? opd_grad(forgets, NULL, &x, 1, NULL, out) : i == 1 ? opd_vmap(forgets, NULL, &x, 1, NULL, out)
+            : i == 2 ? opd_gradcheck(forgets, NULL, &x, 1, NULL) : i == 3 ? opd_gradgradcheck(forgets, NULL, &x, 1, NULL, NULL)
+            : i == 4 ? opd_checkpoint_call(forgets, NULL, NULL, &x, 1, NULL, out) : i == 5 ? opd_jvp(forgets, NULL, &x, &x, 1, NULL, out, along)
+            : i == 6 ? opd_jacrev(forgets, NULL, &x, 1, NULL, out) : i == 7 ? opd_jacfwd(forgets, NULL, &x, 1, NULL, out)
+            : i == 8 ? opd_hessian(forgets, NULL, &x, 1, NULL, out) : i == 9 ? linearizes(x) : pulls(x);
+        CHECK(rc < 0);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "output 0 of the function has been freed: the scope that begins at opd_scope_open has ended. Before "
+                    "the function returns, move the output out of its scope: out[0] = opd_scope_return(out[0])");
+    }
+}
+
 CHECK_MAIN()
