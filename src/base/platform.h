@@ -358,11 +358,13 @@ typedef int opdi_mutex;
 #define OPDI_MUTEX_INIT 0
 #define opdi_lock(m) ((void)(m))
 #define opdi_unlock(m) ((void)(m))
+#define opdi_try_lock(m) ((void)(m), true)        /* returns whether the lock was free, and is now taken */
 #else
 typedef pthread_mutex_t opdi_mutex;
 #define OPDI_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
 #define opdi_lock(m) ((void)pthread_mutex_lock(m))
 #define opdi_unlock(m) ((void)pthread_mutex_unlock(m))
+#define opdi_try_lock(m) (pthread_mutex_trylock(m) == 0)
 #endif
 
 /* Marks for how much the compiler optimises.  Code between OPDI_COLD_BEGIN and OPDI_COLD_END is not on any hot path;

@@ -68,30 +68,53 @@ static void opdi_plugin_forget(const opd_plugin *plugin) {
     opdi_manuals_forget(plugin);
 }
 
-/* Unmaps unloaded plug-ins that have no pins and that no call can be using. */
-OPDI_INTERNAL void opdi_plugins_sweep(void) {
-    opd_plugin *plugin = OPDI_LOAD(&opdi_plugins);
-    if (plugin) { opdi_retired_reclaim(); }       /* frees kernels that waited for calls to end */
-    while (plugin) {
+/* One thread at a time maps or unmaps libraries.  So a library is not unmapped after the loader has returned it and
+   before it is in opdi_plugins, and the loader does not return a library that has already left opdi_plugins.
+   Constructors and destructors of libraries run under this lock. */
+OPDI_INTERNAL opdi_mutex opdi_mapping_lock = OPDI_MUTEX_INIT;
+static opdi_thread **opdi_mapping_thread;         /* opdi_mapping_id of the thread that holds the lock, or NULL */
+
+/* Returns an address that differs in each thread.  It does not make the state of a thread. */
+static opdi_thread **opdi_mapping_id(void) { return &opdi_thread_self; }
+
+/* Unmaps each unloaded plug-in that has no pins and that no call can be using.  The caller holds opdi_mapping_lock. */
+static void opdi_plugins_unmap(void) {
+    opd_plugin *plugin;
+    do {
         opd_plugin **at = &opdi_plugins;
         opdi_lock(&opdi_registry.lock);
-        uint64_t oldest = opdi_oldest_call();
+        const uint64_t oldest = opdi_oldest_call();
         while ((plugin = *at) != NULL && (OPDI_ACQUIRE(&plugin->pins) != 0 || plugin->left >= oldest)) {
             at = &plugin->next;
         }
         if (plugin) {
             opdi_plugin_forget(plugin);
             OPDI_STORE(at, plugin->next);
-        }
-        if (plugin) {
             OPDI_STORE(&opdi_unmapped_begin, OPDI_MIN(opdi_unmapped_begin, plugin->begin));
             OPDI_STORE(&opdi_unmapped_end, OPDI_MAX(opdi_unmapped_end, plugin->end));
         }
         opdi_unlock(&opdi_registry.lock);
-        if (!plugin) { break; }
-        opdi_dlclose(plugin->handle);
-        opdi_free(plugin, plugin->bytes);
-    }
+        if (plugin) {
+            opdi_dlclose(plugin->handle);
+            opdi_free(plugin, plugin->bytes);
+        }
+    } while (plugin);
+}
+/* Unmaps unloaded plug-ins that nothing uses.  Does not wait: if another thread is mapping or unmapping a library, that
+   thread does it instead, when it has released the lock. */
+OPDI_INTERNAL void opdi_plugins_sweep(void) {
+    static int sweeps;                            /* how often this function has wanted the lock */
+    int seen;
+    if (!OPDI_LOAD(&opdi_plugins)) { return; }
+    opdi_retired_reclaim();                       /* frees kernels that waited for calls to end */
+    do {
+        seen = OPDI_SUB(&sweeps, -1);            /* adds 1, in order with other memory accesses */
+        if (OPDI_LOAD(&opdi_mapping_thread) == opdi_mapping_id() || !opdi_try_lock(&opdi_mapping_lock)) { return; }
+        OPDI_STORE(&opdi_mapping_thread, opdi_mapping_id());
+        opdi_plugins_unmap();
+        OPDI_STORE(&opdi_mapping_thread, (opdi_thread **)NULL);
+        opdi_unlock(&opdi_mapping_lock);
+    } while (OPDI_SUB(&sweeps, 0) != seen);
 }
 
 //== loading ===========================================================================================================
@@ -111,6 +134,23 @@ static void opdi_start_leave(bool entered) {
     OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
     opdi_unlock(&opdi_registry.start);
 }
+
+#if !defined(OPD_NO_PLUGINS)
+/* Waits until no other thread is mapping or unmapping a library.  Returns false if this thread is already doing it: the
+   constructor of a library may load another one. */
+static bool opdi_mapping_enter(void) {
+    if (OPDI_LOAD(&opdi_mapping_thread) == opdi_mapping_id()) { return false; }
+    opdi_lock(&opdi_mapping_lock);
+    OPDI_STORE(&opdi_mapping_thread, opdi_mapping_id());
+    return true;
+}
+static void opdi_mapping_leave(bool entered) {
+    if (!entered) { return; }
+    OPDI_STORE(&opdi_mapping_thread, (opdi_thread **)NULL);
+    opdi_unlock(&opdi_mapping_lock);
+    opdi_plugins_sweep();                         /* another thread may have left it to this one */
+}
+#endif
 
 /* Moves those blocks of `plugin` that have not run from the registry's list to the plug-in's own list. */
 static void opdi_plugin_take_blocks(opd_plugin *plugin) {
@@ -436,23 +476,40 @@ static opd_plugin *opdi_plugin_new(const char *path) {
 }
 
 /* Returns the opd_plugin of a library that has just been mapped: its old opd_plugin if it has one, or else `fresh`,
-   which is then added to the list.  Sets *known to whether the library was already loaded.  Returns NULL and sets an
-   error on failure. */
-static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
+   which is then added to the list.  Pins it.  Returns NULL and sets an error on failure.  The caller holds
+   opdi_mapping_lock. */
+static opd_plugin *opdi_plugin_enter(opd_plugin *fresh) {
     opd_plugin *plugin;
     if (opdi_plugin_range(fresh)) { return NULL; }
     opdi_lock(&opdi_registry.lock);
     for (plugin = opdi_plugins; plugin && plugin->handle != fresh->handle; plugin = plugin->next) { }
-    *known = plugin && plugin->loaded;
     if (!plugin) {
         fresh->next = opdi_plugins;
         OPDI_PUBLISH(&opdi_plugins, fresh);
         plugin = fresh;
     }
-    if (!*known) { opdi_plugin_pin(plugin); }
-    OPDI_STORE(&plugin->loaded, true);
+    opdi_plugin_pin(plugin);
     opdi_unlock(&opdi_registry.lock);
     return plugin;
+}
+/* Maps the library at fresh->path, and returns its opd_plugin with one more pin: see opdi_plugin_enter. */
+static opd_plugin *opdi_plugin_map(opd_plugin *fresh) {
+    const bool entered = opdi_mapping_enter();
+    fresh->handle = opdi_dlopen(fresh->path);
+    opd_plugin *const plugin = fresh->handle ? opdi_plugin_enter(fresh) : NULL;
+    /* an older opd_plugin has its own handle; without any opd_plugin, no handle is needed */
+    if (plugin != fresh && fresh->handle) { opdi_dlclose(fresh->handle); }
+    opdi_mapping_leave(entered);
+    return plugin;
+}
+/* Marks a pinned plug-in as loaded.  Returns true if it was loaded before; otherwise the pin now stands for being
+   loaded. */
+static bool opdi_plugin_mark(opd_plugin *plugin) {
+    opdi_lock(&opdi_registry.lock);
+    const bool known = plugin->loaded;
+    OPDI_STORE(&plugin->loaded, true);
+    opdi_unlock(&opdi_registry.lock);
+    return known;
 }
 
 /* Runs the library blocks of a plug-in until one fails.  Returns 0, or -1 and sets an error. */
@@ -482,14 +539,14 @@ opd_plugin *opd_library_load(const char *path) {
     opdi_started();
     opd_plugin *fresh = opd_ok() ? opdi_plugin_new(path) : NULL;
     if (!fresh) { return NULL; }
-    fresh->handle = opdi_dlopen(path);
-    bool entered = opdi_start_enter(thread);
-    if (fresh->handle && (plugin = opdi_plugin_enter(fresh, &known)) != NULL && !known) {
-        if (!opd_ok() || opdi_plugin_check(plugin) || opdi_plugin_run(plugin)) { opdi_plugin_undo(plugin); }
+    plugin = opdi_plugin_map(fresh);
+    if (plugin) {
+        const bool entered = opdi_start_enter(thread);
+        known = opdi_plugin_mark(plugin);
+        if (!known && (!opd_ok() || opdi_plugin_check(plugin) || opdi_plugin_run(plugin))) { opdi_plugin_undo(plugin); }
+        opdi_start_leave(entered);
     }
-    opdi_start_leave(entered);
-    /* an older opd_plugin has its own handle; without any opd_plugin, no handle is needed */
-    if (plugin != fresh && fresh->handle) { opdi_dlclose(fresh->handle); }
+    if (known) { opdi_plugin_unpin(plugin); }
     if (plugin != fresh) { opdi_free(fresh, fresh->bytes); }
     if (!opd_ok()) {
         opdi_plugins_sweep();

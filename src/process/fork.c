@@ -99,7 +99,7 @@ static opdi_mutex *const opdi_fork_locks[] = {
 #if !defined(OPD_NO_COLLECTIVES)
     &opdi_groups.lock,
 #endif
-    &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock, &opdi_generator_lock};
+    &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock, &opdi_generator_lock, &opdi_mapping_lock};
 enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
 static uint32_t opdi_fork_held;                   /* a bit for each lock that this thread holds for the fork */
 

@@ -677,6 +677,34 @@ TEST(loading_by_two_threads) {
     check_unmapped();
     CHECK_INT(opd_check_invariants(), 0);
 }
+/* A library whose constructor links its block into the program's list, as one that calls the program's own symbols
+   does.  Its block is linked once per mapping, so a load must not get a mapping that another thread is closing. */
+static const char linked_source[] =
+    "#undef OPDISPATCH_PLUGIN\n"
+    "#include \"opdispatch.h\"\n"
+    "#include <stdlib.h>\n"
+    "static void nothing(opd_library *lib) { (void)lib; }\n"
+    "static opd_block block = {nothing, OPD_FRAGMENT, \"linked\", NULL, __FILE__, 1, NULL, NULL, 0};\n"
+    "__attribute__((constructor)) static void link_block(void) {\n"
+    "    const char *at = getenv(\"OPD_TEST_BLOCK_LINK\");\n"
+    "    ((void (*)(opd_block *))(uintptr_t)strtoull(at, NULL, 0))(&block);\n"
+    "}\n";
+TEST(linked_library_by_two_threads) {
+    pthread_t thread[2];
+    char text[40];
+    opd_plugin *p;
+    int i;
+    set_up();
+    snprintf(text, sizeof text, "%llu", (unsigned long long)(uintptr_t)opd_block_link);
+    (void)setenv("OPD_TEST_BLOCK_LINK", text, 1);
+    p = opd_load_inline("linked", linked_source, NULL);
+    CHECK_OK();
+    snprintf(twice_path, sizeof twice_path, "%s", opd_plugin_path(p));
+    for (i = 0; i < 2; i++) { CHECK_INT(pthread_create(&thread[i], NULL, loader, twice_path), 0); }
+    for (i = 0; i < 2; i++) { (void)pthread_join(thread[i], NULL); }
+    check_unmapped();
+    CHECK_INT(opd_check_invariants(), 0);
+}
 #endif
 
 /* A library that is linked for a fixed address is loaded like any other. */
