@@ -280,4 +280,88 @@ TEST(gates) {
         CHECK(y != NULL);
     }
 }
+/* A 16-bit float cannot hold a count: float16 ends at 65,504, and counting by ones ends at 2,048 in float16 and at 256 in
+   bfloat16.  Results and gradients of calls that count, beside float64.  x has 70,000 or 3,000 elements from 0.5 to 1,
+   multiples of 1/8; o is 1, i and j are 0. */
+static const char *const counting_calls[] = {
+    "torch.amax(x * 0 + o, [0])", "torch.amin(x * 0 + o, [0])", "torch.max(x * 0 + o)", "torch.min(x * 0 + o)", "torch.amax(x, [0])",
+    "torch.max(x)", "torch.median(x)", "torch.aminmax(x)[0]", "torch.aminmax(x)[1]", "torch.mean(x)", "torch.mean(x, [0])", "torch.nanmean(x * 0.5)",
+    "torch.var(x)", "torch.std(x)", "torch.var_mean(x)[0]", "torch.std_mean(x)[1]", "torch.logsumexp(x, [0])",
+    "torch.softmax(x, 0) / 4", "torch.linalg_vector_norm(x)", "torch.linalg_vector_norm(x, float('inf'))",
+    "torch.linalg_vector_norm(x * 0 + o, float('inf'))", "torch.linalg_vector_norm(x * 0 + o, -float('inf'))", "torch.norm(x)",
+    "torch.scatter_reduce(x[:1] * 0, 0, i, x, 'mean', include_self=False)", "torch.scatter_reduce(x[:1] * 0, 0, i, x, 'mean')",
+    "torch.scatter_reduce(x[:1] * 0, 0, i, x, 'amax')", "torch.scatter_reduce(x[:1], 0, i, x, 'amin')",
+    "torch.scatter_reduce(x[:1] * 0, 0, i, x * 0 + o, 'amax', include_self=False)", "torch.scatter_reduce(x[:1], 0, i, x * 0 + o, 'prod')",
+    "torch.index_reduce(x[:1] * 0, 0, i, x, 'mean')", "torch.index_reduce(x[:1] * 0, 0, i, x, 'mean', include_self=False)",
+    "torch.index_reduce(x[:1] * 0, 0, i, x * 0 + o, 'amax')", "torch.index_reduce(x[:1] * 0, 0, i, x * 0 + o, 'prod', include_self=False)",
+    "torch.segment_reduce(x, 'mean', lengths=n)", "torch.segment_reduce(x, 'max', lengths=n)", "torch.segment_reduce(x * 0 + o, 'max', lengths=n)",
+    "torch.segment_reduce(x * 0 + o, 'min', lengths=n)", "torch.segment_reduce(x * 0 + o, 'prod', lengths=n)",
+    "torch.embedding(x.view(-1, 1)[:2], i, -1, True)", "torch.embedding_bag(x.view(-1, 1), j, i[:1], False, 1)[0]",
+    "torch.embedding_bag(x.view(-1, 1), i, i[:1], False, 1)[0]", "torch.embedding_bag(x.view(-1, 1), j, i[:1], True, 1)[0]",
+    "torch.mse_loss(x, o * 0)", "torch.l1_loss(x, o * 0)", "torch.huber_loss(x, o * 0)", "torch.smooth_l1_loss(x, o * 0)", "torch.soft_margin_loss(x, o)",
+    "torch.binary_cross_entropy(x * 0.5, o)", "torch.binary_cross_entropy_with_logits(x, o)", "torch.kl_div(x, o)", "torch.poisson_nll_loss(x, o, True, False, 1e-8, 1)",
+    "torch.hinge_embedding_loss(x, o)", "torch.margin_ranking_loss(x, o, o)", "torch.cosine_embedding_loss(x.view(-1, 2), o.view(-1, 2), o[:x.numel() // 2])",
+    "torch.triplet_margin_loss(x.view(-1, 1), o.view(-1, 1) * 2, o.view(-1, 1))", "torch.nll_loss(x.view(-1, 1), i)", "torch.nll_loss(x.view(-1, 1), i, o[:1])",
+    "torch.nll_loss2d(x.view(1, 1, -1, 1), i.view(1, -1, 1))", "torch.cross_entropy_loss(x.view(-1, 2), i[:x.numel() // 2])",
+    "torch.cross_entropy_loss(x.view(-1, 2), i[:x.numel() // 2], None, 1, -100, 0.1)", "torch.multi_margin_loss(x.view(-1, 2), i[:x.numel() // 2])",
+    "torch.multilabel_margin_loss(x.view(-1, 1), i.view(-1, 1) - 1)", "torch.batch_norm(x.view(-1, 1), None, None, None, None, True, 0.1, 1e-2, False)",
+    "torch.layer_norm(x, [x.numel()])", "torch.group_norm(x.view(1, 2, -1), 2)", "torch.instance_norm(x.view(1, 1, -1), None, None, None, None, True, 0.1, 1e-5, False)",
+    "torch.avg_pool1d(x.view(1, 1, -1), [x.numel()])", "torch.avg_pool2d(x.view(1, 1, 100, -1), [100, x.numel() // 100])",
+    "torch.adaptive_avg_pool1d(x.view(1, 1, -1), 1)", "torch.adaptive_avg_pool2d(x.view(1, 1, 100, -1), [1, 1])", "torch.adaptive_avg_pool3d(x.view(1, 1, 10, 10, -1), [1, 1, 1])",
+    "torch.logcumsumexp(x, 0)[-1]", "torch.trapezoid(x / x.numel())", "torch.cov(x.view(2, -1))", "torch.corrcoef(x.view(2, -1))[0]", "torch.rms_norm(x, [x.numel()])",
+    "torch.upsample_linear1d(x.view(1, 1, -1), [7], False)", "torch.upsample_nearest1d(x.view(1, 1, -1), [7])", "torch._upsample_bilinear2d_aa(x.view(1, 1, 100, -1), [2, 2], False)",
+    "torch.histc(x, 4, 0., 2.) / 4", "torch.count_nonzero(x)", "torch.bincount(i, x / 4) / 4", "torch.special_logit(x * 0.5).mean()", "torch.cdist(x.view(1, -1), o.view(1, -1) * 2)",
+    "torch.nansum(x / x.numel())", "torch.std(x, [0], correction=0)", "torch.var(x, [0], correction=2)", "torch.renorm(x.view(1, -1), 2., 0, 1.) / 4", "torch.dist(x, o * 2)",
+    "torch.cummax(x, 0)[0]", "torch.linspace(0., 1., x.numel(), dtype=x.dtype)", "torch.topk(x, 2)[0]"};
+/* Runs call number k with a copy of x in dtype.  Returns the result and the gradient of x, or NULL, in float64. */
+static void counting_call(int k, opd_tensor *x, opd_scalar_type dtype, opd_tensor **to) {
+    char source[400];
+    const int64_t n = opd_numel(x);
+    opd_value args[5], result;
+    opd_script *script;
+    (void)snprintf(source, sizeof source, "def f(x, o, i, j, n):\n    return %s\n", counting_calls[k]);
+    script = opd_script_compile(source, NULL);
+    x = opd_tensor_set_requires_grad(opd_clone(opd_to_dtype(x, dtype)), true);
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_tensor(opd_ones(OPD_INTS(n), dtype));
+    args[2] = opd_value_tensor(opd_zeros(OPD_INTS(n), OPD_INT64));
+    args[3] = opd_value_tensor(opd_arange(OPD_V(n), OPD_INT64));
+    args[4] = opd_value_tensor(opd_full(OPD_INTS(1), OPD_V(n), OPD_INT64));
+    to[0] = to[1] = NULL;
+    if (script && opd_script_run(script, "f", args, 5, &result) == 0) {
+        to[0] = opd_to_dtype(opd_detach(result.u.t), OPD_FLOAT64);
+        if (opd_tensor_requires_grad(result.u.t)) {
+            opd_tensor *const odd = opd_fmod_Scalar(opd_arange(OPD_V(opd_numel(result.u.t)), OPD_INT64), OPD_V(2));
+            (void)opd_backward(opd_sum(opd_mul(opd_flatten(result.u.t), opd_add_Scalar(odd, OPD_V(1)))));
+            to[1] = opd_tensor_grad(x) ? opd_to_dtype(opd_tensor_grad(x), OPD_FLOAT64) : NULL;
+        }
+    }
+    opd_script_free(script);
+}
+TEST(counts_in_short_floats) {
+    static const opd_scalar_type types[] = {OPD_FLOAT16, OPD_BFLOAT16};
+    for (int k = 0; k < (int)(sizeof counting_calls / sizeof *counting_calls); k++) {
+        for (int64_t n = 3000; n <= 70000; n += 67000) {
+            OPD_SCOPED;
+            opd_tensor *x = opd_div(opd_to_dtype(opd_randint_low(4, 9, OPD_INTS(n), OPD_INT64), OPD_FLOAT64), opd_full(OPD_INTS(1), OPD_V(8.), OPD_FLOAT64));
+            opd_tensor *want[2], *have[2];
+            counting_call(k, x, OPD_FLOAT64, want);
+            if (!opd_ok()) { printf("    %s: %s\n", counting_calls[k], opd_error_message()); opd_error_clear(); CHECK(0); continue; }
+            for (int t = 0; t < 2; t++) {
+                counting_call(k, x, types[t], have);
+                if (!opd_ok()) { printf("    %s of %s: %s\n", counting_calls[k], opd_dtype_name(types[t]), opd_error_message()); opd_error_clear(); CHECK(0); continue; }
+                for (int i = 0; i < 2; i++) {
+                    if (!want[i] && !have[i]) continue;
+                    if (!want[i] || !have[i]) { printf("    %s of %s: one has no %s\n", counting_calls[k], opd_dtype_name(types[t]), i ? "gradient" : "result"); CHECK(0); continue; }
+                    /* a part in 20 of the largest element, and float16's smallest step */
+                    const double most = 1e-6 + opd_item_f64(opd_max(opd_abs(want[i]))), far = opd_item_f64(opd_max(opd_abs(opd_sub(have[i], want[i]))));
+                    if (!(far <= most / 20 + 1e-7)) {
+                        printf("    %s of %d numbers of %s: %s differs by %g of %g\n", counting_calls[k], (int)n, opd_dtype_name(types[t]), i ? "the gradient" : "the result", far, most);
+                    }
+                    CHECK(far <= most / 20 + 1e-7);
+                }
+            }
+        }
+    }
+}
 CHECK_MAIN()

@@ -628,8 +628,7 @@ static int opdi__embedding_bag_dense_backward_kernel(opd_call *call) {
                                                        opd_to_dtype(most, OPD_INT64), grad));
     }
     if (mode == OPDI_BAG_MEAN) {
-        counts = opd_to_dtype(opd_clamp_min(counts, opd_value_int(1)), OPDI_DTYPE(grad));
-        grad = opd_div(grad, opd_unsqueeze(counts, 1));
+        grad = opdi_by_count(grad, opd_unsqueeze(opd_clamp_min(counts, opd_value_int(1)), 1));
     }
     grad = opdi_bags_rows(grad, bags);
     if (factors) { grad = opd_mul(grad, opd_unsqueeze(factors, 1)); }

@@ -395,9 +395,9 @@ static opd_tensor *opdi_drop_into(const opdi_picker *picker, opd_tensor *tensor,
     return picker->rows ? opd_index_add(tensor, picker->dim, picker->index, src) : opd_scatter_add(tensor, picker->dim,
         picker->index, src);
 }
-static opd_tensor *opdi_blank(const opdi_picker *picker, opd_tensor *tensor, double v) {
-    return picker->rows ? opd_index_fill_int_Scalar(tensor, picker->dim, picker->index, opd_value_float(v))
-        : opd_scatter_value(tensor, picker->dim, picker->index, opd_value_float(v));
+static opd_tensor *opdi_blank(const opdi_picker *picker, opd_tensor *tensor, int v) {
+    return picker->rows ? opd_index_fill_int_Scalar(tensor, picker->dim, picker->index, opd_value_int(v))
+        : opd_scatter_value(tensor, picker->dim, picker->index, opd_value_int(v));
 }
 static opd_tensor *opdi_full_like(opd_tensor *tensor, double v) { return opdi_adds(opd_zeros_like(tensor), v); }
 /* Returns the part of src that a scatter reads: the part that has the sizes of index.  index_reduce reads all of
@@ -456,10 +456,10 @@ OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     other->include_self = opd_bw_value(bw, 5).u.i != 0;
     if (how == 0 || how == 4) {
         if (how == 4) {
-            opd_tensor *ones = opdi_full_like(opdi_part_of(grad, 0), 1);
+            opd_tensor *ones = opd_ones_like_full(grad, opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE);
             opd_tensor *count = other->include_self ? ones : opdi_blank(other, ones, 0);
             count = opdi_drop_into(other, count, opdi_picked(other, ones));
-            grad = opd_div(grad, opd_clamp_min(count, opd_value_int(1)));
+            grad = opdi_by_count(grad, opd_clamp_min(count, opd_value_int(1)));
         }
         OPDI_BW_RETURN(0, other->include_self ? grad : opdi_blank(other, grad, 0));
         OPDI_BW_RETURN(at, opdi_picked(other, grad));
@@ -467,12 +467,11 @@ OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     }
     if (how == 1) { return opdi_reduce_prod_backward(bw, other, grad, self, src, at); }
     opd_tensor *part = opdi_reach(other, src);
-    opd_tensor *mine = opd_mul_Scalar(opd_eq(self, result), opd_value_float(1));
-    opd_tensor *hit = opd_mul_Scalar(opd_eq(part, opdi_picked(other, result)), opd_value_float(1));
+    opd_tensor *mine = opd_to_dtype(opd_eq(self, result), OPD_INT64);
+    opd_tensor *hit = opd_to_dtype(opd_eq(part, opdi_picked(other, result)), OPD_INT64);
     if (!other->include_self) { mine = opdi_blank(other, mine, 1); }
     opd_tensor *count = opdi_drop_into(other, other->include_self ? mine : opdi_blank(other, mine, 0), hit);
-    count = opd_clamp_min(count, opd_value_int(1));
-    grad = opd_div(grad, count);
+    grad = opdi_by_count(grad, opd_clamp_min(count, opd_value_int(1)));
     OPDI_BW_RETURN(0, other->include_self ? opd_mul(grad, mine) : opdi_blank(other, grad, 0));
     OPDI_BW_RETURN(at, opd_mul(opdi_picked(other, grad), hit));
     return 0;

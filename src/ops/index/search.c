@@ -488,7 +488,7 @@ static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const in
         counts = opdi_maybe_unsqueeze(counts, -1);
     }
     to->index = opdi_maybe_expand(to->index, sizes, data->ndim);
-    to->counts = opd_to_dtype(counts, OPDI_DTYPE(data));
+    to->counts = counts;
     return opd_ok() ? 0 : -1;
 }
 /* Returns src [.., size, ..] reduced to one number per segment by `how`, a name of scatter_reduce.  Empty segments get
@@ -527,16 +527,16 @@ static int opdi_segment_reduce_kernel(opd_call *call) {
     opd_tensor *result = opdi_segments_fold(&segments, data, how, fill, given);
     if (segments.how == 4) {                      /* an empty segment has mean NaN, or initial if it is given */
         opd_tensor *counts = given ? opd_clamp_min(segments.counts, opd_value_int(1)) : segments.counts;
-        return opd_return_tensor(call, opd_div(result, counts));
+        return opd_return_tensor(call, opdi_by_count(result, counts));
     }
     return opd_return_tensor(call, opd_clone_full(result, opd_value_int(0)));
 }
 /* Returns a bool tensor: true for each element whose segment has another element that is true in `marked`, a bool
-   tensor.  Marks are counted in the dtype `dtype`. */
-static opd_tensor *opdi_segments_others(const opdi_segments *segments, opd_tensor *marked, opd_scalar_type dtype) {
-    opd_tensor *own = opd_to_dtype(marked, dtype);
+   tensor. */
+static opd_tensor *opdi_segments_others(const opdi_segments *segments, opd_tensor *marked) {
+    opd_tensor *own = opd_to_dtype(marked, OPD_INT64);
     opd_tensor *count = opdi_segments_fold(segments, own, "sum", opd_value_int(0), true);
-    return opd_gt_Scalar(opd_sub(opdi_segments_pick(segments, count), own), opd_value_float(0.5));
+    return opd_gt(opdi_segments_pick(segments, count), own);
 }
 /* Computes the gradient of prod: grad times the product of the other elements of the segment.  The gradient is 0 if
    another element is zero, and NaN if another element is NaN. */
@@ -546,9 +546,8 @@ static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor 
     opd_tensor *ones = opd_masked_fill_Scalar(data, opd_logical_or(zero, lost), opd_value_int(1));
     opd_tensor *rest = opdi_segments_fold(segments, ones, "prod", initial, true);
     opd_tensor *share = opd_div(opdi_segments_pick(segments, opd_mul(grad, rest)), ones);
-    share = opdi_unless(share, opdi_segments_others(segments, zero, OPDI_DTYPE(data)));
-    return opd_masked_fill_Scalar(share, opdi_segments_others(segments, lost, OPDI_DTYPE(data)),
-                                  opd_value_float(NAN));
+    share = opdi_unless(share, opdi_segments_others(segments, zero));
+    return opd_masked_fill_Scalar(share, opdi_segments_others(segments, lost), opd_value_float(NAN));
 }
 /* Computes the gradient of data.  The gradient is, for sum, the grad of the segment; for mean, this grad divided by the
    number of elements; for max and min, this grad divided equally among the elements that equal the result or are NaN.
@@ -571,13 +570,12 @@ static int opdi__segment_reduce_backward_kernel(opd_call *call) {
     if (segments.how == 0) { return opd_return_tensor(call, opdi_segments_pick(&segments, grad)); }
     if (segments.how == 1) { return opd_return_tensor(call, opdi_segments_prod(&segments, grad, data, initial)); }
     if (segments.how == 4) {
-        grad = opd_div(grad, opd_clamp_min(segments.counts, opd_value_int(1)));
+        grad = opdi_by_count(grad, opd_clamp_min(segments.counts, opd_value_int(1)));
         return opd_return_tensor(call, opdi_segments_pick(&segments, grad));
     }
     opd_tensor *hits = opd_logical_or(opd_eq(data, opdi_segments_pick(&segments, output)), opd_isnan(data));
-    opd_tensor *counts = opdi_segments_fold(&segments, opd_to_dtype(hits, OPDI_DTYPE(data)), "sum", opd_value_int(0),
-                                            true);
-    grad = opd_div(grad, opd_clamp_min(counts, opd_value_int(1)));
+    opd_tensor *counts = opdi_segments_fold(&segments, opd_to_dtype(hits, OPD_INT64), "sum", opd_value_int(0), true);
+    grad = opdi_by_count(grad, opd_clamp_min(counts, opd_value_int(1)));
     return opd_return_tensor(call, opdi_where(hits, opdi_segments_pick(&segments, grad)));
 }
 static int opdi_segment_reduce_backward(opd_backward_call *bw) {

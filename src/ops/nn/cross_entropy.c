@@ -134,6 +134,19 @@ static int opdi_nll_forward(opd_call *call, bool two) {
     if (nll.reduction == OPDI_REDUCE_MEAN) { sum /= weight; }
     return opdi_nll_store(total, weight) ? -1 : opdi_nll_store(out, sum);
 }
+/* Returns total_weight.  If it is the sum of the weights, rounded to a 16-bit float (which ends at 65,504 or counts to
+   256), returns this sum. */
+static double opdi_nll_total(const opdi_nll *nll, opd_tensor *total) {
+    const double given = opdi_element_f64(total, 0);
+    double sum = 0;
+    if (opd_dtype_size(OPDI_DTYPE(total)) != 2) { return given; }
+    for (int64_t i = 0; i < nll->n * nll->inner; i++) {
+        const int64_t t = nll->target[i];
+        if (t != nll->ignore) { sum += nll->weight ? nll->weight[t] : 1; }
+    }
+    opd_tensor *rounded = opdi_own(opdi_tensor_make(NULL, NULL, 0, OPDI_DTYPE(total), OPD_CPU));
+    return rounded && opdi_nll_store(rounded, sum) == 0 && opdi_element_f64(rounded, 0) == given ? sum : given;
+}
 /* Computes the gradient of opdi_nll_forward with respect to self: -weight[t] * grad at each target t (divided by
    total_weight for a mean), and 0 elsewhere.  Returns 0, or -1 and sets an error. */
 static int opdi_nll_backward(opd_call *call, bool two) {
@@ -163,7 +176,7 @@ static int opdi_nll_backward(opd_call *call, bool two) {
     memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
     if (!each) {
         one = ((const double *)(const void *)grad->data)[0];
-        if (nll.reduction == OPDI_REDUCE_MEAN) { one /= opdi_element_f64(total, 0); }
+        if (nll.reduction == OPDI_REDUCE_MEAN) { one /= opdi_nll_total(&nll, total); }
     }
     for (int64_t i = 0, sample = 0, next = nll.inner; i < nll.n * nll.inner; i++) {
         if (i == next) {
@@ -196,6 +209,11 @@ static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
     return (input->ndim == 4 ? opd_nll_loss2d_forward : opd_nll_loss_forward) (results, weight,
         opd_arg_tensor(call, first + 1), NULL, OPDI_REDUCE_NONE, opd_arg_int(call, first + 4)) ? NULL : results[0];
 }
+/* Returns the sum of a tensor; that of 16-bit floats in float32, because the sum of the weights can be a count. */
+static opd_tensor *opdi_nll_sum(opd_tensor *tensor) {
+    if (!tensor || opd_dtype_size(OPDI_DTYPE(tensor)) != 2) { return opd_sum(tensor); }
+    return opd_sum_full(tensor, opd_value_int(OPD_FLOAT32));
+}
 /* Computes nll_loss under vmap if the weights are batched.  Calls the operator without weight and reduction, and
    applies both to its result. */
 static int opdi_nll_apart(opd_call *call) {
@@ -212,17 +230,23 @@ static int opdi_nll_apart(opd_call *call) {
     if (weighted) { loss = opd_mul(loss, total); }
     if (rows && reduction == OPDI_REDUCE_NONE) { total = rets[1].u.t; }
     else if (rows) {
-        loss = opd_sum(loss);
-        total = opd_sum(total);
+        loss = opdi_nll_sum(loss);
+        total = opdi_nll_sum(total);
     }
     if (reduction == OPDI_REDUCE_MEAN) { loss = opd_div(loss, total); }
-    return opd_return_tensor(call, loss) ? -1 : opd_return_tensor(call, total);
+    const opd_scalar_type dtype = OPDI_DTYPE(rets[0].u.t);
+    return opd_return_tensor(call, opd_to_dtype(loss, dtype)) ? -1
+        : opd_return_tensor(call, opd_to_dtype(total, dtype));
 }
 static int opdi_nll_back_apart(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 2);
     opd_value args[7];
     memcpy(args, call->args, sizeof args);
-    if (opd_arg_int(call, 4) == OPDI_REDUCE_MEAN) { grad = opd_div(grad, opd_arg_tensor(call, 6)); }
+    if (opd_arg_int(call, 4) == OPDI_REDUCE_MEAN) {
+        const bool shorter = opd_dtype_size(OPDI_DTYPE(grad)) == 2;
+        grad = opd_to_dtype(opd_div(grad, shorter ? opdi_nll_sum(opdi_nll_weights(call, 1)) : opd_arg_tensor(call, 6)),
+                            OPDI_DTYPE(grad));
+    }
     if (!opd_arg_is_none(call, 3)) { grad = opd_mul(grad, opdi_nll_weights(call, 1)); }
     args[0] = opd_value_tensor(opd_expand(grad, opd_ints_of(target->dims, target->ndim)));
     args[3] = OPD_NONE;

@@ -166,7 +166,7 @@ static int opdi_argmin_kernel(opd_call *call) { return opdi_reduce_arg(call, &op
    grad and value broadcast to input. */
 static opd_tensor *opdi_share(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_logical_or(opd_eq(input, value), opd_logical_and(opd_isnan(input), opd_isnan(value)));
-    return opdi_where(mask, opd_expand_as(opd_div(grad, opd_sum_dim(mask, dims, true)), input));
+    return opdi_where(mask, opd_expand_as(opdi_by_count(grad, opd_sum_dim(mask, dims, true)), input));
 }
 static opd_tensor *opdi_share_all(opd_tensor *grad, opd_tensor *input, opd_tensor *value) {
     return opdi_share(grad, input, value, opd_ints_of(NULL, 0));
@@ -174,7 +174,7 @@ static opd_tensor *opdi_share_all(opd_tensor *grad, opd_tensor *input, opd_tenso
 /* Does the work of opdi_share, but NaN does not equal NaN (PyTorch's scale_grad_by_count). */
 static opd_tensor *opdi_share_equal(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_eq(input, value);
-    return opd_div(opd_mul(grad, mask), opd_sum_dim(mask, dims, true));
+    return opdi_by_count(opd_mul(grad, mask), opd_sum_dim(mask, dims, true));
 }
 OPDI_INTERNAL int opdi_max_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_share_all(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 0)));

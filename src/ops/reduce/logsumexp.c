@@ -136,7 +136,7 @@ static int opdi_nanmean_kernel(opd_call *call) {
     }
     opd_tensor *count = opd_sum_dim(opd_logical_not(opd_isnan(tensor)), dims, keep);
     opd_tensor *sum = opd_nansum_full(tensor, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
-    return opd_return_tensor(call, opd_div(sum, count));
+    return opd_return_tensor(call, opdi_by_count(sum, count));
 }
 /* opd_nanmean: the mean of the elements that are not NaN, of all or over dims */
 OPDI_OP(nanmean) {

@@ -154,7 +154,7 @@ OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input
     if (p == 2) { return opd_mul(grad, opdi_unless(opd_div(input, result), zero)); }
     if (p == OPDI_INF || p == -OPDI_INF) {
         opd_tensor *first = opd_abs(input), *mask = opd_logical_or(opd_eq(first, result), opd_isnan(first));
-        return opd_mul(opd_sgn(input), opd_mul(opd_div(grad, opd_sum_dim(mask, dims, true)), mask));
+        return opd_mul(opd_sgn(input), opd_mul(opdi_by_count(grad, opd_sum_dim(mask, dims, true)), mask));
     }
     if (p < 1) {
         opd_tensor *sum = opdi_unless(opd_mul(opd_sgn(input), opdi_pow_of(opd_abs(input), p - 1)),
