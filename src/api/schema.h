@@ -50,7 +50,7 @@ OPD_API bool opd_schema_may_alias(const opd_schema *schema, int first, int secon
 OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int first, int second, bool both_ways,
                                           const opd_value *values);
 /* Returns true if the schema's operator is tagged as random (NONDETERMINISTIC_SEEDED).  If `values` has a false
-   `train` or `training`, or a `dropout` or `dropout_p` of 0, returns false.  If the program does not contain the built-in operator (OPD_LEAN without OPD_KEEP, or
-   OPD_NO_...), returns false and sets an error. */
+   `train` or `training`, or a `dropout` or `dropout_p` of 0, returns false.  If the program does not contain the
+   built-in operator (OPD_LEAN without OPD_KEEP, or OPD_NO_...), returns false and sets an error. */
 OPD_API bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *values);
 

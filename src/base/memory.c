@@ -260,8 +260,8 @@ OPDI_INTERNAL void *opdi_alloc_fresh(size_t size) {
     }
     return memory;
 }
-/* Frees a block of opdi_alloc_fresh, and does not put it into a cache.  Otherwise each new block would stay in the cache
-   for ever, because the next allocation does not take it from there. */
+/* Frees a block of opdi_alloc_fresh, and does not put it into a cache.  Otherwise each new block would stay in the
+   cache for ever, because the next allocation does not take it from there. */
 OPDI_INTERNAL void opdi_free_fresh(void *memory, size_t size) {
     size_t rounded = size ? size : 1;
     if (!memory) { return; }

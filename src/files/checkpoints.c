@@ -39,7 +39,8 @@ static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
         return opdi_bad(walk->pickled, OPDI_NOWHERE, "a tensor has %lld dimensions, but at most %d are supported",
                         (long long)count, OPD_MAX_DIMS);
     }
-    for (uint32_t item = opdi_pickle_first(&walk->pickle, list); item; item = opdi_pickle_item_at(&walk->pickle, item)->next) {
+    const opdi_pickle *pickle = &walk->pickle;
+    for (uint32_t item = opdi_pickle_first(pickle, list); item; item = opdi_pickle_item_at(pickle, item)->next) {
         const opdi_pickle_node *size = opdi_pickle_at(&walk->pickle, opdi_pickle_item_at(&walk->pickle, item)->node);
         if (size->kind != OPDI_PICKLE_INT || size->value < 0) {
             return opdi_bad(walk->pickled, OPDI_NOWHERE, "a size or stride is not a number, or is negative");

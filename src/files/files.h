@@ -85,9 +85,9 @@ struct opd_json {
 //== pickles ===========================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-/* The kinds of nodes of the tree that a pickle describes.  Nodes of the kinds from OPDI_PICKLE_LIST on have items; nodes
-   of the other kinds have none.  The comments say what the node's items and its other fields (see opdi_pickle_node)
-   contain. */
+/* The kinds of nodes of the tree that a pickle describes.  Nodes of the kinds from OPDI_PICKLE_LIST on have items;
+   nodes of the other kinds have none.  The comments say what the node's items and its other fields (see
+   opdi_pickle_node) contain. */
 enum {
     OPDI_PICKLE_NONE, OPDI_PICKLE_BOOL, OPDI_PICKLE_INT, OPDI_PICKLE_FLOAT, OPDI_PICKLE_TEXT,
     OPDI_PICKLE_GLOBAL,          /* a known class or function; value: its index in opdi_pickle_globals */

@@ -955,7 +955,9 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card);
 OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
-    if (rule != opd_batch_decompose && opdi_call_is_random(call->op, call->args)) { return opdi_batch_random(call, card); }
+    if (rule != opd_batch_decompose && opdi_call_is_random(call->op, call->args)) {
+        return opdi_batch_random(call, card);
+    }
     if (OPDI_UNLIKELY(card && card->base != NULL)) {
         rule = card->base->desc.vmap;
         if (!card->inplace || rule != opd_batch_pointwise) { return opdi_batch_derived(call, card); }

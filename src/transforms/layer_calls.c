@@ -149,7 +149,9 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
 static opdi_layer *opdi_layer_of(const opd_call *call) {
     opdi_layer *layer = call->th->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
-                                                        !opdi_call_is_random(call->op, call->args)))) { layer = layer->outer; }
+                                                        !opdi_call_is_random(call->op, call->args)))) {
+        layer = layer->outer;
+    }
     return layer;
 }
 

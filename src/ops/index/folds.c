@@ -456,7 +456,8 @@ OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     other->include_self = opd_bw_value(bw, 5).u.i != 0;
     if (how == 0 || how == 4) {
         if (how == 4) {
-            opd_tensor *ones = opd_ones_like_full(grad, opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE);
+            opd_tensor *ones = opd_ones_like_full(grad, opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE,
+                                                  OPD_NONE);
             opd_tensor *count = other->include_self ? ones : opdi_blank(other, ones, 0);
             count = opdi_drop_into(other, count, opdi_picked(other, ones));
             grad = opdi_by_count(grad, opd_clamp_min(count, opd_value_int(1)));
