@@ -292,15 +292,19 @@ static int opdi_extern_gather(const opdi_extern_call *called, const opd_value *a
     }
     return 0;
 }
+/* Removes the results of a call, so that another kernel can make them. */
+OPDI_INTERNAL void opdi_extern_forget(opd_call *call) {
+    opdi_rets_drop(call);
+    call->filled = call->owned = 0;
+    call->cursor = 0;
+}
 /* Removes the nests that were recorded after `last` by a lowering that has failed, and releases the results.  The
    caller then records a call of the operator instead. */
 OPDI_INTERNAL void opdi_extern_instead(opd_call *call, opdi_nest *last) {
     opdi_recording *const recording = opdi_recording_now;
     recording->last = last;
     if (last) { last->next = NULL; } else { recording->first = NULL; }
-    opdi_rets_drop(call);
-    call->filled = call->owned = 0;
-    call->cursor = 0;
+    opdi_extern_forget(call);
 }
 /* Returns whether a call has arguments that lowerings do not support: complex numbers, or a dtype without a C type. */
 OPDI_INTERNAL bool opdi_extern_unfit(const opd_call *call) {

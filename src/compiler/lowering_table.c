@@ -100,6 +100,7 @@ static int opdi_lower_nothing(opd_call *call) {
     for (int i = 0; i < count && empty; i++) {
         empty = rets[i].tag == OPD_TAG_TENSOR && rets[i].u.t && opd_numel(rets[i].u.t) == 0;
     }
+    if (!empty) { opdi_extern_forget(call); }
     return empty;
 }
 /* The fallback kernel of the lazy device.  Runs the lowering of an operator; if there is none, records a call of the

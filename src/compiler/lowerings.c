@@ -301,6 +301,9 @@ OPDI_INTERNAL int opdi_lower_batch_norm(opd_call *call) {
     const bool training = strstr(opd_op_name(opd_call_operator(call)), "no_training") == NULL && opd_arg_bool(call, 5);
     const bool none = strstr(opd_op_name(opd_call_operator(call)), "no_training") != NULL;
     const double momentum = opd_arg_float(call, none ? 5 : 6), eps = opd_arg_float(call, none ? 6 : 7);
+    if (training && !opd_numel(opd_arg_tensor(call, 0))) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "an empty batch_norm cannot be compiled");
+    }
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const self = opd_to_dtype(opd_arg_tensor(call, 0), opdi_lower_wide(opd_dtype(opd_arg_tensor(call, 0))));
     opd_tensor *mean = NULL, *rstd = NULL, *var = NULL, *out;

@@ -478,11 +478,11 @@ OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     opd_tensor *const sum = beyond ? opd_sum_dim(opd_logical_not(beyond), opd_ints_of(&last, 1), false) : NULL;
     return opdi_lower_return(call, 0, sum);
 }
-/* Returns the norm of order `order` over the dims in `mask`, which have size 1 in the result.  On failure, returns NULL
-   and sets an error. */
+/* Returns the norm of order `order` over the dims in `mask`, which have size 1 in the result.  The powers and their sum
+   are computed in the dtype of self.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t mask) {
-    const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     const bool most = order > DBL_MAX, least = order < -DBL_MAX;
+    const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     if (order == 0) {
         self = opd_to_dtype(opd_ne_Scalar(self, opd_value_int(0)), wide);
     } else { self = order == 2 ? opd_mul(self, self) : opd_abs(self); }
@@ -508,7 +508,7 @@ OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     const uint64_t mask = opdi_lower_mask(list.tag == OPD_TAG_INTS ? opd_arg_ints(call, 2) : opd_ints_of(NULL, 0),
                                           opd_ndim(self));
-    opd_tensor *const x = opd_to_dtype(self, opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)));
+    opd_tensor *const x = opd_to_dtype(self, OPD_FLOAT64);                /* as the kernel adds */
     return x ? opdi_lower_return_as(call, 0, opdi_lower_norm_of(x, order, mask)) : -1;
 }
 /* Lowers _cdist_forward and _euclidean_dist: norms of the differences of all pairs of rows.  Returns 0, or -1 and sets
@@ -520,7 +520,9 @@ OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     if (!opd_numel(first) || !opd_numel(second)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "distances of an empty tensor cannot be compiled");
     }
-    opd_tensor *const less = opd_sub(opd_unsqueeze(first, -2), opd_unsqueeze(second, -3));
+    const opd_scalar_type wide = opdi_lower_wide(opd_dtype(first));
+    opd_tensor *const less = opd_sub(opd_unsqueeze(opd_to_dtype(first, wide), -2),
+                                     opd_unsqueeze(opd_to_dtype(second, wide), -3));
     const uint64_t last = less ? (uint64_t)1 << (opd_ndim(less) - 1) : 0;
     return less ? opdi_lower_return_as(call, 0, opdi_lower_norm_of(less, order, last)) : -1;
 }

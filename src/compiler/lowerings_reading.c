@@ -204,6 +204,12 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
 
 OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
                                            opd_scalar_type dtype);
+/* Returns sums divided by a number or tensor; quotients of integers are rounded towards zero. */
+static opd_tensor *opdi_lower_quotient(opd_tensor *sums, opd_value by) {
+    const bool whole = sums && opd_dtype_is_integral(opd_dtype(sums), true);
+    if (by.tag == OPD_TAG_TENSOR) { return whole ? opd_div_Tensor_mode(sums, by.u.t, "trunc") : opd_div(sums, by.u.t); }
+    return whole ? opd_div_Scalar_mode(sums, by, "trunc") : opd_div_Scalar(sums, by);
+}
 /* Divides the sum of each window by the number of its elements, one dim after another.  If `outside` is true, elements
    in the padding count, too.  Returns the means, or NULL and sets an error. */
 static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *self, const opdi_lower_pool *pool,
@@ -218,7 +224,7 @@ static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *sel
             counts[k] = (double)(outside ? end - first : OPDI_MIN(end, in) - OPDI_MAX(first, 0));
         }
         opd_tensor *const by = opdi_lower_known(counts, size, dim, opd_ndim(sums), opd_dtype(sums));
-        sums = by ? opd_div(sums, by) : NULL;
+        sums = by ? opdi_lower_quotient(sums, opd_value_tensor(by)) : NULL;
     }
     return sums;
 }
@@ -250,7 +256,7 @@ OPDI_INTERNAL int opdi_lower_avg_pool(opd_call *call) {
         plain = true;
     }
     if (!plain) { return opdi_lower_return(call, 0, opdi_lower_pool_means(sums, self, &pool, outside)); }
-    return opdi_lower_return(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
+    return opdi_lower_return(call, 0, opdi_lower_quotient(sums, opd_value_int(count)));
 }
 OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count);
 /* Lowers _adaptive_avg_pool2d if all its windows have the same size.  Returns 0, or -1 and sets an error. */
@@ -273,7 +279,7 @@ OPDI_INTERNAL int opdi_lower_adaptive(opd_call *call) {
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     opd_tensor *const sums = opdi_lower_empty(opd_sizes(result), ndim, wide);
     if (!sums || opdi_lower_pool_into(sums, self, &pool, OPDI_REDUCTION_SUM)) { return -1; }
-    return opdi_lower_return(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
+    return opdi_lower_return(call, 0, opdi_lower_quotient(sums, opd_value_int(count)));
 }
 /* Records one step of a scan along `dim`.  If `more` is false, copies element 0 of self to element 0 of `out`.
    Otherwise computes element i + 1 of `out`, for all i, by the pointwise formula from element i of `out` and element i
