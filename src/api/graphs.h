@@ -29,6 +29,8 @@ typedef struct opd_trace_options {
    kernel fails with an error.  Operators that return a C number computed from a traced tensor fail, too.  Sizes are C
    numbers, so values computed from sizes are constants in the graph. (A graph made by opd_graph_parse may use
    aten::size.)
+   Other arguments: A generator becomes a constant that refers to it, so runs draw from the same generator; a graph that
+   is read from a file has a copy of it.  Another object, or a dict that contains a traced tensor, fails.
    Names: If two input names are equal, the second is changed (a, a.1).
    On failure returns NULL and sets an error.  A trace inside a trace fails. */
 OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,

@@ -94,7 +94,8 @@ OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap)
 OPD_API void opd_print(const opd_tensor *tensor);                             /* prints to stdout, with a newline */
 
 /* Random generators: Philox 4x32-10, counter-based.  NULL is the default generator, which opd_manual_seed seeds; its
-   seed is 0 at first.  The caller owns the generators of opd_generator_new.  Any thread may call these functions.
+   seed is 0 at first.  The caller owns the generators of opd_generator_new.  A graph that was traced with a generator
+   draws from it, and keeps it alive after opd_generator_free.  Any thread may call these functions.
    Two random operators in the arguments of one call, opd_sub(opd_randn(...), opd_randn(...)), run in an order that the
    C compiler chooses.  Assign their results to variables first. */
 OPD_API void opd_manual_seed(uint64_t seed);

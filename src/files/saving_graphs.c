@@ -69,6 +69,37 @@ static int opdi_graph_write(opdi_sink *sink, const opd_graph *graph, const char 
     (void)opdi_le_put(opdi_le_put(head + 8, 1, 4), sum.crc, 4);
     return opdi_sink_put(sink, head, sizeof head) ? -1 : opdi_graph_put(sink, graph, text, length);
 }
+/* Returns whether the text of a graph can be read again with this constant.  Constants that are dicts, lists, tuples or
+   strings of scripts need a type, and must not contain tensors or objects. */
+static bool opdi_constant_is_kept(const opdi_gvalue *constant, const opd_value *value, int depth) {
+    const opdi_cell *const cell = opdi_cell_of(value);
+    if (!cell || cell->kind == OPD_CELL_STR || cell->kind == OPD_CELL_COMPLEX) {
+        return depth == 0 ? !cell || constant->type : value->tag != OPD_TAG_TENSOR && value->tag != OPD_TAG_OBJECT;
+    }
+    bool kept = constant->type && cell->kind != OPD_CELL_OBJECT && depth < OPDI_MAX_CELL_DEPTH;
+    const int64_t count = cell->kind == OPD_CELL_DICT ? 2 * cell->count : cell->count;
+    for (int64_t i = 0; i < count && kept; i++) {
+        const opd_value element = cell->kind == OPD_CELL_LIST ? opdi_cell_at(cell, i) : cell->u.values[i];
+        kept = opdi_constant_is_kept(constant, &element, depth + 1);
+    }
+    return kept;
+}
+/* Checks that a file can keep all constants of a graph.  Returns 0, or -1 and sets an error. */
+static int opdi_graph_check_constants(const opd_graph *graph) {
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int32_t i = 0; i < node->nin; i++) {
+            const opdi_gnode *const from = node->in[i]->node;
+            if (!from || from->kind != OPDI_GNODE_CONSTANT || opdi_constant_is_kept(from->out[0], &from->constant, 0)) {
+                continue;
+            }
+            char name[100];
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: %s: argument '%s' is a constant (%s) that a file "
+                            "cannot keep", opdi_gnode_name(node, name, sizeof name), node->op
+                            ? node->op->schema->args[i].name : "", opdi_value_kind_name(&from->constant));
+        }
+    }
+    return 0;
+}
 /* Writes the graph's text and its constants.  An old file is replaced only when the new file is complete.  Returns 0,
    or -1 and sets an error. */
 int opd_graph_save(const opd_graph *graph, const char *path) {
@@ -76,6 +107,7 @@ int opd_graph_save(const opd_graph *graph, const char *path) {
     int rc = -1;
     if (!opd_ok()) { return -1; }
     if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: the graph is NULL"); }
+    if (opdi_graph_check_constants(graph)) { return -1; }
     opd_scope scope = opd_scope_open();
     size_t count = opdi_pad8(opdi_graph_text(graph, NULL, 0, true) + 1);
     char *text = (char *)opdi_scope_alloc(count);

@@ -74,6 +74,14 @@ static opdi_gvalue *opdi_graph_build_node(opdi_graph_builder *build, opdi_gkind 
 
 opd_graph *opd_graph_new(void) { return opd_ok() ? opdi_graph_new() : NULL; }
 
+/* Returns whether a value contains an object of the program. */
+static bool opdi_value_has_object(const opd_value *value) {
+    bool has = value->tag == OPD_TAG_OBJECT;
+    for (int32_t i = 0; value->tag == OPD_TAG_LIST && value->u.list && i < value->n && !has; i++) {
+        has = opdi_value_has_object(&value->u.list[i]);
+    }
+    return has;
+}
 /* Returns the value of the graph for the constant `value`.  Returns NULL and sets an error if `value` cannot be a
    constant. */
 opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
@@ -85,7 +93,7 @@ opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
     if (opdi_graph_build_begin(&build, graph, "opd_graph_constant")) { return NULL; }
     while (value.tag == OPD_TAG_TENSORS && k < value.n && value.u.tensors &&
            (!value.u.tensors[k] || !opdi_requires_grad(value.u.tensors[k]))) { k++; }
-    if (value.tag < 0 || value.tag >= OPD_TAG_DEFAULT || value.tag == OPD_TAG_OBJECT ||
+    if (value.tag < 0 || value.tag >= OPD_TAG_DEFAULT || opdi_value_has_object(&value) ||
         (list && value.n < 0) || ((object || (list && value.n)) && !value.u.object)) {
         (void)opdi_graph_parse_fail(&build.parser, "%s cannot be a constant", opdi_value_kind_name(&value));
     } else if ((value.tag == OPD_TAG_TENSOR && opdi_requires_grad(value.u.t)) ||

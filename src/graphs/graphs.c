@@ -99,13 +99,18 @@ OPDI_INTERNAL void opdi_graph_changed(opd_graph *graph) {
     graph->counted = false;
 }
 
+/* Releases the value of a constant.  An object in a constant is a generator. */
+OPDI_INTERNAL void opdi_constant_drop(opd_value constant) {
+    if (constant.tag == OPD_TAG_OBJECT) { opd_generator_free((opd_generator *)constant.u.object); }
+    else { opdi_value_drop(constant); }
+}
 void opd_graph_free(opd_graph *graph) {
     if (!graph) { return; }
     opdi_graph_changed(graph);
     opdi_planned_free(graph->memory);
     opdi_graph_forget_names(graph);
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        if (node->kind == OPDI_GNODE_CONSTANT) { opdi_value_drop(node->constant); }
+        if (node->kind == OPDI_GNODE_CONSTANT) { opdi_constant_drop(node->constant); }
     }
     opdi_gspace_drop(graph->space);
     opdi_arena_free(&graph->arena);
@@ -177,7 +182,7 @@ OPDI_INTERNAL void opdi_gnode_append(opd_graph *graph, opdi_gnode *node) {
 }
 
 /* Adds a constant node and returns its value, or NULL if memory runs out.  The graph takes a reference to a tensor or
-   cell. */
+   cell.  An object must be a generator, to which the graph also takes a reference. */
 OPDI_INTERNAL opdi_gvalue *opdi_graph_constant(opd_graph *graph, const opd_value *value) {
     opdi_gnode *node = opdi_gnode_new(graph, OPDI_GNODE_CONSTANT, 0, 1);
     opdi_gvalue *out = node ? opdi_gvalue_new(graph, node, value->tag) : NULL;
@@ -193,6 +198,10 @@ OPDI_INTERNAL opdi_gvalue *opdi_graph_constant(opd_graph *graph, const opd_value
         if (opdi_gvalue_describe(graph, out, value->u.t)) { return NULL; }
         opdi_retain(value->u.t);
     } else if (value->tag == OPD_TAG_CELL) { opdi_ref_up(&opdi_cell_of(value)->refs); }
+    if (value->tag == OPD_TAG_OBJECT) {
+        out->type = opdi_gtype_simple(OPDI_GTYPE_GENERATOR);
+        opdi_ref_up(&((opd_generator *)value->u.object)->refs);
+    }
     opdi_gnode_append(graph, node);
     return out;
 }

@@ -301,6 +301,7 @@ typedef struct opdi_graph_tracer {
     bool allow_constants, locations, parts;       /* as in opd_trace_options */
     opdi_deferred_pack *waiting;
     int64_t nwaiting, waiting_cap;
+    struct opd_graph_value *generator;            /* the constant of the last generator that was recorded, or NULL */
 } opdi_graph_tracer;
 #endif
 

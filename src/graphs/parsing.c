@@ -462,6 +462,25 @@ static int opdi_graph_parse_whole(opdi_graph_parser *parser, opd_value *value, c
     *value = opd_value_none();
     return opdi_graph_parse_fail(parser, "the constant does not have its type");
 }
+/* Reads a generator such as torch.Generator(device="cpu", seed=5), which the graph then owns.  A text of this library
+   also has the number of words that were drawn ("offset=64").  Returns 0, or -1 and sets an error. */
+static int opdi_graph_parse_generator(opdi_graph_parser *parser, opd_value *value) {
+    uint64_t state[2] = {0, 0};
+    if (opdi_graph_parse_want(parser, "torch.Generator(device=\"cpu\", seed=")) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        char *end;
+        if (i && !opdi_graph_parse_is(parser, ", offset=")) { break; }
+        state[i] = strtoull(parser->at, &end, 10);
+        if (*parser->at < '0' || *parser->at > '9') { return opdi_graph_parse_fail(parser, "expected a number"); }
+        parser->at = end;
+    }
+    if (opdi_graph_parse_want(parser, ")")) { return -1; }
+    opd_generator *const generator = opd_generator_new(state[0]);
+    if (!generator) { return -1; }
+    opdi_random_set(generator, state);
+    *value = opd_value_generator(generator);
+    return 0;
+}
 /* Reads the "[value=...]" of a constant node.  If the type of the constant is not declared, it follows from the text.
    Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_constant(opdi_graph_parser *parser, opdi_gnode *node) {
@@ -479,6 +498,10 @@ static int opdi_graph_parse_constant(opdi_graph_parser *parser, opdi_gnode *node
     if (opdi_graph_parse_want(parser, "value=")) { return -1; }
     if (value->type && value->type->kind >= OPDI_GTYPE_NSIMPLE && value->type->kind != OPDI_GTYPE_OPTIONAL) {
         return opdi_graph_parse_whole(parser, &node->constant, value->type) ? -1 : opdi_graph_parse_want(parser, "]");
+    }
+    if (strncmp(parser->at, "torch.Generator", 15) == 0) {
+        opdi_gvalue_typed(value, opdi_gtype_simple(OPDI_GTYPE_GENERATOR));
+        return opdi_graph_parse_generator(parser, &node->constant) ? -1 : opdi_graph_parse_want(parser, "]");
     }
     if (opdi_is_list_tag(value->tag)) {
         const opdi_gtype *const type = opdi_gvalue_gtype(parser->graph, value);
@@ -575,6 +598,7 @@ static bool opdi_graph_match_typed(const opdi_arg *arg, const opdi_gvalue *value
 static bool opdi_graph_match_one(const opd_op *op, int i, const opdi_gvalue *value, bool convert) {
     const opdi_type *const type = opdi_strip_optional(op->schema->args[i].type);
     if (!value) { return op->schema->args[i].has_default; }
+    if (opdi_takes_all(type)) { return true; }
     if (value->type) {
         return opdi_graph_match_typed(&op->schema->args[i], value) ||
             (convert && opdi_graph_number_for_tensor(op, i, value));

@@ -22,7 +22,7 @@ OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
     for (int i = 0; i < node->nout; i++) { opdi_gvalue_gone(graph, node->out[i]); }
     if (node->prev) { node->prev->next = node->next; } else { node->block->first = node->next; }
     if (node->next) { node->next->prev = node->prev; } else { node->block->last = node->prev; }
-    if (node->kind == OPDI_GNODE_CONSTANT) { opdi_value_drop(node->constant); }
+    if (node->kind == OPDI_GNODE_CONSTANT) { opdi_constant_drop(node->constant); }
 }
 
 /* Sets the member `uses` of all values. */

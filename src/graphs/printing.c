@@ -83,12 +83,20 @@ static void opdi_graph_print_quoted(opdi_text *out, const char *text, int64_t le
     if (out->length < out->cap) { out->buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
     out->length = writer.length;
 }
+/* Writes a generator as PyTorch does, with its state if it was used. */
+static void opdi_graph_print_generator(opdi_text *out, opd_generator *generator) {
+    uint64_t state[2];
+    opdi_random_get(generator, state);
+    opdi_text_add(out, "torch.Generator(device=\"cpu\", seed=%llu", (unsigned long long)state[0]);
+    opdi_text_add(out, state[1] ? ", offset=%llu)" : ")", (unsigned long long)state[1]);
+}
 /* Writes the value of a constant.  `full` has the same meaning as for opdi_gnode_print. */
 static void opdi_graph_print_constant(opdi_text *out, const opd_value *value, int64_t *full, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value);
     char text[64];
     if (value->tag == OPD_TAG_TENSOR && full) { opdi_text_add(out, "$%lld", (long long)(*full)++); }
     else if (value->tag == OPD_TAG_TENSOR) { opdi_graph_print_tensor(out, value->u.t); }
+    else if (value->tag == OPD_TAG_OBJECT) { opdi_graph_print_generator(out, (opd_generator *)value->u.object); }
     else if (value->tag == OPD_TAG_BOOL && depth == 0) { opdi_text_add(out, "%d", value->u.i != 0); }
     else if (value->tag == OPD_TAG_DEVICE) {
         opdi_text_add(out, "\"%s\"", opd_device_print(value->u.device, text, sizeof text));

@@ -214,29 +214,88 @@ static int opdi_trace_saved(const opd_backward_call *bw) {
     return 0;
 }
 
-/* Returns the value of the graph for an argument: the value of a tensor, a constant, or a list of values.  On failure,
-   returns NULL and sets an error. */
-static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_value *value) {
+/* Returns the value of the graph for a generator: the constant that holds it.  A generator has one constant in a graph,
+   so that a graph that is read from a file also draws all its numbers from one generator.  On failure, returns NULL and
+   sets an error. */
+static opdi_gvalue *opdi_trace_generator(opdi_graph_tracer *tracer, const opd_value *generator) {
+    const opdi_gnode *node = tracer->generator ? tracer->generator->node : NULL;
+    if (!node || node->constant.u.object != generator->u.object) {
+        for (node = tracer->graph->body.first; node; node = node->next) {
+            if (node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_OBJECT &&
+                node->constant.u.object == generator->u.object) { break; }
+        }
+        tracer->generator = node ? node->out[0] : opdi_graph_constant(tracer->graph, generator);
+    }
+    return tracer->generator;
+}
+/* Returns whether a value that is not a tensor contains a tensor that depends on the graph's inputs. */
+static bool opdi_trace_contains(const opdi_graph_tracer *tracer, const opd_value *value, int depth) {
+    const opdi_cell *const cell = opdi_cell_of(value);
+    if (value->tag == OPD_TAG_TENSOR) {
+        const opdi_gvalue *const known = opdi_traced_value(tracer, value->u.t);
+        return known && opdi_gvalue_follows(known);
+    }
+    if (!cell || cell->kind == OPD_CELL_STR || cell->kind == OPD_CELL_COMPLEX) { return false; }
+    const int64_t count = cell->kind == OPD_CELL_DICT ? 2 * cell->count : cell->count;
+    for (int64_t i = 0; i < count; i++) {
+        const opd_value element = cell->kind == OPD_CELL_LIST ? opdi_cell_at(cell, i) : cell->u.values[i];
+        if (depth > OPDI_MAX_CELL_DEPTH || opdi_trace_contains(tracer, &element, depth + 1)) { return true; }
+    }
+    return false;
+}
+/* Refuses argument `i` of a call, because a graph cannot represent it.  Returns NULL and sets an error. */
+static opdi_gvalue *opdi_trace_refuse(const opd_call *call, int i, const char *why) {
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: argument '%s' is %s", call->op->schema->args[i].name, why);
+    return NULL;
+}
+/* Returns the word for the elements of a list with the type `type`, whose values have the tag `tag`. */
+static const char *opdi_trace_word(const opdi_type *type, int32_t tag) {
+    const opdi_type *const plain = opdi_strip_optional(type);
+    const opdi_type *const element = plain->kind == OPDI_TYPE_LIST ? opdi_strip_optional(plain->elems[0]) : plain;
+    switch (tag) {
+    case OPD_TAG_INTS: return "int";
+    case OPD_TAG_FLOATS: return "float";
+    case OPD_TAG_BOOLS: return "bool";
+    case OPD_TAG_TENSORS: return "Tensor";
+    default: break;
+    }
+    return element->kind == OPDI_TYPE_STR ? "str" : element->kind == OPDI_TYPE_DEVICE ? "Device"
+        : element->kind == OPDI_TYPE_COMPLEX ? "complex" : "Scalar";
+}
+/* Returns the value of the graph for `given`, which is argument `i` of a call or a part of it, and has the type `type`:
+   the value of a tensor, a constant, or a list of values.  On failure, returns NULL and sets an error. */
+static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_call *call, int i, const opd_value *given,
+                                   const opdi_type *type) {
+    const bool contains = given->tag == OPD_TAG_CELL && opdi_trace_contains(tracer, given, 0);
+    const opd_value plain = contains ? opdi_value_plain(given) : *given, *const value = &plain;
     opdi_gvalue **list;
-    const char *word = value->tag == OPD_TAG_INTS ? "int" : value->tag == OPD_TAG_FLOATS ? "float"
-        : value->tag == OPD_TAG_BOOLS ? "bool" : "Tensor";
+    type = opdi_strip_optional(type);
     if (value->tag == OPD_TAG_TENSOR) { return opdi_trace_tensor(tracer, value->u.t); }
+    if (value->tag == OPD_TAG_OBJECT && type->kind == OPDI_TYPE_GENERATOR) {
+        return opdi_trace_generator(tracer, value);
+    }
     if (value->tag == OPD_TAG_OBJECT) {
-        const opd_value none = opd_value_none();
-        return opdi_graph_constant(tracer->graph, &none);
+        return opdi_trace_refuse(call, i, "an object of the program, which a graph cannot keep.  Give the object to "
+                                 "the operator when it is defined (opd_op_desc.user, opd_call_user)");
+    }
+    if (contains && value->tag == OPD_TAG_CELL) {
+        return opdi_trace_refuse(call, i, "a dict or object that contains a traced tensor.  Pass the tensor as an "
+                                 "argument of its own, or in a list of tensors");
     }
     if (!opdi_is_list(value)) { return opdi_graph_constant(tracer->graph, value); }
-    if (value->tag == OPD_TAG_LIST) { word = "Scalar"; }
+    const char *word = opdi_trace_word(type, value->tag);
+    const bool tuple = type->kind == OPDI_TYPE_TUPLE && value->tag == OPD_TAG_LIST;
     if (!(list = (opdi_gvalue **)opdi_scope_alloc(((size_t)value->n + 1) * sizeof *list))) { return NULL; }
     for (int32_t k = 0; k < value->n; k++) {
         const opd_value element = value->tag == OPD_TAG_TENSORS ? opd_value_tensor(value->u.tensors[k])
             : opdi_list_element(value, k);
+        const opdi_type *const inner = tuple && k < type->nelems ? type->elems[k]
+            : type->kind == OPDI_TYPE_LIST ? type->elems[0] : type;
         if (value->tag == OPD_TAG_TENSORS && !value->u.tensors[k]) { word = "Tensor?"; }
-        list[k] = opdi_trace_arg(tracer, &element);
+        list[k] = opdi_trace_arg(tracer, call, i, &element, inner);
         if (!list[k]) { return NULL; }
     }
-    opdi_gvalue *out = opdi_graph_list(tracer->graph, OPDI_GNODE_LIST, value->tag, word, list, value->n);
-    return out;
+    return opdi_graph_list(tracer->graph, tuple ? OPDI_GNODE_TUPLE : OPDI_GNODE_LIST, value->tag, word, list, value->n);
 }
 
 /* Makes the value of result i of a node, and stores in the recording which tensors have this value.  If the result is a
@@ -314,7 +373,7 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     opdi_gnode *node;
     call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
     for (int i = 0; i < op->nargs; i++) {
-        if (!(in[i] = opdi_trace_arg(tracer, &call->args[i]))) { return NULL; }
+        if (!(in[i] = opdi_trace_arg(tracer, call, i, &call->args[i], op->schema->args[i].type))) { return NULL; }
     }
     if (!(node = opdi_gnode_new(tracer->graph, OPDI_GNODE_OP, op->nargs, op->nrets))) { return NULL; }
     memcpy(node->in, in, (size_t)op->nargs * sizeof *in);

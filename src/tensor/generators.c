@@ -168,11 +168,14 @@ OPDI_INTERNAL void opdi_random_set(opd_generator *generator, const uint64_t stat
 void opd_manual_seed(uint64_t seed) { opd_generator_seed(NULL, seed); }
 opd_generator *opd_generator_new(uint64_t seed) {
     opd_generator *generator = (opd_generator *)opdi_alloc(sizeof *generator);
-    if (generator) { opd_generator_seed(generator, seed); }
+    if (generator) {
+        generator->refs = 1;
+        opd_generator_seed(generator, seed);
+    }
     return generator;
 }
 void opd_generator_free(opd_generator *generator) {
-    if (generator) { opdi_free(generator, sizeof *generator); }
+    if (generator && opdi_ref_down(&generator->refs) == 0) { opdi_free(generator, sizeof *generator); }
 }
 void opd_generator_give_back(opd_generator *generator, uint64_t at, int64_t words) {
     if (!generator) { generator = &opdi_generator_default; }

@@ -169,7 +169,7 @@ static inline bool opdi_has_sizes(const opd_tensor *tensor, const int64_t *sizes
 
 //== random ============================================================================================================
 
-struct opd_generator { uint64_t seed, used; };
+struct opd_generator { uint64_t seed, used; int32_t refs; };      /* refs: the owner's reference, and those of graphs */
 OPDI_INTERNAL void opdi_random_get(opd_generator *generator, uint64_t state[2]);
 OPDI_INTERNAL void opdi_random_set(opd_generator *generator, const uint64_t state[2]);
 OPDI_INTERNAL void opdi_generator_pause_set(bool on);
