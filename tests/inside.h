@@ -98,6 +98,9 @@ INSIDE(int, move, (void *to, const void *from, size_t bytes), (opdi_move(to, fro
 /* kernels: the instructions for words of small numbers, OPDI_HAS_...; -1: not determined */
 INSIDE(int, words, (void), opdi_cpu_words())
 INSIDE(int, words_set, (int has), opdi_words_known = has)
+/* kernels: the level of instructions; -1: not determined */
+INSIDE(int, cpu_level, (void), opdi_cpu_level())
+INSIDE(int, cpu_level_set, (int level), opdi_cpu_known = level)
 /* errors: the text of the last error, even if it was cleared; operators: whether a built-in operator is registered */
 INSIDE(const char *, last_error, (void), opdi_self()->message)
 INSIDE(bool, is_registered, (int id), opdi_registry.builtin[id] != NULL)

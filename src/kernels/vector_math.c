@@ -190,7 +190,7 @@ OPDI_ALWAYS float opdi_tan1(int lv, float a) {
     p = p * z + 0.133333430200397371;
     p = p * z + 0.333333332865134876;
     const float y = (float)(p * (z * r) + r);
-    return opdi_select_f32(a == 0.0f, a, opdi_select_f32(odd != 0, -1.0f / y, y));
+    return opdi_select_f32(a == 0.0f, a, opdi_select_f32(odd != 0, -1.0f / opdi_select_f32(odd != 0, y, 1.0f), y));
 }
 /* Returns atan(a).  For x = |a| <= 1, atan(x) = x + x^3 * P(x^2); for x > 1, atan(x) = pi/2 - atan(1/x). */
 OPDI_ALWAYS float opdi_atan1(int lv, float a) {

@@ -14,15 +14,15 @@ static const double opdi_atan_series[11] = {
 OPDI_AVX2 static void opdi_atan2_wide(const double *y, const double *x, double *out) {
     OPDI_IVDEP
     for (int i = 0; i < 64; i++) {
-        const double across = fabs(x[i]), up = fabs(y[i]), most = across > up ? across : up;
-        const double least = across > up ? up : across;
+        const double across = fabs(x[i]), up = fabs(y[i]), size = across > up ? across : up;
+        const bool known = (size > 1e-300) & (size < HUGE_VAL) & (x[i] == x[i]) & (y[i] == y[i]);
+        const double most = known ? size : 1, least = known ? across > up ? up : across : 0;
         const bool steep = least > 0.41421356237309503 * most;
         const double t = (steep ? least - most : least) / (steep ? least + most : most), z = t * t;
         double angle = t + t * z * OPDI_POLYNOMIAL(opdi_atan_series, z);
         angle = steep ? 0.78539816339744828 + (angle + 3.061616997868383e-17) : angle;
         angle = up > across ? 1.5707963267948966 - (angle - 6.123233995736766e-17) : angle;
         angle = x[i] < 0 ? 3.141592653589793 - (angle - 1.2246467991473532e-16) : angle;
-        const bool known = (most > 1e-300) & (most < HUGE_VAL) & (x[i] == x[i]) & (y[i] == y[i]);
         angle = known ? angle : (double)NAN;
         out[i] = opdi_double(opdi_bits64(angle) | (opdi_bits64(y[i]) & 0x8000000000000000u));
     }
@@ -52,7 +52,8 @@ static void opdi_f64_vxlogy(void *const *data, int64_t count, OPD_UNUSED const o
     double *out = (double *)data[0], logs[256];
     for (int64_t from = 0, rows; from < count; from += rows) {
         rows = OPDI_MIN(count - from, (int64_t)256);
-        opdi_vlog64(rows, logs, y + from);
+        for (int64_t i = 0; i < rows; i++) { logs[i] = x[from + i] == 0 ? 1 : y[from + i]; }
+        opdi_vlog64(rows, logs, logs);
         for (int64_t i = 0; i < rows; i++) {
             const double times = x[from + i] == 0 ? 0 : x[from + i] * logs[i];
             out[from + i] = y[from + i] != y[from + i] ? y[from + i] : times;
@@ -77,8 +78,9 @@ static int opdi_times_log(opd_call *call, const opdi_formula *formula, opd_tenso
     if (x->dtype != y->dtype || !opdi_is_half((opd_scalar_type)x->dtype) || x->backend != OPD_CPU) {
         return opdi_binary(call, formula);
     }
-    opd_tensor *product = opd_mul(x, log(y));
-    product = opd_where_self(opd_eq_Scalar(x, opd_value_int(0)), opd_zeros_like(product), product);
+    opd_tensor *zero = opd_eq_Scalar(x, opd_value_int(0));
+    opd_tensor *product = opd_mul(x, log(opd_where_ScalarSelf(zero, opd_value_float(1), y)));
+    product = opd_where_self(zero, opd_zeros_like(product), product);
     return opd_return_tensor(call, opd_where_self(opd_isnan(y), y, product));
 }
 static int opdi_xlogy_kernel(opd_call *call) { return opdi_times_log(call, &opdi_formula_xlogy, opd_log); }

@@ -55,21 +55,21 @@ static void opdi_float_blocks(opdi_float_formula *formula, int inputs, void *con
 OPDI_FLOAT_FORMULA(elu, 1) {
     const float a = params->f32[0], b = params->f32[1], c = params->f32[2];
     int64_t i;
-    OPDI_SIXTEENS(work[j] = x[j] * c)
+    OPDI_SIXTEENS(work[j] = opdi_select_f32(x[j] <= 0.0f, x[j] * c, 0.0f))
     opdi_vmath(3, count, work, work);             /* e^x - 1 */
     OPDI_SIXTEENS(out[j] = opdi_select_f32(x[j] <= 0.0f, work[j] * a, x[j] * b))
 }
 OPDI_FLOAT_FORMULA(elu_backward, 2) {
     const float a = params->f32[0], b = params->f32[1], c = params->f32[2];
     int64_t i;
-    OPDI_SIXTEENS(work[j] = y[j] * c)
+    OPDI_SIXTEENS(work[j] = opdi_select_f32(y[j] > 0.0f, 0.0f, y[j] * c))
     opdi_vexp(count, work, work);
     OPDI_SIXTEENS(out[j] = opdi_select_f32(y[j] > 0.0f, x[j] * b, x[j] * c * a * work[j]))
 }
 OPDI_FLOAT_FORMULA(softplus, 1) {
     const float a = params->f32[0], b = params->f32[1];
     int64_t i;
-    OPDI_SIXTEENS(work[j] = x[j] * a)
+    OPDI_SIXTEENS(work[j] = opdi_select_f32(x[j] * a > b, 0.0f, x[j] * a))
     opdi_vexp(count, work, work);
     opdi_vlog1p(count, work, work);
     OPDI_SIXTEENS(out[j] = opdi_select_f32(x[j] * a > b, x[j], work[j] / a))
@@ -77,7 +77,7 @@ OPDI_FLOAT_FORMULA(softplus, 1) {
 OPDI_FLOAT_FORMULA(softplus_backward, 2) {
     const float a = params->f32[0], b = params->f32[1];
     int64_t i;
-    OPDI_SIXTEENS(work[j] = y[j] * a)
+    OPDI_SIXTEENS(work[j] = opdi_select_f32(y[j] * a > b, 0.0f, y[j] * a))
     opdi_vexp(count, work, work);
     OPDI_SIXTEENS(out[j] = opdi_select_f32(y[j] * a > b, x[j], x[j] * work[j] / (work[j] + 1.0f)))
 }

@@ -433,8 +433,9 @@ OPDI_INTERNAL int opdi_number_check(opd_value value, opd_scalar_type dtype) {
         : opdi_overflow_fail(dtype);
 }
 OPDI_INTERNAL void opdi_params_set_f64(opdi_params *params, int element, double d) {
+    const double largest = 3.4028235677973366e38; /* the smallest number that is rounded to infinity in float32 */
     params->f64[element] = d;
-    params->f32[element] = (float)d;
+    params->f32[element] = d >= largest ? (float)OPDI_INF : d <= -largest ? -(float)OPDI_INF : (float)d;
     params->i64[element] = opdi_to_i64(d);
 }
 OPDI_INTERNAL bool opdi_is_half(opd_scalar_type dtype) { return dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT16; }
