@@ -8396,12 +8396,25 @@ __global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool 
     const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
     if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
 }
+/* Sets *to to the total weight for a backward pass.  If *given is the sum in `parts`, rounded to T, this is the sum,
+   because a 16-bit float may not hold a count. */
+template <typename T> __global__ void opdi_cu_nll_unrounded(const opdi_cu_acc<T> *parts, int blocks, const T *given,
+                                                            opdi_cu_acc<T> *to) {
+    typedef opdi_cu_acc<T> A;
+    const int i = (int)threadIdx.x;
+    const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
+    if (i != 0) { return; }
+    T rounded;
+    opdi_cu_store(&rounded, weights);
+    const A total = opdi_cu_load<A>(given);
+    *to = opdi_cu_load<A>(&rounded) == total ? weights : total;
+}
 /* dx [n, c, inner] is -w * g at the target, and 0 elsewhere.  If `one` is true, the same g serves all targets; if also
    `mean` is true, it is divided by the total weight. */
 template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
-                                                       const T *total, T *dx) {
+                                                       const opdi_cu_acc<T> *total, T *dx) {
     typedef opdi_cu_acc<T> A;
-    const A scale = !one ? (A)1 : mean ? opdi_cu_load<A>(g) / opdi_cu_load<A>(total) : opdi_cu_load<A>(g);
+    const A scale = !one ? (A)1 : mean ? opdi_cu_load<A>(g) / *total : opdi_cu_load<A>(g);
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < k.n * k.c * k.inner;
          i += (int64_t)gridDim.x * blockDim.x) {
         const int64_t q = i / k.inner, t = q / k.c * k.inner + i % k.inner;
@@ -8431,6 +8444,15 @@ static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *
     k->guard = opdi_cu_guard_of(call);
     return 0;
 }
+/* Sums the losses and the weights of *blocks blocks, and sets *blocks.  Returns the sums in scratch memory, or NULL and
+   sets an error. */
+template <typename T> static opdi_cu_acc<T> *opdi_cu_nll_parts(const opdi_cu_nll<T> &k, int *blocks) {
+    const int64_t want = opdi_cu_ceil(k.n * k.inner, 1024);
+    *blocks = (int)(want < 1 ? 1 : want < 256 ? want : 256);
+    opdi_cu_acc<T> *parts = (opdi_cu_acc<T> *)opdi_cu_scratch(2 * *blocks * (int64_t)sizeof *parts);
+    return parts && opdi_cu_launch(opdi_cu_nll_sums<T>, dim3((unsigned)*blocks), dim3(256), 0, k, parts) == 0
+        ? parts : NULL;
+}
 static int opdi_cu_nll_forward(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 3);               /* 0 none, 1 mean, 2 sum */
     opd_tensor *y, *total, *staging;
@@ -8447,11 +8469,9 @@ static int opdi_cu_nll_forward(opd_call *call) {
                 return -1;
             }
         } else {
-            const int64_t want = opdi_cu_ceil(k.n * k.inner, 1024);
-            const int blocks = (int)(want < 1 ? 1 : want < 256 ? want : 256);
-            opdi_cu_acc<T> *parts = (opdi_cu_acc<T> *)opdi_cu_scratch(2 * blocks * (int64_t)sizeof *parts);
-            if (!parts || opdi_cu_launch(opdi_cu_nll_sums<T>, dim3((unsigned)blocks), dim3(256), 0, k, parts) ||
-                opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts, blocks,
+            int blocks;
+            opdi_cu_acc<T> *parts = opdi_cu_nll_parts<T>(k, &blocks);
+            if (!parts || opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts, blocks,
                                reduction == 1, to, weight)) { return -1; }
         }
     })
@@ -8471,9 +8491,18 @@ static int opdi_cu_nll_backward(opd_call *call) {
     if (!staging || !g || !total) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(dx), T, {
         opdi_cu_nll<T> k;
-        if (opdi_cu_nll_of<T>(call, 1, 4, &k) ||
-            opdi_cu_launch(opdi_cu_nll_back<T>, opdi_cu_grid(opd_numel(dx), 256), dim3(256), 0, k,
-                           (const T *)opdi_cu_data<T>(g), one, reduction == 1, (const T *)opdi_cu_data<T>(total),
+        opdi_cu_acc<T> *weights = (opdi_cu_acc<T> *)opdi_cu_data<void>(total);
+        if (opdi_cu_nll_of<T>(call, 1, 4, &k)) { return -1; }
+        if (sizeof(T) == 2 && reduction == 1) {
+            int blocks;
+            opdi_cu_acc<T> *parts = opdi_cu_nll_parts<T>(k, &blocks);
+            weights = parts ? (opdi_cu_acc<T> *)opdi_cu_scratch((int64_t)sizeof *weights) : NULL;
+            if (!weights || opdi_cu_launch(opdi_cu_nll_unrounded<T>, dim3(1), dim3(256), 0,
+                                           (const opdi_cu_acc<T> *)parts, blocks, (const T *)opdi_cu_data<T>(total),
+                                           weights)) { return -1; }
+        }
+        if (opdi_cu_launch(opdi_cu_nll_back<T>, opdi_cu_grid(opd_numel(dx), 256), dim3(256), 0, k,
+                           (const T *)opdi_cu_data<T>(g), one, reduction == 1, (const opdi_cu_acc<T> *)weights,
                            opdi_cu_data<T>(staging))) { return -1; }
     })
     return opdi_cu_staging_store(dx, staging);
@@ -9867,18 +9896,30 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q
         to[i] = c < inner ? w[at] : T(0.0f);
     }
 }
-/* Returns x [n, groups * cg, image] in channels-last order, with each group's channels padded to a multiple of 8.  If x
-   has this form already (`last` says that it is channels last), returns x itself.  Returns NULL and sets an error if it
-   fails. */
+/* Sets to[line, c] to from[line, c], or to 0 for c from cg to cp - 1. */
+template <typename T> __global__ void opdi_cu_channels_padded_kernel(const T *from, T *to, int64_t lines, int64_t cg,
+                                                                     int64_t cp) {
+    const int64_t all = lines * cp, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t line = i / cp, c = i - line * cp;
+        to[i] = c < cg ? from[line * cg + c] : T(0.0f);
+    }
+}
+/* Returns x [n, groups * cg, image] in channels-last order, with each group's channels padded to a multiple of 8.  x is
+   in channels-last order already if `last` is true, else contiguous.  If x needs no change, returns x itself.  Returns
+   NULL and sets an error if it fails. */
 template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
                                                          int64_t image) {
-    const int64_t cp = opdi_cu_ceil(cg, 8) * 8;
+    const int64_t cp = opdi_cu_ceil(cg, 8) * 8, lines = q->n * image * q->groups;
     const int64_t tiles = q->n * q->groups * opdi_cu_ceil(image, 64) * opdi_cu_ceil(cp, 64);
-    if (last && q->groups == 1 && cp == cg && opdi_cu_aligned(x)) { return x; }
-    T *to = static_cast<T *>(opdi_cu_scratch(q->n * image * q->groups * cp * (int64_t)sizeof(T)));
-    if (to && opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
-                             q->groups, cg, cp, image)) { return NULL; }
-    return to;
+    if (last && cp == cg && opdi_cu_aligned(x)) { return x; }
+    T *to = static_cast<T *>(opdi_cu_scratch(lines * cp * (int64_t)sizeof(T)));
+    if (!to) { return NULL; }
+    const int rc = last ? opdi_cu_launch(opdi_cu_channels_padded_kernel<T>, opdi_cu_grid(lines * cp, 256), dim3(256), 0,
+                                         x, to, lines, cg, cp)
+        : opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
+                         q->groups, cg, cp, image);
+    return rc ? NULL : to;
 }
 template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y,
     bool x_last, bool y_last, bool back) {

@@ -909,18 +909,30 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q
         to[i] = c < inner ? w[at] : T(0.0f);
     }
 }
-/* Returns x [n, groups * cg, image] in channels-last order, with each group's channels padded to a multiple of 8.  If x
-   has this form already (`last` says that it is channels last), returns x itself.  Returns NULL and sets an error if it
-   fails. */
+/* Sets to[line, c] to from[line, c], or to 0 for c from cg to cp - 1. */
+template <typename T> __global__ void opdi_cu_channels_padded_kernel(const T *from, T *to, int64_t lines, int64_t cg,
+                                                                     int64_t cp) {
+    const int64_t all = lines * cp, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t line = i / cp, c = i - line * cp;
+        to[i] = c < cg ? from[line * cg + c] : T(0.0f);
+    }
+}
+/* Returns x [n, groups * cg, image] in channels-last order, with each group's channels padded to a multiple of 8.  x is
+   in channels-last order already if `last` is true, else contiguous.  If x needs no change, returns x itself.  Returns
+   NULL and sets an error if it fails. */
 template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
                                                          int64_t image) {
-    const int64_t cp = opdi_cu_ceil(cg, 8) * 8;
+    const int64_t cp = opdi_cu_ceil(cg, 8) * 8, lines = q->n * image * q->groups;
     const int64_t tiles = q->n * q->groups * opdi_cu_ceil(image, 64) * opdi_cu_ceil(cp, 64);
-    if (last && q->groups == 1 && cp == cg && opdi_cu_aligned(x)) { return x; }
-    T *to = static_cast<T *>(opdi_cu_scratch(q->n * image * q->groups * cp * (int64_t)sizeof(T)));
-    if (to && opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
-                             q->groups, cg, cp, image)) { return NULL; }
-    return to;
+    if (last && cp == cg && opdi_cu_aligned(x)) { return x; }
+    T *to = static_cast<T *>(opdi_cu_scratch(lines * cp * (int64_t)sizeof(T)));
+    if (!to) { return NULL; }
+    const int rc = last ? opdi_cu_launch(opdi_cu_channels_padded_kernel<T>, opdi_cu_grid(lines * cp, 256), dim3(256), 0,
+                                         x, to, lines, cg, cp)
+        : opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
+                         q->groups, cg, cp, image);
+    return rc ? NULL : to;
 }
 template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y,
     bool x_last, bool y_last, bool back) {

@@ -55,12 +55,25 @@ __global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool 
     const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
     if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
 }
+/* Sets *to to the total weight for a backward pass.  If *given is the sum in `parts`, rounded to T, this is the sum,
+   because a 16-bit float may not hold a count. */
+template <typename T> __global__ void opdi_cu_nll_unrounded(const opdi_cu_acc<T> *parts, int blocks, const T *given,
+                                                            opdi_cu_acc<T> *to) {
+    typedef opdi_cu_acc<T> A;
+    const int i = (int)threadIdx.x;
+    const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
+    if (i != 0) { return; }
+    T rounded;
+    opdi_cu_store(&rounded, weights);
+    const A total = opdi_cu_load<A>(given);
+    *to = opdi_cu_load<A>(&rounded) == total ? weights : total;
+}
 /* dx [n, c, inner] is -w * g at the target, and 0 elsewhere.  If `one` is true, the same g serves all targets; if also
    `mean` is true, it is divided by the total weight. */
 template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
-                                                       const T *total, T *dx) {
+                                                       const opdi_cu_acc<T> *total, T *dx) {
     typedef opdi_cu_acc<T> A;
-    const A scale = !one ? (A)1 : mean ? opdi_cu_load<A>(g) / opdi_cu_load<A>(total) : opdi_cu_load<A>(g);
+    const A scale = !one ? (A)1 : mean ? opdi_cu_load<A>(g) / *total : opdi_cu_load<A>(g);
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < k.n * k.c * k.inner;
          i += (int64_t)gridDim.x * blockDim.x) {
         const int64_t q = i / k.inner, t = q / k.c * k.inner + i % k.inner;
@@ -90,6 +103,15 @@ static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *
     k->guard = opdi_cu_guard_of(call);
     return 0;
 }
+/* Sums the losses and the weights of *blocks blocks, and sets *blocks.  Returns the sums in scratch memory, or NULL and
+   sets an error. */
+template <typename T> static opdi_cu_acc<T> *opdi_cu_nll_parts(const opdi_cu_nll<T> &k, int *blocks) {
+    const int64_t want = opdi_cu_ceil(k.n * k.inner, 1024);
+    *blocks = (int)(want < 1 ? 1 : want < 256 ? want : 256);
+    opdi_cu_acc<T> *parts = (opdi_cu_acc<T> *)opdi_cu_scratch(2 * *blocks * (int64_t)sizeof *parts);
+    return parts && opdi_cu_launch(opdi_cu_nll_sums<T>, dim3((unsigned)*blocks), dim3(256), 0, k, parts) == 0
+        ? parts : NULL;
+}
 static int opdi_cu_nll_forward(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 3);               /* 0 none, 1 mean, 2 sum */
     opd_tensor *y, *total, *staging;
@@ -106,11 +128,9 @@ static int opdi_cu_nll_forward(opd_call *call) {
                 return -1;
             }
         } else {
-            const int64_t want = opdi_cu_ceil(k.n * k.inner, 1024);
-            const int blocks = (int)(want < 1 ? 1 : want < 256 ? want : 256);
-            opdi_cu_acc<T> *parts = (opdi_cu_acc<T> *)opdi_cu_scratch(2 * blocks * (int64_t)sizeof *parts);
-            if (!parts || opdi_cu_launch(opdi_cu_nll_sums<T>, dim3((unsigned)blocks), dim3(256), 0, k, parts) ||
-                opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts, blocks,
+            int blocks;
+            opdi_cu_acc<T> *parts = opdi_cu_nll_parts<T>(k, &blocks);
+            if (!parts || opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts, blocks,
                                reduction == 1, to, weight)) { return -1; }
         }
     })
@@ -130,9 +150,18 @@ static int opdi_cu_nll_backward(opd_call *call) {
     if (!staging || !g || !total) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(dx), T, {
         opdi_cu_nll<T> k;
-        if (opdi_cu_nll_of<T>(call, 1, 4, &k) ||
-            opdi_cu_launch(opdi_cu_nll_back<T>, opdi_cu_grid(opd_numel(dx), 256), dim3(256), 0, k,
-                           (const T *)opdi_cu_data<T>(g), one, reduction == 1, (const T *)opdi_cu_data<T>(total),
+        opdi_cu_acc<T> *weights = (opdi_cu_acc<T> *)opdi_cu_data<void>(total);
+        if (opdi_cu_nll_of<T>(call, 1, 4, &k)) { return -1; }
+        if (sizeof(T) == 2 && reduction == 1) {
+            int blocks;
+            opdi_cu_acc<T> *parts = opdi_cu_nll_parts<T>(k, &blocks);
+            weights = parts ? (opdi_cu_acc<T> *)opdi_cu_scratch((int64_t)sizeof *weights) : NULL;
+            if (!weights || opdi_cu_launch(opdi_cu_nll_unrounded<T>, dim3(1), dim3(256), 0,
+                                           (const opdi_cu_acc<T> *)parts, blocks, (const T *)opdi_cu_data<T>(total),
+                                           weights)) { return -1; }
+        }
+        if (opdi_cu_launch(opdi_cu_nll_back<T>, opdi_cu_grid(opd_numel(dx), 256), dim3(256), 0, k,
+                           (const T *)opdi_cu_data<T>(g), one, reduction == 1, (const opdi_cu_acc<T> *)weights,
                            opdi_cu_data<T>(staging))) { return -1; }
     })
     return opdi_cu_staging_store(dx, staging);

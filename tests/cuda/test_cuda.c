@@ -771,6 +771,70 @@ TEST(float32_convolutions_of_many_images) {
     CHECK_OK();
 }
 
+/* Convolutions of tensors that are stored in channels-last order: results, gradients and their layouts, beside the CPU.
+   The numbers of channels per group are multiples of 8 or not, and sums are whole numbers below 2^11. */
+static opd_tensor *channels_last(opd_tensor *t) {
+    const bool flat = opd_ndim(t) == 4;
+    opd_tensor *const turned = opd_contiguous(opd_permute(t, flat ? OPD_INTS(0, 2, 3, 1) : OPD_INTS(0, 2, 3, 4, 1)));
+    return opd_permute(turned, flat ? OPD_INTS(0, 3, 1, 2) : OPD_INTS(0, 4, 1, 2, 3));
+}
+static opd_tensor *small_numbers(opd_ints sizes, opd_scalar_type dtype) {
+    return opd_to_dtype(opd_randint_low(-1, 2, sizes, OPD_INT32), dtype);
+}
+TEST(convolutions_of_channels_last_tensors) {
+    static const opd_scalar_type types[] = {OPD_FLOAT16, OPD_BFLOAT16, OPD_FLOAT32};
+    static const int channels[][3] = {{16, 16, 1}, {12, 16, 1}, {20, 8, 1}, {8, 13, 1}, {32, 32, 2}, {32, 16, 4}, {36, 24, 3}, {9, 9, 9}, {2, 3, 1}};
+    static const bool mask[3] = {true, true, true};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 9 * 3 * 4; k++) {
+        OPD_SCOPE {
+            const int *const c = channels[k / 12], dims = k % 2 ? 3 : 2;
+            const bool transposed = k / 2 % 2 != 0;
+            const opd_scalar_type dtype = types[k / 4 % 3];
+            const int64_t in = transposed ? c[1] : c[0], ones[3] = {1, 1, 1}, none[3] = {0, 0, 0};
+            const int64_t sizes[5] = {2, in, 3, 4, 5}, taps[5] = {c[1], c[0] / c[2], 3, 2, 3};
+            const opd_ints one = opd_ints_of(ones, dims), zero = opd_ints_of(none, dims);
+            opd_tensor *x = channels_last(small_numbers(opd_ints_of(sizes, dims + 2), dtype)), *rets[2][4], *g = NULL;
+            opd_tensor *w = small_numbers(opd_ints_of(taps, dims + 2), dtype);
+            for (int at = 0; at < 2 && opd_ok(); at++) {
+                opd_tensor *const xs = at ? to_gpu(x) : x, *const ws = at ? to_gpu(w) : w;
+                rets[at][3] = opd_convolution(xs, ws, NULL, one, one, one, transposed, zero, c[2]);
+                if (!at && rets[0][3]) {
+                    g = channels_last(small_numbers(opd_ints_of(opd_sizes(rets[0][3]), dims + 2), dtype));
+                }
+                (void)opd_convolution_backward(rets[at], at ? to_gpu(g) : g, xs, ws, OPD_NONE, one, one, one, transposed,
+                                               zero, c[2], opd_value_bools(mask, 3));
+            }
+            (void)snprintf(what, sizeof what, "    %sconvolution of %d to %d channels in %d groups, %d dims, %s", transposed ? "transposed " : "",
+                           c[0], c[1], c[2], dims, opd_dtype_name(dtype));
+            if (!went_well(opd_ok() ? 0 : -1)) { opd_error_clear(); continue; }
+            the_tolerance = 1e-5;
+            for (int i = 0; i < 4; i++) {
+                static const char *const names[] = {"the gradient of x", "the gradient of w", "the gradient of the bias", "the result"};
+                if (i == 1 && c[2] == c[0]) { (void)same_values(to_host(rets[1][i]), rets[0][i], 1e-5); }      /* a dim of size 1 may have any stride */
+                else { (void)same_tensor(rets[1][i], rets[0][i], true, names[i]); }
+            }
+        }
+    }
+    CHECK_OK();
+}
+
+/* Gradients of means over more targets than a float16 can count. */
+TEST(losses_of_many_targets) {
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 4; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = k % 2 ? OPD_BFLOAT16 : OPD_FLOAT16;
+            opd_tensor *x = to_gpu(opd_zeros(OPD_INTS(70000, 1), dtype)), *target = to_gpu(opd_zeros(OPD_INTS(70000), OPD_INT64));
+            opd_tensor *w = k < 2 ? NULL : to_gpu(opd_ones(OPD_INTS(1), dtype));
+            x = opd_tensor_set_requires_grad(x, true);
+            (void)opd_backward(opd_nll_loss_full(x, target, w, 1, -100));
+            if (!went_well(opd_ok() ? 0 : -1)) { opd_error_clear(); continue; }
+            CHECK_NEAR(70000 * opd_item_f64(opd_to_dtype(opd_select(opd_select(opd_tensor_grad(x), 0, 5), 0, 0), OPD_FLOAT64)), -1, 0.01);
+        }
+    }
+    CHECK_OK();
+}
 /* Infinities and NaN reach only the results that read them, although Winograd's method computes tiles. */
 TEST(float32_convolutions_of_infinities) {
     opd_tensor *x[2], *w[2], *y[2], *g[2];
