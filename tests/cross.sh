@@ -189,7 +189,7 @@ for target in ${*:-$all}; do
         i686) linux i686-linux-gnu '' -msse2 -mfpmath=sse ;;
         #| Linux on x86-64 without SSE3 | gcc | tests of kernels, an example | natively with plain C, some of them in an emulator
         x86-64-v1) older qemu64,-sse3,-ssse3,-sse4a,-cx16 0 ;;
-        #| Linux on x86-64 without AVX | gcc | some tests of kernels, an example | in an emulator
+        #| Linux on x86-64 without AVX | gcc | tests of kernels, an example | some of them in an emulator
         x86-64-v2) older Nehalem '' ;;
         #| Linux on x86-64 without AVX-512 | gcc | tests of kernels, an example | natively with AVX2, some of them in an emulator
         x86-64-v3) older Haswell 1 ;;
