@@ -17,6 +17,8 @@ typedef struct opd_script opd_script;
    of this class, the script is an object of this class (of the last such class).  Then __init__ runs now, with the
    defaults of its arguments, and the methods of the class are the methods of the script.  opd_script_module returns the
    parameters and buffers that __init__ sets (torch.nn.Parameter, register_buffer).
+   Called functions and unrolled loops are inlined.  A script of n bytes fails if its graphs would have more than
+   500,000 + 16 n values.
    name: The source's name in errors; NULL means "<string>".  On failure returns NULL and sets an error that shows the
    line. */
 OPD_API opd_script *opd_script_compile(const char *source, const char *name);

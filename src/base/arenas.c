@@ -106,3 +106,66 @@ OPDI_INTERNAL int64_t opdi_pointer_set_add(opdi_pointer_set *found, uintptr_t p)
     return found->table[slot];
 }
 
+//== tables of names ===================================================================================================
+
+/* Returns the number on which all hashes of this process depend. */
+static uint64_t opdi_index_seed(void) {
+    static uintptr_t seed;
+    uintptr_t was = OPDI_LOAD(&seed);
+    const uintptr_t fresh = was ? was : ((uintptr_t)&was ^ (uintptr_t)time(NULL) * 31 ^ (uintptr_t)clock() << 12) | 1;
+    while (!was && !OPDI_EXCHANGE(&seed, &was, fresh)) { }
+    return (was ? was : fresh) * (uint64_t)0x9E3779B97F4A7C15u;
+}
+static uint64_t opdi_index_hash(const char *key, size_t length) {
+    const uint64_t seed = opdi_index_seed();
+    uint64_t hash = seed ^ length, word = 0;
+    for (; length >= 8; length -= 8, key += 8) {
+        memcpy(&word, key, 8);
+        hash = ((hash ^ word) * 0x9E3779B97F4A7C15u) ^ seed;
+        hash ^= hash >> 29;
+    }
+    for (word = 0; length > 0; length--) { word = word << 8 | (uint8_t)key[length - 1]; }
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 32;
+}
+static opdi_index_slot *opdi_index_slot_of(const opdi_index *index, const char *key, size_t length, uint64_t hash) {
+    size_t i = (size_t)hash & (index->cap - 1);
+    for (; index->slots[i].entry; i = (i + 1) & (index->cap - 1)) {
+        const opdi_index_slot *const slot = &index->slots[i];
+        if (slot->hash == hash && slot->length == length && memcmp(slot->key, key, length) == 0) { break; }
+    }
+    return &index->slots[i];
+}
+/* Returns the entry with the key, or NULL. */
+OPDI_INTERNAL void *opdi_index_get(const opdi_index *index, const char *key, size_t length) {
+    return index->count ? opdi_index_slot_of(index, key, length, opdi_index_hash(key, length))->entry : NULL;
+}
+/* Returns the entry whose key is a text, or NULL. */
+OPDI_INTERNAL void *opdi_index_named(const opdi_index *index, const char *name) {
+    return opdi_index_get(index, name, strlen(name));
+}
+/* Makes `entry` the entry with the key.  The key must stay where it is.  The table is in the arena; an arena that is
+   freed frees it.  Returns 0, or -1 and sets an error if memory runs out. */
+OPDI_INTERNAL int opdi_index_set(opdi_index *index, opdi_arena *arena, const char *key, size_t length, void *entry) {
+    if (4 * (index->count + 1) > 3 * index->cap) {
+        opdi_index big;
+        big.count = index->count;
+        big.cap = index->cap ? 2 * index->cap : 8;
+        big.slots = (opdi_index_slot *)opdi_arena_alloc(arena, big.cap * sizeof *big.slots);
+        if (!big.slots) { return -1; }
+        memset(big.slots, 0, big.cap * sizeof *big.slots);
+        for (size_t i = 0; i < index->cap; i++) {
+            const opdi_index_slot *const slot = &index->slots[i];
+            if (slot->entry) { *opdi_index_slot_of(&big, slot->key, slot->length, slot->hash) = *slot; }
+        }
+        *index = big;
+    }
+    const uint64_t hash = opdi_index_hash(key, length);
+    opdi_index_slot *const slot = opdi_index_slot_of(index, key, length, hash);
+    index->count += !slot->entry;
+    slot->key = key;
+    slot->length = length;
+    slot->hash = hash;
+    slot->entry = entry;
+    return 0;
+}

@@ -235,6 +235,11 @@ typedef struct opdi_arena {
 /* A set of pointers: at[0 .. count) in the order in which they were added, and a hash table of their indices. */
 typedef struct opdi_pointer_set { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_pointer_set;
 
+/* A hash table that finds an entry by the bytes of its key.  It does not copy keys.  A table that is all zero is empty.
+   Hashes depend on a number that each process chooses, so that no file can contain many keys with equal hashes. */
+typedef struct opdi_index_slot { const char *key; size_t length; uint64_t hash; void *entry; } opdi_index_slot;
+typedef struct opdi_index { opdi_index_slot *slots; size_t count, cap; } opdi_index;
+
 //== functions of higher layers that this layer calls ==================================================================
 
 OPDI_INTERNAL void opdi_process_begin(void);

@@ -75,9 +75,14 @@ typedef struct opdi_sink {
 /* A value, or the key of an object's member.  at: position of the first character in the text; next: number of the
    first entry after the value and its members, combined with OPDI_JSON_* flags. */
 typedef struct opdi_json_entry { uint32_t at, next; } opdi_json_entry;
+/* A member of a large object, and a large object, whose members are sorted by their keys. */
+typedef struct opdi_json_member { const char *key; int64_t value; } opdi_json_member;
+typedef struct opdi_json_object { int64_t object; size_t first, count; } opdi_json_object;
 struct opd_json {
     opdi_string text;                             /* the text; strings are decoded in place and padded with zeros */
     opdi_string entries;                          /* opdi_json_entry[] */
+    opdi_string members, objects;                 /* members: opdi_json_member[], the members of all large objects;
+                                                     objects: opdi_json_object[], in the order of the objects */
     int64_t count;
 };
 #endif
@@ -257,6 +262,8 @@ typedef struct opdi_checkpoint_writer {
     opdi_source source;
     const opd_value *values;
     opdi_string branches;        /* opdi_branch[]; the first is the root */
+    opdi_arena arena;            /* for `named` */
+    opdi_index named;            /* the branches by their parents and names */
     opdi_string pickle;
     opdi_pointer_set storages;   /* opdi_storage * */
     opdi_string dtypes;          /* int[]: dtype of each storage; negative: its tensors have several dtypes */

@@ -8,6 +8,8 @@
 //  This section depends on bytes and errors only.
 //----------------------------------------------------------------------------------------------------------------------
 
+#define OPDI_JSON_FEW 16            /* the members of an object with more members are sorted */
+
 /* Returns the length of the UTF-8 character at `at`, or 0 if it is not valid. */
 OPDI_INTERNAL size_t opdi_utf8(const unsigned char *at, size_t length) {
     const size_t len = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : *at >= 0xf0 &&
@@ -192,11 +194,41 @@ static bool opdi_json_python(opdi_scanner *scanner) {
     }
     return false;
 }
-static int opdi_json_members(opd_json *json, opdi_scanner *scanner, char end, int depth);
+static int opdi_json_by_key(const void *first, const void *second) {
+    const opdi_json_member *const member = (const opdi_json_member *)first, *other = (const opdi_json_member *)second;
+    const int order = strcmp(member->key, other->key);
+    return order ? order : (member->value > other->value) - (member->value < other->value);
+}
+static int opdi_json_by_object(const void *first, const void *second) {
+    const int64_t object = ((const opdi_json_object *)first)->object, other = ((const opdi_json_object *)second)->object;
+    return (object > other) - (object < other);
+}
+/* Sorts the members of an object of `count` members by their keys, if the object is large.  Returns 0, or -1 if memory
+   runs out. */
+static int opdi_json_sort(opd_json *json, int64_t object, size_t count) {
+    opdi_json_object large;
+    large.object = object;
+    large.first = json->members.length / sizeof(opdi_json_member);
+    large.count = count;
+    if (count <= OPDI_JSON_FEW) { return 0; }
+    for (int64_t i = opd_json_first(json, object); i >= 0; i = opd_json_next(json, i)) {
+        opdi_json_member member;
+        member.key = opd_json_key(json, i);
+        member.value = i;
+        opdi_string_add_n(&json->members, (const char *)(const void *)&member, sizeof member);
+    }
+    opdi_string_add_n(&json->objects, (const char *)(const void *)&large, sizeof large);
+    if (json->members.failed || json->objects.failed) { return -1; }
+    qsort((opdi_json_member *)(void *)json->members.data + large.first, count, sizeof(opdi_json_member),
+          opdi_json_by_key);
+    return 0;
+}
+static int opdi_json_members(opd_json *json, opdi_scanner *scanner, char end, int depth, int64_t *count);
 /* Reads a value inside of `depth` lists and objects, with all its members.  Returns 0, or -1 and sets an error. */
 static int opdi_json_value(opd_json *json, opdi_scanner *scanner, int depth) {
     const int first = opdi_scanner_peek(scanner);
     const int64_t value = opdi_json_add(json, scanner->at);
+    int64_t count = 0;
     int rc = 0;
     if (value < 0) { return -1; }
     if (depth > opdi_depth_most(OPDI_JSON_DEPTH)) {
@@ -204,8 +236,8 @@ static int opdi_json_value(opd_json *json, opdi_scanner *scanner, int depth) {
                         opdi_depth_most(OPDI_JSON_DEPTH));
     }
     switch (first) {
-    case '{': rc = opdi_json_members(json, scanner, '}', depth + 1); break;
-    case '[': rc = opdi_json_members(json, scanner, ']', depth + 1); break;
+    case '{': rc = opdi_json_members(json, scanner, '}', depth + 1, &count); break;
+    case '[': rc = opdi_json_members(json, scanner, ']', depth + 1, &count); break;
     case '"': rc = opdi_json_decode(json, scanner); break;
     case 't': rc = opdi_scanner_word(scanner, "true") ? 0 : opdi_scanner_error(scanner, "a value"); break;
     case 'f': rc = opdi_scanner_word(scanner, "false") ? 0 : opdi_scanner_error(scanner, "a value"); break;
@@ -214,11 +246,11 @@ static int opdi_json_value(opd_json *json, opdi_scanner *scanner, int depth) {
     default: rc = opdi_json_python(scanner) ? 0 : opdi_json_number(scanner); break;
     }
     opdi_json_entry_at(json, value)->next = (uint32_t)json->count;
-    return rc;
+    return rc == 0 && first == '{' ? opdi_json_sort(json, value, (size_t)count) : rc;
 }
-/* Reads the members of a list or object from its bracket on up to the bracket `end`.  Returns 0, or -1 and sets an
-   error. */
-static int opdi_json_members(opd_json *json, opdi_scanner *scanner, char end, int depth) {
+/* Reads the members of a list or object from its bracket on up to the bracket `end`, and sets *count to their number.
+   Returns 0, or -1 and sets an error. */
+static int opdi_json_members(opd_json *json, opdi_scanner *scanner, char end, int depth, int64_t *count) {
     scanner->at++;
     for (int more = !opdi_scanner_has(scanner, end); more;) {
         if (end == '}') {
@@ -230,6 +262,7 @@ static int opdi_json_members(opd_json *json, opdi_scanner *scanner, char end, in
         }
         const int64_t value = json->count;
         if (opdi_json_value(json, scanner, depth) || (more = opdi_json_more(scanner, end)) < 0) { return -1; }
+        ++*count;
         opdi_json_entry *entry = opdi_json_entry_at(json, value);
         entry->next |= (end == '}' ? OPDI_JSON_MEMBER : 0) | (more ? 0 : OPDI_JSON_LAST);
     }
@@ -262,6 +295,10 @@ OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     json->entries.cap = json->entries.data ? source->length + 64 : 0;
     int rc = json->text.failed || !json->entries.data ? -1 : opdi_json_value(json, &scanner, 0);
     if (rc == 0 && opdi_scanner_peek(&scanner) >= 0) { rc = opdi_scanner_error(&scanner, "the end of the text"); }
+    if (rc == 0 && json->objects.length) {
+        qsort(json->objects.data, json->objects.length / sizeof(opdi_json_object), sizeof(opdi_json_object),
+              opdi_json_by_object);
+    }
     if (rc == 0) { return json; }
     if (opd_error_code() == OPD_ERROR_FILE) {
         int64_t line, column;
@@ -290,6 +327,8 @@ void opd_json_free(opd_json *json) {
     if (!json) { return; }
     opdi_string_free(&json->text);
     opdi_string_free(&json->entries);
+    opdi_string_free(&json->members);
+    opdi_string_free(&json->objects);
     opdi_free(json, sizeof *json);
 }
 
@@ -363,6 +402,17 @@ int64_t opd_json_count(const opd_json *json, int64_t list) {
 int64_t opd_json_get(const opd_json *json, int64_t object, const char *key) {
     int64_t found = -1;
     if (!key || opdi_json_first_char(json, object) != '{') { return -1; }
+    const opdi_json_object its = {object, 0, 0}, *const large = json->objects.length ? (const opdi_json_object *)bsearch(
+        &its, json->objects.data, json->objects.length / sizeof its, sizeof its, opdi_json_by_object) : NULL;
+    if (large) {
+        const opdi_json_member *const members = (const opdi_json_member *)(void *)json->members.data + large->first;
+        size_t low = 0, high = large->count;      /* members[low - 1] becomes the last member with the key */
+        while (low < high) {
+            const size_t middle = low + (high - low) / 2;
+            if (strcmp(members[middle].key, key) <= 0) { low = middle + 1; } else { high = middle; }
+        }
+        return low && strcmp(members[low - 1].key, key) == 0 ? members[low - 1].value : -1;
+    }
     for (int64_t i = opd_json_first(json, object); i >= 0; i = opd_json_next(json, i)) {
         if (strcmp(opd_json_key(json, i), key) == 0) { found = i; }
     }

@@ -127,15 +127,6 @@ static bool opdi_branch_same(const opdi_branch *first, const opdi_branch *second
     return first->bracket ? first->number == second->number
         : first->length == second->length && memcmp(first->name, second->name, first->length) == 0;
 }
-/* Returns the child of the branch `to` that has the same name as `branch`, or 0. */
-static int64_t opdi_branch_find(const opdi_checkpoint_writer *writer, int64_t to, const opdi_branch *branch) {
-    int64_t i = opdi_branch_at(writer, to)->last;
-    if (!i || opdi_branch_same(opdi_branch_at(writer, i), branch)) { return i; }
-    for (i = opdi_branch_at(writer, to)->first; i; i = opdi_branch_at(writer, i)->next) {
-        if (opdi_branch_same(opdi_branch_at(writer, i), branch)) { return i; }
-    }
-    return 0;
-}
 /* Makes the branch `to` the kind of collection (list, tuple or dict) that its child `branch` requires.  Returns 0, or
    -1 and sets an error if `to` already is of another kind. */
 static int opdi_branch_hold(opdi_checkpoint_writer *writer, int64_t to, const opdi_branch *branch, const char *path) {
@@ -166,6 +157,23 @@ static int64_t opdi_branch_add(opdi_checkpoint_writer *writer, int64_t to, const
     its->count++;
     return at;
 }
+/* Returns the child of the branch `to` that has the same name as `branch`; adds it if there is none, or if it is to be
+   a leaf (opdi_branch_check finds a leaf that is added twice).  writer->named finds the first child by its parent and
+   name.  On failure, returns -1 and sets an error. */
+static int64_t opdi_branch_enter(opdi_checkpoint_writer *writer, int64_t to, const opdi_branch *branch, bool leaf,
+                                 const char *path) {
+    const int64_t head[3] = {to, branch->bracket, branch->number};
+    const size_t text = branch->bracket ? 0 : branch->length, length = sizeof head + text;
+    char *const key = (char *)opdi_arena_alloc(&writer->arena, length);
+    if (!key) { return -1; }
+    memcpy(key, head, sizeof head);
+    if (text) { memcpy(key + sizeof head, branch->name, text); }
+    const int64_t found = (int64_t)(intptr_t)opdi_index_get(&writer->named, key, length);
+    if (found && !leaf) { return found; }
+    const int64_t at = opdi_branch_add(writer, to, branch, path);
+    return at < 0 || found || opdi_index_set(&writer->named, &writer->arena, key, length, (void *)(intptr_t)at) == 0 ? at
+        : -1;
+}
 /* Adds a path and the index of its value to the tree.  Returns 0, or -1 and sets an error. */
 static int opdi_branch_path(opdi_checkpoint_writer *writer, const char *path, int64_t value) {
     int64_t to = 0;
@@ -185,9 +193,7 @@ static int opdi_branch_path(opdi_checkpoint_writer *writer, const char *path, in
                             "must be OPD_NONE", path);
         }
         if (none) { return 0; }
-        /* opdi_branch_check finds a leaf that is added twice */
-        const int64_t found = end ? opdi_branch_find(writer, to, &branch) : 0;
-        if ((to = found ? found : opdi_branch_add(writer, to, &branch, path)) < 0) { return -1; }
+        if ((to = opdi_branch_enter(writer, to, &branch, !end, path)) < 0) { return -1; }
         if (!end) { break; }
     }
     opdi_branch *const leaf = opdi_branch_at(writer, to);
@@ -445,6 +451,7 @@ int opd_checkpoint_file_save(const char *path, const char *const *names, const o
         rc = opdi_sink_close(&sink, rc);
     }
     opdi_string_free(&writer.branches);
+    opdi_arena_free(&writer.arena);
     opdi_string_free(&writer.pickle);
     opdi_string_free(&writer.dtypes);
     opdi_pointer_set_free(&writer.storages);

@@ -25,7 +25,7 @@ typedef struct opdi_gtype {
     const struct opdi_gtype *const *parts;
     struct opdi_gclass *klass;                    /* the class of a class type or named tuple; else NULL */
     const char *word;                             /* the name of a type variable; else NULL */
-    const struct opdi_gtype *next;                /* the next type in the same hash chain of its space */
+    struct opdi_gtype *next;                      /* the next type in the same hash chain of its space */
 } opdi_gtype;
 typedef enum opdi_gclass_kind {
     OPDI_CLASS_OBJECT, OPDI_CLASS_MODULE, OPDI_CLASS_NAMEDTUPLE, OPDI_CLASS_ENUM, OPDI_CLASS_INTERFACE
@@ -47,19 +47,19 @@ typedef struct opdi_gclass {
                                                      when it is first used */
     int32_t nattributes, capacity;
     opdi_gattribute *attributes;
+    opdi_index slots;                             /* the attributes by their names */
     void *user;                                   /* data of the code that made the class, such as its methods */
     /* Compares two objects, so that lists of them can be sorted.  Returns 1 if `first` is less than `second`, 0 if not,
        or -1 and sets an error.  NULL if objects of the class have no order. */
     int (*less)(const struct opdi_gclass *klass, const opd_value *first, const opd_value *second);
     const struct opd_graph *lt;                   /* the method __lt__(self, other) of the class, which `less` runs */
-    struct opdi_gclass *next;
 } opdi_gclass;
-#define OPDI_GTYPE_CHAINS 64
 typedef struct opdi_gspace {
     int32_t refs;
     opdi_arena arena;
-    const opdi_gtype *chains[OPDI_GTYPE_CHAINS];
-    opdi_gclass *classes;
+    opdi_gtype **chains;                          /* [nchains] a hash table of all types */
+    size_t nchains, ntypes;
+    opdi_index classes;                           /* the newest class of each name */
     void (*end)(struct opdi_gspace *space);       /* called when the last reference to the space is dropped; NULL:
                                                      nothing is called */
 } opdi_gspace;

@@ -48,14 +48,39 @@ OPDI_INTERNAL void opdi_gspace_drop(opdi_gspace *space) {
     opdi_free(space, sizeof *space);
 }
 
+static size_t opdi_gtype_hash(int kind, const opdi_gtype *const *parts, int32_t count, const opdi_gclass *klass) {
+    uint64_t hash = ((uint64_t)kind * 31 + (uint64_t)count) ^ (uint64_t)(uintptr_t)klass;
+    for (int32_t i = -1; i < count; i++) {
+        hash = (hash ^ (i < 0 ? 0 : (uint64_t)(uintptr_t)parts[i] >> 4)) * 0x9e3779b97f4a7c15u;
+    }
+    return (size_t)(hash >> 32 ^ hash);
+}
+/* Makes a larger hash table if there are as many types as chains.  Returns 0, or -1 if memory runs out. */
+static int opdi_gspace_grow(opdi_gspace *space) {
+    if (space->ntypes < space->nchains) { return 0; }
+    const size_t more = space->nchains ? 4 * space->nchains : 16;
+    opdi_gtype **const chains = (opdi_gtype **)opdi_arena_alloc(&space->arena, more * sizeof *chains);
+    if (!chains) { return -1; }
+    memset(chains, 0, more * sizeof *chains);
+    for (size_t i = 0; i < space->nchains; i++) {
+        for (opdi_gtype *type = space->chains[i], *next; type; type = next) {
+            opdi_gtype **const chain = &chains[opdi_gtype_hash(type->kind, type->parts, type->nparts, type->klass) % more];
+            next = type->next;
+            type->next = *chain;
+            *chain = type;
+        }
+    }
+    space->chains = chains;
+    space->nchains = more;
+    return 0;
+}
 /* Returns the type of the space that has this kind and these parts; makes it if it does not exist.  `klass` is the
    class of a class type or named tuple, else NULL; `word` is the name of a type variable, else NULL.  Returns NULL if
    memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, const opdi_gtype *const *parts,
                                                 int32_t count, opdi_gclass *klass, const char *word) {
-    uint64_t hash = (uint64_t)kind * 31 + (uint64_t)count;
-    for (int32_t i = 0; i < count; i++) { hash = (hash ^ (uint64_t)(uintptr_t)parts[i] >> 4) * 0x9e3779b97f4a7c15u; }
-    const opdi_gtype **chain = &space->chains[(hash >> 32 ^ hash) % OPDI_GTYPE_CHAINS];
+    if (opdi_gspace_grow(space)) { return NULL; }
+    opdi_gtype **const chain = &space->chains[opdi_gtype_hash(kind, parts, count, klass) % space->nchains];
     for (const opdi_gtype *type = *chain; type; type = type->next) {
         if (type->kind != kind || type->nparts != count || type->klass != klass ||
             (word && strcmp(type->word, word) != 0)) { continue; }
@@ -72,6 +97,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, co
     if (word && !(type->word = opdi_arena_copy(&space->arena, word, strlen(word)))) { return NULL; }
     type->next = *chain;
     *chain = type;
+    space->ntypes++;
     return type;
 }
 /* Returns the list type with the element type `element`.  Returns NULL if `element` is NULL or memory runs out. */
@@ -105,9 +131,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_strip(const opdi_gtype *type) {
 
 /* Returns the class named `name` in the space, or NULL if there is none. */
 OPDI_INTERNAL opdi_gclass *opdi_gclass_find(const opdi_gspace *space, const char *name) {
-    opdi_gclass *klass = space->classes;
-    while (klass && strcmp(klass->name, name) != 0) { klass = klass->next; }
-    return klass;
+    return (opdi_gclass *)opdi_index_named(&space->classes, name);
 }
 /* Makes a class without attributes.  Also makes its type, except if the class is a named tuple (see
    opdi_gclass_fields).  Returns the class, or NULL if memory runs out. */
@@ -120,16 +144,11 @@ OPDI_INTERNAL opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name,
     if (!(klass->name = opdi_arena_copy(&space->arena, name, strlen(name)))) { return NULL; }
     if (kind != OPDI_CLASS_NAMEDTUPLE &&
         !(klass->type = opdi_gtype_make(space, OPDI_GTYPE_CLASS, NULL, 0, klass, NULL))) { return NULL; }
-    klass->next = space->classes;
-    space->classes = klass;
-    return klass;
+    return opdi_index_set(&space->classes, &space->arena, klass->name, strlen(name), klass) ? NULL : klass;
 }
 /* Returns the slot of the attribute named `name`, or -1 if the class has none. */
 OPDI_INTERNAL int32_t opdi_gclass_slot(const opdi_gclass *klass, const char *name) {
-    for (int32_t i = 0; i < klass->nattributes; i++) {
-        if (strcmp(klass->attributes[i].name, name) == 0) { return i; }
-    }
-    return -1;
+    return (int32_t)(intptr_t)opdi_index_named(&klass->slots, name) - 1;
 }
 /* Adds an attribute to a class.  Returns its slot, or -1 if memory runs out. */
 OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, const opdi_gtype *type, int32_t flags) {
@@ -143,7 +162,9 @@ OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, cons
         klass->capacity = capacity;
     }
     const char *copy = opdi_arena_copy(&klass->space->arena, name, strlen(name));
-    if (!copy) { return -1; }
+    if (!copy || (opdi_gclass_slot(klass, name) < 0 &&
+                  opdi_index_set(&klass->slots, &klass->space->arena, copy, strlen(copy),
+                                 (void *)(intptr_t)(klass->nattributes + 1)))) { return -1; }
     klass->attributes[klass->nattributes].name = copy;
     klass->attributes[klass->nattributes].type = type;
     klass->attributes[klass->nattributes].flags = flags;

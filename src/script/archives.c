@@ -332,6 +332,7 @@ static int opdi_script_unpickle_enum(opdi_script_unpickler *build, uint32_t stat
     const opdi_gclass *gclass = klass->gclass;
     if (opdi_script_unpickle_value(build, state, gclass->attributes[1].type, depth + 1, &its)) { return -1; }
     for (int32_t i = 0; i < klass->nmembers; i++) {
+        build->steps += i % 8 == 7;                /* members that were compared */
         if (opdi_equal(&opdi_cell_of(&klass->members[i])->u.values[1], &its, 0) == 1) {
             opdi_cell *const cell = opdi_script_enum_again(klass, i);
             if (cell) { *value = opdi_cell_own(cell); }
@@ -513,7 +514,7 @@ static const char *opdi_script_computes(const opdi_gblock *block) {
    empty, and later uses of its attributes fail.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_state(opdi_script_unpickler *build, uint32_t state, const opdi_script_class *klass,
                                       int depth, opd_value self) {
-    opdi_script_function *function = klass ? opdi_script_function_in(klass->methods, "__setstate__") : NULL;
+    opdi_script_function *function = klass ? opdi_script_function_in(&klass->methods, "__setstate__") : NULL;
     opd_value args[2], gave;
     if (!klass) {
         return opdi_packed_class(opdi_cell_of(&self)->klass->name)
@@ -552,7 +553,7 @@ static int opdi_script_unpickle_object(opdi_script_unpickler *build, uint32_t no
         return opd_fail(OPD_ERROR_SCHEMA, "%s is not a class of objects", name);
     }
     if (gclass->kind == OPDI_CLASS_ENUM) { return opdi_script_unpickle_enum(build, state, klass, depth, value); }
-    const bool own = (klass && opdi_script_function_in(klass->methods, "__setstate__")) ||
+    const bool own = (klass && opdi_script_function_in(&klass->methods, "__setstate__")) ||
         !opdi_pickle_is(pickle, state, OPDI_PICKLE_DICT);
     if (own) { gclass->open = false; }
     if (own && !klass && opdi_packed_class(name) && opdi_packed_names(gclass)) { return -1; }
@@ -860,7 +861,7 @@ static int opdi_script_pickle_object(opdi_script_pickler *saving, const opdi_cel
     const opdi_gclass *gclass = cell->klass;
     const opdi_script_class *klass = (const opdi_script_class *)gclass->user;
     const char *const dot = strrchr(gclass->name, '.');
-    opdi_script_function *const own = klass ? opdi_script_function_in(klass->methods, "__getstate__") : NULL;
+    opdi_script_function *const own = klass ? opdi_script_function_in(&klass->methods, "__getstate__") : NULL;
     int64_t number;
     if (!dot || (!klass && (!gclass->nattributes || gclass->attributes[0].name[0] == '('))) {
         return opdi_bad(&saving->writer.source, OPDI_NOWHERE, "an object of %s cannot be saved: its class is not known",

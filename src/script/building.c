@@ -49,9 +49,12 @@ OPDI_INTERNAL opdi_gnode *opdi_script_body_after(const opdi_script_body *body, c
 /* Returns the inlined call in `body` whose nodes have made a value.  Returns NULL if a node of the function itself has
    made it. */
 OPDI_INTERNAL opdi_inlined_call *opdi_script_body_call(const opdi_script_body *body, const opdi_gvalue *value) {
-    opdi_inlined_call *called = body->called;
-    while (called && (value->id < called->from || value->id >= called->to)) { called = called->next; }
-    return called;
+    int32_t low = 0, high = body->ncalled;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (body->called[middle]->to <= value->id) { low = middle + 1; } else { high = middle; }
+    }
+    return low < body->ncalled && body->called[low]->from <= value->id ? body->called[low] : NULL;
 }
 /* An insertion point for nodes.  opdi_emit_top moves the insertion point of the graph in front of the function's first
    node, and returns the previous one.  opdi_emit_back restores the previous one. */
@@ -68,18 +71,31 @@ static void opdi_emit_back(opdi_emitter *task, opdi_insert_point spot) {
     task->graph->into = spot.into;
     task->graph->at = spot.at;
 }
-OPDI_INTERNAL bool opdi_emit_same_constant(const opd_value *first, const opd_value *second) {
-    if (first->tag != second->tag || first->n != second->n) { return false; }
-    switch (first->tag) {
-    case OPD_TAG_NONE: return true;
-    case OPD_TAG_STR: return strcmp(first->u.s, second->u.s) == 0;
-    case OPD_TAG_INT: case OPD_TAG_BOOL: return first->u.i == second->u.i;
-    case OPD_TAG_FLOAT: return memcmp(&first->u.d, &second->u.d, sizeof first->u.d) == 0;
-    case OPD_TAG_TENSOR: return first->u.t == second->u.t;
-    case OPD_TAG_CELL: return opdi_cell_of(first) == opdi_cell_of(second);
-    case OPD_TAG_DEVICE: return memcmp(&first->u.device, &second->u.device, sizeof first->u.device) == 0;
-    default: return false;
+/* Writes the bytes that equal constants have in common to `key`, and returns it.  Returns NULL if constants of this kind
+   are never merged, or if memory runs out. */
+OPDI_INTERNAL const char *opdi_emit_constant_key(opdi_emitter *task, const opd_value *value, const opdi_gtype *type,
+                                                 const char *attribute, size_t *length) {
+    struct { const void *type, *attribute, *what; opd_tag tag; int32_t n; uint64_t bits; } key;
+    const char *const text = value->tag == OPD_TAG_STR ? value->u.s : "";
+    memset(&key, 0, sizeof key);
+    key.type = type;
+    key.attribute = attribute;
+    key.tag = value->tag;
+    key.n = value->n;
+    switch (value->tag) {
+    case OPD_TAG_NONE: case OPD_TAG_STR: break;
+    case OPD_TAG_INT: case OPD_TAG_BOOL: key.bits = (uint64_t)value->u.i; break;
+    case OPD_TAG_FLOAT: memcpy(&key.bits, &value->u.d, sizeof value->u.d); break;
+    case OPD_TAG_TENSOR: key.what = value->u.t; break;
+    case OPD_TAG_CELL: key.what = opdi_cell_of(value); break;
+    case OPD_TAG_DEVICE: memcpy(&key.bits, &value->u.device, OPDI_MIN(sizeof key.bits, sizeof value->u.device)); break;
+    default: return NULL;
     }
+    char *const bytes = (char *)opdi_emit_alloc(task, *length = sizeof key + strlen(text));
+    if (!bytes) { return NULL; }
+    memcpy(bytes, &key, sizeof key);
+    memcpy(bytes + sizeof key, text, strlen(text));
+    return bytes;
 }
 /* Adds a constant at the insertion point and returns its value.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_constant(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
@@ -102,13 +118,14 @@ static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_value_entry **list, 
 /* Returns a constant for a number in the text.  Equal numbers share a constant, which stands in front of the function's
    nodes.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
-    for (opdi_value_entry *pooled = task->body->literals; pooled; pooled = pooled->next) {
-        if (opdi_emit_same_constant(&pooled->value->node->constant, &value)) { return pooled->value; }
-    }
+    size_t length = 0;
+    const char *const key = opdi_emit_constant_key(task, &value, NULL, NULL, &length);
+    opdi_gvalue *out = key ? (opdi_gvalue *)opdi_index_get(&task->body->literals, key, length) : NULL;
+    if (out || !opd_ok()) { return out; }
     const opdi_insert_point spot = opdi_emit_top(task);
-    opdi_gvalue *out = opdi_emit_constant(task, value, type);
+    out = opdi_emit_constant(task, value, type);
     opdi_emit_back(task, spot);
-    return opdi_emit_keep(task, &task->body->literals, out);
+    return out && key && opdi_index_set(&task->body->literals, task->arena, key, length, out) ? NULL : out;
 }
 /* Returns the constant `value` for flags that the compiler adds.  Such flags tell at run time how statements have
    ended.  The constant is not shared with constants of the text. */
@@ -120,18 +137,26 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_flag_value(opdi_emitter *task, bool value) 
     opdi_emit_back(task, spot);
     return *at;
 }
+/* Makes `value` the placeholder of type `type`, if the function has none yet.  Returns 0, or -1 if memory runs out. */
+OPDI_INTERNAL int opdi_emit_unset_of(opdi_emitter *task, const opdi_gtype *type, opdi_gvalue *value) {
+    const opdi_gtype **const key = (const opdi_gtype **)opdi_emit_alloc(task, sizeof *key);
+    if (!key) { return -1; }
+    *key = type;
+    const char *const bytes = (const char *)(void *)key;
+    return opdi_index_get(&task->body->unsets, bytes, sizeof *key) ? 0
+        : opdi_index_set(&task->body->unsets, task->arena, bytes, sizeof *key, value);
+}
 /* Returns a placeholder of type `type`, for a variable that is not set. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype *type) {
     const bool none = type->kind == OPDI_GTYPE_NONE;
-    for (opdi_value_entry *pooled = task->body->unsets; pooled && type->kind != OPDI_GTYPE_ANY; pooled = pooled->next) {
-        if (opdi_gvalue_gtype(task->graph, pooled->value) == type) { return pooled->value; }
-    }
+    const bool shared = type->kind != OPDI_GTYPE_ANY;
+    opdi_gvalue *out = (opdi_gvalue *)(shared ? opdi_index_get(&task->body->unsets, (const char *)(const void *)&type, sizeof type) : NULL);
+    if (out) { return out; }
     const opdi_insert_point spot = opdi_emit_top(task);
     opdi_gnode *node = none ? NULL : opdi_append_builtin(task->graph, "prim::Uninitialized", NULL, 0, &type, 1, NULL);
-    opdi_gvalue *out = none ? opdi_append_constant(task->graph, opd_value_none(), type, NULL)
-        : node ? node->out[0] : NULL;
+    out = none ? opdi_append_constant(task->graph, opd_value_none(), type, NULL) : node ? node->out[0] : NULL;
     opdi_emit_back(task, spot);
-    return opdi_emit_keep(task, &task->body->unsets, out);
+    return out && opdi_emit_unset_of(task, type, out) ? NULL : out;
 }
 /* Returns the value (0 or 1) of a bool that is known at compile time, or -1 if it is not known. */
 OPDI_INTERNAL int opdi_emit_known_bool(const opdi_gvalue *value) {
@@ -181,12 +206,11 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_out(opdi_emitter *task, opdi_gnode *node, c
     return opdi_emit_append(task, &node->out, &node->nout, value) ? NULL : value;
 }
 OPDI_INTERNAL opdi_script_value_name *opdi_emit_named_as(opdi_emitter *task, const char *name, size_t length) {
-    opdi_script_value_name **chain = &task->body->names[opdi_hash(name, length) % OPDI_SCRIPT_NAMES], *named = *chain;
-    while (named && (strncmp(named->name, name, length) != 0 || named->name[length])) { named = named->next; }
+    opdi_index *const names = &task->body->names;
+    opdi_script_value_name *named = (opdi_script_value_name *)opdi_index_get(names, name, length);
     if (named || !(named = (opdi_script_value_name *)opdi_emit_alloc(task, sizeof *named))) { return named; }
     if (!(named->name = opdi_arena_copy(&task->graph->arena, name, length))) { return NULL; }
-    named->next = *chain;
-    return *chain = named;
+    return opdi_index_set(names, task->arena, named->name, length, named) ? NULL : named;
 }
 /* Gives `value` the name `name`.  If another value has this name, that value is renamed to x.1, x.3, and so on (where
    `name` is x), as in TorchScript.  If `value` is NULL, only marks the name as taken: TorchScript makes a value with
@@ -369,11 +393,10 @@ static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int c
    failure, returns NULL and sets an error. */
 static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *traced) {
     const opd_scalar_type dtype = (opd_scalar_type)traced->dtype;
-    for (opdi_script_wrapped_number *known = script->numbers; known; known = known->next) {
-        if (known->traced == traced) { return known->number; }
-    }
-    opdi_script_wrapped_number *made = (opdi_script_wrapped_number *)opdi_arena_alloc(&script->arena, sizeof *made);
-    if (!made) { return NULL; }
+    opdi_script_wrapped_number *made = (opdi_script_wrapped_number *)opdi_index_get(&script->numbers_of,
+        (const char *)(const void *)&traced, sizeof traced);
+    if (made) { return made->number; }
+    if (!(made = (opdi_script_wrapped_number *)opdi_arena_alloc(&script->arena, sizeof *made))) { return NULL; }
     opd_scope scope = opd_scope_open();
     made->number = opd_keep(opd_tensor_wrapped_number(
         opd_dtype_is_floating(dtype) ? opd_value_float(opdi_element_f64(traced, 0)) : dtype == OPD_BOOL
@@ -383,7 +406,8 @@ static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *trac
     made->traced = traced;
     made->next = script->numbers;
     script->numbers = made;
-    return made->number;
+    return opdi_index_set(&script->numbers_of, &script->arena, (const char *)(const void *)&made->traced,
+                          sizeof made->traced, made) ? NULL : made->number;
 }
 /* If the second operand of an add, sub, mul or div is a constant tensor without dims, replaces this tensor by a wrapped
    number, which does not take part in type promotion.  torch.jit.trace stores numbers as such tensors, and PyTorch's
@@ -428,7 +452,7 @@ static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     if (rc || !klass || type->klass->less || !opdi_script_class_resolve(task->script, klass)) {
         return opd_ok() ? rc : -1;
     }
-    opdi_script_function *const less = opdi_script_function_in(klass->methods, "__lt__");
+    opdi_script_function *const less = opdi_script_function_in(&klass->methods, "__lt__");
     opd_graph *const graph = less && !less->busy ? task->script->work->compiled(task->script, less) : NULL;
     if (graph && less->nformals == 2 && opdi_gtype_fits(type, less->formals[1].type) &&
         opdi_gvalue_gtype(graph, graph->outputs[0])->kind == OPDI_GTYPE_BOOL) {

@@ -252,7 +252,7 @@ static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const
     if (gclass->kind == OPDI_CLASS_MODULE && !task->script->archive &&
         !opdi_emit_attribute(task, args.values[0], "training", opdi_emit_bool(task, true))) { return NULL; }
     opdi_script_class *klass = (opdi_script_class *)gclass->user;
-    opdi_script_function *init = klass ? opdi_script_function_in(klass->methods, "__init__") : NULL;
+    opdi_script_function *init = klass ? opdi_script_function_in(&klass->methods, "__init__") : NULL;
     if (opdi_emit_args(task, call, &args) || (init && !opdi_emit_call_function(task, init, &args))) { return NULL; }
     const char *const alone = init ? "" : opdi_script_class_alone(klass, text, sizeof text);
     if (*alone && args.count > 1) {
@@ -709,7 +709,7 @@ static opdi_sugared opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax
     const int32_t which = members ? opdi_script_enum_find(members, node->word) : -1;
     if (which >= 0) { return opdi_sugared_value(opdi_emit_enum_member(task, members, which)); }
     if (inner.kind == OPDI_SUGARED_CLASS && inner.klass->user) {
-        sugared.function = opdi_script_function_in(((opdi_script_class *)inner.klass->user)->methods, node->word);
+        sugared.function = opdi_script_function_in(&((opdi_script_class *)inner.klass->user)->methods, node->word);
         sugared.kind = sugared.function ? OPDI_SUGARED_FUNCTION : OPDI_SUGARED_NOTHING;
     }
     if (sugared.kind == OPDI_SUGARED_NOTHING && opd_ok()) {

@@ -22,8 +22,8 @@ static void opdi_script_clean_count(const opdi_script_body *body, opdi_gvalue *r
         }
     }
     result->uses++;
-    for (const opdi_inlined_call *called = calls ? body->called : NULL; called; called = called->next) {
-        if (called->self) { called->self->uses++; }
+    for (int32_t i = 0; calls && i < body->ncalled; i++) {
+        if (body->called[i]->self) { body->called[i]->self->uses++; }
     }
 }
 /* Removes element i of an array of *count values. */
@@ -311,29 +311,27 @@ static void opdi_script_clean_to_top(const opdi_script_body *body, opdi_gnode *n
     first->prev = node;
 }
 /* Moves constants to the top of the function, each in front of those moved before, as PyTorch does, and merges equal
-   constants.  If `all` is true, also moves the constants of inlined functions. */
-static void opdi_script_clean_constants(const opdi_script_body *body, opdi_gvalue **result, bool all) {
-    opdi_gnode *pooled = NULL;                     /* the constant that was moved first; the other constants stand in
-                                                      front of it */
+   constants.  If `all` is true, also moves the constants of inlined functions.  Returns 0, or -1 if memory runs out. */
+static int opdi_script_clean_constants(opdi_emitter *task, const opdi_script_body *body, opdi_gvalue **result, bool all) {
+    opdi_index known;                              /* the constants that were moved */
+    memset(&known, 0, sizeof known);
     for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {
         next = opdi_script_body_after(body, node);
         if (node->kind != OPDI_GNODE_CONSTANT || (!all && opdi_script_body_call(body, node->out[0]))) { continue; }
-        opdi_gnode *same = pooled ? opdi_script_body_first(body) : NULL;
-        while (same && (opdi_gvalue_gtype(same->out[0]->graph, same->out[0]) !=
-                        opdi_gvalue_gtype(node->out[0]->graph, node->out[0]) ||
-                        !opdi_emit_same_constant(&same->constant, &node->constant) ||
-                        same->attribute != node->attribute)) {
-            same = same == pooled ? NULL : same->next;
-        }
+        size_t length = 0;
+        const char *const key = opdi_emit_constant_key(task, &node->constant, opdi_emit_type(node->out[0]),
+                                                       node->attribute, &length);
+        const opdi_gnode *const same = key ? (const opdi_gnode *)opdi_index_get(&known, key, length) : NULL;
         if (same) {
             node->out[0]->same = same->out[0];
             opdi_script_clean_remove(node);
             continue;
         }
         opdi_script_clean_to_top(body, node);
-        if (!pooled) { pooled = node; }
+        if (key && opdi_index_set(&known, task->arena, key, length, node)) { return -1; }
     }
     opdi_script_clean_replace_all(body, result);
+    return opd_ok() ? 0 : -1;
 }
 /* Adds 1 to *at, the number of uses so far.  If this is the first use of a value, sets value->slot to *at. */
 static void opdi_script_clean_first(opdi_gvalue *value, int32_t *at) {
@@ -471,10 +469,9 @@ static void opdi_script_body_names(opdi_emitter *task, opdi_script_body *body) {
 }
 /* Frees the names of values that were removed. */
 static void opdi_script_body_free_names(const opdi_script_body *body) {
-    for (int i = 0; i < OPDI_SCRIPT_NAMES; i++) {
-        for (opdi_script_value_name *named = body->names[i]; named; named = named->next) {
-            if (!named->value || named->value->slot == OPDI_SCRIPT_CLEAN_GONE) { named->taken = false; }
-        }
+    for (size_t i = 0; i < body->names.cap; i++) {
+        opdi_script_value_name *const named = (opdi_script_value_name *)body->names.slots[i].entry;
+        if (named && (!named->value || named->value->slot == OPDI_SCRIPT_CLEAN_GONE)) { named->taken = false; }
     }
 }
 /* Folds constants, and removes branches and unused nodes, until nothing changes.  If `alone` is true, inlined functions
@@ -489,6 +486,18 @@ static void opdi_script_clean_rounds(const opdi_script_body *body, opdi_gvalue *
         more = opdi_script_clean_unused(body, alone) || more;
     }
 }
+/* Appends a call to the calls that were inlined in a function.  Returns 0, or -1 if memory runs out. */
+static int opdi_script_body_called(opdi_emitter *task, opdi_script_body *body, opdi_inlined_call *called) {
+    if ((body->ncalled & (body->ncalled - 1)) == 0) {      /* if the count is 0, 1, 2, 4, ..., the array is full */
+        opdi_inlined_call **const more =
+            (opdi_inlined_call **)opdi_emit_alloc(task, (size_t)OPDI_MAX(2 * body->ncalled, 1) * sizeof *more);
+        if (!more) { return -1; }
+        if (body->ncalled) { memcpy(more, body->called, (size_t)body->ncalled * sizeof *more); }
+        body->called = more;
+    }
+    body->called[body->ncalled++] = called;
+    return opd_ok() ? 0 : -1;
+}
 /* Cleans up a compiled function whose result is *result.  May replace *result.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_script_body_close(opdi_emitter *task, opdi_script_body *body, opdi_gvalue **result) {
     opdi_script_naming naming;
@@ -499,7 +508,7 @@ OPDI_INTERNAL int opdi_script_body_close(opdi_emitter *task, opdi_script_body *b
     opdi_script_body_names(task, body);
     for (int i = 0; i < 2; i++) { if (body->flags[i]) { opdi_script_clean_to_top(body, body->flags[i]->node); } }
     opdi_script_clean_rounds(body, result, true);
-    opdi_script_clean_constants(body, result, false);
+    if (opdi_script_clean_constants(task, body, result, false)) { return -1; }
     for (int rounds = 0; rounds < 8 && opdi_script_clean_order(body, *result); rounds++) { }
     opdi_script_body_free_names(body);
     opdi_script_naming_walk(&naming, 0);
@@ -508,7 +517,7 @@ OPDI_INTERNAL int opdi_script_body_close(opdi_emitter *task, opdi_script_body *b
         return opd_ok() ? 0 : -1;
     }
     opdi_script_clean_rounds(body, result, false);
-    opdi_script_clean_constants(body, result, true);
+    if (opdi_script_clean_constants(task, body, result, true)) { return -1; }
     for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
         node->called = true;
     }
@@ -519,7 +528,5 @@ OPDI_INTERNAL int opdi_script_body_close(opdi_emitter *task, opdi_script_body *b
     called->result = *result;
     called->self = body->self;
     called->call->id = INT32_MAX;
-    called->next = body->up->called;
-    body->up->called = called;
-    return opd_ok() ? 0 : -1;
+    return opdi_script_body_called(task, body->up, called);
 }

@@ -100,7 +100,7 @@ OPDI_INTERNAL void opdi_script_branch_read(opdi_emitter *task, opdi_script_branc
         for (const opdi_script_var *var = branch->frames[i].vars; var; var = var->next) {
             const char *const name = var->name;
             const bool outer = opdi_script_var_find(branch->frames[0].up, name) != NULL;
-            const bool other = opdi_script_frame_find(&branch->frames[!i], name, var->hash) != NULL;
+            const bool other = opdi_script_frame_find(&branch->frames[!i], name) != NULL;
             if (!opdi_emit_means(name) || var->sugared.kind != OPDI_SUGARED_VALUE) { continue; }
             if (i && other) { continue; }
             if (other || outer) { opdi_emit_loaded(task, name); }
@@ -330,7 +330,10 @@ OPDI_INTERNAL void opdi_emit_awaited(opdi_emitter *task, const opdi_gtype *type)
     for (; task->body->awaiting; task->body->awaiting = task->body->awaiting->next) {
         opdi_emit_type_set(task->body->awaiting->value, type);
     }
-    if (task->body->unset) { opdi_emit_type_set(task->body->unset, type); }
+    if (task->body->unset) {
+        opdi_emit_type_set(task->body->unset, type);
+        (void)opdi_emit_unset_of(task, type, task->body->unset);
+    }
 }
 static const char *opdi_emit_flag(opdi_emitter *task, const char *flag, int depth) {
     char text[16];

@@ -200,10 +200,11 @@ static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugared *suga
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const opdi_syntax *const before = task->at;
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
-        (void)OPDI_EMIT_FAIL(task, "this is nested too deep");
+        (void)OPDI_EMIT_FAIL(task, "this is nested too deep; " OPDI_SCRIPT_NESTED);
         task->depth--;
         return NULL;
     }
+    if (opdi_emit_afford(task)) { return NULL; }
     task->at = node;
     const opdi_sugared sugared = opdi_emit_sugared(task, node, hint);
     task->at = node;

@@ -51,6 +51,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_script_func
                              : "'%s' is called too deep inside of other functions", function->name);
         return NULL;
     }
+    if (opdi_emit_afford(task)) { return NULL; }
     memset(&body, 0, sizeof body);
     body.up = task->body;
     body.function = function;
@@ -90,13 +91,14 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_script_func
     if (result && body.result && leave == OPDI_EXIT_RAISE && result == body.unset) {
         opdi_emit_type_set(result, body.result);
     }
+    if (!body.up) { task->script->values += (uint64_t)task->graph->next_id; }
     if (result && opdi_script_body_close(task, &body, &result)) { result = NULL; }
     for (int i = 0; result && body.up && i < function->nformals; i++) {
         if (within[i] != values[i]) { within[i]->same = values[i]; }
     }
     if (result && body.up) {
         opdi_script_clean_replace_all(&body, &result);
-        body.up->called->result = result;
+        body.up->called[body.up->ncalled - 1]->result = result;
     }
     function->busy = false;
     task->body = body.up;
@@ -161,17 +163,17 @@ OPDI_INTERNAL opdi_script_function *opdi_script_method(opd_script *script, const
     if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
         opdi_script_class *klass = opdi_script_class_find(script, opd_object_class(script->self));
         if (klass && opdi_script_class_resolve(script, klass)) {
-            function = opdi_script_function_in(klass->methods, name && *name ? name : "forward");
+            function = opdi_script_function_in(&klass->methods, name && *name ? name : "forward");
         }
         if (klass && !function && name && *name && !script->archive) {
-            function = opdi_script_function_in(klass->unit->functions, name);
+            function = opdi_script_function_in(&klass->unit->functions, name);
         }
     } else {
         opdi_script_unit *unit = opdi_script_unit_find(script, "__torch__", 9);
-        function = !unit ? NULL : name && *name ? opdi_script_function_in(unit->functions, name)
-            : opdi_script_function_in(unit->functions, "forward");
+        function = !unit ? NULL : name && *name ? opdi_script_function_in(&unit->functions, name)
+            : opdi_script_function_in(&unit->functions, "forward");
         if (unit && !function && (!name || !*name)) {
-            for (function = unit->functions; function && function->next;) { function = function->next; }
+            for (function = unit->functions.first; function && function->next;) { function = function->next; }
         }
     }
     if (!function && opd_ok()) {

@@ -9,13 +9,16 @@ OPDI_INTERNAL opdi_script_function *opdi_script_prelude(opd_script *script, cons
     opdi_script_function *found = NULL;
     snprintf(wanted, sizeof wanted, "def %.70s(", name);
     for (int32_t i = 0; !found && opd_ok() && i < OPDI_SCRIPT_PRELUDES; i++) {
-        opdi_script_unit *unit = script->units;
+        opdi_script_unit *unit = script->preludes[i];
         if (!strstr(opdi_preludes[i].text, wanted)) { continue; }
-        while (unit && unit->builtin != i + 1) { unit = unit->next; }
         if (!unit && (unit = opdi_script_unit_add(script, "torch.nn.functional", "functional.py", opdi_preludes[i].text,
-                                                  opdi_preludes[i].size)) != NULL) { unit->builtin = i + 1; }
+                                                  opdi_preludes[i].size)) != NULL) {
+            script->preludes[i] = unit;
+            script->bytes -= unit->text.length;    /* this text is not the script's own */
+            unit->builtin = i + 1;
+        }
         unit = unit ? opdi_script_unit_read(script, unit) : NULL;
-        found = unit ? opdi_script_function_in(unit->functions, name) : NULL;
+        found = unit ? opdi_script_function_in(&unit->functions, name) : NULL;
     }
     return found;
 }
@@ -95,7 +98,7 @@ static opdi_gvalue *opdi_emit_kept_constant(opdi_emitter *task, const char *name
 /* Returns the meaning of a name that is not a variable.  If it has none, sets an error and returns the kind
    OPDI_SUGARED_NOTHING. */
 OPDI_INTERNAL opdi_sugared opdi_emit_global(opdi_emitter *task, const char *name) {
-    opdi_script_function *function = task->unit ? opdi_script_function_in(task->unit->functions, name) : NULL;
+    opdi_script_function *function = task->unit ? opdi_script_function_in(&task->unit->functions, name) : NULL;
     opdi_script_class *klass = function ? NULL : opdi_emit_class(task, name);
     opdi_sugared sugared = opdi_sugared_of(OPDI_SUGARED_NOTHING);
     if (!opd_ok()) { return sugared; }
@@ -281,7 +284,7 @@ static opdi_sugared opdi_emit_member(opdi_emitter *task, opdi_gvalue *self, cons
         if (value) { opdi_emit_name(task, value, name); }
         return opdi_sugared_value(value);
     }
-    sugared.function = klass ? opdi_script_function_in(klass->methods, name) : NULL;
+    sugared.function = klass ? opdi_script_function_in(&klass->methods, name) : NULL;
     if (sugared.function && sugared.function->def->op == OPDI_METHOD_PROPERTY) {
         return opdi_sugared_value(opdi_emit_method(task, self, name, NULL, 0));
     }
@@ -313,7 +316,7 @@ OPDI_INTERNAL opdi_script_function *opdi_emit_method_of(opdi_emitter *task, cons
     opdi_script_class *klass = opdi_emit_is(value, OPDI_GTYPE_CLASS)
         ? (opdi_script_class *)opdi_emit_type(value)->klass->user : NULL;
     return klass && opdi_script_class_resolve(task->script, klass)
-        ? opdi_script_function_in(klass->methods, name) : NULL;
+        ? opdi_script_function_in(&klass->methods, name) : NULL;
 }
 /* Compiles expressions such as x.max(dim=1).values.  If `tuple` has the results of an operator, returns the result that
    the operator's schema calls `name`; else NULL. */

@@ -110,6 +110,12 @@ static bool opdi_syntax_put(opdi_string *list, opdi_syntax *node) {
     opdi_string_add_n(list, (const char *)(const void *)&node, sizeof node);
     return !list->failed;
 }
+/* Sets an error for an expression that has more than `most` links: calls (or operators) in a row.  Returns NULL. */
+static opdi_syntax *opdi_script_parse_long(const opdi_script_parser *parser, const char *links, int most) {
+    (void)opdi_script_text_fail(parser->text, opdi_script_token_at(parser)->at, 1, "an expression has more than %d %s in "
+                                "a row: assign a part of it to a variable", most, links);
+    return NULL;
+}
 
 static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end);
@@ -118,8 +124,8 @@ static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const cha
 static bool opdi_script_parse_enter(opdi_script_parser *parser) {
     const int most = opdi_depth_most(OPDI_SCRIPT_DEPTH);
     if (++parser->depth <= most) { return true; }
-    (void)opdi_script_text_fail(parser->text, opdi_script_token_at(parser)->at, 1, "this is nested more than %d deep",
-                                most);
+    (void)opdi_script_text_fail(parser->text, opdi_script_token_at(parser)->at, 1, "this is nested more than %d deep; "
+                                OPDI_SCRIPT_NESTED, most);
     return false;
 }
 
@@ -488,7 +494,7 @@ static opdi_syntax *opdi_script_parse_subscript(opdi_script_parser *parser, opdi
 static opdi_syntax *opdi_script_parse_primary(opdi_script_parser *parser) {
     opdi_syntax *node = opdi_script_parse_atom(parser);
     for (int links = 0; node; links++) {
-        if (links > 10 * OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
+        if (links > 10 * OPDI_SCRIPT_DEPTH) { return opdi_script_parse_long(parser, "calls", 10 * OPDI_SCRIPT_DEPTH); }
         if (opdi_script_parse_at(parser, "(")) { node = opdi_script_parse_call(parser, node); }
         else if (opdi_script_parse_at(parser, "[")) { node = opdi_script_parse_subscript(parser, node); }
         else if (opdi_script_parse_take(parser, ".")) {
@@ -561,7 +567,7 @@ static opdi_syntax *opdi_script_parse_binary(opdi_script_parser *parser, int lev
     for (int links = 0; left; links++) {
         const int op = opdi_script_parse_sign(parser, level);
         if (op < 0) { return left; }
-        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
+        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_long(parser, "operators", OPDI_SCRIPT_DEPTH); }
         parser->at++;
         opdi_syntax *right = level == 5 ? opdi_script_parse_unary(parser) : opdi_script_parse_binary(parser, level + 1);
         left = right ? opdi_syntax_op(parser, OPDI_SYNTAX_BINARY, op, left->at, left, right) : NULL;
@@ -591,7 +597,7 @@ static opdi_syntax *opdi_script_parse_compare(opdi_script_parser *parser) {
     for (int links = 0; left; links++) {
         const int op = opdi_script_parse_comparison(parser);
         if (op < 0) { return all ? all : left; }
-        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
+        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_long(parser, "operators", OPDI_SCRIPT_DEPTH); }
         opdi_syntax *right = opdi_script_parse_binary(parser, 0);
         opdi_syntax *pair = right ? opdi_syntax_op(parser, OPDI_SYNTAX_COMPARE, op, left->at, left, right) : NULL;
         if (!pair) { return NULL; }
@@ -611,7 +617,7 @@ static opdi_syntax *opdi_script_parse_not(opdi_script_parser *parser) {
 static opdi_syntax *opdi_script_parse_and(opdi_script_parser *parser) {
     opdi_syntax *left = opdi_script_parse_not(parser);
     for (int links = 0; left && opdi_script_parse_take(parser, "and"); links++) {
-        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
+        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_long(parser, "operators", OPDI_SCRIPT_DEPTH); }
         opdi_syntax *right = opdi_script_parse_not(parser);
         left = right ? opdi_syntax_2(parser, OPDI_SYNTAX_AND, left->at, left, right) : NULL;
     }
@@ -620,7 +626,7 @@ static opdi_syntax *opdi_script_parse_and(opdi_script_parser *parser) {
 static opdi_syntax *opdi_script_parse_or(opdi_script_parser *parser) {
     opdi_syntax *left = opdi_script_parse_and(parser);
     for (int links = 0; left && opdi_script_parse_take(parser, "or"); links++) {
-        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
+        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_long(parser, "operators", OPDI_SCRIPT_DEPTH); }
         opdi_syntax *right = opdi_script_parse_and(parser);
         left = right ? opdi_syntax_2(parser, OPDI_SYNTAX_OR, left->at, left, right) : NULL;
     }

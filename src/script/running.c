@@ -28,9 +28,9 @@ static void opdi_script_functions_free(opdi_script_function *functions) {
 void opd_script_free(opd_script *script) {
     if (!script) { return; }
     for (opdi_script_unit *unit = script->units; unit; unit = unit->next) {
-        opdi_script_functions_free(unit->functions);
+        opdi_script_functions_free(unit->functions.first);
         for (opdi_script_class *klass = unit->classes; klass; klass = klass->next) {
-            opdi_script_functions_free(klass->methods);
+            opdi_script_functions_free(klass->methods.first);
             opdi_script_enum_drop(klass);
             klass->gclass->user = NULL;
             klass->gclass->less = NULL;
@@ -152,7 +152,7 @@ OPDI_INTERNAL int opdi_script_call(opd_script *script, opdi_script_function *fun
    there is none.  If the source also has functions, returns NULL if they take or make modules, or if the class has no
    forward, or if its __init__ needs arguments. */
 static opdi_script_class *opdi_script_module_of(const opdi_script_unit *unit) {
-    for (const opdi_script_function *function = unit->functions; function; function = function->next) {
+    for (const opdi_script_function *function = unit->functions.first; function; function = function->next) {
         const opdi_gnode *node = function->graph ? function->graph->body.first : NULL;
         for (; node; node = opdi_gnode_after(node)) {
             const opdi_gtype *const type = node->kind == OPDI_GNODE_BUILTIN && node->nout == 1
@@ -166,10 +166,10 @@ static opdi_script_class *opdi_script_module_of(const opdi_script_unit *unit) {
     }
     opdi_script_class *klass = unit->classes;      /* the first class in the list is the one that is defined last */
     while (klass && klass->gclass->kind != OPDI_CLASS_MODULE) { klass = klass->next; }
-    const opdi_script_function *const init = klass && unit->functions
-        ? opdi_script_function_in(klass->methods, "__init__") : NULL;
+    const opdi_script_function *const init = klass && unit->functions.first
+        ? opdi_script_function_in(&klass->methods, "__init__") : NULL;
     for (int32_t i = 1; init && i < init->nformals; i++) { if (!init->formals[i].otherwise) { return NULL; } }
-    return klass && unit->functions && !opdi_script_function_in(klass->methods, "forward") ? NULL : klass;
+    return klass && unit->functions.first && !opdi_script_function_in(&klass->methods, "forward") ? NULL : klass;
 }
 /* Makes an object of a module class, stores it in script->self, and calls its __init__.  Returns 0, or -1 and sets an
    error. */
@@ -180,7 +180,7 @@ static int opdi_script_instance(opd_script *script, opdi_script_class *klass) {
     if (!self) { return -1; }
     script->self = opdi_cell_value(self);
     values[0] = script->self;
-    opdi_script_function *const init = opdi_script_function_in(klass->methods, "__init__");
+    opdi_script_function *const init = opdi_script_function_in(&klass->methods, "__init__");
     const int32_t training = opdi_gclass_slot(klass->gclass, "training");
     int rc = training >= 0 ? opdi_object_put(self, training, opd_value_bool(true)) : 0;
     rc = rc == 0 && init && !opdi_script_compiled(script, init) ? -1 : rc;
@@ -194,7 +194,7 @@ static int opdi_script_instance(opd_script *script, opdi_script_class *klass) {
     rc = rc == 0 && init ? opdi_script_call(script, init, values, &result) : rc;
     rc = rc || opdi_script_bind(script, self, &path, 0) ? -1 : 0;
     opdi_string_free(&path);
-    opdi_script_function *const forward = opdi_script_function_in(klass->methods, "forward");
+    opdi_script_function *const forward = opdi_script_function_in(&klass->methods, "forward");
     return rc == 0 && forward && !opdi_script_compiled(script, forward) ? -1 : rc;
 }
 opd_script *opd_script_compile(const char *source, const char *name) {
@@ -212,7 +212,7 @@ opd_script *opd_script_compile(const char *source, const char *name) {
     for (opdi_script_class *klass = fine ? unit->classes : NULL; fine && klass; klass = klass->next) {
         fine = opdi_script_class_resolve(script, klass) != NULL;
     }
-    for (opdi_script_function *function = fine ? unit->functions : NULL; fine && function; function = function->next) {
+    for (opdi_script_function *function = fine ? unit->functions.first : NULL; fine && function; function = function->next) {
         fine = opdi_script_compiled(script, function) != NULL;
     }
     opdi_script_class *const last = fine ? opdi_script_module_of(unit) : NULL;
@@ -235,10 +235,10 @@ static opdi_script_function *opdi_script_first(const opd_script *script) {
                                                                     used */
     if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
         opdi_script_class *klass = opdi_script_class_find(its, opd_object_class(script->self));
-        return klass && opdi_script_class_resolve(its, klass) ? opdi_script_shown(klass->methods) : NULL;
+        return klass && opdi_script_class_resolve(its, klass) ? opdi_script_shown(klass->methods.first) : NULL;
     }
     opdi_script_unit *unit = opdi_script_unit_find(its, "__torch__", 9);
-    return unit ? unit->functions : NULL;
+    return unit ? unit->functions.first : NULL;
 }
 int opd_script_count(const opd_script *script) {
     int count = 0;

@@ -29,7 +29,9 @@ enum {
     OPDI_SCRIPT_TOKEN_INDENT, OPDI_SCRIPT_TOKEN_DEDENT, OPDI_SCRIPT_TOKEN_SIGN /* a sign of several characters (see
                                                                                   opdi_script_token.sign) */
 };
-enum { OPDI_SCRIPT_DEPTH = 200, OPDI_SCRIPT_INDENTS = 100, OPDI_SCRIPT_TEXT = 1 << 26 };
+enum { OPDI_SCRIPT_DEPTH = 200, OPDI_SCRIPT_INDENTS = 100, OPDI_SCRIPT_TEXT = 1 << 26, OPDI_SCRIPT_VALUES = 500000 };
+/* Advice for the errors of nesting. */
+#define OPDI_SCRIPT_NESTED "an `elif`, and the statements after an `if` that returns, count as nested in the `if`"
 typedef struct opdi_script_token {
     int16_t kind, sign;
     uint32_t at, length;         /* at: its first byte; length: its length in bytes, with the prefix and the quotes of a
@@ -138,16 +140,22 @@ typedef struct opdi_script_function {
     bool busy;                                    /* true while the function is compiled */
     opd_graph *graph;                             /* NULL: the graph was not needed yet */
 } opdi_script_function;
+/* Functions in the order in which they were defined, and a table of their names. */
+typedef struct opdi_script_functions {
+    opdi_script_function *first, *last;
+    opdi_index index;
+} opdi_script_functions;
 typedef struct opdi_script_class {
     struct opdi_script_class *next;
     opdi_gclass *gclass;
     const opdi_syntax *def;
     struct opdi_script_unit *unit;
-    opdi_script_function *methods;
+    opdi_script_functions methods;
     int state;                                    /* 0: declared; 1: being resolved; 2: resolved */
     opd_value *members;                           /* of an enum: its members, which are objects with a name and a
                                                      value */
     int32_t nmembers;
+    opdi_index members_named, said_at;
     struct opdi_script_enum_object *said;         /* of an enum: the objects for its members at each place in the
                                                      text */
 } opdi_script_class;
@@ -157,16 +165,22 @@ typedef struct opdi_script_unit {
     const char *prefix;                           /* the prefix of the names in it, such as "__torch__.a.b" */
     opdi_script_text text;
     opdi_syntax *tree;                            /* NULL: the text was not parsed yet */
-    opdi_script_function *functions;
-    opdi_script_class *classes;
+    opdi_script_functions functions;
+    opdi_script_class *classes;                   /* the class that is defined last is the first in the list */
+    opdi_index classes_named;
     int32_t builtin;                              /* 1, 2, ...: the number of a text of this library (opdi_preludes); 0:
                                                      a text of the program */
 } opdi_script_unit;
+enum { OPDI_SCRIPT_PRELUDES = 16 };
 struct opd_script {
     int32_t refs;
     opdi_arena arena;
     opdi_gspace *space;
     opdi_script_unit *units;
+    opdi_index units_named;                       /* the texts by their prefixes */
+    opdi_script_unit *preludes[OPDI_SCRIPT_PRELUDES];            /* the texts of this library that were read */
+    uint64_t bytes, values;                       /* bytes: length of the script's own texts; values: number of values
+                                                     in the graphs that were compiled (see opdi_emit_afford) */
     opd_value self;                               /* the object whose methods the script has; NONE if the script has
                                                      only functions */
     opd_value constants;                          /* a tuple of the values CONSTANTS.c0, CONSTANTS.c1, ... */
@@ -185,6 +199,7 @@ struct opd_script {
     struct opdi_script_op_count *listed;          /* the operators that the script calls; NULL: the list was not needed
                                                      yet */
     struct opdi_script_wrapped_number *numbers;
+    opdi_index numbers_of;                        /* the wrapped numbers by the traced tensors */
 };
 /* An operator that a script calls.  `count` is the number of places that call it; `missing` is true if this program
    does not have it. */
@@ -219,13 +234,13 @@ typedef struct opdi_sugared {
 typedef struct opdi_script_var {
     struct opdi_script_var *next;
     const char *name;
-    uint32_t hash;                                /* hash of the name, with which names are compared fast */
     opdi_sugared sugared;
     const opdi_gtype *type;
 } opdi_script_var;
 typedef struct opdi_script_frame {
     struct opdi_script_frame *up;                 /* the outer frame; NULL: this is the outermost frame of a function */
     opdi_script_var *vars;
+    opdi_index vars_named;
     bool rest;                                    /* true: the frame is for the statements after a branch, which were
                                                      moved into one of its blocks */
 } opdi_script_frame;
@@ -235,10 +250,9 @@ typedef struct opdi_script_frame {
 typedef enum opdi_script_exit {
     OPDI_EXIT_NONE, OPDI_EXIT_MAYBE, OPDI_EXIT_ITERATION, OPDI_EXIT_RETURN, OPDI_EXIT_RAISE, OPDI_EXIT_ERROR
 } opdi_script_exit;
-enum { OPDI_SCRIPT_CALLS = 64, OPDI_SCRIPT_ARGS = 64, OPDI_SCRIPT_NAMES = 64 };
+enum { OPDI_SCRIPT_CALLS = 64, OPDI_SCRIPT_ARGS = 64 };
 /* A call whose function was inlined into a graph.  Its values have the numbers (id) from `from` to `to` - 1. */
 typedef struct opdi_inlined_call {
-    struct opdi_inlined_call *next;
     int32_t from, to;
     opdi_gvalue *result, *call;                   /* result: the result of the call; call: a value that represents the
                                                      call in TorchScript, and gets the name of the result */
@@ -256,15 +270,16 @@ typedef struct opdi_script_body {
     opdi_gvalue *always;                          /* if `again` is NULL: the value True */
     const struct opdi_script_loop *unrolled;      /* the innermost unrolled loop */
     struct opdi_value_entry *awaiting;            /* values whose type is the result type, which is not known yet */
-    struct opdi_value_entry *literals, *unsets;   /* literals: constants of the text, which equal numbers share; unsets:
-                                                     placeholders for variables that are not set */
+    opdi_index literals, unsets;                  /* literals: constants of the text, which equal numbers share; unsets:
+                                                     placeholders for variables that are not set, by their types */
     opdi_gvalue *flags[2];                        /* the constants False and True for flags that the compiler adds */
     opdi_gblock *block;
     opdi_gnode *before;                           /* NULL: the first node is the first of the block */
     int32_t from;                                 /* the number (id) of its first value */
     opdi_gvalue *self;                            /* of a method: the object, or a constant that represents it */
-    opdi_inlined_call *called;                    /* inlined calls, newest first */
-    struct opdi_script_value_name *names[OPDI_SCRIPT_NAMES];
+    opdi_inlined_call **called;                   /* [ncalled] the inlined calls, in the order of their values */
+    int32_t ncalled;
+    opdi_index names;                             /* of opdi_script_value_name */
     struct opdi_value_entry *moved;               /* values with names in statements that were moved into branches */
     struct opdi_deferred_name *later, **last;     /* names that values will get when the function is complete */
 } opdi_script_body;
@@ -303,8 +318,7 @@ enum { OPDI_SCRIPT_CLASS_PARAMETER = 1, OPDI_SCRIPT_CLASS_BUFFER = 2 };
    gives False for objects of two places. */
 typedef struct opdi_script_enum_object {
     struct opdi_script_enum_object *next;
-    const opdi_syntax *place;
-    int32_t which;
+    struct opdi_script_enum_place { const opdi_syntax *place; int64_t which; } at;
     opd_value object;
 } opdi_script_enum_object;
 #endif
@@ -320,7 +334,6 @@ typedef struct opdi_value_entry {
 /* A name of values in a function.  `taken` is true if a value has the name.  If `value` is then NULL, this is a value
    that TorchScript makes and later removes. */
 typedef struct opdi_script_value_name {
-    struct opdi_script_value_name *next;
     const char *name;
     opdi_gvalue *value;
     int32_t suffix;                               /* for a name x: one more than the last number used in x.1, x.3,
@@ -347,7 +360,6 @@ typedef struct opdi_script_wrapped_number {
 
 #if !defined(OPD_NO_SCRIPTS)
 typedef struct opdi_prelude { const char *text; size_t size; } opdi_prelude;
-enum { OPDI_SCRIPT_PRELUDES = 16 };
 #endif
 
 //== expressions =======================================================================================================

@@ -6,7 +6,7 @@
    sets an error. */
 static int opdi_statement_set(opdi_emitter *task, const char *name, opdi_gvalue *value, const opdi_gtype *declared) {
     char is[200], was[200];
-    const opdi_script_var *here = opdi_script_frame_find(task->frame, name, opdi_script_var_hash(name));
+    const opdi_script_var *here = opdi_script_frame_find(task->frame, name);
     const opdi_script_var *outer = opdi_script_var_find(task->frame->up, name);
     const opdi_gtype *type = declared ? declared : here && here->type && opdi_gtype_fits(opdi_emit_type(value),
         here->type) && here->type->kind == OPDI_GTYPE_OPTIONAL ? here->type : opdi_emit_type(value);
@@ -559,7 +559,7 @@ static opdi_script_exit opdi_statement_statement(opdi_emitter *task, const opdi_
    Returns how the statements end. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count) {
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
-        (void)OPDI_EMIT_FAIL(task, "this is nested too deep");
+        (void)OPDI_EMIT_FAIL(task, "this is nested too deep; " OPDI_SCRIPT_NESTED);
         return OPDI_EXIT_ERROR;
     }
     opdi_script_exit leave = OPDI_EXIT_NONE;

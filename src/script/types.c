@@ -55,23 +55,26 @@ OPDI_INTERNAL const char *opdi_emit_join(opdi_emitter *task, const char *first, 
     return text;
 }
 
+/* Checks that the graphs of a script have not become too large for its text.  Inlined functions and unrolled loops
+   repeat a text, so that a few lines can have more values than the memory can hold.  Returns 0, or -1 and sets an
+   error. */
+OPDI_INTERNAL int opdi_emit_afford(opdi_emitter *task) {
+    const uint64_t most = OPDI_SCRIPT_VALUES + 16 * task->script->bytes;
+    if (task->script->values + (uint64_t)task->graph->next_id <= most) { return 0; }
+    return OPDI_EMIT_FAIL(task, "the functions that are called and the loops that are unrolled here have more than %llu "
+                          "values, which is too much for a text of %llu bytes", (unsigned long long)most,
+                          (unsigned long long)task->script->bytes);
+}
+
 //== variables =========================================================================================================
 
-OPDI_INTERNAL uint32_t opdi_script_var_hash(const char *name) {
-    uint32_t hash = 0;
-    while (*name) { hash = hash * 31 + (unsigned char)*name++; }
-    return hash;
-}
-OPDI_INTERNAL opdi_script_var *opdi_script_frame_find(const opdi_script_frame *frame, const char *name, uint32_t hash) {
-    opdi_script_var *var = frame->vars;
-    while (var && (var->hash != hash || strcmp(var->name, name) != 0)) { var = var->next; }
-    return var;
+OPDI_INTERNAL opdi_script_var *opdi_script_frame_find(const opdi_script_frame *frame, const char *name) {
+    return (opdi_script_var *)opdi_index_named(&frame->vars_named, name);
 }
 /* Returns the variable `name` of a frame or of its outer frames, or NULL if there is none. */
 OPDI_INTERNAL opdi_script_var *opdi_script_var_find(const opdi_script_frame *frame, const char *name) {
-    const uint32_t hash = opdi_script_var_hash(name);
     for (; frame; frame = frame->up) {
-        opdi_script_var *var = opdi_script_frame_find(frame, name, hash);
+        opdi_script_var *var = opdi_script_frame_find(frame, name);
         if (var && var->sugared.kind != OPDI_SUGARED_NOTHING) { return var; }
         if (var) { return NULL; }                  /* the variable was deleted, or only one block of a branch has set
                                                       it */
@@ -81,12 +84,11 @@ OPDI_INTERNAL opdi_script_var *opdi_script_var_find(const opdi_script_frame *fra
 /* Sets a variable in the current frame, without a check of its type.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_script_var_put(opdi_emitter *task, const char *name, opdi_sugared sugared,
                                       const opdi_gtype *type) {
-    const uint32_t hash = opdi_script_var_hash(name);
-    opdi_script_var *var = opdi_script_frame_find(task->frame, name, hash);
+    opdi_script_var *var = opdi_script_frame_find(task->frame, name);
     if (!var) {
-        if (!(var = (opdi_script_var *)opdi_emit_alloc(task, sizeof *var))) { return -1; }
+        if (!(var = (opdi_script_var *)opdi_emit_alloc(task, sizeof *var)) ||
+            opdi_index_set(&task->frame->vars_named, task->arena, name, strlen(name), var)) { return -1; }
         var->name = name;
-        var->hash = hash;
         var->next = task->frame->vars;
         task->frame->vars = var;
     }
@@ -98,9 +100,8 @@ OPDI_INTERNAL int opdi_script_var_value(opdi_emitter *task, const char *name, op
     return value ? opdi_script_var_put(task, name, opdi_sugared_value(value), opdi_emit_type(value)) : -1;
 }
 OPDI_INTERNAL void opdi_script_frame_enter(opdi_emitter *task, opdi_script_frame *frame) {
+    memset(frame, 0, sizeof *frame);
     frame->up = task->frame;
-    frame->vars = NULL;
-    frame->rest = false;
     task->frame = frame;
 }
 
@@ -112,36 +113,30 @@ OPDI_INTERNAL opdi_script_unit *opdi_script_unit_read(opd_script *script, opdi_s
    if there is none.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opdi_script_unit *opdi_script_unit_find(opd_script *script, const char *prefix, size_t length) {
     char name[1024];
-    for (opdi_script_unit *unit = script->units; unit; unit = unit->next) {
-        if (strncmp(unit->prefix, prefix, length) == 0 && !unit->prefix[length]) {
-            return opdi_script_unit_read(script, unit);
-        }
-    }
+    opdi_script_unit *unit = (opdi_script_unit *)opdi_index_get(&script->units_named, prefix, length);
+    if (unit) { return opdi_script_unit_read(script, unit); }
     if (!script->archive || length >= sizeof name) { return NULL; }
     memcpy(name, prefix, length);
     name[length] = 0;
-    opdi_script_unit *unit = script->find(script, name);
+    unit = script->find(script, name);
     return unit ? opdi_script_unit_read(script, unit) : NULL;
 }
-OPDI_INTERNAL opdi_script_function *opdi_script_function_in(opdi_script_function *functions, const char *name) {
-    while (functions && strcmp(functions->name, name) != 0) { functions = functions->next; }
-    return functions;
+/* Returns the first of the functions that has the name, or NULL. */
+OPDI_INTERNAL opdi_script_function *opdi_script_function_in(const opdi_script_functions *functions, const char *name) {
+    return (opdi_script_function *)opdi_index_named(&functions->index, name);
 }
 /* Returns the function with the qualified name `name`, such as "__torch__.f", or NULL if there is none. */
 OPDI_INTERNAL opdi_script_function *opdi_script_function_find(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_script_unit *unit = dot ? opdi_script_unit_find(script, name, (size_t)(dot - name)) : NULL;
-    return unit ? opdi_script_function_in(unit->functions, dot + 1) : NULL;
+    return unit ? opdi_script_function_in(&unit->functions, dot + 1) : NULL;
 }
 /* Returns the class with the qualified name `name`, such as "__torch__.M".  Returns NULL without an error if there is
    none. */
 OPDI_INTERNAL opdi_script_class *opdi_script_class_find(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_script_unit *unit = dot ? opdi_script_unit_find(script, name, (size_t)(dot - name)) : NULL;
-    for (opdi_script_class *klass = unit ? unit->classes : NULL; klass; klass = klass->next) {
-        if (strcmp(klass->def->word, dot + 1) == 0) { return klass; }
-    }
-    return NULL;
+    return unit ? (opdi_script_class *)opdi_index_named(&unit->classes_named, dot + 1) : NULL;
 }
 
 //== annotations =======================================================================================================
@@ -292,7 +287,8 @@ OPDI_INTERNAL opdi_script_unit *opdi_script_unit_add(opd_script *script, const c
     if (!unit->prefix || !unit->text.name || !unit->text.text) { return NULL; }
     unit->next = script->units;
     script->units = unit;
-    return unit;
+    script->bytes += length;
+    return opdi_index_set(&script->units_named, &script->arena, unit->prefix, strlen(unit->prefix), unit) ? NULL : unit;
 }
 static opdi_script_function *opdi_script_function_new(opd_script *script, opdi_script_unit *unit,
                                                       const opdi_syntax *def, opdi_script_class *owner) {
@@ -303,10 +299,11 @@ static opdi_script_function *opdi_script_function_new(opd_script *script, opdi_s
     function->def = def;
     function->owner = owner;
     function->unit = unit;
-    opdi_script_function **end = owner ? &owner->methods : &unit->functions;
-    while (*end) { end = &(*end)->next; }
-    *end = function;
-    return function;
+    opdi_script_functions *const all = owner ? &owner->methods : &unit->functions;
+    if (!opdi_script_function_in(all, function->name) &&
+        opdi_index_set(&all->index, &script->arena, function->name, strlen(function->name), function)) { return NULL; }
+    if (all->last) { all->last->next = function; } else { all->first = function; }
+    return all->last = function;
 }
 /* Returns the number of parameters that a method call sets itself: 1 (self), or 0 if the method is static or the
    function is not a method. */
@@ -355,6 +352,7 @@ static int opdi_script_class_new(opd_script *script, opdi_script_unit *unit, con
     klass->unit = unit;
     klass->next = unit->classes;
     unit->classes = klass;
+    if (opdi_index_set(&unit->classes_named, &script->arena, def->word, strlen(def->word), klass)) { return -1; }
     return 0;
 }
 /* Parses a text and declares its classes and functions, unless this was done before.  Returns the text, or NULL and
@@ -366,7 +364,7 @@ OPDI_INTERNAL opdi_script_unit *opdi_script_unit_read(opd_script *script, opdi_s
         const opdi_syntax *node = tree->parts[i];
         if (node->kind == OPDI_SYNTAX_CLASS) { if (opdi_script_class_new(script, unit, node)) { return NULL; } }
         else if (node->kind == OPDI_SYNTAX_DEF) {
-            if (opdi_script_function_in(unit->functions, node->word)) {
+            if (opdi_script_function_in(&unit->functions, node->word)) {
                 (void)opdi_script_text_fail(node->text, node->at, 1, "function '%s' already defined", node->word);
                 return NULL;
             }
@@ -404,17 +402,21 @@ OPDI_INTERNAL const opdi_syntax *opdi_script_class_list(const opdi_script_class 
     }
     return NULL;
 }
+/* Gives `flag` to the attributes of a class that its list `list` names. */
+static void opdi_script_class_mark(const opdi_script_class *klass, const char *list, int32_t flag) {
+    const opdi_syntax *const names = opdi_script_class_list(klass, list);
+    for (int i = 0; names && i < names->nparts; i++) {
+        const opdi_syntax *const name = names->parts[i];
+        const int32_t slot = name->kind == OPDI_SYNTAX_TEXT ? opdi_gclass_slot(klass->gclass, name->word) : -1;
+        if (slot >= 0) { klass->gclass->attributes[slot].flags |= flag; }
+    }
+}
 /* Returns whether `name` is a parameter (`list` is "__parameters__") or a buffer ("__buffers__") of a class: the class
    has the name in this list, or its __init__ makes the attribute a parameter or buffer. */
 OPDI_INTERNAL bool opdi_script_class_lists(const opdi_script_class *klass, const char *list, const char *name) {
     const int32_t slot = opdi_gclass_slot(klass->gclass, name);
     const int32_t flag = strcmp(list, "__parameters__") == 0 ? OPDI_SCRIPT_CLASS_PARAMETER : OPDI_SCRIPT_CLASS_BUFFER;
-    if (slot >= 0 && (klass->gclass->attributes[slot].flags & flag)) { return true; }
-    const opdi_syntax *names = opdi_script_class_list(klass, list);
-    for (int i = 0; names && i < names->nparts; i++) {
-        if (names->parts[i]->kind == OPDI_SYNTAX_TEXT && strcmp(names->parts[i]->word, name) == 0) { return true; }
-    }
-    return false;
+    return slot >= 0 && (klass->gclass->attributes[slot].flags & flag);
 }
 /* If a statement in the body of a class declares an attribute, adds the attribute to the class.  Returns 0, or -1 and
    sets an error. */
@@ -461,10 +463,15 @@ static const opdi_gtype *opdi_script_enum_value(const opdi_syntax *node, opd_val
         return NULL;
     }
 }
+/* Returns the index of the member named `name`, or -1 if there is none. */
+OPDI_INTERNAL int32_t opdi_script_enum_find(const opdi_script_class *klass, const char *name) {
+    return (int32_t)(intptr_t)opdi_index_named(&klass->members_named, name) - 1;
+}
 /* If a statement in the body of an enum declares a member, adds the member to the enum.  Returns 0, or -1 and sets an
    error. */
-static int opdi_script_enum_member(opdi_script_class *klass, const opdi_syntax *node) {
+static int opdi_script_enum_member(opdi_arena *arena, opdi_script_class *klass, const opdi_syntax *node) {
     opdi_gclass *gclass = klass->gclass;
+    const char *const name = node->kind == OPDI_SYNTAX_ASSIGN && node->nparts == 2 ? node->parts[1]->word : NULL;
     opd_value value;
     if (node->kind != OPDI_SYNTAX_ASSIGN || node->nparts != 2 || node->parts[1]->kind != OPDI_SYNTAX_NAME) { return 0; }
     const opdi_gtype *type = opdi_script_enum_value(node->parts[0], &value);
@@ -478,7 +485,9 @@ static int opdi_script_enum_member(opdi_script_class *klass, const opdi_syntax *
     opdi_cell *member = opdi_object_new(gclass);
     if (!member) { return -1; }
     klass->members[klass->nmembers++] = opdi_cell_value(member);
-    if (opdi_object_put(member, 0, opd_value_str(node->parts[1]->word))) { return -1; }
+    if (opdi_script_enum_find(klass, name) < 0 &&
+        opdi_index_set(&klass->members_named, arena, name, strlen(name), (void *)(intptr_t)klass->nmembers)) { return -1; }
+    if (opdi_object_put(member, 0, opd_value_str(name))) { return -1; }
     return opdi_object_put(member, 1, value);
 }
 /* Makes the members of an enum.  Returns 0, or -1 and sets an error. */
@@ -486,17 +495,9 @@ static int opdi_script_enum_resolve(opd_script *script, opdi_script_class *klass
     const opdi_syntax *body = klass->def->parts[1];
     klass->members = (opd_value *)opdi_arena_alloc(&script->arena, (size_t)(body->nparts + 1) * sizeof(opd_value));
     int rc = klass->members ? 0 : -1;
-    for (int i = 0; !rc && i < body->nparts; i++) { rc = opdi_script_enum_member(klass, body->parts[i]); }
+    for (int i = 0; !rc && i < body->nparts; i++) { rc = opdi_script_enum_member(&script->arena, klass, body->parts[i]); }
     if (rc) { opdi_script_enum_drop(klass); }
     return rc;
-}
-/* Returns the index of the member named `name`, or -1 if there is none. */
-OPDI_INTERNAL int32_t opdi_script_enum_find(const opdi_script_class *klass, const char *name) {
-    for (int32_t i = 0; i < klass->nmembers; i++) {
-        const opdi_cell *member = opdi_cell_of(&klass->members[i]);
-        if (strcmp(opdi_cell_of(&member->u.values[0])->u.text, name) == 0) { return i; }
-    }
-    return -1;
 }
 /* Returns a new object for enum member number `which`, or NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_script_enum_again(const opdi_script_class *klass, int32_t which) {
@@ -514,18 +515,22 @@ OPDI_INTERNAL opdi_cell *opdi_script_enum_again(const opdi_script_class *klass, 
    sets an error. */
 OPDI_INTERNAL const opd_value *opdi_script_enum_at(opdi_arena *arena, opdi_script_class *klass,
                                                    const opdi_syntax *place, int32_t which) {
-    for (const opdi_script_enum_object *said = klass->said; said; said = said->next) {
-        if (said->place == place && said->which == which) { return &said->object; }
-    }
-    opdi_script_enum_object *const said = (opdi_script_enum_object *)opdi_arena_alloc(arena, sizeof *said);
+    struct opdi_script_enum_place at;
+    memset(&at, 0, sizeof at);
+    at.place = place;
+    at.which = which;
+    opdi_script_enum_object *said = (opdi_script_enum_object *)opdi_index_get(
+        &klass->said_at, (const char *)(const void *)&at, sizeof at);
+    if (said) { return &said->object; }
+    said = (opdi_script_enum_object *)opdi_arena_alloc(arena, sizeof *said);
     opdi_cell *const cell = said ? opdi_script_enum_again(klass, which) : NULL;
     if (!cell) { return NULL; }
-    said->place = place;
-    said->which = which;
+    said->at = at;
     said->object = opdi_cell_value(cell);
     said->next = klass->said;
     klass->said = said;
-    return &said->object;
+    return opdi_index_set(&klass->said_at, arena, (const char *)(const void *)&said->at, sizeof at, said) ? NULL
+        : &said->object;
 }
 
 /* Resolves the members of a class, unless this was done before.  Returns the class, or NULL and sets an error. */
@@ -547,8 +552,10 @@ OPDI_INTERNAL opdi_script_class *opdi_script_class_resolve(opd_script *script, o
     }
     if (!rc && klass->gclass->kind == OPDI_CLASS_NAMEDTUPLE) { rc = opdi_gclass_fields(klass->gclass) ? 0 : -1; }
     if (!rc && klass->gclass->kind == OPDI_CLASS_ENUM) { rc = opdi_script_enum_resolve(script, klass); }
-    opdi_script_function *init = opdi_script_function_in(klass->methods, "__init__");
+    opdi_script_function *init = opdi_script_function_in(&klass->methods, "__init__");
     if (!rc && init && !script->archive) { rc = script->work->discover(&task, init); }
+    opdi_script_class_mark(klass, "__parameters__", OPDI_SCRIPT_CLASS_PARAMETER);
+    opdi_script_class_mark(klass, "__buffers__", OPDI_SCRIPT_CLASS_BUFFER);
     klass->state = rc ? 0 : 2;
     opdi_arena_free(&arena);
     return rc ? NULL : klass;

@@ -631,7 +631,7 @@ static int opdi_script_print_class(const opd_script *script, opdi_script_class *
     const size_t empty = code->length;
     if (opdi_script_print_fields(&print, klass)) { return -1; }
     const bool object = kind == OPDI_CLASS_OBJECT || kind == OPDI_CLASS_MODULE;
-    for (opdi_script_function *method = object ? klass->methods : NULL; method; method = method->next) {
+    for (opdi_script_function *method = object ? klass->methods.first : NULL; method; method = method->next) {
         opdi_string text = {NULL, 0, 0, false};
         const int mark = opd_error_mark();
         if (method->def->op != OPDI_METHOD_PLAIN || (module && kind == OPDI_CLASS_MODULE &&
@@ -658,11 +658,11 @@ OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module,
         opdi_string_add(code, module);
         opdi_string_add(code, "(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n");
     }
-    for (opdi_script_function *function = unit && module ? unit->functions : NULL; function;
+    for (opdi_script_function *function = unit && module ? unit->functions.first : NULL; function;
          function = function->next) {
         if (opdi_script_print_method(script, function, function->name, full, code)) { return -1; }
         if (!function->next && strcmp(function->name, "forward") != 0 &&
-            !opdi_script_function_in(unit->functions, "forward") &&
+            !opdi_script_function_in(&unit->functions, "forward") &&
             opdi_script_print_method(script, function, "forward", full, code)) { return -1; }
     }
     for (opdi_script_class *klass = unit ? unit->classes : NULL; klass; klass = klass->next) {
