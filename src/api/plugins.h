@@ -204,6 +204,24 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
 #define OPD_INTS(...) opd_lists<opd_ints, int64_t>::of({__VA_ARGS__})
 #define OPD_FLOATS(...) opd_lists<opd_floats, double>::of({__VA_ARGS__})
 #define OPD_TENSORS(...) opd_lists<opd_tensors, opd_tensor *>::of({__VA_ARGS__})
+inline opd_scalar_type opd_dtype_of(const float *) { return OPD_FLOAT32; }
+inline opd_scalar_type opd_dtype_of(const double *) { return OPD_FLOAT64; }
+inline opd_scalar_type opd_dtype_of(const bool *) { return OPD_BOOL; }
+inline opd_scalar_type opd_dtype_of(const signed char *) { return OPD_INT8; }
+inline opd_scalar_type opd_dtype_of(const short *) { return OPD_INT16; }
+inline opd_scalar_type opd_dtype_of(const int *) { return OPD_INT32; }
+inline opd_scalar_type opd_dtype_of(const long *) { return sizeof(long) == 8 ? OPD_INT64 : OPD_INT32; }
+inline opd_scalar_type opd_dtype_of(const long long *) { return OPD_INT64; }
+inline opd_scalar_type opd_dtype_of(const unsigned char *) { return OPD_UINT8; }
+inline opd_scalar_type opd_dtype_of(const unsigned short *) { return OPD_UINT16; }
+inline opd_scalar_type opd_dtype_of(const unsigned *) { return OPD_UINT32; }
+inline opd_scalar_type opd_dtype_of(const unsigned long *) { return sizeof(long) == 8 ? OPD_UINT64 : OPD_UINT32; }
+inline opd_scalar_type opd_dtype_of(const unsigned long long *) { return OPD_UINT64; }
+template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N]) {
+    const int64_t count = static_cast<int64_t>(N);
+    return opd_tensor_from(array, opd_ints_of(&count, 1), opd_dtype_of(array));
+}
+#define OPD_TENSOR(...) opd_tensor_of(__VA_ARGS__)
 #else
 #define OPD_V(x) _Generic((x), \
     bool: opd_value_bool, char: opd_value_int, signed char: opd_value_int, unsigned char: opd_value_int, \
@@ -251,5 +269,19 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
 #define OPD_TENSORS(...) \
     opd_tensors_of((opd_tensor *const[]){__VA_ARGS__}, \
                    (int64_t)(sizeof((opd_tensor *const[]){__VA_ARGS__}) / sizeof(opd_tensor *)))
+#define OPD_DTYPE_OF(x) _Generic((x), \
+    float: OPD_FLOAT32, double: OPD_FLOAT64, bool: OPD_BOOL, signed char: OPD_INT8, short: OPD_INT16, int: OPD_INT32, \
+    long: sizeof(long) == 8 ? OPD_INT64 : OPD_INT32, long long: OPD_INT64, unsigned char: OPD_UINT8, \
+    unsigned short: OPD_UINT16, unsigned: OPD_UINT32, unsigned long: sizeof(long) == 8 ? OPD_UINT64 : OPD_UINT32, \
+    unsigned long long: OPD_UINT64)
+#define OPD_POINTERS(type) type **: 0, const type **: 0
+#define OPD_IS_ARRAY(...) _Generic(&(__VA_ARGS__), OPD_POINTERS(float), OPD_POINTERS(double), OPD_POINTERS(bool), \
+    OPD_POINTERS(signed char), OPD_POINTERS(short), OPD_POINTERS(int), OPD_POINTERS(long), OPD_POINTERS(long long), \
+    OPD_POINTERS(unsigned char), OPD_POINTERS(unsigned short), OPD_POINTERS(unsigned), OPD_POINTERS(unsigned long), \
+    OPD_POINTERS(unsigned long long), default: 1)
+#define OPD_TENSOR(...) \
+    opd_tensor_from((__VA_ARGS__), OPD_INTS((int64_t)(sizeof(__VA_ARGS__) / sizeof((__VA_ARGS__)[0])) + \
+        0 * (int64_t)sizeof(struct { int takes_an_array_and_no_pointer[OPD_IS_ARRAY(__VA_ARGS__) ? 1 : -1]; })), \
+        OPD_DTYPE_OF((__VA_ARGS__)[0]))
 #endif
 

@@ -32,6 +32,47 @@ TEST(new_tensors) {
     CHECK_ERROR(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [-3, 2], but got 3)");
     CHECK(opd_keyset_has(opd_tensor_keys(t), OPD_KEY_CPU) && opd_keyset_has(opd_tensor_keys(t), OPD_KEY_AUTOGRAD_CPU));
 }
+/* The length and the dtype come from the array. */
+static void check_array(opd_tensor *t, int64_t length, opd_scalar_type dtype) {
+    CHECK_OR_RETURN(t != NULL);
+    CHECK_INT(opd_ndim(t), 1);
+    CHECK_INT(opd_size(t, 0), length);
+    CHECK_STR(opd_dtype_name(opd_dtype(t)), opd_dtype_name(dtype));
+    CHECK_NEAR(opd_item_f64(opd_to_dtype(opd_select(t, 0, length - 1), OPD_FLOAT64)), length == 1, 0);
+}
+TEST(tensors_from_arrays) {
+    float a[] = {1, 2, 0};
+    const double b[] = {3, 0};
+    signed char c[] = {-1, 0};
+    unsigned char d[] = {1, 2, 3, 0};
+    short e[] = {1};
+    int f[] = {7, 0}, many[300] = {1};
+    long g[] = {7, 0};
+    long long h[] = {7, 0};
+    const bool i[] = {true};
+    unsigned short j[] = {1};
+    unsigned k[] = {1};
+    unsigned long long l[] = {1};
+    check_array(OPD_TENSOR(a), 3, OPD_FLOAT32);
+    check_array(OPD_TENSOR(b), 2, OPD_FLOAT64);
+    check_array(OPD_TENSOR(c), 2, OPD_INT8);
+    check_array(OPD_TENSOR(d), 4, OPD_UINT8);
+    check_array(OPD_TENSOR(e), 1, OPD_INT16);
+    check_array(OPD_TENSOR(f), 2, OPD_INT32);
+    check_array(OPD_TENSOR(many), 300, OPD_INT32);
+    check_array(OPD_TENSOR(g), 2, sizeof(long) == 8 ? OPD_INT64 : OPD_INT32);
+    check_array(OPD_TENSOR(h), 2, OPD_INT64);
+    check_array(OPD_TENSOR(i), 1, OPD_BOOL);
+    check_array(OPD_TENSOR(j), 1, OPD_UINT16);
+    check_array(OPD_TENSOR(k), 1, OPD_UINT32);
+    check_array(OPD_TENSOR(l), 1, OPD_UINT64);
+#if !defined(__cplusplus)
+    check_array(OPD_TENSOR((float[]){1, 2, 0}), 3, OPD_FLOAT32);
+    check_array(OPD_TENSOR((const int64_t[]){1, 0}), 2, OPD_INT64);
+    check_array(OPD_TENSOR(((double[2]){1})), 2, OPD_FLOAT64);
+#endif
+    CHECK_OK();
+}
 TEST(sizes_that_cannot_be) {
     int64_t many[65];
     int i;

@@ -44,7 +44,8 @@ OPDI_AVX2 static void opdi_wide_ndtri(const double *x, double *y) {
 }
 OPDI_AVX2 static void opdi_wide_erfcx(const double *x, double *y) {
     OPDI_BLOCK_EACH {
-        const double size = fabs(x[i]), inner = size < 30 ? size : 30.0, square = inner * inner;
+        const double size = fabs(x[i]), least = size < 26 ? size : 26.0, inner = x[i] < 0 ? least : 0.0;
+        const double square = inner * inner;
         const double most = 2 * opdi_exp1_f64(square) * (1 + OPDI_FMA(inner, inner, -square));
         const double rest = opdi_erfcx1_f64(size), value = x[i] < 0 ? most - rest : rest;
         y[i] = ((x[i] >= -26) & (size < 1e150)) ? value : (double)NAN;
@@ -68,7 +69,7 @@ OPDI_AVX2 static void opdi_wide_entr(const double *x, double *y) {
 }
 OPDI_AVX2 static void opdi_wide_spherical_j0(const double *x, double *y) {
     OPDI_BLOCK_EACH {
-        const double size = fabs(x[i]), value = opdi_trig1_f64(size, 0) / size;
+        const double size = fabs(x[i]), value = opdi_trig1_f64(size, 0) / (size > 1e-8 ? size : 1.0);
         y[i] = ((size < OPDI_TRIG_MAX_F64) & (size > 1e-8)) ? value : (double)NAN;
     }
 }
