@@ -483,8 +483,8 @@ static opd_tensor *opdi_grad_clone(const opd_tensor *tensor, const opd_tensor *g
     return copy;
 }
 
-/* Returns a copy of `grad`, with its history and in the layout of `tensor`.  Returns a reference, or NULL and sets an
-   error. */
+/* Returns a copy of `grad`, with its history and tangent, and in the layout of `tensor`.  Returns a reference, or NULL
+   and sets an error. */
 static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *tensor, opd_tensor *grad) {
     static opd_op *clone, *copy;
     opd_value values[3];
@@ -519,7 +519,8 @@ static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_ten
             meta->grad = grad;
             return 0;
         }
-        sum = engine->create ? opdi_grad_clone_recorded(tensor, grad) : opdi_grad_clone(tensor, grad);
+        sum = engine->create || opdi_is_dual_inside(grad) ? opdi_grad_clone_recorded(tensor, grad)
+            : opdi_grad_clone(tensor, grad);
         opdi_drop(grad);
         meta->grad = sum;
         return sum ? 0 : -1;

@@ -254,6 +254,11 @@ static inline opd_tensor *opdi_conj(opd_tensor *tensor) {
 static inline opd_tensor *opdi_unless(opd_tensor *tensor, opd_tensor *mask) {
     return opd_masked_fill_Scalar(tensor, mask, opd_value_int(0));
 }
+/* Returns tensor / divisor, or 0 where `zero` is true.  There, the divisor is replaced before the division, so that the
+   derivatives are 0, too: the derivative of an infinite quotient is NaN, even if the quotient is not used. */
+static inline opd_tensor *opdi_div_unless(opd_tensor *tensor, opd_tensor *divisor, opd_tensor *zero) {
+    return opd_div(opdi_unless(tensor, zero), opd_masked_fill_Scalar(divisor, zero, opd_value_int(1)));
+}
 static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *tensor) {
     return opdi_unless(tensor, opd_logical_not(mask));
 }

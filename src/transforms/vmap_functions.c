@@ -69,13 +69,6 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
     return total;
 }
 
-/* Returns true if `tensor`, or a tensor inside its vmap wrappers, has a tangent. */
-static bool opdi_is_dual_inside(const opd_tensor *tensor) {
-    while (tensor && (tensor->flags & OPDI_BATCHED) && !opdi_is_dual(tensor)) {
-        tensor = opdi_batched_of(tensor)->value;
-    }
-    return tensor && opdi_is_dual(tensor);
-}
 /* Computes the outputs of a custom function in the layers outside of ctx->layer.  Uses the function's vmap rule;
    without a rule, computes the outputs example by example if autograd or forward mode outside of the layer records an
    input.  If nothing records an input, returns -2: the caller then runs forward.  Returns the number of outputs, or -1

@@ -156,7 +156,7 @@ static opd_tensor *opdi_det_gradient(opd_tensor *a, opd_tensor *grad, opd_tensor
 static int opdi__linalg_det_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *factors = opd_bw_result(bw, 1);
     if (!grad) { return 0; }
-    if (opd_grad_mode_enabled()) {
+    if (opdi_differentiated_again(input)) {
         return opd_bw_return(bw, 0, opdi_det_gradient(input, grad, opd_bw_result(bw, 0)));
     }
     const bool twice = opdi_real_dtype((int8_t)opd_bw_dtype(bw, 0)) == OPD_FLOAT64;

@@ -453,7 +453,7 @@ static int opdi__linalg_solve_ex_backward(opd_backward_call *bw) {
         x = opd_unsqueeze(x, -1);
     }
     /* The saved factors suffice if no second derivative is needed, because they have no history. */
-    const bool again = opd_grad_mode_enabled() || opdi_is_dual(input) || (input->flags & OPDI_TRACED);
+    const bool again = opdi_differentiated_again(input);
     if (again || opdi_is_complex(input)) { grad = opd_linalg_solve_full(opdi_mt(input), grad, left); }
     else { grad = opd_linalg_lu_solve_full(opd_bw_result(bw, 1), opd_bw_result(bw, 2), grad, left, true); }
     OPDI_BW_RETURN(0, opd_neg(left ? opd_matmul(grad, opdi_mt(x)) : opd_matmul(opdi_mt(x), grad)));

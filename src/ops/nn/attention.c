@@ -821,14 +821,8 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
 }
 /* Returns true if the mask may need a derivative, which the kernel does not compute: autograd tracks the mask, or
    the mask has a tangent, perhaps inside of its vmap wrappers. */
-static bool opdi_sdpa_mask_needs_grad(opd_tensor *mask) {
-    opd_tensor *tangent = NULL;
-    if (!mask) { return false; }
-    for (opd_tensor *part = mask; !tangent; part = opdi_batched_of(part)->value) {
-        (void)opd_dual_unpack(part, &tangent);
-        if (!(part->flags & OPDI_BATCHED)) { break; }
-    }
-    return tangent || opdi_tracked(mask);
+static bool opdi_sdpa_mask_needs_grad(const opd_tensor *mask) {
+    return mask && (opdi_is_dual_inside(mask) || opdi_tracked(mask));
 }
 /* scaled_dot_product_attention: computes attention with one kernel, or else in separate steps.  Tensors of three
    dims are taken as the heads of one sample. */

@@ -376,10 +376,18 @@ static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *extra = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
     if (opdi_is_complex(grad)) { input = opd_to_dtype(input, opd_dtype(grad)); }  /* then log(-1) is defined */
-    OPDI_BW_RETURN(0, opdi_unless(opd_mul(grad, opd_mul(extra, opd_pow_Tensor_Tensor(input, opdi_adds(extra, -1)))),
-                                  opd_eq_Scalar(extra, zero)));
-    OPDI_BW_RETURN(1, opd_mul(grad, opdi_unless(opd_mul(opd_bw_result(bw, 0), opd_log(input)),
-                                                opd_logical_and(opd_eq_Scalar(input, zero), opdi_pow_flat(extra)))));
+    if (opd_bw_needs(bw, 0)) {
+        opd_tensor *none = opd_logical_and(opd_eq_Scalar(extra, zero),
+                                           opd_logical_not(opd_gt_Scalar(opd_abs(input), zero)));
+        opd_tensor *base = opd_masked_fill_Scalar(input, none, opd_value_int(1));
+        opd_tensor *power = opd_pow_Tensor_Tensor(base, opdi_adds(extra, -1));
+        if (opd_bw_return(bw, 0, opdi_unless(opd_mul(grad, opd_mul(extra, power)), none))) { return -1; }
+    }
+    if (opd_bw_needs(bw, 1)) {
+        opd_tensor *none = opd_logical_and(opd_eq_Scalar(input, zero), opdi_pow_flat(extra));
+        opd_tensor *log_of = opd_log(opd_masked_fill_Scalar(input, none, opd_value_int(1)));
+        return opd_bw_return(bw, 1, opd_mul(grad, opd_mul(opd_bw_result(bw, 0), log_of)));
+    }
     return 0;
 }
 /* Returns log(value): the logarithm of its real part or, if `pairs` is true, the complex logarithm, which is also

@@ -121,9 +121,8 @@ static int opdi_hypot_backward(opd_backward_call *bw) {
 static int opdi_xlogy_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
-    OPDI_BW_RETURN(0,
-                   opdi_unless(opd_xlogy(grad, other),
-                               opd_logical_and(opd_eq_Scalar(input, zero), opd_le_Scalar(other, zero))));
+    opd_tensor *none = opd_logical_and(opd_eq_Scalar(input, zero), opd_le_Scalar(other, zero));
+    OPDI_BW_RETURN(0, opd_xlogy(grad, opd_masked_fill_Scalar(other, none, opd_value_int(1))));
     OPDI_BW_RETURN(1, opd_div(opd_mul(grad, input), other));
     return 0;
 }
@@ -141,9 +140,7 @@ static int opdi_logaddexp2_backward(opd_backward_call *bw) {
 }
 static int opdi_copysign_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
-    OPDI_BW_RETURN(0,
-                   opd_mul(grad,
-                           opdi_unless(opd_div(opd_bw_result(bw, 0), input), opd_eq_Scalar(input, opd_value_int(0)))));
+    OPDI_BW_RETURN(0, opd_mul(grad, opd_mul(opd_sgn(opd_bw_result(bw, 0)), opd_sgn(input))));
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(grad)); }
     return 0;
 }

@@ -587,8 +587,7 @@ static int opdi_sgn_backward(opd_backward_call *bw) {
     if (!opdi_is_complex(input)) { return opd_bw_return(bw, 0, opd_zeros_like(grad)); }
     opd_tensor *size = opd_abs(input), *result = opd_sgn(input),
         *along = opd_mul(opd_real(opd_mul(grad, opdi_conj(result))), result);
-    return opd_bw_return(bw, 0, opdi_unless(opd_div(opd_sub(grad, along), size),
-                                            opd_eq_Scalar(size, opd_value_int(0))));
+    return opd_bw_return(bw, 0, opdi_div_unless(opd_sub(grad, along), size, opd_eq_Scalar(size, opd_value_int(0))));
 }
 /* opd_sgn: the sign -1, 0 or 1; for complex numbers self / |self|, or 0 */
 OPDI_OP(sgn) {

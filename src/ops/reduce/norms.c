@@ -150,18 +150,23 @@ OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input
                                              opd_ints dims) {
     if (p == 0) { return opd_zeros_like(input); }
     if (p == 1) { return opd_mul(opd_sgn(input), grad); }
-    opd_tensor *zero = opd_eq_Scalar(result, opd_value_int(0));
-    if (p == 2) { return opd_mul(grad, opdi_unless(opd_div(input, result), zero)); }
     if (p == OPDI_INF || p == -OPDI_INF) {
         opd_tensor *first = opd_abs(input), *mask = opd_logical_or(opd_eq(first, result), opd_isnan(first));
         return opd_mul(opd_sgn(input), opd_mul(opdi_by_count(grad, opd_sum_dim(mask, dims, true)), mask));
     }
     if (p < 1) {
-        opd_tensor *sum = opdi_unless(opd_mul(opd_sgn(input), opdi_pow_of(opd_abs(input), p - 1)),
-                                      opd_eq_Scalar(input, opd_value_int(0)));
+        opd_tensor *none = opd_eq_Scalar(input, opd_value_int(0));
+        opd_tensor *sizes = opd_masked_fill_Scalar(opd_abs(input), none, opd_value_int(1));
+        opd_tensor *sum = opd_mul(opd_sgn(input), opdi_pow_of(sizes, p - 1));
         return opd_mul(opd_mul(sum, grad), opdi_pow_of(result, 1 - p));
     }
-    grad = opdi_unless(opd_div(grad, opd_masked_fill_Scalar(opdi_pow_of(result, p - 1), zero, opd_value_int(1))), zero);
+    /* Where the norm is 0, the gradient is 0 times what it is for a norm of 1, so that its derivatives are finite. */
+    opd_tensor *zero = opd_eq_Scalar(result, opd_value_int(0));
+    grad = opdi_unless(grad, zero);
+    result = opd_masked_fill_Scalar(result, zero, opd_value_int(1));
+    if (p == 2) { return opd_mul(grad, opd_div(input, result)); }
+    input = opd_masked_fill_Scalar(input, zero, opd_value_int(1));
+    grad = opd_div(grad, opdi_pow_of(result, p - 1));
     if (p < 2) { return opd_mul(opd_mul(opd_sgn(input), opdi_pow_of(opd_abs(input), p - 1)), grad); }
     return opd_mul(opd_mul(input, opdi_pow_of(opd_abs(input), p - 2)), grad);
 }

@@ -464,7 +464,7 @@ static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean
     const int64_t count = opdi_bw_count(bw, dims);
     if (grad && root) {
         opd_tensor *std = opd_bw_result(bw, 0);
-        grad = opdi_unless(opd_div(grad, opdi_muls(std, 2)), opd_eq_Scalar(std, opd_value_int(0)));
+        grad = opdi_div_unless(grad, opdi_muls(std, 2), opd_eq_Scalar(std, opd_value_int(0)));
     }
     if (grad) {
         const double dof = (double)count - opdi_correction(opd_bw_value(bw, 2));

@@ -465,7 +465,7 @@ OPDI_OP(special_zeta) {
 static int opdi_special_xlog1py_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     opd_tensor *none = opd_logical_and(opd_eq_Scalar(input, opd_value_int(0)), opd_le_Scalar(other, opd_value_int(-1)));
-    OPDI_BW_RETURN(0, opdi_unless(opd_special_xlog1py(grad, other), none));
+    OPDI_BW_RETURN(0, opd_special_xlog1py(grad, opd_masked_fill_Scalar(other, none, opd_value_int(1))));
     OPDI_BW_RETURN(1, opd_div(opd_mul(grad, input), opdi_adds(other, 1)));
     return 0;
 }
