@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A script: the functions of a source text, or an object of an archive with its methods.  When a method is first used,
-   it is compiled to a graph, together with the functions that it calls.  Let one thread use each method once before
-   other threads use it.  A run fails when it reaches an unknown operator or class.
+   it is compiled to a graph, together with the functions that it calls.  Several threads may use a script, also for the
+   first time.  A run fails when it reaches an unknown operator or class.
    In a source, functions of torch, torch.nn.functional (also as F), torch.linalg, torch.fft, torch.special and
    torch.autograd, and methods of Tensor, have the defaults that they have in Python.
        opd_script *script = opd_script_compile("def f(x: Tensor, n: int) -> Tensor:\n    return x * n\n", NULL);
@@ -65,7 +65,8 @@ OPD_API int opd_script_nargs(const opd_script *script, const char *method);
 OPD_API const char *opd_script_arg_name(const opd_script *script, const char *method, int place);
 OPD_API size_t opd_script_arg_type(const opd_script *script, const char *method, int place, char *buf, size_t cap);
 /* Runs a method.  args are positional; opd_script_run_named also takes keyword arguments.  Arguments left out have
-   their defaults.  *result belongs to the innermost scope.  Calls pass through the dispatcher, so results are part of
+   their defaults.  *result (result may be NULL)
+   belongs to the innermost scope.  Calls pass through the dispatcher, so results are part of
    the autograd graph.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_script_run(const opd_script *script, const char *method, const opd_value *args, int nargs,
                            opd_value *result);

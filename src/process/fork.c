@@ -90,6 +90,9 @@ static opdi_mutex *const opdi_fork_locks[] = {
 #if !defined(OPD_NO_GRAPHS)
     &opdi_plan_lock,
 #endif
+#if !defined(OPD_NO_SCRIPTS)
+    &opdi_script_lock,
+#endif
 #if !defined(OPD_NO_PROFILER)
     &opdi_profiler.lock,
 #endif

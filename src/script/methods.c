@@ -110,6 +110,25 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_script_func
 
 //== graphs of methods =================================================================================================
 
+/* A text is read and a method is compiled when it is first used, which may be on several threads.  One thread at a time
+   does this.  It may enter again: compiling a method resolves and compiles others. */
+OPDI_INTERNAL opdi_mutex opdi_script_lock = OPDI_MUTEX_INIT;
+static const opdi_thread *opdi_script_thread;     /* the thread that holds the lock, or NULL */
+
+/* Waits until no other thread is reading or compiling.  Returns false if this thread is already doing it. */
+OPDI_INTERNAL bool opdi_script_enter(void) {
+    const opdi_thread *const thread = opdi_self();
+    if (OPDI_LOAD(&opdi_script_thread) == thread) { return false; }
+    opdi_lock(&opdi_script_lock);
+    OPDI_STORE(&opdi_script_thread, thread);
+    return true;
+}
+OPDI_INTERNAL void opdi_script_leave(bool entered) {
+    if (!entered) { return; }
+    OPDI_STORE(&opdi_script_thread, (const opdi_thread *)NULL);
+    opdi_unlock(&opdi_script_lock);
+}
+
 OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_emitter *task, opdi_script_function *function) {
     task->graph = opd_graph_new();
     if (!task->graph) { return NULL; }
@@ -137,11 +156,10 @@ OPDI_INTERNAL int opdi_script_discover(opdi_emitter *task, opdi_script_function 
     task->graph = NULL;
     return value ? 0 : -1;
 }
-/* Returns the graph of a function; compiles it if there is none.  On failure, returns NULL and sets an error. */
-OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_script_function *function) {
+/* Compiles a function that has no graph.  Returns its graph, or NULL and sets an error.  The caller has entered. */
+static opd_graph *opdi_script_make_graph(opd_script *script, opdi_script_function *function) {
     opdi_arena arena;
     opdi_emitter task;
-    if (function->graph) { return function->graph; }
     memset(&arena, 0, sizeof arena);
     opdi_emitter_init(&task, script, &arena, function->unit);
     opdi_gvalue *value = opdi_script_graph_begin(&task, function) ? opdi_script_body_compile(&task, function) : NULL;
@@ -150,16 +168,23 @@ OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_script_fu
     if (value && opdi_append_outputs(task.graph, &value, 1, true) == 0) {
         opdi_graph_forget_names(task.graph);
         opdi_graph_changed(task.graph);
-        function->graph = task.graph;
+        OPDI_PUBLISH(&function->graph, task.graph);
     } else { opd_graph_free(task.graph); }
     opdi_arena_free(&arena);
     return function->graph;
 }
-/* Returns the method or function named `name`.  If `name` is "" or NULL, returns forward; if the script has neither an
-   object nor a function forward, returns the last function.  If there is none, returns NULL and sets an error. */
-OPDI_INTERNAL opdi_script_function *opdi_script_method(opd_script *script, const char *name) {
+/* Returns the graph of a function; compiles it if there is none.  On failure, returns NULL and sets an error. */
+OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_script_function *function) {
+    opd_graph *graph = OPDI_ACQUIRE(&function->graph);
+    if (graph) { return graph; }
+    const bool entered = opdi_script_enter();
+    graph = function->graph ? function->graph : opdi_script_make_graph(script, function);
+    opdi_script_leave(entered);
+    return graph;
+}
+/* Returns the method or function named `name` as opdi_script_method does, without an error if there is none. */
+static opdi_script_function *opdi_script_look_up(opd_script *script, const char *name) {
     opdi_script_function *function = NULL;
-    if (!opd_ok()) { return NULL; }
     if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
         opdi_script_class *klass = opdi_script_class_find(script, opd_object_class(script->self));
         if (klass && opdi_script_class_resolve(script, klass)) {
@@ -176,6 +201,15 @@ OPDI_INTERNAL opdi_script_function *opdi_script_method(opd_script *script, const
             for (function = unit->functions.first; function && function->next;) { function = function->next; }
         }
     }
+    return function;
+}
+/* Returns the method or function named `name`.  If `name` is "" or NULL, returns forward; if the script has neither an
+   object nor a function forward, returns the last function.  If there is none, returns NULL and sets an error. */
+OPDI_INTERNAL opdi_script_function *opdi_script_method(opd_script *script, const char *name) {
+    if (!opd_ok()) { return NULL; }
+    const bool entered = opdi_script_enter();
+    opdi_script_function *const function = opdi_script_look_up(script, name);
+    opdi_script_leave(entered);
     if (!function && opd_ok()) {
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "the script has no method '%s'", name && *name ? name : "forward");
     }

@@ -96,6 +96,7 @@ OPDI_INTERNAL opd_graph *opdi_script_default_graph(opd_script *script, opdi_scri
     memset(&body, 0, sizeof body);
     opdi_emitter_init(&task, script, &arena, function->unit);
     if (!opdi_script_graph_begin(&task, function)) { return NULL; }
+    const bool entered = opdi_script_enter();
     body.function = function;
     body.block = &task.graph->body;
     body.last = &body.later;
@@ -115,6 +116,7 @@ OPDI_INTERNAL opd_graph *opdi_script_default_graph(opd_script *script, opdi_scri
         opdi_graph_forget_names(task.graph);
         opdi_graph_changed(task.graph);
     }
+    opdi_script_leave(entered);
     opdi_arena_free(&arena);
     return task.graph;
 }
@@ -229,16 +231,20 @@ static opdi_script_function *opdi_script_shown(opdi_script_function *function) {
     return function;
 }
 /* Returns the first method of the script or, if the script has no object, its first function.  Returns NULL if there is
-   none. */
-static opdi_script_function *opdi_script_first(const opd_script *script) {
-    opd_script *its = (opd_script *)(uintptr_t)script;           /* not const, because a text is read when it is first
-                                                                    used */
-    if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
-        opdi_script_class *klass = opdi_script_class_find(its, opd_object_class(script->self));
+   none.  The caller has entered. */
+static opdi_script_function *opdi_script_first_here(opd_script *its) {
+    if (opd_value_cell(its->self) == OPD_CELL_OBJECT) {
+        opdi_script_class *klass = opdi_script_class_find(its, opd_object_class(its->self));
         return klass && opdi_script_class_resolve(its, klass) ? opdi_script_shown(klass->methods.first) : NULL;
     }
     opdi_script_unit *unit = opdi_script_unit_find(its, "__torch__", 9);
     return unit ? unit->functions.first : NULL;
+}
+static opdi_script_function *opdi_script_first(const opd_script *script) {
+    const bool entered = opdi_script_enter();     /* not const, because a text is read when it is first used */
+    opdi_script_function *const function = opdi_script_first_here((opd_script *)(uintptr_t)script);
+    opdi_script_leave(entered);
+    return function;
 }
 int opd_script_count(const opd_script *script) {
     int count = 0;
@@ -251,18 +257,25 @@ const char *opd_script_name(const opd_script *script, int place) {
     for (; function && place > 0; place--) { function = opdi_script_shown(function->next); }
     return function && place == 0 ? function->name : NULL;
 }
-/* Returns the function or method named `method`, whose parameters have their types, or NULL and sets an error. */
-static opdi_script_function *opdi_script_known(const opd_script *script, const char *method) {
-    opd_script *its = (opd_script *)(uintptr_t)script;
-    opdi_script_function *function = script ? opdi_script_method(its, method) : NULL;
+/* Finds the types of the parameters of a function, if they are not known yet.  Returns 0, or -1 and sets an error. */
+static int opdi_script_types(opd_script *script, opdi_script_function *function) {
     opdi_arena arena;
     opdi_emitter task;
-    if (!function || function->formals) { return function; }
+    if (function->formals) { return 0; }
     memset(&arena, 0, sizeof arena);
-    opdi_emitter_init(&task, its, &arena, function->unit);
+    opdi_emitter_init(&task, script, &arena, function->unit);
     task.at = function->def;
     const int rc = opdi_script_function_resolve(&task, function);
     opdi_arena_free(&arena);
+    return rc;
+}
+/* Returns the function or method named `method`, whose parameters have their types, or NULL and sets an error. */
+static opdi_script_function *opdi_script_known(const opd_script *script, const char *method) {
+    opd_script *its = (opd_script *)(uintptr_t)script;
+    const bool entered = opdi_script_enter();
+    opdi_script_function *const function = script ? opdi_script_method(its, method) : NULL;
+    const int rc = function ? opdi_script_types(its, function) : -1;
+    opdi_script_leave(entered);
     return rc ? NULL : function;
 }
 int opd_script_nargs(const opd_script *script, const char *method) {
@@ -340,8 +353,9 @@ int opd_script_run_named(const opd_script *script, const char *method, const opd
     opd_script *its = (opd_script *)(uintptr_t)script;
     opdi_script_function *function = opdi_script_known(script, method);
     opd_graph *graph = function ? opdi_script_compiled(its, function) : NULL;
-    opd_value values[OPDI_SCRIPT_ARGS];
+    opd_value values[OPDI_SCRIPT_ARGS], unwanted;
     int used = 0;
+    if (!result) { result = &unwanted; }
     *result = opd_value_none();
     if (!graph) { return -1; }
     const int first = opdi_script_function_selves(function);
@@ -398,22 +412,29 @@ static int opdi_script_count_op(opd_script *script, const opdi_gnode *node) {
     (*at)->count++;
     return 0;
 }
-const char *opd_script_operator(const opd_script *script, int64_t place, int64_t *count, bool *missing) {
-    opd_script *its = (opd_script *)(uintptr_t)script;
-    if (count) { *count = 0; }
-    if (missing) { *missing = false; }
-    if (!opd_ok() || !script) { return NULL; }
+/* Lists the operators that the methods of a script call, with the numbers of calls, in script->listed.  Returns 0, or -1
+   if memory runs out. */
+static int opdi_script_list(opd_script *script) {
     for (opdi_script_function *function = script->listed ? NULL : opdi_script_first(script); function;
          function = opdi_script_shown(function->next)) {
         const int mark = opd_error_mark();
         const opd_graph *graph = opd_script_graph(script, function->name);
         (void)opd_error_rewind(mark);              /* forgets the error, which callers get when they need the graph */
         for (const opdi_gnode *node = graph ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
-            if ((node->kind == OPDI_GNODE_OP || node->kind == OPDI_GNODE_BUILTIN) && opdi_script_count_op(its, node)) {
-                return NULL;
-            }
+            if ((node->kind == OPDI_GNODE_OP || node->kind == OPDI_GNODE_BUILTIN) &&
+                opdi_script_count_op(script, node)) { return -1; }
         }
     }
+    return 0;
+}
+const char *opd_script_operator(const opd_script *script, int64_t place, int64_t *count, bool *missing) {
+    if (count) { *count = 0; }
+    if (missing) { *missing = false; }
+    if (!opd_ok() || !script) { return NULL; }
+    const bool entered = opdi_script_enter();
+    const int rc = opdi_script_list((opd_script *)(uintptr_t)script);
+    opdi_script_leave(entered);
+    if (rc) { return NULL; }
     const opdi_script_op_count *listed = script->listed;
     for (; listed && place > 0; place--) { listed = listed->next; }
     if (!listed || place < 0) { return NULL; }
