@@ -172,6 +172,6 @@ OPD_API int64_t opd_json_int(const opd_json *json, int64_t value, int64_t otherw
 OPD_API double opd_json_float(const opd_json *json, int64_t value, double otherwise);
 OPD_API bool opd_json_bool(const opd_json *json, int64_t value, bool otherwise);
 /* Finds the place where a value begins, for messages.  Writes the line, and the byte within the line, both counted from
-   1; writes 0 if there is no value. */
+   1; writes 0 if there is no value.  line and column may be NULL. */
 OPD_API void opd_json_place(const opd_json *json, int64_t value, int64_t *line, int64_t *column);
 

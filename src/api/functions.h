@@ -79,27 +79,38 @@ template <class T> struct opd_cxx_long { typedef long other; };
 template <> struct opd_cxx_long<long> { typedef long long other; };
 template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { return 'l'; }
 
-/* Wraps a C++ function that the library calls (kernel, backward function, rule, function to trace) and that may throw:
+/* Wraps a C++ function that the library calls (kernel, backward function, rule, hook, observer, function to trace) and
+   that may throw:
 
        d.cpu = OPD_CATCH(warp_cpu);
 
-   An exception becomes an error with the text of its what().  Without OPD_CATCH, the exception cannot pass the
-   dispatcher.  The program then ends, or the dispatcher believes that the thread is still inside the call, and reports
-   an error when it notices.
-   The same holds for a longjmp out of a kernel (libpng, libjpeg): call setjmp in the kernel itself.  OPD_FUNCTION
-   includes OPD_CATCH.  A kernel may run a coroutine that calls operators, but the memory for the coroutine's stack must
-   not be on the thread's stack. */
+   An exception becomes an error with the text of its what().  A function that returns int then returns -1, and one that
+   returns a pointer NULL.  Without OPD_CATCH, the exception cannot pass the library.  The program then ends, or the
+   library believes that the thread is still inside the call, and reports an error when it notices.  It notices at the
+   latest when a scope is opened or closed, when a backward or a transform begins, or in opd_grad_mode_enabled.
+   The same holds for a longjmp out of such a function (libpng, libjpeg): call setjmp in the function itself.
+   OPD_FUNCTION includes OPD_CATCH.  A kernel may run a coroutine that calls operators, but the memory for the
+   coroutine's stack must not be on the thread's stack. */
 #define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
-static inline int opd_caught();                   /* handles the current exception */
-#define OPD_CXX_CALL(...) try { __VA_ARGS__ } catch (...) { return opd_caught(); }
+static inline int opd_caught();                   /* handles the current exception, returns -1 */
+#define OPD_CXX_CALL(R, ...) try { __VA_ARGS__ } catch (...) { return opd_cxx_failed<R>::give(opd_caught()); }
 #else
-#define OPD_CXX_CALL(...) __VA_ARGS__
+#define OPD_CXX_CALL(R, ...) __VA_ARGS__
 #endif
+/* The result of a function that has failed: -1, NULL or nothing. */
+template <class R> struct opd_cxx_failed { static R give(int) { return R(); } };
+template <> struct opd_cxx_failed<int> { static int give(int rc) { return rc; } };
+template <> struct opd_cxx_failed<void> { static void give(int) {} };
 template <class F, F f> struct opd_catching;
-template <class... A, int (*f)(A...)> struct opd_catching<int (*)(A...), f> {
-    static int call(A... a) { OPD_CXX_CALL(return f(a...);) }
+template <class R, class... A, R (*f)(A...)> struct opd_catching<R (*)(A...), f> {
+    static R call(A... a) { OPD_CXX_CALL(R, return f(a...);) }
 };
+#if defined(__cpp_noexcept_function_type)         /* from C++17 on, noexcept is a part of the type */
+template <class R, class... A, R (*f)(A...) noexcept> struct opd_catching<R (*)(A...) noexcept, f> {
+    static R call(A... a) { return f(a...); }
+};
+#endif
 
 template <int... I> struct opd_cxx_indices {};
 template <int N, int... I> struct opd_cxx_count : opd_cxx_count<N - 1, N - 1, I...> {};
@@ -120,7 +131,7 @@ template <class R, class... A> struct opd_cxx_function {
         return opd_cxx_run<R>::run(call, function, opd_cxx_type<A>::get(call, I)...);
     }
     static int call(opd_call *call, R (*function)(A...)) {
-        OPD_CXX_CALL(return run(call, function, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());)
+        OPD_CXX_CALL(int, return run(call, function, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());)
     }
     static const char *signature() {
         static const char letters[] = {opd_cxx_run<R>::letter(), opd_cxx_type<A>::letter()..., 0};

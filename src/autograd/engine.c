@@ -949,8 +949,10 @@ static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int
     opdi_thread *thread = opdi_self();
     struct opdi_engine *outer = thread->innermost.engine;
     opdi_frame frame;
+    opdi_visit_frame visit;
     opdi_task *task;
     int rc = 0;
+    opdi_visit_begin(thread, &visit, "a backward function or a hook", opdi_packers_leave, 0);
     /* adds 1.  As the addition is atomic and orders memory, the task pointers of the engine that ended last are seen as
        cleared. */
     engine->first = OPDI_SUB(&opdi_engines, -1) == 1;
@@ -967,6 +969,7 @@ static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int
         rc = opdi_run_ends(thread) ? -1 : opdi_run_task(engine, task);
     }
     if (rc == 0 && engine->finals) { rc = opdi_finals_run(engine); }
+    opdi_visit_end(&visit);
     opdi_frame_leave(thread, &frame);
     thread->depth--;
     opdi_engine_end(engine);
@@ -1055,7 +1058,7 @@ OPDI_COLD_BEGIN
 int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_options *options) {
     opdi_engine engine;
     int rc = 0;
-    if (!opd_ok()) { return -1; }
+    if (opdi_visits_left(opdi_self()) || !opd_ok()) { return -1; }
     memset(&engine, 0, sizeof engine);
     engine.accumulate = true;
     if (count < 1 || !outputs) {
@@ -1119,7 +1122,7 @@ OPDI_INTERNAL int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_
     const opd_edge *edges = options ? options->input_edges : NULL;
     const bool zeros = options && options->materialize_grads;
     opdi_engine engine;
-    if (!opd_ok()) { return -1; }
+    if (opdi_visits_left(opdi_self()) || !opd_ok()) { return -1; }
     memset(&engine, 0, sizeof engine);
     engine.once = once;
     engine.serial = serial;

@@ -500,12 +500,15 @@ OPDI_INTERNAL void opdi_context_free(opd_context *ctx) {
 OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
     opdi_thread *thread = opdi_self();
     opdi_frame frame;
+    opdi_visit_frame visit;
+    opdi_visit_begin(thread, &visit, "a function of a custom function", opdi_packers_leave, 0);
     opdi_frame_enter(thread, &frame);
     thread->state.no_grad = 1;
     thread->state.forward |= OPDI_FORWARD_OFF;
     *during = true;
     int rc = fn(ctx);
     *during = false;
+    opdi_visit_end(&visit);
     opdi_frame_leave(thread, &frame);
     if (rc && opd_ok()) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without setting an error (opd_fail)", what, ctx->name);

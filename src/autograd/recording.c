@@ -38,9 +38,14 @@ OPDI_INTERNAL bool opdi_tracked(const opd_tensor *tensor) {
     return opdi_requires_grad(tensor);
 }
 
-bool opd_grad_mode_enabled(void) { return !opdi_self()->state.no_grad; }
+bool opd_grad_mode_enabled(void) {
+    opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
+    return !thread->state.no_grad;
+}
 bool opd_grad_mode_set(bool on) {
     opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
     bool was = !thread->state.no_grad;
     thread->state.no_grad = !on;
     return was;

@@ -58,6 +58,14 @@ void opd_saved_hooks_end(void) {
     thread->innermost.packer = packer->outer;
     opdi_packer_release(packer);
 }
+/* Ends the hooks that were begun during a visit that an exception or a longjmp has left.  If the hooks around the visit
+   have ended, too, does nothing. */
+OPDI_INTERNAL void opdi_packers_leave(const opdi_visit *visit) {
+    const opdi_thread *thread = opdi_self();
+    const opdi_packer *packer = thread->innermost.packer;
+    while (packer && packer != visit->innermost.packer) { packer = packer->outer; }
+    while (packer == visit->innermost.packer && thread->innermost.packer != packer) { opd_saved_hooks_end(); }
+}
 int opd_saved_hooks_disable(const char *message) {
     static OPDI_TLS char text[256];
     opdi_thread *thread = opdi_self();
@@ -90,6 +98,7 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
     opdi_packed_saved *packed = (opdi_packed_saved *)opdi_alloc(opdi_packed_saved_bytes(tensor->ndim));
     opd_tensor *bare = packed ? opdi_shallow_copy(tensor) : NULL;
     const uint32_t version = OPDI_LOAD(&tensor->storage->version);
+    opdi_visit_frame visit;
     opdi_frame frame;
     if (!bare) {
         if (packed) { opdi_free(packed, opdi_packed_saved_bytes(tensor->ndim)); }
@@ -101,12 +110,14 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
     packed->version = version;
     packed->like = NULL;
     memcpy(packed->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
+    opdi_visit_begin(thread, &visit, "a pack hook", /* end */ NULL, 0);
     opdi_frame_enter(thread, &frame);
     thread->state.no_grad = 1;
     thread->innermost.packer = NULL;                        /* tensors saved inside pack are not packed */
     if (thread->innermost.tracer) { thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
     packed->packer = opdi_packer_keep(packer);
     packed->data = packer->hooks.pack(bare, packer->hooks.user);
+    opdi_visit_end(&visit);
     packed->edge = opdi_edge_of(tensor);
     packed->own = packed->edge.node == node;
     if (!packed->own) { (void)opd_node_keep(packed->edge.node); }
@@ -256,9 +267,12 @@ static opd_tensor *opdi_packed_saved_value(const opdi_packed_saved *packed) {
     opdi_thread *thread = opdi_self();
     const int16_t no_grad = thread->state.no_grad;
     opdi_packer *packer = thread->innermost.packer;
+    opdi_visit_frame visit;
+    opdi_visit_begin(thread, &visit, "an unpack hook", /* end */ NULL, 0);
     thread->state.no_grad = 1;
     thread->innermost.packer = NULL;
     opd_tensor *tensor = packed->packer->hooks.unpack(packed->data, packed->packer->hooks.user);
+    opdi_visit_end(&visit);
     thread->innermost.packer = packer;
     thread->state.no_grad = no_grad;
     if (!opd_ok()) { return NULL; }

@@ -497,6 +497,23 @@ typedef struct opdi_innermost {
     struct opdi_fake *fake;      /* fakes: the innermost open fake mode */
     bool observe_off;            /* observers: switched off on this thread */
 } opdi_innermost;
+/* A visit is the time in which the library runs code of the user that is not a kernel: hooks, observers, functions to
+   differentiate or to trace.  If an exception or a longjmp leaves this code, nobody ends the visit (see opdi_is_left).
+   The function that runs the code has an opdi_visit_frame in its frame.  The opdi_visit has the state of the thread
+   when the visit began. */
+#define OPDI_VISITS 32                            /* visits that are nested deeper are not examined */
+typedef struct opdi_visit_frame { struct opdi_thread *thread; int32_t at; } opdi_visit_frame;
+typedef struct opdi_visit {
+    const opdi_visit_frame *frame;
+    const char *what;                             /* for messages: what kind of code runs */
+    void (*end)(const struct opdi_visit *visit);  /* ends what the visit has opened; NULL: nothing */
+    int level;                                    /* transforms: the level of the layer in which the code runs */
+    int32_t scope_depth, depth;
+    int64_t scope_mark;
+    opdi_innermost innermost;
+    opd_call *current;
+    bool observing;
+} opdi_visit;
 typedef struct opdi_thread {
     uint64_t inside;             /* the epoch in which the outermost running call began; 0: no call is running (see
                                     opdi_enter) */
@@ -553,6 +570,8 @@ typedef struct opdi_thread {
         int64_t nodes;           /* one more than the number of nodes that may still be made */
         int32_t depth;
     } limits;
+    int32_t nvisits;             /* how many visits are open */
+    opdi_visit visits[OPDI_VISITS];               /* the outermost first */
     const char *places[OPDI_PLACES];              /* "file:line" of each open scope, the outermost first */
 } opdi_thread;
 

@@ -681,6 +681,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd
 /* Returns true if observers of this thread must be called for this call.  Observers may ask for a random sample of
    calls. */
 OPDI_INTERNAL bool opdi_is_watched(opdi_thread *thread, const opd_op *op) {
+    if (thread->observing) { (void)opdi_visits_left(thread); }
     if (!OPDI_LOAD(&thread->observed) || !opdi_observe_on(thread) || !op || op->unobserved) { return false; }
     if (OPDI_LOAD(&thread->observed) == OPDI_OBSERVE_SKIP && thread->skip > 0) {
         thread->skip--;

@@ -445,6 +445,16 @@ typedef struct opdi_observing {
 } opdi_observing;
 struct opd_span { opdi_observing observing; opdi_thread *th; };
 /* Returns true if this thread's events may have observers. */
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_visits_examine(opdi_thread *thread);
+/* Looks whether an exception or a longjmp has left a visit.  If so, sets an error and returns true. */
+static inline bool opdi_visits_left(opdi_thread *thread) {
+    return OPDI_UNLIKELY(thread->nvisits != 0) && opdi_visits_examine(thread);
+}
+/* Returns the depth of the scopes that were open when the innermost visit began.  A visit must be open. */
+static inline int32_t opdi_visit_depth(const opdi_thread *thread) {
+    return thread->visits[OPDI_MIN(thread->nvisits, OPDI_VISITS) - 1].scope_depth;
+}
+static inline void opdi_visit_end(const opdi_visit_frame *frame) { frame->thread->nvisits = frame->at; }
 static inline bool opdi_observe_on(const opdi_thread *thread) {
     return OPDI_LOAD(&thread->observed) != 0 && !thread->innermost.observe_off && !thread->observing;
 }

@@ -40,25 +40,93 @@ OPDI_INTERNAL bool opdi_is_left_at(opdi_thread *thread, const volatile void *her
             ((uintptr_t)call <= (uintptr_t)here && opdi_on_own_stack(thread, (uintptr_t)here)));
 #endif
 }
-/* Returns true if an exception or a longjmp has left the kernel of thread->current.  This function is not inlined, so
-   all live frames of callers are above its own frame. */
+/* Returns the index of the outermost visit that an exception or a longjmp has left, or -1 if there is none.  A visit
+   that was left is recognised as a call is: see opdi_is_left_at. */
+static int opdi_visit_left_at(opdi_thread *thread, const volatile void *here) {
+    const int count = (int)OPDI_MIN(thread->nvisits, OPDI_VISITS);
+    for (int i = 0; i < count; i++) {
+#if !defined(OPDI_SANITIZED)
+        const opdi_visit_frame *const frame = thread->visits[i].frame;
+        if (opdi_on_own_stack(thread, (uintptr_t)frame) &&
+            (frame->thread != thread || frame->at != i ||
+             ((uintptr_t)frame <= (uintptr_t)here && opdi_on_own_stack(thread, (uintptr_t)here)))) { return i; }
+#else
+        (void)here;
+#endif
+    }
+    return -1;
+}
+/* Returns true if an exception or a longjmp has left the kernel of thread->current or a visit.  This function is not
+   inlined, so all live frames of callers are above its own frame. */
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_left(opdi_thread *thread) {
     const volatile char here = 0;
-    return opdi_is_left_at(thread, &here);
+    return opdi_is_left_at(thread, &here) || opdi_visit_left_at(thread, &here) >= 0;
 }
-/* Forgets the call that an exception or a longjmp has left, and the state that the dispatcher had set for it.  Returns
+
+/* Begins a visit, which opdi_visit_end ends.  `frame` is a variable of the caller.  `what` says what kind of code runs.
+   If the code does not return, `end` ends what the visit has opened.  `level` is for opdi_layers_leave. */
+OPDI_INTERNAL void opdi_visit_begin(opdi_thread *thread, opdi_visit_frame *frame, const char *what,
+                                    void (*end)(const opdi_visit *visit), int level) {
+    frame->thread = thread;
+    frame->at = thread->nvisits++;
+    if (frame->at >= OPDI_VISITS) { return; }
+    opdi_visit *const visit = &thread->visits[frame->at];
+    visit->frame = frame;
+    visit->what = what;
+    visit->end = end;
+    visit->level = level;
+    visit->scope_depth = thread->scope_depth;
+    visit->scope_mark = thread->scope_mark;
+    visit->depth = thread->depth;
+    visit->innermost = thread->innermost;
+    visit->current = thread->current;
+    visit->observing = thread->observing;
+}
+/* Forgets the visits from number `first` on, which were left. */
+static void opdi_visits_forget(opdi_thread *thread, int first) {
+    const opdi_visit *const visit = &thread->visits[first];
+    for (int i = (int)OPDI_MIN(thread->nvisits, OPDI_VISITS); i-- > first;) {
+        if (thread->visits[i].end) { thread->visits[i].end(&thread->visits[i]); }
+    }
+    thread->nvisits = first;
+    thread->innermost.engine = visit->innermost.engine;
+    thread->innermost.node = visit->innermost.node;
+    thread->innermost.tracer = visit->innermost.tracer;
+    thread->innermost.rule = visit->innermost.rule;
+    thread->innermost.dual = visit->innermost.dual;
+    thread->innermost.floor = visit->innermost.floor;
+    thread->innermost.packers_off = NULL;
+    thread->state.forward = thread->innermost.level ? OPDI_FORWARD_OPEN : 0;
+    thread->observing = visit->observing;
+    thread->depth = visit->depth;
+    if (thread->scope_depth > visit->scope_depth) {        /* else the scopes have been closed */
+        thread->scope_depth = visit->scope_depth;
+        thread->scope_mark = visit->scope_mark;
+    }
+}
+/* Forgets the calls and visits that an exception or a longjmp has left, and the state that was set for them.  Returns
    -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_forget_left(opdi_thread *thread) {
-    thread->current = NULL;
+    const volatile char here = 0;
+    const int first = opdi_visit_left_at(thread, &here);
+    const char *const what = first < 0 ? "a kernel" : thread->visits[first].what;
+    thread->current = first < 0 ? NULL : thread->visits[first].current;
+    if (opdi_is_left_at(thread, &here)) { thread->current = NULL; }
     thread->planned = NULL;
     thread->run = 0;
     thread->left = true;
     thread->state.include = OPDI_DEFAULT_INCLUDE;
     thread->state.allow = OPDI_DEFAULT_ALLOW | (thread->state.autocast ? OPD_BIT_OF(OPD_F_AUTOCAST) : 0);
     thread->state.no_grad = 0;
-    return opd_fail(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel, but a kernel must return (in C++, "
-                    "OPD_CATCH(kernel) turns exceptions into errors); the included and excluded keys and the grad mode "
-                    "were reset to their initial state");
+    if (first >= 0) { opdi_visits_forget(thread, first); }
+    return opd_fail(OPD_ERROR_KERNEL, "an exception or a longjmp has left %s, but %s must return (in C++, "
+                    "OPD_CATCH(%s) turns exceptions into errors); the included and excluded keys and the grad mode "
+                    "were reset to their initial state", what, what, first < 0 ? "kernel" : "function");
+}
+/* Looks whether an exception or a longjmp has left a visit.  If so, forgets the visit, sets an error and returns
+   true. */
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_visits_examine(opdi_thread *thread) {
+    return opdi_is_left(thread) && opdi_forget_left(thread) != 0;
 }
 /* Returns the name of the operator that the program called.  Inside of a derived form, returns the name of the form. */
 OPDI_INTERNAL const char *opdi_call_name(const opd_call *call) {

@@ -464,7 +464,7 @@ int opd_op_check(const opd_op *op, const char *signature) {
 opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature) {
     opd_op *op = opd_find(name);
     if (!op || opd_op_check(op, signature)) { return NULL; }
-    OPDI_PUBLISH(handle, op);
+    if (handle) { OPDI_PUBLISH(handle, op); }
     return op;
 }
 OPDI_COLD_END

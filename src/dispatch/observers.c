@@ -239,12 +239,15 @@ static void opdi_observe_call(opdi_thread *thread, opdi_observing *observing, in
     const opdi_state state = thread->state;
     const int64_t mark = thread->top, scope_mark = thread->scope_mark, allocated = thread->allocated;
     const int32_t scope_depth = thread->scope_depth;
+    opdi_visit_frame visit;
+    opdi_visit_begin(thread, &visit, "an observer", /* end */ NULL, 0);
     thread->observing = true;
     thread->state.no_grad = 1;
     thread->scope_mark = mark;
     thread->scope_depth = scope_depth + 1;
     if (end && observer->end) { observer->end(&observing->event, observing->with[i].context, observer->user); }
     if (!end && observer->begin) { observing->with[i].context = observer->begin(&observing->event, observer->user); }
+    opdi_visit_end(&visit);
     if (thread->error != OPD_OK) {
         thread->error = OPD_OK;
         if (!end) { observing->with[i].context = NULL; }

@@ -337,6 +337,7 @@ OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
 opd_scope opd_scope_open_at(const char *place) {
     opdi_thread *thread = opdi_self();
     opd_scope scope;
+    (void)opdi_visits_left(thread);
     scope.mark = thread->top;
     scope.outer = thread->scope_mark;
     scope.depth = ++thread->scope_depth;
@@ -352,12 +353,18 @@ opd_scope opd_scope_open(void) { return opd_scope_open_at("opd_scope_open"); }
 void opd_scope_close(opd_scope *scope) {
     opdi_thread *thread = opdi_self();
     if (!scope || !scope->open) { return; }
+    (void)opdi_visits_left(thread);
     if (OPDI_UNLIKELY(thread->current && scope->depth <= thread->current->scope_depth)) {
         if (!opdi_is_left(thread)) {
             (void)opd_fail(OPD_ERROR_KERNEL, "a kernel closed a scope that was opened outside of the kernel");
             return;                               /* the scope stays open until its owner closes it */
         }
         (void)opdi_forget_left(thread);
+    }
+    if (OPDI_UNLIKELY(thread->nvisits != 0) && scope->depth <= opdi_visit_depth(thread)) {
+        (void)opd_fail(OPD_ERROR_KERNEL, "a function that the library calls (a hook, an observer, a function of a "
+                       "transform) closed a scope that was opened outside of it");
+        return;
     }
     if (OPDI_UNLIKELY(thread->left) && scope->open == OPDI_OPENED_OUTSIDE) {
         thread->inside = 0;

@@ -444,6 +444,9 @@ bool opd_json_bool(const opd_json *json, int64_t value, bool otherwise) {
     return first == 't' || (first != 'f' && otherwise);
 }
 void opd_json_place(const opd_json *json, int64_t value, int64_t *line, int64_t *column) {
+    int64_t nowhere;
+    if (!line) { line = &nowhere; }
+    if (!column) { column = &nowhere; }
     *line = *column = 0;
     if (!opdi_json_first_char(json, value)) { return; }
     const size_t end = opdi_json_entry_at(json, value)->at;

@@ -359,6 +359,7 @@ OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t
 }
 int opd_tensor_file_value_at(const opd_tensor_file *file, int64_t i, opd_value *value) {
     int64_t k;
+    if (!value) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_file_value_at: the pointer to the value is NULL"); }
     *value = opd_value_none();
     if (!opd_ok()) { return -1; }
     if (!file || i < 0 || i >= file->count) {
@@ -380,6 +381,7 @@ int opd_tensor_file_value_at(const opd_tensor_file *file, int64_t i, opd_value *
 }
 int opd_tensor_file_value(const opd_tensor_file *file, const char *name, opd_value *value) {
     const int64_t i = opd_tensor_file_find(file, name);
+    if (!value) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_file_value: the pointer to the value is NULL"); }
     *value = opd_value_none();
     if (!opd_ok()) { return -1; }
     return i >= 0 ? opd_tensor_file_value_at(file, i, value)
@@ -389,6 +391,7 @@ int opd_tensor_file_value(const opd_tensor_file *file, const char *name, opd_val
 
 int opd_tensor_file_number(const opd_tensor_file *file, const char *name, double *number) {
     opd_value value;
+    if (!number) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_file_number: the pointer to the number is NULL"); }
     *number = 0;
     OPD_SCOPE {
         if (opd_tensor_file_value(file, name, &value) == 0) {

@@ -532,10 +532,14 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
     int rc = in ? opdi_trace_inputs(&tr, inputs, ninputs, options, in) : -1;
     if (rc == 0) {
         const int depth = thread->innermost.layer ? thread->innermost.layer->level + 1 : 1;
+        opdi_visit_frame visit;
+        opdi_visit_begin(thread, &visit, "a traced function", opdi_layers_leave, depth);
         tr.since = thread->sequence;
         thread->innermost.tracer = &tr.asked;
         opd_key_guard guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));
-        int count = opdi_outputs_check(fn(user, in, ninputs, out), out, "opd_graph_trace", "the function");
+        int count = fn(user, in, ninputs, out);
+        opdi_visit_end(&visit);
+        count = opdi_outputs_check(count, out, "opd_graph_trace", "the function");
         opdi_layers_end(depth);
         opd_keys_restore(guard);
         thread->innermost.tracer = NULL;
@@ -553,7 +557,7 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
    time and compares the two graphs.  Returns the graph, which the caller owns, or NULL and sets an error. */
 opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_trace_options *options) {
-    if (!opd_ok()) { return NULL; }
+    if (opdi_visits_left(opdi_self()) || !opd_ok()) { return NULL; }
     if (!fn || ninputs < 0 || (ninputs && !inputs)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: the %s", fn ? "inputs are NULL" : "function is NULL");
         return NULL;

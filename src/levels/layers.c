@@ -103,6 +103,9 @@ OPDI_INTERNAL void opdi_layers_end(int level) {
     }
 }
 
+/* Ends the layers of a visit that an exception or a longjmp has left. */
+OPDI_INTERNAL void opdi_layers_leave(const opdi_visit *visit) { opdi_layers_end(visit->level); }
+
 int opd_transform_depth(void) {
     const opdi_thread *thread = opdi_self();
     return thread->innermost.layer ? thread->innermost.layer->level : 0;
@@ -208,6 +211,8 @@ OPDI_INTERNAL bool opdi_any_batched(const opd_op *op, const opd_value *args, int
 
 opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim) {
     const opdi_layer *layer = opdi_self()->innermost.rule;
+    int unwanted;
+    if (!dim) { dim = &unwanted; }
     *dim = -1;
     if (opdi_is_none(tensor, "opd_batch_value")) { return NULL; }
     if (!layer || !opdi_batched_at(tensor, layer->level)) { return tensor; }
@@ -216,7 +221,7 @@ opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim) {
     return opdi_batched_of(tensor)->value;
 }
 opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim) {
-    *dim = -1;
+    if (dim) { *dim = -1; }
     return opd_arg_is_none(call, i) ? NULL : opd_batch_value(opd_arg_tensor(call, i), dim);
 }
 int64_t opd_batch_size(void) {

@@ -65,10 +65,16 @@ __attribute__((section(".CRT$XLB"), used)) static void (__stdcall *const opdi_wi
 
 int opd_finish(void) {
     opdi_thread *thread = opdi_self();
-    if (thread->current && opdi_is_left(thread)) { (void)opdi_forget_left(thread); }
+    if ((thread->current || thread->nvisits) && opdi_is_left(thread)) { (void)opdi_forget_left(thread); }
     if (thread->left) {
         thread->inside = 0;
         thread->left = false;
+    }
+    if (thread->current || thread->nvisits) {
+        (void)opd_fail(OPD_ERROR_KERNEL, "opd_finish was called inside of %s: call it at the end of main or of the "
+                       "thread", thread->current ? "a kernel"
+                       : thread->visits[OPDI_MIN(thread->nvisits, OPDI_VISITS) - 1].what);
+        return 1;
     }
     int failed = thread->error != OPD_OK;
     opdi_report_pending(thread);

@@ -209,6 +209,12 @@ static void *opdi_segment_pack(opd_tensor *tensor, void *user) {
     return (void *)(intptr_t)(2 * (i + 1) + known);
 }
 
+/* Ends the hooks of a segment whose function an exception or a longjmp has left, and all hooks inside of it. */
+static void opdi_checkpoint_leave(const opdi_visit *visit) {
+    opdi_packers_leave(visit);
+    if (opdi_self()->innermost.packer == visit->innermost.packer) { opd_saved_hooks_end(); }
+}
+
 /* Calls the segment with the inputs `inputs`.  Moves the results to the caller's scope and writes them to `outputs`,
    unless `outputs` is NULL.  Returns the number of results, or -1 and sets an error. */
 static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
@@ -218,10 +224,13 @@ static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *c
         return -1;
     }
     memset(out, 0, (size_t)checkpoint->noutputs * sizeof *out);
+    opdi_visit_frame visit;
+    opdi_visit_begin(opdi_self(), &visit, "the function of a checkpoint", opdi_checkpoint_leave, 0);
     const int count = checkpoint->function
         ? checkpoint->function(checkpoint->user, inputs, checkpoint->ninputs, out)
         : checkpoint->fn(inputs, checkpoint->ninputs, out, checkpoint->noutputs, checkpoint->user) ? -1
         : checkpoint->noutputs;
+    opdi_visit_end(&visit);
     if (count < 0 && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without setting an error (opd_fail)");
     }

@@ -45,7 +45,7 @@ OPDI_INTERNAL int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform
     static const opd_transform_options none = {
         /* argnums, nargnums */ NULL, 0, /* naux, chunk_size */ 0, 0, OPD_RANDOM_ERROR, /* strict */ false};
     memset(diff, 0, sizeof *diff);
-    if (!opd_ok()) { return -1; }
+    if (opdi_visits_left(opdi_self()) || !opd_ok()) { return -1; }
     diff->who = who;
     diff->fn = fn;
     diff->user = user;
@@ -155,7 +155,12 @@ OPDI_INTERNAL void opdi_diff_leave(opdi_diff *diff) {
 /* Calls the function inside of the layer, and writes its outputs to `out`.  Returns the number of outputs without the
    auxiliary outputs, or -1 and sets an error. */
 static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
-    const int count = opdi_outputs_check(diff->fn(diff->user, diff->in, diff->nin, out), out, diff->who, "fn");
+    opdi_visit_frame visit;
+    opdi_visit_begin(opdi_self(), &visit, "the function of a transform", opdi_layers_leave,
+                     diff->layer ? diff->layer->level : opd_transform_depth() + 1);
+    int count = diff->fn(diff->user, diff->in, diff->nin, out);
+    opdi_visit_end(&visit);
+    count = opdi_outputs_check(count, out, diff->who, "fn");
     if (count < 0 || count > diff->options->naux) { return count < 0 ? -1 : count - diff->options->naux; }
     return diff->options->naux ? opd_fail(OPD_ERROR_ARGUMENT,
                                           "%s: output of function f should be a tuple: (output, aux) if "

@@ -232,8 +232,11 @@ static int opdi_mapped_pass(const opdi_mapped *mapped, int64_t from, int64_t cou
         if (dim != OPD_NO_DIM && !(in[i] = opd_vmap_wrap(in[i], dim, level))) { break; }
     }
     if (i == mapped->ninputs) {
-        total = opdi_outputs_check(mapped->fn(mapped->user, in, mapped->ninputs, outputs), outputs, "vmap",
-                                   mapped->name);
+        opdi_visit_frame visit;
+        opdi_visit_begin(opdi_self(), &visit, "the function of a transform", opdi_layers_leave, level);
+        total = mapped->fn(mapped->user, in, mapped->ninputs, outputs);
+        opdi_visit_end(&visit);
+        total = opdi_outputs_check(total, outputs, "vmap", mapped->name);
     }
     if (total >= 0 && mapped->options->out_dims && mapped->options->nout_dims != 1 &&
         mapped->options->nout_dims != total) {
@@ -286,7 +289,7 @@ static int opdi_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs,
     opd_vmap_options none;
     opdi_mapped mapped;
     memset(&none, 0, sizeof none);
-    if (!opd_ok()) { return -1; }
+    if (opdi_visits_left(opdi_self()) || !opd_ok()) { return -1; }
     if (!fn || !outputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap: the %s is NULL", fn ? "outputs" : "function");
     }

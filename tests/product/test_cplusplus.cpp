@@ -98,6 +98,86 @@ TEST(an_exception_out_of_a_kernel_is_an_error) {
     opd_library_close(lib);
 }
 #endif
+/* OPD_CATCH wraps functions of every result type: the exception is an error of the call during which it was thrown. */
+static bool armed;
+static void boom() {
+    if (!armed) { return; }
+    armed = false;
+    throw std::runtime_error("boom");
+}
+static opd_tensor *hook_throws(opd_tensor *, void *) { boom(); return NULL; }
+static int leaf_throws(opd_tensor *, void *) { boom(); return 0; }
+static void *pack_throws(opd_tensor *x, void *) { boom(); return opd_keep(x); }
+static opd_tensor *unpack_throws(void *packed, void *) { boom(); return static_cast<opd_tensor *>(packed); }
+static void drop_throws(void *packed, void *) { opd_release(static_cast<opd_tensor *>(packed)); boom(); }
+static void *begin_throws(const opd_event *, void *) { boom(); return NULL; }
+static void end_throws(const opd_event *, void *, void *) { boom(); }
+static int function_throws(void *, opd_tensor *const *in, int, opd_tensor **out) {
+    boom();
+    out[0] = opd_sum(opd_mul(in[0], in[0]));
+    return 1;
+}
+static int function_without(void *, opd_tensor *const *in, int, opd_tensor **out) noexcept {
+    out[0] = opd_sum(opd_mul(in[0], in[0]));
+    return 1;
+}
+static bool warned;
+static void hear(void *, int, const char *text) { warned = warned || strstr(text, "boom"); }
+static void act(int way, opd_tensor *x) {
+    opd_tensor *out[8], *y = opd_mul(x, x);
+    opd_observer watch = opd_observer();
+    int64_t handle = 0;
+    switch (way) {
+    case 0: CHECK(opd_tensor_hook_add(y, OPD_CATCH(hook_throws), NULL, NULL) != 0); break;
+    case 1: CHECK(opd_tensor_post_accumulate_hook_add(x, OPD_CATCH(leaf_throws), NULL, NULL) != 0); break;
+    case 2: watch.begin = OPD_CATCH(begin_throws); break;
+    case 3: watch.end = OPD_CATCH(end_throws); break;
+    case 4: CHECK_INT(opd_grad(OPD_CATCH(function_throws), NULL, &x, 1, NULL, out), -1); return;
+    case 5: CHECK(!opd_graph_trace(OPD_CATCH(function_throws), NULL, &x, 1, NULL)); return;
+    case 6: CHECK_INT(opd_checkpoint_call(OPD_CATCH(function_throws), NULL, NULL, &x, 1, NULL, out), -1); return;
+    default: CHECK_INT(opd_grad(OPD_CATCH(function_without), NULL, &x, 1, NULL, out), 1); return;
+    }
+    if (watch.begin || watch.end) { handle = opd_observer_add_local(&watch); }
+    CHECK(opd_backward(opd_sum(y)) == (handle ? 0 : -1));
+    if (handle) { CHECK(opd_observer_remove(handle)); }
+}
+TEST(every_callback_can_be_caught) {
+    for (int way = 0; way < 8; way++) {
+        OPD_SCOPE {
+            armed = true;
+            warned = false;
+            opd_log_set(hear, NULL);              /* an error of an observer is a warning */
+            act(way, opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), way != 5));
+            opd_log_set(NULL, NULL);
+            CHECK(warned == (way == 2 || way == 3));
+            if (way != 2 && way != 3 && way != 7) { CHECK_ERROR(OPD_ERROR_USER, "boom"); }
+            CHECK(opd_ok() && opd_grad_mode_enabled() && opd_transform_depth() == 0);
+        }
+    }
+}
+TEST(hooks_of_saved_tensors_can_be_caught) {
+    for (int way = 0; way < 3; way++) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
+            opd_saved_hooks hooks = opd_saved_hooks();
+            hooks.pack = OPD_CATCH(pack_throws);
+            hooks.unpack = OPD_CATCH(unpack_throws);
+            hooks.drop = OPD_CATCH(drop_throws);
+            armed = way == 0;
+            CHECK_INT(opd_saved_hooks_begin(&hooks), 0);
+            opd_tensor *y = opd_exp(x);
+            opd_saved_hooks_end();
+            if (way == 0) { CHECK(!y); }
+            else {
+                armed = true;
+                (void)opd_backward(opd_sum(y));
+            }
+            CHECK_ERROR(OPD_ERROR_USER, "boom");
+            CHECK(opd_grad_mode_enabled());
+            armed = false;
+        }
+    }
+}
 /* break and continue are the loop's, through several blocks. */
 TEST(jumps_are_the_loops) {
     int behind = 0, bodies = 0;
