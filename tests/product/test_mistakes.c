@@ -420,6 +420,58 @@ static int meta_result(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     out[0] = opd_to_copy_full(in[0], OPD_NONE, OPD_NONE, meta, OPD_NONE, false, OPD_NONE);
     return out[0] ? 1 : -1;
 }
+static int k_finishes(opd_call *call) {
+    CHECK_INT(opd_finish(), 1);
+    return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0)));
+}
+static opd_scope *around;
+static opd_tensor *hook_finishes(opd_tensor *grad, void *user) { (void)grad; (void)user; (void)opd_finish(); return NULL; }
+static opd_tensor *hook_closes(opd_tensor *grad, void *user) {
+    (void)grad; (void)user;
+    opd_scope_close(around);
+    return NULL;
+}
+static int function_closes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_scope_close(around);
+    return product(user, in, n, out);
+}
+TEST(ends_inside_of_what_they_would_end) {
+    opd_library *lib = opd_library_open(OPD_DEF, "ends", NULL, __FILE__, __LINE__);
+    opd_scope scope = opd_scope_open();
+    opd_tensor *x = leaf(2), *y = opd_mul(x, x), *out[1];
+    around = &scope;
+    CHECK_INT(opd_def(lib, "f(Tensor x) -> Tensor"), 0);
+    CHECK_INT(opd_impl(lib, "f", k_finishes), 0);
+    REFUSED(OPD_CALL(opd_find("ends::f"), vec(2)), OPD_ERROR_KERNEL, "opd_finish was called inside of a kernel");
+    CHECK(opd_tensor_hook_add(y, hook_finishes, NULL, NULL) != 0);
+    REFUSED(opd_backward(opd_sum(y)), OPD_ERROR_KERNEL, "opd_finish was called inside of a backward function or a hook");
+    y = opd_mul(x, x);
+    CHECK(opd_tensor_hook_add(y, hook_closes, NULL, NULL) != 0);
+    REFUSED(opd_backward(opd_sum(y)), OPD_ERROR_KERNEL, "closed a scope that was opened outside of it");
+    x = vec(2);
+    REFUSED(opd_grad(function_closes, NULL, &x, 1, NULL, out), OPD_ERROR_KERNEL, "closed a scope that was opened outside");
+    CHECK(opd_data_f64(x)[0] == 0.5 && opd_transform_depth() == 0 && opd_grad_mode_enabled());
+    opd_scope_close(&scope);
+    opd_library_close(lib);
+}
+TEST(results_without_a_place) {
+    opd_json *json = opd_json_parse("[1]", 3);
+    opd_script *script = opd_script_compile("def f(x: int) -> int:\n    return x\n", NULL);
+    const opd_value one = opd_value_int(1);
+    int64_t at = 0;
+    opd_json_place(json, 0, NULL, &at);
+    CHECK_INT(at, 1);
+    opd_json_place(json, 0, &at, NULL);
+    CHECK_INT(at, 1);
+    opd_json_free(json);
+    CHECK_INT(opd_script_run(script, "f", &one, 1, NULL), 0);
+    opd_script_free(script);
+    REFUSED(opd_tensor_file_value_at(NULL, 0, NULL), OPD_ERROR_ARGUMENT, "the pointer to the value is NULL");
+    REFUSED(opd_tensor_file_value(NULL, "a", NULL), OPD_ERROR_ARGUMENT, "");
+    REFUSED(opd_tensor_file_number(NULL, "a", NULL), OPD_ERROR_ARGUMENT, "the pointer to the number is NULL");
+    CHECK(opd_batch_value(vec(2), NULL) != NULL && opd_op_look_up(NULL, "aten::exp", "TT") != NULL);
+}
+
 TEST(gradchecks) {
     opd_tensor *x = leaf(2), *many[257];
     int i;
