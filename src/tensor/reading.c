@@ -62,6 +62,12 @@ uint32_t opd_tensor_version(const opd_tensor *tensor) {
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors do not track version counter.");
     return 0;
 }
+int opd_tensor_version_add(opd_tensor *tensor) {
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_version_add")) { return -1; }
+    while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
+    if (!opdi_is_inference(tensor)) { (void)OPDI_ADD(&tensor->storage->version, 1u); }
+    return 0;
+}
 bool opd_tensor_is_inference(const opd_tensor *tensor) {
     return !opdi_is_none(tensor, "opd_tensor_is_inference") && opdi_is_inference(tensor);
 }

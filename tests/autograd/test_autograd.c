@@ -937,4 +937,18 @@ TEST(threads_on_one_leaf) {
 }
 #endif
 
+/* A write through a pointer is noticed if the program reports it. */
+TEST(reported_writes_through_pointers) {
+    opd_tensor *x = vec(3, true), *y = opd_exp(x), *part = opd_narrow(y, 0, 1, 1);
+    const uint32_t version = opd_tensor_version(y);
+    opd_data_f64(y)[0] = 0;
+    CHECK_INT(opd_tensor_version_add(part), 0);
+    CHECK_INT(opd_tensor_version(y), version + 1);
+    CHECK_INT(opd_backward(opd_sum(y)), -1);
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "modified by an inplace operation");
+    CHECK_INT(opd_tensor_version_add(NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_tensor_version_add");
+    OPD_INFERENCE_MODE(true) { CHECK_INT(opd_tensor_version_add(vec(2, false)), 0); }
+}
+
 CHECK_MAIN()
