@@ -8471,8 +8471,8 @@ static int opdi_cu_nll_forward(opd_call *call) {
         } else {
             int blocks;
             opdi_cu_acc<T> *parts = opdi_cu_nll_parts<T>(k, &blocks);
-            if (!parts || opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts, blocks,
-                               reduction == 1, to, weight)) { return -1; }
+            if (!parts || opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts,
+                                         blocks, reduction == 1, to, weight)) { return -1; }
         }
     })
     return opdi_cu_staging_store(y, staging);
@@ -9229,9 +9229,7 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
                : opdi_cu_conv_products(q, what, images, dtype, c, w, ys)) { return -1; }
         if (!direct && what == OPDI_CU_CONV_GX &&
             opdi_cu_launch(opdi_cu_fold_kernel<T>, opdi_cu_grid(images * q->c * image, 256), dim3(256), 0, *q, images,
-                c, xs)) {
-                return -1;
-            }
+                           c, xs)) { return -1; }
     }
     return 0;
 }
@@ -9896,30 +9894,26 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q
         to[i] = c < inner ? w[at] : T(0.0f);
     }
 }
-/* Sets to[line, c] to from[line, c], or to 0 for c from cg to cp - 1. */
-template <typename T> __global__ void opdi_cu_channels_padded_kernel(const T *from, T *to, int64_t lines, int64_t cg,
-                                                                     int64_t cp) {
-    const int64_t all = lines * cp, step = (int64_t)gridDim.x * blockDim.x;
+/* Sets to[line, c] to from[line, c], or to 0 for c from cg to cp - 1.  `all` elements are written. */
+template <typename T> __global__ void opdi_cu_channels_padded_kernel(const T *from, T *to, int64_t cg, int64_t cp,
+                                                                     int64_t all) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
-        const int64_t line = i / cp, c = i - line * cp;
-        to[i] = c < cg ? from[line * cg + c] : T(0.0f);
+        to[i] = i % cp < cg ? from[i / cp * cg + i % cp] : T(0.0f);
     }
 }
-/* Returns x [n, groups * cg, image] in channels-last order, with each group's channels padded to a multiple of 8.  x is
-   in channels-last order already if `last` is true, else contiguous.  If x needs no change, returns x itself.  Returns
-   NULL and sets an error if it fails. */
+/* Returns x [n, groups * cg, image] in channels-last order (if `last` is true, x has this order), with each group's
+   channels padded to a multiple of 8: x itself if it needs no change.  Returns NULL and sets an error if it fails. */
 template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
                                                          int64_t image) {
     const int64_t cp = opdi_cu_ceil(cg, 8) * 8, lines = q->n * image * q->groups;
     const int64_t tiles = q->n * q->groups * opdi_cu_ceil(image, 64) * opdi_cu_ceil(cp, 64);
     if (last && cp == cg && opdi_cu_aligned(x)) { return x; }
     T *to = static_cast<T *>(opdi_cu_scratch(lines * cp * (int64_t)sizeof(T)));
-    if (!to) { return NULL; }
-    const int rc = last ? opdi_cu_launch(opdi_cu_channels_padded_kernel<T>, opdi_cu_grid(lines * cp, 256), dim3(256), 0,
-                                         x, to, lines, cg, cp)
-        : opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
-                         q->groups, cg, cp, image);
-    return rc ? NULL : to;
+    return to && (last ? opdi_cu_launch(opdi_cu_channels_padded_kernel<T>, opdi_cu_grid(lines * cp, 256), dim3(256), 0,
+                                        x, to, cg, cp, lines * cp)
+                  : opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
+                                   q->groups, cg, cp, image)) == 0 ? to : NULL;
 }
 template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y,
     bool x_last, bool y_last, bool back) {
@@ -10023,13 +10017,13 @@ static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, con
             k = there ? opd_size(w, 2 + j) : 1;
         const int64_t st = there ? s.data[s.n == 1 ? 0 : j] : 1, pd = there ? p.data[p.n == 1 ? 0 : j] : 0,
             di = there ? d.data[d.n == 1 ? 0 : j] : 1;
-        if (in > INT32_MAX || out > INT32_MAX || k > INT32_MAX || st > INT32_MAX || pd > INT32_MAX / 4
-            || di * k > INT32_MAX / 4) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "a size, stride, padding or dilation is too large for a convolution on "
-                            "CUDA");
+        if (in > INT32_MAX || out > INT32_MAX || k > INT32_MAX || st > INT32_MAX || pd > INT32_MAX / 4 ||
+            di * k > INT32_MAX / 4) {
+            return opd_fail(OPD_ERROR_ARGUMENT,
+                            "a size, stride, padding or dilation is too large for a convolution on CUDA");
         }
-        q->v.in[i] = (int)in; q->v.out[i] = (int)out; q->v.k[i] = (int)k; q->v.s[i] = (int)st; q->v.p[i] = (int)pd;
-            q->v.d[i] = (int)di;
+        q->v.in[i] = (int)in; q->v.out[i] = (int)out; q->v.k[i] = (int)k;
+        q->v.s[i] = (int)st; q->v.p[i] = (int)pd; q->v.d[i] = (int)di;
     }
     return 0;
 }
@@ -10085,8 +10079,8 @@ template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int w
                                   opdi_cu_is_channels_last(x), opdi_cu_is_channels_last(y));
     }
     return opdi_cu_conv_tc<T>(*q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL,
-        opdi_cu_data<T>(to),
-                              opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to), what == OPDI_CU_CONV_GX);
+                              opdi_cu_data<T>(to), opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to),
+                              what == OPDI_CU_CONV_GX);
 }
 /* Adds b [c] to y [n, c, area]. */
 template <typename T> __global__ void opdi_cu_bias_kernel(T *y, const T *b, int64_t c, int64_t area, int64_t all) {
@@ -10099,8 +10093,7 @@ static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
     const int64_t c = opd_size(y, 1), all = opd_numel(y);
     if (!(b = opd_contiguous(b))) { return -1; }
     OPDI_CU_ALL(opd_dtype(y), T, return opdi_cu_launch(opdi_cu_bias_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0,
-        opdi_cu_data<T>(y),
-                                                      opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
+        opdi_cu_data<T>(y), opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
     return -1;
 }
 /* Computes the result that `what` says: y, gx (in x) or gw (in w).  The tensors may have any strides.  `bias` is added

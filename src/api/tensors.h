@@ -7,9 +7,9 @@ OPD_API opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype);
 /* Creates a tensor, as opd_tensor_new does, on any device that has an allocator: cpu, meta, registered devices. */
 OPD_API opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 /* Creates a CPU tensor with a copy of data, an array with as many elements of dtype as a tensor of these sizes has.
-   OPD_TENSOR(array) creates a tensor with one dim from a C array, and takes its length and dtype from the array, so that
-   they fit: OPD_TENSOR((float[]){1, 2, 3}) in C, or OPD_TENSOR(a) after `float a[] = {1, 2, 3};` in C and C++.  It takes
-   arrays of bool, float, double, and integers except for char.  A pointer is no array, and does not compile. */
+   OPD_TENSOR(array) creates a tensor with one dim from a C array, and takes its length and dtype from the array:
+   OPD_TENSOR((float[]){1, 2, 3}) in C, or OPD_TENSOR(a) after `float a[] = {1, 2, 3};` in C and C++.  It takes arrays
+   of bool, float, double, and integers except for char.  A pointer is no array, and does not compile. */
 OPD_API opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dtype);
 /* Creates a tensor over foreign memory, without copying.  strides are in elements; NULL means contiguous.
    deleter(data, user) runs when the last view is freed, and also if this call fails.  If deleter is NULL, the memory

@@ -130,8 +130,8 @@ static int opdi_cu_nll_forward(opd_call *call) {
         } else {
             int blocks;
             opdi_cu_acc<T> *parts = opdi_cu_nll_parts<T>(k, &blocks);
-            if (!parts || opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts, blocks,
-                               reduction == 1, to, weight)) { return -1; }
+            if (!parts || opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts,
+                                         blocks, reduction == 1, to, weight)) { return -1; }
         }
     })
     return opdi_cu_staging_store(y, staging);
