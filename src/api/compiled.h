@@ -57,10 +57,12 @@ typedef struct opd_compile_options {
    one kind if they have the same dtypes, sizes and strides, and the same values of inputs that are not tensors.  Each
    kind is compiled separately, in seconds, by $CC or cc, as opd_load does; after that, the result is in the cache of
    opd_load.  The first run of each kind is uncompiled, which means that the graph itself is run.
-   Operators without a form in C, such as operators of the program, are called with contiguous copies of their tensors.
-   Random operators are called, too, and draw the same numbers as in an uncompiled run.  If a size is open, or a random
-   operator's tensors are not contiguous, the run is uncompiled instead.  Compiled sums add in another order, and
-   kernels that are registered later are not called.
+   Operators without a form in C, such as operators of the program, are called with copies of their tensors.  The copies
+   have the strides of an uncompiled run (OPD_OPTAG_NEEDS_EXACT_STRIDES, the default for operators of the program), or
+   are contiguous (OPD_OPTAG_FLEXIBLE_LAYOUT, the default for built-in operators).  If elements of a tensor share memory
+   along dims with a stride above 0, exact strides make the run uncompiled.  Random operators are called, too, and draw
+   the same numbers as in an uncompiled run.  If a size is open, or a random operator's tensors are not contiguous, the
+   run is uncompiled instead.  Compiled sums add in another order, and kernels that are registered later are not called.
    Runs are uncompiled for gradients, transforms, autocast, other devices and sizes that depend on data.  They are also
    uncompiled if written tensors share memory, if results are views of a part of each other, if a run transposes its
    inputs in place (t_) or has side effects (prints), or if there is no compiler.

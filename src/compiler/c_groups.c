@@ -50,6 +50,13 @@ OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
 
 static void opdi_c_write_given(opdi_cfile *file, const opdi_extern_call *called, const opd_value *value, const char *to,
                                bool written);
+/* Writes a line that declares the array `name` of `count` sizes or strides. */
+static void opdi_c_write_dims(opdi_cfile *file, const char *name, const int64_t *sizes, int count) {
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "static const int64_t %s[] = {", name);
+    for (int i = 0; i < count; i++) { opdi_c_write(file, "%lld, ", (long long)sizes[i]); }
+    opdi_c_write(file, "0};\n");
+}
 /* Writes lines that set the C variable `to` to tensor number `number` of a call's arguments.  If `written` is true, the
    operator writes the tensor, so the variable is set to a copy. */
 static void opdi_c_write_tensor(opdi_cfile *file, const opdi_extern_call *called, int64_t number, const char *to,
@@ -65,14 +72,25 @@ static void opdi_c_write_tensor(opdi_cfile *file, const opdi_extern_call *called
         opdi_c_write_given(file, called, &is, name, false);
         opdi_c_write_line(file, "%s = opd_tensor_wrapped_number(%s);", to, name);
     } else {
-        opdi_c_write_indent(file);
-        opdi_c_write(file, "static const int64_t %s[] = {", name);
-        for (int i = 0; i < slot->ndim; i++) { opdi_c_write(file, "%lld, ", (long long)slot->sizes[i]); }
-        opdi_c_write(file, "0};\n");
-        opdi_c_write_line(file, written ? "%s = opd_tensor_from(in + %lld, opd_ints_of(%s, %d), %s%d);"
-                          : "%s = opd_tensor_wrap((void *)(in + %lld), opd_ints_of(%s, %d), NULL, %s%d, NULL, NULL);",
-                              to,
-                          (long long)slot->place, name, (int)slot->ndim, "(opd_scalar_type)", (int)slot->dtype);
+        char strides[32] = "NULL";
+        opdi_c_write_dims(file, name, slot->sizes, slot->ndim);
+        if (slot->laid) {
+            (void)snprintf(strides, sizeof strides, "%s_strides", name);
+            opdi_c_write_dims(file, strides, slot->strides, slot->ndim);
+        }
+        if (written && !slot->laid) {
+            opdi_c_write_line(file, "%s = opd_tensor_from(in + %lld, opd_ints_of(%s, %d), (opd_scalar_type)%d);", to,
+                              (long long)slot->place, name, (int)slot->ndim, (int)slot->dtype);
+            return;
+        }
+        opdi_c_write_line(file, "%s = opd_tensor_wrap((void *)(in + %lld), opd_ints_of(%s, %d), %s, "
+                          "(opd_scalar_type)%d, NULL, NULL);", to, (long long)slot->place, name, (int)slot->ndim,
+                          strides, (int)slot->dtype);
+        if (written) {
+            opdi_c_write_line(file, "%s = opd_copy_(opd_empty_strided(opd_ints_of(%s, %d), opd_ints_of(%s, %d), "
+                              "(opd_scalar_type)%d), %s);", to, name, (int)slot->ndim, strides, (int)slot->ndim,
+                              (int)slot->dtype, to);
+        }
     }
 }
 /* Writes an array variable that has the elements of `value`, an argument of a call.  Then writes a line that stores the
@@ -181,10 +199,8 @@ static void opdi_c_write_extern(opdi_cfile *file, opdi_group *group) {
                       opd_op_name(called->op), (int)called->nargs);
     for (int i = 0; i < called->nout; i++) {
         const opdi_extern_tensor *const slot = &called->out[i];
-        opdi_c_write_indent(file);
-        opdi_c_write(file, "static const int64_t sizes_%d[] = {", i);
-        for (int k = 0; k < slot->ndim; k++) { opdi_c_write(file, "%lld, ", (long long)slot->sizes[k]); }
-        opdi_c_write(file, "0};\n");
+        (void)snprintf(place, sizeof place, "sizes_%d", i);
+        opdi_c_write_dims(file, place, slot->sizes, slot->ndim);
         opdi_c_write_line(file,
                           "rc = rc ? rc : called_gives(&%s[%d], %d, out + %lld, sizes_%d, %d, (opd_scalar_type)%d);",
                           slot->from < 0 ? "args" : "rets", (int)(slot->from < 0 ? ~slot->from : slot->from),

@@ -175,6 +175,8 @@ typedef struct opdi_extern_tensor {
     double number[2];                             /* if `place` is OPDI_EXTERN_NUMBER: the number; an integer is stored
                                                      as bits in number[0] */
     int64_t sizes[OPD_MAX_DIMS];
+    int64_t strides[OPD_MAX_DIMS];                /* of the elements in the buffer */
+    bool laid;                                    /* true: the strides are not those of a contiguous tensor */
 } opdi_extern_tensor;
 /* A call of an operator.  `in` has the tensor arguments; `out` has the results that are tensors, and then the arguments
    that the operator writes.  In `args`, a tensor has the tag OPD_TAG_TENSOR, and `n` is its index in `in`.  A list of

@@ -5,7 +5,8 @@
 //
 //  A call is recorded as a nest that no pass changes.  The nest reads one buffer, into which the tensors of the call
 //  were copied one after the other, and writes another buffer, from which the results are copied.  Other nests are
-//  fused with these copies as with all copies.
+//  fused with these copies as with all copies.  Arguments of an operator that the program has registered keep their
+//  strides; built-in operators get contiguous copies.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef int (*opdi_extern_each)(opd_tensor *tensor, int from, int element, void *user);
@@ -35,10 +36,13 @@ OPDI_INTERNAL int opdi_extern_loops(const opd_tensor *tensor, int64_t sizes[OPDI
 /* Records a copy of a tensor to `buffer`, from byte slot->place on; if `back` is true, records a copy from there to the
    tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_extern_copy(const opdi_extern_tensor *slot, const opd_tensor *tensor, opdi_buffer *buffer, bool back) {
-    int64_t sizes[OPDI_NEST_DIMS], count = 1;
+    int64_t sizes[OPDI_NEST_DIMS];
     opdi_access mine, other;
+    int each;
     if (opd_numel(tensor) == 0) { return 0; }
     const int n = opdi_extern_loops(tensor, sizes, &mine);
+    (void)opdi_nest_unit(opd_dtype(tensor), &each);
+    for (int i = 0; i < slot->ndim; i++) { if (slot->laid && slot->strides[i] == 0) { sizes[i] = 1; } }
     opdi_nest *const nest = n < 0 ? NULL : opdi_nest_new(sizes, n, 0);
     opdi_expr *const load = nest ? opdi_expr_new(OPDI_EXPR_LOAD, mine.dtype) : NULL;
     if (!load) { return -1; }
@@ -46,22 +50,50 @@ static int opdi_extern_copy(const opdi_extern_tensor *slot, const opd_tensor *te
     other.buffer = buffer;
     other.dtype = mine.dtype;
     other.offset = slot->place / (int64_t)opd_dtype_size(mine.dtype);
-    for (int i = n - 1; i >= 0; i--) {
-        other.strides[i] = count;
-        count *= sizes[i];
-    }
+    for (int i = 0; i < n; i++) { other.strides[i] = i < slot->ndim ? slot->strides[i] * each : 1; }
     load->access = back ? other : mine;
     nest->out = back ? mine : other;
     return opdi_nest_add(nest, load);
 }
+/* Returns whether the arguments of an operator keep their strides.  Without a tag, those of an operator of the program
+   do, and those of a built-in operator do not, as in PyTorch. */
+static bool opdi_extern_is_exact(const opd_op *op) {
+    const uint32_t tags = opd_op_tags(op);
+    if (tags & (OPD_OPTAG_NEEDS_EXACT_STRIDES | OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER)) { return true; }
+    return !(tags & OPD_OPTAG_FLEXIBLE_LAYOUT) && op->definition && op->definition->lib != opdi_registry.aten;
+}
+/* Returns whether two elements of a tensor can share memory, except along dims with the stride 0. */
+static bool opdi_extern_folds(const opd_tensor *tensor) {
+    int64_t end = 0, next = 0;
+    for (int64_t from = 0; ; from = next) {       /* visits the strides above 0 in ascending order */
+        int at = -1;
+        for (int i = 0; i < tensor->ndim; i++) {
+            const int64_t stride = opd_strides(tensor)[i];
+            if (tensor->dims[i] < 2 || stride <= from) { continue; }
+            if (at >= 0 && stride == next) { return true; }
+            if (at < 0 || stride < next) {
+                at = i;
+                next = stride;
+            }
+        }
+        if (at < 0) { return false; }
+        if (next <= end) { return true; }
+        end += (tensor->dims[at] - 1) * next;
+    }
+}
 /* Fills `slot` with the properties of a tensor, and gives it a place in a buffer, after the tensors that end at byte
-   *end.  Advances *end. */
-static void opdi_extern_slot(opdi_extern_tensor *slot, const opd_tensor *tensor, size_t *end) {
+   *end.  Advances *end.  If `exact` is true, the elements keep their strides. */
+static void opdi_extern_slot(opdi_extern_tensor *slot, const opd_tensor *tensor, bool exact, size_t *end) {
     slot->dtype = opd_dtype(tensor);
     slot->ndim = opd_ndim(tensor);
     slot->place = (int64_t)*end;
-    memcpy(slot->sizes, opd_sizes(tensor), (size_t)slot->ndim * sizeof *slot->sizes);
-    *end += ((size_t)opd_numel(tensor) * opd_dtype_size(slot->dtype) + 63) / 64 * 64;
+    const size_t bytes = (size_t)slot->ndim * sizeof *slot->sizes;
+    memcpy(slot->sizes, opd_sizes(tensor), bytes);
+    opdi_strides_fill(slot->sizes, slot->strides, slot->ndim);
+    slot->laid = exact && opd_numel(tensor) && memcmp(slot->strides, opd_strides(tensor), bytes) != 0;
+    if (slot->laid) { memcpy(slot->strides, opd_strides(tensor), bytes); }
+    const size_t size = slot->laid ? opdi_span(tensor) : (size_t)opd_numel(tensor) * opd_dtype_size(slot->dtype);
+    *end += (size + 63) / 64 * 64;
 }
 /* Adds a tensor argument to called->in; NULL means None.  Returns 0, or -1 and sets an error. */
 static int opdi_extern_argument(opdi_extern_call *called, const opd_tensor *tensor) {
@@ -69,7 +101,7 @@ static int opdi_extern_argument(opdi_extern_call *called, const opd_tensor *tens
     slot->place = -1;
     if (!tensor) { return 0; }
     if (opd_tensor_device(tensor).type == OPD_LAZY) {
-        opdi_extern_slot(slot, tensor, &called->in_bytes);
+        opdi_extern_slot(slot, tensor, opdi_extern_is_exact(called->op), &called->in_bytes);
         return 0;
     }
     if (!opd_tensor_is_wrapped_number(tensor)) {
@@ -156,7 +188,7 @@ static int opdi_extern_place(opd_tensor *tensor, int from, int element, void *us
     if (opd_tensor_device(tensor).type != OPD_LAZY) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", opd_op_name(job->called->op));
     }
-    opdi_extern_slot(slot, tensor, &job->called->out_bytes);
+    opdi_extern_slot(slot, tensor, false, &job->called->out_bytes);
     return 0;
 }
 static int opdi_extern_copy_back(opd_tensor *tensor, int from, int element, void *user) {
@@ -209,10 +241,12 @@ static bool opdi_called_overlap(const opd_tensor *a, const opd_tensor *b) {
 /* Returns a reason why the tensors of a call cannot be passed as copies, or NULL if they can.  A written tensor must
    not overlap itself or another argument, and a result must not be an argument, unless the schema says so. */
 static const char *opdi_extern_shares(const opd_op *op, const opd_value *args, const opd_value *rets) {
+    const bool exact = opdi_extern_is_exact(op);
     bool written, other;
     opd_tensor *a, *b;
     for (int i = 0; (a = opdi_extern_tensor_at(op, args, i, &written)) != NULL; i++) {
         if (written && opdi_overlaps_itself(a)) { return "a tensor that it writes shares memory with itself"; }
+        if (exact && opdi_extern_folds(a)) { return "elements of its argument share memory"; }
         for (int k = 0; written && (b = opdi_extern_tensor_at(op, args, k, &other)) != NULL; k++) {
             if (k != i && opdi_called_overlap(a, b)) {
                 return "a tensor that it writes shares memory with another tensor";
@@ -404,9 +438,10 @@ OPDI_INTERNAL opd_value opdi_extern_number(const opdi_extern_tensor *slot) {
    `in`.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_extern_tensor_of(const opdi_extern_tensor *slot, const unsigned char *in, bool written) {
     if (slot->place == OPDI_EXTERN_NUMBER) { return opd_tensor_wrapped_number(opdi_extern_number(slot)); }
-    const opd_ints sizes = opd_ints_of(slot->sizes, slot->ndim);
-    return written ? opd_tensor_from(in + slot->place, sizes, slot->dtype)
-        : opd_tensor_wrap((void *)(uintptr_t)(in + slot->place), sizes, NULL, slot->dtype, NULL, NULL);
+    const opd_ints sizes = opd_ints_of(slot->sizes, slot->ndim), strides = opd_ints_of(slot->strides, slot->ndim);
+    opd_tensor *const tensor = opd_tensor_wrap((void *)(uintptr_t)(in + slot->place), sizes, strides.data, slot->dtype,
+                                               NULL, NULL);
+    return written && tensor ? opd_copy_(opd_empty_strided(sizes, strides, slot->dtype), tensor) : tensor;
 }
 /* The state while the results of a call are copied to the memory at `out`. */
 typedef struct opdi_extern_outputs_state {
