@@ -456,6 +456,16 @@ OPDI_INTERNAL int opdi_graph_reserve_inputs(opd_graph *graph, int32_t count) {
     graph->capacity = capacity;
     return 0;
 }
+/* Refuses an input that is a wrapper (see opd_tensor_wrap_key) whose key comes before the recording.  The graph would
+   not see the calls with the wrapper, but those that its fallback makes with the tensor inside.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_trace_check_wrapper(const opd_tensor *tensor, int i) {
+    const opd_key key = (opd_key)opdi_top_bit(tensor->functionality << 1 | 1);
+    if (!tensor->meta || !tensor->meta->inner || key <= OPD_F_TRACER) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: input %d is a wrapper with the key %s, which comes before "
+                    "the recording: the graph would see only the tensor inside, which is no input.  Trace with the "
+                    "tensor inside (opd_tensor_unwrap_key), and wrap it in the traced function", i, opd_key_name(key));
+}
 /* Makes the inputs of a graph.  Sets in[i] to the tensor that the traced function gets as input i.  Returns 0, or -1
    and sets an error. */
 static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *inputs, int count,
@@ -468,7 +478,8 @@ static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *input
             return opd_fail(OPD_ERROR_ARGUMENT, "Only tensors or (possibly nested) dict or tuples of tensors can be "
                             "inputs to traced functions. Got NULL as input %d", i);
         }
-        if (!(graph->inputs[i] = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) { return -1; }
+        if (opdi_trace_check_wrapper(inputs[i], i) ||
+            !(graph->inputs[i] = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) { return -1; }
         /* The function gets aliases, so a tensor that is passed twice has two values. */
         if (!(in[i] = opd_alias(inputs[i])) || opdi_gvalue_describe(graph, graph->inputs[i], in[i]) ||
             opdi_traced_put(tracer, in[i], graph->inputs[i])) { return -1; }

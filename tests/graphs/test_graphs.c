@@ -263,6 +263,16 @@ TEST(what_cannot_be_traced_is_said) {
     CHECK(opd_graph_trace(affine, NULL, &none, 1, NULL) == NULL);
     opd_error_clear();
 }
+/* A wrapper whose key comes before the recording hides its tensor from the graph. */
+TEST(wrappers_are_no_inputs) {
+    opd_tensor *x = numbers(opd_ints_of(three, 1)), *wrapper;
+    static opd_key key = OPD_KEY_INVALID;         /* names of keys are permanent */
+    if (key == OPD_KEY_INVALID) { key = opd_key_define(OPD_F_USER_5 + 1, "TracedLate"); }
+    wrapper = opd_tensor_wrap_key(x, key);
+    CHECK(opd_graph_trace(affine, NULL, &wrapper, 1, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 0 is a wrapper with the key TracedLate, which comes before the recording");
+}
+
 static int calls;
 static int another(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
