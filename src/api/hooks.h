@@ -150,13 +150,27 @@ typedef struct opd_checkpoint_options {
     opd_generator *const *generators;    /* other generators that are reset, too; they must live as long as the
                                             graph.  The array is copied */
     int ngenerators;
+    bool (*keeps)(opd_call *call, void *user);   /* returns true if the results of an operator are kept, so that the
+                                            operator does not run again; NULL: all operators run again */
+    void *keeps_user;                    /* the user pointer for `keeps` */
 } opd_checkpoint_options;
 /* Calls fn, which writes outputs, and keeps only fn's inputs for backward (torch.utils.checkpoint with
    use_reentrant=False).  Backward calls fn again, with equal inputs and the default generator in its old state, to
    compute the tensors that fn's operators saved.  fn must do the same in both calls.  Random numbers in fn must come
    from the default generator or from options->generators.
    The second call ends early: as soon as it has computed all needed tensors, its next operator fails.  Therefore fn
-   must check opd_ok() before it reads data.  Checkpoints may be nested, and differentiated twice.
+   must check opd_ok() before it reads data.  Inside a level of forward mode, it does not end early.
+   Checkpoints may be nested and differentiated twice.  They work in opd_grad, opd_vmap and the other transforms and in
+   levels of forward mode, and fn may call transforms.  If a transform around the checkpoint has ended, its layer is
+   opened again for the second call.  Therefore tensors that a transform around the checkpoint has made must be inputs.
+   fn may read other tensors only if they are no duals and no examples of opd_vmap, and live as long as the graph.
+   options->keeps (torch.utils.checkpoint.create_selective_checkpoint_contexts) is called once for each operator that
+   the first call of fn runs, before its kernel.  It can read the operator and its arguments (opd_call_operator,
+   opd_arg_tensor, ...).  If it returns true, as for CheckpointPolicy.MUST_SAVE and PREFER_SAVE, the results are kept
+   until the graph is freed, and the second call takes them instead of running the kernel.  These operators run again in
+   any case: views, operators that write their arguments, random and composite operators, and operators that compute
+   tangents.  For a composite operator, `keeps` is called for the operators that it calls.  In nested checkpoints, the
+   innermost one with `keeps` decides.  If a kept result is overwritten, backward fails.
    outputs must have room for all outputs that fn returns, which belong to the caller's scope.  If options is NULL, all
    options are zero.  destroy receives the user pointer when the graph is freed, or immediately if fn fails.  Returns
    the number of outputs, or -1 and sets an error.  If fn was not called, the caller still owns the user pointer. */

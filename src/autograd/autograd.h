@@ -382,7 +382,7 @@ typedef struct opdi_mutation {
 
 /* The thread's state while the tangents of level `level` are computed.  Operators that are called in this state compute
    tangents only in the levels outside of `level`. */
-typedef struct opdi_level_frame { opdi_level *level, *dual; opdi_state state; } opdi_level_frame;
+typedef struct opdi_level_frame { opdi_level *level, *dual; opdi_state state; bool tangents; } opdi_level_frame;
 
 //== forward results ===================================================================================================
 

@@ -66,6 +66,8 @@ OPDI_INTERNAL void opdi_level_enter(opdi_thread *thread, opdi_level_frame *withi
     within->level = thread->innermost.level;
     within->dual = thread->innermost.dual;
     within->state = thread->state;
+    within->tangents = thread->innermost.tangents;
+    thread->innermost.tangents = true;
     thread->innermost.dual = level;
     thread->innermost.level = level->outer;
     thread->state.forward = level->outer ? level->around & OPDI_FORWARD_OFF : OPDI_FORWARD_OFF;
@@ -74,6 +76,7 @@ OPDI_INTERNAL void opdi_level_enter(opdi_thread *thread, opdi_level_frame *withi
 OPDI_INTERNAL void opdi_level_leave(opdi_thread *thread, const opdi_level_frame *within) {
     thread->innermost.level = within->level;
     thread->innermost.dual = within->dual;
+    thread->innermost.tangents = within->tangents;
     thread->state = within->state;
 }
 

@@ -459,11 +459,13 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
         thread->innermost.level = outer;
         return -1;
     }
+    thread->innermost.tangents = first->tangents;
     /* operators that the kernel calls are not recorded, and must not compute tangents either */
     if (formula && !opdi_call_flags(call)) { thread->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     int rc = self ? opdi_recording_inplace_kernel(call, card, self)
         : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
     if (node) { rc = thread->innermost.tracer->done(call, node, waiting, rc); }
+    thread->innermost.tangents = true;
     thread->innermost.level = outer;
     return rc;
 }

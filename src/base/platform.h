@@ -483,10 +483,12 @@ typedef struct opdi_innermost {
     opd_node *node;              /* autograd: the node whose backward function is running */
     struct opdi_engine *engine;  /* autograd: the backward that this thread works for */
     struct opdi_packer *packer;  /* autograd: the innermost pair of saved-tensor hooks */
+    struct opdi_keeping *keeping;                 /* checkpoints: the run whose options say which results are kept */
     const char *packers_off;     /* autograd: the reason why saved-tensor hooks fail; NULL: they work */
     struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
     struct opdi_level *level;    /* forward mode: the innermost open level that called operators see */
     struct opdi_level *dual;     /* forward mode: the level, inside `level`, whose tangents are being computed */
+    bool tangents;               /* forward mode: operators compute tangents, not the results of a call */
     int32_t floor;               /* forward mode: levels outside of this layer are off; 0: none is off */
     struct opdi_layer *layer;    /* transforms: the innermost layer */
     struct opdi_layer *rule;     /* transforms: the vmap layer whose batching rule is running */

@@ -24,6 +24,12 @@
 
 /* A run of the segment: the first one, or a recomputation. */
 typedef struct opdi_segment_run {
+    opdi_keeping keeping;                         /* must be the first member, because innermost.keeping points to it */
+    opdi_keeping *outer;                          /* innermost.keeping around the run */
+    bool outer_tangents;                          /* innermost.tangents around the run */
+    opd_key_guard guard;
+    int64_t calls;                                /* the number of calls that opdi_keeping_kernel has seen */
+    int64_t at;                                   /* the index of the next kept result */
     int32_t refs;
     struct opdi_checkpoint *checkpoint;           /* a reference */
     struct opdi_segment_run *next;
@@ -34,15 +40,28 @@ typedef struct opdi_segment_run {
     int64_t wanted;                               /* the index of the tensor that has caused the recomputation */
     uint32_t tape;                                /* innermost.tape at the start of the run */
     bool first, running;
+    bool tangents;                                /* true: the run also keeps tensors from which tangents are
+                                                     computed */
+    bool all;                                     /* true: the run keeps all tensors, because nodes of an earlier
+                                                     recomputation need them */
     bool stopped;                                 /* true: the run was stopped after it had saved all needed tensors */
 } opdi_segment_run;
 
 /* A generator (NULL: the default generator) and its state at some time. */
 typedef struct opdi_random_state { opd_generator *generator; uint64_t at[2]; } opdi_random_state;
 
-/* What a checkpoint knows about a tensor that the first run saved: a hash of its dtype, place and sizes, and the number
-   of nodes that keep its number. */
-typedef struct opdi_seen { uint64_t shape; int32_t nodes; } opdi_seen;
+/* What a checkpoint knows about a tensor that the first run saved: a hash of its dtype, place and sizes, the number of
+   nodes of the first run that keep its number, and whether these nodes compute tangents. */
+typedef struct opdi_seen { uint64_t shape; int32_t nodes; bool tangent; } opdi_seen;
+
+/* A result that the first run has kept: one of the results of call number `call`.  `tensor` is a reference, or
+   NULL if the result was undefined; `version` is its version when it was kept. */
+typedef struct opdi_kept_result {
+    opd_op *op;
+    int64_t call;
+    opd_tensor *tensor;
+    uint32_t version;
+} opdi_kept_result;
 
 typedef struct opdi_checkpoint {
     int32_t refs;
@@ -56,6 +75,10 @@ typedef struct opdi_checkpoint {
     opdi_surroundings around;
     opdi_random_state *random;                    /* the states of nrandom generators before the first run */
     int nrandom;
+    bool (*policy)(opd_call *call, void *user);   /* opd_checkpoint_options.keeps, or NULL */
+    void *policy_user;
+    opdi_kept_result *results;                    /* nresults results, in the order of the calls */
+    int64_t nresults, results_cap;
     bool stops;                                   /* true: a recomputation may end before the end of the segment */
     bool ran;                                     /* true: the first run has ended, so nsaved no longer changes */
     bool keeps;                                   /* true: runs keep all saved tensors until they end */
@@ -103,6 +126,10 @@ static void opdi_checkpoint_release(opdi_checkpoint *checkpoint) {
     }
     opdi_surroundings_free(&checkpoint->around);
     if (checkpoint->seen) { opdi_free(checkpoint->seen, (size_t)checkpoint->cap * sizeof *checkpoint->seen); }
+    for (int64_t i = 0; i < checkpoint->nresults; i++) { opd_release(checkpoint->results[i].tensor); }
+    if (checkpoint->results) {
+        opdi_free(checkpoint->results, (size_t)checkpoint->results_cap * sizeof *checkpoint->results);
+    }
     if (checkpoint->random) { opdi_free(checkpoint->random, (size_t)checkpoint->nrandom * sizeof *checkpoint->random); }
     if (checkpoint->destroy) { checkpoint->destroy(checkpoint->user); }
     if (checkpoint->plugin) { opdi_plugin_unpin(checkpoint->plugin); }
@@ -170,27 +197,28 @@ static int opdi_segment_number(opdi_segment_run *run, const opd_tensor *tensor) 
     if (opdi_grow(&seen, checkpoint->nsaved, &checkpoint->cap, sizeof *checkpoint->seen)) { return -1; }
     checkpoint->seen = (opdi_seen *)seen;
     checkpoint->seen[checkpoint->nsaved].shape = opdi_shape_hash(tensor);
+    checkpoint->seen[checkpoint->nsaved].tangent = opdi_self()->innermost.tangents;
     checkpoint->seen[checkpoint->nsaved++].nodes = 0;
     return 0;
 }
 /* Returns true if a run keeps the saved tensor number `i`, until the run ends or, if it is a recomputation, until the
-   backward ends. */
+   backward ends.  In a level of forward mode, the nodes that compute tangents are often not part of the backward, and
+   would keep their tensors until its end.  So their tensors are kept only after one of them was needed. */
 static bool opdi_segment_keeps(const opdi_segment_run *run, int64_t i) {
     const opdi_checkpoint *checkpoint = run->checkpoint;
-    if (checkpoint->keeps || opdi_self()->innermost.tape != run->tape) { return true; }
-    return !run->first && (i >= checkpoint->nsaved || i == run->wanted || OPDI_LOAD(&checkpoint->seen[i].nodes) > 0);
+    if (checkpoint->keeps || run->all || opdi_self()->innermost.tape != run->tape) { return true; }
+    if (run->first || i >= checkpoint->nsaved || i == run->wanted) { return !run->first; }
+    return OPDI_LOAD(&checkpoint->seen[i].nodes) > 0 && (run->tangents || !checkpoint->seen[i].tangent);
 }
-/* The pack hook; `user` is a run.  Returns the number of the tensor (from 1) times 2, as a pointer; plus 1 if the
-   checkpoint counts the node.  Returns NULL and sets an error on failure, and also in order to end a recomputation
-   after the last tensor that is needed. */
+/* The pack hook; `user` is a run.  Returns the number of the tensor (from 1) as a pointer.  Returns NULL and sets an
+   error on failure, and also in order to end a recomputation after the last tensor that is needed. */
 static void *opdi_segment_pack(opd_tensor *tensor, void *user) {
     opdi_segment_run *run = (opdi_segment_run *)user;
     opdi_checkpoint *checkpoint = run->checkpoint;
     const int64_t i = run->first ? checkpoint->nsaved : run->count;
     void *saved = run->saved;
     if (run->first && opdi_segment_number(run, tensor)) { return NULL; }
-    const bool known = i < checkpoint->nsaved;
-    if (known && checkpoint->seen[i].shape != opdi_shape_hash(tensor)) {
+    if (i < checkpoint->nsaved && checkpoint->seen[i].shape != opdi_shape_hash(tensor)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: Recomputed values for the following tensors have different "
                        "metadata than during the forward pass. (saved tensor %lld)", (long long)i);
         return NULL;
@@ -205,8 +233,82 @@ static void *opdi_segment_pack(opd_tensor *tensor, void *user) {
             return NULL;
         }
     }
-    if (known) { (void)OPDI_ADD(&checkpoint->seen[i].nodes, 1); }
-    return (void *)(intptr_t)(2 * (i + 1) + known);
+    if (run->first) { (void)OPDI_ADD(&checkpoint->seen[i].nodes, 1); }
+    return (void *)(intptr_t)(i + 1);
+}
+
+/* Returns true if the results of a call can be kept: it is not random, writes nothing, and has only tensors as results,
+   which are no views. */
+static bool opdi_keeping_can(const opd_call *call) {
+    const opd_op *op = call->op;
+    if (op->written_args || opdi_op_is_random(call->op) || !op->nrets) { return false; }
+    for (int i = 0; i < op->nrets; i++) {
+        if (!(op->tensor_rets >> i & 1) || opd_schema_is_aliasing(op->schema, OPD_RESULT(i))) { return false; }
+    }
+    return true;
+}
+/* Keeps the results of a call.  Returns 0, or -1 if memory runs out. */
+static int opdi_keeping_add(opdi_checkpoint *checkpoint, const opd_call *call, int64_t number) {
+    for (int i = 0; i < call->op->nrets; i++) {
+        void *results = checkpoint->results;
+        opd_tensor *tensor = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL;
+        if (opdi_grow(&results, checkpoint->nresults, &checkpoint->results_cap, sizeof *checkpoint->results)) {
+            return -1;
+        }
+        checkpoint->results = (opdi_kept_result *)results;
+        opdi_kept_result *kept = &checkpoint->results[checkpoint->nresults];
+        kept->op = call->op;
+        kept->call = number;
+        kept->version = tensor ? OPDI_LOAD(&tensor->storage->version) : 0;
+        kept->tensor = tensor ? opdi_shallow_copy(tensor) : NULL;
+        if (tensor && !kept->tensor) { return -1; }
+        checkpoint->nresults++;
+    }
+    return 0;
+}
+/* Returns a kept result of a call, for the recomputation, in the innermost scope.  Returns NULL and sets an error on
+   failure. */
+static opd_tensor *opdi_keeping_result(const opdi_kept_result *kept, const opd_call *call) {
+    if (kept->op != call->op) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the second call of the function runs %s where the first "
+                       "call ran %s. The function must do the same in each call", call->op->name, kept->op->name);
+        return NULL;
+    }
+    if (OPDI_LOAD(&kept->tensor->storage->version) != kept->version) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: a result of %s, which opd_checkpoint_options.keeps has "
+                       "kept, was overwritten. Let it return false for this call, or do not write to the result",
+                       call->op->name);
+        return NULL;
+    }
+    opd_tensor *tensor = opdi_own(opdi_shallow_copy(kept->tensor));
+    return tensor && opdi_is_dual(tensor) && opdi_family_new(tensor) ? NULL : tensor;
+}
+/* Sets the results of a call to results that the first run has kept.  Returns 0, or -1 and sets an error. */
+static int opdi_keeping_return(opdi_segment_run *run, opd_call *call) {
+    for (int i = 0; i < call->op->nrets; i++, run->at++) {
+        const opdi_kept_result *kept = &run->checkpoint->results[run->at];
+        opd_tensor *tensor = kept->tensor ? opdi_keeping_result(kept, call) : NULL;
+        if (!tensor && !opd_ok()) { return -1; }
+        if (tensor ? opd_return_tensor(call, tensor) : opd_return_value(call, opd_value_none())) { return -1; }
+    }
+    return 0;
+}
+/* The kernel in a run whose checkpoint keeps results.  In the first run, asks the program whether to keep the results.
+   In a recomputation, takes the results that are kept.  Operators that the call's kernel calls do not come here. */
+static int opdi_keeping_kernel(opd_call *call) {
+    opdi_thread *thread = call->th;
+    opdi_segment_run *run = (opdi_segment_run *)(void *)thread->innermost.keeping;
+    opdi_checkpoint *checkpoint = run->checkpoint;
+    const int64_t number = run->calls++;
+    if (!run->first && run->at < checkpoint->nresults && checkpoint->results[run->at].call == number) {
+        return opdi_keeping_return(run, call);
+    }
+    thread->innermost.keeping = NULL;
+    const bool keep = run->first && opdi_keeping_can(call) && checkpoint->policy(call, checkpoint->policy_user);
+    int rc = opd_ok() ? opd_redispatch(call, call->keys) : -1;
+    if (rc == 0 && keep) { rc = opdi_keeping_add(checkpoint, call, number); }
+    thread->innermost.keeping = &run->keeping;
+    return rc;
 }
 
 /* Ends the hooks of a segment whose function an exception or a longjmp has left, and all hooks inside of it. */
@@ -269,12 +371,22 @@ static int opdi_segment_begin(opdi_segment_run *run) {
     thread->innermost.packer->whole = true;
     run->tape = thread->innermost.tape;
     run->running = true;
+    run->outer_tangents = thread->innermost.tangents;
+    thread->innermost.tangents = false;
+    run->outer = thread->innermost.keeping;
+    run->keeping.kernel = opdi_keeping_kernel;
+    run->guard = opd_keys_include(opd_keyset_make(run->checkpoint->policy ? OPD_BIT_OF(OPD_F_FAKE) : 0, 0));
+    if (run->checkpoint->policy) { thread->innermost.keeping = &run->keeping; }
+    else if (!run->first) { thread->innermost.keeping = NULL; }
     return 0;
 }
 /* Pops the hooks of a run, and those that the segment has left open.  `outer` are the hooks around the run. */
 static void opdi_segment_end(opdi_segment_run *run, const opdi_packer *outer) {
     opdi_thread *thread = opdi_self();
     run->running = false;
+    thread->innermost.keeping = run->outer;
+    thread->innermost.tangents = run->outer_tangents;
+    opd_keys_restore(run->guard);
     while (thread->innermost.packer && thread->innermost.packer != outer) { opd_saved_hooks_end(); }
 }
 
@@ -367,6 +479,9 @@ static opdi_segment_run *opdi_checkpoint_recompute(opdi_checkpoint *checkpoint, 
     if (!run) { return NULL; }
     run->id = id;
     run->wanted = wanted;
+    const opdi_seen *seen = wanted < checkpoint->nsaved ? &checkpoint->seen[wanted] : NULL;
+    run->tangents = !checkpoint->around.levels || (seen && seen->tangent);
+    run->all = seen && OPDI_LOAD(&seen->nodes) == 0;
     int rc = opdi_checkpoint_again(checkpoint, run);
     if (rc == 0 && id >= 0) {
         (void)OPDI_ADD(&checkpoint->refs, 1);
@@ -382,7 +497,7 @@ static opdi_segment_run *opdi_checkpoint_recompute(opdi_checkpoint *checkpoint, 
 OPDI_INTERNAL opd_tensor *opdi_segment_unpack(void *packed, void *user) {
     opdi_segment_run *run = (opdi_segment_run *)user;
     opdi_checkpoint *checkpoint = run->checkpoint;
-    const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed / 2 - 1;
+    const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
     if (run->running && i < run->count && run->saved[i]) { return opdi_own(opd_keep(run->saved[i])); }
     if (run->running) { checkpoint->keeps = true; }
     opdi_segment_run *made = opdi_segment_take(checkpoint, id);
@@ -400,13 +515,16 @@ OPDI_INTERNAL opd_tensor *opdi_segment_unpack(void *packed, void *user) {
     return tensor;
 }
 
-/* The drop hook; `user` is a run.  If no other node keeps the number, drops the recomputed tensor. */
+/* The drop hook; `user` is a run.  If no node of the first run keeps the number any more, drops the tensor.  Nodes of
+   recomputations do not count: tangents in the recomputed tensors would keep them until the end of the backward. */
 OPDI_INTERNAL void opdi_segment_drop(void *packed, void *user) {
     opdi_segment_run *run = (opdi_segment_run *)user;
     opdi_checkpoint *checkpoint = run->checkpoint;
-    const int64_t i = (int64_t)(intptr_t)packed / 2 - 1;
-    if (((intptr_t)packed & 1) && OPDI_SUB(&checkpoint->seen[i].nodes, 1) > 0) { return; }
-    if (run->running) { opdi_segment_forget(run, i); }
+    const int64_t i = (int64_t)(intptr_t)packed - 1;
+    if (run->first ? OPDI_SUB(&checkpoint->seen[i].nodes, 1) > 0
+        : i < checkpoint->nsaved && OPDI_LOAD(&checkpoint->seen[i].nodes) > 0) { return; }
+    if (run->running && !run->all) { opdi_segment_forget(run, i); }
+    if (!run->first) { return; }
     opdi_segment_run *made = opdi_segment_take(checkpoint, opd_backward_id());
     if (!made) { return; }
     opdi_segment_forget(made, i);
@@ -466,6 +584,8 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform
         return NULL;
     }
     checkpoint->destroy = destroy;
+    checkpoint->policy = options ? options->keeps : NULL;
+    checkpoint->policy_user = options ? options->keeps_user : NULL;
     checkpoint->stops = (!options || !options->no_early_stop) && !checkpoint->around.levels;
     return checkpoint;
 }

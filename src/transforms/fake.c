@@ -366,8 +366,9 @@ static bool opdi_fake_is_composite(const opd_op *op) {
     return table && table->slots[OPD_KEY_META].fn != opdi_missing_kernel &&
            table->slots[OPD_KEY_META].fn == table->slots[OPD_KEY_AUTOGRAD_CPU].fn;
 }
-/* The kernel at the Fake key: runs the call at Meta with fakes instead of real tensors, and adds its cost to opd_cost,
-   if costs are counted.  Returns 0, or -1 and sets an error. */
+/* The kernel at the Fake key.  In a fake mode, runs the call at Meta with fakes instead of real tensors, and adds its
+   cost to opd_cost, if costs are counted.  In a checkpoint that keeps results, calls its kernel, which comes back here
+   without the checkpoint.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fake_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_fake_mode *fake = opdi_fake_mode_of(thread);
@@ -376,6 +377,10 @@ OPDI_INTERNAL int opdi_fake_kernel(opd_call *call) {
     opd_value args[OPD_MAX_ARGS];
     int64_t calls = 0;
     int place;
+    if (OPDI_UNLIKELY(thread->innermost.keeping != NULL) && !thread->innermost.tangents &&
+        !opdi_fake_is_composite(call->op)) {
+        return thread->innermost.keeping->kernel(call);
+    }
     if (!fake) { return opd_redispatch(call, keys); }
     keys = opd_keyset_make(keys.functionality | OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << OPD_META);
     if (opdi_fake_is_composite(call->op)) { return opd_redispatch(call, keys); }

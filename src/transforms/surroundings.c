@@ -111,6 +111,7 @@ OPDI_INTERNAL int opdi_surroundings_open(const opdi_surroundings *around, opdi_s
     frame->inner = base ? base->inner : NULL;
     thread->innermost.rule = NULL;
     thread->innermost.dual = NULL;
+    thread->innermost.tangents = false;
     thread->innermost.level = frame->level;
     thread->innermost.serial = base ? base->serial : 0;
     thread->innermost.tape = !base ? 0 : base->kind == OPDI_LAYER_VMAP ? base->tape : base->serial;
@@ -129,6 +130,7 @@ OPDI_INTERNAL void opdi_surroundings_close(const opdi_surroundings_frame *frame)
     thread->innermost.rule = frame->was.rule;
     thread->innermost.level = frame->was.level;
     thread->innermost.dual = frame->was.dual;
+    thread->innermost.tangents = frame->was.tangents;
     thread->innermost.floor = frame->was.floor;
     thread->innermost.serial = frame->was.serial;
     thread->innermost.tape = frame->was.tape;

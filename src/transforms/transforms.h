@@ -65,6 +65,9 @@ struct opd_derivative {
 
 //== checkpoints =======================================================================================================
 
+/* The run of a segment whose results are kept (opdi_innermost.keeping).  `kernel` takes the place of the kernel at the
+   Fake key. */
+typedef struct opdi_keeping { opd_kernel kernel; } opdi_keeping;
 /* A layer of transforms, or a level of forward mode, as it was around the first run of a checkpoint's segment. */
 typedef struct opdi_surrounding {
     opdi_level *level;                            /* the level, valid while it is open; NULL for a layer */
