@@ -52,8 +52,8 @@ OPDI_ALWAYS double opdi_erf1_f64(double x) {
     return opdi_double(opdi_bits64(y) | (opdi_bits64(x) & 0x8000000000000000u));
 }
 OPDI_ALWAYS double opdi_sinc1_f64(double x) {
-    const double angle = x * 3.14159265358979323846, y = opdi_trig1_f64(angle, 0) / (x == 0.0 ? 1.0 : angle);
-    return x == 0.0 ? 1.0 : y;
+    const double angle = x * 3.14159265358979323846, zero = x == 0.0 ? 1.0 : 0.0;
+    return (opdi_trig1_f64(angle, 0) + zero) / (angle + zero);
 }
 static double opdi_sinc_f64(double x) {
     const double angle = x * 3.14159265358979323846;
