@@ -307,7 +307,7 @@ struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 by
 /* Sets an error because no kernel exists for a dtype, and returns -1.  This should not happen: dtypes are checked when
    the result is made. */
 static int opdi_cu_no_dtype(opd_scalar_type dtype) {
-    return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
+    return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_name(dtype));
 }
 /* OPDI_CU_FLOATS(dtype, T, statements) runs the statements with T the C++ type of dtype, in a function that returns
    int.  The macros below do the same for other sets of dtypes. */
@@ -1737,7 +1737,7 @@ static int opdi_cu_group_start(void *user, const opd_transfer *t, void **request
     if (g->lost[0]) { return opdi_cu_group_gone(g); }
     if (!opdi_cu_group_takes(NULL, t)) {
         return opd_fail(OPD_ERROR_DTYPE, opdi_cu_nccl_pair(t) ? "NCCL supports no tags but 0"
-                        : "NCCL does not support this reduction for %s", opd_dtype_cname(t->dtype));
+                        : "NCCL does not support this reduction for %s", opd_dtype_name(t->dtype));
     }
     if (opdi_cu_uncaptured(opdi_cu_streams[g->device], "a collective operation")) { return -1; }
     if (!opdi_cu_nccl_pair(t) && opdi_cu_group_flush(g)) { return opdi_cu_group_gone(g); }
@@ -3983,7 +3983,7 @@ static int opdi_cu_equal(opd_call *call) {
     if (opd_dtype(a) != opd_dtype(b)) {
         return opd_fail(OPD_ERROR_DTYPE,
                         "Expected object of data type %s but got data type %s for argument 'other' in call to equal",
-                        opd_dtype_cname(opd_dtype(a)), opd_dtype_cname(opd_dtype(b)));
+                        opd_dtype_name(opd_dtype(a)), opd_dtype_name(opd_dtype(b)));
     }
     for (int d = 0; d < opd_ndim(a) && same; d++) { same = opd_sizes(a)[d] == opd_sizes(b)[d]; }
     if (!same) { return opd_return_bool(call, false); }
@@ -6571,7 +6571,7 @@ template <class T> static int opdi_cu_nonzero_of(opd_call *call, opd_tensor *t) 
 static int opdi_cu_nonzero_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     if (opd_dtype_is_complex(opd_dtype(t))) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for '%s'", opd_dtype_cname(opd_dtype(t)));
+        return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for '%s'", opd_dtype_name(opd_dtype(t)));
     }
     if (!(t = opdi_cu_as(t, opd_dtype(t)))) { return -1; }
     OPDI_CU_ALL(opd_dtype(t), T, return opdi_cu_nonzero_of<T>(call, t))
@@ -7227,7 +7227,7 @@ static int opdi_cu_repeat_interleave_kernel(opd_call *call) {
     opd_tensor *r = opd_arg_tensor(call, 0);
     if (opd_ndim(r) != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave only accept 1D vector as repeat"); }
     if (opd_dtype(r) != OPD_INT64 && opd_dtype(r) != OPD_INT32) {
-        return opd_fail(OPD_ERROR_DTYPE, "repeats has to be Long or Int tensor");
+        return opd_fail(OPD_ERROR_DTYPE, "repeats must be an int64 or int32 tensor");
     }
     if (!(r = opdi_cu_as(r, opd_dtype(r)))) { return -1; }
     OPDI_CU_INDEX(opd_dtype(r), T, return opdi_cu_repeat_of<T>(call, r))

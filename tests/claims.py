@@ -106,7 +106,7 @@ STATEMENTS = {
         ('You can read and write such tensors if the file format has the dtype: .npy has no complex32 and no float8.',
          'test: ' + LIMITS + 'stored_dtypes'),
         ('Few operators compute with these dtypes.', 'test: ' + LIMITS + 'stored_dtypes'),
-        ('As in PyTorch, the other operators fail with errors such as "add_cpu" not implemented for \'Float8_e4m3fn\'.',
+        ('As in PyTorch, the other operators fail with errors such as "add_cpu" not implemented for \'float8_e4m3fn\'.',
          'test: ' + LIMITS + 'stored_dtypes'),
         ('CUDA tensors of these dtypes are cast on the CPU.', 'why: nothing but the time of a cast tells where it is done'),
         ('There are no GPU kernels for Fourier transforms, matrix factorisations, special functions and complex arithmetic.',

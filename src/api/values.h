@@ -8,7 +8,7 @@ typedef enum opd_scalar_type {
     OPD_FLOAT64 = 7, OPD_COMPLEX64 = 9, OPD_COMPLEX128 = 10, OPD_BOOL = 11, OPD_BFLOAT16 = 15,
     /* Dtypes for storage: tensors can be created, moved, cast, viewed, compared, printed, and read from and
        written to files.  Few operators compute with them; the other operators fail with PyTorch's "not implemented for
-       'Float8_e4m3fn'". */
+       'float8_e4m3fn'". */
     OPD_COMPLEX32 = 8, OPD_FLOAT8_E5M2 = 23, OPD_FLOAT8_E4M3FN = 24, OPD_FLOAT8_E5M2FNUZ = 25,
     OPD_FLOAT8_E4M3FNUZ = 26, OPD_UINT16 = 27, OPD_UINT32 = 28, OPD_UINT64 = 29, OPD_FLOAT8_E8M0FNU = 44,
     OPD_DTYPE_NONE = -1

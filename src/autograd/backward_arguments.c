@@ -67,10 +67,10 @@ OPDI_INTERNAL int opdi_missing_formula(opd_backward_call *bw) {
                     "(.backward), a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
 }
 
-/* Writes the dtype and the sizes of `tensor` to buf, as "[Float [2, 3]]", for messages.  Returns buf. */
+/* Writes the dtype and the sizes of `tensor` to buf, as "[float32 [2, 3]]", for messages.  Returns buf. */
 OPDI_INTERNAL const char *opdi_tensor_kind(const opd_tensor *tensor, char *buf, size_t cap) {
     char sizes[200];
-    snprintf(buf, cap, "[%s %s]", opd_dtype_cname((opd_scalar_type)tensor->dtype),
+    snprintf(buf, cap, "[%s %s]", opd_dtype_name((opd_scalar_type)tensor->dtype),
              opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes));
     return buf;
 }

@@ -199,7 +199,7 @@ OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize
     if (got == to) { return 0; }
     if (!opd_can_cast((opd_scalar_type)got->dtype, (opd_scalar_type)to->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                        opd_dtype_cname((opd_scalar_type)got->dtype), opd_dtype_cname((opd_scalar_type)to->dtype));
+                        opd_dtype_name((opd_scalar_type)got->dtype), opd_dtype_name((opd_scalar_type)to->dtype));
     }
     if (opdi_same_memory(got, to) && !(got = opd_clone(got))) { return -1; }
     if (!opdi_has_sizes(to, got->dims, got->ndim)) {
@@ -228,7 +228,7 @@ OPDI_INTERNAL int opdi_derived_exact(const opd_call *call, const opdi_card *card
     }
     return opd_fail(OPD_ERROR_DTYPE, "the %s given to %s has dtype %s but the operation's result requires dtype %s",
                     card->inplace ? "base" : "output", call->op->schema->name,
-                    opd_dtype_cname((opd_scalar_type)to->dtype), opd_dtype_cname((opd_scalar_type)got->dtype));
+                    opd_dtype_name((opd_scalar_type)to->dtype), opd_dtype_name((opd_scalar_type)got->dtype));
 }
 /* The kernel of in-place and out= forms of a composite operator: computes the results and then copies them to the
    targets with copy_, which autograd records.  Returns 0, or -1 and sets an error. */
@@ -359,7 +359,7 @@ OPDI_NOINLINE static int opdi_check_undeclared(const opd_call *call, const opd_t
         if (found || !(hop->keys.functionality & OPDI_AUTOGRAD_BITS)) { continue; }
         if ((arg = opdi_arg_in_memory(hop, tensor, false)) >= 0) { found = hop; }
     }
-    return !found ? 0 : opd_fail(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place "
+    return !found ? 0 : opd_fail(OPD_ERROR_AUTOGRAD, "a leaf tensor that requires grad is being used in an in-place "
                                  "operation: the kernel of %s writes into its argument '%s' with %s. Declare this in "
                                  "the schema (Tensor(a!) %s), or write into a copy (opd_clone)", found->op->name,
                                  found->op->schema->args[arg].name, call->op->name, found->op->schema->args[arg].name);

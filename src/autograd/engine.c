@@ -1075,11 +1075,9 @@ int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_
     if (options && options->create_graph) {
         static int warned;
         if (OPDI_ADD(&warned, 1) == 1) {
-            opd_warn("Using backward() with create_graph=True will create a reference cycle between the parameter and "
-                     "its gradient which can cause a memory leak. We recommend using autograd.grad when creating the "
-                     "graph to avoid this. If you have to use this function, make sure to reset the .grad fields of "
-                     "your parameters to None after use to break the cycle and avoid the leak. (In C: "
-                     "opd_autograd_grad, and opd_tensor_set_grad(t, NULL))");
+            opd_warn("opd_backward_with with create_graph makes a reference cycle between a parameter and its "
+                     "gradient, so that both are never freed. Use opd_autograd_grad instead, or break the cycle "
+                     "afterwards by opd_tensor_set_grad(parameter, NULL).");
         } else { OPDI_STORE(&warned, 1); }
     }
     if (options && (options->inputs || options->input_edges)) {

@@ -213,8 +213,8 @@ static int opdi_function_dual(const opd_context *ctx) {
     if (OPDI_LIKELY(opdi_self()->state.forward != OPDI_FORWARD_OPEN)) { return 0; }
     if (!opdi_level_of(ctx->inputs, ctx->ninputs)) { return 0; }
     return ctx->fn.jvp ? 1
-        : opd_fail(OPD_ERROR_AUTOGRAD, "You must implement the jvp function for custom autograd.Function to use it "
-                   "with forward mode AD. (%s)", ctx->name);
+        : opd_fail(OPD_ERROR_AUTOGRAD, "the function %s has no `jvp` (see opd_autograd_function), so it cannot be "
+                   "used in forward mode", ctx->name);
 }
 
 /* Makes ctx->edges, which lead to the histories of the inputs.  Called before forward, which may change the inputs.
@@ -256,7 +256,7 @@ static bool opdi_is_input(const opd_context *ctx, const opd_tensor *tensor) {
 static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bool input) {
     if ((tensor->flags & OPDI_REQUIRES_GRAD) && !tensor->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
-                        "a leaf Variable that requires grad has been used in an in-place operation.");
+                        "a leaf tensor that requires grad has been used in an in-place operation.");
     }
     if (!input) {
         opd_warn("Only input Tensors should be given to opd_context_mark_dirty. If a Tensor is not an input, there is "
@@ -529,8 +529,8 @@ OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) 
                         "function %s returned an incorrect number of gradients (expected %d, got %d)",
                         bw->node->formula->name, (int)ctx->ninputs, i + 1);
     }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned a gradient different from None at position %d, but the "
-                    "corresponding forward input was not a Variable (return NULL for it)", bw->node->formula->name,
+    return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned a gradient at position %d, but the input at this "
+                    "position is not a tensor: return NULL for it", bw->node->formula->name,
                     i + 1);
 }
 

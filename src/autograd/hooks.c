@@ -328,7 +328,7 @@ int opd_tensor_retain_grad(opd_tensor *tensor) {
                               "opd_jvp, opd_vmap or another transform runs. A hook (opd_tensor_hook_add) sees the "
                               "gradient there") || opdi_refresh(tensor)) { return -1; }
     if (!opdi_requires_grad(tensor)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
+        return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on a tensor that does not require grad");
     }
     if (!tensor->grad_fn || (tensor->meta && tensor->meta->retained)) { return 0; }
     opdi_meta *meta = opdi_meta_of(tensor);
@@ -388,16 +388,15 @@ static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const o
     char name[128], first[64], second[64];
     if (!now) { return 0; }
     if (!was) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "can't replace a None gradient with a non-None value (a hook that gets "
-                        "NULL must return NULL)");
+        return opd_fail(OPD_ERROR_AUTOGRAD, "a hook that gets NULL must return NULL: it can't replace a gradient "
+                        "that is undefined");
     }
     if (was->dtype != now->dtype || opdi_place_of(was) != opdi_place_of(now)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the type of value (was %s%sType got %s%sType)",
-                        opdi_function_name(hook->fn, name, sizeof name),
+        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the type of value (was %s on %s, got %s on %s)",
+                        opdi_function_name(hook->fn, name, sizeof name), opd_dtype_name((opd_scalar_type)was->dtype),
                         opd_device_print(opd_tensor_device(was), first, sizeof first),
-                        opd_dtype_cname((opd_scalar_type)was->dtype),
-                        opd_device_print(opd_tensor_device(now), second, sizeof second),
-                        opd_dtype_cname((opd_scalar_type)now->dtype));
+                        opd_dtype_name((opd_scalar_type)now->dtype),
+                        opd_device_print(opd_tensor_device(now), second, sizeof second));
     }
     if (!opdi_has_sizes(now, was->dims, was->ndim)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the size of value",

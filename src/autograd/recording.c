@@ -309,7 +309,7 @@ OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *car
         int i = opdi_low_bit(mask);
         if (opdi_arg_requires_grad(&call->args[i])) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "The function '%s' is not differentiable with respect to argument "
-                            "'%s'. This input cannot have requires_grad True.", call->op->schema->name,
+                            "'%s'. This input must not require grad.", call->op->schema->name,
                             call->op->schema->args[i].name);
         }
     }

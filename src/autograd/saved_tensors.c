@@ -199,7 +199,7 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *pac
         return NULL;
     }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but the packed tensor was [%s %s]",
-                   opdi_tensor_kind(tensor, now, sizeof now), opd_dtype_cname((opd_scalar_type)packed->dtype),
+                   opdi_tensor_kind(tensor, now, sizeof now), opd_dtype_name((opd_scalar_type)packed->dtype),
                    opdi_sizes_text(packed->sizes, packed->ndim, was, sizeof was));
     return NULL;
 }
@@ -637,8 +637,7 @@ int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor whose hooks have already been set. "
                       "Hint: only one pair of hooks is allowed at a time.");
     } else if (rc == 0 && value.tag != OPD_TAG_TENSOR) {
-        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden (it "
-                      "is NULL)");
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "hooks cannot be registered on a saved tensor that is NULL");
     }
     if (rc == 0) { rc = opdi_unpack(node, &value, version) ? opdi_pack_value(packer, node, at.value, at.element) : -1; }
     if (rc && packer) { packer->hooks.destroy = NULL; }       /* after a failure, the caller still owns the user

@@ -26,8 +26,8 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on) {
                               "as an input (opd_transform_options.argnums says by which inputs it differentiates), or "
                               "call the function before the transform")) { return NULL; }
     if (on && opdi_is_inference(tensor) && !opdi_self()->state.inference) {
-        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Setting requires_grad=True on inference tensor outside InferenceMode is "
-                       "not allowed.");
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "an inference tensor cannot require grad outside of inference mode: clone "
+                       "it (opd_clone)");
         return NULL;
     }
     if (opdi_refresh(tensor)) { return NULL; }
@@ -54,7 +54,7 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_set_grad") ||
         opdi_any_dead(&grad, 1, "opd_tensor_set_grad")) { return -1; }
     if (!grad && !tensor->meta) { return 0; }
-    if (grad == tensor) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad"); }
+    if (grad == tensor) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't assign a tensor as its own grad"); }
     if (grad && (!opdi_has_sizes(grad, tensor->dims, tensor->ndim) || grad->dtype != tensor->dtype ||
                  opdi_place_of(grad) != opdi_place_of(tensor))) {
         return opd_fail(OPD_ERROR_AUTOGRAD,

@@ -220,13 +220,13 @@ OPDI_INTERNAL int opdi_check_inplace(const opd_tensor *self) {
         if (record->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(self, false); }
         if (OPDI_UNLIKELY(self->storage != record->base->storage)) { return opdi_check_base(self); }
         if (opdi_requires_grad(self) && (!record->base->grad_fn || opdi_diff_is_input(record->base))) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an "
+            return opd_fail(OPD_ERROR_AUTOGRAD, "a view of a leaf tensor that requires grad is being used in an "
                             "in-place operation.");
         }
     }
     if ((self->flags & OPDI_REQUIRES_GRAD) && (!self->grad_fn || opdi_diff_is_input(self))) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
-                        "a leaf Variable that requires grad is being used in an in-place operation.");
+                        "a leaf tensor that requires grad is being used in an in-place operation.");
     }
     return 0;
 }

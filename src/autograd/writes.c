@@ -298,7 +298,7 @@ OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
                             "differentiation, but one of the arguments requires grad.", op->schema->name);
         }
         if ((tensor->flags & OPDI_IS_VIEW) && op->nrets > 1) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable "
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single tensor "
                             "(%s, argument '%s')", op->name, op->schema->args[i].name);
         }
     }
@@ -344,7 +344,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi
     opd_tensor *first = (call->op->written_args & 1) && given->tag == OPD_TAG_TENSOR ? given->u.t : NULL;
     if ((first && opdi_check_inplace(first)) || opdi_check_written(call)) { return -1; }
     if (first && (first->flags & OPDI_IS_VIEW) && call->op->nrets > 1) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable (%s, "
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single tensor (%s, "
                         "argument '%s')", call->op->name, call->op->schema->args[0].name);
     }
     if (card->desc.backward != opd_not_differentiable && opdi_written_args(call, card, args)) { return -1; }
@@ -532,7 +532,8 @@ static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data)
                         "data set to a tensor that requires gradients must be floating point or complex dtype");
     }
     if (opdi_is_inference(tensor) != opdi_is_inference(data)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Cannot set version_counter for inference tensor");
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the data of an inference tensor can only be set to an inference tensor, "
+                        "and the data of another tensor only to a tensor that is none (opd_clone makes one)");
     }
     return !opdi_is_dual(tensor) ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");

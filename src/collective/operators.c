@@ -756,7 +756,7 @@ static int opdi_c10d_begin(opd_call *call, opdi_c10d *its, opd_collective kind, 
     if (read && written && (opd_dtype(written) != transfer.dtype || written->backend != read->backend)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: the tensor that is sent (%s) and the tensor that receives it (%s) have "
                         "different dtypes or devices", opd_op_name(opd_call_operator(call)),
-                        opd_dtype_cname(transfer.dtype), opd_dtype_cname(opd_dtype(written)));
+                        opd_dtype_name(transfer.dtype), opd_dtype_name(opd_dtype(written)));
     }
     opd_tensor *const from = read ? opdi_c10d_place(its->group, &transfer, read) : NULL;
     opd_tensor *const to = !written ? NULL : written == read ? from

@@ -486,7 +486,7 @@ static int opdi_transfer_check(const opd_group *group, const opd_transfer *trans
         (floats ? transfer->reduction >= OPD_REDUCTION_BAND : transfer->reduction == OPD_REDUCTION_AVG)) {
         static const char *const reductions[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
         return opd_fail(OPD_ERROR_DTYPE, "%s: %s is not possible for %s", name, reductions[transfer->reduction & 7],
-                        opd_dtype_cname(transfer->dtype));
+                        opd_dtype_name(transfer->dtype));
     }
     return 0;
 }

@@ -407,7 +407,7 @@ static int opdi_cu_group_start(void *user, const opd_transfer *t, void **request
     if (g->lost[0]) { return opdi_cu_group_gone(g); }
     if (!opdi_cu_group_takes(NULL, t)) {
         return opd_fail(OPD_ERROR_DTYPE, opdi_cu_nccl_pair(t) ? "NCCL supports no tags but 0"
-                        : "NCCL does not support this reduction for %s", opd_dtype_cname(t->dtype));
+                        : "NCCL does not support this reduction for %s", opd_dtype_name(t->dtype));
     }
     if (opdi_cu_uncaptured(opdi_cu_streams[g->device], "a collective operation")) { return -1; }
     if (!opdi_cu_nccl_pair(t) && opdi_cu_group_flush(g)) { return opdi_cu_group_gone(g); }

@@ -556,7 +556,7 @@ static int opdi_cu_repeat_interleave_kernel(opd_call *call) {
     opd_tensor *r = opd_arg_tensor(call, 0);
     if (opd_ndim(r) != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave only accept 1D vector as repeat"); }
     if (opd_dtype(r) != OPD_INT64 && opd_dtype(r) != OPD_INT32) {
-        return opd_fail(OPD_ERROR_DTYPE, "repeats has to be Long or Int tensor");
+        return opd_fail(OPD_ERROR_DTYPE, "repeats must be an int64 or int32 tensor");
     }
     if (!(r = opdi_cu_as(r, opd_dtype(r)))) { return -1; }
     OPDI_CU_INDEX(opd_dtype(r), T, return opdi_cu_repeat_of<T>(call, r))

@@ -609,7 +609,7 @@ template <class T> static int opdi_cu_nonzero_of(opd_call *call, opd_tensor *t) 
 static int opdi_cu_nonzero_kernel(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     if (opd_dtype_is_complex(opd_dtype(t))) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for '%s'", opd_dtype_cname(opd_dtype(t)));
+        return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for '%s'", opd_dtype_name(opd_dtype(t)));
     }
     if (!(t = opdi_cu_as(t, opd_dtype(t)))) { return -1; }
     OPDI_CU_ALL(opd_dtype(t), T, return opdi_cu_nonzero_of<T>(call, t))

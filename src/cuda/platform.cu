@@ -223,7 +223,7 @@ struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 by
 /* Sets an error because no kernel exists for a dtype, and returns -1.  This should not happen: dtypes are checked when
    the result is made. */
 static int opdi_cu_no_dtype(opd_scalar_type dtype) {
-    return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
+    return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_name(dtype));
 }
 /* OPDI_CU_FLOATS(dtype, T, statements) runs the statements with T the C++ type of dtype, in a function that returns
    int.  The macros below do the same for other sets of dtypes. */

@@ -992,7 +992,7 @@ static int opdi_cu_equal(opd_call *call) {
     if (opd_dtype(a) != opd_dtype(b)) {
         return opd_fail(OPD_ERROR_DTYPE,
                         "Expected object of data type %s but got data type %s for argument 'other' in call to equal",
-                        opd_dtype_cname(opd_dtype(a)), opd_dtype_cname(opd_dtype(b)));
+                        opd_dtype_name(opd_dtype(a)), opd_dtype_name(opd_dtype(b)));
     }
     for (int d = 0; d < opd_ndim(a) && same; d++) { same = opd_sizes(a)[d] == opd_sizes(b)[d]; }
     if (!same) { return opd_return_bool(call, false); }

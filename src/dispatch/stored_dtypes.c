@@ -88,7 +88,7 @@ OPDI_INTERNAL int opdi_stored_mode(const opd_op *op, unsigned dtypes) {
 /* Sets the error of PyTorch's kernels for a dtype that they do not support.  Returns -1. */
 OPDI_INTERNAL int opdi_stored_refuse(const opd_op *op, const char *device, int dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "\"%s_%s\" not implemented for '%s'", op->schema->name, device,
-                    opd_dtype_cname((opd_scalar_type)dtype));
+                    opd_dtype_name((opd_scalar_type)dtype));
 }
 /* Returns true for a built-in operator that has a kernel, and is neither composite nor derived from another operator.
    */

@@ -560,7 +560,7 @@ OPDI_INTERNAL int opdi_fn_implicit(opdi_bcall *call) {
     }
     if (what == OPDI_FN_INT && !opd_dtype_is_integral(opd_dtype(tensor), false)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Cannot input a tensor of type %s as an integral argument",
-                        opd_dtype_cname(opd_dtype(tensor)));
+                        opd_dtype_name(opd_dtype(tensor)));
     }
     return opdi_fn_convert(call);
 }

@@ -133,7 +133,7 @@ static opd_tensor *opdi_quantized_round(opd_tensor *numbers, double scale, int64
 static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i, int64_t least) {
     const int64_t dtype = opdi_call_int(call, i), quint8 = 13;
     if (opd_dtype(input) != OPD_FLOAT32) {
-        return opd_fail(OPD_ERROR_DTYPE, "%s: Quantize only works on Float Tensor, got %s", call->builtin->schema,
+        return opd_fail(OPD_ERROR_DTYPE, "%s: Quantize only works on float32 Tensor, got %s", call->builtin->schema,
                         opd_dtype_name(opd_dtype(input)));
     }
     return dtype >= least && dtype <= quint8 ? 0

@@ -296,19 +296,24 @@ static int opdi_nested_sizes(const opd_value *value, int64_t *sizes, int *ndim, 
         : value->tag == OPD_TAG_BOOL ? OPD_BOOL : OPD_INT64;
     return 0;
 }
-/* Writes the numbers of a nested list to *at in row-major order, and advances *at.  `as` is the dtype in which they are
-   written: complex128, float64 or int64.  Returns 0, or -1 and sets an error. */
-static int opdi_nested_fill(const opd_value *value, const int64_t *sizes, int ndim, opd_scalar_type as, char **at) {
+/* Writes the numbers of a nested list, which is inside of `dim` other lists, to *at in row-major order, and advances
+   *at.  `as` is the dtype in which they are written: complex128, float64 or int64.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_nested_fill(const opd_value *value, const int64_t *sizes, int ndim, int dim, opd_scalar_type as,
+                            char **at) {
     const opdi_cell *const cell = opdi_cell_of(value);
     opd_value number = *value;
     if (ndim > 0) {
-        if (!cell || cell->kind != OPD_CELL_LIST || cell->count != sizes[0]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "Expected sequence of length %lld at dim (got %lld)",
-                            (long long)sizes[0], cell ? (long long)cell->count : -1LL);
+        const bool lists = cell && cell->kind == OPD_CELL_LIST;
+        if (!lists || cell->count != sizes[0]) {
+            return lists ? opd_fail(OPD_ERROR_ARGUMENT, "Expected a list of %lld elements at dim %d, as in the lists "
+                                    "before, but got a list of %lld", (long long)sizes[0], dim, (long long)cell->count)
+                : opd_fail(OPD_ERROR_ARGUMENT, "Expected a list of %lld elements at dim %d, as in the lists before, "
+                           "but got a number", (long long)sizes[0], dim);
         }
         for (int64_t i = 0; i < cell->count; i++) {
             const opd_value element = opdi_cell_at(cell, i);
-            if (opdi_nested_fill(&element, sizes + 1, ndim - 1, as, at)) { return -1; }
+            if (opdi_nested_fill(&element, sizes + 1, ndim - 1, dim + 1, as, at)) { return -1; }
         }
         return 0;
     }
@@ -334,7 +339,7 @@ OPDI_INTERNAL int opdi_fn_tensor(opdi_bcall *call) {
     opd_scope scope = opd_scope_open();
     opd_tensor *wide = opd_tensor_new(opd_ints_of(sizes, ndim), as);
     char *at = wide ? (char *)opd_data(wide) : NULL;
-    int rc = wide && opd_numel(wide) ? opdi_nested_fill(&call->args[0], sizes, ndim, as, &at) : wide ? 0 : -1;
+    int rc = wide && opd_numel(wide) ? opdi_nested_fill(&call->args[0], sizes, ndim, 0, as, &at) : wide ? 0 : -1;
     if (rc == 0) { tensor = opd_to_dtype(wide, want); }
     if (tensor && !opdi_call_none(call, 2) && call->args[2].u.device.type != OPD_CPU) {
         tensor = opd_to_device(tensor, call->args[2].u.device, want);
@@ -383,11 +388,11 @@ OPDI_INTERNAL int opdi_fn_tolist(opdi_bcall *call) {
                         "for tolist()");
     }
     if (call->nargs > 2 && opdi_call_int(call, 2) != have) {
-        static const char *const kinds[] = {"Long", "Float", "Bool"};
+        static const char *const kinds[] = {"int", "float", "bool"};
         const int64_t wanted = opdi_call_int(call, 2);
         return opd_fail(OPD_ERROR_DTYPE, "Output annotation element type and runtime tensor element type must match "
                         "for tolist(): %s vs %s", wanted >= 0 && wanted < 3 ? kinds[wanted] : "?",
-                        opd_dtype_cname(dtype));
+                        opd_dtype_name(dtype));
     }
     if (ndim == 0) { return opdi_tensor_scalar(tensor, &value) ? -1 : opdi_return_value(call, value); }
     return opdi_return_cell(call, opdi_tensor_list(tensor, have == 1 ? OPD_TAG_FLOATS : have == 2 ? OPD_TAG_BOOLS

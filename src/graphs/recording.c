@@ -475,8 +475,8 @@ static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *input
     graph->ninputs = count;
     for (int i = 0; i < count; i++) {
         if (!inputs[i]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "Only tensors or (possibly nested) dict or tuples of tensors can be "
-                            "inputs to traced functions. Got NULL as input %d", i);
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: input %d is NULL, but each input must be a tensor",
+                            i);
         }
         if (opdi_trace_check_wrapper(inputs[i], i) ||
             !(graph->inputs[i] = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) { return -1; }

@@ -43,25 +43,23 @@ static inline bool opdi_complex_left_out(void) {
 /* The functions below set an error that several families report, most of them in PyTorch's words, and return -1.
    opdi_dtype_fail: there is no kernel `what` for this dtype. */
 static inline int opdi_dtype_fail(const char *what, int dtype) {
-    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname((opd_scalar_type)dtype));
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_name((opd_scalar_type)dtype));
 }
 /* A tensor has dtype `found`, but must have the dtype of another tensor, `expected`. */
 static inline int opdi_found_fail(int found, int expected) {
-    return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname((opd_scalar_type)found),
-                    opd_dtype_cname((opd_scalar_type)expected));
+    return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_name((opd_scalar_type)found),
+                    opd_dtype_name((opd_scalar_type)expected));
 }
 static inline int opdi_out_dtype_fail(int expected, int found) {
     return opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead",
-                    opd_dtype_cname((opd_scalar_type)expected), opd_dtype_cname((opd_scalar_type)found));
+                    opd_dtype_name((opd_scalar_type)expected), opd_dtype_name((opd_scalar_type)found));
 }
 static inline int opdi_cast_fail(int from, int to) {
     return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                    opd_dtype_cname((opd_scalar_type)from), opd_dtype_cname((opd_scalar_type)to));
+                    opd_dtype_name((opd_scalar_type)from), opd_dtype_name((opd_scalar_type)to));
 }
 static inline int opdi_overflow_fail(opd_scalar_type dtype) {
-    static const char *const integers[] = {"uint8_t", "int8_t", "int16_t", "int", "int64_t"};
-    return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
-                    (unsigned)dtype <= OPD_INT64 ? integers[dtype] : opdi_type_name(dtype));
+    return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to %s without overflow", opd_dtype_name(dtype));
 }
 /* `dim` was given for a tensor without dimensions. */
 static inline int opdi_no_dims_fail(int64_t dim) {

@@ -72,8 +72,8 @@ static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int n
             if (tensor->dtype != input->dtype || tensor->backend != input->backend || !opdi_same_sizes(tensor, input)) {
                 return opd_fail(OPD_ERROR_DTYPE, "params, grads and state must have the same dtype, device and sizes, "
                                 "but tensor %lld of argument '%s' is %s%s and its parameter %s%s", (long long)i,
-                                opd_schema_arg_name(call->op->schema, k), opd_dtype_cname(OPDI_DTYPE(tensor)),
-                                opdi_shape_text(tensor, first), opd_dtype_cname(OPDI_DTYPE(input)),
+                                opd_schema_arg_name(call->op->schema, k), opd_dtype_name(OPDI_DTYPE(tensor)),
+                                opdi_shape_text(tensor, first), opd_dtype_name(OPDI_DTYPE(input)),
                                 opdi_shape_text(input, second));
             }
             if (k != 1 && opdi_check_internal_overlap(tensor)) { return -1; }
@@ -300,7 +300,7 @@ static int opdi_amp_update_kernel(opd_call *call) {
 static int opdi_step_autograd(opd_call *call) {
     for (uint64_t mask = call->th->state.no_grad ? 0 : call->op->written_args; mask; mask &= mask - 1) {
         if (opdi_arg_requires_grad(&call->args[opdi_low_bit(mask)])) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place "
+            return opd_fail(OPD_ERROR_AUTOGRAD, "a leaf tensor that requires grad is being used in an in-place "
                             "operation. Put an optimizer's step into a block OPD_NO_GRAD { }.");
         }
     }

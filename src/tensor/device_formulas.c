@@ -24,7 +24,7 @@ static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, o
         return 0;
     }
     if (!opdi_load_of(compute, dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'", opd_dtype_cname(dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'", opd_dtype_name(dtype));
     }
     opdi_load_of(compute, dtype)(count, tensor->data, 1);
     if (dtype != common && common != OPD_DTYPE_NONE && (int)common != opdi_compute_dtype[compute]) {

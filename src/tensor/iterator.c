@@ -81,7 +81,7 @@ OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int no
             operand->stride[dim] = opdi_broadcast_bytes(ops[k], opdi_sizes(out), ndim, perm[dim]);
         }
         if (!operand->load) {
-            return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'", opd_dtype_cname((opd_scalar_type)t));
+            return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'", opd_dtype_name((opd_scalar_type)t));
         }
     }
     opdi_iter_coalesce(iter);

@@ -110,8 +110,8 @@ static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtyp
     const char *take = "opd_data", *asked = "opd_data", *word = "...";
     char sizes[24 * OPD_MAX_DIMS];
     if (call && strncmp(call->op->name, "aten::", 6) == 0) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname(dtype),
-                       opd_dtype_cname(have));
+        (void)opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_name(dtype),
+                       opd_dtype_name(have));
         return;
     }
     for (size_t i = 0; i < sizeof opdi_data_functions / sizeof *opdi_data_functions; i++) {
@@ -266,7 +266,7 @@ double opd_item_f64(const opd_tensor *tensor) {
 OPDI_INTERNAL int64_t opdi_item_whole(const opd_tensor *tensor) {
     const int64_t value = opdi_element_i64(tensor, 0);
     if (OPDI_UNLIKELY(tensor->dtype == OPD_UINT64 && value < 0)) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type int64_t without overflow: it is %llu, of "
+        (void)opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to int64 without overflow: it is %llu, of "
                        "uint64", (unsigned long long)value);
         return 0;
     }

@@ -79,7 +79,7 @@ OPDI_INTERNAL int opdi_check_exact(const opd_call *call, const opd_tensor *to, o
         (pointwise && self && opd_dtype_is_complex((opd_scalar_type)self->dtype) && opd_dtype_is_floating(dtype))) {
         return 0;
     }
-    const char *want = opd_dtype_cname(dtype), *have = opd_dtype_cname((opd_scalar_type)to->dtype);
+    const char *want = opd_dtype_name(dtype), *have = opd_dtype_name((opd_scalar_type)to->dtype);
     if (opd_op_tags(call->op) & OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have scalar type %s but got scalar type %s", want,
                         have);
@@ -95,7 +95,7 @@ OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *
     const opd_scalar_type have = (opd_scalar_type)out->dtype;
     if (have != dtype && !opd_can_cast(dtype, have)) {
         return opd_fail(OPD_ERROR_DTYPE, "result type %s can't be cast to the desired output type %s",
-                        opd_dtype_cname(dtype), opd_dtype_cname(have));
+                        opd_dtype_name(dtype), opd_dtype_name(have));
     }
     if (call->exact && opdi_check_exact(call, out, dtype)) { return -1; }
     if (opdi_has_sizes(out, sizes, ndim)) {

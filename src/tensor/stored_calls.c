@@ -9,7 +9,6 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL double opdi_float_top(opd_scalar_type dtype);
-OPDI_INTERNAL const char *opdi_type_name(opd_scalar_type dtype);
 OPDI_INTERNAL bool opdi_stored_fits(opd_value value, opd_scalar_type dtype);
 OPDI_INTERNAL int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/);
 
@@ -27,14 +26,6 @@ OPDI_INTERNAL double opdi_float_top(opd_scalar_type dtype) {
         case OPD_FLOAT8_E8M0FNU: return ldexp(1, 127);
         default: return DBL_MAX;
     }
-}
-/* Returns the C++ name of a dtype, which a few messages print. */
-OPDI_INTERNAL const char *opdi_type_name(opd_scalar_type dtype) {
-    static const char *const names[OPDI_DTYPES] = {"unsigned char", "signed char", "short int", "int", "long int",
-        "c10::Half", "float", "double", "c10::complex<c10::Half>", "c10::complex<float>", "c10::complex<double>",
-        "bool", "?", "?", "?", "c10::BFloat16", "c10::Float8_e5m2", "c10::Float8_e4m3fn", "c10::Float8_e5m2fnuz",
-        "c10::Float8_e4m3fnuz", "uint16_t", "uint32_t", "uint64_t", "c10::Float8_e8m0fnu"};
-    return names[opdi_dtype_at((int)dtype)];
 }
 /* Returns true if a number can be cast to a stored dtype, by the rules of c10::overflows.  For an unsigned dtype,
    negative integers are allowed, because they wrap around. */
@@ -61,8 +52,8 @@ OPDI_INTERNAL int opdi_stored_element_of(opd_value value, opd_scalar_type dtype,
     const double pair[2] = {re, value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0};
     out[0] = out[1] = 0;
     if (!opdi_stored_fits(value, dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
-                        opdi_type_name(dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to %s without overflow",
+                        opd_dtype_name(dtype));
     }
     opdi_store_one(dtype == OPD_COMPLEX32 ? OPD_COMPLEX128 : whole ? OPD_INT64 : OPD_FLOAT64,
                    whole && dtype != OPD_COMPLEX32 ? (const void *)&value.u.i : pair, dtype, out);
@@ -202,8 +193,8 @@ static int opdi_stored_number_rounded(const opdi_stored_change *change, opd_valu
     const int64_t none = 0;
     if (number->tag == OPD_TAG_INT && opdi_is_bare_unsigned((int)change->rounded) &&
         (number->u.i < 0 || !opdi_stored_fits(*number, change->rounded))) {
-        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
-                        opdi_type_name(change->rounded));
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to %s without overflow",
+                        opd_dtype_name(change->rounded));
     }
     opd_tensor *one = opd_full(opd_ints_of(&none, 0), *number, change->rounded);
     one = one ? opd_to_dtype(one, opdi_stored_wider((int)change->rounded, false)) : NULL;

@@ -380,6 +380,13 @@ static bool opdi_check_worst(const opdi_check *check, const opdi_axis *input, co
     return found;
 }
 
+/* Returns a line that says why the numbers may differ although the derivative is right, or "" if there is no reason. */
+static const char *opdi_check_hint(const opdi_check *check, const opdi_axis *input) {
+    const int dtype = input->tensor->dtype;
+    return dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX128 || check->options->eps > 1e-3 ? ""
+        : "The input has few digits, so rounding errors may be the only reason: use float64 or complex128, or eps "
+          "1e-2, atol 1e-2 and rtol 1e-2.\n";
+}
 static int opdi_check_mismatch(opdi_check *check, const opdi_axis *input, const opdi_axis *output, const int64_t *at) {
     const int64_t k = (input->at + at[0]) * check->columns + output->at + at[1];
     /* each of the two texts may be half as long as the larger of the two buffers, error and report */
@@ -390,10 +397,11 @@ static int opdi_check_mismatch(opdi_check *check, const opdi_axis *input, const 
     (void)opdi_check_print(check, check->analytical, input, output, text + each, each);
     int rc = opdi_check_fail(check,
                              "Jacobian %smismatch for output %d with respect to input %d,\nworst element: row %lld (of "
-                             "the input), column %lld (of the output): numerical %.9g, analytical %.9g\nnumerical:%s\n"
-                             "analytical:%s\n", check->forward ? "computed with forward mode " : "", output->which,
+                             "the input), column %lld (of the output): numerical %.9g, analytical %.9g\n%s"
+                             "numerical:%s\nanalytical:%s\n", check->forward ? "computed with forward mode " : "",
+                             output->which,
                              input->which, (long long)at[0], (long long)at[1], check->numerical[k],
-                             check->analytical[k], text, text + each);
+                             check->analytical[k], opdi_check_hint(check, input), text, text + each);
     opdi_free(text, 2 * each);
     return rc;
 }
@@ -443,9 +451,9 @@ static int opdi_check_again(opdi_check *check, opd_tensor **outs, int i, int j) 
     }
     return opdi_check_fail(check, "Jacobian %smismatch for output %d with respect to input %d,\nnumerical:%.9g\n"
                            "analytical:%.9g\nThese are projections (fast_mode). Fast gradcheck failed but element-wise "
-                           "differences are small: the check might pass without fast_mode.",
+                           "differences are small: the check might pass without fast_mode.\n%s",
                            check->forward ? "computed with forward mode " : "", check->out[i].which, check->in[j].which,
-                           n, grad);
+                           n, grad, opdi_check_hint(check, &check->in[j]));
 }
 
 static int opdi_check_compare(opdi_check *check, opd_tensor **outs) {
@@ -745,8 +753,9 @@ static int opdi_check_inputs(opdi_check *check) {
             return opd_fail(OPD_ERROR_ARGUMENT, "gradcheck: more than %d inputs require grad", OPDI_CHECK_INPUTS);
         }
         if (tensor->dtype != OPD_FLOAT64 && tensor->dtype != OPD_COMPLEX128) {
-            opd_warn("Input #%d requires gradient and is not a double precision floating point or complex. This check "
-                     "will likely fail if all the inputs are not of double precision floating point or complex.", i);
+            opd_warn("gradcheck: input %d is %s. Rounding errors can then look like a wrong derivative: use float64 or "
+                     "complex128, or eps 1e-2, atol 1e-2 and rtol 1e-2.", i,
+                     opd_dtype_name((opd_scalar_type)tensor->dtype));
         }
         for (int dim = 0; dim < tensor->ndim; dim++) {
             if (opd_strides(tensor)[dim] == 0 && tensor->dims[dim] > 1) {
@@ -767,7 +776,7 @@ static int opdi_check_inputs(opdi_check *check) {
     }
     return check->nin ? 0 : opd_fail(OPD_ERROR_ARGUMENT,
                                      "gradcheck expects at least one input tensor to require gradient, "
-                                     "but none of the them have requires_grad=True.");
+                                     "but none of them does (opd_tensor_set_requires_grad).");
 }
 
 /* Calls the function and chooses the outputs to check: those that require grad.  If no output requires grad, or in
@@ -824,11 +833,11 @@ static int opdi_check_options(const opd_gradcheck_options *options, bool backwar
                         "(opd_gradcheck_defaults fills in the options)");
     }
     if (options->check_batched_grad && !backward) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_grad=True requires %s to be True",
+        return opd_fail(OPD_ERROR_ARGUMENT, "check_batched_grad requires %s to be true",
                         second ? "check_rev_over_rev" : "check_backward_ad");
     }
     if (options->check_batched_forward_grad && !forward) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Setting check_batched_forward_grad=True requires %s to be True",
+        return opd_fail(OPD_ERROR_ARGUMENT, "check_batched_forward_grad requires %s to be true",
                         second ? "check_fwd_over_rev" : "check_forward_ad");
     }
     return 0;
@@ -874,7 +883,7 @@ int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, in
     }
     if (!used->check_forward_ad && !used->check_backward_ad) {
         return opd_fail(OPD_ERROR_ARGUMENT,
-                        "Expected at least one of check_forward_ad or check_backward_ad to be True");
+                        "Expected at least one of check_forward_ad or check_backward_ad to be true");
     }
     if (opdi_any_dead(inputs, ninputs, "opd_gradcheck") ||
         opdi_check_options(used, used->check_backward_ad, used->check_forward_ad, false)) { return -1; }
@@ -963,11 +972,11 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
     if (opdi_any_dead(inputs, ninputs, "opd_gradgradcheck")) { return -1; }
     if (!used->check_fwd_over_rev && !used->check_rev_over_rev) {
         return opd_fail(OPD_ERROR_ARGUMENT,
-                        "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True");
+                        "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be true");
     }
     if (used->check_undefined_grad && !used->check_rev_over_rev) {
         return opd_fail(OPD_ERROR_ARGUMENT,
-                        "Setting check_undefined_grad=True requires check_rev_over_rev to be True");
+                        "check_undefined_grad requires check_rev_over_rev to be true");
     }
     if (opdi_check_options(used, used->check_rev_over_rev, used->check_fwd_over_rev, true)) { return -1; }
     opd_gradcheck_options over = *used;

@@ -58,7 +58,7 @@ opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_
         if (total && error_if_nonfinite && !(fabs(opd_item_f64(total)) < OPDI_INF)) {
             (void)opd_fail(OPD_ERROR_ARGUMENT, "The total norm of order %g for gradients from `parameters` is "
                            "non-finite, so it cannot be clipped. To disable this error and scale the gradients by the "
-                           "non-finite norm anyway, set `error_if_nonfinite=False`", norm_type);
+                           "non-finite norm anyway, pass false as error_if_nonfinite.", norm_type);
         }
         opd_tensor *scale = opd_reciprocal(opd_add_Scalar(total, opd_value_float(1e-6)));
         scale = opd_clamp_max(opd_mul_Scalar(scale, opd_value_float(max_norm)), opd_value_float(1));

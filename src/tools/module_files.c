@@ -544,7 +544,7 @@ static int opdi_restore_options_read(opdi_restore *saved, int group, double *val
         const int found = opdi_restore_number(saved, name, &values[i]);
         if (found < 0) { return -1; }
         if (!found && i == 0 && group) {
-            return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: loaded state dict has a different number of "
+            return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: the file has a different number of "
                             "parameter groups");
         }
         if (!found && i < 2) {                     /* lr, and then momentum (SGD) or betas are required */
@@ -564,7 +564,7 @@ static int opdi_restore_param(opdi_restore *saved, int group, int i, int64_t *nu
     const int found = opdi_restore_number(saved, opdi_restore_name(saved, 'g', group, "params", i), &value);
     *number = (int64_t)value;
     if (found == 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: loaded state dict contains a parameter group that "
+        return opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: the file contains a parameter group that "
                         "doesn't match the size of optimizer's group (%d)", group);
     }
     return found < 0 ? -1 : 0;
@@ -626,7 +626,7 @@ static int opdi_restore_pass(opdi_restore *saved, const double *options, bool pu
             }
         }
         if (rc == 0 && opdi_restore_number(saved, opdi_restore_name(saved, 'g', group, "params", size), &more)) {
-            rc = opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: loaded state dict contains a parameter "
+            rc = opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: the file contains a parameter "
                                      "group that doesn't match the size of optimizer's group (%d)", group) : -1;
         }
     }
@@ -655,7 +655,7 @@ static int opdi_restore_check(opdi_restore *saved, double *options) {
         if (opdi_restore_options_read(saved, group, its) || opdi_restore_try(saved, its)) { return -1; }
     }
     if (opdi_restore_number(saved, opdi_restore_name(saved, 'g', groups, "lr", -1), &more)) {
-        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: loaded state dict has a different "
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_SHAPE, "opd_optimizer_load: the file has a different "
                                          "number of parameter groups");
     }
     return opdi_restore_pass(saved, options, false);

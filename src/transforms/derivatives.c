@@ -163,8 +163,8 @@ static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
     count = opdi_outputs_check(count, out, diff->who, "fn");
     if (count < 0 || count > diff->options->naux) { return count < 0 ? -1 : count - diff->options->naux; }
     return diff->options->naux ? opd_fail(OPD_ERROR_ARGUMENT,
-                                          "%s: output of function f should be a tuple: (output, aux) if "
-                                          "has_aux is True; got %d outputs, %d of them aux", diff->who, count,
+                                          "%s: function f must have another output besides the ones that "
+                                          "naux counts: it has %d outputs, and naux is %d", diff->who, count,
                                               diff->options->naux)
         : opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to be a function that has non-empty output", diff->who);
 }
@@ -487,8 +487,8 @@ OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, op
     for (int i = 0; i < count && rc == 0; i++) {
         out_tangents[i] = opdi_tangent_of(outputs[i]);
         if (!out_tangents[i] && opd_ok() && diff->options->strict) {
-            rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp(f, primals, tangents, strict=True): Output %d of f is independent "
-                          "of the inputs. This is not allowed with strict=True.", i);
+            rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp: output %d of f is independent of the inputs, which the option "
+                          "strict does not allow", i);
         }
         if (!out_tangents[i] && opd_ok()) { out_tangents[i] = opd_zeros_like(outputs[i]); }
         rc = out_tangents[i] ? rc : -1;
@@ -541,8 +541,7 @@ int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_ten
     opdi_diff diff;
     int rc = opdi_diff_make(&diff, "jvp", fn, user, primals, count, options, true);
     if (rc == 0 && !tangents) {
-        rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp(f, primals, tangents): Expected primals and tangents to have the same "
-                      "structure. For example, if primals is a tuple of 3 tensors, tangents also must be.");
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp: the tangents are NULL, but there must be one for each primal");
     }
     if (rc == 0) { rc = opdi_diff_check_outputs(outputs, out_tangents, "jvp"); }
     if (rc == 0) { rc = opdi_jvp_check(&diff, tangents, "jvp"); }

@@ -22,8 +22,8 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *
         if (tensor && (g[i]->ndim != tensor->ndim + 1 ||
                        memcmp(g[i]->dims + 1, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims) != 0)) {
             char first[256], second[256];
-            return opd_fail(OPD_ERROR_AUTOGRAD, "If `is_grads_batched=True`, we interpret the first dimension of each "
-                            "grad_output as the batch dimension. The sizes of the remaining dimensions are expected to "
+            return opd_fail(OPD_ERROR_AUTOGRAD, "With is_grads_batched, the first dimension of each grad_output is the "
+                            "batch dimension. The sizes of the remaining dimensions are expected to "
                             "match the shape of corresponding output, but a mismatch was detected: grad_output[%d] has "
                             "a shape of %s and output[%d] has a shape of %s. If you only want some tensors in "
                             "`grad_output` to be considered batched, consider using vmap.", i,

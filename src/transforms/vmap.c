@@ -73,7 +73,8 @@ opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level) {
     }
     if (out_dim == OPD_NO_DIM) {
         if (dim < 0) { return tensor; }
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: can not return a BatchedTensor when out_dim is None (OPD_NO_DIM)");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "vmap: an output that depends on the batch needs an out_dim other than "
+                       "OPD_NO_DIM");
         return NULL;
     }
     int to = out_dim < 0 ? out_dim + tensor->ndim + 1 : out_dim;
@@ -156,8 +157,8 @@ OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *other, int at, int
                         "%d elements but there are %d inputs.", text, other->options->nin_dims, other->ninputs);
     }
     if (at >= 0 && !tensor) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for an input but the input is None. We cannot vmap over "
-                        "non-Tensor arguments, please use None (OPD_NO_DIM) as the respective in_dim", text, dim);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: in_dim is %d for an input that is NULL: give OPD_NO_DIM for an input "
+                        "that is no tensor", text, dim);
     }
     if (at >= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for some input, but that input is a Tensor of "
@@ -182,8 +183,8 @@ static int opdi_mapped_check(opdi_mapped *mapped) {
     int count = 0;
     if (opdi_randomness_check(mapped->options->randomness)) { return -1; }
     if (mapped->options->chunk_size < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size should be None or greater than 0. (got %lld; 0 stands "
-                        "for None)", (long long)mapped->options->chunk_size);
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: chunk_size must be positive, or 0 for no chunks, but is %lld",
+                        (long long)mapped->options->chunk_size);
     }
     if (mapped->ninputs <= 0 || !mapped->inputs ||
         (mapped->options->in_dims && mapped->options->nin_dims != 1 && mapped->options->nin_dims != mapped->ninputs)) {

@@ -110,7 +110,7 @@ static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_
             (tensor && out_dims[i] < tensor->ndim && tensor->dims[out_dims[i]] == ctx->layer->size)) {
             continue;
         }
-        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s returned an incompatible (output, out_dims) tuple: output "
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s returned an output that does not match its out_dim: output "
                         "%d has no examples at dim %d", ctx->name, i, out_dims[i]);
     }
     return opd_ok() ? total : -1;

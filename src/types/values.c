@@ -56,7 +56,7 @@ static opd_scalar_type opdi_promote_within(opd_scalar_type dtype, opd_scalar_typ
    dtypes that cannot be promoted. */
 static opd_scalar_type opdi_promote_refused(const char *types, opd_scalar_type dtype, opd_scalar_type other) {
     (void)opd_fail(OPD_ERROR_DTYPE, "Promotion for %s is not supported, attempted to promote %s and %s", types,
-                   opd_dtype_cname(dtype), opd_dtype_cname(other));
+                   opd_dtype_name(dtype), opd_dtype_name(other));
     return OPD_DTYPE_NONE;
 }
 

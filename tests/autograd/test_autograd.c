@@ -244,7 +244,7 @@ TEST(broadcast_gradients_are_summed) {
 TEST(in_place_rules) {
     opd_tensor *x = leaf(2), *y, *a;
     CHECK(OPD_CALL(op_named("aten::mul_.Tensor"), x, of(2)) == NULL);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf tensor that requires grad is being used in an in-place operation.");
     CHECK_NEAR(opd_item_f64(x), 2, 0);
     a = opd_mul(x, of(3));
     y = OPD_CALL(op_named("aten::mul_.Tensor"), a, of(5));    /* a's value was not saved by anybody */
@@ -274,10 +274,10 @@ TEST(in_place_on_some_views_is_refused) {
     opd_op *add_ = op_named("aten::add_.Tensor");
     opd_tensor *x = vec(4, true), *y = opd_mul(x, of(2)), *base = vec(4, false), *v;
     CHECK(OPD_CALL(add_, opd_view(x, OPD_INTS(2, 2)), 1) == NULL);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a view of a leaf tensor that requires grad is being used in an in-place "
                 "operation.");
     CHECK(OPD_CALL(add_, opd_select(opd_view(x, OPD_INTS(2, 2)), 0, 1), 1) == NULL);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an in-place "
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a view of a leaf tensor that requires grad is being used in an in-place "
                 "operation.");
     CHECK(OPD_CALL(add_, opd_unbind(y).data[1], 1) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Output 1 of UnbindBackward0 is a view and is being modified inplace. This view is "
@@ -432,7 +432,7 @@ TEST(undeclared_writes_into_leaves) {
             y = list ? OPD_CALL(op, opd_tensors_of(&x, 1)) : OPD_CALL(op, x);
             CHECK((y != NULL) == fine);
             if (!fine) {
-                CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation: the kernel of tape::writes "
+                CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf tensor that requires grad is being used in an in-place operation: the kernel of tape::writes "
                             "writes into its argument 'x' with aten::");
                 CHECK_NEAR(opd_data_f64(x)[1], opd_data_f64(vec(3, false))[1], 0);
             }
@@ -695,7 +695,7 @@ TEST(gradients_are_not_what_the_caller_gave) {
     CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 2, 0);
     CHECK_INT(opd_tensor_set_grad(x, NULL), 0);
     CHECK_INT(opd_tensor_set_grad(x, x), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "can't assign a tensor as its own grad");
 }
 
 TEST(gradients_of_another_device) {
@@ -760,7 +760,7 @@ TEST(other_written_arguments) {
     CHECK_INT(opd_define(lib, &d), 0);
     CHECK(OPD_CALL(opd_find("wr::f"), x, of(0)) != NULL);
     CHECK(OPD_CALL(opd_find("wr::f"), x, x) == NULL);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf tensor that requires grad is being used in an in-place operation.");
     CHECK(OPD_CALL(opd_find("wr::f"), x, opd_neg(x)) == NULL);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "writes its argument 'count', which requires grad");
     opd_library_close(lib);

@@ -491,7 +491,7 @@ TEST(hints_of_written_tensors) {
     opd_tensor *x = vec(2, true), *w = vec(2, false), *y = opd_mul(x, w);
     plus(w, of(1));
     CHECK_INT(opd_backward(opd_sum(y)), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "inplace operation: [Double [2]] is at version 1; expected version 0 instead. Hint: "
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "inplace operation: [float64 [2]] is at version 1; expected version 0 instead. Hint: "
                 "enable anomaly detection to find the operation that failed to compute its gradient, with "
                 "opd_anomaly_set(true, true).");
 }

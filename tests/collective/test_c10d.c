@@ -307,7 +307,7 @@ TEST(mistakes_are_named) {
     const opd_value whole[3] = {opd_value_tensor(x), opd_value_tensor(floats(2, 0, 1)), str("self")};
     refused("_allgather_base_", whole, 3, "2 element(s) from each of 1 rank(s) do not make the 3");
     const opd_value other[3] = {opd_value_tensor(x), opd_value_tensor(wide), str("self")};
-    refused("_allgather_base_", other, 3, "the tensor that is sent (Double) and the tensor that receives it (Float)");
+    refused("_allgather_base_", other, 3, "the tensor that is sent (float64) and the tensor that receives it (float32)");
     const opd_value lists[3] = {opd_value_tensors(several, 2), one(&x), str("self")};
     refused("allgather_into_tensor_coalesced_", lists, 3, "2 tensor(s) to receive, but 1 to send");
     opd_value both = opd_value_tensors(several, 2);

@@ -201,10 +201,10 @@ TEST(mistakes_are_named) {
     args[2] = opd_value_str("self");
     refused("all_reduce", args, 3, "reduce_op must be");
     args[1] = opd_value_str("band");
-    refused("all_reduce", args, 3, "band is not possible for Float");
+    refused("all_reduce", args, 3, "band is not possible for float32");
     args[0] = opd_value_tensor(whole);
     args[1] = opd_value_str("avg");
-    refused("all_reduce", args, 3, "avg is not possible for Long");
+    refused("all_reduce", args, 3, "avg is not possible for int64");
     args[0] = opd_value_tensor(x);
     args[1] = opd_value_int(2);
     refused("all_gather_into_tensor", args, 3, "group_size is 2, but process group 'self' has 1");

@@ -104,7 +104,7 @@ static void all_dtypes(opd_group *group, int rank, void *user) {
     opd_tensor *const gathered = opd_all_gather(z, opd_group_name(group));
     HOLDS(opd_view_as_real(gathered), 0, 1, 1, 1, 1, 1, 2, 2);
     CHECK(opd_group_reduce(group, numbers(2, 1, 1, OPD_INT64, rank), "bor", 0) == NULL);
-    CHECK_ERROR(OPD_ERROR_KERNEL, "NCCL does not support this reduction for Long");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "NCCL does not support this reduction for int64");
 }
 TEST_KEEPS(dtypes_and_reductions) { all_ranks(2, all_dtypes, false); }
 

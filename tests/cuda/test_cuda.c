@@ -627,7 +627,7 @@ TEST(opcheck_on_the_gpu) {
 /* Pointwise operators, factorisations and Fourier transforms of complex tensors run on the CPU.  Other operators fail,
    because they have no kernel. */
 TEST(complex_numbers_on_the_gpu) {
-    static const char none[] = "not implemented for 'ComplexFloat' on CUDA";
+    static const char none[] = "not implemented for 'complex64' on CUDA";
     opd_tensor *x, *y, *image;
     CHECK(true);
     if (!there()) { return; }

@@ -16,6 +16,8 @@ import warnings
 
 import torch
 
+from plain_names import plain_names
+
 ROWS = r'''
 torch.lu_unpack(torch.ones([2, 2]), torch.tensor([3, 1], dtype=torch.int32))[0]
 torch.lu_unpack(torch.ones([2, 2]), torch.tensor([0, 1], dtype=torch.int32))[0]
@@ -61,7 +63,7 @@ torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1, 2], [1, 2]]), [4, 4], [
 torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1, 2], [1, 2]]), [4, 5], [2, 2], 0, 1)  ## Expected input_lengths to have value at most 4, but got value 5
 torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 3], 0, 1)  ## Expected target_lengths to have value at most 2, but got value 3
 torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([1, 2, 1, 2]), [4, 4], [2, 1], 0, 1)  ## Expected tensor to have size 3 at dimension 0, but got size 4 for argument #2 'targets'
-torch.ctc_loss(torch.zeros([4, 2, 3], dtype=torch.int64), torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2], 0, 1)  ## expected log_probs [T, N, C] of float or double, but got 3 dimensions of Long
+torch.ctc_loss(torch.zeros([4, 2, 3], dtype=torch.int64), torch.tensor([[1, 2], [1, 2]]), [4, 4], [2, 2], 0, 1)  ## expected log_probs [T, N, C] of float32 or float64, but got 3 dimensions of Long
 torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1., 2.], [1., 2.]]), [4, 4], [2, 2], 0, 1)
 torch.ops.aten._ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[1., 2.], [1., 2.]]), [4, 4], [2, 2], 0)[0]  #! expected targets of dtype int32 or int64, but got Float
 torch.ctc_loss(torch.zeros([4, 2, 3]), torch.tensor([[[1], [2]], [[1], [2]]]), [4, 4], [2, 2], 0, 1)  ## expected targets [2, S] or [sum of target_lengths], but got [2, 2, 1]
@@ -232,7 +234,7 @@ def expected(row):
     try:
         return row, given(row)
     except Exception as error:
-        return row, '!' + str(error).strip().split('\n')[0].split(' File an issue')[0]
+        return row, '!' + plain_names(str(error).strip().split('\n')[0].split(' File an issue')[0])
 
 
 warnings.simplefilter('ignore')

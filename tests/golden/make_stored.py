@@ -20,6 +20,8 @@ import struct
 import numpy
 import torch
 
+from plain_names import plain_names
+
 NEW = ['uint16', 'uint32', 'uint64', 'float8_e4m3fn', 'float8_e5m2', 'float8_e4m3fnuz', 'float8_e5m2fnuz',
        'float8_e8m0fnu', 'complex32']
 OLD = ['uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'float32', 'float64', 'complex64', 'complex128', 'bool',
@@ -47,7 +49,7 @@ def put(*words):
 
 
 def error(exception):
-    return '!' + str(exception).split('\n')[0]
+    return '!' + plain_names(str(exception).split('\n')[0])
 
 
 def floats():

@@ -24,7 +24,8 @@ PROGRAMS = 500
 
 
 def first_words(e):
-    return str(e).split('\n')[0].replace('Output 0', 'Output').replace('Output 1', 'Output')[:400]
+    text = str(e).split('\n')[0].replace('Output 0', 'Output').replace('Output 1', 'Output')
+    return text.replace('leaf Variable', 'leaf tensor').replace('single Variable', 'single tensor')[:400]
 
 
 class Program:

@@ -112,7 +112,7 @@ TEST(integer_division) {
 TEST(lists_of_nothing) {
     opd_tensor *x = counted(3, 4, OPD_FLOAT32);
     CHECK(opd_cat(opd_tensors_of(NULL, 0)) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::cat: torch.cat(): expected a non-empty list of Tensors");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::cat: expected a non-empty list of Tensors");
     CHECK(opd_stack(opd_tensors_of(NULL, 0)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "stack expects a non-empty TensorList");
     CHECK(opd_hstack(opd_tensors_of(NULL, 0)) == NULL);
@@ -376,27 +376,27 @@ TEST(shapes_and_dtypes_that_do_not_fit) {
     refuses("aten::mm", args, 2, OPD_ERROR_SHAPE, "mat1 and mat2 shapes cannot be multiplied (3x4 and 3x5)");
     CHECK_INT(sum_of(x), 66);
     args[0] = opd_value_tensor(pairs);
-    refuses("aten::floor", args, 1, OPD_ERROR_DTYPE, "\"floor_cpu\" not implemented for 'ComplexFloat'");
+    refuses("aten::floor", args, 1, OPD_ERROR_DTYPE, "\"floor_cpu\" not implemented for 'complex64'");
     args[0] = opd_value_tensor(yes);
     refuses("aten::neg", args, 1, OPD_ERROR_DTYPE, "Negation, the `-` operator, on a bool tensor is not supported.");
     args[1] = args[0];
-    refuses("aten::mm", args, 2, OPD_ERROR_DTYPE, "not implemented for 'Bool'");
+    refuses("aten::mm", args, 2, OPD_ERROR_DTYPE, "not implemented for 'bool'");
     args[0] = opd_value_tensor(ints(2, 1, OPD_INT64));
     args[1] = opd_value_float(0.5);
     refuses("aten::add_.Tensor", args, 2, OPD_ERROR_DTYPE,
-            "result type Float can't be cast to the desired output type Long");
+            "result type float32 can't be cast to the desired output type int64");
     args[1] = opd_value_tensor(x);                /* out= */
     refuses("aten::nonzero.out", args, 2, OPD_ERROR_DTYPE,
-            "Expected out tensor to have scalar type Long but got scalar type Float");
+            "Expected out tensor to have scalar type int64 but got scalar type float32");
     args[0] = opd_value_tensor(x);
     args[1] = opd_value_tensor(opd_zeros(OPD_INTS(3, 4), OPD_BOOL));
     args[2] = opd_value_tensor(opd_zeros(OPD_INTS(2), OPD_FLOAT64));
     refuses("aten::masked_select.out", args, 3, OPD_ERROR_DTYPE,
-            "out tensor to have scalar type Float but got scalar type Double");
+            "out tensor to have scalar type float32 but got scalar type float64");
     args[1] = opd_value_none(); args[2] = opd_value_bool(false); args[3] = opd_value_none();
     args[4] = opd_value_tensor(ints(2, 1, OPD_INT64));
     refuses("aten::mean.out", args, 5, OPD_ERROR_DTYPE,
-            "result type Float can't be cast to the desired output type Long");
+            "result type float32 can't be cast to the desired output type int64");
 }
 
 TEST(words_of_a_generator) {
@@ -429,4 +429,18 @@ TEST(lists_of_texts_in_messages) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "[\"one\", \"two\\n\"]");
 }
 
+/* Messages name dtypes as C does, and say which bound is broken. */
+TEST(messages_for_programmers_of_c) {
+    OPD_SCOPED;
+    const int64_t lengths[] = {4, 4}, negative[] = {2, -3}, fine[] = {2, 1};
+    opd_tensor *probs = opd_zeros(OPD_INTS(4, 2, 3), OPD_FLOAT32), *targets = opd_ones(OPD_INTS(2, 2), OPD_INT64);
+    const opd_ints four = opd_ints_of(lengths, 2);
+    CHECK(!OPD_CALL(opd_find("aten::ctc_loss.IntList"), probs, targets, four, opd_ints_of(negative, 2), 0, 1, false));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected target_lengths to have value at least 0, but got value -3");
+    CHECK(!OPD_CALL(opd_find("aten::ctc_loss.IntList"), probs, targets, opd_ints_of(negative, 2), opd_ints_of(fine, 2), 0, 1,
+                    false));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected input_lengths to have value at least 0, but got value -3");
+    CHECK(!opd_nll_loss(opd_zeros(OPD_INTS(2, 3), OPD_FLOAT32), opd_zeros(OPD_INTS(2), OPD_FLOAT32)));
+    CHECK_ERROR(OPD_ERROR_DTYPE, "expected scalar type int64 but found float32");
+}
 CHECK_MAIN()

@@ -369,9 +369,9 @@ TEST(imaginary_parts_are_refused_by_real_numbers) {
     opd_tensor *real = opd_ones(opd_ints_of(square, 2), OPD_FLOAT32);
     const opd_value value = opd_value_complex(number);
     CHECK(!opd_addmm_full(real, real, real, opd_value_int(1), value));
-    CHECK_ERROR(OPD_ERROR_DTYPE, "value cannot be converted to type float without overflow");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "value cannot be converted to float32 without overflow");
     CHECK(!opd_addcmul_full(real, real, real, value));
-    CHECK_ERROR(OPD_ERROR_DTYPE, "value cannot be converted to type float without overflow");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "value cannot be converted to float32 without overflow");
     CHECK(!opd_abs_(pairs(ones, 2)));
     CHECK_ERROR(OPD_ERROR_DTYPE, "In-place abs");
 }

@@ -62,7 +62,7 @@ TEST(gradients_of_lists) {
     CHECK_OK();
     CHECK_NEAR(opd_item_f64(opd_select(opd_tensor_grad(pair[1]), 0, 0)), 12, 0);
     CHECK(opd_foreach_zero_(opd_tensors_of(pair, 2)) != 0);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "leaf Variable that requires grad");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "leaf tensor that requires grad");
 }
 TEST(copies_of_lists) {
     opd_tensor *pair[2] = {filled(3, 2), filled(2, 3)}, *other[2] = {filled(3, 5), filled(2, 6)};
@@ -78,7 +78,7 @@ TEST(nothing_is_written_before_a_leaf) {
     const opd_tensors list = opd_tensors_of(pair, 2);
     opd_tensor_set_requires_grad(pair[1], true);
     CHECK(opd_foreach_mul_Scalar_(list, OPD_V(2)) != 0);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf tensor that requires grad is being used in an in-place operation.");
     CHECK_NEAR(first_of(list, 0), 2, 0);
     OPD_NO_GRAD { CHECK(opd_foreach_mul_Scalar_(list, OPD_V(2)) == 0); }
     CHECK_NEAR(first_of(list, 0), 4, 0);
@@ -93,11 +93,11 @@ TEST(nothing_is_written_before_a_dtype) {
     const double fits[] = {2, 4};
     const int64_t powers[] = {2, -1};
     CHECK(opd_foreach_mul_Scalar_(list, OPD_V(2.5)) != 0);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "result type Float can't be cast to the desired output type Long");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "result type float32 can't be cast to the desired output type int64");
     CHECK(opd_foreach_sigmoid_(list) != 0);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "can't be cast to the desired output type Long");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "can't be cast to the desired output type int64");
     CHECK(opd_foreach_add_ScalarList_(list, opd_value_floats(fits, 2)) != 0);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "can't be cast to the desired output type Long");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "can't be cast to the desired output type int64");
     CHECK(opd_foreach_pow_ScalarList_(whole, opd_value_ints(powers, 2)) != 0);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Integers to negative integer powers are not allowed.");
     CHECK_NEAR(first_of(list, 0), 2, 0);
@@ -124,7 +124,7 @@ TEST(sums_of_powers) {
     CHECK_NEAR(opd_item_f64(opd_foreach_powsum_Scalar(list).data[0]), 0, 0);
     one[0] = opd_tensor_from(&three, OPD_INTS(1), OPD_INT64);
     CHECK(opd_foreach_powsum_Scalar(list).data == NULL);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "\"powsum_cpu\" not implemented for 'Long'");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "\"powsum_cpu\" not implemented for 'int64'");
     opd_tensor *into[1] = {opd_zeros(OPD_INTS(2), OPD_FLOAT32)};
     one[0] = opd_tensor_from(values, OPD_INTS(3), OPD_FLOAT32);
     static opd_op *with_out;

@@ -116,7 +116,7 @@ TEST(abs_of_integers) {
     }
     OPD_SCOPE {
         CHECK(!opd_abs(opd_zeros(OPD_INTS(3), OPD_BOOL)));
-        CHECK_ERROR(OPD_ERROR_DTYPE, "Bool");
+        CHECK_ERROR(OPD_ERROR_DTYPE, "bool");
     }
 }
 

@@ -52,9 +52,9 @@ TEST(windows_that_cannot_be) {
     CHECK(opd_hann_window(-1, OPD_FLOAT32) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "hann_window requires non-negative window_length, got window_length=-1");
     CHECK(opd_kaiser_window(4, OPD_INT64) == NULL);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "kaiser_window expects floating point dtypes, got: Long");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "kaiser_window expects floating point dtypes, got: int64");
     CHECK(opd_bartlett_window(4, OPD_COMPLEX64) == NULL);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'ComplexFloat'");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'complex64'");
     CHECK(opd_blackman_window(INT64_MAX, OPD_FLOAT32) == NULL);
     CHECK(!opd_ok());
     opd_error_clear();
@@ -64,7 +64,7 @@ TEST(windows_that_cannot_be) {
 TEST(transforms_that_cannot_be) {
     opd_tensor *signal = counted(20, OPD_FLOAT32), *ones = opd_ones(OPD_INTS(7), OPD_FLOAT32);
     CHECK(CALL("aten::stft", signal, 8) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "stft requires the return_complex parameter be given for real inputs");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "for a real input, pass true or false as return_complex");
     CHECK(CALL("aten::stft", signal, 30, OPD_NONE, OPD_NONE, OPD_NONE, false, OPD_NONE, true) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "stft(torch.FloatTensor[20], n_fft=30, hop_length=7, win_length=30, window=None, "
                 "normalized=0, onesided=None, return_complex=1, align_to_window=None) : expected 0 < n_fft < 20, but "

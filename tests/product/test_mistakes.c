@@ -114,7 +114,7 @@ TEST(custom_functions) {
     REFUSED(opd_vmap(fn_apply, &f, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "the vmap of TwiceBackward failed without setting an error");
     f.vmap = fn_wrong_dim;
     REFUSED(opd_vmap(fn_apply, &f, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD,
-            "the vmap of TwiceBackward returned an incompatible (output, out_dims) tuple: output 0 has no examples at dim 1");
+            "the vmap of TwiceBackward returned an output that does not match its out_dim: output 0 has no examples at dim 1");
     f.vmap = NULL;
     f.setup_context = NULL;
     f.forward = fn_saves_null;
@@ -188,7 +188,7 @@ TEST(trainings_and_their_files) {
         sgd = opd_module_sgd(twelve, "w0", &options);
         file = opd_tensor_file_open(path);
         REFUSED(opd_optimizer_load(sgd, file, "optimizer/"), OPD_ERROR_SHAPE,
-                "loaded state dict has a different number of parameter groups");
+                "the file has a different number of parameter groups");
         opd_tensor_file_close(file);
         opd_optimizer_free(sgd);
         opd_module_free(twelve); opd_module_free(longer); opd_module_free(empty);
@@ -387,7 +387,7 @@ TEST(what_operators_of_ones_own_are_told) {
     args[0] = opd_value_tensor(leaf(2)); args[1] = opd_value_tensor(opd_detach(args[0].u.t));
     REFUSED(call("w3", args, 2), OPD_ERROR_AUTOGRAD, "writes into the memory of its argument 'y', a leaf that requires grad");
     args[0] = opd_value_tensor(opd_select(opd_mul(leaf(2), vec(2)), 0, 0)); args[1] = opd_value_tensor(y);
-    REFUSED(call("w4", args, 2), OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable");
+    REFUSED(call("w4", args, 2), OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single tensor");
     opd_library_close(lib);
 }
 TEST(what_operators_of_ones_own_are_told_in_forward_mode) {

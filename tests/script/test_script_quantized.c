@@ -122,7 +122,7 @@ TEST(many_ifs_in_a_row) {
 TEST(mistakes_name_the_operator) {
     check_body("q.dequantize()", NULL);
     check_body("torch.quantize_per_tensor(x, 0.1, 10, 12)", "dtype 12 is not a supported quantized dtype, which are quint8");
-    check_body("torch.quantize_per_tensor(x.to(torch.float64), 0.1, 10, 13)", "Quantize only works on Float Tensor");
+    check_body("torch.quantize_per_tensor(x.to(torch.float64), 0.1, 10, 13)", "Quantize only works on float32 Tensor");
     check_body("torch.quantize_per_tensor(x, 0.1, 300, 13)", "zero");
     check_body("torch.quantize_per_channel(x, x, x, 1, 14)", "dtype 14 is not a supported quantized dtype");
     check_body("q.int_repr()", "aten::int_repr is for quantized tensors");

@@ -774,7 +774,7 @@ TEST(tensors_become_lists) {
     CHECK_INT(opd_script_run(script, "whole", &x, 1, &result), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "dimension must match for tolist()");
     CHECK_INT(opd_script_run(script, "rows", &x, 1, &result), -1);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "element type must match for tolist(): Float vs Long");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "element type must match for tolist(): float vs int64");
     x = opd_value_tensor(opd_to_dtype(x.u.t, OPD_FLOAT32));
     CHECK_INT(opd_script_run(script, "rows", &x, 1, &result), 0);
     CHECK_STR((opd_value_print(result, text, sizeof text), text), "([[0., 1.], [2., 3.]], 2.)");
@@ -1083,5 +1083,16 @@ TEST(every_allocation_may_fail) {
     CHECK(check_allocations_at(sort_objects, NULL, "objects", 4000, false, __FILE__, __LINE__) > 1);
     CHECK(check_allocations_at(load_and_run, (void *)(uintptr_t)"scripts/enums.pt", "enums", 4000, false, __FILE__,
                                __LINE__) > 1);
+}
+TEST(nested_lists_of_other_lengths) {
+    OPD_SCOPED;
+    opd_value result;
+    opd_script *script = opd_script_compile("def f() -> Tensor:\n    return torch.tensor([[1, 2], [3]])\n"
+                                            "def g() -> Tensor:\n    return torch.tensor([[[1], [2]], [[3], [4, 5]]])\n", NULL);
+    CHECK_INT(opd_script_run(script, "f", NULL, 0, &result), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a list of 2 elements at dim 1, as in the lists before, but got a list of 1");
+    CHECK_INT(opd_script_run(script, "g", NULL, 0, &result), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a list of 1 elements at dim 2, as in the lists before, but got a list of 2");
+    opd_script_free(script);
 }
 CHECK_MAIN()

@@ -240,7 +240,7 @@ TEST(out_is_resized) {
     CHECK(OPD_CALL(op("aten::add.out"), a, a, 1, wide) == wide);
     CHECK_NEAR(opd_data_f64(wide)[4], 8, 0);
     CHECK(OPD_CALL(op("aten::add.out"), a, a, 1, opd_tensor_new(OPD_INTS(6), OPD_INT32)) == NULL);
-    CHECK_ERROR(OPD_ERROR_DTYPE, "result type Float can't be cast to the desired output type Int");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "result type float32 can't be cast to the desired output type int32");
     view = opd_select(opd_tensor_new(OPD_INTS(2, 3), OPD_FLOAT32), 0, 0);
     CHECK(OPD_CALL(op("aten::add.out"), a, a, 1, view) != NULL || !opd_ok());    /* larger than its storage's rest */
     opd_error_clear();

@@ -90,7 +90,7 @@ TEST(factories_refuse_what_does_not_fit) {
     FAILS(opd_arange_start(OPD_V(1), OPD_V(0), OPD_INT64), "inconsistent with step sign");
     FAILS(opd_arange(OPD_V((double)INFINITY), OPD_FLOAT32), "unsupported range");
     FAILS(opd_arange_start_step(OPD_V(0.0), OPD_V(1e300), OPD_V(1e-300), OPD_FLOAT32), "invalid size");
-    FAILS(opd_arange(OPD_V(3), OPD_BOOL), "not implemented for 'Bool'");
+    FAILS(opd_arange(OPD_V(3), OPD_BOOL), "not implemented for 'bool'");
     FAILS(opd_linspace(OPD_V(0), OPD_V(1), -1, OPD_FLOAT32), "non-negative");
     FAILS(opd_eye(-1, OPD_FLOAT32), "n must be greater or equal to 0");
     FAILS(opd_tril(counted(OPD_INTS(2))), "at least 2 dimensions");
@@ -99,7 +99,7 @@ TEST(factories_refuse_what_does_not_fit) {
     FAILS(opd_normal_(counted(OPD_INTS(2)), 0, -1), "std >= 0.0");
     FAILS(opd_uniform_(counted(OPD_INTS(2)), 2, 1), "[from, to) range");
     FAILS(opd_bernoulli_(counted(OPD_INTS(2)), 1.5), "in [0, 1]");
-    FAILS(opd_rand(OPD_INTS(2), OPD_INT64), "not implemented for 'Long'");
+    FAILS(opd_rand(OPD_INTS(2), OPD_INT64), "not implemented for 'int64'");
     FAILS(opd_empty_full(OPD_INTS(2, 3), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE, OPD_V(2)), "required rank 4");
 }
 

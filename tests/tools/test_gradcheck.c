@@ -394,7 +394,7 @@ TEST(batched_gradients) {
     CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, &o), 0);
     o.check_fwd_over_rev = false;
     CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, &o), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Setting check_batched_forward_grad=True requires check_fwd_over_rev to be True");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "check_batched_forward_grad requires check_fwd_over_rev to be true");
 }
 static int pair_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_value v[2];
@@ -576,7 +576,7 @@ TEST(functions_that_change_or_fail) {
 static int warned;
 static void count_warnings(void *user, int is_error, const char *text) {
     (void)user;
-    if (is_error == 0 && strstr(text, "Input #0 requires gradient and is not a double precision floating point or complex.")) { warned++; }
+    if (is_error == 0 && strstr(text, "gradcheck: input 0 is float32. Rounding errors can then look like a wrong derivative")) { warned++; }
 }
 TEST(bad_input) {
     opd_tensor *x = leaf(OPD_INTS(2)), *no = numbers(OPD_INTS(2), OPD_FLOAT64), *in[2];
@@ -592,9 +592,9 @@ TEST(bad_input) {
     CHECK_INT(opd_gradgradcheck(NULL, NULL, &x, 1, NULL, NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function and the array");
     CHECK_INT(opd_gradcheck(product, NULL, &no, 1, NULL), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True.");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "gradcheck expects at least one input tensor to require gradient, but none of them does (opd_tensor_set_requires_grad).");
     CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &zero), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected at least one of check_forward_ad or check_backward_ad to be True");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected at least one of check_forward_ad or check_backward_ad to be true");
     o.eps = 0;
     CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "eps must be positive");
@@ -603,21 +603,21 @@ TEST(bad_input) {
     CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), 0);
     o.check_batched_forward_grad = true;
     CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Setting check_batched_forward_grad=True requires check_forward_ad to be True");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "check_batched_forward_grad requires check_forward_ad to be true");
     o.check_forward_ad = true;
     CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), 0);
     o.check_backward_ad = false;
     CHECK_INT(opd_gradcheck(product, NULL, &x, 1, &o), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Setting check_batched_grad=True requires check_backward_ad to be True");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "check_batched_grad requires check_backward_ad to be true");
     o = opd_gradcheck_defaults();
     o.check_fwd_over_rev = true;
     o.check_rev_over_rev = false;
     CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, &o), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Setting check_undefined_grad=True requires check_rev_over_rev to be True");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "check_undefined_grad requires check_rev_over_rev to be true");
     o = opd_gradcheck_defaults();
     o.check_rev_over_rev = false;
     CHECK_INT(opd_gradgradcheck(product, NULL, &x, 1, NULL, &o), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be true");
     CHECK_INT(opd_gradcheck(by_hand, &f, &x, 1, NULL), -1);
     CHECK_ERROR(OPD_ERROR_USER, "no");
     in[0] = opd_tensor_set_requires_grad(opd_detach(opd_expand(numbers(OPD_INTS(1), OPD_FLOAT64), OPD_INTS(3))), true);

@@ -459,7 +459,7 @@ TEST(a_step_is_no_part_of_a_graph) {
     for (k = 7; k < 10; k++) { v[k] = opd_value_bool(false); }
     v[10] = v[11] = opd_value_none();
     CHECK_INT(opd_call_all(opd_find("aten::_fused_sgd_"), rets, v, 12), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place operation.");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf tensor that requires grad is being used in an in-place operation.");
 }
 TEST(loss_scaling) {
     opd_tensor *p = numbers(0, OPD_FLOAT32, start, 0), *g = numbers(0, OPD_FLOAT32, slope, 0);
@@ -488,7 +488,7 @@ TEST(norms_that_are_not_finite) {
     CHECK_INT(opd_tensor_set_grad(p, opd_full_like(opd_detach(p), OPD_V((double)INFINITY))), 0);
     CHECK(opd_clip_grad_norm(&p, 1, 1, 2, true) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "The total norm of order 2 for gradients from `parameters` is non-finite, so it cannot be clipped. To disable "
-                "this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`");
+                "this error and scale the gradients by the non-finite norm anyway, pass false as error_if_nonfinite.");
     CHECK(isinf(element(opd_tensor_grad(p), 0)));
     norm = opd_clip_grad_norm(&p, 1, 1, 2, false);
     CHECK(isinf(opd_item_f64(norm)) && isnan(element(opd_tensor_grad(p), 0)));

@@ -258,7 +258,7 @@ TEST(float64_and_other_devices_are_left_alone) {
         DTYPE(opd_mse_loss(d, d), OPD_FLOAT64);
         DTYPE(opd_mm(m, opd_t(on(x, NPU))), OPD_FLOAT32);     /* its region is off */
         DTYPE(opd_mm(i, i), OPD_INT64);
-        CHECK(opd_mm(d, opd_t(x)) == NULL && failed_with("expected scalar type Double but found BFloat16"));
+        CHECK(opd_mm(d, opd_t(x)) == NULL && failed_with("expected scalar type float64 but found bfloat16"));
     }
     OPD_AUTOCAST(NPU) {
         DTYPE(opd_mm(m, opd_t(on(x, NPU))), OPD_FLOAT16);

@@ -536,7 +536,7 @@ TEST(questions_about_what_a_fake_stands_for) {
             CHECK_ERROR(OPD_ERROR_ARGUMENT, "Tensor device mismatch! Expected: meta, Got: cpu");
             CHECK_INT(opd_assert_tensor_metadata_full(both[i], OPD_INTS(2, 3), OPD_INTS(3, 1),
                                                       opd_value_int(OPD_FLOAT64), cpu, none), -1);
-            CHECK_ERROR(OPD_ERROR_DTYPE, "Tensor dtype mismatch! Expected: Double, Got: Float");
+            CHECK_ERROR(OPD_ERROR_DTYPE, "Tensor dtype mismatch! Expected: float64, Got: float32");
         }
     }
 }

@@ -105,7 +105,7 @@ TEST(inputs_that_do_not_fit) {
     o.in_dims = zero; o.nin_dims = 3; o.name = "dot";
     REFUSED(refuse(call_one, in, 2, &o), "vmap(dot, in_dims=(0, 0, 0), ...)(<inputs>): in_dims is not compatible with the structure of `inputs`");
     o.nin_dims = 2;
-    REFUSED(refuse(call_one, in + 1, 2, &o), "We cannot vmap over non-Tensor arguments");
+    REFUSED(refuse(call_one, in + 1, 2, &o), "give OPD_NO_DIM for an input that is no tensor");
     o.in_dims = far; o.nin_dims = 1;
     REFUSED(refuse(call_one, in, 1, &o), "Got in_dim=2 for some input, but that input is a Tensor of dimensionality 2 so expected in_dim to satisfy -2 <= in_dim < 2");
     o.in_dims = deep;
@@ -123,7 +123,7 @@ TEST(inputs_that_do_not_fit) {
     REFUSED(refuse(call_one, in, 1, &o), "Only allowed values for randomness are 'error', 'different', or 'same'.");
     o = none_given();
     o.chunk_size = -1;
-    REFUSED(refuse(call_one, in, 1, &o), "vmap: chunk_size should be None or greater than 0.");
+    REFUSED(refuse(call_one, in, 1, &o), "vmap: chunk_size must be positive, or 0 for no chunks, but is");
 }
 
 TEST(outputs_that_do_not_fit) {
@@ -139,7 +139,7 @@ TEST(outputs_that_do_not_fit) {
     o.out_dims = zero; o.nout_dims = 3;
     REFUSED(refuse(give_two, &x, 1, &o), "vmap(f, ..., out_dims=...)(<inputs>): out_dims is not compatible with the structure of `outputs`. out_dims has 3 elements but outputs has 2.");
     o.out_dims = none; o.nout_dims = 1;
-    REFUSED(refuse(call_one, &x, 1, &o), "can not return a BatchedTensor when out_dim is None");
+    REFUSED(refuse(call_one, &x, 1, &o), "needs an out_dim other than OPD_NO_DIM");
     o.out_dims = far;
     CHECK(!refuse(call_one, &x, 1, &o));
     CHECK_ERROR(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
@@ -480,7 +480,7 @@ TEST(gradients_in_batches) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "is_grads_batched");
     g[0] = x;
     CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, got), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension.");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "With is_grads_batched, the first dimension of each grad_output is the batch dimension.");
     g[0] = NULL;
     CHECK_INT(opd_autograd_grad(&y, 1, &x, 1, &o, got), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "grad_output[0] is NULL");

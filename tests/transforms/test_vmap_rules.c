@@ -111,7 +111,7 @@ TEST(sizes_are_those_of_an_example) {
     CHECK(!mapped(addmm, 3, a, 0, b, 0, numbers(OPD_INTS(3))));
     CHECK_ERROR(OPD_ERROR_SHAPE, "must match the existing size");
     CHECK(!mapped(mm, 2, a, 0, opd_to_dtype(b, OPD_FLOAT64), 0, NULL));
-    CHECK_ERROR(OPD_ERROR_DTYPE, "expected scalar type Float but found Double");
+    CHECK_ERROR(OPD_ERROR_DTYPE, "expected scalar type float32 but found float64");
     CHECK(!mapped(mm, 2, opd_narrow(a, 0, 0, 0), 0, opd_narrow(a, 0, 0, 0), 0, NULL));
     CHECK_ERROR(OPD_ERROR_SHAPE, "mat1 and mat2 shapes cannot be multiplied");
     CHECK(!mapped(conv, 2, numbers(OPD_INTS(3, 1, 2, 4, 4)), 0, numbers(OPD_INTS(3, 2, 1, 3, 3)), 0, NULL));

@@ -376,8 +376,8 @@ static opd_tensor *product(void *user, opd_tensor *x) {
 }
 /* errors: what may be said in place of a value; the first of them only of what is differentiated more than once. */
 static const struct { const char *name; stack_fn fn, plain; int curve; double near; const char *errors[3]; } given[] = {
-    {"custom", custom, curve, PLAIN, 1e-7, {NULL, "must implement the jvp", NULL}},
-    {"once differentiable", custom, curve, ONCE, 1e-7, {"differentiate twice", "must implement the jvp", NULL}},
+    {"custom", custom, curve, PLAIN, 1e-7, {NULL, "has no `jvp`", NULL}},
+    {"once differentiable", custom, curve, ONCE, 1e-7, {"differentiate twice", "has no `jvp`", NULL}},
     {"with a jvp", custom, curve, BOTH, 1e-7, {NULL, NULL, NULL}},
     {"without a backward", custom, curve, NO_BACKWARD, 1e-7, {NULL, "must implement the backward", NULL}},
     {"with a rule", custom, curve, RULED, 1e-7, {NULL, NULL, NULL}},

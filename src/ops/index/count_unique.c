@@ -106,7 +106,7 @@ OPDI_OP(bincount) {
 static int opdi_multinomial_check(const opd_tensor *probs, int64_t count, bool again) {
     if (!opd_dtype_is_floating((opd_scalar_type)probs->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "multinomial only supports floating-point dtypes for input, got: %s",
-                        opd_dtype_cname((opd_scalar_type)probs->dtype));
+                        opd_dtype_name((opd_scalar_type)probs->dtype));
     }
     if (probs->ndim != 1 && probs->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "prob_dist must be 1 or 2 dim"); }
     if (count <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "cannot sample n_sample <= 0 samples"); }
@@ -207,7 +207,7 @@ static int opdi_histc_kernel(opd_call *call) {
     double end[2];
     if (!opd_dtype_is_floating(dtype)) { return opdi_dtype_fail("histogram_cpu", dtype); }
     if (bins <= 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.histogram(): bins must be > 0, but got %lld for dimension 0",
+        return opd_fail(OPD_ERROR_ARGUMENT, "histogram: bins must be > 0, but got %lld for dimension 0",
                         (long long)bins);
     }
     if (input->backend == OPD_META) { return opd_result(call, 0, &bins, 1, dtype) ? 0 : -1; }
@@ -225,9 +225,9 @@ static int opdi_histc_kernel(opd_call *call) {
     }
     if (!opd_ok()) { return -1; }
     if (!(fabs(end[0]) <= DBL_MAX) || !(fabs(end[1]) <= DBL_MAX)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.histc: range of [%g, %g] is not finite", end[0], end[1]);
+        return opd_fail(OPD_ERROR_ARGUMENT, "histc: range of [%g, %g] is not finite", end[0], end[1]);
     }
-    if (!(end[0] < end[1])) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.histc: max must be larger than min"); }
+    if (!(end[0] < end[1])) { return opd_fail(OPD_ERROR_ARGUMENT, "histc: max must be larger than min"); }
     ends[1] = opd_scalar_tensor(opd_value_float(end[1]), dtype);
     ends[1] = opd_sub_Scalar(ends[1], opd_value_float(end[0]));
     if (ends[1] && (dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64) && opdi_in_memory(input)) {

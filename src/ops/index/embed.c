@@ -11,8 +11,8 @@ OPDI_COLD_BEGIN
 static int opdi_embedding_index(const opd_tensor *input, const char *name) {
     if (input->dtype == OPD_INT64 || input->dtype == OPD_INT32) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "Expected tensor for argument #1 'indices' to have one of the following scalar "
-                    "types: Long, Int; but got %s instead "
-                    "(while checking arguments for %s)", opd_dtype_cname((opd_scalar_type)input->dtype), name);
+                    "types: int64, int32; but got %s instead "
+                    "(while checking arguments for %s)", opd_dtype_name((opd_scalar_type)input->dtype), name);
 }
 static int opdi_embedding_kernel(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
@@ -394,8 +394,8 @@ static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *of
     }
     if (!factors) { return 0; }
     if (mode != OPDI_BAG_SUM) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: per_sample_weights was not None. per_sample_weights is "
-                        "only supported for mode='sum' (got mode='%s'). Pass 0 as mode, or no per_sample_weights.",
+        return opd_fail(OPD_ERROR_ARGUMENT, "embedding_bag: per_sample_weights is only supported for mode 0 (sum), "
+                        "not for %s. Pass 0 as mode, or NULL as per_sample_weights.",
                         mode == OPDI_BAG_MEAN ? "mean" : "max");
     }
     if (factors->ndim != 1 || factors->numel != input->numel) {

@@ -13,14 +13,14 @@ static int opdi_histogram_range(opd_tensor *points, opd_value range, int64_t i, 
     ends[1] = 1;
     if (range.tag == OPD_TAG_FLOATS) {
         if (range.n != 2 * opdi_sizes(points)[1]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "torch.histogramdd(): for a %lld-dimensional histogram range should "
+            return opd_fail(OPD_ERROR_ARGUMENT, "histogramdd: for a %lld-dimensional histogram range should "
                             "have %lld elements, but got %d", (long long)opdi_sizes(points)[1],
                             (long long)(2 * opdi_sizes(points)[1]), (int)range.n);
         }
         memcpy(ends, range.u.floats + 2 * i, 2 * sizeof *ends);
     } else if (points->numel && points->dtype != OPD_FLOAT32 && points->dtype != OPD_FLOAT64) {
         return opd_fail(OPD_ERROR_DTYPE, "\"histogramdd\" without a range not implemented for '%s'",
-                        opd_dtype_cname(OPDI_DTYPE(points)));
+                        opd_dtype_name(OPDI_DTYPE(points)));
     } else if (points->numel && points->backend != OPD_META) {
         opd_tensor *pair[2];
         if (opd_aminmax(pair, opd_select(points, 1, i))) { return -1; }
@@ -28,11 +28,11 @@ static int opdi_histogram_range(opd_tensor *points, opd_value range, int64_t i, 
     }
     if (!opd_ok()) { return -1; }
     if (!(fabs(ends[0]) <= DBL_MAX) || !(fabs(ends[1]) <= DBL_MAX)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.histogramdd(): dimension %lld's range [%g, %g] is not finite",
+        return opd_fail(OPD_ERROR_ARGUMENT, "histogramdd: dimension %lld's range [%g, %g] is not finite",
                         (long long)i, ends[0], ends[1]);
     }
     if (ends[0] > ends[1]) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.histogramdd(): min should not exceed max, but got min %g max %g for "
+        return opd_fail(OPD_ERROR_ARGUMENT, "histogramdd: min should not exceed max, but got min %g max %g for "
                         "dimension %lld", ends[0], ends[1], (long long)i);
     }
     if (ends[0] >= ends[1]) {
@@ -46,7 +46,7 @@ static int opdi_histogram_range(opd_tensor *points, opd_value range, int64_t i, 
 static opd_tensor *opdi_histogram_points(opd_tensor *self, int64_t axes) {
     int64_t sizes[2];
     if (self->ndim < 2) {
-        opd_fail(OPD_ERROR_SHAPE, "torch.histogramdd(): input tensor should have at least 2 dimensions, but got %d",
+        opd_fail(OPD_ERROR_SHAPE, "histogramdd: input tensor should have at least 2 dimensions, but got %d",
                  self->ndim);
         return NULL;
     }
@@ -57,7 +57,7 @@ static opd_tensor *opdi_histogram_points(opd_tensor *self, int64_t axes) {
     sizes[1] = opdi_sizes(self)[self->ndim - 1];
     sizes[0] = sizes[1] ? self->numel / sizes[1] : 0;
     if (sizes[1] != axes) {
-        opd_fail(OPD_ERROR_SHAPE, "torch.histogramdd(): expected %lld sequences of bin edges for a %lld-dimensional "
+        opd_fail(OPD_ERROR_SHAPE, "histogramdd: expected %lld sequences of bin edges for a %lld-dimensional "
                  "histogram but got %lld", (long long)sizes[1], (long long)sizes[1], (long long)axes);
         return NULL;
     }
@@ -69,7 +69,7 @@ static int opdi_histogram_edges(opd_tensor *points, opd_ints counts, opd_value r
     for (int64_t i = 0; i < counts.n; i++) {
         double ends[2];
         if (counts.data[i] <= 0 || counts.data[i] == INT64_MAX) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "torch.histogramdd(): bins must be > 0, but got %lld for dimension "
+            return opd_fail(OPD_ERROR_ARGUMENT, "histogramdd: bins must be > 0, but got %lld for dimension "
                             "%lld", (long long)counts.data[i], (long long)i);
         }
         if (opdi_histogram_range(points, range, i, ends)) { return -1; }
@@ -146,12 +146,12 @@ static opd_tensor *opdi_histogram_of(opd_tensor *points, opd_tensor *const *edge
 static int opdi_histogram_weight(opd_tensor *self, opd_tensor *weight, int64_t points) {
     if (!weight) { return 0; }
     if (weight->dtype != self->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "torch.histogramdd(): if weight tensor is provided, input tensor and weight "
+        return opd_fail(OPD_ERROR_DTYPE, "histogramdd: if weight tensor is provided, input tensor and weight "
                         "tensor should have the same dtype, but got input %s, and weight %s",
-                        opd_dtype_cname(OPDI_DTYPE(self)), opd_dtype_cname(OPDI_DTYPE(weight)));
+                        opd_dtype_name(OPDI_DTYPE(self)), opd_dtype_name(OPDI_DTYPE(weight)));
     }
     if (weight->numel != points) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.histogramdd(): if weight tensor is provided it should have the same "
+        return opd_fail(OPD_ERROR_SHAPE, "histogramdd: if weight tensor is provided it should have the same "
                         "shape as the input tensor excluding its innermost dimension, but got %lld weights for %lld "
                         "points", (long long)weight->numel, (long long)points);
     }
@@ -162,18 +162,18 @@ static int opdi_histogram_weight(opd_tensor *self, opd_tensor *weight, int64_t p
 static int opdi_histogram_given(opd_tensor *self, opd_tensors given) {
     for (int64_t i = 0; i < given.n; i++) {
         if (given.data[i]->ndim != 1 || given.data[i]->numel < 1) {
-            return opd_fail(OPD_ERROR_SHAPE, "torch.histogramdd(): bins tensor should have one dimension, and at least "
+            return opd_fail(OPD_ERROR_SHAPE, "histogramdd: bins tensor should have one dimension, and at least "
                             "one element, but got %d dimensions and %lld elements for dimension %lld",
                             given.data[i]->ndim, (long long)given.data[i]->numel, (long long)i);
         }
         if (given.data[i]->dtype != self->dtype) {
-            return opd_fail(OPD_ERROR_DTYPE, "torch.histogramdd(): input tensor and bins tensors should have the same "
+            return opd_fail(OPD_ERROR_DTYPE, "histogramdd: input tensor and bins tensors should have the same "
                             "dtype, but got input with dtype %s and bins for dimension %lld with dtype %s",
-                            opd_dtype_cname(OPDI_DTYPE(self)), (long long)i,
-                            opd_dtype_cname(OPDI_DTYPE(given.data[i])));
+                            opd_dtype_name(OPDI_DTYPE(self)), (long long)i,
+                            opd_dtype_name(OPDI_DTYPE(given.data[i])));
         }
         if (given.data[i]->numel == 1) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "torch.histogramdd(): bins must be > 0, but got 0 for dimension %lld",
+            return opd_fail(OPD_ERROR_ARGUMENT, "histogramdd: bins must be > 0, but got 0 for dimension %lld",
                             (long long)i);
         }
     }

@@ -479,7 +479,7 @@ static int opdi_index_put_kernel(opd_call *call) {
     if (self->dtype != values->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Index put requires the source and destination dtypes match, got %s for the "
                         "destination and %s for the source.",
-                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname((opd_scalar_type)values->dtype));
+                        opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name((opd_scalar_type)values->dtype));
     }
     if (accumulate && opdi_is_complex(self)) { return opdi_by_parts(call); }
     opd_tensor *out = opdi_update(call, true);
@@ -560,7 +560,7 @@ static int opdi_take_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     if (index->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "take(): Expected a long tensor for index, but got %s",
-                        opd_dtype_cname((opd_scalar_type)index->dtype));
+                        opd_dtype_name((opd_scalar_type)index->dtype));
     }
     if (self->numel == 0 && index->numel) {
         return opd_fail(OPD_ERROR_INDEX, "take(): tried to take from an empty tensor");
@@ -606,12 +606,12 @@ static int opdi_put_kernel(opd_call *call) {
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
     if (index->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "put_(): Expected a long tensor for index, but got %s",
-                        opd_dtype_cname((opd_scalar_type)index->dtype));
+                        opd_dtype_name((opd_scalar_type)index->dtype));
     }
     if (self->dtype != src->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "put_(): self and source expected to have the same dtype, but got self.dtype "
-                        "= %s and source.dtype = %s", opd_dtype_cname(dtype),
-                        opd_dtype_cname((opd_scalar_type)src->dtype));
+                        "= %s and source.dtype = %s", opd_dtype_name(dtype),
+                        opd_dtype_name((opd_scalar_type)src->dtype));
     }
     if (index->numel != src->numel) {
         return opd_fail(OPD_ERROR_SHAPE, "put_(): Expected source and index to have the same number of elements, but "
@@ -676,15 +676,15 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     int64_t first[OPD_MAX_DIMS], second[OPD_MAX_DIMS], minus = -1;
     if (index->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "torch.take_along_dim(): dtype of indices should be Long but got %s",
-                        opd_dtype_cname((opd_scalar_type)index->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "take_along_dim: dtype of indices should be int64 but got %s",
+                        opd_dtype_name((opd_scalar_type)index->dtype));
     }
     if (opd_arg_is_none(call, 2)) {
         return opd_return_tensor(call, opd_gather(opdi_maybe_reshape(self, &minus, 1), 0,
                                                   opdi_maybe_reshape(index, &minus, 1)));
     }
     if (self->ndim != index->ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.take_along_dim(): input and indices should have the same number of "
+        return opd_fail(OPD_ERROR_SHAPE, "take_along_dim: input and indices should have the same number of "
                         "dimensions, but got %d dimensions for input, "
                         "and %d dimensions for indices", self->ndim, index->ndim);
     }
@@ -840,12 +840,12 @@ static int opdi_masked_scatter_kernel(opd_call *call) {
     int ndim = 0;
     if (self->dtype != src->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "masked_scatter: expected self and source to have same dtypes but got%s and "
-                        "%s", opd_dtype_cname((opd_scalar_type)self->dtype),
-                            opd_dtype_cname((opd_scalar_type)src->dtype));
+                        "%s", opd_dtype_name((opd_scalar_type)self->dtype),
+                            opd_dtype_name((opd_scalar_type)src->dtype));
     }
     if (mask->dtype != OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "masked_scatter_ only supports boolean masks, but got mask with dtype %s",
-                        opd_dtype_cname((opd_scalar_type)mask->dtype));
+                        opd_dtype_name((opd_scalar_type)mask->dtype));
     }
     if (opdi_broadcast_into(sizes, &ndim, self) || opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
     opd_tensor *out = call->targets && call->inplace ? opdi_update(call, false)

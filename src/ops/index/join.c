@@ -100,7 +100,7 @@ static int opdi_cat_kernel(opd_call *call) {
     const opd_tensor *first = NULL;
     int64_t sizes[OPD_MAX_DIMS], at = 0;
     int dim = 0;
-    if (list.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.cat(): expected a non-empty list of Tensors"); }
+    if (list.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "cat: expected a non-empty list of Tensors"); }
     for (int64_t k = 0; k < list.n; k++) {
         if (list.data[k]->ndim == 0) {
             return opd_fail(OPD_ERROR_SHAPE, "zero-dimensional tensor (at position %lld) cannot be concatenated",
@@ -436,7 +436,7 @@ OPDI_OP(_chunk_cat) {
    1 x 1 block.  Returns 0, or -1 and sets an error. */
 static int opdi_block_of(const opd_tensor *tensor, int i, int64_t *rows, int64_t *columns) {
     if (tensor->ndim > 2) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input %d "
+        return opd_fail(OPD_ERROR_SHAPE, "block_diag: Input tensors must have 2 or fewer dimensions. Input %d "
                         "has %d dimensions", i, tensor->ndim);
     }
     *rows = tensor->ndim == 2 ? opdi_sizes(tensor)[0] : 1;

@@ -65,7 +65,7 @@ static int opdi_hash_tensor_kernel(opd_call *call) {
     if (opdi_is_complex(tensor)) { return opdi_dtype_fail("xor_sum_cpu", tensor->dtype); }
     if (call->targets && call->targets[0]->dtype != OPD_UINT64) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected result to be of dtype uint64, but got %s",
-                        opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+                        opd_dtype_name((opd_scalar_type)call->targets[0]->dtype));
     }
     if (opdi_reduce_mask(dims, tensor->ndim, &mask) || opdi_reduce_nonempty(tensor, dims, "hash_tensor")) { return -1; }
     return opdi_reduce_kernel(call, &opdi_the_hash, tensor, mask, opd_arg_bool(call, 2),
@@ -84,7 +84,7 @@ static int opdi_is_true(opd_call *call, bool all) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     if (tensor->dtype != OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "expected a bool tensor, but got %s",
-                        opd_dtype_cname((opd_scalar_type)tensor->dtype));
+                        opd_dtype_name((opd_scalar_type)tensor->dtype));
     }
     return opd_return_tensor(call, all ? opd_all(tensor) : opd_any(tensor));
 }

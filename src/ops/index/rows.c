@@ -132,13 +132,13 @@ static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *in
     int axis, k;
     if (index->ndim > 1) {
         return opd_fail(OPD_ERROR_INDEX, "%s: Index is supposed to be a vector, but got dim: %d with type: %s and "
-                        "size: %lld", name, index->ndim, opd_dtype_cname((opd_scalar_type)index->dtype),
+                        "size: %lld", name, index->ndim, opd_dtype_name((opd_scalar_type)index->dtype),
                             (long long)index->numel);
     }
     if (self->dtype != src->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: self and source expected to have the same dtype, but got (self) %s and "
-                        "(source) %s", name, opd_dtype_cname((opd_scalar_type)self->dtype),
-                            opd_dtype_cname((opd_scalar_type)src->dtype));
+                        "(source) %s", name, opd_dtype_name((opd_scalar_type)self->dtype),
+                            opd_dtype_name((opd_scalar_type)src->dtype));
     }
     if (src->ndim && dim >= src->ndim) {
         return opd_fail(OPD_ERROR_INDEX, "%s: Indexing dim %d is out of bounds of the source tensor with dim %d", name,
@@ -226,7 +226,7 @@ static int opdi_index_copy_kernel(opd_call *call) {
     if (dim < 0) { return -1; }
     if (index->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "index_copy_(): Expected a long tensor for index, but got %s",
-                        opd_dtype_cname((opd_scalar_type)index->dtype));
+                        opd_dtype_name((opd_scalar_type)index->dtype));
     }
     if (opdi_rows_check(self, dim, index, src, "index_copy_()")) { return -1; }
     opd_tensor *out = opdi_update(call, false);

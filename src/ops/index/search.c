@@ -9,7 +9,7 @@ static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
     int64_t count = 0;
     if (result->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave only accept 1D vector as repeat"); }
     if (result->dtype != OPD_INT64 && result->dtype != OPD_INT32) {
-        return opd_fail(OPD_ERROR_DTYPE, "repeats has to be Long or Int tensor");
+        return opd_fail(OPD_ERROR_DTYPE, "repeats must be an int64 or int32 tensor");
     }
     if (result->backend == OPD_META) {
         count = opd_arg_is_none(call, 1) ? opd_fake_new_size(call, 0, -1) : opd_arg_int(call, 1);
@@ -176,7 +176,7 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     const int64_t count = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
     const int64_t rows = seq->ndim > 1 ? opdi_sizes(values)[values->ndim - 1] : OPDI_MAX(values->numel, (int64_t)1);
     if (narrow && count > INT32_MAX) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): the size of boundaries' last dimension should be less "
+        return opd_fail(OPD_ERROR_SHAPE, "searchsorted: the size of boundaries' last dimension should be less "
                         "than 2147483647");
     }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(values), values->ndim, narrow ? OPD_INT32 : OPD_INT64);
@@ -211,7 +211,7 @@ static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *so
     int64_t count = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
     char first[256], second[256];
     if (seq->ndim == 0) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundaries tensor should have positive dimension, but "
+        return opd_fail(OPD_ERROR_SHAPE, "searchsorted: boundaries tensor should have positive dimension, but "
                         "got 0 dimension");
     }
     if (opd_dtype_is_complex((opd_scalar_type)seq->dtype)) {
@@ -219,7 +219,7 @@ static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *so
     }
     for (int dim = 0; seq->ndim > 1 && dim < seq->ndim - 1; dim++) {
         if (seq->ndim != values->ndim || opdi_sizes(seq)[dim] != opdi_sizes(values)[dim]) {
-            return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundaries tensor should be 1 dimension or the "
+            return opd_fail(OPD_ERROR_SHAPE, "searchsorted: boundaries tensor should be 1 dimension or the "
                             "first N-1 dimensions of boundaries tensor and input value tensor must match, but we got "
                             "boundaries tensor %s and input value tensor %s", opdi_shape_text(seq, first),
                             opdi_shape_text(values, second));
@@ -227,20 +227,20 @@ static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *so
     }
     if (!sorter) { return 0; }
     if (!opdi_same_sizes(sorter, seq)) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundary and sorter must have the same size, but got "
+        return opd_fail(OPD_ERROR_SHAPE, "searchsorted: boundary and sorter must have the same size, but got "
                         "boundary tensor %s and got sorter tensor %s", opdi_shape_text(seq, first),
                         opdi_shape_text(sorter, second));
     }
     if (sorter->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
-                        "%s", opd_dtype_cname((opd_scalar_type)sorter->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "searchsorted: sorter must be a tensor of int64 but got dtype "
+                        "%s", opd_dtype_name((opd_scalar_type)sorter->dtype));
     }
     if (!sorter->data) { return 0; }
     sorter = opdi_packed(sorter);
     for (int64_t i = 0; sorter && i < sorter->numel; i++) {
         const int64_t depth = ((const int64_t *)(const void *)sorter->data)[i];
         if (depth < 0 || depth >= count) {
-            return opd_fail(OPD_ERROR_INDEX, "torch.searchsorted(): sorter index out of range");
+            return opd_fail(OPD_ERROR_INDEX, "searchsorted: sorter index out of range");
         }
     }
     return sorter ? 0 : -1;
@@ -269,11 +269,11 @@ static int opdi_searchsorted_kernel(opd_call *call) {
     if (!opd_arg_is_none(call, 4)) {
         const char *side = opd_arg_str(call, 4);
         if (strcmp(side, "left") && strcmp(side, "right")) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side can only be 'left' or 'right' but got %s",
+            return opd_fail(OPD_ERROR_ARGUMENT, "searchsorted: side can only be 'left' or 'right' but got %s",
                             side);
         }
         if (right && *side == 'l') {
-            return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side and right can't be set to opposites, got "
+            return opd_fail(OPD_ERROR_ARGUMENT, "searchsorted: side and right can't be set to opposites, got "
                             "side of left while right was True");
         }
         right = *side == 'r';
@@ -431,7 +431,7 @@ static opd_tensor *opdi_segments_offsets(opd_call *call, opd_tensor *data, int a
     }
     if (offsets->dtype != OPD_INT64 && offsets->dtype != OPD_INT32) {
         (void)opd_fail(OPD_ERROR_DTYPE, "expected %s of dtype int32 or int64, but got %s", which,
-                       opd_dtype_cname(OPDI_DTYPE(offsets)));
+                       opd_dtype_name(OPDI_DTYPE(offsets)));
         return NULL;
     }
     if (axis != offsets->ndim - 1) {
@@ -632,7 +632,7 @@ static int opdi_isin(opd_call *call, opd_tensor *elements, opd_tensor *others, b
     for (int i = 0; i < 2; i++) {
         if (both[i]->dtype == OPD_BOOL || opd_dtype_is_complex(OPDI_DTYPE(both[i]))) {
             return opd_fail(OPD_ERROR_DTYPE, "Unsupported input type encountered for isin(): %s",
-                            opd_dtype_cname(OPDI_DTYPE(both[i])));
+                            opd_dtype_name(OPDI_DTYPE(both[i])));
         }
     }
     const opd_scalar_type dtype = opdi_result_type(both, 2);

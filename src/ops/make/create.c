@@ -609,7 +609,7 @@ static bool opdi_is_whole(opd_value value) { return value.tag == OPD_TAG_INT || 
 OPDI_INTERNAL int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype, int64_t count) {
     if ((dtype != OPD_BOOL || count <= 1) && !opd_dtype_is_complex(dtype)) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name,
-                    opd_dtype_cname(dtype));
+                    opd_dtype_name(dtype));
 }
 OPDI_COLD_END
 /* Computes arange (at::arange_out) or, if `closed`, range (at::range_out), which includes the end.  Returns 0, or -1
@@ -747,11 +747,11 @@ static int opdi_complex_linspace(opd_call *call, const opd_value *ends, bool pow
     opdi_options options;
     if (opdi_options_read(call, power ? 4 : 3, false, OPD_COMPLEX64, opdi_usual_device(), &options)) { return -1; }
     if (!opd_dtype_is_complex(options.dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "torch.%s(): inferred dtype c10::complex<float> can't be safely cast to "
-                        "passed dtype %s", power ? "logspace" : "linspace", opd_dtype_cname(options.dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "%s: the results are complex, so they cannot be stored as the dtype "
+                        "that was passed, %s", power ? "logspace" : "linspace", opd_dtype_name(options.dtype));
     }
     if (options.dtype == OPD_COMPLEX32) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for 'ComplexHalf'",
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for 'complex32'",
                         power ? "logspace" : "linspace");
     }
     if (count < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of steps must be non-negative"); }

@@ -233,7 +233,7 @@ static int opdi_binomial_kernel(opd_call *call) {
         : !opd_dtype_is_floating((opd_scalar_type)prob->dtype) ? prob : NULL;
     if (wrong) {
         return opd_fail(OPD_ERROR_DTYPE, "binomial only supports floating-point dtypes for %s, got: %s",
-                        wrong == count ? "count" : "prob", opd_dtype_cname((opd_scalar_type)wrong->dtype));
+                        wrong == count ? "count" : "prob", opd_dtype_name((opd_scalar_type)wrong->dtype));
     }
     if (opdi_sample_dtype("binomial_cpu", count, false)) { return -1; }
     if (prob->dtype != count->dtype) { return opdi_found_fail(prob->dtype, count->dtype); }
@@ -260,7 +260,7 @@ static int opdi_cauchy_kernel(opd_call *call) {
     }
     if (!opd_dtype_is_floating((opd_scalar_type)self->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "Cauchy distribution is a continuous probability distribution. dtype must be "
-                        "a floating point but you specified %s", opd_dtype_cname((opd_scalar_type)self->dtype));
+                        "a floating point but you specified %s", opd_dtype_name((opd_scalar_type)self->dtype));
     }
     return opdi_sample_into(call, opdi_written(call), opdi_sample_cauchy, NULL, NULL, opd_arg_float(call, 1), sigma);
 }

@@ -523,7 +523,7 @@ OPDI_INTERNAL int opdi_exponential__kernel(opd_call *call) {
     const opd_scalar_type dtype = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
     if (!opd_dtype_is_floating(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "Exponential distribution is a continuous probability distribution. dtype "
-                        "must be a floating point but you specified %s", opd_dtype_cname(dtype));
+                        "must be a floating point but you specified %s", opd_dtype_name(dtype));
     }
     opd_tensor *out = opdi_exact_out(call, dtype) ? NULL : opdi_written(call);
     return out ? opdi_draw_into(call, out, OPD_DRAW_EXPONENTIAL, rate, 0) : -1;

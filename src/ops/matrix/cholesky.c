@@ -59,10 +59,10 @@ OPDI_INTERNAL int opdi_float_check(const opd_tensor *tensor, const char *name, b
     const opd_scalar_type dtype = opd_dtype(tensor);
     if (!opd_dtype_is_floating(dtype) && !opd_dtype_is_complex(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: Expected a floating point or complex tensor as input. Got %s", name,
-                        opd_dtype_cname(dtype));
+                        opd_dtype_name(dtype));
     }
     return !halves || dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64 || opd_dtype_is_complex(dtype) ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "%s: Low precision dtypes not supported. Got %s", name, opd_dtype_cname(dtype));
+        : opd_fail(OPD_ERROR_DTYPE, "%s: Low precision dtypes not supported. Got %s", name, opd_dtype_name(dtype));
 }
 /* Checks that the kernels are compiled for the tensor's dtype.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_solver_check(const opd_tensor *tensor, const char *kernel) {
@@ -449,7 +449,7 @@ static int opdi_cholesky_solve_kernel(opd_call *call) {
     }
     if (b->dtype != input->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected b and A to have the same dtype, but found b of type %s and A of "
-                        "type %s instead.", opd_dtype_cname(OPDI_DTYPE(b)), opd_dtype_cname(OPDI_DTYPE(input)));
+                        "type %s instead.", opd_dtype_name(OPDI_DTYPE(b)), opd_dtype_name(OPDI_DTYPE(input)));
     }
     return opdi_solver_check(b, "cholesky_solve_cpu") ? -1
         : opdi_cholesky_solved(call, b, input, opd_arg_bool(call, 2));
@@ -603,7 +603,7 @@ static int opdi_triangular_solve_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
     if (b->ndim < 2 || input->ndim < 2) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.triangular_solve: Expected %s to have at least 2 dimensions, but it "
+        return opd_fail(OPD_ERROR_SHAPE, "triangular_solve: Expected %s to have at least 2 dimensions, but it "
                         "has %d dimensions instead", b->ndim < 2 ? "b" : "A", b->ndim < 2 ? b->ndim : input->ndim);
     }
     const int64_t rows = opd_size(input, -2), n = opd_size(input, -1);

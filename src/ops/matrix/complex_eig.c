@@ -286,7 +286,7 @@ static int opdi_eig_any(opd_call *call, const char *name, bool vectors) {
         const double x = work == OPD_FLOAT32 ? (double)((const float *)(const void *)input->data)[i]
             : ((const double *)(const void *)input->data)[i];
         if (!(fabs(x) <= DBL_MAX)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+            return opd_fail(OPD_ERROR_ARGUMENT, "linalg.eig: input tensor should not contain infs or NaNs.");
         }
     }
     memset(&solver, 0, sizeof solver);

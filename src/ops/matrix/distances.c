@@ -103,7 +103,7 @@ static int opdi_cdist_check(const opd_tensor *input, const opd_tensor *output, d
     }
     if (!opd_dtype_is_floating(OPDI_DTYPE(odd))) {
         return opd_fail(OPD_ERROR_DTYPE, "cdist only supports floating-point dtypes, X%d got: %s", odd == input ? 1 : 2,
-                        opd_dtype_cname(OPDI_DTYPE(odd)));
+                        opd_dtype_name(OPDI_DTYPE(odd)));
     }
     if (!(p >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "cdist only supports non-negative p values"); }
     if (mode < 0 || mode > 2) {

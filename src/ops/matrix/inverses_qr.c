@@ -303,7 +303,7 @@ static int opdi_orgqr_run(opd_tensor *q, opd_tensor *factors, opd_tensor *tau) {
 static int opdi_geqrf_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_results results;
-    if (input->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "torch.geqrf: input must have at least 2 dimensions."); }
+    if (input->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "geqrf: input must have at least 2 dimensions."); }
     if (opdi_solver_check(input, "geqrf_cpu")) { return -1; }
     const int64_t rows = opd_size(input, -2), columns = opd_size(input, -1);
     results.out[0] = opdi_solver_result(call, 0, input, rows, columns, OPDI_DTYPE(input));
@@ -331,7 +331,7 @@ static int opdi_reflections_check(const opd_tensor *input, const opd_tensor *tau
     }
     if (tau->dtype != input->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: tau dtype %s does not match input dtype %s", name,
-                        opd_dtype_cname(OPDI_DTYPE(tau)), opd_dtype_cname(OPDI_DTYPE(input)));
+                        opd_dtype_name(OPDI_DTYPE(tau)), opd_dtype_name(OPDI_DTYPE(input)));
     }
     for (int i = 0; same && i < tau->ndim - 1; i++) { same = opdi_sizes(tau)[i] == opdi_sizes(input)[i]; }
     char text[256];
@@ -341,7 +341,7 @@ static int opdi_reflections_check(const opd_tensor *input, const opd_tensor *tau
 }
 static int opdi_linalg_householder_product_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *tau = opd_arg_tensor(call, 1);
-    const char *name = "torch.linalg.householder_product";
+    const char *name = "linalg.householder_product";
     opdi_results results;
     if (input->ndim >= 2 && opd_size(input, -2) < opd_size(input, -1)) {
         return opd_fail(OPD_ERROR_SHAPE, "%s: input.shape[-2] must be greater than or equal to input.shape[-1]", name);
@@ -448,23 +448,22 @@ OPDI_OP(orgqr) {
 }
 
 static int opdi_ormqr_check(const opd_tensor *input, const opd_tensor *tau, const opd_tensor *other, bool left) {
-    if (input->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "torch.ormqr: input must have at least 2 dimensions."); }
-    if (other->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "torch.ormqr: other must have at least 2 dimensions."); }
+    if (input->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "ormqr: input must have at least 2 dimensions."); }
+    if (other->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "ormqr: other must have at least 2 dimensions."); }
     const int dim = left ? -2 : -1;
     if (opd_size(other, dim) != opd_size(input, -2)) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.ormqr: other.shape[%d] must be equal to input.shape[-2]", dim);
+        return opd_fail(OPD_ERROR_SHAPE, "ormqr: the size of other at dim %d must equal that of input at dim -2", dim);
     }
     if (tau->ndim < 1 || opd_size(tau, -1) != OPDI_MIN(opd_size(input, -2), opd_size(input, -1))) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[%d], "
-                        "input.shape[-1])", dim);
+        return opd_fail(OPD_ERROR_SHAPE, "ormqr: the last size of tau must equal the smaller of two sizes: other at "
+                        "dim %d, and input at dim -1", dim);
     }
     bool same = other->ndim == input->ndim;
     for (int i = 0; same && i < input->ndim - 2; i++) { same = opdi_sizes(other)[i] == opdi_sizes(input)[i]; }
     if (!same) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.ormqr: Expected batch dimensions of other to be equal to "
-                        "input.shape[:-2]");
+        return opd_fail(OPD_ERROR_SHAPE, "ormqr: other and input must have equal sizes, except for the last two");
     }
-    return opdi_reflections_check(input, tau, "torch.ormqr") || opdi_same_dtype(input, other) ||
+    return opdi_reflections_check(input, tau, "ormqr") || opdi_same_dtype(input, other) ||
         opdi_solver_check(input, "ormqr_cpu") ? -1 : 0;
 }
 static int opdi_ormqr_kernel(opd_call *call) {

@@ -30,7 +30,7 @@ static int opdi_linalg_lu_factor_ex_kernel(opd_call *call) {
     opdi_results results;
     if (input->ndim < 2) {
         char text[256];
-        return opd_fail(OPD_ERROR_SHAPE, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: %s "
+        return opd_fail(OPD_ERROR_SHAPE, "lu_factor: Expected tensor with 2 or more dimensions. Got size: %s "
                         "instead", opdi_sizes_text(opdi_sizes(input), input->ndim, text, sizeof text));
     }
     if (opdi_solver_check(input, "lu_cpu")) { return -1; }
@@ -44,7 +44,7 @@ static int opdi_linalg_lu_factor_ex_kernel(opd_call *call) {
     const int rc = opdi_results_open(&results, 3);
     if (rc) { return rc < 0 ? -1 : 0; }
     if (opdi_lu_run(results.work[0], results.work[1], results.work[2], input) ||
-        (opd_arg_bool(call, 2) && opdi_info_check("torch.linalg.lu_factor_ex",
+        (opd_arg_bool(call, 2) && opdi_info_check("linalg.lu_factor_ex",
                                                   (const int32_t *)(const void *)results.work[2]->data,
                                                   results.work[2]->numel, input->ndim == 2))) {
         return -1;
@@ -102,7 +102,7 @@ OPDI_OP(linalg_lu_factor_ex) {
 static int opdi_linalg_lu_factor_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *rets[3];
     return opd_linalg_lu_factor_ex_full(rets, input, opd_arg_bool(call, 1), false) ||
-        opdi_errors_of(rets[2], "torch.linalg.lu_factor", input) || opd_return_tensor(call, rets[0]) ? -1
+        opdi_errors_of(rets[2], "linalg.lu_factor", input) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
 /* opd_linalg_lu_factor: LU and pivots; fails for singular matrices */
@@ -160,9 +160,9 @@ static int opdi_pivots_check(const opd_tensor *factors, const opd_tensor *pivots
     char text[256], want[256];
     bool same = pivots->ndim == factors->ndim - 1 && opd_size(pivots, -1) == count;
     if (pivots->dtype != OPD_INT32) {
-        return opd_fail(OPD_ERROR_DTYPE, unpack ? "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor "
-                        "of torch.int32 dtype."
-                        : "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32");
+        return opd_fail(OPD_ERROR_DTYPE, unpack ? "lu_unpack: LU_pivots is expected to be a contiguous tensor "
+                        "of int32 dtype."
+                        : "linalg.lu_solve: pivots should be a Tensor of dtype int32");
     }
     for (int i = 0; same && i < factors->ndim - 2; i++) { same = opdi_sizes(pivots)[i] == opdi_sizes(factors)[i]; }
     if (same) { return 0; }
@@ -183,7 +183,7 @@ static int opdi_lu_unpack_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS];
     char text[256];
     if (factors->ndim < 2) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: %s "
+        return opd_fail(OPD_ERROR_SHAPE, "lu_unpack: Expected tensor with 2 or more dimensions. Got size: %s "
                         "instead", opdi_sizes_text(opdi_sizes(factors), factors->ndim, text, sizeof text));
     }
     if ((exchanged && opdi_pivots_check(factors, pivots, true)) || opdi_solver_check(factors, "lu_unpack_cpu")) {
@@ -320,10 +320,10 @@ static int opdi_linalg_lu_solve_kernel(opd_call *call) {
     opdi_results results;
     if (factors->ndim >= 2 && factors->dtype != b->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of "
-                        "type %s and B of type %s instead", opd_dtype_cname(OPDI_DTYPE(factors)),
-                        opd_dtype_cname(OPDI_DTYPE(b)));
+                        "type %s and B of type %s instead", opd_dtype_name(OPDI_DTYPE(factors)),
+                        opd_dtype_name(OPDI_DTYPE(b)));
     }
-    if (opdi_square_check(factors, "torch.linalg.lu_solve") || opdi_b_check(b, "linalg.lu_solve") ||
+    if (opdi_square_check(factors, "linalg.lu_solve") || opdi_b_check(b, "linalg.lu_solve") ||
         opdi_pivots_check(factors, pivots, false) || opdi_equation_check(factors, b, left, "linalg.lu_solve") ||
         opdi_solver_check(b, "linalg.lu_solve") || opdi_batches_join(factors, b, sizes, &ndim)) {
         return -1;
@@ -398,8 +398,8 @@ static int opdi_solve_check(const opd_tensor *input, const opd_tensor *b) {
     if (opdi_float_check(input, "linalg.solve", false)) { return -1; }
     if (input->dtype != b->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "linalg.solve: Expected A and B to have the same dtype, but found A of type "
-                        "%s and B of type %s instead", opd_dtype_cname(OPDI_DTYPE(input)),
-                        opd_dtype_cname(OPDI_DTYPE(b)));
+                        "%s and B of type %s instead", opd_dtype_name(OPDI_DTYPE(input)),
+                        opd_dtype_name(OPDI_DTYPE(b)));
     }
     return opdi_square_check(input, "linalg.solve") || opdi_solver_check(input, "linalg_solve_cpu") ? -1 : 0;
 }
@@ -434,7 +434,7 @@ static int opdi__linalg_solve_ex_kernel(opd_call *call) {
     opd_tensor *x = results.work[0];
     if (vectors && !(x = opdi_unsqueeze_at(x, -1))) { return -1; }
     if (opdi_lu_run(results.work[1], results.work[2], results.work[3], input) ||
-        (opd_arg_bool(call, 3) && opdi_info_check("torch.linalg.solve_ex",
+        (opd_arg_bool(call, 3) && opdi_info_check("linalg.solve_ex",
                                                   (const int32_t *)(const void *)results.work[3]->data,
                                                   results.work[3]->numel, input->ndim == 2))) {
         return -1;
@@ -523,7 +523,7 @@ OPDI_OP(linalg_solve_ex) {
 static int opdi_linalg_solve_kernel(opd_call *call) {
     opd_tensor *rets[4];
     return opd__linalg_solve_ex_full(rets, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_bool(call, 2),
-                                     false) ? -1 : opdi_solve_return(call, rets, "torch.linalg.solve", false);
+                                     false) ? -1 : opdi_solve_return(call, rets, "linalg.solve", false);
 }
 /* opd_linalg_solve: solves A x = B or, if left is false, x A = B */
 OPDI_OP(linalg_solve) {
@@ -537,7 +537,7 @@ OPDI_OP(linalg_solve) {
 //== L D L^T: linalg_ldl_factor_ex, linalg_ldl_solve ===================================================================
 
 static int opdi_linalg_ldl_factor_ex_kernel(opd_call *call) {
-    const char *name = "torch.linalg.ldl_factor_ex";
+    const char *name = "linalg.ldl_factor_ex";
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_solver solver;
     opdi_results results;
@@ -577,7 +577,7 @@ OPDI_OP(linalg_ldl_factor_ex) {
 static int opdi_linalg_ldl_factor_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *rets[3];
     return opd_linalg_ldl_factor_ex_full(rets, input, opd_arg_bool(call, 1), false) ||
-        opdi_errors_of(rets[2], "torch.linalg.ldl_factor", input) || opd_return_tensor(call, rets[0]) ? -1
+        opdi_errors_of(rets[2], "linalg.ldl_factor", input) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
 /* opd_linalg_ldl_factor: LD and pivots; fails for singular matrices */
@@ -588,7 +588,7 @@ OPDI_OP(linalg_ldl_factor) {
     op->cases = "";
 }
 static int opdi_ldl_check(const opd_tensor *factors, const opd_tensor *pivots, const opd_tensor *b) {
-    const char *name = "torch.linalg.ldl_solve";
+    const char *name = "linalg.ldl_solve";
     char text[256];
     if (opdi_square_check(factors, name) || opdi_float_check(factors, name, true) ||
         opdi_solver_check(factors, "ldl_solve_cpu") || opdi_b_check(b, name)) {
@@ -608,11 +608,11 @@ static int opdi_ldl_check(const opd_tensor *factors, const opd_tensor *pivots, c
     }
     if (!opd_dtype_is_integral(opd_dtype(pivots), false)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: Expected pivots to be integers. Got %s", name,
-                        opd_dtype_cname(opd_dtype(pivots)));
+                        opd_dtype_name(opd_dtype(pivots)));
     }
     return factors->dtype == b->dtype ? 0
         : opd_fail(OPD_ERROR_DTYPE, "Expected b and A to have the same dtype, but found b of type %s and A of type %s "
-                   "instead.", opd_dtype_cname(OPDI_DTYPE(b)), opd_dtype_cname(OPDI_DTYPE(factors)));
+                   "instead.", opd_dtype_name(OPDI_DTYPE(b)), opd_dtype_name(OPDI_DTYPE(factors)));
 }
 /* Checks that pivots are row numbers (from 1) that the exchanges allow, and that negative pivots come in pairs.
    Returns 0, or -1 and sets an error. */

@@ -59,8 +59,8 @@ static int opdi_linalg_vecdot_kernel(opd_call *call) {
     if (opdi_float_check(x, "linalg.vecdot", false)) { return -1; }
     if (x->dtype != y->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "linalg.vecdot: Expected x and y to have the same dtype, but found x of "
-                        "type %s and y of type %s instead", opd_dtype_cname(OPDI_DTYPE(x)),
-                        opd_dtype_cname(OPDI_DTYPE(y)));
+                        "type %s and y of type %s instead", opd_dtype_name(OPDI_DTYPE(x)),
+                        opd_dtype_name(OPDI_DTYPE(y)));
     }
     return opd_return_tensor(call, x->ndim == 1 && y->ndim == 1 ? opd_vdot(x, y)
                              : opd_sum_dim(opd_mul(opdi_conj(x), y), opd_ints_of(&dim, 1), false));
@@ -127,7 +127,7 @@ static int opdi_linalg_vander_kernel(opd_call *call) {
     if (dtype != OPD_FLOAT32 && dtype != OPD_FLOAT64 && dtype != OPD_COMPLEX64 && dtype != OPD_COMPLEX128 &&
         !opd_dtype_is_integral(dtype, false)) {
         return opd_fail(OPD_ERROR_DTYPE, "linalg.vander supports floating point, complex, and integer tensors, but "
-                        "got %s", opd_dtype_cname(dtype));
+                        "got %s", opd_dtype_name(dtype));
     }
     if (x->ndim == 0 && !(x = opd_unsqueeze(x, -1))) { return -1; }
     const int64_t count = opd_arg_is_none(call, 1) ? opd_size(x, -1) : opd_arg_int(call, 1);
@@ -222,7 +222,7 @@ static int opdi_matrix_norm_check(opd_tensor *tensor, opd_ints given, opd_scalar
     char text[256];
     if (opdi_matrix_check(tensor, name) || opdi_float_check(tensor, name, !halves)) { return -1; }
     if (given.n != 2) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: dim must be a 2-tuple. Got %s", name,
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: dim must have two elements. Got %s", name,
                         opdi_sizes_text(given.data, (int)given.n, text, sizeof text));
     }
     for (int i = 0; i < 2; i++) {
@@ -445,7 +445,7 @@ OPDI_OP(linalg_cond_p_str) {
 static int opdi_tolerance_check(const opd_tensor *tolerance, const char *name, const char *which) {
     return !tolerance || !opdi_is_complex(tolerance) ? 0
         : opd_fail(OPD_ERROR_DTYPE, "%s: %s tensor of complex type is not supported. Got %s", name, which,
-                   opd_dtype_cname(OPDI_DTYPE(tolerance)));
+                   opd_dtype_name(OPDI_DTYPE(tolerance)));
 }
 static opd_tensor *opdi_new_number(opd_tensor *like, double value) {
     return opd_new_full_full(like, opd_ints_of(NULL, 0), opd_value_float(value), opd_value_int(OPD_FLOAT64), OPD_NONE,
@@ -471,7 +471,7 @@ static opd_tensor *opdi_threshold(opd_tensor *input, opd_tensor *sizes, opd_tens
                        opd_mul(opd_unsqueeze(rtol, -1), opd_amax(sizes, opd_ints_of(&last, 1), true)));
 }
 static opd_tensor *opdi_matrix_rank(opd_tensor *input, opd_tensor *atol, opd_tensor *rtol, bool hermitian) {
-    const char *name = "torch.linalg.matrix_rank";
+    const char *name = "linalg.matrix_rank";
     const int64_t last = -1;
     if (input->ndim < 2) {
         (void)opd_fail(OPD_ERROR_SHAPE, "%s: The input tensor input must have at least 2 dimensions.", name);
@@ -562,12 +562,12 @@ static opd_tensor *opdi_pseudo_inverse(opd_tensor *input, opd_tensor *atol, opd_
     char text[256];
     if (input->ndim < 2 || (!opd_dtype_is_complex(dtype) && dtype != OPD_FLOAT32 && dtype != OPD_FLOAT64)) {
         (void)opd_fail(OPD_ERROR_DTYPE, "linalg.pinv(%s{%s}): expected a tensor with 2 or more dimensions of float, "
-                       "double, cfloat or cdouble types", opd_dtype_cname(dtype),
+                       "double, cfloat or cdouble types", opd_dtype_name(dtype),
                        opdi_sizes_text(opdi_sizes(input), input->ndim, text, sizeof text));
         return NULL;
     }
-    if (opdi_tolerance_check(atol, "torch.linalg.pinv", "atol") ||
-        opdi_tolerance_check(rtol, "torch.linalg.pinv", "rtol")) {
+    if (opdi_tolerance_check(atol, "linalg.pinv", "atol") ||
+        opdi_tolerance_check(rtol, "linalg.pinv", "rtol")) {
         return NULL;
     }
     if (input->numel == 0) { return opd_clone(opdi_mt(input)); }
@@ -703,8 +703,8 @@ static int opdi_multi_dot_check(opd_tensors given) {
         const opd_tensor *before = given.data[OPDI_MAX(i - 1, (int64_t)0)], *tensor = given.data[i];
         if (tensor->dtype != given.data[0]->dtype) {
             return opd_fail(OPD_ERROR_DTYPE, "multi_dot(): all tensors must have be the same dtype but tensor 0 is %s "
-                            "and tensor %lld %s", opd_dtype_cname(OPDI_DTYPE(given.data[0])), (long long)i,
-                            opd_dtype_cname(OPDI_DTYPE(tensor)));
+                            "and tensor %lld %s", opd_dtype_name(OPDI_DTYPE(given.data[0])), (long long)i,
+                            opd_dtype_name(OPDI_DTYPE(tensor)));
         }
         if (i > 0 && opd_size(before, -1) != opd_size(tensor, 0)) {
             return opd_fail(OPD_ERROR_SHAPE, "multi_dot(): tensors %lld and %lld with shapes %s and %s cannot be "
@@ -942,14 +942,14 @@ static bool opdi_lstsq_vectors(const opd_tensor *input, const opd_tensor *b) {
     return b->ndim == 1 || (b->ndim == input->ndim - 1 && opdi_has_sizes(b, opdi_sizes(input), b->ndim));
 }
 static int opdi_lstsq_check(const opd_tensor *input, const opd_tensor *b, const char *driver) {
-    const char *name = "torch.linalg.lstsq";
+    const char *name = "linalg.lstsq";
     const int less = input->ndim - b->ndim;
     if (input->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "%s: input must have at least 2 dimensions.", name); }
     if (b->ndim < 1) { return opd_fail(OPD_ERROR_SHAPE, "%s: other must have at least 1 dimension.", name); }
     if (input->dtype != b->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: Expected input and other to have the same dtype, but got input's dtype "
-                        "%s and other's dtype %s", name, opd_dtype_cname(OPDI_DTYPE(input)),
-                        opd_dtype_cname(OPDI_DTYPE(b)));
+                        "%s and other's dtype %s", name, opd_dtype_name(OPDI_DTYPE(input)),
+                        opd_dtype_name(OPDI_DTYPE(b)));
     }
     if (less < 0 || less > 1) {
         return opd_fail(OPD_ERROR_SHAPE, "%s: input.dim() must be greater or equal to other.dim() and (input.dim() - "
@@ -975,7 +975,7 @@ static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
     for (int64_t i = 0; i < zero->numel; i++) {
         if (!((const bool *)(const void *)zero->data)[i]) { continue; }
         if (!single) { (void)snprintf(place, sizeof place, "(Batch element %lld): ", (long long)(i / n)); }
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.linalg.lstsq: %sThe least squares solution could not be computed "
+        return opd_fail(OPD_ERROR_ARGUMENT, "linalg.lstsq: %sThe least squares solution could not be computed "
                         "because the input matrix does not have full rank (error code: %lld).", place,
                         (long long)(i % n + 1));
     }

@@ -82,11 +82,11 @@ static int opdi_addmm_kernel(opd_call *call) {
     int64_t sizes[2];
     if (self->dtype != b->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "self and mat2 must have the same dtype, but got %s and %s",
-                        opd_dtype_cname(OPDI_DTYPE(self)), opd_dtype_cname(OPDI_DTYPE(b)));
+                        opd_dtype_name(OPDI_DTYPE(self)), opd_dtype_name(OPDI_DTYPE(b)));
     }
     if (a->dtype != b->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "mat1 and mat2 must have the same dtype, but got %s and %s",
-                        opd_dtype_cname(OPDI_DTYPE(a)), opd_dtype_cname(OPDI_DTYPE(b)));
+                        opd_dtype_name(OPDI_DTYPE(a)), opd_dtype_name(OPDI_DTYPE(b)));
     }
     if (a->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "mat1 must be a matrix, got %d-D tensor", a->ndim); }
     if (b->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "mat2 must be a matrix, got %d-D tensor", b->ndim); }
@@ -157,7 +157,7 @@ static int opdi_int_mm_kernel(opd_call *call) {
         }
         if (tensor->dtype != OPD_INT8 && (i || tensor->dtype != OPD_UINT8)) {
             return opd_fail(OPD_ERROR_DTYPE, "Expected %s to be int8%s, but got %s", i ? "mat2" : "self",
-                            i ? "" : " or uint8", opd_dtype_cname((opd_scalar_type)tensor->dtype));
+                            i ? "" : " or uint8", opd_dtype_name((opd_scalar_type)tensor->dtype));
         }
         two[i] = tensor;
     }
@@ -186,7 +186,7 @@ static int opdi_product_widened(opd_call *call, int from, bool batches, opd_scal
     const opd_scalar_type wanted = (opd_scalar_type)opd_arg_int(call, from + 2);
     if (other != have && !batches && from == 1) {
         return opd_fail(OPD_ERROR_DTYPE, "mat1 and mat2 must have the same dtype, but got %s and %s",
-                        opd_dtype_cname(have), opd_dtype_cname(other));
+                        opd_dtype_name(have), opd_dtype_name(other));
     }
     if (other != have) {
         return opd_fail(OPD_ERROR_DTYPE, batches ? "batch1 and batch2 must have the same dtype"
@@ -272,7 +272,7 @@ static int opdi_bmm_any(opd_call *call, opd_tensor *self, int first, opd_value b
     if (opdi_bmm_shapes(a, b) != 0 || opdi_same_dtype(a, b) != 0) { return -1; }
     if (self && self->dtype != a->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Input dtypes must be the same, got: input %s, batch1: %s, batch2: %s",
-                        opdi_type_name(OPDI_DTYPE(self)), opdi_type_name(OPDI_DTYPE(a)), opdi_type_name(OPDI_DTYPE(b)));
+                        opd_dtype_name(OPDI_DTYPE(self)), opd_dtype_name(OPDI_DTYPE(a)), opd_dtype_name(OPDI_DTYPE(b)));
     }
     if (opdi_product_dtype(OPDI_DTYPE(a), opdi_product_none(a, b), self ? "baddbmm" : "bmm") < 0) { return -1; }
     sizes[0] = opdi_sizes(a)[0];
@@ -387,8 +387,8 @@ static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value be
     }
     if (self && (self->dtype != a->dtype || a->dtype != value->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "addmv input tensors must have the same dtype, but got %s, %s, and %s",
-                        opd_dtype_cname(OPDI_DTYPE(self)), opd_dtype_cname(OPDI_DTYPE(a)),
-                        opd_dtype_cname(OPDI_DTYPE(value)));
+                        opd_dtype_name(OPDI_DTYPE(self)), opd_dtype_name(OPDI_DTYPE(a)),
+                        opd_dtype_name(OPDI_DTYPE(value)));
     }
     if (opdi_same_dtype(a, value) != 0 ||
         opdi_product_dtype(OPDI_DTYPE(a), opdi_product_none(a, value), "addmv_impl_cpu") < 0) {
@@ -559,7 +559,7 @@ static int opdi_dot_any(opd_call *call, const char *name) {
     }
     if (a->dtype != b->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "dot : expected both vectors to have same dtype, but found %s and %s",
-                        opd_dtype_cname(OPDI_DTYPE(a)), opd_dtype_cname(OPDI_DTYPE(b)));
+                        opd_dtype_name(OPDI_DTYPE(a)), opd_dtype_name(OPDI_DTYPE(b)));
     }
     if (a->numel != b->numel) {
         const long long numel = (long long)a->numel, count = (long long)b->numel;

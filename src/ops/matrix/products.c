@@ -68,7 +68,7 @@ OPDI_INTERNAL int opdi_expand_check(const opd_tensor *tensor, const int64_t *siz
     if (shift < 0) {
         return opd_fail(OPD_ERROR_SHAPE, "expand(CPU%sType{%s}, size=%s): the number of sizes provided (%d) must "
                         "be greater or equal to the number of dimensions in the tensor (%d)",
-                        opd_dtype_cname((opd_scalar_type)tensor->dtype), from, to, ndim, tensor->ndim);
+                        opd_dtype_name((opd_scalar_type)tensor->dtype), from, to, ndim, tensor->ndim);
     }
     for (int dim = 0; dim < tensor->ndim; dim++) {
         if (opdi_sizes(tensor)[dim] != sizes[dim + shift] && opdi_sizes(tensor)[dim] != 1) {
@@ -92,8 +92,8 @@ OPDI_INTERNAL bool opdi_product_none(const opd_tensor *a, const opd_tensor *b) {
 }
 OPDI_INTERNAL int opdi_same_dtype(const opd_tensor *a, const opd_tensor *b) {
     if (a->dtype == b->dtype) { return 0; }
-    return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname((opd_scalar_type)a->dtype),
-                    opd_dtype_cname((opd_scalar_type)b->dtype));
+    return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_name((opd_scalar_type)a->dtype),
+                    opd_dtype_name((opd_scalar_type)b->dtype));
 }
 
 //== products of vectors, matrices and batches of matrices =============================================================

@@ -422,7 +422,7 @@ static int opdi__linalg_svd_kernel(opd_call *call) {
         return -1;
     }
     if (!opd_arg_is_none(call, 3)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
+        return opd_fail(OPD_ERROR_ARGUMENT, "linalg.svd: the argument driver is only supported on CUDA "
                         "inputs with cuSOLVER backend. Pass NULL as driver.");
     }
     const opd_scalar_type dtype = OPDI_DTYPE(input), real = (opd_scalar_type)opdi_real_dtype(input->dtype);

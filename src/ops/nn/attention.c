@@ -433,7 +433,7 @@ static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_
     char text[3][256];
     if (!opd_dtype_is_floating(OPDI_DTYPE(q))) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: Expected data type in FP32, FP64, BF16, FP16, but got %s instead.", name,
-                        opd_dtype_cname(OPDI_DTYPE(q)));
+                        opd_dtype_name(OPDI_DTYPE(q)));
     }
     if (q->ndim != 4 || k->ndim != 4 || v->ndim != 4) {
         return opd_fail(OPD_ERROR_SHAPE, "%s: Accept only 4 dims inputs shape of {B, H, T, K}", name);
@@ -752,8 +752,8 @@ OPDI_OP(_scaled_dot_product_flash_attention_for_cpu_backward) {
 static int opdi_sdpa_check(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask) {
     if (q->dtype != k->dtype || q->dtype != v->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected query, key, and value to have the same dtype, but got query.dtype: "
-                        "%s key.dtype: %s and value.dtype: %s instead.", opd_dtype_cname(OPDI_DTYPE(q)),
-                        opd_dtype_cname(OPDI_DTYPE(k)), opd_dtype_cname(OPDI_DTYPE(v)));
+                        "%s key.dtype: %s and value.dtype: %s instead.", opd_dtype_name(OPDI_DTYPE(q)),
+                        opd_dtype_name(OPDI_DTYPE(k)), opd_dtype_name(OPDI_DTYPE(v)));
     }
     if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected query, key, and value to all be  at least 2 dimensional, but got "
@@ -761,8 +761,8 @@ static int opdi_sdpa_check(const opd_tensor *q, const opd_tensor *k, const opd_t
     }
     if (mask && mask->dtype != OPD_BOOL && mask->dtype != OPD_FLOAT32 && mask->dtype != q->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected attn_mask dtype to be bool or float or to match query dtype, but "
-                        "got attn_mask.dtype: %s and  query.dtype: %s instead.", opd_dtype_cname(OPDI_DTYPE(mask)),
-                        opd_dtype_cname(OPDI_DTYPE(q)));
+                        "got attn_mask.dtype: %s and  query.dtype: %s instead.", opd_dtype_name(OPDI_DTYPE(mask)),
+                        opd_dtype_name(OPDI_DTYPE(q)));
     }
     return 0;
 }

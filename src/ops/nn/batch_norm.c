@@ -48,8 +48,8 @@ static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weig
                             (long long)params[i]->numel);
         }
         if (params[i] && !opd_dtype_is_floating((opd_scalar_type)params[i]->dtype)) {
-            return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Float but found %s for %s",
-                            opd_dtype_cname((opd_scalar_type)params[i]->dtype), names[i]);
+            return opd_fail(OPD_ERROR_DTYPE, "expected scalar type float32 but found %s for %s",
+                            opd_dtype_name((opd_scalar_type)params[i]->dtype), names[i]);
         }
     }
     return opdi_norm_params_dtype(input, weight, bias);
@@ -179,9 +179,8 @@ static int opdi_batch_norm_batch(opd_call *call) {
     for (int i = 3; i < 5; i++) {
         if (opd_arg_bool(call, 5) && opd_arg_tensor(call, i) && !opdi_batch_is(call, i) && opdi_batch_is(call, 0)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "Batch norm got a batched tensor as input while the running_mean or "
-                            "running_var, which will be updated in place, were not batched.\nIf you are using a module "
-                            "and do not need eval mode, please set `track_running_stats` to be False. (When you call "
-                            "the operator, pass NULL as running_mean and running_var.)");
+                            "running_var, which will be updated in place, were not batched. "
+                            "Pass NULL as running_mean and running_var, or batch them.");
         }
     }
     return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? training : fixed, results);

@@ -208,11 +208,11 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *inp
     if (opdi_sizes(input)[1] == 0) { conv->sizes[1] = 0; }         /* as PyTorch does */
     if (weight->dtype != input->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and weight type (%s) should be the same",
-                        opd_dtype_cname(OPDI_DTYPE(input)), opd_dtype_cname(OPDI_DTYPE(weight)));
+                        opd_dtype_name(OPDI_DTYPE(input)), opd_dtype_name(OPDI_DTYPE(weight)));
     }
     if (bias && bias->dtype != input->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and bias type (%s) should be the same",
-                        opd_dtype_cname(OPDI_DTYPE(input)), opd_dtype_cname(OPDI_DTYPE(bias)));
+                        opd_dtype_name(OPDI_DTYPE(input)), opd_dtype_name(OPDI_DTYPE(bias)));
     }
     vol->dtype = opdi_kernel_dtype(OPDI_DTYPE(input), true, "slow_conv2d_cpu");
     vol->exact = OPDI_DTYPE(input) == OPD_BFLOAT16;

@@ -60,13 +60,13 @@ static int opdi_nll_check(opd_call *call, int first, opd_tensor *input, opd_tens
                         opdi_sizes_text(opdi_sizes(weight), weight->ndim, left, sizeof left));
     }
     if (target->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Long but found %s",
-                        opd_dtype_cname((opd_scalar_type)target->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type int64 but found %s",
+                        opd_dtype_name((opd_scalar_type)target->dtype));
     }
     if (weight && weight->dtype != input->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s",
-                        opd_dtype_cname((opd_scalar_type)input->dtype),
-                        opd_dtype_cname((opd_scalar_type)weight->dtype));
+                        opd_dtype_name((opd_scalar_type)input->dtype),
+                        opd_dtype_name((opd_scalar_type)weight->dtype));
     }
     if (opdi_norm_floating(input, "nll_loss_out_frame")) { return -1; }
     nll->reduction = opd_arg_int(call, first);
@@ -518,7 +518,7 @@ static int opdi_cross_entropy_loss_kernel(opd_call *call) {
     if (opdi_same_sizes(input, target)) {
         if (!opd_dtype_is_floating((opd_scalar_type)target->dtype)) {
             return opd_fail(OPD_ERROR_DTYPE, "Expected floating point type for target with class probabilities, got "
-                            "%s", opd_dtype_cname((opd_scalar_type)target->dtype));
+                            "%s", opd_dtype_name((opd_scalar_type)target->dtype));
         }
         if (ignore >= 0) {
             return opd_fail(OPD_ERROR_ARGUMENT, "ignore_index is not supported for floating point target");

@@ -36,13 +36,14 @@ static int opdi_ctc_lengths(opdi_ctc *ctc, const opd_tensor *targets, int64_t *s
         const int64_t length = ctc->lengths.data[i], input = ctc->inputs.data[i];
         const int64_t available = targets->ndim == 2 ? opdi_sizes(targets)[1] : targets->numel - sum;
         if (input < 0 || input > ctc->times) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "Expected input_lengths to have value at most %lld, but got value %lld "
-                            "(while checking arguments for ctc_loss_cpu)", (long long)ctc->times, (long long)input);
+            return opd_fail(OPD_ERROR_ARGUMENT, "Expected input_lengths to have value at %s %lld, but got value %lld "
+                            "(while checking arguments for ctc_loss_cpu)", input < 0 ? "least" : "most",
+                            input < 0 ? 0LL : (long long)ctc->times, (long long)input);
         }
         if (length < 0 || length > available) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "Expected target_lengths to have value at most %lld, but got value "
-                            "%lld (while checking arguments for ctc_loss_cpu)", (long long)available,
-                            (long long)length);
+            return opd_fail(OPD_ERROR_ARGUMENT, "Expected target_lengths to have value at %s %lld, but got value "
+                            "%lld (while checking arguments for ctc_loss_cpu)", length < 0 ? "least" : "most",
+                            length < 0 ? 0LL : (long long)available, (long long)length);
         }
         starts[i] = targets->ndim == 2 ? i * opdi_sizes(targets)[1] : sum;
         sum += length;
@@ -63,8 +64,8 @@ static int opdi_ctc_read(opd_call *call, int from, int64_t blank, opdi_ctc *ctc)
     opd_tensor *probs = opd_arg_tensor(call, from), *targets = opd_arg_tensor(call, from + 1);
     char text[256];
     if (probs->ndim != 3 || (probs->dtype != OPD_FLOAT32 && probs->dtype != OPD_FLOAT64)) {
-        return opd_fail(OPD_ERROR_SHAPE, "expected log_probs [T, N, C] of float or double, but got %d "
-                        "dimensions of %s", probs->ndim, opd_dtype_cname((opd_scalar_type)probs->dtype));
+        return opd_fail(OPD_ERROR_SHAPE, "expected log_probs [T, N, C] of float32 or float64, but got %d "
+                        "dimensions of %s", probs->ndim, opd_dtype_name((opd_scalar_type)probs->dtype));
     }
     ctc->times = opdi_sizes(probs)[0];
     ctc->count = opdi_sizes(probs)[1];
@@ -74,7 +75,7 @@ static int opdi_ctc_read(opd_call *call, int from, int64_t blank, opdi_ctc *ctc)
     ctc->lengths = opd_arg_ints(call, from + 3);
     if (targets->dtype != OPD_INT64 && targets->dtype != OPD_INT32) {
         return opd_fail(OPD_ERROR_DTYPE, "expected targets of dtype int32 or int64, but got %s",
-                        opd_dtype_cname((opd_scalar_type)targets->dtype));
+                        opd_dtype_name((opd_scalar_type)targets->dtype));
     }
     if (targets->ndim < 1 || targets->ndim > 2 || (targets->ndim == 2 && opdi_sizes(targets)[0] != ctc->count)) {
         return opd_fail(OPD_ERROR_SHAPE, "expected targets [%lld, S] or [sum of target_lengths], but got %s",

@@ -111,7 +111,7 @@ static int opdi_roi_read(opd_call *call, opdi_roi *roi, const opd_tensor *input,
     }
     if (!opd_dtype_is_floating(OPDI_DTYPE(input)) || !opd_dtype_is_floating(OPDI_DTYPE(regions))) {
         return opd_fail(OPD_ERROR_DTYPE, "input and rois must be floating point, but are %s and %s",
-                        opd_dtype_cname(OPDI_DTYPE(input)), opd_dtype_cname(OPDI_DTYPE(regions)));
+                        opd_dtype_name(OPDI_DTYPE(input)), opd_dtype_name(OPDI_DTYPE(regions)));
     }
     roi->scale = opd_arg_float(call, 2);
     roi->count = opdi_sizes(regions)[0];

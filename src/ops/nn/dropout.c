@@ -272,12 +272,12 @@ static int opdi_fake_quantize_channel_kernel(opd_call *call) {
     const int64_t axis = opd_arg_int(call, 3);
     opdi_quant quant;
     if (scale->dtype != OPD_FLOAT32 && scale->dtype != OPD_BFLOAT16) {
-        return opd_fail(OPD_ERROR_DTYPE, "Scale must be Float or BFloat16, found %s",
-                        opd_dtype_cname((opd_scalar_type)scale->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "Scale must be float32 or bfloat16, found %s",
+                        opd_dtype_name((opd_scalar_type)scale->dtype));
     }
     if (zero->dtype != OPD_INT32 && zero->dtype != OPD_FLOAT32 && zero->dtype != OPD_FLOAT16) {
-        return opd_fail(OPD_ERROR_DTYPE, "Zero-point must be Int32, Float or Half, found %s",
-                        opd_dtype_cname((opd_scalar_type)zero->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "Zero-point must be int32, float32 or float16, found %s",
+                        opd_dtype_name((opd_scalar_type)zero->dtype));
     }
     if (scale->ndim != 1 || zero->ndim != 1) {
         return opd_fail(OPD_ERROR_SHAPE, "scale and zero_point should be 1-D tensors");

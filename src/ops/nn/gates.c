@@ -120,8 +120,8 @@ static int opdi_prelu_kernel(opd_call *call) {
     if (!weight || opdi_norm_floating(input, "prelu_cpu")) { return -1; }
     if (weight->dtype != input->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "prelu: Type promoting not supported. Got %s and %s",
-                        opd_dtype_cname((opd_scalar_type)input->dtype),
-                        opd_dtype_cname((opd_scalar_type)weight->dtype));
+                        opd_dtype_name((opd_scalar_type)input->dtype),
+                        opd_dtype_name((opd_scalar_type)weight->dtype));
     }
     return opd_return_tensor(call, opd__prelu_kernel(input, weight));
 }
@@ -267,7 +267,7 @@ static int opdi_rrelu_with_noise_out_kernel(opd_call *call) {
 static int opdi_rrelu_with_noise_inplace_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (opd_grad_mode_enabled() && opd_tensor_requires_grad(self) && opd_tensor_is_leaf(self)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "a leaf Variable that requires grad is being used in an in-place "
+        return opd_fail(OPD_ERROR_AUTOGRAD, "a leaf tensor that requires grad is being used in an in-place "
                         "operation.");
     }
     opd_tensor *out = opdi_rrelu_writing(call);

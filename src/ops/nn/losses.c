@@ -665,8 +665,8 @@ static int opdi_margin_check(const opd_tensor *input, const opd_tensor *target, 
                         (long long)(input->ndim == 2 ? opdi_sizes(input)[0] : 1), (long long)target->numel);
     }
     if (target->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Long but found %s",
-                        opd_dtype_cname((opd_scalar_type)target->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type int64 but found %s",
+                        opd_dtype_name((opd_scalar_type)target->dtype));
     }
     if (weight && (weight->ndim != 1 || weight->numel != opdi_sizes(input)[input->ndim - 1])) {
         return opd_fail(OPD_ERROR_SHAPE, "inconsistent weight size, expected %lld but got %lld elements",
@@ -770,7 +770,7 @@ static int opdi_multilabel_read(opd_call *call, int from, opd_tensor **input, op
         char first[256], second[256];
         return opd_fail(OPD_ERROR_SHAPE, "expected a vector or matrix that is not empty and an int64 target with the "
                         "same sizes, but got %s and %s%s", opdi_shape_text(*input, first),
-                        opd_dtype_cname(OPDI_DTYPE(*target)), opdi_shape_text(*target, second));
+                        opd_dtype_name(OPDI_DTYPE(*target)), opdi_shape_text(*target, second));
     }
     if (opdi_norm_floating(*input, call->op->schema->name) || opdi_multilabel_check(*target)) { return -1; }
     if (ndim == 0) {

@@ -144,8 +144,8 @@ OPDI_INTERNAL int opdi_norm_params_dtype(const opd_tensor *input, const opd_tens
             continue;
         }
         return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s",
-                        opd_dtype_cname((opd_scalar_type)input->dtype),
-                        opd_dtype_cname((opd_scalar_type)params[i]->dtype));
+                        opd_dtype_name((opd_scalar_type)input->dtype),
+                        opd_dtype_name((opd_scalar_type)params[i]->dtype));
     }
     return 0;
 }

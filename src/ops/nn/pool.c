@@ -126,15 +126,15 @@ static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
    error. */
 static int opdi_pool_list(const char *op, const char *name, opd_ints list, int ndim, int64_t *out, int64_t fill,
                           const int64_t *otherwise) {
-    static const char *const words[] = {"", "one int", "two ints", "three ints"};
+    static const char *const words[] = {"", "one", "two", "three"};
     for (int i = 0; i < 3; i++) { out[i] = fill; }
     if (otherwise && list.n == 0) {
         memcpy(out, otherwise, 3 * sizeof *out);
         return 0;
     }
     if (list.n != 1 && list.n != ndim) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must %sbe a single int, or a tuple of %s", op, name, otherwise
-                        ? "either be omitted, " : "either ", words[ndim]);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must %shave one element, or %s", op, name, otherwise
+                        ? "either be empty, " : "either ", words[ndim]);
     }
     for (int i = 0; i < ndim; i++) { out[3 - ndim + i] = list.data[list.n == 1 ? 0 : i]; }
     return 0;
@@ -320,7 +320,7 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
     if (t < 0) { return -1; }
     if (grad->dtype != input->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `grad_output` but got dtype %s",
-                        opd_dtype_cname(OPDI_DTYPE(input)), opd_dtype_cname(OPDI_DTYPE(grad)));
+                        opd_dtype_name(OPDI_DTYPE(input)), opd_dtype_name(OPDI_DTYPE(grad)));
     }
     opdi_pool_sizes(windows, input, sizes);
     if (opdi_conv_same_sizes(grad, sizes, input->ndim) != 0 ||
@@ -328,7 +328,7 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
         return -1;
     }
     if (at && at->dtype != OPD_INT64) {
-        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type Long but found %s", opd_dtype_cname(OPDI_DTYPE(at)));
+        return opd_fail(OPD_ERROR_DTYPE, "expected scalar type int64 but found %s", opd_dtype_name(OPDI_DTYPE(at)));
     }
     opd_tensor *out = opdi_result_format(call, 0, opdi_is_channels_last(input), opdi_sizes(input), input->ndim,
                                          OPDI_DTYPE(input));
@@ -901,7 +901,7 @@ static int opdi_unpool_check(const opd_call *call, const opd_tensor *input, cons
     char first[256], second[256];
     if (at->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "elements in indices should be type int64 but got: %s",
-                        opd_dtype_cname((opd_scalar_type)at->dtype));
+                        opd_dtype_name((opd_scalar_type)at->dtype));
     }
     if (size.n != dims) {
         return opd_fail(OPD_ERROR_ARGUMENT, "There should be exactly %s in output_size, but got %lld elements.",
@@ -1108,7 +1108,7 @@ static int opdi_fractional_backward_of(opd_call *call, int dims) {
     }
     if (at->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "expected indices of dtype int64, but got %s",
-                        opd_dtype_cname(OPDI_DTYPE(at)));
+                        opd_dtype_name(OPDI_DTYPE(at)));
     }
     grad = opd_scatter_add(opd_new_zeros(input, opd_ints_of(to, rest + 1)), rest, opdi_reshape_to(at, from, rest + 1),
                            opdi_reshape_to(grad, from, rest + 1));

@@ -193,8 +193,7 @@ static int opdi_div_mode_kernel(opd_call *call) {
     if (strcmp(mode, "trunc") == 0) { return opdi_binary_div(call, opdi_div_trunc_formula(call)); }
     if (strcmp(mode, "floor") == 0) { return opdi_binary_div(call, &opdi_formula_div_floor); }
     return opd_fail(OPD_ERROR_ARGUMENT,
-                    "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '%s'. (In C, None is "
-                    "NULL.)", mode);
+                    "rounding_mode must be NULL, 'trunc' or 'floor', not '%s'", mode);
 }
 static int opdi_floor_divide_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_div_floor); }
 static int opdi_fmod_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_fmod); }

@@ -226,7 +226,7 @@ static const opdi_formula opdi_formula_where = {{opdi_f32_where, opdi_f64_where,
 static int opdi_check_condition(const opd_tensor *third) {
     if (third->dtype == OPD_BOOL || third->dtype == OPD_UINT8) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
-                    opd_dtype_cname((opd_scalar_type)third->dtype));
+                    opd_dtype_name((opd_scalar_type)third->dtype));
 }
 static int opdi_where_self_kernel(opd_call *call) {
     opd_tensor *ops[4];
@@ -286,7 +286,7 @@ static int opdi_masked_fill_kernel(opd_call *call) {
     ops[3] = self;
     if (ops[1]->dtype != OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "masked_fill only supports boolean masks, but got mask with dtype %s",
-                        opd_dtype_cname((opd_scalar_type)ops[1]->dtype));
+                        opd_dtype_name((opd_scalar_type)ops[1]->dtype));
     }
     if (value->ndim != 0) {
         return opd_fail(OPD_ERROR_SHAPE,
@@ -345,8 +345,8 @@ OPDI_FORMULA_F(lerp, lerp, 0)
 OPDI_FORMULA_F(lerp_scalar, lerp_scalar, 0)
 static int opdi_lerp_check(const opd_tensor *tensor, const char *name, opd_scalar_type want) {
     if (tensor->dtype == (int8_t)want) { return 0; }
-    return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `%s` but got dtype %s", opdi_type_name(want), name,
-                    opdi_type_name((opd_scalar_type)tensor->dtype));
+    return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `%s` but got dtype %s", opd_dtype_name(want), name,
+                    opd_dtype_name((opd_scalar_type)tensor->dtype));
 }
 static int opdi_lerp_kernel(opd_call *call) {
     opd_tensor *ops[4];

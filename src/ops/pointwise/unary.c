@@ -457,8 +457,7 @@ OPDI_OP(frac) {
 OPDI_FORMULA_A(sign, sign, 0)
 static int opdi_sign_kernel(opd_call *call) {
     if (opdi_is_complex(opd_arg_tensor(call, 0))) {
-        return opd_fail(OPD_ERROR_DTYPE, "Unlike NumPy, torch.sign is not intended to support complex numbers. Please "
-                        "use torch.sgn instead. (In C, call opd_sgn.)");
+        return opd_fail(OPD_ERROR_DTYPE, "opd_sign does not support complex numbers. Use opd_sgn instead.");
     }
     return opdi_unary(call, &opdi_formula_sign);
 }

@@ -39,7 +39,7 @@ static int opdi_clamp_run(opd_call *call, opd_scalar_type dtype, const opdi_para
         const bool low = params->i64[0] > top;
         if (low || params->i64[1] < (dtype == OPD_UINT8 ? 0 : -top - 1)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "Clamp %s value %g is outside the representable range of %s",
-                            low ? "min" : "max", params->f64[!low], opd_dtype_cname(dtype));
+                            low ? "min" : "max", params->f64[!low], opd_dtype_name(dtype));
         }
     }
     if (params->f64[0] == params->f64[0] && params->f64[1] == params->f64[1]) {
@@ -50,8 +50,8 @@ static int opdi_clamp_run(opd_call *call, opd_scalar_type dtype, const opdi_para
 }
 /* Sets the error that clamp has no bounds.  Returns -1. */
 OPDI_INTERNAL int opdi_clamp_fail(void) {
-    return opd_fail(OPD_ERROR_ARGUMENT, "torch.clamp: At least one of 'min' or 'max' must not be None (NULL or "
-                    "OPD_NONE)");
+    return opd_fail(OPD_ERROR_ARGUMENT, "clamp: at least one of min and max must be given: both are NULL or "
+                    "OPD_NONE");
 }
 /* Runs clamp with the bounds low and high, each of which may be None.  Both take part in type promotion, which decides
    the dtype of the result (at::meta clamp).  Returns 0, or -1 and sets an error. */
@@ -128,7 +128,7 @@ OPDI_OP(clamp_max) {
 static int opdi_hardtanh_bounds(opd_call *call, opd_value low, opd_value high) {
     const opd_scalar_type dtype = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
     opdi_params params = opdi_no_params;
-    if (dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "Bool inputs not supported for hardtanh"); }
+    if (dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "bool inputs not supported for hardtanh"); }
     opdi_params_set(&params, 0, low);
     opdi_params_set(&params, 1, high);
     return opdi_clamp_run(call, dtype, &params);
@@ -351,7 +351,7 @@ static int opdi_softshrink_kernel(opd_call *call) {
     const opd_scalar_type dtype = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
     if (!(params.f64[0] >= 0 && params.f64[0] <= opdi_float_top(dtype))) {
         return opd_fail(OPD_ERROR_ARGUMENT, "lambda must be in range [0, %g] for input dtype %s, but found %g",
-                        opdi_float_top(dtype), opd_dtype_cname(dtype), params.f64[0]);
+                        opdi_float_top(dtype), opd_dtype_name(dtype), params.f64[0]);
     }
     opdi_params_half(&params, 0, dtype);
     return opdi_unary_params(call, &opdi_formula_softshrink, &params);

@@ -130,8 +130,8 @@ static int opdi_reduce_extreme(opd_call *call, const opdi_fold *fold, opd_ints d
     }
     if (call->targets && call->exact && fold->out[0] == OPDI_OUT_F_OR_I && call->targets[0]->dtype != dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected the dtype for input and out to match, "
-                        "but got %s for input's dtype and %s for out's dtype.", opd_dtype_cname(dtype),
-                        opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+                        "but got %s for input's dtype and %s for out's dtype.", opd_dtype_name(dtype),
+                        opd_dtype_name((opd_scalar_type)call->targets[0]->dtype));
     }
     return opdi_reduce_kernel(call, fold, tensor, mask, keep, dtype, fold->out[0] == OPDI_OUT_INDEX ? OPD_INT64 : dtype,
                               OPD_INT64, 0);
@@ -451,7 +451,7 @@ static int opdi_reduce_truth(opd_call *call, int which, opd_ints dims, bool keep
     if (call->targets && which != OPDI_COUNT && call->targets[0]->dtype != OPD_BOOL &&
         call->targets[0]->dtype != OPD_UINT8) {
         return opd_fail(OPD_ERROR_DTYPE, "%s only supports bool tensor for result, got: %s", fold->what,
-                        opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+                        opd_dtype_name((opd_scalar_type)call->targets[0]->dtype));
     }
     return opdi_reduce_kernel(call, fold, tensor, mask, keep, dtype, out, OPD_DTYPE_NONE, 0);
 }

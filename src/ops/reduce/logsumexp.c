@@ -132,7 +132,7 @@ static int opdi_nanmean_kernel(opd_call *call) {
     if (!opd_dtype_is_floating((opd_scalar_type)tensor->dtype) &&
         !opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "nanmean(): expected input to have floating point or complex dtype but got %s",
-                        opd_dtype_cname((opd_scalar_type)tensor->dtype));
+                        opd_dtype_name((opd_scalar_type)tensor->dtype));
     }
     opd_tensor *count = opd_sum_dim(opd_logical_not(opd_isnan(tensor)), dims, keep);
     opd_tensor *sum = opd_nansum_full(tensor, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
@@ -205,8 +205,8 @@ static int opdi_isclose_kernel(opd_call *call) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
     const double rtol = opd_arg_float(call, 2), atol = opd_arg_float(call, 3);
     if (first->dtype != second->dtype) {
-        return opd_fail(OPD_ERROR_DTYPE, "%s did not match %s", opd_dtype_cname((opd_scalar_type)first->dtype),
-                        opd_dtype_cname((opd_scalar_type)second->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "%s did not match %s", opd_dtype_name((opd_scalar_type)first->dtype),
+                        opd_dtype_name((opd_scalar_type)second->dtype));
     }
     if (!(rtol >= 0) || !(atol >= 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s must be greater than or equal to zero, but got %g",

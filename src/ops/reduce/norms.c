@@ -71,15 +71,15 @@ OPDI_INTERNAL int opdi_norm_dtype_check(const opd_tensor *tensor, opd_scalar_typ
     if (dtype == OPD_DTYPE_NONE) { return 0; }
     if (!opd_dtype_is_floating(dtype) && !opd_dtype_is_complex(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: dtype should be floating point or complex, but got %s", name,
-                        opd_dtype_cname(dtype));
+                        opd_dtype_name(dtype));
     }
     if (complex != opd_dtype_is_complex(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: dtype should be %s for %s inputs, but got %s", name,
-                        complex ? "complex" : "real", complex ? "complex" : "real", opd_dtype_cname(dtype));
+                        complex ? "complex" : "real", complex ? "complex" : "real", opd_dtype_name(dtype));
     }
     return opd_promote_types(in, dtype) == dtype ? 0
         : opd_fail(OPD_ERROR_DTYPE, "%s: the dtype of the input (%s) should be convertible without narrowing to the "
-                   "specified dtype (%s)", name, opd_dtype_cname(in), opd_dtype_cname(dtype));
+                   "specified dtype (%s)", name, opd_dtype_name(in), opd_dtype_name(dtype));
 }
 /* Computes the norm of order p of argument 0 over `dims`, which stay with size 1 if `keep` is true.  `want` is the
    dtype of the result, or None; `name` is the operator's name in messages.  Returns 0, or -1 and sets an error. */
@@ -99,13 +99,13 @@ static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, 
     if (opd_dtype_is_integral(in, true)) {
         return strcmp(name, "norm") == 0
             ? opd_fail(OPD_ERROR_DTYPE, "norm(): input dtype should be either floating point or complex. Got %s "
-                       "instead.", opd_dtype_cname(in))
+                       "instead.", opd_dtype_name(in))
             : opd_fail(OPD_ERROR_DTYPE, "linalg.vector_norm: Expected a floating point or complex tensor as input. "
-                       "Got %s", opd_dtype_cname(in));
+                       "Got %s", opd_dtype_name(in));
     }
     if (opd_dtype_is_integral(dtype, true)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: dtype should be floating point or complex. Got %s", name,
-                        opd_dtype_cname(dtype));
+                        opd_dtype_name(dtype));
     }
     if (opdi_reduce_mask(dims, tensor->ndim, &mask) != 0) { return -1; }
     if (tensor->numel == 0 && (p < 0 || p == OPDI_INF)) {
@@ -322,7 +322,7 @@ static int opdi_frobenius_norm_dim_kernel(opd_call *call) {
     const bool keep = opd_arg_bool(call, 2);
     if (opd_dtype_is_integral(opd_dtype(tensor), true)) {
         return opd_fail(OPD_ERROR_DTYPE, "norm(): input dtype should be either floating point or complex. Got %s "
-                        "instead.", opd_dtype_cname(opd_dtype(tensor)));
+                        "instead.", opd_dtype_name(opd_dtype(tensor)));
     }
     if (dims.n > 2) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most 2 dimensions, but got %lld dimensions instead.",

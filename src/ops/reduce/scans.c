@@ -108,7 +108,7 @@ static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dt
     if (!pairs && (!fns[type] || dtype == OPD_BOOL)) { return opdi_dtype_fail(what, dtype); }
     if (call->targets && call->targets[0] == tensor && dtype != opd_dtype(tensor)) {
         return opd_fail(OPD_ERROR_DTYPE, "Bad in-place call: input tensor dtype %s and output tensor dtype %s should "
-                        "match", opdi_type_name(opd_dtype(tensor)), opdi_type_name(dtype));
+                        "match", opd_dtype_name(opd_dtype(tensor)), opd_dtype_name(dtype));
     }
     if (pairs) {
         return opdi_complex_scan(call, tensor, dim, dtype,

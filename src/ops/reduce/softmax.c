@@ -464,7 +464,7 @@ static int opdi_softmax_of(opd_call *call, bool logarithm) {
     }
     if (!opd_dtype_is_floating(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s_lastdim_kernel_impl\" not implemented for '%s'",
-                        logarithm ? "log_softmax" : "softmax", opd_dtype_cname(dtype));
+                        logarithm ? "log_softmax" : "softmax", opd_dtype_name(dtype));
     }
     ops[0] = tensor;
     ops[1] = opd_result(call, 0, opdi_sizes(tensor), tensor->ndim, dtype);
@@ -494,7 +494,7 @@ static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
     }
     if (!opd_dtype_is_floating(dtype) || ops[1]->dtype != dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%ssoftmax_backward\" not implemented for '%s'", logarithm ? "log_" : "",
-                        opd_dtype_cname(dtype));
+                        opd_dtype_name(dtype));
     }
     ops[2] = opd_result(call, 0, opdi_sizes(grad), grad->ndim, dtype);
     if (!ops[2]) { return -1; }

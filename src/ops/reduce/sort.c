@@ -469,7 +469,7 @@ static int opdi_pick_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, in
     const opd_tensor *tensor = opd_arg_tensor(call, 0);
     if (opdi_line_size(tensor, dim) < 0 || opdi_reduce_nonempty(tensor, opd_ints_of(&dim, 1), name) != 0) { return -1; }
     if (tensor->dtype == OPD_BOOL && fns != opdi_line_mode) {
-        return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for 'Bool'", name);
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for 'bool'", name);
     }
     return opdi_sort_of(call, fns, dim, element, flag, flag2, true, keep, name);
 }

@@ -223,14 +223,14 @@ static opd_tensor *opdi_gradient_places(opd_tensor *self, int dim, opd_tensor *p
    0, or -1 and sets an error. */
 static int opdi_gradient_check(opd_tensor *self, int dim, const opd_tensor *places, int64_t order) {
     if (opdi_sizes(self)[dim] < order + 1) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.gradient expected each dimension size to be at least edge_order+1");
+        return opd_fail(OPD_ERROR_SHAPE, "gradient expected each dimension size to be at least edge_order+1");
     }
     if (places && places->ndim != 1) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.gradient expected each element of spacing to have one dimension, but "
+        return opd_fail(OPD_ERROR_SHAPE, "gradient expected each element of spacing to have one dimension, but "
                         "got an element with %d dimensions!", places->ndim);
     }
     if (places && places->numel != opdi_sizes(self)[dim]) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.gradient expected dimension %d of the input tensor to match "
+        return opd_fail(OPD_ERROR_SHAPE, "gradient expected dimension %d of the input tensor to match "
                         "dimension 0 of the spacing tensor, but got %lld and %lld", dim,
                         (long long)opdi_sizes(self)[dim], (long long)places->numel);
     }
@@ -245,13 +245,13 @@ static int opdi_gradient(opd_call *call, opd_value spacing, opd_ints dims, bool 
     const bool listed = spacing.tag >= OPD_TAG_INTS && spacing.tag <= OPD_TAG_LIST;
     uint64_t seen = 0;
     if (self->dtype == OPD_UINT8) {
-        return opd_fail(OPD_ERROR_DTYPE, "torch.gradient does not support uint8 input.");
+        return opd_fail(OPD_ERROR_DTYPE, "gradient does not support uint8 input.");
     }
     if (order != 1 && order != 2) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.gradient only supports edge_order=1 and edge_order=2.");
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradient only supports edge_order=1 and edge_order=2.");
     }
     if (listed && spacing.n != count) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.gradient expected spacing to be unspecified, a scalar or a list of "
+        return opd_fail(OPD_ERROR_ARGUMENT, "gradient expected spacing to be unspecified, a scalar or a list of "
                         "length %lld, but got a list of length %d", (long long)count, (int)spacing.n);
     }
     for (int64_t i = 0; i < count; i++) {
@@ -484,7 +484,7 @@ static int opdi_cov_weights(opd_tensor *weights, int64_t count, const char *name
     if (whole != opd_dtype_is_integral((opd_scalar_type)weights->dtype, false) ||
         (!whole && !opd_dtype_is_floating((opd_scalar_type)weights->dtype))) {
         return opd_fail(OPD_ERROR_DTYPE, "cov(): expected %s to have %s dtype but got %s with %s dtype", name,
-                        whole ? "integral" : "floating point", name, opd_dtype_cname((opd_scalar_type)weights->dtype));
+                        whole ? "integral" : "floating point", name, opd_dtype_name((opd_scalar_type)weights->dtype));
     }
     if (weights->numel != count) {
         return opd_fail(OPD_ERROR_SHAPE, "cov(): expected %s to have the same numel as there are observations in the "

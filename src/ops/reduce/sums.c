@@ -127,7 +127,7 @@ static int opdi_reduce_mean(opd_call *call, opd_ints dims, bool keep, int dtype_
     uint64_t mask;
     if (opd_dtype_is_integral(in, true)) {
         return opd_fail(OPD_ERROR_DTYPE, "mean(): could not infer output dtype. %s dtype must be either a floating "
-                        "point or complex dtype. Got: %s", given ? "Optional" : "Input", opd_dtype_cname(in));
+                        "point or complex dtype. Got: %s", given ? "Optional" : "Input", opd_dtype_name(in));
     }
     if (!opd_can_cast(in, dtype)) { return opdi_cast_fail(in, dtype); }
     if (opdi_reduce_mask(dims, tensor->ndim, &mask) != 0) { return -1; }

@@ -38,7 +38,7 @@ static opd_tensor *opdi_fft_promoted(opd_tensor *self, int kind) {
     if (!self) { return NULL; }
     if (opdi_fft_to_half(kind) && opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
         opd_fail(OPD_ERROR_DTYPE, "%s expects a real input tensor, but got %s",
-                 kind == OPDI_FFT_REAL ? "rfft" : "ihfft", opd_dtype_cname((opd_scalar_type)self->dtype));
+                 kind == OPDI_FFT_REAL ? "rfft" : "ihfft", opd_dtype_name((opd_scalar_type)self->dtype));
         return NULL;
     }
     if (!opd_dtype_is_complex((opd_scalar_type)self->dtype) && opdi_fft_dtype((opd_scalar_type)self->dtype, false)) {

@@ -454,7 +454,7 @@ OPDI_INTERNAL int opdi_fft_dtype(opd_scalar_type dtype, bool pairs) {
     if (pairs ? opd_dtype_is_complex(dtype) : dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, pairs ? "Expected a complex tensor, but got %s" : opd_dtype_is_floating(dtype)
                     ? "Unsupported dtype %s" : "Expected a real floating-point tensor, but got %s",
-                    opd_dtype_cname(dtype));
+                    opd_dtype_name(dtype));
 }
 static int opdi_fft_dims_fail(void) {
     return opd_fail(OPD_ERROR_ARGUMENT, "self must have at least one dimension, and dim at least one element");

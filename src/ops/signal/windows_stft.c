@@ -49,7 +49,7 @@ static int opdi_window_make(opd_call *call, int kind, double alpha, double beta)
     if (opdi_options_read(call, at, false, OPD_FLOAT32, opdi_usual_device(), &options)) { return -1; }
     if (!opd_dtype_is_floating(options.dtype) && !opd_dtype_is_complex(options.dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s expects floating point dtypes, got: %s", name,
-                        opd_dtype_cname(options.dtype));
+                        opd_dtype_name(options.dtype));
     }
     if (length < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s requires non-negative window_length, got window_length=%lld", name,
@@ -320,9 +320,8 @@ static int opdi_stft_kernel(opd_call *call) {
     }
     bool pairs = opdi_stft_is_complex(stft.self) || opdi_stft_is_complex(stft.window);
     if (!pairs && opd_arg_is_none(call, at + 2)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "stft requires the return_complex parameter be given for real inputs, and "
-                        "will further require that return_complex=True in a future PyTorch release. Pass true as "
-                        "return_complex.");
+        return opd_fail(OPD_ERROR_ARGUMENT, "for a real input, pass true or false as return_complex: true for a "
+                        "complex result");
     }
     if (!opd_dtype_is_floating((opd_scalar_type)stft.self->dtype) && !opdi_stft_is_complex(stft.self)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s : expected a tensor of floating point or complex values", stft.text);
@@ -433,7 +432,7 @@ static int opdi_istft_kernel(opd_call *call) {
     const bool center = opd_arg_bool(call, 5), pairs = opd_arg_bool(call, 9);
     if (!opdi_stft_is_complex(stft.self)) {
         return opd_fail(OPD_ERROR_DTYPE, "istft requires a complex-valued input tensor matching the output from stft "
-                        "with return_complex=True.");
+                        "with return_complex.");
     }
     if (stft.self->ndim < 2) { return opdi_dim_of(-3, stft.self->ndim + 1) < 0 ? -1 : 0; }
     if (stft.self->numel == 0) {
@@ -446,7 +445,7 @@ static int opdi_istft_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Cannot have onesided output if window or input is complex");
     }
     if (!pairs && opdi_stft_is_complex(stft.window)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "Complex windows are incompatible with return_complex=False");
+        return opd_fail(OPD_ERROR_ARGUMENT, "Complex windows are only possible with return_complex");
     }
     sizes[0] = 1;
     sizes[1] = opdi_sizes(stft.self)[stft.self->ndim - 1];

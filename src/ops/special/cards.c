@@ -813,13 +813,13 @@ static int opdi_frexp_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
     if (!opd_dtype_is_floating(dtype)) {
-        return opd_fail(OPD_ERROR_DTYPE, "torch.frexp() only supports floating-point dtypes");
+        return opd_fail(OPD_ERROR_DTYPE, "frexp() only supports floating-point dtypes");
     }
     for (int i = 0; i < 2 && call->targets; i++) {
         const opd_scalar_type want = i ? OPD_INT32 : dtype, have = (opd_scalar_type)call->targets[i]->dtype;
         if (have == want) { continue; }
-        return opd_fail(OPD_ERROR_DTYPE, "torch.frexp() expects %s to have dtype %s but got %s",
-                        i ? "exponent" : "mantissa", opd_dtype_cname(want), opd_dtype_cname(have));
+        return opd_fail(OPD_ERROR_DTYPE, "frexp() expects %s to have dtype %s but got %s",
+                        i ? "exponent" : "mantissa", opd_dtype_name(want), opd_dtype_name(have));
     }
     const int64_t *strides = opdi_is_dense(self) ? opdi_strides(self) : NULL;
     opd_tensor *mantissa = opd_result_strided(call, 0, opdi_sizes(self), strides, self->ndim, dtype,

@@ -30,7 +30,7 @@ static int opdi_view_as_complex_kernel(opd_call *call) {
     opdi_geometry geometry;
     if (self->dtype != OPD_FLOAT32 && self->dtype != OPD_FLOAT64 && self->dtype != OPD_FLOAT16) {
         return opd_fail(OPD_ERROR_DTYPE, "view_as_complex is only supported for half, float and double tensors, "
-                        "but got a tensor of scalar type: %s", opd_dtype_cname((opd_scalar_type)self->dtype));
+                        "but got a tensor of scalar type: %s", opd_dtype_name((opd_scalar_type)self->dtype));
     }
     if (last < 0) { return opd_fail(OPD_ERROR_SHAPE, "Input tensor must have one or more dimensions"); }
     if (opdi_sizes(self)[last] != 2) {
@@ -311,15 +311,15 @@ static int opdi_complex_of_parts(opd_call *call, bool polar) {
     for (int i = 0; i < 2; i++) {
         const opd_scalar_type dtype = (opd_scalar_type)(i ? second : first)->dtype;
         if (dtype != OPD_FLOAT32 && dtype != OPD_FLOAT64) {
-            return opd_fail(OPD_ERROR_DTYPE, "Expected both inputs to be Half, Float or Double tensors but got %s and "
-                            "%s", opd_dtype_cname((opd_scalar_type)first->dtype),
-                            opd_dtype_cname((opd_scalar_type)second->dtype));
+            return opd_fail(OPD_ERROR_DTYPE, "Expected both inputs to be float16, float32 or float64 tensors but got "
+                            "%s and %s", opd_dtype_name((opd_scalar_type)first->dtype),
+                            opd_dtype_name((opd_scalar_type)second->dtype));
         }
     }
     if (first->dtype != second->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Expected object of scalar type %s but got scalar type %s for second argument",
-                        opd_dtype_cname((opd_scalar_type)first->dtype),
-                        opd_dtype_cname((opd_scalar_type)second->dtype));
+                        opd_dtype_name((opd_scalar_type)first->dtype),
+                        opd_dtype_name((opd_scalar_type)second->dtype));
     }
     const bool alike = opdi_same_sizes(first, second);
     pair[0] = polar ? opd_mul(first, opd_cos(second)) : alike ? first : opd_sub(first, opd_zeros_like(second));

@@ -96,8 +96,8 @@ static int opdi_copy_format_batch(opd_call *call) {
         *value = opd_value_int(OPDI_FORMAT_CONTIGUOUS);
     }
     if (value->u.i != OPDI_FORMAT_CONTIGUOUS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "NYI: Tensor.clone(memory_format) inside vmap is only supported with "
-                        "memory_format torch.preserve_format or torch.contiguous_format");
+        return opd_fail(OPD_ERROR_ARGUMENT, "inside vmap, the memory format of a copy can only be contiguous or "
+                        "preserved");
     }
     if (!(args[0].u.t = opdi_batch_front_arg(call, 0))) { return -1; }
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
@@ -261,19 +261,19 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     int last = self->ndim - 1;
     if (!opd_ok()) { return -1; }
     if ((self->flags & OPDI_LAZY) && self->dtype != (int8_t)dtype) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "torch.Tensor.view is not supported for %s when converting to a different "
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_view_dtype is not supported for %s when converting to a different "
                         "dtype.", opd_is_conj(self) ? "conjugate view tensors" : "tensors with negative bit set");
     }
     opdi_geometry_of(&geometry, self);
     int64_t ratio = OPDI_MAX(old, now) / OPDI_MIN(old, now);
     if (ratio > 1 && last < 0) {
         return opd_fail(OPD_ERROR_SHAPE, "self.dim() cannot be 0 to view %s as %s (different element sizes)",
-                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype));
+                        opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name(dtype));
     }
     if (ratio > 1 && geometry.strides[last] != 1) {
         return opd_fail(OPD_ERROR_SHAPE,
                         "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld",
-                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype),
+                        opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name(dtype),
                         (long long)geometry.strides[last]);
     }
     for (int dim = 0; now > old && dim <= last; dim++) {
@@ -281,7 +281,7 @@ static int opdi_view_dtype_kernel(opd_call *call) {
             (dim == last && opd_offset(self) % ratio != 0)) {
             return opd_fail(OPD_ERROR_SHAPE, "self.%s(%d) must be divisible by %lld to view %s as %s (different "
                             "element sizes), but got %lld", dim == last ? "size" : "stride", dim == last ? -1 : dim,
-                            (long long)ratio, opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype),
+                            (long long)ratio, opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name(dtype),
                             (long long)(dim == last ? geometry.sizes[dim] : geometry.strides[dim]));
         }
         if (dim == last) { geometry.sizes[dim] /= ratio; } else { geometry.strides[dim] /= ratio; }

@@ -468,11 +468,11 @@ static int opdi_xsplit_kernel(opd_call *call) {
     const int least = depth ? 3 : rows ? 2 : 1, dim = depth ? 2 : rows ? 0 : self->ndim > 1;
     opd_value value = opd_arg_value(call, 1);
     if (self->ndim < least) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.%s requires a tensor with at least %d dimension, "
+        return opd_fail(OPD_ERROR_SHAPE, "%s requires a tensor with at least %d dimension, "
                         "but got a tensor with %d dimensions!", name, least, self->ndim);
     }
     if (value.tag == OPD_TAG_INT && (value.u.i == 0 || opdi_sizes(self)[dim] % value.u.i != 0)) {
-        return opd_fail(OPD_ERROR_SHAPE, "torch.%s attempted to split along dimension %d, "
+        return opd_fail(OPD_ERROR_SHAPE, "%s attempted to split along dimension %d, "
                         "but the size of the dimension %lld is not divisible by the split_size %lld!", name, dim,
                         (long long)opdi_sizes(self)[dim], (long long)value.u.i);
     }
@@ -803,7 +803,7 @@ static int opdi_meshgrid(opd_call *call, bool swap) {
     for (int i = 0; i < in.n; i++) {
         const opd_tensor *tensor = in.data[i];
         if (tensor->ndim > 1) {
-            return opd_fail(OPD_ERROR_SHAPE, "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
+            return opd_fail(OPD_ERROR_SHAPE, "meshgrid: Expected 0D or 1D tensor in the tensor list but got: "
                             "%dD", tensor->ndim);
         }
         if (tensor->dtype != in.data[0]->dtype) {
@@ -825,7 +825,7 @@ static int opdi_meshgrid_indexing_kernel(opd_call *call) {
     if (strcmp(indexing, "xy") == 0 || strcmp(indexing, "ij") == 0) {
         return opdi_meshgrid(call, indexing[0] == 'x');
     }
-    return opd_fail(OPD_ERROR_ARGUMENT, "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s",
+    return opd_fail(OPD_ERROR_ARGUMENT, "meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s",
                     indexing);
 }
 /* opd_meshgrid: each vector, expanded to the grid that all vectors span; vector number i runs along dim i */

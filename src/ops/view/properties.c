@@ -191,7 +191,7 @@ static int opdi_constrain_kernel(opd_call *call) {
     const opd_value *given = &call->args[0];
     const double number = opdi_scalar_of(given);
     if (given->tag != OPD_TAG_INT && !opdi_fits_i64(number)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "value cannot be converted to type int64_t without overflow");
+        return opd_fail(OPD_ERROR_ARGUMENT, "value cannot be converted to int64 without overflow");
     }
     const int64_t size = given->tag == OPD_TAG_INT ? given->u.i : (int64_t)number;
     const int64_t low = opd_arg_is_none(call, 1) ? (sized ? 0 : INT64_MIN) : opd_arg_int(call, 1),
@@ -229,7 +229,7 @@ static int opdi_assert_metadata_kernel(opd_call *call) {
     }
     if (dtype.tag == OPD_TAG_INT && dtype.u.i != tensor->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Tensor dtype mismatch! Expected: %s, Got: %s",
-                        opd_dtype_cname((opd_scalar_type)dtype.u.i), opd_dtype_cname((opd_scalar_type)tensor->dtype));
+                        opd_dtype_name((opd_scalar_type)dtype.u.i), opd_dtype_name((opd_scalar_type)tensor->dtype));
     }
     if (device.tag == OPD_TAG_DEVICE && !opdi_is_at(tensor, device.u.device)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Tensor device mismatch! Expected: %s, Got: %s",

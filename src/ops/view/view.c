@@ -259,7 +259,7 @@ OPDI_INTERNAL int opdi_expand_geometry(const opd_tensor *tensor, opd_ints to, op
         return opd_fail(OPD_ERROR_SHAPE,
                         "expand(CPU%sType{%s}, size=%s): the number of sizes provided (%lld) must be greater or equal "
                         "to the number of dimensions in the tensor (%d)",
-                        opd_dtype_cname((opd_scalar_type)tensor->dtype),
+                        opd_dtype_name((opd_scalar_type)tensor->dtype),
                         opdi_sizes_text(opdi_sizes(tensor), tensor->ndim, first, sizeof first),
                         opdi_sizes_text(to.data, (int)to.n, second, sizeof second), (long long)to.n, tensor->ndim);
     }
