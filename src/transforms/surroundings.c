@@ -1,5 +1,12 @@
 #include "transforms.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>checkpoints  running a segment again instead of saving its tensors; gradients of tensors
+//
+//  A checkpoint keeps the inputs of a segment, and runs the segment again when backward needs the tensors that its
+//  nodes save.  This section uses saved-tensor hooks, the stack of layers and forward mode.  It knows no operators.
+//----------------------------------------------------------------------------------------------------------------------
+
 //== surroundings of checkpoints =======================================================================================
 //
 //  A checkpoint's segment runs again when backward needs the tensors that it saves.  By then, layers of transforms and
