@@ -389,9 +389,11 @@ static int checkpoint_list(const opd_tensor_file *file) {
     return 0;
 }
 
-/* Writes the tensors, and prints to stderr which ones cannot be read. */
+/* Writes the tensors, and prints to stderr which entries cannot be read.  Fails if one of these has tensors, or if
+   there is nothing to write because of them. */
 static int checkpoint_write(const opd_tensor_file *file, const char *path) {
     results all = {.plain = true};
+    int left_out = 0, with_tensors = 0;
     for (int64_t i = 0; i < opd_tensor_file_count(file) && opd_ok(); i++) {
         opd_value value;
         if (opd_tensor_file_value_at(file, i, &value) == 0) {
@@ -400,10 +402,17 @@ static int checkpoint_write(const opd_tensor_file *file, const char *path) {
             if (name) { results_add(&all, *name ? name : "tensor", value.u.t); }
         } else if (opd_error_code() != OPD_ERROR_MEMORY) {
             fprintf(stderr, "left out: %s\n", opd_error_message());
+            left_out++;
+            with_tensors += strstr(opd_error_message(), "contains tensors") || strstr(opd_error_message(), "dtype");
             opd_error_clear();
         }
     }
-    return results_write(&all, path);
+    if (opd_ok() && left_out && !all.count) {
+        (void)opd_fail(OPD_ERROR_FILE, "nothing is written to %s: no tensor of the file can be read", path);
+    }
+    if (results_write(&all, path)) { return -1; }
+    return !with_tensors ? 0
+        : opd_fail(OPD_ERROR_FILE, "%d entries with tensors cannot be read; %s has the other tensors", with_tensors, path);
 }
 
 static int checkpoint(const options *o) {
