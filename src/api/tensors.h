@@ -58,9 +58,9 @@ OPD_API int64_t opd_tensor_storage_bytes(const opd_tensor *tensor);
    no such number, sets an error. */
 OPD_API uint32_t opd_tensor_version(const opd_tensor *tensor);
 /* Counts a write into the tensor's storage that no operator has made, such as a write through opd_data
-   (torch.autograd.graph.increment_version).  Then a backward that needs the old numbers fails instead of computing wrong
-   gradients.  Call it once for each tensor, view or storage that was written, before or after the write.  An inference
-   tensor has no count and needs none.  Returns 0, or -1 and sets an error.  Any thread may call this. */
+   (torch.autograd.graph.increment_version).  Then a backward that needs the old numbers fails, and does not compute
+   wrong gradients.  Call it once for each storage that was written, before or after the write.  An inference tensor has
+   no count and needs none.  Returns 0, or -1 and sets an error.  Any thread may call this. */
 OPD_API int opd_tensor_version_add(opd_tensor *tensor);
 /* Returns another tensor with the memory, sizes and keys of this one, without history (Tensor.data).  The new tensor
    has a separate count of writes, so autograd does not notice writes into it.  opd_detach shares the count.  On failure

@@ -45,6 +45,7 @@
 static int opdi_engines;                          /* number of running engines */
 
 OPDI_INTERNAL opd_edge opdi_edge_of(opd_tensor *tensor);
+OPDI_INTERNAL void opdi_packers_leave(const opdi_visit *visit);
 OPDI_INTERNAL opd_tensor **opdi_grad_slot(opdi_meta *meta);
 static bool opdi_leaf_hooked(const opd_tensor *tensor) {
     return OPDI_UNLIKELY(OPDI_ACQUIRE(&tensor->meta->extra) != NULL);

@@ -494,6 +494,7 @@ OPDI_INTERNAL void opdi_context_free(opd_context *ctx) {
     opdi_free(ctx, (size_t)ctx->bytes);
 }
 
+OPDI_INTERNAL void opdi_packers_leave(const opdi_visit *visit);
 /* Runs `fn`, a custom function's forward or set-up, in its own scope, with grad mode and forward mode off.  Sets
    *during, a member of ctx, to true while `fn` runs.  `what` is the name of `fn` in messages.  Returns 0, or -1 and
    sets an error that names the function. */

@@ -412,8 +412,8 @@ static int opdi_script_count_op(opd_script *script, const opdi_gnode *node) {
     (*at)->count++;
     return 0;
 }
-/* Lists the operators that the methods of a script call, with the numbers of calls, in script->listed.  Returns 0, or -1
-   if memory runs out. */
+/* Lists the operators that the methods of a script call, with the numbers of calls, in script->listed.  Returns 0, or
+   -1 if memory runs out. */
 static int opdi_script_list(opd_script *script) {
     for (opdi_script_function *function = script->listed ? NULL : opdi_script_first(script); function;
          function = opdi_script_shown(function->next)) {
