@@ -200,7 +200,8 @@ static int opdi_json_by_key(const void *first, const void *second) {
     return order ? order : (member->value > other->value) - (member->value < other->value);
 }
 static int opdi_json_by_object(const void *first, const void *second) {
-    const int64_t object = ((const opdi_json_object *)first)->object, other = ((const opdi_json_object *)second)->object;
+    const int64_t object = ((const opdi_json_object *)first)->object;
+    const int64_t other = ((const opdi_json_object *)second)->object;
     return (object > other) - (object < other);
 }
 /* Sorts the members of an object of `count` members by their keys, if the object is large.  Returns 0, or -1 if memory
@@ -402,8 +403,11 @@ int64_t opd_json_count(const opd_json *json, int64_t list) {
 int64_t opd_json_get(const opd_json *json, int64_t object, const char *key) {
     int64_t found = -1;
     if (!key || opdi_json_first_char(json, object) != '{') { return -1; }
-    const opdi_json_object its = {object, 0, 0}, *const large = json->objects.length ? (const opdi_json_object *)bsearch(
-        &its, json->objects.data, json->objects.length / sizeof its, sizeof its, opdi_json_by_object) : NULL;
+    const opdi_json_object its = {object, 0, 0}, *large = NULL;
+    if (json->objects.length) {
+        large = (const opdi_json_object *)bsearch(&its, json->objects.data, json->objects.length / sizeof its,
+                                                  sizeof its, opdi_json_by_object);
+    }
     if (large) {
         const opdi_json_member *const members = (const opdi_json_member *)(void *)json->members.data + large->first;
         size_t low = 0, high = large->count;      /* members[low - 1] becomes the last member with the key */

@@ -171,8 +171,8 @@ static int64_t opdi_branch_enter(opdi_checkpoint_writer *writer, int64_t to, con
     const int64_t found = (int64_t)(intptr_t)opdi_index_get(&writer->named, key, length);
     if (found && !leaf) { return found; }
     const int64_t at = opdi_branch_add(writer, to, branch, path);
-    return at < 0 || found || opdi_index_set(&writer->named, &writer->arena, key, length, (void *)(intptr_t)at) == 0 ? at
-        : -1;
+    if (at < 0 || found) { return at; }
+    return opdi_index_set(&writer->named, &writer->arena, key, length, (void *)(intptr_t)at) == 0 ? at : -1;
 }
 /* Adds a path and the index of its value to the tree.  Returns 0, or -1 and sets an error. */
 static int opdi_branch_path(opdi_checkpoint_writer *writer, const char *path, int64_t value) {

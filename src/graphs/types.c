@@ -64,7 +64,8 @@ static int opdi_gspace_grow(opdi_gspace *space) {
     memset(chains, 0, more * sizeof *chains);
     for (size_t i = 0; i < space->nchains; i++) {
         for (opdi_gtype *type = space->chains[i], *next; type; type = next) {
-            opdi_gtype **const chain = &chains[opdi_gtype_hash(type->kind, type->parts, type->nparts, type->klass) % more];
+            const size_t hash = opdi_gtype_hash(type->kind, type->parts, type->nparts, type->klass);
+            opdi_gtype **const chain = &chains[hash % more];
             next = type->next;
             type->next = *chain;
             *chain = type;

@@ -71,8 +71,8 @@ static void opdi_emit_back(opdi_emitter *task, opdi_insert_point spot) {
     task->graph->into = spot.into;
     task->graph->at = spot.at;
 }
-/* Writes the bytes that equal constants have in common to `key`, and returns it.  Returns NULL if constants of this kind
-   are never merged, or if memory runs out. */
+/* Writes the bytes that equal constants have in common to `key`, and returns it.  Returns NULL if constants of this
+   kind are never merged, or if memory runs out. */
 OPDI_INTERNAL const char *opdi_emit_constant_key(opdi_emitter *task, const opd_value *value, const opdi_gtype *type,
                                                  const char *attribute, size_t *length) {
     struct { const void *type, *attribute, *what; opd_tag tag; int32_t n; uint64_t bits; } key;
@@ -150,7 +150,8 @@ OPDI_INTERNAL int opdi_emit_unset_of(opdi_emitter *task, const opdi_gtype *type,
 OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype *type) {
     const bool none = type->kind == OPDI_GTYPE_NONE;
     const bool shared = type->kind != OPDI_GTYPE_ANY;
-    opdi_gvalue *out = (opdi_gvalue *)(shared ? opdi_index_get(&task->body->unsets, (const char *)(const void *)&type, sizeof type) : NULL);
+    const char *const key = (const char *)(const void *)&type;
+    opdi_gvalue *out = shared ? (opdi_gvalue *)opdi_index_get(&task->body->unsets, key, sizeof type) : NULL;
     if (out) { return out; }
     const opdi_insert_point spot = opdi_emit_top(task);
     opdi_gnode *node = none ? NULL : opdi_append_builtin(task->graph, "prim::Uninitialized", NULL, 0, &type, 1, NULL);

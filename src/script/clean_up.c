@@ -312,7 +312,8 @@ static void opdi_script_clean_to_top(const opdi_script_body *body, opdi_gnode *n
 }
 /* Moves constants to the top of the function, each in front of those moved before, as PyTorch does, and merges equal
    constants.  If `all` is true, also moves the constants of inlined functions.  Returns 0, or -1 if memory runs out. */
-static int opdi_script_clean_constants(opdi_emitter *task, const opdi_script_body *body, opdi_gvalue **result, bool all) {
+static int opdi_script_clean_constants(opdi_emitter *task, const opdi_script_body *body, opdi_gvalue **result,
+                                       bool all) {
     opdi_index known;                              /* the constants that were moved */
     memset(&known, 0, sizeof known);
     for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {

@@ -112,8 +112,8 @@ static bool opdi_syntax_put(opdi_string *list, opdi_syntax *node) {
 }
 /* Sets an error for an expression that has more than `most` links: calls (or operators) in a row.  Returns NULL. */
 static opdi_syntax *opdi_script_parse_long(const opdi_script_parser *parser, const char *links, int most) {
-    (void)opdi_script_text_fail(parser->text, opdi_script_token_at(parser)->at, 1, "an expression has more than %d %s in "
-                                "a row: assign a part of it to a variable", most, links);
+    (void)opdi_script_text_fail(parser->text, opdi_script_token_at(parser)->at, 1, "an expression has more than %d %s "
+                                "in a row: assign a part of it to a variable", most, links);
     return NULL;
 }
 

@@ -214,7 +214,8 @@ opd_script *opd_script_compile(const char *source, const char *name) {
     for (opdi_script_class *klass = fine ? unit->classes : NULL; fine && klass; klass = klass->next) {
         fine = opdi_script_class_resolve(script, klass) != NULL;
     }
-    for (opdi_script_function *function = fine ? unit->functions.first : NULL; fine && function; function = function->next) {
+    opdi_script_function *function = fine ? unit->functions.first : NULL;
+    for (; fine && function; function = function->next) {
         fine = opdi_script_compiled(script, function) != NULL;
     }
     opdi_script_class *const last = fine ? opdi_script_module_of(unit) : NULL;

@@ -61,8 +61,8 @@ OPDI_INTERNAL const char *opdi_emit_join(opdi_emitter *task, const char *first, 
 OPDI_INTERNAL int opdi_emit_afford(opdi_emitter *task) {
     const uint64_t most = OPDI_SCRIPT_VALUES + 16 * task->script->bytes;
     if (task->script->values + (uint64_t)task->graph->next_id <= most) { return 0; }
-    return OPDI_EMIT_FAIL(task, "the functions that are called and the loops that are unrolled here have more than %llu "
-                          "values, which is too much for a text of %llu bytes", (unsigned long long)most,
+    return OPDI_EMIT_FAIL(task, "the functions that are called and the loops that are unrolled here have more than "
+                          "%llu values, which is too much for a text of %llu bytes", (unsigned long long)most,
                           (unsigned long long)task->script->bytes);
 }
 
@@ -486,7 +486,9 @@ static int opdi_script_enum_member(opdi_arena *arena, opdi_script_class *klass, 
     if (!member) { return -1; }
     klass->members[klass->nmembers++] = opdi_cell_value(member);
     if (opdi_script_enum_find(klass, name) < 0 &&
-        opdi_index_set(&klass->members_named, arena, name, strlen(name), (void *)(intptr_t)klass->nmembers)) { return -1; }
+        opdi_index_set(&klass->members_named, arena, name, strlen(name), (void *)(intptr_t)klass->nmembers)) {
+        return -1;
+    }
     if (opdi_object_put(member, 0, opd_value_str(name))) { return -1; }
     return opdi_object_put(member, 1, value);
 }
@@ -495,7 +497,9 @@ static int opdi_script_enum_resolve(opd_script *script, opdi_script_class *klass
     const opdi_syntax *body = klass->def->parts[1];
     klass->members = (opd_value *)opdi_arena_alloc(&script->arena, (size_t)(body->nparts + 1) * sizeof(opd_value));
     int rc = klass->members ? 0 : -1;
-    for (int i = 0; !rc && i < body->nparts; i++) { rc = opdi_script_enum_member(&script->arena, klass, body->parts[i]); }
+    for (int i = 0; !rc && i < body->nparts; i++) {
+        rc = opdi_script_enum_member(&script->arena, klass, body->parts[i]);
+    }
     if (rc) { opdi_script_enum_drop(klass); }
     return rc;
 }

@@ -683,7 +683,8 @@ OPDI_INTERNAL opd_tensor *opdi_scale(opd_tensor *tensor, opd_value kept) {
    input.  Where x is 0, returns grad times the first term of the Taylor series, -pi^2 * x / 3. */
 OPDI_INTERNAL opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *input) {
     const double pi = 3.14159265358979323846;
-    opd_tensor *zero = opd_eq_Scalar(input, opd_value_int(0)), *x = opd_masked_fill_Scalar(input, zero, opd_value_int(1));
+    opd_tensor *zero = opd_eq_Scalar(input, opd_value_int(0));
+    opd_tensor *x = opd_masked_fill_Scalar(input, zero, opd_value_int(1));
     opd_tensor *px = opdi_muls(x, pi);
     opd_tensor *delta = opd_div(opd_sub(opd_mul(opd_cos(px), px), opd_sin(px)), opd_mul(px, x));
     return opd_mul(grad, opd_where_self(zero, opdi_muls(input, -pi * pi / 3), delta));
