@@ -138,11 +138,15 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     "    const " type " s = 1 / (1 + exp" f "(-x)), t = tanh" f "(log1p" f "(exp" f "(x)));\n" \
     "    return t + x * s * (1 - t * t);\n" \
     "}\n"}
+#define OPDI_C_NAN_TO_NUM(type, name) {"nan_to_num_" name, \
+    "static inline " type " nan_to_num_" name "(" type " x, " type " a, " type " b, " type " c) {\n" \
+    "    return x != x ? a : x == (" type ")INFINITY ? b : x == -(" type ")INFINITY ? c : x;\n" \
+    "}\n"}
 #define OPDI_C_FLOAT_HELPERS(type, name, f) \
     OPDI_C_REMAINDER(type, name, f), OPDI_C_DIV_FLOOR(type, name, f), OPDI_C_LOGADDEXP(type, name, f), \
     OPDI_C_LOGADDEXP2(type, name, f), OPDI_C_LOGIT(type, name, f), OPDI_C_EXP_RATIO(type, name, f), \
     OPDI_C_GELU_SLOPE(type, name, f), OPDI_C_GELU_TANH_SLOPE(type, name, f), OPDI_C_SILU_SLOPE(type, name, f), \
-    OPDI_C_MISH_SLOPE(type, name, f)
+    OPDI_C_MISH_SLOPE(type, name, f), OPDI_C_NAN_TO_NUM(type, name)
 /* The text of helper functions that compute `count` sums together: they add a number times `count` other numbers, or
    the products of two rows of numbers. */
 #define OPDI_C_SUMS(count, bytes) {"sums_" count, \
@@ -883,6 +887,19 @@ static bool opdi_expr_asks(const opdi_expr *expr, int i) {
         ((expr->formula == OPD_FORMULA_where && i == 0) || expr->formula == OPD_FORMULA_logical_not ||
          expr->formula == OPD_FORMULA_logical_and || expr->formula == OPD_FORMULA_logical_or ||
          expr->formula == OPD_FORMULA_logical_xor);
+}
+/* Returns whether a pointwise formula can be written in C: all helpers that it calls exist for its dtype. */
+OPDI_INTERNAL bool opdi_c_writes(const opdi_expr *expr) {
+    const char *const suffix = expr->dtype == OPD_INT64 ? "i64" : expr->dtype == OPD_FLOAT64 ? "f64" : "f32";
+    const char *at = opdi_formula_text(expr);
+    bool all = true;
+    while ((at = strstr(at, "OPD_H(")) != NULL) {
+        char name[72];
+        at += strlen("OPD_H(");
+        (void)snprintf(name, sizeof name, "%.*s_%s", (int)strcspn(at, ")"), at, suffix);
+        all = all && opdi_c_has(name);
+    }
+    return all;
 }
 /* Writes a cast of the C expression `from`, whose dtype is `was`, to `dtype`. */
 static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_type was, opd_scalar_type dtype) {

@@ -254,7 +254,7 @@ typedef struct opdi_cfile {
     const opdi_group *group;
     const char *result;                           /* the name of the C variable that has a reduction's result */
 } opdi_cfile;
-enum { OPDI_C_HELPERS = 87 };
+enum { OPDI_C_HELPERS = 89 };
 /* A helper function that groups call.  In the list of helpers, a helper comes after the helpers that it calls. */
 typedef struct opdi_c_helper { const char *name, *text; } opdi_c_helper;
 #endif

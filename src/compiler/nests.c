@@ -378,6 +378,9 @@ OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise
             value->f64[k] = pointwise->compute == OPD_FLOAT32 ? (double)pointwise->f32[k] : pointwise->f64[k];
             value->i64[k] = pointwise->i64[k];
         }
+        if (!opdi_c_writes(value)) {
+            return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be written in C", nest->what);
+        }
     }
     return opdi_nest_add(nest, opdi_expr_cast(value, nest->out.dtype));
 }

@@ -808,6 +808,86 @@ static void compile_operators(opd_scalar_type dtype, int least) {
 TEST(operators) { compile_operators(OPD_FLOAT32, 2150); }
 TEST(operators_of_whole_numbers) { compile_operators(OPD_INT64, 1350); }
 TEST(operators_of_complex_numbers) { compile_operators(OPD_COMPLEX128, 1285); }
+/* Returns whether an operator, such as aten::lt.Scalar, has the name of a pointwise formula. */
+static bool has_formula(const char *name) {
+#define FORMULA_NAME(name, inputs, kind, formula) #name,
+    static const char *const formulas[] = {
+        OPD_FORMULAS_ALL(FORMULA_NAME) OPD_FORMULAS_FLOAT(FORMULA_NAME) OPD_FORMULAS_INT_OWN(FORMULA_NAME)};
+#undef FORMULA_NAME
+    const char *const from = strncmp(name, "aten::", 6) == 0 ? name + 6 : name;
+    const size_t length = strcspn(from, ".");
+    for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++) {
+        if (strlen(formulas[i]) == length && strncmp(formulas[i], from, length) == 0) { return true; }
+    }
+    return false;
+}
+/* Each formula is compiled for each dtype: if it cannot be written in C, its operator is called. */
+TEST(formulas_of_each_dtype) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64};
+    const char *const cc = getenv("CC");
+    char was[200];
+    int count = 0;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    if (system("tcc -v >/dev/null 2>&1") != 0) { SKIP("no tcc: other compilers take too long"); }
+    (void)snprintf(was, sizeof was, "%s", cc ? cc : "cc");
+    (void)setenv("CC", "tcc", 1);
+    for (const opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const opd_op_desc *const card = opd_op_card(op);
+        const char *const name = opd_op_name(op);
+        if (!card || !card->cases || !has_formula(name) || !check_compiles(name)) { continue; }
+        if (strcmp(name, "aten::where") == 0) { continue; }      /* the number of its results depends on data */
+        for (size_t i = 0; i < 3; i++) {
+            const int compiled = compile_case(op, card->cases, dtypes[i]);
+            if (!compiled) { printf("%s, %s: not compiled\n", name, opd_dtype_name(dtypes[i])); }
+            CHECK(compiled != 0);
+            count += compiled == 1;
+        }
+    }
+    (void)setenv("CC", was, 1);
+    CHECK(check_compiles_a_share() || count > 200);
+}
+/* Two operators of 16-bit floats; nextafter has no form in C for them. */
+static int odd_formulas(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_exp(opd_nextafter(opd_nan_to_num(in[0]), in[1]));
+    return out[0] ? 1 : -1;
+}
+TEST(formulas_of_halves) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT16, OPD_BFLOAT16};
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    for (int i = 0; i < 2; i++) {
+        opd_tensor *in[2], *got, *want;
+        OPD_SCOPED;
+        for (int k = 0; k < 2; k++) { in[k] = opd_full(OPD_INTS(5), opd_value_float(k ? 2 : (double)NAN), dtypes[i]); }
+        opd_graph *const graph = opd_graph_trace(odd_formulas, NULL, in, 2, NULL);
+        opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+        for (int k = 0; k < 2; k++) {
+            CHECK_INT(opd_graph_run(graph, in, 2, &want, 1), 1);
+            CHECK_INT(opd_compiled_function(compiled, in, 2, &got), 1);
+            CHECK(opd_equal(got, want).u.i != 0);
+        }
+        CHECK_STR(opd_compiled_reason(compiled), NULL);
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+    }
+}
+/* The error of an operator that can neither be written in C nor called names the operator. */
+TEST(formulas_without_a_form_in_c) {
+    OPD_SCOPED;
+    opd_tensor *in[2];
+    opd_c_options options;
+    opd_graph *const graph = opd_graph_parse("graph(%x, %y):\n  %z = aten::nextafter(%x, %y)\n  return (%z)\n");
+    memset(&options, 0, sizeof options);
+    options.name = "next";
+    for (int i = 0; i < 2; i++) { in[i] = opd_ones(OPD_INTS(3), OPD_BFLOAT16); }
+    CHECK_OR_RETURN(graph != NULL);
+    CHECK_INT(opd_graph_write_c(graph, in, 2, "/nowhere", &options), -1);
+    if (!strstr(opd_error_message(), "aten::nextafter")) { printf("%s\n", opd_error_message()); }
+    CHECK(strstr(opd_error_message(), "aten::nextafter") != NULL);
+    opd_error_clear();
+    opd_graph_free(graph);
+}
 
 //-- functions of floats -------------------------------------------------------------------------------------------------
 
