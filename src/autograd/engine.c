@@ -404,6 +404,13 @@ OPDI_INTERNAL bool opdi_more_examples(const opd_tensor *grad, const opd_tensor *
     }
     return false;
 }
+/* Returns true if `tensor`, or a tensor inside its vmap wrappers, has a tangent in any level. */
+OPDI_INTERNAL bool opdi_is_dual_inside(const opd_tensor *tensor) {
+    while (tensor && (tensor->flags & OPDI_BATCHED) && !opdi_is_dual(tensor)) {
+        tensor = opdi_batched_of(tensor)->value;
+    }
+    return tensor && opdi_is_dual(tensor);
+}
 /* Returns a copy of `whole` with the strides `strides` that is batched at every vmap layer at which `whole` or `grad`
    is batched.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad, opd_ints strides) {

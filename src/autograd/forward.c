@@ -48,13 +48,6 @@ OPDI_INTERNAL bool opdi_has_tangent(const opd_tensor *tensor) {
     return has;
 }
 
-/* Returns true if `tensor`, or a tensor inside its vmap wrappers, has a tangent in any level. */
-OPDI_INTERNAL bool opdi_is_dual_inside(const opd_tensor *tensor) {
-    while (tensor && (tensor->flags & OPDI_BATCHED) && !opdi_is_dual(tensor)) {
-        tensor = opdi_batched_of(tensor)->value;
-    }
-    return tensor && opdi_is_dual(tensor);
-}
 /* Returns true if the gradient that a backward function computes from `tensor` may be differentiated with respect to
    `tensor`: in reverse mode, in forward mode, or in a graph that is being traced.  Only if false, the backward function
    may use saved results that have no history. */

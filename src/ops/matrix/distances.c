@@ -199,9 +199,9 @@ static int opdi__cdist_forward_backward(opd_backward_call *bw) {
 /* Computes the gradients of _euclidean_dist.  With result = grad / delta, or 0 where delta is 0, the gradient of x1 is
    x1 * sum(result) - result * x2.  The gradient of x2 is the same with x1 and x2 exchanged and result transposed. */
 static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
-    opd_tensor *delta = opd_bw_result(bw, 0), *result = opd_div(opd_bw_grad(bw, 0), delta), *in[2];
+    opd_tensor *delta = opd_bw_result(bw, 0), *zero = opd_eq_Scalar(delta, opd_value_int(0)), *in[2];
+    opd_tensor *result = opdi_div_unless(opd_bw_grad(bw, 0), delta, zero);
     const int64_t last = -1;
-    result = opd_masked_fill_Scalar(result, opd_eq_Scalar(delta, opd_value_int(0)), opd_value_int(0));
     in[0] = opd_bw_tensor(bw, 0);
     in[1] = opd_bw_tensor(bw, 1);
     for (int i = 0; i < 2; i++) {

@@ -128,14 +128,15 @@ static int opdi_xlogy_backward(opd_backward_call *bw) {
 }
 static int opdi_logaddexp_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_BW_RETURN(0, opd_div(grad, opdi_adds(opd_exp(opd_sub(other, input)), 1)));
-    OPDI_BW_RETURN(1, opd_div(grad, opdi_adds(opd_exp(opd_sub(input, other)), 1)));
+    OPDI_BW_RETURN(0, opd_mul(grad, opd_sigmoid(opd_sub(input, other))));
+    OPDI_BW_RETURN(1, opd_mul(grad, opd_sigmoid(opd_sub(other, input))));
     return 0;
 }
 static int opdi_logaddexp2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_BW_RETURN(0, opd_div(grad, opdi_adds(opd_exp2(opd_sub(other, input)), 1)));
-    OPDI_BW_RETURN(1, opd_div(grad, opdi_adds(opd_exp2(opd_sub(input, other)), 1)));
+    const double ln2 = 0.69314718055994530942;
+    OPDI_BW_RETURN(0, opd_mul(grad, opd_sigmoid(opdi_muls(opd_sub(input, other), ln2))));
+    OPDI_BW_RETURN(1, opd_mul(grad, opd_sigmoid(opdi_muls(opd_sub(other, input), ln2))));
     return 0;
 }
 static int opdi_copysign_backward(opd_backward_call *bw) {

@@ -592,9 +592,9 @@ static int opdi_logit_backward_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_logit_backward_full(grad, input, eps)) != 0) { return -1; }
     if (!opd_bw_needs(bw, 1)) { return 0; }
     /* the derivative of 1 / (x * (1 - x)) is (2 * x - 1) / (x * (1 - x))^2 */
-    return opd_bw_return(bw, 1,
-                         opd_mul(opd_mul(grad, opd_logit_backward_full(grad_out, input, eps)),
-                                 opd_div(opdi_adds(opdi_muls(input, 2), -1), opd_mul(input, opdi_rsubs(1, input)))));
+    grad_out = opd_mul(grad_out, opdi_adds(opdi_muls(input, 2), -1));
+    grad_out = opd_logit_backward_full(opd_logit_backward_full(grad_out, input, eps), input, eps);
+    return opd_bw_return(bw, 1, opd_mul(grad, grad_out));
 }
 /* opd_logit_backward: the gradient of logit */
 OPDI_OP(logit_backward) {
