@@ -512,7 +512,6 @@ OPDI_NOINLINE static int opdi_fake_gradient(void) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake tensor: convert the real tensor "
                     "to a fake tensor first (opd_fake_tensor)");
 }
-OPDI_INTERNAL bool opdi_is_dual_inside(const opd_tensor *tensor);
 /* Accumulates `grad` into the gradient of the leaf `tensor`.  If the leaf has no gradient yet, `grad` or a copy of it
    becomes the gradient.  Takes over a reference to `grad`.  Apart from this reference, `grad` has `held` references,
    whose owners only read it.  Returns 0, or -1 and sets an error. */

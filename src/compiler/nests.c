@@ -333,6 +333,7 @@ OPDI_INTERNAL const char *const opdi_formula_kinds[] = {
     OPD_FORMULAS_INT_OWN(OPDI_FORMULA_KIND) "W",
     OPDI_NEST_FORMULAS(OPDI_FORMULA_KIND)
 };
+OPDI_INTERNAL bool opdi_c_writes(const opdi_expr *expr);
 /* Records a pointwise formula as a nest.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise *pointwise) {
     opdi_recording *const recording = opdi_recording_now;
