@@ -613,8 +613,8 @@ TEST(custom_functions) {
         CHECK_NEAR(at(out[0], 0), opd_item_f64(opd_sum(d1)), 1e-12);
         CHECK_INT(opd_vmap(jvp_each, &f, &x, 1, NULL, out), 1);
         CHECK(near_all(out[0], opd_sum_dim(d1, OPD_INTS(1), false), 1e-12));
-        FAILS(opd_grad(cube_sum, &whole, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "must have a `setup_context`");
-        FAILS(opd_vmap(cube_sum, &whole, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "must have a `setup_context`");
+        FAILS(opd_grad(cube_sum, &whole, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "must have a setup_context");
+        FAILS(opd_vmap(cube_sum, &whole, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "must have a setup_context");
         x = opd_zeros(OPD_INTS(0, 2), OPD_FLOAT64);
         CHECK_INT(opd_grad(cube_all, &f, &x, 1, NULL, out), 1);
         CHECK(near_all(out[0], x, 0));

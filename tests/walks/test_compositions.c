@@ -269,6 +269,8 @@ static const struct { const char *name; int point; bool complex_only, views; } l
     {"silu", -1, true, false},
     /* matrices without full rank, for which these are not differentiable */
     {"linalg_lstsq", EQUAL, false, false}, {"linalg_pinv", EQUAL, false, false}, {"pinverse", EQUAL, false, false},
+    {"_linalg_svd", EQUAL, false, false}, {"linalg_svd", EQUAL, false, false}, {"svd", EQUAL, false, false},
+    {"_linalg_svd", TIES, false, false}, {"linalg_svd", TIES, false, false}, {"svd", TIES, false, false},
     {"linalg_pinv", TIES, false, false}, {"pinverse", TIES, false, false}, {"linalg_lstsq", TIES, false, false},
     {"linalg_cond", ZEROS, false, false}, {"linalg_cond", FIRST_ZERO, false, false}, {"linalg_cond", EQUAL, false, false}, {"linalg_qr", EQUAL, false, false}, {"linalg_qr", TIES, false, false},
     {"qr", EQUAL, false, false}, {"qr", TIES, false, false}, {"linalg_cond", TIES, false, false},
