@@ -56,8 +56,10 @@ typedef struct opd_tensor_file opd_tensor_file;
    In a checkpoint, dicts, lists and tuples give names by path: "model/0.weight", "optimizer/state/0/step".  Keys that
    are not strings are written as Python prints them ("None", "1.5", "(1, 2)").  A checkpoint stores its objects as a
    pickle, which is a format of Python that can call functions.  This library reads it as data, and calls none of them.
-   It can read tensors, sizes, dtypes, devices, dicts and numbers of NumPy.  An entry that was made by another class or
-   function cannot be read, and values inside it have no names. */
+   It can read tensors, sizes, dtypes, devices, dicts and numbers of NumPy.  A module that torch.save wrote as a whole
+   gives its parameters and buffers by the names of its state_dict ("0.weight"), and its other attributes by names like
+   "0.in_features".  An entry that was made by another class or function cannot be read, and values inside it have no
+   names. */
 OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
 /* The kinds of files that this library reads. */
 typedef enum opd_file_kind {

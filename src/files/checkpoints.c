@@ -6,6 +6,7 @@
 //  bytes of each storage.  The entries of the zip file become "members" here.  Each leaf of the pickle's tree becomes
 //  an entry, named by the path to it: "model/0.weight", "epoch".
 
+#define OPDI_MODULE_KEYS 64      /* _parameters and _modules are among the first attributes of a module */
 #define OPDI_FOREIGN (-3)        /* a value of opdi_file_entry.strange: the entry is of an unknown class, whose name is
                                     the entry's value (a text) */
 
@@ -369,13 +370,14 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_f
     }
 }
 static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth);
-/* Makes entries from `node`.  Their path is walk->path followed by '/' (if `depth` is not 0) and by the key or, if
-   `key` is 0, by the number i; walk->path is restored afterwards.  Returns 0, or -1 and sets an error. */
-static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, uint32_t key, int64_t i, uint32_t node, int depth) {
+/* Makes entries from `node`.  Their path is walk->path followed by the separator and by the key or, if `key` is 0, by
+   the number i; walk->path is restored afterwards.  Returns 0, or -1 and sets an error. */
+static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, const char *separator, uint32_t key, int64_t i,
+                                uint32_t node, int depth) {
     const size_t was = walk->path.length;
     char number[32];
     (void)snprintf(number, sizeof number, "%lld", (long long)i);
-    if (depth) { opdi_string_add(&walk->path, "/"); }
+    opdi_string_add(&walk->path, separator);
     if (key && opdi_checkpoint_key(walk, key)) { return -1; }
     if (!key) { opdi_string_add(&walk->path, number); }
     if (walk->path.failed || opdi_checkpoint_below(walk, node, depth + 1)) { return -1; }
@@ -432,7 +434,44 @@ static int opdi_checkpoint_items(opdi_checkpoint_walk *walk, uint32_t node, bool
         const opdi_pickle_item *const first = opdi_pickle_item_at(&walk->pickle, item);
         const opdi_pickle_item *const second = dict ? opdi_pickle_item_at(&walk->pickle, first->next) : first;
         const uint32_t next = second->next;
-        if (opdi_checkpoint_step(walk, dict ? first->node : 0, i, second->node, depth)) { return -1; }
+        if (opdi_checkpoint_step(walk, depth ? "/" : "", dict ? first->node : 0, i, second->node, depth)) { return -1; }
+        item = next;
+    }
+    return 0;
+}
+/* Returns the dict with the attributes of a module that was saved as a whole, or 0 if the node is another value.  A
+   module is an object of an unknown class whose attributes contain _parameters and _modules. */
+static uint32_t opdi_checkpoint_attributes(const opdi_pickle *pickle, uint32_t node) {
+    const opdi_pickle_node *const its = opdi_pickle_at(pickle, node);
+    if (its->kind != OPDI_PICKLE_FOREIGN || !its->text || its->value < 4) { return 0; }
+    const uint32_t state = opdi_pickle_item_at(pickle, its->last)->node;
+    int found = 0;
+    uint32_t item = opdi_pickle_is(pickle, state, OPDI_PICKLE_DICT) ? opdi_pickle_first(pickle, state) : 0;
+    for (int i = 0; item && i < 2 * OPDI_MODULE_KEYS; i++, item = opdi_pickle_item_at(pickle, item)->next) {
+        const uint32_t key = i % 2 ? 0 : opdi_pickle_item_at(pickle, item)->node;
+        found += key && (opdi_pickle_names(pickle, key, "_parameters") || opdi_pickle_names(pickle, key, "_modules"));
+    }
+    return found == 2 ? state : 0;
+}
+/* Makes entries from the attributes of a module.  The names of its parameters, buffers and inner modules are those of
+   its state_dict, such as "0.weight"; other attributes are named like them.  Returns 0, or -1 and sets an error. */
+static int opdi_checkpoint_module(opdi_checkpoint_walk *walk, uint32_t attributes, const char *separator, int depth) {
+    const opdi_pickle *const pickle = &walk->pickle;
+    uint32_t item = opdi_pickle_first(pickle, attributes);
+    while (item) {
+        const opdi_pickle_item *const key = opdi_pickle_item_at(pickle, item);
+        const opdi_pickle_item *const its = opdi_pickle_item_at(pickle, key->next);
+        const uint32_t next = its->next, name = key->node, value = its->node;
+        const bool inner = opdi_pickle_is(pickle, value, OPDI_PICKLE_DICT) &&
+            (opdi_pickle_names(pickle, name, "_parameters") || opdi_pickle_names(pickle, name, "_buffers") ||
+             opdi_pickle_names(pickle, name, "_modules"));
+        for (uint32_t at = inner ? opdi_pickle_first(pickle, value) : item; at;) {
+            const opdi_pickle_item *const first = opdi_pickle_item_at(pickle, at);
+            const opdi_pickle_item *const second = opdi_pickle_item_at(pickle, first->next);
+            at = inner ? second->next : 0;
+            walk->inside = true;
+            if (opdi_checkpoint_step(walk, separator, first->node, 0, second->node, depth)) { return -1; }
+        }
         item = next;
     }
     return 0;
@@ -447,7 +486,9 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
     const uint64_t steps = walk->steps + (run ? (uint64_t)its->value : 1);
     const uint64_t text = walk->names.length + walk->lazy +
         (run ? (uint64_t)its->value * (walk->path.length + 16) : 0);
+    const char *const separator = walk->inside ? "." : depth ? "/" : "";
     opdi_file_entry named;
+    walk->inside = false;
     /* A node that a pickle refers to repeatedly is walked each time.  Without a limit, a small pickle could have an
        unlimited number of entries. */
     const int deepest = opdi_depth_most(OPDI_CHECKPOINT_DEPTH);
@@ -460,10 +501,16 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
     }
     walk->steps++;
     walk->depth = depth;
+    walk->modules[depth] = 0;
     if (run) { return opdi_checkpoint_run(walk, node); }
     if (list || kind == OPDI_PICKLE_DICT) {
         return opdi_checkpoint_items(walk, node, kind == OPDI_PICKLE_DICT, depth);
     }
+    const uint32_t attributes = opdi_checkpoint_attributes(&walk->pickle, node);
+    bool again = false;                            /* a module contains itself: it is an entry that cannot be read */
+    for (int i = 0; i < depth; i++) { again = again || (attributes && walk->modules[i] == attributes); }
+    walk->modules[depth] = attributes;
+    if (attributes && !again) { return opdi_checkpoint_module(walk, attributes, separator, depth); }
     memset(&named, 0, sizeof named);
     return (kind == OPDI_PICKLE_TENSOR || kind == OPDI_PICKLE_STORAGE ? opdi_checkpoint_tensor(walk, node, &named)
             : opdi_checkpoint_value(walk, node, &named)) ? -1 : opdi_checkpoint_add(walk, &named);

@@ -242,6 +242,8 @@ typedef struct opdi_checkpoint_walk {
     uint64_t searched;           /* number of nodes searched for tensors */
     opdi_string barren;          /* char[number of nodes]: 1 if a search found no tensor there; empty: no search yet */
     int64_t found;               /* number of names so far */
+    bool inside;                 /* the next node is a part of a module that was saved as a whole */
+    uint32_t modules[102];       /* the attributes of the modules around the current node, by depth; 0: no module */
     int depth;
 } opdi_checkpoint_walk;
 #define OPDI_CHECKPOINT_DEPTH 100

@@ -345,7 +345,7 @@ static int opdi_pickle_call_dict(opdi_pickle *pickle, uint32_t from) {
     }
     return dict ? 0 : -1;
 }
-static bool opdi_pickle_names(const opdi_pickle *pickle, uint32_t node, const char *word) {
+OPDI_INTERNAL bool opdi_pickle_names(const opdi_pickle *pickle, uint32_t node, const char *word) {
     const opdi_pickle_node *const text = opdi_pickle_at(pickle, node);
     return text->kind == OPDI_PICKLE_TEXT && (size_t)text->value == strlen(word) &&
         memcmp(pickle->source->data + text->text, word, strlen(word)) == 0;

@@ -290,6 +290,42 @@ TEST(quantized_tensors_have_no_pairs) {
         opd_tensor_file_close(file);
     }
 }
+/* A module that was saved as a whole: names as in its state_dict, and plain attributes as values.  Nothing is called. */
+#define DICT(items) "ccollections\nOrderedDict\n)R(" items "u"
+#define WEIGHT "ctorch._utils\n_rebuild_parameter\n(ctorch._utils\n_rebuild_tensor_v2\n(" STORAGE("ByteStorage") \
+    "K\0K\4\x85K\1\x85\x89}tR\x89}tR"
+#define LINEAR "ctorch.nn\nLinear\n)\x81}(X\x8\0\0\0trainingX\2\0\0\0noX\xb\0\0\0_parameters" \
+    DICT("X\6\0\0\0weight" WEIGHT "X\4\0\0\0biasN") "X\x8\0\0\0_buffers}X\x8\0\0\0_modules}X\2\0\0\0inK\4u" "b"
+TEST(whole_modules_are_data) {
+    opd_value value;
+    OPD_SCOPE {
+        begin_pickle();
+        PUT("c__main__\nNet\n)\x81q\0}(X\xb\0\0\0_parameters}X\x8\0\0\0_buffers}(X\1\0\0\0sK\3u" "X\x8\0\0\0_modules}(X\1\0\0\0" "0"
+            LINEAR "uX\4\0\0\0selfh\0X\4\0\0\0codecos\nsystem\n)RX\3\0\0\0" "cfg}X\1\0\0\0dK\7su" "b.");
+        opd_tensor_file *file = open_pickle();
+        CHECK_OK();
+        CHECK_INT(opd_tensor_file_count(file), 8);
+        CHECK_INT(opd_numel(opd_tensor_file_get(file, "0.weight")), 4);
+        CHECK_INT(opd_tensor_file_value(file, "0.bias", &value), 0);
+        CHECK_INT(value.tag, OPD_TAG_NONE);
+        CHECK_INT(opd_tensor_file_value(file, "0.in", &value), 0);
+        CHECK_INT(value.u.i, 4);
+        CHECK_INT(opd_tensor_file_value(file, "s", &value), 0);
+        CHECK_INT(opd_tensor_file_value(file, "cfg/d", &value), 0);
+        CHECK_INT(value.u.i, 7);
+        CHECK_INT(opd_tensor_file_value(file, "code", &value), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "<os.system>, which is not one of");
+        CHECK_INT(opd_tensor_file_value(file, "self", &value), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "<__main__.Net>, which is not one of");
+        opd_tensor_file_close(file);
+        begin_pickle();
+        PUT("}(X\5\0\0\0model" LINEAR "X\1\0\0\0eK\1u.");
+        file = open_pickle();
+        CHECK_STR(opd_tensor_file_name(file, 1), "model/weight");
+        CHECK_INT(opd_tensor_file_count(file), 5);
+        opd_tensor_file_close(file);
+    }
+}
 TEST(tensors_beyond_their_storage) {
     static const struct { const char *sizes; size_t bytes; bool right; } all[] = {
         {BYTES("K\4\x85K\1\x85\x89}tR."), true}, {BYTES("K\5\x85K\1\x85\x89}tR."), false}, {BYTES("K\2\x85K\3\x85\x89}tR."), true},

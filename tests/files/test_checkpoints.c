@@ -217,7 +217,7 @@ TEST(tied_weights_are_one_tensor) {
 }
 
 /* A module ignores objects of other classes, unless they contain tensors: then loading fails, so that they are not
-   missed. */
+   missed.  Modules of torch.nn that were saved as a whole are read. */
 TEST(modules_beside_other_classes) {
     char name[100], path[] = "/tmp/opd_checkpoint_XXXXXX";
     const int fd = mkstemp(path);
@@ -227,7 +227,8 @@ TEST(modules_beside_other_classes) {
     while (next_file(name)) {
         while (strcmp(line, "end") != 0 && strncmp(line, "bad ", 4) != 0) { (void)next_line(); }
         const bool settings = strncmp(name, "settings", 8) == 0, foreign = strncmp(name, "foreign", 7) == 0;
-        if (settings || foreign || strncmp(name, "layer", 5) == 0) {
+        const bool network = strncmp(name, "network", 7) == 0;
+        if (settings || foreign || network || strncmp(name, "layer", 5) == 0) {
             FILE *out = fopen(path, "wb");
             CHECK(out && fwrite(bytes, 1, size, out) == size);
             if (out) { fclose(out); }
@@ -236,6 +237,10 @@ TEST(modules_beside_other_classes) {
             if (settings) {
                 CHECK_INT(opd_module_count(module), 3);
                 CHECK(opd_module_get(module, "model/w") && opd_module_get(module, "ema"));
+                CHECK_OK();
+            } else if (network) {
+                CHECK_INT(opd_module_count(module), 2);
+                CHECK(opd_module_get(module, "l/0.weight") && opd_module_get(module, "l/0.bias"));
                 CHECK_OK();
             } else {
                 CHECK(module == NULL);
@@ -250,7 +255,7 @@ TEST(modules_beside_other_classes) {
         }
         free(bytes);
     }
-    CHECK_INT(files, 9);
+    CHECK_INT(files, 12);
     fclose(golden);
     close(fd);
     remove(path);

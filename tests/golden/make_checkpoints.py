@@ -127,17 +127,28 @@ FOREIGN = {'args': '<argparse.Namespace>', 'date': '<datetime.datetime>', 'path'
            'settings': '<__main__.Settings>', 'steps': '<__main__.Steps>', 'slots': '<__main__.Slots>', 'keywords': 'which is not one of',
            'old': '<__main__.OldStyle>', 'deque': '<collections.deque>', 'partial': '<functools.partial>',
            'decimal': '<decimal.Decimal>', 'point': '<__main__.Point>', 'class': "<class 'argparse.Namespace'>", 'print': 'print',
-           'list/1': '<argparse.Namespace>', 'loop/0': '<__main__.Slots>', 'holding': 'it contains tensors',
-           'module': 'Linear>, which is not one of the classes and functions that can be read; it contains tensors'}
+           'list/1': '<argparse.Namespace>', 'loop/0': '<__main__.Slots>', 'holding': 'it contains tensors'}
 STRANGE = {'sparse': '_rebuild_sparse_tensor, which cannot be read', 'meta': '_rebuild_meta_tensor_no_storage, which',
            'quantized': '_rebuild_qtensor, which cannot be read',
            'bytes': '_codecs.encode, which', 'array': 'an array of NumPy',
            'most': 'more than 64 bits', 'word': 'multiarray.scalar, which cannot be read', 'day': 'multiarray.scalar, which cannot be read'}
 VALUES['settings'] = {'args': argparse.Namespace(lr=0.1), 'model': {'w': torch.ones(2), 'b': torch.zeros(1)}, 'ema': torch.ones(3)}
 STRANGE['settings/args'] = '<argparse.Namespace>, which is not one of the classes and functions that can be read: the other'
-VALUES.update(module=layer, function={'f': print}, layer={'m': 1, 'l': torch.nn.ReLU()})
+VALUES.update(module=layer, function={'f': print}, layer={'m': 1, 'l': torch.nn.ReLU()},
+              network={'m': 1, 'l': torch.nn.Sequential(layer, torch.nn.ReLU())})
 STRANGE.update({'foreign/' + k: v for k, v in FOREIGN.items()})
-STRANGE.update({'module/': 'torch.nn.modules.linear.Linear', 'function/f': 'print', 'layer/l': 'torch.nn.modules.activation.ReLU'})
+STRANGE['function/f'] = 'print'
+
+
+def show_module(path, prefix, module, out, name):
+    """Shows the parts of a module that was saved as a whole: parameters, buffers and modules by the names of its state_dict."""
+    for key, value in module.__dict__.items():
+        inner = key in ('_parameters', '_buffers', '_modules')
+        for k, v in (value if inner else {key: value}).items():
+            if isinstance(v, torch.nn.Module):
+                show_module(path, prefix + k + '.', v, out, name)
+            else:
+                show(path + [prefix + k], v, out, name)
 
 
 def number(x):
@@ -154,6 +165,8 @@ def show(path, x, out, name=''):
     elif isinstance(x, (list, tuple, set)):
         for i, v in enumerate(x):
             show(path + [str(i)], v, out, name)
+    elif isinstance(x, torch.nn.Module):
+        show_module(path, '', x, out, name)
     else:
         kind, text = 'none', ''
         x = x.item() if isinstance(x, np.generic) else x
