@@ -333,6 +333,9 @@ typedef struct opdi_packer {
     struct opdi_packer *outer;
     bool whole;                                   /* true: unpack returns tensors with their tangents, and with the
                                                      history of the tensors in vmap wrappers */
+    /* opdi_pack and opdi_unpacked, which only programs with hooks contain */
+    struct opdi_packed_saved *(*pack)(struct opdi_packer *packer, const opd_node *node, opd_tensor *tensor);
+    opd_tensor *(*unpack)(const struct opdi_packed_saved *packed);
 } opdi_packer;
 /* A saved tensor that hooks have packed.  The other members serve to give the unpacked tensor its history and its
    tangents again. */

@@ -22,6 +22,8 @@ OPDI_INTERNAL void opdi_packer_release(opdi_packer *packer) {
     opdi_free(packer, sizeof *packer);
 }
 
+static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor);
+static opd_tensor *opdi_unpacked(const opdi_packed_saved *packed);
 static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
     if (!hooks || !hooks->pack || !hooks->unpack) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "saved-tensor hooks: both pack and unpack must be given");
@@ -34,6 +36,8 @@ static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
     packer->plugin = opdi_plugin_hold((uintptr_t)hooks->pack);
     packer->outer = NULL;
     packer->whole = false;
+    packer->pack = opdi_pack;
+    packer->unpack = opdi_unpacked;
     return packer;
 }
 
@@ -154,7 +158,7 @@ OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value
     if (value->tag == OPD_TAG_TENSOR && !(value->u.t->flags & OPDI_WRAPPED) &&
         opdi_may_pack(value->u.t, (uint32_t)value->n)) {
         opd_value old = *value;
-        if (!(packed = opdi_pack(packer, node, value->u.t))) { return -1; }
+        if (!(packed = packer->pack(packer, node, value->u.t))) { return -1; }
         value->tag = OPDI_TAG_PACKED;
         value->u.object = packed;
         opdi_kept_drop(node, &old);
@@ -163,7 +167,7 @@ OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value
         opd_tensor **at = (opd_tensor **)(uintptr_t)&value->u.tensors[k], *old = *at;
         if (!old || opdi_packed_saved_at(old) || old->backend == OPD_META || (only >= 0 && k != only) ||
             !opdi_may_pack(old, ((const uint32_t *)(const void *)(value->u.tensors + value->n))[k])) { continue; }
-        if (!(packed = opdi_pack(packer, node, old))) { return -1; }
+        if (!(packed = packer->pack(packer, node, old))) { return -1; }
         *at = (opd_tensor *)((uintptr_t)packed | OPDI_PACKED);
         opdi_drop(old);
     }
@@ -263,7 +267,7 @@ static opd_tensor *opdi_saved_like(opd_tensor *like, opd_tensor *tensor, opdi_le
 
 /* Returns the tensor that the unpack hook of a saved tensor makes, after checking it.  Returns NULL and sets an error
    on failure. */
-static opd_tensor *opdi_packed_saved_value(const opdi_packed_saved *packed) {
+static opd_tensor *opdi_unpacked(const opdi_packed_saved *packed) {
     opdi_thread *thread = opdi_self();
     const int16_t no_grad = thread->state.no_grad;
     opdi_packer *packer = thread->innermost.packer;
@@ -294,7 +298,7 @@ static opd_tensor *opdi_packed_saved_value(const opdi_packed_saved *packed) {
 /* Unpacks a saved tensor; if `history` is true, with the history that the tensor had when it was packed.  Returns a
    tensor of the innermost scope, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
-    opd_tensor *tensor = opdi_packed_saved_value(packed);
+    opd_tensor *tensor = packed->packer->unpack(packed);
     return tensor && packed->edge.node && history ? opdi_with_history(tensor, packed->edge) : tensor;
 }
 
