@@ -75,7 +75,7 @@ static void opdi_emit_back(opdi_emitter *task, opdi_insert_point spot) {
    kind are never merged, or if memory runs out. */
 OPDI_INTERNAL const char *opdi_emit_constant_key(opdi_emitter *task, const opd_value *value, const opdi_gtype *type,
                                                  const char *attribute, size_t *length) {
-    struct { const void *type, *attribute, *what; opd_tag tag; int32_t n; uint64_t bits; } key;
+    struct { const void *type, *attribute, *what; int32_t tag, n; uint64_t bits; } key;
     const char *const text = value->tag == OPD_TAG_STR ? value->u.s : "";
     memset(&key, 0, sizeof key);
     key.type = type;

@@ -314,11 +314,13 @@ typedef struct opdi_script_callbacks {
     opdi_script_text_fail((task)->at->text, (task)->at->at, (task)->at->length, __VA_ARGS__)
 /* Flags of attributes in module classes that source text defines. */
 enum { OPDI_SCRIPT_CLASS_PARAMETER = 1, OPDI_SCRIPT_CLASS_BUFFER = 2 };
+/* A place in a text, and the index of a member of the enum that it names. */
+typedef struct opdi_script_enum_place { const opdi_syntax *place; int64_t which; } opdi_script_enum_place;
 /* The object for a member of an enum at one place in a text.  As in PyTorch, each place has its own object, so `is`
    gives False for objects of two places. */
 typedef struct opdi_script_enum_object {
     struct opdi_script_enum_object *next;
-    struct opdi_script_enum_place { const opdi_syntax *place; int64_t which; } at;
+    opdi_script_enum_place at;
     opd_value object;
 } opdi_script_enum_object;
 #endif

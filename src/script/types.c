@@ -519,7 +519,7 @@ OPDI_INTERNAL opdi_cell *opdi_script_enum_again(const opdi_script_class *klass, 
    sets an error. */
 OPDI_INTERNAL const opd_value *opdi_script_enum_at(opdi_arena *arena, opdi_script_class *klass,
                                                    const opdi_syntax *place, int32_t which) {
-    struct opdi_script_enum_place at;
+    opdi_script_enum_place at;
     memset(&at, 0, sizeof at);
     at.place = place;
     at.which = which;
