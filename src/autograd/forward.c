@@ -51,7 +51,7 @@ OPDI_INTERNAL bool opdi_has_tangent(const opd_tensor *tensor) {
 /* Returns true if the gradient that a backward function computes from `tensor` may be differentiated with respect to
    `tensor`: in reverse mode, in forward mode, or in a graph that is being traced.  Only if false, the backward function
    may use saved results that have no history. */
-OPDI_INTERNAL bool opdi_differentiated_again(const opd_tensor *tensor) {
+OPD_UNUSED OPDI_INTERNAL bool opdi_differentiated_again(const opd_tensor *tensor) {
     return opd_grad_mode_enabled() || opdi_is_dual_inside(tensor) || (tensor->flags & OPDI_TRACED);
 }
 
