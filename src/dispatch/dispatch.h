@@ -444,7 +444,6 @@ typedef struct opdi_observing {
     struct { opdi_observer *observer; void *context; } with[OPDI_MAX_OBSERVERS];
 } opdi_observing;
 struct opd_span { opdi_observing observing; opdi_thread *th; };
-/* Returns true if this thread's events may have observers. */
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_visits_examine(opdi_thread *thread);
 /* Looks whether an exception or a longjmp has left a visit.  If so, sets an error and returns true. */
 static inline bool opdi_visits_left(opdi_thread *thread) {
@@ -454,7 +453,9 @@ static inline bool opdi_visits_left(opdi_thread *thread) {
 static inline int32_t opdi_visit_depth(const opdi_thread *thread) {
     return thread->visits[OPDI_MIN(thread->nvisits, OPDI_VISITS) - 1].scope_depth;
 }
+/* Ends a visit that opdi_visit_begin has begun. */
 static inline void opdi_visit_end(const opdi_visit_frame *frame) { frame->thread->nvisits = frame->at; }
+/* Returns true if this thread's events may have observers. */
 static inline bool opdi_observe_on(const opdi_thread *thread) {
     return OPDI_LOAD(&thread->observed) != 0 && !thread->innermost.observe_off && !thread->observing;
 }
