@@ -287,8 +287,6 @@ static const struct { const char *name; int point; bool complex_only, views; } l
     {"binary_cross_entropy_backward", OTHERS_ZERO, false, false},
     /* a norm of order 1.5 beside a 0, where its second derivative is infinite */
     {"embedding_renorm", ONE_ZERO, false, false},
-    /* second derivatives beside a zero, of products; PyTorch has no second derivative */
-    {"segment_reduce", ONE_ZERO, false, false}, {"segment_reduce", TIES, false, false},
     /* no vmap of the second derivative of nothing: an error */
     {"cdist", EMPTY, false, false}, {"_cdist_forward", EMPTY, false, false}, {"thnn_conv2d", EMPTY, false, false}};
 /* What errors of composed derivatives may say: of matrices without an inverse; of complex views in forward mode under vmap. */

@@ -411,34 +411,55 @@ static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
     }
     return src;
 }
-/* Computes the gradients of prod: the gradient of a factor is grad times result / factor.  If exactly one of the
-   factors is zero, its gradient is grad times the product of the others. */
+/* Returns which factors of products are zero.  The product of the other factors, by which a factor's gradient is
+   multiplied, is a quotient if none of them is zero, and must not be one otherwise. */
+OPDI_INTERNAL opdi_zero_factors opdi_zero_factors_of(opd_tensor *factors) {
+    opdi_zero_factors to;
+    to.zero = opd_eq_Scalar(factors, opd_value_int(0));
+    to.live = opdi_differentiated_again(factors) ? opdi_where(to.zero, factors) : NULL;
+    to.ones = opd_masked_fill_Scalar(factors, to.zero, opd_value_int(1));
+    return to;
+}
+/* Returns delta, the product of the nonzero other factors, times the product of the other factors that are zero.  The
+   latter is 1 without such factors, their sum if there is one, and (sum^2 - sum of squares) / 2 if there are two, which
+   has the right derivatives.  From three zeros on, the first two derivatives of the product are 0.  counts, sums and
+   squares are sums over all zero factors of the same product: of 1, of the factors, and of their squares.  sums and
+   squares are NULL if there is no further derivative. */
+OPDI_INTERNAL opd_tensor *opdi_times_zeros(opd_tensor *delta, const opdi_zero_factors *own, opd_tensor *counts, opd_tensor *sums,
+                                           opd_tensor *squares) {
+    opd_tensor *others = opd_sub(counts, opd_to_dtype(own->zero, OPD_INT64));
+    if (!sums) { return opdi_unless(delta, opd_gt_Scalar(others, opd_value_int(0))); }
+    opd_tensor *sum = opd_sub(sums, own->live), *square = opd_sub(squares, opd_mul(own->live, own->live));
+    opd_tensor *two = opdi_muls(opd_sub(opd_mul(sum, sum), square), 0.5);
+    opd_tensor *zeros = opd_where_self(opd_eq_Scalar(others, opd_value_int(1)), sum, two);
+    delta = opd_where_self(opd_eq_Scalar(others, opd_value_int(0)), delta, opd_mul(delta, zeros));
+    return opdi_unless(delta, opd_gt_Scalar(others, opd_value_int(2)));
+}
+/* Computes the gradients of prod: the gradient of a factor is grad times the product of the other factors. */
 static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *picker, opd_tensor *grad,
                                      opd_tensor *self, opd_tensor *src, int at) {
-    opd_tensor *part = opdi_reach(picker, src), *zero = opd_eq_Scalar(part, opd_value_int(0));
-    opd_tensor *base = picker->include_self ? self : opdi_blank(picker, self, 1),
-        *base_zero = opd_eq_Scalar(base, opd_value_int(0));
-    opd_tensor *zeros = opdi_drop_into(picker, opd_mul_Scalar(base_zero, opd_value_float(1)),
-                                       opd_mul_Scalar(zero, opd_value_float(1)));
-    if (!opdi_is_complex(grad)) { zeros = opd_mul(zeros, opdi_full_like(grad, 1)); }
-    opd_tensor *log1 = opd_masked_fill_Scalar(part, zero, opd_value_int(1));
-    opd_tensor *rest = opd_masked_fill_Scalar(base, base_zero, opd_value_int(1));
-    rest = picker->rows ? opd_index_reduce(rest, picker->dim, picker->index, log1, "prod")
-        : opd_scatter_reduce_two(rest, picker->dim, picker->index, log1, "prod");
-    if (!rest) { return -1; }                     /* `rest` is the product of all nonzero factors */
+    opd_tensor *part = opdi_reach(picker, src), *base = picker->include_self ? self : opdi_blank(picker, self, 1);
+    if (!part || !base) { return -1; }
+    const opdi_zero_factors mine = opdi_zero_factors_of(base), theirs = opdi_zero_factors_of(part);
+    opd_tensor *counts = opdi_drop_into(picker, opd_to_dtype(mine.zero, OPD_INT64), opd_to_dtype(theirs.zero, OPD_INT64));
+    opd_tensor *rest = picker->rows ? opd_index_reduce(mine.ones, picker->dim, picker->index, theirs.ones, "prod")
+        : opd_scatter_reduce_two(mine.ones, picker->dim, picker->index, theirs.ones, "prod");
+    opd_tensor *sums = NULL, *squares = NULL;
+    if (mine.live && theirs.live) {
+        sums = opdi_drop_into(picker, mine.live, theirs.live);
+        squares = opdi_drop_into(picker, opd_mul(mine.live, mine.live), opd_mul(theirs.live, theirs.live));
+    }
+    if (!opd_ok()) { return -1; }
     if (opd_bw_needs(bw, 0)) {
-        opd_tensor *delta = opd_div(rest, opd_masked_fill_Scalar(base, base_zero, opd_value_int(1)));
-        opd_tensor *others = opd_sub(zeros, opd_mul_Scalar(base_zero, opd_value_float(1)));
-        delta = opd_mul(opdi_conj(opdi_unless(delta, opd_gt_Scalar(others, opd_value_float(0.5)))), grad);
-        if (!picker->include_self) { delta = opdi_blank(picker, delta, 0); }
-        if (opd_bw_return(bw, 0, delta)) { return -1; }
+        opd_tensor *delta = opdi_times_zeros(opd_div(rest, mine.ones), &mine, counts, sums, squares);
+        delta = opd_mul(delta, grad);
+        if (opd_bw_return(bw, 0, picker->include_self ? delta : opdi_blank(picker, delta, 0))) { return -1; }
     }
     if (opd_bw_needs(bw, at)) {
-        opd_tensor *delta = opd_div(opdi_picked(picker, rest), log1);
-        opd_tensor *others = opd_sub(opdi_picked(picker, zeros), opd_mul_Scalar(zero, opd_value_float(1)));
-        delta = opd_mul(opdi_conj(opdi_unless(delta, opd_gt_Scalar(others, opd_value_float(0.5)))),
-                        opdi_picked(picker, grad));
-        if (opd_bw_return(bw, at, delta)) { return -1; }
+        opd_tensor *delta = opd_div(opdi_picked(picker, rest), theirs.ones);
+        delta = opdi_times_zeros(delta, &theirs, opdi_picked(picker, counts), sums ? opdi_picked(picker, sums) : NULL,
+                                 squares ? opdi_picked(picker, squares) : NULL);
+        if (opd_bw_return(bw, at, opd_mul(delta, opdi_picked(picker, grad)))) { return -1; }
     }
     return 0;
 }
@@ -487,6 +508,7 @@ OPDI_OP(scatter_reduce_two) {
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
     op->flops = opdi_flops_elements;
     op->inplace = "scatter_reduce_.two"; op->out = "scatter_reduce.two_out";
-    op->cases = "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'";
+    op->cases = "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'; [2,3], 1, [2,4]i3, [2,4], 'prod'; "
+        "[2,3], 1, [2,4]i3, [2,4], 'prod', include_self=False";
 }
 OPDI_COLD_END

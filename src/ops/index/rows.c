@@ -333,7 +333,8 @@ OPDI_OP(index_reduce) {
     op->save = "self, index, source, result";
     op->vmap = opdi_rows_batch; op->flops = opdi_flops_elements;
     op->inplace = "index_reduce_"; op->out = "index_reduce.out"; op->tags = OPDI_OPTAG_OUT_PART;
-    op->cases = "[3,4], 1, [2]i4, [3,2], 'mean'";
+    op->cases = "[3,4], 1, [2]i4, [3,2], 'mean'; [2,3], 1, [4]i3, [2,4], 'prod'; "
+        "[2,3], 1, [4]i3, [2,4], 'prod', include_self=False";
 }
 
 typedef enum opdi_rows_kind {

@@ -531,23 +531,24 @@ static int opdi_segment_reduce_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_clone_full(result, opd_value_int(0)));
 }
-/* Returns a bool tensor: true for each element whose segment has another element that is true in `marked`, a bool
-   tensor. */
-static opd_tensor *opdi_segments_others(const opdi_segments *segments, opd_tensor *marked) {
-    opd_tensor *own = opd_to_dtype(marked, OPD_INT64);
-    opd_tensor *count = opdi_segments_fold(segments, own, "sum", opd_value_int(0), true);
-    return opd_gt(opdi_segments_pick(segments, count), own);
+/* Returns for each element of data the sum of its segment in tensor [.., size, ..]. */
+static opd_tensor *opdi_segments_sum(const opdi_segments *segments, opd_tensor *tensor) {
+    return tensor ? opdi_segments_pick(segments, opdi_segments_fold(segments, tensor, "sum", opd_value_int(0), true))
+        : NULL;
 }
-/* Computes the gradient of prod: grad times the product of the other elements of the segment.  The gradient is 0 if
-   another element is zero, and NaN if another element is NaN. */
+/* Computes the gradient of prod: grad times the product of the other elements of the segment, which is NaN if another
+   element is NaN. */
 static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor *grad, opd_tensor *data,
                                       opd_value initial) {
-    opd_tensor *zero = opd_eq_Scalar(data, opd_value_int(0)), *lost = opd_isnan(data);
-    opd_tensor *ones = opd_masked_fill_Scalar(data, opd_logical_or(zero, lost), opd_value_int(1));
-    opd_tensor *rest = opdi_segments_fold(segments, ones, "prod", initial, true);
-    opd_tensor *share = opd_div(opdi_segments_pick(segments, opd_mul(grad, rest)), ones);
-    share = opdi_unless(share, opdi_segments_others(segments, zero));
-    return opd_masked_fill_Scalar(share, opdi_segments_others(segments, lost), opd_value_float(NAN));
+    opdi_zero_factors zeros = opdi_zero_factors_of(data);
+    opd_tensor *lost = opd_isnan(data), *own = opd_to_dtype(lost, OPD_INT64);
+    zeros.ones = opd_masked_fill_Scalar(zeros.ones, lost, opd_value_int(1));
+    opd_tensor *rest = opdi_segments_fold(segments, zeros.ones, "prod", initial, true);
+    opd_tensor *share = opd_div(opdi_segments_pick(segments, opd_mul(grad, rest)), zeros.ones);
+    share = opdi_times_zeros(share, &zeros, opdi_segments_sum(segments, opd_to_dtype(zeros.zero, OPD_INT64)),
+                             opdi_segments_sum(segments, zeros.live),
+                             opdi_segments_sum(segments, zeros.live ? opd_mul(zeros.live, zeros.live) : NULL));
+    return opd_masked_fill_Scalar(share, opd_gt(opdi_segments_sum(segments, own), own), opd_value_float(NAN));
 }
 /* Computes the gradient of data.  The gradient is, for sum, the grad of the segment; for mean, this grad divided by the
    number of elements; for max and min, this grad divided equally among the elements that equal the result or are NaN.
