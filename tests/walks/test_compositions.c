@@ -6,6 +6,7 @@
    name. */
 #include "../../opdispatch.h"
 #include "../cases.h"
+#include "modes.h"
 #include <math.h>
 
 //-- an operator as a function -----------------------------------------------------------------------------------------
@@ -249,6 +250,16 @@ static int differences(subject *s, opd_tensor **out) {
     for (i = 0; i < s->n; i++) { out[i] = opd_mul_Scalar(opd_sub(g[0][i], g[1][i]), opd_value_float(0.5 / STEP)); }
     return s->n;
 }
+/* Returns the derivative of the value along the direction, by finite differences. */
+static opd_tensor *difference(subject *s) {
+    opd_tensor *x[MOST_INPUTS], *y[2];
+    int i, k;
+    for (k = 0; k < 2; k++) {
+        for (i = 0; i < s->n; i++) { x[i] = opd_add(s->in[i], opd_mul_Scalar(s->along[i], opd_value_float(k ? -STEP : STEP))); }
+        if (value(s, x, s->n, &y[k]) < 0) { return NULL; }
+    }
+    return opd_mul_Scalar(opd_sub(y[0], y[1]), opd_value_float(0.5 / STEP));
+}
 typedef int (*way)(subject *s, opd_tensor **out);
 static const struct { const char *name; way run; } ways[] = {
     {"grad of grad", grad_of_grad}, {"backward of backward", backward_of_backward}, {"jvp of grad", jvp_of_grad},
@@ -289,8 +300,17 @@ static const struct { const char *name; int point; bool complex_only, views; } l
     {"embedding_renorm", ONE_ZERO, false, false},
     /* no vmap of the second derivative of nothing: an error */
     {"cdist", EMPTY, false, false}, {"_cdist_forward", EMPTY, false, false}, {"thnn_conv2d", EMPTY, false, false}};
-/* What errors of composed derivatives may say: of matrices without an inverse; of complex views in forward mode under vmap. */
-static const char *const errors[] = {"is singular", "svd_backward", "forward AD inside vmap with a complex view", NULL};
+/* Operators whose derivative is not that of all results, as in PyTorch: factors of matrices, singular values, logsumexp and
+   new running statistics are constants, and so are the row padding_idx of embedding and what detach returns. */
+static const char *const partly[] = {"_linalg_det", "_linalg_slogdet", "_linalg_solve_ex", "linalg_lstsq", "embedding", "detach_copy",
+    "_scaled_dot_product_flash_attention_for_cpu", "_batch_norm_with_update_functional",
+    "_native_batch_norm_legit_functional", NULL};
+/* What errors of composed derivatives may say: of matrices without an inverse, decompositions without a derivative, complex
+   views in forward mode under vmap, and where PyTorch refuses, too. */
+static const char *const errors[] = {"is singular", "svd_backward", "forward AD inside vmap with a complex view",
+    "is not differentiable when mode='complete'", "depends on Q, which is not computed when mode='r'",
+    "double backward of embedding with scale_grad_by_freq is not supported", "is not differentiable with respect to argument 'attn_mask'",
+    "'_ctc_loss_backward' is not implemented", "called random operation while in randomness error mode", NULL};
 static bool is_listed(const subject *s) {
     size_t i;
     for (i = 0; i < sizeof listed / sizeof *listed; i++) {
@@ -369,6 +389,9 @@ static void check_point(subject *s) {
     if (first(s, s->in, want) < 0) { went_wrong("grad"); return; }
     if (slope(s, s->in, s->n, got) < 0) { went_wrong("jvp"); return; }
     if (apart(along_direction(s, want), got[0], 1e-8, &a, &b)) { differ("the first derivative by jvp", b, a); }
+    if (s->point == USUAL && s->squares && !named(s->c->op, partly) && apart(along_direction(s, want), difference(s), 1e-5, &a, &b)) {
+        differ("the first derivative by finite differences", b, a);
+    }
     if (ways[0].run(s, want) < 0) { went_wrong(ways[0].name); return; }
     for (w = 1; w < WAYS; w++) {
         if ((w == DIFFERENCES && s->point != USUAL) || (w == HESSIAN && !hessian_is_small(s))) { continue; }
@@ -430,32 +453,40 @@ static bool visit(op_case *c, const opd_op *op, int number, int kind, int point,
     c->kinds = kind ? "C" : "R";
     (void)snprintf(what, sizeof what, "%s %d%s%s%s", opd_op_name(op), number, kind ? " complex" : "", point_names[point],
                    view_names[view]);
-    if (!(more = case_read_next(c, text))) { return false; }
+    if (!(more = case_read_next(c, text))) { (void)say(!c->wrong, "the sample arguments are read"); return false; }
     if (check_shares(what, check_compiles_a_share() ? 40 : 1) && subject_make(&s, c, point, view)) { check_point(&s); }
     opd_error_clear();
     return true;
 }
-static void walk_operator(void *arg) {
-    static op_case c;
-    const opd_op *op = (const opd_op *)arg;
-    const char *text = opd_op_card(op)->cases, *rest = text;
-    int kind, point, view, number;
+static const char *further_cases(const opd_op *op) { return modes_of(strchr(opd_op_name(op), ':') + 2); }
+/* Visits all cases in a text at all points.  Returns the number of the case after them. */
+static int visit_cases(op_case *c, const opd_op *op, const char *text, int number) {
+    const char *rest = text;
+    int kind, point, view;
     bool more = true;
-    for (number = 0; more && *text; number++, text = rest) {
+    for (; more && *text; number++, text = rest) {
         for (kind = 0; kind < 2; kind++) {
             for (point = 0; point < POINTS; point++) {
                 for (view = 0; view < (point == USUAL || point == TIES ? VIEWS : PLAIN + 1); view++) {
                     rest = text;
-                    more = visit(&c, op, number, kind, point, view, &rest) && more;
+                    more = visit(c, op, number, kind, point, view, &rest) && more;
                 }
             }
         }
     }
+    return number;
+}
+static void walk_operator(void *arg) {
+    static op_case c;
+    const opd_op *op = (const opd_op *)arg;
+    const char *further = further_cases(op);
+    int number = has_cases(op) ? visit_cases(&c, op, opd_op_card(op)->cases, 0) : 0;
+    if (further) { (void)visit_cases(&c, op, further, number); }
     CHECK(true);
 }
 static bool composed(const opd_op *op) {
     const char *const only = getenv("OPD_COMPOSITIONS_ONLY");
-    return has_derivative(op) && !opd_schema_is_mutable(opd_op_schema(op)) && (!only || strstr(opd_op_name(op), only));
+    return (has_derivative(op) || further_cases(op)) && !opd_schema_is_mutable(opd_op_schema(op)) && (!only || strstr(opd_op_name(op), only));
 }
 static void quiet(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
 static void add_operators(void) {

@@ -599,10 +599,12 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
-/* Returns, for each index, the row of grad [bags, ..] for the bag that the index belongs to.  Indices after the last
-   bag get zeros. */
+/* Returns, for each index, the row of grad [bags, ..] for the bag that the index belongs to.  Indices outside of all bags
+   get zeros. */
 static opd_tensor *opdi_bags_rows(opd_tensor *grad, opd_tensor *bags) {
     static const int64_t below[4] = {0, 0, 0, 1};
+    if (!grad || !bags) { return NULL; }
+    bags = opd_masked_fill_Scalar(bags, opd_lt_Scalar(bags, opd_value_int(0)), opd_value_int(opdi_sizes(grad)[0]));
     return opd_index_select(opd_constant_pad_nd(grad, opd_ints_of(below, 4)), 0, bags);
 }
 /* Computes the gradient of weight: adds each bag's row of grad, times the index's factor, to the rows at the bag's
@@ -623,6 +625,7 @@ static int opdi__embedding_bag_dense_backward_kernel(opd_call *call) {
     if (mode == OPDI_BAG_MAX) {
         sizes[0] = count;
         sizes[1] = opdi_sizes(grad)[1];
+        if (count == 0) { return opd_return_tensor(call, opdi_maybe_zeros(grad, opd_ints_of(sizes, 2))); }
         grad = opdi_unless(grad, opd_unsqueeze(opd_eq_Scalar(counts, opd_value_int(0)), 1));
         return opd_return_tensor(call, opd_scatter_add(opdi_maybe_zeros(grad, opd_ints_of(sizes, 2)), 0,
                                                        opd_to_dtype(most, OPD_INT64), grad));

@@ -587,9 +587,11 @@ static int opdi_poisson_nll_loss_kernel(opd_call *call) {
     opd_tensor *loss = opd_arg_bool(call, 2) ? opd_sub(opd_exp(input), opd_mul(other, input))
         : opd_sub(input, opd_mul(other, opd_log(opdi_adds(input, opd_arg_float(call, 4)))));
     if (opd_arg_bool(call, 3)) {                  /* Stirling's formula, for y > 1 */
+        opd_tensor *low = opd_le_Scalar(other, opd_value_int(1));
+        other = opd_masked_fill_Scalar(other, low, opd_value_int(1));     /* 0 has an infinite derivative */
         opd_tensor *sum = opd_add(opd_sub(opd_mul(other, opd_log(other)), other),
                                   opdi_muls(opd_log(opdi_muls(other, 2 * 3.14159265358979323846)), 0.5));
-        loss = opd_add(loss, opdi_unless(sum, opd_le_Scalar(other, opd_value_int(1))));
+        loss = opd_add(loss, opdi_unless(sum, low));
     }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
 }
