@@ -101,6 +101,17 @@ INSIDE(int, words_set, (int has), opdi_words_known = has)
 /* kernels: the level of instructions; -1: not determined */
 INSIDE(int, cpu_level, (void), opdi_cpu_level())
 INSIDE(int, cpu_level_set, (int level), opdi_cpu_known = level)
+/* plug-ins: the instruction sets that a function of machine code needs, as bits, and whether it asks the processor; the
+   name of the first of these sets, or NULL; and the sets that the processor has from now on (0: what it has) */
+#if !defined(OPDISPATCH_IMPLEMENTATION) || defined(OPDI_READS_CODE)
+INSIDE(uint32_t, function_sets, (const uint8_t *code, uint64_t length, bool *asks), opdi_function_sets(code, length, asks))
+INSIDE(const char *, sets_name, (uint32_t sets), opdi_sets_name(sets))
+INSIDE(int, sets_assume, (uint32_t sets), (opdi_sets_assumed = sets, 0))
+#else
+INSIDE(uint32_t, function_sets, (const uint8_t *code, uint64_t length, bool *asks), ((void)code, (void)length, *asks = false, 0))
+INSIDE(const char *, sets_name, (uint32_t sets), ((void)sets, (const char *)NULL))
+INSIDE(int, sets_assume, (uint32_t sets), ((void)sets, 0))
+#endif
 /* errors: the text of the last error, even if it was cleared; operators: whether a built-in operator is registered */
 INSIDE(const char *, last_error, (void), opdi_self()->message)
 INSIDE(bool, is_registered, (int id), opdi_registry.builtin[id] != NULL)

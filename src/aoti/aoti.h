@@ -88,6 +88,7 @@ struct opd_aoti {
     opdi_aoti_range *ranges;     /* memory that the model has allocated for constants */
     int64_t nranges;
     size_t ninputs, noutputs, nconstants;
+    bool extension;              /* true: this is an extension of PyTorch */
     bool empty;                  /* true: the model was compiled without weights, and was not given them yet */
     bool unchecked, exceptions;  /* unchecked: the option of this name; exceptions: true if the model throws C++
                                     exceptions.  If false, the model is written in C, and a failing check leaves it by

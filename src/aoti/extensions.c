@@ -439,6 +439,7 @@ static int opdi_ext_load(const char *path) {
         return opdi_aoti_no_memory();
     }
     ext->model.who = "opd_extension_load";
+    ext->model.extension = true;
     ext->model.image.fd = ext->model.stubs.fd = -1;
     ext->holds = 1;
     if (opdi_ext_read(ext) || opdi_ext_commit(ext) || opdi_ext_vision(ext)) {

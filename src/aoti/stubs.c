@@ -367,6 +367,22 @@ OPDI_INTERNAL void opdi_aoti_image_free(opdi_aoti_image *image) {
     image->fd = -1;
     image->path[0] = 0;
 }
+/* Returns true if this processor has the instructions of a library.  If not, sets an error for a compiled model, and
+   only warns for an extension: perhaps only functions that nothing calls have these instructions. */
+static bool opdi_aoti_image_runs(const opd_aoti *model, const opdi_aoti_image *image) {
+    const char *const lacks = opd_library_lacks(image->path);
+    char text[200];
+    if (!lacks) { return true; }
+    if (model->extension) {
+        opd_warn("%s: %.300s has instructions of %s, which this processor lacks: running them ends the program with "
+                 "SIGILL; build the library on this machine, or without -march=native", model->who, model->path, lacks);
+        return true;
+    }
+    snprintf(text, sizeof text, "the model was compiled for %s, which this processor does not have; compile it on a "
+             "machine like this one", lacks);
+    (void)opdi_aoti_bad(model, text);
+    return false;
+}
 /* Loads a library from its bytes: from a file in memory or, if that is not allowed, from a temporary file.  Returns 0,
    or -1 and sets an error. */
 OPDI_INTERNAL int opdi_aoti_image_load(opd_aoti *model, opdi_aoti_image *image, const unsigned char *data, size_t count)
@@ -374,7 +390,7 @@ OPDI_INTERNAL int opdi_aoti_image_load(opd_aoti *model, opdi_aoti_image *image, 
     const char *why = NULL;
     if (opd_code_forbidden(model->who)) { return -1; }
     for (int pass = 0; pass < 2 && opd_ok(); pass++) {
-        if (opdi_aoti_image_new(model, image, data, count, pass == 0) == 0 &&
+        if (opdi_aoti_image_new(model, image, data, count, pass == 0) == 0 && opdi_aoti_image_runs(model, image) &&
             (image->handle = dlopen(image->path, RTLD_NOW | RTLD_LOCAL)) != NULL) {
             return 0;
         }

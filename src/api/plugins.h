@@ -16,9 +16,17 @@ typedef struct opd_plugin opd_plugin;
    - The library contains an implementation itself.
    - The library lacks a symbol.
    - A block of the library fails.
+   If the library has instructions that this processor lacks (opd_library_lacks), this warns first: running them ends
+   the program.
    Symbols of the library stay local (in PyTorch they become global).  Any thread may call this, but not from a
    constructor. */
 OPD_API opd_plugin *opd_library_load(const char *path);
+/* Returns the name of an instruction set, such as "AVX512", that the code of a shared library needs and this processor
+   lacks; or NULL if none is known.  Code that was built with -march=native on a newer processor ends a program with
+   SIGILL.  Sees AVX and later sets in ELF files for x86-64 that list their functions, as those of gcc and clang do.
+   Returns NULL for a library that asks the processor itself (cpuid), and for a file that cannot be read.  The file is
+   not loaded.  Any thread may call this. */
+OPD_API const char *opd_library_lacks(const char *path);
 /* Removes all registrations of the library immediately.  The library's code stays mapped while it is needed: by an
    autograd node, a deleter, a tensor over its data, an observer, a device that it registered, or a call that began
    before.  The code is unmapped when the last of these ends, or at the next load or unload.  Returns 0, or -1 and sets

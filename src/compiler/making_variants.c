@@ -119,6 +119,11 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
         if (i) { opd_error_clear(); }             /* other flags: the C compiler may not know the first flags */
         const char *const given = compiled->flags ? compiled->flags : flags[i];
         rc = opdi_build_text(compiled->what, compiled->name, source, given, path);
+        const char *const lacks = rc ? NULL : opd_library_lacks(path);
+        if (lacks) {                              /* an emulated processor, or flags for another one */
+            rc = opd_fail(OPD_ERROR_REGISTER, "%s: the flags '%s' give code for %s, which this processor lacks",
+                          compiled->what, given, lacks);
+        }
         if (compiled->flags) { break; }
     }
     if (rc || !(variant->library = opdi_dlopen(path))) { return -1; }

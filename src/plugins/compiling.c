@@ -86,6 +86,19 @@ static int opdi_build_include(opdi_build *build) {
     return opdi_header_search(build, __FILE__);
 }
 
+/* Returns `hash` mixed with what -march=native depends on, because computers with other processors may share the folder.
+   If the processor cannot be asked, its name is that of the computer. */
+static uint64_t opdi_hash_processor(uint64_t hash) {
+#if defined(OPDI_CPUID)
+    uint32_t words[OPDI_PROCESSOR_WORDS];
+    opdi_processor_words(words);
+    return opdi_hash_bytes(hash, words, sizeof words);
+#else
+    char host[256] = "";
+    opdi_host_name(host, sizeof host);
+    return opdi_hash_text(hash, host);
+#endif
+}
 /* Sets `include` and `stem` (which contains the key).  Returns 0, or -1 and sets an error. */
 static int opdi_build_key(opdi_build *build) {
     uint64_t hash = opdi_hash_text(1, OPD_VERSION);
@@ -94,11 +107,8 @@ static int opdi_build_key(opdi_build *build) {
     hash = opdi_hash_compiler(hash, opdi_compiler(false, command));
     if (build->cxx) { hash = opdi_hash_compiler(hash, opdi_compiler(true, command)); }
     hash = opdi_hash_text(opdi_hash_text(hash, build->flags), build->include);
-    if (strstr(build->flags, "native")) {         /* the host's name: computers that share the folder may have other
-                                                     processors */
-        char host[256] = "";
-        opdi_host_name(host, sizeof host);
-        hash = opdi_hash_text(hash, host);
+    if (strstr(build->flags, "native") || strstr(opdi_compiler(build->cxx, command), "native")) {
+        hash = opdi_hash_processor(hash);
     }
     for (int i = 0; build->files[i]; i++) { hash = opdi_hash_text(hash, build->files[i]); }
     return opdi_path(build->stem, "%s/%s-%016llx", build->dir, build->name, (unsigned long long)hash);

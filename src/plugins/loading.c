@@ -525,6 +525,15 @@ static int opdi_plugin_run(opd_plugin *plugin) {
     return opd_ok() ? 0 : -1;
 }
 
+/* Warns if the code of a library may end the program, because the processor lacks its instructions.  This is no error:
+   perhaps only functions that nothing calls have these instructions. */
+static void opdi_plugin_warn(const char *path) {
+    const char *const lacks = opd_code_forbidden(NULL) ? NULL : opd_library_lacks(path);
+    if (lacks) {
+        opd_warn("opd_library_load: '%s' has instructions of %s, which this processor lacks: running them ends the "
+                 "program with SIGILL; build the library on this machine, or without -march=native", path, lacks);
+    }
+}
 /* Maps the library at `path` and runs its blocks.  On failure, undoes everything, returns NULL and sets an error. */
 opd_plugin *opd_library_load(const char *path) {
     OPDI_NEEDS_ALL();
@@ -539,6 +548,7 @@ opd_plugin *opd_library_load(const char *path) {
     opdi_started();
     opd_plugin *fresh = opd_ok() ? opdi_plugin_new(path) : NULL;
     if (!fresh) { return NULL; }
+    opdi_plugin_warn(path);
     plugin = opdi_plugin_map(fresh);
     if (plugin) {
         const bool entered = opdi_start_enter(thread);

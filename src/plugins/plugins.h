@@ -31,6 +31,16 @@ typedef Elf32_Sym opdi_elf_symbol;
 #define opdi_dlclose(handle) ((void)(handle))
 #endif
 
+//== instruction sets ==================================================================================================
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_CPUID
+enum { OPDI_PROCESSOR_WORDS = 8 };
+#if defined(OPDI_SPAWNS) && defined(__LP64__)
+#define OPDI_READS_CODE          /* the instructions of a library are read before it is loaded */
+#endif
+#endif
+
 //== compiling =========================================================================================================
 
 #if !defined(OPD_NO_PLUGINS)

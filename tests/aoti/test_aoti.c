@@ -1,7 +1,7 @@
 /* Models that AOTInductor compiled, with aoti/model.c instead of a real model: loading, refused files, runs,
    errors, several models at once, constants, packages.  aoti.py tests real models.  THREADED */
 #define OPD_AOTI
-#include "../../opdispatch.h"
+#include "../inside.h"
 #include "../beside_torch.h"
 
 #if defined(OPDI_AOTI_THERE)
@@ -225,6 +225,26 @@ TEST(missing) {
     CHECK_OR_RETURN(path != NULL);
     CHECK(opd_aoti_load(path, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_FILE, "nowhere_at_all");
+}
+/* A model whose code the processor lacks instructions for is refused before it runs; the library alone does not say for
+   which processor it was compiled. */
+TEST(another_processor) {
+    uint32_t all = 0;
+    for (uint32_t bit = 1; bit && inside_sets_name(bit); bit <<= 1) { all |= bit; }
+    if (!all) { SKIP("machine code is not read here"); }
+    const char *const path = model_path("wide", "-DMODEL_WIDE=1");
+    if (!path) { SKIP("no compiler"); }
+    (void)inside_sets_assume(all & ~1u);
+    CHECK(strcmp(inside_sets_name(1), "AVX512") == 0 && opd_aoti_load(path, NULL) == NULL);
+    CHECK_ERROR(OPD_ERROR_FILE, "compiled for AVX512, which this processor does not have");
+    opd_aoti *model = model_of("plain", "");
+    CHECK(model != NULL);
+    opd_aoti_free(model);
+    (void)inside_sets_assume(all);
+    model = opd_aoti_load(path, NULL);
+    CHECK(model != NULL);
+    opd_aoti_free(model);
+    (void)inside_sets_assume(0);
 }
 TEST(vectors) {
     static const float none[6] = {0, 1, 2, 3, 4, 5};
