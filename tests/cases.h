@@ -10,6 +10,7 @@
 #ifndef OPD_TESTS_CASES_H
 #define OPD_TESTS_CASES_H
 #include "check.h"
+#include "modes.h"
 
 enum { CASE_CONTIGUOUS, CASE_TRANSPOSED, CASE_SLICED, CASE_ZERO, CASE_LAYOUTS };
 #define CASE_LIST 16
@@ -406,7 +407,7 @@ OPD_UNUSED static void add_builtin_operators(void (*run)(void *op), bool (*wante
         if (op && (!wanted || wanted(op))) { check_add_with(opd_op_name(op), run, (void *)(uintptr_t)op); }
     }
 }
-OPD_UNUSED static bool has_cases(const opd_op *op) { return opd_op_card(op) && opd_op_card(op)->cases; }
+OPD_UNUSED static bool has_cases(const opd_op *op) { return cases_of(op) != NULL; }
 OPD_UNUSED static bool has_derivative(const opd_op *op) {
     const opd_op_desc *card = opd_op_card(op);
     return has_cases(op) && !is_random(op) &&

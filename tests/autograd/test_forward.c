@@ -276,9 +276,9 @@ static void test_operator(void *arg) {
     s.card = opd_op_card(op);
     s.index = 0;
     s.c = &c;
-    CHECK_OR_RETURN(s.card && s.card->cases);
+    CHECK_OR_RETURN(s.card && cases_of(s.op));
     if (s.card->backward == OPD_NOT_DIFFERENTIABLE) { return; }
-    s.text = s.card->cases;
+    s.text = cases_of(s.op);
     do {
         const char *rest = s.text;
         int layout;

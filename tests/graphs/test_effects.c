@@ -100,7 +100,7 @@ TEST(what_draws_has_the_tag) {
     int drawn = 0;
     for (int i = 0; i < OPD_OP_COUNT; i++) {
         const opd_op *op = opd_op_builtin((opd_op_id)i);
-        const char *text = op && has_cases(op) && check_walks(opd_op_name(op)) ? opd_op_card(op)->cases : "";
+        const char *text = op && has_cases(op) && check_walks(opd_op_name(op)) ? cases_of(op) : "";
         memset(&c, 0, sizeof c);
         c.op = op;
         c.dtype = OPD_FLOAT32;

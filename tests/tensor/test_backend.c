@@ -1295,7 +1295,7 @@ TEST(every_operator_on_the_device) {
     dev_on(true);
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         const opd_op_desc *card = opd_op_card(op);
-        const char *text = card && card->cases ? card->cases : "", *next = text;
+        const char *text = card && cases_of(op) ? cases_of(op) : "", *next = text;
         if (!check_walks(opd_op_name(op))) { continue; }
         for (; *text && strncmp(opd_op_name(op), "aten::", 6) == 0; text = next) {
             for (mode = 0; mode < 2; mode++) OPD_SCOPE {

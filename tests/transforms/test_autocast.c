@@ -228,7 +228,7 @@ TEST_KEEPS(lists_of_pytorch) {
         const char *name = opd_op_name(op) + 6;
         const int card = (int)opd_op_card(op)->autocast;
         for (k = 0; k < 2; k++) {
-            const char *policy = listed(lists, n, devices[k], name), *text = opd_op_card(op)->cases;
+            const char *policy = listed(lists, n, devices[k], name), *text = cases_of(op);
             const int have = k == 1 && card >> 4 ? card >> 4 : card & 15;
             if (have != number_of_policy(policy) && !stands_for_another(devices[k], name)) {
                 printf("    %s on %s: policy %d, not %s\n", name, devices[k], have, policy);

@@ -410,7 +410,7 @@ static bool read_case(op_case *c, const opd_op *op, const char *text) {
 static void operator_odd(void *arg) {
     const opd_op *op = (const opd_op *)arg;
     static op_case c;
-    const char *text = opd_op_card(op)->cases;
+    const char *text = cases_of(op);
     int i, k, kind, grad;
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
     for (kind = ENDED; kind < KINDS; kind++) {

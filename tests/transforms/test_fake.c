@@ -216,7 +216,7 @@ TEST(every_operator_like_the_real_one) {
     const opd_op *op;
     int k, compared = 0, wrong = 0;
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
-        const char *cases = opd_op_card(op) ? opd_op_card(op)->cases : NULL;
+        const char *cases = cases_of(op);
         if (!cases || strncmp(opd_op_name(op), "aten::", 6) != 0 || data_decide(op)) { continue; }
         for (k = 0; k < 4 * CASE_LAYOUTS; k++) {
             const char *text = cases;
@@ -395,7 +395,7 @@ TEST(costs_in_a_fake_mode_inside) {
     int asked = 0;
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         const opd_op_desc *card = opd_op_card(op);
-        const char *text = card && card->cases ? card->cases : "";
+        const char *text = card && cases_of(op) ? cases_of(op) : "";
         OPD_SCOPE {
             op_case c;
             memset(&c, 0, sizeof c);

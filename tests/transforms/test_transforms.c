@@ -797,10 +797,10 @@ static void test_operator(void *arg) {
     static const int all[MOST_INPUTS] = {0, 1, 2, 3};
     const char *text;
     int index = 0;
-    CHECK_OR_RETURN(card && card->cases);
+    CHECK_OR_RETURN(card && cases_of(op));
     CHECK(true);
     if (card->backward == OPD_NOT_DIFFERENTIABLE || is_random(op) || opd_schema_is_mutable(opd_op_schema(op))) { return; }
-    text = card->cases;
+    text = cases_of(op);
     do {
         bool more = false;
         OPD_SCOPE {

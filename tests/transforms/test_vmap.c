@@ -378,7 +378,7 @@ static void test_cases(const opd_op *op, const char *text) {
 
 static void test_operator(void *arg) {
     const opd_op *op = (const opd_op *)arg;
-    test_cases(op, opd_op_card(op)->cases);
+    test_cases(op, cases_of(op));
 }
 
 static void test_further(void *arg) {

@@ -265,7 +265,7 @@ static void test_operator(void *arg) {
     static opd_value args[EXAMPLES][OPD_MAX_ARGS];
     const opd_op *op = (const opd_op *)arg, *form;
     const opd_op_desc *card = opd_op_card(op);
-    const char *text = card->cases, *rest;
+    const char *text = cases_of(op), *rest;
     int index = 0, k, behind;
     plan p;
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);

@@ -86,7 +86,7 @@ static void test_case(op_case *c, const char *text, int dtype_arg) {
 static void test_operator(void *arg) {
     static op_case c;
     const opd_op *op = (const opd_op *)arg;
-    const char *text = opd_op_card(op)->cases;
+    const char *text = cases_of(op);
     CHECK_OR_RETURN(text != NULL);
     c.op = op;
     for (; *text; text += strcspn(text, ";")) {

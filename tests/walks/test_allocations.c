@@ -66,7 +66,7 @@ static void test_operator(void *arg) {
     memset(&t, 0, sizeof t);
     c.op = (const opd_op *)arg;
     t.c = &c;
-    for (text = opd_op_card(c.op)->cases; *text; text += strcspn(text, ";")) {
+    for (text = cases_of(c.op); *text; text += strcspn(text, ";")) {
         text += *text == ';';
         for (t.way = PLAIN; t.way < WAYS; t.way++) {
             c.dtype = OPD_FLOAT32; c.layout = CASE_CONTIGUOUS;
@@ -82,7 +82,7 @@ static void add_operators(void) {
     opd_op *op;
     opd_log_set(say_nothing, NULL);               /* of slow batching */
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
-        if (opd_op_card(op) && opd_op_card(op)->cases) { check_add_with(opd_op_name(op), test_operator, op); }
+        if (cases_of(op)) { check_add_with(opd_op_name(op), test_operator, op); }
     }
 }
 CHECK_MAIN_ADD(add_operators)

@@ -6,7 +6,6 @@
    name. */
 #include "../../opdispatch.h"
 #include "../cases.h"
-#include "modes.h"
 #include <math.h>
 
 //-- an operator as a function -----------------------------------------------------------------------------------------
@@ -458,35 +457,27 @@ static bool visit(op_case *c, const opd_op *op, int number, int kind, int point,
     opd_error_clear();
     return true;
 }
-static const char *further_cases(const opd_op *op) { return modes_of(strchr(opd_op_name(op), ':') + 2); }
-/* Visits all cases in a text at all points.  Returns the number of the case after them. */
-static int visit_cases(op_case *c, const opd_op *op, const char *text, int number) {
-    const char *rest = text;
-    int kind, point, view;
+static void walk_operator(void *arg) {
+    static op_case c;
+    const opd_op *op = (const opd_op *)arg;
+    const char *text = cases_of(op), *rest = text;
+    int kind, point, view, number;
     bool more = true;
-    for (; more && *text; number++, text = rest) {
+    for (number = 0; more && *text; number++, text = rest) {
         for (kind = 0; kind < 2; kind++) {
             for (point = 0; point < POINTS; point++) {
                 for (view = 0; view < (point == USUAL || point == TIES ? VIEWS : PLAIN + 1); view++) {
                     rest = text;
-                    more = visit(c, op, number, kind, point, view, &rest) && more;
+                    more = visit(&c, op, number, kind, point, view, &rest) && more;
                 }
             }
         }
     }
-    return number;
-}
-static void walk_operator(void *arg) {
-    static op_case c;
-    const opd_op *op = (const opd_op *)arg;
-    const char *further = further_cases(op);
-    int number = has_cases(op) ? visit_cases(&c, op, opd_op_card(op)->cases, 0) : 0;
-    if (further) { (void)visit_cases(&c, op, further, number); }
     CHECK(true);
 }
 static bool composed(const opd_op *op) {
     const char *const only = getenv("OPD_COMPOSITIONS_ONLY");
-    return (has_derivative(op) || further_cases(op)) && !opd_schema_is_mutable(opd_op_schema(op)) && (!only || strstr(opd_op_name(op), only));
+    return has_derivative(op) && !opd_schema_is_mutable(opd_op_schema(op)) && (!only || strstr(opd_op_name(op), only));
 }
 static void quiet(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
 static void add_operators(void) {

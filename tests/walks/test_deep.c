@@ -211,7 +211,7 @@ static void deep_tensors(op_case *c, const opd_op *op, const char *text) {
 static void operator_deep(void *arg) {
     const opd_op *op = (const opd_op *)arg;
     static op_case c;
-    const char *text = opd_op_card(op)->cases, *next = text;
+    const char *text = cases_of(op), *next = text;
     fill_lists();
     (void)opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
     while (read_case(&c, op, text)) {

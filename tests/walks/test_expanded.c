@@ -70,7 +70,7 @@ static void walk(opd_scalar_type dtype, int least) {
     int count = 0;
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         const opd_op_desc *const card = opd_op_card(op);
-        const char *text = card && card->cases ? card->cases : "";
+        const char *text = card && cases_of(op) ? cases_of(op) : "";
         if (told_otherwise(opd_op_name(op)) || !check_walks(opd_op_name(op)) || opd_schema_is_mutable(opd_op_schema(op))) { continue; }
         while (*text) {
             OPD_SCOPED;

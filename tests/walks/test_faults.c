@@ -438,7 +438,7 @@ static void test_cases(const opd_op *op, const char *text) {
         text = rest;
     }
 }
-static void test_operator(void *arg) { test_cases((const opd_op *)arg, opd_op_card((const opd_op *)arg)->cases); }
+static void test_operator(void *arg) { test_cases((const opd_op *)arg, cases_of((const opd_op *)arg)); }
 static void test_further(void *arg) { test_cases(opd_find(further[(uintptr_t)arg].name), further[(uintptr_t)arg].cases); }
 static void say_nothing(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
 int main(int argc, char **argv) {
@@ -447,7 +447,7 @@ int main(int argc, char **argv) {
     for (i = 1; i < argc; i++) { verbose = verbose || strcmp(argv[i], "-v") == 0; }
     opd_log_set(say_nothing, NULL);               /* of slow batching, of anomaly mode */
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
-        if (opd_op_card(op) && opd_op_card(op)->cases) { check_add_with(opd_op_name(op), test_operator, op); }
+        if (cases_of(op)) { check_add_with(opd_op_name(op), test_operator, op); }
     }
     for (i = 0; i < (int)(sizeof further / sizeof *further); i++) { check_add_with(further[i].name, test_further, (void *)(uintptr_t)i); }
     return check_main(argc, argv, __FILE__);

@@ -444,8 +444,8 @@ static void test_operator(void *arg) {
     CHECK(s.card->backward || s.card->composite || s.card->autograd);
     CHECK(s.card->cpu || s.card->any || s.card->composite);
     CHECK(s.card->fake || s.card->any || s.card->composite || depends_on_data(op));
-    CHECK_OR_RETURN(s.card->cases != NULL);
-    s.text = s.card->cases;
+    CHECK_OR_RETURN(cases_of(s.op) != NULL);
+    s.text = cases_of(s.op);
     do {
         const char *rest = s.text;
         opd_scope scope = opd_scope_open();

@@ -401,7 +401,7 @@ static void test_out_form(void *arg) {
     static out_trial t;
     t.op = (const opd_op *)arg;
     t.form = form_of(t.op, opd_op_card(t.op)->out);
-    t.text = opd_op_card(t.op)->cases;
+    t.text = cases_of(t.op);
     t.index = 0;
     CHECK_OR_RETURN(t.form != NULL);
     while (*t.text) {

@@ -95,7 +95,7 @@ static void walk(bool parts, bool with_hooks, int most_refused) {
     hooked = with_hooks;
     for (op = opd_op_next(NULL); op; op = opd_op_next(op)) {
         const opd_op_desc *card = opd_op_card(op);
-        const char *text = card && card->cases && !is_random(op) && !named(op, others) ? card->cases : "";
+        const char *text = card && cases_of(op) && !is_random(op) && !named(op, others) ? cases_of(op) : "";
         for (; *text; text += strcspn(text, ";")) {
             int one;
             text += *text == ';';

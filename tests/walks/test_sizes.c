@@ -285,7 +285,7 @@ static void large_floats(op_case *c, const opd_op *op, const char *text) {
 static void test_operator(void *arg) {
     static op_case c;
     const opd_op *op = (const opd_op *)arg;
-    const char *text = opd_op_card(op)->cases;
+    const char *text = cases_of(op);
     for (; *text; text += strcspn(text, ";")) {
         text += *text == ';';
         (void)snprintf(what, sizeof what, "    %s \"%.*s\"", opd_op_name(op), (int)strcspn(text, ";"), text);

@@ -325,7 +325,7 @@ OPDI_OP(binary_cross_entropy_backward) {
     op->schema = "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, "
         "int reduction=1) -> Tensor";
     op->any = opdi_binary_cross_entropy_backward_kernel; op->backward = opdi_binary_cross_entropy_backward_backward;
-    op->save = "grad_output, self, target, weight";
+    op->save = "grad_output, self, target, weight"; op->constant = "weight";
     op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "binary_cross_entropy_backward.grad_input(grad_input)";
     op->cases = "[], [2,3]u, [2,3]u";
