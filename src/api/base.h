@@ -23,7 +23,7 @@ typedef void (*opd_deleter)(void *data, void *user);
 /* The kind of a pending error. */
 typedef enum opd_code {
     OPD_OK = 0,                  /* no error is pending */
-    OPD_ERROR_MEMORY,            /* an allocation failed */
+    OPD_ERROR_MEMORY,            /* an allocation failed, or the thread's stack is too small */
     OPD_ERROR_SCHEMA,            /* text that is not a valid schema */
     OPD_ERROR_REGISTER,          /* a registration that is not allowed */
     OPD_ERROR_NOT_FOUND,         /* an operator, key or library that does not exist */
@@ -95,7 +95,10 @@ OPD_API void opd_memory_trim(void);
 OPD_API int64_t opd_memory_fail_at(int64_t count, bool forever);
 
 /* Sets the number of threads that kernels may use, the caller's included.  0 restores the default: the number of cores,
-   or $OPD_NUM_THREADS.  Results do not depend on the number. */
+   or $OPD_NUM_THREADS.  Results do not depend on the number.
+   Any thread may call the library, but needs a stack of 256 KB.  On a thread with a smaller stack, calls for which too
+   little is left fail with OPD_ERROR_MEMORY.  The size of the stack is known on Linux, macOS and Windows, but not if
+   the program itself changes to another stack, as coroutines do. */
 OPD_API void opd_threads_set(int count);
 /* Returns the number of threads that kernels may use. */
 OPD_API int opd_threads(void);

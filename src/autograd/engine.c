@@ -986,8 +986,9 @@ static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int
 }
 
 /* The depth at which nested backwards move to another thread.  A backward inside a backward is a nested call; at this
-   depth, the backward runs on the stack of a helper thread. */
+   depth, or if less than OPDI_STACK_NESTED bytes of the stack are left, it runs on the stack of a helper thread. */
 #define OPDI_NESTED_HERE 60
+#define OPDI_STACK_NESTED (OPDI_STACK_ENOUGH / 2)
 #if defined(OPD_NO_THREADS)
 static int opdi_engine_on_thread(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
     (void)engine;
@@ -1038,9 +1039,9 @@ static int opdi_engine_on_thread(opdi_engine *engine, opd_tensor *const *outputs
     elsewhere.grads = grads;
     elsewhere.count = count;
     elsewhere.rc = -1;
-    if (pthread_create(&thread, NULL, opdi_engine_thread, &elsewhere)) {
+    if (opdi_thread_start(&thread, opdi_engine_thread, &elsewhere)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%d backward passes are nested, and no thread could be started for another "
-                        "one", OPDI_NESTED_HERE);
+                        "one", elsewhere.from->depth);
     }
     (void)pthread_join(thread, NULL);
     return elsewhere.rc;
@@ -1055,8 +1056,11 @@ static int opdi_engine_run(opdi_engine *engine, opd_tensor *const *outputs, int 
     engine->create = options && options->create_graph;
     engine->retain = options && (options->retain_graph || (options->create_graph && !engine->once));
     engine->id = OPDI_ADD(&engines, 1) - 1;
-    return OPDI_LIKELY(opdi_self()->depth < OPDI_NESTED_HERE) ? opdi_engine_here(engine, outputs, count, grads)
-        : opdi_engine_on_thread(engine, outputs, count, grads);
+    const int depth = opdi_self()->depth;
+    if (OPDI_UNLIKELY(depth >= OPDI_NESTED_HERE || (depth && opdi_stack_left() < OPDI_STACK_NESTED))) {
+        return opdi_engine_on_thread(engine, outputs, count, grads);
+    }
+    return opdi_stack_short("backward", OPDI_STACK_CALL) ? -1 : opdi_engine_here(engine, outputs, count, grads);
 }
 
 OPDI_COLD_BEGIN

@@ -22,6 +22,39 @@ typedef struct opdi_retired {
     void (*give_back)(struct opdi_retired *gone);
 } opdi_retired;
 
+//== the stack =========================================================================================================
+//
+//  The largest calls need about 100 KB of stack.  A thread with a small stack must get an error before its stack
+//  overflows.  So functions ask opdi_stack_short before they use much of the stack, and calls ask it in
+//  opdi_beyond_limit.
+
+#define OPDI_STACK_ENOUGH ((size_t)256 << 10)     /* threads with smaller stacks are examined */
+/* OPDI_STACK_CALL: enough for a call, except for kernels that ask for more.  OPDI_STACK_FOR: enough for arrays of
+   `bytes` bytes, and for the functions around them.  Frames are larger in builds without optimisation. */
+#if defined(__OPTIMIZE__) && !defined(OPDI_SANITIZED)
+#define OPDI_STACK_CALL ((size_t)32 << 10)
+#define OPDI_STACK_FOR(bytes) ((size_t)(bytes) + ((size_t)9 << 10))
+#else
+#define OPDI_STACK_CALL ((size_t)48 << 10)
+#define OPDI_STACK_FOR(bytes) ((size_t)(bytes) + ((size_t)24 << 10))
+#endif
+OPDI_VARIABLE int opdi_small_stacks;              /* how many threads have smaller stacks than OPDI_STACK_ENOUGH */
+/* Returns true if the address p lies on the stack that the system gave this thread, and not on the stack of a coroutine
+   or a signal handler. */
+static inline bool opdi_on_own_stack(const opdi_thread *thread, uintptr_t p) {
+    return p - thread->stack_low < thread->stack_bytes;
+}
+static inline bool opdi_stack_is_small(const opdi_thread *thread) {
+    return thread->stack_bytes && thread->stack_bytes < OPDI_STACK_ENOUGH;
+}
+OPDI_NOINLINE OPDI_INTERNAL size_t opdi_stack_left(void);
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_stack_is_short(const char *name, size_t need);
+/* Returns true and sets an error if this thread has a small stack, of which less than `need` bytes are left.  The
+   message says that `name` needs them; NULL: the running kernel. */
+static inline bool opdi_stack_short(const char *name, size_t need) {
+    return OPDI_UNLIKELY(OPDI_LOAD(&opdi_small_stacks) != 0) && opdi_stack_is_short(name, need);
+}
+
 //== memory ============================================================================================================
 
 #define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* the most bytes of free blocks that a thread keeps */
@@ -183,15 +216,17 @@ static inline bool opdi_run_ends(const opdi_thread *thread) {
 }
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_node_count(opdi_thread *thread);
 /* Counts a node or value that is made.  Returns true and sets an error if the limit of this thread for nodes or for the
-   time is reached. */
+   time is reached, or if the thread's stack is too small. */
 static inline bool opdi_node_denied(void) {
     opdi_thread *const thread = opdi_self();
-    return OPDI_UNLIKELY(thread->limits.nodes || thread->limits.until) && opdi_node_count(thread);
+    return OPDI_UNLIKELY(thread->limits.nodes || thread->limits.until || OPDI_LOAD(&opdi_small_stacks)) &&
+        opdi_node_count(thread);
 }
-/* Returns how deep a file may be nested: `most`, or the limit of this thread if that is smaller. */
+/* Returns how deep a file may be nested: `most`, or the limit of this thread if that is smaller.  If little of the
+   stack is left, returns -1 and sets an error. */
 static inline int opdi_depth_most(int most) {
     const int limit = opdi_self()->limits.depth;
-    return limit && limit < most ? limit : most;
+    return opdi_stack_is_short(NULL, OPDI_STACK_CALL) ? -1 : limit && limit < most ? limit : most;
 }
 
 //== planned memory ====================================================================================================

@@ -41,7 +41,7 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_run_end(const opdi_thread *thread) {
     return opdi_time_is_over(thread);
 }
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_node_count(opdi_thread *thread) {
-    if (opdi_time_is_over(thread)) { return true; }
+    if (opdi_time_is_over(thread) || opdi_stack_short(NULL, OPDI_STACK_CALL)) { return true; }
     if (thread->limits.nodes != 1) {
         thread->limits.nodes -= thread->limits.nodes > 1;
         return false;

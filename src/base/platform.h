@@ -33,7 +33,6 @@
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/syscall.h>
-#define OPDI_STACK_KNOWN         /* the system tells where a thread's stack is */
 #if !defined(__cplusplus)
 extern int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
 extern int pthread_attr_getstack(const pthread_attr_t *attr, void **low, size_t *size);
@@ -558,8 +557,8 @@ typedef struct opdi_thread {
     void *recorder;              /* profiler: this thread's recorder, if it belongs to profile recorder_of */
     uint64_t recorder_of;
     char message[2048];
-    uintptr_t stack_low;         /* lowest address of this thread's stack; 0: not known yet; see opdi_on_own_stack */
-    size_t stack_bytes;
+    uintptr_t stack_low;         /* lowest address of this thread's stack, see opdi_on_own_stack */
+    size_t stack_bytes;          /* size of this thread's stack; 0: unknown */
     bool no_wait;                /* copies to and from a device do not wait */
     int32_t sorting;             /* scripts: nesting depth of sorts that call __lt__ */
     struct opdi_poison *poison; /* opcheck: fills new blocks */
@@ -585,6 +584,17 @@ static inline opdi_thread *opdi_self(void) {
     opdi_thread *thread = opdi_thread_self;
     return OPDI_LIKELY(thread != NULL) ? thread : opdi_thread_make();
 }
+
+/* The limit of nested calls.  A kernel that calls itself without end fails at this depth. */
+#define OPDI_MAX_DEPTH 400
+/* Calls that are nested deeper than opdi_depth_limit take the slow path (opdi_beyond_limit).  The limit is 0, so that
+   all calls do, while the dispatch trace is on, collectives run, or a thread has a small stack. */
+#define OPDI_QUICK_DEPTH 32
+#if defined(OPDI_DIVIDED)
+extern OPDI_INTERNAL int32_t opdi_depth_limit;
+#else
+static int32_t opdi_depth_limit = OPDI_QUICK_DEPTH;
+#endif
 
 #if defined(OPDI_DIVIDED)
 extern OPDI_INTERNAL uint64_t opdi_epoch;

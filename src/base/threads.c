@@ -5,6 +5,8 @@
 #if defined(OPDI_DIVIDED)                           /* platform.h declares these variables */
 OPDI_TLS opdi_thread *opdi_thread_self;
 uint64_t opdi_epoch = 1;
+int32_t opdi_depth_limit = OPDI_QUICK_DEPTH;
+int opdi_small_stacks;
 #endif
 OPDI_INTERNAL opdi_thread opdi_main_thread;              /* the first thread's state, which needs no allocation */
 OPDI_INTERNAL int opdi_main_taken;
@@ -40,6 +42,60 @@ static void opdi_at_exit(void) {
 #endif
     if (thread) { opdi_report_pending(thread); }
 }
+
+/* Finds out where this thread's stack is, if the system tells. */
+static void opdi_stack_find(opdi_thread *thread) {
+#if defined(_WIN32)
+    opdi_windows_size low = 0, high = 0;
+    GetCurrentThreadStackLimits(&low, &high);
+    thread->stack_low = (uintptr_t)low;
+    thread->stack_bytes = (size_t)(high - low);
+#elif defined(__APPLE__) && !defined(OPD_NO_THREADS)
+    thread->stack_bytes = pthread_get_stacksize_np(pthread_self());
+    thread->stack_low = (uintptr_t)pthread_get_stackaddr_np(pthread_self()) - thread->stack_bytes;
+#elif defined(__linux__) && !defined(OPD_NO_THREADS)
+    pthread_attr_t attr;
+    void *low = NULL;
+    if (pthread_getattr_np(pthread_self(), &attr)) { return; }
+    if (pthread_attr_getstack(&attr, &low, &thread->stack_bytes)) { thread->stack_bytes = 0; }
+    thread->stack_low = (uintptr_t)low;
+    (void)pthread_attr_destroy(&attr);
+#else
+    (void)thread;
+#endif
+}
+/* Returns how many bytes of this thread's stack are left, or SIZE_MAX if this is unknown, as on the stack of a
+   coroutine. */
+OPDI_NOINLINE OPDI_INTERNAL size_t opdi_stack_left(void) {
+    const volatile char here = 0;
+    const opdi_thread *const thread = opdi_self();
+    return opdi_on_own_stack(thread, (uintptr_t)&here) ? (uintptr_t)&here - thread->stack_low : SIZE_MAX;
+}
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_stack_is_short(const char *name, size_t need) {
+    const size_t left = opdi_stack_left(), all = opdi_self()->stack_bytes;
+    if (left >= need) { return false; }
+    (void)opd_fail(OPD_ERROR_MEMORY, "%s%sthe stack of this thread is too small: it has %d KB, of which %d KB are left, "
+                   "but %d KB are needed. Start the thread with a stack of at least %d KB, for example by "
+                   "pthread_attr_setstacksize", name ? name : "", name ? ": " : "", (int)(all >> 10), (int)(left >> 10),
+                   (int)(need >> 10), (int)(OPDI_MAX(OPDI_STACK_ENOUGH, 2 * all) >> 10));
+    return true;
+}
+
+#if !defined(OPD_NO_THREADS)
+/* Starts a thread of the library that runs fn(arg).  Its stack has the system's default size, but at least twice
+   OPDI_STACK_ENOUGH.  Returns 0, or an error number. */
+OPDI_INTERNAL int opdi_thread_start(pthread_t *id, void *(*fn)(void *), void *arg) {
+    const size_t least = 2 * OPDI_STACK_ENOUGH;
+    pthread_attr_t attr;
+    size_t size = 0;
+    int rc = pthread_attr_init(&attr);
+    if (rc) { return rc; }
+    if (pthread_attr_getstacksize(&attr, &size) == 0 && size < least) { (void)pthread_attr_setstacksize(&attr, least); }
+    rc = pthread_create(id, &attr, fn, arg);
+    (void)pthread_attr_destroy(&attr);
+    return rc;
+}
+#endif
 
 /* Makes the state of this thread, enters it in the list of all threads and returns it.  If memory runs out, returns a
    state with a pending error; all threads in that situation share it. */
@@ -77,6 +133,11 @@ OPDI_NOINLINE OPDI_INTERNAL opdi_thread *opdi_thread_make(void) {
     thread->born = ++opdi_threads_started;
     thread->random = 0x9e3779b97f4a7c15u * thread->born;
     thread->observe_lock = fresh;
+    opdi_stack_find(thread);
+    if (opdi_stack_is_small(thread)) {
+        OPDI_STORE(&opdi_small_stacks, opdi_small_stacks + 1);
+        OPDI_STORE(&opdi_depth_limit, 0);
+    }
     thread->next = opdi_all_threads;
     opdi_all_threads = thread;
     if (opdi_on_new_thread) { opdi_on_new_thread(thread); }

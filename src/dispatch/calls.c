@@ -492,10 +492,12 @@ static void opdi_trace_dispatch(const opd_call *call) {
 }
 
 /* Handles a call whose depth is above opdi_depth_limit, or whose frame is not at a lower address than its caller's.
-   Returns -1 and sets an error if the calls are too deep, or if a collective failed that the call waits for.  Otherwise
-   waits for collectives that use the arguments, writes the dispatch trace if it is on, and returns 0. */
+   Returns -1 and sets an error if the calls are too deep, if too little of the stack is left, or if a collective failed
+   that the call waits for.  Otherwise waits for collectives that use the arguments, writes the dispatch trace if it is
+   on, and returns 0. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_beyond_limit(const opd_call *call) {
     if (call->depth > OPDI_MAX_DEPTH || opdi_is_left_at(call->th, call)) { return opdi_too_deep(call); }
+    if (opdi_stack_is_short(call->op->name, OPDI_STACK_CALL)) { return -1; }
     if (OPDI_LOAD(&opdi_works_running) != 0 && OPDI_ACQUIRE(&opdi_works_before_call)(call)) { return -1; }
     if (OPDI_LOAD(&opdi_calls_shown)) { opdi_trace_dispatch(call); }
     return 0;
@@ -503,7 +505,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_beyond_limit(const opd_call *call) {
 /* Sets opdi_depth_limit.  A limit of 0 makes all calls pass through opdi_beyond_limit. */
 OPDI_INTERNAL void opdi_depth_limit_update(void) {
     opdi_lock(&opdi_threads_lock);
-    OPDI_STORE(&opdi_depth_limit, OPDI_LOAD(&opdi_calls_shown) || OPDI_LOAD(&opdi_works_running) ? 0 : OPDI_MAX_DEPTH);
+    OPDI_STORE(&opdi_depth_limit, OPDI_LOAD(&opdi_calls_shown) || OPDI_LOAD(&opdi_works_running) ||
+               OPDI_LOAD(&opdi_small_stacks) ? 0 : OPDI_QUICK_DEPTH);
     opdi_unlock(&opdi_threads_lock);
 }
 

@@ -6,17 +6,6 @@
 #define OPDI_DISPATCH_H
 #include "../types/types.h"
 
-/* The limit of nested calls.  A kernel that calls itself without end fails at this depth, before the stack overflows.
-   */
-#define OPDI_MAX_DEPTH 400
-/* The current limit of nested calls.  The limit is 0 while the dispatch trace is on or collectives run, so that each
-   call takes the slow path (opdi_beyond_limit). */
-#if defined(OPDI_DIVIDED)
-extern OPDI_INTERNAL int32_t opdi_depth_limit;
-#else
-static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
-#endif
-
 //== registry ==========================================================================================================
 
 #define OPDI_MAX_RETURNS 16

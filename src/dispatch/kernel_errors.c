@@ -2,29 +2,6 @@
 
 //== errors inside of kernels ==========================================================================================
 
-/* Returns true if the address p lies on the stack that the system gave this thread, and not on the stack of a coroutine
-   or a signal handler. */
-static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
-#if defined(OPDI_STACK_KNOWN)
-    pthread_attr_t attr;
-    void *low = NULL;
-    size_t size = 0;
-    if (!thread->stack_low && pthread_getattr_np(pthread_self(), &attr) == 0) {
-        if (pthread_attr_getstack(&attr, &low, &size)) { size = 0; }
-        thread->stack_low = (uintptr_t)low;
-        thread->stack_bytes = size;
-        (void)pthread_attr_destroy(&attr);
-    }
-#elif defined(_WIN32)
-    if (!thread->stack_low) {
-        opdi_windows_size low = 0, high = 0;
-        GetCurrentThreadStackLimits(&low, &high);
-        thread->stack_low = (uintptr_t)low;
-        thread->stack_bytes = (size_t)(high - low);
-    }
-#endif
-    return p - thread->stack_low < thread->stack_bytes;
-}
 /* Returns true if an exception or a longjmp has left the kernel of thread->current.  `here` is an address in a live
    frame.  If the kernel was left, the frame of its call is no longer above `here` on the stack, or has been
    overwritten.  Calls on other stacks are not examined. */

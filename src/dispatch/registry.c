@@ -8,9 +8,6 @@
 //  lock.  This section uses schemas and keys, and does not depend on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_DIVIDED)                           /* dispatch.h declares this variable */
-int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
-#endif
 OPDI_INTERNAL bool opdi_calls_shown;
 OPDI_INTERNAL const opdi_higher *opdi_above;               /* set by opdi_process_begin */
 /* Functions that wait for running collectives before the program uses their memory (see >>collectives).
@@ -281,7 +278,8 @@ OPDI_NOINLINE static void opdi_start(void) {
     char message[sizeof thread->message];
     opd_code failed = OPD_OK;
     /* this thread may already be inside this function, or be registering: a library block may use the dispatcher */
-    if (thread->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == thread) { return; }
+    if (thread->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == thread ||
+        opdi_stack_short("the first use of the dispatcher", OPDI_STACK_CALL)) { return; }
     opdi_lock(&opdi_registry.start);
     OPDI_STORE(&opdi_registry.starter, thread);
 #if !defined(OPD_LEAN)
@@ -360,7 +358,7 @@ static void opdi_registering_end(opdi_registering *making) {
 OPDI_INTERNAL void opdi_builtins_make(const char *name) {
     opdi_registering making;
     if (!opdi_registry.aten || opdi_self()->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
-    if (opdi_pending_next(0, name) == OPD_OP_COUNT) { return; }
+    if (opdi_pending_next(0, name) == OPD_OP_COUNT || opdi_stack_short(name, OPDI_STACK_CALL)) { return; }
     opdi_registering_begin(&making);
     int i = opdi_pending_next(0, name);           /* looks again: another thread may have registered some */
     while (i < OPD_OP_COUNT && opdi_above->register_card(i) == 0) { i = opdi_pending_next(i + 1, name); }
@@ -369,7 +367,8 @@ OPDI_INTERNAL void opdi_builtins_make(const char *name) {
 /* Registers the operators of group `which` (OPDI_EXTRA_*), unless that was done. */
 static void opdi_extra_make(int which) {
     opdi_registering making;
-    if (!opdi_registry.aten || opdi_self()->error != OPD_OK || OPDI_LOAD(&opdi_registry.extra[which])) { return; }
+    if (!opdi_registry.aten || opdi_self()->error != OPD_OK || OPDI_LOAD(&opdi_registry.extra[which]) ||
+        opdi_stack_short(NULL, OPDI_STACK_CALL)) { return; }
     opdi_registering_begin(&making);
     if (!OPDI_LOAD(&opdi_registry.extra[which])) { (void)opdi_above->register_extra(which); }
     opdi_registering_end(&making);

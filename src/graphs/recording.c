@@ -555,7 +555,9 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
         opd_keys_restore(guard);
         thread->innermost.tracer = NULL;
         rc = count < 0 ? -1 : opdi_trace_outputs(&tr, out, count, options && options->list_output);
-        if (rc == 0 && tr.locations) { rc = opdi_trace_places(tr.graph); }
+        if (rc == 0 && tr.locations) {
+            rc = opdi_stack_short("opd_graph_trace", OPDI_STACK_FOR(30 << 10)) ? -1 : opdi_trace_places(tr.graph);
+        }
     }
     opdi_tracer_end(&tr);
     opd_scope_close(&scope);

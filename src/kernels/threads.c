@@ -222,15 +222,12 @@ OPDI_COLD_END
 /* Starts workers until there are `want`.  The caller holds the lock.  If the system cannot create a thread, the pool
    has fewer workers. */
 static void opdi_pool_grow(opdi_pool *pool, int want) {
-    pthread_attr_t attr;
-    if (pool->threads >= want || pthread_attr_init(&attr)) { return; }
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     while (pool->threads < want) {
         pthread_t id;
-        if (pthread_create(&id, &attr, opdi_pool_worker, NULL)) { break; }
+        if (opdi_thread_start(&id, opdi_pool_worker, NULL)) { break; }
+        (void)pthread_detach(id);
         pool->threads++;
     }
-    pthread_attr_destroy(&attr);
 }
 
 /* Runs a job, in which the calling thread takes part.  The caller has set `busy`.  Opens the job for `workers` workers,

@@ -337,6 +337,7 @@ static int opdi_build_open(opdi_build *build, const char *what, const char *name
 static int opdi_build_make(opdi_build *build, char *out) {
     opdi_string deps = {NULL, 0, 0, false};
     char list[OPDI_PATH];
+    if (opdi_stack_short("the compiler", OPDI_STACK_CALL)) { return -1; }
     if (opdi_build_key(build) || opdi_path(list, "%s.deps", build->stem)) { return -1; }
     bool known = opdi_string_read(&deps, list) && opdi_build_result(build, &deps, out) && opdi_checksum_matches(out);
     opdi_string_free(&deps);

@@ -35,7 +35,10 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
         }
     }
     opdi_ended_allocations += thread->allocations;
+    const bool small = opdi_stack_is_small(thread);
+    if (small) { OPDI_STORE(&opdi_small_stacks, opdi_small_stacks - 1); }
     opdi_unlock(&opdi_threads_lock);
+    if (small) { opdi_depth_limit_update(); }
     opdi_thread_self = NULL;
 #if !defined(OPD_NO_THREADS) && defined(_WIN32)
     (void)TlsSetValue(opdi_thread_slot, NULL);
@@ -153,6 +156,7 @@ static void opdi_fork_child(void) {
         if (thread != self) { OPDI_PUBLISH(&thread->inside, 0); }
     }
     opdi_all_threads = self;
+    OPDI_STORE(&opdi_small_stacks, self && opdi_stack_is_small(self));
     if (self) {
         self->next = NULL;
         self->observe_lock = fresh;
@@ -168,6 +172,7 @@ static void opdi_fork_child(void) {
         OPDI_PUBLISH(&opdi_registry.making, 0);
     }
     opdi_fork_release();
+    opdi_depth_limit_update();
 }
 #endif
 

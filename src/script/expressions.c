@@ -199,7 +199,7 @@ static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugared *suga
    an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const opdi_syntax *const before = task->at;
-    if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
+    if (++task->depth > 4 * OPDI_SCRIPT_DEPTH || opdi_stack_is_short(NULL, OPDI_STACK_CALL)) {
         (void)OPDI_EMIT_FAIL(task, "this is nested too deep; " OPDI_SCRIPT_NESTED);
         task->depth--;
         return NULL;

@@ -405,6 +405,7 @@ static void opdi_copy_bytes(void *ctx, int64_t begin, int64_t end) {
 static int opdi_copy_same(opdi_iter *iter) {
     const int across = opdi_copy_across(iter);
     if (across) {
+        if (opdi_stack_short(NULL, OPDI_STACK_FOR(OPDI_TILE_BYTES))) { return -1; }
         opdi_transpose tr;
         tr.it = iter;
         tr.across = across;

@@ -740,6 +740,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_iter_run(opd_tensor *const *ops, int nops, 
     iter.loop = loop;
     iter.params = params;
     const int across = opdi_iter_across(&iter);
+    if (opdi_stack_short(NULL, across ? OPDI_STACK_FOR((OPDI_MAX_TRANSPOSED + 1) * OPDI_TILE_BYTES)
+                         : OPDI_STACK_BLOCKS)) { return -1; }
     if (across) {
         opdi_transpose tr;
         tr.it = &iter;
@@ -762,6 +764,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nop
     flat.loop = loop;
     flat.params = params;
     flat.half_loop = opdi_half_loop_of(ops, nops, loop);
+    if (opdi_stack_short(NULL, OPDI_STACK_BLOCKS)) { return -1; }
     if (ops[0]->numel <= OPDI_GRAIN) { opdi_flat_part(&flat, 0, ops[0]->numel); }
     else { opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_flat_part, &flat); }
     return 0;

@@ -221,6 +221,7 @@ static inline bool opdi_has_vectors(void) { return opdi_cpu_level() > 0; }
 static inline bool opdi_has_vectors(void) { return false; }
 #endif
 #define OPDI_ITER_OPS 9                           /* the most operands of a pass */
+#define OPDI_STACK_BLOCKS OPDI_STACK_FOR(OPDI_ITER_OPS * OPDI_BLOCK * sizeof(uint64_t))
 #define OPDI_BLOCK 512                            /* the number of elements that are converted at a time */
 /* Aligns a block of memory to a cache line, because reading a vector that crosses two lines takes twice as long. */
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -325,6 +326,7 @@ static inline int64_t opdi_iter_most(const opdi_iter *iter) {
 }
 /* The number of rows and columns of a tile that is transposed. */
 #define OPDI_TILE 64
+#define OPDI_TILE_BYTES (OPDI_TILE * OPDI_TILE * sizeof(uint64_t))
 /* Transposes a tile: see OPDI_TRANSPOSE. */
 typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj, int64_t next);
 /* A pass that runs by tiles, which extend along dim 0 and dim `across`. */

@@ -95,7 +95,8 @@ static int opdi_grid_sampler_2d_kernel(opd_call *call) {
     input = opdi_dense_as(input, dtype);
     grid = opdi_dense_as(grid, dtype);
     opd_tensor *output = opdi_staging(out, dtype);
-    if (!input || !grid || !output) { return -1; }
+    if (!input || !grid || !output ||
+        opdi_stack_short(NULL, OPDI_STACK_FOR((dtype == OPD_FLOAT64 ? 84 : 46) << 10))) { return -1; }
     other.input = input->data;
     other.grid = grid->data;
     other.output = output->data;

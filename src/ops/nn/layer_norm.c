@@ -192,6 +192,7 @@ static int opdi_layer_norm_back(opdi_norm *norm, opd_scalar_type dtype) {
     const int64_t blocks = (norm->a + OPDI_NORM_ROWS - 1) / OPDI_NORM_ROWS;
     const size_t bytes = (size_t)(2 * blocks * norm->n) * opd_dtype_size(dtype);
     const bool params = norm->dw || norm->db;
+    if (opdi_stack_short(NULL, OPDI_STACK_FOR((dtype == OPD_FLOAT64 ? 50 : 26) << 10))) { return -1; }
     if (params && !(norm->parts = opdi_scratch_alloc(bytes))) { return -1; }
     if (norm->n && (params || norm->dx)) {
         opdi_norm_run(norm, dtype, blocks, OPDI_NORM_ROWS * norm->n, opdi_norm_layer_back_f32,

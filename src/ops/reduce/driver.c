@@ -532,6 +532,7 @@ static int opdi_reduce_run(opdi_reduce *reduce) {
         reduce->tiles = (iter->sizes[reduce->nred] + reduce->tile - 1) / reduce->tile;
         items = reduce->outer / iter->sizes[reduce->nred] * reduce->tiles;
         work = reduce->count * reduce->tile;
+        if (opdi_stack_short(NULL, OPDI_STACK_FOR(68 << 10))) { return -1; }
     }
     if (items < 16 && work >= 2 * OPDI_REDUCE_CHUNK) {
         reduce->chunk = reduce->tiles ? 4 * OPDI_REDUCE_CHUNK / reduce->tile : OPDI_REDUCE_CHUNK;

@@ -181,6 +181,7 @@ OPDI_INTERNAL int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cos
     lines->fn = fn;
     if (lines->outer <= 0) { return 0; }
     opdi_lines_pieces(lines);
+    if (opdi_stack_short(NULL, OPDI_STACK_FOR((lines->count < 128 ? 24 : 40) << 10))) { return -1; }
     if (lines->outer * lines->count * cost <= OPDI_GRAIN) { opdi_lines_range(lines, 0, lines->outer); }
     else {
         size_t bytes = lines->tmp + 64;

@@ -384,6 +384,7 @@ static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_
     const int64_t lanes = 64 / (int64_t)(twice ? sizeof(double) : sizeof(float));
     opdi_fft fft;
     if (output->numel == 0) { return 0; }
+    if (opdi_stack_short(NULL, OPDI_STACK_FOR((opdi_cpu_level() > 1 ? 70 : 38) << 10))) { return -1; }
     memset(&fft, 0, sizeof fft);
     fft.xcomplex = opd_dtype_is_complex(OPDI_DTYPE(input));
     fft.ycomplex = opd_dtype_is_complex(OPDI_DTYPE(output));
