@@ -165,6 +165,7 @@ enum {
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
+#include <utime.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #if !defined(__cplusplus)

@@ -1,5 +1,42 @@
 #include "plugins.h"
 
+//== the size of the cache =============================================================================================
+
+static int opdi_cached_compare(const void *first, const void *second) {
+    const int64_t a = ((const opdi_cached *)first)->used, b = ((const opdi_cached *)second)->used;
+    return a < b ? -1 : a > b;
+}
+/* Returns the number of bytes that the cache may have: $OPD_CACHE_MB, or 512 MB. */
+static int64_t opdi_cache_limit(void) {
+    const char *const text = getenv("OPD_CACHE_MB");
+    char *end = NULL;
+    const long long count = text ? strtoll(text, &end, 10) : 0;
+    return (text && end != text && count >= 0 && count < 1 << 30 ? (int64_t)count : 512) << 20;
+}
+/* Removes the files that were not used for the longest time until the cache has 7/8 of its limit, if it has more than
+   the limit.  Files that were used within the last hour stay, because another process may be about to load them.  Looks
+   after the first of 16 compilations of this process. */
+static void opdi_cache_shrink(const char *dir) {
+    static uint32_t builds;
+    opdi_string list = {NULL, 0, 0, false};
+    char path[OPDI_PATH];
+    int64_t bytes = 0;
+    const int64_t limit = opdi_cache_limit(), now = (int64_t)time(NULL);
+    if ((OPDI_ADD(&builds, 1) & 15) != 0) { return; }
+    opdi_cache_list(dir, &list);
+    const size_t count = list.length / sizeof(opdi_cached);
+    opdi_cached *const all = (opdi_cached *)(void *)list.data;
+    for (size_t i = 0; i < count; i++) { bytes += all[i].bytes; }
+    if (bytes > limit) { qsort(all, count, sizeof *all, opdi_cached_compare); }
+    for (size_t i = 0; bytes > limit - limit / 8 && i < count && all[i].used < now - 60 * 60; i++) {
+        if (snprintf(path, sizeof path, "%s/%s", dir, all[i].name) < OPDI_PATH && opdi_file_remove(path) == 0) {
+            bytes -= all[i].bytes;
+        }
+    }
+    if (list.failed) { opd_error_clear(); }
+    opdi_string_free(&list);
+}
+
 //== compiling at run time =============================================================================================
 //
 //  The result of a compilation is the file <name>-<key>-<contents>.so, or .dll on Windows.  <key> is a hash of flags,
@@ -54,9 +91,18 @@ static int opdi_file_write(const char *dir, const char *path, const char *data, 
     if (opdi_path(tmp, "%s/tmp.XXXXXX", dir)) { return -1; }
     int fd = opdi_temporary_file(tmp);
     if (opdi_file_end(fd, data, length) && opdi_file_replace(tmp, path) == 0) { return 0; }
-    (void)opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", path, opdi_errno_text());
+    (void)opdi_cache_fails(path);
     if (fd >= 0) { (void)opdi_file_remove(tmp); }
     return -1;
+}
+
+/* Returns true if the file at `path` has this text. */
+static bool opdi_file_is(const char *path, const char *text) {
+    opdi_string string = {NULL, 0, 0, false};
+    const bool same = opdi_string_read(&string, path) && string.length == strlen(text) &&
+        memcmp(string.data, text, string.length) == 0;
+    opdi_string_free(&string);
+    return same;
 }
 
 static bool opdi_is_cxx(const char *file) {
@@ -86,8 +132,8 @@ static int opdi_build_include(opdi_build *build) {
     return opdi_header_search(build, __FILE__);
 }
 
-/* Returns `hash` mixed with what -march=native depends on, because computers with other processors may share the folder.
-   If the processor cannot be asked, its name is that of the computer. */
+/* Returns `hash` mixed with what -march=native depends on, because computers with other processors may share the
+   folder.  If the processor cannot be asked, its name is that of the computer. */
 static uint64_t opdi_hash_processor(uint64_t hash) {
 #if defined(OPDI_CPUID)
     uint32_t words[OPDI_PROCESSOR_WORDS];
@@ -199,12 +245,14 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
     const int rc = opdi_command_run(argv, log, &failed);
     failed = rc == 0 && (failed || !opdi_is_readable(made));
     if (rc) {
-        (void)opd_fail(rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s",
-                       build->what, argv[0], strerror(rc));
+        const bool full = strcmp(opdi_cache_advice(rc), opdi_cache_advice(ENOSPC)) == 0;
+        (void)opd_fail(rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s%s",
+                       build->what, argv[0], strerror(rc), full ? opdi_cache_advice(rc) : "");
     } else if (opdi_string_read(&said, log) && failed) {
         const bool lost = !*build->include && strstr(said.data, "opdispatch.h");
-        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s", build->what, argv[0], build->name,
-                       said.data, lost ? "opdispatch.h: " : "", lost ? build->hint : "",
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s%s", build->what, argv[0],
+                       build->name, said.data,
+                       said.length ? "" : "it gave no message: perhaps the disk of the cache is full", lost ? "opdispatch.h: " : "", lost ? build->hint : "",
                        lost ? "; set $OPD_INCLUDE to its folder" : "");
     } else if (said.length && !said.failed && opdi_verbose()) {
         opdi_log_write(opdi_self(), -1, said.data, false);
@@ -242,19 +290,20 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     return rc || !opd_ok() ? -1 : 0;
 }
 
-/* The end of a result file: a checksum of everything before it.  The checksum shows whether a crash or a full disk has
-   cut off the file. */
+/* The end of a result file: a checksum of its name and of everything before it.  The checksum shows whether a crash or
+   a full disk has cut off the file, and whether it was made under this name. */
 typedef struct opdi_checksum { char mark[8]; uint64_t sum; } opdi_checksum;
-static opdi_checksum opdi_checksum_of(const char *data, size_t length) {
+static opdi_checksum opdi_checksum_of(const char *path, const char *data, size_t length) {
     opdi_checksum trailer = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
-    trailer.sum = opdi_hash_bytes(4, data, length);
+    const char *const slash = strrchr(path, '/');
+    trailer.sum = opdi_hash_bytes(opdi_hash_text(4, slash ? slash : path), data, length);
     return trailer;
 }
 static bool opdi_checksum_matches(const char *path) {
     opdi_string string = {NULL, 0, 0, false};
     bool ok = opdi_string_read(&string, path) && string.length > sizeof(opdi_checksum);
     if (ok) {
-        const opdi_checksum trailer = opdi_checksum_of(string.data, string.length - sizeof trailer);
+        const opdi_checksum trailer = opdi_checksum_of(path, string.data, string.length - sizeof trailer);
         ok = memcmp(string.data + string.length - sizeof trailer, &trailer, sizeof trailer) == 0;
     }
     opdi_string_free(&string);
@@ -264,12 +313,12 @@ static int opdi_checksum_append(const char *path, const char *out) {
     opdi_string string = {NULL, 0, 0, false};
     bool ok = opdi_string_read(&string, path);
     if (ok) {
-        const opdi_checksum trailer = opdi_checksum_of(string.data, string.length);
+        const opdi_checksum trailer = opdi_checksum_of(out, string.data, string.length);
         ok = opdi_file_end(open(path, O_WRONLY | O_APPEND | OPDI_BINARY), (const char *)&trailer, sizeof trailer) &&
             opdi_file_replace(path, out) == 0;
     }
     opdi_string_free(&string);
-    return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, opdi_errno_text());
+    return ok ? 0 : opdi_cache_fails(out);
 }
 
 /* Links `count` object files.  Moves the result, and the list `deps` of the files that were read, to their final
@@ -305,14 +354,12 @@ static int opdi_build_all(opdi_build *build, char *out) {
     int count, rc = 0;
     opdi_cache_sweep(build->dir);
     if (opdi_path(build->tmp, "%s/tmp.XXXXXX", build->dir)) { return -1; }
-    if (!opdi_temporary_folder(build->tmp)) {
-        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "%s: cannot make %s: %s", build->what, build->tmp,
-                        opdi_errno_text());
-    }
+    if (!opdi_temporary_folder(build->tmp)) { return opdi_cache_fails(build->tmp); }
     for (count = 0; build->files[count] && rc == 0; count++) { rc = opdi_build_object(build, count, &deps); }
     if (rc == 0) { rc = opdi_build_link(build, count, &deps, out); }
     opdi_string_free(&deps);
     opdi_folder_remove(build->tmp);
+    if (rc == 0) { opdi_cache_shrink(build->dir); }
     return rc;
 }
 
@@ -339,7 +386,12 @@ static int opdi_build_make(opdi_build *build, char *out) {
     char list[OPDI_PATH];
     if (opdi_stack_short("the compiler", OPDI_STACK_CALL)) { return -1; }
     if (opdi_build_key(build) || opdi_path(list, "%s.deps", build->stem)) { return -1; }
-    bool known = opdi_string_read(&deps, list) && opdi_build_result(build, &deps, out) && opdi_checksum_matches(out);
+    bool known = opdi_string_read(&deps, list) && opdi_build_result(build, &deps, out);
+    if (known) {                                  /* first marks them as used, so that no other process removes them */
+        opdi_cache_touch(list);
+        opdi_cache_touch(out);
+        known = opdi_checksum_matches(out);
+    }
     opdi_string_free(&deps);
     return !opd_ok() || (!known && opdi_build_all(build, out)) ? -1 : 0;
 }
@@ -359,7 +411,9 @@ OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char
     if (!source) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the source is NULL", what); }
     build.files = files;
     if (opdi_path(path, "%s/%s-%016llx.%s", build.dir, name, (unsigned long long)opdi_hash_text(3, source),
-                  cxx ? "cpp" : "c") || opdi_file_write(build.dir, path, source, strlen(source))) { return -1; }
+                  cxx ? "cpp" : "c")) { return -1; }
+    if (opdi_file_is(path, source)) { opdi_cache_touch(path); }
+    else if (!opd_ok() || opdi_file_write(build.dir, path, source, strlen(source))) { return -1; }
     return opdi_build_make(&build, out);
 }
 

@@ -25,6 +25,7 @@ typedef Elf32_Shdr opdi_elf_section;
 typedef Elf32_Sym opdi_elf_symbol;
 #endif
 #elif defined(OPDI_DLLS)
+#include <sys/utime.h>
 #define opdi_dlclose(handle) ((void)FreeLibrary((opdi_windows_library)(handle)))
 #define opdi_dlsym(handle, name) ((void *)(uintptr_t)GetProcAddress((opdi_windows_library)(handle), name))
 #else
@@ -59,6 +60,8 @@ enum { OPDI_PROCESSOR_WORDS = 8 };
 #define OPDI_ESCAPED " #:\\"
 #define OPDI_BINARY 0
 #endif
+/* A file in the cache: its name, size, and the time when it was last used. */
+typedef struct opdi_cached { int64_t bytes, used; char name[128]; } opdi_cached;
 /* A compilation: the files to compile, folders and flags. */
 typedef struct opdi_build {
     const char *what, *name, *flags;

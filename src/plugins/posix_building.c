@@ -36,6 +36,22 @@ OPDI_INTERNAL void opdi_folder_remove(const char *path) {
     (void)remove(path);
 }
 
+/* Adds an opdi_cached to `list` for each file in the cache `dir`. */
+OPDI_INTERNAL void opdi_cache_list(const char *dir, opdi_string *list) {
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    struct stat s;
+    char path[OPDI_PATH];
+    while (d && (e = readdir(d)) != NULL) {
+        if (opdi_cache_has(e->d_name) && snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < OPDI_PATH &&
+            lstat(path, &s) == 0 && S_ISREG(s.st_mode)) {
+            opdi_cached_add(list, e->d_name, (int64_t)s.st_size, (int64_t)s.st_mtime);
+        }
+    }
+    if (d) { (void)closedir(d); }
+}
+/* Sets the time at which a file was used to now. */
+OPDI_INTERNAL void opdi_cache_touch(const char *path) { (void)utime(path, NULL); }
 /* Removes files in `dir` that killed compilations have left, if they are older than a day. */
 OPDI_INTERNAL void opdi_cache_sweep(const char *dir) {
     DIR *d = opendir(dir);
@@ -72,13 +88,29 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     return false;
 }
 
+/* Finds or makes a folder, and writes its path without links to `out`.  Returns 0, or -1 and sets an error. */
+static int opdi_folder_make(const char *path, char *out) {
+    const int code = mkdir(path, 0700) ? errno : 0;
+    char *const real = realpath(path, NULL);
+    struct stat s;
+    int rc = 0;
+    errno = code != EEXIST && code ? code : errno;            /* EEXIST: it is there, or is a link to nothing */
+    if (!real) { rc = opdi_cache_fails(path); }
+    else if (stat(real, &s) == 0 && !S_ISDIR(s.st_mode)) {
+        errno = ENOTDIR;
+        rc = opdi_cache_fails(path);
+    } else { rc = opdi_path(out, "%s", real); }
+    free(real);
+    return rc;
+}
 /* Finds or makes the folder for results, and writes its path to `dir`.  Only this user may write into this folder,
-   and nobody else can replace it.  Returns 0, or -1 and sets an error. */
+   and nobody else can replace it.  The folder may be a link to another one, which must be as safe.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_cache_dir(char *dir) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     const bool own = xdg && *xdg == '/';
     struct stat s;
-    char parent[OPDI_PATH], bad[OPDI_PATH];
+    char parent[OPDI_PATH], at[OPDI_PATH], path[OPDI_PATH], bad[OPDI_PATH];
     if (geteuid() != getuid()) {
         return opd_fail(OPD_ERROR_REGISTER, "a program that runs with the rights of another user (set-user-ID) cannot "
                         "compile code");
@@ -88,20 +120,12 @@ OPDI_INTERNAL int opdi_cache_dir(char *dir) {
                         "is an absolute path");
     }
     if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache")) { return -1; }
-    (void)mkdir(parent, 0700);
-    char *real = realpath(parent, NULL);
-    int rc = opdi_path(dir, "%s/opdispatch", real ? real : parent);
-    bool guarded = real && opdi_path_guarded(real, true, bad);
-    free(real);
-    if (rc) { return -1; }
-    (void)mkdir(dir, 0700);
-    if (lstat(dir, &s) || !S_ISDIR(s.st_mode)) {
-        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot make the folder %s: %s", dir,
-                        strerror(errno ? errno : ENOTDIR));
-    }
-    if (!guarded || s.st_uid != geteuid() || (s.st_mode & 022)) {
+    if (opdi_folder_make(parent, at) || opdi_path(path, "%s/opdispatch", at)) { return -1; }
+    const bool guarded = opdi_path_guarded(at, true, bad);
+    if (opdi_folder_make(path, dir)) { return -1; }
+    if (!guarded || !opdi_path_guarded(dir, true, bad) || stat(dir, &s) || s.st_uid != geteuid() || (s.st_mode & 022)) {
         return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code is not safe: %s belongs to another user, "
-                        "or others may write in it (set $XDG_CACHE_HOME to another folder)", dir, guarded ? dir : bad);
+                        "or others may write in it (set $XDG_CACHE_HOME to another folder)", dir, bad);
     }
     return 0;
 }

@@ -104,6 +104,26 @@ static void opdi_folder_clear(const char *path, bool old) {
 OPDI_INTERNAL void opdi_folder_remove(const char *path) { opdi_folder_clear(path, false); }
 OPDI_INTERNAL void opdi_cache_sweep(const char *dir) { opdi_folder_clear(dir, true); }
 
+/* Adds an opdi_cached to `list` for each file in the cache `dir`. */
+OPDI_INTERNAL void opdi_cache_list(const char *dir, opdi_string *list) {
+    wchar_t wide[OPDI_WIDE_PATH];
+    struct _wfinddata64_t entry;
+    char name[OPDI_PATH], inside[OPDI_PATH];
+    if (snprintf(inside, sizeof inside, "%s/*", dir) >= OPDI_PATH || !opdi_wide_path(inside, wide)) { return; }
+    const intptr_t found = _wfindfirst64(wide, &entry);
+    if (found == -1) { return; }
+    do {
+        if (!(entry.attrib & _A_SUBDIR) && opdi_narrow_path(entry.name, name) && opdi_cache_has(name)) {
+            opdi_cached_add(list, name, (int64_t)entry.size, (int64_t)entry.time_write);
+        }
+    } while (_wfindnext64(found, &entry) == 0);
+    (void)_findclose(found);
+}
+/* Sets the time at which a file was used to now. */
+OPDI_INTERNAL void opdi_cache_touch(const char *path) {
+    wchar_t wide[OPDI_WIDE_PATH];
+    if (opdi_wide_path(path, wide)) { (void)_wutime64(wide, NULL); }
+}
 /* Makes a folder, if it is not there.  Returns false and sets errno on failure. */
 static bool opdi_folder_make(const char *path) {
     wchar_t wide[OPDI_WIDE_PATH];
@@ -123,8 +143,7 @@ OPDI_INTERNAL int opdi_cache_dir(char *dir) {
     }
     if (opdi_path(dir, "%s/opdispatch", found)) { return -1; }
     (void)opdi_folder_make(found);
-    return opdi_folder_make(dir) ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot make the folder %s: %s",
-                                                dir, opdi_errno_text());
+    return opdi_folder_make(dir) ? 0 : opdi_cache_fails(dir);
 }
 /* Finds the folder of opdispatch.h by `here`, the path from which the header was compiled.  A relative path is searched
    in the program's folder and the folders above it, but neither in the current folder nor at the top of a drive: other
