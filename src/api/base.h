@@ -7,6 +7,7 @@ typedef struct opd_op opd_op;
 typedef struct opd_schema opd_schema;
 typedef struct opd_library opd_library;
 typedef struct opd_overloads opd_overloads;
+typedef struct opd_kernel_handle opd_kernel_handle;
 typedef struct opd_call opd_call;
 typedef struct opd_node opd_node;
 typedef struct opd_backward_call opd_backward_call;

@@ -274,6 +274,24 @@ OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
 /* Calls an operator's kernel at the runtime key `key`; the keys of the arguments do not matter
    (callBoxedForDispatchKey).  rets is as for opd_call_all.  Returns 0, or -1 with an error. */
 OPD_API int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs);
+/* Returns a handle of the kernel that runs for an operator at the runtime key `key`, such as "CPU" or "AutogradCPU", as
+   it is registered now.  The kernel may be registered at this key, be composite, or be a fallback.  With the handle, a
+   kernel that is registered later can call the kernel that it replaces: see opd_kernel_call.  Registrations that follow
+   do not change the handle.  The caller frees it with opd_kernel_free.  Any thread may call this.  Returns NULL with an
+   error for an alias key, or if no kernel runs at this key.  Follows torch.library.get_kernel. */
+OPD_API opd_kernel_handle *opd_kernel_get(opd_op *op, const char *key);
+/* For use inside a kernel of the operator of handle: runs the kernel of handle with the arguments of `call`.  Its
+   results become the results of `call`, also in in-place and out= forms.  The kernel sees the keys of `call` up to the
+   key of handle.  A kernel that is a fallthrough continues below this key.  The call is no event for observers.  Fails
+   with an error if the library of the kernel was closed.  Returns 0, or -1 with an error. */
+OPD_API int opd_kernel_call(const opd_kernel_handle *handle, opd_call *call);
+/* Runs the kernel of handle as opd_kernel_call does, but with these arguments, inside or outside of a kernel.  args and
+   rets are as for opd_call_all.  Returns 0, or -1 with an error. */
+OPD_API int opd_kernel_call_with(const opd_kernel_handle *handle, opd_value *rets, const opd_value *args, int nargs);
+/* Frees a handle of opd_kernel_get, or does nothing for NULL.  No thread may be using the handle.  The parameter has
+   the type of `destroy`, so a kernel may have the handle as its user pointer, and free it when its library is closed:
+   opd_impl_key(lib, "exp", "CPU", my_exp, opd_kernel_get(op, "CPU"), opd_kernel_free). */
+OPD_API void opd_kernel_free(void *handle);
 /* Finds all overloads of "ns::name", for calls by base name.  Overloads that are defined later are found, too.  The
    handle stays valid for ever.  Returns NULL with an error if there are no overloads. */
 OPD_API opd_overloads *opd_overloads_find(const char *name);

@@ -462,7 +462,8 @@ static const char *opdi_way_below(opd_key key) {
     return bit & OPDI_AUTOGRAD_BITS ? "; to call the kernels below it, exclude its keys first, with "
         "opd_keys_exclude(OPD_KEYS_AUTOGRAD), or call opd_redispatch(call, opd_keyset_and(opd_call_keys(call), "
         "opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))"
-        : bit < OPD_BIT_OF(OPD_F_BACKEND_SELECT) ? "; it must compute the results itself, or call other operators"
+        : bit < OPD_BIT_OF(OPD_F_BACKEND_SELECT) ? "; it must compute the results itself, or call other operators, or "
+        "call the kernel that it replaces (opd_kernel_get, before it is registered)"
         : "; to call the kernels below it, exclude its key first, with opd_keys_exclude, or call opd_redispatch";
 }
 /* Sets the error that calls are nested too deep.  If a kernel calls itself, the error names its operator and key.
@@ -767,29 +768,30 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
 
 OPDI_COLD_BEGIN
 
-/* Checks that the kernel of a device other than meta does not get a tensor of the meta device, which has no data.  Sets
-   *flags to the combined flags of the tensors.  Returns 0, or -1 and sets an error. */
-static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args, unsigned *flags) {
+/* Combines the keys and flags of the arguments into *sets.  Checks that the kernel of a device other than meta does not
+   get a tensor of the meta device, which has no data.  Returns 0, or -1 and sets an error. */
+static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args, opdi_arg_keys *sets) {
     const opd_keyset keys = opdi_keyset_of(key);
-    opdi_arg_keys sets = {0, 0, 0, 0};
-    if (opdi_arg_keys_bound(&sets, op, args)) { return -1; }
-    *flags = sets.flags;
-    if (!keys.backends || keys.backends >> OPD_META & 1 || !(sets.backends >> OPD_META & 1)) { return 0; }
+    memset(sets, 0, sizeof *sets);
+    if (opdi_arg_keys_bound(sets, op, args)) { return -1; }
+    if (!keys.backends || keys.backends >> OPD_META & 1 || !(sets->backends >> OPD_META & 1)) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data",
                     op->name, opd_key_name(key));
 }
-/* Binds the arguments and runs the kernel of the slot of `key`, whatever keys the arguments have.  Returns 0, or -1 and
-   sets an error. */
-static int opdi_call_at_key(opdi_thread *thread, opd_op *op, opd_key key, opd_value *rets, const opd_value *args,
-                            int nargs) {
+/* Binds the arguments and runs the kernel of the slot of `key`, whatever keys the arguments have.  If handle is not
+   NULL, runs its kernel instead, which then sees the keys of the arguments up to `key`.  Returns 0, or -1 and sets an
+   error. */
+OPDI_INTERNAL int opdi_call_at_key(opdi_thread *thread, opd_op *op, opd_key key, const opd_kernel_handle *handle,
+                                   opd_value *rets, const opd_value *args, int nargs) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
     const int64_t mark = thread->top;
     opd_call call;
-    unsigned flags;
+    opdi_arg_keys sets;
+    opdi_slot made[2];
     int rc = -1;
     if ((table || (table = opdi_table_make(op)) != NULL) && opdi_bind_all(op, args, nargs, bound) == 0 &&
-        opdi_check_at(op, key, bound, &flags) == 0 && opdi_scope_reserve(thread, OPDI_MAX_RETURNS) == 0) {
+        opdi_check_at(op, key, bound, &sets) == 0 && opdi_scope_reserve(thread, OPDI_MAX_RETURNS) == 0) {
         int64_t top = thread->top;
         memset(&call, 0, sizeof call);
         call.op = op;
@@ -797,8 +799,12 @@ static int opdi_call_at_key(opdi_thread *thread, opd_op *op, opd_key key, opd_va
         call.rets = rets ? rets : unwanted;
         call.keys = opdi_keyset_of(key);
         call.slot = key;
-        call.flags = flags & OPDI_STORED;
-        rc = opdi_invoke(thread, &call, call.flags ? opdi_stored_slot(&call, &table->slots[key]) : &table->slots[key]);
+        call.flags = sets.flags & OPDI_STORED;
+        const opd_keyset all = opd_keyset_make((sets.functionality | thread->state.include) & thread->state.allow,
+                                               sets.backends);
+        const opdi_slot *const slot = handle ? opdi_handle_slot(handle, table, &call, all, made)
+            : call.flags ? opdi_stored_slot(&call, &table->slots[key]) : &table->slots[key];
+        rc = opdi_invoke(thread, &call, slot);
         if (rc == 0 && opdi_scope_reserve(thread, OPDI_MAX_RETURNS)) {
             opdi_rets_drop(&call);
             rc = -1;
@@ -815,7 +821,7 @@ int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *a
     const opd_key wanted = opd_ok() ? opd_key_parse(key) : (opd_key)OPD_KEY_INVALID;
     int rc = -1;
     if (opdi_any_dead_value(args, nargs, "opd_call_at")) { rc = -1; }
-    else if (op && opdi_key_is_runtime(wanted)) { rc = opdi_call_at_key(thread, op, wanted, rets, args, nargs); }
+    else if (op && opdi_key_is_runtime(wanted)) { rc = opdi_call_at_key(thread, op, wanted, NULL, rets, args, nargs); }
     else if (op) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is not the key of a kernel (such as CPU or AutogradCPU)",
                        key);

@@ -17,12 +17,24 @@ typedef struct opdi_kernel {
     void *user;
     void (*destroy)(void *user);
     opd_key key;
-    opd_plugin *plugin;                           /* the pinned plug-in that contains fn */
     bool typed;                                   /* made from a C function: see opd_function */
+    opd_plugin *plugin;                           /* the pinned plug-in that contains fn */
     opdi_origin place;
     struct opdi_kernel *next;                     /* the next kernel of the operator; the newest kernel is first */
+    opd_kernel_handle *handles;                   /* handles of this kernel: see opd_kernel_get */
 } opdi_kernel;
 typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
+/* A handle of the kernel that op had at `key` when the handle was made. */
+struct opd_kernel_handle {
+    opd_op *op;
+    opd_key key;
+    bool ours;                                    /* built-in, so it may need help with stored dtypes */
+    bool alone;                                   /* a composite kernel: it needs no current device */
+    opdi_slot slot;                               /* the kernel as a table would have it, without guarding kernels */
+    opdi_kernel *kernel;                          /* NULL: not registered any more */
+    opd_kernel_handle *next;                      /* the next handle of the same kernel */
+    char place[200];                              /* "registered at FILE:LINE" */
+};
 typedef struct opdi_table {
     opdi_retired gone;                            /* entry for the list of objects that wait to be freed */
     /* masks[backend] has a bit for each functionality that does not fall through.  Masks 0 to 15 are for calls in which
@@ -593,6 +605,18 @@ struct opd_overloads {
     bool wrap;                                    /* numbers are always accepted for tensors: add, mul, ... */
 };
 
+/* Returns the slot for the keys in `keys`, and sets the keys and the slot of call. */
+static inline const opdi_slot *opdi_slot_for_keys(const opdi_table *table, opd_call *call, opd_keyset keys) {
+    const unsigned backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
+    call->keys.functionality = keys.functionality & table->masks[16 + backend];
+    call->keys.backends = keys.backends & OPDI_BACKEND_MASK;
+    unsigned base = (unsigned)opdi_key_base[opdi_top_bit(call->keys.functionality << 1 | 1)];
+    base += base >= OPD_KEY_BACKEND_BASE ? backend : 0;
+    call->slot = (opd_key)base;
+    return &table->slots[base];
+}
+OPDI_INTERNAL const opdi_slot *opdi_handle_slot(const opd_kernel_handle *handle, const opdi_table *table,
+                                                opd_call *call, opd_keyset all, opdi_slot *made);
 OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op);
 OPDI_INTERNAL const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
 OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot);
@@ -611,16 +635,10 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
     OPDI_IN_ORDER();                              /* prevents one wide load, which would stall after the two stores */
     other.rets = call->rets;
     other.targets = NULL;
-    unsigned backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
-    other.keys.functionality = keys.functionality & table->masks[16 + backend];
-    other.keys.backends = keys.backends & OPDI_BACKEND_MASK;
-    unsigned base = (unsigned)opdi_key_base[opdi_top_bit(other.keys.functionality << 1 | 1)];
-    base += base >= OPD_KEY_BACKEND_BASE ? backend : 0;
-    other.slot = (opd_key)base;
+    const opdi_slot *const slot = opdi_slot_for_keys(table, &other, keys);
     other.flags = call->flags & OPDI_STORED;
-    int rc = OPDI_UNLIKELY(other.flags != 0)
-        ? opdi_invoke(thread, &other, opdi_stored_slot(&other, &table->slots[base]))
-        : opdi_invoke_here(thread, &other, &table->slots[base]);
+    int rc = OPDI_UNLIKELY(other.flags != 0) ? opdi_invoke(thread, &other, opdi_stored_slot(&other, slot))
+        : opdi_invoke_here(thread, &other, slot);
     call->filled = other.filled;
     OPDI_IN_ORDER();
     call->owned = other.owned;
@@ -645,6 +663,7 @@ OPDI_INTERNAL int opdi_derived_composite(opd_call *call);
 OPDI_INTERNAL int opdi_derived_list(opd_call *call);
 OPDI_INTERNAL int opdi_version_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_stored_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_device_handle_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call);

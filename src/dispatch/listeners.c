@@ -86,6 +86,14 @@ static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
     opdi_table_retire(op);
 }
 
+/* Tells the handles of a kernel that it is not registered any more.  The caller holds the lock, and then retires the
+   kernel. */
+static void opdi_handles_end(opdi_kernel *kernel) {
+    for (opd_kernel_handle *handle = kernel->handles; handle; handle = handle->next) {
+        OPDI_PUBLISH(&handle->kernel, (opdi_kernel *)NULL);
+    }
+}
+
 /* Frees the schema of an operator that is no longer defined.  Does nothing if the operator was undefined after `stamp`
    (an epoch), because a running call may still use the schema.  Does nothing if the operator has descriptors, because
    nodes of the autograd graph use these.  The caller holds the lock. */
@@ -117,6 +125,7 @@ OPDI_INTERNAL void opdi_library_undo(opd_library *lib, const opdi_registration *
             opdi_registry.fallbacks[registration->key] = registration->kernel->next;
             opdi_tables_retire_all();
         }
+        if (registration->kernel) { opdi_handles_end(registration->kernel); }
         opdi_retire(&registration->gone, registration->kind == 0 ? opdi_definition_reclaim : opdi_kernel_reclaim);
     }
     opdi_unlock(&opdi_registry.lock);

@@ -92,7 +92,7 @@ OPDI_INTERNAL int opdi_stored_refuse(const opd_op *op, const char *device, int d
 }
 /* Returns true for a built-in operator that has a kernel, and is neither composite nor derived from another operator.
    */
-static bool opdi_has_own_kernel(const opd_op *op) {
+OPDI_INTERNAL bool opdi_has_own_kernel(const opd_op *op) {
     const opdi_registration *definition = op->definition;
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
     return definition && definition->lib == opdi_registry.aten && card && !card->base && !card->desc.composite;

@@ -23,7 +23,7 @@ static bool opdi_has_backend_kernel(const opd_op *op, opd_key key) {
     return false;
 }
 
-static bool opdi_is_autocast_slot(int slot) {
+OPDI_INTERNAL bool opdi_is_autocast_slot(int slot) {
     return slot >= OPDI_AUTOCAST_SLOT && slot < OPDI_AUTOCAST_SLOT + OPD_BACKEND_COUNT;
 }
 

@@ -221,13 +221,11 @@ static opd_kernel opdi_guarded_kernel(opd_call *call, int i) {
    the operators that the kernel has recorded, and records a call of the kernel's operator instead. */
 static int (*opdi_lazy_round)(opd_call *call, opd_kernel kernel);
 OPDI_INTERNAL void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel)) { opdi_lazy_round = round; }
-/* Makes the device of a call the current device, runs the kernel that the guarding kernel replaced
-   (opdi_guarded_kernel), and then restores the previous device.  If `mixes` is true, the tensors may be on several
-   devices. */
-static int opdi_device_round(opd_call *call, bool mixes) {
+/* Makes the device of a call the current device, runs the kernel `fn`, and then restores the previous device.  If
+   `mixes` is true, the tensors may be on several devices.  If fn is NULL, an error is set. */
+static int opdi_device_round(opd_call *call, bool mixes, opd_kernel fn) {
     const int type = (int)(call->slot - OPD_KEY_CPU), place = opdi_call_place(call, mixes, type);
     opdi_backend *backend = opdi_backend_of(type);
-    const opd_kernel fn = opdi_guarded_kernel(call, type);
     opd_device device = opdi_place_device(place);
     if (!backend || !fn || place < 0) { return !backend ? opdi_backend_missing(type) : -1; }
     if (type == OPD_LAZY && opdi_lazy_round) { return opdi_lazy_round(call, fn); }
@@ -245,8 +243,19 @@ static int opdi_device_round(opd_call *call, bool mixes) {
     }
     return rc;
 }
-static int opdi_device_kernel(opd_call *call) { return opdi_device_round(call, false); }
-static int opdi_device_mixed_kernel(opd_call *call) { return opdi_device_round(call, true); }
+static int opdi_device_kernel(opd_call *call) {
+    return opdi_device_round(call, false, opdi_guarded_kernel(call, (int)(call->slot - OPD_KEY_CPU)));
+}
+static int opdi_device_mixed_kernel(opd_call *call) {
+    return opdi_device_round(call, true, opdi_guarded_kernel(call, (int)(call->slot - OPD_KEY_CPU)));
+}
+/* Runs the kernel of a handle (call->user, see opd_kernel_get) as opdi_device_kernel runs the kernel of a slot. */
+OPDI_INTERNAL int opdi_device_handle_kernel(opd_call *call) {
+    const opd_kernel_handle *handle = (const opd_kernel_handle *)call->user;
+    call->user = handle->slot.user;
+    return opdi_backend_of((int)(call->slot - OPD_KEY_CPU))
+        ? opdi_device_round(call, opdi_mixes_devices(call->op), handle->slot.fn) : handle->slot.fn(call);
+}
 
 /* Returns the index of the argument that is a device, or -1. */
 OPDI_INTERNAL int opdi_device_arg(const opd_op *op, const opd_value *args) {

@@ -359,13 +359,14 @@ static int opdi_stored_run(opd_call *call, const opdi_slot *slot, const opdi_sto
         default: return opdi_stored_refuse(call->op, device, dtype);
     }
 }
-/* The kernel that runs instead of a built-in kernel for calls with tensors of stored dtypes. */
+/* The kernel that runs instead of a built-in kernel for calls with tensors of stored dtypes.  call->user is the slot of
+   the built-in kernel; NULL: the slot of the table. */
 OPDI_INTERNAL int opdi_stored_kernel(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     opdi_stored_change change;
     opdi_stored_call stored;
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
-    const opdi_slot *slot = &table->slots[call->slot];
+    const opdi_slot *slot = call->user ? (const opdi_slot *)call->user : &table->slots[call->slot];
     opdi_stored_look(&stored, call);
     const int how = stored.first ? opdi_stored_mode(call->op, stored.dtypes) : OPDI_STORED_NOT;
     call->user = slot->user;
