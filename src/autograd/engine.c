@@ -478,12 +478,17 @@ static void opdi_set_grad(opdi_meta *meta, opd_tensor *grad) {
     if (old) { opdi_drop(old); }
 }
 
+/* Returns the strides of a new gradient of `tensor`: those of tensor, or NULL (contiguous) if its elements have gaps
+   between them or share memory. */
+static const int64_t *opdi_grad_strides(const opd_tensor *tensor) {
+    return opdi_is_dense(tensor) && !opdi_overlaps_itself(tensor) ? tensor->dims + tensor->ndim : NULL;
+}
 /* Returns a copy of `grad`, with the layout of `tensor` and without history.  Returns a reference, or NULL and sets an
    error. */
 static opd_tensor *opdi_grad_clone(const opd_tensor *tensor, const opd_tensor *grad) {
     if (grad->flags & (OPDI_BATCHED | OPDI_TRACED)) { return opdi_bare_copy(grad); }
-    opd_tensor *copy = opdi_tensor_make(tensor->dims, opdi_overlaps_itself(tensor) ? NULL : tensor->dims + tensor->ndim,
-                                        tensor->ndim, (opd_scalar_type)tensor->dtype, opdi_place_of(tensor));
+    opd_tensor *copy = opdi_tensor_make(tensor->dims, opdi_grad_strides(tensor), tensor->ndim,
+                                        (opd_scalar_type)tensor->dtype, opdi_place_of(tensor));
     if (copy && opdi_copy(copy, grad)) {
         opdi_drop(copy);
         return NULL;
@@ -500,8 +505,8 @@ static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *tensor, opd_tensor
     values[1] = opd_value_none();
     opd_tensor *c = opd_call_op(OPD_OP(&clone, OPDI_NAME(clone, "aten::clone")), values, 2);
     if (!c || opdi_same_layout(tensor, c)) { return opd_keep(c); }
-    c = opdi_own(opdi_tensor_make(tensor->dims, opdi_overlaps_itself(tensor) ? NULL : tensor->dims + tensor->ndim,
-                                  tensor->ndim, (opd_scalar_type)tensor->dtype, opdi_place_of(tensor)));
+    c = opdi_own(opdi_tensor_make(tensor->dims, opdi_grad_strides(tensor), tensor->ndim,
+                                  (opd_scalar_type)tensor->dtype, opdi_place_of(tensor)));
     values[0] = opd_value_tensor(c);
     values[1] = opd_value_tensor(grad);
     values[2] = opd_value_bool(false);

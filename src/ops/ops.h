@@ -258,7 +258,7 @@ static inline opd_tensor *opdi_div_unless(opd_tensor *tensor, opd_tensor *diviso
     return opd_div(opdi_unless(tensor, zero), opd_masked_fill_Scalar(divisor, zero, opd_value_int(1)));
 }
 static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *tensor) {
-    return opdi_unless(tensor, opd_logical_not(mask));
+    return opd_where_ScalarOther(mask, tensor, opd_value_int(0));
 }
 /* Which factors of products are zero (see opdi_zero_factors_of).  zero: true for such a factor.  ones: the factors, with 1 for
    a zero.  live: the factors that are zero, and 0 for all others; NULL if there is no further derivative. */

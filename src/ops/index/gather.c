@@ -8,13 +8,14 @@
 
 OPDI_COLD_BEGIN
 /* Returns result 0, filled with the contents of self; an in-place form may return self.  If `keep_strides`, a new
-   result gets self's strides, provided that self is dense.  A fake result has no data (NULL).  On failure, returns NULL
+   result gets the strides that a clone of self has.  A fake result has no data (NULL).  On failure, returns NULL
    and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (opdi_updates_self(call)) { return self; }
-    keep_strides = keep_strides && opdi_is_dense(self);
-    opd_tensor *out = opd_result_strided(call, 0, opdi_sizes(self), keep_strides ? opdi_strides(self) : NULL,
+    int64_t strides[OPD_MAX_DIMS];
+    opdi_strides_like(self, strides);
+    opd_tensor *out = opd_result_strided(call, 0, opdi_sizes(self), keep_strides ? strides : NULL,
                                          self->ndim, (opd_scalar_type)self->dtype, opd_tensor_device(self));
     if (out && out->data && opdi_copy(out, self)) { return NULL; }
     return out;

@@ -94,6 +94,11 @@ static int opdi_cat_sizes(opd_tensors list, const opd_tensor *first, int dim, in
     }
     return 0;
 }
+/* Returns true if all tensors of the list are stored channels last.  Then the joined tensor is, too. */
+static bool opdi_cat_is_last(opd_tensors list) {
+    for (int64_t k = 0; k < list.n; k++) { if (!opdi_is_channels_last(list.data[k])) { return false; } }
+    return true;
+}
 /* cat: joins the tensors of a list along dim, in the dtype that they promote to.  Tensors of size [0] are left out. */
 static int opdi_cat_kernel(opd_call *call) {
     opd_tensors list = opd_arg_tensors(call, 0);
@@ -115,7 +120,8 @@ static int opdi_cat_kernel(opd_call *call) {
     }
     dim = opdi_dim_of(opd_arg_int(call, 1), first->ndim);
     if (dim < 0 || opdi_cat_sizes(list, first, dim, sizes)) { return -1; }
-    opd_tensor *out = opd_result(call, 0, sizes, first->ndim, opdi_result_type(list.data, (int)list.n));
+    opd_tensor *out = opdi_result_format(call, 0, opdi_cat_is_last(list), sizes, first->ndim,
+                                         opdi_result_type(list.data, (int)list.n));
     if (!out || !out->data) { return out ? 0 : -1; }
     if (opdi_cat_by_rows(out, list, dim)) { return 0; }
     for (int64_t k = 0; k < list.n; k++) {
@@ -225,6 +231,21 @@ static bool opdi_stack_interleaved(opd_tensor *out, opd_tensors list) {
     opdi_parallel_for(list.data[0]->numel, OPDI_GRAIN, opdi_interleave_range, &turns);
     return true;
 }
+/* Makes the result of stack, with sizes [ndim + 1], where ndim is the number of dims of the list's tensors.  If the
+   tensors are stored channels last, and `dim` is not behind all their dims, the result lies in memory like the tensors
+   joined by cat along dim.  Returns the result, or NULL and sets an error. */
+static opd_tensor *opdi_stack_result(opd_call *call, opd_tensors list, int dim, const int64_t *sizes) {
+    const opd_tensor *first = list.data[0];
+    const opd_scalar_type dtype = opdi_result_type(list.data, (int)list.n);
+    int64_t joined[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+    if (dim == first->ndim || !opdi_cat_is_last(list)) { return opd_result(call, 0, sizes, first->ndim + 1, dtype); }
+    memcpy(joined, opdi_sizes(first), sizeof *joined * first->ndim);
+    joined[dim] = opdi_size_times(joined[dim], list.n);
+    (void)opdi_strides_format(joined, first->ndim, opdi_format_of(first), strides);
+    memmove(strides + dim + 1, strides + dim, sizeof *strides * (size_t)(first->ndim - dim));
+    strides[dim] = strides[dim + 1] * opdi_sizes(first)[dim];
+    return opd_result_strided(call, 0, sizes, strides, first->ndim + 1, dtype, opdi_call_device(call));
+}
 /* stack: joins the tensors of a list, which have the same sizes, along a new dim.  The result has the dtype to which
    they promote. */
 static int opdi_stack_kernel(opd_call *call) {
@@ -247,7 +268,7 @@ static int opdi_stack_kernel(opd_call *call) {
     for (int axis = 0; axis <= first->ndim; axis++) {
         sizes[axis] = axis == dim ? list.n : opdi_sizes(first)[axis - (axis > dim)];
     }
-    opd_tensor *out = opd_result(call, 0, sizes, first->ndim + 1, opdi_result_type(list.data, (int)list.n));
+    opd_tensor *out = opdi_stack_result(call, list, dim, sizes);
     if (!out || !out->data || (dim == first->ndim && opdi_stack_interleaved(out, list))) { return out ? 0 : -1; }
     for (int64_t k = 0; k < list.n; k++) {
         int64_t strides[OPD_MAX_DIMS];
@@ -521,7 +542,7 @@ static int opdi_constant_pad_nd_kernel(opd_call *call) {
         inside[dim] = size + OPDI_MIN(low, (int64_t)0) + OPDI_MIN(high, (int64_t)0);
         if (inside[dim] < 0) { inside[dim] = 0; }
     }
-    opd_tensor *out = opd_result(call, 0, sizes, ndim, (opd_scalar_type)self->dtype);
+    opd_tensor *out = opdi_result_format(call, 0, opdi_is_channels_last(self), sizes, ndim, OPDI_DTYPE(self));
     if (!out || !out->data) { return out ? 0 : -1; }
     for (int dim = 0; dim < ndim; dim++) {
         const int k = 2 * (ndim - 1 - dim);
@@ -700,7 +721,7 @@ static int opdi_pad_nd_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS];
     if (opdi_pad_sizes(call, in, pad, how == OPDI_PAD_REFLECT, sizes)) { return -1; }
     if (in->dtype == OPD_BOOL) { return opdi_dtype_fail(call->op->schema->name, in->dtype); }
-    opd_tensor *out = opd_result(call, 0, sizes, in->ndim, (opd_scalar_type)in->dtype);
+    opd_tensor *out = opdi_result_format(call, 0, opdi_is_channels_last(in), sizes, in->ndim, OPDI_DTYPE(in));
     if (!out || !out->data) { return out ? 0 : -1; }
     in = opdi_packed(in);
     opd_tensor *scratch = in ? opdi_staging(out, (opd_scalar_type)out->dtype) : NULL;
@@ -723,7 +744,8 @@ static int opdi_pad_nd_backward_kernel(opd_call *call) {
     if (!opd_dtype_is_floating((opd_scalar_type)grad->dtype)) {
         return opdi_dtype_fail(call->op->schema->name, grad->dtype);
     }
-    opd_tensor *out = opd_result(call, 0, opdi_sizes(in), in->ndim, (opd_scalar_type)grad->dtype);
+    opd_tensor *out = opdi_result_format(call, 0, opdi_is_channels_last(in), opdi_sizes(in), in->ndim,
+                                         OPDI_DTYPE(grad));
     if (!out || !out->data) { return out ? 0 : -1; }
     opd_tensor *scratch = opdi_staging_f32(out);
     grad = scratch ? opdi_dense_as(grad, (opd_scalar_type)scratch->dtype) : NULL;
@@ -946,7 +968,7 @@ static opd_tensor *opdi_pad_circular(const opd_call *call, opd_value pad) {
         if (!opd_ok()) { return NULL; }
         tensor = opd_cat_full(opd_tensors_of(parts, np), dim);
     }
-    return tensor;
+    return tensor ? opd_contiguous(tensor) : NULL;
 }
 static int opdi_pad_circular_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);

@@ -148,6 +148,36 @@ OPDI_INTERNAL int opdi_strides_format(const int64_t *sizes, int ndim, int64_t fo
     strides[0] = count;
     return 0;
 }
+/* Returns true if `tensor` has the strides of the memory format channels last (c10::is_channels_last_strides_2d and
+   3d).  Then results get this memory format, too. */
+OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
+    const int64_t *sizes = opdi_sizes(tensor), *strides = opdi_strides(tensor);
+    int64_t least = 0;
+    int ndim = tensor->ndim;
+    if ((ndim != 4 && ndim != 5) || strides[1] == 0) { return false; }
+    for (int k = 0; k < ndim; k++) {
+        const int dim = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;  /* c, w, h, (d,) n */
+        if (sizes[dim] == 0 || strides[dim] < least || (dim == 0 && least == strides[1])) { return false; }
+        least = strides[dim];
+        if (sizes[dim] > 1) { least = opdi_size_times(least, sizes[dim]); }
+    }
+    return true;
+}
+/* Returns the memory format of `tensor` as a number: channels last if it has the strides of this format, else
+   contiguous (TensorBase::suggest_memory_format). */
+OPDI_INTERNAL int64_t opdi_format_of(const opd_tensor *tensor) {
+    return !opdi_is_channels_last(tensor) ? OPDI_FORMAT_CONTIGUOUS
+        : tensor->ndim == 4 ? OPDI_FORMAT_LAST : OPDI_FORMAT_LAST_3D;
+}
+/* Makes result i of the call, of `dtype` and with sizes [n, c, ...].  If `last` is true, the result is stored
+   channels last.  Returns the result, or NULL and sets an error. */
+OPDI_INTERNAL opd_tensor *opdi_result_format(opd_call *call, int i, bool last, const int64_t *sizes, int ndim,
+                                             opd_scalar_type dtype) {
+    int64_t strides[OPD_MAX_DIMS];
+    if (!last || (ndim != 4 && ndim != 5)) { return opd_result(call, i, sizes, ndim, dtype); }
+    (void)opdi_strides_format(sizes, ndim, ndim == 4 ? OPDI_FORMAT_LAST : OPDI_FORMAT_LAST_3D, strides);
+    return opd_result_strided(call, i, sizes, strides, ndim, dtype, opdi_call_device(call));
+}
 /* Fills strides [ndim] with the strides of a new tensor that is made like `tensor`, as at::empty_like with the preserve
    format chooses them (at::infer_dense_strides). */
 OPDI_INTERNAL void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {

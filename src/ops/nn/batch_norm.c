@@ -99,8 +99,8 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     }
     if (train && ((rm && opdi_check_internal_overlap(rm)) || (rv && opdi_check_internal_overlap(rv)))) { return -1; }
     for (int i = 0; i < 3; i++) {
-        out[i] = opd_result(call, i, i ? (train ? &norm.c : &zero) : opdi_sizes(input), i ? 1 : input->ndim, i ? stat
-                            : (opd_scalar_type)input->dtype);
+        out[i] = opdi_result_format(call, i, !i && opdi_is_channels_last(input), i ? (train ? &norm.c : &zero)
+                                    : opdi_sizes(input), i ? 1 : input->ndim, i ? stat : OPDI_DTYPE(input));
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
@@ -225,7 +225,7 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of input");
     }
     if (opdi_norm_results(call, 9, input, &norm.c, 1, (opd_scalar_type)(weight ? weight->dtype : input->dtype),
-                          opdi_norm_type(input), out, scratch)) {
+                          opdi_norm_type(input), opdi_is_channels_last(input), out, scratch)) {
         return -1;
     }
     if (call->keys.backends >> OPD_META & 1) { return opdi_norm_return(call, out, scratch); }

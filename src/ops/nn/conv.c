@@ -2,36 +2,6 @@
 
 //== convolution: arguments ============================================================================================
 
-/* Returns true if `tensor` has the strides of the memory format channels last (c10::is_channels_last_strides_2d and
-   3d).  Then results get this memory format, too. */
-OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
-    const int64_t *sizes = opdi_sizes(tensor), *strides = opdi_strides(tensor);
-    int64_t least = 0;
-    int ndim = tensor->ndim;
-    if ((ndim != 4 && ndim != 5) || strides[1] == 0) { return false; }
-    for (int k = 0; k < ndim; k++) {
-        const int dim = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;  /* c, w, h, (d,) n */
-        if (sizes[dim] == 0 || strides[dim] < least || (dim == 0 && least == strides[1])) { return false; }
-        least = strides[dim];
-        if (sizes[dim] > 1) { least = opdi_size_times(least, sizes[dim]); }
-    }
-    return true;
-}
-/* Makes result i of the call, of `dtype` and with sizes [n, c, ...].  If `last` is true, the result is stored
-   channels last.  Returns the result, or NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_result_format(opd_call *call, int i, bool last, const int64_t *sizes, int ndim,
-                                             opd_scalar_type dtype) {
-    int64_t strides[OPD_MAX_DIMS];
-    if (!last || (ndim != 4 && ndim != 5)) { return opd_result(call, i, sizes, ndim, dtype); }
-    strides[1] = 1;
-    int64_t next = sizes[1];
-    for (int dim = ndim - 1; dim > 1; dim--) {
-        strides[dim] = next;
-        next *= sizes[dim];
-    }
-    strides[0] = next;
-    return opd_result_strided(call, i, sizes, strides, ndim, dtype, opdi_call_device(call));
-}
 /* Reads `list` into the last ndim elements of out[3], and sets the elements before them to `fill`.  The list has
    ndim numbers, or one number for all ndim dims.  `name` is the argument's name in errors.  Returns 0, or -1 and
    sets an error. */
@@ -620,7 +590,7 @@ static opd_tensor *opdi_conv_same(opd_tensor *input, opd_tensor *weight, opd_ten
     for (int i = 0; i < ndim; i++) {
         if (skip[i]) { output = opd_slice(output, 2 + i, opd_value_int(1), OPD_NONE, 1); }
     }
-    return opd_contiguous(output);
+    return output ? opd_contiguous_full(output, opdi_format_of(output)) : NULL;
 }
 /* Runs conv<ndim>d or, if `transposed` is true, conv_transpose<ndim>d.  An input without a batch dim temporarily gets
    one.  Returns 0, or -1 and sets an error. */

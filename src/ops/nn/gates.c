@@ -35,7 +35,7 @@ static opd_tensor *opdi_glu_slope(opd_tensor *grad, opd_tensor *input, int dim, 
         *two[2];
     two[0] = opd_mul(grad, gate);
     two[1] = opd_mul(opd_mul(two[0], first), opdi_rsubs(1, gate));
-    return opd_ok() ? opd_cat_full(opd_tensors_of(two, 2), dim) : NULL;
+    return opd_ok() ? opd_contiguous(opd_cat_full(opd_tensors_of(two, 2), dim)) : NULL;
 }
 static int opdi_glu_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);

@@ -629,8 +629,8 @@ static int opdi_channel_shuffle_kernel(opd_call *call) {
     sizes[3] = 1;
     for (int i = 2; i < input->ndim; i++) { sizes[3] = opdi_size_times(sizes[3], opdi_sizes(input)[i]); }
     opd_tensor *parts = opd_transpose(opdi_reshape_to(input, sizes, 4), 1, 2);
-    parts = opd_clone_full(parts, OPDI_MEMORY_DENSE);                         /* the result is not a view */
-    return opd_return_tensor(call, opdi_reshape_to(parts, opdi_sizes(input), input->ndim));
+    parts = opdi_reshape_to(opd_clone_full(parts, OPDI_MEMORY_DENSE), opdi_sizes(input), input->ndim);
+    return opd_return_tensor(call, opd_contiguous_full(parts, opdi_format_of(input)));       /* never a view of input */
 }
 /* opd_channel_shuffle: interleaves groups of channels: [N, groups, C / groups, ..] to [N, C / groups, groups, ..] */
 OPDI_OP(channel_shuffle) {

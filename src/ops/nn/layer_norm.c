@@ -104,7 +104,7 @@ OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor 
    may be NULL.  If `stats` is not NULL, adds it to the first gradient.  Returns 0, or not 0 and sets an error. */
 OPDI_INTERNAL int opdi_return_norm_grads(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results,
                                          opd_tensor *stats) {
-    if (stats) { results[0] = opdi_plus(stats, results[0]); }
+    if (stats) { results[0] = opdi_plus(results[0], stats); }
     if (!opd_ok()) { return -1; }
     return opd_bw_return(bw, x, results[0]) || opd_bw_return(bw, w, results[1]) || opd_bw_return(bw, bias, results[2]);
 }
@@ -164,16 +164,16 @@ OPDI_OP(native_layer_norm) {
 
 /* Makes the results dx, dw and db.  A result is None if output_mask (argument number `mask`) does not select it.  dw
    and db have sizes wsizes[wdim] and dtype wtype.  Sets out[3] to the results and scratch[3] to the tensors in which
-   they are computed; scratch[0] has dtype `kept`.  Returns 0, or -1 and sets an error. */
+   they are computed; scratch[0] has dtype `kept`.  If `last` is true, dx is stored channels last.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const int64_t *wsizes, int wdim,
-                                    opd_scalar_type wtype, opd_scalar_type kept, opd_tensor **out,
-                                        opd_tensor **scratch) {
+                                    opd_scalar_type wtype, opd_scalar_type kept, bool last, opd_tensor **out,
+                                     opd_tensor **scratch) {
     const opd_scalar_type dtype = opdi_norm_type(input);
     for (int i = 0; i < 3; i++) {
         out[i] = scratch[i] = NULL;
         if (!opdi_mask_at(call, mask, i) && !call->targets) { continue; }
-        out[i] = opd_result(call, i, i ? wsizes : opdi_sizes(input), i ? wdim : input->ndim, i ? wtype
-                            : (opd_scalar_type)input->dtype);
+        out[i] = opdi_result_format(call, i, last && !i, i ? wsizes : opdi_sizes(input), i ? wdim : input->ndim,
+                                    i ? wtype : OPDI_DTYPE(input));
         if (!out[i] || (out[i]->data && !(scratch[i] = opdi_staging(out[i], i ? dtype : kept)))) { return -1; }
     }
     return 0;
@@ -230,7 +230,7 @@ static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
         grad->dtype == input->dtype;
     const opd_scalar_type kept = half_loop ? (opd_scalar_type)input->dtype : dtype;
     if (opdi_norm_results(call, 7, input, shape.data, (int)shape.n,
-                          (opd_scalar_type)(weight ? weight->dtype : input->dtype), kept, out, scratch)) {
+                          (opd_scalar_type)(weight ? weight->dtype : input->dtype), kept, false, out, scratch)) {
         return -1;
     }
     if (call->keys.backends >> OPD_META & 1) { return opdi_norm_return(call, out, scratch); }
@@ -364,7 +364,8 @@ static int opdi_rms_norm(opd_call *call, opd_tensor **results) {
                                      wide ? eps : (double)(float)eps));
     results[0] = opd_mul(input, results[1]);
     if (weight) { results[0] = opd_mul(results[0], weight); }
-    results[0] = opd_contiguous(opd_to_dtype(results[0], dtype));
+    results[0] = opd_contiguous_full(opd_to_dtype(results[0], dtype),
+                                     opdi_format_of(opd_arg_tensor(call, 0)));
     return opd_ok() ? 0 : -1;
 }
 static int opdi_rms_norm_kernel(opd_call *call) {
@@ -438,8 +439,8 @@ static int opdi_native_group_norm_kernel(opd_call *call) {
     sizes[0] = norm.a;
     sizes[1] = norm.groups;
     for (int i = 0; i < 3; i++) {
-        out[i] = opd_result(call, i, i ? sizes : opdi_sizes(input), i ? 2 : input->ndim,
-                            i ? stat : (opd_scalar_type)input->dtype);
+        out[i] = opdi_result_format(call, i, !i && opdi_is_channels_last(input), i ? sizes : opdi_sizes(input),
+                                    i ? 2 : input->ndim, i ? stat : OPDI_DTYPE(input));
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
@@ -510,7 +511,7 @@ static int opdi_native_group_norm_backward_kernel(opd_call *call) {
                         (long long)(norm.a * norm.groups));
     }
     if (opdi_norm_results(call, 9, input, &norm.c, 1, (opd_scalar_type)(weight ? weight->dtype : input->dtype),
-                          opdi_norm_type(input), out, scratch)) {
+                          opdi_norm_type(input), opdi_is_channels_last(input), out, scratch)) {
         return -1;
     }
     if (call->keys.backends >> OPD_META & 1) { return opdi_norm_return(call, out, scratch); }

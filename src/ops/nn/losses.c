@@ -274,7 +274,7 @@ static int opdi_binary_cross_entropy_kernel(opd_call *call) {
 static int opdi_binary_cross_entropy_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *other = opd_arg_tensor(call, 2),
         *weight = opd_arg_tensor(call, 3);
-    opd_tensor *delta = opd_div(opd_mul(grad, opd_sub(input, other)),
+    opd_tensor *delta = opd_div(opd_mul(opd_sub(input, other), grad),        /* with strides like input's */
                                 opd_clamp_min(opd_mul(opdi_rsubs(1, input), input), opd_value_float(1e-12)));
     if (weight) { delta = opd_mul(delta, weight); }
     if (opd_arg_int(call, 4) == OPDI_REDUCE_MEAN) {
@@ -289,7 +289,7 @@ static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
     const int64_t reduction = opd_bw_value(bw, 3).u.i;
     OPDI_BW_RETURN(0, opd_binary_cross_entropy_backward_full(grad, input, other, weight, reduction));
     if (!opd_bw_needs(bw, 1)) { return 0; }
-    opd_tensor *delta = opd_mul(grad, opd_sub(opd_log(opdi_rsubs(1, input)), opd_log(input)));
+    opd_tensor *delta = opd_mul(opd_sub(opd_log(opdi_rsubs(1, input)), opd_log(input)), grad);
     if (weight) { delta = opd_mul(delta, weight); }
     return opd_bw_return(bw, 1,
                          reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(delta, opd_value_float((double)input->numel))

@@ -281,6 +281,11 @@ static void opdi_pool_sizes(const opdi_windows *windows, const opd_tensor *input
         sizes[i] = i < input->ndim - windows->nd ? opdi_sizes(input)[i] : windows->out[3 - input->ndim + i];
     }
 }
+/* Returns true if the result of a pooling of `nd` dims, or its gradient, is stored channels last, as `input` is.  In
+   PyTorch, this is so for all poolings of 2 dims, but of those of 3 dims only for max_pool3d. */
+static bool opdi_pool_is_last(const opd_tensor *input, int nd, bool maximum, bool adaptive) {
+    return input->ndim == nd + 2 && (nd == 2 || (maximum && !adaptive)) && opdi_is_channels_last(input);
+}
 /* Pools `input` by the windows in *windows.  If `maximum` is true, this is a max_pool, whose result 1, if the operator
    has one, has the positions; else it is an avg_pool.  If `ints` is true, integers are allowed.  `name` is the
    operator's name in errors.  Returns 0, or -1 and sets an error. */
@@ -289,7 +294,7 @@ static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *
     int64_t sizes[8];
     const bool places = maximum && call->op->nrets == 2;
     const int what = !maximum ? OPDI_POOL_AVG : places ? OPDI_POOL_MAX : OPDI_POOL_VALUES;
-    const bool last = opdi_is_channels_last(input);
+    const bool last = opdi_pool_is_last(input, windows->nd, maximum, adaptive);
     const int t = opdi_kernel_dtype(OPDI_DTYPE(input), ints, name);
     opd_tensor *at = NULL, *to = NULL;
     if (t < 0) { return -1; }
@@ -330,8 +335,8 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
     if (at && at->dtype != OPD_INT64) {
         return opd_fail(OPD_ERROR_DTYPE, "expected scalar type int64 but found %s", opd_dtype_name(OPDI_DTYPE(at)));
     }
-    opd_tensor *out = opdi_result_format(call, 0, opdi_is_channels_last(input), opdi_sizes(input), input->ndim,
-                                         OPDI_DTYPE(input));
+    opd_tensor *out = opdi_result_format(call, 0, opdi_pool_is_last(input, windows->nd, at != NULL, adaptive),
+                                         opdi_sizes(input), input->ndim, OPDI_DTYPE(input));
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     windows->dtype = t;
     grad = opdi_dense_as(grad, (opd_scalar_type)t);

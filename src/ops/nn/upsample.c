@@ -381,7 +381,8 @@ static int opdi_upsample_backward_kernel(opd_call *call) {
                         opdi_sizes_text(opdi_sizes(grad), grad->ndim, text[1], sizeof text[1]));
     }
     if (opdi_kernel_dtype(OPDI_DTYPE(grad), false, call->op->schema->name) < 0) { return -1; }
-    const bool last = opdi_is_channels_last(grad) && !(nearest && ndim == 5);
+    const bool last = opdi_is_channels_last(grad) && !(nearest && ndim == 5) &&
+        upsample.how != OPDI_UPSAMPLE_CUBIC && upsample.how != OPDI_UPSAMPLE_CUBIC_AA;
     upsample.back = true;
     upsample.corners = !nearest && opd_arg_bool(call, 3);
     return opdi_upsample_run(call, &upsample, grad,

@@ -452,7 +452,7 @@ static int opdi_fmin_kernel(opd_call *call) { return opdi_binary(call, &opdi_for
 /* Returns the gradient of one input of maximum or minimum: 0 where `loses` is true, because this input is not the
    result; grad / 2 where `equal` is true; grad elsewhere. */
 static opd_tensor *opdi_tie_gradient(opd_tensor *grad, opd_tensor *equal, opd_tensor *loses) {
-    return opdi_unless(opd_where_self(equal, opdi_muls(grad, 0.5), grad), loses);
+    return opd_where_ScalarSelf(loses, opd_value_int(0), opd_where_self(equal, opdi_muls(grad, 0.5), grad));
 }
 /* Computes the gradients of maximum (`larger` is true) or minimum with respect to argument 0 and to argument number
    `other`.  Returns 0, or -1 and sets an error. */

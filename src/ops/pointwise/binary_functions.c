@@ -247,7 +247,7 @@ static int opdi_where_self_kernel(opd_call *call) {
 static int opdi_where_self_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *third = opd_bw_tensor(bw, 0);
     OPDI_BW_RETURN(1, opdi_where(third, grad));
-    OPDI_BW_RETURN(2, opdi_unless(grad, third));
+    OPDI_BW_RETURN(2, opd_where_ScalarSelf(third, opd_value_int(0), grad));
     return 0;
 }
 /* opd_where_self: self where condition is true, else other */

@@ -821,7 +821,8 @@ static int opdi_frexp_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_DTYPE, "frexp() expects %s to have dtype %s but got %s",
                         i ? "exponent" : "mantissa", opd_dtype_name(want), opd_dtype_name(have));
     }
-    const int64_t *strides = opdi_is_dense(self) ? opdi_strides(self) : NULL;
+    int64_t strides[OPD_MAX_DIMS];
+    opdi_strides_like(self, strides);
     opd_tensor *mantissa = opd_result_strided(call, 0, opdi_sizes(self), strides, self->ndim, dtype,
                                               opd_tensor_device(self));
     opd_tensor *exponent = opd_result_strided(call, 1, opdi_sizes(self), strides, self->ndim, OPD_INT32,
