@@ -83,6 +83,10 @@ static void case_put(opd_tensor *t, int64_t i, double v) {
     case OPD_FLOAT16: write_half(p, v, OPD_FLOAT16); break;
     case OPD_BFLOAT16: write_half(p, v, OPD_BFLOAT16); break;
     case OPD_INT64: *(int64_t *)(void *)p = (int64_t)v; break;
+    case OPD_INT32: *(int32_t *)(void *)p = (int32_t)v; break;
+    case OPD_INT16: *(int16_t *)(void *)p = (int16_t)v; break;
+    case OPD_INT8: *(int8_t *)(void *)p = (int8_t)v; break;
+    case OPD_UINT8: *(uint8_t *)(void *)p = (uint8_t)(int64_t)v; break;
     case OPD_BOOL: *(bool *)(void *)p = v > 0; break;
     default: CHECK(!"a dtype that cases do not use");
     }
