@@ -756,6 +756,33 @@ TEST(alignments_with_nan_and_targets_of_any_dtype) {
     CHECK(isnan(opd_item_f64(opd_ctc_loss_IntList(probs, targets, OPD_INTS(2), OPD_INTS(1)))));
     CHECK_OK();
 }
+static int alignment_loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t labels[] = {0, 0, 1, 0};
+    (void)n;
+    out[0] = opd_ctc_loss_IntList_full(opd_log_softmax(in[0], 2), opd_tensor_from(labels, OPD_INTS(2, 2), OPD_INT64),
+                                       OPD_INTS(4, 3), OPD_INTS(2, 1), 2, *(const int *)user, true);
+    return out[0] ? 1 : -1;
+}
+static int slope_of_alignment(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(alignment_loss, user, in, n, NULL, out);
+}
+/* The derivative along a direction is the difference quotient.  Second derivatives are refused. */
+TEST(alignments_in_forward_mode) {
+    opd_tensor *x = opd_view(opd_sin(opd_arange(OPD_V(24), OPD_FLOAT64)), OPD_INTS(4, 2, 3));
+    opd_tensor *const along = opd_view(opd_cos(opd_arange(OPD_V(24), OPD_FLOAT64)), OPD_INTS(4, 2, 3)), *y, *slope;
+    for (int reduction = 0; reduction < 3; reduction++) {
+        opd_tensor *at[2], *value[2];
+        CHECK_INT(opd_jvp(alignment_loss, &reduction, &x, &along, 1, NULL, &y, &slope), 1);
+        for (int i = 0; i < 2; i++) {
+            at[i] = opd_add(x, opd_mul_Scalar(along, opd_value_float(i ? -1e-6 : 1e-6)));
+            CHECK_INT(alignment_loss(&reduction, &at[i], 1, &value[i]), 1);
+        }
+        CHECK(opd_allclose_full(slope, opd_mul_Scalar(opd_sub(value[0], value[1]), opd_value_float(5e5)), 1e-7, 1e-8, false).u.i);
+        CHECK_INT(opd_jvp(slope_of_alignment, &reduction, &x, &along, 1, NULL, &y, &slope), -1);
+        CHECK(strstr(opd_error_message(), reduction ? "_ctc_loss_backward" : "scalar"));
+        opd_error_clear();
+    }
+}
 TEST(samples_that_have_no_derivative_or_integral) {
     opd_tensor *x = counted(3), *truth = opd_gt_Scalar(x, opd_value_int(0)), *none;
     const double unit[] = {0, 1};
@@ -1383,6 +1410,28 @@ TEST(alpha_dropout_in_place) {
     CHECK_ERROR(OPD_ERROR_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
     t = opd_chalf(opd_ones(OPD_INTS(2), OPD_FLOAT32));
     CHECK(t && opd_dtype(t) == OPD_COMPLEX32);
+}
+TEST(running_statistics_alone) {
+    const float values[] = {1, 2, 3, 6};
+    opd_tensor *const x = opd_tensor_from(values, OPD_INTS(2, 2), OPD_FLOAT32), *rets[2];
+    opd_tensor *const mean = opd_zeros(OPD_INTS(2), OPD_FLOAT32), *const var = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+    CHECK_INT(opd_batch_norm_update_stats(rets, x, mean, var, 0.5), 0);
+    ARE(rets[0], 2, 4);
+    ARE(rets[1], 1, 4);
+    ARE(mean, 1, 2);
+    ARE(var, 1.5, 4.5);
+    CHECK_INT(opd_batch_norm_update_stats(rets, opd_to_dtype(x, OPD_BFLOAT16), mean, NULL, 0.5), 0);
+    CHECK(opd_dtype(rets[0]) == OPD_FLOAT32);
+    ARE(mean, 1.5, 3);
+    CHECK_INT(opd_batch_norm_update_stats(rets, opd_narrow(x, 0, 0, 1), NULL, var, 0.5), 0);       /* of one number */
+    ARE(rets[1], 0, 0);
+    CHECK(isnan(opd_item_f64(opd_select(var, 0, 1))));
+    CHECK_INT(opd_batch_norm_update_stats(rets, opd_empty(OPD_INTS(0, 2), OPD_FLOAT32), mean, var, 0.5), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "at least one element");
+    CHECK_INT(opd_batch_norm_update_stats(rets, x, opd_zeros(OPD_INTS(3), OPD_FLOAT32), NULL, 0.5), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "running_mean should contain 2 elements not 3");
+    CHECK_INT(opd_batch_norm_update_stats(rets, x, opd_zeros(OPD_INTS(2), OPD_FLOAT64), NULL, 0.5), -1);
+    CHECK_ERROR(OPD_ERROR_DTYPE, "expected scalar type float32");
 }
 TEST(batches_of_nothing) {                            /* leave running statistics as they are; sums over them are 0 */
     opd_tensor *mean = counted(3), *var = opd_ones(OPD_INTS(3), OPD_FLOAT32), *w = opd_ones(OPD_INTS(3), OPD_FLOAT32), *b = counted(3), *y;

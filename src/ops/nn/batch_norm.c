@@ -473,6 +473,49 @@ OPDI_OP(_batch_norm_with_update_functional) {
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001";
 }
 
+/* batch_norm_update_stats: computes mean and variance (divided by the number of elements) of each channel, and updates
+   the running statistics, which may be None.  The running variance gets the variance divided by this number minus 1. */
+static int opdi_batch_norm_update_stats_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *running[2] = {opd_arg_tensor(call, 1), opd_arg_tensor(call, 2)},
+        *stats[2];
+    const double momentum = opd_arg_float(call, 3);
+    int64_t dims[OPD_MAX_DIMS];
+    char text[256];
+    opdi_norm norm;
+    if (opdi_batch_norm_check(input, NULL, NULL, running[0], running[1], &norm) ||
+        opdi_norm_params_dtype(input, running[0], running[1])) {
+        return -1;
+    }
+    if (input->numel == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "input tensor must have at least one element, but got input_sizes = %s",
+                        opdi_shape_text(input, text));
+    }
+    const opd_scalar_type work = opdi_norm_type(input), stat = opdi_norm_stat_type(input, running[0]);
+    for (int i = 0; i < input->ndim - 1; i++) { dims[i] = i ? i + 1 : 0; }
+    if (opd_var_mean_correction(stats, opd_to_dtype(input, work), opd_ints_of(dims, input->ndim - 1),
+                                opd_value_int(0), false)) {
+        return -1;
+    }
+    const double count = (double)(norm.a * norm.n);
+    for (int i = 0; i < 2; i++) {                 /* 0: the mean, which is stats[1] */
+        opd_tensor *now = opdi_muls(opd_detach(stats[1 - i]), i ? momentum * count / (count - 1) : momentum);
+        opd_tensor *was = running[i] ? opdi_muls(opd_to_dtype(running[i], work), 1 - momentum) : NULL;
+        if ((running[i] && (!now || !was || !opd_copy_(running[i], opd_add(was, now)))) ||
+            opd_return_tensor(call, opd_to_dtype(stats[1 - i], stat))) {
+            return -1;
+        }
+    }
+    return 0;
+}
+/* opd_batch_norm_update_stats: the mean and variance of each channel; also updates the running statistics */
+OPDI_OP(batch_norm_update_stats) {
+    op->schema = "batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float momentum) -> "
+        "(Tensor, Tensor)";
+    op->composite = opdi_batch_norm_update_stats_kernel;
+    op->out = "batch_norm_update_stats.out(out0, out1)";
+    op->cases = "[4,3,2], None, None, 0.1; [4,3], None, None, 0.5";
+}
+
 /* batch_norm_backward: calls native_batch_norm_backward, which does not use `reserve`. */
 static int opdi_batch_norm_backward_kernel(opd_call *call) {
     opd_tensor *results[3];

@@ -204,21 +204,32 @@ static int opdi__ctc_loss_backward_kernel(opd_call *call) {
     }
     return opdi_staging_store(out, scratch);
 }
-static int opdi__ctc_loss_backward(opd_backward_call *bw) {
+/* Calls _ctc_loss_backward.  `args` are the six arguments of _ctc_loss, loss and alpha its results. */
+static opd_tensor *opdi_ctc_slope(opd_tensor *grad, const opd_value *args, opd_tensor *loss, opd_tensor *alpha) {
     opd_value values[9];
     opd_op *op = NULL;
+    values[0] = opd_value_tensor(grad);
+    memcpy(values + 1, args, 4 * sizeof *values);
+    values[5] = opd_value_tensor(loss);
+    values[6] = opd_value_tensor(alpha);
+    memcpy(values + 7, args + 4, 2 * sizeof *values);
+    return opd_call_op(OPD_OP(&op, OPDI_NAME(_ctc_loss_backward, "aten::_ctc_loss_backward")), values, 9);
+}
+static int opdi__ctc_loss_backward(opd_backward_call *bw) {
+    opd_value args[6];
     if (!opd_bw_grad(bw, 0)) { return 0; }
-    values[0] = opd_value_tensor(opd_bw_grad(bw, 0));
-    values[1] = opd_value_tensor(opd_bw_tensor(bw, 0));
-    values[2] = opd_value_tensor(opd_bw_tensor(bw, 1));
-    values[5] = opd_value_tensor(opd_bw_result(bw, 0));
-    values[6] = opd_value_tensor(opd_bw_result(bw, 1));
-    for (int i = 0; i < 2; i++) {
-        values[3 + i] = opd_bw_value(bw, 2 + i);
-        values[7 + i] = opd_bw_value(bw, 4 + i);
-    }
-    return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, OPDI_NAME(_ctc_loss_backward, "aten::_ctc_loss_backward")),
-                                            values, 9));
+    for (int i = 0; i < 6; i++) { args[i] = i < 2 ? opd_value_tensor(opd_bw_tensor(bw, i)) : opd_bw_value(bw, i); }
+    return opd_bw_return(bw, 0, opdi_ctc_slope(opd_bw_grad(bw, 0), args, opd_bw_result(bw, 0), opd_bw_result(bw, 1)));
+}
+/* Forward mode: for each item, the sum of the products of the gradient with the tangent. */
+static int opdi__ctc_loss_jvp(opd_jvp_call *jv) {
+    static const int64_t dims[] = {0, 2};
+    opd_tensor *loss = opd_jvp_result(jv, 0), *tangent = opd_jvp_tangent(jv, 0);
+    opd_value args[6];
+    for (int i = 0; i < 6; i++) { args[i] = i < 2 ? opd_value_tensor(opd_jvp_tensor(jv, i)) : opd_jvp_value(jv, i); }
+    opd_tensor *slope = loss && tangent
+        ? opdi_ctc_slope(opd_ones_like(loss), args, loss, opd_jvp_result(jv, 1)) : NULL;
+    return slope ? opd_jvp_return(jv, 0, opd_sum_dim(opd_mul(slope, tangent), opd_ints_of(dims, 2), false)) : -1;
 }
 /* Computes the losses of the items with _ctc_loss, and reduces them: to the mean of loss / max(length of the target,
    1), to the sum, or not at all.  Returns 0, or -1 and sets an error. */
@@ -274,7 +285,7 @@ OPDI_OP(_ctc_loss) {
     op->schema = "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
         "bool zero_infinity=False) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi__ctc_loss_kernel; op->backward = opdi__ctc_loss_backward;
-    op->save = "log_probs, targets, result0, result1"; op->constant = "result1";
+    op->save = "log_probs, targets, result0, result1"; op->constant = "result1"; op->jvp = opdi__ctc_loss_jvp;
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
