@@ -1,5 +1,5 @@
 // Fuzz target for files of torch.save: see fuzz.h for how to build and run it.  Input: a file, as a zip (its checksums
-// are corrected) or in the legacy format; or a pickle (pickle_archive), which is put into a zip file with two storages of 64
+// are corrected) or in the legacy format; or a pickle (pickle_input), which is put into a zip file with two storages of 64
 // bytes.  If the file can be read, it is also loaded into a module and an optimizer.
 #include "fuzz.h"
 #include "fuzz_pickle.h"
@@ -37,14 +37,8 @@ static void values(uint8_t *data, size_t n) {
 }
 
 static void one(const uint8_t *data, size_t n) {
-    size_t size = n;
-    uint8_t *mine = pickle_archive(data, n, &size);
-    if (!mine && opd_ok()) {
-        mine = (uint8_t *)malloc(n ? n : 1);
-        MUST(mine);
-        memcpy(mine, data, n);
-        mend(mine, n);
-    }
+    size_t size = 0;
+    uint8_t *mine = pickle_input(data, n, &size);
     if (opd_ok()) {
         walk_archive(mine, size);
         opd_error_clear();

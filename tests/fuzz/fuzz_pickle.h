@@ -76,5 +76,17 @@ static uint8_t *pickle_archive(const uint8_t *data, size_t n, size_t *size) {
     free(bytes);
     return made;
 }
+/* Returns the archive that an input stands for, *size bytes to be freed: its pickle in a zip file, or a copy of its bytes with
+   correct checksums.  If memory runs out, an error is pending. */
+static uint8_t *pickle_input(const uint8_t *data, size_t n, size_t *size) {
+    uint8_t *made = pickle_archive(data, n, size);
+    if (made || !opd_ok()) { return made; }
+    made = (uint8_t *)malloc(n ? n : 1);
+    MUST(made);
+    memcpy(made, data, n);
+    mend(made, n);
+    *size = n;
+    return made;
+}
 
 #endif /* OPD_TESTS_FUZZ_PICKLE_H */

@@ -1,18 +1,12 @@
 // Fuzz target for archives of torch.jit.save: see fuzz.h for how to build and run it.  Input: a file, whose
-// checksums are corrected before it is read; or a pickle (pickle_archive), which is put into an archive without source text.
+// checksums are corrected before it is read; or a pickle (pickle_input), which is put into an archive without source text.
 #include "fuzz.h"
 #include "fuzz_pickle.h"
 
 static void one(const uint8_t *data, size_t n) {
     static char text[4096];
-    size_t size = n;
-    uint8_t *mine = pickle_archive(data, n, &size);
-    if (!mine && opd_ok()) {
-        mine = (uint8_t *)malloc(n ? n : 1);
-        MUST(mine);
-        memcpy(mine, data, n);
-        mend(mine, n);
-    }
+    size_t size = 0;
+    uint8_t *mine = pickle_input(data, n, &size);
     if (opd_ok()) OPD_SCOPE {
         opd_script *script = opd_script_from_bytes(mine, size);
         MUST(script || !opd_ok());
