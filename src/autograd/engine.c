@@ -45,7 +45,7 @@
 static int opdi_engines;                          /* number of running engines */
 
 OPDI_INTERNAL opd_edge opdi_edge_of(opd_tensor *tensor);
-OPDI_INTERNAL void opdi_packers_leave(const opdi_visit *visit);
+OPDI_INTERNAL void opdi_packers_leave(opdi_visit *visit);
 OPDI_INTERNAL opd_tensor **opdi_grad_slot(opdi_meta *meta);
 static bool opdi_leaf_hooked(const opd_tensor *tensor) {
     return OPDI_UNLIKELY(OPDI_ACQUIRE(&tensor->meta->extra) != NULL);
@@ -965,7 +965,7 @@ static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int
     opdi_visit_frame visit;
     opdi_task *task;
     int rc = 0;
-    opdi_visit_begin(thread, &visit, "a backward function or a hook", opdi_packers_leave, 0);
+    opdi_visit_begin(thread, &visit, "a backward function or a hook", opdi_packers_leave, NULL);
     /* adds 1.  As the addition is atomic and orders memory, the task pointers of the engine that ended last are seen as
        cleared. */
     engine->first = OPDI_SUB(&opdi_engines, -1) == 1;

@@ -314,7 +314,7 @@ OPDI_INTERNAL int opdi_level_begin(opdi_thread *thread, bool transform) {
 
 int opd_dual_level_begin(void) {
     opdi_thread *thread = opdi_self();
-    if (!opd_ok()) { return -1; }
+    if (opdi_visits_left(thread) || !opd_ok()) { return -1; }
     if (thread->innermost.level) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment");
     }
@@ -323,6 +323,7 @@ int opd_dual_level_begin(void) {
 
 int opd_dual_level_end(int level) {
     opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
     if (level != 0 || !thread->innermost.level || thread->innermost.level->transform) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to exit a forward AD level that was not the last one that was "
                         "created. This is not supported.");
@@ -334,6 +335,7 @@ int opd_dual_level_end(int level) {
 bool opd_forward_grad_enabled(void) { return !(opdi_self()->state.forward & OPDI_FORWARD_OFF); }
 bool opd_forward_grad_set(bool on) {
     opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
     const bool was = !(thread->state.forward & OPDI_FORWARD_OFF);
     thread->state.forward = on ? 0 : OPDI_FORWARD_OFF;
     opdi_forward_at(thread, thread->innermost.floor);
@@ -355,6 +357,7 @@ opd_dispatch_state opd_dispatch_state_get(void) {
 
 opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state) {
     opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
     const opd_dispatch_state was = opd_dispatch_state_get();
     thread->state.include = state.included;
     thread->state.allow = ~state.excluded;
@@ -368,6 +371,7 @@ opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state) {
 bool opd_inference_mode_enabled(void) { return opdi_self()->state.inference != 0; }
 opd_dispatch_state opd_inference_mode_set(bool on) {
     opdi_state *state = &opdi_self()->state;
+    (void)opdi_visits_left(opdi_self());
     const opd_dispatch_state was = opd_dispatch_state_get();
     const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
     state->inference = on;

@@ -494,7 +494,7 @@ OPDI_INTERNAL void opdi_context_free(opd_context *ctx) {
     opdi_free(ctx, (size_t)ctx->bytes);
 }
 
-OPDI_INTERNAL void opdi_packers_leave(const opdi_visit *visit);
+OPDI_INTERNAL void opdi_packers_leave(opdi_visit *visit);
 /* Runs `fn`, a custom function's forward or set-up, in its own scope, with grad mode and forward mode off.  Sets
    *during, a member of ctx, to true while `fn` runs.  `what` is the name of `fn` in messages.  Returns 0, or -1 and
    sets an error that names the function. */
@@ -502,7 +502,7 @@ OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), b
     opdi_thread *thread = opdi_self();
     opdi_frame frame;
     opdi_visit_frame visit;
-    opdi_visit_begin(thread, &visit, "a function of a custom function", opdi_packers_leave, 0);
+    opdi_visit_begin(thread, &visit, "a function of a custom function", opdi_packers_leave, NULL);
     opdi_frame_enter(thread, &frame);
     thread->state.no_grad = 1;
     thread->state.forward |= OPDI_FORWARD_OFF;

@@ -49,6 +49,7 @@ static int opdi_packers_check(void) {
 
 int opd_saved_hooks_begin(const opd_saved_hooks *hooks) {
     opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
     opdi_packer *packer = opdi_packers_check() ? NULL : opdi_packer_make(hooks);
     if (!packer) { return -1; }
     packer->outer = thread->innermost.packer;
@@ -57,6 +58,7 @@ int opd_saved_hooks_begin(const opd_saved_hooks *hooks) {
 }
 void opd_saved_hooks_end(void) {
     opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
     opdi_packer *packer = thread->innermost.packer;
     if (!packer) { return; }
     thread->innermost.packer = packer->outer;
@@ -64,15 +66,23 @@ void opd_saved_hooks_end(void) {
 }
 /* Ends the hooks that were begun during a visit that an exception or a longjmp has left.  If the hooks around the visit
    have ended, too, does nothing. */
-OPDI_INTERNAL void opdi_packers_leave(const opdi_visit *visit) {
+OPDI_INTERNAL void opdi_packers_leave(opdi_visit *visit) {
     const opdi_thread *thread = opdi_self();
     const opdi_packer *packer = thread->innermost.packer;
     while (packer && packer != visit->innermost.packer) { packer = packer->outer; }
     while (packer == visit->innermost.packer && thread->innermost.packer != packer) { opd_saved_hooks_end(); }
 }
+/* Ends the hooks that were begun inside of a hook that an exception or a longjmp has left, and makes the hooks around it
+   the open ones. */
+static void opdi_packers_return(opdi_visit *visit) {
+    opdi_thread *thread = opdi_self();
+    while (thread->innermost.packer && thread->innermost.packer != visit->innermost.packer) { opd_saved_hooks_end(); }
+    thread->innermost.packer = visit->innermost.packer;
+}
 int opd_saved_hooks_disable(const char *message) {
     static OPDI_TLS char text[256];
     opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
     if (message) { snprintf(text, sizeof text, "%s", message); }
     thread->innermost.packers_off = message ? text : NULL;
     return thread->innermost.packer ? opdi_packers_check() : 0;
@@ -114,7 +124,7 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
     packed->version = version;
     packed->like = NULL;
     memcpy(packed->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
-    opdi_visit_begin(thread, &visit, "a pack hook", /* end */ NULL, 0);
+    opdi_visit_begin(thread, &visit, "a pack hook", opdi_packers_return, NULL);
     opdi_frame_enter(thread, &frame);
     thread->state.no_grad = 1;
     thread->innermost.packer = NULL;                        /* tensors saved inside pack are not packed */
@@ -272,7 +282,7 @@ static opd_tensor *opdi_unpacked(const opdi_packed_saved *packed) {
     const int16_t no_grad = thread->state.no_grad;
     opdi_packer *packer = thread->innermost.packer;
     opdi_visit_frame visit;
-    opdi_visit_begin(thread, &visit, "an unpack hook", /* end */ NULL, 0);
+    opdi_visit_begin(thread, &visit, "an unpack hook", opdi_packers_return, NULL);
     thread->state.no_grad = 1;
     thread->innermost.packer = NULL;
     opd_tensor *tensor = packed->packer->hooks.unpack(packed->data, packed->packer->hooks.user);
@@ -459,7 +469,7 @@ static void opdi_mutation_free(void *user) {
 int opd_allow_mutation_begin(void) {
     opdi_thread *thread = opdi_self();
     opd_saved_hooks hooks;
-    if (!opd_ok()) { return -1; }
+    if (opdi_visits_left(thread) || !opd_ok()) { return -1; }
     if (thread->innermost.mutation) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "allow_mutation_on_saved_tensors contexts cannot be nested");
     }
@@ -488,6 +498,7 @@ int opd_allow_mutation_begin(void) {
    one of these tensors fails with "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context". */
 void opd_allow_mutation_end(void) {
     opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
     opdi_mutation *mutation = thread->innermost.mutation;
     opdi_packer **at;
     opdi_snapshot *snapshot, *over = NULL;

@@ -508,11 +508,12 @@ typedef struct opdi_visit_frame { struct opdi_thread *thread; int32_t at; } opdi
 typedef struct opdi_visit {
     const opdi_visit_frame *frame;
     const char *what;                             /* for messages: what kind of code runs */
-    void (*end)(const struct opdi_visit *visit);  /* ends what the visit has opened; NULL: nothing */
-    int level;                                    /* transforms: the level of the layer in which the code runs */
+    void (*end)(struct opdi_visit *visit);        /* ends what opdi_forget_left does not end; NULL: nothing */
+    void *user;                                   /* for `end` */
     int32_t scope_depth, depth;
-    int64_t scope_mark;
+    int64_t scope_mark, top;
     opdi_innermost innermost;
+    opdi_state state;
     opd_call *current;
     bool observing;
 } opdi_visit;

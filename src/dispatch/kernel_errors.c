@@ -41,9 +41,10 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_left(opdi_thread *thread) {
 }
 
 /* Begins a visit, which opdi_visit_end ends.  `frame` is a variable of the caller.  `what` says what kind of code runs.
-   If the code does not return, `end` ends what the visit has opened.  `level` is for opdi_layers_leave. */
+   If the code does not return, the layers and modes that were opened since end, and `end`, which may be NULL, ends
+   everything else.  `user` is for `end`. */
 OPDI_INTERNAL void opdi_visit_begin(opdi_thread *thread, opdi_visit_frame *frame, const char *what,
-                                    void (*end)(const opdi_visit *visit), int level) {
+                                    void (*end)(opdi_visit *visit), void *user) {
     frame->thread = thread;
     frame->at = thread->nvisits++;
     if (frame->at >= OPDI_VISITS) { return; }
@@ -51,29 +52,34 @@ OPDI_INTERNAL void opdi_visit_begin(opdi_thread *thread, opdi_visit_frame *frame
     visit->frame = frame;
     visit->what = what;
     visit->end = end;
-    visit->level = level;
+    visit->user = user;
     visit->scope_depth = thread->scope_depth;
     visit->scope_mark = thread->scope_mark;
     visit->depth = thread->depth;
+    visit->top = thread->top;
     visit->innermost = thread->innermost;
+    visit->state = thread->state;
     visit->current = thread->current;
     visit->observing = thread->observing;
 }
-/* Forgets the visits from number `first` on, which were left. */
+/* Forgets the visits from number `first` on, which were left: ends what was opened since the outermost of them began, and
+   restores the thread's innermost objects and modes. */
 static void opdi_visits_forget(opdi_thread *thread, int first) {
     const opdi_visit *const visit = &thread->visits[first];
-    for (int i = (int)OPDI_MIN(thread->nvisits, OPDI_VISITS); i-- > first;) {
-        if (thread->visits[i].end) { thread->visits[i].end(&thread->visits[i]); }
-    }
-    thread->nvisits = first;
-    thread->innermost.engine = visit->innermost.engine;
-    thread->innermost.node = visit->innermost.node;
-    thread->innermost.tracer = visit->innermost.tracer;
-    thread->innermost.rule = visit->innermost.rule;
-    thread->innermost.dual = visit->innermost.dual;
-    thread->innermost.floor = visit->innermost.floor;
-    thread->innermost.packers_off = NULL;
-    thread->state.forward = thread->innermost.level ? OPDI_FORWARD_OPEN : 0;
+    int i = (int)OPDI_MIN(thread->nvisits, OPDI_VISITS);
+    thread->nvisits = first;                      /* so that functions that `end` calls examine no visits */
+    while (i-- > first) { if (thread->visits[i].end) { thread->visits[i].end(&thread->visits[i]); } }
+    opdi_scope_end_all(thread, visit->top);
+    const opdi_innermost now = thread->innermost;
+    thread->innermost = visit->innermost;
+    thread->innermost.packer = now.packer;
+    thread->innermost.layer = now.layer;
+    thread->innermost.serials = now.serials;
+    thread->innermost.serial = now.serial;
+    thread->innermost.tape = now.tape;
+    thread->state.autocast = visit->state.autocast;
+    thread->state.inference = visit->state.inference;
+    thread->state.forward = visit->state.forward;
     thread->observing = visit->observing;
     thread->depth = visit->depth;
     if (thread->scope_depth > visit->scope_depth) {        /* else the scopes have been closed */
@@ -92,10 +98,10 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_forget_left(opdi_thread *thread) {
     thread->planned = NULL;
     thread->run = 0;
     thread->left = true;
+    if (first >= 0) { opdi_visits_forget(thread, first); }
     thread->state.include = OPDI_DEFAULT_INCLUDE;
     thread->state.allow = OPDI_DEFAULT_ALLOW | (thread->state.autocast ? OPD_BIT_OF(OPD_F_AUTOCAST) : 0);
     thread->state.no_grad = 0;
-    if (first >= 0) { opdi_visits_forget(thread, first); }
     return opd_fail(OPD_ERROR_KERNEL, "an exception or a longjmp has left %s, but %s must return (in C++, "
                     "OPD_CATCH(%s) turns exceptions into errors); the included and excluded keys and the grad mode "
                     "were reset to their initial state", what, what, first < 0 ? "kernel" : "function");

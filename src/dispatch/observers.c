@@ -186,6 +186,7 @@ bool opd_observer_enable(int64_t handle, bool on) {
 
 bool opd_observe_set(bool on) {
     opdi_thread *thread = opdi_self();
+    (void)opdi_visits_left(thread);
     bool was = !thread->innermost.observe_off;
     thread->innermost.observe_off = !on;
     return was;
@@ -240,7 +241,7 @@ static void opdi_observe_call(opdi_thread *thread, opdi_observing *observing, in
     const int64_t mark = thread->top, scope_mark = thread->scope_mark, allocated = thread->allocated;
     const int32_t scope_depth = thread->scope_depth;
     opdi_visit_frame visit;
-    opdi_visit_begin(thread, &visit, "an observer", /* end */ NULL, 0);
+    opdi_visit_begin(thread, &visit, "an observer", /* end, user */ NULL, NULL);
     thread->observing = true;
     thread->state.no_grad = 1;
     thread->scope_mark = mark;

@@ -320,6 +320,15 @@ OPDI_INTERNAL void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t 
     }
 }
 
+/* Ends what the blocks above `mark` stand for (see OPDI_BLOCK_ENDS), the innermost first. */
+OPDI_INTERNAL void opdi_scope_end_all(opdi_thread *thread, int64_t mark) {
+    for (int64_t i = thread->top; i-- > mark;) {
+        const uintptr_t h = thread->handles[i];
+        if (!(h & OPDI_HANDLE_BLOCK)) { continue; }
+        const opdi_block *block = (const opdi_block *)(h & ~(OPDI_HANDLE_BLOCK | OPDI_HANDLE_UP));
+        if (block->bytes & OPDI_BLOCK_ENDS) { opdi_scope_remove(thread, i, i + 1); }
+    }
+}
 /* Releases the handles above `mark`, except those that opd_scope_return has marked: they move down to `mark`. */
 OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
     int64_t keep = mark;

@@ -544,7 +544,7 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
     if (rc == 0) {
         const int depth = thread->innermost.layer ? thread->innermost.layer->level + 1 : 1;
         opdi_visit_frame visit;
-        opdi_visit_begin(thread, &visit, "a traced function", opdi_layers_leave, depth);
+        opdi_visit_begin(thread, &visit, "a traced function", /* end, user */ NULL, NULL);
         tr.since = thread->sequence;
         thread->innermost.tracer = &tr.asked;
         opd_key_guard guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));

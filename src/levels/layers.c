@@ -24,7 +24,7 @@ static void opdi_layer_release(void *what) {
     opdi_layer_set(thread, layer->outer);
     thread->innermost.serial = layer->outer ? layer->outer->serial : 0;
     thread->innermost.tape = layer->tape;
-    while (thread->innermost.level && thread->innermost.level != layer->forward) { opdi_level_end(thread); }
+    opdi_levels_end(thread, layer->forward);
 }
 
 /* Makes a new innermost layer, which belongs to the current scope.  `size` and `randomness` are those of a vmap
@@ -103,8 +103,14 @@ OPDI_INTERNAL void opdi_layers_end(int level) {
     }
 }
 
-/* Ends the layers of a visit that an exception or a longjmp has left. */
-OPDI_INTERNAL void opdi_layers_leave(const opdi_visit *visit) { opdi_layers_end(visit->level); }
+/* Ends the layer visit->user of a visit that an exception or a longjmp has left, and all layers inside of it. */
+OPDI_INTERNAL void opdi_layers_leave(opdi_visit *visit) {
+    const opdi_layer *layer = opdi_self()->innermost.layer;
+    while (layer && layer != visit->user) { layer = layer->outer; }
+    if (!layer) { return; }
+    visit->innermost.level = layer->forward;      /* levels of the layer end with it */
+    opdi_layers_end(layer->level);
+}
 
 int opd_transform_depth(void) {
     const opdi_thread *thread = opdi_self();

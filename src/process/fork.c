@@ -21,7 +21,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     if (thread->limits.bytes) { opd_limits_set(NULL); }
     opdi_observers_leave(thread);
     opdi_scope_unwind(thread, 0);
-    while (thread->innermost.level) { opdi_level_end(thread); }
+    opdi_levels_end(thread, NULL);
     if (thread->handles) { OPD_FREE(thread->handles); }
     thread->handles = NULL;
     thread->cap = 0;
@@ -83,7 +83,7 @@ int opd_finish(void) {
     opdi_report_pending(thread);
     opdi_retired_reclaim();
     opdi_scope_unwind(thread, 0);
-    while (thread->innermost.level) { opdi_level_end(thread); }
+    opdi_levels_end(thread, NULL);
     thread->scope_depth = 0;
     thread->scope_mark = 0;
     return failed;

@@ -95,6 +95,12 @@ OPDI_INTERNAL void opdi_level_end(opdi_thread *thread) {
     }
     opdi_free(level, sizeof *level);
 }
+/* Closes the levels of the thread that were opened after `level`, or all levels if it is NULL. */
+OPDI_INTERNAL void opdi_levels_end(opdi_thread *thread, const opdi_level *level) {
+    while (thread->innermost.level && (!level || thread->innermost.level->serial > level->serial)) {
+        opdi_level_end(thread);
+    }
+}
 
 /* Makes `tangent` the tangent of `tensor` in a level.  The level takes a reference to `tangent`.  Returns 0, or -1 if
    memory runs out. */

@@ -113,9 +113,10 @@ static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
    returns a region whose `open` is false. */
 opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache) {
     opdi_thread *thread = opdi_self();
-    opdi_autocast_state state = *opdi_autocast_here(thread);
     opd_autocast_region region;
     uint16_t number;
+    (void)opdi_visits_left(thread);
+    opdi_autocast_state state = *opdi_autocast_here(thread);
     memset(&region, 0, sizeof region);
     if (dtype != OPD_DTYPE_NONE && !opd_dtype_size(dtype)) {
         (void)opd_fail(OPD_ERROR_DTYPE, "opd_autocast_begin: %d is not a dtype", (int)dtype);
@@ -144,6 +145,7 @@ opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype
 void opd_autocast_end(opd_autocast_region *region) {
     opdi_thread *thread = opdi_self();
     if (!region || !region->open) { return; }
+    (void)opdi_visits_left(thread);
     region->open = false;
     thread->state.autocast = region->was;
     opdi_autocast_allow(thread, region->was_on);

@@ -28,6 +28,12 @@ typedef struct opdi_segment_run {
     opdi_keeping *outer;                          /* innermost.keeping around the run */
     bool outer_tangents;                          /* innermost.tangents around the run */
     opd_key_guard guard;
+    opdi_packer *packer, *hooks_around;           /* innermost.packer around the run, and around its hooks */
+    const char *packers_off;                      /* innermost.packers_off around the run */
+    opdi_surroundings_frame around;               /* the layers and levels around a recomputation */
+    struct opdi_random_state *random;             /* the states of generators around a recomputation; NULL: not
+                                                     exchanged */
+    int mark;                                     /* opd_error_mark before a recomputation */
     int64_t calls;                                /* the number of calls that opdi_keeping_kernel has seen */
     int64_t at;                                   /* the index of the next kept result */
     int32_t refs;
@@ -90,9 +96,9 @@ typedef struct opdi_checkpoint {
 } opdi_checkpoint;
 
 OPDI_INTERNAL opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
-/* Exchanges the current states of `count` generators with the states in `state`. */
+/* Exchanges the current states of `count` generators with the states in `state`, unless this is NULL. */
 static void opdi_random_swap(opdi_random_state *state, int count) {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && state; i++) {
         uint64_t now[2];
         opdi_random_get(state[i].generator, now);
         opdi_random_set(state[i].generator, state[i].at);
@@ -311,12 +317,6 @@ static int opdi_keeping_kernel(opd_call *call) {
     return rc;
 }
 
-/* Ends the hooks of a segment whose function an exception or a longjmp has left, and all hooks inside of it. */
-static void opdi_checkpoint_leave(const opdi_visit *visit) {
-    opdi_packers_leave(visit);
-    if (opdi_self()->innermost.packer == visit->innermost.packer) { opd_saved_hooks_end(); }
-}
-
 /* Calls the segment with the inputs `inputs`.  Moves the results to the caller's scope and writes them to `outputs`,
    unless `outputs` is NULL.  Returns the number of results, or -1 and sets an error. */
 static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
@@ -326,13 +326,10 @@ static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *c
         return -1;
     }
     memset(out, 0, (size_t)checkpoint->noutputs * sizeof *out);
-    opdi_visit_frame visit;
-    opdi_visit_begin(opdi_self(), &visit, "the function of a checkpoint", opdi_checkpoint_leave, 0);
     const int count = checkpoint->function
         ? checkpoint->function(checkpoint->user, inputs, checkpoint->ninputs, out)
         : checkpoint->fn(inputs, checkpoint->ninputs, out, checkpoint->noutputs, checkpoint->user) ? -1
         : checkpoint->noutputs;
-    opdi_visit_end(&visit);
     if (count < 0 && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without setting an error (opd_fail)");
     }
@@ -366,6 +363,7 @@ static int opdi_segment_begin(opdi_segment_run *run) {
     hooks.drop = opdi_segment_drop;
     hooks.destroy = opdi_segment_release;
     hooks.user = run;
+    run->hooks_around = thread->innermost.packer;
     if (opd_saved_hooks_begin(&hooks)) { return -1; }
     (void)OPDI_ADD(&run->refs, 1);
     thread->innermost.packer->whole = true;
@@ -380,54 +378,81 @@ static int opdi_segment_begin(opdi_segment_run *run) {
     else if (!run->first) { thread->innermost.keeping = NULL; }
     return 0;
 }
-/* Pops the hooks of a run, and those that the segment has left open.  `outer` are the hooks around the run. */
-static void opdi_segment_end(opdi_segment_run *run, const opdi_packer *outer) {
+/* Pops the hooks of a run, and those that the segment has left open. */
+static void opdi_segment_end(opdi_segment_run *run) {
     opdi_thread *thread = opdi_self();
+    if (!run->running) { return; }
     run->running = false;
     thread->innermost.keeping = run->outer;
     thread->innermost.tangents = run->outer_tangents;
     opd_keys_restore(run->guard);
-    while (thread->innermost.packer && thread->innermost.packer != outer) { opd_saved_hooks_end(); }
+    while (thread->innermost.packer && thread->innermost.packer != run->hooks_around) { opd_saved_hooks_end(); }
+}
+/* Ends the first run of a segment whose function an exception or a longjmp has left. */
+static void opdi_segment_leave(opdi_visit *visit) {
+    opdi_segment_run *run = (opdi_segment_run *)visit->user;
+    opdi_checkpoint *checkpoint = run->checkpoint;
+    opdi_packers_leave(visit);
+    if (opdi_self()->innermost.packer != visit->innermost.packer) {
+        run->running = false;                     /* its hooks have ended */
+    }
+    opdi_segment_end(run);
+    checkpoint->ran = true;
+    opdi_segment_done(run);
+    opdi_checkpoint_release(checkpoint);
 }
 
 /* Runs the segment again.  Returns 0, or -1 and sets an error. */
 static int opdi_segment_again(opdi_segment_run *run, opd_tensor *const *inputs) {
     const opdi_checkpoint *checkpoint = run->checkpoint;
-    const opdi_packer *outer = opdi_self()->innermost.packer;
     opdi_random_state *random = (opdi_random_state *)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->nrandom,
         1) * sizeof *random);
     if (!random || opdi_segment_begin(run)) { return -1; }
     for (int i = 0; i < checkpoint->nrandom; i++) { random[i] = checkpoint->random[i]; }
     opdi_random_swap(random, checkpoint->nrandom);
-    const int mark = opd_error_mark();
-    int rc = opdi_checkpoint_call(checkpoint, inputs, NULL) < 0 ? -1 : 0;
-    if (run->stopped) {
-        (void)opd_error_rewind(mark);
-        rc = 0;
-    }
-    opdi_random_swap(random, checkpoint->nrandom);
-    opdi_segment_end(run, outer);
-    return rc;
+    run->random = random;
+    return opdi_checkpoint_call(checkpoint, inputs, NULL) < 0 ? -1 : 0;
+}
+/* Ends a recomputation: restores the generators, hooks, layers and levels around it, and clears the error with which it
+   was stopped. */
+static void opdi_segment_again_end(opdi_segment_run *run) {
+    opdi_thread *thread = opdi_self();
+    if (run->stopped) { (void)opd_error_rewind(run->mark); }
+    opdi_random_swap(run->random, run->checkpoint->nrandom);
+    run->random = NULL;
+    opdi_segment_end(run);
+    thread->innermost.packer = run->packer;
+    thread->innermost.packers_off = run->packers_off;
+    opdi_surroundings_close(&run->around);
+}
+/* Ends a recomputation whose function an exception or a longjmp has left. */
+static void opdi_segment_again_leave(opdi_visit *visit) {
+    opdi_segment_run *run = (opdi_segment_run *)visit->user;
+    opdi_scope_end_all(opdi_self(), visit->top);
+    opdi_segment_again_end(run);
+    opdi_segment_done(run);
 }
 /* Runs the segment again in the layers, levels and modes of the first run.  Keeps in `run` the tensors that it saves.
    Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_segment_run *run) {
     opdi_thread *thread = opdi_self();
-    opdi_packer *outer = thread->innermost.packer;
-    opdi_surroundings_frame around;
     opdi_frame frame;
-    const char *off = thread->innermost.packers_off;
+    opdi_visit_frame visit;
+    run->mark = opd_error_mark();
+    run->packer = thread->innermost.packer;
+    run->packers_off = thread->innermost.packers_off;
+    opdi_visit_begin(thread, &visit, "the function of a checkpoint", opdi_segment_again_leave, run);
     opdi_frame_enter(thread, &frame);
     opd_tensor **inputs = opdi_scope_tensors(OPDI_MAX(checkpoint->ninputs, 1));
-    int rc = opdi_surroundings_open(&checkpoint->around, &around);
+    int rc = opdi_surroundings_open(&checkpoint->around, &run->around);
     thread->state = checkpoint->state;
     thread->innermost.packers_off = NULL;
     thread->innermost.packer = NULL;              /* tensors that making the inputs saves are not packed */
-    if (rc == 0) { rc = inputs ? opdi_checkpoint_inputs(checkpoint, around.levels, inputs) : -1; }
+    if (rc == 0) { rc = inputs ? opdi_checkpoint_inputs(checkpoint, run->around.levels, inputs) : -1; }
     if (rc == 0) { rc = opdi_segment_again(run, inputs); }
-    thread->innermost.packer = outer;
-    thread->innermost.packers_off = off;
-    opdi_surroundings_close(&around);
+    if (run->stopped) { rc = 0; }
+    opdi_segment_again_end(run);
+    opdi_visit_end(&visit);
     opdi_frame_leave(thread, &frame);
     /* the autocast region that was restored for this run ends here */
     if (checkpoint->state.autocast && !thread->state.autocast) { opd_autocast_cache_clear(); }
@@ -591,17 +616,18 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform
 }
 /* Runs the segment for the first time.  Returns the number of outputs, or -1 and sets an error. */
 static int opdi_checkpoint_first(opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
-    const opdi_packer *outer = opdi_self()->innermost.packer;
-    if (checkpoint->state.inference) { return opdi_checkpoint_call(checkpoint, inputs, outputs); }
+    opdi_visit_frame visit;
     opdi_segment_run *run = opdi_segment_new(checkpoint, true);
-    if (!run || opdi_segment_begin(run)) {
+    if (!run || (!checkpoint->state.inference && opdi_segment_begin(run))) {
         checkpoint->destroy = NULL;               /* the caller still owns the user pointer */
         if (run) { opdi_segment_release(run); }
         return -1;
     }
+    opdi_visit_begin(opdi_self(), &visit, "the function of a checkpoint", opdi_segment_leave, run);
     const int rc = opdi_checkpoint_call(checkpoint, inputs, outputs);
+    opdi_visit_end(&visit);
     checkpoint->ran = true;
-    opdi_segment_end(run, outer);
+    opdi_segment_end(run);
     opdi_segment_done(run);
     return rc;
 }
@@ -613,7 +639,7 @@ static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function
                                  opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
                                  const opd_checkpoint_options *options) {
     const int known = function ? 0 : noutputs;
-    if (!opd_ok()) { return opdi_no_tensors(outputs, known); }
+    if (opdi_visits_left(opdi_self()) || !opd_ok()) { return opdi_no_tensors(outputs, known); }
     if ((!fn && !function) || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function, the inputs and the outputs must not be NULL, "
                        "and there must be at least one output");

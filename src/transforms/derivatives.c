@@ -156,8 +156,7 @@ OPDI_INTERNAL void opdi_diff_leave(opdi_diff *diff) {
    auxiliary outputs, or -1 and sets an error. */
 static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
     opdi_visit_frame visit;
-    opdi_visit_begin(opdi_self(), &visit, "the function of a transform", opdi_layers_leave,
-                     diff->layer ? diff->layer->level : opd_transform_depth() + 1);
+    opdi_visit_begin(opdi_self(), &visit, "the function of a transform", opdi_layers_leave, diff->layer);
     int count = diff->fn(diff->user, diff->in, diff->nin, out);
     opdi_visit_end(&visit);
     count = opdi_outputs_check(count, out, diff->who, "fn");

@@ -52,6 +52,7 @@ opd_fake_block opd_fake_begin(void) {
     opdi_thread *thread = opdi_self();
     opdi_fake_mode *fake = (opdi_fake_mode *)opdi_alloc(sizeof *fake);
     opd_fake_block block;
+    (void)opdi_visits_left(thread);
     memset(&block, 0, sizeof block);
     block.open = true;
     if (!fake) { return block; }
@@ -71,6 +72,7 @@ void opd_fake_end(opd_fake_block *block) {
     opdi_thread *thread = opdi_self();
     opdi_fake_mode *ended = block ? (opdi_fake_mode *)block->mode : NULL, *fake;
     if (!block || !block->open) { return; }
+    (void)opdi_visits_left(thread);
     block->open = false;
     for (fake = opdi_fake_mode_of(thread); fake && fake != ended; fake = fake->outer) { }
     if (!fake) { return; }

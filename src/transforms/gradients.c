@@ -33,6 +33,9 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *
     }
     for (int i = 0; i < ninputs; i++) { grads[i] = NULL; }
     if ((level = opd_vmap_begin(g[0]->ndim ? g[0]->dims[0] : 0, OPD_RANDOM_ERROR)) < 0) { return -1; }
+    opdi_visit_frame visit;
+    opdi_visit_begin(opdi_self(), &visit, "a backward function or a hook", opdi_layers_leave,
+                     opdi_self()->innermost.layer);
     for (int i = 0; i < count && rc == 0; i++) { if (!(g[i] = opd_vmap_wrap(g[i], 0, level))) { rc = -1; } }
     used.grad_outputs = g;
     if (rc == 0) {
@@ -42,6 +45,7 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *
         if (grads[i] && !(grads[i] = opd_vmap_unwrap(grads[i], 0, level))) { rc = -1; }
     }
     opdi_layers_end(level);
+    opdi_visit_end(&visit);
     return rc;
 }
 #endif

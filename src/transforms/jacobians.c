@@ -63,6 +63,9 @@ static int opdi_jacobian_rows(opdi_jacobian *jacobian, int64_t first, int64_t co
     int64_t offset = 0;
     int total = 0, level = single ? 0 : opd_vmap_begin(count, jacobian->diff->options->randomness);
     if (!basis || level < 0) { return -1; }
+    opdi_visit_frame visit;
+    opdi_visit_begin(opdi_self(), &visit, "the function of a transform", opdi_layers_leave,
+                     single ? NULL : opdi_self()->innermost.layer);
     for (int i = 0; i < jacobian->count && total == 0; i++) {
         basis[i] = opdi_basis(jacobian->what[i], first, count, offset);
         if (basis[i]) { basis[i] = single ? opd_select(basis[i], 0, 0) : opd_vmap_wrap(basis[i], 0, level); }
@@ -77,6 +80,7 @@ static int opdi_jacobian_rows(opdi_jacobian *jacobian, int64_t first, int64_t co
         if (!(jacobian->aux[i] = opd_vmap_unwrap(jacobian->aux[i], OPD_NO_DIM, level))) { total = -1; }
     }
     if (!single) { opdi_layers_end(level); }
+    opdi_visit_end(&visit);
     return total;
 }
 

@@ -131,7 +131,7 @@ OPDI_INTERNAL void opdi_surroundings_close(const opdi_surroundings_frame *frame)
     opdi_thread *thread = opdi_self();
     if (!frame->levels) { return; }
     opdi_layers_end(frame->base ? frame->base->level + 1 : 1);
-    while (thread->innermost.level && thread->innermost.level != frame->level) { opdi_level_end(thread); }
+    opdi_levels_end(thread, frame->level);
     if (frame->base) { frame->base->inner = frame->inner; }
     thread->innermost.layer = frame->was.layer;
     thread->innermost.rule = frame->was.rule;

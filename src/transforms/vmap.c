@@ -21,7 +21,7 @@ static int opdi_randomness_check(opd_randomness randomness) {
 }
 
 int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
-    if (!opd_ok()) { return -1; }
+    if (opdi_visits_left(opdi_self()) || !opd_ok()) { return -1; }
     if (batch_size < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap_begin: the number of examples must be at least 0, not %lld",
                         (long long)batch_size);
@@ -98,6 +98,7 @@ opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level) {
 }
 
 int opd_vmap_end(int level) {
+    (void)opdi_visits_left(opdi_self());
     opdi_layer *layer = opdi_self()->innermost.layer;
     if (!layer || layer->level != level || layer->kind != OPDI_LAYER_VMAP) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_vmap_end: the innermost layer is not a vmap of level %d", level);
@@ -228,15 +229,14 @@ static int opdi_mapped_pass(const opdi_mapped *mapped, int64_t from, int64_t cou
         if (!(in[i] = opd_narrow(in[i], dim < 0 ? dim + in[i]->ndim : dim, from, count))) { return -1; }
     }
     if ((level = opd_vmap_begin(count, mapped->options->randomness)) < 0) { return -1; }
+    opdi_visit_frame visit;
+    opdi_visit_begin(opdi_self(), &visit, "the function of a transform", opdi_layers_leave, opdi_self()->innermost.layer);
     for (i = 0; i < mapped->ninputs; i++) {
         const int dim = opdi_mapped_in(mapped, i);
         if (dim != OPD_NO_DIM && !(in[i] = opd_vmap_wrap(in[i], dim, level))) { break; }
     }
     if (i == mapped->ninputs) {
-        opdi_visit_frame visit;
-        opdi_visit_begin(opdi_self(), &visit, "the function of a transform", opdi_layers_leave, level);
         total = mapped->fn(mapped->user, in, mapped->ninputs, outputs);
-        opdi_visit_end(&visit);
         total = opdi_outputs_check(total, outputs, "vmap", mapped->name);
     }
     if (total >= 0 && mapped->options->out_dims && mapped->options->nout_dims != 1 &&
@@ -250,6 +250,7 @@ static int opdi_mapped_pass(const opdi_mapped *mapped, int64_t from, int64_t cou
         if (!(outputs[i] = opd_vmap_unwrap(outputs[i], opdi_mapped_out(mapped, i), level))) { total = -1; }
     }
     opdi_layers_end(level);
+    opdi_visit_end(&visit);
     return total;
 }
 
