@@ -95,7 +95,7 @@ def main():
     cc = parser.parse_args().cc
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, 'tests'))
-        for name in ('cases.h', 'check.h'):
+        for name in ('cases.h', 'check.h', 'modes.h'):
             shutil.copy(os.path.join(ROOT, 'tests', name), os.path.join(folder, 'tests', name))
         shutil.copytree(os.path.join(ROOT, 'src'), os.path.join(folder, 'src'))
         with open(os.path.join(ROOT, 'src', 'README.md')) as f:

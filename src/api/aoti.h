@@ -57,8 +57,8 @@ typedef struct opd_aoti_options {
 } opd_aoti_options;
 /* Loads a model from a package (.pt2), or from a library (.so) that was taken out of a package.  If options is NULL,
    defaults are used.  The model belongs to the caller, who frees it with opd_aoti_free.  Returns NULL with an error if
-   the file is missing, damaged, or made for another machine, device or instruction set (see opd_library_lacks), or if it
-   needs functions that opdispatch does not have (the error names them). */
+   the file is missing, damaged, or made for another machine, device or instruction set (see opd_library_lacks), or if
+   it needs functions that opdispatch does not have (the error names them). */
 OPD_API opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options);
 /* Frees a model, which must not be running.  Results of earlier runs stay valid.  The model may be NULL. */
 OPD_API void opd_aoti_free(opd_aoti *model);

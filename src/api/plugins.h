@@ -45,9 +45,9 @@ OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
    Cache: The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch, or on Windows
    %LOCALAPPDATA%\opdispatch), which only the user may write.  The folder may be a link.  The result is used again while
    flags, compiler, version, the files and their includes stay the same and, with -march=native, the processor.  A
-   result that a crash or a full disk damaged is built again.  If the folder has more than $OPD_CACHE_MB megabytes (512),
-   the results that were not used for the longest time are removed after a compilation, but none that was used within
-   the last hour.
+   result that a crash or a full disk damaged is built again.  If the folder has more than $OPD_CACHE_MB megabytes
+   (512), the results that were not used for the longest time are removed after a compilation, but none that was used
+   within the last hour.
    Includes: opdispatch.h is searched in the folders of the flags (-I), then in $OPD_INCLUDE or, if that is not set, in
    the folder from which this program was compiled (unless other users can write there), and then in the system's
    folders. (If the path of the program's source is relative, it is searched from the program's folder and the folders

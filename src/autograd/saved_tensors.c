@@ -72,8 +72,8 @@ OPDI_INTERNAL void opdi_packers_leave(opdi_visit *visit) {
     while (packer && packer != visit->innermost.packer) { packer = packer->outer; }
     while (packer == visit->innermost.packer && thread->innermost.packer != packer) { opd_saved_hooks_end(); }
 }
-/* Ends the hooks that were begun inside of a hook that an exception or a longjmp has left, and makes the hooks around it
-   the open ones. */
+/* Ends the hooks that were begun inside of a hook that an exception or a longjmp has left, and makes the hooks around
+   it the open ones. */
 static void opdi_packers_return(opdi_visit *visit) {
     opdi_thread *thread = opdi_self();
     while (thread->innermost.packer && thread->innermost.packer != visit->innermost.packer) { opd_saved_hooks_end(); }

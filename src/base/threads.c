@@ -74,8 +74,8 @@ OPDI_NOINLINE OPDI_INTERNAL size_t opdi_stack_left(void) {
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_stack_is_short(const char *name, size_t need) {
     const size_t left = opdi_stack_left(), all = opdi_self()->stack_bytes;
     if (left >= need) { return false; }
-    (void)opd_fail(OPD_ERROR_MEMORY, "%s%sthe stack of this thread is too small: it has %d KB, of which %d KB are left, "
-                   "but %d KB are needed. Start the thread with a stack of at least %d KB, for example by "
+    (void)opd_fail(OPD_ERROR_MEMORY, "%s%sthe stack of this thread is too small: it has %d KB, of which %d KB are "
+                   "left, but %d KB are needed. Start the thread with a stack of at least %d KB, for example by "
                    "pthread_attr_setstacksize", name ? name : "", name ? ": " : "", (int)(all >> 10), (int)(left >> 10),
                    (int)(need >> 10), (int)(OPDI_MAX(OPDI_STACK_ENOUGH, 2 * all) >> 10));
     return true;

@@ -412,6 +412,7 @@ typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* th
 #define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 1))      /* a bit of `bytes`: the block begins with an
                                                                         opdi_ending */
 #define OPDI_MAX_LAYERS 64
+OPDI_INTERNAL void opdi_scope_end_all(opdi_thread *thread, int64_t mark);
 OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count);
 static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
     return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);

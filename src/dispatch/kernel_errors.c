@@ -62,8 +62,8 @@ OPDI_INTERNAL void opdi_visit_begin(opdi_thread *thread, opdi_visit_frame *frame
     visit->current = thread->current;
     visit->observing = thread->observing;
 }
-/* Forgets the visits from number `first` on, which were left: ends what was opened since the outermost of them began, and
-   restores the thread's innermost objects and modes. */
+/* Forgets the visits from number `first` on, which were left: ends what was opened since the outermost of them began,
+   and restores the thread's innermost objects and modes. */
 static void opdi_visits_forget(opdi_thread *thread, int first) {
     const opdi_visit *const visit = &thread->visits[first];
     int i = (int)OPDI_MIN(thread->nvisits, OPDI_VISITS);

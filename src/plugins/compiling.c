@@ -252,7 +252,8 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
         const bool lost = !*build->include && strstr(said.data, "opdispatch.h");
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s%s", build->what, argv[0],
                        build->name, said.data,
-                       said.length ? "" : "it gave no message: perhaps the disk of the cache is full", lost ? "opdispatch.h: " : "", lost ? build->hint : "",
+                       said.length ? "" : "it gave no message: perhaps the disk of the cache is full",
+                       lost ? "opdispatch.h: " : "", lost ? build->hint : "",
                        lost ? "; set $OPD_INCLUDE to its folder" : "");
     } else if (said.length && !said.failed && opdi_verbose()) {
         opdi_log_write(opdi_self(), -1, said.data, false);

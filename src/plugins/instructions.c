@@ -114,16 +114,16 @@ static size_t opdi_x86_operand(const uint8_t *at) {
 /* Reads an instruction of AVX or AVX-512 at code[at].  Returns where it ends, or 0 if it is unknown. */
 static size_t opdi_x86_vector(const uint8_t *code, size_t at, opdi_instruction *out) {
     const uint8_t *const head = code + at;
-    const bool small = head[0] == 0xc5, large = head[0] == 0x62;
-    const uint8_t last = head[small ? 1 : 2];
+    const bool brief = head[0] == 0xc5, large = head[0] == 0x62;
+    const uint8_t last = head[brief ? 1 : 2];
     out->encoding = large ? OPDI_EVEX : OPDI_VEX;
-    out->map = (uint8_t)(small ? 1 : head[1] & (large ? 7 : 31));
+    out->map = (uint8_t)(brief ? 1 : head[1] & (large ? 7 : 31));
     out->prefixes = (uint8_t)(1 << (last & 3));
-    out->wide = (uint8_t)(!small && last & 128 ? 2 : 1);
-    out->opcode = head[small ? 2 : large ? 4 : 3];
+    out->wide = (uint8_t)(!brief && last & 128 ? 2 : 1);
+    out->opcode = head[brief ? 2 : large ? 4 : 3];
     if (large && (head[1] & 8 || !(last & 4))) { return 0; }
     if (out->map < 1 || out->map > (large ? 6 : 3) || out->map == 4) { return 0; }
-    at += small ? 3 : large ? 5 : 4;
+    at += brief ? 3 : large ? 5 : 4;
     if (large || out->map != 1 || out->opcode != 0x77) { at += opdi_x86_operand(code + at); }
     return at + (out->map == 3 || (out->map == 1 && opdi_x86_is(opdi_x86_byte, 1, out->opcode)));
 }
@@ -141,10 +141,10 @@ static size_t opdi_x86_rest(uint8_t opcode, uint8_t operand, bool address, size_
 /* Reads the instruction at `code`, which has 32 bytes, in 64-bit mode.  Returns its length, or 0 if it is unknown. */
 static size_t opdi_x86_read(const uint8_t *code, opdi_instruction *out) {
     size_t at = 0;
-    bool small = false, address = false;
+    bool halved = false, address = false;
     memset(out, 0, sizeof *out);
     for (; at < 14 && code[at] && strchr("\x66\x67\xf0\xf2\xf3\x2e\x36\x3e\x26\x64\x65", code[at]); at++) {
-        small = small || code[at] == 0x66;
+        halved = halved || code[at] == 0x66;
         address = address || code[at] == 0x67;
     }
     const uint8_t rex = (code[at] & 0xf0) == 0x40 ? code[at++] : 0;
@@ -159,7 +159,7 @@ static size_t opdi_x86_read(const uint8_t *code, opdi_instruction *out) {
         return at + opdi_x86_operand(code + at) + (out->map == 3);
     }
     if (opdi_x86_is(opdi_x86_none, out->map, out->opcode)) { return 0; }
-    const size_t word = small && !(rex & 8) ? 2 : 4;
+    const size_t word = halved && !(rex & 8) ? 2 : 4;
     const bool jump = out->map || (out->opcode | 1) == 0xe9;  /* a distance, of 4 bytes in any case */
     const size_t rest = out->map ? 0 : opdi_x86_rest(out->opcode, code[at], address, word);
     if (opdi_x86_is(opdi_x86_modrm, out->map, out->opcode)) { at += opdi_x86_operand(code + at); }

@@ -937,6 +937,19 @@ TEST(threads_on_one_leaf) {
 }
 #endif
 
+/* Numbers that where does not choose: an infinite derivative makes their gradient NaN, unless the function got other
+   numbers there. */
+TEST(where_once_and_twice) {
+    for (int twice = 0; twice < 2; twice++) {
+        opd_tensor *const x = opd_tensor_set_requires_grad(opd_arange(OPD_V(2), OPD_FLOAT64), true);
+        opd_tensor *const positive = opd_gt_Scalar(x, OPD_V(0)), *const from = twice ? opd_where_self(positive, x, opd_ones_like(x)) : x;
+        CHECK_INT(opd_backward(opd_sum(opd_where_self(positive, opd_sqrt(from), opd_zeros_like(x)))), 0);
+        CHECK_INT(isnan(opd_data_f64(opd_tensor_grad(x))[0]) != 0, !twice);
+        CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[1], 0.5, 0);
+        if (twice) { CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], 0, 0); }
+    }
+}
+
 /* A write through a pointer is noticed if the program reports it. */
 TEST(reported_writes_through_pointers) {
     opd_tensor *x = vec(3, true), *y = opd_exp(x), *part = opd_narrow(y, 0, 1, 1);

@@ -599,8 +599,8 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
-/* Returns, for each index, the row of grad [bags, ..] for the bag that the index belongs to.  Indices outside of all bags
-   get zeros. */
+/* Returns, for each index, the row of grad [bags, ..] for the bag that the index belongs to.  Indices outside of all
+   bags get zeros. */
 static opd_tensor *opdi_bags_rows(opd_tensor *grad, opd_tensor *bags) {
     static const int64_t below[4] = {0, 0, 0, 1};
     if (!grad || !bags) { return NULL; }

@@ -425,8 +425,8 @@ OPDI_INTERNAL opdi_zero_factors opdi_zero_factors_of(opd_tensor *factors) {
    has the right derivatives.  From three zeros on, the first two derivatives of the product are 0.  counts, sums and
    squares are sums over all zero factors of the same product: of 1, of the factors, and of their squares.  sums and
    squares are NULL if there is no further derivative. */
-OPDI_INTERNAL opd_tensor *opdi_times_zeros(opd_tensor *delta, const opdi_zero_factors *own, opd_tensor *counts, opd_tensor *sums,
-                                           opd_tensor *squares) {
+OPDI_INTERNAL opd_tensor *opdi_times_zeros(opd_tensor *delta, const opdi_zero_factors *own, opd_tensor *counts,
+                                           opd_tensor *sums, opd_tensor *squares) {
     opd_tensor *others = opd_sub(counts, opd_to_dtype(own->zero, OPD_INT64));
     if (!sums) { return opdi_unless(delta, opd_gt_Scalar(others, opd_value_int(0))); }
     opd_tensor *sum = opd_sub(sums, own->live), *square = opd_sub(squares, opd_mul(own->live, own->live));
@@ -441,7 +441,8 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     opd_tensor *part = opdi_reach(picker, src), *base = picker->include_self ? self : opdi_blank(picker, self, 1);
     if (!part || !base) { return -1; }
     const opdi_zero_factors mine = opdi_zero_factors_of(base), theirs = opdi_zero_factors_of(part);
-    opd_tensor *counts = opdi_drop_into(picker, opd_to_dtype(mine.zero, OPD_INT64), opd_to_dtype(theirs.zero, OPD_INT64));
+    opd_tensor *counts = opdi_drop_into(picker, opd_to_dtype(mine.zero, OPD_INT64),
+                                        opd_to_dtype(theirs.zero, OPD_INT64));
     opd_tensor *rest = picker->rows ? opd_index_reduce(mine.ones, picker->dim, picker->index, theirs.ones, "prod")
         : opd_scatter_reduce_two(mine.ones, picker->dim, picker->index, theirs.ones, "prod");
     opd_tensor *sums = NULL, *squares = NULL;

@@ -163,8 +163,9 @@ OPDI_OP(native_layer_norm) {
 }
 
 /* Makes the results dx, dw and db.  A result is None if output_mask (argument number `mask`) does not select it.  dw
-   and db have sizes wsizes[wdim] and dtype wtype.  Sets out[3] to the results and scratch[3] to the tensors in which
-   they are computed; scratch[0] has dtype `kept`.  If `last` is true, dx is stored channels last.  Returns 0, or -1 and sets an error. */
+   and db have sizes wsizes[wdim] and dtype wtype.  If `last` is true, dx is stored channels last.  Sets out[3] to the
+   results and scratch[3] to the tensors in which they are computed; scratch[0] has dtype `kept`.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const int64_t *wsizes, int wdim,
                                     opd_scalar_type wtype, opd_scalar_type kept, bool last, opd_tensor **out,
                                      opd_tensor **scratch) {
