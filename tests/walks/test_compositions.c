@@ -284,12 +284,6 @@ static const struct { const char *name; int point; bool complex_only, views; } l
     {"linalg_pinv", TIES, false, false}, {"pinverse", TIES, false, false}, {"linalg_lstsq", TIES, false, false},
     {"linalg_cond", ZEROS, false, false}, {"linalg_cond", FIRST_ZERO, false, false}, {"linalg_cond", EQUAL, false, false}, {"linalg_qr", EQUAL, false, false}, {"linalg_qr", TIES, false, false},
     {"qr", EQUAL, false, false}, {"qr", TIES, false, false}, {"linalg_cond", TIES, false, false},
-    /* divided by a deviation of 0 */
-    {"corrcoef", EQUAL, false, false},
-    /* the square root of a sum of squares, whose derivative at 0 is infinite, as in PyTorch */
-    {"frobenius_norm", EMPTY, false, false},
-    /* logarithms of negative numbers times 0: the first derivative is masked, as in PyTorch */
-    {"xlogy", TIES, false, false}, {"special_xlogy", TIES, false, false}, {"special_xlog1py", TIES, false, false},
     /* 0 to the power 1: the derivative by the exponent is masked, as in PyTorch; its own derivative is infinite */
     {"_foreach_pow", TIES, false, false},
     /* quotients by a product of 0 or by 1e-12, which are rounded too often to compare */

@@ -328,10 +328,7 @@ static int opdi_frobenius_norm_dim_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Expected at most 2 dimensions, but got %lld dimensions instead.",
                         (long long)dims.n);
     }
-    if (dims.n < 2) { return opd_return_tensor(call, opd_norm_dim(tensor, opd_value_int(2), dims, keep)); }
-    opd_tensor *square = opd_mul(opdi_conj(tensor), tensor);
-    if (opdi_is_complex(square)) { square = opd_real(square); }
-    return opd_return_tensor(call, opd_sqrt(opd_sum_dim(square, dims, keep)));
+    return opd_return_tensor(call, opd_norm_dim(tensor, opd_value_int(2), dims, keep));
 }
 /* opd_frobenius_norm(self, dim, keepdim): the square root of the sum of |self|^2 over dims */
 OPDI_OP(frobenius_norm_dim) {
