@@ -256,8 +256,6 @@ STATEMENTS = {
          'test: ' + LIMITS + 'arguments_and_results', 'test: ' + LIMITS + 'nested_calls',
          'test: ' + LIMITS + 'tensors_in_the_lists_of_a_call'),
         ("Backward works on the caller's thread and its current streams.", 'absent: threads of backward'),
-        ('A thread that calls the library needs a stack of 256 KB.',
-         'test: dispatch/test_small_stacks.c large_tensors_on_small_stacks'),
     ],
 }
 

@@ -260,8 +260,8 @@ static inline opd_tensor *opdi_div_unless(opd_tensor *tensor, opd_tensor *diviso
 static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *tensor) {
     return opd_where_ScalarOther(mask, tensor, opd_value_int(0));
 }
-/* Which factors of products are zero (see opdi_zero_factors_of).  zero: true for such a factor.  ones: the factors, with
-   1 for a zero.  live: the factors that are zero, and 0 for all others; NULL if there is no further derivative. */
+/* Which factors of products are zero (see opdi_zero_factors_of).  zero: true for such a factor.  ones: the factors,
+   with 1 for a zero.  live: the factors that are zero, and 0 for all others; NULL if there is no further derivative. */
 typedef struct opdi_zero_factors { opd_tensor *zero, *ones, *live; } opdi_zero_factors;
 OPDI_COLD_END
 #endif

@@ -35,10 +35,10 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
         }
     }
     opdi_ended_allocations += thread->allocations;
-    const bool small = opdi_stack_is_small(thread);
-    if (small) { OPDI_STORE(&opdi_small_stacks, opdi_small_stacks - 1); }
+    const bool examined = opdi_stack_is_small(thread);
+    if (examined) { OPDI_STORE(&opdi_small_stacks, opdi_small_stacks - 1); }
     opdi_unlock(&opdi_threads_lock);
-    if (small) { opdi_depth_limit_update(); }
+    if (examined) { opdi_depth_limit_update(); }
     opdi_thread_self = NULL;
 #if !defined(OPD_NO_THREADS) && defined(_WIN32)
     (void)TlsSetValue(opdi_thread_slot, NULL);

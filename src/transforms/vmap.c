@@ -230,7 +230,8 @@ static int opdi_mapped_pass(const opdi_mapped *mapped, int64_t from, int64_t cou
     }
     if ((level = opd_vmap_begin(count, mapped->options->randomness)) < 0) { return -1; }
     opdi_visit_frame visit;
-    opdi_visit_begin(opdi_self(), &visit, "the function of a transform", opdi_layers_leave, opdi_self()->innermost.layer);
+    opdi_visit_begin(opdi_self(), &visit, "the function of a transform", opdi_layers_leave,
+                     opdi_self()->innermost.layer);
     for (i = 0; i < mapped->ninputs; i++) {
         const int dim = opdi_mapped_in(mapped, i);
         if (dim != OPD_NO_DIM && !(in[i] = opd_vmap_wrap(in[i], dim, level))) { break; }

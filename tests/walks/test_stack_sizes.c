@@ -27,7 +27,7 @@ enum { STACKS = sizeof kilobytes / sizeof *kilobytes };
 static bool listing;
 
 /* What a call and its backward gave. */
-typedef struct outcome { opd_code code; bool small; char message[200]; } outcome;
+typedef struct outcome { opd_code code; bool too_small; char message[200]; } outcome;
 typedef struct trial { op_case *c; bool backward; outcome result; } trial;
 
 /* Calls the operator, and runs backward from its first result that has a history. */
@@ -48,7 +48,7 @@ static void *on_thread(void *arg) {
     trial *const t = (trial *)arg;
     OPD_SCOPE { call_and_back(t->c, t->backward); }
     t->result.code = opd_error_code();
-    t->result.small = strstr(opd_error_message(), TOO_SMALL) != NULL;
+    t->result.too_small = strstr(opd_error_message(), TOO_SMALL) != NULL;
     strncpy(t->result.message, opd_error_message(), sizeof t->result.message - 1);
     opd_error_clear();
     (void)opd_finish();
@@ -103,10 +103,10 @@ static bool read_case(op_case *c, const char *text, bool twice) {
 static void check_outcomes(const opd_op *op, const char *text, const outcome *results, const bool *made) {
     const outcome *const whole = &results[STACKS - 1];
     int i;
-    if (whole->small) { printf("%s(%s) with %d KB: %s\n", opd_op_name(op), text, LARGEST, whole->message); }
-    CHECK(!whole->small);
+    if (whole->too_small) { printf("%s(%s) with %d KB: %s\n", opd_op_name(op), text, LARGEST, whole->message); }
+    CHECK(!whole->too_small);
     for (i = 0; i < STACKS; i++) {
-        if (!made[i] || results[i].small || results[i].code == whole->code) { continue; }
+        if (!made[i] || results[i].too_small || results[i].code == whole->code) { continue; }
         printf("%s(%s) with %d KB: %s\n", opd_op_name(op), text, kilobytes[i], results[i].message);
         CHECK(!"another error than with a large stack");
     }
