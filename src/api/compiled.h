@@ -72,6 +72,10 @@ typedef struct opd_compile_options {
    operator of the program.  Large attention is always computed by the library's kernel.  If the code takes at least
    0.2 milliseconds and uncompiled runs are faster, later runs of the kind are uncompiled, unless the environment has
    OPD_COMPILED_ALWAYS=1, or the graph writes its constants.
+   Before the code is used, a check finds out whether the C compiler gives right numbers with these flags: some versions
+   of gcc vectorise conditions wrongly.  The check is compiled once, in half a second, and stays in the cache.  If it
+   fails, there is a warning, and the code is compiled with -fno-tree-vectorize.  If that fails, too, the code is
+   compiled with -O2, unless options->flags were given, or not at all.
    The first failure of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each value
    of the size is a separate kind. */
 typedef struct opd_compiled opd_compiled;

@@ -104,6 +104,41 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     variant->model.context = variant;
     return variant->called ? opdi_variant_kernels(variant, recording) : -1;
 }
+#if defined(OPDI_COMPILES)
+/* Compiles the C text `source` with these flags, and writes the path of the result to `path`.  Returns 0, or -1 and
+   sets an error; sets *wrong to whether the compiler gives wrong numbers with these flags. */
+static int opdi_variant_compile(const opd_compiled *compiled, const char *source, const char *flags, char *path,
+                                bool *wrong) {
+    *wrong = false;
+    if (opdi_build_text(compiled->what, compiled->name, source, flags, path)) { return -1; }
+    const char *const lacks = opd_library_lacks(path);
+    if (lacks) {                                  /* the processor is emulated, or the flags are for another one */
+        return opd_fail(OPD_ERROR_REGISTER, "%s: the flags '%s' give code for %s, which this processor lacks",
+                        compiled->what, flags, lacks);
+    }
+    return opdi_flags_check(compiled->what, flags, wrong);
+}
+/* Compiles the C text `source` with the flags of the caller, or with those for the fastest code.  If the compiler gives
+   wrong numbers with them, its vectoriser is turned off.  Returns 0, or -1 and sets an error. */
+static int opdi_variant_build(const opd_compiled *compiled, const char *source, char *path) {
+    const char *const given = compiled->flags ? compiled->flags
+        : "-O3 -march=native -fno-math-errno -fno-trapping-math -w";
+    bool wrong;
+    int rc = opdi_variant_compile(compiled, source, given, path, &wrong);
+    if (wrong) {
+        opdi_string safe = {NULL, 0, 0, false};
+        opd_warn("%s; '%s' is compiled with -fno-tree-vectorize", opd_error_message(), compiled->name);
+        opd_error_clear();
+        opdi_string_add(&safe, given);
+        opdi_string_add(&safe, " -fno-tree-vectorize");
+        rc = safe.failed ? -1 : opdi_variant_compile(compiled, source, safe.data, path, &wrong);
+        opdi_string_free(&safe);
+    }
+    if (rc == 0 || compiled->flags) { return rc; }
+    opd_error_clear();                            /* other flags: the C compiler may not know the first flags */
+    return opdi_variant_compile(compiled, source, "-O2", path, &wrong);
+}
+#endif
 /* Compiles the C text `source` and loads it.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const char *source) {
 #if !defined(OPDI_COMPILES)
@@ -112,20 +147,8 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     return opd_fail(OPD_ERROR_REGISTER, "%s: this program was built with OPD_NO_PLUGINS", compiled->what);
 #else
     typedef int (*opdi_init)(opdi_c_model *model, const void *weights, void *fixed, void *arena);
-    static const char *const flags[] = {"-O3 -march=native -fno-math-errno -fno-trapping-math -w", "-O2", NULL};
     char path[OPDI_PATH], name[64];
-    int rc = -1;
-    for (int i = 0; flags[i] && rc; i++) {
-        if (i) { opd_error_clear(); }             /* other flags: the C compiler may not know the first flags */
-        const char *const given = compiled->flags ? compiled->flags : flags[i];
-        rc = opdi_build_text(compiled->what, compiled->name, source, given, path);
-        const char *const lacks = rc ? NULL : opd_library_lacks(path);
-        if (lacks) {                              /* an emulated processor, or flags for another one */
-            rc = opd_fail(OPD_ERROR_REGISTER, "%s: the flags '%s' give code for %s, which this processor lacks",
-                          compiled->what, given, lacks);
-        }
-        if (compiled->flags) { break; }
-    }
+    const int rc = opdi_variant_build(compiled, source, path);
     if (rc || !(variant->library = opdi_dlopen(path))) { return -1; }
     (void)snprintf(name, sizeof name, "%s_init", compiled->name);
     void *const init = opdi_dlsym(variant->library, name);
