@@ -1,12 +1,10 @@
 #include "compiler.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>checking     checking the C compiler
+//== checking the C compiler ===========================================================================================
 //
 //  Some compilers compile defined C wrongly: gcc 11 and 12 vectorise some conditions so that elements are wrong.  So a
 //  few loops of the forms that >>c_text writes are compiled once with the same compiler and flags, and each element is
 //  compared with the same expression outside of a loop.  The result is in the cache of compiled code.
-//----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_COMPILES)
 #define OPDI_CHECKED_FLAGS 16
@@ -14,7 +12,7 @@
 /* C text with a function that returns the number of wrong elements.  Each KERNEL is an expression, which name_all
    computes in loops and name_one for one element.  The numbers are such that nothing is rounded.  WRONG is for tests of
    this check. */
-static const char opdi_check_source[] =
+static const char opdi_flags_check_source[] =
     "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n"
     "#if defined(__GNUC__) && !defined(__TINYC__)\n#define APART __attribute__((noinline))\n"
     "#else\n#define APART\n#endif\n"
@@ -67,19 +65,20 @@ static const char opdi_check_source[] =
     "    return mask() + half() + both() + less() + byte() + whole() + mixed();\n}\n";
 
 /* Compiles the check with these flags and runs it.  Returns the number of wrong elements, or -1 and sets an error. */
-static int opdi_check_run(const char *what, const char *flags) {
+static int opdi_flags_check_run(const char *what, const char *flags) {
     char path[OPDI_PATH];
     opdi_string quiet = {NULL, 0, 0, false};
-    int (*check)(void);
+    int (*ask)(void);
     opdi_string_add(&quiet, flags);
     opdi_string_add(&quiet, " -w");               /* the flags may make warnings errors */
-    const int rc = quiet.failed ? -1 : opdi_build_text(what, "compiler_check", opdi_check_source, quiet.data, path);
+    const int rc = quiet.failed ? -1
+        : opdi_build_text(what, "compiler_check", opdi_flags_check_source, quiet.data, path);
     opdi_string_free(&quiet);
     void *const library = rc ? NULL : opdi_dlopen(path);
     if (!library) { return -1; }
     void *const found = opdi_dlsym(library, "opd_compiler_check");
-    memcpy(&check, &found, sizeof check);
-    const int wrong = found ? check() : opd_fail(OPD_ERROR_REGISTER, "%s: %s has no opd_compiler_check", what, path);
+    memcpy(&ask, &found, sizeof ask);
+    const int wrong = found ? ask() : opd_fail(OPD_ERROR_REGISTER, "%s: %s has no opd_compiler_check", what, path);
     opdi_dlclose(library);
     return wrong;
 }
@@ -97,7 +96,7 @@ OPDI_INTERNAL int opdi_flags_check(const char *what, const char *flags, bool *wr
     for (int i = 0; i < OPDI_CHECKED_FLAGS; i++) { known = known || right[i] == key; }
     opdi_unlock(&lock);
     if (known) { return 0; }
-    const int elements = opdi_check_run(what, flags);
+    const int elements = opdi_flags_check_run(what, flags);
     if (elements < 0) { return -1; }
     if (elements > 0) {
         *wrong = true;

@@ -11,7 +11,7 @@ OPDI_INTERNAL const char *opdi_setting(const char *name, char *out) {
 }
 OPDI_INTERNAL const char *opdi_default_compiler(bool cxx) { return cxx ? "c++" : "cc"; }
 /* Writes the name of this computer to `name`, which is `size` zero bytes. */
-OPDI_INTERNAL void opdi_host_name(char *name, size_t size) { (void)gethostname(name, size - 1); }
+OPD_UNUSED OPDI_INTERNAL void opdi_host_name(char *name, size_t size) { (void)gethostname(name, size - 1); }
 
 /* Makes a file or a folder whose name ends in six random letters instead of XXXXXX.  The file is open for writing.
    They return -1 or false, and set errno, on failure. */

@@ -25,7 +25,7 @@ OPDI_INTERNAL const char *opdi_setting(const char *name, char out[OPDI_PATH]) {
     return NULL;
 }
 /* Writes the name of this computer to `name`, which has `size` bytes. */
-OPDI_INTERNAL void opdi_host_name(char *name, size_t size) {
+OPD_UNUSED OPDI_INTERNAL void opdi_host_name(char *name, size_t size) {
     char text[OPDI_PATH];
     const char *const host = opdi_setting("COMPUTERNAME", text);
     (void)snprintf(name, size, "%s", host ? host : "");
