@@ -66,7 +66,9 @@ OPD_API int opd_error_mark(void);
    already pending at the mark stays. */
 OPD_API opd_code opd_error_rewind(int mark);
 /* Ends a program.  If an error is pending, writes it to the log and returns 1; else returns 0.  Closes all scopes of
-   the thread, and frees memory that closed libraries left behind (opd_library_close).
+   the thread, and frees memory that closed libraries left behind (opd_library_close).  If the program has kept tensors
+   and not released them, writes a warning: their number, their memory, and the places where they were kept (see
+   opd_kept_list).  The warning does not change the result.
    The last line of main: `return opd_finish();`. */
 OPD_API int opd_finish(void);
 

@@ -24,4 +24,21 @@ OPD_API void opd_release(opd_tensor *tensor);
 /* Sets *handle to tensor, keeps tensor, and releases the tensor that was in *handle.  Returns tensor.  Serves to carry
    a value through a loop. */
 OPD_API opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor);
+/* opd_keep_at and opd_assign_at are opd_keep and opd_assign with the place of the call, for opd_kept_list and
+   opd_finish.  place is "file:line", or any text that lives as long as the program or plug-in.  opd_keep(t) and
+   opd_assign(&h, t) are macros that pass their own place.  Without brackets behind them, the names mean the functions,
+   which pass no place: opd_finish does not warn of their tensors, because another language may release them later. */
+OPD_API opd_tensor *opd_keep_at(opd_tensor *tensor, const char *place);
+OPD_API opd_tensor *opd_assign_at(opd_tensor **handle, opd_tensor *tensor, const char *place);
+/* A tensor that was kept, by opd_keep or opd_assign, more often than it was released. */
+typedef struct opd_kept {
+    opd_tensor *tensor;          /* still belongs to the program; opd_sizes, opd_dtype and others describe it */
+    const char *place;           /* "file:line" where it was kept last; "" if unknown */
+    int64_t count;               /* how often it was kept without being released */
+    int64_t bytes;               /* its memory; 0 if an earlier tensor of the list shares this memory */
+} opd_kept;
+/* Lists the tensors that the program keeps, those with the most memory first.  Writes the first cap of them to list and
+   returns the number of all.  During the call, no other thread may keep or release tensors.  If memory runs out,
+   returns 0 with an error.  opd_finish warns of the tensors that have a place. */
+OPD_API size_t opd_kept_list(opd_kept *list, size_t cap);
 

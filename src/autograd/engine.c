@@ -504,13 +504,13 @@ static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *tensor, opd_tensor
     values[0] = opd_value_tensor(grad);
     values[1] = opd_value_none();
     opd_tensor *c = opd_call_op(OPD_OP(&clone, OPDI_NAME(clone, "aten::clone")), values, 2);
-    if (!c || opdi_same_layout(tensor, c)) { return opd_keep(c); }
+    if (!c || opdi_same_layout(tensor, c)) { return opdi_keep(c); }
     c = opdi_own(opdi_tensor_make(tensor->dims, opdi_grad_strides(tensor), tensor->ndim,
                                   (opd_scalar_type)tensor->dtype, opdi_place_of(tensor)));
     values[0] = opd_value_tensor(c);
     values[1] = opd_value_tensor(grad);
     values[2] = opd_value_bool(false);
-    return c ? opd_keep(opd_call_op(OPD_OP(&copy, OPDI_NAME(copy_, "aten::copy_")), values, 3)) : NULL;
+    return c ? opdi_keep(opd_call_op(OPD_OP(&copy, OPDI_NAME(copy_, "aten::copy_")), values, 3)) : NULL;
 }
 
 OPDI_NOINLINE static int opdi_fake_gradient(void) {
@@ -871,7 +871,7 @@ static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, i
                                         opdi_place_of(tensor));
     opd_tensor *one = grad ? opd_tensor_wrapped_number(opd_value_int(1)) : NULL;
     if (!one || opdi_copy(grad, one)) {
-        opd_release(grad);
+        opdi_release(grad);
         return NULL;
     }
     return grad;
@@ -1154,7 +1154,7 @@ OPDI_INTERNAL int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_
     for (int i = 0; i < ninputs && rc == 0; i++) {
         opdi_capture *capture = &engine.captures[i];
         if (capture->grad || (!zeros && options && options->allow_unused)) { continue; }
-        if (zeros) { capture->grad = opd_keep(opdi_capture_zeros(capture)); }
+        if (zeros) { capture->grad = opdi_keep(opdi_capture_zeros(capture)); }
         else {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors appears to not have been used in the "
                            "graph. Set allow_unused if this is the desired behavior.");

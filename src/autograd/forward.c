@@ -84,7 +84,7 @@ static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
     if (!tensor || !OPDI_ACQUIRE(&tensor->storage->duals)) { return NULL; }
     opdi_lock(&opdi_dual_lock);
     opdi_dual *dual = opdi_dual_find(tensor);
-    if (dual) { whole = opd_keep(dual->tangent); }
+    if (dual) { whole = opdi_keep(dual->tangent); }
     opdi_unlock(&opdi_dual_lock);
     return opdi_own(whole);
 }
@@ -390,7 +390,7 @@ static opd_tensor *opdi_primal_of(opd_tensor *tensor) {
     for (opdi_level *level = opdi_self()->innermost.level; level; level = level->outer) {
         opdi_lock(&opdi_dual_lock);
         opdi_dual *dual = opdi_dual_at(tensor, level);
-        opd_tensor *tangent = dual ? opd_keep(dual->tangent) : NULL;
+        opd_tensor *tangent = dual ? opdi_keep(dual->tangent) : NULL;
         opdi_unlock(&opdi_dual_lock);
         if (!tangent) { continue; }
         int rc = opdi_dual_put(level, value, tangent);

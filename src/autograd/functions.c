@@ -624,7 +624,7 @@ static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, op
         if (level->layer <= above || level->layer > below) { continue; }
         opdi_lock(&opdi_dual_lock);
         opdi_dual *dual = opdi_dual_at(tensor, level);
-        tangent = was = dual ? opd_keep(dual->tangent) : NULL;
+        tangent = was = dual ? opdi_keep(dual->tangent) : NULL;
         opdi_unlock(&opdi_dual_lock);
         if (!tangent) { continue; }
         rc = opdi_once_deeper(from, &tangent, reads, count, level->layer);
@@ -657,10 +657,10 @@ static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tens
             outside[i] = opdi_batched_of(outside[i])->value;
         }
     }
-    opd_tensor *value = opd_keep(opdi_batched_of(*tensors)->value);
+    opd_tensor *value = opdi_keep(opdi_batched_of(*tensors)->value);
     int rc = opdi_once_deeper(from, &value, outside, count, opdi_batched_of(*tensors)->level);
     if (!rc) { rc = opdi_once_tie(from, &value, outside, count, NULL); }
-    opd_release(opdi_batched_of(*tensors)->value);
+    opdi_release(opdi_batched_of(*tensors)->value);
     opdi_batched_of(*tensors)->value = value;
     return rc;
 }

@@ -353,8 +353,8 @@ OPDI_INTERNAL opd_tensor **opdi_grad_slot(opdi_meta *meta) {
 static int opdi_retained_grad_add(opdi_engine *engine, opdi_retained_grad *box, opd_tensor *grad) {
     const bool entered = opdi_accumulate_enter(opdi_self());
     opd_tensor *old = box->grad, *sum;
-    if (old) { sum = opd_keep(opdi_grad_sum(engine, old, grad)); }
-    else { sum = opd_keep(opd_clone_full(grad, OPD_NONE)); }
+    if (old) { sum = opdi_keep(opdi_grad_sum(engine, old, grad)); }
+    else { sum = opdi_keep(opd_clone_full(grad, OPD_NONE)); }
     if (sum) {
         box->grad = sum;
         if (old) { opdi_drop(old); }

@@ -294,7 +294,7 @@ static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     if (!(tensor->flags & OPDI_LAZY)) { return read; }
     thread->error = OPD_OK;
     const int mark = opd_error_mark();
-    OPD_SCOPE { read = opd_keep(opdi_resolved(tensor)); }
+    OPD_SCOPE { read = opdi_keep(opdi_resolved(tensor)); }
     if (!read) { (void)opd_error_rewind(mark); }
     thread->error = was;
     return read;
@@ -333,8 +333,8 @@ OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap)
         }
         opdi_print_suffixes(&printer, printer.len - printer.line + 2, indent, shown);
         opdi_puts(&printer, ")");
-        opd_release(host);
-        if (read != tensor) { opd_release(read); }
+        opdi_release(host);
+        if (read != tensor) { opdi_release(read); }
     }
     if (cap > 0) { buf[OPDI_MIN(printer.len, printer.cap)] = 0; }
     return printer.len;

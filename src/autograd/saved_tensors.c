@@ -385,7 +385,7 @@ static void *opdi_mutation_pack(opd_tensor *tensor, void *user) {
         memset(made, 0, sizeof *made);
         made->mode = mutation;
         made->key = tensor->storage;
-        made->tensor = opd_keep(tensor);
+        made->tensor = opdi_keep(tensor);
         made->version = OPDI_LOAD(&tensor->storage->version);
         made->refs = 1;
         opdi_snapshot_put(mutation, made);
@@ -399,7 +399,7 @@ static opd_tensor *opdi_mutation_unpack(void *packed, void *user) {
     const opdi_snapshot *snapshot = (const opdi_snapshot *)packed;
     (void)user;
     opdi_lock(&opdi_mutation_lock);
-    opd_tensor *tensor = opd_keep(snapshot->tensor);
+    opd_tensor *tensor = opdi_keep(snapshot->tensor);
     uint32_t now = tensor && snapshot->key != snapshot ? OPDI_LOAD(&tensor->storage->version) : snapshot->version;
     opdi_unlock(&opdi_mutation_lock);
     if (!tensor) {
@@ -421,7 +421,7 @@ static void opdi_mutation_drop(void *packed, void *user) {
     }
     opdi_unlock(&opdi_mutation_lock);
     if (left > 0) { return; }
-    opd_release(snapshot->tensor);
+    opdi_release(snapshot->tensor);
     opdi_free(snapshot, sizeof *snapshot);
 }
 /* Returns a new reference to an entry of the table whose tensor lies in the storage of `tensor` and was not written
@@ -453,7 +453,7 @@ OPDI_INTERNAL int opdi_mutation_write(opdi_mutation *mutation, const opd_tensor 
             opdi_unlock(&opdi_mutation_lock);
             copy = old;
         }
-        opd_release(copy);
+        opdi_release(copy);
         opdi_mutation_drop(snapshot, NULL);
     }
     return opd_ok() ? 0 : -1;
@@ -520,7 +520,7 @@ void opd_allow_mutation_end(void) {
         opd_tensor *tensor = snapshot->tensor;
         snapshot->tensor = NULL;
         opdi_unlock(&opdi_mutation_lock);
-        opd_release(tensor);
+        opdi_release(tensor);
         opdi_mutation_drop(snapshot, NULL);
     }
     for (at = &thread->innermost.packer; *at && *at != packer; at = &(*at)->outer) { }
@@ -631,7 +631,7 @@ opd_tensor *opd_node_saved(opd_node *node, const char *name) {
     if (!opdi_saved_of(node, name, NULL, &at)) { return NULL; }
     opd_value value = opdi_saved_value(&at, &version);
     if (value.tag == OPDI_TAG_PACKED) { tensor = opdi_packed_saved_tensor((opdi_packed_saved *)value.u.object, true); }
-    else { tensor = opdi_own(opd_keep(opdi_unpack(node, &value, version))); }
+    else { tensor = opdi_own(opdi_keep(opdi_unpack(node, &value, version))); }
     opdi_saved_leave(node, false);
     return tensor;
 }

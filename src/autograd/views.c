@@ -94,7 +94,7 @@ static opd_tensor *opdi_view_replayed(opd_tensor *view, opd_tensor *base) {
     opd_tensor *tensor;
     opd_value values[5];
     (void)opdi_slice_pack(view, base, at);
-    if (at[1] != base->dtype) { return opd_keep(opdi_slice_of(base, at)); }
+    if (at[1] != base->dtype) { return opdi_keep(opdi_slice_of(base, at)); }
     if (!(tensor = opdi_shallow_copy(view))) { return NULL; }
     values[0] = opd_value_ints(base->dims, base->ndim);
     values[1] = opd_value_ints(base->dims + base->ndim, base->ndim);

@@ -28,7 +28,7 @@ static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
     thread->state.forward |= OPDI_FORWARD_OFF;
     opd_tensor *copy = opd_clone(tensor);
     thread->state = state;
-    return copy ? opd_keep(copy) : NULL;
+    return copy ? opdi_keep(copy) : NULL;
 }
 /* Returns a reference to a copy of `tensor` without history, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {

@@ -464,6 +464,9 @@ static inline void opdi_modes_set(opdi_state *state, uint64_t modes) {
 #define OPDI_QUARANTINE_CLASSES 32
 #define OPDI_QUARANTINE_BYTES 512                 /* bytes of the largest blocks that `late` delays */
 #define OPDI_PLACES 64
+/* A note that a tensor was kept at `place`; NULL: that it was released.  See >>kept. */
+#define OPDI_NOTES 16
+typedef struct opdi_note { opd_tensor *tensor; const char *place; } opdi_note;
 /* The link in a free block.  The link overwrites the block's first bytes: the code that frees a block must have read
    these bytes before, and the code that allocates the block writes them after. */
 typedef struct OPDI_MAY_ALIAS opdi_free_block { struct opdi_free_block *next; } opdi_free_block;
@@ -524,7 +527,7 @@ typedef struct opdi_thread {
     opd_code error;              /* OPD_OK: no error is pending */
     int32_t observed;            /* observers: 0: none are called; else OPDI_OBSERVE_LOOK or OPDI_OBSERVE_SKIP */
     int32_t scope_depth;
-    int32_t warned_root;
+    int32_t warned_scope;        /* the warning about a scope with many tensors was given */
     opd_call *current;           /* the innermost running call */
     uintptr_t *handles;          /* the scope stack: tensors; with bit 0 set, opdi_block */
     int64_t top, cap;            /* top: how many handles are in use; cap: the size of the array */
@@ -576,6 +579,9 @@ typedef struct opdi_thread {
     int32_t nvisits;             /* how many visits are open */
     opdi_visit visits[OPDI_VISITS];               /* the outermost first */
     const char *places[OPDI_PLACES];              /* "file:line" of each open scope, the outermost first */
+    bool keeps;                                   /* the thread has kept or released a tensor */
+    int32_t notes_left;                           /* the notes from this index on are not in the table yet */
+    opdi_note notes[OPDI_NOTES];
 } opdi_thread;
 
 OPDI_VARIABLE OPDI_TLS opdi_thread *opdi_thread_self;

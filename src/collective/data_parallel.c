@@ -23,7 +23,7 @@ static opd_scalar_type opdi_param_dtype(const opd_parallel *parallel, int64_t in
 static void opdi_buckets_drop(opd_parallel *parallel) {
     for (int i = 0; i < parallel->nbuckets; i++) {
         opd_work_release(parallel->buckets[i].work);
-        opd_release(parallel->buckets[i].flat);
+        opdi_release(parallel->buckets[i].flat);
     }
     memset(parallel->buckets, 0, ((size_t)parallel->count + 1) * sizeof *parallel->buckets);
     parallel->nbuckets = 0;
@@ -33,11 +33,11 @@ static void opdi_buckets_drop(opd_parallel *parallel) {
 static int opdi_bucket_memory(opdi_bucket *bucket, const opd_tensor *beside) {
     opd_tensor *flat = NULL;
     OPD_SCOPE {
-        flat = opd_keep(opd_tensor_new_on(opd_ints_of(&bucket->numel, 1), (opd_scalar_type)beside->dtype,
-                                          opd_tensor_device(beside)));
+        flat = opdi_keep(opd_tensor_new_on(opd_ints_of(&bucket->numel, 1), (opd_scalar_type)beside->dtype,
+                                           opd_tensor_device(beside)));
     }
     if (!flat) { return -1; }
-    opd_release(bucket->flat);
+    opdi_release(bucket->flat);
     bucket->flat = flat;
     return 0;
 }
@@ -184,8 +184,8 @@ static int opdi_bucket_adopt(opd_parallel *parallel, int which) {
         !grad->data || !opdi_grad_is_new(param, grad, grad) || !opd_is_contiguous(grad)) { return 0; }
     opd_tensor *const flat = opd_view(grad, opd_ints_of(&bucket->numel, 1));
     if (!flat) { return -1; }
-    opd_release(bucket->flat);
-    bucket->flat = opd_keep(flat);
+    opdi_release(bucket->flat);
+    bucket->flat = opdi_keep(flat);
     return 0;
 }
 /* Fills bucket number `which` and begins to reduce it.  Returns 0, or -1 and sets an error. */
@@ -510,7 +510,7 @@ void opd_parallel_free(opd_parallel *parallel) {
         opdi_parallel_param *const param = &parallel->params[i];
         if (param->hook) { (void)opd_hook_remove(param->hook); }
         if (param->sizes) { opdi_free(param->sizes, ((size_t)param->ndim + 1) * sizeof *param->sizes); }
-        opd_release(param->tensor);
+        opdi_release(param->tensor);
     }
     if (parallel->buckets) {
         opdi_parallel_reset(parallel);
@@ -519,7 +519,7 @@ void opd_parallel_free(opd_parallel *parallel) {
     }
     if (parallel->params) { opdi_free(parallel->params, capacity * sizeof *parallel->params); }
     if (parallel->order) { opdi_free(parallel->order, count * sizeof *parallel->order); }
-    for (int i = 0; parallel->buffers && i < parallel->nbuffers; i++) { opd_release(parallel->buffers[i]); }
+    for (int i = 0; parallel->buffers && i < parallel->nbuffers; i++) { opdi_release(parallel->buffers[i]); }
     if (parallel->buffers) { opdi_free(parallel->buffers, (size_t)parallel->nbuffers * sizeof *parallel->buffers); }
     opd_work_release(parallel->pending);
     opdi_group_release(parallel->group);
@@ -534,7 +534,7 @@ OPDI_INTERNAL int opdi_parallel_take_buffers(opd_parallel *parallel, const opd_p
     parallel->nbuffers = options->nbuffers;
     for (int i = 0; i < parallel->nbuffers; i++) {
         if (opdi_null_tensor(options->buffers[i], opdi_parallel_maker(parallel))) { return -1; }
-        parallel->buffers[i] = opd_keep(options->buffers[i]);
+        parallel->buffers[i] = opdi_keep(options->buffers[i]);
     }
     return 0;
 }
@@ -551,7 +551,7 @@ static int opdi_parallel_take(opd_parallel *parallel, opd_tensor *const *params,
     for (int i = 0; i < parallel->count; i++) {
         parallel->params[i].parallel = parallel;
         parallel->params[i].index = i;
-        parallel->params[i].tensor = opd_keep(params[i]);
+        parallel->params[i].tensor = opdi_keep(params[i]);
         parallel->order[i] = parallel->count - 1 - i;
     }
     return opdi_parallel_take_buffers(parallel, options);

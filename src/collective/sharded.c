@@ -65,7 +65,7 @@ static void opdi_unsharded_free(void *its) {
 }
 static void opdi_unsharded_drop(void *data, void *its) {
     const opdi_unsharded *const whole = (const opdi_unsharded *)its;
-    if (whole->memory) { opd_release(whole->memory); } else { opdi_free(data, whole->bytes); }
+    if (whole->memory) { opdi_release(whole->memory); } else { opdi_free(data, whole->bytes); }
     opdi_unsharded_free(its);
 }
 /* Returns contiguous memory for all parts of parameter number `index`, on the parameter's device, and sets *out to the
@@ -78,7 +78,7 @@ static opd_tensor *opdi_unsharded_empty(opd_parallel *parallel, int index, opdi_
     opdi_unsharded *const whole = *out = opdi_unsharded_new(parallel, index, bytes);
     if (!whole) { return NULL; }
     if (part->backend != OPD_CPU) {
-        whole->memory = opd_keep(opd_tensor_new_on(opd_ints_of(&numel, 1), dtype, opd_tensor_device(part)));
+        whole->memory = opdi_keep(opd_tensor_new_on(opd_ints_of(&numel, 1), dtype, opd_tensor_device(part)));
     }
     void *const data = whole->memory ? whole->memory->data : part->backend == OPD_CPU ? opdi_alloc(bytes) : NULL;
     if (!data && !(whole->memory && numel == 0)) {
@@ -225,7 +225,7 @@ static void *opdi_gathered_pack(opd_tensor *tensor, void *user) {
     if (!packed) { return NULL; }
     memset(packed, 0, sizeof *packed);
     if (!whole) {
-        packed->kept = opd_keep(tensor);
+        packed->kept = opdi_keep(tensor);
         return packed;
     }
     packed->parallel = opdi_parallel_keep(whole->parallel);
@@ -258,7 +258,7 @@ static int opdi_gathered_prefetch(opdi_gathered *packed) {
     while (next && next->backward == id) { next = next->before; }
     opdi_unlock(&opdi_shardings.lock);
     if (!next || next->ahead || !next->parallel->params[next->index].asked || !opdi_gathered_fits(next)) { return 0; }
-    OPD_SCOPE { next->ahead = opd_keep(opdi_unsharded_gather(next->parallel, next->index)); }
+    OPD_SCOPE { next->ahead = opdi_keep(opdi_unsharded_gather(next->parallel, next->index)); }
     return next->ahead ? 0 : -1;
 }
 static opd_tensor *opdi_gathered_unpack(void *its, void *user) {
@@ -276,7 +276,7 @@ static opd_tensor *opdi_gathered_unpack(void *its, void *user) {
     opd_tensor *const view = !flat || opdi_gathered_prefetch(packed) ? NULL
         : opd_as_strided_full(flat, opd_ints_of(packed->dims, packed->ndim),
                               opd_ints_of(packed->dims + packed->ndim, packed->ndim), opd_value_int(packed->offset));
-    opd_release(ahead);
+    opdi_release(ahead);
     return view;
 }
 static void opdi_gathered_drop(void *its, void *user) {
@@ -289,8 +289,8 @@ static void opdi_gathered_drop(void *its, void *user) {
         else { packed->parallel->kept = packed->before; }
         opdi_unlock(&opdi_shardings.lock);
     }
-    opd_release(packed->kept);
-    opd_release(packed->ahead);
+    opdi_release(packed->kept);
+    opdi_release(packed->ahead);
     opd_parallel_free(packed->parallel);
     opdi_free(packed, sizeof *packed);
 }
@@ -393,7 +393,7 @@ int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count
             param->sizes = NULL;
         }
         if (rc) { continue; }
-        param->tensor = opd_keep(params[i]);
+        param->tensor = opdi_keep(params[i]);
         opdi_unused_data_free(params[i]);
         (void)opd_tensor_set_grad(params[i], NULL);
     }

@@ -417,15 +417,24 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t cou
 static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
     return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
 }
-#define OPDI_ROOT_WARNING 1048576                 /* a power of two; there may be a warning at each multiple of this
-                                                     number of handles */
-OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_op *op);
+#define OPDI_SCOPE_WARNING 100000                 /* the number of tensors in one scope from which on there is a
+                                                     warning */
+#define OPDI_SCOPE_LOOKS 32                       /* a power of two: the scope is looked at when the number of handles
+                                                     is a multiple of this */
+OPDI_NOINLINE OPDI_INTERNAL void opdi_scope_warn(opdi_thread *thread, const opd_op *op);
 /* Pushes a handle, for which opdi_scope_reserve has made room.  The tensor is a result of op, which may be NULL. */
 static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
     thread->handles[thread->top++] = (uintptr_t)tensor;
-    if (OPDI_UNLIKELY((thread->top & (OPDI_ROOT_WARNING - 1)) == 0)) { opdi_root_warn(thread, op); }
+    if (OPDI_UNLIKELY((thread->top & (OPDI_SCOPE_LOOKS - 1)) == 0)) { opdi_scope_warn(thread, op); }
 }
 static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_push_of(thread, tensor, NULL); }
+
+/* Functions of >>kept that the end of a thread or of the program calls; opdi_on_kept is NULL until a tensor is kept. */
+typedef struct opdi_kept_hooks {
+    void (*flush)(opdi_thread *thread);           /* moves the notes of a thread to the table */
+    void (*report)(opdi_thread *thread);    /* warns of tensors that were not released */
+    void (*forget)(void);                         /* empties the table */
+} opdi_kept_hooks;
 
 //== observers =========================================================================================================
 

@@ -187,7 +187,8 @@ again:                                            /* a loop, because gradients o
     }
 }
 
-opd_tensor *opd_keep(opd_tensor *tensor) {
+/* Keeps a tensor as opd_keep does, but without a note (see >>kept): for code of the library itself. */
+OPDI_INTERNAL opd_tensor *opdi_keep(opd_tensor *tensor) {
     if (tensor && OPDI_UNLIKELY(opdi_is_dead(tensor))) {
         (void)opdi_dead_error(tensor, "opd_keep");
         return NULL;
@@ -196,29 +197,19 @@ opd_tensor *opd_keep(opd_tensor *tensor) {
     return tensor;
 }
 OPDI_NOINLINE static void opdi_tensor_release(opd_tensor *tensor) { opdi_drop(tensor); }
-OPDI_NOINLINE static void opdi_release_last(opd_tensor *tensor) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_release_last(opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     thread->ending = opdi_released;
     opdi_tensor_free(tensor);
     thread->ending = NULL;
 }
-void opd_release(opd_tensor *tensor) {
+OPDI_INTERNAL void opdi_release(opd_tensor *tensor) {
     if (tensor && opdi_drop_last(tensor)) { opdi_release_last(tensor); }
 }
 /* Sets all `count` elements of `list` to NULL, for a function that could not make these tensors.  Returns -1. */
 OPDI_INTERNAL int opdi_no_tensors(opd_tensor **list, int count) {
     for (int i = 0; list && i < count; i++) { list[i] = NULL; }
     return -1;
-}
-opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor) {
-    if (!handle) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_assign: the handle's address is NULL");
-        return NULL;
-    }
-    opd_tensor *old = *handle;
-    *handle = opd_keep(tensor);
-    opd_release(old);
-    return tensor;
 }
 
 //== scopes ============================================================================================================
@@ -249,11 +240,25 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t cou
 }
 
 OPDI_COLD_BEGIN
-OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_op *op) {
-    if (thread->warned_root || thread->scope_depth > 0) { return; }
-    thread->warned_root = 1;
-    opd_warn("%lld tensors are in the root scope, which frees them only when the thread ends (the last one was made by "
-             "%s): is an OPD_SCOPE missing in a loop?", (long long)thread->top, op ? opd_op_name(op) : "no operator");
+/* Warns once if the innermost scope, or the scope of the running kernel, has OPDI_SCOPE_WARNING tensors.  The last of
+   them is a result of `op`, which may be NULL. */
+OPDI_NOINLINE OPDI_INTERNAL void opdi_scope_warn(opdi_thread *thread, const opd_op *op) {
+    const int32_t depth = thread->scope_depth;
+    const opd_call *const call = thread->current;
+    const bool in_kernel = call && call->scope_depth == depth;
+    const int64_t count = thread->top - (in_kernel ? call->mark : thread->scope_mark);
+    const char *const last = op ? opd_op_name(op) : "no operator";
+    if (thread->warned_scope || count < OPDI_SCOPE_WARNING) { return; }
+    thread->warned_scope = 1;
+    if (depth == 0 && !in_kernel) {
+        opd_warn("%lld tensors are in the root scope, which frees them only when the thread ends (the last one was "
+                 "made by %s): is an OPD_SCOPE missing in a loop?", (long long)count, last);
+        return;
+    }
+    opd_warn("%lld tensors are in the scope %s %s, which frees them only when it ends (the last one was made by %s). "
+             "If a loop makes them, begin the body of the loop with OPD_SCOPED;", (long long)count,
+             in_kernel ? "of a kernel of" : "that begins at", in_kernel ? opd_op_name(call->op)
+             : depth <= OPDI_PLACES ? thread->places[depth - 1] : "an unknown place", last);
 }
 OPDI_COLD_END
 

@@ -80,7 +80,7 @@ typedef struct opdi_dl_export {
     size_t bytes;                /* the size of this struct with the sizes and strides after it */
 } opdi_dl_export;
 static void opdi_dl_export_free(opdi_dl_export *shared) {
-    opd_release(shared->held);
+    opdi_release(shared->held);
     opdi_free(shared, shared->bytes);
 }
 static void opdi_dl_release_versioned(struct DLManagedTensorVersioned *self) {

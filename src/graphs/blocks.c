@@ -842,7 +842,7 @@ OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int d
     if (plain->kind == OPDI_GTYPE_TENSOR && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT ||
                                              value->tag == OPD_TAG_BOOL)) {
         opd_scope scope = opd_scope_open();
-        opd_tensor *tensor = opd_keep(opd_tensor_wrapped_number(*value));
+        opd_tensor *tensor = opdi_keep(opd_tensor_wrapped_number(*value));
         opd_scope_close(&scope);
         if (!tensor) { return -1; }
         *value = opd_value_tensor(tensor);

@@ -58,7 +58,7 @@ OPDI_INTERNAL int opdi_return_complex(opdi_bcall *call, double re, double im) {
     return opdi_return_borrowed(call, opd_value_complex(pair));
 }
 OPDI_INTERNAL int opdi_return_tensor(opdi_bcall *call, opd_tensor *tensor) {
-    return tensor ? opdi_return_value(call, opd_value_tensor(opd_keep(tensor))) : -1;
+    return tensor ? opdi_return_value(call, opd_value_tensor(opdi_keep(tensor))) : -1;
 }
 
 OPDI_INTERNAL const double *opdi_complex_of(const opd_value *value) {

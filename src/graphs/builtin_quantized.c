@@ -556,7 +556,7 @@ OPDI_INTERNAL int opdi_fn_quantized_recurrent(opdi_bcall *call) {
     opd_tensor *result = input ? opdi_quantized_layers(call, input, states, last) : NULL;
     result = result && first ? opd_transpose(result, 0, 1) : result;
     const int rc = opdi_return_tensor(call, result);
-    for (int i = 0; !rc && i < (lstm ? 2 : 1); i++) { call->rets[i + 1] = opd_value_tensor(opd_keep(last[i])); }
+    for (int i = 0; !rc && i < (lstm ? 2 : 1); i++) { call->rets[i + 1] = opd_value_tensor(opdi_keep(last[i])); }
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
     return rc;
@@ -587,7 +587,7 @@ OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
         state[0] = what == 2 ? opd_tanh(sum) : opd_relu(sum);
     } else if (gates) { (void)opdi_quantized_step(&cell, gates, state); }
     const int rc = gates && opd_ok() ? opdi_return_tensor(call, state[0]) : -1;
-    if (!rc && !what) { call->rets[1] = opd_value_tensor(opd_keep(state[1])); }
+    if (!rc && !what) { call->rets[1] = opd_value_tensor(opdi_keep(state[1])); }
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
     return rc;

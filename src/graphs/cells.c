@@ -133,8 +133,8 @@ static opdi_cell *opdi_cell_of_list(const opd_value *list, int depth) {
     }
     if (list->tag != OPD_TAG_LIST) {
         for (int32_t i = 0; list->tag == OPD_TAG_TENSORS && i < list->n; i++) {
-            if (list->u.tensors[i] && !opd_keep(list->u.tensors[i])) {
-                while (i-- > 0) { opd_release(list->u.tensors[i]); }
+            if (list->u.tensors[i] && !opdi_keep(list->u.tensors[i])) {
+                while (i-- > 0) { opdi_release(list->u.tensors[i]); }
                 opdi_cell_drop(cell);
                 return NULL;
             }
@@ -155,7 +155,7 @@ static opdi_cell *opdi_cell_of_list(const opd_value *list, int depth) {
 }
 static int opdi_value_hold_at(opd_value *value, int depth) {
     opdi_cell *cell = NULL;
-    if (value->tag == OPD_TAG_TENSOR) { return opd_keep(value->u.t) ? 0 : -1; }
+    if (value->tag == OPD_TAG_TENSOR) { return opdi_keep(value->u.t) ? 0 : -1; }
     if (value->tag == OPD_TAG_CELL) { opdi_ref_up(&opdi_cell_of(value)->refs); }
     if (value->tag != OPD_TAG_STR && value->tag != OPD_TAG_COMPLEX && !opdi_is_list(value)) { return 0; }
     if (depth > OPDI_MAX_CELL_DEPTH) { return opd_fail(OPD_ERROR_ARGUMENT, "lists are nested too deeply"); }

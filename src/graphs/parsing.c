@@ -525,7 +525,7 @@ static int opdi_graph_parse_constant(opdi_graph_parser *parser, opdi_gnode *node
                                                      the tensor */
             return opdi_graph_parse_want(parser, "]");
         }
-        if (!(node->constant.u.t = opd_keep(opdi_graph_parse_tensor(parser, value)))) { return -1; }
+        if (!(node->constant.u.t = opdi_keep(opdi_graph_parse_tensor(parser, value)))) { return -1; }
         node->constant.tag = OPD_TAG_TENSOR;
         if (value->dtype < 0 && declared) { return opdi_graph_parse_want(parser, "]"); }
         return opdi_gvalue_describe(parser->graph, value, node->constant.u.t) ? -1 : opdi_graph_parse_want(parser, "]");

@@ -417,7 +417,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_valu
         if (value.tag == OPD_TAG_TENSOR) { opdi_retain(value.u.t); }
         else if (value.tag == OPD_TAG_TENSORS) {
             opd_tensor **copy = (opd_tensor **)opdi_ret_block((size_t)value.n * sizeof *copy);
-            for (int32_t k = 0; copy && k < value.n; k++) { copy[k] = opd_keep(value.u.tensors[k]); }
+            for (int32_t k = 0; copy && k < value.n; k++) { copy[k] = opdi_keep(value.u.tensors[k]); }
             value = opd_value_tensors(copy, value.n);
             rc = copy ? 0 : -1;
         } else if (value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX || opdi_is_list(&value)) {

@@ -244,9 +244,9 @@ static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *
     for (int i = 0; i < node->nin; i++) { args[i] = vals[node->in[i]->slot]; }
     int rc = opd_call_all(node->op, rets, args, node->nin);
     if (rc == 0 && rets[0].tag == OPD_TAG_TENSOR) {
-        tensor = opd_keep(opd_detach(rets[0].u.t));
+        tensor = opdi_keep(opd_detach(rets[0].u.t));
         rc = tensor ? opdi_gvalue_describe(graph, node->out[0], tensor) : -1;
-        if (rc) { opd_release(tensor); }
+        if (rc) { opdi_release(tensor); }
     }
     opd_scope_close(&scope);
     if (rc || !tensor) { return rc; }
@@ -359,7 +359,7 @@ OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inp
 static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals, opd_tensor **outputs, int cap) {
     for (int i = 0; i < graph->noutputs && i < cap; i++) {
         const opd_value *value = &vals[graph->outputs[i]->slot];
-        outputs[i] = value->tag == OPD_TAG_TENSOR ? opdi_own(opd_keep(value->u.t)) : NULL;
+        outputs[i] = value->tag == OPD_TAG_TENSOR ? opdi_own(opdi_keep(value->u.t)) : NULL;
         if (!outputs[i] && !opd_ok()) { return -1; }
         if (!outputs[i] && value->tag != OPD_TAG_NONE) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: output %d is not a tensor, but %s", i,

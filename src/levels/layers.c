@@ -166,7 +166,7 @@ OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
     if (opdi_untaped_begin(tensor, &was)) { return NULL; }
     opd_tensor *copy = opd_clone((opd_tensor *)(uintptr_t)tensor);
     opdi_untaped_end(&was);
-    return copy ? opd_keep(copy) : NULL;
+    return copy ? opdi_keep(copy) : NULL;
 }
 /* Returns a new reference to the result of as_strided with these arguments on the batched `tensor`, without history.
    The bits OPDI_LAZY_KEYS in `keys` tell whether the result is conjugated or negated.  Returns NULL and sets an

@@ -22,6 +22,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_observers_leave(thread);
     opdi_scope_unwind(thread, 0);
     opdi_levels_end(thread, NULL);
+    if (OPDI_ACQUIRE(&opdi_on_kept)) { opdi_on_kept->flush(thread); }
     if (thread->handles) { OPD_FREE(thread->handles); }
     thread->handles = NULL;
     thread->cap = 0;
@@ -86,6 +87,7 @@ int opd_finish(void) {
     opdi_levels_end(thread, NULL);
     thread->scope_depth = 0;
     thread->scope_mark = 0;
+    if (OPDI_ACQUIRE(&opdi_on_kept)) { opdi_on_kept->report(thread); }
     return failed;
 }
 
@@ -111,7 +113,8 @@ static opdi_mutex *const opdi_fork_locks[] = {
 #if !defined(OPD_NO_COLLECTIVES)
     &opdi_groups.lock,
 #endif
-    &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock, &opdi_generator_lock, &opdi_mapping_lock};
+    &opdi_keeping_lock, &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock, &opdi_generator_lock,
+    &opdi_mapping_lock};
 enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
 static uint32_t opdi_fork_held;                   /* a bit for each lock that this thread holds for the fork */
 
@@ -171,6 +174,7 @@ static void opdi_fork_child(void) {
         OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
         OPDI_PUBLISH(&opdi_registry.making, 0);
     }
+    if (opdi_on_kept) { opdi_on_kept->forget(); }
     opdi_fork_release();
     opdi_depth_limit_update();
 }

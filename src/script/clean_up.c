@@ -54,7 +54,7 @@ static bool opdi_script_clean_results(opdi_gnode *node) {
 }
 /* Releases the value of a constant node. */
 static void opdi_gnode_release_constant(opdi_gnode *node) {
-    if (node->constant.tag == OPD_TAG_TENSOR) { opd_release(node->constant.u.t); }
+    if (node->constant.tag == OPD_TAG_TENSOR) { opdi_release(node->constant.u.t); }
     else { opdi_constant_drop(node->constant); }
     node->constant = opd_value_none();
 }

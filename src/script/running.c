@@ -40,7 +40,7 @@ void opd_script_free(opd_script *script) {
     opdi_value_drop(script->self);
     opdi_value_drop(script->constants);
     for (opdi_script_wrapped_number *known = script->numbers; known; known = known->next) {
-        opd_release(known->number);
+        opdi_release(known->number);
     }
     opd_module_free(script->module);
     if (script->archive) { script->let_go(script->archive); }

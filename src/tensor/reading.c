@@ -310,10 +310,10 @@ opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key) {
                                           (opd_scalar_type)inner->dtype, OPD_META);
     opdi_meta *meta = tensor ? opdi_meta_of(tensor) : NULL;
     if (!meta) {
-        opd_release(tensor);
+        opdi_release(tensor);
         return NULL;
     }
-    meta->inner = opd_keep(inner);
+    meta->inner = opdi_keep(inner);
     tensor->functionality = OPD_BIT_OF(key);
     return opdi_own(tensor);
 }

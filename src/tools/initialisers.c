@@ -85,8 +85,8 @@ static int opdi_trunc_tail(opd_tensor *tensor, double mean, double std, double f
     const double mode = OPDI_MAX(from, OPDI_MIN(mean, to)), peak = -0.5 * ((mode - mean) / std) * ((mode - mean) / std);
     bool more = true;
     OPD_SCOPE {
-        opd_tensor *pending = opd_keep(opd_ones_like_full(tensor, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE,
-                                                          OPD_NONE));
+        opd_tensor *pending = opdi_keep(opd_ones_like_full(tensor, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE,
+                                                           OPD_NONE, OPD_NONE));
         while (more && opd_ok()) {
             OPD_SCOPE {
                 opd_tensor *drawn = opd_uniform_(opd_empty_like(tensor), from, to);
@@ -99,7 +99,7 @@ static int opdi_trunc_tail(opd_tensor *tensor, double mean, double std, double f
                 more = opd_item_f64(opd_any(pending)) > 0;
             }
         }
-        opd_release(pending);
+        opdi_release(pending);
     }
     return opd_ok() ? 0 : -1;
 }

@@ -28,7 +28,7 @@ static void opdi_module_lists_free(opd_module *module) {
 void opd_module_free(opd_module *module) {
     if (!module || opdi_ref_down(&module->refs)) { return; }
     for (int64_t i = 0; i < module->count; i++) {
-        opd_release(module->items[i].tensor);
+        opdi_release(module->items[i].tensor);
         opdi_free(module->items[i].name, module->items[i].bytes);
     }
     opdi_module_lists_free(module);
@@ -97,7 +97,7 @@ int opd_module_add(opd_module *module, const char *name, opd_tensor *tensor, opd
     item.bytes = strlen(name) + 1;
     if (!(item.name = (char *)opdi_alloc(item.bytes))) { return -1; }
     memcpy(item.name, name, item.bytes);
-    item.tensor = opd_keep(tensor);
+    item.tensor = opdi_keep(tensor);
     item.kind = kind;
     module->table[opdi_module_slot(module, name)] = module->count;
     module->items[module->count++] = item;
@@ -117,8 +117,8 @@ int opd_module_set(opd_module *module, const char *name, opd_tensor *tensor) {
     const int64_t i = opd_ok() ? opdi_module_place(module, name, "opd_module_set") : -1;
     if (i < 0 || opdi_module_check(name, tensor, module->items[i].kind, "opd_module_set")) { return -1; }
     opd_tensor *was = module->items[i].tensor;
-    module->items[i].tensor = opd_keep(tensor);
-    opd_release(was);
+    module->items[i].tensor = opdi_keep(tensor);
+    opdi_release(was);
     return 0;
 }
 opd_tensor *opd_module_get(const opd_module *module, const char *name) {

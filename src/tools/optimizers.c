@@ -110,7 +110,7 @@ static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, i
     optimizer->lists = optimizer->params + (size_t)count * (1 + OPDI_STATES);
     optimizer->begun = (bool *)(void *)(optimizer->lists + (size_t)count * (2 + OPDI_STATES));
     optimizer->bytes = bytes;
-    for (int i = 0; i < count; i++) { optimizer->params[i] = opd_keep(params[i]); }
+    for (int i = 0; i < count; i++) { optimizer->params[i] = opdi_keep(params[i]); }
     return optimizer;
 }
 opd_optimizer *opd_sgd_new(opd_tensor *const *params, int count, const opd_sgd_options *options) {
@@ -131,7 +131,7 @@ opd_optimizer *opd_adamw_new(opd_tensor *const *params, int count, const opd_ada
 void opd_optimizer_free(opd_optimizer *optimizer) {
     while (optimizer) {
         opd_optimizer *const next = optimizer->next;
-        for (int i = 0; i < optimizer->count * (1 + OPDI_STATES); i++) { opd_release(optimizer->params[i]); }
+        for (int i = 0; i < optimizer->count * (1 + OPDI_STATES); i++) { opdi_release(optimizer->params[i]); }
         opdi_free(optimizer, optimizer->bytes);
         optimizer = next;
     }
@@ -248,7 +248,7 @@ int opd_optimizer_move_group(opd_optimizer *optimizer, opd_tensor *const *params
         opd_optimizer *group = optimizer;
         int at;
         while ((at = opdi_group_find(group, params[i])) < 0) { group = group->next; }
-        opd_release(group->params[at]);           /* the new group has its own reference */
+        opdi_release(group->params[at]);           /* the new group has its own reference */
         for (int k = 0; k < OPDI_STATES; k++) { *opdi_state_of(fresh, k, i) = *opdi_state_of(group, k, at); }
         fresh->begun[i] = group->begun[at];
         opdi_group_take(group, at);
@@ -317,8 +317,8 @@ static int opdi_optimizer_begin(const opd_optimizer *optimizer, int i) {
         const int64_t none = 0;
         if (*tensors || !(opdi_states_of(optimizer) >> k & 1)) { continue; }
         OPD_SCOPE {
-            *tensors = opd_keep(k == 3 ? opd_zeros(opd_ints_of(&none, 0), OPD_FLOAT32)
-                                : opd_zeros_like(optimizer->params[i]));
+            *tensors = opdi_keep(k == 3 ? opd_zeros(opd_ints_of(&none, 0), OPD_FLOAT32)
+                                 : opd_zeros_like(optimizer->params[i]));
         }
     }
     return opd_ok() ? 0 : -1;
@@ -345,7 +345,7 @@ int opd_optimizer_forget(opd_optimizer *optimizer, int i) {
     if (!group) { return opd_fail(OPD_ERROR_INDEX, "opd_optimizer_forget: the optimizer has no parameter %d", i); }
     for (int k = 0; k < OPDI_STATES; k++) {
         opd_tensor **const tensors = opdi_state_of(group, k, its);
-        opd_release(*tensors);
+        opdi_release(*tensors);
         *tensors = NULL;
     }
     group->begun[its] = false;

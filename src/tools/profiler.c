@@ -301,14 +301,6 @@ static const char *opdi_time_text(int64_t ns, char *buf, size_t cap) {
     (void)snprintf(buf, cap, "%.3f%s", (double)ns / (double)unit, unit == 1000 ? "us" : unit == 1000000 ? "ms" : "s");
     return buf;
 }
-static const char *opdi_bytes_text(int64_t bytes, char *buf, size_t cap) {
-    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
-    double x = (double)bytes;
-    int u = 0;
-    for (; x >= 1024 && u < 4; u++) { x /= 1024; }
-    (void)snprintf(buf, cap, u ? "%.2f %s" : "%.0f %s", x, units[u]);
-    return buf;
-}
 
 typedef struct opdi_table_width { int name, shapes; } opdi_table_width;
 

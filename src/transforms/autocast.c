@@ -192,8 +192,8 @@ static opdi_cast **opdi_cast_chain(const opd_tensor *tensor) {
     return &opdi_casts.chains[((uintptr_t)tensor >> 6 ^ (uintptr_t)tensor >> 14) % OPDI_CAST_CHAINS];
 }
 static void opdi_cast_free(opdi_cast *cast) {
-    opd_release(cast->source);
-    opd_release(cast->cast);
+    opdi_release(cast->source);
+    opdi_release(cast->cast);
     opdi_free(cast, sizeof *cast);
 }
 
@@ -231,7 +231,7 @@ static opd_tensor *opdi_cast_find(opd_scalar_type dtype, const opd_tensor *tenso
     opd_tensor *cast = NULL;
     opdi_lock(&opdi_casts.lock);
     for (other = *opdi_cast_chain(tensor); other && !opdi_cast_fits(other, dtype, tensor); other = other->next) { }
-    if (other) { cast = opd_keep(other->cast); }
+    if (other) { cast = opdi_keep(other->cast); }
     opdi_unlock(&opdi_casts.lock);
     return cast;
 }
@@ -240,8 +240,8 @@ static opd_tensor *opdi_cast_find(opd_scalar_type dtype, const opd_tensor *tenso
 static int opdi_cast_add(opd_tensor *tensor, opd_tensor *cast, uint32_t version) {
     opdi_cast *other = (opdi_cast *)opdi_alloc(sizeof *other), **at;
     if (!other) { return -1; }
-    other->source = opd_keep(tensor);
-    other->cast = opd_keep(cast);
+    other->source = opdi_keep(tensor);
+    other->cast = opdi_keep(cast);
     other->data = tensor->data;
     other->version = version;
     opdi_lock(&opdi_casts.lock);

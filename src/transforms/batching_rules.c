@@ -449,9 +449,9 @@ static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
     opd_tensor *was = batched->value;
     if (opdi_redescribe(tensor, value->dims + 1, value->dims + value->ndim + 1, value->ndim - 1, 0)) { return -1; }
     tensor->data = value->data;
-    batched->value = opd_keep(value);
+    batched->value = opdi_keep(value);
     batched->dim = 0;
-    opd_release(was);
+    opdi_release(was);
     return 0;
 }
 

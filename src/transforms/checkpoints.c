@@ -132,7 +132,7 @@ static void opdi_checkpoint_release(opdi_checkpoint *checkpoint) {
     }
     opdi_surroundings_free(&checkpoint->around);
     if (checkpoint->seen) { opdi_free(checkpoint->seen, (size_t)checkpoint->cap * sizeof *checkpoint->seen); }
-    for (int64_t i = 0; i < checkpoint->nresults; i++) { opd_release(checkpoint->results[i].tensor); }
+    for (int64_t i = 0; i < checkpoint->nresults; i++) { opdi_release(checkpoint->results[i].tensor); }
     if (checkpoint->results) {
         opdi_free(checkpoint->results, (size_t)checkpoint->results_cap * sizeof *checkpoint->results);
     }
@@ -232,7 +232,7 @@ static void *opdi_segment_pack(opd_tensor *tensor, void *user) {
     if (run->running) {
         if (opdi_grow(&saved, run->count, &run->cap, sizeof *run->saved)) { return NULL; }
         run->saved = (opd_tensor **)saved;
-        run->saved[run->count++] = opdi_segment_keeps(run, i) ? opd_keep(tensor) : NULL;
+        run->saved[run->count++] = opdi_segment_keeps(run, i) ? opdi_keep(tensor) : NULL;
         if (!run->first && checkpoint->stops && run->count >= checkpoint->nsaved) {
             run->stopped = true;
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the recomputation has all tensors that are needed");
@@ -523,7 +523,7 @@ OPDI_INTERNAL opd_tensor *opdi_segment_unpack(void *packed, void *user) {
     opdi_segment_run *run = (opdi_segment_run *)user;
     opdi_checkpoint *checkpoint = run->checkpoint;
     const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
-    if (run->running && i < run->count && run->saved[i]) { return opdi_own(opd_keep(run->saved[i])); }
+    if (run->running && i < run->count && run->saved[i]) { return opdi_own(opdi_keep(run->saved[i])); }
     if (run->running) { checkpoint->keeps = true; }
     opdi_segment_run *made = opdi_segment_take(checkpoint, id);
     if (made && !(i < made->count && made->saved[i])) {
@@ -531,7 +531,7 @@ OPDI_INTERNAL opd_tensor *opdi_segment_unpack(void *packed, void *user) {
         made = NULL;
     }
     if (!made && !(made = opdi_checkpoint_recompute(checkpoint, id, i))) { return NULL; }
-    opd_tensor *tensor = i < made->count && made->saved[i] ? opdi_own(opd_keep(made->saved[i])) : NULL;
+    opd_tensor *tensor = i < made->count && made->saved[i] ? opdi_own(opdi_keep(made->saved[i])) : NULL;
     if (!tensor && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the recomputation has not saved tensor number %lld. The "
                        "function must do the same in each call", (long long)i);

@@ -243,7 +243,7 @@ static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
     for (opdi_level *level = opdi_self()->innermost.level; level; level = level->outer) {
         opdi_lock(&opdi_dual_lock);
         opdi_dual *dual = opdi_dual_at(tensor, level);
-        opd_tensor *tangent = dual ? opd_keep(dual->tangent) : NULL;
+        opd_tensor *tangent = dual ? opdi_keep(dual->tangent) : NULL;
         opdi_unlock(&opdi_dual_lock);
         if (!tangent) { continue; }
         opd_tensor *made = opdi_diff_result(diff, tangent);
@@ -316,7 +316,7 @@ OPDI_INTERNAL int opdi_vjp_make(opd_derivative *derivative, opd_tensor **outputs
     opdi_diff_leave(diff);
     if (opdi_diff_check(diff, out, count) || !(derivative->outs = opdi_scope_tensors(count))) { return -1; }
     for (int i = 0; i < count + diff->options->naux; i++) {
-        if (i < count) { derivative->outs[i] = opdi_own(opd_keep(out[i])); }
+        if (i < count) { derivative->outs[i] = opdi_own(opdi_keep(out[i])); }
         if (!(outputs[i] = opdi_diff_result(diff, out[i]))) { return -1; }
     }
     derivative->nouts = count;
@@ -563,7 +563,7 @@ static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *pr
     if (!derivative || opdi_diff_make(&derivative->diff, "linearize", fn, user, primals, count, options, true) ||
         opdi_diff_check_outputs(outputs, jvp, "linearize") || !(kept = opdi_scope_tensors(count))) { return -1; }
     for (int i = 0; i < count; i++) {
-        if (!primals[i] || !(kept[i] = opdi_own(opd_keep(primals[i])))) {
+        if (!primals[i] || !(kept[i] = opdi_own(opdi_keep(primals[i])))) {
             return opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected primals to only contain Tensors, got NULL at %d",
                             i);
         }

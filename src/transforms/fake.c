@@ -158,7 +158,7 @@ opd_tensor *opd_fake_tensor(opd_tensor *tensor) {
     if (fake != tensor && opdi_requires_grad(tensor) && !opdi_requires_grad(fake)) {
         (void)opd_tensor_set_requires_grad(fake, true);
     }
-    return opdi_own(opd_keep(fake));
+    return opdi_own(opdi_keep(fake));
 }
 
 /* Returns the size that a fake mode takes for a size that depends on data: `max`, or `min` if `max` is negative.

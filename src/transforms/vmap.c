@@ -90,7 +90,7 @@ opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level) {
         dim = 0;
     }
     if (value && dim != to) { value = opd_movedim(value, dim, to); }
-    else if (value && value != tensor) { value = opdi_own(opd_keep(value)); }
+    else if (value && value != tensor) { value = opdi_own(opdi_keep(value)); }
     thread->innermost.layer = top;
     thread->innermost.rule = rule;
     thread->state.include = include;

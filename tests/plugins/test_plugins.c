@@ -156,6 +156,54 @@ TEST(place_of_a_scope_of_a_plugin) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "has been freed: the scope of the tensor has ended, or it was released");
 }
 #endif
+/* A plug-in whose kernel calls the one that it replaces, and keeps a tensor.  The program has a handle of the plug-in's
+   kernel.  Once the plug-in is unmapped, the handle fails, and the place of the tensor is not read. */
+static const char over_source[] =
+    "#include \"opdispatch.h\"\n"
+    "static int over(opd_call *call) {\n"
+    "    opd_value ret;\n"
+    "    if (opd_kernel_call_with(opd_call_user(call), &ret, opd_call_args(call), 1)) { return -1; }\n"
+    "    return opd_return_tensor(call, opd_keep(opd_add(ret.u.t, ret.u.t)));\n"
+    "}\n"
+    "OPD_LIBRARY_IMPL(aten, CPU, lib) {\n"
+    "    opd_impl_key(lib, \"neg\", \"CPU\", over, opd_kernel_get(opd_find(\"aten::neg\"), \"CPU\"), opd_kernel_free);\n"
+    "}\n";
+static const char *place_of(const opd_tensor *tensor) {
+    static opd_kept kept[64];
+    const size_t count = opd_kept_list(kept, 64);
+    for (size_t i = 0; i < count && i < 64; i++) { if (kept[i].tensor == tensor) { return kept[i].place; } }
+    return "not kept";
+}
+TEST(handles_of_kernels_and_plugins) {
+    opd_scope scope = opd_scope_open();
+    opd_tensor *x = leaf(), *y;
+    const opd_value v = opd_value_tensor(x);
+    opd_value ret;
+    const size_t before = opd_kept_list(NULL, 0);
+    set_up();
+    opd_log_set(hush, NULL);
+    opd_plugin *p = opd_load_inline("over", over_source, NULL);
+    opd_log_set(NULL, NULL);
+    CHECK_OR_RETURN(p != NULL);
+    opd_kernel_handle *handle = opd_kernel_get(opd_find("aten::neg"), "CPU");
+    CHECK_INT(opd_kernel_call_with(handle, &ret, &v, 1), 0);
+    y = ret.u.t;
+    CHECK(y && opd_data_f32(y)[2] == -6);
+    CHECK_INT((int)opd_kept_list(NULL, 0), (int)before + 1);
+    /* a place at an address where another plug-in was unmapped is not read */
+    CHECK(strstr(place_of(y), ".c:5") != NULL || strcmp(place_of(y), "a plug-in that was unloaded") == 0);
+    CHECK_INT(opd_library_unload(p), 0);
+    check_unmapped();
+    CHECK_INT(opd_kernel_call_with(handle, &ret, &v, 1), -1);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the kernel of aten::neg for CPU (registered at ");
+    CHECK(opd_data_f32(opd_neg(x))[2] == -3);
+#if !defined(CHECK_SANITIZED)
+    CHECK_STR(place_of(y), "a plug-in that was unloaded");
+#endif
+    opd_release(y);
+    opd_kernel_free(handle);
+    opd_scope_close(&scope);
+}
 TEST(second_load_is_the_first) {
     opd_plugin *p = load_twice(), *q = load_twice();
     char path[1100];

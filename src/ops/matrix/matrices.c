@@ -801,13 +801,14 @@ static opd_tensor *opdi_exp_of(opd_tensor *input) {
     opd_tensor *result = opd_mul(input, opd_to_dtype(scale, (opd_scalar_type)opdi_real_dtype(input->dtype)));
     opd_tensor *most = opd_max(count), *kept = NULL;
     const double steps = most ? opd_item_f64(most) : 0;
-    OPD_SCOPE { kept = opd_keep(opdi_exp_near_zero(result)); }
+    OPD_SCOPE { kept = opdi_keep(opdi_exp_near_zero(result)); }
     for (int step = 0; step < steps && opd_ok(); step++) {
         opd_tensor *squared = NULL;
         OPD_SCOPE {
-            squared = opd_keep(opd_where_self(opd_gt_Scalar(count, opd_value_int(step)), opd_matmul(kept, kept), kept));
+            opd_tensor *const on = opd_gt_Scalar(count, opd_value_int(step));
+            squared = opdi_keep(opd_where_self(on, opd_matmul(kept, kept), kept));
         }
-        opd_release(kept);
+        opdi_release(kept);
         kept = squared;
     }
     return kept ? opdi_own(kept) : NULL;
