@@ -19,6 +19,14 @@ typedef struct opdi_program_item {
     int64_t number;              /* the number of its entry; set only in the first of the tensors that share bytes */
 } opdi_program_item;
 
+/* A size that may vary between runs: dim `dim` of this input of the graph.  `size` and `second` are its values in the
+   first and in the second trace. */
+#define OPDI_OPEN_SIZES 8
+typedef struct opdi_open_size { int64_t size, second; int32_t input, dim; } opdi_open_size;
+/* A size that depends on open sizes: factor * base + rest, where base is open size number `first`, or its product or
+   sum with open size number `with`.  with: -1 if there is none.  first: -1 for a size that does not vary. */
+typedef struct opdi_open_form { int first, with; bool sum; int64_t factor, rest; } opdi_open_form;
+
 typedef struct opdi_program_writer {
     const opd_graph *graph;
     const opd_module *module;
@@ -30,13 +38,14 @@ typedef struct opdi_program_writer {
     opdi_string nodes, metas, inputs, specs, outputs, sinks, names, leaves, configs[2];
     opdi_string items;           /* opdi_program_item[] */
     int64_t numbers[2];          /* the numbers of the next entries tensor_0, ... and weight_0, ... */
-    /* The members from here on are for opd_program_save_open.  The open size is the size that may vary between runs. */
-    const opd_graph *other;      /* a second trace, in which the open size has another value */
+    /* The members from here on are for opd_program_save_open. */
+    const opd_graph *other;      /* a second trace, in which the open sizes have other values */
     const opdi_gvalue **pairs;   /* [npairs]; the index is the number of a value of the first trace, the element is the
                                     corresponding value of the second trace */
-    int64_t npairs, size, second;                 /* size, second: the open size in the first and in the second trace */
-    int32_t input, dim;          /* the open size is this dim of this input of the graph */
-    opdi_string heads, symbols;  /* heads: nodes at the beginning of the program that compute sizes from the open size;
+    int64_t npairs;
+    opdi_open_size open[OPDI_OPEN_SIZES];         /* the open sizes: s0, s1 ... */
+    int nopen;
+    opdi_string heads, symbols;  /* heads: nodes at the beginning of the program that compute sizes from the open sizes;
                                     symbols: the descriptions of their results */
 } opdi_program_writer;
 
@@ -70,95 +79,180 @@ static const opdi_gvalue *opdi_program_pair(opdi_program_writer *writer, const o
     const int64_t number = writer->other ? opdi_program_number(writer, value) : -1;
     return number >= 0 && number < writer->npairs ? writer->pairs[number] : NULL;
 }
-/* Expresses a size by the open size: as factor * open or as open + rest.  The size is `size` in the first trace and
-   `second` in the second.  (Two traces are not enough to find both a factor and a rest.) If the size does not vary,
-   sets *factor to 0.  Returns 0, or -1 and sets an error. */
-static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, int64_t second, int64_t *factor,
-                               int64_t *rest) {
-    const int64_t step = writer->second - writer->size, change = second - size;
-    *factor = step && change % step == 0 ? change / step : 0;
-    *rest = size - *factor * writer->size;
-    return size == second || (*factor && (*factor == 1 || !*rest)) ? 0
-        : opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a size is %lld in one trace and %lld in the other, "
-                   "where the open size is %lld and %lld: it must be a multiple of the open size, or the open size "
-                   "plus a constant", (long long)size, (long long)second, (long long)writer->size,
-                   (long long)writer->second);
+//== open sizes ========================================================================================================
+
+static int64_t opdi_open_base(const opdi_program_writer *writer, const opdi_open_form *form, bool second) {
+    const opdi_open_size *const one = &writer->open[form->first], *const two = &writer->open[OPDI_MAX(form->with, 0)];
+    const int64_t size = second ? one->second : one->size, other = second ? two->second : two->size;
+    return form->with < 0 ? size : form->sum ? size + other : size * other;
 }
-/* Appends a JSON object {"expr_str": .., "hint": ..} for a size to `to`.  expr_str is the expression `factor` * s0 +
-   `rest` in the notation of sympy (a library of Python), where s0 is the open size.  hint is `size`, the value in the
-   first trace. */
-static void opdi_program_put_open(opdi_string *to, int64_t size, int64_t factor, int64_t rest) {
-    if (rest) { opdi_string_add(to, "{\"expr_str\": \"Add("); } else { opdi_string_add(to, "{\"expr_str\": \""); }
-    if (factor != 1) { opdi_json_print(to, "Mul(Integer(%lld), ", (long long)factor); }
-    opdi_json_print(to, "Symbol('s0', positive=True, integer=True)%s", factor != 1 ? ")" : "");
-    if (rest) { opdi_json_print(to, ", Integer(%lld))", (long long)rest); }
-    opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}", (long long)size);
+/* Finds the factor or the rest with which a size depends on the base of a form.  (Two traces are not enough to find
+   both.) Returns false if there is none. */
+static bool opdi_open_fits(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_open_form *form) {
+    const int64_t base = opdi_open_base(writer, form, false), other = opdi_open_base(writer, form, true);
+    const bool times = base && other && size % base == 0 && second % other == 0 && size / base == second / other;
+    form->factor = times ? size / base : 1;
+    form->rest = times ? 0 : size - base;
+    return times || (form->with < 0 && second - other == form->rest);
 }
-/* Appends a size or stride to `to`; `second` is its value in the second trace.  Returns 0, or -1 and sets an error. */
-static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, int64_t size, int64_t second) {
-    int64_t factor, rest;
-    if (opdi_program_affine(writer, size, second, &factor, &rest)) { return -1; }
-    if (!factor) { opdi_json_print(to, "{\"as_int\": %lld}", (long long)size); }
-    else {
-        opdi_string_add(to, "{\"as_expr\": ");
-        opdi_program_put_open(to, size, factor, rest);
-        opdi_string_add(to, "}");
+/* Finds the form of a size, which is `size` in the first trace and `second` in the second.  Returns how many forms it
+   has; *form is the first of them. */
+static int opdi_open_forms(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_open_form *form) {
+    int found = 0;
+    for (int i = 0; i < writer->nopen; i++) {
+        for (int k = -1; k < writer->nopen; k++) {
+            for (int sum = 0; sum < (k < 0 ? 1 : 2); sum++) {
+                opdi_open_form next = {i, k, sum != 0, 1, 0};
+                if ((k >= 0 && k < i + sum) || !opdi_open_fits(writer, size, second, &next)) { continue; }
+                if (found++ == 0) { *form = next; }
+            }
+        }
     }
+    return found;
+}
+/* Sets *form to the form of a size.  Returns 0, or -1 and sets an error. */
+static int opdi_open_find(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_open_form *form) {
+    form->first = -1;
+    if (size == second) { return 0; }
+    const int found = opdi_open_forms(writer, size, second, form);
+    if (found == 1) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a size is %lld in one trace and %lld in the other%s",
+                    (long long)size, (long long)second, found ? ", and depends on the open sizes in more than one way: "
+                    "trace with other sizes" : ": it must be an open size plus a constant, or a multiple of an open "
+                    "size, or of the product or the sum of two");
+}
+/* Appends an expression in the notation of sympy (a library of Python), where s0, s1 ... are the open sizes. */
+static void opdi_open_put(opdi_string *to, const opdi_open_form *form) {
+    static const char symbol[] = "Symbol('s%d', positive=True, integer=True)%s";
+    if (form->rest) { opdi_string_add(to, "Add("); }
+    if (form->factor != 1) { opdi_json_print(to, "Mul(Integer(%lld), ", (long long)form->factor); }
+    if (form->with >= 0) { opdi_string_add(to, form->sum ? "Add(" : form->with == form->first ? "Pow(" : "Mul("); }
+    opdi_json_print(to, symbol, form->first, form->with >= 0 ? ", " : "");
+    if (form->with >= 0 && (form->sum || form->with != form->first)) { opdi_json_print(to, symbol, form->with, ")"); }
+    else if (form->with >= 0) { opdi_string_add(to, "Integer(2))"); }
+    if (form->factor != 1) { opdi_string_add(to, ")"); }
+    if (form->rest) { opdi_json_print(to, ", Integer(%lld))", (long long)form->rest); }
+}
+/* Appends a size to `to`; `second` is its value in the second trace.  Returns 0, or -1 and sets an error. */
+static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, int64_t size, int64_t second) {
+    opdi_open_form form;
+    if (opdi_open_find(writer, size, second, &form)) { return -1; }
+    if (form.first < 0) {
+        opdi_json_print(to, "{\"as_int\": %lld}", (long long)size);
+        return 0;
+    }
+    opdi_string_add(to, "{\"as_expr\": {\"expr_str\": \"");
+    opdi_open_put(to, &form);
+    opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}}", (long long)size);
     return 0;
 }
-/* Appends a node to writer->heads that applies the function `target`, such as "_operator.mul", to the value named
-   `from` and the integer `number`.  The result is named `to`.  Its value is factor * open size + rest, which is `size`
-   in the first trace. */
-static void opdi_program_put_step(opdi_program_writer *writer, const char *target, const char *from, int64_t number,
-                                  const char *to, int64_t size, int64_t factor, int64_t rest) {
+/* Appends stride i of a tensor.  dims[2 * ndim] has its sizes and strides, second[] those of the second trace.  The
+   stride of a dense tensor is the product of the sizes of the dims inside of dim i.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_program_put_stride(opdi_program_writer *writer, opdi_string *to, const int64_t *dims,
+                                   const int64_t *second, int ndim, int i) {
+    const int64_t *const strides = dims + ndim, *const others = second + ndim;
+    int64_t product = 1, other = 1;
+    int inside[OPD_MAX_DIMS], count = 0;
+    for (int k = 0; k < ndim; k++) {
+        if (k == i || strides[k] > strides[i] || (strides[k] == strides[i] && k < i) || dims[k] == 1) { continue; }
+        inside[count++] = k;
+        product *= dims[k];
+        other *= second[k];
+    }
+    if (strides[i] == others[i] || count < 2 || product != strides[i] || other != others[i]) {
+        return opdi_program_put_size(writer, to, strides[i], others[i]);
+    }
+    opdi_string_add(to, "{\"as_expr\": {\"expr_str\": \"Mul(");
+    for (int k = 0; k < count; k++) {
+        const int at = inside[k];
+        opdi_open_form form;
+        if (opdi_open_find(writer, dims[at], second[at], &form)) { return -1; }
+        if (k) { opdi_string_add(to, ", "); }
+        if (form.first < 0) { opdi_json_print(to, "Integer(%lld)", (long long)dims[at]); }
+        else { opdi_open_put(to, &form); }
+    }
+    opdi_json_print(to, ")\", \"hint\": {\"as_int\": %lld}}}", (long long)strides[i]);
+    return 0;
+}
+/* Appends a node to writer->heads that applies the function `target`, such as "_operator.mul", to two arguments in
+   JSON.  The result is named `to` and has the form `form`.  Does nothing if the program has this result already. */
+static void opdi_program_put_step(opdi_program_writer *writer, const char *target, const char *one, const char *two,
+                                  const char *to, const opdi_open_form *form) {
+    char quoted[100];
+    const bool operation = *target == '_';
+    (void)snprintf(quoted, sizeof quoted, "\"%.90s\": {", to);
+    if (strstr(writer->symbols.data ? writer->symbols.data : "", quoted)) { return; }
     opdi_json_comma(&writer->heads);
-    opdi_json_print(&writer->heads, "{\"target\": \"%s\", \"inputs\": [%s, \"kind\": 1}, {\"name\": \"%s\", \"arg\": "
-                    "{\"as_int\": %lld}, \"kind\": 1}], \"outputs\": [{\"as_sym_int\": {\"as_name\": \"%s\"}}], "
-                    "\"metadata\": {}, \"is_hop_single_tensor_return\": null, \"name\": null}", target, from,
-                    *target == '_' ? "b" : "dim", (long long)number, to);
+    opdi_json_print(&writer->heads, "{\"target\": \"%s\", \"inputs\": [{\"name\": \"%s\", \"arg\": %s, \"kind\": 1}, "
+                    "{\"name\": \"%s\", \"arg\": %s, \"kind\": 1}], \"outputs\": [{\"as_sym_int\": {\"as_name\": "
+                    "\"%s\"}}], \"metadata\": {}, \"is_hop_single_tensor_return\": null, \"name\": null}", target,
+                    operation ? "a" : "self", one, operation ? "b" : "dim", two, to);
     opdi_json_comma(&writer->symbols);
-    opdi_json_print(&writer->symbols, "\"%s\": {\"as_expr\": ", to);
-    opdi_program_put_open(&writer->symbols, size, factor, rest);
-    opdi_string_add(&writer->symbols, "}");
+    opdi_json_print(&writer->symbols, "%s\"as_expr\": {\"expr_str\": \"", quoted);
+    opdi_open_put(&writer->symbols, form);
+    opdi_json_print(&writer->symbols, "\", \"hint\": {\"as_int\": %lld}}}",
+                    (long long)(form->factor * opdi_open_base(writer, form, false) + form->rest));
 }
-/* Sets `name` to the name of the value factor * open size + rest.  If the program does not have this value yet, adds
-   the nodes that compute it to the beginning of the program. */
-static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, int64_t factor, int64_t rest,
-                                   char name[80]) {
-    char from[160], product[40], quoted[84];
-    const long long input = (long long)opdi_program_number(writer, writer->graph->inputs[writer->input]);
-    if (!writer->heads.length) {
-        (void)snprintf(from, sizeof from, "{\"name\": \"self\", \"arg\": {\"as_tensor\": {\"name\": \"v%lld\"}}",
-                       input);
-        opdi_program_put_step(writer, "torch.ops.aten.sym_size.int", from, writer->dim, "open", writer->size, 1, 0);
+/* Writes the JSON text of an argument to `text`: the result with a name, or an integer. */
+static void opdi_open_named(char text[120], const char *name) {
+    (void)snprintf(text, 120, "{\"as_sym_int\": {\"as_name\": \"%.80s\"}}", name);
+}
+static void opdi_open_number(char text[120], int64_t number) {
+    (void)snprintf(text, 120, "{\"as_int\": %lld}", (long long)number);
+}
+/* Sets `name` to the name of the result with a form.  Adds the nodes that compute it to the beginning of the program.
+   */
+static void opdi_program_open_name(opdi_program_writer *writer, const opdi_open_form *form, char name[80]) {
+    char names[2][24], one[120], two[120];
+    opdi_open_form part = *form;
+    const int bases[2] = {form->first, form->with};
+    part.factor = 1;
+    part.rest = 0;
+    for (int i = 0; i < 2 && bases[i] >= 0; i++) {
+        const opdi_open_form base = {bases[i], -1, false, 1, 0};
+        const opdi_open_size *const open = &writer->open[bases[i]];
+        (void)snprintf(names[i], sizeof names[i], "open_size_%d", bases[i]);
+        (void)snprintf(one, sizeof one, "{\"as_tensor\": {\"name\": \"v%lld\"}}",
+                       (long long)opdi_program_number(writer, writer->graph->inputs[open->input]));
+        opdi_open_number(two, open->dim);
+        opdi_program_put_step(writer, "torch.ops.aten.sym_size.int", one, two, names[i], &base);
     }
-    (void)snprintf(product, sizeof product, factor == 1 ? "open" : "open_%lld", (long long)factor);
-    (void)snprintf(quoted, sizeof quoted, "\"%.78s\"", product);
-    if (!strstr(writer->symbols.data ? writer->symbols.data : "", quoted)) {
-        (void)snprintf(from, sizeof from, "{\"name\": \"a\", \"arg\": {\"as_sym_int\": {\"as_name\": \"open\"}}");
-        opdi_program_put_step(writer, "_operator.mul", from, factor, product, size - rest, factor, 0);
+    (void)snprintf(name, 80, "%s", names[0]);
+    if (form->with >= 0) {
+        (void)snprintf(name, 80, "%s_%s_%s", names[0], form->sum ? "plus" : "times", names[1]);
+        opdi_open_named(one, names[0]);
+        opdi_open_named(two, names[1]);
+        opdi_program_put_step(writer, form->sum ? "_operator.add" : "_operator.mul", one, two, name, &part);
     }
-    (void)snprintf(name, 80, rest ? "%s_and_%lld" : "%s", product, (long long)rest);
-    (void)snprintf(quoted, sizeof quoted, "\"%.78s\"", name);
-    if (!strstr(writer->symbols.data ? writer->symbols.data : "", quoted)) {
-        (void)snprintf(from, sizeof from, "{\"name\": \"a\", \"arg\": {\"as_sym_int\": {\"as_name\": \"%.40s\"}}",
-                       product);
-        opdi_program_put_step(writer, "_operator.add", from, rest, name, size, factor, rest);
+    for (int i = 0; i < 2; i++) {
+        const int64_t number = i ? form->rest : form->factor;
+        if (number == !i) { continue; }
+        opdi_open_named(one, name);
+        opdi_open_number(two, number);
+        part.factor = form->factor;
+        part.rest = i ? number : 0;
+        const size_t length = strlen(name);
+        (void)snprintf(name + length, 80 - length, i ? "_and_%lld" : "_by_%lld", (long long)number);
+        opdi_program_put_step(writer, i ? "_operator.add" : "_operator.mul", one, two, name, &part);
     }
 }
+
+//== nodes =============================================================================================================
+
 /* Appends an integer argument to the text of the nodes.  If `whole` is true, the integer is a whole argument; otherwise
    it is an element of a list.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *value, bool whole) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     const int64_t size = value->node->constant.u.i, second = other ? other->node->constant.u.i : size;
-    int64_t factor, rest;
+    opdi_open_form form;
     char name[80];
-    if (opdi_program_affine(writer, size, second, &factor, &rest)) { return -1; }
-    if (!factor) {
+    if (opdi_open_find(writer, size, second, &form)) { return -1; }
+    if (form.first < 0) {
         opdi_json_print(&writer->nodes, "{\"as_int\": %lld}", (long long)size);
         return 0;
     }
-    opdi_program_open_name(writer, size, factor, rest, name);
+    opdi_program_open_name(writer, &form, name);
     opdi_json_print(&writer->nodes, whole ? "{\"as_sym_int\": {\"as_name\": \"%s\"}}" : "{\"as_name\": \"%s\"}", name);
     return 0;
 }
@@ -202,7 +296,7 @@ static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, i
     opdi_string_add(to, ", \"strides\": [");
     for (int i = ndim; i < 2 * ndim; i++) {
         if (i > ndim) { opdi_string_add(to, ", "); }
-        if (opdi_program_put_size(writer, to, dims[i], second[i])) { return -1; }
+        if (opdi_program_put_stride(writer, to, dims, second, ndim, i - ndim)) { return -1; }
     }
     opdi_json_print(to, "], \"storage_offset\": {\"as_int\": %lld}, \"layout\": 7}", (long long)offset);
     return to->failed ? -1 : 0;
@@ -550,7 +644,66 @@ static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode
     }
     return same && (node->kind != OPDI_GNODE_CONSTANT || opdi_program_same_constant(&node->constant, &other->constant));
 }
-/* Finds which values of the two traces correspond to each other, and the open size.  Returns 0, or -1 and sets an
+/* Returns the next size of an input that varies and is no multiple of an open size, or an open size plus a constant:
+   the smallest, because a larger one may be a multiple of it.  Its input is -1 if there is none. */
+static opdi_open_size opdi_open_next(const opdi_program_writer *writer) {
+    opdi_open_size next = {0, 0, -1, 0};
+    for (int32_t i = 0; i < writer->graph->ninputs; i++) {
+        const opdi_gvalue *const value = writer->graph->inputs[i], *const its = writer->other->inputs[i];
+        for (int32_t k = 0; k < value->ndim; k++) {
+            bool known = value->dims[k] == its->dims[k] || (next.input >= 0 && value->dims[k] >= next.size);
+            for (int open = 0; open < writer->nopen && !known; open++) {
+                opdi_open_form form = {open, -1, false, 1, 0};
+                known = opdi_open_fits(writer, value->dims[k], its->dims[k], &form);
+            }
+            if (known) { continue; }
+            next.input = i;
+            next.dim = k;
+            next.size = value->dims[k];
+            next.second = its->dims[k];
+        }
+    }
+    return next;
+}
+/* Checks that sizes computed from the open sizes vary between the traces.  Returns 0, or -1 and sets an error. */
+static int opdi_open_check(const opdi_program_writer *writer) {
+    for (int i = 0; i < writer->nopen; i++) {
+        const opdi_open_size *const one = &writer->open[i];
+        const int64_t least = OPDI_MIN(one->size, one->second), most = OPDI_MAX(one->size, one->second);
+        bool shows = least >= 2 && most - least > 1;
+        for (int k = 0; k < i && shows; k++) {
+            const opdi_open_size *const two = &writer->open[k];
+            shows = one->size * two->size != one->second * two->second &&
+                one->size + two->size != one->second + two->second;
+        }
+        if (!shows) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the sizes %lld and %lld do not show which "
+                            "other sizes depend on them: trace with sizes of at least 2 that are further apart",
+                            (long long)one->size, (long long)one->second);
+        }
+    }
+    return 0;
+}
+/* Finds the open sizes.  Returns 0, or -1 and sets an error. */
+static int opdi_open_choose(opdi_program_writer *writer) {
+    for (;;) {
+        const opdi_open_size next = opdi_open_next(writer);
+        if (next.input < 0) { break; }
+        if (next.input < opd_module_count(writer->module)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a tensor of the module has another size in the "
+                            "second trace");
+        }
+        if (writer->nopen == OPDI_OPEN_SIZES) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: more than %d sizes vary", OPDI_OPEN_SIZES);
+        }
+        writer->open[writer->nopen++] = next;
+    }
+    if (!writer->nopen) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the traces have inputs of the same sizes");
+    }
+    return opdi_open_check(writer);
+}
+/* Finds which values of the two traces correspond to each other, and the open sizes.  Returns 0, or -1 and sets an
    error. */
 static int opdi_program_pair_all(opdi_program_writer *writer) {
     const opd_graph *const graph = writer->graph, *const second = writer->other;
@@ -566,13 +719,6 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
         const opdi_gvalue *const value = graph->inputs[i], *const its = second->inputs[i];
         if (opdi_program_pair_add(writer, value, its)) { return -1; }
         same = value->ndim == its->ndim && value->dtype == its->dtype;
-        for (int32_t k = 0; same && k < value->ndim && writer->size == writer->second; k++) {
-            if (value->dims[k] == its->dims[k]) { continue; }
-            writer->input = i;
-            writer->dim = k;
-            writer->size = value->dims[k];
-            writer->second = its->dims[k];
-        }
     }
     if (!same) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the two traces have different inputs or numbers of "
@@ -594,16 +740,7 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the two traces differ in more than sizes%s%.100s",
                         node && node->op ? ": the first calls " : "", node && node->op ? node->op->name : "");
     }
-    if (writer->size == writer->second || writer->input < opd_module_count(writer->module)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, writer->size == writer->second
-                        ? "opd_program_save_open: the traces have inputs of the same sizes"
-                        : "opd_program_save_open: a tensor of the module has another size in the second trace");
-    }
-    const int64_t least = OPDI_MIN(writer->size, writer->second), most = OPDI_MAX(writer->size, writer->second);
-    if (least >= 2 && most - least > 1) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the sizes %lld and %lld do not show which other sizes "
-                    "depend on them: trace with sizes of at least 2 that are further apart", (long long)writer->size,
-                    (long long)writer->second);
+    return opdi_open_choose(writer);
 }
 /* Appends the JSON text of the program to `text`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
@@ -652,7 +789,9 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     if (spec.data) { opdi_json_put(text, spec.data); }
     opdi_string_add(text, "}}], \"metadata\": {}, \"treespec_namedtuple_fields\": {}}, "
                     "\"opset_version\": {\"aten\": 10}, \"range_constraints\": {");
-    if (writer->other) { opdi_string_add(text, "\"s0\": {\"min_val\": 2, \"max_val\": null}"); }
+    for (int i = 0; i < writer->nopen; i++) {
+        opdi_json_print(text, "%s\"s%d\": {\"min_val\": 2, \"max_val\": null}", i ? ", " : "", i);
+    }
     opdi_string_add(text, "}, \"schema_version\": {\"major\": 8, \"minor\": 20}, \"verifiers\": [\"TRAINING\"], "
                     "\"torch_version\": \"2.6.0\", \"guards_code\": []}");
     const bool failed = spec.failed || leaves.failed || text->failed;
