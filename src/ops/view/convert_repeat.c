@@ -279,7 +279,7 @@ static int opdi_roll_kernel(opd_call *call) {
         if (self->numel && self->ndim == 0) { return opdi_no_dims_fail(dims.data[i]); }
         if (opdi_dim_of(dims.data[i], self->ndim) < 0) { return -1; }
     }
-    opd_tensor *out = opdi_result_like(call, self, OPDI_DTYPE(self), opd_tensor_device(self), OPDI_FORMAT_PRESERVE);
+    opd_tensor *out = opdi_result_like(call, self, opd_dtype(self), opd_tensor_device(self), OPDI_FORMAT_PRESERVE);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     if (dims.n == 0) {
         opd_tensor *flat = opd_reshape(self, opd_ints_of(&self->numel, 1));
