@@ -72,6 +72,7 @@ typedef struct opdi_aoti_range { const char *begin, *end; } opdi_aoti_range;
 /* A shared library that was written to a file in memory or in a folder for temporary files. */
 typedef struct opdi_aoti_image { int fd; char path[160]; bool temporary; void *handle; } opdi_aoti_image;
 struct opd_aoti {
+    int32_t refs;               /* the caller has one reference, and each run has one */
     const char *who;             /* for errors: name of the function that loads the model */
     char *path, *name;
     char *names;                 /* names of all models in the package, each with a 0 at its end; "" ends the list */

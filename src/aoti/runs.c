@@ -123,6 +123,7 @@ opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
         (void)opdi_aoti_no_memory();
         return NULL;
     }
+    model->refs = 1;
     model->who = "opd_aoti_load";
     model->image.fd = model->stubs.fd = -1;
     model->unchecked = options && options->unchecked;
@@ -144,7 +145,7 @@ opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
 }
 void opd_aoti_free(opd_aoti *model) {
     opdi_aoti_delete_fn del;
-    if (!model) { return; }
+    if (!model || opdi_ref_down(&model->refs)) { return; }
     memcpy(&del, &model->functions[OPDI_AOTI_DELETE], sizeof del);
     if (model->container && del) { (void)del(model->container); }
     opdi_aoti_image_free(&model->image);
@@ -267,6 +268,7 @@ int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int 
                         model->path,
                         (long long)model->noutputs, outputs ? cap : 0);
     }
+    opdi_ref_up(&model->refs);
     void **boxes = (void **)calloc(model->ninputs + model->noutputs + 1, sizeof *boxes);
     bool *gone = (bool *)calloc(model->ninputs + 1, sizeof *gone);
     if (!boxes || !gone) { rc = opdi_aoti_no_memory(); }
@@ -287,7 +289,9 @@ int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int 
     for (size_t i = 0; rc && i < model->noutputs; i++) { outputs[i] = NULL; }
     free(boxes);
     free(gone);
-    return rc ? -1 : (int)model->noutputs;
+    const int noutputs = (int)model->noutputs;
+    opd_aoti_free(model);
+    return rc ? -1 : noutputs;
 }
 int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     opd_aoti *const self = (opd_aoti *)model;

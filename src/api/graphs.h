@@ -35,6 +35,9 @@ typedef struct opd_trace_options {
    On failure returns NULL and sets an error.  A trace inside a trace fails. */
 OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                              const opd_trace_options *options);
+/* Frees a graph.  If the graph is running, it is freed when its runs have ended: so a kernel or a hook may free the
+   graph that runs it.  This is also so for scripts, exported programs, compiled graphs, models of AOTInductor,
+   optimizers, gradient scalers and captures. */
 OPD_API void opd_graph_free(opd_graph *graph);
 /* Runs a graph.  inputs: as many tensors as were traced, of any sizes that the graph's operators accept.  Writes at
    most `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 and sets an error.

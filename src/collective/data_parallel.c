@@ -361,6 +361,11 @@ static int opdi_parallel_done(void *user) {
     opd_parallel *const parallel = (opd_parallel *)user;
     return parallel->runs ? opdi_parallel_finish(parallel, false) : 0;
 }
+OPDI_INTERNAL opd_parallel *opdi_parallel_keep(opd_parallel *parallel) {
+    opdi_ref_up(&parallel->refs);
+    return parallel;
+}
+OPDI_INTERNAL void opdi_parallel_release(void *parallel) { opd_parallel_free((opd_parallel *)parallel); }
 /* Lets running transfers make progress, because some libraries move data only inside calls.  Returns 0, or -1 and
    sets an error. */
 static int opdi_buckets_poll(const opd_parallel *parallel) {
@@ -389,7 +394,10 @@ static int opdi_parallel_hook(opd_tensor *leaf, void *user) {
         parallel->total = total;
     }
     if (!parallel->runs) {
-        if (opd_backward_callback(opdi_parallel_done, parallel, NULL)) { return -1; }
+        if (opd_backward_callback(opdi_parallel_done, opdi_parallel_keep(parallel), opdi_parallel_release)) {
+            opdi_parallel_release(parallel);
+            return -1;
+        }
         parallel->backward = id;
         parallel->runs = true;
     }
@@ -503,7 +511,7 @@ OPDI_INTERNAL int opdi_parallel_check(opd_tensor *const *params, int count, opd_
 OPDI_INTERNAL void opdi_parts_forget(opd_parallel *parallel);
 void opd_parallel_free(opd_parallel *parallel) {
     if (parallel) { (void)opdi_group_lost(parallel->group); }
-    if (!parallel || (parallel->sharded && opdi_ref_down(&parallel->refs) != 0)) { return; }
+    if (!parallel || opdi_ref_down(&parallel->refs)) { return; }
     const size_t count = (size_t)parallel->count, capacity = (size_t)parallel->capacity;
     if (parallel->sharded) { opdi_parts_forget(parallel); }
     for (size_t i = 0; parallel->params && i < count; i++) {
@@ -576,6 +584,7 @@ opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group 
     opd_parallel *const parallel = (opd_parallel *)opdi_alloc(sizeof *parallel);
     if (!parallel) { return NULL; }
     memset(parallel, 0, sizeof *parallel);
+    parallel->refs = 1;
     parallel->group = group;
     parallel->count = count;
     parallel->sync = true;

@@ -34,12 +34,6 @@ OPDI_INTERNAL void opdi_parts_forget(opd_parallel *parallel) {
     }
     opdi_unlock(&opdi_shardings.lock);
 }
-static opd_parallel *opdi_parallel_keep(opd_parallel *parallel) {
-    opdi_ref_up(&parallel->refs);
-    return parallel;
-}
-static void opdi_parallel_release(void *parallel) { opd_parallel_free((opd_parallel *)parallel); }
-
 /* Links gathered memory, and the nodes that use it, to the parameter that was gathered. */
 typedef struct opdi_unsharded {
     opd_parallel *parallel;

@@ -117,6 +117,7 @@ static opd_compiled *opdi_compiled_new(const char *what, const opd_compile_optio
     opdi_unit unit;
     if (!compiled) { return NULL; }
     memset(compiled, 0, sizeof *compiled);
+    compiled->refs = 1;
     memset(&name, 0, sizeof name);
     name.name = options ? options->name : NULL;
     compiled->lock = fresh;
@@ -164,7 +165,7 @@ opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_
 #endif
 }
 void opd_compiled_free(opd_compiled *compiled) {
-    if (!compiled) { return; }
+    if (!compiled || opdi_ref_down(&compiled->refs)) { return; }
     for (opdi_variant *variant = compiled->variants, *next; variant; variant = next) {
         next = variant->next;
         opdi_variant_free(variant);
@@ -207,12 +208,11 @@ static const char *opdi_compiled_module(const opdi_thread *thread, const opd_com
 #endif
     return why;
 }
-int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
+static int opdi_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs,
+                             int cap) {
     opdi_thread *const thread = opdi_self();
     opdi_variant *variant = NULL;
     int64_t sizes[2] = {0, 0};
-    if (!opd_ok() || opdi_run_ends(thread)) { return -1; }
-    if (!compiled) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_run: the compiled graph is NULL"); }
     const char *why = opdi_compiled_modes(thread);
     if (!why) { why = opdi_compiled_inputs(thread, inputs, ninputs); }
     if (!why) {
@@ -239,6 +239,14 @@ int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninput
     for (int i = 0; i < variant->nresults && held; i++) { outputs[i] = opdi_value_own(outputs[i]); }
     OPDI_STORE(&compiled->reason, NULL);
     return held && opd_ok() ? variant->nresults : -1;
+}
+int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
+    if (!opd_ok() || opdi_run_ends(opdi_self())) { return -1; }
+    if (!compiled) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_run: the compiled graph is NULL"); }
+    opdi_ref_up(&compiled->refs);
+    const int rc = opdi_compiled_run(compiled, inputs, ninputs, outputs, cap);
+    opd_compiled_free(compiled);
+    return rc;
 }
 int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     opd_value values[OPD_MAX_ARGS], results[OPD_TRANSFORM_OUTPUTS];

@@ -479,6 +479,7 @@ typedef struct opdi_variant {
                                                      compiled */
 } opdi_variant;
 struct opd_compiled {
+    int32_t refs;                                 /* the program has one reference, and each run has one */
     const opd_graph *graph;                       /* NULL if a program is compiled */
     const opd_program *program;
     const char *what;

@@ -900,6 +900,7 @@ OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value 
     }
     const size_t bytes = ((size_t)ninputs + 1) * sizeof(opd_value);
     opd_value *held = (opd_value *)opdi_alloc(bytes);
+    opd_graph *const kept = opdi_graph_keep(graph);
     int rc = held ? opdi_graph_inputs(graph, inputs, held) : -1;
     if (rc == 0) {
         const opd_dispatch_state state = opd_dispatch_state_get();
@@ -913,7 +914,9 @@ OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value 
         }
     }
     opdi_free(held, bytes);
-    return rc || !opd_ok() ? -1 : graph->noutputs;
+    rc = rc || !opd_ok() ? -1 : graph->noutputs;
+    opd_graph_free(kept);
+    return rc;
 }
 int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
     return opdi_graph_run_values(graph, inputs, ninputs, outputs, cap);

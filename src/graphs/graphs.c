@@ -88,14 +88,26 @@ OPDI_COLD_BEGIN
 
 OPDI_INTERNAL opd_graph *opdi_graph_new(void) {
     opd_graph *graph = (opd_graph *)opdi_alloc(sizeof *graph);
-    if (graph) { memset(graph, 0, sizeof *graph); }
+    if (graph) {
+        memset(graph, 0, sizeof *graph);
+        graph->refs = 1;
+    }
     return graph;
 }
 
-/* Frees the plan of a graph that has changed; the next run makes a new one. */
+/* Frees the plan of a graph that has changed; the next run makes a new one.  A kernel may change the graph that runs
+   it: then the run keeps its plan. */
 OPDI_INTERNAL void opdi_graph_changed(opd_graph *graph) {
-    if (graph->plan) { opdi_free(graph->plan, graph->plan->bytes); }
+    if (graph->plan) {
+        graph->plan->next = graph->old_plans;
+        graph->old_plans = graph->plan;
+    }
     graph->plan = NULL;
+    while (graph->old_plans && graph->refs <= 1) {
+        opdi_graph_plan *const plan = graph->old_plans;
+        graph->old_plans = plan->next;
+        opdi_free(plan, plan->bytes);
+    }
     graph->counted = false;
 }
 
@@ -104,8 +116,14 @@ OPDI_INTERNAL void opdi_constant_drop(opd_value constant) {
     if (constant.tag == OPD_TAG_OBJECT) { opd_generator_free((opd_generator *)constant.u.object); }
     else { opdi_value_drop(constant); }
 }
+/* Adds a reference to a graph that begins to run; opd_graph_free drops it.  So the graph is freed when it has ended. */
+OPDI_INTERNAL opd_graph *opdi_graph_keep(const opd_graph *graph) {
+    opd_graph *const kept = (opd_graph *)(uintptr_t)graph;
+    if (kept) { opdi_ref_up(&kept->refs); }
+    return kept;
+}
 void opd_graph_free(opd_graph *graph) {
-    if (!graph) { return; }
+    if (!graph || opdi_ref_down(&graph->refs)) { return; }
     opdi_graph_changed(graph);
     opdi_planned_free(graph->memory);
     opdi_graph_forget_names(graph);

@@ -241,6 +241,7 @@ typedef struct opdi_gstep {
 } opdi_gstep;
 /* The plan of a graph's runs: the steps, and the slots of the values.  A plan is one block of memory. */
 typedef struct opdi_graph_plan {
+    struct opdi_graph_plan *next;                 /* the next plan in opd_graph.old_plans */
     size_t bytes, scratch;                        /* bytes: size of the plan itself; scratch: size of the memory for the
                                                      light lists of a run */
     int32_t nslots, nsteps, nrest, nowned;
@@ -259,6 +260,7 @@ struct opd_graph {
     opdi_gvalue **outputs;                        /* if the graph returns a tuple or list, its elements */
     opdi_gvalue *result;                          /* the value after `return` in the graph's text; NULL if there is
                                                      none */
+    int32_t refs;                                 /* the program has one reference, and each run has one */
     int32_t ninputs, noutputs, next_id;
     int32_t capacity;                             /* the number of values for which `inputs` has space */
     opdi_gnode *at;                               /* new nodes are inserted in front of this node; NULL: at the end of
@@ -266,6 +268,7 @@ struct opd_graph {
     opdi_gblock *into;                            /* the block into which new nodes are inserted; NULL: body */
     opdi_gspace *space;                           /* the space of the graph's types; NULL if all types are simple */
     opdi_graph_plan *plan;                        /* the plan of runs; NULL: the next run makes it */
+    opdi_graph_plan *old_plans;                   /* plans that runs use, of the graph before it was changed */
     opdi_planned *memory;                         /* the plan for the memory of a run's tensors; NULL: not yet made */
     struct opdi_graph_names *names;               /* the table of the values' names; NULL: the first lookup makes it */
     bool counted;                                 /* true if the members `uses` of all values are up to date */

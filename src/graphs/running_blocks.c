@@ -284,8 +284,10 @@ int opd_graph_fold(opd_graph *graph) {
     if (!graph || !opd_ok()) { return -1; }
     if (opdi_graph_writes(graph)) { return 0; }   /* the graph may write into its constants */
     opd_scope scope = opd_scope_open();
+    opd_graph *const kept = opdi_graph_keep(graph);
     int gone = opdi_graph_fold(graph);
     opd_scope_close(&scope);
+    opd_graph_free(kept);
     return gone;
 }
 OPDI_COLD_END
@@ -373,6 +375,7 @@ static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals
 int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
+    opd_graph *const kept = opdi_graph_keep(graph);
     const opdi_graph_plan *plan = NULL;
     opdi_planned *planned = NULL;
     opd_value *vals = NULL;
@@ -398,7 +401,9 @@ int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs
         opdi_free(vals, bytes);
     }
     opdi_leave(thread, was);
-    return rc ? opdi_no_tensors(outputs, cap) : graph->noutputs;
+    if (rc == 0) { rc = graph->noutputs; } else { (void)opdi_no_tensors(outputs, cap); }
+    opd_graph_free(kept);
+    return rc;
 }
 
 OPDI_ONCE_BEGIN

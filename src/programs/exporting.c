@@ -21,11 +21,11 @@ typedef struct opdi_program_item {
 
 /* A size that may vary between runs: dim `dim` of this input of the graph.  `size` and `second` are its values in the
    first and in the second trace. */
-#define OPDI_OPEN_SIZES 8
-typedef struct opdi_open_size { int64_t size, second; int32_t input, dim; } opdi_open_size;
+#define OPDI_DYNAMIC_SIZES 8
+typedef struct opdi_dynamic_size { int64_t size, second; int32_t input, dim; } opdi_dynamic_size;
 /* A size that depends on open sizes: factor * base + rest, where base is open size number `first`, or its product or
    sum with open size number `with`.  with: -1 if there is none.  first: -1 for a size that does not vary. */
-typedef struct opdi_open_form { int first, with; bool sum; int64_t factor, rest; } opdi_open_form;
+typedef struct opdi_dynamic_form { int first, with; bool sum; int64_t factor, rest; } opdi_dynamic_form;
 
 typedef struct opdi_program_writer {
     const opd_graph *graph;
@@ -43,7 +43,7 @@ typedef struct opdi_program_writer {
     const opdi_gvalue **pairs;   /* [npairs]; the index is the number of a value of the first trace, the element is the
                                     corresponding value of the second trace */
     int64_t npairs;
-    opdi_open_size open[OPDI_OPEN_SIZES];         /* the open sizes: s0, s1 ... */
+    opdi_dynamic_size open[OPDI_DYNAMIC_SIZES];         /* the open sizes: s0, s1 ... */
     int nopen;
     opdi_string heads, symbols;  /* heads: nodes at the beginning of the program that compute sizes from the open sizes;
                                     symbols: the descriptions of their results */
@@ -81,15 +81,15 @@ static const opdi_gvalue *opdi_program_pair(opdi_program_writer *writer, const o
 }
 //== open sizes ========================================================================================================
 
-static int64_t opdi_open_base(const opdi_program_writer *writer, const opdi_open_form *form, bool second) {
-    const opdi_open_size *const one = &writer->open[form->first], *const two = &writer->open[OPDI_MAX(form->with, 0)];
+static int64_t opdi_dynamic_base(const opdi_program_writer *writer, const opdi_dynamic_form *form, bool second) {
+    const opdi_dynamic_size *const one = &writer->open[form->first], *const two = &writer->open[OPDI_MAX(form->with, 0)];
     const int64_t size = second ? one->second : one->size, other = second ? two->second : two->size;
     return form->with < 0 ? size : form->sum ? size + other : size * other;
 }
 /* Finds the factor or the rest with which a size depends on the base of a form.  (Two traces are not enough to find
    both.) Returns false if there is none. */
-static bool opdi_open_fits(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_open_form *form) {
-    const int64_t base = opdi_open_base(writer, form, false), other = opdi_open_base(writer, form, true);
+static bool opdi_dynamic_fits(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_dynamic_form *form) {
+    const int64_t base = opdi_dynamic_base(writer, form, false), other = opdi_dynamic_base(writer, form, true);
     const bool times = base && other && size % base == 0 && second % other == 0 && size / base == second / other;
     form->factor = times ? size / base : 1;
     form->rest = times ? 0 : size - base;
@@ -97,13 +97,13 @@ static bool opdi_open_fits(const opdi_program_writer *writer, int64_t size, int6
 }
 /* Finds the form of a size, which is `size` in the first trace and `second` in the second.  Returns how many forms it
    has; *form is the first of them. */
-static int opdi_open_forms(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_open_form *form) {
+static int opdi_dynamic_forms(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_dynamic_form *form) {
     int found = 0;
     for (int i = 0; i < writer->nopen; i++) {
         for (int k = -1; k < writer->nopen; k++) {
             for (int sum = 0; sum < (k < 0 ? 1 : 2); sum++) {
-                opdi_open_form next = {i, k, sum != 0, 1, 0};
-                if ((k >= 0 && k < i + sum) || !opdi_open_fits(writer, size, second, &next)) { continue; }
+                opdi_dynamic_form next = {i, k, sum != 0, 1, 0};
+                if ((k >= 0 && k < i + sum) || !opdi_dynamic_fits(writer, size, second, &next)) { continue; }
                 if (found++ == 0) { *form = next; }
             }
         }
@@ -111,10 +111,10 @@ static int opdi_open_forms(const opdi_program_writer *writer, int64_t size, int6
     return found;
 }
 /* Sets *form to the form of a size.  Returns 0, or -1 and sets an error. */
-static int opdi_open_find(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_open_form *form) {
+static int opdi_dynamic_find(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_dynamic_form *form) {
     form->first = -1;
     if (size == second) { return 0; }
-    const int found = opdi_open_forms(writer, size, second, form);
+    const int found = opdi_dynamic_forms(writer, size, second, form);
     if (found == 1) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a size is %lld in one trace and %lld in the other%s",
                     (long long)size, (long long)second, found ? ", and depends on the open sizes in more than one way: "
@@ -122,7 +122,7 @@ static int opdi_open_find(const opdi_program_writer *writer, int64_t size, int64
                     "size, or of the product or the sum of two");
 }
 /* Appends an expression in the notation of sympy (a library of Python), where s0, s1 ... are the open sizes. */
-static void opdi_open_put(opdi_string *to, const opdi_open_form *form) {
+static void opdi_dynamic_put(opdi_string *to, const opdi_dynamic_form *form) {
     static const char symbol[] = "Symbol('s%d', positive=True, integer=True)%s";
     if (form->rest) { opdi_string_add(to, "Add("); }
     if (form->factor != 1) { opdi_json_print(to, "Mul(Integer(%lld), ", (long long)form->factor); }
@@ -135,14 +135,14 @@ static void opdi_open_put(opdi_string *to, const opdi_open_form *form) {
 }
 /* Appends a size to `to`; `second` is its value in the second trace.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, int64_t size, int64_t second) {
-    opdi_open_form form;
-    if (opdi_open_find(writer, size, second, &form)) { return -1; }
+    opdi_dynamic_form form;
+    if (opdi_dynamic_find(writer, size, second, &form)) { return -1; }
     if (form.first < 0) {
         opdi_json_print(to, "{\"as_int\": %lld}", (long long)size);
         return 0;
     }
     opdi_string_add(to, "{\"as_expr\": {\"expr_str\": \"");
-    opdi_open_put(to, &form);
+    opdi_dynamic_put(to, &form);
     opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}}", (long long)size);
     return 0;
 }
@@ -166,11 +166,11 @@ static int opdi_program_put_stride(opdi_program_writer *writer, opdi_string *to,
     opdi_string_add(to, "{\"as_expr\": {\"expr_str\": \"Mul(");
     for (int k = 0; k < count; k++) {
         const int at = inside[k];
-        opdi_open_form form;
-        if (opdi_open_find(writer, dims[at], second[at], &form)) { return -1; }
+        opdi_dynamic_form form;
+        if (opdi_dynamic_find(writer, dims[at], second[at], &form)) { return -1; }
         if (k) { opdi_string_add(to, ", "); }
         if (form.first < 0) { opdi_json_print(to, "Integer(%lld)", (long long)dims[at]); }
-        else { opdi_open_put(to, &form); }
+        else { opdi_dynamic_put(to, &form); }
     }
     opdi_json_print(to, ")\", \"hint\": {\"as_int\": %lld}}}", (long long)strides[i]);
     return 0;
@@ -178,7 +178,7 @@ static int opdi_program_put_stride(opdi_program_writer *writer, opdi_string *to,
 /* Appends a node to writer->heads that applies the function `target`, such as "_operator.mul", to two arguments in
    JSON.  The result is named `to` and has the form `form`.  Does nothing if the program has this result already. */
 static void opdi_program_put_step(opdi_program_writer *writer, const char *target, const char *one, const char *two,
-                                  const char *to, const opdi_open_form *form) {
+                                  const char *to, const opdi_dynamic_form *form) {
     char quoted[100];
     const bool operation = *target == '_';
     (void)snprintf(quoted, sizeof quoted, "\"%.90s\": {", to);
@@ -190,46 +190,46 @@ static void opdi_program_put_step(opdi_program_writer *writer, const char *targe
                     operation ? "a" : "self", one, operation ? "b" : "dim", two, to);
     opdi_json_comma(&writer->symbols);
     opdi_json_print(&writer->symbols, "%s\"as_expr\": {\"expr_str\": \"", quoted);
-    opdi_open_put(&writer->symbols, form);
+    opdi_dynamic_put(&writer->symbols, form);
     opdi_json_print(&writer->symbols, "\", \"hint\": {\"as_int\": %lld}}}",
-                    (long long)(form->factor * opdi_open_base(writer, form, false) + form->rest));
+                    (long long)(form->factor * opdi_dynamic_base(writer, form, false) + form->rest));
 }
 /* Writes the JSON text of an argument to `text`: the result with a name, or an integer. */
-static void opdi_open_named(char text[120], const char *name) {
+static void opdi_dynamic_named(char text[120], const char *name) {
     (void)snprintf(text, 120, "{\"as_sym_int\": {\"as_name\": \"%.80s\"}}", name);
 }
-static void opdi_open_number(char text[120], int64_t number) {
+static void opdi_dynamic_number(char text[120], int64_t number) {
     (void)snprintf(text, 120, "{\"as_int\": %lld}", (long long)number);
 }
 /* Sets `name` to the name of the result with a form.  Adds the nodes that compute it to the beginning of the program.
    */
-static void opdi_program_open_name(opdi_program_writer *writer, const opdi_open_form *form, char name[80]) {
+static void opdi_program_open_name(opdi_program_writer *writer, const opdi_dynamic_form *form, char name[80]) {
     char names[2][24], one[120], two[120];
-    opdi_open_form part = *form;
+    opdi_dynamic_form part = *form;
     const int bases[2] = {form->first, form->with};
     part.factor = 1;
     part.rest = 0;
     for (int i = 0; i < 2 && bases[i] >= 0; i++) {
-        const opdi_open_form base = {bases[i], -1, false, 1, 0};
-        const opdi_open_size *const open = &writer->open[bases[i]];
+        const opdi_dynamic_form base = {bases[i], -1, false, 1, 0};
+        const opdi_dynamic_size *const open = &writer->open[bases[i]];
         (void)snprintf(names[i], sizeof names[i], "open_size_%d", bases[i]);
         (void)snprintf(one, sizeof one, "{\"as_tensor\": {\"name\": \"v%lld\"}}",
                        (long long)opdi_program_number(writer, writer->graph->inputs[open->input]));
-        opdi_open_number(two, open->dim);
+        opdi_dynamic_number(two, open->dim);
         opdi_program_put_step(writer, "torch.ops.aten.sym_size.int", one, two, names[i], &base);
     }
     (void)snprintf(name, 80, "%s", names[0]);
     if (form->with >= 0) {
         (void)snprintf(name, 80, "%s_%s_%s", names[0], form->sum ? "plus" : "times", names[1]);
-        opdi_open_named(one, names[0]);
-        opdi_open_named(two, names[1]);
+        opdi_dynamic_named(one, names[0]);
+        opdi_dynamic_named(two, names[1]);
         opdi_program_put_step(writer, form->sum ? "_operator.add" : "_operator.mul", one, two, name, &part);
     }
     for (int i = 0; i < 2; i++) {
         const int64_t number = i ? form->rest : form->factor;
         if (number == !i) { continue; }
-        opdi_open_named(one, name);
-        opdi_open_number(two, number);
+        opdi_dynamic_named(one, name);
+        opdi_dynamic_number(two, number);
         part.factor = form->factor;
         part.rest = i ? number : 0;
         const size_t length = strlen(name);
@@ -245,9 +245,9 @@ static void opdi_program_open_name(opdi_program_writer *writer, const opdi_open_
 static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *value, bool whole) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     const int64_t size = value->node->constant.u.i, second = other ? other->node->constant.u.i : size;
-    opdi_open_form form;
+    opdi_dynamic_form form;
     char name[80];
-    if (opdi_open_find(writer, size, second, &form)) { return -1; }
+    if (opdi_dynamic_find(writer, size, second, &form)) { return -1; }
     if (form.first < 0) {
         opdi_json_print(&writer->nodes, "{\"as_int\": %lld}", (long long)size);
         return 0;
@@ -646,15 +646,15 @@ static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode
 }
 /* Returns the next size of an input that varies and is no multiple of an open size, or an open size plus a constant:
    the smallest, because a larger one may be a multiple of it.  Its input is -1 if there is none. */
-static opdi_open_size opdi_open_next(const opdi_program_writer *writer) {
-    opdi_open_size next = {0, 0, -1, 0};
+static opdi_dynamic_size opdi_dynamic_next(const opdi_program_writer *writer) {
+    opdi_dynamic_size next = {0, 0, -1, 0};
     for (int32_t i = 0; i < writer->graph->ninputs; i++) {
         const opdi_gvalue *const value = writer->graph->inputs[i], *const its = writer->other->inputs[i];
         for (int32_t k = 0; k < value->ndim; k++) {
             bool known = value->dims[k] == its->dims[k] || (next.input >= 0 && value->dims[k] >= next.size);
             for (int open = 0; open < writer->nopen && !known; open++) {
-                opdi_open_form form = {open, -1, false, 1, 0};
-                known = opdi_open_fits(writer, value->dims[k], its->dims[k], &form);
+                opdi_dynamic_form form = {open, -1, false, 1, 0};
+                known = opdi_dynamic_fits(writer, value->dims[k], its->dims[k], &form);
             }
             if (known) { continue; }
             next.input = i;
@@ -666,13 +666,13 @@ static opdi_open_size opdi_open_next(const opdi_program_writer *writer) {
     return next;
 }
 /* Checks that sizes computed from the open sizes vary between the traces.  Returns 0, or -1 and sets an error. */
-static int opdi_open_check(const opdi_program_writer *writer) {
+static int opdi_dynamic_check(const opdi_program_writer *writer) {
     for (int i = 0; i < writer->nopen; i++) {
-        const opdi_open_size *const one = &writer->open[i];
+        const opdi_dynamic_size *const one = &writer->open[i];
         const int64_t least = OPDI_MIN(one->size, one->second), most = OPDI_MAX(one->size, one->second);
         bool shows = least >= 2 && most - least > 1;
         for (int k = 0; k < i && shows; k++) {
-            const opdi_open_size *const two = &writer->open[k];
+            const opdi_dynamic_size *const two = &writer->open[k];
             shows = one->size * two->size != one->second * two->second &&
                 one->size + two->size != one->second + two->second;
         }
@@ -685,23 +685,23 @@ static int opdi_open_check(const opdi_program_writer *writer) {
     return 0;
 }
 /* Finds the open sizes.  Returns 0, or -1 and sets an error. */
-static int opdi_open_choose(opdi_program_writer *writer) {
+static int opdi_dynamic_choose(opdi_program_writer *writer) {
     for (;;) {
-        const opdi_open_size next = opdi_open_next(writer);
+        const opdi_dynamic_size next = opdi_dynamic_next(writer);
         if (next.input < 0) { break; }
         if (next.input < opd_module_count(writer->module)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a tensor of the module has another size in the "
                             "second trace");
         }
-        if (writer->nopen == OPDI_OPEN_SIZES) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: more than %d sizes vary", OPDI_OPEN_SIZES);
+        if (writer->nopen == OPDI_DYNAMIC_SIZES) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: more than %d sizes vary", OPDI_DYNAMIC_SIZES);
         }
         writer->open[writer->nopen++] = next;
     }
     if (!writer->nopen) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the traces have inputs of the same sizes");
     }
-    return opdi_open_check(writer);
+    return opdi_dynamic_check(writer);
 }
 /* Finds which values of the two traces correspond to each other, and the open sizes.  Returns 0, or -1 and sets an
    error. */
@@ -740,7 +740,7 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the two traces differ in more than sizes%s%.100s",
                         node && node->op ? ": the first calls " : "", node && node->op ? node->op->name : "");
     }
-    return opdi_open_choose(writer);
+    return opdi_dynamic_choose(writer);
 }
 /* Appends the JSON text of the program to `text`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {

@@ -3,7 +3,7 @@
 //== reading exported programs (.pt2) ==================================================================================
 
 void opd_program_free(opd_program *program) {
-    if (!program) { return; }
+    if (!program || opdi_ref_down(&program->refs)) { return; }
     opd_tensor_file_close(program->file);
     opd_graph_free(program->graph);
     for (size_t i = 0; i < program->graphs.length / sizeof(opd_graph *); i++) {
@@ -181,6 +181,7 @@ static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
         return NULL;
     }
     memset(program, 0, sizeof *program);
+    program->refs = 1;
     memset(&reader, 0, sizeof reader);
     reader.program = program;
     reader.file = program->file = file;

@@ -57,6 +57,7 @@ typedef struct opdi_program_shape {
     int64_t *sizes;
 } opdi_program_shape;
 struct opd_program {
+    int32_t refs;                /* the caller has one reference, and each run has one */
     opdi_arena arena;            /* the memory of names and tables */
     opd_tensor_file *file;       /* the file from which the program was loaded; saving copies its entries */
     int64_t text;                /* the number of the entry that has the JSON text */

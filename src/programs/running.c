@@ -394,13 +394,16 @@ int opd_program_run(const opd_program *program, const opd_value *inputs, int nin
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: the %s", !program ? "program is NULL"
                         : cap > 0 && !outputs ? "outputs are NULL" : "inputs are NULL");
     }
+    opd_program *const kept = (opd_program *)(uintptr_t)program;
+    opdi_ref_up(&kept->refs);
     opd_scope scope = opd_scope_open();
-    const int rc = opdi_program_run_inside(program, inputs, ninputs, outputs, cap);
+    const int rc = opdi_program_run_inside(program, inputs, ninputs, outputs, cap), noutputs = program->noutputs;
     opd_scope_close(&scope);
     for (int i = 0; i < cap; i++) {
-        outputs[i] = rc || i >= program->noutputs ? opd_value_none() : opdi_value_own(outputs[i]);
+        outputs[i] = rc || i >= noutputs ? opd_value_none() : opdi_value_own(outputs[i]);
     }
-    return rc || !opd_ok() ? -1 : program->noutputs;
+    opd_program_free(kept);
+    return rc || !opd_ok() ? -1 : noutputs;
 }
 OPDI_COLD_BEGIN
 static int opdi_program_named(const opd_program *program, bool input, const char *name) {
@@ -441,9 +444,9 @@ int opd_program_run_named(const opd_program *program, const char *const *names, 
     }
     if (rc == 0) { rc = opd_program_run(program, all, program->ninputs, outputs, cap); }
     bool held = rc >= 0;
-    for (int i = 0; i < cap && i < program->noutputs && held; i++) { held = opdi_value_hold(&outputs[i]) == 0; }
+    for (int i = 0; i < cap && i < rc && held; i++) { held = opdi_value_hold(&outputs[i]) == 0; }
     opd_scope_close(&scope);
-    for (int i = 0; i < cap && i < program->noutputs && held; i++) { outputs[i] = opdi_value_own(outputs[i]); }
+    for (int i = 0; i < cap && i < rc && held; i++) { outputs[i] = opdi_value_own(outputs[i]); }
     return held && opd_ok() ? rc : -1;
 }
 int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {

@@ -26,7 +26,7 @@ static void opdi_script_functions_free(opdi_script_function *functions) {
     for (; functions; functions = functions->next) { opd_graph_free(functions->graph); }
 }
 void opd_script_free(opd_script *script) {
-    if (!script) { return; }
+    if (!script || opdi_ref_down(&script->refs)) { return; }
     for (opdi_script_unit *unit = script->units; unit; unit = unit->next) {
         opdi_script_functions_free(unit->functions.first);
         for (opdi_script_class *klass = unit->classes; klass; klass = klass->next) {
@@ -349,14 +349,13 @@ static int opdi_script_hooks(opd_script *script, opdi_script_class *klass, opd_v
     }
     return opd_ok() ? 0 : -1;
 }
-int opd_script_run_named(const opd_script *script, const char *method, const opd_value *args, int nargs,
-                         const opd_keyword *keywords, int nkeywords, opd_value *result) {
+static int opdi_script_run_named(const opd_script *script, const char *method, const opd_value *args, int nargs,
+                                 const opd_keyword *keywords, int nkeywords, opd_value *result) {
     opd_script *its = (opd_script *)(uintptr_t)script;
     opdi_script_function *function = opdi_script_known(script, method);
     opd_graph *graph = function ? opdi_script_compiled(its, function) : NULL;
-    opd_value values[OPDI_SCRIPT_ARGS], unwanted;
+    opd_value values[OPDI_SCRIPT_ARGS];
     int used = 0;
-    if (!result) { result = &unwanted; }
     *result = opd_value_none();
     if (!graph) { return -1; }
     const int first = opdi_script_function_selves(function);
@@ -390,6 +389,15 @@ int opd_script_run_named(const opd_script *script, const char *method, const opd
     if (!rc && opdi_script_sync(its, false) == 0) { return 0; }
     *result = opd_value_none();
     return -1;
+}
+int opd_script_run_named(const opd_script *script, const char *method, const opd_value *args, int nargs,
+                         const opd_keyword *keywords, int nkeywords, opd_value *result) {
+    opd_script *const kept = (opd_script *)(uintptr_t)script;
+    opd_value unwanted;
+    if (kept) { opdi_ref_up(&kept->refs); }
+    const int rc = opdi_script_run_named(script, method, args, nargs, keywords, nkeywords, result ? result : &unwanted);
+    opd_script_free(kept);
+    return rc;
 }
 int opd_script_run(const opd_script *script, const char *method, const opd_value *args, int nargs,
                    opd_value *result) {

@@ -394,7 +394,7 @@ opd_matmul_precision opd_float32_matmul_precision(void) {
     return (opd_matmul_precision)OPDI_LOAD(&opdi_matmul_precision);
 }
 
-struct opd_capture { opd_device device; int64_t id; };
+struct opd_capture { opd_device device; int32_t refs; int64_t id; };
 int opd_capture_begin(opd_stream stream) {
     opdi_backend *backend = opd_ok() ? OPDI_DEVICE_WITH(&stream.device, capture_begin, "captures") : NULL;
     return backend ? opdi_backend_rc(backend->desc.capture_begin(backend->desc.user, stream.device.index, stream.id),
@@ -415,22 +415,27 @@ opd_capture *opd_capture_end(opd_stream stream) {
         return NULL;
     }
     capture->device = stream.device;
+    capture->refs = 1;
     capture->id = id;
     return capture;
 }
 int opd_capture_replay(opd_capture *capture, opd_stream stream) {
     opdi_backend *backend = capture && opd_ok() ? OPDI_DEVICE_WITH(&capture->device, capture_replay, "captures") : NULL;
     if (backend && opdi_stream_check("a capture", capture->device, stream)) { return -1; }
-    return backend
-        ? opdi_backend_rc(backend->desc.capture_replay(backend->desc.user, capture->device.index, capture->id,
-                                                       stream.id), capture->device.type, "capture_replay") : -1;
+    if (!backend) { return -1; }
+    opdi_ref_up(&capture->refs);                  /* the backend may free the capture */
+    const int rc = opdi_backend_rc(backend->desc.capture_replay(backend->desc.user, capture->device.index, capture->id,
+                                                                stream.id), capture->device.type, "capture_replay");
+    opd_capture_free(capture);
+    return rc;
 }
 void opd_capture_free(opd_capture *capture) {
-    const opdi_backend *backend = capture ? opdi_backend_of(capture->device.type) : NULL;
+    if (!capture || opdi_ref_down(&capture->refs)) { return; }
+    const opdi_backend *backend = opdi_backend_of(capture->device.type);
     if (backend && backend->desc.capture_free) {
         backend->desc.capture_free(backend->desc.user, capture->device.index, capture->id);
     }
-    if (capture) { opdi_free(capture, sizeof *capture); }
+    opdi_free(capture, sizeof *capture);
 }
 
 //== memory ============================================================================================================

@@ -11,6 +11,8 @@ typedef struct opdi_scaler_record {
     bool checked, found_inf;
 } opdi_scaler_record;
 struct opd_scaler {
+    int32_t refs;                                 /* the program has one reference, and each function that calls
+                                                     operators has one */
     opd_scaler_state state;
     bool enabled, used;                           /* used: true if a tensor was scaled */
     opdi_scaler_record *first;
@@ -52,6 +54,7 @@ opd_scaler *opd_scaler_new(const opd_scaler_options *options) {
     state.growth_interval = used.growth_interval;
     if (!opd_ok() || opdi_scaler_check(&state) || !(scaler = (opd_scaler *)opdi_alloc(sizeof *scaler))) { return NULL; }
     memset(scaler, 0, sizeof *scaler);
+    scaler->refs = 1;
     scaler->state = state;
     scaler->enabled = used.enabled;
     return scaler;
@@ -64,7 +67,7 @@ static void opdi_scaler_forget(opd_scaler *scaler) {
     }
 }
 void opd_scaler_free(opd_scaler *scaler) {
-    if (!scaler) { return; }
+    if (!scaler || opdi_ref_down(&scaler->refs)) { return; }
     opdi_scaler_forget(scaler);
     opdi_free(scaler, sizeof *scaler);
 }
@@ -183,7 +186,7 @@ static opdi_scaler_record *opdi_scaler_begin(opd_scaler *scaler, opd_optimizer *
     }
     return opdi_scaler_of(scaler, optimizer);
 }
-int opd_scaler_unscale(opd_scaler *scaler, opd_optimizer *optimizer) {
+static int opdi_scaler_unscale_once(opd_scaler *scaler, opd_optimizer *optimizer) {
     opdi_scaler_record *record = opdi_scaler_begin(scaler, optimizer, "opd_scaler_unscale");
     if (!record || !scaler->enabled) { return record ? 0 : -1; }
     if (record->stage == OPDI_SCALER_UNSCALED) {
@@ -195,7 +198,7 @@ int opd_scaler_unscale(opd_scaler *scaler, opd_optimizer *optimizer) {
     }
     return opdi_scaler_unscale_all(scaler, record, optimizer);
 }
-int opd_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer) {
+static int opdi_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer) {
     opdi_scaler_record *record = opdi_scaler_begin(scaler, optimizer, "opd_scaler_step");
     if (!record || !scaler->enabled) { return record ? opd_optimizer_step(optimizer) : -1; }
     if (record->stage == OPDI_SCALER_STEPPED) {
@@ -209,6 +212,21 @@ int opd_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer) {
     if (!record->found_inf && opd_optimizer_step(optimizer)) { return -1; }
     record->stage = OPDI_SCALER_STEPPED;
     return record->found_inf;
+}
+/* Calls `run`.  If a kernel frees the scaler or the optimizer meanwhile, they are freed afterwards. */
+static int opdi_scaler_run(opd_scaler *scaler, opd_optimizer *optimizer, int (*run)(opd_scaler *, opd_optimizer *)) {
+    if (scaler) { opdi_ref_up(&scaler->refs); }
+    if (optimizer) { opdi_ref_up(&optimizer->refs); }
+    const int rc = run(scaler, optimizer);
+    opd_optimizer_free(optimizer);
+    opd_scaler_free(scaler);
+    return rc;
+}
+int opd_scaler_unscale(opd_scaler *scaler, opd_optimizer *optimizer) {
+    return opdi_scaler_run(scaler, optimizer, opdi_scaler_unscale_once);
+}
+int opd_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer) {
+    return opdi_scaler_run(scaler, optimizer, opdi_scaler_step);
 }
 /* Updates the scale and the growth tracker with _amp_update_scale_.  `found` is true if a gradient was not finite.
    Returns 0, or -1 and sets an error. */
@@ -247,7 +265,11 @@ int opd_scaler_update(opd_scaler *scaler, double new_scale) {
             found |= record->found_inf;
         }
         if (!checked) { return opd_fail(OPD_ERROR_ARGUMENT, "No inf checks were recorded prior to update."); }
-        if (opdi_scaler_move(scaler, found)) { return -1; }
+        opdi_ref_up(&scaler->refs);               /* a kernel may free the scaler */
+        const int rc = opdi_scaler_move(scaler, found);
+        if (rc == 0) { opdi_scaler_forget(scaler); }
+        opd_scaler_free(scaler);
+        return rc;
     }
     opdi_scaler_forget(scaler);
     return 0;

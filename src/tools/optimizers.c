@@ -101,6 +101,7 @@ static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, i
     size_t bytes = sizeof *optimizer + (size_t)count * ((3 + 2 * OPDI_STATES) * sizeof(opd_tensor *) + sizeof(bool));
     if (!(optimizer = (opd_optimizer *)opdi_alloc(bytes))) { return NULL; }
     memset(optimizer, 0, bytes);
+    optimizer->refs = 1;
     optimizer->kind = kind;
     optimizer->count = count;
     optimizer->number = OPDI_ADD(&opdi_optimizers, 1);
@@ -129,6 +130,7 @@ opd_optimizer *opd_adamw_new(opd_tensor *const *params, int count, const opd_ada
     return opdi_optimizer_make(OPDI_ADAMW, params, count, NULL, options ? options : &defaults);
 }
 void opd_optimizer_free(opd_optimizer *optimizer) {
+    if (!optimizer || opdi_ref_down(&optimizer->refs)) { return; }
     while (optimizer) {
         opd_optimizer *const next = optimizer->next;
         for (int i = 0; i < optimizer->count * (1 + OPDI_STATES); i++) { opdi_release(optimizer->params[i]); }
@@ -473,7 +475,9 @@ int opd_optimizer_step(opd_optimizer *optimizer) {
     int rc = 0;
     if (!opd_ok() || opdi_null_optimizer(optimizer, "opd_optimizer_step")) { return -1; }
     const bool was = opd_grad_mode_set(false);
-    for (; optimizer && rc == 0; optimizer = optimizer->next) { rc = opdi_group_step(optimizer); }
+    opdi_ref_up(&optimizer->refs);
+    for (opd_optimizer *group = optimizer; group && rc == 0; group = group->next) { rc = opdi_group_step(group); }
+    opd_optimizer_free(optimizer);
     (void)opd_grad_mode_set(was);
     return rc;
 }

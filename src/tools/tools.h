@@ -12,6 +12,8 @@
 struct opd_optimizer {                            /* a group of parameters; the first group is the optimizer */
     struct opd_optimizer *next;                   /* the next group, or NULL */
     int kind, count;
+    int32_t refs;                                 /* of the first group: the program has one reference, and each step
+                                                     has one */
     uint64_t number;                              /* number of the optimizer in this process, from 1 */
     opd_sgd_options sgd;
     opd_adam_options adam;

@@ -9,8 +9,8 @@
 static jmp_buf way_out;
 static bool armed;                                /* the code jumps only once */
 /* What the code opens before it jumps, and does not close. */
-enum { NOTHING, GRAD_MODE, INFERENCE, AUTOCAST, FAKE, MAP, LEVEL, HOOKS, HOOKS_OFF, MUTATION, FORWARD_OFF, OBSERVERS_OFF,
-       OPENED };
+enum { NOTHING, GRAD_MODE, INFERENCE, AUTOCAST, FAKE, MAP, LEVEL, HOOKS, HOOKS_OFF, MUTATION, FORWARD_OFF,
+       OBSERVERS_OFF, OPENED };
 static int opened;
 static void open_something(void);
 static int skip_jumps;                            /* how many times the code does not yet jump */

@@ -399,7 +399,6 @@ static opd_tensor *opdi_blank(const opdi_picker *picker, opd_tensor *tensor, int
     return picker->rows ? opd_index_fill_int_Scalar(tensor, picker->dim, picker->index, opd_value_int(v))
         : opd_scatter_value(tensor, picker->dim, picker->index, opd_value_int(v));
 }
-static opd_tensor *opdi_full_like(opd_tensor *tensor, double v) { return opdi_adds(opd_zeros_like(tensor), v); }
 /* Returns the part of src that a scatter reads: the part that has the sizes of index.  index_reduce reads all of
    src. */
 static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
