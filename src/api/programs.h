@@ -73,12 +73,14 @@ OPD_API const char *opd_program_note(const opd_program *program, int64_t i);
    opd_program_save, if `graph` was traced: The first inputs of the graph must be the tensors of `module`, in this order
    (none if module is NULL).  The other inputs of the graph become the inputs of the program.  Sizes are fixed to the
    sizes of the trace.  Fails for conditions, loops, and values that are neither tensors nor constants.
-   opd_program_save_open: Saves a function that was traced twice, as graph and other, with two sizes of an input.  Both
-   sizes must be at least 2, and they must differ by at least 2 (for example, batches of 7 and of 12).  If the function
-   divides a size by a number, the two sizes must also differ by more than this number: otherwise a quotient may be
-   equal in both traces, and would be fixed.  The size is then dynamic in the program.  Each size that is a multiple of
-   this size, or this size plus a constant, is dynamic, too.  Sizes that are equal in both traces are fixed.  If there
-   is any other difference, saving fails.
+   opd_program_save_open: Saves a function that was traced twice, as graph and other, with other sizes of its inputs.
+   The sizes of inputs that differ become the dynamic sizes of the program, at most 8.  Each must be at least 2 in both
+   traces, and must differ by at least 2 (for example, batches of 7 and of 12); if the function divides it by a number,
+   by more than this number: otherwise a quotient may be equal in both traces, and would be fixed.  Sizes that vary
+   independently must differ by different amounts (lengths of 5 and 16 beside these batches), because a size that is a
+   multiple of another, or another plus a constant, stays so in the program.  Other sizes may be a dynamic size plus a
+   constant, or a multiple of one, or of the product or the sum of two.  Sizes that are equal in both traces are fixed.
+   Saving fails if there is any other difference, or if the sizes of the traces allow two such forms.
    opd_program_save_all: Saves several loaded programs in one file, under names (NULL: their own names). */
 OPD_API int opd_program_save(const opd_graph *graph, const opd_module *module, const char *path);
 OPD_API int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module,

@@ -82,13 +82,15 @@ static const opdi_gvalue *opdi_program_pair(opdi_program_writer *writer, const o
 //== open sizes ========================================================================================================
 
 static int64_t opdi_dynamic_base(const opdi_program_writer *writer, const opdi_dynamic_form *form, bool second) {
-    const opdi_dynamic_size *const one = &writer->open[form->first], *const two = &writer->open[OPDI_MAX(form->with, 0)];
+    const opdi_dynamic_size *const one = &writer->open[form->first];
+    const opdi_dynamic_size *const two = &writer->open[OPDI_MAX(form->with, 0)];
     const int64_t size = second ? one->second : one->size, other = second ? two->second : two->size;
     return form->with < 0 ? size : form->sum ? size + other : size * other;
 }
 /* Finds the factor or the rest with which a size depends on the base of a form.  (Two traces are not enough to find
    both.) Returns false if there is none. */
-static bool opdi_dynamic_fits(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_dynamic_form *form) {
+static bool opdi_dynamic_fits(const opdi_program_writer *writer, int64_t size, int64_t second,
+                              opdi_dynamic_form *form) {
     const int64_t base = opdi_dynamic_base(writer, form, false), other = opdi_dynamic_base(writer, form, true);
     const bool times = base && other && size % base == 0 && second % other == 0 && size / base == second / other;
     form->factor = times ? size / base : 1;
@@ -97,7 +99,8 @@ static bool opdi_dynamic_fits(const opdi_program_writer *writer, int64_t size, i
 }
 /* Finds the form of a size, which is `size` in the first trace and `second` in the second.  Returns how many forms it
    has; *form is the first of them. */
-static int opdi_dynamic_forms(const opdi_program_writer *writer, int64_t size, int64_t second, opdi_dynamic_form *form) {
+static int opdi_dynamic_forms(const opdi_program_writer *writer, int64_t size, int64_t second,
+                              opdi_dynamic_form *form) {
     int found = 0;
     for (int i = 0; i < writer->nopen; i++) {
         for (int k = -1; k < writer->nopen; k++) {
