@@ -51,9 +51,11 @@ extern char *realpath(const char *path, char *whole);
 #if defined(__TINYC__)                            /* programs compiled by tcc have no threads */
 #define OPDI_AOTI_THREAD
 #define OPDI_AOTI_NEXT(count) (++(count))
+#define OPDI_AOTI_LESS(count) (--(count))
 #else
 #define OPDI_AOTI_THREAD __thread
 #define OPDI_AOTI_NEXT(count) __atomic_add_fetch(&(count), 1, __ATOMIC_RELAXED)
+#define OPDI_AOTI_LESS(count) __atomic_sub_fetch(&(count), 1, __ATOMIC_ACQ_REL)
 #endif
 
 //== exported functions of compiled models, and their handles of tensors ===============================================

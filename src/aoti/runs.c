@@ -145,7 +145,7 @@ opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
 }
 void opd_aoti_free(opd_aoti *model) {
     opdi_aoti_delete_fn del;
-    if (!model || opdi_ref_down(&model->refs)) { return; }
+    if (!model || OPDI_AOTI_LESS(model->refs)) { return; }
     memcpy(&del, &model->functions[OPDI_AOTI_DELETE], sizeof del);
     if (model->container && del) { (void)del(model->container); }
     opdi_aoti_image_free(&model->image);
@@ -268,7 +268,7 @@ int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int 
                         model->path,
                         (long long)model->noutputs, outputs ? cap : 0);
     }
-    opdi_ref_up(&model->refs);
+    (void)OPDI_AOTI_NEXT(model->refs);
     void **boxes = (void **)calloc(model->ninputs + model->noutputs + 1, sizeof *boxes);
     bool *gone = (bool *)calloc(model->ninputs + 1, sizeof *gone);
     if (!boxes || !gone) { rc = opdi_aoti_no_memory(); }
