@@ -7,13 +7,13 @@
 # and RUN_TMP in the environment.  With RUN_AGAIN=yes, checks that do not depend on CC and CXX are left out.
 set -u
 
-names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
+names='macros_visible null_pointers symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything fortified wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations newer_standards'
 [ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up code_switch error_words pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines program_warnings helps tcc msvc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 # The checks that compile the header again and again; tests/run.sh runs them only with --whole.
-slow='families tools parts steps no_everything fortified symbols symbols_cxx aoti two_files cxx_with_c_implementation
+slow='families tools parts null_pointers steps no_everything fortified symbols symbols_cxx aoti two_files cxx_with_c_implementation
 cxx_implementation core_alone static_in_two_files no_threads no_simd no_cache beside_dlpack build_lines pragmas
 std11_c_implementation std11_cxx_implementation newer_standards commands'
 
@@ -369,6 +369,12 @@ check_foreign_names() {
     } >"$tmp/foreign.c"
     $CC -fsyntax-only $inc "$tmp/foreign.c" >"$tmp/foreign.log" 2>&1 ||
         { grep -o 'not [A-Za-z0-9_]* of opdispatch$' "$tmp/foreign.log" | sort -u; grep -m 2 ' error: ' "$tmp/foreign.log"; }
+}
+# No public function crashes for a pointer that is NULL.
+check_null_pointers() {
+    implementation_object
+    python3 "$root/tests/null_pointers.py" >"$tmp/null_pointers.c"
+    build_run null_pointers $CC -w -O0 $inc "$tmp/null_pointers.c" "$tmp/implementation.o"
 }
 check_symbols() { implementation_object; same_symbols "$tmp/implementation.o"; }
 check_symbols_cxx() { implementation_object_cxx; same_symbols "$tmp/implementation_cxx.o"; }

@@ -458,6 +458,9 @@ int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, 
         return opd_fail(OPD_ERROR_ARGUMENT, called ? "opd_program_function: the program has more than %d inputs"
                         : "opd_program_function: the program is NULL", OPD_MAX_ARGS);
     }
+    if ((ninputs > 0 && !inputs) || !outputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_function: the %s are NULL", outputs ? "inputs" : "outputs");
+    }
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
     const int count = opd_program_run(called, values, ninputs, results, OPD_TRANSFORM_OUTPUTS);
     for (int i = 0; i < count && i < OPD_TRANSFORM_OUTPUTS; i++) {

@@ -475,6 +475,9 @@ int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, op
     if (ninputs < 0 || ninputs > OPDI_SCRIPT_ARGS) {
         return opd_fail(OPD_ERROR_ARGUMENT, "the script has %d inputs, which is more than can be used", ninputs);
     }
+    if ((ninputs > 0 && !inputs) || !outputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_function: the %s are NULL", outputs ? "inputs" : "outputs");
+    }
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
     if (opd_script_run((const opd_script *)script, NULL, values, ninputs, &result)) { return -1; }
     return opdi_script_outputs(result, outputs, 0, 0);
