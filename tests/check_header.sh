@@ -60,12 +60,14 @@ same_symbols() {
     [ -s "$tmp/want" ] || echo "no prototypes found"
     diff "$tmp/want" "$tmp/got" | sed -n 's/^< /prototype without a function: /p; s/^> /exported without a prototype: /p' | head -n 12
 }
+# Prints the names of visible macros that do not begin with OPD.  opd_keep and opd_assign are macros that pass the place
+# of the call to the functions of these names.
 visible_macros() {      # $1: compiler and language
     printf '#include <stdint.h>\n#include <stddef.h>\n#include <stdbool.h>\n%s\n' "$2" >"$tmp/macros_base.c"
     printf '%s\n#include "opdispatch.h"\n' "$(cat "$tmp/macros_base.c")" >"$tmp/macros.c"
     $1 -dM -E "$tmp/macros_base.c" | awk '{ print $2 }' | sort -u >"$tmp/base"
     $1 -dM -E -I"$root" "$tmp/macros.c" | awk '{ print $2 }' | sort -u >"$tmp/all"
-    comm -13 "$tmp/base" "$tmp/all" | grep -v -E '^OPD' | head -n 8
+    comm -13 "$tmp/base" "$tmp/all" | grep -v -E '^(OPD|opd_(keep|assign)\()' | head -n 8
 }
 
 # A program that uses a few public functions: it adds 1 and 2, and calls its own operator.
