@@ -228,6 +228,8 @@ typedef struct opdi_register {
     opd_listener *listeners;
     bool warned_override, warned_gone;
     int extra[OPDI_EXTRAS];                       /* 1: the group OPDI_EXTRA_* is registered */
+    opd_block *mapped;                            /* blocks of the library that `mapper` is mapping */
+    opdi_thread **mapper;                         /* &opdi_thread_self in the thread that maps or unmaps a library */
 } opdi_register;
 struct opd_plugin {
     void *handle;                                 /* from dlopen */

@@ -29,7 +29,7 @@ OPDI_INTERNAL opdi_register opdi_registry = {
     /* start, starter, started */ OPDI_MUTEX_INIT, NULL, 0,
     /* aten, builtin, family_first, family_next, making */ NULL, {NULL}, {0}, {0}, 0,
     /* gone, gone_end, gone_count */ NULL, NULL, 0,
-    /* listeners, warned_override, warned_gone, extra */ NULL, false, false, {0, 0}};
+    /* listeners, warned_override, warned_gone, extra, mapped, mapper */ NULL, false, false, {0, 0}, NULL, NULL};
 
 OPDI_INTERNAL bool opdi_same_family(const char *first, const char *second);
 
@@ -165,18 +165,20 @@ void opd_block_link(opd_block *block) {
     if (!block) { return; }
     opdi_lock(&opdi_registry.lock);
     if (!block->linked) {
-        if (!opdi_registry.blocks_end) { opdi_registry.blocks_end = &opdi_registry.blocks; }
-        opd_block **at = opdi_registry.blocks_end;
+        /* opd_library_load runs the blocks that its library links: no other thread may do so before */
+        const bool mapped = OPDI_LOAD(&opdi_registry.mapper) == &opdi_thread_self;
+        opd_block **at = mapped ? &opdi_registry.mapped : &opdi_registry.blocks;
 #if defined(_WIN32)                               /* Windows runs the constructors of a file in reverse order */
-        for (at = &opdi_registry.blocks; *at && ((*at)->file != block->file || (*at)->line < block->line);) {
-            at = &(*at)->next;
-        }
+        while (*at && ((*at)->file != block->file || (*at)->line < block->line)) { at = &(*at)->next; }
+#else
+        if (!mapped && opdi_registry.blocks_end) { at = opdi_registry.blocks_end; }
+        while (*at) { at = &(*at)->next; }
 #endif
         block->linked = 1;
         block->next = *at;
         *at = block;
-        if (!block->next) { opdi_registry.blocks_end = &block->next; }
-        OPDI_PUBLISH(&opdi_registry.started, 0);
+        if (!mapped && !block->next) { opdi_registry.blocks_end = &block->next; }
+        if (!mapped) { OPDI_PUBLISH(&opdi_registry.started, 0); }
     }
     opdi_unlock(&opdi_registry.lock);
 }

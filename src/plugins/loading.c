@@ -72,7 +72,6 @@ static void opdi_plugin_forget(const opd_plugin *plugin) {
    before it is in opdi_plugins, and the loader does not return a library that has already left opdi_plugins.
    Constructors and destructors of libraries run under this lock. */
 OPDI_INTERNAL opdi_mutex opdi_mapping_lock = OPDI_MUTEX_INIT;
-static opdi_thread **opdi_mapping_thread;         /* opdi_mapping_id of the thread that holds the lock, or NULL */
 
 /* Returns an address that differs in each thread.  It does not make the state of a thread. */
 static opdi_thread **opdi_mapping_id(void) { return &opdi_thread_self; }
@@ -109,10 +108,10 @@ OPDI_INTERNAL void opdi_plugins_sweep(void) {
     opdi_retired_reclaim();                       /* frees kernels that waited for calls to end */
     do {
         seen = OPDI_SUB(&sweeps, -1);            /* adds 1, in order with other memory accesses */
-        if (OPDI_LOAD(&opdi_mapping_thread) == opdi_mapping_id() || !opdi_try_lock(&opdi_mapping_lock)) { return; }
-        OPDI_STORE(&opdi_mapping_thread, opdi_mapping_id());
+        if (OPDI_LOAD(&opdi_registry.mapper) == opdi_mapping_id() || !opdi_try_lock(&opdi_mapping_lock)) { return; }
+        OPDI_STORE(&opdi_registry.mapper, opdi_mapping_id());
         opdi_plugins_unmap();
-        OPDI_STORE(&opdi_mapping_thread, (opdi_thread **)NULL);
+        OPDI_STORE(&opdi_registry.mapper, (opdi_thread **)NULL);
         opdi_unlock(&opdi_mapping_lock);
     } while (OPDI_SUB(&sweeps, 0) != seen);
 }
@@ -139,19 +138,41 @@ static void opdi_start_leave(bool entered) {
 /* Waits until no other thread is mapping or unmapping a library.  Returns false if this thread is already doing it: the
    constructor of a library may load another one. */
 static bool opdi_mapping_enter(void) {
-    if (OPDI_LOAD(&opdi_mapping_thread) == opdi_mapping_id()) { return false; }
+    if (OPDI_LOAD(&opdi_registry.mapper) == opdi_mapping_id()) { return false; }
     opdi_lock(&opdi_mapping_lock);
-    OPDI_STORE(&opdi_mapping_thread, opdi_mapping_id());
+    OPDI_STORE(&opdi_registry.mapper, opdi_mapping_id());
     return true;
 }
 static void opdi_mapping_leave(bool entered) {
     if (!entered) { return; }
-    OPDI_STORE(&opdi_mapping_thread, (opdi_thread **)NULL);
+    OPDI_STORE(&opdi_registry.mapper, (opdi_thread **)NULL);
     opdi_unlock(&opdi_mapping_lock);
     opdi_plugins_sweep();                         /* another thread may have left it to this one */
 }
 #endif
 
+/* Moves the blocks of `plugin` that were linked while it was mapped to the plug-in's own list.  If `all` is true, moves
+   all others to the registry's list: those of libraries that it needs. */
+static void opdi_plugin_sort_blocks(opd_plugin *plugin, bool all) {
+    opd_block **from = &opdi_registry.mapped, **to = &plugin->blocks, *block;
+    opdi_lock(&opdi_registry.lock);
+    while (*to) { to = &(*to)->next; }
+    if (!opdi_registry.blocks_end) { opdi_registry.blocks_end = &opdi_registry.blocks; }
+    while ((block = *from) != NULL) {
+        const bool own = opdi_plugin_has(plugin, (uintptr_t)block);
+        if (!own && !all) {
+            from = &block->next;
+            continue;
+        }
+        opd_block ***const end = own ? &to : &opdi_registry.blocks_end;
+        *from = block->next;
+        block->next = NULL;
+        **end = block;
+        *end = &block->next;
+        if (!own) { OPDI_PUBLISH(&opdi_registry.started, 0); }
+    }
+    opdi_unlock(&opdi_registry.lock);
+}
 /* Moves those blocks of `plugin` that have not run from the registry's list to the plug-in's own list. */
 static void opdi_plugin_take_blocks(opd_plugin *plugin) {
     opd_block **from = &opdi_registry.blocks, **to = &plugin->blocks, *block;
@@ -476,9 +497,9 @@ static opd_plugin *opdi_plugin_new(const char *path) {
 }
 
 /* Returns the opd_plugin of a library that has just been mapped: its old opd_plugin if it has one, or else `fresh`,
-   which is then added to the list.  Pins it.  Returns NULL and sets an error on failure.  The caller holds
-   opdi_mapping_lock. */
-static opd_plugin *opdi_plugin_enter(opd_plugin *fresh) {
+   which is then added to the list.  Pins it.  outermost: no other library is being mapped.  Returns NULL and sets an
+   error on failure.  The caller holds opdi_mapping_lock. */
+static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool outermost) {
     opd_plugin *plugin;
     if (opdi_plugin_range(fresh)) { return NULL; }
     opdi_lock(&opdi_registry.lock);
@@ -490,13 +511,15 @@ static opd_plugin *opdi_plugin_enter(opd_plugin *fresh) {
     }
     opdi_plugin_pin(plugin);
     opdi_unlock(&opdi_registry.lock);
+    opdi_plugin_sort_blocks(plugin, outermost);
     return plugin;
 }
 /* Maps the library at fresh->path, and returns its opd_plugin with one more pin: see opdi_plugin_enter. */
 static opd_plugin *opdi_plugin_map(opd_plugin *fresh) {
     const bool entered = opdi_mapping_enter();
     fresh->handle = opdi_dlopen(fresh->path);
-    opd_plugin *const plugin = fresh->handle ? opdi_plugin_enter(fresh) : NULL;
+    opd_plugin *const plugin = fresh->handle ? opdi_plugin_enter(fresh, entered) : NULL;
+    if (entered) { opdi_registry.mapped = NULL; } /* not empty only if the library is unmapped again */
     /* an older opd_plugin has its own handle; without any opd_plugin, no handle is needed */
     if (plugin != fresh && fresh->handle) { opdi_dlclose(fresh->handle); }
     opdi_mapping_leave(entered);
