@@ -9,7 +9,7 @@ static void opdi_cpuid(uint32_t leaf, uint32_t part, uint32_t out[4]) {
 }
 /* Stores what the processor has in words[]: 0: ecx of leaf 1.  1 to 3: ebx, ecx and edx of leaf 7.  4: eax of leaf 7.1.
    5: the registers that the system saves (XCR0).  6: the model.  7: ecx of leaf 0x80000001. */
-OPDI_INTERNAL void opdi_processor_words(uint32_t words[OPDI_PROCESSOR_WORDS]) {
+OPD_UNUSED OPDI_INTERNAL void opdi_processor_words(uint32_t words[OPDI_PROCESSOR_WORDS]) {
     uint32_t got[4], high;
     memset(words, 0, OPDI_PROCESSOR_WORDS * sizeof *words);
     opdi_cpuid(0, 0, got);

@@ -151,28 +151,6 @@ static void opdi_mapping_leave(bool entered) {
 }
 #endif
 
-/* Moves the blocks of `plugin` that were linked while it was mapped to the plug-in's own list.  If `all` is true, moves
-   all others to the registry's list: those of libraries that it needs. */
-static void opdi_plugin_sort_blocks(opd_plugin *plugin, bool all) {
-    opd_block **from = &opdi_registry.mapped, **to = &plugin->blocks, *block;
-    opdi_lock(&opdi_registry.lock);
-    while (*to) { to = &(*to)->next; }
-    if (!opdi_registry.blocks_end) { opdi_registry.blocks_end = &opdi_registry.blocks; }
-    while ((block = *from) != NULL) {
-        const bool own = opdi_plugin_has(plugin, (uintptr_t)block);
-        if (!own && !all) {
-            from = &block->next;
-            continue;
-        }
-        opd_block ***const end = own ? &to : &opdi_registry.blocks_end;
-        *from = block->next;
-        block->next = NULL;
-        **end = block;
-        *end = &block->next;
-        if (!own) { OPDI_PUBLISH(&opdi_registry.started, 0); }
-    }
-    opdi_unlock(&opdi_registry.lock);
-}
 /* Moves those blocks of `plugin` that have not run from the registry's list to the plug-in's own list. */
 static void opdi_plugin_take_blocks(opd_plugin *plugin) {
     opd_block **from = &opdi_registry.blocks, **to = &plugin->blocks, *block;
@@ -496,6 +474,28 @@ static opd_plugin *opdi_plugin_new(const char *path) {
     return plugin;
 }
 
+/* Moves the blocks of `plugin` that were linked while it was mapped to the plug-in's own list.  If `all` is true, moves
+   all others to the registry's list: those of libraries that it needs. */
+static void opdi_plugin_sort_blocks(opd_plugin *plugin, bool all) {
+    opd_block **from = &opdi_registry.mapped, **to = &plugin->blocks, *block;
+    opdi_lock(&opdi_registry.lock);
+    while (*to) { to = &(*to)->next; }
+    if (!opdi_registry.blocks_end) { opdi_registry.blocks_end = &opdi_registry.blocks; }
+    while ((block = *from) != NULL) {
+        const bool own = opdi_plugin_has(plugin, (uintptr_t)block);
+        if (!own && !all) {
+            from = &block->next;
+            continue;
+        }
+        opd_block ***const end = own ? &to : &opdi_registry.blocks_end;
+        *from = block->next;
+        block->next = NULL;
+        **end = block;
+        *end = &block->next;
+        if (!own) { OPDI_PUBLISH(&opdi_registry.started, 0); }
+    }
+    opdi_unlock(&opdi_registry.lock);
+}
 /* Returns the opd_plugin of a library that has just been mapped: its old opd_plugin if it has one, or else `fresh`,
    which is then added to the list.  Pins it.  outermost: no other library is being mapped.  Returns NULL and sets an
    error on failure.  The caller holds opdi_mapping_lock. */
