@@ -338,7 +338,7 @@ TEST(folders_for_compiled_code) {
     with(L"XDG_CACHE_HOME", NULL);
     with(L"XDG_CACHE_HOME", L"C:\\windows\\win.ini");
     CHECK(!opd_load_inline("place", ANSWER("place", "2"), NULL));
-    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot make the folder");
+    CHECK_ERROR(OPD_ERROR_REGISTER, "the cache for compiled code: cannot write");
     with(L"XDG_CACHE_HOME", NULL);
     /* longer than the 259 characters of Windows' short paths */
     (void)snprintf(deep, sizeof deep, "%s", dll(""));
