@@ -554,6 +554,8 @@ check_pages_code() {
             sed -i '/define OPDISPATCH_IMPLEMENTATION/d' "$program"
             quiet $CC -O0 -Wall -Wextra $inc "$program" "$tmp/implementation.o" -o "$tmp/program" $lib
             "$tmp/program" >"$tmp/said" 2>&1 || echo "a program in $page fails"
+            # the warning that one kernel replaces another has paths and line numbers
+            sed -i '/^opdispatch: warning: Warning only once for all operators/,/ new kernel: /d' "$tmp/said"
             while IFS= read -r said; do
                 grep -qF -- "$said" "$page" || echo "not what $page says: $said"
             done <"$tmp/said"
