@@ -124,7 +124,7 @@ static const mode_cases modes[] = {
     {"stft.center", "[12], 4, 2, 4, [4]+, True, 'reflect', True, True, True; [12], 4, 2, 4, [4]+, False, 'reflect', False, False, True"},
     {"trapezoid.x", "[2,4], [2,4]; [3,2], [3], dim=0"}, {"cumulative_trapezoid.x", "[2,4], [2,4]; [2,4], [4]"},
     {"diff", "[5], 3; [3,4], 1, -1, None, [3,2]"}, {"lerp.Tensor", "[2,3], [2,3], [2,3]u"}, {"addcdiv", "[2,3], [2,3], [2,3]g, value=-0.5"}};
-/* Returns the sample arguments of an operator: those of its descriptor, and these.  Returns NULL if there are none. */
+/* Returns the sample arguments of an operator: its descriptor's, and then its further ones.  NULL: it has none. */
 OPD_UNUSED static const char *cases_of(const opd_op *op) {
     static char *joined[sizeof modes / sizeof *modes];
     const char *const own = opd_op_card(op) ? opd_op_card(op)->cases : NULL, *const colons = strstr(opd_op_name(op), "::");

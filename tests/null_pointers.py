@@ -3,8 +3,8 @@
 
 usage: python3 tests/null_pointers.py >null_pointers.c
 
-The functions are those of src/api/.  Each is called once for each of its pointers, with valid arguments beside the one
-that is NULL, and once with NULL for all.  A call runs in a process of its own.  A call that crashes is printed, and the
+Calls all functions that src/api/ declares.  Each is called once for each of its pointers, with valid arguments beside
+the one that is NULL, and once with NULL for all.  A call runs in a process of its own.  A call that crashes is printed, and the
 program then returns 1.  Functions that exist only inside of a kernel or a derivative (opd_call and such) are left out.
 `null_pointers N` makes call number N in the program itself, for a debugger.
 """

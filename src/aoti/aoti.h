@@ -27,6 +27,8 @@
 #if !defined(OPDI_INTERNAL)
 #define OPDI_INTERNAL static
 #endif
+#undef opd_keep                   /* calls the functions: its tensors are not kept by the program, see >>api:places */
+#undef opd_assign
 
 #if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(OPD_NO_PLUGINS)
 #define OPDI_AOTI_THERE

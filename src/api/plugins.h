@@ -23,7 +23,7 @@ typedef struct opd_plugin opd_plugin;
 OPD_API opd_plugin *opd_library_load(const char *path);
 /* Returns the name of an instruction set, such as "AVX512", that the code of a shared library needs and this processor
    lacks; or NULL if none is known.  Code that was built with -march=native on a newer processor ends a program with
-   SIGILL.  Sees AVX and later sets in ELF files for x86-64 that list their functions, as those of gcc and clang do.
+   SIGILL.  Sees AVX and later sets in ELF files for x86-64 with a list of their functions, which gcc and clang write.
    Returns NULL for a library that asks the processor itself (cpuid), and for a file that cannot be read.  The file is
    not loaded.  Any thread may call this. */
 OPD_API const char *opd_library_lacks(const char *path);

@@ -478,8 +478,8 @@ static void opdi_set_grad(opdi_meta *meta, opd_tensor *grad) {
     if (old) { opdi_drop(old); }
 }
 
-/* Returns the strides of a new gradient of `tensor`: those of tensor, or NULL (contiguous) if its elements have gaps
-   between them or share memory. */
+/* Returns the strides of a new gradient of `tensor`: tensor's own strides, or NULL (contiguous) if its elements have
+   gaps between them or share memory. */
 static const int64_t *opdi_grad_strides(const opd_tensor *tensor) {
     return opdi_is_dense(tensor) && !opdi_overlaps_itself(tensor) ? tensor->dims + tensor->ndim : NULL;
 }

@@ -41,7 +41,7 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_left(opdi_thread *thread) {
 }
 
 /* Begins a visit, which opdi_visit_end ends.  `frame` is a variable of the caller.  `what` says what kind of code runs.
-   If the code does not return, the layers and modes that were opened since end, and `end`, which may be NULL, ends
+   If the code does not return, the layers and modes that it has opened are closed, and `end`, which may be NULL, closes
    everything else.  `user` is for `end`. */
 OPDI_INTERNAL void opdi_visit_begin(opdi_thread *thread, opdi_visit_frame *frame, const char *what,
                                     void (*end)(opdi_visit *visit), void *user) {

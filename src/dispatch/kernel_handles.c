@@ -26,8 +26,8 @@ static const opdi_kernel *opdi_handle_kernel(const opd_kernel_handle *handle) {
 /* Returns true if a slot is that of a device. */
 static bool opdi_is_device_slot(opd_key slot) { return slot >= OPD_KEY_CPU && slot < OPD_KEY_CPU + 16; }
 
-/* Returns the slot with which `call` runs the kernel of a handle.  Sets the call's keys to those of `all` that are not
-   above the handle's key.  For a fallthrough, returns the slot below the handle's key.  made[2] is memory for slots. */
+/* Returns the slot with which `call` runs the kernel of a handle.  Gives the call the keys of `all` up to the handle's
+   key.  For a fallthrough, returns the slot below the handle's key.  made[2] is memory for slots. */
 OPDI_INTERNAL const opdi_slot *opdi_handle_slot(const opd_kernel_handle *handle, const opdi_table *table,
                                                 opd_call *call, opd_keyset all, opdi_slot *made) {
     const opd_keyset own = opdi_keyset_of(handle->key);

@@ -475,7 +475,7 @@ static opd_plugin *opdi_plugin_new(const char *path) {
 }
 
 /* Moves the blocks of `plugin` that were linked while it was mapped to the plug-in's own list.  If `all` is true, moves
-   all others to the registry's list: those of libraries that it needs. */
+   the blocks of other libraries, which it needs, to the registry's list. */
 static void opdi_plugin_sort_blocks(opd_plugin *plugin, bool all) {
     opd_block **from = &opdi_registry.mapped, **to = &plugin->blocks, *block;
     opdi_lock(&opdi_registry.lock);

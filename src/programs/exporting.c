@@ -43,7 +43,7 @@ typedef struct opdi_program_writer {
     const opdi_gvalue **pairs;   /* [npairs]; the index is the number of a value of the first trace, the element is the
                                     corresponding value of the second trace */
     int64_t npairs;
-    opdi_dynamic_size open[OPDI_DYNAMIC_SIZES];         /* the open sizes: s0, s1 ... */
+    opdi_dynamic_size open[OPDI_DYNAMIC_SIZES];   /* the open sizes: s0, s1 ... */
     int nopen;
     opdi_string heads, symbols;  /* heads: nodes at the beginning of the program that compute sizes from the open sizes;
                                     symbols: the descriptions of their results */
@@ -149,8 +149,8 @@ static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, i
     opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}}", (long long)size);
     return 0;
 }
-/* Appends stride i of a tensor.  dims[2 * ndim] has its sizes and strides, second[] those of the second trace.  The
-   stride of a dense tensor is the product of the sizes of the dims inside of dim i.  Returns 0, or -1 and sets an
+/* Appends stride i of a tensor.  dims[2 * ndim] has its sizes and strides, second[] the same of the second trace.
+   The stride of a dense tensor is the product of the sizes of the dims inside of dim i.  Returns 0, or -1 and sets an
    error. */
 static int opdi_program_put_stride(opdi_program_writer *writer, opdi_string *to, const int64_t *dims,
                                    const int64_t *second, int ndim, int i) {

@@ -1115,6 +1115,48 @@ TEST(several_sizes_stay_open) {
     CHECK_INT(status, 0);
     CHECK(strstr(said, "checked: 5 outputs") != NULL);
 }
+static int twice_and_other(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *parts[2];
+    (void)user;
+    (void)n;
+    parts[0] = parts[1] = in[0];
+    out[0] = opd_cat_full(opd_tensors_of(parts, 2), 0);
+    out[1] = opd_relu(in[1]);
+    return opd_ok() ? 2 : -1;
+}
+static int each_relu(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    int i;
+    (void)user;
+    for (i = 0; i < n; i++) { out[i] = opd_relu(in[i]); }
+    return opd_ok() ? n : -1;
+}
+/* Traces fn with n inputs of one dim, first of the sizes in one and then in two, and saves it with open sizes. */
+static int saved_open(opd_transform_fn fn, int n, const int64_t *one, const int64_t *two) {
+    opd_tensor *in[2][16];
+    opd_graph *traces[2];
+    int i, k, rc;
+    for (i = 0; i < 2; i++) {
+        for (k = 0; k < n; k++) { in[i][k] = opd_ones(opd_ints_of(i ? &two[k] : &one[k], 1), OPD_FLOAT32); }
+        traces[i] = opd_graph_trace(fn, NULL, in[i], n, NULL);
+    }
+    rc = opd_program_save_open(traces[0], traces[1], NULL, in_folder("refused.pt2"));
+    opd_graph_free(traces[0]);
+    opd_graph_free(traces[1]);
+    return rc;
+}
+TEST(sizes_that_two_traces_do_not_explain) {
+    static const int64_t one[] = {3, 9, 17, 19, 23, 29, 31, 37, 41}, two[] = {5, 13, 20, 24, 29, 36, 39, 46, 51};
+    OPD_SCOPE {
+        /* 6 and 10 are twice 3 and 5, and also 9 - 3 and 13 - 3 */
+        CHECK_INT(saved_open(twice_and_other, 2, one, two), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "a size is 6 in one trace and 10 in the other, and depends on the open sizes in more than one way");
+        CHECK_INT(saved_open(each_relu, 9, one, two), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "more than 8 sizes vary");
+        CHECK_INT(saved_open(each_relu, 8, one, two), 0);
+        CHECK_OK();
+        (void)remove(in_folder("refused.pt2"));
+    }
+}
 TEST(sizes_stay_open_where_two_traces_differ) {
     char file[1100], arguments[2300], said[1000] = "";
     (void)snprintf(file, sizeof file, "%s", in_folder("open.pt2"));

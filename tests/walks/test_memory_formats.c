@@ -1,6 +1,6 @@
 /* Operators with tensors of 4 and 5 dims that are stored channels last: golden/layouts.txt, made by
    golden/make_layouts.py, has the calls and says how PyTorch's results and gradients lie in memory.  In each layout,
-   values and gradients are those of the contiguous call, a fake call has the strides of the real one, and so has a
+   values and gradients equal the contiguous call's, a fake call has the strides of the real one, and so has a
    graph that is recorded, run and compiled.  Without --whole and without a name, the walk visits one of 8 shares. */
 #include "../../opdispatch.h"
 #include "../cases.h"
@@ -277,7 +277,7 @@ static bool has_word(const char *list, int at) {
 //-- the walk ----------------------------------------------------------------------------------------------------------
 
 static bool quick_compiler;
-/* One layout of one call.  words: those of the results, of the gradients in two ways, and of .grad. */
+/* One layout of one call.  words: for the results, for the gradients in two ways, and for .grad. */
 static void check_layout(const opd_op *op, const char *text, int layout, char words[4][WORDS], opd_scalar_type dtype) {
     static op_case c;
     static outcome plain, here;

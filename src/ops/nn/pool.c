@@ -282,7 +282,7 @@ static void opdi_pool_sizes(const opdi_windows *windows, const opd_tensor *input
     }
 }
 /* Returns true if the result of a pooling of `nd` dims, or its gradient, is stored channels last, as `input` is.  In
-   PyTorch, this is so for all poolings of 2 dims, but of those of 3 dims only for max_pool3d. */
+   PyTorch, all poolings of 2 dims do this, but only max_pool3d of the poolings of 3 dims. */
 static bool opdi_pool_is_last(const opd_tensor *input, int nd, bool maximum, bool adaptive) {
     return input->ndim == nd + 2 && (nd == 2 || (maximum && !adaptive)) && opdi_is_channels_last(input);
 }
