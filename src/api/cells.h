@@ -18,7 +18,8 @@ typedef enum opd_cell_kind {
 } opd_cell_kind;
 OPD_API opd_cell_kind opd_value_cell(opd_value value);
 /* opd_value_keep keeps the cell or tensor of a value alive after its scope ends, and returns the value.
-   opd_value_release releases it again.  For a value without a cell or tensor, neither function has an effect. */
+   opd_value_release releases it again.  For a value without a cell or tensor, neither function has an effect.  For a
+   tensor, they do the same as opd_keep and opd_release. */
 OPD_API opd_value opd_value_keep(opd_value value);
 OPD_API void opd_value_release(opd_value value);
 /* Makes a string of `length` bytes, which are copied.  If length is -1, the string ends before the first zero byte. */

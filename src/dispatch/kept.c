@@ -274,7 +274,7 @@ static int opdi_kept_groups(const opd_kept *list, size_t count, opdi_kept_group 
    language, which releases them in its own way. */
 static void opdi_keeping_say(opd_kept *list, size_t count) {
     opdi_kept_group top[OPDI_KEPT_LINES], sum;
-    char buf[1000], bytes[32], graphs[80];
+    char buf[1600], bytes[32], graphs[80];        /* a line has at most 220 characters */
     size_t length = 0;
     qsort(list, count, sizeof *list, opdi_keeping_by_place);
     for (; count && !*list->place; count--) { list++; }

@@ -295,9 +295,12 @@ opd_cell_kind opd_value_cell(opd_value value) {
 }
 opd_value opd_value_keep(opd_value value) {
     opd_value held = value;
+    if (value.tag == OPD_TAG_TENSOR) { return opd_keep_at(value.u.t, "") ? value : opd_value_none(); }
     return opdi_value_hold(&held) ? opd_value_none() : held;
 }
-void opd_value_release(opd_value value) { opdi_value_drop(value); }
+void opd_value_release(opd_value value) {
+    if (value.tag == OPD_TAG_TENSOR) { opd_release(value.u.t); } else { opdi_value_drop(value); }
+}
 opd_value opd_string_new(const char *text, int64_t length) {
     if (!text) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_string_new: the text is NULL");

@@ -677,7 +677,7 @@ static int opdi_script_archive_pickle(opd_script *script, const char *name, cons
     if (build.made) { memset(build.made, 0, bytes); }
     OPD_SCOPE {
         rc = rc || opdi_script_unpickle_value(&build, tree, NULL, 0, value) ? -1 : 0;
-        if (!rc) { *value = opd_value_keep(*value); }
+        if (!rc && opdi_value_hold(value)) { *value = opd_value_none(); }
     }
     opdi_free(build.made, build.made ? bytes : 0);
     opdi_pickle_free(&build.walk.pickle);

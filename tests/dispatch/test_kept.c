@@ -72,6 +72,21 @@ TEST(names_without_brackets_are_functions) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_assign: the handle's address is NULL");
 }
 
+/* A tensor may be kept by one pair of functions and released by the other. */
+TEST(tensors_are_values_too) {
+    const size_t before = listed();
+    opd_tensor *first = NULL, *second = NULL;
+    OPD_SCOPE {
+        first = opd_keep(floats(2));
+        second = floats(3);
+        (void)opd_value_keep(opd_value_tensor(second));
+    }
+    CHECK_STR(entry_of(second)->place, "");
+    CHECK_INT((int)listed(), (int)before + 2);
+    opd_value_release(opd_value_tensor(first));
+    opd_release(second);
+    CHECK_INT((int)listed(), (int)before);
+}
 TEST(a_value_carried_through_a_loop) {
     const size_t before = listed();
     opd_tensor *y = opd_keep(floats(1));
