@@ -1432,6 +1432,10 @@ TEST(running_statistics_alone) {
     CHECK_ERROR(OPD_ERROR_SHAPE, "running_mean should contain 2 elements not 3");
     CHECK_INT(opd_batch_norm_update_stats(rets, x, opd_zeros(OPD_INTS(2), OPD_FLOAT64), NULL, 0.5), -1);
     CHECK_ERROR(OPD_ERROR_DTYPE, "expected scalar type float32");
+    (void)opd_zero_(mean);                           /* a call that fails changes neither statistic */
+    CHECK_INT(opd_batch_norm_update_stats(rets, x, mean, opd_expand(opd_ones(OPD_INTS(1), OPD_FLOAT32), OPD_INTS(2)), 0.5), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "refers to a single memory location");
+    ARE(mean, 0, 0);
 }
 TEST(batches_of_nothing) {                            /* leave running statistics as they are; sums over them are 0 */
     opd_tensor *mean = counted(3), *var = opd_ones(OPD_INTS(3), OPD_FLOAT32), *w = opd_ones(OPD_INTS(3), OPD_FLOAT32), *b = counted(3), *y;

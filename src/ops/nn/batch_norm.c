@@ -477,7 +477,7 @@ OPDI_OP(_batch_norm_with_update_functional) {
    the running statistics, which may be None.  The running variance gets the variance divided by this number minus 1. */
 static int opdi_batch_norm_update_stats_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *running[2] = {opd_arg_tensor(call, 1), opd_arg_tensor(call, 2)},
-        *stats[2];
+        *stats[2], *next[2];
     const double momentum = opd_arg_float(call, 3);
     int64_t dims[OPD_MAX_DIMS];
     char text[256];
@@ -498,12 +498,16 @@ static int opdi_batch_norm_update_stats_kernel(opd_call *call) {
     }
     const double count = (double)(norm.a * norm.n);
     for (int i = 0; i < 2; i++) {                 /* 0: the mean, which is stats[1] */
+        if (!running[i]) { continue; }
         opd_tensor *now = opdi_muls(opd_detach(stats[1 - i]), i ? momentum * count / (count - 1) : momentum);
-        opd_tensor *was = running[i] ? opdi_muls(opd_to_dtype(running[i], work), 1 - momentum) : NULL;
-        if ((running[i] && (!now || !was || !opd_copy_(running[i], opd_add(was, now)))) ||
-            opd_return_tensor(call, opd_to_dtype(stats[1 - i], stat))) {
-            return -1;
-        }
+        next[i] = opd_add(opdi_muls(opd_to_dtype(running[i], work), 1 - momentum), now);
+        if (!next[i] || opdi_check_internal_overlap(running[i])) { return -1; }
+    }
+    for (int i = 0; i < 2; i++) {                 /* from here on, nothing fails that can be known before */
+        if (running[i] && !opd_copy_(running[i], next[i])) { return -1; }
+    }
+    for (int i = 1; i >= 0; i--) {
+        if (opd_return_tensor(call, opd_to_dtype(stats[i], stat))) { return -1; }
     }
     return 0;
 }
