@@ -1161,7 +1161,7 @@ static double text_of(const char *object) {
 #define CORE_ALONE \
     "-O2 -DOPD_NO_OPERATORS -DOPD_NO_TRANSFORMS -DOPD_NO_GRAPHS -DOPD_NO_CHECKING -DOPD_NO_TRAINING " \
     "-DOPD_NO_EXCHANGE -DOPD_NO_PROFILER -DOPD_NO_AUTOCAST -DOPD_NO_PLUGINS"
-#define LEAN "-O2 -DOPD_LEAN"
+#define LEAN "-O2 -DOPD_LEAN -DOPD_STATIC"
 #define DECLARATIONS "the declarations, more than an empty file"
 /* The README's first program. */
 static const char first_program[] =

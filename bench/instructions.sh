@@ -39,8 +39,8 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 
 "$hostcc" -shared -fPIC -O2 bench/instructions_counter.c -o "$tmp/counter.so" || exit 1
-"$cc" $flags -DOPD_LEAN bench/instructions.c -static -o "$tmp/neon" -lm -lpthread || exit 1
-"$cc" $flags -DOPD_LEAN -DOPD_NO_SIMD bench/instructions.c -static -o "$tmp/plain" -lm -lpthread || exit 1
+"$cc" $flags -DOPD_LEAN -DOPD_STATIC bench/instructions.c -static -o "$tmp/neon" -lm -lpthread || exit 1
+"$cc" $flags -DOPD_LEAN -DOPD_STATIC -DOPD_NO_SIMD bench/instructions.c -static -o "$tmp/plain" -lm -lpthread || exit 1
 
 # count PROGRAM NAME TIMES: prints the number of instructions.
 count() {

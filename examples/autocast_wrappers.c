@@ -1,5 +1,5 @@
 /* Operators that choose their dtype under autocast: one by the field `autocast` of its descriptor, two by wrappers.
-   cc -O2 -DOPD_LEAN examples/autocast_wrappers.c -o autocast_wrappers -lm && ./autocast_wrappers
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/autocast_wrappers.c -o autocast_wrappers -lm && ./autocast_wrappers
 
    A wrapper is a kernel at the autocast key.  mymatmul runs in the dtype of the autocast region, and
    my_multiple_input_op in the widest dtype of its inputs.  Both wrappers come from PyTorch's tutorial on autocast for

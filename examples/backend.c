@@ -1,6 +1,6 @@
 /* A complete backend in one file: a device "npu" with two units, its own memory, copies, current device, streams and a
    few kernels.  All other operators run on the CPU, and are counted.  A small network is trained on the device.
-   cc -O2 -DOPD_LEAN examples/backend.c -o backend -lm && ./backend
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/backend.c -o backend -lm && ./backend
 
    The memory of the device cannot be read or written outside of this file's kernels and copy function.  If a kernel of
    the CPU read it, the program would crash. */

@@ -1,5 +1,5 @@
 /* Custom functions: a forward function, which saves values in a context, and a backward function.
-   cc -O2 -DOPD_LEAN examples/custom_function.c -o custom_function -lm && ./custom_function
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/custom_function.c -o custom_function -lm && ./custom_function
 
    1. softplus, log(1 + exp(x)).  Its derivative can be computed without the exponential of a large number.  One function
       computes the result and fills the context.  A scale is stored as an attribute of the context.

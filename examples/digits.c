@@ -1,5 +1,5 @@
 /* Trains a small convolutional network with a custom operator on 1,797 images of handwritten digits.
-   cc -O2 -DOPD_LEAN examples/digits.c -o digits -lm && ./digits
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/digits.c -o digits -lm && ./digits
    ci: --epochs 2 --plain --save $tmp/digits.pt
 
    The network has two 3x3 convolutions with 16 and 32 filters, each followed by digits::bias_relu (defined below), then

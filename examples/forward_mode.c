@@ -1,5 +1,5 @@
 /* Forward mode: derivatives in one direction, computed together with the values.
-   cc -O2 -DOPD_LEAN examples/forward_mode.c -o forward_mode -lm && ./forward_mode
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/forward_mode.c -o forward_mode -lm && ./forward_mode
 
    1. A column of a Jacobian by one run, and the whole Jacobian.
    2. Newton's method on Rosenbrock's function.  The Hessian is never stored, but only multiplied by vectors: such a

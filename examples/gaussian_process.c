@@ -1,6 +1,6 @@
 /* Trains two classical models with linear algebra: the length scales of a Gaussian process, the noise of a Kalman
    filter.
-   cc -O2 -DOPD_LEAN examples/gaussian_process.c -o gaussian_process -lm && ./gaussian_process
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/gaussian_process.c -o gaussian_process -lm && ./gaussian_process
    ci: --steps 40
 
    Both models maximise the likelihood of observations with Adam.  The gradients pass through Cholesky factors,

@@ -1,5 +1,5 @@
 /* Draws the autograd graph of a small network: writes graph.dot and, if Graphviz' `dot` is installed, graph.svg.
-   cc -O2 -DOPD_LEAN examples/graph_picture.c -o graph_picture -lm && ./graph_picture
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/graph_picture.c -o graph_picture -lm && ./graph_picture
 
    The network has a 3x3 convolution, a normalisation with a residual connection around it, max pooling, a linear layer
    and a loss.  Leaves (the parameters) are blue and have the names that this program gives them.  The loss is green.

@@ -1,5 +1,5 @@
 /* Newton's method with the Hessian of a function.  The program prints each step.
-   cc -O2 -DOPD_LEAN examples/hessian.c -o hessian -lm && ./hessian
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/hessian.c -o hessian -lm && ./hessian
 
    The function takes a vector of any length.  opd_grad_and_value and opd_hessian (jacfwd of jacrev) compute its
    derivatives, and opd_linalg_solve solves H d = g. */

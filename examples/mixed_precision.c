@@ -1,6 +1,6 @@
 /* Trains the network of digits.c three times: in float32, under autocast in bfloat16, and in float16 with a gradient
    scaler.
-   cc -O2 -DOPD_LEAN examples/mixed_precision.c -o mixed_precision -lm && ./mixed_precision
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/mixed_precision.c -o mixed_precision -lm && ./mixed_precision
    ci: --epochs 2 --seeds 1 --check
 
    Inside OPD_AUTOCAST, convolutions and linear layers run in the lower dtype, and the loss in float32.  The weights and

@@ -1,5 +1,5 @@
 /* A mode: while it is on, every operator call of the thread passes through one function, which counts the calls.
-   cc -O2 -DOPD_LEAN examples/mode.c -o mode -lm && ./mode
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/mode.c -o mode -lm && ./mode
 
    A mode consists of a key in the thread's included set, and a fallback at this key.  The fallback calls the operator
    again, below the key.  Meanwhile, the key is excluded, so only calls that the program itself makes are counted. */

@@ -1,5 +1,5 @@
 /* Computes the gradient of the loss of each single image, in one batched run: vmap of grad.
-   cc -O2 -DOPD_LEAN examples/per_example_grads.c -o per_example_grads -lm && ./per_example_grads
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/per_example_grads.c -o per_example_grads -lm && ./per_example_grads
 
    The network is that of digits.c.  The loss is written for one image, without a batch.  opd_grad differentiates it,
    and opd_vmap runs the gradient for 256 images at once.  The norms of the gradients show which images change the

@@ -1,5 +1,5 @@
 /* Profiles a small training loop: prints where the time goes, and writes a trace for ui.perfetto.dev to trace.json.
-   cc -O2 -DOPD_LEAN examples/profile.c -o profile -lm && ./profile trace.json
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/profile.c -o profile -lm && ./profile trace.json
    ci: trace.json
 
    The loop has 50 steps of gradient descent.  A network of two linear layers learns to tell points inside a ring from

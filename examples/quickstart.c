@@ -1,5 +1,5 @@
 /* Quick start: a custom operator with a CPU kernel, a fake kernel and a derivative.
-   cc -O2 -DOPD_LEAN examples/quickstart.c -o quickstart -lm && ./quickstart
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/quickstart.c -o quickstart -lm && ./quickstart
 
    The first half defines myops::myadd and calls it.  The second half implements the same derivative in another way: in
    a kernel at the Autograd key, which calls the operator below this key. */

@@ -1,6 +1,6 @@
 /* Keeps the tensors that backward needs in temporary files instead of memory.  A network runs forward and backward
    twice, the second time with saved-tensor hooks.  Each time, the program prints how much memory was in use.
-   cc -O2 -DOPD_LEAN examples/saved_on_disk.c -o saved_on_disk -lm && ./saved_on_disk
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/saved_on_disk.c -o saved_on_disk -lm && ./saved_on_disk
    (or ./saved_on_disk LAYERS, or --help)
 
    The hook `pack` writes the values of a tensor to a temporary file, and returns the file, the sizes and the dtype.

@@ -1,6 +1,6 @@
 /* A wrapper: a tensor that carries a user key, so that each operator call with this tensor passes through one function.
    This function prints the operator's name, runs the operator on the wrapped tensors, and wraps the results.
-   cc -O2 -DOPD_LEAN examples/wrapper.c -o wrapper -lm && ./wrapper
+   cc -O2 -DOPD_LEAN -DOPD_STATIC examples/wrapper.c -o wrapper -lm && ./wrapper
 
    Only this file knows about wrappers.  All operators work with them, also operators that are written later. */
 #define OPDISPATCH_IMPLEMENTATION

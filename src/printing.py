@@ -345,25 +345,36 @@ def print_names(tree):
     return wrapped('    ', ['"aten::%s"' % o.schema.name for o in tree.operators()], '', 4)
 
 
-def print_lean_cards(tree):
-    """Prints OPDI_LEAN_CARDS, with a row OPDI_LEAN_CARD(card, "name") for each card, and opdi_kept_CARD, to which a
-    program with OPD_LEAN refers if it uses the operator."""
+def print_lean_lists(tree):
+    """Prints OPDI_LEAN_CARDS, with a row OPDI_LEAN_CARD(card, "name") for each card, from a list for each family."""
     lines, families = [], tree.families()
     for family in families:
         rows = ['OPDI_LEAN_CARD(%s, "%s")' % (o.card, o.schema.name) for o in tree.operators() if o.family == family]
         words = [word for row in rows for word in ([row] if len(row) < WIDTH - 8 else row.replace(', ', ',\n').split('\n'))]
         lines += ' \\\n'.join(['#define OPDI_LEAN_CARDS_' + family] + wrapped_words(words)).split('\n')
     names = wrapped_words(['OPDI_LEAN_CARDS_' + family for family in families])
-    lines += ' \\\n'.join(['#define OPDI_LEAN_CARDS'] + names).split('\n')
-    for family in families:
+    return lines + ' \\\n'.join(['#define OPDI_LEAN_CARDS'] + names).split('\n')
+
+
+def print_lean_cards(tree):
+    """Prints opdi_kept_CARD for each card, to which a program with OPD_LEAN refers if it uses the operator."""
+    lines = []
+    for family in tree.families():
         macro = tree.macro(family)
-        begin = '    static const OPD_UNUSED opdi_lean_card opdi_kept_##card = {OPD_OP_##card, "aten::" name, '
+        begin = '    OPDI_LEAN_CONST opdi_lean_card opdi_kept_##card = {OPD_OP_##card, "aten::" name, '
         there = ['#define OPDI_LEAN_CARD(card, name) static void opdi_card_##card(opd_op_desc *op); \\',
                  begin.rstrip() + ' \\', '        opdi_card_##card, NULL, NULL};']
         out = ['#define OPDI_LEAN_CARD(card, name) \\', begin + 'NULL, NULL, \\', '        "%s"};' % macro]
         lines += ['#if defined(%s)' % macro] + out + ['#else'] + there + ['#endif'] if macro else there
         lines += ['OPDI_LEAN_CARDS_' + family, '#undef OPDI_LEAN_CARD']
     return lines
+
+
+def print_switches(tree):
+    """Prints OPDI_SWITCH(name) for each switch OPD_name that a file may define and the library must then have, too."""
+    words = {word for _, words, text in tree.files for word in words + re.findall(r'defined\((\w+)\)', text)}
+    names = sorted({word[4:] for word in words if word.startswith('OPD_NO_')} | {'CHECKED', 'LAPACK', 'LEAN'})
+    return [line for name in names for line in ('#if defined(OPD_%s)' % name, 'OPDI_SWITCH(%s)' % name, '#endif')]
 
 
 def print_lean_names(tree):
@@ -603,8 +614,10 @@ PRINTED = {
     'typed_functions': print_functions,
     'cards': print_cards,
     'lean_cards': print_lean_cards,
+    'lean_lists': print_lean_lists,
     'lean_names': print_lean_names,
     'left_out': print_left_out,
+    'switches': print_switches,
     'host_table': print_host_table,
 }
 

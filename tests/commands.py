@@ -38,15 +38,24 @@ GPU = 'needs a GPU; tests/first_gpu_run.sh does the same there, and tests/cuda.s
 # program whose first comment has the command, up to the first &&.  has: a script with this text.  why: the reason why
 # it does not run.
 ROWS = {
-    ('README.md', 'cc -O2 -DOPD_LEAN examples/digits.c -o digits -lm && ./digits'): ('has', '.ci/run', 'commands[0]'),
+    ('README.md', 'cc -O2 -DOPD_LEAN -DOPD_STATIC examples/digits.c -o digits -lm && ./digits'): ('has', '.ci/run', 'commands[0]'),
     ('README.md', 'sh tests/run.sh'): ('has', '.ci/run', 'commands[1]'),
-    ('README.md', 'cc -O2 -DOPD_LEAN first.c -o first -lm && ./first'): ('run', {'first.c': 'first program'}, FIRST),
+    ('README.md', 'cc -O2 -DOPD_LEAN -DOPD_STATIC first.c -o first -lm && ./first'): ('run', {'first.c': 'first program'}, FIRST),
+    ('README.md', 'cc -O2 -DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -ffunction-sections -fdata-sections -x c -c opdispatch.h'):
+        ('run', {}, None),
+    ('README.md', 'cc -O2 first.c opdispatch.o -Wl,--gc-sections -o first -lm && ./first'):
+        ('run', {'first.c': 'first program without implementation'}, FIRST),
+    ('examples/guide/01-install.md',
+     'cc -O2 -DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -ffunction-sections -fdata-sections -x c -c opdispatch.h -o lean.o'):
+        ('run', {}, None),
+    ('examples/guide/01-install.md', 'cc -O2 -DOPD_LEAN program.c lean.o -Wl,--gc-sections -o program -lm'):
+        ('run', {'program.c': 'first program without implementation'}, None),
     ('examples/guide/01-install.md', 'cc -O2 -c opdispatch.c'): ('run', {'opdispatch.c': 'implementation'}, None),
     ('examples/guide/01-install.md', 'cc -O2 program.c opdispatch.o -o program -lm'):
         ('run', {'program.c': 'first program without implementation'}, None),
     ('examples/guide/01-install.md', 'cc -O2 program.c part_*.o -o program -lm'):
         ('why', 'tests/check_header.sh parts links programs with 1, 2, 3 and 7 parts'),
-    ('examples/guide/01-install.md', 'cc -O2 -DOPD_LEAN program.c -o program -lm'):
+    ('examples/guide/01-install.md', 'cc -O2 -DOPD_LEAN -DOPD_STATIC program.c -o program -lm'):
         ('run', {'program.c': 'first program'}, None),
     ('examples/guide/01-install.md', 'sha256sum -c --ignore-missing opdispatch-0.4.0.sha256'): PACKAGES,
     ('examples/guide/01-install.md', 'tar xf opdispatch-0.4.0.tar.gz && cd opdispatch-0.4.0'): PACKAGES,

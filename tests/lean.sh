@@ -6,7 +6,8 @@
 # The compilers are CC and CXX, and for some checks gcc and clang, if they are installed.  Prints "ok NAME",
 # "FAIL NAME: why" or "skip NAME: why" for each check.  The last line is "N passed, N failed".
 set -u
-names='first_program no_warnings kept_by_name random as_whole loaders hints refused left_out tcc operators'
+names='first_program no_warnings kept_by_name random as_whole loaders hints refused left_out linked windows web
+switches tcc operators'
 # Test files that look up no built-in operators by name, except for operators that they keep with OPD_KEEP.
 tests='autograd/test_engine autograd/test_function autograd/test_print dispatch/test_custom_ops dispatch/test_scopes
 files/test_bad_checkpoints files/test_checkpoints files/test_json graphs/test_blocks graphs/test_builtins
@@ -31,7 +32,7 @@ source_of() {           # source_of NAME CODE [BEFORE]: writes a program with CO
     printf '#include "opdispatch.h"\n%s\nint main(void) {\n    OPD_SCOPE {\n%s\n    }\n    return opd_finish();\n}\n' \
         "${3:-}" "$2" >"$tmp/$1.c"
 }
-lean='-DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -I.'
+lean='-DOPD_LEAN -DOPD_STATIC -DOPDISPATCH_IMPLEMENTATION -I.'
 # The first program of the README.
 awk '/^```c$/ { inside = !seen; seen = 1; next } /^```/ { inside = 0 } inside && !/define OPDISPATCH_IMPLEMENTATION/' README.md \
     >"$tmp/first.c"
@@ -227,16 +228,85 @@ check_hints() {
     ASAN_OPTIONS=detect_leaks=0 quiet "$tmp/odd" <"$tmp/odd.in"
 }
 check_refused() {
-    if $quick -fsyntax-only -DOPD_LEAN -I. "$tmp/first.c" >"$tmp/log" 2>&1 ||
-        ! grep -q 'OPD_LEAN is for a program of one file' "$tmp/log"; then echo 'a file without the implementation'; fi
-    if $quick -fsyntax-only $lean -DOPDISPATCH_PART=1 "$tmp/first.c" >"$tmp/log" 2>&1 ||
+    if $quick -fsyntax-only -DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -I. -DOPDISPATCH_PART=1 "$tmp/first.c" >"$tmp/log" 2>&1 ||
         ! grep -q 'do not define OPDISPATCH_PART' "$tmp/log"; then echo 'OPDISPATCH_PART'; fi
     printf '#include "opdispatch.h"\n#define OPD_LEAN\n#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/late.c"
     if $quick -fsyntax-only -w -I. "$tmp/late.c" >"$tmp/log" 2>&1 ||
         ! grep -q 'define OPD_LEAN before opdispatch.h is included' "$tmp/log"; then echo 'defined too late'; fi
-    printf '#include "opdispatch.h"\nint other(void) { return opd_ok(); }\n' >"$tmp/second.c"
-    if $quick -O0 -w $lean "$tmp/first.c" "$tmp/second.c" -o "$tmp/two" $lib >"$tmp/log" 2>&1 ||
-        ! grep -q 'only_one_file_of_a_program_may_define_OPD_LEAN' "$tmp/log"; then echo 'two files'; fi
+}
+# library CC NAME FLAGS...: compiles the library with OPD_LEAN, a section for each function and variable, to $tmp/NAME.o.
+library() {
+    library_cc=$1 object=$tmp/$2.o; shift 2
+    quiet $library_cc -w -DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -ffunction-sections -fdata-sections "$@" -x c -c opdispatch.h -o "$object"
+}
+# Programs of several files are linked with a library that was compiled once.  The linker drops what they do not use, but
+# not what OPD_KEEP names in a file without the implementation.  In C++, too.
+check_linked() {
+    source_of named '        opd_tensor *x = opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32);
+#if defined(KEPT)
+        OPD_KEEP(conv2d); OPD_KEEP(torchvision);
+        (void)opd_find("torchvision::nms");
+#endif
+        opd_print(OPD_CALL(opd_find("aten::conv2d"), other(x), x));' 'extern opd_tensor *other(opd_tensor *x);'
+    printf '%s\n' '#include "opdispatch.h"' 'opd_tensor *other(opd_tensor *x) {' '#if defined(KEPT)' '    OPD_KEEP(relu);' \
+        '    (void)opd_find("aten::relu");' '#endif' '    return opd_sin(x);' '}' >"$tmp/other.c"
+    for cc in 'gcc g++' 'clang clang++'; do
+        cxx=${cc#* }; cc=${cc% *}
+        have $cc && have $cxx || continue
+        library $cc "$cc" -O0
+        for compile in "$cc -std=c11" "$cxx -x c++ -std=c++11"; do
+            for file in named other first; do
+                quiet $compile -O0 -Wall -Wextra -Werror -DOPD_LEAN -DKEPT -I. -c "$tmp/$file.c" -o "$tmp/$file.o"
+            done
+            quiet $cxx -Wl,--gc-sections "$tmp/named.o" "$tmp/other.o" "$tmp/$cc.o" -o "$tmp/named" $lib
+            "$tmp/named" >"$tmp/log" 2>&1 && grep -q 7.5732 "$tmp/log" || cat "$tmp/log"
+            quiet $cxx -Wl,--gc-sections "$tmp/first.o" "$tmp/$cc.o" -o "$tmp/first" $lib
+            [ "$("$tmp/first")" = "$said" ] || echo "$compile: another output"
+            [ "$(nm "$tmp/first" | grep -c conv2d)" = 0 ] || echo "$compile: the program has convolutions"
+        done
+        # files without the macro: OPD_KEEP fails, the rest works
+        quiet $cc -O0 -Wl,--gc-sections -I. "$tmp/first.c" "$tmp/$cc.o" -o "$tmp/first" $lib
+        [ "$("$tmp/first")" = "$said" ] || echo "$cc, without OPD_LEAN: another output"
+        quiet $cc -O0 -Wl,--gc-sections -DKEPT -I. "$tmp/named.c" "$tmp/other.c" "$tmp/$cc.o" -o "$tmp/named" $lib
+        "$tmp/named" 2>&1 | grep -q 'OPD_KEEP(conv2d): the library is compiled with OPD_LEAN, this file without it' ||
+            echo "$cc: OPD_KEEP in a file without OPD_LEAN gives no error"
+        quiet $cc -O0 -Wl,--gc-sections -I. "$tmp/named.c" "$tmp/other.c" "$tmp/$cc.o" -o "$tmp/named" $lib
+        "$tmp/named" 2>&1 | grep -q 'write OPD_KEEP(conv2d)' || echo "$cc: no error without OPD_KEEP"
+    done
+}
+# The linker refuses a library of another version or with other switches, and names it.
+check_switches() {
+    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/whole_library.c"
+    quiet $quick -O0 -DOPD_NO_COMPLEX -I. -c "$tmp/whole_library.c" -o "$tmp/whole_library.o"
+    mkdir -p "$tmp/newer"
+    sed 's/^#define OPD_VERSION_MINOR .*/#define OPD_VERSION_MINOR 987/' opdispatch.h >"$tmp/newer/opdispatch.h"
+    source_of empty ''
+    for row in '-I.:' '-I. -DOPD_NO_COMPLEX:' '-I. -DOPD_CHECKED:opd_library_with_OPD_CHECKED' \
+        '-I. -DOPD_NO_THREADS -DOPD_NO_COMPLEX:opd_library_with_OPD_NO_THREADS' '-I. -DOPD_LEAN:opd_library_with_OPD_LEAN' \
+        "-I$tmp/newer:opd_library_of_version_0_987"; do
+        for cc in gcc clang; do
+            have $cc || continue
+            if $cc -w -O2 ${row%:*} "$tmp/empty.c" "$tmp/whole_library.o" -Wl,--gc-sections -o "$tmp/empty" $lib >"$tmp/log" 2>&1; then
+                [ -z "${row##*:}" ] || echo "$cc ${row%:*} is linked"
+            elif [ -z "${row##*:}" ] || ! grep -q "undefined .*${row##*:}" "$tmp/log"; then cat "$tmp/log"; fi
+        done
+    done
+}
+# Windows and browsers.  mingw-w64's linker takes minutes to drop sections, so only programs of one file are lean there.
+check_windows() {
+    have x86_64-w64-mingw32-gcc || { echo 'SKIP: no x86_64-w64-mingw32-gcc'; return; }
+    quiet x86_64-w64-mingw32-gcc -O1 -w $lean "$tmp/first.c" -s -static -o "$tmp/first.exe" -lpthread
+    [ "$(wc -c <"$tmp/first.exe")" -lt 1500000 ] || ls -l "$tmp/first.exe"
+    have wine || return
+    [ "$(WINEDEBUG=-all wine "$tmp/first.exe" 2>/dev/null | tr -d '\r')" = "$said" ] || echo 'another output'
+}
+check_web() {
+    have emcc && have node || { echo 'SKIP: no emcc or no node'; return; }
+    NODE_PATH=${NODE_PATH:-/usr/share/nodejs}; export NODE_PATH
+    library emcc web -O0
+    quiet emcc -w -O0 -DOPD_LEAN -I. "$tmp/first.c" "$tmp/web.o" -sALLOW_MEMORY_GROWTH=1 -sENVIRONMENT=node -o "$tmp/first.js"
+    [ "$(wc -c <"$tmp/first.wasm")" -lt 2500000 ] || ls -l "$tmp/first.wasm"
+    [ "$(node --no-experimental-fetch "$tmp/first.js")" = "$said" ] || echo 'another output'
 }
 # OPD_LEAN works together with the macros that leave something out.
 check_left_out() {

@@ -235,12 +235,24 @@ check_shared() {
     nm -D --defined-only "$library" | awk '$NF !~ /^opd_/ { print "exported: " $NF }' | head -n 5
     with_pkg_config "$folder/prefix"
 }
+# The lean library is compiled only because a program links it, or because it is installed.
 check_lean() {
-    install_library
-    project "$tmp/lean" C find_package OPD_LEAN
-    cp "$tmp/whole.c" "$tmp/lean/program.c"
-    build "$tmp/lean" -DCMAKE_PREFIX_PATH="$prefix"; prints "$tmp/lean/build/program"
-    if nm "$tmp/lean/build/program" | grep -q ' T opd_'; then echo 'the program has the compiled library'; fi
+    lean=$tmp/lean
+    project "$lean" C add_subdirectory opdispatch::lean
+    repository "$lean/opdispatch"
+    well cmake -S "$lean" -B "$lean/build" -DOPDISPATCH_INSTALL=ON && well cmake --build "$lean/build" --target program
+    prints "$lean/build/program"
+    ! nm "$lean/build/program" | grep -q conv2d || echo 'the program has operators that it does not call'
+    [ -z "$(find "$lean/build" -name 'libopdispatch.*')" ] || echo 'the whole library was compiled, too'
+    well cmake -S "$lean" -B "$lean/build" -DOPDISPATCH_LEAN=ON && well cmake --build "$lean/build" &&
+        well cmake --install "$lean/build" --prefix "$lean/prefix"
+    project "$lean/found" C find_package opdispatch::lean
+    build "$lean/found" -DCMAKE_PREFIX_PATH="$lean/prefix"; prints "$lean/found/build/program"
+    have pkg-config || return
+    where=$(dirname "$(find "$lean/prefix" -name opdispatch-lean.pc)")
+    quiet $CC "$lean/program.c" $(PKG_CONFIG_PATH="$where" pkg-config --cflags --libs opdispatch-lean) -o "$lean/first"
+    prints "$lean/first"
+    ! nm "$lean/first" | grep -q conv2d || echo 'pkg-config: the program has operators that it does not call'
 }
 # Builds a plug-in, and the program of tests/linkage.sh that loads it.
 check_plugin() {
@@ -279,7 +291,7 @@ check_optimisation() {
         CFLAGS=${given%:*} well cmake -S "$tmp/flags/examples/cmake" -B "$tmp/flags/build" \
             -DCMAKE_BUILD_TYPE="${given#*:}" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
         got=$(grep -o -E ' -(O[^ "]*|g|DNDEBUG)\b' "$tmp/flags/build/compile_commands.json" | tr -d '\n')
-        [ "$got" = " ${flags#*=} ${flags#*=}" ] || echo "$given: compiled with $got"       # the flags of two files
+        [ "$got" = " ${flags#*=} ${flags#*=} ${flags#*=}" ] || echo "$given: compiled with $got"    # three files
     done
 }
 # Only configures the plug-in for GPUs; tests/cuda.sh compiles it.

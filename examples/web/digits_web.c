@@ -10,6 +10,7 @@
    A function that fails returns -1, and web_error says why.  The network and the optimizer remain as they are, so the
    page can call the function again. */
 #define OPD_LEAN
+#define OPD_STATIC
 #define main digits_main                 /* never called: the linker drops it and the functions that only it calls */
 #include "../digits.c"
 #undef main

@@ -77,16 +77,7 @@
 #error "a plug-in uses the implementation of the program that loads it: do not define OPDISPATCH_IMPLEMENTATION"
 #endif
 #if defined(OPD_LEAN) && !defined(OPDISPATCH_PLUGIN)
-#if defined(OPDISPATCH_PART)
-#error "OPD_LEAN is for a program of one file: do not define OPDISPATCH_PART and OPD_LEAN together"
-#endif
-#if !defined(OPDISPATCH_IMPLEMENTATION)
-#error "OPD_LEAN is for a program of one file, which defines OPDISPATCH_IMPLEMENTATION before it includes opdispatch.h"
-#endif
 #define OPDI_LEAN_DECLARED
-#if !defined(OPD_STATIC)
-#define OPD_STATIC
-#endif
 #endif
 #if defined(OPD_STATIC) || defined(OPDISPATCH_PLUGIN)
 #if defined(_MSC_VER)

@@ -9,6 +9,8 @@
 #if defined(OPDISPATCH_PART)
 #if defined(OPD_STATIC)
 #error "OPD_STATIC with OPDISPATCH_PART: static functions cannot be linked with the other parts"
+#elif defined(OPD_LEAN)
+#error "OPD_LEAN with OPDISPATCH_PART: the library is then one object, so do not define OPDISPATCH_PART"
 #endif
 #if !defined(OPDISPATCH_PARTS)
 #define OPDISPATCH_PARTS 2

@@ -4,8 +4,8 @@
 //  >>lean         the built-in operators that a program with OPD_LEAN keeps
 //
 //  A program normally has a list of the descriptors of all built-in operators.  With OPD_LEAN there is no such list, so
-//  that the compiler drops the operators that the program does not use.  Code that calls an operator by its name or
-//  number therefore names its descriptor:
+//  that the compiler (with OPD_STATIC) or the linker drops the operators that the program does not use.  Code that calls
+//  an operator by its name or number therefore names its descriptor:
 //
 //    OPDI_NAME(add_Tensor, "aten::add_.Tensor")  the name, of a form that the descriptor add_Tensor has
 //    OPDI_BY_NUMBER(add_Tensor)                  the number, OPD_OP_add_Tensor
@@ -16,30 +16,27 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPD_LEAN)
-typedef struct opdi_lean_card {
+struct opdi_lean_card {
     int number;                                   /* an opd_op_id; for a group: OPD_OP_COUNT + OPDI_EXTRA_... */
     const char *name;
     void (*card)(opd_op_desc *op);                /* fills in the descriptor; NULL: left out, or this is a group */
     int (*all)(void);                             /* for a group: registers its operators */
     const char *macro;                            /* the macro that left the operator out */
-} opdi_lean_card;
+};
 
+#if defined(OPD_STATIC)
+#define OPDI_LEAN_CONST static const OPD_UNUSED
+#else
+#define OPDI_LEAN_CONST const                     /* files without the implementation refer to it: see OPD_KEEP */
+#endif
 #include "lean_cards.printed.h"
 
 static int opdi_register_vision(void);
 static int opdi_register_collectives(void);
-static const OPD_UNUSED opdi_lean_card opdi_kept_torchvision = {
+OPDI_LEAN_CONST opdi_lean_card opdi_kept_torchvision = {
     (int)OPD_OP_COUNT + (int)OPDI_EXTRA_VISION, "torchvision", NULL, opdi_register_vision, NULL};
-static const OPD_UNUSED opdi_lean_card opdi_kept_collectives = {
+OPDI_LEAN_CONST opdi_lean_card opdi_kept_collectives = {
     (int)OPD_OP_COUNT + (int)OPDI_EXTRA_COLLECTIVES, "collectives", NULL, opdi_register_collectives, NULL};
-
-/* If two files of a program define OPD_LEAN, linking fails because of this variable: each file would have a separate
-   library. */
-#if defined(__cplusplus)
-extern "C" { int only_one_file_of_a_program_may_define_OPD_LEAN = 1; }
-#else
-int only_one_file_of_a_program_may_define_OPD_LEAN = 1;
-#endif
 
 static bool opdi_lean_has_all;                    /* opdi_lean_all was called */
 /* The descriptors added so far, by number. */

@@ -226,7 +226,17 @@ static void opdi_lean_hint(const char *name, char *text, size_t size) {
     (void)snprintf(text, size, "; with OPD_LEAN, a program contains only the operators whose functions it calls: write "
                    "OPD_KEEP before this line, with the operator that has this form: %s", card);
 }
+void opd_keep_operator(const opdi_lean_card *card) { (void)opdi_lean_note(card, NULL); }
 #endif
+void opd_keep_needs_lean(const char *name) {
+#if defined(OPD_LEAN)
+    if (OPDI_LOAD(&opdi_lean_has_all)) { return; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "OPD_KEEP(%s): the library is compiled with OPD_LEAN, this file without it: define "
+                   "OPD_LEAN in this file, too, so that the linker keeps the operator", name);
+#else
+    (void)name;
+#endif
+}
 OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op);
 /* Sets the error "no operator named ...", which names similar operators or says that nothing is registered in the
    namespace.  Returns -1. */

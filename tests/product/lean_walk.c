@@ -4,6 +4,7 @@
    autocast, and with fake tensors.  usage: lean_walk [NAME...]: only operators whose names contain a NAME.  Prints
    "N operators, M calls: right". */
 #define OPD_LEAN
+#define OPD_STATIC
 #define OPDISPATCH_IMPLEMENTATION
 #include "../cases.h"
 
