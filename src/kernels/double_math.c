@@ -23,10 +23,7 @@ OPDI_ALWAYS double opdi_sin1_f64(double x) {
     return x == 0.0 ? x : y;
 }
 OPDI_ALWAYS double opdi_cos1_f64(double x) { return opdi_trig1_f64(x, 1); }
-#if defined(OPD_NO_OPERATORS)
-#define OPDI_VMATH64_LIST(X) X(exp, 0, exp(x)) X(log, 1, log(x)) X(tanh, 4, tanh(x)) X(sin, 6, sin(x)) \
-    X(cos, 7, cos(x)) X(sigmoid, 8, 1 / (1 + exp(-x)))
-#else
+#if !defined(OPD_NO_OPERATORS)
 /* The coefficients of erf(x) / x - 1 as a polynomial in 2 * x^2 - 1, for |x| <= 1.  For erfcx, see >>op:special. */
 static const double opdi_erf_series[14] = {
     -0.03453126133013269, -0.1405360890227171, 0.019852496688983708, -0.0022854855611440673, 0.00021751715604160108,
@@ -59,106 +56,111 @@ static double opdi_sinc_f64(double x) {
     const double angle = x * 3.14159265358979323846;
     return x == 0 ? 1 : sin(angle) / angle;
 }
-/* The functions, as X(name, number, expression): the expression computes one element with the C library. */
-#define OPDI_VMATH64_LIST(X) X(exp, 0, exp(x)) X(log, 1, log(x)) X(tanh, 4, tanh(x)) X(erf, 5, erf(x)) \
-    X(sin, 6, sin(x)) X(cos, 7, cos(x)) X(sigmoid, 8, 1 / (1 + exp(-x))) X(erfc, 14, erfc(x)) \
-    X(sinc, 15, opdi_sinc_f64(x))
 #endif
-#define OPDI_VMATH64_CASE(name, number, one) \
-    case number: \
+
+/* OPDI_VMATH64(name, one) defines opdi_vmath64_NAME, the loops of the function `name` for each level: out[i] = name(a[i])
+   for i < count; out may be a.  The loop of level 0 computes the expression `one` with the C library; those of the other
+   levels need a multiple of eight elements. */
+typedef void (*opdi_vmath64_loop)(int64_t count, double *out, const double *a);
+#define OPDI_VMATH64_LOOP(at, name, target) \
+    target static void opdi_vmath64_##at##_##name(int64_t count, double *out, const double *a) { \
         for (int64_t i = 0; i < count; i += 8) { \
             double y[8]; \
             for (int j = 0; j < 8; j++) { y[j] = opdi_##name##1_f64(a[i + j]); } \
             for (int j = 0; j < 8; j++) { out[i + j] = y[j]; } \
         } \
-        break;
-#define OPDI_VMATH64_EACH(name, number, one) \
-    case number: \
+    }
+#define OPDI_VMATH64_PLAIN(name, one) \
+    static void opdi_vmath64_plain_##name(int64_t count, double *out, const double *a) { \
         for (int64_t i = 0; i < count; i++) { \
             const double x = a[i]; \
             out[i] = one; \
         } \
-        break;
-#if defined(OPDI_VECTORS)
-OPDI_AVX2 static void opdi_vmath64_avx2(int function, int64_t count, double *out, const double *a) {
-    switch (function) { OPDI_VMATH64_LIST(OPDI_VMATH64_CASE) default: break; }
-}
+    }
 #if defined(OPDI_X86)
-OPDI_AVX512 static void opdi_vmath64_avx512(int function, int64_t count, double *out, const double *a) {
-    switch (function) { OPDI_VMATH64_LIST(OPDI_VMATH64_CASE) default: break; }
-}
+#define OPDI_VMATH64(name, one) OPDI_VMATH64_PLAIN(name, one) \
+    OPDI_VMATH64_LOOP(avx2, name, OPDI_AVX2) OPDI_VMATH64_LOOP(avx512, name, OPDI_AVX512) \
+    static const opdi_vmath64_loop opdi_vmath64_##name[3] = { \
+        opdi_vmath64_plain_##name, opdi_vmath64_avx2_##name, opdi_vmath64_avx512_##name};
+#elif defined(OPDI_VECTORS)
+#define OPDI_VMATH64(name, one) OPDI_VMATH64_PLAIN(name, one) OPDI_VMATH64_LOOP(avx2, name, OPDI_AVX2) \
+    static const opdi_vmath64_loop opdi_vmath64_##name[2] = {opdi_vmath64_plain_##name, opdi_vmath64_avx2_##name};
+#else
+#define OPDI_VMATH64(name, one) OPDI_VMATH64_PLAIN(name, one) \
+    static const opdi_vmath64_loop opdi_vmath64_##name[1] = {opdi_vmath64_plain_##name};
 #endif
-/* Applies function number `function` of OPDI_VMATH64_LIST to `count` elements, a multiple of eight. */
-static void opdi_vmath64_steps(int function, int64_t count, double *out, const double *a) {
-#if defined(OPDI_NEON) && !defined(OPD_NO_OPERATORS)
-    if (function == 0) {
-        opdi_exp_neon_f64(count, out, a);
+
+/* Applies a function to `count` elements.  again: NULL, or the C library's function, which computes those elements again
+   that are too large for the range reduction of sin, cos and sinc. */
+static void opdi_vmath64(const opdi_vmath64_loop *loops, double (*again)(double), int64_t count, double *out,
+                         const double *a) {
+    const int level = opdi_cpu_level();
+    const opdi_vmath64_loop loop = loops[level];
+    const int64_t most = again ? 256 : count;
+    if (level == 0) {
+        loop(count, out, a);
         return;
     }
-#endif
-    OPDI_WIDEST(opdi_cpu_level() > 1 ? 2 : 1, opdi_vmath64_avx512, opdi_vmath64_avx2)(function, count, out, a);
-}
-/* Computes again, with the C library, those elements that are too large for the range reduction of sin, cos and
-   sinc. */
-static void opdi_vtrig64_again(int function, int64_t count, double *out, const double *a) {
-    for (int64_t i = 0; i < count; i++) {
-        if (fabs(a[i]) < OPDI_TRIG_MAX_F64) { continue; }
-#if !defined(OPD_NO_OPERATORS)
-        if (function == 15) { out[i] = opdi_sinc_f64(a[i]); }
-#endif
-        if (function != 15) { out[i] = function == 6 ? sin(a[i]) : cos(a[i]); }
-    }
-}
-#endif
-static void opdi_vmath64(int function, int64_t count, double *out, const double *a) {
-#if defined(OPDI_VECTORS)
-    const bool angles = function == 6 || function == 7 || function == 15;
-    const int64_t most = angles ? 256 : count;
-    for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {
+    for (int64_t from = 0, rows; from < count; from += rows) {
         double angle[256] = {0}, rest[8] = {0};
-        const double *x = angles ? angle : a + from;
+        const double *x = again ? angle : a + from;
         uint64_t large = 0;
         rows = OPDI_MIN(count - from, most);
         const int64_t whole = rows & ~(int64_t)7;
-        if (angles) { memcpy(angle, a + from, (size_t)rows * sizeof *x); }
+        if (again) { memcpy(angle, a + from, (size_t)rows * sizeof *x); }
         memcpy(rest, x + whole, (size_t)(rows - whole) * sizeof *x);
-        opdi_vmath64_steps(function, whole, out + from, x);
+        loop(whole, out + from, x);
         if (rows > whole) {
-            opdi_vmath64_steps(function, 8, rest, rest);
+            loop(8, rest, rest);
             memcpy(out + from + whole, rest, (size_t)(rows - whole) * sizeof *rest);
         }
-        if (!angles) { continue; }
+        if (!again) { continue; }
         for (int j = 0; j < 256; j++) { large |= (opdi_bits64(x[j]) & 0x7fffffffffffffffu) >= 0x4130000000000000u; }
-        if (large) { opdi_vtrig64_again(function, rows, out + from, x); }
+        for (int64_t j = 0; large && j < rows; j++) {
+            if (!(fabs(x[j]) < OPDI_TRIG_MAX_F64)) { out[from + j] = again(x[j]); }
+        }
     }
-    if (opdi_cpu_level() > 0) { return; }
-#endif
-    switch (function) { OPDI_VMATH64_LIST(OPDI_VMATH64_EACH) default: break; }
 }
+OPDI_VMATH64(log, log(x))
+OPDI_VMATH64(tanh, tanh(x))
+OPDI_VMATH64(sin, sin(x))
+OPDI_VMATH64(cos, cos(x))
+OPDI_VMATH64(sigmoid, 1 / (1 + exp(-x)))
+#if defined(OPDI_NEON) && !defined(OPD_NO_OPERATORS)
+OPDI_VMATH64_PLAIN(exp, exp(x))
+static const opdi_vmath64_loop opdi_vmath64_exp[2] = {opdi_vmath64_plain_exp, opdi_exp_neon_f64};
+#else
+OPDI_VMATH64(exp, exp(x))
+#endif
 OPD_UNUSED OPDI_INTERNAL void opdi_vexp64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(0, count, out, a);
+    opdi_vmath64(opdi_vmath64_exp, NULL, count, out, a);
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_vsigmoid64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(8, count, out, a);
+    opdi_vmath64(opdi_vmath64_sigmoid, NULL, count, out, a);
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_vlog64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(1, count, out, a);
+    opdi_vmath64(opdi_vmath64_log, NULL, count, out, a);
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_vtanh64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(4, count, out, a);
+    opdi_vmath64(opdi_vmath64_tanh, NULL, count, out, a);
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_vsin64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(6, count, out, a);
-}
-OPD_UNUSED OPDI_INTERNAL void opdi_verf64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(5, count, out, a);
-}
-OPD_UNUSED OPDI_INTERNAL void opdi_verfc64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(14, count, out, a);
-}
-OPD_UNUSED OPDI_INTERNAL void opdi_vsinc64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(15, count, out, a);
+    opdi_vmath64(opdi_vmath64_sin, sin, count, out, a);
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_vcos64(int64_t count, double *out, const double *a) {
-    opdi_vmath64(7, count, out, a);
+    opdi_vmath64(opdi_vmath64_cos, cos, count, out, a);
 }
+#if !defined(OPD_NO_OPERATORS)
+OPDI_VMATH64(erf, erf(x))
+OPDI_VMATH64(erfc, erfc(x))
+OPDI_VMATH64(sinc, opdi_sinc_f64(x))
+OPD_UNUSED OPDI_INTERNAL void opdi_verf64(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_erf, NULL, count, out, a);
+}
+OPD_UNUSED OPDI_INTERNAL void opdi_verfc64(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_erfc, NULL, count, out, a);
+}
+OPD_UNUSED OPDI_INTERNAL void opdi_vsinc64(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_sinc, opdi_sinc_f64, count, out, a);
+}
+#endif

@@ -81,24 +81,31 @@ OPDI_AVX512 OPDI_ALWAYS opdi_v16f opdi_phi_v16(opdi_v16f a) {
                                             0.252691010f, 1.0f);
     return p * x / q + opdi_all_v16(0.5f);
 }
+/* Loops of opdi_vmath: out[i] is the function of x = a[i] for i < count, a multiple of 16; out may be a. */
 #define OPDI_EXP_EACH(value) \
     for (int64_t i = 0; i < count; i += 16) { \
         const opdi_v16f x = *(const opdi_v16f *)(const void *)(a + i); \
         *(opdi_v16f *)(void *)(out + i) = value; \
     }
-/* Applies function number `function` of OPDI_VMATH_LIST to `count` elements, a multiple of 16; out may be a.  Returns
-   false and does nothing if it is none of the functions of its switch. */
-OPDI_AVX512 OPDI_INTERNAL bool opdi_exps_avx512(int function, int64_t count, float *out, const float *a) {
-    switch (function) {
-        case 0: OPDI_EXP_EACH(opdi_exp_v16(x)) return true;                    /* exp */
-        case 8: OPDI_EXP_EACH(opdi_sigmoid_v16(x)) return true;                /* sigmoid */
-        case 9: OPDI_EXP_EACH(opdi_phi_v16(x)) return true;                    /* phi */
-        case 10: OPDI_EXP_EACH(x * opdi_phi_v16(x)) return true;               /* gelu */
-        case 11: OPDI_EXP_EACH(x * opdi_sigmoid_v16(x)) return true;           /* silu */
-        case 15: OPDI_EXP_EACH(opdi_exp2_v16(x)) return true;                  /* exp2 */
-        default: return false;
-    }
+OPDI_AVX512 OPDI_INTERNAL void opdi_exp_loop_exp(int64_t count, float *out, const float *a) {
+    OPDI_EXP_EACH(opdi_exp_v16(x))
 }
+OPDI_AVX512 OPDI_INTERNAL void opdi_exp_loop_exp2(int64_t count, float *out, const float *a) {
+    OPDI_EXP_EACH(opdi_exp2_v16(x))
+}
+OPDI_AVX512 OPDI_INTERNAL void opdi_exp_loop_sigmoid(int64_t count, float *out, const float *a) {
+    OPDI_EXP_EACH(opdi_sigmoid_v16(x))
+}
+OPDI_AVX512 OPDI_INTERNAL void opdi_exp_loop_phi(int64_t count, float *out, const float *a) {
+    OPDI_EXP_EACH(opdi_phi_v16(x))
+}
+OPDI_AVX512 OPDI_INTERNAL void opdi_exp_loop_gelu(int64_t count, float *out, const float *a) {
+    OPDI_EXP_EACH(x * opdi_phi_v16(x))
+}
+OPDI_AVX512 OPDI_INTERNAL void opdi_exp_loop_silu(int64_t count, float *out, const float *a) {
+    OPDI_EXP_EACH(x * opdi_sigmoid_v16(x))
+}
+#undef OPDI_EXP_EACH
 /* Sets out[i] to e^(a[i] - less[i]), and adds it to sum[i], for i < count, a multiple of 16. */
 OPDI_AVX512 OPDI_INTERNAL void opdi_exp_sums_avx512(int64_t count, float *out, const float *a, const float *less,
                                                     float *sum) {
@@ -109,5 +116,4 @@ OPDI_AVX512 OPDI_INTERNAL void opdi_exp_sums_avx512(int64_t count, float *out, c
         *(opdi_v16f *)(void *)(sum + i) += power;
     }
 }
-#undef OPDI_EXP_EACH
 #endif

@@ -211,83 +211,56 @@ OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     return opdi_float(opdi_bits(p) | sign);
 }
 
-/* The functions, as X(name, number). */
-#if defined(OPD_NO_OPERATORS)                     /* only random numbers use them */
-#define OPDI_VMATH_LIST(X) X(log, 1) X(sin, 6) X(cos, 7)
-#else
-#define OPDI_VMATH_LIST(X) X(exp, 0) X(log, 1) X(log1p, 2) X(expm1, 3) X(tanh, 4) X(erf, 5) X(sin, 6) X(cos, 7) \
-    X(sigmoid, 8) X(phi, 9) X(gelu, 10) X(silu, 11) X(tan, 12) X(atan, 13) X(erfc, 14) \
-    X(exp2, 15) X(log2, 16) X(log10, 17)
-#endif
-
-/* The case of a switch for the function `name`: computes out[i] = name(a[i]) for i < count, where out may be a.  Each
-   step writes to the buffer y first, so that compilers see that the loop does not overwrite its inputs. */
-#define OPDI_VMATH_CASE(name, number) \
-    case number: \
+/* OPDI_VMATH(name) defines opdi_vmath_NAME, the loops of the function `name` for each level (see opdi_cpu_level).  A loop
+   computes out[i] = name(a[i]) for i < count, a multiple of OPDI_VSTEP; out may be a.  Each step writes to the buffer y
+   first, so that compilers see that the loop does not overwrite its inputs.  A program contains only the functions that
+   it uses.  OPDI_VMATH_EXP: a function with a loop of its own for AVX-512, opdi_exp_loop_NAME. */
+typedef void (*opdi_vmath_loop)(int64_t count, float *out, const float *a);
+#define OPDI_VMATH_LOOP(at, name, level, target) \
+    target static void opdi_vmath_##at##_##name(int64_t count, float *out, const float *a) { \
         for (int64_t i = 0; i < count; i += OPDI_VSTEP) { \
             float y[OPDI_VSTEP]; \
-            for (int step = 0; step < OPDI_VSTEP; step++) { y[step] = opdi_##name##1(lv, a[i + step]); } \
+            for (int step = 0; step < OPDI_VSTEP; step++) { y[step] = opdi_##name##1(level, a[i + step]); } \
             for (int step = 0; step < OPDI_VSTEP; step++) { out[i + step] = y[step]; } \
         } \
-        break;
-OPDI_ALWAYS void opdi_vmath_body(int lv, int function, int64_t count, float *out, const float *a) {
-    switch (function) { OPDI_VMATH_LIST(OPDI_VMATH_CASE) default: break; }
-}
-static void opdi_vmath_plain(int function, int64_t count, float *out, const float *a) {
-    opdi_vmath_body(0, function, count, out, a);
-}
-#if defined(OPDI_VECTORS)
-OPDI_AVX2 static void opdi_vmath_avx2(int function, int64_t count, float *out, const float *a) {
-    opdi_vmath_body(1, function, count, out, a);
-}
-#endif
+    }
 #if defined(OPDI_X86)
-OPDI_AVX512 static void opdi_vmath_avx512(int function, int64_t count, float *out, const float *a) {
-    opdi_vmath_body(2, function, count, out, a);
-}
+#define OPDI_VMATH(name) \
+    OPDI_VMATH_LOOP(plain, name, 0, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_AVX2) OPDI_VMATH_LOOP(avx512, name, 2, OPDI_AVX512) \
+    static const opdi_vmath_loop opdi_vmath_##name[3] = { \
+        opdi_vmath_plain_##name, opdi_vmath_avx2_##name, opdi_vmath_avx512_##name};
+#define OPDI_VMATH_EXP(name) \
+    OPDI_VMATH_LOOP(plain, name, 0, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_AVX2) \
+    static const opdi_vmath_loop opdi_vmath_##name[3] = { \
+        opdi_vmath_plain_##name, opdi_vmath_avx2_##name, opdi_exp_loop_##name};
+#elif defined(OPDI_VECTORS)
+#define OPDI_VMATH(name) \
+    OPDI_VMATH_LOOP(plain, name, 0, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_AVX2) \
+    static const opdi_vmath_loop opdi_vmath_##name[2] = {opdi_vmath_plain_##name, opdi_vmath_avx2_##name};
+#define OPDI_VMATH_EXP(name) OPDI_VMATH(name)
+#else
+#define OPDI_VMATH(name) \
+    OPDI_VMATH_LOOP(plain, name, 0, ) \
+    static const opdi_vmath_loop opdi_vmath_##name[1] = {opdi_vmath_plain_##name};
+#define OPDI_VMATH_EXP(name) OPDI_VMATH(name)
 #endif
 
-/* Applies function number `function` of OPDI_VMATH_LIST to `count` elements, a multiple of OPDI_VSTEP. */
-static void opdi_vmath_steps(int function, int64_t count, float *out, const float *a) {
-#if defined(OPDI_VECTORS)
-    int level = opdi_cpu_level();
-#if defined(OPDI_X86)
-    if (level == 2) {
-#if !defined(OPD_NO_OPERATORS)
-        if (opdi_exps_avx512(function, count, out, a)) { return; }
-#endif
-        opdi_vmath_avx512(function, count, out, a);
-        return;
-    }
-#endif
-#if defined(OPDI_NEON) && !defined(OPD_NO_OPERATORS)
-    if (level == 1 && function == 0) {
-        opdi_exp_neon_f32(count, out, a);
-        return;
-    }
-#endif
-    if (level == 1) {
-        opdi_vmath_avx2(function, count, out, a);
-        return;
-    }
-#endif
-    opdi_vmath_plain(function, count, out, a);
-}
-
-OPDI_INTERNAL void opdi_vmath(int function, int64_t count, float *out, const float *a) {
-    int64_t whole = count & ~(int64_t)(OPDI_VSTEP - 1);
-    if (whole) { opdi_vmath_steps(function, whole, out, a); }
+/* Applies a function to `count` elements. */
+static void opdi_vmath(const opdi_vmath_loop *loops, int64_t count, float *out, const float *a) {
+    const opdi_vmath_loop loop = loops[opdi_cpu_level()];
+    const int64_t whole = count & ~(int64_t)(OPDI_VSTEP - 1);
+    if (whole) { loop(whole, out, a); }
     if (count > whole) {
         float x[OPDI_VSTEP] = {0}, y[OPDI_VSTEP];
         memcpy(x, a + whole, (size_t)(count - whole) * sizeof(float));
-        opdi_vmath_steps(function, OPDI_VSTEP, y, x);
+        loop(OPDI_VSTEP, y, x);
         memcpy(out + whole, y, (size_t)(count - whole) * sizeof(float));
     }
 }
 
-/* Computes sin (function 6), cos (7) or tan (12).  Elements that are too large for the range reduction are computed
-   again by the C library. */
-static void opdi_vtrig(int function, int64_t count, float *out, const float *a) {
+/* Computes sin, cos or tan.  Elements that are too large for the range reduction are computed again by the C library's
+   function `again`. */
+static void opdi_vtrig(const opdi_vmath_loop *loops, float (*again)(float), int64_t count, float *out, const float *a) {
     float x[256];
     for (int64_t i = 0; i < count; i += 256) {
         int64_t rows = OPDI_MIN(count - i, 256);
@@ -295,31 +268,59 @@ static void opdi_vtrig(int function, int64_t count, float *out, const float *a) 
         if (rows < 256) { memset(x, 0, sizeof x); }
         memcpy(x, a + i, (size_t)rows * sizeof(float));
         for (int step = 0; step < 256; step++) { large |= (opdi_bits(x[step]) & 0x7fffffffu) >= 0x4d000000u ? 1u : 0u; }
-        opdi_vmath(function, rows, out + i, x);
+        opdi_vmath(loops, rows, out + i, x);
         for (int64_t step = 0; large && step < rows; step++) {
-            if (!(fabsf(x[step]) < OPDI_TRIG_MAX)) {
-                out[i + step] = function == 6 ? sinf(x[step]) : function == 7 ? cosf(x[step]) : tanf(x[step]);
-            }
+            if (!(fabsf(x[step]) < OPDI_TRIG_MAX)) { out[i + step] = again(x[step]); }
         }
     }
 }
 
-OPDI_INTERNAL void opdi_vexp(int64_t count, float *out, const float *a) { opdi_vmath(0, count, out, a); }
-OPDI_INTERNAL void opdi_vlog(int64_t count, float *out, const float *a) { opdi_vmath(1, count, out, a); }
-OPDI_INTERNAL void opdi_vlog1p(int64_t count, float *out, const float *a) { opdi_vmath(2, count, out, a); }
-OPDI_INTERNAL void opdi_vexpm1(int64_t count, float *out, const float *a) { opdi_vmath(3, count, out, a); }
-OPDI_INTERNAL void opdi_vtanh(int64_t count, float *out, const float *a) { opdi_vmath(4, count, out, a); }
-OPDI_INTERNAL void opdi_verf(int64_t count, float *out, const float *a) { opdi_vmath(5, count, out, a); }
-OPDI_INTERNAL void opdi_vsin(int64_t count, float *out, const float *a) { opdi_vtrig(6, count, out, a); }
-OPDI_INTERNAL void opdi_vcos(int64_t count, float *out, const float *a) { opdi_vtrig(7, count, out, a); }
-OPDI_INTERNAL void opdi_vsigmoid(int64_t count, float *out, const float *a) { opdi_vmath(8, count, out, a); }
-OPDI_INTERNAL void opdi_vphi(int64_t count, float *out, const float *a) { opdi_vmath(9, count, out, a); }
-OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) { opdi_vtrig(12, count, out, a); }
-OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(14, count, out, a); }
-OPDI_INTERNAL void opdi_vexp2(int64_t count, float *out, const float *a) { opdi_vmath(15, count, out, a); }
-OPDI_INTERNAL void opdi_vlog2(int64_t count, float *out, const float *a) { opdi_vmath(16, count, out, a); }
-OPDI_INTERNAL void opdi_vlog10(int64_t count, float *out, const float *a) { opdi_vmath(17, count, out, a); }
-OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(13, count, out, a); }
+OPDI_VMATH(log)
+OPDI_VMATH(sin)
+OPDI_VMATH(cos)
+OPDI_INTERNAL void opdi_vlog(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log, count, out, a); }
+/* The sine and cosine of angles up to 2^27. */
+OPDI_INTERNAL void opdi_vsin_small(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_sin, count, out, a); }
+OPDI_INTERNAL void opdi_vcos_small(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_cos, count, out, a); }
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_NEON)
+OPDI_VMATH_LOOP(plain, exp, 0, )
+static const opdi_vmath_loop opdi_vmath_exp[2] = {opdi_vmath_plain_exp, opdi_exp_neon_f32};
+#else
+OPDI_VMATH_EXP(exp)
+#endif
+OPDI_VMATH_EXP(exp2)
+OPDI_VMATH_EXP(sigmoid)
+OPDI_VMATH_EXP(phi)
+OPDI_VMATH_EXP(gelu)
+OPDI_VMATH_EXP(silu)
+OPDI_VMATH(log1p)
+OPDI_VMATH(log2)
+OPDI_VMATH(log10)
+OPDI_VMATH(expm1)
+OPDI_VMATH(tanh)
+OPDI_VMATH(erf)
+OPDI_VMATH(erfc)
+OPDI_VMATH(tan)
+OPDI_VMATH(atan)
+OPDI_INTERNAL void opdi_vexp(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_exp, count, out, a); }
+OPDI_INTERNAL void opdi_vexp2(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_exp2, count, out, a); }
+OPDI_INTERNAL void opdi_vsigmoid(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_sigmoid, count, out, a); }
+OPDI_INTERNAL void opdi_vphi(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_phi, count, out, a); }
+OPDI_INTERNAL void opdi_vgelu(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_gelu, count, out, a); }
+OPDI_INTERNAL void opdi_vsilu(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_silu, count, out, a); }
+OPDI_INTERNAL void opdi_vlog1p(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log1p, count, out, a); }
+OPDI_INTERNAL void opdi_vlog2(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log2, count, out, a); }
+OPDI_INTERNAL void opdi_vlog10(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log10, count, out, a); }
+OPDI_INTERNAL void opdi_vexpm1(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_expm1, count, out, a); }
+OPDI_INTERNAL void opdi_vtanh(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_tanh, count, out, a); }
+OPDI_INTERNAL void opdi_verf(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_erf, count, out, a); }
+OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_erfc, count, out, a); }
+OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_atan, count, out, a); }
+OPDI_INTERNAL void opdi_vsin(int64_t count, float *out, const float *a) { opdi_vtrig(opdi_vmath_sin, sinf, count, out, a); }
+OPDI_INTERNAL void opdi_vcos(int64_t count, float *out, const float *a) { opdi_vtrig(opdi_vmath_cos, cosf, count, out, a); }
+OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) { opdi_vtrig(opdi_vmath_tan, tanf, count, out, a); }
+#endif
 
 /* The following functions compute square roots or, if `inverse` is true, their reciprocals.  They use assembly, because
    gcc does not vectorize sqrtf, which may have to set errno. */

@@ -86,8 +86,8 @@ static void opdi_normal_f32(const uint32_t words[64], float out[64]) {
         angles[i] = (float)(int32_t)(words[2 * i + 1] >> 8) * 3.7450704e-7f;
     }
     opdi_vlog(32, u, u);
-    opdi_vmath(6, 32, sines, angles);
-    opdi_vmath(7, 32, angles, angles);
+    opdi_vsin_small(32, sines, angles);
+    opdi_vcos_small(32, angles, angles);
     for (int i = 0; i < 32; i++) {
         float radius = sqrtf(-2.0f * u[i]);
         out[2 * i] = radius * angles[i];

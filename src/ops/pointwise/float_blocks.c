@@ -56,7 +56,7 @@ OPDI_FLOAT_FORMULA(elu, 1) {
     const float a = params->f32[0], b = params->f32[1], c = params->f32[2];
     int64_t i;
     OPDI_SIXTEENS(work[j] = opdi_select_f32(x[j] <= 0.0f, x[j] * c, 0.0f))
-    opdi_vmath(3, count, work, work);             /* e^x - 1 */
+    opdi_vexpm1(count, work, work);            /* e^x - 1 */
     OPDI_SIXTEENS(out[j] = opdi_select_f32(x[j] <= 0.0f, work[j] * a, x[j] * b))
 }
 OPDI_FLOAT_FORMULA(elu_backward, 2) {

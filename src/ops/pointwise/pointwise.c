@@ -156,7 +156,7 @@ OPDI_ALWAYS void opdi_activation_body(int function, int64_t count, float *y, con
                                       float *block, float *u) {
     int64_t i;
     switch (function) {
-        case OPDI_GELU: opdi_vmath(10, count, y, x); break;
+        case OPDI_GELU: opdi_vgelu(count, y, x); break;
         case OPDI_GELU_TANH:
             OPDI_ACT(block, 0.79788456f * (x[j] + 0.044715f * x[j] * x[j] * x[j]))
             opdi_vtanh(count, block, block);
@@ -174,7 +174,7 @@ OPDI_ALWAYS void opdi_activation_body(int function, int64_t count, float *y, con
             OPDI_ACT(u, 0.79788456f * (1.0f + 0.134145f * x[j] * x[j]))
             OPDI_ACT(y, grad[j] * (0.5f * (1.0f + block[j]) + 0.5f * x[j] * (1.0f - block[j] * block[j]) * u[j]))
             break;
-        case OPDI_SILU: opdi_vmath(11, count, y, x); break;
+        case OPDI_SILU: opdi_vsilu(count, y, x); break;
         default:
             opdi_vsigmoid(count, block, x);
             OPDI_ACT(y, grad[j] * (block[j] * (1.0f + x[j] * (1.0f - block[j]))))
