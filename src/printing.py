@@ -378,24 +378,23 @@ def print_switches(tree):
 
 
 def print_lean_names(tree):
-    """Prints the names of the cards without "aten::", each with a zero at its end.  The names are in arrays of fewer
-    than 4,096 characters, because C11 does not promise longer literals.  OPD_KEEP takes the names with "_" instead of
-    "."."""
-    arrays, length = [[]], 0
+    """Prints the numbers (opdi_lean_hash) of the names of the cards without "aten::", in ascending order, and the names of
+    overloads, each with a zero at its end.  OPD_KEEP takes the names with "_" instead of "."."""
+    numbers, overloads = {}, set()
     for o in tree.operators():
         if o.card != o.schema.name.replace('.', '_'):
             sys.exit('OPDI_OP(%s): the descriptor of %s must be called %s' % (o.card, o.schema.name, o.schema.name.replace('.', '_')))
-        if length + len(o.schema.name) > 4000:
-            arrays.append([])
-            length = 0
-        arrays[-1].append('"%s\\0"' % o.schema.name)
-        length += len(o.schema.name) + 1
-    lines = []
-    for i, names in enumerate(arrays):
-        lines += ['static const char opdi_lean_names_%d[] =' % i] + wrapped_words(names)
-        lines[-1] += ';'
-    return lines + ['static const char *const opdi_lean_names[] = {'] + wrapped(
-        '    ', ['opdi_lean_names_%d' % i for i in range(len(arrays))], '};', 4)
+        number = 0x811c9dc5
+        for byte in o.schema.name.encode():
+            number = (number ^ byte) * 0x01000193 & 0xffffffff
+        if number in numbers:
+            sys.exit('%s and %s have the same number: change opdi_lean_hash' % (o.schema.name, numbers[number]))
+        numbers[number] = o.schema.name
+        overloads.add(o.schema.name.partition('.')[2])
+    lines = ['static const uint32_t opdi_lean_numbers[] = {'] + wrapped(
+        '    ', ['0x%08xu' % number for number in sorted(numbers)], '};', 4)
+    return lines + ['static const char opdi_lean_overloads[] ='] + wrapped_words(
+        ['"%s\\0"' % overload for overload in sorted(overloads) if overload]) + [';']
 
 
 def print_cards(tree):

@@ -4,8 +4,8 @@ extern "C" {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:linking    a library of another version or with other switches is refused by the linker
 //
-//  The library defines a symbol for its version, and one for each switch (OPD_CHECKED, OPD_LEAN, OPD_NO_...) that it was
-//  compiled with.  Each other file of the program refers to the symbols of its own version and switches.  So
+//  The library defines a symbol for its version, and one for each switch (OPD_CHECKED, OPD_LEAN, OPD_NO_...) that it
+//  was compiled with.  Each other file of the program refers to the symbols of its own version and switches.  So
 //  "undefined reference to `opd_library_with_OPD_CHECKED'" means that this file was compiled with OPD_CHECKED, and the
 //  library without.  The library may have more switches than the file.  Plug-ins are checked when they are loaded.
 //----------------------------------------------------------------------------------------------------------------------
@@ -23,7 +23,9 @@ extern "C" {
 #define OPDI_RETAIN __attribute__((used))
 #endif
 #define OPDI_REFER(symbol) OPDI_REFER_(symbol)
-#define OPDI_REFER_(symbol) OPD_API const char symbol; static const char *const symbol##_is_linked OPDI_RETAIN = &symbol;
+#define OPDI_REFER_(symbol) \
+    OPD_API const char symbol; \
+    static const char *const symbol##_is_linked OPDI_RETAIN = &symbol;
 #define OPDI_SWITCH(name) OPDI_REFER(opd_library_with_OPD_##name)
 OPDI_REFER(OPDI_VERSION_SYMBOL(OPD_VERSION_MAJOR, OPD_VERSION_MINOR))
 #include "switches.printed.h"

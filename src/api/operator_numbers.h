@@ -16,8 +16,8 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
      in the files of the program, too:
        cc -O2 -DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -ffunction-sections -fdata-sections -x c -c opdispatch.h -o lean.o
        cc -O2 -DOPD_LEAN program.c lean.o -Wl,--gc-sections -o program -lm         (macOS: -Wl,-dead_strip)
-   - A program of one file compiles the implementation, too, with OPD_LEAN and OPD_STATIC: the compiler drops what is not
-     used.  This takes a quarter of the time that the whole library takes.
+   - A program of one file compiles the implementation, too, with OPD_LEAN and OPD_STATIC: the compiler drops what is
+     not used.  This takes a quarter of the time that the whole library takes.
    Either way, the program contains the built-in operators whose functions (such as opd_conv2d) it calls, and the
    operators that these call in turn.  If the program calls a function which may call any operator (opd_program_load,
    opd_graph_call, opd_overloads_find, opd_library_load, ...), it contains all operators.  opd_op_next, dumps and
@@ -45,11 +45,15 @@ OPDI_LEAN_CARDS
 #undef OPDI_LEAN_CARD
 extern const opdi_lean_card opdi_kept_torchvision, opdi_kept_collectives;
 #endif
+#if !defined(OPDISPATCH_PLUGIN)
 OPD_API void opd_keep_operator(const opdi_lean_card *card);        /* what OPD_KEEP does */
 #endif
+#endif
+#if !defined(OPDISPATCH_PLUGIN)
 /* What OPD_KEEP does in a file without OPD_LEAN: sets an error if the library is compiled with OPD_LEAN, because the
    linker did not see that the program needs this operator. */
 OPD_API void opd_keep_needs_lean(const char *name);
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -2,16 +2,6 @@
 
 //== anomaly mode ======================================================================================================
 
-int opd_anomaly_set(bool on, bool check_nan) {
-    const int now = on ? OPD_ANOMALY_ON | (check_nan ? OPD_ANOMALY_NAN : 0) : 0, was = OPDI_LOAD(&opdi_anomaly);
-    OPDI_STORE(&opdi_anomaly, now);
-    if (on && !was) {
-        opd_warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled "
-                 "for debugging.");
-    }
-    return was;
-}
-
 typedef struct opdi_unwound { void **frames; int count, cap, skip; } opdi_unwound;
 #if defined(OPDI_UNWINDS)
 static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, void *arg) {
@@ -106,4 +96,16 @@ OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *ou
         if (!opd_ok()) { return -1; }
     }
     return 0;
+}
+
+int opd_anomaly_set(bool on, bool check_nan) {
+    const int now = on ? OPD_ANOMALY_ON | (check_nan ? OPD_ANOMALY_NAN : 0) : 0, was = OPDI_LOAD(&opdi_anomaly);
+    static const opdi_anomaly_calls calls = {opdi_trace_node, opdi_anomaly_check, opdi_anomaly_report};
+    OPDI_PUBLISH(&opdi_on_anomaly, &calls);
+    OPDI_STORE(&opdi_anomaly, now);
+    if (on && !was) {
+        opd_warn("Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled "
+                 "for debugging.");
+    }
+    return was;
 }

@@ -401,6 +401,25 @@ struct opd_jvp_call {
     int ninputs, nresults;
     bool *constant;                               /* true: the result has no derivative; NULL: all have one */
 };
+/* The functions that compute tangents; opdi_on_forward points to them, and is NULL until the first level is opened.  So
+   a lean program that opens no level does not contain them. */
+typedef struct opdi_forward_calls {
+    int (*kernel)(opd_call *call, const opdi_card *card);
+    int (*inplace)(opd_call *call, const opdi_card *card, opd_tensor *self);
+    int (*copy)(opd_tensor *copy, opd_tensor *tensor);
+    int (*record)(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs, opd_tensor *const *saved,
+                  int nsaved, const opd_value *values, int nvalues, opd_tensor *const *results, int nresults);
+    opd_jvp_fn pointwise, linear, backward;       /* opd_jvp_pointwise and so on */
+} opdi_forward_calls;
+
+//== anomaly mode ======================================================================================================
+
+/* The functions of anomaly mode; opdi_on_anomaly points to them, and is NULL until the mode is first switched on. */
+typedef struct opdi_anomaly_calls {
+    int (*trace)(opd_node *node);
+    int (*check)(const opd_node *node, opd_tensor *const *out);
+    void (*report)(const opd_node *node);
+} opdi_anomaly_calls;
 
 //== functions of higher layers that this layer calls ==================================================================
 

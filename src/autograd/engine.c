@@ -56,8 +56,6 @@ OPDI_INTERNAL int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task);
 OPDI_INTERNAL int opdi_finals_run(opdi_engine *engine);
 OPDI_INTERNAL void opdi_finals_drop(opdi_engine *engine);
 OPDI_INTERNAL void opdi_gatherings_drop(opdi_engine *engine);
-OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out);
-OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node);
 
 /* Returns the address of the field in which the first engine stores the task of a node or leaf. */
 static struct opdi_task **opdi_task_field(uintptr_t vertex) {
@@ -730,7 +728,9 @@ static int opdi_run_formula(opdi_engine *engine, opd_node *node, opd_tensor **gr
     bw.plain = false;
     int rc = OPDI_LOAD(&opdi_self()->observed) ? opdi_formula_observed(&bw) : opdi_call_formula(&bw);
     if (rc == 0) { rc = opdi_validate_all(node, out); }
-    if (rc == 0 && OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) & OPD_ANOMALY_NAN)) { rc = opdi_anomaly_check(node, out); }
+    if (rc == 0 && OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) & OPD_ANOMALY_NAN)) {
+        rc = OPDI_ACQUIRE(&opdi_on_anomaly)->check(node, out);
+    }
     if (saved) { opdi_saved_leave(node, rc == 0 && !engine->retain); }
     return rc;
 }
@@ -741,7 +741,7 @@ OPDI_COLD_BEGIN
 OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
     const opdi_card *card = opdi_node_card(node);
     (void)opdi_fail_more(card ? " [in %s of %s]" : " [in %s]", node->formula->name, card ? card->op->name : "");
-    if (OPDI_LOAD(&opdi_anomaly)) { opdi_anomaly_report(node); }
+    if (OPDI_LOAD(&opdi_anomaly)) { OPDI_ACQUIRE(&opdi_on_anomaly)->report(node); }
     return -1;
 }
 OPDI_COLD_END

@@ -295,6 +295,7 @@ OPDI_INTERNAL int opdi_tangent_set(opd_tensor *tensor, opd_tensor *grad, bool as
 
 //== levels ============================================================================================================
 
+OPDI_INTERNAL void opdi_forward_reach(void);
 /* Opens a level of forward mode: for the innermost layer of transforms if `transform` is true, or for
    opd_dual_level_begin if false.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_level_begin(opdi_thread *thread, bool transform) {
@@ -307,6 +308,7 @@ OPDI_INTERNAL int opdi_level_begin(opdi_thread *thread, bool transform) {
     level->layer = transform ? opd_transform_depth() : opd_transform_depth() + 1;
     level->transform = transform;
     level->around = thread->state.forward;
+    opdi_forward_reach();
     thread->innermost.level = level;
     thread->state.forward |= OPDI_FORWARD_OPEN;
     return 0;

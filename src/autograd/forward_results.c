@@ -244,7 +244,7 @@ static bool opdi_jvp_of_operator(const opd_jvp_call *jv) {
                    jv->ctx->name);
     return false;
 }
-int opd_jvp_backward(opd_jvp_call *jv) {
+static int opdi_jvp_by_backward(opd_jvp_call *jv) {
     opd_node *node = opd_ok() && opdi_jvp_of_operator(jv) ? opdi_jvp_node(jv, -1) : NULL;
     int rc = node ? opdi_jvp_twice(node, jv->tangents, jv->results, jv->nresults, jv->constant, jv->out) : -1;
     for (int i = 0; i < jv->nresults && rc == 0; i++) {
@@ -271,15 +271,15 @@ static bool opdi_jvp_complex(const opd_jvp_call *jv) {
 /* Computes the tangent of the result of a pointwise operator.  For each input with a tangent, calls the backward
    function with this tangent instead of the result's gradient, and takes the gradient of this input.  The tangent of
    the result is the sum of these gradients.  Returns 0, or -1 and sets an error. */
-int opd_jvp_pointwise(opd_jvp_call *jv) {
+static int opdi_jvp_by_pointwise(opd_jvp_call *jv) {
     opd_tensor *result = jv->results[0], *sum = NULL, *grad, **gave = opdi_scope_tensors(jv->ninputs);
     int rc = gave && opdi_jvp_of_operator(jv) ? 0 : -1;
     if (rc) { return rc; }
-    if (jv->nresults != 1 || (!jv->card->formula.real && opdi_jvp_complex(jv))) { return opd_jvp_backward(jv); }
+    if (jv->nresults != 1 || (!jv->card->formula.real && opdi_jvp_complex(jv))) { return opdi_jvp_by_backward(jv); }
     for (int edge = 0; edge < jv->ninputs && rc == 0; edge++) {
         if (!jv->tangents[edge]) { continue; }
         if (!opdi_expands(jv->inputs[edge]->dims, jv->inputs[edge]->ndim, result->dims, result->ndim)) {
-            return opd_jvp_backward(jv);
+            return opdi_jvp_by_backward(jv);
         }
         grad = opdi_tangent_expand(jv->tangents[edge], result);
         opd_node *node = grad ? opdi_jvp_node(jv, edge) : NULL;
@@ -287,7 +287,7 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
         if (node) { opdi_node_release(node); }
         if (rc || !gave[edge]) { continue; }
         /* the input was broadcast and the backward function has summed its gradient, so only the general rule works */
-        if (!opdi_has_sizes(gave[edge], result->dims, result->ndim)) { return opd_jvp_backward(jv); }
+        if (!opdi_has_sizes(gave[edge], result->dims, result->ndim)) { return opdi_jvp_by_backward(jv); }
         gave[edge] = opdi_tangent_expand(gave[edge], result);
         sum = sum && gave[edge] ? opd_add(sum, gave[edge]) : gave[edge];
         rc = sum ? 0 : -1;
@@ -306,7 +306,7 @@ static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int edge, bool listed
 }
 /* Computes the tangents of a linear operator's results by calling the operator with the tangents of its inputs.
    Returns 0, or -1 and sets an error. */
-int opd_jvp_linear(opd_jvp_call *jv) {
+static int opdi_jvp_by_linear(opd_jvp_call *jv) {
     const opd_op *op = jv->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_tensor **list;
@@ -747,6 +747,14 @@ OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor
     if (node) { opdi_node_release(node); }
     opdi_level_leave(thread, &within);
     return rc;
+}
+
+/* Lets calls reach forward mode. */
+OPDI_INTERNAL void opdi_forward_reach(void) {
+    static const opdi_forward_calls calls = {
+        opdi_forward_kernel, opdi_forward_inplace_kernel, opdi_forward_copy, opdi_forward_record, opdi_jvp_by_pointwise,
+        opdi_jvp_by_linear, opdi_jvp_by_backward};
+    OPDI_PUBLISH(&opdi_on_forward, &calls);
 }
 
 OPDI_COLD_END

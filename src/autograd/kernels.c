@@ -7,12 +7,13 @@
 
 OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
-    return opdi_call_forward(call) ? opdi_forward_kernel(call, card) : opdi_recording_kernel(call, card);
+    return opdi_call_forward(call) ? OPDI_ACQUIRE(&opdi_on_forward)->kernel(call, card)
+        : opdi_recording_kernel(call, card);
 }
 OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
-    return opdi_call_forward(call) ? opdi_forward_inplace_kernel(call, card, self)
+    return opdi_call_forward(call) ? OPDI_ACQUIRE(&opdi_on_forward)->inplace(call, card, self)
         : opdi_recording_inplace_kernel(call, card, self);
 }
 
@@ -28,12 +29,16 @@ OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call) {
 OPDI_COLD_BEGIN
 
 OPDI_INTERNAL int opdi_autograd_fallback(opd_call *call) {
-    return opdi_call_forward(call) ? opdi_forward_kernel(call, NULL) : opdi_recording_fallback(call);
+    return opdi_call_forward(call) ? OPDI_ACQUIRE(&opdi_on_forward)->kernel(call, NULL) : opdi_recording_fallback(call);
 }
 int opd_autograd_not_implemented(opd_call *call) {
     if (opdi_call_forward(call)) { return opdi_forward_missing(call); }
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
 }
+/* Only forward mode makes the argument of these rules. */
+int opd_jvp_pointwise(opd_jvp_call *jv) { return OPDI_ACQUIRE(&opdi_on_forward)->pointwise(jv); }
+int opd_jvp_linear(opd_jvp_call *jv) { return OPDI_ACQUIRE(&opdi_on_forward)->linear(jv); }
+int opd_jvp_backward(opd_jvp_call *jv) { return OPDI_ACQUIRE(&opdi_on_forward)->backward(jv); }
 OPDI_COLD_END
 

@@ -247,7 +247,8 @@ OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
 }
 
 OPDI_INTERNAL int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
-OPDI_INTERNAL int opdi_trace_node(opd_node *node);
+OPDI_INTERNAL const opdi_anomaly_calls *opdi_on_anomaly;
+OPDI_INTERNAL const opdi_forward_calls *opdi_on_forward;
 #define OPDI_MAX_EDGES 60000                      /* the most edges, or forward results, that a node can have */
 /* Registers the functions that release a tensor's node, hooks and saved results.  Called before the first tensor gets
    any of them. */
@@ -285,7 +286,7 @@ OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedge
     if (OPDI_UNLIKELY(!OPDI_LOAD(&opdi_on_release.tape))) { opdi_tape_begins(); }
     if (OPDI_UNLIKELY(formula->plugin != NULL)) { opdi_plugin_pin(formula->plugin); }
     opdi_node_describe(node, outs);
-    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) != 0) && opdi_trace_node(node)) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) != 0) && OPDI_ACQUIRE(&opdi_on_anomaly)->trace(node)) {
         opdi_node_release(node);
         return NULL;
     }

@@ -8,25 +8,32 @@
 //  history, the view gets a new history, which starts from the history of its base.
 
 OPDI_COLD_BEGIN
+/* Why a view must not be written, by its `creation`. */
+static const char *const opdi_view_reasons[] = {
+    OPDI_TEXT(
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+        "code by moving both the view and the inplace either both inside the no_grad block (if you don't "
+        "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."),
+    OPDI_TEXT(
+        "This view is the output of a function that returns multiple views. Such functions do not allow "
+        "the output views to be modified inplace. You should replace the inplace operation by an "
+        "out-of-place one."),
+    OPDI_TEXT(
+        "This view was created inside a custom Function (or because an input was returned as-is) and the "
+        "autograd logic to handle view+inplace would override the custom backward associated with the "
+        "custom Function, leading to incorrect gradients. This behavior is forbidden. You can fix this "
+        "by cloning the output of the custom Function."),
+    OPDI_TEXT(
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+        "code by moving both the view and the inplace either both inside the inference_mode block (if "
+        "you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+        "tracked)."),
+    OPDI_TEXT(
+        "Mutating a view made by an operator which does not have a derivative implemented is forbidden.")};
 /* Sets the error that a view must not be written, because of the way in which it was made (its `creation`).  If
    `indirect` is true, the program has not written the view itself: it uses the view after a write into the base or into
    another view of the base.  Returns -1. */
 static int opdi_view_error(const opd_tensor *view, bool indirect) {
-    static const char *const why[] = {
-        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-        "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
-        "tracked) or both outside (if you want the inplace to be tracked).",
-        "This view is the output of a function that returns multiple views. Such functions do not allow the output "
-        "views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
-        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
-        "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
-        "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
-        "Function.",
-        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-        "both the view and the inplace either both inside the inference_mode block (if you don't want the inplace to "
-        "be tracked) or both outside (if you want the inplace to be tracked).",
-        "Mutating a view made by an operator which does not have a derivative implemented is forbidden."
-    };
     const uint32_t creation = opdi_view_record_of(view)->creation;
     const bool inference = creation == OPDI_VIEW_INFERENCE, no_grad = creation == OPDI_VIEW_NO_GRAD || !view->grad_fn;
     const char *what = indirect ? "its base or another view of its base has been" : "is being";
@@ -35,12 +42,13 @@ static int opdi_view_error(const opd_tensor *view, bool indirect) {
         snprintf(head, sizeof head, "Output %u of %.99s", view->output_nr, view->grad_fn->formula->name);
     }
     if (!inference && !no_grad) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "%s is a view and %s modified inplace. %s", head, what, why[creation - 1]);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s is a view and %s modified inplace. %s", head, what,
+                        opdi_view_reasons[creation - 1]);
     }
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s%s created in %s mode and %s modified inplace %s. %s",
                     view->grad_fn ? head : "A view", view->grad_fn ? " is a view of a view which was" : " was",
                     inference ? "inference" : "no_grad", what, inference ? "in normal mode" : "with grad mode enabled",
-                    why[creation - 1]);
+                    opdi_view_reasons[creation - 1]);
 }
 
 /* Writes the geometry of `view` relative to `base` to `at`, as int64: ndim; dtype, combined with those OPDI_LAZY_KEYS

@@ -43,7 +43,6 @@ OPDI_INTERNAL opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
     return copy;
 }
 
-OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor);
 /* Returns a copy of self with self's history, for a backward function that needs the value before the write.  The copy
    belongs to the scope.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
@@ -55,7 +54,8 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
         tensor->output_nr = self->output_nr;
         tensor->flags |= OPDI_REQUIRES_GRAD;
     }
-    return opdi_forward_copy(opdi_own(tensor), self) ? NULL : tensor;
+    const opdi_forward_calls *const forward = OPDI_ACQUIRE(&opdi_on_forward);
+    return forward && forward->copy(opdi_own(tensor), self) ? NULL : forward ? tensor : opdi_own(tensor);
 }
 
 /* Removes the history of self, which was written.  If the old node had saved self as its own result, the node drops the
@@ -494,9 +494,6 @@ static int opdi_record_manually(const char *name, opd_backward_fn backward, opd_
     return i;
 }
 
-OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
-                                      opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
-                                      opd_tensor *const *results, int nresults);
 int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                         opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                         opd_tensor *const *results, int nresults) {
@@ -509,7 +506,8 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN || !opdi_level_of(&list, 1)) { return rc; }
     const opdi_derivative *formula = opdi_manual_formula(name, backward, false, false);
     if (!formula) { return -1; }
-    return opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
+    return OPDI_ACQUIRE(&opdi_on_forward)->record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results,
+                                                  nresults);
 }
 
 OPDI_INTERNAL int opdi_forward_function(opd_context *ctx);

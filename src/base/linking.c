@@ -1,6 +1,6 @@
 #include "base.h"
 
-//== the symbols by which the linker compares version and switches: see >>api:linking =====================================
+//== symbols for the linker: see >>api:linking =========================================================================
 
 #if !defined(OPD_STATIC)
 #define OPDI_DEFINE(symbol) OPDI_DEFINE_(symbol)

@@ -429,6 +429,13 @@ typedef pthread_mutex_t opdi_mutex;
 #define OPDI_INF HUGE_VAL
 #define OPDI_MINUS_INF (-HUGE_VAL)
 #endif
+/* A text in the initial value of a table that every program contains.  Compilers put the long texts of all tables into
+   one section, which the linker keeps or drops as a whole; this one gets its own.  See OPD_LEAN. */
+#if defined(OPD_LEAN) && !defined(OPD_STATIC) && defined(__GNUC__) && !defined(__cplusplus)
+#define OPDI_TEXT(text) ((const char[]){text})
+#else
+#define OPDI_TEXT(text) text
+#endif
 #define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
 /* Checks that `array` has `count` elements, a number that other files depend on.  If the number is wrong, the code does

@@ -4,8 +4,8 @@
 //  >>lean         the built-in operators that a program with OPD_LEAN keeps
 //
 //  A program normally has a list of the descriptors of all built-in operators.  With OPD_LEAN there is no such list, so
-//  that the compiler (with OPD_STATIC) or the linker drops the operators that the program does not use.  Code that calls
-//  an operator by its name or number therefore names its descriptor:
+//  that the compiler (with OPD_STATIC) or the linker drops the operators that the program does not use.  Code that
+//  calls an operator by its name or number therefore names its descriptor:
 //
 //    OPDI_NAME(add_Tensor, "aten::add_.Tensor")  the name, of a form that the descriptor add_Tensor has
 //    OPDI_BY_NUMBER(add_Tensor)                  the number, OPD_OP_add_Tensor

@@ -170,12 +170,19 @@ static void opdi_near_add(opdi_near *best, const char *name, int distance) {
 #if defined(OPD_LEAN)
 #include "lean_names.printed.h"
 
+static uint32_t opdi_lean_hash(const char *name) {
+    uint32_t number = 0x811c9dc5u;
+    for (; *name; name++) { number = (number ^ (uint8_t)*name) * 0x01000193u; }
+    return number;
+}
 /* Returns true if a built-in operator's descriptor has this name, which is given without "aten::". */
 static bool opdi_lean_is_card(const char *name) {
-    for (size_t i = 0; i < sizeof opdi_lean_names / sizeof *opdi_lean_names; i++) {
-        for (const char *at = opdi_lean_names[i]; *at; at += strlen(at) + 1) {
-            if (strcmp(at, name) == 0) { return true; }
-        }
+    const uint32_t number = opdi_lean_hash(name);
+    size_t least = 0, most = sizeof opdi_lean_numbers / sizeof *opdi_lean_numbers;
+    while (least < most) {
+        const size_t middle = (least + most) / 2;
+        if (opdi_lean_numbers[middle] == number) { return true; }
+        if (opdi_lean_numbers[middle] < number) { least = middle + 1; } else { most = middle; }
     }
     return false;
 }
@@ -194,20 +201,30 @@ static bool opdi_lean_card_of(const char *name, char *card, size_t size) {
     for (; *card; card++) { if (*card == '.') { *card = '_'; } }
     return true;
 }
-/* Writes the arguments of OPD_KEEP for all descriptors of a name's family to text, separated by commas. */
+/* Appends "base.overload" to text, with "_" instead of ".", if a built-in operator's descriptor has this name. */
+static void opdi_lean_append(const char *base, const char *overload, char *text, size_t size) {
+    char name[300];
+    const size_t length = strlen(text);
+    (void)snprintf(name, sizeof name, "%s%s%s", base, *overload ? "." : "", overload);
+    if (!opdi_lean_is_card(name) || length + strlen(name) + 3 > size) { return; }
+    for (char *at = name; *at; at++) { if (*at == '.') { *at = '_'; } }
+    (void)snprintf(text + length, size - length, "%s%s", length ? ", " : "", name);
+}
+/* Writes the arguments of OPD_KEEP for all descriptors of a name's family (see opdi_family) to text, separated by
+   commas. */
 static void opdi_lean_family(const char *name, char *text, size_t size) {
-    char own[200], other[200];
-    size_t length = 0;
+    static const char *const ends[] = {"", "_", "_functional"};
+    const char *const local = strncmp(name, "aten::", 6) == 0 ? name + 6 : name;
+    const size_t length = opdi_family(local);
+    char base[200];
     text[0] = 0;
-    (void)snprintf(own, sizeof own, "%s%s", strchr(name, ':') ? "" : "aten::", name);
-    for (size_t i = 0; i < sizeof opdi_lean_names / sizeof *opdi_lean_names; i++) {
-        for (const char *at = opdi_lean_names[i]; *at; at += strlen(at) + 1) {
-            (void)snprintf(other, sizeof other, "aten::%s", at);
-            if (!opdi_same_family(own, other) || length + strlen(at) + 3 > size) { continue; }
-            length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "", at);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends && length + 12 < sizeof base; i++) {
+        (void)snprintf(base, sizeof base, "%.*s%s", (int)length, local, ends[i]);
+        opdi_lean_append(base, "", text, size);
+        for (const char *at = opdi_lean_overloads; *at; at += strlen(at) + 1) {
+            opdi_lean_append(base, at, text, size);
         }
     }
-    for (; *text; text++) { if (*text == '.') { *text = '_'; } }
 }
 /* Writes to text how a program with OPD_LEAN keeps a built-in operator that it looks up by this name.  For other names,
    leaves text unchanged. */
@@ -231,8 +248,8 @@ void opd_keep_operator(const opdi_lean_card *card) { (void)opdi_lean_note(card, 
 void opd_keep_needs_lean(const char *name) {
 #if defined(OPD_LEAN)
     if (OPDI_LOAD(&opdi_lean_has_all)) { return; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "OPD_KEEP(%s): the library is compiled with OPD_LEAN, this file without it: define "
-                   "OPD_LEAN in this file, too, so that the linker keeps the operator", name);
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "OPD_KEEP(%s): the library is compiled with OPD_LEAN, this file without it: "
+                   "define OPD_LEAN in this file, too, so that the linker keeps the operator", name);
 #else
     (void)name;
 #endif

@@ -45,11 +45,12 @@ static int opdi_overload_order(const void *x, const void *y) {
 /* For each base name, the order in which PyTorch tries overloads that accept the same arguments.  "-" is the overload
    without a name. */
 static const char *const opdi_overload_orders[] = {
-    "aten::range step - out out_", "aten::var - dim correction correction_out out",
-    "aten::std - dim correction correction_out out", "aten::any - dim dims out dims_out all_out",
-    "aten::all - dim dims out dims_out all_out",
-    ("aten::normal Tensor_float Tensor_float_out float_Tensor_out float_Tensor Tensor_Tensor Tensor_Tensor_out "
-     "float_float float_float_out out")
+    "aten::range step - out out_", OPDI_TEXT("aten::var - dim correction correction_out out"),
+    OPDI_TEXT("aten::std - dim correction correction_out out"), OPDI_TEXT("aten::any - dim dims out dims_out all_out"),
+    OPDI_TEXT("aten::all - dim dims out dims_out all_out"),
+    OPDI_TEXT(
+        "aten::normal Tensor_float Tensor_float_out float_Tensor_out float_Tensor Tensor_Tensor Tensor_Tensor_out "
+        "float_float float_float_out out")
 };
 /* Moves the overloads that opdi_overload_orders lists for this base name to the front, in that order. */
 static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t count) {

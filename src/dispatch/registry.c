@@ -187,7 +187,7 @@ OPDI_INTERNAL const char *const opdi_kind_names[] = {"", "OPD_LIBRARY", "OPD_LIB
 
 /* Returns the length of the part of a name that names its family (the overloads and derived forms of one operator): for
    "aten::add_.Tensor", the length of "aten::add". */
-static size_t opdi_family(const char *name) {
+OPDI_INTERNAL size_t opdi_family(const char *name) {
     static const char functional[] = "_functional";        /* normal_functional is in the family of normal */
     const size_t m = sizeof functional - 1;
     size_t length = strcspn(name, ".(");

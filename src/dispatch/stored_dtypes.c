@@ -19,38 +19,42 @@ enum { OPDI_DTYPES_NARROW = 1, OPDI_DTYPES_UINT64 = 2, OPDI_DTYPES_FLOAT8 = 4, O
 typedef struct opdi_stored_row { int how; unsigned dtypes; const char *names; } opdi_stored_row;
 static const opdi_stored_row opdi_stored_rows[] = {
     {OPDI_STORED_PLAIN, OPDI_DTYPES_ANY,
-     " empty empty_like empty_strided empty_permuted new_empty new_empty_strided new_full new_ones new_zeros full "
-     "full_like ones ones_like zeros zeros_like scalar_tensor fill fill_ zero zero_ copy copy_ _to_copy clone "
-     "resize_ resize_as_ _local_scalar_dense is_same_size _unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ "
-     "swapdims_ t_ as_strided_ detach_ is_floating_point is_complex storage_offset sym_size sym_stride sym_numel "
-     "sym_storage_offset sym_is_contiguous _assert_tensor_metadata _functional_assert_async _functional_assert_scalar "
-     "_functional_sym_constrain_range _functional_sym_constrain_range_for_size "},
+     OPDI_TEXT(
+         " empty empty_like empty_strided empty_permuted new_empty new_empty_strided new_full new_ones new_zeros "
+         "full full_like ones ones_like zeros zeros_like scalar_tensor fill fill_ zero zero_ copy copy_ _to_copy "
+         "clone resize_ resize_as_ _local_scalar_dense is_same_size _unsafe_view squeeze_ unsqueeze_ transpose_ "
+         "swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point is_complex storage_offset sym_size sym_stride "
+         "sym_numel sym_storage_offset sym_is_contiguous _assert_tensor_metadata _functional_assert_async "
+         "_functional_assert_scalar _functional_sym_constrain_range _functional_sym_constrain_range_for_size ")},
     {OPDI_STORED_MOVED, OPDI_DTYPES_ANY,
-     " cat stack index index_select where roll repeat embedding block_diag diag_embed select_scatter slice_scatter "
-     "diagonal_scatter as_strided_scatter select_backward slice_backward diagonal_backward "},
+     OPDI_TEXT(
+         " cat stack index index_select where roll repeat embedding block_diag diag_embed select_scatter "
+         "slice_scatter diagonal_scatter as_strided_scatter select_backward slice_backward diagonal_backward ")},
     {OPDI_STORED_MOVED, OPDI_DTYPES_EIGHT | OPDI_DTYPES_COMPLEX32, " masked_select "},
     {OPDI_STORED_MOVED, OPDI_DTYPES_FLOAT8 | OPDI_DTYPES_COMPLEX32, " index_put "},
     {OPDI_STORED_MOVED, OPDI_DTYPES_COMPLEX32, " index_copy tril triu "},
     {OPDI_STORED_MOVED, OPDI_DTYPES_UNSIGNED, " gather flip scatter "},
     {OPDI_STORED_PLAIN, OPDI_DTYPES_ANY, " constant_pad_nd "},
     {OPDI_STORED_PLAIN, OPDI_DTYPES_UNSIGNED, " randint randint_like "},
-    {OPDI_STORED_WIDE, OPDI_DTYPES_ANY, " eq ne equal isnan isinf isfinite all any mul "},
-    {OPDI_STORED_COUNTED, OPDI_DTYPES_UNSIGNED, " sum nansum prod cumsum cumprod "},
+    {OPDI_STORED_WIDE, OPDI_DTYPES_ANY, OPDI_TEXT(" eq ne equal isnan isinf isfinite all any mul ")},
+    {OPDI_STORED_COUNTED, OPDI_DTYPES_UNSIGNED, OPDI_TEXT(" sum nansum prod cumsum cumprod ")},
     {OPDI_STORED_COUNTED, OPDI_DTYPES_COMPLEX32, " count_nonzero nonzero "},
     {OPDI_STORED_WIDE, OPDI_DTYPES_FLOAT8, " mm addmm "},
     {OPDI_STORED_WIDE, OPDI_DTYPES_FLOAT8 | OPDI_DTYPES_COMPLEX32, " abs "},
     {OPDI_STORED_WIDE, OPDI_DTYPES_COMPLEX32,
-     " add sub rsub neg sgn addcmul _conj_physical masked_fill index_fill index_add "},
-    {OPDI_STORED_WIDE, OPDI_DTYPES_UNSIGNED, " bitwise_and bitwise_or bitwise_xor ceil floor round trunc "},
+     OPDI_TEXT(" add sub rsub neg sgn addcmul _conj_physical masked_fill index_fill index_add ")},
+    {OPDI_STORED_WIDE, OPDI_DTYPES_UNSIGNED, OPDI_TEXT(" bitwise_and bitwise_or bitwise_xor ceil floor round trunc ")},
     {OPDI_STORED_WIDE, OPDI_DTYPES_NARROW,
-     " clamp clamp_min clamp_max maximum minimum fmax fmin nan_to_num relu hardtanh sort _unique2 "
-     "unique_consecutive "},
-    {OPDI_STORED_ORDERED, OPDI_DTYPES_UINT64, " clamp clamp_min clamp_max maximum minimum fmax fmin sort "},
+     OPDI_TEXT(
+         " clamp clamp_min clamp_max maximum minimum fmax fmin nan_to_num relu hardtanh sort _unique2 "
+         "unique_consecutive ")},
+    {OPDI_STORED_ORDERED, OPDI_DTYPES_UINT64, OPDI_TEXT(" clamp clamp_min clamp_max maximum minimum fmax fmin sort ")},
     {OPDI_STORED_PROMOTED, OPDI_DTYPES_UNSIGNED, " add sub rsub pow "},
     {OPDI_STORED_FLOAT, OPDI_DTYPES_UNSIGNED,
-     " div acos acosh asin asinh atan atan2 atanh copysign cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 "
-     "i0 lgamma log log10 log1p log2 logit logsumexp polygamma rad2deg reciprocal rsqrt sigmoid sin sinc sinh sqrt "
-     "tan tanh xlogy "}
+     OPDI_TEXT(
+         " div acos acosh asin asinh atan atan2 atanh copysign cos cosh deg2rad digamma erf erfc erfinv exp exp2 "
+         "expm1 i0 lgamma log log10 log1p log2 logit logsumexp polygamma rad2deg reciprocal rsqrt sigmoid sin sinc "
+         "sinh sqrt tan tanh xlogy ")}
 };
 
 OPDI_INTERNAL unsigned opdi_stored_set(int dtype) {

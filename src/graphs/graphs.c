@@ -8,8 +8,6 @@
 //  call.  This section knows operators only by their schemas.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_INTERNAL int opdi_tracer_kernel(opd_call *call);
-
 struct opdi_gnode;
 
 /* Returns the node that follows `node` in the graph's text.  In the text, the nodes of a node's blocks follow directly

@@ -546,6 +546,8 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
         opdi_visit_frame visit;
         opdi_visit_begin(thread, &visit, "a traced function", /* end, user */ NULL, NULL);
         tr.since = thread->sequence;
+        static const opd_kernel kernel = opdi_tracer_kernel;
+        opdi_late_fill(OPDI_LATE_TRACER, &kernel, 1);
         thread->innermost.tracer = &tr.asked;
         opd_key_guard guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));
         int count = fn(user, in, ninputs, out);

@@ -58,9 +58,9 @@ static double opdi_sinc_f64(double x) {
 }
 #endif
 
-/* OPDI_VMATH64(name, one) defines opdi_vmath64_NAME, the loops of the function `name` for each level: out[i] = name(a[i])
-   for i < count; out may be a.  The loop of level 0 computes the expression `one` with the C library; those of the other
-   levels need a multiple of eight elements. */
+/* OPDI_VMATH64(name, one) defines opdi_vmath64_NAME, the loops of the function `name` for each level.  A loop computes
+   out[i] = name(a[i]) for i < count; out may be a.  The loop of level 0 computes the expression `one` with the C
+   library; those of the other levels need a multiple of eight elements. */
 typedef void (*opdi_vmath64_loop)(int64_t count, double *out, const double *a);
 #define OPDI_VMATH64_LOOP(at, name, target) \
     target static void opdi_vmath64_##at##_##name(int64_t count, double *out, const double *a) { \
@@ -90,8 +90,8 @@ typedef void (*opdi_vmath64_loop)(int64_t count, double *out, const double *a);
     static const opdi_vmath64_loop opdi_vmath64_##name[1] = {opdi_vmath64_plain_##name};
 #endif
 
-/* Applies a function to `count` elements.  again: NULL, or the C library's function, which computes those elements again
-   that are too large for the range reduction of sin, cos and sinc. */
+/* Applies a function to `count` elements.  again: NULL, or the C library's function, which computes those elements
+   again that are too large for the range reduction of sin, cos and sinc. */
 static void opdi_vmath64(const opdi_vmath64_loop *loops, double (*again)(double), int64_t count, double *out,
                          const double *a) {
     const int level = opdi_cpu_level();

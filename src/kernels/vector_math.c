@@ -211,10 +211,11 @@ OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     return opdi_float(opdi_bits(p) | sign);
 }
 
-/* OPDI_VMATH(name) defines opdi_vmath_NAME, the loops of the function `name` for each level (see opdi_cpu_level).  A loop
-   computes out[i] = name(a[i]) for i < count, a multiple of OPDI_VSTEP; out may be a.  Each step writes to the buffer y
-   first, so that compilers see that the loop does not overwrite its inputs.  A program contains only the functions that
-   it uses.  OPDI_VMATH_EXP: a function with a loop of its own for AVX-512, opdi_exp_loop_NAME. */
+/* OPDI_VMATH(name) defines opdi_vmath_NAME, the loops of the function `name` for each level (see opdi_cpu_level).  A
+   loop computes out[i] = name(a[i]) for i < count, a multiple of OPDI_VSTEP; out may be a.  Each step writes to the
+   buffer y first, so that compilers see that the loop does not overwrite its inputs.  The functions are separate, so
+   that a lean program contains only those that it uses.  OPDI_VMATH_EXP defines a function that has a loop of its own
+   for AVX-512, opdi_exp_loop_NAME. */
 typedef void (*opdi_vmath_loop)(int64_t count, float *out, const float *a);
 #define OPDI_VMATH_LOOP(at, name, level, target) \
     target static void opdi_vmath_##at##_##name(int64_t count, float *out, const float *a) { \
@@ -226,7 +227,8 @@ typedef void (*opdi_vmath_loop)(int64_t count, float *out, const float *a);
     }
 #if defined(OPDI_X86)
 #define OPDI_VMATH(name) \
-    OPDI_VMATH_LOOP(plain, name, 0, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_AVX2) OPDI_VMATH_LOOP(avx512, name, 2, OPDI_AVX512) \
+    OPDI_VMATH_LOOP(plain, name, 0, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_AVX2) \
+    OPDI_VMATH_LOOP(avx512, name, 2, OPDI_AVX512) \
     static const opdi_vmath_loop opdi_vmath_##name[3] = { \
         opdi_vmath_plain_##name, opdi_vmath_avx2_##name, opdi_vmath_avx512_##name};
 #define OPDI_VMATH_EXP(name) \
@@ -280,8 +282,12 @@ OPDI_VMATH(sin)
 OPDI_VMATH(cos)
 OPDI_INTERNAL void opdi_vlog(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log, count, out, a); }
 /* The sine and cosine of angles up to 2^27. */
-OPDI_INTERNAL void opdi_vsin_small(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_sin, count, out, a); }
-OPDI_INTERNAL void opdi_vcos_small(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_cos, count, out, a); }
+OPDI_INTERNAL void opdi_vsin_small(int64_t count, float *out, const float *a) {
+    opdi_vmath(opdi_vmath_sin, count, out, a);
+}
+OPDI_INTERNAL void opdi_vcos_small(int64_t count, float *out, const float *a) {
+    opdi_vmath(opdi_vmath_cos, count, out, a);
+}
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_NEON)
 OPDI_VMATH_LOOP(plain, exp, 0, )
@@ -305,21 +311,35 @@ OPDI_VMATH(tan)
 OPDI_VMATH(atan)
 OPDI_INTERNAL void opdi_vexp(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_exp, count, out, a); }
 OPDI_INTERNAL void opdi_vexp2(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_exp2, count, out, a); }
-OPDI_INTERNAL void opdi_vsigmoid(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_sigmoid, count, out, a); }
+OPDI_INTERNAL void opdi_vsigmoid(int64_t count, float *out, const float *a) {
+    opdi_vmath(opdi_vmath_sigmoid, count, out, a);
+}
 OPDI_INTERNAL void opdi_vphi(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_phi, count, out, a); }
 OPDI_INTERNAL void opdi_vgelu(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_gelu, count, out, a); }
 OPDI_INTERNAL void opdi_vsilu(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_silu, count, out, a); }
-OPDI_INTERNAL void opdi_vlog1p(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log1p, count, out, a); }
+OPDI_INTERNAL void opdi_vlog1p(int64_t count, float *out, const float *a) {
+    opdi_vmath(opdi_vmath_log1p, count, out, a);
+}
 OPDI_INTERNAL void opdi_vlog2(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log2, count, out, a); }
-OPDI_INTERNAL void opdi_vlog10(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log10, count, out, a); }
-OPDI_INTERNAL void opdi_vexpm1(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_expm1, count, out, a); }
+OPDI_INTERNAL void opdi_vlog10(int64_t count, float *out, const float *a) {
+    opdi_vmath(opdi_vmath_log10, count, out, a);
+}
+OPDI_INTERNAL void opdi_vexpm1(int64_t count, float *out, const float *a) {
+    opdi_vmath(opdi_vmath_expm1, count, out, a);
+}
 OPDI_INTERNAL void opdi_vtanh(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_tanh, count, out, a); }
 OPDI_INTERNAL void opdi_verf(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_erf, count, out, a); }
 OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_erfc, count, out, a); }
 OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_atan, count, out, a); }
-OPDI_INTERNAL void opdi_vsin(int64_t count, float *out, const float *a) { opdi_vtrig(opdi_vmath_sin, sinf, count, out, a); }
-OPDI_INTERNAL void opdi_vcos(int64_t count, float *out, const float *a) { opdi_vtrig(opdi_vmath_cos, cosf, count, out, a); }
-OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) { opdi_vtrig(opdi_vmath_tan, tanf, count, out, a); }
+OPDI_INTERNAL void opdi_vsin(int64_t count, float *out, const float *a) {
+    opdi_vtrig(opdi_vmath_sin, sinf, count, out, a);
+}
+OPDI_INTERNAL void opdi_vcos(int64_t count, float *out, const float *a) {
+    opdi_vtrig(opdi_vmath_cos, cosf, count, out, a);
+}
+OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) {
+    opdi_vtrig(opdi_vmath_tan, tanf, count, out, a);
+}
 #endif
 
 /* The following functions compute square roots or, if `inverse` is true, their reciprocals.  They use assembly, because

@@ -53,13 +53,13 @@ static int opdi_register_fallbacks(opd_library *lib) {
             opdi_fallback_at(lib, key, opd_fallthrough)) {
             return -1;
         }
-        if ((functionality == OPD_F_DYNAMIC_LAYER_FRONT && opdi_fallback_at(lib, key, opdi_front_kernel)) ||
-            (functionality == OPD_F_DYNAMIC_LAYER_BACK && opdi_fallback_at(lib, key, opdi_back_kernel)) ||
-            (functionality == OPD_F_TRACER && opdi_fallback_at(lib, key, opdi_tracer_kernel)) ||
-            (functionality == OPD_F_FAKE && opdi_fallback_at(lib, key, opdi_fake_kernel)) ||
+        if ((functionality == OPD_F_DYNAMIC_LAYER_FRONT && opdi_fallback_at(lib, key, opdi_front_fallback)) ||
+            (functionality == OPD_F_DYNAMIC_LAYER_BACK && opdi_fallback_at(lib, key, opdi_back_fallback)) ||
+            (functionality == OPD_F_TRACER && opdi_fallback_at(lib, key, opdi_tracer_fallback)) ||
+            (functionality == OPD_F_FAKE && opdi_fallback_at(lib, key, opdi_fake_fallback)) ||
             ((functionality == OPD_F_CONJUGATE || functionality == OPD_F_NEGATIVE) &&
              opdi_fallback_at(lib, key, opdi_lazy_fallback)) ||
-            (functionality == OPD_F_BATCHED && opdi_fallback_at(lib, key, opdi_batched_kernel))) { return -1; }
+            (functionality == OPD_F_BATCHED && opdi_fallback_at(lib, key, opdi_batched_fallback))) { return -1; }
         if (opdi_key_covers(OPD_KEY_AUTOGRAD, key) && opdi_fallback_at(lib, key, opdi_autograd_fallback)) { return -1; }
     }
     return 0;

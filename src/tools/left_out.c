@@ -8,9 +8,6 @@
 
 OPDI_INTERNAL bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
 OPDI_INTERNAL int opdi_cast_device(const opd_tensor *tensor);
-#if defined(OPD_NO_GRAPHS)
-OPDI_INTERNAL int opdi_tracer_kernel(opd_call *call);
-#endif
 #if defined(OPDI_TOOLS_LESS)
 OPDI_ONCE_BEGIN
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -35,11 +32,6 @@ static int opdi_autocast_of_fakes(opd_call *call) {
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) { return NULL; }
 OPDI_INTERNAL bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
 OPDI_INTERNAL int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
-#endif
-#if defined(OPD_NO_GRAPHS)                        /* nothing is ever recorded */
-OPDI_INTERNAL int opdi_tracer_kernel(opd_call *call) {
-    return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)));
-}
 #endif
 
 //== functions that programs call ======================================================================================

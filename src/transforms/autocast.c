@@ -477,7 +477,7 @@ static int opdi_autocast_banned(opd_call *call) {
                     is_safe ? safe : "", is_safe ? " is safe to autocast." : "");
 }
 
-#define OPDI_POLICY(fn) {fn, NULL, NULL, 0, false, NULL, {"by `autocast` of its opd_op_desc", 0}, NULL, NULL}
+#define OPDI_POLICY(fn) {fn, NULL, NULL, 0, false, NULL, {OPDI_TEXT("by `autocast` of its opd_op_desc"), 0}, NULL, NULL}
 static opdi_kernel opdi_policies[OPDI_POLICIES] = {             /* indexed by policy */
     OPDI_POLICY(NULL), OPDI_POLICY(opd_fallthrough), OPDI_POLICY(opdi_autocast_lower), OPDI_POLICY(opdi_autocast_fp32),
     OPDI_POLICY(opdi_autocast_set_dtype), OPDI_POLICY(opdi_autocast_promote), OPDI_POLICY(opdi_autocast_banned),

@@ -95,6 +95,7 @@ typedef struct opdi_checkpoint {
     opdi_segment_run *runs;                       /* recomputations that have ended, for backwards that have not */
 } opdi_checkpoint;
 
+OPDI_INTERNAL void opdi_fake_reach(void);
 OPDI_INTERNAL opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
 /* Exchanges the current states of `count` generators with the states in `state`, unless this is NULL. */
 static void opdi_random_swap(opdi_random_state *state, int count) {
@@ -373,6 +374,7 @@ static int opdi_segment_begin(opdi_segment_run *run) {
     thread->innermost.tangents = false;
     run->outer = thread->innermost.keeping;
     run->keeping.kernel = opdi_keeping_kernel;
+    if (run->checkpoint->policy) { opdi_fake_reach(); }
     run->guard = opd_keys_include(opd_keyset_make(run->checkpoint->policy ? OPD_BIT_OF(OPD_F_FAKE) : 0, 0));
     if (run->checkpoint->policy) { thread->innermost.keeping = &run->keeping; }
     else if (!run->first) { thread->innermost.keeping = NULL; }

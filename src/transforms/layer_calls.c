@@ -137,7 +137,7 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (opdi_batch_check_all(call->op, call->args, layer)) { return -1; }
     opdi_rule_begin(thread, layer, &was);
-    int rc = table->slots[OPD_F_BATCHED].fn == opdi_batched_kernel ? opdi_batched_rule(call)
+    int rc = table->slots[OPD_F_BATCHED].fn == opdi_batched_fallback ? opdi_batched_rule(call)
         : opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
     opdi_rule_end(thread, &was);
     if (rc == 0 && layer->inner) { opdi_batch_tie(call); }

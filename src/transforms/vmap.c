@@ -27,6 +27,7 @@ int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
                         (long long)batch_size);
     }
     if (opdi_randomness_check(randomness)) { return -1; }
+    opdi_vmap_reach();
     opdi_layer *layer = opdi_layer_push(OPDI_LAYER_VMAP, batch_size, randomness);
     if (!layer) { return -1; }
     layer->compute = opdi_function_compute;

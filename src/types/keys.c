@@ -43,7 +43,7 @@ static const opdi_functionality opdi_functionalities[64] = {
     {"UserKey12", 0}, {"UserKey13", 0}, {"UserKey14", 0}, {"UserKey15", 0},
     {"BackendSelect", 0},
     {"UserKey17", 0}, {"UserKey18", 0}, {"UserKey19", 0}, {"UserKey20", 0},
-    {"Fake", 0}, {"FuncTorchDynamicLayerBackMode", 0}, {"Functionalize", OPDI_BY_IMPLICIT}, {"Conjugate", 0},
+    {"Fake", 0}, {OPDI_TEXT("FuncTorchDynamicLayerBackMode"), 0}, {"Functionalize", OPDI_BY_IMPLICIT}, {"Conjugate", 0},
     {"Negative", 0}, {"ZeroTensor", 0},
     {"UserKey27", 0}, {"UserKey28", 0}, {"UserKey29", 0}, {"UserKey30", 0},
     {"ADInplaceOrView", 0},
@@ -56,7 +56,7 @@ static const opdi_functionality opdi_functionalities[64] = {
     {"AutocastFunctionality", 0},
     {"UserKey49", 0}, {"UserKey50", 0}, {"UserKey51", 0}, {"UserKey52", 0},
     {"FuncTorchBatched", OPDI_BY_BATCHED}, {"BatchedNestedTensor", 0}, {"FuncTorchVmapMode", 0},
-    {"FuncTorchGradWrapper", 0}, {"FuncTorchDynamicLayerFrontMode", 0},
+    {"FuncTorchGradWrapper", 0}, {OPDI_TEXT("FuncTorchDynamicLayerFrontMode"), 0},
     {"UserKey58", 0}, {"UserKey59", 0}, {"UserKey60", 0}, {"UserKey61", 0},
     {"PreDispatch", 0}, {NULL, 0}
 };
@@ -79,8 +79,9 @@ OPDI_INTERNAL const char opdi_row_names[OPDI_ROWS][OPD_BACKEND_COUNT][24] = {
 };
 
 static const char *const opdi_alias_names[OPD_KEY_COUNT - OPD_KEY_SLOTS] = {
-    "Autograd", "CompositeImplicitAutograd", "FuncTorchBatchedDecomposition", "CompositeImplicitAutogradNestedTensor",
-    "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"
+    "Autograd", "CompositeImplicitAutograd", OPDI_TEXT("FuncTorchBatchedDecomposition"),
+    OPDI_TEXT("CompositeImplicitAutogradNestedTensor"), "CompositeExplicitAutograd",
+    OPDI_TEXT("CompositeExplicitAutogradNonFunctional")
 };
 
 /* Key names of older versions. */
@@ -255,27 +256,27 @@ OPDI_INTERNAL int opdi_distance(const char *first, const char *second, int most)
     return OPDI_MIN(row[na & 1][nb], most + 1);
 }
 
+/* Names that exist in PyTorch but not here, or no longer exist. */
+static const struct { const char *name, *hint; } opdi_other_keys[] = {
+    {"Batched", OPDI_TEXT("batching rules are registered at FuncTorchBatched (opd_vmap_register)")},
+    {"VmapMode", "it is FuncTorchVmapMode"},
+    {"Math", OPDI_TEXT("it is CompositeImplicitAutograd")},
+    {"VariableTypeId", "it is Autograd"},
+    {"Python", OPDI_TEXT("for a mode, use a user key (opd_key_define)")},
+    {"PythonTLSSnapshot", OPDI_TEXT("for a mode, use a user key (opd_key_define)")},
+    {"PythonDispatcher", OPDI_TEXT("for a mode, use a user key (opd_key_define)")},
+    {"Named", OPDI_TEXT("named tensors are not supported")}};
 /* Returns the key with this name.  If there is none, returns OPD_KEY_INVALID and sets an error that names the
    replacement of a former PyTorch key, or the most similar names. */
 OPD_API opd_key opd_key_parse(const char *name) {
-    /* names that exist in PyTorch but not here, or no longer exist */
-    static const struct { const char *name, *hint; } other[] = {
-        {"Batched", "batching rules are registered at FuncTorchBatched (opd_vmap_register)"},
-        {"VmapMode", "it is FuncTorchVmapMode"},
-        {"Math", "it is CompositeImplicitAutograd"},
-        {"VariableTypeId", "it is Autograd"},
-        {"Python", "for a mode, use a user key (opd_key_define)"},
-        {"PythonTLSSnapshot", "for a mode, use a user key (opd_key_define)"},
-        {"PythonDispatcher", "for a mode, use a user key (opd_key_define)"},
-        {"Named", "named tensors are not supported"}};
     opd_key key = name ? opdi_key_find(name) : (opd_key)OPD_KEY_INVALID;
     char near_text[200];
     size_t length = 0;
     if (key != OPD_KEY_INVALID) { return key; }
     near_text[0] = 0;
-    for (size_t i = 0; name && i < sizeof other / sizeof *other; i++) {
-        if (strcmp(other[i].name, name) != 0) { continue; }
-        length += (size_t)snprintf(near_text, sizeof near_text, "; %s", other[i].hint);
+    for (size_t i = 0; name && i < sizeof opdi_other_keys / sizeof *opdi_other_keys; i++) {
+        if (strcmp(opdi_other_keys[i].name, name) != 0) { continue; }
+        length += (size_t)snprintf(near_text, sizeof near_text, "; %s", opdi_other_keys[i].hint);
     }
     for (int distance = 0; name && length == 0 && distance <= OPDI_MIN(3, (int)strlen(name) / 2); distance++) {
         for (key = 0; key < OPD_KEY_COUNT && length < 120; key++) {
