@@ -82,7 +82,7 @@ OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
     const bool nearest = strstr(name, "nearest") != NULL, cubic = strstr(name, "cubic") != NULL;
     const bool corners = !nearest && opd_arg_bool(call, 2);
     opd_tensor *out = opd_arg_tensor(call, 0);
-    if (opd_results_from_fake(call)) { return -1; }
+    if ((!nearest && opdi_lower_not_bytes(out)) || opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(out));
     out = nearest ? out : opd_to_dtype(out, wide);

@@ -142,6 +142,12 @@ static opdi_expr *opdi_lower_weight_row(const double *numbers, int64_t count, in
     return row ? opdi_expr_load(row, &loop) : NULL;
 }
 OPDI_INTERNAL double opdi_lower_rounded(double value, bool exactly) { return exactly ? value : (double)(float)value; }
+/* Fails for images of bytes: their kernel interpolates with integers, and rounds after each dim.  Returns 0, or -1 and
+   sets an error, after which the operator is called. */
+OPDI_INTERNAL int opdi_lower_not_bytes(const opd_tensor *self) {
+    return opd_dtype(self) != OPD_UINT8 ? 0
+        : opd_fail(OPD_ERROR_NO_KERNEL, "interpolation of uint8 images cannot be written as C");
+}
 /* Lowers upsample_nearest2d, _nearest_exact2d and upsample_bilinear2d.  The elements that each row and column reads are
    known when the graph is compiled.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
@@ -149,7 +155,7 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
     const bool linear = strstr(name, "bilinear") != NULL, exact = strstr(name, "exact") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const bool corners = linear && opd_arg_bool(call, 2);
-    if (opd_results_from_fake(call)) { return -1; }
+    if ((linear && opdi_lower_not_bytes(self)) || opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     opdi_nest *const nest = opdi_nest_new(opd_sizes(result), 4, 0);

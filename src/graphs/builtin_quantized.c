@@ -174,10 +174,18 @@ OPDI_INTERNAL int opdi_fn_quantize_channels(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
+/* Returns a copy of a quantized tensor, which shares no memory with it: channels last if the tensor is, else
+   contiguous. */
+static opd_tensor *opdi_dequantized(opd_tensor *tensor) {
+    enum { CONTIGUOUS = 0, PRESERVE = 1, LAST = 2 };
+    const int ndim = tensor ? opd_ndim(tensor) : 0;
+    const bool last = (ndim == 4 || ndim == 5) && opd_sym_is_contiguous_full(tensor, LAST + ndim - 4).u.i;
+    opd_tensor *const numbers = tensor ? opd_to_dtype(tensor, OPD_FLOAT32) : NULL;
+    return numbers ? opd_clone_full(numbers, opd_value_int(last ? PRESERVE : CONTIGUOUS)) : NULL;
+}
 OPDI_INTERNAL int opdi_fn_dequantize(opdi_bcall *call) {
-    opd_tensor *const input = opdi_call_tensor(call, 0);
     opd_scope scope = opd_scope_open();
-    const int rc = input ? opdi_return_tensor(call, opd_to_dtype(input, OPD_FLOAT32)) : -1;
+    const int rc = opdi_return_tensor(call, opdi_dequantized(opdi_call_tensor(call, 0)));
     opd_scope_close(&scope);
     return rc;
 }
@@ -186,9 +194,7 @@ OPDI_INTERNAL int opdi_fn_dequantize_all(opdi_bcall *call) {
     const opdi_cell *const given = opdi_call_list(call, 0);
     opd_tensor **tensors = given ? (opd_tensor **)opdi_alloc((size_t)(given->count + 1) * sizeof *tensors) : NULL;
     opd_scope scope = opd_scope_open();
-    for (int64_t i = 0; tensors && i < given->count; i++) {
-        tensors[i] = opd_to_dtype(opdi_cell_at(given, i).u.t, OPD_FLOAT32);
-    }
+    for (int64_t i = 0; tensors && i < given->count; i++) { tensors[i] = opdi_dequantized(opdi_cell_at(given, i).u.t); }
     const int rc = tensors && opd_ok() ? opdi_return_borrowed(call, opd_value_tensors(tensors, (int)given->count)) : -1;
     opd_scope_close(&scope);
     if (tensors) { opdi_free(tensors, (size_t)(given->count + 1) * sizeof *tensors); }
@@ -336,8 +342,8 @@ static opd_tensor *opdi_quantized_plain(const opdi_bcall *call, int kind) {
     case OPDI_Q_HARDSWISH: return opd_hardswish(input);
     case OPDI_Q_SIGMOID: return opd_sigmoid(input);
     case OPDI_Q_LEAKY_RELU: return opd_leaky_relu_full(input, args[1]);
-    case OPDI_Q_ELU: return opd_elu_full(input, args[3], args[4], args[5]);
-    case OPDI_Q_CELU: return opd_celu_full(input, args[3]);
+    case OPDI_Q_ELU: return opd_elu_full(opd_contiguous(input), args[3], args[4], args[5]);
+    case OPDI_Q_CELU: return opd_celu_full(opd_contiguous(input), args[3]);
     case OPDI_Q_PRELU: return opd_prelu(input, opdi_call_tensor(call, 1));
     case OPDI_Q_RELU6: return opd_relu6(input);
     case OPDI_Q_CLAMP: return opd_clamp_full(input, args[1], args[2]);
@@ -378,7 +384,7 @@ OPDI_INTERNAL int opdi_fn_requantize(opdi_bcall *call) {
     opd_scope scope = opd_scope_open();
     const bool grad = opd_grad_mode_set(false);
     const float often = 1 / (float)scale;
-    opd_tensor *const steps = opd_clone_full(opd_to_dtype(input, OPD_FLOAT64), opd_value_int(0));
+    opd_tensor *const steps = opd_clone(opd_to_dtype(input, OPD_FLOAT64));     /* keeps the layout, without gaps */
     double *const data = steps && opd_numel(steps) ? (double *)opd_data(steps) : NULL;
     for (int64_t i = 0; data && i < opd_numel(steps); i++) {
         const double at = what == 2 ? (double)((float)data[i] * often) : data[i] / scale;

@@ -5,14 +5,18 @@
 
 The library is only asked for the operators and for the arguments of their test cases; CASES below has more.  A line is
 
-    operator | case | inputs results gradients gradients .grad | inputs ...
+    operator | case | inputs results gradients gradients .grad | inputs ... | dtype results ...
 
 inputs says which tensors of 4 and 5 dims are channels last: none, all, only the first, the others, or all, as a slice
 of larger tensors.  results has a word for each result, and gradients for each tensor of floating-point numbers: first
 for contiguous gradients of the results, then for gradients that are channels last.  .grad is what backward leaves in
 the tensors, for contiguous gradients.  Words have commas between them: C contiguous, L channels last (as far as dims
 have more than one element), 0 no elements, other strides as a:b:c (* where a dim has one element), - no tensor or no
-gradient.  Instead of words: x if PyTorch refuses the call."""
+gradient.  Instead of words: x if PyTorch refuses the call.  A dtype of whole numbers is written only if its results lie
+otherwise than those of float32: one word list for each of the five inputs, or only x.
+
+Also writes layouts_quantized.txt, for expressions of TorchScript with quantized tensors: expression | words, one for each
+of the inputs."""
 import math, os, random, re, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'oracle'))
@@ -362,7 +366,55 @@ softshrink | [2,3,4,5], 0.5
 tanh | [2,3,4,5]
 _foreach_add.List | {[2,3,4,5], [2,3,1,1]}, {[2,3,4,5], [2,3,1,1]}
 '''
+QUANTIZED = '''
+quantize_per_channel(x, w, k, 1, 13)
+quantize_per_channel(x, w, k - 5, 1, 12)
+relu(q)
+relu(p)
+clone(q)
+cat([q, p], 1)
+mean(q, [2, 3])
+mean(q, [2, 3], True)
+max_pool2d(q, [2, 2])
+nn.functional.avg_pool2d(q, [2, 2])
+nn.functional.adaptive_avg_pool2d(q, [2, 2])
+nn.functional.hardtanh(q, -1., 1.)
+nn.functional.interpolate(q, [6, 7], mode='nearest')
+nn.functional.interpolate(q, [6, 7], mode='bilinear')
+nn.functional.pad(q, [1, 2, 0, 1], 'reflect')
+flatten(q, 1)
+permute(q, [0, 2, 3, 1])
+transpose(q, 1, 3)
+flip(q, [2])
+ops.quantized.add(q, p, 0.1, 100)
+ops.quantized.add_relu(q, p, 0.1, 100)
+ops.quantized.mul(q, p, 0.1, 100)
+ops.quantized.mul(q, 0.5)
+ops.quantized.add(q, 0.5)
+ops.quantized.cat([q, p], 1, 0.1, 100)
+ops.quantized.cat_relu([q, p], 1, 0.1, 100)
+ops.quantized.hardswish(q, 0.04, 10)
+ops.quantized.elu(q, 0.03, 30, 1.2)
+ops.quantized.celu(q, 0.03, 30, 1.2)
+ops.quantized.sigmoid(q, 0.004, 2)
+ops.quantized.leaky_relu(q, 0.2, False, 0.04, 30)
+ops.quantized.relu6(q)
+ops.quantized.clamp(q, -1., 1.5)
+ops.quantized.softmax(q, 1, 0.004, 2)
+ops.quantized.prelu(q, pw, 0.04, 100)
+ops.quantized.dropout(q, 0.5, 1, 0.5, False)
+ops.quantized.layer_norm(q, [4, 5], None, None, 1e-5, 0.04, 100)
+ops.quantized.group_norm(q, 3, w, v, 1e-5, 0.04, 100)
+ops.quantized.instance_norm(q, w, v, 1e-5, 0.04, 100)
+ops.quantized.batch_norm2d(q, w, v, v, w, 1e-5, 0.04, 100)
+ops.quantized.batch_norm2d_relu(q, w, v, v, w, 1e-5, 0.04, 100)
+ops.quantized.conv2d(q, ops.quantized.conv2d_prepack(f, v4, [1, 1], [1, 1], [1, 1], 1), 0.1, 100)
+ops.quantized.conv2d_relu(q, ops.quantized.conv2d_prepack(f, v4, [2, 1], [1, 1], [1, 1], 1), 0.1, 100)
+ops.quantized.linear(q, ops.quantized.linear_prepack(m, v4), 0.1, 100)
+ops.quantized.matmul(q, p.transpose(2, 3), 0.1, 100)
+'''
 LAYOUTS = ['none', 'all', 'first', 'others', 'sliced']
+WHOLE = ['i64', 'i32', 'u8', 'bool']
 CONSTANT = {'running_mean', 'running_var', 'save_mean', 'save_invstd', 'save_var', 'mean', 'rstd', 'total_weight'}
 
 def last(t): return torch.channels_last if t.dim() == 4 else torch.channels_last_3d
@@ -414,17 +466,51 @@ def gradients(op, full, cotangent, into_grad):
     at = {id(t): k for t, k in zip(on, g)}
     return words([at.get(id(t)) for t in wrt])
 
-def line(name, case, how):
+def called(name, case, how, dtype):
+    """Returns the operator, its arguments, and the words of its results, or x."""
     op = differ.overload(name)
-    full = laid(differ.bind(op, *Reader(case, random.Random(3), torch.float32, '').call()), how, [0])
+    full = laid(differ.bind(op, *Reader(case, random.Random(3), dtype, '').call()), how, [0])
     torch.manual_seed(0)
     r, e = attempt(lambda: call_torch(op, copied(full)))
-    if e: return '%s x x x x' % how
+    return op, full, 'x' if e else words(r)
+def whole(name, case):
+    """Returns the words of the dtypes of whole numbers that differ from those of float32."""
+    def of(dtype): return [called(name, case, how, dtype)[2] for how in LAYOUTS]
+    floats = of(torch.float32); lists = [(d, of(differ.DTYPES[d])) for d in WHOLE]
+    return [' '.join([str(differ.DTYPES[d])[6:]] + (['x'] if set(l) == {'x'} else l)) for d, l in lists if l != floats]
+def line(name, case, how):
+    op, full, r = called(name, case, how, torch.float32)
+    if r == 'x': return '%s x x x x' % how
     writes = any(x.alias_info is not None and x.alias_info.is_write for x in op._schema.arguments)
     g = ['x'] * 3 if writes or differ.RANDOM.search(name) else [gradients(op, full, c, b) for c, b in (('none', 0), ('all', 0), ('none', 1))]
-    return ' '.join([how, words(r)] + g)
+    return ' '.join([how, r] + g)
 
+SOURCE = '''def f(x: Tensor, y: Tensor):
+    w = torch.full([3], 0.1)
+    v = torch.full([3], 0.2)
+    v4 = torch.full([4], 0.2)
+    k = torch.full([3], 7, dtype=4)
+    f = torch.quantize_per_tensor(torch.full([4, 3, 3, 3], 0.4), 0.1, 0, 12)
+    m = torch.quantize_per_tensor(torch.full([4, 5], 0.4), 0.1, 0, 12)
+    q = torch.quantize_per_tensor(x, 0.05, 60, 13)
+    p = torch.quantize_per_tensor(y, 0.04, 90, 13)
+    pw = torch.quantize_per_tensor(w, 0.1, 0, 13)
+    return %s.dequantize()
+'''
+def quantized(text):
+    """Returns the words of an expression with quantized tensors."""
+    x, y = (torch.randn(2, 3, 4, 5) for _ in range(2))
+    f = torch.jit.CompilationUnit(SOURCE % ('torch.' + text.replace(' ops.q', ' torch.ops.q'))).f
+    def word_of(how):
+        seen = [0]
+        r, e = attempt(lambda: f(*copied(laid([x, y], how, seen))))
+        if e: print(text, how, e)
+        return 'x' if e else word(r)
+    return ' '.join(word_of(how) for how in LAYOUTS)
 def main():
+    with open(os.path.join(HERE, 'layouts_quantized.txt'), 'w') as f:
+        f.write('# printed by make_layouts.py: layouts of results of quantized operators in PyTorch %s\n' % torch.__version__.split('+')[0])
+        for text in QUANTIZED.strip().split('\n'): f.write('%s | %s\n' % (text, quantized(text)))
     lib = Library(sys.argv[1]); work = {}
     for name, cases in lib.operators():
         for case in cases.split(';'):
@@ -436,9 +522,11 @@ def main():
         if not lib.lib.odx_has(name.encode()): sys.exit('no ' + name)
     calls = [(name, case, how) for name, case in work for how in LAYOUTS]
     got = [x[0] for x in differ.isolated([lambda mark, c=c: [line(*c)] for c in calls], 60)]
+    more = differ.isolated([lambda mark, c=c: whole(*c) for c in work], 60)
     with open(os.path.join(HERE, 'layouts.txt'), 'w') as f:
         f.write('# printed by make_layouts.py: layouts of results and gradients in PyTorch %s\n' % torch.__version__.split('+')[0])
         for i in range(0, len(calls), len(LAYOUTS)):
             here = ['%s x x x x' % c[2] if x[0] in '!-' else x for x, c in zip(got[i:], calls[i:i + len(LAYOUTS)])]
-            if any(x.split()[1] != 'x' for x in here): f.write(' | '.join(list(calls[i][:2]) + here) + '\n')
+            others = [x for x in more[i // len(LAYOUTS)] if x[0] not in '!-']
+            if any(x.split()[1] != 'x' for x in here): f.write(' | '.join(list(calls[i][:2]) + here + others) + '\n')
 if __name__ == '__main__': main()

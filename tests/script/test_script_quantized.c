@@ -99,6 +99,22 @@ static void check_body(const char *body, const char *want) {
     }
     opd_script_free(script);
 }
+/* What dequantize gives can be written to and viewed: it has memory of its own, row by row. */
+TEST(dequantized_tensors_have_their_own_memory) {
+    static const char source[] =
+        "def f(x: Tensor):\n    q = torch.quantize_per_tensor(x, 0.1, 10, 13)\n    d = q.dequantize()\n"
+        "    e = torch.dequantize([q])\n    d.add_(1)\n    e[0].add_(1)\n"
+        "    return q.dequantize() + q.t().dequantize().view(-1)\n";
+    OPD_SCOPED;
+    const float numbers[] = {-1, 2};
+    opd_script *script = opd_script_compile(source, NULL);
+    opd_value x = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(1, 2), OPD_FLOAT32)), result;
+    CHECK_OR_RETURN(script != NULL);
+    CHECK_INT(opd_script_run(script, "f", &x, 1, &result), 0);
+    CHECK_OK();
+    CHECK_NEAR(opd_item_f64(opd_sum(result.u.t)), 2, 1e-6);
+    opd_script_free(script);
+}
 /* Each `if` has two branches to look into for the steps of what follows: in a row they are not multiplied. */
 TEST(many_ifs_in_a_row) {
     OPD_SCOPED;

@@ -1,13 +1,16 @@
 /* Operators with tensors of 4 and 5 dims that are stored channels last: golden/layouts.txt, made by
    golden/make_layouts.py, has the calls and says how PyTorch's results and gradients lie in memory.  In each layout,
    values and gradients equal the contiguous call's, a fake call has the strides of the real one, and so has a
-   graph that is recorded, run and compiled.  Without --whole and without a name, the walk visits one of 8 shares. */
+   graph that is recorded, run and compiled.  The same for whole numbers and bools, without gradients, and for the
+   quantized tensors of scripts (golden/layouts_quantized.txt).  Without --whole and without a name, the walk visits one
+   of 8 shares. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 
 enum { NONE, ALL, ONLY_FIRST, OTHERS, SLICED, LAYOUTS };
 static const char *const layout_names[] = {"none", "all", "first", "others", "sliced"};
 static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
+static const opd_scalar_type whole_dtypes[] = {OPD_INT64, OPD_INT32, OPD_UINT8, OPD_BOOL};
 enum { MOST_WORDS = 24, WORDS = 1200 };
 
 //-- what differs from PyTorch, and why --------------------------------------------------------------------------------
@@ -195,10 +198,13 @@ static void same_words(const op_case *c, opd_tensor *const *t, int n, const char
     (void)snprintf(text, sizeof text, "%s: %s, not %s", name, have, want);
     (void)say(same_lists(have, want, part != RESULTS), text);
 }
-static void same_numbers(opd_tensor *const *a, opd_tensor *const *b, int n, opd_scalar_type dtype) {
-    const double tol = dtype == OPD_FLOAT64 ? 1e-10 : dtype == OPD_FLOAT32 ? 2e-5 : dtype == OPD_FLOAT16 ? 6e-3 : 5e-2;
+static double tolerance_of(opd_scalar_type dtype) {
+    if (!opd_dtype_is_floating(dtype)) { return 0; }
+    return dtype == OPD_FLOAT64 ? 1e-10 : dtype == OPD_FLOAT32 ? 2e-5 : dtype == OPD_FLOAT16 ? 6e-3 : 5e-2;
+}
+static void same_numbers(opd_tensor *const *a, opd_tensor *const *b, int n) {
     int i;
-    for (i = 0; i < n; i++) { if (a[i] && b[i]) { same_values(a[i], b[i], tol); } }
+    for (i = 0; i < n; i++) { if (a[i] && b[i]) { same_values(a[i], b[i], tolerance_of(opd_dtype(b[i]))); } }
 }
 /* Calls the operator with tensors without memory: their results have the strides of the real ones. */
 static void check_fake(op_case *c, const outcome *o) {
@@ -233,7 +239,7 @@ static void check_compiled(const op_case *c, const opd_graph *g, opd_tensor *con
         words_of(got, o->nresults, have);
         (void)snprintf(text, sizeof text, "compiled: %s, not %s", have, want);
         (void)say(strcmp(have, want) == 0, text);
-        same_numbers(got, o->results, o->nresults, OPD_FLOAT32);
+        same_numbers(got, o->results, o->nresults);
     }
     opd_compiled_free(compiled);
 }
@@ -252,7 +258,7 @@ static void check_recorded(op_case *c, const outcome *o) {
             words_of(got, o->nresults, have);
             words_of(o->results, o->nresults, want);
             (void)say(strcmp(have, want) == 0, "the graph gives other strides");
-            same_numbers(got, o->results, o->nresults, OPD_FLOAT32);
+            same_numbers(got, o->results, o->nresults);
         }
         if (compiles) { check_compiled(c, g, in, n, o, want); }
         opd_graph_free(g);
@@ -264,7 +270,7 @@ static void check_recorded(op_case *c, const outcome *o) {
     }
     if (opd_vmap(case_call, c, two, n, NULL, got) == o->nresults) {
         for (i = 0; i < o->nresults; i++) { got[i] = opd_select(got[i], 0, 1); }
-        same_numbers(got, o->results, o->nresults, OPD_FLOAT32);
+        same_numbers(got, o->results, o->nresults);
     }
     opd_error_clear();
 }
@@ -289,39 +295,80 @@ static void check_layout(const opd_op *op, const char *text, int layout, char wo
     if (plain.failed) { return; }                 /* not for this dtype, or an error in every layout */
     if (!say(!here.failed && here.nresults == plain.nresults, "fails in this layout")) { return; }
     if (strcmp(words[0], "x") != 0) { same_words(&c, here.results, here.nresults, words[0], RESULTS, "results"); }
-    if (numbers) { same_numbers(here.results, plain.results, here.nresults, dtype); }
+    if (numbers) { same_numbers(here.results, plain.results, here.nresults); }
     if (derive) {
         same_words(&c, here.grads, here.ngrads, words[1], GRADS, "gradients");
         same_words(&c, here.last, here.ngrads, words[2], GRADS_LAST, "gradients of channels last");
         same_words(&c, here.into, here.ngrads, words[3], INTO_GRAD, ".grad");
-        same_numbers(here.grads, plain.grads, here.ngrads, dtype);
-        same_numbers(here.last, plain.grads, here.ngrads, dtype);
-        same_numbers(here.into, plain.grads, here.ngrads, dtype);
+        same_numbers(here.grads, plain.grads, here.ngrads);
+        same_numbers(here.last, plain.grads, here.ngrads);
+        same_numbers(here.into, plain.grads, here.ngrads);
     }
-    if (dtype != OPD_FLOAT32 || opd_schema_is_mutable(opd_op_schema(op)) || !numbers) { return; }
+    if ((dtype != OPD_FLOAT32 && opd_dtype_is_floating(dtype)) || opd_schema_is_mutable(opd_op_schema(op)) || !numbers) { return; }
     if (!call_it(&c, op, text, layout, dtype, false, &here) || here.failed) { return; }
     check_recorded(&c, &here);
     check_fake(&c, &here);
 }
+/* Writes the words of a dtype of whole numbers: those of float32, unless `more` says that its results lie otherwise. */
+static void words_of_dtype(const char *more, opd_scalar_type dtype, char of_floats[LAYOUTS][4][WORDS], char words[LAYOUTS][4][WORDS]) {
+    char name[32];
+    const char *at;
+    int layout, i, length;
+    bool refused = false;
+    for (layout = 0; layout < LAYOUTS; layout++) {
+        strcpy(words[layout][0], of_floats[layout][0]);
+        for (i = 1; i < 4; i++) { strcpy(words[layout][i], "x"); }
+    }
+    (void)snprintf(name, sizeof name, "| %s ", opd_dtype_name(dtype));
+    if (!more || !(at = strstr(more, name))) { return; }
+    at += strlen(name);
+    for (layout = 0; layout < LAYOUTS; layout++, at += length) {
+        length = 0;
+        refused = refused || sscanf(at, "%1199s%n", words[layout][0], &length) != 1 || words[layout][0][0] == '|';
+        if (refused) { strcpy(words[layout][0], "x"); }
+    }
+}
+/* Reads the words of float32.  Returns what follows them, which is NULL at the end of the line, or fails. */
+static bool read_words(const char *part, char words[LAYOUTS][4][WORDS], const char **more) {
+    char name[16];
+    int layout;
+    for (layout = 0; layout < LAYOUTS; layout++) {
+        char (*const w)[WORDS] = words[layout];
+        if (!say(part && sscanf(part + 3, "%15s %1199s %1199s %1199s %1199s", name, w[0], w[1], w[2], w[3]) == 5 &&
+                 strcmp(name, layout_names[layout]) == 0, "the line cannot be read")) { return false; }
+        part = strstr(part + 3, " | ");
+    }
+    *more = part;
+    return true;
+}
 static void check_line(char *line, int number) {
-    char *part = strstr(line, " | "), *text = part ? part + 3 : NULL, words[4][WORDS], name[16];
+    static char words[LAYOUTS][4][WORDS], whole[LAYOUTS][4][WORDS];
+    char *part = strstr(line, " | "), *text = part ? part + 3 : NULL;
+    const char *more;
     const opd_op *op;
     int layout, d;
     if (!say(part != NULL, line)) { return; }
     *part = 0;
     part = strstr(text, " | ");
     op = opd_find(line);
-    if (!part || !went_well(op ? 0 : -1)) { return; }
+    if (!went_well(op ? 0 : -1) || !read_words(part, words, &more)) { return; }
+    *part = 0;
     for (layout = 0; layout < LAYOUTS; layout++) {
-        *part = 0;
         (void)snprintf(what, sizeof what, "%s %s, channels last: %s", line, text, layout_names[layout]);
-        if (!say(sscanf(part + 3, "%15s %1199s %1199s %1199s %1199s", name, words[0], words[1], words[2], words[3]) == 5 &&
-                 strcmp(name, layout_names[layout]) == 0, "the line cannot be read")) { return; }
         compiles = quick_compiler && (!check_compiles_a_share() || (number + layout) % LAYOUTS == 0);
         for (d = 0; d < 4; d++) {
-            if (d == 0 || (number + layout) % 3 == d - 1) { check_layout(op, text, layout, words, dtypes[d]); }
+            if (d == 0 || (number + layout) % 3 == d - 1) { check_layout(op, text, layout, words[layout], dtypes[d]); }
         }
-        part = strstr(part + 3, " | ");
+    }
+    compiles = quick_compiler && !check_compiles_a_share();
+    for (d = 0; d < 4; d++) {
+        if (check_compiles_a_share() && number % 4 != d) { continue; }
+        words_of_dtype(more, whole_dtypes[d], words, whole);
+        for (layout = 0; layout < LAYOUTS; layout++) {
+            (void)snprintf(what, sizeof what, "%s %s of %s, channels last: %s", line, text, opd_dtype_name(whole_dtypes[d]),
+                           layout_names[layout]);
+            check_layout(op, text, layout, whole[layout], whole_dtypes[d]);
+        }
     }
 }
 static void quiet(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
@@ -345,5 +392,78 @@ TEST(layouts_of_pytorch) {
     (void)fclose(f);
     if (quick_compiler) { (void)setenv("CC", was, 1); }
     CHECK(number > 400);
+}
+
+//-- quantized tensors of scripts --------------------------------------------------------------------------------------
+
+static const char quantized_source[] =
+    "def f(x: Tensor, y: Tensor):\n"
+    "    w = torch.full([3], 0.1)\n"
+    "    v = torch.full([3], 0.2)\n"
+    "    v4 = torch.full([4], 0.2)\n"
+    "    k = torch.full([3], 7, dtype=4)\n"
+    "    f = torch.quantize_per_tensor(torch.full([4, 3, 3, 3], 0.4), 0.1, 0, 13)\n"
+    "    m = torch.quantize_per_tensor(torch.full([4, 5], 0.4), 0.1, 0, 13)\n"
+    "    q = torch.quantize_per_tensor(x, 0.05, 60, 13)\n"
+    "    p = torch.quantize_per_tensor(y, 0.04, 90, 13)\n"
+    "    pw = torch.quantize_per_tensor(w, 0.1, 0, 13)\n"
+    "    return %s%s.dequantize()\n";
+/* Where the layout differs from PyTorch's: its kernels of convolutions and of batch_norm write channels last whatever
+   their inputs are; clone, padding, and norms of one image at a time do not know here that a tensor is quantized. */
+static const char *const quantized_listed[] = {"clone(", "nn.functional.pad(", "ops.quantized.conv2d", "ops.quantized.batch_norm2d",
+                                               "ops.quantized.instance_norm", NULL};
+/* Runs an expression with quantized tensors in one layout.  Returns its result, or NULL and sets an error. */
+static opd_tensor *quantized_result(const opd_script *script, int layout) {
+    static const int64_t sizes[] = {2, 3, 4, 5};
+    opd_value in[2], result;
+    int i, e;
+    for (i = 0; i < 2; i++) {
+        opd_tensor *t = opd_empty(opd_ints_of(sizes, 4), OPD_FLOAT32);
+        for (e = 0; t && e < 120; e++) { opd_data_f32(t)[e] = (float)(case_random(7 + i, e) * 4 - 2); }
+        t = t ? laid(t, layout, i) : NULL;
+        if (!t) { return NULL; }
+        in[i] = opd_value_tensor(t);
+    }
+    return opd_script_run(script, "f", in, 2, &result) ? NULL : result.u.t;
+}
+static void check_quantized(const char *text, const char *words) {
+    char source[1500], want[100], have[100], says[300];
+    opd_script *script;
+    opd_tensor *plain = NULL, *here;
+    int layout, length, i;
+    bool is_in_list = false;
+    OPD_SCOPED;
+    for (i = 0; quantized_listed[i]; i++) {
+        is_in_list = is_in_list || strncmp(text, quantized_listed[i], strlen(quantized_listed[i])) == 0;
+    }
+    (void)snprintf(source, sizeof source, quantized_source, "torch.", text);
+    script = opd_script_compile(source, NULL);
+    (void)snprintf(what, sizeof what, "%s", text);
+    for (layout = 0; went_well(script ? 0 : -1) && layout < LAYOUTS; layout++, words += length) {
+        (void)snprintf(what, sizeof what, "%s, channels last: %s", text, layout_names[layout]);
+        if (!say(sscanf(words, "%99s%n", want, &length) == 1, "the line cannot be read")) { break; }
+        here = quantized_result(script, layout);
+        if (!went_well(here ? 0 : -1)) { break; }
+        plain = layout == NONE ? here : plain;
+        word_of(here, have, sizeof have);
+        (void)snprintf(says, sizeof says, "%s, not %s", have, want);
+        (void)say(is_in_list || strcmp(have, want) == 0, says);
+        same_values(here, plain, 0);
+    }
+    opd_script_free(script);
+}
+TEST(quantized_layouts_of_pytorch) {
+    char line[400];
+    FILE *const f = check_golden("layouts_quantized.txt");
+    int number = 0;
+    CHECK_OR_RETURN(f != NULL);
+    while (fgets(line, sizeof line, f)) {
+        char *const words = strstr(line, " | ");
+        if (line[0] == '#' || !words || !check_visits((size_t)number++, 45)) { continue; }
+        *words = 0;
+        check_quantized(line, words + 3);
+    }
+    (void)fclose(f);
+    CHECK_INT(number, 45);
 }
 CHECK_MAIN()
