@@ -24,6 +24,16 @@ OPDI_INTERNAL opdi_gnode *opdi_gnode_after(const opdi_gnode *node) {
     }
     return node->next;
 }
+/* Sets `depth` of all blocks of a graph.  Returns true and sets an error if they are nested so deep that the stack of
+   this thread is too small for functions that call themselves for the blocks of a block. */
+OPDI_INTERNAL bool opdi_graph_too_deep(opd_graph *graph) {
+    int32_t deepest = 0;
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int32_t i = 0; i < node->nblocks; i++) { node->blocks[i].depth = node->block->depth + 1; }
+        if (node->nblocks) { deepest = OPDI_MAX(deepest, node->blocks->depth); }
+    }
+    return opdi_stack_is_short("a graph with nested blocks", OPDI_STACK_CALL + (size_t)deepest * OPDI_STACK_OF_BLOCK);
+}
 /* Returns the block that contains the value's node.  If the value is an input, returns the block of which it is an
    input. */
 OPDI_INTERNAL const opdi_gblock *opdi_gvalue_block(const opd_graph *graph, const opdi_gvalue *value) {

@@ -165,6 +165,8 @@ typedef struct opd_graph_value {
     const opdi_gtype *type;
     struct opdi_gblock *block;                    /* the inner block of which the value is an input; else NULL */
 } opdi_gvalue;
+/* The stack that functions over the blocks of a graph need for each block in a block. */
+#define OPDI_STACK_OF_BLOCK (OPDI_STACK_CALL / 64)
 /* A block of nodes.  Nodes of an inner block can use values of the blocks that contain it. */
 typedef struct opdi_gblock {
     struct opdi_gnode *first, *last;
@@ -173,6 +175,7 @@ typedef struct opdi_gblock {
     opdi_gvalue **inputs, **outputs;              /* in a loop, the inputs are the number of the round and the carried
                                                      values, and the outputs the condition and the new carried values */
     int32_t ninputs, noutputs;
+    int32_t depth;                                /* the number of blocks around it; set by opdi_graph_too_deep */
     int32_t entry, nentry;                        /* the values to release when the block begins: nentry entries of the
                                                      planner's array `slots`, from index `entry` on */
     int32_t end, nend;                            /* the values to release when the block ends: nend entries, from index

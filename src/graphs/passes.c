@@ -91,9 +91,8 @@ OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
          (node->op->definition && (node->op->definition->tags & OPDI_OPTAG_SENDS)));
 }
 static bool opdi_gnode_used(const opdi_gnode *node) {
-    bool used = opdi_gnode_stays(node);
-    for (int i = 0; i < node->nout && !used; i++) { used = node->out[i]->uses > 0; }
-    return used;
+    for (int i = 0; i < node->nout; i++) { if (node->out[i]->uses > 0) { return true; } }
+    return opdi_gnode_stays(node);
 }
 
 /* Subtracts the uses of values by a removed node, and by the nodes in its blocks, from the members `uses` of the
@@ -123,7 +122,7 @@ static int opdi_gblock_dce(opd_graph *graph, opdi_gblock *block) {
     return gone;
 }
 int opd_graph_dce(opd_graph *graph) {
-    if (!graph || !opd_ok()) { return -1; }
+    if (!graph || !opd_ok() || opdi_graph_too_deep(graph)) { return -1; }
     opdi_graph_count_uses(graph);
     return opdi_gblock_dce(graph, &graph->body);
 }

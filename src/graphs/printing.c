@@ -185,6 +185,7 @@ static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *fu
     }
 }
 static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t *full, int indent) {
+    if (opdi_stack_is_short("opd_graph_print", OPDI_STACK_CALL)) { return; }
     for (const opdi_gnode *node = block->first; node; node = node->next) { opdi_gnode_print(out, node, full, indent); }
 }
 

@@ -55,9 +55,9 @@ static void opdi_graph_plan_use(opdi_graph_planner *planner, opdi_gvalue *value,
     const opdi_gnode *const list =
         value->node && value->node->kind == OPDI_GNODE_LIST && value->node->light ? value->node : NULL;
     void *trail = planner->trail;
-    if (!value->live) {
+    if (!value->live && opdi_gvalue_made(planner->graph, value)) {
         value->live = true;
-        if (drop && opdi_gvalue_made(planner->graph, value)) { (void)opdi_graph_plan_slot(planner, value->slot); }
+        if (drop) { (void)opdi_graph_plan_slot(planner, value->slot); }
         if (planner->failed || opdi_grow(&trail, planner->ntrail, &planner->trail_cap, sizeof *planner->trail)) {
             planner->failed = true;
             return;
@@ -67,11 +67,9 @@ static void opdi_graph_plan_use(opdi_graph_planner *planner, opdi_gvalue *value,
     }
     for (int32_t k = 0; list && k < list->nin; k++) { opdi_graph_plan_use(planner, list->in[k], drop); }
 }
+/* Returns the number of blocks around the node or block that makes a value (see opdi_graph_depths). */
 static int opdi_gvalue_depth(const opd_graph *graph, const opdi_gvalue *value) {
-    const opdi_gblock *block = opdi_gvalue_block(graph, value);
-    int depth = 0;
-    for (; block->owner; block = block->owner->block) { depth++; }
-    return depth;
+    return opdi_gvalue_block(graph, value)->depth;
 }
 /* Marks as live all values that come from outside of a loop and that the block of the loop uses; they are released
    after the loop.  `depth` is the number of blocks around the loop. */
@@ -91,6 +89,22 @@ static void opdi_graph_plan_outside(opdi_graph_planner *planner, const opdi_gblo
     }
 }
 static void opdi_graph_plan_block(opdi_graph_planner *planner, opdi_gblock *block);
+/* Marks as live the values of the trail from index `start` on, which the two blocks of an If use.  Leaves on the trail,
+   once each, only those from outside of the If, because only these matter to the blocks around it.  `depth` is the
+   number of these blocks. */
+static void opdi_graph_plan_joined(opdi_graph_planner *planner, int64_t start, int depth) {
+    int64_t kept = start;
+    for (int64_t i = start; i < planner->ntrail; i++) { planner->trail[i]->first = false; }
+    for (int64_t i = start; i < planner->ntrail; i++) {
+        opdi_gvalue *const value = planner->trail[i];
+        value->live = true;
+        if (value->first || opdi_gvalue_depth(planner->graph, value) > depth) { continue; }
+        value->first = true;
+        planner->trail[kept++] = value;
+    }
+    for (int64_t i = start; i < kept; i++) { planner->trail[i]->first = false; }
+    planner->ntrail = kept;
+}
 /* Plans which values are released in the two blocks of an If.  If only one block uses a value, the other block releases
    the value when it begins. */
 static void opdi_graph_plan_if(opdi_graph_planner *planner, opdi_gnode *node, int depth) {
@@ -106,25 +120,21 @@ static void opdi_graph_plan_if(opdi_graph_planner *planner, opdi_gnode *node, in
         opdi_gvalue *const value = planner->trail[i];
         value->first = true;
         if (value->live || opdi_gvalue_depth(planner->graph, value) > depth) { continue; }
-        if (opdi_gvalue_made(planner->graph, value)) { (void)opdi_graph_plan_slot(planner, value->slot); }
+        (void)opdi_graph_plan_slot(planner, value->slot);
     }
     second->nentry = (int32_t)planner->nslots - second->entry;
     first->entry = (int32_t)planner->nslots;
     for (int64_t i = middle; i < planner->ntrail && !planner->failed; i++) {
         opdi_gvalue *const value = planner->trail[i];
         if (value->first || opdi_gvalue_depth(planner->graph, value) > depth) { continue; }
-        if (opdi_gvalue_made(planner->graph, value)) { (void)opdi_graph_plan_slot(planner, value->slot); }
+        (void)opdi_graph_plan_slot(planner, value->slot);
     }
     first->nentry = (int32_t)planner->nslots - first->entry;
-    for (int64_t i = start; i < planner->ntrail; i++) {
-        planner->trail[i]->live = true;
-        planner->trail[i]->first = false;
-    }
+    opdi_graph_plan_joined(planner, start, depth);
 }
 /* Visits the nodes of a block from the last to the first, and finds the last use of each value. */
 static void opdi_graph_plan_block(opdi_graph_planner *planner, opdi_gblock *block) {
-    int depth = 0;
-    for (const opdi_gblock *at = block; at->owner; at = at->owner->block) { depth++; }
+    const int depth = block->depth;
     block->end = (int32_t)planner->nslots;
     for (int32_t i = 0; i < block->noutputs; i++) { opdi_graph_plan_use(planner, block->outputs[i], true); }
     block->nend = (int32_t)planner->nslots - block->end;
@@ -324,11 +334,12 @@ static void opdi_graph_plan_start(const opd_graph *graph, opdi_graph_plan *plan)
     }
 }
 /* Makes the plan of a graph: the steps, and the values to release after each step.  Returns the plan, or NULL if memory
-   runs out. */
+   or the stack runs out. */
 static opdi_graph_plan *opdi_graph_plan_make(opd_graph *graph) {
     opdi_graph_planner planner;
     opdi_graph_plan *plan = NULL;
     size_t lists;
+    if (opdi_graph_too_deep(graph)) { return NULL; }
     memset(&planner, 0, sizeof planner);
     planner.graph = graph;
     planner.frame = opdi_graph_number(graph, &lists);

@@ -582,11 +582,10 @@ static opdi_gvalue *opdi_emit_parameter(opdi_emitter *task, const opdi_syntax *c
     opdi_gvalue *const data = opdi_emit_op1(task, "aten::detach", args.values[0]);
     return task->parameter = opdi_emit_op2(task, "aten::requires_grad_", data, wanted);
 }
-/* Compiles a call.  `hint` is the type that the result should have, or NULL.  Returns the result.  On failure, sets an
-   error and returns the kind OPDI_SUGARED_NOTHING. */
-static opdi_sugared opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, const opdi_gtype *hint) {
-    if (opdi_emit_makes_parameter(task, call)) { return opdi_sugared_value(opdi_emit_parameter(task, call)); }
-    opdi_sugared callee = opdi_emit_sugared(task, call->parts[0], NULL);
+/* Compiles a call of `callee`.  `hint` is the type that the result should have, or NULL.  Returns the result.  On
+   failure, sets an error and returns the kind OPDI_SUGARED_NOTHING. */
+static opdi_sugared opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, opdi_sugared callee,
+                                   const opdi_gtype *hint) {
     opdi_script_function *older = NULL;
     const char *method;
     opdi_script_args args;
@@ -693,8 +692,9 @@ static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *nod
     task->at = node;
     return made ? opdi_emit_constant(task, value, type) : NULL;
 }
-static opdi_sugared opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax *node) {
-    const opdi_sugared inner = opdi_emit_sugared(task, node->parts[0], NULL);
+/* Compiles the attribute `node` of a value, class or module, `inner`.  Returns its meaning.  On failure, sets an error
+   and returns the kind OPDI_SUGARED_NOTHING. */
+static opdi_sugared opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax *node, opdi_sugared inner) {
     opdi_sugared sugared = opdi_sugared_of(OPDI_SUGARED_NOTHING);
     task->at = node;
     if (inner.kind == OPDI_SUGARED_SPACE) { return opdi_emit_within(task, inner.word, node->word); }
@@ -717,9 +717,9 @@ static opdi_sugared opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax
     }
     return sugared;
 }
-/* Compiles an expression and returns its meaning.  `hint` is the type that the value should have, or NULL.  On failure,
-   sets an error and returns the kind OPDI_SUGARED_NOTHING. */
-OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
+/* Compiles an expression that is no attribute, call or subscript (but see opdi_emit_sugared), and returns its
+   meaning. */
+static opdi_sugared opdi_emit_atom(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     task->at = node;
     switch (node->kind) {
     case OPDI_SYNTAX_NAME: {
@@ -727,8 +727,7 @@ OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_synt
         if (var && var->sugared.kind == OPDI_SUGARED_VALUE) { opdi_emit_loaded(task, node->word); }
         return var ? var->sugared : opdi_emit_global(task, node->word);
     }
-    case OPDI_SYNTAX_ATTR: return opdi_emit_attribute_of(task, node);
-    case OPDI_SYNTAX_CALL: return opdi_emit_call(task, node, hint);
+    case OPDI_SYNTAX_CALL: return opdi_sugared_value(opdi_emit_parameter(task, node));
     case OPDI_SYNTAX_INT: case OPDI_SYNTAX_FLOAT: return opdi_sugared_value(opdi_emit_written(task, node));
     case OPDI_SYNTAX_IMAGINARY: {
         double pair[2] = {0, 0};
@@ -765,7 +764,6 @@ OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_synt
     case OPDI_SYNTAX_DICT: return opdi_sugared_value(opdi_emit_dict(task, node, hint));
     case OPDI_SYNTAX_LISTCOMP: case OPDI_SYNTAX_DICTCOMP: 
         return opdi_sugared_value(task->script->work->comprehension(task, node, hint));
-    case OPDI_SYNTAX_SUBSCRIPT: return opdi_sugared_value(opdi_emit_subscript(task, node, hint));
     case OPDI_SYNTAX_UNARY: return opdi_sugared_value(opdi_emit_unary(task, node));
     case OPDI_SYNTAX_BINARY: {
         opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
@@ -784,6 +782,33 @@ OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_synt
         (void)OPDI_EMIT_FAIL(task, "this expression is not supported");
         return opdi_sugared_value(NULL);
     }
+}
+/* Returns whether an expression is a link of a chain such as x.a(1)[2]: an attribute, call or subscript of what its
+   first part means. */
+static bool opdi_emit_is_link(const opdi_emitter *task, const opdi_syntax *node) {
+    return node->kind == OPDI_SYNTAX_ATTR || node->kind == OPDI_SYNTAX_SUBSCRIPT ||
+        (node->kind == OPDI_SYNTAX_CALL && !opdi_emit_makes_parameter(task, node));
+}
+/* Compiles an expression and returns its meaning.  `hint` is the type that the value should have, or NULL.  On failure,
+   sets an error and returns the kind OPDI_SUGARED_NOTHING.  The links of a chain are compiled one after another, so
+   that a chain can have any length. */
+OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
+    const opdi_syntax *first = node;
+    size_t count = 0;
+    for (; opdi_emit_is_link(task, first); count++) { first = first->parts[0]; }
+    if (count == 0) { return opdi_emit_atom(task, node, hint); }
+    const opdi_syntax **const links = (const opdi_syntax **)opdi_emit_alloc(task, count * sizeof *links);
+    if (!links) { return opdi_sugared_of(OPDI_SUGARED_NOTHING); }
+    for (size_t i = count; i > 0; node = node->parts[0]) { links[--i] = node; }
+    opdi_sugared sugared = opdi_emit_atom(task, first, NULL);
+    for (size_t i = 0; i < count; i++) {
+        const opdi_gtype *const wanted = i + 1 == count ? hint : NULL;
+        task->at = links[i];
+        if (links[i]->kind == OPDI_SYNTAX_ATTR) { sugared = opdi_emit_attribute_of(task, links[i], sugared); }
+        else if (links[i]->kind == OPDI_SYNTAX_CALL) { sugared = opdi_emit_call(task, links[i], sugared, wanted); }
+        else { sugared = opdi_sugared_value(opdi_emit_subscript(task, links[i], &sugared, wanted)); }
+    }
+    return sugared;
 }
 
 //== regions of `with` statements ======================================================================================

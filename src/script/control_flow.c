@@ -291,23 +291,20 @@ static void opdi_script_scan_target(opdi_script_scan *scan, const opdi_syntax *n
     }
 }
 static void opdi_script_scan_statement(opdi_script_scan *scan, const opdi_syntax *node, bool inner) {
-    if (!node || node->kind < OPDI_SYNTAX_EXPR || node->kind == OPDI_SYNTAX_DEF || node->kind == OPDI_SYNTAX_CLASS) {
-        return;
-    }
-    scan->returns = scan->returns || node->kind == OPDI_SYNTAX_RETURN;
-    scan->leaves_turn = scan->leaves_turn || (!inner && (node->kind == OPDI_SYNTAX_BREAK ||
-                                                         node->kind == OPDI_SYNTAX_CONTINUE));
-    if (node->kind == OPDI_SYNTAX_ASSIGN) {
-        for (int i = 1; i < node->nparts; i++) { opdi_script_scan_target(scan, node->parts[i]); }
-        return;
-    }
-    if (node->kind == OPDI_SYNTAX_ANNOTATED || node->kind == OPDI_SYNTAX_AUGMENTED || node->kind == OPDI_SYNTAX_FOR) {
-        opdi_script_scan_target(scan, node->parts[0]);
-    }
-    if (node->kind == OPDI_SYNTAX_WITH && node->parts[1]) { opdi_script_scan_target(scan, node->parts[1]); }
-    for (int i = 0; i < node->nparts; i++) {
-        opdi_script_scan_statement(scan, node->parts[i],
-                                   inner || node->kind == OPDI_SYNTAX_FOR || node->kind == OPDI_SYNTAX_WHILE);
+    while (node && node->kind >= OPDI_SYNTAX_EXPR && node->kind != OPDI_SYNTAX_DEF && node->kind != OPDI_SYNTAX_CLASS) {
+        scan->returns = scan->returns || node->kind == OPDI_SYNTAX_RETURN;
+        scan->leaves_turn = scan->leaves_turn || (!inner && (node->kind == OPDI_SYNTAX_BREAK ||
+                                                             node->kind == OPDI_SYNTAX_CONTINUE));
+        if (node->kind == OPDI_SYNTAX_ASSIGN) {
+            for (int i = 1; i < node->nparts; i++) { opdi_script_scan_target(scan, node->parts[i]); }
+            return;
+        }
+        if (node->kind == OPDI_SYNTAX_ANNOTATED || node->kind == OPDI_SYNTAX_AUGMENTED ||
+            node->kind == OPDI_SYNTAX_FOR) { opdi_script_scan_target(scan, node->parts[0]); }
+        if (node->kind == OPDI_SYNTAX_WITH && node->parts[1]) { opdi_script_scan_target(scan, node->parts[1]); }
+        inner = inner || node->kind == OPDI_SYNTAX_FOR || node->kind == OPDI_SYNTAX_WHILE;
+        for (int i = 0; i < node->nparts - 1; i++) { opdi_script_scan_statement(scan, node->parts[i], inner); }
+        node = node->nparts ? node->parts[node->nparts - 1] : NULL;      /* an `elif` is in the last part of the `if` */
     }
 }
 

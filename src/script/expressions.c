@@ -184,7 +184,7 @@ static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gcl
 }
 /* Returns the value of the graph that an expression means.  If the expression is not a value at run time, returns NULL
    and sets an error. */
-static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugared *sugared) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugared *sugared) {
     if (sugared->kind == OPDI_SUGARED_VALUE) { return sugared->value; }
     if (sugared->kind == OPDI_SUGARED_CLASS && sugared->klass->kind == OPDI_CLASS_ENUM && sugared->klass->user) {
         return opdi_emit_members(task, sugared->klass);
@@ -195,15 +195,18 @@ static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugared *suga
     }
     return NULL;
 }
+/* Adds 1 to the depth of nesting.  Returns 0, or -1 and sets an error if the nesting is too deep. */
+OPDI_INTERNAL int opdi_emit_enter(opdi_emitter *task) {
+    if (opdi_stack_is_short("compiling a script with nested statements", OPDI_STACK_CALL)) { return -1; }
+    if (++task->depth <= OPDI_SCRIPT_EMIT_DEPTH) { return 0; }
+    return OPDI_EMIT_FAIL(task, "this is nested more than %d deep: an `elif`, and the statements after an `if` that "
+                          "returns, count as nested in the `if`", OPDI_SCRIPT_EMIT_DEPTH);
+}
 /* Compiles an expression.  `hint` is the type that the value should have, or NULL.  Returns the value, or NULL and sets
    an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const opdi_syntax *const before = task->at;
-    if (++task->depth > 4 * OPDI_SCRIPT_DEPTH || opdi_stack_is_short(NULL, OPDI_STACK_CALL)) {
-        (void)OPDI_EMIT_FAIL(task, "this is nested too deep; " OPDI_SCRIPT_NESTED);
-        task->depth--;
-        return NULL;
-    }
+    if (opdi_emit_enter(task)) { return NULL; }
     if (opdi_emit_afford(task)) { return NULL; }
     task->at = node;
     const opdi_sugared sugared = opdi_emit_sugared(task, node, hint);
@@ -795,11 +798,14 @@ static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple
 OPDI_INTERNAL bool opdi_emit_is_interface(const opdi_gtype *type) {
     return type->kind == OPDI_GTYPE_CLASS && type->klass && type->klass->kind == OPDI_CLASS_INTERFACE;
 }
-/* Compiles a subscript, value[...].  `hint` is the type that the result should have, or NULL.  Returns the result, or
-   NULL and sets an error. */
-OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
+/* Compiles a subscript of `of`.  `hint` is the type that the result should have, or NULL.  Returns the result, or NULL
+   and sets an error. */
+OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_syntax *node, const opdi_sugared *of,
+                                               const opdi_gtype *hint) {
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS];
-    opdi_gvalue *value = opdi_emit_expr(task, node->parts[0], NULL);
+    task->at = node->parts[0];
+    opdi_gvalue *value = opdi_emit_plain(task, of);
+    task->at = node;
     if (!value) { return NULL; }
     const opdi_syntax *first = node->parts[1];
     if (opdi_emit_is(value, OPDI_GTYPE_TENSOR)) {

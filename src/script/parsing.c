@@ -124,8 +124,8 @@ static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const cha
 static bool opdi_script_parse_enter(opdi_script_parser *parser) {
     const int most = opdi_depth_most(OPDI_SCRIPT_DEPTH);
     if (++parser->depth <= most) { return true; }
-    (void)opdi_script_text_fail(parser->text, opdi_script_token_at(parser)->at, 1, "this is nested more than %d deep; "
-                                OPDI_SCRIPT_NESTED, most);
+    (void)opdi_script_text_fail(parser->text, opdi_script_token_at(parser)->at, 1, "this is nested more than %d deep",
+                                most);
     return false;
 }
 
@@ -493,8 +493,7 @@ static opdi_syntax *opdi_script_parse_subscript(opdi_script_parser *parser, opdi
 }
 static opdi_syntax *opdi_script_parse_primary(opdi_script_parser *parser) {
     opdi_syntax *node = opdi_script_parse_atom(parser);
-    for (int links = 0; node; links++) {
-        if (links > 10 * OPDI_SCRIPT_DEPTH) { return opdi_script_parse_long(parser, "calls", 10 * OPDI_SCRIPT_DEPTH); }
+    while (node) {
         if (opdi_script_parse_at(parser, "(")) { node = opdi_script_parse_call(parser, node); }
         else if (opdi_script_parse_at(parser, "[")) { node = opdi_script_parse_subscript(parser, node); }
         else if (opdi_script_parse_take(parser, ".")) {
@@ -723,30 +722,35 @@ static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t 
 static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser);
 
-/* Parses the condition and the blocks of an `if` or `elif`, and the elif and else after it.  Returns the node, or NULL
-   and sets an error. */
-static opdi_syntax *opdi_script_parse_if(opdi_script_parser *parser) {
+/* Parses `if` or `elif`, a condition and a block.  Returns the node, which has no other block yet, or NULL and sets an
+   error. */
+static opdi_syntax *opdi_script_parse_branch(opdi_script_parser *parser) {
     const uint32_t at = opdi_script_token_at(parser)->at;
-    opdi_syntax *body = NULL, *otherwise = NULL;
-    if (!opdi_script_parse_enter(parser)) { return NULL; }
     parser->at++;
-    opdi_syntax *condition = opdi_script_parse_list(parser, ":");
-    opdi_syntax *node = condition ? opdi_syntax_new(parser, OPDI_SYNTAX_IF, at, 3) : NULL;
-    if (!node || opdi_script_parse_need(parser, ":") || !(body = opdi_script_parse_block(parser))) { return NULL; }
-    if (opdi_script_parse_at(parser, "elif")) {
-        const uint32_t from = opdi_script_token_at(parser)->at;
-        opdi_syntax *inner = opdi_script_parse_if(parser);
-        otherwise = inner ? opdi_syntax_1(parser, OPDI_SYNTAX_BLOCK, from, inner) : NULL;
-        if (!otherwise) { return NULL; }
-    } else if (opdi_script_parse_take(parser, "else")) {
-        otherwise = opdi_script_parse_need(parser, ":") ? NULL : opdi_script_parse_block(parser);
-        if (!otherwise) { return NULL; }
-    }
+    opdi_syntax *const condition = opdi_script_parse_list(parser, ":");
+    opdi_syntax *const node = condition ? opdi_syntax_new(parser, OPDI_SYNTAX_IF, at, 3) : NULL;
+    if (!node || opdi_script_parse_need(parser, ":")) { return NULL; }
     node->parts[0] = condition;
-    node->parts[1] = body;
-    node->parts[2] = otherwise;
+    node->parts[1] = opdi_script_parse_block(parser);
+    node->parts[2] = NULL;
+    return node->parts[1] ? node : NULL;
+}
+/* Parses an `if` with its elif and else.  An `elif` is an `if` in the other block of the one before it.  Returns the
+   node, or NULL and sets an error. */
+static opdi_syntax *opdi_script_parse_if(opdi_script_parser *parser) {
+    if (!opdi_script_parse_enter(parser)) { return NULL; }
+    opdi_syntax *const first = opdi_script_parse_branch(parser), *last = first;
+    while (last && opdi_script_parse_at(parser, "elif")) {
+        opdi_syntax *const next = opdi_script_parse_branch(parser);
+        last->parts[2] = next ? opdi_syntax_1(parser, OPDI_SYNTAX_BLOCK, next->at, next) : NULL;
+        last = last->parts[2] ? next : NULL;
+    }
+    if (last && opdi_script_parse_take(parser, "else")) {
+        last->parts[2] = opdi_script_parse_need(parser, ":") ? NULL : opdi_script_parse_block(parser);
+        if (!last->parts[2]) { return NULL; }
+    }
     parser->depth--;
-    return node;
+    return last ? first : NULL;
 }
 static opdi_syntax *opdi_script_parse_while(opdi_script_parser *parser) {
     const uint32_t at = opdi_script_token_at(parser)->at;

@@ -29,9 +29,10 @@ enum {
     OPDI_SCRIPT_TOKEN_INDENT, OPDI_SCRIPT_TOKEN_DEDENT, OPDI_SCRIPT_TOKEN_SIGN /* a sign of several characters (see
                                                                                   opdi_script_token.sign) */
 };
-enum { OPDI_SCRIPT_DEPTH = 200, OPDI_SCRIPT_INDENTS = 100, OPDI_SCRIPT_TEXT = 1 << 26, OPDI_SCRIPT_VALUES = 500000 };
-/* Advice for the errors of nesting. */
-#define OPDI_SCRIPT_NESTED "an `elif`, and the statements after an `if` that returns, count as nested in the `if`"
+enum {
+    OPDI_SCRIPT_DEPTH = 200, OPDI_SCRIPT_INDENTS = 100, OPDI_SCRIPT_TEXT = 1 << 26, OPDI_SCRIPT_VALUES = 500000,
+    OPDI_SCRIPT_EMIT_DEPTH = 4000
+};
 typedef struct opdi_script_token {
     int16_t kind, sign;
     uint32_t at, length;         /* at: its first byte; length: its length in bytes, with the prefix and the quotes of a

@@ -558,10 +558,7 @@ static opdi_script_exit opdi_statement_statement(opdi_emitter *task, const opdi_
 /* Compiles statements.  Leaves out those after a statement that always ends with a return, break, continue or raise.
    Returns how the statements end. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count) {
-    if (++task->depth > 4 * OPDI_SCRIPT_DEPTH || opdi_stack_is_short(NULL, OPDI_STACK_CALL)) {
-        (void)OPDI_EMIT_FAIL(task, "this is nested too deep; " OPDI_SCRIPT_NESTED);
-        return OPDI_EXIT_ERROR;
-    }
+    if (opdi_emit_enter(task)) { return OPDI_EXIT_ERROR; }
     opdi_script_exit leave = OPDI_EXIT_NONE;
     for (int i = 0; i < count && leave == OPDI_EXIT_NONE; i++) {
         bool taken = false;

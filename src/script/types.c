@@ -74,7 +74,7 @@ OPDI_INTERNAL opdi_script_var *opdi_script_frame_find(const opdi_script_frame *f
 /* Returns the variable `name` of a frame or of its outer frames, or NULL if there is none. */
 OPDI_INTERNAL opdi_script_var *opdi_script_var_find(const opdi_script_frame *frame, const char *name) {
     for (; frame; frame = frame->up) {
-        opdi_script_var *var = opdi_script_frame_find(frame, name);
+        opdi_script_var *var = frame->vars ? opdi_script_frame_find(frame, name) : NULL;
         if (var && var->sugared.kind != OPDI_SUGARED_NOTHING) { return var; }
         if (var) { return NULL; }                  /* the variable was deleted, or only one block of a branch has set
                                                       it */
@@ -147,17 +147,19 @@ OPDI_INTERNAL opdi_script_class *opdi_script_class_resolve(opd_script *script, o
 /* Writes a dotted name, such as "torch.Tensor", to buf[cap].  Returns false if the node is not a dotted name, or if the
    name is too long. */
 OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t cap) {
-    if (node->kind == OPDI_SYNTAX_NAME) {
-        if (strlen(node->word) >= cap) { return false; }
-        memcpy(buf, node->word, strlen(node->word) + 1);
-        return true;
+    size_t from = cap;                            /* the name is written from its end */
+    for (char after = 0; node->kind == OPDI_SYNTAX_NAME || node->kind == OPDI_SYNTAX_ATTR; after = '.') {
+        const size_t length = strlen(node->word);
+        if (length + 1 > from) { return false; }
+        buf[--from] = after;
+        memcpy(buf + (from -= length), node->word, length);
+        if (node->kind == OPDI_SYNTAX_NAME) {
+            memmove(buf, buf + from, cap - from);
+            return true;
+        }
+        node = node->parts[0];
     }
-    if (node->kind != OPDI_SYNTAX_ATTR || !opdi_syntax_dotted(node->parts[0], buf, cap)) { return false; }
-    const size_t length = strlen(buf);
-    if (length + strlen(node->word) + 2 > cap) { return false; }
-    buf[length] = '.';
-    memcpy(buf + length + 1, node->word, strlen(node->word) + 1);
-    return true;
+    return false;
 }
 /* Returns the class that `name` means in the text that is being compiled, or NULL if there is none. */
 OPDI_INTERNAL opdi_script_class *opdi_emit_class(opdi_emitter *task, const char *name) {

@@ -225,7 +225,7 @@ TEST(coroutines_have_their_own_stacks) {
 
 //-- nested texts ------------------------------------------------------------------------------------------------------
 
-static char text[20000];
+static char text[90000];
 /* Writes `count` times `open`, then `inside`, then `count` times `close`. */
 static const char *nested(const char *begin, int count, const char *open, const char *inside, const char *close) {
     char *at = text + sprintf(text, "%s", begin);
@@ -259,6 +259,43 @@ TEST(nested_texts) {
     for (i = 1; i < 90; i++) { at += sprintf(at, "%*sif bool(y.sum() < 100):\n", i * 4, ""); }
     (void)sprintf(at, "%*sy = y + 1\n    return y\n", i * 4, "");
     CHECK(least_stack(compiles) <= 256);
+}
+/* A chain of `elif` becomes blocks in blocks: what has too little stack for them says so. */
+static opd_script *chosen;
+static int runs_chosen(void) {
+    opd_value in = opd_value_int(1999), out;
+    if (!chosen || opd_script_run(chosen, "f", &in, 1, &out)) { return -1; }
+    return out.u.i == 3999 ? 0 : -1;
+}
+static int prints_chosen(void) {
+    const opd_graph *g = chosen ? opd_script_graph(chosen, "f") : NULL;
+    char few[8];
+    if (g) { (void)opd_graph_print(g, few, sizeof few); }
+    return g && opd_ok() ? 0 : -1;
+}
+TEST(long_chains_of_branches) {
+    char *at = text + sprintf(text, "def f(k: int) -> int:\n    if k < 0:\n        y = 0\n");
+    int i;
+    outcome o;
+    for (i = 0; i < 2000; i++) { at += sprintf(at, "    elif k == %d:\n        y = %d\n", i, 2000 + i); }
+    (void)sprintf(at, "    else:\n        y = -1\n    return y\n");
+    o = on_a_stack(64, compiles);
+    CHECK_INT(o.rc, -1);
+    CHECK(strstr(o.message, "the stack of this thread is too small") != NULL);
+    chosen = opd_script_compile(text, NULL);
+    CHECK_OK();
+    o = on_a_stack(64, runs_chosen);
+    CHECK_INT(o.rc, -1);
+    CHECK(strstr(o.message, "the stack of this thread is too small") != NULL);
+    CHECK_INT(runs_chosen(), 0);
+    o = on_a_stack(64, runs_chosen);              /* the steps of a run are made once */
+    CHECK_INT(o.rc, 0);
+    o = on_a_stack(64, prints_chosen);
+    CHECK_INT(o.rc, -1);
+    CHECK(strstr(o.message, "the stack of this thread is too small") != NULL);
+    CHECK_INT(prints_chosen(), 0);
+    opd_script_free(chosen);
+    chosen = NULL;
 }
 CHECK_MAIN()
 #endif

@@ -1095,4 +1095,25 @@ TEST(nested_lists_of_other_lengths) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected a list of 1 elements at dim 2, as in the lists before, but got a list of 2");
     opd_script_free(script);
 }
+/* Links of a chain are compiled one after another, and so are the branches of an `elif`. */
+TEST(long_chains) {
+    static char source[200000];
+    OPD_SCOPED;
+    char *at = source + sprintf(source, "def f(x: Tensor, k: int):\n    if k < 0:\n        return x\n");
+    for (int i = 0; i < 2000; i++) { at += sprintf(at, "    elif k == %d:\n        y = x + %d\n", i, i); }
+    at += sprintf(at, "    else:\n        y = x\n    return y");
+    for (int i = 0; i < 3000; i++) { at += sprintf(at, ".relu()"); }
+    for (int i = 0; i < 1000; i++) { at += sprintf(at, "[0:].T"); }
+    opd_script *script = opd_script_compile(source, NULL);
+    CHECK_OR_RETURN(script != NULL);
+    const int64_t tried[] = {-1, 0, 1000, 1999, 2000}, wanted[] = {-3, 0, 997, 1996, 0};
+    for (int i = 0; i < 5; i++) {
+        opd_value in[2], result = opd_value_none();
+        in[0] = opd_value_tensor(opd_full(OPD_INTS(1), opd_value_float(-3), OPD_FLOAT32));
+        in[1] = opd_value_int(tried[i]);
+        CHECK_INT(opd_script_run(script, "f", in, 2, &result), 0);
+        CHECK_NEAR(opd_item_f64(result.u.t), wanted[i], 0);
+    }
+    opd_script_free(script);
+}
 CHECK_MAIN()

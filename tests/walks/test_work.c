@@ -29,6 +29,7 @@ static const kind kinds[] = {
      "def f(x: int) -> int:\n    c = C()\n    return x\n"},
     {"members of an enum", "class C(Enum):\n", "    m%d = 1%d\n", "def f(x: int) -> int:\n", "    c%d = C.m%d\n", "    return x\n"},
     {"branches", "def f(x: int) -> int:\n", "    if x > %d:\n        x = x + 1\n", "", "", "    return x\n"},
+    {"calls in a row", "def f(x: Tensor) -> Tensor:\n    return x", ".relu()[0:]", "", "", "\n"},
     {"loops", "def f(x: int) -> int:\n", "    for i in range(3):\n        x = x + i\n", "", "", "    return x\n"},
     {"variables of a loop", "def f(x: int) -> int:\n", "    y%d = 0\n", "    while x > 0:\n", "        y%d = y%d + x\n",
      "        x = x - 1\n    return x\n"},
@@ -148,13 +149,12 @@ TEST(texts_that_expand) {
 TEST(texts_that_are_long) {
     static const struct { kind its; const char *says; } all[] = {
         {{"", "def f(x: int) -> int:\n    if x == 0:\n        x = 1\n", "    elif x == %d:\n        x = 2\n", "", "", "    return x\n"},
-         "an `elif`, and the statements after an `if` that returns, count as nested"},
+         "this is nested more than 4000 deep: an `elif`, and the statements after an `if` that returns, count as nested"},
         {{"", "def f(x: int) -> int:\n", "    if x > %d:\n        return x\n", "", "", "    return x\n"},
-         "an `elif`, and the statements after an `if` that returns, count as nested"},
-        {{"", "def f(x: Tensor) -> Tensor:\n    return x", ".relu()", "", "", "\n"}, "more than 2000 calls in a row: assign a part"},
+         "this is nested more than 4000 deep: an `elif`, and the statements after an `if` that returns, count as nested"},
         {{"", "def f(x: int) -> int:\n    return x", " + x", "", "", "\n"}, "more than 200 operators in a row: assign a part"}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        make(&all[i].its, 3000);
+        make(&all[i].its, 5000);
         opd_script *script = opd_script_compile(text, NULL);
         CHECK(!script || !opd_script_graph(script, "f"));
         CHECK_ERROR(OPD_ERROR_SCHEMA, all[i].says);
