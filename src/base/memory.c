@@ -224,10 +224,11 @@ OPDI_INTERNAL bool opdi_is_overrun(const opdi_poison *poison, const void *block,
    each block that enters the list pushes one out, so repeated work needs no more blocks than the first time.  If memory
    runs out, the list is shorter. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_quarantine_fill(opdi_thread *thread, int size_class) {
+    const size_t bytes = (size_t)(size_class + 1) << 4;       /* opdi_typebytes of a class of small blocks */
     for (int i = 0; i < OPDI_QUARANTINE; i++) {
         if (thread->late[size_class][i]) { continue; }
-        thread->late[size_class][i] = opdi_raw_alloc(opdi_typebytes(size_class));
-        thread->cached += thread->late[size_class][i] ? (int64_t)opdi_typebytes(size_class) : 0;
+        thread->late[size_class][i] = opdi_raw_alloc(bytes);
+        thread->cached += thread->late[size_class][i] ? (int64_t)bytes : 0;
     }
 }
 #endif

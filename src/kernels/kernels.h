@@ -65,6 +65,16 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
 #else
 #define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
 #endif
+/* Returns sum + a * b in the type OPDI_T: rounded once if every processor of the target can do so as fast, else twice.
+   If gcc may fuse products and sums of expressions, it does so in some forms of a loop and not in others, so that one
+   element could have different bits in two products. */
+#if defined(__FP_FAST_FMA) && defined(__FP_FAST_FMAF)
+#define OPDI_PLUS_PRODUCT(sum, a, b) ((OPDI_T)(sizeof(OPDI_T) == sizeof(float) \
+    ? (double)__builtin_fmaf((float)(a), (float)(b), (float)(sum)) \
+    : __builtin_fma((double)(a), (double)(b), (double)(sum))))
+#else
+#define OPDI_PLUS_PRODUCT(sum, a, b) ((sum) + (a) * (b))
+#endif
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void);
 OPDI_LOOPS_BEGIN
 /* Returns the level of the instructions that kernels use.  0: plain C.  1: AVX2 with FMA, or NEON.  2: AVX-512 F, BW,

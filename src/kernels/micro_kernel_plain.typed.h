@@ -23,7 +23,7 @@ OPDI_ALWAYS void OPDI_WIDE(micro_any)(int64_t kc, const void *const *rows, int64
         const OPDI_T *const b = (const OPDI_T *)bv + (at ? at[step] : step * ldb);
         for (int row = 0; row < 4; row++) {
             OPDI_T x = ((const OPDI_T *)rows[row])[step * csa];
-            for (int j = 0; j < 8; j++) { acc[row][j] += x * b[j]; }
+            for (int j = 0; j < 8; j++) { acc[row][j] = OPDI_PLUS_PRODUCT(acc[row][j], x, b[j]); }
         }
     }
     for (int row = 0; row < 4; row++) {
