@@ -245,10 +245,15 @@ static void opdi_cdist_second(opd_tensor *upper, opd_tensor *grad, opd_tensor *i
     results[2] = opd_neg(opdi_sum_over(factor, &all, 1, false));
 }
 static int opdi__cdist_backward_backward(opd_backward_call *bw) {
+    static const int at[4] = {0, 1, 2, 4};
     opd_tensor *results[4];
+    if (!opd_numel(opd_bw_tensor(bw, 1)) || !opd_numel(opd_bw_tensor(bw, 2))) {        /* there are no distances */
+        for (int i = 0; i < 4; i++) { OPDI_BW_RETURN(at[i], opd_zeros_like(opd_bw_tensor(bw, at[i]))); }
+        return 0;
+    }
     opdi_cdist_second(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2),
                       opd_bw_tensor(bw, 4), opd_bw_value(bw, 3).u.d, results);
-    for (int i = 0; i < 4; i++) { OPDI_BW_RETURN(i + i / 3, results[i]); }
+    for (int i = 0; i < 4; i++) { OPDI_BW_RETURN(at[i], results[i]); }
     return 0;
 }
 /* Batches operators on matrices: the examples become the first batch dim. */
@@ -262,6 +267,14 @@ static int opdi_matrices_batch(opd_call *call) {
     }
     return opdi_batch_align(call, args, ndim, false) || opd_call_all(call->op, &ret, args, call->op->nargs) ? -1
         : opd_batch_return(call, ret.u.t, 0);
+}
+/* Batches _cdist_backward.  The gradient of no distances has the sizes of x1, even if x1 is the same for all examples. */
+static int opdi_cdist_backward_batch(opd_call *call) {
+    int dim, other;
+    opd_tensor *const input = opd_batch_arg(call, 1, &dim), *const output = opd_batch_arg(call, 2, &other);
+    if (!input || !output) { return -1; }
+    return dim < 0 && (!input->numel || !output->numel) ? opd_batch_return(call, opd_zeros_like(input), -1)
+        : opdi_matrices_batch(call);
 }
 /* opd_cdist_forward: the operator under cdist that computes the distances */
 OPDI_OP(_cdist_forward) {
@@ -278,7 +291,7 @@ OPDI_OP(_cdist_backward) {
     op->schema = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor";
     op->cpu = op->fake = opdi__cdist_backward_kernel; op->backward = opdi__cdist_backward_backward;
     op->save = "grad, x1, x2, cdist";
-    op->vmap = opdi_matrices_batch;
+    op->vmap = opdi_cdist_backward_batch;
     op->out = "_cdist_backward.out";
     op->cases = "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+";
 }
