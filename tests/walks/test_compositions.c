@@ -290,9 +290,7 @@ static const struct { const char *name; int point; bool complex_only, views; } l
     {"binary_cross_entropy_backward", EQUAL, false, false}, {"binary_cross_entropy_backward", TIES, false, false},
     {"binary_cross_entropy_backward", OTHERS_ZERO, false, false},
     /* a norm of order 1.5 beside a 0, where its second derivative is infinite */
-    {"embedding_renorm", ONE_ZERO, false, false},
-    /* no vmap of the second derivative of nothing: an error */
-    {"cdist", EMPTY, false, false}, {"_cdist_forward", EMPTY, false, false}, {"thnn_conv2d", EMPTY, false, false}};
+    {"embedding_renorm", ONE_ZERO, false, false}};
 /* Operators whose derivative is not that of all results, as in PyTorch: factors of matrices, singular values, logsumexp and
    new running statistics are constants, and so are the row padding_idx of embedding and what detach returns. */
 static const char *const partly[] = {"_linalg_det", "_linalg_slogdet", "_linalg_solve_ex", "linalg_lstsq", "embedding", "detach_copy",

@@ -287,8 +287,8 @@ static int opdi_convolution_batch(opd_call *call) {
     if (at) { output = opdi_batch_split(output, 1, opdi_sizes(output)[1] / opd_batch_size()); }
     else if (dim[0] >= 0) { output = opdi_batch_split(output, 0, opdi_sizes(one)[0]); }
     else { at = -1; }
-    if (output && tensors[2]) {                   /* bias becomes [B, 1, O, 1, ..], or [B, O, 1, ..] if samples come
-                                                     first */
+    if (output && tensors[2] && output->numel) {  /* bias becomes [B, 1, O, 1, ..], or [B, O, 1, ..] if samples come
+                                                     first; images without channels have a result without channels */
         int count = 0;
         if (dim[2] >= 0) {
             shape[count++] = opd_batch_size();
@@ -503,6 +503,16 @@ static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
     }
     return opdi_batch_split(result, *at, opdi_sizes(one)[*at]);
 }
+/* Returns derivative i of a convolution without results: zeros, which are the same for all examples. */
+static opd_tensor *opdi_conv_back_nothing(opd_call *call, int i, int *at) {
+    int dim;
+    const opd_tensor *const of = i < 2 ? opd_arg_tensor(call, 1 + i) : opd_arg_tensor(call, 0);
+    const int64_t channels = opdi_sizes(of)[1];
+    const opd_ints sizes = i < 2 ? opd_ints_of(opdi_sizes(of), of->ndim)
+        : opd_arg_is_none(call, 3) ? opd_ints_of(&channels, 1) : opd_arg_ints(call, 3);
+    *at = -1;
+    return opd_new_zeros(opd_batch_arg(call, 0, &dim), sizes);
+}
 static int opdi_convolution_backward_batch(opd_call *call) {
     const opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1),
         *weight = opd_arg_tensor(call, 2);
@@ -514,7 +524,8 @@ static int opdi_convolution_backward_batch(opd_call *call) {
     }
     for (int i = 0; i < 3; i++) {
         if (opd_call_args(call)[10].u.bools[i]) {
-            opd_tensor *result = opdi_conv_back_batch(call, i, &at);
+            opd_tensor *const result = grad->numel ? opdi_conv_back_batch(call, i, &at)
+                : opdi_conv_back_nothing(call, i, &at);
             if (opd_batch_return(call, result, at)) { return -1; }
         } else if (opd_return_value(call, OPD_NONE)) { return -1; }
     }
