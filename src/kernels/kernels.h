@@ -75,6 +75,16 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
 #else
 #define OPDI_PLUS_PRODUCT(sum, a, b) ((sum) + (a) * (b))
 #endif
+/* Keeps the compiler from fusing `product`, a variable with a product, with a sum to which it is added. */
+#if !defined(__GNUC__) || !(defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__FP_FAST_FMA))
+#define OPDI_ROUND_FIRST(product) ((void)0)
+#elif defined(OPDI_X86)
+#define OPDI_ROUND_FIRST(product) __asm__("" : "+x"(product))
+#elif defined(OPDI_NEON)
+#define OPDI_ROUND_FIRST(product) __asm__("" : "+w"(product))
+#else
+#define OPDI_ROUND_FIRST(product) __asm__("" : "+m"(product))
+#endif
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void);
 OPDI_LOOPS_BEGIN
 /* Returns the level of the instructions that kernels use.  0: plain C.  1: AVX2 with FMA, or NEON.  2: AVX-512 F, BW,

@@ -240,6 +240,7 @@ TEST(multiples_of_a_row_are_singular) {
             CHECK(opd_linalg_lu_factor_ex(f, a) == 0);
             CHECK_INT(opd_item_i64(opd_sum(opd_eq_Scalar(f[2], opd_value_int(2)))), 81);
             CHECK_NEAR(most(opd_linalg_det(a)), 0, 0);
+            for (int i = 0; i < 81; i++) { CHECK_NEAR(most(opd_linalg_det(opd_select(a, 0, i))), 0, 0); }
         }
         CHECK_OK();
     }
@@ -922,5 +923,32 @@ TEST(factors_are_read_as_they_lie) {
             CHECK_OK();
         }
     }
+}
+/* Returns the number of columns of a and b that have opposite directions. */
+static int64_t turned_columns(opd_tensor *a, opd_tensor *b) {
+    opd_tensor *const cosines = opd_real(opd_sum_dim(opd_mul(opd_conj(a), b), OPD_INTS(0), false));
+    return opd_item_i64(opd_sum(opd_lt_Scalar(cosines, opd_value_float(0.5))));
+}
+/* Rounding errors do not choose the signs of singular vectors and eigenvectors: almost equal matrices have the same. */
+TEST(vectors_of_almost_equal_matrices) {
+    static const int64_t shapes[][2] = {{5, 4}, {3, 4}, {8, 3}, {3, 3}, {12, 12}};
+    int64_t turned = 0;
+    (void)opd_manual_seed(7);
+    for (int i = 0; i < 5 * 30; i++) {
+        OPD_SCOPE {
+            const opd_ints sizes = opd_ints_of(shapes[i % 5], 2);
+            const opd_scalar_type dtype = i / 5 % 2 ? OPD_COMPLEX128 : OPD_FLOAT64;
+            opd_tensor *a = opd_randn(sizes, dtype), *x[3], *y[3];
+            opd_tensor *b = opd_add(a, opd_mul_Scalar(opd_randn(sizes, dtype), opd_value_float(1e-9)));
+            CHECK(opd_linalg_svd_full(x, a, false, NULL) == 0 && opd_linalg_svd_full(y, b, false, NULL) == 0);
+            turned += turned_columns(x[0], y[0]) + turned_columns(opd_mH(x[2]), opd_mH(y[2]));
+            if (sizes.data[0] == sizes.data[1]) {
+                CHECK(opd_linalg_eigh(x, opd_add(a, opd_mH(a))) == 0 && opd_linalg_eigh(y, opd_add(b, opd_mH(b))) == 0);
+                turned += turned_columns(x[1], y[1]);
+            }
+        }
+    }
+    CHECK_INT(turned, 0);
+    CHECK_OK();
 }
 CHECK_MAIN()

@@ -155,7 +155,11 @@ static int64_t OPDI_TYPED(lu_small)(int64_t rows, int64_t columns, OPDI_TYPED(bl
             OPDI_T *const row = a.at + i * a.rs;
             const OPDI_T factor = pivot != 0 ? row[j] / pivot : row[j];
             row[j] = factor;
-            for (int64_t k = j + 1; k < columns; k++) { row[k] -= top[k] * factor; }
+            for (int64_t k = j + 1; k < columns; k++) {            /* see lanes_minus */
+                OPDI_T product = top[k] * factor;
+                OPDI_ROUND_FIRST(product);
+                row[k] -= product;
+            }
         }
     }
     return zero;

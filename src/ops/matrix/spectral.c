@@ -48,6 +48,12 @@ OPDI_ALWAYS double opdi_length(double x, double y) {
     const double sum = x * x + y * y;
     return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : hypot(x, y);
 }
+/* Returns the length of (x, y) with the sign of x, for a rotation that turns (x, y) to (length, 0).  Then the cosine is
+   not negative.  So a rotation by rounding errors does not change the signs of vectors: these are the same for
+   matrices that are almost the same. */
+OPDI_ALWAYS double opdi_turned_length(double x, double y) {
+    return x < 0 ? -opdi_length(x, y) : opdi_length(x, y);
+}
 static void opdi_rotate_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_rotate_f64(void *ctx, int64_t begin, int64_t end);
 static int64_t opdi_ql_f64(int64_t n, double *d, double *e, double *rows, int64_t wide, double *turns);

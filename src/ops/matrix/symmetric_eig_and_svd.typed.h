@@ -128,7 +128,7 @@ static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int
             double lead = d[last] - d[first] + e[first] / (slope + (slope < 0 ? -size : size)), s = 1, c = 1, moved = 0;
             int64_t i;
             for (i = last - 1; i >= first; i--) {
-                const double bulge = s * e[i], beside = c * e[i], length = opdi_length(bulge, lead);
+                const double bulge = s * e[i], beside = c * e[i], length = opdi_turned_length(lead, bulge);
                 e[i + 1] = length;
                 if (length == 0) {
                     d[i + 1] -= moved;
@@ -293,20 +293,20 @@ static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_
     shift = ((x - z) * (x + z) + h * (y / (shift + (shift < 0 ? -size : size)) - h)) / x;
     for (int64_t j = first; j < last; j++) {
         double beside = c * e[j], next = d[j + 1], bulge = s * e[j];
-        double length = opdi_length(shift, bulge);
+        double length = opdi_turned_length(shift, bulge);
         if (j > first) { e[j - 1] = length; }
-        c = length > 0 ? shift / length : 1;
-        s = length > 0 ? bulge / length : 0;
+        c = length != 0 ? shift / length : 1;
+        s = length != 0 ? bulge / length : 0;
         turns[2 * (j - first)] = c;
         turns[2 * (j - first) + 1] = s;
         shift = x * c + beside * s;
         beside = beside * c - x * s;
         bulge = next * s;
         next *= c;
-        length = opdi_length(shift, bulge);
+        length = opdi_turned_length(shift, bulge);
         d[j] = length;
-        c = length > 0 ? shift / length : 1;
-        s = length > 0 ? bulge / length : 0;
+        c = length != 0 ? shift / length : 1;
+        s = length != 0 ? bulge / length : 0;
         others[2 * (j - first)] = c;
         others[2 * (j - first) + 1] = s;
         shift = c * beside + s * next;
@@ -322,7 +322,7 @@ static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, do
     double bulge = e[first - 1];
     e[first - 1] = 0;
     for (int64_t i = first; i <= last && bulge != 0; i++) {
-        const double length = opdi_length(bulge, d[i]), c = d[i] / length, s = -bulge / length;
+        const double length = opdi_turned_length(d[i], bulge), c = d[i] / length, s = -bulge / length;
         OPDI_T *x = left ? left + (first - 1) * wide : NULL, *y = left ? left + i * wide : NULL;
         d[i] = length;
         if (i < last) {
