@@ -2,6 +2,7 @@
    script, which makes the check fail with some flags, and counts how often the check is compiled. */
 #include "../check.h"
 #include "../../opdispatch.h"
+#include "../told.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +40,6 @@ static int checks(void) {
     (void)remove(log);
     return count;
 }
-static char told[3000];
-static void hear(void *user, int is_error, const char *text) {
-    (void)user;
-    (void)is_error;
-    (void)snprintf(told + strlen(told), sizeof told - strlen(told), "%s\n", text);
-}
 static double factor;
 static int multiplies(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
@@ -55,24 +50,12 @@ static int multiplies(void *user, opd_tensor *const *in, int n, opd_tensor **out
 /* Compiles a graph and runs it twice.  Returns why the second run was uncompiled, or "". */
 static const char *reason(const char *flags) {
     static const float numbers[] = {1, 2, 3, 4};
-    static char why[600];
     const int64_t four = 4;
-    opd_compile_options options;
-    opd_tensor *x = opd_tensor_from(numbers, opd_ints_of(&four, 1), OPD_FLOAT32), *out[1] = {NULL};
-    memset(&options, 0, sizeof options);
-    options.flags = flags;
+    opd_tensor *x = opd_tensor_from(numbers, opd_ints_of(&four, 1), OPD_FLOAT32), *out;
     factor++;
     opd_graph *const graph = opd_graph_trace(multiplies, NULL, &x, 1, NULL);
-    opd_compiled *const compiled = opd_graph_compile(graph, &options);
-    told[0] = 0;
-    opd_log_set(hear, NULL);
-    for (int run = 0; run < 2 && compiled; run++) {
-        CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1);
-        CHECK(out[0] && (double)opd_data_f32(out[0])[3] == 4 * factor);
-    }
-    opd_log_set(NULL, NULL);
-    (void)snprintf(why, sizeof why, "%s", opd_compiled_reason(compiled) ? opd_compiled_reason(compiled) : "");
-    opd_compiled_free(compiled);
+    const char *const why = reason_of(graph, x, flags, &out);
+    CHECK(out && (double)opd_data_f32(out)[3] == 4 * factor);
     opd_graph_free(graph);
     return why;
 }

@@ -13,46 +13,27 @@ CHECK_MAIN()
 TEST(other_systems) { SKIP("only Linux has small stacks, and tells where they are"); }
 CHECK_MAIN()
 #else
-#include <pthread.h>
+#include "../small_stacks.h"
 
 #if defined(__OPTIMIZE__)
 #define MOST_KB 128                               /* enough for each kernel */
 #else
 #define MOST_KB 256
 #endif
-#define TOO_SMALL "the stack of this thread is too small"
 static const int kilobytes[] = {16, 32, 48, 64, 96, 128, 256};
 enum { STACKS = sizeof kilobytes / sizeof *kilobytes };
 
-/* What a function gave on its thread. */
-typedef struct outcome { int rc; opd_code code; char message[400]; } outcome;
-typedef struct job { int (*fn)(void); outcome result; } job;
-static void *on_thread(void *arg) {
-    job *const j = (job *)arg;
-    OPD_SCOPE { j->result.rc = j->fn(); }
-    j->result.code = opd_error_code();
-    strncpy(j->result.message, opd_error_message(), sizeof j->result.message - 1);
-    opd_error_clear();
-    (void)opd_finish();
-    return NULL;
-}
+static int plain(void *fn) { return (*(int (**)(void))fn)(); }
 /* Runs fn on a thread with a stack of kb KB.  If the system has no such threads, the result is the error. */
 static outcome on_a_stack(int kb, int (*fn)(void)) {
-    job j;
-    pthread_attr_t attr;
-    pthread_t id;
-    memset(&j, 0, sizeof j);
-    j.fn = fn;
-    CHECK_INT(pthread_attr_init(&attr), 0);
-    if (pthread_attr_setstacksize(&attr, (size_t)kb << 10) == 0 && pthread_create(&id, &attr, on_thread, &j) == 0) {
-        CHECK_INT(pthread_join(id, NULL), 0);
-    } else {
-        j.result.rc = -1;
-        j.result.code = OPD_ERROR_MEMORY;
-        (void)snprintf(j.result.message, sizeof j.result.message, "%s", TOO_SMALL);
+    outcome result;
+    if (!on_a_small_stack(kb, plain, &fn, &result)) {
+        memset(&result, 0, sizeof result);
+        result.rc = -1;
+        result.code = OPD_ERROR_MEMORY;
+        (void)snprintf(result.message, sizeof result.message, "%s", TOO_SMALL);
     }
-    (void)pthread_attr_destroy(&attr);
-    return j.result;
+    return result;
 }
 static bool is_small(const outcome *o) {
     return o->rc < 0 && o->code == OPD_ERROR_MEMORY && strstr(o->message, TOO_SMALL) != NULL;

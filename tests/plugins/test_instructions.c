@@ -1,7 +1,7 @@
 /* Libraries with instructions that the processor lacks: what is read from machine code, and what is done about it.  The
    processor's instruction sets are assumed, so that the tests are the same on each processor. */
 #include "../inside.h"
-#include "../check.h"
+#include "../told.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,12 +103,6 @@ static bool begin(void) {
     (void)setenv("CC", was, 1);
     return found && !strstr(was, "tcc");
 }
-static char told[600];
-static void hear(void *user, int is_error, const char *text) {
-    (void)user;
-    (void)is_error;
-    (void)snprintf(told + strlen(told), sizeof told - strlen(told), "%s\n", text);
-}
 #define KERNEL \
     "#include \"opdispatch.h\"\n" \
     "static int k(opd_call *call) { return opd_return_int(call, 7); }\n" \
@@ -155,21 +149,11 @@ static int squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 /* Returns why the second run of a compiled graph was uncompiled, or "". */
 static const char *compiled_reason(const char *flags) {
     static const float numbers[] = {1, 2, 3, 4, 5, 6, 7, 8};
-    static char why[300];
     const int64_t eight = 8;
-    opd_compile_options options;
-    opd_tensor *x = opd_tensor_from(numbers, opd_ints_of(&eight, 1), OPD_FLOAT32), *out[1] = {NULL};
-    memset(&options, 0, sizeof options);
-    options.flags = flags;
+    opd_tensor *x = opd_tensor_from(numbers, opd_ints_of(&eight, 1), OPD_FLOAT32), *out;
     opd_graph *const graph = opd_graph_trace(squares, NULL, &x, 1, NULL);
-    opd_compiled *const compiled = opd_graph_compile(graph, &options);
-    told[0] = 0;
-    opd_log_set(hear, NULL);
-    for (int run = 0; run < 2 && compiled; run++) { CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1); }
-    opd_log_set(NULL, NULL);
-    CHECK(out[0] && opd_data_f32(out[0])[7] == 64);
-    (void)snprintf(why, sizeof why, "%s", opd_compiled_reason(compiled) ? opd_compiled_reason(compiled) : "");
-    opd_compiled_free(compiled);
+    const char *const why = reason_of(graph, x, flags, &out);
+    CHECK(out && opd_data_f32(out)[7] == 64);
     opd_graph_free(graph);
     return why;
 }

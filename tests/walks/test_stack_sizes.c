@@ -15,73 +15,48 @@ CHECK_MAIN()
 TEST(unknown_stacks) { SKIP("this system does not tell where a thread's stack is"); }
 CHECK_MAIN()
 #else
+#include "../small_stacks.h"
 #include <limits.h>
-#include <pthread.h>
 
 enum { LARGEST = 256 };
 static const int kilobytes[] = {16, 64, 96, 128, 192, LARGEST};
 enum { STACKS = sizeof kilobytes / sizeof *kilobytes };
 #define MOST_KB 128                              /* of a build without optimisation; see the table in tests/README.md */
-#define TOO_SMALL "the stack of this thread is too small"
 
 static bool listing;
 
-/* What a call and its backward gave. */
-typedef struct outcome { opd_code code; bool too_small; char message[200]; } outcome;
-typedef struct trial { op_case *c; bool backward; outcome result; } trial;
+typedef struct trial { op_case *c; bool backward; } trial;
 
-/* Calls the operator, and runs backward from its first result that has a history. */
-static void call_and_back(const op_case *c, bool backward) {
+/* Calls the operator of a trial, and runs backward from its first result that has a history. */
+static int call_and_back(void *user) {
+    const trial *const t = (const trial *)user;
     opd_value rets[MOST_RESULTS];
     opd_tensor *out[MOST_RESULTS];
     int i, n;
-    if (opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs)) { return; }
-    n = results_of(c->op, rets, out);
-    for (i = 0; i < n && backward; i++) {
+    if (opd_call_all((opd_op *)(uintptr_t)t->c->op, rets, t->c->args, t->c->nargs)) { return -1; }
+    n = results_of(t->c->op, rets, out);
+    for (i = 0; i < n && t->backward; i++) {
         if (opd_tensor_node(out[i])) {
-            (void)opd_backward(opd_sum(opd_dtype_is_complex(opd_dtype(out[i])) ? opd_abs(out[i]) : out[i]));
-            return;
+            return opd_backward(opd_sum(opd_dtype_is_complex(opd_dtype(out[i])) ? opd_abs(out[i]) : out[i]));
         }
     }
-}
-static void *on_thread(void *arg) {
-    trial *const t = (trial *)arg;
-    OPD_SCOPE { call_and_back(t->c, t->backward); }
-    t->result.code = opd_error_code();
-    t->result.too_small = strstr(opd_error_message(), TOO_SMALL) != NULL;
-    strncpy(t->result.message, opd_error_message(), sizeof t->result.message - 1);
-    opd_error_clear();
-    (void)opd_finish();
-    return NULL;
-}
-/* Runs the trial on a thread with this stack.  Returns false if the system has no threads with so small a stack. */
-static bool on_a_stack(trial *t, int kb) {
-    pthread_attr_t attr;
-    pthread_t id;
-    bool made;
-    CHECK_INT(pthread_attr_init(&attr), 0);
-    made = pthread_attr_setstacksize(&attr, (size_t)kb << 10) == 0 && pthread_create(&id, &attr, on_thread, t) == 0;
-    (void)pthread_attr_destroy(&attr);
-    if (made) { CHECK_INT(pthread_join(id, NULL), 0); }
-    return made;
+    return 0;
 }
 /* Runs the trial on the largest stack, and adds to *used how many bytes of it were written, with what the start of a
    thread needs. */
-static void on_the_largest(trial *t, size_t *used) {
+static void on_the_largest(trial *t, outcome *result, size_t *used) {
 #if defined(_WIN32)
     (void)used;
-    CHECK(on_a_stack(t, LARGEST));
+    CHECK(on_a_small_stack(LARGEST, call_and_back, t, result));
 #else
     static uint64_t stack[LARGEST * 128] __attribute__((aligned(65536)));
     const uint64_t pattern = UINT64_C(0xa5a5a5a5a5a5a5a5);
     pthread_attr_t attr;
-    pthread_t id;
     size_t untouched = 0, bytes;
     memset(stack, 0xa5, sizeof stack);
     CHECK_INT(pthread_attr_init(&attr), 0);
     CHECK_INT(pthread_attr_setstack(&attr, stack, sizeof stack), 0);
-    CHECK_INT(pthread_create(&id, &attr, on_thread, t), 0);
-    CHECK_INT(pthread_join(id, NULL), 0);
+    CHECK(on_a_thread(&attr, call_and_back, t, result));
     (void)pthread_attr_destroy(&attr);
     while (untouched < sizeof stack / sizeof *stack && stack[untouched] == pattern) { untouched++; }
     bytes = sizeof stack - untouched * sizeof *stack;
@@ -115,17 +90,16 @@ static void check_outcomes(const opd_op *op, const char *text, const outcome *re
 static bool try_case(op_case *c, const char *text, bool twice, bool backward, int kb, outcome *result, size_t *used) {
     trial t;
     bool made = false;
-    memset(&t, 0, sizeof t);
+    memset(result, 0, sizeof *result);
     t.c = c;
     t.backward = backward;
     OPD_SCOPE {
         if (read_case(c, text, twice)) {
-            made = kb == LARGEST || on_a_stack(&t, kb);
-            if (kb == LARGEST) { on_the_largest(&t, used); }
+            made = kb == LARGEST || on_a_small_stack(kb, call_and_back, &t, result);
+            if (kb == LARGEST) { on_the_largest(&t, result, used); }
         }
     }
     opd_error_clear();
-    *result = t.result;
     return made;
 }
 static void operator_on_stacks(void *arg) {
