@@ -268,7 +268,8 @@ static int opdi_matrices_batch(opd_call *call) {
     return opdi_batch_align(call, args, ndim, false) || opd_call_all(call->op, &ret, args, call->op->nargs) ? -1
         : opd_batch_return(call, ret.u.t, 0);
 }
-/* Batches _cdist_backward.  The gradient of no distances has the sizes of x1, even if x1 is the same for all examples. */
+/* Batches _cdist_backward.  Without distances, the gradient has the sizes of x1, which may be the same for all
+   examples. */
 static int opdi_cdist_backward_batch(opd_call *call) {
     int dim, other;
     opd_tensor *const input = opd_batch_arg(call, 1, &dim), *const output = opd_batch_arg(call, 2, &other);
