@@ -76,7 +76,7 @@ static int opdi_module_take_tensors(opd_module *module, const opd_tensor_file *f
 }
 /* Adds the tensors of an open file to the module, and also the other names that stand for some of them.  Returns 0,
    or -1 and sets an error. */
-static int opdi_module_take(opd_module *module, const opd_tensor_file *file, const char *prefix) {
+OPDI_INTERNAL int opdi_module_take(opd_module *module, const opd_tensor_file *file, const char *prefix) {
     const size_t strip = strlen(prefix);
     const char *name;
     opdi_tied_set tied_set;

@@ -7,13 +7,11 @@
        FUZZ(one)
 
    FUZZ runs each input in its own scope, and one of eight inputs again with a failing allocation.  A pending error
-   is cleared, but memory must not be lost.  A target can be built and run separately:
+   is cleared, but memory must not be lost.  run.sh builds and runs the targets.  The files in TARGET/ are the initial
+   corpus.  A target can be run again without the script:
 
-       clang -g -O1 -fsanitize=fuzzer,address,undefined fuzz_npy.c -o fuzz_npy -lm -lpthread
-       ./fuzz_npy -dict=npy.dict -max_total_time=60 new_corpus npy
-       ./fuzz_npy crash-...                        (repeats a finding)
-
-   run.sh builds and runs all targets.  The files in TARGET/ are the initial corpus.
+       build/fuzz/fuzz_npy -dict=tests/fuzz/npy.dict -max_total_time=60 build/fuzz/npy.corpus
+       build/fuzz/fuzz_npy build/fuzz/npy.findings/crash-...               (repeats a finding)
 
    A target whose input is only a list of choices (next) is also a test.  The test runs FUZZ_SEEDS inputs of
    random bytes, the same inputs in each run.  tests/test_fuzz_TARGET.c consists of these lines:
@@ -28,8 +26,7 @@
 #if defined(FUZZ_SEEDS)
 #include "../check.h"
 #else
-#define OPDISPATCH_IMPLEMENTATION
-#include "../../opdispatch.h"
+#include "ops/ops.h"                 /* src/: the targets call private functions, too */
 #endif
 
 #define MUST(cond) do { if (!(cond)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); abort(); } } while (0)

@@ -9,12 +9,34 @@ static unsigned char room[ROOM + 64];             /* read from its 64th byte */
 static int64_t sizes[RANK], strides[RANK];
 static int deleted;
 
+// The structs of dlpack.h.
+typedef struct OPDI_MAY_ALIAS dl_tensor {
+    void *data;
+    int32_t device_type, device_id, ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *sizes, *strides;
+    uint64_t byte_offset;
+} dl_tensor;
+typedef struct OPDI_MAY_ALIAS dl_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct DLManagedTensorVersioned *self);
+    uint64_t flags;
+    dl_tensor tensor;
+} dl_versioned;
+typedef struct OPDI_MAY_ALIAS dl_unversioned {
+    dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct DLManagedTensor *self);
+} dl_unversioned;
+
 static void let_go_versioned(struct DLManagedTensorVersioned *m) {
-    MUST(((opdi_dl_versioned *)(void *)m)->context == room);
+    MUST(((dl_versioned *)(void *)m)->context == room);
     deleted++;
 }
 static void let_go_unversioned(struct DLManagedTensor *m) {
-    MUST(((opdi_dl_unversioned *)(void *)m)->context == room);
+    MUST(((dl_unversioned *)(void *)m)->context == room);
     deleted++;
 }
 
@@ -31,7 +53,7 @@ static int64_t next_number(void) {
 // How the struct says it.
 static struct { unsigned flags; bool versioned, no_data, no_sizes, no_strides, no_deleter; } says;
 
-static void describe(opdi_dl_tensor *d) {
+static void describe(dl_tensor *d) {
     int i;
     d->data = says.no_data ? NULL : room + 64;
     d->device_type = (int32_t)next_number();
@@ -54,7 +76,7 @@ static bool in_room(const opd_tensor *t) {
     return p >= (const char *)room && p <= (const char *)room + sizeof room &&
         opd_tensor_storage_bytes(t) <= (const char *)room + sizeof room - p;
 }
-static void same(const opd_tensor *t, const opdi_dl_tensor *d, bool exported) {
+static void same(const opd_tensor *t, const dl_tensor *d, bool exported) {
     int i;
     MUST(opd_ndim(t) == d->ndim && opd_dtype_size(opd_dtype(t)) * 8 == d->bits && d->lanes == 1);
     for (i = 0; i < d->ndim; i++) {
@@ -66,7 +88,7 @@ static void use(opd_tensor *t) {
     struct DLManagedTensorVersioned *m = opd_dlpack_export(t, 0);
     int i;
     if (m) {
-        const opdi_dl_tensor *d = &((const opdi_dl_versioned *)(const void *)m)->tensor;
+        const dl_tensor *d = &((const dl_versioned *)(const void *)m)->tensor;
         opd_tensor *back;
         unsigned flags;
         same(t, d, true);
@@ -88,8 +110,8 @@ static void use(opd_tensor *t) {
 }
 
 static void one(const uint8_t *data, size_t n) {
-    opdi_dl_versioned v;
-    opdi_dl_unversioned u;
+    dl_versioned v;
+    dl_unversioned u;
     opd_tensor *t;
     unsigned how, flags = 77;
     at = data;

@@ -1,8 +1,9 @@
 /* Pickles for the fuzz targets checkpoint and script_archive.
 
    An input is 'p' and the bytes of a pickle; or 'm' and a list of choices.  A choice that is the number of a row of `calls`
-   stands for this row, a whole valid call; other choices are bytes of the pickle.  'P' and 'M' mean the same, but the
-   next byte tells how many nodes (up to 100,000) come before the rest, so that the numbers of later nodes are large. */
+   stands for this row, a whole valid call; other choices are bytes of the pickle.  'Q' and 'M' mean the same, but the
+   next byte tells how many nodes come before the rest (sometimes 100,000), so that the numbers of later nodes are
+   large. */
 #ifndef OPD_TESTS_FUZZ_PICKLE_H
 #define OPD_TESTS_FUZZ_PICKLE_H
 
@@ -58,9 +59,9 @@ static uint8_t *pickle_wrap(const uint8_t *data, size_t n, size_t *size) {
 /* Returns the zip file of the pickle that an input stands for, *size bytes to be freed; or NULL if the input is not a
    pickle. */
 static uint8_t *pickle_archive(const uint8_t *data, size_t n, size_t *size) {
-    const bool padded = n > 1 && (data[0] == 'P' || data[0] == 'M'), chosen = n && (data[0] == 'm' || data[0] == 'M');
+    const bool padded = n > 1 && (data[0] == 'Q' || data[0] == 'M'), chosen = n && (data[0] == 'm' || data[0] == 'M');
     if (!n || (data[0] != 'p' && !padded && !chosen)) { return NULL; }
-    const size_t nodes = padded ? (size_t)data[1] * data[1] * 100000 / (255 * 255) : 0, from = padded ? 2 : 1;
+    const size_t nodes = !padded ? 0 : data[1] % 64 == 63 ? 100000 : data[1], from = padded ? 2 : 1;
     char *bytes = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&bytes, &length);
