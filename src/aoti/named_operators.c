@@ -156,7 +156,7 @@ OPDI_INTERNAL int32_t opdi_aoti_proxy(void *executor, int node, int nints, int64
     flat.nints = nints;
     flat.tensors = tensors;
     flat.ntensors = ntensors;
-    if (!opd_ok()) { return 1; }
+    if (!opd_ok() || opd_interrupted()) { return 1; }
     const opd_json *json = flat.model ? flat.model->nodes : NULL;
     int64_t e = json ? opd_json_first(json, opd_json_get(json, 0, "nodes")) : -1;
     for (int i = 0; i < node && e >= 0; i++) { e = opd_json_next(json, e); }

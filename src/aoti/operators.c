@@ -247,7 +247,7 @@ OPDI_INTERNAL int32_t opdi_aoti_operator(const opdi_aoti_row *row, const uint64_
     void *handles[OPDI_AOTI_ARGS];
     opdi_aoti_args args;
     int rc;
-    if (!opd_ok()) { return 1; }
+    if (!opd_ok() || opd_interrupted()) { return 1; }
     memset(&args, 0, sizeof args);
     args.ints = ints;
     args.floats = floats;

@@ -241,8 +241,8 @@ static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_scope scope = opd_scope_open();
     opd_tensor *tensor = NULL;
-    for (int i = 0; i < node->nin; i++) { args[i] = vals[node->in[i]->slot]; }
-    int rc = opd_call_all(node->op, rets, args, node->nin);
+    for (int i = 0; i < node->nin; i++) { args[i] = opdi_value_flat(&vals[node->in[i]->slot], 0); }
+    int rc = opdi_run_ends(opdi_self()) || !opd_ok() ? -1 : opd_call_all(node->op, rets, args, node->nin);
     if (rc == 0 && rets[0].tag == OPD_TAG_TENSOR) {
         tensor = opdi_keep(opd_detach(rets[0].u.t));
         rc = tensor ? opdi_gvalue_describe(graph, node->out[0], tensor) : -1;

@@ -170,10 +170,11 @@ static int32_t compute(container *self, handle x, int64_t what, void *executor, 
         MUST(fresh(out));
         MUST(aoti_torch_cpu_addmm_out(*out, x, x, self->weight, 2.0, 0.5));
         MUST(fresh(&a));
-        MUST(aoti_torch_addmm_out(a, *out, x, self->weight, 1.0f, 10.0f));
-        MUST(aoti_torch_delete_tensor_object(*out));
-        *out = a;
-        return 0;
+        rc = aoti_torch_addmm_out(a, *out, x, self->weight, 1.0f, 10.0f);
+        MUST(aoti_torch_delete_tensor_object(rc ? a : *out));
+        if (rc) { MUST(aoti_torch_delete_tensor_object(*out)); }
+        *out = rc ? NULL : a;
+        return rc;
     case 1:                                       /* cat, and a view of it */
         list[0] = x;
         MUST(small(&list[1], 10));

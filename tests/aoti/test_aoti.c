@@ -111,6 +111,34 @@ static void check_handles(opd_aoti *model) {
     CHECK_INT(ask(model, 0, out), 2);
     CHECK_OK();
 }
+/* An interruption ends a run before the model's next operator. */
+static void *interrupt_begins(const opd_event *event, void *user) {
+    const bool product = strcmp(event->name, "aten::addmm") == 0;
+    *(int *)user += product;
+    if (product) { opd_interrupt(); }
+    return NULL;
+}
+TEST(interrupted) {
+    OPD_SCOPED;
+    static int calls;
+    opd_tensor *out[2];
+    opd_observer observer;
+    opd_aoti *model = model_of("plain", "");
+    if (!model && opd_ok()) { SKIP("no compiler"); }
+    CHECK_OR_RETURN(model != NULL);
+    memset(&observer, 0, sizeof observer);
+    observer.begin = interrupt_begins;
+    observer.user = &calls;
+    calls = 0;
+    const int64_t handle = opd_observer_add_local(&observer);
+    CHECK_INT(ask(model, 0, out), -1);
+    CHECK_ERROR(OPD_ERROR_INTERRUPTED, "interrupted");
+    CHECK_INT(calls, 1);                          /* of two */
+    (void)opd_observer_remove(handle);
+    opd_interrupt_clear();
+    CHECK_INT(ask(model, 0, out), 2);
+    opd_aoti_free(model);
+}
 TEST(handles_that_are_given_back) {
     opd_aoti *model = model_of("plain", "");
     if (!model && opd_ok()) { SKIP("no compiler"); }

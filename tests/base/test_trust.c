@@ -147,6 +147,22 @@ TEST(interrupt_graph) {
     CHECK_NEAR(opd_item_f64(opd_sum(out)), -6, 0);
     opd_graph_free(graph);
 }
+TEST(interrupt_fold) {
+    OPD_SCOPED;
+    step_ready();
+    opd_graph *graph = opd_graph_new();
+    opd_graph_value *value = opd_graph_constant(graph, opd_value_tensor(opd_zeros(OPD_INTS(3), OPD_FLOAT32)));
+    for (int i = 0; i < 3; i++) { (void)opd_graph_call(graph, "trust::step", &value, 1, &value, 1); }
+    (void)opd_graph_output(graph, &value, 1, false);
+    stop_at = 2;
+    CHECK_INT(opd_graph_fold(graph), -1);
+    CHECK_ERROR(OPD_ERROR_INTERRUPTED, "interrupted");
+    CHECK_INT(calls_made, 2);
+    opd_interrupt_clear();
+    CHECK(opd_graph_fold(graph) > 0);
+    CHECK_INT(calls_made, 3);
+    opd_graph_free(graph);
+}
 static opd_tensor *hook_stops(opd_tensor *grad, void *user) {
     (void)grad;
     (void)user;

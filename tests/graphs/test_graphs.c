@@ -319,6 +319,19 @@ TEST(passes_take_away_what_is_not_needed) {
     CHECK(same(out[0], want[0]) && same(out[1], want[1]));
     opd_graph_free(g);
 }
+TEST(folds_operators_of_constant_lists) {
+    opd_graph *g = opd_graph_parse("graph():\n"
+                                   "  %sizes : int[] = prim::Constant[value=[2, 3]]()\n"
+                                   "  %none : NoneType = prim::Constant()\n"
+                                   "  %ones : Tensor = aten::ones(%sizes, %none, %none, %none, %none)\n"
+                                   "  return (%ones)\n");
+    opd_tensor *out[1];
+    CHECK(opd_graph_fold(g) > 0);
+    CHECK_INT(opd_graph_count(g, "aten::ones"), 0);
+    CHECK_INT(opd_graph_run(g, NULL, 0, out, 1), 1);
+    CHECK_INT(opd_size(out[0], 1), 3);
+    opd_graph_free(g);
+}
 
 static const char *path(void) {
     static char buf[300];
