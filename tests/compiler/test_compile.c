@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if !defined(_WIN32) && !defined(__wasm__)
+#define PROCESSES
+#include <sys/wait.h>
+#endif
 
 static int warnings;
 
@@ -56,6 +60,42 @@ static bool agree(opd_compiled *compiled, opd_graph *graph, opd_tensor *x, bool 
     return opd_ok() && close_to(got[0], want[0]) && close_to(got[1], want[1]);
 }
 
+#if defined(PROCESSES)
+/* After opd_code_forbid, code that was compiled before runs, and nothing more is compiled, not even what is in the
+   cache. */
+static void compiled_before_it_is_forbidden(void) {
+    opd_graph *const graph = layer_graph();
+    opd_compiled *const compiled = opd_graph_compile(graph, NULL), *const other = opd_graph_compile(graph, NULL);
+    opd_log_set(count_warnings, NULL);
+    for (int i = 0; i < 2; i++) { CHECK(agree(compiled, graph, ramp(3, 4), i > 0)); }
+    opd_code_forbid();
+    CHECK(agree(compiled, graph, ramp(3, 4), true));
+    for (int i = 0; i < 3; i++) {
+        CHECK(agree(compiled, graph, ramp(4, 4), false));
+        CHECK(agree(other, graph, ramp(3, 4), false));
+    }
+    CHECK(strstr(opd_compiled_reason(other), "machine code from files is forbidden") != NULL);
+    CHECK_INT(warnings, 2);
+    CHECK(agree(compiled, graph, ramp(3, 4), true));
+}
+#endif
+TEST(code_forbidden_later) {
+#if defined(PROCESSES)
+    int status = 1;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        check_failures = warnings = 0;
+        compiled_before_it_is_forbidden();
+        (void)fflush(stdout);
+        CHECK_CHILD_ENDS(check_failures ? 1 : 0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+#else
+    SKIP("needs processes");
+#endif
+}
 /* The code is compiled once for all sizes of a batch. */
 TEST(a_size_that_is_open) {
     static const int64_t sizes[] = {3, 1, 2, 17, 64};
