@@ -22,6 +22,8 @@ typedef enum opdi_gtype_kind {
    (opdi_gspace). */
 typedef struct opdi_gtype {
     int32_t kind, nparts;                         /* kind: an opdi_gtype_kind; nparts: number of `parts` */
+    int32_t size, depth;                          /* the number of types in the text of this type, and how deep they are
+                                                     nested; 0 and 0 of a type that has no parts */
     const struct opdi_gtype *const *parts;
     struct opdi_gclass *klass;                    /* the class of a class type or named tuple; else NULL */
     const char *word;                             /* the name of a type variable; else NULL */

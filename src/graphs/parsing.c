@@ -304,6 +304,21 @@ static void opdi_graph_parse_complex(opdi_graph_parser *parser, double *pair) {
     }
     (void)opdi_graph_parse_is(parser, "j");
 }
+/* Returns the dtype of a constant tensor whose declared type does not tell it.  `after` is the text after its elements:
+   " CPULongType{2} ]" if it has a dim. */
+static opd_scalar_type opdi_graph_tensor_dtype(const opd_value *elements, int64_t count, const char *after) {
+    opd_scalar_type dtype = OPD_FLOAT32;
+    char word[40];
+    for (int64_t i = 0; i < count; i++) {         /* of floats, only six digits are printed */
+        const int64_t integer = elements[i].tag == OPD_TAG_INT ? elements[i].u.i : 0;
+        if (integer >= 1000000 || integer <= -1000000) { dtype = OPD_INT64; }
+    }
+    for (int i = 0; i <= OPD_FLOAT8_E8M0FNU; i++) {
+        (void)snprintf(word, sizeof word, " CPU%sType{", opd_dtype_cname((opd_scalar_type)i));
+        if (strncmp(after, word, strlen(word)) == 0) { dtype = (opd_scalar_type)i; }
+    }
+    return dtype;
+}
 /* Reads a constant tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" in a saved graph.  Returns the tensor, or NULL
    and sets an error. */
 static opd_tensor *opdi_graph_parse_tensor(opdi_graph_parser *parser, const opdi_gvalue *type) {
@@ -333,12 +348,13 @@ static opd_tensor *opdi_graph_parse_tensor(opdi_graph_parser *parser, const opdi
         (void)opdi_graph_parse_fail(parser, "the value is not a tensor");
         return NULL;
     }
+    const opd_scalar_type dtype = type->dtype >= 0 ? (opd_scalar_type)type->dtype
+        : opdi_graph_tensor_dtype(list, count, parser->at);
     if (!braces) {
         parser->at += strcspn(parser->at, "]\n");
         if (opdi_graph_parse_want(parser, "]")) { return NULL; }
     }
-    opd_tensor *tensor = opd_zeros(opd_ints_of(&count, braces ? 0 : 1),
-                                   type->dtype >= 0 ? (opd_scalar_type)type->dtype : OPD_FLOAT32);
+    opd_tensor *tensor = opd_zeros(opd_ints_of(&count, braces ? 0 : 1), dtype);
     for (k = 0; tensor && k < count; k++) {
         opd_tensor *extra = braces ? tensor : opd_select(tensor, 0, k);
         if (!extra || !opd_fill_(extra, list[k])) { return NULL; }

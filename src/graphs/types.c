@@ -10,7 +10,7 @@
 
 //== types =============================================================================================================
 
-#define OPDI_GTYPE_SIMPLE(kind) {kind, 0, NULL, NULL, NULL, NULL}
+#define OPDI_GTYPE_SIMPLE(kind) {kind, 0, 0, 0, NULL, NULL, NULL, NULL}
 static const opdi_gtype opdi_gtypes[OPDI_GTYPE_NSIMPLE] = {
     OPDI_GTYPE_SIMPLE(OPDI_GTYPE_ANY), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_NONE), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_TENSOR),
     OPDI_GTYPE_SIMPLE(OPDI_GTYPE_INT), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_FLOAT), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_BOOL),
@@ -75,9 +75,23 @@ static int opdi_gspace_grow(opdi_gspace *space) {
     space->nchains = more;
     return 0;
 }
+/* Sets the members `size` and `depth` of a type.  A few statements may make types whose text would be longer than any
+   memory: (a, a) of (b, b) of (c, c) ...  Returns 0, or -1 and sets an error if the type is so large. */
+static int opdi_gtype_measure(opdi_gtype *type) {
+    const int32_t most = 4096, deepest = 256;
+    type->size = type->nparts;
+    type->depth = 0;
+    for (int32_t i = 0; i < type->nparts && type->size <= most; i++) {
+        type->size += type->parts[i]->size;
+        type->depth = OPDI_MAX(type->depth, type->parts[i]->depth + 1);
+    }
+    return type->size <= most && type->depth <= deepest ? 0
+        : opd_fail(OPD_ERROR_SCHEMA, "a type has more than %d parts or is nested more than %d deep: use a class",
+                   (int)most, (int)deepest);
+}
 /* Returns the type of the space that has this kind and these parts; makes it if it does not exist.  `klass` is the
-   class of a class type or named tuple, else NULL; `word` is the name of a type variable, else NULL.  Returns NULL if
-   memory runs out. */
+   class of a class type or named tuple, else NULL; `word` is the name of a type variable, else NULL.  Returns NULL and
+   sets an error if memory runs out or the type is too large. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, const opdi_gtype *const *parts,
                                                 int32_t count, opdi_gclass *klass, const char *word) {
     if (opdi_gspace_grow(space)) { return NULL; }
@@ -93,6 +107,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, co
     type->kind = kind;
     type->nparts = count;
     type->parts = (const opdi_gtype *const *)(const void *)(type + 1);
+    if (opdi_gtype_measure(type)) { return NULL; }
     type->klass = klass;
     type->word = NULL;
     if (word && !(type->word = opdi_arena_copy(&space->arena, word, strlen(word)))) { return NULL; }

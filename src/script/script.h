@@ -197,6 +197,7 @@ struct opd_script {
                                                                                     archive; returns NULL if there is
                                                                                     none */
     const struct opdi_script_callbacks *work;
+    int resolving;                                /* how many classes are being resolved, each for the one before it */
     struct opdi_script_op_count *listed;          /* the operators that the script calls; NULL: the list was not needed
                                                      yet */
     struct opdi_script_wrapped_number *numbers;
@@ -251,7 +252,7 @@ typedef struct opdi_script_frame {
 typedef enum opdi_script_exit {
     OPDI_EXIT_NONE, OPDI_EXIT_MAYBE, OPDI_EXIT_ITERATION, OPDI_EXIT_RETURN, OPDI_EXIT_RAISE, OPDI_EXIT_ERROR
 } opdi_script_exit;
-enum { OPDI_SCRIPT_CALLS = 64, OPDI_SCRIPT_ARGS = 64 };
+enum { OPDI_SCRIPT_CALLS = 64, OPDI_SCRIPT_ARGS = 64, OPDI_SCRIPT_CLASSES = 1000 };
 /* A call whose function was inlined into a graph.  Its values have the numbers (id) from `from` to `to` - 1. */
 typedef struct opdi_inlined_call {
     int32_t from, to;

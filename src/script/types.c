@@ -539,7 +539,8 @@ OPDI_INTERNAL const opd_value *opdi_script_enum_at(opdi_arena *arena, opdi_scrip
         : &said->object;
 }
 
-/* Resolves the members of a class, unless this was done before.  Returns the class, or NULL and sets an error. */
+/* Resolves the members of a class, and the classes of its members, unless this was done before.  Returns the class, or
+   NULL and sets an error. */
 OPDI_INTERNAL opdi_script_class *opdi_script_class_resolve(opd_script *script, opdi_script_class *klass) {
     const opdi_syntax *body = klass->def->parts[1];
     opdi_arena arena;
@@ -547,7 +548,13 @@ OPDI_INTERNAL opdi_script_class *opdi_script_class_resolve(opd_script *script, o
     if (klass->state) { return klass; }
     memset(&arena, 0, sizeof arena);
     opdi_emitter_init(&task, script, &arena, klass->unit);
+    task.at = klass->def;
+    if (script->resolving == OPDI_SCRIPT_CLASSES || opdi_stack_is_short(NULL, OPDI_STACK_CALL)) {
+        (void)OPDI_EMIT_FAIL(&task, "classes use one another too deep: '%s'", klass->gclass->name);
+        return NULL;
+    }
     klass->state = 1;
+    script->resolving++;
     int rc = klass->gclass->kind == OPDI_CLASS_MODULE && !script->archive &&
         opdi_gclass_add(klass->gclass, "training", opdi_gtype_simple(OPDI_GTYPE_BOOL), 0) < 0 ? -1 : 0;
     for (int i = 0; !rc && i < body->nparts; i++) {
@@ -563,6 +570,7 @@ OPDI_INTERNAL opdi_script_class *opdi_script_class_resolve(opd_script *script, o
     opdi_script_class_mark(klass, "__parameters__", OPDI_SCRIPT_CLASS_PARAMETER);
     opdi_script_class_mark(klass, "__buffers__", OPDI_SCRIPT_CLASS_BUFFER);
     klass->state = rc ? 0 : 2;
+    script->resolving--;
     opdi_arena_free(&arena);
     return rc ? NULL : klass;
 }

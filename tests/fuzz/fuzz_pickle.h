@@ -61,7 +61,7 @@ static uint8_t *pickle_wrap(const uint8_t *data, size_t n, size_t *size) {
 static uint8_t *pickle_archive(const uint8_t *data, size_t n, size_t *size) {
     const bool padded = n > 1 && (data[0] == 'Q' || data[0] == 'M'), chosen = n && (data[0] == 'm' || data[0] == 'M');
     if (!n || (data[0] != 'p' && !padded && !chosen)) { return NULL; }
-    const size_t nodes = !padded ? 0 : data[1] % 64 == 63 ? 100000 : data[1], from = padded ? 2 : 1;
+    const size_t nodes = !padded ? 0 : data[1] == 255 ? 100000 : data[1], from = padded ? 2 : 1;
     char *bytes = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&bytes, &length);

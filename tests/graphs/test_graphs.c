@@ -319,6 +319,26 @@ TEST(passes_take_away_what_is_not_needed) {
     CHECK(same(out[0], want[0]) && same(out[1], want[1]));
     opd_graph_free(g);
 }
+/* A text whose types do not tell the dtypes of its constants, as scripts print them. */
+TEST(constants_of_unknown_dtype) {
+    static const char *const texts[] = {"{2}", "{2.5}", "{1e+07}", "{123456}", "{1234567}", "{-1012762419733073663}",
+                                        " 1  2 [ CPULongType{2} ]", " 1  2 [ CPUFloatType{2} ]", " 0  1 [ CPUBoolType{2} ]"};
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT32, OPD_FLOAT32, OPD_FLOAT32, OPD_INT64, OPD_INT64,
+                                             OPD_INT64, OPD_FLOAT32, OPD_BOOL};
+    char text[200], again[200];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        OPD_SCOPED;
+        opd_tensor *out = NULL;
+        (void)snprintf(text, sizeof text, "graph():\n  %%x : Tensor = prim::Constant[value=%s]()\n  return (%%x)\n", texts[i]);
+        opd_graph *g = opd_graph_parse(text);
+        CHECK_OR_RETURN(g != NULL);
+        (void)opd_graph_print(g, again, sizeof again);
+        CHECK(strstr(again, texts[i]) != NULL);
+        CHECK_INT(opd_graph_run(g, NULL, 0, &out, 1), 1);
+        CHECK_INT(opd_dtype(out), dtypes[i]);
+        opd_graph_free(g);
+    }
+}
 TEST(folds_operators_of_constant_lists) {
     opd_graph *g = opd_graph_parse("graph():\n"
                                    "  %sizes : int[] = prim::Constant[value=[2, 3]]()\n"
