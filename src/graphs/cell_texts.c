@@ -7,7 +7,9 @@ OPDI_INTERNAL void opdi_text_builder_add(opdi_text_builder *out, const char *tex
     if (out->failed) { return; }
     if (length > out->cap - out->length - 1) {
         const int64_t cap = OPDI_MAX(64, 2 * (out->length + length + 1));
-        char *more = (char *)opdi_alloc((size_t)cap);
+        const bool over = cap > 1 << 20 && opdi_run_ends(opdi_self());       /* the text of a value may be exponential
+                                                                                in the value's size */
+        char *more = over ? NULL : (char *)opdi_alloc((size_t)cap);
         if (!more) {
             out->failed = true;
             return;

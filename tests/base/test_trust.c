@@ -280,6 +280,22 @@ TEST(limit_seconds) {
     }
     opd_script_free(script);
 }
+/* The text of a value with 2^40 parts. */
+TEST(limit_seconds_of_texts) {
+    const opd_limits limits = limits_of(0.02, 0, 0, 0);
+    OPD_SCOPED;
+    opd_script *script = opd_script_compile("def f(x: int) -> str:\n    a: Any = x\n    for i in range(40):\n        a = (a, a)\n"
+                                            "    return str(a)\n", NULL);
+    const opd_value x = opd_value_int(1);
+    opd_value result;
+    const double begin = seconds();
+    opd_limits_set(&limits);
+    CHECK_INT(opd_script_run(script, "f", &x, 1, &result), -1);
+    CHECK_ERROR(OPD_ERROR_LIMIT, "the limit of 0.02 seconds is over");
+    opd_limits_set(NULL);
+    CHECK(seconds() - begin < 1);
+    opd_script_free(script);
+}
 /* Reads the text as JSON, as a script, and as a script that also runs, with these limits. */
 static opd_code reads(const opd_limits *limits, const char *json, const char *script) {
     opd_limits_set(limits);
