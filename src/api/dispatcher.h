@@ -233,7 +233,7 @@ OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *b
 OPD_API bool opd_dispatch_trace_set(bool on);
 /* Adds a listener.  Calls `defined` for each operator that is already defined, and later for each new operator.  Calls
    `undefined` before an operator is removed.  Both run while the registry is locked: they may read the name and schema,
-   but must not register or look up operators.  On failure returns NULL with an error. */
+   but must not register or look up operators, or add or remove listeners.  On failure returns NULL with an error. */
 typedef struct opd_listener opd_listener;
 typedef void (*opd_listener_fn)(void *user, opd_op *op);
 OPD_API opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user);

@@ -13,12 +13,14 @@ OPD_API void opd_code_forbid(void);
    Plug-ins that load libraries themselves first call this function. */
 OPD_API bool opd_code_forbidden(const char *who);
 
-/* Ends what runs, on all threads: each run of a graph, script, exported program or compiled model, and each backward,
-   fails with OPD_ERROR_INTERRUPTED before its next operator or node.  Runs that begin later fail, too, until the
-   program calls opd_interrupt_clear: so it does not matter if the interruption arrives between two runs.  An operator
-   that is running is finished first.  Values and gradients are freed as after any other error, objects stay usable, and
-   runs can be repeated.  Gradients that a backward has already added to leaves stay, and so do writes into tensors.
-   Calls of single operators are not interrupted.  Any thread may call this function, and so may a signal handler:
+/* Ends what runs, on all threads: each run of a graph, script, exported program or compiled model, each opd_graph_fold,
+   and each backward fails with OPD_ERROR_INTERRUPTED before its next operator or node.  Runs that begin later fail,
+   too, until the program calls opd_interrupt_clear: so it does not matter if the interruption arrives between two runs.
+   An operator that is running is finished first, even if it waits for other ranks of a process group.  Values and
+   gradients are freed as after any other error, objects stay usable, and runs can be repeated; a backward can be
+   repeated if it keeps its graph (retain_graph).  Gradients that a backward has already added to leaves stay, and so
+   do writes into tensors.  Calls of single operators are not interrupted.  Any thread may call this function, and so
+   may a signal handler:
        static void stop(int signal) { (void)signal; opd_interrupt(); }
        signal(SIGINT, stop); */
 OPD_API void opd_interrupt(void);
