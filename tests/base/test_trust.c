@@ -70,6 +70,15 @@ static void forbidden_apart(void (*forbid)(void)) {
     opd_graph_free(graph);
 }
 static void by_environment(void) { (void)setenv("OPD_NO_CODE", "1", 1); }
+static void by_another_value(void) { (void)setenv("OPD_NO_CODE", "no", 1); }
+static void by_a_grandparent(void) {              /* a child of the process that forbids code */
+    int status = 1;
+    opd_code_forbid();
+    (void)fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) { return; }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
 static void by_both(void) {
     by_environment();
     opd_code_forbid();
@@ -80,12 +89,21 @@ TEST(code_forbidden) {
 #if defined(PROCESSES) && !defined(OPD_NO_PLUGINS)
     forbidden_apart(opd_code_forbid);
     forbidden_apart(by_environment);
+    forbidden_apart(by_another_value);
+    forbidden_apart(by_a_grandparent);
     forbidden_apart(by_both);
 #else
     SKIP("needs processes and plug-ins");
 #endif
 }
 TEST(code_is_allowed_without_the_switch) {
+#if defined(PROCESSES)
+    for (int i = 0; i < 2; i++) {
+        (void)setenv("OPD_NO_CODE", i ? "0" : "", 1);
+        CHECK(!opd_code_forbidden("who"));
+    }
+    (void)unsetenv("OPD_NO_CODE");
+#endif
     CHECK(!opd_code_forbidden("who"));
     CHECK_OK();
 }
