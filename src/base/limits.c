@@ -50,6 +50,13 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_node_count(opdi_thread *thread) {
     return true;
 }
 
+/* Returns true if the pending error tells nothing about what was read or run, which may succeed later: memory ran out,
+   a run was interrupted, or a limit was reached. */
+OPDI_INTERNAL bool opdi_error_passes(void) {
+    const opd_code code = opd_error_code();
+    return code == OPD_ERROR_MEMORY || code == OPD_ERROR_INTERRUPTED || code == OPD_ERROR_LIMIT;
+}
+
 void opd_limits_set(const opd_limits *limits) {
     opdi_thread *const thread = opdi_self();
     const bool counted = thread->limits.bytes != 0;

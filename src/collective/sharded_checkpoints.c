@@ -261,7 +261,7 @@ static int opdi_sharded_old(opdi_sharded_file *sharded) {
     sharded->slot = sharded->ranks > 0 ? (int)opdi_sharded_int(sharded, "sharded/slot", OPDI_SLOTS - 1) : -1;
     opd_tensor_file_close(sharded->index);
     sharded->index = NULL;
-    if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+    if (opdi_error_passes()) { return -1; }
     (void)opd_error_rewind(mark);
     return sharded->ranks > 0 && sharded->slot >= 0;
 }

@@ -23,14 +23,14 @@ static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *i
     return true;
 }
 /* Makes a variant with open sizes for these inputs and returns it.  If that is impossible, returns NULL; unless memory
-   ran out, it also warns, and does not try open sizes again later. */
+   ran out or a limit was reached, it also warns, and does not try open sizes again later. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
     opdi_variant *const variant = opdi_variant_new(inputs, ninputs);
     if (variant && variant->inputs && opdi_variant_make(variant, compiled, inputs, ninputs, true) == 0) {
         return variant;
     }
-    if (opd_error_code() != OPD_ERROR_MEMORY) {
+    if (!opdi_error_passes()) {
         opd_warn("%s: '%s' is compiled for each size: %s", compiled->what, compiled->name, opd_error_message());
         compiled->open.open = compiled->open.open_2 = NULL;
     }
@@ -51,12 +51,12 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
         return;
     }
     if (!made && (!variant->inputs || opdi_variant_make(variant, compiled, inputs, ninputs, false))) {
-        const bool memory = opd_error_code() == OPD_ERROR_MEMORY;
+        const bool passes = opdi_error_passes();
         (void)snprintf(why, sizeof why, "%s", opd_error_message());
         opd_error_clear();
-        variant->why = memory || !variant->inputs ? NULL : opdi_arena_copy(&variant->memory, why, strlen(why));
-        if (!variant->why || opdi_variant_ports(variant, inputs)) {      /* memory ran out: a later run tries to compile
-                                                                            again */
+        variant->why = passes || !variant->inputs ? NULL : opdi_arena_copy(&variant->memory, why, strlen(why));
+        if (!variant->why || opdi_variant_ports(variant, inputs)) {      /* such as without memory: a later run tries to
+                                                                            compile again */
             opd_error_clear();
             opdi_variant_free(variant);
             return;

@@ -131,7 +131,7 @@ OPDI_INTERNAL int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_nest *const last = recording ? recording->last : NULL;
     const int rc = kernel(call);
-    if ((rc == 0 && opd_ok()) || !recording || opd_error_code() == OPD_ERROR_MEMORY ||
+    if ((rc == 0 && opd_ok()) || !recording || opdi_error_passes() ||
         (opdi_generator_was_missed() && !recording->draws) ||
         opdi_extern_refuses(recording, call, NULL)) { return rc; }
     const char *const was = recording->what, *const name = opd_op_name(opd_call_operator(call));

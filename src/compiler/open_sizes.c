@@ -1093,7 +1093,7 @@ OPDI_INTERNAL int opdi_open_find(opdi_open *open, opdi_string *source, opdi_stri
         memset(source, 0, sizeof *source);
         memset(header, 0, sizeof *header);
         rc = opdi_open_try(open, source, header);
-        if (rc == 0 || opd_error_code() == OPD_ERROR_MEMORY) { break; }
+        if (rc == 0 || opdi_error_passes()) { break; }
     }
     return rc;
 }

@@ -219,7 +219,7 @@ static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_va
             opd_op *op = *opdi_overload_at(list, i);
             int mark = opd_error_mark(), rc = opdi_is_defined(op) ? opdi_bind(op, given, bound, &at) : -1;
             if (rc == OPDI_BOUND) { return op; }
-            if (opd_error_code() == OPD_ERROR_MEMORY) { return NULL; }
+            if (opdi_error_passes()) { return NULL; }
             (void)opd_error_rewind(mark);         /* forgets another error, such as a device that does not exist */
         }
     }

@@ -141,9 +141,7 @@ opd_file_kind opd_file_kind_of(const char *path) {
     } else if (opdi_was_known(&file->source) == 0) {
         const int mark = opd_error_mark();
         kind = opdi_safetensors_parse(file) ? OPD_FILE_NONE : OPD_FILE_SAFETENSORS;
-        if (opd_error_code() != OPD_ERROR_MEMORY && !opdi_was_safetensors(&file->source)) {
-            (void)opd_error_rewind(mark);
-        }
+        if (!opdi_error_passes() && !opdi_was_safetensors(&file->source)) { (void)opd_error_rewind(mark); }
     }
     opd_tensor_file_close(file);
     return kind;

@@ -43,7 +43,7 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
                                                      lists */
         const int mark = opd_error_mark();
         keys = opd_json_parse(context, strlen(context));
-        if (opd_error_rewind(mark) == OPD_ERROR_MEMORY) { rc = opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
+        if (opdi_error_passes()) { rc = -1; } else { (void)opd_error_rewind(mark); }
     }
     int64_t key = opd_json_first(keys, opd_json_kind_of(keys, 0) == OPD_JSON_LIST ? 0 : -1);
     for (int64_t child = opd_json_first(json, children); child >= 0 && rc == 0; child = opd_json_next(json, child)) {

@@ -164,7 +164,7 @@ static int opdi_script_archive_places(opd_script *script, const char *path, opdi
         opdi_pickle_free(&places.pickle);
         opdi_free(own, source.length);
     }
-    if (!opd_ok() && opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+    if (opdi_error_passes()) { return -1; }
     (void)opd_error_rewind(mark);
     return 0;
 }

@@ -330,8 +330,7 @@ OPDI_INTERNAL void opdi_emit_type_set(opdi_gvalue *value, const opdi_gtype *type
 /* If an opdi_append_... function has set an error, adds the current place in the script to the message. */
 OPDI_INTERNAL void opdi_emit_placed(opdi_emitter *task) {
     char text[1800];
-    const opd_code code = opd_error_code();
-    if (opd_ok() || code == OPD_ERROR_MEMORY) { return; }
+    if (opd_ok() || opdi_error_passes()) { return; }
     snprintf(text, sizeof text, "%s", opd_error_message());
     opd_error_clear();
     opdi_string shown = {NULL, 0, 0, false};

@@ -422,12 +422,16 @@ static int opdi_script_count_op(opd_script *script, const opdi_gnode *node) {
     return 0;
 }
 /* Lists the operators that the methods of a script call, with the numbers of calls, in script->listed.  Returns 0, or
-   -1 if memory runs out. */
+   -1 and sets an error if memory runs out or a limit is reached. */
 static int opdi_script_list(opd_script *script) {
     for (opdi_script_function *function = script->listed ? NULL : opdi_script_first(script); function;
          function = opdi_script_shown(function->next)) {
         const int mark = opd_error_mark();
         const opd_graph *graph = opd_script_graph(script, function->name);
+        if (opdi_error_passes()) {
+            script->listed = NULL;
+            return -1;
+        }
         (void)opd_error_rewind(mark);              /* forgets the error, which callers get when they need the graph */
         for (const opdi_gnode *node = graph ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
             if ((node->kind == OPDI_GNODE_OP || node->kind == OPDI_GNODE_BUILTIN) &&

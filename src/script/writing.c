@@ -637,12 +637,12 @@ static int opdi_script_print_class(const opd_script *script, opdi_script_class *
         if (method->def->op != OPDI_METHOD_PLAIN || (module && kind == OPDI_CLASS_MODULE &&
                                                      strcmp(method->name, "__init__") == 0)) { continue; }
         const int rc = opdi_script_print_method(script, method, method->name, klass->gclass->name, &text);
-        const bool memory = rc && opd_error_code() == OPD_ERROR_MEMORY;
-        if (rc && !memory) { (void)opd_error_rewind(mark); } /* leaves the method out: where it is called, it is
+        const bool passes = rc && opdi_error_passes();
+        if (rc && !passes) { (void)opd_error_rewind(mark); } /* leaves the method out: where it is called, it is
                                                                 inlined */
         if (!rc) { opdi_string_add_n(code, text.data, text.length); }
         opdi_string_free(&text);
-        if (memory) { return -1; }
+        if (passes) { return -1; }
     }
     if (code->length == empty) { opdi_string_add(code, "  pass\n"); }
     return code->failed ? -1 : 0;

@@ -566,7 +566,7 @@ static int opdi_check_undefined_one(opdi_check *check, int without) {
     if (opdi_check_zeros(outs, count, zeros)) { return -1; }
     if (opdi_check_backward(check, outs, count, zeros, grads)) {
         char why[600];
-        if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+        if (opdi_error_passes()) { return -1; }
         (void)snprintf(why, sizeof why, "%s", opd_error_message());
         opd_error_clear();
         return opdi_check_fail(check, "Expected backward function to handle undefined output grads. opd_bw_grad "
@@ -661,7 +661,7 @@ static int opdi_check_pair_same(opdi_check *check, opd_tensor *got, opd_tensor *
 /* Turns an error of vmap into a failed check.  Returns -1. */
 static int opdi_check_batched_error(opdi_check *check) {
     char why[600];
-    if (opd_ok() || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+    if (opd_ok() || opdi_error_passes()) { return -1; }
     (void)snprintf(why, sizeof why, "%s", opd_error_message());
     opd_error_clear();
     return opdi_check_fail(check, "While computing batched gradients, got: %s (gradcheck or gradgradcheck failed while "

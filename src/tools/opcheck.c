@@ -195,7 +195,7 @@ static int opdi_opcheck_formula(const opdi_trial *trial, opd_tensor **in, opd_te
     const int mark = opd_error_mark();
     if (!grads) { return -1; }
     if (opdi_opcheck_grads(trial, in, out, count, grads) == 0) { return 0; }
-    if (opd_error_code() == OPD_ERROR_MEMORY || strstr(opd_error_message(), OPDI_TOO_FEW)) { return -1; }
+    if (opdi_error_passes() || strstr(opd_error_message(), OPDI_TOO_FEW)) { return -1; }
     (void)opd_error_rewind(mark);
     return 0;
 }
@@ -408,7 +408,7 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
         if (opdi_requires_grad(firsts[k]) && !opdi_opcheck_has_autograd(trial->op, firsts[k]->backend)) { return 0; }
     }
     if (opdi_opcheck_grads(trial, in, firsts, count, da)) {  /* may only fail if the trial has other sizes */
-        if (!trial->other_sizes || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+        if (!trial->other_sizes || opdi_error_passes()) { return -1; }
         return opd_error_rewind(mark) == OPD_OK;
     }
     if (opdi_opcheck_grads(trial, again, others, count, db)) { return -1; }
@@ -486,7 +486,7 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
             if (!(one[k] = opd_clone(example && dims[k] == 0 ? second[k] : first[k]))) { return -1; }
         }
         count = opdi_trial_fn((void *)(uintptr_t)trial, one, trial->count, want[example]);
-        if (count < 0 && example && opd_error_code() != OPD_ERROR_MEMORY) { /* the operator refuses this mix */
+        if (count < 0 && example && !opdi_error_passes()) { /* the operator refuses this mix */
             (void)opd_error_rewind(mark);
             return 0;
         }
@@ -605,7 +605,7 @@ static int opdi_opcheck_again(const opdi_trial *trial, int byte, int how, opd_te
                               const char *what, const char *so) {
     opd_tensor *got[OPD_TRANSFORM_OUTPUTS];
     const int mark = opd_error_mark(), count = opdi_trial_with(trial, byte, how, got);
-    if (count < 0 && how != OPDI_LAID_AS_GIVEN && opd_error_code() != OPD_ERROR_MEMORY) {
+    if (count < 0 && how != OPDI_LAID_AS_GIVEN && !opdi_error_passes()) {
         (void)opd_error_rewind(mark);
         return 0;
     }

@@ -363,6 +363,46 @@ TEST(limit_nodes_of_all_files) {
     opd_limits_set(NULL);
     (void)remove(checkpoint);
 }
+/* At whatever node the limit is reached, the error says so, and nothing is left out. */
+static const char whole_script[] = "class C(object):\n    def __init__(self, n: int):\n        self.n = n\n"
+    "    def twice(self) -> int:\n        return 2 * self.n\n"
+    "def f(x: Tensor, d: Dict[str, int]) -> Tensor:\n    names = [n for n in d.keys()]\n    total = 0\n"
+    "    for key, value in d.items():\n        total += value\n    c = C(len(names))\n"
+    "    return x * total + c.twice()\n";
+static int read_with(int which, opd_script *script) {
+    int rc = -1;
+    OPD_SCOPED;
+    if (which == 0) {
+        opd_script *made = opd_script_compile(whole_script, NULL);
+        rc = made && opd_script_graph(made, "f") ? 0 : -1;
+        opd_script_free(made);
+    } else if (which == 1) {
+        opd_script *made = opd_script_load(check_path("golden/scripts/attributes.pt"));
+        for (int i = 0; made && opd_ok() && i < opd_script_count(made); i++) {
+            (void)opd_script_graph(made, opd_script_name(made, i));
+        }
+        rc = made && opd_ok() ? 0 : -1;
+        opd_script_free(made);
+    } else if (which == 2) { rc = opd_file_kind_of(check_path("golden/detection.npz")) == OPD_FILE_NONE ? -1 : 0; }
+    else { rc = opd_script_operator(script, 0, NULL, NULL) ? 0 : -1; }
+    return rc;
+}
+TEST(limit_nodes_at_each_node) {
+    for (int which = 0; which < 4; which++) {
+        for (int64_t nodes = 1, rc = -1; rc && nodes < 100000; nodes += 1 + nodes / 24) {
+            const opd_limits limits = limits_of(0, 0, nodes, 0);
+            opd_script *script = which == 3 ? opd_script_compile(whole_script, NULL) : NULL;
+            opd_limits_set(&limits);
+            rc = read_with(which, script);
+            opd_limits_set(NULL);
+            if (rc) { CHECK_ERROR(OPD_ERROR_LIMIT, "the limit for the number of values and nodes is reached"); }
+            CHECK_OK();
+            opd_error_clear();
+            if (which == 3) { CHECK_INT(read_with(which, script), 0); }      /* not as if there were no operators */
+            opd_script_free(script);
+        }
+    }
+}
 TEST(limit_depth) {
     opd_limits limits = limits_of(0, 0, 0, 3);
     CHECK_INT(reads(&limits, "[[[1]]]", NULL), OPD_OK);

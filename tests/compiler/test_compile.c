@@ -60,6 +60,35 @@ static bool agree(opd_compiled *compiled, opd_graph *graph, opd_tensor *x, bool 
     return opd_ok() && close_to(got[0], want[0]) && close_to(got[1], want[1]);
 }
 
+/* A limit that is reached while a kind of inputs is compiled does not leave this kind uncompiled for ever. */
+TEST(compiled_after_a_limit) {
+    opd_limits limits;
+    int during = 0;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    opd_graph *const graph = layer_graph();
+    memset(&limits, 0, sizeof limits);
+    warnings = 0;
+    opd_log_set(count_warnings, NULL);
+    for (int i = 0; i < 14; i++) {
+        OPD_SCOPED;
+        opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+        opd_tensor *x = ramp(3, 4), *got[2];
+        limits.bytes = i % 2 ? (int64_t)1000 << i / 2 : 0;
+        limits.seconds = i % 2 ? 0 : 1e-4 * (1 << i / 2);
+        opd_limits_set(&limits);
+        during += opd_compiled_function(compiled, &x, 1, got) == 2 && !limits.bytes;
+        opd_error_clear();
+        opd_limits_set(NULL);
+        for (int k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, &x, 1, got), 2); }
+        CHECK(opd_compiled_reason(compiled) == NULL);
+        opd_compiled_free(compiled);
+    }
+    CHECK(during > 0);                            /* the limit was reached when the graph had run */
+    CHECK_INT(warnings, 0);
+    opd_log_set(NULL, NULL);
+    opd_graph_free(graph);
+    opd_release(weight);
+}
 #if defined(PROCESSES)
 /* After opd_code_forbid, code that was compiled before runs, and nothing more is compiled, not even what is in the
    cache. */
