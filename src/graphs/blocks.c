@@ -825,7 +825,8 @@ OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int d
     const opdi_cell *const cell = opdi_cell_of(value);
     const bool unnamed = plain->kind == OPDI_GTYPE_TUPLE && plain->klass && cell && cell->kind == OPD_CELL_TUPLE &&
         !cell->klass;
-    if (!unnamed && opdi_value_is(value, type, 0)) { return 0; }
+    if (!unnamed && opdi_value_is(value, type)) { return 0; }
+    if (!opd_ok()) { return -1; }
     if (depth > OPDI_MAX_GTYPE_DEPTH) { return 1; }
     if (plain->kind == OPDI_GTYPE_FLOAT && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL)) {
         *value = opd_value_float((double)value->u.i);

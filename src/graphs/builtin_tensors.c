@@ -430,7 +430,7 @@ OPDI_INTERNAL int opdi_fn_isinstance(opdi_bcall *call) {
         call->node->constant.tag == OPD_TAG_OBJECT ? (const opdi_gtype *)call->node->constant.u.object : NULL;
     bool found = false;
     for (int32_t i = 0; types && i < types->nparts && !found; i++) {
-        found = opdi_value_is(&call->args[0], types->parts[i], 0);
+        found = opdi_value_is(&call->args[0], types->parts[i]);
     }
     return opdi_return_value(call, opd_value_bool(found));
 }

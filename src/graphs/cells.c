@@ -406,10 +406,18 @@ OPDI_INTERNAL int32_t opdi_gtype_tag(const opdi_gtype *type) {
     }
     return type->kind <= OPDI_GTYPE_GENERATOR ? tags[type->kind] : (int32_t)OPD_TAG_CELL;
 }
-/* Returns true if `value` has the type `type`. */
-OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type, int depth) {
+/* Counts a part of a value in *parts.  Lists that contain one list twice, and so on, have more parts than memory has
+   bytes.  Returns true and sets an error if there are too many, or if the run must end. */
+static bool opdi_value_is_endless(int64_t *parts) {
+    if (++*parts & 0xffff) { return false; }
+    if (*parts < (int64_t)1 << 27) { return opdi_run_ends(opdi_self()); }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "a value has more than %lld parts: its lists contain the same lists many times",
+                   (long long)*parts);
+    return true;
+}
+static bool opdi_value_is_part(const opd_value *value, const opdi_gtype *type, int depth, int64_t *parts) {
     const opdi_cell *const cell = opdi_cell_of(value);
-    if (depth > OPDI_MAX_GTYPE_DEPTH) { return false; }
+    if (depth > OPDI_MAX_GTYPE_DEPTH || opdi_value_is_endless(parts)) { return false; }
     switch (type->kind) {
     case OPDI_GTYPE_ANY: return true;
     case OPDI_GTYPE_NONE: return value->tag == OPD_TAG_NONE;
@@ -423,16 +431,17 @@ OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type,
     case OPDI_GTYPE_STR: return value->tag == OPD_TAG_STR || (cell && cell->kind == OPD_CELL_STR);
     case OPDI_GTYPE_DEVICE: return value->tag == OPD_TAG_DEVICE;
     case OPDI_GTYPE_GENERATOR: return value->tag == OPD_TAG_OBJECT;
-    case OPDI_GTYPE_OPTIONAL: return value->tag == OPD_TAG_NONE || opdi_value_is(value, type->parts[0], depth + 1);
+    case OPDI_GTYPE_OPTIONAL:
+        return value->tag == OPD_TAG_NONE || opdi_value_is_part(value, type->parts[0], depth + 1, parts);
     case OPDI_GTYPE_UNION:
         for (int32_t i = 0; i < type->nparts; i++) {
-            if (opdi_value_is(value, type->parts[i], depth + 1)) { return true; }
+            if (opdi_value_is_part(value, type->parts[i], depth + 1, parts)) { return true; }
         }
         return false;
     case OPDI_GTYPE_CLASS:
         return type->klass->kind == OPDI_CLASS_INTERFACE || (cell && cell->kind == OPD_CELL_OBJECT &&
             (cell->klass == type->klass || strcmp(cell->klass->name, type->klass->name) == 0));
-    case OPDI_GTYPE_FUTURE: return opdi_value_is(value, type->parts[0], depth + 1);
+    case OPDI_GTYPE_FUTURE: return opdi_value_is_part(value, type->parts[0], depth + 1, parts);
     case OPDI_GTYPE_ANYLIST: return cell && cell->kind == OPD_CELL_LIST;
     case OPDI_GTYPE_ANYTUPLE: return cell && cell->kind == OPD_CELL_TUPLE;
     default: break;
@@ -443,22 +452,27 @@ OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type,
     if (type->kind == OPDI_GTYPE_TUPLE) {
         bool fits = cell->kind == OPD_CELL_TUPLE && cell->count == type->nparts;
         for (int32_t i = 0; fits && i < type->nparts; i++) {
-            fits = opdi_value_is(&cell->u.values[i], type->parts[i], depth + 1);
+            fits = opdi_value_is_part(&cell->u.values[i], type->parts[i], depth + 1, parts);
         }
         return fits;
     }
     if (type->kind == OPDI_GTYPE_DICT) {
         bool fits = cell->kind == OPD_CELL_DICT;
         for (int64_t i = 0; fits && i < cell->count; i++) {
-            fits = opdi_value_is(&cell->u.values[2 * i], type->parts[0], depth + 1) &&
-                opdi_value_is(&cell->u.values[2 * i + 1], type->parts[1], depth + 1);
+            fits = opdi_value_is_part(&cell->u.values[2 * i], type->parts[0], depth + 1, parts) &&
+                opdi_value_is_part(&cell->u.values[2 * i + 1], type->parts[1], depth + 1, parts);
         }
         return fits;
     }
     bool fits = cell->kind == OPD_CELL_LIST && cell->tag == opdi_gtype_tag(type);
     for (int64_t i = 0; fits && i < cell->count && cell->tag >= OPD_TAG_TENSORS; i++) {
         const opd_value element = opdi_cell_at(cell, i);
-        fits = opdi_value_is(&element, type->parts[0], depth + 1);
+        fits = opdi_value_is_part(&element, type->parts[0], depth + 1, parts);
     }
     return fits;
+}
+/* Returns true if `value` has the type `type`.  Returns false and sets an error if it has too many parts. */
+OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type) {
+    int64_t parts = 0;
+    return opdi_value_is_part(value, type, 0, &parts);
 }

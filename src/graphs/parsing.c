@@ -473,7 +473,7 @@ static int opdi_graph_parse_cell(opdi_graph_parser *parser, opd_value *value, co
    Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_whole(opdi_graph_parser *parser, opd_value *value, const opdi_gtype *type) {
     if (opdi_graph_parse_cell(parser, value, type, 0)) { return -1; }
-    if (opdi_value_is(value, type, 0)) { return 0; }
+    if (opdi_value_is(value, type)) { return 0; }
     opdi_value_drop(*value);
     *value = opd_value_none();
     return opdi_graph_parse_fail(parser, "the constant does not have its type");

@@ -314,6 +314,39 @@ TEST(limit_seconds_of_texts) {
     CHECK(seconds() - begin < 1);
     opd_script_free(script);
 }
+/* An archive whose lists have 2^40 elements, because each list contains the one before it twice. */
+TEST(limit_seconds_of_shared_lists) {
+#if defined(PROCESSES)
+    const opd_limits limits = limits_of(0.05, 0, 0, 0);
+    char path[] = "/tmp/opd_trust.XXXXXX", text[8000];
+    const int fd = mkstemp(path);
+    OPD_SCOPED;
+    int length = snprintf(text, sizeof text, "class M(nn.Module):\n    def __init__(self):\n        self.l = torch.jit.annotate(");
+    for (int i = 0; i < 40; i++) { length += snprintf(text + length, sizeof text - (size_t)length, "List["); }
+    length += snprintf(text + length, sizeof text - (size_t)length, "int");
+    for (int i = 0; i < 40; i++) { length += snprintf(text + length, sizeof text - (size_t)length, "]"); }
+    length += snprintf(text + length, sizeof text - (size_t)length,
+                       ", [])\n    def forward(self, x: int) -> int:\n        a1 = [x, x]\n");
+    for (int i = 2; i <= 40; i++) {
+        length += snprintf(text + length, sizeof text - (size_t)length, "        a%d = [a%d, a%d]\n", i, i - 1, i - 1);
+    }
+    (void)snprintf(text + length, sizeof text - (size_t)length, "        self.l = a40\n        return x\n");
+    opd_script *script = opd_script_compile(text, NULL);
+    const opd_value x = opd_value_int(1);
+    opd_value result;
+    CHECK_INT(opd_script_run(script, NULL, &x, 1, &result), 0);
+    CHECK_INT(opd_script_save(script, path), 0);
+    opd_script_free(script);
+    opd_limits_set(&limits);
+    CHECK(!opd_script_load(path));
+    CHECK_ERROR(OPD_ERROR_LIMIT, "the limit of 0.05 seconds is over");
+    opd_limits_set(NULL);
+    if (fd >= 0) { close(fd); }
+    (void)remove(path);
+#else
+    SKIP("needs files");
+#endif
+}
 /* Reads the text as JSON, as a script, and as a script that also runs, with these limits. */
 static opd_code reads(const opd_limits *limits, const char *json, const char *script) {
     opd_limits_set(limits);
