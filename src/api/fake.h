@@ -26,6 +26,20 @@ OPD_API opd_tensor *opd_fake_tensor(opd_tensor *tensor);
    with min if max is -1.  So if max is given, the computed memory is an upper bound.  Returns -1 and sets an error
    outside of a mode, if min < 0, or if 0 <= max < min. */
 OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
+/* Says that the size of tensor at dim is `size` (torch._check(tensor.size(dim) == size)).  Negative dims count from the
+   end.  In a fake mode, a size that depends on data is then `size` in all tensors of the mode, and later operators
+   compute with it.  For other sizes, compares them.  Returns 0, or -1 and sets an error if the size is or must be
+   another one, or if there is no such dim. */
+OPD_API int opd_check_size(opd_tensor *tensor, int dim, int64_t size);
+/* Writes the sizes of tensor, for example "(2*u0, 3)", into buf.  u0, u1, ... are sizes that depend on data.  Sizes that
+   are known are written as numbers; outside of a fake mode, all are.  The text is cut to `cap` bytes including the final
+   zero.  Returns the full length, or 0 and sets an error if tensor is NULL. */
+OPD_API size_t opd_fake_shape_print(const opd_tensor *tensor, char *buf, size_t cap);
+/* Writes a line into buf for each size that depends on data in the open fake mode: its bounds, and what the operators
+   so far must know about it, which the real sizes have to fulfil (ShapeEnv.deferred_runtime_asserts).  Examples:
+   "0 <= u0 <= 6, u0 == 4 or u0 == 1", "0 <= u1 <= 6, u1 == u0", "u2 >= 0, u2 % 2 == 0".  The text is cut to `cap`
+   bytes including the final zero.  Returns the full length. */
+OPD_API size_t opd_fake_sizes_print(char *buf, size_t cap);
 
 /* Opens a fake mode in which each operator is counted, to estimate the cost of a program.  An operator that calls
    others is counted through the innermost operators that it calls.  opd_cost_end closes the mode.  All calls must come

@@ -40,6 +40,7 @@ static inline bool opdi_is_column_major(const opd_tensor *tensor) {
     return tensor->ndim == 2 && tensor->dims[2] == 1 && tensor->dims[3] == tensor->dims[0];
 }
 #define OPDI_NODE_EXTRA 2u       /* the node has an opdi_extra (hooks, a trace) */
+#define OPDI_NODE_OPEN 4u        /* fakes: sizes of a forward result depend on data: see opdi_fake.today */
 #define OPDI_SEQUENCE_BITS 44
 static inline uint64_t opdi_node_sequence(const opd_node *node) {
     return node->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);

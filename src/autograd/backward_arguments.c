@@ -376,6 +376,10 @@ OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, 
         *ndim = opdi_meta_ndim(meta);
         *dtype = (opd_scalar_type)(*meta & 0xff);
         *place = (int)(*meta >> 8 & 0xffff);
+        if (OPDI_UNLIKELY(opdi_edge_node(edge->vertex)->flags & OPDI_NODE_OPEN)) {
+            const opdi_fake *fake = opdi_self()->innermost.fake;
+            if (fake) { *sizes = fake->today(opdi_edge_node(edge->vertex), edge->nr, *sizes); }
+        }
         return true;
     }
     return false;

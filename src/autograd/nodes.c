@@ -340,7 +340,12 @@ static opd_tensor *opdi_kept_form(opd_tensor *tensor) {
 
 /* Returns a tensor without memory that has the sizes and dtype of tensor, or NULL and sets an error. */
 static opd_tensor *opdi_sizes_form(const opd_tensor *tensor) {
-    return opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_META);
+    opd_tensor *form = opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_META);
+    if (form && OPDI_UNLIKELY(tensor->functionality & OPD_BIT_OF(OPDI_SIZES_KEY)) && opdi_family_pass(form, tensor)) {
+        opdi_drop(form);
+        return NULL;
+    }
+    return form;
 }
 
 /* Writes to *out the form in which a node keeps the argument `value`: a tensor as a reference with its version, other

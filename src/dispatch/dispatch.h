@@ -337,6 +337,12 @@ struct opd_listener {
 
 struct opdi_retained_grad;
 struct opdi_extra;
+/* The sizes of a fake tensor that depend on data: see >>fake_sizes, which defines the rest of the struct.  `end` frees
+   the struct when the tensor is freed.  `copy` gives the same sizes to `copy`, a tensor over the memory of `tensor`. */
+typedef struct opdi_marks {
+    void (*end)(struct opdi_marks *marks);
+    int (*copy)(opd_tensor *copy, const struct opdi_marks *marks);
+} opdi_marks;
 /* The rarely needed parts of a tensor. */
 typedef struct opdi_meta {
     opd_tensor *grad;            /* accumulated gradient of a leaf */
@@ -348,6 +354,7 @@ typedef struct opdi_meta {
     uint64_t family;             /* forward mode: tensors of a storage and family share a tangent */
     struct opdi_extra *extra;    /* the hooks of a leaf */
     struct opdi_retained_grad *retained; /* holds the gradient of a result: see opd_tensor_retain_grad */
+    opdi_marks *marks;           /* fakes: sizes that depend on data; NULL: none */
 } opdi_meta;
 /* The function that a block in the scope stack calls when its handle is removed: see OPDI_BLOCK_ENDS. */
 typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
@@ -370,11 +377,21 @@ typedef struct opdi_tape_release_hooks {
     void (*extra)(struct opdi_extra *extra);      /* frees an extra, its hooks, retained grads and anomaly trace */
     void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to its opdi_retained_grad */
 } opdi_tape_release_hooks;
+#define OPDI_SIZES_KEY OPD_F_BATCHED_NESTED_TENSOR             /* the key of fakes with sizes that depend on data */
 /* The part of an open fake mode that tensors need; opdi_innermost.fake points to it. */
 typedef struct opdi_fake {
     void (*born)(opdi_storage *storage);          /* records the device that a new meta storage stands for */
     /* Makes a fake of a tensor on `device`, in the innermost scope.  Returns NULL and sets an error if that fails. */
     opd_tensor *(*make)(opd_ints sizes, opd_scalar_type dtype, opd_device device);
+    /* Runs the kernel for `keys` of a call with arguments whose sizes depend on data: see opdi_sizes_call. */
+    int (*call)(opd_call *call, opd_keyset keys);
+    /* Finds which sizes of the results of a call depend on data, if no size of its arguments does. */
+    int (*called)(opd_call *call, int before);
+    /* Returns the sizes of forward result nr of a node, which were `sizes` when the node was recorded, with the numbers
+       of today for sizes that depend on data. */
+    const int64_t *(*today)(const opd_node *node, uint32_t nr, const int64_t *sizes);
+    /* Is opd_check_size. */
+    int (*check)(opd_tensor *tensor, int dim, int64_t size);
 } opdi_fake;
 /* The largest data, in bytes, that lies in the block of its tensor.  Larger data has a separate block, so that blocks
    with a tensor's header are small: see opdi_free_quarantined. */

@@ -159,6 +159,7 @@ again:                                            /* a loop, because gradients o
         if (meta->home) { home = meta->home; }
         if (meta->inner) { opdi_tensor_release(meta->inner); }
         if (meta->extra) { OPDI_ACQUIRE(&opdi_on_release.tape)->extra(meta->extra); }
+        if (meta->marks) { meta->marks->end(meta->marks); }
         if (meta->retained) { OPDI_ACQUIRE(&opdi_on_release.tape)->box(meta->retained); }
         opdi_free(meta, sizeof *meta);
     }

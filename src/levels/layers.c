@@ -184,7 +184,7 @@ OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, op
 OPDI_COLD_END
 
 /* Calls opdi_batch_check for the tensors of a call that are batched at `layer`.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_batch_check_all(const opd_op *op, const opd_value *args, const opdi_layer *layer) {
+OPDI_INTERNAL int opdi_batch_check_all(const opd_op *op, const opd_value *args, opdi_layer *layer) {
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
         if (value->tag == OPD_TAG_TENSOR && opdi_batched_at(value->u.t, layer->level) &&
@@ -216,7 +216,7 @@ OPDI_INTERNAL bool opdi_any_batched(const opd_op *op, const opd_value *args, int
 }
 
 opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim) {
-    const opdi_layer *layer = opdi_self()->innermost.rule;
+    opdi_layer *layer = opdi_self()->innermost.rule;
     int unwanted;
     if (!dim) { dim = &unwanted; }
     *dim = -1;
@@ -263,8 +263,9 @@ OPDI_INTERNAL opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
 }
 
 static int opdi_batch_check_result(const opd_call *call, const opd_tensor *tensor, int dim) {
-    const int64_t size = call->th->innermost.rule->size;
-    return dim < tensor->ndim && tensor->dims[dim] == size ? 0
+    opdi_layer *layer = call->th->innermost.rule;
+    const int64_t size = layer->size;
+    return dim < tensor->ndim && (tensor->dims[dim] == size || opdi_layer_resized(layer, tensor, dim)) ? 0
         : opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returned a result that does not have the %lld examples "
                    "at dim %d", call->op->name, (long long)size, dim);
 }

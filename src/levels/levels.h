@@ -75,14 +75,22 @@ static inline void opdi_rule_end(opdi_thread *thread, const opdi_rule_frame *was
     thread->innermost.floor = was->floor;
 }
 
+/* If the number of examples, dim `dim` of `value`, depends on data and has another number now (see opdi_marks), gives the
+   layer this number and returns true. */
+static inline bool opdi_layer_resized(opdi_layer *layer, const opd_tensor *value, int dim) {
+    if (!(value->functionality & OPD_BIT_OF(OPDI_SIZES_KEY))) { return false; }
+    layer->size = value->dims[dim];
+    return true;
+}
 OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor);
 /* Checks that `tensor`, which is batched at the level of `layer`, belongs to that layer and has its number of examples.
    Returns 0, or -1 and sets an error. */
-static inline int opdi_batch_check(opd_tensor *tensor, const opdi_layer *layer) {
+static inline int opdi_batch_check(opd_tensor *tensor, opdi_layer *layer) {
     const opdi_batched *batched = opdi_batched_of(tensor);
     if (OPDI_UNLIKELY(batched->serial != layer->serial)) { return opdi_batch_ended(tensor); }
     if (OPDI_UNLIKELY(!opdi_batch_fits(tensor)) && opdi_batch_refit(tensor)) { return -1; }
-    if (OPDI_LIKELY(batched->value->dims[batched->dim] == layer->size)) { return 0; }
+    if (OPDI_LIKELY(batched->value->dims[batched->dim] == layer->size) ||
+        opdi_layer_resized(layer, batched->value, batched->dim)) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "a batched tensor inside vmap now has %lld examples, not %lld: it was given "
                     "other data during vmap (level %d). Change it before vmap",
                     (long long)batched->value->dims[batched->dim], (long long)layer->size, (int)batched->level);

@@ -57,6 +57,7 @@ static int opdi_register_fallbacks(opd_library *lib) {
             (functionality == OPD_F_DYNAMIC_LAYER_BACK && opdi_fallback_at(lib, key, opdi_back_fallback)) ||
             (functionality == OPD_F_TRACER && opdi_fallback_at(lib, key, opdi_tracer_fallback)) ||
             (functionality == OPD_F_FAKE && opdi_fallback_at(lib, key, opdi_fake_fallback)) ||
+            (functionality == OPDI_SIZES_KEY && opdi_fallback_at(lib, key, opdi_sizes_kernel)) ||
             ((functionality == OPD_F_CONJUGATE || functionality == OPD_F_NEGATIVE) &&
              opdi_fallback_at(lib, key, opdi_lazy_fallback)) ||
             (functionality == OPD_F_BATCHED && opdi_fallback_at(lib, key, opdi_batched_fallback))) { return -1; }

@@ -18,7 +18,8 @@ OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) 
     const uint64_t family = opdi_family_of(tensor);
     opdi_meta *meta = family != opdi_family_of(value) ? opdi_meta_of(value) : NULL;
     if (meta) { OPDI_STORE(&meta->family, family); }
-    return meta || family == opdi_family_of(value) ? 0 : -1;
+    if (!meta && family != opdi_family_of(value)) { return -1; }
+    return tensor->meta && tensor->meta->marks ? tensor->meta->marks->copy(value, tensor->meta->marks) : 0;
 }
 /* Puts `tensor` into a new family, so that it no longer shares tangents with other tensors over its memory.  Returns 0,
    or -1 if memory runs out. */

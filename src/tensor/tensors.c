@@ -257,6 +257,10 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
     const int ndim = tensor->ndim;
     bool fits = value->ndim == ndim + 1 && value->dtype == tensor->dtype && value->backend == tensor->backend &&
         (value->storage == tensor->storage || !(tensor->flags & OPDI_IS_VIEW));
+    if (value->ndim == ndim + 1 && value->functionality & OPD_BIT_OF(OPDI_SIZES_KEY)) {
+        tensor->numel = 1;                        /* sizes that depend on data may have other numbers now */
+        for (int i = 0; i < ndim; i++) { tensor->numel *= tensor->dims[i] = value->dims[i < batched->dim ? i : i + 1]; }
+    }
     for (int i = 0; fits && i < ndim; i++) { fits = tensor->dims[i] == value->dims[i < batched->dim ? i : i + 1]; }
     if (!fits) {
         return opd_fail(OPD_ERROR_ARGUMENT, "a batched tensor inside vmap (level %d) no longer fits the tensor that it "

@@ -231,9 +231,9 @@ static int opdi_opcheck_autograd(const opdi_trial *trial) {
    its bounds include the real size. */
 static bool opdi_opcheck_size(int64_t real, int64_t fake) {
     const opdi_fake_mode *mode = opdi_fake_mode_of(opdi_self());
-    for (int i = 0; i < OPDI_MIN(mode->nsizes, OPDI_FAKE_SIZES) && real != fake; i++) {
-        if (mode->sizes[i].value == fake && real >= mode->sizes[i].min &&
-            (mode->sizes[i].max < 0 || real <= mode->sizes[i].max)) { return true; }
+    for (int i = 0; i < mode->symbols->count && real != fake; i++) {
+        const opdi_symbol *symbol = &mode->symbols->symbol[i];
+        if (symbol->value == fake && real >= symbol->min && (symbol->max < 0 || real <= symbol->max)) { return true; }
     }
     return real == fake;
 }
@@ -242,7 +242,7 @@ static bool opdi_opcheck_size(int64_t real, int64_t fake) {
 static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
     char first[24 * OPD_MAX_DIMS], second[24 * OPD_MAX_DIMS];
     int dim = 0;
-    if (opdi_fake_mode_of(opdi_self())->nsizes && fake->ndim == real->ndim) {
+    if (opdi_fake_mode_of(opdi_self())->symbols->count && fake->ndim == real->ndim) {
         while (dim < real->ndim && opdi_opcheck_size(real->dims[dim], fake->dims[dim])) { dim++; }
         if (dim == real->ndim && fake->dtype == real->dtype) { return 0; }
     }

@@ -16,6 +16,12 @@ OPDI_INTERNAL double opdi_flops_added_product(const opd_call *call);
 OPDI_INTERNAL double opdi_flops_convolution(const opd_call *call);
 OPDI_INTERNAL double opdi_flops_convolution_backward(const opd_call *call);
 OPDI_INTERNAL int opdi_fake_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_sizes_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_sizes_call(opd_call *call, opd_keyset keys);
+OPDI_INTERNAL int opdi_sizes_called(opd_call *call, int before);
+OPDI_INTERNAL const int64_t *opdi_sizes_today(const opd_node *node, uint32_t nr, const int64_t *sizes);
+OPDI_INTERNAL void opdi_symbols_end(opdi_symbols *symbols);
+OPDI_INTERNAL int64_t opdi_symbol_number(opdi_symbols *symbols, int64_t value, int64_t min, int64_t max);
 
 /* Stores, in a new meta storage, the device that it stands for.  If a kernel is running, counts the bytes of the
    storage. */
@@ -65,7 +71,12 @@ opd_fake_block opd_fake_begin(void) {
     memset(fake, 0, sizeof *fake);
     fake->asked.born = opdi_fake_storage_made;
     fake->asked.make = opdi_fake_new;
+    fake->asked.call = opdi_sizes_call;
+    fake->asked.called = opdi_sizes_called;
+    fake->asked.today = opdi_sizes_today;
+    fake->asked.check = opd_check_size;
     fake->outer = opdi_fake_mode_of(thread);
+    fake->symbols = fake->outer ? fake->outer->symbols : &fake->own;
     fake->cost = fake->outer ? fake->outer->cost : NULL;
     fake->place = OPD_CPU;
     thread->innermost.fake = &fake->asked;
@@ -97,13 +108,14 @@ void opd_fake_end(opd_fake_block *block) {
                 opdi_drop(fake->map[i].fake);
             }
         }
+        opdi_symbols_end(&fake->own);
         if (fake->map) { opdi_free(fake->map, (size_t)fake->size * sizeof *fake->map); }
         opdi_free(fake, sizeof *fake);
     } while (fake != ended);
 }
 bool opd_fake_enabled(void) { return opdi_self()->innermost.fake != NULL; }
 
-static opd_tensor *opdi_fake_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+OPDI_INTERNAL opd_tensor *opdi_fake_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                   int place) {
     opdi_fake_mode *fake = opdi_fake_mode_of(opdi_self());
     const int was = fake->place;
@@ -184,11 +196,7 @@ OPDI_INTERNAL int64_t opdi_fake_size(int64_t min, int64_t max) {
         return opd_fail(OPD_ERROR_ARGUMENT, "expected max to be greater than or equal to min, got min=%lld and "
                         "max=%lld", (long long)min, (long long)max);
     }
-    int i = fake->nsizes++ % OPDI_FAKE_SIZES;
-    fake->sizes[i].value = value;
-    fake->sizes[i].min = min;
-    fake->sizes[i].max = max;
-    return value;
+    return opdi_symbol_number(fake->symbols, value, min, max);
 }
 int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max) {
     (void)call;
@@ -398,6 +406,7 @@ OPDI_INTERNAL int opdi_fake_kernel(opd_call *call) {
     fake->place = place;
     fake->inside++;
     call->args = args;
+    const int before = fake->symbols->count;
     int rc = opd_redispatch(call, keys);
     fake->inside--;
     fake->place = was;
@@ -415,7 +424,14 @@ OPDI_INTERNAL int opdi_fake_kernel(opd_call *call) {
             }
         }
     }
-    return rc;
+    return rc == 0 && fake->symbols->count ? fake->asked.called(call, before) : rc;
+}
+/* The kernel at the key of tensors with sizes that depend on data, which is above the keys of autograd.  Returns 0, or
+   -1 and sets an error. */
+OPDI_INTERNAL int opdi_sizes_kernel(opd_call *call) {
+    const opd_keyset keys = opd_keyset_and(call->keys, opd_keyset_below(OPDI_SIZES_KEY));
+    const opdi_fake *fake = call->th->innermost.fake;
+    return fake ? fake->call(call, keys) : opd_redispatch(call, keys);
 }
 
 //== costs =============================================================================================================

@@ -111,7 +111,40 @@ typedef struct opdi_input_part {
 
 //== fake ==============================================================================================================
 
-#define OPDI_FAKE_SIZES 16
+/* A size that depends on data, as a symbol.  Fakes are computed with the number `value`. */
+#define OPDI_SYMBOL_VALUES 4
+typedef struct opdi_symbol {
+    int64_t value, first;                         /* first: the first value, which the program may have read */
+    int64_t min, max;                             /* max -1: no upper bound */
+    int64_t step;                                 /* the size is a multiple of `step` */
+    int64_t values[OPDI_SYMBOL_VALUES];           /* the numbers that are possible, if nvalues is not 0 */
+    int nvalues;
+    int same;                                     /* the symbol that this one equals, or -1 */
+    int maybe;                                    /* -1, or a symbol: the size is either `first` or this symbol, because
+                                                     an integer in a call was equal to the symbol's value */
+    int name;                                     /* n of the name un; -1: has no name, because of `maybe` */
+} opdi_symbol;
+typedef struct opdi_symbols {
+    opdi_symbol *symbol;
+    int count, capacity, names;
+    int within;                                   /* the number of calls with such sizes that are running */
+    struct opdi_sized *live;                      /* the list of all tensors with such sizes */
+    struct opdi_sized_node **nodes;               /* OPDI_SIZED_NODES lists of nodes with such sizes; NULL: none */
+    const opd_call *trying;                       /* the call whose trial is running, or NULL */
+    struct opdi_search *search;                   /* the search that this trial belongs to */
+} opdi_symbols;
+/* A size: (factor * symbol + rest) / divisor, or, if `other` is not -1, with the product of two symbols in place of one.
+   symbol -1: a size that does not depend on data. */
+typedef struct opdi_size { int symbol, other; int64_t factor, rest, divisor; } opdi_size;
+/* The sizes of a tensor that depend on data. */
+typedef struct opdi_sized {
+    opdi_marks marks;                              /* must be the first member */
+    opdi_symbols *symbols;
+    opd_tensor *tensor;                           /* its opdi_meta points here */
+    struct opdi_sized *next, *prev;               /* the neighbours in the list of the mode */
+    int ndim;
+    opdi_size size[1];                            /* ndim of them */
+} opdi_sized;
 /* A real tensor, as a reference, and its fake. */
 typedef struct opdi_faked { opd_tensor *real, *fake; } opdi_faked;
 typedef struct opdi_fake_mode {
@@ -122,8 +155,7 @@ typedef struct opdi_fake_mode {
                                                      inside of kernels */
     opdi_faked *map;                              /* a hash table with open addressing; its size is a power of two */
     int64_t size, used, given;                    /* given: bytes of the real tensors that were passed to the mode */
-    struct { int64_t value, min, max; } sizes[OPDI_FAKE_SIZES];           /* the last sizes that depend on data */
-    int nsizes;
+    opdi_symbols *symbols, own;                   /* symbols: those of the outermost mode, which owns them */
     opd_cost *cost;
 } opdi_fake_mode;
 /* Returns the innermost fake mode of a thread, or NULL. */

@@ -178,6 +178,21 @@ OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *other, int at, int
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped dimension, got "
                     "sizes [%s] for the mapped dimension", list);
 }
+/* Input i has `size` examples, but the inputs before it have another number.  In a fake mode, a number that depends on
+   data may still be the other.  If so, notes that it is, updates mapped->size and returns true. */
+static bool opdi_mapped_agree(opdi_mapped *mapped, int i, int64_t size) {
+    const opdi_fake *fake = opdi_self()->innermost.fake;
+    const int mark = opd_error_mark();
+    bool agree = fake && fake->check(mapped->inputs[i], opdi_mapped_in(mapped, i), mapped->size) == 0;
+    for (int k = 0; fake && !agree && k < i; k++) {
+        if (opdi_mapped_in(mapped, k) == OPD_NO_DIM) { continue; }
+        (void)opd_error_rewind(mark);
+        agree = fake->check(mapped->inputs[k], opdi_mapped_in(mapped, k), size) == 0;
+        if (agree) { mapped->size = size; }
+    }
+    (void)opd_error_rewind(mark);
+    return agree;
+}
 /* Checks the arguments of opd_vmap and sets mapped->size, the number of examples.  Returns 0, or -1 and sets an
    error. */
 static int opdi_mapped_check(opdi_mapped *mapped) {
@@ -200,7 +215,7 @@ static int opdi_mapped_check(opdi_mapped *mapped) {
         if (dim < -ndim || dim >= ndim) { return opdi_mapped_wrong(mapped, i, 0); }
         int64_t size = tensor->dims[dim < 0 ? dim + ndim : dim];
         if (count++ == 0) { mapped->size = size; }
-        differ = differ || size != mapped->size;
+        differ = differ || (size != mapped->size && !opdi_mapped_agree(mapped, i, size));
     }
     return count == 0 || differ ? opdi_mapped_wrong(mapped, -1, count) : 0;
 }
