@@ -245,7 +245,8 @@ def wrong_texts(args, folder):
         if not agrees(block, said):
             wrong.append('examples/guide/02-concepts.md shows\n%sand this is printed:\n%s' % (block, said[:3000]))
     shown = re.findall(r'^```text\n(.*?)^```', debugging, re.M | re.S)
-    said = printed(only([b for b in blocks(debugging) if 'int main' in b], 'wrong calls'), args, folder) if args.object else ''
+    programs = [b for b in blocks(debugging) if 'int main' in b]
+    said = ''.join(printed(b, args, folder) for b in programs) if args.object else ''
     for block in shown if args.object else ():
         if not agrees(block, said):
             wrong.append('examples/guide/12-debugging.md shows\n%sand the program does not print it' % block)

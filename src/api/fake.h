@@ -22,17 +22,21 @@ OPD_API bool opd_fake_enabled(void);
    parameters, because a real leaf must not get a fake gradient.  Returns NULL and sets an error if no mode is open. */
 OPD_API opd_tensor *opd_fake_tensor(opd_tensor *tensor);
 /* Returns a new size that depends on data, for a fake kernel in a fake mode (torch.library.get_ctx().new_dynamic_size).
-   The size lies between min and max.  max -1 means that there is no upper bound.  Later operators compute with max, or
-   with min if max is -1.  So if max is given, the computed memory is an upper bound.  Returns -1 and sets an error
-   outside of a mode, if min < 0, or if 0 <= max < min. */
+   The size lies between min and max.  max -1 means that there is no upper bound.  The kernel must pass the number on
+   as a size: in the mode, it stands for a symbol, u0 for example, and the sizes of later results follow from it.  To
+   find out how, the library runs fake kernels several times for a call, also with numbers outside of the bounds.
+   opd_size and opd_numel return a number: first max, or min if max is -1.  If an operator must know the size, for
+   example in a sum with a tensor of 4 elements, the size is taken to be 4 from then on, in all tensors of the mode.  A
+   call fails if it fits no size within the bounds, or if the library does not find it: then say it with opd_check_size.
+   Returns -1 and sets an error outside of a mode, if min < 0, or if 0 <= max < min. */
 OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
 /* Says that the size of tensor at dim is `size` (torch._check(tensor.size(dim) == size)).  Negative dims count from the
    end.  In a fake mode, a size that depends on data is then `size` in all tensors of the mode, and later operators
    compute with it.  For other sizes, compares them.  Returns 0, or -1 and sets an error if the size is or must be
    another one, or if there is no such dim. */
 OPD_API int opd_check_size(opd_tensor *tensor, int dim, int64_t size);
-/* Writes the sizes of tensor, for example "(2*u0, 3)", into buf.  u0, u1, ... are sizes that depend on data.  Sizes that
-   are known are written as numbers; outside of a fake mode, all are.  The text is cut to `cap` bytes including the final
+/* Writes the sizes of tensor, for example "(2*u0, 3)", into buf.  u0, u1, ... are sizes that depend on data.  Known
+   sizes are written as numbers; outside of a fake mode, all are.  The text is cut to `cap` bytes including the final
    zero.  Returns the full length, or 0 and sets an error if tensor is NULL. */
 OPD_API size_t opd_fake_shape_print(const opd_tensor *tensor, char *buf, size_t cap);
 /* Writes a line into buf for each size that depends on data in the open fake mode: its bounds, and what the operators

@@ -391,7 +391,7 @@ typedef struct opdi_fake {
        of today for sizes that depend on data. */
     const int64_t *(*today)(const opd_node *node, uint32_t nr, const int64_t *sizes);
     /* Is opd_check_size. */
-    int (*check)(opd_tensor *tensor, int dim, int64_t size);
+    int (*agree)(opd_tensor *tensor, int dim, int64_t size);
 } opdi_fake;
 /* The largest data, in bytes, that lies in the block of its tensor.  Larger data has a separate block, so that blocks
    with a tensor's header are small: see opdi_free_quarantined. */

@@ -75,7 +75,7 @@ static inline void opdi_rule_end(opdi_thread *thread, const opdi_rule_frame *was
     thread->innermost.floor = was->floor;
 }
 
-/* If the number of examples, dim `dim` of `value`, depends on data and has another number now (see opdi_marks), gives the
+/* If the number of examples, dim `dim` of `value`, depends on data and is another one now (see opdi_marks), gives the
    layer this number and returns true. */
 static inline bool opdi_layer_resized(opdi_layer *layer, const opd_tensor *value, int dim) {
     if (!(value->functionality & OPD_BIT_OF(OPDI_SIZES_KEY))) { return false; }

@@ -74,7 +74,7 @@ opd_fake_block opd_fake_begin(void) {
     fake->asked.call = opdi_sizes_call;
     fake->asked.called = opdi_sizes_called;
     fake->asked.today = opdi_sizes_today;
-    fake->asked.check = opd_check_size;
+    fake->asked.agree = opd_check_size;
     fake->outer = opdi_fake_mode_of(thread);
     fake->symbols = fake->outer ? fake->outer->symbols : &fake->own;
     fake->cost = fake->outer ? fake->outer->cost : NULL;

@@ -26,7 +26,7 @@ typedef struct opdi_size_record { int count; int64_t number[OPDI_SIZE_NUMBERS]; 
 typedef enum opdi_size_ints {
     OPDI_INTS_SAME, OPDI_INTS_AS_GIVEN, OPDI_INTS_OLDER, OPDI_INTS_MULTIPLES
 } opdi_size_ints;
-typedef struct opdi_search {
+typedef struct opdi_size_search {
     opd_call *call;
     opdi_fake_mode *fake;
     opdi_symbols *symbols;
@@ -45,8 +45,8 @@ typedef struct opdi_search {
     opdi_size read_size;                          /* this size, with symbol 0 of the search */
     bool ones;                                    /* numbers that are tried include 1 and 0 */
     opdi_size_record record[2];
-    opdi_size_record small[2];                    /* small[n]: a trial with n for all symbols; count -1: none */
-} opdi_search;
+    opdi_size_record few[2];                      /* few[n]: a trial with n for all symbols; count -1: none */
+} opdi_size_search;
 
 //== trials ============================================================================================================
 
@@ -57,14 +57,14 @@ static int64_t opdi_probe(int i, int round) { return round ? 2003 + 42 * i : 100
    out. */
 OPDI_INTERNAL int64_t opdi_symbol_number(opdi_symbols *symbols, int64_t value, int64_t min, int64_t max) {
     if (symbols->trying) {
-        opdi_search *search = symbols->search;
+        opdi_size_search *search = symbols->search;
         const int i = OPDI_MIN(search->count + search->made, OPDI_SEARCHED - 1);
         search->made++;
         return search->round < 0 ? value : OPDI_MAX(min, opdi_probe(i, search->round));
     }
     return opdi_symbol_new(symbols, value, min, max, -1) < 0 ? -1 : value;
 }
-static int64_t opdi_search_number(const opdi_search *search, int symbol) {
+static int64_t opdi_search_number(const opdi_size_search *search, int symbol) {
     const int root = opdi_symbol_root(search->symbols, symbol);
     for (int i = 0; i < search->count; i++) {
         if (opdi_symbol_root(search->symbols, search->symbol[i]) == root) { return search->number[i]; }
@@ -72,7 +72,7 @@ static int64_t opdi_search_number(const opdi_search *search, int symbol) {
     return search->symbols->symbol[root].value;
 }
 /* Returns a size that depends on data, with the numbers of the next trial. */
-static int64_t opdi_search_size(const opdi_search *search, const opdi_size *size) {
+static int64_t opdi_search_size(const opdi_size_search *search, const opdi_size *size) {
     const int64_t number = opdi_search_number(search, size->symbol);
     return opdi_size_with(size, size->other < 0 ? number : number * opdi_search_number(search, size->other));
 }
@@ -96,7 +96,7 @@ static const int64_t *opdi_arg_sizes(const opd_call *call, int i, int32_t *count
         : value->tag == OPD_TAG_INT ? &value->u.i : value->u.ints;
 }
 /* Returns the index of a symbol in the search, or -1 if it is not there or has a number that was chosen. */
-static int opdi_search_index(const opdi_search *search, int symbol) {
+static int opdi_search_index(const opdi_size_search *search, int symbol) {
     const int root = symbol < 0 ? -1 : opdi_symbol_root(search->symbols, symbol);
     for (int i = 0; i < search->count; i++) {
         if (opdi_symbol_root(search->symbols, search->symbol[i]) == root) { return search->pinned[i] ? -1 : i; }
@@ -104,7 +104,7 @@ static int opdi_search_index(const opdi_search *search, int symbol) {
     return -1;
 }
 /* Returns the number that stands for `integer`, an argument, in the next trial. */
-static int64_t opdi_search_int(const opdi_search *search, int64_t integer) {
+static int64_t opdi_search_int(const opdi_size_search *search, int64_t integer) {
     const opd_call *call = search->call;
     const opdi_symbols *symbols = search->symbols;
     if (search->ints == OPDI_INTS_AS_GIVEN || integer < 2) { return integer; }
@@ -143,7 +143,7 @@ static int64_t opdi_search_int(const opdi_search *search, int64_t integer) {
 }
 /* Copies the arguments of the call to `args`, with the integers of the next trial.  Returns 1 if some integers differ
    from those of the call, 0 if none does, or -1 if memory runs out. */
-static int opdi_search_ints(const opdi_search *search, opd_value *args) {
+static int opdi_search_ints(const opdi_size_search *search, opd_value *args) {
     const opd_call *call = search->call;
     int changed = 0;
     for (int i = 0; i < call->op->nargs; i++) {
@@ -166,7 +166,7 @@ static int opdi_search_ints(const opdi_search *search, opd_value *args) {
     return changed;
 }
 /* Returns the tensor that stands for `tensor` in a trial, in the innermost scope.  Returns NULL if memory runs out. */
-static opd_tensor *opdi_stand_in(const opdi_search *search, opd_tensor *tensor, bool written) {
+static opd_tensor *opdi_sized_stand_in(const opdi_size_search *search, opd_tensor *tensor, bool written) {
     const opdi_sized *sized = opdi_sized_of(tensor, search->symbols);
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     if (tensor->flags & OPDI_BATCHED || (!sized && !written)) { return tensor; }
@@ -180,19 +180,20 @@ static opd_tensor *opdi_stand_in(const opdi_search *search, opd_tensor *tensor, 
                                    : tensor->storage->stands_for ? tensor->storage->stands_for - 1 : OPD_META));
 }
 /* Writes the arguments of the next trial to `args`.  Returns 0, or -1 if memory runs out. */
-static int opdi_trial_args(const opdi_search *search, opd_value *args) {
+static int opdi_trial_args(const opdi_size_search *search, opd_value *args) {
     const opd_op *op = search->call->op;
     if (opdi_search_ints(search, args) < 0) { return -1; }
     for (int i = 0; i < op->nargs; i++) {
         const bool written = op->written_args >> i & 1;
         opd_value *value = &args[i];
-        if (value->tag == OPD_TAG_TENSOR && !(value->u.t = opdi_stand_in(search, value->u.t, written))) { return -1; }
+        if (value->tag == OPD_TAG_TENSOR &&
+            !(value->u.t = opdi_sized_stand_in(search, value->u.t, written))) { return -1; }
         if (value->tag != OPD_TAG_TENSORS) { continue; }
         opd_tensor **list = opdi_scope_tensors(value->n + 1);
         if (!list) { return -1; }
         for (int32_t k = 0; k < value->n; k++) {
             list[k] = value->u.tensors[k];
-            if (list[k] && !(list[k] = opdi_stand_in(search, list[k], written))) { return -1; }
+            if (list[k] && !(list[k] = opdi_sized_stand_in(search, list[k], written))) { return -1; }
         }
         value->u.tensors = list;
     }
@@ -222,7 +223,7 @@ static void opdi_size_record_make(const opd_op *op, const opd_value *rets, opdi_
 /* Runs the call on stand-ins, with the numbers of *search: without history, and unseen by recordings, observers and
    costs.  Writes the sizes of its results to *record.  Returns 0, or 1 if the operator refuses the arguments, or -1
    and sets an error if memory runs out. */
-static int opdi_trial_run(opdi_search *search, opdi_size_record *record) {
+static int opdi_trial_run(opdi_size_search *search, opdi_size_record *record) {
     opdi_thread *thread = search->call->th;
     opdi_symbols *symbols = search->symbols;
     const opdi_state state = thread->state;
@@ -262,7 +263,7 @@ static int opdi_trial_run(opdi_search *search, opdi_size_record *record) {
 }
 /* Runs the two trials that show how the sizes of the results follow from the symbols, with integers replaced in one of
    the ways.  Returns as opdi_trial_run does. */
-static int opdi_trial_rounds(opdi_search *search) {
+static int opdi_trial_rounds(opdi_size_search *search) {
     opd_value unused[OPD_MAX_ARGS];
     for (int way = OPDI_INTS_SAME; way <= OPDI_INTS_MULTIPLES; way++) {
         int rc = 0;
@@ -283,7 +284,7 @@ static int opdi_trial_rounds(opdi_search *search) {
     return 1;
 }
 /* Runs a trial with the numbers that the symbols have now.  Returns as opdi_trial_run does. */
-static int opdi_trial_now(opdi_search *search) {
+static int opdi_trial_now(opdi_size_search *search) {
     opdi_size_record unused;
     int rc = 1;
     search->round = -1;
@@ -299,22 +300,22 @@ static int opdi_trial_now(opdi_search *search) {
 }
 /* Runs trials with 0 and 1 for the symbols, which show where sizes do not follow a line, as in min(2, u0).  Returns 0,
    or -1 and sets an error if memory runs out. */
-static int opdi_trial_small(opdi_search *search) {
+static int opdi_trial_small(opdi_size_search *search) {
     for (int n = 0; n < 2; n++) {
         bool can = search->made == 0 && search->count > 0;
-        search->small[n].count = -1;
+        search->few[n].count = -1;
         for (int i = 0; i < search->count; i++) {
             search->number[i] = search->pinned[i] ? search->probe[0][i] : n;
             can &= search->pinned[i] || opdi_symbol_can_be(opdi_symbol_of(search->symbols, search->symbol[i]), n);
         }
-        const int rc = can ? opdi_trial_run(search, &search->small[n]) : 1;
+        const int rc = can ? opdi_trial_run(search, &search->few[n]) : 1;
         if (rc < 0) { return -1; }
-        if (rc) { search->small[n].count = -1; }
+        if (rc) { search->few[n].count = -1; }
     }
     return 0;
 }
 /* Sets the numbers of both rounds to usual ones. */
-static void opdi_probes_reset(opdi_search *search) {
+static void opdi_probes_reset(opdi_size_search *search) {
     for (int i = 0; i < search->count; i++) {
         search->pinned[i] = false;
         for (int round = 0; round < 2; round++) { search->probe[round][i] = opdi_probe(i, round); }
@@ -330,7 +331,7 @@ static void opdi_candidate_add(const opdi_symbol *symbol, int64_t number, int64_
     list[(*count)++] = number;
 }
 /* Adds the numbers for which sizes of the symbol are `fixed`, a size that some other argument has. */
-static void opdi_candidates_solve(const opdi_search *search, int i, int64_t fixed, bool elements, int64_t *list,
+static void opdi_candidates_solve(const opdi_size_search *search, int i, int64_t fixed, bool elements, int64_t *list,
                                   int *count) {
     const opdi_symbols *symbols = search->symbols;
     const int root = opdi_symbol_root(symbols, search->symbol[i]);
@@ -364,7 +365,7 @@ static void opdi_candidates_solve(const opdi_search *search, int i, int64_t fixe
 /* Writes to `list` the numbers that are tried for symbol i of the search if the operator must know it: those that make
    its sizes equal to other sizes of the call; 1, which other sizes expand; and the number that it has.  Returns how
    many. */
-static int opdi_candidates(const opdi_search *search, int i, int64_t *list) {
+static int opdi_candidates(const opdi_size_search *search, int i, int64_t *list) {
     const opdi_symbol *symbol = opdi_symbol_of(search->symbols, search->symbol[i]);
     const opd_call *call = search->call;
     int count = 0, last = 0;
@@ -404,7 +405,7 @@ static int opdi_candidates(const opdi_search *search, int i, int64_t *list) {
 }
 /* Gives `pins` of the symbols from i on candidates, and runs the trials, until the operator accepts one choice.
    Returns as opdi_trial_run does. */
-static int opdi_search_pin(opdi_search *search, int i, int pins) {
+static int opdi_search_pin(opdi_size_search *search, int i, int pins) {
     if (i == search->count) { return pins ? 1 : opdi_trial_rounds(search); }
     if (search->count - i > pins) {
         const int rc = opdi_search_pin(search, i + 1, pins);
@@ -429,7 +430,7 @@ static bool opdi_size_records_equal(const opdi_size_record *first, const opdi_si
 }
 /* Notes the numbers that opdi_search_pin has chosen.  If the only one could also be another number with the same
    results, both stay possible.  Returns 0, or -1 if memory runs out. */
-static int opdi_search_pinned(opdi_search *search) {
+static int opdi_search_pinned(opdi_size_search *search) {
     int64_t list[OPDI_SIZE_CANDIDATES], values[OPDI_SYMBOL_VALUES];
     int npinned = 0;
     for (int i = 0; i < search->count; i++) { npinned += search->pinned[i]; }
@@ -458,7 +459,7 @@ static int opdi_search_pinned(opdi_search *search) {
 }
 /* Tries whether the operator accepts every number for those symbols that are not known.  Returns as opdi_trial_run
    does. */
-static int opdi_search_known(opdi_search *search) {
+static int opdi_search_known(opdi_size_search *search) {
     bool any = false;
     opdi_probes_reset(search);
     for (int i = 0; i < search->count; i++) {
@@ -471,7 +472,7 @@ static int opdi_search_known(opdi_search *search) {
 }
 /* Tries whether the operator accepts every number if some of the symbols are equal, with as few equal symbols as
    possible.  If so, notes that they are.  Returns as opdi_trial_run does. */
-static int opdi_search_equal(opdi_search *search) {
+static int opdi_search_equal(opdi_size_search *search) {
     const int count = OPDI_MIN(search->count, 5);
     int codes = 1;
     for (int i = 0; i < count; i++) { codes *= count; }
@@ -506,7 +507,7 @@ static int opdi_search_equal(opdi_search *search) {
 }
 /* Tries whether the operator accepts numbers that are multiples of the integers of the call, as in view(2, -1).
    Returns as opdi_trial_run does. */
-static int opdi_search_steps(opdi_search *search) {
+static int opdi_search_steps(opdi_size_search *search) {
     int64_t step = 1;
     for (int arg = 0; arg < search->call->op->nargs; arg++) {
         int32_t count = 0;
@@ -528,7 +529,7 @@ static int opdi_search_steps(opdi_search *search) {
 }
 /* Finds numbers near those of the symbols with which the operator works, for one symbol after the other, and takes
    them.  Returns as opdi_trial_run does. */
-static int opdi_search_near(opdi_search *search) {
+static int opdi_search_near(opdi_size_search *search) {
     for (int i = 0; i < search->count; i++) {
         const opdi_symbol *symbol = opdi_symbol_of(search->symbols, search->symbol[i]);
         const int64_t was = symbol->value;
@@ -545,7 +546,7 @@ static int opdi_search_near(opdi_search *search) {
 }
 /* Returns 0 if the operator accepts several numbers within the bounds of the symbols, although it does not accept every
    number; else as opdi_trial_run does. */
-static int opdi_search_within(opdi_search *search) {
+static int opdi_search_within(opdi_size_search *search) {
     int rc = opdi_trial_now(search);
     for (int i = 0; rc == 0 && i < search->count; i++) {
         const opdi_symbol *symbol = opdi_symbol_of(search->symbols, search->symbol[i]);
@@ -561,7 +562,7 @@ static int opdi_search_within(opdi_search *search) {
 }
 /* Finds out what the operator must know about the symbols of the arguments, notes it, and fills the records with the
    sizes of two trials.  Returns 0, or 1 if no numbers fit, or -1 and sets an error if memory runs out. */
-static int opdi_search_run(opdi_search *search) {
+static int opdi_search_run(opdi_size_search *search) {
     opdi_probes_reset(search);
     int rc = opdi_trial_rounds(search);
     if (rc == 1 && (search->code == OPD_ERROR_DTYPE || search->code == OPD_ERROR_NO_KERNEL)) { return 1; }
@@ -603,19 +604,19 @@ static int64_t opdi_common_divisor(int64_t first, int64_t second) {
     return first < 0 ? -first : first;
 }
 /* Returns whether number `at` of the records of trials with small numbers is as *size says.  It is now `now`. */
-static bool opdi_size_holds(const opdi_search *search, const opdi_size *size, int at, int64_t now) {
+static bool opdi_size_holds(const opdi_size_search *search, const opdi_size *size, int at, int64_t now) {
     bool holds = true;
     for (int64_t n = 0; n < 2; n++) {
         const int64_t scaled = size->factor * (size->other < 0 ? n : n * n) + size->rest;
         const bool divides = size->symbol < 0 || scaled % size->divisor == 0;
         const int64_t want = size->symbol < 0 ? now : opdi_size_with(size, size->other < 0 ? n : n * n);
-        holds &= search->small[n].count < 0 || !divides || search->small[n].number[at] == want;
+        holds &= search->few[n].count < 0 || !divides || search->few[n].number[at] == want;
     }
     return holds;
 }
 /* Makes *size the line through number `at` of the records of the two trials, as a function of symbol i of the search,
    or of the product of symbols i and k.  Returns whether its numbers are integers that fit the records and `now`. */
-static bool opdi_size_line(const opdi_search *search, int64_t now, int at, int i, int k, opdi_size *size) {
+static bool opdi_size_line(const opdi_size_search *search, int64_t now, int at, int i, int k, opdi_size *size) {
     const int64_t first = search->record[0].number[at], second = search->record[1].number[at];
     const int64_t from = search->probe[0][i] * (k < 0 ? 1 : search->probe[0][k]);
     const int64_t to = search->probe[1][i] * (k < 0 ? 1 : search->probe[1][k]);
@@ -633,7 +634,7 @@ static bool opdi_size_line(const opdi_search *search, int64_t now, int at, int i
 /* Finds how a size follows from the symbols.  It is number `at` of the records, and is now `now`.  If it follows from
    one symbol, or the product of two, as a line, writes that to *size.  Else makes a new symbol.  Returns 0, or -1 if
    memory runs out. */
-static int opdi_size_fit(const opdi_search *search, int64_t now, int at, opdi_size *size) {
+static int opdi_size_fit(const opdi_size_search *search, int64_t now, int at, opdi_size *size) {
     const int64_t first = search->record[0].number[at], second = search->record[1].number[at];
     size->symbol = size->other = -1;
     size->factor = size->rest = 0;
@@ -652,7 +653,7 @@ static int opdi_size_fit(const opdi_search *search, int64_t now, int at, opdi_si
     return size->symbol < 0 ? -1 : 0;
 }
 /* Notes that symbols are multiples of the divisors in these sizes. */
-static void opdi_steps_note(const opdi_search *search, const opdi_size *size) {
+static void opdi_steps_note(const opdi_size_search *search, const opdi_size *size) {
     if (size->symbol < 0 || size->other >= 0 || size->divisor == 1) { return; }
     opdi_symbol *symbol = opdi_symbol_of(search->symbols, size->symbol);
     symbol->step = symbol->step / opdi_common_divisor(symbol->step, size->divisor) * size->divisor;
@@ -667,7 +668,7 @@ static bool opdi_record_fits(const opdi_size_record *record, const opdi_size_rec
 }
 /* Gives the results of a call the sizes that the two trials have shown.  Returns 0, or -1 and sets an error if memory
    runs out. */
-static int opdi_results_mark(opdi_search *search) {
+static int opdi_results_mark(opdi_size_search *search) {
     const opd_call *call = search->call;
     const opdi_size_record *one = &search->record[0], *two = &search->record[1];
     opdi_size_record now;
@@ -676,7 +677,7 @@ static int opdi_results_mark(opdi_search *search) {
     opdi_size_record_make(call->op, call->rets, &now);
     if (!opdi_record_fits(one, &now) || !opdi_record_fits(two, &now)) { return 0; }
     for (int n = 0; n < 2; n++) {
-        if (!opdi_record_fits(&search->small[n], &now)) { search->small[n].count = -1; }
+        if (!opdi_record_fits(&search->few[n], &now)) { search->few[n].count = -1; }
     }
     for (int i = 0, count = 1; i < call->op->nrets; i++) {
         for (int32_t k = 0; k < count; k++) {
@@ -697,8 +698,8 @@ static int opdi_results_mark(opdi_search *search) {
 
 //== calls =============================================================================================================
 
-/* Prepares a search for a call.  Returns false if a trial of this mode is running, so that nothing is to be searched. */
-static bool opdi_search_begin(opdi_search *search, opd_call *call) {
+/* Prepares a search for a call.  Returns false if a trial of this mode is running: then nothing is to be searched. */
+static bool opdi_search_begin(opdi_size_search *search, opd_call *call) {
     opdi_thread *thread = call->th;
     const opd_call *outer = call->outer;
     search->call = call;
@@ -714,20 +715,20 @@ static bool opdi_search_begin(opdi_search *search, opd_call *call) {
     search->code = OPD_OK;
     search->loose = search->symbols->within || thread->innermost.node || thread->innermost.engine ||
         thread->innermost.rule;
-    search->small[0].count = search->small[1].count = -1;
+    search->few[0].count = search->few[1].count = -1;
     search->read = 0;
     search->ones = true;
     memset(search->pinned, 0, sizeof search->pinned);
     return true;
 }
-static void opdi_search_add(opdi_search *search, int symbol) {
+static void opdi_search_add(opdi_size_search *search, int symbol) {
     const int root = symbol < 0 ? -1 : opdi_symbol_root(search->symbols, symbol);
     int at = 0;
     while (at < search->count && search->symbol[at] != root) { at++; }
     if (root >= 0 && at == search->count && at < OPDI_SEARCHED) { search->symbol[search->count++] = root; }
 }
 /* Adds the symbols of the arguments to *search.  Returns false if no size of the arguments depends on data. */
-static bool opdi_search_symbols(opdi_search *search) {
+static bool opdi_search_symbols(opdi_size_search *search) {
     const opd_call *call = search->call;
     bool any = false;
     for (int i = 0, count = 1; i < call->op->nargs; i++) {
@@ -750,25 +751,36 @@ static bool opdi_is_own_composite(const opd_op *op) {
     return table && table->slots[OPD_KEY_META].fn != opdi_missing_kernel && strncmp(op->name, "aten::", 6) != 0 &&
         table->slots[OPD_KEY_META].fn == table->slots[OPD_KEY_AUTOGRAD_CPU].fn;
 }
-/* Adds to the error of a call that no number fits what the program can write. */
-static void opdi_sizes_explain(const opdi_search *search) {
+/* Adds to the error of a call what is known about size `dim` of its argument i, which no number fits, and what the
+   program can write. */
+static void opdi_size_explain(const opd_call *call, int i, int dim, const opdi_symbol *symbol) {
+    char range[64];
+    if (symbol->nvalues) {
+        (void)opdi_fail_more(". In %s, the size of argument '%s' at dim %d depends on data (u%d), and after earlier "
+                             "calls it must be %lld: see opd_fake_sizes_print", call->op->name,
+                             call->op->schema->args[i].name, dim, symbol->name, (long long)symbol->value);
+        return;
+    }
+    (void)snprintf(range, sizeof range, symbol->max < 0 ? "at least %lld" : "between %lld and %lld",
+                   (long long)symbol->min, (long long)symbol->max);
+    (void)opdi_fail_more(". In %s, the size of argument '%s' at dim %d depends on data (u%d, %s), and the call fits none "
+                         "of the numbers that were tried. If you know the size, say it before the call with "
+                         "opd_check_size(tensor, %d, size)", call->op->name, call->op->schema->args[i].name, dim,
+                         symbol->name, range, dim);
+}
+/* Explains the error of a call that no number fits, if no call inside of it has done so. */
+static void opdi_sizes_explain(const opdi_size_search *search) {
     const opd_call *call = search->call;
     const opd_code code = opd_error_code();
-    if (code != OPD_ERROR_SHAPE && code != OPD_ERROR_INDEX && code != OPD_ERROR_ARGUMENT) { return; }
+    if ((code != OPD_ERROR_SHAPE && code != OPD_ERROR_INDEX && code != OPD_ERROR_ARGUMENT) ||
+        strstr(opd_error_message(), " depends on data (u")) { return; }
     for (int i = 0, count = 1; i < call->op->nargs; i++) {
         for (int32_t k = 0; k < count; k++) {
             const opdi_sized *sized = opdi_sized_of(opdi_arg_part(&call->args[i], k, &count), search->symbols);
             for (int dim = 0; sized && dim < sized->ndim; dim++) {
-                if (sized->size[dim].symbol < 0) { continue; }
-                const opdi_symbol *symbol = opdi_symbol_of(search->symbols, sized->size[dim].symbol);
-                char range[64];
-                if (symbol->name < 0) { continue; }
-                (void)snprintf(range, sizeof range, symbol->max < 0 ? "at least %lld" : "between %lld and %lld",
-                               (long long)symbol->min, (long long)symbol->max);
-                (void)opdi_fail_more(". In %s, the size of argument '%s' at dim %d depends on data (u%d, %s), and the "
-                                     "call fits none of the numbers that were tried. If you know the size, say it "
-                                     "before the call with opd_check_size(tensor, %d, size)", call->op->name,
-                                     call->op->schema->args[i].name, dim, symbol->name, range, dim);
+                const int symbol = sized->size[dim].symbol;
+                if (symbol < 0 || opdi_symbol_of(search->symbols, symbol)->name < 0) { continue; }
+                opdi_size_explain(call, i, dim, opdi_symbol_of(search->symbols, symbol));
                 return;
             }
         }
@@ -792,7 +804,7 @@ static int opdi_args_note(const opd_call *call, const opdi_symbols *symbols) {
 OPDI_INTERNAL int opdi_sizes_call(opd_call *call, opd_keyset keys) {
     const opd_value *const given = call->args;
     opd_value args[OPD_MAX_ARGS];
-    opdi_search search;
+    opdi_size_search search;
     if (!opdi_search_begin(&search, call) || !opdi_search_symbols(&search) || opdi_is_own_composite(call->op)) {
         return opd_redispatch(call, keys);
     }
@@ -826,7 +838,7 @@ OPDI_INTERNAL int opdi_sizes_call(opd_call *call, opd_keyset keys) {
 }
 /* Finds an integer of the call that may be a size that depends on data, now or with the first number of a symbol.
    Returns the symbol, or -1, and fills search->read and search->read_size. */
-static int opdi_ints_symbol(opdi_search *search) {
+static int opdi_ints_symbol(opdi_size_search *search) {
     const opd_call *call = search->call;
     opdi_symbols *symbols = search->symbols;
     opdi_size *size = &search->read_size;
@@ -870,7 +882,7 @@ static bool opdi_symbol_is_unused(const opdi_symbols *symbols, int i, const opd_
    `before` symbols, or if an integer of the call may be such a size.  Calls whose arguments have such sizes are the
    task of opdi_sizes_call.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sizes_called(opd_call *call, int before) {
-    opdi_search search;
+    opdi_size_search search;
     if (!opdi_search_begin(&search, call) || opdi_search_symbols(&search)) { return 0; }
     const int made = OPDI_MIN(search.symbols->count - before, OPDI_SEARCHED);
     const int maybe = made ? -1 : opdi_ints_symbol(&search);

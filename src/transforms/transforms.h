@@ -131,14 +131,14 @@ typedef struct opdi_symbols {
     struct opdi_sized *live;                      /* the list of all tensors with such sizes */
     struct opdi_sized_node **nodes;               /* OPDI_SIZED_NODES lists of nodes with such sizes; NULL: none */
     const opd_call *trying;                       /* the call whose trial is running, or NULL */
-    struct opdi_search *search;                   /* the search that this trial belongs to */
+    struct opdi_size_search *search;                   /* the search that this trial belongs to */
 } opdi_symbols;
-/* A size: (factor * symbol + rest) / divisor, or, if `other` is not -1, with the product of two symbols in place of one.
-   symbol -1: a size that does not depend on data. */
+/* A size: (factor * symbol + rest) / divisor, or, if `other` is not -1, with the product of two symbols in place of
+   one.  symbol -1: a size that does not depend on data. */
 typedef struct opdi_size { int symbol, other; int64_t factor, rest, divisor; } opdi_size;
 /* The sizes of a tensor that depend on data. */
 typedef struct opdi_sized {
-    opdi_marks marks;                              /* must be the first member */
+    opdi_marks marks;                             /* must be the first member */
     opdi_symbols *symbols;
     opd_tensor *tensor;                           /* its opdi_meta points here */
     struct opdi_sized *next, *prev;               /* the neighbours in the list of the mode */

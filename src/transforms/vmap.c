@@ -183,11 +183,11 @@ OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *other, int at, int
 static bool opdi_mapped_agree(opdi_mapped *mapped, int i, int64_t size) {
     const opdi_fake *fake = opdi_self()->innermost.fake;
     const int mark = opd_error_mark();
-    bool agree = fake && fake->check(mapped->inputs[i], opdi_mapped_in(mapped, i), mapped->size) == 0;
+    bool agree = fake && fake->agree(mapped->inputs[i], opdi_mapped_in(mapped, i), mapped->size) == 0;
     for (int k = 0; fake && !agree && k < i; k++) {
         if (opdi_mapped_in(mapped, k) == OPD_NO_DIM) { continue; }
         (void)opd_error_rewind(mark);
-        agree = fake->check(mapped->inputs[k], opdi_mapped_in(mapped, k), size) == 0;
+        agree = fake->agree(mapped->inputs[k], opdi_mapped_in(mapped, k), size) == 0;
         if (agree) { mapped->size = size; }
     }
     (void)opd_error_rewind(mark);
