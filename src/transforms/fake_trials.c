@@ -36,14 +36,15 @@ typedef struct opdi_size_search {
     bool pinned[OPDI_SEARCHED];                   /* the symbol has a number that was chosen for this call */
     opdi_size_ints ints;
     int round, made, trials;                      /* made: how many new sizes the trial has asked for */
-    bool known, stepped, loose, older;            /* known: the records are right; stepped: the numbers are multiples of
-                                                     integers of the call; loose: the program has not made the call
-                                                     itself; older: integers of the call are older numbers of
-                                                     symbols */
+    bool known, stepped, inner, loose, older;     /* known: the records are right; stepped: the numbers are multiples of
+                                                     integers of the call; inner: another call, or a backward, has made
+                                                     the call; loose: the program has not made it itself; older:
+                                                     integers of the call are older numbers of symbols */
     opd_code code;                                /* the error of the last trial */
     int64_t read;                                 /* an integer of the call that is equal to a size, or 0 */
     opdi_size read_size;                          /* this size, with symbol 0 of the search */
-    bool ones;                                    /* numbers that are tried include 1 and 0 */
+    bool ones, works;                             /* ones: numbers that are tried include 1 and 0; works: the operator
+                                                     accepts the numbers of now */
     opdi_size_record record[2];
     opdi_size_record few[2];                      /* few[n]: a trial with n for all symbols; count -1: none */
 } opdi_size_search;
@@ -314,11 +315,21 @@ static int opdi_trial_small(opdi_size_search *search) {
     }
     return 0;
 }
+/* The number of symbol i of the search in a trial.  Symbols with larger numbers now have larger numbers in trials, so
+   that a kernel fits into an image, for example. */
+static int64_t opdi_probe_of(const opdi_size_search *search, int i, int round) {
+    const int64_t value = opdi_symbol_of(search->symbols, search->symbol[i])->value;
+    int64_t rank = 0;
+    for (int k = 0; k < search->count; k++) {
+        rank += opdi_symbol_of(search->symbols, search->symbol[k])->value < value;
+    }
+    return opdi_probe(i, round) + 5040 * rank;
+}
 /* Sets the numbers of both rounds to usual ones. */
 static void opdi_probes_reset(opdi_size_search *search) {
     for (int i = 0; i < search->count; i++) {
         search->pinned[i] = false;
-        for (int round = 0; round < 2; round++) { search->probe[round][i] = opdi_probe(i, round); }
+        for (int round = 0; round < 2; round++) { search->probe[round][i] = opdi_probe_of(search, i, round); }
     }
 }
 
@@ -371,6 +382,7 @@ static int opdi_candidates(const opdi_size_search *search, int i, int64_t *list)
     int count = 0, last = 0;
     for (int k = 0; k < symbol->nvalues; k++) { list[count++] = symbol->values[k]; }
     if (count) { return count; }
+    if (search->works) { opdi_candidate_add(symbol, symbol->value, list, &count); }
     for (int arg = 0, parts = 1; arg < call->op->nargs; arg++) {
         int32_t nints = 0;
         const int64_t *ints = opdi_arg_sizes(call, arg, &nints);
@@ -421,7 +433,7 @@ static int opdi_search_pin(opdi_size_search *search, int i, int pins) {
         if (rc <= 0) { return rc; }
     }
     search->pinned[i] = false;
-    for (int round = 0; round < 2; round++) { search->probe[round][i] = opdi_probe(i, round); }
+    for (int round = 0; round < 2; round++) { search->probe[round][i] = opdi_probe_of(search, i, round); }
     return 1;
 }
 static bool opdi_size_records_equal(const opdi_size_record *first, const opdi_size_record *second) {
@@ -429,7 +441,8 @@ static bool opdi_size_records_equal(const opdi_size_record *first, const opdi_si
         memcmp(first->number, second->number, (size_t)first->count * sizeof *first->number) == 0;
 }
 /* Notes the numbers that opdi_search_pin has chosen.  If the only one could also be another number with the same
-   results, both stay possible.  Returns 0, or -1 if memory runs out. */
+   results, both stay possible.  If it is the number of now, and others give other results, nothing is noted.  Returns
+   0, or -1 if memory runs out. */
 static int opdi_search_pinned(opdi_size_search *search) {
     int64_t list[OPDI_SIZE_CANDIDATES], values[OPDI_SYMBOL_VALUES];
     int npinned = 0;
@@ -450,9 +463,11 @@ static int opdi_search_pinned(opdi_size_search *search) {
             const int rc = opdi_trial_run(search, &other);
             search->round = -1;
             if (rc < 0) { return -1; }
-            if (rc == 0 && opdi_size_records_equal(&other, &search->record[0])) { values[count++] = list[k]; }
+            const bool equal = rc == 0 && opdi_size_records_equal(&other, &search->record[0]);
+            if (equal) { values[count++] = list[k]; }
+            search->known &= rc != 0 || equal || !search->works;
         }
-        if (search->loose && chosen == symbol->value && !symbol->nvalues) { continue; }
+        if (!search->known || (search->loose && chosen == symbol->value && !symbol->nvalues)) { continue; }
         opdi_symbol_fix(search->symbols, search->symbol[i], values, count);
     }
     return 0;
@@ -470,25 +485,33 @@ static int opdi_search_known(opdi_size_search *search) {
     }
     return any ? opdi_trial_rounds(search) : 1;
 }
+static int64_t opdi_search_number_now(const opdi_size_search *search, int i) {
+    return opdi_symbol_of(search->symbols, search->symbol[i])->value;
+}
 /* Tries whether the operator accepts every number if some of the symbols are equal, with as few equal symbols as
-   possible.  If so, notes that they are.  Returns as opdi_trial_run does. */
+   possible.  If the operator works now, only symbols with the same number now can be equal.  If so, notes that they
+   are.  Returns as opdi_trial_run does. */
 static int opdi_search_equal(opdi_size_search *search) {
     const int count = OPDI_MIN(search->count, 5);
     int codes = 1;
     for (int i = 0; i < count; i++) { codes *= count; }
     for (int blocks = count - 1; blocks > 0; blocks--) {
         for (int code = 0; code < codes; code++) {
-            int block[OPDI_SEARCHED], most = 0;
+            int block[OPDI_SEARCHED], first[OPDI_SEARCHED], most = 0;
             bool normal = true;
-            for (int i = 0, rest = code; i < count; i++, rest /= count) {
+            for (int i = 0, rest = code; normal && i < count; i++, rest /= count) {
                 block[i] = rest % count;          /* a normal form: each block begins with the next number */
-                normal &= block[i] <= most;
-                most += block[i] == most;
+                normal = block[i] <= most;
+                if (block[i] == most) { first[most++] = i; }
+                normal = normal && (!search->works || opdi_search_number_now(search, i) ==
+                                    opdi_search_number_now(search, first[block[i]]));
             }
             if (!normal || most != blocks) { continue; }
             opdi_probes_reset(search);
             for (int i = 0; i < count; i++) {
-                for (int round = 0; round < 2; round++) { search->probe[round][i] = opdi_probe(block[i], round); }
+                for (int round = 0; round < 2; round++) {
+                    search->probe[round][i] = opdi_probe_of(search, first[block[i]], round);
+                }
             }
             const int rc = opdi_trial_rounds(search);
             if (rc < 0) { return -1; }
@@ -560,13 +583,46 @@ static int opdi_search_within(opdi_size_search *search) {
     }
     return rc;
 }
+/* Tries all numbers for one symbol after the other, and for all symbols that have the same number now, from the number
+   of now on downwards, with the numbers of now for the others.  Notes the first that the operator accepts.  Returns as
+   opdi_trial_run does. */
+static int opdi_search_all(opdi_size_search *search) {
+    int64_t value[OPDI_SEARCHED];
+    for (int i = 0; i < search->count; i++) { value[i] = opdi_search_number_now(search, i); }
+    for (int i = 0; i < 2 * search->count; i++) {
+        const int at = i % search->count;
+        for (int64_t number = value[at] - 1; number >= 0 && number > value[at] - OPDI_SIZE_TRIALS / 4; number--) {
+            opdi_size_record unused;
+            if (search->trials > 2 * OPDI_SIZE_TRIALS ||
+                !opdi_symbol_can_be(opdi_symbol_of(search->symbols, search->symbol[at]), number)) { continue; }
+            for (int k = 0; k < search->count; k++) {
+                const bool with = k == at || (i >= search->count && value[k] == value[at]);
+                search->pinned[k] = with;
+                search->number[k] = with ? number : value[k];
+            }
+            search->ints = OPDI_INTS_AS_GIVEN;
+            const int rc = opdi_trial_run(search, &unused);
+            if (rc < 0) { return -1; }
+            for (int k = 0; rc == 0 && k < search->count; k++) {
+                if (search->pinned[k]) { opdi_symbol_fix(search->symbols, search->symbol[k], &number, 1); }
+            }
+            if (rc == 0) { return 0; }
+        }
+    }
+    return 1;
+}
 /* Finds out what the operator must know about the symbols of the arguments, notes it, and fills the records with the
    sizes of two trials.  Returns 0, or 1 if no numbers fit, or -1 and sets an error if memory runs out. */
 static int opdi_search_run(opdi_size_search *search) {
     opdi_probes_reset(search);
     int rc = opdi_trial_rounds(search);
-    if (rc == 1 && (search->code == OPD_ERROR_DTYPE || search->code == OPD_ERROR_NO_KERNEL)) { return 1; }
+    if (rc == 1 && search->code == OPD_ERROR_NO_KERNEL) { return 1; }
     if (rc == 1) { rc = opdi_search_known(search); }
+    if (rc == 1 && (rc = opdi_trial_now(search)) >= 0) {
+        search->works = rc == 0;
+        if (search->works && search->inner) { return 0; }     /* the outer call has found out what must be known */
+        rc = 1;
+    }
     if (rc == 1 && search->count > 1) { rc = opdi_search_equal(search); }
     if (rc == 1) { rc = opdi_search_steps(search); }
     if (rc == 0) {
@@ -589,6 +645,10 @@ static int opdi_search_run(opdi_size_search *search) {
         search->known = true;
         rc = opdi_trial_small(search) ? -1 : opdi_search_pinned(search);
         if (rc == 0 && (rc = opdi_trial_now(search)) == 1) { rc = opdi_search_near(search); }
+    }
+    if (rc == 1 && !search->works) {
+        search->known = false;
+        rc = opdi_search_all(search);
     }
     return rc;
 }
@@ -713,11 +773,12 @@ static bool opdi_search_begin(opdi_size_search *search, opd_call *call) {
     search->known = search->stepped = search->older = false;
     search->ints = OPDI_INTS_AS_GIVEN;
     search->code = OPD_OK;
-    search->loose = search->symbols->within || thread->innermost.node || thread->innermost.engine ||
-        thread->innermost.rule;
+    search->inner = search->symbols->within || thread->innermost.node || thread->innermost.engine;
+    search->loose = search->inner || thread->innermost.rule;
     search->few[0].count = search->few[1].count = -1;
     search->read = 0;
     search->ones = true;
+    search->works = false;
     memset(search->pinned, 0, sizeof search->pinned);
     return true;
 }
@@ -763,8 +824,8 @@ static void opdi_size_explain(const opd_call *call, int i, int dim, const opdi_s
     }
     (void)snprintf(range, sizeof range, symbol->max < 0 ? "at least %lld" : "between %lld and %lld",
                    (long long)symbol->min, (long long)symbol->max);
-    (void)opdi_fail_more(". In %s, the size of argument '%s' at dim %d depends on data (u%d, %s), and the call fits none "
-                         "of the numbers that were tried. If you know the size, say it before the call with "
+    (void)opdi_fail_more(". In %s, the size of argument '%s' at dim %d depends on data (u%d, %s), and the call fits "
+                         "none of the numbers that were tried. If you know the size, say it before the call with "
                          "opd_check_size(tensor, %d, size)", call->op->name, call->op->schema->args[i].name, dim,
                          symbol->name, range, dim);
 }
