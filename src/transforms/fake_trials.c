@@ -221,6 +221,16 @@ static void opdi_size_record_make(const opd_op *op, const opd_value *rets, opdi_
 /* The keys whose kernels a trial runs. */
 #define OPDI_TRIAL_KEYS (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_FAKE) | OPD_BIT_OF(OPD_F_AUTOCAST) | \
                          OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPDI_LAZY_KEYS)
+/* Switches on again what a trial has switched off. */
+static void opdi_trial_end(opdi_symbols *symbols) {
+    opdi_thread *thread = opdi_self();
+    opdi_fake_mode *fake = opdi_fake_mode_of(thread);
+    symbols->trying = NULL;
+    thread->showing = symbols->showing;
+    if (fake && fake->symbols == symbols) { fake->cost = symbols->cost; }
+}
+/* Ends a trial that an exception or a longjmp has left. */
+static void opdi_trial_ended(opdi_visit *visit) { opdi_trial_end((opdi_symbols *)visit->user); }
 /* Runs the call on stand-ins, with the numbers of *search: without history, and unseen by recordings, observers and
    costs.  Writes the sizes of its results to *record.  Returns 0, or 1 if the operator refuses the arguments, or -1
    and sets an error if memory runs out. */
@@ -229,18 +239,20 @@ static int opdi_trial_run(opdi_size_search *search, opdi_size_record *record) {
     opdi_symbols *symbols = search->symbols;
     const opdi_state state = thread->state;
     struct opdi_tracer *tracer = thread->innermost.tracer;
-    opd_cost *cost = search->fake->cost;
-    const int32_t observed = thread->observed;
-    const bool showing = thread->showing;
+    const bool unobserved = thread->innermost.observe_off;
     const int mark = opd_error_mark();
+    opdi_visit_frame visit;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opdi_visit_begin(thread, &visit, "a fake kernel", opdi_trial_ended, symbols);
     opd_scope scope = opd_scope_open();
+    symbols->cost = search->fake->cost;
+    symbols->showing = thread->showing;
     thread->state.allow &= OPDI_TRIAL_KEYS;
     thread->state.include &= OPDI_TRIAL_KEYS;
     thread->state.no_grad = 1;
     thread->state.forward = OPDI_FORWARD_OFF;
     thread->innermost.tracer = NULL;
-    thread->observed = 0;
+    thread->innermost.observe_off = true;
     thread->showing = true;
     search->fake->cost = NULL;
     symbols->trying = search->call;
@@ -250,13 +262,12 @@ static int opdi_trial_run(opdi_size_search *search, opdi_size_record *record) {
     const int rc = opdi_trial_args(search, args) ? -1
         : opd_call_all((opd_op *)(uintptr_t)search->call->op, rets, args, search->call->op->nargs);
     if (rc == 0) { opdi_size_record_make(search->call->op, rets, record); }
-    symbols->trying = NULL;
-    search->fake->cost = cost;
-    thread->showing = showing;
-    thread->observed = observed;
+    opdi_trial_end(symbols);
+    thread->innermost.observe_off = unobserved;
     thread->innermost.tracer = tracer;
     thread->state = state;
     opd_scope_close(&scope);
+    opdi_visit_end(&visit);
     if (rc == 0) { return 0; }
     if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
     search->code = opd_error_rewind(mark);
@@ -761,13 +772,10 @@ static int opdi_results_mark(opdi_size_search *search) {
 /* Prepares a search for a call.  Returns false if a trial of this mode is running: then nothing is to be searched. */
 static bool opdi_search_begin(opdi_size_search *search, opd_call *call) {
     opdi_thread *thread = call->th;
-    const opd_call *outer = call->outer;
     search->call = call;
     search->fake = opdi_fake_mode_of(thread);
     search->symbols = search->fake->symbols;
-    while (search->symbols->trying && outer && outer != search->symbols->trying) { outer = outer->outer; }
-    if (search->symbols->trying && outer) { return false; }
-    search->symbols->trying = NULL;               /* an exception has left the trial */
+    if (search->symbols->trying) { return false; }
     search->count = search->trials = search->made = 0;
     search->round = -1;
     search->known = search->stepped = search->older = false;

@@ -131,6 +131,8 @@ typedef struct opdi_symbols {
     struct opdi_sized *live;                      /* the list of all tensors with such sizes */
     struct opdi_sized_node **nodes;               /* OPDI_SIZED_NODES lists of nodes with such sizes; NULL: none */
     const opd_call *trying;                       /* the call whose trial is running, or NULL */
+    opd_cost *cost;                               /* during a trial: cost, showing: what the trial has switched off */
+    bool showing;
     struct opdi_size_search *search;                   /* the search that this trial belongs to */
 } opdi_symbols;
 /* A size: (factor * symbol + rest) / divisor, or, if `other` is not -1, with the product of two symbols in place of

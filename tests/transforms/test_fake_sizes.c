@@ -3,6 +3,8 @@
 #include "../../opdispatch.h"
 #include "../cases.h"
 
+#include <setjmp.h>
+
 static opd_tensor *ones(int64_t a, int64_t b) { return opd_ones(OPD_INTS(a, b), OPD_INT64); }
 static opd_tensor *one_dim(int64_t n) { return opd_ones(OPD_INTS(n), OPD_INT64); }
 static opd_tensor *floats(int64_t n) { return opd_ones(OPD_INTS(n), OPD_FLOAT32); }
@@ -421,6 +423,40 @@ TEST(trials_leave_no_traces) {
     CHECK_INT(opd_cost_total(cost).bytes, 6 + 24 + 4 + 24);   /* sizes are upper bounds */
     opd_cost_free(cost);
     CHECK_OK();
+}
+/* A fake kernel that is left by longjmp in a trial, as C++ kernels are left by exceptions. */
+static jmp_buf target;
+static int calls_until_jump;
+static int k_jumps(opd_call *call) {
+    const int64_t size = opd_fake_new_size(call, 0, 6);
+    if (--calls_until_jump == 0) { longjmp(target, 1); }
+    return size >= 0 && opd_result(call, 0, &size, 1, OPD_FLOAT32) ? 0 : -1;
+}
+TEST(trials_that_are_left) {
+    opd_library *lib = opd_library_open(OPD_DEF, "jumping", NULL, __FILE__, __LINE__);
+    opd_cost *cost = opd_cost_begin();
+    opd_value x = opd_value_tensor(floats(6));
+    opd_op_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.schema = "open(Tensor x) -> Tensor";
+    desc.fake = k_jumps;
+    CHECK_INT(opd_define(lib, &desc), 0);
+    x = opd_value_tensor(chosen(x.u.t));
+    calls_until_jump = 1;
+    if (setjmp(target) == 0) {
+        (void)opd_call_op(opd_find("jumping::open"), &x, 1);
+        CHECK(!"no jump");
+    }
+    CHECK_INT(calls_until_jump, 0);
+    CHECK(!opd_relu(x.u.t));
+    CHECK_ERROR(OPD_ERROR_KERNEL, "an exception or a longjmp has left a fake kernel");
+    opd_cost_free(cost);                          /* the jump has reset the keys, so the mode is of no use */
+    cost = opd_cost_begin();
+    x = opd_value_tensor(floats(6));
+    SHAPE(opd_mul(chosen(x.u.t), chosen(x.u.t)), "(u0)");
+    CHECK_INT(opd_cost_total(cost).calls, 6);
+    opd_cost_free(cost);
+    opd_library_close(lib);
 }
 TEST(modes_inside_of_modes) {
     opd_tensor *x = floats(6), *u, *v = NULL;
