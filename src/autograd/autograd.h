@@ -418,7 +418,7 @@ typedef struct opdi_forward_calls {
 /* The functions of anomaly mode; opdi_on_anomaly points to them, and is NULL until the mode is first switched on. */
 typedef struct opdi_anomaly_calls {
     int (*trace)(opd_node *node);
-    int (*check)(const opd_node *node, opd_tensor *const *out);
+    int (*find_nan)(const opd_node *node, opd_tensor *const *out);
     void (*report)(const opd_node *node);
 } opdi_anomaly_calls;
 

@@ -729,7 +729,7 @@ static int opdi_run_formula(opdi_engine *engine, opd_node *node, opd_tensor **gr
     int rc = OPDI_LOAD(&opdi_self()->observed) ? opdi_formula_observed(&bw) : opdi_call_formula(&bw);
     if (rc == 0) { rc = opdi_validate_all(node, out); }
     if (rc == 0 && OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) & OPD_ANOMALY_NAN)) {
-        rc = OPDI_ACQUIRE(&opdi_on_anomaly)->check(node, out);
+        rc = OPDI_ACQUIRE(&opdi_on_anomaly)->find_nan(node, out);
     }
     if (saved) { opdi_saved_leave(node, rc == 0 && !engine->retain); }
     return rc;
