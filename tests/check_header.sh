@@ -45,16 +45,20 @@ fails() {
     fails_out=$("$@" 2>&1) || printf 'status %d from: %s\n%s\n' $? "$*" "$fails_out" | head -n 12
 }
 first_comment() { awk '{ print } /\*\//{ exit }' "$header"; }
-public_part() { awk '/^#.*if.*OPDISPATCH_IMPLEMENTATION/{ exit } { print }' "$header"; }
+public_part() {
+    awk 'index($0, "#if defined(OPDISPATCH_IMPLEMENTATION) && !defined(OPDI_IMPLEMENTED)") == 1 { exit } { print }' "$header"
+}
 
 # The names of all prototypes: the first name before a "(" on a line with OPD_API, or on the next line.  prototypes
 # prints the names of every implementation; all_prototypes also prints the names that OPD_AOTI adds.
-prototypes() { all_prototypes | grep -v -E '^opd_(aoti|extension)_'; }
+prototypes() { all_prototypes | grep -v -E '^opd_(aoti|extension)_|^opd_keep_operator$'; }         # the last needs OPD_LEAN
 all_prototypes() {
     awk '/^OPD_API|^ *extern OPD_API/ { want = 1 }
          want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }' "$header" | sort -u
 }
-exported() { nm -g "$1" | awk 'NF == 3 && $2 ~ /^[TDBRSC]$/ { print $3 }' | sort -u; }
+exported() {                                                    # without the symbols of >>api:linking
+    nm -g "$1" | awk 'NF == 3 && $2 ~ /^[TDBRSC]$/ && $3 !~ /^opd_library_(of_version|with)_/ { print $3 }' | sort -u
+}
 same_symbols() {
     prototypes >"$tmp/want"; exported "$1" >"$tmp/got"
     [ -s "$tmp/want" ] || echo "no prototypes found"
@@ -938,7 +942,7 @@ check_parts() {
             nm "$object" | awk 'NF == 3 && $2 ~ /[bBdD]/ && $3 !~ /\./ { print $3 }' | sort -u
         done | sort | uniq -d | sed "s/$/: of $n parts, several have a variable of this name/"
         ld -r $objects -o "$tmp/parts.o" 2>&1 | head -n 3
-        nm -g "$tmp/parts.o" | awk '$2 ~ /^[TDBRSC]$/ && $3 !~ /^opdi_/ { print $3 }' | sort -u >"$tmp/got"
+        nm -g "$tmp/parts.o" | awk '$2 ~ /^[TDBRSC]$/ && $3 !~ /^opdi_|^opd_library_(of_version|with)_/ { print $3 }' | sort -u >"$tmp/got"
         prototypes | diff - "$tmp/got" | sed -n "s/^[<>]/not in the $n parts or not in the header:/p" | head -n 12
         readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 != "HIDDEN" && $7 != "UND" && $8 ~ /^opdi_/ { print $8 ": not hidden" }'
     done
