@@ -1174,6 +1174,32 @@ static const char first_program[] =
     "    }\n"
     "    return opd_finish();\n"
     "}\n";
+/* Compiles the library once with OPD_LEAN, and then compiles and links the first program with it.  source, object: files
+   to use. */
+static void bench_linked(const char *compiler, const char *header, const char *source, const char *object) {
+    char options[400], command[1200], library[300], what[120];
+    samples time = {0}, text = {0};
+    snprintf(library, sizeof library, "%s_lean.o", object);
+    snprintf(options, sizeof options, "-O2 -w -DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -ffunction-sections -fdata-sections");
+    const double once = compile(compiler, options, header, NULL, library);
+    if (once < 0) { return; }
+    snprintf(command, sizeof command, "%s -O2 -DOPD_LEAN -include %s -x c %s -x none %s -Wl,--gc-sections -s -o %s -lm -lpthread",
+             compiler, header, source, library, object);
+    for (int round = 0; round < (quick ? 3 : 11); round++) {
+        const double t = children_ms();
+        if (system(command)) { opd_fail(OPD_ERROR_USER, "`%s` failed", command); break; }
+        add_sample(&time, children_ms() - t);
+        add_sample(&text, text_of(object) / 1024);
+    }
+    remove(library);
+    snprintf(what, sizeof what, "%s -O2, the README's first program, linked with a library compiled before", compiler);
+    report(ROW("compile", what, .unit = "ms", .kib = median(&text)), &time);
+    samples library_time = {0};
+    add_sample(&library_time, once / 1e3);
+    snprintf(what, sizeof what, "%s -O2, this library, with a section for each function", compiler);
+    report(ROW("compile", what, .unit = "s"), &library_time);
+}
+
 /* Compiles the declarations, a program with OPD_LEAN, the whole library, its parts if there are two or four, the library
    without operators, and only the core.  Also measures the sizes of the objects. */
 static void bench_compile(void) {
@@ -1227,6 +1253,8 @@ static void bench_compile(void) {
                    .kib = whole ? median(&text) : 0, .note = part ? builds[i].most < 0.5 ? "(30% of the whole)" : "(60% of the whole)" : NULL), &time);
         if (whole && !markdown) { report(ROW("compile_text", "  code and constants", .unit = "KiB"), &text); }
     }
+    bench_linked("gcc", header, source, object);
+    bench_linked("clang", header, source, object);
     remove(object);
     remove(source);
 }

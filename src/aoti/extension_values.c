@@ -1,7 +1,7 @@
 #include "aoti.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>extension_kernels extensions of PyTorch: values, kernels, functions that extensions call
+//  >>ext_kernels  extensions of PyTorch: values, kernels, functions that extensions call
 //----------------------------------------------------------------------------------------------------------------------
 
 //== extensions: values on the stack of a kernel =======================================================================

@@ -1,7 +1,7 @@
 #include "aoti.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>aoti_operators compiled models: calls of operators
+//  >>aoti_ops     compiled models: calls of operators
 //----------------------------------------------------------------------------------------------------------------------
 
 //== operators that are called with the arguments of a C function ======================================================

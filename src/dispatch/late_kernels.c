@@ -1,12 +1,10 @@
 #include "dispatch.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>late         kernels of vmap, of fake tensors and of recording
+//== kernels of vmap, of fake tensors and of recording =================================================================
 //
 //  A call can reach these kernels only after the program has called a certain function, for example opd_vmap_begin.
 //  This function fills the table opdi_late.  So a lean program that does not call the function does not contain the
 //  kernels.
-//----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL opd_kernel opdi_late[OPDI_LATES];
 

@@ -973,7 +973,7 @@ OPDI_INTERNAL int opdi_batched_kernel(opd_call *call) {
         ? opdi_batched_rule(call) : opdi_batch_escaped(call);
 }
 
-/* Lets calls reach the kernels and rules of vmap: see >>late. */
+/* Lets calls reach the kernels and rules of vmap: see src/dispatch/late_kernels.c. */
 OPDI_INTERNAL void opdi_vmap_reach(void) {
     static const opd_kernel kernels[] = {         /* OPDI_LATE_FRONT to OPDI_LATE_LOOP */
         opdi_front_kernel, opdi_back_kernel, opdi_batched_kernel, opdi_rule_pointwise, opdi_rule_shift_dim,

@@ -53,7 +53,7 @@ static int64_t opdi_fake_given_also(const opdi_fake_mode *fake) {
     return bytes;
 }
 
-/* Lets calls reach opdi_fake_kernel: see >>late. */
+/* Lets calls reach opdi_fake_kernel: see src/dispatch/late_kernels.c. */
 OPDI_INTERNAL void opdi_fake_reach(void) {
     static const opd_kernel kernel = opdi_fake_kernel;
     opdi_late_fill(OPDI_LATE_FAKE, &kernel, 1);
