@@ -213,7 +213,7 @@ static void opdi_lean_append(const char *base, const char *overload, char *text,
 /* Writes the arguments of OPD_KEEP for all descriptors of a name's family (see opdi_family) to text, separated by
    commas. */
 static void opdi_lean_family(const char *name, char *text, size_t size) {
-    static const char *const ends[] = {"", "_", "_functional"};
+    static const char *const ends[] = {"", "_", "__", "_functional"};
     const char *const local = strncmp(name, "aten::", 6) == 0 ? name + 6 : name;
     const size_t length = opdi_family(local);
     char base[200];
