@@ -15,7 +15,8 @@ import sys
 
 API = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'src', 'api')
 INSIDE = re.compile(r'\bopd_(call|context|backward_call|jvp_call|work) \*')
-LEFT_OUT = {'opd_finish', 'opd_code_forbid'}           # they end the library, or forbid what other calls need
+LEFT_OUT = {'opd_finish', 'opd_code_forbid',            # they end the library, or forbid what other calls need
+            'opd_keep_operator'}                        # exists only with OPD_LEAN
 POINTERS = {'function pointer', 'opd_kernel', 'opd_deleter', 'opd_destroy', 'opd_vmap_rule'}
 VALUES = {
     'opd_tensor *': 'tensor', 'opd_tensor *const *': 'tensors', 'opd_tensor **': 'pointers', 'char *': 'text',
