@@ -1192,11 +1192,11 @@ static void bench_linked(const char *compiler, const char *header, const char *s
         add_sample(&text, text_of(object) / 1024);
     }
     remove(library);
-    snprintf(what, sizeof what, "%s -O2, the README's first program, linked with a library compiled before", compiler);
+    snprintf(what, sizeof what, "%s %s", compiler, "-O2, the README's first program, linked with a library compiled before");
     report(ROW("compile", what, .unit = "ms", .kib = median(&text)), &time);
     samples library_time = {0};
     add_sample(&library_time, once / 1e3);
-    snprintf(what, sizeof what, "%s -O2, this library, with a section for each function", compiler);
+    snprintf(what, sizeof what, "%s %s", compiler, "-O2, this library, with a section for each function");
     report(ROW("compile", what, .unit = "s"), &library_time);
 }
 

@@ -401,8 +401,8 @@ def figures():
     code = [cell('compiling.md', row, 3) * 1024 / 1e6 for row in ("gcc -O2, the README's first program with OPD_LEAN", 'gcc -O2')]
     return {
         README: [
-            'takes %.0f s and 420 MB of memory' % lean[0], 'the program has %.1f MB of code. Compiling the whole' % code[0],
-            'takes %.0f s and 840 MB, and gives %.1f MB of code' % (compiled, code[1]),
+            'takes %.0f s and 410 MB of memory' % lean[0], 'the program has %.1f MB of code. Compiling the whole' % code[0],
+            'takes %.0f s and 870 MB, and gives %.1f MB of code' % (compiled, code[1]),
             'takes %.0f ns (libtorch 1.13: %.0f ns)' % (cell('calls.md', 'add of tensors that do not require grad', 1),
                                                        cell('calls.md', 'add of tensors that do not require grad', 3)),
             'takes %.0f ns (libtorch: %s ns)' % (cell('autograd.md', '1000 backward', 1),
