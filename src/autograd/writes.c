@@ -55,7 +55,8 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
         tensor->flags |= OPDI_REQUIRES_GRAD;
     }
     const opdi_forward_calls *const forward = OPDI_ACQUIRE(&opdi_on_forward);
-    return forward && forward->copy(opdi_own(tensor), self) ? NULL : forward ? tensor : opdi_own(tensor);
+    tensor = opdi_own(tensor);
+    return forward && forward->copy(tensor, self) ? NULL : tensor;
 }
 
 /* Removes the history of self, which was written.  If the old node had saved self as its own result, the node drops the

@@ -60,7 +60,7 @@ static double opdi_sinc_f64(double x) {
 
 /* OPDI_VMATH64(name, one) defines opdi_vmath64_NAME, the loops of the function `name` for each level.  A loop computes
    out[i] = name(a[i]) for i < count; out may be a.  The loop of level 0 computes the expression `one` with the C
-   library; those of the other levels need a multiple of eight elements. */
+   library; the loops of the other levels need a multiple of eight elements. */
 typedef void (*opdi_vmath64_loop)(int64_t count, double *out, const double *a);
 #define OPDI_VMATH64_LOOP(at, name, target) \
     target static void opdi_vmath64_##at##_##name(int64_t count, double *out, const double *a) { \

@@ -82,7 +82,8 @@ static opd_tensor *opdi_arg_part(const opd_value *value, int32_t k, int32_t *cou
     *count = value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR;
     return k >= *count ? NULL : value->tag == OPD_TAG_TENSOR ? value->u.t : value->u.tensors[k];
 }
-/* Returns the integers of an argument of type SymInt or SymInt[], or those of arange, or NULL.  Sets *count. */
+/* Returns the integers of argument i if its type is SymInt or SymInt[], or if the operator is arange; else NULL.  Sets
+   *count. */
 static const int64_t *opdi_arg_sizes(const opd_call *call, int i, int32_t *count) {
     const opd_value *value = &call->args[i];
     if (value->tag != OPD_TAG_INT && value->tag != OPD_TAG_INTS) { return NULL; }
@@ -142,8 +143,8 @@ static int64_t opdi_search_int(const opdi_size_search *search, int64_t integer) 
     }
     return integer;
 }
-/* Copies the arguments of the call to `args`, with the integers of the next trial.  Returns 1 if some integers differ
-   from those of the call, 0 if none does, or -1 if memory runs out. */
+/* Copies the arguments of the call to `args`, with the integers of the next trial.  Returns 1 if some integers are
+   not as in the call, 0 if all are, or -1 if memory runs out. */
 static int opdi_search_ints(const opdi_size_search *search, opd_value *args) {
     const opd_call *call = search->call;
     int changed = 0;
@@ -561,8 +562,8 @@ static int opdi_search_steps(opdi_size_search *search) {
     if (rc) { search->stepped = false; }
     return rc;
 }
-/* Finds numbers near those of the symbols with which the operator works, for one symbol after the other, and takes
-   them.  Returns as opdi_trial_run does. */
+/* Finds numbers with which the operator works, near the present numbers of the symbols, for one symbol after the other,
+   and takes them.  Returns as opdi_trial_run does. */
 static int opdi_search_near(opdi_size_search *search) {
     for (int i = 0; i < search->count; i++) {
         const opdi_symbol *symbol = opdi_symbol_of(search->symbols, search->symbol[i]);

@@ -157,7 +157,7 @@ typedef struct opdi_fake_mode {
                                                      inside of kernels */
     opdi_faked *map;                              /* a hash table with open addressing; its size is a power of two */
     int64_t size, used, given;                    /* given: bytes of the real tensors that were passed to the mode */
-    opdi_symbols *symbols, own;                   /* symbols: those of the outermost mode, which owns them */
+    opdi_symbols *symbols, own;                   /* symbols: points to `own` of the outermost mode */
     opd_cost *cost;
 } opdi_fake_mode;
 /* Returns the innermost fake mode of a thread, or NULL. */

@@ -309,7 +309,8 @@ static void check_layout(const opd_op *op, const char *text, int layout, char wo
     check_recorded(&c, &here);
     check_fake(&c, &here);
 }
-/* Writes the words of a dtype of whole numbers: those of float32, unless `more` says that its results lie otherwise. */
+/* Writes the words of a dtype of whole numbers: the words of float32, unless `more` says that its results lie
+   otherwise. */
 static void words_of_dtype(const char *more, opd_scalar_type dtype, char of_floats[LAYOUTS][4][WORDS], char words[LAYOUTS][4][WORDS]) {
     char name[32];
     const char *at;
