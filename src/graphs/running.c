@@ -67,7 +67,7 @@ static void opdi_graph_plan_use(opdi_graph_planner *planner, opdi_gvalue *value,
     }
     for (int32_t k = 0; list && k < list->nin; k++) { opdi_graph_plan_use(planner, list->in[k], drop); }
 }
-/* Returns the number of blocks around the node or block that makes a value (see opdi_graph_depths). */
+/* Returns the number of blocks around the node or block that makes a value (see opdi_graph_too_deep). */
 static int opdi_gvalue_depth(const opd_graph *graph, const opdi_gvalue *value) {
     return opdi_gvalue_block(graph, value)->depth;
 }

@@ -234,7 +234,7 @@ static void opdi_trial_end(opdi_symbols *symbols) {
 static void opdi_trial_ended(opdi_visit *visit) { opdi_trial_end((opdi_symbols *)visit->user); }
 /* Runs the call on stand-ins, with the numbers of *search: without history, and unseen by recordings, observers and
    costs.  Writes the sizes of its results to *record.  Returns 0, or 1 if the operator refuses the arguments, or -1
-   and sets an error if memory runs out. */
+   and sets an error if memory runs out or a limit is reached. */
 static int opdi_trial_run(opdi_size_search *search, opdi_size_record *record) {
     opdi_thread *thread = search->call->th;
     opdi_symbols *symbols = search->symbols;
@@ -270,7 +270,7 @@ static int opdi_trial_run(opdi_size_search *search, opdi_size_record *record) {
     opd_scope_close(&scope);
     opdi_visit_end(&visit);
     if (rc == 0) { return 0; }
-    if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+    if (opdi_error_passes()) { return -1; }
     search->code = opd_error_rewind(mark);
     return 1;
 }
@@ -385,9 +385,9 @@ static void opdi_candidates_solve(const opdi_size_search *search, int i, int64_t
         parts = 1;
     }
 }
-/* Writes to `list` the numbers that are tried for symbol i of the search if the operator must know it: those that make
-   its sizes equal to other sizes of the call; 1, which other sizes expand; and the number that it has.  Returns how
-   many. */
+/* Writes to `list` the numbers that are tried for symbol i of the search if the operator must know it: numbers that
+   make its sizes equal to other sizes of the call; 1, which other sizes expand; and the number that it has.  Returns
+   how many. */
 static int opdi_candidates(const opdi_size_search *search, int i, int64_t *list) {
     const opdi_symbol *symbol = opdi_symbol_of(search->symbols, search->symbol[i]);
     const opd_call *call = search->call;

@@ -186,6 +186,30 @@ TEST(operators_of_ones_own) {
     opd_library_close(lib);
 }
 
+/* A limit that is reached in a trial says nothing about sizes: the call fails with it, and nothing else is tried. */
+static int k_limited(opd_call *call) {
+    const opd_tensor *x = opd_arg_tensor(call, 0);
+    fake_calls++;
+    if (opd_size(x, 0) >= 100) { return opd_fail(OPD_ERROR_LIMIT, "a limit is reached"); }
+    return opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x)) ? 0 : -1;
+}
+TEST(limits_that_trials_reach) {
+    opd_library *lib = opd_library_open(OPD_DEF, "limited", NULL, __FILE__, __LINE__);
+    opd_op_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.schema = "same(Tensor x) -> Tensor";
+    desc.cpu = desc.fake = k_limited;
+    CHECK_INT(opd_define(lib, &desc), 0);
+    OPD_FAKE_MODE {
+        const opd_value u = opd_value_tensor(opd_nonzero(floats(6)));
+        fake_calls = 0;
+        CHECK(!opd_call_op(opd_find("limited::same"), &u, 1));
+        CHECK_ERROR(OPD_ERROR_LIMIT, "a limit is reached");
+        CHECK_INT(fake_calls, 1);
+    }
+    opd_library_close(lib);
+}
+
 TEST(one_number_for_all_tensors) {
     opd_tensor *x = floats(6), *early = NULL;
     OPD_FAKE_MODE {
