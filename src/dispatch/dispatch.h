@@ -700,6 +700,7 @@ OPDI_INTERNAL int opdi_device_handle_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_autograd_registered(opd_call *call);
 OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call);
 

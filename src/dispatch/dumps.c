@@ -6,43 +6,6 @@
 
 //== dumps =============================================================================================================
 
-OPDI_INTERNAL void opdi_text_add(opdi_text *text, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
-OPDI_INTERNAL void opdi_text_add(opdi_text *text, const char *format, ...) {
-    va_list ap;
-    if (!text) { return; }                        /* the caller only wants the length */
-    va_start(ap, format);
-    int count = vsnprintf(text->length < text->cap ? text->buf + text->length : NULL,
-                          text->length < text->cap ? text->cap - text->length : 0, format, ap);
-    va_end(ap);
-    if (count > 0) { text->length += (size_t)count; }
-}
-OPDI_INTERNAL opdi_text opdi_text_of(char *buf, size_t cap) {
-    opdi_text text;
-    text.buf = buf;
-    text.cap = buf ? cap : 0;
-    text.length = 0;
-    if (text.cap) { buf[0] = 0; }
-    return text;
-}
-
-/* Writes the operator's kernels, "CPU [registered at ...], ...", one for each key, and then the number of fallbacks of
-   all operators.  Returns the length.  The caller holds the lock. */
-OPDI_INTERNAL size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
-    opdi_text text = opdi_text_of(buf, cap);
-    char place[300];
-    int folded = 0;
-    for (const opdi_kernel *kernel = op->kernels; kernel; kernel = kernel->next) {
-        const opdi_kernel *newer = op->kernels;
-        while (newer != kernel && newer->key != kernel->key) { newer = newer->next; }
-        if (newer != kernel) { continue; }
-        opdi_text_add(&text, "%s%s [%s]", text.length ? ", " : "", opd_key_name(kernel->key),
-                      opdi_place_text(kernel->place, place, sizeof place));
-    }
-    for (int slot = 0; slot < OPD_KEY_SLOTS; slot++) { folded += opdi_registry.fallbacks[slot] != NULL; }
-    if (folded) { opdi_text_add(&text, "%s%d fallbacks for every operator", text.length ? ", " : "", folded); }
-    return text.length;
-}
-
 static const char *const opdi_alias_kinds[] = {"FROM_SCHEMA", "CONSERVATIVE", "PURE_FUNCTION", "INTERNAL_SPECIAL_CASE"};
 
 /* Writes an operator's name, its schema and every registered kernel, also inactive ones.  Returns the length, which may

@@ -10,7 +10,7 @@
 
 /* Returns the kernel of a handle, or NULL and sets an error if it is not registered any more.  The thread is inside a
    call, so the kernel is not freed before this call ends. */
-static const opdi_kernel *opdi_handle_kernel(const opd_kernel_handle *handle) {
+OPDI_INTERNAL const opdi_kernel *opdi_handle_kernel(const opd_kernel_handle *handle) {
     const opdi_kernel *kernel = handle ? OPDI_ACQUIRE(&handle->kernel) : NULL;
     if (!opd_ok()) { return NULL; }
     if (!handle) {
@@ -48,41 +48,6 @@ OPDI_INTERNAL const opdi_slot *opdi_handle_slot(const opd_kernel_handle *handle,
     made[1].fn = opdi_stored_kernel;
     made[1].user = made;
     return made + 1;
-}
-
-int opd_kernel_call(const opd_kernel_handle *handle, opd_call *call) {
-    opdi_slot made[2];
-    if (!call || !opdi_handle_kernel(handle)) { return -1; }
-    if (handle->op != call->op) {
-        return opd_fail(OPD_ERROR_KERNEL, "opd_kernel_call: the handle is of a kernel of %s, but the call is of %s "
-                        "(opd_kernel_call_with takes other arguments)", handle->op->name, call->op->name);
-    }
-    if (call->filled != 0) {
-        return opd_fail(OPD_ERROR_KERNEL, "opd_kernel_call was called after the kernel had returned a result");
-    }
-    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
-    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
-    opd_call other = *call;
-    other.flags &= OPDI_STORED;
-    const opdi_slot *slot = opdi_handle_slot(handle, table, &other, call->keys, made);
-    if (other.slot != call->slot) { other.targets = NULL; }       /* kernels of other layers make their own results */
-    int rc = opdi_invoke(call->th, &other, slot);
-    call->filled = other.filled;
-    call->owned = other.owned;
-    call->cursor = other.cursor;
-    return rc;
-}
-
-int opd_kernel_call_with(const opd_kernel_handle *handle, opd_value *rets, const opd_value *args, int nargs) {
-    opdi_thread *thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);
-    int rc = opdi_any_dead_value(args, nargs, "opd_kernel_call_with");
-    if (rc == 0) {
-        rc = opdi_handle_kernel(handle)
-            ? opdi_call_at_key(thread, handle->op, handle->key, handle, rets, args, nargs) : -1;
-    }
-    opdi_leave(thread, was);
-    return rc ? opdi_no_rets(handle ? handle->op : NULL, rets) : 0;
 }
 
 /* Fills a handle from the kernel that its operator has at its key.  Returns true if there is one.  The caller holds the

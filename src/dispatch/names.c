@@ -4,6 +4,11 @@
 //  >>names       looking operators up by name
 //----------------------------------------------------------------------------------------------------------------------
 
+OPDI_INTERNAL void opdi_started(void);
+OPDI_INTERNAL void opdi_builtins_make(const char *name);
+OPDI_INTERNAL void opdi_builtins_find(const char *name);
+OPDI_INTERNAL size_t opdi_family(const char *name);
+
 //== names =============================================================================================================
 
 /* Returns the entry of a name in the published table, or NULL if there is none.  Takes no lock. */
@@ -386,7 +391,6 @@ opd_op *opd_find(const char *name) {
 
 OPDI_COLD_BEGIN
 
-const char *opd_op_name(const opd_op *op) { return op ? op->name : ""; }
 const opd_schema *opd_op_schema(const opd_op *op) { return op && opdi_is_defined(op) ? op->schema : NULL; }
 const opd_op_desc *opd_op_card(const opd_op *op) {
     const opdi_card *card = op ? OPDI_ACQUIRE(&op->card) : NULL;
@@ -416,35 +420,6 @@ opd_op *opd_op_builtin(opd_op_id id) {
     }
 #endif
     return op;
-}
-
-/* Returns 1 if an argument of this type may be passed as the C type that `letter` means in a signature, else 0. */
-OPDI_INTERNAL int opdi_signature_type(const opdi_type *type, char letter) {
-    const opdi_type *inner = type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type;
-    const opdi_type *elem = inner->kind == OPDI_TYPE_LIST ? inner->elems[0] : NULL;
-    switch (letter) {
-    case 'T': return inner->kind == OPDI_TYPE_TENSOR;
-    case 'i': return inner->kind == OPDI_TYPE_INT || inner->kind == OPDI_TYPE_NUMBER;
-    case 'd': return inner->kind == OPDI_TYPE_FLOAT || inner->kind == OPDI_TYPE_NUMBER;
-    case 'b': return inner->kind == OPDI_TYPE_BOOL;
-    case 's': return inner->kind == OPDI_TYPE_STR;
-    case 'D': return inner->kind == OPDI_TYPE_DEVICE;
-    case 'G': return inner->kind == OPDI_TYPE_GENERATOR;
-    case 'I': return elem && elem->kind == OPDI_TYPE_INT;
-    case 'F': return elem && elem->kind == OPDI_TYPE_FLOAT;
-    case 'L': return elem && (elem->kind == OPDI_TYPE_TENSOR || elem->kind == OPDI_TYPE_OPTIONAL);
-    case 'V': return 1;
-    default: return 0;
-    }
-}
-
-/* Returns the name that the C type of `letter` in a signature has in schemas. */
-OPDI_INTERNAL const char *opdi_signature_word(char letter) {
-    static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
-        "LTensor[]\0VScalar\0";
-    const char *at = words;
-    while (*at && *at != letter) { at += strlen(at) + 1; }
-    return *at ? at + 1 : "unknown type";
 }
 
 static int opdi_signature_error(const opd_op *op, const char *what, int i, char letter) {

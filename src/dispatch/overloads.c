@@ -205,7 +205,7 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
 /* Binds the given arguments to the first overload that accepts them, and returns the overload.  Returns NULL and sets
    an error if there is none.  A number is accepted for a tensor only if no overload accepts it as a number.  If
    set->wrap is true, each overload may accept a number as a tensor from the start. */
-static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_value *bound) {
+OPDI_INTERNAL opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_value *bound) {
     const opdi_overload_list *list = set ? opdi_overloads_list(set) : NULL;
     int at;
     if (!set && opd_ok()) {
@@ -238,34 +238,19 @@ opd_op *opd_overloads_resolve(opd_overloads *set, const opd_value *args, int nar
     return op;
 }
 
-int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
-                       int nkw) {
-    opdi_given given = {args, kw, nargs, nkw, /* keywords, numbers */ true, true};
-    opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
+/* If another overload accepts these arguments, appends its name to the pending error.  Returns -1. */
+OPDI_INTERNAL int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs) {
     opdi_thread *thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);
-    int64_t mark = thread->top;
-    opd_op *op = opdi_overloads_bind(set, &given, bound);
-    const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
-    int rc = -1;
-    if (op && !table) { table = opdi_table_make(op); }
-    if (!rets) { rets = unwanted; }
-    if (table) { rc = opdi_call_bound(thread, op, table, rets, bound, mark, opdi_is_watched(thread, op)); }
-    else if (thread->top != mark) { opdi_scope_remove(thread, mark, thread->top); }
-    opdi_leave(thread, was);
-    return rc ? opdi_no_rets(op, rets == unwanted ? NULL : rets) : 0;
-}
-
-int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
-    opdi_thread *thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);
-    const int rc = opdi_call_keywords(op, rets, args, nargs, kw, nkw);
-    opdi_leave(thread, was);
-    return rc ? opdi_no_rets(op, rets) : 0;
+    const opd_code code = thread->error;
+    char said[sizeof thread->message];
+    const opd_op *other = NULL;
+    memcpy(said, thread->message, sizeof said);
+    thread->error = OPD_OK;
+    opd_overloads *set = opdi_overloads_of(op->base_name, strlen(op->base_name));
+    if (set) { other = opd_overloads_resolve(set, args, nargs, NULL, 0); }
+    memcpy(thread->message, said, sizeof said);
+    thread->error = code;
+    return !other || other == op ? -1 : opdi_fail_more("\n%s takes these arguments", other->name);
 }
 
 OPDI_COLD_END
-
-int opd_redispatch(opd_call *call, opd_keyset keys) {
-    return opdi_redispatch_in(OPDI_ACQUIRE(&call->op->table), call, keys);
-}

@@ -348,6 +348,58 @@ OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
     while (thread->top > keep) { opdi_handle_release(thread->handles[--thread->top]); }
 }
 
+OPDI_COLD_BEGIN
+/* Forgets the visits from number `first` on, which were left: ends what was opened since the outermost of them began,
+   and restores the thread's innermost objects and modes. */
+static void opdi_visits_forget(opdi_thread *thread, int first) {
+    const opdi_visit *const visit = &thread->visits[first];
+    int i = (int)OPDI_MIN(thread->nvisits, OPDI_VISITS);
+    thread->nvisits = first;                      /* so that functions that `end` calls examine no visits */
+    while (i-- > first) { if (thread->visits[i].end) { thread->visits[i].end(&thread->visits[i]); } }
+    opdi_scope_end_all(thread, visit->top);
+    const opdi_innermost now = thread->innermost;
+    thread->innermost = visit->innermost;
+    thread->innermost.packer = now.packer;
+    thread->innermost.layer = now.layer;
+    thread->innermost.serials = now.serials;
+    thread->innermost.serial = now.serial;
+    thread->innermost.tape = now.tape;
+    thread->state.autocast = visit->state.autocast;
+    thread->state.inference = visit->state.inference;
+    thread->state.forward = visit->state.forward;
+    thread->observing = visit->observing;
+    thread->depth = visit->depth;
+    if (thread->scope_depth > visit->scope_depth) {        /* else the scopes have been closed */
+        thread->scope_depth = visit->scope_depth;
+        thread->scope_mark = visit->scope_mark;
+    }
+}
+/* Forgets the calls and visits that an exception or a longjmp has left, and the state that was set for them.  Returns
+   -1 and sets an error. */
+OPDI_NOINLINE OPDI_INTERNAL int opdi_forget_left(opdi_thread *thread) {
+    const volatile char here = 0;
+    const int first = opdi_visit_left_at(thread, &here);
+    const char *const what = first < 0 ? "a kernel" : thread->visits[first].what;
+    thread->current = first < 0 ? NULL : thread->visits[first].current;
+    if (opdi_is_left_at(thread, &here)) { thread->current = NULL; }
+    thread->planned = NULL;
+    thread->run = 0;
+    thread->left = true;
+    if (first >= 0) { opdi_visits_forget(thread, first); }
+    thread->state.include = OPDI_DEFAULT_INCLUDE;
+    thread->state.allow = OPDI_DEFAULT_ALLOW | (thread->state.autocast ? OPD_BIT_OF(OPD_F_AUTOCAST) : 0);
+    thread->state.no_grad = 0;
+    return opd_fail(OPD_ERROR_KERNEL, "an exception or a longjmp has left %s, but %s must return (in C++, "
+                    "OPD_CATCH(%s) turns exceptions into errors); the included and excluded keys and the grad mode "
+                    "were reset to their initial state", what, what, first < 0 ? "kernel" : "function");
+}
+/* Looks whether an exception or a longjmp has left a visit.  If so, forgets the visit, sets an error and returns
+   true. */
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_visits_examine(opdi_thread *thread) {
+    return opdi_is_left(thread) && opdi_forget_left(thread) != 0;
+}
+OPDI_COLD_END
+
 #define OPDI_OPENED_OUTSIDE 2                     /* value of scope->open: opened while no call was running */
 opd_scope opd_scope_open_at(const char *place) {
     opdi_thread *thread = opdi_self();
@@ -418,4 +470,3 @@ opd_scope_info opd_scope_stats(void) {
     info.handles = thread->top;
     return info;
 }
-

@@ -30,7 +30,6 @@ OPDI_INTERNAL bool opdi_is_autocast_slot(int slot) {
 OPDI_INTERNAL int opdi_hidden_fallback(opd_call *call);
 OPDI_INTERNAL const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
 OPDI_INTERNAL int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype);
-OPDI_INTERNAL void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
 OPDI_INTERNAL uint32_t opdi_formula_backends;            /* a bit for each registered backend that runs formulas */
 OPDI_INTERNAL bool opdi_backend_pointwise(int type) { return OPDI_LOAD(&opdi_formula_backends) >> type & 1; }
 /* Returns true if op is a built-in pointwise operator with a formula, and `key` belongs to a device that runs formulas.
@@ -85,7 +84,30 @@ OPDI_INTERNAL opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi
     return NULL;
 }
 
-OPDI_INTERNAL size_t opdi_table_text(const opd_op *op, char *buf, size_t cap);
+/* Writes "registered at FILE:LINE", or the text of `place`, to buf.  Returns buf. */
+OPDI_INTERNAL const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
+    if (place.line) { (void)snprintf(buf, cap, "registered at %s:%d", place.file, (int)place.line); }
+    else { (void)snprintf(buf, cap, "%s", place.file); }
+    return buf;
+}
+
+/* Writes the operator's kernels, "CPU [registered at ...], ...", one for each key, and then the number of fallbacks of
+   all operators.  Returns the length.  The caller holds the lock. */
+OPDI_INTERNAL size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
+    opdi_text text = opdi_text_of(buf, cap);
+    char place[300];
+    int folded = 0;
+    for (const opdi_kernel *kernel = op->kernels; kernel; kernel = kernel->next) {
+        const opdi_kernel *newer = op->kernels;
+        while (newer != kernel && newer->key != kernel->key) { newer = newer->next; }
+        if (newer != kernel) { continue; }
+        opdi_text_add(&text, "%s%s [%s]", text.length ? ", " : "", opd_key_name(kernel->key),
+                      opdi_place_text(kernel->place, place, sizeof place));
+    }
+    for (int slot = 0; slot < OPD_KEY_SLOTS; slot++) { folded += opdi_registry.fallbacks[slot] != NULL; }
+    if (folded) { opdi_text_add(&text, "%s%d fallbacks for every operator", text.length ? ", " : "", folded); }
+    return text.length;
+}
 
 OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_NO_KERNEL, "'%s' has kernels registered to both CompositeImplicitAutograd and a backend "
@@ -201,15 +223,6 @@ OPDI_INTERNAL void opdi_fill_table(const opd_op *op, opdi_table *table) {
     table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
 }
 
-/* Returns the reason why an operator that was defined is no longer defined. */
-OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op) {
-    return OPDI_LOAD(&op->unloaded) ? "its plug-in was unloaded (opd_library_unload)"
-        : "its library was closed (opd_library_close)";
-}
-OPDI_INTERNAL int opdi_undefined_error(const opd_op *op) {
-    return opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined any more: %s", op->name,
-                    opdi_undefined_why(op));
-}
 /* Returns the table of an operator, and computes it if there is none.  Returns NULL and sets an error if the operator
    is not defined or memory runs out. */
 OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op) {
@@ -235,86 +248,4 @@ OPDI_INTERNAL void opdi_table_retire(opd_op *op) {
     if (!old) { return; }
     OPDI_PUBLISH(&op->table, (opdi_table *)NULL);
     opdi_retire(&old->gone, opdi_table_reclaim);
-}
-OPDI_INTERNAL void opdi_tables_retire_all(void) {
-    size_t i = 0;
-    opd_op *op;
-    while ((op = opdi_entries(&i)) != NULL) { opdi_table_retire(op); }
-}
-
-//== libraries =========================================================================================================
-
-/* Appends the place of the library block to the pending error.  Returns -1. */
-OPDI_INTERNAL int opdi_library_error(const opd_library *lib) {
-    return opdi_fail_more(" (Error occurred while processing %s block at %s:%d)", opdi_kind_names[lib->kind], lib->file,
-                          lib->line);
-}
-
-/* Checks the kind, the namespace and the key, and adds the library to the list of libraries.  Returns NULL and sets an
-   error if that fails, also for a second OPD_LIBRARY of a namespace. */
-opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
-    opd_library *lib, *other;
-    opd_key next = OPD_KEY_INVALID;
-    char place[300];
-    opdi_started();                               /* the built-in operators are registered first, before kernels that
-                                                     replace theirs */
-    if (!opd_ok()) { return NULL; }
-    if (kind != OPD_DEF && kind != OPD_FRAGMENT && kind != OPD_IMPL) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "unknown kind of library");
-        return NULL;
-    }
-    if (!ns || strlen(ns) >= sizeof lib->ns || !opdi_is_identifier(ns)) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "the namespace of a library must have 1 to 63 letters, digits and "
-                       "underscores, and must not begin with a digit");
-        return NULL;
-    }
-    if (key && (next = opd_key_parse(key)) == OPD_KEY_INVALID) { return NULL; }
-    if (next == OPD_KEY_UNDEFINED) { next = OPD_KEY_INVALID; }    /* the catch-all: the same as no key */
-    if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || next != OPD_KEY_INVALID)) {
-        (void)opd_fail(OPD_ERROR_REGISTER, next != OPD_KEY_INVALID
-                       ? "%s \"%s\" cannot have a dispatch key"
-                       : "%s: cannot define operators in the wildcard namespace \"%s\"", opdi_kind_names[kind], ns);
-        return NULL;
-    }
-    lib = (opd_library *)opdi_alloc(sizeof *lib);
-    if (!lib) { return NULL; }
-    memset(lib, 0, sizeof *lib);
-    lib->kind = kind;
-    lib->key = next;
-    lib->file = file ? file : "?";
-    lib->line = line;
-    lib->place.file = lib->file;
-    lib->place.line = line;
-    strcpy(lib->ns, ns);
-    opdi_lock(&opdi_registry.lock);
-    for (other = opdi_registry.libraries; other && kind == OPD_DEF; other = other->next) {
-        if (other->kind == OPD_DEF && strcmp(other->ns, ns) == 0) { break; }
-    }
-    if (kind != OPD_DEF || !other) {
-        lib->next = opdi_registry.libraries;
-        opdi_registry.libraries = lib;
-        other = NULL;
-    } else {
-        (void)snprintf(place, sizeof place, "%s:%d", other->file, (int)other->line);    /* a copy, because `other` may
-                                                                                           be closed soon */
-    }
-    opdi_unlock(&opdi_registry.lock);
-    if (other) {
-        (void)opd_fail(OPD_ERROR_REGISTER, "Only a single OPD_LIBRARY can be used to register the namespace %s; "
-                       "please put all of your definitions in a single OPD_LIBRARY block. If you were trying "
-                       "to specify implementations, consider using OPD_LIBRARY_IMPL (which can be duplicated). "
-                       "If you really intended to define operators for a single namespace in a distributed way, "
-                       "you can use OPD_LIBRARY_FRAGMENT. Previous registration of OPD_LIBRARY was at %s; "
-                       "latest registration was at %s:%d", ns, place, lib->file, line);
-        opdi_free(lib, sizeof *lib);
-        return NULL;
-    }
-    return lib;
-}
-
-/* Writes "registered at FILE:LINE", or the text of `place`, to buf.  Returns buf. */
-OPDI_INTERNAL const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
-    if (place.line) { (void)snprintf(buf, cap, "registered at %s:%d", place.file, (int)place.line); }
-    else { (void)snprintf(buf, cap, "%s", place.file); }
-    return buf;
 }

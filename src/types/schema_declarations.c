@@ -252,3 +252,11 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema) {
     }
     return false;
 }
+
+/* Returns the index of the argument whose name is the `length` bytes at `name`, or -1. */
+OPDI_INTERNAL int opdi_arg_index(const opd_schema *schema, const char *name, size_t length) {
+    for (int i = 0; i < schema->nargs; i++) {
+        if (strlen(schema->args[i].name) == length && strncmp(schema->args[i].name, name, length) == 0) { return i; }
+    }
+    return -1;
+}

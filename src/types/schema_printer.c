@@ -257,3 +257,11 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
     if (buf != NULL && cap > 0) { buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
     return writer.length;
 }
+
+/* Writes an argument as it stands in a schema to buf, cut to `cap` bytes including the final zero.  Returns buf. */
+OPDI_INTERNAL const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
+    opdi_writer writer = {buf, cap - 1, 0, false};
+    opdi_write_argument(&writer, arg);
+    buf[OPDI_MIN(writer.length, cap - 1)] = 0;
+    return buf;
+}

@@ -462,3 +462,35 @@ OPDI_INTERNAL const opdi_type *opdi_parse_type(opdi_parser *parser) {
         } else { return type; }
     }
 }
+
+OPDI_INTERNAL const opdi_type *opdi_strip_optional(const opdi_type *type) {
+    return type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type;
+}
+
+/* Returns true for types that take every value: "Any" and type variables.  A tensor given for such a type takes no part
+   in dispatch. */
+OPDI_INTERNAL bool opdi_takes_all(const opdi_type *type) {
+    return opdi_type_is_any(type) || type->kind == OPDI_TYPE_VAR;
+}
+
+/* Returns a bit for each opd_tag whose values need no conversion for an argument of this type. */
+OPDI_INTERNAL uint16_t opdi_accepts(const opdi_type *type) {
+    const opdi_type *plain = opdi_strip_optional(type);
+    const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? plain->elems[0] : NULL;
+    unsigned none = type->kind == OPDI_TYPE_OPTIONAL ? 1u << OPD_TAG_NONE : 0,
+        number = 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT;
+    if (element && opdi_strip_optional(element)->kind == OPDI_TYPE_TENSOR) { element = opdi_strip_optional(element); }
+    switch (element ? element->kind : plain->kind) {
+    case OPDI_TYPE_TENSOR: return (uint16_t)(none | 1u << (element ? OPD_TAG_TENSORS : OPD_TAG_TENSOR));
+    case OPDI_TYPE_INT: return (uint16_t)(none | 1u << (element ? OPD_TAG_INTS : OPD_TAG_INT));
+    case OPDI_TYPE_FLOAT: return (uint16_t)(none | 1u << (element ? OPD_TAG_FLOATS : OPD_TAG_FLOAT));
+    case OPDI_TYPE_BOOL: return (uint16_t)(none | 1u << (element ? OPD_TAG_BOOLS : OPD_TAG_BOOL));
+    case OPDI_TYPE_NUMBER:
+        return (uint16_t)(none | (element ? 0 : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
+    /* no bit for lists of strings, whose elements must be checked */
+    case OPDI_TYPE_STR: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_STR));
+    case OPDI_TYPE_DEVICE: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_DEVICE));
+    case OPDI_TYPE_GENERATOR: return (uint16_t)(1u << OPD_TAG_NONE | 1u << OPD_TAG_OBJECT);
+    default: return (uint16_t)none;
+    }
+}
