@@ -491,6 +491,153 @@ OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) 
     return opdi_copy(dst, plain);
 }
 
+//== copies from and to devices ========================================================================================
+
+OPDI_COLD_BEGIN
+
+/* Returns the number of bytes from the first byte of the tensor's first element to the end of its last element. */
+OPDI_INTERNAL size_t opdi_span(const opd_tensor *tensor) {
+    return (size_t)opdi_extent(tensor->dims, tensor->dims + tensor->ndim,
+                               tensor->ndim) * opd_dtype_size((opd_scalar_type)tensor->dtype);
+}
+/* Makes a copy of `tensor` in the host's memory, with the same strides.  Returns a reference to the copy, or NULL and
+   sets an error. */
+OPDI_INTERNAL opd_tensor *opdi_host_copy(const opd_tensor *tensor) {
+    opd_tensor *hidden = opdi_tensor_make(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
+                                          (opd_scalar_type)tensor->dtype, OPD_CPU);
+    if (hidden && opdi_device_move(NULL, hidden->data, tensor->storage, tensor->data, opdi_span(tensor))) {
+        opdi_drop(hidden);
+        return NULL;
+    }
+    return hidden;
+}
+
+/* Returns true if the backend has a kernel for a built-in operator other than `ours`, the built-in kernel. */
+static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
+    if (op && !table) { table = opdi_table_make(op); }
+    bool own = table && table->behind[backend] && table->behind[backend] != ours;
+    opdi_leave(thread, was);
+    return own;
+}
+/* Calls op with the Autograd keys and ADInplaceOrView excluded: without history, and without counting writes.  Returns
+   0, or -1 and sets an error. */
+static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
+    opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW),
+                                                           0));
+    opd_tensor *tensor = opd_call_op(op, args, nargs);
+    opd_keys_restore(guard);
+    return tensor ? 0 : -1;
+}
+
+/* Fills `tensor` with a number by the device's fill_, and sets *rc to the result of that call, 0 or -1.  Returns false
+   if the device has no fill_. */
+OPDI_INTERNAL bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
+    static opd_op *op;
+    opd_value args[2];
+    if (!opdi_device_has(OPD_OP(&op, OPDI_NAME(fill__Scalar, "aten::fill_.Scalar")), tensor->backend,
+                         opdi_fill_Scalar_kernel)) { return false; }
+    args[0] = opd_value_tensor(tensor);
+    args[1] = value;
+    *rc = opdi_device_call(op, args, 2);
+    return true;
+}
+
+/* Returns true if both tensors have the same dtype and sizes and are contiguous. */
+OPDI_INTERNAL bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
+    return first->dtype == second->dtype && opdi_has_sizes(first, second->dims, second->ndim) &&
+        (first->flags & second->flags & OPDI_CONTIGUOUS);
+}
+/* Copies src to dst between two memories, as contiguous tensors of dst's or src's dtype.  One of the two must be on a
+   device that runs pointwise formulas: this device converts and packs the elements.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
+    const bool from = opdi_on_device(src), at_source = from && (!(src->flags & OPDI_CONTIGUOUS) ||
+                                                                src->dtype != dst->dtype);
+    opd_tensor *tensor;
+    int rc;
+    if (opdi_like(dst, src)) {
+        return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
+    }
+    if (at_source) {                              /* converts and packs src on its device */
+        tensor = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)dst->dtype, opdi_place_of(src));
+        rc = tensor ? opdi_copy_by_formula(tensor, src) : -1;
+    } else {                                      /* moves src without conversion, then converts it at dst */
+        const opd_tensor *sum = src;
+        if (!from && !(src->flags & OPDI_CONTIGUOUS)) {
+            opd_tensor *order = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)src->dtype, OPD_CPU);
+            if (!order || opdi_copy(order, src)) {
+                if (order) { opdi_drop(order); }
+                return -1;
+            }
+            sum = order;
+        }
+        tensor = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)src->dtype, opdi_place_of(dst));
+        rc = tensor ? opdi_device_move(tensor->storage, tensor->data, sum->storage, sum->data, opdi_span(sum)) : -1;
+        if (sum != src) { opdi_drop((opd_tensor *)(uintptr_t)sum); }
+    }
+    if (rc == 0) { rc = opdi_copy(dst, tensor); }
+    if (tensor) { opdi_drop(tensor); }
+    return rc;
+}
+
+/* Copies src to dst through the host, which converts dtypes, follows strides and broadcasts.  Returns 0, or -1 and sets
+   an error. */
+static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
+    opd_tensor *from = opdi_on_device(src) ? opdi_host_copy(src) : (opd_tensor *)(uintptr_t)src, *to = dst;
+    int rc = from ? 0 : -1;
+    if (rc == 0 && opdi_on_device(dst)) {
+        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* the copy back also writes the gaps */
+        else { to = opdi_tensor_make(dst->dims, NULL, dst->ndim, (opd_scalar_type)dst->dtype, OPD_CPU); }
+    }
+    if (!to || (rc == 0 && opdi_copy(to, from))) { rc = -1; }
+    if (rc == 0 && to != dst) { rc = opdi_device_move(dst->storage, dst->data, NULL, to->data, opdi_span(dst)); }
+    if (from && from != src) { opdi_drop(from); }
+    if (to && to != dst) { opdi_drop(to); }
+    return rc;
+}
+/* Copies src to dst if one of them is batched or on a device.  If their elements lie in the same order without gaps,
+   all bytes are copied at once.  Within a device, the device's copy_ or its pointwise formulas are used.  All other
+   copies go through the host.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
+    static opd_op *op;
+    const bool within = opdi_place_of(dst) == opdi_place_of(src);
+    opd_value args[3];
+    if ((dst->flags | src->flags) & OPDI_BATCHED) { return opdi_above->batch_copy(dst, src); }
+    if (dst->backend == OPD_META) { return 0; }
+    if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
+    const bool stored = ((dst->flags | src->flags) & OPDI_STORED) != 0;            /* no device converts stored
+                                                                                      dtypes */
+    if (!stored && src->backend == OPD_CPU && src->ndim == 0 && opdi_backend_pointwise(dst->backend)) {
+        return opdi_copy_by_formula(dst, src);    /* does not wait for a copy */
+    }
+    if (within && opdi_check_partial_overlap(dst, src)) { return -1; }
+    if (dst->dtype == src->dtype && opdi_has_sizes(src, dst->dims, dst->ndim) &&
+        opdi_extent(dst->dims, dst->dims + dst->ndim, dst->ndim) == dst->numel && !opdi_overlaps_itself(dst) &&
+        ((dst->flags & src->flags & OPDI_CONTIGUOUS) || dst->ndim == 0 ||
+         memcmp(dst->dims + dst->ndim, src->dims + src->ndim, (size_t)dst->ndim * sizeof *dst->dims) == 0)) {
+        return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
+    }
+    if (stored) { return opdi_copy_by_host(dst, src); }
+    if (within && opdi_device_has(OPD_OP(&op, OPDI_NAME(copy_, "aten::copy_")), dst->backend, opdi_copy__kernel)) {
+        args[0] = opd_value_tensor(dst);
+        args[1] = opd_value_tensor((opd_tensor *)(uintptr_t)src);
+        args[2] = opd_value_bool(false);
+        return opdi_device_call(op, args, 3);
+    }
+    if (within && opdi_backend_pointwise(dst->backend)) { return opdi_copy_by_formula(dst, src); }
+    if (opdi_backend_pointwise(opdi_on_device(src) ? src->backend : dst->backend)) {
+        return opdi_copy_packed(dst, src);
+    }
+    return opdi_copy_by_host(dst, src);
+}
+
+OPDI_COLD_END
+
+//== any copy ==========================================================================================================
+
 /* Copies src, which broadcasts to dst, to dst.  Both may have any dtypes and strides (copy_, contiguous, to, clone).
    Returns 0, or -1 and sets an error if src does not broadcast or the memory overlaps. */
 OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src) {

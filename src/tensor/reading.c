@@ -13,15 +13,6 @@ int64_t opd_numel(const opd_tensor *tensor) { return opdi_is_none(tensor, "opd_n
 opd_scalar_type opd_dtype(const opd_tensor *tensor) {
     return opdi_is_none(tensor, "opd_dtype") ? OPD_DTYPE_NONE : (opd_scalar_type)tensor->dtype;
 }
-opd_device opd_tensor_device(const opd_tensor *tensor) {
-    if (opdi_is_none(tensor, "opd_tensor_device")) { return opdi_place_device(OPD_CPU); }
-    const opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
-    if (meta && meta->inner) { return opd_tensor_device(meta->inner); }
-    if (tensor->backend == OPD_META && tensor->storage->stands_for && opdi_self()->innermost.fake) {
-        return opdi_place_device(tensor->storage->stands_for - 1);
-    }
-    return opdi_place_device(opdi_place_of(tensor));
-}
 opd_keyset opd_tensor_keys(const opd_tensor *tensor) {
     if (opdi_is_none(tensor, "opd_tensor_keys")) { return OPD_KEYS_EMPTY; }
     return opd_keyset_make(tensor->functionality, (uint64_t)1 << tensor->backend);
@@ -73,11 +64,6 @@ bool opd_tensor_is_inference(const opd_tensor *tensor) {
 }
 opd_tensor *opd_tensor_base(const opd_tensor *tensor) {
     return opdi_is_none(tensor, "opd_tensor_base") ? NULL : opdi_view_base(tensor);
-}
-int64_t opd_offset(const opd_tensor *tensor) {
-    if (opdi_is_none(tensor, "opd_offset") || !tensor->data) { return 0; }
-    return (int64_t)((tensor->data - tensor->storage->data) /
-                     (ptrdiff_t)opd_dtype_size((opd_scalar_type)tensor->dtype));
 }
 
 OPDI_COLD_BEGIN
@@ -276,25 +262,6 @@ int64_t opd_item_i64(const opd_tensor *tensor) {
     opd_tensor one;
     double buffer[2];
     return (tensor = opdi_item_real(tensor, &one, buffer)) != NULL ? opdi_item_whole(tensor) : 0;
-}
-
-OPDI_INTERNAL opdi_mutex opdi_meta_lock = OPDI_MUTEX_INIT;   /* several threads may run backward over one leaf */
-OPDI_INTERNAL opdi_meta *opdi_meta_of(opd_tensor *tensor) {
-    opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
-    if (meta) { return meta; }
-    opdi_meta *fresh = (opdi_meta *)opdi_alloc(sizeof *fresh);
-    if (!fresh) { return NULL; }
-    memset(fresh, 0, sizeof *fresh);
-    opdi_lock(&opdi_meta_lock);
-    meta = OPDI_ACQUIRE(&tensor->meta);
-    if (!meta) {
-        OPDI_PUBLISH(&tensor->meta, fresh);
-        meta = fresh;
-        fresh = NULL;
-    }
-    opdi_unlock(&opdi_meta_lock);
-    if (fresh) { opdi_free(fresh, sizeof *fresh); }
-    return meta;
 }
 
 //== wrapper tensors ===================================================================================================

@@ -30,20 +30,6 @@ OPDI_COLD_END
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. " \
     "Please clone() the tensor before performing the operation."
 
-/* Returns true if every element has its own memory and there are no gaps between them. */
-OPDI_INTERNAL bool opdi_is_dense(const opd_tensor *tensor) {
-    int64_t expect = 1;
-    int i;
-    if (tensor->flags & OPDI_CONTIGUOUS) { return true; }
-    for (int done = 0; done < tensor->ndim; done++) {  /* finds the dim that continues the block */
-        for (i = 0; i < tensor->ndim; i++) {
-            if (opdi_sizes(tensor)[i] > 1 && opdi_strides(tensor)[i] == expect) { break; }
-        }
-        if (i == tensor->ndim) { break; }
-        expect *= opdi_sizes(tensor)[i];
-    }
-    return expect == tensor->numel;
-}
 static bool opdi_same_place(const opd_tensor *first, const opd_tensor *second) {
     return first->data == second->data && first->ndim == second->ndim && first->dtype == second->dtype &&
         memcmp(first->dims, second->dims, 2 * (size_t)first->ndim * sizeof *first->dims) == 0;
@@ -155,6 +141,17 @@ static bool opdi_is_factory(const opd_op *op) {
 }
 
 OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op);
+/* Returns true for operators whose tensors may be on several devices: some built-in operators, and all operators of
+   programs, which check devices themselves. */
+OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op) {
+    static const char *const names[] = {"copy", "copy_", "resize_as", "resize_as_", "is_same_size", "index",
+                                        "index_put", "index_put_", "_index_put_impl_"};
+    if (strncmp(op->name, "aten::", 6) != 0) { return true; }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(op->base_name + 6, names[i]) == 0) { return true; }
+    }
+    return false;
+}
 /* Outside of a fake mode, refuses a meta tensor together with a tensor of another device that is not a single number.
    Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_check_meta(const opd_call *call) {
@@ -206,4 +203,3 @@ OPDI_INTERNAL opd_device opdi_call_device(const opd_call *call) {
 opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     return opd_result_strided(call, i, sizes, NULL, ndim, dtype, opdi_call_device(call));
 }
-

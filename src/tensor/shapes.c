@@ -142,3 +142,33 @@ OPDI_INTERNAL int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in
 OPDI_INTERNAL int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
     return opdi_check_overlap(out, in, false);
 }
+
+//== extents ===========================================================================================================
+
+/* Returns the number of elements from the first to the last element that sizes and strides reach.  Returns 0 if there
+   are no elements, or -1 on overflow. */
+OPDI_INTERNAL int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
+    uint64_t last = 0;
+    for (int i = 0; i < ndim; i++) {
+        if (sizes[i] == 0) { return 0; }
+        uint64_t steps = (uint64_t)sizes[i] - 1;
+        uint64_t stride = (uint64_t)strides[i];
+        if (steps && stride > ((uint64_t)INT64_MAX / 4 - last) / steps) { return -1; }
+        last += steps * stride;
+    }
+    return (int64_t)last + 1;
+}
+/* Returns true if every element has its own memory and there are no gaps between them. */
+OPDI_INTERNAL bool opdi_is_dense(const opd_tensor *tensor) {
+    int64_t expect = 1;
+    int i;
+    if (tensor->flags & OPDI_CONTIGUOUS) { return true; }
+    for (int done = 0; done < tensor->ndim; done++) {  /* finds the dim that continues the block */
+        for (i = 0; i < tensor->ndim; i++) {
+            if (opdi_sizes(tensor)[i] > 1 && opdi_strides(tensor)[i] == expect) { break; }
+        }
+        if (i == tensor->ndim) { break; }
+        expect *= opdi_sizes(tensor)[i];
+    }
+    return expect == tensor->numel;
+}

@@ -1,12 +1,31 @@
 #include "tensor.h"
 
-//== tangents of a storage =============================================================================================
+//== what autograd and forward mode keep beside tensors ================================================================
 //
 //  Forward mode keeps tangents in a list of the storage: one for each open level and each family.  A family is a set of
 //  tensors that share memory and tangents (see >>forward).  This file has the functions that are needed when tensors
 //  are made, retained and freed.
 
 OPDI_INTERNAL opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* protects the lists of all levels and storages */
+
+OPDI_INTERNAL opdi_mutex opdi_meta_lock = OPDI_MUTEX_INIT;   /* several threads may run backward over one leaf */
+OPDI_INTERNAL opdi_meta *opdi_meta_of(opd_tensor *tensor) {
+    opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
+    if (meta) { return meta; }
+    opdi_meta *fresh = (opdi_meta *)opdi_alloc(sizeof *fresh);
+    if (!fresh) { return NULL; }
+    memset(fresh, 0, sizeof *fresh);
+    opdi_lock(&opdi_meta_lock);
+    meta = OPDI_ACQUIRE(&tensor->meta);
+    if (!meta) {
+        OPDI_PUBLISH(&tensor->meta, fresh);
+        meta = fresh;
+        fresh = NULL;
+    }
+    opdi_unlock(&opdi_meta_lock);
+    if (fresh) { opdi_free(fresh, sizeof *fresh); }
+    return meta;
+}
 
 static uint64_t opdi_family_of(const opd_tensor *tensor) {
     const opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);

@@ -18,6 +18,20 @@ OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t
 OPDI_INTERNAL opdi_storage *opdi_device_storage(int64_t bytes, int place);
 OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
                                    size_t bytes);
+opd_device opd_tensor_device(const opd_tensor *tensor) {
+    if (opdi_is_none(tensor, "opd_tensor_device")) { return opdi_place_device(OPD_CPU); }
+    const opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
+    if (meta && meta->inner) { return opd_tensor_device(meta->inner); }
+    if (tensor->backend == OPD_META && tensor->storage->stands_for && opdi_self()->innermost.fake) {
+        return opdi_place_device(tensor->storage->stands_for - 1);
+    }
+    return opdi_place_device(opdi_place_of(tensor));
+}
+int64_t opd_offset(const opd_tensor *tensor) {
+    if (opdi_is_none(tensor, "opd_offset") || !tensor->data) { return 0; }
+    return (int64_t)((tensor->data - tensor->storage->data) /
+                     (ptrdiff_t)opd_dtype_size((opd_scalar_type)tensor->dtype));
+}
 OPDI_INTERNAL bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
 }
@@ -66,20 +80,6 @@ OPDI_NOINLINE OPDI_INTERNAL int64_t opdi_count_error(const int64_t *sizes, int n
 OPDI_COLD_END
 
 OPDI_INTERNAL int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim);
-
-/* Returns the number of elements from the first to the last element that sizes and strides reach.  Returns 0 if there
-   are no elements, or -1 on overflow. */
-OPDI_INTERNAL int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
-    uint64_t last = 0;
-    for (int i = 0; i < ndim; i++) {
-        if (sizes[i] == 0) { return 0; }
-        uint64_t steps = (uint64_t)sizes[i] - 1;
-        uint64_t stride = (uint64_t)strides[i];
-        if (steps && stride > ((uint64_t)INT64_MAX / 4 - last) / steps) { return -1; }
-        last += steps * stride;
-    }
-    return (int64_t)last + 1;
-}
 
 OPDI_INTERNAL bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
     int64_t want = 1;
