@@ -42,16 +42,20 @@ def layers():
     return order
 
 
-def texts_of():
-    """Returns the header's text, [(layer, begin and end of a piece of it)], and the layers."""
-    text, found, known = '', [], layers()
+def layer_of(path):
+    """Returns the layer to which a file belongs."""
+    layer = path.split('/')[0]
+    return WITHIN.get(layer, layer)
+
+
+def texts_of(known):
+    """Returns the header's text, and [(path, begin and end of a piece of it)] of the files of the layers `known`."""
+    text, found = '', []
     for path, _, piece in join.pieces():
-        layer = path.split('/')[0]
-        layer = WITHIN.get(layer, layer)
-        if layer in known:
-            found.append((layer, len(text), len(text) + len(piece.decode('utf-8'))))
+        if layer_of(path) in known:
+            found.append((path, len(text), len(text) + len(piece.decode('utf-8'))))
         text += piece.decode('utf-8')
-    return text, found, known
+    return text, found
 
 
 def blank(match):
@@ -59,13 +63,14 @@ def blank(match):
     return re.sub(r'[^\n]', ' ', match.group())
 
 
-def calls_of():
-    """Returns (line, caller, its layer, called function, its layer) of each call, and {layer: number}."""
-    text, pieces, known = texts_of()
+def bodies_of(known):
+    """Returns the header's text without comments, strings and directives, {function: path of its file}, and (function,
+    path, begin and end of its body in the text) of each function in the layers `known`."""
+    text, pieces = texts_of(known)
     code = NOTES.sub(blank, text)
     code = re.sub(r'^#(?:[^\n]*\\\n)*[^\n]*', blank, code, flags=re.M)
-    where, bodies, calls = {}, [], []
-    for name, begin, after in pieces:
+    where, bodies = {}, []
+    for path, begin, after in pieces:
         at = begin
         for head in HEAD.finditer(code, begin, after):
             if head.start() < at:
@@ -74,13 +79,21 @@ def calls_of():
             while depth and at < after:
                 depth += {'{': 1, '}': -1}.get(code[at], 0)
                 at += 1
-            where.setdefault(head.group(1), name)
-            bodies.append((head.group(1), name, head.end(), at))
-    for caller, layer, begin, after in bodies:
+            where.setdefault(head.group(1), path)
+            bodies.append((head.group(1), path, head.end(), at))
+    return code, where, bodies
+
+
+def calls_of():
+    """Returns (line, caller, its layer, called function, its layer) of each call, and {layer: number}."""
+    known = layers()
+    code, where, bodies = bodies_of(known)
+    calls = []
+    for caller, path, begin, after in bodies:
         for m in NAME.finditer(code, begin, after):
             if m.group(1) in where:
-                calls.append((m.start(), caller, layer, m.group(1), where[m.group(1)]))
-    lines = [m.start() for m in re.finditer(r'\n', text)]
+                calls.append((m.start(), caller, layer_of(path), m.group(1), layer_of(where[m.group(1)])))
+    lines = [m.start() for m in re.finditer(r'\n', code)]
     return [(bisect.bisect(lines, c[0]) + 1,) + c[1:] for c in calls], {name: i for i, name in enumerate(known)}
 
 

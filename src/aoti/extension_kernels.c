@@ -25,17 +25,6 @@ enum { OPDI_EXT_LANDING = 36 };
 
 OPDI_INTERNAL opdi_ext_catching opdi_ext_cxx;
 
-/* The C++ personality function of `.call`, which calls kernels: tells the unwinder that `.call` catches each
-   exception. */
-OPDI_INTERNAL int opdi_ext_personality(int version, int actions, uint64_t kind, void *exception, void *context) {
-    (void)kind;
-    if (version != 1 || (actions & 8) || !opdi_ext_cxx.set_register) { return 8; }        /* go on unwinding */
-    if (actions & 1) { return 6; }                                                        /* `.call` is the handler */
-    if (!(actions & 4)) { return 8; }
-    opdi_ext_cxx.set_register(context, 0, (uintptr_t)exception);
-    opdi_ext_cxx.set_place(context, opdi_ext_cxx.begin(context) + OPDI_EXT_LANDING);
-    return 7;                                                                           /* go on at OPDI_EXT_LANDING */
-}
 /* If the C++ library says that a type is derived from std::exception, moves *object to the std::exception part of the
    object and returns true.  Otherwise returns false. */
 static bool opdi_ext_is_exception(void *type, void **object) {
@@ -354,4 +343,3 @@ OPDI_INTERNAL void *opdi_ext_open(const char *name, int mode) {
 }
 OPDI_INTERNAL int opdi_ext_close(void *library) { return library == (void *)&opdi_ext_torch ? 0 : dlclose(library); }
 OPDI_INTERNAL void *opdi_ext_symbol(void *library, const char *name);
-

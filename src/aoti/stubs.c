@@ -158,6 +158,17 @@ static const char opdi_ext_frame_then[] = "\x42\x0e\x10\x9d\x02\x9e\x01\x41\x0d\
 
 #endif
 
+/* The C++ personality function of `.call`, which calls kernels: tells the unwinder that `.call` catches each
+   exception. */
+OPDI_INTERNAL int opdi_ext_personality(int version, int actions, uint64_t kind, void *exception, void *context) {
+    (void)kind;
+    if (version != 1 || (actions & 8) || !opdi_ext_cxx.set_register) { return 8; }        /* go on unwinding */
+    if (actions & 1) { return 6; }                                                        /* `.call` is the handler */
+    if (!(actions & 4)) { return 8; }
+    opdi_ext_cxx.set_register(context, 0, (uintptr_t)exception);
+    opdi_ext_cxx.set_place(context, opdi_ext_cxx.begin(context) + OPDI_EXT_LANDING);
+    return 7;                                                                           /* go on at OPDI_EXT_LANDING */
+}
 static uint32_t opdi_aoti_hash(const char *name) {
     uint32_t hash = 0;
     for (; *name; name++) {
@@ -405,4 +416,3 @@ OPDI_INTERNAL int opdi_aoti_image_load(opd_aoti *model, opdi_aoti_image *image, 
     }
     return opd_ok() ? opdi_aoti_bad(model, why ? why : "the library cannot be loaded") : -1;
 }
-

@@ -41,6 +41,9 @@ static inline bool opdi_is_column_major(const opd_tensor *tensor) {
 }
 #define OPDI_NODE_EXTRA 2u       /* the node has an opdi_extra (hooks, a trace) */
 #define OPDI_NODE_OPEN 4u        /* fakes: sizes of a forward result depend on data: see opdi_fake.today */
+#define OPDI_NODE_SLICES 8u      /* a CopySlices node, which contains the node of an operator that writes a view */
+#define OPDI_NODE_INPUT 16u      /* links an input of a transform, with respect to which it differentiates, to what is
+                                    outside of the transform */
 #define OPDI_SEQUENCE_BITS 44
 static inline uint64_t opdi_node_sequence(const opd_node *node) {
     return node->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
@@ -175,6 +178,9 @@ static inline int opdi_below_autograd(opd_call *call) {
 struct opd_backward_call {
     opd_node *node;
     opd_node *base;                               /* the CopySlices node that contains `node`, or NULL */
+    /* if base is not NULL: returns a saved result with the history that it had after the write, or NULL and sets an
+       error */
+    opd_tensor *(*result)(struct opd_backward_call *bw, opd_tensor *tensor);
     opd_tensor **grads;                           /* a gradient for each forward result; NULL if it is undefined */
     opd_tensor **out;                             /* a gradient for each edge; owns a reference to each */
     opd_value *fetched;                           /* the node's kept values, unpacked or replaced; NULL if all are used
@@ -271,6 +277,9 @@ typedef struct opdi_final {
 
 //== hooks =============================================================================================================
 
+/* Kinds of hooks.  TENSOR: gets a tensor's gradient.  PRE, POST: run before and after a node.  ACCUMULATED: runs after
+   a leaf has got its gradient.  MULTI: gets the gradients of several tensors. */
+enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
 typedef struct opdi_hook {
     int32_t refs;                                 /* references: from the list that has the hook, and from code that
                                                      runs the hook; to a multi-hook: from its members */
@@ -299,6 +308,7 @@ typedef struct opdi_retained_grad {
     int32_t refs;
     uint32_t nr;
     opd_tensor *grad;
+    void (*follow)(opd_tensor *tensor);           /* moves the box of a tensor that has got another node */
     struct opdi_extra *owner;
     struct opdi_retained_grad *next, **at;
 } opdi_retained_grad;
@@ -334,9 +344,10 @@ typedef struct opdi_packer {
     struct opdi_packer *outer;
     bool whole;                                   /* true: unpack returns tensors with their tangents, and with the
                                                      history of the tensors in vmap wrappers */
-    /* opdi_pack and opdi_unpacked, which only programs with hooks contain */
+    /* functions of saved_tensors.c, which only programs with hooks contain */
     struct opdi_packed_saved *(*pack)(struct opdi_packer *packer, const opd_node *node, opd_tensor *tensor);
     opd_tensor *(*unpack)(const struct opdi_packed_saved *packed);
+    void (*drop)(struct opdi_packed_saved *packed);
 } opdi_packer;
 /* A saved tensor that hooks have packed.  The other members serve to give the unpacked tensor its history and its
    tangents again. */
@@ -427,4 +438,3 @@ typedef struct opdi_anomaly_calls {
 OPDI_INTERNAL int opdi_as_strided_bw(opd_backward_call *bw);
 #include "autograd.prototypes.h"
 #endif
-

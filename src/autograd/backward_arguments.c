@@ -57,6 +57,15 @@ opd_context *opd_bw_context(const opd_backward_call *bw) {
     return node->formula->context && node->nkept ? (opd_context *)opdi_kept(node)[node->nkept - 1].u.object : NULL;
 }
 
+OPDI_COLD_BEGIN
+OPDI_INTERNAL void opdi_warn_missing(const opd_op *op, const char *what) {
+    opd_warn("%s: an autograd kernel was not registered to the Autograd key(s) but %s. This may lead to silently "
+             "incorrect behavior. If your operator is differentiable, please ensure you have registered a backward "
+             "function (.backward), or an autograd kernel to the correct Autograd key. If your operator is not "
+             "differentiable, set .backward to OPD_NOT_DIFFERENTIABLE, or register OPD_FALLTHROUGH to the Autograd "
+             "key.", op->name, what);
+}
+OPDI_COLD_END
 OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw) {
     bw->undefined = true;                         /* now the function may leave out gradients */
     opdi_warn_missing(bw->node->formula->card->op, "we are trying to backprop through it");
@@ -91,6 +100,47 @@ OPDI_NOINLINE OPDI_INTERNAL opd_tensor *opdi_fail_written(const opd_tensor *tens
                    "variable in question was changed in there or anywhere later." : "enable anomaly detection to find "
                    "the operation that failed to compute its gradient, with opd_anomaly_set(true, true).");
     return NULL;
+}
+OPDI_COLD_END
+
+OPDI_INTERNAL int opdi_pass_backward(opd_backward_call *bw);
+OPDI_COLD_BEGIN
+/* Returns an alias of `tensor` with the history `edge`.  Returns NULL and sets an error on failure. */
+OPDI_INTERNAL opd_tensor *opdi_with_history(opd_tensor *tensor, opd_edge edge) {
+    static const opdi_derivative identity = {
+        "AliasBackward0", opdi_pass_backward, /* card, plugin */ NULL, NULL,
+        /* context, once, fresh, real */ false, false, false, false};
+    opd_tensor *value = opdi_own(opdi_shallow_copy(tensor));
+    if (!value) { return NULL; }
+    if (!(opdi_vertex(edge.node) & OPDI_LEAF)) {
+        opdi_attach(value, edge.node, (int)edge.nr);
+        return value;
+    }
+    opd_node *node = opdi_node_make(&identity, 1, 0, 0, &value, 1, 0);
+    if (!node) { return NULL; }
+    opdi_edge_to(opdi_edges(node), opdi_edge_leaf(opdi_vertex(edge.node)));
+    opdi_attach(value, node, 0);
+    opdi_node_release(node);
+    return value;
+}
+
+/* Unpacks a saved tensor; if `history` is true, with the history that the tensor had when it was packed.  Returns a
+   tensor of the innermost scope, or NULL and sets an error. */
+OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
+    opd_tensor *tensor = packed->packer->unpack(packed);
+    return tensor && packed->edge.node && history ? opdi_with_history(tensor, packed->edge) : tensor;
+}
+
+/* Returns the tensors of a saved list, and unpacks those that are packed (with their history if `history` is true).
+   The list belongs to the innermost scope.  On failure, returns a list without data and sets an error. */
+OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history) {
+    opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
+    for (int32_t k = 0; list && k < value->n; k++) {
+        opdi_packed_saved *packed = opdi_packed_saved_at(value->u.tensors[k]);
+        list[k] = packed ? opdi_packed_saved_tensor(packed, history) : value->u.tensors[k];
+        if (packed && !list[k]) { return opd_tensors_of(NULL, 0); }
+    }
+    return list ? opd_tensors_of(list, value->n) : opd_tensors_of(NULL, 0);
 }
 OPDI_COLD_END
 
@@ -220,31 +270,6 @@ opd_value opd_bw_value(opd_backward_call *bw, int i) {
     return value ? *value : opd_value_none();
 }
 
-/* Returns `tensor`, the saved result of a write into a view, with a history that shows it as a view of the base after
-   the write.  Returns NULL and sets an error on failure. */
-static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *tensor) {
-    const int64_t *meta = opdi_node_meta(bw->base, 0), *at = opdi_kept(bw->base)[1].u.ints;
-    const int ndim = opdi_meta_ndim(meta);
-    opd_tensor *base;
-    if (tensor->flags & OPDI_BATCHED) {
-        base = opdi_batch_part(tensor, opd_ints_of(meta + 1, ndim), opd_ints_of(at + 3 + 2 * at[0], ndim),
-                               opd_offset(tensor) - at[2] / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype),
-                               (uint64_t)at[1] & OPDI_LAZY_KEYS);
-    } else {
-        base = opdi_tensor_on(tensor->storage, tensor->data ? tensor->data - at[2] : NULL, meta + 1, at + 3 + 2 * at[0],
-                              ndim, (opd_scalar_type)(*meta & 0xff), tensor->backend);
-        if (base) {
-            opdi_share_storage(base, tensor);
-            opdi_set_lazy(base, tensor->functionality ^ (uint64_t)at[1]);
-        }
-    }
-    if (!base) { return NULL; }
-    opdi_attach(base, bw->base, 0);
-    opd_tensor *value = opdi_view_replay(tensor, base);
-    opdi_drop(base);
-    return value ? opdi_own(value) : NULL;
-}
-
 opd_tensor *opd_bw_result(opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     if (!card || i < 0 || i > 31 || !(card->save_results >> i & 1)) { return NULL; }
@@ -296,7 +321,7 @@ OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool hi
         return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with "
                         ".detach_(). This is not supported, please use out-of-place `.detach()` instead (opd_detach)");
     }
-    if (at >= bw->node->nkept && bw->base && opd_grad_mode_enabled() && !(tensor = opdi_slices_result(bw, tensor))) {
+    if (at >= bw->node->nkept && bw->base && opd_grad_mode_enabled() && !(tensor = bw->result(bw, tensor))) {
         return -1;
     }
     if (tensor == value->u.t && value->tag == OPD_TAG_TENSOR) { return 0; }
@@ -357,34 +382,6 @@ bool opd_bw_needs(const opd_backward_call *bw, int i) {
     return false;
 }
 
-/* Writes the sizes, number of dims, dtype and opdi_place of the tensor at the other end of an edge.  Returns false if
-   that tensor's gradient is not needed. */
-OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
-                                  int *place) {
-    if (edge->vertex & OPDI_LEAF) {
-        const opd_tensor *tensor = opdi_edge_leaf(edge->vertex);
-        *sizes = tensor->dims;
-        *ndim = tensor->ndim;
-        *dtype = (opd_scalar_type)tensor->dtype;
-        *place = opdi_place_of(tensor);
-        return true;
-    }
-    if (edge->vertex) {
-        const int64_t *meta = opdi_node_meta(opdi_edge_node(edge->vertex), edge->nr);
-        if (!meta) { return false; }
-        *sizes = meta + 1;
-        *ndim = opdi_meta_ndim(meta);
-        *dtype = (opd_scalar_type)(*meta & 0xff);
-        *place = (int)(*meta >> 8 & 0xffff);
-        if (OPDI_UNLIKELY(opdi_edge_node(edge->vertex)->flags & OPDI_NODE_OPEN)) {
-            const opdi_fake *fake = opdi_self()->innermost.fake;
-            if (fake) { *sizes = fake->today(opdi_edge_node(edge->vertex), edge->nr, *sizes); }
-        }
-        return true;
-    }
-    return false;
-}
-
 /* Returns true if argument i of the forward call was a column-major matrix, so that its gradient becomes one, too. */
 OPDI_INTERNAL bool opdi_bw_is_column_major(const opd_backward_call *bw, int i) {
     const int edge = opdi_bw_edge(bw, i, 0);
@@ -425,6 +422,21 @@ opd_device opd_bw_device(const opd_backward_call *bw, int i) {
                              ? place : OPD_CPU);
 }
 
+OPDI_COLD_BEGIN
+/* Sets the error that a custom function's backward returned gradient `i` for an input that is not a tensor or does not
+   exist.  Returns -1. */
+OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
+    const opd_context *ctx = opd_bw_context(bw);
+    if (i < 0 || i >= ctx->ninputs) {
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "function %s returned an incorrect number of gradients (expected %d, got %d)",
+                        bw->node->formula->name, (int)ctx->ninputs, i + 1);
+    }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned a gradient at position %d, but the input at this "
+                    "position is not a tensor: return NULL for it", bw->node->formula->name,
+                    i + 1);
+}
+OPDI_COLD_END
 /* Sets the gradient for element `element` of argument i to `grad` (NULL: there is none), instead of an earlier
    gradient.  Ignores a gradient that is not needed.  Returns 0, or -1 and sets an error. */
 int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad) {

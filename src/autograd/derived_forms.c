@@ -9,8 +9,6 @@
 //  counts writes and refuses forbidden writes.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_INTERNAL int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check);
-
 /* Converts the arguments of a derived form to `args`, the arguments of the functional form.  `target` is the tensor to
    write.  An argument that the derived form lacks gets its default value or, if it is a dtype or device, the dtype or
    device of `target`.  Returns 0. */

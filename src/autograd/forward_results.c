@@ -70,14 +70,6 @@ int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent) {
 
 opd_context *opd_jvp_context(const opd_jvp_call *jv) { return jv->ctx; }
 
-OPDI_INTERNAL int opdi_forward_unable(const opd_call *call, const char *form, const char *why) {
-    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s%s that does not support it %s",
-                    call->op->schema->name, form, why);
-}
-OPDI_INTERNAL int opdi_forward_missing(const opd_call *call) {
-    return opdi_forward_unable(call, "", "because it has not been implemented yet.");
-}
-
 /* Returns a context filled by the operator's setup_context, for the node that opdi_jvp_node makes, or NULL and sets an
    error. */
 static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {

@@ -7,26 +7,14 @@
 //  functions read saved values and return gradients.  Backward functions call public operators.
 //----------------------------------------------------------------------------------------------------------------------
 
+OPDI_INTERNAL int opdi_forward_function(opd_context *ctx);
+
 //== custom functions ==================================================================================================
 //
 //  The rules for the values that a custom function returns are PyTorch's (custom_function.cpp).  An opd_context stores
 //  the state of a call: see "contexts" in >>tape.
 
-
-OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version);
-
-OPDI_INTERNAL int opdi_fail_freed(const opd_node *node) {
-    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
-                    "saved tensors after they have already been freed). Saved intermediate values of the graph are "
-                    "freed when you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to "
-                    "backward through the graph a second time or if you need to access saved tensors after calling "
-                    "backward. (%s)", node->formula->name);
-}
-
 int opd_context_ninputs(const opd_context *ctx) { return ctx ? ctx->ninputs : 0; }
-opd_value opd_context_input(const opd_context *ctx, int i) {
-    return ctx && ctx->inputs && i >= 0 && i < ctx->ninputs ? ctx->inputs[i] : opd_value_none();
-}
 opd_tensor *opd_context_tensor(const opd_context *ctx, int i) {
     opd_value value = opd_context_input(ctx, i);
     return value.tag == OPD_TAG_TENSOR ? value.u.t : NULL;
@@ -103,7 +91,6 @@ int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, i
     }
     return opdi_tensor_array_set(&ctx->save_forward, 0, tensors, count);
 }
-OPDI_INTERNAL int opdi_mutation_write(struct opdi_mutation *mutation, const opd_tensor *tensor);
 int opd_context_mark_dirty(opd_context *ctx, opd_tensor *tensor) {
     struct opdi_mutation *mutation = opdi_self()->innermost.mutation;
     const bool of_operator = !ctx || !ctx->fn.forward;
@@ -234,10 +221,6 @@ static int opdi_function_edges(opd_context *ctx) {
         }
     }
     return 0;
-}
-OPDI_INTERNAL int opdi_context_edge(const opd_context *ctx, int i, int element) {
-    if (i < 0 || i >= ctx->ninputs || element < 0) { return -1; }
-    return ctx->first[i] + element < ctx->first[i + 1] ? ctx->first[i] + element : -1;
 }
 
 static bool opdi_is_input(const opd_context *ctx, const opd_tensor *tensor) {
@@ -520,41 +503,12 @@ opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *
     return got >= 0 && out.tag == OPD_TAG_TENSOR ? out.u.t : NULL;
 }
 
-/* Sets the error that a custom function's backward returned gradient `i` for an input that is not a tensor or does not
-   exist.  Returns -1. */
-OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
-    const opd_context *ctx = opd_bw_context(bw);
-    if (i < 0 || i >= ctx->ninputs) {
-        return opd_fail(OPD_ERROR_AUTOGRAD,
-                        "function %s returned an incorrect number of gradients (expected %d, got %d)",
-                        bw->node->formula->name, (int)ctx->ninputs, i + 1);
-    }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "function %s returned a gradient at position %d, but the input at this "
-                    "position is not a tensor: return NULL for it", bw->node->formula->name,
-                    i + 1);
-}
-
-/* Makes a tensor of zeros as the gradient of an output that was not used, with the sizes and dtype in its description
-   `meta` (see opdi_node_meta).  Returns a reference, or NULL if the output was not a tensor. */
-OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
-    if (!meta || !opd_ok()) { return NULL; }
-    opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, opdi_meta_ndim(meta), (opd_scalar_type)(*meta & 0xff),
-                                        (int)(*meta >> 8 & 0xffff));
-    opd_tensor *zero = grad ? opd_tensor_wrapped_number(opd_value_int(0)) : NULL;
-    if (grad && (!zero || opdi_copy(grad, zero))) {
-        opdi_drop(grad);
-        return NULL;
-    }
-    return grad;
-}
-
 //== once differentiable ===============================================================================================
 //
 //  Some functions are differentiable only once.  Their backward functions run with grad mode off.  If the gradients
 //  need a history (create_graph), their history is a node whose backward function fails.  The edges of this node lead
 //  to the function's inputs and to the gradients that the function received, so a second derivative reaches the node
 //  and fails.
-
 
 static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "

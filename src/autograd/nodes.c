@@ -9,11 +9,6 @@
 //  sum and copies, through the dispatcher.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_INTERNAL bool opdi_requires_grad(const opd_tensor *tensor);
-OPDI_INTERNAL bool opdi_tracked(const opd_tensor *tensor);
-OPDI_INTERNAL bool opdi_arg_requires_grad(const opd_value *value);
-OPDI_INTERNAL int opdi_check_inplace(const opd_tensor *self);
-
 #define OPDI_NODE_EVEN 1u        /* all forward results have as many dims as the first result */
 static inline int64_t *opdi_node_metas(const opd_node *node) {
     return (int64_t *)(void *)(opdi_saved_results(node) + node->nresults);
@@ -29,8 +24,6 @@ static inline int64_t *opdi_node_metas(const opd_node *node) {
 OPDI_INTERNAL opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
 OPDI_INTERNAL void opdi_node_release(opd_node *node);
-OPDI_INTERNAL void opdi_extra_free(struct opdi_extra *extra);
-OPDI_INTERNAL void opdi_retained_grad_leave(struct opdi_retained_grad *box);
 /* Retain and drop a tensor with the mark OPDI_SAVED_BY_OWN; they are the functions `retain` and `drop` of
    opdi_tape_release_hooks.  opdi_saved_drop returns true if it has dropped the last reference; the caller then frees
    the tensor. */
@@ -67,15 +60,9 @@ OPDI_INTERNAL void opdi_own_forget(opd_tensor *tensor) {
 
 //== nodes =============================================================================================================
 
-/* The backward function of a CopySlices node.  When a view is written, its base gets a CopySlices node, which contains
-   the node of the operator that writes. */
-OPDI_INTERNAL int opdi_slices_bw(opd_backward_call *bw);
-OPDI_INTERNAL const opdi_derivative opdi_slices_formula = {
-    "CopySlices", opdi_slices_bw, /* card, plugin */ NULL, NULL,
-    /* context, once, fresh, real */ false, false, false, false};
 /* Returns the node that the CopySlices node `node` contains, or NULL if `node` is not a CopySlices node. */
 OPDI_INTERNAL opd_node *opdi_slices_inner(const opd_node *node) {
-    return node->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(node)->u.object : NULL;
+    return node->flags & OPDI_NODE_SLICES ? (opd_node *)opdi_kept(node)->u.object : NULL;
 }
 
 /* Returns the descriptor of the operator that recorded `node`, or NULL if no operator recorded it. */
@@ -89,16 +76,11 @@ OPDI_INTERNAL const opdi_card *opdi_node_card(const opd_node *node) {
 static OPDI_TLS opd_node *opdi_nodes_to_free;
 static OPDI_TLS bool opdi_nodes_freeing;
 
-struct opdi_packed_saved;
-OPDI_INTERNAL void opdi_packed_saved_drop(struct opdi_packed_saved *packed);
-OPDI_INTERNAL void opdi_packed_saved_forget(struct opdi_packed_saved *packed, opd_tensor *leaf);
-OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const struct opdi_packed_saved *packed, bool history);
-OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history);
-
 /* Drops the tensors of `value`, a kept value of `node`.  The node's own result is dropped with opdi_own_forget. */
 OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     if (value->tag == OPDI_TAG_PACKED) {
-        opdi_packed_saved_drop((struct opdi_packed_saved *)value->u.object);
+        opdi_packed_saved *packed = (opdi_packed_saved *)(uintptr_t)value->u.object;
+        packed->packer->drop(packed);
         return;
     }
     if (value->tag == OPD_TAG_TENSOR) {
@@ -108,8 +90,8 @@ OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
         else { opdi_drop(value->u.t); }
     } else if (value->tag == OPD_TAG_TENSORS && value->u.tensors) {
         for (int32_t k = 0; k < value->n; k++) {
-            struct opdi_packed_saved *packed = opdi_packed_saved_at(value->u.tensors[k]);
-            if (packed) { opdi_packed_saved_drop(packed); }
+            opdi_packed_saved *packed = opdi_packed_saved_at(value->u.tensors[k]);
+            if (packed) { packed->packer->drop(packed); }
             else if (value->u.tensors[k]) { opdi_drop(value->u.tensors[k]); }
         }
         opdi_free((void *)(uintptr_t)value->u.tensors, (size_t)value->n * (sizeof(opd_tensor *) + sizeof(uint32_t)));
@@ -202,7 +184,7 @@ static void opdi_node_destroy(opd_node *node) {
         else if (edge[i].vertex) { opdi_node_release(opdi_edge_node(edge[i].vertex)); }
     }
     if (OPDI_UNLIKELY(node->flags & OPDI_NODE_EXTRA)) {
-        opdi_extra_free((struct opdi_extra *)(uintptr_t)node->formula);
+        OPDI_ACQUIRE(&opdi_on_release.extra)((struct opdi_extra *)(uintptr_t)node->formula);
     }
     opdi_free(node, node->bytes);
     if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_unpin(plugin); }
@@ -225,7 +207,6 @@ OPDI_INTERNAL void opdi_node_release(opd_node *node) {
 }
 
 /* Brings the history of tensor up to date if it is a view.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_view_refresh(opd_tensor *tensor);
 
 /* Writes a description of each forward result in `outs` into the node: dtype, opdi_place and sizes. */
 OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
@@ -250,12 +231,10 @@ OPDI_INTERNAL int opdi_anomaly;                          /* OPD_ANOMALY_*: see o
 OPDI_INTERNAL const opdi_anomaly_calls *opdi_on_anomaly;
 OPDI_INTERNAL const opdi_forward_calls *opdi_on_forward;
 #define OPDI_MAX_EDGES 60000                      /* the most edges, or forward results, that a node can have */
-/* Registers the functions that release a tensor's node, hooks and saved results.  Called before the first tensor gets
-   any of them. */
+/* Registers the functions that release a tensor's node and saved results.  Called before the first tensor gets a
+   node. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_tape_begins(void) {
-    static const opdi_tape_release_hooks parting = {
-        opdi_saved_retain, opdi_saved_drop, opdi_node_release, opdi_extra_free, opdi_retained_grad_leave
-    };
+    static const opdi_tape_release_hooks parting = {opdi_saved_retain, opdi_saved_drop, opdi_node_release};
     OPDI_PUBLISH(&opdi_on_release.tape, &parting);
 }
 /* Makes a node with nedges edges, nkept kept arguments and nresults saved results, all empty, for the forward results
@@ -403,6 +382,117 @@ OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool sa
 }
 OPDI_INTERNAL int opdi_keep_value(opd_value *out, const opd_value *value, bool save) {
     return opdi_keep_form(out, value, save, false);
+}
+
+/* Makes `node` the history of `tensor`, as the node's result number `nr`; the tensor takes a reference to the node.
+   Does nothing if the tensor already has a history, or if its dtype has no gradients. */
+OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
+    if (!tensor || tensor->grad_fn ||
+        !(opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
+          opd_dtype_is_complex((opd_scalar_type)tensor->dtype))) {
+        return;
+    }
+    opdi_ref_up(&node->refs);
+    tensor->grad_fn = node;
+    tensor->output_nr = (uint32_t)nr;
+    tensor->flags |= OPDI_REQUIRES_GRAD;
+    if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { tensor->meta->retained->follow(tensor); }
+}
+
+//== vertices and edges ================================================================================================
+
+OPDI_INTERNAL uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
+OPDI_INTERNAL const opd_node *opdi_plain_node(const opd_node *node) {
+    return node && !(opdi_vertex(node) & OPDI_LEAF) ? node : NULL;
+}
+OPDI_INTERNAL opd_edge opdi_edge_of(opd_tensor *tensor) {
+    opd_edge edge;
+    memset(&edge, 0, sizeof edge);
+    if (opdi_is_none(tensor, "reading the grad_fn") || opdi_refresh(tensor) || !(tensor->flags & OPDI_REQUIRES_GRAD)) {
+        return edge;
+    }
+    edge.node = tensor->grad_fn ? tensor->grad_fn : (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
+    edge.nr = tensor->grad_fn ? tensor->output_nr : 0;
+    return edge;
+}
+opd_node *opd_node_keep(opd_node *node) {
+    if (opdi_vertex(node) & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(opdi_vertex(node))); }
+    else if (node) { opdi_ref_up(&node->refs); }
+    return node;
+}
+
+void opd_node_release(opd_node *node) {
+    if (opdi_vertex(node) & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(opdi_vertex(node))); }
+    else if (node) { opdi_node_release(node); }
+}
+const char *opd_node_name(const opd_node *node) {
+    if (!node) { return ""; }
+    return opdi_plain_node(node) ? node->formula->name : "torch::autograd::AccumulateGrad";
+}
+/* Writes the sizes, number of dims, dtype and opdi_place of the tensor at the other end of an edge.  Returns false if
+   that tensor's gradient is not needed. */
+OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
+                                  int *place) {
+    if (edge->vertex & OPDI_LEAF) {
+        const opd_tensor *tensor = opdi_edge_leaf(edge->vertex);
+        *sizes = tensor->dims;
+        *ndim = tensor->ndim;
+        *dtype = (opd_scalar_type)tensor->dtype;
+        *place = opdi_place_of(tensor);
+        return true;
+    }
+    if (edge->vertex) {
+        const int64_t *meta = opdi_node_meta(opdi_edge_node(edge->vertex), edge->nr);
+        if (!meta) { return false; }
+        *sizes = meta + 1;
+        *ndim = opdi_meta_ndim(meta);
+        *dtype = (opd_scalar_type)(*meta & 0xff);
+        *place = (int)(*meta >> 8 & 0xffff);
+        if (OPDI_UNLIKELY(opdi_edge_node(edge->vertex)->flags & OPDI_NODE_OPEN)) {
+            const opdi_fake *fake = opdi_self()->innermost.fake;
+            if (fake) { *sizes = fake->today(opdi_edge_node(edge->vertex), edge->nr, *sizes); }
+        }
+        return true;
+    }
+    return false;
+}
+/* Removes the history of self, which was written.  If the old node had saved self as its own result, the node drops the
+   saved value, which is no longer valid. */
+OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
+    opd_node *old = self->grad_fn;
+    if (!old) { return; }
+    if (self->own & OPDI_SAVED_BY_OWN) {
+        opd_value *ret = opdi_kept(old);          /* the saved results follow the kept arguments */
+        for (int i = 0; i < old->nkept + old->nresults; i++) {
+            if (ret[i].tag == OPD_TAG_TENSOR && ret[i].u.t == self) {
+                ret[i] = opd_value_none();
+                ret[i].n = OPDI_WRITTEN_SINCE;
+                opdi_own_forget(self);
+            }
+        }
+    }
+    self->grad_fn = NULL;
+    opdi_node_release(old);
+}
+/* Makes a tensor of zeros as the gradient of an output that was not used, with the sizes and dtype in its description
+   `meta` (see opdi_node_meta).  Returns a reference, or NULL if the output was not a tensor. */
+OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
+    if (!meta || !opd_ok()) { return NULL; }
+    opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, opdi_meta_ndim(meta), (opd_scalar_type)(*meta & 0xff),
+                                        (int)(*meta >> 8 & 0xffff));
+    opd_tensor *zero = grad ? opd_tensor_wrapped_number(opd_value_int(0)) : NULL;
+    if (grad && (!zero || opdi_copy(grad, zero))) {
+        opdi_drop(grad);
+        return NULL;
+    }
+    return grad;
+}
+OPDI_INTERNAL int opdi_fail_freed(const opd_node *node) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
+                    "saved tensors after they have already been freed). Saved intermediate values of the graph are "
+                    "freed when you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to "
+                    "backward through the graph a second time or if you need to access saved tensors after calling "
+                    "backward. (%s)", node->formula->name);
 }
 
 //== contexts ==========================================================================================================
@@ -587,3 +677,10 @@ OPDI_INTERNAL opd_context *opdi_context_setup(const opd_op *op, const opdi_card 
     return ctx;
 }
 OPDI_COLD_END
+OPDI_INTERNAL int opdi_context_edge(const opd_context *ctx, int i, int element) {
+    if (i < 0 || i >= ctx->ninputs || element < 0) { return -1; }
+    return ctx->first[i] + element < ctx->first[i + 1] ? ctx->first[i] + element : -1;
+}
+opd_value opd_context_input(const opd_context *ctx, int i) {
+    return ctx && ctx->inputs && i >= 0 && i < ctx->ninputs ? ctx->inputs[i] : opd_value_none();
+}

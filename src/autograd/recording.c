@@ -24,82 +24,6 @@
 //    opd_autograd_record           calls opdi_record_manually
 //    opd_autograd_apply            calls opdi_function_record
 
-/* Returns true if tensor requires grad, or is a view whose base does. */
-OPDI_INTERNAL bool opdi_requires_grad(const opd_tensor *tensor) {
-    return tensor &&
-        ((tensor->flags & OPDI_REQUIRES_GRAD) ||
-         ((tensor->flags & OPDI_IS_VIEW) && (opdi_view_record_of(tensor)->base->flags & OPDI_REQUIRES_GRAD)));
-}
-/* Returns true if `tensor`, or a tensor inside its vmap wrappers, requires grad. */
-OPDI_INTERNAL bool opdi_tracked(const opd_tensor *tensor) {
-    for (; tensor && (tensor->flags & OPDI_BATCHED); tensor = opdi_batched_of(tensor)->value) {
-        if (opdi_requires_grad(tensor)) { return true; }
-    }
-    return opdi_requires_grad(tensor);
-}
-
-bool opd_grad_mode_enabled(void) {
-    opdi_thread *thread = opdi_self();
-    (void)opdi_visits_left(thread);
-    return !thread->state.no_grad;
-}
-bool opd_grad_mode_set(bool on) {
-    opdi_thread *thread = opdi_self();
-    (void)opdi_visits_left(thread);
-    bool was = !thread->state.no_grad;
-    thread->state.no_grad = !on;
-    return was;
-}
-
-/* Returns 0 if a call is not recorded.  Otherwise returns the combined flags of its tensor arguments, with
-   OPDI_REQUIRES_GRAD. */
-OPDI_NOINLINE OPDI_INTERNAL unsigned opdi_call_flags(const opd_call *call) {
-    opdi_arg_keys sets;
-    if (call->th->state.no_grad || opdi_arg_keys_of(&sets, call->op, call->args) < 0) { return 0; }
-    if (OPDI_UNLIKELY((sets.flags & (OPDI_IS_VIEW | OPDI_REQUIRES_GRAD)) == OPDI_IS_VIEW) &&
-        opdi_views_require_grad(call->op, call->args)) { return sets.flags | OPDI_REQUIRES_GRAD; }
-    return sets.flags & OPDI_REQUIRES_GRAD ? sets.flags : 0;
-}
-
-/* Brings the histories of the views among a call's arguments up to date.  Returns 0, or -1 and sets an error. */
-OPDI_NOINLINE OPDI_INTERNAL int opdi_refresh_args(const opd_call *call) {
-    for (uint64_t mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
-        const opd_value *value = &call->args[opdi_low_bit(mask)];
-        if (value->tag == OPD_TAG_TENSOR && opdi_refresh(value->u.t)) { return -1; }
-        for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
-            if (value->u.tensors[k] && opdi_refresh(value->u.tensors[k])) { return -1; }
-        }
-    }
-    return 0;
-}
-
-bool opd_call_requires_grad(const opd_call *call) {
-    return opdi_call_flags(call) != 0 || opdi_call_forward(call);
-}
-
-/* Returns true if tensor lies in memory and no layer but autograd (no transform, no tracing) handles its operators. */
-OPDI_INTERNAL bool opdi_in_memory(const opd_tensor *tensor) {
-    return tensor && tensor->backend == OPD_CPU && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
-        !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
-}
-/* Returns true if no layer but autograd handles operators on this thread. */
-OPDI_INTERNAL bool opdi_nothing_follows(void) {
-    const opdi_thread *const thread = opdi_self();
-    const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
-    const uint64_t hidden = thread->state.no_grad ? OPDI_AUTOGRAD_BITS : 0;
-    return !((thread->state.include ^ OPDI_DEFAULT_INCLUDE) & ~below) &&
-        !((thread->state.allow ^ OPDI_DEFAULT_ALLOW) & ~hidden) && !thread->state.autocast &&
-        !(thread->state.forward & OPDI_FORWARD_OPEN) && !thread->innermost.layer && !thread->innermost.tracer &&
-        !thread->innermost.fake && !OPDI_LOAD(&thread->observed) && !thread->poison;
-}
-OPDI_INTERNAL bool opdi_arg_requires_grad(const opd_value *value) {
-    if (value->tag == OPD_TAG_TENSOR) { return (value->u.t->flags & OPDI_REQUIRES_GRAD) != 0; }
-    for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
-        if (value->u.tensors[k] && (value->u.tensors[k]->flags & OPDI_REQUIRES_GRAD)) { return true; }
-    }
-    return false;
-}
-
 /* Returns the number of edges that the node of a call needs: one for each tensor argument and for each element of a
    list of tensors. */
 OPDI_INTERNAL int opdi_count_edges(const opd_op *op, const opd_value *args) {
@@ -159,23 +83,6 @@ OPDI_INTERNAL int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs,
         count++;
     }
     return count;
-}
-
-OPDI_INTERNAL void opdi_retained_grad_follow(opd_tensor *tensor);
-OPDI_INTERNAL int opdi_node_pack(opd_node *node);
-/* Makes `node` the history of `tensor`, as the node's result number `nr`; the tensor takes a reference to the node.
-   Does nothing if the tensor already has a history, or if its dtype has no gradients. */
-OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
-    if (!tensor || tensor->grad_fn ||
-        !(opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
-          opd_dtype_is_complex((opd_scalar_type)tensor->dtype))) {
-        return;
-    }
-    opdi_ref_up(&node->refs);
-    tensor->grad_fn = node;
-    tensor->output_nr = (uint32_t)nr;
-    tensor->flags |= OPDI_REQUIRES_GRAD;
-    if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { opdi_retained_grad_follow(tensor); }
 }
 
 /* Returns true if only the call refers to its result `tensor`, and the tensor has no history.  `owned` tells if the
@@ -300,8 +207,6 @@ OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_
     return rc;
 }
 
-OPDI_INTERNAL int opdi_detach_inplace(opd_tensor *self);
-
 /* Checks that no argument requires grad if the operator's descriptor says that the derivative with respect to it does
    not exist (constant_args).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *card) {
@@ -425,14 +330,6 @@ OPDI_INTERNAL int opdi_not_implemented_in(const opdi_table *table, opd_call *cal
     }
     if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->missing, call->args);
-}
-
-OPDI_INTERNAL void opdi_warn_missing(const opd_op *op, const char *what) {
-    opd_warn("%s: an autograd kernel was not registered to the Autograd key(s) but %s. This may lead to silently "
-             "incorrect behavior. If your operator is differentiable, please ensure you have registered a backward "
-             "function (.backward), or an autograd kernel to the correct Autograd key. If your operator is not "
-             "differentiable, set .backward to OPD_NOT_DIFFERENTIABLE, or register OPD_FALLTHROUGH to the Autograd "
-             "key.", op->name, what);
 }
 
 static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {

@@ -11,19 +11,9 @@
 
 static size_t opdi_packed_saved_bytes(int ndim) { return sizeof(opdi_packed_saved) + (size_t)ndim * sizeof(int64_t); }
 
-OPDI_INTERNAL opdi_packer *opdi_packer_keep(opdi_packer *packer) {
-    (void)OPDI_ADD(&packer->refs, 1);
-    return packer;
-}
-OPDI_INTERNAL void opdi_packer_release(opdi_packer *packer) {
-    if (OPDI_SUB(&packer->refs, 1) > 0) { return; }
-    if (packer->hooks.destroy) { packer->hooks.destroy(packer->hooks.user); }
-    if (packer->plugin) { opdi_plugin_unpin(packer->plugin); }
-    opdi_free(packer, sizeof *packer);
-}
-
 static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor);
 static opd_tensor *opdi_unpacked(const opdi_packed_saved *packed);
+static void opdi_packed_saved_drop(opdi_packed_saved *packed);
 static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
     if (!hooks || !hooks->pack || !hooks->unpack) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "saved-tensor hooks: both pack and unpack must be given");
@@ -38,13 +28,8 @@ static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
     packer->whole = false;
     packer->pack = opdi_pack;
     packer->unpack = opdi_unpacked;
+    packer->drop = opdi_packed_saved_drop;
     return packer;
-}
-
-static int opdi_packers_check(void) {
-    const char *why = opdi_self()->innermost.packers_off;
-    if (!opd_ok()) { return -1; }
-    return why ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", why) : 0;
 }
 
 int opd_saved_hooks_begin(const opd_saved_hooks *hooks) {
@@ -56,40 +41,8 @@ int opd_saved_hooks_begin(const opd_saved_hooks *hooks) {
     thread->innermost.packer = packer;
     return 0;
 }
-void opd_saved_hooks_end(void) {
-    opdi_thread *thread = opdi_self();
-    (void)opdi_visits_left(thread);
-    opdi_packer *packer = thread->innermost.packer;
-    if (!packer) { return; }
-    thread->innermost.packer = packer->outer;
-    opdi_packer_release(packer);
-}
-/* Ends the hooks that were begun during a visit that an exception or a longjmp has left.  If the hooks around the visit
-   have ended, too, does nothing. */
-OPDI_INTERNAL void opdi_packers_leave(opdi_visit *visit) {
-    const opdi_thread *thread = opdi_self();
-    const opdi_packer *packer = thread->innermost.packer;
-    while (packer && packer != visit->innermost.packer) { packer = packer->outer; }
-    while (packer == visit->innermost.packer && thread->innermost.packer != packer) { opd_saved_hooks_end(); }
-}
-/* Ends the hooks that were begun inside of a hook that an exception or a longjmp has left, and makes the hooks around
-   it the open ones. */
-static void opdi_packers_return(opdi_visit *visit) {
-    opdi_thread *thread = opdi_self();
-    while (thread->innermost.packer && thread->innermost.packer != visit->innermost.packer) { opd_saved_hooks_end(); }
-    thread->innermost.packer = visit->innermost.packer;
-}
-int opd_saved_hooks_disable(const char *message) {
-    static OPDI_TLS char text[256];
-    opdi_thread *thread = opdi_self();
-    (void)opdi_visits_left(thread);
-    if (message) { snprintf(text, sizeof text, "%s", message); }
-    thread->innermost.packers_off = message ? text : NULL;
-    return thread->innermost.packer ? opdi_packers_check() : 0;
-}
-const char *opd_saved_hooks_disabled(void) { return opdi_self()->innermost.packers_off; }
 
-OPDI_INTERNAL void opdi_packed_saved_drop(opdi_packed_saved *packed) {
+static void opdi_packed_saved_drop(opdi_packed_saved *packed) {
     if (packed->packer->hooks.drop) { packed->packer->hooks.drop(packed->data, packed->packer->hooks.user); }
     opdi_packer_release(packed->packer);
     if (!packed->own) { opd_node_release(packed->edge.node); }
@@ -203,7 +156,6 @@ OPDI_INTERNAL int opdi_node_pack(opd_node *node) {
         : opdi_node_pack_by(thread->innermost.packer, node);
 }
 
-
 OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *packed, const opd_tensor *tensor) {
     char was[200], now[256], place[64];
     if (tensor->dtype == packed->dtype && opdi_has_sizes(tensor, packed->sizes, packed->ndim)) {
@@ -218,29 +170,6 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *pac
     return NULL;
 }
 
-/* Returns an alias of `tensor` with the history `edge`.  Returns NULL and sets an error on failure. */
-OPDI_INTERNAL opd_tensor *opdi_with_history(opd_tensor *tensor, opd_edge edge) {
-    static const opdi_derivative identity = {
-        "AliasBackward0", opdi_pass_backward, /* card, plugin */ NULL, NULL,
-        /* context, once, fresh, real */ false, false, false, false};
-    opd_tensor *value = opdi_own(opdi_shallow_copy(tensor));
-    if (!value) { return NULL; }
-    if (!(opdi_vertex(edge.node) & OPDI_LEAF)) {
-        opdi_attach(value, edge.node, (int)edge.nr);
-        return value;
-    }
-    opd_node *node = opdi_node_make(&identity, 1, 0, 0, &value, 1, 0);
-    if (!node) { return NULL; }
-    opdi_edge_to(opdi_edges(node), opdi_edge_leaf(opdi_vertex(edge.node)));
-    opdi_attach(value, node, 0);
-    opdi_node_release(node);
-    return value;
-}
-
-OPDI_INTERNAL void opdi_level_enter(opdi_thread *thread, opdi_level_frame *within, opdi_level *level);
-OPDI_INTERNAL void opdi_level_leave(opdi_thread *thread, const opdi_level_frame *within);
-OPDI_INTERNAL opd_tensor *opdi_tangent_of(const opd_tensor *tensor);
-OPDI_INTERNAL int opdi_tangent_set(opd_tensor *tensor, opd_tensor *grad, bool as_is);
 /* Returns an alias of `tensor` with the tangents of `like` in `level` and the levels outside of it.  Inside of vmap
    wrappers, the values have the tangents and the history of like's values, too.  Returns NULL and sets an error on
    failure. */
@@ -303,25 +232,6 @@ static opd_tensor *opdi_unpacked(const opdi_packed_saved *packed) {
     const uint32_t now = OPDI_LOAD(&packed->like->storage->version);
     return now == packed->version ? opdi_saved_like(packed->like, tensor, thread->innermost.level)
         : opdi_fail_written(packed->like, now, packed->version);
-}
-
-/* Unpacks a saved tensor; if `history` is true, with the history that the tensor had when it was packed.  Returns a
-   tensor of the innermost scope, or NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
-    opd_tensor *tensor = packed->packer->unpack(packed);
-    return tensor && packed->edge.node && history ? opdi_with_history(tensor, packed->edge) : tensor;
-}
-
-/* Returns the tensors of a saved list, and unpacks those that are packed (with their history if `history` is true).
-   The list belongs to the innermost scope.  On failure, returns a list without data and sets an error. */
-OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history) {
-    opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
-    for (int32_t k = 0; list && k < value->n; k++) {
-        opdi_packed_saved *packed = opdi_packed_saved_at(value->u.tensors[k]);
-        list[k] = packed ? opdi_packed_saved_tensor(packed, history) : value->u.tensors[k];
-        if (packed && !list[k]) { return opd_tensors_of(NULL, 0); }
-    }
-    return list ? opd_tensors_of(list, value->n) : opd_tensors_of(NULL, 0);
 }
 
 /* Between opd_allow_mutation_begin and opd_allow_mutation_end, a program may write into saved tensors.  The hooks of

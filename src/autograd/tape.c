@@ -2,9 +2,6 @@
 
 //== tensors in the autograd graph =====================================================================================
 
-bool opd_tensor_requires_grad(const opd_tensor *tensor) {
-    return !opdi_is_none(tensor, "opd_tensor_requires_grad") && opdi_requires_grad(tensor);
-}
 OPDI_INTERNAL opd_node *opdi_grad_fn(const opd_tensor *tensor) {
     if (opdi_is_none(tensor, "reading the grad_fn") || opdi_refresh((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
     return opdi_diff_is_input(tensor) ? NULL : tensor->grad_fn;
@@ -74,22 +71,6 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
 //  In the public interface, an opd_node pointer is the vertex of an edge: the address of a node, or the address of a
 //  leaf tensor with bit 0 set.  An address with bit 0 set stands for the AccumulateGrad node of the leaf.
 
-OPDI_INTERNAL uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
-OPDI_INTERNAL const opd_node *opdi_plain_node(const opd_node *node) {
-    return node && !(opdi_vertex(node) & OPDI_LEAF) ? node : NULL;
-}
-
-OPDI_INTERNAL opd_edge opdi_edge_of(opd_tensor *tensor) {
-    opd_edge edge;
-    memset(&edge, 0, sizeof edge);
-    if (opdi_is_none(tensor, "reading the grad_fn") || opdi_refresh(tensor) || !(tensor->flags & OPDI_REQUIRES_GRAD)) {
-        return edge;
-    }
-    edge.node = tensor->grad_fn ? tensor->grad_fn : (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
-    edge.nr = tensor->grad_fn ? tensor->output_nr : 0;
-    return edge;
-}
-
 opd_node *opd_tensor_node(const opd_tensor *tensor) { return opdi_grad_fn(tensor); }
 
 opd_edge opd_gradient_edge(opd_tensor *tensor) {
@@ -101,20 +82,6 @@ opd_edge opd_gradient_edge(opd_tensor *tensor) {
     return edge;
 }
 
-opd_node *opd_node_keep(opd_node *node) {
-    if (opdi_vertex(node) & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(opdi_vertex(node))); }
-    else if (node) { opdi_ref_up(&node->refs); }
-    return node;
-}
-void opd_node_release(opd_node *node) {
-    if (opdi_vertex(node) & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(opdi_vertex(node))); }
-    else if (node) { opdi_node_release(node); }
-}
-
-const char *opd_node_name(const opd_node *node) {
-    if (!node) { return ""; }
-    return opdi_plain_node(node) ? node->formula->name : "torch::autograd::AccumulateGrad";
-}
 uint64_t opd_node_sequence(const opd_node *node) {
     return opdi_plain_node(node) ? opdi_node_sequence(node) : UINT64_MAX;
 }
@@ -172,48 +139,6 @@ int64_t opd_backward_id(void) {
 bool opd_backward_keeps_graph(void) {
     const opdi_engine *engine = opdi_self()->innermost.engine;
     return !engine || engine->retain;
-}
-bool opd_backward_will_run(const opd_node *node) {
-    const opdi_engine *engine = opdi_self()->innermost.engine;
-    const opdi_task *task = engine && node ? opdi_task_find(engine, opdi_vertex(node)) : NULL;
-    return task && task->needed;
-}
-
-/* Finds the order in which the current backward runs its nodes.  Simulates the whole run, with separate counters
-   (opdi_task.cursor).  Writes the first `cap` nodes in this order to `nodes`.  Returns the number of nodes in the whole
-   run, or -1 and sets an error. */
-int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
-    const opdi_engine *at = opdi_self()->innermost.engine;
-    int64_t count = 0;
-    int rc = 0;
-    if (!opd_ok()) { return -1; }
-    if (!at) { return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward_order: no backward pass is running on this thread"); }
-    opdi_engine engine = *at;
-    engine.heap = NULL;
-    engine.nheap = engine.heap_cap = 0;
-    for (opdi_task *task = engine.tasks; task; task = task->next) { task->cursor = 0; }
-    for (opdi_task *task = engine.tasks; task; task = task->next) {
-        for (int i = 0; task->leads && i < opd_node_edges((opd_node *)task->vertex); i++) {
-            opd_edge edge = opd_node_edge((opd_node *)task->vertex, i);
-            opdi_task *child = edge.node ? opdi_task_find(&engine, opdi_vertex(edge.node)) : NULL;
-            if (child && child->needed) { child->cursor++; }
-        }
-    }
-    for (opdi_task *task = engine.tasks; task && rc == 0; task = task->next) {
-        if (task->needed && task->cursor == 0) { rc = opdi_heap_push(&engine, task); }
-    }
-    while (rc == 0 && engine.nheap) {
-        opdi_task *task = opdi_heap_pop(&engine);
-        if (count < cap) { nodes[count] = (opd_node *)task->vertex; }
-        count++;
-        for (int i = 0; task->leads && i < opd_node_edges((opd_node *)task->vertex) && rc == 0; i++) {
-            opd_edge edge = opd_node_edge((opd_node *)task->vertex, i);
-            opdi_task *child = edge.node ? opdi_task_find(&engine, opdi_vertex(edge.node)) : NULL;
-            if (child && child->needed && --child->cursor == 0) { rc = opdi_heap_push(&engine, child); }
-        }
-    }
-    opdi_free(engine.heap, (size_t)engine.heap_cap * sizeof *engine.heap);
-    return rc ? -1 : count;
 }
 
 int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {

@@ -93,8 +93,6 @@ OPDI_INTERNAL opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
     return tensor;
 }
 
-OPDI_INTERNAL void opdi_leave_node(opd_tensor *self);
-
 /* Returns a new tensor with the memory and geometry of `view`.  Its history is a node AsStridedBackward0 whose edge
    leads to `base`.  Returns a reference, or NULL and sets an error. */
 static opd_tensor *opdi_view_replayed(opd_tensor *view, opd_tensor *base) {
@@ -191,34 +189,6 @@ OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view) {
 }
 OPDI_COLD_END
 
-OPDI_INTERNAL int opdi_input_bw(opd_backward_call *bw);
-/* Returns true if `tensor` is an input with respect to which a transform differentiates a function (a leaf inside the
-   function) and that also has a history outside the function. */
-OPDI_INTERNAL bool opdi_diff_is_input(const opd_tensor *tensor) {
-    return tensor->grad_fn && tensor->grad_fn->formula->fn == opdi_input_bw;
-}
-/* Returns true if `node` (a node, or a leaf as a vertex with OPDI_LEAF) belongs to the autograd graph of a grad layer:
-   it is an input of the layer, or a node recorded inside the layer.  Other leaves do not belong to it. */
-static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
-    const uintptr_t vertex = (uintptr_t)node;     /* a leaf's vertex has bit 0 set */
-    for (int i = 0; i < layer->ninputs; i++) {
-        const opd_tensor *tensor = layer->inputs[i];
-        if (tensor && (tensor->grad_fn ? tensor->grad_fn == node : vertex == ((uintptr_t)tensor | OPDI_LEAF))) {
-            return tensor->grad_fn ? opdi_diff_is_input(tensor) : tensor->output_nr == layer->serial;
-        }
-    }
-    return !(vertex & OPDI_LEAF) && opdi_node_sequence(node) >= layer->since &&
-        node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
-}
-/* Returns the number of the innermost grad layer to whose autograd graph `node` belongs; if `node` is NULL, of the
-   innermost grad layer.  Returns 0 if there is none. */
-OPDI_INTERNAL uint32_t opdi_serial_of(const opd_node *node) {
-    const opdi_layer *layer = opdi_self()->innermost.layer;
-    while (layer && (layer->kind != OPDI_LAYER_GRAD || (node && !opdi_layer_has(layer, node)))) {
-        layer = layer->outer;
-    }
-    return layer ? layer->serial : 0;
-}
 /* Checks that autograd can record a write into self: self must not be a leaf that requires grad, a view of such a leaf,
    or a view made in a way that forbids writes.  Called in grad mode if something requires grad.  Returns 0, or -1 and
    sets an error. */

@@ -19,30 +19,6 @@
 //  Below Autograd:
 //    opdi_version_kernel             counts writes, so that backward notices that a saved tensor was written
 
-/* Returns a copy of `tensor` without history.  The copy is recorded in the graph that is being traced.  Returns a
-   reference, or NULL. */
-static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
-    opdi_thread *thread = opdi_self();
-    const opdi_state state = thread->state;
-    thread->state.allow = (state.allow & ~OPDI_AUTOGRAD_BITS) | OPD_BIT_OF(OPD_F_TRACER);
-    thread->state.forward |= OPDI_FORWARD_OFF;
-    opd_tensor *copy = opd_clone(tensor);
-    thread->state = state;
-    return copy ? opdi_keep(copy) : NULL;
-}
-/* Returns a reference to a copy of `tensor` without history, or NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
-    if (tensor->flags & OPDI_BATCHED) { return opdi_batch_clone(tensor); }
-    if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED)) { return opdi_traced_clone((opd_tensor *)(uintptr_t)tensor); }
-    opd_tensor *copy = opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
-                                        opdi_place_of(tensor));
-    if (copy && opdi_copy(copy, tensor)) {
-        opdi_drop(copy);
-        return NULL;
-    }
-    return copy;
-}
-
 /* Returns a copy of self with self's history, for a backward function that needs the value before the write.  The copy
    belongs to the scope.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
@@ -57,25 +33,6 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     const opdi_forward_calls *const forward = OPDI_ACQUIRE(&opdi_on_forward);
     tensor = opdi_own(tensor);
     return forward && forward->copy(tensor, self) ? NULL : tensor;
-}
-
-/* Removes the history of self, which was written.  If the old node had saved self as its own result, the node drops the
-   saved value, which is no longer valid. */
-OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
-    opd_node *old = self->grad_fn;
-    if (!old) { return; }
-    if (self->own & OPDI_SAVED_BY_OWN) {
-        opd_value *ret = opdi_kept(old);          /* the saved results follow the kept arguments */
-        for (int i = 0; i < old->nkept + old->nresults; i++) {
-            if (ret[i].tag == OPD_TAG_TENSOR && ret[i].u.t == self) {
-                ret[i] = opd_value_none();
-                ret[i].n = OPDI_WRITTEN_SINCE;
-                opdi_own_forget(self);
-            }
-        }
-    }
-    self->grad_fn = NULL;
-    opdi_node_release(old);
 }
 
 /* If the node of self has saved self as its own result, makes the node keep another tensor with the same memory and
@@ -182,6 +139,7 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     opdi_ref_up(&node->refs);
     opdi_kept(slices)->tag = OPD_TAG_OBJECT;
     opdi_kept(slices)->u.object = node;
+    slices->flags |= OPDI_NODE_SLICES;
     opdi_edge_to(&opdi_edges(slices)[0], base);
     opdi_edges(slices)[0].spare = (uint32_t)edge;
     for (int i = 1; i < node->nedges; i++) {
@@ -427,91 +385,6 @@ OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card 
 
 OPDI_COLD_BEGIN
 
-/* Checks the arguments of opd_autograd_record.  If an input requires grad, makes the node and makes it the history of
-   the results.  A saved tensor may also be a result.  Returns 0, or -1 and sets an error. */
-static int opdi_record_manually(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
-                                opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
-                                opd_tensor *const *results, int nresults) {
-    bool wanted = false;
-    if (!opd_ok()) { return -1; }
-    if (!name || !backward || ninputs < 0 || nsaved < 0 || nvalues < 0 || nsaved + nvalues > 255 || nresults < 1) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: a name, a backward function and a result are needed, "
-                        "and at most 255 saved tensors and values are allowed");
-    }
-    if ((ninputs && !inputs) || (nsaved && !saved) || (nvalues && !values) || !results) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: an array is NULL");
-    }
-    for (int i = 0; i < nvalues; i++) {
-        if (values[i].tag == OPD_TAG_TENSOR && !values[i].u.t) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: value %d is a NULL tensor", i);
-        }
-    }
-    for (int i = 0; i < ninputs && !opdi_self()->state.no_grad; i++) {
-        if (inputs[i] && opdi_refresh(inputs[i])) { return -1; }
-        wanted = wanted || opdi_requires_grad(inputs[i]);
-    }
-    if (!wanted) { return 0; }
-    for (int i = 0; i < nresults; i++) {
-        if (results[i] && (results[i]->flags & OPDI_REQUIRES_GRAD)) {
-            return opd_fail(OPD_ERROR_AUTOGRAD, "opd_autograd_record: result %d already requires grad; call the "
-                            "operator below the Autograd keys", i);
-        }
-    }
-    for (int i = 0; i < nsaved * nsaved; i++) {
-        int first = i / nsaved, second = i % nsaved;
-        if (first < second && saved[first] && saved[first] == saved[second]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: saved tensors %d and %d are the same tensor",
-                            first, second);
-        }
-    }
-    const opdi_derivative *formula = opdi_manual_formula(name, backward, false, false);
-    opd_node *node = formula ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
-    if (!node) { return -1; }
-    for (int i = 0; i < ninputs; i++) { opdi_edge_to(&opdi_edges(node)[i], inputs[i]); }
-    for (int i = 0; i < nsaved; i++) {
-        const opd_value value = opd_value_tensor(saved[i]);
-        int k;
-        for (k = 0; k < nresults && saved[i] != results[k]; k++) { }
-        if (saved[i] && k < nresults) { opdi_kept(node)[i] = opdi_keep_result(saved[i]); }
-        else if (saved[i] && opdi_keep_value(&opdi_kept(node)[i], &value, true)) {
-            opdi_node_release(node);
-            return -1;
-        }
-        node->saved = OPDI_SAVED;
-    }
-    for (int i = 0; i < nvalues; i++) {
-        if (opdi_keep_value(&opdi_kept(node)[nsaved + i], &values[i], true)) {
-            opdi_node_release(node);
-            return -1;
-        }
-    }
-    for (int i = 0; i < nresults; i++) { opdi_attach(results[i], node, i); }
-    for (int i = 0; i < nsaved; i++) {            /* a saved tensor that is also a result must not form a cycle of
-                                                     references */
-        if (saved[i] && saved[i]->grad_fn == node) { saved[i]->own |= OPDI_SAVED_BY_OWN; }
-    }
-    int i = opdi_self()->innermost.packer ? opdi_node_pack(node) : 0;
-    opdi_node_release(node);
-    return i;
-}
-
-int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
-                        opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
-                        opd_tensor *const *results, int nresults) {
-    const opd_value list = opd_value_tensors(inputs, ninputs);
-    int rc = opdi_any_dead(inputs, ninputs, "opd_autograd_record") ||
-        opdi_any_dead(saved, nsaved, "opd_autograd_record") ||
-        opdi_any_dead(results, nresults, "opd_autograd_record") ||
-        opdi_any_dead_value(values, nvalues, "opd_autograd_record") ? -1
-        : opdi_record_manually(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
-    if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN || !opdi_level_of(&list, 1)) { return rc; }
-    const opdi_derivative *formula = opdi_manual_formula(name, backward, false, false);
-    if (!formula) { return -1; }
-    return OPDI_ACQUIRE(&opdi_on_forward)->record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results,
-                                                  nresults);
-}
-
-OPDI_INTERNAL int opdi_forward_function(opd_context *ctx);
 
 /* Checks that opd_tensor_set_data may give tensor the memory of `data`.  Returns 0, or -1 and sets an error. */
 static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data) {
@@ -576,4 +449,3 @@ int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
     return 0;
 }
 OPDI_COLD_END
-

@@ -10,10 +10,8 @@
 
 //== C functions =======================================================================================================
 
-OPDI_INTERNAL int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn);
 /* Sets argument number `arg` as the next result of the call.  If it is a list of lists of tensors, these tensors still
    belong to the caller.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_return_given(opd_call *call, int arg);
 
 /* Checks the signature of a C function.  Returns 0, or -1 and sets an error.  If operators cannot have one of its
    types, the error names the type to use instead (c10/core/op_registration/infer_schema.h). */

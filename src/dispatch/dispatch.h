@@ -362,6 +362,8 @@ typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
    any tensor has such an object. */
 typedef struct opdi_release_hooks {
     const struct opdi_tape_release_hooks *tape;
+    void (*extra)(struct opdi_extra *extra);      /* frees an extra, its hooks, retained grads and anomaly trace */
+    void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to its opdi_retained_grad */
     void (*tangents)(opdi_storage *storage);      /* drops all tangents of a storage that is about to be freed */
     void (*device)(opdi_storage *storage);        /* frees a storage's memory on a device */
 } opdi_release_hooks;
@@ -374,8 +376,6 @@ typedef struct opdi_tape_release_hooks {
        reference was dropped. */
     bool (*drop)(opd_tensor *tensor);
     void (*node)(opd_node *node);                 /* drops a reference to a node */
-    void (*extra)(struct opdi_extra *extra);      /* frees an extra, its hooks, retained grads and anomaly trace */
-    void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to its opdi_retained_grad */
 } opdi_tape_release_hooks;
 #define OPDI_SIZES_KEY OPD_F_BATCHED_NESTED_TENSOR             /* the key of fakes with sizes that depend on data */
 /* The part of an open fake mode that tensors need; opdi_innermost.fake points to it. */

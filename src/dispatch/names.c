@@ -259,7 +259,6 @@ void opd_keep_needs_lean(const char *name) {
     (void)name;
 #endif
 }
-OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op);
 /* Sets the error "no operator named ...", which names similar operators or says that nothing is registered in the
    namespace.  Returns -1. */
 OPDI_INTERNAL int opdi_not_found(const char *name) {

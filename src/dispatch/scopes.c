@@ -11,9 +11,6 @@
 
 //== references ========================================================================================================
 
-OPDI_INTERNAL opd_tensor *opdi_own(opd_tensor *tensor);
-OPDI_INTERNAL void *opdi_scope_alloc(size_t size);
-
 OPDI_INTERNAL opdi_release_hooks opdi_on_release;
 
 /* Returns the tensor of which `tensor` is a view, or NULL.  A view of integers or bools, which autograd never uses, has
@@ -158,9 +155,9 @@ again:                                            /* a loop, because gradients o
         if (meta->dims) { opdi_free(meta->dims, (size_t)meta->dims_count * sizeof(int64_t)); }
         if (meta->home) { home = meta->home; }
         if (meta->inner) { opdi_tensor_release(meta->inner); }
-        if (meta->extra) { OPDI_ACQUIRE(&opdi_on_release.tape)->extra(meta->extra); }
+        if (meta->extra) { OPDI_ACQUIRE(&opdi_on_release.extra)(meta->extra); }
         if (meta->marks) { meta->marks->end(meta->marks); }
-        if (meta->retained) { OPDI_ACQUIRE(&opdi_on_release.tape)->box(meta->retained); }
+        if (meta->retained) { OPDI_ACQUIRE(&opdi_on_release.box)(meta->retained); }
         opdi_free(meta, sizeof *meta);
     }
     if (tensor->grad_fn && !(tensor->own & OPDI_WEAK_NODE)) {

@@ -27,9 +27,7 @@ OPDI_INTERNAL bool opdi_is_autocast_slot(int slot) {
     return slot >= OPDI_AUTOCAST_SLOT && slot < OPDI_AUTOCAST_SLOT + OPD_BACKEND_COUNT;
 }
 
-OPDI_INTERNAL int opdi_hidden_fallback(opd_call *call);
 OPDI_INTERNAL const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
-OPDI_INTERNAL int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype);
 OPDI_INTERNAL uint32_t opdi_formula_backends;            /* a bit for each registered backend that runs formulas */
 OPDI_INTERNAL bool opdi_backend_pointwise(int type) { return OPDI_LOAD(&opdi_formula_backends) >> type & 1; }
 /* Returns true if op is a built-in pointwise operator with a formula, and `key` belongs to a device that runs formulas.

@@ -8,13 +8,6 @@
 //  No built-in kernel touches the memory of a device.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_INTERNAL opdi_backend *opdi_backend_of(int type);
-OPDI_INTERNAL int opdi_backend_rc(int rc, int type, const char *what);
-OPDI_INTERNAL bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
-OPDI_INTERNAL int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
-OPDI_INTERNAL bool opdi_like(const opd_tensor *first, const opd_tensor *second);
-OPDI_INTERNAL opd_tensor *opdi_on_host(opd_tensor *tensor);
-
 static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
 OPDI_INTERNAL opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* protects opdi_backends, except published fields */
 

@@ -52,9 +52,6 @@ static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
     return false;
 }
 
-OPDI_INTERNAL bool opdi_updates_self(opd_call *call);
-OPDI_INTERNAL opd_device opdi_call_device(const opd_call *call);
-
 /* Fails if the target `to` does not have `dtype`, the dtype of the result.  Used for operators that do not convert
    results.  But a real result of a pointwise operator on complex numbers, such as abs, may be written to a target of
    any dtype.  Returns 0, or -1 and sets an error. */
@@ -140,7 +137,6 @@ static bool opdi_is_factory(const opd_op *op) {
     return card && card->desc.vmap == opd_batch_factory;
 }
 
-OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op);
 /* Returns true for operators whose tensors may be on several devices: some built-in operators, and all operators of
    programs, which check devices themselves. */
 OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op) {

@@ -8,10 +8,6 @@
 //  the operator again.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_INTERNAL double opdi_float_top(opd_scalar_type dtype);
-OPDI_INTERNAL bool opdi_stored_fits(opd_value value, opd_scalar_type dtype);
-OPDI_INTERNAL int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/);
-
 //== numbers as elements ===============================================================================================
 
 /* Returns the largest finite number of a floating type. */

@@ -8,10 +8,6 @@
 //  knows only that a tensor may be a view.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_INTERNAL int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
-OPDI_INTERNAL bool opdi_on_device(const opd_tensor *tensor);
-OPDI_INTERNAL int opdi_wait_for(const opd_tensor *tensor);
-
 OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
 OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim,
                                              opd_scalar_type dtype, opd_device device);
@@ -50,8 +46,6 @@ OPDI_INTERNAL int opdi_traced_read(const opd_tensor *tensor) {
 OPDI_COLD_BEGIN
 
 //== making tensors ====================================================================================================
-
-OPDI_INTERNAL const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap);
 
 /* Writes sizes as "[2, 3]" to buf.  Returns buf. */
 OPDI_INTERNAL const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
@@ -93,8 +87,6 @@ OPDI_INTERNAL bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *
     return true;
 }
 
-OPDI_INTERNAL void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim);
-
 OPDI_INTERNAL void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) {
     int64_t count = 1;
     for (int i = ndim; i-- > 0;) {
@@ -114,26 +106,8 @@ OPDI_NOINLINE OPDI_INTERNAL void opdi_strides_bound(opd_tensor *tensor) {
     }
 }
 
-OPDI_INTERNAL opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim,
-                                           opd_scalar_type dtype, int backend);
-OPDI_INTERNAL opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes,
-                                         const int64_t *strides, int ndim, opd_scalar_type dtype, int backend);
-OPDI_INTERNAL void opdi_view_of(opd_tensor *view, opd_tensor *tensor);
-OPDI_INTERNAL opd_tensor *opdi_view_of_many(opd_tensor *view);
-OPDI_INTERNAL void opdi_view_untie(opd_tensor *view);
-OPDI_INTERNAL opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                                    int64_t offset);
-OPDI_INTERNAL const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *buffer /*[2]*/);
-OPDI_INTERNAL int64_t opdi_item_whole(const opd_tensor *tensor);
-OPDI_INTERNAL opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys);
-OPDI_INTERNAL opd_tensor *opdi_resolved(const opd_tensor *tensor);
 OPDI_INTERNAL opdi_meta *opdi_meta_of(opd_tensor *tensor);
-OPDI_INTERNAL int opdi_family_new(opd_tensor *tensor);
-OPDI_INTERNAL bool opdi_is_dual(const opd_tensor *tensor);
-OPDI_INTERNAL int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim);
-OPDI_INTERNAL bool opdi_overlaps_itself(const opd_tensor *tensor);
 OPDI_INTERNAL bool opdi_is_dense(const opd_tensor *tensor);
-OPDI_INTERNAL bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndim);
 
 #define OPDI_MOST_META ((uint64_t)INT64_MAX / 2)
 /* Makes a tensor and returns the caller's reference to it. backend is an opdi_place.  Returns NULL and sets an error if

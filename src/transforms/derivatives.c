@@ -74,6 +74,7 @@ static opd_tensor *opdi_diff_link(opdi_diff *diff, opd_tensor *tensor) {
     opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
     opd_node *node = alias ? opdi_node_make(&opdi_input_formula, 1, 0, 0, &alias, 1, 0) : NULL;
     if (!node) { return NULL; }
+    node->flags |= OPDI_NODE_INPUT;
     opdi_edge_to(opdi_edges(node), tensor);
     opdi_attach(alias, node, 0);
     opdi_node_release(node);
