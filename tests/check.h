@@ -392,11 +392,23 @@ static void check_case_run(const check_case *c) {
     if (check_failures > CHECK_FAILURES_SHOWN) { printf("%s: %d failures in all\n", check_current, check_failures); }
 }
 
+/* Returns whether a case is for this operator: "aten::add_.Tensor" is for "add", "add_.Tensor" and "aten::add".  A case
+   whose name has no namespace is for no single operator, and counts as one for each. */
+static bool check_is_for(const char *name, const char *op) {
+    const char *const colons = strstr(name, "::");
+    size_t n = strlen(op);
+    if (!colons) { return true; }
+    if (!strstr(op, "::")) { name = colons + 2; }
+    if (strncmp(name, op, n) != 0) { return false; }
+    if (name[n] == '_' && (n == 0 || op[n - 1] != '_')) { n++; }
+    return !name[n] || name[n] == '.' || name[n] == ' ';
+}
 static bool check_wanted(const check_case *c, int argc, char **argv) {
     bool any = false;
     int i;
     for (i = 1; i < argc; i++) {
         if (strncmp(argv[i], "--without=", 10) == 0 && strcmp(c->name, argv[i] + 10) == 0) { return false; }
+        if (strncmp(argv[i], "--operator=", 11) == 0 && !check_is_for(c->name, argv[i] + 11)) { return false; }
     }
     for (i = 1; i < argc; i++) {
         if (argv[i][0] == '-') { continue; }

@@ -65,7 +65,7 @@ if [ -n "$run" ]; then
             cuda) script cuda cuda_emulated_async cuda_emulated_out_of_memory cuda_emulated_nccl cuda_emulated_mpi ;;
             *)
                 source=$(ls "$here"/*/"test_$name".c*)
-                CC=clang CXX=clang++ CFLAGS="-O1 $flags" OBJECTS=$folder sh "$here/run.sh" "$name" </dev/null 2>&1 |
+                CC=clang CXX=clang++ CFLAGS="-O1 $flags" OBJECTS=$folder sh "$here/run.sh" "test_$name" </dev/null 2>&1 |
                     grep -a -E '^(test_[a-z0-9_]*\.c.*: |.*does not build)'
                 # inline functions of the declarations are in the object of each test file
                 case $source in *.cpp) compiler='clang++ -std=c++11' ;; *) compiler=clang ;; esac

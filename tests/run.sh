@@ -4,16 +4,19 @@ set -u
 
 help() {
     cat <<'TEXT'
-usage: sh tests/run.sh [options] [name]
+usage: sh tests/run.sh [options] [name | operator NAME]
 
 Builds and runs all test files (tests/*/test_*.c and .cpp) except those for CUDA.  Also checks the header itself
 (tests/check_header.sh), and the ways to link or load operators (tests/linkage.sh).  This takes 5 to 8 minutes on two
 cores.  The checks that compile the library again and again run only with --whole.  Walks that compile a program for each
 operator visit a quarter of the operators, unless --whole or a name is given.
 
-With a name, the script runs only the test file test_NAME.c.  If there is no such file, it runs the checks of the two
-scripts whose names contain NAME (with the name linkage: all checks of tests/linkage.sh), or else the test cases whose
-names contain NAME.  The name cuda runs the tests of the CUDA plug-in (tests/cuda.sh), which need no GPU, and do not run
+With a name, the script runs only the test files of the folder NAME, which are the tests of a layer.  If there is no such
+folder, it runs the test file test_NAME.c.  (With the name test_autograd, it runs that file of the folder autograd.)
+If there is no such file, it runs the checks of the two scripts whose names contain NAME (with the name linkage: all
+checks of tests/linkage.sh), or else the test cases whose names contain NAME.  With the words operator NAME, it runs all
+that the author of an operator has to see: the walks over all operators, for NAME, its in-place form and its overloads,
+and the tests in tests/ops that name it.  The name cuda runs the tests of the CUDA plug-in (tests/cuda.sh), which need no GPU, and do not run
 without this name.  The check cuda_emulated_races examines each memory access of the kernels, which takes minutes: it
 runs only if its full name is given.  The same is true of the check cuda_plugin if there is no GPU.
 
@@ -141,7 +144,7 @@ fi
 #-- options ------------------------------------------------------------------------------------------------------------
 
 here=$(cd "$(dirname "$0")" && pwd)
-mode=plain; name=; RUN_AGAIN=; rooms=no; CHECKS=
+mode=plain; name=; operator=; RUN_AGAIN=; rooms=no; CHECKS=
 for arg in "$@"; do
     case $arg in
         --sanitize) mode=sanitize ;;
@@ -156,7 +159,9 @@ for arg in "$@"; do
         --header) mode=header ;;
         --help|-h) help; exit 0 ;;
         -*) echo "run.sh: unknown option $arg (see --help)" >&2; exit 2 ;;
-        *) name=$arg ;;
+        operator) [ -n "$operator$name" ] && name=$arg || operator=yes ;;
+        *) [ -z "$name" ] || { echo "run.sh: one name at a time, not $name and $arg (see --help)" >&2; exit 2; }
+           name=$arg ;;
     esac
 done
 CC=${CC:-cc}
@@ -230,9 +235,26 @@ esac
 # test_kernels.c needs the whole header
 [ $rooms = no ] || { header=no; linkage=no; files=$(printf '%s\n' "$files" | grep -v /test_kernels.c); }
 RUN_CASES=
+if [ -n "$operator" ] && [ -z "$name" ]; then
+    echo "run.sh: the name of an operator is missing, as in: sh tests/run.sh operator softmax" >&2; exit 2
+fi
 if [ -n "$name" ]; then
     chosen=$(for f in $files; do b=$(basename "$f"); case ${b%.*} in test_$name|$name) echo "$f" ;; esac; done)
-    if [ -n "$chosen" ]; then files=$chosen; header=no
+    layer=$(printf '%s\n' "$files" | grep "^$here/${name%/}/")
+    if [ -n "$operator" ]; then
+        base=${name#*::}; base=${base%%.*}; base=${base%_}
+        grep -rq "\"$base\(_\)\{0,1\}[.(]" "$here/../src/ops" ||
+            { echo "run.sh: there is no built-in operator with the name $name" >&2; exit 2; }
+        # the walks over all operators, with the cases of this one, and the tests of families that name it
+        files=$(for f in $files; do
+            case $f in
+                "$here"/ops/*) grep -q "\b\(opd_\)\{0,1\}$base\(_\|\b\)" "$f" && echo "$f" ;;
+                *) grep -q 'add_builtin_operators\|check_add_with(opd_op_name' "$f" && echo "$f" ;;
+            esac
+        done)
+        RUN_CASES=--operator=$name; header=no; linkage=no
+    elif [ -n "$layer" ]; then files=$layer; header=no
+    elif [ -n "$chosen" ]; then files=$chosen; header=no
     elif [ $header = yes ] && sh "$here/check_header.sh" --list | grep -q "$name"; then files=; header_name=$name
     elif [ $mode = plain ] && { echo linkage; sh "$here/linkage.sh" --list; } | grep -q "$name"; then
         files=; header=no; linkage=yes

@@ -16,15 +16,6 @@ OPDI_INTERNAL void opdi_ext_release(opdi_ext *ext) {
 }
 OPDI_INTERNAL void opdi_ext_kernel_release(void *user) { opdi_ext_release(((opdi_ext_entry *)user)->ext); }
 
-/* The position in the code of `.call` (opdi_ext_code_call) where execution continues after an exception was caught. */
-#if defined(__x86_64__)
-enum { OPDI_EXT_LANDING = 24 };
-#else
-enum { OPDI_EXT_LANDING = 36 };
-#endif
-
-OPDI_INTERNAL opdi_ext_catching opdi_ext_cxx;
-
 /* If the C++ library says that a type is derived from std::exception, moves *object to the std::exception part of the
    object and returns true.  Otherwise returns false. */
 static bool opdi_ext_is_exception(void *type, void **object) {

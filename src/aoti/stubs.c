@@ -158,6 +158,15 @@ static const char opdi_ext_frame_then[] = "\x42\x0e\x10\x9d\x02\x9e\x01\x41\x0d\
 
 #endif
 
+/* The position in the code of `.call` (opdi_ext_code_call) where execution continues after an exception was caught. */
+#if defined(__x86_64__)
+enum { OPDI_EXT_LANDING = 24 };
+#else
+enum { OPDI_EXT_LANDING = 36 };
+#endif
+
+OPDI_INTERNAL opdi_ext_catching opdi_ext_cxx;
+
 /* The C++ personality function of `.call`, which calls kernels: tells the unwinder that `.call` catches each
    exception. */
 OPDI_INTERNAL int opdi_ext_personality(int version, int actions, uint64_t kind, void *exception, void *context) {
@@ -169,6 +178,7 @@ OPDI_INTERNAL int opdi_ext_personality(int version, int actions, uint64_t kind, 
     opdi_ext_cxx.set_place(context, opdi_ext_cxx.begin(context) + OPDI_EXT_LANDING);
     return 7;                                                                           /* go on at OPDI_EXT_LANDING */
 }
+
 static uint32_t opdi_aoti_hash(const char *name) {
     uint32_t hash = 0;
     for (; *name; name++) {

@@ -225,10 +225,10 @@ static opd_work *opdi_group_listed(opd_group *group, opd_collective kind, opd_te
     transfer.dtype = (opd_scalar_type)tensor->dtype;
     transfer.count = tensor->numel;
     transfer.peer = root;
-    transfer.send = scatter ? here ? list->data : NULL : tensor->data;
-    transfer.recv = scatter ? tensor->data : here ? list->data : NULL;
-    opd_tensor *const read = scatter ? here ? list : NULL : tensor, *const written = scatter ? tensor : here ? list
-        : NULL;
+    opd_tensor *const all = here ? list : NULL;   /* only the root uses its list */
+    opd_tensor *const read = scatter ? all : tensor, *const written = scatter ? tensor : all;
+    transfer.send = read ? read->data : NULL;
+    transfer.recv = written ? written->data : NULL;
     opd_work *const work = opdi_group_move(group, &transfer, read, written);
     if (work && written) { opdi_move_writes(written); }
     return work;

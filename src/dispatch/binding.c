@@ -105,11 +105,11 @@ static int opdi_bind_as_list(const opdi_type *type, const opd_value *value, opd_
 static int opdi_bind_complex(const opd_value *value, opd_value *out) {
     if (value->tag == OPD_TAG_COMPLEX) { return 0; }
     if (!opdi_is_number(value)) { return 1; }
-    double *out_row = (double *)opdi_scope_alloc(2 * sizeof *out_row);
-    if (!out_row) { return -1; }
-    out_row[0] = value->tag == OPD_TAG_FLOAT ? value->u.d : (double)value->u.i;
-    out_row[1] = 0;
-    *out = opd_value_complex(out_row);
+    double *pair = (double *)opdi_scope_alloc(2 * sizeof *pair);
+    if (!pair) { return -1; }
+    pair[0] = value->tag == OPD_TAG_FLOAT ? value->u.d : (double)value->u.i;
+    pair[1] = 0;
+    *out = opd_value_complex(pair);
     return 0;
 }
 

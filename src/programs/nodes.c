@@ -60,14 +60,6 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_constant(opdi_program_graph *made, const
     if (type && opdi_bind_value(type, value, &bound) < 0) { return NULL; }
     return opdi_graph_constants(made->graph, &bound);
 }
-/* Adds a node that makes a list of `count` values, whose type is `word` ("Tensor", "float", "bool" or "int").  Returns
-   the list, or NULL and sets an error. */
-static opdi_gvalue *opdi_program_list(opdi_program_graph *made, const char *word, opdi_gvalue *const *values,
-                                      int32_t count) {
-    const int32_t tag = *word == 'T' ? OPD_TAG_TENSORS : *word == 'f' ? OPD_TAG_FLOATS : *word == 'b' ? OPD_TAG_BOOLS
-        : OPD_TAG_INTS;
-    return opdi_graph_list(made->graph, OPDI_GNODE_LIST, tag, word, values, count);
-}
 OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                                  const opdi_type *type);
 /* Reads a symbolic number at `at` in the JSON: {"as_name": ".."} or {"as_int": 3}.  Returns its value, or NULL and sets
@@ -120,10 +112,16 @@ static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_progra
     const opd_json *const json = reader->json;
     const int64_t count = opd_json_count(json, at);
     opdi_gvalue **values = (opdi_gvalue **)opdi_scope_alloc(((size_t)count + 1) * sizeof *values);
-    const char *const word = strcmp(kind, "as_tensors") == 0 ? "Tensor" : strcmp(kind, "as_optional_tensors") == 0
-        ? "Tensor?" : strcmp(kind, "as_sym_floats") == 0 ? "float" : strcmp(kind, "as_sym_bools") == 0 ? "bool" : "int";
+    /* the last row is for lists of integers, whatever their kind is called */
+    static const struct { const char *kind, *word; int32_t tag; } kinds[] = {
+        {"as_tensors", "Tensor", OPD_TAG_TENSORS}, {"as_optional_tensors", "Tensor?", OPD_TAG_TENSORS},
+        {"as_sym_floats", "float", OPD_TAG_FLOATS}, {"as_sym_bools", "bool", OPD_TAG_BOOLS}, {"", "int", OPD_TAG_INTS}};
     int32_t i = 0;
     if (!values) { return NULL; }
+    while (*kinds[i].kind && strcmp(kind, kinds[i].kind) != 0) { i++; }
+    const char *const word = kinds[i].word;
+    const int32_t list_tag = kinds[i].tag;
+    i = 0;
     for (int64_t item = opd_json_first(json, at); item >= 0; item = opd_json_next(json, item), i++) {
         values[i] = strcmp(word, "Tensor") == 0 ? opdi_program_use(reader, made, opd_json_get(json, item, "name"))
             : *word == 'T' ? opdi_program_argument(reader, made, item, NULL)
@@ -135,7 +133,7 @@ static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_progra
         (void)opdi_program_bad(reader, item, "an element of a list is not of type %s", word);
         return NULL;
     }
-    return opdi_program_list(made, word, values, i);
+    return opdi_graph_list(made->graph, OPDI_GNODE_LIST, list_tag, word, values, i);
 }
 /* Reads a constant that is not a list into *constant.  Returns 0; 1 if the argument is not such a constant; or -1 and
    sets an error. */

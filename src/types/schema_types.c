@@ -35,9 +35,7 @@ OPDI_INTERNAL const opdi_base_type opdi_base_types[] = {
 
 static const opdi_type *opdi_base_find(const opdi_token *tok) {
     const char letter = tok->text[0];
-    /* where to begin in the table: at "bool", "Tensor" or "Scalar" */
-    size_t i = letter >= 'a' ? 22 : letter >= 'T' ? 21 : letter == 'S' ? 15 : 0;
-    for (; i < sizeof opdi_base_types / sizeof *opdi_base_types; i++) {
+    for (size_t i = 0; i < sizeof opdi_base_types / sizeof *opdi_base_types; i++) {
         if (opdi_base_types[i].spelled[0] == letter && opdi_token_is(tok, opdi_base_types[i].spelled)) {
             return &opdi_base_types[i].type;
         }

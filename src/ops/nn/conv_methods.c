@@ -185,12 +185,14 @@ static int opdi_shift_offsets(opdi_shift *shift) {
 static void opdi_shift_free(opdi_shift *shift) {
     opdi_scratch_free((char *)shift->at, (size_t)(shift->conv.cg * shift->conv.kh * shift->conv.kw) * sizeof(int64_t));
 }
+/* What opdi_shift_pack reads: padded planes, as `pad`. */
+typedef struct opdi_shift_source { const opdi_shift *shift; const char *pad; } opdi_shift_source;
 static void opdi_shift_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
-    const opdi_unfold *unfold = (const opdi_unfold *)ctx;
-    const opdi_shift *shift = (const opdi_shift *)(const void *)unfold->conv;
+    const opdi_shift_source *const source = (const opdi_shift_source *)ctx;
+    const opdi_shift *const shift = source->shift;
     const int64_t size = (int64_t)shift->conv.size;
     for (int64_t step = 0; step < kc; step++) {
-        const char *at = unfold->pad + (shift->at[k0 + step] + j0) * size;
+        const char *at = source->pad + (shift->at[k0 + step] + j0) * size;
         char *to = (char *)out + step * ld * size;
         if (ld * size == 128) { memcpy(to, at, 128); } else { memcpy(to, at, (size_t)(nc * size)); }
     }
@@ -326,15 +328,13 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
         const int64_t group = i % conv->groups, first = i / conv->groups * shift->chunk,
             count = OPDI_MIN(shift->chunk, conv->n - first);
-        opdi_unfold unfold;
         opdi_gemm_in other = opdi_gemm_in_of(shift->weight + group * conv->og * depth * size, dtype, depth, 1),
             side = opdi_gemm_in_of(NULL, dtype, 0, 0);
-        unfold.conv = (const opdi_conv *)(const void *)shift;
-        unfold.pad = pad;
+        opdi_shift_source source = {shift, pad};
         other.exact = side.exact = conv->exact;
         side.data = pad;
         side.pack = opdi_shift_pack;
-        side.ctx = &unfold;
+        side.ctx = &source;
         side.at = shift->at;
         opdi_shift_task task = {shift, group, first, count, 0, pad, NULL, NULL, 0};
         opdi_shift_fill(&task);

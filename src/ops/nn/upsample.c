@@ -228,10 +228,10 @@ static int opdi_taps_fill(opdi_upsample *upsample, int dim, double factor) {
         : factor > 0 ? 1 / factor : (double)rows / (double)count;
     if (!upsample->twice) { scale = (double)(float)scale; }
     taps->most = opdi_taps_most(upsample->how, rows, scale);
-    const int64_t bytes = opdi_size_times(opdi_size_times(count, taps->most), 8);
+    const int64_t bytes = opdi_size_times(opdi_size_times(count, taps->most), sizeof(int64_t));
     taps->count = (int64_t *)opdi_scope_alloc((size_t)count * sizeof *taps->count);
     taps->at = (int64_t *)opdi_scope_alloc((size_t)bytes);
-    taps->weight = opdi_scope_alloc((size_t)bytes / (upsample->twice ? 1 : 2));
+    taps->weight = opdi_scope_alloc(upsample->twice ? (size_t)bytes : (size_t)bytes / 2);       /* doubles or floats */
     double *weight = (double *)opdi_scope_alloc((size_t)taps->most * sizeof *weight);
     if (!taps->count || !taps->at || !taps->weight || !weight) { return -1; }
     for (int64_t i = 0; i < count; i++) {
