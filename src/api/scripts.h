@@ -65,9 +65,8 @@ OPD_API int opd_script_nargs(const opd_script *script, const char *method);
 OPD_API const char *opd_script_arg_name(const opd_script *script, const char *method, int place);
 OPD_API size_t opd_script_arg_type(const opd_script *script, const char *method, int place, char *buf, size_t cap);
 /* Runs a method.  args are positional; opd_script_run_named also takes keyword arguments.  Arguments left out have
-   their defaults.  *result (result may be NULL)
-   belongs to the innermost scope.  Calls pass through the dispatcher, so results are part of
-   the autograd graph.  Returns 0, or -1 and sets an error. */
+   their defaults.  *result (result may be NULL) belongs to the innermost scope.  Calls pass through the dispatcher, so
+   results are part of the autograd graph.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_script_run(const opd_script *script, const char *method, const opd_value *args, int nargs,
                            opd_value *result);
 OPD_API int opd_script_run_named(const opd_script *script, const char *method, const opd_value *args, int nargs,

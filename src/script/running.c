@@ -349,37 +349,63 @@ static int opdi_script_hooks(opd_script *script, opdi_script_class *klass, opd_v
     }
     return opd_ok() ? 0 : -1;
 }
+/* Returns the place of the argument with this name, or -1. */
+static int opdi_script_place(const opdi_script_function *function, int first, const char *name) {
+    for (int i = first; name && i < function->nformals; i++) {
+        if (strcmp(function->formals[i].name, name) == 0) { return i; }
+    }
+    return -1;
+}
+/* Writes the arguments of a call to values, in the order of the function's arguments, from number `first` on.  Returns
+   0, or -1 and sets an error. */
+static int opdi_script_bind(opd_script *script, opdi_script_function *function, int first, const opd_value *args,
+                            int nargs, const opd_keyword *keywords, int nkeywords, opd_value *values) {
+    const int most = function->nformals - first;
+    bool given[OPDI_SCRIPT_ARGS] = {false};
+    if ((nargs && !args) || (nkeywords && !keywords)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): the pointer to its %s is NULL", function->name,
+                        nargs && !args ? "arguments" : "arguments by name");
+    }
+    if (nargs > most) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s() takes %d argument(s), but got %d", function->name, most, nargs);
+    }
+    for (int i = 0; i < nargs; i++) {
+        given[first + i] = args[i].tag != OPD_TAG_DEFAULT;
+        values[first + i] = args[i];
+    }
+    for (int k = 0; k < nkeywords; k++) {
+        const char *const name = keywords[k].name ? keywords[k].name : "";
+        const int i = opdi_script_place(function, first, name);
+        if (i < 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s() has no argument with the name '%s'", function->name, name);
+        }
+        if (given[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s() got two values for the argument '%s'", function->name, name);
+        }
+        given[i] = true;
+        values[i] = keywords[k].value;
+    }
+    for (int i = first; i < function->nformals; i++) {
+        if (given[i]) { continue; }
+        if (!function->formals[i].otherwise) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'", function->name,
+                            function->formals[i].name);
+        }
+        if (opdi_script_default(script, function, i, &values[i])) { return -1; }
+    }
+    return 0;
+}
 static int opdi_script_run_named(const opd_script *script, const char *method, const opd_value *args, int nargs,
                                  const opd_keyword *keywords, int nkeywords, opd_value *result) {
     opd_script *its = (opd_script *)(uintptr_t)script;
     opdi_script_function *function = opdi_script_known(script, method);
     opd_graph *graph = function ? opdi_script_compiled(its, function) : NULL;
     opd_value values[OPDI_SCRIPT_ARGS];
-    int used = 0;
     *result = opd_value_none();
     if (!graph) { return -1; }
     const int first = opdi_script_function_selves(function);
     if (first) { values[0] = script->self; }
-    for (int i = first; i < function->nformals; i++) {
-        const opdi_script_formal *formal = &function->formals[i];
-        int k = 0;
-        while (k < nkeywords && strcmp(keywords[k].name, formal->name) != 0) { k++; }
-        if (i - first < nargs && args[i - first].tag != OPD_TAG_DEFAULT) {
-            values[i] = args[i - first];
-            used += i - first < nargs;
-        } else if (k < nkeywords) {
-            values[i] = keywords[k].value;
-            used++;
-        } else if (!formal->otherwise) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'", function->name,
-                            formal->name);
-        } else if (opdi_script_default(its, function, i, &values[i])) { return -1; }
-    }
-    for (int i = 0; i < nargs; i++) { used += args[i].tag == OPD_TAG_DEFAULT; }
-    if (used != nargs + nkeywords) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s() takes %d argument(s), but got %d, or an argument with an unknown "
-                        "name", function->name, function->nformals - first, nargs + nkeywords);
-    }
+    if (opdi_script_bind(its, function, first, args, nargs, keywords, nkeywords, values)) { return -1; }
     if (opdi_script_sync(its, true)) { return -1; }
     const bool hooked = first && strcmp(function->name, "forward") == 0;
     const int given = OPDI_MIN(nargs + nkeywords, function->nformals - first);

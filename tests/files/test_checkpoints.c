@@ -116,7 +116,7 @@ static bool open_golden(void) {
 
 TEST(what_torch_save_writes) {
     char name[100], path[] = "/tmp/opd_checkpoint_XXXXXX";
-    int files = 0;
+    int files = 0, parameters = 0;
     const int fd = mkstemp(path);
     CHECK(fd >= 0);
     if (!open_golden()) { return; }
@@ -137,6 +137,10 @@ TEST(what_torch_save_writes) {
                     char was[sizeof line];
                     memcpy(was, line, sizeof line);
                     if (file) { compare_entry(file, i); }
+                    if (file && strncmp(name, "tied_parameters", 15) == 0) {     /* of five entries, three are Parameters */
+                        CHECK_INT(opd_tensor_file_requires_grad(file, i), strcmp(line, "still") != 0 && strcmp(line, "other") != 0);
+                        parameters += opd_tensor_file_requires_grad(file, i);
+                    }
                     memcpy(line, was, sizeof line);
                     if (again) { compare_entry(again, i); }
                 }
@@ -147,6 +151,7 @@ TEST(what_torch_save_writes) {
         }
         free(bytes);
     }
+    CHECK(parameters > 0 && parameters % 3 == 0);
     CHECK(files >= 50);
     fclose(golden);
     close(fd);
