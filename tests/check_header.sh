@@ -10,7 +10,7 @@ set -u
 names='macros_visible null_pointers symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything fortified wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations newer_standards'
-[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up knots code_switch error_words pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines program_warnings helps tcc msvc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up knots tested code_switch error_words pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines program_warnings helps tcc msvc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 # The checks that compile the header again and again; tests/run.sh runs them only with --whole.
 slow='families tools parts null_pointers steps no_everything fortified symbols symbols_cxx aoti two_files cxx_with_c_implementation
@@ -336,6 +336,11 @@ check_calls_up() {
 check_knots() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/knots.py" --most 4 --files 37
+}
+# A test names each public function.
+check_tested() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    python3 "$root/tests/tested.py"
 }
 # Machine code from files is loaded, and programs are started, only behind the switch opd_code_forbid.
 check_code_switch() {

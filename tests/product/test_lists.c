@@ -144,4 +144,9 @@ TEST(a_batching_rule_that_returns_a_list) {
     CHECK_NEAR(at(out[1], 5), 7 * 11, 0);
     opd_library_close(lib);
 }
+TEST(an_empty_list_is_none) {
+    const int64_t two[] = {3, 4};
+    CHECK_INT(opd_value_optional_ints(opd_ints_of(NULL, 0)).tag, OPD_TAG_NONE);
+    CHECK(opd_value_optional_ints(opd_ints_of(two, 0)).tag == OPD_TAG_INTS && opd_value_optional_ints(opd_ints_of(two, 2)).n == 2);
+}
 CHECK_MAIN()
