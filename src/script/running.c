@@ -350,7 +350,7 @@ static int opdi_script_hooks(opd_script *script, opdi_script_class *klass, opd_v
     return opd_ok() ? 0 : -1;
 }
 /* Returns the place of the argument with this name, or -1. */
-static int opdi_script_place(const opdi_script_function *function, int first, const char *name) {
+static int opdi_script_formal_place(const opdi_script_function *function, int first, const char *name) {
     for (int i = first; name && i < function->nformals; i++) {
         if (strcmp(function->formals[i].name, name) == 0) { return i; }
     }
@@ -358,8 +358,8 @@ static int opdi_script_place(const opdi_script_function *function, int first, co
 }
 /* Writes the arguments of a call to values, in the order of the function's arguments, from number `first` on.  Returns
    0, or -1 and sets an error. */
-static int opdi_script_bind(opd_script *script, opdi_script_function *function, int first, const opd_value *args,
-                            int nargs, const opd_keyword *keywords, int nkeywords, opd_value *values) {
+static int opdi_script_bind_args(opd_script *script, opdi_script_function *function, int first, const opd_value *args,
+                                 int nargs, const opd_keyword *keywords, int nkeywords, opd_value *values) {
     const int most = function->nformals - first;
     bool given[OPDI_SCRIPT_ARGS] = {false};
     if ((nargs && !args) || (nkeywords && !keywords)) {
@@ -375,7 +375,7 @@ static int opdi_script_bind(opd_script *script, opdi_script_function *function, 
     }
     for (int k = 0; k < nkeywords; k++) {
         const char *const name = keywords[k].name ? keywords[k].name : "";
-        const int i = opdi_script_place(function, first, name);
+        const int i = opdi_script_formal_place(function, first, name);
         if (i < 0) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s() has no argument with the name '%s'", function->name, name);
         }
@@ -405,7 +405,7 @@ static int opdi_script_run_named(const opd_script *script, const char *method, c
     if (!graph) { return -1; }
     const int first = opdi_script_function_selves(function);
     if (first) { values[0] = script->self; }
-    if (opdi_script_bind(its, function, first, args, nargs, keywords, nkeywords, values)) { return -1; }
+    if (opdi_script_bind_args(its, function, first, args, nargs, keywords, nkeywords, values)) { return -1; }
     if (opdi_script_sync(its, true)) { return -1; }
     const bool hooked = first && strcmp(function->name, "forward") == 0;
     const int given = OPDI_MIN(nargs + nkeywords, function->nformals - first);
