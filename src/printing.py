@@ -268,21 +268,25 @@ class Function:
         parts += [kind[0] + a[1] for kind, a in zip(self.types, self.args)]
         return wrapped(first, parts, last, min(len(first), 40))
 
-    def body(self):
-        return ['    OPD_HANDLE(%s);' % self.card] + (self.direct() if self.name in DIRECT else self.given()) + ['}']
+    def row(self):
+        """Returns the lines of the row that defines the function (see src/ops/typed_functions.c)."""
+        parts = ['opd_tensor **rets'] if self.call == 'opd_call_tensors' else []
+        parts += [kind[0] + a[1] for kind, a in zip(self.types, self.args)]
+        letters, values = self.direct() if self.name in DIRECT else self.given()
+        kind = ('ARRAY_' if self.name in DIRECT else 'GIVEN_') + self.call.rpartition('_')[2].upper()
+        count = ['%d' % len(self.types)] if self.name in DIRECT else []
+        words = [self.name, '(%s)' % ', '.join(parts or ['void']), self.card]
+        return wrapped('OPDI_%s(' % kind, words + count + ['"aten::%s"' % self.schema.name, '"%s"' % letters] + values,
+                       ')', 4)
 
     def direct(self):
-        """Returns the lines that make the call with an array of the arguments' values."""
+        """Returns the letters of the signature, and the values of the arguments for an array."""
         values = [kind[1] + '(' + a[1] + ')' if kind[1] else a[1] for kind, a in zip(self.types, self.args)]
-        rets = {'opd_call_tensors': ['rets'], 'opd_call_all': ['NULL']}.get(self.call, [])
-        letters = self.letter + ''.join(kind[2] for kind in self.types)
-        op = 'opd_op_typed(&op, "aten::%s", "%s")' % (self.schema.name, letters)
-        return (wrapped('    const opd_value args[%d] = {' % len(self.types), values, '};', 30) +
-                wrapped('    return %s(' % self.call, [op] + rets + ['args', '%d' % len(self.types)], ');', 8))
+        return self.letter + ''.join(kind[2] for kind in self.types), values
 
     def given(self):
-        """Returns the line of C that passes the arguments as they are, not in an array of opd_value.  A string has a
-        letter for the type of each argument.  If a type has no letter, the argument is passed as an opd_value."""
+        """Returns letters and the arguments as they are, not as opd_value.  There is a letter for the type of each
+        argument.  If a type has no letter, the argument is passed as an opd_value."""
         if len(self.types) > MOST_GIVEN:
             sys.exit('%s has %d arguments, but OPD_GIVEN_MAX is %d' % (self.schema.name, len(self.types), MOST_GIVEN))
         letters, parts = self.letter, []
@@ -291,10 +295,7 @@ class Function:
             letters += kind[2] if plain else 'V'
             parts.append(('OPD_CAST(int64_t, %s)' if kind[0] == 'opd_scalar_type ' and plain else '%s' if plain else
                           kind[1] + '(%s)') % a[1])
-        rets = ['rets'] if self.call == 'opd_call_tensors' else []
-        first = '    return %s(' % self.call.replace('opd_call', 'opd_given')
-        names = ['&op', '"aten::%s"' % self.schema.name, '"%s"' % letters]
-        return wrapped(first, names + rets + parts, ');', len(first))
+        return letters, parts
 
 
 def both(name, card, schema, takes, choose_dtype):
@@ -333,7 +334,7 @@ def print_functions(tree):
     lines = {True: [], False: []}
     for operator in tree.operators():
         for function in tree.functions(operator):
-            lines[function.name in DIRECT] += function.head('', ') {') + function.body()
+            lines[function.name in DIRECT] += function.row()
     return ['OPDI_COLD_BEGIN'] + lines[True] + ['OPDI_COLD_END', 'OPDI_ONCE_BEGIN'] + lines[False] + ['OPDI_ONCE_END']
 
 

@@ -100,6 +100,41 @@ static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const cha
     return opd_call_tensors(opd_op_typed(op, name, letters), rets, args, n);
 }
 
+/* A row for each typed function: its name, its parameters, the card and the name of its operator, the letters of its
+   signature, and the arguments.  The word after OPDI_ARRAY_ and OPDI_GIVEN_ says what the function returns: a tensor (OP),
+   a list (LIST), a value (VALUE), 0 or -1 (ALL), or the same and several tensors (TENSORS).  OPDI_ARRAY_ makes an array of
+   opd_values, for the functions that are called most.  OPDI_GIVEN_ takes less code. */
+#define OPDI_ARRAY_OP(name, takes, card, n, op_name, letters, ...) opd_tensor *opd_##name takes { \
+    OPD_HANDLE(card); \
+    const opd_value args[n] = {__VA_ARGS__}; \
+    return opd_call_op(opd_op_typed(&op, op_name, letters), args, n); }
+#define OPDI_ARRAY_LIST(name, takes, card, n, op_name, letters, ...) opd_tensors opd_##name takes { \
+    OPD_HANDLE(card); \
+    const opd_value args[n] = {__VA_ARGS__}; \
+    return opd_call_list(opd_op_typed(&op, op_name, letters), args, n); }
+#define OPDI_ARRAY_VALUE(name, takes, card, n, op_name, letters, ...) opd_value opd_##name takes { \
+    OPD_HANDLE(card); \
+    const opd_value args[n] = {__VA_ARGS__}; \
+    return opd_call_value(opd_op_typed(&op, op_name, letters), args, n); }
+#define OPDI_ARRAY_ALL(name, takes, card, n, op_name, letters, ...) int opd_##name takes { \
+    OPD_HANDLE(card); \
+    const opd_value args[n] = {__VA_ARGS__}; \
+    return opd_call_all(opd_op_typed(&op, op_name, letters), NULL, args, n); }
+#define OPDI_ARRAY_TENSORS(name, takes, card, n, op_name, letters, ...) int opd_##name takes { \
+    OPD_HANDLE(card); \
+    const opd_value args[n] = {__VA_ARGS__}; \
+    return opd_call_tensors(opd_op_typed(&op, op_name, letters), rets, args, n); }
+#define OPDI_GIVEN_OP(name, takes, card, ...) opd_tensor *opd_##name takes { \
+    OPD_HANDLE(card); return opd_given_op(&op, __VA_ARGS__); }
+#define OPDI_GIVEN_LIST(name, takes, card, ...) opd_tensors opd_##name takes { \
+    OPD_HANDLE(card); return opd_given_list(&op, __VA_ARGS__); }
+#define OPDI_GIVEN_VALUE(name, takes, card, ...) opd_value opd_##name takes { \
+    OPD_HANDLE(card); return opd_given_value(&op, __VA_ARGS__); }
+#define OPDI_GIVEN_ALL(name, takes, card, ...) int opd_##name takes { \
+    OPD_HANDLE(card); return opd_given_all(&op, __VA_ARGS__); }
+#define OPDI_GIVEN_TENSORS(name, takes, card, op_name, letters, ...) int opd_##name takes { \
+    OPD_HANDLE(card); return opd_given_tensors(&op, op_name, letters, rets, __VA_ARGS__); }
+
 #if !defined(OPDISPATCH_IMPLEMENTATION)
 #define OPDI_COLD_BEGIN
 #define OPDI_COLD_END
