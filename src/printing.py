@@ -275,7 +275,10 @@ class Function:
         letters, values = self.direct() if self.name in DIRECT else self.given()
         kind = ('ARRAY_' if self.name in DIRECT else 'GIVEN_') + self.call.rpartition('_')[2].upper()
         count = ['%d' % len(self.types)] if self.name in DIRECT else []
-        words = [self.name, '(%s)' % ', '.join(parts or ['void']), self.card]
+        takes = parts or ['void']
+        takes[0] = '(' + takes[0]
+        takes[-1] += ')'
+        words = [self.name] + takes + [self.card]
         return wrapped('OPDI_%s(' % kind, words + count + ['"aten::%s"' % self.schema.name, '"%s"' % letters] + values,
                        ')', 4)
 
@@ -342,19 +345,15 @@ def print_numbers(tree):
     return wrapped('    ', ['OPD_OP_' + o.card for o in tree.operators()] + ['OPD_OP_COUNT'], '', 4)
 
 
-def print_names(tree):
-    return wrapped('    ', ['"aten::%s"' % o.schema.name for o in tree.operators()], '', 4)
-
-
-def print_lean_lists(tree):
-    """Prints OPDI_LEAN_CARDS, with a row OPDI_LEAN_CARD(card, "name") for each card, from a list for each family."""
+def print_card_lists(tree):
+    """Prints OPDI_CARDS, with a row OPDI_CARD(card, "name") for each card, from a list for each family."""
     lines, families = [], tree.families()
     for family in families:
-        rows = ['OPDI_LEAN_CARD(%s, "%s")' % (o.card, o.schema.name) for o in tree.operators() if o.family == family]
+        rows = ['OPDI_CARD(%s, "%s")' % (o.card, o.schema.name) for o in tree.operators() if o.family == family]
         words = [word for row in rows for word in ([row] if len(row) < WIDTH - 8 else row.replace(', ', ',\n').split('\n'))]
-        lines += ' \\\n'.join(['#define OPDI_LEAN_CARDS_' + family] + wrapped_words(words)).split('\n')
-    names = wrapped_words(['OPDI_LEAN_CARDS_' + family for family in families])
-    return lines + ' \\\n'.join(['#define OPDI_LEAN_CARDS'] + names).split('\n')
+        lines += ' \\\n'.join(['#define OPDI_CARDS_' + family] + wrapped_words(words)).split('\n')
+    names = wrapped_words(['OPDI_CARDS_' + family for family in families])
+    return lines + ' \\\n'.join(['#define OPDI_CARDS'] + names).split('\n')
 
 
 def print_lean_cards(tree):
@@ -363,11 +362,11 @@ def print_lean_cards(tree):
     for family in tree.families():
         macro = tree.macro(family)
         begin = '    OPDI_LEAN_CONST opdi_lean_card opdi_kept_##card = {OPD_OP_##card, "aten::" name, '
-        there = ['#define OPDI_LEAN_CARD(card, name) static void opdi_card_##card(opd_op_desc *op); \\',
+        there = ['#define OPDI_CARD(card, name) static void opdi_card_##card(opd_op_desc *op); \\',
                  begin.rstrip() + ' \\', '        opdi_card_##card, NULL, NULL};']
-        out = ['#define OPDI_LEAN_CARD(card, name) \\', begin + 'NULL, NULL, \\', '        "%s"};' % macro]
+        out = ['#define OPDI_CARD(card, name) \\', begin + 'NULL, NULL, \\', '        "%s"};' % macro]
         lines += ['#if defined(%s)' % macro] + out + ['#else'] + there + ['#endif'] if macro else there
-        lines += ['OPDI_LEAN_CARDS_' + family, '#undef OPDI_LEAN_CARD']
+        lines += ['OPDI_CARDS_' + family, '#undef OPDI_CARD']
     return lines
 
 
@@ -399,15 +398,16 @@ def print_lean_names(tree):
 
 
 def print_cards(tree):
-    """Prints a list of cards for each family, which a macro may leave out, and the list of these lists."""
-    lines, table = [], []
+    """Prints an array of cards for each family, which a macro may leave out, and the list of these arrays."""
+    lines, table = ['#define OPDI_CARD(card, name) opdi_card_##card,'], []
     for family in tree.families():
-        cards = ['opdi_card_' + o.card for o in tree.operators() if o.family == family]
+        count = sum(o.family == family for o in tree.operators())
         macro, name = tree.macro(family), 'opdi_cards_' + family
-        listed = ['static const opdi_card_fn %s[] = {' % name] + wrapped('    ', cards, '', 4) + ['};']
+        listed = ['static const opdi_card_fn %s[] = {OPDI_CARDS_%s};' % (name, family)]
         lines += ['#if defined(%s)' % macro, '#define %s NULL' % name, '#else'] + listed + ['#endif'] if macro else listed
-        table.append('    {%d, %s, "%s"}' % (len(cards), name, macro or ''))
-    lines += ['static const struct { int n; const opdi_card_fn *cards; const char *macro; } opdi_families[] = {']
+        table.append('    {%d, %s, "%s"}' % (count, name, macro or ''))
+    lines += ['#undef OPDI_CARD',
+              'static const struct { int n; const opdi_card_fn *cards; const char *macro; } opdi_families[] = {']
     return lines + ',\n'.join(table).split('\n') + ['};']
 
 
@@ -610,11 +610,10 @@ PROTOTYPE = re.compile(r'^OPD_API ([^;=()]*?[ *])(opd_\w+)\(([^;]*)\)[^;()]*;', 
 PRINTED = {
     'contents': print_contents,
     'operator_numbers': print_numbers,
-    'operator_names': print_names,
     'typed_functions': print_functions,
     'cards': print_cards,
     'lean_cards': print_lean_cards,
-    'lean_lists': print_lean_lists,
+    'card_lists': print_card_lists,
     'lean_names': print_lean_names,
     'left_out': print_left_out,
     'switches': print_switches,

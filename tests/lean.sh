@@ -184,9 +184,9 @@ static size_t read_file(const char *path) {
 # The error for each form of each operator names a card, or a list of cards, that exists.
 check_hints() {
     source_of hints '        static const char *const cards[] = {
-#define OPDI_LEAN_CARD(card, name) #card,
-            OPDI_LEAN_CARDS NULL
-#undef OPDI_LEAN_CARD
+#define OPDI_CARD(card, name) #card,
+            OPDI_CARDS NULL
+#undef OPDI_CARD
         };
         char name[300];
         int lines = 0, wrong = 0;

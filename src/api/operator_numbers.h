@@ -9,6 +9,8 @@ typedef enum opd_op_id {
 } opd_op_id;
 /* Returns the handle of a built-in operator. */
 OPD_API opd_op *opd_op_builtin(opd_op_id id);
+/* The cards of the built-in operators and their names, in the order of opd_op_id. */
+#include "card_lists.printed.h"
 /* A library that is compiled with OPD_LEAN has no list of all built-in operators, so that a program can do without the
    operators that it does not use.  There are two ways:
    - The library is compiled once, and the linker drops what the program does not use.  Compile the implementation with
@@ -38,11 +40,10 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #endif
 #if defined(OPD_LEAN)
 typedef struct opdi_lean_card opdi_lean_card;     /* a built-in operator, as the table of the kept operators has it */
-#include "lean_lists.printed.h"
 #if !defined(OPD_STATIC) && !defined(OPDISPATCH_PLUGIN)
-#define OPDI_LEAN_CARD(card, name) extern const opdi_lean_card opdi_kept_##card;
-OPDI_LEAN_CARDS
-#undef OPDI_LEAN_CARD
+#define OPDI_CARD(card, name) extern const opdi_lean_card opdi_kept_##card;
+OPDI_CARDS
+#undef OPDI_CARD
 extern const opdi_lean_card opdi_kept_torchvision, opdi_kept_collectives;
 #endif
 #if !defined(OPDISPATCH_PLUGIN)

@@ -55,9 +55,9 @@ static inline opd_op_id opdi_lean_number(const opdi_lean_card *card) {
 }
 /* Adds all descriptors, for code that may call any operator: a program, a script, a plug-in. */
 static void opdi_lean_all(void) {
-#define OPDI_LEAN_CARD(card, name) &opdi_kept_##card,
-    static const opdi_lean_card *const all[] = {OPDI_LEAN_CARDS &opdi_kept_torchvision, &opdi_kept_collectives};
-#undef OPDI_LEAN_CARD
+#define OPDI_CARD(card, name) &opdi_kept_##card,
+    static const opdi_lean_card *const all[] = {OPDI_CARDS &opdi_kept_torchvision, &opdi_kept_collectives};
+#undef OPDI_CARD
     if (OPDI_LOAD(&opdi_lean_has_all)) { return; }
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) { (void)opdi_lean_note(all[i], NULL); }
     OPDI_STORE(&opdi_lean_has_all, true);

@@ -161,10 +161,9 @@ static unsigned opdi_family_slot(const char *name) {
     for (size_t i = 0; i < length; i++) { hash = hash * 31 + (unsigned char)name[i]; }
     return (hash ^ hash >> 15) % OPDI_FAMILY_SLOTS;
 }
-/* The names of the built-in operators, in the order of opd_op_id. */
-static const char *const opdi_builtin_names[] = {
-#include "operator_names.printed.h"
-};
+#define OPDI_CARD(card, name) "aten::" name,
+static const char *const opdi_builtin_names[] = {OPDI_CARDS};
+#undef OPDI_CARD
 OPDI_INTERNAL const char *opdi_builtin_name(int i) { return opdi_builtin_names[i]; }
 /* Makes lists of the built-in operators by family, each in the order of their numbers, so that a look-up visits only
    the operators of its family. */

@@ -12,9 +12,9 @@
 #include <stdarg.h>
 
 #if defined(OPDISPATCH_PLUGIN)
-static const char *const opd_builtin_names[] = {
-#include "operator_names.printed.h"
-};
+#define OPDI_CARD(card, name) "aten::" name,
+static const char *const opd_builtin_names[] = {OPDI_CARDS};
+#undef OPDI_CARD
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -101,9 +101,9 @@ static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const cha
 }
 
 /* A row for each typed function: its name, its parameters, the card and the name of its operator, the letters of its
-   signature, and the arguments.  The word after OPDI_ARRAY_ and OPDI_GIVEN_ says what the function returns: a tensor (OP),
-   a list (LIST), a value (VALUE), 0 or -1 (ALL), or the same and several tensors (TENSORS).  OPDI_ARRAY_ makes an array of
-   opd_values, for the functions that are called most.  OPDI_GIVEN_ takes less code. */
+   signature, and the arguments.  The word after OPDI_ARRAY_ or OPDI_GIVEN_ says what the function returns: a tensor
+   (OP), a list (LIST), a value (VALUE), 0 or -1 (ALL), or the same and several tensors (TENSORS).  OPDI_ARRAY_ makes an
+   array of opd_values, for the functions that are called most.  OPDI_GIVEN_ takes less code. */
 #define OPDI_ARRAY_OP(name, takes, card, n, op_name, letters, ...) opd_tensor *opd_##name takes { \
     OPD_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \

@@ -125,9 +125,9 @@ static int child(const opdi_lean_card *card, int way) {
     return wrong;
 }
 int main(int argc, char **argv) {
-#define OPDI_LEAN_CARD(card, name) &opdi_kept_##card,
-    static const opdi_lean_card *const all[] = {OPDI_LEAN_CARDS};
-#undef OPDI_LEAN_CARD
+#define OPDI_CARD(card, name) &opdi_kept_##card,
+    static const opdi_lean_card *const all[] = {OPDI_CARDS};
+#undef OPDI_CARD
     int operators = 0, calls = 0, wrong = 0;
     for (int i = 0; i < (int)(sizeof all / sizeof *all); i++) {
         bool wanted = argc < 2;
