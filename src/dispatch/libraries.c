@@ -97,6 +97,12 @@ void opd_library_close(opd_library *lib) {
     opdi_free(lib, sizeof *lib);
 }
 
+void opd_library_at(opd_library *lib, const char *file, int line) {
+    if (!opdi_library_usable(lib, "opd_library_at")) { return; }
+    lib->place.file = file ? file : "?";
+    lib->place.line = line;
+}
+
 //== library blocks ====================================================================================================
 
 void opd_block_link(opd_block *block) {

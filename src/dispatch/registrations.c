@@ -236,6 +236,8 @@ OPDI_INTERNAL void opdi_registration_add(opd_library *lib, opdi_registration *re
     lib->registrations = registration;
 }
 
+//== definitions =======================================================================================================
+
 static bool opdi_schema_says_same(const opd_schema *schema, const opd_schema *other) {
     char text[2][1600];
     size_t count = opd_schema_print(schema, text[0], sizeof text[0]),
@@ -421,12 +423,6 @@ OPDI_INTERNAL bool opdi_library_usable(const opd_library *lib, const char *what)
     return library != NULL;
 }
 
-void opd_library_at(opd_library *lib, const char *file, int line) {
-    if (!opdi_library_usable(lib, "opd_library_at")) { return; }
-    lib->place.file = file ? file : "?";
-    lib->place.line = line;
-}
-
 /* Defines an operator by the text of its schema.  If that fails, returns NULL and sets an error that names the library
    block. */
 OPDI_INTERNAL opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
@@ -455,6 +451,8 @@ int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *op
 }
 
 int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }
+
+//== kernels ===========================================================================================================
 
 /* Warns, once per process, that a kernel replaces another kernel at the same key.  `before` and `now` are their places;
    "" means that there was none before.  Does not warn for Meta, as PyTorch does not.  The caller must not hold the
