@@ -22,7 +22,8 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_observers_leave(thread);
     opdi_scope_unwind(thread, 0);
     opdi_levels_end(thread, NULL);
-    if (OPDI_ACQUIRE(&opdi_on_kept)) { opdi_on_kept->flush(thread); }
+    const opdi_kept_hooks *const kept = OPDI_ACQUIRE(&opdi_on_kept);
+    if (kept) { kept->flush(thread); }
     if (thread->handles) { OPD_FREE(thread->handles); }
     thread->handles = NULL;
     thread->cap = 0;
@@ -87,7 +88,8 @@ int opd_finish(void) {
     opdi_levels_end(thread, NULL);
     thread->scope_depth = 0;
     thread->scope_mark = 0;
-    if (OPDI_ACQUIRE(&opdi_on_kept)) { opdi_on_kept->report(thread); }
+    const opdi_kept_hooks *const kept = OPDI_ACQUIRE(&opdi_on_kept);
+    if (kept) { kept->report(thread); }
     return failed;
 }
 
@@ -174,7 +176,8 @@ static void opdi_fork_child(void) {
         OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
         OPDI_PUBLISH(&opdi_registry.making, 0);
     }
-    if (opdi_on_kept) { opdi_on_kept->forget(); }
+    const opdi_kept_hooks *const kept = OPDI_ACQUIRE(&opdi_on_kept);
+    if (kept) { kept->forget(); }
     opdi_fork_release();
     opdi_depth_limit_update();
 }

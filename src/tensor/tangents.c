@@ -138,7 +138,7 @@ OPDI_INTERNAL int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tenso
     if (dual->after) { dual->after->at = &dual->after; }
     level->duals = dual;
     dual->next = tensor->storage->duals;
-    if (!opdi_on_release.tangents) { OPDI_PUBLISH(&opdi_on_release.tangents, &opdi_duals_drop); }
+    if (!OPDI_LOAD(&opdi_on_release.tangents)) { OPDI_PUBLISH(&opdi_on_release.tangents, &opdi_duals_drop); }
     OPDI_PUBLISH(&tensor->storage->duals, dual);
     opdi_unlock(&opdi_dual_lock);
     return 0;
