@@ -3,34 +3,35 @@
 //== types and alias annotations =======================================================================================
 
 #define OPDI_BASE(spelled, kind, word) {spelled, {kind, -1, 0, word, NULL, NULL}}
+/* The types that most schemas have come first; OPDI_BASE_SCALAR and OPDI_BASE_INT are the numbers of the first rows. */
 OPDI_INTERNAL const opdi_base_type opdi_base_types[] = {
+    OPDI_BASE("Scalar", OPDI_TYPE_NUMBER, "Scalar"),
+    OPDI_BASE("int", OPDI_TYPE_INT, "int"),
+    OPDI_BASE("Tensor", OPDI_TYPE_TENSOR, "Tensor"),
+    OPDI_BASE("bool", OPDI_TYPE_BOOL, "bool"),
+    OPDI_BASE("SymInt", OPDI_TYPE_INT, "SymInt"),
+    OPDI_BASE("float", OPDI_TYPE_FLOAT, "float"),
+    OPDI_BASE("str", OPDI_TYPE_STR, "str"),
+    OPDI_BASE("Device", OPDI_TYPE_DEVICE, "Device"),
+    OPDI_BASE("ScalarType", OPDI_TYPE_INT, "ScalarType"),
+    OPDI_BASE("Layout", OPDI_TYPE_INT, "Layout"),
+    OPDI_BASE("MemoryFormat", OPDI_TYPE_INT, "MemoryFormat"),
     OPDI_BASE("Any", OPDI_TYPE_OTHER, "Any"),
     OPDI_BASE("AnyClassType", OPDI_TYPE_OTHER, "AnyClassType"),
     OPDI_BASE("AnyEnumType", OPDI_TYPE_OTHER, "AnyEnumType"),
     OPDI_BASE("Capsule", OPDI_TYPE_OTHER, "Capsule"),
     OPDI_BASE("ConstQuantizerPtr", OPDI_TYPE_INT, "int"),
-    OPDI_BASE("Device", OPDI_TYPE_DEVICE, "Device"),
     OPDI_BASE("DeviceIndex", OPDI_TYPE_INT, "int"),
     OPDI_BASE("Dimname", OPDI_TYPE_STR, "str"),
     OPDI_BASE("Generator", OPDI_TYPE_GENERATOR, "Generator"),
-    OPDI_BASE("Layout", OPDI_TYPE_INT, "Layout"),
-    OPDI_BASE("MemoryFormat", OPDI_TYPE_INT, "MemoryFormat"),
     OPDI_BASE("None", OPDI_TYPE_NONE, "NoneType"),
     OPDI_BASE("NoneType", OPDI_TYPE_NONE, "NoneType"),
     OPDI_BASE("QScheme", OPDI_TYPE_OTHER, "QScheme"),
     OPDI_BASE("Quantizer", OPDI_TYPE_OTHER, "Quantizer"),
-    OPDI_BASE("Scalar", OPDI_TYPE_NUMBER, "Scalar"),
-    OPDI_BASE("ScalarType", OPDI_TYPE_INT, "ScalarType"),
     OPDI_BASE("Storage", OPDI_TYPE_OTHER, "Storage"),
     OPDI_BASE("Stream", OPDI_TYPE_OTHER, "Stream"),
     OPDI_BASE("SymBool", OPDI_TYPE_BOOL, "SymBool"),
-    OPDI_BASE("SymInt", OPDI_TYPE_INT, "SymInt"),
-    OPDI_BASE("Tensor", OPDI_TYPE_TENSOR, "Tensor"),
-    OPDI_BASE("bool", OPDI_TYPE_BOOL, "bool"),
     OPDI_BASE("complex", OPDI_TYPE_COMPLEX, "complex"),
-    OPDI_BASE("float", OPDI_TYPE_FLOAT, "float"),
-    OPDI_BASE("int", OPDI_TYPE_INT, "int"),
-    OPDI_BASE("str", OPDI_TYPE_STR, "str"),
 };
 
 static const opdi_type *opdi_base_find(const opdi_token *tok) {

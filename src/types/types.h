@@ -368,7 +368,7 @@ typedef struct opdi_parser {
 } opdi_parser;
 /* The words that are types, with their kinds and printed forms. */
 typedef struct opdi_base_type { const char *spelled; opdi_type type; } opdi_base_type;
-enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 25 };      /* rows of opdi_base_types */
+enum { OPDI_BASE_SCALAR, OPDI_BASE_INT };         /* rows of opdi_base_types */
 
 //== schema constants ==================================================================================================
 
