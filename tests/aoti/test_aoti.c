@@ -75,7 +75,7 @@ TEST(runs) {
     CHECK_OR_RETURN(model != NULL);
     CHECK_STR(opd_aoti_name(model), "plain.so");
     CHECK_INT(opd_aoti_ninputs(model), 2);
-    CHECK_INT(opd_aoti_noutputs(model), 1);
+    CHECK_INT(opd_aoti_noutputs(model), 2);
     CHECK_STR(opd_aoti_input_name(model, 1), "what");
     CHECK_STR(opd_aoti_output_name(model, 0), "output0");
     CHECK(opd_aoti_input_name(model, 2) == NULL && opd_aoti_file_name(model, 1) == NULL);
