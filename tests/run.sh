@@ -159,9 +159,9 @@ for arg in "$@"; do
         --header) mode=header ;;
         --help|-h) help; exit 0 ;;
         -*) echo "run.sh: unknown option $arg (see --help)" >&2; exit 2 ;;
-        operator) [ -n "$operator$name" ] && name=$arg || operator=yes ;;
-        *) [ -z "$name" ] || { echo "run.sh: one name at a time, not $name and $arg (see --help)" >&2; exit 2; }
-           name=$arg ;;
+        *)
+            [ -z "$name" ] || { echo "run.sh: one name at a time, not $name and $arg (see --help)" >&2; exit 2; }
+            if [ "$arg" = operator ] && [ -z "$operator" ]; then operator=yes; else name=$arg; fi ;;
     esac
 done
 CC=${CC:-cc}

@@ -159,3 +159,17 @@ OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad
     opd_tensor *zeros = like ? opd_new_empty_strided(like, opd_ints_of(whole->dims, whole->ndim), strides) : NULL;
     return zeros ? opd_copy_(zeros, whole) : NULL;
 }
+
+/* Makes a tensor of zeros as the gradient of an output that was not used, with the sizes and dtype in its description
+   `meta` (see opdi_node_meta).  Returns a reference, or NULL if the output was not a tensor. */
+OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
+    if (!meta || !opd_ok()) { return NULL; }
+    opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, opdi_meta_ndim(meta), (opd_scalar_type)(*meta & 0xff),
+                                        (int)(*meta >> 8 & 0xffff));
+    opd_tensor *zero = grad ? opd_tensor_wrapped_number(opd_value_int(0)) : NULL;
+    if (grad && (!zero || opdi_copy(grad, zero))) {
+        opdi_drop(grad);
+        return NULL;
+    }
+    return grad;
+}

@@ -2,8 +2,8 @@
 
 //== which tensors have a history ======================================================================================
 //
-//  A tensor requires grad if backward shall compute its gradient.  Its history is the node that recorded the call that
-//  made it.  A leaf has no history.
+//  A tensor requires grad if backward has to compute a gradient for it.  Its history is the node that recorded the call
+//  that made it.  A leaf has no history.
 
 /* Returns true if tensor requires grad, or is a view whose base does. */
 OPDI_INTERNAL bool opdi_requires_grad(const opd_tensor *tensor) {

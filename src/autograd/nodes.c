@@ -146,6 +146,13 @@ OPDI_INTERNAL bool opdi_saved_is_freed(const opd_node *node) {
     const uint8_t now = OPDI_ACQUIRE(&node->saved);
     return (now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER;
 }
+OPDI_INTERNAL int opdi_fail_freed(const opd_node *node) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
+                    "saved tensors after they have already been freed). Saved intermediate values of the graph are "
+                    "freed when you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to "
+                    "backward through the graph a second time or if you need to access saved tensors after calling "
+                    "backward. (%s)", node->formula->name);
+}
 /* Ends the use of a node that opdi_saved_enter began.  If `free` is true, its saved values are no longer needed. */
 OPDI_INTERNAL void opdi_saved_leave(opd_node *node, bool free) {
     uint8_t was = OPDI_ACQUIRE(&node->saved), now;
@@ -384,6 +391,8 @@ OPDI_INTERNAL int opdi_keep_value(opd_value *out, const opd_value *value, bool s
     return opdi_keep_form(out, value, save, false);
 }
 
+//== the history of a tensor ===========================================================================================
+
 /* Makes `node` the history of `tensor`, as the node's result number `nr`; the tensor takes a reference to the node.
    Does nothing if the tensor already has a history, or if its dtype has no gradients. */
 OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
@@ -399,7 +408,29 @@ OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { tensor->meta->retained->follow(tensor); }
 }
 
+/* Removes the history of self, which was written.  If the old node had saved self as its own result, the node drops the
+   saved value, which is no longer valid. */
+OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
+    opd_node *old = self->grad_fn;
+    if (!old) { return; }
+    if (self->own & OPDI_SAVED_BY_OWN) {
+        opd_value *ret = opdi_kept(old);          /* the saved results follow the kept arguments */
+        for (int i = 0; i < old->nkept + old->nresults; i++) {
+            if (ret[i].tag == OPD_TAG_TENSOR && ret[i].u.t == self) {
+                ret[i] = opd_value_none();
+                ret[i].n = OPDI_WRITTEN_SINCE;
+                opdi_own_forget(self);
+            }
+        }
+    }
+    self->grad_fn = NULL;
+    opdi_node_release(old);
+}
+
 //== vertices and edges ================================================================================================
+//
+//  In the public interface, an opd_node pointer is the vertex of an edge: the address of a node, or the address of a
+//  leaf tensor with bit 0 set.  An address with bit 0 set stands for the AccumulateGrad node of the leaf.
 
 OPDI_INTERNAL uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
 OPDI_INTERNAL const opd_node *opdi_plain_node(const opd_node *node) {
@@ -455,44 +486,6 @@ OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, 
         return true;
     }
     return false;
-}
-/* Removes the history of self, which was written.  If the old node had saved self as its own result, the node drops the
-   saved value, which is no longer valid. */
-OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
-    opd_node *old = self->grad_fn;
-    if (!old) { return; }
-    if (self->own & OPDI_SAVED_BY_OWN) {
-        opd_value *ret = opdi_kept(old);          /* the saved results follow the kept arguments */
-        for (int i = 0; i < old->nkept + old->nresults; i++) {
-            if (ret[i].tag == OPD_TAG_TENSOR && ret[i].u.t == self) {
-                ret[i] = opd_value_none();
-                ret[i].n = OPDI_WRITTEN_SINCE;
-                opdi_own_forget(self);
-            }
-        }
-    }
-    self->grad_fn = NULL;
-    opdi_node_release(old);
-}
-/* Makes a tensor of zeros as the gradient of an output that was not used, with the sizes and dtype in its description
-   `meta` (see opdi_node_meta).  Returns a reference, or NULL if the output was not a tensor. */
-OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
-    if (!meta || !opd_ok()) { return NULL; }
-    opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, opdi_meta_ndim(meta), (opd_scalar_type)(*meta & 0xff),
-                                        (int)(*meta >> 8 & 0xffff));
-    opd_tensor *zero = grad ? opd_tensor_wrapped_number(opd_value_int(0)) : NULL;
-    if (grad && (!zero || opdi_copy(grad, zero))) {
-        opdi_drop(grad);
-        return NULL;
-    }
-    return grad;
-}
-OPDI_INTERNAL int opdi_fail_freed(const opd_node *node) {
-    return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
-                    "saved tensors after they have already been freed). Saved intermediate values of the graph are "
-                    "freed when you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to "
-                    "backward through the graph a second time or if you need to access saved tensors after calling "
-                    "backward. (%s)", node->formula->name);
 }
 
 //== contexts ==========================================================================================================

@@ -67,9 +67,6 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
 }
 
 //== public functions that read nodes ==================================================================================
-//
-//  In the public interface, an opd_node pointer is the vertex of an edge: the address of a node, or the address of a
-//  leaf tensor with bit 0 set.  An address with bit 0 set stands for the AccumulateGrad node of the leaf.
 
 opd_node *opd_tensor_node(const opd_tensor *tensor) { return opdi_grad_fn(tensor); }
 

@@ -385,7 +385,6 @@ OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card 
 
 OPDI_COLD_BEGIN
 
-
 /* Checks that opd_tensor_set_data may give tensor the memory of `data`.  Returns 0, or -1 and sets an error. */
 static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data) {
     if (opdi_plain_tensor(tensor, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) {

@@ -25,8 +25,9 @@
 //    ..binding           the arguments fit ....................... ..bound (calls observers) > ..reserving > ..dispatch
 //    opd_overloads_call  for the first overload that fits ........ ..bound
 //    opd_call_at         for the slot of the given key ........... ..at_key > opdi_invoke
+//    opd_kernel_call_with  for the kernel of the given handle .... ..at_key > opdi_invoke
+//    opd_kernel_call     in a kernel, for that of a handle ....... opdi_invoke
 //    opd_redispatch      in a kernel, for the given keys ......... opdi_redispatch_in > opdi_invoke_here
-
 
 static inline void opdi_arg_keys_add(opdi_arg_keys *sets, const opd_tensor *tensor) {
     sets->functionality |= tensor->functionality;

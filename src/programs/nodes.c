@@ -105,6 +105,8 @@ static opdi_gvalue *opdi_program_constants(opdi_program_reader *reader, opdi_pro
     }
     return opdi_program_constant(made, type, &list);
 }
+/* A kind of lists in the JSON, the type of their elements, and the tag of their values. */
+typedef struct opdi_program_list { const char *kind, *word; int32_t tag; } opdi_program_list;
 /* Reads a list of symbolic numbers, or of tensors (`kind` is "as_tensors", or "as_optional_tensors" if elements may be
    None).  Returns the list, or NULL and sets an error. */
 static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
@@ -113,15 +115,15 @@ static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_progra
     const int64_t count = opd_json_count(json, at);
     opdi_gvalue **values = (opdi_gvalue **)opdi_scope_alloc(((size_t)count + 1) * sizeof *values);
     /* the last row is for lists of integers, whatever their kind is called */
-    static const struct { const char *kind, *word; int32_t tag; } kinds[] = {
+    static const opdi_program_list lists[] = {
         {"as_tensors", "Tensor", OPD_TAG_TENSORS}, {"as_optional_tensors", "Tensor?", OPD_TAG_TENSORS},
-        {"as_sym_floats", "float", OPD_TAG_FLOATS}, {"as_sym_bools", "bool", OPD_TAG_BOOLS}, {"", "int", OPD_TAG_INTS}};
+        {"as_sym_floats", "float", OPD_TAG_FLOATS}, {"as_sym_bools", "bool", OPD_TAG_BOOLS},
+        {NULL, "int", OPD_TAG_INTS}};
+    const opdi_program_list *list = lists;
     int32_t i = 0;
     if (!values) { return NULL; }
-    while (*kinds[i].kind && strcmp(kind, kinds[i].kind) != 0) { i++; }
-    const char *const word = kinds[i].word;
-    const int32_t list_tag = kinds[i].tag;
-    i = 0;
+    while (list->kind && strcmp(kind, list->kind) != 0) { list++; }
+    const char *const word = list->word;
     for (int64_t item = opd_json_first(json, at); item >= 0; item = opd_json_next(json, item), i++) {
         values[i] = strcmp(word, "Tensor") == 0 ? opdi_program_use(reader, made, opd_json_get(json, item, "name"))
             : *word == 'T' ? opdi_program_argument(reader, made, item, NULL)
@@ -133,7 +135,7 @@ static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_progra
         (void)opdi_program_bad(reader, item, "an element of a list is not of type %s", word);
         return NULL;
     }
-    return opdi_graph_list(made->graph, OPDI_GNODE_LIST, list_tag, word, values, i);
+    return opdi_graph_list(made->graph, OPDI_GNODE_LIST, list->tag, word, values, i);
 }
 /* Reads a constant that is not a list into *constant.  Returns 0; 1 if the argument is not such a constant; or -1 and
    sets an error. */

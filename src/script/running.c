@@ -351,7 +351,7 @@ static int opdi_script_hooks(opd_script *script, opdi_script_class *klass, opd_v
 }
 /* Returns the place of the argument with this name, or -1. */
 static int opdi_script_formal_place(const opdi_script_function *function, int first, const char *name) {
-    for (int i = first; name && i < function->nformals; i++) {
+    for (int i = first; i < function->nformals; i++) {
         if (strcmp(function->formals[i].name, name) == 0) { return i; }
     }
     return -1;
