@@ -1163,6 +1163,7 @@ static double text_of(const char *object) {
     "-DOPD_NO_EXCHANGE -DOPD_NO_PROFILER -DOPD_NO_AUTOCAST -DOPD_NO_PLUGINS"
 #define LEAN "-O2 -DOPD_LEAN -DOPD_STATIC"
 #define DECLARATIONS "the declarations, more than an empty file"
+#define DECLARATIONS_COPY "a copy with only the declarations, more than an empty file"
 /* The README's first program. */
 static const char first_program[] =
     "int main(void) {\n"
@@ -1206,6 +1207,7 @@ static void bench_compile(void) {
     static const char file[] = __FILE__;
     static const struct { const char *compiler, *options; double most; bool whole; const char *name; } builds[] = {
         {"gcc", "", 35, false, DECLARATIONS}, {"g++", "", 55, false, DECLARATIONS}, {"clang", "", 0, false, DECLARATIONS},
+        {"gcc", "", 0, false, DECLARATIONS_COPY}, {"clang", "", 0, false, DECLARATIONS_COPY},
         {"gcc", LEAN, 0, true, "-O2, the README's first program with OPD_LEAN"},
         {"clang", LEAN, 0, true, "-O2, the README's first program with OPD_LEAN"},
         {"gcc", "-O0", 3.5, true, NULL}, {"gcc", "-O2", 10, true, NULL},
@@ -1218,7 +1220,7 @@ static void bench_compile(void) {
         {"gcc", "-O2 -DOPD_NO_OPERATORS", 0, true, NULL}, {"gcc", CORE_ALONE, 3.5, true, "-O2, the core alone"},
         {"clang", "-O0", 0, true, NULL}, {"clang", "-O2", 15, true, NULL},
         {"clang", "-O2 -DOPD_NO_OPERATORS", 0, true, NULL}, {"clang", CORE_ALONE, 0, true, "-O2, the core alone"}};
-    char header[300], object[] = "/tmp/opd_bench_XXXXXX", source[] = "/tmp/opd_bench_XXXXXX";
+    char header[300], object[] = "/tmp/opd_bench_XXXXXX", source[] = "/tmp/opd_bench_XXXXXX", declarations[64], command[600];
     const char *slash = strrchr(file, '/');
     snprintf(header, sizeof header, "%.*s../opdispatch.h", slash ? (int)(slash - file + 1) : 0, file);
     double all = 0;   /* seconds for the whole library, with the compiler of the row above */
@@ -1232,6 +1234,10 @@ static void bench_compile(void) {
         return;
     }
     close(fd);
+    snprintf(declarations, sizeof declarations, "%s.h", object);
+    snprintf(command, sizeof command, "sed '/^#if defined(OPDISPATCH_IMPLEMENTATION) &&/,/^#endif .*IMPLEMENTATION/d' %s >%s", header,
+             declarations);
+    if (system(command)) { opd_fail(OPD_ERROR_USER, "`%s` failed", command); }
     for (size_t i = 0; i < sizeof builds / sizeof *builds; i++) {
         const bool whole = builds[i].whole, part = builds[i].most > 0 && builds[i].most < 1;
         const char *const name = builds[i].name ? builds[i].name : builds[i].options;
@@ -1241,8 +1247,9 @@ static void bench_compile(void) {
         snprintf(what, sizeof what, whole ? "%s %s" : "%s, %s", builds[i].compiler, name);
         for (int round = 0; round < (whole ? quick ? 1 : 3 : quick ? 3 : 11); round++) {
             const char *const text_file = strcmp(builds[i].options, LEAN) == 0 ? source : NULL;
+            const char *const include = strcmp(name, DECLARATIONS_COPY) == 0 ? declarations : header;
             const double none = whole ? 0 : compile(builds[i].compiler, "", NULL, NULL, object);
-            const double ms = none < 0 ? -1 : compile(builds[i].compiler, options, header, text_file, object);
+            const double ms = none < 0 ? -1 : compile(builds[i].compiler, options, include, text_file, object);
             if (ms < 0) { break; }
             add_sample(&time, whole ? ms / 1e3 : ms - none);
             if (whole) { add_sample(&text, text_of(object) / 1024); }
@@ -1257,6 +1264,7 @@ static void bench_compile(void) {
     bench_linked("clang", header, source, object);
     remove(object);
     remove(source);
+    remove(declarations);
 }
 
 //-- main -------------------------------------------------------------------------------------------------------------

@@ -252,14 +252,24 @@ check_linked() {
         '    (void)opd_find("aten::relu");' '#endif' '    return opd_sin(x);' '}' >"$tmp/other.c"
     source_of any '        opd_tensor *x = opd_full(OPD_INTS(2, 2), OPD_V(2), OPD_FLOAT32);
         if (opd_overloads_find("aten::mm")) { opd_print(OPD_CALL(opd_find("aten::mm"), x, x)); }'
+    mkdir -p "$tmp/declared"                      # a copy of the header without the implementation, by the guide's command
+    command=$(sed -n 's/^    mkdir -p build && \(sed .*\) >build.*/\1/p' examples/guide/01-install.md)
+    eval "$command" >"$tmp/declared/opdispatch.h"
+    quiet make -s -C src ../build/opdispatch.h
+    cmp build/opdispatch.h "$tmp/declared/opdispatch.h"
     for cc in 'gcc g++' 'clang clang++'; do
         cxx=${cc#* }; cc=${cc% *}
         have $cc && have $cxx || continue
         library $cc "$cc" -O0
         for compile in "$cc -std=c11" "$cxx -x c++ -std=c++11"; do
             for file in named other first; do
-                quiet $compile -O0 -Wall -Wextra -Werror -DOPD_LEAN -DKEPT -I. -c "$tmp/$file.c" -o "$tmp/$file.o"
+                quiet $compile -O0 -Wall -Wextra -Werror -DOPD_LEAN -DKEPT -I"$tmp/declared" -c "$tmp/$file.c" -o "$tmp/$file.o"
             done
+            for macro in OPD_AOTI OPDISPATCH_PLUGIN; do
+                quiet $compile -fsyntax-only -Wall -Wextra -Werror -D$macro -I"$tmp/declared" "$tmp/other.c"
+            done
+            $compile -fsyntax-only -DOPDISPATCH_IMPLEMENTATION -I"$tmp/declared" "$tmp/other.c" 2>&1 |
+                grep -q 'this copy of opdispatch.h has only the declarations' || echo "$compile: no error for the implementation"
             quiet $cxx -Wl,--gc-sections "$tmp/named.o" "$tmp/other.o" "$tmp/$cc.o" -o "$tmp/named" $lib
             "$tmp/named" >"$tmp/log" 2>&1 && grep -q 7.5732 "$tmp/log" || cat "$tmp/log"
             quiet $cxx -Wl,--gc-sections "$tmp/first.o" "$tmp/$cc.o" -o "$tmp/first" $lib

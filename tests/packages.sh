@@ -215,6 +215,9 @@ check_find_package() {
     install_library
     project "$tmp/found" C find_package opdispatch::opdispatch
     build "$tmp/found" -DCMAKE_PREFIX_PATH="$prefix"; prints "$tmp/found/build/program"
+    sed '/^#if defined(OPDISPATCH_IMPLEMENTATION) &&/,/^#endif .*IMPLEMENTATION/d' "$root/opdispatch.h" |
+        cmp - "$prefix/include/opdispatch/opdispatch.h" || echo 'the installed declarations differ from the header'
+    grep -q opdispatch/opdispatch.h "$tmp/found/build/CMakeFiles/program.dir"/*.d || echo 'another header was included'
 }
 # A project with only the language C++.
 check_find_package_cxx() {

@@ -5,6 +5,9 @@
 #pragma GCC diagnostic pop
 #endif
 #endif /* OPDISPATCH_IMPLEMENTATION */
+#if !defined(OPDI_IMPLEMENTED) && defined(OPDISPATCH_IMPLEMENTATION)
+#error "this copy of opdispatch.h has only the declarations: compile the implementation with the whole opdispatch.h"
+#endif
 #if !defined(OPDI_IN_PART)
 #define OPDI_IN_PART(at) 1       /* for files that are not only compiled in the implementation */
 #endif
