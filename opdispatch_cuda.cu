@@ -12,7 +12,7 @@
      or as a plug-in, so that the same program starts where no CUDA library is installed:
          nvcc -O3 -arch=all-major -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN opdispatch_cuda.cu \
              -o opdispatch_cuda.so -lcublas -lcublasLt
-         ... opd_library_load("./opdispatch_cuda.so") ...
+         ... opd_plugin_load("./opdispatch_cuda.so") ...
      -arch=sm_90 instead of -arch=all-major makes code for one kind of GPU.  This takes three minutes on one core, and
      three more for each other kind.  --split-compile=0 uses all cores, and -t 0 compiles for several kinds at once.
      Without -arch, nvcc makes code for compute capability 7.5 alone, and the source warns of this.  Newer GPUs run
@@ -440,7 +440,7 @@ template <typename T> static T *opdi_cu_data(const opd_tensor *t) {
 /* Returns a new tensor on the current device, which the innermost scope owns.  Returns NULL and sets an error if it
    fails. */
 static opd_tensor *opdi_cu_new(opd_ints sizes, opd_scalar_type dtype) {
-    return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CUDA, -1));
+    return opd_tensor_new_on(sizes, dtype, opd_device_make(OPD_CUDA, -1));
 }
 /* Returns scratch memory on the current device, or NULL and sets an error.  Like the memory of each tensor, it may be
    reused by later work on the same stream. */
@@ -787,7 +787,7 @@ static const char *opdi_cu_size_text(char *text /*[32]*/, double bytes) {
 }
 static void opdi_cu_out_of_memory(int index, size_t bytes) {
     const opdi_cu_on on(index);
-    const opd_memory m = opd_device_memory(opd_device_of(OPD_CUDA, index));
+    const opd_memory m = opd_device_memory(opd_device_make(OPD_CUDA, index));
     size_t left = 0, all = 0;
     char text[5][32];
     cudaError_t e;
@@ -2950,7 +2950,7 @@ template <typename T> static int opdi_cu_dropout_drawn(const opd_tensor *x, opd_
    numbers, run as on other devices. */
 static int opdi_cu_native_dropout(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
-    const double p = opd_arg_float(call, 1);
+    const double p = opd_arg_double(call, 1);
     const opd_scalar_type t = opd_dtype(x);
     const uint64_t *state = NULL;
     opd_draw draw;
@@ -2972,12 +2972,12 @@ static int opdi_cu_native_dropout(opd_call *call) {
 /* Runs native_dropout_backward: argument 0 times the mask times the scale. */
 static int opdi_cu_native_dropout_backward(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out;
-    const double scale = opd_arg_float(call, 2);
+    const double scale = opd_arg_double(call, 2);
     bool plain = opd_dtype_is_floating(opd_dtype(x)) && opd_dtype(mask) == OPD_BOOL && opd_ndim(x) == opd_ndim(mask) &&
         opd_is_contiguous(x) && opd_is_contiguous(mask) && scale - scale == 0;
     for (int d = 0; plain && d < opd_ndim(x); d++) { plain = opd_size(x, d) == opd_size(mask, d); }
     if (!plain || !opdi_cu_aligned(opdi_cu_data<void>(x)) || !opdi_cu_aligned(opdi_cu_data<void>(mask))) {
-        return opd_return_tensor(call, opd_mul_Scalar(opd_mul(x, mask), opd_value_float(scale)));
+        return opd_return_tensor(call, opd_mul_Scalar(opd_mul(x, mask), opd_value_double(scale)));
     }
     if (opd_results_from_fake(call)) { return -1; }
     out = opdi_cu_result(call, 0);
@@ -3897,7 +3897,7 @@ static int opdi_cu_trace(opd_call *call) {
     y = opdi_cu_result(call, 0);
     n = opd_size(x, 0) < opd_size(x, 1) ? opd_size(x, 0) : opd_size(x, 1);
     stride = opd_strides(x)[0] + opd_strides(x)[1];
-    x = opd_tensor_view(x, &n, &stride, 1, opd_offset(x));
+    x = opd_tensor_view(x, &n, &stride, 1, opd_tensor_offset(x));
     return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
 }
 
@@ -4016,7 +4016,7 @@ static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
         return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_fold_make(1, p < 0), false);
     }
     if (opd_dtype(x) == OPD_FLOAT16 || opd_dtype(x) == OPD_BFLOAT16) { x = opd_to_dtype(x, OPD_FLOAT32); }
-    x = x ? opd_pow_Tensor_Scalar(opd_abs(x), opd_value_float(p)) : NULL;
+    x = x ? opd_pow_Tensor_Scalar(opd_abs(x), opd_value_double(p)) : NULL;
     return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_F>(x, mask, y, NULL, opdi_cu_fold_make(OPDI_CU_ROOT_P, 0, p),
                                                        false);
 }
@@ -4758,7 +4758,7 @@ static opd_tensor *opdi_cu_seen_as(opd_tensor *t, const int64_t *sizes, int ndim
     int64_t strides[4], n = 1;
     if (!t) { return NULL; }
     for (int d = ndim - 1; d >= 0; d--) { strides[d] = n; n *= sizes[d]; }
-    return opd_tensor_view(t, sizes, strides, ndim, opd_offset(t));
+    return opd_tensor_view(t, sizes, strides, ndim, opd_tensor_offset(t));
 }
 /* Computes the sums of opdi_cu_fold_pairs of x and `second` (g), both [a, c, n], over the dims in `mask`.  The results
    gx and g are contiguous and have the other dims; either may be NULL.  Returns 0, or -1 and sets an error. */
@@ -4861,7 +4861,7 @@ static int opdi_cu_layer_norm(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     k.n = opdi_cu_count(opd_arg_ints(call, 1));
     k.rows = k.n ? opd_numel(x) / k.n : opd_numel(opdi_cu_result(call, 1));
-    return opdi_cu_norm_forward(call, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_float(call, 4), &k);
+    return opdi_cu_norm_forward(call, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_double(call, 4), &k);
 }
 static int opdi_cu_layer_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
@@ -4894,7 +4894,7 @@ static int opdi_cu_group_norm(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opdi_cu_group_norm_read(call, 3, &k);
     return opdi_cu_norm_forward(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
-                                opd_arg_float(call, 7), &k);
+                                opd_arg_double(call, 7), &k);
 }
 static int opdi_cu_group_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 2),
@@ -5053,7 +5053,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
     k.new_mean = (void *)opdi_cu_norm_data(now[0]); k.new_var = (void *)opdi_cu_norm_data(now[1]);
     k.save_mean = (void *)opdi_cu_norm_data(staging[1]); k.save_rstd = (void *)opdi_cu_norm_data(staging[2]);
     k.stat = opd_dtype(staging[1]);
-    k.momentum = opd_arg_float(call, 6); k.eps = opd_arg_float(call, 7);
+    k.momentum = opd_arg_double(call, 6); k.eps = opd_arg_double(call, 7);
     k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
     if (!k.channels) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(x), T, {
@@ -5079,7 +5079,7 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
     mean = opdi_cu_norm_in(opd_arg_tensor(call, train ? 5 : 3), acc, &bad);
     rstd = opdi_cu_norm_in(opd_arg_tensor(call, train ? 6 : 4), acc, &bad);
     if (!train && !bad) {
-        rstd = opd_rsqrt(opd_add(rstd, opd_tensor_wrapped_number(opd_value_float(opd_arg_float(call, 8)))));
+        rstd = opd_rsqrt(opd_add(rstd, opd_tensor_wrapped_number(opd_value_double(opd_arg_double(call, 8)))));
     }
     g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
     for (int i = 0; i < 2; i++) { if (!(sums[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; } }
@@ -5943,7 +5943,7 @@ static int opdi_cu_median_all(opd_call *call, bool skip) {
     y = opdi_cu_result(call, 0);
     if (n == 0) {
         const opd_scalar_type t = opd_dtype(x);
-        return opd_fill_(y, opd_dtype_is_floating(t) ? opd_value_float((double)NAN)
+        return opd_fill_(y, opd_dtype_is_floating(t) ? opd_value_double((double)NAN)
                          : opd_value_int(t == OPD_INT64 ? INT64_MIN : t == OPD_INT32 ? INT32_MIN : 0)) ? 0 : -1;
     }
     x = opdi_cu_seen_as(opd_contiguous(x), &n, 1);
@@ -6256,7 +6256,7 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     if (!include_self) {                          /* positions to be written start from the neutral value */
         const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
             : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
-            : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
+            : opd_value_double(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
         opd_tensor *first = opdi_cu_number(start, t);
         if (!first || opdi_cu_indexed_run(call, OPDI_CU_SCATTER, staging, dim, index, first, false, 1)) { return -1; }
     }
@@ -6293,7 +6293,7 @@ static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *siz
     int64_t strides[OPD_MAX_DIMS];
     index = opdi_cu_as(index, OPD_INT64);
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
-    return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
+    return index ? opd_tensor_view(index, sizes, strides, ndim, opd_tensor_offset(index)) : NULL;
 }
 /* Adds alpha * v to the four floats at p.  Each addition is atomic. */
 static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_vector<float, 4> v, float alpha) {
@@ -6442,7 +6442,7 @@ static int opdi_cu_embedding_kernel(opd_call *call) {
 static opd_tensor *opdi_cu_flat(opd_tensor *t) {
     const int64_t one = 1, n = opd_numel(t);
     t = opdi_cu_as(t, opd_dtype(t));
-    return t ? opd_tensor_view(t, &n, &one, 1, opd_offset(t)) : NULL;
+    return t ? opd_tensor_view(t, &n, &one, 1, opd_tensor_offset(t)) : NULL;
 }
 static int opdi_cu_take_kernel(opd_call *call) {
     opd_tensor *self;
@@ -6928,7 +6928,7 @@ static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *value
    data; the result is then contiguous.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_index_result(opd_call *call, opd_tensor *self, opd_tensors list, const int64_t *sizes,
                                         int n) {
-    const opd_device meta = opd_device_of(OPD_META, 0);
+    const opd_device meta = opd_device_make(OPD_META, 0);
     opd_tensor *fakes[OPD_MAX_DIMS], *like = opd_to_device(self, meta, opd_dtype(self));
     for (int64_t i = 0; i < list.n; i++) {
         opd_tensor *const t = list.data[i];
@@ -7099,7 +7099,8 @@ static int opdi_cu_join(opd_call *call, bool stack) {
         int64_t strides[OPD_MAX_DIMS];
         if (opdi_cu_join_skips(t, stack)) { continue; }
         for (int d = 0; d < opd_ndim(t); d++) { strides[d] = opd_strides(out)[d + (stack && d >= dim)]; }
-        piece = opd_tensor_view(out, opd_sizes(t), strides, opd_ndim(t), opd_offset(out) + at * opd_strides(out)[dim]);
+        piece = opd_tensor_view(out, opd_sizes(t), strides, opd_ndim(t),
+                                opd_tensor_offset(out) + at * opd_strides(out)[dim]);
         if (!piece || !opd_copy_(piece, t)) { return -1; }
         at += opdi_cu_join_size(t, dim, stack);
     }
@@ -7279,7 +7280,7 @@ static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_
     opd_tensor *out = opdi_cu_result(call, 0), *staging, *values = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
     if (!out || !(staging = opdi_cu_staging(out, opd_dtype(out))) || opd_numel(out) == 0) { return out ? 0 : -1; }
     if (values && opd_tensor_device(values).type != OPD_CUDA) {              /* a value on the host */
-        v = opd_dtype_is_floating(opd_dtype(values)) ? opd_value_float(opd_item_f64(values))
+        v = opd_dtype_is_floating(opd_dtype(values)) ? opd_value_double(opd_item_f64(values))
             : opd_value_int(opd_item_i64(values));
         values = NULL;
     } else if (values && !(values = opdi_cu_as(values, opd_dtype(seq)))) { return -1; }
@@ -8166,7 +8167,7 @@ static int opdi_cu_upsample_of(opd_call *call, bool nearest, bool back) {
     if (!work || !(from = opd_contiguous(from))) { return -1; }
     for (int d = 0; d < 2; d++) {
         opdi_cu_side *s = &side[d];
-        const double factor = opd_arg_is_none(call, scales + d) ? 0 : opd_arg_float(call, scales + d);
+        const double factor = opd_arg_is_none(call, scales + d) ? 0 : opd_arg_double(call, scales + d);
         s->m = opd_size(back ? to : from, 2 + d);
         s->n = opd_size(back ? from : to, 2 + d);
         s->nearest = nearest;
@@ -8636,7 +8637,7 @@ static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
 static int opdi_cu_cdist_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *out;
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
-    const double p = opd_arg_float(call, 2);
+    const double p = opd_arg_double(call, 2);
     if (opd_results_from_fake(call)) { return -1; }
     out = opdi_cu_result(call, 0);
     if (opd_numel(out) == 0) { return 0; }
@@ -8660,17 +8661,17 @@ static int opdi_cu_cdist_backward_kernel(opd_call *call) {
     y = opdi_cu_batched_as(y, out);
     g = opdi_cu_batched_as(g, out);
     d = opdi_cu_batched_as(d, out);
-    return x && y && g && d ? opdi_cu_distances_run(call, x, y, g, d, opd_arg_float(call, 3)) : -1;
+    return x && y && g && d ? opdi_cu_distances_run(call, x, y, g, d, opd_arg_double(call, 3)) : -1;
 }
 static int opdi_cu_pdist_kernel(opd_call *call) {
     return opd_results_from_fake(call) ? -1
-        : opdi_cu_distances_run(call, opd_arg_tensor(call, 0), NULL, NULL, NULL, opd_arg_float(call, 1));
+        : opdi_cu_distances_run(call, opd_arg_tensor(call, 0), NULL, NULL, NULL, opd_arg_double(call, 1));
 }
 /* Runs _pdist_backward(grad, self, p, pdist). */
 static int opdi_cu_pdist_backward_kernel(opd_call *call) {
     return opd_results_from_fake(call) ? -1
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
-                                opd_arg_float(call, 2));
+                                opd_arg_double(call, 2));
 }
 static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
@@ -11158,14 +11159,14 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     opd_tensor *hidden = NULL;
     if (opd_numel(out) == 0 && opd_numel(lse) == 0) { return 0; }
     if (keys == 0) { return opd_zero_(out) && opd_zero_(lse) ? 0 : -1; }
-    q = opd_mul_Scalar(opd_to_dtype(q, work), opd_value_float(scale));
+    q = opd_mul_Scalar(opd_to_dtype(q, work), opd_value_double(scale));
     k = opdi_cu_heads_repeated(opd_to_dtype(k, work), heads);
     v = opdi_cu_heads_repeated(opd_to_dtype(v, work), heads);
     if (mask) { mask = opd_expand(opd_to_dtype(mask, work), OPD_INTS(batch, heads, rows, keys)); }
     if (causal) {
-        opd_tensor *all = opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work), OPD_NONE,
-                                        opd_value_device(opd_tensor_device(q)), OPD_NONE);
-        hidden = opd_add(opd_triu_full(all, 1), opd_tril_full(opd_full_like(all, opd_value_float((double)NAN)), 0));
+        opd_tensor *all = opd_full_full(OPD_INTS(rows, keys), opd_value_double(-INFINITY), opd_value_int(work),
+                                        OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE);
+        hidden = opd_add(opd_triu_full(all, 1), opd_tril_full(opd_full_like(all, opd_value_double((double)NAN)), 0));
     }
     if (!opd_ok()) { return -1; }
     const int64_t one = rows * keys * (int64_t)opd_dtype_size(work), fit = OPDI_CU_SCORES / one;
@@ -11203,7 +11204,7 @@ static int opdi_cu_flash_attention(opd_call *call) {
         *mask = opd_arg_tensor(call, 5), *out, *lse;
     if (opd_results_from_fake(call)) { return -1; }
     out = opdi_cu_result(call, 0); lse = opdi_cu_result(call, 1);
-    const double scale = opd_arg_is_none(call, 6) ? 1 / sqrt((double)opd_size(q, 3)) : opd_arg_float(call, 6);
+    const double scale = opd_arg_is_none(call, 6) ? 1 / sqrt((double)opd_size(q, 3)) : opd_arg_double(call, 6);
     const bool causal = opd_arg_bool(call, 4);
     opdi_cu_attention a;
     if (!opdi_cu_attention_fits(q, k, mask, scale)) {
@@ -11452,9 +11453,9 @@ template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupl
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_adam<amsgrad> s;
     opdi_cu_steps b;
-    s.beta1 = opd_arg_float(call, 7); s.beta2 = opd_arg_float(call, 8); s.weight_decay = opd_arg_float(call, 9);
+    s.beta1 = opd_arg_double(call, 7); s.beta2 = opd_arg_double(call, 8); s.weight_decay = opd_arg_double(call, 9);
     s.l2 = decoupled ? 0 : s.weight_decay;
-    s.eps = opd_arg_float(call, 10);
+    s.eps = opd_arg_double(call, 10);
     s.sign = opd_arg_bool(call, 12) ? -1 : 1;
     s.decoupled = decoupled;
     s.scaled = !opd_arg_is_none(call, 13);
@@ -11484,7 +11485,7 @@ template <bool buffer> static int opdi_cu_sgd_run(opd_call *call) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_sgd<buffer> s;
     opdi_cu_steps b;
-    s.l2 = opd_arg_float(call, 3); s.momentum = opd_arg_float(call, 4); s.w = 1 - opd_arg_float(call, 6);
+    s.l2 = opd_arg_double(call, 3); s.momentum = opd_arg_double(call, 4); s.w = 1 - opd_arg_double(call, 6);
     s.nesterov = opd_arg_bool(call, 7);
     s.sign = opd_arg_bool(call, 8) ? -1 : 1;
     s.first = opd_arg_bool(call, 9);
@@ -11503,7 +11504,7 @@ template <bool buffer> static int opdi_cu_sgd_run(opd_call *call) {
     return opdi_cu_steps_flush(&b, s);
 }
 static int opdi_cu_fused_sgd_kernel(opd_call *call) {
-    const double momentum = opd_arg_float(call, 4);
+    const double momentum = opd_arg_double(call, 4);
     if (opd_results_from_fake(call)) { return -1; }
     return momentum > 0 || momentum < 0 ? opdi_cu_sgd_run<true>(call) : opdi_cu_sgd_run<false>(call);
 }
@@ -11542,7 +11543,7 @@ template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *trac
    growth_interval. */
 template <class T> static int opdi_cu_amp_update_of(opd_call *call) {
     opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
-    const float growth = (float)opd_arg_float(call, 3), backoff = (float)opd_arg_float(call, 4);
+    const float growth = (float)opd_arg_double(call, 3), backoff = (float)opd_arg_double(call, 4);
     opdi_cu_scalar found;
     if (opdi_cu_scalar_of(&found, opd_arg_value(call, 2))) { return -1; }
     OPDI_CU_INDEX(opd_dtype(tracker), I, return opdi_cu_launch(opdi_cu_amp_update<T, I>, 1, 1, 0,

@@ -232,7 +232,7 @@ int main(int argc, char **argv) {
         const bool more = i + 1 < argc;
         if (strcmp(argv[i], "--quick") == 0) { quick = true; }
         else if (strcmp(argv[i], "--filter") == 0 && more) { filter = argv[++i]; }
-        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_plugin_load(argv[++i])) { return opd_finish(); } }
         else {
             printf("bench_cuda: measures operators on a GPU\n  --load FILE    loads the CUDA plug-in (opdispatch_cuda.so)\n"
                    "  --quick        smaller tensors, fewer rounds\n  --filter TEXT  only rows whose name or text contains TEXT\n");
@@ -243,7 +243,7 @@ int main(int argc, char **argv) {
         printf("there is no GPU, or no CUDA plug-in (--load): nothing was measured\n");
         return opd_finish();
     }
-    gpu = opd_device_of(OPD_CUDA, 0);
+    gpu = opd_device_make(OPD_CUDA, 0);
     read_peer();
     const int64_t rows = quick ? 64 : 8192;       /* 64 Mi elements */
     OPD_SCOPE {

@@ -358,7 +358,7 @@ static void bench_plugin(void) {
     opd_tensor *x = opd_ones(OPD_INTS(1), OPD_FLOAT32), *y = opd_ones(OPD_INTS(1), OPD_FLOAT32);
     if (!wanted_key("plugin")) { return; }
     heading("calls and plug-ins");
-    plugin = opd_load_inline("bench_plugin", plugin_source, "-O2");
+    plugin = opd_compile_and_load_inline("bench_plugin", plugin_source, "-O2");
     if (!plugin) {
         printf("plug-ins: left out: %s\n", opd_error_message());
         opd_error_clear();
@@ -374,7 +374,7 @@ static void bench_plugin(void) {
         report(ROW("plugin", what[k][0]), &own);
         report(ROW("plugin", what[k][1], .most = median(&own) + 2, .note = "(2 ns more)"), &other);
     }
-    opd_library_unload(plugin);
+    opd_plugin_unload(plugin);
 }
 
 //-- small tensors ----------------------------------------------------------------------------------------------------

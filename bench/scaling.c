@@ -358,7 +358,7 @@ static void measure_bytes(kernels *k, int rounds) {
     for (int round = 0; round < rounds && opd_ok(); round++) {
         const double begun = now();
         opd_copy_(flat, grad);
-        opd_mul_Scalar_(flat, opd_value_float(1));
+        opd_mul_Scalar_(flat, opd_value_double(1));
         const double copied = now();
         opd_add_(flat, grad);
         k->add = fmin(k->add, (now() - copied) / (4.0 * (double)numel));

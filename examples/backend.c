@@ -123,7 +123,7 @@ static int npu_fallback(opd_call *call) {
 static bool npu_can(opd_tensor *t) { return opd_dtype(t) == OPD_FLOAT32; }
 /* t's elements in a row with these sizes, on the device: a number of the CPU's as well. */
 static float *npu_plain(opd_tensor *t, const int64_t *sizes, int ndim) {
-    if (opd_tensor_device(t).type == OPD_CPU) { t = opd_to_device(t, opd_device_of(NPU, -1), OPD_FLOAT32); }
+    if (opd_tensor_device(t).type == OPD_CPU) { t = opd_to_device(t, opd_device_make(NPU, -1), OPD_FLOAT32); }
     return (float *)opd_device_data(opd_contiguous(opd_expand(t, opd_ints_of(sizes, ndim))), NPU);
 }
 static int64_t npu_sizes(opd_tensor *a, opd_tensor *b, int64_t *sizes) {
@@ -252,7 +252,7 @@ OPD_LIBRARY_IMPL(_, PrivateUse1, lib) { opd_fallback(lib, npu_fallback); }
 static opd_tensor *parameter(opd_ints sizes, double scale, opd_device device) {
     opd_tensor *t = NULL;
     OPD_SCOPE {
-        t = opd_to_device(opd_mul_Scalar(opd_randn(sizes, OPD_FLOAT32), opd_value_float(scale)), device, OPD_FLOAT32);
+        t = opd_to_device(opd_mul_Scalar(opd_randn(sizes, OPD_FLOAT32), opd_value_double(scale)), device, OPD_FLOAT32);
         opd_keep(opd_tensor_set_requires_grad(t, true));
     }
     return t;
@@ -287,7 +287,7 @@ int main(void) {
             opd_backward(mean);
             was = opd_grad_mode_set(false);
             for (i = 0; i < 3; i++) {
-                opd_add_full_(w[i], opd_tensor_grad(w[i]), opd_value_float(-0.05));
+                opd_add_full_(w[i], opd_tensor_grad(w[i]), opd_value_double(-0.05));
                 opd_tensor_set_grad(w[i], NULL);
             }
             opd_grad_mode_set(was);

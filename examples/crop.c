@@ -77,7 +77,7 @@ static int crop_fake(opd_call *call) { return crop_result(call, opd_tensor_devic
 
 /* For any device: copies the tensor to the CPU, crops it there, and copies the result back. */
 static int crop_any(opd_call *call) {
-    const opd_device cpu = opd_device_of(OPD_CPU, -1);
+    const opd_device cpu = opd_device_make(OPD_CPU, -1);
     opd_tensor *pic = opd_arg_tensor(call, 0), *out = crop_result(call, cpu);
     if (!out || magick_crop(opd_to_device(pic, cpu, opd_dtype(pic)), opd_arg_ints(call, 1).data, out)) { return -1; }
     return opd_return_tensor(call, opd_to_device(out, opd_tensor_device(pic), opd_dtype(pic)));
@@ -203,7 +203,7 @@ static void derivatives(opd_tensor *pic) {
 
 static void batches(opd_tensor *pic) {
     opd_tensor *pics = opd_stack(OPD_TENSORS(pic, opd_flip(pic, OPD_INTS(2)), opd_flip(pic, OPD_INTS(1)))), *all;
-    opd_tensor *fake = opd_to_device(pic, opd_device_of(OPD_META, -1), OPD_FLOAT32);
+    opd_tensor *fake = opd_to_device(pic, opd_device_make(OPD_META, -1), OPD_FLOAT32);
     opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);        /* no warning: a loop is intended here */
     if (opd_vmap(some, NULL, &pics, 1, NULL, &all) < 0) { return; }
     same("vmap gives each picture's crop", opd_select(all, 0, 2), crop(opd_select(pics, 0, 2), OPD_INTS(1, 1, 4, 3)));

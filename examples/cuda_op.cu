@@ -68,7 +68,7 @@ OPD_LIBRARY(example, lib) {
 /* Computes gate, and the gradients of its sum with respect to both arguments, on a device.  Copies all to the CPU. */
 static void run_on(opd_device device, opd_tensor *x, opd_tensor *g, opd_tensor **y, opd_tensor **dx, opd_tensor **dg) {
     static opd_op *gate;
-    const opd_device cpu = opd_device_of(OPD_CPU, -1);
+    const opd_device cpu = opd_device_make(OPD_CPU, -1);
     x = opd_tensor_set_requires_grad(opd_to_device(opd_detach(x), device, OPD_FLOAT32), true);
     g = opd_tensor_set_requires_grad(opd_to_device(opd_detach(g), device, OPD_FLOAT32), true);
     opd_tensor *out = OPD_CALL(OPD_OP(&gate, "example::gate"), x, g);
@@ -84,11 +84,11 @@ int main() {
     OPD_SCOPE {
         opd_tensor *x = opd_randn(OPD_INTS(1000), OPD_FLOAT32), *g = opd_randn(OPD_INTS(1000), OPD_FLOAT32);
         opd_tensor *y[2], *dx[2], *dg[2];
-        run_on(opd_device_of(OPD_CPU, -1), x, g, &y[0], &dx[0], &dg[0]);
+        run_on(opd_device_make(OPD_CPU, -1), x, g, &y[0], &dx[0], &dg[0]);
         printf("cpu:  the sum is %.6f\n", opd_item_f64(opd_sum(y[0])));
         if (opd_device_count(OPD_CUDA) == 0) { printf("cuda: there is no GPU here\n"); }
         else {
-            run_on(opd_device_of(OPD_CUDA, -1), x, g, &y[1], &dx[1], &dg[1]);
+            run_on(opd_device_make(OPD_CUDA, -1), x, g, &y[1], &dx[1], &dg[1]);
             if (opd_ok()) {
                 printf("cuda: the sum is %.6f; largest differences: result %.1e, gradients %.1e and %.1e\n", opd_item_f64(opd_sum(y[1])),
                        apart(y[0], y[1]), apart(dx[0], dx[1]), apart(dg[0], dg[1]));

@@ -259,7 +259,7 @@ static int predict(const network *net, const digit_set *set, const int *which, i
     OPD_SCOPE {
         opd_tensor *images, *labels, *best;
         batch_of(set, which, n, &images, &labels);
-        best = opd_to_device(opd_argmax_full(forward(net, images), OPD_V(1), false), opd_device_of(OPD_CPU, -1), OPD_INT64);
+        best = opd_to_device(opd_argmax_full(forward(net, images), OPD_V(1), false), opd_device_make(OPD_CPU, -1), OPD_INT64);
         const int64_t *b = opd_data_i64(best);
         for (int i = 0; b && i < n; i++) {
             predicted[i] = (int)b[i];
@@ -334,7 +334,7 @@ int main(int argc, char **argv) {
     int epochs = 30, seen = 0, ntrain = 0, ntest = 0;
     unsigned long long seed = 0;
     p.live = IS_TERMINAL;
-    device = opd_device_of(OPD_CPU, -1);
+    device = opd_device_make(OPD_CPU, -1);
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) { return usage(stdout, 0); }
@@ -348,7 +348,7 @@ int main(int argc, char **argv) {
             if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
         }
 #if !defined(OPD_LEAN)                             /* a plug-in may call any operator, so loading would keep all of them */
-        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_plugin_load(argv[++i])) { return opd_finish(); } }
 #endif
         else { fprintf(stderr, "digits: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
     }

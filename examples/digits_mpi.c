@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     int epochs = 30;
     bool plain = false;
     unsigned long long seed = 0;
-    device = opd_device_of(OPD_CPU, -1);
+    device = opd_device_make(OPD_CPU, -1);
     for (int i = 1; i < argc; i++) {
         const bool more = i + 1 < argc;
         if (strcmp(argv[i], "--plain") == 0) { plain = true; }
@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--device") == 0 && more) {
             if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
         }
-        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_plugin_load(argv[++i])) { return opd_finish(); } }
         else {
             if (mpi_group_speaks()) {
                 fprintf(stderr, "usage: mpirun -n RANKS ./digits_mpi [--epochs N] [--seed N] [--data FILE] [--plain] "

@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
     char text[2000];
     snprintf(text, sizeof text, source, argc > 1 ? argv[1] : "x * expf(-x * x)");
     /* for a mistake in the text, the error contains the compiler's message */
-    opd_load_inline("formula", text, "-O3");
+    opd_compile_and_load_inline("formula", text, "-O3");
     OPD_SCOPE {
         static opd_op *formula;
         opd_tensor *x = opd_tensor_from((float[]){-1, 0, 0.5f, 1}, OPD_INTS(4), OPD_FLOAT32);

@@ -101,7 +101,7 @@ static int input_of_file(const opd_tensor_file *file, int i, const char *type, o
     if (tensor && bits) { tensor = opd_view_dtype(tensor, OPD_BFLOAT16); }
     if (!tensor) { return -1; }
     *value = strcmp(type, "int") == 0 ? opd_value_int(opd_item_i64(tensor))
-        : strcmp(type, "float") == 0 ? opd_value_float(opd_item_f64(tensor))
+        : strcmp(type, "float") == 0 ? opd_value_double(opd_item_f64(tensor))
         : strcmp(type, "bool") == 0 ? opd_value_bool(opd_item_i64(tensor) != 0) : opd_value_tensor(tensor);
     return opd_ok() ? 0 : -1;
 }

@@ -2,7 +2,7 @@
    openmpi-bin, or libmpich-dev and mpich.
    mpicc -O2 -shared -fPIC -DOPDISPATCH_PLUGIN examples/mpi_group.c -o mpi_group.so
 
-   As a plug-in, the file registers the group "world" of all ranks when it is loaded (opd_library_load), and begins MPI
+   As a plug-in, the file registers the group "world" of all ranks when it is loaded (opd_plugin_load), and begins MPI
    if the program has not begun it.  A program can also include this file and call mpi_group_begin, or
    mpi_group_register for its own communicators: see examples/digits_mpi.c.
 
@@ -1135,7 +1135,7 @@ static inline int mpi_group_device(opd_group *group, opd_device *device) {
         (void)MPI_Comm_free(&machine);
     }
     const int count = opd_device_count((opd_backend)device->type);
-    *device = opd_device_of((opd_backend)device->type, count > 0 ? place % count : 0);
+    *device = opd_device_make((opd_backend)device->type, count > 0 ? place % count : 0);
     if (count > 0) { (void)opd_device_set(*device); }
     return opd_group_device_add(group, *device);
 }

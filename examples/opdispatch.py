@@ -124,7 +124,7 @@ _text, _ptr, _int = c_char_p, c_void_p, c_int
 _FUNCTIONS = {
     "opd_ok": (c_bool,), "opd_error_message": (_text,), "opd_error_code": (_int,), "opd_error_clear": (None,),
     "opd_fail": (_int, _int, _text), "opd_finish": (_int,), "opd_memory_stats": (_Memory,),
-    "opd_library_load": (_ptr, _text), "opd_scope_open": (_Scope,), "opd_scope_close": (None, POINTER(_Scope)),
+    "opd_plugin_load": (_ptr, _text), "opd_scope_open": (_Scope,), "opd_scope_close": (None, POINTER(_Scope)),
     "opd_keep": (_ptr, _ptr), "opd_release": (None, _ptr), "opd_tuple_new": (_Value, _ptr, c_int64),
     "opd_find": (_ptr, _text), "opd_find_quiet": (_ptr, _text), "opd_op_name": (_text, _ptr),
     "opd_op_schema": (_ptr, _ptr), "opd_schema_print": (c_size_t, _ptr, _text, c_size_t),
@@ -140,8 +140,8 @@ _FUNCTIONS = {
     "opd_grad_mode_enabled": (c_bool,), "opd_fake_new_size": (c_int64, _ptr, c_int64, c_int64),
     "opd_tensor_from": (_ptr, _ptr, _List, _int), "opd_tensor_wrap": (_ptr, _ptr, _List, _ptr, _int, _ptr, _ptr),
     "opd_ndim": (_int, _ptr), "opd_sizes": (_ptr, _ptr), "opd_strides": (_ptr, _ptr), "opd_numel": (c_int64, _ptr),
-    "opd_offset": (c_int64, _ptr), "opd_dtype": (_int, _ptr), "opd_tensor_device": (_Device, _ptr),
-    "opd_is_contiguous": (c_bool, _ptr), "opd_is_conj": (c_bool, _ptr), "opd_is_neg": (c_bool, _ptr),
+    "opd_tensor_offset": (c_int64, _ptr), "opd_dtype": (_int, _ptr), "opd_tensor_device": (_Device, _ptr),
+    "opd_is_contiguous": (c_bool, _ptr), "opd_tensor_is_conj": (c_bool, _ptr), "opd_tensor_is_neg": (c_bool, _ptr),
     "opd_data": (_ptr, _ptr), "opd_tensor_version": (c_uint, _ptr), "opd_tensor_data": (_ptr, _ptr),
     "opd_tensor_print": (c_size_t, _ptr, _text, c_size_t), "opd_tensor_set_requires_grad": (_ptr, _ptr, c_bool),
     "opd_tensor_requires_grad": (c_bool, _ptr), "opd_tensor_same_storage": (c_bool, _ptr, _ptr),
@@ -806,7 +806,7 @@ class _Ops:
     @staticmethod
     def load_library(path):
         """Loads a plug-in, such as examples/plugin.c, which registers its operators."""
-        if not _lib.opd_library_load(os.fsencode(path)):
+        if not _lib.opd_plugin_load(os.fsencode(path)):
             _raise()
 
 
@@ -937,7 +937,7 @@ class Tensor:
         return self.strides if dim is None else self.strides[dim]
 
     def storage_offset(self):
-        return _lib.opd_offset(self._p)
+        return _lib.opd_tensor_offset(self._p)
 
     def is_contiguous(self, memory_format=None):
         if memory_format in (None, _FORMATS[0]):
@@ -1031,7 +1031,7 @@ class Tensor:
         x = self.detach().resolve_conj().resolve_neg() if force else self
         if x.requires_grad and _lib.opd_grad_mode_enabled():
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        if _lib.opd_is_conj(x._p) or _lib.opd_is_neg(x._p):
+        if _lib.opd_tensor_is_conj(x._p) or _lib.opd_tensor_is_neg(x._p):
             raise RuntimeError("Can't call numpy() on Tensor that has conjugate or negative bit set. Use "
                                "tensor.resolve_conj().resolve_neg().numpy() instead.")
         return numpy.asarray(_ArrayOf(x))

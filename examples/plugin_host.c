@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
         fputs("usage: plugin_host plugin.so\n", asked ? stdout : stderr);
         return asked ? 0 : 2;
     }
-    opd_plugin *plugin = opd_library_load(argv[1]);
+    opd_plugin *plugin = opd_plugin_load(argv[1]);
     OPD_SCOPE {
         static opd_op *dot;
         opd_tensor *x = opd_tensor_from((float[]){1, 2, 3}, OPD_INTS(3), OPD_FLOAT32);
@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
         opd_tensor_set_requires_grad(w, true);
         opd_tensor *y = OPD_CALL(OPD_OP(&dot, "plugin::dot"), x, w);
         opd_print(y);                                       /* tensor(32., grad_fn=<DotBackward0>) */
-        opd_library_unload(plugin);                         /* its backward function stays in memory: y needs it */
+        opd_plugin_unload(plugin);                         /* its backward function stays in memory: y needs it */
         printf("plugin::dot is %s\n", opd_find_quiet("plugin::dot") ? "here" : "gone");
         opd_backward(y);
         opd_print(opd_tensor_grad(w));                      /* tensor([1., 2., 3.]) */

@@ -43,7 +43,7 @@ static opd_tensor *net_loss(const net *n, opd_tensor *x, opd_tensor *y) {
 /* Subtracts rate * gradient from p, and clears the gradient. */
 static void descend(opd_tensor *p, double rate) {
     bool was = opd_grad_mode_set(false);
-    opd_sub_full_(p, opd_tensor_grad(p), opd_value_float(rate));
+    opd_sub_full_(p, opd_tensor_grad(p), opd_value_double(rate));
     opd_tensor_set_grad(p, NULL);
     opd_grad_mode_set(was);
 }

@@ -90,7 +90,7 @@ int main(void) {
         opd_print(opd_tensor_grad(x));
 
         /* A tensor with sizes, but without memory. */
-        meta = opd_tensor_new_on(OPD_INTS(1000000, 1000000), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+        meta = opd_tensor_new_on(OPD_INTS(1000000, 1000000), OPD_FLOAT32, opd_device_make(OPD_META, -1));
         opd_print(OPD_CALL(myadd, meta, meta));
 
         /* A mistake sets an error.  Calls after it do nothing. */

@@ -234,7 +234,7 @@ static opd_value tree_tensor(const char *key, const opd_tensor_file *tensors) {
 /* {"complex": [1.5, -2]} */
 static opd_value tree_complex(const opd_json *json, int64_t list) {
     const int64_t first = opd_json_first(json, list), second = opd_json_next(json, first);
-    const double pair[2] = {opd_json_float(json, first, 0), opd_json_float(json, second, 0)};
+    const double pair[2] = {opd_json_double(json, first, 0), opd_json_double(json, second, 0)};
     const opd_value number = opd_value_complex(pair);
     return opd_list_at(opd_tuple_new(&number, 1), 0);
 }
@@ -246,7 +246,7 @@ static opd_value tree_value(const opd_json *json, int64_t at, const opd_tensor_f
     case OPD_JSON_NULL: return opd_value_none();
     case OPD_JSON_BOOL: return opd_value_bool(opd_json_bool(json, at, false));
     case OPD_JSON_INT: return opd_value_int(opd_json_int(json, at, 0));
-    case OPD_JSON_FLOAT: return opd_value_float(opd_json_float(json, at, 0));
+    case OPD_JSON_FLOAT: return opd_value_double(opd_json_double(json, at, 0));
     case OPD_JSON_TEXT: return opd_string_new(opd_json_text(json, at, ""), -1);
     default: break;
     }
@@ -565,7 +565,7 @@ static opd_value as_declared(const opd_program *program, int i, opd_value value)
     opd_program_input_type(program, i, type, sizeof type);
     if (value.tag != OPD_TAG_TENSOR) { return value; }
     if (strcmp(type, "int") == 0) { return opd_value_int(opd_item_i64(value.u.t)); }
-    if (strcmp(type, "float") == 0) { return opd_value_float(opd_item_f64(value.u.t)); }
+    if (strcmp(type, "float") == 0) { return opd_value_double(opd_item_f64(value.u.t)); }
     if (strcmp(type, "bool") == 0) { return opd_value_bool(opd_item_i64(value.u.t) != 0); }
     return value;
 }
@@ -864,7 +864,7 @@ static int read_options(int argc, char **argv, options *o) {
 static void load(const char *path) {
     char first[600];
     const int mark = opd_error_mark();
-    if (opd_library_load(path)) { return; }
+    if (opd_plugin_load(path)) { return; }
     snprintf(first, sizeof first, "%s", opd_error_message());
     opd_error_rewind(mark);
     if (opd_extension_load(path) >= 0) { return; }

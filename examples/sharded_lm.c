@@ -236,7 +236,7 @@ static void tell(model *m, bool shows) {
             const int from = i > CONTEXT ? i - CONTEXT : 0;
             opd_tensor *words = opd_tensor_from(letters + from, OPD_INTS(1, i - from), OPD_INT64);
             opd_tensor *scores = forward(m, opd_to_device(words, device, OPD_INT64));
-            scores = opd_to_device(opd_select(opd_select(scores, 0, 0), 0, -1), opd_device_of(OPD_CPU, -1),
+            scores = opd_to_device(opd_select(opd_select(scores, 0, 0), 0, -1), opd_device_make(OPD_CPU, -1),
                                    OPD_FLOAT32);
             letters[i] = opd_item_i64(opd_multinomial(opd_softmax(opd_mul_Scalar(scores, OPD_V(1.4)), -1), 1));
         }
@@ -299,7 +299,7 @@ static void save(opd_group *world, const model *m, const settings *s, saved last
     char place[420];
     static const char *const names[] = {"steps", "tensor", "side"};
     const int side = last.side > 0 ? 0 : 1;
-    const opd_value values[] = {opd_value_float(last.steps + s->steps), opd_value_int(s->tensor), opd_value_int(side)};
+    const opd_value values[] = {opd_value_double(last.steps + s->steps), opd_value_int(s->tensor), opd_value_int(side)};
     if (!opd_ok()) { return; }
     saved_place(s, opd_group_rank(world), side, place);
     opd_sharded_save(m->parallel, place, m->module, m->adam, NULL, NULL, 0);
@@ -335,7 +335,7 @@ static void train_all(opd_group *world, const text *t, const settings *s) {
 int main(int argc, char **argv) {
     settings s = {"examples/coming-from.md", NULL, 400, -1, 0, false};
     text t;
-    device = opd_device_of(OPD_CPU, -1);
+    device = opd_device_make(OPD_CPU, -1);
     for (int i = 1; i < argc; i++) {
         const bool more = i + 1 < argc;
         if (strcmp(argv[i], "--plain") == 0) { s.plain = true; }
@@ -347,7 +347,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--device") == 0 && more) {
             if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
         }
-        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
+        else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_plugin_load(argv[++i])) { return opd_finish(); } }
         else {
             if (mpi_group_speaks()) {
                 fprintf(stderr, "usage: mpirun -n RANKS ./sharded_lm [--steps N] [--text FILE] [--seed N] [--tensor T] "

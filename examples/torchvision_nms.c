@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
         opd_tensor *image = opd_reshape(opd_arange(OPD_V(36), OPD_FLOAT32), OPD_INTS(1, 1, 6, 6));
         opd_tensor *region = opd_tensor_from((float[]){0, 1, 1, 4, 4}, OPD_INTS(1, 5), OPD_FLOAT32), *results[2];
         opd_tensor_set_requires_grad(image, true);
-        opd_value args[] = {opd_value_tensor(image), opd_value_tensor(region), opd_value_float(1), opd_value_int(2),
+        opd_value args[] = {opd_value_tensor(image), opd_value_tensor(region), opd_value_double(1), opd_value_int(2),
                             opd_value_int(2)};
         if (opd_call_tensors(OPD_OP(&roi_pool, "torchvision::roi_pool"), results, args, 5) == 0) {
             opd_print(opd_flatten(results[0]));                               /* 14, 16, 26, 28 */

@@ -27,17 +27,17 @@ int main(int argc, char **argv) {
         opd_error_clear();
         opd_graph_free(graph);
 
-        opd_plugin *plugin = opd_library_load(argv[2]);
+        opd_plugin *plugin = opd_plugin_load(argv[2]);
         graph = opd_graph_load(argv[1]);
         if (graph && opd_graph_run(graph, in, 2, &out, 1) == 1) {                /* all ones */
             opd_print(out);
             right += opd_item_f64(opd_min(out)) > 0.999 && opd_item_f64(opd_max(out)) < 1.001;
         }
-        in[0] = opd_to_device(image, opd_device_of(OPD_META, -1), OPD_FLOAT32);
-        in[1] = opd_to_device(in[1], opd_device_of(OPD_META, -1), OPD_FLOAT32);
+        in[0] = opd_to_device(image, opd_device_make(OPD_META, -1), OPD_FLOAT32);
+        in[1] = opd_to_device(in[1], opd_device_make(OPD_META, -1), OPD_FLOAT32);
         if (graph && opd_graph_run(graph, in, 2, &out, 1) == 1) { opd_print(out); }      /* computes only sizes */
         opd_graph_free(graph);
-        opd_library_unload(plugin);
+        opd_plugin_unload(plugin);
     }
     return opd_finish() || right != 2;
 }

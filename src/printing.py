@@ -180,7 +180,7 @@ C_TYPES = {
     'int': ('int64_t ', 'opd_value_int', 'i'),
     'ScalarType': ('opd_scalar_type ', 'opd_value_int', 'i'),
     'MemoryFormat': ('int64_t ', 'opd_value_int', 'i'),
-    'float': ('double ', 'opd_value_float', 'd'),
+    'float': ('double ', 'opd_value_double', 'd'),
     'bool': ('bool ', 'opd_value_bool', 'b'),
     'str': ('const char *', 'opd_value_str', 's'),
     'str?': ('const char *', 'opd_value_str', 's'),

@@ -98,7 +98,7 @@ static void case_put_imaginary(opd_tensor *t, int64_t i, int seed) {
 }
 /* Returns element i of t in C order, or 0 for complex numbers. */
 OPD_UNUSED static double case_get(const opd_tensor *t, int64_t i) {
-    if (opd_is_neg(t)) { return -case_get(opd__neg_view((opd_tensor *)(uintptr_t)t), i); }
+    if (opd_tensor_is_neg(t)) { return -case_get(opd__neg_view((opd_tensor *)(uintptr_t)t), i); }
     const char *p = (const char *)opd_data(t) + case_offset(t, i);
     switch (opd_dtype(t)) {
     case OPD_FLOAT32: return (double)*(const float *)(const void *)p;
@@ -120,7 +120,7 @@ OPD_UNUSED static opd_tensor *case_tensor(const int64_t *sizes, int ndim, opd_sc
     int64_t big[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     opd_tensor *t;
     int d;
-    if (meta) { return opd_tensor_new_on(opd_ints_of(sizes, ndim), dtype, opd_device_of(OPD_META, -1)); }
+    if (meta) { return opd_tensor_new_on(opd_ints_of(sizes, ndim), dtype, opd_device_make(OPD_META, -1)); }
     if (layout == CASE_CONTIGUOUS || layout == CASE_ZERO || ndim == 0) { return opd_tensor_new(opd_ints_of(sizes, ndim), dtype); }
     for (d = 0; d < ndim; d++) { big[d] = layout == CASE_TRANSPOSED ? sizes[ndim - 1 - d] : sizes[d] * (d == ndim - 1 ? 2 : 1) + 1; }
     t = opd_tensor_new(opd_ints_of(big, ndim), dtype);
@@ -190,7 +190,7 @@ static opd_value case_read_numbers(op_case *c, case_list *list) {
         list->bools[n++] = v.tag == OPD_TAG_BOOL && v.u.i;
         (void)case_next_if(c, ',');
     }
-    return kind == OPD_TAG_FLOAT ? opd_value_floats(list->floats, n) : kind == OPD_TAG_BOOL ? opd_value_bools(list->bools, n)
+    return kind == OPD_TAG_FLOAT ? opd_value_doubles(list->floats, n) : kind == OPD_TAG_BOOL ? opd_value_bools(list->bools, n)
            : opd_value_ints(list->ints, n);
 }
 static opd_value case_read_list(op_case *c, case_list *list) {
@@ -233,7 +233,7 @@ static opd_value case_read(op_case *c, case_list *list) {
         double d = strtod(c->at, &end);
         if (end == c->at) { c->wrong = c->at; }
         c->at = end;
-        return opd_value_float(d);
+        return opd_value_double(d);
     }
     {
         long long v = strtoll(c->at, &end, 10);

@@ -614,7 +614,7 @@ int main(void) {
         fails("m::twice", opd_ones(OPD_INTS(2), OPD_FLOAT64), "m::twice: opd_data_f32: the tensor of sizes [2] has dtype float64, not float32");
         fails("m::twice", opd_ones(OPD_INTS(1000, 1000), OPD_FLOAT16), "has dtype float16");
         fails("m::twice", opd_ones(OPD_INTS(700, 1000), OPD_BOOL), "has dtype bool");
-        meta = opd_tensor_new_on(OPD_INTS(500000), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+        meta = opd_tensor_new_on(OPD_INTS(500000), OPD_FLOAT32, opd_device_make(OPD_META, -1));
         fails("m::twice", meta, "has no data to read");
         if (opd_data(meta)) { printf("a meta tensor has data\n"); }
         fails("m::nothing", x, "m::nothing: reading the data: the tensor is NULL");

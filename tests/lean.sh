@@ -118,7 +118,7 @@ check_as_whole() {
         opd_graph_free(graph);
         opd_print(opd_mm(x, x));
         OPD_FAKE_MODE {
-            opd_tensor *fake = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT16, opd_device_of(OPD_CUDA, 0));
+            opd_tensor *fake = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT16, opd_device_make(OPD_CUDA, 0));
             OPD_AUTOCAST(OPD_CUDA) { printf("%s\n", opd_dtype_name(opd_dtype(opd_norm_Scalar(fake, OPD_V(2))))); }
         }' '#include <stdio.h>
 static int mine(opd_call *call) {

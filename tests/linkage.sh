@@ -14,7 +14,7 @@ plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden pl
 plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
 plugin_wrong_machine plugin_wrong_class plugin_two_copies plugin_hidden_copy plugin_no_library plugin_no_blocks
 plugin_failing_block plugin_exports plugin_graph'
-[ -n "${RUN_AGAIN:-}" ] || names="host_table pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack $names"
+[ -n "${RUN_AGAIN:-}" ] || names="host_table old_names pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack $names"
 
 # The checks that compile the implementation again; tests/run.sh runs them only with --whole.
 slow='pages_code compiled_header no_plugins lapack link_hidden_program plugin_hidden_copy plugin_own_static plugin_own_implementation
@@ -149,6 +149,18 @@ check_link_library_of_its_own() {
     plugin; quiet "$tmp/program" "$tmp/ops.so"
 }
 have_tcc() { command -v tcc >/dev/null 2>&1 || { echo 'SKIP: no tcc'; return 1; }; }
+# Each old name gives a warning of the compiler that says the new one.
+check_old_names() {
+    $CC -fsyntax-only -DSHOW_WARNINGS $inc "$root/tests/product/test_old_names.c" >"$tmp/old_names.log" 2>&1
+    sed -n 's/^OPD_OLD_NAME("\(use [A-Za-z_]*\)").*/\1/p' "$root/src/api/old_names.h" >"$tmp/old_names.txt"
+    [ "$(grep -c . "$tmp/old_names.txt")" -ge 18 ] || echo 'src/api/old_names.h was not read'
+    while read -r text; do
+        grep -q "warning: .*deprecated.*$text\b" "$tmp/old_names.log" || echo "no warning: $text"
+    done <"$tmp/old_names.txt"
+    quiet $CC -fsyntax-only -Wall -Werror -DOPD_NO_OLD_NAMES $inc "$here/main.c"
+    ! $CC -fsyntax-only -w -DOPD_NO_OLD_NAMES $inc "$root/tests/product/test_old_names.c" 2>/dev/null ||
+        echo 'OPD_NO_OLD_NAMES does not leave them out'
+}
 check_link_tcc() {
     have_tcc || return
     quiet tcc -DLINKAGE_USE $inc "$here/main.c" "$here/ops.c" "$tmp/implementation.c" -o "$tmp/program" -lm
@@ -210,7 +222,7 @@ static int fn(void *now, opd_tensor *const *in, int n, opd_tensor **out) {
 int main(int argc, char **argv) {
     static char text[4000];
     opd_trace_options o = {0};
-    opd_plugin *p = opd_library_load(argv[1]);
+    opd_plugin *p = opd_plugin_load(argv[1]);
     o.locations = argc > 1;
     OPD_SCOPE {
         opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);
@@ -225,7 +237,7 @@ int main(int argc, char **argv) {
         opd_graph_print(g, text, sizeof text);
         printf("%s", text);
         opd_graph_free(g);
-        opd_library_unload(p);
+        opd_plugin_unload(p);
         g = opd_graph_load(argv[2]);
         printf("%s.\n", opd_error_message());
         opd_error_clear();
@@ -286,17 +298,17 @@ check_plugin_two_copies() {
 #define OPDISPATCH_IMPLEMENTATION
 #include "opdispatch.h"
 OPD_EXPORT const char *copy_load(const char *path);
-const char *copy_load(const char *path) { return opd_library_load(path) ? "loaded" : opd_error_message(); }
+const char *copy_load(const char *path) { return opd_plugin_load(path) ? "loaded" : opd_error_message(); }
 TEXT
     cat >"$tmp/copies.c" <<'TEXT'
 #include "opdispatch.h"
 #include <stdio.h>
 const char *copy_load(const char *path);
 int main(int argc, char **argv) {
-    opd_plugin *p = argc > 1 ? opd_library_load(argv[1]) : NULL;
+    opd_plugin *p = argc > 1 ? opd_plugin_load(argv[1]) : NULL;
     printf("%s\n", copy_load(argv[1]));
     OPD_SCOPE { opd_print(OPD_CALL(opd_find("linkage::square_plus"), opd_ones(OPD_INTS(2), OPD_FLOAT32))); }
-    return opd_library_unload(p) || opd_finish();
+    return opd_plugin_unload(p) || opd_finish();
 }
 TEXT
     quiet $quick_c -O0 -shared -fPIC $inc "$tmp/copy.c" -o "$tmp/libcopy.so" $lib
@@ -480,7 +492,7 @@ check_compiled_header() {
 #include "opdispatch.h"
 int main(int argc, char **argv) {
     const char *source = "#include \"opdispatch.h\"\nOPD_LIBRARY(small, lib) { opd_def(lib, \"f() -> ()\"); }\n";
-    opd_plugin *p = opd_load_inline("small", source, argc > 1 ? argv[1] : NULL);
+    opd_plugin *p = opd_compile_and_load_inline("small", source, argc > 1 ? argv[1] : NULL);
     if (opd_find_quiet("attacker::here")) { printf("the attacker's code runs\n"); }
     if (!p) { printf("%s\n", opd_error_message()); opd_error_clear(); return 3; }
     return opd_finish();

@@ -444,8 +444,8 @@ static void examples(void) {
         opd_tensor *const first = opd_reshape(numbers(2, rank_here, 10, OPD_FLOAT64), OPD_INTS(2, 1));
         opd_tensor *const here = opd_add(first, place), *const dim1 = opd_clone(opd_contiguous(opd_t(here)));
         const double factor = i < 2 ? size_here : 1, more = i < 2 ? size_here * (size_here - 1) / 2.0 : 0;
-        opd_tensor *const right = opd_add_Scalar(opd_mul_Scalar(opd_sub_Scalar(here, opd_value_float(rank_here)),
-                                                               opd_value_float(factor)), opd_value_float(more));
+        opd_tensor *const right = opd_add_Scalar(opd_mul_Scalar(opd_sub_Scalar(here, opd_value_double(rank_here)),
+                                                               opd_value_double(factor)), opd_value_double(more));
         const int level = opd_vmap_begin(2, OPD_RANDOM_ERROR), odd = rank_here % 2;
         opd_value args[3];
         args[0] = opd_value_tensor(opd_vmap_wrap(odd ? dim1 : here, odd, level));
@@ -673,7 +673,7 @@ static int by_one_thread(void) {
 }
 /* Tests the same group, registered by a plug-in. */
 static int with_plugin(const char *path) {
-    opd_plugin *const plugin = opd_library_load(path);
+    opd_plugin *const plugin = opd_plugin_load(path);
     const opd_group *const world = plugin ? opd_group_find("world") : NULL;
     OPD_SCOPE {
         const int size = world ? opd_group_size(world) : 0;
@@ -684,7 +684,7 @@ static int with_plugin(const char *path) {
             printf("%d ranks by a plug-in: %s\n", size, mistakes ? "mistakes" : "right");
         }
     }
-    OK(opd_library_unload(plugin) == 0);
+    OK(opd_plugin_unload(plugin) == 0);
     return opd_finish() || mistakes ? 1 : 0;
 }
 

@@ -62,7 +62,7 @@ static opd_value text_number(text_call *c) {
     const size_t n = strspn(c->at, "+-0123456789");
     char *end;
     opd_value v;
-    if (c->at[n] == '.') { v = opd_value_float(strtod(c->at, &end)); }
+    if (c->at[n] == '.') { v = opd_value_double(strtod(c->at, &end)); }
     else { v = opd_value_int(strtoll(c->at, &end, 10)); }
     if (end == c->at) { (void)opd_fail(OPD_ERROR_ARGUMENT, "cannot be read: %s", c->at); end += *end != 0; }
     c->at = end;
@@ -204,7 +204,7 @@ static opd_tensor *stack_dual(stack_of *s, opd_tensor *x) {
 }
 /* Records the function with other numbers, and runs the graph with these. */
 static opd_tensor *stack_trace(stack_of *s, opd_tensor *x) {
-    opd_tensor *other = opd_mul_Scalar(x, opd_value_float(0.8125)), *out = NULL;
+    opd_tensor *other = opd_mul_Scalar(x, opd_value_double(0.8125)), *out = NULL;
     opd_graph *g = other ? opd_graph_trace(stack_call, s, &other, 1, NULL) : NULL;
     if (g) { (void)opd_graph_run(g, &x, 1, &out, 1); }
     opd_graph_free(g);
@@ -323,7 +323,7 @@ OPD_UNUSED static opd_tensor *stack_input(const stack_of *s, opd_tensor *x) {
     for (i = s->n; i-- > 0 && x;) {
         opd_tensor *all[EXAMPLES];
         if (s->kinds[i] != VMAP && s->kinds[i] != VMAP_LAST) { continue; }
-        for (k = 0; k < EXAMPLES; k++) { all[k] = opd_mul_Scalar(x, opd_value_float(1 - 0.0625 * k)); }
+        for (k = 0; k < EXAMPLES; k++) { all[k] = opd_mul_Scalar(x, opd_value_double(1 - 0.0625 * k)); }
         x = opd_stack_full(opd_tensors_of(all, EXAMPLES), s->kinds[i] == VMAP ? 0 : -1);
     }
     return x;
@@ -346,7 +346,7 @@ OPD_UNUSED static void stack_poison(void) {
     int64_t n;
     int k;
     OPD_SCOPE {
-        for (n = 1; n <= 32; n += n < 8 ? 1 : 3) { for (k = 0; k < 3; k++) { (void)opd_full(OPD_INTS(n), opd_value_float(777.0), OPD_FLOAT64); } }
+        for (n = 1; n <= 32; n += n < 8 ? 1 : 3) { for (k = 0; k < 3; k++) { (void)opd_full(OPD_INTS(n), opd_value_double(777.0), OPD_FLOAT64); } }
     }
 }
 /* Returns the difference of two results, relative to 1 + |b|; infinity if their sizes or dtypes differ. */

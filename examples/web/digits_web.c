@@ -65,7 +65,7 @@ EMSCRIPTEN_KEEPALIVE int web_reset(int count, int seed) {
     net.adam = NULL;
     epoch = at = ordered = 0;
     epochs = count;
-    device = opd_device_of(OPD_CPU, -1);
+    device = opd_device_make(OPD_CPU, -1);
     opd_manual_seed((uint64_t)seed);
     network_make(&net);
     return outcome();
@@ -148,7 +148,7 @@ EMSCRIPTEN_KEEPALIVE const float *web_filters(void) {
    no numbers (the device meta).  Returns opd_explain's text, or NULL. */
 EMSCRIPTEN_KEEPALIVE const char *web_explain(int how) {
     OPD_SCOPED;
-    const opd_device on = opd_device_of(how == 2 ? OPD_META : OPD_CPU, -1);
+    const opd_device on = opd_device_make(how == 2 ? OPD_META : OPD_CPU, -1);
     opd_tensor *x = opd_tensor_new_on(OPD_INTS(BATCH, FILTERS, 8, 8), OPD_FLOAT32, on);
     opd_tensor *bias = how == 2 ? opd_tensor_new_on(OPD_INTS(FILTERS), OPD_FLOAT32, on)
                                 : opd_module_get(net.parameters, "conv1.bias");

@@ -180,7 +180,7 @@ OPDI_INTERNAL opd_value opdi_ext_item(const opd_value *value, int i) {
     switch (value->tag) {
     case OPD_TAG_TENSORS: return opd_value_tensor(value->u.tensors[i]);
     case OPD_TAG_INTS: return opd_value_int(value->u.ints[i]);
-    case OPD_TAG_FLOATS: return opd_value_float(value->u.floats[i]);
+    case OPD_TAG_FLOATS: return opd_value_double(value->u.floats[i]);
     case OPD_TAG_BOOLS: return opd_value_bool(value->u.bools[i]);
     default: return value->u.list[i];
     }
@@ -275,7 +275,7 @@ static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value *it
     }
     if (param->kind == 'T') { return opd_value_tensors((opd_tensor **)memory, count); }
     if (param->optional_items || strchr("sDGS", param->kind)) { return opd_value_list(items, count); }
-    if (param->kind == 'd') { return opd_value_floats((const double *)memory, count); }
+    if (param->kind == 'd') { return opd_value_doubles((const double *)memory, count); }
     if (param->kind == 'b') { return opd_value_bools((const bool *)memory, count); }
     return opd_value_ints((const int64_t *)memory, count);
 }
@@ -326,7 +326,7 @@ OPDI_INTERNAL opd_value opdi_ext_from_word(const opdi_ext_side *side, const opdi
     case 'e': return opd_value_int((int32_t)(uint32_t)word);
     case 'd':
         memcpy(&number, &word, sizeof number);
-        return opd_value_float(number);
+        return opd_value_double(number);
     case 's':
         taken = opdi_ext_keep(side, all, 0);
         if (taken) { taken->text = (void *)(uintptr_t)word; }

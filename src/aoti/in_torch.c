@@ -93,7 +93,7 @@ static opd_tensor *opdi_torch_import(void *handle) {
     if (device == 14) {                           /* a meta tensor has sizes, but no memory */
         return opd_to_device(opd_empty_strided(opd_ints_of(sizes, ndim), opd_ints_of(strides, ndim),
                                                (opd_scalar_type)dtype),
-                             opd_device_of(OPD_META, -1), (opd_scalar_type)dtype);
+                             opd_device_make(OPD_META, -1), (opd_scalar_type)dtype);
     }
     if (opdi_torch_check(opdi_torch.data(handle, &data))) { return NULL; }
     return data ? opd_tensor_wrap(data, opd_ints_of(sizes, ndim), strides, (opd_scalar_type)dtype, NULL, NULL)

@@ -76,7 +76,7 @@ OPDI_INTERNAL opd_device opdi_aoti_device(int64_t number, int64_t index) {
     const opd_backend type = number == 0 ? OPD_CPU : number == 1 ? OPD_CUDA : number == 6 ? OPD_HIP
         : number == 9 ? OPD_XLA : number == 12 ? OPD_XPU : number == 13 ? OPD_MPS : number == 14 ? OPD_META
         : OPD_PRIVATEUSE1;
-    return opd_device_of(type, type == OPD_CPU ? -1 : (int)index);
+    return opd_device_make(type, type == OPD_CPU ? -1 : (int)index);
 }
 /* Returns 0 if `device`, a number of c10, is the CPU; otherwise sets an error and returns -1. */
 OPDI_INTERNAL int opdi_aoti_cpu_only(int32_t device) {

@@ -56,9 +56,9 @@ static opd_value opdi_aoti_flat_list(opdi_aoti_flat *flat, const char *kind, int
     if (strcmp(kind, "as_floats") == 0) {
         double *numbers = (double *)opdi_aoti_flat_memory(flat, count, sizeof *numbers);
         for (int64_t e = opd_json_first(json, list); e >= 0 && numbers; e = opd_json_next(json, e)) {
-            numbers[n++] = opd_json_float(json, e, 0);
+            numbers[n++] = opd_json_double(json, e, 0);
         }
-        return opd_value_floats(numbers, n);
+        return opd_value_doubles(numbers, n);
     }
     if (strcmp(kind, "as_bools") == 0) {
         bool *bools = (bool *)opdi_aoti_flat_memory(flat, count, sizeof *bools);
@@ -86,7 +86,7 @@ static opd_value opdi_aoti_flat_value(opdi_aoti_flat *flat, int64_t arg) {
     if (strcmp(kind, "as_int") == 0 || strcmp(kind, "as_sym_int") == 0) {
         return opd_value_int(opdi_aoti_flat_int(flat));
     }
-    if (strcmp(kind, "as_float") == 0) { return opd_value_float(opd_json_float(json, value, NAN)); }
+    if (strcmp(kind, "as_float") == 0) { return opd_value_double(opd_json_double(json, value, NAN)); }
     if (strcmp(kind, "as_bool") == 0) { return opd_value_bool(opd_json_bool(json, value, false)); }
     if (strcmp(kind, "as_string") == 0) { return opd_value_str(opd_json_text(json, value, "")); }
     if (strcmp(kind, "as_scalar_type") == 0) { return opdi_aoti_export_dtype(opd_json_int(json, value, 0)); }

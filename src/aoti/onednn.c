@@ -181,7 +181,7 @@ static int opdi_aoti_rnn_layer(const opd_value *args, void *const *handles, opd_
     values[2] = opd_value_tensors(weights, biases ? 4 : 2);
     values[3] = opd_value_bool(biases);
     values[4] = opd_value_int(1);
-    values[5] = opd_value_float(0);
+    values[5] = opd_value_double(0);
     values[6] = values[7] = values[8] = opd_value_bool(false);
     results[2] = opd_value_none();
     opd_op *op = opd_ok() ? opd_find(names[mode]) : NULL;

@@ -151,7 +151,7 @@ static opd_value opdi_aoti_value_at(const opdi_aoti_param *param, const void *at
     case 'e': return opd_value_int(*(const int32_t *)at);
     case 's': return opd_value_str(*(const char *const *)at);
     case 'G': return opd_value_none();
-    default: return opd_value_float(*(const double *)at);
+    default: return opd_value_double(*(const double *)at);
     }
 }
 static opd_value opdi_aoti_tensor_list(opdi_aoti_args *args, const opdi_aoti_param *param, const void *data,
@@ -187,11 +187,11 @@ static opd_value opdi_aoti_list(opdi_aoti_args *args, const opdi_aoti_param *par
         opd_value *items = (opd_value *)opdi_aoti_memory(args, count, sizeof *items);
         for (int64_t i = 0; items && i < count; i++) {
             const double *number = ((const double *const *)data)[i];
-            items[i] = number ? opd_value_float(*number) : opd_value_none();
+            items[i] = number ? opd_value_double(*number) : opd_value_none();
         }
         return opd_value_list(items, items ? count : 0);
     }
-    if (param->kind == 'd') { return opd_value_floats((const double *)data, count); }
+    if (param->kind == 'd') { return opd_value_doubles((const double *)data, count); }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "a list has a kind that compiled models do not use");
     return opd_value_none();
 }
@@ -218,13 +218,13 @@ static opd_value opdi_aoti_read(opdi_aoti_args *args, const opdi_aoti_param *par
         return opd_value_tensor(*handle ? ((opdi_aoti_handle *)*handle)->tensor : NULL);
     case 'i': return opd_value_int((int64_t)opdi_aoti_word(args));
     case 'b': return opd_value_bool((opdi_aoti_word(args) & 255) != 0);
-    case 'f': return opd_value_float(opdi_aoti_float(args));
+    case 'f': return opd_value_double(opdi_aoti_float(args));
     case 'e': return opd_value_int((int32_t)opdi_aoti_word(args));
     case 's': return opd_value_str((const char *)opdi_aoti_pointer(args));
     case 'G':
         (void)opdi_aoti_word(args);
         return opd_value_none();
-    default: return opd_value_float(opdi_aoti_double(args));
+    default: return opd_value_double(opdi_aoti_double(args));
     }
 }
 /* Stores a result of this kind at `out`, unless `out` is NULL.  Returns 0, or 1 if an error is pending. */

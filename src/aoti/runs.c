@@ -205,7 +205,7 @@ static int opdi_aoti_check_input(const opd_aoti *model, int i, opd_tensor *input
         return opd_fail(OPD_ERROR_AUTOGRAD, "opd_aoti_run: input %d ('%s') requires grad, and compiled models have no "
                         "derivatives (opd_detach, or OPD_NO_GRAD)", i, name ? name : "");
     }
-    if (opd_is_conj(input) || opd_is_neg(input)) {
+    if (opd_tensor_is_conj(input) || opd_tensor_is_neg(input)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: input %d ('%s') is a conjugate or negative view: pass the "
                         "result of opd_resolve_conj or opd_resolve_neg", i, name ? name : "");
     }
@@ -225,7 +225,7 @@ static opd_tensor *opdi_aoti_unbox(const opd_aoti *model, void *box) {
     opd_tensor *tensor = opdi_aoti_tensor(box);
     if (!tensor) { return NULL; }
     return opdi_aoti_is_constant(model, tensor) ? opd_clone(tensor)
-        : opd_tensor_view(tensor, opd_sizes(tensor), opd_strides(tensor), opd_ndim(tensor), opd_offset(tensor));
+        : opd_tensor_view(tensor, opd_sizes(tensor), opd_strides(tensor), opd_ndim(tensor), opd_tensor_offset(tensor));
 }
 /* Frees the boxes that are left after a run, each only once.  A box may occur in several places: if the model returns a
    result twice, or returns an input as a result.  gone[i] is true if the model itself has freed input i. */

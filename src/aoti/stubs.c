@@ -391,7 +391,7 @@ OPDI_INTERNAL void opdi_aoti_image_free(opdi_aoti_image *image) {
 /* Returns true if this processor has the instructions of a library.  If not, sets an error for a compiled model, and
    only warns for an extension: perhaps only functions that nothing calls have these instructions. */
 static bool opdi_aoti_image_runs(const opd_aoti *model, const opdi_aoti_image *image) {
-    const char *const lacks = opd_library_lacks(image->path);
+    const char *const lacks = opd_plugin_lacks(image->path);
     char text[200];
     if (!lacks) { return true; }
     if (model->extension) {

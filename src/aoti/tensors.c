@@ -75,7 +75,7 @@ OPDI_INTERNAL int32_t opdi_aoti_get_layout(void *handle, int32_t *out) {
 }
 OPDI_INTERNAL int32_t opdi_aoti_get_storage_offset(void *handle, int64_t *out) {
     const opd_tensor *tensor = opdi_aoti_tensor(handle);
-    *out = tensor ? opd_offset(tensor) : 0;
+    *out = tensor ? opd_tensor_offset(tensor) : 0;
     return opdi_aoti_status();
 }
 OPDI_INTERNAL int32_t opdi_aoti_is_contiguous(void *handle, bool *out) {
@@ -125,7 +125,7 @@ OPDI_INTERNAL int32_t opdi_aoti_view(void *self, int64_t ndim, const int64_t *si
 }
 OPDI_INTERNAL int32_t opdi_aoti_as_strided(void *self, const int64_t *sizes, const int64_t *strides, void **out) {
     const opd_tensor *tensor = opdi_aoti_tensor(self);
-    return tensor ? opdi_aoti_view(self, opd_ndim(tensor), sizes, strides, opd_offset(tensor), out) : 1;
+    return tensor ? opdi_aoti_view(self, opd_ndim(tensor), sizes, strides, opd_tensor_offset(tensor), out) : 1;
 }
 OPDI_INTERNAL int32_t opdi_aoti_empty_strided(int64_t ndim, const int64_t *sizes, const int64_t *strides, int32_t dtype,
                                               int32_t device, int32_t index, void **out) {
@@ -161,7 +161,7 @@ OPDI_INTERNAL int32_t opdi_aoti_from_pool(void *self, int64_t offset, int32_t dt
         (void)opd_fail(OPD_ERROR_SHAPE, "a compiled model uses a part of a memory pool that is outside of the pool");
         return 1;
     }
-    char *base = (char *)opd_data(pool) - opd_offset(pool) * (int64_t)opd_dtype_size(opd_dtype(pool));
+    char *base = (char *)opd_data(pool) - opd_tensor_offset(pool) * (int64_t)opd_dtype_size(opd_dtype(pool));
     opd_scope scope = opd_scope_open();
     const int32_t rc = opdi_aoti_box(opd_tensor_wrap(base + offset, opd_ints_of(sizes, ndim), strides,
                                                      (opd_scalar_type)dtype, opdi_aoti_release, opd_keep(pool)), out);

@@ -107,7 +107,7 @@ OPDI_INTERNAL int32_t opdi_aoti_clone_strides(void *self, void **out) {
     if (!tensor) { return 1; }
     const int64_t span = opdi_aoti_span(opd_sizes(tensor), opd_strides(tensor), opd_ndim(tensor)), one = 1;
     opd_scope scope = opd_scope_open();
-    opd_tensor *flat = opd_tensor_view(tensor, &span, &one, 1, opd_offset(tensor));
+    opd_tensor *flat = opd_tensor_view(tensor, &span, &one, 1, opd_tensor_offset(tensor));
     opd_tensor *copy = flat ? opd_clone(flat) : NULL;
     const int32_t rc = opdi_aoti_box(copy ? opd_tensor_view(copy, opd_sizes(tensor), opd_strides(tensor),
                                                             opd_ndim(tensor), 0) : NULL, out);

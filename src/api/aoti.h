@@ -57,7 +57,7 @@ typedef struct opd_aoti_options {
 } opd_aoti_options;
 /* Loads a model from a package (.pt2), or from a library (.so) that was taken out of a package.  If options is NULL,
    defaults are used.  The model belongs to the caller, who frees it with opd_aoti_free.  Returns NULL with an error if
-   the file is missing, damaged, or made for another machine, device or instruction set (see opd_library_lacks), or if
+   the file is missing, damaged, or made for another machine, device or instruction set (see opd_plugin_lacks), or if
    it needs functions that opdispatch does not have (the error names them). */
 OPD_API opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options);
 /* Frees a model; if it is running, when its runs have ended.  Results of earlier runs stay valid.  The model may be

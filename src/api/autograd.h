@@ -99,7 +99,16 @@ OPD_INLINE void opd_inference_end(opd_inference_block *block) {
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i; may be NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */
-OPD_API opd_value opd_bw_value(opd_backward_call *bw, int i);                 /* argument i, which is not a tensor */
+/* These functions return argument i, which is not a tensor, as opd_arg_int and its neighbours do in a kernel.  None
+   gives 0, false, NULL, or an empty list.  If the argument has another type, they set an error and return the same. */
+OPD_API int64_t opd_bw_int(opd_backward_call *bw, int i);
+OPD_API double opd_bw_double(opd_backward_call *bw, int i);
+OPD_API bool opd_bw_bool(opd_backward_call *bw, int i);
+OPD_API const char *opd_bw_str(opd_backward_call *bw, int i);
+OPD_API opd_ints opd_bw_ints(opd_backward_call *bw, int i);
+OPD_API opd_doubles opd_bw_doubles(opd_backward_call *bw, int i);
+OPD_API bool opd_bw_is_none(opd_backward_call *bw, int i);
+OPD_API opd_value opd_bw_value(opd_backward_call *bw, int i);                 /* of any type, such as Scalar */
 OPD_API opd_tensor *opd_bw_result(opd_backward_call *bw, int i);              /* saved result i */
 /* Returns true if the gradient of argument i is needed; for a list argument, of any of its elements. */
 OPD_API bool opd_bw_needs(const opd_backward_call *bw, int i);

@@ -207,6 +207,6 @@ OPD_API opd_matmul_precision opd_float32_matmul_precision(void);
 /* opd_cuda_available and opd_cuda_empty_cache do the same as torch.cuda.is_available and torch.cuda.empty_cache.
    opd_cuda_debug_set sets debug mode for CUDA. (For torch.cuda.device_count, call opd_device_count.) */
 OPD_INLINE bool opd_cuda_available(void) { return opd_device_count(OPD_CUDA) > 0; }
-OPD_INLINE int opd_cuda_empty_cache(void) { return opd_device_empty_cache(opd_device_of(OPD_CUDA, -1)); }
+OPD_INLINE int opd_cuda_empty_cache(void) { return opd_device_empty_cache(opd_device_make(OPD_CUDA, -1)); }
 OPD_INLINE bool opd_cuda_debug_set(bool on) { return opd_device_debug_set(OPD_CUDA, on); }
 

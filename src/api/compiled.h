@@ -55,8 +55,8 @@ typedef struct opd_compile_options {
 } opd_compile_options;
 /* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  Inputs are of
    one kind if they have the same dtypes, sizes and strides, and the same values of inputs that are not tensors.  Each
-   kind is compiled separately, in seconds, by $CC or cc, as opd_load does; after that, the result is in the cache of
-   opd_load.  The first run of each kind is uncompiled, which means that the graph itself is run.
+   kind is compiled separately, in seconds, by $CC or cc, as opd_compile_and_load does; after that, the result is in the
+   cache of opd_compile_and_load.  The first run of each kind is uncompiled, which means that the graph itself is run.
    Operators without a form in C, such as operators of the program, are called with copies of their tensors.  The copies
    have the strides of an uncompiled run (OPD_OPTAG_NEEDS_EXACT_STRIDES, the default for operators of the program), or
    are contiguous (OPD_OPTAG_FLEXIBLE_LAYOUT, the default for built-in operators).  If elements of a tensor share memory

@@ -201,7 +201,7 @@ OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* returns bit
 OPD_API opd_op *opd_op_next(const opd_op *op);
 /* Checks a C signature against the operator's schema.  The signature has a letter for each type, first for the
    result: "TTTi", for example.  T is a tensor, i int64_t, d double, b bool, s string, D device, G generator, I
-   opd_ints, F opd_floats, L opd_tensors, V opd_value (anything).  As result, v means no result and N several tensors.
+   opd_ints, F opd_doubles, L opd_tensors, V opd_value (anything).  As result, v means no result and N several tensors.
    Trailing arguments with defaults may be left out.  Returns 0, or -1 with an error. */
 OPD_API int opd_op_check(const opd_op *op, const char *signature);
 /* A filter for opd_op_list; NULL fields select all operators. */
@@ -338,13 +338,13 @@ OPD_API const opd_value *opd_call_args(const opd_call *call);
 OPD_API opd_value *opd_call_rets(opd_call *call);
 OPD_API opd_tensor *opd_arg_tensor(const opd_call *call, int i);              /* NULL for None */
 OPD_API int64_t opd_arg_int(const opd_call *call, int i);
-OPD_API double opd_arg_float(const opd_call *call, int i);
+OPD_API double opd_arg_double(const opd_call *call, int i);
 OPD_API bool opd_arg_bool(const opd_call *call, int i);
 OPD_API opd_value opd_arg_value(const opd_call *call, int i);                 /* Scalar: INT, FLOAT, BOOL or COMPLEX */
 OPD_API bool opd_arg_is_none(const opd_call *call, int i);
 OPD_API const char *opd_arg_str(const opd_call *call, int i);
 OPD_API opd_ints opd_arg_ints(const opd_call *call, int i);                   /* n = 0 for None */
-OPD_API opd_floats opd_arg_floats(const opd_call *call, int i);
+OPD_API opd_doubles opd_arg_doubles(const opd_call *call, int i);
 OPD_API opd_tensors opd_arg_tensors(const opd_call *call, int i);
 OPD_API opd_scalar_type opd_arg_dtype(const opd_call *call, int i, opd_scalar_type if_none);
 OPD_API opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none);
@@ -364,6 +364,6 @@ OPD_API int opd_return_tensor(opd_call *call, opd_tensor *tensor);
 OPD_API int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count);
 OPD_API int opd_return_value(opd_call *call, opd_value value);
 OPD_INLINE int opd_return_int(opd_call *call, int64_t i) { return opd_return_value(call, opd_value_int(i)); }
-OPD_INLINE int opd_return_float(opd_call *call, double d) { return opd_return_value(call, opd_value_float(d)); }
+OPD_INLINE int opd_return_float(opd_call *call, double d) { return opd_return_value(call, opd_value_double(d)); }
 OPD_INLINE int opd_return_bool(opd_call *call, bool b) { return opd_return_value(call, opd_value_bool(b)); }
 

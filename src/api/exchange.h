@@ -167,11 +167,11 @@ OPD_API int64_t opd_json_count(const opd_json *json, int64_t list);           /*
 OPD_API const char *opd_json_key(const opd_json *json, int64_t value);
 /* Returns the value of that name in an object, the last if there are several; -1: none, or not an object. */
 OPD_API int64_t opd_json_get(const opd_json *json, int64_t object, const char *key);
-/* opd_json_text, opd_json_int, opd_json_float and opd_json_bool return a value, or `otherwise` if it has another kind.
-   Texts are UTF-8 and live as long as json.  opd_json_float takes every number. */
+/* opd_json_text, opd_json_int, opd_json_double and opd_json_bool return a value, or `otherwise` if it has another kind.
+   Texts are UTF-8 and live as long as json.  opd_json_double takes every number. */
 OPD_API const char *opd_json_text(const opd_json *json, int64_t value, const char *otherwise);
 OPD_API int64_t opd_json_int(const opd_json *json, int64_t value, int64_t otherwise);
-OPD_API double opd_json_float(const opd_json *json, int64_t value, double otherwise);
+OPD_API double opd_json_double(const opd_json *json, int64_t value, double otherwise);
 OPD_API bool opd_json_bool(const opd_json *json, int64_t value, bool otherwise);
 /* Finds the place where a value begins, for messages.  Writes the line, and the byte within the line, both counted from
    1; writes 0 if there is no value.  line and column may be NULL. */

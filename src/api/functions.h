@@ -13,7 +13,7 @@
        opd_def_function(lib, "scaled(float x, int n=2) -> float", &scaled_op);
        opd_impl_function(lib, "scaled", "CPU", &scaled_op);
 
-   Argument types: double, int64_t, bool, const char *, opd_tensor * (NULL for None), opd_device, opd_ints, opd_floats,
+   Argument types: double, int64_t, bool, const char *, opd_tensor * (NULL for None), opd_device, opd_ints, opd_doubles,
    opd_tensors, and opd_value for all others (Scalar, int?, ...).  Result types: the first five, opd_tensors and
    opd_value.  At most 8 arguments.  Registering a function with float, int, long or other C types fails with an error
    that names the type to use.  In an operator descriptor, write `.function = &scaled_op`. */
@@ -35,7 +35,7 @@ OPD_API int opd_impl_function(opd_library *lib, const char *name, const char *ke
 
 OPD_INLINE int opd_return_str(opd_call *call, const char *text) { return opd_return_value(call, opd_value_str(text)); }
 OPD_INLINE opd_device opd_device_argument(const opd_call *call, int i) {
-    return opd_arg_device(call, i, opd_device_of(OPD_CPU, -1));
+    return opd_arg_device(call, i, opd_device_make(OPD_CPU, -1));
 }
 OPD_INLINE int opd_return_list(opd_call *call, opd_tensors list) { return opd_return_tensors(call, list.data, list.n); }
 #ifdef __cplusplus
@@ -43,7 +43,7 @@ template <class T> struct opd_cxx_type {          /* the case of types that no o
     static char letter() {
         static_assert(sizeof(T) == 0, "OPD_FUNCTION: an operator cannot have an argument or result of this type: use "
                       "double, int64_t, bool, const char * (for a std::string), opd_tensor *, opd_device, opd_ints, "
-                      "opd_floats or opd_tensors (for a std::vector), or opd_value; and by value, not by reference");
+                      "opd_doubles or opd_tensors (for a std::vector), or opd_value; and by value, not by reference");
         return '?';
     }
     static T get(const opd_call *, int) { return T(); }
@@ -63,7 +63,7 @@ OPD_CXX_REFUSED(float, 'f') OPD_CXX_REFUSED(int, 'n') OPD_CXX_REFUSED(unsigned, 
         static type get(const opd_call *call, int i) { return get_(call, i); } \
         static int give(opd_call *, type) { return -1; } \
     };
-OPD_CXX_TYPE(double, 'd', opd_arg_float, opd_return_float)
+OPD_CXX_TYPE(double, 'd', opd_arg_double, opd_return_float)
 OPD_CXX_TYPE(int64_t, 'i', opd_arg_int, opd_return_int)
 OPD_CXX_TYPE(bool, 'b', opd_arg_bool, opd_return_bool)
 OPD_CXX_TYPE(const char *, 's', opd_arg_str, opd_return_str)
@@ -71,7 +71,7 @@ OPD_CXX_TYPE(opd_tensor *, 'T', opd_arg_tensor, opd_return_tensor)
 OPD_CXX_TYPE(opd_tensors, 'L', opd_arg_tensors, opd_return_list)
 OPD_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
 OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
-OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
+OPD_CXX_ARGUMENT(opd_doubles, 'F', opd_arg_doubles)
 OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
 /* opd_cxx_long<int64_t>::other is long long if int64_t is long, and long if int64_t is long long.  A function with this
    type is rejected (letter 'l'). */
@@ -152,13 +152,13 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
     return -1;
 }
 #define OPD_C_LETTER(type) _Generic((type *)0, double *: 'd', int64_t *: 'i', bool *: 'b', const char **: 's', \
-    opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_floats *: 'F', opd_device *: 'D', \
+    opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_doubles *: 'F', opd_device *: 'D', \
     opd_value *: 'V', void *: 'v', \
     default: _Generic((type *)0, float *: 'f', int *: 'n', long *: 'l', long long *: 'l', unsigned *: 'u', \
                       unsigned long *: 'u', unsigned long long *: 'u', default: '?'))
-#define OPD_C_GET(type, i) _Generic((type *)0, double *: opd_arg_float, int64_t *: opd_arg_int, bool *: opd_arg_bool, \
+#define OPD_C_GET(type, i) _Generic((type *)0, double *: opd_arg_double, int64_t *: opd_arg_int, bool *: opd_arg_bool, \
     const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, opd_tensors *: opd_arg_tensors, \
-    opd_ints *: opd_arg_ints, opd_floats *: opd_arg_floats, opd_device *: opd_device_argument, \
+    opd_ints *: opd_arg_ints, opd_doubles *: opd_arg_doubles, opd_device *: opd_device_argument, \
     opd_value *: opd_arg_value, default: opd_c_refused)(call, i)
 #define OPD_C_GIVE(type)                                                                                              \
     _Generic((type *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool,               \

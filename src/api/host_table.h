@@ -1,7 +1,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:host       the function table through which plug-ins call the program
 //
-//  A plug-in contains no implementation and needs no symbol of the program.  opd_library_load looks up its only
+//  A plug-in contains no implementation and needs no symbol of the program.  opd_plugin_load looks up its only
 //  exported symbol, opd_plugin_entry, checks the version in it, and sets the plug-in's pointer to a table of functions.
 //  In a plug-in, the functions of the API are small static functions that call through this table.  The table and some
 //  structs, such as opd_op_desc, grow only at their ends, and other structs never change, so that a plug-in of an older
@@ -55,7 +55,7 @@ struct opd_host;
 typedef struct opd_plugin_info {
     char magic[12];                               /* "opdispatch" */
     int32_t major, minor;                         /* version of the header that the plug-in was built with */
-    const struct opd_host **host;                 /* opd_library_load stores the table's address here */
+    const struct opd_host **host;                 /* opd_plugin_load stores the table's address here */
     opd_block **blocks;                           /* the list of blocks that the plug-in's constructors have linked */
 } opd_plugin_info;
 #define OPD_PLUGIN_MAGIC "opdispatch"
@@ -84,13 +84,13 @@ OPD_PLUGIN_ONCE opd_block *opd_plugin_blocks = NULL;
 OPD_PLUGIN_ENTRY const opd_plugin_info opd_plugin_entry = {
     OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
 #if !defined(_WIN32)
-/* Called when a plug-in is unloaded.  Warns if the plug-in was loaded by dlopen alone and not by opd_library_load: then
+/* Called when a plug-in is unloaded.  Warns if the plug-in was loaded by dlopen alone and not by opd_plugin_load: then
    nothing in the plug-in was registered, and no error was set. */
 extern int dprintf(int file, const char *format, ...);
 extern void opd_plugin_unused(void) __attribute__((weak, visibility("hidden"), destructor));
 void opd_plugin_unused(void) {
     if (!opd_plugin_host && opd_plugin_blocks) {
-        (void)dprintf(2, "opdispatch: warning: %s is a plug-in that opd_library_load has not loaded: nothing in it was "
+        (void)dprintf(2, "opdispatch: warning: %s is a plug-in that opd_plugin_load has not loaded: nothing in it was "
                       "registered\n", opd_plugin_blocks->file);
     }
 }

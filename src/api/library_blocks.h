@@ -3,7 +3,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A block of registrations, which OPD_LIBRARY defines.  Blocks are linked into a list when the program is loaded, and
-   run at the first use of the dispatcher.  The blocks of a plug-in run before opd_library_load returns. */
+   run at the first use of the dispatcher.  The blocks of a plug-in run before opd_plugin_load returns. */
 typedef struct opd_block {
     void (*run)(opd_library *lib);
     opd_library_kind kind;

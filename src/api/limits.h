@@ -3,11 +3,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Forbids machine code from files, until the process ends.  Afterwards, each function that would load or compile code
-   fails with OPD_ERROR_FORBIDDEN: opd_library_load, opd_load, opd_load_inline, opd_graph_compile, opd_program_compile,
-   opd_aoti_load and opd_extension_load.  Nothing of the file is mapped, no compiler is started, and the cache of
-   compiled code is not used.  Code that was loaded before stays, but an opd_compiled compiles no further kinds of
-   inputs.  OPD_NO_CODE=1 in the environment when the process first uses the library forbids code, too.  Nothing takes
-   this back.  Any thread may call this function. */
+   fails with OPD_ERROR_FORBIDDEN: opd_plugin_load, opd_compile_and_load, opd_compile_and_load_inline,
+   opd_graph_compile, opd_program_compile, opd_aoti_load and opd_extension_load.  Nothing of the file is mapped, no
+   compiler is started, and the cache of compiled code is not used.  Code that was loaded before stays, but an
+   opd_compiled compiles no further kinds of inputs.  OPD_NO_CODE=1 in the environment when the process first uses the
+   library forbids code, too.  Nothing takes this back.  Any thread may call this function. */
 OPD_API void opd_code_forbid(void);
 /* Returns true if code from files is forbidden.  Then also sets an error that begins with `who`, unless who is NULL.
    Plug-ins that load libraries themselves first call this function. */
@@ -51,7 +51,7 @@ typedef struct opd_limits {
        ...
        opd_limits_set(NULL);
    Memory that kernels allocate on other threads is not counted.  Limits do not count the time and memory of a compiler
-   that opd_load or opd_graph_compile starts. */
+   that opd_compile_and_load or opd_graph_compile starts. */
 OPD_API void opd_limits_set(const opd_limits *limits);
 /* Returns what is left of the limits of the calling thread; 0 for each limit that is not set.  Pass the result to
    opd_limits_set to go on with these limits after setting others. */

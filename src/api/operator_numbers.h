@@ -22,7 +22,7 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
      not used.  This takes a quarter of the time that the whole library takes.
    Either way, the program contains the built-in operators whose functions (such as opd_conv2d) it calls, and the
    operators that these call in turn.  If the program calls a function which may call any operator (opd_program_load,
-   opd_graph_call, opd_overloads_find, opd_library_load, ...), it contains all operators.  opd_op_next, dumps and
+   opd_graph_call, opd_overloads_find, opd_plugin_load, ...), it contains all operators.  opd_op_next, dumps and
    listeners know only the operators that were called or kept so far.
    The statement OPD_KEEP(name) keeps a built-in operator.  Execute the statement before the program looks up the
    operator by name or number, or registers a kernel for the operator: OPD_KEEP(conv2d); opd_find("aten::conv2d").  name

@@ -16,22 +16,22 @@ typedef struct opd_plugin opd_plugin;
    - The library contains an implementation itself.
    - The library lacks a symbol.
    - A block of the library fails.
-   If the library has instructions that this processor lacks (opd_library_lacks), this warns first: running them ends
+   If the library has instructions that this processor lacks (opd_plugin_lacks), this warns first: running them ends
    the program.
    Symbols of the library stay local (in PyTorch they become global).  Any thread may call this, but not from a
    constructor. */
-OPD_API opd_plugin *opd_library_load(const char *path);
+OPD_API opd_plugin *opd_plugin_load(const char *path);
 /* Returns the name of an instruction set, such as "AVX512", that the code of a shared library needs and this processor
    lacks; or NULL if none is known.  Code that was built with -march=native on a newer processor ends a program with
    SIGILL.  Sees AVX and later sets in ELF files for x86-64 with a list of their functions, which gcc and clang write.
    Returns NULL for a library that asks the processor itself (cpuid), and for a file that cannot be read.  The file is
    not loaded.  Any thread may call this. */
-OPD_API const char *opd_library_lacks(const char *path);
+OPD_API const char *opd_plugin_lacks(const char *path);
 /* Removes all registrations of the library immediately.  The library's code stays mapped while it is needed: by an
    autograd node, a deleter, a tensor over its data, an observer, a device that it registered, or a call that began
    before.  The code is unmapped when the last of these ends, or at the next load or unload.  Returns 0, or -1 and sets
    an error if the library is not loaded.  Works while an error is pending. */
-OPD_API int opd_library_unload(opd_plugin *plugin);
+OPD_API int opd_plugin_unload(opd_plugin *plugin);
 /* opd_plugin_next: Returns the next loaded library after plugin, or the first if plugin is NULL.
    opd_plugin_path: Returns the path as it was given, which lives as long as the library is loaded. */
 OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
@@ -52,9 +52,9 @@ OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
    the folder from which this program was compiled (unless other users can write there), and then in the system's
    folders. (If the path of the program's source is relative, it is searched from the program's folder and the folders
    above it, never from the current folder.) */
-OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
-/* Compiles and loads source text like opd_load.  The text is C++ if name ends in .cpp. */
-OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);
+OPD_API opd_plugin *opd_compile_and_load(const char *name, const char *const *files, const char *flags);
+/* Compiles and loads source text like opd_compile_and_load.  The text is C++ if name ends in .cpp. */
+OPD_API opd_plugin *opd_compile_and_load_inline(const char *name, const char *source, const char *flags);
 
 #ifdef __cplusplus
 }
@@ -151,13 +151,13 @@ inline opd_value opd_v(long long i) { return opd_value_int(i); }
 inline opd_value opd_v(unsigned i) { return opd_value_int(static_cast<int64_t>(i)); }
 inline opd_value opd_v(unsigned long i) { return opd_value_int(static_cast<int64_t>(i)); }
 inline opd_value opd_v(unsigned long long i) { return opd_value_int(static_cast<int64_t>(i)); }
-inline opd_value opd_v(float d) { return opd_value_float(static_cast<double>(d)); }
-inline opd_value opd_v(double d) { return opd_value_float(d); }
+inline opd_value opd_v(float d) { return opd_value_double(static_cast<double>(d)); }
+inline opd_value opd_v(double d) { return opd_value_double(d); }
 inline opd_value opd_v(opd_tensor *tensor) { return opd_value_tensor(tensor); }
 inline opd_value opd_v(const char *text) { return opd_value_str(text); }
 inline opd_value opd_v(opd_device device) { return opd_value_device(device); }
 inline opd_value opd_v(opd_ints list) { return opd_value_of_ints(list); }
-inline opd_value opd_v(opd_floats floats) { return opd_value_of_floats(floats); }
+inline opd_value opd_v(opd_doubles floats) { return opd_value_of_doubles(floats); }
 inline opd_value opd_v(opd_tensors list) { return opd_value_of_tensors(list); }
 inline opd_value opd_v(opd_generator *generator) { return opd_value_generator(generator); }
 inline opd_value opd_v(opd_value value) { return value; }
@@ -212,7 +212,7 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
 #define OPD_CALL(...) opd_call_cpp(__VA_ARGS__)
 #define OPD_CALL_N(...) opd_call_cpp_n(__VA_ARGS__)
 #define OPD_INTS(...) opd_lists<opd_ints, int64_t>::of({__VA_ARGS__})
-#define OPD_FLOATS(...) opd_lists<opd_floats, double>::of({__VA_ARGS__})
+#define OPD_DOUBLES(...) opd_lists<opd_doubles, double>::of({__VA_ARGS__})
 #define OPD_TENSORS(...) opd_lists<opd_tensors, opd_tensor *>::of({__VA_ARGS__})
 inline opd_scalar_type opd_dtype_of(const float *) { return OPD_FLOAT32; }
 inline opd_scalar_type opd_dtype_of(const double *) { return OPD_FLOAT64; }
@@ -237,9 +237,9 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
     bool: opd_value_bool, char: opd_value_int, signed char: opd_value_int, unsigned char: opd_value_int, \
     short: opd_value_int, unsigned short: opd_value_int, int: opd_value_int, unsigned: opd_value_uint, \
     long: opd_value_int, unsigned long: opd_value_uint, long long: opd_value_int, unsigned long long: opd_value_uint, \
-    float: opd_value_float, double: opd_value_float, opd_tensor *: opd_value_tensor, char *: opd_value_str, \
+    float: opd_value_double, double: opd_value_double, opd_tensor *: opd_value_tensor, char *: opd_value_str, \
     const char *: opd_value_str, opd_device: opd_value_device, opd_ints: opd_value_of_ints, \
-    opd_floats: opd_value_of_floats, opd_tensors: opd_value_of_tensors, opd_generator *: opd_value_generator, \
+    opd_doubles: opd_value_of_doubles, opd_tensors: opd_value_of_tensors, opd_generator *: opd_value_generator, \
     opd_value: opd_value_same, void *: opd_value_null)(x)
 #define OPD_MAP_1(a) OPD_V(a)
 #define OPD_MAP_2(a, ...) OPD_V(a), OPD_MAP_1(__VA_ARGS__)
@@ -274,8 +274,8 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
 #define OPD_CALL_N(op, ...) opd_call_all(op, OPD_WITH(__VA_ARGS__))
 #define OPD_INTS(...) \
     opd_ints_of((const int64_t[]){__VA_ARGS__}, (int64_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
-#define OPD_FLOATS(...) \
-    opd_floats_of((const double[]){__VA_ARGS__}, (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
+#define OPD_DOUBLES(...) \
+    opd_doubles_of((const double[]){__VA_ARGS__}, (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
 #define OPD_TENSORS(...) \
     opd_tensors_of((opd_tensor *const[]){__VA_ARGS__}, \
                    (int64_t)(sizeof((opd_tensor *const[]){__VA_ARGS__}) / sizeof(opd_tensor *)))

@@ -37,20 +37,20 @@ OPD_API const int64_t *opd_sizes(const opd_tensor *tensor);
 OPD_API const int64_t *opd_strides(const opd_tensor *tensor);                 /* in elements */
 OPD_API int64_t opd_size(const opd_tensor *tensor, int dim);                  /* dim may be negative */
 OPD_API int64_t opd_numel(const opd_tensor *tensor);
-OPD_API int64_t opd_offset(const opd_tensor *tensor);                         /* elements from the storage's start */
+OPD_API int64_t opd_tensor_offset(const opd_tensor *tensor);                  /* elements from the storage's start */
 OPD_API opd_scalar_type opd_dtype(const opd_tensor *tensor);
 OPD_API opd_device opd_tensor_device(const opd_tensor *tensor);
 OPD_API opd_keyset opd_tensor_keys(const opd_tensor *tensor);
 OPD_API bool opd_is_contiguous(const opd_tensor *tensor);
-/* opd_is_conj and opd_is_neg return true for lazy views.
-   opd_is_conj: True if the memory has the conjugates of the values, for views of opd_conj (Tensor.is_conj).
-   opd_is_neg: True if the memory has the negatives, for views of opd__neg_view, and of opd_imag of a conjugate view
-   (Tensor.is_neg).
+/* opd_tensor_is_conj and opd_tensor_is_neg return true for lazy views.
+   opd_tensor_is_conj: True if the memory has the conjugates of the values, for views of opd_conj (Tensor.is_conj).
+   opd_tensor_is_neg: True if the memory has the negatives, for views of opd__neg_view, and of opd_imag of a conjugate
+   view (Tensor.is_neg).
    Kernels never see such tensors, because fallbacks at the keys Conjugate and Negative run first and compute the
    values.  opd_data of such a tensor fails.  The functions opd_resolve_conj and opd_resolve_neg compute a tensor with
    plain values. */
-OPD_API bool opd_is_conj(const opd_tensor *tensor);
-OPD_API bool opd_is_neg(const opd_tensor *tensor);
+OPD_API bool opd_tensor_is_conj(const opd_tensor *tensor);
+OPD_API bool opd_tensor_is_neg(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_wrapped_number(const opd_tensor *tensor);
 OPD_API bool opd_tensor_same_storage(const opd_tensor *first, const opd_tensor *second);
 OPD_API int64_t opd_tensor_storage_bytes(const opd_tensor *tensor);

@@ -2,7 +2,7 @@
 //  >>api:typed      typed functions for custom operators
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The letters of a signature.  Arguments: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats, L
+/* The letters of a signature.  Arguments: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_doubles, L
    opd_tensors, D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE).  Results: T one
    tensor, N several tensors (the function writes them to an array `rets` and returns 0 or -1), L a list, V a number. */
 #define OPD_C_T opd_tensor *
@@ -11,18 +11,18 @@
 #define OPD_C_b bool
 #define OPD_C_s const char *
 #define OPD_C_I opd_ints
-#define OPD_C_F opd_floats
+#define OPD_C_F opd_doubles
 #define OPD_C_L opd_tensors
 #define OPD_C_D opd_device
 #define OPD_C_G opd_generator *
 #define OPD_C_V opd_value
 #define OPD_W_T opd_value_tensor
 #define OPD_W_i opd_value_int
-#define OPD_W_d opd_value_float
+#define OPD_W_d opd_value_double
 #define OPD_W_b opd_value_bool
 #define OPD_W_s opd_value_str
 #define OPD_W_I opd_value_of_ints
-#define OPD_W_F opd_value_of_floats
+#define OPD_W_F opd_value_of_doubles
 #define OPD_W_L opd_value_of_tensors
 #define OPD_W_D opd_value_device
 #define OPD_W_G opd_value_generator

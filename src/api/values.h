@@ -20,7 +20,7 @@ OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* true for fl
 OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype);
 OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool);
 /* Returns the dtype to which two operands of these dtypes are promoted (torch.promote_types). */
-OPD_API opd_scalar_type opd_promote_types(opd_scalar_type dtype, opd_scalar_type type);
+OPD_API opd_scalar_type opd_promote_types(opd_scalar_type a, opd_scalar_type b);
 /* Returns true if a cast between the dtypes is allowed (torch.can_cast(from, to)). */
 OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to);
 
@@ -30,7 +30,7 @@ typedef enum opd_backend {
     OPD_PRIVATEUSE1, OPD_PRIVATEUSE2, OPD_PRIVATEUSE3, OPD_META, OPD_BACKEND_COUNT
 } opd_backend;
 typedef struct opd_device { int32_t type; int32_t index; } opd_device;      /* index -1: the current device */
-OPD_INLINE opd_device opd_device_of(opd_backend type, int index) {
+OPD_INLINE opd_device opd_device_make(opd_backend type, int index) {
     opd_device device;
     device.type = OPD_CAST(int32_t, type);
     device.index = index;
@@ -89,7 +89,7 @@ OPD_INLINE opd_value opd_value_int(int64_t i) {
     value.u.i = i;
     return value;
 }
-OPD_INLINE opd_value opd_value_float(double d) {
+OPD_INLINE opd_value opd_value_double(double d) {
     opd_value value;
     value.tag = OPD_TAG_FLOAT;
     value.n = 0;
@@ -140,39 +140,39 @@ OPD_INLINE opd_value opd_value_device(opd_device device) {
     value.u.device = device;
     return value;
 }
-OPD_INLINE opd_value opd_value_ints(const int64_t *at, int64_t count) {
+OPD_INLINE opd_value opd_value_ints(const int64_t *ints, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_INTS;
     value.n = OPD_CAST(int32_t, count);
-    value.u.ints = at;
+    value.u.ints = ints;
     return value;
 }
-OPD_INLINE opd_value opd_value_floats(const double *at, int64_t count) {
+OPD_INLINE opd_value opd_value_doubles(const double *doubles, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_FLOATS;
     value.n = OPD_CAST(int32_t, count);
-    value.u.floats = at;
+    value.u.floats = doubles;
     return value;
 }
-OPD_INLINE opd_value opd_value_bools(const bool *p, int64_t count) {
+OPD_INLINE opd_value opd_value_bools(const bool *bools, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_BOOLS;
     value.n = OPD_CAST(int32_t, count);
-    value.u.bools = p;
+    value.u.bools = bools;
     return value;
 }
-OPD_INLINE opd_value opd_value_tensors(opd_tensor *const *params, int64_t count) {
+OPD_INLINE opd_value opd_value_tensors(opd_tensor *const *tensors, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_TENSORS;
     value.n = OPD_CAST(int32_t, count);
-    value.u.tensors = params;
+    value.u.tensors = tensors;
     return value;
 }
-OPD_INLINE opd_value opd_value_list(const opd_value *place, int64_t count) {
+OPD_INLINE opd_value opd_value_list(const opd_value *elements, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_LIST;
     value.n = OPD_CAST(int32_t, count);
-    value.u.list = place;
+    value.u.list = elements;
     return value;
 }
 OPD_INLINE opd_value opd_value_same(opd_value value) { return value; }
@@ -182,31 +182,31 @@ OPD_INLINE opd_value opd_value_null(const void *memory) {
 }
 
 /* Borrowed lists of integers, doubles or tensors: OPD_INTS(3, 4), OPD_TENSORS(a, b), opd_ints_of(p, n).  The array of a
-   list from OPD_INTS, OPD_FLOATS or OPD_TENSORS lives until the end of the block in C, and until the end of the
+   list from OPD_INTS, OPD_DOUBLES or OPD_TENSORS lives until the end of the block in C, and until the end of the
    statement in C++.  In C++, write `auto s = OPD_INTS(3, 4);` for an array that lives as long as s. */
 typedef struct opd_ints { const int64_t *data; int64_t n; } opd_ints;
-typedef struct opd_floats { const double *data; int64_t n; } opd_floats;
+typedef struct opd_doubles { const double *data; int64_t n; } opd_doubles;
 typedef struct opd_tensors { opd_tensor *const *data; int64_t n; } opd_tensors;
-OPD_INLINE opd_ints opd_ints_of(const int64_t *at, int64_t count) {
+OPD_INLINE opd_ints opd_ints_of(const int64_t *ints, int64_t count) {
     opd_ints list;
-    list.data = at;
+    list.data = ints;
     list.n = count;
     return list;
 }
-OPD_INLINE opd_floats opd_floats_of(const double *at, int64_t count) {
-    opd_floats floats;
-    floats.data = at;
-    floats.n = count;
-    return floats;
+OPD_INLINE opd_doubles opd_doubles_of(const double *doubles, int64_t count) {
+    opd_doubles list;
+    list.data = doubles;
+    list.n = count;
+    return list;
 }
-OPD_INLINE opd_tensors opd_tensors_of(opd_tensor *const *params, int64_t count) {
+OPD_INLINE opd_tensors opd_tensors_of(opd_tensor *const *tensors, int64_t count) {
     opd_tensors list;
-    list.data = params;
+    list.data = tensors;
     list.n = count;
     return list;
 }
 OPD_INLINE opd_value opd_value_of_ints(opd_ints list) { return opd_value_ints(list.data, list.n); }
-OPD_INLINE opd_value opd_value_of_floats(opd_floats floats) { return opd_value_floats(floats.data, floats.n); }
+OPD_INLINE opd_value opd_value_of_doubles(opd_doubles list) { return opd_value_doubles(list.data, list.n); }
 OPD_INLINE opd_value opd_value_of_tensors(opd_tensors list) { return opd_value_tensors(list.data, list.n); }
 /* Returns a list of ints as a value.  {NULL, 0} becomes None. */
 OPD_INLINE opd_value opd_value_optional_ints(opd_ints list) {

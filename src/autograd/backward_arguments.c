@@ -227,6 +227,20 @@ OPDI_NOINLINE static void opdi_bw_unsaved(const opd_backward_call *bw, int i) {
                    : "the backward function reads argument %d of %s, which does not exist (opd_bw_result reads saved "
                    "results)", i, card->op->name);
 }
+/* Returns the name of the function that reads arguments with this tag. */
+static const char *opdi_bw_reader(int32_t tag) {
+    switch (tag) {
+    case OPD_TAG_TENSOR: return "opd_bw_tensor";
+    case OPD_TAG_TENSORS: return "opd_bw_tensors";
+    case OPD_TAG_INT: return "opd_bw_int";
+    case OPD_TAG_FLOAT: return "opd_bw_double";
+    case OPD_TAG_BOOL: return "opd_bw_bool";
+    case OPD_TAG_STR: return "opd_bw_str";
+    case OPD_TAG_INTS: return "opd_bw_ints";
+    case OPD_TAG_FLOATS: return "opd_bw_doubles";
+    default: return "opd_bw_value";
+    }
+}
 /* Sets the error that a backward function of the program reads kept value i with `reader`, a function for values of
    another type.  Returns NULL. */
 OPDI_NOINLINE static opd_tensor *opdi_bw_other_type(const opd_backward_call *bw, int i, const opd_value *value,
@@ -237,8 +251,7 @@ OPDI_NOINLINE static opd_tensor *opdi_bw_other_type(const opd_backward_call *bw,
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "the backward function of %s reads %s %d%s%s%s with %s, but it is a value of "
                    "type %s: read it with %s (opd_bw_result reads saved results)", card ? card->op->name
                    : bw->node->formula->name, card ? "argument" : "saved value", i, *name ? " ('" : "", name, *name
-                   ? "')" : "", reader, opdi_value_kind(value), value->tag == OPD_TAG_TENSOR ? "opd_bw_tensor"
-                   : value->tag == OPD_TAG_TENSORS ? "opd_bw_tensors" : "opd_bw_value");
+                   ? "')" : "", reader, opdi_value_kind(value), opdi_bw_reader(value->tag));
     return NULL;
 }
 
@@ -268,6 +281,41 @@ opd_tensors opd_bw_tensors(opd_backward_call *bw, int i) {
 opd_value opd_bw_value(opd_backward_call *bw, int i) {
     const opd_value *value = opdi_bw_kept(bw, i);
     return value ? *value : opd_value_none();
+}
+bool opd_bw_is_none(opd_backward_call *bw, int i) { return opd_bw_value(bw, i).tag == OPD_TAG_NONE; }
+
+/* Returns kept value i if it has this tag, or NULL if it is None.  If it has another tag, returns NULL and, in backward
+   functions of the program, sets an error. */
+static const opd_value *opdi_bw_of(const opd_backward_call *bw, int i, int32_t tag) {
+    const opd_value *value = opdi_bw_kept(bw, i);
+    if (OPDI_LIKELY(value && value->tag == tag)) { return value; }
+    if (!value) { opdi_bw_unsaved(bw, i); }
+    else if (value->tag != OPD_TAG_NONE) { (void)opdi_bw_other_type(bw, i, value, opdi_bw_reader(tag)); }
+    return NULL;
+}
+int64_t opd_bw_int(opd_backward_call *bw, int i) {
+    const opd_value *value = opdi_bw_of(bw, i, OPD_TAG_INT);
+    return value ? value->u.i : 0;
+}
+double opd_bw_double(opd_backward_call *bw, int i) {
+    const opd_value *value = opdi_bw_of(bw, i, OPD_TAG_FLOAT);
+    return value ? value->u.d : 0;
+}
+bool opd_bw_bool(opd_backward_call *bw, int i) {
+    const opd_value *value = opdi_bw_of(bw, i, OPD_TAG_BOOL);
+    return value && value->u.i != 0;
+}
+const char *opd_bw_str(opd_backward_call *bw, int i) {
+    const opd_value *value = opdi_bw_of(bw, i, OPD_TAG_STR);
+    return value ? value->u.s : NULL;
+}
+opd_ints opd_bw_ints(opd_backward_call *bw, int i) {
+    const opd_value *value = opdi_bw_of(bw, i, OPD_TAG_INTS);
+    return value ? opd_ints_of(value->u.ints, value->n) : opd_ints_of(NULL, 0);
+}
+opd_doubles opd_bw_doubles(opd_backward_call *bw, int i) {
+    const opd_value *value = opdi_bw_of(bw, i, OPD_TAG_FLOATS);
+    return value ? opd_doubles_of(value->u.floats, value->n) : opd_doubles_of(NULL, 0);
 }
 
 opd_tensor *opd_bw_result(opd_backward_call *bw, int i) {

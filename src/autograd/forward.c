@@ -26,11 +26,12 @@ static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
         if (batched && other && batched->level == other->level) {
             return batched->dim == other->dim && opdi_congruent(batched->value, other->value);
         }
-        return batched && !other && opd_offset(tensor) == 0 && opd_offset(first) == 0 &&
+        return batched && !other && opd_tensor_offset(tensor) == 0 && opd_tensor_offset(first) == 0 &&
             (first->flags & tensor->flags & OPDI_CONTIGUOUS) &&
             tensor->numel * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype) == tensor->storage->bytes;
     }
-    if (first->storage->bytes != tensor->storage->bytes || (first->numel && opd_offset(first) != opd_offset(tensor))) {
+    if (first->storage->bytes != tensor->storage->bytes ||
+        (first->numel && opd_tensor_offset(first) != opd_tensor_offset(tensor))) {
         return false;
     }
     for (int i = 0; i < first->ndim; i++) {
@@ -114,15 +115,16 @@ static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *ten
 }
 /* Returns `part`, whose values are as they are in memory, with the lazy conjugation and negation of `tensor`. */
 static opd_tensor *opdi_tangent_read(opd_tensor *part, const opd_tensor *tensor) {
-    if (part && opd_is_conj(tensor)) { part = opd_conj_view(part); }
-    return part && opd_is_neg(tensor) ? opd__neg_view(part) : part;
+    if (part && opd_tensor_is_conj(tensor)) { part = opd_conj_view(part); }
+    return part && opd_tensor_is_neg(tensor) ? opd__neg_view(part) : part;
 }
 /* Returns the part of `whole`, a storage's tangent, that belongs to `tensor`, which views the storage.  The caller has
    switched forward mode off.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *tensor) {
     if (whole && whole->dtype != tensor->dtype && !(whole = opdi_tangent_retyped(whole, tensor))) { return NULL; }
     return !whole || opdi_congruent(whole, tensor) ? whole : opdi_tangent_read(opd_as_strided_full(
-        whole, opd_ints_of(tensor->dims, tensor->ndim), opdi_strides_of(tensor), opd_value_int(opd_offset(tensor))),
+        whole, opd_ints_of(tensor->dims, tensor->ndim), opdi_strides_of(tensor),
+        opd_value_int(opd_tensor_offset(tensor))),
         tensor);
 }
 OPDI_INTERNAL opd_tensor *opdi_tangent_of(const opd_tensor *tensor) {
@@ -188,7 +190,7 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tens
     opd_tensor *zeros = flat && opd_zero_(flat)
         ? opd_as_strided_full(flat, opd_ints_of(dims, edge + primal->ndim),
                               opd_ints_of(dims + edge + primal->ndim, edge + primal->ndim),
-                              opd_value_int(opd_offset(primal)))
+                              opd_value_int(opd_tensor_offset(primal)))
         : NULL;
     if (zeros) { opdi_view_untie(zeros); }
     for (level = 1, i = edge; zeros && (total || i) && level <= OPDI_MAX_LAYERS; level++) {
@@ -219,7 +221,8 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *tensor, opd_tensor *grad,
         opd_tensor *zeros = traced ? opd_clone_full(grad, opd_value_int(0)) : opd_clone(grad);
         if (!zeros || opdi_congruent(zeros, tensor)) { return zeros; }
     }
-    bool whole = batched || (opd_offset(tensor) == 0 && !opdi_overlaps_itself(tensor) && tensor->numel == count &&
+    bool whole = batched || (opd_tensor_offset(tensor) == 0 && !opdi_overlaps_itself(tensor) &&
+                             tensor->numel == count &&
                              opdi_extent(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim) == count);
     opd_tensor *zeros = batched
         ? opdi_tangent_batched(tensor, grad)
@@ -240,7 +243,7 @@ static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *ten
     if (!rows) { whole = opd_as_strided_full(whole, opd_ints_of(&numel, 1), opd_ints_of(&one, 1), opd_value_int(0)); }
     grad = opdi_tangent_read(grad, tensor);       /* reverses the conjugation and negation of `tensor` */
     whole = opd_as_strided_scatter_full(whole, grad, opd_ints_of(tensor->dims, tensor->ndim), opdi_strides_of(tensor),
-                                        opd_value_int(opd_offset(tensor)));
+                                        opd_value_int(opd_tensor_offset(tensor)));
     return rows ? whole : opd_as_strided_full(whole, sizes, strides, opd_value_int(0));
 }
 

@@ -9,11 +9,11 @@
 static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *tensor) {
     const int64_t *meta = opdi_node_meta(bw->base, 0), *at = opdi_kept(bw->base)[1].u.ints;
     const int ndim = opdi_meta_ndim(meta);
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     opd_tensor *base;
     if (tensor->flags & OPDI_BATCHED) {
         base = opdi_batch_part(tensor, opd_ints_of(meta + 1, ndim), opd_ints_of(at + 3 + 2 * at[0], ndim),
-                               opd_offset(tensor) - at[2] / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype),
-                               (uint64_t)at[1] & OPDI_LAZY_KEYS);
+                               opd_tensor_offset(tensor) - at[2] / size, (uint64_t)at[1] & OPDI_LAZY_KEYS);
     } else {
         base = opdi_tensor_on(tensor->storage, tensor->data ? tensor->data - at[2] : NULL, meta + 1, at + 3 + 2 * at[0],
                               ndim, (opd_scalar_type)(*meta & 0xff), tensor->backend);

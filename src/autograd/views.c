@@ -86,7 +86,7 @@ OPDI_INTERNAL opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
         strides[count++] = 1;
     }
     tensor = opd_as_strided_full(tensor, opd_ints_of(sizes, count), opd_ints_of(strides, count),
-                                 opd_value_int(opd_offset(tensor) + at[2] / element));
+                                 opd_value_int(opd_tensor_offset(tensor) + at[2] / element));
     if (pairs) { tensor = opd_view_as_complex(tensor); }
     if (tensor && (at[1] & (int64_t)OPD_BIT_OF(OPD_F_CONJUGATE))) { tensor = opd_conj_view(tensor); }
     if (tensor && (at[1] & (int64_t)OPD_BIT_OF(OPD_F_NEGATIVE))) { tensor = opd__neg_view(tensor); }

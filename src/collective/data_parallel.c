@@ -152,8 +152,8 @@ static int opdi_bucket_take(opd_tensor *part, opd_tensor *grad, double factor) {
     const bool memory = opdi_grad_is_here(part, grad), here = memory && opdi_same_layout(part, grad);
     if (memory && !here && !(grad = opd_clone(grad))) { return -1; }
     if (factor == 1.0) { return here || opd_copy_(part, grad) ? 0 : -1; }
-    if (here) { return opd_mul_Scalar_(grad, opd_value_float(factor)) ? 0 : -1; }
-    const opd_value args[3] = {opd_value_tensor(grad), opd_value_float(factor), opd_value_tensor(part)};
+    if (here) { return opd_mul_Scalar_(grad, opd_value_double(factor)) ? 0 : -1; }
+    const opd_value args[3] = {opd_value_tensor(grad), opd_value_double(factor), opd_value_tensor(part)};
     return opd_call_op(opd_op_cached(&mul, OPDI_NAME(mul_Scalar, "aten::mul.Scalar_out")), args, 3) ? 0 : -1;
 }
 /* Returns true if something other than the parameters' gradients uses the memory of bucket number `which`. */
@@ -612,7 +612,7 @@ static int opdi_parallel_share(opd_parallel *parallel, int64_t samples, int64_t 
     OPD_SCOPE {
         for (int i = 0; i < parallel->count && rc == 0; i++) {
             opd_tensor *const grad = parallel->params[i].added ? opd_tensor_grad(parallel->params[i].tensor) : NULL;
-            if (grad && !opd_mul_Scalar_(grad, opd_value_float(was / share))) { rc = -1; }
+            if (grad && !opd_mul_Scalar_(grad, opd_value_double(was / share))) { rc = -1; }
         }
     }
     (void)opd_grad_mode_set(mode);

@@ -736,7 +736,7 @@ static int opdi_c10d_check(const opd_call *call, const opd_tensor *tensor, bool 
    CPU. */
 static opd_tensor *opdi_c10d_place(opd_group *group, const opd_transfer *transfer, opd_tensor *tensor) {
     return opd_contiguous(opdi_group_can_move(group, tensor, transfer) ? tensor
-                          : opd_to_device(tensor, opd_device_of(OPD_CPU, -1), opd_dtype(tensor)));
+                          : opd_to_device(tensor, opd_device_make(OPD_CPU, -1), opd_dtype(tensor)));
 }
 /* Begins a transfer of `count` elements from `read` to `written`.  Either may be NULL, and both may be the same
    tensor.  If the result must be copied afterwards, waits for the transfer.  Returns 0, or -1 and sets an error. */

@@ -132,7 +132,7 @@ static opd_tensor *opdi_unsharded_weighted(const opd_parallel *parallel, const o
     opd_tensor *flat = opd_reshape(grad, opd_ints_of(&row, 1));
     if (parallel->total > 0 && !opdi_unsharded_is_mean(parallel, param->tensor) &&
         parallel->samples != parallel->total) {
-        flat = opd_mul_Scalar(flat, opd_value_float((double)parallel->samples / (double)parallel->total));
+        flat = opd_mul_Scalar(flat, opd_value_double((double)parallel->samples / (double)parallel->total));
     }
     if (numel == param->numel || !flat) { return opd_contiguous(flat); }
     opd_tensor *const padded = opdi_new_zeros(param->tensor, numel);
@@ -447,10 +447,10 @@ opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm) 
         for (int i = 0; i < parallel->count && opd_ok() && !(factor >= 1); i++) {
             OPD_SCOPE {
                 opd_tensor *const grad = opd_tensor_grad(parallel->params[i].tensor);
-                if (grad) { (void)opd_mul_Scalar_(grad, opd_value_float(factor)); }
+                if (grad) { (void)opd_mul_Scalar_(grad, opd_value_double(factor)); }
             }
         }
-        if (opd_ok()) { result = opd_full(opd_ints_of(NULL, 0), opd_value_float(sqrt(sum)), OPD_FLOAT32); }
+        if (opd_ok()) { result = opd_full(opd_ints_of(NULL, 0), opd_value_double(sqrt(sum)), OPD_FLOAT32); }
     }
     (void)opd_grad_mode_set(was);
     return result;

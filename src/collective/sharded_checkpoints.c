@@ -232,7 +232,7 @@ static int opdi_sharded_write_index(const opdi_sharded_file *sharded, const int6
         for (int k = 0; k < OPDI_SHARDED_OPTIONS; k++) {
             if (!opdi_sharded_has_option(sharded, k)) { continue; }
             opdi_sharded_put(&list, opdi_sharded_text("sharded/options/[%d]/%s", group, opdi_sharded_options[k]),
-                          opd_value_float(opd_optimizer_option(sharded->optimizer, group, opdi_sharded_options[k])));
+                          opd_value_double(opd_optimizer_option(sharded->optimizer, group, opdi_sharded_options[k])));
         }
     }
     for (int64_t i = 0; i < count; i++) { opdi_sharded_put(&list, names[i], values[i]); }

@@ -676,7 +676,7 @@ static void opdi_work_list(opd_work *work, const opd_tensor *read, const opd_ten
     opdi_depth_limit_update();
 }
 opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer) {
-    opd_work *const work = opdi_group_start_on(group, transfer, OPD_CPU, opd_device_of(OPD_CPU, -1));
+    opd_work *const work = opdi_group_start_on(group, transfer, OPD_CPU, opd_device_make(OPD_CPU, -1));
     if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, NULL, NULL); }   /* the list keeps a reference */
     return work;
 }

@@ -157,7 +157,7 @@ static void opdi_c_write_given(opdi_cfile *file, const opdi_extern_call *called,
         }
         opdi_c_write(file, "\");\n");
         break;
-    case OPD_TAG_DEVICE: opdi_c_write_line(file, "%s = opd_value_device(opd_device_of(OPD_CPU, -1));", to); break;
+    case OPD_TAG_DEVICE: opdi_c_write_line(file, "%s = opd_value_device(opd_device_make(OPD_CPU, -1));", to); break;
     case OPD_TAG_DEFAULT: opdi_c_write_line(file, "%s = opd_value_default();", to); break;
     case OPD_TAG_NONE: opdi_c_write_line(file, "%s = opd_value_none();", to); break;
     default: opdi_c_write_array(file, called, value, to, written); break;

@@ -137,7 +137,7 @@ static int opdi_extern_arguments(opdi_extern_call *called, const opd_value *args
                 if (opdi_extern_argument(called, value->u.tensors[k])) { return -1; }
             }
         } else if (value->tag == OPD_TAG_DEVICE && value->u.device.type == OPD_LAZY) {
-            *kept = opd_value_device(opd_device_of(OPD_CPU, -1));
+            *kept = opd_value_device(opd_device_make(OPD_CPU, -1));
         } else {
             const int64_t bytes = opdi_value_bytes(value, 0);
             if (bytes < 0 || value->tag == OPD_TAG_DEVICE || !opdi_extern_keeps(value)) {
@@ -430,7 +430,7 @@ OPDI_INTERNAL opd_value opdi_extern_number(const opdi_extern_tensor *slot) {
     int64_t whole = 0;
     if (slot->dtype == OPD_BOOL) { return opd_value_bool(*(const uint8_t *)slot->number != 0); }
     if (opd_dtype_is_complex(slot->dtype)) { return opd_value_complex(slot->number); }
-    if (opd_dtype_is_floating(slot->dtype)) { return opd_value_float(slot->number[0]); }
+    if (opd_dtype_is_floating(slot->dtype)) { return opd_value_double(slot->number[0]); }
     memcpy(&whole, slot->number, sizeof whole);
     return opd_value_int(whole);
 }

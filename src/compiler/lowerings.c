@@ -10,7 +10,7 @@
 /* Returns a new tensor on the lazy device, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_empty(const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     return opd_empty_full(opd_ints_of(sizes, ndim), opd_value_int(dtype), opd_value_none(),
-                          opd_value_device(opd_device_of(OPD_LAZY, 0)), opd_value_none(), opd_value_none());
+                          opd_value_device(opd_device_make(OPD_LAZY, 0)), opd_value_none(), opd_value_none());
 }
 /* Returns the dtype in which sums of elements of `dtype` are computed. */
 OPDI_INTERNAL opd_scalar_type opdi_lower_wide(opd_scalar_type dtype) {
@@ -29,7 +29,7 @@ OPDI_INTERNAL int opdi_lower_return_as(opd_call *call, int i, opd_tensor *value)
     return value ? opdi_lower_return(call, i, opd_view(value, opd_ints_of(opd_sizes(result), opd_ndim(result)))) : -1;
 }
 static opd_tensor *opdi_lower_times(opd_tensor *tensor, double factor) {
-    return factor == 1 ? tensor : opd_mul_Scalar(tensor, opd_value_float(factor));
+    return factor == 1 ? tensor : opd_mul_Scalar(tensor, opd_value_double(factor));
 }
 
 /* Returns an int64 tensor whose elements are `first` + sum over i of steps[i] * (index in dim i).  On failure, returns
@@ -56,8 +56,8 @@ OPDI_INTERNAL int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first
     recording->what = was ? was : "arange";
     opd_tensor *sequence = opdi_lower_counts(opd_sizes(out), 1, whole ? &every : &one, whole ? first : 0);
     if (sequence && !whole) {
-        sequence = opd_mul_Scalar(opd_to_dtype(sequence, OPD_FLOAT64), opd_value_float(step));
-        sequence = opd_add_Scalar(sequence, opd_value_float(start));
+        sequence = opd_mul_Scalar(opd_to_dtype(sequence, OPD_FLOAT64), opd_value_double(step));
+        sequence = opd_add_Scalar(sequence, opd_value_double(start));
     }
     const int rc = sequence && opd_copy_(out, sequence) ? 0 : -1;
     recording->what = was;
@@ -143,7 +143,7 @@ OPDI_INTERNAL int opdi_lower_mean(opd_call *call) {
     opd_tensor *const sum = opdi_lower_reduced(self, mask, OPDI_REDUCTION_SUM, opdi_lower_widest(opd_dtype(result)));
     if (!sum) { return -1; }
     return opdi_lower_return(call, 0,
-                             opd_view(opd_div_Scalar(sum, opd_value_float((double)opdi_lower_count(self, mask))),
+                             opd_view(opd_div_Scalar(sum, opd_value_double((double)opdi_lower_count(self, mask))),
                                       opd_ints_of(opd_sizes(result), opd_ndim(result))));
 }
 /* Lowers amax, amin, any.dim, all.dim, all and any.  Argument 1 has the dims.  Returns 0, or -1 and sets an error. */
@@ -185,7 +185,7 @@ OPDI_INTERNAL int opdi_lower_places_max(opd_call *call) {
    double and subtracted in two parts.  For float64, the mean of the differences is subtracted, too.  On failure,
    returns NULL and sets an error. */
 static opd_tensor *opdi_lower_centred(opd_tensor *self, uint64_t mask, opd_tensor **mean) {
-    const opd_value count = opd_value_float((double)opdi_lower_count(self, mask));
+    const opd_value count = opd_value_double((double)opdi_lower_count(self, mask));
     const opd_scalar_type dtype = opd_dtype(self);
     opd_tensor *const wide = opd_to_dtype(self, OPD_FLOAT64);
     opd_tensor *sum = wide ? opdi_lower_reduced(wide, mask, OPDI_REDUCTION_SUM, OPD_FLOAT64) : NULL;
@@ -218,7 +218,7 @@ OPDI_INTERNAL int opdi_lower_var(opd_call *call) {
     less = less ? opd_to_dtype(less, OPD_FLOAT64) : NULL;
     opd_tensor *out = less ? opdi_lower_reduced(opd_mul(less, less), mask, OPDI_REDUCTION_SUM, OPD_FLOAT64) : NULL;
     if (!out) { return -1; }
-    out = opd_div_Scalar(out, opd_value_float(rest > 0 ? rest : 0));
+    out = opd_div_Scalar(out, opd_value_double(rest > 0 ? rest : 0));
     out = strstr(name, "std") ? opd_sqrt(out) : out;
     return opdi_lower_return(call, 0, opd_view(out, sizes)) ||
         (strstr(name, "mean") && opdi_lower_return(call, 1, opd_view(mean, sizes))) ? -1 : 0;
@@ -250,8 +250,8 @@ static opd_tensor *opdi_lower_normalised(opd_tensor *self, uint64_t mask, double
         ? opdi_lower_reduced(opd_mul(less, less), mask, OPDI_REDUCTION_SUM, opd_dtype(self))
         : NULL;
     if (!squares) { return NULL; }
-    *var = opd_div_Scalar(squares, opd_value_float(count));
-    *rstd = opd_rsqrt(opd_add_Scalar(*var, opd_value_float(eps)));
+    *var = opd_div_Scalar(squares, opd_value_double(count));
+    *rstd = opd_rsqrt(opd_add_Scalar(*var, opd_value_double(eps)));
     return opd_mul(less, *rstd);
 }
 OPDI_INTERNAL int opdi_lower_layer_norm(opd_call *call) {
@@ -261,7 +261,7 @@ OPDI_INTERNAL int opdi_lower_layer_norm(opd_call *call) {
     opd_tensor *const self = opd_to_dtype(opd_arg_tensor(call, 0), opdi_lower_wide(opd_dtype(opd_arg_tensor(call, 0))));
     uint64_t mask = 0;
     for (int i = opd_ndim(self) - (int)opd_arg_ints(call, 1).n; i < opd_ndim(self); i++) { mask |= (uint64_t)1 << i; }
-    opd_tensor *out = opdi_lower_normalised(self, mask, opd_arg_float(call, 4), &mean, &rstd, &var);
+    opd_tensor *out = opdi_lower_normalised(self, mask, opd_arg_double(call, 4), &mean, &rstd, &var);
     if (out && weight) { out = opd_mul(out, weight); }
     if (out && bias) { out = opd_add(out, bias); }
     return opdi_lower_return(call, 0, out) || opdi_lower_return(call, 1, mean) || opdi_lower_return(call, 2, rstd)
@@ -278,7 +278,7 @@ OPDI_INTERNAL int opdi_lower_group_norm(opd_call *call) {
     const int64_t rows[2] = {n * groups, c / groups * inner}, channels[3] = {n, c, inner}, column[3] = {1, c, 1};
     const int64_t by_group[2] = {n, groups};
     opd_tensor *const wide = opd_to_dtype(opd_reshape(self, opd_ints_of(rows, 2)), opdi_lower_wide(opd_dtype(self)));
-    opd_tensor *out = opd_ok() ? opdi_lower_normalised(wide, 2, opd_arg_float(call, 7), &mean, &rstd, &var) : NULL;
+    opd_tensor *out = opd_ok() ? opdi_lower_normalised(wide, 2, opd_arg_double(call, 7), &mean, &rstd, &var) : NULL;
     if (!out) { return -1; }
     out = opd_view(out, opd_ints_of(channels, 3));
     if (weight) { out = opd_mul(out, opd_view(weight, opd_ints_of(column, 3))); }
@@ -300,7 +300,7 @@ OPDI_INTERNAL int opdi_lower_batch_norm(opd_call *call) {
     opd_tensor *const running_mean = opd_arg_tensor(call, 3), *const running_var = opd_arg_tensor(call, 4);
     const bool training = strstr(opd_op_name(opd_call_operator(call)), "no_training") == NULL && opd_arg_bool(call, 5);
     const bool none = strstr(opd_op_name(opd_call_operator(call)), "no_training") != NULL;
-    const double momentum = opd_arg_float(call, none ? 5 : 6), eps = opd_arg_float(call, none ? 6 : 7);
+    const double momentum = opd_arg_double(call, none ? 5 : 6), eps = opd_arg_double(call, none ? 6 : 7);
     if (training && !opd_numel(opd_arg_tensor(call, 0))) {
         return opd_fail(OPD_ERROR_ARGUMENT, "an empty batch_norm cannot be compiled");
     }
@@ -324,7 +324,7 @@ OPDI_INTERNAL int opdi_lower_batch_norm(opd_call *call) {
         }
         out = weight ? opd_mul(out, opdi_lower_channels(weight, self)) : out;
     } else {
-        opd_tensor *scale = opd_rsqrt(opd_add_Scalar(running_var, opd_value_float(eps)));
+        opd_tensor *scale = opd_rsqrt(opd_add_Scalar(running_var, opd_value_double(eps)));
         scale = weight ? opd_mul(scale, weight) : scale;
         out = opd_mul(opd_sub(self, opdi_lower_channels(running_mean, self)), opdi_lower_channels(scale, self));
     }
@@ -666,7 +666,7 @@ OPDI_INTERNAL int opdi_lower_pool_into(opd_tensor *out, opd_tensor *self, const 
 }
 /* Returns the smallest value of a dtype. */
 static opd_value opdi_lower_least(opd_scalar_type dtype) {
-    return opd_dtype_is_floating(dtype) ? opd_value_float(-(double)INFINITY)
+    return opd_dtype_is_floating(dtype) ? opd_value_double(-(double)INFINITY)
         : opd_value_int(dtype == OPD_UINT8 || dtype == OPD_BOOL ? 0 : dtype == OPD_INT8 ? INT8_MIN
                         : dtype == OPD_INT16 ? INT16_MIN : dtype == OPD_INT32 ? INT32_MIN : INT64_MIN);
 }

@@ -11,7 +11,7 @@ static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
     if (!self || !host) { return NULL; }
     if (count) { memcpy(opd_data_i64(host), places, (size_t)count * sizeof *places); }
-    opd_tensor *const at = opd_to_device(host, opd_device_of(OPD_LAZY, 0), OPD_INT64);
+    opd_tensor *const at = opd_to_device(host, opd_device_make(OPD_LAZY, 0), OPD_INT64);
     return at ? opd_index_select(self, dim, at) : NULL;
 }
 /* Returns a tensor on the lazy device with the `count` numbers `numbers`, which are known when the graph is compiled.
@@ -25,7 +25,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count,
     if (!host) { return NULL; }
     if (count) { memcpy(opd_data_f64(host), numbers, (size_t)count * sizeof *numbers); }
     host = opd_to_dtype(host, dtype);
-    return host ? opd_to_device(host, opd_device_of(OPD_LAZY, 0), dtype) : NULL;
+    return host ? opd_to_device(host, opd_device_make(OPD_LAZY, 0), dtype) : NULL;
 }
 /* How interpolation along one dim computes its `count` results: from `taps` elements each.  places[k][i] is the index
    of element k for result i, and weights[k][i] its weight. */
@@ -198,7 +198,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
         opd_tensor *const table = begin ? opd_empty(opd_ints_of(&size, 1), OPD_INT64) : NULL;
         if (!table) { return -1; }
         memcpy(opd_data_i64(table), places[i], (size_t)size * 8);
-        opd_tensor *const known = opd_to_device(table, opd_device_of(OPD_LAZY, 0), OPD_INT64);
+        opd_tensor *const known = opd_to_device(table, opd_device_make(OPD_LAZY, 0), OPD_INT64);
         opd_tensor *const index = known ? opd_add(inside, begin) : NULL;
         at[i] = index ? opd_reshape(opd_index_select(known, 0, opd_flatten(index)),
                                     opd_ints_of(opd_sizes(index), opd_ndim(index))) : NULL;
@@ -216,12 +216,12 @@ typedef struct opdi_lower_lines { int count; opd_tensor *at[4], *weights[4], *th
 static opd_tensor *opdi_lower_inside(opd_tensor *at, int64_t size, bool reflects, bool corners) {
     const double low = corners ? 0 : -0.5, span = (double)(corners ? size - 1 : size);
     if (reflects && span > 0) {
-        opd_tensor *const off = opd_abs(opd_sub_Scalar(at, opd_value_float(low)));
-        opd_tensor *const times = off ? opd_floor(opd_div_Scalar(off, opd_value_float(span))) : NULL;
-        opd_tensor *const rest = times ? opd_fmod_Scalar(off, opd_value_float(span)) : NULL;
+        opd_tensor *const off = opd_abs(opd_sub_Scalar(at, opd_value_double(low)));
+        opd_tensor *const times = off ? opd_floor(opd_div_Scalar(off, opd_value_double(span))) : NULL;
+        opd_tensor *const rest = times ? opd_fmod_Scalar(off, opd_value_double(span)) : NULL;
         opd_tensor *const odd = rest ? opd_gt_Scalar(opd_fmod_Scalar(times, opd_value_int(2)), opd_value_int(0)) : NULL;
-        at = odd ? opd_where_self(odd, opd_add_Scalar(opd_neg(rest), opd_value_float(span)), rest) : NULL;
-        at = at ? opd_add_Scalar(at, opd_value_float(low)) : NULL;
+        at = odd ? opd_where_self(odd, opd_add_Scalar(opd_neg(rest), opd_value_double(span)), rest) : NULL;
+        at = at ? opd_add_Scalar(at, opd_value_double(low)) : NULL;
     } else if (reflects) { at = opd_zeros_like(at); }
     at = at ? opd_where_self(opd_gt_Scalar(at, opd_value_int(0)), at, opd_zeros_like(at)) : NULL;
     return at ? opd_clamp_max(at, opd_value_int(size - 1)) : NULL;
@@ -235,7 +235,7 @@ static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t 
     if (at && lines->count < 4 && outside) { at = opdi_lower_inside(at, size, outside == 2, corners); }
     if (!at) { return -1; }
     lines->lost = opd_sub(at, at);
-    opd_tensor *const known = opd_lt_Scalar(opd_abs(at), opd_value_float(1e9));
+    opd_tensor *const known = opd_lt_Scalar(opd_abs(at), opd_value_double(1e9));
     at = known ? opd_where_self(known, at, opd_full_like(at, opd_value_int(-100))) : NULL;
     opd_tensor *const first = !at ? NULL : lines->count == 1 ? opd_round(at) : opd_floor(at);
     opd_tensor *const t = first ? opd_sub(at, first) : NULL;
@@ -248,9 +248,9 @@ static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t 
             const double c[4] = {outer ? a : a + 2, outer ? -5 * a : -(a + 3), outer ? 8 * a : 0, outer ? -4 * a : 1};
             opd_tensor *const away = k < 2 ? opd_add_Scalar(t, opd_value_int(1 - k))
                 : opd_add_Scalar(opd_neg(t), opd_value_int(k - 1));
-            w = opd_add_Scalar(opd_mul_Scalar(away, opd_value_float(c[0])), opd_value_float(c[1]));
-            w = opd_add_Scalar(opd_mul(w, away), opd_value_float(c[2]));
-            w = opd_add_Scalar(opd_mul(w, away), opd_value_float(c[3]));
+            w = opd_add_Scalar(opd_mul_Scalar(away, opd_value_double(c[0])), opd_value_double(c[1]));
+            w = opd_add_Scalar(opd_mul(w, away), opd_value_double(c[2]));
+            w = opd_add_Scalar(opd_mul(w, away), opd_value_double(c[3]));
             if (outside) { line = opdi_lower_inside(line, size, outside == 2, corners); }
         }
         lines->there[k] = opd_logical_and(opd_ge_Scalar(line, opd_value_int(0)),
@@ -487,12 +487,12 @@ static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t m
         self = opd_to_dtype(opd_ne_Scalar(self, opd_value_int(0)), wide);
     } else { self = order == 2 ? opd_mul(self, self) : opd_abs(self); }
     if (self && order != 0 && order != 1 && order != 2 && !most && !least) {
-        self = opd_pow_Tensor_Scalar(self, opd_value_float(order));
+        self = opd_pow_Tensor_Scalar(self, opd_value_double(order));
     }
     opd_tensor *const out = self ? opdi_lower_reduced(self, mask, most ? OPDI_REDUCTION_MAX : least ? OPDI_REDUCTION_MIN
         : OPDI_REDUCTION_SUM, wide) : NULL;
     if (!out || order == 0 || order == 1 || most || least) { return out; }
-    return order == 2 ? opd_sqrt(out) : opd_pow_Tensor_Scalar(out, opd_value_float(1 / order));
+    return order == 2 ? opd_sqrt(out) : opd_pow_Tensor_Scalar(out, opd_value_double(1 / order));
 }
 /* Lowers linalg_vector_norm and the overloads of norm.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
@@ -515,7 +515,7 @@ OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
    an error. */
 OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     opd_tensor *const first = opd_arg_tensor(call, 0), *const second = opd_arg_tensor(call, 1);
-    const double order = opd_call_nargs(call) > 2 ? opd_arg_float(call, 2) : 2;
+    const double order = opd_call_nargs(call) > 2 ? opd_arg_double(call, 2) : 2;
     if (opd_results_from_fake(call)) { return -1; }
     if (!opd_numel(first) || !opd_numel(second)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "distances of an empty tensor cannot be compiled");

@@ -130,7 +130,7 @@ static opdi_expr *opdi_lower_constant_row(const int64_t *numbers, int64_t count,
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
     if (!host) { return NULL; }
     memcpy(opd_data_i64(host), numbers, (size_t)count * sizeof *numbers);
-    opd_tensor *const row = opd_to_device(host, opd_device_of(OPD_LAZY, 0), OPD_INT64);
+    opd_tensor *const row = opd_to_device(host, opd_device_make(OPD_LAZY, 0), OPD_INT64);
     return row ? opdi_expr_load(row, &loop) : NULL;
 }
 static opdi_expr *opdi_lower_weight_row(const double *numbers, int64_t count, int loop, opd_scalar_type dtype) {
@@ -138,7 +138,7 @@ static opdi_expr *opdi_lower_weight_row(const double *numbers, int64_t count, in
     if (!host) { return NULL; }
     memcpy(opd_data_f64(host), numbers, (size_t)count * sizeof *numbers);
     host = opd_to_dtype(host, dtype);
-    opd_tensor *const row = host ? opd_to_device(host, opd_device_of(OPD_LAZY, 0), dtype) : NULL;
+    opd_tensor *const row = host ? opd_to_device(host, opd_device_make(OPD_LAZY, 0), dtype) : NULL;
     return row ? opdi_expr_load(row, &loop) : NULL;
 }
 OPDI_INTERNAL double opdi_lower_rounded(double value, bool exactly) { return exactly ? value : (double)(float)value; }

@@ -177,7 +177,7 @@ static int opdi_lower_accumulate_along(opd_tensor *acc, int dim, opd_tensor *ind
     if (!opd_numel(values)) { return 0; }
     if (!include) {
         const opd_value nothing = !most && !least ? opd_value_int(times)
-            : floating ? opd_value_float(most ? -(double)INFINITY : (double)INFINITY)
+            : floating ? opd_value_double(most ? -(double)INFINITY : (double)INFINITY)
             : opd_value_int(most ? INT64_MIN : INT64_MAX);
         opd_tensor *const fresh = opd_new_full(acc, opd_ints_of(opd_sizes(values), opd_ndim(values)), nothing);
         if (!fresh || opdi_lower_put(acc, fresh, dims, opdi_lower_row_place(acc, dim, index, row, dims))) { return -1; }

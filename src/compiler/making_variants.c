@@ -111,7 +111,7 @@ static int opdi_variant_compile(const opd_compiled *compiled, const char *source
                                 bool *wrong) {
     *wrong = false;
     if (opdi_build_text(compiled->what, compiled->name, source, flags, path)) { return -1; }
-    const char *const lacks = opd_library_lacks(path);
+    const char *const lacks = opd_plugin_lacks(path);
     if (lacks) {                                  /* the processor is emulated, or the flags are for another one */
         return opd_fail(OPD_ERROR_REGISTER, "%s: the flags '%s' give code for %s, which this processor lacks",
                         compiled->what, flags, lacks);

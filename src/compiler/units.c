@@ -62,7 +62,7 @@ static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const cha
 static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor, opdi_buffer_role role,
                                       const char *name) {
     int64_t last = 0;
-    const opd_device lazy = opd_device_of(OPD_LAZY, 0);
+    const opd_device lazy = opd_device_make(OPD_LAZY, 0);
     int each;
     if (opd_tensor_device(tensor).type != OPD_CPU || (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor)))) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has dtype %s, or is on another device, which cannot be compiled",
@@ -350,7 +350,7 @@ static int opdi_unit_replace_constants(opdi_unit *unit, const opd_graph *graph, 
             ? opdi_unit_constant(unit, node->constant.u.t, opdi_unit_name(unit, "c_", name)) : NULL;
         if (lazy) { node->constant = opd_value_tensor(lazy); }
         else if (!tensor && node->constant.u.device.type == OPD_CPU) {
-            node->constant = opd_value_device(opd_device_of(OPD_LAZY, 0));
+            node->constant = opd_value_device(opd_device_make(OPD_LAZY, 0));
         }
         count++;
         if (!opd_ok()) { break; }
@@ -423,7 +423,7 @@ OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program,
         const opdi_program_place *const from = &program->from[i];
         all[i] = from->kind == OPDI_FROM_MODULE ? opd_value_tensor(lazy[from->at]) : from->kind == OPDI_FROM_USER
             ? given[from->at] : from->kind == OPDI_FROM_NOWHERE ? opd_value_none()
-            : opd_value_device(opd_device_of(OPD_LAZY, 0));
+            : opd_value_device(opd_device_make(OPD_LAZY, 0));
     }
     unit->nodes = opd_graph_count(graph, NULL);
     if (opd_graph_run_values(graph, all, graph->ninputs, results, graph->noutputs) < 0 ||

@@ -448,14 +448,14 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     opd_tensor *hidden = NULL;
     if (opd_numel(out) == 0 && opd_numel(lse) == 0) { return 0; }
     if (keys == 0) { return opd_zero_(out) && opd_zero_(lse) ? 0 : -1; }
-    q = opd_mul_Scalar(opd_to_dtype(q, work), opd_value_float(scale));
+    q = opd_mul_Scalar(opd_to_dtype(q, work), opd_value_double(scale));
     k = opdi_cu_heads_repeated(opd_to_dtype(k, work), heads);
     v = opdi_cu_heads_repeated(opd_to_dtype(v, work), heads);
     if (mask) { mask = opd_expand(opd_to_dtype(mask, work), OPD_INTS(batch, heads, rows, keys)); }
     if (causal) {
-        opd_tensor *all = opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work), OPD_NONE,
-                                        opd_value_device(opd_tensor_device(q)), OPD_NONE);
-        hidden = opd_add(opd_triu_full(all, 1), opd_tril_full(opd_full_like(all, opd_value_float((double)NAN)), 0));
+        opd_tensor *all = opd_full_full(OPD_INTS(rows, keys), opd_value_double(-INFINITY), opd_value_int(work),
+                                        OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE);
+        hidden = opd_add(opd_triu_full(all, 1), opd_tril_full(opd_full_like(all, opd_value_double((double)NAN)), 0));
     }
     if (!opd_ok()) { return -1; }
     const int64_t one = rows * keys * (int64_t)opd_dtype_size(work), fit = OPDI_CU_SCORES / one;
@@ -493,7 +493,7 @@ static int opdi_cu_flash_attention(opd_call *call) {
         *mask = opd_arg_tensor(call, 5), *out, *lse;
     if (opd_results_from_fake(call)) { return -1; }
     out = opdi_cu_result(call, 0); lse = opdi_cu_result(call, 1);
-    const double scale = opd_arg_is_none(call, 6) ? 1 / sqrt((double)opd_size(q, 3)) : opd_arg_float(call, 6);
+    const double scale = opd_arg_is_none(call, 6) ? 1 / sqrt((double)opd_size(q, 3)) : opd_arg_double(call, 6);
     const bool causal = opd_arg_bool(call, 4);
     opdi_cu_attention a;
     if (!opdi_cu_attention_fits(q, k, mask, scale)) {

@@ -12,7 +12,7 @@
      or as a plug-in, so that the same program starts where no CUDA library is installed:
          nvcc -O3 -arch=all-major -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN opdispatch_cuda.cu \
              -o opdispatch_cuda.so -lcublas -lcublasLt
-         ... opd_library_load("./opdispatch_cuda.so") ...
+         ... opd_plugin_load("./opdispatch_cuda.so") ...
      -arch=sm_90 instead of -arch=all-major makes code for one kind of GPU.  This takes three minutes on one core, and
      three more for each other kind.  --split-compile=0 uses all cores, and -t 0 compiles for several kinds at once.
      Without -arch, nvcc makes code for compute capability 7.5 alone, and the source warns of this.  Newer GPUs run

@@ -257,7 +257,7 @@ static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *value
    data; the result is then contiguous.  Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_cu_index_result(opd_call *call, opd_tensor *self, opd_tensors list, const int64_t *sizes,
                                         int n) {
-    const opd_device meta = opd_device_of(OPD_META, 0);
+    const opd_device meta = opd_device_make(OPD_META, 0);
     opd_tensor *fakes[OPD_MAX_DIMS], *like = opd_to_device(self, meta, opd_dtype(self));
     for (int64_t i = 0; i < list.n; i++) {
         opd_tensor *const t = list.data[i];
@@ -428,7 +428,8 @@ static int opdi_cu_join(opd_call *call, bool stack) {
         int64_t strides[OPD_MAX_DIMS];
         if (opdi_cu_join_skips(t, stack)) { continue; }
         for (int d = 0; d < opd_ndim(t); d++) { strides[d] = opd_strides(out)[d + (stack && d >= dim)]; }
-        piece = opd_tensor_view(out, opd_sizes(t), strides, opd_ndim(t), opd_offset(out) + at * opd_strides(out)[dim]);
+        piece = opd_tensor_view(out, opd_sizes(t), strides, opd_ndim(t),
+                                opd_tensor_offset(out) + at * opd_strides(out)[dim]);
         if (!piece || !opd_copy_(piece, t)) { return -1; }
         at += opdi_cu_join_size(t, dim, stack);
     }
@@ -608,7 +609,7 @@ static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_
     opd_tensor *out = opdi_cu_result(call, 0), *staging, *values = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
     if (!out || !(staging = opdi_cu_staging(out, opd_dtype(out))) || opd_numel(out) == 0) { return out ? 0 : -1; }
     if (values && opd_tensor_device(values).type != OPD_CUDA) {              /* a value on the host */
-        v = opd_dtype_is_floating(opd_dtype(values)) ? opd_value_float(opd_item_f64(values))
+        v = opd_dtype_is_floating(opd_dtype(values)) ? opd_value_double(opd_item_f64(values))
             : opd_value_int(opd_item_i64(values));
         values = NULL;
     } else if (values && !(values = opdi_cu_as(values, opd_dtype(seq)))) { return -1; }

@@ -294,7 +294,7 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     if (!include_self) {                          /* positions to be written start from the neutral value */
         const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
             : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
-            : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
+            : opd_value_double(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
         opd_tensor *first = opdi_cu_number(start, t);
         if (!first || opdi_cu_indexed_run(call, OPDI_CU_SCATTER, staging, dim, index, first, false, 1)) { return -1; }
     }
@@ -331,7 +331,7 @@ static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *siz
     int64_t strides[OPD_MAX_DIMS];
     index = opdi_cu_as(index, OPD_INT64);
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
-    return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
+    return index ? opd_tensor_view(index, sizes, strides, ndim, opd_tensor_offset(index)) : NULL;
 }
 /* Adds alpha * v to the four floats at p.  Each addition is atomic. */
 static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_vector<float, 4> v, float alpha) {
@@ -480,7 +480,7 @@ static int opdi_cu_embedding_kernel(opd_call *call) {
 static opd_tensor *opdi_cu_flat(opd_tensor *t) {
     const int64_t one = 1, n = opd_numel(t);
     t = opdi_cu_as(t, opd_dtype(t));
-    return t ? opd_tensor_view(t, &n, &one, 1, opd_offset(t)) : NULL;
+    return t ? opd_tensor_view(t, &n, &one, 1, opd_tensor_offset(t)) : NULL;
 }
 static int opdi_cu_take_kernel(opd_call *call) {
     opd_tensor *self;

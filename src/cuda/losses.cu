@@ -295,7 +295,7 @@ static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
 static int opdi_cu_cdist_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *out;
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
-    const double p = opd_arg_float(call, 2);
+    const double p = opd_arg_double(call, 2);
     if (opd_results_from_fake(call)) { return -1; }
     out = opdi_cu_result(call, 0);
     if (opd_numel(out) == 0) { return 0; }
@@ -319,17 +319,17 @@ static int opdi_cu_cdist_backward_kernel(opd_call *call) {
     y = opdi_cu_batched_as(y, out);
     g = opdi_cu_batched_as(g, out);
     d = opdi_cu_batched_as(d, out);
-    return x && y && g && d ? opdi_cu_distances_run(call, x, y, g, d, opd_arg_float(call, 3)) : -1;
+    return x && y && g && d ? opdi_cu_distances_run(call, x, y, g, d, opd_arg_double(call, 3)) : -1;
 }
 static int opdi_cu_pdist_kernel(opd_call *call) {
     return opd_results_from_fake(call) ? -1
-        : opdi_cu_distances_run(call, opd_arg_tensor(call, 0), NULL, NULL, NULL, opd_arg_float(call, 1));
+        : opdi_cu_distances_run(call, opd_arg_tensor(call, 0), NULL, NULL, NULL, opd_arg_double(call, 1));
 }
 /* Runs _pdist_backward(grad, self, p, pdist). */
 static int opdi_cu_pdist_backward_kernel(opd_call *call) {
     return opd_results_from_fake(call) ? -1
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
-                                opd_arg_float(call, 2));
+                                opd_arg_double(call, 2));
 }
 static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},

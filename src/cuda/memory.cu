@@ -303,7 +303,7 @@ static const char *opdi_cu_size_text(char *text /*[32]*/, double bytes) {
 }
 static void opdi_cu_out_of_memory(int index, size_t bytes) {
     const opdi_cu_on on(index);
-    const opd_memory m = opd_device_memory(opd_device_of(OPD_CUDA, index));
+    const opd_memory m = opd_device_memory(opd_device_make(OPD_CUDA, index));
     size_t left = 0, all = 0;
     char text[5][32];
     cudaError_t e;

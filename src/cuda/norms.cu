@@ -192,7 +192,7 @@ static opd_tensor *opdi_cu_seen_as(opd_tensor *t, const int64_t *sizes, int ndim
     int64_t strides[4], n = 1;
     if (!t) { return NULL; }
     for (int d = ndim - 1; d >= 0; d--) { strides[d] = n; n *= sizes[d]; }
-    return opd_tensor_view(t, sizes, strides, ndim, opd_offset(t));
+    return opd_tensor_view(t, sizes, strides, ndim, opd_tensor_offset(t));
 }
 /* Computes the sums of opdi_cu_fold_pairs of x and `second` (g), both [a, c, n], over the dims in `mask`.  The results
    gx and g are contiguous and have the other dims; either may be NULL.  Returns 0, or -1 and sets an error. */
@@ -295,7 +295,7 @@ static int opdi_cu_layer_norm(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     k.n = opdi_cu_count(opd_arg_ints(call, 1));
     k.rows = k.n ? opd_numel(x) / k.n : opd_numel(opdi_cu_result(call, 1));
-    return opdi_cu_norm_forward(call, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_float(call, 4), &k);
+    return opdi_cu_norm_forward(call, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_double(call, 4), &k);
 }
 static int opdi_cu_layer_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
@@ -328,7 +328,7 @@ static int opdi_cu_group_norm(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opdi_cu_group_norm_read(call, 3, &k);
     return opdi_cu_norm_forward(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
-                                opd_arg_float(call, 7), &k);
+                                opd_arg_double(call, 7), &k);
 }
 static int opdi_cu_group_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 2),
@@ -487,7 +487,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
     k.new_mean = (void *)opdi_cu_norm_data(now[0]); k.new_var = (void *)opdi_cu_norm_data(now[1]);
     k.save_mean = (void *)opdi_cu_norm_data(staging[1]); k.save_rstd = (void *)opdi_cu_norm_data(staging[2]);
     k.stat = opd_dtype(staging[1]);
-    k.momentum = opd_arg_float(call, 6); k.eps = opd_arg_float(call, 7);
+    k.momentum = opd_arg_double(call, 6); k.eps = opd_arg_double(call, 7);
     k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
     if (!k.channels) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(x), T, {
@@ -513,7 +513,7 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
     mean = opdi_cu_norm_in(opd_arg_tensor(call, train ? 5 : 3), acc, &bad);
     rstd = opdi_cu_norm_in(opd_arg_tensor(call, train ? 6 : 4), acc, &bad);
     if (!train && !bad) {
-        rstd = opd_rsqrt(opd_add(rstd, opd_tensor_wrapped_number(opd_value_float(opd_arg_float(call, 8)))));
+        rstd = opd_rsqrt(opd_add(rstd, opd_tensor_wrapped_number(opd_value_double(opd_arg_double(call, 8)))));
     }
     g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
     for (int i = 0; i < 2; i++) { if (!(sums[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; } }

@@ -221,9 +221,9 @@ template <bool amsgrad> static int opdi_cu_adam_run(opd_call *call, bool decoupl
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_adam<amsgrad> s;
     opdi_cu_steps b;
-    s.beta1 = opd_arg_float(call, 7); s.beta2 = opd_arg_float(call, 8); s.weight_decay = opd_arg_float(call, 9);
+    s.beta1 = opd_arg_double(call, 7); s.beta2 = opd_arg_double(call, 8); s.weight_decay = opd_arg_double(call, 9);
     s.l2 = decoupled ? 0 : s.weight_decay;
-    s.eps = opd_arg_float(call, 10);
+    s.eps = opd_arg_double(call, 10);
     s.sign = opd_arg_bool(call, 12) ? -1 : 1;
     s.decoupled = decoupled;
     s.scaled = !opd_arg_is_none(call, 13);
@@ -253,7 +253,7 @@ template <bool buffer> static int opdi_cu_sgd_run(opd_call *call) {
     const opd_tensors params = opd_arg_tensors(call, 0);
     opdi_cu_sgd<buffer> s;
     opdi_cu_steps b;
-    s.l2 = opd_arg_float(call, 3); s.momentum = opd_arg_float(call, 4); s.w = 1 - opd_arg_float(call, 6);
+    s.l2 = opd_arg_double(call, 3); s.momentum = opd_arg_double(call, 4); s.w = 1 - opd_arg_double(call, 6);
     s.nesterov = opd_arg_bool(call, 7);
     s.sign = opd_arg_bool(call, 8) ? -1 : 1;
     s.first = opd_arg_bool(call, 9);
@@ -272,7 +272,7 @@ template <bool buffer> static int opdi_cu_sgd_run(opd_call *call) {
     return opdi_cu_steps_flush(&b, s);
 }
 static int opdi_cu_fused_sgd_kernel(opd_call *call) {
-    const double momentum = opd_arg_float(call, 4);
+    const double momentum = opd_arg_double(call, 4);
     if (opd_results_from_fake(call)) { return -1; }
     return momentum > 0 || momentum < 0 ? opdi_cu_sgd_run<true>(call) : opdi_cu_sgd_run<false>(call);
 }
@@ -311,7 +311,7 @@ template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *trac
    growth_interval. */
 template <class T> static int opdi_cu_amp_update_of(opd_call *call) {
     opd_tensor *scale = opd_arg_tensor(call, 0), *tracker = opd_arg_tensor(call, 1);
-    const float growth = (float)opd_arg_float(call, 3), backoff = (float)opd_arg_float(call, 4);
+    const float growth = (float)opd_arg_double(call, 3), backoff = (float)opd_arg_double(call, 4);
     opdi_cu_scalar found;
     if (opdi_cu_scalar_of(&found, opd_arg_value(call, 2))) { return -1; }
     OPDI_CU_INDEX(opd_dtype(tracker), I, return opdi_cu_launch(opdi_cu_amp_update<T, I>, 1, 1, 0,

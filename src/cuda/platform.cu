@@ -356,7 +356,7 @@ template <typename T> static T *opdi_cu_data(const opd_tensor *t) {
 /* Returns a new tensor on the current device, which the innermost scope owns.  Returns NULL and sets an error if it
    fails. */
 static opd_tensor *opdi_cu_new(opd_ints sizes, opd_scalar_type dtype) {
-    return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CUDA, -1));
+    return opd_tensor_new_on(sizes, dtype, opd_device_make(OPD_CUDA, -1));
 }
 /* Returns scratch memory on the current device, or NULL and sets an error.  Like the memory of each tensor, it may be
    reused by later work on the same stream. */

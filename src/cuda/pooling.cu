@@ -675,7 +675,7 @@ static int opdi_cu_upsample_of(opd_call *call, bool nearest, bool back) {
     if (!work || !(from = opd_contiguous(from))) { return -1; }
     for (int d = 0; d < 2; d++) {
         opdi_cu_side *s = &side[d];
-        const double factor = opd_arg_is_none(call, scales + d) ? 0 : opd_arg_float(call, scales + d);
+        const double factor = opd_arg_is_none(call, scales + d) ? 0 : opd_arg_double(call, scales + d);
         s->m = opd_size(back ? to : from, 2 + d);
         s->n = opd_size(back ? from : to, 2 + d);
         s->nearest = nearest;

@@ -211,7 +211,7 @@ template <typename T> static int opdi_cu_dropout_drawn(const opd_tensor *x, opd_
    numbers, run as on other devices. */
 static int opdi_cu_native_dropout(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
-    const double p = opd_arg_float(call, 1);
+    const double p = opd_arg_double(call, 1);
     const opd_scalar_type t = opd_dtype(x);
     const uint64_t *state = NULL;
     opd_draw draw;
@@ -233,12 +233,12 @@ static int opdi_cu_native_dropout(opd_call *call) {
 /* Runs native_dropout_backward: argument 0 times the mask times the scale. */
 static int opdi_cu_native_dropout_backward(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out;
-    const double scale = opd_arg_float(call, 2);
+    const double scale = opd_arg_double(call, 2);
     bool plain = opd_dtype_is_floating(opd_dtype(x)) && opd_dtype(mask) == OPD_BOOL && opd_ndim(x) == opd_ndim(mask) &&
         opd_is_contiguous(x) && opd_is_contiguous(mask) && scale - scale == 0;
     for (int d = 0; plain && d < opd_ndim(x); d++) { plain = opd_size(x, d) == opd_size(mask, d); }
     if (!plain || !opdi_cu_aligned(opdi_cu_data<void>(x)) || !opdi_cu_aligned(opdi_cu_data<void>(mask))) {
-        return opd_return_tensor(call, opd_mul_Scalar(opd_mul(x, mask), opd_value_float(scale)));
+        return opd_return_tensor(call, opd_mul_Scalar(opd_mul(x, mask), opd_value_double(scale)));
     }
     if (opd_results_from_fake(call)) { return -1; }
     out = opdi_cu_result(call, 0);

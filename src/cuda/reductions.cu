@@ -906,7 +906,7 @@ static int opdi_cu_trace(opd_call *call) {
     y = opdi_cu_result(call, 0);
     n = opd_size(x, 0) < opd_size(x, 1) ? opd_size(x, 0) : opd_size(x, 1);
     stride = opd_strides(x)[0] + opd_strides(x)[1];
-    x = opd_tensor_view(x, &n, &stride, 1, opd_offset(x));
+    x = opd_tensor_view(x, &n, &stride, 1, opd_tensor_offset(x));
     return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
 }
 
@@ -1025,7 +1025,7 @@ static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
         return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_fold_make(1, p < 0), false);
     }
     if (opd_dtype(x) == OPD_FLOAT16 || opd_dtype(x) == OPD_BFLOAT16) { x = opd_to_dtype(x, OPD_FLOAT32); }
-    x = x ? opd_pow_Tensor_Scalar(opd_abs(x), opd_value_float(p)) : NULL;
+    x = x ? opd_pow_Tensor_Scalar(opd_abs(x), opd_value_double(p)) : NULL;
     return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_F>(x, mask, y, NULL, opdi_cu_fold_make(OPDI_CU_ROOT_P, 0, p),
                                                        false);
 }

@@ -585,7 +585,7 @@ static int opdi_cu_median_all(opd_call *call, bool skip) {
     y = opdi_cu_result(call, 0);
     if (n == 0) {
         const opd_scalar_type t = opd_dtype(x);
-        return opd_fill_(y, opd_dtype_is_floating(t) ? opd_value_float((double)NAN)
+        return opd_fill_(y, opd_dtype_is_floating(t) ? opd_value_double((double)NAN)
                          : opd_value_int(t == OPD_INT64 ? INT64_MIN : t == OPD_INT32 ? INT32_MIN : 0)) ? 0 : -1;
     }
     x = opdi_cu_seen_as(opd_contiguous(x), &n, 1);

@@ -42,7 +42,7 @@ static int opdi_bind_elements(const opdi_type *type, const opd_value *value, opd
         else if (want == OPD_TAG_BOOLS) { bools[k] = one.u.i != 0; }
         else { values[k] = one; }
     }
-    *out = want == OPD_TAG_INTS ? opd_value_ints(ints, value->n) : want == OPD_TAG_FLOATS ? opd_value_floats(floats,
+    *out = want == OPD_TAG_INTS ? opd_value_ints(ints, value->n) : want == OPD_TAG_FLOATS ? opd_value_doubles(floats,
         value->n) : want == OPD_TAG_BOOLS ? opd_value_bools(bools, value->n) : opd_value_list(values, value->n);
     return 0;
 }
@@ -60,7 +60,7 @@ static int opdi_bind_list(const opdi_type *type, const opd_value *value, opd_val
     for (int32_t i = 0; i < type->size; i++) {
         if (want == OPDI_TYPE_INT) { ints[i] = one.u.i; } else { floats[i] = one.u.d; }
     }
-    *out = want == OPDI_TYPE_INT ? opd_value_ints(ints, type->size) : opd_value_floats(floats, type->size);
+    *out = want == OPDI_TYPE_INT ? opd_value_ints(ints, type->size) : opd_value_doubles(floats, type->size);
     return 0;
 }
 
@@ -149,7 +149,7 @@ OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value,
         return value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL ? 0 : 1;
     case OPDI_TYPE_FLOAT:
         if (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL) {
-            *out = opd_value_float((double)value->u.i);
+            *out = opd_value_double((double)value->u.i);
             return 0;
         }
         return value->tag == OPD_TAG_FLOAT ? 0 : 1;

@@ -27,7 +27,7 @@ static int opdi_function_check(const opd_function *function, const char *what) {
                         ? "float is not supported as an argument type, use double instead" : strchr("nlu", *at)
                         ? "Only int64_t and bool are supported as an integral argument type, use int64_t instead"
                         : "operators cannot have this type, use double, int64_t, bool, const char *, opd_tensor *, "
-                        "opd_device, opd_ints, opd_floats, opd_tensors or opd_value");
+                        "opd_device, opd_ints, opd_doubles, opd_tensors or opd_value");
     }
     return 0;
 }

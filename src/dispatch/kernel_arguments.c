@@ -33,7 +33,7 @@ int64_t opd_arg_int(const opd_call *call, int i) {
     const opd_value *value = opdi_arg_of(call, i, OPD_TAG_INT);
     return value ? value->u.i : 0;
 }
-double opd_arg_float(const opd_call *call, int i) {
+double opd_arg_double(const opd_call *call, int i) {
     const opd_value *value = opdi_arg_of(call, i, OPD_TAG_FLOAT);
     return value ? value->u.d : 0;
 }
@@ -62,9 +62,9 @@ opd_ints opd_arg_ints(const opd_call *call, int i) {
     const opd_value *value = opdi_arg_list(call, i, OPD_TAG_INTS);
     return value ? opd_ints_of(value->u.ints, value->n) : opd_ints_of(NULL, 0);
 }
-opd_floats opd_arg_floats(const opd_call *call, int i) {
+opd_doubles opd_arg_doubles(const opd_call *call, int i) {
     const opd_value *value = opdi_arg_list(call, i, OPD_TAG_FLOATS);
-    return value ? opd_floats_of(value->u.floats, value->n) : opd_floats_of(NULL, 0);
+    return value ? opd_doubles_of(value->u.floats, value->n) : opd_doubles_of(NULL, 0);
 }
 opd_tensors opd_arg_tensors(const opd_call *call, int i) {
     const opd_value *value = opdi_arg_list(call, i, OPD_TAG_TENSORS);

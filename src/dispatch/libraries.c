@@ -109,7 +109,7 @@ void opd_block_link(opd_block *block) {
     if (!block) { return; }
     opdi_lock(&opdi_registry.lock);
     if (!block->linked) {
-        /* opd_library_load runs the blocks that its library links: no other thread may do so before */
+        /* opd_plugin_load runs the blocks that its library links: no other thread may do so before */
         const bool mapped = OPDI_LOAD(&opdi_registry.mapper) == &opdi_thread_self;
         opd_block **at = mapped ? &opdi_registry.mapped : &opdi_registry.blocks;
 #if defined(_WIN32)                               /* Windows runs the constructors of a file in reverse order */

@@ -67,7 +67,7 @@ OPDI_INTERNAL opdi_text opdi_text_of(char *buf, size_t cap) {
 const char *opd_op_name(const opd_op *op) { return op ? op->name : ""; }
 /* Returns the reason why an operator that was defined is no longer defined. */
 OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op) {
-    return OPDI_LOAD(&op->unloaded) ? "its plug-in was unloaded (opd_library_unload)"
+    return OPDI_LOAD(&op->unloaded) ? "its plug-in was unloaded (opd_plugin_unload)"
         : "its library was closed (opd_library_close)";
 }
 OPDI_INTERNAL int opdi_undefined_error(const opd_op *op) {

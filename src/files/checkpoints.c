@@ -163,7 +163,7 @@ static bool opdi_checkpoint_plain(const opdi_pickle_node *node, opd_value *value
     case OPDI_PICKLE_NONE: *value = opd_value_none(); return true;
     case OPDI_PICKLE_BOOL: *value = opd_value_bool(node->value != 0); return true;
     case OPDI_PICKLE_INT: *value = opd_value_int(node->value); return true;
-    case OPDI_PICKLE_FLOAT: *value = opd_value_float(opdi_pickle_float_of(node)); return true;
+    case OPDI_PICKLE_FLOAT: *value = opd_value_double(opdi_pickle_float_of(node)); return true;
     default: return false;
     }
 }

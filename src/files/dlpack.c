@@ -192,7 +192,7 @@ static int opdi_dl_check(const opdi_dl_tensor *tensor, opd_scalar_type *dtype, o
     if (k == rows) {
         return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: Unsupported device_type: %d", (int)tensor->device_type);
     }
-    *device = opd_device_of((opd_backend)opdi_dl_devices[k].backend, opdi_dl_devices[k].backend == OPD_CPU ? -1
+    *device = opd_device_make((opd_backend)opdi_dl_devices[k].backend, opdi_dl_devices[k].backend == OPD_CPU ? -1
                             : tensor->device_id);
     if (tensor->ndim < 0 || tensor->ndim > OPD_MAX_DIMS || (tensor->ndim && !tensor->sizes)) {
         return opd_fail(OPD_ERROR_SHAPE, "DLPack: a tensor has 0 to %d dimensions, not %d%s", OPD_MAX_DIMS,

@@ -432,7 +432,7 @@ int64_t opd_json_int(const opd_json *json, int64_t value, int64_t otherwise) {
     return (first == '-' || opdi_is_digit(first)) &&
         opdi_json_integer(json->text.data + opdi_json_entry_at(json, value)->at, &number) ? number : otherwise;
 }
-double opd_json_float(const opd_json *json, int64_t value, double otherwise) {
+double opd_json_double(const opd_json *json, int64_t value, double otherwise) {
     const char first = opdi_json_first_char(json, value);
     bool integral;
     if (first == 'N') { return NAN; }

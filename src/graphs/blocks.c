@@ -735,7 +735,7 @@ static int opdi_requantize_after(opd_graph *graph, opdi_gnode *node) {
     graph->at = node->next;
     if (how >= OPDI_QPARAMS_UNIT) {
         const bool half = how == OPDI_QPARAMS_SIGNED;
-        in[1] = opdi_append_constant(graph, opd_value_float(half ? 2.0 / 256 : 1.0 / 256), types[1], NULL);
+        in[1] = opdi_append_constant(graph, opd_value_double(half ? 2.0 / 256 : 1.0 / 256), types[1], NULL);
         in[2] = opdi_append_constant(graph, opd_value_int(half ? 128 : 0), types[2], NULL);
         if (!in[1] || !in[2]) { return -1; }
     }
@@ -829,7 +829,7 @@ OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int d
     if (!opd_ok()) { return -1; }
     if (depth > OPDI_MAX_GTYPE_DEPTH) { return 1; }
     if (plain->kind == OPDI_GTYPE_FLOAT && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL)) {
-        *value = opd_value_float((double)value->u.i);
+        *value = opd_value_double((double)value->u.i);
         return 0;
     }
     if (plain->kind == OPDI_GTYPE_INT && value->tag == OPD_TAG_BOOL) {

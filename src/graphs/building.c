@@ -474,7 +474,7 @@ static int opdi_trace_differs(const char *first, const char *second) {
 /* Returns 1 if the elements of two tensors differ by at most `tolerance`, 0 if not, or -1 and sets an error. */
 static int opdi_trace_close(opd_tensor *tensor, opd_tensor *result, double tolerance) {
     opd_tensor *have = opd_to_dtype(tensor, OPD_FLOAT64), *want = opd_to_dtype(result, OPD_FLOAT64);
-    const opd_value most = opd_value_float(tolerance);
+    const opd_value most = opd_value_double(tolerance);
     opd_tensor *close = opd_le(opd_abs(opd_sub(have, want)), opd_add_Scalar(opd_mul_Scalar(opd_abs(want), most), most));
     close = opd_logical_or(opd_logical_or(close, opd_eq(have, want)),
                            opd_logical_and(opd_ne(have, have), opd_ne(want, want)));

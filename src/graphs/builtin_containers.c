@@ -262,7 +262,7 @@ OPDI_INTERNAL int opdi_fn_span_exit(opdi_bcall *call) {
 /* Returns a hint for the error that there is no operator `name`. */
 OPDI_INTERNAL const char *opdi_builtin_missing(const char *name) {
     if (strncmp(name, "aten::", 6) == 0 || strncmp(name, "prim::", 6) == 0) { return ""; }
-    return ": load the library that defines this operator (opd_library_load, or a file with its OPD_LIBRARY block) "
+    return ": load the library that defines this operator (opd_plugin_load, or a file with its OPD_LIBRARY block) "
         "before the script is compiled or loaded";
 }
 OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call) {
@@ -283,7 +283,8 @@ OPDI_INTERNAL int opdi_fn_marked(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
     if (!tensor) { return -1; }
-    return opdi_return_value(call, opd_value_bool(what == 'c' ? opd_is_conj(tensor) : what == 'n' ? opd_is_neg(tensor)
+    return opdi_return_value(call, opd_value_bool(what == 'c' ? opd_tensor_is_conj(tensor)
+                                                  : what == 'n' ? opd_tensor_is_neg(tensor)
                                                   : opd_tensor_is_inference(tensor)));
 }
 OPDI_INTERNAL int opdi_fn_grad_enabled(opdi_bcall *call) {

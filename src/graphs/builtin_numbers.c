@@ -169,7 +169,7 @@ static int opdi_binary_floats(opdi_bcall *call, double a, double b, int32_t what
     case OPDI_FN_MAX: value = a > b ? a : b; break;
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for floats", call->builtin->schema);
     }
-    return opdi_return_value(call, opd_value_float(value));
+    return opdi_return_value(call, opd_value_double(value));
 }
 /* Sets the call's result to (a + bi) / (c + di), by Smith's method, which computes no squares that could overflow.
    Division by zero gives the same results as in PyTorch.  Returns 0, or -1 and sets an error. */
@@ -231,8 +231,8 @@ OPDI_INTERNAL int opdi_fn_divmod(opdi_bcall *call) {
         return 0;
     }
     const double rest = fmod(a, b), shifted = rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-    call->rets[0] = opd_value_float((a - shifted) / b);
-    call->rets[1] = opd_value_float(shifted);
+    call->rets[0] = opd_value_double((a - shifted) / b);
+    call->rets[1] = opd_value_double(shifted);
     return 0;
 }
 
@@ -377,8 +377,8 @@ OPDI_INTERNAL int opdi_fn_unary(opdi_bcall *call) {
     const int32_t what = call->builtin->what;
     if (pair) {
         if (what == OPDI_FN_NEG) { return opdi_return_complex(call, -pair[0], -pair[1]); }
-        if (what == OPDI_FN_ABS) { return opdi_return_value(call, opd_value_float(hypot(pair[0], pair[1]))); }
-        if (what == OPDI_FN_ANGLE) { return opdi_return_value(call, opd_value_float(atan2(pair[1], pair[0]))); }
+        if (what == OPDI_FN_ABS) { return opdi_return_value(call, opd_value_double(hypot(pair[0], pair[1]))); }
+        if (what == OPDI_FN_ANGLE) { return opdi_return_value(call, opd_value_double(atan2(pair[1], pair[0]))); }
         return opdi_unary_complex(call, pair);
     }
     if (value->tag != OPD_TAG_FLOAT) {
@@ -396,7 +396,7 @@ OPDI_INTERNAL int opdi_fn_unary(opdi_bcall *call) {
         if (!opdi_fits_i64(whole)) { return opd_fail(OPD_ERROR_ARGUMENT, "cannot convert float %g to integer", x); }
         return opdi_return_value(call, opd_value_int((int64_t)whole));
     }
-    return opdi_return_value(call, opd_value_float(opdi_unary_float(x, what)));
+    return opdi_return_value(call, opd_value_double(opdi_unary_float(x, what)));
 }
 OPDI_INTERNAL int opdi_fn_abs(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
@@ -416,7 +416,7 @@ OPDI_INTERNAL int opdi_fn_log_base(opdi_bcall *call) {
         return opdi_return_complex(call, (x[0] * y[0] + x[1] * y[1]) / size, (x[1] * y[0] - x[0] * y[1]) / size);
     }
     return opdi_return_value(call,
-                             opd_value_float(log(opdi_real_of(&call->args[0])) / log(opdi_real_of(&call->args[1]))));
+                             opd_value_double(log(opdi_real_of(&call->args[0])) / log(opdi_real_of(&call->args[1]))));
 }
 OPDI_INTERNAL int opdi_fn_polar(opdi_bcall *call) {
     const double size = opdi_real_of(&call->args[0]), angle = opdi_real_of(&call->args[1]);
@@ -443,18 +443,18 @@ OPDI_INTERNAL int opdi_fn_factorial(opdi_bcall *call) {
 OPDI_INTERNAL int opdi_fn_modf(opdi_bcall *call) {
     double whole;
     const double part = modf(opdi_real_of(&call->args[0]), &whole);
-    call->rets[1] = opd_value_float(whole);
-    return opdi_return_value(call, opd_value_float(part));
+    call->rets[1] = opd_value_double(whole);
+    return opdi_return_value(call, opd_value_double(part));
 }
 OPDI_INTERNAL int opdi_fn_frexp(opdi_bcall *call) {
     int power;
     const double part = frexp(opdi_real_of(&call->args[0]), &power);
     call->rets[1] = opd_value_int(power);
-    return opdi_return_value(call, opd_value_float(part));
+    return opdi_return_value(call, opd_value_double(part));
 }
 OPDI_INTERNAL int opdi_fn_ldexp(opdi_bcall *call) {
     const int64_t power = OPDI_MAX(-100000, OPDI_MIN(opdi_call_int(call, 1), 100000));
-    return opdi_return_value(call, opd_value_float(ldexp(opdi_real_of(&call->args[0]), (int)power)));
+    return opdi_return_value(call, opd_value_double(ldexp(opdi_real_of(&call->args[0]), (int)power)));
 }
 OPDI_INTERNAL int opdi_fn_range_length(opdi_bcall *call) {
     const int64_t lo = opdi_call_int(call, 0), hi = opdi_call_int(call, 1), step = opdi_call_int(call, 2);
@@ -502,7 +502,7 @@ static int opdi_text_number(const opdi_bcall *call, int32_t what, opd_value *val
     while (length && strchr(" \t\n\r\f\v", text[length - 1]) && text[length - 1]) { length--; }
     (void)snprintf(buf, sizeof buf, "%.*s", (int)OPDI_MIN(length, 399), text);
     errno = 0;
-    *value = what == OPDI_FN_INT ? opd_value_int(strtoll(buf, &end, 10)) : opd_value_float(strtod(buf, &end));
+    *value = what == OPDI_FN_INT ? opd_value_int(strtoll(buf, &end, 10)) : opd_value_double(strtod(buf, &end));
     if (end == buf || *end || (what == OPDI_FN_INT && errno) || strpbrk(buf, "xX")) {
         return opd_fail(OPD_ERROR_ARGUMENT, what == OPDI_FN_INT ? "invalid literal for int() with base 10: '%s'"
                         : "could not convert string to float: '%s'", buf);
@@ -523,7 +523,7 @@ OPDI_INTERNAL int opdi_fn_convert(opdi_bcall *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "a complex number cannot be converted to %s", what == OPDI_FN_INT ? "int"
                         : "float");
     }
-    if (what == OPDI_FN_FLOAT) { value = opd_value_float(opdi_real_of(&value)); }
+    if (what == OPDI_FN_FLOAT) { value = opd_value_double(opdi_real_of(&value)); }
     if (what == OPDI_FN_BOOL) { value = opd_value_bool(opdi_real_of(&value) < 0 || !(opdi_real_of(&value) <= 0)); }
     if (what == OPDI_FN_INT) {
         if (value.tag == OPD_TAG_FLOAT && !opdi_fits_i64(value.u.d)) {

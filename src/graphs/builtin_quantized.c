@@ -59,8 +59,8 @@ static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *
     }
     const bool from_low = fabs(low / *step) < most + fabs(high / *step);
     const double zero = nearbyint(OPDI_MIN(OPDI_MAX(from_low ? -low / *step : most - high / *step, 0), most));
-    opd_tensor *steps = opd_round(opd_mul_Scalar(input, opd_value_float((double)(1 / (float)*step))));
-    steps = steps ? opd_clamp_full(steps, opd_value_float(-zero), opd_value_float(255 - zero)) : NULL;
+    opd_tensor *steps = opd_round(opd_mul_Scalar(input, opd_value_double((double)(1 / (float)*step))));
+    steps = steps ? opd_clamp_full(steps, opd_value_double(-zero), opd_value_double(255 - zero)) : NULL;
     *step = (double)(float)*step;
     return steps ? opd_to_dtype(steps, OPD_FLOAT64) : NULL;
 }
@@ -71,7 +71,7 @@ static opd_tensor *opdi_packed_part(const opd_value *part, int64_t rows, bool co
     opd_tensor *tensor = part->tag == OPD_TAG_TENSOR ? part->u.t : NULL;
     const double number = part->tag == OPD_TAG_FLOAT ? part->u.d : part->tag == OPD_TAG_INT ? (double)part->u.i : 0;
     if (!tensor && (part->tag == OPD_TAG_FLOAT || part->tag == OPD_TAG_INT)) {
-        return opd_full(OPD_INTS(1), opd_value_float(number), OPD_FLOAT64);
+        return opd_full(OPD_INTS(1), opd_value_double(number), OPD_FLOAT64);
     }
     if (!tensor || opd_ndim(tensor) != 1 || opd_size(tensor, 0) != rows || opd_dtype_is_complex(opd_dtype(tensor))) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "W_prepack of a quantized linear layer has scales or zero points that do "
@@ -99,7 +99,7 @@ static opd_tensor *opdi_quantized_linear(opd_tensor *input, const opd_value *par
     opd_tensor *const steps = scale && zero ? opdi_quantized_input(input, reduce, &step) : NULL;
     opd_tensor *sums = steps ? opd_sub(opd_to_dtype(weight, OPD_FLOAT64), zero) : NULL;
     sums = sums ? opd_linear(steps, sums) : NULL;
-    sums = sums ? opd_mul(sums, opd_mul_Scalar(scale, opd_value_float(step))) : NULL;
+    sums = sums ? opd_mul(sums, opd_mul_Scalar(scale, opd_value_double(step))) : NULL;
     sums = sums ? opd_to_dtype(sums, OPD_FLOAT32) : NULL;
     return sums && bias ? opd_add(sums, bias) : sums;
 }
@@ -393,7 +393,7 @@ OPDI_INTERNAL int opdi_fn_requantize(opdi_bcall *call) {
         const double whole = nearbyint(exact + (double)(zero - from)) + (double)from;
         data[i] = OPDI_MIN(OPDI_MAX(whole, 0.0), 255.0) - (double)zero;
     }
-    opd_tensor *const result = steps ? opd_to_dtype(opd_mul_Scalar(steps, opd_value_float(scale)), OPD_FLOAT32) : NULL;
+    opd_tensor *const result = steps ? opd_to_dtype(opd_mul_Scalar(steps, opd_value_double(scale)), OPD_FLOAT32) : NULL;
     const int rc = opdi_return_tensor(call, result);
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
@@ -991,7 +991,7 @@ OPDI_INTERNAL int opdi_fn_sum(opdi_bcall *call) {
     }
     if (list->tag == OPD_TAG_LIST) { return opdi_return_complex(call, sum, imaginary); }
     return opdi_return_value(call,
-                             list->tag == OPD_TAG_FLOATS ? opd_value_float(sum) : opd_value_int(opdi_wrap(whole)));
+                             list->tag == OPD_TAG_FLOATS ? opd_value_double(sum) : opd_value_int(opdi_wrap(whole)));
 }
 /* Runs all(list), or any(list) if the builtin's `what` is 1.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_all(opdi_bcall *call) {

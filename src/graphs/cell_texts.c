@@ -354,7 +354,7 @@ opd_value opd_list_at(opd_value list, int64_t place) {
         cell = opdi_cell_want(&list, OPD_CELL_LIST, "opd_list_at", "list or tuple");
     }
     if (!cell || (place = opdi_list_place("opd_list_at", place, cell->count)) < 0) { return opd_value_none(); }
-    return cell->kind == OPD_CELL_COMPLEX ? opd_value_float(cell->u.pair[place]) : opdi_cell_at(cell, place);
+    return cell->kind == OPD_CELL_COMPLEX ? opd_value_double(cell->u.pair[place]) : opdi_cell_at(cell, place);
 }
 opd_value opd_tuple_new(const opd_value *elements, int64_t count) {
     if (count < 0 || (count && !elements)) {

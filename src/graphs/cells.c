@@ -197,7 +197,7 @@ OPDI_INTERNAL opd_value opdi_value_plain(const opd_value *value) {
 OPDI_INTERNAL opd_value opdi_cell_at(const opdi_cell *cell, int64_t place) {
     switch (cell->tag) {
     case OPD_TAG_INTS: return opd_value_int(cell->u.ints[place]);
-    case OPD_TAG_FLOATS: return opd_value_float(cell->u.floats[place]);
+    case OPD_TAG_FLOATS: return opd_value_double(cell->u.floats[place]);
     case OPD_TAG_BOOLS: return opd_value_bool(cell->u.bools[place]);
     case OPD_TAG_TENSORS: return opd_value_tensor(cell->u.tensors[place]);
     default: return cell->u.values[place];
@@ -212,7 +212,7 @@ OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     case OPD_TAG_INTS: fits = tag == OPD_TAG_INT; break;
     case OPD_TAG_FLOATS:
         fits = tag == OPD_TAG_FLOAT || tag == OPD_TAG_INT;
-        if (tag == OPD_TAG_INT) { *value = opd_value_float((double)value->u.i); }
+        if (tag == OPD_TAG_INT) { *value = opd_value_double((double)value->u.i); }
         break;
     case OPD_TAG_BOOLS: fits = tag == OPD_TAG_BOOL; break;
     case OPD_TAG_TENSORS: fits = tag == OPD_TAG_TENSOR || tag == OPD_TAG_NONE; break;

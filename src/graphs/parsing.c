@@ -283,7 +283,7 @@ static int opdi_graph_parse_number(opdi_graph_parser *parser, opd_value *value) 
     const char *at, *start;
     opdi_graph_parse_blanks(parser, false);
     at = start = parser->at;
-    *value = opd_value_float(strtod(at, &end));
+    *value = opd_value_double(strtod(at, &end));
     if (end == at) { return opdi_graph_parse_fail(parser, "expected a number"); }
     parser->at = end;
     for (; at < end; at++) {
@@ -423,7 +423,7 @@ static int opdi_graph_parse_element(opdi_graph_parser *parser, opd_value *value,
         return opdi_value_hold(value);
     }
     if (opdi_graph_parse_number(parser, value)) { return -1; }
-    if (plain->kind == OPDI_GTYPE_FLOAT && value->tag == OPD_TAG_INT) { *value = opd_value_float((double)value->u.i); }
+    if (plain->kind == OPDI_GTYPE_FLOAT && value->tag == OPD_TAG_INT) { *value = opd_value_double((double)value->u.i); }
     if (plain->kind == OPDI_GTYPE_BOOL && value->tag == OPD_TAG_INT) { *value = opd_value_bool(value->u.i != 0); }
     return 0;
 }
@@ -565,7 +565,7 @@ static int opdi_graph_parse_constant(opdi_graph_parser *parser, opdi_gnode *node
     }
     default:
         if (opdi_graph_parse_number(parser, &copy)) { return -1; }
-        if (value->tag == OPD_TAG_FLOAT && copy.tag == OPD_TAG_INT) { copy = opd_value_float((double)copy.u.i); }
+        if (value->tag == OPD_TAG_FLOAT && copy.tag == OPD_TAG_INT) { copy = opd_value_double((double)copy.u.i); }
         if (value->tag == OPD_TAG_BOOL) { copy = opd_value_bool(copy.u.i != 0); }
         if (value->tag != copy.tag) { return opdi_graph_parse_fail(parser, "the constant does not have its type"); }
     }
@@ -741,7 +741,7 @@ OPDI_INTERNAL int opdi_graph_parse_bind(opdi_graph_parser *parser, opdi_gnode *n
         node->in[i] = i < count ? in[i] : NULL;
         if (!node->in[i]) { value = op->schema->args[i].value; }
         else if (opdi_graph_match_one(op, i, in[i], false) || opdi_graph_number_for_tensor(op, i, in[i])) { continue; }
-        else { value = opd_value_float((double)in[i]->node->constant.u.i); }
+        else { value = opd_value_double((double)in[i]->node->constant.u.i); }
         if (!(node->in[i] = opdi_graph_constants(parser->graph, &value))) { return -1; }
     }
     return 0;

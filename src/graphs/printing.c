@@ -29,7 +29,7 @@ OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
             opdi_text_add(text, "%s%lld", i ? ", " : "strides=[", (long long)value->dims[value->ndim + i]);
         }
         opdi_text_add(text, "%srequires_grad=%d, device=%s)", value->ndim ? "], " : "", value->requires_grad,
-                      opd_device_print(opd_device_of((opd_backend)value->backend,
+                      opd_device_print(opd_device_make((opd_backend)value->backend,
                                                      value->backend == OPD_CPU ? -1 : value->index), device,
                                        sizeof device));
     } else { opdi_text_add(text, "%s", words[value->tag]); }
@@ -49,7 +49,7 @@ static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
         const int64_t at = i * (tensor->ndim ? tensor->dims[1]
                                 : 0) * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
         const double d = opdi_element_f64(tensor, at);
-        opd_value element = opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ? opd_value_float(d)
+        opd_value element = opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ? opd_value_double(d)
             : opd_value_int(opdi_element_i64(tensor, at));
         if (element.tag == OPD_TAG_FLOAT) { (void)snprintf(text, sizeof text, "%.6g", d); }
         else {

@@ -235,15 +235,19 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
    wrapped). */
 typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; double c[2]; } u; } opdi_number;
 OPDI_COLD_BEGIN
-static inline opd_tensor *opdi_muls(opd_tensor *tensor, double k) { return opd_mul_Scalar(tensor, opd_value_float(k)); }
-static inline opd_tensor *opdi_adds(opd_tensor *tensor, double k) { return opd_add_Scalar(tensor, opd_value_float(k)); }
+static inline opd_tensor *opdi_muls(opd_tensor *tensor, double k) {
+    return opd_mul_Scalar(tensor, opd_value_double(k));
+}
+static inline opd_tensor *opdi_adds(opd_tensor *tensor, double k) {
+    return opd_add_Scalar(tensor, opd_value_double(k));
+}
 /* Returns grad / count.  count has integers, which a 16-bit float cannot hold from 2,049 or 65,520 on. */
 static inline opd_tensor *opdi_by_count(opd_tensor *grad, opd_tensor *count) {
     if (!grad || opd_dtype_size((opd_scalar_type)grad->dtype) != 2) { return opd_div(grad, count); }
     return opd_to_dtype(opd_div(opd_to_dtype(grad, OPD_FLOAT32), count), (opd_scalar_type)grad->dtype);
 }
 static inline opd_tensor *opdi_rsubs(double k, opd_tensor *tensor) {
-    return opd_rsub_Scalar(tensor, opd_value_float(k));
+    return opd_rsub_Scalar(tensor, opd_value_double(k));
 }
 static inline opd_tensor *opdi_conj(opd_tensor *tensor) {
     return opdi_is_complex(tensor) ? opd_conj_physical(tensor) : tensor;

@@ -99,7 +99,7 @@ static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
     if (found && opd_item_f64(found) == 1.0) { return 1; }
     if (!opd_ok()) { return -1; }
     if (!scale) { return 0; }
-    scale = opd_tensor_wrapped_number(opd_value_float(opd_item_f64(scale)));
+    scale = opd_tensor_wrapped_number(opd_value_double(opd_item_f64(scale)));
     if (!scale || !opd_ok()) { return -1; }
     for (int64_t i = 0; i < grads->n; i++) {      /* the gradients themselves are divided */
         ops[0] = ops[1] = grads->data[i];
@@ -118,7 +118,7 @@ static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
 static int opdi_step_lr(const opd_call *call, int i, double *lr) {
     const opd_value value = opd_arg_value(call, i);
     if (value.tag != OPD_TAG_TENSOR) {
-        *lr = opd_arg_float(call, i);
+        *lr = opd_arg_double(call, i);
         return 0;
     }
     if (value.u.t->numel != 1) {
@@ -145,7 +145,7 @@ static int opdi_step_run(opd_tensor *const *written, int nwritten, opd_tensor *g
    state_steps already counts this step. */
 static int opdi_adam_step(opd_call *call, bool decoupled) {
     opd_tensors lists[5], steps = opd_arg_tensors(call, 5);
-    const double beta1 = opd_arg_float(call, 7), beta2 = opd_arg_float(call, 8), decay = opd_arg_float(call, 9);
+    const double beta1 = opd_arg_double(call, 7), beta2 = opd_arg_double(call, 8), decay = opd_arg_double(call, 9);
     const bool amsgrad = opd_arg_bool(call, 11);
     bool wanted[5];
     opdi_adam adam;
@@ -175,7 +175,7 @@ static int opdi_adam_step(opd_call *call, bool decoupled) {
     adam.w1 = 1 - beta1;
     adam.beta2 = beta2;
     adam.w2 = 1 - beta2;
-    adam.eps = opd_arg_float(call, 10);
+    adam.eps = opd_arg_double(call, 10);
     adam.amsgrad = amsgrad;
     if ((rc = opdi_step_scale(call, &lists[1], 13)) != 0) { return rc < 0 ? -1 : 0; }
     for (int64_t i = 0; i < lists[0].n; i++) {
@@ -201,9 +201,9 @@ static int opdi_fused_sgd_kernel(opd_call *call) {
     opdi_sgd sgd;
     int rc;
     memset(&sgd, 0, sizeof sgd);
-    sgd.l2 = opd_arg_float(call, 3);
-    sgd.momentum = opd_arg_float(call, 4);
-    sgd.w = 1 - opd_arg_float(call, 6);
+    sgd.l2 = opd_arg_double(call, 3);
+    sgd.momentum = opd_arg_double(call, 4);
+    sgd.w = 1 - opd_arg_double(call, 6);
     sgd.nesterov = opd_arg_bool(call, 7);
     sgd.sign = opd_arg_bool(call, 8) ? -1 : 1;
     sgd.first = opd_arg_bool(call, 9);
@@ -284,10 +284,10 @@ static int opdi_amp_update_kernel(opd_call *call) {
     }
     if (!scale->data) { return opd_return_tensor(call, scale); }
     float grown = (float)opd_item_f64(scale);
-    if (opd_item_f64(opd_arg_tensor(call, 2)) > 0) { grown *= (float)opd_arg_float(call, 4); }
+    if (opd_item_f64(opd_arg_tensor(call, 2)) > 0) { grown *= (float)opd_arg_double(call, 4); }
     else if ((successful = opd_item_i64(tracker) + 1) == opd_arg_int(call, 5)) {
         successful = 0;
-        grown *= (float)opd_arg_float(call, 3);
+        grown *= (float)opd_arg_double(call, 3);
         if (!(grown < OPDI_INF)) { grown = (float)opd_item_f64(scale); }   /* must stay finite in float32 */
     }
     if (!opd_ok()) { return -1; }

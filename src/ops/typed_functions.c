@@ -42,7 +42,7 @@ static OPD_UNUSED int opd_given(opd_value *args, const char *letters, va_list *l
         switch (letters[n + 1]) {
             case 'T': args[n] = opd_value_tensor(va_arg(*list, opd_tensor *)); break;
             case 'i': args[n] = opd_value_int(va_arg(*list, int64_t)); break;
-            case 'd': args[n] = opd_value_float(va_arg(*list, double)); break;
+            case 'd': args[n] = opd_value_double(va_arg(*list, double)); break;
             case 'b': args[n] = opd_value_bool(va_arg(*list, int) != 0); break;
             case 's': args[n] = opd_value_str(va_arg(*list, const char *)); break;
             case 'I': args[n] = opd_value_of_ints(va_arg(*list, opd_ints)); break;

@@ -398,7 +398,7 @@ static int opdi_build_make(opdi_build *build, char *out) {
 }
 static opd_plugin *opdi_build_load(opdi_build *build) {
     char out[OPDI_PATH];
-    return opdi_build_make(build, out) ? NULL : opd_library_load(out);
+    return opdi_build_make(build, out) ? NULL : opd_plugin_load(out);
 }
 /* Compiles the text `source` instead of files; `name` is its file name.  Writes the path of the result to `out`.
    Returns 0, or -1 and sets an error. */
@@ -418,21 +418,21 @@ OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char
     return opdi_build_make(&build, out);
 }
 
-opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+opd_plugin *opd_compile_and_load(const char *name, const char *const *files, const char *flags) {
     opdi_build build;
     bool cxx = false;
     int i;
     for (i = 0; files && files[i]; i++) { cxx = cxx || opdi_is_cxx(files[i]); }
-    if (opdi_build_open(&build, "opd_load", name, flags, cxx)) { return NULL; }
+    if (opdi_build_open(&build, "opd_compile_and_load", name, flags, cxx)) { return NULL; }
     if (i == 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load: no files to compile");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_compile_and_load: no files to compile");
         return NULL;
     }
     build.files = files;
     return opdi_build_load(&build);
 }
 
-opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+opd_plugin *opd_compile_and_load_inline(const char *name, const char *source, const char *flags) {
     char out[OPDI_PATH];
-    return opdi_build_text("opd_load_inline", name, source, flags, out) ? NULL : opd_library_load(out);
+    return opdi_build_text("opd_compile_and_load_inline", name, source, flags, out) ? NULL : opd_plugin_load(out);
 }

@@ -312,12 +312,12 @@ static uint32_t opdi_library_sets(const char *path) {
     (void)close(fd);
     return sets;
 }
-const char *opd_library_lacks(const char *path) {
+const char *opd_plugin_lacks(const char *path) {
     const uint32_t lacks = ~opdi_processor_sets() & (((uint32_t)1 << OPDI_SETS) - 1);
     return path && lacks ? opdi_sets_name(opdi_library_sets(path) & lacks) : NULL;
 }
 #else
-const char *opd_library_lacks(const char *path) {
+const char *opd_plugin_lacks(const char *path) {
     (void)path;
     return NULL;
 }

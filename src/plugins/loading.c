@@ -230,17 +230,17 @@ static void opdi_plugin_undo(opd_plugin *plugin) {
 
 /* Undoes the registrations of `plugin`.  The plug-in is unmapped as soon as none of its code and data is in use.
    Returns 0, or -1 and sets an error. */
-int opd_library_unload(opd_plugin *plugin) {
+int opd_plugin_unload(opd_plugin *plugin) {
     opdi_thread *thread = opdi_self();
     const bool entered = opdi_start_enter(thread);
     const char *wrong = NULL;
     opd_plugin *other;
     opdi_lock(&opdi_registry.lock);
     for (other = opdi_plugins; other && other != plugin; other = other->next) { }
-    if (!other || !other->loaded) { wrong = "opd_library_unload: this library is not loaded"; }
+    if (!other || !other->loaded) { wrong = "opd_plugin_unload: this library is not loaded"; }
     for (const opd_library *lib = opdi_registry.libraries; lib && !wrong; lib = lib->next) {
         if (lib->in_block && opdi_plugin_has(other, (uintptr_t)lib->file)) {
-            wrong = "opd_library_unload was called inside a block of the same library";
+            wrong = "opd_plugin_unload was called inside a block of the same library";
         }
     }
     opdi_unlock(&opdi_registry.lock);
@@ -255,21 +255,21 @@ static opd_plugin *opdi_no_plugins(const char *who) {
     (void)opd_fail(OPD_ERROR_REGISTER, "%s: this program was built with OPD_NO_PLUGINS", who);
     return NULL;
 }
-opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+opd_plugin *opd_compile_and_load(const char *name, const char *const *files, const char *flags) {
     (void)name;
     (void)files;
     (void)flags;
-    return opdi_no_plugins("opd_load");
+    return opdi_no_plugins("opd_compile_and_load");
 }
-opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+opd_plugin *opd_compile_and_load_inline(const char *name, const char *source, const char *flags) {
     (void)name;
     (void)source;
     (void)flags;
-    return opdi_no_plugins("opd_load_inline");
+    return opdi_no_plugins("opd_compile_and_load_inline");
 }
-opd_plugin *opd_library_load(const char *path) {
+opd_plugin *opd_plugin_load(const char *path) {
     (void)path;
-    return opdi_no_plugins("opd_library_load");
+    return opdi_no_plugins("opd_plugin_load");
 }
 
 #else
@@ -338,25 +338,25 @@ static int opdi_plugin_file_check(const char *path) {
     unsigned char elf[20], own[20];
     const int rc = opdi_elf_read(path, elf);
     if (rc < 0) {
-        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_library_load: cannot open '%s': %s", path,
+        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_plugin_load: cannot open '%s': %s", path,
                         strerror(errno));
     }
     if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is not a shared library (build one with cc -shared "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' is not a shared library (build one with cc -shared "
                         "-fPIC -DOPDISPATCH_PLUGIN)", path);
     }
     if (opdi_elf_read("/proc/self/exe", own)) { return 0; }
     if (memcmp(elf + 4, own + 4, 2) != 0 || memcmp(elf + 18, own + 18, 2) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is for %s, this program for %s", path,
+        return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' is for %s, this program for %s", path,
                         opdi_machine_name(elf), opdi_machine_name(own));
     }
-    return opdi_elf_truncated(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is incomplete", path) : 0;
+    return opdi_elf_truncated(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' is incomplete", path) : 0;
 }
 
 OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     void *handle = NULL;
     opdi_string file = {NULL, 0, 0, false};
-    if (opd_code_forbidden("opd_library_load") || opdi_plugin_file_check(path)) { return NULL; }
+    if (opd_code_forbidden("opd_plugin_load") || opdi_plugin_file_check(path)) { return NULL; }
     opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* without a /, the loader would search for the file */
     opdi_string_add(&file, path);
     errno = 0;
@@ -364,7 +364,7 @@ OPDI_INTERNAL void *opdi_dlopen(const char *path) {
         const opd_code code = opdi_errno_code(OPD_ERROR_REGISTER);
         const char *why = dlerror();
         const bool ours = why && strstr(why, "undefined symbol: opd_");
-        (void)opd_fail(code, "opd_library_load: %s%s", why ? why : path, ours
+        (void)opd_fail(code, "opd_plugin_load: %s%s", why ? why : path, ours
                        ? " (build the library with -DOPDISPATCH_PLUGIN, or link the program with -rdynamic)" : "");
     }
     opdi_string_free(&file);
@@ -428,32 +428,32 @@ static int opdi_plugin_range(opd_plugin *plugin) {
     }
     if (self) { (void)dlclose(self); }
     return found ? 0
-        : opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", plugin->path);
+        : opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: cannot see where '%s' is mapped", plugin->path);
 }
 #endif
 
 /* Checks the version and kind of a library that has just been mapped, and connects it with this host.  Returns 0, or
    -1 and sets an error. */
 static int opdi_plugin_check(opd_plugin *plugin) {
-    const uintptr_t own = (uintptr_t)opdi_dlsym(plugin->handle, "opd_library_load");
+    const uintptr_t own = (uintptr_t)opdi_dlsym(plugin->handle, "opd_plugin_load");
     const opd_plugin_info *info = (const opd_plugin_info *)opdi_dlsym(plugin->handle, "opd_plugin_entry");
-    if (opdi_plugin_has(plugin, own) && own != (uintptr_t)opd_library_load) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' contains its own implementation of opdispatch: "
+    if (opdi_plugin_has(plugin, own) && own != (uintptr_t)opd_plugin_load) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' contains its own implementation of opdispatch: "
                         "build it with -DOPDISPATCH_PLUGIN and without OPDISPATCH_IMPLEMENTATION", plugin->path);
     }
     if (!opdi_plugin_has(plugin, (uintptr_t)info)) { return 0; }
     if (memcmp(info->magic, OPD_PLUGIN_MAGIC, sizeof OPD_PLUGIN_MAGIC) != 0) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: the function opd_plugin_entry of '%s' is not the one of "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: the function opd_plugin_entry of '%s' is not the one of "
                         "opdispatch.h", plugin->path);
     }
     if (info->major != OPD_VERSION_MAJOR || info->minor > OPD_VERSION_MINOR) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' was built with opdispatch %d.%d, which a program "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' was built with opdispatch %d.%d, which a program "
                         "with opdispatch %d.%d cannot load: the major versions must agree, and the library's minor "
                         "version must not be newer", plugin->path, (int)info->major, (int)info->minor,
                         OPD_VERSION_MAJOR, OPD_VERSION_MINOR);
     }
     if (*info->host && *info->host != &opdi_host_table) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is loaded already, by another copy of opdispatch "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' is loaded already, by another copy of opdispatch "
                         "in this program", plugin->path);
     }
     plugin->info = info;
@@ -540,7 +540,7 @@ static int opdi_plugin_run(opd_plugin *plugin) {
     opdi_plugin_take_blocks(plugin);
     opd_block *block = plugin->info ? *plugin->info->blocks : plugin->blocks;
     if (!block && !opdi_plugin_library(plugin)) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' registers nothing: it has no OPD_LIBRARY block, "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' registers nothing: it has no OPD_LIBRARY block, "
                         "was built by a compiler without constructors, or contains its own implementation of "
                         "opdispatch", plugin->path);
     }
@@ -551,21 +551,21 @@ static int opdi_plugin_run(opd_plugin *plugin) {
 /* Warns if the code of a library may end the program, because the processor lacks its instructions.  This is no error:
    perhaps only functions that nothing calls have these instructions. */
 static void opdi_plugin_warn(const char *path) {
-    const char *const lacks = opd_code_forbidden(NULL) ? NULL : opd_library_lacks(path);
+    const char *const lacks = opd_code_forbidden(NULL) ? NULL : opd_plugin_lacks(path);
     if (lacks) {
-        opd_warn("opd_library_load: '%s' has instructions of %s, which this processor lacks: running them ends the "
+        opd_warn("opd_plugin_load: '%s' has instructions of %s, which this processor lacks: running them ends the "
                  "program with SIGILL; build the library on this machine, or without -march=native", path, lacks);
     }
 }
 /* Maps the library at `path` and runs its blocks.  On failure, undoes everything, returns NULL and sets an error. */
-opd_plugin *opd_library_load(const char *path) {
+opd_plugin *opd_plugin_load(const char *path) {
     OPDI_NEEDS_ALL();
     opdi_thread *thread = opdi_self();
     opd_plugin *plugin = NULL;
     bool known = false;
     if (!opd_ok()) { return NULL; }
     if (!path) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_library_load: the path is NULL");
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_plugin_load: the path is NULL");
         return NULL;
     }
     opdi_started();

@@ -259,7 +259,8 @@ static void *opdi_process_start(const wchar_t *program, wchar_t *line, void *fil
     startup.flags = STANDARD_FILES;
     startup.attributes = list;
     memcpy(startup.files, files, sizeof startup.files);
-    if (opd_code_forbidden("opd_load") || !InitializeProcThreadAttributeList(list, 1, 0, &room)) { return NULL; }
+    if (opd_code_forbidden("opd_compile_and_load") ||
+        !InitializeProcThreadAttributeList(list, 1, 0, &room)) { return NULL; }
     const bool ok = UpdateProcThreadAttribute(list, 0, FILES_INHERITED, files, 2 * sizeof *files, NULL, NULL) &&
         CreateProcessW(program, line, NULL, NULL, 1, NO_WINDOW | EXTENDED, NULL, NULL,
                        (struct _STARTUPINFOW *)(void *)&startup, (struct _PROCESS_INFORMATION *)(void *)&made);

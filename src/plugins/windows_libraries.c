@@ -36,18 +36,18 @@ static int opdi_pe_check(const char *path) {
     unsigned char head[OPDI_PE_HEADERS];
     FILE *const file = opdi_file_open(path, "rb");
     if (!file) {
-        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_library_load: cannot open '%s': %s", path,
+        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_plugin_load: cannot open '%s': %s", path,
                         opdi_errno_text());
     }
     const size_t count = fread(head, 1, sizeof head, file), pe = opdi_pe_header(head, count);
     const long long bytes = _filelengthi64(_fileno(file));
     (void)fclose(file);
     if (!pe || !(opdi_pe_16(head + pe + 22) & 0x2000)) {                   /* 0x2000: a DLL */
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is not a shared library (build one with cc -shared "
+        return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' is not a shared library (build one with cc -shared "
                         "-DOPDISPATCH_PLUGIN)", path);
     }
     if (opdi_pe_16(head + pe + 4) != OPDI_PE_MACHINE) {
-        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is for %s, this program for %s", path,
+        return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' is for %s, this program for %s", path,
                         opdi_pe_machine_name(opdi_pe_16(head + pe + 4)), opdi_pe_machine_name(OPDI_PE_MACHINE));
     }
     const size_t sections = pe + 24 + opdi_pe_16(head + pe + 20);
@@ -56,7 +56,7 @@ static int opdi_pe_check(const char *path) {
         if (count == sizeof head && sections + (i + 1) * OPDI_PE_SECTION > count) { break; }    /* not read */
         if (sections + (i + 1) * OPDI_PE_SECTION > count ||
             opdi_pe_32(section + 16) + opdi_pe_32(section + 20) > (uint64_t)bytes) {
-            return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is incomplete", path);
+            return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: '%s' is incomplete", path);
         }
     }
     return 0;
@@ -71,7 +71,7 @@ static void *opdi_windows_refuses(const char *path, unsigned long code) {
     while (length && (wide[length - 1] <= ' ' || wide[length - 1] == '.')) { length--; }
     text[WideCharToMultiByte(OPDI_WIN_UTF8, 0, wide, (int)length, text, sizeof text - 1, NULL, NULL)] = 0;
     (void)opd_fail(code == 8 || code == 14 ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER,
-                   "opd_library_load: Windows cannot load '%s': %s (error %lu%s)", path, text, code,
+                   "opd_plugin_load: Windows cannot load '%s': %s (error %lu%s)", path, text, code,
                    code == NOT_FOUND ? "; a DLL that it needs was not found"
                    : code == NO_SUCH_FUNCTION ? "; a DLL that it needs lacks a function" : "");
     return NULL;
@@ -80,10 +80,10 @@ static void *opdi_windows_refuses(const char *path, unsigned long code) {
    that fails.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     wchar_t wide[OPDI_WIDE_PATH], whole[OPDI_WIDE_PATH + 1];
-    if (opd_code_forbidden("opd_library_load") || opdi_pe_check(path) || !opdi_wide_path(path, wide)) { return NULL; }
+    if (opd_code_forbidden("opd_plugin_load") || opdi_pe_check(path) || !opdi_wide_path(path, wide)) { return NULL; }
     const unsigned long length = GetFullPathNameW(wide, OPDI_WIDE_PATH, whole, NULL);
     if (length == 0 || length >= OPDI_WIDE_PATH) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_library_load: the path '%s' is too long", path);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_plugin_load: the path '%s' is too long", path);
         return NULL;
     }
     const wchar_t *const folder = wcsrchr(whole, L'\\');

@@ -364,7 +364,7 @@ static int opdi_program_put_constant(opdi_program_writer *writer, const opdi_typ
     case OPD_TAG_TENSOR:
         if (constant->u.t->flags & OPDI_WRAPPED) {
             const bool floating = opd_dtype_is_floating((opd_scalar_type)constant->u.t->dtype);
-            const opd_value number = floating ? opd_value_float(opdi_element_f64(constant->u.t, 0))
+            const opd_value number = floating ? opd_value_double(opdi_element_f64(constant->u.t, 0))
                 : constant->u.t->dtype == OPD_BOOL ? opd_value_bool(opdi_element_i64(constant->u.t, 0) != 0)
                 : opd_value_int(opdi_element_i64(constant->u.t, 0));
             opdi_program_put_number(to, type, &number);
@@ -941,7 +941,7 @@ static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other
     writer.other = other;
     writer.module = module;
     writer.name = name;
-    writer.device = graph->program ? graph->program->device : opd_device_of(OPD_CPU, -1);
+    writer.device = graph->program ? graph->program->device : opd_device_make(OPD_CPU, -1);
     memcpy(writer.numbers, numbers, sizeof writer.numbers);
     int rc = graph->program ? opdi_program_put_module(&writer, graph->program) : opdi_program_put(&writer, &text);
     rc = rc || opdi_program_arrange(&writer) ||

@@ -87,7 +87,7 @@ static opdi_gvalue *opdi_program_constants(opdi_program_reader *reader, opdi_pro
             values[i] = opd_value_int(0);
             rc = opdi_program_int(reader, item, &values[i].u.i);
         } else if (strcmp(kind, "as_floats") == 0) {
-            values[i] = opd_value_float(0);
+            values[i] = opd_value_double(0);
             rc = opdi_program_float(reader, item, &values[i].u.d);
         } else if (strcmp(kind, "as_bools") == 0) { values[i] = opd_value_bool(opd_json_bool(json, item, false)); }
         else { values[i] = opd_value_str(opd_json_text(json, item, "")); }
@@ -148,7 +148,7 @@ OPDI_INTERNAL int opdi_program_single(const opdi_program_reader *reader, int64_t
         *constant = opd_value_str(opd_json_text(json, at, ""));
     } else if (strcmp(kind, "as_bool") == 0) { *constant = opd_value_bool(opd_json_bool(json, at, false)); }
     else if (strcmp(kind, "as_float") == 0) {
-        *constant = opd_value_float(0);
+        *constant = opd_value_double(0);
         return opdi_program_float(reader, at, &constant->u.d);
     } else if (strcmp(kind, "as_complex") == 0) {
         double *const pair = (double *)opdi_scope_alloc(2 * sizeof *pair);

@@ -271,7 +271,7 @@ static opd_device opdi_program_where(const opd_program *program, const opd_value
     for (int i = 0; i < program->ninputs && !tensor; i++) {
         if (inputs[i].tag == OPD_TAG_TENSOR) { tensor = inputs[i].u.t; }
     }
-    return tensor ? opd_tensor_device(tensor) : opd_device_of(OPD_CPU, -1);
+    return tensor ? opd_tensor_device(tensor) : opd_device_make(OPD_CPU, -1);
 }
 /* Copies results into the tensors that they replace: tensors of the module, or inputs of the user.  Returns 0, or -1
    and sets an error. */
@@ -317,12 +317,12 @@ static int opdi_program_unwrap(const opdi_program_input *input, opd_value *value
             !opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
         if (tensor->dtype == OPD_BOOL) { *value = opd_value_bool(opd_item_i64(tensor) != 0); }
         else if (integral) { *value = opd_value_int(opd_item_i64(tensor)); }
-        else { *value = opd_value_float(opd_item_f64(tensor)); }
+        else { *value = opd_value_double(opd_item_f64(tensor)); }
     }
     if (input->tag == OPD_TAG_INT && value->tag == OPD_TAG_BOOL) { *value = opd_value_int(value->u.i); }
     if (input->tag == OPD_TAG_BOOL && value->tag == OPD_TAG_INT) { *value = opd_value_bool(value->u.i != 0); }
     if (input->tag == OPD_TAG_FLOAT && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL)) {
-        *value = opd_value_float((double)value->u.i);
+        *value = opd_value_double((double)value->u.i);
     }
     return opd_ok() ? 0 : -1;
 }

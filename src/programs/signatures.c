@@ -284,7 +284,7 @@ static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_prog
 static void opdi_program_find_device(opdi_program_reader *reader, int64_t graph) {
     const opd_json *const json = reader->json;
     int64_t at = opd_json_first(json, opd_json_get(json, graph, "inputs"));
-    reader->program->device = opd_device_of(OPD_CPU, -1);
+    reader->program->device = opd_device_make(OPD_CPU, -1);
     for (; at >= 0; at = opd_json_next(json, at)) {
         const char *const name = opd_json_text(json, opd_json_get(json, opd_json_get(json, at, "as_tensor"), "name"),
                                                NULL);

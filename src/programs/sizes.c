@@ -82,7 +82,7 @@ OPDI_INTERNAL int64_t opdi_program_format(int64_t number) {
 OPDI_INTERNAL int opdi_program_float(const opdi_program_reader *reader, int64_t value, double *number) {
     const char *const text = opd_json_text(reader->json, value, NULL);
     const opd_json_kind kind = opd_json_kind_of(reader->json, value);
-    if (kind == OPD_JSON_INT || kind == OPD_JSON_FLOAT) { *number = opd_json_float(reader->json, value, 0); }
+    if (kind == OPD_JSON_INT || kind == OPD_JSON_FLOAT) { *number = opd_json_double(reader->json, value, 0); }
     else if (text && strcmp(text, "Infinity") == 0) { *number = OPDI_INF; }
     else if (text && strcmp(text, "-Infinity") == 0) { *number = -OPDI_INF; }
     else if (text && strcmp(text, "NaN") == 0) { *number = NAN; }
@@ -509,14 +509,14 @@ static int opdi_sym_one(const char *name, opdi_program_sym sym, const opd_value 
     switch (sym) {
     case OPDI_SYM_NEG:
         if (integral && value->u.i == INT64_MIN) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: out of range", name); }
-        *ret = integral ? opd_value_int(-value->u.i) : opd_value_float(-number);
+        *ret = integral ? opd_value_int(-value->u.i) : opd_value_double(-number);
         return 0;
     case OPDI_SYM_POS: *ret = integral ? opd_value_int(value->u.i) : *value; return 0;
     case OPDI_SYM_NOT: *ret = opd_value_bool(!opdi_sym_is_true(value)); return 0;
-    case OPDI_SYM_FLOAT: *ret = opd_value_float(number); return 0;
+    case OPDI_SYM_FLOAT: *ret = opd_value_double(number); return 0;
     case OPDI_SYM_SQRT:
         if (number < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: math domain error", name); }
-        *ret = opd_value_float(sqrt(number));
+        *ret = opd_value_double(sqrt(number));
         return 0;
     default:                                      /* math.trunc, torch.sym_int */
         if (!integral && !opdi_fits_i64(number)) {
@@ -556,7 +556,7 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
         case OPDI_SYM_GT: *rets = opd_value_bool(order == 1); return 0;
         case OPDI_SYM_GE: *rets = opd_value_bool(order == 0 || order == 1); return 0;
         default:
-            *rets = integral ? *best : opd_value_float(best->tag == OPD_TAG_FLOAT ? best->u.d : (double)best->u.i);
+            *rets = integral ? *best : opd_value_double(best->tag == OPD_TAG_FLOAT ? best->u.d : (double)best->u.i);
             return 0;
         }
     }
@@ -569,13 +569,13 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
         return 0;
     }
     if (integral && sym == OPDI_SYM_TRUEDIV && y->u.i) {
-        *rets = opd_value_float(opdi_sym_quotient(x->u.i, y->u.i));
+        *rets = opd_value_double(opdi_sym_quotient(x->u.i, y->u.i));
         return 0;
     }
     double number = 0;
     if (opdi_sym_floats(name, sym, x->tag == OPD_TAG_FLOAT ? x->u.d : (double)x->u.i,
                         y->tag == OPD_TAG_FLOAT ? y->u.d : (double)y->u.i, &number)) { return -1; }
-    *rets = opd_value_float(number);
+    *rets = opd_value_double(number);
     return 0;
 }
 OPDI_COLD_BEGIN

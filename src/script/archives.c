@@ -358,7 +358,7 @@ static int opdi_script_unpickle_quantized(opdi_script_unpickler *build, uint32_t
             return -1;
         }
         if (part.tag == OPD_TAG_INT || part.tag == OPD_TAG_FLOAT) {
-            part = opd_value_float(part.tag == OPD_TAG_INT ? (double)part.u.i : (double)(float)part.u.d);
+            part = opd_value_double(part.tag == OPD_TAG_INT ? (double)part.u.i : (double)(float)part.u.d);
             floats = i == 2 ? opd_sub_Scalar(floats, part) : opd_mul_Scalar(floats, part);
             continue;
         }
@@ -623,9 +623,9 @@ static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t nod
     case OPDI_PICKLE_BOOL: *value = opd_value_bool(its->value != 0); return 0;
     case OPDI_PICKLE_INT:
         *value = type && type->kind == OPDI_GTYPE_FLOAT
-            ? opd_value_float((double)its->value) : opd_value_int(its->value);
+            ? opd_value_double((double)its->value) : opd_value_int(its->value);
         return 0;
-    case OPDI_PICKLE_FLOAT: *value = opd_value_float(opdi_pickle_float_of(its)); return 0;
+    case OPDI_PICKLE_FLOAT: *value = opd_value_double(opdi_pickle_float_of(its)); return 0;
     case OPDI_PICKLE_TEXT:
         *value = opd_string_new((const char *)build->walk.pickled->data + its->text, its->value);
         return opd_ok() ? 0 : -1;
@@ -635,7 +635,7 @@ static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t nod
     case OPDI_PICKLE_OBJECT: rc = opdi_script_unpickle_object(build, node, depth, value); break;
     case OPDI_PICKLE_TENSOR: return opdi_script_unpickle_tensor(build, node, value);
     case OPDI_PICKLE_QUANTIZED: return opdi_script_unpickle_quantized(build, node, depth, value);
-    case OPDI_PICKLE_DEVICE: *value = opd_value_device(opd_device_of(OPD_CPU, -1)); return 0;
+    case OPDI_PICKLE_DEVICE: *value = opd_value_device(opd_device_make(OPD_CPU, -1)); return 0;
     case OPDI_PICKLE_COMPLEX: {
         double pair[2] = {0, 0};
         for (int i = 0; i < 2; i++) {

@@ -399,7 +399,7 @@ static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *trac
     if (!(made = (opdi_script_wrapped_number *)opdi_arena_alloc(&script->arena, sizeof *made))) { return NULL; }
     opd_scope scope = opd_scope_open();
     made->number = opdi_keep(opd_tensor_wrapped_number(
-        opd_dtype_is_floating(dtype) ? opd_value_float(opdi_element_f64(traced, 0)) : dtype == OPD_BOOL
+        opd_dtype_is_floating(dtype) ? opd_value_double(opdi_element_f64(traced, 0)) : dtype == OPD_BOOL
         ? opd_value_bool(opdi_element_i64(traced, 0) != 0) : opd_value_int(opdi_element_i64(traced, 0))));
     opd_scope_close(&scope);
     if (!made->number) { return NULL; }

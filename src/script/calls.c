@@ -674,7 +674,7 @@ static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node
 static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *node) {
     const bool whole = node->kind == OPDI_SYNTAX_INT;
     const opdi_gtype *const type = opdi_gtype_simple(whole ? OPDI_GTYPE_INT : OPDI_GTYPE_FLOAT);
-    const opd_value value = whole ? opd_value_int(node->integer) : opd_value_float(node->number);
+    const opd_value value = whole ? opd_value_int(node->integer) : opd_value_double(node->number);
     if (whole && node->op == OPDI_SIGN_NEEDED) {
         (void)OPDI_EMIT_FAIL(task, "Integer literal is out of range");
         return NULL;
@@ -687,7 +687,7 @@ static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *nod
     *behind = *node;
     behind->at++;
     task->at = behind;
-    const opd_value positive = whole ? opd_value_int(-node->integer) : opd_value_float(-node->number);
+    const opd_value positive = whole ? opd_value_int(-node->integer) : opd_value_double(-node->number);
     const opdi_gvalue *made = opdi_emit_literal(task, positive, type);
     task->at = node;
     return made ? opdi_emit_constant(task, value, type) : NULL;

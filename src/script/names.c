@@ -156,7 +156,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char
     for (size_t i = 0; i < sizeof opdi_script_reals / sizeof opdi_script_reals[0]; i++) {
         const double value = i == 3 ? OPDI_INF : i == 4 ? OPDI_INF - OPDI_INF : opdi_script_reals[i].value;
         if (strcmp(opdi_script_reals[i].name, name) == 0) {
-            return opdi_emit_constant(task, opd_value_float(value), opdi_gtype_simple(OPDI_GTYPE_FLOAT));
+            return opdi_emit_constant(task, opd_value_double(value), opdi_gtype_simple(OPDI_GTYPE_FLOAT));
         }
     }
     return NULL;

@@ -131,7 +131,7 @@ static int opdi_script_default(opd_script *script, opdi_script_function *functio
         *value = opd_value_int(node->integer);
         if (known && node->op != OPDI_SIGN_NEEDED) { return 0; }
         break;
-    case OPDI_SYNTAX_FLOAT: *value = opd_value_float(node->number); return 0;
+    case OPDI_SYNTAX_FLOAT: *value = opd_value_double(node->number); return 0;
     case OPDI_SYNTAX_TRUE: case OPDI_SYNTAX_FALSE: *value = opd_value_bool(node->kind == OPDI_SYNTAX_TRUE); return 0;
     case OPDI_SYNTAX_TEXT: *value = opd_string_new(node->word, node->integer); return opd_ok() ? 0 : -1;
     case OPDI_SYNTAX_NONE: return 0;

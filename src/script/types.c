@@ -457,7 +457,7 @@ static const opdi_gtype *opdi_script_enum_value(const opdi_syntax *node, opd_val
         }
         *value = opd_value_int(node->integer);
         return opdi_gtype_simple(OPDI_GTYPE_INT);
-    case OPDI_SYNTAX_FLOAT: *value = opd_value_float(node->number); return opdi_gtype_simple(OPDI_GTYPE_FLOAT);
+    case OPDI_SYNTAX_FLOAT: *value = opd_value_double(node->number); return opdi_gtype_simple(OPDI_GTYPE_FLOAT);
     case OPDI_SYNTAX_TEXT: *value = opd_value_str(node->word); return opdi_gtype_simple(OPDI_GTYPE_STR);
     default:
         (void)opdi_script_text_fail(node->text, node->at, node->length,

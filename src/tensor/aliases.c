@@ -29,7 +29,7 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* an opdi_pla
    sets an error if the tensor cannot have these sizes. */
 OPDI_INTERNAL int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
-    const int64_t numel = opdi_count(sizes, ndim, element), first = opd_offset(tensor);
+    const int64_t numel = opdi_count(sizes, ndim, element), first = opd_tensor_offset(tensor);
     const opdi_storage *storage = tensor->storage;
     if (numel <= 0) { return numel; }
     if (numel > ((int64_t)1 << 62) / (int64_t)element - first) { return opdi_count_error(sizes, ndim); }
@@ -43,7 +43,7 @@ OPDI_INTERNAL int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t 
 OPDI_INTERNAL int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const int64_t need = opdi_resize_bytes(tensor, sizes, ndim);
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
-    const int64_t numel = need < 0 ? -1 : opdi_count(sizes, ndim, element), offset = opd_offset(tensor);
+    const int64_t numel = need < 0 ? -1 : opdi_count(sizes, ndim, element), offset = opd_tensor_offset(tensor);
     int64_t *dims = NULL;
     opdi_storage *storage = tensor->storage, *grown = NULL;
     opdi_meta *meta = tensor->meta;

@@ -195,7 +195,7 @@ static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *stand_ins, o
     for (int i = 0; i < call->op->nargs; i++) {
         opd_value *value = &args[i];
         *value = call->args[i];
-        if (value->tag == OPD_TAG_DEVICE) { *value = opd_value_device(opd_device_of(OPD_META, -1)); }
+        if (value->tag == OPD_TAG_DEVICE) { *value = opd_value_device(opd_device_make(OPD_META, -1)); }
         if (value->tag == OPD_TAG_TENSOR) { value->u.t = opdi_stand_in(stand_ins, value->u.t); }
         if (value->tag == OPD_TAG_TENSORS && value->n) {
             opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
@@ -311,7 +311,7 @@ OPDI_INTERNAL opd_tensor *opdi_on_host(opd_tensor *tensor) {
    the CPU.  Returns 0, or -1 and sets an error. */
 static int opdi_value_on_host(const opd_value *value, opd_value *out) {
     *out = *value;
-    if (value->tag == OPD_TAG_DEVICE) { *out = opd_value_device(opd_device_of(OPD_CPU, -1)); }
+    if (value->tag == OPD_TAG_DEVICE) { *out = opd_value_device(opd_device_make(OPD_CPU, -1)); }
     if (value->tag == OPD_TAG_TENSOR) {
         out->u.t = opdi_on_host(value->u.t);
         return out->u.t ? 0 : -1;

@@ -23,7 +23,7 @@ OPDI_INTERNAL int opdi_backend_missing(int type) {
     const char *why = (unsigned)type < OPD_BACKEND_COUNT ? OPDI_ACQUIRE(&opdi_missing_why[type]) : NULL;
     return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: %s", opdi_device_name(type), why ? why
                     : type == OPD_CUDA
-                    ? "the CUDA plug-in opdispatch_cuda.cu is neither linked nor loaded (opd_library_load)"
+                    ? "the CUDA plug-in opdispatch_cuda.cu is neither linked nor loaded (opd_plugin_load)"
                     : "register its memory and copies first (opd_backend_register)");
 }
 /* Returns 0 if rc, returned by the backend's function `what`, is 0.  Otherwise returns -1 and sets an error. */
@@ -196,7 +196,7 @@ int opd_device_count(opd_backend backend) {
 }
 opd_device opd_device_current(opd_backend backend) {
     const opdi_backend *known = opdi_backend_of((int)backend);
-    return opd_device_of(backend, known ? opdi_backend_current(known) : -1);
+    return opd_device_make(backend, known ? opdi_backend_current(known) : -1);
 }
 opd_device opd_device_set(opd_device device) {
     const opd_device was = opd_device_current((opd_backend)device.type);

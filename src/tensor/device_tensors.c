@@ -24,7 +24,7 @@ static void opdi_pinned_free(void *data, void *backend) {
 }
 
 opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend) {
-    opd_device device = opd_device_of(backend, -1);
+    opd_device device = opd_device_make(backend, -1);
     opdi_backend *other = opd_ok() && opdi_form_given(sizes, dtype)
         ? OPDI_DEVICE_WITH(&device, host_alloc, "pinned memory") : NULL;
     const int64_t count = other ? opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype)) : -1;

@@ -209,7 +209,7 @@ OPDI_INTERNAL bool opdi_usual_lazy_set(bool on) {
 }
 /* Returns the device on which factories make tensors if none is given. */
 OPDI_INTERNAL opd_device opdi_usual_device(void) {
-    return opdi_usual_lazy ? opd_device_of(OPD_LAZY, 0) : opd_device_of(OPD_CPU, -1);
+    return opdi_usual_lazy ? opd_device_make(OPD_LAZY, 0) : opd_device_make(OPD_CPU, -1);
 }
 /* Takes words from the generator, in whole blocks of 64 words.  Sets *key to the generator's seed.  Returns the index
    of the first word, or 0 and sets an error. */

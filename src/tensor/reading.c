@@ -17,11 +17,11 @@ opd_keyset opd_tensor_keys(const opd_tensor *tensor) {
     if (opdi_is_none(tensor, "opd_tensor_keys")) { return OPD_KEYS_EMPTY; }
     return opd_keyset_make(tensor->functionality, (uint64_t)1 << tensor->backend);
 }
-bool opd_is_conj(const opd_tensor *tensor) {
-    return !opdi_is_none(tensor, "opd_is_conj") && (tensor->functionality & OPD_BIT_OF(OPD_F_CONJUGATE)) != 0;
+bool opd_tensor_is_conj(const opd_tensor *tensor) {
+    return !opdi_is_none(tensor, "opd_tensor_is_conj") && (tensor->functionality & OPD_BIT_OF(OPD_F_CONJUGATE)) != 0;
 }
-bool opd_is_neg(const opd_tensor *tensor) {
-    return !opdi_is_none(tensor, "opd_is_neg") && (tensor->functionality & OPD_BIT_OF(OPD_F_NEGATIVE)) != 0;
+bool opd_tensor_is_neg(const opd_tensor *tensor) {
+    return !opdi_is_none(tensor, "opd_tensor_is_neg") && (tensor->functionality & OPD_BIT_OF(OPD_F_NEGATIVE)) != 0;
 }
 bool opd_is_contiguous(const opd_tensor *tensor) {
     return !opdi_is_none(tensor, "opd_is_contiguous") && (tensor->flags & OPDI_CONTIGUOUS) != 0;

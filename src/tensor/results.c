@@ -193,7 +193,7 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
 
 /* Returns the device of a call's results: the device of the highest backend among its arguments, or the CPU. */
 OPDI_INTERNAL opd_device opdi_call_device(const opd_call *call) {
-    return opd_device_of(call->keys.backends ? (opd_backend)opdi_top_bit(call->keys.backends) : OPD_CPU, -1);
+    return opd_device_make(call->keys.backends ? (opd_backend)opdi_top_bit(call->keys.backends) : OPD_CPU, -1);
 }
 
 opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {

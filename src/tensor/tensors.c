@@ -23,8 +23,8 @@ opd_device opd_tensor_device(const opd_tensor *tensor) {
     }
     return opdi_place_device(opdi_place_of(tensor));
 }
-int64_t opd_offset(const opd_tensor *tensor) {
-    if (opdi_is_none(tensor, "opd_offset") || !tensor->data) { return 0; }
+int64_t opd_tensor_offset(const opd_tensor *tensor) {
+    if (opdi_is_none(tensor, "opd_tensor_offset") || !tensor->data) { return 0; }
     return (int64_t)((tensor->data - tensor->storage->data) /
                      (ptrdiff_t)opd_dtype_size((opd_scalar_type)tensor->dtype));
 }
@@ -421,7 +421,7 @@ OPDI_INTERNAL int opdi_is_example(const opd_tensor *tensor) {
    error if that fails. */
 opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                             int64_t offset) {
-    int64_t own = opd_offset(tensor);
+    int64_t own = opd_tensor_offset(tensor);
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_view") || opdi_is_example(tensor)) { return NULL; }
     int64_t element = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     if (ndim > 0 && (!sizes || !strides)) {

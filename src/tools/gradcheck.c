@@ -556,7 +556,7 @@ static int opdi_check_undefined_one(opdi_check *check, int without) {
         opd_tensor *tensor = outs[i];
         if (without >= 0 && i != without) { continue; }
         opd_tensor *value = opd_tensor_view(tensor, opd_sizes(tensor), opd_strides(tensor), tensor->ndim,
-                                            opd_offset(tensor));
+                                            opd_tensor_offset(tensor));
         if (!value || opd_autograd_record("UndefinedGradBackward", opdi_check_no_gradient, &tensor, 1, NULL, 0, NULL, 0,
                                           &value, 1)) {
             return -1;
@@ -603,7 +603,7 @@ static int opdi_check_undefined_tangent(opdi_check *check, int j) {
     opd_tensor *with[OPDI_CHECK_INPUTS], *zero[OPD_GRADCHECK_OUTPUTS], *none[OPD_GRADCHECK_OUTPUTS];
     for (int i = 0; i < check->nin; i++) {
         if (!(with[i] = opd_zeros_like(check->in[i].tensor))) { return -1; }
-        if (i != j && !opd_fill_(with[i], opd_value_float(0.75))) { return -1; }
+        if (i != j && !opd_fill_(with[i], opd_value_double(0.75))) { return -1; }
     }
     if (opdi_check_push(check, with, zero)) { return -1; }
     with[j] = NULL;

@@ -86,7 +86,7 @@ int opd_scaler_set(opd_scaler *scaler, opd_scaler_state state) {
 static opd_tensor *opdi_scaler_number(const opd_tensor *tensor, double value) {
     const int64_t none = 0;
     opd_tensor *number = opd_tensor_new_on(opd_ints_of(&none, 0), OPD_FLOAT32, opd_tensor_device(tensor));
-    return number ? opd_fill_(number, opd_value_float(value)) : NULL;
+    return number ? opd_fill_(number, opd_value_double(value)) : NULL;
 }
 opd_tensor *opd_scaler_scale(opd_scaler *scaler, opd_tensor *tensor) {
     if (opdi_null_scaler(scaler, "opd_scaler_scale") || opdi_null_tensor(tensor, "opd_scaler_scale")) { return NULL; }
@@ -239,8 +239,8 @@ static int opdi_scaler_move(opd_scaler *scaler, bool found) {
         values[0] = opd_value_tensor(opd_tensor_from(&scale, opd_ints_of(&none, 0), OPD_FLOAT32));
         values[1] = opd_value_tensor(opd_tensor_from(&scaler->state.growth_tracker, opd_ints_of(&none, 0), OPD_INT64));
         values[2] = opd_value_tensor(opd_tensor_from(&inf, opd_ints_of(&none, 0), OPD_FLOAT32));
-        values[3] = opd_value_float(scaler->state.growth_factor);
-        values[4] = opd_value_float(scaler->state.backoff_factor);
+        values[3] = opd_value_double(scaler->state.growth_factor);
+        values[4] = opd_value_double(scaler->state.backoff_factor);
         values[5] = opd_value_int(scaler->state.growth_interval);
         if (opd_call_op(OPD_OP(&update, OPDI_NAME(_amp_update_scale_, "aten::_amp_update_scale_")), values, 6)) {
             scaler->state.scale = opd_item_f64(values[0].u.t);

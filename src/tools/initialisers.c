@@ -52,7 +52,7 @@ opd_tensor *opd_init_normal_(opd_tensor *tensor, double mean, double std) {
 }
 opd_tensor *opd_init_constant_(opd_tensor *tensor, double value) {
     const bool was = opd_grad_mode_set(false);
-    (void)opd_fill_(tensor, opd_value_float(value));
+    (void)opd_fill_(tensor, opd_value_double(value));
     return opdi_init_done(tensor, was);
 }
 opd_tensor *opd_init_ones_(opd_tensor *tensor) { return opd_init_constant_(tensor, 1); }
@@ -67,8 +67,8 @@ static int opdi_trunc_normal(opd_tensor *tensor, double mean, double std, double
     (void)opd_normal_(tensor, mean, std);
     while (more && opd_ok()) {
         OPD_SCOPE {
-            opd_tensor *outside = opd_logical_or(opd_lt_Scalar(tensor, opd_value_float(from)),
-                                                 opd_gt_Scalar(tensor, opd_value_float(to)));
+            opd_tensor *outside = opd_logical_or(opd_lt_Scalar(tensor, opd_value_double(from)),
+                                                 opd_gt_Scalar(tensor, opd_value_double(to)));
             more = opd_item_f64(opd_any(outside)) > 0;
             if (more && opd_ok()) {
                 opd_tensor *again = opd_normal_(opd_empty_like(tensor), mean, std);
@@ -90,9 +90,10 @@ static int opdi_trunc_tail(opd_tensor *tensor, double mean, double std, double f
         while (more && opd_ok()) {
             OPD_SCOPE {
                 opd_tensor *drawn = opd_uniform_(opd_empty_like(tensor), from, to);
-                opd_tensor *scaled = opd_div_Scalar(opd_sub_Scalar(drawn, opd_value_float(mean)), opd_value_float(std));
-                opd_tensor *density = opd_sub_Scalar(opd_mul_Scalar(opd_square(scaled), opd_value_float(-0.5)),
-                                                     opd_value_float(peak));
+                opd_tensor *scaled = opd_div_Scalar(opd_sub_Scalar(drawn, opd_value_double(mean)),
+                                                    opd_value_double(std));
+                opd_tensor *density = opd_sub_Scalar(opd_mul_Scalar(opd_square(scaled), opd_value_double(-0.5)),
+                                                     opd_value_double(peak));
                 opd_tensor *refused = opd_gt(opd_log(opd_uniform_(opd_empty_like(tensor), 0, 1)), density);
                 (void)opd_copy_(tensor, opd_where_self(pending, drawn, tensor));
                 (void)opd_copy_(pending, opd_logical_and(pending, refused));
@@ -198,7 +199,7 @@ opd_tensor *opd_init_orthogonal_(opd_tensor *tensor, double gain) {
     OPD_SCOPE {
         opd_tensor *matrix = opd_normal_(opd_empty(opd_ints_of(sizes, 2), OPD_FLOAT64), 0, 1);
         if (matrix) { opdi_orthonormal((double *)(void *)matrix->data, sizes[0], sizes[1]); }
-        matrix = opd_mul_Scalar(rows < cols ? matrix : opd_t(matrix), opd_value_float(gain));
+        matrix = opd_mul_Scalar(rows < cols ? matrix : opd_t(matrix), opd_value_double(gain));
         (void)opd_copy_(tensor, opd_reshape(matrix, opd_ints_of(tensor->dims, tensor->ndim)));
     }
     return opdi_init_done(tensor, was);

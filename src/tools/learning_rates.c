@@ -11,7 +11,7 @@ static int opdi_clip_check(opd_tensor *const *params, int count, const char *fun
 /* Returns the norm of all gradients of the parameters together, as a tensor without dims, or NULL and sets an error. */
 static opd_tensor *opdi_total_norm(opd_tensor *const *params, int count, double norm_type) {
     const int64_t none = 0;
-    const opd_value order = opd_value_float(norm_type), no = opd_value_none();
+    const opd_value order = opd_value_double(norm_type), no = opd_value_none();
     opd_tensor **norms = (opd_tensor **)opdi_alloc((size_t)(count + 1) * sizeof *norms);
     int have = 0;
     if (!norms) { return NULL; }
@@ -60,8 +60,8 @@ opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_
                            "non-finite, so it cannot be clipped. To disable this error and scale the gradients by the "
                            "non-finite norm anyway, pass false as error_if_nonfinite.", norm_type);
         }
-        opd_tensor *scale = opd_reciprocal(opd_add_Scalar(total, opd_value_float(1e-6)));
-        scale = opd_clamp_max(opd_mul_Scalar(scale, opd_value_float(max_norm)), opd_value_float(1));
+        opd_tensor *scale = opd_reciprocal(opd_add_Scalar(total, opd_value_double(1e-6)));
+        scale = opd_clamp_max(opd_mul_Scalar(scale, opd_value_double(max_norm)), opd_value_double(1));
         opd_op *const multiply = OPD_OP(&mul, OPDI_NAME(mul_Tensor, "aten::mul_.Tensor"));
         const opd_value by = opd_value_tensor(scale);
         if (!scale || opdi_clip_each(params, count, multiply, by, opd_value_none())) { total = NULL; }
@@ -75,7 +75,7 @@ int opd_clip_grad_value(opd_tensor *const *params, int count, double clip_value)
     if (opdi_clip_check(params, count, "opd_clip_grad_value")) { return -1; }
     bool was = opd_grad_mode_set(false);
     int rc = opdi_clip_each(params, count, OPD_OP(&clamp, OPDI_NAME(clamp, "aten::clamp_")),
-                            opd_value_float(-clip_value), opd_value_float(clip_value));
+                            opd_value_double(-clip_value), opd_value_double(clip_value));
     (void)opd_grad_mode_set(was);
     return rc;
 }

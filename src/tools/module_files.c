@@ -9,8 +9,8 @@ static bool opdi_ends_with(const char *text, const char *end) {
 /* Returns true if two tensors consist of the same elements of a storage in the same order, as tied weights do. */
 OPDI_INTERNAL bool opdi_same_elements(const opd_tensor *tensor, const opd_tensor *other) {
     return tensor->storage == other->storage && tensor->data == other->data && tensor->dtype == other->dtype &&
-        tensor->ndim == other->ndim && opd_is_conj(tensor) == opd_is_conj(other) &&
-        opd_is_neg(tensor) == opd_is_neg(other) &&
+        tensor->ndim == other->ndim && opd_tensor_is_conj(tensor) == opd_tensor_is_conj(other) &&
+        opd_tensor_is_neg(tensor) == opd_tensor_is_neg(other) &&
         memcmp(tensor->dims, other->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
 }
 /* A tensor that was already processed, with its number.  opdi_tied_set finds it by a hash of its address, dtype, sizes
@@ -340,9 +340,9 @@ static void opdi_saving_group(opdi_saving *entries, const opd_optimizer *optimiz
         const double value = opd_optimizer_option(optimizer, group, name);
         const bool flag = strcmp(name, "nesterov") == 0 || strcmp(name, "maximize") == 0 ||
             strcmp(name, "amsgrad") == 0;
-        opdi_saving_add(entries, flag ? opd_value_bool(value > 0) : opd_value_float(value), head, group, name);
+        opdi_saving_add(entries, flag ? opd_value_bool(value > 0) : opd_value_double(value), head, group, name);
         for (int k = 0; k < 2 && i == 0 && !is_sgd; k++) {
-            opdi_saving_add(entries, opd_value_float(opd_optimizer_option(optimizer, group, k ? "beta2" : "beta1")),
+            opdi_saving_add(entries, opd_value_double(opd_optimizer_option(optimizer, group, k ? "beta2" : "beta1")),
                            "optimizer/param_groups/[%d]/betas/(%d)", group, k);
         }
     }
@@ -582,7 +582,7 @@ static int opdi_restore_state(opdi_restore *saved, int i, int64_t number, const 
             return found < 0 ? -1 : opd_fail(OPD_ERROR_NOT_FOUND, "opd_optimizer_load: the file has no '%.300s'", name);
         }
         return put ? opd_optimizer_set_state(saved->optimizer, i, word,
-                                             opd_full(opd_ints_of(NULL, 0), opd_value_float(step), OPD_FLOAT32)) : 0;
+                                             opd_full(opd_ints_of(NULL, 0), opd_value_double(step), OPD_FLOAT32)) : 0;
     }
     const opd_tensor *const tensor = opd_tensor_file_get(saved->file, name);
     if (!tensor) { return -1; }

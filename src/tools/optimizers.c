@@ -386,19 +386,19 @@ static int opdi_optimizer_call(opd_optimizer *optimizer, int count, bool first) 
         values[k] = opd_value_tensors(optimizer->lists + (size_t)(k * optimizer->count), there ? count : 0);
     }
     if (optimizer->kind == OPDI_SGD) {
-        values[at++] = opd_value_float(optimizer->sgd.weight_decay);
-        values[at++] = opd_value_float(optimizer->sgd.momentum);
-        values[at++] = opd_value_float(optimizer->sgd.lr);
-        values[at++] = opd_value_float(optimizer->sgd.dampening);
+        values[at++] = opd_value_double(optimizer->sgd.weight_decay);
+        values[at++] = opd_value_double(optimizer->sgd.momentum);
+        values[at++] = opd_value_double(optimizer->sgd.lr);
+        values[at++] = opd_value_double(optimizer->sgd.dampening);
         values[at++] = opd_value_bool(optimizer->sgd.nesterov);
         values[at++] = opd_value_bool(optimizer->sgd.maximize);
         values[at++] = opd_value_bool(first);
     } else {
-        values[at++] = opd_value_float(optimizer->adam.lr);
-        values[at++] = opd_value_float(optimizer->adam.beta1);
-        values[at++] = opd_value_float(optimizer->adam.beta2);
-        values[at++] = opd_value_float(optimizer->adam.weight_decay);
-        values[at++] = opd_value_float(optimizer->adam.eps);
+        values[at++] = opd_value_double(optimizer->adam.lr);
+        values[at++] = opd_value_double(optimizer->adam.beta1);
+        values[at++] = opd_value_double(optimizer->adam.beta2);
+        values[at++] = opd_value_double(optimizer->adam.weight_decay);
+        values[at++] = opd_value_double(optimizer->adam.eps);
         values[at++] = opd_value_bool(optimizer->adam.amsgrad);
         values[at++] = opd_value_bool(optimizer->adam.maximize);
     }

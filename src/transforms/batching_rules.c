@@ -501,7 +501,7 @@ static int opdi_rule_view(opd_call *call) {
             strides[i + 1] = result->dims[result->ndim + i];
         }
         out[k] = opd_as_strided_full(value, opd_ints_of(sizes, result->ndim + 1),
-                                     opd_ints_of(strides, result->ndim + 1), opd_value_int(opd_offset(result)));
+                                     opd_ints_of(strides, result->ndim + 1), opd_value_int(opd_tensor_offset(result)));
         if (!out[k]) { return -1; }
     }
     if (op->written_args) { return opdi_batch_become(tensor, out[0]) ? -1 : opd_return_tensor(call, tensor); }

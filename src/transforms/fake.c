@@ -245,7 +245,7 @@ static bool opdi_returns_no_tensor(const opd_op *op) {
    replaces its device argument by meta.  Sets *place to the device that the results stand for.  Returns 0, or -1 and
    sets an error. */
 static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
-    const opd_device meta = opd_device_of(OPD_META, -1);
+    const opd_device meta = opd_device_make(OPD_META, -1);
     bool any = false;
     for (int i = 0; i < call->op->nargs; i++) {
         opd_value *value = &args[i];

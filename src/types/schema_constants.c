@@ -124,7 +124,7 @@ static int opdi_parse_number(opdi_parser *parser, int32_t kind, opd_value *out) 
         if (number.imaginary) { return opdi_make_complex(parser, 0.0, number.d, out); }
         return opdi_make_complex(parser, number.d, im, out);
     } else if (kind == OPDI_TYPE_FLOAT || !number.integral) {
-        *out = opd_value_float(number.d);
+        *out = opd_value_double(number.d);
     } else {
         if (number.overflow) { return opdi_syntax_error(&parser->lx, &tok, "number out of range"); }
         *out = opd_value_int(number.i);
@@ -208,7 +208,7 @@ static int opdi_parse_word_constant(opdi_parser *parser, const opdi_type *type, 
 
 static int opdi_parse_device(opdi_parser *parser, opd_value *out) {
     opdi_token tok;
-    opd_device device = opd_device_of(OPD_CPU, -1);
+    opd_device device = opd_device_make(OPD_CPU, -1);
     if (opdi_lex_expect(&parser->lx, OPDI_TOKEN_STRING, &tok) < 0 || opdi_parse_string(parser, &tok, out) < 0) {
         return -1;
     }
@@ -286,7 +286,7 @@ static opd_value opdi_constants_value(const opdi_constants *constants) {
     const void *data = constants->data;
     switch (constants->kind) {
     case OPDI_TYPE_INT: return opd_value_ints((const int64_t *)data, constants->count);
-    case OPDI_TYPE_FLOAT: return opd_value_floats((const double *)data, constants->count);
+    case OPDI_TYPE_FLOAT: return opd_value_doubles((const double *)data, constants->count);
     case OPDI_TYPE_BOOL: return opd_value_bools((const bool *)data, constants->count);
     default: return opd_value_list((const opd_value *)data, constants->count);
     }
@@ -341,7 +341,7 @@ OPDI_INTERNAL int opdi_parse_default(opdi_parser *parser, const opdi_type *type,
         if (out->tag != OPD_TAG_INT) { return 0; }
         /* the integer was written as a word, such as strided */
         if (type->kind == OPDI_TYPE_COMPLEX) { return opdi_make_complex(parser, (double)out->u.i, 0.0, out); }
-        *out = opd_value_float((double)out->u.i);
+        *out = opd_value_double((double)out->u.i);
         return 0;
     case OPDI_TYPE_DEVICE: return opdi_parse_device(parser, out);
     case OPDI_TYPE_LIST: return opdi_parse_list_default(parser, type, out);

@@ -83,7 +83,7 @@ OPDI_INTERNAL void opdi_write_scalar(opdi_writer *writer, const opd_value *value
 OPDI_INTERNAL opd_value opdi_list_element(const opd_value *value, int i) {
     switch (value->tag) {
     case OPD_TAG_INTS: return opd_value_int(value->u.ints[i]);
-    case OPD_TAG_FLOATS: return opd_value_float(value->u.floats[i]);
+    case OPD_TAG_FLOATS: return opd_value_double(value->u.floats[i]);
     case OPD_TAG_BOOLS: return opd_value_bool(value->u.bools[i]);
     default: return value->u.list[i];
     }

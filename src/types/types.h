@@ -245,7 +245,7 @@ static inline int opdi_place_of(const opd_tensor *tensor) {
         : tensor->backend | (tensor->storage->index + 1) * 256;
 }
 static inline opd_device opdi_place_device(int place) {
-    return opd_device_of((opd_backend)(place & 255), place / 256 - 1);
+    return opd_device_make((opd_backend)(place & 255), place / 256 - 1);
 }
 static inline int64_t *opdi_strides(const opd_tensor *tensor) { return tensor->dims + tensor->ndim; }
 /* Returns true if `first` and `second` have the same storage, or two storages over the same memory that count writes

@@ -191,7 +191,7 @@ TEST(inputs) {
     inputs[0] = opd_ones(opd_ints_of(others, 2), OPD_FLOAT32);
     CHECK_INT(opd_aoti_run(model, opd_tensors_of(inputs, 2), out, 2), -1);
     CHECK_ERROR(OPD_ERROR_KERNEL, "x has other sizes");
-    inputs[0] = opd_tensor_new_on(opd_ints_of(sizes, 2), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    inputs[0] = opd_tensor_new_on(opd_ints_of(sizes, 2), OPD_FLOAT32, opd_device_make(OPD_META, -1));
     CHECK_INT(opd_aoti_run(model, opd_tensors_of(inputs, 2), out, 2), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "not on the CPU");
     inputs[0] = opd_ones(opd_ints_of(sizes, 2), OPD_FLOAT32);

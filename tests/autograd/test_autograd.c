@@ -474,7 +474,7 @@ static int k_reads(opd_backward_call *bw) {
     case 2: (void)opd_bw_tensors(bw, 1); break;
     case 3: (void)opd_bw_tensors(bw, 0); break;
     case 4: (void)opd_bw_tensor(bw, 9); break;
-    default: CHECK(opd_bw_tensor(bw, 0) && opd_bw_tensors(bw, 2).n == 1 && opd_bw_value(bw, 1).u.i == 7 && !opd_bw_tensor(bw, 3));
+    default: CHECK(opd_bw_tensor(bw, 0) && opd_bw_tensors(bw, 2).n == 1 && opd_bw_int(bw, 1) == 7 && !opd_bw_tensor(bw, 3));
     }
     return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)) || opd_bw_return_at(bw, 2, 0, NULL);
 }
@@ -541,7 +541,7 @@ TEST(graph_outlives_the_library) {
 /* Autograd by hand: a kernel at Autograd that redispatches and records. */
 static int hand_backward(opd_backward_call *bw) {
     opd_tensor *x = opd_bw_tensor(bw, 0);
-    CHECK_INT(opd_bw_value(bw, 0).tag == OPD_TAG_NONE ? 0 : 1, 1);
+    CHECK_INT(opd_bw_is_none(bw, 0) ? 0 : 1, 1);
     return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_mul(x, of(2))));
 }
 static int k_hand(opd_call *call) {
@@ -649,7 +649,7 @@ TEST(results_that_are_arguments_or_equal) {
 
 /* The name is defined anew, with other arguments, while a tape of the old definition lives. */
 static int k_first(opd_call *call) { return opd_return_tensor(call, opd_neg(opd_arg_tensor(call, 0))); }
-static int neg_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_neg(opd_mul(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.d > 2 ? of(1) : of(5)))); }
+static int neg_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_neg(opd_mul(opd_bw_grad(bw, 0), opd_bw_double(bw, 1) > 2 ? of(1) : of(5)))); }
 TEST(graph_outlives_the_schema) {
     static const char *const schemas[] = {"f(Tensor a, float k) -> Tensor", "f(int p, int q, int[] r, Tensor[] l, Tensor a, Tensor b, str s='x') -> Tensor"};
     int i, formula;
@@ -700,7 +700,7 @@ TEST(gradients_are_not_what_the_caller_gave) {
 
 TEST(gradients_of_another_device) {
     opd_backward_options o = options();
-    opd_tensor *x = leaf(2), *y, *g = opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT64, opd_device_of(OPD_META, -1));
+    opd_tensor *x = leaf(2), *y, *g = opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT64, opd_device_make(OPD_META, -1));
     o.grad_outputs = &g;
     y = opd_mul(x, of(2));
     CHECK_INT(opd_backward_with(&y, 1, &o), -1);

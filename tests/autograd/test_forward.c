@@ -1250,7 +1250,7 @@ static bool golden_call(program *p, char *text) {
             args[n] = opd_value_ints(lists[n], k);
         }
         else if (!strcmp(word, "True") || !strcmp(word, "False")) { args[n] = opd_value_bool(*word == 'T'); }
-        else if (strchr(word, '.')) { args[n] = opd_value_float(strtod(word, &end)); }
+        else if (strchr(word, '.')) { args[n] = opd_value_double(strtod(word, &end)); }
         else { args[n] = *word == '_' ? opd_value_none() : opd_value_int(strtol(word, &end, 10)); }
     }
     op = opd_find(name);

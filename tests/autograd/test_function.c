@@ -127,7 +127,7 @@ static void scaled(const opd_autograd_function *f) {
     opd_tensor *x = the_x(), *y = the_y(), *go = leaf(num(1)), *r, *gin[3], *g[3];
     opd_backward_options o = options();
     in[0] = opd_value_tensor(x);
-    in[1] = opd_value_float(2);
+    in[1] = opd_value_double(2);
     in[2] = opd_value_tensor(y);
     CHECK_INT(opd_autograd_apply(f, out, 1, in, 3), 1);
     CHECK_OR_RETURN(opd_ok());
@@ -206,7 +206,7 @@ TEST(saved_tensors_are_checked) {
     opd_value in[3], out[1];
     opd_tensor *x = the_x(), *z = opd_mul(the_y(), num(2)), *r;
     in[0] = opd_value_tensor(x);
-    in[1] = opd_value_float(2);
+    in[1] = opd_value_double(2);
     in[2] = opd_value_tensor(z);
     CHECK_INT(opd_autograd_apply(&f, out, 1, in, 3), 1);
     r = opd_sum(out[0].u.t);
@@ -564,7 +564,7 @@ TEST(gradients_for_what_is_no_tensor) {
     opd_value in[3], out[1];
     opd_tensor *x = the_x(), *y = the_y();
     in[0] = opd_value_tensor(x);
-    in[1] = opd_value_float(2);
+    in[1] = opd_value_double(2);
     in[2] = opd_value_tensor(y);
     CHECK_INT(opd_autograd_apply(&f, out, 1, in, 3), 1);
     wrong_at = 1;
@@ -872,7 +872,7 @@ static int attributes_forward(opd_context *ctx) {
     CHECK_INT(opd_context_set(ctx, "n", opd_value_int(1)), 0);
     CHECK_INT(opd_context_set(ctx, "n", opd_value_int(7)), 0);
     CHECK_INT(opd_context_set(ctx, "s", opd_value_str(text)), 0);
-    CHECK_INT(opd_context_set(ctx, "f", opd_value_floats(floats, 2)), 0);
+    CHECK_INT(opd_context_set(ctx, "f", opd_value_doubles(floats, 2)), 0);
     CHECK_INT(opd_context_set(ctx, "t", opd_value_tensor(x)), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "'t' contains tensors; save them with opd_context_save_for_backward");
     CHECK_INT(opd_context_set_data(ctx, malloc(1), destroy_data), 0);
@@ -1056,7 +1056,7 @@ static int everything(void *arg) {
     f[4].once_differentiable = true;
     if (!x || !y) { return -1; }
     in[0] = opd_value_tensor(x);
-    in[1] = opd_value_float(2);
+    in[1] = opd_value_double(2);
     in[2] = opd_value_tensor(y);
     if (opd_autograd_apply(&f[0], out, 7, in, 3) < 0) { return -1; }
     in[0] = out[0];
@@ -1184,7 +1184,7 @@ TEST(functions_on_several_threads) {
 static int k_combine(opd_call *call) {
     opd_tensors xs = opd_arg_tensors(call, 0);
     opd_tensor *two[2];
-    two[0] = opd_mul(xs.data[0], num(opd_arg_float(call, 1)));
+    two[0] = opd_mul(xs.data[0], num(opd_arg_double(call, 1)));
     two[1] = opd_mul(xs.data[0], xs.data[1]);
     if (!opd_ok()) { return -1; }
     return opd_return_tensors(call, two, 2) || opd_return_tensor(call, opd_add(two[0], two[1])) ||
@@ -1548,7 +1548,7 @@ TEST_KEEPS(autograd_kernels_of_two_backends) {
         CHECK_INT(opd_impl_key(lib, "f", "AutogradCPU", k_autograd_cpu, NULL, NULL), 0);
         CHECK_INT(opd_impl_key(lib, "f", others[i], k_autograd_other, NULL, NULL), 0);
         op = opd_find("two::f");
-        there = opd_tensor_new_on(OPD_INTS(4), OPD_FLOAT64, opd_device_of(backends[i], 0));
+        there = opd_tensor_new_on(OPD_INTS(4), OPD_FLOAT64, opd_device_make(backends[i], 0));
         CHECK_OR_RETURN(there != NULL);
         seen_cpu = seen_other = 0;
         CHECK(OPD_CALL(op, leaf(there)) != NULL);

@@ -1303,7 +1303,7 @@ TEST(every_allocation_fails_in_turn) {
 }
 
 /* Hooks that are added inside of a transform belong to this transform: an outer transform does not run them again. */
-static opd_tensor *hook_twice(opd_tensor *grad, void *user) { (void)user; return opd_mul_Scalar(grad, opd_value_float(2)); }
+static opd_tensor *hook_twice(opd_tensor *grad, void *user) { (void)user; return opd_mul_Scalar(grad, opd_value_double(2)); }
 static int pre_twice(opd_tensor **grads, int n, void *user) {
     int i;
     for (i = 0; i < n; i++) { if (grads[i]) { grads[i] = hook_twice(grads[i], user); } }
@@ -1353,7 +1353,7 @@ static void numbers_of(hooked_sine *h, int way, double *to) {
     else if (way < 2) { CHECK_INT(sum_of_gradient(h, &x, 1, out), 1); g[1] = out[0]; }
     if (way >= 2) { out[0] = opd_sum(g[1]); }
     CHECK_INT(opd_autograd_grad(out, 1, by, way == 1 ? 2 : 1, NULL, g), 0);
-    if (way == 1) { g[0] = opd_add(g[0], opd_mul_Scalar(g[1], opd_value_float(8))); }
+    if (way == 1) { g[0] = opd_add(g[0], opd_mul_Scalar(g[1], opd_value_double(8))); }
     for (i = 0; i < 3; i++) { to[i] = opd_data_f64(opd_contiguous(g[0]))[i]; }
     CHECK_OK();
 }
@@ -1394,7 +1394,7 @@ TEST(one_function_is_run_again_transformed_and_checked) {
     memset(&options, 0, sizeof options);
     options.no_early_stop = true;
     for (i = 0; i < 2; i++) {
-        in[i] = opd_tensor_set_requires_grad(opd_add_Scalar(opd_rand(OPD_INTS(3), OPD_FLOAT64), opd_value_float(0.1)), true);
+        in[i] = opd_tensor_set_requires_grad(opd_add_Scalar(opd_rand(OPD_INTS(3), OPD_FLOAT64), opd_value_double(0.1)), true);
     }
     CHECK_INT(tanh_twice(&r, in, 2, plain), 2);
     plain[1] = opd_sum(plain[1]);

@@ -403,7 +403,7 @@ TEST(parts_of_tensor_split_may_be_written) {     /* slices, each for itself */
     for (i = 0; i < 4; i++) {
         opd_tensor *x = i == 0 ? numbers(OPD_INTS(4), true) : i == 3 ? numbers(OPD_INTS(1, 1, 4), true)
             : i == 2 ? numbers(OPD_INTS(4, 1), true) : numbers(OPD_INTS(1, 4), true), *y = non_leaf(x);
-        opd_tensor *three = opd_full(OPD_INTS(1), opd_value_float(3), OPD_FLOAT64);
+        opd_tensor *three = opd_full(OPD_INTS(1), opd_value_double(3), OPD_FLOAT64);
         opd_value parts;
         OPD_CALL_N(aten(names[i]), &parts, y, 2);
         CHECK_INT(parts.n, 2);
@@ -635,7 +635,7 @@ TEST(data_is_given) {                             /* x.data = y */
     CHECK(opd_tensor_base(v) == NULL && plus(v, ones(OPD_INTS(2), true)) == v);
     CHECK_STR(opd_tensor_grad_fn(x), "MulBackward0");
 
-    m = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT64, opd_device_of(OPD_META, -1));
+    m = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT64, opd_device_make(OPD_META, -1));
     CHECK_INT(opd_tensor_set_data(m, y), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
                 "incompatible tensor type.");
@@ -903,7 +903,7 @@ TEST(lists_of_what_is_written_and_read) {
 static int k_second_half(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     const int64_t n = opd_numel(t) / 2, one = 1;
-    return opd_return_tensor(call, opd_tensor_view(t, &n, &one, 1, opd_offset(t) + n));
+    return opd_return_tensor(call, opd_tensor_view(t, &n, &one, 1, opd_tensor_offset(t) + n));
 }
 static int k_fill_two(opd_call *call) { return opd_return_tensor(call, opd_fill_(opd_arg_tensor(call, 0), OPD_V(2.0))); }
 static int no_gradient(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0))); }

@@ -56,7 +56,7 @@ TEST(devices_are_pytorchs) {
     if (!f) { return; }
     while (fgets(line, sizeof(line), f)) {
         char *want = strchr(line, '|');
-        opd_device d = opd_device_of(OPD_META, 77);
+        opd_device d = opd_device_make(OPD_META, 77);
         line[strcspn(line, "\n")] = 0;
         CHECK(want != NULL);
         if (!want) { break; }
@@ -90,7 +90,7 @@ TEST(devices_unknown) {
     opd_error_clear();
     CHECK_INT(opd_device_parse("cuda:128", &d), -1);
     opd_error_clear();
-    CHECK_STR(opd_device_print(opd_device_of(OPD_CUDA, 3), small, sizeof(small)), "cuda");
+    CHECK_STR(opd_device_print(opd_device_make(OPD_CUDA, 3), small, sizeof(small)), "cuda");
     d.type = 99;
     d.index = -1;
     CHECK_STR(opd_device_print(d, small, sizeof(small)), "?");
@@ -163,10 +163,10 @@ static opd_tensor *make_case(print_case *c) {
     opd_scalar_type dtype = (opd_scalar_type)c->dtype;
     opd_ints sizes = opd_ints_of(c->sizes, c->ndim);
     opd_tensor *t;
-    if (strcmp(c->device, "meta") == 0) { return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_META, -1)); }
+    if (strcmp(c->device, "meta") == 0) { return opd_tensor_new_on(sizes, dtype, opd_device_make(OPD_META, -1)); }
     t = opd_tensor_wrap(c->data + c->offset * (int64_t)opd_dtype_size(dtype), sizes, c->strides, dtype, NULL, NULL);
     if (c->grad > 0) { t = opd_tensor_set_requires_grad(t, true); }
-    return c->grad == 2 ? opd_mul(t, opd_tensor_wrapped_number(opd_value_float(1))) : t;
+    return c->grad == 2 ? opd_mul(t, opd_tensor_wrapped_number(opd_value_double(1))) : t;
 }
 
 TEST(text_is_pytorchs) {

@@ -165,7 +165,7 @@ static int a_registry(void) {
     int heard = 0, rc = -1, i;
     memset(&again, 0, sizeof again);
     again.same_again = 1;
-    kw.name = "n"; kw.value = opd_value_float(2);
+    kw.name = "n"; kw.value = opd_value_double(2);
     opd_log_set(mute, NULL);
     do {
         opd_tensor *x = some(2);
@@ -290,8 +290,8 @@ static int a_tensors(void) {
     opd_tensor *t, *keep = NULL;
     int before = deleted, rc;
     t = opd_tensor_wrap(data, OPD_INTS(2, 4), NULL, OPD_FLOAT32, deleter, NULL);
-    rc = t && opd_assign(&keep, t) && opd_tensor_new_on(OPD_INTS(1, 2, 3, 4, 5, 6, 7, 8), OPD_FLOAT32, opd_device_of(OPD_META, -1)) &&
-         opd_tensor_new(OPD_INTS(1000, 1000), OPD_FLOAT64) && opd_tensor_wrapped_number(opd_value_float(1)) ? 0 : -1;
+    rc = t && opd_assign(&keep, t) && opd_tensor_new_on(OPD_INTS(1, 2, 3, 4, 5, 6, 7, 8), OPD_FLOAT32, opd_device_make(OPD_META, -1)) &&
+         opd_tensor_new(OPD_INTS(1000, 1000), OPD_FLOAT64) && opd_tensor_wrapped_number(opd_value_double(1)) ? 0 : -1;
     opd_release(keep);
     if (!t) { CHECK_INT(deleted, before + 1); }
     return rc;

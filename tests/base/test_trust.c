@@ -27,12 +27,12 @@ static double seconds(void) { return (double)clock() / CLOCKS_PER_SEC; }
 /* Tries all ways to load or compile code.  Each must fail with this error. */
 static void every_way(opd_graph *graph) {
     const char *const files[] = {"none.c", NULL};
-    CHECK(!opd_library_load("none.so"));
-    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "opd_library_load: machine code");
-    CHECK(!opd_load("none", files, NULL));
-    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "opd_load: machine code");
-    CHECK(!opd_load_inline("none", "int none;", NULL));
-    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "opd_load_inline: machine code");
+    CHECK(!opd_plugin_load("none.so"));
+    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "opd_plugin_load: machine code");
+    CHECK(!opd_compile_and_load("none", files, NULL));
+    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "opd_compile_and_load: machine code");
+    CHECK(!opd_compile_and_load_inline("none", "int none;", NULL));
+    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "opd_compile_and_load_inline: machine code");
     CHECK(!opd_graph_compile(graph, NULL));
     CHECK_ERROR(OPD_ERROR_FORBIDDEN, "opd_graph_compile: machine code");
     CHECK(!opd_program_compile(NULL, NULL));
@@ -141,7 +141,7 @@ static int three_steps(void *user, opd_tensor *const *inputs, int count, opd_ten
 TEST(interrupt_graph) {
     OPD_SCOPED;
     step_ready();
-    opd_tensor *x = opd_full(OPD_INTS(3), opd_value_float(2), OPD_FLOAT32), *out;
+    opd_tensor *x = opd_full(OPD_INTS(3), opd_value_double(2), OPD_FLOAT32), *out;
     opd_graph *graph = opd_graph_trace(three_steps, NULL, &x, 1, NULL);
     CHECK_OR_RETURN(graph != NULL);
     CHECK_INT(opd_graph_run(graph, &x, 1, &out, 1), 1);
@@ -190,7 +190,7 @@ static opd_tensor *hook_stops(opd_tensor *grad, void *user) {
 TEST(interrupt_backward) {
     OPD_SCOPED;
     opd_backward_options options;
-    opd_tensor *x = opd_tensor_set_requires_grad(opd_full(OPD_INTS(3), opd_value_float(2), OPD_FLOAT32), true);
+    opd_tensor *x = opd_tensor_set_requires_grad(opd_full(OPD_INTS(3), opd_value_double(2), OPD_FLOAT32), true);
     opd_tensor *y = opd_exp(opd_mul(x, x)), *z = opd_sum(y);
     const int64_t hook = opd_tensor_hook_add(y, hook_stops, NULL, NULL);
     memset(&options, 0, sizeof options);

@@ -359,7 +359,7 @@ static void waits_in_vain(opd_group *group, int rank, void *user) {
     }
 }
 TEST(fakes_do_nothing_and_time_is_limited) {
-    opd_tensor *x = opd_tensor_new_on(OPD_INTS(4), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    opd_tensor *x = opd_tensor_new_on(OPD_INTS(4), OPD_FLOAT32, opd_device_make(OPD_META, -1));
     const opd_value args[4] = {one(&x), str("self"), str("sum"), opd_value_none()};
     opd_value first;
     opd_work *const work = begin("allreduce_", args, 4, &first);

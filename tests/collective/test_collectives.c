@@ -175,7 +175,7 @@ TEST(they_are_recorded_saved_and_run) {
     }
 }
 TEST(fakes_need_no_group) {
-    opd_tensor *const x = opd_tensor_new_on(OPD_INTS(6, 2), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    opd_tensor *const x = opd_tensor_new_on(OPD_INTS(6, 2), OPD_FLOAT32, opd_device_make(OPD_META, -1));
     const opd_value gather[] = {opd_value_tensor(x), opd_value_int(4), opd_value_str("anywhere")};
     const opd_value scatter[] = {opd_value_tensor(x), opd_value_str("sum"), opd_value_int(3),
                                  opd_value_str("anywhere")};
@@ -304,14 +304,14 @@ TEST(groups_and_transfers_that_cannot_be) {
             "the list must have the device and dtype of the tensor, and its sizes after a first dim of 1");
     NO_WORK(opd_group_reduce(self, opd_tensor_set_requires_grad(floats(3, 1, 1), true), "sum", 0), OPD_ERROR_AUTOGRAD,
             "opd_group_reduce: the tensor that it writes into requires grad (call it under OPD_NO_GRAD)");
-    NO_WORK(opd_group_reduce(self, opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_of(OPD_META, -1)), "sum", 0),
+    NO_WORK(opd_group_reduce(self, opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_make(OPD_META, -1)), "sum", 0),
             OPD_ERROR_ARGUMENT, "the tensor is neither on the CPU nor on a device of the group");
     CHECK_INT(opd_group_unregister(pair), 0);
     CHECK_INT(opd_vmap(gathers_it, NULL, &x, 1, NULL, &out), -1);
     CHECK_ERROR(OPD_ERROR_SHAPE, "an example has no dims");
     CHECK_INT(opd_vmap(sends_it, NULL, &x, 1, NULL, &out), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 0 of process group 'self' is this process, which cannot send to itself");
-    CHECK_INT(opd_group_device_add(self, opd_device_of(OPD_CPU, -1)), -1);
+    CHECK_INT(opd_group_device_add(self, opd_device_make(OPD_CPU, -1)), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_group_device_add: cpu is not an accelerator");
     (void)opd_fail(OPD_ERROR_USER, "before");                 /* nothing is moved while an error is pending */
     CHECK(opd_all_reduce(x, "sum", "self") == NULL);
@@ -748,7 +748,7 @@ static void sends_by_operators(opd_group *group, int rank, void *user) {
         }
     }
     opd_graph_free(graph);
-    opd_tensor *const fake = opd_tensor_new_on(OPD_INTS(6, 2), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    opd_tensor *const fake = opd_tensor_new_on(OPD_INTS(6, 2), OPD_FLOAT32, opd_device_make(OPD_META, -1));
     CHECK_INT(opd_numel(pair_call("isend", fake, 0, 0, "anywhere")), 0);
     CHECK(pair_call("irecv", fake, 0, 0, "anywhere") == fake);
     opd_tensor *const grown = opd_mul_Scalar(opd_tensor_set_requires_grad(floats(3, 1, 1), true), OPD_V(2));

@@ -44,7 +44,7 @@ static double factor;
 static int multiplies(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
     (void)n;
-    out[0] = opd_mul_Scalar(in[0], opd_value_float(factor));
+    out[0] = opd_mul_Scalar(in[0], opd_value_double(factor));
     return out[0] ? 1 : -1;
 }
 /* Compiles a graph and runs it twice.  Returns why the second run was uncompiled, or "". */

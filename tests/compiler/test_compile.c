@@ -290,7 +290,7 @@ TEST(constants_that_change) {
         CHECK_OR_RETURN(compiled != NULL);
         CHECK(agree(compiled, graph, ramp(3, 4), false));
         CHECK(agree(compiled, graph, ramp(3, 4), true));
-        (void)opd_mul_Scalar_(weight, opd_value_float(0.5));
+        (void)opd_mul_Scalar_(weight, opd_value_double(0.5));
         CHECK(agree(compiled, graph, ramp(3, 4), !frozen));
         if (frozen) { CHECK(strstr(opd_compiled_reason(compiled), "frozen") != NULL); }
         opd_compiled_free(compiled);
@@ -316,7 +316,7 @@ TEST(inference_tensors_that_change) {
         CHECK(agree(compiled, graph, ramp(3, 4), false));
         for (int i = 0; i < 3; i++) {
             CHECK(agree(compiled, graph, ramp(kind > 1 ? 2 + i : 3, 4), true));
-            (void)opd_mul_Scalar_(weight, opd_value_float(0.5));
+            (void)opd_mul_Scalar_(weight, opd_value_double(0.5));
         }
         opd_inference_end(&block);
         opd_compiled_free(compiled);
@@ -390,7 +390,7 @@ TEST(norms_that_change) {
         opd_tensor *x = ramp(3, 4);
         weight = opd_keep(ramp(5, 4));
         for (i = 0; i < 4; i++) {
-            norm[i] = opd_keep(opd_add_Scalar(opd_full(opd_ints_of(&five, 1), opd_value_float(0.5), OPD_FLOAT32),
+            norm[i] = opd_keep(opd_add_Scalar(opd_full(opd_ints_of(&five, 1), opd_value_double(0.5), OPD_FLOAT32),
                                               opd_value_int(i == 3)));
         }
         opd_graph *const graph = opd_graph_trace(normed, NULL, &x, 1, NULL);
@@ -398,7 +398,7 @@ TEST(norms_that_change) {
         opd_compiled *const compiled = opd_graph_compile(graph, &options);
         CHECK_OR_RETURN(compiled != NULL);
         CHECK(agree(compiled, graph, x, false) && agree(compiled, graph, ramp(3, 4), true));
-        (void)opd_mul_Scalar_(k % 5 == 4 ? weight : norm[k % 5], opd_value_float(1.5));
+        (void)opd_mul_Scalar_(k % 5 == 4 ? weight : norm[k % 5], opd_value_double(1.5));
         CHECK(agree(compiled, graph, ramp(3, 4), k < 5));
         if (k >= 5) { CHECK(strstr(opd_compiled_reason(compiled), "frozen") != NULL); }
         opd_compiled_free(compiled);
@@ -425,7 +425,7 @@ TEST(constants_with_many_ways_to_them) {
     if (!check_cache_begin()) { SKIP("no cc"); }
     memset(&options, 0, sizeof options);
     weight = opd_keep(ramp(5, 4));
-    norm[0] = opd_keep(opd_full(opd_ints_of(&five, 1), opd_value_float(0.5), OPD_FLOAT32));
+    norm[0] = opd_keep(opd_full(opd_ints_of(&five, 1), opd_value_double(0.5), OPD_FLOAT32));
     opd_graph *const graph = opd_graph_trace(doubled, NULL, &x, 1, NULL);
     options.frozen = true;
     opd_compiled *const compiled = opd_graph_compile(graph, &options);
@@ -938,7 +938,7 @@ TEST(formulas_of_halves) {
     for (int i = 0; i < 2; i++) {
         opd_tensor *in[2], *got, *want;
         OPD_SCOPED;
-        for (int k = 0; k < 2; k++) { in[k] = opd_full(OPD_INTS(5), opd_value_float(k ? 2 : (double)NAN), dtypes[i]); }
+        for (int k = 0; k < 2; k++) { in[k] = opd_full(OPD_INTS(5), opd_value_double(k ? 2 : (double)NAN), dtypes[i]); }
         opd_graph *const graph = opd_graph_trace(odd_formulas, NULL, in, 2, NULL);
         opd_compiled *const compiled = opd_graph_compile(graph, NULL);
         for (int k = 0; k < 2; k++) {
@@ -1306,7 +1306,7 @@ TEST(products_of_what_is_cast_twice) {
     for (kind = 0; kind < 12; kind++) {
         opd_tensor *in[2], *got, *want;
         OPD_SCOPED;
-        in[0] = opd_abs(opd_mul_Scalar(ramp(12, 20), opd_value_float(1.01)));
+        in[0] = opd_abs(opd_mul_Scalar(ramp(12, 20), opd_value_double(1.01)));
         in[1] = ramp(20, 12);
         opd_graph *const graph = opd_graph_trace(cast_product, &kind, in, 2, NULL);
         opd_compiled *const compiled = opd_graph_compile(graph, NULL);
@@ -1328,7 +1328,7 @@ TEST(draws_on_one_side_of_a_condition) {
     for (run = 0; run < 4; run++) {
         opd_tensor *x, *got, *want, *after[2];
         OPD_SCOPED;
-        x = opd_full(OPD_INTS(3, 4), opd_value_float(run % 2 ? 0.5 : -0.5), OPD_FLOAT32);
+        x = opd_full(OPD_INTS(3, 4), opd_value_double(run % 2 ? 0.5 : -0.5), OPD_FLOAT32);
         opd_manual_seed(7);
         CHECK_INT(opd_program_function(program, &x, 1, &want), 1);
         after[0] = opd_rand_like(x);

@@ -620,7 +620,7 @@ static int open_cached(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     q = opd_transpose(opd_view(all[1], opd_ints_of(heads, 4)), 1, 2);
     k = opd_transpose(opd_view(opd_cat(opd_tensors_of(all, 2)), opd_ints_of(heads, 4)), 1, 2);
     out[0] = opd_scaled_dot_product_attention(q, k, opd_sin(k));
-    out[1] = opd_mul_Scalar(k, opd_value_float(0.5));
+    out[1] = opd_mul_Scalar(k, opd_value_double(0.5));
     return opd_ok() ? 2 : -1;
 }
 static int open_moments(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -667,7 +667,7 @@ static int open_pairs(void *user, opd_tensor *const *in, int n, opd_tensor **out
     return opd_ok() ? 1 : -1;
 }
 static int open_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensor *const at = opd_to_dtype(opd_mul_Scalar(in[1], opd_value_float(0.01)), OPD_INT64);
+    opd_tensor *const at = opd_to_dtype(opd_mul_Scalar(in[1], opd_value_double(0.01)), OPD_INT64);
     (void)user;
     (void)n;
     out[0] = opd_index_select(opd_exp(in[0]), 0, at);
@@ -1064,7 +1064,7 @@ static int rows_that_do_not_fit(void *user, opd_tensor *const *in, int n, opd_te
     const int64_t sizes[] = {1, 2, 2}, strides[] = {0, 1, 2};
     (void)user;
     (void)n;
-    out[0] = opd_fill_(in[0], opd_value_float(-1.5));
+    out[0] = opd_fill_(in[0], opd_value_double(-1.5));
     out[1] = opd_as_strided(in[1], opd_ints_of(sizes, 3), opd_ints_of(strides, 3));
     return opd_ok() ? 2 : -1;
 }
@@ -1092,7 +1092,7 @@ static int over_nothing(void *user, opd_tensor *const *in, int n, opd_tensor **o
     return opd_ok() ? 4 : -1;
 }
 static int casts_that_do_not_fit(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensor *const x = opd_mul_Scalar(in[0], opd_value_float(3.3e9)), *const none = opd_div(x, opd_sub(x, x));
+    opd_tensor *const x = opd_mul_Scalar(in[0], opd_value_double(3.3e9)), *const none = opd_div(x, opd_sub(x, x));
     (void)user;
     (void)n;
     out[0] = opd_to_dtype(x, OPD_INT32);
@@ -1119,8 +1119,8 @@ static int long_sums(void *user, opd_tensor *const *in, int n, opd_tensor **out)
 static int pools_of_the_least(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int64_t sizes[] = {1, 4, 6}, window[] = {2, 3}, steps[] = {2, 2}, pads[] = {1, 1};
     int64_t spread[] = {1, 1};
-    opd_tensor *const least = opd_mul_Scalar(opd_ge(in[0], opd_mul(in[0], in[0])), opd_value_float(0));
-    opd_tensor *const x = opd_view(opd_sub(least, opd_full_like(in[0], opd_value_float((double)INFINITY))),
+    opd_tensor *const least = opd_mul_Scalar(opd_ge(in[0], opd_mul(in[0], in[0])), opd_value_double(0));
+    opd_tensor *const x = opd_view(opd_sub(least, opd_full_like(in[0], opd_value_double((double)INFINITY))),
                                    opd_ints_of(sizes, 3));
     int i;
     (void)user;
@@ -1163,14 +1163,14 @@ static int has_remainders(void *user, opd_tensor *const *in, int n, opd_tensor *
     return out[0] ? 1 : -1;
 }
 static int reads_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensor *const half = opd_mul_Scalar(opd_relu(in[1]), opd_value_float(0.5));
+    opd_tensor *const half = opd_mul_Scalar(opd_relu(in[1]), opd_value_double(0.5));
     (void)user;
     (void)n;
     out[0] = opd_embedding(in[0], whole(opd_add_Scalar(half, opd_value_int(1))));
     return out[0] ? 1 : -1;
 }
 static int selects_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensor *const half = opd_mul_Scalar(opd_neg(opd_relu(opd_neg(in[1]))), opd_value_float(0.5));
+    opd_tensor *const half = opd_mul_Scalar(opd_neg(opd_relu(opd_neg(in[1]))), opd_value_double(0.5));
     (void)user;
     (void)n;
     out[0] = opd_index_select(in[0], 0, whole(opd_add_Scalar(half, opd_value_int(2))));
@@ -1232,7 +1232,7 @@ static int extremes_of_whole_numbers(void *user, opd_tensor *const *in, int n, o
 /* As a bool, each element that is not 0 counts, before it is rounded. */
 static int sums_as_bool(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const opd_value as_bool = opd_value_dtype(OPD_BOOL);
-    opd_tensor *const x = opd_mul_Scalar(in[0], opd_value_float(0.01));
+    opd_tensor *const x = opd_mul_Scalar(in[0], opd_value_double(0.01));
     (void)user;
     (void)n;
     out[0] = opd_sum_dim_full(x, OPD_INTS(1), false, as_bool);
@@ -1322,7 +1322,7 @@ static int special_functions(void *user, opd_tensor *const *in, int n, opd_tenso
     out[10] = opd_special_i1(x);
     out[11] = opd_special_i1e(x);
     for (i = 0; i < 12; i++) { out[i] = opd_asinh(out[i]); }
-    out[12] = opd_mul_Scalar(opd_lgamma(in[2]), opd_value_float(1e7));
+    out[12] = opd_mul_Scalar(opd_lgamma(in[2]), opd_value_double(1e7));
     return opd_ok() ? 13 : -1;
 }
 #if defined(__clang__) || defined(__GNUC__)
@@ -1381,8 +1381,8 @@ static int run_normed(void *user, opd_tensor *const *in, int n, opd_tensor **out
     z = opd_batch_norm(y, u->norm[0], u->norm[1], u->norm[2], u->norm[3], false, 0.1, u->kind == NORMED_FLAT ? 0 : 1e-5,
                        false);
     out[0] = u->kind == NORMED_TWICE ? opd_add(z, y) : u->kind == NORMED_RELU ? opd_relu(opd_add(z, in[1]))
-        : u->kind == NORMED_NUMBERS ? opd_neg(opd_mul_Scalar(opd_add_Scalar(z, opd_value_float(0.25)),
-                                                             opd_value_float(-3))) : z;
+        : u->kind == NORMED_NUMBERS ? opd_neg(opd_mul_Scalar(opd_add_Scalar(z, opd_value_double(0.25)),
+                                                             opd_value_double(-3))) : z;
     out[1] = y;
     return out[0] && out[1] ? u->kind == NORMED_SHOWN ? 2 : 1 : -1;
 }
@@ -1392,7 +1392,7 @@ static void make_normed(normed *u) {
     u->weight = opd_keep(spread(u->dtype, sizes, u->kind == NORMED_ROWS ? 2 : 4, 1, false));
     u->shift = u->bias ? opd_keep(spread(u->dtype, &c, 1, 2, false)) : NULL;
     for (i = 0; i < 4; i++) { u->norm[i] = i < 2 && u->plain ? NULL : opd_keep(spread(u->dtype, &c, 1, 3 + i, i == 3)); }
-    if (u->kind == NORMED_FLAT) { (void)opd_fill_(opd_select(u->norm[3], 0, 1), opd_value_float(0)); }
+    if (u->kind == NORMED_FLAT) { (void)opd_fill_(opd_select(u->norm[3], 0, 1), opd_value_double(0)); }
 }
 static void free_normed(normed *u) {
     int i;
@@ -1416,7 +1416,7 @@ static void add_normed(normed *n) {
         in[i][0] = n->kind == NORMED_ROWS ? spread(n->dtype, rows, 2, i, false) : spread(n->dtype, images, 4, i, false);
         in[i][1] = opd_zeros(opd_ints_of(NULL, 0), n->dtype);
         CHECK(run_normed(n, in[i], 2, want) > 0);
-        in[i][1] = opd_mul_Scalar(want[0], opd_value_float(-0.5));
+        in[i][1] = opd_mul_Scalar(want[0], opd_value_double(-0.5));
     }
     add_function(n->name, run_normed, n, in[0], in[1], 2, n->dtype == OPD_FLOAT64 ? 1e-13 : 4e-6, 0);
     i = has_roots(units[nunits - 1].name);
@@ -1491,7 +1491,7 @@ static void add_order(opd_transform_fn fn, int64_t rows, int64_t columns, double
     OPD_SCOPED;
     in[0] = to_sort(rows, columns, 1);
     if (fn == adds_up) {
-        in[0] = opd_nan_to_num_full(in[0], opd_value_float(0.5), opd_value_float(2), opd_value_float(-3));
+        in[0] = opd_nan_to_num_full(in[0], opd_value_double(0.5), opd_value_double(2), opd_value_double(-3));
     }
     others[0] = fn == sorts ? to_sort(rows, columns, 7) : in[0];
     add_function(text, fn, NULL, in, others, 1, tolerance, 0);
@@ -1547,7 +1547,7 @@ static void add_bags(opd_scalar_type dtype, opd_scalar_type index, int wrong) {
     if (!wrong && !check_compiles(text)) { return; }
     OPD_SCOPED;
     bag_table = spread(dtype, table, 2, 3, false);
-    if (bag_mode > 2) { (void)opd_fill_(opd_select(opd_select(bag_table, 0, 2), 0, 1), opd_value_float((double)NAN)); }
+    if (bag_mode > 2) { (void)opd_fill_(opd_select(opd_select(bag_table, 0, 2), 0, 1), opd_value_double((double)NAN)); }
     bag_table = opd_keep(bag_table);
     for (k = 0; k < 2; k++) {
         opd_tensor *const at = opd_empty(opd_ints_of(&nine, 1), OPD_FLOAT64);

@@ -76,7 +76,7 @@ static int products(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
     out[1] = opd_exp(opd_matmul(opd_transpose(a, 1, 2), b));
     out[2] = opd_to_dtype(opd_matmul(opd_select(a, 0, 0), opd_t(opd_select(b, 0, 1))), OPD_FLOAT32);
     out[3] = opd_permute(opd_matmul(a, opd_t(opd_select(b, 0, 2))), OPD_INTS(2, 0, 1));
-    opd_tensor *const small = opd_to_dtype(opd_mul_Scalar(b, opd_value_float(8)), OPD_INT8);
+    opd_tensor *const small = opd_to_dtype(opd_mul_Scalar(b, opd_value_double(8)), OPD_INT8);
     opd_tensor *const half = opd_to_dtype(b, OPD_BFLOAT16);
     out[4] = opd_matmul(a, opd_transpose(opd_to_dtype(small, opd_dtype(a)), 1, 2));
     out[5] = opd_matmul(a, opd_transpose(opd_to_dtype(half, opd_dtype(a)), 1, 2));
@@ -85,10 +85,10 @@ static int products(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
 static int attention(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
     (void)n;
-    opd_tensor *const q = in[0], *const k = opd_mul_Scalar(in[0], opd_value_float(0.5)), *const v = opd_neg(in[0]);
+    opd_tensor *const q = in[0], *const k = opd_mul_Scalar(in[0], opd_value_double(0.5)), *const v = opd_neg(in[0]);
     out[0] = opd_add(opd_scaled_dot_product_attention(q, k, v), q);
     out[1] = opd_scaled_dot_product_attention_full(q, k, v, weights[7], 0, false, opd_value_none(), false);
-    out[2] = opd_scaled_dot_product_attention_full(q, k, opd_contiguous(v), NULL, 0, true, opd_value_float(0.25), false);
+    out[2] = opd_scaled_dot_product_attention_full(q, k, opd_contiguous(v), NULL, 0, true, opd_value_double(0.25), false);
     return out[2] ? 3 : -1;
 }
 /* Compares runs of a function with uncompiled ones, for two inputs of the same kind. */

@@ -16,7 +16,7 @@ static opd_tensor *numbers(int64_t count, double first, double step, opd_device 
 /* Whether the tensor is on this device, and its element i is first + step * i. */
 static bool is(opd_tensor *tensor, opd_device where, int64_t count, double first, double step) {
     if (!tensor || opd_tensor_device(tensor).type != where.type || opd_numel(tensor) != count) { return false; }
-    const float *const data = opd_data_f32(opd_contiguous(opd_to_device(tensor, opd_device_of(OPD_CPU, -1),
+    const float *const data = opd_data_f32(opd_contiguous(opd_to_device(tensor, opd_device_make(OPD_CPU, -1),
                                                                         OPD_FLOAT32)));
     for (int64_t i = 0; data && i < count; i++) {
         if (!(fabs((double)data[i] - first - step * (double)i) <= 1e-5)) { return false; }
@@ -48,7 +48,7 @@ static double trained(opd_group *group, opd_device where, bool sharded) {
     double loss = 0;
     opd_tensor *params[2];
     for (int i = 0; i < 2; i++) {
-        opd_tensor *const values = opd_sin(numbers(64, i, 0.7, opd_device_of(OPD_CPU, -1)));
+        opd_tensor *const values = opd_sin(numbers(64, i, 0.7, opd_device_make(OPD_CPU, -1)));
         params[i] = opd_to_device(opd_reshape(values, OPD_INTS(8, 8)), where, OPD_FLOAT32);
         params[i] = opd_tensor_set_requires_grad(opd_detach(params[i]), true);
     }
@@ -57,7 +57,7 @@ static double trained(opd_group *group, opd_device where, bool sharded) {
     opd_optimizer *const adam = opd_adam_new(params, 2, NULL);
     for (int step = 0; step < 3; step++) {
         OPD_SCOPED;
-        opd_tensor *const all = opd_reshape(opd_sin(numbers(32, step, 0.3, opd_device_of(OPD_CPU, -1))),
+        opd_tensor *const all = opd_reshape(opd_sin(numbers(32, step, 0.3, opd_device_make(OPD_CPU, -1))),
                                             OPD_INTS(4, 8));
         const int begin = 4 * rank / size, mine = 4 * (rank + 1) / size - begin;
         opd_tensor *x = opd_to_device(opd_narrow(all, 0, begin, mine), where, OPD_FLOAT32);
@@ -78,10 +78,10 @@ static double trained(opd_group *group, opd_device where, bool sharded) {
 
 /* The same by an MPI that takes the device's memory, as the emulation's is. */
 static int by_mpi(opd_group *world) {
-    gpu = opd_device_of(OPD_CUDA, rank_here % 2);
+    gpu = opd_device_make(OPD_CUDA, rank_here % 2);
     (void)opd_device_set(gpu);
     OPD_SCOPE {
-        const double alone = trained(opd_group_find("self"), opd_device_of(OPD_CPU, -1), false);
+        const double alone = trained(opd_group_find("self"), opd_device_make(OPD_CPU, -1), false);
         opd_tensor *const x = numbers(4, rank_here, 1, gpu);
         const int64_t before = opd_cpu_fallback_count();
         OK(is(opd_all_reduce(x, "max", "world"), gpu, 4, size_here - 1, 1));              /* a function of mpi_group.c */
@@ -101,21 +101,21 @@ static int by_mpi(opd_group *world) {
 }
 
 int main(void) {
-    gpu = opd_device_of(OPD_CUDA, -1);
+    gpu = opd_device_make(OPD_CUDA, -1);
     opd_group *const world = mpi_group_begin();
     if (!world) { return opd_finish(); }
     rank_here = opd_group_rank(world);
     size_here = opd_group_size(world);
     if (getenv("OPD_MPI_CUDA")) { return by_mpi(world); }
     OPD_SCOPE {
-        const double alone = trained(opd_group_find("self"), opd_device_of(OPD_CPU, -1), false);
+        const double alone = trained(opd_group_find("self"), opd_device_make(OPD_CPU, -1), false);
         OK(mpi_group_device(world, &gpu) == 0);
         const int64_t before = opd_cpu_fallback_count();
         collectives(world, gpu);
         OK(fabs(trained(world, gpu, false) - alone) < 1e-5);
         OK(fabs(trained(world, gpu, true) - alone) < 1e-5);
         OK(opd_cpu_fallback_count() == before);
-        collectives(world, opd_device_of(OPD_CPU, -1));
+        collectives(world, opd_device_make(OPD_CPU, -1));
         const int32_t ends[2] = {size_here - 1, 0};
         opd_group *const pair = opd_group_split(world, "ends", ends, 2);
         OK((pair != NULL) == (rank_here == 0 || rank_here == size_here - 1));

@@ -8,7 +8,7 @@
 
 #define SEEN(cond) check_true(!!(cond), #cond, __FILE__, __LINE__)
 
-static opd_device mine(int rank) { return opd_device_of(OPD_CUDA, rank); }
+static opd_device mine(int rank) { return opd_device_make(OPD_CUDA, rank); }
 /* The group with the rank's device, which is the current one. */
 static bool joined(opd_group *group, int rank) {
     (void)opd_device_set(mine(rank));
@@ -22,7 +22,7 @@ static opd_tensor *numbers(int64_t count, double first, double step, opd_scalar_
     return there(opd_to_dtype(tensor, dtype), rank);
 }
 static bool holds(opd_tensor *tensor, const double *want, int64_t count) {
-    opd_tensor *const host = tensor ? opd_to_device(tensor, opd_device_of(OPD_CPU, -1), opd_dtype(tensor)) : NULL;
+    opd_tensor *const host = tensor ? opd_to_device(tensor, opd_device_make(OPD_CPU, -1), opd_dtype(tensor)) : NULL;
     const double *const data = host ? opd_data_f64(opd_to_dtype(opd_reshape(host, OPD_INTS(-1)), OPD_FLOAT64)) : NULL;
     if (!data || opd_numel(host) != count) { return false; }
     for (int64_t i = 0; i < count; i++) {
@@ -145,7 +145,7 @@ static void all_kinds(opd_group *group, int rank, void *user) {
     CHECK_INT(opd_work_wait(opd_group_barrier(group)), 0);
     CHECK_INT(opd_cpu_fallback_count() - before, 0);
     /* what lies on the CPU goes by the group's own functions */
-    opd_tensor *const host = opd_full(OPD_INTS(2), opd_value_float(r), OPD_FLOAT32);
+    opd_tensor *const host = opd_full(OPD_INTS(2), opd_value_double(r), OPD_FLOAT32);
     CHECK_NEAR(opd_item_f64(opd_sum(opd_all_reduce(host, "sum", world))), 6, 0);
 }
 TEST_KEEPS(every_kind_of_collective) { all_ranks(3, all_kinds, false); }
@@ -229,10 +229,10 @@ static void differentiates(opd_group *group, int rank, void *user) {
     if (!joined(group, rank)) { return; }
     opd_tensor *const x = opd_tensor_set_requires_grad(numbers(2, r + 1, 1, OPD_FLOAT32, rank), true);
     opd_tensor *const y = opd_all_reduce(opd_mul(x, x), "sum", world);
-    CHECK_INT(opd_backward(opd_sum(opd_mul_Scalar(y, opd_value_float(r + 1)))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul_Scalar(y, opd_value_double(r + 1)))), 0);
     HOLDS(opd_tensor_grad(x), 6 * (r + 1), 6 * (r + 2));
     opd_tensor *const z = opd_tensor_set_requires_grad(numbers(2, r, 1, OPD_FLOAT32, rank), true);
-    CHECK_INT(opd_backward(opd_sum(opd_mul_Scalar(opd_all_gather(z, world), opd_value_float(r + 1)))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_mul_Scalar(opd_all_gather(z, world), opd_value_double(r + 1)))), 0);
     HOLDS(opd_tensor_grad(z), 3, 3);
     /* a subgroup has it, too; the last rank of three would be alone */
     const int32_t turned[2] = {1, 0};
@@ -298,7 +298,7 @@ static void keep_values(const training *run, opd_parallel *parallel, opd_tensor 
     OPD_NO_GRAD {
         for (int i = 0; i < 2; i++) {
             opd_tensor *const whole = run->sharded ? opd_parallel_full(parallel, params[i]) : params[i];
-            opd_tensor *const host = opd_to_device(opd_detach(whole), opd_device_of(OPD_CPU, -1), OPD_FLOAT64);
+            opd_tensor *const host = opd_to_device(opd_detach(whole), opd_device_make(OPD_CPU, -1), OPD_FLOAT64);
             const double *const data = opd_data_f64(opd_contiguous(host));
             for (int64_t k = 0; data && k < opd_numel(host); k++) { values[at++] = data[k]; }
         }
@@ -583,7 +583,7 @@ TEST_KEEPS(a_rank_that_cannot_join) {
 }
 static void no_device(opd_group *group, int rank, void *user) {
     (void)user;
-    CHECK_INT(opd_group_device_add(group, rank == 0 ? mine(0) : opd_device_of(OPD_CPU, -1)), -1);
+    CHECK_INT(opd_group_device_add(group, rank == 0 ? mine(0) : opd_device_make(OPD_CPU, -1)), -1);
     CHECK_ERROR(OPD_ERROR_KERNEL, "rank 1 of process group 'world");
 }
 TEST_KEEPS(a_device_that_is_none) {
@@ -593,7 +593,7 @@ TEST_KEEPS(a_device_that_is_none) {
 
 int main(int argc, char **argv) {
     const char *const plugin = getenv("OPD_TEST_PLUGIN");
-    if (plugin && !opd_library_load(plugin)) { return opd_finish(); }
+    if (plugin && !opd_plugin_load(plugin)) { return opd_finish(); }
     if (getenv("OPD_TEST_FALLBACK")) { (void)opd_cpu_fallback_set(OPD_CUDA, true); }
     return check_main(argc, argv, __FILE__);
 }

@@ -35,12 +35,12 @@ static double now(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 static bool quick(void) { const char *q = getenv("QUICK"); return q && *q; }
-static opd_device gpu(void) { return opd_device_of(OPD_CUDA, 0); }
-static opd_device host(void) { return opd_device_of(OPD_CPU, -1); }
+static opd_device gpu(void) { return opd_device_make(OPD_CUDA, 0); }
+static opd_device host(void) { return opd_device_make(OPD_CPU, -1); }
 static opd_tensor *on(opd_tensor *t) { return t ? opd_to_device(t, gpu(), opd_dtype(t)) : NULL; }
 static opd_tensor *off(opd_tensor *t) { return t ? opd_to_device(opd_detach(t), host(), OPD_FLOAT32) : NULL; }
 static opd_tensor *ones(opd_ints sizes, double v, opd_scalar_type dtype) {
-    return opd_full_full(sizes, opd_value_float(v), opd_value_int(dtype), OPD_NONE, opd_value_device(gpu()), OPD_NONE);
+    return opd_full_full(sizes, opd_value_double(v), opd_value_int(dtype), OPD_NONE, opd_value_device(gpu()), OPD_NONE);
 }
 /* The GPU's against the CPU's: the largest difference, beside the largest number. */
 static void same(const char *what, opd_tensor *got, opd_tensor *want, double tolerance) {
@@ -253,11 +253,11 @@ static int copies(void) {
         }
     }
     if (opd_device_count(OPD_CUDA) > 1) {
-        opd_tensor *y = opd_to_device(x, opd_device_of(OPD_CUDA, 1), OPD_FLOAT32);
+        opd_tensor *y = opd_to_device(x, opd_device_make(OPD_CUDA, 1), OPD_FLOAT32);
         const double t = now();
         for (int r = 0; r < 4; r++) { (void)opd_copy_(y, x); }
         (void)opd_device_synchronize(gpu());
-        (void)opd_device_synchronize(opd_device_of(OPD_CUDA, 1));
+        (void)opd_device_synchronize(opd_device_make(OPD_CUDA, 1));
         printf("figure: %-34s %9.2f GB/s\n", "to the second GPU", (double)n * 16 / (now() - t) / 1e6);
         same("what came to the second GPU", opd_narrow(y, 0, n - 4, 4), opd_ones(OPD_INTS(4), OPD_FLOAT32), 0);
     }
@@ -270,7 +270,7 @@ static void *works(void *arg) {
         opd_stream s = opd_stream_new(gpu());
         (void)opd_stream_set(s);
         opd_tensor *x = ones(OPD_INTS(64, 64), 1, OPD_FLOAT32);
-        for (int i = 0; i < 20; i++) { x = opd_mul_Scalar(opd_mm(x, opd_add(x, x)), opd_value_float(1.0 / 128)); }
+        for (int i = 0; i < 20; i++) { x = opd_mul_Scalar(opd_mm(x, opd_add(x, x)), opd_value_double(1.0 / 128)); }
         *sum = opd_item_f64(opd_sum(x));
         opd_stream_free(s);
     }

@@ -20,9 +20,9 @@ extern void opd_emu_hook_set(void (*hook)(const char *call)) __attribute__((weak
 static opd_device gpu(int index) {
     static int given = -2;
     if (given == -2) { given = getenv("OPD_TEST_DEVICE") ? atoi(getenv("OPD_TEST_DEVICE")) : -1; }
-    return opd_device_of(OPD_CUDA, index < 0 ? given : index);
+    return opd_device_make(OPD_CUDA, index < 0 ? given : index);
 }
-static opd_device host(void) { return opd_device_of(OPD_CPU, -1); }
+static opd_device host(void) { return opd_device_make(OPD_CPU, -1); }
 static bool there(void) { return opd_device_count(OPD_CUDA) > 0; }
 /* Whether the GPU is emulated.  A plug-in's emulation is not linked in, so that tests/cuda.sh says it. */
 static bool emulated(void) { return opd_emu_count || getenv("OPD_TEST_EMULATED"); }
@@ -698,7 +698,7 @@ TEST(products_of_infinities) {
             static const double special[] = {INFINITY, -INFINITY, NAN};
             for (int i = 0; i < 3; i++) {
                 opd_tensor *x = opd_to_dtype(opd_rand(OPD_INTS(1, 1, 5, 12), OPD_FLOAT32), types[k]), *v = opd_clone(x), *want[2], *got[2];
-                (void)opd_fill_(opd_select(opd_select(opd_select(opd_select(v, 0, 0), 0, 0), 0, 2), 0, 3), opd_value_float(special[i]));
+                (void)opd_fill_(opd_select(opd_select(opd_select(opd_select(v, 0, 0), 0, 0), 0, 2), 0, 3), opd_value_double(special[i]));
                 (void)snprintf(what, sizeof what, "    products with %g of %s", special[i], opd_dtype_name(types[k]));
                 same_values(to_host(opd_matmul(to_gpu(x), opd_transpose(to_gpu(v), 2, 3))), opd_matmul(x, opd_transpose(v, 2, 3)), tolerance(types[k]));
                 (void)opd_scaled_dot_product_flash_attention_for_cpu(want, x, x, v);
@@ -762,8 +762,8 @@ TEST(float32_convolutions_of_many_images) {
                                         {opd_tensor_grad(w[0]), opd_tensor_grad(w[1])}};
                 for (int i = 0; i < 3; i++) {
                     const double most = opd_item_f64(opd_max(opd_abs(opd_detach(of[i][0]))));
-                    (void)same_values(opd_div_Scalar(to_host(of[i][1]), opd_value_float(most)),
-                                      opd_div_Scalar(opd_detach(of[i][0]), opd_value_float(most)), shapes[k].c < 32 ? 1e-5 : 5e-5);
+                    (void)same_values(opd_div_Scalar(to_host(of[i][1]), opd_value_double(most)),
+                                      opd_div_Scalar(opd_detach(of[i][0]), opd_value_double(most)), shapes[k].c < 32 ? 1e-5 : 5e-5);
                 }
             }
         }
@@ -869,7 +869,7 @@ TEST(dropout_drops_what_the_cpu_drops) {
         OPD_SCOPE {
             opd_tensor *x[2], *y[2], *g[2];
             x[0] = opd_to_dtype(opd_randn(OPD_INTS(3, 67), OPD_FLOAT32), types[k]);
-            (void)opd_fill_(opd_select(opd_select(x[0], 0, 1), 0, 5), opd_value_float(INFINITY));
+            (void)opd_fill_(opd_select(opd_select(x[0], 0, 1), 0, 5), opd_value_double(INFINITY));
             x[1] = to_gpu(x[0]);
             for (int at = 0; at < 2; at++) {
                 (void)opd_manual_seed(7);
@@ -929,7 +929,7 @@ TEST(attention_in_one_kernel) {
                 for (int i = 0; i < 6; i++) {
                     opd_tensor *want = opd_to_dtype(opd_detach(of[i][0]), OPD_FLOAT32), *got = opd_to_dtype(to_host(of[i][1]), OPD_FLOAT32);
                     const double most = opd_item_f64(opd_max(opd_abs(want))) + 1e-3;
-                    same_values(opd_div_Scalar(got, opd_value_float(most)), opd_div_Scalar(want, opd_value_float(most)),
+                    same_values(opd_div_Scalar(got, opd_value_double(most)), opd_div_Scalar(want, opd_value_double(most)),
                                 i == 1 || type == OPD_FLOAT32 ? 1e-5 : type == OPD_FLOAT16 ? 4e-3 : 3e-2);
                 }
             }
@@ -951,13 +951,13 @@ TEST(attention_of_rows_that_see_no_key) {
             for (int i = 0; i < 3; i++) { in[i] = opd_rand(OPD_INTS(1, 2, i ? keys : 9, 8), OPD_FLOAT32); }
             if (how == 0) {
                 mask = opd_zeros(OPD_INTS(9, keys), OPD_FLOAT32);
-                (void)opd_fill_(opd_select(mask, 0, 3), opd_value_float(-INFINITY));
+                (void)opd_fill_(opd_select(mask, 0, 3), opd_value_double(-INFINITY));
             } else if (how == 1) {
                 in[1] = opd_neg(in[1]);
-                (void)opd_fill_(opd_select(in[0], 2, 3), opd_value_float(INFINITY));
+                (void)opd_fill_(opd_select(in[0], 2, 3), opd_value_double(INFINITY));
             } else if (how == 2) {
-                (void)opd_fill_(opd_select(in[1], 2, 8), opd_value_float((double)NAN));
-                (void)opd_fill_(opd_select(in[1], 2, 7), opd_value_float(INFINITY));
+                (void)opd_fill_(opd_select(in[1], 2, 8), opd_value_double((double)NAN));
+                (void)opd_fill_(opd_select(in[1], 2, 7), opd_value_double(INFINITY));
             }
             for (int i = 0; i < 3; i++) { in[i] = opd_to_dtype(in[i], types[k % 4]); gpu_in[i] = to_gpu(in[i]); }
             (void)opd_scaled_dot_product_flash_attention_for_cpu_full(want, in[0], in[1], in[2], 0, how == 2, mask, OPD_V(0.3));
@@ -1104,7 +1104,7 @@ TEST(second_gpu) {
     if (opd_device_count(OPD_CUDA) < 2) { SKIP("no second GPU"); }
     x = on_gpu(four, 4);
     was = opd_device_set(gpu(1));
-    y = opd_to_device(x, opd_device_of(OPD_CUDA, -1), OPD_FLOAT32);
+    y = opd_to_device(x, opd_device_make(OPD_CUDA, -1), OPD_FLOAT32);
     CHECK(opd_tensor_device(y).index == 1 && opd_tensor_device(x).index == 0);
     CHECK_NEAR(at(opd_mul(y, y), 1), 4, 0);
     CHECK(opd_device_current(OPD_CUDA).index == 1);
@@ -1260,7 +1260,7 @@ TEST(an_index_out_of_range_is_an_error_that_names_the_operator) {
 //  On a GPU these fail now and then where something is missing, in the emulation with OPD_EMU_ASYNC always.
 
 static opd_tensor *full_on(int index, int64_t n, double v, opd_scalar_type dtype) {
-    return opd_full_full(opd_ints_of(&n, 1), opd_value_float(v), opd_value_int(dtype), OPD_NONE, opd_value_device(gpu(index)), OPD_NONE);
+    return opd_full_full(opd_ints_of(&n, 1), opd_value_double(v), opd_value_int(dtype), OPD_NONE, opd_value_device(gpu(index)), OPD_NONE);
 }
 static opd_tensor *filled(double v, int64_t n) { return full_on(0, n, v, OPD_FLOAT32); }
 /* A tensor is freed while another stream reads it: its memory is used again only after that stream has finished. */
@@ -1337,7 +1337,7 @@ TEST(copies_between_devices_are_ordered) {
     x = filled(2, 1000);
     for (i = 0; i < 5; i++) {
         x = opd_add(x, x);
-        y = opd_mul_Scalar(opd_to_device(x, gpu(1), OPD_FLOAT32), opd_value_float(0.5));
+        y = opd_mul_Scalar(opd_to_device(x, gpu(1), OPD_FLOAT32), opd_value_double(0.5));
         x = opd_to_device(y, gpu(0), OPD_FLOAT32);
     }
     CHECK_NEAR(at(x, 999), 2, 0);
@@ -2151,7 +2151,7 @@ TEST(without_a_gpu_the_error_says_what_is_missing) {
 /* The CUDA plug-in, loaded instead of linked: OPD_TEST_PLUGIN is its path. */
 static void load_companion(void) {
     const char *path = getenv("OPD_TEST_PLUGIN");
-    if (path && *path && !opd_library_load(path)) { printf("%s: %s\n", path, opd_error_message()); exit(1); }
+    if (path && *path && !opd_plugin_load(path)) { printf("%s: %s\n", path, opd_error_message()); exit(1); }
 }
 static void add_operators(void) {
     size_t k;

@@ -26,7 +26,7 @@ static opd_tensor *like(opd_call *call) {
 }
 static int scale_cpu(opd_call *call) {
     opd_tensor *x = opd_contiguous(opd_arg_tensor(call, 0)), *y = like(call);
-    const float by = (float)opd_arg_float(call, 1);
+    const float by = (float)opd_arg_double(call, 1);
     int64_t i;
     used[KERNEL]++;
     if (!x || !y || opd_dtype(x) != OPD_FLOAT32) { return opd_fail(OPD_ERROR_DTYPE, "scale: x must be float32"); }
@@ -53,7 +53,7 @@ static int scale_vmap(opd_call *call) {           /* all examples at once */
     opd_value args[2];
     used[VMAP]++;
     args[0] = opd_value_tensor(x);
-    args[1] = opd_value_float(opd_arg_float(call, 1));
+    args[1] = opd_value_double(opd_arg_double(call, 1));
     return opd_batch_return(call, opd_call_op(opd_call_operator(call), args, 2), dim);
 }
 
@@ -62,7 +62,7 @@ static opd_tensor *scale_by(const char *ns, opd_tensor *x, double by) {
     opd_value args[2];
     (void)snprintf(name, sizeof name, "%s::scale", ns);
     args[0] = opd_value_tensor(x);
-    args[1] = opd_value_float(by);
+    args[1] = opd_value_double(by);
     return opd_call_op(opd_find(name), args, 2);
 }
 static int scale_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -273,12 +273,12 @@ static bool sink_right(const opd_call *call) {
     const opd_tensors l = opd_arg_tensors(call, 2), ol = opd_arg_tensors(call, 3);
     const opd_value c = opd_arg_value(call, 11), ns = opd_arg_value(call, 18), ss = opd_arg_value(call, 19), bs = opd_arg_value(call, 17);
     return opd_arg_tensor(call, 0) && opd_arg_tensor(call, 1) && l.n == 2 && ol.n == 2 && ol.data[0] && !ol.data[1] &&
-        opd_arg_int(call, 4) == 7 && opd_arg_float(call, 5) > 1.4 && opd_arg_bool(call, 6) && strcmp(opd_arg_str(call, 7), "text") == 0 &&
+        opd_arg_int(call, 4) == 7 && opd_arg_double(call, 5) > 1.4 && opd_arg_bool(call, 6) && strcmp(opd_arg_str(call, 7), "text") == 0 &&
         opd_arg_value(call, 8).tag == OPD_TAG_INT && opd_arg_dtype(call, 9, OPD_DTYPE_NONE) == OPD_BFLOAT16 &&
-        opd_arg_device(call, 10, opd_device_of(OPD_XPU, 0)).type != OPD_XPU && c.tag == OPD_TAG_COMPLEX && c.u.c[1] > 1.9 &&
+        opd_arg_device(call, 10, opd_device_make(OPD_XPU, 0)).type != OPD_XPU && c.tag == OPD_TAG_COMPLEX && c.u.c[1] > 1.9 &&
         opd_arg_is_none(call, 12) && opd_arg_is_none(call, 13) && is.n == 3 && is.data[2] == 6 &&
-        opd_arg_floats(call, 16).n == 1 && bs.n == 2 && bs.u.bools[0] && ns.n == 2 && ns.u.list[1].tag == OPD_TAG_FLOAT &&
-        ss.n == 1 && strcmp(ss.u.list[0].u.s, "one") == 0 && opd_arg_is_none(call, 20) && opd_arg_float(call, 21) > 2.4 &&
+        opd_arg_doubles(call, 16).n == 1 && bs.n == 2 && bs.u.bools[0] && ns.n == 2 && ns.u.list[1].tag == OPD_TAG_FLOAT &&
+        ss.n == 1 && strcmp(ss.u.list[0].u.s, "one") == 0 && opd_arg_is_none(call, 20) && opd_arg_double(call, 21) > 2.4 &&
         opd_arg_is_none(call, 22) && strcmp(opd_arg_str(call, 23), "os") == 0 && opd_arg_value(call, 24).tag == OPD_TAG_BOOL &&
         opd_arg_is_none(call, 25) && opd_arg_tensor(call, 26) == NULL && two.n == 2 && two.data[0] == 3 && two.data[1] == 3 &&
         strcmp(opd_arg_str(call, 28), "k") == 0;
@@ -293,7 +293,7 @@ static int sink_any(opd_call *call) {
     list[1] = opd_neg(x);
     return opd_return_tensor(call, opd_mul_Scalar(x, opd_value_int(2))) || opd_return_tensors(call, list, 2) || opd_return_int(call, 8) ||
         opd_return_float(call, 2.5) || opd_return_bool(call, true) || opd_return_value(call, opd_value_str("out")) ||
-        opd_return_value(call, opd_value_float(0.5)) || opd_return_value(call, opd_value_device(opd_device_of(OPD_CUDA, 1))) ||
+        opd_return_value(call, opd_value_double(0.5)) || opd_return_value(call, opd_value_device(opd_device_make(OPD_CUDA, 1))) ||
         opd_return_value(call, opd_value_ints(ints, 2)) || opd_return_value(call, opd_value_none()) ? -1 : 0;
 }
 static int sink_backward(opd_backward_call *bw) {
@@ -321,14 +321,14 @@ TEST(arguments_and_results_of_every_kind) {
     pair[0] = pair[1] = half[0] = o;
     half[1] = NULL;
     numbers[0] = opd_value_int(1);
-    numbers[1] = opd_value_float(1.5);
+    numbers[1] = opd_value_double(1.5);
     text = opd_value_str("one");
     v[0] = opd_value_tensor(x); v[1] = opd_value_tensor(o); v[2] = opd_value_tensors(pair, 2); v[3] = opd_value_tensors(half, 2);
-    v[4] = opd_value_int(7); v[5] = opd_value_float(1.5); v[6] = opd_value_bool(true); v[7] = opd_value_str("text");
-    v[8] = opd_value_int(9); v[9] = opd_value_int(OPD_BFLOAT16); v[10] = opd_value_device(opd_device_of(OPD_CPU, -1));
+    v[4] = opd_value_int(7); v[5] = opd_value_double(1.5); v[6] = opd_value_bool(true); v[7] = opd_value_str("text");
+    v[8] = opd_value_int(9); v[9] = opd_value_int(OPD_BFLOAT16); v[10] = opd_value_device(opd_device_make(OPD_CPU, -1));
     v[11] = opd_value_complex(complex); v[12] = v[13] = opd_value_none(); v[14] = opd_value_generator(gen);
-    v[15] = opd_value_ints(ints, 3); v[16] = opd_value_floats(floats, 1); v[17] = opd_value_bools(bools, 2);
-    v[18] = opd_value_list(numbers, 2); v[19] = opd_value_list(&text, 1); v[20] = opd_value_none(); v[21] = opd_value_float(2.5);
+    v[15] = opd_value_ints(ints, 3); v[16] = opd_value_doubles(floats, 1); v[17] = opd_value_bools(bools, 2);
+    v[18] = opd_value_list(numbers, 2); v[19] = opd_value_list(&text, 1); v[20] = opd_value_none(); v[21] = opd_value_double(2.5);
     v[22] = opd_value_none(); v[23] = opd_value_str("os"); v[24] = opd_value_bool(true); v[25] = v[26] = opd_value_none();
     CHECK_INT(opd_call_all(op, rets, v, 27), 0);
     CHECK_OK();
@@ -450,7 +450,7 @@ TEST(operators_that_write_and_return_nothing) {
 
 static int make(opd_call *call, double value) {
     const opd_ints size = opd_arg_ints(call, 0);
-    return opd_return_tensor(call, opd_mul_Scalar(opd_ones(size, OPD_FLOAT32), opd_value_float(value)));
+    return opd_return_tensor(call, opd_mul_Scalar(opd_ones(size, OPD_FLOAT32), opd_value_double(value)));
 }
 static int make_cpu(opd_call *call) { return make(call, 1); }
 static int make_any(opd_call *call) { return make(call, 2); }
@@ -467,8 +467,8 @@ static opd_tensor *made(const char *name, opd_value device) {
 }
 TEST(without_tensors_the_device_says_whose_kernel_it_is) {
     opd_library *lib = open_def("makes"), *more;
-    const opd_value none = opd_value_none(), cpu = opd_value_device(opd_device_of(OPD_CPU, -1));
-    const opd_value meta = opd_value_device(opd_device_of(OPD_META, -1)), cuda = opd_value_device(opd_device_of(OPD_CUDA, 0));
+    const opd_value none = opd_value_none(), cpu = opd_value_device(opd_device_make(OPD_CPU, -1));
+    const opd_value meta = opd_value_device(opd_device_make(OPD_META, -1)), cuda = opd_value_device(opd_device_make(OPD_CUDA, 0));
     opd_tensor *t = NULL;
     char text[3000];
     opd_value v[2];
@@ -541,7 +541,7 @@ TEST(backend_select) {
 //-- plain C functions -------------------------------------------------------------------------------------------------
 
 static opd_tensor *blend(opd_tensor *a, opd_tensor *b, double t) {
-    return b ? opd_lerp_Scalar(a, b, opd_value_float(t)) : opd_clone(a);
+    return b ? opd_lerp_Scalar(a, b, opd_value_double(t)) : opd_clone(a);
 }
 static opd_value pick(opd_value a, opd_tensors list, opd_value n) {
     return n.tag == OPD_TAG_NONE ? a : opd_value_int(list.n + n.u.i);
@@ -549,9 +549,9 @@ static opd_value pick(opd_value a, opd_tensors list, opd_value n) {
 OPD_FUNCTION(blend_op, blend, opd_tensor *, opd_tensor *, opd_tensor *, double)
 OPD_FUNCTION(pick_op, pick, opd_value, opd_value, opd_tensors, opd_value)
 static int blend_backward(opd_backward_call *bw) {
-    const double t = opd_bw_value(bw, 2).u.d;
-    if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_float(t)))) { return -1; }
-    return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_float(1 - t)));
+    const double t = opd_bw_double(bw, 2);
+    if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_double(t)))) { return -1; }
+    return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_double(1 - t)));
 }
 static void schema_is(const char *name, const char *want) {
     char text[512];
@@ -574,7 +574,7 @@ TEST(cards_of_plain_functions) {
     schema_is("plain::inferred", "plain::inferred(Tensor _0, Tensor _1, float _2) -> Tensor _0");
     v[0] = opd_value_tensor(a);
     v[1] = opd_value_tensor(opd_ones(OPD_INTS(1, 2), OPD_FLOAT32));
-    v[2] = opd_value_float(0.25);
+    v[2] = opd_value_double(0.25);
     y = opd_call_op(opd_find("plain::blend"), v, 2);
     CHECK_INT(opd_backward(opd_sum(y)), 0);
     CHECK_NEAR(opd_data_f32(opd_tensor_grad(a))[1], 0.75, 0);
@@ -598,7 +598,7 @@ TEST(cards_of_plain_functions) {
     d.schema = "pick(Scalar a, Tensor[] list, int? n=None) -> Scalar";
     d.function = &pick_op;
     CHECK_INT(opd_define(lib, &d), 0);
-    v[0] = opd_value_float(0.5);
+    v[0] = opd_value_double(0.5);
     v[1] = opd_value_tensors(&a, 1);
     CHECK_NEAR(opd_call_value(opd_find("plain::pick"), v, 2).u.d, 0.5, 0);
     v[2] = opd_value_int(4);
@@ -639,7 +639,7 @@ static bool c_first;
 static int parts_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *list[40];
     int i;
-    for (i = 0; i < nparts; i++) { list[i] = opd_mul_Scalar(x, opd_value_float(i + 1)); }
+    for (i = 0; i < nparts; i++) { list[i] = opd_mul_Scalar(x, opd_value_double(i + 1)); }
     if (c_first && opd_return_tensor(call, opd_exp(x))) { return -1; }
     if (opd_return_tensors(call, list, nparts)) { return -1; }
     return c_first ? 0 : opd_return_tensor(call, opd_exp(x));
@@ -650,7 +650,7 @@ static int parts_backward(opd_backward_call *bw) {
     for (i = 0; i < nparts; i++) {
         opd_tensor *g = opd_bw_grad(bw, i + c_first);
         if (!g) { continue; }
-        g = opd_mul_Scalar(g, opd_value_float(i + 1));
+        g = opd_mul_Scalar(g, opd_value_double(i + 1));
         sum = sum ? opd_add(sum, g) : g;
     }
     CHECK(opd_bw_grad(bw, c_first ? 0 : nparts) == NULL);
@@ -670,7 +670,7 @@ TEST(a_constant_result_beside_a_list) {
     int k, i;
     for (k = 0; k < 14; k++) {
         opd_library *lib = open_def("parts");
-        opd_tensor *x = opd_full(OPD_INTS(2), opd_value_float(3), OPD_FLOAT32), *one = opd_ones(OPD_INTS(2), OPD_FLOAT32), *out[64], *along[64];
+        opd_tensor *x = opd_full(OPD_INTS(2), opd_value_double(3), OPD_FLOAT32), *one = opd_ones(OPD_INTS(2), OPD_FLOAT32), *out[64], *along[64];
         opd_op_desc d;
         opd_op *op;
         nparts = lengths[k / 2];
@@ -697,7 +697,7 @@ TEST(a_constant_result_beside_a_list) {
 /* A kernel without a formula that writes its argument keeps the history that it recorded itself, also in anomaly mode. */
 static int writes_and_records(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
-    return opd_mul_Scalar_(x, opd_value_float(2)) ? opd_return_tensor(call, x) : -1;
+    return opd_mul_Scalar_(x, opd_value_double(2)) ? opd_return_tensor(call, x) : -1;
 }
 static void say_nothing(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
 TEST(what_a_kernel_records_stays_in_anomaly_mode) {
@@ -713,7 +713,7 @@ TEST(what_a_kernel_records_stays_in_anomaly_mode) {
     for (way = 0; way < 2; way++) {
         const int was = opd_anomaly_set(way == 1, false);
         opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(2), OPD_FLOAT32), true);
-        opd_value v = opd_value_tensor(opd_mul_Scalar(x, opd_value_float(3))), r;
+        opd_value v = opd_value_tensor(opd_mul_Scalar(x, opd_value_double(3))), r;
         CHECK_INT(opd_call_all(opd_find("writes::twice_"), &r, &v, 1), 0);
         CHECK_INT(opd_backward(opd_sum(r.u.t)), 0);
         CHECK(opd_tensor_grad(x) && opd_item_f64(opd_select(opd_tensor_grad(x), 0, 0)) == 6);

@@ -26,7 +26,7 @@ static opd_tensor *cpu1(void) {
     static const float one[] = {1};
     return opd_tensor_from(one, opd_ints_of(NULL, 0), OPD_FLOAT32);
 }
-static opd_tensor *meta1(void) { return opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_of(OPD_META, -1)); }
+static opd_tensor *meta1(void) { return opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_make(OPD_META, -1)); }
 static opd_tensor *call1(opd_op *op, opd_tensor *t) {
     opd_value v = opd_value_tensor(t);
     return opd_call_op(op, &v, 1);
@@ -170,7 +170,7 @@ TEST(values_bind_to_every_type) {
     opd_tensor *t = cpu1(), *tensors[2];
     opd_value mixed[2], some[2], whole[2], strings[1];
     tensors[0] = t; tensors[1] = NULL;
-    mixed[0] = opd_value_int(1); mixed[1] = opd_value_float(2.5);
+    mixed[0] = opd_value_int(1); mixed[1] = opd_value_double(2.5);
     some[0] = opd_value_int(1); some[1] = opd_value_none();
     whole[0] = opd_value_int(1); whole[1] = opd_value_int(7);
     strings[0] = opd_value_str("s");
@@ -184,7 +184,7 @@ TEST(values_bind_to_every_type) {
     CHECK_INT(bound_tag("Dict(str, int)", opd_value_object(t)), OPD_TAG_OBJECT);
     CHECK_INT(bound_tag("Scalar[]", opd_value_ints(ints, 3)), OPD_TAG_LIST);
     CHECK_INT(got.u.i, OPD_TAG_INT);
-    CHECK_INT(bound_tag("Scalar[]", opd_value_floats(floats, 2)), OPD_TAG_LIST);
+    CHECK_INT(bound_tag("Scalar[]", opd_value_doubles(floats, 2)), OPD_TAG_LIST);
     CHECK_INT(got.u.i, OPD_TAG_FLOAT);
     CHECK_INT(bound_tag("Scalar[]", opd_value_bools(bools, 2)), OPD_TAG_LIST);
     CHECK_INT(bound_tag("Scalar[]", opd_value_list(mixed, 2)), OPD_TAG_LIST);
@@ -192,14 +192,14 @@ TEST(values_bind_to_every_type) {
     CHECK_INT(bound_tag("int[]", opd_value_list(whole, 2)), OPD_TAG_INTS);
     CHECK_INT(got.u.i, 7);
     CHECK_INT(bound_tag("int[]", opd_value_list(mixed, 2)), -1);
-    CHECK_INT(bound_tag("int[]", opd_value_floats(floats, 2)), -1);
+    CHECK_INT(bound_tag("int[]", opd_value_doubles(floats, 2)), -1);
     CHECK_INT(bound_tag("float[]", opd_value_list(mixed, 2)), OPD_TAG_FLOATS);
     CHECK_NEAR(got.u.d, 2.5, 0);
     CHECK_INT(bound_tag("float[]", opd_value_ints(ints, 3)), OPD_TAG_FLOATS);
     CHECK_INT(bound_tag("float[3]", opd_value_int(4)), OPD_TAG_FLOATS);
     CHECK_NEAR(got.u.d, 4, 0);
     CHECK_INT(bound_tag("int[3]", opd_value_int(4)), OPD_TAG_INTS);
-    CHECK_INT(bound_tag("int[3]", opd_value_float(4)), -1);
+    CHECK_INT(bound_tag("int[3]", opd_value_double(4)), -1);
     CHECK_INT(bound_tag("int?[]", opd_value_list(some, 2)), OPD_TAG_LIST);
     CHECK_INT(bound_tag("int?[]", opd_value_ints(ints, 3)), OPD_TAG_LIST);         /* one form for both */
     CHECK_INT(got.n, 3);
@@ -207,11 +207,11 @@ TEST(values_bind_to_every_type) {
     CHECK_INT(bound_tag("int[][]", opd_value_list(NULL, 0)), OPD_TAG_LIST);
     CHECK_INT(bound_tag("str[]", opd_value_list(strings, 1)), OPD_TAG_LIST);
     CHECK_INT(bound_tag("str[]", opd_value_list(mixed, 2)), -1);
-    CHECK_INT(bound_tag("complex", opd_value_float(1.5)), OPD_TAG_COMPLEX);
+    CHECK_INT(bound_tag("complex", opd_value_double(1.5)), OPD_TAG_COMPLEX);
     CHECK_NEAR(got.u.d, 1.5, 0);
     CHECK_INT(bound_tag("complex", opd_value_int(2)), OPD_TAG_COMPLEX);
     CHECK_INT(bound_tag("Union(int, str)", opd_value_str("s")), OPD_TAG_STR);
-    CHECK_INT(bound_tag("Union(int, str)", opd_value_float(1)), -1);
+    CHECK_INT(bound_tag("Union(int, str)", opd_value_double(1)), -1);
 }
 
 static int k_five(opd_call *call) { return opd_return_int(call, 5); }
@@ -469,7 +469,7 @@ TEST(autocast_falls_through_everywhere) {
         (void)snprintf(line, sizeof line, "\n%s: fallthrough registered at opdispatch.h", opd_key_name(key));
         CHECK(strstr(text, line) != NULL);
     }
-    CHECK(call1(op, opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_of(OPD_META, -1))) == NULL);
+    CHECK(call1(op, opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_make(OPD_META, -1))) == NULL);
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "cast::op: attempted to run this operator with Meta tensors, but there was no "
                 "fake impl or Meta kernel registered");
     opd_library_close(c);
@@ -1107,7 +1107,7 @@ TEST(coercions) {
     opd_value v;
 #define SEE(op, value, text) do { v = value; CHECK_INT(opd_call_all(op, NULL, &v, 1), 0); CHECK_OK(); CHECK_STR(seen, text); } while (0)
 #define NOT(op, value, text) do { v = value; CHECK_INT(opd_call_all(op, NULL, &v, 1), -1); CHECK_ERROR(OPD_ERROR_ARGUMENT, text); } while (0)
-    NOT(t, opd_value_float(2), "see::t() Expected a value of type 'Tensor' for argument 'x' but instead found type 'float'");
+    NOT(t, opd_value_double(2), "see::t() Expected a value of type 'Tensor' for argument 'x' but instead found type 'float'");
     CHECK_NEAR(opd_item_f64(OPD_CALL(opd_find("aten::mul.Tensor"), cpu1(), 3)), 3, 0);   /* PyTorch's own take it */
     SEE(t, opd_value_tensor(cpu1()), "T ");
     SEE(f, opd_value_int(3), "3.00 ");
@@ -1115,12 +1115,12 @@ TEST(coercions) {
     SEE(b, opd_value_bool(false), "False ");
     SEE(i, opd_value_bool(true), "1 ");
     SEE(n, opd_value_int(1), "1 ");
-    SEE(n, opd_value_float(1), "1.00 ");
+    SEE(n, opd_value_double(1), "1.00 ");
     SEE(n, opd_value_complex(c2), "1.0+2.0j ");
     SEE(l, opd_value_ints(i3, 3), "[1,2,3] ");
     SEE(l, opd_value_tensors(NULL, 0), "[] ");
     SEE(fl, opd_value_ints(i3, 3), "[1.0,2.0,3.0] ");
-    SEE(fl, opd_value_floats(f2, 2), "[0.5,1.5] ");
+    SEE(fl, opd_value_doubles(f2, 2), "[0.5,1.5] ");
     SEE(l2, opd_value_int(4), "[4,4] ");
     SEE(d, opd_value_str("meta"), "dev14 ");
     SEE(o, opd_value_none(), "None ");
@@ -1132,10 +1132,10 @@ TEST(coercions) {
     NOT(t, opd_value_str("x"), "see::t() Expected a value of type 'Tensor' for argument 'x' but instead found type 'str'.\nPosition: 0\n"
         "Value: \"x\"\nDeclaration: see::t(Tensor x) -> ()");
     NOT(t, opd_value_none(), "found NULL (a function that fails returns NULL");
-    NOT(i, opd_value_float(1), "Expected a value of type 'int' for argument 'x' but instead found type 'float'");
+    NOT(i, opd_value_double(1), "Expected a value of type 'int' for argument 'x' but instead found type 'float'");
     NOT(i, opd_value_none(), "found NULL (OPD_NONE), which only an optional argument may be");
     NOT(f, opd_value_str("1"), "'float'");
-    NOT(l, opd_value_floats(f2, 2), "'List[float]'");
+    NOT(l, opd_value_doubles(f2, 2), "'List[float]'");
     NOT(l, opd_value_int(4), "Expected a value of type 'int[]' for argument 'x' but instead found type 'int'");
     NOT(n, opd_value_str("1"), "'str'");
     NOT(ts, opd_value_tensor(cpu1()), "'Tensor'");

@@ -43,14 +43,14 @@ static opd_library *replace(const char *name, const char *key, opd_kernel fn) {
 
 TEST(an_override_calls_what_it_replaces) {
     opd_library *lib = replace("cosh", "CPU", plus_one);
-    CHECK_NEAR(opd_item_f64(opd_cosh(opd_full(OPD_INTS(1), opd_value_float(0), OPD_FLOAT64))), 2, 0);
+    CHECK_NEAR(opd_item_f64(opd_cosh(opd_full(OPD_INTS(1), opd_value_double(0), OPD_FLOAT64))), 2, 0);
     CHECK_INT(called, 1);
     opd_library_close(lib);
     lib = replace("cosh", "CPU", pass);
-    CHECK_NEAR(opd_item_f64(opd_cosh(opd_full(OPD_INTS(1), opd_value_float(0), OPD_FLOAT64))), 1, 0);
+    CHECK_NEAR(opd_item_f64(opd_cosh(opd_full(OPD_INTS(1), opd_value_double(0), OPD_FLOAT64))), 1, 0);
     CHECK_INT(called, 1);
     opd_library_close(lib);
-    CHECK_NEAR(opd_item_f64(opd_cosh(opd_full(OPD_INTS(1), opd_value_float(0), OPD_FLOAT64))), 1, 0);
+    CHECK_NEAR(opd_item_f64(opd_cosh(opd_full(OPD_INTS(1), opd_value_double(0), OPD_FLOAT64))), 1, 0);
     CHECK_INT(called, 1);
 }
 

@@ -891,14 +891,14 @@ TEST(observers_of_a_plugin_go_with_it) {
     CHECK_OR_RETURN(mkdtemp(folder) != NULL);
     (void)setenv("XDG_CACHE_HOME", folder, 1);
     (void)setenv("OPD_INCLUDE", check_include(), 0);
-    p = opd_load_inline("watcher", source, NULL);
+    p = opd_compile_and_load_inline("watcher", source, NULL);
     CHECK_OK();
     opd_log_set(hear, NULL);
     warnings = 0;
     opd_add(x, x);
     CHECK_INT(warnings, 1);
     CHECK_STR(warned, "saw aten::add");
-    if (p) { CHECK_INT(opd_library_unload(p), 0); }
+    if (p) { CHECK_INT(opd_plugin_unload(p), 0); }
     opd_add(x, x);
     CHECK_INT(warnings, 1);
     opd_log_set(NULL, NULL);

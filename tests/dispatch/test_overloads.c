@@ -16,9 +16,9 @@ static opd_value value_of(const char *w) {
     return !strcmp(w, "T") ? opd_value_tensor(two[0]) : !strcmp(w, "[TT]") ? opd_value_tensors(two, 2) :
            !strcmp(w, "None") ? opd_value_none() : !strcmp(w, "True") ? opd_value_bool(true) :
            !strcmp(w, "False") ? opd_value_bool(false) : !strcmp(w, "'a'") ? opd_value_str("a") :
-           !strcmp(w, "[1,2]") ? opd_value_ints(ints, 2) : !strcmp(w, "[1.5]") ? opd_value_floats(floats, 1) :
+           !strcmp(w, "[1,2]") ? opd_value_ints(ints, 2) : !strcmp(w, "[1.5]") ? opd_value_doubles(floats, 1) :
            !strcmp(w, "[]") ? opd_value_list(NULL, 0) : !strcmp(w, "2j") ? opd_value_complex(imaginary) :
-           strchr(w, '.') ? opd_value_float(atof(w)) : opd_value_int(atoi(w));
+           strchr(w, '.') ? opd_value_double(atof(w)) : opd_value_int(atoi(w));
 }
 
 static void read_call(char *text) {

@@ -601,7 +601,7 @@ static double f_scaled(double x, int64_t n) { return x * (double)n; }
 static void f_nothing(opd_tensor *t) { if (!t) { (void)opd_fail(OPD_ERROR_USER, "none"); } }
 static opd_tensor *f_same(opd_tensor *t) { return t; }
 static const char *f_text(const char *s, bool up) { return up ? "UP" : s; }
-static int64_t f_eight(bool a, const char *b, opd_ints c, opd_floats d, opd_tensors e, opd_device f, int64_t g,
+static int64_t f_eight(bool a, const char *b, opd_ints c, opd_doubles d, opd_tensors e, opd_device f, int64_t g,
                        double h) {
     return (a ? 1 : 0) + (int64_t)strlen(b) + c.n + (int64_t)d.data[0] + e.n + (f.type == OPD_META ? 100 : 0) + g +
         (int64_t)h;
@@ -617,7 +617,7 @@ OPD_FUNCTION(scaled_op, f_scaled, double, double, int64_t)
 OPD_FUNCTION(nothing_op, f_nothing, void, opd_tensor *)
 OPD_FUNCTION(same_op, f_same, opd_tensor *, opd_tensor *)
 OPD_FUNCTION(text_op, f_text, const char *, const char *, bool)
-OPD_FUNCTION(eight_op, f_eight, int64_t, bool, const char *, opd_ints, opd_floats, opd_tensors, opd_device, int64_t,
+OPD_FUNCTION(eight_op, f_eight, int64_t, bool, const char *, opd_ints, opd_doubles, opd_tensors, opd_device, int64_t,
              double)
 OPD_FUNCTION(list_op, f_list, opd_tensors, opd_tensors)
 OPD_FUNCTION(none_op, f_none, int64_t)
@@ -662,7 +662,7 @@ TEST(schemas_of_c_functions) {
     CHECK_STR(dump, "name: fn::scaled\nschema: fn::scaled(float _0, int _1) -> float _0\ndebug: registered at d.c:1\n"
               "alias analysis kind: CONSERVATIVE\nCompositeImplicitAutograd[alias]: registered at d.c:1 :: "
               "(float _0, int _1) -> float _0 [ boxed unboxed ]\n");
-    v[0] = opd_value_float(2.5);
+    v[0] = opd_value_double(2.5);
     v[1] = opd_value_int(4);
     CHECK_NEAR(opd_call_value(opd_find("fn::scaled"), v, 2).u.d, 10, 0);
     CHECK_NEAR(opd_call_value(opd_find("fn::named"), v, 1).u.d, 5, 0);
@@ -678,11 +678,11 @@ TEST(schemas_of_c_functions) {
     v[0] = opd_value_bool(true);
     v[1] = opd_value_str("four");
     v[2] = opd_value_ints(sizes, 2);
-    v[3] = opd_value_floats(floats, 1);
+    v[3] = opd_value_doubles(floats, 1);
     v[4] = opd_value_tensors(&x, 1);
-    v[5] = opd_value_device(opd_device_of(OPD_META, -1));
+    v[5] = opd_value_device(opd_device_make(OPD_META, -1));
     v[6] = opd_value_int(1000);
-    v[7] = opd_value_float(20000);
+    v[7] = opd_value_double(20000);
     CHECK_INT(opd_call_value(opd_find("fn::eight"), v, 8).u.i, 1 + 4 + 2 + 4 + 1 + 100 + 1000 + 20000);
     CHECK_OK();
     opd_library_close(d);
@@ -1212,7 +1212,7 @@ TEST(calls_are_explained) {
                              "meta.c", 4);
     const float one = 1;
     opd_tensor *x = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
-    opd_tensor *y = opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    opd_tensor *y = opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_make(OPD_META, -1));
     opd_key_guard in, ex;
     opd_value v[2];
     char text[4096];
@@ -1330,8 +1330,8 @@ TEST(explained_calls_are_what_runs) {
         }
         OPD_SCOPE {
             op = opd_find("told::op");
-            x = opd_tensor_new_on(opd_ints_of(&one, 1), OPD_FLOAT32, opd_device_of(places[random_below(2)], -1));
-            y = opd_tensor_new_on(opd_ints_of(&one, 1), OPD_FLOAT32, opd_device_of(places[random_below(2)], -1));
+            x = opd_tensor_new_on(opd_ints_of(&one, 1), OPD_FLOAT32, opd_device_make(places[random_below(2)], -1));
+            y = opd_tensor_new_on(opd_ints_of(&one, 1), OPD_FLOAT32, opd_device_make(places[random_below(2)], -1));
             if (random_below(2)) { (void)opd_tensor_set_requires_grad(x, true); }
             if (random_below(4) == 0) { y = opd_tensor_wrap_key(y, OPD_F_GRAD_WRAPPER); }
             v[0] = random_below(4) ? opd_value_tensor(x) : opd_value_none();
@@ -1442,7 +1442,7 @@ static opd_tensor *ones_and_norm(opd_tensor *x) {
     v[0] = opd_value_tensor(x);
     v[1] = v[2] = v[3] = v[4] = opd_value_none();
     v[5] = opd_value_bool(true);
-    v[6] = v[7] = opd_value_float(0.1);
+    v[6] = v[7] = opd_value_double(0.1);
     v[8] = opd_value_bool(false);
     return opd_call_op(opd_find("aten::batch_norm"), v, 9);
 }

@@ -272,7 +272,7 @@ TEST(tensors_that_are_gone) {
         leaf = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(1), OPD_FLOAT32), true);
         CHECK(opd_autograd_grad(&leaf, 1, &x, 1, NULL, &z) != 0); CHECK(!opd_ok()); opd_error_clear();
         CHECK(!opd_tensor_grad(x) && opd_tensor_is_leaf(x) && !opd_tensor_requires_grad(x) && !opd_tensor_grad_fn(x));
-        CHECK(opd_ndim(x) == 0 && opd_numel(x) == 0 && opd_dtype(x) == OPD_DTYPE_NONE && opd_offset(x) == 0);
+        CHECK(opd_ndim(x) == 0 && opd_numel(x) == 0 && opd_dtype(x) == OPD_DTYPE_NONE && opd_tensor_offset(x) == 0);
         opd_error_clear();
         CHECK(opd_add(y, y) != NULL);
     }

@@ -359,7 +359,7 @@ static void *mix_caller(void *arg) {
             z = op ? opd_call_op(op, v, 1) : NULL;
             CHECK(mix_excused());
             if (z && y) { y = opd_mul(y, z); }
-            if (y) { y = opd_exp(opd_mul_Scalar(y, opd_value_float(0.001))); }
+            if (y) { y = opd_exp(opd_mul_Scalar(y, opd_value_double(0.001))); }
             CHECK(mix_excused());
             if (n % 8 == 0) {
                 char text[64];
@@ -458,7 +458,7 @@ static void *mix_watcher(void *arg) {
         OPD_SCOPE {
             opd_library *cpu = opd_library_open(OPD_IMPL, "_", "PrivateUse3", __FILE__, __LINE__);
             const int64_t two = 2;
-            opd_tensor *t = opd_tensor_new_on(opd_ints_of(&two, 1), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE3, 0));
+            opd_tensor *t = opd_tensor_new_on(opd_ints_of(&two, 1), OPD_FLOAT32, opd_device_make(OPD_PRIVATEUSE3, 0));
             CHECK_INT(opd_fallback(cpu, opd_cpu_fallback), 0);
             CHECK(opd_cos(t) != NULL);
             CHECK_OK();
@@ -524,11 +524,11 @@ static const char mix_source[] =
     "OPD_LIBRARY_FRAGMENT(mix, lib) { opd_def(lib, \"come.plug(str s) -> Tensor\"); }\n";
 static void *mix_loader(void *arg) {
     while (!is_stopped()) {
-        opd_plugin *p = opd_load_inline("mix", mix_source, NULL);
+        opd_plugin *p = opd_compile_and_load_inline("mix", mix_source, NULL);
         CHECK(p != NULL);
         CHECK_OK();
         (void)usleep(50);
-        CHECK_INT(opd_library_unload(p), 0);
+        CHECK_INT(opd_plugin_unload(p), 0);
     }
     return arg;
 }
@@ -553,7 +553,7 @@ TEST_KEEPS(everything_at_once) {
 #else
     (void)setenv("XDG_CACHE_HOME", cache, 1);
     (void)mkdir(cache, 0700);
-    CHECK_INT(opd_library_unload(opd_load_inline("mix", mix_source, NULL)), 0);      /* compiled before it counts */
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("mix", mix_source, NULL)), 0);      /* compiled before it counts */
 #endif
     made = unmade = calls_done = 0;
     mix_define(lib, "fixed(Tensor self, int n=1) -> Tensor", ticket_new(1));

@@ -2,10 +2,10 @@
 #include "../../opdispatch.h"
 
 static int scale(opd_call *call) {
-    return opd_return_tensor(call, opd_mul_Scalar(opd_arg_tensor(call, 0), opd_value_float(opd_arg_float(call, 1))));
+    return opd_return_tensor(call, opd_mul_Scalar(opd_arg_tensor(call, 0), opd_value_double(opd_arg_double(call, 1))));
 }
 static int scale_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_float(opd_bw_value(bw, 1).u.d)));
+    return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_double(opd_bw_value(bw, 1).u.d)));
 }
 static int scale_fake(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
@@ -23,7 +23,7 @@ static int parts(opd_call *call) {
     (void)opd_return_int(call, opd_arg_ints(call, 1).n);
     (void)opd_return_value(call, opd_value_str(opd_arg_str(call, 2)));
     (void)opd_return_value(call, opd_arg_is_none(call, 3) ? opd_value_none()
-                           : opd_value_float(opd_numel(opd_arg_tensor(call, 3))));
+                           : opd_value_double(opd_numel(opd_arg_tensor(call, 3))));
     return opd_return_bool(call, !opd_arg_bool(call, 4));
 }
 static int dtype_of(opd_call *call) {

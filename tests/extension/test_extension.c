@@ -37,7 +37,7 @@ static opd_tensor *scaled(opd_tensor *x, double by) {
     opd_value args[2];
     opd_op *op = opd_find("play::scale");
     args[0] = opd_value_tensor(x);
-    args[1] = opd_value_float(by);
+    args[1] = opd_value_double(by);
     return op ? opd_call_op(op, args, 2) : NULL;
 }
 static bool near(opd_tensor *first, opd_tensor *second, double most) {
@@ -79,7 +79,7 @@ TEST(kernels_get_and_give_all_kinds_of_values) {
     args[3] = opd_value_str("four");
     args[4] = opd_value_bool(true);
     args[5] = opd_value_int(OPD_FLOAT64);
-    args[6] = opd_value_device(opd_device_of(OPD_CPU, -1));
+    args[6] = opd_value_device(opd_device_make(OPD_CPU, -1));
     CHECK_INT(opd_call_value(opd_find("play::count"), args, 7).u.i, 2134170);
     args[0] = opd_value_tensors(both, 1);
     args[1] = args[2] = args[5] = opd_value_none();
@@ -284,7 +284,7 @@ TEST(written_with_the_headers_of_pytorch) {
     list[0] = x;
     list[1] = opd_mul_Scalar(x, OPD_V(2));
     args[0] = opd_value_tensors(list, 2);
-    args[1] = opd_value_float(0.5);
+    args[1] = opd_value_double(0.5);
     args[2] = opd_value_str("sum");
     CHECK(near(opd_call_op(opd_find("stable_test::mix"), args, 3), opd_mul_Scalar(x, OPD_V(1.5)), 1e-6));
 #if !defined(NO_EXCEPTIONS)
@@ -343,7 +343,7 @@ static int vision_args(const vision_case *it, opd_value *args) {
     for (; count < it->tensors; count++) { args[count] = opd_value_tensor(stored(it->name, "in", count)); }
     for (const char *at = it->rest; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
         const double number = strtod(at + 1, NULL);
-        args[count++] = *at == 'f' ? opd_value_float(number) : *at == 'i' ? opd_value_int((int64_t)number)
+        args[count++] = *at == 'f' ? opd_value_double(number) : *at == 'i' ? opd_value_int((int64_t)number)
             : opd_value_bool(number != 0);
     }
     return count;
@@ -445,7 +445,7 @@ static void vision_under_autocast(bool listed) {
         char name[60];
         const int n = vision_args(one, args);
         for (int k = 0; k < one->tensors; k++) {
-            args[k] = opd_value_tensor(opd_to_device(args[k].u.t, opd_device_of(OPD_META, -1),
+            args[k] = opd_value_tensor(opd_to_device(args[k].u.t, opd_device_make(OPD_META, -1),
                                                        opd_dtype(args[k].u.t)));
         }
         snprintf(name, sizeof name, "torchvision::%s", one->op);
@@ -508,7 +508,7 @@ TEST(torchvision_says_what_is_wrong) {
     CHECK_INT(opd_extension_load(vision_path()), 15);
     opd_value args[3];
     args[0] = args[1] = opd_value_tensor(numbers());
-    args[2] = opd_value_float(0.5);
+    args[2] = opd_value_double(0.5);
     CHECK(opd_call_op(opd_find("torchvision::nms"), args, 3) == NULL);
     CHECK_ERROR(OPD_ERROR_KERNEL, "boxes should be a 2d tensor");
     CHECK_INT(opd_extension_unload(vision_path()), 0);

@@ -435,18 +435,18 @@ static void put_all(paths *to) {
     put(to, "model/wide", opd_value_tensor(opd_expand(opd_select(base, 0, 5), opd_ints_of(two, 2))));
     put(to, "model/last", opd_value_tensor(opd_zero_(last)));
     put(to, "model/none", opd_value_tensor(opd_zeros(opd_ints_of(none, 2), OPD_FLOAT32)));
-    put(to, "optimizer/state/{-3}/x", opd_value_float(0.25));
-    put(to, "optimizer/param_groups/[0]/betas/(0)", opd_value_float(0.9));
-    put(to, "optimizer/param_groups/[0]/betas/(1)", opd_value_float(0.999));
+    put(to, "optimizer/state/{-3}/x", opd_value_double(0.25));
+    put(to, "optimizer/param_groups/[0]/betas/(0)", opd_value_double(0.9));
+    put(to, "optimizer/param_groups/[0]/betas/(1)", opd_value_double(0.999));
     put(to, "optimizer/param_groups/[0]/params/[]", opd_value_none());
-    put(to, "optimizer/param_groups/[1]/lr", opd_value_float(-1e300));
+    put(to, "optimizer/param_groups/[1]/lr", opd_value_double(-1e300));
     put(to, "epoch", opd_value_int(-7));
     put(to, "name", opd_value_str("h\xc3\xa9llo"));
     put(to, "flag", opd_value_bool(true));
     put(to, "nothing", opd_value_none());
     put(to, "low", opd_value_int(INT64_MIN));
     put(to, "numbers/[0]", opd_value_ints(ints, 4));
-    put(to, "numbers/[1]", opd_value_floats(floats, 2));
+    put(to, "numbers/[1]", opd_value_doubles(floats, 2));
     put(to, "empty/{}", opd_value_none());
     put(to, "part", opd_value_tensor(opd_view_dtype(opd_slice(opd_arange(OPD_V(10), OPD_UINT8), 0, OPD_V(0), OPD_V(8), 1),
                                                     OPD_INT32)));
@@ -532,7 +532,7 @@ TEST(what_cannot_be_written) {
         for (int i = 0; i < 100; i++) { (void)strcat(deep, "/x"); }
         CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), names, values, 2), -1);
         CHECK_ERROR(OPD_ERROR_FILE, "more than 100 parts");
-        values[0] = opd_value_tensor(opd_empty_full(opd_ints_of(NULL, 0), OPD_NONE, OPD_NONE, opd_value_device(opd_device_of(OPD_META, -1)),
+        values[0] = opd_value_tensor(opd_empty_full(opd_ints_of(NULL, 0), OPD_NONE, OPD_NONE, opd_value_device(opd_device_make(OPD_META, -1)),
                                                     OPD_NONE, OPD_NONE));
         CHECK_INT(opd_checkpoint_file_save(in_folder("values.pt"), names, values, 1), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "no data");

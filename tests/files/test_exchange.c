@@ -132,7 +132,7 @@ static int batched_example(void *user, opd_tensor *const *in, int n, opd_tensor 
 TEST(dlpack_out_refused) {
     const int64_t n = 3;
     opd_tensor *t = opd_ones(ints(&n, 1), OPD_FLOAT32), *out;
-    opd_tensor *meta = opd_tensor_new_on(ints(&n, 1), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    opd_tensor *meta = opd_tensor_new_on(ints(&n, 1), OPD_FLOAT32, opd_device_make(OPD_META, -1));
     CHECK(!opd_dlpack_export(NULL, 0));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_dlpack_export: the tensor is NULL");
     CHECK(!opd_dlpack_export(meta, 0));
@@ -393,8 +393,8 @@ TEST(tensors_of_a_device) {
     CHECK_INT(opd_backend_register(OPD_PRIVATEUSE2, &desc), 0);
     OPD_SCOPE {
         opd_tensor *host = opd_tensor_from(a, ints(sizes, 2), OPD_FLOAT32), *u, *h;
-        opd_tensor *t = opd_tensor_new_on(ints(sizes, 2), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE1, 0));
-        opd_tensor *other = opd_tensor_new_on(ints(sizes, 2), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE2, 0));
+        opd_tensor *t = opd_tensor_new_on(ints(sizes, 2), OPD_FLOAT32, opd_device_make(OPD_PRIVATEUSE1, 0));
+        opd_tensor *other = opd_tensor_new_on(ints(sizes, 2), OPD_FLOAT32, opd_device_make(OPD_PRIVATEUSE2, 0));
         DLManagedTensorVersioned *m;
         (void)OPD_CALL(opd_find("aten::copy_"), t, host, false);
         m = opd_dlpack_export(opd_transpose(t, 0, 1), 0);
@@ -933,7 +933,7 @@ TEST(refused) {
     const int64_t n = 3, huge[] = {3};
     opd_tensor *t = opd_ones(ints(&n, 1), OPD_FLOAT32), *bf = opd_ones(ints(&n, 1), OPD_BFLOAT16);
     opd_tensor *c = opd_tensor_new(ints(&n, 1), OPD_COMPLEX128), *null = NULL;
-    opd_tensor *meta = opd_tensor_new_on(ints(huge, 1), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    opd_tensor *meta = opd_tensor_new_on(ints(huge, 1), OPD_FLOAT32, opd_device_make(OPD_META, -1));
     const char *name = "a", *bad = "\xff", *null_name = NULL, *metadata_name = "__metadata__";
     const char *odd[] = {"key", NULL}, *bad_value[] = {"key", "\xc3", NULL};
     const char *path = in_folder("refused");

@@ -19,7 +19,7 @@ TEST(json_walks_lists_and_objects) {
     at = opd_json_next(json, at);
     CHECK_INT(opd_json_kind_of(json, at), OPD_JSON_FLOAT);
     CHECK_INT(opd_json_int(json, at, 9), 9);
-    CHECK(opd_json_float(json, at, 0) <= -25 && opd_json_float(json, at, 0) >= -25);
+    CHECK(opd_json_double(json, at, 0) <= -25 && opd_json_double(json, at, 0) >= -25);
     at = opd_json_next(json, at);
     CHECK(opd_json_bool(json, at, false));
     at = opd_json_next(json, at);
@@ -63,7 +63,7 @@ TEST(json_integers_are_exact_and_other_numbers_doubles) {
         CHECK_INT(opd_json_kind_of(json, 0), numbers[i].integral ? OPD_JSON_INT : OPD_JSON_FLOAT);
         if (numbers[i].integral) { CHECK_INT(opd_json_int(json, 0, 77), numbers[i].i); }
         else { CHECK_INT(opd_json_int(json, 0, 77), 77); }
-        const double got = opd_json_float(json, 0, 77);
+        const double got = opd_json_double(json, 0, 77);
         CHECK(!(got < numbers[i].d) && !(got > numbers[i].d));
         opd_json_free(json);
     }
@@ -138,7 +138,7 @@ TEST(json_cut_off_and_damaged) {
             memcpy(text, sample, sizeof sample);
             text[n] = (char)ch;
             opd_json *json = opd_json_parse(text, sizeof sample - 1);
-            for (int64_t i = 0; json && i < 30; i++) { (void)opd_json_float(json, i, 0); }
+            for (int64_t i = 0; json && i < 30; i++) { (void)opd_json_double(json, i, 0); }
             opd_json_free(json);
             opd_error_clear();
         }
@@ -164,7 +164,7 @@ TEST(json_files) {
     fclose(file);
     opd_json *json = opd_json_load(path);
     CHECK_STR(opd_json_text(json, opd_json_get(json, 0, "a"), "none"), "none");
-    CHECK(opd_json_float(json, opd_json_get(json, 0, "c"), 0) < -1499);
+    CHECK(opd_json_double(json, opd_json_get(json, 0, "c"), 0) < -1499);
     opd_json_free(json);
     remove(path);
     CHECK(!opd_json_load(path));

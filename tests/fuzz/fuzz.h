@@ -94,7 +94,7 @@ OPD_UNUSED static void mend(uint8_t *p, size_t n) {
 /* Reads every element.  Returns their sum. */
 OPD_UNUSED static unsigned sum_of(const opd_tensor *t) {
     const unsigned char *p = (const unsigned char *)opd_data(t);
-    const int64_t n = opd_tensor_storage_bytes(t) - opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t));
+    const int64_t n = opd_tensor_storage_bytes(t) - opd_tensor_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t));
     unsigned sum = 0;
     int64_t i;
     for (i = 0; i < n; i++) { sum += p[i]; }

@@ -230,7 +230,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     end = data + size;
     flags = next();
     tensors[0] = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
-    tensors[1] = opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    tensors[1] = opd_tensor_new_on(opd_ints_of(NULL, 0), OPD_FLOAT32, opd_device_make(OPD_META, -1));
     tensors[2] = tensors[0];
     MUST(opd_ok());
     if (flags & 1) { (void)opd_tensor_set_requires_grad(tensors[0], true); }

@@ -8,7 +8,7 @@ static void walk(const opd_json *json, int64_t value) {
     MUST(kind != OPD_JSON_NONE);
     opd_json_place(json, value, &line, &column);
     MUST(line >= 1 && column >= 1);
-    (void)opd_json_float(json, value, 0);
+    (void)opd_json_double(json, value, 0);
     (void)opd_json_bool(json, value, true);
     MUST((kind == OPD_JSON_TEXT) == (opd_json_text(json, value, NULL) != NULL));
     MUST(kind != OPD_JSON_INT || opd_json_int(json, value, 0) == opd_json_int(json, value, 1));

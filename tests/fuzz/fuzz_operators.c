@@ -31,7 +31,7 @@ static opd_tensor *any_tensor(void) {
     int64_t sizes[4];
     int i, ndim = (int)(next() % 5);
     for (i = 0; i < ndim; i++) { sizes[i] = next() % 4; }
-    if (next() % 16 == 0) { return opd_tensor_wrapped_number(opd_value_float(ONE_OF(doubles))); }
+    if (next() % 16 == 0) { return opd_tensor_wrapped_number(opd_value_double(ONE_OF(doubles))); }
     return opd_to_dtype(opd_zeros(opd_ints_of(sizes, ndim), OPD_FLOAT32), ONE_OF(dtypes));
 }
 /* x's memory with strides, some near the ends of what they can be where no element is reached by them. */
@@ -60,9 +60,9 @@ static opd_tensor *changed(const trial *t, opd_tensor *x) {
     case 7: return opd_view(x, OPD_INTS(-1));
     case 8: return other && opd_numel(other) > 1 ? opd_narrow(opd_view(other, OPD_INTS(-1)), 0, 1, opd_numel(other) - 1) : x;
     case 9: return opd_ndim(x) ? opd_cat(OPD_TENSORS(x, x)) : x;
-    case 10: return opd_full_like(x, opd_value_float(ONE_OF(doubles)));
-    case 11: return opd_tensor_new_on(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x), opd_device_of(OPD_META, -1));
-    case 12: return opd_tensor_new_on(OPD_INTS(((int64_t)1 << 61), 1), opd_dtype(x), opd_device_of(OPD_META, -1));
+    case 10: return opd_full_like(x, opd_value_double(ONE_OF(doubles)));
+    case 11: return opd_tensor_new_on(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x), opd_device_make(OPD_META, -1));
+    case 12: return opd_tensor_new_on(OPD_INTS(((int64_t)1 << 61), 1), opd_dtype(x), opd_device_make(OPD_META, -1));
     case 13: return NULL;
     case 14: return far_apart(x);
     default: return any_tensor();
@@ -74,7 +74,7 @@ static void change_one(trial *t, int i) {
     int k;
     if (v->tag == OPD_TAG_TENSOR) {
         v->u.t = changed(t, v->u.t);
-        if (!v->u.t) { *v = next() % 2 ? opd_value_none() : opd_value_float(ONE_OF(doubles)); }
+        if (!v->u.t) { *v = next() % 2 ? opd_value_none() : opd_value_double(ONE_OF(doubles)); }
         return;
     }
     if (v->tag == OPD_TAG_TENSORS && v->n) {
@@ -85,7 +85,7 @@ static void change_one(trial *t, int i) {
     }
     switch (next() % 8) {
     case 0: *v = opd_value_int(ONE_OF(ints)); break;
-    case 1: *v = opd_value_float(ONE_OF(doubles)); break;
+    case 1: *v = opd_value_double(ONE_OF(doubles)); break;
     case 2: *v = opd_value_bool(next() % 2 != 0); break;
     case 3: *v = opd_value_str(ONE_OF(words)); break;
     case 4: *v = opd_value_none(); break;
@@ -176,7 +176,7 @@ static uint64_t sum_of_bytes(const opd_tensor *t) {
     uint64_t h = 1469598103934665603u;
     int64_t i, n;
     if (!p || opd_numel(t) == 0) { return h; }
-    p -= opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t));
+    p -= opd_tensor_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t));
     for (i = 0, n = opd_tensor_storage_bytes(t); i < n; i++) { h = (h ^ p[i]) * 1099511628211u; }
     return h;
 }

@@ -120,7 +120,7 @@ static opd_value arg(char kind) {
     case 'W': case 'T': { opd_tensor *t = kind == 'W' ? target() : slot(); return t ? opd_value_tensor(t) : opd_value_none(); }
     case 'd': return opd_value_int(next() % 8 ? -(int64_t)(next() % 2) : small_or_end((int64_t)(next() % 5) - 2));
     case 'n': return opd_value_int(next() % 8 ? 1 + (int64_t)(next() % 2) : small_or_end((int64_t)(next() % 6) - 1));
-    case 'f': return opd_value_float((double)(next() % 9) / 2 - 1.5);
+    case 'f': return opd_value_double((double)(next() % 9) / 2 - 1.5);
     case 'b': return opd_value_bool(next() % 2);
     case 'z': {
         static const int64_t likely[][4] = {{1, -1}, {1, 6}, {1, 3}, {1, 4}, {2, 2, 3}, {2, 3, 2}, {2, 2, 2}, {3, 1, 2, 3}, {2, -1, 2}, {2, 1, 1}};
@@ -152,7 +152,7 @@ static void call(const called *c, bool keep) {
         if (c->args[i] == 'L') { for (k = 0; k < 3; k++) { list[k] = slot(); } args[n++] = opd_value_tensors(list, 3); continue; }
         if (c->args[i] == 'm') {
             opd_tensor *of = args[0].tag == OPD_TAG_TENSOR && n ? args[0].u.t : slot(), *m = NULL;
-            OPD_NO_GRAD { m = of ? opd_gt_Scalar(of, opd_value_float(0.3)) : NULL; }
+            OPD_NO_GRAD { m = of ? opd_gt_Scalar(of, opd_value_double(0.3)) : NULL; }
             args[n++] = m ? opd_value_tensor(m) : opd_value_none();
             continue;
         }

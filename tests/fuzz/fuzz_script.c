@@ -5,7 +5,7 @@
 static opd_value argument(const char *type) {
     static const int64_t sizes[] = {2, 3};
     if (strcmp(type, "int") == 0) { return opd_value_int(3); }
-    if (strcmp(type, "float") == 0) { return opd_value_float(2.5); }
+    if (strcmp(type, "float") == 0) { return opd_value_double(2.5); }
     if (strcmp(type, "bool") == 0) { return opd_value_bool(true); }
     if (strcmp(type, "str") == 0) { return opd_value_str("ab c"); }
     return strcmp(type, "Tensor") == 0 ? opd_value_tensor(opd_ones(opd_ints_of(sizes, 2), OPD_FLOAT32)) : opd_value_none();

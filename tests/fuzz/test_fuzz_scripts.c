@@ -138,7 +138,7 @@ static opd_value made_of(const char *type) {
     const char *const inner = strchr(type, '[') ? strchr(type, '[') + 1 : "";
     if (strncmp(type, "Tensor", 6) == 0) { return opd_value_tensor(opd_arange(OPD_V(6), OPD_FLOAT32)); }
     if (strncmp(type, "int", 3) == 0) { return opd_value_int(3); }
-    if (strncmp(type, "float", 5) == 0) { return opd_value_float(0.5); }
+    if (strncmp(type, "float", 5) == 0) { return opd_value_double(0.5); }
     if (strncmp(type, "bool", 4) == 0) { return opd_value_bool(true); }
     if (strncmp(type, "str", 3) == 0) { return opd_string_new("ab", -1); }
     if (strncmp(type, "Optional", 8) == 0) { return made_of(inner); }

@@ -31,12 +31,12 @@ TEST(cells_are_made_read_and_printed) {
         got = opd_value_str("a");
         CHECK_STR(opd_string_text(&got, NULL), "a");
         parts[0] = opd_string_new("text", -1);
-        parts[1] = opd_value_float(0.1);
+        parts[1] = opd_value_double(0.1);
         parts[2] = opd_dict_new();
         CHECK_INT(opd_dict_set(parts[2], opd_value_int(3), opd_value_of_ints(OPD_INTS(1, 2))), 0);
         CHECK(prints(opd_tuple_new(parts, 3), "(text, 0.10000000000000001, {3: [1, 2]})"));
         CHECK(prints(opd_tuple_new(parts, 1), "(text,)"));
-        CHECK(prints(opd_value_float(-0.0), "0."));
+        CHECK(prints(opd_value_double(-0.0), "0."));
     }
     CHECK_OK();
 }
@@ -126,7 +126,7 @@ TEST(loops_and_ifs_run_and_print) {
         float numbers[] = {1, 4, 9};
         opd_value in[2], out;
         in[0] = opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(3), OPD_FLOAT32));
-        in[1] = opd_value_float(1e-4);
+        in[1] = opd_value_double(1e-4);
         for (int i = 0; i < 2; i++) {
             CHECK_INT(opd_graph_run_values(graph, in, 2, &out, 1), 1);
             CHECK_OK();
@@ -233,7 +233,7 @@ TEST(damaged_texts) {
                 opd_graph *graph = opd_graph_parse(text);
                 opd_value in[2], out[4];
                 in[0] = i ? opd_value_int(3) : opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32));
-                in[1] = i ? opd_value_bool(false) : opd_value_float(0.01);
+                in[1] = i ? opd_value_bool(false) : opd_value_double(0.01);
                 if (graph && opd_graph_ninputs(graph) == 2 && !strstr(text, "prim::Loop(%7")) {
                     (void)opd_graph_run_values(graph, in, 2, out, 4);
                 }
@@ -251,7 +251,7 @@ static int attempt(void *arg) {
     opd_value in[2], out;
     const bool first = arg == (const void *)newton;
     in[0] = first ? opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32)) : opd_value_int(3);
-    in[1] = first ? opd_value_float(0.01) : opd_value_bool(false);
+    in[1] = first ? opd_value_double(0.01) : opd_value_bool(false);
     const int rc = graph && opd_ok() ? opd_graph_run_values(graph, in, 2, &out, 1) : -1;
     opd_graph_free(graph);
     return rc;

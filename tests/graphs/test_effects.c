@@ -21,7 +21,7 @@ static opd_graph_value *value_for(opd_graph *g, const char *type, bool flag) {
         return opd_graph_constant(g, list ? opd_value_bools(bools, 2) : opd_value_bool(flag));
     }
     if ((n == 5 && strncmp(type, "float", n) == 0) || (n == 6 && strncmp(type, "Scalar", n) == 0)) {
-        return opd_graph_constant(g, list ? opd_value_floats(floats, 2) : opd_value_float(0.5));
+        return opd_graph_constant(g, list ? opd_value_doubles(floats, 2) : opd_value_double(0.5));
     }
     if ((n == 3 && strncmp(type, "int", n) == 0) || (n == 6 && strncmp(type, "SymInt", n) == 0) ||
         (n == 10 && strncmp(type, "ScalarType", n) == 0)) {
@@ -49,7 +49,7 @@ static int two_calls(opd_graph *g, opd_op *op, bool flag, opd_value *known) {
         const bool standard = memchr(at, '=', (size_t)(end - at)) != NULL;
         if (!(args[n] = value_for(g, at, flag)) && !standard) { return -1; }      /* NULL: the default */
         known[n] = strncmp(at, "bool", 4) == 0 && at[4] != '[' ? opd_value_bool(flag)
-            : strncmp(at, "float ", 6) == 0 || strncmp(at, "float?", 6) == 0 ? opd_value_float(0.5) : OPD_DEFAULT;
+            : strncmp(at, "float ", 6) == 0 || strncmp(at, "float?", 6) == 0 ? opd_value_double(0.5) : OPD_DEFAULT;
         at = end + (*end == ',' ? 2 : 0);
     }
     for (int k = 0; k < 2; k++) { if (opd_graph_call_op(g, op, args, n, NULL, 0) < 0) { return -1; } }

@@ -17,7 +17,7 @@ TEST(lists_from_c) {
     CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_set: there is no element 2 in a list of 2 elements");
     CHECK_INT(opd_list_set(list, 0, opd_value_str("a")), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "str");
-    CHECK_INT(opd_list_append(list, opd_value_float(2.5)), -1);
+    CHECK_INT(opd_list_append(list, opd_value_double(2.5)), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "float");
     CHECK_INT(opd_list_at(list, 0).u.i, 1);
     CHECK_INT(opd_list_at(list, -3).tag, OPD_TAG_NONE);

@@ -35,7 +35,7 @@ static opd_value argument(const char *at, opd_tensor **values, int64_t *ints, op
         for (at++; *at && *at != '}'; at = *end == ',' ? end + 1 : end) { list[n++] = values[strtol(at + 1, &end, 10)]; }
         return opd_value_tensors(list, n);
     }
-    if (strpbrk(at, ".e")) { return opd_value_float(strtod(at, NULL)); }
+    if (strpbrk(at, ".e")) { return opd_value_double(strtod(at, NULL)); }
     return opd_value_int(strtoll(at, NULL, 10));
 }
 
@@ -369,7 +369,7 @@ static int every_kind(void *user, opd_tensor *const *in, int n, opd_tensor **out
     (void)user; (void)n;
     for (i = 0; i < 3; i++) { parts[i] = list.data[i]; }
     out[0] = opd_cat_full(opd_tensors_of(parts, 2), 1);
-    out[1] = opd_add_Scalar(opd_tanh(opd_mm(in[0], in[1])), opd_value_float(0.5));
+    out[1] = opd_add_Scalar(opd_tanh(opd_mm(in[0], in[1])), opd_value_double(0.5));
     return 2;
 }
 static opd_graph *every_kind_by_hand(void) {
@@ -391,7 +391,7 @@ static opd_graph *every_kind_by_hand(void) {
     v[1] = w;
     opd_graph_call(g, "aten::mm", v, 2, &v[0], 1);
     opd_graph_call(g, "aten::tanh", v, 1, &v[0], 1);
-    v[1] = opd_graph_constant(g, opd_value_float(0.5));
+    v[1] = opd_graph_constant(g, opd_value_double(0.5));
     opd_graph_call(g, "aten::add.Scalar", v, 2, &out[1], 1);
     opd_graph_describe(g, out[1], "y", NULL);
     for (i = 5; i <= 7; i++) {                    /* the types that a trace sees; without them: Tensor */
@@ -551,7 +551,7 @@ TEST(graphs_take_numbers_for_tensors) {
         args[1] = opd_graph_constant(g, opd_value_int(2));
         CHECK_INT(opd_graph_call(g, "aten::mul.Tensor", args, 2, &y[0], 1), 1);
         args[0] = y[0];
-        args[1] = opd_graph_constant(g, opd_value_float(1.5));
+        args[1] = opd_graph_constant(g, opd_value_double(1.5));
         CHECK_INT(opd_graph_call_op(g, opd_find("aten::add.Tensor"), args, 2, &y[1], 1), 1);
         CHECK_INT(opd_graph_output(g, y, 2, false), 0);
         if (form == 1) {
@@ -684,7 +684,7 @@ TEST(random_steps) {
             const int64_t ints[] = {2, 3};
             opd_value c[7];
             opd_tensor *t = numbers(opd_ints_of(two_three, 2));
-            c[0] = opd_value_int(dice(5) - 2); c[1] = opd_value_float(0.5); c[2] = opd_value_bool(true);
+            c[0] = opd_value_int(dice(5) - 2); c[1] = opd_value_double(0.5); c[2] = opd_value_bool(true);
             c[3] = opd_value_none(); c[4] = opd_value_ints(ints, 2); c[5] = opd_value_tensor(t);
             c[6] = opd_value_tensors(&t, 1);
             k = dice(5);
@@ -864,11 +864,11 @@ static int use_kinds(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     (void)user; (void)n;
     list[0] = in[0];
     list[1] = NULL;
-    scalars[0] = opd_value_int(3); scalars[1] = opd_value_float(1e22); scalars[2] = opd_value_bool(true);
-    v[0] = opd_value_tensor(in[0]); v[1] = opd_value_int(-7); v[2] = opd_value_float(3); v[3] = opd_value_bool(true);
-    v[4] = opd_value_str("a \"quoted\" \\ text\n\twith \x01 bytes \xc3\xa9"); v[5] = opd_value_device(opd_device_of(OPD_CPU, -1));
-    v[6] = opd_value_complex(c); v[7] = opd_value_ints(ints, 2); v[8] = opd_value_floats(floats, 2);
-    v[9] = opd_value_bools(bools, 2); v[10] = opd_value_float(0.1); v[11] = opd_value_list(scalars, 3);
+    scalars[0] = opd_value_int(3); scalars[1] = opd_value_double(1e22); scalars[2] = opd_value_bool(true);
+    v[0] = opd_value_tensor(in[0]); v[1] = opd_value_int(-7); v[2] = opd_value_double(3); v[3] = opd_value_bool(true);
+    v[4] = opd_value_str("a \"quoted\" \\ text\n\twith \x01 bytes \xc3\xa9"); v[5] = opd_value_device(opd_device_make(OPD_CPU, -1));
+    v[6] = opd_value_complex(c); v[7] = opd_value_ints(ints, 2); v[8] = opd_value_doubles(floats, 2);
+    v[9] = opd_value_bools(bools, 2); v[10] = opd_value_double(0.1); v[11] = opd_value_list(scalars, 3);
     v[12] = opd_value_none(); v[13] = opd_value_tensors(list, 2);
     out[0] = opd_call_op(opd_find("gt::kinds"), v, 14);
     return 1;
@@ -983,7 +983,7 @@ TEST(passes_keep_effects_writes_and_random_numbers) {
     }
 }
 static int constants_only(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensor *part = opd_full(opd_ints_of(two_three, 2), opd_value_float(2), OPD_FLOAT32);
+    opd_tensor *part = opd_full(opd_ints_of(two_three, 2), opd_value_double(2), OPD_FLOAT32);
     (void)user; (void)n;
     out[0] = opd_add(in[0], opd_cat_full(opd_tensors_of(&part, 1), 0));
     return 1;
@@ -1112,7 +1112,7 @@ static int reads_by(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
     default: d = (double)opd_size(e, 1) + (double)opd_call_value(opd_find("aten::numel"), pair, 1).u.i; break;
     }
     if (!opd_ok()) { return -1; }
-    out[0] = opd_add_Scalar(e, opd_value_float(d));
+    out[0] = opd_add_Scalar(e, opd_value_double(d));
     return 1;
 }
 TEST(nothing_is_a_constant_in_silence) {
@@ -1196,7 +1196,7 @@ TEST(one_tensor_given_twice_is_two_inputs) {
 static int shifting(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int64_t many = 20;
     (void)user; (void)n;
-    out[0] = opd_add(opd_sum(in[0]), opd_clone(opd_full(opd_ints_of(&many, 1), opd_value_float(++calls), OPD_FLOAT32)));
+    out[0] = opd_add(opd_sum(in[0]), opd_clone(opd_full(opd_ints_of(&many, 1), opd_value_double(++calls), OPD_FLOAT32)));
     return 1;
 }
 static int shifting_outside(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -1626,7 +1626,7 @@ TEST(inputs_behind_those_of_a_trace) {
     static char text[20000], name[20];
     opd_tensor *in[24], *out[1];
     int n, i, way;
-    for (i = 0; i < 24; i++) { in[i] = opd_full(OPD_INTS(2), opd_value_float(i), OPD_FLOAT32); }
+    for (i = 0; i < 24; i++) { in[i] = opd_full(OPD_INTS(2), opd_value_double(i), OPD_FLOAT32); }
     for (n = 2; n < 10; n++) {
         for (way = 0; way < 2; way++) {
             opd_graph *g = opd_graph_trace(sum_of_all, NULL, in, n, NULL);

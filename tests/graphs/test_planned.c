@@ -59,7 +59,7 @@ static opd_tensor *looked(opd_tensor *x) {
 }
 /* x: [n, 8], n at least 32; results: [2 n, 8], [8, 8]. */
 static int net(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensor *const pair[2] = {opd_mul_Scalar(in[0], opd_value_float(0.5)), opd_tanh(in[0])};
+    opd_tensor *const pair[2] = {opd_mul_Scalar(in[0], opd_value_double(0.5)), opd_tanh(in[0])};
     opd_tensor *const both = opd_cat_full(opd_tensors_of(pair, 2), 0), *const gram = opd_mm(opd_t(both), looked(opd_exp(both)));
     opd_tensor *const wide = opd_cat_full(opd_tensors_of(pair, 2), 1), *const seen = opd_sin(looked(opd_abs(wide)));
     opd_tensor *const part = opd_slice(opd_cos(both), 0, opd_value_int(2), opd_value_int(20), 3);
@@ -179,7 +179,7 @@ static int hourglass(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     for (int i = 0; i < 4; i++) {
         left[i] = opd_tanh(x);
         x = opd_slice(opd_sin(left[i]), 0, opd_value_int(0), opd_value_int(opd_size(left[i], 0) / 2), 1);
-        x = opd_mul_Scalar(x, opd_value_float(0.5));
+        x = opd_mul_Scalar(x, opd_value_double(0.5));
     }
     for (int i = 3; i >= 0; i--) {
         opd_tensor *const pair[2] = {x, x};

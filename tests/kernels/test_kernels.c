@@ -760,7 +760,7 @@ TEST(kernels_dots) {
             opd_tensor *y = opd_tensor_new(OPD_INTS(5, n, 1), opd_dtype(x)), *c = opd_tensor_new(OPD_INTS(5, 1, 1), opd_dtype(x)), *r;
             for (i = 0; i < 5 * n; i++) { kn_set(x, i, kn_random()); kn_set(y, i, kn_random()); }
             for (i = 0; i < 5; i++) { kn_set(c, i, kn_random()); }
-            r = opd_baddbmm_full(c, x, y, opd_value_float(0.5), opd_value_float(1));
+            r = opd_baddbmm_full(c, x, y, opd_value_double(0.5), opd_value_double(1));
             for (i = 0; i < 5; i++) {
                 double want = 0.5 * kn_get(c, i);
                 for (t = 0; t < n; t++) { want += kn_get(x, i * n + t) * kn_get(y, i * n + t); }
@@ -1703,7 +1703,7 @@ static opd_tensor *kn_heads(int64_t n, int64_t h, int64_t l, int64_t d, bool tur
 /* The largest difference from b, where numbers are about 1, or of NULL and what is none. */
 static double kn_apart(opd_tensor *a, opd_tensor *b) {
     opd_tensor *far = opd_abs(opd_sub(opd_to_dtype(opd_detach(a), OPD_FLOAT64), opd_to_dtype(opd_detach(b), OPD_FLOAT64)));
-    opd_tensor *size = opd_add_Scalar(opd_abs(opd_to_dtype(opd_detach(b), OPD_FLOAT64)), opd_value_float(1));
+    opd_tensor *size = opd_add_Scalar(opd_abs(opd_to_dtype(opd_detach(b), OPD_FLOAT64)), opd_value_double(1));
     far = opd_max(opd_div(far, size));
     return far ? opd_item(far).u.d : HUGE_VAL;
 }
@@ -1719,7 +1719,7 @@ TEST(kernels_attention) {
             const int64_t n = 1 + way % 2, h = 1 + way % 3, few = way % 5 ? h : 1, l = lines[way * 5 % 6],
                 s = keys[way % 5], d = depths[way / 4 % 4];
             const bool causal = way % 7 < 2, turned = way % 9 < 4;
-            const opd_value scale = way % 2 ? OPD_NONE : opd_value_float(-0.4);
+            const opd_value scale = way % 2 ? OPD_NONE : opd_value_double(-0.4);
             opd_tensor *q = kn_heads(n, h, l, d, turned, dtype), *k = kn_heads(n, few, s, d, turned, dtype),
                 *v = kn_heads(n, few, s, d, !turned, dtype), *g = kn_heads(n, h, l, d, way % 4 == 1, dtype),
                 *mask = NULL, *f[2], *got[3], *want[3], *more[3];
@@ -1727,7 +1727,7 @@ TEST(kernels_attention) {
             if (!causal && way % 4 == 2) { mask = opd_to_dtype(opd_randn(OPD_INTS(l, s), OPD_FLOAT32), dtype); }
             if (!causal && way % 4 == 3) { mask = kn_heads(n, h, l, 1, false, dtype); }
             if (!causal && way % 8 == 0) { mask = kn_heads(n, 1, 1, s, false, OPD_FLOAT32); }
-            if (mask && way % 3 == 0) { (void)opd_fill_(opd_select(mask, -2, 0), opd_value_float(-HUGE_VAL)); }
+            if (mask && way % 3 == 0) { (void)opd_fill_(opd_select(mask, -2, 0), opd_value_double(-HUGE_VAL)); }
             CHECK_INT(opd_scaled_dot_product_attention_math_full(want, q, k, v, mask, 0, causal, NULL, scale, true), 0);
             for (int threads = 1; threads < 4 && opd_ok(); threads += 2) {
                 opd_threads_set(threads);

@@ -27,7 +27,7 @@ static opd_tensor *words_matrix(int64_t rows, int64_t count, int low, int high, 
     if (way == 4) return opd_expand(opd_reshape(opd_narrow(numbers, 0, 0, count), OPD_INTS(1, count)), OPD_INTS(rows, count));
     if (way == 5) {
         opd_tensor *const first = opd_reshape(opd_narrow(numbers, 0, 0, rows * count), OPD_INTS(rows, count));
-        opd_tensor *const others = opd_to_dtype(opd_full(OPD_INTS(rows, 70), opd_value_float(INFINITY), OPD_FLOAT32), dtype);
+        opd_tensor *const others = opd_to_dtype(opd_full(OPD_INTS(rows, 70), opd_value_double(INFINITY), OPD_FLOAT32), dtype);
         return opd_narrow(opd_cat_full(OPD_TENSORS(first, others), 1), 1, 0, count);
     }
     return opd_reshape(opd_narrow(numbers, 0, way == 3, rows * count), OPD_INTS(rows, count));
@@ -178,7 +178,7 @@ TEST(words_accuracy) {
     for (int k = 0; k < 3; k++) {
         inside_words_set(k == 0 ? PLAIN : k == 1 ? has & ~TILES : has);
         opd_tensor *off = opd_abs(opd_sub(opd_to_dtype(opd_mm(a, b), OPD_FLOAT64), want));
-        CHECK(opd_item_f64(opd_max(opd_sub(off, opd_mul(opd_abs(want), opd_scalar_tensor(opd_value_float(1.0 / 256), OPD_FLOAT64))))) <
+        CHECK(opd_item_f64(opd_max(opd_sub(off, opd_mul(opd_abs(want), opd_scalar_tensor(opd_value_double(1.0 / 256), OPD_FLOAT64))))) <
               1e-6 * opd_item_f64(opd_max(size)));
     }
     words_end();

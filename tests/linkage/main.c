@@ -27,7 +27,7 @@ static void check(void) {
     grad = opd_tensor_grad(x);
     expect(y && grad && opd_data_f32(y)[2] > 9.5f && opd_data_f32(y)[2] < 10.5f, "3 * 3 + 1 is 10");
     expect(grad && opd_data_f32(grad)[2] > 5.5f && opd_data_f32(grad)[2] < 6.5f, "its derivative is 6");
-    y = OPD_CALL(op, opd_tensor_new_on(OPD_INTS(4, 5), OPD_FLOAT32, opd_device_of(OPD_META, -1)));
+    y = OPD_CALL(op, opd_tensor_new_on(OPD_INTS(4, 5), OPD_FLOAT32, opd_device_make(OPD_META, -1)));
     expect(y && opd_numel(y) == 20, "the fake kernel gives the shape");
     guard = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, OPD_KEY_OF(OPD_F_TRACER)));
     expect(OPD_CALL(op, x) != NULL, "the fallthrough at Tracer is passed by");
@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
 #endif
 #endif
     for (i = 1; i < argc; i++) {
-        opd_plugin *p = opd_library_load(argv[i]);
+        opd_plugin *p = opd_plugin_load(argv[i]);
         if (!first) { first = p; }
         if (!p) {
             printf("%s\n", opd_error_message());
@@ -66,13 +66,13 @@ int main(int argc, char **argv) {
             expect(!opd_find_quiet("linkage::square_plus") && !opd_plugin_next(NULL), "nothing stays of a refused one");
             return wrong ? 1 : 2;
         }
-        expect(opd_library_load(argv[i]) == p && opd_ok(), "a second load gives the same handle");
+        expect(opd_plugin_load(argv[i]) == p && opd_ok(), "a second load gives the same handle");
     }
     OPD_SCOPE { check(); }
     if (first && !wrong) {
-        expect(opd_library_unload(first) == 0, "unloading");
+        expect(opd_plugin_unload(first) == 0, "unloading");
         expect(!opd_op_schema(opd_find_quiet("linkage::square_plus")) || strstr(argv[1], "cuda"), "the operator is gone");
-        expect(opd_library_load(argv[1]) != NULL, "loading again");
+        expect(opd_plugin_load(argv[1]) != NULL, "loading again");
         OPD_SCOPE { check(); }
     }
     return opd_finish() || wrong;

@@ -23,7 +23,7 @@ static int square_plus(opd_call *call) {
     return opd_return_tensor(call, out);
 }
 static int square_plus_backward(opd_backward_call *bw) {
-    opd_tensor *twice = opd_mul_Scalar(opd_bw_tensor(bw, 0), opd_value_float(2));
+    opd_tensor *twice = opd_mul_Scalar(opd_bw_tensor(bw, 0), opd_value_double(2));
     return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), twice));
 }
 /* Says where it stands: an address in this library. */

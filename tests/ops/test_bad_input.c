@@ -138,7 +138,7 @@ TEST(queries_of_nothing) {
     opd_error_clear();
     CHECK(opd_ndim(x) == 0 && opd_numel(x) == 0 && opd_sizes(x) == NULL && opd_strides(x) == NULL);
     CHECK(opd_dtype(x) == OPD_DTYPE_NONE && opd_data(x) == NULL && !opd_is_contiguous(x));
-    CHECK(opd_offset(x) == 0 && opd_tensor_storage_bytes(x) == 0);
+    CHECK(opd_tensor_offset(x) == 0 && opd_tensor_storage_bytes(x) == 0);
     CHECK(opd_tensor_device(x).type == OPD_CPU && opd_tensor_keys(x).functionality == 0 && opd_tensor_version(x) == 0);
     CHECK(!opd_tensor_same_storage(x, x) && !opd_tensor_is_wrapped_number(x) && !opd_tensor_requires_grad(x));
     CHECK(opd_tensor_is_leaf(x) && opd_tensor_grad(x) == NULL && opd_tensor_grad_fn(x) == NULL);
@@ -353,7 +353,7 @@ TEST(names_that_are_none) {
 /* A device argument takes precedence over the device of the tensor. */
 TEST(like_a_fake_on_a_device) {
     const int64_t two = 2;
-    opd_tensor *fake = opd_tensor_new_on(opd_ints_of(&two, 1), OPD_FLOAT32, opd_device_of(OPD_META, -1)), *t;
+    opd_tensor *fake = opd_tensor_new_on(opd_ints_of(&two, 1), OPD_FLOAT32, opd_device_make(OPD_META, -1)), *t;
     t = opd_ones_like_full(fake, OPD_NONE, OPD_NONE, opd_value_str("cpu"), OPD_NONE, OPD_NONE);
     CHECK_INT(opd_tensor_device(t).type, OPD_CPU);
     CHECK_NEAR(opd_item_f64(opd_sum(t)), 2, 0);
@@ -382,7 +382,7 @@ TEST(shapes_and_dtypes_that_do_not_fit) {
     args[1] = args[0];
     refuses("aten::mm", args, 2, OPD_ERROR_DTYPE, "not implemented for 'bool'");
     args[0] = opd_value_tensor(ints(2, 1, OPD_INT64));
-    args[1] = opd_value_float(0.5);
+    args[1] = opd_value_double(0.5);
     refuses("aten::add_.Tensor", args, 2, OPD_ERROR_DTYPE,
             "result type float32 can't be cast to the desired output type int64");
     args[1] = opd_value_tensor(x);                /* out= */

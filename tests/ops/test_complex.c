@@ -67,7 +67,7 @@ static bool lazily;
 static opd_tensor *lazy_of(opd_tensor *t, int i) {
     if (t && opd_dtype_is_complex(opd_dtype(t))) {
         t = opd_conj(opd_conj_physical(t));
-        CHECK(opd_is_conj(t));
+        CHECK(opd_tensor_is_conj(t));
         if (i % 2 == 0) { return t; }
     }
     return t && is_floating(t) ? opd__neg_view(opd_neg(t)) : t;
@@ -350,7 +350,7 @@ TEST(imaginary_parts_are_not_lost) {
     is_number(out, 3, 0, 1);
     out = opd_complex(opd_neg(in[0]), opd_neg(in[0]));
     CHECK(out && signbit(((const float *)opd_data(out))[0]) && signbit(((const float *)opd_data(out))[1]));
-    out = opd_isclose_full(opd_mul_Scalar(x, opd_value_float(NAN)), opd_mul_Scalar(x, opd_value_float(NAN)), 1e-5, 1e-8, true);
+    out = opd_isclose_full(opd_mul_Scalar(x, opd_value_double(NAN)), opd_mul_Scalar(x, opd_value_double(NAN)), 1e-5, 1e-8, true);
     CHECK(out && case_get(out, 0) > 0);
     y = pairs(some, 2);
     (void)opd_tensor_set_requires_grad(x, true);
@@ -381,10 +381,10 @@ TEST(conjugates_are_views) {
     const int64_t square[2] = {2, 2};
     double parts[2];
     opd_tensor *x = opd_tensor_from(numbers, opd_ints_of(square, 2), OPD_COMPLEX128), *y = opd_conj(x), *z = opd_imag(y);
-    CHECK(opd_is_conj(y) && !opd_is_neg(y) && !opd_is_conj(x) && opd_is_neg(z) && !opd_is_neg(opd_real(y)));
-    CHECK(opd_is_conj(opd_t(y)) && opd_is_conj(opd_select(y, 0, 1)) && opd_is_conj(opd_detach(y)) && opd_is_conj(opd_contiguous(y)));
-    CHECK(!opd_is_conj(opd_clone(y)) && !opd_is_conj(opd_contiguous(opd_t(y))) && !opd_is_conj(opd_empty_like(y)) &&
-          !opd_is_conj(opd_conj(y)) && !opd_is_conj(opd_mul(y, y)) && !opd_is_conj(opd_resolve_conj(y)));
+    CHECK(opd_tensor_is_conj(y) && !opd_tensor_is_neg(y) && !opd_tensor_is_conj(x) && opd_tensor_is_neg(z) && !opd_tensor_is_neg(opd_real(y)));
+    CHECK(opd_tensor_is_conj(opd_t(y)) && opd_tensor_is_conj(opd_select(y, 0, 1)) && opd_tensor_is_conj(opd_detach(y)) && opd_tensor_is_conj(opd_contiguous(y)));
+    CHECK(!opd_tensor_is_conj(opd_clone(y)) && !opd_tensor_is_conj(opd_contiguous(opd_t(y))) && !opd_tensor_is_conj(opd_empty_like(y)) &&
+          !opd_tensor_is_conj(opd_conj(y)) && !opd_tensor_is_conj(opd_mul(y, y)) && !opd_tensor_is_conj(opd_resolve_conj(y)));
     CHECK(opd_data(y) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "lazily conjugated or negated view");
     CHECK(opd_data_f64(z) == NULL);
@@ -400,13 +400,13 @@ TEST(conjugates_are_views) {
     CHECK(parts[0] == 5 && parts[1] == 0);        /* (1-2i) (1+2i) */
     parts_of(x, 1, parts);
     CHECK(parts[0] == 5 && parts[1] == 10);       /* conj((-3-4i) (1+2i)) = conj(5 - 10i) */
-    CHECK(opd_fill_(z, opd_value_float(7)) == z);
+    CHECK(opd_fill_(z, opd_value_double(7)) == z);
     parts_of(x, 3, parts);
     CHECK(parts[1] == -7);
     CHECK(opd_copy_(y, opd_ones(opd_ints_of(square, 2), OPD_FLOAT32)) == y);
     parts_of(x, 2, parts);
     CHECK(parts[0] == 1 && parts[1] == 0);
-    CHECK(opd_transpose_(y, 0, 1) == y && opd_is_conj(y));
+    CHECK(opd_transpose_(y, 0, 1) == y && opd_tensor_is_conj(y));
 }
 /* Gradients through writes into a conjugate of a part, and given as conjugates; vmap; texts. */
 TEST(conjugates_in_transforms_and_texts) {
@@ -430,7 +430,7 @@ TEST(conjugates_in_transforms_and_texts) {
     options.grad_outputs = &seed;
     CHECK_INT(opd_backward_with(&end, 1, &options), 0);
     w = again;
-    CHECK(!opd_is_conj(opd_tensor_grad(w)));
+    CHECK(!opd_tensor_is_conj(opd_tensor_grad(w)));
     parts_of(opd_tensor_grad(w), 1, parts);
     CHECK(parts[0] == -3 && parts[1] == -4);
     CHECK(opd_tensor_print(opd_conj(x), text, sizeof text) > 0);
@@ -445,7 +445,7 @@ static opd_tensor *weighed(opd_tensor *t) {
 }
 static int writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int which = *(const int *)user;
-    opd_tensor *base = opd_mul_Scalar(in[0], opd_value_float(0.5)), *turned = which & 1 ? opd_conj(base) : opd__neg_view(base);
+    opd_tensor *base = opd_mul_Scalar(in[0], opd_value_double(0.5)), *turned = which & 1 ? opd_conj(base) : opd__neg_view(base);
     (void)n;
     if (which & 4) { turned = opd_conj(turned); }
     switch (which >> 3) {
@@ -515,7 +515,7 @@ TEST(conjugates_are_seen_below_the_dispatcher) {
     CHECK(opd_item_f64(opd_quantile(opd_tensor_from(numbers, opd_ints_of(two, 1), OPD_FLOAT64),
                                     opd__neg_view(opd_tensor_from(&half, opd_ints_of(NULL, 0), OPD_FLOAT64)))) == 1.5);
     opd_fake_block block = opd_fake_begin();
-    CHECK(opd_is_conj(opd_fake_tensor(y)) && opd_is_neg(opd_imag(y)));
+    CHECK(opd_tensor_is_conj(opd_fake_tensor(y)) && opd_tensor_is_neg(opd_imag(y)));
     opd_fake_end(&block);
 }
 /* Derivatives of what has branches and cuts, in every quadrant, beside differences. */
@@ -625,8 +625,8 @@ TEST(arithmetic_of_neighbours_and_of_others) {
                         x[k] = numbers_apart(n, 1 + 2 * k, dtype, 1);
                         y[k] = numbers_apart(n, 1 + k, dtype, 2);
                         if (rows[i].total) {      /* a sum of specials says nothing */
-                            x[k] = opd_nan_to_num_full(opd_sgn(x[k]), opd_value_float(.5), opd_value_none(), opd_value_none());
-                            y[k] = opd_nan_to_num_full(opd_sgn(y[k]), opd_value_float(.5), opd_value_none(), opd_value_none());
+                            x[k] = opd_nan_to_num_full(opd_sgn(x[k]), opd_value_double(.5), opd_value_none(), opd_value_none());
+                            y[k] = opd_nan_to_num_full(opd_sgn(y[k]), opd_value_double(.5), opd_value_none(), opd_value_none());
                         }
                         if (k && rows[i].total) {
                             copies[0] = copies[1] = copies[2] = x[k];

@@ -335,7 +335,7 @@ TEST(results_have_the_right_dtypes_and_lie_by_columns) {
         CHECK(opd_dtype(rets[0]) == OPD_FLOAT32 && opd_dtype(rets[1]) == OPD_COMPLEX64);
         CHECK(opd_linalg_lstsq_full(rets, x, x, OPD_NONE, "gelsd") == 0);
         CHECK(opd_dtype(rets[0]) == OPD_COMPLEX64 && opd_dtype(rets[1]) == OPD_FLOAT32 && opd_dtype(rets[3]) == OPD_FLOAT32);
-        fake = opd_to_device(x, opd_device_of(OPD_META, -1), OPD_COMPLEX64);
+        fake = opd_to_device(x, opd_device_make(OPD_META, -1), OPD_COMPLEX64);
         CHECK(opd_linalg_eigh(rets, fake) == 0);
         CHECK(opd_dtype(rets[0]) == OPD_FLOAT32 && opd_dtype(rets[1]) == OPD_COMPLEX64 && opd_size(rets[1], 0) == 2);
         opd_tensor *out = opd_tensor_new(OPD_INTS(2, 3, 3), OPD_COMPLEX64), *all = opd_linalg_inv(x);

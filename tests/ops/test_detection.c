@@ -15,13 +15,13 @@ static opd_tensor *numbered(const char *name, int i) {
     return opd_tensor_file_get(golden, key);
 }
 static opd_tensor *nms(opd_tensor *boxes, opd_tensor *scores, double most) {
-    opd_value args[3] = {opd_value_tensor(boxes), opd_value_tensor(scores), opd_value_float(most)};
+    opd_value args[3] = {opd_value_tensor(boxes), opd_value_tensor(scores), opd_value_double(most)};
     return opd_call_op(opd_find("torchvision::nms"), args, 3);
 }
 static const struct { double scale; int ratio; bool aligned; } ways[] = {
     {0.25, 2, true}, {0.25, -1, false}, {1, 0, true}, {0.5, 1, false}};
 static opd_tensor *roi_align(opd_tensor *image, opd_tensor *rois, int way) {
-    opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_float(ways[way].scale),
+    opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_double(ways[way].scale),
                          opd_value_int(2), opd_value_int(3), opd_value_int(ways[way].ratio),
                          opd_value_bool(ways[way].aligned)};
     return opd_call_op(opd_find("torchvision::roi_align"), args, 7);
@@ -78,7 +78,7 @@ TEST(regions_have_derivatives_and_pass_the_checks) {
     opd_tensor *image = opd_tensor_set_requires_grad(opd_randn(OPD_INTS(2, 2, 5, 4), OPD_FLOAT64), true);
     CHECK_INT(opd_gradcheck(pooled_way, rois, &image, 1, NULL), 0);
     CHECK_INT(opd_gradgradcheck(pooled_way, rois, &image, 1, NULL, NULL), 0);
-    opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_float(0.25), opd_value_int(2),
+    opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_double(0.25), opd_value_int(2),
                          opd_value_int(3), opd_value_int(-1), opd_value_bool(true)};
     CHECK_INT(opd_opcheck(opd_find("torchvision::roi_align"), args, 7, NULL), 0);
     CHECK_OK();
@@ -109,7 +109,7 @@ TEST(samples_are_counted_in_the_dtype_of_regions) {
     static const float box[] = {0, .1f, .1f, 16.1f, 16.1f};
     opd_tensor *image = opd_reshape(opd_sin(opd_arange(OPD_V(1024), OPD_FLOAT32)), OPD_INTS(1, 1, 32, 32));
     opd_tensor *rois = opd_tensor_from(box, OPD_INTS(1, 5), OPD_FLOAT32), *out;
-    const opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_float(1), opd_value_int(16),
+    const opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_double(1), opd_value_int(16),
                                opd_value_int(16), opd_value_int(-1), opd_value_bool(true)};
     CHECK_OR_RETURN((out = opd_call_op(opd_find("torchvision::roi_align"), args, 7)) != NULL);
     CHECK_NEAR(opd_data_f32(out)[0], 0.1353599, 1e-6);
@@ -120,7 +120,7 @@ TEST(regions_without_bins_or_channels) {
     opd_tensor *rois = opd_zeros(OPD_INTS(1, 5), OPD_FLOAT32), *out;
     for (int i = 0; i < 2; i++) {
         opd_tensor *image = opd_ones(OPD_INTS(1, i, 3, 3), OPD_FLOAT32);
-        const opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_float(1),
+        const opd_value args[7] = {opd_value_tensor(image), opd_value_tensor(rois), opd_value_double(1),
                                    opd_value_int(i ? 0 : 200000), opd_value_int(20000), opd_value_int(-1),
                                    opd_value_bool(true)};
         CHECK((out = opd_call_op(opd_find("torchvision::roi_align"), args, 7)) != NULL && opd_numel(out) == 0);

@@ -190,7 +190,7 @@ TEST(calls_at_a_key_that_lack_what_its_kernel_reads) {
     v = opd_value_tensors(none, 1);
     CHECK_INT(opd_call_at(opd_find("aten::column_stack"), "CPU", &r, &v, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "an element is NULL");
-    v = opd_value_tensor(opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_of(OPD_META, -1)));
+    v = opd_value_tensor(opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_make(OPD_META, -1)));
     CHECK_INT(opd_call_at(opd_find("aten::ceil"), "CPU", &r, &v, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "a call at CPU with a tensor of the meta device");
     CHECK_INT(opd_call_at(opd_find("aten::ceil"), "Meta", &r, &v, 1), 0);
@@ -282,7 +282,7 @@ TEST(second_derivative_of_binary_cross_entropy) {
     ARE(g, 0, 0, 4);
 }
 TEST(bounds_of_nan) {
-    opd_tensor *t = CALL("aten::hardtanh", counted(3), 0, opd_value_float(NAN));
+    opd_tensor *t = CALL("aten::hardtanh", counted(3), 0, opd_value_double(NAN));
     CHECK_INT(opd_item_i64(opd_sum(opd_isnan(t))), 3);
 }
 TEST(copies_of_views_are_in_rows) {
@@ -319,7 +319,7 @@ TEST(numbers_that_do_not_fit) {
     CHECK_ERROR(OPD_ERROR_DTYPE, text);
     CHECK(CALL("aten::full", OPD_INTS(2), 1e300) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, text);
-    CHECK(CALL("aten::full", OPD_INTS(2), opd_value_float(INFINITY)) != NULL);
+    CHECK(CALL("aten::full", OPD_INTS(2), opd_value_double(INFINITY)) != NULL);
     CHECK_OK();
 }
 TEST(dtypes_that_do_not_meet) {
@@ -338,9 +338,9 @@ TEST(dtypes_that_do_not_meet) {
     CHECK(CALL("aten::glu_backward", opd_ones(OPD_INTS(3, 1), OPD_FLOAT32), opd_ones(OPD_INTS(2), OPD_FLOAT32), 0) == NULL);
     opd_error_clear();
     CHECK(opd_equal(x, d).u.i);                      /* these meet in double */
-    CHECK(!opd_equal(opd_full(OPD_INTS(1), opd_value_float(0.1), OPD_FLOAT32), opd_full(OPD_INTS(1), opd_value_float(0.1), OPD_FLOAT64)).u.i);
-    CHECK_INT(opd_item_i64(CALL("aten::searchsorted.Tensor", i, opd_full(OPD_INTS(1), opd_value_float(0.5), OPD_FLOAT32))), 1);
-    CHECK_INT(opd_item_i64(CALL("aten::bucketize.Tensor", opd_full(OPD_INTS(1), opd_value_float(0.5), OPD_FLOAT32), i)), 1);
+    CHECK(!opd_equal(opd_full(OPD_INTS(1), opd_value_double(0.1), OPD_FLOAT32), opd_full(OPD_INTS(1), opd_value_double(0.1), OPD_FLOAT64)).u.i);
+    CHECK_INT(opd_item_i64(CALL("aten::searchsorted.Tensor", i, opd_full(OPD_INTS(1), opd_value_double(0.5), OPD_FLOAT32))), 1);
+    CHECK_INT(opd_item_i64(CALL("aten::bucketize.Tensor", opd_full(OPD_INTS(1), opd_value_double(0.5), OPD_FLOAT32), i)), 1);
     CHECK_OK();
 }
 TEST(statistics_that_are_no_numbers_with_fractions) {
@@ -376,10 +376,10 @@ TEST(indices_there_are_none_of) {
     CHECK_INT(opd_item_i64(r.u.tensors[0]), 0);
 }
 TEST(ranges_of_fractions_in_int64) {
-    opd_tensor *t = opd_arange_full(opd_value_float(3.1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE);
+    opd_tensor *t = opd_arange_full(opd_value_double(3.1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE);
     CHECK_OR_RETURN(t != NULL);
     CHECK_INT(opd_numel(t), 4);
-    t = CALL("aten::arange.start_step", opd_value_int(5), opd_value_int(0), opd_value_float(-1.5), OPD_INT64);
+    t = CALL("aten::arange.start_step", opd_value_int(5), opd_value_int(0), opd_value_double(-1.5), OPD_INT64);
     CHECK_OR_RETURN(t && opd_numel(t) == 4);
     CHECK_INT(opd_data_i64(t)[3], 2);
 }
@@ -450,7 +450,7 @@ TEST(fake_quantisation) {
     ARE(y, .5, -1, 0, .5, 0, -.25);
     CHECK_OR_RETURN(opd_backward(opd_sum(y)) == 0);
     ARE(opd_tensor_grad(m), 1, 1, 1, 0, 1, 1);
-    scale = opd_mul_Scalar(opd_narrow(scale, 0, 0, 1), opd_value_float(.4));
+    scale = opd_mul_Scalar(opd_narrow(scale, 0, 0, 1), opd_value_double(.4));
     ARE(CALL("aten::fake_quantize_per_tensor_affine.tensor_qparams", m, scale, opd_narrow(zero, 0, 1, 1), 0, 15),
         .4, -.2, .2, 2, 0, -.2);
     CHECK(opd_fake_quantize_per_tensor_affine(x, .1, 8, -8, 7) == NULL);
@@ -488,7 +488,7 @@ TEST(losses_of_margins_and_products_of_three) {
     ARE(opd_bilinear_full(counted(2), opd_ones(OPD_INTS(2), OPD_FLOAT32), opd_view(counted(4), OPD_INTS(1, 2, 2)), NULL),
         5);
     ARE(CALL("aten::rrelu", opd_neg(x), .2, .4), -.03, -.15, -.27);
-    CHECK_OR_RETURN(opd_rrelu_with_noise_functional_full(rets, opd_neg(x), x, opd_value_float(.5), opd_value_float(.5), true,
+    CHECK_OR_RETURN(opd_rrelu_with_noise_functional_full(rets, opd_neg(x), x, opd_value_double(.5), opd_value_double(.5), true,
                                                          NULL) == 0);
     ARE(rets[0], -.05, -.25, -.45);
     ARE(rets[1], .5, .5, .5);
@@ -497,7 +497,7 @@ TEST(batches_and_powers) {
     opd_tensor *b = opd_ones(OPD_INTS(1, 2, 2), OPD_FLOAT32);
     CHECK(CALL("aten::baddbmm", opd_ones(OPD_INTS(2), OPD_INT64), b, b) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "Input dtypes must be the same, got: input int64, batch1: float32, batch2: float32");
-    CHECK_INT(opd_item_i64(CALL("aten::logspace", opd_value_float(1.53), 2, 1, 10.0, OPD_INT64)), 33);
+    CHECK_INT(opd_item_i64(CALL("aten::logspace", opd_value_double(1.53), 2, 1, 10.0, OPD_INT64)), 33);
     ARE(CALL("aten::huber_loss_backward", opd_ones(OPD_INTS(), OPD_FLOAT32), counted(2), opd_zeros(OPD_INTS(2), OPD_FLOAT32), 2, 0.0), 0, 0);
 }
 TEST(indices_of_int32) {
@@ -508,7 +508,7 @@ TEST(indices_of_int32) {
     args[0] = opd_value_tensor(counted(3)); args[1] = opd_value_tensors(list, 1);
     CHECK_OR_RETURN(opd_call_all(opd_find("aten::index.Tensor"), &r, args, 2) == 0);
     ARE(r.u.t, 2, 0);
-    args[2] = opd_value_tensor(opd_full(OPD_INTS(2), opd_value_float(7), OPD_FLOAT32)); args[3] = opd_value_bool(false);
+    args[2] = opd_value_tensor(opd_full(OPD_INTS(2), opd_value_double(7), OPD_FLOAT32)); args[3] = opd_value_bool(false);
     CHECK_OR_RETURN(opd_call_all(opd_find("aten::index_put"), &r, args, 4) == 0);
     ARE(r.u.t, 7, 1, 7);
 }
@@ -527,7 +527,7 @@ TEST(numbers_beyond_their_tensors) {
     size_t i;
     for (i = 0; i < sizeof one / sizeof *one; i++) {
         opd_value args[2], r;
-        args[0] = opd_value_tensor(x); args[1] = opd_value_float(1e300);
+        args[0] = opd_value_tensor(x); args[1] = opd_value_double(1e300);
         CHECK_INT(opd_call_all(opd_find(one[i]), &r, args, 2), -1);
         CHECK_ERROR(OPD_ERROR_DTYPE, text);
         args[0] = opd_value_tensor(opd_to_dtype(x, OPD_FLOAT64));
@@ -550,14 +550,14 @@ TEST(numbers_beyond_their_tensors) {
     CHECK_ERROR(OPD_ERROR_DTYPE, text);
     CHECK(CALL("aten::uniform_", x, 0.0, 1e300) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, text);
-    CHECK(CALL("aten::softshrink", x, opd_value_float(NAN)) == NULL);
+    CHECK(CALL("aten::softshrink", x, opd_value_double(NAN)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "lambda must be in range [0, 3.40282e+38] for input dtype float32, but found nan");
     CHECK(CALL("aten::clamp", t, 300) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Clamp min value 300 is outside the representable range of uint8");
     CHECK(CALL("aten::clamp_max", t, -3) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Clamp max value -3 is outside the representable range of uint8");
     ARE(opd_to_dtype(CALL("aten::clamp", t, -5, 300), OPD_FLOAT32), 1, 200);
-    ARE(CALL("aten::clamp_max", x, opd_value_float(INFINITY)), 0, 1);
+    ARE(CALL("aten::clamp_max", x, opd_value_double(INFINITY)), 0, 1);
     ARE(CALL("aten::pdist", opd_view(counted(4), OPD_INTS(2, 2)), 1e300), 2);
     ARE(CALL("aten::cdist", m, opd_view(counted(4), OPD_INTS(2, 2)), 1e300), 1, 2, 1, 2);
 }
@@ -567,7 +567,7 @@ TEST(hardswish_at_its_kinks) {
 }
 TEST(losses_of_two_dtypes) {
     opd_tensor *x = counted(3), *h = opd_to_dtype(x, OPD_BFLOAT16), *i = opd_to_dtype(x, OPD_INT64), *b = opd_gt_Scalar(x, opd_value_int(0));
-    opd_tensor *half = opd_full(OPD_INTS(3), opd_value_float(0.5), OPD_FLOAT32), *first, *second;
+    opd_tensor *half = opd_full(OPD_INTS(3), opd_value_double(0.5), OPD_FLOAT32), *first, *second;
     static const char *const text = "result type float32 can't be cast to the desired output type int64";
     ARE(CALL("aten::mse_loss", x, b, 0), 0, 0, 1);
     ARE(CALL("aten::smooth_l1_loss", x, b, 0), 0, 0, 0.5);
@@ -611,7 +611,7 @@ TEST(arguments_of_losses) {
 }
 TEST(targets_that_are_no_probabilities) {
     const float at[] = {0.5, 1.5};
-    CHECK(CALL("aten::binary_cross_entropy", opd_full(OPD_INTS(2), opd_value_float(0.5), OPD_FLOAT32), floats(at, 2)) == NULL);
+    CHECK(CALL("aten::binary_cross_entropy", opd_full(OPD_INTS(2), opd_value_double(0.5), OPD_FLOAT32), floats(at, 2)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "all elements of target should be between 0 and 1");
 }
 TEST(deviations_whose_squares_are_no_floats) {
@@ -666,8 +666,8 @@ TEST(einsum_finds_an_order) {
     static const char *const equations[] = {"ab,bc,cd,d->a", "ab,bc,cd,d->", "zab,zbc,cd,d,a->z", "...ab,bc,cd,...d->...a"};
     const int64_t square[2] = {N, N}, many[3] = {2, N, N}, rows[2] = {2, N};
     for (int k = 0; k < 4; k++) {
-        opd_tensor *m = opd_div_Scalar(opd_randn(opd_ints_of(square, 2), OPD_FLOAT64), opd_value_float(10));
-        opd_tensor *b = opd_div_Scalar(opd_randn(opd_ints_of(many, 3), OPD_FLOAT64), opd_value_float(10));
+        opd_tensor *m = opd_div_Scalar(opd_randn(opd_ints_of(square, 2), OPD_FLOAT64), opd_value_double(10));
+        opd_tensor *b = opd_div_Scalar(opd_randn(opd_ints_of(many, 3), OPD_FLOAT64), opd_value_double(10));
         opd_tensor *v = opd_randn(opd_ints_of(square, 1), OPD_FLOAT64), *w = opd_randn(opd_ints_of(rows, 2), OPD_FLOAT64);
         opd_tensor *list[5] = {k > 1 ? b : m, k == 2 ? b : m, m, k == 3 ? w : v, v};
         const int n = k == 2 ? 5 : 4;
@@ -750,7 +750,7 @@ TEST(alignments_with_nan_and_targets_of_any_dtype) {
     CHECK_NEAR(opd_item_f64(opd_ctc_loss_Tensor(probs, targets, opd_flatten(input), target)), opd_item_f64(want), 0);
     CHECK(!opd_ctc_loss_Tensor(probs, targets, opd_flatten(input), opd_to_dtype(target, OPD_FLOAT32)));
     CHECK_ERROR(OPD_ERROR_DTYPE, "target_lengths must be integral");
-    CHECK(!opd_ctc_loss_Tensor(probs, targets, opd_to_device(opd_flatten(input), opd_device_of(OPD_META, 0), OPD_INT64), target));
+    CHECK(!opd_ctc_loss_Tensor(probs, targets, opd_to_device(opd_flatten(input), opd_device_make(OPD_META, 0), OPD_INT64), target));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "has no data to read");
     probs = opd_tensor_from(with_nan, OPD_INTS(2, 1, 2), OPD_FLOAT32);
     CHECK(isnan(opd_item_f64(opd_ctc_loss_IntList(probs, targets, OPD_INTS(2), OPD_INTS(1)))));
@@ -774,10 +774,10 @@ TEST(alignments_in_forward_mode) {
         opd_tensor *at[2], *value[2];
         CHECK_INT(opd_jvp(alignment_loss, &reduction, &x, &along, 1, NULL, &y, &slope), 1);
         for (int i = 0; i < 2; i++) {
-            at[i] = opd_add(x, opd_mul_Scalar(along, opd_value_float(i ? -1e-6 : 1e-6)));
+            at[i] = opd_add(x, opd_mul_Scalar(along, opd_value_double(i ? -1e-6 : 1e-6)));
             CHECK_INT(alignment_loss(&reduction, &at[i], 1, &value[i]), 1);
         }
-        CHECK(opd_allclose_full(slope, opd_mul_Scalar(opd_sub(value[0], value[1]), opd_value_float(5e5)), 1e-7, 1e-8, false).u.i);
+        CHECK(opd_allclose_full(slope, opd_mul_Scalar(opd_sub(value[0], value[1]), opd_value_double(5e5)), 1e-7, 1e-8, false).u.i);
         CHECK_INT(opd_jvp(slope_of_alignment, &reduction, &x, &along, 1, NULL, &y, &slope), -1);
         CHECK(strstr(opd_error_message(), reduction ? "_ctc_loss_backward" : "scalar"));
         opd_error_clear();
@@ -884,11 +884,11 @@ TEST(histograms_of_halves) {
     opd_tensor *pair[2], *x = opd_to_dtype(counted(3), OPD_BFLOAT16), *many = opd_zeros(OPD_INTS(300), OPD_BFLOAT16);
     CHECK(opd_histogram_bin_ct(pair, x) != 0);
     CHECK_ERROR(OPD_ERROR_DTYPE, "not implemented for 'bfloat16'");
-    CHECK(opd_histogram_bin_ct_full(pair, x, 4, opd_value_floats(range, 2), NULL, true) == 0);
+    CHECK(opd_histogram_bin_ct_full(pair, x, 4, opd_value_doubles(range, 2), NULL, true) == 0);
     CHECK(opd_dtype(pair[0]) == OPD_BFLOAT16 && opd_dtype(pair[1]) == OPD_BFLOAT16);
     ARE(opd_to_dtype(pair[1], OPD_FLOAT32), -2, -1, 0, 1, 2);
     ARE(opd_to_dtype(opd_mul_Scalar(pair[0], opd_value_int(3)), OPD_FLOAT32), 0, 0, 1, 2);
-    CHECK(opd_histogram_bin_ct_full(pair, many, 2, opd_value_floats(range, 2), NULL, false) == 0);
+    CHECK(opd_histogram_bin_ct_full(pair, many, 2, opd_value_doubles(range, 2), NULL, false) == 0);
     ARE(opd_to_dtype(pair[0], OPD_FLOAT32), 0, 300);
 }
 /* Means of complex numbers: each part has half the variance. */
@@ -963,7 +963,7 @@ TEST(places_in_three_dims_that_are_nowhere) {
     int k;
     for (k = 0; k < 3; k++) {
         opd_tensor *input = opd_view(opd_add_Scalar(counted(8), opd_value_int(1)), OPD_INTS(1, 1, 2, 2, 2)), *out, *ones;
-        opd_tensor *grid = opd_full_full(OPD_INTS(4, 3), opd_value_float(-.3), opd_value_int(OPD_FLOAT32), OPD_NONE, OPD_NONE, OPD_NONE);
+        opd_tensor *grid = opd_full_full(OPD_INTS(4, 3), opd_value_double(-.3), opd_value_int(OPD_FLOAT32), OPD_NONE, OPD_NONE, OPD_NONE);
         opd_copy_(opd_select(grid, 1, 0), floats(at, 4));
         grid = opd_view(grid, OPD_INTS(1, 1, 1, 4, 3));
         opd_tensor_set_requires_grad(input, true);
@@ -998,7 +998,7 @@ TEST(slopes_of_what_is_not_made_shorter) {
     opd_tensor *x = opd_tensor_from(rows, OPD_INTS(2, 2), OPD_FLOAT32);
     const opd_value one = opd_value_int(1), two = opd_value_int(2);
     opd_tensor_set_requires_grad(x, true);
-    CHECK_INT(opd_backward(opd_sum(opd_renorm(x, two, 0, opd_value_float(INFINITY)))), 0);
+    CHECK_INT(opd_backward(opd_sum(opd_renorm(x, two, 0, opd_value_double(INFINITY)))), 0);
     ARE(opd_tensor_grad(x), 1, 1, 1, 1);
     opd_tensor_set_grad(x, NULL);
     CHECK_INT(opd_backward(opd_sum(opd_renorm(x, two, 0, one))), 0);
@@ -1011,7 +1011,7 @@ TEST(slopes_of_what_is_not_made_shorter) {
     CHECK_ERROR(OPD_ERROR_DTYPE, "the output given to renorm has dtype float64 but the operation's result requires dtype float32");
 }
 TEST(noise_is_used_and_kept) {
-    opd_tensor *x = opd_neg(counted(3)), *noise = opd_mul_Scalar(opd_ones(OPD_INTS(3), OPD_FLOAT32), opd_value_float(.5));
+    opd_tensor *x = opd_neg(counted(3)), *noise = opd_mul_Scalar(opd_ones(OPD_INTS(3), OPD_FLOAT32), opd_value_double(.5));
     ARE(CALL("aten::rrelu_with_noise_backward", counted(3), x, noise, .1, .1, true, false), 0, .5, 1);
     ARE(CALL("aten::rrelu_with_noise_backward", counted(3), x, noise, .1, .3, false, false), 0, .2, .4);
     opd_tensor_set_requires_grad(x, true);
@@ -1286,25 +1286,25 @@ TEST(softmax_of_what_is_all_masked) {
     CHECK(isnan(y[6]) && isnan(y[7]) && isnan(y[8]) && isnan(y[9]));
     made = opd_safe_softmax(opd_zeros(OPD_INTS(2, 0), OPD_FLOAT32), -1);
     CHECK(made && opd_numel(made) == 0 && opd_size(made, 0) == 2);
-    made = opd_safe_softmax(opd_full(OPD_INTS(), opd_value_float(-(double)inf), OPD_FLOAT64), 0);
+    made = opd_safe_softmax(opd_full(OPD_INTS(), opd_value_double(-(double)inf), OPD_FLOAT64), 0);
     CHECK(made && opd_item_f64(made) == 0);
     CHECK_OK();
 }
 TEST(halves_beside_numbers) {                         /* a factor and a divisor are not made halves first */
     const float x[] = {3.01f, 1.5f, 7.3f, -0.83f, 12.9f, 5.05f};
     opd_tensor *f = opd_to_dtype(floats(x, 6), OPD_FLOAT16), *b = opd_to_dtype(floats(x, 6), OPD_BFLOAT16);
-    opd_tensor *tenth = opd_full(opd_ints_of(NULL, 0), opd_value_float(0.1), OPD_FLOAT32);
-    ARE(opd_to_dtype(opd_mul_Scalar(f, opd_value_float(0.1)), OPD_FLOAT32),
+    opd_tensor *tenth = opd_full(opd_ints_of(NULL, 0), opd_value_double(0.1), OPD_FLOAT32);
+    ARE(opd_to_dtype(opd_mul_Scalar(f, opd_value_double(0.1)), OPD_FLOAT32),
         0.301025390625, 0.1500244140625, 0.72998046875, -0.0830078125, 1.2900390625, 0.5048828125);
     ARE(opd_to_dtype(opd_mul(f, tenth), OPD_FLOAT32),
         0.301025390625, 0.1500244140625, 0.72998046875, -0.0830078125, 1.2900390625, 0.5048828125);
     ARE(opd_to_dtype(opd_mul(tenth, f), OPD_FLOAT32),
         0.30078125, 0.14990234375, 0.72998046875, -0.0830078125, 1.2890625, 0.5048828125);
     ARE(opd_to_dtype(opd_mul_(opd_clone(b), tenth), OPD_FLOAT32), 0.30078125, 0.150390625, 0.73046875, -0.0830078125, 1.2890625, 0.5078125);
-    ARE(opd_to_dtype(opd_div_Scalar(b, opd_value_float(0.7)), OPD_FLOAT32), 4.3125, 2.140625, 10.4375, -1.1796875, 18.375, 7.21875);
+    ARE(opd_to_dtype(opd_div_Scalar(b, opd_value_double(0.7)), OPD_FLOAT32), 4.3125, 2.140625, 10.4375, -1.1796875, 18.375, 7.21875);
     ARE(opd_to_dtype(CALL("aten::floor_divide.Scalar", f, 0.7), OPD_FLOAT32), 4, 2, 10, -2, 18, 7);
     ARE(opd_to_dtype(CALL("aten::div.Scalar_mode", f, 0.1, "trunc"), OPD_FLOAT32), 30, 15, 73, -8, 128, 50);
-    ARE(opd_to_dtype(opd_add_Scalar(f, opd_value_float(0.1)), OPD_FLOAT32), 3.109375, 1.599609375, 7.40234375, -0.72998046875, 13, 5.15234375);
+    ARE(opd_to_dtype(opd_add_Scalar(f, opd_value_double(0.1)), OPD_FLOAT32), 3.109375, 1.599609375, 7.40234375, -0.72998046875, 13, 5.15234375);
 }
 TEST(quotients_of_halves) {                           /* are halves before they are cut */
     const float x[] = {-12.8125f, 5.37890625f}, y[] = {-0.474609375f, 2}, u[] = {5.37890625f, 9}, v[] = {0.11956787109375f, 2};
@@ -1403,8 +1403,8 @@ TEST(alpha_dropout_in_place) {
     opd_tensor *t = opd_ones(OPD_INTS(1000), OPD_FLOAT32), *kept;
     CHECK(opd_alpha_dropout_(t, 0.5, true) == t);
     kept = opd_gt_Scalar(t, opd_value_int(0));       /* 0.8864 + 0.7792, -1.5584 + 0.7792 */
-    CHECK(opd_allclose_full(t, opd_where_self(kept, opd_full(OPD_INTS(1), opd_value_float(1.66565), OPD_FLOAT32),
-                                         opd_full(OPD_INTS(1), opd_value_float(-0.77919), OPD_FLOAT32)), 1e-3, 1e-3, false).u.i);
+    CHECK(opd_allclose_full(t, opd_where_self(kept, opd_full(OPD_INTS(1), opd_value_double(1.66565), OPD_FLOAT32),
+                                         opd_full(OPD_INTS(1), opd_value_double(-0.77919), OPD_FLOAT32)), 1e-3, 1e-3, false).u.i);
     CHECK(opd_feature_alpha_dropout_(t, 0.5, false) == t);
     CHECK(!opd_feature_alpha_dropout_(t, 0.5, true));
     CHECK_ERROR(OPD_ERROR_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
@@ -1464,8 +1464,8 @@ TEST(windows_of_bools) {                              /* are copied; what meets 
     CHECK(back && opd_dtype(back) == OPD_BOOL && opd_equal(back, t).u.i);
 }
 TEST(padding_of_conv_tbc_is_not_multiplied) {
-    opd_tensor *weight = opd_full(OPD_INTS(3, 1, 1), opd_value_float(1), OPD_FLOAT32), *bias = opd_zeros(OPD_INTS(1), OPD_FLOAT32);
-    opd_fill_(opd_select(weight, 0, 0), opd_value_float(INFINITY));
+    opd_tensor *weight = opd_full(OPD_INTS(3, 1, 1), opd_value_double(1), OPD_FLOAT32), *bias = opd_zeros(OPD_INTS(1), OPD_FLOAT32);
+    opd_fill_(opd_select(weight, 0, 0), opd_value_double(INFINITY));
     opd_tensor *t = opd_conv_tbc_full(opd_view(counted(3), OPD_INTS(3, 1, 1)), weight, bias, 1);
     CHECK_OR_RETURN(t && opd_numel(t) == 3);          /* rows 0, 1, 2: no row stands before the first */
     CHECK_NEAR(opd_item_f64(opd_select(opd_view(t, OPD_INTS(3)), 0, 0)), 1, 0);
@@ -1481,7 +1481,7 @@ TEST(products_widen_halves) {
     CHECK_OR_RETURN(t && opd_dtype(t) == OPD_FLOAT32);
     ARE(t, 5, 14, 14, 50);
     ARE(opd_bmm_dtype(batches, opd_transpose(batches, 1, 2), OPD_FLOAT32), 5, 14, 14, 50);
-    t = opd_full(OPD_INTS(2), opd_value_float(0.25), OPD_FLOAT32);
+    t = opd_full(OPD_INTS(2), opd_value_double(0.25), OPD_FLOAT32);
     ARE(opd_addmm_dtype_full(t, a, b, OPD_FLOAT32, opd_value_int(4), one), 6, 15, 15, 51);
     ARE(opd_baddbmm_dtype(t, batches, opd_transpose(batches, 1, 2), OPD_FLOAT32), 5.25f, 14.25f, 14.25f, 50.25f);
     CHECK(opd_dtype(opd_mm_dtype(a, b, OPD_BFLOAT16)) == OPD_BFLOAT16);
@@ -1773,14 +1773,14 @@ TEST(steps_of_halves_are_rounded_as_in_pytorch) {
     for (i = 0; i < 23; i++) { v[i] = (float)((i * 7 % 23 - 11) / 8. * 1.05); }
     x = opd_to_dtype(floats(v, 23), OPD_BFLOAT16);
     y = opd_flip(x, opd_ints_of(&first, 1));
-    p = opd_clamp_max(opd_div_Scalar(opd_abs(x), opd_value_int(4)), opd_value_float(.98));
-    halves_are(opd_add_full(x, y, opd_value_float(1.7)), add, 23, "add");
-    halves_are(opd_sub_full(x, y, opd_value_float(.3)), sub, 23, "sub");
-    halves_are(opd_softshrink_full(x, opd_value_float(.3)), softshrink, 23, "softshrink");
+    p = opd_clamp_max(opd_div_Scalar(opd_abs(x), opd_value_int(4)), opd_value_double(.98));
+    halves_are(opd_add_full(x, y, opd_value_double(1.7)), add, 23, "add");
+    halves_are(opd_sub_full(x, y, opd_value_double(.3)), sub, 23, "sub");
+    halves_are(opd_softshrink_full(x, opd_value_double(.3)), softshrink, 23, "softshrink");
     halves_are(opd_rad2deg(x), rad2deg, 23, "rad2deg");
     halves_are(opd_log_sigmoid(x), log_sigmoid, 23, "log_sigmoid");
     halves_are(opd_glu(opd_narrow(x, 0, 0, 22)), glu, 11, "glu");
     halves_are(opd_logit(p), logit, 23, "logit");
-    halves_are(opd_logit_full(p, opd_value_float(.1)), logit_eps, 23, "logit_eps");
+    halves_are(opd_logit_full(p, opd_value_double(.1)), logit_eps, 23, "logit_eps");
     halves_are(opd_xlogy(x, p), xlogy, 23, "xlogy");
 }

@@ -14,7 +14,7 @@ TEST(each_tensor_of_a_list) {
     const opd_tensors list = opd_tensors_of(pair, 2);
     const double numbers[] = {1, 2.5};
     CHECK_NEAR(first_of(opd_foreach_mul_List(list, list), 1), 9, 0);
-    CHECK_NEAR(first_of(opd_foreach_add_ScalarList(list, opd_value_floats(numbers, 2)), 1), 5.5, 0);
+    CHECK_NEAR(first_of(opd_foreach_add_ScalarList(list, opd_value_doubles(numbers, 2)), 1), 5.5, 0);
     CHECK_NEAR(first_of(opd_foreach_maximum_Scalar(list, OPD_V(2.5)), 0), 2.5, 0);
     CHECK_NEAR(first_of(opd_foreach_pow_ScalarAndTensor(OPD_V(2), list), 1), 8, 0);
     CHECK_NEAR(opd_item_f64(opd_foreach_norm_Scalar(list).data[0]), 3.46410162, 1e-6);
@@ -96,7 +96,7 @@ TEST(nothing_is_written_before_a_dtype) {
     CHECK_ERROR(OPD_ERROR_DTYPE, "result type float32 can't be cast to the desired output type int64");
     CHECK(opd_foreach_sigmoid_(list) != 0);
     CHECK_ERROR(OPD_ERROR_DTYPE, "can't be cast to the desired output type int64");
-    CHECK(opd_foreach_add_ScalarList_(list, opd_value_floats(fits, 2)) != 0);
+    CHECK(opd_foreach_add_ScalarList_(list, opd_value_doubles(fits, 2)) != 0);
     CHECK_ERROR(OPD_ERROR_DTYPE, "can't be cast to the desired output type int64");
     CHECK(opd_foreach_pow_ScalarList_(whole, opd_value_ints(powers, 2)) != 0);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Integers to negative integer powers are not allowed.");
@@ -156,7 +156,7 @@ TEST(gradients_of_bounds) {
     const double larger[] = {0, 0.5, 1, 1}, smaller[] = {1, 0.5, 0, 1}, bound[] = {2};
     opd_tensor_set_requires_grad(one[0], true);
     for (int i = 0; i < 4; i++) {
-        const opd_value all = opd_value_floats(bound, 1);
+        const opd_value all = opd_value_doubles(bound, 1);
         const opd_tensors got = i == 0 ? opd_foreach_maximum_Scalar(list, OPD_V(2.0))
             : i == 1 ? opd_foreach_maximum_ScalarList(list, all)
             : i == 2 ? opd_foreach_minimum_Scalar(list, OPD_V(2.0)) : opd_foreach_minimum_ScalarList(list, all);

@@ -795,7 +795,7 @@ TEST(conditions_and_least_squares_at_their_edges) {
     CHECK_INT(opd_linalg_lstsq_full(rets, a, opd_randn(opd_ints_of(batch, 3), OPD_FLOAT64), OPD_NONE, "gelsd"), 0);
     CHECK(opd_numel(rets[2]) == 1 && opd_numel(rets[3]) == 3 && opd_size(rets[0], 0) == 5);
     opd_tensor *low = opd_matmul(opd_narrow(opd_select(a, 0, 0), 1, 0, 1), opd_narrow(opd_t(opd_select(a, 0, 0)), 0, 0, 1));
-    CHECK_INT(opd_linalg_lstsq_full(rets, low, opd_narrow(low, 1, 0, 1), opd_value_float(0), "gelsd"), 0);
+    CHECK_INT(opd_linalg_lstsq_full(rets, low, opd_narrow(low, 1, 0, 1), opd_value_double(0), "gelsd"), 0);
     CHECK_INT(opd_item_i64(rets[2]), 1);
     CHECK_NEAR(opd_item_f64(opd_linalg_matrix_exp(opd_full(opd_ints_of(cell, 2), opd_value_int(-50), OPD_FLOAT64))), exp(-50), 1e-36);
 }
@@ -829,7 +829,7 @@ TEST(least_squares_of_low_rank) {
             const opd_scalar_type dtype = k % 2 ? OPD_FLOAT64 : OPD_FLOAT32;
             opd_tensor *a = times(noise(OPD_INTS(2, shape[0], shape[2]), k, dtype), noise(OPD_INTS(shape[2], shape[1]), k + 50, dtype));
             opd_tensor *b = noise(OPD_INTS(2, shape[0], 3), k + 90, dtype), *rets[4], *others[4];
-            const opd_value least = opd_value_float(k % 2 ? 1e-10 : 1e-4);
+            const opd_value least = opd_value_double(k % 2 ? 1e-10 : 1e-4);
             CHECK(opd_linalg_lstsq_full(rets, a, b, least, "gelsy") == 0);
             CHECK(opd_linalg_lstsq_full(others, a, b, least, "gelsd") == 0);
             CHECK(most(opd_sub(opd_to_dtype(rets[2], dtype), opd_full(OPD_INTS(2), OPD_V(shape[2]), dtype))) <= 0);
@@ -927,7 +927,7 @@ TEST(factors_are_read_as_they_lie) {
 /* Returns the number of columns of a and b that have opposite directions. */
 static int64_t turned_columns(opd_tensor *a, opd_tensor *b) {
     opd_tensor *const cosines = opd_real(opd_sum_dim(opd_mul(opd_conj(a), b), OPD_INTS(0), false));
-    return opd_item_i64(opd_sum(opd_lt_Scalar(cosines, opd_value_float(0.5))));
+    return opd_item_i64(opd_sum(opd_lt_Scalar(cosines, opd_value_double(0.5))));
 }
 /* Rounding errors do not choose the signs of singular vectors and eigenvectors: almost equal matrices have the same. */
 TEST(vectors_of_almost_equal_matrices) {
@@ -939,7 +939,7 @@ TEST(vectors_of_almost_equal_matrices) {
             const opd_ints sizes = opd_ints_of(shapes[i % 5], 2);
             const opd_scalar_type dtype = i / 5 % 2 ? OPD_COMPLEX128 : OPD_FLOAT64;
             opd_tensor *a = opd_randn(sizes, dtype), *x[3], *y[3];
-            opd_tensor *b = opd_add(a, opd_mul_Scalar(opd_randn(sizes, dtype), opd_value_float(1e-9)));
+            opd_tensor *b = opd_add(a, opd_mul_Scalar(opd_randn(sizes, dtype), opd_value_double(1e-9)));
             CHECK(opd_linalg_svd_full(x, a, false, NULL) == 0 && opd_linalg_svd_full(y, b, false, NULL) == 0);
             turned += turned_columns(x[0], y[0]) + turned_columns(opd_mH(x[2]), opd_mH(y[2]));
             if (sizes.data[0] == sizes.data[1]) {

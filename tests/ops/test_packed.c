@@ -34,14 +34,14 @@ TEST(packing_and_padding) {
     CHECK(near(opd_select(packed[0], 0, 3), opd_select(opd_select(x, 0, 1), 0, 0)));
     CHECK_INT(opd__pack_padded_sequence(again, opd_transpose(x, 0, 1), lengths_of(lengths, EXAMPLES), true), 0);
     CHECK(near(packed[0], again[0]));
-    CHECK_INT(opd__pad_packed_sequence(padded, packed[0], packed[1], true, opd_value_float(-2.5), 7), 0);
+    CHECK_INT(opd__pad_packed_sequence(padded, packed[0], packed[1], true, opd_value_double(-2.5), 7), 0);
     CHECK(opd_ndim(padded[0]) == 3 && opd_size(padded[0], 0) == EXAMPLES && opd_size(padded[0], 1) == 7);
     for (i = 0; opd_ok() && i < EXAMPLES; i++) {
         CHECK_INT(opd_data_i64(padded[1])[i], lengths[i]);
         part = opd_select(padded[0], 0, i);
         CHECK(near(opd_narrow(part, 0, 0, lengths[i]), opd_narrow(opd_select(x, 1, i), 0, 0, lengths[i])));
         part = opd_narrow(part, 0, lengths[i], 7 - lengths[i]);
-        CHECK(near(part, opd_full(opd_ints_of(opd_sizes(part), 2), opd_value_float(-2.5), OPD_FLOAT64)));
+        CHECK(near(part, opd_full(opd_ints_of(opd_sizes(part), 2), opd_value_double(-2.5), OPD_FLOAT64)));
     }
     CHECK_OK();
 }
@@ -135,7 +135,7 @@ static void layer_inputs(const layer_case *one, bool biases, int layers, int way
     twice->count = single->count;
     for (int i = 0; i < single->count; i++) {
         const double scale = i < 3 ? 1 : 0.6 / sqrt((double)opd_size(single->in[i], -1));
-        single->in[i] = opd_to_dtype(opd_mul(single->in[i], opd_full(opd_ints_of(NULL, 0), opd_value_float(scale), OPD_FLOAT64)), OPD_FLOAT32);
+        single->in[i] = opd_to_dtype(opd_mul(single->in[i], opd_full(opd_ints_of(NULL, 0), opd_value_double(scale), OPD_FLOAT64)), OPD_FLOAT32);
         twice->in[i] = opd_to_dtype(single->in[i], OPD_FLOAT64);
         (void)opd_tensor_set_requires_grad(single->in[i], true);
         (void)opd_tensor_set_requires_grad(twice->in[i], true);

@@ -12,9 +12,9 @@ static double value_of(const char *name, double x, const double *y, opd_scalar_t
         opd_value args[2], got;
         opd_op *op = opd_find(full);
         const bool order = strcmp(name, "polygamma") == 0;
-        args[order] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_float(x), dtype));
+        args[order] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_double(x), dtype));
         if (order) { args[0] = opd_value_int((int64_t)*y); }
-        else if (y) { args[1] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_float(*y), dtype)); }
+        else if (y) { args[1] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_double(*y), dtype)); }
         if (op && opd_call_all(op, &got, args, y ? 2 : 1) == 0) { value = opd_item_f64(got.u.t); }
         CHECK(opd_ok());
     }

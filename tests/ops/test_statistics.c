@@ -244,7 +244,7 @@ static void forward(opd_tensor *const *in, int64_t a, int64_t c, int64_t n) {
     give("running_var", "", RUNNING_VAR, CHANNEL, false, running[1]);
     give("instance_norm", "", OUT, LAST, false,
          opd_instance_norm(x, in[WC], in[BC], NULL, NULL, true, 0.1, eps, false));
-    give("rms_norm", "", RMS, LAST, true, opd_rms_norm_full(x, OPD_INTS(n), in[WN], opd_value_float(eps)));
+    give("rms_norm", "", RMS, LAST, true, opd_rms_norm_full(x, OPD_INTS(n), in[WN], opd_value_double(eps)));
     give("weight_norm", "", WEIGHT_NORM, EXAMPLE, false, opd_weight_norm(x, in[GA]));
     x = opd_reshape(x, OPD_INTS(a * c, n));
     give("cov", "", COV, LAST, false, opd_cov(x));

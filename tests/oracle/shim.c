@@ -150,7 +150,7 @@ static void shim_begin(shim_state *s) {
     opd_error_clear();
     if (!ready) {
         const char *device = getenv("OPD_ORACLE_DEVICE"), *file = getenv("OPD_ORACLE_LOAD");
-        if (file && *file) { (void)opd_library_load(file); }
+        if (file && *file) { (void)opd_plugin_load(file); }
         if (device && *device) { (void)opd_device_parse(device, &shim_device); }
         ready = opd_ok();
     }
@@ -247,7 +247,7 @@ static char *shim_place(shim_state *s, const odx_tensor *t, const void *p) {
         m->storage = storage;
         m->bytes = bytes;
         m->copy = opd_tensor_new_on(opd_ints_of(&bytes, 1), OPD_UINT8, s->device);
-        if (!opd_copy_(m->copy, shim_bytes(storage, bytes, opd_device_of(OPD_CPU, -1)))) { return NULL; }
+        if (!opd_copy_(m->copy, shim_bytes(storage, bytes, opd_device_make(OPD_CPU, -1)))) { return NULL; }
         m->place = (char *)opd_device_data(m->copy, (opd_backend)s->device.type);
         m->next = s->memories;
         s->memories = m;
@@ -259,7 +259,7 @@ static char *shim_place(shim_state *s, const odx_tensor *t, const void *p) {
 static void shim_write_back(shim_state *s) {
     shim_memory *m;
     for (m = s->memories; m; m = m->next) {
-        (void)opd_copy_(shim_bytes(m->storage, m->bytes, opd_device_of(OPD_CPU, -1)), m->copy);
+        (void)opd_copy_(shim_bytes(m->storage, m->bytes, opd_device_make(OPD_CPU, -1)), m->copy);
     }
 }
 
@@ -338,7 +338,7 @@ static opd_value shim_list(shim_state *s, const odx_value *v, shim_type type) {
         for (i = 0; p && i < n; i++) {
             p[i] = v->u.list[i].tag == ODX_DOUBLE ? v->u.list[i].u.d : (double)v->u.list[i].u.i;
         }
-        return opd_value_floats(p, p ? n : 0);
+        return opd_value_doubles(p, p ? n : 0);
     }
     if (kind == 'b' && bools == n) {
         bool *p = (bool *)shim_alloc(s, count * sizeof *p);
@@ -359,16 +359,16 @@ static opd_value shim_list(shim_state *s, const odx_value *v, shim_type type) {
 
 static opd_value shim_arg(shim_state *s, const odx_value *v, shim_type type) {
     opd_device device;
-    s->device = type.host ? opd_device_of(OPD_CPU, -1) : shim_device;
+    s->device = type.host ? opd_device_make(OPD_CPU, -1) : shim_device;
     switch (v->tag) {
     case ODX_TENSOR: {                                         /* PyTorch's parser takes a 0-dim tensor for a number */
         opd_tensor *t = shim_tensor(s, v->u.t);
         if (t && type.kind == 'i' && !type.list) { return opd_value_int(opd_item_i64(t)); }
-        if (t && type.kind == 'd' && !type.list) { return opd_value_float(opd_item_f64(t)); }
+        if (t && type.kind == 'd' && !type.list) { return opd_value_double(opd_item_f64(t)); }
         return opd_value_tensor(t);
     }
     case ODX_INT: case ODX_DTYPE: case ODX_LAYOUT: case ODX_MEMFMT: return opd_value_int(v->u.i);
-    case ODX_DOUBLE: return opd_value_float(v->u.d);
+    case ODX_DOUBLE: return opd_value_double(v->u.d);
     case ODX_BOOL: return opd_value_bool(v->u.i != 0);
     case ODX_COMPLEX: return opd_value_complex(v->u.c);
     case ODX_STR: case ODX_DEVICE:                             /* PyTorch's takes a text for a device */
@@ -420,7 +420,7 @@ static int shim_from_device(const shim_state *s, shim_box *box) {
     if (!box->bytes) { return opd_fail(OPD_ERROR_MEMORY, "shim: out of memory"); }
     box->t.data = box->bytes + ((char *)box->t.data - storage);
     box->t.storage = box->bytes;
-    return opd_copy_(shim_bytes(box->bytes, box->t.storage_bytes, opd_device_of(OPD_CPU, -1)),
+    return opd_copy_(shim_bytes(box->bytes, box->t.storage_bytes, opd_device_make(OPD_CPU, -1)),
                      shim_bytes(storage, box->t.storage_bytes, shim_device)) ? 0 : -1;
 }
 
@@ -437,7 +437,7 @@ static int shim_out_tensor(const shim_state *s, opd_tensor *t, odx_value *out) {
     box->t.size = opd_sizes(t);
     box->t.stride = opd_strides(t);
     box->t.storage_bytes = opd_tensor_storage_bytes(t);
-    if (box->t.data) { box->t.storage = (char *)box->t.data - opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)); }
+    if (box->t.data) { box->t.storage = (char *)box->t.data - opd_tensor_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)); }
     out->tag = ODX_TENSOR;
     out->u.t = &box->t;
     return shim_device.type == OPD_CPU ? 0 : shim_from_device(s, box);
@@ -448,7 +448,7 @@ static int shim_out(const shim_state *s, opd_value v, odx_value *out);
 static opd_value shim_item(opd_value v, int i) {
     switch (v.tag) {
     case OPD_TAG_INTS: return opd_value_int(v.u.ints[i]);
-    case OPD_TAG_FLOATS: return opd_value_float(v.u.floats[i]);
+    case OPD_TAG_FLOATS: return opd_value_double(v.u.floats[i]);
     case OPD_TAG_BOOLS: return opd_value_bool(v.u.bools[i]);
     case OPD_TAG_TENSORS: return opd_value_tensor(v.u.tensors[i]);
     default: return v.u.list[i];

@@ -57,7 +57,7 @@ static int compilations(void) {
 static void compile(int which) {
     char source[60];
     snprintf(source, sizeof source, "int number_%d;\n", which);
-    CHECK(!opd_load_inline("cached", source, NULL));
+    CHECK(!opd_compile_and_load_inline("cached", source, NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not a shared library");
 }
 
@@ -212,7 +212,7 @@ TEST(source_that_was_changed) {
 /* Compiles with this folder for caches, and checks the error. */
 static void check_refused(const char *home, const char *why, const char *advice) {
     (void)setenv("XDG_CACHE_HOME", home, 1);
-    CHECK(!opd_load_inline("refused", "int refused;\n", NULL));
+    CHECK(!opd_compile_and_load_inline("refused", "int refused;\n", NULL));
     CHECK(strstr(opd_error_message(), advice) != NULL);
     CHECK_ERROR(OPD_ERROR_REGISTER, why);
     (void)setenv("XDG_CACHE_HOME", folder, 1);
@@ -266,7 +266,7 @@ static void check_child_refused(const char *home, bool as_other, const char *why
         }
         char source[400];
         snprintf(source, sizeof source, "int refused; /* %300s */\n", "");
-        opd_plugin *const none = opd_load_inline("refused", source, NULL);
+        opd_plugin *const none = opd_compile_and_load_inline("refused", source, NULL);
         const bool right = !none && strstr(opd_error_message(), why) && strstr(opd_error_message(), advice);
         opd_error_clear();
         CHECK_CHILD_ENDS(right ? 0 : 1);
@@ -296,7 +296,7 @@ TEST(disk_that_is_full) {
 }
 #else
 TEST(no_plugins) {
-    CHECK(!opd_load_inline("cached", "int number;\n", NULL));
+    CHECK(!opd_compile_and_load_inline("cached", "int number;\n", NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "OPD_NO_PLUGINS");
 }
 #endif

@@ -71,27 +71,27 @@ static long pe_of(const char *name) {
 }
 
 TEST(load_call_unload) {
-    opd_plugin *const p = opd_library_load(dll("ops.dll"));
+    opd_plugin *const p = opd_plugin_load(dll("ops.dll"));
     CHECK_OK();
     CHECK(p && opd_plugin_next(NULL) == p && mapped("ops.dll"));
-    CHECK(opd_library_load(dll("ops.dll")) == p);
+    CHECK(opd_plugin_load(dll("ops.dll")) == p);
     OPD_SCOPE {
         opd_tensor *const x = leaf(), *const y = OPD_CALL(opd_find("linkage::square_plus"), x);
         CHECK_INT(opd_backward(opd_sum(y)), 0);
         CHECK_NEAR(opd_item_f64(opd_select(y, 0, 2)), 10, 1e-6);
         CHECK_NEAR(opd_item_f64(opd_select(opd_tensor_grad(x), 0, 2)), 6, 1e-6);
     }
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(!opd_find_quiet("linkage::square_plus") && !opd_plugin_next(NULL) && !mapped("ops.dll"));
-    CHECK_INT(opd_library_unload(p), -1);
+    CHECK_INT(opd_plugin_unload(p), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not loaded");
     CHECK_INT(opd_check_invariants(), 0);
 }
 TEST(a_node_of_the_tape_keeps_code) {
-    opd_plugin *const p = opd_library_load(dll("ops.dll"));
+    opd_plugin *const p = opd_plugin_load(dll("ops.dll"));
     opd_scope scope = opd_scope_open();
     opd_tensor *const x = leaf(), *const y = opd_keep(OPD_CALL(opd_find("linkage::square_plus"), x));
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(!opd_find_quiet("linkage::square_plus") && mapped("ops.dll"));
     CHECK_INT(opd_backward(opd_sum(y)), 0);
     CHECK_NEAR(opd_item_f64(opd_select(opd_tensor_grad(x), 0, 1)), 4, 1e-6);
@@ -101,104 +101,104 @@ TEST(a_node_of_the_tape_keeps_code) {
     CHECK(!mapped("ops.dll"));
 }
 TEST(load_while_still_mapped) {
-    opd_plugin *p = opd_library_load(dll("ops.dll"));
+    opd_plugin *p = opd_plugin_load(dll("ops.dll"));
     opd_scope scope = opd_scope_open();
     opd_tensor *const y = opd_keep(OPD_CALL(opd_find("linkage::square_plus"), leaf()));
-    CHECK_INT(opd_library_unload(p), 0);
-    p = opd_library_load(dll("ops.dll"));
+    CHECK_INT(opd_plugin_unload(p), 0);
+    p = opd_plugin_load(dll("ops.dll"));
     CHECK(OPD_CALL(opd_find("linkage::square_plus"), leaf()) != NULL);
     opd_scope_close(&scope);
     opd_release(y);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(!mapped("ops.dll"));
 }
 /* A plug-in of two files has one table and one list of blocks.  Its path has blanks and letters outside ASCII. */
 TEST(a_path_with_any_letters) {
-    opd_plugin *const p = opd_library_load(dll("gr\xc3\xb6\xc3\x9f" "e \xe6\x97\xa5/two files.dll"));
+    opd_plugin *const p = opd_plugin_load(dll("gr\xc3\xb6\xc3\x9f" "e \xe6\x97\xa5/two files.dll"));
     CHECK_OK();
     char text[4000] = "";
     (void)opd_dump(opd_find("linkage::square_plus"), text, sizeof text);
     CHECK(strstr(text, "CUDA") != NULL);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(!mapped("two files.dll"));
-    CHECK(!opd_library_load(dll("gr\xf6\xdf" "e.dll")));
+    CHECK(!opd_plugin_load(dll("gr\xf6\xdf" "e.dll")));
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the path is not valid UTF-8");
 }
 /* If two blocks register a kernel for one key, the kernel of the later block is called. */
 TEST(blocks_of_a_plugin_run_in_the_order_of_the_file) {
     opd_log_set(hush, NULL);
-    opd_plugin *const p = opd_library_load(dll("order.dll"));
+    opd_plugin *const p = opd_plugin_load(dll("order.dll"));
     opd_log_set(NULL, NULL);
     CHECK_OK();
     CHECK_INT(opd_call_value(opd_find("order::which"), NULL, 0).u.i, 3);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
 }
 /* Windows adds .dll to a name without a dot; but the file of the given name is loaded, not the one with .dll. */
 TEST(a_name_without_an_ending) {
-    opd_plugin *const p = opd_library_load(dll("order"));
+    opd_plugin *const p = opd_plugin_load(dll("order"));
     CHECK_OK();
     CHECK(opd_find_quiet("linkage::square_plus") && !opd_find_quiet("order::which"));
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
 }
 TEST(a_dll_of_many_sections) {
-    opd_plugin *const p = opd_library_load(dll("sections.dll"));
+    opd_plugin *const p = opd_plugin_load(dll("sections.dll"));
     CHECK_OK();
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
 }
 /* While a plug-in is loaded, Windows shows no dialog about errors.  The block of errors.c returns the setting. */
 TEST(no_dialogs) {
     unsigned long was = 4;
     CHECK(SetThreadErrorMode(0, &was));
-    opd_plugin *const p = opd_library_load(dll("errors.dll"));
+    opd_plugin *const p = opd_plugin_load(dll("errors.dll"));
     CHECK_OK();
     CHECK_INT(opd_call_value(opd_find("errors::mode"), NULL, 0).u.i, 1);
-    CHECK_INT(opd_library_unload(p), 0);
-    CHECK(!opd_library_load(dll("needs.dll")));
+    CHECK_INT(opd_plugin_unload(p), 0);
+    CHECK(!opd_plugin_load(dll("needs.dll")));
     opd_error_clear();
     CHECK_INT(GetThreadErrorMode(), 0);
     (void)SetThreadErrorMode(was, NULL);
 }
 /* A name without a folder is a file of the current folder: no folders are searched. */
 TEST(a_name_alone_is_not_searched) {
-    CHECK(!opd_library_load("kernel32.dll"));
+    CHECK(!opd_plugin_load("kernel32.dll"));
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "cannot open 'kernel32.dll'");
 }
 TEST(a_missing_file) {
-    CHECK(!opd_library_load(dll("nowhere.dll")));
+    CHECK(!opd_plugin_load(dll("nowhere.dll")));
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "nowhere.dll': No such file or directory");
-    CHECK(!opd_library_load(dll("")));
+    CHECK(!opd_plugin_load(dll("")));
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "': Is a directory");
-    CHECK(!opd_library_load(NULL));
+    CHECK(!opd_plugin_load(NULL));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the path is NULL");
 }
 TEST(a_file_that_is_no_dll) {
-    CHECK(!opd_library_load(dll("text.dll")));
+    CHECK(!opd_plugin_load(dll("text.dll")));
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not a shared library");
-    CHECK(!opd_library_load(changed("ops.dll", 0, pe_of("ops.dll") + 23, 0)));       /* without the mark of a DLL */
+    CHECK(!opd_plugin_load(changed("ops.dll", 0, pe_of("ops.dll") + 23, 0)));       /* without the mark of a DLL */
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not a shared library");
 }
 TEST(a_dll_that_is_no_plugin) {
-    CHECK(!opd_library_load(dll("plain.dll")));
+    CHECK(!opd_plugin_load(dll("plain.dll")));
     CHECK_ERROR(OPD_ERROR_REGISTER, "registers nothing");
     CHECK(!mapped("plain.dll"));
 }
 TEST(a_dll_for_another_machine) {
-    CHECK(!opd_library_load(changed("ops.dll", 0, pe_of("ops.dll") + 5, 0xaa)));
+    CHECK(!opd_plugin_load(changed("ops.dll", 0, pe_of("ops.dll") + 5, 0xaa)));
     CHECK_ERROR(OPD_ERROR_REGISTER, "is for aarch64, this program for x86-64");
 }
 TEST(a_damaged_dll) {
-    CHECK(!opd_library_load(changed("plain.dll", 80000, 0, 0)));
+    CHECK(!opd_plugin_load(changed("plain.dll", 80000, 0, 0)));
     CHECK_ERROR(OPD_ERROR_REGISTER, "is incomplete");
-    CHECK(!opd_library_load(changed("ops.dll", 0, pe_of("ops.dll") + 24, 0)));       /* the optional header's magic */
+    CHECK(!opd_plugin_load(changed("ops.dll", 0, pe_of("ops.dll") + 24, 0)));       /* the optional header's magic */
     CHECK_ERROR(OPD_ERROR_REGISTER, "Windows cannot load");
     CHECK(!opd_plugin_next(NULL) && !mapped("changed.dll"));
 }
 TEST(a_dll_that_needs_a_missing_one) {
-    CHECK(!opd_library_load(dll("needs.dll")));
+    CHECK(!opd_plugin_load(dll("needs.dll")));
     CHECK_ERROR(OPD_ERROR_REGISTER, "a DLL that it needs was not found");
 }
 TEST(a_dll_with_its_own_implementation) {
-    CHECK(!opd_library_load(dll("own.dll")));
+    CHECK(!opd_plugin_load(dll("own.dll")));
     CHECK_ERROR(OPD_ERROR_REGISTER, "contains its own implementation of opdispatch");
     CHECK(!mapped("own.dll"));
 }
@@ -219,7 +219,7 @@ static int64_t answer(opd_plugin *plugin, const char *name) {
     CHECK_OK();
     if (plugin) {
         result = opd_call_value(opd_find(name), NULL, 0).u.i;
-        CHECK_INT(opd_library_unload(plugin), 0);
+        CHECK_INT(opd_plugin_unload(plugin), 0);
     }
     CHECK_OK();
     return result;
@@ -246,7 +246,7 @@ TEST(a_text_is_compiled_once) {
     opd_log_set(count_commands, NULL);
     for (i = 0; i < 4; i++) {
         commands = 0;
-        CHECK_INT(answer(opd_load_inline("once", i < 3 ? ANSWER("once", "41") : ANSWER("once", "42"), flags[i]),
+        CHECK_INT(answer(opd_compile_and_load_inline("once", i < 3 ? ANSWER("once", "41") : ANSWER("once", "42"), flags[i]),
                          "once::answer"), i < 3 ? 41 : 42);
         CHECK_INT(commands, i == 1 ? 0 : 2);      /* compiles and links */
     }
@@ -269,40 +269,40 @@ TEST(words_of_commands) {
                    ANSWER("words", "FROM_HEADER + second() + 100 * strcmp(WORD, \"a\\\\b\\\"c\\\\\")"));
     }
     (void)snprintf(flag, sizeof flag, "-DWORD=\"a\\\\b\\\"c\\\\\"");
-    plugin = opd_load("words", files, flag);
+    plugin = opd_compile_and_load("words", files, flag);
     CHECK_INT(answer(plugin, "words::answer"), 34);
     /* a file that the compiler has read changes: another result */
     write_text(dll("größe 日/words.h"), "enum { FROM_HEADER = 50 };\n");
-    CHECK_INT(answer(opd_load("words", files, flag), "words::answer"), 54);
+    CHECK_INT(answer(opd_compile_and_load("words", files, flag), "words::answer"), 54);
 }
 TEST(what_the_compiler_says) {
     static wchar_t many[2000];
     int i;
     if (!check_cache_begin()) { SKIP("no compiler"); }
-    CHECK(!opd_load_inline("wrong", "int x = nothing_here;\n", NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", "int x = nothing_here;\n", NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "nothing_here");
-    CHECK(!opd_load_inline("wrong", "int missing(void); int f(void) { return missing(); }\n", NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", "int missing(void); int f(void) { return missing(); }\n", NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "missing");
-    CHECK(!opd_load_inline("wrong", "int f(void) { return 1; }\n", NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", "int f(void) { return 1; }\n", NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "registers nothing");
     with(L"OPD_INCLUDE", L"");
-    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "set $OPD_INCLUDE to its folder");
     with(L"OPD_INCLUDE", NULL);
     with(L"CC", L"no-such-compiler -m64");
-    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "cannot run the compiler 'no-such-compiler': No such file");
     with(L"CC", NULL);
     with(L"CC", L"");
-    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));      /* %PATH% under wine has no gcc */
+    CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));      /* %PATH% under wine has no gcc */
     CHECK_ERROR(OPD_ERROR_REGISTER, "cannot run the compiler 'gcc': No such file");
     with(L"CC", NULL);
     for (i = 0; i < 1999; i++) { many[i] = L'x'; }
     with(L"CC", many);
-    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the value of the environment variable CC has more than 1023 bytes");
     with(L"CC", NULL);
-    CHECK(!opd_load_inline("a/b", ANSWER("wrong", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("a/b", ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "a name must have");
 }
 /* Copies a file; the paths have only letters of ASCII. */
@@ -323,7 +323,7 @@ TEST(header_beside_the_program) {
     (void)snprintf(to, sizeof to, "%s", dll("../opdispatch.h"));       /* the program is in the folder above the DLLs */
     CHECK(copied(from, to));
     with(L"OPD_INCLUDE", L"");
-    CHECK_INT(answer(opd_load_inline("beside", ANSWER("beside", "6"), NULL), "beside::answer"), 6);
+    CHECK_INT(answer(opd_compile_and_load_inline("beside", ANSWER("beside", "6"), NULL), "beside::answer"), 6);
     with(L"OPD_INCLUDE", NULL);
     CHECK(remove(to) == 0);
 }
@@ -332,12 +332,12 @@ TEST(folders_for_compiled_code) {
     int i;
     if (!check_cache_begin()) { SKIP("no compiler"); }
     with(L"XDG_CACHE_HOME", L"\\temp");             /* depends on the current drive: %LOCALAPPDATA% is used */
-    CHECK_INT(answer(opd_load_inline("place", ANSWER("place", "1"), NULL), "place::answer"), 1);
+    CHECK_INT(answer(opd_compile_and_load_inline("place", ANSWER("place", "1"), NULL), "place::answer"), 1);
     (void)snprintf(deep, sizeof deep, "%s/opdispatch", getenv("LOCALAPPDATA"));
     CHECK(access(deep, 0) == 0);
     with(L"XDG_CACHE_HOME", NULL);
     with(L"XDG_CACHE_HOME", L"C:\\windows\\win.ini");
-    CHECK(!opd_load_inline("place", ANSWER("place", "2"), NULL));
+    CHECK(!opd_compile_and_load_inline("place", ANSWER("place", "2"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "the cache for compiled code: cannot write");
     with(L"XDG_CACHE_HOME", NULL);
     /* longer than the 259 characters of Windows' short paths */
@@ -351,7 +351,7 @@ TEST(folders_for_compiled_code) {
         end += 91;
     }
     (void)setenv("XDG_CACHE_HOME", deep, 1);
-    CHECK_INT(answer(opd_load_inline("place", ANSWER("place", "3"), NULL), "place::answer"), 3);
+    CHECK_INT(answer(opd_compile_and_load_inline("place", ANSWER("place", "3"), NULL), "place::answer"), 3);
     with(L"XDG_CACHE_HOME", NULL);
 }
 /* A result that is damaged is built again.  Nothing is left of compilations. */
@@ -365,7 +365,7 @@ TEST(damaged_results) {
     (void)snprintf(folder, sizeof folder, "%s/opdispatch", getenv("XDG_CACHE_HOME"));
     for (i = 0; i < 3; i++) {
         FILE *file;
-        first = opd_load_inline("damage", ANSWER("damage", "7"), NULL);
+        first = opd_compile_and_load_inline("damage", ANSWER("damage", "7"), NULL);
         CHECK_OK();
         if (i < 2) { CHECK_INT(answer(first, "damage::answer"), 7); }
         (void)snprintf(path, sizeof path, "%s/damage-*.dll", folder);
@@ -380,7 +380,7 @@ TEST(damaged_results) {
         (void)fclose(file);
     }
     CHECK(remove(path) != 0);                     /* loaded */
-    second = opd_load_inline("damage", ANSWER("damage", "7"), NULL);
+    second = opd_compile_and_load_inline("damage", ANSWER("damage", "7"), NULL);
     CHECK(second == first);
     CHECK_INT(answer(first, "damage::answer"), 7);
     (void)snprintf(path, sizeof path, "%s/tmp.*", folder);
@@ -390,7 +390,7 @@ TEST(damaged_results) {
     CHECK_INT(count, 0);
 }
 static void *compile_and_call(void *out) {
-    opd_plugin *const plugin = opd_load_inline("both", ANSWER("both", "9"), NULL);
+    opd_plugin *const plugin = opd_compile_and_load_inline("both", ANSWER("both", "9"), NULL);
     *(int64_t *)out = plugin ? opd_call_value(opd_find("both::answer"), NULL, 0).u.i : -1;
     if (!opd_ok()) { printf("%s\n", opd_error_message()); }
     return plugin;
@@ -405,7 +405,7 @@ TEST(two_threads_compile_the_same) {
     (void)pthread_join(thread, &plugins[0]);
     CHECK(results[0] == 9 && results[1] == 9);
     CHECK(plugins[0] == plugins[1]);
-    CHECK_INT(opd_library_unload((opd_plugin *)plugins[0]), 0);
+    CHECK_INT(opd_plugin_unload((opd_plugin *)plugins[0]), 0);
 }
 TEST(no_memory_compiling) {
     opd_plugin *plugin = NULL;
@@ -413,7 +413,7 @@ TEST(no_memory_compiling) {
     if (!check_cache_begin()) { SKIP("no compiler"); }
     for (n = 1; n < 200; n++) {
         (void)opd_memory_fail_at(n, true);
-        plugin = opd_load_inline("lack", ANSWER("lack", "5"), NULL);
+        plugin = opd_compile_and_load_inline("lack", ANSWER("lack", "5"), NULL);
         (void)opd_memory_fail_at(0, false);
         if (plugin) { break; }
         CHECK_ERROR(OPD_ERROR_MEMORY, "memory");

@@ -112,14 +112,14 @@ static bool begin(void) {
 static void check_plugin(const char *source, const char *flags, const char *lacks) {
     told[0] = 0;
     opd_log_set(hear, NULL);
-    opd_plugin *const plugin = opd_load_inline("sets", source, flags);
+    opd_plugin *const plugin = opd_compile_and_load_inline("sets", source, flags);
     opd_log_set(NULL, NULL);
     CHECK_OR_RETURN(plugin != NULL);
     CHECK_INT(opd_call_value(opd_find("sets::seven"), NULL, 0).u.i, 7);
-    const char *const said = opd_library_lacks(opd_plugin_path(plugin));
+    const char *const said = opd_plugin_lacks(opd_plugin_path(plugin));
     CHECK_STR(said ? said : "nothing", lacks ? lacks : "nothing");
     CHECK(lacks ? strstr(told, lacks) != NULL : !*told);
-    CHECK_INT(opd_library_unload(plugin), 0);
+    CHECK_INT(opd_plugin_unload(plugin), 0);
 }
 /* A plug-in is only warned about: perhaps nothing calls the function. */
 TEST(plugins_with_instructions_that_are_missing) {
@@ -135,9 +135,9 @@ TEST(plugins_with_instructions_that_are_missing) {
     (void)inside_sets_assume(all_sets());
     check_plugin(KERNEL NEVER_CALLED, NULL, NULL);
     (void)inside_sets_assume(0);
-    CHECK(opd_library_lacks(NULL) == NULL);
-    CHECK(opd_library_lacks("/no/such/file") == NULL);
-    CHECK(opd_library_lacks(__FILE__) == NULL);
+    CHECK(opd_plugin_lacks(NULL) == NULL);
+    CHECK(opd_plugin_lacks("/no/such/file") == NULL);
+    CHECK(opd_plugin_lacks(__FILE__) == NULL);
     CHECK_OK();
 }
 static int squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -174,7 +174,7 @@ TEST(the_cache_goes) {
     if (!check_cache_end()) { SKIP("no cc"); }
 }
 #else
-TEST(no_plugins) { CHECK(opd_library_lacks("x.so") == NULL); }
+TEST(no_plugins) { CHECK(opd_plugin_lacks("x.so") == NULL); }
 #endif
 
 CHECK_MAIN()

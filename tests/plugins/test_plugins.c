@@ -44,7 +44,7 @@ static void set_up(void) {
     "    return opd_return_tensor(call, opd_add(x, x));\n" \
     "}\n" \
     "static int twice_backward(opd_backward_call *bw) {\n" \
-    "    return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_float(2)));\n" \
+    "    return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), opd_value_double(2)));\n" \
     "}\n"
 static const char twice_source[] = TWICE_CODE
     "static int told;\n"
@@ -88,7 +88,7 @@ static opd_plugin *load_twice(void) {
     opd_plugin *p;
     set_up();
     opd_log_set(hush, NULL);                      /* that neg has another kernel is what we want */
-    p = opd_load_inline("twice", twice_source, NULL);
+    p = opd_compile_and_load_inline("twice", twice_source, NULL);
     opd_log_set(NULL, NULL);
     return p;
 }
@@ -125,7 +125,7 @@ TEST(load_call_unload) {
     y = call1("plug::twice", opd_value_tensor(x));
     CHECK(y && opd_data_f32(y)[2] == 6);
     opd_scope_close(&scope);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(!opd_find_quiet("plug::twice") && !opd_find_quiet("plug::twice_") && !opd_plugin_next(NULL));
     CHECK_INT(opd_check_invariants(), 0);
     check_unmapped();
@@ -144,13 +144,13 @@ TEST(place_of_a_scope_of_a_plugin) {
     opd_plugin *p;
     opd_tensor *t;
     set_up();
-    p = opd_load_inline("leaks", scope_source, NULL);
+    p = opd_compile_and_load_inline("leaks", scope_source, NULL);
     CHECK_OR_RETURN(p != NULL);
     t = (opd_tensor *)(intptr_t)opd_call_value(opd_find("leaks::leaks"), NULL, 0).u.i;
     CHECK(!opd_exp(t));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "has been freed: the scope ");                  /* where none was unmapped: begins at */
     t = (opd_tensor *)(intptr_t)opd_call_value(opd_find("leaks::leaks"), NULL, 0).u.i;
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     check_unmapped();
     CHECK(!opd_exp(t));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "has been freed: the scope of the tensor has ended, or it was released");
@@ -182,7 +182,7 @@ TEST(handles_of_kernels_and_plugins) {
     const size_t before = opd_kept_list(NULL, 0);
     set_up();
     opd_log_set(hush, NULL);
-    opd_plugin *p = opd_load_inline("over", over_source, NULL);
+    opd_plugin *p = opd_compile_and_load_inline("over", over_source, NULL);
     opd_log_set(NULL, NULL);
     CHECK_OR_RETURN(p != NULL);
     opd_kernel_handle *handle = opd_kernel_get(opd_find("aten::neg"), "CPU");
@@ -192,7 +192,7 @@ TEST(handles_of_kernels_and_plugins) {
     CHECK_INT((int)opd_kept_list(NULL, 0), (int)before + 1);
     /* a place at an address where another plug-in was unmapped is not read */
     CHECK(strstr(place_of(y), ".c:5") != NULL || strcmp(place_of(y), "a plug-in that was unloaded") == 0);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     check_unmapped();
     CHECK_INT(opd_kernel_call_with(handle, &ret, &v, 1), -1);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the kernel of aten::neg for CPU (registered at ");
@@ -209,11 +209,11 @@ TEST(second_load_is_the_first) {
     char path[1100];
     CHECK(p && p == q);
     snprintf(path, sizeof path, "%s", opd_plugin_path(p));
-    CHECK(opd_library_load(path) == p);
-    CHECK_INT(opd_library_unload(p), 0);
-    CHECK_INT(opd_library_unload(p), -1);
+    CHECK(opd_plugin_load(path) == p);
+    CHECK_INT(opd_plugin_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not loaded");
-    CHECK_INT(opd_library_unload(NULL), -1);
+    CHECK_INT(opd_plugin_unload(NULL), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not loaded");
     check_unmapped();
 }
@@ -224,7 +224,7 @@ TEST(built_in_operator_gets_its_kernel_back) {
     CHECK(opd_data_f32(opd_neg(x))[0] == -1);
     p = load_twice();
     CHECK(opd_data_f32(opd_neg(x))[0] == 2);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(opd_data_f32(opd_neg(x))[0] == -1);
     opd_scope_close(&scope);
     check_unmapped();
@@ -263,7 +263,7 @@ TEST(rules_for_vmap_in_a_plugin) {
     opd_value r;
     int i, level;
     set_up();
-    p = opd_load_inline("vmaps", vmap_source, NULL);
+    p = opd_compile_and_load_inline("vmaps", vmap_source, NULL);
     CHECK_OK();
     OPD_SCOPE {
         opd_tensor *x = opd_tensor_from(data, OPD_INTS(2, 3), OPD_FLOAT32), *y;
@@ -278,7 +278,7 @@ TEST(rules_for_vmap_in_a_plugin) {
         CHECK(y && opd_numel(y) == 2 && opd_data_f32(y)[0] == 6 && opd_data_f32(y)[1] == 15);
     }
     CHECK_INT(opd_vmap_fallback_count() - slow, 0);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK_INT(opd_check_invariants(), 0);
     check_unmapped();
 }
@@ -286,7 +286,7 @@ TEST(rules_for_vmap_in_a_plugin) {
 /* Forward mode in a plug-in: rules by name, a rule of its own, duals that it makes. */
 static const char forward_source[] = TWICE_CODE
     "static int own_jvp(opd_jvp_call *jv) {\n"
-    "    return opd_jvp_return(jv, 0, opd_mul_Scalar(opd_jvp_tangent(jv, 0), opd_value_float(2)));\n"
+    "    return opd_jvp_return(jv, 0, opd_mul_Scalar(opd_jvp_tangent(jv, 0), opd_value_double(2)));\n"
     "}\n"
     "static int along(opd_call *call) {\n"
     "    opd_tensor *x = opd_arg_tensor(call, 0), *t = NULL;\n"
@@ -312,7 +312,7 @@ TEST(forward_mode_in_a_plugin) {
     opd_tensor *x = opd_ones(OPD_INTS(3), OPD_FLOAT32), *t, *y;
     int i;
     set_up();
-    p = opd_load_inline("forward", forward_source, NULL);
+    p = opd_compile_and_load_inline("forward", forward_source, NULL);
     CHECK(p != NULL);
     CHECK_INT(opd_dual_level_begin(), 0);
     for (i = 0; i < 4; i++) {
@@ -323,7 +323,7 @@ TEST(forward_mode_in_a_plugin) {
     y = call1("plugforward::along", opd_value_tensor(x));
     CHECK(y && fabs((double)opd_data_f32(y)[1] - 2.71828) < 1e-4);
     opd_scope_close(&scope);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK_OK();
     check_unmapped();
 }
@@ -358,13 +358,13 @@ TEST(custom_functions_of_a_plugin) {              /* their code stays as long as
     opd_plugin *p;
     opd_tensor *x = leaf(), *y[2];
     set_up();
-    p = opd_load_inline("functions", function_source, NULL);
+    p = opd_compile_and_load_inline("functions", function_source, NULL);
     CHECK(p != NULL);
     y[0] = call1("plugfn::by_function", opd_value_tensor(x));
     y[1] = call1("plugfn::by_setup", opd_value_tensor(x));
     CHECK_INT(opd_backward(opd_sum(call1("plugfn::none", opd_value_tensor(x)))), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "derivative for plugfn::none is not implemented");
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(mapped() > 0);
     CHECK_INT(opd_backward(opd_sum(opd_add(y[0], y[1]))), 0);
     CHECK_NEAR(opd_data_f32(opd_tensor_grad(x))[0], 4 * (double)opd_data_f32(x)[0], 1e-6);
@@ -375,8 +375,8 @@ TEST(custom_functions_of_a_plugin) {              /* their code stays as long as
 TEST(unload_under_a_pending_error) {
     opd_plugin *p = load_twice();
     (void)opd_fail(OPD_ERROR_USER, "mine");
-    CHECK_INT(opd_library_unload(p), 0);
-    CHECK(opd_library_load(cache) == NULL);
+    CHECK_INT(opd_plugin_unload(p), 0);
+    CHECK(opd_plugin_load(cache) == NULL);
     CHECK_ERROR(OPD_ERROR_USER, "mine");
     check_unmapped();
 }
@@ -393,7 +393,7 @@ TEST(user_pointers_are_destroyed) {
         opd_tensor *w = call1("plug::wrapped", opd_value_int(0));
         CHECK(w && opd_data_f32(w)[1] == 4);
         CHECK_INT(*counts, 0);
-        CHECK_INT(opd_library_unload(other), 0);
+        CHECK_INT(opd_plugin_unload(other), 0);
         CHECK_INT(*counts, 1);
         *counts = 0;
         opd_scope_close(&scope);
@@ -405,15 +405,15 @@ TEST(handles_stay_valid) {
     opd_op *op = opd_find("plug::twice");
     opd_scope scope = opd_scope_open();
     opd_value v = opd_value_tensor(leaf());
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(!opd_call_op(op, &v, 1));
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator plug::twice is not defined any more: its plug-in was unloaded (opd_library_unload)");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator plug::twice is not defined any more: its plug-in was unloaded (opd_plugin_unload)");
     CHECK(!opd_find("plug::twice"));
-    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator plug::twice is not defined any more: its plug-in was unloaded (opd_library_unload)");
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the operator plug::twice is not defined any more: its plug-in was unloaded (opd_plugin_unload)");
     p = load_twice();
     CHECK(opd_find("plug::twice") == op && opd_call_op(op, &v, 1) != NULL);
     opd_scope_close(&scope);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     check_unmapped();
 }
 
@@ -445,7 +445,7 @@ TEST(again_and_again_does_not_grow) {
         opd_scope_close(&scope);
         CHECK_OK();
         at[i] = mapped_at();
-        CHECK_INT(opd_library_unload(p), 0);
+        CHECK_INT(opd_plugin_unload(p), 0);
         check_unmapped();
         live[i] = opd_memory_stats().live;
         /* so that the next time it is mapped somewhere else */
@@ -462,7 +462,7 @@ static void tape_keeps(const char *name) {
     opd_plugin *p = load_twice();
     opd_scope scope = opd_scope_open();
     opd_tensor *x = leaf(), *y = opd_keep(call1(name, opd_value_tensor(x)));
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(!opd_find_quiet(name));
     CHECK_INT(mapped(), 1);
     CHECK_INT(opd_backward(opd_sum(y)), 0);
@@ -482,7 +482,7 @@ TEST(deleter_keeps_code) {
     opd_tensor *w = opd_keep(call1("plug::wrapped", opd_value_int((int64_t)(uintptr_t)ended)));
     ended[0] = 0;
     opd_scope_close(&scope);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK_INT(ended[0], 0);
     CHECK_INT(mapped(), 1);
     opd_release(w);
@@ -494,7 +494,7 @@ TEST(data_keeps_code) {
     opd_scope scope = opd_scope_open();
     opd_tensor *w = call1("plug::wrapped", opd_value_int(0)), *view = opd_keep(opd_select(w, 0, 1));
     opd_scope_close(&scope);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK_INT(mapped(), 1);
     CHECK(opd_item_f64(view) == 4);
     opd_release(view);
@@ -504,11 +504,11 @@ TEST(load_while_still_mapped) {
     opd_plugin *p = load_twice();
     opd_scope scope = opd_scope_open();
     opd_tensor *x = leaf(), *y = call1("plug::twice", opd_value_tensor(x));
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK(load_twice() == p);
     CHECK(call1("plug::twice", opd_value_tensor(y)) != NULL);
     CHECK_INT(opd_backward(opd_sum(y)), 0);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     opd_scope_close(&scope);
     check_unmapped();
 }
@@ -527,12 +527,12 @@ static opd_library *around_with(opd_kernel inner) {
     opd_library *lib = opd_library_open(OPD_DEF, "plughost", NULL, __FILE__, __LINE__);
     set_up();
     CHECK_INT(opd_def(lib, "inner(Tensor x) -> Tensor") | opd_impl(lib, "inner", inner), 0);
-    unloading = opd_load_inline("around", around_source, "");
+    unloading = opd_compile_and_load_inline("around", around_source, "");
     CHECK_OK();
     return lib;
 }
 static int unload_kernel(opd_call *call) {
-    CHECK_INT(opd_library_unload(unloading), 0);
+    CHECK_INT(opd_plugin_unload(unloading), 0);
     CHECK_INT(mapped(), 1);
     return opd_return_tensor(call, opd_arg_tensor(call, 0));
 }
@@ -543,15 +543,15 @@ TEST(running_kernel_keeps_code) {
     CHECK(y && opd_data_f32(y)[0] == 2);
     opd_scope_close(&scope);
     opd_library_close(lib);
-    CHECK_INT(opd_library_unload(load_twice()), 0);           /* the next look finds it free */
+    CHECK_INT(opd_plugin_unload(load_twice()), 0);           /* the next look finds it free */
     check_unmapped();
 }
 TEST(unload_inside_its_block) {
     static const char source[] =
         "#include \"opdispatch.h\"\n"
-        "OPD_LIBRARY(inside, lib) { opd_def(lib, \"a() -> int\"); opd_library_unload(opd_plugin_next(NULL)); }\n";
+        "OPD_LIBRARY(inside, lib) { opd_def(lib, \"a() -> int\"); opd_plugin_unload(opd_plugin_next(NULL)); }\n";
     set_up();
-    CHECK(opd_load_inline("inside", source, NULL) == NULL);
+    CHECK(opd_compile_and_load_inline("inside", source, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_REGISTER, "inside a block of the same library");
     CHECK(!opd_find_quiet("inside::a"));
     check_unmapped();
@@ -575,12 +575,12 @@ TEST(log_function_observers_and_listeners_go) {
     opd_plugin *p;
     set_up();
     observed = 0;
-    p = opd_load_inline("says", source, NULL);
+    p = opd_compile_and_load_inline("says", source, NULL);
     CHECK(opd_call_value(opd_find("says::add"), &v, 1).u.i != 0);
     opd_warn("goes to the plug-in and is not seen");
     { opd_scope s = opd_scope_open(); (void)opd_neg(leaf()); opd_scope_close(&s); }
     CHECK(observed > 0);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     observed = 0;
     { opd_scope s = opd_scope_open(); (void)opd_neg(leaf()); opd_scope_close(&s); }
     CHECK_INT(observed, 0);
@@ -617,12 +617,12 @@ TEST(device_of_a_plugin) {
     opd_scope scope = opd_scope_open();
     int64_t n = 5;
     set_up();
-    p = opd_load_inline("plugdevice", source, NULL);
+    p = opd_compile_and_load_inline("plugdevice", source, NULL);
     CHECK_OK();
-    t = opd_keep(opd_tensor_new_on(opd_ints_of(&n, 1), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE3, 0)));
+    t = opd_keep(opd_tensor_new_on(opd_ints_of(&n, 1), OPD_FLOAT32, opd_device_make(OPD_PRIVATEUSE3, 0)));
     CHECK(t != NULL);
     opd_scope_close(&scope);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK_INT(mapped(), 1);
     opd_release(t);
     CHECK_INT(opd_device_count(OPD_PRIVATEUSE3), 0);
@@ -650,13 +650,13 @@ TEST(call_of_another_thread_keeps_code) {
     inside = leave = 0;
     CHECK_INT(pthread_create(&thread, NULL, wait_inside, NULL), 0);
     while (!__atomic_load_n(&inside, __ATOMIC_ACQUIRE)) { (void)usleep(100); }
-    CHECK_INT(opd_library_unload(unloading), 0);
+    CHECK_INT(opd_plugin_unload(unloading), 0);
     CHECK(!opd_find_quiet("around::around"));
     CHECK_INT(mapped(), 1);
     __atomic_store_n(&leave, 1, __ATOMIC_RELEASE);
     (void)pthread_join(thread, NULL);
     opd_library_close(lib);
-    CHECK_INT(opd_library_unload(load_twice()), 0);
+    CHECK_INT(opd_plugin_unload(load_twice()), 0);
     check_unmapped();
 }
 /* Loading and unloading while other threads call operators that this changes. */
@@ -686,11 +686,11 @@ TEST(loading_while_others_call) {
         CHECK_OK();
         before = __atomic_load_n(&turns, __ATOMIC_ACQUIRE);
         while (__atomic_load_n(&turns, __ATOMIC_ACQUIRE) < before + 8) { (void)usleep(100); }
-        CHECK_INT(opd_library_unload(p), 0);
+        CHECK_INT(opd_plugin_unload(p), 0);
     }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     for (i = 0; i < 2; i++) { (void)pthread_join(thread[i], NULL); }
-    CHECK_INT(opd_library_unload(load_twice()), 0);
+    CHECK_INT(opd_plugin_unload(load_twice()), 0);
     check_unmapped();
 }
 #if defined(CHECK_THREADS_SANITIZED)
@@ -704,9 +704,9 @@ static char twice_path[700];
 static void *loader(void *unused) {
     int i;
     for (i = 0; i < 150; i++) {
-        opd_plugin *p = opd_library_load(twice_path);
+        opd_plugin *p = opd_plugin_load(twice_path);
         CHECK(p != NULL);
-        (void)opd_library_unload(p);              /* the other may have done it */
+        (void)opd_plugin_unload(p);              /* the other may have done it */
         opd_error_clear();
     }
     return unused;
@@ -722,7 +722,7 @@ TEST(loading_by_two_threads) {
     for (i = 1; i < 3; i++) { (void)pthread_join(thread[i], NULL); }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     (void)pthread_join(thread[0], NULL);
-    CHECK_INT(opd_library_unload(load_twice()), 0);
+    CHECK_INT(opd_plugin_unload(load_twice()), 0);
     check_unmapped();
     CHECK_INT(opd_check_invariants(), 0);
 }
@@ -747,7 +747,7 @@ TEST(linked_library_by_two_threads) {
     set_up();
     snprintf(text, sizeof text, "%llu", (unsigned long long)(uintptr_t)opd_block_link);
     (void)setenv("OPD_TEST_BLOCK_LINK", text, 1);
-    p = opd_load_inline("linked", linked_source, NULL);
+    p = opd_compile_and_load_inline("linked", linked_source, NULL);
     CHECK_OK();
     snprintf(twice_path, sizeof twice_path, "%s", opd_plugin_path(p));
     for (i = 0; i < 2; i++) { CHECK_INT(pthread_create(&thread[i], NULL, loader, twice_path), 0); }
@@ -775,14 +775,14 @@ TEST(a_library_with_absolute_addresses) {
     if (system(command) != 0) { SKIP("no compiler whose linker knows -Ttext-segment"); }
     snprintf(path, sizeof path, "%s/placed.so", cache);
     for (i = 0; i < 2; i++) {
-        opd_plugin *p = opd_library_load(path);
+        opd_plugin *p = opd_plugin_load(path);
         opd_value got;
         CHECK_OK();
         CHECK_OR_RETURN(p != NULL);
         CHECK_INT(opd_call_all(opd_find("placed::answer"), &got, NULL, 0), 0);
         CHECK_INT(got.u.i, 42);
         CHECK_INT(mapped(), 1);
-        CHECK_INT(opd_library_unload(p), 0);
+        CHECK_INT(opd_plugin_unload(p), 0);
         check_unmapped();
     }
 }
@@ -800,12 +800,12 @@ static void no_memory(bool by_path, bool kept) {
     CHECK_OR_RETURN(p != NULL);
     snprintf(path, sizeof path, "%s", opd_plugin_path(p));
     if (kept) { CHECK(call1("plug::twice", opd_value_tensor(leaf())) != NULL); }
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     for (forever = 0; forever < 2; forever++) {
         for (n = 1; n < 500; n++) {
             live = opd_memory_stats().live;
             (void)opd_memory_fail_at(n, forever != 0);
-            p = by_path ? opd_library_load(path) : load_twice();
+            p = by_path ? opd_plugin_load(path) : load_twice();
             seen = opd_memory_fail_at(0, false);
             if (p) { break; }
             CHECK_ERROR(OPD_ERROR_MEMORY, "memory");
@@ -816,7 +816,7 @@ static void no_memory(bool by_path, bool kept) {
         }
         CHECK_OK();
         CHECK(n > 20 && n < 500 && seen < n);
-        CHECK_INT(opd_library_unload(p), 0);
+        CHECK_INT(opd_plugin_unload(p), 0);
     }
     opd_scope_close(&scope);
     check_unmapped();
@@ -842,7 +842,7 @@ TEST(no_memory_compiling) {
     int n, before, version = ++versions;
     opd_plugin *p = NULL;
     set_up();
-    CHECK_INT(opd_library_unload(load_twice()), 0);
+    CHECK_INT(opd_plugin_unload(load_twice()), 0);
     snprintf(source, sizeof source, TWICE_CODE "OPD_LIBRARY(lack, lib) { opd_op_desc d = {0};\n"
              "d.schema = \"twice(Tensor x) -> Tensor\"; d.cpu = twice; d.backward = twice_backward;\n"
              "opd_define(lib, &d); }\n/* %d */\n", version);
@@ -850,7 +850,7 @@ TEST(no_memory_compiling) {
     for (n = 1; n < 100; n++) {
         if (!check_visits((size_t)n, 100)) { continue; }          /* it takes a compilation */
         (void)opd_memory_fail_at(n, true);
-        p = opd_load_inline("lack", source, NULL);
+        p = opd_compile_and_load_inline("lack", source, NULL);
         (void)opd_memory_fail_at(0, false);
         if (p) { break; }
         CHECK_ERROR(OPD_ERROR_MEMORY, "memory");
@@ -859,7 +859,7 @@ TEST(no_memory_compiling) {
     }
     CHECK_OK();
     CHECK(n > 5 && n < 100);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK_INT(files_in_cache(), before + 3);      /* source, list, result */
 }
 
@@ -889,20 +889,20 @@ static void hear(void *user, int is_error, const char *text) {
 TEST(compiled_once) {
     opd_plugin *p;
     set_up();
-    CHECK_INT(opd_library_unload(opd_load_inline("once", ANSWER("once", "41"), NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("once", ANSWER("once", "41"), NULL)), 0);
     said[0] = 0;
     opd_log_set(hear, NULL);
     (void)setenv("OPD_VERBOSE", "1", 1);
-    p = opd_load_inline("once", ANSWER("once", "41"), NULL);
+    p = opd_compile_and_load_inline("once", ANSWER("once", "41"), NULL);
     CHECK_INT(answer("once::answer"), 41);
     CHECK_STR(said, "");                          /* nothing was run */
-    CHECK_INT(opd_library_unload(p), 0);
-    p = opd_load_inline("once", ANSWER("once", "41"), "-DOTHER -O1");      /* other flags: another result */
+    CHECK_INT(opd_plugin_unload(p), 0);
+    p = opd_compile_and_load_inline("once", ANSWER("once", "41"), "-DOTHER -O1");      /* other flags: another result */
     CHECK_INT(answer("once::answer"), 41);
-    CHECK_INT(opd_library_unload(p), 0);
-    p = opd_load_inline("once", ANSWER("once", "42"), NULL);
+    CHECK_INT(opd_plugin_unload(p), 0);
+    p = opd_compile_and_load_inline("once", ANSWER("once", "42"), NULL);
     CHECK_INT(answer("once::answer"), 42);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     opd_log_set(NULL, NULL);
     (void)unsetenv("OPD_VERBOSE");
     check_unmapped();
@@ -915,7 +915,7 @@ TEST(verbose_shows_commands) {
     snprintf(source, sizeof source, ANSWER("verbose", "%d"), ++version);
     opd_log_set(hear, NULL);
     (void)setenv("OPD_VERBOSE", "1", 1);
-    CHECK_INT(opd_library_unload(opd_load_inline("verbose", source, "-DFOR_ME=1")), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("verbose", source, "-DFOR_ME=1")), 0);
     CHECK(strstr(said, " -DFOR_ME=1 -DOPDISPATCH_PLUGIN -fPIC ") && strstr(said, " -shared ") && strstr(said, " -c "));
     opd_log_set(NULL, NULL);
     (void)unsetenv("OPD_VERBOSE");
@@ -931,13 +931,13 @@ TEST(included_files_count) {
     snprintf(include, sizeof include, "-I%s", cache);
     files[0] = path;
     files[1] = NULL;
-    p = opd_load("includes", files, include);
+    p = opd_compile_and_load("includes", files, include);
     CHECK_INT(answer("includes::answer"), 1);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     write_file("answer.h", "#define ANSWER 2\n");
-    p = opd_load("includes", files, include);
+    p = opd_compile_and_load("includes", files, include);
     CHECK_INT(answer("includes::answer"), 2);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     check_unmapped();
 }
 TEST(many_files_c_and_cxx) {
@@ -952,16 +952,16 @@ TEST(many_files_c_and_cxx) {
                "static int k(opd_call *call) {\n"
                "    std::string s(\"five!\"); return opd_return_int(call, (int64_t)s.size());\n}\n"
                "OPD_LIBRARY_FRAGMENT(both, lib) { opd_def(lib, \"cxx() -> int\"); opd_impl(lib, \"cxx\", k); }\n");
-    p = opd_load("both", files, NULL);
+    p = opd_compile_and_load("both", files, NULL);
     CHECK_INT(answer("both::answer"), 7);
     CHECK_INT(answer("both::cxx"), 5);
-    CHECK_INT(opd_library_unload(p), 0);
-    p = opd_load_inline("both.cpp", "#include \"opdispatch.h\"\nstatic int k(opd_call *call) {\n"
+    CHECK_INT(opd_plugin_unload(p), 0);
+    p = opd_compile_and_load_inline("both.cpp", "#include \"opdispatch.h\"\nstatic int k(opd_call *call) {\n"
                         "    auto n = 9; return opd_return_int(call, n);\n}\n"
                         "OPD_LIBRARY(both, lib) {\n"
                         "    opd_def(lib, \"answer() -> int\"); opd_impl(lib, \"answer\", k);\n}\n", NULL);
     CHECK_INT(answer("both::answer"), 9);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
     CHECK_OK();
 }
 TEST(compiler_speaks) {
@@ -970,27 +970,27 @@ TEST(compiler_speaks) {
     const char *none[1] = {NULL};
     if (cc) { snprintf(was, sizeof was, "%s", cc); }
     set_up();
-    CHECK(!opd_load_inline("wrong", "#include \"opdispatch.h\"\nint x = no_such_thing;\n", NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", "#include \"opdispatch.h\"\nint x = no_such_thing;\n", NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "no_such_thing");
-    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1") "int y(void); int z(void) { return y(); }\n",
+    CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1") "int y(void); int z(void) { return y(); }\n",
                            "-Wl,--no-undefined"));
     CHECK_ERROR(OPD_ERROR_REGISTER, "undefined reference");
-    CHECK(!opd_load_inline("wrong/../name", ANSWER("wrong", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("wrong/../name", ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "letters, digits");
-    CHECK(!opd_load_inline(NULL, ANSWER("wrong", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline(NULL, ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "letters, digits");
-    CHECK(!opd_load_inline("wrong", NULL, NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", NULL, NULL));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
-    CHECK(!opd_load("wrong", none, NULL));
+    CHECK(!opd_compile_and_load("wrong", none, NULL));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "no files");
     (void)setenv("CC", "no-such-compiler-here --flag", 1);
-    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "cannot run the compiler 'no-such-compiler-here'");
     (void)setenv("CC", "false", 1);
-    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "'false' failed");
     (void)setenv("CC", "true", 1);                /* says yes and makes nothing */
-    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "'true' failed");
     if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
     CHECK(!opd_find_quiet("wrong::answer"));
@@ -1006,10 +1006,10 @@ TEST(path_of_a_compiler_with_spaces) {
     snprintf(path, sizeof path, "%s/my compiler", cache);
     CHECK_INT(chmod(path, 0700), 0);
     (void)setenv("CC", path, 1);
-    CHECK_INT(opd_library_unload(opd_load_inline("spaces", ANSWER("spaces", "1"), NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("spaces", ANSWER("spaces", "1"), NULL)), 0);
     (void)strcat(path, " -O1");                   /* options follow: the first word is the program */
     (void)setenv("CC", path, 1);
-    CHECK(!opd_load_inline("spaces", ANSWER("spaces", "2"), NULL));
+    CHECK(!opd_compile_and_load_inline("spaces", ANSWER("spaces", "2"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "/my': No such file");
     if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
     snprintf(path, sizeof path, "%s/my compiler", cache);
@@ -1021,10 +1021,10 @@ TEST(compiler_speaks_without_a_status) {
     static int version;
     char source[400];
     set_up();
-    CHECK(!opd_load_inline("wrong", "#include \"opdispatch.h\"\nint x = no_such_thing;\n", NULL));
+    CHECK(!opd_compile_and_load_inline("wrong", "#include \"opdispatch.h\"\nint x = no_such_thing;\n", NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "no_such_thing");
     snprintf(source, sizeof source, ANSWER("status", "%d"), ++version);
-    CHECK_INT(opd_library_unload(opd_load_inline("status", source, NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("status", source, NULL)), 0);
     (void)signal(SIGCHLD, was);
 }
 /* No shell is involved: words reach the compiler unchanged. */
@@ -1035,7 +1035,7 @@ TEST(no_shell) {
     {
         char flags[2200];
         snprintf(flags, sizeof flags, "-DX=$(touch${IFS}%s) -DY=`touch${IFS}%s` ;touch %s", path, path, path);
-        CHECK(!opd_load_inline("shell", ANSWER("shell", "1"), flags));
+        CHECK(!opd_compile_and_load_inline("shell", ANSWER("shell", "1"), flags));
         CHECK(!opd_ok());
         opd_error_clear();
     }
@@ -1075,7 +1075,7 @@ TEST(killed_while_compiling) {
     int i, status = 0, before;
     set_up();
     if (cc) { snprintf(was, sizeof was, "%s", cc); }
-    CHECK_INT(opd_library_unload(opd_load_inline("killed", ANSWER("killed", "1"), NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("killed", ANSWER("killed", "1"), NULL)), 0);
     before = cached("tmp.");
     write_file("killer.sh", "touch \"$(dirname \"$0\")\"/opdispatch/tmp.*/left\nkill -KILL $PPID\nsleep 1\n");
     snprintf(command, sizeof command, "sh %s/killer.sh", cache);
@@ -1085,18 +1085,18 @@ TEST(killed_while_compiling) {
         (void)setenv("CC", command, 1);
         child = fork();
         if (child == 0) {
-            (void)opd_load_inline("killed", source, NULL);
+            (void)opd_compile_and_load_inline("killed", source, NULL);
             CHECK_CHILD_ENDS(0);
         }
         CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
         CHECK_INT(cached("tmp."), before + 1 + i);
     }
-    CHECK_INT(opd_library_unload(opd_load_inline("killed", source, NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("killed", source, NULL)), 0);
     CHECK_INT(cached("tmp."), before + 2);
     make_old("tmp.");
     snprintf(source, sizeof source, ANSWER("killed", "%d"), ++version);
-    CHECK_INT(opd_library_unload(opd_load_inline("killed", source, NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("killed", source, NULL)), 0);
     CHECK_INT(cached("tmp."), 0);
 }
 /* Finds the only file of results whose name begins and ends like this. */
@@ -1119,10 +1119,10 @@ static void find_cached(char *path, size_t cap, const char *begin, const char *e
     snprintf(path, cap, "%s/opdispatch/%s", cache, name);
 }
 static void check_rebuilt(const char *what, long size) {
-    opd_plugin *p = opd_load_inline("damage", ANSWER("damage", "12"), NULL);
+    opd_plugin *p = opd_compile_and_load_inline("damage", ANSWER("damage", "12"), NULL);
     if (!p || answer("damage::answer") != 12) { printf("%s of %ld bytes\n", what, size); }
     CHECK(p && answer("damage::answer") == 12);
-    CHECK_INT(opd_library_unload(p), 0);
+    CHECK_INT(opd_plugin_unload(p), 0);
 }
 /* If a result or the list of results is damaged in any way, it is built again, and nothing of it is loaded. */
 TEST(damaged_results_are_built_again) {
@@ -1169,7 +1169,7 @@ TEST(half_a_library) {
     size_t n, cut;
     FILE *f;
     set_up();
-    CHECK_INT(opd_library_unload(opd_load_inline("half", ANSWER("half", "1"), NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("half", ANSWER("half", "1"), NULL)), 0);
     find_cached(path, sizeof path, "half-", ".so");
     f = fopen(path, "rb");
     n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
@@ -1180,7 +1180,7 @@ TEST(half_a_library) {
         f = fopen(half, "wb");
         CHECK_OR_RETURN(f && fwrite(bytes, 1, cut, f) == cut);
         (void)fclose(f);
-        CHECK(!opd_library_load(half));
+        CHECK(!opd_plugin_load(half));
         CHECK_ERROR(OPD_ERROR_REGISTER, "is incomplete");
     }
     check_unmapped();
@@ -1197,7 +1197,7 @@ TEST(results_are_private) {
     set_up();
     was = umask(0);
     snprintf(source, sizeof source, ANSWER("private", "%d"), ++version);
-    CHECK_INT(opd_library_unload(opd_load_inline("private", source, NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("private", source, NULL)), 0);
     (void)umask(was);
     snprintf(path, sizeof path, "%s/opdispatch", cache);
     d = opendir(path);
@@ -1214,20 +1214,20 @@ TEST(folder_that_others_can_write) {
     char dir[700];
     set_up();
     snprintf(dir, sizeof dir, "%s/opdispatch", cache);
-    CHECK_INT(opd_library_unload(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
     {
         struct stat s;
         CHECK(stat(dir, &s) == 0 && (s.st_mode & 0777) == 0700);
     }
     CHECK_INT(chmod(dir, 0720), 0);
-    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "others may write");
     CHECK_INT(chmod(dir, 0702), 0);
-    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "others may write");
     CHECK_INT(chmod(dir, 0700), 0);
     CHECK_INT(chmod(cache, 0777), 0);             /* then somebody could put another folder in its place */
-    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "others may write");
     CHECK_INT(chmod(cache, 0700), 0);
 }
@@ -1242,22 +1242,22 @@ TEST(folder_of_another_user) {
     CHECK_INT(chown(link, 65534, 65534), 0);
     snprintf(link, sizeof link, "%s/other", cache);
     (void)setenv("XDG_CACHE_HOME", link, 1);
-    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "belongs to another user");
     CHECK_INT(chown(link, 65534, 65534), 0);      /* the one above it: he could put another in its place */
     snprintf(link, sizeof link, "%s/other/opdispatch", cache);
     CHECK_INT(chown(link, 0, 0), 0);
-    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "belongs to another user");
     snprintf(link, sizeof link, "%s/other/further", cache);
     (void)mkdir(link, 0700);
     CHECK_INT(chown(link, 0, 0), 0);
     (void)setenv("XDG_CACHE_HOME", link, 1);      /* and further up */
-    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "belongs to another user");
     snprintf(link, sizeof link, "%s/other", cache);
     CHECK_INT(chown(link, 0, 0), 0);
-    CHECK_INT(opd_library_unload(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
     (void)setenv("XDG_CACHE_HOME", cache, 1);
 }
 /* A parent folder that others can write to is refused, unless it is sticky. */
@@ -1270,16 +1270,16 @@ TEST(folder_below_one_that_others_can_write) {
     (void)mkdir(below, 0700);
     CHECK_INT(chmod(open_to_all, 0777), 0);
     (void)setenv("XDG_CACHE_HOME", below, 1);
-    CHECK(!opd_load_inline("folder", ANSWER("folder", "1"), NULL));
+    CHECK(!opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL));
     CHECK_ERROR(OPD_ERROR_REGISTER, "/all belongs to another user, or others may write in it");
     CHECK_INT(chmod(open_to_all, 01777), 0);
-    CHECK_INT(opd_library_unload(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
+    CHECK_INT(opd_plugin_unload(opd_compile_and_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
     CHECK_INT(chmod(open_to_all, 0700), 0);
     (void)setenv("XDG_CACHE_HOME", cache, 1);
 }
 #else
 TEST(no_plugins) {
-    CHECK(!opd_library_load("x.so"));
+    CHECK(!opd_plugin_load("x.so"));
     CHECK_ERROR(OPD_ERROR_REGISTER, "OPD_NO_PLUGINS");
 }
 #endif

@@ -37,7 +37,7 @@ static int device_pointwise(void *user, int index, const opd_pointwise *pointwis
 }
 int main(void) {
     static const float numbers[4] = {1, 2, 3, 4};
-    const opd_device device = opd_device_of(OPD_PRIVATEUSE1, 0);
+    const opd_device device = opd_device_make(OPD_PRIVATEUSE1, 0);
     opd_backend_desc desc;
     int wrong = 0;
     memset(&desc, 0, sizeof desc);
@@ -50,7 +50,7 @@ int main(void) {
     OPD_SCOPE {
         opd_tensor *x = opd_to_device(opd_tensor_from(numbers, OPD_INTS(4), OPD_FLOAT32), device, OPD_FLOAT32);
         opd_tensor *y = opd_copy_(opd_tensor_new_on(OPD_INTS(4), OPD_FLOAT64, device), x);
-        opd_tensor *z = y ? opd_to_device(y, opd_device_of(OPD_CPU, 0), OPD_FLOAT64) : NULL;
+        opd_tensor *z = y ? opd_to_device(y, opd_device_make(OPD_CPU, 0), OPD_FLOAT64) : NULL;
         for (int i = 0; i < 4; i++) { wrong += !z || opd_data_f64(z)[i] != numbers[i]; }
     }
     if (wrong || formulas != 1) { printf("%d elements are wrong, %d formulas were computed\n", wrong, formulas); }

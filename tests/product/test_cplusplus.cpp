@@ -12,14 +12,14 @@ static int dirty() {
 
 TEST(brace_lists_in_variables) {
     auto sizes = OPD_INTS(2, 3);
-    auto numbers = OPD_FLOATS(1.5, 2.5);
+    auto numbers = OPD_DOUBLES(1.5, 2.5);
     opd_tensor *a = opd_ones(sizes, OPD_FLOAT32);
     auto list = OPD_TENSORS(a, a, NULL);
     const auto none = OPD_INTS();
     CHECK(dirty() == 0x5a);
     CHECK(is_2_by_3(opd_zeros(sizes, OPD_FLOAT32)) && is_2_by_3(a));
     opd_ints i = sizes;
-    opd_floats f = numbers;
+    opd_doubles f = numbers;
     opd_tensors t = list;
     CHECK(i.n == 2 && i.data[1] == 3 && f.n == 2 && f.data[0] == 1.5 && t.n == 3 && t.data[1] == a && !t.data[2]);
     CHECK(none.n == 0);

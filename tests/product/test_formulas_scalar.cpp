@@ -241,8 +241,8 @@ static void dev_on(void) {
     d.pointwise = dev_pointwise; d.draw = dev_draw;
     CHECK_INT(opd_backend_register(DEV, &d), 0);
 }
-static opd_tensor *up(opd_tensor *t) { return opd_to_device(t, opd_device_of(DEV, 0), opd_dtype(t)); }
-static opd_tensor *down(opd_tensor *t) { return opd_to_device(t, opd_device_of(OPD_CPU, -1), opd_dtype(t)); }
+static opd_tensor *up(opd_tensor *t) { return opd_to_device(t, opd_device_make(DEV, 0), opd_dtype(t)); }
+static opd_tensor *down(opd_tensor *t) { return opd_to_device(t, opd_device_make(OPD_CPU, -1), opd_dtype(t)); }
 
 //-- comparing ---------------------------------------------------------------------------------------------------------
 
@@ -358,7 +358,7 @@ static void try_op(opd_op *op) {
                     }
                     else if (type == "Tensor?") { more[nmore++] = opd_value_none(); }
                     else if (type.find("Scalar") == 0 || type == "number") { more[nmore] = opd_value_int(nmore + 2); nmore++; }
-                    else if (type.find("float") == 0) { more[nmore] = opd_value_float(0.25 * (nmore + 2)); nmore++; }
+                    else if (type.find("float") == 0) { more[nmore] = opd_value_double(0.25 * (nmore + 2)); nmore++; }
                     else if (type.find("bool") == 0) { more[nmore++] = opd_value_bool(false); }
                     else if (type == "int") { more[nmore++] = opd_value_int(1); }
                     else if (type.find("str") == 0) { more[nmore++] = opd_value_str(strstr(opd_op_name(op), "gelu") ? "tanh" : "trunc"); }
@@ -398,29 +398,29 @@ static opd_tensor *write(const char *name, opd_tensor *t, opd_tensor *u) {
 TEST(numbers_and_forms) {
     dev_on();
     const int64_t two[2] = {4, 6};
-    opd_tensor *x = opd_randn(opd_ints_of(two, 2), OPD_FLOAT32), *y = up(x), *half = up(opd_to_device(x, opd_device_of(OPD_CPU, -1), OPD_FLOAT16));
-    opd_tensor *n = opd_full(opd_ints_of(NULL, 0), opd_value_float(0.1), OPD_FLOAT64);
+    opd_tensor *x = opd_randn(opd_ints_of(two, 2), OPD_FLOAT32), *y = up(x), *half = up(opd_to_device(x, opd_device_make(OPD_CPU, -1), OPD_FLOAT16));
+    opd_tensor *n = opd_full(opd_ints_of(NULL, 0), opd_value_double(0.1), OPD_FLOAT64);
     int was = runs;
     compare(opd_add(x, n), opd_add(y, n), "add", OPD_FLOAT32);                          /* a 0-dim tensor of the CPU */
     compare(opd_add(down(half), n), opd_add(half, n), "add", OPD_FLOAT16);
-    compare(opd_mul_Scalar(down(half), opd_value_float(0.1)), opd_mul_Scalar(half, opd_value_float(0.1)), "mul", OPD_FLOAT16);
+    compare(opd_mul_Scalar(down(half), opd_value_double(0.1)), opd_mul_Scalar(half, opd_value_double(0.1)), "mul", OPD_FLOAT16);
     compare(opd_sub_Scalar(x, opd_value_int(3)), opd_sub_Scalar(y, opd_value_int(3)), "sub", OPD_FLOAT32);
     compare(opd_where_self(opd_gt_Scalar(x, opd_value_int(0)), x, n), opd_where_self(opd_gt_Scalar(y, opd_value_int(0)), y, n), "where", OPD_FLOAT32);
-    compare(opd_masked_fill_Scalar(x, opd_gt_Scalar(x, opd_value_int(0)), opd_value_float(7)),
-            opd_masked_fill_Scalar(y, opd_gt_Scalar(y, opd_value_int(0)), opd_value_float(7)), "masked_fill", OPD_FLOAT32);
+    compare(opd_masked_fill_Scalar(x, opd_gt_Scalar(x, opd_value_int(0)), opd_value_double(7)),
+            opd_masked_fill_Scalar(y, opd_gt_Scalar(y, opd_value_int(0)), opd_value_double(7)), "masked_fill", OPD_FLOAT32);
     compare(opd_add(opd_t(x), opd_select(x, 1, 2)), opd_add(opd_t(y), opd_select(y, 1, 2)), "strided", OPD_FLOAT32);
     CHECK(runs > was + 8);
     CHECK(write("aten::add_.Tensor", opd_t(y), opd_t(y)) != NULL);
     compare(opd_add(x, x), y, "in place", OPD_FLOAT32);
     compare(opd_add(x, x), opd_add(y, opd_zeros_like(y)), "zeros_like", OPD_FLOAT32);
-    CHECK(opd_fill_(opd_select(y, 0, 1), opd_value_float(-1)) != NULL);
+    CHECK(opd_fill_(opd_select(y, 0, 1), opd_value_double(-1)) != NULL);
     CHECK(opd_copy_(opd_select(y, 0, 2), opd_select(half, 0, 0)) != NULL);
     CHECK(opd_copy_(opd_t(half), opd_t(x)) != NULL);                                     /* host to device, strided, converted */
     opd_tensor *back = opd_zeros(opd_ints_of(two, 2), OPD_FLOAT64);
     CHECK(opd_copy_(opd_t(back), opd_t(half)) != NULL);
-    compare(opd_to_device(x, opd_device_of(OPD_CPU, -1), OPD_FLOAT16), opd_to_device(back, opd_device_of(OPD_CPU, -1), OPD_FLOAT16), "copies", OPD_FLOAT16);
-    compare(opd_to_device(opd_select(down(y), 0, 2), opd_device_of(OPD_CPU, -1), OPD_FLOAT16),
-            up(opd_to_device(opd_select(x, 0, 0), opd_device_of(OPD_CPU, -1), OPD_FLOAT16)), "a row", OPD_FLOAT16);
+    compare(opd_to_device(x, opd_device_make(OPD_CPU, -1), OPD_FLOAT16), opd_to_device(back, opd_device_make(OPD_CPU, -1), OPD_FLOAT16), "copies", OPD_FLOAT16);
+    compare(opd_to_device(opd_select(down(y), 0, 2), opd_device_make(OPD_CPU, -1), OPD_FLOAT16),
+            up(opd_to_device(opd_select(x, 0, 0), opd_device_make(OPD_CPU, -1), OPD_FLOAT16)), "a row", OPD_FLOAT16);
     CHECK(opd_ok());
     opd_tensor *i = up(opd_full(opd_ints_of(two, 2), opd_value_int(3), OPD_INT32)), *z = opd_zeros_like(i);
     CHECK(opd_floor_divide(i, z) == NULL);
@@ -512,7 +512,7 @@ TEST(a_shorter_struct) {
     d.name = "older"; d.alloc = dev_alloc; d.free = dev_free; d.copy = dev_copy; d.pointwise = dev_pointwise;
     CHECK_INT(opd_backend_register_first(OPD_PRIVATEUSE3, &d), 0);
     OPD_SCOPE {
-        opd_tensor *x = opd_to_device(opd_ones(opd_ints_of(&n, 1), OPD_FLOAT32), opd_device_of(OPD_PRIVATEUSE3, 0), OPD_FLOAT32);
+        opd_tensor *x = opd_to_device(opd_ones(opd_ints_of(&n, 1), OPD_FLOAT32), opd_device_make(OPD_PRIVATEUSE3, 0), OPD_FLOAT32);
         CHECK(x != NULL);
         CHECK(opd_add(x, x) == NULL);
         CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'aten::add.Tensor'");

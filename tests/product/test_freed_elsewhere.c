@@ -14,7 +14,7 @@ enum { EACH = 20 };
 typedef struct kind { const char *name; void *(*make)(void); void (*free)(void *object); } kind;
 
 static opd_tensor *leaf(void) {
-    return opd_tensor_set_requires_grad(opd_full(OPD_INTS(5), opd_value_float(2), OPD_FLOAT32), true);
+    return opd_tensor_set_requires_grad(opd_full(OPD_INTS(5), opd_value_double(2), OPD_FLOAT32), true);
 }
 static void tensor_free(void *object) { opd_release((opd_tensor *)object); }
 static void *make_view(void) { return opd_keep(opd_select(opd_ones(OPD_INTS(4, 4), OPD_FLOAT32), 0, 1)); }

@@ -39,7 +39,7 @@ static bool on_same_memory(opd_tensor *a, opd_tensor *b) { return opd_data(a) ==
 //-- numbers -----------------------------------------------------------------------------------------------------------
 
 TEST(dimensions_and_bytes) {
-    const opd_device meta = opd_device_of(OPD_META, -1);
+    const opd_device meta = opd_device_make(OPD_META, -1);
     int64_t ones[65], size = (int64_t)1 << 60;
     int i;
     for (i = 0; i < 65; i++) { ones[i] = 1; }
@@ -158,7 +158,7 @@ TEST(zero_to_zero) {
 }
 TEST(a_conjugate_is_a_view) {
     opd_tensor *x = complexes(2), *y = opd_conj(x);
-    CHECK(opd_is_conj(y) && opd_tensor_base(y) == x);
+    CHECK(opd_tensor_is_conj(y) && opd_tensor_base(y) == x);
 }
 TEST(dividing_the_smallest_integer) {
     opd_tensor *wide = opd_full(OPD_INTS(1), opd_value_int(INT64_MIN), OPD_INT64);

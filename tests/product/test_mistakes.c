@@ -353,7 +353,7 @@ TEST(what_cannot_be_defined) {
     d = card(text, k_first, NULL, NULL);
     d.out = "f.out";
     REFUSED(opd_define(lib, &d), OPD_ERROR_REGISTER, "is too long");
-    REFUSED(opd_library_load(NULL), OPD_ERROR_ARGUMENT, "opd_library_load: the path is NULL");
+    REFUSED(opd_plugin_load(NULL), OPD_ERROR_ARGUMENT, "opd_plugin_load: the path is NULL");
     opd_library_close(lib);
 }
 TEST(what_operators_of_ones_own_are_told) {
@@ -415,7 +415,7 @@ TEST(what_operators_of_ones_own_are_told_in_forward_mode) {
 //-- gradcheck ---------------------------------------------------------------------------------------------------------
 
 static int meta_result(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    const opd_value meta = opd_value_device(opd_device_of(OPD_META, -1));
+    const opd_value meta = opd_value_device(opd_device_make(OPD_META, -1));
     (void)user; (void)n;
     out[0] = opd_to_copy_full(in[0], OPD_NONE, OPD_NONE, meta, OPD_NONE, false, OPD_NONE);
     return out[0] ? 1 : -1;

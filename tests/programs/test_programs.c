@@ -317,7 +317,7 @@ TEST(programs_check_their_inputs) {
         opd_value output;
         inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(3), OPD_FLOAT32));
         inputs[1] = opd_value_int(3);
-        inputs[2] = opd_value_float(0.5);
+        inputs[2] = opd_value_double(0.5);
         inputs[3] = opd_value_bool(true);
         refused(program, inputs, 4, "input 1, 'n', differs from 2");
         CHECK_INT(opd_program_run(program, inputs, 1, &output, 1), 1);
@@ -359,7 +359,7 @@ TEST(programs_check_their_numbers) {
         opd_value inputs[2], outputs[2];
         inputs[0] = opd_value_tensor(opd_ones(OPD_INTS(8), OPD_FLOAT32));
         const opd_value good[] = {opd_value_int(3), opd_value_tensor(opd_full(OPD_INTS(1), opd_value_int(3), OPD_INT32))};
-        const opd_value bad[] = {opd_value_float(3), opd_value_tensor(opd_full(OPD_INTS(1), opd_value_int(3), OPD_FLOAT32)),
+        const opd_value bad[] = {opd_value_double(3), opd_value_tensor(opd_full(OPD_INTS(1), opd_value_int(3), OPD_FLOAT32)),
                                  opd_value_str("3"), opd_value_none(), opd_value_tensor(opd_ones(OPD_INTS(2), OPD_INT64))};
         for (int i = 0; i < 2; i++) {
             inputs[1] = good[i];
@@ -522,17 +522,17 @@ static void gradient_of_writers(void) {
     for (int core = 0; core < 2; core++) { opd_program_free(programs[core]); }
 }
 static int scale_kernel(opd_call *call) {
-    (void)opd_mul_Scalar_(opd_arg_tensor(call, 0), opd_value_float(opd_arg_float(call, 1)));
+    (void)opd_mul_Scalar_(opd_arg_tensor(call, 0), opd_value_double(opd_arg_double(call, 1)));
     return opd_ok() ? 0 : -1;
 }
 static int bump_kernel(opd_call *call) {
     opd_tensor *const x = opd_add_(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1));
-    return opd_return_tensor(call, opd_mul_Scalar(x, opd_value_float(2)));
+    return opd_return_tensor(call, opd_mul_Scalar(x, opd_value_double(2)));
 }
 static int many_kernel(opd_call *call) {
     const opd_tensors list = opd_arg_tensors(call, 0);
     for (int64_t i = 0; i < list.n; i++) {
-        (void)opd_mul_Scalar_(list.data[i], opd_value_float(opd_arg_float(call, 1)));
+        (void)opd_mul_Scalar_(list.data[i], opd_value_double(opd_arg_double(call, 1)));
     }
     if (opd_arg_tensor(call, 2)) { (void)opd_sub_Scalar_(opd_arg_tensor(call, 2), opd_value_int(1)); }
     return opd_ok() ? 0 : -1;
@@ -575,7 +575,7 @@ TEST(typed_functions_that_give_nothing) {
     OPD_SCOPE {
         opd_tensor *const weight = opd_ones(OPD_INTS(2), OPD_FLOAT32), *const slope = opd_ones(OPD_INTS(2), OPD_FLOAT32);
         opd_tensor *const found = opd_zeros(OPD_INTS(1), OPD_FLOAT32);
-        opd_tensor *const scale = opd_full(OPD_INTS(1), opd_value_float(0.5), OPD_FLOAT32);
+        opd_tensor *const scale = opd_full(OPD_INTS(1), opd_value_double(0.5), OPD_FLOAT32);
         CHECK_INT(opd_assert_tensor_metadata(weight, OPD_INTS(2), OPD_INTS(1), OPD_FLOAT32), 0);
         CHECK_INT(opd_assert_async(weight), -1);  /* not one value */
         opd_error_clear();
@@ -632,7 +632,7 @@ static int layers(void *user, opd_tensor *const *in, int count, opd_tensor **out
     const opd_tensors parts = opd_chunk(y, 2);
     if (parts.n != 2) { return -1; }
     out[0] = opd_mul(opd_cat(OPD_TENSORS(parts.data[1], parts.data[0])), opd_tensor_from(three, OPD_INTS(3), OPD_FLOAT32));
-    out[0] = opd_add_Scalar(out[0], opd_value_float(1.5));
+    out[0] = opd_add_Scalar(out[0], opd_value_double(1.5));
     out[1] = opd_mul(opd_softmax(y, 1), in[4]);
     out[2] = opd_sum(opd_to_dtype(opd_permute(y, OPD_INTS(1, 0)), OPD_FLOAT64));
     return 3;
@@ -735,7 +735,7 @@ static void save_and_compare(const char *name, const char *arrays) {
     opd_value inputs[16], outputs[16], others[16];
     for (int64_t i = 0; i < opd_module_count(module); i++) {
         opd_tensor *const tensor = opd_module_at(module, i);
-        if (opd_module_kind_at(module, i) == OPD_MODULE_PARAMETER) { (void)opd_mul_Scalar_(tensor, opd_value_float(1.25)); }
+        if (opd_module_kind_at(module, i) == OPD_MODULE_PARAMETER) { (void)opd_mul_Scalar_(tensor, opd_value_double(1.25)); }
     }
     CHECK_INT(opd_program_save(opd_program_graph(program), module, program_path), 0);
     opd_program *again = opd_program_load(program_path, NULL);

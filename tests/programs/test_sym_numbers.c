@@ -11,7 +11,7 @@ enum { INTS = sizeof ints / sizeof ints[0], FLOATS = sizeof floats / sizeof floa
 
 static opd_value value_at(int i) {
     if (i < INTS) { return opd_value_int(ints[i]); }
-    return i < INTS + 2 ? opd_value_bool(i > INTS) : opd_value_float(floats[i - INTS - 2]);
+    return i < INTS + 2 ? opd_value_bool(i > INTS) : opd_value_double(floats[i - INTS - 2]);
 }
 static void describe(const opd_value *value, char *text, size_t size) {
     if (value->tag == OPD_TAG_FLOAT) { snprintf(text, size, "%.17g", value->u.d); }
@@ -61,7 +61,7 @@ TEST(numbers_of_programs_are_pythons) {
     CHECK_INT(words, 19 * VALUES * VALUES + 7 * VALUES);
 }
 TEST(numbers_of_programs_are_chosen_and_counted) {
-    opd_value args[3] = {opd_value_float(NAN), opd_value_int(1), opd_value_int(2)}, ret;
+    opd_value args[3] = {opd_value_double(NAN), opd_value_int(1), opd_value_int(2)}, ret;
     CHECK_INT(inside_sym_run("torch.sym_ite", args, 3, &ret), 0);
     CHECK_INT(ret.u.i, 1);
     args[0] = opd_value_bool(false);

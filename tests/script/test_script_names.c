@@ -30,7 +30,7 @@ static char *text_of(const char *name, size_t *size) {
 static double number_of(int64_t at) {
     const int64_t word = opd_json_get(golden, at, "float");
     return opd_json_kind_of(golden, at) == OPD_JSON_OBJECT ? strtod(opd_json_text(golden, word, "nan"), NULL)
-        : opd_json_float(golden, at, 0);
+        : opd_json_double(golden, at, 0);
 }
 static opd_scalar_type dtype_of(const char *name) {
     static const struct { const char *name; opd_scalar_type dtype; } all[] = {
@@ -64,7 +64,7 @@ static opd_value argument_of(int64_t at) {
     switch (opd_json_kind_of(golden, at)) {
     case OPD_JSON_BOOL: return opd_value_bool(opd_json_bool(golden, at, false));
     case OPD_JSON_INT: return opd_value_int(opd_json_int(golden, at, 0));
-    case OPD_JSON_FLOAT: return opd_value_float(opd_json_float(golden, at, 0));
+    case OPD_JSON_FLOAT: return opd_value_double(opd_json_double(golden, at, 0));
     case OPD_JSON_TEXT: {
         const char *word = opd_json_text(golden, at, "");
         const int64_t tensor = opd_json_get(golden, pool, word);
@@ -109,7 +109,7 @@ static bool same(opd_value got, int64_t want) {
     switch (opd_json_kind_of(golden, want)) {
     case OPD_JSON_BOOL: return got.tag == OPD_TAG_BOOL && (got.u.i != 0) == opd_json_bool(golden, want, false);
     case OPD_JSON_INT: return got.tag == OPD_TAG_INT && got.u.i == opd_json_int(golden, want, 0);
-    case OPD_JSON_FLOAT: return got.tag == OPD_TAG_FLOAT && near(got.u.d, opd_json_float(golden, want, 0));
+    case OPD_JSON_FLOAT: return got.tag == OPD_TAG_FLOAT && near(got.u.d, opd_json_double(golden, want, 0));
     case OPD_JSON_TEXT: return opd_string_text(&got, NULL) &&
         strcmp(opd_string_text(&got, NULL), opd_json_text(golden, want, "")) == 0;
     case OPD_JSON_OBJECT: break;

@@ -28,7 +28,7 @@ static void check_output(const opd_tensor_file *file, const char *name, int i, o
     opd_tensor *off = opd_abs(opd_sub(got, want));
     const double most = opd_item_f64(opd_max(off)), size = step ? opd_item_f64(step) : 0;
     const double bound = size > 0 ? size * 1.001 : 1e-4 * opd_item_f64(opd_max(opd_abs(want)));
-    const double others = opd_item_f64(opd_sum(opd_gt_Scalar(off, opd_value_float(bound / 100))));
+    const double others = opd_item_f64(opd_sum(opd_gt_Scalar(off, opd_value_double(bound / 100))));
     CHECK(most <= bound && (size == 0 || others <= 0.2 * (double)opd_numel(want)));
     if (most > bound || others > 0.2 * (double)opd_numel(want)) {
         printf("%s, output %d: %.9g off, %.9g are allowed, %g of them\n", name, i, most, bound, others);

@@ -88,7 +88,7 @@ TEST(values_are_read_set_and_printed) {
     CHECK(!opd_list_set(list, 0, opd_value_int(7)) && !opd_list_set(list, -1, opd_value_int(8)));
     CHECK(prints(list, "[7, 8]") && opd_list_at(list, -2).u.i == 7);
     CHECK(prints(opd_value_ints(numbers, 3), "[1, 2, 3]"));
-    CHECK(prints(opd_value_floats(reals, 2), "[1.5, 2.]"));
+    CHECK(prints(opd_value_doubles(reals, 2), "[1.5, 2.]"));
     CHECK(!opd_list_append(texts, opd_string_new("a", -1)) && prints(texts, "[a]"));
     CHECK(!opd_list_set(texts, 0, opd_value_none()) && prints(texts, "[None]"));
     pair[0] = opd_value_int(1);

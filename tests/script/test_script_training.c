@@ -55,7 +55,7 @@ static void check_sums(const opd_json *golden, int64_t sums, const opd_script *s
         /* the keys' bias moves no output: its gradient is rounding, which Adam makes a step of */
         if (strstr(opd_json_key(golden, at), "in_proj_bias")) { continue; }
         opd_tensor *tensor = opd_module_get(opd_script_module(script), opd_json_key(golden, at));
-        const double want = opd_json_float(golden, at, NAN);
+        const double want = opd_json_double(golden, at, NAN);
         const double got = opd_item_f64(opd_sum(opd_to_dtype(opd_detach(tensor), OPD_FLOAT64)));
         if (!(fabs(got - want) < 2e-3 * (1 + fabs(want)))) {
             CHECK(!"another number");
@@ -76,7 +76,7 @@ static void check_training(const opd_json *golden, int64_t at) {
         opd_tensor *inputs[2];
         batch(inputs, step);
         opd_tensor *loss = loss_of(script, inputs);
-        const double want = opd_json_float(golden, e, NAN), got = opd_item_f64(loss);
+        const double want = opd_json_double(golden, e, NAN), got = opd_item_f64(loss);
         if (!(fabs(got - want) < 1e-4 * (1 + fabs(want)))) {
             CHECK(!"another number");
             printf("%s, step %d: %.9g, not %.9g: %s\n", name, step, got, want, opd_error_message());
@@ -103,7 +103,7 @@ TEST(autocast_gives_the_losses_that_it_gives_in_pytorch) {
     CHECK_OR_RETURN(golden != NULL);
     for (int64_t at = opd_json_first(golden, 0); at >= 0; at = opd_json_next(golden, at)) {
         const char *name = opd_json_text(golden, opd_json_get(golden, at, "name"), "");
-        const double want = opd_json_float(golden, opd_json_get(golden, at, "autocast"), NAN);
+        const double want = opd_json_double(golden, opd_json_get(golden, at, "autocast"), NAN);
         opd_script *script = load(name);
         double got = NAN;
         OPD_NO_GRAD { OPD_AUTOCAST(OPD_CPU) { got = loss_at(script, 0); } }

@@ -14,7 +14,7 @@ static opd_value value_of(int64_t at) {
     switch (opd_json_kind_of(golden, at)) {
     case OPD_JSON_BOOL: return opd_value_bool(opd_json_bool(golden, at, false));
     case OPD_JSON_INT: return opd_value_int(opd_json_int(golden, at, 0));
-    case OPD_JSON_FLOAT: return opd_value_float(opd_json_float(golden, at, 0));
+    case OPD_JSON_FLOAT: return opd_value_double(opd_json_double(golden, at, 0));
     case OPD_JSON_TEXT: return opd_string_new(opd_json_text(golden, at, ""), -1);
     case OPD_JSON_OBJECT: break;
     default: return opd_value_none();
@@ -22,13 +22,13 @@ static opd_value value_of(int64_t at) {
     const int64_t tensor = opd_json_get(golden, at, "tensor"), dict = opd_json_get(golden, at, "dict");
     const int64_t list = opd_json_get(golden, at, "list"), tuple = opd_json_get(golden, at, "tuple");
     const int64_t far = opd_json_get(golden, at, "far");
-    if (far >= 0) { return opd_value_float((double)opd_json_int(golden, far, 0) * HUGE_VAL); }
+    if (far >= 0) { return opd_value_double((double)opd_json_int(golden, far, 0) * HUGE_VAL); }
     if (tensor >= 0) {
         double numbers[200];
         int64_t sizes[8], ndim = 0, n = 0;
         const char *dtype = opd_json_text(golden, opd_json_get(golden, at, "dtype"), "");
         for (int64_t e = opd_json_first(golden, tensor); e >= 0; e = opd_json_next(golden, e)) {
-            numbers[n++] = opd_json_float(golden, e, 0);
+            numbers[n++] = opd_json_double(golden, e, 0);
         }
         for (int64_t e = opd_json_first(golden, opd_json_get(golden, at, "sizes")); e >= 0;
              e = opd_json_next(golden, e)) { sizes[ndim++] = opd_json_int(golden, e, 0); }
@@ -298,7 +298,7 @@ TEST(operators_of_a_library_are_saved_by_their_names) {
     opd_script *script = opd_script_compile(source, NULL);
     CHECK(opd_script_run(script, NULL, args, 2, &got) == -1);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "there is no function saved::warp: load the library that defines this operator "
-                "(opd_library_load, or a file with its OPD_LIBRARY block)");
+                "(opd_plugin_load, or a file with its OPD_LIBRARY block)");
     CHECK(opd_script_save(script, path) == -1);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "compute calls saved::warp, but there is no function with this name: load the");
     opd_script_free(script);
@@ -1005,10 +1005,10 @@ TEST(quantized_layers_of_archives) {
     x = opd_value_tensor(opd_to_dtype(x.u.t, OPD_FLOAT64));
     CHECK(opd_script_run(script, NULL, &x, 1, &result) == -1 && strstr(opd_error_message(), "X must be float32"));
     opd_error_clear();
-    x = opd_value_tensor(opd_full(OPD_INTS(3), opd_value_float(1), OPD_FLOAT32));
+    x = opd_value_tensor(opd_full(OPD_INTS(3), opd_value_double(1), OPD_FLOAT32));
     CHECK(opd_script_run(script, NULL, &x, 1, &result) == -1 && strstr(opd_error_message(), "2 elements in the last"));
     opd_error_clear();
-    x = opd_value_tensor(opd_full(OPD_INTS(2), opd_value_float(INFINITY), OPD_FLOAT32));
+    x = opd_value_tensor(opd_full(OPD_INTS(2), opd_value_double(INFINITY), OPD_FLOAT32));
     CHECK(opd_script_run(script, NULL, &x, 1, &result) == -1 && strstr(opd_error_message(), "not finite"));
     opd_error_clear();
     opd_script_free(script);
@@ -1141,7 +1141,7 @@ TEST(long_chains) {
     const int64_t tried[] = {-1, 0, 1000, 1999, 2000}, wanted[] = {-3, 0, 997, 1996, 0};
     for (int i = 0; i < 5; i++) {
         opd_value in[2], result = opd_value_none();
-        in[0] = opd_value_tensor(opd_full(OPD_INTS(1), opd_value_float(-3), OPD_FLOAT32));
+        in[0] = opd_value_tensor(opd_full(OPD_INTS(1), opd_value_double(-3), OPD_FLOAT32));
         in[1] = opd_value_int(tried[i]);
         CHECK_INT(opd_script_run(script, "f", in, 2, &result), 0);
         CHECK_NEAR(opd_item_f64(result.u.t), wanted[i], 0);

@@ -131,12 +131,12 @@ static void dev_on(bool fallback) {
     dev.current = 0;
     dev.fail_at = dev.fail_copy = 0;
 }
-static opd_device unit(int index) { return opd_device_of(NPU, index); }
+static opd_device unit(int index) { return opd_device_make(NPU, index); }
 static opd_value at(int index) { return opd_value_device(unit(index)); }
 static opd_tensor *to(opd_tensor *t, opd_device d) {
     return opd_to_copy_full(t, OPD_NONE, OPD_NONE, opd_value_device(d), OPD_NONE, false, OPD_NONE);
 }
-static opd_tensor *here(opd_tensor *t) { return to(t, opd_device_of(OPD_CPU, -1)); }
+static opd_tensor *here(opd_tensor *t) { return to(t, opd_device_make(OPD_CPU, -1)); }
 static opd_tensor *up(opd_tensor *t) { return to(t, unit(-1)); }
 static opd_tensor *vec(int64_t n) {
     float v[64];
@@ -194,7 +194,7 @@ TEST(what_cannot_be_registered) {
     /* nothing was registered */
     CHECK_INT(opd_device_parse("tpu", &device), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected one of cpu, cuda");
-    CHECK(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE3, -1)) == NULL);
+    CHECK(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_make(OPD_PRIVATEUSE3, -1)) == NULL);
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device privateusethree");
     CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE3), -1);
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not registered");
@@ -447,7 +447,7 @@ TEST(making_reading_printing) {
     opd_tensor *t;
     int64_t m;
     dev_on(false);                                        /* all of this needs no kernel */
-    t = opd_full_full(OPD_INTS(2, 2), opd_value_float(1.5), OPD_NONE, OPD_NONE, at(-1), OPD_NONE);
+    t = opd_full_full(OPD_INTS(2, 2), opd_value_double(1.5), OPD_NONE, OPD_NONE, at(-1), OPD_NONE);
     CHECK_STR(printed(t), "tensor([[1.5000, 1.5000],\n        [1.5000, 1.5000]], device='npu:0')");
     CHECK(opd_item_f64(opd_select(opd_select(t, 0, 0), 0, 1)) == 1.5);
     CHECK_STR(printed(opd_zero_(t)), "tensor([[0., 0.],\n        [0., 0.]], device='npu:0')");
@@ -521,8 +521,8 @@ TEST(copies) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "single memory location");
     CHECK(opd_copy_(d, vec(5)) == NULL);
     opd_error_clear();
-    CHECK(to(up(vec(1)), opd_device_of(OPD_META, -1)) != NULL);
-    CHECK(up(to(vec(1), opd_device_of(OPD_META, -1))) == NULL);
+    CHECK(to(up(vec(1)), opd_device_make(OPD_META, -1)) != NULL);
+    CHECK(up(to(vec(1), opd_device_make(OPD_META, -1))) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!");
 }
 TEST(resizing_keeps_what_is_there) {
@@ -542,7 +542,7 @@ TEST(between_backends) {
     dev_on(true);
     if (opd_device_count(OPD_PRIVATEUSE2) == 0) { CHECK_INT(opd_backend_register(OPD_PRIVATEUSE2, &d), 0); }
     a = up(vec(3));
-    b = to(a, opd_device_of(OPD_PRIVATEUSE2, 1));
+    b = to(a, opd_device_make(OPD_PRIVATEUSE2, 1));
     CHECK_STR(printed(b), "tensor([-2., -1.,  0.], device='xpu_like:1')");
     CHECK(opd_add(a, b) == NULL);
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "from the 'xpu_like' backend");
@@ -645,7 +645,7 @@ static int mine_npu(opd_call *call) {
 static int make_cpu(opd_call *call) { return opd_return_tensor(call, opd_zeros(opd_arg_ints(call, 0), OPD_FLOAT32)); }
 static int make_npu(opd_call *call) {
     CHECK_INT(dev.current, 2);
-    return opd_return_tensor(call, opd_full_full(opd_arg_ints(call, 0), opd_value_float(3), OPD_NONE, OPD_NONE, at(-1),
+    return opd_return_tensor(call, opd_full_full(opd_arg_ints(call, 0), opd_value_double(3), OPD_NONE, OPD_NONE, at(-1),
                                                  OPD_NONE));
 }
 TEST(operators_of_ones_own) {
@@ -691,14 +691,14 @@ static int head_fake(opd_call *call) {
     return head_result(call, &x, &out, opd_tensor_device(opd_arg_tensor(call, 0)));
 }
 static int head_any(opd_call *call) {
-    const opd_device cpu = opd_device_of(OPD_CPU, -1);
+    const opd_device cpu = opd_device_make(OPD_CPU, -1);
     opd_tensor *x, *out;
     if (head_result(call, &x, &out, cpu) || !(x = opd_contiguous(opd_to_device(x, cpu, opd_dtype(x))))) { return -1; }
     memcpy(opd_data(out), opd_data(x), (size_t)opd_numel(out) * opd_dtype_size(opd_dtype(x)));
     return opd_return_tensor(call, opd_to_device(out, opd_tensor_device(opd_arg_tensor(call, 0)), opd_dtype(x)));
 }
 static int head_backward(opd_backward_call *bw) {
-    const int64_t more = opd_bw_sizes(bw, 0).data[0] - opd_bw_value(bw, 1).u.i;
+    const int64_t more = opd_bw_sizes(bw, 0).data[0] - opd_bw_int(bw, 1);
     return opd_bw_return(bw, 0, opd_constant_pad_nd(opd_bw_grad(bw, 0), OPD_INTS(0, more)));
 }
 TEST(a_kernel_of_every_device) {
@@ -798,13 +798,13 @@ TEST(the_current_device) {
     CHECK(opd_device_set(was).index == 2 && dev.current == 0);
     (void)opd_device_set(unit(UNITS));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no npu:3");
-    CHECK(opd_device_set(opd_device_of(OPD_CPU, -1)).type == OPD_CPU);
-    CHECK(opd_device_set(opd_device_of(OPD_CUDA, -1)).index == -1);      /* puts back what was: nothing */
+    CHECK(opd_device_set(opd_device_make(OPD_CPU, -1)).type == OPD_CPU);
+    CHECK(opd_device_set(opd_device_make(OPD_CUDA, -1)).index == -1);      /* puts back what was: nothing */
     CHECK_OK();
-    (void)opd_device_set(opd_device_of(OPD_CUDA, 0));
+    (void)opd_device_set(opd_device_make(OPD_CUDA, 0));
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device cuda");
     dev.syncs = 0;
-    CHECK(opd_device_synchronize(unit(-1)) == 0 && opd_device_synchronize(opd_device_of(OPD_CPU, -1)) == 0);
+    CHECK(opd_device_synchronize(unit(-1)) == 0 && opd_device_synchronize(opd_device_make(OPD_CPU, -1)) == 0);
     CHECK_INT(dev.syncs, 1);
     CHECK(opd_device_synchronize(unit(5)) == -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no npu:5");
@@ -828,9 +828,9 @@ TEST(streams) {
     opd_stream_free(a);
     opd_stream_free(b);
     CHECK_INT(dev.streams, 0);
-    CHECK(opd_stream_current(opd_device_of(OPD_CPU, -1)).id == 0 &&
-          opd_stream_synchronize(opd_stream_current(opd_device_of(OPD_CPU, -1))) == 0);
-    CHECK(opd_stream_new(opd_device_of(OPD_XLA, 0)).id == 0);
+    CHECK(opd_stream_current(opd_device_make(OPD_CPU, -1)).id == 0 &&
+          opd_stream_synchronize(opd_stream_current(opd_device_make(OPD_CPU, -1))) == 0);
+    CHECK(opd_stream_new(opd_device_make(OPD_XLA, 0)).id == 0);
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device xla");
 }
 
@@ -890,7 +890,7 @@ static void *more_host(void *user, size_t bytes) {
 static void more_host_free(void *user, void *data) { (void)user; (void)more_says("unhost", 0, 0, 0); free(data); }
 
 #define MORE OPD_XPU
-static opd_device more_at(int index) { return opd_device_of(MORE, index); }
+static opd_device more_at(int index) { return opd_device_make(MORE, index); }
 static void more_on(void) {
     opd_backend_desc d = dev_desc(NULL);
     d.event_new = more_event_new; d.event_free = more_event_free; d.event_record = more_record; d.event_wait = more_wait;
@@ -916,7 +916,7 @@ TEST(events) {
     MORE_SAID("event 2 1 0; record 2 7 201; wait 1 7 102; sync 2 7 0; done 2 7 0; elapsed 2 7 7; ");
     CHECK_INT(opd_device_event_record(e, other), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "an event of xpu:2 cannot be used with a stream of xpu:1");
-    CHECK_INT(opd_device_event_record(e, opd_stream_current(opd_device_of(OPD_CPU, -1))), -1);
+    CHECK_INT(opd_device_event_record(e, opd_stream_current(opd_device_make(OPD_CPU, -1))), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "an event of xpu:2 cannot be used with a stream of cpu");
     opd_device_event_free(e);
     MORE_SAID("free 2 7 0; ");
@@ -1030,7 +1030,7 @@ TEST(what_a_backend_lacks_or_fails_in) {
             CHECK_ERROR(i == 8 ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, text);
             CHECK_INT(asked_of(i, unit(1), 101, to(vec(3), unit(1))), rows[i].lacks ? -1 : 0);
             if (rows[i].lacks) { CHECK_ERROR(OPD_ERROR_ARGUMENT, rows[i].lacks); }
-            CHECK_INT(asked_of(i, opd_device_of(OPD_XLA, 0), 101, vec(3)), -1);
+            CHECK_INT(asked_of(i, opd_device_make(OPD_XLA, 0), 101, vec(3)), -1);
             CHECK_ERROR(i == 10 ? OPD_ERROR_ARGUMENT : OPD_ERROR_NO_KERNEL, "xla");
         }
     }
@@ -1048,7 +1048,7 @@ TEST(what_a_backend_lacks_or_fails_in) {
     CHECK(opd_stream_wait(none, none) == 0 && dev.syncs == 1);      /* no queue: the host waits */
     CHECK_INT(opd_backend_unregister(MORE), 0);
     opd_backend_missing_set(OPD_HPU, "no driver of it is here");
-    CHECK(opd_zeros_full(OPD_INTS(1), OPD_NONE, OPD_NONE, opd_value_device(opd_device_of(OPD_HPU, 0)), OPD_NONE) == NULL);
+    CHECK(opd_zeros_full(OPD_INTS(1), OPD_NONE, OPD_NONE, opd_value_device(opd_device_make(OPD_HPU, 0)), OPD_NONE) == NULL);
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device hpu: no driver of it is here");
     opd_backend_missing_set(OPD_HPU, NULL);
 }
@@ -1130,7 +1130,7 @@ TEST(the_fallback_counts) {
     s = opd_zeros_full(OPD_INTS(0), OPD_NONE, OPD_NONE, at(1), OPD_NONE);         /* an out= that grows */
     CHECK(OPD_CALL(opd_find("aten::mul.out"), a, a, s) == s && opd_numel(s) == 3);
     CHECK_STR(printed(s), "tensor([16.,  1.,  0.], device='npu:1')");
-    CHECK(opd_mul(a, opd_tensor_wrapped_number(opd_value_float(0.5))) != NULL);
+    CHECK(opd_mul(a, opd_tensor_wrapped_number(opd_value_double(0.5))) != NULL);
     CHECK(opd_mm(a, a) == NULL);                          /* the CPU's own error */
     CHECK_ERROR(OPD_ERROR_SHAPE, "matri");
 }
@@ -1336,7 +1336,7 @@ TEST(every_operator_on_the_device) {
 TEST(what_no_schema_says_is_written_comes_back) {
     opd_tensor *x, *mean, *var, *rets[3];
     dev_on(true);
-    x = to(opd_arange(opd_value_float(8), OPD_FLOAT32), unit(1));
+    x = to(opd_arange(opd_value_double(8), OPD_FLOAT32), unit(1));
     x = opd_view(x, OPD_INTS(4, 2));
     mean = to(opd_zeros(OPD_INTS(2), OPD_FLOAT32), unit(1));
     var = to(opd_ones(OPD_INTS(2), OPD_FLOAT32), unit(1));

@@ -22,7 +22,7 @@ TEST(new_tensors) {
     CHECK_INT(opd_size(t, 1), 3);
     CHECK_INT(opd_strides(t)[0], 12);
     CHECK_INT(opd_strides(t)[2], 1);
-    CHECK(opd_is_contiguous(t) && opd_dtype(t) == OPD_FLOAT64 && opd_offset(t) == 0);
+    CHECK(opd_is_contiguous(t) && opd_dtype(t) == OPD_FLOAT64 && opd_tensor_offset(t) == 0);
     CHECK_INT(opd_tensor_storage_bytes(t), 192);
     CHECK(((uintptr_t)opd_data(t) & 7) == 0);
     CHECK_INT(opd_tensor_device(t).type, OPD_CPU);
@@ -93,7 +93,7 @@ TEST(sizes_that_cannot_be) {
     CHECK(opd_tensor_new(opd_ints_of(many, 64), OPD_FLOAT32) != NULL);
     CHECK(opd_tensor_new(opd_ints_of(many, 1), (opd_scalar_type)12) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "12 is not a dtype");
-    CHECK(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_of(OPD_XLA, 0)) == NULL);
+    CHECK(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_make(OPD_XLA, 0)) == NULL);
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device xla");
     CHECK(opd_tensor_from(NULL, OPD_INTS(1), OPD_FLOAT32) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "data is NULL");
@@ -101,7 +101,7 @@ TEST(sizes_that_cannot_be) {
     CHECK_OK();
 }
 TEST(wrapped_numbers) {
-    opd_tensor *i = opd_tensor_wrapped_number(opd_value_int(3)), *d = opd_tensor_wrapped_number(opd_value_float(0.5)), *v = vec(3);
+    opd_tensor *i = opd_tensor_wrapped_number(opd_value_int(3)), *d = opd_tensor_wrapped_number(opd_value_double(0.5)), *v = vec(3);
     CHECK(opd_tensor_is_wrapped_number(i) && opd_dtype(i) == OPD_INT64 && !opd_tensor_is_wrapped_number(v));
     CHECK_INT(opd_dtype(opd_mul(v, d)), OPD_FLOAT32);
     CHECK_INT(opd_dtype(opd_mul(i, d)), OPD_FLOAT32);
@@ -158,7 +158,7 @@ TEST(foreign_memory_that_is_refused) {
 
 TEST(typed_data) {
     opd_tensor *f = vec(3), *i = opd_tensor_new(OPD_INTS(1), OPD_INT64), *m;
-    m = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_of(OPD_META, -1));
+    m = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_make(OPD_META, -1));
     CHECK(opd_data_f32(f) && opd_data_i64(i));
     CHECK(opd_data_f64(f) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "opd_data_f64: the tensor of sizes [3] has dtype float32, not float64: use opd_data_f32, or convert it with opd_to_dtype(t, OPD_FLOAT64)");
@@ -203,7 +203,7 @@ TEST(view_bounds) {
     CHECK(v ? opd_numel(v) == 0 : !opd_ok());
     opd_error_clear();
     v = opd_tensor_view(opd_tensor_view(t, s, st, 2, 0), s, st, 1, 3);
-    CHECK(v && opd_offset(v) == 3);
+    CHECK(v && opd_tensor_offset(v) == 3);
     v = opd_as_strided(t, OPD_INTS(2, 2), OPD_INTS(1, 1));
     CHECK_NEAR(opd_data_f32(v)[0], 0, 0);
     CHECK(opd_as_strided(t, OPD_INTS(2, 200), OPD_INTS(1, 1)) == NULL);
@@ -280,7 +280,7 @@ TEST(out_that_is_an_input) {
 //-- the meta device ---------------------------------------------------------------------------------------------------
 
 TEST(meta_tensors_have_shapes_only) {
-    opd_device meta = opd_device_of(OPD_META, -1);
+    opd_device meta = opd_device_make(OPD_META, -1);
     opd_tensor *a = opd_tensor_new_on(OPD_INTS(1000000, 1000000), OPD_FLOAT32, meta), *b;
     int64_t live = opd_memory_stats().live;
     CHECK(a != NULL && live < ((int64_t)1 << 30));

@@ -286,7 +286,7 @@ TEST(complex_pairs) {
 }
 
 TEST(fakes_have_no_memory) {
-    const opd_value meta = opd_value_device(opd_device_of(OPD_META, -1));
+    const opd_value meta = opd_value_device(opd_device_make(OPD_META, -1));
     opd_tensor *x = opd_zeros_full(OPD_INTS(100000, 100000), OPD_NONE, OPD_NONE, meta, OPD_NONE), *y;
     CHECK(x != NULL && opd_data(x) == NULL);
     y = opd_reshape(opd_t(x), OPD_INTS(-1, 10));

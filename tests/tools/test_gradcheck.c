@@ -623,7 +623,7 @@ TEST(bad_input) {
     in[0] = opd_tensor_set_requires_grad(opd_detach(opd_expand(numbers(OPD_INTS(1), OPD_FLOAT64), OPD_INTS(3))), true);
     CHECK_INT(opd_gradcheck(product, NULL, in, 1, NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "The 0th input has a dimension with stride 0.");
-    in[0] = opd_tensor_set_requires_grad(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT64, opd_device_of(OPD_META, -1)), true);
+    in[0] = opd_tensor_set_requires_grad(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT64, opd_device_make(OPD_META, -1)), true);
     CHECK_INT(opd_gradcheck(product, NULL, in, 1, NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 0 has no data that can be changed");
     in[0] = opd_tensor_set_requires_grad(numbers(OPD_INTS(2), OPD_FLOAT32), true);

@@ -306,7 +306,7 @@ static int k_list(opd_call *call) {
 }
 static int k_elsewhere(opd_call *call) {          /* the fake on another device */
     opd_tensor *x = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opd_tensor_new_on(opd_ints_of(opd_sizes(x), opd_ndim(x)), OPD_FLOAT32, opd_device_of(OPD_CUDA, 0)));
+    return opd_return_tensor(call, opd_tensor_new_on(opd_ints_of(opd_sizes(x), opd_ndim(x)), OPD_FLOAT32, opd_device_make(OPD_CUDA, 0)));
 }
 static int v_gives_up(opd_call *call) { (void)call; return opd_fail(OPD_ERROR_USER, "no such rule"); }
 static int b_halves(opd_backward_call *bw) {      /* of the wrong size: found by the tape */
@@ -391,7 +391,7 @@ TEST(each_kind_of_failure_is_found) {
 /* Tolerances are those given; results of halves may differ by more than those of float. */
 static int k_noise(opd_call *call) {              /* x plus up to a hundredth, never twice the same */
     opd_tensor *x = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opd_add_Scalar(x, opd_value_float((++calls % 2) * 0.01)));
+    return opd_return_tensor(call, opd_add_Scalar(x, opd_value_double((++calls % 2) * 0.01)));
 }
 static unsigned noisy(opd_scalar_type dtype, double atol) {
     opd_opcheck_options o;
@@ -469,7 +469,7 @@ TEST(options_and_what_is_refused) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the operator is NULL");
     CHECK_INT(opd_opcheck(add, args, 1, NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "other");
-    args[1] = opd_value_tensor(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_of(OPD_META, -1)));
+    args[1] = opd_value_tensor(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_make(OPD_META, -1)));
     CHECK_INT(opd_opcheck(add, args, 2, NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument other has no memory of its own");
     o.tests = OPD_OPCHECK_TRACE;

@@ -420,7 +420,7 @@ static void bad_adam(opd_tensor *const *lists, int which, opd_tensors other, con
     int k;
     for (k = 0; k < 5; k++) { v[k] = opd_value_tensors(k == which ? other.data : &lists[k], k == which ? other.n : k == 4 ? 0 : 1); }
     v[5] = opd_value_tensors(which == 5 ? other.data : &step, which == 5 ? other.n : 1);
-    for (k = 6; k < 11; k++) { v[k] = opd_value_float(0.1); }
+    for (k = 6; k < 11; k++) { v[k] = opd_value_double(0.1); }
     v[11] = v[12] = opd_value_bool(false);
     v[13] = v[14] = opd_value_none();
     CHECK_INT(opd_call_all(op, rets, v, 15), -1);
@@ -455,7 +455,7 @@ TEST(a_step_is_no_part_of_a_graph) {
     v[0] = opd_value_tensors(&p, 1);
     v[1] = opd_value_tensors(&g, 1);
     v[2] = opd_value_tensors(NULL, 0);
-    for (k = 3; k < 7; k++) { v[k] = opd_value_float(0); }
+    for (k = 3; k < 7; k++) { v[k] = opd_value_double(0); }
     for (k = 7; k < 10; k++) { v[k] = opd_value_bool(false); }
     v[10] = v[11] = opd_value_none();
     CHECK_INT(opd_call_all(opd_find("aten::_fused_sgd_"), rets, v, 12), -1);
@@ -470,7 +470,7 @@ TEST(loss_scaling) {
     v[0] = opd_value_tensors(&p, 1);
     v[1] = opd_value_tensors(&g, 1);
     v[2] = opd_value_tensors(NULL, 0);
-    for (k = 3; k < 7; k++) { v[k] = opd_value_float(k == 5 ? 0.5 : 0); }
+    for (k = 3; k < 7; k++) { v[k] = opd_value_double(k == 5 ? 0.5 : 0); }
     for (k = 7; k < 10; k++) { v[k] = opd_value_bool(false); }
     v[10] = opd_value_tensor(opd_tensor_from(&four, opd_ints_of(NULL, 0), OPD_FLOAT32));
     v[11] = opd_value_tensor(opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32));
@@ -620,7 +620,7 @@ TEST(a_cycle_with_a_phase_without_steps) {
 
 static opd_tensor *group_leaf(double value) {
     const int64_t three = 3;
-    return opd_tensor_set_requires_grad(opd_full(opd_ints_of(&three, 1), opd_value_float(value), OPD_FLOAT32), true);
+    return opd_tensor_set_requires_grad(opd_full(opd_ints_of(&three, 1), opd_value_double(value), OPD_FLOAT32), true);
 }
 static double first_of(opd_tensor *tensor) { return opd_item_f64(opd_select(opd_detach(tensor), 0, 0)); }
 

@@ -126,7 +126,7 @@ static void npu_on(void) {
     }
 }
 static opd_tensor *on(opd_tensor *t, opd_backend device) {
-    return opd_to_copy_full(t, OPD_NONE, OPD_NONE, opd_value_device(opd_device_of(device, -1)), OPD_NONE, false, OPD_NONE);
+    return opd_to_copy_full(t, OPD_NONE, OPD_NONE, opd_value_device(opd_device_make(device, -1)), OPD_NONE, false, OPD_NONE);
 }
 
 /* The arguments of a case, on a device, with floating ones cast to dtype (NONE: as they are). */
@@ -701,10 +701,10 @@ TEST(no_grad_does_not_spoil_the_cache) {
 TEST(weights_that_are_written_are_cast_anew) {
     opd_tensor *x = opd_ones(OPD_INTS(1, 1), OPD_FLOAT32), *w = weight(OPD_INTS(1, 1)), *old;
     OPD_AUTOCAST(OPD_CPU) {
-        OPD_NO_GRAD { opd_fill_(w, opd_value_float(2)); }
+        OPD_NO_GRAD { opd_fill_(w, opd_value_double(2)); }
         CHECK_NEAR(opd_item_f64(opd_mm(x, w)), 2, 0);
         old = opd_autocast_cast(OPD_BFLOAT16, w);
-        OPD_NO_GRAD { opd_fill_(w, opd_value_float(3)); }
+        OPD_NO_GRAD { opd_fill_(w, opd_value_double(3)); }
         CHECK_NEAR(opd_item_f64(opd_mm(x, w)), 3, 0);
         CHECK(opd_autocast_cast(OPD_BFLOAT16, w) != old);
         CHECK(opd_autocast_cast(OPD_BFLOAT16, w) == opd_autocast_cast(OPD_BFLOAT16, w));
@@ -733,7 +733,7 @@ TEST(the_cache_holds_what_it_knows) {
     OPD_AUTOCAST(OPD_CPU) {
         for (i = 0; i < 300; i++) {
             OPD_SCOPED;
-            opd_tensor *w = opd_tensor_set_requires_grad(opd_full(OPD_INTS(1, 1), opd_value_float(i), OPD_FLOAT32), true);
+            opd_tensor *w = opd_tensor_set_requires_grad(opd_full(OPD_INTS(1, 1), opd_value_double(i), OPD_FLOAT32), true);
             CHECK_NEAR(opd_item_f64(opd_mm(x, w)), i < 257 ? i : opd_item_f64(in(opd_detach(w), OPD_BFLOAT16)), 0);
         }
     }
@@ -1059,7 +1059,7 @@ TEST(scaler_rounds) {
     CHECK_INT(opd_scaler_update(s, 0), 0);
     CHECK_NEAR(opd_scaler_get(s).scale, 256, 0);
     opd_optimizer_zero_grad(a);
-    CHECK_INT(opd_backward(opd_scaler_scale(s, opd_sum(opd_mul_Scalar(w, opd_value_float(3e38))))), 0);
+    CHECK_INT(opd_backward(opd_scaler_scale(s, opd_sum(opd_mul_Scalar(w, opd_value_double(3e38))))), 0);
     {
         double was = opd_item_f64(opd_select(opd_detach(w), 0, 0));
         CHECK_INT(opd_scaler_step(s, a), 1);      /* infinite: left out */

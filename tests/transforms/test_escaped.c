@@ -91,8 +91,8 @@ static opd_tensor *leaf(void) { return outside; }
 static void use_questions(opd_tensor *t) {
     char text[400];
     (void)opd_ndim(t); (void)opd_sizes(t); (void)opd_strides(t); (void)opd_size(t, 0); opd_error_clear();
-    (void)opd_numel(t); (void)opd_offset(t); (void)opd_dtype(t); (void)opd_tensor_device(t); (void)opd_tensor_keys(t);
-    (void)opd_is_contiguous(t); (void)opd_is_conj(t); (void)opd_is_neg(t); (void)opd_tensor_is_wrapped_number(t);
+    (void)opd_numel(t); (void)opd_tensor_offset(t); (void)opd_dtype(t); (void)opd_tensor_device(t); (void)opd_tensor_keys(t);
+    (void)opd_is_contiguous(t); (void)opd_tensor_is_conj(t); (void)opd_tensor_is_neg(t); (void)opd_tensor_is_wrapped_number(t);
     (void)opd_tensor_same_storage(t, t); (void)opd_tensor_storage_bytes(t); (void)opd_tensor_version(t);
     (void)opd_tensor_requires_grad(t); (void)opd_tensor_is_leaf(t); (void)opd_tensor_base(t); (void)opd_tensor_grad(t);
     (void)opd_tensor_grad_fn(t); (void)opd_tensor_is_inference(t); (void)opd_tensor_is_batched(t);

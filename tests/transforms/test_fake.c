@@ -5,7 +5,7 @@
 
 static opd_tensor *floats(int64_t a, int64_t b) { return opd_zeros(OPD_INTS(a, b), OPD_FLOAT32); }
 static opd_tensor *zeros_on(int64_t n, opd_backend type) {
-    return opd_zeros_full(opd_ints_of(&n, 1), OPD_NONE, OPD_NONE, opd_value_device(opd_device_of(type, 0)), OPD_NONE);
+    return opd_zeros_full(opd_ints_of(&n, 1), OPD_NONE, OPD_NONE, opd_value_device(opd_device_make(type, 0)), OPD_NONE);
 }
 static bool is_cpu(const opd_tensor *t) { return opd_tensor_device(t).type == OPD_CPU; }
 
@@ -36,7 +36,7 @@ TEST(devices_that_are_not_there) {
         opd_tensor *a = zeros_on(4, OPD_CUDA), *b = opd_add(a, a);
         CHECK_OK();
         CHECK(opd_tensor_device(b).type == OPD_CUDA && opd_tensor_device(b).index == 0);
-        CHECK(opd_tensor_device(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_of(OPD_XPU, 1))).index == 1);
+        CHECK(opd_tensor_device(opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_make(OPD_XPU, 1))).index == 1);
         CHECK(opd_tensor_device(opd_sum(b)).type == OPD_CUDA);
         CHECK(opd_tensor_device(opd_mul(b, opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32))).type == OPD_CUDA);
         CHECK(opd_tensor_device(opd_mul(opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32), b)).type == OPD_CUDA);
@@ -250,7 +250,7 @@ static int k_one(opd_call *call) {
 }
 static int k_bounds(opd_call *call) { return opd_fake_new_size(call, 5, 2) < 0 || opd_fake_new_size(call, -1, 2) < 0 ? -1 : 0; }
 TEST(sizes_that_data_decide) {
-    opd_tensor *x = floats(3, 4), *m = opd_tensor_new_on(OPD_INTS(3, 4), OPD_FLOAT32, opd_device_of(OPD_META, -1)), *y;
+    opd_tensor *x = floats(3, 4), *m = opd_tensor_new_on(OPD_INTS(3, 4), OPD_FLOAT32, opd_device_make(OPD_META, -1)), *y;
     opd_library *lib = opd_library_open(OPD_DEF, "sized", NULL, __FILE__, __LINE__);
     opd_value v = opd_value_tensor(x);
     opd_op_desc d;
@@ -307,7 +307,7 @@ TEST(modes_nest_and_end_twice) {
 
 /* Outside of a mode, meta tensors with others: refused, but for single numbers and indices, as in PyTorch. */
 TEST(meta_beside_real) {
-    const opd_device meta = opd_device_of(OPD_META, -1);
+    const opd_device meta = opd_device_make(OPD_META, -1);
     const int64_t first[] = {0, 1};
     opd_tensor *m = opd_tensor_new_on(OPD_INTS(2, 2), OPD_FLOAT32, meta), *c = floats(2, 2), *one = opd_tensor_new_on(OPD_INTS(), OPD_FLOAT32, meta);
     opd_tensor *number = opd_full(OPD_INTS(), OPD_V(2.0), OPD_FLOAT32), *ids = opd_tensor_from(first, OPD_INTS(2), OPD_INT64), *list[2];
@@ -327,7 +327,7 @@ TEST(meta_beside_real) {
 }
 /* Inside of one meta is a device among others: it stays that of what comes of it. */
 TEST(meta_beside_fakes) {
-    const opd_device meta = opd_device_of(OPD_META, -1);
+    const opd_device meta = opd_device_make(OPD_META, -1);
     const int64_t first[] = {0, 1};
     opd_tensor *m = opd_tensor_new_on(OPD_INTS(2, 2), OPD_FLOAT32, meta), *real = floats(2, 2);
     OPD_FAKE_MODE {
@@ -338,8 +338,8 @@ TEST(meta_beside_fakes) {
         CHECK(!opd_add(fake, on)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "two devices, cpu and meta! (argument 'other')");
         CHECK(opd_tensor_device(opd_add(m, number)).type == OPD_META && opd_tensor_device(opd_mm(on, m)).type == OPD_META);
         CHECK(opd_tensor_device(opd_index(m, opd_tensors_of(&ids, 1))).type == OPD_META);
-        CHECK(opd_tensor_device(opd_to_device(on, opd_device_of(OPD_CPU, -1), OPD_FLOAT32)).type == OPD_CPU);
-        CHECK(opd_to_device(fake, opd_device_of(OPD_CPU, -1), OPD_FLOAT32) == fake);
+        CHECK(opd_tensor_device(opd_to_device(on, opd_device_make(OPD_CPU, -1), OPD_FLOAT32)).type == OPD_CPU);
+        CHECK(opd_to_device(fake, opd_device_make(OPD_CPU, -1), OPD_FLOAT32) == fake);
         CHECK_OK();
     }
 }
@@ -525,14 +525,14 @@ TEST(peak_of_what_is_alive) {
 /* Queries of a fake's device, dtype and layout return the properties of the tensor that it stands for. */
 TEST(questions_about_what_a_fake_stands_for) {
     opd_tensor *real = floats(2, 3);
-    const opd_value none = opd_value_none(), strided = opd_value_int(0), cpu = opd_value_device(opd_device_of(OPD_CPU, -1));
+    const opd_value none = opd_value_none(), strided = opd_value_int(0), cpu = opd_value_device(opd_device_make(OPD_CPU, -1));
     OPD_FAKE_MODE {
         opd_tensor *const both[] = {real, opd_add(real, real)};
         for (int i = 0; i < 2; i++) {
             CHECK_INT(opd_assert_tensor_metadata_full(both[i], OPD_INTS(2, 3), OPD_INTS(3, 1), opd_value_int(OPD_FLOAT32),
                                                       cpu, strided), 0);
             CHECK_INT(opd_assert_tensor_metadata_full(both[i], OPD_INTS(2, 3), OPD_INTS(3, 1), none,
-                                                      opd_value_device(opd_device_of(OPD_META, -1)), none), -1);
+                                                      opd_value_device(opd_device_make(OPD_META, -1)), none), -1);
             CHECK_ERROR(OPD_ERROR_ARGUMENT, "Tensor device mismatch! Expected: meta, Got: cpu");
             CHECK_INT(opd_assert_tensor_metadata_full(both[i], OPD_INTS(2, 3), OPD_INTS(3, 1),
                                                       opd_value_int(OPD_FLOAT64), cpu, none), -1);
@@ -561,9 +561,9 @@ TEST(asserts_about_devices) {
         opd_op *op = opd_find("aten::_assert_tensor_metadata");
         opd_fake_block b = opd_fake_begin();
         opd_value args[] = {opd_value_tensor(real), opd_value_none(), opd_value_none(), opd_value_int(OPD_FLOAT32),
-                            opd_value_device(opd_device_of(OPD_CPU, -1)), opd_value_none()};
+                            opd_value_device(opd_device_make(OPD_CPU, -1)), opd_value_none()};
         CHECK_INT(opd_call_all(op, NULL, args, 6), 0);
-        args[4] = opd_value_device(opd_device_of(OPD_META, -1));
+        args[4] = opd_value_device(opd_device_make(OPD_META, -1));
         CHECK_INT(opd_call_all(op, NULL, args, 6), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "device mismatch! Expected: meta, Got: cpu");
         opd_fake_end(&b);
@@ -615,7 +615,7 @@ TEST(tangents_of_fakes) {
             CHECK_INT(opd_linearize(times_sine, NULL, &primal, 1, NULL, out, &derivative), 1);
             CHECK(opd_derivative_call(derivative, &tangent, 1, 0, along) == 1 && !opd_data(along[0]));
         }
-        opd_tensor *const other = opd_tensor_new_on(OPD_INTS(3, 2), OPD_FLOAT32, opd_device_of(OPD_CUDA, 0));
+        opd_tensor *const other = opd_tensor_new_on(OPD_INTS(3, 2), OPD_FLOAT32, opd_device_make(OPD_CUDA, 0));
         CHECK_INT(opd_jvp(times_sine, NULL, &other, &other, 1, NULL, out, along), 1);
         CHECK(opd_tensor_device(along[0]).type == OPD_CUDA);
         for (int i = 0; i < 2; i++) {

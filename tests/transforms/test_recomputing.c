@@ -191,7 +191,7 @@ TEST(three_transforms_around_it) { walk(3, 997); }
 static int one_step(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *x = in[0];
     (void)user; (void)n;
-    for (int i = 0; i < 5 && opd_ok(); i++) { x = opd_sin(opd_mul_Scalar(opd_exp(opd_sin(x)), opd_value_float(0.3))); }
+    for (int i = 0; i < 5 && opd_ok(); i++) { x = opd_sin(opd_mul_Scalar(opd_exp(opd_sin(x)), opd_value_double(0.3))); }
     out[0] = x;
     return x ? 1 : -1;
 }
@@ -223,7 +223,7 @@ static int64_t most_bytes(int way, const opd_checkpoint_options *options, double
     void *user = (void *)(uintptr_t)options;
     opd_memory_reset_peak();
     OPD_SCOPE {
-        opd_tensor *x = opd_linspace(opd_value_float(0.1), opd_value_float(0.9), LENGTH, OPD_FLOAT64), *t = NULL;
+        opd_tensor *x = opd_linspace(opd_value_double(0.1), opd_value_double(0.9), LENGTH, OPD_FLOAT64), *t = NULL;
         if (way == 2 || way == 3) { x = opd_reshape(x, OPD_INTS(2, LENGTH / 2)); }
         out[0] = along[0] = NULL;
         switch (way) {
@@ -283,7 +283,7 @@ static int square_cpu(opd_call *call) {
     return out ? 0 : -1;
 }
 static int square_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_mul_Scalar(opd_bw_tensor(bw, 0), opd_value_float(2))));
+    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_mul_Scalar(opd_bw_tensor(bw, 0), opd_value_double(2))));
 }
 OPD_LIBRARY(recomputed, lib) {
     opd_op_desc desc;

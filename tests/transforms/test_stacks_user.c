@@ -9,7 +9,7 @@
 #include "../stacks.h"
 
 #define D opd_data_f64
-static opd_tensor *times(opd_tensor *a, double s) { return opd_mul_Scalar(a, opd_value_float(s)); }
+static opd_tensor *times(opd_tensor *a, double s) { return opd_mul_Scalar(a, opd_value_double(s)); }
 static opd_tensor *plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
 static opd_tensor *given_tensor(opd_call *call, int i) { return opd_contiguous(opd_arg_tensor(call, i)); }
 static opd_tensor *like(opd_call *call, int k, opd_tensor *x) { return x ? opd_result(call, k, opd_sizes(x), opd_ndim(x), OPD_FLOAT64) : NULL; }
@@ -71,7 +71,7 @@ static opd_tensor *two_of(const char *name, opd_tensor *x, opd_tensor *y, int wh
 }
 static opd_tensor *two_both(void *user, opd_tensor *x) { return two_of((const char *)user, x, opd_mul(x, opd_cos(x)), 2); }
 static opd_tensor *two_one(void *user, opd_tensor *x) { return two_of((const char *)user, x, opd_mul(x, opd_cos(x)), 1); }
-static opd_tensor *two_constant(void *user, opd_tensor *x) { return two_of((const char *)user, opd_full_like(x, opd_value_float(0.75)), x, 2); }
+static opd_tensor *two_constant(void *user, opd_tensor *x) { return two_of((const char *)user, opd_full_like(x, opd_value_double(0.75)), x, 2); }
 
 //-- one(x) = x x sin x ------------------------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ static int product_backward(opd_backward_call *bw) {
     return 0;
 }
 static opd_tensor *product_use(void *user, opd_tensor *x) {
-    opd_tensor *l[4] = {x, opd_full_like(x, opd_value_float(1.25)), opd_sin(x), x};
+    opd_tensor *l[4] = {x, opd_full_like(x, opd_value_double(1.25)), opd_sin(x), x};
     opd_value v = opd_value_tensors(l, 4), r[1];
     if (!opd_ok()) { return NULL; }
     if (user) { return opd_call_all(opd_find((const char *)user), r, &v, 1) ? NULL : r[0].u.t; }

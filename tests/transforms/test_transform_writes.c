@@ -14,7 +14,7 @@ enum { TO_CONSTANT, TO_OUTSIDE, TO_MADE, TO_FIRST, TO_INPUT, TO_PRODUCT, TOS };
 enum { FROM_NUMBER, FROM_FIRST, FROM_INPUT, FROM_OUTSIDE, FROMS };
 enum { BY_MUL, BY_COPY, BY_VIEW, BY_DETACHED, WITHOUT_GRAD, WAYS };
 
-static opd_tensor *times(opd_tensor *t, double by) { return opd_mul_Scalar(t, opd_value_float(by)); }
+static opd_tensor *times(opd_tensor *t, double by) { return opd_mul_Scalar(t, opd_value_double(by)); }
 static void mul_(opd_tensor *to, opd_tensor *from) {
     static opd_op *op;
     opd_value v[2];
@@ -30,7 +30,7 @@ static opd_tensor *body(program *p, opd_tensor *x) {
     to[TO_FIRST] = p->first;
     to[TO_INPUT] = x;
     to[TO_PRODUCT] = times(x, 1);
-    from[FROM_NUMBER] = opd_full(opd_ints_of(NULL, 0), opd_value_float(3), OPD_FLOAT64);
+    from[FROM_NUMBER] = opd_full(opd_ints_of(NULL, 0), opd_value_double(3), OPD_FLOAT64);
     from[FROM_FIRST] = p->first;
     from[FROM_INPUT] = x;
     from[FROM_OUTSIDE] = p->outside;

@@ -215,11 +215,11 @@ TEST(levels_nest) {
 }
 
 static opd_tensor *depth_by_recursion(opd_tensor *const *x) {
-    return opd_ndim(x[0]) ? map1(depth_by_recursion, x[0]) : opd_add_Scalar(x[0], opd_value_float(1));
+    return opd_ndim(x[0]) ? map1(depth_by_recursion, x[0]) : opd_add_Scalar(x[0], opd_value_double(1));
 }
 TEST(as_many_levels_as_dims) {
     opd_tensor *x = count_up(1, OPD_INTS(2, 1, 3, 1, 2, 1, 1, 2));
-    CHECK(same(map1(depth_by_recursion, x), opd_add_Scalar(x, opd_value_float(1))));
+    CHECK(same(map1(depth_by_recursion, x), opd_add_Scalar(x, opd_value_double(1))));
 }
 TEST(too_many_levels) {
     int level = 0, i;
@@ -372,11 +372,11 @@ static opd_tensor *item_op(opd_tensor *const *x) {
 }
 static opd_tensor *equal_of(opd_tensor *const *x) { (void)opd_equal(x[0], x[0]); return x[0]; }
 static opd_tensor *nonzero_of(opd_tensor *const *x) { return opd_nonzero(x[0]); }
-static opd_tensor *masked_of(opd_tensor *const *x) { return opd_masked_select(x[0], opd_gt_Scalar(x[0], opd_value_float(2))); }
+static opd_tensor *masked_of(opd_tensor *const *x) { return opd_masked_select(x[0], opd_gt_Scalar(x[0], opd_value_double(2))); }
 static opd_tensor *masked_by_outside(opd_tensor *const *x) { return opd_masked_select(x[0], outside); }
 static opd_tensor *where_of(opd_tensor *const *x) { opd_tensors l = opd_where(x[0]); return l.n ? l.data[0] : NULL; }
 static opd_tensor *bool_index(opd_tensor *const *x) {
-    opd_tensor *m = opd_gt_Scalar(x[0], opd_value_float(2));
+    opd_tensor *m = opd_gt_Scalar(x[0], opd_value_double(2));
     return opd_index(x[0], opd_tensors_of(&m, 1));
 }
 static opd_tensor *data_of(opd_tensor *const *x) { return opd_data(x[0]) ? x[0] : NULL; }
@@ -403,7 +403,7 @@ TEST(what_examples_cannot_do) {
     REFUSED(map1(typed_data_of, x), data);
     REFUSED(map1(data_tensor_of, x), data);
     REFUSED(map1(view_by_hand, x), data);
-    outside = opd_gt_Scalar(count_up(0, OPD_INTS(4)), opd_value_float(1));
+    outside = opd_gt_Scalar(count_up(0, OPD_INTS(4)), opd_value_double(1));
     CHECK(same(map1(masked_by_outside, x), opd_slice(x, 1, opd_value_int(2), opd_value_int(4), 1)));
     outside = count_up(0, OPD_INTS(4));
     CHECK(!map1(sets_data, x));
@@ -507,7 +507,7 @@ static double second(opd_tensor *x, int64_t i, int64_t k) {
     return k == 1 ? 4 * exp(2 * (double)v) : 2;
 }
 TEST(second_derivatives_of_writes_into_views) {
-    opd_tensor *x = opd_mul_Scalar(count_up(-3, OPD_INTS(2, 3)), opd_value_float(0.25)), *out[OPD_TRANSFORM_OUTPUTS], *g, *y;
+    opd_tensor *x = opd_mul_Scalar(count_up(-3, OPD_INTS(2, 3)), opd_value_double(0.25)), *out[OPD_TRANSFORM_OUTPUTS], *g, *y;
     opd_backward_options o = options();
     int level;
     int64_t i;
@@ -768,7 +768,7 @@ TEST(operators_without_rules) {
     CHECK_INT(opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT), OPD_VMAP_FALLBACK_ERROR);
     CHECK(same(map1(own_pair, x), opd_add(x, opd_sum_dim(x, OPD_INTS(1), true))));
     own_name = "vtest::write_";
-    want = opd_add_Scalar(x, opd_value_float(1));
+    want = opd_add_Scalar(x, opd_value_double(1));
     CHECK(same(map2(own, x, NULL, last, 1), want) && same(x, want));
     pair[0] = x; pair[1] = want;
     {
@@ -807,7 +807,7 @@ static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
     case 2: return opd_tanh(opd_mm(a, b));
     case 3: return opd_t(a);
     case 4: return opd_softmax(a, s->dim);
-    case 5: return opd_mul_Scalar(opd_cumsum(a, s->dim), opd_value_float(0.3));
+    case 5: return opd_mul_Scalar(opd_cumsum(a, s->dim), opd_value_double(0.3));
     case 6: return opd_flip(a, OPD_INTS(0, -1));
     case 7: return opd_add(a, opd_sum_dim(b, opd_ints_of(&dim, 1), true));
     case 8: return opd_index_select(a, s->dim, opd_tensor_from(back, OPD_INTS(3), OPD_INT64));

@@ -207,22 +207,22 @@ TEST(running_statistics_of_examples) {
     int k;
     memset(&o, 0, sizeof o);
     o.in_dims = dims; o.nin_dims = 3;
-    in[0] = x; in[1] = opd_full(OPD_INTS(3, 2), opd_value_float(2), OPD_FLOAT32); in[2] = opd_full(OPD_INTS(2, 3), opd_value_float(3), OPD_FLOAT32);
+    in[0] = x; in[1] = opd_full(OPD_INTS(3, 2), opd_value_double(2), OPD_FLOAT32); in[2] = opd_full(OPD_INTS(2, 3), opd_value_double(3), OPD_FLOAT32);
     CHECK_INT(opd_vmap(normed, NULL, in, 3, &o, out), 1);
     for (k = 0; k < 2; k++) {
-        want = opd_full(OPD_INTS(3), opd_value_float(2), OPD_FLOAT32);
-        (void)opd_batch_norm(opd_select(x, 0, k), NULL, NULL, want, opd_full(OPD_INTS(3), opd_value_float(3), OPD_FLOAT32), true, 0.5, 1e-5, false);
+        want = opd_full(OPD_INTS(3), opd_value_double(2), OPD_FLOAT32);
+        (void)opd_batch_norm(opd_select(x, 0, k), NULL, NULL, want, opd_full(OPD_INTS(3), opd_value_double(3), OPD_FLOAT32), true, 0.5, 1e-5, false);
         CHECK(same(opd_select(in[1], 1, k), want));
     }
-    CHECK(!same(opd_select(in[2], 0, 0), opd_full(OPD_INTS(3), opd_value_float(3), OPD_FLOAT32)));
+    CHECK(!same(opd_select(in[2], 0, 0), opd_full(OPD_INTS(3), opd_value_double(3), OPD_FLOAT32)));
     o.in_dims = first;
-    in[1] = opd_full(OPD_INTS(3), opd_value_float(2), OPD_FLOAT32); in[2] = opd_full(OPD_INTS(3), opd_value_float(3), OPD_FLOAT32);
+    in[1] = opd_full(OPD_INTS(3), opd_value_double(2), OPD_FLOAT32); in[2] = opd_full(OPD_INTS(3), opd_value_double(3), OPD_FLOAT32);
     CHECK_INT(opd_vmap(normed, NULL, in, 3, &o, out), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Batch norm got a batched tensor as input while the running_mean or running_var");
     in[0] = numbers(OPD_INTS(2, 3));              /* only weights differ: the statistics are the same, and written once */
-    want = opd_full(OPD_INTS(3), opd_value_float(2), OPD_FLOAT32);
+    want = opd_full(OPD_INTS(3), opd_value_double(2), OPD_FLOAT32);
     x = opd_select(x, 0, 0);
-    (void)opd_batch_norm(x, NULL, NULL, want, opd_full(OPD_INTS(3), opd_value_float(3), OPD_FLOAT32), true, 0.5, 1e-5, false);
+    (void)opd_batch_norm(x, NULL, NULL, want, opd_full(OPD_INTS(3), opd_value_double(3), OPD_FLOAT32), true, 0.5, 1e-5, false);
     CHECK_INT(opd_vmap(weighted, x, in, 3, &o, out), 1);
     CHECK(same(in[1], want));
 }
@@ -345,7 +345,7 @@ TEST(dims_of_an_example) {
 }
 FN(weights, opd_safe_softmax(in[0], -1))
 FN(distances, opd_euclidean_dist(in[0], in[0]))
-FN(lengths, opd_norm_dim(in[0], opd_value_float(2), OPD_INTS(-1), false))
+FN(lengths, opd_norm_dim(in[0], opd_value_double(2), OPD_INTS(-1), false))
 /* The gradient of the sum of fn's results over the examples of x, mapped or one by one. */
 static opd_tensor *gradient_of(opd_transform_fn fn, opd_tensor *x, bool one_by_one) {
     opd_tensor *leaf = opd_tensor_set_requires_grad(opd_clone(x), true), *sum = NULL, *example, *y;
@@ -364,7 +364,7 @@ TEST(derivatives_around_examples) {
     static const struct { opd_transform_fn fn; double value; } points[] = {{weights, -INFINITY}, {distances, 1}, {lengths, 0}};
     size_t i;
     for (i = 0; i < sizeof points / sizeof *points; i++) {
-        opd_tensor *x = opd_full(OPD_INTS(3, 2, 4), opd_value_float(points[i].value), OPD_FLOAT32);
+        opd_tensor *x = opd_full(OPD_INTS(3, 2, 4), opd_value_double(points[i].value), OPD_FLOAT32);
         CHECK(same(gradient_of(points[i].fn, x, false), gradient_of(points[i].fn, x, true)));
         CHECK(same(gradient_of(points[i].fn, x, true), opd_zeros_like(x)));
     }

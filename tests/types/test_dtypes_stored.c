@@ -166,7 +166,7 @@ static void fill_line(char **words, int count) {
         sscanf(text, "(%lf%lf", &pair[0], &pair[1]);
         number = opd_value_complex(pair);
     } else if (*text == 'T' || *text == 'F') { number = opd_value_bool(*text == 'T'); }
-    else if (strpbrk(text, ".ein")) { number = opd_value_float(strtod(text, NULL)); }
+    else if (strpbrk(text, ".ein")) { number = opd_value_double(strtod(text, NULL)); }
     else { number = opd_value_int(atoll(text)); }
     got = opd_full(OPD_INTS(2), number, dtype);
     if (*words[3] == '!') {
@@ -218,8 +218,8 @@ static int op_arguments(const char *name, opd_tensor **t, int n, opd_value *args
         args[1] = opd_value_tensors(indices, 2);
         return 2;
     }
-    if (strcmp(name, "aten::add.Scalar") == 0) { args[count++] = opd_value_float(1.5); }
-    if (strcmp(name, "aten::mul.Scalar") == 0) { args[count++] = opd_value_float(2.5); }
+    if (strcmp(name, "aten::add.Scalar") == 0) { args[count++] = opd_value_double(1.5); }
+    if (strcmp(name, "aten::mul.Scalar") == 0) { args[count++] = opd_value_double(2.5); }
     if (strcmp(name, "aten::where.ScalarOther") == 0) { args[count++] = opd_value_int(1); }
     if (strcmp(name, "aten::flip") == 0) { args[count++] = opd_value_ints(one, 1); }
     if (strcmp(name, "aten::roll") == 0) { args[count++] = opd_value_ints(one, 1); args[count++] = opd_value_ints(one, 1); }
@@ -457,7 +457,7 @@ TEST(casts_have_gradients) {
         if (!opd_tensor_requires_grad(y)) { continue; }
         y = opd_to_dtype(y, stored[i] == OPD_COMPLEX32 ? OPD_COMPLEX64 : OPD_FLOAT32);
         y = stored[i] == OPD_COMPLEX32 ? opd_real(y) : y;
-        opd_backward(opd_sum(opd_mul_Scalar(y, opd_value_float(2))));
+        opd_backward(opd_sum(opd_mul_Scalar(y, opd_value_double(2))));
         CHECK_INT(opd_dtype(opd_tensor_grad(x)), OPD_FLOAT32);
         CHECK_STR(digits_of(opd_tensor_grad(x)), "00000040000000400000004000000040");
         CHECK_OK();
@@ -468,7 +468,7 @@ TEST(views_have_gradients) {
     opd_tensor *x = opd_ones(OPD_INTS(3, 2), OPD_FLOAT8_E4M3FN), *y;
     opd_tensor_set_requires_grad(x, true);
     y = opd_slice(opd_t(opd_select(opd_view(x, OPD_INTS(2, 3)), 0, 1)), 0, opd_value_int(1), OPD_NONE, 1);
-    opd_backward(opd_sum(opd_mul_Scalar(opd_to_dtype(y, OPD_FLOAT32), opd_value_float(3))));
+    opd_backward(opd_sum(opd_mul_Scalar(opd_to_dtype(y, OPD_FLOAT32), opd_value_double(3))));
     CHECK_INT(opd_dtype(opd_tensor_grad(x)), OPD_FLOAT8_E4M3FN);
     CHECK_STR(digits_of(opd_tensor_grad(x)), "000000004444");
     CHECK(opd_unsqueeze_(opd_detach(x), 0) != NULL);

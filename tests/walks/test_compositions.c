@@ -78,7 +78,7 @@ static int value(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)n;
     for (i = 0; i < m && opd_ok(); i++) {
         part = real_part(product(r[i], numbers_like(r[i], 300 + i)));
-        if (s->squares) { part = opd_add(part, opd_mul_Scalar(real_part(product(r[i], r[i])), opd_value_float(0.25))); }
+        if (s->squares) { part = opd_add(part, opd_mul_Scalar(real_part(product(r[i], r[i])), opd_value_double(0.25))); }
         sum = sum ? opd_add(sum, part) : part;
     }
     out[0] = sum;
@@ -189,7 +189,7 @@ static int backward_of_backward(subject *s, opd_tensor **out) {
     if (opd_backward_with(&y, 1, &o)) { return -1; }
     for (i = 0; i < s->n; i++) {
         g[i] = opd_tensor_grad(x[i]);
-        if (g[i]) { g[i] = opd_mul_Scalar(g[i], opd_value_float(1)); }
+        if (g[i]) { g[i] = opd_mul_Scalar(g[i], opd_value_double(1)); }
         (void)opd_tensor_set_grad(x[i], NULL);
     }
     y = along_direction(s, g);
@@ -243,10 +243,10 @@ static int differences(subject *s, opd_tensor **out) {
     opd_tensor *x[MOST_INPUTS], *g[2][MOST_INPUTS];
     int i, k;
     for (k = 0; k < 2; k++) {
-        for (i = 0; i < s->n; i++) { x[i] = opd_add(s->in[i], opd_mul_Scalar(s->along[i], opd_value_float(k ? -STEP : STEP))); }
+        for (i = 0; i < s->n; i++) { x[i] = opd_add(s->in[i], opd_mul_Scalar(s->along[i], opd_value_double(k ? -STEP : STEP))); }
         if (first(s, x, g[k]) < 0) { return -1; }
     }
-    for (i = 0; i < s->n; i++) { out[i] = opd_mul_Scalar(opd_sub(g[0][i], g[1][i]), opd_value_float(0.5 / STEP)); }
+    for (i = 0; i < s->n; i++) { out[i] = opd_mul_Scalar(opd_sub(g[0][i], g[1][i]), opd_value_double(0.5 / STEP)); }
     return s->n;
 }
 /* Returns the derivative of the value along the direction, by finite differences. */
@@ -254,10 +254,10 @@ static opd_tensor *difference(subject *s) {
     opd_tensor *x[MOST_INPUTS], *y[2];
     int i, k;
     for (k = 0; k < 2; k++) {
-        for (i = 0; i < s->n; i++) { x[i] = opd_add(s->in[i], opd_mul_Scalar(s->along[i], opd_value_float(k ? -STEP : STEP))); }
+        for (i = 0; i < s->n; i++) { x[i] = opd_add(s->in[i], opd_mul_Scalar(s->along[i], opd_value_double(k ? -STEP : STEP))); }
         if (value(s, x, s->n, &y[k]) < 0) { return NULL; }
     }
-    return opd_mul_Scalar(opd_sub(y[0], y[1]), opd_value_float(0.5 / STEP));
+    return opd_mul_Scalar(opd_sub(y[0], y[1]), opd_value_double(0.5 / STEP));
 }
 typedef int (*way)(subject *s, opd_tensor **out);
 static const struct { const char *name; way run; } ways[] = {

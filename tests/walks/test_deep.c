@@ -147,7 +147,7 @@ static bool lengthen(op_case *c, int i, int list, int length) {
         c->args[i] = opd_value_ints(numbers[list], length);
         return true;
     }
-    if (strncmp(type, "float[", 6) == 0 && list == 0) { c->args[i] = opd_value_floats(reals, length); return true; }
+    if (strncmp(type, "float[", 6) == 0 && list == 0) { c->args[i] = opd_value_doubles(reals, length); return true; }
     if (strncmp(type, "bool[", 5) == 0 && list == 0) { c->args[i] = opd_value_bools(truths, length); return true; }
     return false;
 }

@@ -74,7 +74,7 @@ static bool record(recorded *r) {
     r->nout = results_of(r->op, rets, r->out);
     for (i = 0; i < r->nout; i++) {
         if (!opd_tensor_node(r->out[i]) || opd_dtype(r->out[i]) != OPD_FLOAT64) { continue; }
-        r->cot[r->nuse] = opd_mul(opd_ones_like(r->out[i]), opd_tensor_wrapped_number(opd_value_float(1.5)));
+        r->cot[r->nuse] = opd_mul(opd_ones_like(r->out[i]), opd_tensor_wrapped_number(opd_value_double(1.5)));
         r->use[r->nuse++] = r->out[i];
     }
     if (!opd_ok()) { opd_error_clear(); return false; }
@@ -257,7 +257,7 @@ static void fault_gradients(recorded *r) {
         (void)ended(gradients(r, true, g), g, r, NULL, NULL, NULL);
         r->cot[k] = opd_zeros(OPD_INTS(0, 3), OPD_FLOAT64);
         if (!same_shape(was, r->cot[k])) { (void)say(!ended(gradients(r, true, g), g, r, NULL, "Mismatch in shape", NULL), "a gradient of another shape is taken"); }
-        r->cot[k] = opd_expand(opd_tensor_wrapped_number(opd_value_float(1.5)), opd_ints_of(opd_sizes(was), opd_ndim(was)));
+        r->cot[k] = opd_expand(opd_tensor_wrapped_number(opd_value_double(1.5)), opd_ints_of(opd_sizes(was), opd_ndim(was)));
         if (r->cot[k]) { (void)ended(gradients(r, true, g), g, r, right, "none", NULL); }
         r->cot[k] = was;
         opd_error_clear();

@@ -218,7 +218,7 @@ static void check_fake(op_case *c, const outcome *o) {
             if (!from[k]) { continue; }
             from[k] = opd_empty_strided_full(opd_ints_of(opd_sizes(from[k]), opd_ndim(from[k])),
                                              opd_ints_of(opd_strides(from[k]), opd_ndim(from[k])), OPD_V((int64_t)opd_dtype(from[k])),
-                                             OPD_NONE, opd_value_device(opd_device_of(OPD_META, -1)), OPD_NONE);
+                                             OPD_NONE, opd_value_device(opd_device_make(OPD_META, -1)), OPD_NONE);
         }
     }
     n = run(c, fake);

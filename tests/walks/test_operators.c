@@ -355,7 +355,7 @@ static bool make_extreme(op_case *c, int i, int k) {
         return true;
     }
     if (!t && v->tag != OPD_TAG_INTS && v->tag != OPD_TAG_TENSORS && k < 9) {
-        *v = k < 6 ? opd_value_int(ints[k]) : opd_value_float(floats[k - 6]);
+        *v = k < 6 ? opd_value_int(ints[k]) : opd_value_double(floats[k - 6]);
         return true;
     }
     if (!t || k >= 11) { return false; }
@@ -381,7 +381,7 @@ static uint64_t print_of(const op_case *c) {
     for (i = 0; i < c->nargs; i++) {
         const opd_tensor *t = c->args[i].tag == OPD_TAG_TENSOR ? c->args[i].u.t : NULL;
         const unsigned char *p = t ? (const unsigned char *)opd_data(t) : NULL;
-        if (p) { p -= opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)); }
+        if (p) { p -= opd_tensor_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)); }
         for (k = 0; p && k < opd_tensor_storage_bytes(t); k++) { h = (h ^ p[k]) * 1099511628211u; }
         for (k = 0; t && k < opd_ndim(t); k++) { h = (h ^ (uint64_t)opd_sizes(t)[k]) * 1099511628211u; }
     }

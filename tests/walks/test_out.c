@@ -68,7 +68,7 @@ static void take_shot(opd_tensor *t) {
     memcpy(s->sizes, opd_sizes(t), (size_t)s->ndim * sizeof *s->sizes);
     s->bytes = opd_data(t) ? opd_tensor_storage_bytes(t) : 0;
     s->data = (unsigned char *)malloc((size_t)s->bytes + 1);
-    if (s->data && s->bytes) { memcpy(s->data, (char *)opd_data(t) - opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)), (size_t)s->bytes); }
+    if (s->data && s->bytes) { memcpy(s->data, (char *)opd_data(t) - opd_tensor_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t)), (size_t)s->bytes); }
 }
 static void take_shots(const out_trial *t) {
     int i;
@@ -77,7 +77,7 @@ static void take_shots(const out_trial *t) {
 }
 static bool as_before(const shot *s) {
     return s->ndim == opd_ndim(s->t) && memcmp(s->sizes, opd_sizes(s->t), (size_t)s->ndim * sizeof *s->sizes) == 0 &&
-        (!s->bytes || memcmp(s->data, (char *)opd_data(s->t) - opd_offset(s->t) * (int64_t)opd_dtype_size(opd_dtype(s->t)),
+        (!s->bytes || memcmp(s->data, (char *)opd_data(s->t) - opd_tensor_offset(s->t) * (int64_t)opd_dtype_size(opd_dtype(s->t)),
                              (size_t)s->bytes) == 0);
 }
 static void drop_shots(void) { while (nshots) { free(shots[--nshots].data); } }
@@ -179,7 +179,7 @@ static void out_elsewhere(out_trial *t, int i) {
     OPD_SCOPE {
         if (arguments(t, "is on meta") && t->ninputs) {
             t->outs[i] = opd_tensor_new_on(opd_ints_of(opd_sizes(t->want[i]), opd_ndim(t->want[i])), opd_dtype(t->want[i]),
-                                           opd_device_of(OPD_META, -1));
+                                           opd_device_make(OPD_META, -1));
             (void)run_form(t, false, true);
         }
     }
@@ -187,7 +187,7 @@ static void out_elsewhere(out_trial *t, int i) {
 static void out_is_number(out_trial *t, int i) {
     OPD_SCOPE {
         if (arguments(t, "is a number")) {
-            t->outs[i] = opd_tensor_wrapped_number(opd_value_float(1));
+            t->outs[i] = opd_tensor_wrapped_number(opd_value_double(1));
             (void)run_form(t, false, true);
         }
     }
@@ -250,7 +250,7 @@ static void out_in_fake_mode(out_trial *t, int i, bool number) {
     OPD_SCOPE {
         if (arguments(t, number ? "is a number in a fake mode" : "in a fake mode")) {
             int k;
-            if (number) { t->outs[i] = opd_tensor_wrapped_number(opd_value_float(1)); }
+            if (number) { t->outs[i] = opd_tensor_wrapped_number(opd_value_double(1)); }
             take_shots(t);
             OPD_FAKE_MODE { (void)call_form(t); }
             opd_error_clear();

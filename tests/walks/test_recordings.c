@@ -7,13 +7,13 @@
 static bool hooked;
 static void *pack(opd_tensor *t, void *user) {
     (void)user;
-    t = opd_dtype_is_floating(opd_dtype(t)) ? opd_mul_Scalar(t, opd_value_float(0.5)) : opd_clone(t);
+    t = opd_dtype_is_floating(opd_dtype(t)) ? opd_mul_Scalar(t, opd_value_double(0.5)) : opd_clone(t);
     return t ? opd_keep(t) : NULL;
 }
 static opd_tensor *unpack(void *packed, void *user) {
     opd_tensor *t = (opd_tensor *)packed;
     (void)user;
-    return opd_dtype_is_floating(opd_dtype(t)) ? opd_mul_Scalar(t, opd_value_float(2)) : t;
+    return opd_dtype_is_floating(opd_dtype(t)) ? opd_mul_Scalar(t, opd_value_double(2)) : t;
 }
 static void drop(void *packed, void *user) { (void)user; opd_release((opd_tensor *)packed); }
 static int call_hooked(void *user, opd_tensor *const *in, int n, opd_tensor **results) {

@@ -10,7 +10,7 @@ static const int64_t ends[] = {((int64_t)1 << 62) - 1, (int64_t)1 << 61, (int64_
 enum { ENDS = sizeof ends / sizeof *ends };
 
 static opd_tensor *meta_of(const int64_t *sizes, int ndim, opd_scalar_type dtype) {
-    return opd_tensor_new_on(opd_ints_of(sizes, ndim), dtype, opd_device_of(OPD_META, -1));
+    return opd_tensor_new_on(opd_ints_of(sizes, ndim), dtype, opd_device_make(OPD_META, -1));
 }
 /* t with size n in dim d (all: everywhere), or expanded to it. */
 static opd_tensor *sized(opd_tensor *t, int d, int64_t n, bool all, bool expanded) {
@@ -303,9 +303,9 @@ TEST(views_begin_within_their_memory_whatever_the_strides) {
     opd_tensor *x = opd_tensor_from(numbers, OPD_INTS(4), OPD_FLOAT32), *y, *z;
     y = opd_as_strided(x, OPD_INTS(1, 2), OPD_INTS(INT64_MAX, 1));
     z = opd_slice(y, 0, opd_value_int(1), OPD_NONE, 1);
-    CHECK(z && opd_numel(z) == 0 && opd_sizes(z)[1] == 2 && opd_offset(z) >= 0 && opd_offset(z) <= 4);
+    CHECK(z && opd_numel(z) == 0 && opd_sizes(z)[1] == 2 && opd_tensor_offset(z) >= 0 && opd_tensor_offset(z) <= 4);
     z = z ? opd_slice(opd_as_strided(x, OPD_INTS(1, 0), OPD_INTS(INT64_MAX, INT64_MAX)), 0, opd_value_int(1), OPD_NONE, INT64_MAX) : NULL;
-    CHECK(z && opd_numel(z) == 0 && opd_offset(z) >= 0 && opd_offset(z) <= 4);
+    CHECK(z && opd_numel(z) == 0 && opd_tensor_offset(z) >= 0 && opd_tensor_offset(z) <= 4);
     z = opd_msort(y);                             /* torch: msort of one row is that row */
     CHECK(z && opd_data_f32(z)[0] == 3 && opd_data_f32(z)[1] == 1);
     z = opd_diagonal(opd_as_strided(x, OPD_INTS(1, 1), OPD_INTS(INT64_MAX, INT64_MAX)));

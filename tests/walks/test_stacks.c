@@ -308,7 +308,7 @@ TEST_KEEPS(cards) {
 /* x x sin x, and the same as a custom function. */
 static opd_tensor *curve(void *user, opd_tensor *x) { (void)user; return opd_mul(opd_mul(x, x), opd_sin(x)); }
 static opd_tensor *curve_slope(opd_tensor *x) {
-    return opd_add(opd_mul(opd_mul_Scalar(x, opd_value_float(2)), opd_sin(x)), opd_mul(opd_mul(x, x), opd_cos(x)));
+    return opd_add(opd_mul(opd_mul_Scalar(x, opd_value_double(2)), opd_sin(x)), opd_mul(opd_mul(x, x), opd_cos(x)));
 }
 static int curve_forward(opd_context *c) { return opd_context_return(c, curve(NULL, opd_context_tensor(c, 0))); }
 static int curve_setup(opd_context *c) {
@@ -360,7 +360,7 @@ static opd_tensor *checkpointed(void *user, opd_tensor *x) {
     opd_tensor *y;
     return opd_checkpoint(again, user, NULL, &x, 1, &y, 1) ? NULL : y;
 }
-static opd_tensor *same(opd_tensor *g, void *user) { (void)user; return opd_mul_Scalar(g, opd_value_float(1)); }
+static opd_tensor *same(opd_tensor *g, void *user) { (void)user; return opd_mul_Scalar(g, opd_value_double(1)); }
 static opd_tensor *hooked(void *user, opd_tensor *x) {
     opd_tensor *y = opd_mul(x, x);
     (void)user;

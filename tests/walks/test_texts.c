@@ -37,7 +37,7 @@ static void end(void) {
 }
 #define SAYS(call, text) do { (void)(call); CHECK(!opd_ok()); (void)check_error(opd_error_code(), text, __FILE__, __LINE__); } while (0)
 static opd_tensor *three(void) { return opd_ones(OPD_INTS(3), OPD_FLOAT32); }
-static opd_tensor *meta(void) { return opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_of(OPD_META, -1)); }
+static opd_tensor *meta(void) { return opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_make(OPD_META, -1)); }
 
 //-- missing kernels, keys, devices and operators ----------------------------------------------------------------------
 
@@ -90,9 +90,9 @@ TEST(a_key_of_the_program) {
 TEST(a_device_of_the_program) {
     opd_device device;
     SAYS(opd_device_parse("mydev:0", &device), "(opd_backend_register gives a custom device its name)");
-    SAYS(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE3, -1)),
+    SAYS(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_make(OPD_PRIVATEUSE3, -1)),
          "register its memory and copies first (opd_backend_register)");
-    SAYS(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_of(OPD_CUDA, -1)), "opdispatch_cuda.cu is neither linked nor loaded");
+    SAYS(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_make(OPD_CUDA, -1)), "opdispatch_cuda.cu is neither linked nor loaded");
 }
 TEST(an_operator_that_is_gone) {
     opd_op *op = op_of("gone(Tensor x) -> Tensor", k_double, NULL, NULL);
@@ -283,7 +283,7 @@ static bool faulty(const opd_value *value, int fault, opd_value *out) {
     case FAULT_NULL: *out = opd_value_tensor(NULL); out->tag = OPD_TAG_TENSOR; out->u.t = NULL; return true;
     case FAULT_NONE: return true;
     case FAULT_STRING: *out = opd_value_str("wrong"); return true;
-    case FAULT_FLOAT: *out = opd_value_float(0.5); return true;
+    case FAULT_FLOAT: *out = opd_value_double(0.5); return true;
     case FAULT_EMPTY: *out = opd_value_ints(NULL, 0); return true;
     case FAULT_LIST_OF_NULL: *out = opd_value_tensors(nulls, 2); return true;
     case FAULT_FAR: *out = opd_value_int(1 << 20); return value->tag == OPD_TAG_INT;
@@ -291,7 +291,7 @@ static bool faulty(const opd_value *value, int fault, opd_value *out) {
     case FAULT_SIX_DIMS: *out = opd_value_tensor(opd_ones(OPD_INTS(1, 2, 1, 3, 1, 2), OPD_FLOAT32)); return tensor;
     case FAULT_NO_ELEMENTS: *out = opd_value_tensor(opd_ones(OPD_INTS(0, 3), OPD_FLOAT32)); return tensor;
     case FAULT_OTHER_SIZES: *out = opd_value_tensor(opd_ones(OPD_INTS(7, 5), OPD_FLOAT32)); return tensor;
-    case FAULT_META: if (tensor) { *out = opd_value_tensor(opd_tensor_new_on(opd_ints_of(opd_sizes(value->u.t), opd_ndim(value->u.t)), opd_dtype(value->u.t), opd_device_of(OPD_META, -1))); } return tensor;
+    case FAULT_META: if (tensor) { *out = opd_value_tensor(opd_tensor_new_on(opd_ints_of(opd_sizes(value->u.t), opd_ndim(value->u.t)), opd_dtype(value->u.t), opd_device_make(OPD_META, -1))); } return tensor;
     default: break;
     }
     if (!tensor) { return false; }

@@ -157,7 +157,7 @@ static int opdi_multinomial_kernel(opd_call *call) {
     sizes[probs->ndim - 1] = count;
     opd_tensor *upper = opd_uniform_full_(opd_new_empty_full(sums, opd_ints_of(sizes, probs->ndim), OPD_NONE, OPD_NONE,
                                                              OPD_NONE, OPD_NONE), 0, 1, generator);
-    upper = opd_mul(opd_mul_Scalar(upper, opd_value_float(1 - 1e-15)), opdi_range_dim(sums, -1, opd_size(sums, -1) - 1,
+    upper = opd_mul(opd_mul_Scalar(upper, opd_value_double(1 - 1e-15)), opdi_range_dim(sums, -1, opd_size(sums, -1) - 1,
                                                                                       opd_size(sums, -1)));
     upper = opd_searchsorted_full(sums, upper, false, true, OPD_NONE, OPD_NONE);
     return opd_return_tensor(call, opd_clamp_max(upper, opd_value_int(opd_size(probs, -1) - 1)));
@@ -228,8 +228,8 @@ static int opdi_histc_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "histc: range of [%g, %g] is not finite", end[0], end[1]);
     }
     if (!(end[0] < end[1])) { return opd_fail(OPD_ERROR_ARGUMENT, "histc: max must be larger than min"); }
-    ends[1] = opd_scalar_tensor(opd_value_float(end[1]), dtype);
-    ends[1] = opd_sub_Scalar(ends[1], opd_value_float(end[0]));
+    ends[1] = opd_scalar_tensor(opd_value_double(end[1]), dtype);
+    ends[1] = opd_sub_Scalar(ends[1], opd_value_double(end[0]));
     if (ends[1] && (dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64) && opdi_in_memory(input)) {
         const int64_t more = bins < INT64_MAX ? bins + 1 : bins;
         opd_tensor *found = opdi_own(opdi_tensor_make(&more, NULL, 1, OPD_INT64, OPD_CPU));
@@ -237,10 +237,10 @@ static int opdi_histc_kernel(opd_call *call) {
         opdi_histc_count(input, end, opd_item_f64(ends[1]), bins, (int64_t *)(void *)found->data);
         return opd_return_tensor(call, opd_to_dtype(opd_narrow(found, 0, 0, bins), dtype));
     }
-    opd_tensor *in = opd_logical_and(opd_ge_Scalar(input, opd_value_float(end[0])),
-                                     opd_le_Scalar(input, opd_value_float(end[1])));
-    opd_tensor *at = opd_sub_Scalar(input, opd_value_float(end[0]));
-    at = opd_div_Scalar(opd_mul_Scalar(at, opd_value_int(bins)), opd_value_float(ends[1] ? opd_item_f64(ends[1]) : 1));
+    opd_tensor *in = opd_logical_and(opd_ge_Scalar(input, opd_value_double(end[0])),
+                                     opd_le_Scalar(input, opd_value_double(end[1])));
+    opd_tensor *at = opd_sub_Scalar(input, opd_value_double(end[0]));
+    at = opd_div_Scalar(opd_mul_Scalar(at, opd_value_int(bins)), opd_value_double(ends[1] ? opd_item_f64(ends[1]) : 1));
     at = opd_clamp_max(opd_to_dtype(opdi_where(in, at), OPD_INT64), opd_value_int(bins - 1));
     opd_tensor *counts = opd_new_zeros_full(input, opd_ints_of(&bins, 1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE,
                                             OPD_NONE);

@@ -98,7 +98,7 @@ static opd_tensor *opdi_embedding_rows_in(opd_tensor *index, int64_t rows) {
    max_norm. */
 static int opdi_embedding_renorm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
-    const double most = opd_arg_float(call, 2), p = opd_arg_float(call, 3);
+    const double most = opd_arg_double(call, 2), p = opd_arg_double(call, 3);
     const bool pairs = self->dtype == OPD_COMPLEX64 || self->dtype == OPD_COMPLEX128;
     const bool twice = self->dtype == OPD_FLOAT64 || self->dtype == OPD_COMPLEX128;
     const opd_scalar_type dtype = pairs ? OPDI_DTYPE(self) : twice ? OPD_FLOAT64 : OPD_FLOAT32;
@@ -137,7 +137,7 @@ static int opdi_embedding_renorm_backward(opd_backward_call *bw) {
     const double most = opd_bw_value(bw, 2).u.d, p = opd_bw_value(bw, 3).u.d;
     const int64_t dim = 1, minus = -1;
     const opd_ints dims = opd_ints_of(&dim, 1);
-    opd_tensor *norm = opd_linalg_vector_norm_full(self, opd_value_float(p), opd_value_of_ints(dims), true, OPD_NONE);
+    opd_tensor *norm = opd_linalg_vector_norm_full(self, opd_value_double(p), opd_value_of_ints(dims), true, OPD_NONE);
     opd_tensor *over = opd_reciprocal(opdi_adds(norm, 1e-7));
     opd_tensor *along = self && opdi_is_complex(self) ? opd_real(opd_mul(grad, opd_conj(self))) : opd_mul(grad, self);
     along = opd_mul(opdi_maybe_sum_dims(along, &dim, 1, true), over);
@@ -145,7 +145,7 @@ static int opdi_embedding_renorm_backward(opd_backward_call *bw) {
     slope = opd_mul(slope, opdi_muls(over, most));
     opd_tensor *named = opd_index_fill_int_Scalar(opd_zeros_like(norm), 0, opdi_maybe_reshape(index, &minus, 1),
                                                   opd_value_int(1));
-    named = opd_mul(named, opd_gt_Scalar(norm, opd_value_float(most)));
+    named = opd_mul(named, opd_gt_Scalar(norm, opd_value_double(most)));
     return opd_bw_return(bw, 0, opd_where_self(opd_gt_Scalar(named, opd_value_int(0)), slope, grad));
 }
 OPDI_COLD_BEGIN

@@ -302,7 +302,7 @@ OPDI_INTERNAL opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
                                                      with the smallest */
     if (how == 1) { return opd_value_int(1); }
     if (how != 2 && how != 3) { return opd_value_int(0); }
-    if (!opd_dtype_is_integral(dtype, true)) { return opd_value_float(most ? INFINITY : -INFINITY); }
+    if (!opd_dtype_is_integral(dtype, true)) { return opd_value_double(most ? INFINITY : -INFINITY); }
     if (dtype == OPD_BOOL || dtype == OPD_UINT8) { return opd_value_int(!most ? 0 : dtype == OPD_BOOL ? 1 : 255); }
     return opd_value_int(most ? INT64_MAX >> (63 - bits) : -(INT64_MAX >> (63 - bits)) - 1);
 }

@@ -73,7 +73,7 @@ static int opdi_histogram_edges(opd_tensor *points, opd_ints counts, opd_value r
                             "%lld", (long long)counts.data[i], (long long)i);
         }
         if (opdi_histogram_range(points, range, i, ends)) { return -1; }
-        edges[i] = opd_linspace_full(opd_value_float(ends[0]), opd_value_float(ends[1]),
+        edges[i] = opd_linspace_full(opd_value_double(ends[0]), opd_value_double(ends[1]),
                                      counts.data[i] + 1, opd_value_int(points->dtype),
                                      OPD_NONE, opd_value_device(opd_tensor_device(points)), OPD_NONE);
         if (!edges[i]) { return -1; }

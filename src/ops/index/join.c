@@ -997,13 +997,13 @@ static int opdi_pad_kernel(opd_call *call) {
     const int ndim = (int)pad.n / 2;
     if (strcmp(mode, "constant") == 0) {
         return opd_return_tensor(call, opd_constant_pad_nd_full(self, pad, opd_arg_is_none(call, 3)
-                                                                ? opd_value_float(0) : opd_arg_value(call, 3)));
+                                                                ? opd_value_double(0) : opd_arg_value(call, 3)));
     }
     if (pad.n % 2 || pad.n > 2 * self->ndim) {
         return opd_fail(OPD_ERROR_SHAPE, "Padding length must be divisible by 2 and at most twice the number of "
                         "dimensions of the input, but got %lld for %d dimensions", (long long)pad.n, self->ndim);
     }
-    if (!opd_arg_is_none(call, 3) && opd_arg_float(call, 3) > 0) {
+    if (!opd_arg_is_none(call, 3) && opd_arg_double(call, 3) > 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Padding mode \"%s\" doesn't take in value argument", mode);
     }
     if (ndim < 1 || ndim > 3 || (self->ndim != ndim + 1 && self->ndim != ndim + 2)) {

@@ -211,7 +211,7 @@ static int opdi_combinations_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "r must be at most %d, but got %lld", OPD_MAX_DIMS, (long long)count);
     }
     const bool meta = self->backend == OPD_META;
-    const opd_device device = meta ? opd_device_of(OPD_CPU, -1) : opd_tensor_device(self);
+    const opd_device device = meta ? opd_device_make(OPD_CPU, -1) : opd_tensor_device(self);
     opd_tensor *places = opd_arange_full(opd_value_int(self->numel), opd_value_int(OPD_INT64), OPD_NONE,
                                          opd_value_device(device), OPD_NONE);
     for (int64_t i = 0; i < count; i++) { list[i] = places; }

@@ -401,7 +401,7 @@ static int opdi_segments_fold_of(const char *name) {
 static int opdi_segments_check(const opd_call *call, opd_tensor *offsets, int64_t size, bool whole) {
     while (offsets->flags & OPDI_BATCHED) { offsets = opdi_batched_of(offsets)->value; }
     if (offsets->backend == OPD_META) { return 0; }
-    if (offsets->backend != OPD_CPU) { offsets = opd_to_device(offsets, opd_device_of(OPD_CPU, -1), OPD_INT64); }
+    if (offsets->backend != OPD_CPU) { offsets = opd_to_device(offsets, opd_device_make(OPD_CPU, -1), OPD_INT64); }
     offsets = offsets && offsets->data ? opdi_dense_as(offsets, OPD_INT64) : offsets;
     if (!offsets || !offsets->data) { return opd_ok() ? 0 : -1; }
     const int64_t count = opdi_sizes(offsets)[offsets->ndim - 1];
@@ -548,7 +548,7 @@ static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor 
     share = opdi_times_zeros(share, &zeros, opdi_segments_sum(segments, opd_to_dtype(zeros.zero, OPD_INT64)),
                              opdi_segments_sum(segments, zeros.live),
                              opdi_segments_sum(segments, zeros.live ? opd_mul(zeros.live, zeros.live) : NULL));
-    return opd_masked_fill_Scalar(share, opd_gt(opdi_segments_sum(segments, own), own), opd_value_float(NAN));
+    return opd_masked_fill_Scalar(share, opd_gt(opdi_segments_sum(segments, own), own), opd_value_double(NAN));
 }
 /* Computes the gradient of data.  The gradient is, for sum, the grad of the segment; for mean, this grad divided by the
    number of elements; for max and min, this grad divided equally among the elements that equal the result or are NaN.

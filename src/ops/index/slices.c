@@ -30,7 +30,7 @@ static opd_tensor *opdi_copy_of_memory(opd_call *call, opd_tensor *self, int64_t
 static int opdi_as_strided_scatter_check(opd_call *call) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     if (!opd_grad_mode_enabled() || !opd_tensor_requires_grad(self)) { return 0; }
-    return opd_is_contiguous(self) && (opd_offset(self) == 0 || opd_arg_is_none(call, 4)) ? 0
+    return opd_is_contiguous(self) && (opd_tensor_offset(self) == 0 || opd_arg_is_none(call, 4)) ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "as_strided_scatter is currently only supported for contiguous inputs%s",
                    opd_is_contiguous(self) ? " with storage offset 0" : "");
 }
@@ -42,7 +42,7 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
     opd_value values[6];
     opd_op *op = NULL;
     if (flat && opdi_as_strided_scatter_check(call)) { return -1; }
-    const int64_t own = flat && !opdi_overlaps_itself(self) ? opd_offset(self) : 0;
+    const int64_t own = flat && !opdi_overlaps_itself(self) ? opd_tensor_offset(self) : 0;
     if (own && !call->targets) {
         scratch = out = opdi_copy_of_memory(call, self, own);
         if (scratch && opd_return_tensor(call, scratch)) { return -1; }

@@ -739,7 +739,7 @@ static int opdi_space_end(opd_value *value) {
         return opd_ok() ? 0 : -1;
     }
     *value = !tensor->data ? opd_value_int(0) : opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true)
-        ? opd_value_int(opd_item_i64(tensor)) : opd_value_float(opdi_element_f64(tensor, 0));
+        ? opd_value_int(opd_item_i64(tensor)) : opd_value_double(opdi_element_f64(tensor, 0));
     return 0;
 }
 static int opdi_space_ends(const opd_call *call, opd_value *start, opd_value *end) {
@@ -766,7 +766,7 @@ static opd_tensor *opdi_complex_sequence(const opd_value *ends, int64_t count, b
         for (int k = 0; k < 2; k++) {
             part[k] = i == 0 ? opdi_number_f64(ends[k]) : ends[k].tag == OPD_TAG_COMPLEX ? ends[k].u.c[1] : 0;
         }
-        parts[i] = opd_linspace_full(opd_value_float(part[0]), opd_value_float(part[1]), count,
+        parts[i] = opd_linspace_full(opd_value_double(part[0]), opd_value_double(part[1]), count,
                                      opd_value_int(OPD_FLOAT64), none, none, none);
     }
     opd_tensor *made = opd_ok() ? opd_complex(parts[0], parts[1]) : NULL;
@@ -787,7 +787,7 @@ static int opdi_complex_linspace(opd_call *call, const opd_value *ends, bool pow
     if (count < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of steps must be non-negative"); }
     opd_tensor *out = opdi_result_sized(call, opd_ints_of(&count, 1), &options);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *made = opdi_complex_sequence(ends, count, power, power ? opd_arg_float(call, 3) : 0);
+    opd_tensor *made = opdi_complex_sequence(ends, count, power, power ? opd_arg_double(call, 3) : 0);
     return made && opd_copy_(out, made) ? 0 : -1;
 }
 /* linspace, and logspace if the operator has 8 arguments: makes `steps` evenly spaced numbers from start to end, both
@@ -810,7 +810,7 @@ static int opdi_linspace_kernel(opd_call *call) {
     sequence.count = opd_arg_int(call, 2);
     sequence.linear = true;
     sequence.power = power;
-    sequence.base = power ? opd_arg_float(call, 3) : 0;
+    sequence.base = power ? opd_arg_double(call, 3) : 0;
     if (opdi_options_read(call, power ? 4 : 3, false, OPD_FLOAT32, opdi_usual_device(), &options) ||
         opdi_sequence_dtype(call, options.dtype, power ? 2 : sequence.count)) {
         return -1;
@@ -855,7 +855,7 @@ static int opdi_space_backward(opd_backward_call *bw) {
         const double slope[2] = {log(fabs(base)), base < 0 ? -3.14159265358979323846 : 0};
         grad = opd_mul_Scalar(opd_mul(grad, opd_conj_physical(output)), opd_value_complex(slope));
     } else if (output) {
-        grad = opd_mul_Scalar(opd_mul(grad, output), opd_value_float(log(opd_bw_value(bw, 3).u.d)));
+        grad = opd_mul_Scalar(opd_mul(grad, output), opd_value_double(log(opd_bw_value(bw, 3).u.d)));
     }
     opd_tensor *weight = opd_linspace_full(opd_value_int(0), opd_value_int(1), opd_bw_value(bw, 2).u.i,
                                            opd_value_int(opd_dtype(grad)), opd_value_none(),

@@ -242,7 +242,7 @@ static int opdi_binomial_kernel(opd_call *call) {
                             count, prob, 0, 0);
 }
 static int opdi_geometric_kernel(opd_call *call) {
-    const double p = opd_arg_float(call, 1);
+    const double p = opd_arg_double(call, 1);
     if (!(p > 0 && p < 1)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "geometric_ expects p to be in (0, 1), but got p=%g", p);
     }
@@ -253,7 +253,7 @@ static int opdi_geometric_kernel(opd_call *call) {
     return opdi_sample_into(call, out, opdi_sample_geometric, NULL, NULL, p, 0);
 }
 static int opdi_cauchy_kernel(opd_call *call) {
-    const double sigma = opd_arg_float(call, 2);
+    const double sigma = opd_arg_double(call, 2);
     const opd_tensor *self = opd_arg_tensor(call, 0);
     if (!(sigma > 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
@@ -262,15 +262,15 @@ static int opdi_cauchy_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_DTYPE, "Cauchy distribution is a continuous probability distribution. dtype must be "
                         "a floating point but you specified %s", opd_dtype_name((opd_scalar_type)self->dtype));
     }
-    return opdi_sample_into(call, opdi_written(call), opdi_sample_cauchy, NULL, NULL, opd_arg_float(call, 1), sigma);
+    return opdi_sample_into(call, opdi_written(call), opdi_sample_cauchy, NULL, NULL, opd_arg_double(call, 1), sigma);
 }
 static int opdi_log_normal_kernel(opd_call *call) {
-    const double deviation = opd_arg_float(call, 2);
+    const double deviation = opd_arg_double(call, 2);
     if (!(deviation > 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "log_normal_ expects std > 0.0, but found std=%g", deviation);
     }
     if (opdi_sample_dtype("log_normal_cpu", opd_arg_tensor(call, 0), true)) { return -1; }
-    return opdi_sample_into(call, opdi_written(call), opdi_sample_log_normal, NULL, NULL, opd_arg_float(call, 1),
+    return opdi_sample_into(call, opdi_written(call), opdi_sample_log_normal, NULL, NULL, opd_arg_double(call, 1),
                             deviation);
 }
 static int opdi_standard_gamma_kernel(opd_call *call) {

@@ -185,8 +185,8 @@ static int opdi_uniform_into(const opd_call *call, opd_tensor *out, double from,
         return opd_fail(OPD_ERROR_ARGUMENT,
                         "uniform_ expects to return a [from, to) range, but found from=%g > to=%g", from, to);
     }
-    if (out && (opdi_element_of(opd_value_float(from), (opd_scalar_type)out->dtype, fits) ||
-                opdi_element_of(opd_value_float(to), (opd_scalar_type)out->dtype, fits))) {
+    if (out && (opdi_element_of(opd_value_double(from), (opd_scalar_type)out->dtype, fits) ||
+                opdi_element_of(opd_value_double(to), (opd_scalar_type)out->dtype, fits))) {
         return -1;
     }
     if (!isfinite(to - from)) {
@@ -263,8 +263,8 @@ static int opdi_randint_low_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_random_result(call, 2, OPD_INT64), opd_arg_int(call, 0), opd_arg_int(call, 1));
 }
 static int opdi_normal_float_float_kernel(opd_call *call) {
-    return opdi_normal_into(call, opdi_random_result(call, 2, OPD_FLOAT32), opd_arg_float(call, 0),
-                            opd_arg_float(call, 1));
+    return opdi_normal_into(call, opdi_random_result(call, 2, OPD_FLOAT32), opd_arg_double(call, 0),
+                            opd_arg_double(call, 1));
 }
 /* randperm: makes the integers 0 to n - 1 in random order by a Fisher-Yates shuffle. */
 static int opdi_randperm_kernel(opd_call *call) {
@@ -510,13 +510,13 @@ OPDI_OP(randint_like_low_generator_dtype) {
 
 /* The following kernels serve both in-place operators and operators that make a result with self's sizes. */
 static int opdi_normal__kernel(opd_call *call) {
-    return opdi_normal_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2));
+    return opdi_normal_into(call, opdi_written(call), opd_arg_double(call, 1), opd_arg_double(call, 2));
 }
 static int opdi_uniform__kernel(opd_call *call) {
-    return opdi_uniform_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2));
+    return opdi_uniform_into(call, opdi_written(call), opd_arg_double(call, 1), opd_arg_double(call, 2));
 }
 OPDI_INTERNAL int opdi_exponential__kernel(opd_call *call) {
-    double rate = opd_arg_float(call, 1);
+    double rate = opd_arg_double(call, 1);
     if (!(rate > 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "exponential_ expects lambda > 0.0, but found lambda=%g", rate);
     }
@@ -529,7 +529,7 @@ OPDI_INTERNAL int opdi_exponential__kernel(opd_call *call) {
     return out ? opdi_draw_into(call, out, OPD_DRAW_EXPONENTIAL, rate, 0) : -1;
 }
 static int opdi_bernoulli_p_kernel(opd_call *call) {
-    return opdi_bernoulli_into(call, opdi_written(call), opd_arg_float(call, 1));
+    return opdi_bernoulli_into(call, opdi_written(call), opd_arg_double(call, 1));
 }
 /* Runs random_, random_.to and random_.from, which differ in their number of arguments: draws integers in [from, to).
    Without `to`, the range ends where the dtype can no longer hold every integer. */
@@ -725,7 +725,7 @@ static opd_tensor *opdi_normal_numbers(const opd_call *call, const int64_t *size
     opd_tensor *numbers = opd_tensor_new(opd_ints_of(parts, ndim + pairs), dtype);
     if (!numbers) { return NULL; }
     opdi_draw_floats(call, numbers, true);
-    return pairs ? opd_view_as_complex(opd_mul_Scalar(numbers, opd_value_float(0.70710678118654752440))) : numbers;
+    return pairs ? opd_view_as_complex(opd_mul_Scalar(numbers, opd_value_double(0.70710678118654752440))) : numbers;
 }
 OPDI_INTERNAL opd_tensor *opdi_to_f64(opd_tensor *tensor, const int64_t *sizes, int ndim) {
     opd_tensor *delta = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);

@@ -297,7 +297,7 @@ OPDI_INTERNAL opd_tensor *opdi_identity_like(opd_tensor *like) {
 /* Returns the matrices with their diagonals halved. */
 OPDI_INTERNAL opd_tensor *opdi_half_diagonal(opd_tensor *tensor) {
     opd_tensor *diagonal = opd_diagonal_full(tensor, 0, -2, -1);
-    return opd_sub(tensor, opd_diag_embed(opd_mul_Scalar(diagonal, opd_value_float(0.5))));
+    return opd_sub(tensor, opd_diag_embed(opd_mul_Scalar(diagonal, opd_value_double(0.5))));
 }
 /* Returns the conjugate transposes of the matrices. */
 OPDI_INTERNAL opd_tensor *opdi_mh(opd_tensor *tensor) { return opdi_conj(opdi_mt(tensor)); }
@@ -361,7 +361,7 @@ static int opdi_linalg_cholesky_ex_backward(opd_backward_call *bw) {
         factor = opdi_mh(factor);
     }
     opd_tensor *sum = opdi_half_diagonal(opd_tril(opd_matmul(opdi_mh(factor), grad)));
-    sum = opd_mul_Scalar(opd_add(sum, opdi_mh(sum)), opd_value_float(0.5));
+    sum = opd_mul_Scalar(opd_add(sum, opdi_mh(sum)), opd_value_double(0.5));
     sum = opdi_by_triangle(opdi_mh(factor), sum, true, true, false);
     return opd_bw_return(bw, 0, opdi_by_triangle(factor, sum, false, false, false));
 }

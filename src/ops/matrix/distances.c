@@ -129,7 +129,7 @@ static int opdi_cdist_expand(opd_tensor **tensors, int count, int64_t *sizes, in
 }
 static int opdi__cdist_forward_kernel(opd_call *call) {
     opd_tensor *tensors[2];
-    const double p = opd_arg_float(call, 2);
+    const double p = opd_arg_double(call, 2);
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
@@ -149,7 +149,7 @@ static int opdi__cdist_forward_kernel(opd_call *call) {
 static int opdi__cdist_backward_kernel(opd_call *call) {
     static const int at[4] = {1, 2, 0, 4};        /* x, y, gradient, distances */
     opd_tensor *tensors[4];
-    const double p = opd_arg_float(call, 3);
+    const double p = opd_arg_double(call, 3);
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
     for (int i = 0; i < 4; i++) { tensors[i] = opd_arg_tensor(call, at[i]); }
@@ -231,14 +231,14 @@ static void opdi_cdist_second(opd_tensor *upper, opd_tensor *grad, opd_tensor *i
         return;
     }
     delta = opd_masked_fill_Scalar(delta, same, one);
-    opd_tensor *third = opd_masked_fill_Scalar(opd_pow_Tensor_Scalar(delta, opd_value_float(1 - p)), same, none);
+    opd_tensor *third = opd_masked_fill_Scalar(opd_pow_Tensor_Scalar(delta, opd_value_double(1 - p)), same, none);
     size = opd_masked_fill_Scalar(size, zero, one);
-    factor = p == 2 ? value : opd_mul(factor, opd_pow_Tensor_Scalar(size, opd_value_float(p - 1)));
+    factor = p == 2 ? value : opd_mul(factor, opd_pow_Tensor_Scalar(size, opd_value_double(p - 1)));
     results[0] = opd_mul(opdi_sum_over(opd_mul(upper, factor), &columns, 1, false), third);
-    results[3] = opd_mul_Scalar(opd_mul(grad, opd_div(results[0], delta)), opd_value_float(1 - p));
+    results[3] = opd_mul_Scalar(opd_mul(grad, opd_div(results[0], delta)), opd_value_double(1 - p));
     factor = opd_mul(upper, opd_unsqueeze(opd_mul(grad, third), -1));
     if (p != 2) {
-        size = opd_mul_Scalar(opd_pow_Tensor_Scalar(size, opd_value_float(p - 2)), opd_value_float(p - 1));
+        size = opd_mul_Scalar(opd_pow_Tensor_Scalar(size, opd_value_double(p - 2)), opd_value_double(p - 1));
         factor = opd_mul(factor, opd_masked_fill_Scalar(size, zero, none));
     }
     results[1] = opdi_sum_over(factor, &rows, 1, false);
@@ -308,7 +308,7 @@ OPDI_OP(_euclidean_dist) {
 /* cdist: calls _euclidean_dist if p is 2 and there are many rows (or compute_mode asks for it), else _cdist_forward. */
 static int opdi_cdist_kernel(opd_call *call) {
     opd_tensor *tensors[2];
-    const double p = opd_arg_float(call, 2);
+    const double p = opd_arg_double(call, 2);
     const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
@@ -342,15 +342,15 @@ static int opdi_pdist_check(const opd_tensor *input, double p) {
 }
 static int opdi__pdist_forward_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    if (opdi_pdist_check(input, opd_arg_float(call, 1))) { return -1; }
+    if (opdi_pdist_check(input, opd_arg_double(call, 1))) { return -1; }
     int64_t count = opdi_sizes(input)[0];
     count = count & 1 ? (count - 1) / 2 * count : count / 2 * (count - 1);
     opd_tensor *out = opd_result(call, 0, &count, 1, OPDI_DTYPE(input));
-    return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, input, NULL, NULL, NULL, opd_arg_float(call, 1));
+    return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, input, NULL, NULL, NULL, opd_arg_double(call, 1));
 }
 static int opdi__pdist_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *delta = opd_arg_tensor(call, 3);
-    if (opdi_pdist_check(input, opd_arg_float(call, 2)) || opdi_same_dtype(input, grad) ||
+    if (opdi_pdist_check(input, opd_arg_double(call, 2)) || opdi_same_dtype(input, grad) ||
         opdi_same_dtype(input, delta)) {
         return -1;
     }
@@ -361,7 +361,7 @@ static int opdi__pdist_backward_kernel(opd_call *call) {
     if (!out || !out->data) { return out ? 0 : -1; }
     grad = opd_expand(grad, opd_ints_of(&count, 1));
     delta = opd_expand(delta, opd_ints_of(&count, 1));
-    return grad && delta ? opdi_distances_run(out, input, NULL, grad, delta, opd_arg_float(call, 2)) : -1;
+    return grad && delta ? opdi_distances_run(out, input, NULL, grad, delta, opd_arg_double(call, 2)) : -1;
 }
 static int opdi__pdist_forward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_pdist_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.d,
@@ -416,7 +416,7 @@ OPDI_OP(_pdist_backward) {
 
 static int opdi_pdist_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    const double p = opd_arg_float(call, 1);
+    const double p = opd_arg_double(call, 1);
     return opdi_pdist_check(input, p) ? -1 : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(input), p));
 }
 /* opd_pdist: the p-norm distances between all pairs of rows i < j, as a vector */

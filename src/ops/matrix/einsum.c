@@ -627,8 +627,8 @@ static int opdi_trilinear_kernel(opd_call *call) {
 static int opdi_trilinear_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *i1 = opd_bw_tensor(bw, 0), *i2 = opd_bw_tensor(bw, 1),
         *i3 = opd_bw_tensor(bw, 2);
-    const opd_ints e1 = opdi_bw_ints(bw, 3), e2 = opdi_bw_ints(bw, 4), e3 = opdi_bw_ints(bw, 5),
-        sum = opdi_bw_ints(bw, 6);
+    const opd_ints e1 = opd_bw_ints(bw, 3), e2 = opd_bw_ints(bw, 4), e3 = opd_bw_ints(bw, 5),
+        sum = opd_bw_ints(bw, 6);
     OPDI_BW_RETURN(0, opd__trilinear(grad, i2, i3, sum, e2, e3, e1));
     OPDI_BW_RETURN(1, opd__trilinear(i1, grad, i3, e1, sum, e3, e2));
     OPDI_BW_RETURN(2, opd__trilinear(i1, i2, grad, e1, e2, sum, e3));

@@ -132,7 +132,7 @@ static opd_tensor *opdi_singular_by_factors(opd_tensor *a) {
     if (opd_linalg_lu_factor_ex(rets, a)) { return NULL; }
     opd_tensor *sizes = opd_abs(opd_diagonal_full(rets[0], 0, -2, -1));
     opd_tensor *most = opd_amax(sizes, opd_ints_of(&last, 1), false);
-    return opd_le(opd_amin(sizes, opd_ints_of(&last, 1), false), opd_mul_Scalar(most, opd_value_float(least)));
+    return opd_le(opd_amin(sizes, opd_ints_of(&last, 1), false), opd_mul_Scalar(most, opd_value_double(least)));
 }
 /* Returns the gradient conj(det) A^-H grad, computed by operators that can be differentiated again: from the singular
    values for real matrices that are numerically singular, from the inverse for all others.  If both kinds occur, both
@@ -163,7 +163,7 @@ static int opdi__linalg_det_backward(opd_backward_call *bw) {
     const double least = twice ? DBL_EPSILON : (double)FLT_EPSILON;
     opd_tensor *zero = opd_eq_Scalar(opd_diagonal_full(factors, 0, -2, -1), opd_value_int(0));
     factors = opd_add(factors, opd_diag_embed(opd_mul_Scalar(opd_to_dtype(zero, opd_bw_dtype(bw, 0)),
-                                                             opd_value_float(least))));
+                                                             opd_value_double(least))));
     grad = opd_mul(grad, opdi_conj(opdi_lu_determinant(factors, opd_bw_result(bw, 2))));
     opd_tensor *diagonal = opd_mul(opdi_identity_like(input), opd_unsqueeze(opd_unsqueeze(grad, -1), -1));
     return opd_bw_return(bw, 0, opd_linalg_lu_solve_full(factors, opd_bw_result(bw, 2), diagonal, true, true));
@@ -233,7 +233,7 @@ static int opdi_logdet_kernel(opd_call *call) {
     }
     if (opdi_is_complex(input)) { return opd_return_tensor(call, opd_add(opd_log(rets[0]), rets[1])); }
     opd_tensor *negative = opd_eq_Scalar(rets[0], opd_value_int(-1));
-    return opd_return_tensor(call, opd_masked_fill_Scalar(rets[1], negative, opd_value_float((double)NAN)));
+    return opd_return_tensor(call, opd_masked_fill_Scalar(rets[1], negative, opd_value_double((double)NAN)));
 }
 /* opd_linalg_det: the determinants of square matrices */
 OPDI_OP(linalg_det) {

@@ -379,11 +379,11 @@ static opd_tensor *opdi_condition_by_inverse(opd_tensor *input, opd_value order)
     opd_tensor *rets[2];
     if (opd_linalg_inv_ex(rets, input)) { return NULL; }
     opd_tensor *none = opd_unsqueeze(opd_unsqueeze(opd_gt_Scalar(rets[1], opd_value_int(0)), -1), -1);
-    opd_tensor *inverse = opd_masked_fill_Scalar(rets[0], none, opd_value_float(OPDI_INF));
+    opd_tensor *inverse = opd_masked_fill_Scalar(rets[0], none, opd_value_double(OPDI_INF));
     opd_tensor *number = opd_mul(opdi_matrix_norm(input, order, dims, false, OPD_DTYPE_NONE),
                                  opdi_matrix_norm(inverse, order, dims, false, OPD_DTYPE_NONE));
-    const opd_value infinite = opd_value_float(OPDI_INF);          /* NaN from 0 * infinity also becomes infinity */
-    return opd_nan_to_num_full(number, infinite, infinite, opd_value_float(-OPDI_INF));
+    const opd_value infinite = opd_value_double(OPDI_INF);          /* NaN from 0 * infinity also becomes infinity */
+    return opd_nan_to_num_full(number, infinite, infinite, opd_value_double(-OPDI_INF));
 }
 static opd_tensor *opdi_condition(opd_tensor *input, opd_value order) {
     const bool text = order.tag == OPD_TAG_STR;
@@ -448,7 +448,7 @@ static int opdi_tolerance_check(const opd_tensor *tolerance, const char *name, c
                    opd_dtype_name(OPDI_DTYPE(tolerance)));
 }
 static opd_tensor *opdi_new_number(opd_tensor *like, double value) {
-    return opd_new_full_full(like, opd_ints_of(NULL, 0), opd_value_float(value), opd_value_int(OPD_FLOAT64), OPD_NONE,
+    return opd_new_full_full(like, opd_ints_of(NULL, 0), opd_value_double(value), opd_value_int(OPD_FLOAT64), OPD_NONE,
                              OPD_NONE, OPD_NONE);
 }
 static double opdi_default_rtol(const opd_tensor *input) {
@@ -498,7 +498,7 @@ static int opdi_tolerances_of(opd_call *call, opd_tensor **tolerances) {
     for (int i = 0; i < 2; i++) {
         tolerances[i] = NULL;
         if (opd_arg_is_none(call, 1 + i)) { continue; }
-        tolerances[i] = opdi_new_number(opd_arg_tensor(call, 0), opd_arg_float(call, 1 + i));
+        tolerances[i] = opdi_new_number(opd_arg_tensor(call, 0), opd_arg_double(call, 1 + i));
         if (!tolerances[i]) { return -1; }
     }
     return 0;
@@ -511,7 +511,7 @@ static int opdi_linalg_matrix_rank_floats_kernel(opd_call *call) {
 }
 static int opdi_linalg_matrix_rank_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opdi_matrix_rank(input, opdi_new_number(input, opd_arg_float(call, 1)),
+    return opd_return_tensor(call, opdi_matrix_rank(input, opdi_new_number(input, opd_arg_double(call, 1)),
                                                     opdi_new_number(input, 0), opd_arg_bool(call, 2)));
 }
 static int opdi_linalg_matrix_rank_tol_kernel(opd_call *call) {
@@ -608,7 +608,7 @@ static int opdi_linalg_pinv_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const bool hermitian = call->op->nargs > 2 && opd_arg_bool(call, 2);
     return opd_return_tensor(call, opdi_pinv_with(input, opdi_new_number(input, 0),
-                                                  opdi_new_number(input, opd_arg_float(call, 1)), hermitian));
+                                                  opdi_new_number(input, opd_arg_double(call, 1)), hermitian));
 }
 static int opdi_linalg_pinv_rcond_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
@@ -782,7 +782,7 @@ static opd_tensor *opdi_exp_near_zero(opd_tensor *input) {
     for (int part = 3; part >= 0; part--) {
         sum = part == 3 ? opdi_muls(powers[4], factors[16]) : opd_matmul(sum, powers[4]);
         for (int i = 0; i < 4 && sum; i++) {
-            sum = opd_add_full_(sum, powers[i], opd_value_float(factors[4 * part + i]));
+            sum = opd_add_full_(sum, powers[i], opd_value_double(factors[4 * part + i]));
         }
     }
     return sum;
@@ -797,7 +797,7 @@ static opd_tensor *opdi_exp_of(opd_tensor *input) {
     opd_tensor *count = opd_ceil(opd_log2(opdi_muls(norm, 1 / (twice ? 0.75 : 2))));
     count = opd_where_ScalarOther(opd_logical_and(opd_isfinite(count), opd_gt_Scalar(count, opd_value_int(0))), count,
                                   opd_value_int(0));
-    opd_tensor *scale = opd_pow_Scalar(opd_value_float(2), opd_neg(count));
+    opd_tensor *scale = opd_pow_Scalar(opd_value_double(2), opd_neg(count));
     opd_tensor *result = opd_mul(input, opd_to_dtype(scale, (opd_scalar_type)opdi_real_dtype(input->dtype)));
     opd_tensor *most = opd_max(count), *kept = NULL;
     const double steps = most ? opd_item_f64(most) : 0;
@@ -1106,7 +1106,7 @@ static int opdi_linalg_lstsq_kernel(opd_call *call) {
     all.gels = strcmp(driver, "gels") == 0;
     all.gelsy = strcmp(driver, "gelsy") == 0;
     all.vectors = opdi_lstsq_vectors(input, b);
-    all.rcond = opd_arg_is_none(call, 2) ? opdi_default_rtol(input) : opd_arg_float(call, 2);
+    all.rcond = opd_arg_is_none(call, 2) ? opdi_default_rtol(input) : opd_arg_double(call, 2);
     if (all.rcond < 0 || (strcmp(driver, "gelsd") == 0 && (all.rcond <= 0 || all.rcond >= 1))) {   /* as LAPACK does */
         all.rcond = opdi_real_dtype(input->dtype) == OPD_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
     }

@@ -12,10 +12,6 @@ static opd_tensor *opdi_swap_dims(opd_tensor *tensor, int64_t first, int64_t sec
     return opd_transpose(tensor, first, second);
 }
 OPDI_INTERNAL opd_tensor *opdi_mt(opd_tensor *tensor) { return opdi_swap_dims(tensor, -2, -1); }
-OPDI_INTERNAL opd_ints opdi_bw_ints(opd_backward_call *bw, int i) {
-    opd_value value = opd_bw_value(bw, i);
-    return opd_ints_of(value.u.ints, value.n);
-}
 OPDI_INTERNAL opd_tensor *opdi_reshape_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     return opd_reshape(tensor, opd_ints_of(sizes, count));
 }

@@ -335,7 +335,7 @@ OPDI_INTERNAL int opdi_phase_check(opd_tensor *diagonal, const char *name) {
     (void)snprintf(text, sizeof text, "%s: The eigenvectors in the complex case are specified up to multiplication by "
                    "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.", name);
     opd_tensor *turns = opd_abs(opd_imag(diagonal));
-    return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_float(0.01))), text);
+    return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_double(0.01))), text);
 }
 /* Computes the gradient V (diag(gL) + skew(V^H gV) / gaps) V^H with skew(x) = (x - x^H) / 2.  V and L are the
    eigenvectors and eigenvalues, gV and gL their gradients.  Eigenvectors can only rotate, so only the skew part of V^H
@@ -464,7 +464,7 @@ static int opdi__linalg_svd_kernel(opd_call *call) {
    sets an error. */
 static int opdi_svd_phase_check(opd_tensor *left, opd_tensor *right) {
     opd_tensor *turns = opd_abs(opd_imag(opdi_plus(left, right)));
-    return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_float(0.01))),
+    return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_double(0.01))),
                                 "svd_backward: The singular vectors in the complex case are specified up to "
                                 "multiplication by e^{i phi}. The specified loss function depends on this phase "
                                 "term, making it ill-defined.");

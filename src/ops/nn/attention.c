@@ -16,7 +16,7 @@ static int opdi_safe_softmax_kernel(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 1);
     opd_tensor *result = opd_softmax_full(self, dim, opd_arg_value(call, 2));
     if (!result) { return -1; }
-    opd_tensor *none = opd_all_dim(opd_eq_Scalar(self, opd_value_float(-OPDI_INF)), dim, true);
+    opd_tensor *none = opd_all_dim(opd_eq_Scalar(self, opd_value_double(-OPDI_INF)), dim, true);
     return opd_return_tensor(call, opd_masked_fill_Scalar(result, none, opd_value_int(0)));
 }
 static int opdi_safe_softmax_backward(opd_backward_call *bw) {
@@ -62,7 +62,7 @@ static int opdi_masked_softmax_kernel(opd_call *call) {
     if (!opd_dtype_is_floating((opd_scalar_type)self->dtype)) { return opdi_dtype_fail("masked_softmax", self->dtype); }
     mask = opdi_softmax_mask(self, mask, opd_arg_is_none(call, 3) ? 2 : opd_arg_int(call, 3));
     if (!mask) { return -1; }
-    return opd_return_tensor(call, opd_softmax(opd_masked_fill_Scalar(self, mask, opd_value_float(-OPDI_INF)), dim));
+    return opd_return_tensor(call, opd_softmax(opd_masked_fill_Scalar(self, mask, opd_value_double(-OPDI_INF)), dim));
 }
 static int opdi_masked_softmax_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *output = opd_arg_tensor(call, 1), *mask = opd_arg_tensor(call, 2);
@@ -506,7 +506,7 @@ static int opdi_flash_kernel(opd_call *call) {
     const opd_scalar_type work = q->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     int64_t strides[4];
     opdi_attention job;
-    if (opdi_flash_check(q, k, v, mask, opd_arg_float(call, 3))) { return -1; }
+    if (opdi_flash_check(q, k, v, mask, opd_arg_double(call, 3))) { return -1; }
     opdi_flash_job(&job, q, k, v);
     opdi_strides_like(q, strides);
     opd_tensor *out = opd_result_strided(call, 0, opdi_sizes(q), strides, 4, OPDI_DTYPE(q), opd_tensor_device(q));
@@ -593,8 +593,8 @@ OPDI_OP(_scaled_dot_product_flash_attention_for_cpu) {
 static opd_tensor *opdi_attention_mask(opd_tensor *mask, opd_scalar_type dtype) {
     if (!mask || mask->dtype != OPD_BOOL) { return mask; }
     const opd_value type = opd_value_int(dtype), device = opd_value_device(opd_tensor_device(mask));
-    return opd_where_self(mask, opd_scalar_tensor_full(opd_value_float(0), type, OPD_NONE, device, OPD_NONE),
-                          opd_scalar_tensor_full(opd_value_float(-OPDI_INF), type, OPD_NONE, device, OPD_NONE));
+    return opd_where_self(mask, opd_scalar_tensor_full(opd_value_double(0), type, OPD_NONE, device, OPD_NONE),
+                          opd_scalar_tensor_full(opd_value_double(-OPDI_INF), type, OPD_NONE, device, OPD_NONE));
 }
 /* Returns the causal mask for scores [.., L, S]: row i sees the keys up to i. */
 static opd_tensor *opdi_causal_mask(opd_tensor *scores) {
@@ -709,7 +709,7 @@ static int opdi_flash_back_kernel(opd_call *call) {
         *v = opd_arg_tensor(call, 3), *mask = opd_arg_tensor(call, 8), *results[3];
     const opd_scalar_type dtype = OPDI_DTYPE(q), work = dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const int64_t few = k->ndim == 4 ? k->dims[1] : 0;
-    if (opdi_flash_check(q, k, v, NULL, opd_arg_float(call, 6)) || !opdi_same_sizes(grad, q)) {
+    if (opdi_flash_check(q, k, v, NULL, opd_arg_double(call, 6)) || !opdi_same_sizes(grad, q)) {
         return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of query") : -1;
     }
     if (opdi_flash_back_fits(call)) {
@@ -828,7 +828,7 @@ static bool opdi_sdpa_mask_needs_grad(const opd_tensor *mask) {
    dims are taken as the heads of one sample. */
 static int opdi_sdpa_kernel(opd_call *call) {
     opd_tensor *in[4], *results[2];
-    const double dropout = opd_arg_float(call, 4);
+    const double dropout = opd_arg_double(call, 4);
     const bool causal = opd_arg_bool(call, 5), gqa = opd_arg_bool(call, 7);
     const opd_value scale = opd_arg_value(call, 6);
     for (int i = 0; i < 4; i++) { in[i] = opd_arg_tensor(call, i); }
@@ -870,7 +870,7 @@ static int opdi_sdpa_math_kernel(opd_call *call) {
         *mask = opd_arg_tensor(call, 3), *drop = opd_arg_tensor(call, 6);
     const opd_scalar_type dtype = OPDI_DTYPE(q);
     const opd_scalar_type work = dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16 ? OPD_FLOAT32 : dtype;
-    const double dropout = opd_arg_float(call, 4), scale = opdi_attention_scale(opd_arg_value(call, 7), q),
+    const double dropout = opd_arg_double(call, 4), scale = opdi_attention_scale(opd_arg_value(call, 7), q),
         root = sqrt(fabs(scale));
     if (mask && opd_arg_bool(call, 5)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
@@ -889,7 +889,7 @@ static int opdi_sdpa_math_kernel(opd_call *call) {
     if (opd_arg_bool(call, 5)) { weights = opd_add(weights, opdi_causal_mask(weights)); }
     weights = opd_safe_softmax(weights, -1);
     if (drop && dropout > 0) {
-        weights = opd_masked_fill_Scalar(weights, opd_logical_not(drop), opd_value_float(0));
+        weights = opd_masked_fill_Scalar(weights, opd_logical_not(drop), opd_value_double(0));
         v = opdi_muls(v, 1 / (1 - dropout));
     } else if (dropout > 0) { weights = opd_dropout(weights, dropout, true); }
     if (opd_return_tensor(call, opd_to_dtype(opd_matmul(weights, v), dtype))) { return -1; }
@@ -911,7 +911,7 @@ static int opdi_sdpa_old_kernel(opd_call *call) {
     opd_tensor *results[2] = {NULL, NULL};
     if (opd_scaled_dot_product_attention_math_full(results, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                    opd_arg_tensor(call, 2), opd_arg_tensor(call, 3),
-                                                   opd_arg_float(call, 4), opd_arg_bool(call, 6), NULL,
+                                                   opd_arg_double(call, 4), opd_arg_bool(call, 6), NULL,
                                                    opd_value_none(), false)) { return -1; }
     if (opd_return_tensor(call, results[0])) { return -1; }
     return opd_return_tensor(call, results[1]);
@@ -960,7 +960,7 @@ static opd_tensor *opdi_mha_mask(opd_tensor *scores, opd_tensor *mask, opd_value
     }
     if (mask->dtype != OPD_BOOL) { mask = opd_to_dtype(mask, OPD_BOOL); }
     mask = mask ? opdi_reshape_to(mask, to, 4) : NULL;
-    return mask ? opd_masked_fill_Scalar(scores, mask, opd_value_float(-INFINITY)) : NULL;
+    return mask ? opd_masked_fill_Scalar(scores, mask, opd_value_double(-INFINITY)) : NULL;
 }
 /* Returns part i (0: q, 1: k, 2: v) of the projection of x [B, T, D] by weight [3 D, D], as heads [B, H, T, D / H]. */
 static opd_tensor *opdi_mha_heads(opd_tensor *x, opd_tensor *weight, opd_tensor *bias, int64_t i, int64_t heads) {
@@ -1003,7 +1003,7 @@ static int opdi_native_multi_head_attention_kernel(opd_call *call) {
         x[i] = opdi_mha_heads(x[i], weight, bias, i, heads);
         if (!x[i]) { return -1; }
     }
-    opd_tensor *scores = opd_mul_Scalar(x[0], opd_value_float(1 / sqrt((double)(dim / heads))));
+    opd_tensor *scores = opd_mul_Scalar(x[0], opd_value_double(1 / sqrt((double)(dim / heads))));
     scores = opd_matmul(scores, opd_transpose(x[1], -2, -1));
     if (scores && mask) { scores = opdi_mha_mask(scores, mask, opd_arg_value(call, 12)); }
     scores = opd_softmax(scores, -1);
@@ -1021,7 +1021,7 @@ static int opdi_native_multi_head_attention_kernel(opd_call *call) {
 static opd_tensor *opdi_encoder_norm(opd_call *call, opd_tensor *x, int weight) {
     const int64_t size = opd_arg_int(call, 1);
     return opd_layer_norm_full(x, opd_ints_of(&size, 1), opd_arg_tensor(call, weight), opd_arg_tensor(call, weight + 1),
-                               opd_arg_float(call, 9), true);
+                               opd_arg_double(call, 9), true);
 }
 static int opdi_transformer_encoder_layer_fwd_kernel(opd_call *call) {
     opd_tensor *src = opd_arg_tensor(call, 0), *x = src;

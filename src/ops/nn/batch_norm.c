@@ -112,7 +112,7 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
         : scratch[0];
     opd_tensor *devs = opdi_own(opdi_tensor_make(&norm.c, NULL, 1, OPD_FLOAT64, OPD_CPU));
     if (!rows || !output || !devs) { return -1; }
-    norm.eps = opd_arg_float(call, 7);
+    norm.eps = opd_arg_double(call, 7);
     norm.eval = !train;
     norm.weight = opdi_norm_in(weight, dtype, &bad);
     norm.bias = opdi_norm_in(bias, dtype, &bad);
@@ -132,8 +132,8 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     }
     if (train) { opdi_norm_run(&norm, dtype, norm.c, norm.a * norm.n, opdi_norm_batch_f32, opdi_norm_batch_f64); }
     else { opdi_batch_norm_eval(&norm, dtype); }
-    if (train && (opdi_batch_norm_track(rm, &norm, dtype, opd_arg_float(call, 6), false) ||
-                  opdi_batch_norm_track(rv, &norm, dtype, opd_arg_float(call, 6), true))) {
+    if (train && (opdi_batch_norm_track(rm, &norm, dtype, opd_arg_double(call, 6), false) ||
+                  opdi_batch_norm_track(rv, &norm, dtype, opd_arg_double(call, 6), true))) {
         return -1;
     }
     if (turn) {
@@ -248,7 +248,7 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     norm.eval = !train;
     norm.weight = opdi_norm_in(weight, dtype, &bad);
     norm.mean_in = opdi_norm_in(mean, dtype, &bad);
-    if (!train && !(rstd = opdi_invstd(rstd, opd_arg_float(call, 8), dtype))) { return -1; }
+    if (!train && !(rstd = opdi_invstd(rstd, opd_arg_double(call, 8), dtype))) { return -1; }
     norm.rstd_in = opdi_norm_in(rstd, dtype, &bad);
     if (bad) { return -1; }
     norm.input = xs->data;
@@ -325,7 +325,7 @@ static int opdi_batch_norm_kernel(opd_call *call) {
     opd_tensor *results[3];
     return opd_native_batch_norm(results, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                                  opd_arg_tensor(call, 3), opd_arg_tensor(call, 4),
-                                 opd_arg_bool(call, 5), opd_arg_float(call, 6), opd_arg_float(call, 7)) ? -1
+                                 opd_arg_bool(call, 5), opd_arg_double(call, 6), opd_arg_double(call, 7)) ? -1
                                  : opd_return_tensor(call, results[0]);
 }
 /* opd_batch_norm: each channel normalised to mean 0, variance 1, by the statistics of the batch or by running ones */
@@ -360,8 +360,8 @@ static int opdi_batch_norm_as(opd_call *call, int running, bool train, int count
     const int64_t zero = 0;
     if (opd_native_batch_norm(results, input, opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                               running ? opd_arg_tensor(call, running) : NULL,
-                              running ? opd_arg_tensor(call, running + 1) : NULL, train, opd_arg_float(call, last - 1),
-                              opd_arg_float(call, last))) {
+                              running ? opd_arg_tensor(call, running + 1) : NULL, train, opd_arg_double(call, last - 1),
+                              opd_arg_double(call, last))) {
         return -1;
     }
     if (count > 3) {
@@ -478,7 +478,7 @@ OPDI_OP(_batch_norm_with_update_functional) {
 static int opdi_batch_norm_update_stats_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *running[2] = {opd_arg_tensor(call, 1), opd_arg_tensor(call, 2)},
         *stats[2], *next[2];
-    const double momentum = opd_arg_float(call, 3);
+    const double momentum = opd_arg_double(call, 3);
     int64_t dims[OPD_MAX_DIMS];
     char text[256];
     opdi_norm norm;
@@ -526,7 +526,7 @@ static int opdi_batch_norm_backward_kernel(opd_call *call) {
     if (opd_native_batch_norm_backward(results, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                        opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_tensor(call, 4),
                                        opd_arg_tensor(call, 5), opd_arg_tensor(call, 6), opd_arg_bool(call, 7),
-                                       opd_arg_float(call, 8), opd_arg_value(call, 9))) {
+                                       opd_arg_double(call, 8), opd_arg_value(call, 9))) {
         return -1;
     }
     for (int i = 0; i < 3; i++) { if (opd_return_tensor(call, results[i])) { return -1; } }
@@ -574,7 +574,7 @@ static int opdi_instance_norm_kernel(opd_call *call) {
     if (opd_native_batch_norm(results, opdi_maybe_reshape(input, sizes, input->ndim),
                               opdi_repeated(opd_arg_tensor(call, 1), nc[0]),
                               opdi_repeated(opd_arg_tensor(call, 2), nc[0]), all[0], all[1], use_input,
-                              opd_arg_float(call, 6), opd_arg_float(call, 7))) {
+                              opd_arg_double(call, 6), opd_arg_double(call, 7))) {
         return -1;
     }
     for (int i = 0; i < 2 && use_input; i++) {

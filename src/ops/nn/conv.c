@@ -244,9 +244,9 @@ static int opdi_convolution_backward(opd_backward_call *bw) {
     opd_ints bias = opd_bw_sizes(bw, 2);
     for (int i = 0; i < 3; i++) { mask[i] = opd_bw_needs(bw, i); }
     if (opd_convolution_backward(rets, grad, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
-                                 mask[2] ? opd_value_of_ints(bias) : OPD_NONE, opdi_bw_ints(bw, 3),
-                                 opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opd_bw_value(bw, 6).u.i != 0,
-                                 opdi_bw_ints(bw, 7), opd_bw_value(bw, 8).u.i, opd_value_bools(mask, 3)) != 0) {
+                                 mask[2] ? opd_value_of_ints(bias) : OPD_NONE, opd_bw_ints(bw, 3),
+                                 opd_bw_ints(bw, 4), opd_bw_ints(bw, 5), opd_bw_value(bw, 6).u.i != 0,
+                                 opd_bw_ints(bw, 7), opd_bw_value(bw, 8).u.i, opd_value_bools(mask, 3)) != 0) {
         return -1;
     }
     for (int i = 0; i < 3; i++) { OPDI_BW_RETURN(i, rets[i]); }
@@ -409,16 +409,16 @@ static int opdi_convolution_backward_kernel(opd_call *call) {
 }
 /* Returns the convolution of `input` and `weight` with the options of the differentiated convolution_backward. */
 static opd_tensor *opdi_conv_double_backward(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight) {
-    return opd_convolution(input, weight, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
-                           opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
+    return opd_convolution(input, weight, NULL, opd_bw_ints(bw, 4), opd_bw_ints(bw, 5), opd_bw_ints(bw, 6),
+                           opd_bw_value(bw, 7).u.i != 0, opd_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
 }
 static opd_tensor *opdi_conv_double_backward_of(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight, int i) {
     bool mask[3] = {false, false, false};
     opd_tensor *rets[3];
     mask[i] = true;
-    if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), input, weight, OPD_NONE, opdi_bw_ints(bw, 4),
-                                 opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6), opd_bw_value(bw, 7).u.i != 0,
-                                 opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i, opd_value_bools(mask, 3)) != 0) {
+    if (opd_convolution_backward(rets, opd_bw_tensor(bw, 0), input, weight, OPD_NONE, opd_bw_ints(bw, 4),
+                                 opd_bw_ints(bw, 5), opd_bw_ints(bw, 6), opd_bw_value(bw, 7).u.i != 0,
+                                 opd_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i, opd_value_bools(mask, 3)) != 0) {
         return NULL;
     }
     return rets[i];

@@ -75,7 +75,7 @@ static int opdi_nll_check(opd_call *call, int first, opd_tensor *input, opd_tens
 }
 static int opdi_nll_store(opd_tensor *out, double v) {
     opdi_number number;
-    return opdi_copy(out, opdi_number_make(&number, opd_value_float(v)));
+    return opdi_copy(out, opdi_number_make(&number, opd_value_double(v)));
 }
 OPDI_COLD_END
 /* Makes the targets and weights contiguous for the loops, as int64 and double.  Checks that every target is in range
@@ -478,7 +478,7 @@ static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *input, opd_tenso
     if (weight) { loss = opd_mul(loss, opdi_typeweights(weight, input)); }
     if (reduction == OPDI_REDUCE_NONE) { return opd_neg(opdi_maybe_sum_dims(loss, &channels, 1, false)); }
     loss = opd_neg(opdi_maybe_sum(loss));
-    return reduction == OPDI_REDUCE_SUM ? loss : opd_div_Scalar(loss, opd_value_float((double)rows));
+    return reduction == OPDI_REDUCE_SUM ? loss : opd_div_Scalar(loss, opd_value_double((double)rows));
 }
 /* Returns the loss with label smoothing: (1 - share) * nll + share / count * (the weighted sum of -log softmax over all
    `count` classes, which are dim `channels`).  Ignored targets do not count. */
@@ -508,7 +508,7 @@ static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *targ
 static int opdi_cross_entropy_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2);
     const int64_t reduction = opd_arg_int(call, 3), ignore = opd_arg_int(call, 4), channels = input->ndim == 1 ? 0 : 1;
-    const double smooth = opd_arg_float(call, 5);
+    const double smooth = opd_arg_double(call, 5);
     if (input->ndim == 0) {
         return opd_fail(OPD_ERROR_SHAPE, "input must have at least one dimension");
     }

@@ -54,7 +54,7 @@ static int opdi_nms_check(const opd_tensor *boxes, const opd_tensor *scores) {
    and so on.  Skips boxes whose overlap with a selected box is greater than the threshold. */
 static int opdi_nms_kernel(opd_call *call) {
     opd_tensor *boxes = opd_arg_tensor(call, 0), *scores = opd_arg_tensor(call, 1), *sorted[2] = {NULL, NULL};
-    const double most = opd_arg_float(call, 2);
+    const double most = opd_arg_double(call, 2);
     const bool single = boxes->dtype != OPD_FLOAT64;
     const int64_t total = boxes->ndim ? opdi_sizes(boxes)[0] : 0;
     int64_t count = 0;
@@ -113,7 +113,7 @@ static int opdi_roi_read(opd_call *call, opdi_roi *roi, const opd_tensor *input,
         return opd_fail(OPD_ERROR_DTYPE, "input and rois must be floating point, but are %s and %s",
                         opd_dtype_name(OPDI_DTYPE(input)), opd_dtype_name(OPDI_DTYPE(regions)));
     }
-    roi->scale = opd_arg_float(call, 2);
+    roi->scale = opd_arg_double(call, 2);
     roi->count = opdi_sizes(regions)[0];
     for (int i = 0; i < 2; i++) {
         roi->pooled[i] = opd_arg_int(call, 3 + i);

@@ -21,7 +21,7 @@ static opd_tensor *opdi_dropout_drawn(const opd_tensor *input, const int64_t *si
 }
 static int opdi_native_dropout_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    const double p = opd_arg_float(call, 1);
+    const double p = opd_arg_double(call, 1);
     const bool train = opd_arg_is_none(call, 2) || opd_arg_bool(call, 2);
     if (opdi_dropout_check(p)) { return -1; }
     if (input->numel == 0) {
@@ -55,7 +55,7 @@ OPDI_OP(native_dropout) {
 
 static int opdi_native_dropout_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_muls(opd_mul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
-                                             opd_arg_float(call, 2)));
+                                             opd_arg_double(call, 2)));
 }
 static int opdi_native_dropout_backward_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.d));
@@ -85,11 +85,11 @@ static opd_tensor *opdi_dropout_noise(opd_tensor *input, double p, bool features
     }
     opd_tensor *tensor = opdi_dropout_drawn(input, features ? sizes : opdi_sizes(input), (opd_scalar_type)input->dtype,
                                             p);
-    return p >= 1 ? tensor : opd_div_Scalar(tensor, opd_value_float(1 - p));
+    return p >= 1 ? tensor : opd_div_Scalar(tensor, opd_value_double(1 - p));
 }
 static int opdi_dropout_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    const double p = opd_arg_float(call, 1);
+    const double p = opd_arg_double(call, 1);
     const char *name = call->op->schema->name;
     if (opdi_dropout_check(p)) { return -1; }
     if (!(p > 0) || !opd_arg_bool(call, 2) || input->numel == 0) { return opd_return_tensor(call, input); }
@@ -135,7 +135,7 @@ OPDI_OP(feature_dropout_) {
    and then compute a * x + b, so that the results keep mean 0 and variance 1. */
 static int opdi_alpha_dropout_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    const double p = opd_arg_float(call, 1), alpha = 1.7580993408473766;
+    const double p = opd_arg_double(call, 1), alpha = 1.7580993408473766;
     const double a = 1 / sqrt((alpha * alpha * p + 1) * (1 - p));
     if (opdi_dropout_check(p)) { return -1; }
     if (!(p > 0) || !opd_arg_bool(call, 2) || input->numel == 0) { return opd_return_tensor(call, input); }
@@ -233,15 +233,15 @@ static int opdi_quant_return(opd_call *call, opd_tensor *input, const opdi_quant
     return !opd_ok() || opd_return_tensor(call, out) ? -1 : opd_return_tensor(call, mask);
 }
 static int opdi_fake_quantize_tensor_kernel(opd_call *call) {
-    const float scale = (float)opd_arg_float(call, 1);
+    const float scale = (float)opd_arg_double(call, 1);
     const int64_t zero = opd_arg_int(call, 2);
     opdi_quant quant;
     if (opdi_quant_range(call, 3, &quant)) { return -1; }
     if (zero < quant.low || zero > quant.high) {
         return opd_fail(OPD_ERROR_ARGUMENT, "`zero_point` must be between `quant_min` and `quant_max`.");
     }
-    quant.scale = opd_tensor_wrapped_number(opd_value_float((double)scale));
-    quant.inverse = opd_tensor_wrapped_number(opd_value_float((double)(1.0f / scale)));
+    quant.scale = opd_tensor_wrapped_number(opd_value_double((double)scale));
+    quant.inverse = opd_tensor_wrapped_number(opd_value_double((double)(1.0f / scale)));
     quant.zero = opd_tensor_wrapped_number(opd_value_int(zero));
     return opdi_quant_return(call, opd_arg_tensor(call, 0), &quant, NULL);
 }
@@ -316,7 +316,7 @@ static int opdi_fake_quantize_backward(opd_backward_call *bw) {
 }
 static int opdi_fake_quantize_per_tensor_kernel(opd_call *call) {
     opd_tensor *rets[2];
-    return opd_fake_quantize_per_tensor_affine_cachemask(rets, opd_arg_tensor(call, 0), opd_arg_float(call, 1),
+    return opd_fake_quantize_per_tensor_affine_cachemask(rets, opd_arg_tensor(call, 0), opd_arg_double(call, 1),
                                                          opd_arg_int(call, 2), opd_arg_int(call, 3),
                                                          opd_arg_int(call, 4))
         ? -1 : opd_return_tensor(call, rets[0]);

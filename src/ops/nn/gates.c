@@ -229,7 +229,7 @@ static int opdi_rrelu_of(opd_call *call, bool noise) {
     const bool training = opd_arg_bool(call, at + 2);
     if (training) { factors = opdi_rrelu_factors(call, input, lower, upper); }
     opd_tensor *out = training ? opd_mul(input, factors)
-        : opd_leaky_relu_full(input, opd_value_float((lower + upper) / 2));
+        : opd_leaky_relu_full(input, opd_value_double((lower + upper) / 2));
     if (opd_return_tensor(call, out) || !noise) { return opd_ok() ? 0 : -1; }
     return opd_return_tensor(call, training ? factors : opd_clone(factors));
 }
@@ -281,7 +281,7 @@ static int opdi_rrelu_with_noise_backward_kernel(opd_call *call) {
         return opd_return_tensor(call, opd_mul(grad, opd_arg_tensor(call, 2)));
     }
     return opd_return_tensor(call, opd_leaky_relu_backward(grad, opd_arg_tensor(call, 1),
-                                                           opd_value_float((lower + upper) / 2),
+                                                           opd_value_double((lower + upper) / 2),
                                                            opd_arg_bool(call, 6)));
 }
 /* opd_rrelu: leaky_relu with a random slope for each element */

@@ -169,7 +169,7 @@ static opd_tensor *opdi_times(opd_tensor *first, opd_tensor *second) {
 }
 /* Returns scale * tensor + shift. */
 static opd_tensor *opdi_affine(opd_tensor *tensor, double scale, double shift) {
-    return opd_add_Scalar(opd_mul_Scalar(tensor, opd_value_float(scale)), opd_value_float(shift));
+    return opd_add_Scalar(opd_mul_Scalar(tensor, opd_value_double(scale)), opd_value_double(shift));
 }
 /* Returns the coordinates `at` moved into [0, size - 1], like grid_inside, but computed with public operators.  Sets
    *sign to the derivative of the result with respect to `at`. */
@@ -180,8 +180,8 @@ static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t
         at = opdi_affine(at, 1, -low);
         one = opd_where_self(opd_lt_Scalar(at, opd_value_int(0)), opd_neg(one), one);
         at = opd_abs(at);
-        opd_tensor *odd = opd_floor(opd_div_Scalar(at, opd_value_float(span)));
-        at = opd_sub(at, opd_mul_Scalar(odd, opd_value_float(span)));
+        opd_tensor *odd = opd_floor(opd_div_Scalar(at, opd_value_double(span)));
+        at = opd_sub(at, opd_mul_Scalar(odd, opd_value_double(span)));
         odd = opd_gt_Scalar(opd_remainder_Scalar(odd, opd_value_int(2)), opd_value_int(0));
         at = opdi_affine(opd_where_self(odd, opdi_affine(at, -1, span), at), 1, low);
         one = opd_where_self(odd, opd_neg(one), one);
@@ -204,7 +204,7 @@ static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd
     axis->count = grid->how == OPDI_GRID_NEAREST ? 1 : grid->how == OPDI_GRID_BILINEAR ? 2 : 4;
     opd_tensor *first = axis->count == 1 ? opd_round(at) : opd_floor(at);
     opd_tensor *tensor = opd_sub(at, first);
-    opd_tensor *factor = opd_mul_Scalar(sign, opd_value_float(half));
+    opd_tensor *factor = opd_mul_Scalar(sign, opd_value_double(half));
     if (axis->count == 1) { axis->weights[0][0] = opd_ones_like(tensor); }
     if (axis->count == 2) {
         axis->weights[0][0] = opdi_affine(tensor, -1, 1);
@@ -222,8 +222,8 @@ static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd
         opd_tensor *d1 = outer ? opdi_affine(opd_mul(opdi_affine(upper, 3 * a, -10 * a), upper), 1, 8 * a)
             : opd_mul(opdi_affine(upper, 3 * (a + 2), -2 * (a + 3)), upper);
         opd_tensor *d2 = outer ? opdi_affine(upper, 6 * a, -10 * a) : opdi_affine(upper, 6 * (a + 2), -2 * (a + 3));
-        axis->weights[1][i] = opd_mul_Scalar(d1, opd_value_float(i < 2 ? half : -half));
-        axis->weights[2][i] = opd_mul_Scalar(d2, opd_value_float(half * half));
+        axis->weights[1][i] = opd_mul_Scalar(d1, opd_value_double(i < 2 ? half : -half));
+        axis->weights[2][i] = opd_mul_Scalar(d2, opd_value_double(half * half));
     }
     for (int i = 0; i < axis->count; i++) {
         opd_tensor *line = opdi_affine(first, 1, i - axis->count / 4);
@@ -375,7 +375,8 @@ static void opdi_grid_cube_axis(opdi_grid_cube *cube, int number, const opdi_gri
     if (!one || grid->outside != OPDI_GRID_REFLECTION) {
         cube->known = cube->known ? opd_logical_and(cube->known, known) : known;
     }
-    at = opd_nan_to_num_full(at, opd_value_float(1), opd_value_float(border ? 3 : 1), opd_value_float(border ? -3 : 1));
+    at = opd_nan_to_num_full(at, opd_value_double(1), opd_value_double(border ? 3 : 1),
+                             opd_value_double(border ? -3 : 1));
     opdi_grid_axis_make(&cube->axis[number], grid, at, size);
 }
 
@@ -585,7 +586,7 @@ static int opdi_affine_grid_generator_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_transpose(sum, 1, 2));
 }
 static int opdi_affine_grid_generator_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_affine_grid_generator_backward(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+    return opd_bw_return(bw, 0, opd_affine_grid_generator_backward(opd_bw_grad(bw, 0), opd_bw_ints(bw, 1),
                                                                    opd_bw_value(bw, 2).u.i != 0));
 }
 /* opd_affine_grid_generator: the coordinates of an output [N, C, ..] of `size`, mapped by theta, for grid_sampler */

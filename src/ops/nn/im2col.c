@@ -161,12 +161,12 @@ static int opdi_im2col_backward(opd_backward_call *bw) {
     const opd_ints list = opd_bw_sizes(bw, 0);
     if (list.n < 2) { return 0; }
     return opd_bw_return(bw, 0,
-                         opd_col2im(opd_bw_grad(bw, 0), opd_ints_of(list.data + list.n - 2, 2), opdi_bw_ints(bw, 1),
-                                    opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4)));
+                         opd_col2im(opd_bw_grad(bw, 0), opd_ints_of(list.data + list.n - 2, 2), opd_bw_ints(bw, 1),
+                                    opd_bw_ints(bw, 2), opd_bw_ints(bw, 3), opd_bw_ints(bw, 4)));
 }
 static int opdi_col2im_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_im2col(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
-                                           opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5)));
+    return opd_bw_return(bw, 0, opd_im2col(opd_bw_grad(bw, 0), opd_bw_ints(bw, 2), opd_bw_ints(bw, 3),
+                                           opd_bw_ints(bw, 4), opd_bw_ints(bw, 5)));
 }
 /* opd_im2col: the windows of images [N, C, H, W] as columns [N, C * window, places] */
 OPDI_OP(im2col) {

@@ -63,7 +63,7 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     norm.c = 1;
     norm.per = 1;
     norm.layer = true;
-    norm.eps = opd_arg_float(call, 4);
+    norm.eps = opd_arg_double(call, 4);
     norm.input = opdi_norm_in(input, kept, &bad);
     norm.weight = opdi_norm_in(weight, dtype, &bad);
     norm.bias = opdi_norm_in(bias, dtype, &bad);
@@ -130,7 +130,9 @@ static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
 static int opdi_layer_norm_apart(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3), *input = opd_arg_tensor(call, 0),
         *results[3];
-    if (opd_native_layer_norm(results, input, opd_arg_ints(call, 1), NULL, NULL, opd_arg_float(call, 4))) { return -1; }
+    if (opd_native_layer_norm(results, input, opd_arg_ints(call, 1), NULL, NULL, opd_arg_double(call, 4))) {
+        return -1;
+    }
     if (weight) { results[0] = opd_mul(results[0], weight); }
     if (bias) { results[0] = opd_add(results[0], bias); }
     return opd_return_tensor(call, opd_to_dtype(results[0], OPDI_DTYPE(input))) ||
@@ -144,7 +146,7 @@ static int opdi_layer_norm_batch(opd_call *call) {
     if (opdi_batch_is(call, 2) || opdi_batch_is(call, 3)) { return opdi_batch_as(call, opdi_layer_norm_apart); }
     input = opdi_batch_front_arg(call, 0);
     if (!input || opd_native_layer_norm(results, input, opd_arg_ints(call, 1), opd_arg_tensor(call, 2),
-                                        opd_arg_tensor(call, 3), opd_arg_float(call, 4))) {
+                                        opd_arg_tensor(call, 3), opd_arg_double(call, 4))) {
         return -1;
     }
     for (int i = 0; i < 3; i++) { if (opd_batch_return(call, results[i], 0)) { return -1; } }
@@ -332,7 +334,7 @@ OPDI_OP(native_layer_norm_backward) {
 static int opdi_layer_norm_kernel(opd_call *call) {
     opd_tensor *results[3];
     return opd_native_layer_norm(results, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_tensor(call, 2),
-                                 opd_arg_tensor(call, 3), opd_arg_float(call, 4)) ? -1
+                                 opd_arg_tensor(call, 3), opd_arg_double(call, 4)) ? -1
            : opd_return_tensor(call, results[0]);
 }
 /* opd_layer_norm: self normalised to mean 0, variance 1 over the last dims, times weight plus bias */
@@ -356,7 +358,7 @@ static int opdi_rms_norm(opd_call *call, opd_tensor **results) {
     const int axis = opdi_norm_axis(input, shape, weight, NULL);
     const bool wide = work == OPD_FLOAT64 || work == OPD_COMPLEX128;
     const double least = wide ? 2.220446049250313e-16 : 1.1920928955078125e-07;
-    const double eps = opd_arg_is_none(call, 3) ? least : opd_arg_float(call, 3);
+    const double eps = opd_arg_is_none(call, 3) ? least : opd_arg_double(call, 3);
     int64_t dims[OPD_MAX_DIMS];
     if (axis < 0 || (!pairs && opdi_norm_floating(input, "rms_norm"))) { return -1; }
     for (int i = 0; i < input->ndim - axis; i++) { dims[i] = axis + i; }
@@ -446,7 +448,7 @@ static int opdi_native_group_norm_kernel(opd_call *call) {
     }
     if (!out[0]->data) { return 0; }
     for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_staging(out[i], dtype))) { return -1; } }
-    norm.eps = opd_arg_float(call, 7);
+    norm.eps = opd_arg_double(call, 7);
     norm.input = opdi_norm_in(input, dtype, &bad);
     norm.weight = opdi_norm_in(weight, dtype, &bad);
     norm.bias = opdi_norm_in(bias, dtype, &bad);
@@ -595,7 +597,7 @@ static int opdi_group_norm_kernel(opd_call *call) {
     }
     int64_t hw = opdi_span_of(opdi_sizes(input), 2, input->ndim);
     return opd_native_group_norm(results, input, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opdi_sizes(input)[0],
-                                 opdi_sizes(input)[1], hw, opd_arg_int(call, 1), opd_arg_float(call, 4)) ? -1
+                                 opdi_sizes(input)[1], hw, opd_arg_int(call, 1), opd_arg_double(call, 4)) ? -1
            : opd_return_tensor(call, results[0]);
 }
 /* opd_group_norm: groups of channels normalised to mean 0, variance 1, times weight plus bias */

@@ -116,15 +116,15 @@ static opd_tensor *opdi_huber(opd_tensor *input, opd_tensor *output, double beta
     opd_tensor *square = opd_square(distance);
     opd_tensor *tensor = scaled ? opdi_muls(opdi_adds(distance, -0.5 * beta), beta) : opdi_adds(distance, -0.5 * beta);
     if (scaled || isfinite((float)(0.5 / beta))) { square = opdi_muls(square, scaled ? 0.5 : 0.5 / beta); }
-    else { square = opd_div_Scalar(opdi_muls(square, 0.5), opd_value_float(beta)); }     /* 0 * inf would be NaN */
-    return opd_where_self(scaled ? opd_le_Scalar(distance, opd_value_float(beta)) : opd_lt_Scalar(distance,
-        opd_value_float(beta)), square, tensor);
+    else { square = opd_div_Scalar(opdi_muls(square, 0.5), opd_value_double(beta)); }     /* 0 * inf would be NaN */
+    return opd_where_self(scaled ? opd_le_Scalar(distance, opd_value_double(beta)) : opd_lt_Scalar(distance,
+        opd_value_double(beta)), square, tensor);
 }
 static opd_tensor *opdi_huber_slope(opd_tensor *input, opd_tensor *output, double beta, bool scaled) {
     opd_tensor *delta = opdi_loss_difference(input, output);
     if (!scaled && opdi_huber_is_zero(beta, delta)) { return opd_sign(delta); }
-    if (!scaled) { delta = opd_div_Scalar(delta, opd_value_float(beta)); }
-    return opd_clamp_full(delta, opd_value_float(scaled ? -beta : -1), opd_value_float(scaled ? beta : 1));
+    if (!scaled) { delta = opd_div_Scalar(delta, opd_value_double(beta)); }
+    return opd_clamp_full(delta, opd_value_double(scaled ? -beta : -1), opd_value_double(scaled ? beta : 1));
 }
 /* Sets *terms to the formula of smooth_l1 or, if `scaled`, of huber.  Returns false if float32 cannot hold a number in
    it. */
@@ -144,7 +144,7 @@ static bool opdi_huber_scaled(const opd_call *call) {
 static int opdi_huber_like_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     const bool scaled = opdi_huber_scaled(call);
-    const double beta = opd_arg_float(call, 3);
+    const double beta = opd_arg_double(call, 3);
     if (scaled && !(beta > 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "huber_loss does not support non-positive values for delta.");
     }
@@ -161,7 +161,7 @@ static int opdi_huber_like_kernel(opd_call *call) {
 }
 static int opdi_huber_like_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *other = opd_arg_tensor(call, 2);
-    const double beta = opd_arg_float(call, 4), share = opdi_loss_share(input, other, opd_arg_int(call, 3));
+    const double beta = opd_arg_double(call, 4), share = opdi_loss_share(input, other, opd_arg_int(call, 3));
     const bool scaled = opdi_huber_scaled(call);
     opdi_loss_terms terms;
     if (opdi_huber_terms(beta, scaled, &terms)) {
@@ -180,7 +180,7 @@ static int opdi_huber_double_backward(opd_backward_call *bw, bool scaled) {
     const double beta = opd_bw_value(bw, 4).u.d, f = opdi_loss_share(input, other, opd_bw_value(bw, 3).u.i);
     OPDI_BW_RETURN(0, opd_mul(opdi_muls(opdi_huber_slope(input, other, beta, scaled), f), grad));
     opd_tensor *delta = opd_mul(opdi_muls(grad, scaled ? f : beta > 0 ? f / beta : 0), grad_out);
-    delta = opdi_where(opd_lt_Scalar(opd_abs(opdi_loss_difference(input, other)), opd_value_float(beta)), delta);
+    delta = opdi_where(opd_lt_Scalar(opd_abs(opdi_loss_difference(input, other)), opd_value_double(beta)), delta);
     OPDI_BW_RETURN(1, delta);
     OPDI_BW_RETURN(2, opd_neg(delta));
     return 0;
@@ -275,10 +275,10 @@ static int opdi_binary_cross_entropy_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *other = opd_arg_tensor(call, 2),
         *weight = opd_arg_tensor(call, 3);
     opd_tensor *delta = opd_div(opd_mul(opd_sub(input, other), grad),        /* with strides like input's */
-                                opd_clamp_min(opd_mul(opdi_rsubs(1, input), input), opd_value_float(1e-12)));
+                                opd_clamp_min(opd_mul(opdi_rsubs(1, input), input), opd_value_double(1e-12)));
     if (weight) { delta = opd_mul(delta, weight); }
     if (opd_arg_int(call, 4) == OPDI_REDUCE_MEAN) {
-        delta = opd_div_Scalar(delta, opd_value_float((double)input->numel));
+        delta = opd_div_Scalar(delta, opd_value_double((double)input->numel));
     }
     return opd_return_tensor(call, opdi_loss_as(delta, input));
 }
@@ -292,7 +292,7 @@ static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
     opd_tensor *delta = opd_mul(opd_sub(opd_log(opdi_rsubs(1, input)), opd_log(input)), grad);
     if (weight) { delta = opd_mul(delta, weight); }
     return opd_bw_return(bw, 1,
-                         reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(delta, opd_value_float((double)input->numel))
+                         reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(delta, opd_value_double((double)input->numel))
                          : delta);
 }
 /* Computes the second derivatives of binary_cross_entropy.  With input x, target y and q = x * (1 - x), the gradient is
@@ -302,10 +302,10 @@ static int opdi_binary_cross_entropy_backward_backward(opd_backward_call *bw) {
         *other = opd_bw_tensor(bw, 2), *weight = opd_bw_tensor(bw, 3);
     const int64_t reduction = opd_bw_value(bw, 4).u.i;
     OPDI_BW_RETURN(0, opd_binary_cross_entropy_backward_full(grad, input, other, weight, reduction));
-    opd_tensor *quotient = opd_clamp_min(opd_mul(opdi_rsubs(1, input), input), opd_value_float(1e-12));
+    opd_tensor *quotient = opd_clamp_min(opd_mul(opdi_rsubs(1, input), input), opd_value_double(1e-12));
     opd_tensor *keep = opd_div(opd_mul(grad, grad_out), quotient);
     if (weight) { keep = opd_mul(keep, weight); }
-    if (reduction == OPDI_REDUCE_MEAN) { keep = opd_div_Scalar(keep, opd_value_float((double)input->numel)); }
+    if (reduction == OPDI_REDUCE_MEAN) { keep = opd_div_Scalar(keep, opd_value_double((double)input->numel)); }
     opd_tensor *delta = opd_add(opd_mul(input, opd_sub(input, opdi_muls(other, 2))), other);
     OPDI_BW_RETURN(1, opd_mul(keep, opd_div(delta, quotient)));
     OPDI_BW_RETURN(2, opd_neg(keep));
@@ -443,7 +443,7 @@ static int opdi_soft_margin_loss_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *other = opd_arg_tensor(call, 2),
         *zeros = opd_exp(opd_mul(opd_neg(other), input));
     zeros = opd_mul(opd_mul(opd_div(opd_mul(opd_neg(other), zeros), opdi_adds(zeros, 1)), grad),
-                    opd_tensor_wrapped_number(opd_value_float(opdi_loss_share(input, other, opd_arg_int(call, 3)))));
+                    opd_tensor_wrapped_number(opd_value_double(opdi_loss_share(input, other, opd_arg_int(call, 3)))));
     return opd_return_tensor(call, opdi_loss_as(zeros, input));
 }
 static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
@@ -501,7 +501,7 @@ static int opdi_kl_div_kernel(opd_call *call) {
 }
 static int opdi_hinge_embedding_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *zero = opd_zeros_like(input);
-    opd_tensor *mean = opd_clamp_min(opdi_rsubs(opd_arg_float(call, 2), input), opd_value_int(0));
+    opd_tensor *mean = opd_clamp_min(opdi_rsubs(opd_arg_double(call, 2), input), opd_value_int(0));
     mean = opd_add(opd_where_self(opd_ne_Scalar(other, opd_value_int(1)), mean, zero),
                    opd_where_self(opd_ne_Scalar(other, opd_value_int(-1)), input, zero));
     return opd_return_tensor(call, opdi_reduced(mean, opd_arg_int(call, 3)));
@@ -510,7 +510,7 @@ static int opdi_margin_ranking_loss_kernel(opd_call *call) {
     opd_tensor *delta = opd_mul(opd_neg(opd_arg_tensor(call, 2)),
                                 opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
     return opd_return_tensor(call,
-                             opdi_reduced(opd_clamp_min(opdi_adds(delta, opd_arg_float(call, 3)), opd_value_int(0)),
+                             opdi_reduced(opd_clamp_min(opdi_adds(delta, opd_arg_double(call, 3)), opd_value_int(0)),
                                           opd_arg_int(call, 4)));
 }
 /* cosine_similarity: computes the sum along dim of x1 * x2 / (max(|x1|, eps) * max(|x2|, eps)), with x1 and x2
@@ -518,11 +518,11 @@ static int opdi_margin_ranking_loss_kernel(opd_call *call) {
 static int opdi_cosine_similarity_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     const int64_t dim = opd_arg_int(call, 2);
-    const opd_value eps = opd_value_float(opd_arg_float(call, 3)), at = opd_value_of_ints(opd_ints_of(&dim, 1));
+    const opd_value eps = opd_value_double(opd_arg_double(call, 3)), at = opd_value_of_ints(opd_ints_of(&dim, 1));
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;
-    if (!(opd_arg_float(call, 3) >= 0)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "eps must be non-negative, got: %g", opd_arg_float(call, 3));
+    if (!(opd_arg_double(call, 3) >= 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "eps must be non-negative, got: %g", opd_arg_double(call, 3));
     }
     if (opdi_loss_floating(input, other, "cosine_similarity") || opdi_broadcast_into(sizes, &ndim, input) ||
         opdi_broadcast_into(sizes, &ndim, other)) {
@@ -557,21 +557,21 @@ static int opdi_cosine_embedding_loss_kernel(opd_call *call) {
     loss = opd_where_self(opd_eq_Scalar(tensor, opd_value_int(1)), opdi_rsubs(1, third), zero);
     loss = opd_add(loss,
                    opd_where_self(opd_eq_Scalar(tensor, opd_value_int(-1)),
-                                  opd_clamp_min(opdi_adds(third, -opd_arg_float(call, 3)), opd_value_int(0)), zero));
+                                  opd_clamp_min(opdi_adds(third, -opd_arg_double(call, 3)), opd_value_int(0)), zero));
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 4)));
 }
 static opd_tensor *opdi_norm_distance(opd_tensor *input, opd_tensor *output, double p, double eps, bool keep) {
     const int64_t last = OPDI_MAX((int)input->ndim, (int)output->ndim) - 1;
-    return opd_norm_dim(opdi_adds(opd_sub(input, output), eps), opd_value_float(p), opd_ints_of(&last, 1), keep);
+    return opd_norm_dim(opdi_adds(opd_sub(input, output), eps), opd_value_double(p), opd_ints_of(&last, 1), keep);
 }
 static int opdi_pairwise_distance_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_norm_distance(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
-                                                      opd_arg_float(call, 2), opd_arg_float(call, 3),
+                                                      opd_arg_double(call, 2), opd_arg_double(call, 3),
                                                           opd_arg_bool(call, 4)));
 }
 static int opdi_triplet_margin_loss_kernel(opd_call *call) {
     opd_tensor *first = opd_arg_tensor(call, 0), *part = opd_arg_tensor(call, 1), *next = opd_arg_tensor(call, 2);
-    const double k = opd_arg_float(call, 4), eps = opd_arg_float(call, 5);
+    const double k = opd_arg_double(call, 4), eps = opd_arg_double(call, 5);
     if (first->ndim != part->ndim || part->ndim != next->ndim) {
         return opd_fail(OPD_ERROR_SHAPE, "All inputs should have same dimension but got %dD, %dD and %dD inputs.",
                         first->ndim, part->ndim, next->ndim);
@@ -579,13 +579,13 @@ static int opdi_triplet_margin_loss_kernel(opd_call *call) {
     opd_tensor *hit = opdi_norm_distance(first, part, k, eps, false);
     opd_tensor *miss = opdi_norm_distance(first, next, k, eps, false);
     if (opd_arg_bool(call, 6)) { miss = opd_minimum(miss, opdi_norm_distance(part, next, k, eps, false)); }
-    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opd_sub(opdi_adds(hit, opd_arg_float(call, 3)), miss),
+    return opd_return_tensor(call, opdi_reduced(opd_clamp_min(opd_sub(opdi_adds(hit, opd_arg_double(call, 3)), miss),
                                                               opd_value_int(0)), opd_arg_int(call, 7)));
 }
 static int opdi_poisson_nll_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     opd_tensor *loss = opd_arg_bool(call, 2) ? opd_sub(opd_exp(input), opd_mul(other, input))
-        : opd_sub(input, opd_mul(other, opd_log(opdi_adds(input, opd_arg_float(call, 4)))));
+        : opd_sub(input, opd_mul(other, opd_log(opdi_adds(input, opd_arg_double(call, 4)))));
     if (opd_arg_bool(call, 3)) {                  /* Stirling's formula, for y > 1 */
         opd_tensor *low = opd_le_Scalar(other, opd_value_int(1));
         other = opd_masked_fill_Scalar(other, low, opd_value_int(1));     /* 0 has an infinite derivative */

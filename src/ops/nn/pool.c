@@ -392,9 +392,9 @@ static int opdi_max_pool_gradient(opd_backward_call *bw, int ndim) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0,
                          (ndim == 2 ? opd_max_pool2d_with_indices_backward
-                          : opd_max_pool3d_with_indices_backward) (grad, input, opdi_bw_ints(bw, 1),
-                                                                   opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
-                                                                   opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
+                          : opd_max_pool3d_with_indices_backward) (grad, input, opd_bw_ints(bw, 1),
+                                                                   opd_bw_ints(bw, 2), opd_bw_ints(bw, 3),
+                                                                   opd_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
                                                                    opd_bw_result(bw, 1)));
 }
 /* The backward function of the operator that computes the gradient of a max_pool.  The gradient of its grad_output has
@@ -581,14 +581,14 @@ static int opdi_avg_pool_backward_of(opd_call *call, int ndim) {
 }
 static int opdi_avg_pool_gradient(opd_backward_call *bw, int ndim) {
     return opd_bw_return(bw, 0, (ndim == 2 ? opd_avg_pool2d_backward : opd_avg_pool3d_backward)
-                         (opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opdi_bw_ints(bw, 1), opdi_bw_ints(bw, 2),
-                          opdi_bw_ints(bw, 3), opd_bw_value(bw, 4).u.i != 0, opd_bw_value(bw, 5).u.i != 0,
+                         (opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_ints(bw, 1), opd_bw_ints(bw, 2),
+                          opd_bw_ints(bw, 3), opd_bw_value(bw, 4).u.i != 0, opd_bw_value(bw, 5).u.i != 0,
                           opd_bw_value(bw, 6)));
 }
 static int opdi_avg_pool_backward_gradient(opd_backward_call *bw, int ndim) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_BW_RETURN(0, (ndim == 2 ? opd_avg_pool2d_full : opd_avg_pool3d_full)
-                   (grad, opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
+                   (grad, opd_bw_ints(bw, 2), opd_bw_ints(bw, 3), opd_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
                     opd_bw_value(bw, 6).u.i != 0, opd_bw_value(bw, 7)));
     OPDI_BW_RETURN(1, opd_zeros_like(grad));
     return 0;

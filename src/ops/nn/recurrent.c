@@ -525,8 +525,8 @@ static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd
             if (!opd_ok()) { return NULL; }
         }
         input = ways == 2 ? opd_cat_full(opd_tensors_of(both, 2), -1) : both[0];
-        if (opd_arg_bool(call, at + 5) && opd_arg_float(call, at + 4) > 0 && i + 1 < layers) {
-            input = opd_dropout(input, opd_arg_float(call, at + 4), true);
+        if (opd_arg_bool(call, at + 5) && opd_arg_double(call, at + 4) > 0 && i + 1 < layers) {
+            input = opd_dropout(input, opd_arg_double(call, at + 4), true);
         }
     }
     if (!opd_ok()) { return NULL; }

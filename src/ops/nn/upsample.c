@@ -317,7 +317,7 @@ static int opdi_upsample_run(opd_call *call, opdi_upsample *upsample, opd_tensor
     upsample->planes = (upsample->back ? input : out)->numel / places;
     for (int dim = 0; dim < 3; dim++) {
         const int at = scales + dim - 3 + upsample->dims;
-        const double factor = at < scales || opd_arg_is_none(call, at) ? 0 : opd_arg_float(call, at);
+        const double factor = at < scales || opd_arg_is_none(call, at) ? 0 : opd_arg_double(call, at);
         if (opdi_taps_fill(upsample, dim, factor)) { return -1; }
     }
     if (bytes) { return opdi_upsample_bytes(upsample, input, out); }
@@ -432,7 +432,7 @@ static int opdi_upsample_vec(opd_call *call, bool back) {
     for (int i = 2; i < next + corners; i++) { args[count++] = opd_arg_value(call, i); }
     for (int dim = 0; dim < form->dims; dim++) {
         const double f = factors.tag == OPD_TAG_NONE ? 0 : factors.u.floats[dim];
-        args[count++] = f > 0 || f < 0 ? opd_value_float(f) : opd_value_none();
+        args[count++] = f > 0 || f < 0 ? opd_value_double(f) : opd_value_none();
         out[dim] = (int64_t)OPDI_MIN(OPDI_MAX((double)in.data[2 + dim] * f, -1.), 1e15);
     }
     if (size.tag == OPD_TAG_NONE) { args[1] = opd_value_ints(out, form->dims); }

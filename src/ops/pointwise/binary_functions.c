@@ -79,7 +79,7 @@ static int opdi_times_log(opd_call *call, const opdi_formula *formula, opd_tenso
         return opdi_binary(call, formula);
     }
     opd_tensor *zero = opd_eq_Scalar(x, opd_value_int(0));
-    opd_tensor *product = log(opd_where_ScalarSelf(zero, opd_value_float(1), y));
+    opd_tensor *product = log(opd_where_ScalarSelf(zero, opd_value_double(1), y));
     (void)opd_mul_(product, x);
     (void)opd_masked_fill_Scalar_(product, zero, opd_value_int(0));
     return opd_return_tensor(call, opd_where_self(opd_isnan(y), y, product));

@@ -84,7 +84,7 @@ static int opdi_ldexp_Tensor_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     const bool whole = opd_dtype_is_integral(opd_dtype(other), true);
     if (whole && !opd_dtype_is_integral(opd_dtype(self), true)) { other = opd_to_dtype(other, opd_dtype(self)); }
-    return opd_return_tensor(call, opd_mul(self, opd_pow_Scalar(opd_value_float(2), other)));
+    return opd_return_tensor(call, opd_mul(self, opd_pow_Scalar(opd_value_double(2), other)));
 }
 /* opd_ldexp: self * 2^other */
 OPDI_OP(ldexp_Tensor) {

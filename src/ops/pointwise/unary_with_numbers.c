@@ -45,7 +45,7 @@ static int opdi_clamp_run(opd_call *call, opd_scalar_type dtype, const opdi_para
     if (params->f64[0] == params->f64[0] && params->f64[1] == params->f64[1]) {
         return opdi_pointwise_typed(call, &opdi_formula_clamp, ops, 1, dtype, dtype, params);
     }
-    ops[2] = ops[3] = opdi_number_make(&number, opd_value_float(NAN));   /* a NaN bound makes everything NaN */
+    ops[2] = ops[3] = opdi_number_make(&number, opd_value_double(NAN));   /* a NaN bound makes everything NaN */
     return opdi_pointwise_typed(call, &opdi_formula_clamp_tensor, ops, 3, dtype, dtype, params);
 }
 /* Sets the error that clamp has no bounds.  Returns -1. */
@@ -243,16 +243,16 @@ OPDI_OP(elu) {
 
 /* selu and celu are elu with other constants (at::native::selu, celu). */
 static int opdi_selu_kernel(opd_call *call) {
-    opdi_params params = opdi_elu_params(opd_value_float(1.6732632423543772848170429916717),
-                                         opd_value_float(1.0507009873554804934193349852946),
+    opdi_params params = opdi_elu_params(opd_value_double(1.6732632423543772848170429916717),
+                                         opd_value_double(1.0507009873554804934193349852946),
                                          opd_value_int(1));
     return opdi_unary_params(call, &opdi_formula_elu, &params);
 }
 static int opdi_selu_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0,
-                         opd_elu_backward(grad, opd_value_float(1.6732632423543772848170429916717),
-                                          opd_value_float(1.0507009873554804934193349852946), opd_value_int(1), false,
+                         opd_elu_backward(grad, opd_value_double(1.6732632423543772848170429916717),
+                                          opd_value_double(1.0507009873554804934193349852946), opd_value_int(1), false,
                                           input));
 }
 /* opd_selu: elu with the constants that preserve mean 0 and variance 1 */
@@ -267,13 +267,13 @@ OPDI_OP(selu) {
 static int opdi_celu_kernel(opd_call *call) {
     double alpha = opdi_number_f64(opd_arg_value(call, 1));
     if (alpha == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "ZeroDivisionError: alpha cannot be 0 for CELU"); }
-    opdi_params params = opdi_elu_params(opd_value_float(alpha), opd_value_int(1), opd_value_float(1 / alpha));
+    opdi_params params = opdi_elu_params(opd_value_double(alpha), opd_value_int(1), opd_value_double(1 / alpha));
     return opdi_unary_params(call, &opdi_formula_elu, &params);
 }
 static int opdi_celu_backward(opd_backward_call *bw) {
     double alpha = opdi_number_f64(opd_bw_value(bw, 1));
-    return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_value_float(alpha), opd_value_int(1),
-                                                 opd_value_float(1 / alpha),
+    return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_value_double(alpha), opd_value_int(1),
+                                                 opd_value_double(1 / alpha),
                                                  false, opd_bw_tensor(bw, 0)));
 }
 /* opd_celu: self where self > 0, else alpha * (e^(self / alpha) - 1) */
@@ -436,9 +436,9 @@ static int opdi_nan_to_num_kernel(opd_call *call) {
     if (opdi_is_complex(opd_arg_tensor(call, 0))) { return opdi_by_parts(call); }
     const double top = opdi_dtype_max(opd_arg_tensor(call, 0)->dtype);
     opdi_params params = opdi_no_params;
-    opdi_params_set_f64(&params, 0, opd_arg_is_none(call, 1) ? 0 : opd_arg_float(call, 1));
-    opdi_params_set_f64(&params, 1, opd_arg_is_none(call, 2) ? top : opd_arg_float(call, 2));
-    opdi_params_set_f64(&params, 2, opd_arg_is_none(call, 3) ? -top : opd_arg_float(call, 3));
+    opdi_params_set_f64(&params, 0, opd_arg_is_none(call, 1) ? 0 : opd_arg_double(call, 1));
+    opdi_params_set_f64(&params, 1, opd_arg_is_none(call, 2) ? top : opd_arg_double(call, 2));
+    opdi_params_set_f64(&params, 2, opd_arg_is_none(call, 3) ? -top : opd_arg_double(call, 3));
     return opdi_unary_params(call, &opdi_formula_nan_to_num, &params);
 }
 static int opdi_nan_to_num_backward(opd_backward_call *bw) {
@@ -461,7 +461,7 @@ static int opdi_unary_times(opd_call *call, double k) {
     opd_tensor *ops[3];
     opdi_number number;
     ops[1] = opd_arg_tensor(call, 0);
-    ops[2] = opdi_number_make(&number, opd_value_float(k));
+    ops[2] = opdi_number_make(&number, opd_value_double(k));
     if (opdi_is_complex(ops[1])) {
         return opd_fail(OPD_ERROR_DTYPE, "%s is not supported for complex tensors.", call->op->schema->name);
     }
@@ -543,7 +543,7 @@ static const opdi_formula opdi_formula_logit = {{opdi_f32_vlogit, opdi_f64_vlogi
    is first limited to [*eps, 1 - *eps]. */
 static opd_tensor *opdi_logit_of_halves(opd_tensor *x, const double *eps) {
     if (eps) {
-        opd_tensor *low = opd_full(opd_ints_of(NULL, 0), opd_value_float(*eps), (opd_scalar_type)x->dtype);
+        opd_tensor *low = opd_full(opd_ints_of(NULL, 0), opd_value_double(*eps), (opd_scalar_type)x->dtype);
         x = opd_clamp_Tensor_full(x, low, opd_rsub_Scalar(low, opd_value_int(1)));
     }
     return opd_log(opd_div(x, opd_rsub_Scalar(x, opd_value_int(1))));
@@ -552,12 +552,12 @@ static int opdi_logit_kernel(opd_call *call) {
     opdi_params params = opdi_no_params;
     opd_tensor *self = opd_arg_tensor(call, 0);
     bool none = opd_arg_is_none(call, 1);
-    const double eps = none ? 0 : opd_arg_float(call, 1);
+    const double eps = none ? 0 : opd_arg_double(call, 1);
     if (opdi_is_half((opd_scalar_type)self->dtype) && self->backend == OPD_CPU) {
         return opd_return_tensor(call, opdi_logit_of_halves(self, none || eps < 0 ? NULL : &eps));
     }
-    opdi_params_set_f64(&params, 0, none ? -INFINITY : opd_arg_float(call, 1));
-    opdi_params_set_f64(&params, 1, none ? INFINITY : 1 - opd_arg_float(call, 1));
+    opdi_params_set_f64(&params, 0, none ? -INFINITY : opd_arg_double(call, 1));
+    opdi_params_set_f64(&params, 1, none ? INFINITY : 1 - opd_arg_double(call, 1));
     return opdi_unary_params(call, &opdi_formula_logit, &params);
 }
 static int opdi_logit_backward(opd_backward_call *bw) {
@@ -577,7 +577,7 @@ OPDI_FORMULA_D(logit_backward, logit_backward, 0)
 static int opdi_logit_backward_kernel(opd_call *call) {
     opdi_params params = opdi_no_params;
     bool none = opd_arg_is_none(call, 2);
-    double eps = none ? 0 : opd_arg_float(call, 2);
+    double eps = none ? 0 : opd_arg_double(call, 2);
     opd_tensor *ops[3];
     opdi_params_set_f64(&params, 0, eps < 0 ? 0 : eps);
     opdi_params_set_f64(&params, 1, eps < 0 ? 1 : 1 - eps);

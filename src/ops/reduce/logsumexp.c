@@ -203,7 +203,7 @@ OPDI_OP(equal) {
    other|; and, if equal_nan is true, where both are NaN (aten/src/ATen/native/TensorCompare.cpp). */
 static int opdi_isclose_kernel(opd_call *call) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
-    const double rtol = opd_arg_float(call, 2), atol = opd_arg_float(call, 3);
+    const double rtol = opd_arg_double(call, 2), atol = opd_arg_double(call, 3);
     if (first->dtype != second->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "%s did not match %s", opd_dtype_name((opd_scalar_type)first->dtype),
                         opd_dtype_name((opd_scalar_type)second->dtype));
@@ -222,7 +222,7 @@ static int opdi_isclose_kernel(opd_call *call) {
             second = opd_to_dtype(second, OPD_FLOAT32);
         }
         opd_tensor *error = opd_abs(opd_sub(first, second));
-        second = opd_add_Scalar(opd_abs(opd_mul_Scalar(second, opd_value_float(rtol))), opd_value_float(atol));
+        second = opd_add_Scalar(opd_abs(opd_mul_Scalar(second, opd_value_double(rtol))), opd_value_double(atol));
         close = opd_logical_or(close, opd_logical_and(opd_isfinite(error), opd_le(error, second)));
     }
     return opd_return_tensor(call, close);
@@ -236,8 +236,9 @@ OPDI_OP(isclose) {
 }
 
 static int opdi_allclose_kernel(opd_call *call) {
-    opd_tensor *all = opd_all(opd_isclose_full(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_float(call, 2),
-                                               opd_arg_float(call, 3), opd_arg_bool(call, 4)));
+    opd_tensor *all = opd_all(opd_isclose_full(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
+                                               opd_arg_double(call, 2), opd_arg_double(call, 3),
+                                               opd_arg_bool(call, 4)));
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
 }
 /* opd_allclose: true if isclose is true for all elements */

@@ -142,7 +142,7 @@ static int opdi_norm_ScalarOpt_dim_dtype_kernel(opd_call *call) {
                             opd_call_args(call)[4], "norm");
 }
 static opd_tensor *opdi_pow_of(opd_tensor *tensor, double p) {
-    return opd_pow_Tensor_Scalar(tensor, opd_value_float(p));
+    return opd_pow_Tensor_Scalar(tensor, opd_value_double(p));
 }
 /* Returns the gradient of the p-norm `result` of input over dims (at::norm_backward).  grad and result have the reduced
    dims, with size 1. */
@@ -197,7 +197,7 @@ static int opdi_powsum_kernel(opd_call *call) {
     const opd_scalar_type dtype = opd_dtype_is_complex(given) ? (opd_scalar_type)opdi_real_dtype((int8_t)given) : given;
     self = opd_to_dtype(opdi_is_complex(self) ? opd_abs(self) : self, dtype == OPD_FLOAT64 ? dtype : OPD_FLOAT32);
     opd_tensor *powers = p == 2 ? opd_square(self) : p == 1 ? opd_abs(self)
-        : opd_pow_Tensor_Scalar(opd_abs(self), opd_value_float(p));
+        : opd_pow_Tensor_Scalar(opd_abs(self), opd_value_double(p));
     opd_tensor *sum = opd_sum_dim(powers, opd_arg_ints(call, 2), opd_arg_bool(call, 3));
     return opd_return_tensor(call, opd_to_dtype(sum, dtype));
 }
@@ -243,13 +243,13 @@ static int opdi_renorm_kernel(opd_call *call) {
     for (int i = 0; i < self->ndim; i++) { if (i != dim) { dims[count++] = i; } }
     const opd_scalar_type real = (opd_scalar_type)opdi_real_dtype(self->dtype);
     const bool half = real == OPD_FLOAT16 || real == OPD_BFLOAT16;
-    opd_tensor *norm = opd_linalg_vector_norm_full(self, opd_value_float(p), opd_value_ints(dims, count), true,
+    opd_tensor *norm = opd_linalg_vector_norm_full(self, opd_value_double(p), opd_value_ints(dims, count), true,
                                                    half ? opd_value_int(OPD_FLOAT32) : OPD_NONE);
-    opd_tensor *over = opd_gt_Scalar(norm, opd_value_float(most)), *one = opd_ones_like(norm);
+    opd_tensor *over = opd_gt_Scalar(norm, opd_value_double(most)), *one = opd_ones_like(norm);
     norm = opd_where_self(over, norm, one);      /* 1 where nothing is scaled; then the gradient is right for any
                                                     maxnorm */
-    opd_tensor *factor = opd_mul_Scalar(opd_reciprocal(opd_add_Scalar(norm, opd_value_float(1e-7))),
-                                        opd_value_float(isinf(most) ? 1 : most));
+    opd_tensor *factor = opd_mul_Scalar(opd_reciprocal(opd_add_Scalar(norm, opd_value_double(1e-7))),
+                                        opd_value_double(isinf(most) ? 1 : most));
     factor = opd_where_self(over, factor, one);
     factor = factor && half ? opd_to_dtype(factor, real) : factor;
     return opd_return_tensor(call, opd_contiguous(opd_mul(self, factor)));

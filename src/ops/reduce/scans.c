@@ -191,7 +191,7 @@ static int opdi_logcumsumexp_backward(opd_backward_call *bw) {
         opd_tensor *first = i ? opd_neg(grad) : grad, *positive = opd_gt_Scalar(first, opd_value_int(0));
         opd_tensor *last =
             opd_masked_fill_Scalar(opd_log(opd_masked_fill_Scalar(first, opd_logical_not(positive), opd_value_int(1))),
-                                   opd_logical_not(positive), opd_value_float(lowest));
+                                   opd_logical_not(positive), opd_value_double(lowest));
         last = opdi_flip_dim(opd_logcumsumexp(opdi_flip_dim(opd_sub(last, output), dim), dim), dim);
         part[i] = opd_exp(opd_add(last, input));
     }

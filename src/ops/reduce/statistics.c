@@ -65,7 +65,7 @@ static int opdi_trapezoid_x_kernel(opd_call *call) {
     if (!steps) { return -1; }
     opd_tensor *parts = opd_mul(opdi_neighbour_sums(y, dim), steps);
     return opd_return_tensor(call, opd_div_Scalar(opd_sum_dim(parts, opd_ints_of(&along, 1), false),
-                                                  opd_value_float(2)));
+                                                  opd_value_double(2)));
 }
 /* trapezoid.dx: computes (sum of y along dim - half of the first and of the last element) * dx. */
 static int opdi_trapezoid_dx_kernel(opd_call *call) {
@@ -78,7 +78,7 @@ static int opdi_trapezoid_dx_kernel(opd_call *call) {
     opd_tensor *sum = opd_sum_dim(y, opd_ints_of(&along, 1), false);
     opd_tensor *ends = opd_add(opd_select(y, dim, 0), opd_select(y, dim, -1));
     return opd_return_tensor(call, opd_mul_Scalar(opd_sub(sum, opdi_muls(ends, 0.5)),
-                                                  opd_value_float(opdi_number_f64(opd_arg_value(call, 1)))));
+                                                  opd_value_double(opdi_number_f64(opd_arg_value(call, 1)))));
 }
 static int opdi_cumulative_trapezoid_x_kernel(opd_call *call) {
     opd_tensor *y = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1);
@@ -86,7 +86,7 @@ static int opdi_cumulative_trapezoid_x_kernel(opd_call *call) {
     opd_tensor *steps = dim < 0 ? NULL : opdi_trapezoid_steps(y, x, dim, "cumulative_trapezoid");
     if (!steps) { return -1; }
     opd_tensor *parts = opd_mul(steps, opdi_neighbour_sums(y, dim));
-    return opd_return_tensor(call, opd_div_Scalar(opd_cumsum(parts, dim), opd_value_float(2)));
+    return opd_return_tensor(call, opd_div_Scalar(opd_cumsum(parts, dim), opd_value_double(2)));
 }
 static int opdi_cumulative_trapezoid_dx_kernel(opd_call *call) {
     opd_tensor *y = opd_arg_tensor(call, 0);
@@ -142,7 +142,7 @@ OPDI_OP(cumulative_trapezoid_dx) {
 OPDI_INTERNAL opd_value opdi_listed_number(opd_value value, int64_t i) {
     if (value.tag == OPD_TAG_LIST) { return value.u.list[i]; }
     if (value.tag == OPD_TAG_INTS) { return opd_value_int(value.u.ints[i]); }
-    if (value.tag == OPD_TAG_FLOATS) { return opd_value_float(value.u.floats[i]); }
+    if (value.tag == OPD_TAG_FLOATS) { return opd_value_double(value.u.floats[i]); }
     return value.tag == OPD_TAG_BOOLS ? opd_value_int(value.u.bools[i]) : value;
 }
 /* Returns the sum of three slices of self with weights: slice i begins at index at + i and has `length` elements along
@@ -387,7 +387,7 @@ static opd_tensor *opdi_quantile_read(opd_tensor *sorted, opd_tensor *ranks, int
     opd_tensor *below = opd_to_dtype(ranks, OPD_INT64), *low = opd_gather(sorted, -1, below);
     if (way != OPDI_QUANTILE_LINEAR && way != OPDI_QUANTILE_MIDPOINT) { return low; }
     opd_tensor *high = opd_gather(sorted, -1, opd_to_dtype(opd_ceil(ranks), OPD_INT64));
-    return way == OPDI_QUANTILE_MIDPOINT ? opd_lerp_Scalar(low, high, opd_value_float(0.5))
+    return way == OPDI_QUANTILE_MIDPOINT ? opd_lerp_Scalar(low, high, opd_value_double(0.5))
         : opd_lerp(low, high, opd_sub(ranks, opd_to_dtype(below, (opd_scalar_type)sorted->dtype)));
 }
 static int opdi_quantile(opd_call *call, opd_tensor *q, bool skips) {
@@ -423,11 +423,11 @@ static int opdi_quantile_kernel(opd_call *call) { return opdi_quantile(call, opd
 static int opdi_nanquantile_kernel(opd_call *call) { return opdi_quantile(call, opd_arg_tensor(call, 1), true); }
 static int opdi_quantile_number(opd_call *call, bool skips) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    const double q = opd_arg_float(call, 1);
+    const double q = opd_arg_double(call, 1);
     if (!(q >= 0 && q <= 1)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "quantile() q must be in the range [0, 1] but got %g", q);
     }
-    return opdi_quantile(call, opd_new_full(self, opd_ints_of(NULL, 0), opd_value_float(q)), skips);
+    return opdi_quantile(call, opd_new_full(self, opd_ints_of(NULL, 0), opd_value_double(q)), skips);
 }
 static int opdi_quantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, false); }
 static int opdi_nanquantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, true); }
@@ -525,7 +525,7 @@ static int opdi_cov_kernel(opd_call *call) {
         }
         opd_tensor *whole = opd_mm(self, opdi_cov_adjoint(self));
         const double norm = OPDI_MAX((double)count - (double)correction, 0.0);
-        return opd_return_tensor(call, opd_squeeze(opd_div_Scalar(whole, opd_value_float(norm))));
+        return opd_return_tensor(call, opd_squeeze(opd_div_Scalar(whole, opd_value_double(norm))));
     }
     opd_tensor *sum = opd_sum(weights);
     if (sum && opdi_ends_of(sum, ends) && ends[1] <= 0) {

@@ -35,7 +35,7 @@ static opd_tensor *opdi_window_cosine(opd_tensor *steps, int64_t points, double 
 static opd_tensor *opdi_window_kaiser(opd_tensor *steps, int64_t points, double beta) {
     opd_tensor *x = opdi_adds(opdi_muls(steps, 2 / (double)(points - 1)), -1);
     opd_tensor *root = opd_sqrt(opd_clamp_min(opd_rsub_Scalar(opd_mul(x, x), opd_value_int(1)), opd_value_int(0)));
-    opd_tensor *most = opd_i0(opd_full(opd_ints_of(NULL, 0), opd_value_float(beta), OPD_FLOAT64));
+    opd_tensor *most = opd_i0(opd_full(opd_ints_of(NULL, 0), opd_value_double(beta), OPD_FLOAT64));
     if (!most) { return NULL; }
     return opdi_muls(opd_i0(opdi_muls(root, beta)), 1 / opd_item_f64(most));
 }
@@ -79,13 +79,13 @@ static int opdi_hann_window_kernel(opd_call *call) {
     return opdi_window_make(call, OPDI_WINDOW_COSINE, 0.5, 0.5);
 }
 static int opdi_hamming_window_kernel(opd_call *call) {
-    return opdi_window_make(call, OPDI_WINDOW_COSINE, call->op->nargs > 6 ? opd_arg_float(call, 2) : 0.54,
-                            call->op->nargs > 7 ? opd_arg_float(call, 3) : 0.46);
+    return opdi_window_make(call, OPDI_WINDOW_COSINE, call->op->nargs > 6 ? opd_arg_double(call, 2) : 0.54,
+                            call->op->nargs > 7 ? opd_arg_double(call, 3) : 0.46);
 }
 static int opdi_blackman_window_kernel(opd_call *call) { return opdi_window_make(call, OPDI_WINDOW_BLACKMAN, 0, 0); }
 static int opdi_bartlett_window_kernel(opd_call *call) { return opdi_window_make(call, OPDI_WINDOW_BARTLETT, 0, 0); }
 static int opdi_kaiser_window_kernel(opd_call *call) {
-    return opdi_window_make(call, OPDI_WINDOW_KAISER, 0, call->op->nargs > 6 ? opd_arg_float(call, 2) : 12);
+    return opdi_window_make(call, OPDI_WINDOW_KAISER, 0, call->op->nargs > 6 ? opd_arg_double(call, 2) : 12);
 }
 /* opd_hann_window: the window 0.5 - 0.5 cos(2 pi k / n) of n elements, for short-time transforms (stft) */
 OPDI_OP(hann_window) {
@@ -185,7 +185,7 @@ OPDI_OP(kaiser_window_beta) {
    rfftfreq returns only the n / 2 + 1 frequencies that are not negative. */
 static int opdi_fft_frequencies(opd_call *call, bool half) {
     const int64_t points = opd_arg_int(call, 0), count = half ? points / 2 + 1 : points;
-    const double whole = (double)points * opd_arg_float(call, 1);
+    const double whole = (double)points * opd_arg_double(call, 1);
     opd_tensor *parts[2];
     opdi_options options;
     if (opdi_options_read(call, 2, false, OPD_FLOAT32, opdi_usual_device(), &options)) { return -1; }
@@ -420,7 +420,7 @@ static opd_tensor *opdi_istft_pieces(const opdi_stft *stft, bool half, bool pair
 /* Fails if the sum of the squared windows is 0 at some element.  Returns 0, or -1 and sets an error. */
 static int opdi_istft_covered(const opdi_stft *stft, opd_tensor *envelope) {
     char text[sizeof stft->text + 40];
-    opd_tensor *lowest = opd_lt_Scalar(opd_min(opd_abs(envelope)), opd_value_float(1e-11));
+    opd_tensor *lowest = opd_lt_Scalar(opd_min(opd_abs(envelope)), opd_value_double(1e-11));
     (void)snprintf(text, sizeof text, "%s window overlap add min: 1", stft->text);
     return !lowest || opd_assert_async_msg(opd_logical_not(lowest), text) ? -1 : 0;
 }

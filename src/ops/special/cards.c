@@ -246,7 +246,7 @@ static opd_tensor *opdi_odd_derivative(opd_tensor *grad, opd_tensor *input, opd_
     opd_tensor *zero = opd_eq_Scalar(input, opd_value_int(0));
     opd_tensor *some = opd_masked_fill_Scalar(input, zero, opd_value_int(1));
     opd_tensor *delta = opd_sub(before, opd_div(result, some));
-    return opd_mul(grad, opd_masked_fill_Scalar(delta, zero, opd_value_float(0.5)));
+    return opd_mul(grad, opd_masked_fill_Scalar(delta, zero, opd_value_double(0.5)));
 }
 static int opdi_i0_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);

@@ -12,7 +12,7 @@ static int opdi_view_as_real_kernel(opd_call *call) {
     if (!opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "view_as_real is only supported for complex tensors");
     }
-    if (opd_is_conj(self)) {
+    if (opd_tensor_is_conj(self)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "view_as_real doesn't work on unresolved conjugated tensors. Call "
                         "opd_resolve_conj first; its result does not share memory with self.");
     }
@@ -47,7 +47,9 @@ static int opdi_view_as_complex_kernel(opd_call *call) {
         }
         geometry.strides[dim] /= 2;
     }
-    if (opd_offset(self) % 2) { return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a storage_offset divisible by 2"); }
+    if (opd_tensor_offset(self) % 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a storage_offset divisible by 2");
+    }
     return opdi_return_retyped(call, self, &geometry, self->dtype == OPD_FLOAT16 ? OPD_COMPLEX32
                                : self->dtype == OPD_FLOAT32 ? OPD_COMPLEX64 : OPD_COMPLEX128);
 }
@@ -225,7 +227,7 @@ OPDI_OP(conj_physical) {
 static int opdi_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const bool real = strcmp(call->op->schema->name, "real") == 0;
-    if (opd_is_conj(self)) {
+    if (opd_tensor_is_conj(self)) {
         opd_tensor *part = opd_select(opd_view_as_real(opd_conj_view(self)), -1, real ? 0 : 1);
         return opd_return_tensor(call, real ? part : opd__neg_view(part));
     }
@@ -256,11 +258,11 @@ OPDI_OP(imag) {
 }
 static int opdi_resolve_conj_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opd_is_conj(self) ? opd_clone(self) : self);
+    return opd_return_tensor(call, opd_tensor_is_conj(self) ? opd_clone(self) : self);
 }
 static int opdi_resolve_neg_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opd_is_neg(self) ? opd_clone(self) : self);
+    return opd_return_tensor(call, opd_tensor_is_neg(self) ? opd_clone(self) : self);
 }
 /* opd_resolve_conj: if self is a view that is conjugated when read, a conjugated copy, else self */
 OPDI_OP(resolve_conj) {
@@ -282,7 +284,7 @@ static int opdi_angle_kernel(opd_call *call) {
     if (opdi_is_complex(self)) { return opd_return_tensor(call, opd_atan2(opd_imag(self), opd_real(self))); }
     opd_tensor *below = opd_to_dtype(opd_lt_Scalar(self, opd_value_int(0)),
                                      opd_dtype_is_integral(dtype, true) ? OPD_FLOAT32 : dtype);
-    opd_tensor *out = opd_mul_Scalar(below, opd_value_float(3.14159265358979323846));
+    opd_tensor *out = opd_mul_Scalar(below, opd_value_double(3.14159265358979323846));
     return opd_return_tensor(call, opd_dtype_is_integral(dtype, true) ? out
                              : opd_where_self(opd_isnan(self), opd_floor(self), out));   /* NaN, with gradient 0 */
 }

@@ -394,7 +394,7 @@ static int opdi_squeeze__kernel(opd_call *call) {
 static int opdi_as_strided__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1), strides = opd_arg_ints(call, 2);
-    int64_t own = opd_offset(self), offset = opd_arg_is_none(call, 3) ? own : opd_arg_int(call, 3);
+    int64_t own = opd_tensor_offset(self), offset = opd_arg_is_none(call, 3) ? own : opd_arg_int(call, 3);
     if (sizes.n != strides.n) { return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape"); }
     /* opd_tensor_view checks the sizes */
     opd_tensor *value = opd_tensor_view(self, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1),

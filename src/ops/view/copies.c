@@ -262,7 +262,8 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     if (!opd_ok()) { return -1; }
     if ((self->flags & OPDI_LAZY) && self->dtype != (int8_t)dtype) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_view_dtype is not supported for %s when converting to a different "
-                        "dtype.", opd_is_conj(self) ? "conjugate view tensors" : "tensors with negative bit set");
+                        "dtype.", opd_tensor_is_conj(self) ? "conjugate view tensors"
+                                                                 : "tensors with negative bit set");
     }
     opdi_geometry_of(&geometry, self);
     int64_t ratio = OPDI_MAX(old, now) / OPDI_MIN(old, now);
@@ -278,7 +279,7 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     }
     for (int dim = 0; now > old && dim <= last; dim++) {
         if ((dim == last ? geometry.sizes[dim] : geometry.strides[dim]) % ratio != 0 ||
-            (dim == last && opd_offset(self) % ratio != 0)) {
+            (dim == last && opd_tensor_offset(self) % ratio != 0)) {
             return opd_fail(OPD_ERROR_SHAPE, "self.%s(%d) must be divisible by %lld to view %s as %s (different "
                             "element sizes), but got %lld", dim == last ? "size" : "stride", dim == last ? -1 : dim,
                             (long long)ratio, opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name(dtype),

@@ -64,7 +64,7 @@ OPDI_OP(dim) {
 }
 
 static int opdi_storage_offset_kernel(opd_call *call) {
-    return opd_return_int(call, opd_offset(opd_arg_tensor(call, 0)));
+    return opd_return_int(call, opd_tensor_offset(opd_arg_tensor(call, 0)));
 }
 static int opdi_is_floating_kernel(opd_call *call) {
     return opd_return_bool(call, opd_dtype_is_floating((opd_scalar_type)opd_arg_tensor(call, 0)->dtype));

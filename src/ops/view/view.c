@@ -162,7 +162,7 @@ static int opdi_as_strided_at(opd_call *call, int64_t offset) {
                                                    (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), offset));
 }
 static int opdi_reshape_alias_kernel(opd_call *call) {
-    return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0)));
+    return opdi_as_strided_at(call, opd_tensor_offset(opd_arg_tensor(call, 0)));
 }
 /* opd_reshape_alias: a view with these sizes and strides, used by reshape */
 OPDI_OP(_reshape_alias) {
@@ -597,7 +597,8 @@ OPDI_OP(slice_Tensor) {
 
 static int opdi_as_strided_kernel(opd_call *call) {
     opd_value offset = opd_arg_value(call, 3);
-    return opdi_as_strided_at(call, offset.tag == OPD_TAG_INT ? offset.u.i : opd_offset(opd_arg_tensor(call, 0)));
+    return opdi_as_strided_at(call, offset.tag == OPD_TAG_INT ? offset.u.i
+                              : opd_tensor_offset(opd_arg_tensor(call, 0)));
 }
 /* Computes the gradient of as_strided.  The saved values are the sizes and strides of self, the sizes and strides of
    the result, and the offset of the result from self. */
@@ -623,7 +624,7 @@ static int opdi_as_strided_autograd(opd_call *call) {
     values[1] = opd_value_ints(opd_strides(self), self->ndim);
     values[2] = opd_arg_value(call, 1);
     values[3] = opd_arg_value(call, 2);
-    values[4] = opd_value_int(offset.tag == OPD_TAG_INT ? offset.u.i - opd_offset(self) : 0);
+    values[4] = opd_value_int(offset.tag == OPD_TAG_INT ? offset.u.i - opd_tensor_offset(self) : 0);
     return opd_autograd_record("AsStridedBackward0", opdi_as_strided_bw, &self, 1, NULL, 0, values, 5, &result, 1);
 }
 /* opd_as_strided: a view of self's storage with these sizes, strides and offset */

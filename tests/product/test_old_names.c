@@ -1,0 +1,53 @@
+/* Names of version 0.4 that have new names: they compile, and do the same.  tests/linkage.sh compares the warnings. */
+#if !defined(SHOW_WARNINGS) && defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#elif !defined(SHOW_WARNINGS) && defined(_MSC_VER)
+#pragma warning(disable : 4996)
+#endif
+#include "../../opdispatch.h"
+#include "../check.h"
+
+static int reading_kernel(opd_call *call) {
+    const opd_floats list = opd_arg_floats(call, 2);
+    return opd_return_tensor(call, opd_mul_Scalar(opd_arg_tensor(call, 0),
+                                                  OPD_V(opd_arg_float(call, 1) + list.data[0] + (double)list.n)));
+}
+TEST(old_values) {
+    opd_library *const lib = opd_library_open(OPD_DEF, "old_names", NULL, __FILE__, __LINE__);
+    opd_op_desc d;
+    memset(&d, 0, sizeof d);
+    d.schema = "read(Tensor x, float a, float[] list) -> Tensor";
+    d.any = reading_kernel;
+    CHECK_INT(opd_define(lib, &d), 0);
+    OPD_SCOPE {
+        const double pair[2] = {4, 5};
+        const opd_value args[3] = {opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT64)), opd_value_float(1.5),
+                                   opd_value_floats(pair, 2)};
+        opd_tensor *const y = opd_call_op(opd_find("old_names::read"), args, 3);
+        CHECK(y && opd_data_f64(y)[1] == 7.5);
+        CHECK_INT(opd_value_of_floats(opd_floats_of(pair, 2)).n, 2);
+        CHECK_INT(opd_value_of_floats(OPD_FLOATS(1, 2, 3)).n, 3);
+        CHECK_INT(opd_device_of(OPD_CUDA, 3).index, 3);
+        CHECK(!opd_is_conj(y) && !opd_is_neg(y) && opd_offset(y) == 0);
+    }
+    opd_library_close(lib);
+    opd_json *const json = opd_json_parse("[2.5]", 5);
+    CHECK(json && opd_json_float(json, opd_json_first(json, 0), 0) == 2.5);
+    opd_json_free(json);
+}
+
+TEST(old_plugins) {
+    CHECK(!opd_library_load("/no such file") && !opd_ok());
+    opd_error_clear();
+    CHECK_INT(opd_library_unload(NULL), -1);
+    opd_error_clear();
+    CHECK(!opd_library_lacks("/no such file"));
+    opd_error_clear();
+    const char *const files[] = {NULL};
+    CHECK(!opd_load("a name that is refused", files, NULL) && !opd_ok());
+    opd_error_clear();
+    CHECK(!opd_load_inline("a name that is refused", "", NULL) && !opd_ok());
+    opd_error_clear();
+}
+
+CHECK_MAIN()
