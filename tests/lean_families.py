@@ -20,7 +20,7 @@ FAMILIES = [
     ('anomaly mode', r'opdi_(anomaly|unwind|addresses|frames)\w*|opdi_trace_node', 300),
     ('autocast', r'opdi_autocast_\w+|opd_autocast_\w+', 6000),
     ('vector math', r'opdi_vmath\w*|opdi_vtrig\w*|opdi_exp_loop\w*', 6500),
-    ('conversions of dtypes', r'opdi_cvt_\w+', 46000),
+    ('conversions of dtypes', r'opdi_cvt_\w+', 26500),
     ('complex numbers', r'opdi_c(64|128)_\w+|opdi_complex_\w+|opdi_sum_c\w+', 29000),
     ('stored dtypes', r'opdi_stored_\w+', 6500),
     ('schemas as text', r'opdi_(parse|lex|write|syntax|word|read_number)_?\w*', 17000),

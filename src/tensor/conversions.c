@@ -61,18 +61,38 @@ OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *sr
 #define OPDI_CONVERT(name, D, S, expr) \
     OPDI_CONVERT_ONE(name, D, S, expr) \
     OPDI_CONVERT_LOOP(name, name##_one, D, S)
-/* Defines a conversion as OPDI_CONVERT does, also for AVX2 and AVX-512, for conversions that gain from wider registers.
+/* OPDI_CONVERT_SMALL defines a conversion with little code, which is not vectorised and takes four elements at a time.
    */
+#define OPDI_CONVERT_FOURS(name, one, D, S) \
+    static void name(void *dst, const void *src, int64_t count) { \
+        D *to = (D *)dst, *const end = to + count; \
+        const S *from = (const S *)src; \
+        for (; end - to >= 4; to += 4, from += 4) { \
+            one(to, from); \
+            one(to + 1, from + 1); \
+            one(to + 2, from + 2); \
+            one(to + 3, from + 3); \
+        } \
+        for (; to < end; to++, from++) { one(to, from); } \
+    }
+#define OPDI_CONVERT_SMALL(name, D, S, expr) \
+    OPDI_CONVERT_ONE(name, D, S, expr) \
+    OPDI_CONVERT_FOURS(name, name##_one, D, S)
+/* Defines a conversion as OPDI_CONVERT does, also for AVX2 and AVX-512, for conversions that gain from wider registers.
+   opdi_convert_widest calls the one of three functions that the processor can run. */
 #if defined(OPDI_X86)
+OPDI_COLD OPDI_NOINLINE static void opdi_convert_widest(void *dst, const void *src, int64_t count, opdi_convert avx512,
+                                                        opdi_convert avx2, opdi_convert less) {
+    const int level = opdi_cpu_level();
+    (level > 1 ? avx512 : level > 0 ? avx2 : less)(dst, src, count);
+}
 #define OPDI_CONVERT_WIDE(name, D, S, expr) \
     OPDI_CONVERT_ONE(name, D, S, expr) \
     OPDI_AVX2 OPDI_CONVERT_LOOP(name##_avx2, name##_one, D, S) \
     OPDI_AVX512 OPDI_CONVERT_LOOP(name##_avx512, name##_one, D, S) \
-    OPDI_COLD static void name(void *dst, const void *src, int64_t count) { \
-        const int level = opdi_cpu_level(); \
-        if (level > 1) { name##_avx512(dst, src, count); } \
-        else if (level > 0) { name##_avx2(dst, src, count); } \
-        else { opdi_convert_each(dst, (int64_t)sizeof(D), src, (int64_t)sizeof(S), count, name##_one); } }
+    OPDI_COLD OPDI_CONVERT_FOURS(name##_less, name##_one, D, S) \
+    static void name(void *dst, const void *src, int64_t count) { \
+        opdi_convert_widest(dst, src, count, name##_avx512, name##_avx2, name##_less); }
 #else
 #define OPDI_CONVERT_WIDE OPDI_CONVERT
 #endif
@@ -95,15 +115,27 @@ OPDI_CONVERT_WIDE(opdi_cvt_u8_f32, uint8_t, float, OPDI_WRAP_u8(opdi_f32_to_i32(
 OPDI_CONVERT_WIDE(opdi_cvt_i32_f32, int32_t, float, opdi_f32_to_i32(x))
 OPDI_CONVERT_WIDE(opdi_cvt_i64_f32, int64_t, float, opdi_f32_to_i64(x))
 OPDI_CONVERT_WIDE(opdi_cvt_b_f32, uint8_t, float, (uint8_t)(x != 0))
-OPDI_CONVERT(opdi_cvt_i32_f64, int32_t, double, opdi_to_i32(x))
-OPDI_CONVERT(opdi_cvt_i64_f64, int64_t, double, opdi_to_i64(x))
-OPDI_CONVERT(opdi_cvt_b_f64, uint8_t, double, (uint8_t)(x != 0))
+OPDI_CONVERT_SMALL(opdi_cvt_i32_f64, int32_t, double, opdi_to_i32(x))
+OPDI_CONVERT_SMALL(opdi_cvt_i64_f64, int64_t, double, opdi_to_i64(x))
+OPDI_CONVERT_SMALL(opdi_cvt_b_f64, uint8_t, double, (uint8_t)(x != 0))
 OPDI_CONVERT(opdi_cvt_u8_i64, uint8_t, int64_t, OPDI_WRAP_u8(x))
 OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
-OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
-OPDI_CONVERT(opdi_cvt_f32_f16_most, float, uint16_t, opdi_f16_to_f32(x))
-OPDI_CONVERT(opdi_cvt_f16_f32_most, uint16_t, float, opdi_f32_to_f16(x))
-OPDI_CONVERT(opdi_cvt_f16_f64_most, uint16_t, double, opdi_f32_to_f16((float)x))
+OPDI_CONVERT_SMALL(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
+/* Converts eight elements at a time, because processors with instructions for float16 convert only the rest so. */
+#define OPDI_CONVERT_EIGHTS(name, D, S, expr) \
+    OPDI_CONVERT_ONE(name, D, S, expr) \
+    static void name(void *dst, const void *src, int64_t count) { \
+        D *to = (D *)dst, *const end = to + count; \
+        const S *from = (const S *)src; \
+        for (; end - to >= 8; to += 8, from += 8) { \
+            OPDI_IVDEP \
+            for (int j = 0; j < 8; j++) { name##_one(to + j, from + j); } \
+        } \
+        for (; to < end; to++, from++) { name##_one(to, from); } \
+    }
+OPDI_CONVERT_EIGHTS(opdi_cvt_f32_f16_most, float, uint16_t, opdi_f16_to_f32(x))
+OPDI_CONVERT_EIGHTS(opdi_cvt_f16_f32_most, uint16_t, float, opdi_f32_to_f16(x))
+OPDI_CONVERT_EIGHTS(opdi_cvt_f16_f64_most, uint16_t, double, opdi_f32_to_f16((float)x))
 /* opdi_narrow_f16_avx512 and opdi_narrow_f16_avx2 convert floats to float16, one vector at a time, with one
    instruction.  opdi_narrow_f64_avx512 and opdi_narrow_f64_avx2 convert doubles, which are first rounded to float, as
    by c10::Half.  They return how many of the `count` numbers were converted; the caller converts the rest.
@@ -193,20 +225,20 @@ OPDI_CONVERT_WIDE(opdi_cvt_bf16_f32, uint16_t, float, opdi_f32_to_bf16(x))
 OPDI_CONVERT_WIDE(opdi_cvt_f64_bf16, double, uint16_t, (double)opdi_bf16_to_f32(x))
 OPDI_CONVERT_WIDE(opdi_cvt_bf16_f64, uint16_t, double, opdi_f32_to_bf16((float)x))
 OPDI_COLD_BEGIN
-OPDI_CONVERT(opdi_cvt_f32_i8, float, int8_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f32_i16, float, int16_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f64_u8, double, uint8_t, (double)x)
-OPDI_CONVERT(opdi_cvt_f64_i8, double, int8_t, (double)x)
-OPDI_CONVERT(opdi_cvt_f64_i16, double, int16_t, (double)x)
-OPDI_CONVERT(opdi_cvt_i64_i8, int64_t, int8_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_i64_i16, int64_t, int16_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_i8_f32, int8_t, float, OPDI_WRAP_i8(opdi_f32_to_i32(x)))
-OPDI_CONVERT(opdi_cvt_i16_f32, int16_t, float, OPDI_WRAP_i16(opdi_f32_to_i32(x)))
-OPDI_CONVERT(opdi_cvt_u8_f64, uint8_t, double, OPDI_WRAP_u8(opdi_to_i64(x)))
-OPDI_CONVERT(opdi_cvt_i8_f64, int8_t, double, OPDI_WRAP_i8(opdi_to_i32(x)))
-OPDI_CONVERT(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
-OPDI_CONVERT(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
-OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
+OPDI_CONVERT_SMALL(opdi_cvt_f32_i8, float, int8_t, (float)x)
+OPDI_CONVERT_SMALL(opdi_cvt_f32_i16, float, int16_t, (float)x)
+OPDI_CONVERT_SMALL(opdi_cvt_f64_u8, double, uint8_t, (double)x)
+OPDI_CONVERT_SMALL(opdi_cvt_f64_i8, double, int8_t, (double)x)
+OPDI_CONVERT_SMALL(opdi_cvt_f64_i16, double, int16_t, (double)x)
+OPDI_CONVERT_SMALL(opdi_cvt_i64_i8, int64_t, int8_t, (int64_t)x)
+OPDI_CONVERT_SMALL(opdi_cvt_i64_i16, int64_t, int16_t, (int64_t)x)
+OPDI_CONVERT_SMALL(opdi_cvt_i8_f32, int8_t, float, OPDI_WRAP_i8(opdi_f32_to_i32(x)))
+OPDI_CONVERT_SMALL(opdi_cvt_i16_f32, int16_t, float, OPDI_WRAP_i16(opdi_f32_to_i32(x)))
+OPDI_CONVERT_SMALL(opdi_cvt_u8_f64, uint8_t, double, OPDI_WRAP_u8(opdi_to_i64(x)))
+OPDI_CONVERT_SMALL(opdi_cvt_i8_f64, int8_t, double, OPDI_WRAP_i8(opdi_to_i32(x)))
+OPDI_CONVERT_SMALL(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
+OPDI_CONVERT_SMALL(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
+OPDI_CONVERT_SMALL(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
 /* Converts in two steps, through float, as c10::Half and c10::BFloat16 do.  Elements that are converted later are
    fetched into the cache, because between the first steps the processor stops reading ahead. */
 static void opdi_convert_via(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
@@ -230,26 +262,26 @@ OPDI_CONVERT_VIA(opdi_cvt_i64_f16, opdi_cvt_f32_f16, opdi_cvt_i64_f32, 2, 8)
 OPDI_CONVERT_VIA(opdi_cvt_i64_bf16, opdi_cvt_f32_bf16, opdi_cvt_i64_f32, 2, 8)
 /* Conversions of the stored dtypes (see >>stored_dtypes).  Floats of eight bits are converted through float.  In
    int64_t computations, uint64 is taken as its bits. */
-OPDI_CONVERT(opdi_cvt_f32_u16, float, uint16_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f64_u16, double, uint16_t, (double)x)
-OPDI_CONVERT(opdi_cvt_i64_u16, int64_t, uint16_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_u16_f32, uint16_t, float, OPDI_WRAP_u16(opdi_f32_to_i32(x)))
-OPDI_CONVERT(opdi_cvt_u16_f64, uint16_t, double, OPDI_WRAP_u16(opdi_to_i32(x)))
-OPDI_CONVERT(opdi_cvt_u16_i64, uint16_t, int64_t, OPDI_WRAP_u16(x))
-OPDI_CONVERT(opdi_cvt_f32_u32, float, uint32_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f64_u32, double, uint32_t, (double)x)
-OPDI_CONVERT(opdi_cvt_i64_u32, int64_t, uint32_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_u32_f32, uint32_t, float, OPDI_WRAP_u32(opdi_to_i64((double)x)))
-OPDI_CONVERT(opdi_cvt_u32_f64, uint32_t, double, OPDI_WRAP_u32(opdi_to_i64(x)))
-OPDI_CONVERT(opdi_cvt_u32_i64, uint32_t, int64_t, OPDI_WRAP_u32(x))
-OPDI_CONVERT(opdi_cvt_f32_u64, float, uint64_t, (float)x)
-OPDI_CONVERT(opdi_cvt_f64_u64, double, uint64_t, (double)x)
-OPDI_CONVERT(opdi_cvt_u64_f32, uint64_t, float, opdi_to_u64((double)x))
-OPDI_CONVERT(opdi_cvt_u64_f64, uint64_t, double, opdi_to_u64(x))
+OPDI_CONVERT_SMALL(opdi_cvt_f32_u16, float, uint16_t, (float)x)
+OPDI_CONVERT_SMALL(opdi_cvt_f64_u16, double, uint16_t, (double)x)
+OPDI_CONVERT_SMALL(opdi_cvt_i64_u16, int64_t, uint16_t, (int64_t)x)
+OPDI_CONVERT_SMALL(opdi_cvt_u16_f32, uint16_t, float, OPDI_WRAP_u16(opdi_f32_to_i32(x)))
+OPDI_CONVERT_SMALL(opdi_cvt_u16_f64, uint16_t, double, OPDI_WRAP_u16(opdi_to_i32(x)))
+OPDI_CONVERT_SMALL(opdi_cvt_u16_i64, uint16_t, int64_t, OPDI_WRAP_u16(x))
+OPDI_CONVERT_SMALL(opdi_cvt_f32_u32, float, uint32_t, (float)x)
+OPDI_CONVERT_SMALL(opdi_cvt_f64_u32, double, uint32_t, (double)x)
+OPDI_CONVERT_SMALL(opdi_cvt_i64_u32, int64_t, uint32_t, (int64_t)x)
+OPDI_CONVERT_SMALL(opdi_cvt_u32_f32, uint32_t, float, OPDI_WRAP_u32(opdi_to_i64((double)x)))
+OPDI_CONVERT_SMALL(opdi_cvt_u32_f64, uint32_t, double, OPDI_WRAP_u32(opdi_to_i64(x)))
+OPDI_CONVERT_SMALL(opdi_cvt_u32_i64, uint32_t, int64_t, OPDI_WRAP_u32(x))
+OPDI_CONVERT_SMALL(opdi_cvt_f32_u64, float, uint64_t, (float)x)
+OPDI_CONVERT_SMALL(opdi_cvt_f64_u64, double, uint64_t, (double)x)
+OPDI_CONVERT_SMALL(opdi_cvt_u64_f32, uint64_t, float, opdi_to_u64((double)x))
+OPDI_CONVERT_SMALL(opdi_cvt_u64_f64, uint64_t, double, opdi_to_u64(x))
 /* Defines the six conversions of a dtype of eight bits, from `load` and `store`, which convert one element. */
 #define OPDI_CONVERT_F8(name, load, store) \
-    OPDI_CONVERT(opdi_cvt_f32_##name, float, uint8_t, load) \
-    OPDI_CONVERT(opdi_cvt_##name##_f32, uint8_t, float, store) \
+    OPDI_CONVERT_SMALL(opdi_cvt_f32_##name, float, uint8_t, load) \
+    OPDI_CONVERT_SMALL(opdi_cvt_##name##_f32, uint8_t, float, store) \
     OPDI_CONVERT_VIA(opdi_cvt_f64_##name, opdi_cvt_f32_##name, opdi_cvt_f64_f32, 1, 8) \
     OPDI_CONVERT_VIA(opdi_cvt_##name##_f64, opdi_cvt_f32_f64, opdi_cvt_##name##_f32, 8, 1) \
     OPDI_CONVERT_VIA(opdi_cvt_i64_##name, opdi_cvt_f32_##name, opdi_cvt_i64_f32, 1, 8) \

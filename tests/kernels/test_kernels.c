@@ -562,6 +562,45 @@ TEST(kernels_casts_of_lines) {
     free(half); free(wide); free(got); free(whole); free(twice); free(four); free(byte);
 }
 
+/* Each conversion between a dtype and a type in which loops compute: many elements become what each alone becomes, and
+   nothing behind them is written. */
+TEST(kernels_casts_of_all_dtypes) {
+    enum { N = 71 };
+    static const int counts[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 39, 63, 64, 70};
+    double numbers[N], computed[2 * N], stored[2 * N], wanted[2 * N + 2], found[2 * N + 2];
+    char *const alone = (char *)(void *)wanted;
+    int bad = 0, casts = 0;
+    for (int i = 0; i < N; i++) {
+        numbers[i] = (double)(kn_random() * 300) * (i % 13 == 5 ? 1e30 : i % 11 == 3 ? 1e10 : i % 7 == 2 ? 1e-6 : i % 5 ? 1 : 0);
+    }
+    for (int dtype = 0; dtype <= 60; dtype++) {
+        const size_t size = opd_dtype_size((opd_scalar_type)dtype);
+        for (int compute = OPDI_F32; compute <= OPDI_C128; compute++) {
+            const opdi_convert load = opdi_load_of(compute, dtype), store = opdi_store_of(compute, dtype);
+            const size_t wide = compute == OPDI_F32 ? 4 : compute == OPDI_C128 ? 16 : 8;
+            CHECK_INT(load != NULL, store != NULL);
+            if (!load) { continue; }
+            for (int back = 0; back < 2; back++) {
+                const opdi_convert convert = back ? store : load;
+                const size_t from = back ? wide : size, to = back ? size : wide;
+                const char *source = (const char *)(const void *)(back ? computed : stored);
+                casts++;
+                opdi_load_of(back ? compute : OPDI_C128, OPD_FLOAT64)(computed, numbers, N);
+                if (!back) { opdi_store_of(OPDI_C128, dtype)(stored, computed, N); }
+                for (size_t at = 0; at < sizeof counts / sizeof *counts; at++) {
+                    memset(found, 0x5a, sizeof found);
+                    memset(wanted, 0x5a, sizeof wanted);
+                    convert(found, source, counts[at]);
+                    for (int i = 0; i < counts[at]; i++) { convert(alone + (size_t)i * to, source + (size_t)i * from, 1); }
+                    bad += memcmp(found, wanted, sizeof found) != 0;
+                }
+            }
+        }
+    }
+    CHECK_INT(bad, 0);
+    CHECK(casts >= 2 * 4 * 17);
+}
+
 TEST(kernels_parallel_for) {
     static int hits[10000];
     kn_sum s;
