@@ -291,7 +291,7 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
     OPD_POINTERS(unsigned long long), default: 1)
 #define OPD_TENSOR(...) \
     opd_tensor_from((__VA_ARGS__), OPD_INTS((int64_t)(sizeof(__VA_ARGS__) / sizeof((__VA_ARGS__)[0])) + \
-        0 * (int64_t)sizeof(struct { int takes_an_array_and_no_pointer[OPD_IS_ARRAY(__VA_ARGS__) ? 1 : -1]; })), \
+        0 * (int64_t)sizeof(int[OPD_IS_ARRAY(__VA_ARGS__) ? 1 : -1])), /* a pointer is no array */ \
         OPD_DTYPE_OF((__VA_ARGS__)[0]))
 #endif
 

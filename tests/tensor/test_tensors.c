@@ -70,6 +70,7 @@ TEST(tensors_from_arrays) {
     check_array(OPD_TENSOR((float[]){1, 2, 0}), 3, OPD_FLOAT32);
     check_array(OPD_TENSOR((const int64_t[]){1, 0}), 2, OPD_INT64);
     check_array(OPD_TENSOR(((double[2]){1})), 2, OPD_FLOAT64);
+    check_array(OPD_TENSOR(((double[]){(double)a[0], (double)a[2]})), 2, OPD_FLOAT64);      /* numbers of the running program */
 #endif
     CHECK_OK();
 }
