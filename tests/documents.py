@@ -255,6 +255,18 @@ def wrong_texts(args, folder):
     return wrong
 
 
+def repeated():
+    """Returns messages about headings and paragraphs of three lines that a page has twice, as after a wrong merge."""
+    wrong = []
+    for path in sorted(glob.glob(os.path.join(ROOT, '*.md')) + glob.glob(os.path.join(ROOT, 'examples', '*.md')) +
+                       glob.glob(os.path.join(ROOT, 'examples', 'guide', '*.md'))):
+        text = re.sub(r'^```.*?^```$', '', read(path), flags=re.M | re.S)
+        parts = re.findall(r'^#+ .*$', text, re.M) + [part for part in re.split(r'\n(?=- )|\n\n', text) if part.count('\n') > 1]
+        wrong += ['%s has this twice: %s' % (os.path.relpath(path, ROOT), part[:300])
+                  for part in sorted(set(parts)) if parts.count(part) > 1]
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--cc', default=os.environ.get('CC', 'cc'))
@@ -271,7 +283,7 @@ def main():
             if what:
                 print('%s: %s' % (name, what))
                 wrong += 1
-        for what in wrong_texts(args, folder):
+        for what in wrong_texts(args, folder) + repeated():
             print(what)
             wrong += 1
     if count < 10:
