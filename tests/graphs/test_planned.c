@@ -331,6 +331,49 @@ TEST(second_runs_of_other_sizes_allocate_nothing) {
     }
     opd_graph_free(graph);
 }
+/* Frames of a signal: calls of operators, one of them fails, without a graph.  Only the first frame of a thread may ask
+   the system for memory. */
+static void frame(opd_tensor *weight, int number) {
+    static float samples[480];
+    for (int i = 0; i < 480; i++) { samples[i] = (float)((i + number) % 7); }
+    OPD_SCOPE {
+        OPD_NO_GRAD {
+            opd_tensor *x = opd_tensor_wrap(samples, OPD_INTS(1, 480), NULL, OPD_FLOAT32, NULL, NULL), *sorted[2];
+            opd_tensor *y = opd_softmax(opd_relu(opd_linear(x, weight)), -1);
+            y = opd_cat(OPD_TENSORS(y, opd_narrow(x, 1, 0, 60)));
+            CHECK_INT(opd_sort(sorted, y), 0);
+            y = opd_abs(opd_fft_rfft(sorted[0]));
+            CHECK(y && opd_item_f64(opd_sum(y)) > 0);
+            CHECK(opd_add(y, x) == NULL);
+            opd_error_clear();
+        }
+    }
+}
+static void *frames(void *weight) {
+    frame((opd_tensor *)weight, 0);
+    const int64_t before = inside_mallocs;
+    for (int i = 1; i < 50; i++) { frame((opd_tensor *)weight, i); }
+#if defined(CHECK_SANITIZED)
+    (void)before;
+#else
+    CHECK_INT(inside_mallocs - before, 0);
+#endif
+    return NULL;
+}
+TEST(second_frames_of_a_thread_allocate_nothing) {
+    const int threads = opd_threads();
+    opd_threads_set(1);
+    OPD_SCOPE {
+        opd_tensor *weight = opd_reshape(numbers(60 * 60), OPD_INTS(60, 480));
+        (void)frames(weight);
+#if defined(WITH_THREADS)
+        pthread_t thread;
+        CHECK_OR_RETURN(pthread_create(&thread, NULL, frames, weight) == 0);
+        (void)pthread_join(thread, NULL);
+#endif
+    }
+    opd_threads_set(threads);
+}
 
 //-- the arena of compiled graphs --------------------------------------------------------------------------------------
 
