@@ -29,7 +29,7 @@ PAGES = (['README.md', 'src/README.md', 'tests/README.md', 'bench/README.md', 'e
           'examples/coming-from.md'] +
          sorted(os.path.relpath(path, ROOT) for path in
                 glob.glob(os.path.join(ROOT, 'examples/guide/*.md')) + glob.glob(os.path.join(ROOT, 'bench/tables/*.md'))))
-COMMAND = re.compile(r'(cc|c\+\+|mpicc|mpirun|nvcc|sh|python3|make|git|cmake|srun|pip|tar|sha256sum|\./\w+|\(cd) ')
+COMMAND = re.compile(r'(cc|c\+\+|ar|mpicc|mpirun|nvcc|sh|python3|make|git|cmake|srun|pip|tar|sha256sum|\./\w+|\(cd) ')
 FIRST = 'tensor([ 0.0000,  1.3818,  0.0770, -2.8289])\n'
 PACKAGES = ('why', 'tested elsewhere: tests/packages.sh takes this line from the page and runs it')
 GPU = 'needs a GPU; tests/first_gpu_run.sh does the same there, and tests/cuda.sh in the emulation'
@@ -97,6 +97,17 @@ ROWS = {
      './bench_scaling --table bench/scaling.txt --bucket 1 --per-node 8 --plot bench/scaling.svg'): ('run', {}, 'bench/scaling.svg'),
     ('examples/guide/11-processes.md', 'mpicc -O2 -DSCALING_MPI bench/scaling.c -o bench_scaling_mpi -lm && '
      'mpirun -n 2 ./bench_scaling_mpi --bucket 1'): ('built', 'bench/scaling.c'),
+    ('examples/guide/shipping.md', 'ar rcs libopdispatch.a opdispatch.o'): ('run', {}, None),
+    ('examples/guide/shipping.md', 'cc -O2 program.c libopdispatch.a -o program -lm'):
+        ('run', {'program.c': 'first program without implementation'}, None),
+    ('examples/guide/shipping.md',
+     'cc -O2 -shared -fPIC -DOPDISPATCH_IMPLEMENTATION -x c opdispatch.h -o libopdispatch.so -lm'):
+        ('has', 'examples/guide/07-python.md', '-DOPDISPATCH_IMPLEMENTATION -x c opdispatch.h -o libopdispatch.so -lm'),
+    ('examples/guide/shipping.md', "cc -O2 program.c -L. -lopdispatch -Wl,-rpath,'$ORIGIN' -o program -lm && ./program"):
+        ('run', {'program.c': 'first program without implementation'}, FIRST),
+    ('examples/guide/shipping.md',
+     'cc -O2 -shared -fPIC -fvisibility=hidden -DOPD_STATIC -DOPD_LEAN loudness.c -o libloudness.so -lm'):
+        ('run', {'loudness.c': 'hidden copy'}, None),
     ('src/README.md', 'python3 src/join.py'): ('has', 'tests/check_header.sh', 'python3 join.py >/dev/null'),
     ('src/README.md', 'python3 src/join.py --check'): ('has', 'tests/check_header.sh', 'src/join.py" --check'),
     ('src/README.md', 'python3 src/join.py --where 12345'): ('run', {}, None),
@@ -151,7 +162,8 @@ BLOCKS = {'c': 'tests/linkage.sh (pages_code), programs of some pages also tests
           'text': 'tests/documents.py, if it shows what a program prints'}
 # (page, kind): the test for the blocks of this kind on one page
 OTHER_BLOCKS = {
-    ('src/README.md', 'C'): 'tests/recipes.py', ('examples/guide/11-processes.md', 'C'): 'this script, with mpicc',
+    ('examples/guide/shipping.md', 'C'): 'this script', ('src/README.md', 'C'): 'tests/recipes.py',
+    ('examples/guide/11-processes.md', 'C'): 'this script, with mpicc',
     ('examples/coming-from.md', 'C'): 'only with --foreign: needs ggml',
     ('examples/coming-from.md', 'cpp'): 'only with --foreign: needs libtorch and ONNX Runtime'}
 
@@ -223,6 +235,8 @@ def contents(what):
         return re.sub(r'#define OPDISPATCH_IMPLEMENTATION.*\n', '', first)
     if what == 'implementation':
         return block('examples/guide/01-install.md', 'c', '#define OPDISPATCH_IMPLEMENTATION')
+    if what == 'hidden copy':
+        return block('examples/guide/shipping.md', 'C', 'loudness')
     if what == 'MPI program':
         return block('examples/guide/11-processes.md', 'C', 'mpi_group_begin')
     return read(what).replace('../opdispatch.h', 'opdispatch.h')
