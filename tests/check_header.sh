@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the header as a file: its contents list, symbols, macros and style, and the ways to include and compile it.
-# Also checks the documents.
+# Checks the header as a file: its symbols, macros and style, and the ways to include and compile it.  Also checks the
+# documents.  Checks that only read a text are in tests/texts.py, and the programs that are compiled in tests/header.
 #   sh tests/check_header.sh [NAME]     runs the checks whose names contain NAME
 #   sh tests/check_header.sh --list     prints the names of the checks
 # Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  tests/run.sh calls this script, with CC, CXX
@@ -10,19 +10,24 @@ set -u
 names='macros_visible null_pointers symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything fortified wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations newer_standards'
-[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up knots tested code_switch error_words pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines program_warnings helps tcc msvc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+root=$(cd "$(dirname "$0")/.." && pwd)
+texts=
+if [ -z "${RUN_AGAIN:-}" ]; then
+    texts=$(python3 "$root/tests/texts.py" --list) || texts=texts
+    names="$texts join apart pragmas foreign_names cards recipes documents commands checked build_lines program_warnings
+helps tcc msvc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+fi
 
 # The checks that compile the header again and again; tests/run.sh runs them only with --whole.
 slow='families tools parts null_pointers steps no_everything fortified symbols symbols_cxx aoti two_files cxx_with_c_implementation
 cxx_implementation core_alone static_in_two_files no_threads no_simd no_cache beside_dlpack build_lines pragmas
 std11_c_implementation std11_cxx_implementation newer_standards commands'
 
-root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tests/checks.sh"
 names=$(chosen $names)
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
-header=$root/opdispatch.h
+header=$root/opdispatch.h programs=$root/tests/header
 CC=${CC:-cc}; CXX=${CXX:-c++}
 own=
 if [ -z "${RUN_TMP:-}" ]; then RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_header.XXXXXX"); own=yes; fi
@@ -45,9 +50,6 @@ fails() {
     fails_out=$("$@" 2>&1) || printf 'status %d from: %s\n%s\n' $? "$*" "$fails_out" | head -n 12
 }
 first_comment() { awk '{ print } /\*\//{ exit }' "$header"; }
-public_part() {
-    awk 'index($0, "#if defined(OPDISPATCH_IMPLEMENTATION) && !defined(OPDI_IMPLEMENTED)") == 1 { exit } { print }' "$header"
-}
 
 # The names of all prototypes: the first name before a "(" on a line with OPD_API, or on the next line.  prototypes
 # prints the names of every implementation; all_prototypes also prints the names that OPD_AOTI adds.
@@ -74,33 +76,10 @@ visible_macros() {      # $1: compiler and language
     comm -13 "$tmp/base" "$tmp/all" | grep -v -E '^(OPD|opd_(keep|assign)\()' | head -n 8
 }
 
-# A program that uses a few public functions: it adds 1 and 2, and calls its own operator.
-cat >"$tmp/use.h" <<'TEXT'
-#include "opdispatch.h"
-#include <stdio.h>
-int use_library(void);
-TEXT
-cat >"$tmp/use.c" <<'TEXT'
-#include "use.h"
-int use_library(void) {
-    float one = 1, two = 2, sum = 0;
-    opd_scope scope = opd_scope_open();
-    int64_t size = 1;
-    opd_tensor *a = opd_tensor_from(&one, opd_ints_of(&size, 1), OPD_FLOAT32);
-    opd_tensor *b = opd_tensor_from(&two, opd_ints_of(&size, 1), OPD_FLOAT32);
-    opd_tensor *c = opd_add(a, b);
-    if (c) { sum = opd_data_f32(c)[0]; }
-    opd_scope_close(&scope);
-    if (sum < 2.5f || sum > 3.5f) { printf("1 + 2 is %g: %s\n", (double)sum, opd_error_message()); return 1; }
-    return opd_finish();
-}
-TEXT
-printf '#include "use.h"\nint main(void) { return use_library(); }\n' >"$tmp/main.c"
-printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
-printf '#include "opdispatch.h"\nint dummy;\n' >"$tmp/declarations.c"
-sed 's/^#include "use.h"$/#define OPDISPATCH_IMPLEMENTATION\n#include "use.h"/' "$tmp/use.c" >"$tmp/use_whole.c"
+# use.c, a program that uses a few public functions, with the implementation in the same file, and with main.
+sed 's/^#include "use.h"$/#define OPDISPATCH_IMPLEMENTATION\n#include "use.h"/' "$programs/use.c" >"$tmp/use_whole.c"
 cat "$tmp/use_whole.c" >"$tmp/whole.c"; echo 'int main(void) { return use_library(); }' >>"$tmp/whole.c"
-inc="-I$root -I$tmp"
+inc="-I$root -I$programs -I$tmp"
 lib='-lm -lpthread'
 
 build_run() {           # $1: name of the program; the rest: command that builds it, without -o
@@ -112,11 +91,11 @@ build_run() {           # $1: name of the program; the rest: command that builds
 # it optimises (tests/run.sh checks these).  check_steps needs -g.
 implementation_object() {
     [ -f "$tmp/implementation.o" ] ||
-        quiet $CC $strict_c -O0 -g $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" >"$tmp/warnings"
+        quiet $CC $strict_c -O0 -g $inc -c "$programs/implementation.c" -o "$tmp/implementation.o" >"$tmp/warnings"
 }
 implementation_object_cxx() {
     [ -f "$tmp/implementation_cxx.o" ] ||
-        quiet $CXX $strict_cxx -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation_cxx.o" >"$tmp/warnings_cxx"
+        quiet $CXX $strict_cxx -O0 $inc -c "$programs/implementation.c" -o "$tmp/implementation_cxx.o" >"$tmp/warnings_cxx"
 }
 
 #-- the checks ---------------------------------------------------------------------------------------------------------
@@ -285,80 +264,18 @@ src/base/first.c:4' ] || echo 'join.py --where does not find lines 3 and 4'
     out=$(python3 join.py 2>&1) && echo 'join.py prints what it does not know'
     case $out in *'nothing.printed.h is included, but src/printing.py cannot print it'*) ;; *) echo "nothing.printed.h: $out" ;; esac
 }
-# The contents list in the first comment has the anchors of all banners, and this comment is not too long.  The anchor
-# of each "see >>x" exists.
-check_contents() {
-    sed -n 's/^\/\/-* *\(>>[A-Za-z0-9_:]*\).*/\1/p' "$header" >"$tmp/anchors"
-    first_comment | sed -n '/CONTENTS/,$p' | grep -o '>>[A-Za-z0-9_:]*' | sort >"$tmp/listed"
-    sort "$tmp/anchors" | diff "$tmp/listed" - | sed -n 's/^< /listed, but no such banner: /p; s/^> /banner not listed: /p' | head -n 8
-    [ "$(first_comment | wc -l)" -le 150 ] || echo "the first comment has $(first_comment | wc -l) lines, at most 150 may be"
-    sort "$tmp/anchors" | uniq -d | sed 's/^/anchor twice: /'
-    sort -u "$tmp/anchors" >"$tmp/known"
-    grep -o -E 'see >>[A-Za-z0-9_:]+' "$header" | sed 's/^see //; s/:$//' | sort -u | comm -23 - "$tmp/known" |
-        sed 's/^/leads nowhere: see /' | head -n 4
-}
 # A region with its own compile mode ends in every configuration; otherwise the mode would apply to all following code.
-# It ends in the room in which it begins, and may end once in each branch of an #if.  Code that is not optimised has no
-# loops over elements, because they would be slow.
 check_pragmas() {
-    awk '/^ *# *if/ { before[++deep] = open } /^ *# *el/ { open = before[deep] } /^ *# *endif/ { deep-- }
-         /^ *OPDI_(COLD|ONCE|LOOPS)_BEGIN/ { open++; n++ } /^ *OPDI_(COLD|ONCE|LOOPS)_END/ { open-- }
-         /^\/\/  >>/ && open { print "line " NR ": " open " regions from above go on in room " $2 }
-         END { if (n < 200) { print "only " n " regions" } }' "$header"
-    awk '/^ *OPDI_(COLD|ONCE)_BEGIN/ { cold = 1 } /^ *OPDI_(COLD|ONCE)_END/ { cold = 0 }
-         /^ *OPDI_LOOPS_BEGIN/ { n++; if (cold) { print "line " NR ": loops in a cold region" } }
-         END { if (n < 10) { print "only " n " regions of loops" } }' "$header"
     for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
         NO_OP_DISTANCE NO_OP_FFT NO_OP_SOLVE NO_OP_SPECIAL NO_OP_NORM NO_OP_SEQUENCE NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
         NO_TRAINING NO_EXCHANGE NO_MODULES NO_PROFILER NO_AUTOCAST PART=1 PART=2; do
         compiler=$quick_c; [ $with != WHOLE ] || compiler=$CC
         define=OPD_$with; case $with in PART=*) define=OPDISPATCH_$with ;; esac
-        $compiler -O2 -E $inc -D$define "$tmp/implementation.c" 2>/dev/null | grep '^ *# *pragma' |
+        $compiler -O2 -E $inc -D$define "$programs/implementation.c" 2>/dev/null | grep '^ *# *pragma' |
             awk -v with=$define '/pragma GCC push_options|pragma clang attribute push|pragma clang optimize off/ { n++; m++ }
                  /pragma GCC pop_options|pragma clang attribute pop|pragma clang optimize on/ { n-- }
                  END { if (n || !m) { printf "with %s %d regions of %d do not end\n", with, n, m } }'
     done
-}
-# No room is too long to understand.  Text that is compiled several times counts once.  The typed functions do not
-# count, because a script writes them, and nobody has to read them.
-check_rooms() {
-    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    fails python3 "$root/src/join.py" --once "$tmp/each_once.h"
-    awk 'function ends() { if (NR - at > 2200 && name != ">>wrappers") { printf "room %s has %d lines\n", name, NR - at } }
-         /^\/\/  >>/ { ends(); name = $2; at = NR } END { ends() }' "$tmp/each_once.h"
-}
-# A room may only call rooms above it.  The number of other calls must not grow.
-check_calls_up() {
-    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/calls_up.py" --most 1
-}
-# Files of a layer that use one another in circles: at most four, and no more in all than there are.
-check_knots() {
-    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/knots.py" --most 4 --files 37
-}
-# A test names each public function.
-check_tested() {
-    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/tested.py"
-}
-# Machine code from files is loaded, and programs are started, only behind the switch opd_code_forbid.
-check_code_switch() {
-    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/code_switch.py"
-}
-# Error messages do not have words that only programmers of Python know.
-check_error_words() {
-    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/error_words.py"
-}
-check_includes() {
-    public_part | awk 'code { print } /\*\//{ code = 1 }' | sed -n 's/^ *# *include *[<"]\([^>"]*\)[>"].*/\1/p' |
-        grep -v -x -e stdint.h -e stddef.h -e stdbool.h -e initializer_list -e new | sed 's/^/declarations include /'
-}
-check_macro_names() {
-    sed -n 's/^ *# *define *\([A-Za-z0-9_]*\).*/\1/p' "$header" | grep -v -E '^(OPD|opd)' | sort -u | head -n 8 |
-        sed 's/^/macro without the prefix: /'
 }
 check_macros_visible() {
     visible_macros "$CC -x c" '' | sed 's/^/visible in C: /'
@@ -381,7 +298,7 @@ check_foreign_names() {
             sed 's/.*/#if __has_include(<&>)\n#include <&>\n#endif/'
         for name in $object_macros; do printf '#undef %s\n#define %s not %s of opdispatch\n' $name $name $name; done
         for name in $call_macros; do printf '#undef %s\n#define %s(...) not %s of opdispatch\n' $name $name $name; done
-        cat "$tmp/implementation.c"
+        cat "$programs/implementation.c"
     } >"$tmp/foreign.c"
     $CC -fsyntax-only $inc "$tmp/foreign.c" >"$tmp/foreign.log" 2>&1 ||
         { grep -o 'not [A-Za-z0-9_]* of opdispatch$' "$tmp/foreign.log" | sort -u; grep -m 2 ' error: ' "$tmp/foreign.log"; }
@@ -409,67 +326,10 @@ check_aoti() {
     fails $quickest_c -O0 $inc -DOPDISPATCH_IMPLEMENTATION -c "$tmp/aoti.c" -o "$tmp/aoti_whole.o"
     exported "$tmp/aoti_whole.o" | grep -E '^opd_(aoti|extension)_' | diff "$tmp/want" - | head -n 4
 }
-check_function_length() {
-    if ! ctags --version 2>/dev/null | grep -q Universal; then echo 'SKIP: no universal-ctags'; return; fi
-    ctags --languages=C++ --langmap=C++:+.h --kinds-C++=f -x --_xformat='%N %n %{end}' "$header" 2>/dev/null |
-        awk '$NF - $(NF - 1) >= 100 { print $1 " has " $NF - $(NF - 1) + 1 " lines" }
-             END { if (NR < 3000) { print "ctags saw only " NR " functions" } }' | head -n 8
-}
-# No macro defines a function with more than ten lines between its braces, because a debugger shows it as one line.
-check_macro_functions() {
-    awk -v most=10 '
-        # Counts the braces in a line of a macro, without braces in comments and strings.  depth 0 is outside of a
-        # function.
-        function braces(line,    i, c) {
-            gsub(/\\./, "", line); gsub(/"[^"]*"/, "", line); gsub(/\047[^\047]*\047/, "", line)
-            gsub(/\/\*[^*]*\*\//, "", line)
-            for (i = 1; i <= length(line); i++) {
-                c = substr(line, i, 1)
-                if (c == "{" && depth++ == 0) { begin = FNR }
-                if (c == "}" && depth > 0 && --depth == 0) { longest(FNR - begin - 1) }
-            }
-        }
-        function longest(n) {
-            functions++
-            if (n > most) { print name " in line " begin " has " n " lines" }
-        }
-        /^ *# *define/ { macro = 1; depth = 0; name = $0; sub(/^ *# *define */, "", name); sub(/[^A-Za-z0-9_].*/, "", name) }
-        macro { braces($0) }
-        !/\\$/ { if (macro && depth) { longest(FNR - begin) } macro = 0 }
-        END { if (functions < 20) { print "only " functions " blocks of macros seen" } }' "$header" | head -n 8
-}
-# No line of the header and of the CUDA file is longer than 120 columns, except for lines with a URL.
-check_line_length() {
-    awk 'length($0) > 120 && !/https?:\/\// { print FILENAME ":" FNR " has " length($0) " columns" }' "$header" \
-        "$root/opdispatch_cuda.cu" | head -n 8
-    awk 'END { if (NR > 160) { print FILENAME " has " NR " lines, at most 160" } }' "$root/README.md"
-}
-# Rules of the house style (src/README.md) that a script can check: braces, one statement per line, declarations at the
-# first use, comments.
-check_dialect() {
-    if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
-    python3 "$root/tests/dialect.py" "$header" | head -n 8
-}
-# At most this percentage of all names have one letter.
-short_names=10
-check_short_names() {
-    if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
-    fails python3 "$root/src/join.py" --once "$tmp/each_once.h"
-    python3 "$root/tests/dialect.py" --names $short_names "$tmp/each_once.h"
-}
-# Each look-up of a built-in operator by its name or number also names its card, so that a program with OPD_LEAN keeps
-# it.
-check_lean_names() {
-    find "$root/src" -name '*.[ch]' ! -path '*/api/*' ! -path '*/aoti/*' | xargs grep -nE \
-        -e '\b(opd_find|opd_find_quiet|OPD_OP|opd_op_cached|opd_op_typed|opd_op_look_up)\([^;]*"aten::' \
-        -e '\bopd_op_builtin\([^;]*\bOPD_OP_' -e '\bopdi_second_card\(op, OPD_OP_' |
-        grep -v 'OPDI_NAME(' | sed "s|^$root/||" | head -n 12 |
-        sed 's|$|   <- name the card by OPDI_NAME or OPDI_BY_NUMBER, see src/dispatch/lean.h|'
-}
 # Including the declarations and the implementation several times, in any order, gives the same text as one
 # implementation.
 check_included_twice() {
-    $CC -E -P $inc "$tmp/implementation.c" | grep . >"$tmp/once"
+    $CC -E -P $inc "$programs/implementation.c" | grep . >"$tmp/once"
     grep -q 'int opd_finish(void) {' "$tmp/once" || echo 'no implementation'
     for order in 'd i' 'i d' 'i i' 'd d i d'; do
         : >"$tmp/twice.c"
@@ -489,32 +349,32 @@ as_once() {             # declarations that come first also refer to the symbol 
 check_other_places() {
     mkdir -p "$tmp/a place/sub"; cp "$header" "$tmp/a place/sub/opdispatch.h"; cp "$header" "$tmp/a place/other.h"
     for file in sub/opdispatch.h other.h; do
-        sed "s,\"opdispatch.h\",\"$file\"," "$tmp/implementation.c" >"$tmp/place.c"
+        sed "s,\"opdispatch.h\",\"$file\"," "$programs/implementation.c" >"$tmp/place.c"
         quiet $CC -fsyntax-only "-I$tmp/a place" "$tmp/place.c"
     done
 }
 # The header compiles after dlpack.h, whose structs have names that the header declares, too.
 check_beside_dlpack() {
     { sed -n '/^typedef struct.*DLPackVersion/,/^} DLManagedTensorVersioned/p' "$root/tests/files/test_exchange.c"
-      cat "$tmp/implementation.c"; } | sed '1i #include <stdint.h>' >"$tmp/dlpack.c"
+      cat "$programs/implementation.c"; } | sed '1i #include <stdint.h>' >"$tmp/dlpack.c"
     grep -q '^} DLManagedTensorVersioned' "$tmp/dlpack.c" || echo 'test_exchange.c has no structs'
     quiet $CC -fsyntax-only $inc "$tmp/dlpack.c"
     quiet $CXX -x c++ -std=c++11 -fsyntax-only $inc "$tmp/dlpack.c"
 }
 check_two_files() {
     implementation_object
-    build_run two_files $CC -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/implementation.o"
+    build_run two_files $CC -O0 $inc "$programs/main.c" "$programs/use.c" "$tmp/implementation.o"
 }
 check_cxx_with_c_implementation() {
     implementation_object
-    fails $CXX -x c++ -std=c++11 -O0 $inc -c "$tmp/use.c" -o "$tmp/use_cxx.o"
-    fails $CXX -x c++ -std=c++11 -O0 $inc -c "$tmp/main.c" -o "$tmp/main_cxx.o"
+    fails $CXX -x c++ -std=c++11 -O0 $inc -c "$programs/use.c" -o "$tmp/use_cxx.o"
+    fails $CXX -x c++ -std=c++11 -O0 $inc -c "$programs/main.c" -o "$tmp/main_cxx.o"
     build_run cxx_with_c $CXX "$tmp/main_cxx.o" "$tmp/use_cxx.o" "$tmp/implementation.o"
 }
 check_cxx_implementation() {
     implementation_object_cxx
     quiet $CXX -x c++ -std=c++11 -fsyntax-only $inc "$tmp/whole.c"
-    build_run cxx_implementation $CXX -x c++ -std=c++11 -O0 $inc "$tmp/main.c" "$tmp/use.c" -x none "$tmp/implementation_cxx.o"
+    build_run cxx_implementation $CXX -x c++ -std=c++11 -O0 $inc "$programs/main.c" "$programs/use.c" -x none "$tmp/implementation_cxx.o"
 }
 check_static_in_two_files() {
     sed 's/use_library/use_again/' "$tmp/use_whole.c" >"$tmp/static_b.c"
@@ -554,23 +414,11 @@ check_recipes() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/recipes.py" --cc "$quickest_c" 2>&1 | head -n 12
 }
-# The pages of the reference equal the output of src/reference.py.
-check_reference() {
-    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/src/reference.py" --check 2>&1
-}
-# The tables of platforms and of the parts of .ci/run equal the lines in the scripts.
-check_platforms() {
-    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/ci_tables.py" --check 2>&1 | head -n 12
-}
-# Compiles and runs the programs of the documents, and tests their operators with opd_opcheck and opd_gradcheck.  Then
-# checks sentences of the documents: what the library does not have, limits, figures, lists.
+# Compiles and runs the programs of the documents, and tests their operators with opd_opcheck and opd_gradcheck.
 check_documents() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    fails $quick_c -O0 -w $inc -c "$tmp/implementation.c" -o "$tmp/documents.o"
+    fails $quick_c -O0 -w $inc -c "$programs/implementation.c" -o "$tmp/documents.o"
     python3 "$root/tests/documents.py" --cc "$quick_c" --cxx "$quick_cxx" --object "$tmp/documents.o" 2>&1 | head -n 24
-    python3 "$root/tests/claims.py" --cc "$quick_c" --object "$tmp/documents.o" 2>&1 | head -n 24
 }
 # Runs the commands of the documents in a copy of the repository.  Also checks that a test compiles each block of code.
 check_commands() {
@@ -579,50 +427,7 @@ check_commands() {
 }
 # With OPD_CHECKED, a kernel that gets data in its loop fails with an error if the dtype is wrong or the tensor is NULL.
 check_checked() {
-    cat >"$tmp/checked.c" <<'TEXT'
-#define OPDISPATCH_IMPLEMENTATION
-#include "opdispatch.h"
-#include <stdio.h>
-#include <string.h>
-static int twice(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
-    for (int64_t i = 0; i < opd_numel(x); i++) { opd_data_f32(y)[i] = 2 * opd_data_f32(x)[i]; }
-    return opd_return_tensor(call, y);
-}
-static int nothing(opd_call *call) {
-    int64_t *to = opd_data_i64(NULL);
-    bool *from = opd_data_bool(opd_arg_tensor(call, 0));
-    for (int64_t i = 0; i < 10; i++) { to[i] = from[i]; }
-    return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0)));
-}
-OPD_LIBRARY(m, lib) {
-    opd_def(lib, "twice(Tensor x) -> Tensor");
-    opd_impl_key(lib, "twice", "CompositeExplicitAutograd", twice, NULL, NULL);
-    opd_def(lib, "nothing(Tensor x) -> Tensor");
-    opd_impl_key(lib, "nothing", "CPU", nothing, NULL, NULL);
-}
-static void fails(const char *name, opd_tensor *x, const char *why) {
-    opd_tensor *y = OPD_CALL(opd_find(name), x);
-    if (y || !strstr(opd_error_message(), why)) { printf("%s: %s, not %s\n", name, opd_error_message(), why); }
-    opd_error_clear();
-}
-int main(void) {
-    OPD_USE_LIBRARY(m);
-    OPD_SCOPE {
-        opd_tensor *x = opd_ones(OPD_INTS(3), OPD_FLOAT32), *meta;
-        if (opd_data_f32(OPD_CALL(opd_find("m::twice"), x))[2] != 2) { printf("it does not compute\n"); }
-        fails("m::twice", opd_ones(OPD_INTS(2), OPD_FLOAT64), "m::twice: opd_data_f32: the tensor of sizes [2] has dtype float64, not float32");
-        fails("m::twice", opd_ones(OPD_INTS(1000, 1000), OPD_FLOAT16), "has dtype float16");
-        fails("m::twice", opd_ones(OPD_INTS(700, 1000), OPD_BOOL), "has dtype bool");
-        meta = opd_tensor_new_on(OPD_INTS(500000), OPD_FLOAT32, opd_device_make(OPD_META, -1));
-        fails("m::twice", meta, "has no data to read");
-        if (opd_data(meta)) { printf("a meta tensor has data\n"); }
-        fails("m::nothing", x, "m::nothing: reading the data: the tensor is NULL");
-    }
-    return opd_finish();
-}
-TEXT
-    fails $quickest_c -DOPD_CHECKED -O0 $inc "$tmp/checked.c" -o "$tmp/checked" -lm -lpthread
+    fails $quickest_c -DOPD_CHECKED -O0 $inc "$programs/checked.c" -o "$tmp/checked" -lm -lpthread
     fails "$tmp/checked"
     "$tmp/checked" 2>&1 | head -n 4
 }
@@ -692,239 +497,78 @@ check_tcc() {
 #| Windows on x86-64, code for Microsoft's compiler | clang for this target, with an error for each GNU attribute | small programs | only compiled
 check_msvc() { CLANG=clang sh "$root/tests/msvc.sh"; }
 without() {             # compiles without one feature
-    quiet $quick_c -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$tmp/implementation.c"
-    [ "$quick_c" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$tmp/implementation.c"
+    quiet $quick_c -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$programs/implementation.c"
+    [ "$quick_c" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$programs/implementation.c"
 }
 check_no_threads() { without THREADS; }
 check_no_simd() { without SIMD; }
 check_no_cache() { without CACHE; }
 check_no_everything() { # compiles without all three, and runs.  Clang also reports unused functions.
     flags='-DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE'
-    [ "$quick_c" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra $flags $inc "$tmp/implementation.c"
-    quiet $quick_c -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
-    build_run without $CC -O0 $flags $inc "$tmp/main.c" "$tmp/use.c" "$tmp/without.o"
+    [ "$quick_c" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra $flags $inc "$programs/implementation.c"
+    quiet $quick_c -O0 -Wall -Wextra $flags $inc -c "$programs/implementation.c" -o "$tmp/without.o"
+    build_run without $CC -O0 $flags $inc "$programs/main.c" "$programs/use.c" "$tmp/without.o"
 }
 # No warnings of the checks of glibc's headers, which Ubuntu's gcc switches on.  Without compiling, only clang prints
 # them.  run.sh compiles the library with these checks, so that gcc prints them there.
 check_fortified() {
     case $quick_c in *clang*) ;; *) echo 'SKIP: no clang'; return ;; esac
-    quiet $quick_c -O1 -fsyntax-only -Wall -Wextra -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 $inc "$tmp/implementation.c"
+    quiet $quick_c -O1 -fsyntax-only -Wall -Wextra -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 $inc "$programs/implementation.c"
 }
 # says FLAGS...: prints the warnings of $CC and $CXX for the implementation with these flags.
 says() {
-    [ "$quick_c" = "$CC" ] || quiet $CC $strict_c -fsyntax-only "$@" $inc "$tmp/implementation.c"
-    quiet $CXX $strict_cxx -fsyntax-only "$@" $inc "$tmp/implementation.c"
+    [ "$quick_c" = "$CC" ] || quiet $CC $strict_c -fsyntax-only "$@" $inc "$programs/implementation.c"
+    quiet $CXX $strict_cxx -fsyntax-only "$@" $inc "$programs/implementation.c"
 }
 # Without the built-in operators, a program's own operator and its derivative run.  A call of an operator that was left
 # out fails with an error that says so.
-cat >"$tmp/core.c" <<'TEXT'
-#include "opdispatch.h"
-#include <stdio.h>
-#include <string.h>
-#if defined(TOOLS_LEFT_OUT)
-#include "ask_tools.h"
-#else
-static int ask_tools(void) { return 0; }
-#endif
-static int twice_cpu(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));
-    float *o = opd_data_f32(out), *a = opd_data_f32(x);
-    int64_t i;
-    if (!opd_ok()) { return -1; }
-    for (i = 0; i < opd_numel(x); i++) { o[i] = 2 * a[i]; }
-    return opd_return_tensor(call, out);
-}
-static opd_op *twice;
-static opd_tensor *call_twice(opd_tensor *x) {
-    opd_value v = opd_value_tensor(x);
-    return opd_call_op(OPD_OP(&twice, "core::twice"), &v, 1);
-}
-static int twice_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, call_twice(opd_bw_grad(bw, 0))); }
-OPD_LIBRARY(core, lib) {
-    opd_op_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.schema = "twice(Tensor x) -> Tensor"; desc.cpu = twice_cpu; desc.backward = twice_backward;
-    opd_define(lib, &desc);
-}
-int main(void) {
-    int64_t size = 1;
-    opd_tensor *x = opd_ones(opd_ints_of(&size, 1), OPD_FLOAT32), *y;
-    opd_tensor_set_requires_grad(x, true);
-    y = opd_transpose(call_twice(x), 0, 0);
-    if (opd_backward(y)) { puts(opd_error_message()); return 1; }
-    if (opd_data_f32(opd_tensor_grad(x))[0] < 1.5f || opd_data_f32(opd_tensor_grad(x))[0] > 2.5f) { return 2; }
-    if (opd_exp(x) || !strstr(opd_error_message(), "aten::exp is left out: OPD_NO_OPERATORS was defined")) { return 3; }
-    opd_error_clear();
-    if (opd_exp_(x) || !strstr(opd_error_message(), "aten::exp_ is left out: OPD_NO_OPERATORS was defined")) { return 5; }
-    opd_error_clear();
-    return ask_tools() ? 6 : opd_finish();
-}
-TEXT
 check_core_alone() {
-    quiet $quick_c $strict_c -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core.o"
-    build_run core $quick_c -O0 $inc "$tmp/core.c" "$tmp/core.o"
+    quiet $quick_c $strict_c -O0 -DOPD_NO_OPERATORS $inc -c "$programs/implementation.c" -o "$tmp/core.o"
+    build_run core $quick_c -O0 $inc "$programs/core.c" "$tmp/core.o"
     build_run core_device $quick_c -O0 $inc "$root/tests/product/core_device.c" "$tmp/core.o"
-    quiet $quick_cxx $strict_cxx -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core_cxx.o"
-    build_run core_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$tmp/core.c" -x none "$tmp/core_cxx.o"
+    quiet $quick_cxx $strict_cxx -O0 -DOPD_NO_OPERATORS $inc -c "$programs/implementation.c" -o "$tmp/core_cxx.o"
+    build_run core_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$programs/core.c" -x none "$tmp/core_cxx.o"
     says -DOPD_NO_OPERATORS
 }
 # Without complex arithmetic, complex tensors can be made, moved and added.  Operators that were left out fail with an
 # error that says so.
-cat >"$tmp/no_complex.c" <<'TEXT'
-#include "opdispatch.h"
-#include <stdio.h>
-#include <string.h>
-static int refused(const opd_tensor *result) {
-    const int said = !result &&
-        strstr(opd_error_message(), "arithmetic of complex numbers is left out: OPD_NO_COMPLEX was defined") != NULL;
-    if (!said) { printf("not refused, or by: %s\n", opd_error_message()); }
-    opd_error_clear();
-    return said;
-}
-int main(void) {
-    const double parts[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    const int64_t sizes[3] = {2, 2, 2};
-    opd_tensor *z = opd_view_as_complex(opd_tensor_from(parts, opd_ints_of(sizes, 3), OPD_FLOAT64));
-    opd_tensor *sum = opd_view_as_real(opd_sum(opd_transpose(z, 0, 1))), *info[2];
-    if (!sum || opd_data_f64(sum)[0] < 15.5 || opd_data_f64(sum)[1] < 19.5 || opd_data_f64(sum)[1] > 20.5) { return 1; }
-    if (!refused(opd_mul(z, z)) || !refused(opd_exp(z)) || !refused(opd_mm(z, z)) || !refused(opd_cumsum(z, 0))) { return 2; }
-    if (!refused(opd_dot(opd_select(z, 0, 0), opd_select(z, 0, 1))) || !refused(opd_linalg_inv(z))) { return 3; }
-    if (!refused(opd_linalg_cholesky_ex(info, z) ? NULL : z) || !refused(opd_linalg_svdvals(z))) { return 4; }
-    return opd_finish();
-}
-TEXT
 # Without one family of operators, the implementation compiles without a warning.  Without all of them it also compiles
 # as C++, and works.
 check_families() {
     flags=
     for family in CONV POOL RESAMPLE DISTANCE FFT SOLVE SPECIAL NORM LOSS INDEX TRAIN; do
         flags="$flags -DOPD_NO_OP_$family"
-        quiet $quick_c $strict_c -fsyntax-only "-DOPD_NO_OP_$family" $inc "$tmp/implementation.c"
+        quiet $quick_c $strict_c -fsyntax-only "-DOPD_NO_OP_$family" $inc "$programs/implementation.c"
     done
-    quiet $quick_c $strict_c -fsyntax-only -DOPD_NO_COMPLEX $inc "$tmp/implementation.c"
-    quiet $quickest_c -DOPD_NO_COMPLEX $inc -c "$tmp/implementation.c" -o "$tmp/no_complex.o"
-    build_run no_complex $quickest_c $inc "$tmp/no_complex.c" "$tmp/no_complex.o"
+    quiet $quick_c $strict_c -fsyntax-only -DOPD_NO_COMPLEX $inc "$programs/implementation.c"
+    quiet $quickest_c -DOPD_NO_COMPLEX $inc -c "$programs/implementation.c" -o "$tmp/no_complex.o"
+    build_run no_complex $quickest_c $inc "$programs/no_complex.c" "$tmp/no_complex.o"
     says -DOPD_NO_COMPLEX
     flags="$flags -DOPD_NO_COMPLEX"
-    quiet $quickest_c $flags $inc -c "$tmp/implementation.c" -o "$tmp/families.o"
-    build_run families $quickest_c $inc "$tmp/main.c" "$tmp/use.c" "$tmp/families.o"
+    quiet $quickest_c $flags $inc -c "$programs/implementation.c" -o "$tmp/families.o"
+    build_run families $quickest_c $inc "$programs/main.c" "$programs/use.c" "$tmp/families.o"
     says $flags
 }
 # Without one tool, the implementation compiles without a warning; without all of them also as C++.  Without all tools,
 # with and without operators, all functions exist: a function of a tool fails with an error that names the macro, a
 # function that frees or closes something does nothing, and plug-ins can be loaded.
 tools='TRANSFORMS GRAPHS CHECKING TRAINING EXCHANGE MODULES PROFILER AUTOCAST'
-cat >"$tmp/ask_tools.h" <<'TEXT'
-static int says(const char *function, const char *macro) {
-    char text[200];
-    int differ;
-    (void)snprintf(text, sizeof text, "opd_%s is left out: OPD_NO_%s was defined", function, macro);
-    differ = strcmp(opd_error_message(), text) || opd_error_code() != OPD_ERROR_NOT_FOUND;
-    if (differ) { printf("not \"%s\" but \"%s\"\n", text, opd_error_message()); }
-    opd_error_clear();
-    return differ;
-}
-static int seven(opd_context *ctx) { return ctx ? 0 : 7; }
-static int ask_tools(void) {
-    opd_tensor *x = opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32), *outputs[2] = {x, x};
-    opd_derivative *derivative = (opd_derivative *)(void *)x;
-    opd_backward_options options;
-    opd_autocast_region region;
-    opd_profile *profile;
-    char text[2] = "x";
-    int wrong = 0;
-    wrong += opd_vmap(NULL, NULL, &x, 1, NULL, outputs) != -1 || outputs[0] || says("vmap", "TRANSFORMS");
-    wrong += opd_vjp(NULL, NULL, &x, 1, NULL, outputs, &derivative) != -1 || derivative || says("vjp", "TRANSFORMS");
-    wrong += opd_vmap_wrap(x, 0, 1) || says("vmap_wrap", "TRANSFORMS");
-    memset(&options, 0, sizeof options);
-    options.is_grads_batched = true;
-    wrong += opd_autograd_grad(&x, 1, &x, 1, &options, outputs) != -1 || !strstr(opd_error_message(), "TRANSFORMS");
-    opd_error_clear();
-    wrong += opd_graph_new() || says("graph_new", "GRAPHS");
-    wrong += opd_graph_run(NULL, &x, 1, outputs, 2) != -1 || outputs[1] || says("graph_run", "GRAPHS");
-    wrong += opd_graph_print(NULL, text, sizeof text) || *text || says("graph_print", "GRAPHS");
-    wrong += opd_graph_load("x") || says("graph_load", "EXCHANGE or OPD_NO_GRAPHS");
-    wrong += opd_opcheck(NULL, NULL, 0, NULL) != -1 || says("opcheck", "CHECKING");
-    wrong += opd_gradcheck_defaults().fast_mode || says("gradcheck_defaults", "CHECKING");
-    wrong += opd_adam_new(&x, 1, NULL) || says("adam_new", "TRAINING");
-    wrong += opd_lr_step(1, 1, 1, 1) > 0 || says("lr_step", "TRAINING");
-    wrong += opd_module_new() || says("module_new", "MODULES");
-    wrong += opd_npy_load("x") || says("npy_load", "EXCHANGE");
-    wrong += opd_tensor_file_find(NULL, "x") != -1 || says("tensor_file_find", "EXCHANGE");
-    wrong += opd_profiler_begin(NULL) != -1 || says("profiler_begin", "PROFILER");
-    region = opd_autocast_begin(OPD_CPU, OPD_BFLOAT16, true, -1);
-    wrong += region.open || opd_autocast_enabled(OPD_CPU) || says("autocast_begin", "AUTOCAST");
-    wrong += opd_autocast_dtype(OPD_CPU) != OPD_DTYPE_NONE || says("autocast_dtype", "AUTOCAST");
-    wrong += opd_custom_fwd(NULL, OPD_CPU, OPD_FLOAT16, seven) != 7;
-    wrong += opd_custom_fwd(NULL, OPD_CPU, OPD_FLOAT16, NULL) != -1 || says("custom_fwd", "AUTOCAST");
-    opd_autocast_end(&region);
-    opd_autocast_cache_clear();
-    wrong += opd_vmap_end(1) || (profile = opd_profiler_end()) != NULL;
-    opd_graph_free(NULL);
-    opd_optimizer_free(NULL);
-    opd_scaler_free(NULL);
-    opd_tensor_file_close(NULL);
-    opd_profile_print(NULL);
-    opd_profile_free(NULL);
-    return wrong || !opd_ok();
-}
-TEXT
-cat >"$tmp/tools.c" <<'TEXT'
-#include "opdispatch.h"
-#include <stdio.h>
-#include <string.h>
-#include "ask_tools.h"
-int main(void) {
-    float data[2] = {0, 1};
-    int64_t size = 2;
-    opd_scope scope = opd_scope_open();
-    opd_tensor *x = opd_tensor_set_requires_grad(opd_tensor_from(data, opd_ints_of(&size, 1), OPD_FLOAT32), true), *grad;
-    int level = opd_dual_level_begin();
-    if (opd_backward(opd_sum(opd_mul(opd_exp(x), opd_exp(x))))) { puts(opd_error_message()); return 1; }
-    if (!(grad = opd_tensor_grad(x)) || opd_data_f32(grad)[0] < 1.9f || opd_data_f32(grad)[0] > 2.1f) { return 2; }
-    (void)opd_dual_unpack(opd_exp(opd_dual_new(opd_detach(x), opd_detach(x))), &grad);
-    if (!grad || opd_data_f32(grad)[1] < 2.7f || opd_data_f32(grad)[1] > 2.8f) { return 3; }
-    if (opd_dual_level_end(level)) { return 4; }
-    opd_key_guard traced = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));
-    if (!opd_add(x, x)) { puts(opd_error_message()); return 6; }                     /* as without a graph */
-    opd_keys_restore(traced);
-    if (ask_tools()) { return 5; }
-    opd_scope_close(&scope);
-    return opd_finish();
-}
-TEXT
 check_tools() {
     flags=
     for tool in $tools; do
         flags="$flags -DOPD_NO_$tool"
-        quiet $quick_c $strict_c -fsyntax-only "-DOPD_NO_$tool" $inc "$tmp/implementation.c"
+        quiet $quick_c $strict_c -fsyntax-only "-DOPD_NO_$tool" $inc "$programs/implementation.c"
     done
-    quiet $quick_c $strict_c -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools.o"
+    quiet $quick_c $strict_c -O0 $flags $inc -c "$programs/implementation.c" -o "$tmp/tools.o"
     same_symbols "$tmp/tools.o"
-    build_run tools $quick_c -O0 $inc "$tmp/tools.c" "$tmp/tools.o"
-    cat >"$tmp/opcheck.c" <<'END'
-#include "opdispatch.h"
-#include <stdio.h>
-int main(void) {
-    opd_scope scope = opd_scope_open();
-    int64_t size = 3;
-    opd_value x = opd_value_tensor(opd_ones(opd_ints_of(&size, 1), OPD_FLOAT32));
-    opd_opcheck_options options = {0};
-    options.tests = OPD_OPCHECK_VMAP;
-    if (opd_opcheck(opd_find("aten::exp"), &x, 1, NULL)) { puts(opd_error_message()); return 1; }
-    if (!opd_opcheck(opd_find("aten::exp"), &x, 1, &options)) { puts("vmap is checked without vmap"); return 2; }
-    opd_error_clear();
-    opd_scope_close(&scope);
-    return opd_finish();
-}
-END
+    build_run tools $quick_c -O0 $inc "$programs/tools.c" "$tmp/tools.o"
     says -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS
-    quiet $quickest_c -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS $inc -c "$tmp/implementation.c" -o "$tmp/opcheck.o"
-    build_run opcheck $quickest_c $inc "$tmp/opcheck.c" "$tmp/opcheck.o"
-    quiet $quick_cxx $strict_cxx -O0 $flags $inc -c "$tmp/implementation.c" -o "$tmp/tools_cxx.o"
-    build_run tools_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$tmp/tools.c" -x none "$tmp/tools_cxx.o"
-    quiet $quick_c -O0 -DOPD_NO_OPERATORS $flags $inc -c "$tmp/implementation.c" -o "$tmp/core_tools.o"
-    build_run core_tools $quick_c -O0 -DTOOLS_LEFT_OUT $inc "$tmp/core.c" "$tmp/core_tools.o"
+    quiet $quickest_c -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS $inc -c "$programs/implementation.c" -o "$tmp/opcheck.o"
+    build_run opcheck $quickest_c $inc "$programs/opcheck.c" "$tmp/opcheck.o"
+    quiet $quick_cxx $strict_cxx -O0 $flags $inc -c "$programs/implementation.c" -o "$tmp/tools_cxx.o"
+    build_run tools_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$programs/tools.c" -x none "$tmp/tools_cxx.o"
+    quiet $quick_c -O0 -DOPD_NO_OPERATORS $flags $inc -c "$programs/implementation.c" -o "$tmp/core_tools.o"
+    build_run core_tools $quick_c -O0 -DTOOLS_LEFT_OUT $inc "$programs/core.c" "$tmp/core_tools.o"
     says $flags
     says -DOPD_NO_OPERATORS $flags
     [ "$(uname)" = Linux ] || return
@@ -940,7 +584,7 @@ parts_of() {            # $1: N; $2: the program; $3: the compiler; the rest: it
     n=$1; program_of_parts=$2; parts_compiler=$3; shift 3
     objects=; part=0
     while [ $((part += 1)) -le "$n" ]; do
-        quiet $parts_compiler -DOPDISPATCH_PARTS=$n -DOPDISPATCH_PART=$part "$@" $inc -c "$tmp/implementation.c" -o "$tmp/part$part.o"
+        quiet $parts_compiler -DOPDISPATCH_PARTS=$n -DOPDISPATCH_PART=$part "$@" $inc -c "$programs/implementation.c" -o "$tmp/part$part.o"
         objects="$objects $tmp/part$part.o"
     done
     build_run parts $parts_compiler -O0 $inc $program_of_parts -x none $objects
@@ -949,7 +593,7 @@ check_parts() {
     awk '$1 ~ /\.c$/ && $2 !~ /^[0-9]+$/ { print "src/files.txt has no time for " $1 }' \
         "$root/src/files.txt"
     for n in 1 7 2; do
-        parts_of $n "$tmp/main.c $tmp/use.c" "$quick_c $strict_c" -O0
+        parts_of $n "$programs/main.c $programs/use.c" "$quick_c $strict_c" -O0
         for object in $objects; do
             nm "$object" | awk 'NF == 3 && $2 ~ /[bBdD]/ && $3 !~ /\./ { print $3 }' | sort -u
         done | sort | uniq -d | sed "s/$/: of $n parts, several have a variable of this name/"
@@ -959,19 +603,19 @@ check_parts() {
         readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 != "HIDDEN" && $7 != "UND" && $8 ~ /^opdi_/ { print $8 ": not hidden" }'
     done
     for without in THREADS CACHE; do              # without OPDISPATCH_PARTS, there are two parts
-        $quick_c -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_$without $inc -c "$tmp/implementation.c" -o "$tmp/other.o"
-        $quick_c -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/other.o" -o "$tmp/parts" $lib 2>&1 |
+        $quick_c -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_$without $inc -c "$programs/implementation.c" -o "$tmp/other.o"
+        $quick_c -O0 $inc "$programs/main.c" "$programs/use.c" "$tmp/part1.o" "$tmp/other.o" -o "$tmp/parts" $lib 2>&1 |
             grep -qi "opdi_parts_without_$without" || echo "parts with and without $without are linked"
     done
     for wrong in 'PART=3' 'PART=0' 'PART=1 -DOPDISPATCH_PARTS=0' 'PART=1 -DOPDISPATCH_PARTS=65' 'PARTS=2' \
         'PART=8 -DOPDISPATCH_PARTS=7' 'PART=1 -DOPD_STATIC' 'PART=1 -DOPD_LEAN'; do
-        $quick_c -DOPDISPATCH_$wrong -fsyntax-only $inc "$tmp/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' ||
+        $quick_c -DOPDISPATCH_$wrong -fsyntax-only $inc "$programs/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' ||
             echo "-DOPDISPATCH_$wrong is taken"
     done
     for part in 1 2 3; do says -O1 -DOPDISPATCH_PARTS=3 -DOPDISPATCH_PART=$part; done
-    parts_of 3 "$tmp/main.c $tmp/use.c" "$quick_c $strict_c" -O0 -DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE -DOPD_NO_PLUGINS
-    parts_of 2 "$tmp/core.c" "$quick_c $strict_c" -O0 -DOPD_NO_OPERATORS -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS
-    parts_of 2 "$tmp/main.c $tmp/use.c" "$quick_cxx $strict_cxx" -O0
+    parts_of 3 "$programs/main.c $programs/use.c" "$quick_c $strict_c" -O0 -DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE -DOPD_NO_PLUGINS
+    parts_of 2 "$programs/core.c" "$quick_c $strict_c" -O0 -DOPD_NO_OPERATORS -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS
+    parts_of 2 "$programs/main.c $programs/use.c" "$quick_cxx $strict_cxx" -O0
 }
 # An argument of a type that no operator takes does not compile as C or C++ (a pointer does not become a bool).  The
 # error has only a few lines.
@@ -1005,51 +649,12 @@ check_wrong_arguments() {
 }
 # A debugger steps from opd_add into its loop, and through a backward function.  Each step shows a line of source text.
 # It steps through the second call, because the first one registers the operators.
-cat >"$tmp/steps.c" <<'TEXT'
-#include "opdispatch.h"
-int main(void) {
-    opd_scope scope = opd_scope_open();
-    int64_t size = 66;
-    opd_tensor *x = opd_ones(opd_ints_of(&size, 1), OPD_FLOAT32), *y = opd_add(x, x);
-    opd_tensor_set_requires_grad(x, true);
-    y = opd_sum(opd_mul(opd_add(x, x), x));
-    opd_backward(y);
-    opd_scope_close(&scope);
-    return opd_finish();
-}
-TEXT
-cat >"$tmp/steps.gdb" <<'TEXT'
-set pagination off
-set width 0
-break opd_add
-break opdi_mul_backward
-ignore 1 1
-run
-echo from opd_add\n
-set $left = 3000
-while $left > 0 && ($pc < (long)opdi_f32_at_add || $pc > (long)opdi_f32_at_add + 4)
-    step
-    set $left = $left - 1
-end
-echo in the loop\n
-step
-step
-step
-step
-step
-continue
-echo in the formula\n
-next
-next
-next
-info locals
-TEXT
 check_steps() {
     command -v gdb >/dev/null || { echo 'SKIP: gdb is not there'; return; }
     implementation_object
-    quiet $CC -O0 -g $inc "$tmp/steps.c" "$tmp/implementation.o" -o "$tmp/steps" $lib
+    quiet $CC -O0 -g $inc "$programs/steps.c" "$tmp/implementation.o" -o "$tmp/steps" $lib
     gdb -batch -nx -ex run "$tmp/steps" 2>&1 | grep -q 'exited normally' || { echo 'SKIP: gdb runs no programs here'; return; }
-    gdb -batch -nx -x "$tmp/steps.gdb" "$tmp/steps" >"$tmp/stepped" 2>&1
+    gdb -batch -nx -x "$programs/steps.gdb" "$tmp/steps" >"$tmp/stepped" 2>&1
     for line in 'opd_add (' 'opdi_f32_add (' 'opdi_f32_blocks (' 'for (int j = 0; j < 16; j++) {' \
         'const OPD_T value = formula(x\[i + j\], ' 'opdi_f32_at_add (x=1, y=1,' 'out\[i + j\] = value;' \
         'opdi_mul_backward (' 'opd_tensor \*grad = opd_bw_grad(bw, 0);' 'opd_mul(grad, opd_bw_tensor(bw, 1))' 'grad = 0x'; do
@@ -1059,15 +664,15 @@ check_steps() {
 # The implementation does not compile with flags that would give wrong numbers.  The declarations do.
 check_fast_math() {
     for flag in -ffast-math -Ofast -ffinite-math-only; do
-        $CC $flag -E -o "$tmp/fast.i" $inc "$tmp/implementation.c" >"$tmp/fast" 2>&1 && echo "$flag is let through"
+        $CC $flag -E -o "$tmp/fast.i" $inc "$programs/implementation.c" >"$tmp/fast" 2>&1 && echo "$flag is let through"
         grep -q 'error.*build this file without' "$tmp/fast" || echo "$flag: another error"
-        quiet $CC $flag -fsyntax-only $inc "$tmp/declarations.c"
+        quiet $CC $flag -fsyntax-only $inc "$programs/declarations.c"
     done
 }
 check_std11_c_implementation() { implementation_object; cat "$tmp/warnings"; }
-check_std11_c_declarations() { quiet $CC $strict_c -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
+check_std11_c_declarations() { quiet $CC $strict_c -O1 $inc -c "$programs/declarations.c" -o "$tmp/strict.o"; }
 check_std11_cxx_implementation() { implementation_object_cxx; cat "$tmp/warnings_cxx"; }
-check_std11_cxx_declarations() { quiet $CXX $strict_cxx -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
+check_std11_cxx_declarations() { quiet $CXX $strict_cxx -O1 $inc -c "$programs/declarations.c" -o "$tmp/strict.o"; }
 # Examples and benchmarks compile without warnings, with declarations only.  Programs that include other libraries are
 # left out if these are not installed.
 check_program_warnings() {
@@ -1080,11 +685,18 @@ check_program_warnings() {
 }
 # C++20 and C23 have warnings of their own.  Older compilers know these standards as c++2a and c2x.
 check_newer_standards() {
-    quiet $CXX -x c++ -std=c++2a -Wall -Wextra -O0 -fsyntax-only $inc "$tmp/implementation.c"
-    quiet $CC -std=c2x -Wall -Wextra -O0 -fsyntax-only $inc "$tmp/implementation.c"
+    quiet $CXX -x c++ -std=c++2a -Wall -Wextra -O0 -fsyntax-only $inc "$programs/implementation.c"
+    quiet $CC -std=c2x -Wall -Wextra -O0 -fsyntax-only $inc "$programs/implementation.c"
 }
-printf '#include "opdispatch.h"\n#include <stdio.h>\n' >"$tmp/strict_declarations.c"
 
+# The checks of tests/texts.py, which prints their results; then the others.
+check_texts() { echo 'SKIP: no python3'; }
+read=; other=
 for check in $names; do
-    case $check in *"$only"*) result "$check" "$(check_$check 2>&1)" ;; esac
+    case $check in *"$only"*) ;; *) continue ;; esac
+    case " $(echo $texts) " in *" $check "*) read="$read $check" ;; *) other="$other $check" ;; esac
 done
+[ "$read" != ' texts' ] || { read=; other="texts$other"; }
+[ -z "$read" ] || python3 "$root/tests/texts.py" $read
+checks_at=$(date +%s)
+for check in $other; do result "$check" "$(check_$check 2>&1)"; done

@@ -201,16 +201,6 @@ trap 'exit 130' INT TERM
 
 #-- what to run --------------------------------------------------------------------------------------------------------
 
-# What the steps are for: tests/ci_tables.py prints these lines into tests/README.md.
-#- the implementation | compiles the library once, for all test files
-#- check_header.sh | checks the header as a text (names, layout, documents); compiles programs with other options by tcc
-#- linkage.sh | tests programs of several files, plug-ins, compiling at run time, and links in the documents
-#- ops | values, derivatives and errors of the families of operators
-#- walks | calls of all operators with the sample arguments of their descriptors
-#- product | the header as C++, pointwise formulas on a second device, mistakes that users make
-#- extension | libraries that are built for PyTorch's stable C interface
-#- fuzz | runs each fuzz target for a short time
-
 header=no; header_name=; linkage=no; RUN_LINKAGE_NAME=; cuda=no; RUN_CUDA_NAME=
 files=$(ls "$here"/*/test_*.c "$here"/*/test_*.cpp 2>/dev/null | grep -v test_cuda.c)  # tests/cuda.sh runs test_cuda.c
 case $mode in

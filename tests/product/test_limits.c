@@ -1,4 +1,4 @@
-/* Limits, and differences from PyTorch, that the documents mention.  tests/claims.py says which case belongs to
+/* Limits, and differences from PyTorch, that the documents mention.  tests/texts.py says which case belongs to
    which sentence of which page.  THREADED */
 #include "../../opdispatch.h"
 #include "../check.h"

@@ -1,0 +1,3 @@
+#include "opdispatch.h"
+#include <stdio.h>
+int dummy;

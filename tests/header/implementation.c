@@ -1,0 +1,2 @@
+#define OPDISPATCH_IMPLEMENTATION
+#include "opdispatch.h"

@@ -1,0 +1,2 @@
+#include "use.h"
+int main(void) { return use_library(); }
