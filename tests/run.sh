@@ -36,6 +36,9 @@ terminal, a bar shows the progress and the remaining time.
   --rooms             compiles each file of src/ separately (make -C src), if it has changed, and tests these files
                       instead of the header.  It can be combined with the options above, except --cxx, --std11 and
                       --header.  With --cxx-on-c, the files with C ONLY are compiled as C.
+  --quick             like --rooms, for work on the library: tcc compiles the test files, in a twentieth of a second.  If
+                      tcc refuses a file, or a case fails or is skipped, CC compiles the file again, and only this
+                      result counts.  The names of such files are printed at the end.
   --again             for a second run with another compiler (CC): leaves out the checks that do not depend on the
                       compiler, and the checks that use all compilers
   --help              prints this text
@@ -76,6 +79,14 @@ checks() {
            "$(seconds "$RUN_TMP/$base.before" "$RUN_TMP/$base.after")"
 }
 
+# with_tcc: compiles $file with tcc, links it with the separate files of src/, and runs it.  Fails if a case fails or is
+# skipped.
+with_tcc() {
+    case $file in *.cpp) return 1 ;; esac
+    tcc -w -c "$file" -o "$RUN_TMP/$name.o" >"$log" 2>&1 &&
+        $CC -Wl,-z,noexecstack "$RUN_TMP/$name.o" $RUN_OBJECT -o "$RUN_TMP/$name" -lm -lpthread >"$log" 2>&1 &&
+        $RUN_LIMIT "$RUN_TMP/$name" -v $RUN_CASES >"$log" 2>&1 && grep -aq "^$base: [0-9]* passed, 0 failed$" "$log"
+}
 # one FILE: builds and runs a test file.  Writes "passed failed skipped" to $RUN_TMP/NAME.result, and prints all output
 # together, at the end.
 one() {
@@ -91,14 +102,17 @@ one() {
     case $file in *.cpp) build=$CXX ;; esac
     if [ "$RUN_LANGUAGE" = c++ ] && head -n 10 "$file" | grep -q 'C ONLY'; then build=$CC source="-x c $file -x none"; fi
     build="$build $RUN_FLAGS $RUN_QUICK $source $RUN_OBJECT"
-    passed=0; failed=0; skipped=0
-    if ! $build -o "$RUN_TMP/$name" -lm -lpthread >"$log" 2>&1; then
+    passed=0; failed=0; skipped=0; built=; rc=0; by_tcc=
+    if [ -n "$RUN_TCC" ]; then with_tcc && by_tcc=yes || echo "$base" >>"$RUN_TMP/by_cc"; fi
+    if [ -z "$by_tcc" ] && ! $build -o "$RUN_TMP/$name" -lm -lpthread >"$log" 2>&1; then
         echo "$base: does not build: $build" >>"$log"
         failed=1; text=$(cat "$log")
     else
-        built=$(cat "$log")
-        $RUN_LIMIT "$RUN_TMP/$name" -v $RUN_CASES >"$log" 2>&1
-        rc=$?
+        if [ -z "$by_tcc" ]; then
+            built=$(cat "$log")
+            $RUN_LIMIT "$RUN_TMP/$name" -v $RUN_CASES >"$log" 2>&1
+            rc=$?
+        fi
         summary=$(grep -a "^$base: [0-9]* passed, [0-9]* failed" "$log" | tail -n 1)
         text=$(grep -a -v -e '^case ' -e "^$base: [0-9]* passed" "$log")
         [ -z "$built" ] || text="$built
@@ -144,7 +158,7 @@ fi
 #-- options ------------------------------------------------------------------------------------------------------------
 
 here=$(cd "$(dirname "$0")" && pwd)
-mode=plain; name=; operator=; RUN_AGAIN=; rooms=no; CHECKS=
+mode=plain; name=; operator=; RUN_AGAIN=; rooms=no; CHECKS=; RUN_TCC=
 for arg in "$@"; do
     case $arg in
         --sanitize) mode=sanitize ;;
@@ -153,6 +167,7 @@ for arg in "$@"; do
         --cxx-on-c) mode=cxx_on_c ;;
         --again) RUN_AGAIN=yes ;;
         --rooms) rooms=yes ;;
+        --quick) rooms=yes; RUN_TCC=yes ;;
         --whole) CHECKS=all ;;
         --rest) CHECKS=slow ;;
         --std11) mode=std11 ;;
@@ -271,7 +286,11 @@ if [ -t 1 ]; then
                 [ $cuda = no ] || sh "$here/cuda.sh" --list
                 [ $header = no ] || sh "$here/check_header.sh" --list; } | grep -c .)
 fi
-export RUN_BEGAN RUN_BAR RUN_LINKAGE_NAME RUN_CUDA_NAME
+if [ -n "$RUN_TCC" ] && [ $mode != plain ]; then
+    echo "run.sh: --quick can be combined only with a name (see --help)" >&2; exit 2
+fi
+if [ -n "$RUN_TCC" ] && ! command -v tcc >/dev/null 2>&1; then RUN_TCC=; echo "there is no tcc: $CC compiles the test files"; fi
+export RUN_BEGAN RUN_BAR RUN_LINKAGE_NAME RUN_CUDA_NAME RUN_TCC
 export CC CXX RUN_TMP RUN_QUICK RUN_OBJECT RUN_FLAGS RUN_COMPILER RUN_LANGUAGE RUN_LIMIT RUN_CASES RUN_WHOLE RUN_AGAIN ASAN_OPTIONS TSAN_OPTIONS
 
 #-- run ----------------------------------------------------------------------------------------------------------------
@@ -282,6 +301,8 @@ rooms_built() {
     mkdir -p "$folder" && folder=$(cd "$folder" && pwd) || return 1
     RUN_OBJECT="$folder/inside.o $folder/libopdispatch.a"
     export OPD_INCLUDE=${OPD_INCLUDE:-$here/..}   # the library's own path would lead to src/
+    [ ! -f "$folder/libopdispatch.a" ] || [ "$folder/inside.o" -ot "$folder/libopdispatch.a" ] ||
+        [ -n "$(find "$here/../src" "$here/seams.h" "$here/inside.h" -type f ! -name '*.pyc' -newer "$folder/libopdispatch.a" | head -n 1)" ] || return 0
     make -s -C "$here/../src" -j "${JOBS:-2}" CC="$CC" FLAGS="$RUN_FLAGS -include $here/seams.h" B="$folder" || return 1
     [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] && [ "$folder/inside.o" -nt "$here/inside.h" ] ||
         $build -DOPDI_APART -I"$here/../src" -I"$folder" -c "$here/inside_apart.c" -o "$folder/inside.o"
@@ -319,6 +340,7 @@ if [ -n "$beside" ] && [ $failed_early = 0 ]; then wait "$beside"; rest=$beside;
 elif [ $header = yes ] && [ $failed_early = 0 ]; then checks "$here/check_header.sh" "$header_name"
 fi
 [ -z "$RUN_BAR" ] || printf '\033[K'
+[ ! -f "$RUN_TMP/by_cc" ] || echo "compiled with $CC, not tcc: $(sort "$RUN_TMP/by_cc" | tr '\n' ' ')"
 
 passed=0; failed=$((failed_early + warned)); skipped=0
 for file in "$RUN_TMP"/*.result; do

@@ -371,7 +371,7 @@ TEST(limit_nodes) {
 }
 TEST(limit_nodes_of_all_files) {
     static const char *const names[] = {"a", "b", "c"};
-    const opd_value values[] = {opd_value_int(1), opd_value_int(2), opd_value_int(3)};
+    const opd_value values[3] = {opd_value_int(1), opd_value_int(2), opd_value_int(3)};
     const opd_limits limits = limits_of(0, 0, 2, 0);
     char checkpoint[] = "/tmp/opd_trust.XXXXXX";
 #if defined(PROCESSES)

@@ -40,7 +40,7 @@ TEST(lists_from_c) {
     CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_at: there is no element 2 in a list of 2 elements");
 }
 TEST(strings_tuples_and_dicts_from_c) {
-    const opd_value parts[] = {opd_value_int(1), opd_value_str("a")};
+    const opd_value parts[2] = {opd_value_int(1), opd_value_str("a")};
     char text[64];
     int64_t length = 0;
     opd_value string = opd_string_new("a\0b", 3), tuple = opd_tuple_new(parts, 2), dict = opd_dict_new(), value;

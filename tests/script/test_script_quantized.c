@@ -128,7 +128,7 @@ TEST(many_ifs_in_a_row) {
     (void)snprintf(source + at, sizeof source - at, "    return torch.mean(q).dequantize()\n");
     const float numbers[] = {-1, 2};
     opd_script *script = opd_script_compile(source, NULL);
-    opd_value in[] = {opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(1, 2), OPD_FLOAT32)), opd_value_bool(true)}, result;
+    opd_value in[2] = {opd_value_tensor(opd_tensor_from(numbers, OPD_INTS(1, 2), OPD_FLOAT32)), opd_value_bool(true)}, result;
     CHECK_OR_RETURN(script != NULL);
     CHECK_INT(opd_script_run(script, "f", in, 2, &result), 0);
     CHECK_NEAR(opd_item_f64(result.u.t), 1, 1e-6);

@@ -25,7 +25,7 @@ static void batch(opd_tensor **inputs, int step) {
     for (int i = 0; opd_ok() && i < 6 * 3; i++) { opd_data_f32(inputs[1])[i] = (float)cos(i * 0.71 + step); }
 }
 static opd_tensor *loss_of(const opd_script *script, opd_tensor *const *inputs) {
-    opd_value args[] = {opd_value_tensor(inputs[0]), opd_value_tensor(inputs[1])}, result;
+    opd_value args[2] = {opd_value_tensor(inputs[0]), opd_value_tensor(inputs[1])}, result;
     return opd_script_run(script, NULL, args, 2, &result) == 0 && result.tag == OPD_TAG_TENSOR ? result.u.t : NULL;
 }
 static double loss_at(const opd_script *script, int step) {

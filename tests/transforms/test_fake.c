@@ -560,7 +560,7 @@ TEST(asserts_about_devices) {
         opd_tensor *real = floats(2, 3);
         opd_op *op = opd_find("aten::_assert_tensor_metadata");
         opd_fake_block b = opd_fake_begin();
-        opd_value args[] = {opd_value_tensor(real), opd_value_none(), opd_value_none(), opd_value_int(OPD_FLOAT32),
+        opd_value args[6] = {opd_value_tensor(real), opd_value_none(), opd_value_none(), opd_value_int(OPD_FLOAT32),
                             opd_value_device(opd_device_make(OPD_CPU, -1)), opd_value_none()};
         CHECK_INT(opd_call_all(op, NULL, args, 6), 0);
         args[4] = opd_value_device(opd_device_make(OPD_META, -1));
