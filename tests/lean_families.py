@@ -13,7 +13,7 @@ import sys
 # The family, its functions, and how many bytes the README's first program may contain of it.
 FAMILIES = [
     ('vmap', r'opdi_(rule|vmap|layer_call|front|back|batch(?!_(copy|wrap|again|clone))|batched)_\w+|opd_(vmap|batch)_\w+', 6500),
-    ('batching rules of operators', r'opdi_\w+_batch', 2200),
+    ('batching rules of operators', r'opdi_\w+_batch', 1700),
     ('forward mode', r'opdi_(jvp|forward|tangent)_\w+', 300),
     ('recording of graphs', r'opdi_(trace|traced|tracer)_\w+|opd_graph_\w+', 600),
     ('fake tensors', r'opdi_(fake|faked)_\w+', 500),
@@ -21,7 +21,8 @@ FAMILIES = [
     ('autocast', r'opdi_autocast_\w+|opd_autocast_\w+', 6000),
     ('vector math', r'opdi_vmath\w*|opdi_vtrig\w*|opdi_exp_loop\w*', 6500),
     ('conversions of dtypes', r'opdi_cvt_\w+', 26500),
-    ('complex numbers', r'opdi_c(64|128)_\w+|opdi_complex_\w+|opdi_sum_c\w+', 29000),
+    ('complex numbers', r'opdi_c(64|128)_\w+|opdi_complex_\w+|opdi_sum_c\w+', 15600),
+    ('views of complex numbers', r'opdi_(card|kept)_(view_as_(real|complex)|complex|stack|cat|select_int)|opdi_(stack|cat)_\w+', 0),
     ('stored dtypes', r'opdi_stored_\w+', 6500),
     ('schemas as text', r'opdi_(parse|lex|write|syntax|word|read_number)_?\w*', 17000),
     ('names for errors', r'opdi_lean_(numbers|overloads|names\w*)', 7000),

@@ -433,6 +433,15 @@ typedef struct opdi_anomaly_calls {
     void (*report)(const opd_node *node);
 } opdi_anomaly_calls;
 
+//== views =============================================================================================================
+
+/* view_as_real and view_as_complex; opdi_on_pairs points to them, and is NULL until one of the operators is registered
+   that make real views of complex tensors, or the reverse. */
+typedef struct opdi_pair_views {
+    opd_tensor *(*as_real)(opd_tensor *tensor);
+    opd_tensor *(*as_complex)(opd_tensor *tensor);
+} opdi_pair_views;
+
 //== functions of higher layers that this layer calls ==================================================================
 
 OPDI_INTERNAL int opdi_as_strided_bw(opd_backward_call *bw);

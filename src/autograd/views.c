@@ -51,6 +51,8 @@ static int opdi_view_error(const opd_tensor *view, bool indirect) {
                     opdi_view_reasons[creation - 1]);
 }
 
+OPDI_INTERNAL const opdi_pair_views *opdi_on_pairs;
+
 /* Writes the geometry of `view` relative to `base` to `at`, as int64: ndim; dtype, combined with those OPDI_LAZY_KEYS
    that only one of the two tensors has; the distance in bytes from the base's first element to the view's; the view's
    sizes and strides; the base's strides.  Returns the number of these int64. */
@@ -70,10 +72,11 @@ OPDI_INTERNAL int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base
 OPDI_INTERNAL opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
     const opd_scalar_type dtype = (opd_scalar_type)(at[1] & (int64_t)(OPD_BIT_OF(OPD_F_CONJUGATE) - 1));
     const bool pairs = opd_dtype_is_complex(dtype) && !opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
+    const opdi_pair_views *const views = OPDI_ACQUIRE(&opdi_on_pairs);   /* not NULL if the dtypes differ */
     int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
     int count = (int)at[0];
     if (opd_dtype_is_complex((opd_scalar_type)tensor->dtype) && !opd_dtype_is_complex(dtype)) {
-        tensor = opd_view_as_real(tensor);
+        tensor = views->as_real(tensor);
         if (!tensor) { return NULL; }
     }
     int64_t element = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -87,7 +90,7 @@ OPDI_INTERNAL opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
     }
     tensor = opd_as_strided_full(tensor, opd_ints_of(sizes, count), opd_ints_of(strides, count),
                                  opd_value_int(opd_tensor_offset(tensor) + at[2] / element));
-    if (pairs) { tensor = opd_view_as_complex(tensor); }
+    if (pairs) { tensor = views->as_complex(tensor); }
     if (tensor && (at[1] & (int64_t)OPD_BIT_OF(OPD_F_CONJUGATE))) { tensor = opd_conj_view(tensor); }
     if (tensor && (at[1] & (int64_t)OPD_BIT_OF(OPD_F_NEGATIVE))) { tensor = opd__neg_view(tensor); }
     return tensor;

@@ -525,6 +525,14 @@ TEST(complex_pairs_share_history) {
     CHECK(opd_tensor_requires_grad(z) && !opd_tensor_is_leaf(z));
     CHECK_INT(opd_backward(opd_sum(opd_view_as_real(z))), 0);
     CHECK_GRAD(x, 1, 1, 1, 2);
+    /* real views of complex numbers, too: the write reaches the view */
+    x = numbers(OPD_INTS(2, 2), true);
+    y = opd_view_as_complex(non_leaf(x));
+    z = opd_mul_Scalar(y, OPD_V(1));
+    r = opd_view_as_real(z);
+    CHECK(times(z, opd_view_as_complex(numbers(OPD_INTS(2, 2), false))) != NULL);
+    CHECK_INT(opd_backward(opd_sum(opd_select(r, 1, 0))), 0);  /* real parts of z (1 + 2i) and z (3 + 4i) */
+    CHECK_GRAD(x, 1, -2, 3, -4);
 }
 TEST(detach_in_place) {
     opd_tensor *x = numbers(OPD_INTS(2), true), *y = non_leaf(x), *e = opd_exp(y), *z = opd_mul(e, e), *g;

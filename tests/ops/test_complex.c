@@ -438,6 +438,35 @@ TEST(conjugates_in_transforms_and_texts) {
     CHECK(opd_tensor_print(opd_imag(opd_conj(x)), text, sizeof text) > 0);
     CHECK(strstr(text, "-2., -4.") != NULL);
 }
+/* The gradient of as_strided is linear: that of complex numbers has the gradients of their parts as its parts.  Rows are
+   sizes and strides of the input, sizes and strides of the result, and the offset. */
+TEST(gradients_of_strided_complex_numbers) {
+    static const int64_t rows[][9] = {{2, 3, 3, 1, 2, 2, 3, 1, 1},       /* a part of a contiguous input */
+                                      {2, 3, 3, 1, 2, 2, 1, 1, 0},       /* elements of the result share memory */
+                                      {2, 3, 1, 1, 2, 2, 2, 1, 0},       /* elements of the input do */
+                                      {2, 3, 0, 1, 2, 2, 1, 0, 0}, {2, 3, 1, 2, 2, 2, 1, 3, -1}, {2, 3, 3, 1, 2, 0, 1, 1, 2}};
+    for (size_t at = 0; at < sizeof rows / sizeof *rows; at++) {
+        for (int dtype = OPD_COMPLEX64; dtype <= OPD_COMPLEX128; dtype++) {
+            const int64_t *row = rows[at];
+            opd_tensor *grad = opd_randn(opd_ints_of(row + 4, 2), (opd_scalar_type)dtype), *parts[2], *back;
+            for (int part = 0; part < 2; part++) {
+                parts[part] = opd_as_strided_backward(opd_select(opd_view_as_real(grad), -1, part), opd_ints_of(row, 2),
+                                                      opd_ints_of(row + 2, 2), opd_ints_of(row + 4, 2),
+                                                      opd_ints_of(row + 6, 2), row[8]);
+            }
+            back = opd_as_strided_backward(grad, opd_ints_of(row, 2), opd_ints_of(row + 2, 2), opd_ints_of(row + 4, 2),
+                                           opd_ints_of(row + 6, 2), row[8]);
+            CHECK(back && opd_equal(back, opd_complex(parts[0], parts[1])).u.i);
+        }
+    }
+    opd_tensor *grad = opd_randn(OPD_INTS(2), OPD_COMPLEX64);
+    CHECK(!opd_as_strided_backward(grad, OPD_INTS(2), OPD_INTS(-1), OPD_INTS(2), OPD_INTS(1), 0));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "negative strides are not supported");
+    CHECK(!opd_as_strided_backward(grad, OPD_INTS(2), OPD_INTS(1), OPD_INTS(2), OPD_INTS(1), INT64_MAX / 3));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "do not fit into memory");
+    CHECK(!opd_as_strided_backward(grad, OPD_INTS(2), OPD_INTS(1, 1), OPD_INTS(2), OPD_INTS(1), 0));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "mismatch in length of strides and shape");
+}
 /* Functions with writes into a base and its conjugates and negatives, below: which of them. */
 static opd_tensor *weighed(opd_tensor *t) {
     opd_tensor *pairs = opd_view_as_real(opd_resolve_conj(opd_mul(opd_mul(t, t), opd_conj(t))));

@@ -368,8 +368,7 @@ OPDI_LONG_PAIR_FN(div, opdi_pair_div_f64((double)a, (double)b, (double)c, (doubl
 OPDI_LOOPS_END
 /* exp, sigmoid, tanh, sin and cos of complex numbers a + bi, computed for 64 numbers at a time by vectorized loops for
    real numbers.  exp and sigmoid use exp(a) * cos(b) and exp(a) * sin(b).  The others use sinh and cosh.  If a part of
-   a number is 0, large or NaN, opdi_complex_trig_one computes the result. */
-enum { OPDI_TRIG_EXP, OPDI_TRIG_SIGMOID, OPDI_TRIG_TANH, OPDI_TRIG_SIN, OPDI_TRIG_COS };
+   a number is 0, large or NaN, a function for one number computes the result. */
 OPDI_LOOPS_BEGIN
 #if defined(OPDI_VECTORS)
 OPDI_ALWAYS void opdi_complex_trig_exp(const opdi_complex *x, opdi_complex *y, double sign) {
@@ -389,8 +388,16 @@ OPDI_ALWAYS double opdi_complex_sinh_size(double size, double *high) {
     *high = OPDI_FMA(0.5 * m, part, 1.0);
     return 0.5 * (m + part);
 }
+OPDI_AVX2 static void opdi_complex_block_exp(const opdi_complex *x, opdi_complex *y) { opdi_complex_trig_exp(x, y, 1); }
+OPDI_AVX2 static void opdi_complex_block_sigmoid(const opdi_complex *x, opdi_complex *y) {
+    opdi_complex_trig_exp(x, y, -1);
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        const double a = 1 + y[i].re, b = y[i].im;
+        opdi_pair_over(a, b, opdi_pair_scale(a, b), &y[i].re, &y[i].im);
+    }
+}
 /* Computes tanh of 64 numbers a + bi: (sinh(a) * cosh(a) + i * sin(b) * cos(b)) / (sinh(a)^2 + cos(b)^2). */
-OPDI_ALWAYS void opdi_complex_trig_tanh(const opdi_complex *x, opdi_complex *y) {
+OPDI_AVX2 static void opdi_complex_block_tanh(const opdi_complex *x, opdi_complex *y) {
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
         double high;
         const double size = fabs(x[i].re), low = opdi_complex_sinh_size(size, &high);
@@ -400,7 +407,7 @@ OPDI_ALWAYS void opdi_complex_trig_tanh(const opdi_complex *x, opdi_complex *y) 
     }
 }
 /* Computes sin (`shift` is 0) or cos (`shift` is 1) of 64 numbers. */
-OPDI_ALWAYS void opdi_complex_trig_sine(const opdi_complex *x, opdi_complex *y, uint64_t shift) {
+OPDI_AVX2 OPDI_NOINLINE static void opdi_complex_block_sine(const opdi_complex *x, opdi_complex *y, uint64_t shift) {
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
         double high;
         const double low = opdi_complex_sinh_size(fabs(x[i].im), &high);
@@ -408,33 +415,11 @@ OPDI_ALWAYS void opdi_complex_trig_sine(const opdi_complex *x, opdi_complex *y, 
         y[i].im = opdi_trig1_f64(x[i].re, shift + 1) * (x[i].im < 0 ? -low : low);
     }
 }
-OPDI_AVX2 static void opdi_complex_trig_avx2(int wave, const opdi_complex *x, opdi_complex *y) {
-    if (wave >= OPDI_TRIG_SIN) {
-        opdi_complex_trig_sine(x, y, (uint64_t)(wave - OPDI_TRIG_SIN));
-        return;
-    }
-    if (wave == OPDI_TRIG_TANH) {
-        opdi_complex_trig_tanh(x, y);
-        return;
-    }
-    opdi_complex_trig_exp(x, y, wave == OPDI_TRIG_EXP ? 1 : -1);
-    OPDI_IVDEP for (int i = 0; wave == OPDI_TRIG_SIGMOID && i < 64; i++) {
-        const double a = 1 + y[i].re, b = y[i].im;
-        opdi_pair_over(a, b, opdi_pair_scale(a, b), &y[i].re, &y[i].im);
-    }
-}
+OPDI_AVX2 static void opdi_complex_block_sin(const opdi_complex *x, opdi_complex *y) { opdi_complex_block_sine(x, y, 0); }
+OPDI_AVX2 static void opdi_complex_block_cos(const opdi_complex *x, opdi_complex *y) { opdi_complex_block_sine(x, y, 1); }
 #endif
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
-static opdi_complex opdi_complex_trig_one(int wave, opdi_complex x) {
-    switch (wave) {
-    case OPDI_TRIG_EXP: return opdi_complex_exp(x);
-    case OPDI_TRIG_TANH: return opdi_complex_tanh(x);
-    case OPDI_TRIG_SIN: return opdi_complex_sin(x);
-    case OPDI_TRIG_COS: return opdi_complex_cos(x);
-    default: return opdi_complex_sigmoid(x);
-    }
-}
 #if defined(OPDI_VECTORS)
 /* Returns `from` if it has 64 numbers; else copies its `left` numbers to `rest`, and fills up the 64. */
 static const opdi_complex *opdi_complex_whole(const opdi_complex *from, int64_t left, opdi_complex *rest) {
@@ -444,9 +429,16 @@ static const opdi_complex *opdi_complex_whole(const opdi_complex *from, int64_t 
     return rest;
 }
 #endif
+/* A function of complex numbers a + bi: block computes it for 64 numbers, if the smaller of |a| and |b| is not 0, and `one`
+   for one number.  turned: `block` uses sin(a) and sinh(b), else sinh(a) or exp(a), and sin(b). */
+typedef struct opdi_trig {
+    void (*block)(const opdi_complex *x, opdi_complex *y);
+    opdi_complex (*one)(opdi_complex x);
+    bool turned;
+} opdi_trig;
 /* Both ways to compute a function differ in the last place.  So the last numbers are filled up to 64, and the result
    for a number does not depend on its place among the others. */
-static void opdi_complex_trig(int wave, void *const *data, int64_t count) {
+static void opdi_complex_trig(const opdi_trig *trig, void *const *data, int64_t count) {
     const opdi_complex *x = (const opdi_complex *)data[1];
     opdi_complex *out = (opdi_complex *)data[0];
     int64_t at = 0;
@@ -454,18 +446,16 @@ static void opdi_complex_trig(int wave, void *const *data, int64_t count) {
     for (opdi_complex y[64], rest[64]; opdi_cpu_level() > 0 && at < count; at += 64) {
         const int64_t left = OPDI_MIN(count - at, (int64_t)64);
         const opdi_complex *const from = opdi_complex_whole(x + at, left, rest);
-        opdi_complex_trig_avx2(wave, from, y);
+        trig->block(from, y);
         for (int64_t i = 0; i < left; i++) {
             const double a = fabs(from[i].re), b = fabs(from[i].im);
-            const double most = wave < OPDI_TRIG_SIN ? a : b, turn = wave < OPDI_TRIG_SIN ? b : a;
-            if (!(most < 300 && turn < OPDI_TRIG_MAX_F64 && a > 0 && b > 0)) {
-                y[i] = opdi_complex_trig_one(wave, from[i]);
-            }
+            const double most = trig->turned ? b : a, turn = trig->turned ? a : b;
+            if (!(most < 300 && turn < OPDI_TRIG_MAX_F64 && a > 0 && b > 0)) { y[i] = trig->one(from[i]); }
         }
         memcpy(out + at, y, (size_t)left * sizeof *y);
     }
 #endif
-    for (; at < count; at++) { out[at] = opdi_complex_trig_one(wave, x[at]); }
+    for (; at < count; at++) { out[at] = trig->one(x[at]); }
 }
 #if defined(OPDI_X86)
 /* Computes the square roots rr + i ri of 64 numbers re + i im.  The squares of re and im must not overflow. */
@@ -535,26 +525,44 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
     (void)params;
 }
 /* Defines opdi_c128_<name> for exp, sigmoid, tanh, sin and cos. */
-#define OPDI_COMPLEX_TRIGS(X) X(exp, EXP) X(sigmoid, SIGMOID) X(tanh, TANH) X(sin, SIN) X(cos, COS)
-#define OPDI_COMPLEX_TRIG(name, wave) \
+#if defined(OPDI_VECTORS)
+#define OPDI_TRIG_BLOCK(name) opdi_complex_block_##name
+#else
+#define OPDI_TRIG_BLOCK(name) NULL
+#endif
+#define OPDI_COMPLEX_TRIGS(X) X(exp, false) X(sigmoid, false) X(tanh, false) X(sin, true) X(cos, true)
+#define OPDI_COMPLEX_TRIG(name, turned) \
     static void opdi_c128_##name(void *const *data, int64_t count, const opdi_params *params) { \
+        static const opdi_trig trig = {OPDI_TRIG_BLOCK(name), opdi_complex_##name, turned}; \
         (void)params; \
-        opdi_complex_trig(OPDI_TRIG_##wave, data, count); \
+        opdi_complex_trig(&trig, data, count); \
     }
 OPDI_COMPLEX_TRIGS(OPDI_COMPLEX_TRIG)
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
 /* The next three macros define loops over contiguous complex numbers with parts of type `type`: for a function of
    pairs, for == and !=, and for absolute values. */
+#define OPDI_PAIRS_ONE \
+    one(x[2 * j], x[2 * j + 1], y[2 * j], y[2 * j + 1], &real, &imaginary); \
+    out[2 * j] = real; \
+    out[2 * j + 1] = imaginary;
 #define OPDI_PAIRS_LOOP(type, suffix) \
     typedef void opdi_pair_fn_##suffix(type a, type b, type c, type d, type *real, type *imaginary); \
-    OPDI_LOOP_TEXT void opdi_pairs_##suffix(void *const *data, int inputs, int64_t count, opdi_pair_fn_##suffix one) { \
+    OPDI_LOOP_TEXT void opdi_pairs_##suffix(void *const *data, int inputs, int64_t count, bool small, \
+                                            opdi_pair_fn_##suffix one) { \
         const type *x = (const type *)data[1], *y = (const type *)data[inputs]; \
         type *out = (type *)data[0], real, imaginary; \
-        int64_t i; \
-        OPDI_COLUMN_EACH(one(x[2 * j], x[2 * j + 1], y[2 * j], y[2 * j + 1], &real, &imaginary); \
-                         out[2 * j] = real; \
-                         out[2 * j + 1] = imaginary) \
+        int64_t i = 0; \
+        for (; small && i + 4 <= count; i += 4) { \
+            OPDI_IVDEP \
+            for (int lane = 0; lane < 4; lane++) { \
+                const int64_t j = i + lane; \
+                OPDI_PAIRS_ONE \
+            } \
+        } \
+        for (int64_t j = i; small && j < count; j++) { OPDI_PAIRS_ONE } \
+        if (small) { return; } \
+        OPDI_COLUMN_EACH(OPDI_PAIRS_ONE) \
     }
 #define OPDI_PAIRS_EQUAL_LOOP(type, suffix) \
     OPDI_LOOP_TEXT void opdi_pairs_equal_##suffix(void *const *data, int64_t count, bool equal) { \
@@ -618,12 +626,17 @@ static void opdi_c64_sign(void *const *data, int64_t count, const opdi_params *p
     (void)params;
 }
 OPDI_LOOPS_END
-/* Defines opdi_<prefix>_<name>, a loop with the code `run`, which is compiled a second time for AVX2. */
+/* Defines opdi_<prefix>_<name>, a loop with the code `run`, which is compiled a second time for AVX2.  `small` is true
+   where little code is more important than speed, because few processors run it. */
 #if defined(OPDI_X86)
 #define OPDI_PAIRS_OF(prefix, name, run) \
     __attribute__((target("avx2"))) \
-    static void opdi_##prefix##_##name##_avx2(void *const *data, int64_t count) { run; } \
+    static void opdi_##prefix##_##name##_avx2(void *const *data, int64_t count) { \
+        OPD_UNUSED const bool small = false; \
+        run; \
+    } \
     OPDI_INTERNAL void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
+        OPD_UNUSED const bool small = true; \
         (void)params; \
         if (opdi_cpu_level() > 0) { opdi_##prefix##_##name##_avx2(data, count); } \
         else { run; } \
@@ -631,6 +644,7 @@ OPDI_LOOPS_END
 #else
 #define OPDI_PAIRS_OF(prefix, name, run) \
     OPDI_INTERNAL void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
+        OPD_UNUSED const bool small = false; \
         (void)params; \
         run; \
     }
@@ -651,8 +665,8 @@ OPDI_LOOPS_END
     OPDI_PAIRS_OF(c64, name, opdi_parts_##name##_f32(data, count)) \
     OPDI_PAIRS_OF(c128, name, opdi_parts_##name##_f64(data, count))
 #define OPDI_PAIRS_BOTH(name, inputs, first, second) \
-    OPDI_PAIRS_OF(c64, name, opdi_pairs_f32(data, inputs, count, opdi_pair_##name##_f32)) \
-    OPDI_PAIRS_OF(c128, name, opdi_pairs_f64(data, inputs, count, opdi_pair_##name##_f64))
+    OPDI_PAIRS_OF(c64, name, opdi_pairs_f32(data, inputs, count, small, opdi_pair_##name##_f32)) \
+    OPDI_PAIRS_OF(c128, name, opdi_pairs_f64(data, inputs, count, small, opdi_pair_##name##_f64))
 OPDI_LOOPS_BEGIN
 OPDI_COMPLEX_PARTS(OPDI_PARTS_BOTH)
 OPDI_COMPLEX_PAIRS(OPDI_PAIRS_BOTH)
@@ -680,11 +694,11 @@ OPDI_AVX512 static void opdi_c64_reciprocal_avx512(void *const *data, int64_t co
         float *const x = (float *)data[1] + 2 * at, *const out = (float *)data[0] + 2 * at;
         void *const rest[2] = {out, x};
         if (at + 64 <= count && opdi_c64_reciprocal_block(x, out)) { continue; }
-        opdi_pairs_f32(rest, 1, OPDI_MIN(count - at, (int64_t)64), opdi_pair_reciprocal_f32);
+        opdi_pairs_f32(rest, 1, OPDI_MIN(count - at, (int64_t)64), false, opdi_pair_reciprocal_f32);
     }
 }
 #endif
-OPDI_PAIRS_OF(c64, reciprocal_less, opdi_pairs_f32(data, 1, count, opdi_pair_reciprocal_f32))
+OPDI_PAIRS_OF(c64, reciprocal_less, opdi_pairs_f32(data, 1, count, small, opdi_pair_reciprocal_f32))
 static void opdi_c64_reciprocal(void *const *data, int64_t count, const opdi_params *params) {
 #if defined(OPDI_X86)
     if (opdi_cpu_level() == 2) {
@@ -694,8 +708,8 @@ static void opdi_c64_reciprocal(void *const *data, int64_t count, const opdi_par
 #endif
     opdi_c64_reciprocal_less(data, count, params);
 }
-OPDI_PAIRS_OF(c128, reciprocal, opdi_pairs_f64(data, 1, count, opdi_pair_reciprocal_f64))
-OPDI_PAIRS_OF(c128, sign, opdi_pairs_f64(data, 1, count, opdi_pair_sign_f64))
+OPDI_PAIRS_OF(c128, reciprocal, opdi_pairs_f64(data, 1, count, small, opdi_pair_reciprocal_f64))
+OPDI_PAIRS_OF(c128, sign, opdi_pairs_f64(data, 1, count, small, opdi_pair_sign_f64))
 OPDI_PAIRS_BOTH(div, 2, 0, 0)
 OPDI_PAIRS_OF(c64, equal, opdi_pairs_equal_f32(data, count, true))
 OPDI_PAIRS_OF(c64, unequal, opdi_pairs_equal_f32(data, count, false))
@@ -714,7 +728,7 @@ OPDI_COLD_BEGIN
     }
 #define OPDI_COMPLEX_OF_GENERAL(name, inputs, formula) OPDI_COMPLEX_OF(name, (opdi_loop)0, (opdi_loop)0)
 OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_OF_GENERAL)
-#define OPDI_COMPLEX_OF_TRIG(name, wave) OPDI_COMPLEX_OF(name, (opdi_loop)0, (opdi_loop)0)
+#define OPDI_COMPLEX_OF_TRIG(name, turned) OPDI_COMPLEX_OF(name, (opdi_loop)0, (opdi_loop)0)
 OPDI_COMPLEX_TRIGS(OPDI_COMPLEX_OF_TRIG)
 OPDI_COMPLEX_OF(asin, (opdi_loop)0, (opdi_loop)0)
 OPDI_COMPLEX_OF(eq, opdi_c64_equal, opdi_c128_equal)

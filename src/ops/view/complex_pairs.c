@@ -8,7 +8,6 @@
 
 static int opdi_view_as_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
-    opdi_geometry geometry;
     if (!opd_dtype_is_complex((opd_scalar_type)self->dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "view_as_real is only supported for complex tensors");
     }
@@ -16,11 +15,7 @@ static int opdi_view_as_real_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "view_as_real doesn't work on unresolved conjugated tensors. Call "
                         "opd_resolve_conj first; its result does not share memory with self.");
     }
-    if (self->ndim == OPD_MAX_DIMS) { return (int)opdi_count(opdi_sizes(self), OPD_MAX_DIMS + 1, 1); }
-    opdi_geometry_of(&geometry, self);
-    for (int dim = 0; dim < geometry.ndim; dim++) { geometry.strides[dim] *= 2; }
-    opdi_geometry_insert(&geometry, geometry.ndim, 2, 1);
-    return opdi_return_retyped(call, self, &geometry, (opd_scalar_type)opdi_real_dtype(self->dtype));
+    return opd_return_tensor(call, opdi_pairs_of(self));
 }
 /* view_as_complex: returns a view of a float tensor [.., 2] of real and imaginary parts as a complex tensor [..].  The
    last stride must be 1; the other strides and the offset must be even. */
@@ -50,8 +45,8 @@ static int opdi_view_as_complex_kernel(opd_call *call) {
     if (opd_tensor_offset(self) % 2) {
         return opd_fail(OPD_ERROR_SHAPE, "Tensor must have a storage_offset divisible by 2");
     }
-    return opdi_return_retyped(call, self, &geometry, self->dtype == OPD_FLOAT16 ? OPD_COMPLEX32
-                               : self->dtype == OPD_FLOAT32 ? OPD_COMPLEX64 : OPD_COMPLEX128);
+    return opd_return_tensor(call, opdi_view_retyped(self, &geometry, self->dtype == OPD_FLOAT16 ? OPD_COMPLEX32
+                             : self->dtype == OPD_FLOAT32 ? OPD_COMPLEX64 : OPD_COMPLEX128));
 }
 /* Computes the gradient of view_as_real: views grad as complex numbers.  If grad is batched, instead joins its real and
    imaginary parts by opd_complex.  Only then are the tangents of views of these parts found if each example is a single
@@ -69,6 +64,7 @@ static int opdi_view_as_complex_backward(opd_backward_call *bw) {
 /* opd_view_as_real: complex numbers as a real tensor with a last dim of size 2, without a copy */
 OPDI_OP(view_as_real) {
     op->schema = "view_as_real(Tensor(a) self) -> Tensor(a)";
+    opdi_pairs_noted();
     op->any = opdi_view_as_real_kernel; op->backward = opdi_view_as_real_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPDI_OPTAG_CONJUGATES;
     op->cases = "";
@@ -76,6 +72,7 @@ OPDI_OP(view_as_real) {
 /* opd_view_as_complex: a real tensor with a last dim of size 2 as complex numbers, without a copy */
 OPDI_OP(view_as_complex) {
     op->schema = "view_as_complex(Tensor(a) self) -> Tensor(a)";
+    opdi_pairs_noted();
     op->any = opdi_view_as_complex_kernel; op->backward = opdi_view_as_complex_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPDI_OPTAG_CONJUGATES; op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "[3,2]";
@@ -104,7 +101,8 @@ static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 
 static int opdi_conj_device_kernel(opd_call *call) {
     opd_tensor *out = opd_clone(opd_arg_tensor(call, 0));
     if (out && opd_dtype_is_complex(opd_dtype(out))) {
-        opd_tensor *im = opd_select(opd_view_as_real(out), -1, 1);
+        opd_tensor *pairs = opdi_pairs_of(out);
+        opd_tensor *im = pairs ? opdi_view(pairs, opdi_sizes(pairs), opdi_strides(pairs), out->ndim, 1) : NULL;
         if (!opd_copy_(im, opd_neg(im))) { return -1; }
     }
     return opd_return_tensor(call, out);

@@ -241,16 +241,6 @@ OPDI_OP(item) {
 
 //== view.dtype ========================================================================================================
 
-/* Makes the result a view of self's memory with dtype `dtype` and geometry *geometry.  Returns 0, or -1 and sets an
-   error. */
-OPDI_INTERNAL int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *geometry,
-                                      opd_scalar_type dtype) {
-    opd_tensor *value = opdi_tensor_on(self->storage, self->data, geometry->sizes, geometry->strides, geometry->ndim,
-                                       dtype, self->backend);
-    if (!value) { return -1; }
-    opdi_view_of(value, self);
-    return opd_return_tensor(call, opdi_own(value));
-}
 /* view.dtype: returns a view of self's bytes as elements of another dtype.  If these have another size, the last dim,
    which must have stride 1, becomes longer or shorter; its bytes must be a multiple of the new size. */
 static int opdi_view_dtype_kernel(opd_call *call) {
@@ -290,16 +280,23 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     for (int dim = 0; now < old && dim <= last; dim++) {
         if (dim == last) { geometry.sizes[dim] *= ratio; } else { geometry.strides[dim] *= ratio; }
     }
-    return opdi_return_retyped(call, self, &geometry, dtype);
+    return opd_return_tensor(call, opdi_view_retyped(self, &geometry, dtype));
 }
 /* Computes the gradient of view.dtype, which exists only if the dtype stayed the same. */
 static int opdi_view_dtype_backward(opd_backward_call *bw) {
     if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "a view as another dtype has no derivative");
 }
+/* Lets autograd make real views of complex tensors, and the reverse, again after writes: see opdi_pair_views.  Called
+   when an operator that makes such views is registered. */
+OPDI_INTERNAL void opdi_pairs_noted(void) {
+    static const opdi_pair_views views = {opd_view_as_real, opd_view_as_complex};
+    OPDI_PUBLISH(&opdi_on_pairs, &views);
+}
 /* opd_view_dtype: self's bytes as elements of another dtype, without a copy */
 OPDI_OP(view_dtype) {
     op->schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)";
+    opdi_pairs_noted();
     op->any = opdi_view_dtype_kernel; op->backward = opdi_view_dtype_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[2,4]i5, 7";

@@ -36,6 +36,28 @@ OPDI_INTERNAL void opdi_geometry_insert(opdi_geometry *geometry, int dim, int64_
     geometry->sizes[dim] = size;
     geometry->strides[dim] = stride;
 }
+/* Returns a view of tensor's memory with dtype `dtype` and geometry *geometry.  On failure, returns NULL and sets an
+   error. */
+OPDI_INTERNAL opd_tensor *opdi_view_retyped(opd_tensor *tensor, const opdi_geometry *geometry, opd_scalar_type dtype) {
+    opd_tensor *view = opdi_tensor_on(tensor->storage, tensor->data, geometry->sizes, geometry->strides, geometry->ndim,
+                                      dtype, tensor->backend);
+    if (!view) { return NULL; }
+    opdi_view_of(view, tensor);
+    return opdi_own(view);
+}
+/* Returns a view of a complex tensor as real numbers, with a last dim of size 2, as kernels make views.  On failure,
+   returns NULL and sets an error. */
+OPDI_INTERNAL opd_tensor *opdi_pairs_of(opd_tensor *tensor) {
+    opdi_geometry geometry;
+    if (tensor->ndim == OPD_MAX_DIMS) {
+        (void)opdi_count(opdi_sizes(tensor), OPD_MAX_DIMS + 1, 1);
+        return NULL;
+    }
+    opdi_geometry_of(&geometry, tensor);
+    for (int dim = 0; dim < geometry.ndim; dim++) { geometry.strides[dim] *= 2; }
+    opdi_geometry_insert(&geometry, geometry.ndim, 2, 1);
+    return opdi_view_retyped(tensor, &geometry, (opd_scalar_type)opdi_real_dtype(tensor->dtype));
+}
 OPDI_INTERNAL int opdi_return_geometry(opd_call *call, opd_tensor *tensor, const opdi_geometry *geometry,
                                        int64_t offset) {
     return opdi_return_view(call, tensor, geometry->sizes, geometry->strides, geometry->ndim, offset);
@@ -720,21 +742,14 @@ static opd_tensor *opdi_doubles(opd_ints sizes, const opd_tensor *from) {
     if (!tensor || (from ? opdi_copy(tensor, from) : opdi_fill_with(tensor, opd_value_int(0)))) { return NULL; }
     return tensor;
 }
-/* as_strided_backward: adds grad to a base buffer by the geometry of the result, then reads the base by the geometry of
-   the input.  The base has all elements of both geometries.  Elements of the input that share memory share the sum
-   equally (torch/csrc/autograd/FunctionsManual.cpp).  storage_offset counts from the input's first element. */
-static int opdi_as_strided_backward_kernel(opd_call *call) {
-    opd_tensor *grad = opd_arg_tensor(call, 0), *base, *count = NULL;
-    opd_ints in = opd_arg_ints(call, 1), in_strides = opd_arg_ints(call, 2), size = opd_arg_ints(call, 3),
-        stride = opd_arg_ints(call, 4);
-    int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0);
-    if (in.n != in_strides.n || size.n != stride.n || !opdi_has_sizes(grad, size.data, (int)size.n) ||
-        in.n > OPD_MAX_DIMS) {
-        return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape");
-    }
-    if (opdi_is_complex(grad)) { return opdi_by_parts(call); }
-    opd_tensor *out = opd_result(call, 0, in.data, (int)in.n, (opd_scalar_type)grad->dtype);
-    if (!out || !out->data) { return out ? 0 : -1; }
+/* Computes as_strided_backward of real numbers: adds grad to a base buffer by the geometry of the result, then reads
+   the base by the geometry of the input to `out`.  The base has all elements of both geometries.  Elements of the input
+   that share memory share the sum equally (torch/csrc/autograd/FunctionsManual.cpp).  `offset` counts from the input's
+   first element.  Returns 0, or -1 and sets an error. */
+static int opdi_strided_back(opd_tensor *out, const opd_tensor *grad, const opd_ints *lists, int64_t offset) {
+    const opd_ints in = lists[0], in_strides = lists[1], size = lists[2], stride = lists[3];
+    const int64_t low = OPDI_MIN(offset, 0);
+    opd_tensor *base, *count = NULL;
     for (int64_t i = 0; i < in.n + size.n; i++) {
         if ((i < in.n ? in_strides.data[i] : stride.data[i - in.n]) < 0) {
             return opd_fail(OPD_ERROR_SHAPE, "negative strides are not supported");
@@ -769,6 +784,30 @@ static int opdi_as_strided_backward_kernel(opd_call *call) {
         for (int64_t i = 0; i < input->numel; i++) { x[i] /= out_row[i]; }
     }
     return opdi_copy(out, input);
+}
+/* as_strided_backward.  Complex numbers are computed as pairs of real numbers: with one more dim of size 2, and doubled
+   strides. */
+static int opdi_as_strided_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0);
+    int64_t memory[4][OPD_MAX_DIMS + 1], offset = opd_arg_int(call, 5);
+    opd_ints lists[4];
+    for (int k = 0; k < 4; k++) { lists[k] = opd_arg_ints(call, k + 1); }
+    if (lists[0].n != lists[1].n || lists[2].n != lists[3].n || lists[0].n > OPD_MAX_DIMS ||
+        !opdi_has_sizes(grad, lists[2].data, (int)lists[2].n)) {
+        return opd_fail(OPD_ERROR_SHAPE, "mismatch in length of strides and shape");
+    }
+    opd_tensor *out = opd_result(call, 0, lists[0].data, (int)lists[0].n, (opd_scalar_type)grad->dtype);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    if (!opdi_is_complex(grad)) { return opdi_strided_back(out, grad, lists, offset); }
+    for (int k = 0; k < 4; k++) {
+        const int64_t count = lists[k].n;
+        for (int64_t i = 0; i < count; i++) { memory[k][i] = opdi_size_times(lists[k].data[i], k & 1 ? 2 : 1); }
+        memory[k][count] = k & 1 ? 1 : 2;
+        lists[k] = opd_ints_of(memory[k], count + 1);
+    }
+    opd_tensor *pairs = opdi_pairs_of(out), *grads = pairs ? opdi_pairs_of(grad) : NULL;
+    if (offset > -(INT64_MAX / 4) && offset < INT64_MAX / 4) { offset *= 2; }
+    return grads ? opdi_strided_back(pairs, grads, lists, offset) : -1;
 }
 OPDI_COLD_BEGIN
 /* Computes the gradient of as_strided_backward, its transpose: adds grad to a base buffer by the geometry of the input,
