@@ -10,7 +10,7 @@
 /* Makes the result; this is all that runs on the meta device.  opd_result returns the result (or out=, or self). */
 static opd_tensor *myadd_result(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
-    if (!opd_is_same_size(self, other).u.i) {
+    if (!opd_is_same_size(self, other)) {
         opd_fail(OPD_ERROR_SHAPE, "self and other must have the same sizes");
         return NULL;
     }

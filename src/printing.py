@@ -260,6 +260,7 @@ class Function:
             ('int ', 'opd_call_tensors', 'N') if len(tensors) > 1 else
             ('opd_tensors ', 'opd_call_list', 'L') if re.match(r'Tensor.*\[\]$', tensors[0]) else
             ('opd_tensor *', 'opd_call_op', 'T') if tensors[0].startswith('Tensor') else
+            ('bool ', 'opd_call_bool', 'V') if tensors[0] in ('bool', 'SymBool') else
             ('opd_value ', 'opd_call_value', 'V'))
 
     def head(self, first, last):

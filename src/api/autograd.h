@@ -215,8 +215,9 @@ OPD_API int opd_context_maybe_clear_saved_tensors(opd_context *ctx);
 OPD_API int opd_context_mark_dirty(opd_context *ctx, opd_tensor *tensor);
 /* Marks an output that never requires grad.  Returns 0, or -1 with an error. */
 OPD_API int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *tensor);
-/* Sets the gradient that `backward` sees for an output that nobody used: zeros if true (the default), else NULL. */
-OPD_API void opd_context_set_materialize_grads(opd_context *ctx, bool on);
+/* Sets the gradient that `backward` sees for an output that nobody used: zeros if true (the default), else NULL.
+   Returns the previous setting. */
+OPD_API bool opd_context_set_materialize_grads(opd_context *ctx, bool on);
 /* Sets an attribute of the context by name.  The value is copied.  Tensors are not allowed: save them instead.  Returns
    0, or -1 with an error. */
 OPD_API int opd_context_set(opd_context *ctx, const char *name, opd_value value);

@@ -31,7 +31,7 @@ typedef struct opd_backend_desc {
     int (*stream_wait)(void *user, int index, int64_t stream, int other_index, int64_t other);
     int (*stream_synchronize)(void *user, int index, int64_t stream);
     void *user;
-    void (*destroy)(void *user);                                              /* called by opd_backend_unregister */
+    opd_destroy destroy;                                                      /* called by opd_backend_unregister */
     /* optional, from 0.2 on.  Runs a pointwise formula over memory of the device, queued on the current stream (see
        >>api:formulas).  With this function, all pointwise operators, fill_, and copies that convert or have strides
        work on the device.  A kernel that the program registers at the backend's key has precedence. */
@@ -136,8 +136,8 @@ OPD_API opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype,
    previous setting. */
 OPD_API bool opd_device_debug_set(opd_backend backend, bool on);
 /* Sets the reason why this program has no device of a kind ("no driver").  Errors contain the reason.  The text is not
-   copied. */
-OPD_API void opd_backend_missing_set(opd_backend backend, const char *why);
+   copied.  Returns 0, or -1 with an error. */
+OPD_API int opd_backend_missing_set(opd_backend backend, const char *why);
 /* A queue of work on a device (torch.cuda.Stream).  The work of one stream runs in order.  Work on two streams, also if
    one is the default stream (id 0), runs in no fixed order unless one stream waits for the other.  Any thread may use
    any stream, and several threads may queue work on the same stream. */

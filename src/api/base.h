@@ -75,8 +75,8 @@ OPD_API int opd_finish(void);
 /* A log function, called for each message.  is_error is 1 for an error that the program did not handle, 0 for a
    warning, -1 for messages that $OPD_VERBOSE or the dispatch trace asks for. */
 typedef void (*opd_log_fn)(void *user, int is_error, const char *text);
-/* Sets the log function.  NULL restores the default, which writes one line to stderr. */
-OPD_API void opd_log_set(opd_log_fn fn, void *user);
+/* Sets the log function.  NULL restores the default, which writes one line to stderr.  Returns 0. */
+OPD_API int opd_log_set(opd_log_fn fn, void *user);
 /* Writes a warning to the log. */
 OPD_API_OPEN void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 
@@ -98,11 +98,11 @@ OPD_API void opd_memory_trim(void);
 OPD_API int64_t opd_memory_fail_at(int64_t count, bool forever);
 
 /* Sets the number of threads that kernels may use, the caller's included.  0 restores the default: the number of cores,
-   or $OPD_NUM_THREADS.  Results do not depend on the number.
+   or $OPD_NUM_THREADS.  Results do not depend on the number.  Returns the previous number.
    Any thread may call the library, but needs a stack of 256 KB.  On a thread with a smaller stack, calls for which too
    little is left fail with OPD_ERROR_MEMORY.  The size of the stack is known on Linux, macOS and Windows, but not if
    the program itself changes to another stack, as coroutines do. */
-OPD_API void opd_threads_set(int count);
+OPD_API int opd_threads_set(int count);
 /* Returns the number of threads that kernels may use. */
 OPD_API int opd_threads(void);
 

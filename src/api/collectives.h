@@ -81,7 +81,7 @@ typedef struct opd_group_desc {
     /* Makes the table of a subgroup.  Each rank of the subgroup calls this.  Fills in start, test, split, destroy and
        user of `out`.  If split is NULL, only subgroups of one rank are possible. */
     int (*split)(void *user, const int32_t *ranks, int32_t count, struct opd_group_desc *out);
-    void (*destroy)(void *user);                  /* called when the group ends; may be NULL */
+    opd_destroy destroy;                          /* called when the group ends; may be NULL */
     void *user;
     int64_t timeout_ms;          /* a wait that takes longer fails; 0: ten minutes */
     /* If checked is true, ranks compare their calls before a collective begins.  If collectives, sizes, dtypes or the

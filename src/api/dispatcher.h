@@ -98,7 +98,7 @@ typedef struct opd_op_desc {
                                     ("sort.values(values, indices)"); or a whole schema */
     const char *cases;           /* argument lists that the generic tests walk: see src/README.md */
     void *user;                  /* opd_call_user returns it to kernels */
-    void (*destroy)(void *user); /* called with `user` when no kernel and no running call can use it any more */
+    opd_destroy destroy;         /* called with `user` when no kernel and no running call can use it any more */
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: derived from `backward`; see
@@ -160,7 +160,7 @@ OPD_API int opd_impl(opd_library *lib, const char *name, opd_kernel kernel);
 /* Registers a kernel at a named key.  user is a pointer for opd_call_user, and destroy frees it; both may be NULL.
    Returns 0, or -1 with an error. */
 OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
-                         void (*destroy)(void *user));
+                         opd_destroy destroy);
 /* Registers a kernel at the library's key for all operators that have no kernel at this key (namespace "_"
    only).  Returns 0, or -1 with an error. */
 OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);

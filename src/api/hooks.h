@@ -105,7 +105,7 @@ typedef struct opd_saved_hooks {
     opd_tensor *(*unpack)(void *packed, void *user);
     void (*drop)(void *packed, void *user);       /* may be NULL */
     void *user;
-    void (*destroy)(void *user);                  /* may be NULL */
+    opd_destroy destroy;                          /* may be NULL */
 } opd_saved_hooks;
 OPD_API int opd_saved_hooks_begin(const opd_saved_hooks *hooks);
 OPD_API void opd_saved_hooks_end(void);

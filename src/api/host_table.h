@@ -127,7 +127,7 @@ static opd_kernel opd_plugin_kernel(opd_kernel kernel) {
         : kernel == opd_inplace_or_view_not_implemented ? host->opd_inplace_or_view_not_implemented : kernel;
 }
 static int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
-                        void (*destroy)(void *user)) {
+                        opd_destroy destroy) {
     return opd_plugin_host->impl(lib, name, key, opd_plugin_kernel(kernel), user, destroy);
 }
 static int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {

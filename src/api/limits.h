@@ -51,8 +51,8 @@ typedef struct opd_limits {
        ...
        opd_limits_set(NULL);
    Memory that kernels allocate on other threads is not counted.  Limits do not count the time and memory of a compiler
-   that opd_compile_and_load or opd_graph_compile starts. */
-OPD_API void opd_limits_set(const opd_limits *limits);
+   that opd_compile_and_load or opd_graph_compile starts.  Returns 0. */
+OPD_API int opd_limits_set(const opd_limits *limits);
 /* Returns what is left of the limits of the calling thread; 0 for each limit that is not set.  Pass the result to
    opd_limits_set to go on with these limits after setting others. */
 OPD_API opd_limits opd_limits_left(void);

@@ -37,7 +37,7 @@ typedef struct opd_observer {
     void *(*begin)(const opd_event *event, void *user);
     void (*end)(const opd_event *event, void *context, void *user);
     void *user;
-    void (*destroy)(void *user); /* called after removal, when the last event that the observer saw has ended */
+    opd_destroy destroy;         /* called after removal, when the last event that the observer saw has ended */
     double sampling;             /* probability that an event is observed; 0 or 1: every event */
     unsigned kinds;              /* OPD_OBSERVE_* bits, or 0 for all kinds */
 } opd_observer;

@@ -145,7 +145,7 @@ struct opd_context {
                                                      nedges at the end */
     opdi_attribute *attributes;
     void *data;
-    void (*destroy)(void *data);
+    opd_destroy destroy;
     bool materialize, in_forward, in_setup, in_jvp, cleared;
     struct opdi_layer *layer;                     /* during the call: the vmap layer to which the call belongs, or
                                                      NULL */

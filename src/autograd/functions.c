@@ -107,7 +107,11 @@ int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *tensor) {
         opdi_null_tensor(tensor, "opd_context_mark_non_differentiable")) { return -1; }
     return opdi_tensor_array_set(&ctx->constant, ctx->constant.count, &tensor, 1);
 }
-void opd_context_set_materialize_grads(opd_context *ctx, bool on) { if (ctx) { ctx->materialize = on; } }
+bool opd_context_set_materialize_grads(opd_context *ctx, bool on) {
+    const bool was = ctx && ctx->materialize;
+    if (ctx) { ctx->materialize = on; }
+    return was;
+}
 
 /* Sets attribute `name` of ctx to a copy of value, which holds no tensors.  Returns 0, or -1 and sets an error. */
 int opd_context_set(opd_context *ctx, const char *name, opd_value value) {

@@ -57,7 +57,7 @@ OPDI_INTERNAL bool opdi_error_passes(void) {
     return code == OPD_ERROR_MEMORY || code == OPD_ERROR_INTERRUPTED || code == OPD_ERROR_LIMIT;
 }
 
-void opd_limits_set(const opd_limits *limits) {
+int opd_limits_set(const opd_limits *limits) {
     opdi_thread *const thread = opdi_self();
     const bool counted = thread->limits.bytes != 0;
     memset(&thread->limits, 0, sizeof thread->limits);
@@ -75,6 +75,7 @@ void opd_limits_set(const opd_limits *limits) {
         thread->limits.depth = OPDI_MAX(limits->depth, 0);
     }
     (void)OPDI_ADD(&opdi_fail_on, 2 * ((thread->limits.bytes != 0) - (int)counted));
+    return 0;
 }
 /* Returns `left`, but at least `least`, because 0 means that there is no limit. */
 static int64_t opdi_limit_left(int64_t left, int64_t least) { return OPDI_MAX(left, least); }

@@ -9,11 +9,12 @@ OPDI_INTERNAL void opdi_log_default(void *user, int is_error, const char *text) 
 
 OPDI_INTERNAL opdi_log_target opdi_log = {OPDI_MUTEX_INIT, opdi_log_default, NULL};
 
-void opd_log_set(opd_log_fn fn, void *user) {
+int opd_log_set(opd_log_fn fn, void *user) {
     opdi_lock(&opdi_log.lock);
     opdi_log.fn = fn ? fn : opdi_log_default;
     opdi_log.user = user;
     opdi_unlock(&opdi_log.lock);
+    return 0;
 }
 
 /* Passes a text to the log function; is_error is as in opd_log_fn.  If `bare` is true, the default log function writes

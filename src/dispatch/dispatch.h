@@ -15,7 +15,7 @@ typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
 typedef struct opdi_kernel {
     opd_kernel fn;
     void *user;
-    void (*destroy)(void *user);
+    opd_destroy destroy;
     opd_key key;
     bool typed;                                   /* made from a C function: see opd_function */
     opd_plugin *plugin;                           /* the pinned plug-in that contains fn */

@@ -474,7 +474,7 @@ static void opdi_warn_override(const opd_op *op, opd_key key, const char *before
    kernel was made; NULL for an ordinary kernel.  Returns 0, or -1 and sets an error; then the caller still owns `user`.
    */
 OPDI_INTERNAL int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
-                                  void (*destroy)(void *user), const char *signature) {
+                                  opd_destroy destroy, const char *signature) {
     opdi_registration *registration = opdi_registration_new(lib, 1, key, fn);
     opdi_kernel *kernel = registration ? registration->kernel : NULL, *other = NULL;
     opd_op *op = NULL;
@@ -509,14 +509,14 @@ OPDI_INTERNAL int opdi_impl_typed(opd_library *lib, const char *name, opd_key ke
 }
 
 OPDI_INTERNAL int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
-                               void (*destroy)(void *user)) {
+                               opd_destroy destroy) {
     return opdi_impl_typed(lib, name, key, fn, user, destroy, NULL);
 }
 
 /* Checks the name and the key of opd_impl, registers the built-in operators of the name's family, and adds the kernel.
    Without a key, the kernel is added at CompositeImplicitAutograd.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
-                                    void (*destroy)(void *user), const char *signature) {
+                                    opd_destroy destroy, const char *signature) {
     char qualified[256];
     opd_key key = lib->key;
     if (!name || !fn) { return opd_fail(OPD_ERROR_REGISTER, "opd_impl: the %s is NULL", name ? "kernel" : "name"); }
@@ -543,7 +543,7 @@ OPDI_INTERNAL int opdi_impl_checked(opd_library *lib, const char *name, const ch
 }
 
 int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
-                 void (*destroy)(void *user)) {
+                 opd_destroy destroy) {
     if (!opdi_library_usable(lib, "opd_impl")) { return -1; }
     return opdi_impl_checked(lib, name, key, kernel, user, destroy, NULL) ? opdi_library_error(lib) : 0;
 }

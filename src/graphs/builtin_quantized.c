@@ -179,7 +179,7 @@ OPDI_INTERNAL int opdi_fn_quantize_channels(opdi_bcall *call) {
 static opd_tensor *opdi_dequantized(opd_tensor *tensor) {
     enum { CONTIGUOUS = 0, PRESERVE = 1, LAST = 2 };
     const int ndim = tensor ? opd_ndim(tensor) : 0;
-    const bool last = (ndim == 4 || ndim == 5) && opd_sym_is_contiguous_full(tensor, LAST + ndim - 4).u.i;
+    const bool last = (ndim == 4 || ndim == 5) && opd_sym_is_contiguous_full(tensor, LAST + ndim - 4);
     opd_tensor *const numbers = tensor ? opd_to_dtype(tensor, OPD_FLOAT32) : NULL;
     return numbers ? opd_clone_full(numbers, opd_value_int(last ? PRESERVE : CONTIGUOUS)) : NULL;
 }

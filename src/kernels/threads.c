@@ -65,13 +65,15 @@ int opd_threads(void) {
     return count;
 }
 
-void opd_threads_set(int count) {
+int opd_threads_set(int count) {
+    const int was = opd_threads();
 #if defined(OPD_NO_THREADS)
     count = 1;
 #endif
     if (count <= 0) { count = opdi_threads_default(); }
     if (count > OPDI_MAX_THREADS) { count = OPDI_MAX_THREADS; }
     OPDI_STORE(&opdi_threads_wanted, count);
+    return was;
 }
 
 #if defined(OPD_NO_THREADS)

@@ -102,8 +102,9 @@ static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const cha
 
 /* A row for each typed function: its name, its parameters, the card and the name of its operator, the letters of its
    signature, and the arguments.  The word after OPDI_ARRAY_ or OPDI_GIVEN_ says what the function returns: a tensor
-   (OP), a list (LIST), a value (VALUE), 0 or -1 (ALL), or the same and several tensors (TENSORS).  OPDI_ARRAY_ makes an
-   array of opd_values, for the functions that are called most.  OPDI_GIVEN_ takes less code. */
+   (OP), a list (LIST), a value (VALUE), a bool (BOOL: false on failure), 0 or -1 (ALL), or the same and several tensors
+   (TENSORS).  OPDI_ARRAY_ makes an array of opd_values, for the functions that are called most.  OPDI_GIVEN_ takes less
+   code. */
 #define OPDI_ARRAY_OP(name, takes, card, n, op_name, letters, ...) opd_tensor *opd_##name takes { \
     OPD_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
@@ -116,6 +117,10 @@ static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const cha
     OPD_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
     return opd_call_value(opd_op_typed(&op, op_name, letters), args, n); }
+#define OPDI_ARRAY_BOOL(name, takes, card, n, op_name, letters, ...) bool opd_##name takes { \
+    OPD_HANDLE(card); \
+    const opd_value args[n] = {__VA_ARGS__}; \
+    return opd_call_value(opd_op_typed(&op, op_name, letters), args, n).u.i != 0; }
 #define OPDI_ARRAY_ALL(name, takes, card, n, op_name, letters, ...) int opd_##name takes { \
     OPD_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
@@ -130,6 +135,8 @@ static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const cha
     OPD_HANDLE(card); return opd_given_list(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_VALUE(name, takes, card, ...) opd_value opd_##name takes { \
     OPD_HANDLE(card); return opd_given_value(&op, __VA_ARGS__); }
+#define OPDI_GIVEN_BOOL(name, takes, card, ...) bool opd_##name takes { \
+    OPD_HANDLE(card); return opd_given_value(&op, __VA_ARGS__).u.i != 0; }
 #define OPDI_GIVEN_ALL(name, takes, card, ...) int opd_##name takes { \
     OPD_HANDLE(card); return opd_given_all(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_TENSORS(name, takes, card, op_name, letters, ...) int opd_##name takes { \

@@ -625,7 +625,7 @@ static bool opdi_program_same_constant(const opd_value *value, const opd_value *
     case OPD_TAG_STR: return strcmp(value->u.s, other->u.s) == 0;
     case OPD_TAG_DEVICE: return opdi_program_same_device(value->u.device, other->u.device);
     case OPD_TAG_TENSOR: return value->u.t == other->u.t ||
-            (value->u.t->dtype == other->u.t->dtype && opd_equal(value->u.t, other->u.t).u.i != 0);
+            (value->u.t->dtype == other->u.t->dtype && opd_equal(value->u.t, other->u.t));
     default: return memcmp(&value->u, &other->u, sizeof value->u) == 0;
     }
 }

@@ -16,8 +16,12 @@ OPDI_INTERNAL opdi_backend *opdi_backend_of(int type) {
         : NULL;
 }
 static const char *opdi_missing_why[OPD_BACKEND_COUNT];
-void opd_backend_missing_set(opd_backend backend, const char *why) {
-    if ((unsigned)backend < OPD_BACKEND_COUNT) { OPDI_PUBLISH(&opdi_missing_why[backend], why); }
+int opd_backend_missing_set(opd_backend backend, const char *why) {
+    if ((unsigned)backend >= OPD_BACKEND_COUNT) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_backend_missing_set: %d is not a backend", (int)backend);
+    }
+    OPDI_PUBLISH(&opdi_missing_why[backend], why);
+    return 0;
 }
 OPDI_INTERNAL int opdi_backend_missing(int type) {
     const char *why = (unsigned)type < OPD_BACKEND_COUNT ? OPDI_ACQUIRE(&opdi_missing_why[type]) : NULL;

@@ -175,7 +175,7 @@ static void run_unit(const unit *u, const entry *e) {
         CHECK_INT(call_unit(u, e, &m, u->open, u->most_2 + 1, in, out), 3);
     }
     for (i = 0; i < u->ninputs; i++) {
-        again = again && opd_equal(before[i], u->inputs[i]).u.i != 0;
+        again = again && opd_equal(before[i], u->inputs[i]);
         if (u->after[i]) { close_values(u->inputs[i], u->after[i], u->tolerance, u->what); }
     }
     if (again && !u->state) { CHECK_INT(call_unit(u, e, &m, u->open, u->open_2, in, out), u->code); }  /* nothing is left of the run before */

@@ -60,7 +60,7 @@ static bool same_tensors(opd_tensor *got, opd_tensor *want) {
     if (!got || !want || opd_dtype(got) != opd_dtype(want) || opd_ndim(got) != opd_ndim(want) ||
         memcmp(opd_sizes(got), opd_sizes(want), (size_t)opd_ndim(got) * sizeof(int64_t)) != 0) { return false; }
     return opd_allclose_full(opd_to_dtype(got, OPD_COMPLEX128), opd_to_dtype(want, OPD_COMPLEX128), 1e-5, 1e-6,
-                             true).u.i != 0;
+                             true);
 }
 /* Compares the calls, compiled and uncompiled.  Returns whether they were compiled. */
 static bool compare_calls(void) {

@@ -44,7 +44,7 @@ static opd_tensor *numbers(opd_scalar_type dtype, double scale) {
 /* Returns whether all elements are equal, or nearly so. */
 static bool near_to(opd_tensor *got, opd_tensor *want, double tolerance) {
     if (!got || !want || opd_dtype(got) != opd_dtype(want) || opd_numel(got) != opd_numel(want)) { return false; }
-    if (!opd_dtype_is_floating(opd_dtype(want))) { return opd_equal(got, want).u.i != 0; }
+    if (!opd_dtype_is_floating(opd_dtype(want))) { return opd_equal(got, want); }
     opd_tensor *const a = opd_contiguous(opd_to_dtype(got, OPD_FLOAT64));
     opd_tensor *const b = opd_contiguous(opd_to_dtype(want, OPD_FLOAT64));
     double most = 0;

@@ -79,7 +79,7 @@ static opd_tensor *numbers(int64_t rows) {
 }
 static bool same(opd_tensor *a, opd_tensor *b) {
     bool equal = false;
-    OPD_SCOPE { OPD_NO_GRAD { equal = opd_equal(a, b).u.i != 0; } }
+    OPD_SCOPE { OPD_NO_GRAD { equal = opd_equal(a, b); } }
     return equal;
 }
 static opd_graph *traced(opd_transform_fn fn, int64_t rows) {

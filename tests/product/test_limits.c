@@ -33,7 +33,7 @@ static opd_tensor *called(const char *name, opd_tensor *a, opd_tensor *b, opd_te
     args[2] = opd_value_tensor(c);
     return opd_call_op(opd_find(name), args, c ? 3 : b ? 2 : 1);
 }
-static bool same(opd_tensor *a, opd_tensor *b) { return a && b && opd_equal(a, b).u.i != 0; }
+static bool same(opd_tensor *a, opd_tensor *b) { return a && b && opd_equal(a, b); }
 static bool on_same_memory(opd_tensor *a, opd_tensor *b) { return opd_data(a) == opd_data(b); }
 
 //-- numbers -----------------------------------------------------------------------------------------------------------

@@ -698,7 +698,7 @@ TEST(programs_are_written) {
 static int same_values(const opd_value *x, const opd_value *y) {
     if (x->tag != y->tag) { return 0; }
     if (x->tag == OPD_TAG_INT) { return x->u.i == y->u.i; }
-    return x->tag != OPD_TAG_TENSOR || (int)opd_equal(opd_nan_to_num(x->u.t), opd_nan_to_num(y->u.t)).u.i;
+    return x->tag != OPD_TAG_TENSOR || (int)opd_equal(opd_nan_to_num(x->u.t), opd_nan_to_num(y->u.t));
 }
 /* How many of a module's tensors are others than those before them. */
 static int distinct(const opd_module *module) {

@@ -28,7 +28,7 @@ static int64_t case_at(const opd_tensor *t, int64_t i) {
     return at;
 }
 static bool same(opd_tensor *a, opd_tensor *b) {
-    return a && b && opd_dtype(a) == opd_dtype(b) && shape_is(a, opd_ints_of(opd_sizes(b), opd_ndim(b))) && opd_equal(a, b).u.i;
+    return a && b && opd_dtype(a) == opd_dtype(b) && shape_is(a, opd_ints_of(opd_sizes(b), opd_ndim(b))) && opd_equal(a, b);
 }
 static opd_tensor *add_to(opd_tensor *x, opd_tensor *y) { return OPD_CALL(opd_find("aten::add_.Tensor"), x, y); }
 static opd_tensor *mul_to(opd_tensor *x, opd_tensor *y) { return OPD_CALL(opd_find("aten::mul_.Tensor"), x, y); }

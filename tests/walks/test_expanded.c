@@ -21,7 +21,7 @@ static bool told_otherwise(const char *name) {
 static bool same(opd_tensor *a, opd_tensor *b, double tolerance) {
     const opd_scalar_type wide = opd_dtype_is_complex(opd_dtype(a)) ? OPD_COMPLEX128 : OPD_FLOAT64;
     if (opd_dtype(a) != opd_dtype(b) || opd_ndim(a) != opd_ndim(b)) { return false; }
-    return opd_allclose_full(opd_to_dtype(a, wide), opd_to_dtype(b, wide), tolerance, tolerance, true).u.i != 0;
+    return opd_allclose_full(opd_to_dtype(a, wide), opd_to_dtype(b, wide), tolerance, tolerance, true);
 }
 /* Calls the case with argument `which` expanded along dim `d` and with its copy; whether there was such a call. */
 static bool compare(op_case *c, int which, int d, double tolerance) {

@@ -415,8 +415,12 @@ OPDI_AVX2 OPDI_NOINLINE static void opdi_complex_block_sine(const opdi_complex *
         y[i].im = opdi_trig1_f64(x[i].re, shift + 1) * (x[i].im < 0 ? -low : low);
     }
 }
-OPDI_AVX2 static void opdi_complex_block_sin(const opdi_complex *x, opdi_complex *y) { opdi_complex_block_sine(x, y, 0); }
-OPDI_AVX2 static void opdi_complex_block_cos(const opdi_complex *x, opdi_complex *y) { opdi_complex_block_sine(x, y, 1); }
+OPDI_AVX2 static void opdi_complex_block_sin(const opdi_complex *x, opdi_complex *y) {
+    opdi_complex_block_sine(x, y, 0);
+}
+OPDI_AVX2 static void opdi_complex_block_cos(const opdi_complex *x, opdi_complex *y) {
+    opdi_complex_block_sine(x, y, 1);
+}
 #endif
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
@@ -429,8 +433,8 @@ static const opdi_complex *opdi_complex_whole(const opdi_complex *from, int64_t 
     return rest;
 }
 #endif
-/* A function of complex numbers a + bi: block computes it for 64 numbers, if the smaller of |a| and |b| is not 0, and `one`
-   for one number.  turned: `block` uses sin(a) and sinh(b), else sinh(a) or exp(a), and sin(b). */
+/* A function of complex numbers a + bi: `block` computes it for 64 numbers, if the smaller of |a| and |b| is not 0, and
+   `one` for one number.  turned: `block` uses sin(a) and sinh(b), else sinh(a) or exp(a), and sin(b). */
 typedef struct opdi_trig {
     void (*block)(const opdi_complex *x, opdi_complex *y);
     opdi_complex (*one)(opdi_complex x);
