@@ -735,6 +735,7 @@ TEST(float32_convolutions_of_many_images) {
         {32, 40, 1, 2, {80, 61}, 3, 1, 1, 1}, {65, 33, 1, 2, {49, 65}, 3, 1, 0, 1}, {33, 129, 1, 2, {38, 37}, 3, 1, 2, 1}};
     if (!there()) { SKIP("no GPU"); }
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+        if (!check_visits(k, sizeof shapes / sizeof *shapes)) { continue; }
         OPD_SCOPE {
             const int64_t n = emulated() ? 3 : shapes[k].c < 32 ? 400 : 60, stride[3] = {shapes[k].s, shapes[k].s, shapes[k].s};
             const int64_t pad[3] = {shapes[k].p, shapes[k].p, shapes[k].p}, apart[3] = {shapes[k].d, shapes[k].d, shapes[k].d};
@@ -787,6 +788,7 @@ TEST(convolutions_of_channels_last_tensors) {
     static const bool mask[3] = {true, true, true};
     if (!there()) { SKIP("no GPU"); }
     for (int k = 0; k < 9 * 3 * 4; k++) {
+        if (!check_visits((size_t)k, 9 * 3 * 4)) { continue; }
         OPD_SCOPE {
             const int *const c = channels[k / 12], dims = k % 2 ? 3 : 2;
             const bool transposed = k / 2 % 2 != 0;

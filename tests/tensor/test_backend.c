@@ -23,26 +23,31 @@ static struct {
     int fail_copy;                                /* every copy does */
 } dev;
 
+/* Opens or closes all blocks.  Blocks that lie side by side take one call, because a walk does this very often. */
 static void dev_access(int rights) {
-    int i;
-    for (i = 0; i < dev.nblocks; i++) { (void)mprotect(dev.blocks[i].pages, dev.blocks[i].mapped, rights); }
+    for (int i = 0, j; i < dev.nblocks; i = j) {
+        size_t bytes = dev.blocks[i].mapped;
+        for (j = i + 1; j < dev.nblocks && dev.blocks[j].pages == dev.blocks[i].pages + bytes; j++) { bytes += dev.blocks[j].mapped; }
+        (void)mprotect(dev.blocks[i].pages, bytes, rights);
+    }
 }
 static void dev_begin(void) { if (dev.open++ == 0) { dev_access(PROT_READ | PROT_WRITE); } }
 static void dev_end(void) { if (--dev.open == 0) { dev_access(PROT_NONE); } }
 
 static void *dev_alloc(void *user, int unit, size_t bytes) {
-    dev_block *b = &dev.blocks[dev.nblocks];
+    const size_t mapped = (bytes + 4095) & ~(size_t)4095;
     CHECK(user == &dev && unit >= 0 && unit < UNITS && bytes > 0 && dev.nblocks < BLOCKS);
     dev.allocs++;
     if (dev.fail_at > 0 && --dev.fail_at == 0) { return NULL; }
+    char *const pages = (char *)mmap(NULL, mapped, dev.open ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == (char *)MAP_FAILED) { return NULL; }
+    dev_block *b = &dev.blocks[dev.nblocks++];    /* in the order of addresses */
+    for (; b > dev.blocks && b[-1].pages > pages; b--) { b[0] = b[-1]; }
     b->bytes = bytes;
-    b->mapped = (bytes + 4095) & ~(size_t)4095;
+    b->mapped = mapped;
     b->unit = unit;
-    b->pages = (char *)mmap(NULL, b->mapped, dev.open ? PROT_READ | PROT_WRITE : PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (b->pages == (char *)MAP_FAILED) { return NULL; }
-    b->data = b->pages + ((b->mapped - bytes) & ~(size_t)15);
-    dev.nblocks++;
+    b->pages = pages;
+    b->data = pages + ((mapped - bytes) & ~(size_t)15);
     return b->data;
 }
 static void dev_free(void *user, int unit, void *data, size_t bytes) {
@@ -53,7 +58,8 @@ static void dev_free(void *user, int unit, void *data, size_t bytes) {
     CHECK(i < dev.nblocks && dev.blocks[i].bytes == bytes && dev.blocks[i].unit == unit);
     if (i == dev.nblocks) { return; }
     (void)munmap(dev.blocks[i].pages, dev.blocks[i].mapped);
-    dev.blocks[i] = dev.blocks[--dev.nblocks];
+    dev.nblocks--;
+    memmove(&dev.blocks[i], &dev.blocks[i + 1], (size_t)(dev.nblocks - i) * sizeof *dev.blocks);
 }
 /* Returns the unit to which this memory belongs, or -1 for the host's memory. */
 static int dev_owner(const void *p) {
