@@ -97,6 +97,8 @@ ROWS = {
      './bench_scaling --table bench/scaling.txt --bucket 1 --per-node 8 --plot bench/scaling.svg'): ('run', {}, 'bench/scaling.svg'),
     ('examples/guide/11-processes.md', 'mpicc -O2 -DSCALING_MPI bench/scaling.c -o bench_scaling_mpi -lm && '
      'mpirun -n 2 ./bench_scaling_mpi --bucket 1'): ('built', 'bench/scaling.c'),
+    ('examples/guide/hugging-face.md', 'cc -O2 examples/run_model.c -o run_model -lm && ./run_model model.pt2 --list'):
+        ('built', 'examples/run_model.c'),
     ('examples/guide/shipping.md', 'ar rcs libopdispatch.a opdispatch.o'): ('run', {}, None),
     ('examples/guide/shipping.md', 'cc -O2 program.c libopdispatch.a -o program -lm'):
         ('run', {'program.c': 'first program without implementation'}, None),
@@ -162,6 +164,7 @@ BLOCKS = {'c': 'tests/linkage.sh (pages_code), programs of some pages also tests
           'text': 'tests/documents.py, if it shows what a program prints'}
 # (page, kind): the test for the blocks of this kind on one page
 OTHER_BLOCKS = {
+    ('examples/guide/hugging-face.md', 'python3'): 'none: needs the package transformers and weights from the net',
     ('examples/guide/shipping.md', 'C'): 'this script', ('src/README.md', 'C'): 'tests/recipes.py',
     ('examples/guide/11-processes.md', 'C'): 'this script, with mpicc',
     ('examples/coming-from.md', 'C'): 'only with --foreign: needs ggml',
