@@ -293,6 +293,7 @@ examples/coming-from.md
 but computes these layers in float32 | src/api/scripts.h: Quantized tensors become float32 tensors
 The only devices are the CPU, CUDA, the meta device | product/test_limits.c devices
 differ from those of PyTorch's CPU generator | product/test_limits.c random_numbers
+examples/guide/which-pytorch.md
 backward fails with an error that names the operator; PyTorch only warns | product/test_limits.c derivatives_that_are_missing
 opd_autograd_fallback_set selects the behaviour | autograd/test_function.c without_a_formula_warn_mode
 computing a second derivative always fails | product/test_limits.c derivatives_that_are_missing
@@ -312,7 +313,7 @@ see the list at >>schema in the header | src/types/schema_lexer.c: Deliberate di
 int64 or int32 by -1 with a rounding mode fails | product/test_limits.c dividing_the_smallest_integer
 The padding row of an embedding has no tangent | product/test_limits.c the_padding_row_of_an_embedding
 Keys that have no meaning in C do not exist | product/test_limits.c keys_that_are_not_here
-A weight that was overwritten is cast again | product/test_limits.c cached_casts
+If a weight was overwritten in an autocast region, it is cast again | product/test_limits.c cached_casts
 excluded together, not separately | src/api/keys.h: The autocast keys are one functionality with a backend
 src/api/manual.txt
 GPU kernels are in opdispatch_cuda.cu | opdispatch_cuda.cu: GPU kernels for opdispatch
