@@ -45,6 +45,7 @@ INSIDE(int, name_user_key, (int functionality, const char *name), (OPDI_PUBLISH(
 /* schemas */
 INSIDE(opd_schema *, schema_parse, (const char *text, const char *ns, bool variables),
        opdi_schema_parse(text, strlen(text), ns, variables))
+INSIDE(opd_schema *, schema_read, (const char *text, const char *ns), opdi_schema_read(text, strlen(text), ns, true))
 INSIDE(const char *, schema_ns, (const opd_schema *s), s->ns)
 INSIDE(const char *, schema_name, (const opd_schema *s), s->name)
 INSIDE(const char *, schema_overload, (const opd_schema *s), s->overload)

@@ -51,7 +51,7 @@ static int opdi_def_function(opd_library *lib, const char *name, const opd_funct
 }
 
 int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function) {
-    if (!opdi_library_usable(lib, "opd_def_function")) { return -1; }
+    if (!opdi_library_defines(lib, "opd_def_function")) { return -1; }
     if (!name_or_schema) { return opd_fail(OPD_ERROR_REGISTER, "opd_def_function: the name is NULL"); }
     return opdi_def_function(lib, name_or_schema, function);
 }
@@ -409,7 +409,8 @@ static size_t opdi_outs_add(char *text, size_t cap, size_t length, const opd_sch
 /* Makes the schema of a derived form from a functional schema.  If `inplace` is true, self is written; otherwise out
    arguments follow the other arguments.  `name` is "add.out", or "sort.values(values, indices)" to name several out
    arguments.  If `name` is a whole schema, it is only parsed.  Returns NULL and sets an error if that fails. */
-static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns, const char *name, bool inplace) {
+static opd_schema *opdi_derived_schema(const opd_library *lib, const opd_schema *schema, const char *name,
+                                       bool inplace) {
     char text[1600], item[600];
     const size_t cap = sizeof text;
     size_t length = opdi_schema_add(text, cap, 0, "%.*s(", (int)strcspn(name, "("), name);
@@ -417,7 +418,7 @@ static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns,
     int options = 0;
     const char *const names = strchr(name, '(');
     if (names && (strstr(name, "->") || inplace || names[1] == ')' || !strchr(names, ')'))) {
-        return opdi_schema_parse(name, strlen(name), ns, true);
+        return lib->parse(name, strlen(name), lib->ns, true);
     }
     for (int i = 0; !inplace && i < schema->nargs; i++) { options += opdi_is_option(schema->args[i].name); }
     for (int i = 0; i < schema->nargs; i++) {
@@ -442,7 +443,7 @@ static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns,
         (void)opd_fail(OPD_ERROR_REGISTER, "the schema of %s is too long", name);
         return NULL;
     }
-    return opdi_schema_parse(text, strlen(text), ns, true);
+    return lib->parse(text, strlen(text), lib->ns, true);
 }
 
 /* Returns true if the form `own` writes one list of tensors and the functional schema returns one list. */
@@ -505,7 +506,7 @@ static uint32_t opdi_derived_tags(const opd_library *lib, const opd_op_desc *des
    sets an error. */
 static int opdi_derive(opd_library *lib, opdi_card *base, const char *name, bool inplace) {
     opd_op_desc desc = base->desc;
-    opd_schema *schema = opdi_derived_schema(base->op->schema, lib->ns, name, inplace);
+    opd_schema *schema = opdi_derived_schema(lib, base->op->schema, name, inplace);
     bool wrong = schema && opdi_derive_check(base->op->schema, schema, name, inplace);
     opd_def_options options = {opdi_derived_tags(lib, &desc, inplace), OPD_ALIAS_FROM_SCHEMA, desc.same_again};
     opd_op *op = schema && !wrong ? opdi_def_schema(lib, schema, &options) : NULL;
@@ -641,9 +642,8 @@ OPDI_INTERNAL int opdi_check_policy(opd_autocast policy) {
 
 /* Defines an operator and registers all parts of the descriptor.  Returns 0, or -1 and sets an error.  On failure
    everything is undone, and the caller still owns `user`. */
-int opd_define(opd_library *lib, const opd_op_desc *desc) {
+OPDI_INTERNAL int opdi_define(opd_library *lib, const opd_op_desc *desc) {
     opd_def_options options;
-    if (!opdi_library_usable(lib, "opd_define")) { return -1; }
     if (!desc) { return opd_fail(OPD_ERROR_REGISTER, "opd_define: the descriptor is NULL"); }
     if (opdi_check_policy(desc->autocast)) { return opdi_library_error(lib); }
     const opdi_registration *before = lib->registrations;
@@ -660,4 +660,8 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
         return opdi_library_error(lib);
     }
     return 0;
+}
+
+int opd_define(opd_library *lib, const opd_op_desc *desc) {
+    return opdi_library_defines(lib, "opd_define") ? opdi_define(lib, desc) : -1;
 }

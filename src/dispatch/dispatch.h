@@ -169,6 +169,9 @@ struct opd_library {
     const char *file;
     opdi_origin place;                             /* place of the newest registration, for messages */
     opdi_registration *registrations;
+    /* how the texts of schemas are read: opdi_schema_parse (NULL before the first text) or, for built-in operators,
+       opdi_schema_read */
+    opd_schema *(*parse)(const char *text, size_t length, const char *ns, bool typevars);
     opd_library *next;
 };
 struct opd_call {

@@ -423,6 +423,13 @@ OPDI_INTERNAL bool opdi_library_usable(const opd_library *lib, const char *what)
     return library != NULL;
 }
 
+/* As opdi_library_usable; also lets the library parse schemas of the program. */
+OPDI_INTERNAL bool opdi_library_defines(opd_library *lib, const char *what) {
+    if (!opdi_library_usable(lib, what)) { return false; }
+    OPDI_STORE(&lib->parse, opdi_schema_parse);
+    return true;
+}
+
 /* Defines an operator by the text of its schema.  If that fails, returns NULL and sets an error that names the library
    block. */
 OPDI_INTERNAL opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
@@ -439,7 +446,7 @@ OPDI_INTERNAL opd_op *opdi_def_text(opd_library *lib, const char *text, const op
     } else if (options && (unsigned)options->alias > OPD_ALIAS_INTERNAL_SPECIAL_CASE) {
         (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): %d is not an alias kind", text, (int)options->alias);
     } else {
-        opd_schema *schema = opdi_schema_parse(text, strlen(text), lib->ns, false);
+        opd_schema *schema = lib->parse(text, strlen(text), lib->ns, false);
         if (schema) { op = opdi_def_schema(lib, schema, options); }
     }
     if (!op) { (void)opdi_library_error(lib); }
@@ -447,7 +454,7 @@ OPDI_INTERNAL opd_op *opdi_def_text(opd_library *lib, const char *text, const op
 }
 
 int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options) {
-    return opdi_library_usable(lib, "opd_def") && opdi_def_text(lib, schema, options) ? 0 : -1;
+    return opdi_library_defines(lib, "opd_def") && opdi_def_text(lib, schema, options) ? 0 : -1;
 }
 
 int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }

@@ -80,6 +80,7 @@ OPDI_INTERNAL int opdi_register_builtins(void) {
         opd_library_close(aten);
         return -1;
     }
+    aten->parse = opdi_schema_read;
     opdi_registry.aten = aten;
     return 0;
 }
@@ -220,7 +221,7 @@ OPDI_INTERNAL int opdi_register_card(int i) {
     opd_op_desc desc;
     if (!card) { return 0; }
     opdi_read_card(card, &desc);
-    if (opd_define(aten, &desc)) { return -1; }
+    if (!opd_ok() || opdi_define(aten, &desc)) { return -1; }
     opd_op *op = opdi_lookup_used(name, strlen(name));
     if (op && (!desc.inplace || opdi_same_family(name + 6, desc.inplace)) &&
         (!desc.out || opdi_same_family(name + 6, desc.out))) {

@@ -25,7 +25,7 @@ static const opdi_type *opdi_parse_sized(opdi_parser *parser, const opdi_type *e
 
 /* Returns the tag of values that need no conversion for an argument of this type.  Returns 0 if there is no such tag.
    */
-static uint8_t opdi_type_tag(const opdi_type *type) {
+OPDI_INTERNAL uint8_t opdi_type_tag(const opdi_type *type) {
     if (type->kind == OPDI_TYPE_OPTIONAL) { type = type->elems[0]; }
     switch (type->kind) {
     case OPDI_TYPE_TENSOR: return OPD_TAG_TENSOR;
@@ -121,11 +121,12 @@ static int opdi_check_defaults(const opdi_parser *parser, const opd_schema *sche
                     parser->lx.text);
 }
 
-static int opdi_schema_take(opdi_parser *parser, const opdi_arg *from, int total, opdi_arg **to, int32_t *count) {
+/* Copies `total` arguments to the arena, and sets *to and *count.  Returns 0, or -1 if memory runs out. */
+OPDI_INTERNAL int opdi_schema_take(opdi_arena *arena, const opdi_arg *from, int total, opdi_arg **to, int32_t *count) {
     *to = NULL;
     *count = total;
     if (total == 0) { return 0; }
-    *to = (opdi_arg *)opdi_arena_alloc(parser->arena, (size_t)total * sizeof *from);
+    *to = (opdi_arg *)opdi_arena_alloc(arena, (size_t)total * sizeof *from);
     if (*to == NULL) { return -1; }
     memcpy(*to, from, (size_t)total * sizeof *from);
     return 0;
@@ -135,13 +136,13 @@ static int opdi_schema_take(opdi_parser *parser, const opdi_arg *from, int total
 static int opdi_parse_signature(opdi_parser *parser, opd_schema *schema) {
     opdi_arg args[OPD_MAX_ARGS];
     int count = opdi_parse_items(parser, args, false, &schema->vararg);
-    if (count < 0 || opdi_schema_take(parser, args, count, &schema->args, &schema->nargs) < 0) { return -1; }
+    if (count < 0 || opdi_schema_take(parser->arena, args, count, &schema->args, &schema->nargs) < 0) { return -1; }
     if (opdi_lex_expect(&parser->lx, OPDI_TOKEN_ARROW, NULL) < 0) { return -1; }
     count = 0;
     if (opdi_lex_next_if(&parser->lx, OPDI_TOKEN_DOTS)) { schema->varret = true; }
     else if (parser->lx.cur.kind == '(') { count = opdi_parse_items(parser, args, true, &schema->varret); }
     else { count = opdi_parse_argument(parser, args, true, false) < 0 ? -1 : 1; }
-    if (count < 0 || opdi_schema_take(parser, args, count, &schema->returns, &schema->nreturns) < 0) { return -1; }
+    if (count < 0 || opdi_schema_take(parser->arena, args, count, &schema->returns, &schema->nreturns) < 0) { return -1; }
     (void)opdi_lex_next_if(&parser->lx, OPDI_TOKEN_NEWLINE);
     return opdi_lex_expect(&parser->lx, OPDI_TOKEN_EOF, NULL) < 0 ? -1 : opdi_check_defaults(parser, schema);
 }
@@ -157,7 +158,7 @@ static int opdi_schema_set_name(opdi_parser *parser, opd_schema *schema, const o
 }
 
 /* Estimates how many bytes the parts of a schema take, so that one allocation is usually enough. */
-static size_t opdi_schema_estimate(const char *text, size_t length) {
+OPDI_INTERNAL size_t opdi_schema_estimate(const char *text, size_t length) {
     size_t commas = 0, brackets = 0;
     for (size_t i = 0; i < length; i++) {
         commas += text[i] == ',' || text[i] == '>';
@@ -175,7 +176,7 @@ static size_t opdi_schema_estimate(const char *text, size_t length) {
 static const opd_schema *opdi_freed_schemas[OPDI_FREED_SCHEMAS];
 static unsigned opdi_freed_schemas_at;
 /* Returns true if the address `schema` is among opdi_freed_schemas.  Removes it if `forget` is true. */
-static bool opdi_schema_was_freed(const opd_schema *schema, bool forget) {
+OPDI_INTERNAL bool opdi_schema_was_freed(const opd_schema *schema, bool forget) {
     bool found = false;
     for (int i = 0; i < OPDI_FREED_SCHEMAS; i++) {
         if (OPDI_LOAD(&opdi_freed_schemas[i]) != schema) { continue; }

@@ -34,7 +34,7 @@ OPDI_INTERNAL const opdi_base_type opdi_base_types[] = {
     OPDI_BASE("complex", OPDI_TYPE_COMPLEX, "complex"),
 };
 
-static const opdi_type *opdi_base_find(const opdi_token *tok) {
+OPDI_INTERNAL const opdi_type *opdi_base_find(const opdi_token *tok) {
     const char letter = tok->text[0];
     for (size_t i = 0; i < sizeof opdi_base_types / sizeof *opdi_base_types; i++) {
         if (opdi_base_types[i].spelled[0] == letter && opdi_token_is(tok, opdi_base_types[i].spelled)) {

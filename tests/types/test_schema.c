@@ -454,6 +454,41 @@ TEST(schema_names) {
 }
 
 // Whichever allocation fails, there is an error and nothing is left behind.
+// The schemas of built-in operators are read by other functions than those of a program.  Both give the same.
+TEST(schemas_of_built_in_operators) {
+    int ops = 0, wrong = 0;
+    for (opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        if (strncmp(opd_op_name(op), "aten::", 6) != 0) { continue; }
+        opd_schema_print(opd_op_schema(op), printed, sizeof printed);
+        opd_schema *read = inside_schema_read(printed + 6, "aten"), *parsed = inside_schema_parse(printed, "", true);
+        bool same = read && parsed && opd_schema_equal(read, parsed) && opd_schema_equal(opd_op_schema(op), parsed);
+        for (int i = 0; same && i < opd_schema_nargs(parsed); i++) {
+            same = inside_arg_tag(read, i) == inside_arg_tag(parsed, i) &&
+                inside_arg_is_written(read, i) == inside_arg_is_written(parsed, i) &&
+                inside_arg_is_keyword_only(read, i) == inside_arg_is_keyword_only(parsed, i) &&
+                inside_arg_is_optional(read, i) == inside_arg_is_optional(parsed, i);
+        }
+        if (same) {
+            opd_schema_print(read, again, sizeof again);
+            same = strcmp(printed, again) == 0;
+        }
+        if (!same && wrong++ < 5) { printf("    %s\n", printed); }
+        opd_schema_free(read);
+        opd_schema_free(parsed);
+        ops++;
+    }
+    CHECK_INT(wrong, 0);
+    CHECK(ops > 2000);
+    // What no built-in operator has is refused, or read to the end.
+    static const char *const texts[] = {"f(Union(int, str) x) -> ()", "f(int x=", "f(int x) -> (", "f(", "", "f(int[2 x) -> ()",
+                                        "f(int[3] x=[1, 2, 3, 4, 5, 6, 7, 8, 9]) -> ()", "f(Tensor(a|b) x) -> ()",
+                                        "f(t x) -> ()", "f(int[] x=1) -> ()",
+                                        "f(int x) -> int y z", "f(str x=\"abc) -> ()", "f(int[16] x=1) -> ()"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        CHECK(inside_schema_read(texts[i], "aten") == NULL);
+        CHECK_ERROR(OPD_ERROR_SCHEMA, "no built-in operator has a schema of this form");
+    }
+}
 TEST(schema_out_of_memory) {
     static const char *const texts[] = {
         "f(Dict(str, (Tensor(a!)[], int?)) z, complex[] x=[1, 2j], int[300] y=1, str s='abc') -> Tensor",
