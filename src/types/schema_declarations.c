@@ -142,7 +142,9 @@ static int opdi_parse_signature(opdi_parser *parser, opd_schema *schema) {
     if (opdi_lex_next_if(&parser->lx, OPDI_TOKEN_DOTS)) { schema->varret = true; }
     else if (parser->lx.cur.kind == '(') { count = opdi_parse_items(parser, args, true, &schema->varret); }
     else { count = opdi_parse_argument(parser, args, true, false) < 0 ? -1 : 1; }
-    if (count < 0 || opdi_schema_take(parser->arena, args, count, &schema->returns, &schema->nreturns) < 0) { return -1; }
+    if (count < 0 || opdi_schema_take(parser->arena, args, count, &schema->returns, &schema->nreturns) < 0) {
+        return -1;
+    }
     (void)opdi_lex_next_if(&parser->lx, OPDI_TOKEN_NEWLINE);
     return opdi_lex_expect(&parser->lx, OPDI_TOKEN_EOF, NULL) < 0 ? -1 : opdi_check_defaults(parser, schema);
 }

@@ -552,20 +552,20 @@ OPDI_LOOPS_BEGIN
     out[2 * j + 1] = imaginary;
 #define OPDI_PAIRS_LOOP(type, suffix) \
     typedef void opdi_pair_fn_##suffix(type a, type b, type c, type d, type *real, type *imaginary); \
-    OPDI_LOOP_TEXT void opdi_pairs_##suffix(void *const *data, int inputs, int64_t count, bool small, \
+    OPDI_LOOP_TEXT void opdi_pairs_##suffix(void *const *data, int inputs, int64_t count, bool compact, \
                                             opdi_pair_fn_##suffix one) { \
         const type *x = (const type *)data[1], *y = (const type *)data[inputs]; \
         type *out = (type *)data[0], real, imaginary; \
         int64_t i = 0; \
-        for (; small && i + 4 <= count; i += 4) { \
+        for (; compact && i + 4 <= count; i += 4) { \
             OPDI_IVDEP \
             for (int lane = 0; lane < 4; lane++) { \
                 const int64_t j = i + lane; \
                 OPDI_PAIRS_ONE \
             } \
         } \
-        for (int64_t j = i; small && j < count; j++) { OPDI_PAIRS_ONE } \
-        if (small) { return; } \
+        for (int64_t j = i; compact && j < count; j++) { OPDI_PAIRS_ONE } \
+        if (compact) { return; } \
         OPDI_COLUMN_EACH(OPDI_PAIRS_ONE) \
     }
 #define OPDI_PAIRS_EQUAL_LOOP(type, suffix) \
@@ -630,17 +630,17 @@ static void opdi_c64_sign(void *const *data, int64_t count, const opdi_params *p
     (void)params;
 }
 OPDI_LOOPS_END
-/* Defines opdi_<prefix>_<name>, a loop with the code `run`, which is compiled a second time for AVX2.  `small` is true
+/* Defines opdi_<prefix>_<name>, a loop with the code `run`, compiled a second time for AVX2.  `compact` is true
    where little code is more important than speed, because few processors run it. */
 #if defined(OPDI_X86)
 #define OPDI_PAIRS_OF(prefix, name, run) \
     __attribute__((target("avx2"))) \
     static void opdi_##prefix##_##name##_avx2(void *const *data, int64_t count) { \
-        OPD_UNUSED const bool small = false; \
+        OPD_UNUSED const bool compact = false; \
         run; \
     } \
     OPDI_INTERNAL void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
-        OPD_UNUSED const bool small = true; \
+        OPD_UNUSED const bool compact = true; \
         (void)params; \
         if (opdi_cpu_level() > 0) { opdi_##prefix##_##name##_avx2(data, count); } \
         else { run; } \
@@ -648,7 +648,7 @@ OPDI_LOOPS_END
 #else
 #define OPDI_PAIRS_OF(prefix, name, run) \
     OPDI_INTERNAL void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
-        OPD_UNUSED const bool small = false; \
+        OPD_UNUSED const bool compact = false; \
         (void)params; \
         run; \
     }
@@ -669,8 +669,8 @@ OPDI_LOOPS_END
     OPDI_PAIRS_OF(c64, name, opdi_parts_##name##_f32(data, count)) \
     OPDI_PAIRS_OF(c128, name, opdi_parts_##name##_f64(data, count))
 #define OPDI_PAIRS_BOTH(name, inputs, first, second) \
-    OPDI_PAIRS_OF(c64, name, opdi_pairs_f32(data, inputs, count, small, opdi_pair_##name##_f32)) \
-    OPDI_PAIRS_OF(c128, name, opdi_pairs_f64(data, inputs, count, small, opdi_pair_##name##_f64))
+    OPDI_PAIRS_OF(c64, name, opdi_pairs_f32(data, inputs, count, compact, opdi_pair_##name##_f32)) \
+    OPDI_PAIRS_OF(c128, name, opdi_pairs_f64(data, inputs, count, compact, opdi_pair_##name##_f64))
 OPDI_LOOPS_BEGIN
 OPDI_COMPLEX_PARTS(OPDI_PARTS_BOTH)
 OPDI_COMPLEX_PAIRS(OPDI_PAIRS_BOTH)
@@ -702,7 +702,7 @@ OPDI_AVX512 static void opdi_c64_reciprocal_avx512(void *const *data, int64_t co
     }
 }
 #endif
-OPDI_PAIRS_OF(c64, reciprocal_less, opdi_pairs_f32(data, 1, count, small, opdi_pair_reciprocal_f32))
+OPDI_PAIRS_OF(c64, reciprocal_less, opdi_pairs_f32(data, 1, count, compact, opdi_pair_reciprocal_f32))
 static void opdi_c64_reciprocal(void *const *data, int64_t count, const opdi_params *params) {
 #if defined(OPDI_X86)
     if (opdi_cpu_level() == 2) {
@@ -712,8 +712,8 @@ static void opdi_c64_reciprocal(void *const *data, int64_t count, const opdi_par
 #endif
     opdi_c64_reciprocal_less(data, count, params);
 }
-OPDI_PAIRS_OF(c128, reciprocal, opdi_pairs_f64(data, 1, count, small, opdi_pair_reciprocal_f64))
-OPDI_PAIRS_OF(c128, sign, opdi_pairs_f64(data, 1, count, small, opdi_pair_sign_f64))
+OPDI_PAIRS_OF(c128, reciprocal, opdi_pairs_f64(data, 1, count, compact, opdi_pair_reciprocal_f64))
+OPDI_PAIRS_OF(c128, sign, opdi_pairs_f64(data, 1, count, compact, opdi_pair_sign_f64))
 OPDI_PAIRS_BOTH(div, 2, 0, 0)
 OPDI_PAIRS_OF(c64, equal, opdi_pairs_equal_f32(data, count, true))
 OPDI_PAIRS_OF(c64, unequal, opdi_pairs_equal_f32(data, count, false))
