@@ -215,7 +215,7 @@ DIRECT = set('''empty zeros ones full view reshape expand transpose t permute se
 contiguous clone copy_ to_dtype add add_ sub sub_ mul mul_ div div_ neg exp log sqrt rsqrt tanh sigmoid relu gelu silu
 pow_Tensor_Scalar eq gt where_self sum sum_dim mean mean_dim amax softmax log_softmax mm bmm matmul addmm linear conv2d
 convolution layer_norm cross_entropy_loss embedding cat stack zero_ fill_'''.split())
-MOST_GIVEN = 20                                                  # OPD_GIVEN_MAX of src/ops/typed_functions.c
+MOST_GIVEN = 20                                                  # OPDI_GIVEN_MAX of src/ops/typed_functions.c
 
 
 def wrapped(first, parts, last, indent, width=WIDTH):
@@ -292,12 +292,12 @@ class Function:
         """Returns letters and the arguments as they are, not as opd_value.  There is a letter for the type of each
         argument.  If a type has no letter, the argument is passed as an opd_value."""
         if len(self.types) > MOST_GIVEN:
-            sys.exit('%s has %d arguments, but OPD_GIVEN_MAX is %d' % (self.schema.name, len(self.types), MOST_GIVEN))
+            sys.exit('%s has %d arguments, but OPDI_GIVEN_MAX is %d' % (self.schema.name, len(self.types), MOST_GIVEN))
         letters, parts = self.letter, []
         for kind, a in zip(self.types, self.args):
             plain = kind[1] not in ('opd_value_dtype', 'opd_value_optional_ints')
             letters += kind[2] if plain else 'V'
-            parts.append(('OPD_CAST(int64_t, %s)' if kind[0] == 'opd_scalar_type ' and plain else '%s' if plain else
+            parts.append(('OPDI_CAST(int64_t, %s)' if kind[0] == 'opd_scalar_type ' and plain else '%s' if plain else
                           kind[1] + '(%s)') % a[1])
         return letters, parts
 
@@ -538,7 +538,7 @@ def print_contents(tree):
 #-- the table of functions that plug-ins call --------------------------------------------------------------------------
 
 def print_host_table(tree):
-    """Prints the rows of OPD_HOST_FUNCTIONS, in the order of the list of names."""
+    """Prints the rows of OPDI_HOST_FUNCTIONS, in the order of the list of names."""
     lines = []
     for name in tree.listed('api/host_functions.txt'):
         kind, parameters = tree.prototype(name)

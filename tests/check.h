@@ -29,10 +29,10 @@
 #include <string.h>
 
 #if defined(__TINYC__)                            /* run.sh --quick links the objects of tcc with gcc, which runs constructors */
-#undef OPD_AT_LOAD
-#define OPD_AT_LOAD(n, id) __attribute((constructor)) static void opd_block_at_load_##n(void) { opd_block_use_##n(); }
-#undef OPD_USE_BLOCKS
-#define OPD_USE_BLOCKS(id) (void)0
+#undef OPDI_AT_LOAD
+#define OPDI_AT_LOAD(n, id) __attribute((constructor)) static void opd_block_at_load_##n(void) { opd_block_use_##n(); }
+#undef OPDI_USE_BLOCKS
+#define OPDI_USE_BLOCKS(id) (void)0
 #endif
 
 /* Test data is little-endian: converts it, in place, to the byte order of this machine.  element: bytes of a number,

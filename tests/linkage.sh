@@ -152,7 +152,7 @@ have_tcc() { command -v tcc >/dev/null 2>&1 || { echo 'SKIP: no tcc'; return 1; 
 # Each old name gives a warning of the compiler that says the new one.
 check_old_names() {
     $CC -fsyntax-only -DSHOW_WARNINGS $inc "$root/tests/product/test_old_names.c" >"$tmp/old_names.log" 2>&1
-    sed -n 's/^OPD_OLD_NAME("\(use [A-Za-z_]*\)").*/\1/p' "$root/src/api/old_names.h" >"$tmp/old_names.txt"
+    sed -n 's/^OPDI_OLD_NAME("\(use [A-Za-z_]*\)").*/\1/p' "$root/src/api/old_names.h" >"$tmp/old_names.txt"
     [ "$(grep -c . "$tmp/old_names.txt")" -ge 18 ] || echo 'src/api/old_names.h was not read'
     while read -r text; do
         grep -q "warning: .*deprecated.*$text\b" "$tmp/old_names.log" || echo "no warning: $text"
@@ -371,7 +371,7 @@ check_plugin_older_minor() {
     minor=$(sed -n 's/^#define OPD_VERSION_MINOR //p' "$root/opdispatch.h")
     header_as newer "s/^#define OPD_VERSION_MINOR .*/#define OPD_VERSION_MINOR $((minor + 1))/
 s/^} opd_op_desc;/    void *grown[4]; } opd_op_desc;/
-/^#define OPD_HOST_FUNCTIONS/,/[^\\]\$/s/[^\\]\$/&  X(int, opd_newer, 0, ())/
+/^#define OPDI_HOST_FUNCTIONS/,/[^\\]\$/s/[^\\]\$/&  X(int, opd_newer, 0, ())/
 s/^static int opdi_host_define(/int opd_newer(void) { return 1; }\n&/
 s/^    return opd_define(lib, &d);/    if (d.grown[0] || d.grown[3]) { return opd_fail(OPD_ERROR_USER, \"grown\"); }\n&/
 s/^OPD_API const char \*opd_plugin_path/OPD_API int opd_newer(void);\n&/"
@@ -465,21 +465,21 @@ check_plugin_failing_block() {
 
 #-- the header ---------------------------------------------------------------------------------------------------------
 
-# Each public function is in the table OPD_HOST_FUNCTIONS, or is defined for plug-ins in the header.  The typed
+# Each public function is in the table OPDI_HOST_FUNCTIONS, or is defined for plug-ins in the header.  The typed
 # functions of built-in operators are compiled into each plug-in (see check_header.sh cards).
 check_host_table() {
     awk '/^\/\/  >>/ { typed = /api:op:|api:aoti/ }
          /^OPD_API/ { want = !typed }
          want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }
          /Stop here if you are only interested/ { exit }' "$root/opdispatch.h" | sort >"$tmp/want"
-    { awk '/^#define OPD_HOST_FUNCTIONS/ { on = 1; next } on { print } on && !/\\$/ { exit }' "$root/opdispatch.h" |
+    { awk '/^#define OPDI_HOST_FUNCTIONS/ { on = 1; next } on { print } on && !/\\$/ { exit }' "$root/opdispatch.h" |
           sed -n 's/^    X([^,]*, \(opd_[A-Za-z0-9_]*\),.*/\1/p; s/^    V(\(opd_[A-Za-z0-9_]*\),.*/\1/p'
       sed '/Stop here if you are only/q' "$root/opdispatch.h" |
           sed -n '/^#if defined(OPDISPATCH_PLUGIN)$/,$s/^static .*[ *]\(opd_[a-z_]*\)(.*/\1/p' |
           grep -v -x -e opd_plugin_kernel -e opd_caught -e 'opd_given[a-z_]*'
       echo opd_fail; echo opd_warn; echo opd_op_builtin; echo opd_keep_operator; echo opd_keep_needs_lean; } | sort >"$tmp/got"
     [ "$(wc -l <"$tmp/want")" -gt 100 ] || echo 'no prototypes found'
-    diff "$tmp/want" "$tmp/got" | sed -n 's/^< /not in OPD_HOST_FUNCTIONS: /p; s/^> /twice, or without a prototype: /p'
+    diff "$tmp/want" "$tmp/got" | sed -n 's/^< /not in OPDI_HOST_FUNCTIONS: /p; s/^> /twice, or without a prototype: /p'
 }
 # Code that is compiled at run time includes the header with which the program was compiled, never one in the current
 # folder.

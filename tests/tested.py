@@ -35,7 +35,7 @@ def main():
     used = set(re.findall(r'\b\w+\b', texts('tests/*.h', 'tests/*.sh', 'tests/*/*.[ch]', 'tests/*/*.cpp')))
     macros = {}
     for name, body in MACRO.findall(api):
-        macros.setdefault(name, set()).update(re.findall(r'\b(?:opd|OPD)_\w+', body))
+        macros.setdefault(name, set()).update(re.findall(r'\b(?:opd|OPDI?)_\w+', body))
     todo = [name for name in macros if name in used]
     while todo:
         for name in macros[todo.pop()] - used:

@@ -32,9 +32,9 @@
 #define OPD_VERSION "0.4.0"
 
 #if defined(__cplusplus)
-#define OPD_CAST(T, x) static_cast<T>(x)          /* a C cast would warn under -Wold-style-cast */
+#define OPDI_CAST(T, x) static_cast<T>(x)          /* a C cast would warn under -Wold-style-cast */
 #else
-#define OPD_CAST(T, x) ((T)(x))
+#define OPDI_CAST(T, x) ((T)(x))
 #endif
 #if defined(__GNUC__)
 #define OPD_PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
@@ -50,11 +50,11 @@
 #define OPD_EXPORT __declspec(dllexport)
 #endif
 #if !defined(OPD_DLL)
-#define OPD_API_EXPORT
+#define OPDI_API_EXPORT
 #elif defined(OPDISPATCH_IMPLEMENTATION)
-#define OPD_API_EXPORT __declspec(dllexport)
+#define OPDI_API_EXPORT __declspec(dllexport)
 #else
-#define OPD_API_EXPORT __declspec(dllimport)
+#define OPDI_API_EXPORT __declspec(dllimport)
 #endif
 #else
 #if defined(__GNUC__)
@@ -66,11 +66,11 @@
    operators call them.  But a library (-fPIC) that is compiled with this option keeps its copy of opdispatch to itself,
    and so do files with OPD_HIDDEN.  A shared library of opdispatch that is compiled hidden exports by OPD_DLL. */
 #if defined(OPD_HIDDEN) && defined(__GNUC__)
-#define OPD_API_EXPORT __attribute__((visibility("hidden")))
+#define OPDI_API_EXPORT __attribute__((visibility("hidden")))
 #elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && !defined(OPD_DLL)
-#define OPD_API_EXPORT           /* as the command line says */
+#define OPDI_API_EXPORT           /* as the command line says */
 #else
-#define OPD_API_EXPORT OPD_EXPORT
+#define OPDI_API_EXPORT OPD_EXPORT
 #endif
 #endif
 #if defined(OPDISPATCH_PLUGIN) && defined(OPDISPATCH_IMPLEMENTATION)
@@ -86,12 +86,12 @@
 #define OPD_API static OPD_UNUSED
 #endif
 #else
-#define OPD_API extern OPD_API_EXPORT
+#define OPD_API extern OPDI_API_EXPORT
 #endif
 #if defined(OPDISPATCH_PLUGIN)
-#define OPD_API_OPEN extern      /* variadic functions; plug-ins call them by macros, see >>api:host */
+#define OPDI_API_OPEN extern      /* variadic functions; plug-ins call them by macros, see >>api:host */
 #else
-#define OPD_API_OPEN OPD_API
+#define OPDI_API_OPEN OPD_API
 #endif
 #define OPD_INLINE static inline OPD_UNUSED
 
@@ -104,17 +104,17 @@ extern "C" {
 
 /* The next macros read and write a handle of OPD_OP, which other threads may read and write at the same time. */
 #if defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_HANDLE_READ(handle) __atomic_load_n(handle, __ATOMIC_ACQUIRE)
-#define OPD_HANDLE_WRITE(handle, op) __atomic_store_n(handle, op, __ATOMIC_RELEASE)
+#define OPDI_HANDLE_READ(handle) __atomic_load_n(handle, __ATOMIC_ACQUIRE)
+#define OPDI_HANDLE_WRITE(handle, op) __atomic_store_n(handle, op, __ATOMIC_RELEASE)
 #elif defined(_MSC_VER)
 void *_InterlockedExchangePointer(void *volatile *target, void *value);
 #pragma intrinsic(_InterlockedExchangePointer)
-#define OPD_HANDLE_READ(handle) (*OPD_CAST(opd_op *volatile *, handle))
-#define OPD_HANDLE_WRITE(handle, op) \
-    ((void)_InterlockedExchangePointer(OPD_CAST(void *volatile *, OPD_CAST(void *, handle)), op))
+#define OPDI_HANDLE_READ(handle) (*OPDI_CAST(opd_op *volatile *, handle))
+#define OPDI_HANDLE_WRITE(handle, op) \
+    ((void)_InterlockedExchangePointer(OPDI_CAST(void *volatile *, OPDI_CAST(void *, handle)), op))
 #else
-#define OPD_HANDLE_READ(handle) (*(handle))
-#define OPD_HANDLE_WRITE(handle, op) ((void)(*(handle) = (op)))
+#define OPDI_HANDLE_READ(handle) (*(handle))
+#define OPDI_HANDLE_WRITE(handle, op) ((void)(*(handle) = (op)))
 #endif
 #if defined(_MSC_VER)
 /* Microsoft's C library calls the functions in the section .CRT$XCU before main, or when the DLL is loaded.  /include
@@ -122,15 +122,15 @@ void *_InterlockedExchangePointer(void *volatile *target, void *value);
    number and the line of the block.  If the linker reports that two files define the variable, move one of the blocks
    to another line. */
 #pragma section(".CRT$XCU", read)
-#define OPD_MICROSOFT_AT_LOAD(fn, id, n, line) OPD_MICROSOFT_AT_LOAD_(fn, id, n, line)
-#define OPD_MICROSOFT_AT_LOAD_(fn, id, n, line) OPD_MICROSOFT_POINTER(fn, id##_##n##_##line)
-#define OPD_MICROSOFT_POINTER(fn, pointer) \
-    __pragma(comment(linker, "/include:" OPD_MICROSOFT_SYMBOL(pointer))) \
+#define OPDI_MICROSOFT_AT_LOAD(fn, id, n, line) OPDI_MICROSOFT_AT_LOAD_(fn, id, n, line)
+#define OPDI_MICROSOFT_AT_LOAD_(fn, id, n, line) OPDI_MICROSOFT_POINTER(fn, id##_##n##_##line)
+#define OPDI_MICROSOFT_POINTER(fn, pointer) \
+    __pragma(comment(linker, "/include:" OPDI_MICROSOFT_SYMBOL(pointer))) \
     __declspec(allocate(".CRT$XCU")) void (__cdecl *const pointer)(void) = fn;
 #if defined(_M_IX86)
-#define OPD_MICROSOFT_SYMBOL(name) "_" #name
+#define OPDI_MICROSOFT_SYMBOL(name) "_" #name
 #else
-#define OPD_MICROSOFT_SYMBOL(name) #name
+#define OPDI_MICROSOFT_SYMBOL(name) #name
 #endif
 #endif
 

@@ -312,10 +312,10 @@ OPD_API int opd_overloads_call(opd_overloads *overloads, opd_value *rets, const 
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
 /* Finds an operator once and keeps it in *handle: OPD_OP(&handle, "ns::name"). */
 OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
-    opd_op *op = OPD_HANDLE_READ(handle);
+    opd_op *op = OPDI_HANDLE_READ(handle);
     if (!op) {
         op = opd_find(name);
-        OPD_HANDLE_WRITE(handle, op);
+        OPDI_HANDLE_WRITE(handle, op);
     }
     return op;
 }
@@ -324,7 +324,7 @@ OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
    Returns NULL with an error if the signature does not fit. */
 OPD_API opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature);
 OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *signature) {
-    opd_op *op = OPD_HANDLE_READ(handle);
+    opd_op *op = OPDI_HANDLE_READ(handle);
     return op ? op : opd_op_look_up(handle, name, signature);
 }
 
@@ -364,6 +364,6 @@ OPD_API int opd_return_tensor(opd_call *call, opd_tensor *tensor);
 OPD_API int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count);
 OPD_API int opd_return_value(opd_call *call, opd_value value);
 OPD_INLINE int opd_return_int(opd_call *call, int64_t i) { return opd_return_value(call, opd_value_int(i)); }
-OPD_INLINE int opd_return_float(opd_call *call, double d) { return opd_return_value(call, opd_value_double(d)); }
+OPD_INLINE int opd_return_double(opd_call *call, double d) { return opd_return_value(call, opd_value_double(d)); }
 OPD_INLINE int opd_return_bool(opd_call *call, bool b) { return opd_return_value(call, opd_value_bool(b)); }
 

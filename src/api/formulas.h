@@ -141,8 +141,8 @@
 
 /* Formulas for int64_t: the formulas that floats have, too, and the formulas that only integers have.  Narrower
    integers and bool are computed in int64_t. */
-#define OPD_FORMULAS_INT(X) OPD_FORMULAS_INT_SHARED(X) OPD_FORMULAS_INT_OWN(X)
-#define OPD_FORMULAS_INT_SHARED(X) \
+#define OPD_FORMULAS_INT(X) OPDI_FORMULAS_INT_SHARED(X) OPD_FORMULAS_INT_OWN(X)
+#define OPDI_FORMULAS_INT_SHARED(X) \
     X(abs, 1, S, x < 0 ? OPD_NEG(x) : x) \
     X(div_trunc, 2, S, OPD_H(div_trunc)(x, y)) \
     X(div_floor, 2, S, OPD_H(div_floor)(x, y)) \

@@ -49,30 +49,31 @@ template <class T> struct opd_cxx_type {          /* the case of types that no o
     static T get(const opd_call *, int) { return T(); }
     static int give(opd_call *, T) { return -1; }
 };
-#define OPD_CXX_REFUSED(T, c) template <> inline char opd_cxx_type<T>::letter() { return c; }
-OPD_CXX_REFUSED(float, 'f') OPD_CXX_REFUSED(int, 'n') OPD_CXX_REFUSED(unsigned, 'u') OPD_CXX_REFUSED(unsigned long, 'u')
-#define OPD_CXX_TYPE(type, c, get_, give_) \
+#define OPDI_CXX_REFUSED(T, c) template <> inline char opd_cxx_type<T>::letter() { return c; }
+OPDI_CXX_REFUSED(float, 'f') OPDI_CXX_REFUSED(int, 'n') OPDI_CXX_REFUSED(unsigned, 'u')
+OPDI_CXX_REFUSED(unsigned long, 'u')
+#define OPDI_CXX_TYPE(type, c, get_, give_) \
     template <> struct opd_cxx_type<type> { \
         static char letter() { return c; } \
         static type get(const opd_call *call, int i) { return get_(call, i); } \
         static int give(opd_call *call, type v) { return give_(call, v); } \
     };
-#define OPD_CXX_ARGUMENT(type, c, get_) \
+#define OPDI_CXX_ARGUMENT(type, c, get_) \
     template <> struct opd_cxx_type<type> { \
         static char letter() { return c; } \
         static type get(const opd_call *call, int i) { return get_(call, i); } \
         static int give(opd_call *, type) { return -1; } \
     };
-OPD_CXX_TYPE(double, 'd', opd_arg_double, opd_return_float)
-OPD_CXX_TYPE(int64_t, 'i', opd_arg_int, opd_return_int)
-OPD_CXX_TYPE(bool, 'b', opd_arg_bool, opd_return_bool)
-OPD_CXX_TYPE(const char *, 's', opd_arg_str, opd_return_str)
-OPD_CXX_TYPE(opd_tensor *, 'T', opd_arg_tensor, opd_return_tensor)
-OPD_CXX_TYPE(opd_tensors, 'L', opd_arg_tensors, opd_return_list)
-OPD_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
-OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
-OPD_CXX_ARGUMENT(opd_doubles, 'F', opd_arg_doubles)
-OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
+OPDI_CXX_TYPE(double, 'd', opd_arg_double, opd_return_double)
+OPDI_CXX_TYPE(int64_t, 'i', opd_arg_int, opd_return_int)
+OPDI_CXX_TYPE(bool, 'b', opd_arg_bool, opd_return_bool)
+OPDI_CXX_TYPE(const char *, 's', opd_arg_str, opd_return_str)
+OPDI_CXX_TYPE(opd_tensor *, 'T', opd_arg_tensor, opd_return_tensor)
+OPDI_CXX_TYPE(opd_tensors, 'L', opd_arg_tensors, opd_return_list)
+OPDI_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
+OPDI_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
+OPDI_CXX_ARGUMENT(opd_doubles, 'F', opd_arg_doubles)
+OPDI_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
 /* opd_cxx_long<int64_t>::other is long long if int64_t is long, and long if int64_t is long long.  A function with this
    type is rejected (letter 'l'). */
 template <class T> struct opd_cxx_long { typedef long other; };
@@ -94,9 +95,9 @@ template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { r
 #define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
 static inline int opd_caught();                   /* handles the current exception, returns -1 */
-#define OPD_CXX_CALL(R, ...) try { __VA_ARGS__ } catch (...) { return opd_cxx_failed<R>::give(opd_caught()); }
+#define OPDI_CXX_CALL(R, ...) try { __VA_ARGS__ } catch (...) { return opd_cxx_failed<R>::give(opd_caught()); }
 #else
-#define OPD_CXX_CALL(R, ...) __VA_ARGS__
+#define OPDI_CXX_CALL(R, ...) __VA_ARGS__
 #endif
 /* The result of a function that has failed: -1, NULL or nothing. */
 template <class R> struct opd_cxx_failed { static R give(int) { return R(); } };
@@ -104,7 +105,7 @@ template <> struct opd_cxx_failed<int> { static int give(int rc) { return rc; } 
 template <> struct opd_cxx_failed<void> { static void give(int) {} };
 template <class F, F f> struct opd_catching;
 template <class R, class... A, R (*f)(A...)> struct opd_catching<R (*)(A...), f> {
-    static R call(A... a) { OPD_CXX_CALL(R, return f(a...);) }
+    static R call(A... a) { OPDI_CXX_CALL(R, return f(a...);) }
 };
 #if defined(__cpp_noexcept_function_type)         /* from C++17 on, noexcept is a part of the type */
 template <class R, class... A, R (*f)(A...) noexcept> struct opd_catching<R (*)(A...) noexcept, f> {
@@ -131,7 +132,7 @@ template <class R, class... A> struct opd_cxx_function {
         return opd_cxx_run<R>::run(call, function, opd_cxx_type<A>::get(call, I)...);
     }
     static int call(opd_call *call, R (*function)(A...)) {
-        OPD_CXX_CALL(int, return run(call, function, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());)
+        OPDI_CXX_CALL(int, return run(call, function, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());)
     }
     static const char *signature() {
         static const char letters[] = {opd_cxx_run<R>::letter(), opd_cxx_type<A>::letter()..., 0};
@@ -151,65 +152,69 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
     (void)call;
     return -1;
 }
-#define OPD_C_LETTER(type) _Generic((type *)0, double *: 'd', int64_t *: 'i', bool *: 'b', const char **: 's', \
+#define OPDI_C_LETTER(type) _Generic((type *)0, double *: 'd', int64_t *: 'i', bool *: 'b', const char **: 's', \
     opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_doubles *: 'F', opd_device *: 'D', \
     opd_value *: 'V', void *: 'v', \
     default: _Generic((type *)0, float *: 'f', int *: 'n', long *: 'l', long long *: 'l', unsigned *: 'u', \
                       unsigned long *: 'u', unsigned long long *: 'u', default: '?'))
-#define OPD_C_GET(type, i) _Generic((type *)0, double *: opd_arg_double, int64_t *: opd_arg_int, bool *: opd_arg_bool, \
+#define OPDI_C_GET(type, i) _Generic((type *)0, double *: opd_arg_double, int64_t *: opd_arg_int, \
+    bool *: opd_arg_bool, \
     const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, opd_tensors *: opd_arg_tensors, \
     opd_ints *: opd_arg_ints, opd_doubles *: opd_arg_doubles, opd_device *: opd_device_argument, \
     opd_value *: opd_arg_value, default: opd_c_refused)(call, i)
-#define OPD_C_GIVE(type)                                                                                              \
-    _Generic((type *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool,               \
+#define OPDI_C_GIVE(type)                                                                                              \
+    _Generic((type *)0, double *: opd_return_double, int64_t *: opd_return_int, bool *: opd_return_bool,               \
     const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
     opd_value *: opd_return_value, default: opd_c_refused_result)
-/* OPD_C_RUN chooses the code for a result of type R: OPD_C_RUN_VOID if R is void, else OPD_C_RUN_VALUE.  It takes the
-   second argument of OPD_C_SECOND.  If R is void, OPD_C_IS_##R is the macro OPD_C_IS_void, which makes OPD_C_RUN_VOID
-   the second argument.  If R is another type, OPD_C_IS_##R is no macro and counts as one argument, so OPD_C_RUN_VALUE
-   is the second. */
-#define OPD_C_IS_void ~, OPD_C_RUN_VOID,
-#define OPD_C_SECOND(...) OPD_C_SECOND_(__VA_ARGS__)
-#define OPD_C_SECOND_(a, b, ...) b
-#define OPD_C_RUN_VOID(R, ...) __VA_ARGS__; return 0;
-#define OPD_C_RUN_VALUE(R, ...) return OPD_C_GIVE(R)(call, __VA_ARGS__);
-#define OPD_C_RUN(R, ...) OPD_C_SECOND(OPD_C_IS_##R, OPD_C_RUN_VALUE, ~)(R, __VA_ARGS__)
-#define OPD_C_CALL_1(fn, R) R (*const opd_f)(void) = fn; OPD_C_RUN(R, opd_f())
-#define OPD_C_CALL_2(fn, R, a) R (*const opd_f)(a) = fn; OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0)))
-#define OPD_C_CALL_3(fn, R, a, b) R (*const opd_f)(a, b) = fn; OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1)))
-#define OPD_C_CALL_4(fn, R, a, b, c) R (*const opd_f)(a, b, c) = fn; \
-    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2)))
-#define OPD_C_CALL_5(fn, R, a, b, c, d) R (*const opd_f)(a, b, c, d) = fn; \
-    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3)))
-#define OPD_C_CALL_6(fn, R, a, b, c, d, e) R (*const opd_f)(a, b, c, d, e) = fn; \
-    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4)))
-#define OPD_C_CALL_7(fn, R, first, second, c, dim, e, function)                                                       \
+/* OPDI_C_RUN chooses the code for a result of type R: OPDI_C_RUN_VOID if R is void, else OPDI_C_RUN_VALUE.  It takes
+   the second argument of OPDI_C_SECOND.  If R is void, OPDI_C_IS_##R is the macro OPDI_C_IS_void, which makes
+   OPDI_C_RUN_VOID the second argument.  If R is another type, OPDI_C_IS_##R is no macro and counts as one argument, so
+   OPDI_C_RUN_VALUE is the second. */
+#define OPDI_C_IS_void ~, OPDI_C_RUN_VOID,
+#define OPDI_C_SECOND(...) OPDI_C_SECOND_(__VA_ARGS__)
+#define OPDI_C_SECOND_(a, b, ...) b
+#define OPDI_C_RUN_VOID(R, ...) __VA_ARGS__; return 0;
+#define OPDI_C_RUN_VALUE(R, ...) return OPDI_C_GIVE(R)(call, __VA_ARGS__);
+#define OPDI_C_RUN(R, ...) OPDI_C_SECOND(OPDI_C_IS_##R, OPDI_C_RUN_VALUE, ~)(R, __VA_ARGS__)
+#define OPDI_C_CALL_1(fn, R) R (*const opd_f)(void) = fn; OPDI_C_RUN(R, opd_f())
+#define OPDI_C_CALL_2(fn, R, a) R (*const opd_f)(a) = fn; OPDI_C_RUN(R, opd_f(OPDI_C_GET(a, 0)))
+#define OPDI_C_CALL_3(fn, R, a, b) R (*const opd_f)(a, b) = fn; OPDI_C_RUN(R, opd_f(OPDI_C_GET(a, 0), OPDI_C_GET(b, 1)))
+#define OPDI_C_CALL_4(fn, R, a, b, c) R (*const opd_f)(a, b, c) = fn; \
+    OPDI_C_RUN(R, opd_f(OPDI_C_GET(a, 0), OPDI_C_GET(b, 1), OPDI_C_GET(c, 2)))
+#define OPDI_C_CALL_5(fn, R, a, b, c, d) R (*const opd_f)(a, b, c, d) = fn; \
+    OPDI_C_RUN(R, opd_f(OPDI_C_GET(a, 0), OPDI_C_GET(b, 1), OPDI_C_GET(c, 2), OPDI_C_GET(d, 3)))
+#define OPDI_C_CALL_6(fn, R, a, b, c, d, e) R (*const opd_f)(a, b, c, d, e) = fn; \
+    OPDI_C_RUN(R, opd_f(OPDI_C_GET(a, 0), OPDI_C_GET(b, 1), OPDI_C_GET(c, 2), OPDI_C_GET(d, 3), OPDI_C_GET(e, 4)))
+#define OPDI_C_CALL_7(fn, R, first, second, c, dim, e, function)                                                       \
     R (*const opd_f)(first, second, c, dim, e, function) = fn;                                                        \
-    OPD_C_RUN(R, opd_f(OPD_C_GET(first, 0), OPD_C_GET(second, 1), OPD_C_GET(c, 2), OPD_C_GET(dim, 3), OPD_C_GET(e, 4), \
-                   OPD_C_GET(function, 5)))
-#define OPD_C_CALL_8(fn, R, first, second, c, dim, e, function, g)                                                    \
+    OPDI_C_RUN(R, opd_f(OPDI_C_GET(first, 0), OPDI_C_GET(second, 1), OPDI_C_GET(c, 2), OPDI_C_GET(dim, 3), \
+    OPDI_C_GET(e, 4), \
+                   OPDI_C_GET(function, 5)))
+#define OPDI_C_CALL_8(fn, R, first, second, c, dim, e, function, g)                                                    \
     R (*const opd_f)(first, second, c, dim, e, function, g) = fn;                                                     \
-    OPD_C_RUN(R, opd_f(OPD_C_GET(first, 0), OPD_C_GET(second, 1), OPD_C_GET(c, 2), OPD_C_GET(dim, 3), OPD_C_GET(e, 4), \
-                   OPD_C_GET(function, 5), OPD_C_GET(g, 6)))
-#define OPD_C_CALL_9(fn, R, first, second, c, dim, e, function, g, handle)                                            \
+    OPDI_C_RUN(R, opd_f(OPDI_C_GET(first, 0), OPDI_C_GET(second, 1), OPDI_C_GET(c, 2), OPDI_C_GET(dim, 3), \
+    OPDI_C_GET(e, 4), \
+                   OPDI_C_GET(function, 5), OPDI_C_GET(g, 6)))
+#define OPDI_C_CALL_9(fn, R, first, second, c, dim, e, function, g, handle)                                            \
     R (*const opd_f)(first, second, c, dim, e, function, g, handle) = fn;                                             \
-    OPD_C_RUN(R, opd_f(OPD_C_GET(first, 0), OPD_C_GET(second, 1), OPD_C_GET(c, 2), OPD_C_GET(dim, 3), OPD_C_GET(e, 4), \
-                   OPD_C_GET(function, 5), OPD_C_GET(g, 6), OPD_C_GET(handle, 7)))
-#define OPD_C_LETTERS_1(a) OPD_C_LETTER(a)
-#define OPD_C_LETTERS_2(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_1(__VA_ARGS__)
-#define OPD_C_LETTERS_3(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_2(__VA_ARGS__)
-#define OPD_C_LETTERS_4(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_3(__VA_ARGS__)
-#define OPD_C_LETTERS_5(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_4(__VA_ARGS__)
-#define OPD_C_LETTERS_6(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_5(__VA_ARGS__)
-#define OPD_C_LETTERS_7(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_6(__VA_ARGS__)
-#define OPD_C_LETTERS_8(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_7(__VA_ARGS__)
-#define OPD_C_LETTERS_9(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_8(__VA_ARGS__)
+    OPDI_C_RUN(R, opd_f(OPDI_C_GET(first, 0), OPDI_C_GET(second, 1), OPDI_C_GET(c, 2), OPDI_C_GET(dim, 3), \
+    OPDI_C_GET(e, 4), \
+                   OPDI_C_GET(function, 5), OPDI_C_GET(g, 6), OPDI_C_GET(handle, 7)))
+#define OPDI_C_LETTERS_1(a) OPDI_C_LETTER(a)
+#define OPDI_C_LETTERS_2(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_1(__VA_ARGS__)
+#define OPDI_C_LETTERS_3(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_2(__VA_ARGS__)
+#define OPDI_C_LETTERS_4(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_3(__VA_ARGS__)
+#define OPDI_C_LETTERS_5(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_4(__VA_ARGS__)
+#define OPDI_C_LETTERS_6(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_5(__VA_ARGS__)
+#define OPDI_C_LETTERS_7(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_6(__VA_ARGS__)
+#define OPDI_C_LETTERS_8(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_7(__VA_ARGS__)
+#define OPDI_C_LETTERS_9(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_8(__VA_ARGS__)
 #define OPD_FUNCTION(name, fn, ...) \
     static int name##_call(opd_call *call) { \
         (void)call; \
-        OPD_CAT(OPD_C_CALL_, OPD_COUNT(__VA_ARGS__))(fn, __VA_ARGS__) \
+        OPDI_CAT(OPDI_C_CALL_, OPDI_COUNT_ARGS(__VA_ARGS__))(fn, __VA_ARGS__) \
     } \
-    static const char name##_letters[] = {OPD_CAT(OPD_C_LETTERS_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__), 0}; \
+    static const char name##_letters[] = {OPDI_CAT(OPDI_C_LETTERS_, OPDI_COUNT_ARGS(__VA_ARGS__))(__VA_ARGS__), 0}; \
     static const opd_function name = {name##_call, name##_letters};
 #endif
 
@@ -233,65 +238,66 @@ template <class T, void (*end)(T *)> struct opd_guard {
     explicit operator bool() const { return false; }
 };
 #if defined(__clang__)                             /* clang does not see that the block always runs */
-#define OPD_QUIET_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wdangling-else\"") \
+#define OPDI_QUIET_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wdangling-else\"") \
     _Pragma("clang diagnostic ignored \"-Wsometimes-uninitialized\"")
-#define OPD_QUIET_END _Pragma("clang diagnostic pop")
+#define OPDI_QUIET_END _Pragma("clang diagnostic pop")
 #else
-#define OPD_QUIET_BEGIN
-#define OPD_QUIET_END
+#define OPDI_QUIET_BEGIN
+#define OPDI_QUIET_END
 #endif
-#define OPD_GUARDED(type, g, begin, end, is_open) \
-    OPD_QUIET_BEGIN if (const opd_guard<type, end> &g = opd_guard<type, end>(begin)) {} \
-    else if (!is_open(g.at)) {} else OPD_QUIET_END
-#define OPD_SCOPED opd_guard<opd_scope, opd_scope_close> OPD_GUARD_NAME(scoped)(opd_scope_open_at(OPD_HERE))
+#define OPDI_GUARDED(type, g, begin, end, is_open) \
+    OPDI_QUIET_BEGIN if (const opd_guard<type, end> &g = opd_guard<type, end>(begin)) {} \
+    else if (!is_open(g.at)) {} else OPDI_QUIET_END
+#define OPD_SCOPED opd_guard<opd_scope, opd_scope_close> OPDI_GUARD_NAME(scoped)(opd_scope_open_at(OPDI_HERE))
 #else
 #if defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_AT_END(fn) __attribute__((cleanup(fn), unused))
+#define OPDI_AT_END(fn) __attribute__((cleanup(fn), unused))
 #else
-#define OPD_AT_END(fn)
+#define OPDI_AT_END(fn)
 #endif
 OPD_INLINE bool opd_guard_broken(const char *file, int line) {
     return opd_fail(OPD_ERROR_USER, "%s:%d: a break left this block (OPD_SCOPE, OPD_NO_GRAD, ...) and not a loop: "
                     "begin the body of the loop with OPD_SCOPED; or break outside of the block", file, line) == 0;
 }
-#define OPD_GUARDED(type, g, begin, end, is_open) OPD_GUARDED_(type, g, OPD_CAT(g, _on), begin, end, is_open)
-#define OPD_GUARDED_(type, g, on, begin, end, is_open) \
+#define OPDI_GUARDED(type, g, begin, end, is_open) OPDI_GUARDED_(type, g, OPDI_CAT(g, _on), begin, end, is_open)
+#define OPDI_GUARDED_(type, g, on, begin, end, is_open) \
     for (int on = 1; on; on = on && opd_guard_broken(__FILE__, __LINE__)) \
-        for (OPD_AT_END(end) type g = begin; is_open(g) || (on = 0); end(&g))
+        for (OPDI_AT_END(end) type g = begin; is_open(g) || (on = 0); end(&g))
 #if defined(_MSC_VER)
 #define OPD_SCOPED \
     _Static_assert(0, "Microsoft's C compiler cannot close OPD_SCOPED: write OPD_SCOPE { }, or compile as C++ (/TP)")
 #else
-#define OPD_SCOPED OPD_AT_END(opd_scope_close) opd_scope OPD_GUARD_NAME(scoped) = opd_scope_open_at(OPD_HERE)
+#define OPD_SCOPED OPDI_AT_END(opd_scope_close) opd_scope OPDI_GUARD_NAME(scoped) = opd_scope_open_at(OPDI_HERE)
 #endif
 #endif
-#define OPD_HERE __FILE__ ":" OPD_HERE_(__LINE__)
-#define OPD_HERE_(line) OPD_HERE_2(line)
-#define OPD_HERE_2(line) #line
-#define OPD_GUARD_NAME(kind) OPD_GUARD_NAME_(kind, __LINE__)
-#define OPD_GUARD_NAME_(kind, line) OPD_GUARD_NAME_2(kind, line)
-#define OPD_GUARD_NAME_2(kind, line) opd_##kind##_##line
-#define OPD_IS_OPEN(block) ((block).open)
-#define OPD_IS_TRUE(open) (open)
-#define OPD_IS_LEVEL(level) ((level) >= 0)
+#define OPDI_HERE __FILE__ ":" OPDI_HERE_(__LINE__)
+#define OPDI_HERE_(line) OPDI_HERE_2(line)
+#define OPDI_HERE_2(line) #line
+#define OPDI_GUARD_NAME(kind) OPDI_GUARD_NAME_(kind, __LINE__)
+#define OPDI_GUARD_NAME_(kind, line) OPDI_GUARD_NAME_2(kind, line)
+#define OPDI_GUARD_NAME_2(kind, line) opd_##kind##_##line
+#define OPDI_IS_OPEN(block) ((block).open)
+#define OPDI_IS_TRUE(open) (open)
+#define OPDI_IS_LEVEL(level) ((level) >= 0)
 
 /* OPD_SCOPE { ... } is a block that is a scope.  OPD_SCOPED; makes the rest of the enclosing block a scope. */
 #define OPD_SCOPE \
-    OPD_GUARDED(opd_scope, OPD_GUARD_NAME(scope), opd_scope_open_at(OPD_HERE), opd_scope_close, OPD_IS_OPEN)
+    OPDI_GUARDED(opd_scope, OPDI_GUARD_NAME(scope), opd_scope_open_at(OPDI_HERE), opd_scope_close, OPDI_IS_OPEN)
 /* Blocks with a grad mode.  After the block, the previous mode is restored (with tcc: not after a return inside). */
 #define OPD_GRAD_MODE(on) \
-    OPD_GUARDED(opd_grad_block, OPD_GUARD_NAME(grad), opd_grad_begin(on), opd_grad_end, OPD_IS_OPEN)
+    OPDI_GUARDED(opd_grad_block, OPDI_GUARD_NAME(grad), opd_grad_begin(on), opd_grad_end, OPDI_IS_OPEN)
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
 #define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
 #define OPD_INFERENCE_MODE(on) \
-    OPD_GUARDED(opd_inference_block, OPD_GUARD_NAME(inference), opd_inference_begin(on), opd_inference_end, OPD_IS_OPEN)
+    OPDI_GUARDED(opd_inference_block, OPDI_GUARD_NAME(inference), opd_inference_begin(on), opd_inference_end, \
+    OPDI_IS_OPEN)
 /* A block with a level of forward mode.  The block is skipped if no level can be opened. */
-#define OPD_DUAL_LEVEL OPD_GUARDED(int, OPD_GUARD_NAME(dual), opd_dual_level_begin(), opd_dual_end, OPD_IS_LEVEL)
+#define OPD_DUAL_LEVEL OPDI_GUARDED(int, OPDI_GUARD_NAME(dual), opd_dual_level_begin(), opd_dual_end, OPDI_IS_LEVEL)
 #define OPD_ALLOW_MUTATION \
-    OPD_GUARDED(int, OPD_GUARD_NAME(mutation), opd_allow_mutation_open(), opd_allow_mutation_close, OPD_IS_TRUE)
-#define OPD_FAKE_MODE OPD_GUARDED(opd_fake_block, OPD_GUARD_NAME(fake), opd_fake_begin(), opd_fake_end, OPD_IS_OPEN)
+    OPDI_GUARDED(int, OPDI_GUARD_NAME(mutation), opd_allow_mutation_open(), opd_allow_mutation_close, OPDI_IS_TRUE)
+#define OPD_FAKE_MODE OPDI_GUARDED(opd_fake_block, OPDI_GUARD_NAME(fake), opd_fake_begin(), opd_fake_end, OPDI_IS_OPEN)
 #define OPD_AUTOCAST_AS(device, dtype, enabled, cache) \
-    OPD_GUARDED(opd_autocast_region, OPD_GUARD_NAME(autocast), opd_autocast_begin(device, dtype, enabled, cache), \
-                opd_autocast_end, OPD_IS_OPEN)
+    OPDI_GUARDED(opd_autocast_region, OPDI_GUARD_NAME(autocast), opd_autocast_begin(device, dtype, enabled, cache), \
+                opd_autocast_end, OPDI_IS_OPEN)
 #define OPD_AUTOCAST(device) OPD_AUTOCAST_AS(device, OPD_DTYPE_NONE, true, -1)
 

@@ -10,41 +10,41 @@
 
 /* The list of the functions above, without the functions that are written out below.  A function has a row X(result,
    name, number of parameters, (their types)).  A function that returns void has a row V(...) without the result. */
-#define OPD_HOST_FUNCTIONS(X, V) \
+#define OPDI_HOST_FUNCTIONS(X, V) \
 #include "host_table.printed.h"
 
-#define OPD_X0() (void)
-#define OPD_X1(a) (a x0)
-#define OPD_X2(a, b) (a x0, b x1)
-#define OPD_X3(a, b, c) (a x0, b x1, c x2)
-#define OPD_X4(a, b, c, d) (a x0, b x1, c x2, d x3)
-#define OPD_X5(a, b, c, d, e) (a x0, b x1, c x2, d x3, e x4)
-#define OPD_X6(a, b, c, d, e, f) (a x0, b x1, c x2, d x3, e x4, f x5)
-#define OPD_X7(a, b, c, d, e, f, g) (a x0, b x1, c x2, d x3, e x4, f x5, g x6)
-#define OPD_X8(a, b, c, d, e, f, g, h) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7)
-#define OPD_X9(a, b, c, d, e, f, g, h, i) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8)
-#define OPD_X10(a, b, c, d, e, f, g, h, i, j) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8, j x9)
-#define OPD_Y0 ()
-#define OPD_Y1 (x0)
-#define OPD_Y2 (x0, x1)
-#define OPD_Y3 (x0, x1, x2)
-#define OPD_Y4 (x0, x1, x2, x3)
-#define OPD_Y5 (x0, x1, x2, x3, x4)
-#define OPD_Y6 (x0, x1, x2, x3, x4, x5)
-#define OPD_Y7 (x0, x1, x2, x3, x4, x5, x6)
-#define OPD_Y8 (x0, x1, x2, x3, x4, x5, x6, x7)
-#define OPD_Y9 (x0, x1, x2, x3, x4, x5, x6, x7, x8)
-#define OPD_Y10 (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9)
-#define OPD_HOST_FIELD(R, name, n, types) R (*name) OPD_X##n types;
-#define OPD_HOST_FIELD_V(name, n, types) void (*name) OPD_X##n types;
-#define OPD_HOST_STRUCT struct opd_host { \
+#define OPDI_X0() (void)
+#define OPDI_X1(a) (a x0)
+#define OPDI_X2(a, b) (a x0, b x1)
+#define OPDI_X3(a, b, c) (a x0, b x1, c x2)
+#define OPDI_X4(a, b, c, d) (a x0, b x1, c x2, d x3)
+#define OPDI_X5(a, b, c, d, e) (a x0, b x1, c x2, d x3, e x4)
+#define OPDI_X6(a, b, c, d, e, f) (a x0, b x1, c x2, d x3, e x4, f x5)
+#define OPDI_X7(a, b, c, d, e, f, g) (a x0, b x1, c x2, d x3, e x4, f x5, g x6)
+#define OPDI_X8(a, b, c, d, e, f, g, h) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7)
+#define OPDI_X9(a, b, c, d, e, f, g, h, i) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8)
+#define OPDI_X10(a, b, c, d, e, f, g, h, i, j) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8, j x9)
+#define OPDI_Y0 ()
+#define OPDI_Y1 (x0)
+#define OPDI_Y2 (x0, x1)
+#define OPDI_Y3 (x0, x1, x2)
+#define OPDI_Y4 (x0, x1, x2, x3)
+#define OPDI_Y5 (x0, x1, x2, x3, x4)
+#define OPDI_Y6 (x0, x1, x2, x3, x4, x5)
+#define OPDI_Y7 (x0, x1, x2, x3, x4, x5, x6)
+#define OPDI_Y8 (x0, x1, x2, x3, x4, x5, x6, x7)
+#define OPDI_Y9 (x0, x1, x2, x3, x4, x5, x6, x7, x8)
+#define OPDI_Y10 (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9)
+#define OPDI_HOST_FIELD(R, name, n, types) R (*name) OPDI_X##n types;
+#define OPDI_HOST_FIELD_V(name, n, types) void (*name) OPDI_X##n types;
+#define OPDI_HOST_STRUCT struct opd_host { \
     int32_t major, minor; \
     int (*opd_fail)(opd_code, const char *, ...); \
     void (*opd_warn)(const char *, ...); \
     int (*define)(opd_library *, const opd_op_desc *, size_t); \
     int (*impl)(opd_library *, const char *, const char *, opd_kernel, void *, opd_destroy); \
     int (*fallback)(opd_library *, opd_kernel); \
-    OPD_HOST_FUNCTIONS(OPD_HOST_FIELD, OPD_HOST_FIELD_V) }
+    OPDI_HOST_FUNCTIONS(OPDI_HOST_FIELD, OPDI_HOST_FIELD_V) }
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,31 +58,31 @@ typedef struct opd_plugin_info {
     const struct opd_host **host;                 /* opd_plugin_load stores the table's address here */
     opd_block **blocks;                           /* the list of blocks that the plug-in's constructors have linked */
 } opd_plugin_info;
-#define OPD_PLUGIN_MAGIC "opdispatch"
+#define OPDI_PLUGIN_MAGIC "opdispatch"
 
 #if defined(OPDISPATCH_PLUGIN)
 /* If a plug-in consists of several files, they share one copy of each of these variables. */
 #if defined(_WIN32)
-#define OPD_PLUGIN_ONCE __declspec(selectany)
+#define OPDI_PLUGIN_ONCE __declspec(selectany)
 #if defined(__cplusplus)
-#define OPD_PLUGIN_ENTRY extern __declspec(selectany) __declspec(dllexport)       /* without extern, a C++ constant
+#define OPDI_PLUGIN_ENTRY extern __declspec(selectany) __declspec(dllexport)       /* without extern, a C++ constant
                                                                                      would be static */
 #else
-#define OPD_PLUGIN_ENTRY __declspec(selectany) __declspec(dllexport)
+#define OPDI_PLUGIN_ENTRY __declspec(selectany) __declspec(dllexport)
 #endif
 #else
-#define OPD_PLUGIN_ONCE
-#define OPD_PLUGIN_ENTRY
-#define OPD_PLUGIN_HIDDEN __attribute__((weak, visibility("hidden")))
-extern const struct opd_host *opd_plugin_host OPD_PLUGIN_HIDDEN;
-extern opd_block *opd_plugin_blocks OPD_PLUGIN_HIDDEN;
+#define OPDI_PLUGIN_ONCE
+#define OPDI_PLUGIN_ENTRY
+#define OPDI_PLUGIN_HIDDEN __attribute__((weak, visibility("hidden")))
+extern const struct opd_host *opd_plugin_host OPDI_PLUGIN_HIDDEN;
+extern opd_block *opd_plugin_blocks OPDI_PLUGIN_HIDDEN;
 extern const opd_plugin_info opd_plugin_entry __attribute__((weak, visibility("default")));
 #endif
-OPD_HOST_STRUCT;
-OPD_PLUGIN_ONCE const struct opd_host *opd_plugin_host = NULL;
-OPD_PLUGIN_ONCE opd_block *opd_plugin_blocks = NULL;
-OPD_PLUGIN_ENTRY const opd_plugin_info opd_plugin_entry = {
-    OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
+OPDI_HOST_STRUCT;
+OPDI_PLUGIN_ONCE const struct opd_host *opd_plugin_host = NULL;
+OPDI_PLUGIN_ONCE opd_block *opd_plugin_blocks = NULL;
+OPDI_PLUGIN_ENTRY const opd_plugin_info opd_plugin_entry = {
+    OPDI_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
 #if !defined(_WIN32)
 /* Called when a plug-in is unloaded.  Warns if the plug-in was loaded by dlopen alone and not by opd_plugin_load: then
    nothing in the plug-in was registered, and no error was set. */
@@ -96,9 +96,9 @@ void opd_plugin_unused(void) {
 }
 #endif
 
-#define OPD_FORWARD(R, name, n, types) static R name OPD_X##n types { return opd_plugin_host->name OPD_Y##n; }
-#define OPD_FORWARD_V(name, n, types) static void name OPD_X##n types { opd_plugin_host->name OPD_Y##n; }
-OPD_HOST_FUNCTIONS(OPD_FORWARD, OPD_FORWARD_V)
+#define OPDI_FORWARD(R, name, n, types) static R name OPDI_X##n types { return opd_plugin_host->name OPDI_Y##n; }
+#define OPDI_FORWARD_V(name, n, types) static void name OPDI_X##n types { opd_plugin_host->name OPDI_Y##n; }
+OPDI_HOST_FUNCTIONS(OPDI_FORWARD, OPDI_FORWARD_V)
 #define opd_fail (opd_plugin_host->opd_fail)
 #define opd_warn (opd_plugin_host->opd_warn)
 

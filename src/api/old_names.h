@@ -6,62 +6,65 @@
 
 #if !defined(OPD_NO_OLD_NAMES)
 #if defined(_MSC_VER) && !defined(__clang__)
-#define OPD_OLD_NAME(text) __declspec(deprecated(text))
+#define OPDI_OLD_NAME(text) __declspec(deprecated(text))
 #elif defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_OLD_NAME(text) __attribute__((deprecated(text)))
+#define OPDI_OLD_NAME(text) __attribute__((deprecated(text)))
 #else
-#define OPD_OLD_NAME(text)
+#define OPDI_OLD_NAME(text)
 #endif
 
-OPD_OLD_NAME("use opd_arg_double") OPD_INLINE double opd_arg_float(const opd_call *call, int i) {
+OPDI_OLD_NAME("use opd_arg_double") OPD_INLINE double opd_arg_float(const opd_call *call, int i) {
     return opd_arg_double(call, i);
 }
-OPD_OLD_NAME("use opd_arg_doubles") OPD_INLINE opd_doubles opd_arg_floats(const opd_call *call, int i) {
+OPDI_OLD_NAME("use opd_arg_doubles") OPD_INLINE opd_doubles opd_arg_floats(const opd_call *call, int i) {
     return opd_arg_doubles(call, i);
 }
-OPD_OLD_NAME("use opd_value_double") OPD_INLINE opd_value opd_value_float(double d) { return opd_value_double(d); }
-OPD_OLD_NAME("use opd_value_doubles") OPD_INLINE opd_value opd_value_floats(const double *doubles, int64_t count) {
+OPDI_OLD_NAME("use opd_value_double") OPD_INLINE opd_value opd_value_float(double d) { return opd_value_double(d); }
+OPDI_OLD_NAME("use opd_value_doubles") OPD_INLINE opd_value opd_value_floats(const double *doubles, int64_t count) {
     return opd_value_doubles(doubles, count);
 }
-OPD_OLD_NAME("use opd_value_of_doubles") OPD_INLINE opd_value opd_value_of_floats(opd_doubles list) {
+OPDI_OLD_NAME("use opd_value_of_doubles") OPD_INLINE opd_value opd_value_of_floats(opd_doubles list) {
     return opd_value_of_doubles(list);
 }
-OPD_OLD_NAME("use opd_doubles") typedef opd_doubles opd_floats;
-OPD_OLD_NAME("use opd_doubles_of") OPD_INLINE opd_doubles opd_floats_of(const double *doubles, int64_t count) {
+OPDI_OLD_NAME("use opd_doubles") typedef opd_doubles opd_floats;
+OPDI_OLD_NAME("use opd_doubles_of") OPD_INLINE opd_doubles opd_floats_of(const double *doubles, int64_t count) {
     return opd_doubles_of(doubles, count);
 }
-OPD_OLD_NAME("use OPD_DOUBLES") OPD_INLINE opd_doubles opd_old_floats(opd_doubles list) { return list; }
+OPDI_OLD_NAME("use OPD_DOUBLES") OPD_INLINE opd_doubles opd_old_floats(opd_doubles list) { return list; }
 #define OPD_FLOATS(...) opd_old_floats(OPD_DOUBLES(__VA_ARGS__))
-OPD_OLD_NAME("use opd_json_double")
+OPDI_OLD_NAME("use opd_return_double") OPD_INLINE int opd_return_float(opd_call *call, double d) {
+    return opd_return_double(call, d);
+}
+OPDI_OLD_NAME("use opd_json_double")
 OPD_INLINE double opd_json_float(const opd_json *json, int64_t value, double otherwise) {
     return opd_json_double(json, value, otherwise);
 }
-OPD_OLD_NAME("use opd_device_make") OPD_INLINE opd_device opd_device_of(opd_backend type, int index) {
+OPDI_OLD_NAME("use opd_device_make") OPD_INLINE opd_device opd_device_of(opd_backend type, int index) {
     return opd_device_make(type, index);
 }
-OPD_OLD_NAME("use opd_tensor_is_conj") OPD_INLINE bool opd_is_conj(const opd_tensor *tensor) {
+OPDI_OLD_NAME("use opd_tensor_is_conj") OPD_INLINE bool opd_is_conj(const opd_tensor *tensor) {
     return opd_tensor_is_conj(tensor);
 }
-OPD_OLD_NAME("use opd_tensor_is_neg") OPD_INLINE bool opd_is_neg(const opd_tensor *tensor) {
+OPDI_OLD_NAME("use opd_tensor_is_neg") OPD_INLINE bool opd_is_neg(const opd_tensor *tensor) {
     return opd_tensor_is_neg(tensor);
 }
-OPD_OLD_NAME("use opd_tensor_offset") OPD_INLINE int64_t opd_offset(const opd_tensor *tensor) {
+OPDI_OLD_NAME("use opd_tensor_offset") OPD_INLINE int64_t opd_offset(const opd_tensor *tensor) {
     return opd_tensor_offset(tensor);
 }
-OPD_OLD_NAME("use opd_plugin_load") OPD_INLINE opd_plugin *opd_library_load(const char *path) {
+OPDI_OLD_NAME("use opd_plugin_load") OPD_INLINE opd_plugin *opd_library_load(const char *path) {
     return opd_plugin_load(path);
 }
-OPD_OLD_NAME("use opd_plugin_unload") OPD_INLINE int opd_library_unload(opd_plugin *plugin) {
+OPDI_OLD_NAME("use opd_plugin_unload") OPD_INLINE int opd_library_unload(opd_plugin *plugin) {
     return opd_plugin_unload(plugin);
 }
-OPD_OLD_NAME("use opd_plugin_lacks") OPD_INLINE const char *opd_library_lacks(const char *path) {
+OPDI_OLD_NAME("use opd_plugin_lacks") OPD_INLINE const char *opd_library_lacks(const char *path) {
     return opd_plugin_lacks(path);
 }
-OPD_OLD_NAME("use opd_compile_and_load")
+OPDI_OLD_NAME("use opd_compile_and_load")
 OPD_INLINE opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
     return opd_compile_and_load(name, files, flags);
 }
-OPD_OLD_NAME("use opd_compile_and_load_inline")
+OPDI_OLD_NAME("use opd_compile_and_load_inline")
 OPD_INLINE opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
     return opd_compile_and_load_inline(name, source, flags);
 }

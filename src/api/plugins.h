@@ -70,78 +70,79 @@ OPD_API opd_plugin *opd_compile_and_load_inline(const char *name, const char *so
    constructors, runs blocks: OPD_USE_LIBRARY(ns) runs OPD_LIBRARY(ns, ...) and the fragments of ns, and
    OPD_USE_LIBRARY(ns_KEY) runs all OPD_LIBRARY_IMPL(ns, KEY, ...). */
 #if defined(__COUNTER__)
-#define OPD_BLOCK_NUMBER __COUNTER__
+#define OPDI_BLOCK_NUMBER __COUNTER__
 #else
-#define OPD_BLOCK_NUMBER __LINE__
+#define OPDI_BLOCK_NUMBER __LINE__
 #endif
 #if defined(__cplusplus)
-#define OPD_AT_LOAD(n, id) \
+#define OPDI_AT_LOAD(n, id) \
     namespace { struct opd_block_at_load_##n { opd_block_at_load_##n() { opd_block_use_##n(); } } \
         opd_block_object_##n; }
-#define OPD_USE_BLOCKS(id) (void)0
+#define OPDI_USE_BLOCKS(id) (void)0
 #elif defined(__GNUC__) && !defined(__TINYC__)
-#define OPD_AT_LOAD(n, id) \
+#define OPDI_AT_LOAD(n, id) \
     __attribute__((constructor)) static void opd_block_at_load_##n(void) { opd_block_use_##n(); }
-#define OPD_USE_BLOCKS(id) (void)0
+#define OPDI_USE_BLOCKS(id) (void)0
 #elif defined(_MSC_VER)
-#define OPD_AT_LOAD(n, id) \
+#define OPDI_AT_LOAD(n, id) \
     static void __cdecl opd_block_at_load_##n(void) { opd_block_use_##n(); } \
-    OPD_MICROSOFT_AT_LOAD(opd_block_at_load_##n, id, n, __LINE__)
-#define OPD_USE_BLOCKS(id) (void)0
+    OPDI_MICROSOFT_AT_LOAD(opd_block_at_load_##n, id, n, __LINE__)
+#define OPDI_USE_BLOCKS(id) (void)0
 #else
 /* Without constructors, the n-th block of a file fills its slot n, and OPD_USE_LIBRARY searches the slots. */
 typedef struct opd_block_slot { const char *id; void (*use)(void); } opd_block_slot;
-#define OPD_BLOCK_SLOTS(X) \
+#define OPDI_BLOCK_SLOTS(X) \
     X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) \
     X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) \
     X(26) X(27) X(28) X(29) X(30) X(31) X(32) X(33) X(34) X(35) X(36) X(37) X(38) \
     X(39) X(40) X(41) X(42) X(43) X(44) X(45) X(46) X(47) X(48) X(49) X(50) X(51) \
     X(52) X(53) X(54) X(55) X(56) X(57) X(58) X(59) X(60) X(61) X(62) X(63)
-#define OPD_BLOCK_SLOT(n) static opd_block_slot opd_block_slot_##n;
-OPD_BLOCK_SLOTS(OPD_BLOCK_SLOT)
-#undef OPD_BLOCK_SLOT
+#define OPDI_BLOCK_SLOT(n) static opd_block_slot opd_block_slot_##n;
+OPDI_BLOCK_SLOTS(OPDI_BLOCK_SLOT)
+#undef OPDI_BLOCK_SLOT
 OPD_INLINE void opd_block_use_all(const char *id) {
-#define OPD_BLOCK_SLOT(n) &opd_block_slot_##n,
-    const opd_block_slot *slots[] = {OPD_BLOCK_SLOTS(OPD_BLOCK_SLOT) NULL};
-#undef OPD_BLOCK_SLOT
+#define OPDI_BLOCK_SLOT(n) &opd_block_slot_##n,
+    const opd_block_slot *slots[] = {OPDI_BLOCK_SLOTS(OPDI_BLOCK_SLOT) NULL};
+#undef OPDI_BLOCK_SLOT
     for (int i = 0; slots[i]; i++) {
         const char *at = slots[i]->id, *of = id;
         while (at && *at && *at == *of) { at++, of++; }
         if (at && *at == *of) { slots[i]->use(); }
     }
 }
-#define OPD_AT_LOAD(n, id) \
+#define OPDI_AT_LOAD(n, id) \
     typedef char opd_block_too_many_##n[(n) < 64 ? 1 : -1];                                              \
     static opd_block_slot opd_block_slot_##n = {#id, opd_block_use_##n};
-#define OPD_USE_BLOCKS(id) opd_block_use_all(#id)
+#define OPDI_USE_BLOCKS(id) opd_block_use_all(#id)
 #endif
-#define OPD_BLOCK(n, id, kind_, ns_, key_, lib) OPD_BLOCK_(n, id, kind_, ns_, key_, lib)
-#define OPD_BLOCK_(n, id, kind_, ns_, key_, lib)                                                         \
+#define OPDI_LIBRARY_BLOCK(n, id, kind_, ns_, key_, lib) OPDI_BLOCK_(n, id, kind_, ns_, key_, lib)
+#define OPDI_BLOCK_(n, id, kind_, ns_, key_, lib)                                                         \
     static void opd_block_run_##n(opd_library *lib);                                                     \
     OPD_INLINE void opd_block_use_##n(void) {                                                            \
         static opd_block b;                                                                              \
         b.run = opd_block_run_##n; b.kind = kind_; b.ns = ns_; b.key = key_; b.file = __FILE__;          \
         b.line = __LINE__; opd_block_link(&b);                                                           \
     }                                                                                                    \
-    OPD_AT_LOAD(n, id)                                                                                   \
+    OPDI_AT_LOAD(n, id)                                                                                   \
     static void opd_block_run_##n(opd_library *lib)
 /* Each block defines a type, which OPD_USE_LIBRARY uses.  So a wrong name in OPD_USE_LIBRARY is a compile error. */
 #define OPD_LIBRARY(ns, lib) \
-    typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, opd_block_of_##ns, OPD_DEF, #ns, NULL, lib)
+    typedef int opd_block_of_##ns; OPDI_LIBRARY_BLOCK(OPDI_BLOCK_NUMBER, opd_block_of_##ns, OPD_DEF, #ns, NULL, lib)
 #define OPD_LIBRARY_IMPL(ns, key, lib) \
     typedef int opd_block_of_##ns##_##key;                                                           \
-    OPD_BLOCK(OPD_BLOCK_NUMBER, opd_block_of_##ns##_##key, OPD_IMPL, #ns, #key, lib)
+    OPDI_LIBRARY_BLOCK(OPDI_BLOCK_NUMBER, opd_block_of_##ns##_##key, OPD_IMPL, #ns, #key, lib)
 #define OPD_LIBRARY_FRAGMENT(ns, lib) \
-    typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, opd_block_of_##ns, OPD_FRAGMENT, #ns, NULL, lib)
-#define OPD_USE_LIBRARY(id) ((void)sizeof(opd_block_of_##id), OPD_USE_BLOCKS(opd_block_of_##id))
+    typedef int opd_block_of_##ns; OPDI_LIBRARY_BLOCK(OPDI_BLOCK_NUMBER, opd_block_of_##ns, OPD_FRAGMENT, #ns, \
+    NULL, lib)
+#define OPD_USE_LIBRARY(id) ((void)sizeof(opd_block_of_##id), OPDI_USE_BLOCKS(opd_block_of_##id))
 
 /* OPD_CALL(op, a, b, 3) calls op with C values and returns the first result.  OPD_CALL_N(op, rets, a, b) writes all
    results to rets and returns 0, or -1 and sets an error.  Both take up to 16 arguments.  None is NULL in C, and
    nullptr in C++, where NULL is the number 0. */
-#define OPD_CAT(a, b) OPD_CAT_(a, b)
-#define OPD_CAT_(a, b) a##b
-#define OPD_COUNT(...) OPD_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define OPD_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+#define OPDI_CAT(a, b) OPDI_CAT_(a, b)
+#define OPDI_CAT_(a, b) a##b
+#define OPDI_COUNT_ARGS(...) OPDI_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define OPDI_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
 #ifdef __cplusplus
 #include <new>
 inline opd_value opd_v(bool b) { return opd_value_bool(b); }
@@ -180,15 +181,15 @@ template <class... A> inline int opd_call_cpp_n(opd_op *op, opd_value *rets, A..
    clang warns if the list initialises an opd_ints variable or member, or is returned as an opd_ints. */
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
-#define OPD_LIFETIMEBOUND [[clang::lifetimebound]]
+#define OPDI_LIFETIMEBOUND [[clang::lifetimebound]]
 #endif
 #endif
-#if !defined(OPD_LIFETIMEBOUND)
-#define OPD_LIFETIMEBOUND
+#if !defined(OPDI_LIFETIMEBOUND)
+#define OPDI_LIFETIMEBOUND
 #endif
 template <class L, class T, size_t N> struct opd_list {
     T v[N];
-    operator L() const OPD_LIFETIMEBOUND { L l; l.data = v; l.n = static_cast<int64_t>(N); return l; }
+    operator L() const OPDI_LIFETIMEBOUND { L l; l.data = v; l.n = static_cast<int64_t>(N); return l; }
 };
 struct opd_no_list {};
 template <class L, class T> struct opd_lists {
@@ -241,37 +242,38 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
     const char *: opd_value_str, opd_device: opd_value_device, opd_ints: opd_value_of_ints, \
     opd_doubles: opd_value_of_doubles, opd_tensors: opd_value_of_tensors, opd_generator *: opd_value_generator, \
     opd_value: opd_value_same, void *: opd_value_null)(x)
-#define OPD_MAP_1(a) OPD_V(a)
-#define OPD_MAP_2(a, ...) OPD_V(a), OPD_MAP_1(__VA_ARGS__)
-#define OPD_MAP_3(a, ...) OPD_V(a), OPD_MAP_2(__VA_ARGS__)
-#define OPD_MAP_4(a, ...) OPD_V(a), OPD_MAP_3(__VA_ARGS__)
-#define OPD_MAP_5(a, ...) OPD_V(a), OPD_MAP_4(__VA_ARGS__)
-#define OPD_MAP_6(a, ...) OPD_V(a), OPD_MAP_5(__VA_ARGS__)
-#define OPD_MAP_7(a, ...) OPD_V(a), OPD_MAP_6(__VA_ARGS__)
-#define OPD_MAP_8(a, ...) OPD_V(a), OPD_MAP_7(__VA_ARGS__)
-#define OPD_MAP_9(a, ...) OPD_V(a), OPD_MAP_8(__VA_ARGS__)
-#define OPD_MAP_10(a, ...) OPD_V(a), OPD_MAP_9(__VA_ARGS__)
-#define OPD_MAP_11(a, ...) OPD_V(a), OPD_MAP_10(__VA_ARGS__)
-#define OPD_MAP_12(a, ...) OPD_V(a), OPD_MAP_11(__VA_ARGS__)
-#define OPD_MAP_13(a, ...) OPD_V(a), OPD_MAP_12(__VA_ARGS__)
-#define OPD_MAP_14(a, ...) OPD_V(a), OPD_MAP_13(__VA_ARGS__)
-#define OPD_MAP_15(a, ...) OPD_V(a), OPD_MAP_14(__VA_ARGS__)
-#define OPD_MAP_16(a, ...) OPD_V(a), OPD_MAP_15(__VA_ARGS__)
-#define OPD_ARGS(...)                                                                                       \
-    (const opd_value[OPD_COUNT(__VA_ARGS__)]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)},      \
-        OPD_COUNT(__VA_ARGS__)
+#define OPDI_MAP_1(a) OPD_V(a)
+#define OPDI_MAP_2(a, ...) OPD_V(a), OPDI_MAP_1(__VA_ARGS__)
+#define OPDI_MAP_3(a, ...) OPD_V(a), OPDI_MAP_2(__VA_ARGS__)
+#define OPDI_MAP_4(a, ...) OPD_V(a), OPDI_MAP_3(__VA_ARGS__)
+#define OPDI_MAP_5(a, ...) OPD_V(a), OPDI_MAP_4(__VA_ARGS__)
+#define OPDI_MAP_6(a, ...) OPD_V(a), OPDI_MAP_5(__VA_ARGS__)
+#define OPDI_MAP_7(a, ...) OPD_V(a), OPDI_MAP_6(__VA_ARGS__)
+#define OPDI_MAP_8(a, ...) OPD_V(a), OPDI_MAP_7(__VA_ARGS__)
+#define OPDI_MAP_9(a, ...) OPD_V(a), OPDI_MAP_8(__VA_ARGS__)
+#define OPDI_MAP_10(a, ...) OPD_V(a), OPDI_MAP_9(__VA_ARGS__)
+#define OPDI_MAP_11(a, ...) OPD_V(a), OPDI_MAP_10(__VA_ARGS__)
+#define OPDI_MAP_12(a, ...) OPD_V(a), OPDI_MAP_11(__VA_ARGS__)
+#define OPDI_MAP_13(a, ...) OPD_V(a), OPDI_MAP_12(__VA_ARGS__)
+#define OPDI_MAP_14(a, ...) OPD_V(a), OPDI_MAP_13(__VA_ARGS__)
+#define OPDI_MAP_15(a, ...) OPD_V(a), OPDI_MAP_14(__VA_ARGS__)
+#define OPDI_MAP_16(a, ...) OPD_V(a), OPDI_MAP_15(__VA_ARGS__)
+#define OPDI_ARGS(...)                                                                                       \
+    (const opd_value[OPDI_COUNT_ARGS(__VA_ARGS__)]){OPDI_CAT(OPDI_MAP_, OPDI_COUNT_ARGS(__VA_ARGS__))(__VA_ARGS__)}, \
+        OPDI_COUNT_ARGS(__VA_ARGS__)
 /* The number of arguments after the first: NONE, SOME, or too MANY. */
-#define OPD_HOW_MANY(...) OPD_HOW_MANY_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, SOME, SOME, SOME, \
+#define OPDI_HOW_MANY(...) OPDI_HOW_MANY_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, SOME, SOME, \
+    SOME, \
     SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, NONE, 0)
-#define OPD_HOW_MANY_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, which, ...) which
-#define OPD_WITH_NONE(first) first, (const opd_value *)0, 0
-#define OPD_WITH_SOME(first, ...) first, OPD_ARGS(__VA_ARGS__)
-#define OPD_WITH_MANY(first, ...) first, (const opd_value *)0, \
+#define OPDI_HOW_MANY_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, which, ...) which
+#define OPDI_WITH_NONE(first) first, (const opd_value *)0, 0
+#define OPDI_WITH_SOME(first, ...) first, OPDI_ARGS(__VA_ARGS__)
+#define OPDI_WITH_MANY(first, ...) first, (const opd_value *)0, \
     (int)sizeof(struct { _Static_assert(0, "at most 16 arguments; pass more with opd_call_all"); int n; })
-#define OPD_WITH(...) OPD_CAT(OPD_WITH_, OPD_HOW_MANY(__VA_ARGS__))(__VA_ARGS__)
-#define OPD_APPLY(...) opd_autograd_call(OPD_WITH(__VA_ARGS__))
-#define OPD_CALL(...) opd_call_op(OPD_WITH(__VA_ARGS__))
-#define OPD_CALL_N(op, ...) opd_call_all(op, OPD_WITH(__VA_ARGS__))
+#define OPDI_WITH(...) OPDI_CAT(OPDI_WITH_, OPDI_HOW_MANY(__VA_ARGS__))(__VA_ARGS__)
+#define OPD_APPLY(...) opd_autograd_call(OPDI_WITH(__VA_ARGS__))
+#define OPD_CALL(...) opd_call_op(OPDI_WITH(__VA_ARGS__))
+#define OPD_CALL_N(op, ...) opd_call_all(op, OPDI_WITH(__VA_ARGS__))
 #define OPD_INTS(...) \
     opd_ints_of((const int64_t[]){__VA_ARGS__}, (int64_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 #define OPD_DOUBLES(...) \
@@ -279,19 +281,21 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
 #define OPD_TENSORS(...) \
     opd_tensors_of((opd_tensor *const[]){__VA_ARGS__}, \
                    (int64_t)(sizeof((opd_tensor *const[]){__VA_ARGS__}) / sizeof(opd_tensor *)))
-#define OPD_DTYPE_OF(x) _Generic((x), \
+#define OPDI_DTYPE_OF(x) _Generic((x), \
     float: OPD_FLOAT32, double: OPD_FLOAT64, bool: OPD_BOOL, signed char: OPD_INT8, short: OPD_INT16, int: OPD_INT32, \
     long: sizeof(long) == 8 ? OPD_INT64 : OPD_INT32, long long: OPD_INT64, unsigned char: OPD_UINT8, \
     unsigned short: OPD_UINT16, unsigned: OPD_UINT32, unsigned long: sizeof(long) == 8 ? OPD_UINT64 : OPD_UINT32, \
     unsigned long long: OPD_UINT64)
-#define OPD_POINTERS(type) type **: 0, const type **: 0
-#define OPD_IS_ARRAY(...) _Generic(&(__VA_ARGS__), OPD_POINTERS(float), OPD_POINTERS(double), OPD_POINTERS(bool), \
-    OPD_POINTERS(signed char), OPD_POINTERS(short), OPD_POINTERS(int), OPD_POINTERS(long), OPD_POINTERS(long long), \
-    OPD_POINTERS(unsigned char), OPD_POINTERS(unsigned short), OPD_POINTERS(unsigned), OPD_POINTERS(unsigned long), \
-    OPD_POINTERS(unsigned long long), default: 1)
+#define OPDI_POINTERS(type) type **: 0, const type **: 0
+#define OPDI_IS_ARRAY(...) _Generic(&(__VA_ARGS__), OPDI_POINTERS(float), OPDI_POINTERS(double), OPDI_POINTERS(bool), \
+    OPDI_POINTERS(signed char), OPDI_POINTERS(short), OPDI_POINTERS(int), OPDI_POINTERS(long), \
+    OPDI_POINTERS(long long), \
+    OPDI_POINTERS(unsigned char), OPDI_POINTERS(unsigned short), OPDI_POINTERS(unsigned), \
+    OPDI_POINTERS(unsigned long), \
+    OPDI_POINTERS(unsigned long long), default: 1)
 #define OPD_TENSOR(...) \
     opd_tensor_from((__VA_ARGS__), OPD_INTS((int64_t)(sizeof(__VA_ARGS__) / sizeof((__VA_ARGS__)[0])) + \
-        0 * (int64_t)sizeof(int[OPD_IS_ARRAY(__VA_ARGS__) ? 1 : -1])), /* a pointer is no array */ \
-        OPD_DTYPE_OF((__VA_ARGS__)[0]))
+        0 * (int64_t)sizeof(int[OPDI_IS_ARRAY(__VA_ARGS__) ? 1 : -1])), /* a pointer is no array */ \
+        OPDI_DTYPE_OF((__VA_ARGS__)[0]))
 #endif
 

@@ -5,167 +5,204 @@
 /* The letters of a signature.  Arguments: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_doubles, L
    opd_tensors, D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE).  Results: T one
    tensor, N several tensors (the function writes them to an array `rets` and returns 0 or -1), L a list, V a number. */
-#define OPD_C_T opd_tensor *
-#define OPD_C_i int64_t
-#define OPD_C_d double
-#define OPD_C_b bool
-#define OPD_C_s const char *
-#define OPD_C_I opd_ints
-#define OPD_C_F opd_doubles
-#define OPD_C_L opd_tensors
-#define OPD_C_D opd_device
-#define OPD_C_G opd_generator *
-#define OPD_C_V opd_value
-#define OPD_W_T opd_value_tensor
-#define OPD_W_i opd_value_int
-#define OPD_W_d opd_value_double
-#define OPD_W_b opd_value_bool
-#define OPD_W_s opd_value_str
-#define OPD_W_I opd_value_of_ints
-#define OPD_W_F opd_value_of_doubles
-#define OPD_W_L opd_value_of_tensors
-#define OPD_W_D opd_value_device
-#define OPD_W_G opd_value_generator
-#define OPD_W_V opd_value_same
-#define OPD_PARAMS_1(A) OPD_C_##A a
-#define OPD_PARAMS_2(A, B) OPD_C_##A a, OPD_C_##B b
-#define OPD_PARAMS_3(A, B, C) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c
-#define OPD_PARAMS_4(A, B, C, D) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d
-#define OPD_PARAMS_5(A, B, C, D, E) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e
-#define OPD_PARAMS_6(A, B, C, D, E, F) OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f
-#define OPD_PARAMS_7(A, B, C, D, E, F, G) \
-    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g
-#define OPD_PARAMS_8(A, B, C, D, E, F, G, H) \
-    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h
-#define OPD_PARAMS_9(A, B, C, D, E, F, G, H, I) \
-    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, \
-    OPD_C_##I i
-#define OPD_PARAMS_10(A, B, C, D, E, F, G, H, I, J) \
-    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, \
-    OPD_C_##I i, OPD_C_##J j
-#define OPD_PARAMS_11(A, B, C, D, E, F, G, H, I, J, K) \
-    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, \
-    OPD_C_##I i, OPD_C_##J j, OPD_C_##K k
-#define OPD_PARAMS_12(A, B, C, D, E, F, G, H, I, J, K, L) \
-    OPD_C_##A a, OPD_C_##B b, OPD_C_##C c, OPD_C_##D d, OPD_C_##E e, OPD_C_##F f, OPD_C_##G g, OPD_C_##H h, \
-    OPD_C_##I i, OPD_C_##J j, OPD_C_##K k, OPD_C_##L l
-#define OPD_FILL_1(A) v[0] = OPD_W_##A(a);
-#define OPD_FILL_2(A, B) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b);
-#define OPD_FILL_3(A, B, C) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c);
-#define OPD_FILL_4(A, B, C, D) v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d);
-#define OPD_FILL_5(A, B, C, D, E) \
-    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e);
-#define OPD_FILL_6(A, B, C, D, E, F) \
-    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
-    v[5] = OPD_W_##F(f);
-#define OPD_FILL_7(A, B, C, D, E, F, G) \
-    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
-    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g);
-#define OPD_FILL_8(A, B, C, D, E, F, G, H) \
-    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
-    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h);
-#define OPD_FILL_9(A, B, C, D, E, F, G, H, I) \
-    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
-    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i);
-#define OPD_FILL_10(A, B, C, D, E, F, G, H, I, J) \
-    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
-    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j);
-#define OPD_FILL_11(A, B, C, D, E, F, G, H, I, J, K) \
-    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
-    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j); \
-    v[10] = OPD_W_##K(k);
-#define OPD_FILL_12(A, B, C, D, E, F, G, H, I, J, K, L) \
-    v[0] = OPD_W_##A(a); v[1] = OPD_W_##B(b); v[2] = OPD_W_##C(c); v[3] = OPD_W_##D(d); v[4] = OPD_W_##E(e); \
-    v[5] = OPD_W_##F(f); v[6] = OPD_W_##G(g); v[7] = OPD_W_##H(h); v[8] = OPD_W_##I(i); v[9] = OPD_W_##J(j); \
-    v[10] = OPD_W_##K(k); v[11] = OPD_W_##L(l);
-#define OPD_JOIN(a, b) OPD_JOIN_(a, b)
-#define OPD_JOIN_(a, b) a##b
-#define OPD_SIG_1(A) #A
-#define OPD_SIG_2(A, B) #A #B
-#define OPD_SIG_3(A, B, C) #A #B #C
-#define OPD_SIG_4(A, B, C, D) #A #B #C #D
-#define OPD_SIG_5(A, B, C, D, E) #A #B #C #D #E
-#define OPD_SIG_6(A, B, C, D, E, F) #A #B #C #D #E #F
-#define OPD_SIG_7(A, B, C, D, E, F, G) #A #B #C #D #E #F #G
-#define OPD_SIG_8(A, B, C, D, E, F, G, H) #A #B #C #D #E #F #G #H
-#define OPD_SIG_9(A, B, C, D, E, F, G, H, I) #A #B #C #D #E #F #G #H #I
-#define OPD_SIG_10(A, B, C, D, E, F, G, H, I, J) #A #B #C #D #E #F #G #H #I #J
-#define OPD_SIG_11(A, B, C, D, E, F, G, H, I, J, K) #A #B #C #D #E #F #G #H #I #J #K
-#define OPD_SIG_12(A, B, C, D, E, F, G, H, I, J, K, L) #A #B #C #D #E #F #G #H #I #J #K #L
+#define OPDI_C_T opd_tensor *
+#define OPDI_C_i int64_t
+#define OPDI_C_d double
+#define OPDI_C_b bool
+#define OPDI_C_s const char *
+#define OPDI_C_I opd_ints
+#define OPDI_C_F opd_doubles
+#define OPDI_C_L opd_tensors
+#define OPDI_C_D opd_device
+#define OPDI_C_G opd_generator *
+#define OPDI_C_V opd_value
+#define OPDI_W_T opd_value_tensor
+#define OPDI_W_i opd_value_int
+#define OPDI_W_d opd_value_double
+#define OPDI_W_b opd_value_bool
+#define OPDI_W_s opd_value_str
+#define OPDI_W_I opd_value_of_ints
+#define OPDI_W_F opd_value_of_doubles
+#define OPDI_W_L opd_value_of_tensors
+#define OPDI_W_D opd_value_device
+#define OPDI_W_G opd_value_generator
+#define OPDI_W_V opd_value_same
+#define OPDI_PARAMS_1(A) OPDI_C_##A a
+#define OPDI_PARAMS_2(A, B) OPDI_C_##A a, OPDI_C_##B b
+#define OPDI_PARAMS_3(A, B, C) OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c
+#define OPDI_PARAMS_4(A, B, C, D) OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c, OPDI_C_##D d
+#define OPDI_PARAMS_5(A, B, C, D, E) OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c, OPDI_C_##D d, OPDI_C_##E e
+#define OPDI_PARAMS_6(A, B, C, D, E, F) OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c, OPDI_C_##D d, OPDI_C_##E e, \
+    OPDI_C_##F f
+#define OPDI_PARAMS_7(A, B, C, D, E, F, G) \
+    OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c, OPDI_C_##D d, OPDI_C_##E e, OPDI_C_##F f, OPDI_C_##G g
+#define OPDI_PARAMS_8(A, B, C, D, E, F, G, H) \
+    OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c, OPDI_C_##D d, OPDI_C_##E e, OPDI_C_##F f, OPDI_C_##G g, OPDI_C_##H h
+#define OPDI_PARAMS_9(A, B, C, D, E, F, G, H, I) \
+    OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c, OPDI_C_##D d, OPDI_C_##E e, OPDI_C_##F f, OPDI_C_##G g, OPDI_C_##H h, \
+    OPDI_C_##I i
+#define OPDI_PARAMS_10(A, B, C, D, E, F, G, H, I, J) \
+    OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c, OPDI_C_##D d, OPDI_C_##E e, OPDI_C_##F f, OPDI_C_##G g, OPDI_C_##H h, \
+    OPDI_C_##I i, OPDI_C_##J j
+#define OPDI_PARAMS_11(A, B, C, D, E, F, G, H, I, J, K) \
+    OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c, OPDI_C_##D d, OPDI_C_##E e, OPDI_C_##F f, OPDI_C_##G g, OPDI_C_##H h, \
+    OPDI_C_##I i, OPDI_C_##J j, OPDI_C_##K k
+#define OPDI_PARAMS_12(A, B, C, D, E, F, G, H, I, J, K, L) \
+    OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c, OPDI_C_##D d, OPDI_C_##E e, OPDI_C_##F f, OPDI_C_##G g, OPDI_C_##H h, \
+    OPDI_C_##I i, OPDI_C_##J j, OPDI_C_##K k, OPDI_C_##L l
+#define OPDI_FILL_1(A) v[0] = OPDI_W_##A(a);
+#define OPDI_FILL_2(A, B) v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b);
+#define OPDI_FILL_3(A, B, C) v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c);
+#define OPDI_FILL_4(A, B, C, D) v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d);
+#define OPDI_FILL_5(A, B, C, D, E) \
+    v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d); v[4] = OPDI_W_##E(e);
+#define OPDI_FILL_6(A, B, C, D, E, F) \
+    v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d); v[4] = OPDI_W_##E(e); \
+    v[5] = OPDI_W_##F(f);
+#define OPDI_FILL_7(A, B, C, D, E, F, G) \
+    v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d); v[4] = OPDI_W_##E(e); \
+    v[5] = OPDI_W_##F(f); v[6] = OPDI_W_##G(g);
+#define OPDI_FILL_8(A, B, C, D, E, F, G, H) \
+    v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d); v[4] = OPDI_W_##E(e); \
+    v[5] = OPDI_W_##F(f); v[6] = OPDI_W_##G(g); v[7] = OPDI_W_##H(h);
+#define OPDI_FILL_9(A, B, C, D, E, F, G, H, I) \
+    v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d); v[4] = OPDI_W_##E(e); \
+    v[5] = OPDI_W_##F(f); v[6] = OPDI_W_##G(g); v[7] = OPDI_W_##H(h); v[8] = OPDI_W_##I(i);
+#define OPDI_FILL_10(A, B, C, D, E, F, G, H, I, J) \
+    v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d); v[4] = OPDI_W_##E(e); \
+    v[5] = OPDI_W_##F(f); v[6] = OPDI_W_##G(g); v[7] = OPDI_W_##H(h); v[8] = OPDI_W_##I(i); v[9] = OPDI_W_##J(j);
+#define OPDI_FILL_11(A, B, C, D, E, F, G, H, I, J, K) \
+    v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d); v[4] = OPDI_W_##E(e); \
+    v[5] = OPDI_W_##F(f); v[6] = OPDI_W_##G(g); v[7] = OPDI_W_##H(h); v[8] = OPDI_W_##I(i); v[9] = OPDI_W_##J(j); \
+    v[10] = OPDI_W_##K(k);
+#define OPDI_FILL_12(A, B, C, D, E, F, G, H, I, J, K, L) \
+    v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d); v[4] = OPDI_W_##E(e); \
+    v[5] = OPDI_W_##F(f); v[6] = OPDI_W_##G(g); v[7] = OPDI_W_##H(h); v[8] = OPDI_W_##I(i); v[9] = OPDI_W_##J(j); \
+    v[10] = OPDI_W_##K(k); v[11] = OPDI_W_##L(l);
+#define OPDI_JOIN(a, b) OPDI_JOIN_(a, b)
+#define OPDI_JOIN_(a, b) a##b
+#define OPDI_SIG_1(A) #A
+#define OPDI_SIG_2(A, B) #A #B
+#define OPDI_SIG_3(A, B, C) #A #B #C
+#define OPDI_SIG_4(A, B, C, D) #A #B #C #D
+#define OPDI_SIG_5(A, B, C, D, E) #A #B #C #D #E
+#define OPDI_SIG_6(A, B, C, D, E, F) #A #B #C #D #E #F
+#define OPDI_SIG_7(A, B, C, D, E, F, G) #A #B #C #D #E #F #G
+#define OPDI_SIG_8(A, B, C, D, E, F, G, H) #A #B #C #D #E #F #G #H
+#define OPDI_SIG_9(A, B, C, D, E, F, G, H, I) #A #B #C #D #E #F #G #H #I
+#define OPDI_SIG_10(A, B, C, D, E, F, G, H, I, J) #A #B #C #D #E #F #G #H #I #J
+#define OPDI_SIG_11(A, B, C, D, E, F, G, H, I, J, K) #A #B #C #D #E #F #G #H #I #J #K
+#define OPDI_SIG_12(A, B, C, D, E, F, G, H, I, J, K, L) #A #B #C #D #E #F #G #H #I #J #K #L
 /* OPD_TYPED(T, myadd, "myops::myadd", (T, T)) defines `opd_tensor *myadd(opd_tensor *a, opd_tensor *b)`, a typed
    function that calls an operator.  The first word is the kind of result, and the letters are the argument types above.
    The first call looks the operator up and checks the signature against the schema.  Later calls do not.  If
    <complex.h> is included, write #undef I after it, because <complex.h> defines a macro I. */
-#define OPD_TYPED(kind, fn, name, types) OPD_JOIN(OPD_TYPED_##kind, OPD_COUNT types)(fn, name, types)
-#define OPD_TYPED_0(fn, name, types)
+#define OPD_TYPED(kind, fn, name, types) OPDI_JOIN(OPDI_TYPED_##kind, OPDI_COUNT_ARGS types)(fn, name, types)
+#define OPDI_TYPED_0(fn, name, types)
 /* Function bodies, one macro per kind of result.  n is the number of arguments, P their declarations, F the code that
    fills v with their values, S their letters. */
-#define OPD_BODY_T(fn, name, n, P, F, S) static inline opd_tensor *fn(P) { \
+#define OPDI_BODY_T(fn, name, n, P, F, S) static inline opd_tensor *fn(P) { \
     static opd_op *op; opd_value v[n]; F return opd_call_op(opd_op_typed(&op, name, "T" S), v, n); }
-#define OPD_BODY_N(fn, name, n, P, F, S) static inline int fn(opd_tensor **rets, P) { \
+#define OPDI_BODY_N(fn, name, n, P, F, S) static inline int fn(opd_tensor **rets, P) { \
     static opd_op *op; opd_value v[n]; F return opd_call_tensors(opd_op_typed(&op, name, "N" S), rets, v, n); }
-#define OPD_BODY_V(fn, name, n, P, F, S) static inline opd_value fn(P) { \
+#define OPDI_BODY_V(fn, name, n, P, F, S) static inline opd_value fn(P) { \
     static opd_op *op; opd_value v[n]; F return opd_call_value(opd_op_typed(&op, name, "V" S), v, n); }
-#define OPD_BODY_L(fn, name, n, P, F, S) static inline opd_tensors fn(P) { \
+#define OPDI_BODY_L(fn, name, n, P, F, S) static inline opd_tensors fn(P) { \
     static opd_op *op; opd_value v[n]; F return opd_call_list(opd_op_typed(&op, name, "L" S), v, n); }
-#define OPD_TYPED_T1(fn, name, types) OPD_BODY_T(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
-#define OPD_TYPED_T2(fn, name, types) OPD_BODY_T(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
-#define OPD_TYPED_T3(fn, name, types) OPD_BODY_T(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
-#define OPD_TYPED_T4(fn, name, types) OPD_BODY_T(fn, name, 4, OPD_PARAMS_4 types, OPD_FILL_4 types, OPD_SIG_4 types)
-#define OPD_TYPED_T5(fn, name, types) OPD_BODY_T(fn, name, 5, OPD_PARAMS_5 types, OPD_FILL_5 types, OPD_SIG_5 types)
-#define OPD_TYPED_T6(fn, name, types) OPD_BODY_T(fn, name, 6, OPD_PARAMS_6 types, OPD_FILL_6 types, OPD_SIG_6 types)
-#define OPD_TYPED_T7(fn, name, types) OPD_BODY_T(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
-#define OPD_TYPED_T8(fn, name, types) OPD_BODY_T(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
-#define OPD_TYPED_T9(fn, name, types) OPD_BODY_T(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
-#define OPD_TYPED_T10(fn, name, types) \
-    OPD_BODY_T(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
-#define OPD_TYPED_T11(fn, name, types) \
-    OPD_BODY_T(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
-#define OPD_TYPED_T12(fn, name, types) \
-    OPD_BODY_T(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
-#define OPD_TYPED_N1(fn, name, types) OPD_BODY_N(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
-#define OPD_TYPED_N2(fn, name, types) OPD_BODY_N(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
-#define OPD_TYPED_N3(fn, name, types) OPD_BODY_N(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
-#define OPD_TYPED_N4(fn, name, types) OPD_BODY_N(fn, name, 4, OPD_PARAMS_4 types, OPD_FILL_4 types, OPD_SIG_4 types)
-#define OPD_TYPED_N5(fn, name, types) OPD_BODY_N(fn, name, 5, OPD_PARAMS_5 types, OPD_FILL_5 types, OPD_SIG_5 types)
-#define OPD_TYPED_N6(fn, name, types) OPD_BODY_N(fn, name, 6, OPD_PARAMS_6 types, OPD_FILL_6 types, OPD_SIG_6 types)
-#define OPD_TYPED_N7(fn, name, types) OPD_BODY_N(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
-#define OPD_TYPED_N8(fn, name, types) OPD_BODY_N(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
-#define OPD_TYPED_N9(fn, name, types) OPD_BODY_N(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
-#define OPD_TYPED_N10(fn, name, types) \
-    OPD_BODY_N(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
-#define OPD_TYPED_N11(fn, name, types) \
-    OPD_BODY_N(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
-#define OPD_TYPED_N12(fn, name, types) \
-    OPD_BODY_N(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
-#define OPD_TYPED_V1(fn, name, types) OPD_BODY_V(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
-#define OPD_TYPED_V2(fn, name, types) OPD_BODY_V(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
-#define OPD_TYPED_V3(fn, name, types) OPD_BODY_V(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
-#define OPD_TYPED_V4(fn, name, types) OPD_BODY_V(fn, name, 4, OPD_PARAMS_4 types, OPD_FILL_4 types, OPD_SIG_4 types)
-#define OPD_TYPED_V5(fn, name, types) OPD_BODY_V(fn, name, 5, OPD_PARAMS_5 types, OPD_FILL_5 types, OPD_SIG_5 types)
-#define OPD_TYPED_V6(fn, name, types) OPD_BODY_V(fn, name, 6, OPD_PARAMS_6 types, OPD_FILL_6 types, OPD_SIG_6 types)
-#define OPD_TYPED_V7(fn, name, types) OPD_BODY_V(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
-#define OPD_TYPED_V8(fn, name, types) OPD_BODY_V(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
-#define OPD_TYPED_V9(fn, name, types) OPD_BODY_V(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
-#define OPD_TYPED_V10(fn, name, types) \
-    OPD_BODY_V(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
-#define OPD_TYPED_V11(fn, name, types) \
-    OPD_BODY_V(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
-#define OPD_TYPED_V12(fn, name, types) \
-    OPD_BODY_V(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
-#define OPD_TYPED_L1(fn, name, types) OPD_BODY_L(fn, name, 1, OPD_PARAMS_1 types, OPD_FILL_1 types, OPD_SIG_1 types)
-#define OPD_TYPED_L2(fn, name, types) OPD_BODY_L(fn, name, 2, OPD_PARAMS_2 types, OPD_FILL_2 types, OPD_SIG_2 types)
-#define OPD_TYPED_L3(fn, name, types) OPD_BODY_L(fn, name, 3, OPD_PARAMS_3 types, OPD_FILL_3 types, OPD_SIG_3 types)
-#define OPD_TYPED_L4(fn, name, types) OPD_BODY_L(fn, name, 4, OPD_PARAMS_4 types, OPD_FILL_4 types, OPD_SIG_4 types)
-#define OPD_TYPED_L5(fn, name, types) OPD_BODY_L(fn, name, 5, OPD_PARAMS_5 types, OPD_FILL_5 types, OPD_SIG_5 types)
-#define OPD_TYPED_L6(fn, name, types) OPD_BODY_L(fn, name, 6, OPD_PARAMS_6 types, OPD_FILL_6 types, OPD_SIG_6 types)
-#define OPD_TYPED_L7(fn, name, types) OPD_BODY_L(fn, name, 7, OPD_PARAMS_7 types, OPD_FILL_7 types, OPD_SIG_7 types)
-#define OPD_TYPED_L8(fn, name, types) OPD_BODY_L(fn, name, 8, OPD_PARAMS_8 types, OPD_FILL_8 types, OPD_SIG_8 types)
-#define OPD_TYPED_L9(fn, name, types) OPD_BODY_L(fn, name, 9, OPD_PARAMS_9 types, OPD_FILL_9 types, OPD_SIG_9 types)
-#define OPD_TYPED_L10(fn, name, types) \
-    OPD_BODY_L(fn, name, 10, OPD_PARAMS_10 types, OPD_FILL_10 types, OPD_SIG_10 types)
-#define OPD_TYPED_L11(fn, name, types) \
-    OPD_BODY_L(fn, name, 11, OPD_PARAMS_11 types, OPD_FILL_11 types, OPD_SIG_11 types)
-#define OPD_TYPED_L12(fn, name, types) \
-    OPD_BODY_L(fn, name, 12, OPD_PARAMS_12 types, OPD_FILL_12 types, OPD_SIG_12 types)
+#define OPDI_TYPED_T1(fn, name, types) OPDI_BODY_T(fn, name, 1, OPDI_PARAMS_1 types, OPDI_FILL_1 types, \
+    OPDI_SIG_1 types)
+#define OPDI_TYPED_T2(fn, name, types) OPDI_BODY_T(fn, name, 2, OPDI_PARAMS_2 types, OPDI_FILL_2 types, \
+    OPDI_SIG_2 types)
+#define OPDI_TYPED_T3(fn, name, types) OPDI_BODY_T(fn, name, 3, OPDI_PARAMS_3 types, OPDI_FILL_3 types, \
+    OPDI_SIG_3 types)
+#define OPDI_TYPED_T4(fn, name, types) OPDI_BODY_T(fn, name, 4, OPDI_PARAMS_4 types, OPDI_FILL_4 types, \
+    OPDI_SIG_4 types)
+#define OPDI_TYPED_T5(fn, name, types) OPDI_BODY_T(fn, name, 5, OPDI_PARAMS_5 types, OPDI_FILL_5 types, \
+    OPDI_SIG_5 types)
+#define OPDI_TYPED_T6(fn, name, types) OPDI_BODY_T(fn, name, 6, OPDI_PARAMS_6 types, OPDI_FILL_6 types, \
+    OPDI_SIG_6 types)
+#define OPDI_TYPED_T7(fn, name, types) OPDI_BODY_T(fn, name, 7, OPDI_PARAMS_7 types, OPDI_FILL_7 types, \
+    OPDI_SIG_7 types)
+#define OPDI_TYPED_T8(fn, name, types) OPDI_BODY_T(fn, name, 8, OPDI_PARAMS_8 types, OPDI_FILL_8 types, \
+    OPDI_SIG_8 types)
+#define OPDI_TYPED_T9(fn, name, types) OPDI_BODY_T(fn, name, 9, OPDI_PARAMS_9 types, OPDI_FILL_9 types, \
+    OPDI_SIG_9 types)
+#define OPDI_TYPED_T10(fn, name, types) \
+    OPDI_BODY_T(fn, name, 10, OPDI_PARAMS_10 types, OPDI_FILL_10 types, OPDI_SIG_10 types)
+#define OPDI_TYPED_T11(fn, name, types) \
+    OPDI_BODY_T(fn, name, 11, OPDI_PARAMS_11 types, OPDI_FILL_11 types, OPDI_SIG_11 types)
+#define OPDI_TYPED_T12(fn, name, types) \
+    OPDI_BODY_T(fn, name, 12, OPDI_PARAMS_12 types, OPDI_FILL_12 types, OPDI_SIG_12 types)
+#define OPDI_TYPED_N1(fn, name, types) OPDI_BODY_N(fn, name, 1, OPDI_PARAMS_1 types, OPDI_FILL_1 types, \
+    OPDI_SIG_1 types)
+#define OPDI_TYPED_N2(fn, name, types) OPDI_BODY_N(fn, name, 2, OPDI_PARAMS_2 types, OPDI_FILL_2 types, \
+    OPDI_SIG_2 types)
+#define OPDI_TYPED_N3(fn, name, types) OPDI_BODY_N(fn, name, 3, OPDI_PARAMS_3 types, OPDI_FILL_3 types, \
+    OPDI_SIG_3 types)
+#define OPDI_TYPED_N4(fn, name, types) OPDI_BODY_N(fn, name, 4, OPDI_PARAMS_4 types, OPDI_FILL_4 types, \
+    OPDI_SIG_4 types)
+#define OPDI_TYPED_N5(fn, name, types) OPDI_BODY_N(fn, name, 5, OPDI_PARAMS_5 types, OPDI_FILL_5 types, \
+    OPDI_SIG_5 types)
+#define OPDI_TYPED_N6(fn, name, types) OPDI_BODY_N(fn, name, 6, OPDI_PARAMS_6 types, OPDI_FILL_6 types, \
+    OPDI_SIG_6 types)
+#define OPDI_TYPED_N7(fn, name, types) OPDI_BODY_N(fn, name, 7, OPDI_PARAMS_7 types, OPDI_FILL_7 types, \
+    OPDI_SIG_7 types)
+#define OPDI_TYPED_N8(fn, name, types) OPDI_BODY_N(fn, name, 8, OPDI_PARAMS_8 types, OPDI_FILL_8 types, \
+    OPDI_SIG_8 types)
+#define OPDI_TYPED_N9(fn, name, types) OPDI_BODY_N(fn, name, 9, OPDI_PARAMS_9 types, OPDI_FILL_9 types, \
+    OPDI_SIG_9 types)
+#define OPDI_TYPED_N10(fn, name, types) \
+    OPDI_BODY_N(fn, name, 10, OPDI_PARAMS_10 types, OPDI_FILL_10 types, OPDI_SIG_10 types)
+#define OPDI_TYPED_N11(fn, name, types) \
+    OPDI_BODY_N(fn, name, 11, OPDI_PARAMS_11 types, OPDI_FILL_11 types, OPDI_SIG_11 types)
+#define OPDI_TYPED_N12(fn, name, types) \
+    OPDI_BODY_N(fn, name, 12, OPDI_PARAMS_12 types, OPDI_FILL_12 types, OPDI_SIG_12 types)
+#define OPDI_TYPED_V1(fn, name, types) OPDI_BODY_V(fn, name, 1, OPDI_PARAMS_1 types, OPDI_FILL_1 types, \
+    OPDI_SIG_1 types)
+#define OPDI_TYPED_V2(fn, name, types) OPDI_BODY_V(fn, name, 2, OPDI_PARAMS_2 types, OPDI_FILL_2 types, \
+    OPDI_SIG_2 types)
+#define OPDI_TYPED_V3(fn, name, types) OPDI_BODY_V(fn, name, 3, OPDI_PARAMS_3 types, OPDI_FILL_3 types, \
+    OPDI_SIG_3 types)
+#define OPDI_TYPED_V4(fn, name, types) OPDI_BODY_V(fn, name, 4, OPDI_PARAMS_4 types, OPDI_FILL_4 types, \
+    OPDI_SIG_4 types)
+#define OPDI_TYPED_V5(fn, name, types) OPDI_BODY_V(fn, name, 5, OPDI_PARAMS_5 types, OPDI_FILL_5 types, \
+    OPDI_SIG_5 types)
+#define OPDI_TYPED_V6(fn, name, types) OPDI_BODY_V(fn, name, 6, OPDI_PARAMS_6 types, OPDI_FILL_6 types, \
+    OPDI_SIG_6 types)
+#define OPDI_TYPED_V7(fn, name, types) OPDI_BODY_V(fn, name, 7, OPDI_PARAMS_7 types, OPDI_FILL_7 types, \
+    OPDI_SIG_7 types)
+#define OPDI_TYPED_V8(fn, name, types) OPDI_BODY_V(fn, name, 8, OPDI_PARAMS_8 types, OPDI_FILL_8 types, \
+    OPDI_SIG_8 types)
+#define OPDI_TYPED_V9(fn, name, types) OPDI_BODY_V(fn, name, 9, OPDI_PARAMS_9 types, OPDI_FILL_9 types, \
+    OPDI_SIG_9 types)
+#define OPDI_TYPED_V10(fn, name, types) \
+    OPDI_BODY_V(fn, name, 10, OPDI_PARAMS_10 types, OPDI_FILL_10 types, OPDI_SIG_10 types)
+#define OPDI_TYPED_V11(fn, name, types) \
+    OPDI_BODY_V(fn, name, 11, OPDI_PARAMS_11 types, OPDI_FILL_11 types, OPDI_SIG_11 types)
+#define OPDI_TYPED_V12(fn, name, types) \
+    OPDI_BODY_V(fn, name, 12, OPDI_PARAMS_12 types, OPDI_FILL_12 types, OPDI_SIG_12 types)
+#define OPDI_TYPED_L1(fn, name, types) OPDI_BODY_L(fn, name, 1, OPDI_PARAMS_1 types, OPDI_FILL_1 types, \
+    OPDI_SIG_1 types)
+#define OPDI_TYPED_L2(fn, name, types) OPDI_BODY_L(fn, name, 2, OPDI_PARAMS_2 types, OPDI_FILL_2 types, \
+    OPDI_SIG_2 types)
+#define OPDI_TYPED_L3(fn, name, types) OPDI_BODY_L(fn, name, 3, OPDI_PARAMS_3 types, OPDI_FILL_3 types, \
+    OPDI_SIG_3 types)
+#define OPDI_TYPED_L4(fn, name, types) OPDI_BODY_L(fn, name, 4, OPDI_PARAMS_4 types, OPDI_FILL_4 types, \
+    OPDI_SIG_4 types)
+#define OPDI_TYPED_L5(fn, name, types) OPDI_BODY_L(fn, name, 5, OPDI_PARAMS_5 types, OPDI_FILL_5 types, \
+    OPDI_SIG_5 types)
+#define OPDI_TYPED_L6(fn, name, types) OPDI_BODY_L(fn, name, 6, OPDI_PARAMS_6 types, OPDI_FILL_6 types, \
+    OPDI_SIG_6 types)
+#define OPDI_TYPED_L7(fn, name, types) OPDI_BODY_L(fn, name, 7, OPDI_PARAMS_7 types, OPDI_FILL_7 types, \
+    OPDI_SIG_7 types)
+#define OPDI_TYPED_L8(fn, name, types) OPDI_BODY_L(fn, name, 8, OPDI_PARAMS_8 types, OPDI_FILL_8 types, \
+    OPDI_SIG_8 types)
+#define OPDI_TYPED_L9(fn, name, types) OPDI_BODY_L(fn, name, 9, OPDI_PARAMS_9 types, OPDI_FILL_9 types, \
+    OPDI_SIG_9 types)
+#define OPDI_TYPED_L10(fn, name, types) \
+    OPDI_BODY_L(fn, name, 10, OPDI_PARAMS_10 types, OPDI_FILL_10 types, OPDI_SIG_10 types)
+#define OPDI_TYPED_L11(fn, name, types) \
+    OPDI_BODY_L(fn, name, 11, OPDI_PARAMS_11 types, OPDI_FILL_11 types, OPDI_SIG_11 types)
+#define OPDI_TYPED_L12(fn, name, types) \
+    OPDI_BODY_L(fn, name, 12, OPDI_PARAMS_12 types, OPDI_FILL_12 types, OPDI_SIG_12 types)
 

@@ -32,7 +32,7 @@ typedef enum opd_backend {
 typedef struct opd_device { int32_t type; int32_t index; } opd_device;      /* index -1: the current device */
 OPD_INLINE opd_device opd_device_make(opd_backend type, int index) {
     opd_device device;
-    device.type = OPD_CAST(int32_t, type);
+    device.type = OPDI_CAST(int32_t, type);
     device.index = index;
     return device;
 }
@@ -143,35 +143,35 @@ OPD_INLINE opd_value opd_value_device(opd_device device) {
 OPD_INLINE opd_value opd_value_ints(const int64_t *ints, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_INTS;
-    value.n = OPD_CAST(int32_t, count);
+    value.n = OPDI_CAST(int32_t, count);
     value.u.ints = ints;
     return value;
 }
 OPD_INLINE opd_value opd_value_doubles(const double *doubles, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_FLOATS;
-    value.n = OPD_CAST(int32_t, count);
+    value.n = OPDI_CAST(int32_t, count);
     value.u.floats = doubles;
     return value;
 }
 OPD_INLINE opd_value opd_value_bools(const bool *bools, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_BOOLS;
-    value.n = OPD_CAST(int32_t, count);
+    value.n = OPDI_CAST(int32_t, count);
     value.u.bools = bools;
     return value;
 }
 OPD_INLINE opd_value opd_value_tensors(opd_tensor *const *tensors, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_TENSORS;
-    value.n = OPD_CAST(int32_t, count);
+    value.n = OPDI_CAST(int32_t, count);
     value.u.tensors = tensors;
     return value;
 }
 OPD_INLINE opd_value opd_value_list(const opd_value *elements, int64_t count) {
     opd_value value;
     value.tag = OPD_TAG_LIST;
-    value.n = OPD_CAST(int32_t, count);
+    value.n = OPDI_CAST(int32_t, count);
     value.u.list = elements;
     return value;
 }
@@ -216,7 +216,7 @@ OPD_INLINE opd_value opd_value_optional_ints(opd_ints list) {
 OPD_INLINE opd_value opd_value_dtype(opd_scalar_type dtype) {
     return dtype == OPD_DTYPE_NONE ? opd_value_none() : opd_value_int(dtype);
 }
-OPD_INLINE opd_value opd_value_uint(uint64_t i) { return opd_value_int(OPD_CAST(int64_t, i)); }
+OPD_INLINE opd_value opd_value_uint(uint64_t i) { return opd_value_int(OPDI_CAST(int64_t, i)); }
 #define OPD_NONE opd_value_none()
 #define OPD_DEFAULT opd_value_default()
 

@@ -853,7 +853,7 @@ static const char *const opdi_formula_texts[] = {
 };
 static const struct { const char *name, *text; } opdi_formula_int_texts[] = {
 #define OPDI_FORMULA_INT_TEXT(name, inputs, kind, formula) {#name, #formula},
-    OPD_FORMULAS_INT_SHARED(OPDI_FORMULA_INT_TEXT)
+    OPDI_FORMULAS_INT_SHARED(OPDI_FORMULA_INT_TEXT)
 };
 static const char *opdi_formula_text(const opdi_expr *expr) {
     const size_t count = sizeof opdi_formula_int_texts / sizeof *opdi_formula_int_texts;

@@ -29,11 +29,11 @@ extern "C" {
 
 /* Begins a typed function: declares the variable that stores its operator. */
 #if defined(OPDISPATCH_PLUGIN)
-#define OPD_HANDLE(card) static opd_op *op
+#define OPDI_HANDLE(card) static opd_op *op
 #else
-#define OPD_HANDLE(card) static opd_op *op; OPDI_NEEDS(card)
+#define OPDI_HANDLE(card) static opd_op *op; OPDI_NEEDS(card)
 #endif
-#define OPD_GIVEN_MAX 20         /* no typed function has more arguments */
+#define OPDI_GIVEN_MAX 20         /* no typed function has more arguments */
 /* Reads the arguments of a typed function from *list into args, by the letters of its signature (see opd_op_check).
    letters[0] is not an argument.  Returns the number of arguments. */
 static OPD_UNUSED int opd_given(opd_value *args, const char *letters, va_list *list) {
@@ -55,7 +55,7 @@ static OPD_UNUSED int opd_given(opd_value *args, const char *letters, va_list *l
     return n;
 }
 static OPD_UNUSED opd_tensor *opd_given_op(opd_op **op, const char *name, const char *letters, ...) {
-    opd_value args[OPD_GIVEN_MAX];
+    opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, letters);
@@ -64,7 +64,7 @@ static OPD_UNUSED opd_tensor *opd_given_op(opd_op **op, const char *name, const 
     return opd_call_op(opd_op_typed(op, name, letters), args, n);
 }
 static OPD_UNUSED opd_value opd_given_value(opd_op **op, const char *name, const char *letters, ...) {
-    opd_value args[OPD_GIVEN_MAX];
+    opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, letters);
@@ -73,7 +73,7 @@ static OPD_UNUSED opd_value opd_given_value(opd_op **op, const char *name, const
     return opd_call_value(opd_op_typed(op, name, letters), args, n);
 }
 static OPD_UNUSED opd_tensors opd_given_list(opd_op **op, const char *name, const char *letters, ...) {
-    opd_value args[OPD_GIVEN_MAX];
+    opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, letters);
@@ -82,7 +82,7 @@ static OPD_UNUSED opd_tensors opd_given_list(opd_op **op, const char *name, cons
     return opd_call_list(opd_op_typed(op, name, letters), args, n);
 }
 static OPD_UNUSED int opd_given_all(opd_op **op, const char *name, const char *letters, ...) {
-    opd_value args[OPD_GIVEN_MAX];
+    opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, letters);
@@ -91,7 +91,7 @@ static OPD_UNUSED int opd_given_all(opd_op **op, const char *name, const char *l
     return opd_call_all(opd_op_typed(op, name, letters), NULL, args, n);
 }
 static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const char *letters, opd_tensor **rets, ...) {
-    opd_value args[OPD_GIVEN_MAX];
+    opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, rets);
@@ -106,41 +106,41 @@ static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const cha
    (TENSORS).  OPDI_ARRAY_ makes an array of opd_values, for the functions that are called most.  OPDI_GIVEN_ takes less
    code. */
 #define OPDI_ARRAY_OP(name, takes, card, n, op_name, letters, ...) opd_tensor *opd_##name takes { \
-    OPD_HANDLE(card); \
+    OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
     return opd_call_op(opd_op_typed(&op, op_name, letters), args, n); }
 #define OPDI_ARRAY_LIST(name, takes, card, n, op_name, letters, ...) opd_tensors opd_##name takes { \
-    OPD_HANDLE(card); \
+    OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
     return opd_call_list(opd_op_typed(&op, op_name, letters), args, n); }
 #define OPDI_ARRAY_VALUE(name, takes, card, n, op_name, letters, ...) opd_value opd_##name takes { \
-    OPD_HANDLE(card); \
+    OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
     return opd_call_value(opd_op_typed(&op, op_name, letters), args, n); }
 #define OPDI_ARRAY_BOOL(name, takes, card, n, op_name, letters, ...) bool opd_##name takes { \
-    OPD_HANDLE(card); \
+    OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
     return opd_call_value(opd_op_typed(&op, op_name, letters), args, n).u.i != 0; }
 #define OPDI_ARRAY_ALL(name, takes, card, n, op_name, letters, ...) int opd_##name takes { \
-    OPD_HANDLE(card); \
+    OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
     return opd_call_all(opd_op_typed(&op, op_name, letters), NULL, args, n); }
 #define OPDI_ARRAY_TENSORS(name, takes, card, n, op_name, letters, ...) int opd_##name takes { \
-    OPD_HANDLE(card); \
+    OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
     return opd_call_tensors(opd_op_typed(&op, op_name, letters), rets, args, n); }
 #define OPDI_GIVEN_OP(name, takes, card, ...) opd_tensor *opd_##name takes { \
-    OPD_HANDLE(card); return opd_given_op(&op, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opd_given_op(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_LIST(name, takes, card, ...) opd_tensors opd_##name takes { \
-    OPD_HANDLE(card); return opd_given_list(&op, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opd_given_list(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_VALUE(name, takes, card, ...) opd_value opd_##name takes { \
-    OPD_HANDLE(card); return opd_given_value(&op, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opd_given_value(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_BOOL(name, takes, card, ...) bool opd_##name takes { \
-    OPD_HANDLE(card); return opd_given_value(&op, __VA_ARGS__).u.i != 0; }
+    OPDI_HANDLE(card); return opd_given_value(&op, __VA_ARGS__).u.i != 0; }
 #define OPDI_GIVEN_ALL(name, takes, card, ...) int opd_##name takes { \
-    OPD_HANDLE(card); return opd_given_all(&op, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opd_given_all(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_TENSORS(name, takes, card, op_name, letters, ...) int opd_##name takes { \
-    OPD_HANDLE(card); return opd_given_tensors(&op, op_name, letters, rets, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opd_given_tensors(&op, op_name, letters, rets, __VA_ARGS__); }
 
 #if !defined(OPDISPATCH_IMPLEMENTATION)
 #define OPDI_COLD_BEGIN

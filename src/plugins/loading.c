@@ -9,7 +9,7 @@
 //  it.  The plug-in is unmapped when it has no pins and no call is running that began before the unloading.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPD_HOST_STRUCT;
+OPDI_HOST_STRUCT;
 
 OPDI_ONCE_BEGIN
 
@@ -289,7 +289,7 @@ static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t si
 static const struct opd_host opdi_host_table = {
     /* major, minor */ OPD_VERSION_MAJOR, OPD_VERSION_MINOR,
     opd_fail, opd_warn, /* define, impl, fallback */ opdi_host_define, opd_impl_key, opd_fallback,
-    OPD_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
+    OPDI_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
 
 #if defined(OPDI_SPAWNS)
 static const char *opdi_machine_name(const unsigned char *elf) {
@@ -442,7 +442,7 @@ static int opdi_plugin_check(opd_plugin *plugin) {
                         "build it with -DOPDISPATCH_PLUGIN and without OPDISPATCH_IMPLEMENTATION", plugin->path);
     }
     if (!opdi_plugin_has(plugin, (uintptr_t)info)) { return 0; }
-    if (memcmp(info->magic, OPD_PLUGIN_MAGIC, sizeof OPD_PLUGIN_MAGIC) != 0) {
+    if (memcmp(info->magic, OPDI_PLUGIN_MAGIC, sizeof OPDI_PLUGIN_MAGIC) != 0) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_plugin_load: the function opd_plugin_entry of '%s' is not the one of "
                         "opdispatch.h", plugin->path);
     }

@@ -292,7 +292,7 @@ static int sink_any(opd_call *call) {
     list[0] = opd_clone(x);
     list[1] = opd_neg(x);
     return opd_return_tensor(call, opd_mul_Scalar(x, opd_value_int(2))) || opd_return_tensors(call, list, 2) || opd_return_int(call, 8) ||
-        opd_return_float(call, 2.5) || opd_return_bool(call, true) || opd_return_value(call, opd_value_str("out")) ||
+        opd_return_double(call, 2.5) || opd_return_bool(call, true) || opd_return_value(call, opd_value_str("out")) ||
         opd_return_value(call, opd_value_double(0.5)) || opd_return_value(call, opd_value_device(opd_device_make(OPD_CUDA, 1))) ||
         opd_return_value(call, opd_value_ints(ints, 2)) || opd_return_value(call, opd_value_none()) ? -1 : 0;
 }

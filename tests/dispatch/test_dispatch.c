@@ -1169,7 +1169,7 @@ static int k_results(opd_call *call) {
     if (opd_return_tensors(call, list, 2) || opd_return_value(call, opd_value_str(text))) { return -1; }
     memset(text, 'x', 5);
     if (opd_return_value(call, opd_value_complex(c)) || opd_return_value(call, opd_value_ints(ints, 2))) { return -1; }
-    if (opd_return_int(call, 42) || opd_return_float(call, 2.5)) { return -1; }
+    if (opd_return_int(call, 42) || opd_return_double(call, 2.5)) { return -1; }
     return opd_return_tensor(call, cpu1()) || opd_return_bool(call, true);
 }
 /* A value with the tag of a tensor that contains NULL, in every function that takes values. */

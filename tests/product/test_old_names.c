@@ -7,6 +7,7 @@
 #include "../../opdispatch.h"
 #include "../check.h"
 
+static int number_kernel(opd_call *call) { return opd_return_float(call, 2.5); }
 static int reading_kernel(opd_call *call) {
     const opd_floats list = opd_arg_floats(call, 2);
     return opd_return_tensor(call, opd_mul_Scalar(opd_arg_tensor(call, 0),
@@ -19,12 +20,16 @@ TEST(old_values) {
     d.schema = "read(Tensor x, float a, float[] list) -> Tensor";
     d.any = reading_kernel;
     CHECK_INT(opd_define(lib, &d), 0);
+    d.schema = "number(Tensor x) -> float";
+    d.any = number_kernel;
+    CHECK_INT(opd_define(lib, &d), 0);
     OPD_SCOPE {
         const double pair[2] = {4, 5};
         const opd_value args[3] = {opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT64)), opd_value_float(1.5),
                                    opd_value_floats(pair, 2)};
         opd_tensor *const y = opd_call_op(opd_find("old_names::read"), args, 3);
         CHECK(y && opd_data_f64(y)[1] == 7.5);
+        CHECK(opd_call_value(opd_find("old_names::number"), args, 1).u.d == 2.5);
         CHECK_INT(opd_value_of_floats(opd_floats_of(pair, 2)).n, 2);
         CHECK_INT(opd_value_of_floats(OPD_FLOATS(1, 2, 3)).n, 3);
         CHECK_INT(opd_device_of(OPD_CUDA, 3).index, 3);

@@ -153,7 +153,7 @@ static opd_tensor *parts_use(void *user, opd_tensor *x) {
 }
 static int number_cpu(opd_call *call) {
     opd_tensor *x = given_tensor(call, 0), *y = x ? one_plain(x) : NULL;
-    return opd_return_tensor(call, y) || opd_return_float(call, D(x) ? D(x)[0] : 0) ? -1 : 0;
+    return opd_return_tensor(call, y) || opd_return_double(call, D(x) ? D(x)[0] : 0) ? -1 : 0;
 }
 static opd_tensor *number_use(void *user, opd_tensor *x) {
     opd_tensor *rows = opd_unsqueeze(x, 0);

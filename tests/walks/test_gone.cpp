@@ -151,7 +151,7 @@ TEST(every_function_that_takes_a_tensor) {
     CHECK_OK();
 #define PROBE(R, name, n, types) probe(#name, name);
 #define PROBE_V(name, n, types) probe(#name, name);
-    OPD_HOST_FUNCTIONS(PROBE, PROBE_V)
+    OPDI_HOST_FUNCTIONS(PROBE, PROBE_V)
     opd_module_free(a_module);
     opd_scaler_free(a_scaler);
     opd_graph_free(a_graph);

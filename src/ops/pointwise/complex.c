@@ -558,8 +558,7 @@ OPDI_LOOPS_BEGIN
         type *out = (type *)data[0], real, imaginary; \
         int64_t i = 0; \
         for (; compact && i + 4 <= count; i += 4) { \
-            OPDI_IVDEP \
-            for (int lane = 0; lane < 4; lane++) { \
+            OPDI_IVDEP for (int lane = 0; lane < 4; lane++) { \
                 const int64_t j = i + lane; \
                 OPDI_PAIRS_ONE \
             } \

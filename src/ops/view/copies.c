@@ -214,7 +214,7 @@ static int opdi_item_kernel(opd_call *call) {
         return opd_return_value(call, opd_value_complex(pair));
     }
     if (opd_dtype_is_floating((opd_scalar_type)tensor->dtype)) {
-        return opd_return_float(call, opdi_element_f64(tensor, 0));
+        return opd_return_double(call, opdi_element_f64(tensor, 0));
     }
     return tensor->dtype == OPD_BOOL ? opd_return_bool(call, opdi_element_i64(tensor, 0) != 0)
         : opd_return_int(call, opdi_item_whole(tensor));
