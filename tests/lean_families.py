@@ -22,12 +22,14 @@ FAMILIES = [
     ('vector math', r'opdi_vmath\w*|opdi_vtrig\w*|opdi_exp_loop\w*', 6500),
     ('conversions of dtypes', r'opdi_cvt_\w+', 26500),
     ('complex numbers', r'opdi_c(64|128)_\w+|opdi_complex_\w+|opdi_sum_c\w+', 15600),
-    ('views of complex numbers', r'opdi_(card|kept)_(view_as_(real|complex)|complex|stack|cat|select_int)', 0),
+    ('views of complex numbers', r'opdi_(card|kept)_(view_as_(real|complex)|complex|stack|cat)', 0),
+    ('loops over bits', r'opdi_bits_\w+|opdi_words_\w+', 0),
+    ('lowerings of the compiler', r'opdi_(lower(?!_name)|nest|expr)_\w+', 0),
     ('stored dtypes', r'opdi_stored_\w+', 6500),
     ('schemas as text', r'opdi_(parse|lex|write|syntax|word|read_number)_?\w*', 3500),
     ('names for errors', r'opdi_lean_(numbers|overloads|names\w*)', 7000),
     ('scripts, files, compiler', r'opdi_(script|pickle|program|zip|json|c_text|c_helpers|builtin_fn)_\w*|opdi_builtins', 1000),
-    ('texts of tables', r'str1', 18000),
+    ('texts of tables', r'str1', 14500),
 ]
 
 

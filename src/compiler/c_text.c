@@ -846,7 +846,7 @@ static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t leng
     }
 }
 static const char *const opdi_formula_texts[] = {
-#define OPDI_FORMULA_TEXT(name, inputs, kind, formula) #formula,
+#define OPDI_FORMULA_TEXT(name, inputs, kind, formula) OPDI_TEXT(#formula),
     OPD_FORMULAS_ALL(OPDI_FORMULA_TEXT) OPD_FORMULAS_FLOAT(OPDI_FORMULA_TEXT)
     OPD_FORMULAS_INT_OWN(OPDI_FORMULA_TEXT) "x",
     OPDI_NEST_FORMULAS(OPDI_FORMULA_TEXT)

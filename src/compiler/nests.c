@@ -15,6 +15,7 @@
 #define OPDI_NEST_SHIFT (sizeof(void *) > 4 ? 34 : 20)
 
 OPDI_INTERNAL OPDI_TLS opdi_recording *opdi_recording_now;
+OPDI_INTERNAL opdi_sequence_recorder opdi_on_sequence;
 
 /* Returns `size` bytes of zeros that live as long as the recording, or NULL and sets an error. */
 OPDI_INTERNAL void *opdi_recording_alloc(opdi_recording *recording, size_t size) {
@@ -321,7 +322,7 @@ OPDI_INTERNAL int opdi_lazy_copy(void *user, void *to, int to_index, const void 
     return opdi_lazy_copy_inside(to, opdi_buffer_address(buffer), bytes);
 }
 OPDI_INTERNAL const char *const opdi_formula_names[] = {
-#define OPDI_FORMULA_NAME(name, inputs, kind, formula) #name,
+#define OPDI_FORMULA_NAME(name, inputs, kind, formula) OPDI_TEXT(#name),
     OPD_FORMULAS_ALL(OPDI_FORMULA_NAME) OPD_FORMULAS_FLOAT(OPDI_FORMULA_NAME)
     OPD_FORMULAS_INT_OWN(OPDI_FORMULA_NAME) "copy",
     OPDI_NEST_FORMULAS(OPDI_FORMULA_NAME)

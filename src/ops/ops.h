@@ -118,21 +118,21 @@ OPDI_LOOPS_END
 #define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take its inputs' strides */
 #define OPDI_NUMBER_KEPT 32                       /* if the other operand is a 16-bit float, a number is
                                                      not rounded to 16 bits */
-#define OPDI_BY_WORDS 64                          /* the int64 loop gives the same bits if each of its elements holds
-                                                     several elements of a narrower dtype */
-#define OPDI_BY_BITS 128                          /* opdi_bits_run has loops for some dtypes */
 /* A pointwise formula.  loop: its loops, by the type in which they compute (OPDI_F32, ...), or NULL; if there is a
    double loop but no float loop, floats are computed in double.  what: the kernel's name in the message "not
-   implemented for".  rule: the flags above.  number: the opd_formula for floats, and the one for integers. */
+   implemented for".  rule: the flags above.  number: the opd_formula for floats, and the one for integers.  run: a
+   faster way for some dtypes and layouts, which returns false where it cannot be gone; or NULL. */
 typedef struct opdi_formula {
     opdi_loop loop[3];
     const char *what;
     int rule;
     int16_t number[2];
     opdi_loop (*complex_loop)(opd_scalar_type dtype);        /* opdi_complex_of_NAME; NULL: complex is not supported */
+    bool (*run)(const struct opdi_formula *formula, opd_tensor *const *ops, int nops);
 } opdi_formula;
-/* This function of a later file is called by opdi_pointwise_typed. */
+/* Functions of a later file, for `run` of formulas. */
 OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const *ops, int nops);
+OPDI_INTERNAL bool opdi_bits_or_words_run(const opdi_formula *formula, opd_tensor *const *ops, int nops);
 /* The pointwise formulas for complex numbers, see complex.c.  OPDI_COMPLEX_LOOPS(add) is the function that returns the
    loops of add; for a formula that is not listed here, it is NULL. */
 #define OPDI_COMPLEX_NAMES(X) \
@@ -202,7 +202,8 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 #define OPDI_COMPLEX_HAS_sign 0, opdi_complex_of_sign
 /* The last members of an opdi_formula: the numbers of the formulas for floats and for integers, and the complex
    loops. */
-#define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f)
+#define OPDI_NUMBER_RUN(f, i, run) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f), run
+#define OPDI_NUMBER(f, i) OPDI_NUMBER_RUN(f, i, NULL)
 /* The macros OPDI_FORMULA_.. define opdi_formula_ID.  The letters in their names say which loops the formula has.  A:
    float, double, int64.  F: float, double.  B: float by blocks (see >>op:float_blocks), double.  D: double.  DI:
    double, int64.  I: int64.  DV: double, by a vector function.  V: float, double and int64, by vector
@@ -228,9 +229,9 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 #define OPDI_FORMULA_V(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_v##name, opdi_i64_v##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};
-#define OPDI_FORMULA_I(id, name, rule_) \
+#define OPDI_FORMULA_I(id, name, rule_, run_) \
     static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
+        rule_, OPDI_NUMBER_RUN(name, name, run_)};
 /* A number as an operand without dims, which does not decide the dtype in type promotion (c10::scalar_to_tensor,
    wrapped). */
 typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; double c[2]; } u; } opdi_number;

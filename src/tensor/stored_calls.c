@@ -148,13 +148,15 @@ typedef struct opdi_stored_change {
 static opd_scalar_type opdi_stored_wider(int dtype, bool floats) {
     return dtype == OPD_COMPLEX32 ? OPD_COMPLEX64 : floats || opdi_is_float8(dtype) ? OPD_FLOAT32 : OPD_INT64;
 }
+/* Inverts the highest bit of each int64: the addition overflows, and wraps around. */
+static opd_tensor *opdi_stored_turned(opd_tensor *tensor) { return opd_add_Scalar(tensor, opd_value_int(INT64_MIN)); }
 static opd_tensor *opdi_stored_changed(const opdi_stored_change *change, opd_tensor *tensor) {
     if (tensor && change->common != OPD_DTYPE_NONE && !(tensor = opd_to_dtype(tensor, change->common))) { return NULL; }
     const bool stored = tensor && tensor->flags & OPDI_STORED;
     if (!tensor || (!stored && change->bits == OPD_DTYPE_NONE)) { return tensor; }
     if (change->to != OPD_DTYPE_NONE) { tensor = opd_to_dtype(tensor, change->to); }
     else if (stored) { tensor = opd_to_dtype(tensor, opdi_stored_wider(tensor->dtype, change->floats)); }
-    if (tensor && change->ordered) { return opd_bitwise_xor_Scalar(tensor, opd_value_int(INT64_MIN)); }
+    if (tensor && change->ordered) { return opdi_stored_turned(tensor); }
     return tensor && change->bits != OPD_DTYPE_NONE ? opdi_stored_bits(tensor, change->bits) : tensor;
 }
 /* Returns true if a call has a number for a Scalar argument other than alpha.  If `fraction` is true, only floats
@@ -260,7 +262,7 @@ static int opdi_stored_compute(opd_call *call, opdi_stored_change *change, opd_s
     for (int i = 0; i < call->op->nrets; i++) {
         opd_value value = rets[i];
         if (value.tag == OPD_TAG_TENSOR && i == 0 && wide != OPD_DTYPE_NONE && value.u.t->dtype == (int8_t)wide) {
-            if (change->ordered) { value.u.t = opd_bitwise_xor_Scalar(value.u.t, opd_value_int(INT64_MIN)); }
+            if (change->ordered) { value.u.t = opdi_stored_turned(value.u.t); }
             value.u.t = value.u.t ? opd_to_dtype(value.u.t, back) : NULL;
         } else if (value.tag == OPD_TAG_TENSOR && back == OPD_COMPLEX32 && value.u.t->dtype == OPD_FLOAT32) {
             value.u.t = opd_to_dtype(value.u.t, OPD_FLOAT16);

@@ -612,8 +612,9 @@ static int opdi_sequence_write(opd_tensor *out, opdi_sequence *sequence) {
     if (!out || !out->data) { return out ? 0 : -1; }
 #if !defined(OPD_NO_COMPILER)
     if (opd_tensor_device(out).type == OPD_LAZY && !sequence->linear && !sequence->power) {
-        const int rc = opdi_lower_sequence(out, sequence->whole, sequence->i_start, sequence->i_step, sequence->start,
-                                           sequence->step);
+        const opdi_sequence_recorder record = OPDI_ACQUIRE(&opdi_on_sequence);
+        const int rc = record ? record(out, sequence->whole, sequence->i_start, sequence->i_step, sequence->start,
+                                       sequence->step) : 1;
         if (rc <= 0) { return rc; }
     }
 #endif

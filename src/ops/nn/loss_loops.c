@@ -155,9 +155,9 @@ OPDI_VECTOR_LOOP static void opdi_f32_log_sigmoid_slope(void *const *data, int64
         out[j] = x[j] * opdi_select_f32(y[j] < 0, 1.0f - q, q))
 }
 static const opdi_formula opdi_gate_formulas[] = {      /* by OPDI_GATE_.. */
-    {{opdi_f32_prelu, NULL, NULL}, "prelu_cpu", 0, {0, 0}, NULL},
-    {{opdi_f32_glu, NULL, NULL}, "glu_cpu", 0, {0, 0}, NULL},
-    {{opdi_f32_log_sigmoid_slope, NULL, NULL}, "log_sigmoid_backward_cpu", 0, {0, 0}, NULL}};
+    {{opdi_f32_prelu, NULL, NULL}, "prelu_cpu", 0, {0, 0}, NULL, NULL},
+    {{opdi_f32_glu, NULL, NULL}, "glu_cpu", 0, {0, 0}, NULL, NULL},
+    {{opdi_f32_log_sigmoid_slope, NULL, NULL}, "log_sigmoid_backward_cpu", 0, {0, 0}, NULL, NULL}};
 /* Runs a gate (OPDI_GATE_..) of x, y and, unless it is NULL, z, as result 0 of `call`, and sets *rc to its status.
    Returns false and does nothing if one of them is not a float32 tensor in memory. */
 OPDI_INTERNAL bool opdi_gate_run(opd_call *call, int gate, opd_tensor *x, opd_tensor *y, opd_tensor *z, int *rc) {

@@ -206,3 +206,7 @@ OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const 
     opdi_parallel_for(out->numel, OPDI_GRAIN, opdi_bits_part, &pass);
     return true;
 }
+/* Runs a formula as opdi_bits_run or opdi_words_run does. */
+OPDI_INTERNAL bool opdi_bits_or_words_run(const opdi_formula *formula, opd_tensor *const *ops, int nops) {
+    return opdi_bits_run(formula, ops, nops) || opdi_words_run(formula, ops, nops);
+}

@@ -120,7 +120,7 @@ OPDI_OP(ge_Scalar) {
 static bool opdi_are_bools(const opd_call *call) {
     return opd_arg_tensor(call, 0)->dtype == OPD_BOOL && opd_arg_tensor(call, 1)->dtype == OPD_BOOL;
 }
-OPDI_FORMULA_I(bitwise_and, bitwise_and, OPDI_BY_WORDS | OPDI_BY_BITS)
+OPDI_FORMULA_I(bitwise_and, bitwise_and, 0, opdi_bits_or_words_run)
 OPDI_FORMULA_DI(logical_and, logical_and, OPDI_TO_BOOL)
 static int opdi_logical_and_kernel(opd_call *call) {
     return opdi_binary(call, opdi_are_bools(call) ? &opdi_formula_bitwise_and : &opdi_formula_logical_and);
@@ -134,7 +134,7 @@ OPDI_OP(logical_and) {
     op->cases = "[2,3]b, [2,3]b; [2,3]i3, [3]i3";
 }
 
-OPDI_FORMULA_I(bitwise_or, bitwise_or, OPDI_BY_WORDS | OPDI_BY_BITS)
+OPDI_FORMULA_I(bitwise_or, bitwise_or, 0, opdi_bits_or_words_run)
 OPDI_FORMULA_DI(logical_or, logical_or, OPDI_TO_BOOL)
 static int opdi_logical_or_kernel(opd_call *call) {
     return opdi_binary(call, opdi_are_bools(call) ? &opdi_formula_bitwise_or : &opdi_formula_logical_or);
@@ -148,7 +148,7 @@ OPDI_OP(logical_or) {
     op->cases = "[2,3]b, [2,3]b; [2,3]i3, [3]i3";
 }
 
-OPDI_FORMULA_I(bitwise_xor, bitwise_xor, OPDI_BY_WORDS | OPDI_BY_BITS)
+OPDI_FORMULA_I(bitwise_xor, bitwise_xor, 0, opdi_bits_or_words_run)
 OPDI_FORMULA_DI(logical_xor, logical_xor, OPDI_TO_BOOL)
 static int opdi_logical_xor_kernel(opd_call *call) {
     return opdi_binary(call, opdi_are_bools(call) ? &opdi_formula_bitwise_xor : &opdi_formula_logical_xor);
@@ -240,7 +240,7 @@ OPDI_OP(bitwise_xor_Scalar_Tensor) {
     op->cases = "2, [2,3]i5";
 }
 
-OPDI_FORMULA_I(bitwise_left_shift, bitwise_left_shift, OPDI_NOT_BOOL | OPDI_BY_BITS)
+OPDI_FORMULA_I(bitwise_left_shift, bitwise_left_shift, OPDI_NOT_BOOL, opdi_bits_run)
 static int opdi_bitwise_left_shift_kernel(opd_call *call) {
     return opdi_binary(call, &opdi_formula_bitwise_left_shift);
 }
@@ -269,7 +269,7 @@ OPDI_OP(bitwise_left_shift_Scalar_Tensor) {
     op->cases = "2, [2,3]i5";
 }
 
-OPDI_FORMULA_I(bitwise_right_shift, bitwise_right_shift, OPDI_NOT_BOOL | OPDI_BY_BITS)
+OPDI_FORMULA_I(bitwise_right_shift, bitwise_right_shift, OPDI_NOT_BOOL, opdi_bits_run)
 static int opdi_bitwise_right_shift_kernel(opd_call *call) {
     return opdi_binary(call, &opdi_formula_bitwise_right_shift);
 }
@@ -493,7 +493,7 @@ OPDI_OP(__irshift___Scalar) {
     op->cases = "[2,3]i5, 2";
 }
 
-OPDI_FORMULA_I(gcd, gcd, OPDI_NOT_BOOL)
+OPDI_FORMULA_I(gcd, gcd, OPDI_NOT_BOOL, NULL)
 static int opdi_gcd_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_gcd); }
 /* opd_gcd: the greatest common divisor of two integers */
 OPDI_OP(gcd) {
@@ -504,7 +504,7 @@ OPDI_OP(gcd) {
     op->cases = "[2,3]i9, [3]i9";
 }
 
-OPDI_FORMULA_I(lcm, lcm, OPDI_NOT_BOOL)
+OPDI_FORMULA_I(lcm, lcm, OPDI_NOT_BOOL, NULL)
 static int opdi_lcm_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_lcm); }
 /* opd_lcm: the least common multiple of two integers */
 OPDI_OP(lcm) {

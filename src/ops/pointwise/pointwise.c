@@ -541,7 +541,7 @@ static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, o
                             (formula->rule & OPDI_CONTIGUOUS_RESULT) != 0);
 }
 OPDI_COLD_END
-/* A pass over the words of contiguous tensors: see opdi_run_words. */
+/* A pass over the words of contiguous tensors: see opdi_words_run. */
 typedef struct opdi_words { opd_tensor *const *ops; int nops; opdi_loop loop; } opdi_words;
 /* Runs the loop on words `begin` to `end` - 1. */
 static void opdi_words_part(void *ctx, int64_t begin, int64_t end) {
@@ -550,10 +550,10 @@ static void opdi_words_part(void *ctx, int64_t begin, int64_t end) {
     for (int k = 0; k < words->nops; k++) { data[k] = words->ops[k]->data + 8 * begin; }
     words->loop(data, end - begin, &opdi_no_params);
 }
-/* Runs a formula of bits, such as bitwise_and, on words of eight bytes, which hold one or several elements.  Returns
-   false and does nothing if the tensors are not contiguous, aligned and of one dtype and size, or if they are bools, of
+/* Runs a formula of bits, such as bitwise_and, on words of eight bytes, which hold one or several elements: its int64
+   loop gives the same bits.  Returns false and does nothing if the tensors are not contiguous, aligned and of one dtype and size, or if they are bools, of
    which a byte may have any value. */
-static bool opdi_run_words(const opdi_formula *formula, opd_tensor *const *ops, int nops) {
+OPDI_INTERNAL bool opdi_words_run(const opdi_formula *formula, opd_tensor *const *ops, int nops) {
     const int64_t bytes = ops[0]->numel * (int64_t)opd_dtype_size((opd_scalar_type)ops[0]->dtype);
     opdi_words words = {ops, nops, formula->loop[OPDI_I64]};
     uint64_t rest[OPDI_ITER_OPS] = {0};
@@ -603,8 +603,7 @@ OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formu
         return opdi_device_run(ops, nin + 1, formula->number[compute == OPDI_I64], common, opdi_compute_type(common),
                                params);
     }
-    if ((formula->rule & OPDI_BY_BITS) && opdi_bits_run(formula, ops, nin + 1)) { return 0; }
-    if ((formula->rule & OPDI_BY_WORDS) && opdi_run_words(formula, ops, nin + 1)) { return 0; }
+    if (formula->run && formula->run(formula, ops, nin + 1)) { return 0; }
     return opdi_run(ops, nin + 1, 1, common, compute, formula->loop[compute], params);
 }
 OPDI_INTERNAL opd_scalar_type opdi_rule_dtype(int rule, opd_scalar_type dtype) {

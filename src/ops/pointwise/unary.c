@@ -470,7 +470,8 @@ OPDI_OP(sign) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_A(abs, abs, OPDI_NOT_BOOL | OPDI_BY_BITS)
+static const opdi_formula opdi_formula_abs = {{opdi_f32_abs, opdi_f64_abs, opdi_i64_abs}, "abs_cpu", OPDI_NOT_BOOL,
+    OPDI_NUMBER_RUN(abs, abs, opdi_bits_run)};
 static int opdi_abs_kernel(opd_call *call) { return opdi_unary_real(call, &opdi_formula_abs); }
 static int opdi_abs_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -661,7 +662,7 @@ OPDI_OP(signbit) {
 }
 
 static const opdi_formula opdi_formula_bitwise_not_bool = {{NULL, NULL, opdi_i64_logical_not}, "bitwise_not_cpu",
-    OPDI_BY_WORDS | OPDI_BY_BITS, OPDI_NUMBER(logical_not, logical_not)};
+    0, OPDI_NUMBER_RUN(logical_not, logical_not, opdi_bits_run)};
 static int opdi_logical_not_kernel(opd_call *call) {
     const bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
     return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_logical_not);
@@ -699,7 +700,7 @@ OPDI_OP(neg) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_I(bitwise_not, bitwise_not, OPDI_BY_WORDS)
+OPDI_FORMULA_I(bitwise_not, bitwise_not, 0, opdi_words_run)
 static int opdi_bitwise_not_kernel(opd_call *call) {
     bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
     return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_bitwise_not);

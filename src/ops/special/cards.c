@@ -41,7 +41,7 @@ OPDI_COLD_BEGIN
    _standard_gamma_grad.  Returns 0, or -1 and sets an error. */
 static int opdi_special_run(opd_call *call, const opdi_special *function, opd_tensor **ops, int nin,
                             opdi_params *params) {
-    opdi_formula formula = {{opdi_special_f32, opdi_special_f64, NULL}, NULL, 0, {0, 0}, NULL};
+    opdi_formula formula = {{opdi_special_f32, opdi_special_f64, NULL}, NULL, 0, {0, 0}, NULL, NULL};
     opd_scalar_type common = nin == 1 ? (opd_scalar_type)ops[1]->dtype : opdi_result_type(ops + 1, nin);
     formula.what = function->what;
     if (strncmp(function->what, "igamma", 6) != 0 && function->what[0] != '_') {
