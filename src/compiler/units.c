@@ -29,7 +29,7 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
         }
         if (lib && opd_fallback(lib, opdi_lazy_lower) == 0) {
             opdi_lazy_round_set(opdi_lazy_kernel);
-            OPDI_PUBLISH(&opdi_on_sequence, opdi_lower_sequence);
+            OPDI_PUBLISH(&opdi_on_sequence, &opdi_lower_sequence);
             opdi_lazy_state = 1;
         }
     }

@@ -426,7 +426,7 @@ OPDI_INTERNAL bool opdi_library_usable(const opd_library *lib, const char *what)
 /* As opdi_library_usable; also lets the library parse schemas of the program. */
 OPDI_INTERNAL bool opdi_library_defines(opd_library *lib, const char *what) {
     if (!opdi_library_usable(lib, what)) { return false; }
-    OPDI_STORE(&lib->parse, opdi_schema_parse);
+    OPDI_STORE(&lib->parse, &opdi_schema_parse);
     return true;
 }
 
