@@ -11,8 +11,8 @@
 /* Checks the arguments and makes the result, for both kernels. */
 static opd_tensor *gate_result(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *g = opd_arg_tensor(call, 1);
-    if (opd_dtype(x) != OPD_FLOAT32 || opd_dtype(g) != OPD_FLOAT32 || opd_numel(x) != opd_numel(g)) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "x and g must be float32 tensors of one size");
+    if (opd_dtype(x) != OPD_FLOAT32 || opd_dtype(g) != OPD_FLOAT32 || !opd_is_same_size(x, g)) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "x and g must be float32 tensors of the same sizes");
         return NULL;
     }
     return opd_result(call, 0, opd_sizes(x), opd_ndim(x), OPD_FLOAT32);

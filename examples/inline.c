@@ -16,15 +16,17 @@ static const char source[] =
     "static int formula(opd_call *call) {\n"
     "    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, 0));\n"
     "    opd_tensor *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));\n"
+    "    if (!out || !opd_data(out)) { return out ? 0 : -1; }     /* an error; or, as `fake`, only sizes */\n"
     "    const float *from = opd_data_f32(x);\n"
     "    float *to = opd_data_f32(out);\n"
-    "    if (!opd_ok()) { return -1; }\n"
+    "    if (!from || !to) { return -1; }\n"
     "    for (int64_t i = 0; i < opd_numel(x); i++) { float x = from[i]; to[i] = %s; }\n"
-    "    return opd_return_tensor(call, out);\n"
+    "    return 0;\n"
     "}\n"
     "OPD_LIBRARY(inline, lib) {\n"
-    "    opd_def(lib, \"formula(Tensor x) -> Tensor\");\n"
-    "    opd_impl_key(lib, \"formula\", \"CPU\", formula, NULL, NULL);\n"
+    "    opd_define(lib, &(opd_op_desc){\n"
+    "        .schema = \"formula(Tensor x) -> Tensor\", .cpu = formula, .fake = formula,\n"
+    "        .backward = OPD_NOT_DIFFERENTIABLE, .vmap = OPD_BATCH_POINTWISE});\n"
     "}\n";
 
 int main(int argc, char **argv) {

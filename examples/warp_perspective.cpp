@@ -79,6 +79,7 @@ OPD_LIBRARY(my_ops, lib) {
     d.schema = "warp_perspective(Tensor image, Tensor warp) -> Tensor";
     d.cpu = OPD_CATCH(warp_cpu);
     d.fake = warp_fake;
+    d.backward = OPD_NOT_DIFFERENTIABLE;
     d.vmap = OPD_BATCH_LOOP;
     opd_define(lib, &d);
 }

@@ -4,6 +4,7 @@ examples/guide, examples/coming-from.md, and also examples/quickstart.  The outp
 Operators that a program defines must pass opd_opcheck.  If they have a derivative, they must also pass opd_gradcheck
 and opd_gradgradcheck, with float64.  If they accept float32, they are checked with it, too.  Some text blocks of the
 guide show the output of opd_explain, of a trace of calls, or of wrong calls.  These blocks must equal the real output.
+tests/example_operators.py checks the operators of the other examples and pages.
 
 usage: python3 tests/documents.py [--cc CC] [--cxx CXX] [--object FILE]     FILE: the compiled implementation
 """
@@ -14,6 +15,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import example_operators
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -283,7 +286,7 @@ def main():
             if what:
                 print('%s: %s' % (name, what))
                 wrong += 1
-        for what in wrong_texts(args, folder) + repeated():
+        for what in wrong_texts(args, folder) + repeated() + example_operators.wrong(args, folder):
             print(what)
             wrong += 1
     if count < 10:
