@@ -420,7 +420,7 @@ typedef struct opdi_open {
 /* The state that opdi_unit_job_end restores: the scope and the grad mode.  Before that, a unit is recorded: new tensors
    are on the lazy device, and generators of random numbers are paused. */
 typedef struct opdi_unit_job { opd_scope scope; bool was; } opdi_unit_job;
-/* The type of opdi_lower_sequence.  opdi_on_sequence points to it, and is NULL until the lazy device is first opened. */
+/* The type of opdi_lower_sequence.  opdi_on_sequence points to it, and is NULL until the lazy device is opened. */
 typedef int (*opdi_sequence_recorder)(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
                                       double step);
 OPDI_INTERNAL int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,

@@ -551,8 +551,8 @@ static void opdi_words_part(void *ctx, int64_t begin, int64_t end) {
     words->loop(data, end - begin, &opdi_no_params);
 }
 /* Runs a formula of bits, such as bitwise_and, on words of eight bytes, which hold one or several elements: its int64
-   loop gives the same bits.  Returns false and does nothing if the tensors are not contiguous, aligned and of one dtype and size, or if they are bools, of
-   which a byte may have any value. */
+   loop gives the same bits.  Returns false and does nothing if the tensors are not contiguous, aligned and of one dtype
+   and size, or if they are bools, of which a byte may have any value. */
 OPDI_INTERNAL bool opdi_words_run(const opdi_formula *formula, opd_tensor *const *ops, int nops) {
     const int64_t bytes = ops[0]->numel * (int64_t)opd_dtype_size((opd_scalar_type)ops[0]->dtype);
     opdi_words words = {ops, nops, formula->loop[OPDI_I64]};
