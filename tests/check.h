@@ -251,8 +251,8 @@ OPD_UNUSED static bool check_visits(size_t at, size_t count) {
     if (parts > count) { parts = count; }
     return parts < 2 || at % parts == (turn ? (size_t)atoi(turn) : 0) % parts;
 }
-/* The same for walks that call a compiler for each name.  With CHECK_COMPILED_PART=4, which tests/run.sh sets if it runs
-   without --whole and without a name, these walks visit one of four shares, too. */
+/* The same for walks that call a compiler for each name.  With CHECK_COMPILED_PART=8, which tests/run.sh sets if it runs
+   without --whole and without a name, these walks visit one of eight shares, too. */
 OPD_UNUSED static bool check_compiles(const char *name) {
     const char *const said = getenv("CHECK_COMPILED_PART");
     return check_walks(name) && check_shares(name, said ? (unsigned)atoi(said) : 1);

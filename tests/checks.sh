@@ -26,3 +26,8 @@ quiet() {
 $quiet_out"
     [ -z "$quiet_out" ] || printf '%s\n' "$quiet_out" | head -n 12
 }
+# sanitized_before CC HEADER: prints the implementation that tests/run.sh --sanitize has compiled with CC, from HEADER, if it
+# is in $OBJECTS.
+sanitized_before() {
+    if [ "${OBJECTS:-/nowhere}/sanitized_$1.o" -nt "$2" ]; then echo "$OBJECTS/sanitized_$1.o"; fi
+}

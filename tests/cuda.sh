@@ -148,13 +148,17 @@ check_cuda_first_run_without_gpu() {
 check_cuda_emulated_sanitized() {
     flags='-g1 -O0 -DOPD_NO_CACHE -fsanitize=address'
     quiet $quick_c $flags -I"$root" "$root/tests/cuda/test_cuda.c" -c -o "$tmp/s_tests.o"
-    quiet $quick_c $flags -I"$root" -c "$tmp/implementation.c" -o "$tmp/s_implementation.o"
+    s_implementation=$(sanitized_before "$quick_c" "$root/opdispatch.h")
+    if [ -z "$s_implementation" ]; then
+        s_implementation=$tmp/s_implementation.o
+        quiet $quick_c $flags -I"$root" -c "$tmp/implementation.c" -o "$s_implementation"
+    fi
     quiet $quick $flags -std=c++17 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/s_emulated.o"
-    quiet $quick $flags "$tmp/s_tests.o" "$tmp/s_implementation.o" "$tmp/s_emulated.o" -o "$tmp/sanitized" $lib
+    quiet $quick $flags "$tmp/s_tests.o" "$s_implementation" "$tmp/s_emulated.o" -o "$tmp/sanitized" $lib
     CHECK_PART=$sanitized_part OPD_CUDA_NO_CACHE=1 ran "$tmp/sanitized"
     emulated_nccl
     quiet $quick_c $flags -I"$root" -c "$root/tests/cuda/nccl_ranks.c" -o "$tmp/s_ranks.o"
-    quiet $quick $flags "$tmp/s_ranks.o" "$tmp/s_implementation.o" "$tmp/s_emulated.o" -o "$tmp/s_ranks" $lib
+    quiet $quick $flags "$tmp/s_ranks.o" "$s_implementation" "$tmp/s_emulated.o" -o "$tmp/s_ranks" $lib
     OPD_EMU_ASYNC=1 ran "$tmp/s_ranks"
 }
 # Process groups over an emulated NCCL, whose ranks are threads, and errors if NCCL cannot be used.

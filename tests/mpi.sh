@@ -53,6 +53,7 @@ build() {
     return 1
 }
 
+. "$root/tests/checks.sh"
 # The implementation does not use MPI.  It is compiled once without and once with sanitizers, and linked with all
 # programs.
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
@@ -137,7 +138,8 @@ for kind in openmpi mpich ''; do
     if build "$title plug-in" "$tmp/mpi_group.so" -O2 -shared -fPIC -DOPDISPATCH_PLUGIN "$root/examples/mpi_group.c"; then
         run "$title plug-in" 2 '^2 ranks by a plug-in: right' "$tmp/test" --plugin "$tmp/mpi_group.so"
     fi
-    object sanitized -O0 $sanitize
+    object=$(sanitized_before "$CC" "$root/opdispatch.h")
+    [ -n "$object" ] || object sanitized -O0 $sanitize
     if build "$title sanitized" "$tmp/asan" -O0 $sanitize "$tmp/tests/mpi_ranks.c" "$object"; then
         for ranks in 2 4; do run "$title sanitized -n $ranks" $ranks "^$ranks ranks: right" "$tmp/asan" --checks; done
     fi
