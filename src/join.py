@@ -39,7 +39,7 @@ MOST_LINES = 1200
 FRAMES = {'api/config.h', 'api/host_table.h', 'base/implementation.h', 'base/implementation_end.h'}
 LIST = 'files.txt'
 COMPANION_LIST = 'cuda/files.txt'
-LISTS = {'api/host_functions.txt'}                                 # read by printing.py, but not in the header
+LISTS = {'api/host_functions.txt', 'api/pytorch_pages.txt'}         # read by printing.py and reference.py, but not in the header
 # Words of the second column of the list: how a file is optimised.
 MODES = {'cold': 'OPDI_COLD', 'once': 'OPDI_ONCE', 'loops': 'OPDI_LOOPS'}
 INCLUDE = re.compile(rb'#include "([^"]+)"\n')

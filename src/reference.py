@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes examples/guide/reference/ from src/api/ and the cards of src/ops/: a page for each section of declarations and
-for each family of operators, and an index of all operators.
+for each family of operators, and lists of all operators and of all functions, types and macros.  Names that begin with
+opdi_ or OPDI_ are left out.
 
 usage: python3 src/reference.py            writes the pages that have changed
        python3 src/reference.py --check    prints the names of the pages that are out of date; the exit status is 1 if
@@ -15,7 +16,15 @@ import join
 import printing
 
 TO = os.path.join(os.path.dirname(join.SRC), 'examples', 'guide', 'reference')
-NOT_API = {'formulas', 'formula_helpers', 'host_table', 'operator_numbers', 'typed', 'config'}
+NOT_API = {'formula_helpers', 'host_table', 'linking', 'places', 'operators'}
+PYTORCH = 'https://docs.pytorch.org/docs/stable/generated/%s.html'
+MOST = 6          # a group of more declarations has a heading for each of them
+# What types of arguments are called.
+TYPES = {'Tensor': 'a tensor', 'Tensor[]': 'a list of tensors', 'Scalar': 'a number', 'Scalar[]': 'a list of numbers',
+         'int': 'an integer', 'int[]': 'a list of integers', 'float': 'a double', 'float[]': 'a list of doubles',
+         'bool': 'a bool', 'bool[]': 'a list of bools', 'str': 'a text', 'ScalarType': 'a dtype', 'Layout': 'a layout',
+         'Device': 'a device', 'Generator': 'a generator', 'MemoryFormat': 'a memory format',
+         'Tensor?[]': 'a list of tensors or None', 'Dimname': 'a name'}
 VMAP = {'POINTWISE': 'element by element', 'SHIFT_DIM': 'along dims', 'MATMUL': 'as a product', 'FOLD': 'sample by sample',
         'VIEW': 'as a view', 'FACTORY': 'as a factory', 'DECOMPOSE': 'through its parts', 'LOOP': 'one example at a time'}
 
@@ -30,98 +39,217 @@ AUTOCAST = {'KEEP': 'keeps dtypes', 'LOWER': 'lower precision', 'FP32': 'float32
 #-- declarations -------------------------------------------------------------------------------------------------------
 
 def comment_text(text):
-    """Returns a comment as Markdown: its paragraphs, and lines with more indentation as code."""
+    """Returns a comment as Markdown."""
     lines = text.strip()[2:-2].split('\n')
-    body = [lines[0].strip()] + [line[3:] if line.startswith('   ') else line.strip() for line in lines[1:]]
-    out, code = [], False
-    for line in body:
-        indented = line.startswith('  ') and bool(line.strip())
-        if indented != code and (line.strip() or code):
-            out.append('```' if code else '\n```text')
-            code = indented
-        out.append(line.rstrip() if code else escaped(line.strip()))
-    return '\n'.join(out + (['```'] if code else [])).strip()
+    return markdown([lines[0].strip()] + [line[3:] if line.startswith('   ') else line.strip() for line in lines[1:]])
 
 
-def escaped(line):
-    """Returns a line of text as Markdown: names are code, and all other characters are plain."""
-    line = line.replace('<', '&lt;').replace('*', '\\*').replace('|', '\\|').replace('_', '\\_')
-    return re.sub(r'\b((?:opd|OPD)(?:\\_[A-Za-z0-9]+)+(?:\\_)*\*?)',
-                  lambda m: '`%s`' % m.group(1).replace('\\', ''), line)
+def markdown(body):
+    """Returns lines as Markdown: paragraphs, lists, and lines with more indentation as code."""
+    out, text, code, item = [], [], [], False
+
+    def flush():
+        nonlocal text, code
+        out.extend(escaped('\n'.join(text)).split('\n') if text else [])
+        while code and not code[-1].strip():
+            code.pop()
+        out.extend((['', '```text'] if out and out[-1] else ['```text'] if code else []) * bool(code) + code +
+                   ['```', ''] * bool(code))
+        text, code = [], []
+
+    for line in body + ['']:
+        listed = item
+        item = line.startswith('- ') or (item and line.startswith('  ') and line[2:3] != ' ')
+        if line.startswith('  ') and line.strip() and not item:
+            if text:
+                flush()
+            code.append(line.rstrip())
+        elif code and not line.strip():
+            code.append('')
+        else:
+            if code:
+                flush()
+            if text and listed and not item:
+                text.append('')
+            elif text and text[-1] and line.strip() and not item and len(text[-1] + line.split()[0]) < 112:
+                text[-1] += '\\'                  # the word would have fitted: the line begins on purpose
+            text.append(line.rstrip() if item else line.strip())
+    flush()
+    return re.sub(r'\n{3,}', '\n\n', '\n'.join(out)).strip()
+
+
+NAME = re.compile(r'(`[^`]*`|\$?\b(?:opd|OPD)_\w+\*?(?:\((?:[^()\n`]|\([^()\n`]*\))*\)| \*)?)')
+
+
+def escaped(text):
+    """Returns text as Markdown: names and calls are code, and all other characters are plain.  Code stays as it is."""
+    parts = NAME.split(text)
+    for i, part in enumerate(parts):
+        if i % 2:
+            parts[i] = part if part.startswith('`') else '`%s`' % part
+        else:
+            parts[i] = part.replace('<', '&lt;').replace('*', '\\*').replace('|', '\\|').replace('_', '\\_')
+    return ''.join(parts)
+
+
+def without_comments(text):
+    return re.sub(r'/\*.*?\*/', '', text, flags=re.S)
+
+
+def declaration_end(lines, i):
+    """Returns the number of the last line of the declaration, with its comment, that begins in line i."""
+    j = i
+    if lines[i].startswith('#define'):
+        while lines[j].endswith('\\'):
+            j += 1
+        return j
+    while True:
+        code = without_comments('\n'.join(lines[i:j + 1]))
+        if '/*' not in code and code.count('{') == code.count('}') and code.rstrip().endswith((';', '}')):
+            return j
+        j += 1
+
+
+def shown(lines):
+    """Returns a declaration as the reference shows it: a macro without its text, and a function without its body."""
+    if lines[0].startswith('#define'):
+        call = re.match(r'#define \w+(\([^)]*\))?', lines[0])
+        plain = not call.group(1) and len(lines) == 1 and not re.search(r'\bOPDI_|opd_guard', lines[0])
+        return lines[0].split(' /*')[0].rstrip() if plain else call.group()
+    said = re.sub(r'#include "\w+\.printed\.h"', '    ...', '\n'.join(lines))
+    if said.startswith(('OPD_INLINE', 'static inline')) and '{' in said:
+        said = said[:said.index('{')].rstrip() + ';'
+    said = re.sub(r'\n {8}', '\n', said[8:]) if said.startswith('OPD_API ') else said
+    return re.sub(r'^(OPD_INLINE|OPDI_API_OPEN) ', '', said)
+
+
+DECLARATION = re.compile(r'(OPD_API|OPDI_API_OPEN|OPD_INLINE|typedef|static inline|struct \w+ \{|enum \w* ?\{|#define OPD_)')
+OTHER_CODE = re.compile(r'#define OPDI_|template|inline|namespace')
+# Types and functions that only macros and other inline functions use.
+HELPERS = re.compile(r'opdi_|opd_(no_list|block_slot|block_use_all|c_refused|c_refused_result|guard_broken|device_argument|'
+                     r'cxx_\w+|allow_mutation_(open|close)|caught|keep_operator|keep_needs_lean)$')
 
 
 def declarations(text):
-    """Returns ('section', title) and ('block', comment or None, [declarations]) for a file of src/api/, in order."""
-    lines, i, comment, found = text.split('\n'), 0, None, []
+    """Returns ('section', title) and ['block', comment or None, [(name, declaration)]] for a file of src/api/, in order."""
+    lines, i, found, block = text.split('\n'), 0, [], None
+    gone = set(re.findall(r'^#undef (\w+)', text, re.M))
     while i < len(lines):
-        line = lines[i]
+        line, j = lines[i], i
         if line.startswith('//=='):
             found.append(('section', line.strip('/= ')))
+            block = None
         elif line.startswith('/*'):
-            j = i
             while '*/' not in lines[j]:
                 j += 1
-            comment = '\n'.join(lines[i:j + 1])
-            found.append(['block', comment, []])
-            i = j
-        elif re.match(r'(OPD_API|OPD_INLINE|typedef|static inline|struct \w+ \{|enum \w* ?\{|#define OPD_)', line):
-            j, depth = i, 0
-            if line.startswith('#define'):
-                while lines[j].endswith('\\'):
-                    j += 1
-                call = re.match(r'#define \w+\([^)]*\)', line)
-                said = call.group() if call else line.split(' /*')[0].rstrip(' \\')
-            else:
-                while True:
-                    depth += lines[j].count('{') - lines[j].count('}')
-                    if depth == 0 and (lines[j].rstrip().endswith((';', '}')) or re.search(r';\s*(/\*.*\*/)?$', lines[j])):
-                        break
-                    j += 1
-                said = '\n'.join(lines[i:j + 1])
-                if line.startswith(('OPD_INLINE', 'static inline')) and '{' in said:
-                    said = said[:said.index('{')].rstrip() + ';'
-            if not re.search(r'\bOPDI_|\bopdi_', said.split('(')[0]):
-                if not found or found[-1][0] != 'block' or (i and not lines[i - 1].strip()):
-                    found.append(['block', None, []])
-                found[-1][2].append(said)
-            i = j
-        i += 1
-    return [one for one in found if one[0] == 'section' or one[2] or one[1]]
+            block = ['block', '\n'.join(lines[i:j + 1]), []]
+            found.append(block)
+        elif DECLARATION.match(line):
+            j = declaration_end(lines, i)
+            name = name_of('\n'.join(lines[i:j + 1]))
+            if name and not HELPERS.match(name) and name not in gone:
+                if not block:
+                    block = ['block', None, []]
+                    found.append(block)
+                block[2].append((name, shown(lines[i:j + 1])))
+            elif block and not block[2]:
+                block = None
+        elif OTHER_CODE.match(line) or (not line.strip() and block and block[2]):
+            block = None
+        i = j + 1
+    return placed(found)
 
 
-def names_of(said):
-    found = []
-    for one in said:
-        m = re.match(r'#define (\w+)', one) or re.search(r'\(\*(opd_\w+)\)\(', one) or re.search(r'\b(opd_\w+)\(', one) or \
-            re.search(r'\}\s*(\w+);\s*$', one) or re.search(r'\b(opd_\w+);', one) or re.match(r'(?:struct|enum) (\w+)', one)
+def placed(found):
+    """Returns the blocks, each name once: a declaration without a comment moves to the comment of the file that names
+    it, if it is a macro.  Leaves out comments without declarations."""
+    commented = {name for one in found if one[0] == 'block' and one[1] for name, _ in one[2]}
+    seen, bare = set(), {}
+    for one in found:
+        if one[0] == 'block' and not one[1]:
+            for name, said in one[2]:
+                if said.startswith('#define') and name not in commented:
+                    bare.setdefault(name, said)
+            one[2] = [(name, said) for name, said in one[2] if name not in commented]
+    for one in sorted((one for one in found if one[0] == 'block' and one[1]), key=lambda one: bool(one[2])):
+        mentioned = [name for name in bare if re.search(r'\b%s\b' % name, one[1])]
+        one[2] += [(name, bare.pop(name)) for name in mentioned]
+        commented.update(mentioned)
+    for one in found:
+        if one[0] == 'block':
+            one[2] = [(name, said) for name, said in one[2] if (one[1] or name not in commented) and
+                      not (name in seen or seen.add(name))]
+    return [one for one in found if one[0] == 'section' or one[2]]
+
+
+def name_of(said):
+    """Returns the name of a declaration, or None."""
+    code = without_comments(said)
+    patterns = [r'#define (\w+)', r'(?:typedef )?(?:struct|enum|union)[^;(]*\{.*\}\s*(\w+);\s*$',
+                r'\w[^;]*\(\*(opd_\w+)\)\(', r'[^{]*?\b(opdi?_\w+)\(', r'.*\b(\w+);\s*$', r'(?:struct|enum) (\w+)']
+    if re.search(r'^(?:typedef )?(?:struct|enum|union)\b[^;(]*\{', code):
+        patterns = patterns[1:2] + patterns[5:]
+    for pattern in patterns:
+        m = re.match(pattern, code, re.S)
         if m:
-            found.append(m.group(1))
-    return found
+            return m.group(1)
+    return None
+
+
+def heading(names):
+    """Returns the lines of a heading for names, each with an anchor."""
+    anchors = [''.join('<a id="%s"></a>' % name for name in names)] if len(names) > 1 else []
+    return anchors + ['### ' + ', '.join('`%s`' % name for name in names), '']
+
+
+def block_lines(comment, said):
+    """Returns the lines of a group of declarations [(name, declaration)] with a comment."""
+    names, parts = [name for name, _ in said], [part for _, part in said]
+    text = [comment_text(comment), ''] if comment else []
+    if len(names) <= MOST:
+        return heading(names) + ['```C', '\n'.join(parts), '```', ''] + text
+    out = []
+    for name, part in said:
+        out += heading([name]) + ['```C', part, '```', ''] + (
+            [] if not comment else text if name == names[0] else ['See [`%s`](#%s).' % (names[0], names[0]), ''])
+    return out
 
 
 def api_page(path, text):
-    """Returns (anchor, title, page, names) for a section of declarations, or None if the file has no section."""
-    banner = re.search(r'^//  >>api:(\w+)\s+(.*)$', text, re.M)
+    """Returns (title, page, names) for a section of declarations, or None if the file has no section."""
+    banner = re.search(r'^//  >>api:(\w+)\s+(.*)\n((?://  .*\n|//\n)*)', text, re.M)
     if not banner:
         return None
-    out, names = ['# %s' % (banner.group(2)[0].upper() + banner.group(2)[1:]), '',
-                  'Section `>>api:%s` of the header.' % banner.group(1), ''], []
+    more = [line[4:] for line in banner.group(3).split('\n')]
+    title, out, names = banner.group(2)[0].upper() + banner.group(2)[1:], [], []
     for one in declarations(text):
         if one[0] == 'section':
             out += ['## ' + one[1], '']
             continue
-        _, comment, said = one
-        said = [re.sub(r'\n {8}', '\n', part[8:]) if part.startswith('OPD_API ') else re.sub('^OPD_INLINE ', '', part)
-                for part in said]
-        mine = names_of(said)
-        if mine:
-            names += mine
-            out += ['### ' + ', '.join('`%s`' % name for name in mine[:4]) + (', ...' if len(mine) > 4 else ''), '']
-        if said:
-            out += ['```C', '\n'.join(said), '```', '']
-        if comment:
-            out += [comment_text(comment), '']
-    return banner.group(1), banner.group(2), '\n'.join(out).rstrip() + '\n', names
+        names += [name for name, _ in one[2]]
+        out += block_lines(one[1], one[2])
+    head = ['# ' + title, '', 'Section `>>api:%s` of the header.' % banner.group(1), '']
+    if ''.join(more).strip():
+        head += [markdown(more), '']
+    return banner.group(2), '\n'.join(head + out).rstrip() + '\n', names
+
+
+def configuration_page(tree):
+    """Returns (title, page, names) for the macros that a program defines, and those of src/api/config.h."""
+    manual = tree.text('api/manual.txt') or join.read(os.path.join(join.SRC, 'api', 'manual.txt')).decode('utf-8')
+    part = re.search(r'^   CONFIGURATION \((.*?)\)\n((?:     .*\n)+)', manual, re.M)
+    options = sorted(set(re.findall(r'\b(?:OPD|OPDISPATCH)_[A-Z]+(?:_[A-Z]+)*\b', part.group(2))) - {'OPD_NO'} |
+                     {word for _, words, _ in tree.files for word in words if word.startswith('OPD_NO_')})
+    config = tree.text('api/config.h')
+    limits = [(name, '#define %s %s' % (name, value.strip())) for name, value in re.findall(
+        r'^#define (OPD_(?:VERSION\w*|MAX_\w+)) (.*)$', config, re.M)]
+    out = ['# Macros that you define, and limits', '', ''.join('<a id="%s"></a>' % name for name in options),
+           '## Macros that you define before the implementation', '', '```text',
+           '\n'.join(line[5:] for line in part.group(2).rstrip('\n').split('\n')), '```', '']
+    out += heading([name for name, _ in limits]) + ['```C', '\n'.join(said for _, said in limits), '```', '']
+    out += heading(['OPD_EXPORT']) + ['Before a function: other programs and libraries see it, also if the file is compiled '
+                                      'with `-fvisibility=hidden`.', '']
+    return 'macros that you define, and limits', '\n'.join(out).rstrip() + '\n', options + [n for n, _ in limits] + ['OPD_EXPORT']
 
 
 #-- operators ----------------------------------------------------------------------------------------------------------
@@ -193,35 +321,107 @@ def traits(operator, cuda, functions):
     return derivative, vmap, cast, on_cuda, ', '.join(forms) or 'none'
 
 
+def first_word(says, operator):
+    """Returns a description that begins with a capital letter, or with a name as code."""
+    word = re.match(r'\w+', says)
+    names = [a[1] for a in operator.schema.args] + [operator.schema.name.split('.')[0]]
+    if word and says[word.end():word.end() + 1] in ('(', '^'):
+        return escaped(says)
+    if word and (word.group() in names or re.search(r'[_\d]', word.group())):
+        return '`%s`%s' % (word.group(), escaped(says[word.end():]))
+    return says[0].upper() + escaped(says)[1:] if says[0] not in '<*|_`' else escaped(says)
+
+
+def arguments_of(schema):
+    """Returns a sentence with the arguments of a schema, or None."""
+    said = []
+    for kind, name, default in schema.args:
+        optional, plain = kind.endswith('?'), kind.rstrip('?')
+        said.append('`%s` %s%s%s' % (name, TYPES.get(plain, plain), ' or None' if optional else '',
+                                     '' if default is None else ' (default `%s`)' % default))
+    return 'Arguments: %s.' % '; '.join(said) if said else None
+
+
+def pytorch_pages(tree):
+    """Returns {operator without its overload: name of PyTorch's function} for functions with a page."""
+    found = {}
+    for name in reversed(tree.listed('api/pytorch_pages.txt')):
+        key = name.replace('torch.nn.functional.', '').replace('torch.', '').replace('.', '_')
+        if key not in found or not name.startswith('torch.nn.'):
+            found[key] = name
+    return found
+
+
 def family_page(tree, family, operators, cuda, functions):
     out = ['# Operators: %s' % family, '', 'Schemas, the functions that call them, and what each supports. '
            'PyTorch has the same operators under the same names.', '']
+    there = pytorch_pages(tree)
     for operator in operators:
         derivative, vmap, cast, on_cuda, forms = traits(operator, cuda, functions)
-        out += ['### `aten::%s`' % operator.schema.name, '', operator.says[0].upper() + escaped(operator.says)[1:] + '.', '',
-                '```C', operator.text]
+        base = operator.schema.name.split('.')[0]
+        page = there.get(base) or there.get(base.rstrip('_') if not base.startswith('_') else base)
+        names = [function.name for function in tree.functions(operator)]
+        out += [''.join('<a id="opd_%s"></a>' % name for name in names), '### `aten::%s`' % operator.schema.name, '',
+                first_word(operator.says, operator) + '.', '', '```C', operator.text]
         for function in tree.functions(operator):
             out += function.head('', ');')
-        out += ['```', '', 'Derivative: %s. vmap: %s. Autocast: %s. CUDA: %s. Other forms: %s.' % (
+        out += ['```', '']
+        out += [one for one in (arguments_of(operator.schema), page and 'PyTorch: [%s](%s).' % (page, PYTORCH % page)) if one]
+        out += ['', 'Derivative: %s. vmap: %s. Autocast: %s. CUDA: %s. Other forms: %s.' % (
             derivative, vmap, cast, on_cuda, forms), '']
-    return '\n'.join(out).rstrip() + '\n'
+    return re.sub(r'\n{3,}', '\n\n', '\n'.join(out)).rstrip() + '\n'
 
 
 #-- pages --------------------------------------------------------------------------------------------------------------
 
-def pages():
-    """Returns {file: text} for all pages."""
-    tree, made, index = join.tree(), {}, []
-    index += ['# Reference', '', 'Generated from the header. [The guide](../../guide.md) explains how the parts work together.', '',
-              '## Functions', '', '| page | functions, types and macros |', '|---|---|']
+def api_pages(tree):
+    """Returns {file: (title, text, names)} for the pages of declarations."""
+    made = {'configuration.md': configuration_page(tree)}
     for path, _, text in tree.files:
         name = path.split('/')[-1][:-2]
-        if not path.startswith('api/') or not path.endswith('.h') or name in NOT_API:
-            continue
-        page = api_page(path, text)
-        if page and page[3]:
-            made[name + '.md'] = page[2]
-            index.append('| [%s](%s.md) | %d |' % (page[1], name, len(page[3])))
+        if path.startswith('api/') and path.endswith('.h') and name not in NOT_API:
+            page = api_page(path, text)
+            if page and page[2]:
+                made[name + '.md'] = page
+    return made
+
+
+# Macros of src/api/ that programs do not use.
+INTERNAL = {'OPD_API', 'OPD_INLINE', 'OPD_PRINTF_LIKE', 'OPD_UNUSED', 'OPD_FORMULA_NUMBER'}
+
+
+def must_be_complete(tree, names):
+    """Ends the program with a message if a public function or macro is on no page."""
+    text = ''.join(text for path, _, text in tree.files if path.startswith('api/') and path.endswith('.h'))
+    public = set(re.findall(r'#define (OPD_\w+)', text)) | {m.group(2) for m in printing.PROTOTYPE.finditer(text)}
+    lost = sorted(name for name in public - set(names) - INTERNAL if not HELPERS.match(name))
+    if lost:
+        sys.exit('src/reference.py writes no page with ' + ', '.join(lost))
+
+
+def index_page(names):
+    """Returns the page that lists all names, from {name: page and anchor}."""
+    letters, found = {}, sorted(names, key=lambda name: (re.sub(r'^opd\w*?_+', '', name.lower()), name))
+    for name in found:
+        letters.setdefault(re.sub(r'^opd\w*?_+', '', name.lower())[:1].upper(), []).append(name)
+    out = ['# All functions, types and macros', '', 'In alphabetical order, without the prefixes `opd_` and `OPD_`. '
+           '[Operators](operators.md) have a list of their own.', '',
+           ' '.join('[%s](#%s)' % (letter, letter.lower()) for letter in letters), '']
+    for letter, mine in letters.items():
+        out += ['## ' + letter, ''] + ['- [`%s`](%s)' % (name, names[name]) for name in mine] + ['']
+    return '\n'.join(out).rstrip() + '\n'
+
+
+def pages():
+    """Returns {file: text} for all pages."""
+    tree, made, index, names = join.tree(), {}, [], {}
+    index += ['# Reference', '', 'Generated from the header. [The guide](../../guide.md) explains how the parts work together. '
+              '[All functions, types and macros](index.md) by name; [all operators](operators.md) by name.', '',
+              '## Functions', '', '| page | functions, types and macros |', '|---|---|']
+    for file, (title, text, mine) in api_pages(tree).items():
+        made[file] = text
+        names.update((name, '%s#%s' % (file, name.lower() if '<a id="%s">' % name not in text else name)) for name in mine)
+        index.append('| [%s](%s) | %d |' % (title, file, len(mine)))
     index += ['', '## Operators', '', '| family | operators |', '|---|---|']
     cuda, everyone = cuda_rows(), []
     functions = fills_of(tree.files)
@@ -231,8 +431,11 @@ def pages():
         made[file] = family_page(tree, family, mine, cuda, functions)
         index.append('| [%s](%s) | %d |' % (family, file, len(mine)))
         everyone += [(operator.schema.name, file, operator) for operator in mine]
-    index += ['', 'All of them by name: [operators.md](operators.md).']
+        names.update(('opd_' + function.name, '%s#opd_%s' % (file, function.name))
+                     for operator in mine for function in tree.functions(operator))
+    must_be_complete(tree, names)
     made['README.md'] = '\n'.join(index) + '\n'
+    made['index.md'] = index_page(names)
     rows = ['# All operators', '', '| operator | function | family |', '|---|---|---|']
     for name, file, operator in sorted(everyone, key=lambda one: (one[0].lower().lstrip('_'), one[0])):
         rows.append('| `aten::%s` | `opd_%s` | [%s](%s#aten%s) |' % (

@@ -293,9 +293,12 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
     OPDI_IS_OPEN)
 /* A block with a level of forward mode.  The block is skipped if no level can be opened. */
 #define OPD_DUAL_LEVEL OPDI_GUARDED(int, OPDI_GUARD_NAME(dual), opd_dual_level_begin(), opd_dual_end, OPDI_IS_LEVEL)
+/* A block in which tensors that backward needs may be written: see opd_allow_mutation_begin. */
 #define OPD_ALLOW_MUTATION \
     OPDI_GUARDED(int, OPDI_GUARD_NAME(mutation), opd_allow_mutation_open(), opd_allow_mutation_close, OPDI_IS_TRUE)
+/* A block in which operators make fake tensors, which have sizes but no data: see opd_fake_begin. */
 #define OPD_FAKE_MODE OPDI_GUARDED(opd_fake_block, OPDI_GUARD_NAME(fake), opd_fake_begin(), opd_fake_end, OPDI_IS_OPEN)
+/* Blocks with autocast on a device, such as OPD_CPU: see opd_autocast_begin. */
 #define OPD_AUTOCAST_AS(device, dtype, enabled, cache) \
     OPDI_GUARDED(opd_autocast_region, OPDI_GUARD_NAME(autocast), opd_autocast_begin(device, dtype, enabled, cache), \
                 opd_autocast_end, OPDI_IS_OPEN)

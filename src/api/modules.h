@@ -108,15 +108,17 @@ OPD_API int opd_training_save(const char *path, const opd_module *module, const 
 OPD_API int opd_training_load(const opd_tensor_file *file, opd_module *module, opd_optimizer *optimizer);
 OPD_API int opd_optimizer_load(opd_optimizer *optimizer, const opd_tensor_file *file, const char *prefix);
 
-/* Fill tensor as the functions of torch.nn.init do, and return it.  The tensor may require grad.  On failure, return
-   NULL and set an error.  Some of them use the fans (the numbers of inputs and outputs of one unit); for these, tensor
-   must be a weight [out, in, ...] of a linear layer or a convolution.  nonlinearity: "linear", "sigmoid", "tanh",
-   "relu", "leaky_relu" (param is the slope; NaN means 0.01), "selu", "conv2d" and similar names of PyTorch. */
-OPD_API double opd_init_calculate_gain(const char *nonlinearity, double param);     /* returns NaN and sets an error if
-                                                                                       the name is unknown */
+/* Returns the gain for layers before a nonlinearity: "linear", "sigmoid", "tanh", "relu", "leaky_relu" (param is the
+   slope; NaN means 0.01), "selu", "conv2d" and similar names of PyTorch.  If the name is unknown, returns NaN and sets
+   an error.  Follows torch.nn.init.calculate_gain. */
+OPD_API double opd_init_calculate_gain(const char *nonlinearity, double param);
 /* Writes the numbers of inputs and outputs of one unit to *fan_in and *fan_out, which may be NULL.  tensor is a weight
    [out, in, ...].  Returns 0, or -1 and sets an error. */
 OPD_API int opd_init_fans(const opd_tensor *tensor, int64_t *fan_in, int64_t *fan_out);
+/* Fill tensor as the functions of torch.nn.init do, and return it.  The tensor may require grad.  On failure, return
+   NULL and set an error.  Some of them use the fans (the numbers of inputs and outputs of one unit); for these, tensor
+   must be a weight [out, in, ...] of a linear layer or a convolution.  nonlinearity and param are as for
+   opd_init_calculate_gain. */
 OPD_API opd_tensor *opd_init_uniform_(opd_tensor *tensor, double from, double to);
 OPD_API opd_tensor *opd_init_normal_(opd_tensor *tensor, double mean, double std);
 OPD_API opd_tensor *opd_init_trunc_normal_(opd_tensor *tensor, double mean, double std, double from, double to);

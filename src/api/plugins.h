@@ -60,15 +60,6 @@ OPD_API opd_plugin *opd_compile_and_load_inline(const char *name, const char *so
 }
 #endif
 
-/* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, like
-   TORCH_LIBRARY.  OPD_LIBRARY_FRAGMENT(ns, lib) adds operators to a namespace, and OPD_LIBRARY_IMPL(ns, KEY, lib) only
-   registers kernels; both may be used any number of times.
-   A constructor runs the blocks.  No constructor runs if the compiler does not support constructors (tcc), or if the
-   linker leaves out the file with the blocks (from a static archive, or with --as-needed).  In these cases, call
-   OPD_USE_LIBRARY in the file with the blocks, below them, in a function that the program calls.  Declare this function
-   OPD_EXPORT if the library hides its symbols.  OPD_USE_LIBRARY keeps the file in the program and, without
-   constructors, runs blocks: OPD_USE_LIBRARY(ns) runs OPD_LIBRARY(ns, ...) and the fragments of ns, and
-   OPD_USE_LIBRARY(ns_KEY) runs all OPD_LIBRARY_IMPL(ns, KEY, ...). */
 #if defined(__COUNTER__)
 #define OPDI_BLOCK_NUMBER __COUNTER__
 #else
@@ -125,7 +116,16 @@ OPD_INLINE void opd_block_use_all(const char *id) {
     }                                                                                                    \
     OPDI_AT_LOAD(n, id)                                                                                   \
     static void opd_block_run_##n(opd_library *lib)
-/* Each block defines a type, which OPD_USE_LIBRARY uses.  So a wrong name in OPD_USE_LIBRARY is a compile error. */
+/* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, like
+   TORCH_LIBRARY.  OPD_LIBRARY_FRAGMENT(ns, lib) adds operators to a namespace, and OPD_LIBRARY_IMPL(ns, KEY, lib) only
+   registers kernels; both may be used any number of times.
+   A constructor runs the blocks.  No constructor runs if the compiler does not support constructors (tcc), or if the
+   linker leaves out the file with the blocks (from a static archive, or with --as-needed).  In these cases, call
+   OPD_USE_LIBRARY in the file with the blocks, below them, in a function that the program calls.  Declare this function
+   OPD_EXPORT if the library hides its symbols.  OPD_USE_LIBRARY keeps the file in the program and, without
+   constructors, runs blocks: OPD_USE_LIBRARY(ns) runs OPD_LIBRARY(ns, ...) and the fragments of ns, and
+   OPD_USE_LIBRARY(ns_KEY) runs all OPD_LIBRARY_IMPL(ns, KEY, ...).
+   Each block defines a type, which OPD_USE_LIBRARY uses.  So a wrong name in OPD_USE_LIBRARY is a compile error. */
 #define OPD_LIBRARY(ns, lib) \
     typedef int opd_block_of_##ns; OPDI_LIBRARY_BLOCK(OPDI_BLOCK_NUMBER, opd_block_of_##ns, OPD_DEF, #ns, NULL, lib)
 #define OPD_LIBRARY_IMPL(ns, key, lib) \
@@ -234,6 +234,8 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
 }
 #define OPD_TENSOR(...) opd_tensor_of(__VA_ARGS__)
 #else
+/* Makes an opd_value from a C value: OPD_V(2.5).  The C value is a number, a bool, a text, a tensor, a list (opd_ints,
+   opd_doubles, opd_tensors), a device, a generator, or an opd_value.  NULL, or nullptr in C++, becomes None. */
 #define OPD_V(x) _Generic((x), \
     bool: opd_value_bool, char: opd_value_int, signed char: opd_value_int, unsigned char: opd_value_int, \
     short: opd_value_int, unsigned short: opd_value_int, int: opd_value_int, unsigned: opd_value_uint, \
@@ -271,9 +273,13 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
 #define OPDI_WITH_MANY(first, ...) first, (const opd_value *)0, \
     (int)sizeof(struct { _Static_assert(0, "at most 16 arguments; pass more with opd_call_all"); int n; })
 #define OPDI_WITH(...) OPDI_CAT(OPDI_WITH_, OPDI_HOW_MANY(__VA_ARGS__))(__VA_ARGS__)
-#define OPD_APPLY(...) opd_autograd_call(OPDI_WITH(__VA_ARGS__))
 #define OPD_CALL(...) opd_call_op(OPDI_WITH(__VA_ARGS__))
 #define OPD_CALL_N(op, ...) opd_call_all(op, OPDI_WITH(__VA_ARGS__))
+/* Calls a custom function with C values, and returns its first result: OPD_APPLY(&fn, x, 2).  See opd_autograd_call. */
+#define OPD_APPLY(...) opd_autograd_call(OPDI_WITH(__VA_ARGS__))
+/* Lists for arguments: OPD_INTS(2, 3), such as the sizes of a tensor; OPD_DOUBLES(0.5, 1); OPD_TENSORS(x, y).  In C, a
+   list lives until the end of the block.  In C++, it lives until the end of the statement; write `auto s = OPD_INTS(2,
+   3);` for a list that lives as long as s. */
 #define OPD_INTS(...) \
     opd_ints_of((const int64_t[]){__VA_ARGS__}, (int64_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 #define OPD_DOUBLES(...) \
@@ -293,6 +299,8 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
     OPDI_POINTERS(unsigned char), OPDI_POINTERS(unsigned short), OPDI_POINTERS(unsigned), \
     OPDI_POINTERS(unsigned long), \
     OPDI_POINTERS(unsigned long long), default: 1)
+/* Makes a tensor of one dim from a C array, whose type gives the dtype: OPD_TENSOR(values), or in C
+   OPD_TENSOR(((float[]){1, 2, 3})).  Copies the numbers.  A pointer instead of an array is a compile error. */
 #define OPD_TENSOR(...) \
     opd_tensor_from((__VA_ARGS__), OPD_INTS((int64_t)(sizeof(__VA_ARGS__) / sizeof((__VA_ARGS__)[0])) + \
         0 * (int64_t)sizeof(int[OPDI_IS_ARRAY(__VA_ARGS__) ? 1 : -1])), /* a pointer is no array */ \
