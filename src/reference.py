@@ -120,10 +120,10 @@ def shown(lines):
     if said.startswith(('OPD_INLINE', 'static inline')) and '{' in said:
         said = said[:said.index('{')].rstrip() + ';'
     said = re.sub(r'\n {8}', '\n', said[8:]) if said.startswith('OPD_API ') else said
-    return re.sub(r'^(OPD_INLINE|OPD_API_OPEN) ', '', said)
+    return re.sub(r'^(OPD_INLINE|OPDI_API_OPEN) ', '', said)
 
 
-DECLARATION = re.compile(r'(OPD_API|OPD_API_OPEN|OPD_INLINE|typedef|static inline|struct \w+ \{|enum \w* ?\{|#define OPD_)')
+DECLARATION = re.compile(r'(OPD_API|OPDI_API_OPEN|OPD_INLINE|typedef|static inline|struct \w+ \{|enum \w* ?\{|#define OPD_)')
 OTHER_CODE = re.compile(r'#define OPDI_|template|inline|namespace')
 # Types and functions that only macros and other inline functions use.
 HELPERS = re.compile(r'opdi_|opd_(no_list|block_slot|block_use_all|c_refused|c_refused_result|guard_broken|device_argument|'

@@ -55,7 +55,7 @@ first_comment() { awk '{ print } /\*\//{ exit }' "$header"; }
 # prints the names of every implementation; all_prototypes also prints the names that OPD_AOTI adds.
 prototypes() { all_prototypes | grep -v -E '^opd_(aoti|extension)_|^opd_keep_operator$'; }         # the last needs OPD_LEAN
 all_prototypes() {
-    awk '/^OPD_API|^ *extern OPD_API/ { want = 1 }
+    awk '/^OPDI?_API|^ *extern OPD_API/ { want = 1 }
          want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }' "$header" | sort -u
 }
 exported() {                                                    # without the symbols of >>api:linking

@@ -469,7 +469,7 @@ check_plugin_failing_block() {
 # functions of built-in operators are compiled into each plug-in (see check_header.sh cards).
 check_host_table() {
     awk '/^\/\/  >>/ { typed = /api:op:|api:aoti/ }
-         /^OPD_API/ { want = !typed }
+         /^OPDI?_API/ { want = !typed }
          want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }
          /Stop here if you are only interested/ { exit }' "$root/opdispatch.h" | sort >"$tmp/want"
     { awk '/^#define OPDI_HOST_FUNCTIONS/ { on = 1; next } on { print } on && !/\\$/ { exit }' "$root/opdispatch.h" |

@@ -55,7 +55,7 @@ OPD_API const char *opd_error_message(void);
 OPD_API void opd_error_clear(void);
 /* Records an error with a formatted text and returns -1, so that a kernel can `return opd_fail(...)`.  If an error is
    pending already, that error stays.  The name of the operator whose kernel is running is put in front of the text. */
-OPD_API_OPEN int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+OPDI_API_OPEN int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 /* Returns -1 with an error if cond is false (TORCH_CHECK).  Use it in functions that return 0 or -1, such as kernels
    and backward functions: OPD_CHECK(opd_ndim(x) == 2, "x must be a matrix, not %d-dimensional", opd_ndim(x)); */
 #define OPD_CHECK(cond, ...) do { if (!(cond)) { return opd_fail(OPD_ERROR_ARGUMENT, __VA_ARGS__); } } while (0)
@@ -78,7 +78,7 @@ typedef void (*opd_log_fn)(void *user, int is_error, const char *text);
 /* Sets the log function.  NULL restores the default, which writes one line to stderr.  Returns 0. */
 OPD_API int opd_log_set(opd_log_fn fn, void *user);
 /* Writes a warning to the log. */
-OPD_API_OPEN void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
+OPDI_API_OPEN void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 
 /* Memory statistics in bytes, over all threads.  live: bytes that are in use, as they were requested.  cached: bytes
    that were freed and are kept for reuse, see opd_memory_trim; a graph keeps such memory for its next run, until the

@@ -89,9 +89,9 @@
 #define OPD_API extern OPDI_API_EXPORT
 #endif
 #if defined(OPDISPATCH_PLUGIN)
-#define OPD_API_OPEN extern      /* variadic functions; plug-ins call them by macros, see >>api:host */
+#define OPDI_API_OPEN extern      /* variadic functions; plug-ins call them by macros, see >>api:host */
 #else
-#define OPD_API_OPEN OPD_API
+#define OPDI_API_OPEN OPD_API
 #endif
 #define OPD_INLINE static inline OPD_UNUSED
 

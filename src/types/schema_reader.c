@@ -95,7 +95,9 @@ static opd_value opdi_read_number_of(opdi_reader *reader, int32_t kind) {
     const bool negative = opdi_read_if(reader, '-');
     const size_t digits = strspn(reader->at, "0123456789");
     size_t length = digits + strspn(reader->at + digits, ".0123456789");
-    if (reader->at[length] == 'e') { length += 2 + strspn(reader->at + length + 2, "0123456789"); }
+    if (reader->at[length] == 'e' && reader->at[length + 1]) {
+        length += 2 + strspn(reader->at + length + 2, "0123456789");
+    }
     if (length == digits && kind != OPDI_TYPE_FLOAT) {
         const int64_t number = opdi_read_integer(reader);
         return opd_value_int(negative ? -number : number);

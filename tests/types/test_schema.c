@@ -483,7 +483,7 @@ TEST(schemas_of_built_in_operators) {
     static const char *const texts[] = {"f(Union(int, str) x) -> ()", "f(int x=", "f(int x) -> (", "f(", "", "f(int[2 x) -> ()",
                                         "f(int[3] x=[1, 2, 3, 4, 5, 6, 7, 8, 9]) -> ()", "f(Tensor(a|b) x) -> ()",
                                         "f(t x) -> ()", "f(int[] x=1) -> ()",
-                                        "f(int x) -> int y z", "f(str x=\"abc) -> ()", "f(int[16] x=1) -> ()"};
+                                        "f(int x) -> int y z", "f(float x=1e", "f(int x=-", "f(str x=\"abc) -> ()", "f(int[16] x=1) -> ()"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         CHECK(inside_schema_read(texts[i], "aten") == NULL);
         CHECK_ERROR(OPD_ERROR_SCHEMA, "no built-in operator has a schema of this form");
