@@ -18,7 +18,6 @@ import printing
 TO = os.path.join(os.path.dirname(join.SRC), 'examples', 'guide', 'reference')
 NOT_API = {'formula_helpers', 'host_table', 'linking', 'places', 'operators'}
 PYTORCH = 'https://docs.pytorch.org/docs/stable/generated/%s.html'
-MOST = 6          # a group of more declarations has a heading for each of them
 # What types of arguments are called.
 TYPES = {'Tensor': 'a tensor', 'Tensor[]': 'a list of tensors', 'Scalar': 'a number', 'Scalar[]': 'a list of numbers',
          'int': 'an integer', 'int[]': 'a list of integers', 'float': 'a double', 'float[]': 'a list of doubles',
@@ -206,13 +205,7 @@ def block_lines(comment, said):
     """Returns the lines of a group of declarations [(name, declaration)] with a comment."""
     names, parts = [name for name, _ in said], [part for _, part in said]
     text = [comment_text(comment), ''] if comment else []
-    if len(names) <= MOST:
-        return heading(names) + ['```C', '\n'.join(parts), '```', ''] + text
-    out = []
-    for name, part in said:
-        out += heading([name]) + ['```C', part, '```', ''] + (
-            [] if not comment else text if name == names[0] else ['See [`%s`](#%s).' % (names[0], names[0]), ''])
-    return out
+    return heading(names) + ['```C', '\n'.join(parts), '```', ''] + text
 
 
 def api_page(path, text):

@@ -147,11 +147,13 @@ OPD_API opd_stream opd_stream_new(opd_device device);                         /*
 /* Frees a stream when its queued work is done.  No other thread may have it as its current stream.  If it is the
    caller's current stream, the default stream becomes current. */
 OPD_API void opd_stream_free(opd_stream stream);
+/* Returns this thread's current stream of a device. */
 OPD_API opd_stream opd_stream_current(opd_device device);
 /* Makes a stream this thread's current stream of its device.  Returns the previous one. */
 OPD_API opd_stream opd_stream_set(opd_stream stream);
 /* Makes later work on `stream` wait for the work that is queued on `other` now.  Returns 0, or -1 with an error. */
 OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);
+/* Waits until all work on the stream is done.  Returns 0, or -1 with an error. */
 OPD_API int opd_stream_synchronize(opd_stream stream);
 /* Notes that `stream` uses a tensor that was made on another stream (torch.Tensor.record_stream).  Memory belongs to
    the stream that was current when it was allocated, and after the memory is freed, that stream may reuse it
@@ -171,6 +173,7 @@ OPD_API void opd_device_event_free(opd_device_event event);
 OPD_API int opd_device_event_record(opd_device_event event, opd_stream stream);
 /* Makes later work on `stream` wait for an event.  Returns 0, or -1 with an error. */
 OPD_API int opd_stream_wait_event(opd_stream stream, opd_device_event event);
+/* Waits until the event is done.  Returns 0, or -1 with an error. */
 OPD_API int opd_device_event_synchronize(opd_device_event event);
 OPD_API int opd_device_event_done(opd_device_event event);                      /* 1: done, 0: not yet, -1: error */
 /* Returns the milliseconds from one event to the other, both of which must be done, or -1 with an error. */

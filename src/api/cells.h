@@ -40,9 +40,11 @@ OPD_API int64_t opd_list_count(opd_value list);
 /* Returns an element of a list or tuple, or the real (0) or imaginary (1) part of a complex number.  Negative places
    count from the end. */
 OPD_API opd_value opd_list_at(opd_value list, int64_t place);
+/* Makes a tuple of count values. */
 OPD_API opd_value opd_tuple_new(const opd_value *elements, int64_t count);
 /* Returns the name of a named tuple's element; NULL if it has none. */
 OPD_API const char *opd_tuple_name(opd_value tuple, int64_t place);
+/* Makes an empty dict. */
 OPD_API opd_value opd_dict_new(void);
 /* Sets the value of a key in a dict.  A key is an int, float, bool, string or tensor (compared by identity).  Returns
    0, or -1 with an error. */

@@ -120,6 +120,7 @@ OPD_API int opd_group_unregister(opd_group *group);
 OPD_API int opd_group_abandon(opd_group *group, const char *why);
 /* Finds a group by its name.  If there is none, returns NULL with an error that lists the registered groups. */
 OPD_API opd_group *opd_group_find(const char *name);
+/* Return the rank of this process in the group, the group's number of ranks, and its name. */
 OPD_API int opd_group_rank(const opd_group *group);
 OPD_API int opd_group_size(const opd_group *group);
 OPD_API const char *opd_group_name(const opd_group *group);

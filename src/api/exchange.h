@@ -82,6 +82,7 @@ OPD_API opd_file_kind opd_file_kind_of(const char *path);
 OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter deleter, void *user);
 OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* tensors that were read from it stay
                                                                                  valid */
+/* Returns the number of entries of a file. */
 OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
 /* Returns the name of the i-th entry, in the file's order.  The suffix .npy is left out, as in NumPy.  Returns NULL
    beyond the last entry.  Also returns NULL, with an error, if memory runs out: names for the elements of a long list
@@ -157,6 +158,7 @@ typedef enum opd_json_kind {
 OPD_API opd_json *opd_json_parse(const char *text, size_t size);
 /* Reads a JSON file, as opd_json_parse reads a text. */
 OPD_API opd_json *opd_json_load(const char *path);
+/* opd_json_free frees a document.  opd_json_kind_of returns the kind of a value. */
 OPD_API void opd_json_free(opd_json *json);
 OPD_API opd_json_kind opd_json_kind_of(const opd_json *json, int64_t value);
 /* opd_json_first returns the first value in a list or object, and opd_json_next the value after another; -1: none. */

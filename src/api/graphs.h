@@ -60,6 +60,7 @@ OPD_API int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninpu
 /* Writes the graph as TorchScript's text into buf, cut to `cap` bytes including the final zero.  Returns the full
    length. */
 OPD_API size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap);
+/* Return the numbers of inputs and of outputs of a graph. */
 OPD_API int opd_graph_ninputs(const opd_graph *graph);
 OPD_API int opd_graph_noutputs(const opd_graph *graph);
 /* Creates a graph from a text in TorchScript's form, the reverse of opd_graph_print.  If an operator's name has no

@@ -79,6 +79,7 @@ OPD_INLINE opd_keyset opd_keyset_make(uint64_t functionality, uint64_t backends)
 OPD_API opd_keyset opd_keyset_add(opd_keyset set, opd_key key);
 /* Returns set without the functionality bit of key.  Backend bits stay. */
 OPD_API opd_keyset opd_keyset_remove(opd_keyset set, opd_key key);
+/* Returns true if set has the functionality of key and, if key has a backend, the backend. */
 OPD_API bool opd_keyset_has(opd_keyset set, opd_key key);
 /* Returns the runtime key that is tried first: the highest functionality, with the highest backend. */
 OPD_API opd_key opd_keyset_highest(opd_keyset set);
@@ -87,6 +88,7 @@ OPD_API opd_key opd_keyset_highest(opd_keyset set);
 OPD_INLINE opd_keyset opd_keyset_below(int functionality) {
     return opd_keyset_make(OPD_BIT_OF(functionality) - 1, ~UINT64_C(0));
 }
+/* opd_keyset_and and opd_keyset_or return the intersection and the union of two sets, of both kinds of bits. */
 OPD_INLINE opd_keyset opd_keyset_and(opd_keyset set, opd_keyset keys) {
     return opd_keyset_make(set.functionality & keys.functionality, set.backends & keys.backends);
 }
@@ -98,13 +100,16 @@ OPD_INLINE opd_keyset opd_keyset_or(opd_keyset set, opd_keyset keys) {
 OPD_INLINE opd_keyset opd_keyset_minus(opd_keyset set, opd_keyset keys) {
     return opd_keyset_make(set.functionality & ~keys.functionality, set.backends);
 }
+/* Returns the functionalities and backends that are in one of the two sets only. */
 OPD_INLINE opd_keyset opd_keyset_xor(opd_keyset set, opd_keyset keys) {
     return opd_keyset_make(set.functionality ^ keys.functionality, set.backends ^ keys.backends);
 }
+/* Returns set without the bit of a backend. */
 OPD_INLINE opd_keyset opd_keyset_remove_backend(opd_keyset set, int backend) {
     const uint64_t bit = backend >= 0 && backend < 64 ? UINT64_C(1) << backend : 0;
     return opd_keyset_make(set.functionality, set.backends & ~bit);
 }
+/* Compare sets, with both kinds of bits.  opd_keyset_has_all returns true if all bits of `part` are in set. */
 OPD_INLINE bool opd_keyset_equal(opd_keyset set, opd_keyset keys) {
     return set.functionality == keys.functionality && set.backends == keys.backends;
 }

@@ -10,6 +10,8 @@ OPD_API void opd_schema_free(opd_schema *schema);
 /* Writes the schema in PyTorch's form into buf, cut to `cap` bytes including the final zero.  Returns the full
    length. */
 OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap);
+/* opd_schema_nargs and opd_schema_nreturns return the numbers of arguments and of results.  opd_schema_arg_name returns
+   the name of argument i, which lives as long as the schema. */
 OPD_API int opd_schema_nargs(const opd_schema *schema);
 OPD_API int opd_schema_nreturns(const opd_schema *schema);
 OPD_API const char *opd_schema_arg_name(const opd_schema *schema, int i);

@@ -121,5 +121,6 @@ typedef struct opd_one_cycle {
 } opd_one_cycle;
 /* Returns pct_start 0.3, div_factor 25, final_div_factor 1e4, cosine (linear is false), and two phases. */
 OPD_API opd_one_cycle opd_one_cycle_defaults(double max_lr, int64_t total_steps);
+/* Returns the learning rate of a step, as in torch.optim.lr_scheduler.OneCycleLR. */
 OPD_API double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle);
 
