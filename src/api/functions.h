@@ -218,16 +218,6 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
     static const opd_function name = {name##_call, name##_letters};
 #endif
 
-/* Macros for blocks that run code when they end: also when they are left by return or goto and, in C++, by break,
-   continue or an exception.
-   tcc 0.9.27 and Microsoft's compiler have no cleanup attribute in C, and so do not run the code if a block is left by
-   return, goto or break: the scope stays open until the scope around it ends, and the mode stays on.  For example,
-   gradients stay off after a return inside OPD_NO_GRAD.  With these compilers, set a variable in the block and return
-   after the block.  With tcc, the scope of OPD_SCOPED always stays open.  With Microsoft's compiler, OPD_SCOPED is an
-   error in C.
-   In C, a block is a loop, so break and continue apply to the block.  continue ends the block.  break ends it and sets
-   an error.  To make the body of a loop a scope that break may leave, begin the body with OPD_SCOPED.  In C++, put
-   braces around a block under a bare `if`. */
 #if defined(__cplusplus)
 template <class T, void (*end)(T *)> struct opd_guard {
     T at;
@@ -280,7 +270,17 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 #define OPDI_IS_TRUE(open) (open)
 #define OPDI_IS_LEVEL(level) ((level) >= 0)
 
-/* OPD_SCOPE { ... } is a block that is a scope.  OPD_SCOPED; makes the rest of the enclosing block a scope. */
+/* OPD_SCOPE { ... } is a block that is a scope.  OPD_SCOPED; makes the rest of the enclosing block a scope.
+   The macros of blocks here and below run code when their block ends: also when the block is left by return or goto
+   and, in C++, by break, continue or an exception.
+   tcc 0.9.27 and Microsoft's compiler have no cleanup attribute in C, and so do not run the code if a block is left by
+   return, goto or break: the scope stays open until the scope around it ends, and the mode stays on.  For example,
+   gradients stay off after a return inside OPD_NO_GRAD.  With these compilers, set a variable in the block and return
+   after the block.  With tcc, the scope of OPD_SCOPED always stays open.  With Microsoft's compiler, OPD_SCOPED is an
+   error in C.
+   In C, a block is a loop, so break and continue apply to the block.  continue ends the block.  break ends it and sets
+   an error.  To make the body of a loop a scope that break may leave, begin the body with OPD_SCOPED.  In C++, put
+   braces around a block under a bare `if`. */
 #define OPD_SCOPE \
     OPDI_GUARDED(opd_scope, OPDI_GUARD_NAME(scope), opd_scope_open_at(OPDI_HERE), opd_scope_close, OPDI_IS_OPEN)
 /* Blocks with a grad mode.  After the block, the previous mode is restored (with tcc: not after a return inside). */
