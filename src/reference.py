@@ -380,7 +380,7 @@ def api_pages(tree):
 
 
 # Macros of src/api/ that programs do not use.
-INTERNAL = {'OPD_API', 'OPD_API_OPEN', 'OPD_INLINE', 'OPD_PRINTF_LIKE', 'OPD_UNUSED', 'OPD_FORMULA_NUMBER'}
+INTERNAL = {'OPD_API', 'OPD_INLINE', 'OPD_PRINTF_LIKE', 'OPD_UNUSED', 'OPD_FORMULA_NUMBER'}
 
 
 def must_be_complete(tree, names):
