@@ -482,9 +482,9 @@ static int k_takes(opd_call *call) { return opd_return_tensor(call, opd_clone(op
 TEST(formulas_that_read_another_type) {
     static const char *const texts[] = {
         ("the backward function of tape::takes reads argument 1 ('n') with opd_bw_tensor, but it is a value of type int: read it with "
-        "opd_bw_value (opd_bw_result reads saved results)"),
+        "opd_bw_int (opd_bw_result reads saved results)"),
         "reads argument 2 ('list') with opd_bw_tensor, but it is a value of type List[Tensor]: read it with opd_bw_tensors",
-        "reads argument 1 ('n') with opd_bw_tensors, but it is a value of type int: read it with opd_bw_value",
+        "reads argument 1 ('n') with opd_bw_tensors, but it is a value of type int: read it with opd_bw_int",
         "reads argument 0 ('x') with opd_bw_tensors, but it is a value of type Tensor: read it with opd_bw_tensor",
         "the backward function reads argument 9 of tape::takes, which does not exist (opd_bw_result reads saved results)"};
     opd_library *lib = opd_library_open(OPD_DEF, "tape", NULL, "t", 1);
@@ -506,7 +506,7 @@ TEST(formulas_that_read_another_type) {
     OPD_NO_GRAD { y = opd_clone(x); }
     CHECK_INT(opd_autograd_record("HandBackward", k_reads, &x, 1, &x, 1, &n, 1, &y, 1), 0);
     CHECK_INT(opd_backward(opd_sum(y)), -1);
-    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the backward function of HandBackward reads saved value 1 with opd_bw_tensor, but it is a value of type int: read it with opd_bw_value");
+    CHECK_ERROR(OPD_ERROR_AUTOGRAD, "the backward function of HandBackward reads saved value 1 with opd_bw_tensor, but it is a value of type int: read it with opd_bw_int");
     opd_library_close(lib);
 }
 
