@@ -85,7 +85,7 @@ lib='-lm -lpthread'
 build_run() {           # $1: name of the program; the rest: command that builds it, without -o
     program=$tmp/$1; shift
     out=$(fails "$@" -o "$program" $lib)
-    if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$program"; fi
+    if [ -n "$out" ]; then printf '%s\n' "$out"; else (cd "$tmp" && fails "$program"); fi      # it may write files
 }
 # Compiles the implementation once as C and once as C++, with all warnings, except the warnings that gcc gives only when
 # it optimises (tests/run.sh checks these).  check_steps needs -g.
