@@ -8,7 +8,6 @@ tests/example_operators.py checks the operators of the other examples and pages.
 
 usage: python3 tests/documents.py [--cc CC] [--cxx CXX] [--object FILE]     FILE: the compiled implementation
 """
-import argparse
 import glob
 import os
 import re
@@ -271,13 +270,7 @@ def repeated():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--cc', default=os.environ.get('CC', 'cc'))
-    parser.add_argument('--cxx', default=os.environ.get('CXX', 'c++'))
-    parser.add_argument('--object')
-    args = parser.parse_args()
-    if args.object:
-        args.object = os.path.abspath(args.object)
+    args = example_operators.arguments(__doc__)
     count = wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         for name, *rest in programs():

@@ -224,13 +224,19 @@ def wrong(args, folder):
     return messages + [message for message in (check(name, args, folder) for name in SAMPLES if name in found) if message]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(description):
+    """Returns the arguments of this script, which are also those of tests/documents.py."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--cc', default=os.environ.get('CC', 'cc'))
     parser.add_argument('--cxx', default=os.environ.get('CXX', 'c++'))
     parser.add_argument('--object')
     args = parser.parse_args()
     args.object = args.object and os.path.abspath(args.object)
+    return args
+
+
+def main():
+    args = arguments(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         messages = wrong(args, folder)
     for message in messages:

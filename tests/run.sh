@@ -7,7 +7,7 @@ help() {
 usage: sh tests/run.sh [options] [name | operator NAME]
 
 Builds and runs all test files (tests/*/test_*.c and .cpp) except those for CUDA.  Also checks the header itself
-(tests/check_header.sh), and the ways to link or load operators (tests/linkage.sh).  This takes about 4 minutes on two
+(tests/check_header.sh), and the ways to link or load operators (tests/linkage.sh).  This takes 5 to 8 minutes on two
 cores.  The checks that compile the library again and again run only with --whole.  Walks that compile a program for each
 operator visit an eighth of the operators, unless --whole or a name is given.
 

@@ -158,10 +158,9 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
     default: _Generic((type *)0, float *: 'f', int *: 'n', long *: 'l', long long *: 'l', unsigned *: 'u', \
                       unsigned long *: 'u', unsigned long long *: 'u', default: '?'))
 #define OPDI_C_GET(type, i) _Generic((type *)0, double *: opd_arg_double, int64_t *: opd_arg_int, \
-    bool *: opd_arg_bool, \
-    const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, opd_tensors *: opd_arg_tensors, \
-    opd_ints *: opd_arg_ints, opd_doubles *: opd_arg_doubles, opd_device *: opd_device_argument, \
-    opd_value *: opd_arg_value, default: opd_c_refused)(call, i)
+    bool *: opd_arg_bool, const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, \
+    opd_tensors *: opd_arg_tensors, opd_ints *: opd_arg_ints, opd_doubles *: opd_arg_doubles, \
+    opd_device *: opd_device_argument, opd_value *: opd_arg_value, default: opd_c_refused)(call, i)
 #define OPDI_C_GIVE(type)                                                                                              \
     _Generic((type *)0, double *: opd_return_double, int64_t *: opd_return_int, bool *: opd_return_bool,               \
     const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
@@ -188,18 +187,15 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
 #define OPDI_C_CALL_7(fn, R, first, second, c, dim, e, function)                                                       \
     R (*const opd_f)(first, second, c, dim, e, function) = fn;                                                        \
     OPDI_C_RUN(R, opd_f(OPDI_C_GET(first, 0), OPDI_C_GET(second, 1), OPDI_C_GET(c, 2), OPDI_C_GET(dim, 3), \
-    OPDI_C_GET(e, 4), \
-                   OPDI_C_GET(function, 5)))
+                        OPDI_C_GET(e, 4), OPDI_C_GET(function, 5)))
 #define OPDI_C_CALL_8(fn, R, first, second, c, dim, e, function, g)                                                    \
     R (*const opd_f)(first, second, c, dim, e, function, g) = fn;                                                     \
     OPDI_C_RUN(R, opd_f(OPDI_C_GET(first, 0), OPDI_C_GET(second, 1), OPDI_C_GET(c, 2), OPDI_C_GET(dim, 3), \
-    OPDI_C_GET(e, 4), \
-                   OPDI_C_GET(function, 5), OPDI_C_GET(g, 6)))
+                        OPDI_C_GET(e, 4), OPDI_C_GET(function, 5), OPDI_C_GET(g, 6)))
 #define OPDI_C_CALL_9(fn, R, first, second, c, dim, e, function, g, handle)                                            \
     R (*const opd_f)(first, second, c, dim, e, function, g, handle) = fn;                                             \
     OPDI_C_RUN(R, opd_f(OPDI_C_GET(first, 0), OPDI_C_GET(second, 1), OPDI_C_GET(c, 2), OPDI_C_GET(dim, 3), \
-    OPDI_C_GET(e, 4), \
-                   OPDI_C_GET(function, 5), OPDI_C_GET(g, 6), OPDI_C_GET(handle, 7)))
+                        OPDI_C_GET(e, 4), OPDI_C_GET(function, 5), OPDI_C_GET(g, 6), OPDI_C_GET(handle, 7)))
 #define OPDI_C_LETTERS_1(a) OPDI_C_LETTER(a)
 #define OPDI_C_LETTERS_2(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_1(__VA_ARGS__)
 #define OPDI_C_LETTERS_3(a, ...) OPDI_C_LETTER(a), OPDI_C_LETTERS_2(__VA_ARGS__)
@@ -290,7 +286,7 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 #define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
 #define OPD_INFERENCE_MODE(on) \
     OPDI_GUARDED(opd_inference_block, OPDI_GUARD_NAME(inference), opd_inference_begin(on), opd_inference_end, \
-    OPDI_IS_OPEN)
+                 OPDI_IS_OPEN)
 /* A block with a level of forward mode.  The block is skipped if no level can be opened. */
 #define OPD_DUAL_LEVEL OPDI_GUARDED(int, OPDI_GUARD_NAME(dual), opd_dual_level_begin(), opd_dual_end, OPDI_IS_LEVEL)
 /* A block in which tensors that backward needs may be written: see opd_allow_mutation_begin. */
@@ -301,6 +297,6 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 /* Blocks with autocast on a device, such as OPD_CPU: see opd_autocast_begin. */
 #define OPD_AUTOCAST_AS(device, dtype, enabled, cache) \
     OPDI_GUARDED(opd_autocast_region, OPDI_GUARD_NAME(autocast), opd_autocast_begin(device, dtype, enabled, cache), \
-                opd_autocast_end, OPDI_IS_OPEN)
+                 opd_autocast_end, OPDI_IS_OPEN)
 #define OPD_AUTOCAST(device) OPD_AUTOCAST_AS(device, OPD_DTYPE_NONE, true, -1)
 

@@ -132,8 +132,8 @@ OPD_INLINE void opd_block_use_all(const char *id) {
     typedef int opd_block_of_##ns##_##key;                                                           \
     OPDI_LIBRARY_BLOCK(OPDI_BLOCK_NUMBER, opd_block_of_##ns##_##key, OPD_IMPL, #ns, #key, lib)
 #define OPD_LIBRARY_FRAGMENT(ns, lib) \
-    typedef int opd_block_of_##ns; OPDI_LIBRARY_BLOCK(OPDI_BLOCK_NUMBER, opd_block_of_##ns, OPD_FRAGMENT, #ns, \
-    NULL, lib)
+    typedef int opd_block_of_##ns; \
+    OPDI_LIBRARY_BLOCK(OPDI_BLOCK_NUMBER, opd_block_of_##ns, OPD_FRAGMENT, #ns, NULL, lib)
 #define OPD_USE_LIBRARY(id) ((void)sizeof(opd_block_of_##id), OPDI_USE_BLOCKS(opd_block_of_##id))
 
 /* OPD_CALL(op, a, b, 3) calls op with C values and returns the first result.  OPD_CALL_N(op, rets, a, b) writes all
@@ -265,8 +265,7 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
         OPDI_COUNT_ARGS(__VA_ARGS__)
 /* The number of arguments after the first: NONE, SOME, or too MANY. */
 #define OPDI_HOW_MANY(...) OPDI_HOW_MANY_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, SOME, SOME, \
-    SOME, \
-    SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, NONE, 0)
+    SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, NONE, 0)
 #define OPDI_HOW_MANY_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, which, ...) which
 #define OPDI_WITH_NONE(first) first, (const opd_value *)0, 0
 #define OPDI_WITH_SOME(first, ...) first, OPDI_ARGS(__VA_ARGS__)
@@ -295,10 +294,8 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
 #define OPDI_POINTERS(type) type **: 0, const type **: 0
 #define OPDI_IS_ARRAY(...) _Generic(&(__VA_ARGS__), OPDI_POINTERS(float), OPDI_POINTERS(double), OPDI_POINTERS(bool), \
     OPDI_POINTERS(signed char), OPDI_POINTERS(short), OPDI_POINTERS(int), OPDI_POINTERS(long), \
-    OPDI_POINTERS(long long), \
-    OPDI_POINTERS(unsigned char), OPDI_POINTERS(unsigned short), OPDI_POINTERS(unsigned), \
-    OPDI_POINTERS(unsigned long), \
-    OPDI_POINTERS(unsigned long long), default: 1)
+    OPDI_POINTERS(long long), OPDI_POINTERS(unsigned char), OPDI_POINTERS(unsigned short), \
+    OPDI_POINTERS(unsigned), OPDI_POINTERS(unsigned long), OPDI_POINTERS(unsigned long long), default: 1)
 /* Makes a tensor of one dim from a C array, whose type gives the dtype: OPD_TENSOR(values), or in C
    OPD_TENSOR(((float[]){1, 2, 3})).  Copies the numbers.  A pointer instead of an array is a compile error. */
 #define OPD_TENSOR(...) \

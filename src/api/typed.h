@@ -79,8 +79,6 @@
     v[0] = OPDI_W_##A(a); v[1] = OPDI_W_##B(b); v[2] = OPDI_W_##C(c); v[3] = OPDI_W_##D(d); v[4] = OPDI_W_##E(e); \
     v[5] = OPDI_W_##F(f); v[6] = OPDI_W_##G(g); v[7] = OPDI_W_##H(h); v[8] = OPDI_W_##I(i); v[9] = OPDI_W_##J(j); \
     v[10] = OPDI_W_##K(k); v[11] = OPDI_W_##L(l);
-#define OPDI_JOIN(a, b) OPDI_JOIN_(a, b)
-#define OPDI_JOIN_(a, b) a##b
 #define OPDI_SIG_1(A) #A
 #define OPDI_SIG_2(A, B) #A #B
 #define OPDI_SIG_3(A, B, C) #A #B #C
@@ -97,8 +95,10 @@
    function that calls an operator.  The first word is the kind of result, and the letters are the argument types above.
    The first call looks the operator up and checks the signature against the schema.  Later calls do not.  If
    <complex.h> is included, write #undef I after it, because <complex.h> defines a macro I. */
-#define OPD_TYPED(kind, fn, name, types) OPDI_JOIN(OPDI_TYPED_##kind, OPDI_COUNT_ARGS types)(fn, name, types)
-#define OPDI_TYPED_0(fn, name, types)
+#define OPD_TYPED(kind, fn, name, types) OPDI_TYPED_BY(OPDI_BODY_##kind, fn, name, OPDI_COUNT_ARGS types, types)
+#define OPDI_TYPED_BY(body, fn, name, n, types) OPDI_TYPED_OF(body, fn, name, n, types)
+#define OPDI_TYPED_OF(body, fn, name, n, types) \
+    body(fn, name, n, OPDI_PARAMS_##n types, OPDI_FILL_##n types, OPDI_SIG_##n types)
 /* Function bodies, one macro per kind of result.  n is the number of arguments, P their declarations, F the code that
    fills v with their values, S their letters. */
 #define OPDI_BODY_T(fn, name, n, P, F, S) static inline opd_tensor *fn(P) { \
@@ -109,100 +109,4 @@
     static opd_op *op; opd_value v[n]; F return opd_call_value(opd_op_typed(&op, name, "V" S), v, n); }
 #define OPDI_BODY_L(fn, name, n, P, F, S) static inline opd_tensors fn(P) { \
     static opd_op *op; opd_value v[n]; F return opd_call_list(opd_op_typed(&op, name, "L" S), v, n); }
-#define OPDI_TYPED_T1(fn, name, types) OPDI_BODY_T(fn, name, 1, OPDI_PARAMS_1 types, OPDI_FILL_1 types, \
-    OPDI_SIG_1 types)
-#define OPDI_TYPED_T2(fn, name, types) OPDI_BODY_T(fn, name, 2, OPDI_PARAMS_2 types, OPDI_FILL_2 types, \
-    OPDI_SIG_2 types)
-#define OPDI_TYPED_T3(fn, name, types) OPDI_BODY_T(fn, name, 3, OPDI_PARAMS_3 types, OPDI_FILL_3 types, \
-    OPDI_SIG_3 types)
-#define OPDI_TYPED_T4(fn, name, types) OPDI_BODY_T(fn, name, 4, OPDI_PARAMS_4 types, OPDI_FILL_4 types, \
-    OPDI_SIG_4 types)
-#define OPDI_TYPED_T5(fn, name, types) OPDI_BODY_T(fn, name, 5, OPDI_PARAMS_5 types, OPDI_FILL_5 types, \
-    OPDI_SIG_5 types)
-#define OPDI_TYPED_T6(fn, name, types) OPDI_BODY_T(fn, name, 6, OPDI_PARAMS_6 types, OPDI_FILL_6 types, \
-    OPDI_SIG_6 types)
-#define OPDI_TYPED_T7(fn, name, types) OPDI_BODY_T(fn, name, 7, OPDI_PARAMS_7 types, OPDI_FILL_7 types, \
-    OPDI_SIG_7 types)
-#define OPDI_TYPED_T8(fn, name, types) OPDI_BODY_T(fn, name, 8, OPDI_PARAMS_8 types, OPDI_FILL_8 types, \
-    OPDI_SIG_8 types)
-#define OPDI_TYPED_T9(fn, name, types) OPDI_BODY_T(fn, name, 9, OPDI_PARAMS_9 types, OPDI_FILL_9 types, \
-    OPDI_SIG_9 types)
-#define OPDI_TYPED_T10(fn, name, types) \
-    OPDI_BODY_T(fn, name, 10, OPDI_PARAMS_10 types, OPDI_FILL_10 types, OPDI_SIG_10 types)
-#define OPDI_TYPED_T11(fn, name, types) \
-    OPDI_BODY_T(fn, name, 11, OPDI_PARAMS_11 types, OPDI_FILL_11 types, OPDI_SIG_11 types)
-#define OPDI_TYPED_T12(fn, name, types) \
-    OPDI_BODY_T(fn, name, 12, OPDI_PARAMS_12 types, OPDI_FILL_12 types, OPDI_SIG_12 types)
-#define OPDI_TYPED_N1(fn, name, types) OPDI_BODY_N(fn, name, 1, OPDI_PARAMS_1 types, OPDI_FILL_1 types, \
-    OPDI_SIG_1 types)
-#define OPDI_TYPED_N2(fn, name, types) OPDI_BODY_N(fn, name, 2, OPDI_PARAMS_2 types, OPDI_FILL_2 types, \
-    OPDI_SIG_2 types)
-#define OPDI_TYPED_N3(fn, name, types) OPDI_BODY_N(fn, name, 3, OPDI_PARAMS_3 types, OPDI_FILL_3 types, \
-    OPDI_SIG_3 types)
-#define OPDI_TYPED_N4(fn, name, types) OPDI_BODY_N(fn, name, 4, OPDI_PARAMS_4 types, OPDI_FILL_4 types, \
-    OPDI_SIG_4 types)
-#define OPDI_TYPED_N5(fn, name, types) OPDI_BODY_N(fn, name, 5, OPDI_PARAMS_5 types, OPDI_FILL_5 types, \
-    OPDI_SIG_5 types)
-#define OPDI_TYPED_N6(fn, name, types) OPDI_BODY_N(fn, name, 6, OPDI_PARAMS_6 types, OPDI_FILL_6 types, \
-    OPDI_SIG_6 types)
-#define OPDI_TYPED_N7(fn, name, types) OPDI_BODY_N(fn, name, 7, OPDI_PARAMS_7 types, OPDI_FILL_7 types, \
-    OPDI_SIG_7 types)
-#define OPDI_TYPED_N8(fn, name, types) OPDI_BODY_N(fn, name, 8, OPDI_PARAMS_8 types, OPDI_FILL_8 types, \
-    OPDI_SIG_8 types)
-#define OPDI_TYPED_N9(fn, name, types) OPDI_BODY_N(fn, name, 9, OPDI_PARAMS_9 types, OPDI_FILL_9 types, \
-    OPDI_SIG_9 types)
-#define OPDI_TYPED_N10(fn, name, types) \
-    OPDI_BODY_N(fn, name, 10, OPDI_PARAMS_10 types, OPDI_FILL_10 types, OPDI_SIG_10 types)
-#define OPDI_TYPED_N11(fn, name, types) \
-    OPDI_BODY_N(fn, name, 11, OPDI_PARAMS_11 types, OPDI_FILL_11 types, OPDI_SIG_11 types)
-#define OPDI_TYPED_N12(fn, name, types) \
-    OPDI_BODY_N(fn, name, 12, OPDI_PARAMS_12 types, OPDI_FILL_12 types, OPDI_SIG_12 types)
-#define OPDI_TYPED_V1(fn, name, types) OPDI_BODY_V(fn, name, 1, OPDI_PARAMS_1 types, OPDI_FILL_1 types, \
-    OPDI_SIG_1 types)
-#define OPDI_TYPED_V2(fn, name, types) OPDI_BODY_V(fn, name, 2, OPDI_PARAMS_2 types, OPDI_FILL_2 types, \
-    OPDI_SIG_2 types)
-#define OPDI_TYPED_V3(fn, name, types) OPDI_BODY_V(fn, name, 3, OPDI_PARAMS_3 types, OPDI_FILL_3 types, \
-    OPDI_SIG_3 types)
-#define OPDI_TYPED_V4(fn, name, types) OPDI_BODY_V(fn, name, 4, OPDI_PARAMS_4 types, OPDI_FILL_4 types, \
-    OPDI_SIG_4 types)
-#define OPDI_TYPED_V5(fn, name, types) OPDI_BODY_V(fn, name, 5, OPDI_PARAMS_5 types, OPDI_FILL_5 types, \
-    OPDI_SIG_5 types)
-#define OPDI_TYPED_V6(fn, name, types) OPDI_BODY_V(fn, name, 6, OPDI_PARAMS_6 types, OPDI_FILL_6 types, \
-    OPDI_SIG_6 types)
-#define OPDI_TYPED_V7(fn, name, types) OPDI_BODY_V(fn, name, 7, OPDI_PARAMS_7 types, OPDI_FILL_7 types, \
-    OPDI_SIG_7 types)
-#define OPDI_TYPED_V8(fn, name, types) OPDI_BODY_V(fn, name, 8, OPDI_PARAMS_8 types, OPDI_FILL_8 types, \
-    OPDI_SIG_8 types)
-#define OPDI_TYPED_V9(fn, name, types) OPDI_BODY_V(fn, name, 9, OPDI_PARAMS_9 types, OPDI_FILL_9 types, \
-    OPDI_SIG_9 types)
-#define OPDI_TYPED_V10(fn, name, types) \
-    OPDI_BODY_V(fn, name, 10, OPDI_PARAMS_10 types, OPDI_FILL_10 types, OPDI_SIG_10 types)
-#define OPDI_TYPED_V11(fn, name, types) \
-    OPDI_BODY_V(fn, name, 11, OPDI_PARAMS_11 types, OPDI_FILL_11 types, OPDI_SIG_11 types)
-#define OPDI_TYPED_V12(fn, name, types) \
-    OPDI_BODY_V(fn, name, 12, OPDI_PARAMS_12 types, OPDI_FILL_12 types, OPDI_SIG_12 types)
-#define OPDI_TYPED_L1(fn, name, types) OPDI_BODY_L(fn, name, 1, OPDI_PARAMS_1 types, OPDI_FILL_1 types, \
-    OPDI_SIG_1 types)
-#define OPDI_TYPED_L2(fn, name, types) OPDI_BODY_L(fn, name, 2, OPDI_PARAMS_2 types, OPDI_FILL_2 types, \
-    OPDI_SIG_2 types)
-#define OPDI_TYPED_L3(fn, name, types) OPDI_BODY_L(fn, name, 3, OPDI_PARAMS_3 types, OPDI_FILL_3 types, \
-    OPDI_SIG_3 types)
-#define OPDI_TYPED_L4(fn, name, types) OPDI_BODY_L(fn, name, 4, OPDI_PARAMS_4 types, OPDI_FILL_4 types, \
-    OPDI_SIG_4 types)
-#define OPDI_TYPED_L5(fn, name, types) OPDI_BODY_L(fn, name, 5, OPDI_PARAMS_5 types, OPDI_FILL_5 types, \
-    OPDI_SIG_5 types)
-#define OPDI_TYPED_L6(fn, name, types) OPDI_BODY_L(fn, name, 6, OPDI_PARAMS_6 types, OPDI_FILL_6 types, \
-    OPDI_SIG_6 types)
-#define OPDI_TYPED_L7(fn, name, types) OPDI_BODY_L(fn, name, 7, OPDI_PARAMS_7 types, OPDI_FILL_7 types, \
-    OPDI_SIG_7 types)
-#define OPDI_TYPED_L8(fn, name, types) OPDI_BODY_L(fn, name, 8, OPDI_PARAMS_8 types, OPDI_FILL_8 types, \
-    OPDI_SIG_8 types)
-#define OPDI_TYPED_L9(fn, name, types) OPDI_BODY_L(fn, name, 9, OPDI_PARAMS_9 types, OPDI_FILL_9 types, \
-    OPDI_SIG_9 types)
-#define OPDI_TYPED_L10(fn, name, types) \
-    OPDI_BODY_L(fn, name, 10, OPDI_PARAMS_10 types, OPDI_FILL_10 types, OPDI_SIG_10 types)
-#define OPDI_TYPED_L11(fn, name, types) \
-    OPDI_BODY_L(fn, name, 11, OPDI_PARAMS_11 types, OPDI_FILL_11 types, OPDI_SIG_11 types)
-#define OPDI_TYPED_L12(fn, name, types) \
-    OPDI_BODY_L(fn, name, 12, OPDI_PARAMS_12 types, OPDI_FILL_12 types, OPDI_SIG_12 types)
 

@@ -284,8 +284,8 @@ opd_value opd_bw_value(opd_backward_call *bw, int i) {
 }
 bool opd_bw_is_none(opd_backward_call *bw, int i) { return opd_bw_value(bw, i).tag == OPD_TAG_NONE; }
 
-/* Returns kept value i if it has this tag, or NULL if it is None.  If it has another tag, returns NULL and, in backward
-   functions of the program, sets an error. */
+/* Returns kept value i if it has this tag, or NULL if it is None.  If it has another tag or does not exist, returns
+   NULL and, in backward functions of the program, sets an error. */
 static const opd_value *opdi_bw_of(const opd_backward_call *bw, int i, int32_t tag) {
     const opd_value *value = opdi_bw_kept(bw, i);
     if (OPDI_LIKELY(value && value->tag == tag)) { return value; }

@@ -194,8 +194,9 @@ static int opdi_read_schema(opdi_reader *reader, opd_schema *schema, const char 
     if (count < 0 || opdi_schema_take(reader->arena, args, count, &schema->returns, &schema->nreturns)) { return -1; }
     return *reader->at ? -1 : 0;
 }
-/* Reads the schema of a built-in operator, as opdi_schema_parse does.  Returns NULL and sets an error if memory runs
-   out. */
+/* Reads the schema of a built-in operator, as opdi_schema_parse does, with the same parameters.  No built-in schema has
+   type variables, so `typevars` changes nothing.  Returns NULL and sets an error if memory runs out, or if the text has
+   another form. */
 OPDI_INTERNAL opd_schema *opdi_schema_read(const char *text, size_t length, const char *ns, bool typevars) {
     opdi_arena arena;
     opdi_reader reader;
