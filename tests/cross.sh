@@ -142,7 +142,7 @@ mingw() {
     good
     wine=; for w in wine64 wine /usr/lib/wine/wine64; do have $w && wine=$w; done
     if [ -z "$wine" ]; then skip 'no wine to run it'; return; fi
-    export WINEDEBUG=-all WINEPREFIX="$tmp/wine"
+    export WINEDEBUG=-all WINEDLLOVERRIDES=winedevice.exe=d WINEPREFIX="$tmp/wine"
     example quickstart.c tests/golden/quickstart.out $wine "$tmp/q.exe"
     OBJECT=$tmp/$target.o sh tests/windows.sh >"$tmp/out" 2>&1
     cat "$tmp/out"
