@@ -79,6 +79,7 @@ trap remove EXIT
 trap 'exit 130' INT TERM
 limit=; have timeout && limit='timeout 900'
 
+[ -d "$WINEPREFIX" ] || "$wine" wineboot >"$tmp/out" 2>&1        # a new prefix has messages of its own
 mkdir -p "$tmp/headers/sys" "$tmp/dlls/größe 日"
 for name in sys/wait sys/mman sys/resource dlfcn; do : >"$tmp/headers/$name.h"; done
 if [ -z "${OBJECT:-}" ]; then
