@@ -609,7 +609,7 @@ static void bench_checkpoint(void) {
             for (int i = 0; i < SEGMENTS; i++) {
                 OPD_SCOPED;
                 opd_tensor *out = NULL;
-                if (with) { opd_checkpoint_call(segment, w, NULL, &y, 1, NULL, &out); }
+                if (with) { opd_checkpoint_call(segment, w, NULL, &y, 1, NULL, &out, 1); }
                 else { segment(w, &y, 1, &out); }
                 opd_assign(&y, out);
             }
@@ -835,7 +835,7 @@ static void bench_vmap(void) {
         MEASURE(sum, 2000, 1e3, OPD_SCOPE { opd_sum_dim(opd_mul(in[0], in[1]), OPD_INTS(1), false); });
         BENCH(ROW(key[i][0], what[i], .unit = "us", .ops = 1e3, .peer = key[i][0], .peer_ops = 1e3,
                   .most = 1.5 * median(&sum), .note = "(1.5 times the next row)"), 2000,
-              OPD_SCOPE { opd_vmap(dot, NULL, in, 2, NULL, &out); });
+              OPD_SCOPE { opd_vmap(dot, NULL, in, 2, NULL, &out, 1); });
         report(ROW(key[i][1], "  (a * b).sum(1)", .unit = "us", .peer = key[i][1], .peer_ops = 1e3), &sum);
     }
     opd_grad_mode_set(was);
@@ -866,14 +866,14 @@ typedef struct example_loss { opd_transform_fn loss; int parameters; } example_l
 static int example_grads(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     static const int all[] = {0, 1, 2, 3, 4, 5, 6, 7};
     const example_loss *e = (const example_loss *)user;
-    return opd_grad(e->loss, NULL, in, n, &(opd_transform_options){.argnums = all, .nargnums = e->parameters}, out);
+    return opd_grad(e->loss, NULL, in, n, &(opd_transform_options){.argnums = all, .nargnums = e->parameters}, out, OPD_TRANSFORM_OUTPUTS);
 }
 static int example_grads_all(const example_loss *e, opd_tensor *const *in, opd_tensor **out) {
     const int n = e->parameters + 2;
     int dims[10];
     for (int i = 0; i < n; i++) { dims[i] = i < e->parameters ? OPD_NO_DIM : 0; }
     return opd_vmap(example_grads, (void *)(uintptr_t)e, in, n, &(opd_vmap_options){.in_dims = dims, .nin_dims = n},
-                    out);
+                    out, OPD_TRANSFORM_OUTPUTS);
 }
 static void example_grads_loop(const example_loss *e, opd_tensor *const *in, int64_t count) {
     for (int64_t k = 0; k < count; k++) {

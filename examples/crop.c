@@ -205,7 +205,7 @@ static void batches(opd_tensor *pic) {
     opd_tensor *pics = opd_stack(OPD_TENSORS(pic, opd_flip(pic, OPD_INTS(2)), opd_flip(pic, OPD_INTS(1)))), *all;
     opd_tensor *fake = opd_to_device(pic, opd_device_make(OPD_META, -1), OPD_FLOAT32);
     opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);        /* no warning: a loop is intended here */
-    if (opd_vmap(some, NULL, &pics, 1, NULL, &all) < 0) { return; }
+    if (opd_vmap(some, NULL, &pics, 1, NULL, &all, 1) < 0) { return; }
     same("vmap gives each picture's crop", opd_select(all, 0, 2), crop(opd_select(pics, 0, 2), OPD_INTS(1, 1, 4, 3)));
     printf("shapes alone: ");
     opd_print(crop(fake, opd_ints_of(face, 4)));

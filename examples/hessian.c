@@ -25,8 +25,8 @@ int main(void) {
         OPD_SCOPED;
         opd_tensor *at = opd_tensor_from(x, OPD_INTS(N), OPD_FLOAT64);
         opd_tensor *value[OPD_TRANSFORM_OUTPUTS], *hessian[OPD_TRANSFORM_OUTPUTS];
-        if (opd_grad_and_value(rosenbrock, NULL, &at, 1, NULL, value) < 0) { break; }
-        if (opd_hessian(rosenbrock, NULL, &at, 1, NULL, hessian) < 0) { break; }
+        if (opd_grad_and_value(rosenbrock, NULL, &at, 1, NULL, value, OPD_TRANSFORM_OUTPUTS) < 0) { break; }
+        if (opd_hessian(rosenbrock, NULL, &at, 1, NULL, hessian, OPD_TRANSFORM_OUTPUTS) < 0) { break; }
         const double norm = opd_item_f64(opd_linalg_vector_norm(value[0]));
         printf("step %2d: f(%8.5f, %8.5f, %8.5f) = %-12.6g |gradient| %.2e\n", step, x[0], x[1], x[2],
                opd_item_f64(value[1]), norm);

@@ -150,7 +150,7 @@ _FUNCTIONS = {
     "opd_tensor_retain_grad": (_int, _ptr), "opd_tensor_hook_add": (c_int64, _ptr, _ptr, _ptr, _ptr),
     "opd_hook_remove": (c_bool, c_int64), "opd_dtype_name": (_text, _int), "opd_dtype_size": (c_size_t, _int),
     "opd_dtype_is_floating": (c_bool, _int), "opd_dtype_is_complex": (c_bool, _int),
-    "opd_device_parse": (_int, _text, POINTER(_Device)), "opd_device_print": (_text, _Device, _text, c_size_t),
+    "opd_device_parse": (_int, _text, POINTER(_Device)), "opd_device_print": (c_size_t, _Device, _text, c_size_t),
     "opd_manual_seed": (None, c_uint64), "opd_generator_new": (_ptr, c_uint64), "opd_generator_free": (None, _ptr),
     "opd_generator_seed": (None, _ptr, c_uint64),
     "opd_dlpack_export": (_ptr, _ptr, c_uint), "opd_dlpack_export_unversioned": (_ptr, _ptr),
@@ -167,7 +167,7 @@ _FUNCTIONS = {
     "opd_context_data": (_ptr, _ptr), "opd_batch_arg": (_ptr, _ptr, _int, POINTER(c_int)),
     "opd_batch_value": (_ptr, _ptr, POINTER(c_int)), "opd_batch_size": (c_int64,), "opd_batch_randomness": (_int,),
     "opd_batch_return": (_int, _ptr, _ptr, _int), "opd_batch_return_list": (_int, _ptr, _ptr, c_int64, _int),
-    "opd_vmap": (_int, _ptr, _ptr, _ptr, _int, _ptr, _ptr), "opd_gradcheck_defaults": (_GradcheckOptions,),
+    "opd_vmap": (_int, _ptr, _ptr, _ptr, _int, _ptr, _ptr, _int), "opd_gradcheck_defaults": (_GradcheckOptions,),
     "opd_gradcheck": (_int, _ptr, _ptr, _ptr, _int, _ptr),
     "opd_gradgradcheck": (_int, _ptr, _ptr, _ptr, _int, _ptr, _ptr), "opd_opcheck": (_int, _ptr, _ptr, _int, _ptr),
     "opd_graph_trace": (_ptr, _ptr, _ptr, _ptr, _int, _ptr), "opd_graph_free": (None, _ptr),
@@ -1540,7 +1540,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", chunk_size=None):
         options.randomness, options.chunk_size = _RANDOMNESS.index(randomness), chunk_size or 0
         options.name = getattr(func, "__name__", "fn").encode()
         with _scope():
-            n = _lib.opd_vmap(*f.given(), byref(options), out)
+            n = _lib.opd_vmap(*f.given(), byref(options), out, len(out))
             if n < 0:
                 _raise()
             result = tuple(_tensor(p) for p in out[:n])

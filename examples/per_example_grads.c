@@ -67,7 +67,7 @@ static int gradients(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     memset(&o, 0, sizeof o);
     o.argnums = parameters;
     o.nargnums = PARAMETERS;
-    return opd_grad(loss, user, in, n, &o, out);
+    return opd_grad(loss, user, in, n, &o, out, OPD_TRANSFORM_OUTPUTS);
 }
 
 /* Computes the gradients of all images at once.  All images have the same parameters; images and labels are batched
@@ -79,7 +79,7 @@ static int batched(opd_tensor *const *in, opd_tensor **out) {
     memset(&o, 0, sizeof o);
     o.in_dims = dims;
     o.nin_dims = INPUTS;
-    return opd_vmap(gradients, NULL, in, INPUTS, &o, out);
+    return opd_vmap(gradients, NULL, in, INPUTS, &o, out, OPD_TRANSFORM_OUTPUTS);
 }
 
 /* Computes the gradients of the images one after the other.  Returns the largest difference to a gradient in `all`. */

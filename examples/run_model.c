@@ -349,7 +349,10 @@ static void write_tree(FILE *to, opd_value value, const char *path, results *ten
     case OPD_TAG_NONE: fputs("null", to); break;
     case OPD_TAG_STR: write_text(to, value.u.s, (int64_t)strlen(value.u.s)); break;
     case OPD_TAG_COMPLEX: write_complex(to, value.u.c[0], value.u.c[1]); break;
-    case OPD_TAG_DEVICE: fprintf(to, "\"%s\"", opd_device_print(value.u.device, device, sizeof device)); break;
+    case OPD_TAG_DEVICE: 
+        (void)opd_device_print(value.u.device, device, sizeof device);
+        fprintf(to, "\"%s\"", device);
+        break;
     case OPD_TAG_CELL: write_cell(to, value, path, tensors); break;
     default: write_parts(to, "list", value, path, tensors); break;
     }

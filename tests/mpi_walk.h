@@ -326,7 +326,7 @@ static void walk_examples(walk_call *call, opd_tensor *x) {
     options.in_dims = &dim;
     options.nin_dims = 1;
     opd_work *const neighbours = walk_neighbours(call->line, 2);
-    OK(opd_vmap(walk_fn, call, &both, 1, &options, &out) == 1);
+    OK(opd_vmap(walk_fn, call, &both, 1, &options, &out, 1) == 1);
     walk_wait(neighbours);
     if (!out || result == WALK_SENT) { return; }
     OK(walk_right(call->line, opd_select(out, 0, 0), 1));
@@ -337,12 +337,12 @@ static void walk_derivatives(walk_call *call, opd_tensor *x) {
     opd_tensor *y = NULL, *tangent_out = NULL, *tangent = opd_sin(opd_mul_Scalar(x, OPD_V(0.7))), *grad = NULL;
     opd_derivative *vjp = NULL;
     double sums[2] = {0, 1};
-    OK(opd_jvp(walk_fn, call, &x, &tangent, 1, NULL, &y, &tangent_out) == 1);
-    OK(opd_vjp(walk_fn, call, &x, 1, NULL, &y, &vjp) == 1);
+    OK(opd_jvp(walk_fn, call, &x, &tangent, 1, NULL, &y, &tangent_out, 1) == 1);
+    OK(opd_vjp(walk_fn, call, &x, 1, NULL, &y, 1, &vjp) == 1);
     if (!y || !tangent_out || !vjp) { return; }
     opd_tensor *cotangent = opd_add_Scalar(opd_cos(opd_arange(OPD_V((int)opd_numel(y)), OPD_FLOAT64)),
                                            OPD_V(rank_here));
-    OK(opd_derivative_call(vjp, &cotangent, 1, 0, &grad) >= 0 && grad);
+    OK(opd_derivative_call(vjp, &cotangent, 1, 0, &grad, 1) >= 0 && grad);
     if (!grad) { return; }
     sums[0] = opd_item_f64(opd_sum(opd_mul(tangent_out, cotangent)));
     sums[1] = opd_item_f64(opd_sum(opd_mul(tangent, grad)));

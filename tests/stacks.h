@@ -227,22 +227,22 @@ static int stack_call(void *user, opd_tensor *const *in, int nin, opd_tensor **o
     last.in_dims = last.out_dims = &dim;
     last.nin_dims = last.nout_dims = 1;
     switch (s->kinds[s->at]) {
-    case GRAD: return opd_grad(stack_sum, &inner, in, 1, NULL, out);
+    case GRAD: return opd_grad(stack_sum, &inner, in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS);
     case JVP:
         t = opd_cos(in[0]);
-        return t ? opd_jvp(stack_call, &inner, in, &t, 1, NULL, o, out) : -1;
+        return t ? opd_jvp(stack_call, &inner, in, &t, 1, NULL, o, out, 1) : -1;
     case VJP:
-        if (opd_vjp(stack_call, &inner, in, 1, NULL, o, &d) < 0 || !(t = opd_cos(o[0]))) { return -1; }
-        return opd_derivative_call(d, &t, 1, 0, out);
-    case VMAP: return opd_vmap(stack_call, &inner, in, 1, NULL, out);
-    case VMAP_LAST: return opd_vmap(stack_call, &inner, in, 1, &last, out);
+        if (opd_vjp(stack_call, &inner, in, 1, NULL, o, 1, &d) < 0 || !(t = opd_cos(o[0]))) { return -1; }
+        return opd_derivative_call(d, &t, 1, 0, out, OPD_TRANSFORM_OUTPUTS);
+    case VMAP: return opd_vmap(stack_call, &inner, in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS);
+    case VMAP_LAST: return opd_vmap(stack_call, &inner, in, 1, &last, out, OPD_TRANSFORM_OUTPUTS);
     case VMAP_AROUND:
         inner.around = in[0];
         t = stack_factor(in[0]);
-        return t ? opd_vmap(stack_times, &inner, &t, 1, NULL, out) : -1;
-    case JACREV: return opd_jacrev(stack_call, &inner, in, 1, NULL, out);
-    case JACFWD: return opd_jacfwd(stack_call, &inner, in, 1, NULL, out);
-    case HESSIAN: return opd_hessian(stack_call, &inner, in, 1, NULL, out);
+        return t ? opd_vmap(stack_times, &inner, &t, 1, NULL, out, OPD_TRANSFORM_OUTPUTS) : -1;
+    case JACREV: return opd_jacrev(stack_call, &inner, in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS);
+    case JACFWD: return opd_jacfwd(stack_call, &inner, in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS);
+    case HESSIAN: return opd_hessian(stack_call, &inner, in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS);
     case TAPE: out[0] = stack_tape(&inner, in[0]); break;
     case DUAL: out[0] = stack_dual(&inner, in[0]); break;
     default: out[0] = stack_trace(&inner, in[0]); break;

@@ -173,8 +173,8 @@ typedef struct opd_autograd_function {
    error.  If `forward` returns an input unchanged, the output is a view of this input.  If `forward` returns an input
    twice, marked dirty or not, both outputs are the same tensor.  The struct and its name are copied.  Any thread may
    call this. */
-OPD_API int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
-                               int count);
+OPD_API int opd_autograd_apply(const opd_autograd_function *fn, const opd_value *inputs, int count, opd_value *outputs,
+                               int cap);
 /* Calls a custom function and returns its first output, which must be a tensor.  Returns NULL if that fails.
    OPD_APPLY(&fn, x, 2.5) wraps C values as OPD_CALL does. */
 OPD_API opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *inputs, int count);

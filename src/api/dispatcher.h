@@ -210,11 +210,11 @@ typedef struct opd_op_filter {
     uint32_t tags;               /* OPD_OPTAG_*: the operator has all these tags */
     bool dangling;               /* select operators with kernels but without a definition */
 } opd_op_filter;
-/* Lists the operators that pass a filter, in the order of definition.  If filter is NULL, lists all defined operators.
-   Writes the first cap of them to ops and returns the number of all that pass.  The operators of torchvision, c10d and
-   _c10d_functional are defined when their namespace is first named, by ns or by a look-up, because a program may define
-   them itself.  Before that, opd_op_list and opd_op_next do not list them. */
-OPD_API size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap);
+/* Lists the operators that pass a filter, in the order of definition.  If filter is NULL, lists all defined
+   operators.  Writes the first cap of them to ops and returns the number of all that pass, or -1 with an error.  The
+   operators of torchvision, c10d and _c10d_functional are defined when their namespace is first named, by ns or by a
+   look-up, because a program may define them itself.  Before that, opd_op_list and opd_op_next do not list them.  */
+OPD_API int opd_op_list(const opd_op_filter *filter, opd_op **ops, int cap);
 /* Counts of the contents of the registry.  dangling: operators with kernels but without a definition.  retired: tables
    and kernels that are out of use, but not freed yet, because running calls may still read them. */
 typedef struct opd_registry_info {

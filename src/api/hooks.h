@@ -171,11 +171,12 @@ typedef struct opd_checkpoint_options {
    any case: views, operators that write their arguments, random and composite operators, and operators that compute
    tangents.  For a composite operator, `keeps` is called for the operators that it calls.  In nested checkpoints, the
    innermost one with `keeps` decides.  If a kept result is overwritten, backward fails.
-   outputs must have room for all outputs that fn returns, which belong to the caller's scope.  If options is NULL, all
-   options are zero.  destroy receives the user pointer when the graph is freed, or immediately if fn fails.  Returns
-   the number of outputs, or -1 and sets an error.  If fn was not called, the caller still owns the user pointer. */
+   outputs has room for cap tensors, which belong to the caller's scope; if fn returns more, the call fails.  If options
+   is NULL, all options are zero. destroy receives the user pointer when the graph is freed, or immediately if fn fails.
+   Returns the number of outputs, or -1 and sets an error.  If fn was not called, the caller still owns the user
+   pointer. */
 OPD_API int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
-                                int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs);
+                                int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs, int cap);
 /* opd_checkpoint and opd_checkpoint_with are opd_checkpoint_call in the form of version 0.3, to be removed in version
    0.5.  fn has its user pointer last, gets the number of outputs, and returns 0, or -1 and sets an error.  The two
    functions also return 0 or -1, and set outputs to NULL after an error. */

@@ -133,8 +133,9 @@ OPD_INLINE bool opd_keyset_has_any(opd_keyset set, opd_keyset keys) {
 /* Returns the next runtime key of a set after `after`, from low to high, or Undefined (0) after the last one:
    `for (k = opd_keyset_next(s, 0); k; k = opd_keyset_next(s, k))`. */
 OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after);
-/* Writes the set as text, "DispatchKeySet(CPU, AutogradCPU)", from low to high, cut to `cap` bytes.  Returns buf. */
-OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap);
+/* Writes the set as text, "DispatchKeySet(CPU, AutogradCPU)", from low to high, to buf, cut to `cap` bytes including
+   the final zero.  Returns the full length. */
+OPD_API size_t opd_keyset_print(opd_keyset set, char *buf, size_t cap);
 
 /* The included and excluded keys of this thread.  opd_keys_include adds the functionalities of `set` to the included
    keys, and opd_keys_exclude to the excluded keys.  Both return a guard.  opd_keys_restore removes only the

@@ -4,6 +4,43 @@
 //  Programs that use these names compile, with a warning that says the new name.  OPD_NO_OLD_NAMES leaves them out.
 //----------------------------------------------------------------------------------------------------------------------
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Functions whose parameters or results were others in version 0.4: the transforms had no length of the array of
+   outputs, the outputs of opd_autograd_apply stood before its inputs, and two functions that print returned buf.  Only
+   plug-ins of version 0.4 call these functions, through the table of functions. */
+OPD_API const char *opd_old_device_print(opd_device device, char *buf, size_t cap);
+OPD_API const char *opd_old_keyset_print(opd_keyset set, char *buf, size_t cap);
+OPD_API int opd_old_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap,
+                                   const opd_value *inputs, int count);
+OPD_API int opd_old_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                         const opd_vmap_options *options, opd_tensor **outputs);
+OPD_API int opd_old_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                         const opd_transform_options *options, opd_tensor **outputs);
+OPD_API int opd_old_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                                   const opd_transform_options *options, opd_tensor **outputs);
+OPD_API int opd_old_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                           const opd_transform_options *options, opd_tensor **outputs);
+OPD_API int opd_old_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                           const opd_transform_options *options, opd_tensor **outputs);
+OPD_API int opd_old_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                            const opd_transform_options *options, opd_tensor **outputs);
+OPD_API int opd_old_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents,
+                        int count, const opd_transform_options *options, opd_tensor **outputs,
+                        opd_tensor **out_tangents);
+OPD_API int opd_old_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
+                        const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp);
+OPD_API int opd_old_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
+                              const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp);
+OPD_API int opd_old_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
+                                    opd_tensor **outputs);
+OPD_API int opd_old_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
+                                    int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs);
+#ifdef __cplusplus
+}
+#endif
+
 #if !defined(OPD_NO_OLD_NAMES)
 #if defined(_MSC_VER) && !defined(__clang__)
 #define OPDI_OLD_NAME(text) __declspec(deprecated(text))

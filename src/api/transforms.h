@@ -20,10 +20,11 @@ typedef struct opd_vmap_options {
 /* Vectorizes fn (torch.vmap(fn)(*inputs)).  Calls fn once (with chunk_size: once for each chunk) with inputs that look
    like one example, and computes the outputs of all examples.  fn may call transforms.  Tensors that fn uses, but that
    are not inputs, are the same for every example.  Operators without a batching rule run example by example (see
-   opd_vmap_fallback_set).  If options is NULL, dim 0 of all inputs and outputs has the examples.  Writes the outputs
-   (of the innermost scope) and returns their number, or -1 and sets an error. */
+   opd_vmap_fallback_set).  If options is NULL, dim 0 of all inputs and outputs has the examples.  outputs has room for
+   cap tensors.  Writes the outputs (of the innermost scope) and returns their number.  If there are more than cap, or
+   after another failure, returns -1 with an error, and the outputs are NULL. */
 OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                     const opd_vmap_options *options, opd_tensor **outputs);
+                     const opd_vmap_options *options, opd_tensor **outputs, int cap);
 /* vmap for code that is not in a function.
    opd_vmap_begin: Opens a layer for batch_size examples, and returns its level (from 1; layers nest), or -1 and sets an
    error.
@@ -72,9 +73,10 @@ OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64
 
 /* Options for derivatives of functions.  Zero is the default of every option.  A function that is differentiated may
    itself call the functions below, so derivatives nest.  For per-example gradients, pass opd_vmap a function whose body
-   is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  While the function runs, grad mode is on.
-   Tensors that are not its inputs are constants, and must not be written.  Results have a history only if code outside
-   of the derivative differentiates them, too.  An input that does not affect the output has a gradient of zeros. */
+   is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs, OPD_TRANSFORM_OUTPUTS);`.  While the function runs,
+   grad mode is on.  Tensors that are not its inputs are constants, and must not be written.  Results have a history
+   only if code outside of the derivative differentiates them, too.  An input that does not affect the output has a
+   gradient of zeros. */
 typedef struct opd_transform_options {
     const int *argnums; int nargnums;       /* indices of the inputs to differentiate with respect to; negative indices
                                                count from the end; NULL: input 0 */
@@ -90,27 +92,28 @@ typedef struct opd_transform_options {
 /* opd_grad: Computes the gradients of fn's 0-dim output (torch.func.grad).  Writes the gradients for the inputs in
    argnums, then the aux outputs.
    opd_grad_and_value: Also writes the output, between gradients and aux outputs (torch.func.grad_and_value).
+   outputs has room for cap tensors, as in opd_vmap; this holds for all functions below.
    Both return how many tensors they wrote, or -1 and set an error. */
 OPD_API int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                     const opd_transform_options *options, opd_tensor **outputs);
+                     const opd_transform_options *options, opd_tensor **outputs, int cap);
 OPD_API int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                               const opd_transform_options *options, opd_tensor **outputs);
+                               const opd_transform_options *options, opd_tensor **outputs, int cap);
 /* Compute Jacobians: a tensor for each output of fn and each input in argnums, output by output, then the aux outputs.
    The sizes are the output's sizes, then the input's.  Return how many tensors they wrote, or -1 and set an error.
    opd_jacrev: Runs the backward pass (vjp) under vmap, over all elements of the outputs.
    opd_jacfwd: Runs forward mode (jvp) under vmap, over all elements of the inputs.
    opd_hessian: Computes jacfwd of jacrev. */
 OPD_API int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                       const opd_transform_options *options, opd_tensor **outputs);
+                       const opd_transform_options *options, opd_tensor **outputs, int cap);
 OPD_API int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                       const opd_transform_options *options, opd_tensor **outputs);
+                       const opd_transform_options *options, opd_tensor **outputs, int cap);
 OPD_API int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                        const opd_transform_options *options, opd_tensor **outputs);
+                        const opd_transform_options *options, opd_tensor **outputs, int cap);
 /* Computes the outputs of fn (aux outputs last) and their tangents (torch.func.jvp).  tangents[count] belong to
    primals[count].  If a tangent is NULL, the input has none.  If options->argnums is NULL, all inputs are used.
    Returns the number of outputs, or -1 and sets an error. */
 OPD_API int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
-                    const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents);
+                    const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents, int cap);
 /* A derivative of a function at a point, which can be applied repeatedly.  The derivative lives as long as the scope
    that is innermost when it is created.  The data that `user` points to must live as long.  The options are copied.  If
    argnums is NULL, all inputs are used.
@@ -120,15 +123,16 @@ OPD_API int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals,
    Both write fn's outputs and return their number, or -1 and set an error. */
 typedef struct opd_derivative opd_derivative;
 OPD_API int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
-                    const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp);
+                    const opd_transform_options *options, opd_tensor **outputs, int cap, opd_derivative **vjp);
 OPD_API int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
-                          const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp);
+                          const opd_transform_options *options, opd_tensor **outputs, int cap, opd_derivative **jvp);
 /* Flags for opd_derivative_call, for derivatives of opd_vjp.
    OPD_DERIVATIVE_LAST: Frees the graph (retain_graph=False).
    OPD_DERIVATIVE_DETACHED: The gradients get no history (create_graph=False).  Without the flag, they have a history if
    grad mode is on and something that they depend on requires grad. */
 enum { OPD_DERIVATIVE_LAST = 1, OPD_DERIVATIVE_DETACHED = 2 };
-/* Applies derivative to in[count], and writes the results to out.  Returns their number, or -1 and sets an error. */
+/* Applies derivative to in[count], and writes the results to outputs[cap].  Returns their number, or -1 and sets an
+   error. */
 OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
-                                opd_tensor **out);
+                                opd_tensor **outputs, int cap);
 

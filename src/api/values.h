@@ -38,8 +38,8 @@ OPD_INLINE opd_device opd_device_make(opd_backend type, int index) {
 }
 /* Parses a device such as "cpu", "cuda:1" or "meta" into *out.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_device_parse(const char *text, opd_device *out);
-/* Writes the device as "cuda:1" into buf, cut to `cap` bytes including the final zero.  Returns buf. */
-OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap);
+/* Writes the device as "cuda:1" to buf, cut to `cap` bytes including the final zero.  Returns the full length. */
+OPD_API size_t opd_device_print(opd_device device, char *buf, size_t cap);
 
 typedef enum opd_tag {
     OPD_TAG_NONE = 0, OPD_TAG_TENSOR, OPD_TAG_INT, OPD_TAG_FLOAT, OPD_TAG_BOOL, OPD_TAG_COMPLEX, OPD_TAG_STR,

@@ -641,8 +641,8 @@ static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, i
         }
         if (opdi_place_of(given) != opdi_place_of(tensor) && !opdi_self()->innermost.fake) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s",
-                           i, opd_device_print(opd_tensor_device(tensor), first, sizeof first),
-                           opd_device_print(opd_tensor_device(given), second, sizeof second));
+                           i, opdi_device_text(opd_tensor_device(tensor), first, sizeof first),
+                           opdi_device_text(opd_tensor_device(given), second, sizeof second));
             return NULL;
         }
         opdi_retain(given);

@@ -491,16 +491,20 @@ static int opdi_autograd_apply(const opd_autograd_function *fn, opd_value *outpu
     thread->state.forward = forward;
     return i;
 }
-int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
-                       int count) {
+int opd_autograd_apply(const opd_autograd_function *fn, const opd_value *inputs, int count, opd_value *outputs,
+                       int cap) {
     int rc = opdi_autograd_apply(fn, outputs, cap, inputs, count);
     for (int i = 0; rc < 0 && outputs && i < cap; i++) { outputs[i] = opd_value_none(); }
     return rc;
 }
+int opd_old_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
+                           int count) {
+    return opd_autograd_apply(fn, inputs, count, outputs, cap);
+}
 
 opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *inputs, int count) {
     opd_value out = opd_value_none();
-    const int got = opd_autograd_apply(fn, &out, 1, inputs, count);
+    const int got = opd_autograd_apply(fn, inputs, count, &out, 1);
     if (got >= 0 && out.tag != OPD_TAG_TENSOR) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_call: the first output of %s is not a tensor", fn->name);
     }

@@ -115,8 +115,8 @@ OPDI_INTERNAL opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor 
     if (opdi_place_of(grad) != place && !(grad->backend == OPD_META && opdi_self()->innermost.fake)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD,
                        "Function %s returned an invalid gradient at index %d - expected device %s but got %s",
-                       node->formula->name, i, opd_device_print(opdi_place_device(place), first, sizeof first),
-                       opd_device_print(opd_tensor_device(grad), second, sizeof second));
+                       node->formula->name, i, opdi_device_text(opdi_place_device(place), first, sizeof first),
+                       opdi_device_text(opd_tensor_device(grad), second, sizeof second));
         return NULL;
     }
     if (grad->dtype != (int8_t)dtype) {

@@ -227,7 +227,7 @@ static void opdi_print_suffixes(opdi_printer *printer, size_t line_length, int i
     const char *grad_fn = opd_tensor_grad_fn(tensor);
     char text[24 * OPD_MAX_DIMS], name[32];
     if (device.type != OPD_CPU) {
-        (void)snprintf(text, sizeof(text), "device='%s'", opd_device_print(device, name, sizeof(name)));
+        (void)snprintf(text, sizeof(text), "device='%s'", opdi_device_text(device, name, sizeof(name)));
         opdi_print_suffix(printer, &line_length, indent, text);
     }
     if (!shown && (device.type == OPD_META || tensor->numel > 0 || tensor->ndim != 1)) {

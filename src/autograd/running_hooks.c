@@ -14,9 +14,9 @@ static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const o
     if (was->dtype != now->dtype || opdi_place_of(was) != opdi_place_of(now)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the type of value (was %s on %s, got %s on %s)",
                         opdi_function_name(hook->fn, name, sizeof name), opd_dtype_name((opd_scalar_type)was->dtype),
-                        opd_device_print(opd_tensor_device(was), first, sizeof first),
+                        opdi_device_text(opd_tensor_device(was), first, sizeof first),
                         opd_dtype_name((opd_scalar_type)now->dtype),
-                        opd_device_print(opd_tensor_device(now), second, sizeof second));
+                        opdi_device_text(opd_tensor_device(now), second, sizeof second));
     }
     if (!opdi_has_sizes(now, was->dims, was->ndim)) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the size of value",

@@ -161,7 +161,7 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *pac
     if (tensor->dtype == packed->dtype && opdi_has_sizes(tensor, packed->sizes, packed->ndim)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is on %s, but the packed tensor was on "
                        "another device; unpack must move it back",
-                       opd_device_print(opd_tensor_device(tensor), place, sizeof place));
+                       opdi_device_text(opd_tensor_device(tensor), place, sizeof place));
         return NULL;
     }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but the packed tensor was [%s %s]",

@@ -720,8 +720,8 @@ OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor 
                                   group->device.index == device.index)) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "process group '%s' moves memory of %s: a tensor on %s cannot be sent "
                     "(opd_group_device_add)", group->name,
-                    group->moves ? opd_device_print(group->device, one, sizeof one) : "the host",
-                    opd_device_print(device, two, sizeof two));
+                    group->moves ? opdi_device_text(group->device, one, sizeof one) : "the host",
+                    opdi_device_text(device, two, sizeof two));
 }
 /* Begins a transfer of memory on the device of `any`.  Returns the work, or NULL and sets an error. */
 OPDI_INTERNAL opd_work *opdi_group_start_for(opd_group *group, const opd_transfer *transfer, const opd_tensor *any) {

@@ -96,14 +96,16 @@ static bool opdi_filter_takes(const opd_op_filter *filter, const opd_op *op, opd
     return (filter->tags & ~opdi_tags_of(op)) == 0;
 }
 
-/* Writes the first `cap` operators that pass the filter.  Returns how many operators pass it. */
-size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
+/* Writes the first `cap` operators that pass the filter.  Returns how many operators pass it, or -1 and sets an error.
+   */
+int opd_op_list(const opd_op_filter *filter, opd_op **ops, int cap) {
     const opd_key key = filter && filter->key ? opd_key_parse(filter->key) : OPD_KEY_UNDEFINED;
     opd_op_filter all;
     opd_op *op;
-    size_t count = 0, i = 0;
+    size_t i = 0;
+    int count = 0;
     memset(&all, 0, sizeof all);
-    if (key == OPD_KEY_INVALID) { return 0; }
+    if (key == OPD_KEY_INVALID) { return -1; }
     if (!filter) { filter = &all; }
     if (!ops) { cap = 0; }
     opdi_started();

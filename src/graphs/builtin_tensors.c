@@ -262,7 +262,7 @@ OPDI_INTERNAL int opdi_fn_device_property(opdi_bcall *call) {
     if (call->builtin->what) {
         return opdi_return_value(call, device.index < 0 ? opd_value_none() : opd_value_int(device.index));
     }
-    (void)opd_device_print(device, text, sizeof text);
+    (void)opdi_device_text(device, text, sizeof text);
     if ((colon = strchr(text, ':')) != NULL) { *colon = 0; }
     return opdi_return_text(call, text, (int64_t)strlen(text));
 }

@@ -236,7 +236,7 @@ OPDI_INTERNAL void opdi_value_write(opdi_text_builder *out, const opd_value *val
     case OPD_TAG_INT: (void)snprintf(text, sizeof text, "%lld", (long long)value->u.i); break;
     case OPD_TAG_FLOAT: opdi_float_text(value->u.d, text, sizeof text); break;
     case OPD_TAG_BOOL: (void)snprintf(text, sizeof text, "%s", value->u.i ? "True" : "False"); break;
-    case OPD_TAG_DEVICE: (void)opd_device_print(value->u.device, text, sizeof text); break;
+    case OPD_TAG_DEVICE: (void)opdi_device_text(value->u.device, text, sizeof text); break;
     case OPD_TAG_OBJECT: (void)snprintf(text, sizeof text, "<object at %p>", value->u.object); break;
     case OPD_TAG_INTS: case OPD_TAG_FLOATS: case OPD_TAG_BOOLS: case OPD_TAG_TENSORS: case OPD_TAG_LIST: {
         opd_value held = *value;

@@ -29,7 +29,7 @@ OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
             opdi_text_add(text, "%s%lld", i ? ", " : "strides=[", (long long)value->dims[value->ndim + i]);
         }
         opdi_text_add(text, "%srequires_grad=%d, device=%s)", value->ndim ? "], " : "", value->requires_grad,
-                      opd_device_print(opd_device_make((opd_backend)value->backend,
+                      opdi_device_text(opd_device_make((opd_backend)value->backend,
                                                      value->backend == OPD_CPU ? -1 : value->index), device,
                                        sizeof device));
     } else { opdi_text_add(text, "%s", words[value->tag]); }
@@ -99,7 +99,7 @@ static void opdi_graph_print_constant(opdi_text *out, const opd_value *value, in
     else if (value->tag == OPD_TAG_OBJECT) { opdi_graph_print_generator(out, (opd_generator *)value->u.object); }
     else if (value->tag == OPD_TAG_BOOL && depth == 0) { opdi_text_add(out, "%d", value->u.i != 0); }
     else if (value->tag == OPD_TAG_DEVICE) {
-        opdi_text_add(out, "\"%s\"", opd_device_print(value->u.device, text, sizeof text));
+        opdi_text_add(out, "\"%s\"", opdi_device_text(value->u.device, text, sizeof text));
     } else if (cell && cell->kind == OPD_CELL_STR) { opdi_graph_print_quoted(out, cell->u.text, cell->count); }
     else if (cell && cell->kind == OPD_CELL_COMPLEX) {
         const opd_value plain = opd_value_complex(cell->u.pair);

@@ -279,7 +279,7 @@ static int opdi_program_file_dtype(int dtype) {
 static void opdi_program_put_device(opdi_string *to, opd_device device) {
     char text[40];
     opdi_json_print(to, "{\"type\": \"%.*s\", \"index\": ",
-                    (int)strcspn(opd_device_print(device, text, sizeof text), ":"), text);
+                    (int)strcspn(opdi_device_text(device, text, sizeof text), ":"), text);
     if (device.index < 0) { opdi_string_add(to, "null}"); }
     else { opdi_json_print(to, "%d}", (int)device.index); }
 }

@@ -931,7 +931,7 @@ static int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value
         return opdi_pickle_put_tensor(&saving->writer, value->u.t) || opdi_script_pickle_number(saving, number)
             ? -1 : 0;
     case OPD_TAG_DEVICE:
-        (void)opd_device_print(value->u.device, text, sizeof text);
+        (void)opdi_device_text(value->u.device, text, sizeof text);
         opdi_string_add(&saving->writer.pickle, "ctorch\ndevice\n(");
         (void)opdi_pickle_put_text(&saving->writer, text, strlen(text));
         opdi_string_add(&saving->writer.pickle, "tR");

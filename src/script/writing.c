@@ -75,7 +75,7 @@ static int opdi_script_print_constant(opdi_script_printer *print, const opd_valu
     } else if (value->tag == OPD_TAG_STR) { opdi_script_print_quoted(print, value->u.s, (int64_t)strlen(value->u.s)); }
     else if (value->tag == OPD_TAG_DEVICE) {
         opdi_script_print(print, "torch.device(\"");
-        opdi_script_print(print, opd_device_print(value->u.device, text, sizeof text));
+        opdi_script_print(print, opdi_device_text(value->u.device, text, sizeof text));
         opdi_script_print(print, "\")");
     } else if (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT || value->tag == OPD_TAG_BOOL ||
                value->tag == OPD_TAG_NONE) {

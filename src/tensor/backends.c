@@ -334,7 +334,7 @@ static int opdi_stream_check(const char *what, opd_device device, opd_stream str
     char one[48], two[48];
     if (stream.device.type == device.type && stream.device.index == device.index) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "%s of %s cannot be used with a stream of %s", what,
-                    opd_device_print(device, one, sizeof one), opd_device_print(stream.device, two, sizeof two));
+                    opdi_device_text(device, one, sizeof one), opdi_device_text(stream.device, two, sizeof two));
 }
 int opd_device_event_record(opd_device_event event, opd_stream stream) {
     opdi_backend *backend = OPDI_DEVICE_WITH(&event.device, event_record, "events");

@@ -56,8 +56,8 @@ static const char *opdi_argument_named(const opd_call *call, const opd_tensor *t
 OPDI_INTERNAL int opdi_device_differs(const opd_call *call, opd_device device, const opd_tensor *tensor) {
     char one[48], two[48];
     const char *argument = opdi_argument_named(call, tensor);
-    (void)opd_device_print(device, one, sizeof one);
-    (void)opd_device_print(opd_tensor_device(tensor), two, sizeof two);
+    (void)opdi_device_text(device, one, sizeof one);
+    (void)opdi_device_text(opd_tensor_device(tensor), two, sizeof two);
     return argument ? opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least "
                                "two devices, %s and %s! (when checking argument for argument %s in method %s)", one,
                                two, argument, opdi_call_name(call))

@@ -129,7 +129,7 @@ OPDI_NOINLINE OPDI_INTERNAL void *opdi_data_error(const opd_tensor *tensor, opd_
         return opdi_wait_for(tensor) ? NULL : tensor->data;
     } else {
         char device[32];
-        (void)opd_device_print(opd_tensor_device(tensor), device, sizeof device);
+        (void)opdi_device_text(opd_tensor_device(tensor), device, sizeof device);
         if (tensor->backend == OPD_META) {
             (void)opd_fail(OPD_ERROR_ARGUMENT, "a fake tensor (on %s) has no data to read: an operator whose kernel "
                            "reads data also needs a fake kernel that computes only sizes and dtypes (`fake` of "

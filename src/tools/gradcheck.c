@@ -712,7 +712,7 @@ static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int count, 
     options.argnums = &check_push_one->which;
     options.nargnums = 1;
     return opd_jvp(opdi_check_counting, user, check_push_one->check->inputs, in, check_push_one->check->ninputs,
-                   &options, outs, out);
+                   &options, outs, out, OPD_TRANSFORM_OUTPUTS);
 }
 /* Checks that vmap over two tangents of an input gives the same results as separate forward passes.  Returns 0, or
    -1 and sets an error. */
@@ -728,7 +728,7 @@ static int opdi_check_batched_tangents(opdi_check *check) {
             opdi_check_one_tangent(&check_push_one, &values[1], 1, one[1]) < 0) {
             return -1;
         }
-        if (opd_vmap(opdi_check_one_tangent, &check_push_one, &both, 1, NULL, got) != count) {
+        if (opd_vmap(opdi_check_one_tangent, &check_push_one, &both, 1, NULL, got, OPD_TRANSFORM_OUTPUTS) != count) {
             return opdi_check_batched_error(check);
         }
         for (int i = 0; i < count; i++) {

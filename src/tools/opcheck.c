@@ -262,8 +262,8 @@ static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake
     if (opd_tensor_device(fake).type != opd_tensor_device(real).type) {
         return opd_fail(OPD_ERROR_KERNEL, "the fake kernel makes result %d on the device %s, but the real kernel makes "
                         "it on %s. Make results in both with opd_result, or on the device of an argument "
-                        "(opd_tensor_device)", i, opd_device_print(opd_tensor_device(fake), first, sizeof first),
-                        opd_device_print(opd_tensor_device(real), second, sizeof second));
+                        "(opd_tensor_device)", i, opdi_device_text(opd_tensor_device(fake), first, sizeof first),
+                        opdi_device_text(opd_tensor_device(real), second, sizeof second));
     }
     for (dim = 0; dim < real->ndim && real->numel; dim++) {
         if (real->dims[dim] == 1 || opdi_strides(real)[dim] == opdi_strides(fake)[dim]) { continue; }
@@ -503,7 +503,8 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
     options.nin_dims = trial->count;
     options.name = trial->op->base_name;
     if (count == 0) { return 0; }
-    if (opd_vmap(opdi_trial_fn, (void *)(uintptr_t)trial, in, trial->count, &options, got) != count) { return -1; }
+    if (opd_vmap(opdi_trial_fn, (void *)(uintptr_t)trial, in, trial->count, &options, got,
+                 OPD_TRANSFORM_OUTPUTS) != count) { return -1; }
     for (int k = 0; k < count; k++) {
         opd_tensor *both[2], *all;
         both[0] = want[0][k];

@@ -320,7 +320,8 @@ static int opdi_keeping_kernel(opd_call *call) {
 
 /* Calls the segment with the inputs `inputs`.  Moves the results to the caller's scope and writes them to `outputs`,
    unless `outputs` is NULL.  Returns the number of results, or -1 and sets an error. */
-static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
+static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs,
+                                int cap) {
     opd_tensor *few[16], **out = few;
     if (checkpoint->noutputs > 16 &&
         !(out = (opd_tensor **)opdi_scope_alloc((size_t)checkpoint->noutputs * sizeof *out))) {
@@ -337,6 +338,10 @@ static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *c
     if (count > checkpoint->noutputs && opd_ok()) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function returned %d outputs, but at most %d are "
                        "allowed", count, checkpoint->noutputs);
+    }
+    if (outputs && count > cap && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function returned %d outputs, but the array for them "
+                       "has room for %d: pass a longer array, and its length", count, cap);
     }
     if (opd_ok() && opdi_any_dead_output(out, count, "opd_checkpoint")) { return -1; }
     for (int i = 0; i < count && outputs && opd_ok(); i++) { outputs[i] = out[i] ? opd_scope_return(out[i]) : NULL; }
@@ -413,7 +418,7 @@ static int opdi_segment_again(opdi_segment_run *run, opd_tensor *const *inputs) 
     for (int i = 0; i < checkpoint->nrandom; i++) { random[i] = checkpoint->random[i]; }
     opdi_random_swap(random, checkpoint->nrandom);
     run->random = random;
-    return opdi_checkpoint_call(checkpoint, inputs, NULL) < 0 ? -1 : 0;
+    return opdi_checkpoint_call(checkpoint, inputs, NULL, 0) < 0 ? -1 : 0;
 }
 /* Ends a recomputation: restores the generators, hooks, layers and levels around it, and clears the error with which it
    was stopped. */
@@ -617,7 +622,8 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform
     return checkpoint;
 }
 /* Runs the segment for the first time.  Returns the number of outputs, or -1 and sets an error. */
-static int opdi_checkpoint_first(opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
+static int opdi_checkpoint_first(opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs,
+                                 int cap) {
     opdi_visit_frame visit;
     opdi_segment_run *run = opdi_segment_new(checkpoint, true);
     if (!run || (!checkpoint->state.inference && opdi_segment_begin(run))) {
@@ -626,7 +632,7 @@ static int opdi_checkpoint_first(opdi_checkpoint *checkpoint, opd_tensor *const 
         return -1;
     }
     opdi_visit_begin(opdi_self(), &visit, "the function of a checkpoint", opdi_segment_leave, run);
-    const int rc = opdi_checkpoint_call(checkpoint, inputs, outputs);
+    const int rc = opdi_checkpoint_call(checkpoint, inputs, outputs, cap);
     opdi_visit_end(&visit);
     checkpoint->ran = true;
     opdi_segment_end(run);
@@ -635,14 +641,14 @@ static int opdi_checkpoint_first(opdi_checkpoint *checkpoint, opd_tensor *const 
 }
 
 /* Runs a checkpointed segment, which is `fn` or `function` (the other is NULL), with hooks that number the tensors that
-   it saves.  Returns the number of outputs.  On failure, returns -1, sets an error, and sets the outputs to NULL if
-   their number is known. */
+   it saves.  `outputs` has room for `cap`: `fn` writes as many.  Returns the number of outputs.  On failure, returns
+   -1, sets an error, and sets the outputs to NULL if their number is known. */
 static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function, void *user, opd_destroy destroy,
-                                 opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
+                                 opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap,
                                  const opd_checkpoint_options *options) {
-    const int known = function ? 0 : noutputs;
+    const int known = function ? 0 : cap;
     if (opdi_visits_left(opdi_self()) || !opd_ok()) { return opdi_no_tensors(outputs, known); }
-    if ((!fn && !function) || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
+    if ((!fn && !function) || ninputs < 0 || cap < (fn ? 1 : 0) || (ninputs && !inputs) || !outputs) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function, the inputs and the outputs must not be NULL, "
                        "and there must be at least one output");
         return opdi_no_tensors(outputs, known);
@@ -652,22 +658,22 @@ static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function
         return opdi_no_tensors(outputs, known);
     }
     if (opdi_any_dead(inputs, ninputs, "opd_checkpoint")) { return opdi_no_tensors(outputs, known); }
-    opdi_checkpoint *checkpoint = opdi_checkpoint_make(fn, function, user, destroy, inputs, ninputs, noutputs,
-                                                       options);
+    opdi_checkpoint *checkpoint = opdi_checkpoint_make(fn, function, user, destroy, inputs, ninputs,
+                                                       fn ? cap : OPD_TRANSFORM_OUTPUTS, options);
     (void)opdi_no_tensors(outputs, known);
     if (!checkpoint) { return -1; }
     opd_scope scope = opd_scope_open();
-    const int rc = opdi_checkpoint_first(checkpoint, inputs, outputs);
+    const int rc = opdi_checkpoint_first(checkpoint, inputs, outputs, cap);
     opd_scope_close(&scope);
     opdi_checkpoint_release(checkpoint);
     return rc < 0 ? opdi_no_tensors(outputs, known) : rc;
 }
 int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
-                        const opd_checkpoint_options *options, opd_tensor **outputs) {
+                        const opd_checkpoint_options *options, opd_tensor **outputs, int cap) {
     if (!fn) {
         return !opd_ok() ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: the function is NULL");
     }
-    return opdi_checkpoint_begin(NULL, fn, user, destroy, inputs, ninputs, outputs, OPD_TRANSFORM_OUTPUTS, options);
+    return opdi_checkpoint_begin(NULL, fn, user, destroy, inputs, ninputs, outputs, cap, options);
 }
 int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
                         opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options) {

@@ -340,7 +340,7 @@ OPDI_INTERNAL int opdi_diff_check_outputs(const void *outputs, const void *other
 }
 
 /* Returns the smallest number of outputs of a transformed function: one, plus the auxiliary outputs. */
-static int opdi_least_outputs(const opd_transform_options *options) {
+OPDI_INTERNAL int opdi_least_outputs(const opd_transform_options *options) {
     return 1 + (options ? OPDI_MIN(OPDI_MAX(options->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
 }
 /* Returns the smallest number of outputs of a transform that returns a gradient for each of the argnums instead of the
@@ -350,7 +350,7 @@ OPDI_INTERNAL int opdi_least_gradients(const opd_transform_options *options) {
     return by + opdi_least_outputs(options) - 1;
 }
 int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
-            const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp) {
+            const opd_transform_options *options, opd_tensor **outputs, int cap, opd_derivative **vjp) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     opd_derivative *derivative = opd_ok() ? opdi_derivative_new() : NULL;
     int rc = -1;
@@ -360,8 +360,9 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int cou
         rc = opdi_vjp_make(derivative, out);
     }
     if (derivative) { opdi_diff_leave(&derivative->diff); }
+    rc = opdi_outputs_return("vjp", outputs, cap, out, rc, opdi_least_outputs(options));
     if (vjp) { *vjp = rc >= 0 ? derivative : NULL; }
-    return opdi_outputs_return(outputs, out, rc, opdi_least_outputs(options));
+    return rc;
 }
 
 /* Computes the gradients of the inputs from `cotangents`, the gradients of the outputs, and writes them to `grads`.  A
@@ -440,7 +441,7 @@ static int opdi_diff_grad(opdi_diff *diff, bool value, opd_tensor **outputs) {
     return k;
 }
 static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                        const opd_transform_options *options, bool value, opd_tensor **outputs) {
+                        const opd_transform_options *options, bool value, opd_tensor **outputs, int cap) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     opd_scope scope = opd_scope_open();
     opdi_diff diff;
@@ -449,15 +450,15 @@ static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_te
     if (count == 0) { count = opdi_diff_grad(&diff, value, out); }
     count = opdi_diff_to_outer_scope(out, count);
     opd_scope_close(&scope);
-    return opdi_outputs_return(outputs, out, count, opdi_least_gradients(options) + value);
+    return opdi_outputs_return(who, outputs, cap, out, count, opdi_least_gradients(options) + value);
 }
 int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-             const opd_transform_options *options, opd_tensor **outputs) {
-    return opdi_grad_of("grad", fn, user, inputs, ninputs, options, false, outputs);
+             const opd_transform_options *options, opd_tensor **outputs, int cap) {
+    return opdi_grad_of("grad", fn, user, inputs, ninputs, options, false, outputs, cap);
 }
 int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                       const opd_transform_options *options, opd_tensor **outputs) {
-    return opdi_grad_of("grad_and_value", fn, user, inputs, ninputs, options, true, outputs);
+                       const opd_transform_options *options, opd_tensor **outputs, int cap) {
+    return opdi_grad_of("grad_and_value", fn, user, inputs, ninputs, options, true, outputs, cap);
 }
 
 //== forward mode ======================================================================================================
@@ -535,7 +536,7 @@ static int opdi_jvp_check(const opdi_diff *diff, opd_tensor *const *tangents, co
 /* Runs the function in forward mode, and moves its outputs and their tangents to the caller's scope.  Returns the
    number of outputs, or -1 and sets an error. */
 int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
-            const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents) {
+            const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents, int cap) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL}, *along[OPD_TRANSFORM_OUTPUTS] = {NULL};
     opd_scope scope = opd_scope_open();
     opdi_diff diff;
@@ -550,8 +551,9 @@ int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_ten
     rc = opdi_diff_to_outer_scope(out, rc);
     if (rc > 0 && opdi_diff_to_outer_scope(along, rc - diff.options->naux) < 0) { rc = -1; }
     opd_scope_close(&scope);
-    (void)opdi_outputs_return(out_tangents, along, rc < 0 ? rc : rc - diff.options->naux, 1);
-    return opdi_outputs_return(outputs, out, rc, opdi_least_outputs(options));
+    rc = opdi_outputs_return("jvp", outputs, cap, out, rc, opdi_least_outputs(options));
+    (void)opdi_outputs_return("jvp", out_tangents, cap, along, rc < 0 ? rc : rc - diff.options->naux, 1);
+    return rc;
 }
 
 /* Calls the function once and writes its outputs to `outputs`.  Makes *jvp, a derivative that holds the primals and
@@ -578,17 +580,23 @@ static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *pr
     return rc + derivative->diff.options->naux;
 }
 int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
-                  const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
+                  const opd_transform_options *options, opd_tensor **outputs, int cap, opd_derivative **jvp) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     if (jvp) { *jvp = NULL; }
     count = opdi_linearize(fn, user, primals, count, options, outputs ? out : NULL, jvp);
-    return opdi_outputs_return(outputs, out, count, opdi_least_outputs(options));
+    count = opdi_outputs_return("linearize", outputs, cap, out, count, opdi_least_outputs(options));
+    if (count < 0 && jvp) { *jvp = NULL; }
+    return count;
 }
 
+/* The number of results of a derivative. */
+static int opdi_derivative_results(const opd_derivative *derivative) {
+    return !derivative ? 1 : derivative->primals ? derivative->nouts : derivative->diff.nby;
+}
 /* Applies a derivative to the tensors `in`: gradients of the outputs (vjp), or tangents of the inputs (linearize).
-   Writes the results to `out`.  Returns their number, or -1 and sets an error. */
+   Writes the results to `out`, which has room for `cap`.  Returns their number, or -1 and sets an error. */
 static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
-                                opd_tensor **out) {
+                                opd_tensor **out, int cap) {
     opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];
     int rc = -1;
     if (!opd_ok()) { return -1; }
@@ -604,6 +612,7 @@ static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *i
                        "structure of outputs to the function. cotangents: %d, primal output: %d", count,
                        derivative->nouts);
     }
+    if (opdi_outputs_room("opd_derivative_call", opdi_derivative_results(derivative), cap) < 0) { return -1; }
     opd_scope scope = opd_scope_open();
     if (!derivative->primals) { rc = opdi_vjp_pull(derivative, in, flags, out); }
     else {
@@ -624,9 +633,7 @@ static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *i
     return rc;
 }
 int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
-                        opd_tensor **out) {
-    const int rc = opdi_derivative_call(derivative, in, count, flags, out);
-    return rc < 0 ? opdi_no_tensors(out,
-                                    !derivative ? 1 : derivative->primals ? derivative->nouts : derivative->diff.nby)
-        : rc;
+                        opd_tensor **outputs, int cap) {
+    const int rc = opdi_derivative_call(derivative, in, count, flags, outputs, cap);
+    return rc < 0 ? opdi_no_tensors(outputs, OPDI_MIN(opdi_derivative_results(derivative), cap)) : rc;
 }

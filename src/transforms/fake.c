@@ -224,8 +224,8 @@ static int opdi_fake_place(const opd_call *call, const opd_value *args, int *pla
                 char one[32], two[32];
                 return opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least "
                                 "two devices, %s and %s! (argument '%s')",
-                                opd_device_print(opdi_place_device(*place), one, sizeof one),
-                                opd_device_print(opdi_place_device(its), two, sizeof two),
+                                opdi_device_text(opdi_place_device(*place), one, sizeof one),
+                                opdi_device_text(opdi_place_device(its), two, sizeof two),
                                 call->op->schema->args[i].name);
             }
         }

@@ -190,7 +190,7 @@ static int opdi_jacobian_make(opdi_diff *diff, bool reverse, opd_tensor **output
 }
 
 static int opdi_jacobian_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                            const opd_transform_options *options, bool reverse, opd_tensor **outputs) {
+                            const opd_transform_options *options, bool reverse, opd_tensor **outputs, int cap) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     opd_scope scope = opd_scope_open();
     const int depth = opd_transform_depth();
@@ -201,28 +201,32 @@ static int opdi_jacobian_of(const char *who, opd_transform_fn fn, void *user, op
     opdi_layers_end(depth + 1);
     count = opdi_diff_to_outer_scope(out, count);
     opd_scope_close(&scope);
-    return opdi_outputs_return(outputs, out, count, opdi_least_gradients(options));
+    return opdi_outputs_return(who, outputs, cap, out, count, opdi_least_gradients(options));
 }
 int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-               const opd_transform_options *options, opd_tensor **outputs) {
-    return opdi_jacobian_of("jacrev", fn, user, inputs, ninputs, options, true, outputs);
+               const opd_transform_options *options, opd_tensor **outputs, int cap) {
+    return opdi_jacobian_of("jacrev", fn, user, inputs, ninputs, options, true, outputs, cap);
 }
 int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-               const opd_transform_options *options, opd_tensor **outputs) {
-    return opdi_jacobian_of("jacfwd", fn, user, inputs, ninputs, options, false, outputs);
+               const opd_transform_options *options, opd_tensor **outputs, int cap) {
+    return opdi_jacobian_of("jacfwd", fn, user, inputs, ninputs, options, false, outputs, cap);
 }
 
 typedef struct opdi_hessian { opd_transform_fn fn; void *user; const opd_transform_options *options; } opdi_hessian;
 static int opdi_hessian_inner(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opdi_hessian *hessian = (const opdi_hessian *)user;
-    return opd_jacrev(hessian->fn, hessian->user, inputs, ninputs, hessian->options, outputs);
+    return opd_jacrev(hessian->fn, hessian->user, inputs, ninputs, hessian->options, outputs,
+                      OPD_TRANSFORM_OUTPUTS);
 }
 int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                const opd_transform_options *options, opd_tensor **outputs) {
+                const opd_transform_options *options, opd_tensor **outputs, int cap) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     opdi_hessian hessian;
     hessian.fn = fn;
     hessian.user = user;
     hessian.options = options;
     if (opd_ok() && !fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "hessian: the function is NULL"); }
-    return opd_jacfwd(opdi_hessian_inner, &hessian, inputs, ninputs, options, outputs);
+    const int count = opd_jacfwd(opdi_hessian_inner, &hessian, inputs, ninputs, options, outputs ? out : NULL,
+                                 OPD_TRANSFORM_OUTPUTS);
+    return opdi_outputs_return("hessian", outputs, cap, out, count, opdi_least_gradients(options));
 }

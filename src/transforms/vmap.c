@@ -220,15 +220,22 @@ static int opdi_mapped_check(opdi_mapped *mapped) {
     return count == 0 || differ ? opdi_mapped_wrong(mapped, -1, count) : 0;
 }
 
-/* Copies the outputs `made` of a transform to its caller's `outputs`.  Returns `total`, their number.  If the transform
-   has failed (`total` < 0), writes NULLs instead: `least` of them, or more if the function had already written more
-   outputs. */
-OPDI_INTERNAL int opdi_outputs_return(opd_tensor **outputs, opd_tensor *const *made, int total, int least) {
+/* Returns `total`, the number of outputs of `who`.  If their array, which has room for `cap`, is too short, returns -1
+   and sets an error. */
+OPDI_INTERNAL int opdi_outputs_room(const char *who, int total, int cap) {
+    if (total <= cap) { return total; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: there are %d outputs, but the array for them has room for %d: pass a longer "
+                    "array, and its length", who, total, cap);
+}
+/* Copies the outputs `made` of the transform `who` to its caller's `outputs`, which has room for `cap`.  Returns
+   `total`, their number.  If there are too many, or if the transform has failed (`total` < 0), returns -1, and sets outputs to
+   NULL instead: `least` of them, or more if the function had already written more, but at most `cap`. */
+OPDI_INTERNAL int opdi_outputs_return(const char *who, opd_tensor **outputs, int cap, opd_tensor *const *made,
+                                      int total, int least) {
     int count = total < 0 ? least : total;
+    total = opdi_outputs_room(who, total, cap);
     for (int i = count; total < 0 && i < OPD_TRANSFORM_OUTPUTS; i++) { if (made[i]) { count = i + 1; } }
-    for (int i = 0; outputs && i < OPDI_MIN(count, OPD_TRANSFORM_OUTPUTS); i++) {
-        outputs[i] = total < 0 ? NULL : made[i];
-    }
+    for (int i = 0; outputs && i < OPDI_MIN(count, cap); i++) { outputs[i] = total < 0 ? NULL : made[i]; }
     return total;
 }
 
@@ -324,10 +331,11 @@ static int opdi_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs,
         outputs) : opdi_mapped_pass(&mapped, 0, mapped.size, outputs);
 }
 int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs, const opd_vmap_options *options,
-             opd_tensor **outputs) {
+             opd_tensor **outputs, int cap) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     const int count = opdi_vmap(fn, user, inputs, ninputs, options, outputs ? out : NULL);
-    return opdi_outputs_return(outputs, out, count, options && options->out_dims ? OPDI_MAX(options->nout_dims, 1) : 1);
+    return opdi_outputs_return("vmap", outputs, cap, out, count,
+                               options && options->out_dims ? OPDI_MAX(options->nout_dims, 1) : 1);
 }
 
 OPDI_COLD_END

@@ -38,8 +38,8 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
             }
             args[i] = opdi_value_with(&values[i], list);
         }
-        int got = opd_autograd_apply(&ctx->fn, all + example * OPD_TRANSFORM_OUTPUTS, OPD_TRANSFORM_OUTPUTS, args,
-                                     ctx->ninputs);
+        int got = opd_autograd_apply(&ctx->fn, args, ctx->ninputs, all + example * OPD_TRANSFORM_OUTPUTS,
+                                     OPD_TRANSFORM_OUTPUTS);
         if (got < 0) { return -1; }
         if ((example && got != total) || got > OPD_TRANSFORM_OUTPUTS) {
             return opd_fail(OPD_ERROR_AUTOGRAD,

@@ -370,15 +370,15 @@ OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after) {
     return OPD_KEY_UNDEFINED;
 }
 
-/* Appends a text to buf at *at, without a terminating zero, and moves *at to the end.  Writes at most cap - 1 bytes of
-   buf. */
+/* Appends a text to buf at *at, without a terminating zero, and moves *at to the end of the full text.  Writes at most
+   cap - 1 bytes of buf. */
 static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *text) {
-    while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
+    for (; *text; text++, (*at)++) { if (*at + 1 < cap) { buf[*at] = *text; } }
 }
 
 OPDI_COLD_BEGIN
 
-OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
+size_t opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     const char *comma = "";
     size_t at = 0;
     if (!buf) { cap = 0; }
@@ -388,7 +388,11 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
         opdi_keyset_append(buf, cap, &at, opd_key_name(key));
     }
     opdi_keyset_append(buf, cap, &at, ")");
-    if (cap > 0) { buf[at] = 0; }
+    if (cap > 0) { buf[at < cap ? at : cap - 1] = 0; }
+    return at;
+}
+const char *opd_old_keyset_print(opd_keyset set, char *buf, size_t cap) {
+    (void)opd_keyset_print(set, buf, cap);
     return buf;
 }
 

@@ -56,7 +56,7 @@ OPDI_INTERNAL void opdi_write_quoted(opdi_writer *writer, const char *text, int 
 static void opdi_write_device(opdi_writer *writer, opd_device device) {
     char buf[64];
     opdi_write_char(writer, '"');
-    opdi_write_text(writer, opd_device_print(device, buf, sizeof buf));
+    opdi_write_text(writer, opdi_device_text(device, buf, sizeof buf));
     opdi_write_char(writer, '"');
 }
 

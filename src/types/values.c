@@ -167,15 +167,19 @@ OPD_API int opd_device_parse(const char *text, opd_device *out) {
     return opdi_device_unknown(text);
 }
 
-OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
+size_t opd_device_print(opd_device device, char *buf, size_t cap) {
     const char *name = opdi_device_name(device.type);
-    if (cap == 0 || !buf) { return buf; }
-    if (device.index >= 0) {
-        (void)snprintf(buf, cap, "%s:%d", name, (int)device.index);
-    } else {
-        (void)snprintf(buf, cap, "%s", name);
-    }
+    if (!buf) { cap = 0; }
+    return (size_t)(device.index >= 0 ? snprintf(buf, cap, "%s:%d", name, (int)device.index)
+                    : snprintf(buf, cap, "%s", name));
+}
+/* Writes the device as opd_device_print does, and returns buf. */
+OPDI_INTERNAL const char *opdi_device_text(opd_device device, char *buf, size_t cap) {
+    (void)opd_device_print(device, buf, cap);
     return buf;
+}
+const char *opd_old_device_print(opd_device device, char *buf, size_t cap) {
+    return opdi_device_text(device, buf, cap);
 }
 OPDI_COLD_END
 

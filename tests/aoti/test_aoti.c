@@ -204,7 +204,7 @@ TEST(inputs) {
     memset(&batch, 0, sizeof batch);
     batch.in_dims = dims;
     batch.nin_dims = 2;
-    CHECK_INT(opd_vmap(opd_aoti_function, model, inputs, 2, &batch, out), -1);
+    CHECK_INT(opd_vmap(opd_aoti_function, model, inputs, 2, &batch, out, 2), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "under vmap");
     CHECK_INT(opd_aoti_run(NULL, opd_tensors_of(inputs, 2), out, 2), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the model is NULL");

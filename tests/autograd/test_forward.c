@@ -1031,7 +1031,7 @@ static opd_tensor *apply(int (*forward)(opd_context *), opd_jvp_fn jvp, opd_tens
     f.jvp = jvp;
     in[0] = opd_value_tensor(x);
     if (y) { in[1] = opd_value_tensor(y); }
-    return opd_autograd_apply(&f, out, 2, in, y ? 2 : 1) < 1 ? NULL : out[0].u.t;
+    return opd_autograd_apply(&f, in, y ? 2 : 1, out, 2) < 1 ? NULL : out[0].u.t;
 }
 TEST(custom_functions) {                          /* their errors: test_function.c */
     opd_tensor *x, *y, *r, *in[2], *g[2];

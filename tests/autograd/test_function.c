@@ -78,7 +78,7 @@ static opd_autograd_function function(const char *name, int (*forward)(opd_conte
 }
 static int apply(const opd_autograd_function *f, opd_tensor **out, int cap, const opd_value *in, int n) {
     opd_value v[8];
-    int i, rc = opd_autograd_apply(f, v, 8, in, n);
+    int i, rc = opd_autograd_apply(f, in, n, v, 8);
     for (i = 0; i < cap; i++) { out[i] = i < rc && v[i].tag == OPD_TAG_TENSOR ? v[i].u.t : NULL; }
     return rc;
 }
@@ -129,7 +129,7 @@ static void scaled(const opd_autograd_function *f) {
     in[0] = opd_value_tensor(x);
     in[1] = opd_value_double(2);
     in[2] = opd_value_tensor(y);
-    CHECK_INT(opd_autograd_apply(f, out, 1, in, 3), 1);
+    CHECK_INT(opd_autograd_apply(f, in, 3, out, 1), 1);
     CHECK_OR_RETURN(opd_ok());
     r = out[0].u.t;
     CHECK_STR(opd_tensor_grad_fn(r), "ScaledBackward");
@@ -208,13 +208,13 @@ TEST(saved_tensors_are_checked) {
     in[0] = opd_value_tensor(x);
     in[1] = opd_value_double(2);
     in[2] = opd_value_tensor(z);
-    CHECK_INT(opd_autograd_apply(&f, out, 1, in, 3), 1);
+    CHECK_INT(opd_autograd_apply(&f, in, 3, out, 1), 1);
     r = opd_sum(out[0].u.t);
     CHECK_INT(opd_backward(r), 0);
     CHECK_INT(opd_backward(r), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
                 "been freed).");
-    CHECK_INT(opd_autograd_apply(&f, out, 1, in, 3), 1);
+    CHECK_INT(opd_autograd_apply(&f, in, 3, out, 1), 1);
     CHECK(into("aten::mul_.Tensor", z, num(2)) != NULL);
     CHECK_INT(opd_backward(opd_sum(out[0].u.t)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been modified by an inplace operation");
@@ -396,9 +396,9 @@ TEST(outputs_of_other_kinds) {
     opd_autograd_function f = function("Kinds", kinds_forward, kinds_backward);
     opd_tensor *x = the_x();
     opd_value in = opd_value_tensor(x), out[7];
-    CHECK_INT(opd_autograd_apply(&f, out, 2, &in, 1), 7);
-    CHECK_INT(opd_autograd_apply(&f, NULL, 0, &in, 1), 7);
-    CHECK_INT(opd_autograd_apply(&f, out, 7, &in, 1), 7);
+    CHECK_INT(opd_autograd_apply(&f, &in, 1, out, 2), 7);
+    CHECK_INT(opd_autograd_apply(&f, &in, 1, NULL, 0), 7);
+    CHECK_INT(opd_autograd_apply(&f, &in, 1, out, 7), 7);
     CHECK_INT(out[1].u.i, 5);
     CHECK_STR(out[2].u.s, "five");
     CHECK(out[2].n == 4 && out[3].tag == OPD_TAG_INTS && out[3].n == 3 && out[3].u.ints[2] == 7);
@@ -450,7 +450,7 @@ TEST(mark_dirty_in_setup_context) {
     CHECK(!apply1(&f, x));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "a leaf tensor that requires grad");
     x = opd_detach(the_x());
-    CHECK_INT(opd_grad(half_of, &f, &x, 1, NULL, &g), 1);
+    CHECK_INT(opd_grad(half_of, &f, &x, 1, NULL, &g, 1), 1);
     CHECK_NEAR(opd_data_f64(g)[0], 2, 0);
     f.forward = half_inplace_forward_without_return;
     CHECK(!apply1(&f, opd_mul(x, num(1))) || !opd_ok());
@@ -566,7 +566,7 @@ TEST(gradients_for_what_is_no_tensor) {
     in[0] = opd_value_tensor(x);
     in[1] = opd_value_double(2);
     in[2] = opd_value_tensor(y);
-    CHECK_INT(opd_autograd_apply(&f, out, 1, in, 3), 1);
+    CHECK_INT(opd_autograd_apply(&f, in, 3, out, 1), 1);
     wrong_at = 1;
     CHECK_INT(opd_backward(opd_sum(out[0].u.t)), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "function ScaledBackward returned a gradient at position 2, but the input at this position is not a tensor");
@@ -1033,7 +1033,7 @@ TEST(functions_that_fail) {
     f.forward = ill_forward;
     v.tag = OPD_TAG_TENSOR;
     v.u.t = NULL;
-    CHECK_INT(opd_autograd_apply(&f, NULL, 0, &v, 1), -1);
+    CHECK_INT(opd_autograd_apply(&f, &v, 1, NULL, 0), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "input 0 of Ill is a NULL tensor");
     CHECK_INT(opd_context_set(NULL, "a", OPD_NONE), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "NULL");
@@ -1058,12 +1058,12 @@ static int everything(void *arg) {
     in[0] = opd_value_tensor(x);
     in[1] = opd_value_double(2);
     in[2] = opd_value_tensor(y);
-    if (opd_autograd_apply(&f[0], out, 7, in, 3) < 0) { return -1; }
+    if (opd_autograd_apply(&f[0], in, 3, out, 7) < 0) { return -1; }
     in[0] = out[0];
-    if (opd_autograd_apply(&f[1], out, 7, in, 1) < 0) { return -1; }
+    if (opd_autograd_apply(&f[1], in, 1, out, 7) < 0) { return -1; }
     if (apply2(&f[2], two, opd_mul(out[0].u.t, num(1)), y) < 0) { return -1; }
     in[0] = opd_value_tensor(two[1]);
-    if (opd_autograd_apply(&f[3], out, 7, in, 1) < 0) { return -1; }
+    if (opd_autograd_apply(&f[3], in, 1, out, 7) < 0) { return -1; }
     r = apply1(&f[4], out[0].u.t);
     if (!r || !(r = opd_sum(opd_mul(r, two[0])))) { return -1; }
     inputs[0] = x; inputs[1] = y;

@@ -1091,7 +1091,7 @@ TEST(checkpoints_of_functions_with_a_backward_inside) {
         CHECK_OR_RETURN(opd_tensor_grad(x) != NULL);
         CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[2], 9 * 2.5 * 2.5, 1e-12);     /* 3 x^3, differentiated */
     }
-    CHECK_INT(opd_checkpoint_call(seventeen, &count, NULL, &x, 1, NULL, out), 17);
+    CHECK_INT(opd_checkpoint_call(seventeen, &count, NULL, &x, 1, NULL, out, 24), 17);
     CHECK_INT(opd_backward(opd_sum(out[16])), 0);
 }
 
@@ -1333,7 +1333,7 @@ static int sine_inside(void *user, opd_tensor *const *in, int n, opd_tensor **ou
 static int sine_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     hooked_sine *h = (hooked_sine *)user;
     opd_tensor *z = opd_mul(h->w, in[0]), *sine = opd_sin(z), *rest = opd_mul(opd_mul(h->w, opd_cos(z)), in[0]);
-    if (!h->plain) { return opd_grad(sine_inside, h, in, n, NULL, out); }
+    if (!h->plain) { return opd_grad(sine_inside, h, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS); }
     rest = hook_twice(rest, NULL);
     out[0] = opd_add(rest, h->where == 3 ? hook_twice(sine, NULL) : sine);
     return out[0] ? 1 : -1;
@@ -1348,8 +1348,8 @@ static void numbers_of(hooked_sine *h, int way, double *to) {
     h->w = opd_tensor_set_requires_grad(opd_cos(vec(3, false)), true);
     by[0] = h->w;
     by[1] = x;
-    if (way == 2 && opd_grad(sum_of_gradient, h, &x, 1, NULL, out) > 0) { g[1] = out[0]; }
-    else if (way == 3 && opd_jacrev(sine_gradient, h, &x, 1, NULL, out) > 0) { g[1] = opd_diagonal(out[0]); }
+    if (way == 2 && opd_grad(sum_of_gradient, h, &x, 1, NULL, out, 1) > 0) { g[1] = out[0]; }
+    else if (way == 3 && opd_jacrev(sine_gradient, h, &x, 1, NULL, out, 1) > 0) { g[1] = opd_diagonal(out[0]); }
     else if (way < 2) { CHECK_INT(sum_of_gradient(h, &x, 1, out), 1); g[1] = out[0]; }
     if (way >= 2) { out[0] = opd_sum(g[1]); }
     CHECK_INT(opd_autograd_grad(out, 1, by, way == 1 ? 2 : 1, NULL, g), 0);
@@ -1400,7 +1400,7 @@ TEST(one_function_is_run_again_transformed_and_checked) {
     plain[1] = opd_sum(plain[1]);
     CHECK_INT(opd_autograd_grad(&plain[1], 1, in, 2, NULL, grads), 0);
     OPD_SCOPE {
-        CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out), 2);
+        CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out, OPD_TRANSFORM_OUTPUTS), 2);
         CHECK_INT(r.count, 2);
         out[1] = opd_sum(out[1]);
         CHECK_INT(opd_autograd_grad(&out[1], 1, in, 2, NULL, again), 0);
@@ -1409,9 +1409,9 @@ TEST(one_function_is_run_again_transformed_and_checked) {
     }
     CHECK_INT(r.destroyed, 1);
     OPD_SCOPE {
-        CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, &options, out), 2);
+        CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, &options, out, OPD_TRANSFORM_OUTPUTS), 2);
         CHECK(opd_equal(opd_sum(out[1]), plain[1]));
-        CHECK_INT(opd_vmap(tanh_twice, &r, in, 2, NULL, out), 2);
+        CHECK_INT(opd_vmap(tanh_twice, &r, in, 2, NULL, out, OPD_TRANSFORM_OUTPUTS), 2);
         CHECK_INT(opd_gradcheck(tanh_twice, &r, in, 2, NULL), 0);
     }
     CHECK_OK();
@@ -1419,19 +1419,19 @@ TEST(one_function_is_run_again_transformed_and_checked) {
     /* failures: immediately without an error text; later; without a function */
     r.count = 0;
     r.fails = 1;
-    CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out), -1);
+    CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out, OPD_TRANSFORM_OUTPUTS), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without setting an error");
     CHECK_INT(r.destroyed, 3);
     r.count = 0;
     r.fails = 2;
     OPD_SCOPE {
-        CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out), 2);
+        CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out, OPD_TRANSFORM_OUTPUTS), 2);
         out[1] = opd_sum(out[1]);
         CHECK_INT(opd_autograd_grad(&out[1], 1, in, 2, NULL, again), -1);
         CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without setting an error");
     }
     CHECK_INT(r.destroyed, 4);
-    CHECK_INT(opd_checkpoint_call(NULL, &r, runs_end, in, 2, NULL, out), -1);
+    CHECK_INT(opd_checkpoint_call(NULL, &r, runs_end, in, 2, NULL, out, OPD_TRANSFORM_OUTPUTS), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: the function is NULL");
     CHECK_INT(r.destroyed, 4);
 }

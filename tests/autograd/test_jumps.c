@@ -92,16 +92,16 @@ static int segment(void *user, opd_tensor *const *inputs, int count, opd_tensor 
     opd_checkpoint_options options;
     memset(&options, 0, sizeof options);
     options.no_early_stop = all;
-    return opd_checkpoint_call(function, NULL, NULL, inputs, count, &options, outputs);
+    return opd_checkpoint_call(function, NULL, NULL, inputs, count, &options, outputs, OPD_TRANSFORM_OUTPUTS);
 }
 static int gradient(void *user, opd_tensor *const *inputs, int count, opd_tensor **outputs) {
     (void)count;
-    return opd_grad(segment, user, inputs, 1, NULL, outputs);
+    return opd_grad(segment, user, inputs, 1, NULL, outputs, OPD_TRANSFORM_OUTPUTS);
 }
 static int mapped(void *user, opd_tensor *const *inputs, int count, opd_tensor **outputs) {
     opd_tensor *rows[8];
     (void)count;
-    if (opd_vmap(segment, user, inputs, 1, NULL, rows) < 0) { return -1; }
+    if (opd_vmap(segment, user, inputs, 1, NULL, rows, 8) < 0) { return -1; }
     outputs[0] = opd_sum(rows[0]);
     return 1;
 }
@@ -112,7 +112,7 @@ static int hooked(void *user, opd_tensor *const *inputs, int count, opd_tensor *
 }
 static int nested(void *user, opd_tensor *const *inputs, int count, opd_tensor **outputs) {
     (void)user; (void)count;
-    return opd_grad(function, NULL, inputs, 1, NULL, outputs);
+    return opd_grad(function, NULL, inputs, 1, NULL, outputs, OPD_TRANSFORM_OUTPUTS);
 }
 static int custom_forward(opd_context *ctx) {
     jump();
@@ -174,17 +174,17 @@ static void act(int way) {
     armed = way != RECOMPUTE;
     switch (way) {
     case OBSERVE_BEGIN: case OBSERVE_END: (void)opd_exp(x); break;
-    case VMAP: (void)opd_vmap(function, NULL, &x, 1, NULL, out); break;
-    case GRAD: (void)opd_grad(function, NULL, &x, 1, NULL, out); break;
-    case JVP: (void)opd_jvp(function, NULL, &x, tangents, 1, NULL, out, tangents + 1); break;
-    case VJP: (void)opd_vjp(function, NULL, &x, 1, NULL, out, &derivative); break;
-    case LINEARIZE: (void)opd_linearize(function, NULL, &x, 1, NULL, out, &derivative); break;
-    case JACOBIAN: (void)opd_jacrev(function, NULL, &x, 1, NULL, out); break;
-    case NESTED: (void)opd_vmap(nested, NULL, &x, 1, NULL, out); break;
+    case VMAP: (void)opd_vmap(function, NULL, &x, 1, NULL, out, 8); break;
+    case GRAD: (void)opd_grad(function, NULL, &x, 1, NULL, out, 8); break;
+    case JVP: (void)opd_jvp(function, NULL, &x, tangents, 1, NULL, out, tangents + 1, 8); break;
+    case VJP: (void)opd_vjp(function, NULL, &x, 1, NULL, out, 8, &derivative); break;
+    case LINEARIZE: (void)opd_linearize(function, NULL, &x, 1, NULL, out, 8, &derivative); break;
+    case JACOBIAN: (void)opd_jacrev(function, NULL, &x, 1, NULL, out, 8); break;
+    case NESTED: (void)opd_vmap(nested, NULL, &x, 1, NULL, out, 8); break;
     case TRACE: (void)opd_graph_trace(function, NULL, &x, 1, NULL); break;
-    case CHECKPOINT: (void)opd_checkpoint_call(function, NULL, NULL, &x, 1, NULL, out); break;
+    case CHECKPOINT: (void)opd_checkpoint_call(function, NULL, NULL, &x, 1, NULL, out, 8); break;
     case RECOMPUTE:
-        CHECK_INT(opd_checkpoint_call(function, NULL, NULL, &x, 1, &whole, out), 1);
+        CHECK_INT(opd_checkpoint_call(function, NULL, NULL, &x, 1, &whole, out, 8), 1);
         armed = true;
         (void)opd_backward(out[0]);
         break;
@@ -195,15 +195,15 @@ static void act(int way) {
     case STOPPED: case IN_AUTOCAST:
         armed = false;
         region = opd_autocast_begin(OPD_CPU, OPD_BFLOAT16, way == IN_AUTOCAST, 1);
-        CHECK_INT(opd_checkpoint_call(draws, NULL, NULL, &x, 1, way == STOPPED ? NULL : &whole, out), 1);
+        CHECK_INT(opd_checkpoint_call(draws, NULL, NULL, &x, 1, way == STOPPED ? NULL : &whole, out, 8), 1);
         opd_autocast_end(&region);
         armed = true;
         (void)opd_backward(out[0]);
         break;
-    case MAP_OF_GRAD: skip_jumps = 1; (void)opd_vmap(gradient, &whole, &x, 1, NULL, out); break;
-    case GRAD_OF_MAP: skip_jumps = 1; (void)opd_grad(mapped, &whole, &x, 1, NULL, out); break;
-    case JVP_OF_GRAD: skip_jumps = 1; (void)opd_jvp(gradient, &whole, &number, &one, 1, NULL, out, tangents + 1); break;
-    case REVERSE_ROWS: (void)opd_jacrev(hooked, NULL, &x, 1, NULL, out); break;
+    case MAP_OF_GRAD: skip_jumps = 1; (void)opd_vmap(gradient, &whole, &x, 1, NULL, out, 8); break;
+    case GRAD_OF_MAP: skip_jumps = 1; (void)opd_grad(mapped, &whole, &x, 1, NULL, out, 8); break;
+    case JVP_OF_GRAD: skip_jumps = 1; (void)opd_jvp(gradient, &whole, &number, &one, 1, NULL, out, tangents + 1, 8); break;
+    case REVERSE_ROWS: (void)opd_jacrev(hooked, NULL, &x, 1, NULL, out, 8); break;
     case BATCHED_GRADS:
         CHECK(opd_tensor_hook_add(y, on_tensor, NULL, NULL) != 0);
         batch = options();
@@ -230,7 +230,7 @@ static void train(void) {
     opd_tensor *x = vec(3, true), *again = vec(3, false), *out[1];
     CHECK_INT(opd_backward(opd_sum(opd_mul(x, x))), 0);
     CHECK(opd_tensor_grad(x) && opd_data_f64(opd_tensor_grad(x))[2] == 6);
-    CHECK_INT(opd_grad(function, NULL, &again, 1, NULL, out), 1);
+    CHECK_INT(opd_grad(function, NULL, &again, 1, NULL, out, 1), 1);
     CHECK(out[0] && opd_data_f64(out[0])[2] == 6);
     CHECK_OK();
 }

@@ -68,7 +68,8 @@ TEST(devices_are_pytorchs) {
             opd_error_clear();
         } else {
             CHECK_INT(opd_device_parse(line, &d), 0);
-            CHECK_STR(opd_device_print(d, out, sizeof(out)), want);
+            CHECK_INT(opd_device_print(d, out, sizeof out), strlen(want));
+            CHECK_STR(out, want);
         }
     }
     fclose(f);
@@ -90,10 +91,12 @@ TEST(devices_unknown) {
     opd_error_clear();
     CHECK_INT(opd_device_parse("cuda:128", &d), -1);
     opd_error_clear();
-    CHECK_STR(opd_device_print(opd_device_make(OPD_CUDA, 3), small, sizeof(small)), "cuda");
+    CHECK_INT(opd_device_print(opd_device_make(OPD_CUDA, 3), small, sizeof small), strlen("cuda:3"));
+    CHECK_STR(small, "cuda");
     d.type = 99;
     d.index = -1;
-    CHECK_STR(opd_device_print(d, small, sizeof(small)), "?");
+    CHECK_INT(opd_device_print(d, small, sizeof small), 1);
+    CHECK_STR(small, "?");
 }
 
 /* One case of print.txt. */

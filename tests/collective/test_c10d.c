@@ -379,7 +379,7 @@ TEST(what_is_recorded_and_batched_is_functional) {
     opd_tensor *x = opd_ones(OPD_INTS(3, 2), OPD_FLOAT32), *y = NULL;
     CHECK(opd_graph_trace(calls_it, NULL, &x, 1, NULL) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "cannot be recorded or batched");
-    CHECK_INT(opd_vmap(calls_it, NULL, &x, 1, NULL, &y), -1);
+    CHECK_INT(opd_vmap(calls_it, NULL, &x, 1, NULL, &y, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "cannot be recorded or batched");
 }
 CHECK_MAIN()

@@ -144,7 +144,7 @@ TEST(examples_in_any_dim_are_run_together) {
                 memset(&options, 0, sizeof options);
                 options.in_dims = options.out_dims = &dim;
                 options.nin_dims = options.nout_dims = 1;
-                CHECK_INT(opd_vmap(one_calls, &all[i], &x, 1, &options, &y), 1);
+                CHECK_INT(opd_vmap(one_calls, &all[i], &x, 1, &options, &y, 1), 1);
                 CHECK(y && opd_equal(x, y));
                 CHECK_OK();
             }
@@ -307,9 +307,9 @@ TEST(groups_and_transfers_that_cannot_be) {
     NO_WORK(opd_group_reduce(self, opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_make(OPD_META, -1)), "sum", 0),
             OPD_ERROR_ARGUMENT, "the tensor is neither on the CPU nor on a device of the group");
     CHECK_INT(opd_group_unregister(pair), 0);
-    CHECK_INT(opd_vmap(gathers_it, NULL, &x, 1, NULL, &out), -1);
+    CHECK_INT(opd_vmap(gathers_it, NULL, &x, 1, NULL, &out, 1), -1);
     CHECK_ERROR(OPD_ERROR_SHAPE, "an example has no dims");
-    CHECK_INT(opd_vmap(sends_it, NULL, &x, 1, NULL, &out), -1);
+    CHECK_INT(opd_vmap(sends_it, NULL, &x, 1, NULL, &out, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 0 of process group 'self' is this process, which cannot send to itself");
     CHECK_INT(opd_group_device_add(self, opd_device_make(OPD_CPU, -1)), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_group_device_add: cpu is not an accelerator");

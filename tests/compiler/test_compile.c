@@ -463,7 +463,7 @@ TEST(gradients_and_transforms) {
     CHECK(agree(shared, graph, x, true));
     (void)opd_grad_mode_set(true);
     batch = opd_add(opd_zeros(opd_ints_of(sizes, 3), OPD_FLOAT32), ramp(3, 4));
-    CHECK_INT(opd_vmap(compiled_call, NULL, &batch, 1, NULL, out), 2);
+    CHECK_INT(opd_vmap(compiled_call, NULL, &batch, 1, NULL, out, 2), 2);
     CHECK(opd_compiled_reason(shared) != NULL);
     want[0] = ramp(3, 4);
     CHECK_INT(opd_graph_run(graph, want, 1, want, 2), 2);

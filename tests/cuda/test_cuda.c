@@ -580,11 +580,11 @@ TEST(transforms_on_the_gpu) {
     opd_tensor *x, *y = NULL;
     if (!there()) { SKIP("no GPU"); }
     x = opd_view(on_gpu(four, 4), OPD_INTS(2, 2));
-    CHECK_INT(opd_vmap(squares, NULL, &x, 1, NULL, &y), 1);
+    CHECK_INT(opd_vmap(squares, NULL, &x, 1, NULL, &y, 1), 1);
     CHECK(opd_tensor_device(y).type == OPD_CUDA && opd_ndim(y) == 1);
     CHECK_NEAR(at(y, 0), 5, 1e-6);
     CHECK_NEAR(at(y, 1), 9.25, 1e-6);
-    CHECK_INT(opd_grad(squares, NULL, &x, 1, NULL, &y), 1);
+    CHECK_INT(opd_grad(squares, NULL, &x, 1, NULL, &y, 1), 1);
     CHECK(opd_tensor_device(y).type == OPD_CUDA);
     CHECK_NEAR(at(y, 2), 6, 1e-6);
     CHECK_OK();

@@ -104,7 +104,7 @@ static void everything(const char *ns, unsigned slots) {
             CHECK((used[AUTOGRAD] == 0) == (slots >> JVP & 1));
         } else { CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with"); }
     }
-    CHECK_INT(opd_vmap(scale_rows, (void *)(uintptr_t)ns, &x, 1, NULL, &y), 1);
+    CHECK_INT(opd_vmap(scale_rows, (void *)(uintptr_t)ns, &x, 1, NULL, &y, 1), 1);
     CHECK(all_near(y, want));
     CHECK_INT(used[VMAP], slots >> VMAP & 1);
     x = opd_to_dtype(x, OPD_BFLOAT16);
@@ -208,7 +208,7 @@ TEST(families_registered_by_themselves) {
         part = open_impl("whole");
         CHECK_INT(opd_vmap_register(part, "whole::scale", rules[i]), 0);
         memset(used, 0, sizeof used);
-        CHECK_INT(opd_vmap(scale_rows, (void *)(uintptr_t)"whole", &x, 1, NULL, &y), 1);
+        CHECK_INT(opd_vmap(scale_rows, (void *)(uintptr_t)"whole", &x, 1, NULL, &y, 1), 1);
         CHECK(all_near(y, opd_mul_Scalar(x, opd_value_int(3))));
         CHECK_INT(used[KERNEL], i == 0 ? 4 : 1);
         opd_library_close(part);
@@ -682,7 +682,7 @@ TEST(a_constant_result_beside_a_list) {
         d.constant = "c";
         CHECK_INT(opd_define(lib, &d), 0);
         op = opd_find("parts::f");
-        CHECK_INT(opd_jvp(parts_forward, op, &x, &one, 1, NULL, out, along), nparts + 1);
+        CHECK_INT(opd_jvp(parts_forward, op, &x, &one, 1, NULL, out, along, 64), nparts + 1);
         for (i = 0; i < nparts; i++) { CHECK(along[i] && opd_item_f64(opd_select(along[i], 0, 1)) == i + 1); }
         CHECK(along[nparts] && opd_item_f64(opd_select(along[nparts], 0, 1)) == 0);
         (void)opd_tensor_set_requires_grad(x, true);

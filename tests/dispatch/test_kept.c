@@ -143,7 +143,7 @@ TEST(what_the_library_keeps_is_not_listed) {
     opd_optimizer_step(optimizer);
     opd_graph *graph = opd_graph_trace(f_tanh, NULL, &w, 1, NULL);
     CHECK_INT(opd_graph_run(graph, &w, 1, &out, 1), 1);
-    CHECK_INT(opd_grad(f_tanh, NULL, &w, 1, NULL, &out), 1);
+    CHECK_INT(opd_grad(f_tanh, NULL, &w, 1, NULL, &out, 1), 1);
     CHECK_INT((int)listed(), (int)before);
     opd_graph_free(graph);
     opd_optimizer_free(optimizer);

@@ -209,14 +209,14 @@ static void through_all_layers(double shift) {
     opd_tensor *leaf = opd_tensor_set_requires_grad(pair_of(0.5, -1), true);
     opd_backward(opd_sum(opd_cosh(leaf)));
     CHECK_NEAR(opd_item_f64(opd_select(opd_tensor_grad(leaf), 0, 1)), sinh(-1), 1e-12);
-    CHECK_INT(opd_grad(f_cosh_sum, NULL, &x, 1, NULL, &dx), 1);
+    CHECK_INT(opd_grad(f_cosh_sum, NULL, &x, 1, NULL, &dx, 1), 1);
     CHECK_NEAR(opd_item_f64(opd_select(dx, 0, 0)), sinh(0.5), 1e-12);
-    CHECK_INT(opd_hessian(f_cosh_sum, NULL, &x, 1, NULL, &dx), 1);
+    CHECK_INT(opd_hessian(f_cosh_sum, NULL, &x, 1, NULL, &dx, 1), 1);
     CHECK_NEAR(opd_item_f64(opd_select(opd_select(dx, 0, 0), 0, 0)), cosh(0.5), 1e-12 + fabs(shift));
-    CHECK_INT(opd_jvp(f_cosh, NULL, &x, &t, 1, NULL, &y, &dy), 1);
+    CHECK_INT(opd_jvp(f_cosh, NULL, &x, &t, 1, NULL, &y, &dy, 1), 1);
     CHECK_NEAR(opd_item_f64(opd_select(dy, 0, 1)), sinh(-1), 1e-12);
     CHECK_NEAR(opd_item_f64(opd_select(y, 0, 1)), cosh(-1) + shift, 1e-12);
-    CHECK_INT(opd_vmap(f_cosh, NULL, &x, 1, NULL, &y), 1);
+    CHECK_INT(opd_vmap(f_cosh, NULL, &x, 1, NULL, &y, 1), 1);
     CHECK_NEAR(opd_item_f64(opd_select(y, 0, 1)), cosh(-1) + shift, 1e-12);
     char text[600];
     opd_graph *graph = opd_graph_trace(f_cosh, NULL, &x, 1, NULL);

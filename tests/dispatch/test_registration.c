@@ -1064,7 +1064,7 @@ TEST(lists_with_filters) {
     CHECK_INT(opd_op_list(&filter, ops, 4), 1);
     CHECK_STR(opd_op_name(ops[0]), "list::plain");
     filter.key = "NoKey";
-    CHECK_INT(opd_op_list(&filter, ops, 4), 0);
+    CHECK_INT(opd_op_list(&filter, ops, 4), -1);
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "could not parse dispatch key: NoKey");
     filter.key = filter.part = NULL;
     filter.tags = OPD_OPTAG_USER;
@@ -1105,7 +1105,7 @@ TEST(lists_of_what_waits) {
     for (i = 0; i < 4; i++) {
         snprintf(text, sizeof text, "%s::%s", spaces[i], names[i]);
         filter.ns = spaces[i];
-        const size_t count = opd_op_list(&filter, NULL, 0);
+        const int count = opd_op_list(&filter, NULL, 0);
         CHECK(count >= 3);
         CHECK(opd_schema_print(opd_op_schema(opd_find(text)), schema, sizeof schema) > 0);
         CHECK((strstr(schema, "int mine") == NULL) == there);
@@ -1153,8 +1153,8 @@ TEST(tags_of_built_in_operators) {
     static opd_op *ops[4000];
     FILE *f = check_golden("tags.txt");
     opd_op_filter filter;
-    size_t n, i, k, other;
-    int differ = 0;
+    size_t n, k, other;
+    int count, at, differ = 0;
     CHECK_OR_RETURN(f != NULL);
     text[0] = '\n';
     n = fread(text + 1, 1, sizeof text - 2, f);
@@ -1163,13 +1163,13 @@ TEST(tags_of_built_in_operators) {
     (void)fclose(f);
     memset(&filter, 0, sizeof filter);
     filter.ns = "aten";
-    n = opd_op_list(&filter, ops, 4000);
-    CHECK(n > 1000 && n <= 4000);
-    for (i = 0; i < n && i < 4000; i++) {
+    count = opd_op_list(&filter, ops, 4000);
+    CHECK(count > 1000 && count <= 4000);
+    for (at = 0; at < count && at < 4000; at++) {
         char row[300];
         for (k = 0; k < sizeof tags / sizeof *tags; k++) {
-            const bool has = (opd_op_tags(ops[i]) & tags[k].tag) != 0;
-            (void)snprintf(row, sizeof row, "\n%s\t%s\n", opd_op_name(ops[i]) + 6, tags[k].name);
+            const bool has = (opd_op_tags(ops[at]) & tags[k].tag) != 0;
+            (void)snprintf(row, sizeof row, "\n%s\t%s\n", opd_op_name(ops[at]) + 6, tags[k].name);
             const bool wanted = strstr(text, row) != NULL;
             if (has == wanted || (has && tags[k].tag == OPD_OPTAG_POINTWISE)) { continue; }
             for (other = 0; other < sizeof other_tags / sizeof *other_tags; other++) {
@@ -1179,7 +1179,7 @@ TEST(tags_of_built_in_operators) {
             differ++;
             if (other == sizeof other_tags / sizeof *other_tags) { printf("%s", row); CHECK(!"tag"); }
         }
-        CHECK(opd_op_tags(ops[i]) & OPD_OPTAG_PT2_COMPLIANT);
+        CHECK(opd_op_tags(ops[at]) & OPD_OPTAG_PT2_COMPLIANT);
     }
     CHECK_INT(differ, sizeof other_tags / sizeof *other_tags);
     filter.tags = OPD_OPTAG_CORE;

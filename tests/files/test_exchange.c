@@ -139,7 +139,7 @@ TEST(dlpack_out_refused) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_dlpack_export: this tensor has no data (it is a meta tensor)");
     CHECK(!opd_dlpack_export(opd_tensor_wrap_key(t, OPD_F_GRAD_WRAPPER), 0));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "this tensor has no data (it wraps another tensor)");
-    CHECK_INT(opd_vmap(batched_example, NULL, &t, 1, NULL, &out), 1);
+    CHECK_INT(opd_vmap(batched_example, NULL, &t, 1, NULL, &out, 1), 1);
     opd_tensor_set_requires_grad(t, true);
     CHECK(!opd_dlpack_export_unversioned(t));
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "Can't export tensors that require gradient, use tensor.detach()");

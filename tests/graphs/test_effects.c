@@ -59,9 +59,9 @@ TEST(passes_ask_what_a_call_does_with_its_arguments) {
     static opd_op *ops[4000];
     opd_value known[OPD_MAX_ARGS];
     int made = 0, by_flag = 0, drawn = 0;
-    const size_t count = opd_op_list(NULL, ops, 4000);
+    const int count = opd_op_list(NULL, ops, 4000);
     CHECK(count <= 4000);
-    for (size_t i = 0; i < count && i < 4000; i++) {
+    for (int i = 0; i < count && i < 4000; i++) {
         const opd_schema *schema = opd_op_schema(ops[i]);
         bool stayed[2] = {false, false};
         for (int flag = 0; flag < 2; flag++) {
@@ -193,7 +193,7 @@ static int attends_in_vmap(void *user, opd_tensor *const *in, int n, opd_tensor 
 }
 TEST(attention_without_dropout_is_not_random_in_vmap) {
     opd_tensor *x = opd_randn(OPD_INTS(3, 2, 4, 8), OPD_FLOAT32), *other = opd_randn(OPD_INTS(2, 4, 8), OPD_FLOAT32), *y;
-    CHECK_INT(opd_vmap(attends_in_vmap, other, &x, 1, NULL, &y), 1);
+    CHECK_INT(opd_vmap(attends_in_vmap, other, &x, 1, NULL, &y, 1), 1);
     CHECK_INT(opd_ndim(y), 4);
     y = opd_sub(y, opd_scaled_dot_product_attention(x, opd_expand(other, OPD_INTS(3, 2, 4, 8)),
                                                     opd_expand(other, OPD_INTS(3, 2, 4, 8))));

@@ -208,8 +208,8 @@ TEST(graphs_run_inside_vmap_and_vmap_is_traced) {
     opd_tensor *w = numbers(opd_ints_of(three_two, 2)), *x = numbers(opd_ints_of(two_three, 2)), *xs = numbers(opd_ints_of(many, 3));
     opd_tensor *a, *b;
     opd_graph *g = opd_graph_trace(affine, w, &x, 1, NULL);
-    CHECK_INT(opd_vmap(opd_graph_function, g, &xs, 1, NULL, &a), 1);
-    CHECK_INT(opd_vmap(affine, w, &xs, 1, NULL, &b), 1);
+    CHECK_INT(opd_vmap(opd_graph_function, g, &xs, 1, NULL, &a, 1), 1);
+    CHECK_INT(opd_vmap(affine, w, &xs, 1, NULL, &b, 1), 1);
     CHECK(same(a, b));
     opd_graph_free(g);
 }
@@ -219,7 +219,7 @@ static int affine_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out
     return 1;
 }
 static int affine_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    return opd_grad(affine_sum, user, in, n, NULL, out);
+    return opd_grad(affine_sum, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS);
 }
 TEST(derivatives_are_traced) {
     opd_tensor *w = numbers(opd_ints_of(three_two, 2)), *x = numbers(opd_ints_of(two_three, 2)), *a, *b;
@@ -805,7 +805,7 @@ static int use_twice(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     return 1;
 }
 static int use_twice_mapped(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    return opd_vmap(use_twice, user, in, n, NULL, out);
+    return opd_vmap(use_twice, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS);
 }
 static int use_twice_cast(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     int rc = -1;
@@ -1511,7 +1511,7 @@ static int by_the_tape(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     return y && opd_autograd_grad(&y, 1, &x, 1, NULL, out) >= 0 ? 1 : -1;
 }
 static int by_a_transform(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    return opd_grad(pooled_of, user, in, n, NULL, out) < 0 ? -1 : 1;
+    return opd_grad(pooled_of, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS) < 0 ? -1 : 1;
 }
 TEST(what_a_derivative_reads_is_no_silent_constant) {
     const double a[4] = {1, 2, 3, 4}, b[4] = {9, 2, 3, 4};
@@ -1534,7 +1534,7 @@ static int product_of(void *user, opd_tensor *const *in, int n, opd_tensor **out
     return out[0] ? 1 : -1;
 }
 static int product_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    return opd_grad(product_of, user, in, n, NULL, out) < 0 ? -1 : 1;
+    return opd_grad(product_of, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS) < 0 ? -1 : 1;
 }
 /* narrow reads where it starts: in parts, for a derivative, that would be a constant. */
 static int narrowed_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -1546,7 +1546,7 @@ static int narrowed_of(void *user, opd_tensor *const *in, int n, opd_tensor **ou
 }
 static int narrowed_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *all[2] = {NULL, NULL};
-    if (opd_grad(narrowed_of, user, in, n, NULL, all) < 0) { return -1; }
+    if (opd_grad(narrowed_of, user, in, n, NULL, all, 2) < 0) { return -1; }
     out[0] = all[0];
     return 1;
 }
@@ -1578,7 +1578,7 @@ static int weighted(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
     out[0] = opd_sum(opd_mul(opd_mul(opd_sin(in[0]), in[0]), weight));
     return out[0] ? 1 : -1;
 }
-static int weighted_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(weighted, user, in, n, NULL, out); }
+static int weighted_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(weighted, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS); }
 static int by_a_constant(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const double at[] = {0.25, 0.5, 0.75, 1, 1.25, 1.5};
     opd_tensor *x = opd_tensor_from(at, OPD_INTS(3), OPD_FLOAT64), *rows = opd_tensor_from(at, OPD_INTS(2, 3), OPD_FLOAT64), *one[1];
@@ -1586,12 +1586,12 @@ static int by_a_constant(void *user, opd_tensor *const *in, int n, opd_tensor **
     weight = in[0];
     if (!x || !rows) { return -1; }
     switch (*(int *)user) {
-    case 0: return opd_grad(weighted, NULL, &x, 1, NULL, out);
-    case 1: return opd_vjp(weighted, NULL, &x, 1, NULL, one, &d) < 0 ? -1 : opd_derivative_call(d, one, 1, 0, out);
-    case 2: return opd_jvp(weighted, NULL, &x, &x, n, NULL, one, out);
-    case 3: return opd_jacrev(weighted, NULL, &x, 1, NULL, out);
-    case 4: return opd_hessian(weighted, NULL, &x, 1, NULL, out);
-    default: return opd_vmap(weighted_rows, NULL, &rows, 1, NULL, out);
+    case 0: return opd_grad(weighted, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS);
+    case 1: return opd_vjp(weighted, NULL, &x, 1, NULL, one, 1, &d) < 0 ? -1 : opd_derivative_call(d, one, 1, 0, out, OPD_TRANSFORM_OUTPUTS);
+    case 2: return opd_jvp(weighted, NULL, &x, &x, n, NULL, one, out, 1);
+    case 3: return opd_jacrev(weighted, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS);
+    case 4: return opd_hessian(weighted, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS);
+    default: return opd_vmap(weighted_rows, NULL, &rows, 1, NULL, out, OPD_TRANSFORM_OUTPUTS);
     }
 }
 static int by_both_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -1599,7 +1599,7 @@ static int by_both_sum(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     out[0] = opd_sum(opd_sin(out[0]));
     return out[0] ? 1 : -1;
 }
-static int by_both(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(by_both_sum, user, in, n, NULL, out); }
+static int by_both(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(by_both_sum, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS); }
 TEST(derivatives_by_a_constant) {
     const double first[] = {0.5, 0.25, 2}, other[] = {-1, 3, 0.5};
     opd_tensor *a = opd_tensor_from(first, OPD_INTS(3), OPD_FLOAT64), *b = opd_tensor_from(other, OPD_INTS(3), OPD_FLOAT64);

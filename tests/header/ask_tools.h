@@ -16,8 +16,8 @@ static int ask_tools(void) {
     opd_profile *profile;
     char text[2] = "x";
     int wrong = 0;
-    wrong += opd_vmap(NULL, NULL, &x, 1, NULL, outputs) != -1 || outputs[0] || says("vmap", "TRANSFORMS");
-    wrong += opd_vjp(NULL, NULL, &x, 1, NULL, outputs, &derivative) != -1 || derivative || says("vjp", "TRANSFORMS");
+    wrong += opd_vmap(NULL, NULL, &x, 1, NULL, outputs, 2) != -1 || outputs[0] || says("vmap", "TRANSFORMS");
+    wrong += opd_vjp(NULL, NULL, &x, 1, NULL, outputs, 2, &derivative) != -1 || derivative || says("vjp", "TRANSFORMS");
     wrong += opd_vmap_wrap(x, 0, 1) || says("vmap_wrap", "TRANSFORMS");
     memset(&options, 0, sizeof options);
     options.is_grads_batched = true;

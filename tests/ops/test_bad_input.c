@@ -215,7 +215,8 @@ TEST(arrays_at_null) {
     CHECK(opd_dump(op, NULL, 9) == opd_dump(op, NULL, 0) && opd_dump_table(op, NULL, 9) > 0);
     CHECK(opd_explain(op, v, 1, NULL, 9) > 0 && opd_tensor_print(x, NULL, 9) == strlen("tensor([1., 1.])"));
     CHECK(opd_op_list(NULL, NULL, 9) > 1000);
-    CHECK(!opd_keyset_print(OPD_KEYS_FULL, NULL, 9) && !opd_device_print(d, NULL, 9));
+    CHECK(opd_keyset_print(OPD_KEYS_FULL, NULL, 9) > 100);
+    CHECK_INT(opd_device_print(d, NULL, 9), (long long)strlen("cpu"));
     CHECK(opd_keyset_equal(opd_keyset_remove_backend(OPD_KEYS_FULL, -1), OPD_KEYS_FULL) &&
           opd_keyset_equal(opd_keyset_remove_backend(OPD_KEYS_FULL, 64), OPD_KEYS_FULL));
     CHECK_OK();
@@ -273,16 +274,16 @@ static void fails_into(const char *what, int how, opd_tensor **t, opd_value *v, 
     if (WHAT("overloads")) {
         CHECK(opd_overloads_call(how == OF_NO_USE ? NULL : opd_overloads_find("aten::add"), v, args, 2, &kw, 0) != 0);
     }
-    if (WHAT("apply")) { CHECK(opd_autograd_apply(how == OF_NO_USE ? NULL : &function, v, 2, args, 2) < 0); }
-    if (WHAT("grad")) { CHECK(opd_grad(fn, NULL, &x, 1, &o, t) < 0); }
-    if (WHAT("grad_and_value")) { CHECK(opd_grad_and_value(fn, NULL, &x, 1, &o, t) < 0); }
-    if (WHAT("vmap")) { CHECK(opd_vmap(fn, NULL, &x, 1, NULL, t) < 0); }
-    if (WHAT("jacrev")) { CHECK(opd_jacrev(fn, NULL, &x, 1, &o, t) < 0); }
-    if (WHAT("jacfwd")) { CHECK(opd_jacfwd(fn, NULL, &x, 1, &o, t) < 0); }
-    if (WHAT("hessian")) { CHECK(opd_hessian(fn, NULL, &x, 1, &o, t) < 0); }
-    if (WHAT("vjp")) { CHECK(opd_vjp(fn, NULL, &x, 1, &o, t, (opd_derivative **)p) < 0); }
-    if (WHAT("linearize")) { CHECK(opd_linearize(fn, NULL, &x, 1, &o, t, (opd_derivative **)p) < 0); }
-    if (WHAT("jvp")) { CHECK(opd_jvp(fn, NULL, &x, &x, 1, &o, t, (opd_tensor **)p) < 0); }
+    if (WHAT("apply")) { CHECK(opd_autograd_apply(how == OF_NO_USE ? NULL : &function, args, 2, v, 2) < 0); }
+    if (WHAT("grad")) { CHECK(opd_grad(fn, NULL, &x, 1, &o, t, OPD_TRANSFORM_OUTPUTS) < 0); }
+    if (WHAT("grad_and_value")) { CHECK(opd_grad_and_value(fn, NULL, &x, 1, &o, t, OPD_TRANSFORM_OUTPUTS) < 0); }
+    if (WHAT("vmap")) { CHECK(opd_vmap(fn, NULL, &x, 1, NULL, t, OPD_TRANSFORM_OUTPUTS) < 0); }
+    if (WHAT("jacrev")) { CHECK(opd_jacrev(fn, NULL, &x, 1, &o, t, OPD_TRANSFORM_OUTPUTS) < 0); }
+    if (WHAT("jacfwd")) { CHECK(opd_jacfwd(fn, NULL, &x, 1, &o, t, OPD_TRANSFORM_OUTPUTS) < 0); }
+    if (WHAT("hessian")) { CHECK(opd_hessian(fn, NULL, &x, 1, &o, t, OPD_TRANSFORM_OUTPUTS) < 0); }
+    if (WHAT("vjp")) { CHECK(opd_vjp(fn, NULL, &x, 1, &o, t, OPD_TRANSFORM_OUTPUTS, (opd_derivative **)p) < 0); }
+    if (WHAT("linearize")) { CHECK(opd_linearize(fn, NULL, &x, 1, &o, t, OPD_TRANSFORM_OUTPUTS, (opd_derivative **)p) < 0); }
+    if (WHAT("jvp")) { CHECK(opd_jvp(fn, NULL, &x, &x, 1, &o, t, (opd_tensor **)p, OPD_TRANSFORM_OUTPUTS) < 0); }
     if (WHAT("autograd_grad")) { CHECK(opd_autograd_grad(&y, 1, how == OF_NO_USE ? NULL : two, 2, NULL, t) != 0); }
     if (WHAT("unpack_dual")) { CHECK(opd_dual_unpack(how == OF_NO_USE ? NULL : x, t) == NULL || how == AFTER_IT_BEGAN); }
     if (WHAT("checkpoint")) { CHECK(opd_checkpoint(how == OF_NO_USE ? NULL : segment_fails, NULL, NULL, &x, 1, t, 2) != 0); }

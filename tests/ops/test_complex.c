@@ -341,7 +341,7 @@ TEST(imaginary_parts_are_not_lost) {
     is_number(out, 0, 0, 0);
     out = opd_reshape(y, opd_ints_of(square, 2));
     in[0] = in[1] = out;
-    CHECK(opd_vmap(vdot_of, NULL, in, 2, NULL, &out) == 1);
+    CHECK(opd_vmap(vdot_of, NULL, in, 2, NULL, &out, 1) == 1);
     is_number(out, 0, 15, 0);
     is_number(out, 1, 9.25, 0);
     in[0] = opd_zeros(opd_ints_of(square, 1), OPD_FLOAT32);
@@ -489,7 +489,7 @@ static int writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 }
 static int checked_writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return writes(user, in, n, out); }
 static int grad_of_writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    return opd_grad(writes, user, in, n, NULL, out);
+    return opd_grad(writes, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS);
 }
 /* Autograd, second derivatives, opd_grad, and opd_grad under vmap give the same gradient as finite
    differences. */
@@ -504,7 +504,7 @@ TEST(writes_through_conjugates_have_one_gradient) {
         const bool detached = which >> 3 == 4;    /* what is cut off has no gradient that differences could show */
         CHECK(writes(&which, &x, 1, &out) == 1);
         CHECK_INT(opd_backward(out), 0);
-        CHECK(opd_grad(writes, &which, &x, 1, NULL, grads) == 1);
+        CHECK(opd_grad(writes, &which, &x, 1, NULL, grads, OPD_TRANSFORM_OUTPUTS) == 1);
         CHECK(detached || opd_gradcheck(checked_writes, &which, &x, 1, NULL) == 0);
         all = opd_contiguous(opd_expand(opd_unsqueeze(opd_detach(x), 0), opd_ints_of(rows, 2)));
         for (int64_t i = 0; i < 2 && opd_ok(); i++) {
@@ -512,7 +512,7 @@ TEST(writes_through_conjugates_have_one_gradient) {
             parts_of(grads[0], i, second);
             CHECK(number_is(second[0], first[0]) && number_is(second[1], first[1]));
         }
-        CHECK(opd_vmap(grad_of_writes, &which, &all, 1, NULL, many) == 1);
+        CHECK(opd_vmap(grad_of_writes, &which, &all, 1, NULL, many, OPD_TRANSFORM_OUTPUTS) == 1);
         for (int64_t i = 0; i < 6 && opd_ok(); i++) {
             parts_of(opd_tensor_grad(x), i % 2, first);
             parts_of(opd_contiguous(many[0]), i, second);

@@ -764,7 +764,7 @@ static int alignment_loss(void *user, opd_tensor *const *in, int n, opd_tensor *
     return out[0] ? 1 : -1;
 }
 static int slope_of_alignment(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    return opd_grad(alignment_loss, user, in, n, NULL, out);
+    return opd_grad(alignment_loss, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS);
 }
 /* The derivative along a direction is the difference quotient.  Second derivatives are refused. */
 TEST(alignments_in_forward_mode) {
@@ -772,13 +772,13 @@ TEST(alignments_in_forward_mode) {
     opd_tensor *const along = opd_view(opd_cos(opd_arange(OPD_V(24), OPD_FLOAT64)), OPD_INTS(4, 2, 3)), *y, *slope;
     for (int reduction = 0; reduction < 3; reduction++) {
         opd_tensor *at[2], *value[2];
-        CHECK_INT(opd_jvp(alignment_loss, &reduction, &x, &along, 1, NULL, &y, &slope), 1);
+        CHECK_INT(opd_jvp(alignment_loss, &reduction, &x, &along, 1, NULL, &y, &slope, 1), 1);
         for (int i = 0; i < 2; i++) {
             at[i] = opd_add(x, opd_mul_Scalar(along, opd_value_double(i ? -1e-6 : 1e-6)));
             CHECK_INT(alignment_loss(&reduction, &at[i], 1, &value[i]), 1);
         }
         CHECK(opd_allclose_full(slope, opd_mul_Scalar(opd_sub(value[0], value[1]), opd_value_double(5e5)), 1e-7, 1e-8, false));
-        CHECK_INT(opd_jvp(slope_of_alignment, &reduction, &x, &along, 1, NULL, &y, &slope), -1);
+        CHECK_INT(opd_jvp(slope_of_alignment, &reduction, &x, &along, 1, NULL, &y, &slope, 1), -1);
         CHECK(strstr(opd_error_message(), reduction ? "_ctc_loss_backward" : "scalar"));
         opd_error_clear();
     }

@@ -632,9 +632,9 @@ static int solution_of(void *user, opd_tensor *const *in, int n, opd_tensor **ou
 TEST(batched_vectors_are_no_matrices) {
     OPD_SCOPE {
         opd_tensor *eye = opd_eye(3, OPD_FLOAT32), *out[1];
-        CHECK(opd_vmap(determinant_of, NULL, &eye, 1, NULL, out) == -1);
+        CHECK(opd_vmap(determinant_of, NULL, &eye, 1, NULL, out, 1) == -1);
         CHECK_ERROR(OPD_ERROR_SHAPE, "linalg.det: The input tensor A must have at least 2 dimensions.");
-        CHECK(opd_vmap(solution_of, NULL, &eye, 1, NULL, out) == -1);
+        CHECK(opd_vmap(solution_of, NULL, &eye, 1, NULL, out, 1) == -1);
         CHECK_ERROR(OPD_ERROR_SHAPE, "linalg.solve: The input tensor A must have at least 2 dimensions.");
     }
 }
@@ -810,12 +810,12 @@ TEST(assertions_are_of_all_examples) {
     OPD_SCOPE {
         static const double numbers[] = {1, 2, 0};
         opd_tensor *all = opd_tensor_from(numbers, OPD_INTS(3), OPD_FLOAT64), *first = opd_narrow(all, 0, 0, 2), *out[1];
-        CHECK_INT(opd_vmap(asserting, NULL, &first, 1, NULL, out), 1);
+        CHECK_INT(opd_vmap(asserting, NULL, &first, 1, NULL, out, 1), 1);
         CHECK(opd_equal(out[0], first));
-        CHECK_INT(opd_vmap(asserting, NULL, &all, 1, NULL, out), -1);
+        CHECK_INT(opd_vmap(asserting, NULL, &all, 1, NULL, out, 1), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "one of them is zero");
         first = opd_ones(OPD_INTS(2, 2), OPD_FLOAT32);
-        CHECK_INT(opd_vmap(asserting, NULL, &first, 1, NULL, out), -1);
+        CHECK_INT(opd_vmap(asserting, NULL, &first, 1, NULL, out, 1), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "ambiguous");
     }
 }

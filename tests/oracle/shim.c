@@ -489,7 +489,7 @@ static int shim_out(const shim_state *s, opd_value v, odx_value *out) {
     case OPD_TAG_FLOAT: out->tag = ODX_DOUBLE; out->u.d = v.u.d; return 0;
     case OPD_TAG_COMPLEX: out->tag = ODX_COMPLEX; out->u.c[0] = v.u.c[0]; out->u.c[1] = v.u.c[1]; return 0;
     case OPD_TAG_STR: return shim_out_str(v.u.s, out);
-    case OPD_TAG_DEVICE: return shim_out_str(opd_device_print(v.u.device, device, sizeof device), out);
+    case OPD_TAG_DEVICE: (void)opd_device_print(v.u.device, device, sizeof device); return shim_out_str(device, out);
     default: return 0;
     }
 }

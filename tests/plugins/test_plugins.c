@@ -245,7 +245,7 @@ static const char vmap_source[] = TWICE_CODE
     "}\n"
     "static int sums(opd_call *call) {\n"
     "    opd_tensor *x = opd_arg_tensor(call, 0), *out[OPD_TRANSFORM_OUTPUTS];\n"
-    "    return opd_vmap(sum_of, NULL, &x, 1, NULL, out) == 1 ? opd_return_tensor(call, out[0]) : -1;\n"
+    "    return opd_vmap(sum_of, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS) == 1 ? opd_return_tensor(call, out[0]) : -1;\n"
     "}\n"
     "static int count(opd_call *call) { return opd_return_int(call, calls); }\n"
     "OPD_LIBRARY(vplug, lib) {\n"

@@ -85,7 +85,7 @@ static void run(const op_case *c, int way) {
             for (int64_t k = 0, count = opd_numel(t); k < 2 * count; k++) { case_put(all[n], k, case_get(t, k % count)); }
             n++;
         }
-        (void)opd_vmap(case_call, (void *)(uintptr_t)c, all, n, &options, out);
+        (void)opd_vmap(case_call, (void *)(uintptr_t)c, all, n, &options, out, MOST_RESULTS);
     }
     if (way == AUTOCAST) {
         opd_autocast_region region = opd_autocast_begin(OPD_CPU, OPD_BFLOAT16, true, -1);

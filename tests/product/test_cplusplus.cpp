@@ -132,10 +132,10 @@ static void act(int way, opd_tensor *x) {
     case 1: CHECK(opd_tensor_post_accumulate_hook_add(x, OPD_CATCH(leaf_throws), NULL, NULL) != 0); break;
     case 2: watch.begin = OPD_CATCH(begin_throws); break;
     case 3: watch.end = OPD_CATCH(end_throws); break;
-    case 4: CHECK_INT(opd_grad(OPD_CATCH(function_throws), NULL, &x, 1, NULL, out), -1); return;
+    case 4: CHECK_INT(opd_grad(OPD_CATCH(function_throws), NULL, &x, 1, NULL, out, 8), -1); return;
     case 5: CHECK(!opd_graph_trace(OPD_CATCH(function_throws), NULL, &x, 1, NULL)); return;
-    case 6: CHECK_INT(opd_checkpoint_call(OPD_CATCH(function_throws), NULL, NULL, &x, 1, NULL, out), -1); return;
-    default: CHECK_INT(opd_grad(OPD_CATCH(function_without), NULL, &x, 1, NULL, out), 1); return;
+    case 6: CHECK_INT(opd_checkpoint_call(OPD_CATCH(function_throws), NULL, NULL, &x, 1, NULL, out, 8), -1); return;
+    default: CHECK_INT(opd_grad(OPD_CATCH(function_without), NULL, &x, 1, NULL, out, 8), 1); return;
     }
     if (watch.begin || watch.end) { handle = opd_observer_add_local(&watch); }
     CHECK(opd_backward(opd_sum(y)) == (handle ? 0 : -1));

@@ -108,14 +108,14 @@ static int nested_grad(void *user, opd_tensor *const *in, int n, opd_tensor **ou
         return out[0] ? 1 : -1;
     }
     *left = now - 1;
-    return opd_grad(nested_grad, user, in, n, NULL, out);
+    return opd_grad(nested_grad, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS);
 }
 TEST(nested_transforms) {
     opd_tensor *x = opd_to_dtype(opd_ones(opd_ints_of(NULL, 0), OPD_FLOAT32), OPD_FLOAT64), *out[OPD_TRANSFORM_OUTPUTS];
     int left = 63;
-    CHECK_INT(opd_grad(nested_grad, &left, &x, 1, NULL, out), 1);
+    CHECK_INT(opd_grad(nested_grad, &left, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), 1);
     left = 64;
-    REFUSED(opd_grad(nested_grad, &left, &x, 1, NULL, out), "nested deeper than 64");
+    REFUSED(opd_grad(nested_grad, &left, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), "nested deeper than 64");
 }
 
 //-- dtypes and devices ------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ TEST(gradients_of_a_list) {
     o.argnums = all;
     o.nargnums = 3;
     wrong_sizes = 0;
-    CHECK_INT(opd_grad(total, NULL, in, 3, &o, g), 3);
+    CHECK_INT(opd_grad(total, NULL, in, 3, &o, g, 3), 3);
     CHECK_OK();
     CHECK_INT(wrong_sizes, 0);
     CHECK_NEAR(at(g[0], 1), 3, 0);
@@ -118,7 +118,7 @@ TEST(tangents_of_a_list) {
     along[0] = numbers(1, 2);
     along[1] = opd_zeros_like(in[1]);
     along[2] = number(10);
-    CHECK_INT(opd_jvp(weigh, NULL, in, along, 3, NULL, y, t), 2);
+    CHECK_INT(opd_jvp(weigh, NULL, in, along, 3, NULL, y, t, 2), 2);
     CHECK_OK();
     CHECK_NEAR(at(y[0], 1), 6, 0);
     CHECK_NEAR(at(t[0], 1), 2 * 3 + 2 * 10, 0);   /* tx w + x tw */
@@ -137,7 +137,7 @@ TEST(a_batching_rule_that_returns_a_list) {
     memset(&o, 0, sizeof o);
     o.in_dims = batched;
     o.nin_dims = 3;
-    CHECK_INT(opd_vmap(weigh, NULL, in, 3, &o, out), 2);
+    CHECK_INT(opd_vmap(weigh, NULL, in, 3, &o, out, 2), 2);
     CHECK_OR_RETURN(opd_ok());
     CHECK(opd_ndim(out[0]) == 2 && opd_size(out[0], 1) == 2 && opd_ndim(out[1]) == 2 && opd_size(out[1], 1) == 3);
     CHECK_NEAR(at(out[0], 3), 4 * 11, 0);         /* x of the second example times its w */

@@ -51,26 +51,26 @@ TEST(transforms) {
     int i;
     for (i = 0; i < OPD_MAX_DIMS; i++) { many[i] = 1; }
     deep = opd_ones(opd_ints_of(many, OPD_MAX_DIMS), OPD_FLOAT64);
-    REFUSED(opd_grad(product, NULL, &none, 1, NULL, out), OPD_ERROR_ARGUMENT,
+    REFUSED(opd_grad(product, NULL, &none, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_ARGUMENT,
             "grad: all inputs with respect to which it differentiates must be tensors, but input 0 is NULL");
-    REFUSED(opd_vjp(integers, NULL, &x, 1, NULL, out, &derivative), OPD_ERROR_ARGUMENT,
+    REFUSED(opd_vjp(integers, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS, &derivative), OPD_ERROR_ARGUMENT,
             "vjp: Expected f to return only floating point or complex Tensors, got int64 as output 0");
     pair[0] = x; pair[1] = NULL;
-    REFUSED(opd_linearize(product, NULL, pair, 2, NULL, out, &derivative), OPD_ERROR_ARGUMENT,
+    REFUSED(opd_linearize(product, NULL, pair, 2, NULL, out, OPD_TRANSFORM_OUTPUTS, &derivative), OPD_ERROR_ARGUMENT,
             "linearize: Expected primals to only contain Tensors, got NULL at 1");
-    REFUSED(opd_derivative_call(NULL, &x, 1, 0, out), OPD_ERROR_ARGUMENT, "opd_derivative_call: an argument is NULL");
+    REFUSED(opd_derivative_call(NULL, &x, 1, 0, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_ARGUMENT, "opd_derivative_call: an argument is NULL");
     x = complexes(2);
-    REFUSED(opd_jacfwd(as_it_is, NULL, &x, 1, NULL, out), OPD_ERROR_ARGUMENT,
+    REFUSED(opd_jacfwd(as_it_is, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_ARGUMENT,
             "jacfwd: Expected all inputs to be real but received complex tensor at flattened input idx: 0");
-    REFUSED(opd_jacrev(as_it_is, NULL, &none, 1, NULL, out), OPD_ERROR_ARGUMENT,
+    REFUSED(opd_jacrev(as_it_is, NULL, &none, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_ARGUMENT,
             "jacrev: Expected all inputs to be real but received NULL at flattened input idx: 0");
     x = vec(2);
-    REFUSED(opd_jacrev(turns_complex, NULL, &x, 1, NULL, out), OPD_ERROR_ARGUMENT,
+    REFUSED(opd_jacrev(turns_complex, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_ARGUMENT,
             "jacrev: Expected all outputs to be real but received complex tensor at flattened output idx: 0");
-    REFUSED(opd_jacrev(as_it_is, NULL, &deep, 1, NULL, out), OPD_ERROR_SHAPE, "a Jacobian would have more than");
+    REFUSED(opd_jacrev(as_it_is, NULL, &deep, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_SHAPE, "a Jacobian would have more than");
     many[0] = 2;
     x = opd_ones(opd_ints_of(many, OPD_MAX_DIMS / 2 + 1), OPD_FLOAT64);
-    REFUSED(opd_jacfwd(as_it_is, NULL, &x, 1, NULL, out), OPD_ERROR_SHAPE, "a Jacobian would have more than");
+    REFUSED(opd_jacfwd(as_it_is, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_SHAPE, "a Jacobian would have more than");
     CHECK_INT(opd_transform_depth(), 0);
 }
 
@@ -111,9 +111,9 @@ TEST(custom_functions) {
     memset(&f, 0, sizeof f);
     f.name = "Twice"; f.forward = fn_forward; f.setup_context = fn_setup; f.backward = fn_backward;
     f.vmap = fn_says_nothing;
-    REFUSED(opd_vmap(fn_apply, &f, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD, "the vmap of TwiceBackward failed without setting an error");
+    REFUSED(opd_vmap(fn_apply, &f, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_AUTOGRAD, "the vmap of TwiceBackward failed without setting an error");
     f.vmap = fn_wrong_dim;
-    REFUSED(opd_vmap(fn_apply, &f, &x, 1, NULL, out), OPD_ERROR_AUTOGRAD,
+    REFUSED(opd_vmap(fn_apply, &f, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_AUTOGRAD,
             "the vmap of TwiceBackward returned an output that does not match its out_dim: output 0 has no examples at dim 1");
     f.vmap = NULL;
     f.setup_context = NULL;
@@ -372,10 +372,10 @@ TEST(what_operators_of_ones_own_are_told) {
     REFUSED(call1("decomposes", x), OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running");
     x = vec(3);                                           /* 0.5: undefined, the others not */
     opd_log_set(warned, NULL);                            /* there is no rule: a loop */
-    REFUSED(opd_vmap(call_it, (void *)(uintptr_t)"maybe", &x, 1, NULL, out), OPD_ERROR_ARGUMENT,
+    REFUSED(opd_vmap(call_it, (void *)(uintptr_t)"maybe", &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_ARGUMENT,
             "slow fallback received a mix of undefined and defined tensors as the result of an operation");
     opd_log_set(NULL, NULL);
-    REFUSED(opd_vmap(call_views, NULL, &x, 1, NULL, out), OPD_ERROR_ARGUMENT,
+    REFUSED(opd_vmap(call_views, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), OPD_ERROR_ARGUMENT,
             "Batching rule not implemented for mistakes::views");
     /* writes of what the tape needs as it was */
     y = opd_mul(leaf(2), vec(2));
@@ -449,7 +449,7 @@ TEST(ends_inside_of_what_they_would_end) {
     CHECK(opd_tensor_hook_add(y, hook_closes, NULL, NULL) != 0);
     REFUSED(opd_backward(opd_sum(y)), OPD_ERROR_KERNEL, "closed a scope that was opened outside of it");
     x = vec(2);
-    REFUSED(opd_grad(function_closes, NULL, &x, 1, NULL, out), OPD_ERROR_KERNEL, "closed a scope that was opened outside");
+    REFUSED(opd_grad(function_closes, NULL, &x, 1, NULL, out, 1), OPD_ERROR_KERNEL, "closed a scope that was opened outside");
     CHECK(opd_data_f64(x)[0] == 0.5 && opd_transform_depth() == 0 && opd_grad_mode_enabled());
     opd_scope_close(&scope);
     opd_library_close(lib);

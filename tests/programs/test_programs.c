@@ -380,7 +380,7 @@ TEST(programs_under_transforms) {
     opd_program *program = opd_program_load(golden("branch_on_size", ".pt2"), NULL), *mlp = opd_program_load(golden("mlp", ".pt2"), NULL);
     OPD_SCOPE {
         opd_tensor *x = opd_randn(OPD_INTS(5, 4, 6), OPD_FLOAT32), *batched[1], *single[1], *one;
-        CHECK_INT(opd_vmap(opd_program_function, mlp, &x, 1, NULL, batched), 1);
+        CHECK_INT(opd_vmap(opd_program_function, mlp, &x, 1, NULL, batched, 1), 1);
         for (int64_t i = 0; i < 5; i++) {
             one = opd_select(x, 0, i);
             CHECK_INT(opd_program_function(mlp, &one, 1, single), 1);
@@ -434,7 +434,7 @@ static int sum_of(void *program, opd_tensor *const *in, int count, opd_tensor **
 static int gradient_of(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
     opd_tensor *wrt = in[0];
     (void)count;
-    return opd_grad(sum_of, program, &wrt, 1, NULL, out) < 0 ? -1 : 1;
+    return opd_grad(sum_of, program, &wrt, 1, NULL, out, OPD_TRANSFORM_OUTPUTS) < 0 ? -1 : 1;
 }
 TEST(programs_with_a_condition_for_each_example) {
     opd_program *program = opd_program_load(golden("branch", ".pt2"), NULL);
@@ -442,8 +442,8 @@ TEST(programs_with_a_condition_for_each_example) {
         opd_manual_seed(3);
         opd_tensor *x = opd_randn(OPD_INTS(6, 3, 4), OPD_FLOAT32), *batched[1], *single[1], *slopes[1], *slope[1];
         int above = 0;
-        CHECK_INT(opd_vmap(opd_program_function, program, &x, 1, NULL, batched), 1);
-        CHECK_INT(opd_vmap(gradient_of, program, &x, 1, NULL, slopes), 1);
+        CHECK_INT(opd_vmap(opd_program_function, program, &x, 1, NULL, batched, 1), 1);
+        CHECK_INT(opd_vmap(gradient_of, program, &x, 1, NULL, slopes, 1), 1);
         for (int64_t i = 0; i < 6 && opd_ok(); i++) {
             opd_tensor *one = opd_select(x, 0, i);
             above += opd_item_f64(opd_sum(one)) > 0;
@@ -466,10 +466,10 @@ static int last_sum_of(void *program, opd_tensor *const *in, int count, opd_tens
 static int gradient_of_loop(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
     opd_tensor *wrt = in[0];
     (void)count;
-    return opd_grad(last_sum_of, program, &wrt, 1, NULL, out) < 0 ? -1 : 1;
+    return opd_grad(last_sum_of, program, &wrt, 1, NULL, out, OPD_TRANSFORM_OUTPUTS) < 0 ? -1 : 1;
 }
 static int batch_of_loops(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
-    return opd_vmap(opd_program_function, program, in, count, NULL, out);
+    return opd_vmap(opd_program_function, program, in, count, NULL, out, OPD_TRANSFORM_OUTPUTS);
 }
 /* A loop that continues until all examples have ended. */
 TEST(programs_with_a_loop_for_each_example) {
@@ -480,8 +480,8 @@ TEST(programs_with_a_loop_for_each_example) {
         opd_tensor *x = opd_rand(OPD_INTS(6, 4), OPD_FLOAT32), *batched[2], *single[2], *slopes[1], *slope[1], *inner[2];
         int64_t most = 0, least = 1000;
         x = opd_mul(x, opd_tensor_from(scales, OPD_INTS(6, 1), OPD_FLOAT32));
-        CHECK_INT(opd_vmap(opd_program_function, program, &x, 1, NULL, batched), 2);
-        CHECK_INT(opd_vmap(gradient_of_loop, program, &x, 1, NULL, slopes), 1);
+        CHECK_INT(opd_vmap(opd_program_function, program, &x, 1, NULL, batched, 2), 2);
+        CHECK_INT(opd_vmap(gradient_of_loop, program, &x, 1, NULL, slopes, 1), 1);
         for (int64_t i = 0; i < 6 && opd_ok(); i++) {
             opd_tensor *one = opd_select(x, 0, i);
             CHECK_INT(opd_program_function(program, &one, 1, single), 2);
@@ -496,7 +496,7 @@ TEST(programs_with_a_loop_for_each_example) {
         CHECK_INT(least, 0);
         CHECK(most >= 3);
         opd_tensor *pairs = opd_reshape(x, OPD_INTS(3, 2, 4));
-        CHECK_INT(opd_vmap(batch_of_loops, program, &pairs, 1, NULL, inner), 2);
+        CHECK_INT(opd_vmap(batch_of_loops, program, &pairs, 1, NULL, inner, 2), 2);
         check_close("vmap of vmap of a loop", opd_reshape(inner[1], OPD_INTS(6, 4)), batched[1], 1e-6);
         CHECK(opd_ok());
     }

@@ -130,7 +130,7 @@ TEST(vmap_gives_the_losses_of_single_examples) {
         opd_script *script = load(names[k]);
         CHECK_OR_RETURN(script != NULL);
         batch(inputs, 3);
-        const int count = opd_vmap(example, script, inputs, 2, NULL, &losses);
+        const int count = opd_vmap(example, script, inputs, 2, NULL, &losses, 1);
         CHECK_INT(count, 1);
         CHECK_OK();
         for (int64_t i = 0; count == 1 && i < 6; i++) {

@@ -860,7 +860,7 @@ static int product(void *user, opd_tensor *const *in_, int n, opd_tensor **out) 
 }
 TEST(under_vmap) {
     opd_tensor *x = f32(OPD_INTS(4, 2, 3)), *w = weight(OPD_INTS(3, 3)), *y = NULL;
-    OPD_AUTOCAST(OPD_CPU) { CHECK_INT(opd_vmap(product, w, &x, 1, NULL, &y), 1); }
+    OPD_AUTOCAST(OPD_CPU) { CHECK_INT(opd_vmap(product, w, &x, 1, NULL, &y, 1), 1); }
     CHECK_OR_RETURN(y != NULL);
     DTYPE(y, OPD_BFLOAT16);
     CHECK_INT(opd_ndim(y), 3);
@@ -876,7 +876,7 @@ static int squares(void *user, opd_tensor *const *in_, int n, opd_tensor **out) 
     return out[0] ? 1 : -1;
 }
 static int gradients(void *user, opd_tensor *const *in_, int n, opd_tensor **out) {
-    return opd_grad(squares, user, in_, n, NULL, out);
+    return opd_grad(squares, user, in_, n, NULL, out, OPD_TRANSFORM_OUTPUTS);
 }
 TEST(under_transforms) {
     const int dims[2] = {OPD_NO_DIM, 0};
@@ -888,16 +888,16 @@ TEST(under_transforms) {
     o.in_dims = dims; o.nin_dims = 2;
     inputs[0] = weight(OPD_INTS(3, 4)); inputs[1] = f32(OPD_INTS(5, 3));
     OPD_AUTOCAST(OPD_CPU) {
-        CHECK_INT(opd_vmap(gradients, NULL, inputs, 2, &o, y), 1);
+        CHECK_INT(opd_vmap(gradients, NULL, inputs, 2, &o, y, 1), 1);
         CHECK_OR_RETURN(y[0] != NULL);
         DTYPE(y[0], OPD_FLOAT32);
         CHECK_INT(opd_ndim(y[0]), 3);
-        CHECK_INT(opd_vmap(product, inputs[0], &inputs[1], 1, NULL, y) < 0, 1);     /* 1-D: mm refuses, all is as it was */
+        CHECK_INT(opd_vmap(product, inputs[0], &inputs[1], 1, NULL, y, 1) < 0, 1);     /* 1-D: mm refuses, all is as it was */
         opd_error_clear();
         CHECK(opd_autocast_enabled(OPD_CPU));
         opd_autocast_cache_clear();               /* the weight that product read */
         inputs[1] = opd_select(inputs[1], 0, 0);
-        CHECK_INT(opd_grad(squares, NULL, inputs, 2, NULL, y), 1);
+        CHECK_INT(opd_grad(squares, NULL, inputs, 2, NULL, y, 1), 1);
         DTYPE(y[0], OPD_FLOAT32);
         g = opd_graph_trace(squares, NULL, inputs, 2, NULL);
         CHECK_INT(g ? opd_graph_count(g, "aten::_to_copy") : 0, 6);
@@ -1185,15 +1185,15 @@ static int vmapped_mv(void *user, opd_tensor *const *in, int n, opd_tensor **out
 }
 static int vmapped_slope(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     int rc = -1;
-    OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, user != NULL, -1) { rc = opd_grad(vmapped_mv, NULL, in, n, NULL, out); }
+    OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, user != NULL, -1) { rc = opd_grad(vmapped_mv, NULL, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS); }
     return rc;
 }
 TEST(gradient_of_a_product_in_a_region_inside_vmap) {
     const float m[] = {0.5f, -0.25f, 1, 0.75f, 0.5f, -0.5f}, v[] = {0.5f, 1, 1.5f, -1, 0.25f, 2};
     opd_tensor *x = opd_tensor_from(v, OPD_INTS(2, 3), OPD_FLOAT32), *plain[1] = {NULL}, *cast[1] = {NULL};
     vmapped_matrix = opd_tensor_from(m, OPD_INTS(2, 3), OPD_FLOAT32);
-    CHECK_INT(opd_vmap(vmapped_slope, NULL, &x, 1, NULL, plain), 1);
-    CHECK_INT(opd_vmap(vmapped_slope, &x, &x, 1, NULL, cast), 1);
+    CHECK_INT(opd_vmap(vmapped_slope, NULL, &x, 1, NULL, plain, 1), 1);
+    CHECK_INT(opd_vmap(vmapped_slope, &x, &x, 1, NULL, cast, 1), 1);
     CHECK_OK();
     CHECK_OR_RETURN(plain[0] && cast[0]);
     CHECK_INT(opd_dtype(cast[0]), OPD_FLOAT32);

@@ -229,21 +229,21 @@ static void use_transforms(opd_tensor *t) {
     for (way = 0; way < 2; way++) {
         void *const user = way ? t : NULL;
         opd_tensor *const in = way ? x : t;
-        (void)opd_grad(f_square, user, &in, 1, NULL, out); opd_error_clear();
-        (void)opd_jacrev(f_square, user, &in, 1, NULL, out); opd_error_clear();
-        (void)opd_jacfwd(f_square, user, &in, 1, NULL, out); opd_error_clear();
-        (void)opd_hessian(f_square, user, &in, 1, NULL, out); opd_error_clear();
-        (void)opd_vmap(f_square, user, &in, 1, NULL, out); opd_error_clear();
-        (void)opd_jvp(f_square, user, &in, &in, 1, NULL, out, more); opd_error_clear();
-        if (opd_vjp(f_square, user, &in, 1, NULL, out, &d) >= 0) {
+        (void)opd_grad(f_square, user, &in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
+        (void)opd_jacrev(f_square, user, &in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
+        (void)opd_jacfwd(f_square, user, &in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
+        (void)opd_hessian(f_square, user, &in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
+        (void)opd_vmap(f_square, user, &in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
+        (void)opd_jvp(f_square, user, &in, &in, 1, NULL, out, more, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
+        if (opd_vjp(f_square, user, &in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS, &d) >= 0) {
             opd_tensor *g = out[0];
-            (void)opd_derivative_call(d, &g, 1, 0, more); opd_error_clear();
-            (void)opd_derivative_call(d, &t, 1, 0, more); opd_error_clear();
+            (void)opd_derivative_call(d, &g, 1, 0, more, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
+            (void)opd_derivative_call(d, &t, 1, 0, more, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
         }
         opd_error_clear();
-        if (opd_linearize(f_square, user, &in, 1, NULL, out, &d) >= 0) {
-            (void)opd_derivative_call(d, &in, 1, 0, more); opd_error_clear();
-            (void)opd_derivative_call(d, &t, 1, 0, more); opd_error_clear();
+        if (opd_linearize(f_square, user, &in, 1, NULL, out, OPD_TRANSFORM_OUTPUTS, &d) >= 0) {
+            (void)opd_derivative_call(d, &in, 1, 0, more, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
+            (void)opd_derivative_call(d, &t, 1, 0, more, OPD_TRANSFORM_OUTPUTS); opd_error_clear();
         }
         opd_error_clear();
     }

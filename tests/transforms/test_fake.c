@@ -98,9 +98,9 @@ TEST(under_transforms_and_recordings) {
     opd_tensor *x = floats(4, 3), *y;
     OPD_FAKE_MODE {
         opd_graph *g;
-        CHECK_INT(opd_vmap(squares, NULL, &x, 1, NULL, &y), 1);
+        CHECK_INT(opd_vmap(squares, NULL, &x, 1, NULL, &y, 1), 1);
         CHECK(opd_ndim(y) == 1 && opd_size(y, 0) == 4 && opd_tensor_device(y).type == OPD_CPU);
-        CHECK_INT(opd_grad(squares, NULL, &x, 1, NULL, &y), 1);
+        CHECK_INT(opd_grad(squares, NULL, &x, 1, NULL, &y, 1), 1);
         CHECK(opd_ndim(y) == 2 && opd_size(y, 1) == 3);
         g = opd_graph_trace(squares, NULL, &x, 1, NULL);
         CHECK_INT(opd_graph_count(g, "aten::mul"), 1);
@@ -609,17 +609,17 @@ TEST(tangents_of_fakes) {
         for (int i = 0; i < 4; i++) {
             opd_derivative *derivative;
             opd_tensor *const primal = tensors[i % 2], *const tangent = tensors[i / 2];
-            CHECK_INT(opd_jvp(times_sine, NULL, &primal, &tangent, 1, NULL, out, along), 1);
+            CHECK_INT(opd_jvp(times_sine, NULL, &primal, &tangent, 1, NULL, out, along, 1), 1);
             CHECK(opd_size(out[0], 0) == 3 && opd_size(along[0], 0) == 3 && opd_ndim(along[0]) == 2);
             CHECK(!opd_data(along[0]) && opd_tensor_device(along[0]).type == OPD_CPU);
-            CHECK_INT(opd_linearize(times_sine, NULL, &primal, 1, NULL, out, &derivative), 1);
-            CHECK(opd_derivative_call(derivative, &tangent, 1, 0, along) == 1 && !opd_data(along[0]));
+            CHECK_INT(opd_linearize(times_sine, NULL, &primal, 1, NULL, out, 1, &derivative), 1);
+            CHECK(opd_derivative_call(derivative, &tangent, 1, 0, along, 1) == 1 && !opd_data(along[0]));
         }
         opd_tensor *const other = opd_tensor_new_on(OPD_INTS(3, 2), OPD_FLOAT32, opd_device_make(OPD_CUDA, 0));
-        CHECK_INT(opd_jvp(times_sine, NULL, &other, &other, 1, NULL, out, along), 1);
+        CHECK_INT(opd_jvp(times_sine, NULL, &other, &other, 1, NULL, out, along, 1), 1);
         CHECK(opd_tensor_device(along[0]).type == OPD_CUDA);
         for (int i = 0; i < 2; i++) {
-            CHECK_INT(opd_jvp(times_sine, NULL, &other, &tensors[i], 1, NULL, out, along), -1);
+            CHECK_INT(opd_jvp(times_sine, NULL, &other, &tensors[i], 1, NULL, out, along, 1), -1);
             CHECK_ERROR(OPD_ERROR_ARGUMENT, "jvp: tangent:0 is on another device than the corresponding primal");
         }
     }

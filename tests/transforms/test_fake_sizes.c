@@ -356,14 +356,14 @@ TEST(inside_of_vmap) {
         opd_vmap_options options;
         int in_dim = 1;
         for (int i = 0; i < 6; i++) {
-            CHECK_INT(opd_vmap(per_row, &i, &u, 1, NULL, &y), 1);
+            CHECK_INT(opd_vmap(per_row, &i, &u, 1, NULL, &y, 1), 1);
             SHAPE_AND(y, shapes[i], "0 <= u0 <= 6\n");
         }
         columns = opd_expand(u, OPD_INTS(-1, 3));
         memset(&options, 0, sizeof options);
         options.in_dims = &in_dim;
         options.nin_dims = 1;
-        CHECK_INT(opd_vmap(over_columns, NULL, &columns, 1, &options, &y), 1);
+        CHECK_INT(opd_vmap(over_columns, NULL, &columns, 1, &options, &y, 1), 1);
         SHAPE(y, "(3, 4)");
         CHECK_INT(opd_size(u, 0), 4);
         CHECK_OK();
@@ -373,13 +373,13 @@ TEST(inside_of_vmap) {
         for (int first = 0; first < 2; first++) {
             inputs[first] = opd_nonzero(x);
             inputs[1 - first] = ones(4, 1);
-            CHECK_INT(opd_vmap(per_pair, NULL, inputs, 2, NULL, &y), 1);
+            CHECK_INT(opd_vmap(per_pair, NULL, inputs, 2, NULL, &y, 1), 1);
             SHAPE(y, "(4, 1)");
             CHECK_INT(opd_size(inputs[first], 0), 4);
         }
         inputs[0] = ones(4, 1);
         inputs[1] = ones(5, 1);
-        CHECK_INT(opd_vmap(per_pair, NULL, inputs, 2, NULL, &y), -1);
+        CHECK_INT(opd_vmap(per_pair, NULL, inputs, 2, NULL, &y, 1), -1);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "got sizes [4, 5] for the mapped dimension");
     }
 }
@@ -393,9 +393,9 @@ TEST(derivatives_and_recordings) {
     opd_tensor *x = floats(6), *y, *tangent, *primal;
     OPD_FAKE_MODE {
         opd_graph *graph;
-        CHECK_INT(opd_grad(squares, NULL, &x, 1, NULL, &y), 1);
+        CHECK_INT(opd_grad(squares, NULL, &x, 1, NULL, &y, 1), 1);
         CHECK_INT(opd_size(y, 0), 6);
-        CHECK_INT(opd_jvp(squares, NULL, &x, &x, 1, NULL, &primal, &tangent), 1);
+        CHECK_INT(opd_jvp(squares, NULL, &x, &x, 1, NULL, &primal, &tangent, 1), 1);
         CHECK_INT(opd_ndim(tangent), 0);
         graph = opd_graph_trace(squares, NULL, &x, 1, NULL);
         CHECK_OK();

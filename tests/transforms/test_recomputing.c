@@ -58,7 +58,7 @@ static int segment(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 static int segment_of_segment(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *x = opd_sin(in[0]), *y[1];
     (void)n;
-    if (opd_checkpoint_call(segment, user, NULL, &x, 1, NULL, y) < 0) { return -1; }
+    if (opd_checkpoint_call(segment, user, NULL, &x, 1, NULL, y, 1) < 0) { return -1; }
     out[0] = opd_mul(opd_cos(y[0]), y[0]);
     return out[0] ? 1 : -1;
 }
@@ -74,7 +74,7 @@ static int sum_of_segment(void *user, opd_tensor *const *in, int n, opd_tensor *
     return out[0] ? 1 : -1;
 }
 static int segment_of_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    return opd_grad(sum_of_segment, user, in, n, NULL, out);
+    return opd_grad(sum_of_segment, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS);
 }
 static int segment_of_backward(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *z = opd_tensor_set_requires_grad(opd_detach(in[0]), true), *cube = opd_sum(opd_mul(z, opd_mul(z, z))), *grad = NULL;
@@ -115,11 +115,11 @@ static opd_tensor *run_kept(kept *k, opd_tensor *x, bool plain) {
     }
     if ((k->way == HOOKS || k->way == HOOKS_OUTSIDE) && hooks_open()) { return NULL; }
     const int count = k->way == HOOKS ? segment(user, &x, 1, out)
-        : opd_checkpoint_call(segments[k->way], user, NULL, &x, 1, &options, out);
+        : opd_checkpoint_call(segments[k->way], user, NULL, &x, 1, &options, out, 1);
     if (k->way == HOOKS || k->way == HOOKS_OUTSIDE) { opd_saved_hooks_end(); }
     if (count < 0 || k->way != TWO) { return count < 0 ? NULL : out[0]; }
     x = opd_sin(out[0]);
-    return opd_checkpoint_call(segment, user, NULL, &x, 1, NULL, out) < 0 ? NULL : out[0];
+    return opd_checkpoint_call(segment, user, NULL, &x, 1, NULL, out, 1) < 0 ? NULL : out[0];
 }
 static opd_tensor *kept_fn(void *user, opd_tensor *x) { return run_kept((kept *)user, x, false); }
 static opd_tensor *plain_fn(void *user, opd_tensor *x) { return run_kept((kept *)user, x, true); }
@@ -201,7 +201,7 @@ static int steps(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
         OPD_SCOPE {
             y[0] = NULL;
             if (!user) { (void)one_step(NULL, &x, n, y); }
-            else { (void)opd_checkpoint_call(one_step, NULL, NULL, &x, 1, (const opd_checkpoint_options *)user, y); }
+            else { (void)opd_checkpoint_call(one_step, NULL, NULL, &x, 1, (const opd_checkpoint_options *)user, y, OPD_TRANSFORM_OUTPUTS); }
             x = y[0] ? opd_scope_return(y[0]) : NULL;
         }
         if (!x) { return -1; }
@@ -209,9 +209,9 @@ static int steps(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     out[0] = opd_sum(x);
     return out[0] ? 1 : -1;
 }
-static int steps_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(steps, user, in, n, NULL, out); }
+static int steps_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(steps, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS); }
 static int steps_mapped(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    if (opd_vmap(steps, user, in, n, NULL, out) < 0) { return -1; }
+    if (opd_vmap(steps, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS) < 0) { return -1; }
     out[0] = opd_sum(out[0]);
     return out[0] ? 1 : -1;
 }
@@ -237,12 +237,12 @@ static int64_t most_bytes(int way, const opd_checkpoint_options *options, double
             out[0] = along[0];
             if (way == 5) { (void)opd_dual_unpack(along[0], &out[0]); out[0] = opd_clone(out[0]); CHECK_INT(opd_dual_level_end(0), 0); }
             break;
-        case 1: CHECK_INT(opd_grad(steps, user, &x, 1, NULL, out), 1); break;
-        case 2: CHECK_INT(opd_grad(steps_mapped, user, &x, 1, NULL, out), 1); break;
-        case 3: CHECK_INT(opd_vmap(steps_gradient, user, &x, 1, NULL, out), 1); break;
+        case 1: CHECK_INT(opd_grad(steps, user, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), 1); break;
+        case 2: CHECK_INT(opd_grad(steps_mapped, user, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), 1); break;
+        case 3: CHECK_INT(opd_vmap(steps_gradient, user, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), 1); break;
         default:
             t = opd_cos(x);
-            CHECK_INT(opd_jvp(steps_gradient, user, &x, &t, 1, NULL, along, out), 1);
+            CHECK_INT(opd_jvp(steps_gradient, user, &x, &t, 1, NULL, along, out, OPD_TRANSFORM_OUTPUTS), 1);
             break;
         }
         *sum = out[0] ? opd_item_f64(opd_sum(out[0])) : 0;
@@ -322,7 +322,7 @@ TEST(kept_results_are_not_computed_again) {
         options.keeps = i == 0 ? NULL : i == 1 ? keeps_nothing : i == 2 ? keeps_squares : keeps_all;
         squares_run = squares_overwritten = 0;
         opd_manual_seed(3);
-        CHECK_INT(opd_checkpoint_call(squares, NULL, NULL, &x, 1, &options, out), 1);
+        CHECK_INT(opd_checkpoint_call(squares, NULL, NULL, &x, 1, &options, out, OPD_TRANSFORM_OUTPUTS), 1);
         CHECK_INT(opd_autograd_grad(out, 1, &x, 1, NULL, &grad), 0);
         CHECK_INT(squares_run, runs[i]);
         CHECK_OK();
@@ -337,12 +337,12 @@ TEST(kept_results_that_go_wrong) {
     memset(&options, 0, sizeof options);
     options.keeps = keeps_all;
     squares_overwritten = 1;
-    CHECK_INT(opd_checkpoint_call(squares, NULL, NULL, &x, 1, &options, out), 1);
+    CHECK_INT(opd_checkpoint_call(squares, NULL, NULL, &x, 1, &options, out, OPD_TRANSFORM_OUTPUTS), 1);
     CHECK_INT(opd_backward(out[0]), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "opd_checkpoint: a result of recomputed::square, which opd_checkpoint_options.keeps has kept, was overwritten");
     squares_overwritten = 0;
     options.keeps = keeps_fails;
-    CHECK_INT(opd_checkpoint_call(squares, NULL, NULL, &x, 1, &options, out), -1);
+    CHECK_INT(opd_checkpoint_call(squares, NULL, NULL, &x, 1, &options, out, OPD_TRANSFORM_OUTPUTS), -1);
     CHECK_ERROR(OPD_ERROR_USER, "no policy");
     CHECK_INT(opd_backward(opd_sum(opd_exp(x))), 0);
 }
@@ -360,22 +360,22 @@ static int forgets(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 static int linearizes(opd_tensor *x) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     opd_derivative *derivative;
-    return opd_linearize(forgets, NULL, &x, 1, NULL, out, &derivative);
+    return opd_linearize(forgets, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS, &derivative);
 }
 static int pulls(opd_tensor *x) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     opd_derivative *derivative;
-    return opd_vjp(forgets, NULL, &x, 1, NULL, out, &derivative);
+    return opd_vjp(forgets, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS, &derivative);
 }
 TEST(an_output_that_has_been_freed_names_the_cure) {
     opd_tensor *x = opd_tensor_set_requires_grad(opd_ones(OPD_INTS(3), OPD_FLOAT64), true);
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];
     for (int i = 0; i < 11; i++) {
-        const int rc = i == 0 ? opd_grad(forgets, NULL, &x, 1, NULL, out) : i == 1 ? opd_vmap(forgets, NULL, &x, 1, NULL, out)
+        const int rc = i == 0 ? opd_grad(forgets, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS) : i == 1 ? opd_vmap(forgets, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS)
             : i == 2 ? opd_gradcheck(forgets, NULL, &x, 1, NULL) : i == 3 ? opd_gradgradcheck(forgets, NULL, &x, 1, NULL, NULL)
-            : i == 4 ? opd_checkpoint_call(forgets, NULL, NULL, &x, 1, NULL, out) : i == 5 ? opd_jvp(forgets, NULL, &x, &x, 1, NULL, out, along)
-            : i == 6 ? opd_jacrev(forgets, NULL, &x, 1, NULL, out) : i == 7 ? opd_jacfwd(forgets, NULL, &x, 1, NULL, out)
-            : i == 8 ? opd_hessian(forgets, NULL, &x, 1, NULL, out) : i == 9 ? linearizes(x) : pulls(x);
+            : i == 4 ? opd_checkpoint_call(forgets, NULL, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS) : i == 5 ? opd_jvp(forgets, NULL, &x, &x, 1, NULL, out, along, OPD_TRANSFORM_OUTPUTS)
+            : i == 6 ? opd_jacrev(forgets, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS) : i == 7 ? opd_jacfwd(forgets, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS)
+            : i == 8 ? opd_hessian(forgets, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS) : i == 9 ? linearizes(x) : pulls(x);
         CHECK(rc < 0);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "output 0 of the function has been freed: the scope that begins at opd_scope_open has ended. Before "
                     "the function returns, move the output out of its scope: out[0] = opd_scope_return(out[0])");

@@ -64,12 +64,12 @@ static opd_tensor *apply(char transform, opd_transform_fn fn, void *user, opd_te
     s.user = user;
     if (!x) { return NULL; }
     switch (transform) {
-    case 'g': return opd_grad(sum_of, &s, &x, 1, NULL, out) < 0 ? NULL : out[0];
-    case 'r': return opd_jacrev(sum_of, &s, &x, 1, NULL, out) < 0 ? NULL : out[0];
-    case 'v': return opd_vmap(fn, user, &x, 1, NULL, out) < 0 ? NULL : out[0];
+    case 'g': return opd_grad(sum_of, &s, &x, 1, NULL, out, 1) < 0 ? NULL : out[0];
+    case 'r': return opd_jacrev(sum_of, &s, &x, 1, NULL, out, 1) < 0 ? NULL : out[0];
+    case 'v': return opd_vmap(fn, user, &x, 1, NULL, out, 1) < 0 ? NULL : out[0];
     case 'j':
         tangent[0] = opd_cos(x);
-        if (opd_jvp(fn, user, &x, tangent, 1, NULL, out, tangent) < 0) { return NULL; }
+        if (opd_jvp(fn, user, &x, tangent, 1, NULL, out, tangent, 1) < 0) { return NULL; }
         return tangent[0] ? opd_add(out[0], times(tangent[0], 2)) : out[0];
     default:
         for (i = 0; i < 2; i++) {

@@ -269,7 +269,7 @@ static void gradients(const plan *p, unsigned set) {
             if (wrt >> s & 1) { in[i++] = slot_get(w.args, p->slots[s]); }
         }
         u.args = w.args;
-        if (opd_grad(summed, &u, in, n, &o, one[k]) < 0) { opd_error_clear(); what[end] = 0; return; }
+        if (opd_grad(summed, &u, in, n, &o, one[k], MOST_SLOTS) < 0) { opd_error_clear(); what[end] = 0; return; }
     }
     working_of(&w, p->args[0], p->nargs);
     if (!went_well(level = opd_vmap_begin(3, OPD_RANDOM_DIFFERENT))) { return; }
@@ -281,7 +281,7 @@ static void gradients(const plan *p, unsigned set) {
         if (wrt >> s & 1) { in[n++] = slot_get(w.args, p->slots[s]); }
     }
     u.args = w.args;
-    rc = opd_ok() ? opd_grad(summed, &u, in, n, &o, got) : -1;
+    rc = opd_ok() ? opd_grad(summed, &u, in, n, &o, got, OPD_TRANSFORM_OUTPUTS) : -1;
     for (k = 0; k < n && rc >= 0; k++) { if (!(got[k] = opd_vmap_unwrap(got[k], 0, level))) { rc = -1; } }
     (void)opd_vmap_end(level);
     if (rc < 0 && !opd_ok() && may_refuse(p)) { opd_error_clear(); CHECK(true); }

@@ -51,7 +51,7 @@ static opd_tensor *map2(one_fn fn, opd_tensor *x, opd_tensor *y, const int *in_d
     o.nin_dims = in_dims ? y ? 2 : 1 : 0;
     o.out_dims = &out_dim;
     o.nout_dims = 1;
-    return opd_vmap(call_one, &u, in, y ? 2 : 1, &o, out) == 1 ? out[0] : NULL;
+    return opd_vmap(call_one, &u, in, y ? 2 : 1, &o, out, OPD_TRANSFORM_OUTPUTS) == 1 ? out[0] : NULL;
 }
 static opd_tensor *map1(one_fn fn, opd_tensor *x) { return map2(fn, x, NULL, NULL, 0); }
 /* What must be as before. */
@@ -90,7 +90,7 @@ static bool refuse(opd_transform_fn fn, opd_tensor *const *in, int n, const opd_
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     one_user u;
     u.fn = square;
-    return opd_vmap(fn, &u, in, n, o, out) >= 0;
+    return opd_vmap(fn, &u, in, n, o, out, OPD_TRANSFORM_OUTPUTS) >= 0;
 }
 
 TEST(inputs_that_do_not_fit) {
@@ -187,7 +187,7 @@ TEST(many_outputs_each_with_its_dim) {
     const int dims[] = {1, 0};
     opd_vmap_options o = none_given();
     o.out_dims = dims; o.nout_dims = 2;
-    CHECK_INT(opd_vmap(give_two, NULL, &x, 1, &o, out), 2);
+    CHECK_INT(opd_vmap(give_two, NULL, &x, 1, &o, out, OPD_TRANSFORM_OUTPUTS), 2);
     CHECK(same(out[0], opd_t(x)) && same(out[1], opd_mul(x, x)));
 }
 
@@ -265,11 +265,11 @@ TEST(chunks) {
     outside = count_up(0, OPD_INTS(2));
     o.in_dims = in_dims; o.nin_dims = 1;
     o.out_dims = out_dims; o.nout_dims = 3;
-    CHECK_INT(opd_vmap(sizes_seen, NULL, &x, 1, &o, whole), 3);
+    CHECK_INT(opd_vmap(sizes_seen, NULL, &x, 1, &o, whole, OPD_TRANSFORM_OUTPUTS), 3);
     for (i = 0; i < 7; i++) {
         o.chunk_size = steps[i];
         calls = 0;
-        CHECK_INT(opd_vmap(sizes_seen, NULL, &x, 1, &o, out), 3);
+        CHECK_INT(opd_vmap(sizes_seen, NULL, &x, 1, &o, out, OPD_TRANSFORM_OUTPUTS), 3);
         CHECK_INT(calls, steps[i] >= 5 ? 1 : (5 + steps[i] - 1) / steps[i]);
         CHECK(same(out[0], whole[0]) && same(out[1], whole[1]) && out[2] == outside);
     }
@@ -283,10 +283,10 @@ TEST(chunks_draw_the_same) {
     u.fn = noise;
     o.randomness = OPD_RANDOM_SAME;
     o.chunk_size = 2;
-    CHECK_INT(opd_vmap(call_one, &u, &x, 1, &o, out), 1);
+    CHECK_INT(opd_vmap(call_one, &u, &x, 1, &o, out, OPD_TRANSFORM_OUTPUTS), 1);
     for (i = 1; i < 4; i++) { CHECK(same(opd_select(out[0], 0, i), opd_select(out[0], 0, 0))); }
     o.randomness = OPD_RANDOM_DIFFERENT;
-    CHECK_INT(opd_vmap(call_one, &u, &x, 1, &o, out), 1);
+    CHECK_INT(opd_vmap(call_one, &u, &x, 1, &o, out, OPD_TRANSFORM_OUTPUTS), 1);
     for (i = 1; i < 4; i++) { CHECK(!same(opd_select(out[0], 0, i), opd_select(out[0], 0, 0))); }
 }
 
@@ -304,7 +304,7 @@ static opd_tensor *mapped_random(one_fn fn, opd_tensor *x, opd_randomness r) {
     one_user u;
     u.fn = fn;
     o.randomness = r;
-    return opd_vmap(call_one, &u, &x, 1, &o, out) == 1 ? out[0] : NULL;
+    return opd_vmap(call_one, &u, &x, 1, &o, out, OPD_TRANSFORM_OUTPUTS) == 1 ? out[0] : NULL;
 }
 TEST(randomness) {
     static const one_fn fns[] = {draw, draw_like, draw_in_place, drop};
@@ -498,10 +498,10 @@ static opd_tensor *written_part(opd_tensor *x) {
 }
 static int written_number(void *user, opd_tensor *const *in, int n, opd_tensor **out) { (void)user; (void)n; return (out[0] = written_part(in[0])) ? 1 : -1; }
 static int written_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    if (opd_grad(written_number, user, in, n, NULL, out) != 1) { return -1; }
+    if (opd_grad(written_number, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS) != 1) { return -1; }
     return (out[0] = opd_sum(out[0])) ? 1 : -1;
 }
-static int written_second(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(written_gradient, user, in, n, NULL, out); }
+static int written_second(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(written_gradient, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS); }
 static double second(opd_tensor *x, int64_t i, int64_t k) {
     const float v = opd_data_f32(x)[i * opd_size(x, 1) + k];
     return k == 1 ? 4 * exp(2 * (double)v) : 2;
@@ -511,7 +511,7 @@ TEST(second_derivatives_of_writes_into_views) {
     opd_backward_options o = options();
     int level;
     int64_t i;
-    CHECK_INT(opd_vmap(written_second, NULL, &x, 1, NULL, out), 1);
+    CHECK_INT(opd_vmap(written_second, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), 1);
     for (i = 0; i < 6 && opd_ok(); i++) { CHECK_NEAR(opd_data_f32(out[0])[i], second(x, i / 3, i % 3), 1e-4); }
     CHECK_OK();
     opd_error_clear();
@@ -534,15 +534,15 @@ static int root(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
     return (out[0] = opd_sum(opd_mul_Scalar(opd_sqrt(in[0]), opd_value_int(0)))) ? 1 : -1;
 }
-static int root_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(root, user, in, n, NULL, out); }
+static int root_gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) { return opd_grad(root, user, in, n, NULL, out, OPD_TRANSFORM_OUTPUTS); }
 TEST(anomaly_mode_looks_at_all_examples) {
     opd_tensor *x = count_up(1, OPD_INTS(3, 2)), *out[OPD_TRANSFORM_OUTPUTS];
     around a = around_now();
     opd_log_set(hush, NULL);
     (void)opd_anomaly_set(true, true);
-    CHECK_INT(opd_vmap(root_gradient, NULL, &x, 1, NULL, out), 1);
+    CHECK_INT(opd_vmap(root_gradient, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), 1);
     opd_data_f32(x)[5] = 0;                       /* of the last example: 0 times infinity */
-    CHECK_INT(opd_vmap(root_gradient, NULL, &x, 1, NULL, out), -1);
+    CHECK_INT(opd_vmap(root_gradient, NULL, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "returned nan values in its 0th output");
     (void)opd_anomaly_set(false, false);
     opd_log_set(NULL, NULL);
@@ -594,7 +594,7 @@ TEST(no_examples) {
     CHECK(shape_is(r, OPD_INTS(2, 3, 0)));
     o.chunk_size = 2;
     u.fn = square;
-    CHECK(opd_vmap(call_one, &u, &x, 1, &o, out) == 1 && shape_is(out[0], OPD_INTS(0, 2, 3)));
+    CHECK(opd_vmap(call_one, &u, &x, 1, &o, out, OPD_TRANSFORM_OUTPUTS) == 1 && shape_is(out[0], OPD_INTS(0, 2, 3)));
     CHECK(shape_is(map1(nested_square, opd_zeros(OPD_INTS(0, 3, 2), OPD_FLOAT32)), OPD_INTS(0, 3, 2)));
     CHECK(shape_is(map1(nested_square, opd_zeros(OPD_INTS(3, 0, 2), OPD_FLOAT32)), OPD_INTS(3, 0, 2)));
     CHECK_OK();
@@ -774,7 +774,7 @@ TEST(operators_without_rules) {
     {
         one_user u;
         u.fn = own_list;
-        CHECK(opd_vmap(call_one, &u, pair, 2, NULL, out) == 1);
+        CHECK(opd_vmap(call_one, &u, pair, 2, NULL, out, OPD_TRANSFORM_OUTPUTS) == 1);
         CHECK(same(out[0], opd_mul(opd_add(x, want), opd_add(x, want))));
     }
     kernel_calls = 0;
@@ -899,7 +899,7 @@ TEST(random_programs) {
             }
             got = opd_ok() ? run_program(p, x) : NULL;
             got = got ? opd_vmap_unwrap(got, 0, deeper) : NULL;
-            if (got && opd_grad(program_number, p, x, 4, &d, each) != 4) { CHECK_OK(); got = NULL; }
+            if (got && opd_grad(program_number, p, x, 4, &d, each, OPD_TRANSFORM_OUTPUTS) != 4) { CHECK_OK(); got = NULL; }
             for (k = 0; k < 4 && got; k++) { each[k] = opd_vmap_unwrap(each[k], 0, deeper); }
             CHECK_INT(opd_vmap_end(deeper), 0);
             for (k = 0; k < 4 && got; k++) { each[k] = opd_vmap_unwrap(each[k], 0, level); }
@@ -1155,19 +1155,19 @@ TEST(counts_of_each_example) {                    /* of equal sizes, else they c
     const int64_t v[8] = {0, 1, 2, 2, 2, 0, 0, 1}, other[4] = {0, 1, 3, 0};
     const opd_vmap_fallback was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
     opd_tensor *x = opd_tensor_from(v, OPD_INTS(2, 4), OPD_INT64), *y = opd_tensor_from(other, OPD_INTS(2, 2), OPD_INT64), *out;
-    CHECK_INT(opd_vmap(counts, NULL, &x, 1, NULL, &out), 1);
+    CHECK_INT(opd_vmap(counts, NULL, &x, 1, NULL, &out, 1), 1);
     CHECK_OR_RETURN(out && opd_numel(out) == 6);
     CHECK(opd_data_i64(out)[0] == 1 && opd_data_i64(out)[2] == 2 && opd_data_i64(out)[3] == 2 && opd_data_i64(out)[5] == 1);
-    CHECK_INT(opd_vmap(counts, NULL, &y, 1, NULL, &out), -1);
+    CHECK_INT(opd_vmap(counts, NULL, &y, 1, NULL, &out, 1), -1);
     CHECK_ERROR(OPD_ERROR_SHAPE, "stack expects each tensor to be equal size, but got [2] at entry 0 and [4] at entry 1");
     (void)opd_vmap_fallback_set(was);
 }
 TEST(the_greatest_of_nothing) {                   /* the error names what was called */
     opd_tensor *x = opd_zeros(OPD_INTS(2, 0), OPD_FLOAT64), *out;
     int min = 1;
-    CHECK_INT(opd_vmap(greatest, NULL, &x, 1, NULL, &out), -1);
+    CHECK_INT(opd_vmap(greatest, NULL, &x, 1, NULL, &out, 1), -1);
     CHECK_ERROR(OPD_ERROR_INDEX, "max(): Expected reduction dim to be specified for input.numel() == 0.");
-    CHECK_INT(opd_vmap(greatest, &min, &x, 1, NULL, &out), -1);
+    CHECK_INT(opd_vmap(greatest, &min, &x, 1, NULL, &out, 1), -1);
     CHECK_ERROR(OPD_ERROR_INDEX, "min(): Expected reduction dim to be specified for input.numel() == 0.");
 }
 
@@ -1213,7 +1213,7 @@ TEST(exceptions_that_end_at_a_kernel) {
     op = opd_find("vthrow::throws");
     for (round = 0; round < 3; round++) {         /* by itself, inside vmap, inside grad inside vmap's place */
         const int n = round == 0 ? calls_what_throws(op, &x, 1, out) : round == 1
-            ? opd_vmap(calls_what_throws, op, &xs, 1, NULL, out) : opd_grad(calls_what_throws, op, &x, 1, NULL, out);
+            ? opd_vmap(calls_what_throws, op, &xs, 1, NULL, out, 4) : opd_grad(calls_what_throws, op, &x, 1, NULL, out, 4);
         CHECK_INT(n, -1);
         CHECK_ERROR(OPD_ERROR_USER, "caught 7");
         after = opd_dispatch_state_get();

@@ -59,16 +59,16 @@ static int run_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
     for (k = 0; k < n; k++) { all[k] = k; }
     o.argnums = all;
     o.nargnums = n;
-    return opd_grad(run_number, user, in, n, &o, out);
+    return opd_grad(run_number, user, in, n, &o, out, OPD_TRANSFORM_OUTPUTS);
 }
 /* Inputs, then their tangents: the tangent of the number. */
 static int run_jvp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *value[OPD_TRANSFORM_OUTPUTS];
-    return opd_jvp(run_number, user, in, in + n / 2, n / 2, NULL, value, out);
+    return opd_jvp(run_number, user, in, in + n / 2, n / 2, NULL, value, out, OPD_TRANSFORM_OUTPUTS);
 }
 static int run_jvp_mapped(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *value[OPD_TRANSFORM_OUTPUTS];
-    return opd_jvp(run_mapped, user, in, in + n / 2, n / 2, NULL, value, out);
+    return opd_jvp(run_mapped, user, in, in + n / 2, n / 2, NULL, value, out, OPD_TRANSFORM_OUTPUTS);
 }
 
 static void begin(number *f) { working_of(&f->w, f->p->args[0], f->p->nargs); }
@@ -233,7 +233,7 @@ static void compare(number *f, unsigned batched, bool all) {
         o.argnums = argnums;
         o.nargnums = f->nslots;
         begin(f);
-        if (went_well(opd_grad(run_mapped, f, in, f->nslots, &o, out))) { for (k = 0; k < f->nslots; k++) { near(out[k], want[k]); } }
+        if (went_well(opd_grad(run_mapped, f, in, f->nslots, &o, out, OPD_TRANSFORM_OUTPUTS))) { for (k = 0; k < f->nslots; k++) { near(out[k], want[k]); } }
         saying("jvp of vmap");
         begin(f);
         if (forward && went_well(run_jvp_mapped(f, in, 2 * f->nslots, out))) {

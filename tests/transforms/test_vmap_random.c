@@ -411,9 +411,9 @@ TEST(chunks_draw_as_a_whole_would) {
         o.chunk_size = sizes[i];
         o.randomness = OPD_RANDOM_DIFFERENT;
         (void)snprintf(what, sizeof what, "chunks of %d", (int)sizes[i]);
-        if (went_well(opd_vmap(add_noise, NULL, &x, 1, &o, out))) { all_differ(out[0]); }
+        if (went_well(opd_vmap(add_noise, NULL, &x, 1, &o, out, OPD_TRANSFORM_OUTPUTS))) { all_differ(out[0]); }
         o.randomness = OPD_RANDOM_SAME;
-        if (went_well(opd_vmap(add_noise, NULL, &x, 1, &o, out))) { all_equal(out[0], opd_clone(example(out[0], 0))); }
+        if (went_well(opd_vmap(add_noise, NULL, &x, 1, &o, out, OPD_TRANSFORM_OUTPUTS))) { all_equal(out[0], opd_clone(example(out[0], 0))); }
     }
 }
 

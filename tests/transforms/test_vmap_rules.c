@@ -31,7 +31,7 @@ static opd_tensor *mapped(opd_transform_fn fn, int n, opd_tensor *a, int da, opd
     in[0] = a; in[1] = b; in[2] = c;
     dims[0] = da; dims[1] = db; dims[2] = OPD_NO_DIM;
     o.in_dims = dims; o.nin_dims = n;
-    return opd_vmap(fn, NULL, in, n, &o, out) < 0 ? NULL : out[0];
+    return opd_vmap(fn, NULL, in, n, &o, out, OPD_TRANSFORM_OUTPUTS) < 0 ? NULL : out[0];
 }
 static bool same(opd_tensor *a, opd_tensor *b) {
     int64_t i;
@@ -160,7 +160,7 @@ static void own_against_loop(const char *name, opd_tensor *a, int da, opd_tensor
     o.in_dims = dims; o.nin_dims = 2;
     in[0] = a; in[1] = b;
     calls = 0;
-    CHECK_OR_RETURN(opd_vmap(own, (void *)(uintptr_t)name, in, 2, &o, out) == 1);
+    CHECK_OR_RETURN(opd_vmap(own, (void *)(uintptr_t)name, in, 2, &o, out, OPD_TRANSFORM_OUTPUTS) == 1);
     CHECK_INT(calls, 1);
     for (k = 0; k < n; k++) {
         in[0] = da == OPD_NO_DIM ? a : opd_select(a, da, k);
@@ -175,11 +175,11 @@ TEST(samples_of_all_examples_are_one_batch) {
     own_against_loop("vmap_rules::sample_dot", numbers(OPD_INTS(2, 3, 2, 2)), 1, numbers(OPD_INTS(2, 2, 2)), OPD_NO_DIM);
     own_against_loop("vmap_rules::sample_dot", numbers(OPD_INTS(3, 0, 4)), 0, numbers(OPD_INTS(0, 4)), OPD_NO_DIM);
     in[0] = in[1] = opd_narrow(a, 0, 0, 0);
-    CHECK_INT(opd_vmap(own, (void *)(uintptr_t)"vmap_rules::sample_dot", in, 2, NULL, out), 1);
+    CHECK_INT(opd_vmap(own, (void *)(uintptr_t)"vmap_rules::sample_dot", in, 2, NULL, out, OPD_TRANSFORM_OUTPUTS), 1);
     CHECK_INT(opd_ndim(out[0]), 2);
     CHECK_INT(opd_size(out[0], 1), 2);
     in[0] = in[1] = numbers(OPD_INTS(3, 2));
-    CHECK_INT(opd_vmap(own, (void *)(uintptr_t)"vmap_rules::sample_dot", in, 2, NULL, out), -1);
+    CHECK_INT(opd_vmap(own, (void *)(uintptr_t)"vmap_rules::sample_dot", in, 2, NULL, out, OPD_TRANSFORM_OUTPUTS), -1);
     CHECK_ERROR(OPD_ERROR_SHAPE, "samples expected");
 }
 TEST(batches_of_factors_broadcast) {
@@ -208,7 +208,7 @@ TEST(running_statistics_of_examples) {
     memset(&o, 0, sizeof o);
     o.in_dims = dims; o.nin_dims = 3;
     in[0] = x; in[1] = opd_full(OPD_INTS(3, 2), opd_value_double(2), OPD_FLOAT32); in[2] = opd_full(OPD_INTS(2, 3), opd_value_double(3), OPD_FLOAT32);
-    CHECK_INT(opd_vmap(normed, NULL, in, 3, &o, out), 1);
+    CHECK_INT(opd_vmap(normed, NULL, in, 3, &o, out, OPD_TRANSFORM_OUTPUTS), 1);
     for (k = 0; k < 2; k++) {
         want = opd_full(OPD_INTS(3), opd_value_double(2), OPD_FLOAT32);
         (void)opd_batch_norm(opd_select(x, 0, k), NULL, NULL, want, opd_full(OPD_INTS(3), opd_value_double(3), OPD_FLOAT32), true, 0.5, 1e-5, false);
@@ -217,13 +217,13 @@ TEST(running_statistics_of_examples) {
     CHECK(!same(opd_select(in[2], 0, 0), opd_full(OPD_INTS(3), opd_value_double(3), OPD_FLOAT32)));
     o.in_dims = first;
     in[1] = opd_full(OPD_INTS(3), opd_value_double(2), OPD_FLOAT32); in[2] = opd_full(OPD_INTS(3), opd_value_double(3), OPD_FLOAT32);
-    CHECK_INT(opd_vmap(normed, NULL, in, 3, &o, out), -1);
+    CHECK_INT(opd_vmap(normed, NULL, in, 3, &o, out, OPD_TRANSFORM_OUTPUTS), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Batch norm got a batched tensor as input while the running_mean or running_var");
     in[0] = numbers(OPD_INTS(2, 3));              /* only weights differ: the statistics are the same, and written once */
     want = opd_full(OPD_INTS(3), opd_value_double(2), OPD_FLOAT32);
     x = opd_select(x, 0, 0);
     (void)opd_batch_norm(x, NULL, NULL, want, opd_full(OPD_INTS(3), opd_value_double(3), OPD_FLOAT32), true, 0.5, 1e-5, false);
-    CHECK_INT(opd_vmap(weighted, x, in, 3, &o, out), 1);
+    CHECK_INT(opd_vmap(weighted, x, in, 3, &o, out, OPD_TRANSFORM_OUTPUTS), 1);
     CHECK(same(in[1], want));
 }
 
@@ -243,7 +243,7 @@ static int gradients(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     opd_transform_options o;
     memset(&o, 0, sizeof o);
     o.argnums = both; o.nargnums = 2;
-    return opd_grad(loss, user, in, n, &o, out);
+    return opd_grad(loss, user, in, n, &o, out, OPD_TRANSFORM_OUTPUTS);
 }
 TEST(memory_runs_out_in_rules) {
     const int dims[4] = {OPD_NO_DIM, OPD_NO_DIM, 0, 0};
@@ -255,13 +255,13 @@ TEST(memory_runs_out_in_rules) {
     o.in_dims = dims; o.nin_dims = 4;
     in[0] = numbers(OPD_INTS(2, 1, 3, 3)); in[1] = numbers(OPD_INTS(3, 2)); in[2] = numbers(OPD_INTS(3, 1, 4, 4));
     in[3] = opd_arange(opd_value_int(3), OPD_INT64);
-    CHECK_OR_RETURN(opd_vmap(gradients, NULL, in, 4, &o, out) == 2);
+    CHECK_OR_RETURN(opd_vmap(gradients, NULL, in, 4, &o, out, OPD_TRANSFORM_OUTPUTS) == 2);
     for (k = 0; k < 2; k++) { first[k] = out[k]; }
     CHECK_INT(opd_ndim(first[0]), 5);
     for (n = 1, seen = 1; seen >= n - 1 && n < 5000; n++) {
         OPD_SCOPE {
             (void)opd_memory_fail_at(n, false);
-            rc = opd_vmap(gradients, NULL, in, 4, &o, out);
+            rc = opd_vmap(gradients, NULL, in, 4, &o, out, OPD_TRANSFORM_OUTPUTS);
             seen = opd_memory_fail_at(0, false);
             if (rc < 0) { CHECK(opd_error_code() == OPD_ERROR_MEMORY); opd_error_clear(); }
             else { for (k = 0; k < 2; k++) { CHECK(same(out[k], first[k])); } }      /* it can do without some */
@@ -385,7 +385,7 @@ TEST(reductions_over_all_dims_that_keep_them) {
     opd_tensor *x = opd_reshape(opd_arange(opd_value_int(24), OPD_FLOAT32), OPD_INTS(4, 2, 3)), *out;
     size_t i;
     for (i = 0; i < sizeof rows / sizeof *rows; i++) {
-        CHECK_INT(opd_vmap(keeps_dims, (void *)(uintptr_t)rows[i].name, &x, 1, NULL, &out), 1);
+        CHECK_INT(opd_vmap(keeps_dims, (void *)(uintptr_t)rows[i].name, &x, 1, NULL, &out, 1), 1);
         CHECK_OR_RETURN(out && opd_ndim(out) == 3 && opd_size(out, 0) == 4 && opd_size(out, 1) == 1 && opd_size(out, 2) == 1);
         out = opd_reshape(out, OPD_INTS(4));
         CHECK_NEAR(opd_item_f64(opd_select(out, 0, 0)), rows[i].first, 1e-6);

@@ -484,7 +484,7 @@ TEST(casts_in_vmap_graphs_and_fakes) {
         opd_scalar_type dtype = stored[i];
         CHECK_INT(there_and_back(&dtype, &x, 1, &want), 1);
         strcpy(digits, digits_of(want));
-        CHECK_INT(opd_vmap(there_and_back, &dtype, &x, 1, NULL, &got), 1);
+        CHECK_INT(opd_vmap(there_and_back, &dtype, &x, 1, NULL, &got, 1), 1);
         CHECK_STR(digits_of(got), digits);
         opd_graph *graph = opd_graph_trace(there_and_back, &dtype, &x, 1, NULL);
         CHECK(opd_graph_print(graph, text, sizeof text) > 0);

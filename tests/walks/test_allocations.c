@@ -29,7 +29,7 @@ static bool prepare(trial *t, const char *text) {
 static int run(trial *t) {
     opd_value rets[MOST_RESULTS];
     opd_tensor *out[MOST_RESULTS];
-    return t->way == MAPPED ? opd_vmap(case_call, t->c, t->in, t->nin, NULL, out)
+    return t->way == MAPPED ? opd_vmap(case_call, t->c, t->in, t->nin, NULL, out, MOST_RESULTS)
         : opd_call_all((opd_op *)(uintptr_t)t->c->op, rets, t->c->args, t->c->nargs);
 }
 /* The n-th allocation fails; true: there were not so many. */

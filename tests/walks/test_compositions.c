@@ -97,28 +97,28 @@ static opd_transform_options options_of(const subject *s) {
 }
 static int gradient(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const opd_transform_options o = options_of((const subject *)user);
-    return opd_grad(value, user, in, n, &o, out);
+    return opd_grad(value, user, in, n, &o, out, OPD_TRANSFORM_OUTPUTS);
 }
 /* The derivative of the function in the direction. */
 static int slope(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     subject *s = (subject *)user;
     opd_tensor *y[1];
-    return opd_jvp(value, user, in, s->along, n, NULL, y, out);
+    return opd_jvp(value, user, in, s->along, n, NULL, y, out, 1);
 }
 
 //-- the ways ----------------------------------------------------------------------------------------------------------
 
 static int jvp_of_grad(subject *s, opd_tensor **out) {
     opd_tensor *g[MOST_INPUTS];
-    return opd_jvp(gradient, s, s->in, s->along, s->n, NULL, g, out);
+    return opd_jvp(gradient, s, s->in, s->along, s->n, NULL, g, out, MOST_INPUTS);
 }
 static int grad_of_jvp(subject *s, opd_tensor **out) {
     const opd_transform_options o = options_of(s);
-    return opd_grad(slope, s, s->in, s->n, &o, out);
+    return opd_grad(slope, s, s->in, s->n, &o, out, OPD_TRANSFORM_OUTPUTS);
 }
 static int jvp_of_jvp(subject *s, opd_tensor **out) {
     opd_tensor *g[1];
-    return opd_jvp(slope, s, s->in, s->along, s->n, NULL, g, out);
+    return opd_jvp(slope, s, s->in, s->along, s->n, NULL, g, out, 1);
 }
 /* Writes leaves with the numbers of the point, which require grad. */
 static int leaves_of(const subject *s, opd_tensor *const *from, opd_tensor **x) {
@@ -200,7 +200,7 @@ static int of_hessian(subject *s, opd_tensor **out) {
     const opd_transform_options o = options_of(s);
     opd_tensor *h[OPD_TRANSFORM_OUTPUTS];
     int i, k;
-    if (opd_hessian(value, s, s->in, s->n, &o, h) < 0) { return -1; }
+    if (opd_hessian(value, s, s->in, s->n, &o, h, OPD_TRANSFORM_OUTPUTS) < 0) { return -1; }
     for (i = 0; i < s->n; i++) {
         for (k = 0, out[i] = NULL; k < s->n; k++) {
             opd_tensor *rows = opd_reshape(h[i * s->n + k], OPD_INTS(opd_numel(s->in[i]), opd_numel(s->in[k])));

@@ -87,7 +87,7 @@ static int mapped(op_case *c, opd_tensor *const *given, int n, int way, opd_tens
     o.in_dims = dims;
     o.nin_dims = n;
     o.randomness = OPD_RANDOM_DIFFERENT;
-    return opd_vmap(case_call, c, in, n, &o, out);
+    return opd_vmap(case_call, c, in, n, &o, out, OPD_TRANSFORM_OUTPUTS);
 }
 typedef struct inner { op_case *c; int way; } inner;
 static int call_inner(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -109,7 +109,7 @@ static void call_mapped(op_case *c, int way) {
         for (i = 0; i < n; i++) { twice[i] = opd_stack(OPD_TENSORS(in[i], in[i])); }
         of.c = c;
         of.way = MAPPED;
-        rc = opd_ok() ? opd_vmap(call_inner, &of, twice, n, &o, out) : -1;
+        rc = opd_ok() ? opd_vmap(call_inner, &of, twice, n, &o, out, MOST_RESULTS) : -1;
     }
     (void)say((rc < 0) == !opd_ok(), "return code and error differ in vmap");
 }
@@ -241,9 +241,9 @@ TEST(an_example_has_no_more_dims_than_a_tensor) {
     fill_lists();
     CHECK(opd_repeat(x, opd_ints_of(numbers[0], 65)) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "a tensor has at most 64 dimensions, not 65");
-    CHECK_INT(opd_vmap(repeat_65, NULL, &x, 1, NULL, y), -1);
+    CHECK_INT(opd_vmap(repeat_65, NULL, &x, 1, NULL, y, 1), -1);
     CHECK_ERROR(OPD_ERROR_SHAPE, "a tensor has at most 64 dimensions, not 65");
-    CHECK_INT(opd_vmap(repeat_63, NULL, &x, 1, NULL, y), 1);
+    CHECK_INT(opd_vmap(repeat_63, NULL, &x, 1, NULL, y, 1), 1);
     CHECK(opd_ndim(y[0]) == 64 && opd_numel(y[0]) == 12);
 }
 

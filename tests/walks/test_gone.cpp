@@ -147,7 +147,7 @@ TEST(every_function_that_takes_a_tensor) {
     a_scaler = opd_scaler_new(NULL);
     a_module = opd_module_new();
     CHECK_INT(opd_module_add(a_module, "a", x, OPD_MODULE_BUFFER), 0);
-    CHECK_INT(opd_vjp(identity, NULL, &x, 1, NULL, &y, &a_derivative), 1);
+    CHECK_INT(opd_vjp(identity, NULL, &x, 1, NULL, &y, 1, &a_derivative), 1);
     CHECK_OK();
 #define PROBE(R, name, n, types) probe(#name, name);
 #define PROBE_V(name, n, types) probe(#name, name);

@@ -188,7 +188,7 @@ TEST_KEEPS(an_operator_without_a_batching_rule) {
     int i;
     warnings = 0;
     opd_log_set(listen_to, NULL);
-    for (i = 0; i < 2; i++) { CHECK_INT(opd_vmap(call_op, op, &x, 1, NULL, out), 1); }
+    for (i = 0; i < 2; i++) { CHECK_INT(opd_vmap(call_op, op, &x, 1, NULL, out, OPD_TRANSFORM_OUTPUTS), 1); }
     opd_log_set(NULL, NULL);
     CHECK_INT(warnings, 1);                       /* once for each operator */
     CHECK(strstr(warned, "texts::slow: vmap runs it once for each example. Set `.vmap` of opd_op_desc (to OPD_BATCH_POINTWISE or another "

@@ -423,7 +423,7 @@ static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, boo
         function.backward = opdi_lstm_formula;
         for (int i = 0; i < 4; i++) { values[i] = opd_value_tensor(in[i]); }
         values[4] = opd_value_bool(back);
-        if (opd_autograd_apply(&function, outs, 2, values, 5) < 0) { return NULL; }
+        if (opd_autograd_apply(&function, values, 5, outs, 2) < 0) { return NULL; }
         for (int i = 0; i < 2; i++) { out[i] = outs[i].u.t; }
     }
     layer->h = opd_select(out[0], 0, back ? 0 : opd_size(out[0], 0) - 1);
