@@ -294,8 +294,7 @@ int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int 
     return rc ? -1 : noutputs;
 }
 int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
-    opd_aoti *const self = (opd_aoti *)model;
-    return opd_aoti_run(self, opd_tensors_of(inputs, ninputs), outputs, opd_aoti_noutputs(self));
+    return opd_aoti_run((opd_aoti *)model, opd_tensors_of(inputs, ninputs), outputs, OPD_TRANSFORM_OUTPUTS);
 }
 
 //== constants =========================================================================================================

@@ -83,7 +83,8 @@ OPD_API const char *opd_aoti_output_name(const opd_aoti *model, int i);
    A model has no derivative: if grad mode is on and an input requires grad, the run fails.  A model that writes into
    its buffers or its inputs changes them: buffers keep the new values for the next run. */
 OPD_API int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap);
-/* An opd_transform_fn that runs a model as opd_aoti_run does.  Pass the model as `model`. */
+/* An opd_transform_fn that runs a model as opd_aoti_run does.  Pass the model as `model`.  outputs has room for
+   OPD_TRANSFORM_OUTPUTS tensors. */
 OPD_API int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* A constant of a model: a parameter, a buffer or a value that the compiler folded.  The names live as long as the
    model. */

@@ -3,8 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A function under test.  Fills outputs, which belong to the innermost scope, and returns their number, at most
-   OPD_GRADCHECK_OUTPUTS, or -1 with an error.  Is called many times: equal inputs must give equal results. */
-#define OPD_GRADCHECK_OUTPUTS 32
+   OPD_GRADCHECK_OUTPUTS (as many as of an opd_transform_fn), or -1 with an error.  Is called many times: equal inputs
+   must give equal results. */
+#define OPD_GRADCHECK_OUTPUTS 64
 typedef int (*opd_gradcheck_fn)(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Options of opd_gradcheck and opd_gradgradcheck. */
 typedef struct opd_gradcheck_options {

@@ -88,7 +88,8 @@ OPD_API opd_compiled *opd_program_compile(const opd_program *program, const opd_
    number of outputs, or -1 with the error of the uncompiled run.  Any thread may call this, and several at once if
    nothing is written. */
 OPD_API int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap);
-/* Runs a compiled graph or program on tensors, as an opd_transform_fn: pass the opd_compiled as user. */
+/* Runs a compiled graph or program on tensors, as an opd_transform_fn: pass the opd_compiled as user.  outputs has
+   room for OPD_TRANSFORM_OUTPUTS tensors. */
 OPD_API int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Returns the reason why the last run was uncompiled, or NULL if it was compiled.  Before the first run, the reason is
    that there was no run.  The text is valid until opd_compiled_free. */

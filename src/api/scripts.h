@@ -71,7 +71,8 @@ OPD_API int opd_script_run(const opd_script *script, const char *method, const o
                            opd_value *result);
 OPD_API int opd_script_run_named(const opd_script *script, const char *method, const opd_value *args, int nargs,
                                  const opd_keyword *keywords, int nkeywords, opd_value *result);
-/* Runs forward (or the last function) as an opd_transform_fn.  Pass the script as user. */
+/* Runs forward (or the last function) as an opd_transform_fn.  Pass the script as user.  outputs has room for
+   OPD_TRANSFORM_OUTPUTS tensors. */
 OPD_API int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Lists the operators and builtin functions that the script's methods call, numbered from 0.  Returns the name of
    number `place` ("aten::add.Tensor"), or NULL beyond the last.  Sets *count to the number of places that call it, and

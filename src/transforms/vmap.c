@@ -224,12 +224,12 @@ static int opdi_mapped_check(opdi_mapped *mapped) {
    and sets an error. */
 OPDI_INTERNAL int opdi_outputs_room(const char *who, int total, int cap) {
     if (total <= cap) { return total; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: there are %d outputs, but the array for them has room for %d: pass a longer "
-                    "array, and its length", who, total, cap);
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: there are %d outputs, but the array for them has room for %d: pass a "
+                    "longer array, and its length", who, total, cap);
 }
 /* Copies the outputs `made` of the transform `who` to its caller's `outputs`, which has room for `cap`.  Returns
-   `total`, their number.  If there are too many, or if the transform has failed (`total` < 0), returns -1, and sets outputs to
-   NULL instead: `least` of them, or more if the function had already written more, but at most `cap`. */
+   `total`, their number.  If there are too many, or if the transform has failed (`total` < 0), returns -1, and sets
+   outputs to NULL instead: `least` of them, or more if the function had already written more, but at most `cap`. */
 OPDI_INTERNAL int opdi_outputs_return(const char *who, opd_tensor **outputs, int cap, opd_tensor *const *made,
                                       int total, int least) {
     int count = total < 0 ? least : total;
