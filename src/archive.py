@@ -2,7 +2,7 @@
 """Writes the archives of a release from a tag of the repository: opdispatch-VERSION.tar.gz, the same files as
 opdispatch-VERSION.zip, and opdispatch-VERSION.sha256 with the checksums of both.
 
-usage: python3 src/archive.py TAG [--to FOLDER]       TAG: "v" followed by OPD_VERSION, such as v0.4.0
+usage: python3 src/archive.py TAG [--to FOLDER]       TAG: "v" followed by OPD_VERSION, such as v0.9.0
 
 The archives contain the files of the tagged commit that a user needs: opdispatch.h, opdispatch_cuda.cu, LICENSE,
 README.md, examples/ (with the guide, its changes.md, and the files for CMake and pkg-config) and bench/ (the pages

@@ -57,9 +57,9 @@ ROWS = {
         ('why', 'tests/check_header.sh parts links programs with 1, 2, 3 and 7 parts'),
     ('examples/guide/01-install.md', 'cc -O2 -DOPD_LEAN -DOPD_STATIC program.c -o program -lm'):
         ('run', {'program.c': 'first program'}, None),
-    ('examples/guide/01-install.md', 'sha256sum -c --ignore-missing opdispatch-0.4.0.sha256'): PACKAGES,
-    ('examples/guide/01-install.md', 'tar xf opdispatch-0.4.0.tar.gz && cd opdispatch-0.4.0'): PACKAGES,
-    ('examples/guide/01-install.md', 'python3 src/archive.py v0.4.0'): PACKAGES,
+    ('examples/guide/01-install.md', 'sha256sum -c --ignore-missing opdispatch-0.9.0.sha256'): PACKAGES,
+    ('examples/guide/01-install.md', 'tar xf opdispatch-0.9.0.tar.gz && cd opdispatch-0.9.0'): PACKAGES,
+    ('examples/guide/01-install.md', 'python3 src/archive.py v0.9.0'): PACKAGES,
     ('examples/guide/01-install.md', 'python3 -m http.server'): ('why', 'does not end; tests/web.py serves the page'),
     ('examples/guide/01-install.md', 'cmake -S examples/cmake -B build'): PACKAGES,
     ('examples/guide/01-install.md', 'cmake --build build -j2'): PACKAGES,

@@ -281,7 +281,7 @@ check_versions() {
     repository "$tmp/newer"
     well cmake -G 'Unix Makefiles' -S "$tmp/newer/examples/cmake" -B "$tmp/newer/build"
     sleep 1                              # make may compare whole seconds
-    sed -i 's/^#define OPD_VERSION ".*"/#define OPD_VERSION "0.4.987"/' "$tmp/newer/opdispatch.h"
+    sed -i 's/^#define OPD_VERSION ".*"/#define OPD_VERSION "0.9.987"/' "$tmp/newer/opdispatch.h"
     well cmake --build "$tmp/newer/build" --target cmake_check_build_system
     grep -q '^Version: 0\.4\.987$' "$tmp/newer/build/opdispatch.pc" || echo 'opdispatch.pc has the version of before'
 }

@@ -27,9 +27,9 @@
 #endif
 
 #define OPD_VERSION_MAJOR 0
-#define OPD_VERSION_MINOR 4
+#define OPD_VERSION_MINOR 9
 #define OPD_VERSION_PATCH 0
-#define OPD_VERSION "0.4.0"
+#define OPD_VERSION "0.9.0"
 
 #if defined(__cplusplus)
 #define OPDI_CAST(T, x) static_cast<T>(x)          /* a C cast would warn under -Wold-style-cast */

@@ -178,7 +178,7 @@ typedef struct opd_checkpoint_options {
 OPD_API int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs, int cap);
 /* opd_checkpoint and opd_checkpoint_with are opd_checkpoint_call in the form of version 0.3, to be removed in version
-   0.5.  fn has its user pointer last, gets the number of outputs, and returns 0, or -1 and sets an error.  The two
+   1.0.  fn has its user pointer last, gets the number of outputs, and returns 0, or -1 and sets an error.  The two
    functions also return 0 or -1, and set outputs to NULL after an error. */
 typedef int (*opd_checkpoint_fn)(opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
                                  void *user);

@@ -297,7 +297,7 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
     OPDI_POINTERS(long long), OPDI_POINTERS(unsigned char), OPDI_POINTERS(unsigned short), \
     OPDI_POINTERS(unsigned), OPDI_POINTERS(unsigned long), OPDI_POINTERS(unsigned long long), default: 1)
 /* Makes a tensor of one dim from a C array, whose type gives the dtype: OPD_TENSOR(values), or in C
-   OPD_TENSOR(((float[]){1, 2, 3})).  Copies the numbers.  A pointer instead of an array is a compile error. */
+   OPD_TENSOR((float[]){1, 2, 3}).  Copies the numbers.  A pointer instead of an array is a compile error. */
 #define OPD_TENSOR(...) \
     opd_tensor_from((__VA_ARGS__), OPD_INTS((int64_t)(sizeof(__VA_ARGS__) / sizeof((__VA_ARGS__)[0])) + \
         0 * (int64_t)sizeof(int[OPDI_IS_ARRAY(__VA_ARGS__) ? 1 : -1])), /* a pointer is no array */ \
