@@ -21,7 +21,8 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # For each file: {operator: (arguments, other arguments that the operator must refuse, or None)}.  R(...) is a float32
-# tensor of normal random numbers, of the sizes in brackets; U(...) of numbers from 0.25 to 0.75; S(...) of 1 and -1.
+# tensor of normal random numbers, of the sizes in brackets; U(...) of numbers from 0.25 to 0.75; S(...) of 1 and -1;
+# D(...) is like R(...), but float64: second derivatives and forward mode are then checked, too.
 SAMPLES = {
     'examples/plugin.c': {'plugin::dot': ('R(2, 3), R(2, 3)', 'R(2, 3), R(6)')},
     'examples/inline.c': {'inline::formula': ('R(2, 3)', None)},
@@ -31,6 +32,8 @@ SAMPLES = {
                                      'myops::my_multiple_input_op': ('R(2, 3), R(2, 3)', 'R(2, 3), R(3, 2)')},
     'examples/crop.c': {'mylib::crop': ('U(3, 5, 6), OPD_INTS(1, 1, 4, 4)', 'U(3, 5, 6), OPD_INTS(1, 1, 7, 4)')},
     'examples/warp_perspective.cpp': {'my_ops::warp_perspective': ('R(5, 6), R(3, 3)', 'R(5, 6), R(2, 2)')},
+    'examples/heat_inverse.c': {'heat::flow': ('D(3, 4), D(3, 4)', 'D(3, 4), D(4, 3)'),
+                                'heat::slopes': ('D(3, 4), D(3, 4)', 'D(3, 4), D(12)')},
     'examples/cuda_op.cu': {'example::gate': ('R(2, 3), R(2, 3)', 'R(2, 3), R(6)')},
     'examples/guide/kernels.md': {'my::smooth': ('R(2, 5), 0.5, OPD_INTS(-1, 2)', None)},
     'examples/guide/macros.md': {'mine::scale': ('R(2, 3), 0.5, OPD_INTS(1)', 'R(3), 0.5, OPD_INTS(1)')},
@@ -51,6 +54,7 @@ CHECKS = r'''
 #include <stdio.h>
 #include <string.h>
 #define R(...) opd_randn(OPD_INTS(__VA_ARGS__), OPD_FLOAT32)
+#define D(...) opd_randn(OPD_INTS(__VA_ARGS__), OPD_FLOAT64)
 #define S(...) opd_sign(R(__VA_ARGS__))
 #define U(...) opd_add_Scalar(opd_mul_Scalar(opd_rand(OPD_INTS(__VA_ARGS__), OPD_FLOAT32), OPD_V(0.5)), OPD_V(0.25))
 typedef struct model_call { opd_op *op; const opd_value *args; int nargs; } model_call;
@@ -76,7 +80,7 @@ static int model_check(const char *name, const opd_value *args, int nargs) {
     opd_gradcheck_options options = opd_gradcheck_defaults();
     opd_tensor *in[8], *out = NULL;
     int i, n = 0, bad;
-    options.eps = options.atol = options.rtol = 1e-2;            /* for float32 */
+    bool precise;
     call.op = opd_find(name);
     call.args = args;
     call.nargs = nargs;
@@ -86,9 +90,14 @@ static int model_check(const char *name, const opd_value *args, int nargs) {
     for (i = 0; i < nargs; i++) {
         if (args[i].tag == OPD_TAG_TENSOR) { in[n++] = opd_tensor_set_requires_grad(opd_clone(args[i].u.t), true); }
     }
+    precise = n > 0 && opd_dtype(in[0]) == OPD_FLOAT64;
+    if (precise) { options.check_forward_ad = options.check_fwd_over_rev = true; }
+    else { options.eps = options.atol = options.rtol = 1e-2; }
     if (model_run(&call, in, n, &out) == 1 && opd_tensor_requires_grad(out)) {
         (void)opd_gradcheck(model_run, &call, in, n, &options);
         bad += model_say(name, "opd_gradcheck");
+        if (precise) { (void)opd_gradgradcheck(model_run, &call, in, n, NULL, &options); }
+        bad += model_say(name, "opd_gradgradcheck");
     }
     return bad + model_say(name, "a call");
 }
