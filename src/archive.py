@@ -1,12 +1,23 @@
 #!/usr/bin/env python3
-"""Writes the archives of a release from a tag of the repository: opdispatch-VERSION.tar.gz, the same files as
-opdispatch-VERSION.zip, and opdispatch-VERSION.sha256 with the checksums of both.
+"""Writes the files of a release from a tag of the repository:
 
-usage: python3 src/archive.py TAG [--to FOLDER]       TAG: "v" followed by OPD_VERSION, such as v0.9.0
+    opdispatch-VERSION.tar.gz, opdispatch-VERSION.zip    two archives of the same files
+    opdispatch-VERSION.spdx.json                         what is released, its licence and checksums (SPDX 2.3)
+    verify.py                                            a copy of src/verify.py, with which users check a release
+    SHA256SUMS, and its signature if there is a key      the checksums of the files above
 
-The archives contain the files of the tagged commit that a user needs: opdispatch.h, opdispatch_cuda.cu, LICENSE,
-README.md, examples/ (with the guide, its changes.md, and the files for CMake and pkg-config) and bench/ (the pages
-refer to its tables).  They do not contain src/ and tests/.  Files of the working tree are not read.
+usage: python3 src/archive.py TAG [--to FOLDER] [--site FOLDER] [--key FILE]
+       python3 src/archive.py --unpacked FOLDER [--to FOLDER]
+
+TAG is "v" followed by OPD_VERSION, such as v0.4.0.  The archives contain all files of the tagged commit: the header,
+src/, tests/, examples/, bench/ and .ci/.  Files of the working tree are not read, except for the site: if the folder
+build/site exists, or with --site another one, the archives contain its files in the folder site/.
+
+With --unpacked, the script packs the folder of an unpacked archive again.  This needs no git.  The time of the files is
+$SOURCE_DATE_EPOCH or else the time of opdispatch.h.  src/verify.py compares the result with the archive.
+
+--key names a secret key of minisign or of signify, with which the script signs SHA256SUMS.  minisign writes
+SHA256SUMS.minisig, signify writes SHA256SUMS.sig.
 
 The script writes nothing and ends with status 1 if the commit's OPD_VERSION does not fit the tag, or if the header,
 the CUDA file or the reference of the commit are not what src/join.py and src/reference.py write.
@@ -18,8 +29,10 @@ import argparse
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -28,8 +41,9 @@ import time
 import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-CONTENTS = ['LICENSE', 'README.md', 'bench', 'examples', 'opdispatch.h', 'opdispatch_cuda.cu']
+LICENCE = '(MIT OR Unlicense) AND CC-BY-4.0 AND CC0-1.0'             # the last two: pictures in examples/data
 VERSION = re.compile(rb'^#define OPD_VERSION "([^"\n]*)"$', re.M)
+SOURCE_ID = re.compile(rb'^#define OPD_SOURCE_ID "([^"\n]*)"$', re.M)
 
 
 def git(*arguments, given=None):
@@ -52,18 +66,15 @@ def commit_of(tag):
     return commit, int(seconds)
 
 
-def files_of(commit, paths):
-    """Returns [(path, mode, content)] for the files and folders of a commit, sorted by path."""
+def files_of(commit):
+    """Returns [(path, mode, content)] for the files of a commit, sorted by path."""
     listed = []
-    for row in git('ls-tree', '-r', '-z', '--full-tree', commit, '--', *paths).decode('utf-8').split('\0')[:-1]:
+    for row in git('ls-tree', '-r', '-z', '--full-tree', commit).decode('utf-8').split('\0')[:-1]:
         about, path = row.split('\t')
         mode, _, blob = about.split()
         if mode not in ('100644', '100755'):
             sys.exit('%s is a link or a submodule. The archives can only contain files' % path)
         listed.append((path, int(mode, 8) & 0o777, blob))
-    for path in paths:
-        if not any(name == path or name.startswith(path + '/') for name, _, _ in listed):
-            sys.exit('the tagged commit has no %s' % path)
     contents = git('cat-file', '--batch', given=''.join(blob + '\n' for _, _, blob in listed).encode('ascii'))
     files, at = [], 0
     for path, mode, _ in listed:
@@ -74,9 +85,33 @@ def files_of(commit, paths):
     return sorted(files)
 
 
+def files_in(folder):
+    """Returns [(path, mode, content)] for the files of a folder, sorted by path.  Leaves out what running the scripts of
+    the folder may have left there: build/ and compiled Python."""
+    files = []
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != '__pycache__' and os.path.join(where, name) !=
+                      os.path.join(folder, 'build')]
+        for path in (os.path.join(where, name) for name in names):
+            if os.path.islink(path) or not os.path.isfile(path):
+                sys.exit('%s is not a file. The archives can only contain files' % path)
+            with open(path, 'rb') as f:
+                files.append((os.path.relpath(path, folder).replace(os.sep, '/'),
+                              0o755 if os.stat(path).st_mode & 0o100 else 0o644, f.read()))
+    return sorted(files)
+
+
+def content_of(files, name):
+    """Returns the content of the file of this name."""
+    for path, _, content in files:
+        if path == name:
+            return content
+    sys.exit('there is no %s among the files of the release: is this the commit or the folder of a release?' % name)
+
+
 def wrong(files, tag):
     """Returns a list of lines: the reasons why the files of a commit cannot be released with this tag."""
-    header = dict((path, content) for path, _, content in files)['opdispatch.h']
+    header = content_of(files, 'opdispatch.h')
     found = [version.decode('utf-8') for version in VERSION.findall(header)]
     if len(found) != 1:
         return ['opdispatch.h of the tagged commit has %d lines #define OPD_VERSION "...", not one' % len(found)]
@@ -122,25 +157,92 @@ def zip_of(files, folder, seconds):
     return packed.getvalue()
 
 
+def spdx_of(name, version, files, outputs, seconds):
+    """Returns the list of what is released, as SPDX 2.3 in JSON: one package, without the files in it."""
+    identifier = SOURCE_ID.search(content_of(files, 'opdispatch.h'))
+    identifier = identifier.group(1).decode('ascii') if identifier else 'unknown'
+    copyright_line = re.search(rb'^Copyright .*$', content_of(files, 'LICENSE'), re.M).group(0).decode('utf-8')
+    package = {
+        'SPDXID': 'SPDXRef-opdispatch', 'name': 'opdispatch', 'versionInfo': version, 'packageFileName': outputs[0][0],
+        'downloadLocation': 'NOASSERTION', 'filesAnalyzed': False, 'primaryPackagePurpose': 'LIBRARY',
+        'checksums': [{'algorithm': 'SHA256', 'checksumValue': hashlib.sha256(outputs[0][1]).hexdigest()}],
+        'licenseConcluded': LICENCE, 'licenseDeclared': LICENCE,
+        'licenseComments': 'The library is MIT OR Unlicense. examples/data/README names the licences of the data.',
+        'copyrightText': copyright_line, 'sourceInfo': 'OPD_SOURCE_ID ' + identifier,
+        'externalRefs': [{'referenceCategory': 'PACKAGE-MANAGER', 'referenceType': 'purl',
+                          'referenceLocator': 'pkg:generic/opdispatch@' + version}]}
+    document = {
+        'spdxVersion': 'SPDX-2.3', 'dataLicense': 'CC0-1.0', 'SPDXID': 'SPDXRef-DOCUMENT', 'name': name,
+        'documentNamespace': 'https://spdx.org/spdxdocs/%s-%s' % (name, identifier),
+        'creationInfo': {'created': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(seconds)),
+                         'creators': ['Tool: src/archive.py']},
+        'packages': [package],
+        'relationships': [{'spdxElementId': 'SPDXRef-DOCUMENT', 'relationshipType': 'DESCRIBES',
+                           'relatedSpdxElement': 'SPDXRef-opdispatch'}]}
+    return (json.dumps(document, indent=2) + '\n').encode('utf-8')
+
+
+def signing(key, path):
+    """Returns the command that signs a file with a secret key of minisign or signify."""
+    with open(key, encoding='utf-8', errors='replace') as f:
+        data = f.read().split('\n')[1:2]
+    if data and data[0].startswith('RWRC'):                             # "Ed", for Ed25519, and "BK", signify's way to encrypt
+        tools, options = ['signify-openbsd', 'signify'], ['-S', '-s', key, '-m', path, '-x', path + '.sig']
+    elif data and data[0].startswith('RW'):
+        tools, options = ['minisign'], ['-S', '-s', key, '-m', path]
+    else:
+        sys.exit('%s is no secret key of minisign or signify. Make one: minisign -G -s KEY -p KEY.pub' % key)
+    for tool in tools:
+        if shutil.which(tool):
+            return [tool] + options
+    sys.exit('%s is a key of %s, which is not installed: install the package %s' % (key, tools[-1], tools[0]))
+
+
+def release(files, version, seconds, to, key):
+    """Writes the files of the release to the folder `to`.  Returns the text of SHA256SUMS."""
+    name = 'opdispatch-' + version
+    outputs = [(name + '.tar.gz', tar_of(files, name, seconds)), (name + '.zip', zip_of(files, name, seconds))]
+    outputs += [(name + '.spdx.json', spdx_of(name, version, files, outputs, seconds)),
+                ('verify.py', content_of(files, 'src/verify.py'))]
+    sums = ''.join('%s  %s\n' % (hashlib.sha256(content).hexdigest(), path) for path, content in outputs)
+    sign = signing(key, os.path.join(to, 'SHA256SUMS')) if key else None
+    os.makedirs(to, exist_ok=True)
+    for path, content in outputs + [('SHA256SUMS', sums.encode('ascii'))]:
+        with open(os.path.join(to, path), 'wb') as f:
+            f.write(content)
+    if sign and subprocess.run(sign).returncode != 0:
+        sys.exit('%s could not sign %s: see its message above' % (sign[0], os.path.join(to, 'SHA256SUMS')))
+    return sums
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('tag', metavar='TAG', help='the tag of the release')
-    parser.add_argument('--to', metavar='FOLDER', default='.', help='write the three files to this folder')
+    parser.add_argument('tag', metavar='TAG', nargs='?', help='the tag of the release')
+    parser.add_argument('--unpacked', metavar='FOLDER', help='packs this folder again, instead of the files of a tag')
+    parser.add_argument('--to', metavar='FOLDER', default='.', help='write the files to this folder')
+    parser.add_argument('--site', metavar='FOLDER', default=os.path.join(ROOT, 'build', 'site'),
+                        help='the folder of the site; without the option, build/site')
+    parser.add_argument('--key', metavar='FILE', help='the secret key that signs SHA256SUMS')
     o = parser.parse_args()
+    if bool(o.tag) == bool(o.unpacked):
+        parser.error('give a TAG or --unpacked FOLDER')
+    if o.unpacked:
+        files = files_in(o.unpacked)
+        seconds = int(os.environ.get('SOURCE_DATE_EPOCH') or os.stat(os.path.join(o.unpacked, 'opdispatch.h')).st_mtime)
+        version = VERSION.search(content_of(files, 'opdispatch.h'))
+        if not version:
+            sys.exit('%s/opdispatch.h has no line #define OPD_VERSION "..."' % o.unpacked)
+        print(release(files, version.group(1).decode('utf-8'), seconds, o.to, o.key), end='')
+        return 0
     commit, seconds = commit_of(o.tag)
-    files = files_of(commit, CONTENTS + ['src'])
+    files = files_of(commit)
     lines = wrong(files, o.tag)
     if lines:
         sys.exit('\n'.join(lines))
-    files = [file for file in files if not file[0].startswith('src/')]
-    name = 'opdispatch-' + o.tag[1:]
-    outputs = [(name + '.tar.gz', tar_of(files, name, seconds)), (name + '.zip', zip_of(files, name, seconds))]
-    sums = ''.join('%s  %s\n' % (hashlib.sha256(content).hexdigest(), path) for path, content in outputs)
-    os.makedirs(o.to, exist_ok=True)
-    for path, content in outputs + [(name + '.sha256', sums.encode('ascii'))]:
-        with open(os.path.join(o.to, path), 'wb') as f:
-            f.write(content)
-    print('%s, %d files of commit %s:\n%s' % (name, len(files), commit, sums), end='')
+    site = [('site/' + path, mode, content) for path, mode, content in files_in(o.site)] if os.path.isdir(o.site) else []
+    sums = release(sorted(files + site), o.tag[1:], seconds, o.to, o.key)
+    print('opdispatch-%s, %d files of commit %s and %d of the site:\n%s' % (o.tag[1:], len(files), commit, len(site), sums),
+          end='')
     return 0
 
 

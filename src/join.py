@@ -15,6 +15,7 @@ usage: python3 src/join.py                   writes both files, if they have cha
                                              count lines
        python3 src/join.py --apart FOLDER    writes the files that src/Makefile needs to compile each file separately
        python3 src/join.py --sources [WORD]  lists the files that are compiled separately
+       python3 src/join.py --id              prints the identifier of src/, OPD_SOURCE_ID in the header
        python3 src/join.py --measure         measures how long the files take to compile, and writes the numbers to
                                              src/files.txt
 
@@ -22,6 +23,7 @@ Make changes in src/.  If you change a joined file, the change is lost when the 
 """
 import argparse
 import functools
+import hashlib
 import os
 import re
 import subprocess
@@ -45,6 +47,7 @@ MODES = {'cold': 'OPDI_COLD', 'once': 'OPDI_ONCE', 'loops': 'OPDI_LOOPS'}
 INCLUDE = re.compile(rb'#include "([^"]+)"\n')
 COMPILERS, MEASURED_PARTS = ('gcc', 'clang'), 64                   # with which --measure measures
 DECLARATIONS, PROTOTYPES = 'declarations.h', '.prototypes.h'       # files that --apart writes
+SOURCE_ID = 'source_id' + printing.SUFFIX
 
 
 def rows(name=LIST):
@@ -112,6 +115,26 @@ def write(path, data):
     with open(path, 'wb') as f:
         f.write(data)
     return True
+
+
+@functools.lru_cache(None)
+def source_id():
+    """Returns 16 hexadecimal digits that identify the files from which the joined files are made: the first digits of
+    the SHA-256 of the lines that `sha256sum` prints for them, sorted by path.  examples/guide/releases.md has this as a
+    command of the shell."""
+    there = [LIST, 'join.py', 'printing.py']
+    for folder, folders, names in os.walk(SRC):
+        folders[:] = [name for name in folders if name != '__pycache__']
+        there += [os.path.relpath(os.path.join(folder, name), SRC).replace(os.sep, '/') for name in names if folder != SRC]
+    lines = ['%s  %s\n' % (hashlib.sha256(read(os.path.join(SRC, path))).hexdigest(), path) for path in sorted(there)]
+    return hashlib.sha256(''.join(lines).encode('utf-8')).hexdigest()[:16]
+
+
+def generated(name):
+    """Returns the text of NAME.printed.h."""
+    if name == SOURCE_ID:
+        return '#define OPD_SOURCE_ID "%s"\n' % source_id()
+    return printing.printed(tree(), name[:-len(printing.SUFFIX)])
 
 
 def faults():
@@ -250,7 +273,7 @@ def pasted(path, listed, within=()):
             continue
         note, text = b'', []
         if other and other.endswith(printing.SUFFIX):
-            note, text = b'', [(other, 1, printing.printed(tree(), other[:-len(printing.SUFFIX)]).encode('utf-8'))]
+            note, text = b'', [(other, 1, generated(other).encode('utf-8'))]
         elif other and other.endswith(PROTOTYPES):
             text = pasted(other, listed, within + (path,)) if prototypes(other[:-len(PROTOTYPES)]) else []
             note, text = b'#if defined(OPDI_DIVIDED)\n' if text else b'', text + [(path, i + 1, b'#endif\n')] * bool(text)
@@ -456,7 +479,8 @@ def write_apart(folder):
     every, listed = paths(), set(paths())
     api = every[:every.index('base/implementation.h')]
     write(os.path.join(folder, DECLARATIONS),
-          b''.join(text for path in api for _, _, text in pasted(path, listed)))
+          b''.join(text for path in api for _, _, text in pasted(path, listed))
+          .replace(source_id().encode('ascii'), b'separate files'))                       # or each edit compiles all
     for layer in sorted({path.split('/')[0] for path in sources()}):
         write(os.path.join(folder, layer + PROTOTYPES), prototypes(layer).encode('utf-8'))
     for path in sources():
@@ -511,6 +535,7 @@ def main():
     group.add_argument('--sources', nargs='*', metavar='WORD', help='lists the files that are compiled separately: all, '
                        'or those with one of the words in their row')
     group.add_argument('--once', metavar='FILE', help='writes the header with the text of each file only once to this file')
+    group.add_argument('--id', action='store_true', help='prints the identifier of src/')
     group.add_argument('--measure', action='store_true', help='measures how long the files take to compile')
     o = parser.parse_args()
     if o.check:
@@ -537,6 +562,9 @@ def main():
         return 0
     if o.apart:
         write_apart(o.apart)
+        return 0
+    if o.id:
+        print(source_id())
         return 0
     if o.measure:
         measure()

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Checks how other projects use opdispatch: as the archive of a release (src/archive.py), with add_subdirectory,
-# FetchContent and find_package of CMake, and with pkg-config.  find_package and pkg-config find the library that is
+# FetchContent and find_package of CMake, and with pkg-config; and that src/verify.py finds what is wrong with an archive.  find_package and pkg-config find the library that is
 # installed from the archive.  Builds and runs the lines of examples/guide/01-install.md with the first program of README.md.
 #   sh tests/packages.sh [NAME]    runs the checks whose names contain NAME
 #   sh tests/packages.sh --list    prints the names of the checks
@@ -8,12 +8,12 @@
 # four times, without optimisation.  All checks take 60 s of processor time.  Prints "ok NAME", "FAIL NAME: why" or
 # "skip NAME: why" for each check.  The last line is "N passed, N failed, N skipped".
 set -u
-names='guide archive add_subdirectory fetch_content find_package find_package_cxx pkg_config shared lean plugin
+names='guide archive signature verify list add_subdirectory fetch_content find_package find_package_cxx pkg_config shared lean plugin
 versions optimisation cuda'
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
-guide=$root/examples/guide/01-install.md
+guide=$root/examples/guide/01-install.md releases=$root/examples/guide/releases.md
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_packages.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
@@ -41,7 +41,7 @@ blocks() {
         on { if (block == "") { first = $0 } block = block $0 "\n" }' "$guide"
 }
 # line TEXT: prints the command of the guide that begins with TEXT.
-line() { sed -n "s/^    \($1.*\)/\1/p" "$guide" | sed 's/  *#.*//' | head -n 1; }
+line() { sed -n "s/^    \($1.*\)/\1/p" "$guide" "$releases" | sed 's/  *#.*//' | head -n 1; }
 # well COMMAND...: runs a command.  If the command fails or warns, prints the end of its output.
 well() {
     if "$@" >"$tmp/log" 2>&1 && ! grep -q -i 'warning' "$tmp/log"; then return 0; fi
@@ -73,29 +73,35 @@ repository() {
     mkdir -p "$1/examples"
     cp "$root/opdispatch.h" "$root/opdispatch_cuda.cu" "$1"; cp -R "$root/examples/cmake" "$1/examples"
 }
-# release FOLDER: makes a repository with the files that src/archive.py reads, as they are in the working tree, and with
-# the tag of the version.
+# release FOLDER: makes a repository with the files of the working tree, and with the tag of the version.  Of tests/, it
+# has only a few files, because packing all of them takes longer.
 release() {
     mkdir -p "$1"
-    (cd "$root" && git ls-files -z -co --exclude-standard LICENSE README.md bench examples src opdispatch.h \
-        opdispatch_cuda.cu | xargs -0 cp --parents -t "$1")
+    (cd "$root" && git ls-files -z -co --exclude-standard LICENSE README.md .ci .gitignore bench examples src tests/*.sh \
+        opdispatch.h opdispatch_cuda.cu | xargs -0 cp --parents -t "$1")
     (cd "$1" && quiet git -c init.defaultBranch=main init -q && committed && quiet git tag "v$version")
 }
 committed() {
     quiet git -c core.compression=0 add -A . && quiet git -c user.name=tests -c user.email=tests commit -q -m all
 }
-# Writes the archives of the repository $tmp/release to $tmp/archives.
+# Writes the files of the release of the repository $tmp/release to $tmp/archives, with a site of one page.  If minisign is
+# installed, they are signed with a new key.
 archives() {
     [ -d "$tmp/archives" ] && return
     mkdir "$tmp/archives"
     have git && have python3 && git -C "$root" rev-parse -q --verify HEAD >/dev/null 2>&1 || return
     release "$tmp/release"
+    mkdir "$tmp/site"; echo '<p>a page</p>' >"$tmp/site/index.html"
+    signed=
+    if have minisign; then                                      # -W: a key without a password
+        minisign -G -W -f -p "$tmp/key.pub" -s "$tmp/key" >"$tmp/log" 2>&1 && signed="--key '$tmp/key'"
+    fi
     archive "$tmp/release" "$tmp/archives" >"$tmp/archives/log" 2>&1 || tail -n 12 "$tmp/archives/log"
 }
 # archive REPOSITORY FOLDER: runs the guide's command that writes the archives.
 archive() {
     command=$(line 'python3 src.archive.py')
-    (cd "$1" && eval "${command:-false} --to '$2'")
+    (cd "$1" && eval "${command:-false} --to '$2' --site '$tmp/site' ${signed:-}")
 }
 # Installs the library from the archive with the commands of the guide, and moves it: no file may contain the name of
 # the old folder.  If there is no archive, the check "archive" says why, and other checks use the files of the
@@ -132,7 +138,7 @@ with_pkg_config() {
 #-- checks -------------------------------------------------------------------------------------------------------------
 
 # A second run, from a clone, in another time zone and with other permissions for new files, writes the same bytes.
-# Both archives have the files of the repository.  Their pages refer only to files that are there, or in src/ and
+# Both archives have the files of the repository, and the site.  Their pages refer only to files that are there, or in
 # tests/.  The script refuses a tag that does not fit, and a header that was edited.  FetchContent takes an archive by
 # its address and checksum.
 check_archive() {
@@ -143,18 +149,19 @@ check_archive() {
     [ -e "$one/$name.zip" ] || return
     quiet git clone -q "$tmp/release" "$tmp/release2"
     (umask 077; TZ=Asia/Tokyo; LC_ALL=C; export TZ LC_ALL; archive "$tmp/release2" "$other" >/dev/null)
-    for ending in tar.gz zip sha256; do
-        cmp "$one/$name.$ending" "$other/$name.$ending" || echo "$name.$ending: a second one has other bytes"
+    for file in "$name.tar.gz" "$name.zip" "$name.spdx.json" verify.py SHA256SUMS; do
+        cmp "$one/$file" "$other/$file" || echo "$file: a second one has other bytes"
     done
     command=$(line sha256sum)
     (cd "$one" && sh -c "${command:-false}") >"$tmp/log" 2>&1 || echo 'the checksums differ'
-    [ "$(grep -c ': OK$' "$tmp/log")" = 2 ] || cat "$tmp/log"
+    [ "$(grep -c ': OK$' "$tmp/log")" = 4 ] || cat "$tmp/log"
     mkdir "$tmp/from_tar" "$tmp/from_zip"
     command=$(line 'tar xf')
     (cp "$one/$name.tar.gz" "$tmp/from_tar" && cd "$tmp/from_tar" && eval "${command:-false}" && rm "../$name.tar.gz")
     python3 -m zipfile -e "$one/$name.zip" "$tmp/from_zip"
     diff -r "$tmp/from_tar" "$tmp/from_zip" | head -n 5
-    (cd "$tmp/release" && diff -r -x .git -x src . "$tmp/from_tar/$name" | head -n 5)
+    cmp "$tmp/site/index.html" "$tmp/from_tar/$name/site/index.html"
+    (cd "$tmp/release" && diff -r -x .git -x site -x __pycache__ . "$tmp/from_tar/$name" | head -n 5)
     TZ=UTC tar tvf "$one/$name.tar.gz" >"$tmp/listed"
     times=$(TZ=UTC git -C "$tmp/release" log -1 --date=format-local:'%Y-%m-%d %H:%M' --format=%cd)
     LC_ALL=C awk -v times="$times" '
@@ -162,7 +169,7 @@ check_archive() {
         "$tmp/listed" | head -n 5
     (cd "$tmp/from_tar/$name" && find . -name '*.md' | while read -r page; do
         grep -o '\](\([^)#]*\)' "$page" | sed 's/^](//' | sort -u | while read -r file; do
-            case $file in ''|*://*|*src/*|*tests/*) continue ;; esac
+            case $file in ''|*://*|*tests/*) continue ;; esac
             [ -e "${page%/*}/$file" ] || echo "$page refers to $file, which the archive does not have"
         done
     done) | head -n 5
@@ -171,7 +178,7 @@ check_archive() {
     (cd "$tmp/release2" && committed && quiet git tag -f "v$version" >/dev/null)
     refused 'a header that was edited' 'has not what src/join.py writes' "v$version"
     project "$tmp/url" C FetchContent opdispatch::opdispatch
-    sum=$(sed -n "s/  $name.tar.gz\$//p" "$one/$name.sha256")
+    sum=$(sed -n "s/  $name.tar.gz\$//p" "$one/SHA256SUMS")
     sed -i -e "s|GIT_REPOSITORY .*|URL file://$one/$name.tar.gz|" -e "s|GIT_TAG .*|URL_HASH SHA256=$sum|" \
         "$tmp/url/CMakeLists.txt"
     well cmake -Wno-dev -S "$tmp/url" -B "$tmp/url/build"
@@ -183,6 +190,73 @@ refused() {
         echo "$1: there is an archive"
     elif ! grep -q "$2" "$tmp/log"; then echo "$1: the message is"; head -n 5 "$tmp/log"; fi
     [ ! -e "$tmp/refused" ] || echo "$1: something is written"
+}
+# src/verify.py accepts a signature by minisign or signify, with the command of the guide, and refuses other ones.
+check_signature() {
+    archives
+    name=opdispatch-$version.tar.gz; mkdir "$tmp/signed"; cd "$tmp/signed" || return
+    [ -e "$tmp/archives/SHA256SUMS.minisig" ] || { echo 'SKIP: no minisign, or no archive'; return; }
+    cp "$tmp/archives"/* .; cp "$tmp/key.pub" opdispatch.pub
+    verified 'the guide' 'ok signature.*ok reproduced' "$(line 'python3 verify.py')"
+    minisign -G -W -f -p "$tmp/other.pub" -s "$tmp/other" >/dev/null 2>&1
+    verified '! another key' 'was not signed with this key' "python3 verify.py $name --key $tmp/other.pub"
+    sed 's/  /  x/' SHA256SUMS >"$tmp/sums"; cp SHA256SUMS.minisig "$tmp/sums.minisig"
+    verified '! other checksums' 'was not signed with this key' "python3 verify.py $name --sums $tmp/sums --key opdispatch.pub"
+    rm SHA256SUMS.minisig
+    verified '! no signature' 'Download the signature' "python3 verify.py $name --key opdispatch.pub"
+    have signify-openbsd || return
+    signify-openbsd -G -n -p "$tmp/signify.pub" -s "$tmp/signify.sec"
+    python3 - "$root/src" "$tmp/signify.sec" SHA256SUMS <<'SIGN' || echo 'signify does not sign'
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+import archive
+sys.exit(subprocess.run(archive.signing(*sys.argv[2:])).returncode)
+SIGN
+    verified '! signify, and no release' 'ok signature.*is no release' \
+        "python3 verify.py $tmp/site --sums SHA256SUMS --key $tmp/signify.pub"
+}
+# src/verify.py accepts the release without a key, and says what is wrong with one that was changed.
+check_verify() {
+    have git && have python3 || { echo 'SKIP: no git or no python3'; return; }
+    archives
+    name=opdispatch-$version; given=$tmp/given
+    [ -e "$tmp/archives/$name.tar.gz" ] || return
+    cp -R "$tmp/archives" "$given"; cd "$given" || return
+    tar xf "$name.tar.gz"; chmod -R go-rwx "$name"
+    verified 'the unpacked archive, without a key' 'skip signature: no public key was given.*ok reproduced' \
+        "$(line 'python3 src.verify.py')" "$name"
+    echo >>verify.py
+    verified '! a changed file' 'another content than was released: verify.py' "python3 src/verify.py" "$name"
+    cp "$name/src/verify.py" .
+    echo one more >"$name/tests/more.sh"
+    verified '! a file more' 'FAIL reproduced.*other bytes' "python3 src/verify.py" "$name"
+    rm "$name/tests/more.sh"
+    mv SHA256SUMS "$tmp"
+    verified '! no checksums' 'Download it to the folder of the archive' "python3 verify.py $name.tar.gz"
+    echo '/* more */' >>"$name/src/base/log.c"
+    verified '! another source' 'FAIL joined.*FAIL identifier' "python3 src/verify.py" "$name"
+    sed -i '$d' "$name/src/base/log.c"
+    sed -i 's/^\(#define OPD_SOURCE_ID\) .*/\1 "0123456789abcdef"/' "$name/opdispatch.h"
+    verified '! another identifier' 'OPD_SOURCE_ID of opdispatch.h is "0123456789abcdef"' "python3 src/verify.py" "$name"
+}
+# verified WHAT TEXT COMMAND [FOLDER]: runs a command of src/verify.py, in the folder.  It must print the TEXT, a pattern.
+# It must succeed, or fail if WHAT begins with "!".
+verified() {
+    (cd "${4:-.}" && eval "${3:-false}") >"$tmp/log" 2>&1; status=$?
+    case $1 in '!'*) [ $status != 0 ] || echo "$1: verify.py finds nothing" ;; *) [ $status = 0 ] || echo "$1: status $status" ;; esac
+    tr '\n' ' ' <"$tmp/log" | grep -q -e "$2" || { echo "$1: verify.py does not say \"$2\", but"; head -n 8 "$tmp/log"; }
+}
+# The .spdx.json of the release is valid SPDX 2.3, says Python's package spdx-tools.
+check_list() {
+    archives
+    list=$tmp/archives/opdispatch-$version.spdx.json
+    [ -e "$list" ] || return
+    tools=${SPDX_TOOLS:-pyspdxtools}
+    have "$tools" || { echo 'SKIP: no pyspdxtools, of the package spdx-tools for pip'; return; }
+    quiet "$tools" --infile "$list" --version SPDX-2.3
+    sed 's/"MIT OR/"MIT and/; s/"(MIT OR/"(MIT/' "$list" >"$tmp/wrong.spdx.json"
+    ! "$tools" --infile "$tmp/wrong.spdx.json" >/dev/null 2>&1 || echo 'the tool accepts a wrong licence, too'
 }
 # The folder has spaces in its name.  The project sets the macro of the guide, and a macro that must reach only one part
 # of the library.  The library is not installed with the project.

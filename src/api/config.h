@@ -30,6 +30,9 @@
 #define OPD_VERSION_MINOR 9
 #define OPD_VERSION_PATCH 0
 #define OPD_VERSION "0.9.0"
+/* OPD_SOURCE_ID identifies the files from which this header was joined: 16 digits that src/join.py computes from the
+   contents of src/.  Two headers with the same OPD_SOURCE_ID are the same. */
+#include "source_id.printed.h"
 
 #if defined(__cplusplus)
 #define OPDI_CAST(T, x) static_cast<T>(x)          /* a C cast would warn under -Wold-style-cast */
