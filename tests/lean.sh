@@ -6,7 +6,7 @@
 # The compilers are CC and CXX, and for some checks gcc and clang, if they are installed.  Prints "ok NAME",
 # "FAIL NAME: why" or "skip NAME: why" for each check.  The last line is "N passed, N failed".
 set -u
-names='first_program no_warnings kept_by_name random as_whole loaders hints refused left_out linked families windows web
+names='first_program four_digits no_warnings kept_by_name random as_whole loaders hints refused left_out linked families windows web
 switches tcc operators'
 # Test files that look up no built-in operators by name, except for operators that they keep with OPD_KEEP.
 tests='autograd/test_engine autograd/test_function autograd/test_print dispatch/test_custom_ops dispatch/test_scopes
@@ -38,16 +38,33 @@ awk '/^```c$/ { inside = !seen; seen = 1; next } /^```/ { inside = 0 } inside &&
     >"$tmp/first.c"
 said='tensor([ 0.0000,  1.3818,  0.0770, -2.8289])'
 
-# The output of this program, and the size of its code and constants.  The optimiser gives no warnings.
+# The output of this program, and the size of its code and constants.  The optimiser gives no warnings.  The size must
+# not depend on the name of $tmp, so the text __FILE__ is without it.
 check_first_program() {
     for cc in gcc clang; do
         have $cc || continue
-        quiet $cc -O2 -Wall -Wextra -Werror $lean "$tmp/first.c" -o "$tmp/first" $lib
+        quiet $cc -O2 -Wall -Wextra -Werror "-fmacro-prefix-map=$tmp/=" $lean "$tmp/first.c" -o "$tmp/first" $lib
         [ "$("$tmp/first")" = "$said" ] || echo "$cc: another output"
         size=$(size "$tmp/first" | awk 'NR == 2 { print $1 }')
         [ "$size" -lt 600000 ] || echo "$cc -O2: $size bytes of code and constants, at most 600,000"
         echo "$cc -O2: $size bytes" >&2
+        sized first_program $cc "$size"
     done
+}
+# sized NAME COMPILER SIZE: compares a size with tests/golden/sizes.txt, and says on standard error if there is none.
+sized() {
+    have python3 || { echo "skip the size: no python3 to compare the size of $1 with" >&2; return; }
+    said_of_size=$(python3 tests/sizes.py "$@" 2>&1)
+    case $said_of_size in SKIP:*) echo "skip the size:${said_of_size#SKIP:}" >&2 ;; ?*) echo "$said_of_size" ;; esac
+}
+# A model that is written as C, for a small processor.  Its size is compared, and its code is compiled without warnings.
+check_four_digits() {
+    arm=arm-linux-gnueabihf-gcc
+    have $arm || { echo "SKIP: no $arm"; return; }
+    quiet $quickest -I. examples/model_to_c.c -o "$tmp/model_to_c" $lib
+    "$tmp/model_to_c" examples/data/four_digits.pt2 "$tmp/digits" --size 1 >"$tmp/log" 2>&1 || cat "$tmp/log"
+    quiet $arm -Os -mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard -Wall -Wextra -c "$tmp/digits/model.c" -o "$tmp/digits.o"
+    sized four_digits $arm "$(size "$tmp/digits.o" | awk 'NR == 2 { print $1 }')"
 }
 check_no_warnings() {
     for cc in 'gcc -std=c11' 'clang -std=c11' 'g++ -x c++ -std=c++11' 'clang++ -x c++ -std=c++11'; do

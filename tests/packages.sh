@@ -309,7 +309,9 @@ check_shared() {
     well cmake --install "$folder/build" --prefix "$folder/prefix"
     library=$(echo "$folder"/prefix/lib*/libopdispatch.so)
     [ -e "$library" ] || echo 'no shared library is installed'
-    nm -D --defined-only "$library" | awk '$NF !~ /^opd_/ { print "exported: " $NF }' | head -n 5
+    nm -D --defined-only "$library" >"$tmp/exported"
+    awk '$NF !~ /^opd_/ { print "exported: " $NF }' "$tmp/exported" | head -n 5
+    ! have python3 || python3 "$root/tests/sizes.py" exported - "$(grep -c . "$tmp/exported")"
     with_pkg_config "$folder/prefix"
 }
 # The lean library is compiled only because a program links it, or because it is installed.
