@@ -301,6 +301,8 @@ check_find_package_cxx() {
 }
 check_pkg_config() { install_library; with_pkg_config "$prefix"; }
 # A project with only the language C++ builds and installs a shared library, which exports nothing but opd_ functions.
+# Its name for the loader and the version of its symbols change only with the first two numbers of the version, as long
+# as the first is 0.
 check_shared() {
     folder=$tmp/shared
     project "$folder" CXX add_subdirectory opdispatch::opdispatch
@@ -309,8 +311,17 @@ check_shared() {
     well cmake --install "$folder/build" --prefix "$folder/prefix"
     library=$(echo "$folder"/prefix/lib*/libopdispatch.so)
     [ -e "$library" ] || echo 'no shared library is installed'
-    nm -D --defined-only "$library" >"$tmp/exported"
-    awk '$NF !~ /^opd_/ { print "exported: " $NF }' "$tmp/exported" | head -n 5
+    compatible=${version%.*}; [ "${version%%.*}" = 0 ] || compatible=${version%%.*}
+    nm -D --defined-only "$library" | grep -v " A OPDISPATCH_$compatible\$" >"$tmp/exported"
+    awk -v version="@@OPDISPATCH_$compatible\$" '
+        $NF !~ /^opd_/ || $NF !~ version { print "exported: " $NF }' "$tmp/exported" | head -n 5
+    objdump -p "$library" | grep -q "SONAME  *libopdispatch.so.$compatible\$" || objdump -p "$library" | grep SONAME
+    [ -e "$library.$compatible" ] || echo "there is no $library.$compatible"
+    if have python3; then
+        python3 "$root/tests/promises.py" --symbols libopdispatch | sed -n 's/^ \(opd_[^@]*\)@.*/\1/p' >"$tmp/recorded"
+        sed 's/.* \(opd_[^@]*\)@.*/\1/' "$tmp/exported" | LC_ALL=C sort | diff "$tmp/recorded" - |
+            sed -n 's/^< /recorded, but not exported: /p' | head -n 5
+    fi
     ! have python3 || python3 "$root/tests/sizes.py" exported - "$(grep -c . "$tmp/exported")"
     with_pkg_config "$folder/prefix"
 }
