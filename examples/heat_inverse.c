@@ -110,7 +110,7 @@ static int simulate(const experiment *e, opd_tensor *k, opd_tensor **u) {
     in[0] = e->start;
     in[1] = k;
     for (int i = 0; i < SEGMENTS && opd_ok(); i++) {
-        if (e->checkpoints) { (void)opd_checkpoint_call(segment, NULL, NULL, in, 2, NULL, out); }
+        if (e->checkpoints) { (void)opd_checkpoint_call(segment, NULL, NULL, in, 2, NULL, out, 1); }
         else { (void)segment(NULL, in, 2, out); }
         in[0] = u[i] = out[0];
     }
