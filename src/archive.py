@@ -9,7 +9,7 @@
 usage: python3 src/archive.py TAG [--to FOLDER] [--site FOLDER] [--key FILE]
        python3 src/archive.py --unpacked FOLDER [--to FOLDER]
 
-TAG is "v" followed by OPD_VERSION, such as v0.4.0.  The archives contain all files of the tagged commit: the header,
+TAG is "v" followed by OPD_VERSION, such as v0.9.0.  The archives contain all files of the tagged commit: the header,
 src/, tests/, examples/, bench/ and .ci/.  Files of the working tree are not read, except for the site: if the folder
 build/site exists, or with --site another one, the archives contain its files in the folder site/.
 

@@ -430,7 +430,7 @@ OUTSIDE = {
     'opd_custom_bwd': 'opd_ok() && backward ? backward(bw) : %s'
 }
 FUNCTION = re.compile(r'^#if !defined\((OPD_NO_\w+)\)(?=\n//)|^#endif   /\* (\w+) \*/$|'
-                      r'^(?!static |typedef |return )\w[^({};=\n]*?\b(opd_\w+)\([^;{]*\{', re.M)
+                      r'^(?!static |typedef |return )\w[^({};=\n]*?\b(opd_\w+|opdi_old_\w+)\([^;{]*\{', re.M)
 
 
 def functions_left_out(files):
@@ -607,7 +607,7 @@ class Tree:
         return found[name]
 
 
-PROTOTYPE = re.compile(r'^OPD_API ([^;=()]*?[ *])(opd_\w+)\(([^;]*)\)[^;()]*;', re.M)
+PROTOTYPE = re.compile(r'^OPD_(?:API|NEW) ([^;=()]*?[ *])(opdi?_\w+)\(([^;]*)\)[^;()]*;', re.M)
 PRINTED = {
     'contents': print_contents,
     'operator_numbers': print_numbers,

@@ -118,15 +118,17 @@ def shown(lines):
     said = re.sub(r'#include "\w+\.printed\.h"', '    ...', '\n'.join(lines))
     if said.startswith(('OPD_INLINE', 'static inline')) and '{' in said:
         said = said[:said.index('{')].rstrip() + ';'
-    said = re.sub(r'\n {8}', '\n', said[8:]) if said.startswith('OPD_API ') else said
+    said = re.sub(r'\n {8}', '\n', said[8:]) if said.startswith(('OPD_API ', 'OPD_NEW ')) else said
     return re.sub(r'^(OPD_INLINE|OPDI_API_OPEN) ', '', said)
 
 
-DECLARATION = re.compile(r'(OPD_API|OPDI_API_OPEN|OPD_INLINE|typedef|static inline|struct \w+ \{|enum \w* ?\{|#define OPD_)')
+DECLARATION = re.compile(r'(OPD_API|OPD_NEW|OPDI_API_OPEN|OPD_INLINE|typedef|static inline|struct \w+ \{|enum \w* ?\{|#define OPD_)')
 OTHER_CODE = re.compile(r'#define OPDI_|template|inline|namespace')
-# Types and functions that only macros and other inline functions use.
-HELPERS = re.compile(r'opdi_|opd_(no_list|block_slot|block_use_all|c_refused|c_refused_result|guard_broken|device_argument|'
-                     r'cxx_\w+|allow_mutation_(open|close)|caught|keep_operator|keep_needs_lean)$')
+# Types, functions and macros that only macros and other inline functions use.
+HELPERS = re.compile('opdi_')
+
+
+MAY_CHANGE = ' (may change)'                                  # the end of the titles of chapters that are not stable
 
 
 def declarations(text):
@@ -221,7 +223,13 @@ def api_page(path, text):
             continue
         names += [name for name, _ in one[2]]
         out += block_lines(one[1], one[2])
-    head = ['# ' + title, '', 'Section `>>api:%s` of the header.' % banner.group(1), '']
+    said = 'Section `>>api:%s` of the header.' % banner.group(1)
+    if title.endswith(MAY_CHANGE):
+        title = title[:-len(MAY_CHANGE)]
+        said += ' These names [may change](../releases.md#stable-names) with each minor version.'
+    else:
+        said += ' These names are [stable](../releases.md#stable-names).'
+    head = ['# ' + title, '', said, '']
     if ''.join(more).strip():
         head += [markdown(more), '']
     return banner.group(2), '\n'.join(head + out).rstrip() + '\n', names
@@ -380,7 +388,7 @@ def api_pages(tree):
 
 
 # Macros of src/api/ that programs do not use.
-INTERNAL = {'OPD_API', 'OPD_INLINE', 'OPD_PRINTF_LIKE', 'OPD_UNUSED', 'OPD_FORMULA_NUMBER'}
+INTERNAL = {'OPD_API', 'OPD_NEW', 'OPD_INLINE', 'OPD_PRINTF_LIKE', 'OPD_UNUSED', 'OPD_FORMULA_NUMBER'}
 
 
 def must_be_complete(tree, names):

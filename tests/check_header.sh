@@ -51,12 +51,12 @@ fails() {
 }
 first_comment() { awk '{ print } /\*\//{ exit }' "$header"; }
 
-# The names of all prototypes: the first name before a "(" on a line with OPD_API, or on the next line.  prototypes
+# The names of all prototypes: the first name before a "(" on a line with OPD_API or OPD_NEW, or on the next line.  prototypes
 # prints the names of every implementation; all_prototypes also prints the names that OPD_AOTI adds.
-prototypes() { all_prototypes | grep -v -E '^opd_(aoti|extension)_|^opd_keep_operator$'; }         # the last needs OPD_LEAN
+prototypes() { all_prototypes | grep -v -E '^opd_(aoti|extension)_|^opdi_keep_operator$'; }         # the last needs OPD_LEAN
 all_prototypes() {
-    awk '/^OPDI?_API|^ *extern OPD_API/ { want = 1 }
-         want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }' "$header" | sort -u
+    awk '/^OPDI?_API|^OPD_NEW|^ *extern OPD_API/ { want = 1 }
+         want && match($0, /opdi?_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }' "$header" | sort -u
 }
 exported() {                                                    # without the symbols of >>api:linking
     nm -g "$1" | awk 'NF == 3 && $2 ~ /^[TDBRSC]$/ && $3 !~ /^opd_library_(of_version|with)_/ { print $3 }' | sort -u

@@ -99,12 +99,12 @@ ROWS = {
      'mpirun -n 2 ./bench_scaling_mpi --bucket 1'): ('built', 'bench/scaling.c'),
     ('examples/guide/hugging-face.md', 'cc -O2 examples/run_model.c -o run_model -lm && ./run_model model.pt2 --list'):
         ('built', 'examples/run_model.c'),
-    ('examples/guide/releases.md', 'python3 verify.py opdispatch-0.4.0.tar.gz --key opdispatch.pub'): PACKAGES,
+    ('examples/guide/releases.md', 'python3 verify.py opdispatch-0.9.0.tar.gz --key opdispatch.pub'): PACKAGES,
     ('examples/guide/releases.md', 'python3 src/verify.py'): PACKAGES,
     ('examples/guide/releases.md', 'python3 src/join.py --id'): ('run', {}, None),
     ('examples/guide/releases.md', "(cd src && find */ files.txt join.py printing.py -type f ! -name '*.pyc' | LC_ALL=C sort | "
      "xargs sha256sum | sha256sum | cut -c 1-16)"): ('run', {}, None),
-    ('examples/guide/releases.md', 'python3 src/archive.py v0.4.0 --to release --key opdispatch.sec'):
+    ('examples/guide/releases.md', 'python3 src/archive.py v0.9.0 --to release --key opdispatch.sec'):
         ('why', 'needs a tag and a key; tests/packages.sh runs the same with a key of its own'),
     ('examples/guide/shipping.md', 'ar rcs libopdispatch.a opdispatch.o'): ('run', {}, None),
     ('examples/guide/shipping.md', 'cc -O2 program.c libopdispatch.a -o program -lm'):

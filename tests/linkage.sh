@@ -14,7 +14,7 @@ plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden pl
 plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
 plugin_wrong_machine plugin_wrong_class plugin_two_copies plugin_hidden_copy plugin_no_library plugin_no_blocks
 plugin_failing_block plugin_exports plugin_graph'
-[ -n "${RUN_AGAIN:-}" ] || names="host_table old_names pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack $names"
+[ -n "${RUN_AGAIN:-}" ] || names="host_table old_names stable_only pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack $names"
 
 # The checks that compile the implementation again; tests/run.sh runs them only with --whole.
 slow='pages_code compiled_header no_plugins lapack link_hidden_program plugin_hidden_copy plugin_own_static plugin_own_implementation
@@ -160,6 +160,19 @@ check_old_names() {
     quiet $CC -fsyntax-only -Wall -Werror -DOPD_NO_OLD_NAMES $inc "$here/main.c"
     ! $CC -fsyntax-only -w -DOPD_NO_OLD_NAMES $inc "$root/tests/product/test_old_names.c" 2>/dev/null ||
         echo 'OPD_NO_OLD_NAMES does not leave them out'
+}
+# With OPD_STABLE_ONLY, a call of a function that may change gives a warning, and nothing else does.
+check_stable_only() {
+    printf '%s\n' '#include "opdispatch.h"' 'int f(opd_tensor *x) { return opd_ok() && opd_add(x, x) != 0; }' \
+        '#if defined(MAY_CHANGE)' 'opd_graph *g(void) { return opd_graph_new(); }' '#endif' >"$tmp/stable.c"
+    for cc in gcc clang; do
+        command -v $cc >/dev/null || continue
+        quiet $cc -c -Wall -Werror -DOPD_STABLE_ONLY -I"$root" "$tmp/stable.c" -o "$tmp/stable.o"
+        quiet $cc -c -Wall -Werror -DMAY_CHANGE -I"$root" "$tmp/stable.c" -o "$tmp/stable.o"
+        quiet $cc -c -Wall -Werror -DOPD_STABLE_ONLY -DOPDISPATCH_PLUGIN -I"$root" "$tmp/stable.c" -o "$tmp/stable.o"
+        $cc -c -DOPD_STABLE_ONLY -DMAY_CHANGE -I"$root" "$tmp/stable.c" -o "$tmp/stable.o" 2>&1 |
+            grep -q 'opd_graph_new.*may change with the next minor version' || echo "$cc: no warning of opd_graph_new"
+    done
 }
 check_link_tcc() {
     have_tcc || return
@@ -469,15 +482,15 @@ check_plugin_failing_block() {
 # functions of built-in operators are compiled into each plug-in (see check_header.sh cards).
 check_host_table() {
     awk '/^\/\/  >>/ { typed = /api:op:|api:aoti/ }
-         /^OPDI?_API/ { want = !typed }
-         want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }
+         /^OPDI?_API|^OPD_NEW/ { want = !typed }
+         want && match($0, /opdi?_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }
          /Stop here if you are only interested/ { exit }' "$root/opdispatch.h" | sort >"$tmp/want"
     { awk '/^#define OPDI_HOST_FUNCTIONS/ { on = 1; next } on { print } on && !/\\$/ { exit }' "$root/opdispatch.h" |
-          sed -n 's/^    X([^,]*, \(opd_[A-Za-z0-9_]*\),.*/\1/p; s/^    V(\(opd_[A-Za-z0-9_]*\),.*/\1/p'
+          sed -n 's/^    X([^,]*, \(opdi\{0,1\}_[A-Za-z0-9_]*\),.*/\1/p; s/^    V(\(opdi\{0,1\}_[A-Za-z0-9_]*\),.*/\1/p'
       sed '/Stop here if you are only/q' "$root/opdispatch.h" |
-          sed -n '/^#if defined(OPDISPATCH_PLUGIN)$/,$s/^static .*[ *]\(opd_[a-z_]*\)(.*/\1/p' |
-          grep -v -x -e opd_plugin_kernel -e opd_caught -e 'opd_given[a-z_]*'
-      echo opd_fail; echo opd_warn; echo opd_op_builtin; echo opd_keep_operator; echo opd_keep_needs_lean; } | sort >"$tmp/got"
+          sed -n '/^#if defined(OPDISPATCH_PLUGIN)$/,$s/^static .*[ *]\(opdi\{0,1\}_[a-z_]*\)(.*/\1/p' |
+          grep -v -x -e opd_plugin_kernel -e opdi_caught -e 'opdi_given[a-z_]*'
+      echo opd_fail; echo opd_warn; echo opd_op_builtin; echo opdi_keep_operator; echo opdi_keep_needs_lean; } | sort >"$tmp/got"
     [ "$(wc -l <"$tmp/want")" -gt 100 ] || echo 'no prototypes found'
     diff "$tmp/want" "$tmp/got" | sed -n 's/^< /not in OPDI_HOST_FUNCTIONS: /p; s/^> /twice, or without a prototype: /p'
 }

@@ -16,7 +16,7 @@ import sys
 API = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'src', 'api')
 INSIDE = re.compile(r'\bopd_(call|context|backward_call|jvp_call|work) \*')
 LEFT_OUT = {'opd_finish', 'opd_code_forbid',            # they end the library, or forbid what other calls need
-            'opd_keep_operator'}                        # exists only with OPD_LEAN
+            'opdi_keep_operator'}                        # exists only with OPD_LEAN
 POINTERS = {'function pointer', 'opd_kernel', 'opd_deleter', 'opd_destroy', 'opd_vmap_rule'}
 VALUES = {
     'opd_tensor *': 'tensor', 'opd_tensor *const *': 'tensors', 'opd_tensor **': 'pointers', 'char *': 'text',
@@ -136,7 +136,7 @@ def declarations():
         if os.path.basename(path) in ('aoti.h', 'formulas.h'):
             continue
         with open(path, encoding='utf-8') as file:
-            for said in re.findall(r'^OPD_API ([^;{]*?\([^;{]*?\));', file.read(), re.M):
+            for said in re.findall(r'^OPD_(?:API|NEW) ([^;{]*?\([^;{]*?\));', file.read(), re.M):
                 match = re.match(r'.*?(\w+)\((.*)\)$', ' '.join(said.split()))
                 arguments = []
                 for argument in re.split(r',(?![^(]*\))', match.group(2)):

@@ -318,8 +318,8 @@ check_shared() {
     objdump -p "$library" | grep -q "SONAME  *libopdispatch.so.$compatible\$" || objdump -p "$library" | grep SONAME
     [ -e "$library.$compatible" ] || echo "there is no $library.$compatible"
     if have python3; then
-        python3 "$root/tests/promises.py" --symbols libopdispatch | sed -n 's/^ \(opd_[^@]*\)@.*/\1/p' >"$tmp/recorded"
-        sed 's/.* \(opd_[^@]*\)@.*/\1/' "$tmp/exported" | LC_ALL=C sort | diff "$tmp/recorded" - |
+        python3 "$root/tests/promises.py" --symbols libopdispatch | sed -n 's/^ \(opdi\{0,1\}_[^@]*\)@.*/\1/p' >"$tmp/recorded"
+        sed 's/.* \(opdi\{0,1\}_[^@]*\)@.*/\1/' "$tmp/exported" | LC_ALL=C sort | diff "$tmp/recorded" - |
             sed -n 's/^< /recorded, but not exported: /p' | head -n 5
     fi
     ! have python3 || python3 "$root/tests/sizes.py" exported - "$(grep -c . "$tmp/exported")"

@@ -12,9 +12,9 @@ A row of the record has the kind of the name, what the name is, the name, and it
 variable, the fields of a struct with their offsets on 64-bit machines, the value of a constant, the parameters of a macro.
 Names of parameters may change.  A name that is added breaks nothing; --write records it before a release.
 
-The kind is "stable" or "may change".  The first line of a file of src/api/ says which kind its names have, as
-/* kind: stable */.  Without this line, its names may change.  Typed functions of operators have the kind of
-operators.h.  --write refuses to record a break of a stable name within one minor version, unless --break is given.
+The kind is "stable", "may change" or "private".  The names of a file of src/api/ may change if the title of its chapter
+ends with "(may change)"; otherwise they are stable.  Functions that begin with opdi_ are private: only macros and inline
+functions of the header call them, and the exported names contain them.  --write refuses to record a break of a stable name within one minor version, unless --break is given.
 
 Needs clang, which reads the header, and an x86-64 machine for the layouts.  Without clang, the script prints "SKIP: why".
 """
@@ -32,9 +32,9 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILE = os.path.join(ROOT, 'tests', 'golden', 'api.txt')
 WRITE = 'python3 tests/promises.py --write'
-STABLE, MAY_CHANGE = 'stable', 'may change'
+STABLE, MAY_CHANGE, PRIVATE = 'stable', 'may change', 'private'
 NUMBERED = ('OPD_OP_', 'OPD_FORMULA_')              # constants that have other values in each version
-NOT_EXPORTED = re.compile('opd_(aoti|extension)_|opd_keep_operator$')       # only with OPD_AOTI or OPD_LEAN
+NOT_EXPORTED = re.compile('opd_(aoti|extension)_|opdi_keep_operator$')       # only with OPD_AOTI or OPD_LEAN
 FLAGS = ['-x', 'c', '-std=c11']
 
 
@@ -103,8 +103,10 @@ def names_of(header):
             elif kind == 'RecordDecl' and part.get('completeDefinition'):
                 if public(name):
                     records[name] = (part['tagUsed'] + ' ' + name, part)
-            elif kind == 'FunctionDecl' and public(name):
+            elif kind == 'FunctionDecl' and (public(name) or (name or '').startswith('opdi_')):
                 inline = part.get('storageClass') == 'static'
+                if inline and not public(name):
+                    continue
                 found['inline function' if inline else 'function', name] = part['type']['qualType']
             elif kind == 'VarDecl' and public(name) and part.get('storageClass') == 'extern':
                 found['variable', re.sub(r'(of_version)_\d+_\d+$', r'\1', name)] = part['type']['qualType']
@@ -157,17 +159,12 @@ def kinds():
     for path in sorted(glob.glob(os.path.join(ROOT, 'src', 'api', '*.h'))):
         with open(path, encoding='utf-8') as f:
             text = f.read()
-        kind = re.match(r'/\* kind: (.*?) \*/', text)
-        kind = kind.group(1) if kind else MAY_CHANGE
-        if kind not in (STABLE, MAY_CHANGE):
-            sys.exit('the first line of %s says "kind: %s": write stable or may change' % (path, kind))
+        kind = MAY_CHANGE if re.search(r'^//  >>api:.* \(may change\)$', text, re.M) else STABLE
         code = re.sub(r'/\*.*?\*/|//[^\n]*', ' ', text, flags=re.S)
-        if os.path.basename(path) == 'operators.h':
-            found[''] = kind
-        for name in re.findall(r'^OPD_(?:API|INLINE)\b[^;{}=]*?\b(opd_\w+)\(|\b(opd_\w+);|\(\*(opd_\w+)\)|'
-                               r'^# *define (OPD_\w+)|\b(OPD_\w+)\s*[,=}]|^ *(OPD_\w+)$|^typedef [^;{]*?\b(opd_\w+)\(', code, re.M):
+        for name in re.findall(r'^OPD_(?:API|NEW|INLINE)\b[^;{}=]*?\b(opdi?_\w+)\(|\b(opdi?_\w+);|\(\*(opdi?_\w+)\)|'
+                               r'^# *define (OPD_\w+)|\b(OPD_\w+)\s*[,=}]|^ *(OPD_\w+)$|^typedef [^;{]*?\b(opdi?_\w+)\(', code, re.M):
             found.setdefault(''.join(name), kind)
-    return lambda name: found.get(name, found[''])
+    return lambda name: PRIVATE if name.startswith('opdi_') else found.get(name, STABLE)
 
 
 #-- the record ---------------------------------------------------------------------------------------------------------

@@ -13,11 +13,10 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FUNCTION = re.compile(r'^OPD_(?:API|INLINE)\b[^;{}=]*?\b(opd_\w+)\(', re.M)
+FUNCTION = re.compile(r'^OPD_(?:API|NEW|INLINE)\b[^;{}=]*?\b(opd_\w+)\(', re.M)
 MACRO = re.compile(r'^#[ \t]*define[ \t]+(\w+)((?:[^\n\\]|\\\n|\\.)*)', re.M)
 # What only macros and printed functions call: they paste the name, or refuse something.
-BY_MACROS = {'opd_backend_register_sized', 'opd_c_refused', 'opd_c_refused_result', 'opd_device_argument',
-             'opd_group_register_sized', 'opd_op_typed', 'opd_return_list', 'opd_return_str'}
+BY_MACROS = {'opd_return_list', 'opd_return_str'}
 
 
 def texts(*patterns):

@@ -208,7 +208,7 @@ def short_names():
 def lean_names():
     """Each look-up of a built-in operator by its name or number also names its card, so that a program with OPD_LEAN
     keeps it."""
-    looked_up = re.compile(r'\b(opd_find|opd_find_quiet|OPD_OP|opd_op_cached|opd_op_typed|opd_op_look_up)\([^;]*"aten::|'
+    looked_up = re.compile(r'\b(opd_find|opd_find_quiet|OPD_OP|opd_op_cached|opdi_op_typed|opdi_op_look_up)\([^;]*"aten::|'
                            r'\bopd_op_builtin\([^;]*\bOPD_OP_|\bopdi_second_card\(op, OPD_OP_')
     for name in files('src/**/*.[ch]'):
         if not name.startswith(('src/api/', 'src/aoti/')):

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:aoti     models that AOTInductor compiled, and extensions of PyTorch, without libtorch
+//  >>api:aoti     models that AOTInductor compiled, and extensions of PyTorch, without libtorch (may change)
 //
 //  Define OPD_AOTI above the include of this header, in exactly one C or C++ file, to implement this section there.
 //  The file may be the one that defines OPDISPATCH_IMPLEMENTATION.  Plug-ins cannot call these functions.  The
@@ -59,33 +59,33 @@ typedef struct opd_aoti_options {
    defaults are used.  The model belongs to the caller, who frees it with opd_aoti_free.  Returns NULL with an error if
    the file is missing, damaged, or made for another machine, device or instruction set (see opd_plugin_lacks), or if
    it needs functions that opdispatch does not have (the error names them). */
-OPD_API opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options);
+OPD_NEW opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options);
 /* Frees a model; if it is running, when its runs have ended.  Results of earlier runs stay valid.  The model may be
    NULL. */
-OPD_API void opd_aoti_free(opd_aoti *model);
+OPD_NEW void opd_aoti_free(opd_aoti *model);
 /* Returns the name of the model in its package. */
-OPD_API const char *opd_aoti_name(const opd_aoti *model);
+OPD_NEW const char *opd_aoti_name(const opd_aoti *model);
 /* Returns the name of the i-th model in the package that `model` was loaded from; NULL beyond the last. */
-OPD_API const char *opd_aoti_file_name(const opd_aoti *model, int i);
+OPD_NEW const char *opd_aoti_file_name(const opd_aoti *model, int i);
 /* Returns the package's text about the model under a key such as "AOTI_CPU_ISA"; NULL if the key is missing. */
-OPD_API const char *opd_aoti_metadata(const opd_aoti *model, const char *key);
+OPD_NEW const char *opd_aoti_metadata(const opd_aoti *model, const char *key);
 /* opd_aoti_ninputs and opd_aoti_noutputs return the number of inputs and outputs of a model.  Each tensor in a list or
    dict counts as one input or output. */
-OPD_API int opd_aoti_ninputs(const opd_aoti *model);
-OPD_API int opd_aoti_noutputs(const opd_aoti *model);
+OPD_NEW int opd_aoti_ninputs(const opd_aoti *model);
+OPD_NEW int opd_aoti_noutputs(const opd_aoti *model);
 /* opd_aoti_input_name and opd_aoti_output_name return the compiler's name of the i-th input or output. */
-OPD_API const char *opd_aoti_input_name(const opd_aoti *model, int i);
-OPD_API const char *opd_aoti_output_name(const opd_aoti *model, int i);
+OPD_NEW const char *opd_aoti_input_name(const opd_aoti *model, int i);
+OPD_NEW const char *opd_aoti_output_name(const opd_aoti *model, int i);
 /* Runs a model.  The inputs are CPU tensors.  Writes the results to outputs, which has room for `cap` tensors: they
    belong to the innermost scope, and an output that is None is NULL.  Returns the number of outputs.  Returns -1 with
    an error if the number of inputs is wrong, if the model was not compiled for the sizes, dtypes or strides of the
    inputs, or if an operator fails.
    A model has no derivative: if grad mode is on and an input requires grad, the run fails.  A model that writes into
    its buffers or its inputs changes them: buffers keep the new values for the next run. */
-OPD_API int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap);
+OPD_NEW int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap);
 /* An opd_transform_fn that runs a model as opd_aoti_run does.  Pass the model as `model`.  outputs has room for
    OPD_TRANSFORM_OUTPUTS tensors. */
-OPD_API int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
+OPD_NEW int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* A constant of a model: a parameter, a buffer or a value that the compiler folded.  The names live as long as the
    model. */
 typedef struct opd_aoti_constant {
@@ -98,18 +98,18 @@ typedef struct opd_aoti_constant {
     bool buffer;                 /* not a parameter; runs may write into it */
 } opd_aoti_constant;
 /* Returns the number of constants of a model. */
-OPD_API int64_t opd_aoti_constants(const opd_aoti *model);
+OPD_NEW int64_t opd_aoti_constants(const opd_aoti *model);
 /* Writes a description of the i-th constant to *constant.  Returns 0, or -1 with an error. */
-OPD_API int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_constant *constant);
+OPD_NEW int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_constant *constant);
 /* Returns a copy of the constant of that name or symbol, with its present value: runs may have changed buffers.  On
    failure returns NULL with an error.  Always fails if the model was compiled by PyTorch before 2.10: such a model does
    not give access to its constants. */
-OPD_API opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name);
+OPD_NEW opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name);
 /* Gives constants new values.  names[i] is the name or the symbol of a constant.  tensors[i] has the new value: a
    tensor of the dtype and size of the constant, which is copied.  The model must not be running.  A model that was
    compiled without its weights needs all of them before its first run.  Returns 0.  On failure, changes nothing and
    returns -1 with an error. */
-OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tensors);
+OPD_NEW int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tensors);
 
 /* Loads an extension of PyTorch, such as torchvision's _C_stable.so: a library that registers operators by the stable
    interface of PyTorch 2.9 and later (torch/csrc/stable, aoti_torch_library_...).  Returns the number of operators that
@@ -120,10 +120,10 @@ OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tenso
    If the file is missing, damaged or for another machine, if it needs functions that opdispatch does not have, or if a
    registration fails, nothing is registered.  The function then returns -1 with an error, which names missing
    functions. */
-OPD_API int opd_extension_load(const char *path);
+OPD_NEW int opd_extension_load(const char *path);
 /* Undoes all registrations of an extension; path is the path that it was loaded from.  The code stays in memory until
    the tensors that need it are freed.  Returns 0, or -1 with an error. */
-OPD_API int opd_extension_unload(const char *path);
+OPD_NEW int opd_extension_unload(const char *path);
 
 #ifdef __cplusplus
 }

@@ -55,13 +55,13 @@ OPD_API bool opd_grad_mode_enabled(void);
    not restore the mode. */
 OPD_API bool opd_grad_mode_set(bool on);
 typedef struct opd_grad_block { bool was, open; } opd_grad_block;
-OPD_INLINE opd_grad_block opd_grad_begin(bool on) {
+OPD_INLINE opd_grad_block opdi_grad_begin(bool on) {
     opd_grad_block block;
     block.was = opd_grad_mode_set(on);
     block.open = true;
     return block;
 }
-OPD_INLINE void opd_grad_end(opd_grad_block *block) {
+OPD_INLINE void opdi_grad_end(opd_grad_block *block) {
     if (block->open) {
         block->open = false;
         (void)opd_grad_mode_set(block->was);

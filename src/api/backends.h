@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:backends   registering devices; streams, events, captures
+//  >>api:backends   registering devices; streams, events, captures (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef struct opd_pointwise opd_pointwise;       /* see >>api:formulas */
@@ -77,90 +77,90 @@ typedef struct opd_backend_desc {
    "AutogradNpu"); PyTorch's names still work.  desc is copied; size is the size of *desc in the caller's header.
    Returns 0, or -1 with an error if the backend is taken or a function is missing.  Any thread may call this.  Follows
    torch.utils.rename_privateuse1_backend and c10::DeviceGuardImplInterface. */
-OPD_API int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *desc, size_t size);
+OPD_NEW int opdi_backend_register_sized(opd_backend backend, const opd_backend_desc *desc, size_t size);
 OPD_INLINE int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
-    return opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc));     /* a newer header may have a larger
+    return opdi_backend_register_sized(backend, desc, sizeof(opd_backend_desc));     /* a newer header may have a larger
                                                                                        struct */
 }
 /* Registers a backend for plug-ins that were built before opd_backend_desc grew. */
-OPD_API int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc);
+OPD_NEW int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc);
 /* Undoes opd_backend_register.  Returns 0, or -1 with an error if memory of the device is still in use.  No other
    thread may be using the device. */
-OPD_API int opd_backend_unregister(opd_backend backend);
+OPD_NEW int opd_backend_unregister(opd_backend backend);
 /* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies written
    arguments and results back.  Operators that return views cannot run this way.  Follows at::native::cpu_fallback. */
-OPD_API int opd_cpu_fallback(opd_call *call);
+OPD_NEW int opd_cpu_fallback(opd_call *call);
 /* Switches opd_cpu_fallback on or off for operators that have neither a kernel nor a fallback at a backend.  By default
    it is off, and calls of these operators fail.  Kernels that are registered later have precedence.  Returns the
    previous setting.  Any thread may call this.  Follows PYTORCH_ENABLE_MPS_FALLBACK. */
-OPD_API bool opd_cpu_fallback_set(opd_backend backend, bool on);
+OPD_NEW bool opd_cpu_fallback_set(opd_backend backend, bool on);
 /* Returns the number of calls that went through opd_cpu_fallback, of all backends in this process.  Any thread may call
    this. */
-OPD_API int64_t opd_cpu_fallback_count(void);
+OPD_NEW int64_t opd_cpu_fallback_count(void);
 /* Returns the address of the first element in the backend's memory, for kernels of the backend.  If the tensor is
    elsewhere, returns NULL with an error that names the argument. (A 0-dim CPU tensor may be given together with tensors
    of a device; read it with opd_item_f64.) */
-OPD_API void *opd_device_data(const opd_tensor *tensor, opd_backend backend);
+OPD_NEW void *opd_device_data(const opd_tensor *tensor, opd_backend backend);
 /* Makes all results of a call, for a device's kernel.  The operator's Meta kernel checks the arguments and gives sizes,
    strides and dtypes.  The contents are undefined.  Read the results from opd_call_rets.  Works for out= and in-place
    forms, too: a written argument that the operator returns is the result.  Does not work for operators that return
    views, or for operators whose result sizes depend on data.  Returns 0, or -1 with an error. */
-OPD_API int opd_results_from_fake(opd_call *call);
+OPD_NEW int opd_results_from_fake(opd_call *call);
 /* Makes and returns result 0, a copy of the first argument, for a kernel that then changes this copy.  For an in-place
    form the result is the first argument itself, if no other argument uses its memory.  Returns NULL with an error on
    failure. */
-OPD_API opd_tensor *opd_result_update(opd_call *call);
+OPD_NEW opd_tensor *opd_result_update(opd_call *call);
 /* Makes a tensor over memory of a device, as opd_tensor_wrap does for host memory. */
-OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
+OPD_NEW opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                        opd_device device, opd_deleter deleter, void *user);
 /* Returns the number of devices of a backend; 0 if it is not registered, 1 for OPD_CPU. */
-OPD_API int opd_device_count(opd_backend backend);
+OPD_NEW int opd_device_count(opd_backend backend);
 /* Returns this thread's current device of a backend.  An opd_device with index -1 means the current device.  While a
    kernel runs, the dispatcher makes the device of the call's tensors the current one. */
-OPD_API opd_device opd_device_current(opd_backend backend);
+OPD_NEW opd_device opd_device_current(opd_backend backend);
 /* Sets this thread's current device and returns the previous one:
    `opd_device was = opd_device_set(d); ... opd_device_set(was);` */
-OPD_API opd_device opd_device_set(opd_device device);
+OPD_NEW opd_device opd_device_set(opd_device device);
 /* Waits for the work of a device (index -1: the current one).  Returns 0, or -1 with an error. */
-OPD_API int opd_device_synchronize(opd_device device);
+OPD_NEW int opd_device_synchronize(opd_device device);
 /* Returns the memory statistics of a device. */
-OPD_API opd_memory opd_device_memory(opd_device device);
+OPD_NEW opd_memory opd_device_memory(opd_device device);
 /* Frees the memory that the device's allocator keeps for reuse.  Returns 0, or -1 with an error. */
-OPD_API int opd_device_empty_cache(opd_device device);
+OPD_NEW int opd_device_empty_cache(opd_device device);
 /* Makes a CPU tensor in pinned memory.  The backend's devices copy from and to such memory at full speed, also while
    other work runs (copy_ with non_blocking=True; opd_stream_synchronize waits for it).  Do not change the contents
    until the copy is done.  The tensor may be freed earlier: its memory is reused only after the copy.  Returns NULL
    with an error on failure. */
-OPD_API opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend);
+OPD_NEW opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend);
 /* Sets debug mode: each operator waits for its kernels, so that an error names the failed operator.  Returns the
    previous setting. */
-OPD_API bool opd_device_debug_set(opd_backend backend, bool on);
+OPD_NEW bool opd_device_debug_set(opd_backend backend, bool on);
 /* Sets the reason why this program has no device of a kind ("no driver").  Errors contain the reason.  The text is not
    copied.  Returns 0, or -1 with an error. */
-OPD_API int opd_backend_missing_set(opd_backend backend, const char *why);
+OPD_NEW int opd_backend_missing_set(opd_backend backend, const char *why);
 /* A queue of work on a device (torch.cuda.Stream).  The work of one stream runs in order.  Work on two streams, also if
    one is the default stream (id 0), runs in no fixed order unless one stream waits for the other.  Any thread may use
    any stream, and several threads may queue work on the same stream. */
 typedef struct opd_stream { opd_device device; int64_t id; } opd_stream;
-OPD_API opd_stream opd_stream_new(opd_device device);                         /* returns id 0 and sets an error on
+OPD_NEW opd_stream opd_stream_new(opd_device device);                         /* returns id 0 and sets an error on
                                                                                  failure */
 /* Frees a stream when its queued work is done.  No other thread may have it as its current stream.  If it is the
    caller's current stream, the default stream becomes current. */
-OPD_API void opd_stream_free(opd_stream stream);
+OPD_NEW void opd_stream_free(opd_stream stream);
 /* Returns this thread's current stream of a device. */
-OPD_API opd_stream opd_stream_current(opd_device device);
+OPD_NEW opd_stream opd_stream_current(opd_device device);
 /* Makes a stream this thread's current stream of its device.  Returns the previous one. */
-OPD_API opd_stream opd_stream_set(opd_stream stream);
+OPD_NEW opd_stream opd_stream_set(opd_stream stream);
 /* Makes later work on `stream` wait for the work that is queued on `other` now.  Returns 0, or -1 with an error. */
-OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);
+OPD_NEW int opd_stream_wait(opd_stream stream, opd_stream other);
 /* Waits until all work on the stream is done.  Returns 0, or -1 with an error. */
-OPD_API int opd_stream_synchronize(opd_stream stream);
+OPD_NEW int opd_stream_synchronize(opd_stream stream);
 /* Notes that `stream` uses a tensor that was made on another stream (torch.Tensor.record_stream).  Memory belongs to
    the stream that was current when it was allocated, and after the memory is freed, that stream may reuse it
    immediately.  After this call, the memory of the tensor and its views is reused only when the work that was queued on
    `stream` at the time of freeing is done.  Does nothing for memory that is not from the device's allocator.  Returns
    0, or -1 with an error.  Any thread may call this. */
-OPD_API int opd_tensor_record_stream(opd_tensor *tensor, opd_stream stream);
+OPD_NEW int opd_tensor_record_stream(opd_tensor *tensor, opd_stream stream);
 /* A mark in the work of a stream.  opd_device_event_record adds the event to a stream's queue.  The event is done when
    the work that was queued before it is done.  Events are recorded on streams of their device; any stream may wait for
    them.  Any thread may use an event, but two threads may use one at the same time only to wait.  Functions that return
@@ -168,16 +168,16 @@ OPD_API int opd_tensor_record_stream(opd_tensor *tensor, opd_stream stream);
 typedef struct opd_device_event { opd_device device; int64_t id; } opd_device_event;
 /* Makes an event.  Only events with `timing` work with opd_device_event_elapsed.  Returns id 0 with an error if the
    device has no events. */
-OPD_API opd_device_event opd_device_event_new(opd_device device, bool timing);
-OPD_API void opd_device_event_free(opd_device_event event);
-OPD_API int opd_device_event_record(opd_device_event event, opd_stream stream);
+OPD_NEW opd_device_event opd_device_event_new(opd_device device, bool timing);
+OPD_NEW void opd_device_event_free(opd_device_event event);
+OPD_NEW int opd_device_event_record(opd_device_event event, opd_stream stream);
 /* Makes later work on `stream` wait for an event.  Returns 0, or -1 with an error. */
-OPD_API int opd_stream_wait_event(opd_stream stream, opd_device_event event);
+OPD_NEW int opd_stream_wait_event(opd_stream stream, opd_device_event event);
 /* Waits until the event is done.  Returns 0, or -1 with an error. */
-OPD_API int opd_device_event_synchronize(opd_device_event event);
-OPD_API int opd_device_event_done(opd_device_event event);                      /* 1: done, 0: not yet, -1: error */
+OPD_NEW int opd_device_event_synchronize(opd_device_event event);
+OPD_NEW int opd_device_event_done(opd_device_event event);                      /* 1: done, 0: not yet, -1: error */
 /* Returns the milliseconds from one event to the other, both of which must be done, or -1 with an error. */
-OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);
+OPD_NEW double opd_device_event_elapsed(opd_device_event from, opd_device_event to);
 /* Work that is recorded instead of run, and can be replayed any number of times (CUDA graphs, torch.cuda.graph).  The
    stream must not be the default stream, and between opd_capture_begin and opd_capture_end nothing may wait for it.
    The host must not read results of the stream either.  Reading or printing elements, copies to the host or from
@@ -189,14 +189,14 @@ OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event 
    different threads, but only one thread at a time may do so. */
 typedef struct opd_capture opd_capture;
 /* Begins a capture on a stream.  Returns 0, or -1 with an error. */
-OPD_API int opd_capture_begin(opd_stream stream);
+OPD_NEW int opd_capture_begin(opd_stream stream);
 /* Ends the capture on a stream and returns it.  The caller frees the capture.  Returns NULL with an error on
    failure. */
-OPD_API opd_capture *opd_capture_end(opd_stream stream);
+OPD_NEW opd_capture *opd_capture_end(opd_stream stream);
 /* Runs the captured work on a stream.  Returns 0, or -1 with an error. */
-OPD_API int opd_capture_replay(opd_capture *capture, opd_stream stream);
+OPD_NEW int opd_capture_replay(opd_capture *capture, opd_stream stream);
 /* Waits for the last replay and frees the capture. */
-OPD_API void opd_capture_free(opd_capture *capture);
+OPD_NEW void opd_capture_free(opd_capture *capture);
 /* The precision of float32 matrix products and convolutions of a device.  The CPU only knows HIGHEST. */
 typedef enum opd_matmul_precision {
     OPD_MATMUL_HIGHEST = 0,      /* the default: rounds as float32 does */
@@ -205,8 +205,8 @@ typedef enum opd_matmul_precision {
 } opd_matmul_precision;
 /* Sets the precision for the process and returns the previous one.  Any thread may call this.  Follows
    torch.set_float32_matmul_precision. */
-OPD_API opd_matmul_precision opd_float32_matmul_precision_set(opd_matmul_precision precision);
-OPD_API opd_matmul_precision opd_float32_matmul_precision(void);
+OPD_NEW opd_matmul_precision opd_float32_matmul_precision_set(opd_matmul_precision precision);
+OPD_NEW opd_matmul_precision opd_float32_matmul_precision(void);
 /* opd_cuda_available and opd_cuda_empty_cache do the same as torch.cuda.is_available and torch.cuda.empty_cache.
    opd_cuda_debug_set sets debug mode for CUDA. (For torch.cuda.device_count, call opd_device_count.) */
 OPD_INLINE bool opd_cuda_available(void) { return opd_device_count(OPD_CUDA) > 0; }

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:checking   checks of gradients and operators, pictures of autograd graphs
+//  >>api:checking   checks of gradients and operators, pictures of autograd graphs (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A function under test.  Fills outputs, which belong to the innermost scope, and returns their number, at most
@@ -27,7 +27,7 @@ typedef struct opd_gradcheck_options {
 } opd_gradcheck_options;
 /* Returns the default options: eps 1e-6, atol 1e-5, rtol 1e-3, nondet_tol 0.  Four options are on: raise_exception,
    check_undefined_grad, check_backward_ad, check_rev_over_rev. */
-OPD_API opd_gradcheck_options opd_gradcheck_defaults(void);
+OPD_NEW opd_gradcheck_options opd_gradcheck_defaults(void);
 /* Compares the gradients of fn with central differences, element by element (torch.autograd.gradcheck).  Checks
    gradients with respect to the inputs that require grad.  These inputs must be leaves, and should be float64 or
    complex128: for other dtypes there is a warning, because rounding errors are too large.  An input that is NULL is
@@ -36,13 +36,13 @@ OPD_API opd_gradcheck_options opd_gradcheck_defaults(void);
    Inputs are perturbed in place and restored.  A complex tensor counts as its real and imaginary parts.  If options is
    NULL, defaults are used.  Returns 0 if the gradients are right.  If they are wrong, returns -1 with an error that
    prints both Jacobians and the worst element; if raise_exception is false, returns 1 instead. */
-OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+OPD_NEW int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                           const opd_gradcheck_options *options);
 /* Checks second derivatives (torch.autograd.gradgradcheck).  The function that is checked takes the inputs and the
    gradients of the outputs, and returns the gradients of the inputs.  This function is checked with respect to all its
    arguments.  grad_outputs has one tensor for each output that requires grad.  If grad_outputs is NULL, random numbers
    in [-1, 1] are used. */
-OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+OPD_NEW int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
 
 /* The sub-tests of opd_opcheck.  If an operator has results that are not tensors, TRACE, VMAP and MEMORY are skipped,
@@ -81,7 +81,7 @@ typedef struct opd_opcheck_options {
    FAKE and TRACE run again with tensors of other sizes, made of the same numbers, if the operator accepts such sizes:
    this finds kernels that contain a fixed size.  If options is NULL, defaults are used.  Returns 0, or -1 with an
    error: the first failure, and how to fix it.  Must not be called inside transforms and recordings. */
-OPD_API int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options);
+OPD_NEW int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options);
 
 /* Options of opd_graph_dot. */
 typedef struct opd_graph_options {
@@ -94,6 +94,6 @@ typedef struct opd_graph_options {
    its results and the bytes it has saved.  Leaves are blue, and the given tensors are green.  Arrows follow the forward
    computation.  The text is cut to `cap` bytes including the final zero, as in opd_dump; with cap 0, buf may be NULL.
    Returns the full length, or 0 with an error. */
-OPD_API size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_options *options, char *buf,
+OPD_NEW size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_options *options, char *buf,
                              size_t cap);
 

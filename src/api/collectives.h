@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:collectives process groups, collectives, parallel training
+//  >>api:collectives process groups, collectives, parallel training (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A process group: several processes that run one program.  A group has a name, a rank for each process, and a table of
@@ -105,28 +105,28 @@ typedef struct opd_group_desc {
 } opd_group_desc;
 /* Registers a group under its name.  desc is copied; size is the size of *desc in the caller's header.  The group
    belongs to the library, and lives until opd_group_unregister.  On failure returns NULL with an error. */
-OPD_API opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size);
+OPD_NEW opd_group *opdi_group_register_sized(const opd_group_desc *desc, size_t size);
 OPD_INLINE opd_group *opd_group_register(const opd_group_desc *desc) {
-    return opd_group_register_sized(desc, sizeof(opd_group_desc));            /* a newer header may have a larger
+    return opdi_group_register_sized(desc, sizeof(opd_group_desc));            /* a newer header may have a larger
                                                                                  struct */
 }
 /* Waits for running transfers and removes the group: calls by its name fail from here on.  Returns 0, or -1 with the
    error of a failed transfer.  The group and its pointer are invalid in both cases. */
-OPD_API int opd_group_unregister(opd_group *group);
+OPD_NEW int opd_group_unregister(opd_group *group);
 /* Tells all ranks that this rank gives up, and why.  Collectives that other ranks wait for, and all later calls of all
    ranks, fail with an error that contains `why`.  May be called while an error is pending; that error stays.  If the
    pending error of this rank is a failed allocation, the functions of this section that take a group call
    opd_group_abandon themselves.  Returns 0, or -1 with an error. */
-OPD_API int opd_group_abandon(opd_group *group, const char *why);
+OPD_NEW int opd_group_abandon(opd_group *group, const char *why);
 /* Finds a group by its name.  If there is none, returns NULL with an error that lists the registered groups. */
-OPD_API opd_group *opd_group_find(const char *name);
+OPD_NEW opd_group *opd_group_find(const char *name);
 /* Return the rank of this process in the group, the group's number of ranks, and its name. */
-OPD_API int opd_group_rank(const opd_group *group);
-OPD_API int opd_group_size(const opd_group *group);
-OPD_API const char *opd_group_name(const opd_group *group);
+OPD_NEW int opd_group_rank(const opd_group *group);
+OPD_NEW int opd_group_size(const opd_group *group);
+OPD_NEW const char *opd_group_name(const opd_group *group);
 /* Makes a subgroup of the count ranks in `ranks`, in this order.  Each of these ranks calls this, in the same order as
    other collectives.  If this process is not one of them, returns NULL without an error. */
-OPD_API opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ranks, int32_t count);
+OPD_NEW opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ranks, int32_t count);
 
 /* Lets a backend move the tensors of one device of this process, instead of a copy through the host.  Backend "cuda"
    uses NCCL (see opdispatch_cuda.cu).  The group's own functions still move host memory, as in PyTorch's
@@ -135,7 +135,7 @@ OPD_API opd_group *opd_group_split(opd_group *group, const char *name, const int
    do (NCCL: bitwise reductions, some dtypes, tags other than 0) are still copied through the host.  All ranks call
    this, each with its own device.  Subgroups that are made later use the backend, too.  Returns 0.  If this fails on a
    rank, all ranks return -1 with the error of the first such rank. */
-OPD_API int opd_group_device_add(opd_group *group, opd_device device);
+OPD_NEW int opd_group_device_add(opd_group *group, opd_device device);
 enum { OPD_GROUP_ID = 128 };
 /* The functions by which a backend moves its memory for a rank of a group; opd_backend_desc.group_new fills them in.
    Only one thread at a time calls them.  A function that fails returns -1, with or without an opd_fail. */
@@ -161,33 +161,33 @@ typedef struct opd_group_mover {
 typedef struct opd_work opd_work;
 /* Waits for work and frees its handle.  Returns 0, or -1 with an error.  If work is NULL, the transfer could not begin,
    and this returns -1.  So `opd_work_wait(opd_group_send(...))` sends and waits. */
-OPD_API int opd_work_wait(opd_work *work);
+OPD_NEW int opd_work_wait(opd_work *work);
 /* Returns 1 if work is done, 0 if not yet, -1 if it failed. */
-OPD_API int opd_work_test(opd_work *work);
+OPD_NEW int opd_work_test(opd_work *work);
 /* Frees the handle `work`.  The transfer continues. */
-OPD_API void opd_work_release(opd_work *work);
+OPD_NEW void opd_work_release(opd_work *work);
 /* Functions opd_group_send to opd_group_barrier begin transfers that are not operators, and return the work, or NULL
    with an error.  Tensors that are written into must have no gaps and require no grad.  The `list` of gather and
    scatter is one tensor [ranks, ...] at the root, and NULL elsewhere.  Any number of sends and receives may begin, in
    any order, before the program waits for one (batch_isend_irecv).  Messages between two ranks with the same tag arrive
    in the order in which they were sent. */
-OPD_API opd_work *opd_group_send(opd_group *group, opd_tensor *tensor, int to, int tag);
-OPD_API opd_work *opd_group_recv(opd_group *group, opd_tensor *tensor, int from, int tag);
-OPD_API opd_work *opd_group_reduce(opd_group *group, opd_tensor *tensor, const char *reduce_op, int root);
-OPD_API opd_work *opd_group_gather(opd_group *group, opd_tensor *tensor, opd_tensor *list, int root);
-OPD_API opd_work *opd_group_scatter(opd_group *group, opd_tensor *tensor, opd_tensor *list, int root);
-OPD_API opd_work *opd_group_barrier(opd_group *group);
+OPD_NEW opd_work *opd_group_send(opd_group *group, opd_tensor *tensor, int to, int tag);
+OPD_NEW opd_work *opd_group_recv(opd_group *group, opd_tensor *tensor, int from, int tag);
+OPD_NEW opd_work *opd_group_reduce(opd_group *group, opd_tensor *tensor, const char *reduce_op, int root);
+OPD_NEW opd_work *opd_group_gather(opd_group *group, opd_tensor *tensor, opd_tensor *list, int root);
+OPD_NEW opd_work *opd_group_scatter(opd_group *group, opd_tensor *tensor, opd_tensor *list, int root);
+OPD_NEW opd_work *opd_group_barrier(opd_group *group);
 /* Begins a transfer of any memory.  To wait for the transfer, use the returned handle: operators that use the memory do
    not wait. */
-OPD_API opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer);
+OPD_NEW opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer);
 /* The most common collectives as functions.  opd_all_reduce to opd_broadcast_ call the operators that are described
    above, and return the result, or NULL with an error. */
-OPD_API opd_tensor *opd_all_reduce(opd_tensor *input, const char *reduce_op, const char *group_name);
-OPD_API opd_tensor *opd_all_reduce_(opd_tensor *input, const char *reduce_op, const char *group_name);
-OPD_API opd_tensor *opd_all_gather(opd_tensor *input, const char *group_name);
-OPD_API opd_tensor *opd_reduce_scatter(opd_tensor *input, const char *reduce_op, const char *group_name);
-OPD_API opd_tensor *opd_broadcast(opd_tensor *input, int src, const char *group_name);
-OPD_API opd_tensor *opd_broadcast_(opd_tensor *input, int src, const char *group_name);
+OPD_NEW opd_tensor *opd_all_reduce(opd_tensor *input, const char *reduce_op, const char *group_name);
+OPD_NEW opd_tensor *opd_all_reduce_(opd_tensor *input, const char *reduce_op, const char *group_name);
+OPD_NEW opd_tensor *opd_all_gather(opd_tensor *input, const char *group_name);
+OPD_NEW opd_tensor *opd_reduce_scatter(opd_tensor *input, const char *reduce_op, const char *group_name);
+OPD_NEW opd_tensor *opd_broadcast(opd_tensor *input, int src, const char *group_name);
+OPD_NEW opd_tensor *opd_broadcast_(opd_tensor *input, int src, const char *group_name);
 
 /* Parallel training on all ranks of a group, made by opd_data_parallel or opd_sharded_parallel. */
 typedef struct opd_parallel opd_parallel;
@@ -212,7 +212,7 @@ typedef struct opd_parallel_options {
    If the group's sums are the same from run to run, so are the results.  Parameters, buffers and the group must live as
    long as the opd_parallel, which only one thread may use.  On failure returns NULL with an error.  Also fails if the
    options, or the number, sizes or dtypes of parameters or buffers, differ between ranks. */
-OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group *group,
+OPD_NEW opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group *group,
                                         const opd_parallel_options *options);
 /* Begins a step with `samples` examples on this rank.  Every rank calls this before forward, also while communication
    is off (opd_parallel_sync_set).  Returns the number of examples of all ranks, or -1 with an error.  Gradients are
@@ -220,14 +220,14 @@ OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, op
    Without this call, all ranks have the same weight.
    A rank that has no more examples passes 0 until this returns 0: its gradients count as zeros, and it gets the mean of
    the other ranks' gradients, so that it takes the same step. */
-OPD_API int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples);
+OPD_NEW int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples);
 /* Turns the communication of backward on or off.  While it is off, each rank adds up its own gradients.  The first
    backward after communication is on again sends the sums (DDP.no_sync).  An opd_parallel_begin applies to all
    backwards until the next opd_parallel_begin; the ranks' numbers of examples may differ each time.  Returns the
    previous setting. */
-OPD_API bool opd_parallel_sync_set(opd_parallel *parallel, bool on);
+OPD_NEW bool opd_parallel_sync_set(opd_parallel *parallel, bool on);
 /* Frees parallel training.  A graph that was recorded during sharded training may outlive `parallel`. */
-OPD_API void opd_parallel_free(opd_parallel *parallel);
+OPD_NEW void opd_parallel_free(opd_parallel *parallel);
 
 /* Begins sharded training (FullyShardedDataParallel, ZeRO 3).  Each parameter, its gradient and its optimizer state are
    split into as many parts as the group has ranks, and each rank keeps one part.  Afterwards params[i] is this rank's
@@ -248,23 +248,23 @@ OPD_API void opd_parallel_free(opd_parallel *parallel);
    backwards add up.  The options bucket_bytes and find_unused are ignored: a parameter that no rank uses gets no
    gradient.  params may be NULL with count 0, if all parameters are added by opd_sharded_add.  On failure returns NULL
    with an error. */
-OPD_API opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,
+OPD_NEW opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,
                                            const opd_parallel_options *options);
 /* Splits more parameters.  For a model too large for one process, call this for each layer as soon as its parameters
    are made.  Returns 0, or -1 with an error and all parameters unchanged. */
-OPD_API int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count);
+OPD_NEW int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count);
 /* Gathers the whole parameter; `param` is this rank's part.  The result is a tensor of the innermost scope, with a
    history if grad mode is on.  All ranks call this.  Returns NULL with an error on failure. */
-OPD_API opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param);
+OPD_NEW opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param);
 /* Begins saved-tensor hooks, until opd_saved_hooks_end, that save memory.  Graphs that this thread records do not keep
    whole parameters: a whole parameter is freed with its scope, and backward gathers it again.  From the second backward
    on, gathering the next parameter overlaps with the work on the present one.  If a parameter was changed since
    forward, backward fails.  Returns 0, or -1 with an error. */
-OPD_API int opd_sharded_hooks_begin(opd_parallel *parallel);
+OPD_NEW int opd_sharded_hooks_begin(opd_parallel *parallel);
 /* Clips the norm of the gradients of all parts on all ranks.  opd_clip_grad_norm and an opd_scaler fail for these
    parameters, because they would see only this rank's parts.  Returns the norm before clipping, a float32 tensor
    without dims, or NULL with an error. */
-OPD_API opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm);
+OPD_NEW opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm);
 /* Writes a checkpoint of sharded training into an existing folder.  Every rank calls this.  Each rank writes its parts.
    Rank 0 also writes the tensors that are not split and, at last, the index, FOLDER/index.pt.  The index also contains
    the `count` values, under the paths `names` (see opd_checkpoint_file_save).  No path may begin with "sharded".
@@ -272,11 +272,11 @@ OPD_API opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double ma
    `module` must have all split parameters, and gives the names of tensors.  optimizer may be NULL.  The previous
    checkpoint in the folder is valid until the new index is written, even if writing is interrupted.  Returns 0, or -1
    with an error. */
-OPD_API int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_module *module,
+OPD_NEW int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_module *module,
                              const opd_optimizer *optimizer, const char *const *names, const opd_value *values,
                              int64_t count);
 /* Loads a checkpoint of opd_sharded_save, on any number of ranks, also one.  The names and whole sizes of `module` must
    equal the checkpoint's.  If a file is missing, cut off or damaged, or a value does not fit, all ranks fail with an
    error that names the file or value, and nothing is changed.  Returns 0, or -1 with an error. */
-OPD_API int opd_sharded_load(opd_parallel *parallel, const char *folder, opd_module *module, opd_optimizer *optimizer);
+OPD_NEW int opd_sharded_load(opd_parallel *parallel, const char *folder, opd_module *module, opd_optimizer *optimizer);
 

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:compiled   graphs as C, for programs that have no dispatcher
+//  >>api:compiled   graphs as C, for programs that have no dispatcher (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Options of opd_graph_write_c and opd_program_write_c. */
@@ -31,12 +31,12 @@ typedef struct opd_c_options {
    If a condition (cond) depends on data, both sides are computed, and a run fails if either side fails.
    While this function runs, no other thread may run the graph or call this function.  Returns 0, or -1 with an
    error. */
-OPD_API int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
+OPD_NEW int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
                               const opd_c_options *options);
 /* Writes an exported program as C99, as opd_graph_write_c does for a graph.  The program's tensors are the weights.  A
    buffer that the program writes is state: it is kept from run to run, in the memory that the caller passes to the
    written function NAME_init.  Inputs that are not tensors are fixed to the values in `inputs`. */
-OPD_API int opd_program_write_c(const opd_program *program, const opd_value *inputs, int ninputs, const char *folder,
+OPD_NEW int opd_program_write_c(const opd_program *program, const opd_value *inputs, int ninputs, const char *folder,
                                 const opd_c_options *options);
 /* Options of opd_graph_compile and opd_program_compile. */
 typedef struct opd_compile_options {
@@ -82,17 +82,17 @@ typedef struct opd_compiled opd_compiled;
 /* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The graph or program
    still belongs to the caller.  It must live as long as the opd_compiled, must not change, and must not be run by other
    functions at the same time.  On failure they return NULL with an error. */
-OPD_API opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options);
-OPD_API opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options);
+OPD_NEW opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options);
+OPD_NEW opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options);
 /* Runs a compiled graph or program, with inputs and outputs as in opd_graph_run_values or opd_program_run.  Returns the
    number of outputs, or -1 with the error of the uncompiled run.  Any thread may call this, and several at once if
    nothing is written. */
-OPD_API int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap);
+OPD_NEW int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap);
 /* Runs a compiled graph or program on tensors, as an opd_transform_fn: pass the opd_compiled as user.  outputs has
    room for OPD_TRANSFORM_OUTPUTS tensors. */
-OPD_API int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
+OPD_NEW int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Returns the reason why the last run was uncompiled, or NULL if it was compiled.  Before the first run, the reason is
    that there was no run.  The text is valid until opd_compiled_free. */
-OPD_API const char *opd_compiled_reason(const opd_compiled *compiled);
-OPD_API void opd_compiled_free(opd_compiled *compiled);
+OPD_NEW const char *opd_compiled_reason(const opd_compiled *compiled);
+OPD_NEW void opd_compiled_free(opd_compiled *compiled);
 

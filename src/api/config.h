@@ -96,6 +96,17 @@
 #else
 #define OPDI_API_OPEN OPD_API
 #endif
+/* Functions with OPD_API are stable: they will be the same in all versions 1.x.  Functions with OPD_NEW stand in
+   chapters whose titles end with "(may change)", and may change with each minor version.  With OPD_STABLE_ONLY, gcc and
+   clang warn of calls of these functions, in files without the implementation. */
+#if defined(OPD_STABLE_ONLY) && !defined(OPDISPATCH_IMPLEMENTATION) && defined(__has_attribute)
+#if __has_attribute(warning)
+#define OPD_NEW __attribute__((warning("this function may change with the next minor version"))) OPD_API
+#endif
+#endif
+#if !defined(OPD_NEW)
+#define OPD_NEW OPD_API
+#endif
 #define OPD_INLINE static inline OPD_UNUSED
 
 #define OPD_MAX_DIMS 64          /* the largest number of dimensions of a tensor */

@@ -322,10 +322,10 @@ OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
 #define OPD_OP(handle, name) opd_op_cached(handle, name)
 /* Finds an operator as opd_op_cached does.  When the name is looked up, also checks the signature (see opd_op_check).
    Returns NULL with an error if the signature does not fit. */
-OPD_API opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature);
-OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *signature) {
+OPD_API opd_op *opdi_op_look_up(opd_op **handle, const char *name, const char *signature);
+OPD_INLINE opd_op *opdi_op_typed(opd_op **handle, const char *name, const char *signature) {
     opd_op *op = OPDI_HANDLE_READ(handle);
-    return op ? op : opd_op_look_up(handle, name, signature);
+    return op ? op : opdi_op_look_up(handle, name, signature);
 }
 
 /* The functions opd_call_operator to opd_arg_device are for use inside a kernel.  opd_arg_* return argument i, whose

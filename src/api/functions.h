@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:functions  operators made from plain C functions
+//  >>api:functions  operators made from plain C functions (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A kernel made from a plain C function.  `signature` is the function's type in the letters of opd_op_check.
@@ -25,21 +25,21 @@ extern "C" {
 /* Defines an operator whose kernel, at CompositeImplicitAutograd, is a C function.  If name_or_schema is only a name,
    the schema is made from the function's type.  If it is a schema, it must fit the function's type.  Returns 0, or -1
    and sets an error, with nothing changed. */
-OPD_API int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function);
+OPD_NEW int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function);
 /* Registers a C function as the kernel of operator name at key (NULL: the library's key).  All C functions of an
    operator must have the same type, which the schema gives.  Returns 0, or -1 and sets an error. */
-OPD_API int opd_impl_function(opd_library *lib, const char *name, const char *key, const opd_function *function);
+OPD_NEW int opd_impl_function(opd_library *lib, const char *name, const char *key, const opd_function *function);
 #ifdef __cplusplus
 }
 #endif
 
 OPD_INLINE int opd_return_str(opd_call *call, const char *text) { return opd_return_value(call, opd_value_str(text)); }
-OPD_INLINE opd_device opd_device_argument(const opd_call *call, int i) {
+OPD_INLINE opd_device opdi_device_argument(const opd_call *call, int i) {
     return opd_arg_device(call, i, opd_device_make(OPD_CPU, -1));
 }
 OPD_INLINE int opd_return_list(opd_call *call, opd_tensors list) { return opd_return_tensors(call, list.data, list.n); }
 #ifdef __cplusplus
-template <class T> struct opd_cxx_type {          /* the case of types that no operator accepts */
+template <class T> struct opdi_cxx_type {          /* the case of types that no operator accepts */
     static char letter() {
         static_assert(sizeof(T) == 0, "OPD_FUNCTION: an operator cannot have an argument or result of this type: use "
                       "double, int64_t, bool, const char * (for a std::string), opd_tensor *, opd_device, opd_ints, "
@@ -49,17 +49,17 @@ template <class T> struct opd_cxx_type {          /* the case of types that no o
     static T get(const opd_call *, int) { return T(); }
     static int give(opd_call *, T) { return -1; }
 };
-#define OPDI_CXX_REFUSED(T, c) template <> inline char opd_cxx_type<T>::letter() { return c; }
+#define OPDI_CXX_REFUSED(T, c) template <> inline char opdi_cxx_type<T>::letter() { return c; }
 OPDI_CXX_REFUSED(float, 'f') OPDI_CXX_REFUSED(int, 'n') OPDI_CXX_REFUSED(unsigned, 'u')
 OPDI_CXX_REFUSED(unsigned long, 'u')
 #define OPDI_CXX_TYPE(type, c, get_, give_) \
-    template <> struct opd_cxx_type<type> { \
+    template <> struct opdi_cxx_type<type> { \
         static char letter() { return c; } \
         static type get(const opd_call *call, int i) { return get_(call, i); } \
         static int give(opd_call *call, type v) { return give_(call, v); } \
     };
 #define OPDI_CXX_ARGUMENT(type, c, get_) \
-    template <> struct opd_cxx_type<type> { \
+    template <> struct opdi_cxx_type<type> { \
         static char letter() { return c; } \
         static type get(const opd_call *call, int i) { return get_(call, i); } \
         static int give(opd_call *, type) { return -1; } \
@@ -73,12 +73,12 @@ OPDI_CXX_TYPE(opd_tensors, 'L', opd_arg_tensors, opd_return_list)
 OPDI_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
 OPDI_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
 OPDI_CXX_ARGUMENT(opd_doubles, 'F', opd_arg_doubles)
-OPDI_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
-/* opd_cxx_long<int64_t>::other is long long if int64_t is long, and long if int64_t is long long.  A function with this
-   type is rejected (letter 'l'). */
-template <class T> struct opd_cxx_long { typedef long other; };
-template <> struct opd_cxx_long<long> { typedef long long other; };
-template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { return 'l'; }
+OPDI_CXX_ARGUMENT(opd_device, 'D', opdi_device_argument)
+/* opdi_cxx_long<int64_t>::other is long long if int64_t is long, and long if int64_t is long long.  A function with
+   this type is rejected (letter 'l'). */
+template <class T> struct opdi_cxx_long { typedef long other; };
+template <> struct opdi_cxx_long<long> { typedef long long other; };
+template <> inline char opdi_cxx_type<opdi_cxx_long<int64_t>::other>::letter() { return 'l'; }
 
 /* Wraps a C++ function that the library calls (kernel, backward function, rule, hook, observer, function to trace) and
    that may throw:
@@ -94,15 +94,15 @@ template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { r
    coroutine's stack must not be on the thread's stack. */
 #define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
-static inline int opd_caught();                   /* handles the current exception, returns -1 */
-#define OPDI_CXX_CALL(R, ...) try { __VA_ARGS__ } catch (...) { return opd_cxx_failed<R>::give(opd_caught()); }
+static inline int opdi_caught();                   /* handles the current exception, returns -1 */
+#define OPDI_CXX_CALL(R, ...) try { __VA_ARGS__ } catch (...) { return opdi_cxx_failed<R>::give(opdi_caught()); }
 #else
 #define OPDI_CXX_CALL(R, ...) __VA_ARGS__
 #endif
 /* The result of a function that has failed: -1, NULL or nothing. */
-template <class R> struct opd_cxx_failed { static R give(int) { return R(); } };
-template <> struct opd_cxx_failed<int> { static int give(int rc) { return rc; } };
-template <> struct opd_cxx_failed<void> { static void give(int) {} };
+template <class R> struct opdi_cxx_failed { static R give(int) { return R(); } };
+template <> struct opdi_cxx_failed<int> { static int give(int rc) { return rc; } };
+template <> struct opdi_cxx_failed<void> { static void give(int) {} };
 template <class F, F f> struct opd_catching;
 template <class R, class... A, R (*f)(A...)> struct opd_catching<R (*)(A...), f> {
     static R call(A... a) { OPDI_CXX_CALL(R, return f(a...);) }
@@ -113,42 +113,42 @@ template <class R, class... A, R (*f)(A...) noexcept> struct opd_catching<R (*)(
 };
 #endif
 
-template <int... I> struct opd_cxx_indices {};
-template <int N, int... I> struct opd_cxx_count : opd_cxx_count<N - 1, N - 1, I...> {};
-template <int... I> struct opd_cxx_count<0, I...> { typedef opd_cxx_indices<I...> type; };
-template <class R> struct opd_cxx_run {
+template <int... I> struct opdi_cxx_indices {};
+template <int N, int... I> struct opdi_cxx_count : opdi_cxx_count<N - 1, N - 1, I...> {};
+template <int... I> struct opdi_cxx_count<0, I...> { typedef opdi_cxx_indices<I...> type; };
+template <class R> struct opdi_cxx_run {
     template <class F, class... A> static int run(opd_call *call, F f, A... a) {
-        return opd_cxx_type<R>::give(call, f(a...));
+        return opdi_cxx_type<R>::give(call, f(a...));
     }
-    static char letter() { return opd_cxx_type<R>::letter(); }
+    static char letter() { return opdi_cxx_type<R>::letter(); }
 };
-template <> struct opd_cxx_run<void> {
+template <> struct opdi_cxx_run<void> {
     template <class F, class... A> static int run(opd_call *, F f, A... a) { f(a...); return 0; }
     static char letter() { return 'v'; }
 };
-template <class R, class... A> struct opd_cxx_function {
-    template <int... I> static int run(opd_call *call, R (*function)(A...), opd_cxx_indices<I...>) {
+template <class R, class... A> struct opdi_cxx_function {
+    template <int... I> static int run(opd_call *call, R (*function)(A...), opdi_cxx_indices<I...>) {
         (void)call;
-        return opd_cxx_run<R>::run(call, function, opd_cxx_type<A>::get(call, I)...);
+        return opdi_cxx_run<R>::run(call, function, opdi_cxx_type<A>::get(call, I)...);
     }
     static int call(opd_call *call, R (*function)(A...)) {
-        OPDI_CXX_CALL(int, return run(call, function, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());)
+        OPDI_CXX_CALL(int, return run(call, function, typename opdi_cxx_count<static_cast<int>(sizeof...(A))>::type());)
     }
     static const char *signature() {
-        static const char letters[] = {opd_cxx_run<R>::letter(), opd_cxx_type<A>::letter()..., 0};
+        static const char letters[] = {opdi_cxx_run<R>::letter(), opdi_cxx_type<A>::letter()..., 0};
         return letters;
     }
 };
 #define OPD_FUNCTION(name, fn, ...) \
-    static int name##_call(opd_call *call) { return opd_cxx_function<__VA_ARGS__>::call(call, fn); } \
-    static const opd_function name = {name##_call, opd_cxx_function<__VA_ARGS__>::signature()};
+    static int name##_call(opd_call *call) { return opdi_cxx_function<__VA_ARGS__>::call(call, fn); } \
+    static const opd_function name = {name##_call, opdi_cxx_function<__VA_ARGS__>::signature()};
 #else
-OPD_INLINE int opd_c_refused(const opd_call *call, int i) {
+OPD_INLINE int opdi_c_refused(const opd_call *call, int i) {
     (void)call;
     (void)i;
     return 0;
 }
-OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
+OPD_INLINE int opdi_c_refused_result(opd_call *call, ...) {
     (void)call;
     return -1;
 }
@@ -160,11 +160,11 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
 #define OPDI_C_GET(type, i) _Generic((type *)0, double *: opd_arg_double, int64_t *: opd_arg_int, \
     bool *: opd_arg_bool, const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, \
     opd_tensors *: opd_arg_tensors, opd_ints *: opd_arg_ints, opd_doubles *: opd_arg_doubles, \
-    opd_device *: opd_device_argument, opd_value *: opd_arg_value, default: opd_c_refused)(call, i)
+    opd_device *: opdi_device_argument, opd_value *: opd_arg_value, default: opdi_c_refused)(call, i)
 #define OPDI_C_GIVE(type)                                                                                              \
     _Generic((type *)0, double *: opd_return_double, int64_t *: opd_return_int, bool *: opd_return_bool,               \
     const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
-    opd_value *: opd_return_value, default: opd_c_refused_result)
+    opd_value *: opd_return_value, default: opdi_c_refused_result)
 /* OPDI_C_RUN chooses the code for a result of type R: OPDI_C_RUN_VOID if R is void, else OPDI_C_RUN_VALUE.  It takes
    the second argument of OPDI_C_SECOND.  If R is void, OPDI_C_IS_##R is the macro OPDI_C_IS_void, which makes
    OPDI_C_RUN_VOID the second argument.  If R is another type, OPDI_C_IS_##R is no macro and counts as one argument, so
@@ -241,13 +241,13 @@ template <class T, void (*end)(T *)> struct opd_guard {
 #else
 #define OPDI_AT_END(fn)
 #endif
-OPD_INLINE bool opd_guard_broken(const char *file, int line) {
+OPD_INLINE bool opdi_guard_broken(const char *file, int line) {
     return opd_fail(OPD_ERROR_USER, "%s:%d: a break left this block (OPD_SCOPE, OPD_NO_GRAD, ...) and not a loop: "
                     "begin the body of the loop with OPD_SCOPED; or break outside of the block", file, line) == 0;
 }
 #define OPDI_GUARDED(type, g, begin, end, is_open) OPDI_GUARDED_(type, g, OPDI_CAT(g, _on), begin, end, is_open)
 #define OPDI_GUARDED_(type, g, on, begin, end, is_open) \
-    for (int on = 1; on; on = on && opd_guard_broken(__FILE__, __LINE__)) \
+    for (int on = 1; on; on = on && opdi_guard_broken(__FILE__, __LINE__)) \
         for (OPDI_AT_END(end) type g = begin; is_open(g) || (on = 0); end(&g))
 #if defined(_MSC_VER)
 #define OPD_SCOPED \
@@ -281,7 +281,7 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
     OPDI_GUARDED(opd_scope, OPDI_GUARD_NAME(scope), opd_scope_open_at(OPDI_HERE), opd_scope_close, OPDI_IS_OPEN)
 /* Blocks with a grad mode.  After the block, the previous mode is restored (with tcc: not after a return inside). */
 #define OPD_GRAD_MODE(on) \
-    OPDI_GUARDED(opd_grad_block, OPDI_GUARD_NAME(grad), opd_grad_begin(on), opd_grad_end, OPDI_IS_OPEN)
+    OPDI_GUARDED(opd_grad_block, OPDI_GUARD_NAME(grad), opdi_grad_begin(on), opdi_grad_end, OPDI_IS_OPEN)
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
 #define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
 #define OPD_INFERENCE_MODE(on) \
@@ -291,7 +291,7 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 #define OPD_DUAL_LEVEL OPDI_GUARDED(int, OPDI_GUARD_NAME(dual), opd_dual_level_begin(), opd_dual_end, OPDI_IS_LEVEL)
 /* A block in which tensors that backward needs may be written: see opd_allow_mutation_begin. */
 #define OPD_ALLOW_MUTATION \
-    OPDI_GUARDED(int, OPDI_GUARD_NAME(mutation), opd_allow_mutation_open(), opd_allow_mutation_close, OPDI_IS_TRUE)
+    OPDI_GUARDED(int, OPDI_GUARD_NAME(mutation), opdi_allow_mutation_open(), opdi_allow_mutation_close, OPDI_IS_TRUE)
 /* A block in which operators make fake tensors, which have sizes but no data: see opd_fake_begin. */
 #define OPD_FAKE_MODE OPDI_GUARDED(opd_fake_block, OPDI_GUARD_NAME(fake), opd_fake_begin(), opd_fake_end, OPDI_IS_OPEN)
 /* Blocks with autocast on a device, such as OPD_CPU: see opd_autocast_begin. */

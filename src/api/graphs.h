@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:graphs     recording operators into a graph, printing and running it
+//  >>api:graphs     recording operators into a graph, printing and running it (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A graph: a list of operator calls, in the order in which they were made.  Their arguments and results are named
@@ -33,12 +33,12 @@ typedef struct opd_trace_options {
    is read from a file has a copy of it.  Another object, or a dict that contains a traced tensor, fails.
    Names: If two input names are equal, the second is changed (a, a.1).
    On failure returns NULL and sets an error.  A trace inside a trace fails. */
-OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+OPD_NEW opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                              const opd_trace_options *options);
 /* Frees a graph.  If the graph is running, it is freed when its runs have ended: so a kernel or a hook may free the
    graph that runs it.  This is also so for scripts, exported programs, compiled graphs, models of AOTInductor,
    optimizers, gradient scalers and captures. */
-OPD_API void opd_graph_free(opd_graph *graph);
+OPD_NEW void opd_graph_free(opd_graph *graph);
 /* Runs a graph.  inputs: as many tensors as were traced, of any sizes that the graph's operators accept.  Writes at
    most `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 and sets an error.
    Values are freed after their last use.
@@ -47,28 +47,28 @@ OPD_API void opd_graph_free(opd_graph *graph);
    Each run plans the CPU memory of the next run, for the first 4,096 values over 256 bytes.  If several runs of a graph
    go on at the same time, only one of them uses the plan.  A planned run with the same sizes asks the system for no
    memory.  Its values take at most 5% more than the largest sum of bytes that are alive at the same time. */
-OPD_API int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs,
+OPD_NEW int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs,
                           int cap);
 /* Runs a graph with inputs and outputs of any kind, as graphs with blocks have them (see >>api:cells).  Inputs are
    converted to the types of the graph's inputs, as in PyTorch: an int to a float, a list to a list of another kind.  A
    cell of the right type is not copied.  Writes at most `cap` outputs, which belong to the innermost scope.  Returns
    the number of outputs, or -1 and sets an error. */
-OPD_API int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
+OPD_NEW int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
                                  int cap);
 /* Runs a graph as an opd_transform_fn.  Pass the graph as user.  outputs has room for OPD_TRANSFORM_OUTPUTS tensors. */
-OPD_API int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
+OPD_NEW int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Writes the graph as TorchScript's text into buf, cut to `cap` bytes including the final zero.  Returns the full
    length. */
-OPD_API size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap);
+OPD_NEW size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap);
 /* Return the numbers of inputs and of outputs of a graph. */
-OPD_API int opd_graph_ninputs(const opd_graph *graph);
-OPD_API int opd_graph_noutputs(const opd_graph *graph);
+OPD_NEW int opd_graph_ninputs(const opd_graph *graph);
+OPD_NEW int opd_graph_noutputs(const opd_graph *graph);
 /* Creates a graph from a text in TorchScript's form, the reverse of opd_graph_print.  If an operator's name has no
    overload, as in aten::add, the first overload that accepts the values is called.  Arguments that the text leaves out
    get their defaults.  Constant tensors in the text have at most ten elements.  The text may contain blocks (prim::If,
    prim::Loop), values of any type and builtin functions.  An unknown builtin function fails when a run reaches it.  On
    failure returns NULL and sets an error that names the line. */
-OPD_API opd_graph *opd_graph_parse(const char *text);
+OPD_NEW opd_graph *opd_graph_parse(const char *text);
 /* These functions write a graph to a file, with its constants, overloads and source locations, and read it back.  Any
    thread may call these functions.
    opd_graph_save: Writes the file completely or not at all.  Returns 0, or -1 and sets an error.
@@ -76,12 +76,12 @@ OPD_API opd_graph *opd_graph_parse(const char *text);
    damaged, of another version, or calls an operator that is not registered.  The error then says in which source file,
    and in which plug-in, the operator was registered when the graph was saved.
    opd_graph_from_bytes: Reads the contents of such a file from memory, which may be freed afterwards. */
-OPD_API int opd_graph_save(const opd_graph *graph, const char *path);
-OPD_API opd_graph *opd_graph_load(const char *path);
-OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t size);
+OPD_NEW int opd_graph_save(const opd_graph *graph, const char *path);
+OPD_NEW opd_graph *opd_graph_load(const char *path);
+OPD_NEW opd_graph *opd_graph_from_bytes(const void *data, size_t size);
 /* Returns the number of nodes that call an operator with that qualified name ("aten::mul", any overload).  If name is
    NULL, returns the number of all nodes. */
-OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
+OPD_NEW int opd_graph_count(const opd_graph *graph, const char *name);
 /* Creates an empty graph, to be built step by step as with torch._C.Graph.  The functions below add inputs and nodes to
    the graph, and also change traced, parsed and loaded graphs.  Each call is checked against the schemas.  A call that
    fails returns NULL or -1, sets an error and changes nothing.  Values belong to their graph.  Only one thread at a
@@ -91,52 +91,52 @@ OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
        opd_graph_call(g, "aten::mul", in, 2, &y, 1);
        opd_graph_output(g, &y, 1, false); */
 typedef struct opd_graph_value opd_graph_value;
-OPD_API opd_graph *opd_graph_new(void);
+OPD_NEW opd_graph *opd_graph_new(void);
 /* Adds a tensor input after the other inputs.  name: if NULL, the input gets a number as its name.  type: a type as
    opd_graph_print prints it, such as "Float(2, strides=[1], device=cpu)"; NULL means "Tensor".  Returns the input's
    value, or NULL and sets an error. */
-OPD_API opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
+OPD_NEW opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
 /* Adds a constant (prim::Constant) and returns its value.  A list is added as a constant for each element, and a
    prim::ListConstruct of these constants.  The graph copies value.  If value is a tensor, it must not require grad, and
    the graph holds a reference to it. */
-OPD_API opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value);
+OPD_NEW opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value);
 /* Adds a list of `count` values (prim::ListConstruct). element: the type of the elements, "Tensor", "Tensor?", "int",
    "float", "bool" or "Scalar".  Returns the list's value. */
-OPD_API opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values,
+OPD_NEW opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values,
                                         int count);
 /* Adds a node that splits a list of `count` tensors into its elements (prim::ListUnpack), and writes their values to
    `parts`.  Returns 0, or -1 and sets an error. */
-OPD_API int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count);
+OPD_NEW int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count);
 /* Adds a call of an operator.  args are in the order of the schema.  A NULL element, or a trailing argument that is
    left out, takes the schema's default.  Constant integers become floats if the schema expects floats.  name:
    "aten::add.Tensor" names an overload; "aten::add" means the first overload that accepts the arguments.  Writes at
    most `cap` results and returns the number of results, or -1 and sets an error.
    opd_graph_call_op: Adds a call of op, without looking up a name. */
-OPD_API int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
+OPD_NEW int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
                            opd_graph_value **results, int cap);
-OPD_API int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs,
+OPD_NEW int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs,
                               opd_graph_value **results, int cap);
 /* Sets the name of a value and, if the value is a tensor, its type (see opd_graph_input).  If name or type is NULL, the
    current one stays.  The name "" removes the name.  If another value has the name already, that value is renamed to
    name.1.  Returns 0, or -1 and sets an error. */
-OPD_API int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type);
+OPD_NEW int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type);
 /* Returns the value that is printed as %name, such as "x" or "3".  Returns NULL, without an error, if there is none. */
-OPD_API opd_graph_value *opd_graph_find(opd_graph *graph, const char *name);
+OPD_NEW opd_graph_value *opd_graph_find(opd_graph *graph, const char *name);
 /* Makes the functions above add nodes before the node that computes value (for an input: before all nodes).  If value
    is NULL, nodes are added at the end again.  Returns 0, or -1 and sets an error. */
-OPD_API int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value);
+OPD_NEW int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value);
 /* Replaces the outputs of the graph: one tensor, several as a tuple, or (if list is true) a list.  Returns 0, or -1 and
    sets an error. */
-OPD_API int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list);
+OPD_NEW int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list);
 /* Removes the node that computes value or, if value is an input, this input.  Fails if value, or another result of the
    node, is used.  Returns 0, or -1 and sets an error. */
-OPD_API int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
+OPD_NEW int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
 /* Passes that simplify a graph.  Each returns the number of nodes that it removed, or -1 and sets an error.
    opd_graph_dce: Removes nodes that no output needs and that have no side effects.  Operators that write, or whose
    effects are unknown, stay.  Unused random operators are removed, so later random operators draw different numbers.
    opd_graph_cse: Removes nodes that compute the same value as an earlier node.
    opd_graph_fold: Replaces operators whose arguments are all constants by constants. */
-OPD_API int opd_graph_dce(opd_graph *graph);
-OPD_API int opd_graph_cse(opd_graph *graph);
-OPD_API int opd_graph_fold(opd_graph *graph);
+OPD_NEW int opd_graph_dce(opd_graph *graph);
+OPD_NEW int opd_graph_cse(opd_graph *graph);
+OPD_NEW int opd_graph_fold(opd_graph *graph);
 

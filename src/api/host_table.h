@@ -102,7 +102,7 @@ OPDI_HOST_FUNCTIONS(OPDI_FORWARD, OPDI_FORWARD_V)
 #define opd_fail (opd_plugin_host->opd_fail)
 #define opd_warn (opd_plugin_host->opd_warn)
 
-static void opd_block_link(opd_block *block) {
+static void opdi_block_link(opd_block *block) {
     opd_block **blocks = &opd_plugin_blocks;
 #if defined(_WIN32)                               /* Windows runs the constructors of a file in reverse order */
     while (*blocks && ((*blocks)->file != block->file || (*blocks)->line < block->line)) { blocks = &(*blocks)->next; }
@@ -155,7 +155,7 @@ static int opd_define(opd_library *lib, const opd_op_desc *desc) {
 #ifdef __cplusplus
 }
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
-static inline int opd_caught() {
+static inline int opdi_caught() {
     try { throw; }
     catch (const std::bad_alloc &e) { return opd_fail(OPD_ERROR_MEMORY, "%s", e.what()); }
     catch (const std::exception &e) {

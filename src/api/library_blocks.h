@@ -15,5 +15,5 @@ typedef struct opd_block {
 } opd_block;
 /* Links a block into the list.  Any thread may call this.  Allocates no memory.  Linking a block a second time has no
    effect. */
-OPD_API void opd_block_link(opd_block *block);
+OPD_API void opdi_block_link(opd_block *block);
 

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:limits     files that you do not trust: no machine code from files, interruptions, limits
+//  >>api:limits     files that you do not trust: no machine code from files, interruptions, limits (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Forbids machine code from files, until the process ends.  Afterwards, each function that would load or compile code
@@ -8,10 +8,10 @@
    compiler is started, and the cache of compiled code is not used.  Code that was loaded before stays, but an
    opd_compiled compiles no further kinds of inputs.  OPD_NO_CODE=1 in the environment when the process first uses the
    library forbids code, too.  Nothing takes this back.  Any thread may call this function. */
-OPD_API void opd_code_forbid(void);
+OPD_NEW void opd_code_forbid(void);
 /* Returns true if code from files is forbidden.  Then also sets an error that begins with `who`, unless who is NULL.
    Plug-ins that load libraries themselves first call this function. */
-OPD_API bool opd_code_forbidden(const char *who);
+OPD_NEW bool opd_code_forbidden(const char *who);
 
 /* Ends what runs, on all threads: each run of a graph, script, exported program or compiled model, each opd_graph_fold,
    and each backward fails with OPD_ERROR_INTERRUPTED before its next operator or node.  Runs that begin later fail,
@@ -23,13 +23,13 @@ OPD_API bool opd_code_forbidden(const char *who);
    may a signal handler:
        static void stop(int signal) { (void)signal; opd_interrupt(); }
        signal(SIGINT, stop); */
-OPD_API void opd_interrupt(void);
+OPD_NEW void opd_interrupt(void);
 /* Takes back opd_interrupt.  A program that goes on after an interruption calls this function when the interrupted runs
    have failed. */
-OPD_API void opd_interrupt_clear(void);
+OPD_NEW void opd_interrupt_clear(void);
 /* Returns true and sets an error if a run on this thread should end: after opd_interrupt, or because the seconds of
    opd_limits_set are over.  Kernels and callbacks with long loops may ask: `if (opd_interrupted()) { return -1; }`. */
-OPD_API bool opd_interrupted(void);
+OPD_NEW bool opd_interrupted(void);
 
 /* Limits for what a thread does, such as loading a file that is not trusted, and running it.  0 means that there is no
    limit. */
@@ -52,8 +52,8 @@ typedef struct opd_limits {
        opd_limits_set(NULL);
    Memory that kernels allocate on other threads is not counted.  Limits do not count the time and memory of a compiler
    that opd_compile_and_load or opd_graph_compile starts.  Returns 0. */
-OPD_API int opd_limits_set(const opd_limits *limits);
+OPD_NEW int opd_limits_set(const opd_limits *limits);
 /* Returns what is left of the limits of the calling thread; 0 for each limit that is not set.  Pass the result to
    opd_limits_set to go on with these limits after setting others. */
-OPD_API opd_limits opd_limits_left(void);
+OPD_NEW opd_limits opd_limits_left(void);
 

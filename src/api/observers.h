@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:observers  observers, which are called at operator calls; the profiler
+//  >>api:observers  observers, which are called at operator calls; the profiler (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Kinds of events that can be observed.
@@ -47,21 +47,21 @@ typedef struct opd_observer {
    The observer takes effect with the next event.  Observers of all threads are called first, then the observers of the
    calling thread, both in the order in which they were added.  Any thread may call these functions, also in callbacks
    and during calls on other threads.  Both functions return a handle, or 0 and set an error. */
-OPD_API int64_t opd_observer_add(const opd_observer *observer);
-OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
+OPD_NEW int64_t opd_observer_add(const opd_observer *observer);
+OPD_NEW int64_t opd_observer_add_local(const opd_observer *observer);
 /* opd_observer_remove removes an observer.  opd_observer_enable pauses or continues an observer.  If the begin callback
    of an event has run, its end callback still runs afterwards.  Both return false if no observer of this thread or of
    all threads has the handle. */
-OPD_API bool opd_observer_remove(int64_t handle);
-OPD_API bool opd_observer_enable(int64_t handle, bool on);
+OPD_NEW bool opd_observer_remove(int64_t handle);
+OPD_NEW bool opd_observer_enable(int64_t handle, bool on);
 /* Switches observing of this thread's events on or off.  Returns the previous setting. */
-OPD_API bool opd_observe_set(bool on);
+OPD_NEW bool opd_observe_set(bool on);
 /* Opens a span: a named part of the program that observers see as an event.  The name must live until the span is
    closed.  Close the span on the same thread.  Returns NULL if there is no observer, or with an error if memory runs
    out.  opd_span_close accepts NULL. */
 typedef struct opd_span opd_span;
-OPD_API opd_span *opd_span_open(const char *name);
-OPD_API void opd_span_close(opd_span *span);
+OPD_NEW opd_span *opd_span_open(const char *name);
+OPD_NEW void opd_span_close(opd_span *span);
 
 /* Orders of the rows of a profile, largest first.
    OPD_PROFILE_BY_SELF: By self time, which is the time of an event without the events inside it.
@@ -89,19 +89,19 @@ typedef struct opd_profile opd_profile;
 /* Starts the profiler (torch.profiler).  Only one may run in a process.  If options is NULL, all options are zero.  The
    profiler keeps the first 10 million events (about 1 GB), and counts the events that it could not keep.  Returns 0, or
    -1 and sets an error. */
-OPD_API int opd_profiler_begin(const opd_profiler_options *options);
+OPD_NEW int opd_profiler_begin(const opd_profiler_options *options);
 /* Stops the profiler and returns the profile, which the caller frees with opd_profile_free.  Events that are still
    running end here.  If events are missing, a warning says how many.  Returns NULL and sets an error if no profiler was
    started or memory runs out.
    opd_profile_rows: Returns the rows of a profile and writes their number to *count. */
-OPD_API opd_profile *opd_profiler_end(void);
-OPD_API void opd_profile_free(opd_profile *profile);
-OPD_API const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *count);
+OPD_NEW opd_profile *opd_profiler_end(void);
+OPD_NEW void opd_profile_free(opd_profile *profile);
+OPD_NEW const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *count);
 /* Writes the rows as text into buf, cut to `cap` bytes.  Returns the full length.
    opd_profile_print: Prints the rows to stdout. */
-OPD_API size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap);
-OPD_API void opd_profile_print(const opd_profile *profile);
+OPD_NEW size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap);
+OPD_NEW void opd_profile_print(const opd_profile *profile);
 /* Writes a file in Chrome's trace format, for ui.perfetto.dev, with arrows from calls to their backward nodes.  Returns
    0, or -1 and sets an error. */
-OPD_API int opd_profile_write_trace(const opd_profile *profile, const char *path);
+OPD_NEW int opd_profile_write_trace(const opd_profile *profile, const char *path);
 

@@ -10,32 +10,32 @@ extern "C" {
 /* Functions whose parameters or results were others in version 0.4: the transforms had no length of the array of
    outputs, the outputs of opd_autograd_apply stood before its inputs, and two functions that print returned buf.  Only
    plug-ins of version 0.4 call these functions, through the table of functions. */
-OPD_API const char *opd_old_device_print(opd_device device, char *buf, size_t cap);
-OPD_API const char *opd_old_keyset_print(opd_keyset set, char *buf, size_t cap);
-OPD_API int opd_old_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap,
+OPD_API const char *opdi_old_device_print(opd_device device, char *buf, size_t cap);
+OPD_API const char *opdi_old_keyset_print(opd_keyset set, char *buf, size_t cap);
+OPD_API int opdi_old_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap,
                                    const opd_value *inputs, int count);
-OPD_API int opd_old_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+OPD_API int opdi_old_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                          const opd_vmap_options *options, opd_tensor **outputs);
-OPD_API int opd_old_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+OPD_API int opdi_old_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                          const opd_transform_options *options, opd_tensor **outputs);
-OPD_API int opd_old_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+OPD_API int opdi_old_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                    const opd_transform_options *options, opd_tensor **outputs);
-OPD_API int opd_old_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+OPD_API int opdi_old_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                            const opd_transform_options *options, opd_tensor **outputs);
-OPD_API int opd_old_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+OPD_API int opdi_old_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                            const opd_transform_options *options, opd_tensor **outputs);
-OPD_API int opd_old_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+OPD_API int opdi_old_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                             const opd_transform_options *options, opd_tensor **outputs);
-OPD_API int opd_old_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents,
+OPD_API int opdi_old_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents,
                         int count, const opd_transform_options *options, opd_tensor **outputs,
                         opd_tensor **out_tangents);
-OPD_API int opd_old_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
+OPD_API int opdi_old_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
                         const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp);
-OPD_API int opd_old_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
+OPD_API int opdi_old_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
                               const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp);
-OPD_API int opd_old_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
+OPD_API int opdi_old_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
                                     opd_tensor **outputs);
-OPD_API int opd_old_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
+OPD_API int opdi_old_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                     int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs);
 #ifdef __cplusplus
 }
@@ -67,8 +67,8 @@ OPDI_OLD_NAME("use opd_doubles") typedef opd_doubles opd_floats;
 OPDI_OLD_NAME("use opd_doubles_of") OPD_INLINE opd_doubles opd_floats_of(const double *doubles, int64_t count) {
     return opd_doubles_of(doubles, count);
 }
-OPDI_OLD_NAME("use OPD_DOUBLES") OPD_INLINE opd_doubles opd_old_floats(opd_doubles list) { return list; }
-#define OPD_FLOATS(...) opd_old_floats(OPD_DOUBLES(__VA_ARGS__))
+OPDI_OLD_NAME("use OPD_DOUBLES") OPD_INLINE opd_doubles opdi_old_floats(opd_doubles list) { return list; }
+#define OPD_FLOATS(...) opdi_old_floats(OPD_DOUBLES(__VA_ARGS__))
 OPDI_OLD_NAME("use opd_return_double") OPD_INLINE int opd_return_float(opd_call *call, double d) {
     return opd_return_double(call, d);
 }

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:op_id      the built-in operators by number
+//  >>api:op_id      the built-in operators by number (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Numbers of the built-in operators, in the order of their declarations.  Other versions of the library may have other
@@ -8,7 +8,7 @@ typedef enum opd_op_id {
 #include "operator_numbers.printed.h"
 } opd_op_id;
 /* Returns the handle of a built-in operator. */
-OPD_API opd_op *opd_op_builtin(opd_op_id id);
+OPD_NEW opd_op *opd_op_builtin(opd_op_id id);
 /* The cards of the built-in operators and their names, in the order of opd_op_id. */
 #include "card_lists.printed.h"
 /* A library that is compiled with OPD_LEAN has no list of all built-in operators, so that a program can do without the
@@ -32,11 +32,11 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #if defined(OPDISPATCH_PLUGIN)
 #define OPD_KEEP(card) ((void)0)
 #elif !defined(OPD_LEAN)
-#define OPD_KEEP(card) opd_keep_needs_lean(#card)
+#define OPD_KEEP(card) opdi_keep_needs_lean(#card)
 #elif defined(OPD_STATIC)
 #define OPD_KEEP(card) OPDI_NEEDS(card)
 #else
-#define OPD_KEEP(card) opd_keep_operator(&opdi_kept_##card)
+#define OPD_KEEP(card) opdi_keep_operator(&opdi_kept_##card)
 #endif
 #if defined(OPD_LEAN)
 typedef struct opdi_lean_card opdi_lean_card;     /* a built-in operator, as the table of the kept operators has it */
@@ -47,13 +47,13 @@ OPDI_CARDS
 extern const opdi_lean_card opdi_kept_torchvision, opdi_kept_collectives;
 #endif
 #if !defined(OPDISPATCH_PLUGIN)
-OPD_API void opd_keep_operator(const opdi_lean_card *card);        /* what OPD_KEEP does */
+OPD_NEW void opdi_keep_operator(const opdi_lean_card *card);        /* what OPD_KEEP does */
 #endif
 #endif
 #if !defined(OPDISPATCH_PLUGIN)
 /* What OPD_KEEP does in a file without OPD_LEAN: sets an error if the library is compiled with OPD_LEAN, because the
    linker did not see that the program needs this operator. */
-OPD_API void opd_keep_needs_lean(const char *name);
+OPD_NEW void opdi_keep_needs_lean(const char *name);
 #endif
 #ifdef __cplusplus
 }

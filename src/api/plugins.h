@@ -81,19 +81,19 @@ OPD_API opd_plugin *opd_compile_and_load_inline(const char *name, const char *so
 #define OPDI_USE_BLOCKS(id) (void)0
 #else
 /* Without constructors, the n-th block of a file fills its slot n, and OPD_USE_LIBRARY searches the slots. */
-typedef struct opd_block_slot { const char *id; void (*use)(void); } opd_block_slot;
+typedef struct opdi_block_slot { const char *id; void (*use)(void); } opdi_block_slot;
 #define OPDI_BLOCK_SLOTS(X) \
     X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) \
     X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) \
     X(26) X(27) X(28) X(29) X(30) X(31) X(32) X(33) X(34) X(35) X(36) X(37) X(38) \
     X(39) X(40) X(41) X(42) X(43) X(44) X(45) X(46) X(47) X(48) X(49) X(50) X(51) \
     X(52) X(53) X(54) X(55) X(56) X(57) X(58) X(59) X(60) X(61) X(62) X(63)
-#define OPDI_BLOCK_SLOT(n) static opd_block_slot opd_block_slot_##n;
+#define OPDI_BLOCK_SLOT(n) static opdi_block_slot opd_block_slot_##n;
 OPDI_BLOCK_SLOTS(OPDI_BLOCK_SLOT)
 #undef OPDI_BLOCK_SLOT
-OPD_INLINE void opd_block_use_all(const char *id) {
+OPD_INLINE void opdi_block_use_all(const char *id) {
 #define OPDI_BLOCK_SLOT(n) &opd_block_slot_##n,
-    const opd_block_slot *slots[] = {OPDI_BLOCK_SLOTS(OPDI_BLOCK_SLOT) NULL};
+    const opdi_block_slot *slots[] = {OPDI_BLOCK_SLOTS(OPDI_BLOCK_SLOT) NULL};
 #undef OPDI_BLOCK_SLOT
     for (int i = 0; slots[i]; i++) {
         const char *at = slots[i]->id, *of = id;
@@ -103,8 +103,8 @@ OPD_INLINE void opd_block_use_all(const char *id) {
 }
 #define OPDI_AT_LOAD(n, id) \
     typedef char opd_block_too_many_##n[(n) < 64 ? 1 : -1];                                              \
-    static opd_block_slot opd_block_slot_##n = {#id, opd_block_use_##n};
-#define OPDI_USE_BLOCKS(id) opd_block_use_all(#id)
+    static opdi_block_slot opd_block_slot_##n = {#id, opd_block_use_##n};
+#define OPDI_USE_BLOCKS(id) opdi_block_use_all(#id)
 #endif
 #define OPDI_LIBRARY_BLOCK(n, id, kind_, ns_, key_, lib) OPDI_BLOCK_(n, id, kind_, ns_, key_, lib)
 #define OPDI_BLOCK_(n, id, kind_, ns_, key_, lib)                                                         \
@@ -112,7 +112,7 @@ OPD_INLINE void opd_block_use_all(const char *id) {
     OPD_INLINE void opd_block_use_##n(void) {                                                            \
         static opd_block b;                                                                              \
         b.run = opd_block_run_##n; b.kind = kind_; b.ns = ns_; b.key = key_; b.file = __FILE__;          \
-        b.line = __LINE__; opd_block_link(&b);                                                           \
+        b.line = __LINE__; opdi_block_link(&b);                                                           \
     }                                                                                                    \
     OPDI_AT_LOAD(n, id)                                                                                   \
     static void opd_block_run_##n(opd_library *lib)
@@ -145,34 +145,34 @@ OPD_INLINE void opd_block_use_all(const char *id) {
 #define OPDI_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
 #ifdef __cplusplus
 #include <new>
-inline opd_value opd_v(bool b) { return opd_value_bool(b); }
-inline opd_value opd_v(int i) { return opd_value_int(i); }
-inline opd_value opd_v(long i) { return opd_value_int(i); }
-inline opd_value opd_v(long long i) { return opd_value_int(i); }
-inline opd_value opd_v(unsigned i) { return opd_value_int(static_cast<int64_t>(i)); }
-inline opd_value opd_v(unsigned long i) { return opd_value_int(static_cast<int64_t>(i)); }
-inline opd_value opd_v(unsigned long long i) { return opd_value_int(static_cast<int64_t>(i)); }
-inline opd_value opd_v(float d) { return opd_value_double(static_cast<double>(d)); }
-inline opd_value opd_v(double d) { return opd_value_double(d); }
-inline opd_value opd_v(opd_tensor *tensor) { return opd_value_tensor(tensor); }
-inline opd_value opd_v(const char *text) { return opd_value_str(text); }
-inline opd_value opd_v(opd_device device) { return opd_value_device(device); }
-inline opd_value opd_v(opd_ints list) { return opd_value_of_ints(list); }
-inline opd_value opd_v(opd_doubles floats) { return opd_value_of_doubles(floats); }
-inline opd_value opd_v(opd_tensors list) { return opd_value_of_tensors(list); }
-inline opd_value opd_v(opd_generator *generator) { return opd_value_generator(generator); }
-inline opd_value opd_v(opd_value value) { return value; }
-inline opd_value opd_v(decltype(nullptr)) { return opd_value_none(); }
-opd_value opd_v(const volatile void *) = delete;    /* another pointer: not a tensor, and not a bool */
-template <class R, class... A> opd_value opd_v(R (*)(A...)) = delete;          /* a function is not a value */
-template <class T, class C> opd_value opd_v(T C::*) = delete;
-opd_value opd_v(...) = delete;                      /* no other type is a value */
-template <class... A> inline opd_tensor *opd_call_cpp(opd_op *op, A... a) {
-    const opd_value values[] = {opd_v(a)..., opd_value_none()};
+inline opd_value opdi_cxx_value(bool b) { return opd_value_bool(b); }
+inline opd_value opdi_cxx_value(int i) { return opd_value_int(i); }
+inline opd_value opdi_cxx_value(long i) { return opd_value_int(i); }
+inline opd_value opdi_cxx_value(long long i) { return opd_value_int(i); }
+inline opd_value opdi_cxx_value(unsigned i) { return opd_value_int(static_cast<int64_t>(i)); }
+inline opd_value opdi_cxx_value(unsigned long i) { return opd_value_int(static_cast<int64_t>(i)); }
+inline opd_value opdi_cxx_value(unsigned long long i) { return opd_value_int(static_cast<int64_t>(i)); }
+inline opd_value opdi_cxx_value(float d) { return opd_value_double(static_cast<double>(d)); }
+inline opd_value opdi_cxx_value(double d) { return opd_value_double(d); }
+inline opd_value opdi_cxx_value(opd_tensor *tensor) { return opd_value_tensor(tensor); }
+inline opd_value opdi_cxx_value(const char *text) { return opd_value_str(text); }
+inline opd_value opdi_cxx_value(opd_device device) { return opd_value_device(device); }
+inline opd_value opdi_cxx_value(opd_ints list) { return opd_value_of_ints(list); }
+inline opd_value opdi_cxx_value(opd_doubles floats) { return opd_value_of_doubles(floats); }
+inline opd_value opdi_cxx_value(opd_tensors list) { return opd_value_of_tensors(list); }
+inline opd_value opdi_cxx_value(opd_generator *generator) { return opd_value_generator(generator); }
+inline opd_value opdi_cxx_value(opd_value value) { return value; }
+inline opd_value opdi_cxx_value(decltype(nullptr)) { return opd_value_none(); }
+opd_value opdi_cxx_value(const volatile void *) = delete;    /* another pointer: not a tensor, and not a bool */
+template <class R, class... A> opd_value opdi_cxx_value(R (*)(A...)) = delete;          /* a function is not a value */
+template <class T, class C> opd_value opdi_cxx_value(T C::*) = delete;
+opd_value opdi_cxx_value(...) = delete;                      /* no other type is a value */
+template <class... A> inline opd_tensor *opdi_cxx_call(opd_op *op, A... a) {
+    const opd_value values[] = {opdi_cxx_value(a)..., opd_value_none()};
     return opd_call_op(op, values, static_cast<int>(sizeof...(A)));
 }
-template <class... A> inline int opd_call_cpp_n(opd_op *op, opd_value *rets, A... a) {
-    const opd_value values[] = {opd_v(a)..., opd_value_none()};
+template <class... A> inline int opdi_cxx_call_n(opd_op *op, opd_value *rets, A... a) {
+    const opd_value values[] = {opdi_cxx_value(a)..., opd_value_none()};
     return opd_call_all(op, rets, values, static_cast<int>(sizeof...(A)));
 }
 /* The type of OPD_INTS(2, 3) in C++: a list that contains its elements, and converts to an opd_ints that points to
@@ -191,48 +191,48 @@ template <class L, class T, size_t N> struct opd_list {
     T v[N];
     operator L() const OPDI_LIFETIMEBOUND { L l; l.data = v; l.n = static_cast<int64_t>(N); return l; }
 };
-struct opd_no_list {};
+struct opdi_no_list {};
 template <class L, class T> struct opd_lists {
     template <size_t N> static opd_list<L, T, N> of(const T (&a)[N]) {
         opd_list<L, T, N> l;
         for (size_t i = 0; i < N; i++) { l.v[i] = a[i]; }
         return l;
     }
-    static L of(opd_no_list) {                          /* an empty list: a NULL pointer would mean None */
+    static L of(opdi_no_list) {                          /* an empty list: a NULL pointer would mean None */
         static const T nothing[1] = {T()};
         L l; l.data = nothing; l.n = 0;
         return l;
     }
 };
-#define OPD_V(x) opd_v(x)
+#define OPD_V(x) opdi_cxx_value(x)
 template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_function *fn, A... a) {
-    const opd_value values[] = {opd_v(a)..., opd_value_none()};
+    const opd_value values[] = {opdi_cxx_value(a)..., opd_value_none()};
     return opd_autograd_call(fn, values, static_cast<int>(sizeof...(A)));
 }
 #define OPD_APPLY(...) opd_apply_cpp(__VA_ARGS__)
-#define OPD_CALL(...) opd_call_cpp(__VA_ARGS__)
-#define OPD_CALL_N(...) opd_call_cpp_n(__VA_ARGS__)
+#define OPD_CALL(...) opdi_cxx_call(__VA_ARGS__)
+#define OPD_CALL_N(...) opdi_cxx_call_n(__VA_ARGS__)
 #define OPD_INTS(...) opd_lists<opd_ints, int64_t>::of({__VA_ARGS__})
 #define OPD_DOUBLES(...) opd_lists<opd_doubles, double>::of({__VA_ARGS__})
 #define OPD_TENSORS(...) opd_lists<opd_tensors, opd_tensor *>::of({__VA_ARGS__})
-inline opd_scalar_type opd_dtype_of(const float *) { return OPD_FLOAT32; }
-inline opd_scalar_type opd_dtype_of(const double *) { return OPD_FLOAT64; }
-inline opd_scalar_type opd_dtype_of(const bool *) { return OPD_BOOL; }
-inline opd_scalar_type opd_dtype_of(const signed char *) { return OPD_INT8; }
-inline opd_scalar_type opd_dtype_of(const short *) { return OPD_INT16; }
-inline opd_scalar_type opd_dtype_of(const int *) { return OPD_INT32; }
-inline opd_scalar_type opd_dtype_of(const long *) { return sizeof(long) == 8 ? OPD_INT64 : OPD_INT32; }
-inline opd_scalar_type opd_dtype_of(const long long *) { return OPD_INT64; }
-inline opd_scalar_type opd_dtype_of(const unsigned char *) { return OPD_UINT8; }
-inline opd_scalar_type opd_dtype_of(const unsigned short *) { return OPD_UINT16; }
-inline opd_scalar_type opd_dtype_of(const unsigned *) { return OPD_UINT32; }
-inline opd_scalar_type opd_dtype_of(const unsigned long *) { return sizeof(long) == 8 ? OPD_UINT64 : OPD_UINT32; }
-inline opd_scalar_type opd_dtype_of(const unsigned long long *) { return OPD_UINT64; }
-template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N]) {
+inline opd_scalar_type opdi_cxx_dtype(const float *) { return OPD_FLOAT32; }
+inline opd_scalar_type opdi_cxx_dtype(const double *) { return OPD_FLOAT64; }
+inline opd_scalar_type opdi_cxx_dtype(const bool *) { return OPD_BOOL; }
+inline opd_scalar_type opdi_cxx_dtype(const signed char *) { return OPD_INT8; }
+inline opd_scalar_type opdi_cxx_dtype(const short *) { return OPD_INT16; }
+inline opd_scalar_type opdi_cxx_dtype(const int *) { return OPD_INT32; }
+inline opd_scalar_type opdi_cxx_dtype(const long *) { return sizeof(long) == 8 ? OPD_INT64 : OPD_INT32; }
+inline opd_scalar_type opdi_cxx_dtype(const long long *) { return OPD_INT64; }
+inline opd_scalar_type opdi_cxx_dtype(const unsigned char *) { return OPD_UINT8; }
+inline opd_scalar_type opdi_cxx_dtype(const unsigned short *) { return OPD_UINT16; }
+inline opd_scalar_type opdi_cxx_dtype(const unsigned *) { return OPD_UINT32; }
+inline opd_scalar_type opdi_cxx_dtype(const unsigned long *) { return sizeof(long) == 8 ? OPD_UINT64 : OPD_UINT32; }
+inline opd_scalar_type opdi_cxx_dtype(const unsigned long long *) { return OPD_UINT64; }
+template <class T, size_t N> inline opd_tensor *opdi_cxx_tensor(const T (&array)[N]) {
     const int64_t count = static_cast<int64_t>(N);
-    return opd_tensor_from(array, opd_ints_of(&count, 1), opd_dtype_of(array));
+    return opd_tensor_from(array, opd_ints_of(&count, 1), opdi_cxx_dtype(array));
 }
-#define OPD_TENSOR(...) opd_tensor_of(__VA_ARGS__)
+#define OPD_TENSOR(...) opdi_cxx_tensor(__VA_ARGS__)
 #else
 /* Makes an opd_value from a C value: OPD_V(2.5).  The C value is a number, a bool, a text, a tensor, a list (opd_ints,
    opd_doubles, opd_tensors), a device, a generator, or an opd_value.  NULL, or nullptr in C++, becomes None. */
@@ -243,7 +243,7 @@ template <class T, size_t N> inline opd_tensor *opd_tensor_of(const T (&array)[N
     float: opd_value_double, double: opd_value_double, opd_tensor *: opd_value_tensor, char *: opd_value_str, \
     const char *: opd_value_str, opd_device: opd_value_device, opd_ints: opd_value_of_ints, \
     opd_doubles: opd_value_of_doubles, opd_tensors: opd_value_of_tensors, opd_generator *: opd_value_generator, \
-    opd_value: opd_value_same, void *: opd_value_null)(x)
+    opd_value: opdi_value_same, void *: opdi_value_null)(x)
 #define OPDI_MAP_1(a) OPD_V(a)
 #define OPDI_MAP_2(a, ...) OPD_V(a), OPDI_MAP_1(__VA_ARGS__)
 #define OPDI_MAP_3(a, ...) OPD_V(a), OPDI_MAP_2(__VA_ARGS__)

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:programs   exported programs: files of torch.export
+//  >>api:programs   exported programs: files of torch.export (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A program from a .pt2 file (torch.export.save of torch 2.2 and later), with all operators or with core operators
@@ -14,32 +14,32 @@ typedef struct opd_program opd_program;
    caller frees the program; its module lives longer if opd_module_keep has added an owner.  On failure returns NULL and
    sets an error with the cause and the place.  If an operator is not registered, a run that reaches it fails;
    opd_program_operator lists such operators. */
-OPD_API opd_program *opd_program_load(const char *path, const char *name);
-OPD_API opd_program *opd_program_parse(const void *data, size_t size, const char *name);
-OPD_API void opd_program_free(opd_program *program);
+OPD_NEW opd_program *opd_program_load(const char *path, const char *name);
+OPD_NEW opd_program *opd_program_parse(const void *data, size_t size, const char *name);
+OPD_NEW void opd_program_free(opd_program *program);
 /* Returns the program's tensors under PyTorch's names ("layers.0.weight"), borrowed: parameters (which require grad if
    the file says so), buffers, and constants (which opd_module_save does not write).  Tied weights are one tensor under
    several names.  opd_program_name: Returns the name of the program. */
-OPD_API opd_module *opd_program_module(const opd_program *program);
-OPD_API const char *opd_program_name(const opd_program *program);
+OPD_NEW opd_module *opd_program_module(const opd_program *program);
+OPD_NEW const char *opd_program_name(const opd_program *program);
 /* Returns the name of program i in the file that the program was loaded from.  Returns NULL beyond the last. */
-OPD_API const char *opd_program_file_name(const opd_program *program, int i);
+OPD_NEW const char *opd_program_file_name(const opd_program *program, int i);
 /* The user's inputs and outputs, in PyTorch's order after lists and dicts are flattened: "x", "state.0", "logits".  The
    functions return the numbers of inputs and outputs, their names, and the index of the input or output with a name. */
-OPD_API int opd_program_ninputs(const opd_program *program);
-OPD_API int opd_program_noutputs(const opd_program *program);
-OPD_API const char *opd_program_input_name(const opd_program *program, int i);
-OPD_API const char *opd_program_output_name(const opd_program *program, int i);
-OPD_API int opd_program_find_input(const opd_program *program, const char *name);         /* -1 if there is none */
-OPD_API int opd_program_find_output(const opd_program *program, const char *name);        /* -1 if there is none */
+OPD_NEW int opd_program_ninputs(const opd_program *program);
+OPD_NEW int opd_program_noutputs(const opd_program *program);
+OPD_NEW const char *opd_program_input_name(const opd_program *program, int i);
+OPD_NEW const char *opd_program_output_name(const opd_program *program, int i);
+OPD_NEW int opd_program_find_input(const opd_program *program, const char *name);         /* -1 if there is none */
+OPD_NEW int opd_program_find_output(const opd_program *program, const char *name);        /* -1 if there is none */
 /* Returns 1 if input i is a number, text or None that exporting has fixed, and writes this value to *value, unless
    value is NULL.  Returns 0 for other inputs. */
-OPD_API int opd_program_input_constant(const opd_program *program, int i, opd_value *value);
+OPD_NEW int opd_program_input_constant(const opd_program *program, int i, opd_value *value);
 /* Writes the type of input i into buf: "float32 [s0=1..64, 3, 224]", "int", or the fixed value, "3".  The text is cut
    to `cap` bytes.  Returns the full length.
    opd_program_writes: Returns true if a run may write into the module's tensors. */
-OPD_API size_t opd_program_input_type(const opd_program *program, int i, char *buf, size_t cap);
-OPD_API bool opd_program_writes(const opd_program *program);
+OPD_NEW size_t opd_program_input_type(const opd_program *program, int i, char *buf, size_t cap);
+OPD_NEW bool opd_program_writes(const opd_program *program);
 /* Runs a program.  inputs are tensors, ints, floats, bools (or tensors of one element) and None, in the order of the
    input names.  For a fixed input, pass the fixed value or OPD_DEFAULT; or leave out all fixed inputs.  Sizes and
    dtypes are checked; dynamic sizes must be in their ranges.  If the module's tensors were cast to another floating
@@ -48,24 +48,24 @@ OPD_API bool opd_program_writes(const opd_program *program);
    If the program writes into buffers, parameters or inputs, those change.  Any thread may run a program, and several
    threads at once if nothing is written.
    opd_program_run_named: Takes the inputs in any order, by their names. */
-OPD_API int opd_program_run(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs,
+OPD_NEW int opd_program_run(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs,
                             int cap);
-OPD_API int opd_program_run_named(const opd_program *program, const char *const *names, const opd_value *inputs,
+OPD_NEW int opd_program_run_named(const opd_program *program, const char *const *names, const opd_value *inputs,
                                   int ninputs, opd_value *outputs, int cap);
 /* Runs a program whose inputs are tensors as an opd_transform_fn.  Pass the program as user.  Fixed inputs are left
    out.  outputs has room for OPD_TRANSFORM_OUTPUTS tensors. */
-OPD_API int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
+OPD_NEW int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Returns the program's graph, borrowed.  The graph's inputs are the module's tensors, then the user's inputs.
    opd_program_print: Writes the graph as text into buf, followed by the graphs of conditions and loops.  The text is
    cut to cap bytes.  Returns the full length. */
-OPD_API const opd_graph *opd_program_graph(const opd_program *program);
-OPD_API size_t opd_program_print(const opd_program *program, char *buf, size_t cap);
+OPD_NEW const opd_graph *opd_program_graph(const opd_program *program);
+OPD_NEW size_t opd_program_print(const opd_program *program, char *buf, size_t cap);
 /* Returns the name of operator i that the program calls, or NULL beyond the last.  Writes the number of its calls to
    *count.  Writes the reason why the operator cannot be called to *missing; NULL if it can be called. */
-OPD_API const char *opd_program_operator(const opd_program *program, int64_t i, int64_t *count, const char **missing);
+OPD_NEW const char *opd_program_operator(const opd_program *program, int64_t i, int64_t *count, const char **missing);
 /* Returns note i about training: a text about something that exporting in eval mode has fixed.  Returns NULL beyond the
    last. */
-OPD_API const char *opd_program_note(const opd_program *program, int64_t i);
+OPD_NEW const char *opd_program_note(const opd_program *program, int64_t i);
 /* These functions write a .pt2 file for torch.export.load.  They return 0, or -1 and set an error.
    opd_program_save, if `graph` and `module` belong to a loaded program: Saves the program with everything that its
    file contained (dynamic sizes, conditions, names, extra files), and the current tensors, whose dtypes and sizes must
@@ -82,8 +82,8 @@ OPD_API const char *opd_program_note(const opd_program *program, int64_t i);
    constant, or a multiple of one, or of the product or the sum of two.  Sizes that are equal in both traces are fixed.
    Saving fails if there is any other difference, or if the sizes of the traces allow two such forms.
    opd_program_save_all: Saves several loaded programs in one file, under names (NULL: their own names). */
-OPD_API int opd_program_save(const opd_graph *graph, const opd_module *module, const char *path);
-OPD_API int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module,
+OPD_NEW int opd_program_save(const opd_graph *graph, const opd_module *module, const char *path);
+OPD_NEW int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module,
                                   const char *path);
-OPD_API int opd_program_save_all(opd_program *const *programs, const char *const *names, int count, const char *path);
+OPD_NEW int opd_program_save_all(opd_program *const *programs, const char *const *names, int count, const char *path);
 

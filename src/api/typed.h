@@ -26,7 +26,7 @@
 #define OPDI_W_L opd_value_of_tensors
 #define OPDI_W_D opd_value_device
 #define OPDI_W_G opd_value_generator
-#define OPDI_W_V opd_value_same
+#define OPDI_W_V opdi_value_same
 #define OPDI_PARAMS_1(A) OPDI_C_##A a
 #define OPDI_PARAMS_2(A, B) OPDI_C_##A a, OPDI_C_##B b
 #define OPDI_PARAMS_3(A, B, C) OPDI_C_##A a, OPDI_C_##B b, OPDI_C_##C c
@@ -102,11 +102,11 @@
 /* Function bodies, one macro per kind of result.  n is the number of arguments, P their declarations, F the code that
    fills v with their values, S their letters. */
 #define OPDI_BODY_T(fn, name, n, P, F, S) static inline opd_tensor *fn(P) { \
-    static opd_op *op; opd_value v[n]; F return opd_call_op(opd_op_typed(&op, name, "T" S), v, n); }
+    static opd_op *op; opd_value v[n]; F return opd_call_op(opdi_op_typed(&op, name, "T" S), v, n); }
 #define OPDI_BODY_N(fn, name, n, P, F, S) static inline int fn(opd_tensor **rets, P) { \
-    static opd_op *op; opd_value v[n]; F return opd_call_tensors(opd_op_typed(&op, name, "N" S), rets, v, n); }
+    static opd_op *op; opd_value v[n]; F return opd_call_tensors(opdi_op_typed(&op, name, "N" S), rets, v, n); }
 #define OPDI_BODY_V(fn, name, n, P, F, S) static inline opd_value fn(P) { \
-    static opd_op *op; opd_value v[n]; F return opd_call_value(opd_op_typed(&op, name, "V" S), v, n); }
+    static opd_op *op; opd_value v[n]; F return opd_call_value(opdi_op_typed(&op, name, "V" S), v, n); }
 #define OPDI_BODY_L(fn, name, n, P, F, S) static inline opd_tensors fn(P) { \
-    static opd_op *op; opd_value v[n]; F return opd_call_list(opd_op_typed(&op, name, "L" S), v, n); }
+    static opd_op *op; opd_value v[n]; F return opd_call_list(opdi_op_typed(&op, name, "L" S), v, n); }
 

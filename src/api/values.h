@@ -175,8 +175,8 @@ OPD_INLINE opd_value opd_value_list(const opd_value *elements, int64_t count) {
     value.u.list = elements;
     return value;
 }
-OPD_INLINE opd_value opd_value_same(opd_value value) { return value; }
-OPD_INLINE opd_value opd_value_null(const void *memory) {
+OPD_INLINE opd_value opdi_value_same(opd_value value) { return value; }
+OPD_INLINE opd_value opdi_value_null(const void *memory) {
     (void)memory;
     return opd_value_none();
 }

@@ -497,7 +497,7 @@ int opd_autograd_apply(const opd_autograd_function *fn, const opd_value *inputs,
     for (int i = 0; rc < 0 && outputs && i < cap; i++) { outputs[i] = opd_value_none(); }
     return rc;
 }
-int opd_old_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
+int opdi_old_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                            int count) {
     return opd_autograd_apply(fn, inputs, count, outputs, cap);
 }

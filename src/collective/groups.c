@@ -60,7 +60,7 @@ static int opdi_group_check(const opd_group_desc *desc) {
     }
     return 0;
 }
-opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size) {
+opd_group *opdi_group_register_sized(const opd_group_desc *desc, size_t size) {
     opd_group_desc whole;
     memset(&whole, 0, sizeof whole);
     if (!opd_ok()) { return NULL; }

@@ -105,7 +105,7 @@ void opd_library_at(opd_library *lib, const char *file, int line) {
 
 //== library blocks ====================================================================================================
 
-void opd_block_link(opd_block *block) {
+void opdi_block_link(opd_block *block) {
     if (!block) { return; }
     opdi_lock(&opdi_registry.lock);
     if (!block->linked) {

@@ -248,9 +248,9 @@ static void opdi_lean_hint(const char *name, char *text, size_t size) {
     (void)snprintf(text, size, "; with OPD_LEAN, a program contains only the operators whose functions it calls: write "
                    "OPD_KEEP before this line, with the operator that has this form: %s", card);
 }
-void opd_keep_operator(const opdi_lean_card *card) { (void)opdi_lean_note(card, NULL); }
+void opdi_keep_operator(const opdi_lean_card *card) { (void)opdi_lean_note(card, NULL); }
 #endif
-void opd_keep_needs_lean(const char *name) {
+void opdi_keep_needs_lean(const char *name) {
 #if defined(OPD_LEAN)
     if (OPDI_LOAD(&opdi_lean_has_all)) { return; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "OPD_KEEP(%s): the library is compiled with OPD_LEAN, this file without it: "
@@ -462,7 +462,7 @@ int opd_op_check(const opd_op *op, const char *signature) {
     return rc;
 }
 
-opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature) {
+opd_op *opdi_op_look_up(opd_op **handle, const char *name, const char *signature) {
     opd_op *op = opd_find(name);
     if (!op || opd_op_check(op, signature)) { return NULL; }
     if (handle) { OPDI_PUBLISH(handle, op); }

@@ -36,7 +36,7 @@ extern "C" {
 #define OPDI_GIVEN_MAX 20         /* no typed function has more arguments */
 /* Reads the arguments of a typed function from *list into args, by the letters of its signature (see opd_op_check).
    letters[0] is not an argument.  Returns the number of arguments. */
-static OPD_UNUSED int opd_given(opd_value *args, const char *letters, va_list *list) {
+static OPD_UNUSED int opdi_given_args(opd_value *args, const char *letters, va_list *list) {
     int n;
     for (n = 0; letters[n + 1]; n++) {
         switch (letters[n + 1]) {
@@ -54,50 +54,50 @@ static OPD_UNUSED int opd_given(opd_value *args, const char *letters, va_list *l
     }
     return n;
 }
-static OPD_UNUSED opd_tensor *opd_given_op(opd_op **op, const char *name, const char *letters, ...) {
+static OPD_UNUSED opd_tensor *opdi_given_op(opd_op **op, const char *name, const char *letters, ...) {
     opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, letters);
-    n = opd_given(args, letters, &list);
+    n = opdi_given_args(args, letters, &list);
     va_end(list);
-    return opd_call_op(opd_op_typed(op, name, letters), args, n);
+    return opd_call_op(opdi_op_typed(op, name, letters), args, n);
 }
-static OPD_UNUSED opd_value opd_given_value(opd_op **op, const char *name, const char *letters, ...) {
+static OPD_UNUSED opd_value opdi_given_value(opd_op **op, const char *name, const char *letters, ...) {
     opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, letters);
-    n = opd_given(args, letters, &list);
+    n = opdi_given_args(args, letters, &list);
     va_end(list);
-    return opd_call_value(opd_op_typed(op, name, letters), args, n);
+    return opd_call_value(opdi_op_typed(op, name, letters), args, n);
 }
-static OPD_UNUSED opd_tensors opd_given_list(opd_op **op, const char *name, const char *letters, ...) {
+static OPD_UNUSED opd_tensors opdi_given_list(opd_op **op, const char *name, const char *letters, ...) {
     opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, letters);
-    n = opd_given(args, letters, &list);
+    n = opdi_given_args(args, letters, &list);
     va_end(list);
-    return opd_call_list(opd_op_typed(op, name, letters), args, n);
+    return opd_call_list(opdi_op_typed(op, name, letters), args, n);
 }
-static OPD_UNUSED int opd_given_all(opd_op **op, const char *name, const char *letters, ...) {
+static OPD_UNUSED int opdi_given_all(opd_op **op, const char *name, const char *letters, ...) {
     opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, letters);
-    n = opd_given(args, letters, &list);
+    n = opdi_given_args(args, letters, &list);
     va_end(list);
-    return opd_call_all(opd_op_typed(op, name, letters), NULL, args, n);
+    return opd_call_all(opdi_op_typed(op, name, letters), NULL, args, n);
 }
-static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const char *letters, opd_tensor **rets, ...) {
+static OPD_UNUSED int opdi_given_tensors(opd_op **op, const char *name, const char *letters, opd_tensor **rets, ...) {
     opd_value args[OPDI_GIVEN_MAX];
     va_list list;
     int n;
     va_start(list, rets);
-    n = opd_given(args, letters, &list);
+    n = opdi_given_args(args, letters, &list);
     va_end(list);
-    return opd_call_tensors(opd_op_typed(op, name, letters), rets, args, n);
+    return opd_call_tensors(opdi_op_typed(op, name, letters), rets, args, n);
 }
 
 /* A row for each typed function: its name, its parameters, the card and the name of its operator, the letters of its
@@ -108,39 +108,39 @@ static OPD_UNUSED int opd_given_tensors(opd_op **op, const char *name, const cha
 #define OPDI_ARRAY_OP(name, takes, card, n, op_name, letters, ...) opd_tensor *opd_##name takes { \
     OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
-    return opd_call_op(opd_op_typed(&op, op_name, letters), args, n); }
+    return opd_call_op(opdi_op_typed(&op, op_name, letters), args, n); }
 #define OPDI_ARRAY_LIST(name, takes, card, n, op_name, letters, ...) opd_tensors opd_##name takes { \
     OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
-    return opd_call_list(opd_op_typed(&op, op_name, letters), args, n); }
+    return opd_call_list(opdi_op_typed(&op, op_name, letters), args, n); }
 #define OPDI_ARRAY_VALUE(name, takes, card, n, op_name, letters, ...) opd_value opd_##name takes { \
     OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
-    return opd_call_value(opd_op_typed(&op, op_name, letters), args, n); }
+    return opd_call_value(opdi_op_typed(&op, op_name, letters), args, n); }
 #define OPDI_ARRAY_BOOL(name, takes, card, n, op_name, letters, ...) bool opd_##name takes { \
     OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
-    return opd_call_value(opd_op_typed(&op, op_name, letters), args, n).u.i != 0; }
+    return opd_call_value(opdi_op_typed(&op, op_name, letters), args, n).u.i != 0; }
 #define OPDI_ARRAY_ALL(name, takes, card, n, op_name, letters, ...) int opd_##name takes { \
     OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
-    return opd_call_all(opd_op_typed(&op, op_name, letters), NULL, args, n); }
+    return opd_call_all(opdi_op_typed(&op, op_name, letters), NULL, args, n); }
 #define OPDI_ARRAY_TENSORS(name, takes, card, n, op_name, letters, ...) int opd_##name takes { \
     OPDI_HANDLE(card); \
     const opd_value args[n] = {__VA_ARGS__}; \
-    return opd_call_tensors(opd_op_typed(&op, op_name, letters), rets, args, n); }
+    return opd_call_tensors(opdi_op_typed(&op, op_name, letters), rets, args, n); }
 #define OPDI_GIVEN_OP(name, takes, card, ...) opd_tensor *opd_##name takes { \
-    OPDI_HANDLE(card); return opd_given_op(&op, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opdi_given_op(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_LIST(name, takes, card, ...) opd_tensors opd_##name takes { \
-    OPDI_HANDLE(card); return opd_given_list(&op, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opdi_given_list(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_VALUE(name, takes, card, ...) opd_value opd_##name takes { \
-    OPDI_HANDLE(card); return opd_given_value(&op, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opdi_given_value(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_BOOL(name, takes, card, ...) bool opd_##name takes { \
-    OPDI_HANDLE(card); return opd_given_value(&op, __VA_ARGS__).u.i != 0; }
+    OPDI_HANDLE(card); return opdi_given_value(&op, __VA_ARGS__).u.i != 0; }
 #define OPDI_GIVEN_ALL(name, takes, card, ...) int opd_##name takes { \
-    OPDI_HANDLE(card); return opd_given_all(&op, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opdi_given_all(&op, __VA_ARGS__); }
 #define OPDI_GIVEN_TENSORS(name, takes, card, op_name, letters, ...) int opd_##name takes { \
-    OPDI_HANDLE(card); return opd_given_tensors(&op, op_name, letters, rets, __VA_ARGS__); }
+    OPDI_HANDLE(card); return opdi_given_tensors(&op, op_name, letters, rets, __VA_ARGS__); }
 
 #if !defined(OPDISPATCH_IMPLEMENTATION)
 #define OPDI_COLD_BEGIN

@@ -113,11 +113,11 @@ static void opdi_backend_publish(opd_backend backend, int on) {
 }
 
 int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc) {
-    return opd_backend_register_sized(backend, desc, offsetof(opd_backend_desc, pointwise));
+    return opdi_backend_register_sized(backend, desc, offsetof(opd_backend_desc, pointwise));
 }
 /* Checks and copies a descriptor of `size` bytes, which may come from an older header.  Returns 0, or -1 and sets an
    error. */
-int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *given, size_t size) {
+int opdi_backend_register_sized(opd_backend backend, const opd_backend_desc *given, size_t size) {
     const char *wrong = NULL;
     opd_backend_desc whole, *desc = given ? &whole : NULL;
     if (!opd_ok()) { return -1; }

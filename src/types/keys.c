@@ -391,7 +391,7 @@ size_t opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     if (cap > 0) { buf[at < cap ? at : cap - 1] = 0; }
     return at;
 }
-const char *opd_old_keyset_print(opd_keyset set, char *buf, size_t cap) {
+const char *opdi_old_keyset_print(opd_keyset set, char *buf, size_t cap) {
     (void)opd_keyset_print(set, buf, cap);
     return buf;
 }

@@ -178,7 +178,7 @@ OPDI_INTERNAL const char *opdi_device_text(opd_device device, char *buf, size_t 
     (void)opd_device_print(device, buf, cap);
     return buf;
 }
-const char *opd_old_device_print(opd_device device, char *buf, size_t cap) {
+const char *opdi_old_device_print(opd_device device, char *buf, size_t cap) {
     return opdi_device_text(device, buf, cap);
 }
 OPDI_COLD_END

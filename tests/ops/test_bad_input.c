@@ -202,7 +202,7 @@ TEST(arrays_at_null) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the pointer to the result is NULL");
     CHECK_INT(opd_device_parse("cpu", &d), 0);
     opd_scope_close(NULL);
-    opd_block_link(NULL);
+    opdi_block_link(NULL);
     /* results that nobody wants */
     CHECK_INT(opd_call_all(op, NULL, v, 1), 0);
     CHECK_INT(opd_call_at(op, "CPU", NULL, v, 1), 0);

@@ -745,7 +745,7 @@ TEST(linked_library_by_two_threads) {
     opd_plugin *p;
     int i;
     set_up();
-    snprintf(text, sizeof text, "%llu", (unsigned long long)(uintptr_t)opd_block_link);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)(uintptr_t)opdi_block_link);
     (void)setenv("OPD_TEST_BLOCK_LINK", text, 1);
     p = opd_compile_and_load_inline("linked", linked_source, NULL);
     CHECK_OK();

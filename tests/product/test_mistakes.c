@@ -469,7 +469,7 @@ TEST(results_without_a_place) {
     REFUSED(opd_tensor_file_value_at(NULL, 0, NULL), OPD_ERROR_ARGUMENT, "the pointer to the value is NULL");
     REFUSED(opd_tensor_file_value(NULL, "a", NULL), OPD_ERROR_ARGUMENT, "");
     REFUSED(opd_tensor_file_number(NULL, "a", NULL), OPD_ERROR_ARGUMENT, "the pointer to the number is NULL");
-    CHECK(opd_batch_value(vec(2), NULL) != NULL && opd_op_look_up(NULL, "aten::exp", "TT") != NULL);
+    CHECK(opd_batch_value(vec(2), NULL) != NULL && opdi_op_look_up(NULL, "aten::exp", "TT") != NULL);
 }
 
 TEST(gradchecks) {

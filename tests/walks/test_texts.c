@@ -167,7 +167,7 @@ TEST(a_block_with_a_mistake) {
     block.ns = "mistaken";
     block.file = "mistaken.c";
     block.line = 7;
-    opd_block_link(&block);
+    opdi_block_link(&block);
     SAYS(opd_find("aten::ones"), "first(tensor x) -> Tensor\n      ~~~~~~ <--- HERE (Error occurred while processing OPD_LIBRARY block at mistaken.c:7) "
          "(the block ran because this was the first use of the dispatcher; the lines of the block after the mistake registered nothing)");
     CHECK(opd_find_quiet("mistaken::second") == NULL);
