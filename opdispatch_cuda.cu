@@ -11166,7 +11166,7 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     if (causal) {
         opd_tensor *all = opd_full_full(OPD_INTS(rows, keys), opd_value_double(-INFINITY), opd_value_int(work),
                                         OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE);
-        hidden = opd_add(opd_triu_full(all, 1), opd_tril_full(opd_full_like(all, opd_value_double((double)NAN)), 0));
+        hidden = opd_add(opd_triu(all, 1), opd_tril(opd_full_like(all, opd_value_double((double)NAN)), 0));
     }
     if (!opd_ok()) { return -1; }
     const int64_t one = rows * keys * (int64_t)opd_dtype_size(work), fit = OPDI_CU_SCORES / one;

@@ -105,7 +105,7 @@ static opd_tensor *w_sum(opd_tensor **in) { return opd_sum(in[0]); }
 static opd_tensor *w_sum_rows(opd_tensor **in) { return opd_sum_dim(in[0], OPD_INTS(1), false); }
 static opd_tensor *w_sum_columns(opd_tensor **in) { return opd_sum_dim(in[0], OPD_INTS(0), false); }
 static opd_tensor *w_softmax(opd_tensor **in) { return opd_softmax(in[0], -1); }
-static opd_tensor *w_layer_norm(opd_tensor **in) { return opd_layer_norm(in[0], OPD_INTS(opd_size(in[0], 1))); }
+static opd_tensor *w_layer_norm(opd_tensor **in) { return opd_layer_norm(in[0], OPD_INTS(opd_size(in[0], 1)), NULL, NULL, 1e-5); }
 static opd_tensor *w_mm(opd_tensor **in) { return opd_mm(in[0], in[1]); }
 static int64_t groups_of(opd_tensor **in) { return opd_size(in[0], 1) / opd_size(in[1], 1); }
 static opd_tensor *w_conv(opd_tensor **in) {
@@ -117,18 +117,18 @@ static opd_tensor *w_conv_gradients(opd_tensor **in) {      /* in: x, w, the gra
     if (opd_convolution_backward(out, in[2], in[0], in[1], OPD_NONE, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), groups_of(in), opd_value_bools(wanted, 3))) { return NULL; }
     return out[0];
 }
-static opd_tensor *w_attention(opd_tensor **in) { return opd_scaled_dot_product_attention(in[0], in[1], in[2]); }
+static opd_tensor *w_attention(opd_tensor **in) { return opd_scaled_dot_product_attention(in[0], in[1], in[2], NULL, 0, false); }
 static opd_tensor *w_log_softmax(opd_tensor **in) { return opd_log_softmax(in[0], -1); }
 static opd_tensor *w_cumsum(opd_tensor **in) { return opd_cumsum(in[0], 1); }
 static opd_tensor *w_dropout(opd_tensor **in) { return opd_dropout(in[0], 0.5, true); }
 static opd_tensor *w_randn(opd_tensor **in) { return opd_normal_(in[0], 0, 1); }
 static opd_tensor *w_batch_norm(opd_tensor **in) { return opd_batch_norm(in[0], in[1], in[1], NULL, NULL, true, 0.1, 1e-5, true); }
-static opd_tensor *w_max_pool(opd_tensor **in) { return opd_max_pool2d(in[0], OPD_INTS(2, 2)); }
+static opd_tensor *w_max_pool(opd_tensor **in) { return opd_max_pool2d(in[0], OPD_INTS(2, 2), opd_ints_of(NULL, 0), OPD_INTS(0)); }
 static opd_tensor *w_index_select(opd_tensor **in) { return opd_index_select(in[0], 0, in[1]); }
 static opd_tensor *w_index_add(opd_tensor **in) { return opd_index_add_(in[2], 0, in[1], in[0]); }
 static opd_tensor *w_sort(opd_tensor **in) {
     opd_tensor *out[2];
-    return opd_sort(out, in[0]) ? NULL : out[0];
+    return opd_sort(out, in[0], -1, false) ? NULL : out[0];
 }
 static opd_tensor *w_chain(opd_tensor **in) {     /* a thousand launches */
     opd_tensor *x = in[0];

@@ -442,7 +442,7 @@ static opd_tensor *link_add(opd_tensor *y, opd_tensor *w) { return opd_add(y, w)
 static opd_tensor *link_exp(opd_tensor *y, opd_tensor *w) { (void)w; return opd_exp(y); }
 static opd_tensor *link_tanh(opd_tensor *y, opd_tensor *w) { (void)w; return opd_tanh(y); }
 static opd_tensor *link_sigmoid(opd_tensor *y, opd_tensor *w) { (void)w; return opd_sigmoid(y); }
-static opd_tensor *link_clamp(opd_tensor *y, opd_tensor *w) { (void)w; return opd_clamp_full(y, OPD_V(-1), OPD_V(2)); }
+static opd_tensor *link_clamp(opd_tensor *y, opd_tensor *w) { (void)w; return opd_clamp(y, OPD_V(-1), OPD_V(2)); }
 static opd_tensor *link_view(opd_tensor *y, opd_tensor *w) { (void)w; return opd_view(y, OPD_INTS(1)); }
 static opd_tensor *link_slice(opd_tensor *y, opd_tensor *w) { (void)w; return opd_slice(y, 0, OPD_NONE, OPD_NONE, 1); }
 static opd_tensor *link_expand(opd_tensor *y, opd_tensor *w) { (void)w; return opd_expand(y, OPD_INTS(1)); }
@@ -843,9 +843,9 @@ static void bench_vmap(void) {
 
 /* Per-example gradients of a network of two linear layers.  The first inputs of the loss are the parameters. */
 static int network_loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensor *h = opd_tanh(opd_linear_full(in[4], in[0], in[1]));
+    opd_tensor *h = opd_tanh(opd_linear(in[4], in[0], in[1]));
     (void)user; (void)n;
-    out[0] = opd_cross_entropy_loss(opd_unsqueeze(opd_linear_full(h, in[2], in[3]), 0), opd_unsqueeze(in[5], 0));
+    out[0] = opd_cross_entropy_loss(opd_unsqueeze(opd_linear(h, in[2], in[3]), 0), opd_unsqueeze(in[5], 0));
     return 1;
 }
 /* The network of examples/digits.c for one image. */
@@ -853,8 +853,8 @@ static opd_tensor *digits_output(opd_tensor *const *p, opd_tensor *x) {
     static opd_op *conv;
     x = opd_relu(OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, p[0], p[1], 1, 1));
     x = opd_relu(OPD_CALL(conv, x, p[2], p[3], 1, 1));
-    x = opd_flatten_full(opd_max_pool2d(x, OPD_INTS(2, 2)), 1, -1);
-    return opd_linear_full(opd_relu(opd_linear_full(x, p[4], p[5])), p[6], p[7]);
+    x = opd_flatten(opd_max_pool2d(x, OPD_INTS(2, 2), opd_ints_of(NULL, 0), OPD_INTS(0)), 1, -1);
+    return opd_linear(opd_relu(opd_linear(x, p[4], p[5])), p[6], p[7]);
 }
 static int digits_loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;

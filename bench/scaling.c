@@ -279,7 +279,7 @@ static void model_free(model *m) {
 }
 static opd_tensor *linear(model *m, opd_tensor *x) {
     const int i = m->at++;
-    opd_tensor *y = opd_linear(x, m->sharded ? opd_parallel_full(m->parallel, m->params[i]) : m->params[i]);
+    opd_tensor *y = opd_linear(x, m->sharded ? opd_parallel_full(m->parallel, m->params[i]) : m->params[i], NULL);
     m->ends[i] = now();
     return y;
 }
@@ -294,15 +294,15 @@ static opd_tensor *loss_of(model *m) {
     opd_tensor *x = m->x;
     m->at = m->arrived = 0;
     for (int i = 0; i < m->sizes->blocks && opd_ok(); i++) {
-        opd_tensor *h = linear(m, opd_rms_norm(x, OPD_INTS(d)));
+        opd_tensor *h = linear(m, opd_rms_norm(x, OPD_INTS(d), NULL, OPD_NONE));
         opd_tensor *seen = opd_scaled_dot_product_attention_full(part_of(m, h, 0), part_of(m, h, 1), part_of(m, h, 2),
                                                                  NULL, 0, true, opd_value_none(), false);
         seen = opd_reshape(opd_transpose(seen, 1, 2), OPD_INTS(opd_size(x, 0), opd_size(x, 1), d));
         x = opd_add(x, linear(m, seen));
-        h = linear(m, opd_rms_norm(x, OPD_INTS(d)));
+        h = linear(m, opd_rms_norm(x, OPD_INTS(d), NULL, OPD_NONE));
         x = opd_add(x, linear(m, opd_gelu(h)));
     }
-    opd_tensor *scores = linear(m, opd_reshape(opd_rms_norm(x, OPD_INTS(d)), OPD_INTS(-1, d)));
+    opd_tensor *scores = linear(m, opd_reshape(opd_rms_norm(x, OPD_INTS(d), NULL, OPD_NONE), OPD_INTS(-1, d)));
     opd_tensor *loss = opd_cross_entropy_loss(scores, m->labels);
     m->ends[m->count - 1] = now();
     return loss;

@@ -186,7 +186,7 @@ static void checks(void) {
 
 static void derivatives(opd_tensor *pic) {
     opd_gradcheck_options check = opd_gradcheck_defaults();
-    opd_tensor *small = opd_clamp_full(opd_rand(OPD_INTS(3, 4, 5), OPD_FLOAT64), OPD_V(0.1), OPD_V(0.9));
+    opd_tensor *small = opd_clamp(opd_rand(OPD_INTS(3, 4, 5), OPD_FLOAT64), OPD_V(0.1), OPD_V(0.9));
     opd_tensor *leaf = opd_detach(pic), *inside = opd_ones(OPD_INTS(3, 100, 130), OPD_FLOAT32);
     opd_tensor_set_requires_grad(small, true);
     check.eps = 1e-2;   /* a channel has 16 bits: smaller steps would get lost in rounding */
@@ -202,7 +202,7 @@ static void derivatives(opd_tensor *pic) {
 }
 
 static void batches(opd_tensor *pic) {
-    opd_tensor *pics = opd_stack(OPD_TENSORS(pic, opd_flip(pic, OPD_INTS(2)), opd_flip(pic, OPD_INTS(1)))), *all;
+    opd_tensor *pics = opd_stack(OPD_TENSORS(pic, opd_flip(pic, OPD_INTS(2)), opd_flip(pic, OPD_INTS(1))), 0), *all;
     opd_tensor *fake = opd_to_device(pic, opd_device_make(OPD_META, -1), OPD_FLOAT32);
     opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);        /* no warning: a loop is intended here */
     if (opd_vmap(some, NULL, &pics, 1, NULL, &all, 1) < 0) { return; }

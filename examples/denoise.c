@@ -84,11 +84,11 @@ static void make_network(void) {
 }
 /* One frame of each sound.  in: samples [n, FRAME], state [n, UNITS].  out: samples without noise, the next state. */
 static int denoise(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensor *x = opd_linear(in[0], cosines), *h, *gain;
+    opd_tensor *x = opd_linear(in[0], cosines, NULL), *h, *gain;
     (void)user; (void)n;
     h = opd_gru_cell_full(opd_log1p(opd_mul_Scalar(opd_mul(x, x), OPD_V(4))), in[1], weight("gru.w_ih"),
                           weight("gru.w_hh"), weight("gru.b_ih"), weight("gru.b_hh"));
-    gain = opd_sigmoid(opd_linear_full(h, weight("out.w"), weight("out.b")));
+    gain = opd_sigmoid(opd_linear(h, weight("out.w"), weight("out.b")));
     out[0] = opd_matmul(opd_mul(x, gain), cosines);
     out[1] = h;
     return opd_ok() ? 2 : -1;

@@ -200,16 +200,16 @@ static opd_tensor *forward(const network *net, opd_tensor *x) {
     x = opd_conv2d_full(x, opd_module_get(p, "conv1.weight"), NULL, one, one, one, 1);
     x = bias_relu(x, opd_module_get(p, "conv1.bias"));
     x = opd_conv2d_full(x, opd_module_get(p, "conv2.weight"), NULL, one, one, one, 1);
-    x = opd_max_pool2d(bias_relu(x, opd_module_get(p, "conv2.bias")), OPD_INTS(2, 2));
-    x = opd_flatten_full(x, 1, -1);
-    x = opd_relu(opd_linear_full(x, opd_module_get(p, "linear1.weight"), opd_module_get(p, "linear1.bias")));
-    return opd_linear_full(x, opd_module_get(p, "linear2.weight"), opd_module_get(p, "linear2.bias"));
+    x = opd_max_pool2d(bias_relu(x, opd_module_get(p, "conv2.bias")), OPD_INTS(2, 2), OPD_INTS(2, 2), OPD_INTS(0));
+    x = opd_flatten(x, 1, -1);
+    x = opd_relu(opd_linear(x, opd_module_get(p, "linear1.weight"), opd_module_get(p, "linear1.bias")));
+    return opd_linear(x, opd_module_get(p, "linear2.weight"), opd_module_get(p, "linear2.bias"));
 }
 
 //-- training and testing -----------------------------------------------------------------------------------------
 
 static int count_right(opd_tensor *scores, opd_tensor *labels) {
-    return (int)opd_item_i64(opd_sum(opd_eq(opd_argmax_full(scores, OPD_V(1), false), labels)));
+    return (int)opd_item_i64(opd_sum(opd_eq(opd_argmax(scores, OPD_V(1), false), labels)));
 }
 
 typedef struct progress { int epoch, epochs, done, all, right; double loss; bool live; } progress;
@@ -259,7 +259,7 @@ static int predict(const network *net, const digit_set *set, const int *which, i
     OPD_SCOPE {
         opd_tensor *images, *labels, *best;
         batch_of(set, which, n, &images, &labels);
-        best = opd_to_device(opd_argmax_full(forward(net, images), OPD_V(1), false), opd_device_make(OPD_CPU, -1), OPD_INT64);
+        best = opd_to_device(opd_argmax(forward(net, images), OPD_V(1), false), opd_device_make(OPD_CPU, -1), OPD_INT64);
         const int64_t *b = opd_data_i64(best);
         for (int i = 0; b && i < n; i++) {
             predicted[i] = (int)b[i];

@@ -79,7 +79,7 @@ static int test(const opd_program *program, const digit_set *set, const int *whi
     OPD_SCOPE {
         opd_tensor *images, *labels;
         batch_of(set, which, n, &images, &labels);
-        const int64_t *best = opd_data_i64(opd_argmax_full(scores_of(program, images), OPD_V(1), false));
+        const int64_t *best = opd_data_i64(opd_argmax(scores_of(program, images), OPD_V(1), false));
         for (int i = 0; best && i < n; i++) {
             all[set->label[which[i]]]++;
             right[set->label[which[i]]] += best[i] == set->label[which[i]];

@@ -19,7 +19,7 @@ static opd_tensor *polar(opd_tensor *p) {
     opd_tensor *r = opd_select(p, 0, 0), *phi = opd_select(p, 0, 1), *xy[2];
     xy[0] = opd_mul(r, opd_cos(phi));
     xy[1] = opd_mul(r, opd_sin(phi));
-    return opd_stack(opd_tensors_of(xy, 2));
+    return opd_stack(opd_tensors_of(xy, 2), 0);
 }
 static void jacobian(opd_tensor *p) {
     static const double unit[2][2] = {{1, 0}, {0, 1}};

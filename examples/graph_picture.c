@@ -29,8 +29,8 @@ static opd_tensor *network(opd_tensor *const *p, opd_tensor *x, opd_tensor *labe
     const opd_ints one = OPD_INTS(1, 1);          /* stride, padding, dilation */
     y = opd_relu(opd_conv2d_full(x, p[CONV], p[CONV_BIAS], one, one, one, 1));                  /* (N, 4, 8, 8) */
     n = opd_layer_norm_full(y, OPD_INTS(8, 8), p[SCALE], p[SHIFT], 1e-5, true);
-    y = opd_max_pool2d(opd_add(y, n), OPD_INTS(2, 2));                      /* (N, 4, 4, 4) */
-    y = opd_linear_full(opd_flatten_full(y, 1, -1), p[LINEAR], p[LINEAR_BIAS]);
+    y = opd_max_pool2d(opd_add(y, n), OPD_INTS(2, 2), OPD_INTS(2, 2), OPD_INTS(0));         /* (N, 4, 4, 4) */
+    y = opd_linear(opd_flatten(y, 1, -1), p[LINEAR], p[LINEAR_BIAS]);
     return opd_cross_entropy_loss(y, labels);
 }
 

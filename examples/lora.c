@@ -58,14 +58,14 @@ static opd_module *new_adapters(void) {
 static opd_tensor *linear(opd_tensor *x, int layer, const char *which) {
     char name[32];
     (void)snprintf(name, sizeof name, "%d.%s", layer, which);
-    opd_tensor *y = opd_linear(x, opd_module_get(model, name));
+    opd_tensor *y = opd_linear(x, opd_module_get(model, name), NULL);
     if (!adapters) { return y; }
     (void)snprintf(name, sizeof name, "%d.%s.A", layer, which);
-    x = opd_linear(x, opd_module_get(adapters, name));
+    x = opd_linear(x, opd_module_get(adapters, name), NULL);
     (void)snprintf(name, sizeof name, "%d.%s.B", layer, which);
-    return opd_add(y, opd_linear(x, opd_module_get(adapters, name)));
+    return opd_add(y, opd_linear(x, opd_module_get(adapters, name), NULL));
 }
-static opd_tensor *norm(opd_tensor *x) { return opd_rms_norm(x, OPD_INTS(WIDTH)); }
+static opd_tensor *norm(opd_tensor *x) { return opd_rms_norm(x, OPD_INTS(WIDTH), NULL, OPD_NONE); }
 /* ids [batch, length] -> logits [batch, length, LETTERS] */
 static opd_tensor *forward(opd_tensor *ids) {
     const int64_t n = opd_size(ids, 0), length = opd_size(ids, 1);
@@ -80,7 +80,7 @@ static opd_tensor *forward(opd_tensor *ids) {
         x = opd_add(x, linear(seen, i, "proj"));
         x = opd_add(x, linear(opd_gelu(linear(norm(x), i, "up")), i, "down"));
     }
-    return opd_linear(norm(x), opd_module_get(model, "head"));
+    return opd_linear(norm(x), opd_module_get(model, "head"), NULL);
 }
 
 //-- training and writing ---------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ static int writes(const char *text) {
         for (size_t i = 0; i < seen; i++) { ids[i] = id_of(line[n - seen + i]); }
         OPD_NO_GRAD {
             opd_tensor *logits = forward(opd_tensor_from(ids, OPD_INTS(1, (int64_t)seen), OPD_INT64));
-            line[n] = letter_of(opd_item_i64(opd_argmax(opd_select(logits, 1, -1))));
+            line[n] = letter_of(opd_item_i64(opd_argmax(opd_select(logits, 1, -1), OPD_NONE, false)));
         }
         line[n + 1] = 0;
     }

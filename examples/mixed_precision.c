@@ -79,8 +79,8 @@ static opd_tensor *forward(opd_tensor *const *p, opd_tensor *x) {
     const opd_ints one = OPD_INTS(1, 1);          /* stride, padding, dilation */
     x = opd_relu(opd_conv2d_full(x, p[0], p[1], one, one, one, 1));
     x = opd_relu(opd_conv2d_full(x, p[2], p[3], one, one, one, 1));
-    x = opd_flatten_full(opd_max_pool2d(x, OPD_INTS(2, 2)), 1, -1);
-    return opd_linear_full(opd_relu(opd_linear_full(x, p[4], p[5])), p[6], p[7]);
+    x = opd_flatten(opd_max_pool2d(x, OPD_INTS(2, 2), OPD_INTS(2, 2), OPD_INTS(0)), 1, -1);
+    return opd_linear(opd_relu(opd_linear(x, p[4], p[5])), p[6], p[7]);
 }
 
 /* Trains one step.  Returns the bytes in use between forward and backward.  Only forward and the loss are inside of the
@@ -102,7 +102,7 @@ static int count_right(opd_tensor *const *p, const precision *how, const digit_s
         opd_tensor *images, *labels, *scores = NULL;
         batch_of(set, which, n, &images, &labels);
         OPD_NO_GRAD { OPD_AUTOCAST_AS(OPD_CPU, how->dtype, how->on, -1) { scores = forward(p, images); } }
-        right = (int)opd_item_i64(opd_sum(opd_eq(opd_argmax_full(scores, OPD_V(1), false), labels)));
+        right = (int)opd_item_i64(opd_sum(opd_eq(opd_argmax(scores, OPD_V(1), false), labels)));
     }
     return right;
 }

@@ -54,8 +54,8 @@ static int loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
     x = opd_relu(opd_conv2d_full(x, in[0], in[1], one, one, one, 1));
     x = opd_relu(opd_conv2d_full(x, in[2], in[3], one, one, one, 1));
-    x = opd_flatten_full(opd_max_pool2d(x, OPD_INTS(2, 2)), 1, -1);
-    x = opd_linear_full(opd_relu(opd_linear_full(x, in[4], in[5])), in[6], in[7]);
+    x = opd_flatten(opd_max_pool2d(x, OPD_INTS(2, 2), OPD_INTS(2, 2), OPD_INTS(0)), 1, -1);
+    x = opd_linear(opd_relu(opd_linear(x, in[4], in[5])), in[6], in[7]);
     out[0] = opd_cross_entropy_loss(x, opd_unsqueeze(in[PARAMETERS + 1], 0));
     return out[0] ? 1 : -1;
 }

@@ -66,11 +66,11 @@ static opd_tensor *apply(const char *name, opd_setup_fn forward, opd_backward_fn
 static opd_tensor *to_all(opd_tensor *x) { return apply("ToAll", to_all_forward, to_all_backward, x); }
 /* A linear layer.  This rank computes some of its outputs.  x is a result of to_all. */
 static opd_tensor *column_parallel(model *m, opd_tensor *x, opd_tensor *weight) {
-    return opd_linear(x, opd_parallel_full(m->parallel, weight));
+    return opd_linear(x, opd_parallel_full(m->parallel, weight), NULL);
 }
 /* A linear layer.  This rank has some of its inputs.  The outputs are summed over the ranks. */
 static opd_tensor *row_parallel(model *m, opd_tensor *x, opd_tensor *weight) {
-    opd_tensor *part = opd_linear(x, opd_parallel_full(m->parallel, weight));
+    opd_tensor *part = opd_linear(x, opd_parallel_full(m->parallel, weight), NULL);
     return apply("OfAll", of_all_forward, of_all_backward, part);
 }
 
@@ -123,7 +123,7 @@ static void model_free(model *m) {
     opd_module_free(m->module);
 }
 static opd_tensor *normed(model *m, opd_tensor *x, opd_tensor *weight) {
-    return opd_rms_norm_full(x, OPD_INTS(FEATURES), opd_parallel_full(m->parallel, weight), OPD_V(1e-5));
+    return opd_rms_norm(x, OPD_INTS(FEATURES), opd_parallel_full(m->parallel, weight), OPD_V(1e-5));
 }
 /* [n, t, features of this rank] as [n, its heads, t, features of a head] */
 static opd_tensor *heads_of(opd_tensor *x) {
@@ -150,7 +150,7 @@ static opd_tensor *forward(model *m, opd_tensor *tokens) {
     opd_tensor *places = opd_narrow(opd_parallel_full(m->parallel, m->places), 0, 0, opd_size(tokens, 1));
     opd_tensor *x = opd_add(opd_embedding(letters, tokens), places);
     for (int i = 0; i < LAYERS && opd_ok(); i++) { x = run_layer(m, &m->layers[i], x); }
-    return opd_linear(normed(m, x, m->norm), letters);
+    return opd_linear(normed(m, x, m->norm), letters, NULL);
 }
 
 //-- training ----------------------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ static void tell(model *m, bool shows) {
             opd_tensor *scores = forward(m, opd_to_device(words, device, OPD_INT64));
             scores = opd_to_device(opd_select(opd_select(scores, 0, 0), 0, -1), opd_device_make(OPD_CPU, -1),
                                    OPD_FLOAT32);
-            letters[i] = opd_item_i64(opd_multinomial(opd_softmax(opd_mul_Scalar(scores, OPD_V(1.4)), -1), 1));
+            letters[i] = opd_item_i64(opd_multinomial(opd_softmax(opd_mul_Scalar(scores, OPD_V(1.4)), -1), 1, false));
         }
     }
     for (int i = 0; i < LETTERS && shows && opd_ok(); i++) { putchar(letters[i] < 32 ? ' ' : (int)letters[i]); }

@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
         opd_value args[] = {opd_value_tensor(image), opd_value_tensor(region), opd_value_double(1), opd_value_int(2),
                             opd_value_int(2)};
         if (opd_call_tensors(OPD_OP(&roi_pool, "torchvision::roi_pool"), results, args, 5) == 0) {
-            opd_print(opd_flatten(results[0]));                               /* 14, 16, 26, 28 */
+            opd_print(opd_flatten(results[0], 0, -1));                       /* 14, 16, 26, 28 */
             opd_backward(opd_sum(results[0]));
             opd_print(opd_sum(opd_tensor_grad(image)));                       /* tensor(4.) */
         }

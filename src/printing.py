@@ -315,7 +315,7 @@ def functions_of(operator, names):
     takes = len(operator.listed) if operator.listed else schema.takes()
     found = both(operator.function, operator.card, schema, takes, operator.listed or schema.makes())
     if form and form.name not in names:
-        found += both(operator.function + '_', operator.card, form, form.takes(), form.makes())
+        found += both(operator.function + '_', operator.card, form, takes if operator.listed else form.takes(), form.makes())
     return found
 
 

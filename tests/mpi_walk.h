@@ -100,7 +100,7 @@ static opd_tensor *walk_room(char layout, opd_tensor *x) {
     opd_tensor *copies[WALK_RANKS];
     const opd_tensors list = {copies, layout == 'p' ? 1 : size_here};
     for (int i = 0; i < list.n; i++) { copies[i] = walk_tensor(layout == 'p' ? 'p' : 'x', x, 0); }
-    return opd_cat(list);
+    return opd_cat(list, 0);
 }
 /* Returns an argument of a layout: the written one (which 0) or the other. */
 static opd_value walk_tensors(walk_call *call, int which, char layout, opd_tensor *x) {
@@ -181,7 +181,7 @@ static opd_tensor *walk_row(const opd_value *values, int count) {
         for (int k = 0; value->tag == OPD_TAG_LIST && k < value->n; k++) { parts[n++] = walk_row(value->u.list + k, 1); }
     }
     const opd_tensors list = {parts, n};
-    return n == 1 ? parts[0] : n ? opd_cat(list) : opd_zeros(OPD_INTS(0), OPD_FLOAT64);
+    return n == 1 ? parts[0] : n ? opd_cat(list, 0) : opd_zeros(OPD_INTS(0), OPD_FLOAT64);
 }
 /* Calls the operator.  Returns its results as one row. */
 static int walk_fn(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
@@ -204,7 +204,7 @@ static opd_work *walk_neighbours(const walk_line *line, int examples) {
     const int next = (rank_here + 1) % size_here, last = (rank_here + size_here - 1) % size_here;
     opd_tensor *const parts[2] = {walk_numbers(rank_here), opd_mul_Scalar(walk_numbers(rank_here), OPD_V(10))};
     const opd_tensors list = {parts, examples};
-    opd_tensor *const both = opd_cat(list);
+    opd_tensor *const both = opd_cat(list, 0);
     const bool sends = line->result == WALK_SENT || strcmp(line->name, "c10d::send") == 0;
     return line->result == WALK_TAKEN ? opd_group_send(world, both, next, 0) : sends
         ? opd_group_recv(world, both, last, 0) : NULL;
@@ -319,7 +319,7 @@ static void walk_examples(walk_call *call, opd_tensor *x) {
     const int dim = call->line->result == WALK_TAKEN || call->line->result == WALK_PAIRS ? 0 : rank_here % 2;
     opd_tensor *const rows[2] = {x, opd_mul_Scalar(x, OPD_V(10))};
     const opd_tensors list = {rows, 2};
-    opd_tensor *both = opd_stack_full(list, dim), *out = NULL;
+    opd_tensor *both = opd_stack(list, dim), *out = NULL;
     const walk_result result = call->line->result;
     opd_vmap_options options;
     memset(&options, 0, sizeof options);

@@ -303,7 +303,7 @@ rooms_built() {
     mkdir -p "$folder" && folder=$(cd "$folder" && pwd) || return 1
     RUN_OBJECT="$folder/inside.o $folder/libopdispatch.a"
     export OPD_INCLUDE=${OPD_INCLUDE:-$here/..}   # the library's own path would lead to src/
-    [ ! -f "$folder/libopdispatch.a" ] || [ "$folder/inside.o" -ot "$folder/libopdispatch.a" ] ||
+    [ ! -f "$folder/libopdispatch.a" ] || ! [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] ||
         [ -n "$(find "$here/../src" "$here/seams.h" "$here/inside.h" -type f ! -name '*.pyc' -newer "$folder/libopdispatch.a" | head -n 1)" ] || return 0
     make -s -C "$here/../src" -j "${JOBS:-2}" CC="$CC" FLAGS="$RUN_FLAGS -include $here/seams.h" B="$folder" || return 1
     [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] && [ "$folder/inside.o" -nt "$here/inside.h" ] ||

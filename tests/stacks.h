@@ -285,7 +285,7 @@ static opd_tensor *plain_rows(opd_tensor *y, opd_tensor *x) {
         opd_tensor *one = opd_select(flat, 0, i);
         if (!one || !(rows[i] = plain_pull(one, opd_ones_like(one), x))) { return NULL; }
     }
-    flat = opd_stack(opd_tensors_of(rows, n));
+    flat = opd_stack(opd_tensors_of(rows, n), 0);
     return flat ? opd_reshape(flat, opd_ints_of(sizes, k)) : NULL;
 }
 static opd_tensor *plain_loop(const stack_of *inner, opd_tensor *x, int kind) {
@@ -296,7 +296,7 @@ static opd_tensor *plain_loop(const stack_of *inner, opd_tensor *x, int kind) {
             : opd_select(x, kind == VMAP_LAST ? -1 : 0, i);
         if (!one || !(all[i] = stack_plain(inner, one))) { return NULL; }
     }
-    return opd_stack_full(opd_tensors_of(all, EXAMPLES), kind == VMAP_LAST ? -1 : 0);
+    return opd_stack(opd_tensors_of(all, EXAMPLES), kind == VMAP_LAST ? -1 : 0);
 }
 static opd_tensor *stack_plain(const stack_of *s, opd_tensor *x) {
     stack_of inner = stack_inner(s);
@@ -324,7 +324,7 @@ OPD_UNUSED static opd_tensor *stack_input(const stack_of *s, opd_tensor *x) {
         opd_tensor *all[EXAMPLES];
         if (s->kinds[i] != VMAP && s->kinds[i] != VMAP_LAST) { continue; }
         for (k = 0; k < EXAMPLES; k++) { all[k] = opd_mul_Scalar(x, opd_value_double(1 - 0.0625 * k)); }
-        x = opd_stack_full(opd_tensors_of(all, EXAMPLES), s->kinds[i] == VMAP ? 0 : -1);
+        x = opd_stack(opd_tensors_of(all, EXAMPLES), s->kinds[i] == VMAP ? 0 : -1);
     }
     return x;
 }

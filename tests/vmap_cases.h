@@ -73,10 +73,10 @@ OPD_UNUSED static opd_tensor *together(opd_tensor **t, int n0, int n1, int where
     opd_tensor *rows[EXAMPLES];
     int i;
     for (i = 0; i < n0 && n1; i++) {
-        rows[i] = opd_stack_full(opd_tensors_of(&t[i * n1], n1), dim_at(where, opd_ndim(t[0])));
+        rows[i] = opd_stack(opd_tensors_of(&t[i * n1], n1), dim_at(where, opd_ndim(t[0])));
         if (!rows[i]) { return NULL; }
     }
-    return opd_stack_full(opd_tensors_of(n1 ? rows : t, n0), dim_at(where, opd_ndim(t[0]) + (n1 > 0)));
+    return opd_stack(opd_tensors_of(n1 ? rows : t, n0), dim_at(where, opd_ndim(t[0]) + (n1 > 0)));
 }
 
 //-- reading cases ---------------------------------------------------------------------------------------------------------

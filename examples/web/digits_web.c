@@ -130,7 +130,7 @@ EMSCRIPTEN_KEEPALIVE int web_classify(const float *pixels) {
         opd_tensor *y = opd_conv2d_full(x, opd_module_get(net.parameters, "conv1.weight"), NULL, one, one, one, 1);
         copy_out(p, probabilities, CLASSES);
         copy_out(bias_relu(y, opd_module_get(net.parameters, "conv1.bias")), responses[0], FILTERS * PIXELS);
-        best = opd_item_i64(opd_argmax_full(p, OPD_V(1), false));
+        best = opd_item_i64(opd_argmax(p, OPD_V(1), false));
     }
     return outcome() ? -1 : (int)best;
 }

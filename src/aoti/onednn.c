@@ -19,7 +19,7 @@ static opd_tensor *opdi_aoti_apply(opd_tensor *self, const opd_value *name, cons
     if (strcmp(text, "gelu") == 0) {
         return opd_gelu_full(self, way->tag == OPD_TAG_STR && strcmp(way->u.s, "tanh") == 0 ? "tanh" : "none");
     }
-    if (strcmp(text, "leaky_relu") == 0 && count >= 1) { return opd_leaky_relu_full(self, list[0]); }
+    if (strcmp(text, "leaky_relu") == 0 && count >= 1) { return opd_leaky_relu(self, list[0]); }
     if (strcmp(text, "elu") == 0 && count >= 1) {
         return opd_elu_full(self, list[0], opd_value_int(1), opd_value_int(1));
     }
@@ -78,7 +78,7 @@ static opd_tensor *opdi_aoti_ungrouped(opd_tensor *weight, void *handle, int ndi
     if (!packed) { return weight; }
     if (opd_ndim(weight) == ndim) { return transposed ? opd_transpose(weight, 0, 1) : weight; }
     if (transposed) { weight = opd_transpose(weight, 1, 2); }
-    return opd_flatten_full(weight, 0, 1);
+    return opd_flatten(weight, 0, 1);
 }
 static opd_tensor *opdi_aoti_convolve(const opd_value *args, const opd_value *bias, const opd_value *rest,
                                       const opd_value *weight, void *handle, const opd_value *output_padding) {
@@ -127,18 +127,18 @@ static int opdi_aoti_conv_transposed(const opd_value *args, void *const *handles
 }
 static int opdi_aoti_linear(const opd_value *args, void *const *handles, opd_value *rets) {
     (void)handles;
-    opd_tensor *self = opd_linear_full(args[0].u.t, args[1].u.t, opdi_aoti_arg(&args[2]));
+    opd_tensor *self = opd_linear(args[0].u.t, args[1].u.t, opdi_aoti_arg(&args[2]));
     return opdi_aoti_return(rets, opdi_aoti_apply(self, &args[3], &args[4], &args[5]));
 }
 static int opdi_aoti_linear_binary(const opd_value *args, void *const *handles, opd_value *rets) {
     const opd_value one = opd_value_int(1);
     (void)handles;
-    opd_tensor *self = opd_linear_full(args[0].u.t, args[2].u.t, opdi_aoti_arg(&args[3]));
+    opd_tensor *self = opd_linear(args[0].u.t, args[2].u.t, opdi_aoti_arg(&args[3]));
     return opdi_aoti_return(rets, self ? opdi_aoti_combine(self, args[1].u.t, &args[4], &one) : NULL);
 }
 static int opdi_aoti_mkl_linear(const opd_value *args, void *const *handles, opd_value *rets) {
     (void)handles;
-    return opdi_aoti_return(rets, opd_linear_full(args[0].u.t, args[2].u.t, opdi_aoti_arg(&args[3])));
+    return opdi_aoti_return(rets, opd_linear(args[0].u.t, args[2].u.t, opdi_aoti_arg(&args[3])));
 }
 /* Converts the packed weight of a recurrent layer, [1, 1, features, gates, outputs], to PyTorch's format, [gates *
    outputs, features].  Returns NULL and sets an error if it fails. */

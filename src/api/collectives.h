@@ -239,7 +239,7 @@ OPD_NEW void opd_parallel_free(opd_parallel *parallel);
        opd_parallel *parallel = opd_sharded_parallel(params, count, group, NULL);
        opd_optimizer *adam = opd_adamw_new(params, count, NULL);
        while (opd_parallel_begin(parallel, size of this rank's part of the batch) > 0) {
-           ... opd_linear(x, opd_parallel_full(parallel, params[0])) ...; backward, step
+           ... opd_linear(x, opd_parallel_full(parallel, params[0]), NULL) ...; backward, step
        }
    Every rank runs the same forward, with the same parameters in the same order.  A rank that has no more examples
    passes 0 to opd_parallel_begin, and continues with any examples, which do not count.

@@ -105,4 +105,125 @@ OPDI_OLD_NAME("use opd_compile_and_load_inline")
 OPD_INLINE opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
     return opd_compile_and_load_inline(name, source, flags);
 }
+/* Functions that were the long forms of functions which now take all arguments. */
+OPDI_OLD_NAME("use opd_cat") OPD_INLINE opd_tensor *opd_cat_full(opd_tensors tensors, int64_t dim) {
+    return opd_cat(tensors, dim);
+}
+OPDI_OLD_NAME("use opd_stack") OPD_INLINE opd_tensor *opd_stack_full(opd_tensors tensors, int64_t dim) {
+    return opd_stack(tensors, dim);
+}
+OPDI_OLD_NAME("use opd_flatten")
+OPD_INLINE opd_tensor *opd_flatten_full(opd_tensor *self, int64_t start_dim, int64_t end_dim) {
+    return opd_flatten(self, start_dim, end_dim);
+}
+OPDI_OLD_NAME("use opd_split")
+OPD_INLINE opd_tensors opd_split_full(opd_tensor *self, int64_t split_size, int64_t dim) {
+    return opd_split(self, split_size, dim);
+}
+OPDI_OLD_NAME("use opd_chunk") OPD_INLINE opd_tensors opd_chunk_full(opd_tensor *self, int64_t chunks, int64_t dim) {
+    return opd_chunk(self, chunks, dim);
+}
+OPDI_OLD_NAME("use opd_split_with_sizes")
+OPD_INLINE opd_tensors opd_split_with_sizes_full(opd_tensor *self, opd_ints split_sizes, int64_t dim) {
+    return opd_split_with_sizes(self, split_sizes, dim);
+}
+OPDI_OLD_NAME("use opd_split_sizes")
+OPD_INLINE opd_tensors opd_split_sizes_full(opd_tensor *self, opd_ints split_size, int64_t dim) {
+    return opd_split_sizes(self, split_size, dim);
+}
+OPDI_OLD_NAME("use opd_argmax") OPD_INLINE opd_tensor *opd_argmax_full(opd_tensor *self, opd_value dim, bool keepdim) {
+    return opd_argmax(self, dim, keepdim);
+}
+OPDI_OLD_NAME("use opd_argmin") OPD_INLINE opd_tensor *opd_argmin_full(opd_tensor *self, opd_value dim, bool keepdim) {
+    return opd_argmin(self, dim, keepdim);
+}
+OPDI_OLD_NAME("use opd_sort")
+OPD_INLINE int opd_sort_full(opd_tensor **rets, opd_tensor *self, int64_t dim, bool descending) {
+    return opd_sort(rets, self, dim, descending);
+}
+OPDI_OLD_NAME("use opd_argsort")
+OPD_INLINE opd_tensor *opd_argsort_full(opd_tensor *self, int64_t dim, bool descending) {
+    return opd_argsort(self, dim, descending);
+}
+OPDI_OLD_NAME("use opd_clamp") OPD_INLINE opd_tensor *opd_clamp_full(opd_tensor *self, opd_value min, opd_value max) {
+    return opd_clamp(self, min, max);
+}
+OPDI_OLD_NAME("use opd_clamp_") OPD_INLINE opd_tensor *opd_clamp_full_(opd_tensor *self, opd_value min, opd_value max) {
+    return opd_clamp_(self, min, max);
+}
+OPDI_OLD_NAME("use opd_linear")
+OPD_INLINE opd_tensor *opd_linear_full(opd_tensor *input, opd_tensor *weight, opd_tensor *bias) {
+    return opd_linear(input, weight, bias);
+}
+OPDI_OLD_NAME("use opd_rms_norm")
+OPD_INLINE opd_tensor *opd_rms_norm_full(opd_tensor *input, opd_ints normalized_shape, opd_tensor *weight,
+                                         opd_value eps) {
+    return opd_rms_norm(input, normalized_shape, weight, eps);
+}
+OPDI_OLD_NAME("use opd_leaky_relu")
+OPD_INLINE opd_tensor *opd_leaky_relu_full(opd_tensor *self, opd_value negative_slope) {
+    return opd_leaky_relu(self, negative_slope);
+}
+OPDI_OLD_NAME("use opd_leaky_relu_")
+OPD_INLINE opd_tensor *opd_leaky_relu_full_(opd_tensor *self, opd_value negative_slope) {
+    return opd_leaky_relu_(self, negative_slope);
+}
+OPDI_OLD_NAME("use opd_pad")
+OPD_INLINE opd_tensor *opd_pad_full(opd_tensor *self, opd_ints pad, const char *mode, opd_value value) {
+    return opd_pad(self, pad, mode, value);
+}
+OPDI_OLD_NAME("use opd_tril") OPD_INLINE opd_tensor *opd_tril_full(opd_tensor *self, int64_t diagonal) {
+    return opd_tril(self, diagonal);
+}
+OPDI_OLD_NAME("use opd_tril_") OPD_INLINE opd_tensor *opd_tril_full_(opd_tensor *self, int64_t diagonal) {
+    return opd_tril_(self, diagonal);
+}
+OPDI_OLD_NAME("use opd_triu") OPD_INLINE opd_tensor *opd_triu_full(opd_tensor *self, int64_t diagonal) {
+    return opd_triu(self, diagonal);
+}
+OPDI_OLD_NAME("use opd_triu_") OPD_INLINE opd_tensor *opd_triu_full_(opd_tensor *self, int64_t diagonal) {
+    return opd_triu_(self, diagonal);
+}
+OPDI_OLD_NAME("use opd_one_hot") OPD_INLINE opd_tensor *opd_one_hot_full(opd_tensor *self, int64_t num_classes) {
+    return opd_one_hot(self, num_classes);
+}
+OPDI_OLD_NAME("use opd_addcmul")
+OPD_INLINE opd_tensor *opd_addcmul_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    return opd_addcmul(self, tensor1, tensor2, value);
+}
+OPDI_OLD_NAME("use opd_addcmul_")
+OPD_INLINE opd_tensor *opd_addcmul_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    return opd_addcmul_(self, tensor1, tensor2, value);
+}
+OPDI_OLD_NAME("use opd_addcdiv")
+OPD_INLINE opd_tensor *opd_addcdiv_full(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    return opd_addcdiv(self, tensor1, tensor2, value);
+}
+OPDI_OLD_NAME("use opd_addcdiv_")
+OPD_INLINE opd_tensor *opd_addcdiv_full_(opd_tensor *self, opd_tensor *tensor1, opd_tensor *tensor2, opd_value value) {
+    return opd_addcdiv_(self, tensor1, tensor2, value);
+}
+OPDI_OLD_NAME("use opd_logsumexp")
+OPD_INLINE opd_tensor *opd_logsumexp_full(opd_tensor *self, opd_ints dim, bool keepdim) {
+    return opd_logsumexp(self, dim, keepdim);
+}
+OPDI_OLD_NAME("use opd_roll") OPD_INLINE opd_tensor *opd_roll_full(opd_tensor *self, opd_ints shifts, opd_ints dims) {
+    return opd_roll(self, shifts, dims);
+}
+OPDI_OLD_NAME("use opd_std_dim")
+OPD_INLINE opd_tensor *opd_std_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    return opd_std_dim(self, dim, unbiased, keepdim);
+}
+OPDI_OLD_NAME("use opd_var_dim")
+OPD_INLINE opd_tensor *opd_var_dim_full(opd_tensor *self, opd_ints dim, bool unbiased, bool keepdim) {
+    return opd_var_dim(self, dim, unbiased, keepdim);
+}
+OPDI_OLD_NAME("use opd_index_put")
+OPD_INLINE opd_tensor *opd_index_put_full(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
+    return opd_index_put(self, indices, values, accumulate);
+}
+OPDI_OLD_NAME("use opd_index_put_")
+OPD_INLINE opd_tensor *opd_index_put_full_(opd_tensor *self, opd_tensors indices, opd_tensor *values, bool accumulate) {
+    return opd_index_put_(self, indices, values, accumulate);
+}
 #endif

@@ -1,9 +1,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:operators  the built-in operators
 //
-//  Each operator x has a typed function.  opd_x takes the arguments that have no default, and a few that are nearly
-//  always given: the dtype of operators that create tensors without a tensor argument, keepdim of a reduction, and the
-//  parameters of random operators.  If the operator has more arguments, opd_x_full takes all of them.  opd_x_ and
+//  Each operator x has a typed function.  opd_x takes the arguments that have no default, and those that are nearly
+//  always given: the dtype of operators that create tensors without a tensor argument, dim and keepdim of a reduction,
+//  the dim of cat, bias, stride and padding of a convolution, the parameters of random operators, and others.  If the
+//  operator has more arguments, opd_x_full takes all of them.  opd_x_ and
 //  opd_x_full_ are the in-place forms.  A result belongs to the innermost scope and is NULL after an error.  Functions
 //  with several results write them to rets and return 0 or -1.  A Tensor?, Generator? or str? may be NULL, and an
 //  optional list of ints {NULL, 0}.  The dtype of operators that create tensors may be OPD_DTYPE_NONE.  A Scalar, and

@@ -108,7 +108,8 @@ static opd_tensor *opdi_collective_others(opd_tensor *all) {
     above[1] = opd_narrow(all, 0, 0, count - 1);
     below[1] = opd_flip(opd_narrow(all, 0, 1, count - 1), rows);
     const opd_tensors upper = {above, 2}, lower = {below, 2};
-    return !opd_ok() ? NULL : opd_mul(opd_cumprod(opd_cat(upper), 0), opd_flip(opd_cumprod(opd_cat(lower), 0), rows));
+    return !opd_ok() ? NULL
+        : opd_mul(opd_cumprod(opd_cat(upper, 0), 0), opd_flip(opd_cumprod(opd_cat(lower, 0), 0), rows));
 }
 /* Returns the gradient of a product over the ranks with respect to this rank's input, from the gradients and inputs
    of all ranks.  If reduce_op is "sum", the ranks' gradients are summed; if "avg", all ranks have the same gradient. */
@@ -828,7 +829,7 @@ static opd_tensor *opdi_c10d_flat(const opd_call *call, opd_tensors list, bool f
         return NULL;
     }
     const opd_tensors parts = {flat, list.n};
-    return fill ? opd_cat(parts) : opd_tensor_new_on(opd_ints_of(&sum, 1), opd_dtype(list.data[0]),
+    return fill ? opd_cat(parts, 0) : opd_tensor_new_on(opd_ints_of(&sum, 1), opd_dtype(list.data[0]),
                                                         opd_tensor_device(list.data[0]));
 }
 /* Waits for the works, and copies the contiguous result `flat` into the tensors of a list.  Returns 0, or -1 and

@@ -312,15 +312,16 @@ OPDI_INTERNAL int opdi_lower_batch_norm(opd_call *call) {
         const double count = (double)opdi_lower_count(self, mask);
         out = opdi_lower_normalised(self, mask, eps, &mean, &rstd, &var);
         if (!out) { return -1; }
-        mean = opd_flatten(mean);
-        rstd = opd_flatten(rstd);
+        mean = opd_flatten(mean, 0, -1);
+        rstd = opd_flatten(rstd, 0, -1);
         if (running_mean) {
             (void)opd_copy_(running_mean, opd_add(opdi_lower_times(running_mean, 1 - momentum),
                                                   opdi_lower_times(mean, momentum)));
         }
         if (running_var) {
+            opd_tensor *flat = opd_flatten(var, 0, -1);
             (void)opd_copy_(running_var, opd_add(opdi_lower_times(running_var, 1 - momentum),
-                                                 opdi_lower_times(opd_flatten(var), momentum * count / (count - 1))));
+                                                 opdi_lower_times(flat, momentum * count / (count - 1))));
         }
         out = weight ? opd_mul(out, opdi_lower_channels(weight, self)) : out;
     } else {

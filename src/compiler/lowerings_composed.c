@@ -185,7 +185,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
         if (!places[i] || !lengths || !windows) { return -1; }
         windows = opdi_lower_adaptive_windows(windows, first + i, out[i], lengths, places[i], most[i]);
     }
-    windows = windows ? opd_flatten_full(opd_movedim(windows, first + 1, first + 2), first + 2, first + 3) : NULL;
+    windows = windows ? opd_flatten(opd_movedim(windows, first + 1, first + 2), first + 2, first + 3) : NULL;
     if (!windows || opdi_lower_pooled_rows(pair, windows, first + 2) ||
         opdi_lower_return(call, 0, pair[0])) { return -1; }
     for (int i = 0; i < 2; i++) {                 /* converts the index in the window to an index in the image */
@@ -200,7 +200,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
         memcpy(opd_data_i64(table), places[i], (size_t)size * 8);
         opd_tensor *const known = opd_to_device(table, opd_device_make(OPD_LAZY, 0), OPD_INT64);
         opd_tensor *const index = known ? opd_add(inside, begin) : NULL;
-        at[i] = index ? opd_reshape(opd_index_select(known, 0, opd_flatten(index)),
+        at[i] = index ? opd_reshape(opd_index_select(known, 0, opd_flatten(index, 0, -1)),
                                     opd_ints_of(opd_sizes(index), opd_ndim(index))) : NULL;
         if (!at[i]) { return -1; }
     }
@@ -384,7 +384,7 @@ OPDI_INTERNAL int opdi_lower_kth(opd_call *call) {
     opd_tensor *at = order ? opd_narrow(order, dim, k, one) : NULL;
     if (at && median && opd_dtype_is_floating(opd_dtype(self))) {
         opd_tensor *const nan = opd_to_dtype(opd_isnan(self), OPD_INT64);
-        opd_tensor *const first = nan ? opd_argmax_full(nan, opd_value_int(dim), true) : NULL;
+        opd_tensor *const first = nan ? opd_argmax(nan, opd_value_int(dim), true) : NULL;
         at = first ? opd_where_self(opd_to_dtype(opd_gather(nan, dim, first), OPD_BOOL), first, at) : NULL;
     }
     return at && opdi_lower_return_as(call, 0, opd_gather(self, dim, at)) == 0 ? opdi_lower_return_as(call, 1, at) : -1;
@@ -529,7 +529,7 @@ OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
 
 /* Lowers take: reads elements of self at indices into the flattened tensor.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
-    opd_tensor *const flat = opd_flatten(opd_arg_tensor(call, 0)), *const index = opd_arg_tensor(call, 1);
+    opd_tensor *const flat = opd_flatten(opd_arg_tensor(call, 0), 0, -1), *const index = opd_arg_tensor(call, 1);
     int by[OPD_MAX_DIMS], none = -1;
     if (!flat || opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
@@ -544,8 +544,8 @@ OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
 /* Lowers put: writes elements of self at indices into the flattened tensor, or adds to them.  Returns 0, or -1 and sets
    an error. */
 OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
-    opd_tensor *const self = opd_arg_tensor(call, 0), *const source = opd_flatten(opd_arg_tensor(call, 2));
-    opd_tensor *const index = opd_flatten(opd_arg_tensor(call, 1));
+    opd_tensor *const self = opd_arg_tensor(call, 0), *const source = opd_flatten(opd_arg_tensor(call, 2), 0, -1);
+    opd_tensor *const index = opd_flatten(opd_arg_tensor(call, 1), 0, -1);
     const bool adds = opd_arg_bool(call, 3);
     int dims[OPD_MAX_DIMS] = {-1};
     if (adds && opd_dtype(self) == OPD_BOOL) {
@@ -553,7 +553,7 @@ OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
     }
     if (!source || !index || opd_results_from_fake(call)) { return -1; }
     opd_tensor *const flat = opd_clone(opd_flatten(opd_to_dtype(self, adds ? opdi_lower_wide(opd_dtype(self))
-        : opd_dtype(self))));
+        : opd_dtype(self)), 0, -1));
     opdi_expr *const place = flat ? opdi_lower_row_place(flat, 0, index, true, dims) : NULL;
     if (!place) { return -1; }
     place->wraps = true;
@@ -590,7 +590,7 @@ static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *
     if (!all->at) { return -1; }
     all->weights = opd_to_dtype(all->counts, wide);
     if (weight) {
-        opd_tensor *const of = opd_index_select(opd_to_dtype(weight, wide), 0, opd_flatten(all->at));
+        opd_tensor *const of = opd_index_select(opd_to_dtype(weight, wide), 0, opd_flatten(all->at, 0, -1));
         all->weights = of ? opd_where_self(all->counts, opd_view(of, opd_ints_of(opd_sizes(target), opd_ndim(target))),
                                            opd_zeros_like(all->weights)) : NULL;
     }
@@ -640,7 +640,7 @@ OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
 /* Lowers embedding_dense_backward: adds the rows of the gradient to the rows at their indices, except at the padding
    index.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
-    opd_tensor *grad = opd_arg_tensor(call, 0), *const index = opd_flatten(opd_arg_tensor(call, 1));
+    opd_tensor *grad = opd_arg_tensor(call, 0), *const index = opd_flatten(opd_arg_tensor(call, 1), 0, -1);
     const int64_t skip = opd_arg_int(call, 3), d = opd_sizes(grad)[opd_ndim(grad) - 1], rows = -1;
     const int64_t sizes[2] = {rows, d}, table[2] = {opd_arg_int(call, 2), d};
     int dims[OPD_MAX_DIMS];
@@ -659,7 +659,7 @@ OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
 }
 /* Lowers median over all elements.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
-    opd_tensor *const self = opd_flatten(opd_arg_tensor(call, 0));
+    opd_tensor *const self = opd_flatten(opd_arg_tensor(call, 0), 0, -1);
     opd_tensor *pair[2];
     if (!self || !opd_numel(self)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "the median of an empty tensor cannot be compiled");

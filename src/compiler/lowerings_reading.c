@@ -569,7 +569,7 @@ static int opdi_lower_bags_maxima(opd_call *call, opd_tensor *bag, int64_t bags)
         : NULL;
     all.place = all.place ? opd_clone(opd_contiguous(all.place)) : NULL;
     if (!all.place || opdi_lower_bags_places(&all)) { return -1; }
-    opd_tensor *from = opd_index_select(indices, 0, opd_flatten(all.place));
+    opd_tensor *from = opd_index_select(indices, 0, opd_flatten(all.place, 0, -1));
     from = from ? opd_where_self(some, opd_view(from, opd_ints_of(sizes, 2)), opd_zeros_like(all.place)) : NULL;
     opd_tensor *const out = from ? opd_where_self(some, all.most, opd_zeros_like(all.most)) : NULL;
     return out && opdi_lower_return(call, 0, opd_narrow(out, 0, 0, bags)) == 0

@@ -60,7 +60,7 @@ static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *
     const bool from_low = fabs(low / *step) < most + fabs(high / *step);
     const double zero = nearbyint(OPDI_MIN(OPDI_MAX(from_low ? -low / *step : most - high / *step, 0), most));
     opd_tensor *steps = opd_round(opd_mul_Scalar(input, opd_value_double((double)(1 / (float)*step))));
-    steps = steps ? opd_clamp_full(steps, opd_value_double(-zero), opd_value_double(255 - zero)) : NULL;
+    steps = steps ? opd_clamp(steps, opd_value_double(-zero), opd_value_double(255 - zero)) : NULL;
     *step = (double)(float)*step;
     return steps ? opd_to_dtype(steps, OPD_FLOAT64) : NULL;
 }
@@ -98,7 +98,7 @@ static opd_tensor *opdi_quantized_linear(opd_tensor *input, const opd_value *par
     opd_tensor *const zero = opdi_packed_part(&parts[OPDI_PACKED_ZERO], opd_size(weight, 0), true);
     opd_tensor *const steps = scale && zero ? opdi_quantized_input(input, reduce, &step) : NULL;
     opd_tensor *sums = steps ? opd_sub(opd_to_dtype(weight, OPD_FLOAT64), zero) : NULL;
-    sums = sums ? opd_linear(steps, sums) : NULL;
+    sums = sums ? opd_linear(steps, sums, NULL) : NULL;
     sums = sums ? opd_mul(sums, opd_mul_Scalar(scale, opd_value_double(step))) : NULL;
     sums = sums ? opd_to_dtype(sums, OPD_FLOAT32) : NULL;
     return sums && bias ? opd_add(sums, bias) : sums;
@@ -251,7 +251,7 @@ static opd_tensor *opdi_quantized_cat(const opdi_bcall *call) {
     opd_tensor *result = NULL;
     if (count == 0) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there are no tensors", call->builtin->schema); }
     for (int64_t i = 0; tensors && i < count; i++) { tensors[i] = opd_list_at(call->args[0], i).u.t; }
-    if (tensors) { result = opd_cat_full(opd_tensors_of(tensors, count), opdi_call_int(call, 1)); }
+    if (tensors) { result = opd_cat(opd_tensors_of(tensors, count), opdi_call_int(call, 1)); }
     opdi_free(tensors, tensors ? bytes : 0);
     return result;
 }
@@ -293,7 +293,7 @@ static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     }
     if (kind == OPDI_Q_LINEAR) {
         opd_tensor *const weight = opdi_quantized_weight(parts);
-        return weight ? opd_linear_full(input, weight, opdi_tensor_in(&parts[OPDI_PACKED_BIAS])) : NULL;
+        return weight ? opd_linear(input, weight, opdi_tensor_in(&parts[OPDI_PACKED_BIAS])) : NULL;
     }
     if (kind == OPDI_Q_EMBEDDING) { return opd_embedding(opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]), input); }
     if (kind == OPDI_Q_BAG) { return opdi_quantized_bag(call, opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT])); }
@@ -341,12 +341,12 @@ static opd_tensor *opdi_quantized_plain(const opdi_bcall *call, int kind) {
     case OPDI_Q_MATMUL: return opd_matmul(input, opdi_call_tensor(call, 1));
     case OPDI_Q_HARDSWISH: return opd_hardswish(input);
     case OPDI_Q_SIGMOID: return opd_sigmoid(input);
-    case OPDI_Q_LEAKY_RELU: return opd_leaky_relu_full(input, args[1]);
+    case OPDI_Q_LEAKY_RELU: return opd_leaky_relu(input, args[1]);
     case OPDI_Q_ELU: return opd_elu_full(opd_contiguous(input), args[3], args[4], args[5]);
     case OPDI_Q_CELU: return opd_celu_full(opd_contiguous(input), args[3]);
     case OPDI_Q_PRELU: return opd_prelu(input, opdi_call_tensor(call, 1));
     case OPDI_Q_RELU6: return opd_relu6(input);
-    case OPDI_Q_CLAMP: return opd_clamp_full(input, args[1], args[2]);
+    case OPDI_Q_CLAMP: return opd_clamp(input, args[1], args[2]);
     case OPDI_Q_SOFTMAX: return opd_softmax(input, opdi_call_int(call, 1));
     case OPDI_Q_DROPOUT: return input;                        /* models in archives are in evaluation mode */
     default: return opdi_quantized_norm(call, kind, input);
@@ -361,7 +361,7 @@ OPDI_INTERNAL int opdi_fn_quantized(opdi_bcall *call) {
     opd_tensor *result = layer ? opdi_quantized_layer(call, kind) : opdi_quantized_plain(call, kind);
     if (result && then == OPDI_Q_RELU) { result = opd_relu(result); }
     if (result && then == OPDI_Q_TANH) { result = opd_tanh(result); }
-    if (result && then == OPDI_Q_LEAKY) { result = opd_leaky_relu_full(result, call->args[place + 2]); }
+    if (result && then == OPDI_Q_LEAKY) { result = opd_leaky_relu(result, call->args[place + 2]); }
     if (place && !opdi_call_none(call, place)) {
         result = opdi_quantized_round(result, call->args[place].u.d, opdi_call_int(call, place + 1));
     }
@@ -456,7 +456,7 @@ static opd_tensor *opdi_quantized_either(opd_tensor *input, const opd_value *par
     if (!input || !weight || opd_dtype(weight) == OPD_INT8) {
         return input ? opdi_quantized_linear(input, parts, reduce) : NULL;
     }
-    return opd_linear_full(input, opdi_quantized_weight(parts), opdi_tensor_in(&parts[OPDI_PACKED_BIAS]));
+    return opd_linear(input, opdi_quantized_weight(parts), opdi_tensor_in(&parts[OPDI_PACKED_BIAS]));
 }
 static const opd_value *opdi_packed_parts(const opdi_bcall *call, opd_value packed) {
     const opdi_cell *const cell = opdi_cell_of(&packed);
@@ -505,7 +505,7 @@ static opd_tensor *opdi_quantized_direction(const opdi_qcell *cell, opd_tensor *
     if (!rc && steps < 1) {
         (void)opd_fail(OPD_ERROR_SHAPE, "%s: the input has no steps", cell->call->builtin->schema);
     }
-    if (!rc && steps > 0) { result = opd_stack(opd_tensors_of(all, steps)); }
+    if (!rc && steps > 0) { result = opd_stack(opd_tensors_of(all, steps), 0); }
     opdi_free(all, all ? bytes : 0);
     return result;
 }
@@ -530,11 +530,11 @@ static opd_tensor *opdi_quantized_layers(const opdi_bcall *call, opd_tensor *inp
             outs[side] = opd_ok() ? opdi_quantized_direction(&cell, input, side == 1, state) : NULL;
             for (int i = 0; i <= (lstm ? 1 : 0) && outs[side]; i++) {
                 opd_tensor *const one = opd_unsqueeze(state[i], 0);
-                last[i] = last[i] ? opd_cat(OPD_TENSORS(last[i], one)) : one;
+                last[i] = last[i] ? opd_cat(OPD_TENSORS(last[i], one), 0) : one;
             }
             if (!outs[side]) { return NULL; }
         }
-        input = sides == 2 ? opd_cat_full(OPD_TENSORS(outs[0], outs[1]), -1) : outs[0];
+        input = sides == 2 ? opd_cat(OPD_TENSORS(outs[0], outs[1]), -1) : outs[0];
         if (input && layer + 1 < layers && opdi_call_int(call, TRAIN) && call->args[DROPOUT].u.d > 0) {
             input = opd_dropout(input, call->args[DROPOUT].u.d, true);
         }

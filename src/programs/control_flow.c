@@ -204,7 +204,7 @@ OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args
         }
     }
     for (int i = 0; i < stacked; i++) {
-        outputs[carried + i] = opd_value_tensor(opd_stack(opd_tensors_of(made + i * length, length)));
+        outputs[carried + i] = opd_value_tensor(opd_stack(opd_tensors_of(made + i * length, length), 0));
     }
     if (carried) { memcpy(outputs, now, (size_t)carried * sizeof *now); }
     return opd_ok() ? opdi_region_return(rets, outputs, node->nout) : -1;
@@ -239,7 +239,7 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
         }
     }
     for (int i = 0; i < count; i++) {
-        outputs[i] = opd_value_tensor(opd_stack(opd_tensors_of(made + i * length, length)));
+        outputs[i] = opd_value_tensor(opd_stack(opd_tensors_of(made + i * length, length), 0));
     }
     return opd_ok() ? opdi_region_return(rets, outputs, count) : -1;
 }

@@ -638,7 +638,7 @@ static opd_tensor *opdi_check_pair(opd_tensor *tensor, opd_tensor **values /*[2]
         values[i] = tensor && opdi_is_complex(tensor)
             ? opd_view_as_complex(opd_randn_like(opd_view_as_real(opd_resolve_conj(tensor)))) : opd_randn_like(tensor);
     }
-    return opd_stack(opd_tensors_of(values, 2));
+    return opd_stack(opd_tensors_of(values, 2), 0);
 }
 /* Compares `got`, the result of vmap for two vectors, with `want`, the results for each vector alone.  NULL stands for
    zeros.  Returns 0, or -1 and sets an error. */

@@ -20,7 +20,7 @@ static opd_tensor *opdi_total_norm(opd_tensor *const *params, int count, double 
         if (grad) { norms[have++] = opd_linalg_vector_norm_full(grad, order, no, false, no); }
     }
     opd_tensor *total = have == 0 ? opd_zeros(opd_ints_of(&none, 0), OPD_FLOAT32) :
-                        opd_linalg_vector_norm_full(opd_stack(opd_tensors_of(norms, have)), order, no, false, no);
+                        opd_linalg_vector_norm_full(opd_stack(opd_tensors_of(norms, have), 0), order, no, false, no);
     opdi_free(norms, (size_t)(count + 1) * sizeof *norms);
     return total;
 }

@@ -496,7 +496,7 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
         opd_tensor *both[2];
         both[0] = first[k];
         both[1] = second[k];
-        if (!(in[k] = dims[k] == 0 ? opd_stack(opd_tensors_of(both, 2)) : opd_clone(first[k]))) { return -1; }
+        if (!(in[k] = dims[k] == 0 ? opd_stack(opd_tensors_of(both, 2), 0) : opd_clone(first[k]))) { return -1; }
     }
     memset(&options, 0, sizeof options);
     options.in_dims = dims;
@@ -509,7 +509,7 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
         opd_tensor *both[2], *all;
         both[0] = want[0][k];
         both[1] = want[1][k];
-        if (!(all = opd_stack(opd_tensors_of(both, 2))) ||
+        if (!(all = opd_stack(opd_tensors_of(both, 2), 0)) ||
             opdi_opcheck_close(trial, got[k], all, "Outputs of the operator are different under vmap and in a loop "
                                "over the examples: output", k, "Correct its batching rule (`vmap` of opd_op_desc), or "
                                "use OPD_BATCH_LOOP")) {

@@ -286,7 +286,7 @@ static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64
             return NULL;
         }
     }
-    return all && all[0] ? opd_stack(opd_tensors_of(all, count)) : NULL;
+    return all && all[0] ? opd_stack(opd_tensors_of(all, count), 0) : NULL;
 }
 
 /* Stacks the results of `count` examples and returns them as the call's results.  If `none` is true, the call has no
@@ -734,7 +734,7 @@ OPDI_COLD_BEGIN
 
 /* opdi_batch_merge merges dims `at` and at + 1 of `tensor`: one counts the examples, the other has `count` entries per
    example.  opdi_batch_split splits the merged dim again. */
-OPDI_INTERNAL opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at) { return opd_flatten_full(tensor, at, at + 1); }
+OPDI_INTERNAL opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at) { return opd_flatten(tensor, at, at + 1); }
 OPDI_INTERNAL opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int k = 0;

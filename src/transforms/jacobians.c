@@ -106,7 +106,7 @@ static int opdi_jacobian_all(opdi_jacobian *jacobian, opd_tensor **out) {
         }
     }
     for (int i = 0; i < total; i++) {
-        if (!(out[i] = opd_cat(opd_tensors_of(parts[i], count)))) { return -1; }
+        if (!(out[i] = opd_cat(opd_tensors_of(parts[i], count), 0))) { return -1; }
     }
     return total;
 }

@@ -302,7 +302,7 @@ static int opdi_mapped_chunks(const opdi_mapped *mapped, opd_tensor **outputs) {
     }
     for (int i = 0; i < total; i++) {
         const int dim = opdi_mapped_out(mapped, i);
-        outputs[i] = dim == OPD_NO_DIM ? parts[i][0] : opd_cat_full(opd_tensors_of(parts[i], count), dim);
+        outputs[i] = dim == OPD_NO_DIM ? parts[i][0] : opd_cat(opd_tensors_of(parts[i], count), dim);
         if (!outputs[i]) { return -1; }
     }
     return total;

@@ -62,7 +62,7 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
         for (int64_t example = 0; example < runs; example++) {
             list[example] = all[example * OPD_TRANSFORM_OUTPUTS + i].u.t;
         }
-        if (!(list[0] = opd_stack(opd_tensors_of(list, runs)))) { return -1; }
+        if (!(list[0] = opd_stack(opd_tensors_of(list, runs), 0))) { return -1; }
         if (!size && !(list[0] = opd_narrow(list[0], 0, 0, 0))) { return -1; }
         outputs[i].u.t = list[0];
     }

@@ -787,7 +787,7 @@ TEST(many_results_of_one_call) {
     enum { N = 1000 };
     opd_tensor *x = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(N, 2), OPD_FLOAT64), true);
     opd_tensor *sum = NULL, *scaled, *g;
-    opd_tensors rows = opd_unbind(opd_mul(x, of(3))), parts = opd_split(opd_mul(x, of(5)), 1);
+    opd_tensors rows = opd_unbind(opd_mul(x, of(3))), parts = opd_split(opd_mul(x, of(5)), 1, 0);
     opd_library *lib = opd_library_open(OPD_DEF, "many", NULL, "t", 1);
     opd_value arg;
     int i;

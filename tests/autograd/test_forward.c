@@ -605,7 +605,7 @@ TEST(results_without_derivative) {                /* test_non_differentiable */
     opd_tensor *max[2];
     CHECK_INT(opd_dual_level_begin(), 0);
     foo = opd_dual_new(vec(1, 2), vec(3, 4));
-    CHECK(!tangent_of(opd_eq(foo, vec(1, 3))) && !tangent_of(opd_argmax(foo)) && !tangent_of(opd_zeros_like(foo)));
+    CHECK(!tangent_of(opd_eq(foo, vec(1, 3))) && !tangent_of(opd_argmax(foo, OPD_NONE, false)) && !tangent_of(opd_zeros_like(foo)));
     CHECK(opd_max_dim(max, foo, 0, false) == 0 && opd_item_f64(tangent_of(max[0])) == 4 && !tangent_of(max[1]));
     CHECK(is_2(tangent_of(opd_floor(foo)), 0, 0));
     CHECK_INT(opd_dual_level_end(0), 0);

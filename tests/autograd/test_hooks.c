@@ -147,7 +147,7 @@ TEST(a_hook_gets_the_sum_once) {
 TEST(hooks_belong_to_a_result_of_many) {
     int n[2] = {0, 0};
     opd_tensor *x = vec(4, true);
-    opd_tensors parts = opd_split(x, 2);
+    opd_tensors parts = opd_split(x, 2, 0);
     CHECK(opd_tensor_hook_add(parts.data[0], counted, &n[0], NULL) > 0 && opd_tensor_hook_add(parts.data[1], counted, &n[1], NULL) > 0);
     CHECK_INT(opd_backward(opd_sum(parts.data[1])), 0);
     CHECK_INT(n[0], 0);                           /* no gradient arrives there */

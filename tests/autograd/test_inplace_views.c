@@ -52,7 +52,7 @@ static opd_tensor *make_view(opd_tensor *x, const char *op, const long *v, int n
     if (!strcmp(op, "unfold")) { return opd_unfold(x, s[0], s[1], s[2]); }
     if (!strcmp(op, "as_strided")) { return opd_as_strided_full(x, opd_ints_of(s, 2), opd_ints_of(s + 2, 2), OPD_V(s[4])); }
     if (!strcmp(op, "split") || !strcmp(op, "unbind")) {
-        const opd_tensors l = op[0] == 's' ? opd_split_full(x, s[0], s[1]) : opd_unbind_full(x, s[0]);
+        const opd_tensors l = op[0] == 's' ? opd_split(x, s[0], s[1]) : opd_unbind_full(x, s[0]);
         const int64_t k = s[n - 1];
         if (opd_ok() && k >= l.n) { (void)opd_fail(OPD_ERROR_USER, "list index out of range"); }
         return opd_ok() ? l.data[k] : NULL;
@@ -329,7 +329,7 @@ TEST(views_that_must_not_be_written) {
     v = part(numbers(OPD_INTS(4), false), 0, 2);
     CHECK(opd_tensor_set_requires_grad(v, true) == v);
     REFUSED(plus(v, w), VIEW_OF_LEAF);
-    l = opd_split(y, 2);
+    l = opd_split(y, 2, 0);
     REFUSED(plus(l.data[1], w), "Output 1 of SplitBackward0 is a view and is being modified inplace. This view is the output of a function "
             "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should replace the inplace "
             "operation by an out-of-place one.");
@@ -339,7 +339,7 @@ TEST(views_that_must_not_be_written) {
     CHECK(opd_tensor_version(y) == 0);
     OPD_NO_GRAD { CHECK(plus(l.data[0], w) != NULL); }
     REFUSED(opd_mul(l.data[0], w), "Output 0 of SplitBackward0 is a view and its base or another view of its base has been modified inplace. This view");
-    OPD_NO_GRAD { v = part(y, 0, 2); u = opd_split(y, 2).data[0]; }
+    OPD_NO_GRAD { v = part(y, 0, 2); u = opd_split(y, 2, 0).data[0]; }
     REFUSED(plus(v, ones(OPD_INTS(2), false)), "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that");
     REFUSED(plus(u, w), "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that");
     v = part(v, 0, 1);
@@ -378,7 +378,7 @@ TEST(views_that_no_history_knows) {
         int i;
         memset(&o, 0, sizeof o);
         CHECK(opd_tensor_requires_grad(v) && opd_tensor_is_leaf(v) && opd_tensor_grad_fn(v) == NULL);
-        uses[0] = v; uses[1] = opd_select(v, 0, 1); uses[2] = opd_split(v, 2).data[1]; uses[3] = opd_unbind(v).data[0];
+        uses[0] = v; uses[1] = opd_select(v, 0, 1); uses[2] = opd_split(v, 2, 0).data[1]; uses[3] = opd_unbind(v).data[0];
         uses[4] = OPD_CALL(aten("cat"), OPD_TENSORS(v, w), 0); uses[5] = opd_mul(v, w); uses[6] = OPD_CALL(aten("max.dim"), v, 0); uses[7] = opd_exp(v);
         for (i = 0, s = opd_sum(w); i < 8; i++) { s = opd_add(s, opd_sum(uses[i])); }
         o.retain_graph = o.allow_unused = true;
@@ -896,14 +896,14 @@ TEST(lists_of_what_is_written_and_read) {
     v = part(y, 0, 1);
     l[0] = v; l[1] = part(y, 1, 2);
     CHECK(times(v, ones(OPD_INTS(1), false)) == v);
-    v = opd_cat(opd_tensors_of(l, 2));
+    v = opd_cat(opd_tensors_of(l, 2), 0);
     CHECK(plus(y, y) == y);                       /* of what is joined only the sizes are read later */
     CHECK_INT(opd_backward(opd_sum(opd_mul(v, numbers(OPD_INTS(2), false)))), 0);
     CHECK_GRAD(x, 1, 2);
     l[0] = inference_tensor();
     l[1] = ones(OPD_INTS(1, 2, 3), true);
-    CHECK_INT(opd_backward(opd_sum(opd_cat(opd_tensors_of(l, 2)))), 0);
-    CHECK(opd_copy_(y, part(opd_tanh(opd_cat(opd_tensors_of(&y, 1))), 0, 2)) == y);
+    CHECK_INT(opd_backward(opd_sum(opd_cat(opd_tensors_of(l, 2), 0))), 0);
+    CHECK(opd_copy_(y, part(opd_tanh(opd_cat(opd_tensors_of(&y, 1), 0)), 0, 2)) == y);
 }
 
 //-- a custom operator that returns a view -----------------------------------------------------------------------------
@@ -919,7 +919,7 @@ static int second_half_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0), *l[2];
     l[0] = opd_zeros_like(g);
     l[1] = g;
-    return opd_bw_return(bw, 0, opd_cat(opd_tensors_of(l, 2)));
+    return opd_bw_return(bw, 0, opd_cat(opd_tensors_of(l, 2), 0));
 }
 TEST(views_of_other_operators) {
     opd_library *lib = opd_library_open(OPD_DEF, "vw", NULL, "t", 1), *keys;
@@ -1022,7 +1022,7 @@ TEST(inference_tensors_inside) {
             "the inference_mode block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked).");
     OPD_NO_GRAD { o = flat(v); }
     REFUSED(plus(o, ones(OPD_INTS(6), false)), MADE_INSIDE);
-    OPD_INFERENCE_MODE(true) { v = flat(opd_split(n, 1).data[0]); }
+    OPD_INFERENCE_MODE(true) { v = flat(opd_split(n, 1, 0).data[0]); }
     REFUSED(plus(v, ones(OPD_INTS(6), false)), MADE_INSIDE);
     OPD_INFERENCE_MODE(true) { CHECK(plus(v, v) == v); }       /* both inside is right */
 }

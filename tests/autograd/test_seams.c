@@ -112,7 +112,7 @@ TEST(a_step_in_a_post_accumulate_hook) {
 static opd_tensor *writes_grad(opd_tensor *grad, void *user) { (void)user; return times(grad, of(3)); }
 TEST(a_hook_writes_into_its_gradient) {           /* which is a part of another, and expanded */
     opd_tensor *x = vec(4, true), *y = non_leaf(x), *a = part(y, 0, 2), *b = part(y, 2, 4),
-        *c = opd_cat(OPD_TENSORS(a, b));
+        *c = opd_cat(OPD_TENSORS(a, b), 0);
     CHECK(opd_tensor_hook_add(a, writes_grad, NULL, NULL) > 0);
     CHECK_INT(opd_backward(opd_sum(opd_mul(c, vec(4, false)))), 0);
     CHECK_GRAD(x, 3, 6, 3, 4);

@@ -241,14 +241,14 @@ static int a_forms(void) {
 TEST(out_and_inplace) { every_allocation(a_forms, 1000); }
 
 static int a_lists(void) {
-    opd_tensor *a = some(10), *all = a ? opd_cat(OPD_TENSORS(a, opd_slice(a, 0, opd_value_int(1), opd_value_int(5), 1), a)) : NULL;
-    return all && opd_stack(OPD_TENSORS(all, all)) ? 0 : -1;
+    opd_tensor *a = some(10), *all = a ? opd_cat(OPD_TENSORS(a, opd_slice(a, 0, opd_value_int(1), opd_value_int(5), 1), a), 0) : NULL;
+    return all && opd_stack(OPD_TENSORS(all, all), 0) ? 0 : -1;
 }
 TEST(lists) { every_allocation(a_lists, 1000); }
 
 static int a_split(void) {
-    opd_tensors parts = opd_split(some(10), 3);
-    return parts.n == 4 && opd_cat(parts) ? 0 : -1;
+    opd_tensors parts = opd_split(some(10), 3, 0);
+    return parts.n == 4 && opd_cat(parts, 0) ? 0 : -1;
 }
 TEST(list_results) { every_allocation(a_split, 1000); }
 
@@ -348,8 +348,8 @@ TEST(larger_graph) { every_allocation(a_fan, 3000); }
 
 static int a_network(void) {
     opd_tensor *x = opd_view(some(48), OPD_INTS(1, 3, 4, 4)), *w = opd_view(leaf(54), OPD_INTS(2, 3, 3, 3)), *y;
-    y = opd_conv2d(x, w);
-    y = opd_sum(opd_flatten(opd_relu(y)));
+    y = opd_conv2d(x, w, NULL, OPD_INTS(1), OPD_INTS(0));
+    y = opd_sum(opd_flatten(opd_relu(y), 0, -1));
     return y ? opd_backward(y) : -1;
 }
 TEST(network) { every_allocation(a_network, 4000); }

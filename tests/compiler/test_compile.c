@@ -376,7 +376,7 @@ static opd_tensor *norm[4];
 static int normed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
     (void)n;
-    out[0] = opd_batch_norm(opd_linear(in[0], weight), norm[0], norm[1], norm[2], norm[3], false, 0.1, 1e-5, false);
+    out[0] = opd_batch_norm(opd_linear(in[0], weight, NULL), norm[0], norm[1], norm[2], norm[3], false, 0.1, 1e-5, false);
     out[1] = opd_sum(out[0]);
     return out[1] ? 2 : -1;
 }
@@ -414,7 +414,7 @@ static int doubled(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
     (void)n;
     for (i = 0; i < 60; i++) { scale = opd_add(scale, scale); }
-    out[0] = opd_mul(opd_linear(in[0], weight), scale);
+    out[0] = opd_mul(opd_linear(in[0], weight, NULL), scale);
     out[1] = opd_sum(scale);
     return out[1] ? 2 : -1;
 }
@@ -1580,7 +1580,7 @@ static int pools(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     if (opd_max_pool2d_with_indices_full(all, in[0], OPD_INTS(2, 3), OPD_INTS(2, 2),
                                          OPD_INTS(1, 1), OPD_INTS(1, 1), false) ||
         opd_adaptive_max_pool2d(all + 2, in[0], OPD_INTS(3, 2)) ||
-        opd_max_pool3d_with_indices(all + 4, opd_unsqueeze(in[0], 0), OPD_INTS(1, 2, 2)) ||
+        opd_max_pool3d_with_indices(all + 4, opd_unsqueeze(in[0], 0), OPD_INTS(1, 2, 2), opd_ints_of(NULL, 0), OPD_INTS(0)) ||
         opd_max_dim(all + 6, in[0], 2, false)) { return -1; }
     for (i = 1; i < 8; i += 2) { out[count++] = all[i]; }
     return count;

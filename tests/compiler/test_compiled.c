@@ -513,8 +513,8 @@ static int open_layers(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     opd_tensor *const v = fixed_ones[1];
     (void)user;
     (void)n;
-    out[0] = opd_softmax(opd_linear(opd_relu(opd_linear(in[0], w)), v), 1);
-    out[1] = opd_layer_norm(opd_gelu(in[0]), opd_ints_of(&columns, 1));
+    out[0] = opd_softmax(opd_linear(opd_relu(opd_linear(in[0], w, NULL)), v, NULL), 1);
+    out[1] = opd_layer_norm(opd_gelu(in[0]), opd_ints_of(&columns, 1), NULL, NULL, 1e-5);
     return opd_ok() ? 2 : -1;
 }
 static int open_attention(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -557,7 +557,7 @@ static int open_order(void *user, opd_tensor *const *in, int n, opd_tensor **out
         opd_topk_full(out + 2, in[0], 1, 0, true, true) == 0 ? 4 : -1;
 }
 static int open_slices(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensor *const flat = opd_flatten(opd_relu(in[0]));
+    opd_tensor *const flat = opd_flatten(opd_relu(in[0]), 0, -1);
     (void)user;
     (void)n;
     out[0] = opd_narrow(flat, 0, 0, 13);
@@ -569,14 +569,14 @@ static int open_turned_slices(void *user, opd_tensor *const *in, int n, opd_tens
     opd_tensor *const turned = opd_contiguous(opd_transpose(opd_exp(in[0]), 0, 1));
     (void)user;
     (void)n;
-    out[0] = opd_neg(opd_narrow(opd_flatten(turned), 0, 0, 5));
+    out[0] = opd_neg(opd_narrow(opd_flatten(turned, 0, -1), 0, 0, 5));
     return opd_ok() ? 1 : -1;
 }
 static int open_turned(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const turned = opd_contiguous(opd_transpose(opd_exp(in[0]), 0, 1));
     (void)user;
     (void)n;
-    out[0] = opd_neg(opd_flatten(turned));
+    out[0] = opd_neg(opd_flatten(turned, 0, -1));
     out[1] = opd_mul(turned, in[1]);
     return opd_ok() ? 2 : -1;
 }
@@ -584,7 +584,7 @@ static int open_joined(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     opd_tensor *all[2] = {in[0], fixed_ones[2]}, *x;
     (void)user;
     (void)n;
-    x = opd_cat(opd_tensors_of(all, 2));
+    x = opd_cat(opd_tensors_of(all, 2), 0);
     out[0] = opd_select(x, 0, 39);
     out[1] = opd_exp(x);
     out[2] = opd_sum_dim(opd_narrow(x, 0, 20, 31), opd_ints_of(NULL, 0), false);
@@ -598,7 +598,7 @@ static int open_images(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     (void)user;
     (void)n;
     out[0] = opd_relu(y);
-    out[1] = opd_flatten(out[0]);
+    out[1] = opd_flatten(out[0], 0, -1);
     return opd_ok() ? 2 : -1;
 }
 /* Causal attention, with positions. */
@@ -618,8 +618,8 @@ static int open_cached(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     (void)user;
     (void)n;
     q = opd_transpose(opd_view(all[1], opd_ints_of(heads, 4)), 1, 2);
-    k = opd_transpose(opd_view(opd_cat(opd_tensors_of(all, 2)), opd_ints_of(heads, 4)), 1, 2);
-    out[0] = opd_scaled_dot_product_attention(q, k, opd_sin(k));
+    k = opd_transpose(opd_view(opd_cat(opd_tensors_of(all, 2), 0), opd_ints_of(heads, 4)), 1, 2);
+    out[0] = opd_scaled_dot_product_attention(q, k, opd_sin(k), NULL, 0, false);
     out[1] = opd_mul_Scalar(k, opd_value_double(0.5));
     return opd_ok() ? 2 : -1;
 }
@@ -632,7 +632,7 @@ static int open_moments(void *user, opd_tensor *const *in, int n, opd_tensor **o
     out[1] = opd_var_correction(in[0], rows, opd_value_int(1), true);
     out[2] = opd_std_correction(opd_transpose(in[0], 0, 1), opd_ints_of(&one, 1), opd_value_int(0), false);
     out[3] = opd_linalg_vector_norm_full(in[0], opd_value_int(2), opd_value_int(0), false, opd_value_none());
-    out[4] = opd_argmax_full(in[0], opd_value_int(0), false);
+    out[4] = opd_argmax(in[0], opd_value_int(0), false);
     return opd_ok() ? 5 : -1;
 }
 static int open_moved(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -641,7 +641,7 @@ static int open_moved(void *user, opd_tensor *const *in, int n, opd_tensor **out
     (void)n;
     out[0] = opd_cumsum(in[0], 0);
     out[1] = opd_flip(in[0], opd_ints_of(&zero, 1));
-    out[2] = opd_triu_full(opd_mul(opd_unsqueeze(in[1], 0), opd_unsqueeze(in[1], 1)), 1);
+    out[2] = opd_triu(opd_mul(opd_unsqueeze(in[1], 0), opd_unsqueeze(in[1], 1)), 1);
     return opd_ok() ? 3 : -1;
 }
 /* Functions of x [n, m] with two open sizes. */
@@ -649,13 +649,13 @@ static int open_both(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     opd_tensor *const x = in[0], *const y = opd_matmul(x, opd_transpose(x, 0, 1)), *all[2];
     (void)user;
     (void)n;
-    out[0] = opd_softmax(opd_tril(y), 1);
+    out[0] = opd_softmax(opd_tril(y, 0), 1);
     out[1] = opd_mean(x);
     out[2] = opd_matmul(opd_transpose(x, 0, 1), opd_sigmoid(y));
     out[3] = opd_add(x, opd_unsqueeze(in[1], 1));
     all[0] = x;
     all[1] = out[3];
-    out[4] = opd_cumsum(opd_flatten(opd_cat_full(opd_tensors_of(all, 2), 1)), 0);
+    out[4] = opd_cumsum(opd_flatten(opd_cat(opd_tensors_of(all, 2), 1), 0, -1), 0);
     return opd_ok() ? 5 : -1;
 }
 static int open_pairs(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -885,7 +885,7 @@ static int squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
     (void)n;
     out[0] = opd_relu(opd_sub(opd_unsqueeze(x, 1), x));
-    out[1] = opd_argmax(out[0]);
+    out[1] = opd_argmax(out[0], OPD_NONE, false);
     return out[1] ? 2 : -1;
 }
 /* If long has 32 bits, the square of a size may not fit: such a size is out of range. */
@@ -1375,7 +1375,7 @@ static int run_normed(void *user, opd_tensor *const *in, int n, opd_tensor **out
     const int64_t two[2] = {2, 1}, one[2] = {1, 1}, none[2] = {0, 0};
     opd_tensor *y, *z;
     (void)n;
-    y = u->kind == NORMED_ROWS ? opd_linear_full(in[0], u->weight, u->shift)
+    y = u->kind == NORMED_ROWS ? opd_linear(in[0], u->weight, u->shift)
         : opd_convolution(in[0], u->weight, u->shift, opd_ints_of(two, 2), opd_ints_of(one, 2), opd_ints_of(one, 2),
                           u->turned, opd_ints_of(none, 2), u->groups);
     z = opd_batch_norm(y, u->norm[0], u->norm[1], u->norm[2], u->norm[3], false, 0.1, u->kind == NORMED_FLAT ? 0 : 1e-5,
@@ -1471,7 +1471,7 @@ static int sorts(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
         opd_topk_full(out + 2, in[0], 3, order_dim, order_down, true);
     (void)user;
     (void)n;
-    out[4] = opd_argsort_full(opd_mul_Scalar(in[0], opd_value_int(2)), order_dim, order_down);
+    out[4] = opd_argsort(opd_mul_Scalar(in[0], opd_value_int(2)), order_dim, order_down);
     return rc == 0 && out[4] ? 5 : -1;
 }
 static int adds_up(void *user, opd_tensor *const *in, int n, opd_tensor **out) {

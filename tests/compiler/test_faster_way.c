@@ -34,9 +34,9 @@ static int block(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     x = opd_relu(x);
     opd_tensor *y = opd_conv2d_full(x, weights[2], weights[3], opd_ints_of(one, 2), opd_ints_of(seven, 2),
                                     opd_ints_of(one, 2), 16);
-    y = opd_layer_norm(opd_permute(y, OPD_INTS(0, 2, 3, 1)), opd_ints_of(&channels, 1));
-    y = opd_gelu(opd_linear_full(y, weights[4], weights[5]));
-    y = opd_linear(y, weights[6]);
+    y = opd_layer_norm(opd_permute(y, OPD_INTS(0, 2, 3, 1)), opd_ints_of(&channels, 1), NULL, NULL, 1e-5);
+    y = opd_gelu(opd_linear(y, weights[4], weights[5]));
+    y = opd_linear(y, weights[6], NULL);
     out[0] = opd_add(x, opd_permute(y, OPD_INTS(0, 3, 1, 2)));
     return out[0] ? 1 : -1;
 }
@@ -62,8 +62,8 @@ static int convolutions(void *user, opd_tensor *const *in, int n, opd_tensor **o
     x = opd_conv2d_full(in[0], opd_narrow(weights[0], 1, 0, 4), weights[1], opd_ints_of(one, 2), opd_ints_of(two, 2),
                         opd_ints_of(one, 2), 2);
     out[1] = opd_contiguous(opd_permute(x, OPD_INTS(0, 3, 2, 1)));
-    out[2] = opd_conv2d(opd_permute(opd_contiguous(turned), OPD_INTS(0, 3, 1, 2)), weights[0]);
-    out[3] = opd_conv1d(opd_select(in[0], 2, 3), opd_select(weights[0], 2, 1));
+    out[2] = opd_conv2d(opd_permute(opd_contiguous(turned), OPD_INTS(0, 3, 1, 2)), weights[0], NULL, OPD_INTS(1), OPD_INTS(0));
+    out[3] = opd_conv1d(opd_select(in[0], 2, 3), opd_select(weights[0], 2, 1), NULL, OPD_INTS(1), OPD_INTS(0));
     return out[3] ? 4 : -1;
 }
 /* Products with other strides, several of them at once, with a cast of the result, and with operands of other
@@ -86,7 +86,7 @@ static int attention(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     (void)user;
     (void)n;
     opd_tensor *const q = in[0], *const k = opd_mul_Scalar(in[0], opd_value_double(0.5)), *const v = opd_neg(in[0]);
-    out[0] = opd_add(opd_scaled_dot_product_attention(q, k, v), q);
+    out[0] = opd_add(opd_scaled_dot_product_attention(q, k, v, NULL, 0, false), q);
     out[1] = opd_scaled_dot_product_attention_full(q, k, v, weights[7], 0, false, opd_value_none(), false);
     out[2] = opd_scaled_dot_product_attention_full(q, k, opd_contiguous(v), NULL, 0, true, opd_value_double(0.25), false);
     return out[2] ? 3 : -1;

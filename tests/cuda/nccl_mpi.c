@@ -63,7 +63,7 @@ static double trained(opd_group *group, opd_device where, bool sharded) {
         opd_tensor *x = opd_to_device(opd_narrow(all, 0, begin, mine), where, OPD_FLOAT32);
         OK(opd_parallel_begin(parallel, mine) == 4);
         for (int i = 0; i < 2; i++) {
-            x = opd_tanh(opd_linear(x, sharded ? opd_parallel_full(parallel, params[i]) : params[i]));
+            x = opd_tanh(opd_linear(x, sharded ? opd_parallel_full(parallel, params[i]) : params[i], NULL));
         }
         opd_tensor *const mean = opd_mean(opd_mul(x, x));
         OK(opd_backward(mean) == 0);

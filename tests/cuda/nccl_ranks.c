@@ -329,7 +329,7 @@ static void trains(opd_group *group, int rank, void *user) {
             for (int i = 0; i < 2; i++) {
                 whole[i] = run->sharded ? opd_parallel_full(parallel, params[i]) : params[i];
             }
-            opd_tensor *const apart = opd_sub(opd_add(opd_linear(x, whole[0]), whole[1]), want);
+            opd_tensor *const apart = opd_sub(opd_add(opd_linear(x, whole[0], NULL), whole[1]), want);
             opd_tensor *const sum = opd_sum(opd_mul(apart, apart));
             if (run->hooks) { opd_saved_hooks_end(); }
             if (rows > 0 || run->sharded) {
@@ -384,7 +384,7 @@ typedef struct shelf {
 static void one_step(opd_parallel *parallel, opd_tensor **params, opd_optimizer *adam, opd_tensor *x) {
     OPD_SCOPE {
         opd_tensor *const w = opd_parallel_full(parallel, params[0]), *const b = opd_parallel_full(parallel, params[1]);
-        CHECK_INT(opd_backward(opd_sum(opd_sin(opd_add(opd_linear(x, w), b)))), 0);
+        CHECK_INT(opd_backward(opd_sum(opd_sin(opd_add(opd_linear(x, w, NULL), b)))), 0);
         CHECK_INT(opd_optimizer_step(adam), 0);
         CHECK_INT(opd_optimizer_zero_grad(adam), 0);
     }

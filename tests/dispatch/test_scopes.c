@@ -255,7 +255,7 @@ TEST(tensors_that_are_gone) {
         CHECK(!opd_exp(x)); IS_GONE("has been freed");
         CHECK(!OPD_CALL(OPD_OP(&add, "aten::add.Tensor"), y, x)); IS_GONE("has been freed");
         list[0] = y; list[1] = x;
-        CHECK(!opd_cat(opd_tensors_of(list, 2))); IS_GONE("argument 'tensors'[1] has been freed");
+        CHECK(!opd_cat(opd_tensors_of(list, 2), 0)); IS_GONE("argument 'tensors'[1] has been freed");
         CHECK(!opd_zero_(x)); IS_GONE("has been freed");
         CHECK(!opd_reshape(x, OPD_INTS(-1))); IS_GONE("has been freed");
         CHECK(opd_tensor_print(x, text, sizeof text) == strlen("a freed tensor")); IS_GONE("has been freed");

@@ -333,8 +333,8 @@ TEST(without_memory) {
 //-- trainings of PyTorch that go on here --------------------------------------------------------------------------------
 
 static opd_tensor *loss_of(const opd_module *net, opd_tensor *x) {
-    x = opd_tanh(opd_linear_full(x, opd_module_get(net, "one.weight"), opd_module_get(net, "one.bias")));
-    x = opd_tanh(opd_linear_full(x, opd_module_get(net, "two.weight"), opd_module_get(net, "two.bias")));
+    x = opd_tanh(opd_linear(x, opd_module_get(net, "one.weight"), opd_module_get(net, "one.bias")));
+    x = opd_tanh(opd_linear(x, opd_module_get(net, "two.weight"), opd_module_get(net, "two.bias")));
     return opd_sum(opd_square(x));
 }
 static opd_optimizer *optimizer_of(const char *name, const opd_module *net) {

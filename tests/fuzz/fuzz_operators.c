@@ -59,7 +59,7 @@ static opd_tensor *changed(const trial *t, opd_tensor *x) {
     case 6: return opd_unsqueeze(x, 0);
     case 7: return opd_view(x, OPD_INTS(-1));
     case 8: return other && opd_numel(other) > 1 ? opd_narrow(opd_view(other, OPD_INTS(-1)), 0, 1, opd_numel(other) - 1) : x;
-    case 9: return opd_ndim(x) ? opd_cat(OPD_TENSORS(x, x)) : x;
+    case 9: return opd_ndim(x) ? opd_cat(OPD_TENSORS(x, x), 0) : x;
     case 10: return opd_full_like(x, opd_value_double(ONE_OF(doubles)));
     case 11: return opd_tensor_new_on(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x), opd_device_make(OPD_META, -1));
     case 12: return opd_tensor_new_on(OPD_INTS(((int64_t)1 << 61), 1), opd_dtype(x), opd_device_make(OPD_META, -1));
@@ -158,7 +158,7 @@ static void prepare(trial *t, unsigned mode, int level) {
             (void)opd_tensor_set_requires_grad(x, true);
         }
         if ((mode & DUAL) && opd_dtype_is_floating(opd_dtype(x)) && next() % 4) { x = opd_dual_new(x, opd_ones_like(x)); }
-        if (level > 0 && next() % 4) { x = opd_vmap_wrap(opd_stack(OPD_TENSORS(x, x)), 0, level); }
+        if (level > 0 && next() % 4) { x = opd_vmap_wrap(opd_stack(OPD_TENSORS(x, x), 0), 0, level); }
         if (x) { *t->tensors[i] = x; }
         opd_error_clear();
     }

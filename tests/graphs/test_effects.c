@@ -188,7 +188,7 @@ TEST(calls_with_dropout_are_not_merged) {
 static int attends_in_vmap(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)n;
     opd_tensor *const other = (opd_tensor *)user;
-    out[0] = opd_scaled_dot_product_attention(in[0], other, other);
+    out[0] = opd_scaled_dot_product_attention(in[0], other, other, NULL, 0, false);
     return 1;
 }
 TEST(attention_without_dropout_is_not_random_in_vmap) {
@@ -196,7 +196,7 @@ TEST(attention_without_dropout_is_not_random_in_vmap) {
     CHECK_INT(opd_vmap(attends_in_vmap, other, &x, 1, NULL, &y, 1), 1);
     CHECK_INT(opd_ndim(y), 4);
     y = opd_sub(y, opd_scaled_dot_product_attention(x, opd_expand(other, OPD_INTS(3, 2, 4, 8)),
-                                                    opd_expand(other, OPD_INTS(3, 2, 4, 8))));
+                                                    opd_expand(other, OPD_INTS(3, 2, 4, 8)), NULL, 0, false));
     CHECK(opd_item_f64(opd_max(opd_abs(y))) < 1e-5);
     CHECK_OK();
 }

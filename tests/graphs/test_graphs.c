@@ -364,11 +364,11 @@ static const char *path(void) {
 /* tanh(x w) + 1, with split and cat around it: every kind of node. */
 static int every_kind(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *parts[3];
-    opd_tensors list = opd_split_full(in[0], 1, -1);
+    opd_tensors list = opd_split(in[0], 1, -1);
     int i;
     (void)user; (void)n;
     for (i = 0; i < 3; i++) { parts[i] = list.data[i]; }
-    out[0] = opd_cat_full(opd_tensors_of(parts, 2), 1);
+    out[0] = opd_cat(opd_tensors_of(parts, 2), 1);
     out[1] = opd_add_Scalar(opd_tanh(opd_mm(in[0], in[1])), opd_value_double(0.5));
     return 2;
 }
@@ -985,7 +985,7 @@ TEST(passes_keep_effects_writes_and_random_numbers) {
 static int constants_only(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *part = opd_full(opd_ints_of(two_three, 2), opd_value_double(2), OPD_FLOAT32);
     (void)user; (void)n;
-    out[0] = opd_add(in[0], opd_cat_full(opd_tensors_of(&part, 1), 0));
+    out[0] = opd_add(in[0], opd_cat(opd_tensors_of(&part, 1), 0));
     return 1;
 }
 TEST(folding_takes_lists) {
@@ -1000,7 +1000,7 @@ TEST(folding_takes_lists) {
     opd_graph_free(g);
 }
 static int splits(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    opd_tensors a = opd_split(in[0], 1), b = opd_split(in[0], 1);
+    opd_tensors a = opd_split(in[0], 1, 0), b = opd_split(in[0], 1, 0);
     (void)user; (void)n;
     out[0] = opd_add(opd_exp(a.data[0]), opd_exp(b.data[0]));
     out[1] = opd_exp(b.data[1]);
@@ -1053,7 +1053,7 @@ static int chain(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
         parts[0] = opd_tanh(out[0]);
         parts[1] = opd_neg(out[0]);
         out[0] = i % 2 ? opd_add(parts[0], parts[1])
-            : opd_slice(opd_cat(opd_tensors_of(parts, 2)), 0, opd_value_int(0), opd_value_int(1 << 18), 1);
+            : opd_slice(opd_cat(opd_tensors_of(parts, 2), 0), 0, opd_value_int(0), opd_value_int(1 << 18), 1);
     }
     return 1;
 }

@@ -60,8 +60,8 @@ static opd_tensor *looked(opd_tensor *x) {
 /* x: [n, 8], n at least 32; results: [2 n, 8], [8, 8]. */
 static int net(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const pair[2] = {opd_mul_Scalar(in[0], opd_value_double(0.5)), opd_tanh(in[0])};
-    opd_tensor *const both = opd_cat_full(opd_tensors_of(pair, 2), 0), *const gram = opd_mm(opd_t(both), looked(opd_exp(both)));
-    opd_tensor *const wide = opd_cat_full(opd_tensors_of(pair, 2), 1), *const seen = opd_sin(looked(opd_abs(wide)));
+    opd_tensor *const both = opd_cat(opd_tensors_of(pair, 2), 0), *const gram = opd_mm(opd_t(both), looked(opd_exp(both)));
+    opd_tensor *const wide = opd_cat(opd_tensors_of(pair, 2), 1), *const seen = opd_sin(looked(opd_abs(wide)));
     opd_tensor *const part = opd_slice(opd_cos(both), 0, opd_value_int(2), opd_value_int(20), 3);
     (void)user;
     (void)n;
@@ -183,7 +183,7 @@ static int hourglass(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     }
     for (int i = 3; i >= 0; i--) {
         opd_tensor *const pair[2] = {x, x};
-        x = opd_add(opd_cat_full(opd_tensors_of(pair, 2), 0), left[i]);
+        x = opd_add(opd_cat(opd_tensors_of(pair, 2), 0), left[i]);
     }
     (void)user;
     (void)n;
@@ -272,14 +272,14 @@ TEST(second_runs_of_programs_allocate_nothing) {
    columns, Fourier transforms, attention.  x: [8, 16, 24, 24]. */
 static int workers(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const weight = opd_narrow(opd_reshape(in[0], OPD_INTS(8, 16, 576)), 2, 0, 18);
-    opd_tensor *const small = opd_reshape(weight, OPD_INTS(16, 16, 3, 3)), *const wide = opd_cat(OPD_TENSORS(small, small));
-    opd_tensor *x = opd_relu(opd_conv2d(in[0], small));
-    x = opd_sigmoid(opd_narrow(opd_conv2d(x, wide), 1, 4, 16));
+    opd_tensor *const small = opd_reshape(weight, OPD_INTS(16, 16, 3, 3)), *const wide = opd_cat(OPD_TENSORS(small, small), 0);
+    opd_tensor *x = opd_relu(opd_conv2d(in[0], small, NULL, OPD_INTS(1), OPD_INTS(0)));
+    x = opd_sigmoid(opd_narrow(opd_conv2d(x, wide, NULL, OPD_INTS(1), OPD_INTS(0)), 1, 4, 16));
     x = opd_reshape(opd_contiguous(x), OPD_INTS(8, 16, 400));
     opd_tensor *const both = opd_bmm(x, opd_transpose(x, 1, 2)), *const soft = opd_softmax(x, 1);
     opd_tensor *const seen = opd_scaled_dot_product_attention(opd_reshape(soft, OPD_INTS(8, 16, 40, 10)),
                                                               opd_reshape(x, OPD_INTS(8, 16, 40, 10)),
-                                                              opd_reshape(x, OPD_INTS(8, 16, 40, 10)));
+                                                              opd_reshape(x, OPD_INTS(8, 16, 40, 10)), NULL, 0, false);
     (void)user;
     (void)n;
     out[0] = opd_add(opd_sum(both), opd_sum(opd_abs(opd_view_as_real(opd_fft_r2c(seen, OPD_INTS(3), 0, true)))));
@@ -339,9 +339,9 @@ static void frame(opd_tensor *weight, int number) {
     OPD_SCOPE {
         OPD_NO_GRAD {
             opd_tensor *x = opd_tensor_wrap(samples, OPD_INTS(1, 480), NULL, OPD_FLOAT32, NULL, NULL), *sorted[2];
-            opd_tensor *y = opd_softmax(opd_relu(opd_linear(x, weight)), -1);
-            y = opd_cat(OPD_TENSORS(y, opd_narrow(x, 1, 0, 60)));
-            CHECK_INT(opd_sort(sorted, y), 0);
+            opd_tensor *y = opd_softmax(opd_relu(opd_linear(x, weight, NULL)), -1);
+            y = opd_cat(OPD_TENSORS(y, opd_narrow(x, 1, 0, 60)), 0);
+            CHECK_INT(opd_sort(sorted, y, -1, false), 0);
             y = opd_abs(opd_fft_rfft(sorted[0]));
             CHECK(y && opd_item_f64(opd_sum(y)) > 0);
             CHECK(opd_add(y, x) == NULL);
@@ -394,7 +394,7 @@ static int any_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
         const int64_t rows = opd_size(x, 0);
         switch (drawn(8)) {
         case 0: z = opd_matmul(opd_softmax(opd_matmul(x, opd_t(y)), 1), y); break;
-        case 1: z = rows + opd_size(y, 0) < 200 ? opd_cat(opd_tensors_of(pair, 2)) : opd_neg(x); break;
+        case 1: z = rows + opd_size(y, 0) < 200 ? opd_cat(opd_tensors_of(pair, 2), 0) : opd_neg(x); break;
         case 2: z = opd_narrow(x, 0, rows / 3, 1 + rows / 2); break;
         case 3: z = opd_add(x, opd_sum_dim(y, OPD_INTS(0), true)); break;
         case 4: z = opd_mul(opd_tanh(x), opd_mean_dim(x, OPD_INTS(1), true)); break;

@@ -743,8 +743,8 @@ TEST(kernels_gemv_expanded) {
             opd_tensor *const want = opd_sum_dim(opd_mul(opd_to_dtype(a, OPD_FLOAT64), opd_to_dtype(x, OPD_FLOAT64)),
                                                  OPD_INTS(1), false);
             opd_tensor *const got[] = {
-                opd_mv(a, x), opd_matmul(x, opd_t(a)), opd_flatten(opd_mm(opd_unsqueeze(x, 0), opd_t(a))),
-                opd_flatten(opd_bmm(opd_unsqueeze(a, 0), opd_unsqueeze(opd_unsqueeze(x, 1), 0)))};
+                opd_mv(a, x), opd_matmul(x, opd_t(a)), opd_flatten(opd_mm(opd_unsqueeze(x, 0), opd_t(a)), 0, -1),
+                opd_flatten(opd_bmm(opd_unsqueeze(a, 0), opd_unsqueeze(opd_unsqueeze(x, 1), 0)), 0, -1)};
             for (int i = 0; i < 4 && opd_ok(); i++) {
                 CHECK(opd_allclose_full(opd_to_dtype(got[i], OPD_FLOAT64), want, 1e-4, 1e-4, false));
             }
@@ -952,7 +952,7 @@ TEST(kernels_row_groups) {
             CHECK(OPD_CALL(OPD_OP(&mm_out, "aten::mm.out"), a, b, out) == out);
             CHECK(opd_item(opd_all(opd_eq(out, one))).u.i != 0);
             opd_tensor *const parts[] = {a, opd_randn(OPD_INTS(20 - d[0], d[1]), dtype)};
-            opd_tensor *many = opd_mm(opd_cat_full(opd_tensors_of(parts, 2), 0), b);
+            opd_tensor *many = opd_mm(opd_cat(opd_tensors_of(parts, 2), 0), b);
             CHECK(opd_item(opd_all(opd_eq(opd_narrow(many, 0, 0, d[0]), one))).u.i != 0);
             for (int threads = 2; threads < 6; threads++) {
                 opd_threads_set(threads);
@@ -1803,7 +1803,7 @@ TEST(kernels_attention_backward_memory) {
             in[i] = opd_tensor_set_requires_grad(kn_heads(1, 2, 1024, 4, false, OPD_FLOAT32), true);
         }
         opd_threads_set(1);
-        loss = opd_sum(opd_scaled_dot_product_attention(in[0], in[1], in[2]));
+        loss = opd_sum(opd_scaled_dot_product_attention(in[0], in[1], in[2], NULL, 0, false));
         opd_memory_reset_peak();
         const int64_t before = opd_memory_stats().live;
         CHECK_INT(opd_autograd_grad(&loss, 1, in, 3, NULL, grads), 0);
@@ -1951,7 +1951,7 @@ TEST(kernels_turned_and_repeated_operands) {
             CHECK_INT(kn_sum_differs(opd_add(column, row), column, row), 0);
             CHECK_INT(kn_sum_differs(opd_add(b, column), b, column), 0);
             CHECK_INT(kn_sum_differs(opd_add(other, b), other, b), 0);
-            opd_tensor *three = opd_addcmul(a, b, part);          /* two are turned */
+            opd_tensor *three = opd_addcmul(a, b, part, OPD_V(1));          /* two are turned */
             opd_tensor *parts = opd_add(a, opd_mul(opd_contiguous(b), opd_contiguous(part)));
             CHECK(dtype == OPD_BFLOAT16 || opd_item(opd_all(opd_eq(three, parts))).u.i != 0);      /* rounded once, or twice */
             opd_tensor *into = opd_clone(a);
@@ -2040,7 +2040,7 @@ TEST(kernels_joined_rows) {
             }
             list[3] = opd_to_dtype(opd_randn(OPD_INTS(0), OPD_FLOAT32), dtype);      /* is left out */
             opd_tensors all = {list, 4};
-            opd_tensor *got = opd_to_dtype(opd_cat_full(all, 1), OPD_FLOAT64);
+            opd_tensor *got = opd_to_dtype(opd_cat(all, 1), OPD_FLOAT64);
             int bad = !got || opd_size(got, 1) != w[0] + w[1] + w[2];
             for (int64_t i = 0; !bad && i < rows; i++) {
                 int64_t at = 0;

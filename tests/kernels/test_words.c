@@ -28,7 +28,7 @@ static opd_tensor *words_matrix(int64_t rows, int64_t count, int low, int high, 
     if (way == 5) {
         opd_tensor *const first = opd_reshape(opd_narrow(numbers, 0, 0, rows * count), OPD_INTS(rows, count));
         opd_tensor *const others = opd_to_dtype(opd_full(OPD_INTS(rows, 70), opd_value_double(INFINITY), OPD_FLOAT32), dtype);
-        return opd_narrow(opd_cat_full(OPD_TENSORS(first, others), 1), 1, 0, count);
+        return opd_narrow(opd_cat(OPD_TENSORS(first, others), 1), 1, 0, count);
     }
     return opd_reshape(opd_narrow(numbers, 0, way == 3, rows * count), OPD_INTS(rows, count));
 }
@@ -58,7 +58,7 @@ static void words_compare(words_fn *fn, opd_tensor *a, opd_tensor *b, int has, c
 }
 static opd_tensor *words_mm(opd_tensor *a, opd_tensor *b) { return opd_mm(a, b); }
 static opd_tensor *words_int_mm(opd_tensor *a, opd_tensor *b) { return opd__int_mm(a, b); }
-static opd_tensor *words_linear(opd_tensor *a, opd_tensor *b) { return opd_linear_full(a, opd_t(b), opd_select(b, 0, 0)); }
+static opd_tensor *words_linear(opd_tensor *a, opd_tensor *b) { return opd_linear(a, opd_t(b), opd_select(b, 0, 0)); }
 static opd_tensor *words_addmm(opd_tensor *a, opd_tensor *b) { return opd_addmm(opd_narrow(a, 1, 0, 1), a, b); }
 static opd_tensor *words_turned(opd_tensor *a, opd_tensor *b) {       /* the result is written transposed */
     opd_tensor *c = opd_t(opd_empty(OPD_INTS(opd_sizes(b)[1], opd_sizes(a)[0]), opd_dtype(a)));
@@ -66,7 +66,7 @@ static opd_tensor *words_turned(opd_tensor *a, opd_tensor *b) {       /* the res
     return OPD_CALL(OPD_OP(&mm_out, "aten::mm.out"), a, b, c);
 }
 static opd_tensor *words_bmm(opd_tensor *a, opd_tensor *b) {
-    return opd_bmm(opd_stack(OPD_TENSORS(a, a, opd_neg(a))), opd_stack(OPD_TENSORS(b, opd_neg(b), b)));
+    return opd_bmm(opd_stack(OPD_TENSORS(a, a, opd_neg(a)), 0), opd_stack(OPD_TENSORS(b, opd_neg(b), b), 0));
 }
 static opd_tensor *words_conv(opd_tensor *x, opd_tensor *w) {
     static const int64_t one[2] = {1, 1}, two[2] = {2, 2}, none[2] = {0, 0};

@@ -111,18 +111,18 @@ TEST(integer_division) {
 
 TEST(lists_of_nothing) {
     opd_tensor *x = counted(3, 4, OPD_FLOAT32);
-    CHECK(opd_cat(opd_tensors_of(NULL, 0)) == NULL);
+    CHECK(opd_cat(opd_tensors_of(NULL, 0), 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::cat: expected a non-empty list of Tensors");
-    CHECK(opd_stack(opd_tensors_of(NULL, 0)) == NULL);
+    CHECK(opd_stack(opd_tensors_of(NULL, 0), 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "stack expects a non-empty TensorList");
     CHECK(opd_hstack(opd_tensors_of(NULL, 0)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "hstack expects a non-empty TensorList");
-    CHECK(opd_cat(opd_tensors_of(NULL, 2)) == NULL);
+    CHECK(opd_cat(opd_tensors_of(NULL, 2), 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "aten::cat() Expected a value of type 'Tensor[]' for argument 'tensors' but an "
                 "element is NULL");
-    CHECK(opd_cat(OPD_TENSORS(x, NULL)) == NULL);
+    CHECK(opd_cat(OPD_TENSORS(x, NULL), 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'tensors'");
-    CHECK(opd_cat(opd_tensors_of(&x, -1)) == NULL);
+    CHECK(opd_cat(opd_tensors_of(&x, -1), 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'tensors' is a list of -1 elements");
     CHECK(opd_view(x, opd_ints_of(NULL, 2)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument 'size' is a list of 2 elements, but its pointer is NULL");

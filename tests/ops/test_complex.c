@@ -370,7 +370,7 @@ TEST(imaginary_parts_are_refused_by_real_numbers) {
     const opd_value value = opd_value_complex(number);
     CHECK(!opd_addmm_full(real, real, real, opd_value_int(1), value));
     CHECK_ERROR(OPD_ERROR_DTYPE, "value cannot be converted to float32 without overflow");
-    CHECK(!opd_addcmul_full(real, real, real, value));
+    CHECK(!opd_addcmul(real, real, real, value));
     CHECK_ERROR(OPD_ERROR_DTYPE, "value cannot be converted to float32 without overflow");
     CHECK(!opd_abs_(pairs(ones, 2)));
     CHECK_ERROR(OPD_ERROR_DTYPE, "In-place abs");
@@ -542,7 +542,7 @@ TEST(conjugates_are_seen_below_the_dispatcher) {
     CHECK_ERROR(OPD_ERROR_SHAPE, "must match");
     CHECK(strstr(text, "1.-2.j") != NULL);
     CHECK(opd_item_f64(opd_quantile(opd_tensor_from(numbers, opd_ints_of(two, 1), OPD_FLOAT64),
-                                    opd__neg_view(opd_tensor_from(&half, opd_ints_of(NULL, 0), OPD_FLOAT64)))) == 1.5);
+                                    opd__neg_view(opd_tensor_from(&half, opd_ints_of(NULL, 0), OPD_FLOAT64)), OPD_NONE, false)) == 1.5);
     opd_fake_block block = opd_fake_begin();
     CHECK(opd_tensor_is_conj(opd_fake_tensor(y)) && opd_tensor_is_neg(opd_imag(y)));
     opd_fake_end(&block);
@@ -659,9 +659,9 @@ TEST(arithmetic_of_neighbours_and_of_others) {
                         }
                         if (k && rows[i].total) {
                             copies[0] = copies[1] = copies[2] = x[k];
-                            x[k] = opd_select(opd_stack_full(opd_tensors_of(copies, 3), 1), 1, 0);
+                            x[k] = opd_select(opd_stack(opd_tensors_of(copies, 3), 1), 1, 0);
                             copies[0] = copies[1] = y[k];
-                            y[k] = opd_select(opd_stack_full(opd_tensors_of(copies, 2), 1), 1, 0);
+                            y[k] = opd_select(opd_stack(opd_tensors_of(copies, 2), 1), 1, 0);
                         }
                         out[k] = rows[i].one ? rows[i].one(x[k]) : rows[i].two(x[k], y[k]);
                         CHECK(opd_ok());

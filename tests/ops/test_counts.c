@@ -214,7 +214,7 @@ TEST(distances_of_rows_that_are_not_finite) {
             opd_copy_(opd_select(x, 0, 1), opd_select(x, 0, 0));
             opd_fill_(opd_select(opd_select(x, 0, 2), 0, k - 1), OPD_V((double)INFINITY));
             opd_fill_(opd_select(opd_select(x, 0, 3), 0, k / 2), OPD_V((double)NAN));
-            y = opd_to_dtype(opd_cdist(x, x), OPD_FLOAT64);
+            y = opd_to_dtype(opd_cdist(x, x, 2), OPD_FLOAT64);
             CHECK_OR_RETURN(y != NULL);
             CHECK(opd_data_f64(y)[1] <= 0 && opd_data_f64(y)[4] <= 0);
             CHECK(opd_data_f64(y)[2] > DBL_MAX && opd_data_f64(y)[9] > DBL_MAX && opd_data_f64(y)[10] != opd_data_f64(y)[10]);
@@ -261,8 +261,8 @@ TEST(small_matrices) {
                 }
                 CHECK_INT(opd_linalg_inv_ex(rets, opd_zeros(OPD_INTS(2, n, n), opd_dtype(a))), 0);
                 CHECK_INT(opd_item_i64(opd_select(rets[1], 0, 1)), 1);
-                CHECK_INT(opd_linalg_lu_factor_ex(rets, opd_cat_full(opd_tensors_of(&a, 1), 1)), 0);
-                b = opd_narrow(opd_cat_full(opd_tensors_of(&a, 1), 2), 2, 0, n > 1 ? n - 1 : 1);
+                CHECK_INT(opd_linalg_lu_factor_ex(rets, opd_cat(opd_tensors_of(&a, 1), 1)), 0);
+                b = opd_narrow(opd_cat(opd_tensors_of(&a, 1), 2), 2, 0, n > 1 ? n - 1 : 1);
                 CHECK_INT(opd_linalg_lu(rets, b), 0);
                 CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(opd_matmul(rets[0], opd_matmul(rets[1], rets[2])), b)))) < tol);
             }
@@ -332,7 +332,7 @@ static void counting_call(int k, opd_tensor *x, opd_scalar_type dtype, opd_tenso
         to[0] = opd_to_dtype(opd_detach(result.u.t), OPD_FLOAT64);
         if (opd_tensor_requires_grad(result.u.t)) {
             opd_tensor *const odd = opd_fmod_Scalar(opd_arange(OPD_V(opd_numel(result.u.t)), OPD_INT64), OPD_V(2));
-            (void)opd_backward(opd_sum(opd_mul(opd_flatten(result.u.t), opd_add_Scalar(odd, OPD_V(1)))));
+            (void)opd_backward(opd_sum(opd_mul(opd_flatten(result.u.t, 0, -1), opd_add_Scalar(odd, OPD_V(1)))));
             to[1] = opd_tensor_grad(x) ? opd_to_dtype(opd_tensor_grad(x), OPD_FLOAT64) : NULL;
         }
     }

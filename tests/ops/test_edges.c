@@ -89,7 +89,7 @@ TEST(circular_padding_of_several_dims) {
             opd_tensor *const at = opd_arange_start(OPD_V(-sides[2 * dim]), OPD_V(size + sides[2 * dim + 1]), OPD_INT64);
             want = opd_index_select(want, -1 - dim, opd_remainder_Scalar(at, OPD_V(size)));
         }
-        CHECK(opd_equal(opd_pad_full(x, opd_ints_of(sides, 2 * ndim), "circular", opd_value_none()), want));
+        CHECK(opd_equal(opd_pad(x, opd_ints_of(sides, 2 * ndim), "circular", opd_value_none()), want));
     }
 }
 TEST(circular_padding_without_sides) {
@@ -746,11 +746,11 @@ TEST(alignments_with_nan_and_targets_of_any_dtype) {
     CHECK_OK();
     CHECK_NEAR(opd_item_f64(opd_ctc_loss_IntList(probs, opd_to_dtype(targets, OPD_UINT8), OPD_INTS(2), OPD_INTS(1))), opd_item_f64(want), 0);
     CHECK_NEAR(opd_item_f64(opd_ctc_loss_IntList(probs, opd_to_dtype(targets, OPD_FLOAT32), OPD_INTS(2), OPD_INTS(1))), opd_item_f64(want), 0);
-    opd_tensor *input = opd_mul_Scalar(targets, opd_value_int(2)), *target = opd_to_dtype(opd_flatten(targets), OPD_INT32);
-    CHECK_NEAR(opd_item_f64(opd_ctc_loss_Tensor(probs, targets, opd_flatten(input), target)), opd_item_f64(want), 0);
-    CHECK(!opd_ctc_loss_Tensor(probs, targets, opd_flatten(input), opd_to_dtype(target, OPD_FLOAT32)));
+    opd_tensor *input = opd_mul_Scalar(targets, opd_value_int(2)), *target = opd_to_dtype(opd_flatten(targets, 0, -1), OPD_INT32);
+    CHECK_NEAR(opd_item_f64(opd_ctc_loss_Tensor(probs, targets, opd_flatten(input, 0, -1), target)), opd_item_f64(want), 0);
+    CHECK(!opd_ctc_loss_Tensor(probs, targets, opd_flatten(input, 0, -1), opd_to_dtype(target, OPD_FLOAT32)));
     CHECK_ERROR(OPD_ERROR_DTYPE, "target_lengths must be integral");
-    CHECK(!opd_ctc_loss_Tensor(probs, targets, opd_to_device(opd_flatten(input), opd_device_make(OPD_META, 0), OPD_INT64), target));
+    CHECK(!opd_ctc_loss_Tensor(probs, targets, opd_to_device(opd_flatten(input, 0, -1), opd_device_make(OPD_META, 0), OPD_INT64), target));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "has no data to read");
     probs = opd_tensor_from(with_nan, OPD_INTS(2, 1, 2), OPD_FLOAT32);
     CHECK(isnan(opd_item_f64(opd_ctc_loss_IntList(probs, targets, OPD_INTS(2), OPD_INTS(1)))));
@@ -805,7 +805,7 @@ TEST(samples_that_have_no_derivative_or_integral) {
 }
 TEST(parts_and_weights_with_nan) {
     const float parts[] = {0.5f, (float)NAN}, weights[] = {1, (float)NAN, 2};
-    CHECK(opd_quantile(counted(3), floats(parts, 2)) == NULL);
+    CHECK(opd_quantile(counted(3), floats(parts, 2), OPD_NONE, false) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "quantile() q values must be in the range [0, 1]");
     CHECK(CALL("aten::cov", counted(3), 1, OPD_NONE, floats(weights, 3)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "cov(): aweights cannot be negative");
@@ -1140,7 +1140,7 @@ TEST(what_sequences_and_norms_refuse) {
     CHECK_ERROR(OPD_ERROR_DTYPE, "the results are complex, so they cannot be stored");
     CHECK(opd_logspace(OPD_V(0), OPD_V(1), 2, 10, OPD_COMPLEX32) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "\"logspace_cpu\" not implemented for 'complex32'");
-    CHECK(opd_group_norm(opd_zeros(OPD_INTS(2, 0, 3), OPD_FLOAT32), 1) == NULL);
+    CHECK(opd_group_norm(opd_zeros(OPD_INTS(2, 0, 3), OPD_FLOAT32), 1, NULL, NULL, 1e-5) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "Expected number of channels to be greater than 0, got 0");
     CHECK(CALL("aten::complex.out", x, x, wide) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "requires dtype complex64");
@@ -1567,11 +1567,11 @@ TEST(columns_are_joined) {
         OPD_SCOPE {
             opd_tensor *all = opd_to_dtype(opd_view(counted(35), OPD_INTS(7, 5)), dtypes[k]), *parts[5], *columns[3];
             for (int i = 0; i < 5; i++) { parts[i] = opd_contiguous(opd_select(all, 1, i)); }
-            CHECK(opd_equal(opd_stack_full(opd_tensors_of(parts, 5), -1), all));
+            CHECK(opd_equal(opd_stack(opd_tensors_of(parts, 5), -1), all));
             columns[0] = opd_unsqueeze(parts[0], 1);
             columns[1] = opd_contiguous(opd_narrow(all, 1, 1, 3));
             columns[2] = opd_unsqueeze(parts[4], 1);
-            CHECK(opd_equal(opd_cat_full(opd_tensors_of(columns, 3), 1), all));
+            CHECK(opd_equal(opd_cat(opd_tensors_of(columns, 3), 1), all));
         }
     }
 }
@@ -1625,7 +1625,7 @@ TEST(picked_elements_lie_in_the_order_of_dims_that_they_had) {
     list[2] = i;
     LIES(opd_index(last, opd_tensors_of(list, 3)), 4, 30, 1, 3, 6);
     LIES(opd__unsafe_index_put(last, opd_tensors_of(list, 3), opd_zeros(OPD_INTS(1), OPD_FLOAT32)), 4, 60, 1, 15, 3);
-    LIES(opd_index_put(turned, opd_tensors_of(list, 3), opd_zeros(OPD_INTS(1), OPD_FLOAT32)), 3, 1, 5, 20);
+    LIES(opd_index_put(turned, opd_tensors_of(list, 3), opd_zeros(OPD_INTS(1), OPD_FLOAT32), false), 3, 1, 5, 20);
 }
 TEST(expanded_tensors_are_filled) {
     opd_tensor *x = opd_zeros(OPD_INTS(3, 1), OPD_FLOAT32), *all = opd_expand(x, OPD_INTS(3, 4));
@@ -1678,9 +1678,9 @@ TEST(cross_entropy_of_two_dtypes_has_the_targets) {
     CHECK_ERROR(OPD_ERROR_DTYPE, "result type float32 can't be cast to the desired output type int64");
 }
 TEST(groups_of_no_elements_are_refused) {
-    CHECK(opd_group_norm(opd_zeros(OPD_INTS(1, 2, 0), OPD_FLOAT32), 1) == NULL);
+    CHECK(opd_group_norm(opd_zeros(OPD_INTS(1, 2, 0), OPD_FLOAT32), 1, NULL, NULL, 1e-5) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "Expected HxW to be greater than 0, got 0");
-    CHECK(opd_group_norm(opd_zeros(OPD_INTS(0, 2, 3), OPD_FLOAT32), 1) != NULL);
+    CHECK(opd_group_norm(opd_zeros(OPD_INTS(0, 2, 3), OPD_FLOAT32), 1, NULL, NULL, 1e-5) != NULL);
     CHECK_OK();
 }
 TEST(a_complex_convolution_wants_its_bias_as_others_do) {

@@ -44,7 +44,7 @@ TEST(cholesky_of_many_sizes) {
             CHECK_OK();
             CHECK(residual(times(lower, opd_mT(lower)), a) < 4);
             CHECK(residual(times(opd_mT(upper), upper), a) < 4);
-            CHECK(most(opd_triu_full(lower, 1)) <= 0 && most(opd_tril_full(upper, -1)) <= 0);
+            CHECK(most(opd_triu(lower, 1)) <= 0 && most(opd_tril(upper, -1)) <= 0);
             CHECK(residual(times(a, opd_cholesky_solve(b, lower)), b) < 40);
             CHECK(residual(times(a, opd_cholesky_solve_full(b, upper, true)), b) < 40);
             CHECK(residual(times(a, opd_cholesky_inverse(lower)), one(sizes_tried[k / 2], dtype)) < 40);
@@ -59,7 +59,7 @@ TEST(triangles_of_all_kinds) {
             const int64_t n = sizes_tried[k / 16];
             opd_tensor *a = opd_add(opd_mul_Scalar(square(n, k, dtype), OPD_V(0.1)), one(n, dtype));
             opd_tensor *b = left ? noise(OPD_INTS(n, 7), k, dtype) : noise(OPD_INTS(7, n), k, dtype);
-            opd_tensor *t = upper ? opd_triu(a) : opd_tril(a), *x;
+            opd_tensor *t = upper ? opd_triu(a, 0) : opd_tril(a, 0), *x;
             if (unit) { t = opd_add(opd_sub(t, opd_diag_embed(opd_diagonal(t))), one(n, dtype)); }
             x = opd_linalg_solve_triangular_full(k % 3 ? a : opd_mT(wide(opd_mT(a))), b, upper, left, unit);
             CHECK_OK();
@@ -149,7 +149,7 @@ TEST(qr_of_many_shapes) {
                 CHECK(opd_linalg_qr_full(rets, a, shape < 3 ? "reduced" : "complete") == 0);
                 CHECK(residual(times(rets[0], rets[1]), a) < 8);
                 CHECK(residual(times(opd_mT(rets[0]), rets[0]), one(opd_size(rets[0], 1), dtype)) < 8);
-                CHECK(most(opd_tril_full(rets[1], -1)) <= 0);
+                CHECK(most(opd_tril(rets[1], -1)) <= 0);
             }
             a = noise(OPD_INTS(n + 9, n), k, dtype);
             CHECK(opd_linalg_qr_full(rets, a, "complete") == 0 && opd_geqrf(both, a) == 0);
@@ -388,7 +388,7 @@ enum { SPECTRA = (int)(sizeof spectra / sizeof *spectra) };
 static void eigenvalues_of(opd_tensor *a, bool upper) {
     opd_tensor *v[2], *only;
     const int64_t n = opd_size(a, -1);
-    CHECK_OR_RETURN(opd_linalg_eigh_full(v, upper ? opd_triu(a) : opd_tril(a), upper ? "U" : "L") == 0);
+    CHECK_OR_RETURN(opd_linalg_eigh_full(v, upper ? opd_triu(a, 0) : opd_tril(a, 0), upper ? "U" : "L") == 0);
     CHECK(residual(times(opd_mul(v[1], opd_unsqueeze(v[0], 0)), opd_mT(v[1])), a) < 30);
     CHECK(residual(times(opd_mT(v[1]), v[1]), one(n, opd_dtype(a))) < 30);
     only = opd_linalg_eigvalsh(a);
@@ -851,7 +851,7 @@ TEST(least_squares_of_nothing) {
         }
         two[0] = opd_zeros(OPD_INTS(3, 2), OPD_FLOAT64);
         two[1] = opd_eye_m(3, 2, OPD_FLOAT64);
-        CHECK(opd_linalg_lstsq_full(rets, opd_stack(opd_tensors_of(two, 2)), opd_ones(OPD_INTS(2, 3, 1), OPD_FLOAT64), OPD_NONE,
+        CHECK(opd_linalg_lstsq_full(rets, opd_stack(opd_tensors_of(two, 2), 0), opd_ones(OPD_INTS(2, 3, 1), OPD_FLOAT64), OPD_NONE,
                                     "gels") == 0);
         CHECK_NEAR(opd_item_f64(opd_sum(rets[0])), 2, 1e-12);
         CHECK_NEAR(opd_item_f64(opd_sum(rets[1])), 4, 1e-12);
@@ -862,7 +862,7 @@ TEST(least_squares_of_nothing) {
         CHECK_NEAR(opd_item_f64(opd_select(rets[0], 0, 1)), 0.2, 1e-12);
         CHECK(opd_linalg_lstsq_full(rets, opd_mul(opd_eye_m(3, 2, OPD_FLOAT64), opd_tensor_from(line, OPD_INTS(2), OPD_FLOAT64)),
                                     b, OPD_NONE, "gels") == 0);
-        CHECK(opd_linalg_lstsq_full(rets, opd_triu_full(opd_eye_m(3, 2, OPD_FLOAT64), 1), b, OPD_NONE, "gels") == 0);
+        CHECK(opd_linalg_lstsq_full(rets, opd_triu(opd_eye_m(3, 2, OPD_FLOAT64), 1), b, OPD_NONE, "gels") == 0);
     }
 }
 /* Of the cofactors of [a, b; c, d], which are [d, -c; -b, a], weighted: those of the weights. */

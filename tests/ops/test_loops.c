@@ -3,7 +3,7 @@
 
 /* Returns a view of the same elements that is not contiguous. */
 static opd_tensor *with_gaps(opd_tensor *x) {
-    opd_tensor *const wide = opd_stack_full(OPD_TENSORS(x, x), 1);
+    opd_tensor *const wide = opd_stack(OPD_TENSORS(x, x), 1);
     return opd_select(wide, 1, 1);
 }
 static int64_t differences(opd_tensor *a, opd_tensor *b) {
@@ -378,7 +378,7 @@ TEST(floats_to_bools_and_complex_numbers) {
 static void check_search(int64_t total, int64_t count, opd_scalar_type dtype, bool right) {
     opd_tensor *const numbers = opd_randint(total + 3, OPD_INTS(2, total), OPD_INT64);
     opd_tensor *const values = opd_randint(total + 5, OPD_INTS(2, count), OPD_INT64), *sorts[2];
-    if (opd_sort(sorts, numbers)) { return; }
+    if (opd_sort(sorts, numbers, -1, false)) { return; }
     opd_tensor *const found = opd_searchsorted_full(opd_to_dtype(sorts[0], dtype), opd_to_dtype(values, dtype), false,
                                                     right, opd_value_none(), opd_value_none());
     opd_tensor *const ordered = opd_searchsorted_full(opd_to_dtype(numbers, dtype), opd_to_dtype(values, dtype), false,
@@ -411,7 +411,7 @@ TEST(positions_in_few_numbers) {
             const opd_scalar_type dtype = total % 3 == 0 ? OPD_INT64 : total % 3 == 1 ? OPD_FLOAT32 : OPD_FLOAT64;
             opd_tensor *const numbers = opd_randint(total + 1, OPD_INTS(total), OPD_INT64), *sorts[2];
             opd_tensor *const values = opd_randint(total + 3, OPD_INTS(total + 50), OPD_INT64);
-            CHECK_INT(opd_sort(sorts, numbers), 0);
+            CHECK_INT(opd_sort(sorts, numbers, -1, false), 0);
             for (int right = 0; right < 2; right++) {
                 opd_tensor *const found = opd_bucketize_full(opd_to_dtype(values, dtype), opd_to_dtype(sorts[0], dtype),
                                                              false, right != 0);
@@ -491,7 +491,7 @@ TEST(joined_and_copied_rows) {
             opd_tensor *parts[3];
             parts[0] = parts[2] = opd_randn(OPD_INTS(rows, first), OPD_FLOAT32);
             parts[1] = opd_randn(OPD_INTS(rows, second), OPD_FLOAT32);
-            opd_tensor *const all = opd_cat_full(opd_tensors_of(parts, 3), 1);
+            opd_tensor *const all = opd_cat(opd_tensors_of(parts, 3), 1);
             const float *x = opd_data_f32(all);
             opd_tensor *const copy = opd_contiguous(opd_slice(all, 1, OPD_V(first), OPD_V(first + second), 1));
             int64_t wrong = 0;

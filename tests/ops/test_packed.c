@@ -225,7 +225,7 @@ TEST(lstm_of_other_operands) {
     ways[1] = opd_cos(first.outs[0]);
     CHECK_INT(opd_lstm(other.outs, first.in[0], opd_tensors_of(first.in + 1, 2), opd_tensors_of(first.in + 3, 4), true,
                        1, 0, false, false, false), 0);
-    several = opd_detach(opd_stack(opd_tensors_of(ways, 2)));
+    several = opd_detach(opd_stack(opd_tensors_of(ways, 2), 0));
     memset(&options, 0, sizeof options);
     options.grad_outputs = &several;
     options.is_grads_batched = options.retain_graph = true;

@@ -136,14 +136,14 @@ TEST(maxima_that_are_zeros) {
 
 TEST(maxima_without_positions_have_no_gradient_and_others_have_one) {
     opd_tensor *x = opd_randn(OPD_INTS(1, 2, 9), OPD_FLOAT32), *y;
-    CHECK(!opd_tensor_requires_grad(opd_max_pool1d(x, OPD_INTS(3))));
+    CHECK(!opd_tensor_requires_grad(opd_max_pool1d(x, OPD_INTS(3), opd_ints_of(NULL, 0), OPD_INTS(0))));
     opd_tensor_set_requires_grad(x, true);
-    y = opd_max_pool1d(x, OPD_INTS(3));
+    y = opd_max_pool1d(x, OPD_INTS(3), opd_ints_of(NULL, 0), OPD_INTS(0));
     CHECK(opd_tensor_requires_grad(y));
     CHECK_INT(opd_backward(opd_sum(y)), 0);
     CHECK(opd_item_f64(opd_sum(opd_tensor_grad(x))) == 6);
-    CHECK(opd_numel(opd_max_pool2d(opd_zeros(OPD_INTS(0, 2, 4, 4), OPD_FLOAT32), OPD_INTS(2))) == 0);
-    CHECK(opd_max_pool1d(opd_zeros(OPD_INTS(1, 2, 4), OPD_FLOAT32), OPD_INTS(5)) == NULL);
+    CHECK(opd_numel(opd_max_pool2d(opd_zeros(OPD_INTS(0, 2, 4, 4), OPD_FLOAT32), OPD_INTS(2), opd_ints_of(NULL, 0), OPD_INTS(0))) == 0);
+    CHECK(opd_max_pool1d(opd_zeros(OPD_INTS(1, 2, 4), OPD_FLOAT32), OPD_INTS(5), opd_ints_of(NULL, 0), OPD_INTS(0)) == NULL);
     opd_error_clear();
 }
 CHECK_MAIN()

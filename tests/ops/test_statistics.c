@@ -224,7 +224,7 @@ static void forward(opd_tensor *const *in, int64_t a, int64_t c, int64_t n) {
         give("var_mean", part, MEAN, (set)by, false, three[1]);
         give("norm", part, NORM, (set)by, false,
              opd_linalg_vector_norm_full(x, opd_value_int(2), opd_value_ints(dims.data, dims.n), false, opd_value_none()));
-        give("logsumexp", part, LSE, (set)by, false, opd_logsumexp(x, dims));
+        give("logsumexp", part, LSE, (set)by, false, opd_logsumexp(x, dims, false));
     }
     if (opd_native_layer_norm(three, x, OPD_INTS(n), in[WN], in[BN], eps)) { return; }
     give("layer_norm", "out", OUT, LAST, true, three[0]);
@@ -244,7 +244,7 @@ static void forward(opd_tensor *const *in, int64_t a, int64_t c, int64_t n) {
     give("running_var", "", RUNNING_VAR, CHANNEL, false, running[1]);
     give("instance_norm", "", OUT, LAST, false,
          opd_instance_norm(x, in[WC], in[BC], NULL, NULL, true, 0.1, eps, false));
-    give("rms_norm", "", RMS, LAST, true, opd_rms_norm_full(x, OPD_INTS(n), in[WN], opd_value_double(eps)));
+    give("rms_norm", "", RMS, LAST, true, opd_rms_norm(x, OPD_INTS(n), in[WN], opd_value_double(eps)));
     give("weight_norm", "", WEIGHT_NORM, EXAMPLE, false, opd_weight_norm(x, in[GA]));
     x = opd_reshape(x, OPD_INTS(a * c, n));
     give("cov", "", COV, LAST, false, opd_cov(x));
@@ -278,7 +278,7 @@ static void backward(const numbers *s) {
                 : which == 1 ? opd_std_correction(leaf, dims, opd_value_int(1), false)
                 : which == 2 ? opd_linalg_vector_norm_full(leaf, opd_value_int(2), opd_value_ints(dims.data, dims.n), false,
                                                            opd_value_none())
-                : opd_logsumexp(leaf, dims);
+                : opd_logsumexp(leaf, dims, false);
             y = opd_sum(y);
             if (opd_autograd_grad(&y, 1, &leaf, 1, NULL, &dx)) { return; }
             give(names[which], set_names[by], (kind)(VAR_DX + which), (set)by, false, dx);

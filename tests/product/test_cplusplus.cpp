@@ -23,7 +23,7 @@ TEST(brace_lists_in_variables) {
     opd_tensors t = list;
     CHECK(i.n == 2 && i.data[1] == 3 && f.n == 2 && f.data[0] == 1.5 && t.n == 3 && t.data[1] == a && !t.data[2]);
     CHECK(none.n == 0);
-    CHECK_INT(opd_size(opd_cat(OPD_TENSORS(a, a)), 0), 4);
+    CHECK_INT(opd_size(opd_cat(OPD_TENSORS(a, a), 0), 0), 4);
     CHECK_INT(opd_ndim(opd_sum_dim(a, OPD_INTS(0), false)), 1);
     const int64_t three = 3;
     CHECK(is_2_by_3(opd_zeros(OPD_INTS(2, three), OPD_FLOAT32)));

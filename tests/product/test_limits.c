@@ -95,10 +95,10 @@ TEST(tensors_in_the_lists_of_a_call) {
     int i;
     CHECK_OR_RETURN(list != NULL);
     for (i = 0; i <= MOST; i++) { list[i] = x; }
-    y = opd_cat(opd_tensors_of(list, MOST));
+    y = opd_cat(opd_tensors_of(list, MOST), 0);
     CHECK_INT(opd_backward(opd_sum(y)), 0);
     CHECK_NEAR(opd_data_f64(opd_tensor_grad(x))[0], MOST, 0);
-    REFUSED(opd_cat(opd_tensors_of(list, MOST + 1)), "more than 60000 input or output tensors");
+    REFUSED(opd_cat(opd_tensors_of(list, MOST + 1), 0), "more than 60000 input or output tensors");
     free(list);
 }
 static int nested_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -143,7 +143,7 @@ TEST(complex_numbers) {
     opd_tensor *x = complexes(3), *small = opd_to_dtype(x, OPD_COMPLEX64), *grad, *z, *pair[1];
     CHECK(opd_exp(x) && opd_sum(x) && opd_mm(x, x) && opd_linalg_inv(small) && opd_linalg_eigvals(small));
     pair[0] = opd_unsqueeze(opd_unsqueeze(x, 0), 0);
-    CHECK(opd_conv2d(pair[0], pair[0]) != NULL);
+    CHECK(opd_conv2d(pair[0], pair[0], NULL, OPD_INTS(1), OPD_INTS(0)) != NULL);
     z = opd_tensor_set_requires_grad(opd_full(OPD_INTS(1), opd_value_complex(one_two), OPD_COMPLEX128), true);
     CHECK_INT(opd_backward(opd_sum(opd_abs(z))), 0);      /* z / |z|, which is PyTorch's convention */
     grad = opd_view_as_real(opd_tensor_grad(z));

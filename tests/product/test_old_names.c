@@ -55,4 +55,47 @@ TEST(old_plugins) {
     opd_error_clear();
 }
 
+/* The long forms of functions that take all arguments now. */
+TEST(old_long_forms) {
+    OPD_SCOPE {
+        opd_tensor *const x = opd_reshape(opd_arange(OPD_V(6), OPD_FLOAT64), OPD_INTS(2, 3)), *rets[2];
+        opd_tensor *const place = opd_reshape(opd_ones(OPD_INTS(1), OPD_INT64), OPD_INTS(1));
+        const opd_tensors pair = OPD_TENSORS(x, x), where = OPD_TENSORS(place);
+        CHECK_INT(opd_size(opd_cat_full(pair, 1), 1), 6);
+        CHECK_INT(opd_size(opd_stack_full(pair, 2), 2), 2);
+        CHECK_INT(opd_ndim(opd_flatten_full(x, 0, 1)), 1);
+        CHECK_INT(opd_split_full(x, 2, 1).n + opd_chunk_full(x, 3, 1).n, 5);
+        CHECK_INT(opd_split_with_sizes_full(x, OPD_INTS(1, 2), 1).n + opd_split_sizes_full(x, OPD_INTS(1, 2), 1).n, 4);
+        CHECK_INT(opd_item_i64(opd_argmax_full(x, OPD_NONE, false)), 5);
+        CHECK_INT(opd_item_i64(opd_argmin_full(x, OPD_NONE, false)), 0);
+        CHECK_INT(opd_sort_full(rets, x, 1, true), 0);
+        CHECK_INT(opd_size(opd_argsort_full(x, 0, true), 0), 2);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_clamp_full(x, OPD_V(1), OPD_V(2)))), 10, 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_clamp_full_(opd_clone(x), OPD_V(1), OPD_V(2)))), 10, 0);
+        CHECK_INT(opd_size(opd_linear_full(x, x, NULL), 1), 2);
+        CHECK_INT(opd_size(opd_rms_norm_full(x, OPD_INTS(3), NULL, OPD_NONE), 1), 3);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_leaky_relu_full(x, OPD_V(0.1)))), 15, 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_leaky_relu_full_(opd_clone(x), OPD_V(0.1)))), 15, 0);
+        CHECK_INT(opd_size(opd_pad_full(x, OPD_INTS(1, 1), "constant", OPD_V(0)), 1), 5);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_tril_full(x, 0))), 7, 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_triu_full(x, 1))), 8, 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_tril_full_(opd_clone(x), 0))), 7, 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_triu_full_(opd_clone(x), 1))), 8, 0);
+        CHECK_INT(opd_size(opd_one_hot_full(place, 4), 1), 4);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_addcmul_full(x, x, x, OPD_V(2)))), 125, 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_addcmul_full_(opd_clone(x), x, x, OPD_V(2)))), 125, 0);
+        opd_tensor *const y = opd_add(x, opd_ones_like(x));
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_addcdiv_full(x, y, y, OPD_V(2)))), 27, 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_addcdiv_full_(opd_clone(x), y, y, OPD_V(2)))), 27, 0);
+        CHECK_INT(opd_ndim(opd_logsumexp_full(x, OPD_INTS(1), true)), 2);
+        CHECK_NEAR(opd_item_f64(opd_select(opd_select(opd_roll_full(x, OPD_INTS(1), OPD_INTS(1)), 0, 0), 0, 0)), 2, 0);
+        CHECK_INT(opd_ndim(opd_std_dim_full(x, OPD_INTS(1), true, true)), 2);
+        CHECK_INT(opd_ndim(opd_var_dim_full(x, OPD_INTS(1), true, true)), 2);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_index_put_full(x, where, opd_ones(OPD_INTS(3), OPD_FLOAT64), true))), 18, 0);
+        CHECK_NEAR(opd_item_f64(opd_sum(opd_index_put_full_(opd_clone(x), where, opd_ones(OPD_INTS(3), OPD_FLOAT64), true))),
+                   18, 0);
+    }
+    CHECK_OK();
+}
+
 CHECK_MAIN()

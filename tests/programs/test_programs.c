@@ -625,13 +625,13 @@ TEST(programs_with_conditions_and_loops_that_are_fake) {
 
 /* Two layers and what operators have as arguments: lists, None, dtypes, numbers, a constant, a list of results. */
 static int layers(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
-    opd_tensor *x = opd_relu(opd_add(opd_linear(in[5], in[0]), in[1]));
+    opd_tensor *x = opd_relu(opd_add(opd_linear(in[5], in[0], NULL), in[1]));
     opd_tensor *y = opd_addmm(in[3], x, opd_t(in[2]));
     (void)user; (void)count;
     static const float three[] = {1, 2, 4};
-    const opd_tensors parts = opd_chunk(y, 2);
+    const opd_tensors parts = opd_chunk(y, 2, 0);
     if (parts.n != 2) { return -1; }
-    out[0] = opd_mul(opd_cat(OPD_TENSORS(parts.data[1], parts.data[0])), opd_tensor_from(three, OPD_INTS(3), OPD_FLOAT32));
+    out[0] = opd_mul(opd_cat(OPD_TENSORS(parts.data[1], parts.data[0]), 0), opd_tensor_from(three, OPD_INTS(3), OPD_FLOAT32));
     out[0] = opd_add_Scalar(out[0], opd_value_double(1.5));
     out[1] = opd_mul(opd_softmax(y, 1), in[4]);
     out[2] = opd_sum(opd_to_dtype(opd_permute(y, OPD_INTS(1, 0)), OPD_FLOAT64));
@@ -1018,11 +1018,11 @@ TEST(programs_saved_without_memory) {
 static int opened(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const x = in[2];
     const int64_t rows = opd_size(x, 0);
-    opd_tensor *const y = opd_relu(opd_linear_full(x, in[0], in[1])), *const parts = opd_reshape(y, OPD_INTS(rows * 3, 2));
+    opd_tensor *const y = opd_relu(opd_linear(x, in[0], in[1])), *const parts = opd_reshape(y, OPD_INTS(rows * 3, 2));
     (void)user;
     (void)n;
     out[0] = opd_add(parts, opd_arange(opd_value_int(2), OPD_FLOAT32));
-    out[1] = opd_add(opd_cat(OPD_TENSORS(y, y)), opd_sum(opd_zeros(OPD_INTS(rows + 1), OPD_FLOAT32)));
+    out[1] = opd_add(opd_cat(OPD_TENSORS(y, y), 0), opd_sum(opd_zeros(OPD_INTS(rows + 1), OPD_FLOAT32)));
     return opd_ok() ? 2 : -1;
 }
 static int other_sizes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -1049,14 +1049,14 @@ static int three_sizes(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     out[0] = opd_reshape(opd_matmul(flat, opd_t(in[1])), OPD_INTS(b, t, u));
     parts[0] = opd_sum_dim(in[0], OPD_INTS(1), false);
     parts[1] = in[1];
-    out[1] = opd_relu(opd_cat_full(opd_tensors_of(parts, 2), 0));
+    out[1] = opd_relu(opd_cat(opd_tensors_of(parts, 2), 0));
     turned = opd_reshape(opd_matmul(in[0], opd_transpose(in[0], 1, 2)), OPD_INTS(b, t * t));
     out[2] = opd_sum_dim(turned, OPD_INTS(0), false);
-    out[3] = opd_mul(opd_reshape(opd_narrow(opd_cat_full(opd_tensors_of(in + 1, 1), 0), 1, 0, 3), OPD_INTS(3 * u)),
+    out[3] = opd_mul(opd_reshape(opd_narrow(opd_cat(opd_tensors_of(in + 1, 1), 0), 1, 0, 3), OPD_INTS(3 * u)),
                      opd_ones(OPD_INTS(3 * u), OPD_FLOAT32));
     parts[0] = in[0];
     parts[1] = opd_zeros(OPD_INTS(b, 1, 4), OPD_FLOAT32);
-    out[4] = opd_cos(opd_cat_full(opd_tensors_of(parts, 2), 1));
+    out[4] = opd_cos(opd_cat(opd_tensors_of(parts, 2), 1));
     return opd_ok() ? 5 : -1;
 }
 TEST(several_sizes_stay_open) {
@@ -1120,7 +1120,7 @@ static int twice_and_other(void *user, opd_tensor *const *in, int n, opd_tensor 
     (void)user;
     (void)n;
     parts[0] = parts[1] = in[0];
-    out[0] = opd_cat_full(opd_tensors_of(parts, 2), 0);
+    out[0] = opd_cat(opd_tensors_of(parts, 2), 0);
     out[1] = opd_relu(in[1]);
     return opd_ok() ? 2 : -1;
 }

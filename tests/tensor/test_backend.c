@@ -635,7 +635,7 @@ TEST(tensors_of_two_devices) {
     /* also by the fallback */
     CHECK(opd_mm(opd_reshape(a, OPD_INTS(1, 3)), opd_reshape(b, OPD_INTS(3, 1))) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "npu:0 and cpu! (when checking argument for argument mat2 in method aten::mm)");
-    CHECK(opd_cat(OPD_TENSORS(a, b)) == NULL);
+    CHECK(opd_cat(OPD_TENSORS(a, b), 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "argument tensors in method aten::cat");
     CHECK(opd_mul(a, opd_select(b, 0, 1)) != NULL);       /* a number of the CPU's may stand beside */
     CHECK(opd_index(a, OPD_TENSORS(opd_arange(opd_value_int(2), OPD_INT64))) != NULL);    /* and indices */

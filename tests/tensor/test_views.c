@@ -69,7 +69,7 @@ TEST(views_refuse_what_does_not_fit) {
     FAILS(opd_narrow(x, 1, 2, 2), "exceeds dimension size");
     FAILS(opd_narrow(x, 1, 2, INT64_MAX), "exceeds dimension size");
     FAILS(opd_flip(x, OPD_INTS(0, -2)), "appears multiple times");
-    FAILS(opd_roll_full(x, OPD_INTS(1, 2), OPD_INTS(0)), "must align");
+    FAILS(opd_roll(x, OPD_INTS(1, 2), OPD_INTS(0)), "must align");
     FAILS(opd_repeat(x, OPD_INTS(2)), "can not be smaller");
     FAILS(opd_repeat(x, OPD_INTS(INT64_MAX, 2)), "");
     FAILS(opd_view_dtype(x, OPD_FLOAT64), "must be divisible by 2");
@@ -93,7 +93,7 @@ TEST(factories_refuse_what_does_not_fit) {
     FAILS(opd_arange(OPD_V(3), OPD_BOOL), "not implemented for 'bool'");
     FAILS(opd_linspace(OPD_V(0), OPD_V(1), -1, OPD_FLOAT32), "non-negative");
     FAILS(opd_eye(-1, OPD_FLOAT32), "n must be greater or equal to 0");
-    FAILS(opd_tril(counted(OPD_INTS(2))), "at least 2 dimensions");
+    FAILS(opd_tril(counted(OPD_INTS(2)), 0), "at least 2 dimensions");
     FAILS(opd_randint(0, OPD_INTS(2), OPD_INT64), "to be less than 'to'");
     FAILS(opd_randint(300, OPD_INTS(2), OPD_INT8), "out of bounds");
     FAILS(opd_normal_(counted(OPD_INTS(2)), 0, -1), "std >= 0.0");
@@ -238,7 +238,7 @@ TEST(gradient_of_some_parts_of_a_split) {
     opd_tensor *x = counted(OPD_INTS(5, 2)), *grad;
     opd_tensors parts;
     CHECK(opd_tensor_set_requires_grad(x, true) != NULL);
-    parts = opd_split(x, 2);
+    parts = opd_split(x, 2, 0);
     CHECK_INT(parts.n, 3);
     CHECK_INT(opd_backward(opd_sum(opd_mul(parts.data[1], parts.data[1]))), 0);
     grad = opd_tensor_grad(x);
@@ -309,17 +309,17 @@ TEST(multinomial) {
     for (i = 0; i < 4; i++) { CHECK_NEAR((double)opd_data_i64(counts)[i] / 20000, want[i], i == 1 ? 0 : 0.015); }
     for (i = 0; i < 200; i++) {
         OPD_SCOPE {
-            once = opd_multinomial(t, 3);
+            once = opd_multinomial(t, 3, false);
             CHECK(opd_numel(once) == 3 && opd_item_i64(opd_sum(once)) == 5);  /* 0, 2, 3: never the one that cannot be */
-            twos += opd_item_i64(opd_multinomial(three, 1)) == 1;             /* of 0, 3, 4 */
+            twos += opd_item_i64(opd_multinomial(three, 1, false)) == 1;             /* of 0, 3, 4 */
         }
     }
     CHECK_NEAR(twos / 200., 3. / 7, 0.12);
-    CHECK(opd_multinomial(t, 5) == NULL);
+    CHECK(opd_multinomial(t, 5, false) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
-    CHECK(opd_multinomial(opd_neg(t), 1) == NULL);
+    CHECK(opd_multinomial(opd_neg(t), 1, false) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "probability tensor contains either `inf`, `nan` or element < 0");
-    CHECK(opd_multinomial(opd_zeros(OPD_INTS(2), OPD_FLOAT32), 1) == NULL);
+    CHECK(opd_multinomial(opd_zeros(OPD_INTS(2), OPD_FLOAT32), 1, false) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
 
@@ -329,7 +329,7 @@ TEST(results_keep_the_order_of_strides) {
     opd_tensor *part = opd_narrow(opd_t(opd_zeros(OPD_INTS(3, 4), OPD_FLOAT32)), 0, 0, 3), *row = opd_ones(OPD_INTS(3), OPD_FLOAT32);
     t = opd_to_dtype(gaps, OPD_FLOAT64);
     CHECK_INT(opd_strides(t)[0], 1); CHECK_INT(opd_strides(t)[1], 3);
-    CHECK_INT(opd_sort(sorted, gaps), 0);
+    CHECK_INT(opd_sort(sorted, gaps, -1, false), 0);
     CHECK_INT(opd_strides(sorted[0])[0], 1); CHECK_INT(opd_strides(sorted[0])[1], 3); CHECK_INT(opd_strides(sorted[1])[1], 3);
     t = opd_slice_scatter(part, opd_ones(OPD_INTS(3, 3), OPD_FLOAT32));
     CHECK_INT(opd_strides(t)[0], 1); CHECK_INT(opd_strides(t)[1], 4);

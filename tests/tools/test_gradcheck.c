@@ -34,7 +34,7 @@ static int several(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
     out[0] = opd_mul(in[0], in[1]);
     out[1] = opd_exp(in[1]);
-    out[2] = opd_argmax(in[0]);
+    out[2] = opd_argmax(in[0], OPD_NONE, false);
     return 3;
 }
 /* Twice the right gradient where x is more than one. */

@@ -123,8 +123,8 @@ static opd_tensor *input(void) {
     return opd_sin(opd_view(opd_arange(OPD_V(15), OPD_FLOAT32), opd_ints_of(sizes, 2)));
 }
 static opd_tensor *loss_of(const opd_module *net) {
-    opd_tensor *x = opd_tanh(opd_linear_full(input(), opd_module_get(net, "one.weight"), opd_module_get(net, "one.bias")));
-    x = opd_tanh(opd_linear_full(x, opd_module_get(net, "two.weight"), opd_module_get(net, "two.bias")));
+    opd_tensor *x = opd_tanh(opd_linear(input(), opd_module_get(net, "one.weight"), opd_module_get(net, "one.bias")));
+    x = opd_tanh(opd_linear(x, opd_module_get(net, "two.weight"), opd_module_get(net, "two.bias")));
     return opd_sum(opd_square(opd_sub_Scalar(x, OPD_V(0.5))));
 }
 static void train(const opd_module *net, opd_optimizer *optimizer, int steps) {

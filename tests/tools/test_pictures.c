@@ -55,7 +55,7 @@ TEST(a_small_graph) {
 TEST(leaves_and_constants_and_several_outputs) {
     char buf[6000];
     opd_tensor *t[4], *x = leaf(OPD_INTS(4)), *parts[2];
-    opd_tensors list = opd_split(x, 2);
+    opd_tensors list = opd_split(x, 2, 0);
     parts[0] = list.data[0];
     parts[1] = list.data[1];
     t[0] = x;
@@ -98,7 +98,7 @@ TEST(a_long_chain_and_a_wide_sum) {
     has(buf + n - 120, "50000 nodes, 1 leaves");
     free(buf);
     for (i = 0; i < WIDE; i++) { wide[i] = leaf(OPD_INTS(1)); }
-    y = opd_cat(opd_tensors_of(wide, WIDE));
+    y = opd_cat(opd_tensors_of(wide, WIDE), 0);
     CHECK(opd_graph_dot(&y, 1, NULL, NULL, 0) > (size_t)WIDE * 40);
 }
 TEST(bad_input) {

@@ -525,11 +525,11 @@ TEST(promote_and_banned) {
     npu_on();
     OPD_AUTOCAST(OPD_CPU) {
         t[0] = b; t[1] = b; t[2] = x;
-        DTYPE(opd_cat(opd_tensors_of(t, 2)), OPD_BFLOAT16);
-        DTYPE(opd_cat(opd_tensors_of(t, 3)), OPD_FLOAT32);
-        DTYPE(opd_stack(opd_tensors_of(t, 3)), OPD_FLOAT32);
+        DTYPE(opd_cat(opd_tensors_of(t, 2), 0), OPD_BFLOAT16);
+        DTYPE(opd_cat(opd_tensors_of(t, 3), 0), OPD_FLOAT32);
+        DTYPE(opd_stack(opd_tensors_of(t, 3), 0), OPD_FLOAT32);
         t[2] = h;
-        CHECK(opd_cat(opd_tensors_of(t, 3)) == NULL && failed_with("Unexpected floating ScalarType in at::autocast::prioritize"));
+        CHECK(opd_cat(opd_tensors_of(t, 3), 0) == NULL && failed_with("Unexpected floating ScalarType in at::autocast::prioritize"));
         CHECK_INT(opd_autocast_promote(OPD_BFLOAT16, t, 2), OPD_BFLOAT16);
         t[1] = NULL; t[2] = in(x, OPD_FLOAT64);
         CHECK_INT(opd_autocast_promote(OPD_BFLOAT16, t, 3), OPD_BFLOAT16);
@@ -801,11 +801,11 @@ static opd_tensor *network(opd_tensor *x, opd_tensor *const *w, bool by_hand) {
     const opd_scalar_type b = OPD_BFLOAT16;
     if (!by_hand) {
         OPD_AUTOCAST(OPD_CPU) {
-            return opd_mse_loss(opd_linear_full(opd_relu(opd_linear_full(x, w[0], w[1])), w[2], NULL), x);
+            return opd_mse_loss(opd_linear(opd_relu(opd_linear(x, w[0], w[1])), w[2], NULL), x);
         }
     }
-    x = opd_relu(opd_linear_full(in(x, b), in(w[0], b), in(w[1], b)));
-    x = opd_linear_full(x, in(w[2], b), NULL);
+    x = opd_relu(opd_linear(in(x, b), in(w[0], b), in(w[1], b)));
+    x = opd_linear(x, in(w[2], b), NULL);
     return opd_mse_loss(in(x, OPD_FLOAT32), opd_ones_like(in(x, OPD_FLOAT32)));
 }
 TEST(gradients_are_those_of_the_casts) {

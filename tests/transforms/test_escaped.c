@@ -24,8 +24,8 @@ static bool odd_make(odd *o, int kind, opd_tensor *x, bool grad) {
     const bool nested = kind >= NESTED_NUMBER || kind == ENDED_INNER;
     opd_tensor *v, *other = NULL;
     memset(o, 0, sizeof *o);
-    v = opd_clone(opd_stack(OPD_TENSORS(x, x, x)));
-    if (nested) { v = opd_clone(opd_stack(OPD_TENSORS(v, v))); }
+    v = opd_clone(opd_stack(OPD_TENSORS(x, x, x), 0));
+    if (nested) { v = opd_clone(opd_stack(OPD_TENSORS(v, v), 0)); }
     if (grad && v && opd_dtype_is_floating(opd_dtype(v))) { v = opd_tensor_set_requires_grad(v, true); }
     o->holder = v;
     if (nested) {
@@ -44,7 +44,7 @@ static bool odd_make(odd *o, int kind, opd_tensor *x, bool grad) {
         case ENDED_SAME: o->levels[o->nlevels++] = opd_vmap_begin(3, OPD_RANDOM_DIFFERENT); break;
         case DATA_NUMBER: case NESTED_NUMBER: other = opd_select(opd_view(v, OPD_INTS(-1)), 0, 0); break;
         case DATA_DIMS: other = opd_unsqueeze(opd_unsqueeze(v, 0), 0); break;
-        case DATA_SIZES: other = opd_cat_full(OPD_TENSORS(v, v, v), -1); break;
+        case DATA_SIZES: other = opd_cat(OPD_TENSORS(v, v, v), -1); break;
         case DATA_COUNT: other = opd_narrow(v, 0, 0, 1); break;
         case DATA_DTYPE: other = opd_to_dtype(v, opd_dtype(v) == OPD_FLOAT64 ? OPD_FLOAT32 : OPD_FLOAT64); break;
         case DATA_SAME: other = opd_clone(v); break;

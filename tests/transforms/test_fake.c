@@ -121,7 +121,7 @@ TEST(autocast_of_fakes) {
             CHECK_INT(product(f, f), OPD_BFLOAT16);
             CHECK_INT(product(x, f), OPD_BFLOAT16);
             CHECK_INT(opd_dtype(opd_add(f, f)), OPD_FLOAT32);
-            CHECK_INT(opd_dtype(opd_cat(OPD_TENSORS(opd_mm(f, f), f))), OPD_FLOAT32);      /* the widest */
+            CHECK_INT(opd_dtype(opd_cat(OPD_TENSORS(opd_mm(f, f), f), 0)), OPD_FLOAT32);      /* the widest */
             y = opd_mm(f, p);
             CHECK(opd_autocast_cast(OPD_BFLOAT16, p) == opd_autocast_cast(OPD_BFLOAT16, p));      /* weights once */
             half = opd_autocast_cast(OPD_BFLOAT16, w);
@@ -269,7 +269,7 @@ TEST(sizes_that_data_decide) {
         y = opd_nonzero(x);
         CHECK(opd_size(y, 0) == 12 && opd_size(y, 1) == 2);
         y = opd_arange(opd_value_int(5), OPD_INT64);
-        CHECK(opd_numel(opd_bincount_full(y, NULL, 7)) == 7 && opd_size(opd_one_hot(y), 1) == 1);
+        CHECK(opd_numel(opd_bincount_full(y, NULL, 7)) == 7 && opd_size(opd_one_hot(y, -1), 1) == 1);
         CHECK_INT(opd_numel(opd_multinomial_full(x, 3, true, NULL)), 9);
         CHECK_INT(opd_numel(opd_masked_select(x, opd_gt_Scalar(x, opd_value_int(0)))), 12);
         CHECK_INT(opd_numel(opd_call_op(opd_find("sized::compress"), &v, 1)), 6);
@@ -318,9 +318,9 @@ TEST(meta_beside_real) {
     CHECK(!opd_mm(c, m)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "at least two devices, meta and cpu!");
     CHECK(!opd_add(c, one)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "at least two devices, meta and cpu!");
     list[0] = m; list[1] = c;
-    CHECK(!opd_cat(opd_tensors_of(list, 2))); CHECK_ERROR(OPD_ERROR_ARGUMENT, "(argument 'tensors')");
-    CHECK(!opd_addcmul(m, m, c)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "(argument 'tensor2')");
-    CHECK(opd_add(m, number) && opd_add(number, m) && opd_addcmul(m, number, m));
+    CHECK(!opd_cat(opd_tensors_of(list, 2), 0)); CHECK_ERROR(OPD_ERROR_ARGUMENT, "(argument 'tensors')");
+    CHECK(!opd_addcmul(m, m, c, OPD_V(1))); CHECK_ERROR(OPD_ERROR_ARGUMENT, "(argument 'tensor2')");
+    CHECK(opd_add(m, number) && opd_add(number, m) && opd_addcmul(m, number, m, OPD_V(1)));
     CHECK(opd_ndim(opd_index(m, opd_tensors_of(&ids, 1))) == 2);
     CHECK(opd_zero_(opd_empty_like(m)) != NULL);
     CHECK_OK();
@@ -424,7 +424,7 @@ TEST(costs_of_convolutions) {
     double one = 2. * 2 * 8 * 8 * 8 * 4 * 9;
     int i;
     OPD_SCOPE {
-        opd_tensor *y = opd_conv2d(x, opd_fake_tensor(w));
+        opd_tensor *y = opd_conv2d(x, opd_fake_tensor(w), NULL, OPD_INTS(1), OPD_INTS(0));
         CHECK_OK();
         sum = opd_cost_total(cost);
         CHECK_NEAR(sum.flops, one, 0);
@@ -454,14 +454,14 @@ static double flops_of(opd_tensor *(*fn)(opd_tensor *x), opd_tensor *x) {
 static opd_tensor *of_sum(opd_tensor *x) { return opd_sum(x); }
 static opd_tensor *of_rows(opd_tensor *x) { return opd_mean_dim(x, OPD_INTS(1), false); }
 static opd_tensor *of_softmax(opd_tensor *x) { return opd_softmax(x, 1); }
-static opd_tensor *of_most(opd_tensor *x) { return opd_argmax(x); }
-static opd_tensor *of_norm(opd_tensor *x) { return opd_layer_norm(x, OPD_INTS(5)); }
+static opd_tensor *of_most(opd_tensor *x) { return opd_argmax(x, OPD_NONE, false); }
+static opd_tensor *of_norm(opd_tensor *x) { return opd_layer_norm(x, OPD_INTS(5), NULL, NULL, 1e-5); }
 static opd_tensor *of_scan(opd_tensor *x) { return opd_cumsum(x, 0); }
 static opd_tensor *of_outer(opd_tensor *x) { return opd_add(x, opd_unsqueeze(opd_unsqueeze(opd_select(x, 1, 0), 1), 2)); }
-static opd_tensor *of_copies(opd_tensor *x) { return opd_cat(OPD_TENSORS(opd_clone(opd_t(x)), opd_contiguous(opd_t(x)))); }
-static opd_tensor *of_pool(opd_tensor *x) { return opd_avg_pool2d(opd_unsqueeze(opd_unsqueeze(x, 0), 0), OPD_INTS(2, 2)); }
+static opd_tensor *of_copies(opd_tensor *x) { return opd_cat(OPD_TENSORS(opd_clone(opd_t(x)), opd_contiguous(opd_t(x))), 0); }
+static opd_tensor *of_pool(opd_tensor *x) { return opd_avg_pool2d(opd_unsqueeze(opd_unsqueeze(x, 0), 0), OPD_INTS(2, 2), opd_ints_of(NULL, 0), OPD_INTS(0)); }
 static opd_tensor *of_batches(opd_tensor *x) {                /* two products of [4,5] and [5,4] in one sum */
-    opd_tensor *both = opd_stack(OPD_TENSORS(x, x));
+    opd_tensor *both = opd_stack(OPD_TENSORS(x, x), 0);
     return opd_addbmm(opd_zeros(OPD_INTS(4, 4), OPD_FLOAT32), both, opd_transpose(both, 1, 2));
 }
 TEST(costs_of_what_is_no_product) {

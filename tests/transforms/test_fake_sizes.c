@@ -44,12 +44,12 @@ ROW(add_other, opd_add(u, opd_nonzero(x)))
 ROW(add_fixed, opd_add(opd_reshape(u, OPD_INTS(-1)), x))
 ROW(product_of_masks, opd_mul(chosen(x), chosen(x)))
 ROW(matrix_product, opd_matmul(opd_t(u), ones(4, 2)))
-ROW(cat_columns, opd_cat_full(OPD_TENSORS(u, ones(4, 2)), 1))
-ROW(cat_rows, opd_cat(OPD_TENSORS(u, ones(4, 1))))
-ROW(cat_same, opd_cat(OPD_TENSORS(u, u)))
-ROW(cat_two, opd_cat(OPD_TENSORS(u, opd_nonzero(x))))
-ROW(stack_same, opd_stack(OPD_TENSORS(u, u)))
-ROW(stack_fixed, opd_stack(OPD_TENSORS(u, ones(4, 1))))
+ROW(cat_columns, opd_cat(OPD_TENSORS(u, ones(4, 2)), 1))
+ROW(cat_rows, opd_cat(OPD_TENSORS(u, ones(4, 1)), 0))
+ROW(cat_same, opd_cat(OPD_TENSORS(u, u), 0))
+ROW(cat_two, opd_cat(OPD_TENSORS(u, opd_nonzero(x)), 0))
+ROW(stack_same, opd_stack(OPD_TENSORS(u, u), 0))
+ROW(stack_fixed, opd_stack(OPD_TENSORS(u, ones(4, 1)), 0))
 ROW(reshape_fixed, opd_reshape(u, OPD_INTS(2, 2)))
 ROW(flat, opd_view(u, OPD_INTS(-1)))
 ROW(halves, opd_view(u, OPD_INTS(2, -1)))
@@ -73,7 +73,7 @@ ROW(two_fixed, opd_add(opd_mul(u, chosen(x)), ones(3, 5)))
 ROW(nonzero_again, opd_nonzero(u))
 ROW(arange_read, opd_add(opd_reshape(u, OPD_INTS(-1)), opd_arange(opd_value_int(opd_numel(u)), OPD_INT64)))
 ROW(zeros_read, opd_add(u, ones(opd_size(u, 0), 1)))
-ROW(linear_layer, opd_linear(opd_to_dtype(u, OPD_FLOAT32), opd_ones(OPD_INTS(3, 1), OPD_FLOAT32)))
+ROW(linear_layer, opd_linear(opd_to_dtype(u, OPD_FLOAT32), opd_ones(OPD_INTS(3, 1), OPD_FLOAT32), NULL))
 ROW(soft, opd_softmax(opd_to_dtype(u, OPD_FLOAT32), 0))
 ROW(chosen_where, opd_where_self(opd_gt_Scalar(u, opd_value_int(2)), u, opd_zeros_like(u)))
 ROW(padded, opd_constant_pad_nd(u, OPD_INTS(0, 0, 1, 2)))
@@ -214,9 +214,9 @@ TEST(one_number_for_all_tensors) {
     opd_tensor *x = floats(6), *early = NULL;
     OPD_FAKE_MODE {
         opd_tensor *u = opd_nonzero(x), *flat_u = opd_reshape(u, OPD_INTS(-1)), *wide = opd_expand(u, OPD_INTS(-1, 3));
-        opd_tensor *lying = opd_t(opd_clone(wide)), *doubled = opd_cat(OPD_TENSORS(u, u));
+        opd_tensor *lying = opd_t(opd_clone(wide)), *doubled = opd_cat(OPD_TENSORS(u, u), 0);
         early = u;
-        (void)opd_stack(OPD_TENSORS(u, ones(4, 1)));
+        (void)opd_stack(OPD_TENSORS(u, ones(4, 1)), 0);
         CHECK(opd_size(u, 0) == 4 && opd_numel(u) == 4 && opd_size(flat_u, 0) == 4 && opd_size(doubled, 0) == 8);
         CHECK(opd_size(wide, 0) == 4 && opd_size(lying, 1) == 4 && opd_numel(lying) == 12);
         CHECK(opd_strides(wide)[0] == 1 && opd_strides(wide)[1] == 0);
@@ -227,7 +227,7 @@ TEST(one_number_for_all_tensors) {
         CHECK(!opd_add(flat_u, one_dim(5)));      /* no number is both */
         CHECK_ERROR(OPD_ERROR_SHAPE, "In aten::add.Tensor, the size of argument 'self' at dim 0 depends on data (u0), and after "
                     "earlier calls it must be 4: see opd_fake_sizes_print");
-        CHECK(!opd_stack(OPD_TENSORS(opd_nonzero(x), ones(7, 1))));
+        CHECK(!opd_stack(OPD_TENSORS(opd_nonzero(x), ones(7, 1)), 0));
         CHECK_ERROR(OPD_ERROR_SHAPE, "In aten::stack, the size of argument 'tensors' at dim 0 depends on data (u1, between 0 and "
                     "6), and the call fits none of the numbers that were tried. If you know the size, say it before the "
                     "call with opd_check_size(tensor, 0, size)");
@@ -243,7 +243,7 @@ TEST(numbers_that_remain) {
         SHAPE_AND(opd_add(u, four), "(4)", "0 <= u0 <= 6, u0 == 4 or u0 == 1\n");
         SHAPE_AND(opd_add(u, four), "(4)", "0 <= u0 <= 6, u0 == 4 or u0 == 1\n");
         SHAPE_AND(opd_add(one_dim(5), u), "(5)", "0 <= u0 <= 6, u0 == 1\n");
-        CHECK(!opd_stack(OPD_TENSORS(u, four)));
+        CHECK(!opd_stack(OPD_TENSORS(u, four), 0));
         CHECK_ERROR(OPD_ERROR_SHAPE, "argument 'tensors' at dim 0 depends on data (u0), and after earlier calls it must be 1");
     }
 }
@@ -253,7 +253,7 @@ TEST(equal_sizes_with_a_number) {
         opd_tensor *u = chosen(x), *v = chosen(y), *sum = opd_add(u, v);
         SHAPE_AND(sum, "(u0)", "0 <= u0 <= 5\n0 <= u1 <= 5, u1 == u0\n");
         CHECK(opd_size(u, 0) == 5 && opd_size(v, 0) == 5);
-        (void)opd_stack(OPD_TENSORS(v, opd_ones(OPD_INTS(3), OPD_FLOAT32)));
+        (void)opd_stack(OPD_TENSORS(v, opd_ones(OPD_INTS(3), OPD_FLOAT32)), 0);
         CHECK(opd_size(u, 0) == 3 && opd_size(v, 0) == 3 && opd_size(sum, 0) == 3);
     }
 }
@@ -265,7 +265,7 @@ TEST(numbers_that_were_read) {
         const int64_t read = opd_numel(u);
         SHAPE(opd_add(x, buffer), "(6)");         /* here it is 6 */
         SHAPE(opd_add(u, six), "(u0)");
-        SHAPE(opd_stack(OPD_TENSORS(opd_add(u, six), one_dim(4))), "(2, 4)");
+        SHAPE(opd_stack(OPD_TENSORS(opd_add(u, six), one_dim(4)), 0), "(2, 4)");
         CHECK(opd_size(six, 0) == 4 && opd_size(buffer, 0) == 6);
         SHAPE(opd_add(u, one_dim(read)), "(4)");              /* read before the number changed */
         SHAPE(opd_reshape(u, OPD_INTS(read)), "(4)");
@@ -283,7 +283,7 @@ TEST(checked_sizes) {
     CHECK_INT(opd_check_size(NULL, 0, 5), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_check_size");
     OPD_FAKE_MODE {
-        opd_tensor *u = opd_nonzero(x), *twice = opd_cat(OPD_TENSORS(u, u)), *v = chosen(y);
+        opd_tensor *u = opd_nonzero(x), *twice = opd_cat(OPD_TENSORS(u, u), 0), *v = chosen(y);
         CHECK_INT(opd_check_size(twice, 0, 7), -1);
         CHECK_ERROR(OPD_ERROR_SHAPE, "opd_check_size: the size at dim 0 of the tensor (2*u0, 1) cannot be 7");
         CHECK_INT(opd_check_size(u, 0, 7), -1);
@@ -305,7 +305,7 @@ static opd_tensor *loss_of(opd_tensor *x, opd_tensor *w) {
     opd_tensor *some = chosen(x), *all = opd_mul(some, some);
     opd_tensor *loss = opd_sum(opd_reshape(all, OPD_INTS(-1, 1)));
     loss = opd_add(loss, opd_sum(opd_mul(all, w)));          /* here the number of elements is known */
-    return opd_add(loss, opd_sum(opd_mul(opd_cat(OPD_TENSORS(some, w)), opd_ones(OPD_INTS(8), OPD_FLOAT32))));
+    return opd_add(loss, opd_sum(opd_mul(opd_cat(OPD_TENSORS(some, w), 0), opd_ones(OPD_INTS(8), OPD_FLOAT32))));
 }
 TEST(gradients) {
     opd_tensor *x = opd_tensor_set_requires_grad(floats(6), true), *w = opd_tensor_set_requires_grad(floats(4), true);
@@ -332,7 +332,7 @@ static int per_row(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     case 2: out[0] = opd_expand(in[0], OPD_INTS(5)); break;
     case 3: out[0] = opd_reshape(in[0], OPD_INTS(1, -1)); break;
     case 4: out[0] = opd_mv(opd_ones(OPD_INTS(3, 1), OPD_INT64), in[0]); break;
-    default: out[0] = opd_cat(OPD_TENSORS(in[0], in[0])); break;
+    default: out[0] = opd_cat(OPD_TENSORS(in[0], in[0]), 0); break;
     }
     return out[0] ? 1 : -1;
 }
@@ -493,7 +493,7 @@ TEST(modes_inside_of_modes) {
         OPD_FAKE_MODE {
             v = opd_add(u, u);
             SHAPE(v, "(u0, 1)");
-            (void)opd_stack(OPD_TENSORS(v, ones(4, 1)));
+            (void)opd_stack(OPD_TENSORS(v, ones(4, 1)), 0);
         }
         SHAPE_AND(v, "(4, 1)", "0 <= u0 <= 6, u0 == 4\n");
         CHECK_INT(opd_size(u, 0), 4);
@@ -526,8 +526,8 @@ static opd_tensor *step(program *p, int64_t number) {
     switch (below(18)) {
     case 0: return opd_add(a, b);
     case 1: return opd_mul(a, b);
-    case 2: return opd_cat(OPD_TENSORS(a, b));
-    case 3: return opd_stack(OPD_TENSORS(a, b));
+    case 2: return opd_cat(OPD_TENSORS(a, b), 0);
+    case 3: return opd_stack(OPD_TENSORS(a, b), 0);
     case 4: return opd_reshape(a, OPD_INTS(-1));
     case 5: return opd_reshape(a, OPD_INTS(number, -1));
     case 6: return opd_add(a, opd_ones(OPD_INTS(number), OPD_FLOAT32));
@@ -594,7 +594,7 @@ static bool more;
 static opd_tensor *with_open_rows(opd_tensor *tensor) {
     opd_tensor *rows = opd_fake_tensor(tensor), *mask;
     if (!rows || opd_ndim(rows) == 0 || opd_size(rows, 0) < 2 || opd_tensor_requires_grad(rows)) { return rows; }
-    if (more) { rows = opd_cat(OPD_TENSORS(rows, rows)); }
+    if (more) { rows = opd_cat(OPD_TENSORS(rows, rows), 0); }
     mask = opd_ones(OPD_INTS(opd_size(rows, 0)), OPD_BOOL);
     return opd_index(rows, opd_tensors_of(&mask, 1));
 }

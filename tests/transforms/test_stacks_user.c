@@ -146,7 +146,7 @@ static int parts_backward(opd_backward_call *bw) {
 static opd_tensor *parts_use(void *user, opd_tensor *x) {
     opd_tensor *rows = opd_unsqueeze(x, 0);
     opd_value v, r[1];
-    if (!rows || !(rows = opd_cat(OPD_TENSORS(rows, rows)))) { return NULL; }
+    if (!rows || !(rows = opd_cat(OPD_TENSORS(rows, rows), 0))) { return NULL; }
     v = opd_value_tensor(rows);
     if (!user) { return opd_mul(opd_mul(opd_mul(rows, rows), opd_sin(rows)), x); }
     return opd_call_all(opd_find((const char *)user), r, &v, 1) ? NULL : opd_mul(opd_mul(r[0].u.tensors[0], r[0].u.tensors[1]), x);
@@ -179,7 +179,7 @@ static opd_tensor *write_use(void *user, opd_tensor *x) {
     args[0] = opd_value_tensor(v);
     args[1] = opd_value_tensor(w);
     if (user) { return opd_call_all(opd_find((const char *)user), r, args, 2) ? NULL : opd_mul(y, x); }
-    return opd_mul(opd_cat_full(OPD_TENSORS(opd_mul(opd_mul(v, v), w), opd_slice(y, -1, OPD_V(2), OPD_V(3), 1)), -1), x);
+    return opd_mul(opd_cat(OPD_TENSORS(opd_mul(opd_mul(v, v), w), opd_slice(y, -1, OPD_V(2), OPD_V(3), 1)), -1), x);
 }
 static int product_cpu(opd_call *call) {
     const opd_tensors l = opd_arg_tensors(call, 0);

@@ -76,7 +76,7 @@ static opd_tensor *apply(char transform, opd_transform_fn fn, void *user, opd_te
             opd_tensor *row = opd_select(x, 0, i);
             if (fn(user, &row, 1, &rows[i]) < 0) { return NULL; }
         }
-        return opd_stack(opd_tensors_of(rows, 2));
+        return opd_stack(opd_tensors_of(rows, 2), 0);
     }
 }
 static int outer(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -101,7 +101,7 @@ static int run(program *p, bool tape, double *values) {
         parts[1] = x;
         parts[2] = p->outside;
         for (i = 0; i < 3; i++) { parts[i] = opd_reshape(opd_detach(parts[i]), OPD_INTS(-1)); }
-        y = opd_cat(opd_tensors_of(parts, 3));
+        y = opd_cat(opd_tensors_of(parts, 3), 0);
         for (n = 0; y && n < opd_numel(y) && n < 32; n++) { values[n] = opd_data_f64(y)[n]; }
     }
     if (!opd_ok()) { opd_error_clear(); n = -1; }

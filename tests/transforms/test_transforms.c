@@ -296,7 +296,7 @@ static int differences(opd_transform_fn fn, void *user, opd_tensor *const *in, i
         for (c = 0; c < nout; c++) {
             int64_t sizes[16];
             int d = 0;
-            opd_tensor *j = opd_stack_full(opd_tensors_of(columns[c], e), -1);
+            opd_tensor *j = opd_stack(opd_tensors_of(columns[c], e), -1);
             for (i = 0; i < opd_ndim(out[c]); i++) { sizes[d++] = opd_sizes(out[c])[i]; }
             for (i = 0; i < opd_ndim(in[o->argnums[a]]); i++) { sizes[d++] = opd_sizes(in[o->argnums[a]])[i]; }
             blocks[c * o->nargnums + a] = opd_reshape(j, opd_ints_of(sizes, d));
@@ -886,7 +886,7 @@ TEST(inner_layers_are_nothing_outside) {
 }
 static int largest_and_exp(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
-    out[0] = opd_argmax(in[0]);
+    out[0] = opd_argmax(in[0], OPD_NONE, false);
     out[1] = opd_exp(in[0]);
     return 2;
 }

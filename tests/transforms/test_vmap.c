@@ -276,7 +276,7 @@ static void gradients(const plan *p, unsigned set) {
     for (n = s = 0; s < p->nslots; s++) {
         if (set >> s & 1) {
             for (k = 0; k < 3; k++) { t[k] = slot_get(p->args[k], p->slots[s]); }
-            slot_set(&w, p->slots[s], opd_vmap_wrap(opd_stack(opd_tensors_of(t, 3)), 0, level));
+            slot_set(&w, p->slots[s], opd_vmap_wrap(opd_stack(opd_tensors_of(t, 3), 0), 0, level));
         }
         if (wrt >> s & 1) { in[n++] = slot_get(w.args, p->slots[s]); }
     }
@@ -288,7 +288,7 @@ static void gradients(const plan *p, unsigned set) {
     else if (went_well(rc)) {
         for (s = 0; s < n; s++) {
             for (k = 0; k < 3; k++) { t[k] = one[k][s]; }
-            want = opd_stack(opd_tensors_of(t, 3));
+            want = opd_stack(opd_tensors_of(t, 3), 0);
             /* sums of products round by the size of what is summed, which may cancel: 1e-5 of the largest gradient */
             if (went_well(want ? 0 : -1)) { same_values(got[s], want, 1e-4 + 1e-5 * largest(want)); }
         }

@@ -456,7 +456,7 @@ TEST(gradients_in_batches) {
     around a = around_now();
     in[0] = x; in[1] = u;
     out[0] = y; out[1] = z;
-    g[0] = opd_stack(opd_tensors_of(in, 2));
+    g[0] = opd_stack(opd_tensors_of(in, 2), 0);
     g[1] = count_up(1, OPD_INTS(2));
     o.grad_outputs = g;
     o.is_grads_batched = o.allow_unused = o.create_graph = true;
@@ -812,16 +812,16 @@ static opd_tensor *run_step(const step *s, opd_tensor *const *r) {
     case 7: return opd_add(a, opd_sum_dim(b, opd_ints_of(&dim, 1), true));
     case 8: return opd_index_select(a, s->dim, opd_tensor_from(back, OPD_INTS(3), OPD_INT64));
     case 9: return opd_where_self(opd_gt(a, b), a, opd_t(b));
-    case 10: return opd_narrow(opd_cat(opd_tensors_of(pair, 2)), 0, 1 + s->dim, 3);
-    case 11: return opd_select(opd_stack_full(opd_tensors_of(pair, 2), s->dim), s->dim, 1);
+    case 10: return opd_narrow(opd_cat(opd_tensors_of(pair, 2), 0), 0, 1 + s->dim, 3);
+    case 11: return opd_select(opd_stack(opd_tensors_of(pair, 2), s->dim), s->dim, 1);
     case 12: t = opd_add(a, opd_zeros_like(b)); return t ? add_to(t, b) : NULL;
     case 13: t = opd_add(a, opd_zeros_like(b)); return t && mul_to(opd_select(t, s->dim, 1), opd_select(b, 0, 2)) ? t : NULL;
     case 14: return opd_reshape(opd_t(a), opd_ints_of(three, 2));
     case 15: return opd_expand(opd_slice(a, s->dim, opd_value_int(1), opd_value_int(2), 1), opd_ints_of(three, 2));
     case 16: return opd_mul(a, opd_sigmoid(opd_sum(b)));
     case 17: return opd_tanh(opd_matmul(a, opd_select(b, 0, 1))) ? opd_mul(a, opd_unsqueeze(opd_matmul(a, opd_select(b, 0, 1)), s->dim)) : NULL;
-    case 18: return opd_tril_full(opd_add(a, b), s->dim);
-    case 19: return opd_roll_full(a, OPD_INTS(1), OPD_INTS(1));
+    case 18: return opd_tril(opd_add(a, b), s->dim);
+    case 19: return opd_roll(a, OPD_INTS(1), OPD_INTS(1));
     case 20: return opd_sub(a, opd_mean_dim(b, OPD_INTS(0, 1), true));
     case 21: return opd_copy_(opd_sub(a, b), b);
     case 22: t = opd_unsqueeze(opd_unsqueeze(b, 0), 0);
@@ -885,9 +885,9 @@ TEST(random_programs) {
                     }
                     row[j] = run_program(p, x);
                 }
-                out[i] = opd_ok() ? opd_stack(opd_tensors_of(row, 4)) : NULL;
+                out[i] = opd_ok() ? opd_stack(opd_tensors_of(row, 4), 0) : NULL;
             }
-            want = opd_ok() ? opd_stack(opd_tensors_of(out, 2)) : NULL;
+            want = opd_ok() ? opd_stack(opd_tensors_of(out, 2), 0) : NULL;
             total = want ? opd_sum(opd_mul(want, want)) : NULL;
             if (!total || opd_autograd_grad(&total, 1, leaf, 4, &o, g[0])) { CHECK_OK(); }
             level = opd_vmap_begin(2, OPD_RANDOM_ERROR);

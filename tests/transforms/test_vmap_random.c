@@ -448,7 +448,7 @@ TEST(out_forms_are_refused) {
 DRAW(nonzero, opd_nonzero(x))
 DRAW(chosen, opd_masked_select(y, opd_gt_Scalar(x, OPD_V(0))))
 DRAW(where_one, call2("aten::where", opd_value_tensor(x), OPD_NONE, OPD_NONE))
-DRAW(classes, opd_one_hot_full(opd_to_dtype(x, OPD_INT64), -1))
+DRAW(classes, opd_one_hot(opd_to_dtype(x, OPD_INT64), -1))
 static opd_tensor *draw_masked(opd_tensor *x, opd_tensor *y, opd_ints size, opd_generator *g) {
     opd_tensor *mask = opd_gt_Scalar(x, OPD_V(0));
     (void)size; (void)g;
@@ -457,7 +457,7 @@ static opd_tensor *draw_masked(opd_tensor *x, opd_tensor *y, opd_ints size, opd_
 static opd_tensor *draw_put(opd_tensor *x, opd_tensor *y, opd_ints size, opd_generator *g) {
     opd_tensor *mask = opd_gt_Scalar(x, OPD_V(0));
     (void)size; (void)g;
-    return opd_index_put_full(y, opd_tensors_of(&mask, 1), opd_zeros(no_sizes(), OPD_FLOAT32), false);
+    return opd_index_put(y, opd_tensors_of(&mask, 1), opd_zeros(no_sizes(), OPD_FLOAT32), false);
 }
 static opd_tensor *draw_item(opd_tensor *x, opd_tensor *y, opd_ints size, opd_generator *g) {
     double v = opd_item_f64(opd_sum(x));
@@ -541,13 +541,13 @@ static opd_tensor *draw_indexed(opd_tensor *x, opd_tensor *y, opd_ints size, opd
     (void)size; (void)g;
     list[0] = NULL; list[1] = at;
     a = opd_index(y, opd_tensors_of(&at, 1));                                     /* [7] */
-    b = opd_index_put_full(opd_select(x, 0, 0), opd_tensors_of(list, 2), a, true);  /* [3, 7, 7] */
+    b = opd_index_put(opd_select(x, 0, 0), opd_tensors_of(list, 2), a, true);  /* [3, 7, 7] */
     b = opd_add(b, opd_index_select(b, 1, at));
     b = opd_index_add(b, 2, at, b);
     list[0] = a;
     list[1] = opd_embedding(opd_select(b, 0, 1), at);                             /* [7, 7] */
     list[1] = opd_add(opd_select(list[1], 0, 0), opd_take(b, at));
-    return at && list[1] ? opd_cat(opd_tensors_of(list, 2)) : NULL;
+    return at && list[1] ? opd_cat(opd_tensors_of(list, 2), 0) : NULL;
 }
 TEST(failing_allocations) {
     static const draw all[] = {ROW(randomly), ROW(indexed)};

@@ -14,8 +14,8 @@ FN(dot, opd_dot(in[0], in[1]))
 FN(bmm, opd_bmm(in[0], in[1]))
 FN(outer, opd_outer(in[0], in[1]))
 FN(addmm, opd_addmm(in[2], in[0], in[1]))
-FN(linear, opd_linear_full(in[0], in[1], in[2]))
-FN(conv, opd_conv2d(in[0], in[1]))
+FN(linear, opd_linear(in[0], in[1], in[2]))
+FN(conv, opd_conv2d(in[0], in[1], NULL, OPD_INTS(1), OPD_INTS(0)))
 
 static opd_tensor *numbers(opd_ints sizes) {
     opd_tensor *t = opd_tensor_new(sizes, OPD_FLOAT32);
@@ -129,7 +129,7 @@ static int sample_dot_cpu(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     calls++;
     if (opd_ndim(a) < 2) { return opd_fail(OPD_ERROR_SHAPE, "samples expected"); }
-    return opd_return_tensor(call, opd_sum_dim(opd_flatten_full(opd_mul(a, b), 1, -1), OPD_INTS(1), false));
+    return opd_return_tensor(call, opd_sum_dim(opd_flatten(opd_mul(a, b), 1, -1), OPD_INTS(1), false));
 }
 static int own_matmul_cpu(opd_call *call) {
     calls++;
@@ -167,7 +167,7 @@ static void own_against_loop(const char *name, opd_tensor *a, int da, opd_tensor
         in[1] = db == OPD_NO_DIM ? b : opd_select(b, db, k);
         CHECK_OR_RETURN(own((void *)(uintptr_t)name, in, 2, &all[k]) == 1);
     }
-    CHECK(same(out[0], opd_stack(opd_tensors_of(all, n))));
+    CHECK(same(out[0], opd_stack(opd_tensors_of(all, n), 0)));
 }
 TEST(samples_of_all_examples_are_one_batch) {
     opd_tensor *a = numbers(OPD_INTS(3, 2, 4)), *in[2], *out[OPD_TRANSFORM_OUTPUTS];
@@ -232,10 +232,10 @@ TEST(running_statistics_of_examples) {
 static int loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *h;
     (void)user; (void)n;
-    h = opd_relu(opd_conv2d(in[2], in[0]));
-    h = opd_max_pool2d(h, OPD_INTS(2, 2));
-    h = opd_layer_norm(opd_flatten_full(h, -3, -1), OPD_INTS(2));
-    out[0] = opd_cross_entropy_loss(opd_linear(h, in[1]), in[3]);
+    h = opd_relu(opd_conv2d(in[2], in[0], NULL, OPD_INTS(1), OPD_INTS(0)));
+    h = opd_max_pool2d(h, OPD_INTS(2, 2), opd_ints_of(NULL, 0), OPD_INTS(0));
+    h = opd_layer_norm(opd_flatten(h, -3, -1), OPD_INTS(2), NULL, NULL, 1e-5);
+    out[0] = opd_cross_entropy_loss(opd_linear(h, in[1], NULL), in[3]);
     return out[0] ? 1 : -1;
 }
 static int gradients(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -290,7 +290,7 @@ TEST(promotion_of_examples_without_dims) {
                 for (k = 0; k < 2; k++) {
                     opd_tensor **t = k ? &b : &a;
                     pair[0] = pair[1] = *t;
-                    if (j >> k & 1) { *t = opd_vmap_wrap(opd_stack_full(opd_tensors_of(pair, 2), k ? 0 : -1), k ? 0 : -1, level); }
+                    if (j >> k & 1) { *t = opd_vmap_wrap(opd_stack(opd_tensors_of(pair, 2), k ? 0 : -1), k ? 0 : -1, level); }
                 }
                 got = opd_mul(a, b);
                 CHECK(got && opd_dtype(got) == opd_dtype(want) && opd_ndim(got) == opd_ndim(want));
@@ -319,7 +319,7 @@ FN(all_dims, opd_sum_dim(in[0], OPD_INTS(), true))
 FN(last, opd_sum_dim(in[0], OPD_INTS(-3), false))
 FN(too_far, opd_sum_dim(in[0], OPD_INTS(2), false))
 FN(twice, opd_flip(in[0], OPD_INTS(0, -2)))
-FN(no_matrix, opd_tril(opd_select(in[0], 0, 0)))
+FN(no_matrix, opd_tril(opd_select(in[0], 0, 0), 0))
 FN(diagonal_of_number, opd_diag_embed(opd_sum(in[0])))
 FN(wrong_view, opd_view(in[0], OPD_INTS(4, 2)))
 FN(fewer, opd_expand(in[0], OPD_INTS(3)))

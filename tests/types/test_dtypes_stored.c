@@ -134,7 +134,7 @@ static void cast_line(char **words, int count) {
     CHECK(opd_copy_(y, x) != NULL);
     compare(what, y, words[4]);
     list[0] = list[1] = list[2] = x;
-    x = opd_select(opd_stack_full(opd_tensors_of(list, 3), 1), 1, 1);
+    x = opd_select(opd_stack(opd_tensors_of(list, 3), 1), 1, 1);
     compare(what, opd_to_dtype(x, to), words[4]);
     CHECK_OK();
 }
@@ -289,9 +289,9 @@ TEST(views_and_moves_keep_bits) {
         list[1] = opd_view_dtype(y, stored[i]);
         CHECK_INT(opd_dtype(list[1]), stored[i]);
         CHECK(opd_data(list[1]) == opd_data(y));
-        strcpy(got, digits_of(opd_cat_full(opd_tensors_of(list, 2), 1)));
+        strcpy(got, digits_of(opd_cat(opd_tensors_of(list, 2), 1)));
         list[0] = list[1] = y;
-        CHECK_STR(got, digits_of(opd_cat_full(opd_tensors_of(list, 2), 1)));
+        CHECK_STR(got, digits_of(opd_cat(opd_tensors_of(list, 2), 1)));
         strcpy(got, digits_of(opd_t(x)));
         CHECK_STR(got, digits_of(opd_t(y)));
         strcpy(got, digits_of(opd_select(x, 1, 1)));
@@ -542,7 +542,7 @@ TEST(programs_and_what_is_written) {
     opd_value arg = opd_value_tensor(x), ret;
     CHECK_INT(opd_call_all(opd_find("stored_dtypes::same"), &ret, &arg, 1), 0);
     CHECK_STR(digits_of(ret.u.t), "38404448");
-    CHECK(opd_index_put_(y, opd_tensors_of(&index, 1), x) == y);
+    CHECK(opd_index_put_(y, opd_tensors_of(&index, 1), x, false) == y);
     CHECK_STR(digits_of(y), "44483840");
     y = opd_empty(OPD_INTS(2, 2), OPD_FLOAT8_E5M2);
     CHECK(written("aten::add.out", f, f, y) == y);

@@ -50,12 +50,12 @@ static opd_tensor *viewed(opd_tensor *x, int view, const opd_tensor *like) {
 /* Returns a new tensor of which x is this view. */
 static opd_tensor *unviewed(opd_tensor *x, int view) {
     opd_tensor *parts[2];
-    if (view == RESHAPED) { return opd_clone(opd_flatten(x)); }
+    if (view == RESHAPED) { return opd_clone(opd_flatten(x, 0, -1)); }
     if (view == TURNED && opd_ndim(x) > 1) { return opd_contiguous(opd_transpose(x, -1, -2)); }
     if (view != SLICED || opd_ndim(x) == 0 || opd_numel(x) == 0) { return x; }
     parts[1] = x;
     parts[0] = opd_narrow(x, -1, 0, 1);
-    return opd_cat_full(opd_tensors_of(parts, 2), -1);
+    return opd_cat(opd_tensors_of(parts, 2), -1);
 }
 /* Calls the operator.  Returns the number of results, or -1 and sets an error. */
 static int call_op(subject *s, opd_tensor *const *in, opd_tensor **out) {
@@ -204,7 +204,7 @@ static int of_hessian(subject *s, opd_tensor **out) {
     for (i = 0; i < s->n; i++) {
         for (k = 0, out[i] = NULL; k < s->n; k++) {
             opd_tensor *rows = opd_reshape(h[i * s->n + k], OPD_INTS(opd_numel(s->in[i]), opd_numel(s->in[k])));
-            opd_tensor *part = opd_reshape(opd_mv(rows, opd_flatten(s->along[k])), opd_ints_of(opd_sizes(s->in[i]), opd_ndim(s->in[i])));
+            opd_tensor *part = opd_reshape(opd_mv(rows, opd_flatten(s->along[k], 0, -1)), opd_ints_of(opd_sizes(s->in[i]), opd_ndim(s->in[i])));
             out[i] = out[i] ? opd_add(out[i], part) : part;
         }
     }

@@ -81,7 +81,7 @@ static int mapped(op_case *c, opd_tensor *const *given, int n, int way, opd_tens
     for (i = 0; i < n; i++) {
         const bool shared = way == MAPPED_FIRST && i > 0;
         dims[i] = shared ? OPD_NO_DIM : way == MAPPED_LAST ? -1 : 0;
-        in[i] = shared ? given[i] : opd_stack_full(OPD_TENSORS(given[i], given[i]), way == MAPPED_LAST ? -1 : 0);
+        in[i] = shared ? given[i] : opd_stack(OPD_TENSORS(given[i], given[i]), way == MAPPED_LAST ? -1 : 0);
     }
     if (!opd_ok()) { return -1; }
     o.in_dims = dims;
@@ -106,7 +106,7 @@ static void call_mapped(op_case *c, int way) {
     } else {
         memset(&o, 0, sizeof o);
         o.randomness = OPD_RANDOM_DIFFERENT;
-        for (i = 0; i < n; i++) { twice[i] = opd_stack(OPD_TENSORS(in[i], in[i])); }
+        for (i = 0; i < n; i++) { twice[i] = opd_stack(OPD_TENSORS(in[i], in[i]), 0); }
         of.c = c;
         of.way = MAPPED;
         rc = opd_ok() ? opd_vmap(call_inner, &of, twice, n, &o, out, MOST_RESULTS) : -1;

@@ -236,9 +236,9 @@ static opd_tensor *few_call(int kind, opd_tensor *self, int seed) {
     if (kind == 10) { return opd_index_add_full(self, 0, list, src, opd_value_int(3)); }
     if (kind == 11) { return opd_scatter_add(self, 0, each, src); }
     if (kind == 12) { return opd_index_reduce_full(self, 0, list, src, how[1 + seed % 4], seed % 2); }
-    if (kind == 13) { return opd_index_put_full(self, opd_tensors_of(&list, 1), src, true); }
+    if (kind == 13) { return opd_index_put(self, opd_tensors_of(&list, 1), src, true); }
     pair[0] = few_index(seed, OPD_INTS(3, 4), 5); pair[1] = few_index(seed + 2, OPD_INTS(4), 8);
-    if (kind == 14) { return opd_index_put_full(self, opd_tensors_of(pair, 2), few_random(seed, OPD_INTS(3, 4), dtype), true); }
+    if (kind == 14) { return opd_index_put(self, opd_tensors_of(pair, 2), few_random(seed, OPD_INTS(3, 4), dtype), true); }
     return opd_put_full(self, list, opd_reshape(opd_narrow(src, 1, 0, 1), OPD_INTS(12)), true);
 }
 /* Writes to the first rows give the same as in a tensor that has only these rows. */
@@ -550,7 +550,7 @@ static int wide_run(int kind, opd_tensor *const *inputs, opd_scalar_type dtype, 
         case WIDE_SOFTMAX: y = opd_softmax(in[0], 1); break;
         case WIDE_LOG_SOFTMAX: y = opd__log_softmax(in[0], 1, false); break;
         case WIDE_LAYER_NORM: y = opd_layer_norm_full(in[0], OPD_INTS(opd_size(in[0], 2)), in[1], in[2], 1e-5, true); break;
-        case WIDE_LAYER_NORM_PLAIN: y = opd_layer_norm(in[0], OPD_INTS(opd_size(in[0], 2))); break;
+        case WIDE_LAYER_NORM_PLAIN: y = opd_layer_norm(in[0], OPD_INTS(opd_size(in[0], 2)), NULL, NULL, 1e-5); break;
         default: y = opd_group_norm_full(in[0], 3, in[1], in[2], 1e-5, true);
     }
     grad = opd_to_dtype(inputs[3], dtype);

@@ -266,7 +266,7 @@ static void check_recorded(op_case *c, const outcome *o) {
     opd_error_clear();
     for (i = 0; i < n; i++) {
         pair[0] = pair[1] = in[i];
-        two[i] = opd_stack(opd_tensors_of(pair, 2));
+        two[i] = opd_stack(opd_tensors_of(pair, 2), 0);
     }
     if (opd_vmap(case_call, c, two, n, NULL, got, OPD_TRANSFORM_OUTPUTS) == o->nresults) {
         for (i = 0; i < o->nresults; i++) { got[i] = opd_select(got[i], 0, 1); }

@@ -203,7 +203,7 @@ static int call_form(const as_function *f, opd_tensor **out) {
     int rest;
     if (!other_form(f->c, f->form, args, &rest)) { return 0; }
     out[0] = opd_clone(args[0].u.t);
-    if (f->layout == INTO_VIEW) { out[0] = opd_flatten(out[0]); }
+    if (f->layout == INTO_VIEW) { out[0] = opd_flatten(out[0], 0, -1); }
     args[0] = opd_value_tensor(f->layout == INTO_VIEW ? opd_view(out[0], opd_ints_of(opd_sizes(args[0].u.t), opd_ndim(args[0].u.t))) : out[0]);
     return opd_call_all((opd_op *)(uintptr_t)f->form, rets, args, opd_schema_nargs(opd_op_schema(f->form))) ? -1 : 1;
 }

@@ -231,7 +231,7 @@ static opd_tensor *card_run(void *user, opd_tensor *x) {
     for (i = 0; i < n && (i == 0 || !first_result_only(u->form)); i++) {
         if (opd_dtype(out[i]) == OPD_FLOAT64) { parts[m++] = opd_reshape(out[i], OPD_INTS(-1)); }
     }
-    return m && opd_ok() ? opd_cat(opd_tensors_of(parts, m)) : NULL;
+    return m && opd_ok() ? opd_cat(opd_tensors_of(parts, m), 0) : NULL;
 }
 static const int card_stacks[][4] = {
     {GRAD, VMAP, GRAD, -1}, {JVP, VMAP, GRAD, -1}, {GRAD, VMAP_LAST, JVP, -1}, {VMAP, GRAD, JVP, -1}, {TAPE, VMAP, JVP, -1},

@@ -111,7 +111,7 @@ TEST(null) {
     SAYS(opd_add(three(), opd_tensor_grad(three())), why);
     SAYS(opd_add(NULL, three()), "Value: NULL\n");
     SAYS(OPD_CALL(op, OPD_NONE), why);
-    SAYS(opd_cat(OPD_TENSORS(three(), NULL)), "for argument 'tensors' but an element is NULL (a function that fails returns NULL");
+    SAYS(opd_cat(OPD_TENSORS(three(), NULL), 0), "for argument 'tensors' but an element is NULL (a function that fails returns NULL");
     SAYS(OPD_CALL(op, three(), OPD_NONE), "argument 'n' but instead found NULL (OPD_NONE), which only an optional argument may be");
     SAYS(opd_data_f32(NULL), "reading the data: the tensor is NULL");
     end();

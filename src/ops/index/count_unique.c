@@ -149,7 +149,7 @@ static int opdi_multinomial_kernel(opd_call *call) {
     if (!again || count == 1) {
         opd_tensor *upper = opd_exponential_full_(opd_empty_like(probs), 1, generator);
         upper = opd_div(probs, upper);
-        if (count == 1) { return opd_return_tensor(call, opd_argmax_full(upper, opd_value_int(-1), true)); }
+        if (count == 1) { return opd_return_tensor(call, opd_argmax(upper, opd_value_int(-1), true)); }
         return opd_topk_full(parts, upper, count, -1, true, true) ? -1 : opd_return_tensor(call, parts[1]);
     }
     opd_tensor *sums = opd_cumsum_full(probs, -1, opd_value_int(OPD_FLOAT64));
@@ -162,7 +162,8 @@ static int opdi_multinomial_kernel(opd_call *call) {
     upper = opd_searchsorted_full(sums, upper, false, true, OPD_NONE, OPD_NONE);
     return opd_return_tensor(call, opd_clamp_max(upper, opd_value_int(opd_size(probs, -1) - 1)));
 }
-/* opd_multinomial: num_samples indices, each drawn with a probability proportional to its element of self */
+/* opd_multinomial(self, num_samples, replacement): num_samples indices, each drawn with a probability proportional to
+   its element of self */
 OPDI_OP(multinomial) {
     op->schema = "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> "
         "Tensor";
@@ -276,7 +277,7 @@ static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *fro
     if (!tensor || !fresh) { return -1; }
     pair[0] = opd_new_ones(fresh, opd_ints_of(&one, 1));
     pair[1] = fresh;
-    fresh = opd_cat(opd_tensors_of(pair, 2));
+    fresh = opd_cat(opd_tensors_of(pair, 2), 0);
     if (inverse) {
         results[1] = opd_sub_Scalar(opd_cumsum_full(fresh, 0, opd_value_int(OPD_INT64)), opd_value_int(1));
         if (from && results[1]) { results[1] = opd_scatter(opd_empty_like(results[1]), 0, from, results[1]); }
@@ -288,7 +289,7 @@ static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *fro
     if (!results[0]) { return -1; }
     pair[0] = opdi_maybe_narrow(at, 0, 1, opdi_sizes(at)[0] - 1);
     pair[1] = opd_new_full(at, opd_ints_of(&one, 1), opd_value_int(count));
-    results[2] = opd_sub(opd_cat(opd_tensors_of(pair, 2)), at);
+    results[2] = opd_sub(opd_cat(opd_tensors_of(pair, 2), 0), at);
     return results[2] ? 0 : -1;
 }
 static int opdi_unique_return(opd_call *call, opd_tensor **results) {

@@ -243,7 +243,7 @@ static int opdi_embedding_dense_backward_put(opd_call *call) {
     input = opd_to_dtype(input, OPD_INT64);
     if (!grad || !input) { return -1; }
     return opd_return_tensor(call,
-                             opd_index_put_full(opdi_maybe_zeros(grad, opd_ints_of(sizes, 2)),
+                             opd_index_put(opdi_maybe_zeros(grad, opd_ints_of(sizes, 2)),
                                                 opd_tensors_of(&input, 1), grad, true));
 }
 /* The batching rule of embedding_dense_backward.  If all examples share their indices, a single call computes all
@@ -330,9 +330,9 @@ static int opdi_one_hot_batch(opd_call *call) {
     int dim;
     opd_tensor *input = opd_batch_arg(call, 0, &dim);
     if (opd_arg_int(call, 1) == -1) { return opdi_batch_dynamic(call); }
-    return opd_batch_return(call, opd_one_hot_full(input, opd_arg_int(call, 1)), dim);
+    return opd_batch_return(call, opd_one_hot(input, opd_arg_int(call, 1)), dim);
 }
-/* opd_one_hot: int64 [.., num_classes], with 1 at the index that is in self [..] and 0 elsewhere */
+/* opd_one_hot(self, num_classes): int64 [.., num_classes], with 1 at the index that is in self [..] and 0 elsewhere */
 OPDI_OP(one_hot) {
     op->schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor";
     op->cpu = op->fake = opdi_one_hot_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

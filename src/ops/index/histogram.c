@@ -92,7 +92,7 @@ static opd_tensor *opdi_histogram_bin(opd_tensor *values, opd_tensor *edges, boo
     values = opdi_where(in, values);
     if (even) {
         at = opd_mul_Scalar(opd_div(opd_sub(values, first), opd_sub(last, first)), opd_value_int(bins));
-        at = opd_clamp_full(opd_to_dtype(opdi_where(in, at), OPD_INT64), opd_value_int(0), opd_value_int(bins - 1));
+        at = opd_clamp(opd_to_dtype(opdi_where(in, at), OPD_INT64), opd_value_int(0), opd_value_int(bins - 1));
         at = opd_sub(at, opd_to_dtype(opd_lt(values, opd_take(edges, at)), OPD_INT64));
         at = opd_clamp_min(at, opd_value_int(0));
         at = opd_add(at, opd_to_dtype(opd_ge(values, opd_take(edges, opd_add_Scalar(at, opd_value_int(1)))),
@@ -100,7 +100,7 @@ static opd_tensor *opdi_histogram_bin(opd_tensor *values, opd_tensor *edges, boo
     } else {
         at = opd_sub_Scalar(opd_searchsorted_full(edges, values, false, true, OPD_NONE, OPD_NONE), opd_value_int(1));
     }
-    return opd_clamp_full(at, opd_value_int(0), opd_value_int(bins - 1));
+    return opd_clamp(at, opd_value_int(0), opd_value_int(bins - 1));
 }
 /* Sets the error that a histogram has too many dimensions.  Returns -1. */
 static int opdi_histogram_axes_fail(int64_t axes) {

@@ -279,7 +279,7 @@ static int opdi_index_Tensor_kernel(opd_call *call) {
 static int opdi_index_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0,
-                         opd_index_put_full(opdi_maybe_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), grad,
+                         opd_index_put(opdi_maybe_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), grad,
                                             true));
 }
 /* The index list of index and index_put under vmap, rewritten so that a single call serves all examples.  nshape:
@@ -379,7 +379,7 @@ static int opdi_index_put_batch(opd_call *call) {
     if (!values) { return -1; }
     if (plan.batched && plan.adjacent) { values = opdi_index_swap(values, plan.lead, plan.nshape); }
     if (!plan.batched && !plan.adjacent) { values = opd_movedim(values, 0, plan.nshape); }
-    return opd_batch_return(call, opd_index_put_full(self, plan.list, values, opd_arg_bool(call, 3)), 0);
+    return opd_batch_return(call, opd_index_put(self, plan.list, values, opd_arg_bool(call, 3)), 0);
 }
 /* opd_index: the elements of self that a list of indices selects: one tensor or None (the whole dim) for each dim, or
    masks */
@@ -490,14 +490,15 @@ static int opdi_index_put_backward(opd_backward_call *bw) {
     const opd_tensors list = opd_bw_tensors(bw, 1);
     if (opd_bw_needs(bw, 0)) {
         opd_tensor *zero = opd_bw_value(bw, 3).u.i ? NULL : opdi_maybe_zeros(grad, opd_ints_of(NULL, 0));
-        if (opd_bw_return(bw, 0, opd_bw_value(bw, 3).u.i ? grad : opd_index_put_full(grad, list, zero, false))) {
+        if (opd_bw_return(bw, 0, opd_bw_value(bw, 3).u.i ? grad : opd_index_put(grad, list, zero, false))) {
             return -1;
         }
     }
     OPDI_BW_RETURN(2, opd_index(grad, list));
     return 0;
 }
-/* opd_index_put: self, with values written at indices or, if accumulate is true, added there */
+/* opd_index_put(self, indices, values, accumulate): self, with values written at indices or, if accumulate is true,
+   added there */
 OPDI_OP(index_put) {
     op->schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor";
     op->cpu = op->fake = opdi_index_put_kernel; op->backward = opdi_index_put_backward; op->save = "indices";
@@ -655,7 +656,7 @@ static int opdi_put_indexed(opd_call *call) {
     }
     index = opdi_maybe_reshape(index, &index->numel, 1);
     source = opdi_maybe_reshape(source, &source->numel, 1);
-    opd_tensor *result = opd_index_put_full(opdi_maybe_reshape(self, &self->numel, 1), opd_tensors_of(&index, 1),
+    opd_tensor *result = opd_index_put(opdi_maybe_reshape(self, &self->numel, 1), opd_tensors_of(&index, 1),
                                             source, opd_arg_bool(call, 3));
     return opd_return_tensor(call, opdi_maybe_reshape(result, opdi_sizes(self), self->ndim));
 }
@@ -880,7 +881,7 @@ static opd_tensor *opdi_masked_scatter_put(opd_tensor *grad, opd_tensor *mask, i
     opd_tensor *at = opd_sub_Scalar(opd_cumsum(opd_to_dtype(mask, OPD_INT64), 0), opd_value_int(1));
     at = opd_clamp_min(at, opd_value_int(0));
     grad = opdi_where(mask, opdi_maybe_reshape(grad, &grad->numel, 1));
-    return at ? opd_index_put_full(zeros, opd_tensors_of(&at, 1), grad, true) : NULL;
+    return at ? opd_index_put(zeros, opd_tensors_of(&at, 1), grad, true) : NULL;
 }
 static int opdi_masked_scatter_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);

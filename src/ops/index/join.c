@@ -173,12 +173,12 @@ static int opdi_join_batch(opd_call *call, int more) {
         if (!(all[k] = opd_batch_front(tensor, at))) { return -1; }
     }
     if (!all || dim < 0) { return -1; }
-    return opd_batch_return(call, more ? opd_stack_full(opd_tensors_of(all, list.n), dim + 1)
-                            : opd_cat_full(opd_tensors_of(all, list.n), dim + 1), 0);
+    return opd_batch_return(call, more ? opd_stack(opd_tensors_of(all, list.n), dim + 1)
+                            : opd_cat(opd_tensors_of(all, list.n), dim + 1), 0);
 }
 static int opdi_cat_batch(opd_call *call) { return opdi_join_batch(call, 0); }
 static int opdi_stack_batch(opd_call *call) { return opdi_join_batch(call, 1); }
-/* opd_cat: joins tensors along an existing dim */
+/* opd_cat(tensors, dim): joins tensors along an existing dim */
 OPDI_OP(cat) {
     op->schema = "cat(Tensor[] tensors, int dim=0) -> Tensor";
     op->cpu = op->fake = opdi_cat_kernel; op->any = opdi_list_of_none; op->backward = opdi_cat_backward;
@@ -294,7 +294,7 @@ static int opdi_stack_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* opd_stack: joins tensors along a new dim */
+/* opd_stack(tensors, dim): joins tensors along a new dim */
 OPDI_OP(stack) {
     op->schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
     op->cpu = op->fake = opdi_stack_kernel; op->any = opdi_list_of_none; op->backward = opdi_stack_backward;
@@ -330,7 +330,7 @@ static int opdi_stack_like(opd_call *call, int least, int dim, bool column, cons
     }
     if (rc == 0) {
         if (dim == 1 && !column && wide[0]->ndim == 1) { dim = 0; }
-        opd_tensor *result = opd_cat_full(opd_tensors_of(wide, list.n), dim);
+        opd_tensor *result = opd_cat(opd_tensors_of(wide, list.n), dim);
         rc = opd_return_tensor(call, result);
     }
     opdi_free(wide, bytes);
@@ -341,7 +341,7 @@ static int opdi_vstack_kernel(opd_call *call) { return opdi_stack_like(call, 2, 
 static int opdi_dstack_kernel(opd_call *call) { return opdi_stack_like(call, 3, 2, false, "dstack"); }
 static int opdi_column_stack_kernel(opd_call *call) { return opdi_stack_like(call, 2, 1, true, "column_stack"); }
 static int opdi_concat_kernel(opd_call *call) {
-    return opd_return_tensor(call, opd_cat_full(opd_arg_tensors(call, 0), opd_arg_int(call, 1)));
+    return opd_return_tensor(call, opd_cat(opd_arg_tensors(call, 0), opd_arg_int(call, 1)));
 }
 /* opd_hstack: joins tensors along dim 1 (vectors: along dim 0) */
 OPDI_OP(hstack) {
@@ -440,7 +440,7 @@ static int opdi_chunk_cat_kernel(opd_call *call) {
     for (int64_t i = 0; i < list.n; i++) {
         if (!(rows[i] = opdi_chunk_rows(list.data[i], dim, chunks))) { return -1; }
     }
-    return opd_return_tensor(call, opd_cat_full(opd_tensors_of(rows, list.n), dim + 1));
+    return opd_return_tensor(call, opd_cat(opd_tensors_of(rows, list.n), dim + 1));
 }
 /* opd__chunk_cat: cuts dim of each tensor into num_chunks chunks, flattens each chunk, and joins the chunks that have
    the same number */
@@ -482,7 +482,7 @@ static int opdi_block_diag_kernel(opd_call *call) {
         bands[i] = bands[i] ? opd_constant_pad_nd(bands[i], opd_ints_of(pad, 2)) : NULL;
         if (!bands[i]) { return -1; }
     }
-    return opd_return_tensor(call, bands ? opd_cat(opd_tensors_of(bands, list.n)) : NULL);
+    return opd_return_tensor(call, bands ? opd_cat(opd_tensors_of(bands, list.n), 0) : NULL);
 }
 static int opdi_block_diag_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
@@ -966,7 +966,7 @@ static opd_tensor *opdi_pad_circular(const opd_call *call, opd_value pad) {
         parts[np++] = tensor;
         if (high > 0) { parts[np++] = opdi_maybe_narrow(tensor, dim, 0, high); }
         if (!opd_ok()) { return NULL; }
-        tensor = opd_cat_full(opd_tensors_of(parts, np), dim);
+        tensor = opd_cat(opd_tensors_of(parts, np), dim);
     }
     return tensor ? opd_contiguous(tensor) : NULL;
 }
@@ -1014,7 +1014,7 @@ static int opdi_pad_kernel(opd_call *call) {
     if (strcmp(mode, "circular") == 0) { return opd_return_tensor(call, opdi_pad_circular(call, value)); }
     return opd_fail(OPD_ERROR_ARGUMENT, "Unrecognised padding mode %s", mode);
 }
-/* opd_pad: padding with mode "constant", "reflect", "replicate" or "circular" */
+/* opd_pad(self, pad, mode, value): padding with mode "constant", "reflect", "replicate" or "circular" */
 OPDI_OP(pad) {
     op->schema = "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor";
     op->composite = opdi_pad_kernel;

@@ -107,7 +107,7 @@ static int opdi_unsafe_index_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_index(opd_arg_tensor(call, 0), opd_arg_tensors(call, 1)));
 }
 static int opdi_unsafe_index_put_kernel(opd_call *call) {
-    return opd_return_tensor(call, opd_index_put_full(opd_arg_tensor(call, 0), opd_arg_tensors(call, 1),
+    return opd_return_tensor(call, opd_index_put(opd_arg_tensor(call, 0), opd_arg_tensors(call, 1),
                                                       opd_arg_tensor(call, 2), opd_arg_bool(call, 3)));
 }
 /* Returns a copy of the index list in which indices out of range are replaced by indices in range for sizes[ndim], so
@@ -120,7 +120,7 @@ static opd_tensors opdi_index_within(opd_tensors list, const int64_t *sizes, int
                        (long long)list.n);
     }
     for (int64_t i = 0; i < list.n && opd_ok(); i++) {
-        within[i] = list.data[i] ? opd_clamp_full(list.data[i], opd_value_int(-sizes[i]), opd_value_int(sizes[i] - 1))
+        within[i] = list.data[i] ? opd_clamp(list.data[i], opd_value_int(-sizes[i]), opd_value_int(sizes[i] - 1))
             : NULL;
     }
     return opd_tensors_of(opd_ok() ? within : NULL, list.n);
@@ -148,7 +148,7 @@ static int opdi_masked_index_put_kernel(opd_call *call) {
     const opd_tensors within = opdi_index_within(opd_arg_tensors(call, 2), opdi_sizes(self), self->ndim);
     if (!within.data) { return -1; }
     values = opd_masked_fill_Scalar(values, opd_logical_not(mask), opd_value_int(0));
-    return opd_return_tensor(call, opd_index_put_full(self, within, values, true));
+    return opd_return_tensor(call, opd_index_put(self, within, values, true));
 }
 /* opd__unsafe_index_Tensor: the same as index */
 OPDI_OP(_unsafe_index_Tensor) {
@@ -227,7 +227,7 @@ static int opdi_combinations_kernel(opd_call *call) {
         if (meta && list[i]) { list[i] = opd_to_device(list[i], opd_tensor_device(self), OPD_INT64); }
         list[i] = opd_index_select(self, 0, list[i]);
     }
-    return opd_return_tensor(call, opd_ok() ? opd_stack_full(opd_tensors_of(list, count), 1) : NULL);
+    return opd_return_tensor(call, opd_ok() ? opd_stack(opd_tensors_of(list, count), 1) : NULL);
 }
 static int opdi_cartesian_prod_kernel(opd_call *call) {
     opd_tensors in = opd_arg_tensors(call, 0);
@@ -240,7 +240,7 @@ static int opdi_cartesian_prod_kernel(opd_call *call) {
     in = opd_meshgrid(in);
     if (!opd_ok() || !list) { return -1; }
     for (int64_t i = 0; i < in.n; i++) { list[i] = opd_reshape(in.data[i], opd_ints_of(&flat, 1)); }
-    return opd_return_tensor(call, opd_ok() ? opd_stack_full(opd_tensors_of(list, in.n), 1) : NULL);
+    return opd_return_tensor(call, opd_ok() ? opd_stack(opd_tensors_of(list, in.n), 1) : NULL);
 }
 /* opd_combinations: all combinations of r elements of self, one row for each */
 OPDI_OP(combinations) {

@@ -389,7 +389,7 @@ static int opdi_rows_indexed(opd_call *call) {
     if (kind == OPDI_INDEX_FILL) {
         src = src ? opd_to_dtype(src, opd_dtype(self)) : opd_new_full(self, opd_ints_of(NULL, 0), value);
     }
-    return opd_return_tensor(call, opd_index_put_full(self, opd_tensors_of(list, dim + 1), src,
+    return opd_return_tensor(call, opd_index_put(self, opd_tensors_of(list, dim + 1), src,
                                                       kind == OPDI_INDEX_ADD));
 }
 /* The batching rule of index_select, index_add and similar operators: makes a single call with a shifted dim if

@@ -80,7 +80,7 @@ static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     if (count < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Repeats must be non-negative"); }
     for (int i = 0; i <= self->ndim; i++) { sizes[i] = i == dim + 1 ? count : -1; }
     self = opdi_maybe_expand(opdi_maybe_unsqueeze(self, dim + 1), sizes, self->ndim + 1);
-    self = opd_flatten_full(opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS)), dim, dim + 1);
+    self = opd_flatten(opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS)), dim, dim + 1);
     if (self && !opd_arg_is_none(call, 3) && opd_arg_int(call, 3) != opdi_sizes(self)[dim]) {
         return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: Invalid output_size, expected %lld but got %lld",
                         (long long)opdi_sizes(self)[dim], (long long)opd_arg_int(call, 3));
@@ -644,7 +644,7 @@ static int opdi_isin(opd_call *call, opd_tensor *elements, opd_tensor *others, b
         found = opd_any_dim(opd_eq(opd_unsqueeze(elements, -1), others), -1, false);
     } else {
         if (opd_sort_stable(pair, others, OPD_NONE, -1, false)) { return -1; }
-        opd_tensor *at = opd_clamp_full(opd_searchsorted(pair[0], elements), OPD_NONE,
+        opd_tensor *at = opd_clamp(opd_searchsorted(pair[0], elements), OPD_NONE,
                                         opd_value_int(others->numel - 1));
         found = opd_eq(opd_take(pair[0], at), elements);
     }

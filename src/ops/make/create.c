@@ -1010,12 +1010,13 @@ OPDI_COLD_BEGIN
 static int opdi_tril_kernel(opd_call *call) { return opdi_triangle_run(call, true); }
 static int opdi_triu_kernel(opd_call *call) { return opdi_triangle_run(call, false); }
 static int opdi_tril_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_tril_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
+    return opd_bw_return(bw, 0, opd_tril(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
 static int opdi_triu_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
+    return opd_bw_return(bw, 0, opd_triu(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* opd_tril: the lower triangular part: self with zeros above diagonal number `diagonal` (0: the main diagonal) */
+/* opd_tril(self, diagonal): the lower triangular part: self with zeros above diagonal number `diagonal` (0: the main
+   diagonal) */
 OPDI_OP(tril) {
     op->schema = "tril(Tensor self, int diagonal=0) -> Tensor";
     op->cpu = op->fake = opdi_tril_kernel; op->backward = opdi_tril_backward;
@@ -1023,7 +1024,8 @@ OPDI_OP(tril) {
     op->inplace = "tril_"; op->out = "tril.out";
     op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
 }
-/* opd_triu: the upper triangular part: self with zeros below diagonal number `diagonal` (0: the main diagonal) */
+/* opd_triu(self, diagonal): the upper triangular part: self with zeros below diagonal number `diagonal` (0: the main
+   diagonal) */
 OPDI_OP(triu) {
     op->schema = "triu(Tensor self, int diagonal=0) -> Tensor";
     op->cpu = op->fake = opdi_triu_kernel; op->backward = opdi_triu_backward;

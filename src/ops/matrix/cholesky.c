@@ -360,7 +360,7 @@ static int opdi_linalg_cholesky_ex_backward(opd_backward_call *bw) {
         grad = opdi_mh(grad);
         factor = opdi_mh(factor);
     }
-    opd_tensor *sum = opdi_half_diagonal(opd_tril(opd_matmul(opdi_mh(factor), grad)));
+    opd_tensor *sum = opdi_half_diagonal(opd_tril(opd_matmul(opdi_mh(factor), grad), 0));
     sum = opd_mul_Scalar(opd_add(sum, opdi_mh(sum)), opd_value_double(0.5));
     sum = opdi_by_triangle(opdi_mh(factor), sum, true, true, false);
     return opd_bw_return(bw, 0, opdi_by_triangle(factor, sum, false, false, false));
@@ -580,7 +580,7 @@ static int opdi_linalg_solve_triangular_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 0)) {
         opd_tensor *turned = opdi_mt(opd_bw_result(bw, 0));
         opd_tensor *sum = opd_neg(left ? opd_matmul(grad, turned) : opd_matmul(turned, grad));
-        sum = upper ? opd_triu_full(sum, unit) : opd_tril_full(sum, -(int64_t)unit);
+        sum = upper ? opd_triu(sum, unit) : opd_tril(sum, -(int64_t)unit);
         if (opd_bw_return(bw, 0, sum)) { return -1; }
     }
     OPDI_BW_RETURN(1, grad);

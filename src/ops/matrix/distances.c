@@ -184,8 +184,8 @@ static int opdi__euclidean_dist_kernel(opd_call *call) {
     others[1] = opd_ones_like(others[2]);
     firsts[0] = opd_mul_Scalar(input, opd_value_int(-2));
     others[0] = other;
-    input = opd_matmul(opd_cat_full(opd_tensors_of(firsts, 3), -1),
-                       opd_mT(opd_cat_full(opd_tensors_of(others, 3), -1)));
+    input = opd_matmul(opd_cat(opd_tensors_of(firsts, 3), -1),
+                       opd_mT(opd_cat(opd_tensors_of(others, 3), -1)));
     return opd_return_tensor(call, opd_sqrt(opd_clamp_min(input, opd_value_int(0))));
 }
 static int opdi__cdist_forward_backward(opd_backward_call *bw) {
@@ -321,7 +321,7 @@ static int opdi_cdist_kernel(opd_call *call) {
     return opdi_cdist_expand(tensors, 2, sizes, &ndim) ? -1 : opd_return_tensor(call,
         opd_euclidean_dist(tensors[0], tensors[1]));
 }
-/* opd_cdist: the p-norm distance of each row of x1 to each row of x2 */
+/* opd_cdist(x1, x2, p): the p-norm distance of each row of x1 to each row of x2 */
 OPDI_OP(cdist) {
     op->schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor";
     op->composite = opdi_cdist_kernel;
@@ -372,7 +372,7 @@ static int opdi__pdist_forward_backward(opd_backward_call *bw) {
    linear map. */
 static opd_tensor *opdi_pairs_matrix(opd_tensor *tensor, opd_tensor *at, int64_t count) {
     const int64_t sizes[2] = {count, count}, flat = count * count;
-    tensor = opd_index_put(opd_new_zeros(tensor, opd_ints_of(&flat, 1)), opd_tensors_of(&at, 1), tensor);
+    tensor = opd_index_put(opd_new_zeros(tensor, opd_ints_of(&flat, 1)), opd_tensors_of(&at, 1), tensor, false);
     tensor = opdi_reshape_to(tensor, sizes, 2);
     return opd_add(tensor, opd_mT(tensor));
 }

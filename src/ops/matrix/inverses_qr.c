@@ -116,9 +116,9 @@ static opd_tensor *opdi_cofactors(opd_tensor *a, opd_tensor *grad) {
     opd_tensor *ones = opd_ones_like(opd_narrow(rets[1], -1, 0, 1));
     parts[0] = ones;
     parts[1] = opd_narrow(rets[1], -1, 0, n - 1);
-    opd_tensor *before = opd_cumprod(opd_cat_full(opd_tensors_of(parts, 2), -1), -1);
+    opd_tensor *before = opd_cumprod(opd_cat(opd_tensors_of(parts, 2), -1), -1);
     parts[1] = opd_narrow(opd_flip(rets[1], opd_ints_of(&last, 1)), -1, 0, n - 1);
-    opd_tensor *behind = opd_cumprod(opd_cat_full(opd_tensors_of(parts, 2), -1), -1);
+    opd_tensor *behind = opd_cumprod(opd_cat(opd_tensors_of(parts, 2), -1), -1);
     opd_tensor *others = opd_mul(before, opd_flip(behind, opd_ints_of(&last, 1)));
     others = opd_mul(others, opd_unsqueeze(opd_mul(grad, sign), -1));
     return opd_matmul(opd_mul(rets[0], opd_unsqueeze(others, -2)), rets[2]);
@@ -409,13 +409,13 @@ static int opdi_reflections_gradient(opd_tensor *grad, opd_tensor *input, opd_te
         right[i] = b;
     }
     if (!grad) { return -1; }
-    opd_tensor *sum = opd_cat_full(opd_tensors_of(right, count), -1);
+    opd_tensor *sum = opd_cat(opd_tensors_of(right, count), -1);
     if (sum && columns > count) {
         const int64_t pad[2] = {0, columns - count};
         sum = opd_constant_pad_nd(sum, opd_ints_of(pad, 2));
     }
     grads[0] = sum;
-    grads[1] = opd_cat_full(opd_tensors_of(taus, count), -1);
+    grads[1] = opd_cat(opd_tensors_of(taus, count), -1);
     return grads[0] && grads[1] ? 0 : -1;
 }
 static int opdi_linalg_householder_product_backward(opd_backward_call *bw) {
@@ -557,7 +557,7 @@ static int opdi_linalg_qr_kernel(opd_call *call) {
     sizes[input->ndim - 2] = count;
     opd_tensor *tau = opdi_own(opdi_tensor_make(sizes, NULL, input->ndim - 1, dtype, OPD_CPU));
     if (!factors || !tau || opdi_geqrf_run(factors, tau, input)) { return -1; }
-    opd_tensor *upper = opd_triu(opd_narrow(factors, -2, 0, wide));
+    opd_tensor *upper = opd_triu(opd_narrow(factors, -2, 0, wide), 0);
     if (!upper || opdi_copy(results.work[1], upper) || (mode != 2 && opdi_orgqr_run(results.work[0], factors, tau))) {
         return -1;
     }
@@ -572,7 +572,7 @@ static opd_tensor *opdi_qr_gradient(opd_tensor *q_grad, opd_tensor *r_grad, opd_
         opd_tensor *inner = opd_neg(opd_matmul(opdi_mh(q), q_grad));
         sum = opdi_plus(sum, inner);
     }
-    sum = opdi_half_diagonal(opd_triu(sum));
+    sum = opdi_half_diagonal(opd_triu(sum, 0));
     sum = opd_matmul(q, opd_add(sum, opdi_mh(sum)));
     return opdi_by_triangle(turned, opdi_plus(q_grad, sum), false, false, false);
 }
@@ -598,7 +598,7 @@ static int opdi_linalg_qr_backward(opd_backward_call *bw) {
     q_grad = opdi_plus(q_grad, opd_matmul(q, opd_matmul(right, opdi_mh(last))));
     parts[0] = opdi_qr_gradient(q_grad, opd_narrow(r_grad, -1, 0, rows), q, left);
     parts[1] = opd_matmul(q, last);
-    return opd_bw_return(bw, 0, opd_cat_full(opd_tensors_of(parts, 2), -1));
+    return opd_bw_return(bw, 0, opd_cat(opd_tensors_of(parts, 2), -1));
 }
 /* opd_linalg_qr: Q and R with A = Q R; mode: "reduced", "complete" (square Q), "r" (only R) */
 OPDI_OP(linalg_qr) {

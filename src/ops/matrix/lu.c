@@ -70,13 +70,13 @@ static opd_tensor *opdi_lu_gradient(opd_tensor *lower_grad, opd_tensor *upper_gr
         rest[1] = opd_narrow(lower_grad, -2, count, rows - count);
         above = opd_sub(above, opd_matmul(opdi_mt(opd_narrow(lower, -2, count, rows - count)), rest[1]));
     }
-    rest[0] = opd_add(opd_tril_full(below, -1), opd_triu(above));
+    rest[0] = opd_add(opd_tril(below, -1), opd_triu(above, 0));
     rest[0] = opdi_by_triangle(opdi_mt(second), rest[0], false, false, false);
-    if (columns > count) { rest[0] = opd_cat_full(opd_tensors_of(rest, 2), -1); }
+    if (columns > count) { rest[0] = opd_cat(opd_tensors_of(rest, 2), -1); }
     rest[0] = opdi_by_triangle(opdi_mt(first), rest[0], true, true, true);
     if (rows > count) {
         rest[1] = opdi_by_triangle(opdi_mt(second), rest[1], false, false, false);
-        rest[0] = opd_cat_full(opd_tensors_of(rest, 2), -2);
+        rest[0] = opd_cat(opd_tensors_of(rest, 2), -2);
     }
     return opd_matmul(permutation, rest[0]);
 }
@@ -85,8 +85,8 @@ static int opdi_linalg_lu_factor_ex_backward(opd_backward_call *bw) {
     if (!grad) { return 0; }
     const int64_t count = OPDI_MIN(opd_size(factors, -2), opd_size(factors, -1));
     if (opd_lu_unpack(parts, factors, opd_bw_result(bw, 1))) { return -1; }
-    return opd_bw_return(bw, 0, opdi_lu_gradient(opd_tril_full(opd_narrow(grad, -1, 0, count), -1),
-                                                 opd_triu(opd_narrow(grad, -2, 0, count)), parts[0], parts[1],
+    return opd_bw_return(bw, 0, opdi_lu_gradient(opd_tril(opd_narrow(grad, -1, 0, count), -1),
+                                                 opd_triu(opd_narrow(grad, -2, 0, count), 0), parts[0], parts[1],
                                                  parts[2]));
 }
 /* opd_linalg_lu_factor_ex: L below the diagonal, U on and above it; pivots: exchanged rows from 1; info */
@@ -201,10 +201,10 @@ static int opdi_lu_unpack_kernel(opd_call *call) {
     }
     for (int i = 0; i < 3; i++) { if (opdi_no_data(out[i])) { return 0; } }
     if (data) {
-        opd_tensor *lower = opd_tril_full(opd_narrow(factors, -1, 0, count), -1);
+        opd_tensor *lower = opd_tril(opd_narrow(factors, -1, 0, count), -1);
         opd_tensor *diagonal = lower ? opd_diagonal_full(lower, 0, -2, -1) : NULL;
         if (!diagonal || opdi_fill_with(diagonal, opd_value_int(1)) || opdi_copy(out[1], lower)) { return -1; }
-        opd_tensor *upper = opd_triu(opd_narrow(factors, -2, 0, count));
+        opd_tensor *upper = opd_triu(opd_narrow(factors, -2, 0, count), 0);
         if (!upper || opdi_copy(out[2], upper)) { return -1; }
     }
     if (!exchanged) { return 0; }
@@ -218,8 +218,8 @@ static int opdi_lu_unpack_backward(opd_backward_call *bw) {
     int64_t pad[4] = {0, 0, 0, 0};
     if ((!lower && !upper) || !opd_bw_needs(bw, 0)) { return opd_bw_return(bw, 1, NULL); }
     const int64_t rows = sizes.data[sizes.n - 2], columns = sizes.data[sizes.n - 1], count = OPDI_MIN(rows, columns);
-    if (lower) { lower = opd_tril_full(lower, -1); }
-    if (upper) { upper = opd_triu(upper); }
+    if (lower) { lower = opd_tril(lower, -1); }
+    if (upper) { upper = opd_triu(upper, 0); }
     if (lower && columns > count) {
         pad[1] = columns - count;
         lower = opd_constant_pad_nd(lower, opd_ints_of(pad, 2));
@@ -349,13 +349,13 @@ static opd_tensor *opdi_lu_solve_gradient(opd_backward_call *bw, opd_tensor *gra
         opd_tensor *sum = opd_neg(opd_matmul(left ? grad : opdi_mh(grad), left ? opdi_mh(x) : x));
         sum = opdi_by_triangle(opdi_mh(parts[2]), sum, false, true, false);
         opd_tensor *below = opdi_by_triangle(over, opd_matmul(sum, opdi_mh(parts[2])), true, true, true);
-        return opd_add(opd_tril_full(below, -1), opd_triu(sum));
+        return opd_add(opd_tril(below, -1), opd_triu(sum, 0));
     }
     opd_tensor *sum = opd_matmul(left ? x : opdi_mh(x), left ? opdi_mh(grad) : grad);
     sum = opd_neg(opd_matmul(opd_matmul(opdi_mh(parts[0]), sum), parts[0]));
     sum = opdi_by_triangle(over, sum, true, false, true);
     opd_tensor *above = opdi_by_triangle(opdi_mh(parts[2]), opd_matmul(over, sum), false, false, false);
-    return opd_add(opd_tril_full(sum, -1), opd_triu(above));
+    return opd_add(opd_tril(sum, -1), opd_triu(above, 0));
 }
 static int opdi_linalg_lu_solve_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);

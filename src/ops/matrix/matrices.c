@@ -28,7 +28,7 @@ static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
                            opd_mul(opd_select(a, place, last), opd_select(b, place, next)));
         if (!parts[i]) { return -1; }
     }
-    return opd_return_tensor(call, opd_stack_full(opd_tensors_of(parts, 3), place));
+    return opd_return_tensor(call, opd_stack(opd_tensors_of(parts, 3), place));
 }
 static int opdi_linalg_cross_kernel(opd_call *call) { return opdi_cross_kernel_with(call, opd_arg_int(call, 2)); }
 /* cross: computes the vector product along dim or, if dim is None, along the first dim of size 3. */
@@ -119,7 +119,7 @@ static opd_tensor *opdi_powers_of(opd_tensor *x, int64_t count, bool whole) {
     parts[0] = opd_new_ones(column, opd_ints_of(sizes, ndim));
     sizes[ndim - 1] = count - 1;
     parts[1] = opd_cumprod(opdi_expand_to(column, sizes, ndim), -1);
-    return opd_cat_full(opd_tensors_of(parts, 2), -1);
+    return opd_cat(opd_tensors_of(parts, 2), -1);
 }
 static int opdi_linalg_vander_kernel(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
@@ -833,11 +833,11 @@ static int opdi_linalg_matrix_exp_backward(opd_backward_call *bw) {
     const int64_t n = opd_size(turned, -1);
     parts[0] = turned;
     parts[1] = grad;
-    rows[0] = opd_cat_full(opd_tensors_of(parts, 2), -1);
+    rows[0] = opd_cat(opd_tensors_of(parts, 2), -1);
     parts[0] = opd_zeros_like(turned);
     parts[1] = turned;
-    rows[1] = opd_cat_full(opd_tensors_of(parts, 2), -1);
-    opd_tensor *both = opd_linalg_matrix_exp(opd_cat_full(opd_tensors_of(rows, 2), -2));
+    rows[1] = opd_cat(opd_tensors_of(parts, 2), -1);
+    opd_tensor *both = opd_linalg_matrix_exp(opd_cat(opd_tensors_of(rows, 2), -2));
     return opd_bw_return(bw, 0, opd_narrow(opd_narrow(both, -2, 0, n), -1, n, n));
 }
 /* opd_linalg_matrix_exp: the matrix exponential */

@@ -694,7 +694,7 @@ static opd_tensor *opdi_addr_plain(const opd_call *call, opd_tensor *self, opd_t
     if (!opdi_nothing_follows() || !opdi_in_memory(self) || !opdi_in_memory(a) || !opdi_in_memory(b) ||
         opd_call_requires_grad(call) || self->ndim != 2 || self->numel != a->numel * b->numel || self->numel == 0 ||
         !opd_is_contiguous(self) || !opd_is_contiguous(a) || !opd_is_contiguous(b)) {
-        return opd_addcmul(self, opdi_unsqueeze_at(a, 1), b);
+        return opd_addcmul(self, opdi_unsqueeze_at(a, 1), b, OPD_V(1));
     }
     opd_tensor *const out = opd_empty_like(self);
     job.out = out;
@@ -878,9 +878,9 @@ static int opdi_linear_batch(opd_call *call) {
     if (dim[1] >= 0 || dim[2] >= 0 || tensors[0]->ndim < 2 || tensors[1]->ndim != 2) {
         return opd_batch_decompose(call);
     }
-    return opd_batch_return(call, opd_linear_full(opd_batch_front(tensors[0], dim[0]), tensors[1], tensors[2]), 0);
+    return opd_batch_return(call, opd_linear(opd_batch_front(tensors[0], dim[0]), tensors[1], tensors[2]), 0);
 }
-/* opd_linear: the product of input and the transposed weight, plus bias */
+/* opd_linear(input, weight, bias): the product of input and the transposed weight, plus bias */
 OPDI_OP(linear) {
     op->schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
     op->composite = opdi_linear_kernel;

@@ -410,8 +410,8 @@ static opdi_factor opdi_factor_summed(opdi_factor factor, bool second) {
         factor.tensor = opd_batch_front(factor.tensor, factor.dim);
         factor.dim = 0;
     }
-    factor.tensor = second ? opd_flatten_full(factor.tensor, -3, -2)
-        : opd_flatten_full(opdi_swap_dims(factor.tensor, -3, -2), -2, -1);
+    factor.tensor = second ? opd_flatten(factor.tensor, -3, -2)
+        : opd_flatten(opdi_swap_dims(factor.tensor, -3, -2), -2, -1);
     factor.ndim = 2;
     return factor;
 }

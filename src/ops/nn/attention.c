@@ -603,7 +603,7 @@ static opd_tensor *opdi_causal_mask(opd_tensor *scores) {
     sizes[0] = opd_size(scores, -2);
     sizes[1] = opd_size(scores, -1);
     return opdi_attention_mask(opd_tril(opd_ones_full(opd_ints_of(sizes, 2), opd_value_int(OPD_BOOL), OPD_NONE,
-                                                      opd_value_device(opd_tensor_device(scores)), OPD_NONE)),
+                                                      opd_value_device(opd_tensor_device(scores)), OPD_NONE), 0),
                                OPDI_DTYPE(scores));
 }
 /* Repeats the heads of *keys, which are dim -3, so that there are as many as in query.  Returns true, or false and sets
@@ -852,7 +852,8 @@ static int opdi_sdpa_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, one ? opd_squeeze_dim(results[0], 0) : results[0]);
 }
-/* opd_scaled_dot_product_attention: softmax(query key^T scale + attn_mask) value */
+/* opd_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal): softmax(query key^T scale +
+   attn_mask) value */
 OPDI_OP(scaled_dot_product_attention) {
     op->schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
         "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
@@ -965,7 +966,7 @@ static opd_tensor *opdi_mha_mask(opd_tensor *scores, opd_tensor *mask, opd_value
 /* Returns part i (0: q, 1: k, 2: v) of the projection of x [B, T, D] by weight [3 D, D], as heads [B, H, T, D / H]. */
 static opd_tensor *opdi_mha_heads(opd_tensor *x, opd_tensor *weight, opd_tensor *bias, int64_t i, int64_t heads) {
     const int64_t dim = opd_size(x, 2);
-    x = opd_linear_full(x, opd_narrow(weight, 0, i * dim, dim), opd_narrow(bias, 0, i * dim, dim));
+    x = opd_linear(x, opd_narrow(weight, 0, i * dim, dim), opd_narrow(bias, 0, i * dim, dim));
     if (!x) { return NULL; }
     const int64_t sizes[4] = {x->dims[0], x->dims[1], heads, dim / heads};
     x = opdi_reshape_to(x, sizes, 4);
@@ -1010,7 +1011,7 @@ static int opdi_native_multi_head_attention_kernel(opd_call *call) {
     opd_tensor *out = opd_transpose(opd_matmul(scores, x[2]), 1, 2);
     if (!out) { return -1; }
     const int64_t sizes[3] = {out->dims[0], out->dims[1], dim}, one = 1;
-    out = opd_linear_full(opdi_reshape_to(out, sizes, 3), opd_arg_tensor(call, 7), opd_arg_tensor(call, 8));
+    out = opd_linear(opdi_reshape_to(out, sizes, 3), opd_arg_tensor(call, 7), opd_arg_tensor(call, 8));
     if (!opd_ok() || opd_return_tensor(call, out)) { return -1; }
     if (!opd_arg_bool(call, 10)) { return opd_return_value(call, opd_value_none()); }
     if (opd_arg_bool(call, 11)) { scores = opd_mean_dim(scores, opd_ints_of(&one, 1), false); }
@@ -1039,9 +1040,9 @@ static int opdi_transformer_encoder_layer_fwd_kernel(opd_call *call) {
     src = x = opd_add(results[0].u.t, src);
     if (!first) { src = x = opdi_encoder_norm(call, x, 10); }
     if (first) { x = opdi_encoder_norm(call, x, 12); }
-    x = opd_linear_full(x, opd_arg_tensor(call, 14), opd_arg_tensor(call, 15));
+    x = opd_linear(x, opd_arg_tensor(call, 14), opd_arg_tensor(call, 15));
     x = opd_arg_bool(call, 7) ? opd_gelu(x) : opd_relu(x);
-    x = opd_add(opd_linear_full(x, opd_arg_tensor(call, 16), opd_arg_tensor(call, 17)), src);
+    x = opd_add(opd_linear(x, opd_arg_tensor(call, 16), opd_arg_tensor(call, 17)), src);
     return opd_return_tensor(call, first ? x : opdi_encoder_norm(call, x, 12));
 }
 #define OPDI_MHA_ARGS "Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, " \

@@ -634,7 +634,8 @@ static int opdi_conv_nd(opd_call *call, int ndim, bool transposed) {
     return opd_return_tensor(call, batched ? output : opdi_squeeze_at(output, 0));
 }
 static int opdi_conv1d_kernel(opd_call *call) { return opdi_conv_nd(call, 1, false); }
-/* opd_conv1d: convolution of [N, C, L]; padding: how many zeros are added at each end of each dim */
+/* opd_conv1d(input, weight, bias, stride, padding): convolution of [N, C, L]; padding: how many zeros are added at each
+   end of each dim */
 OPDI_OP(conv1d) {
     op->schema = "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] "
         "dilation=1, int groups=1) -> Tensor";
@@ -643,7 +644,8 @@ OPDI_OP(conv1d) {
     op->cases = "[1,2,5], [3,2,2], [3]; [2,5], [3,2,2]";
 }
 
-/* opd_conv1d_padding: convolution of [N, C, L]; padding is "valid" (none) or "same" (result as large as input) */
+/* opd_conv1d_padding(input, weight, bias, stride, padding): convolution of [N, C, L]; padding is "valid" (none) or
+   "same" (result as large as input) */
 OPDI_OP(conv1d_padding) {
     op->schema = "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
         "padding='valid', int[1] dilation=1, int groups=1) -> Tensor";
@@ -653,7 +655,8 @@ OPDI_OP(conv1d_padding) {
 }
 
 static int opdi_conv2d_kernel(opd_call *call) { return opdi_conv_nd(call, 2, false); }
-/* opd_conv2d: convolution of [N, C, H, W]; padding: how many zeros are added at each end of each dim */
+/* opd_conv2d(input, weight, bias, stride, padding): convolution of [N, C, H, W]; padding: how many zeros are added at
+   each end of each dim */
 OPDI_OP(conv2d) {
     op->schema = "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] "
         "dilation=1, int groups=1) -> Tensor";
@@ -662,7 +665,8 @@ OPDI_OP(conv2d) {
     op->cases = "[1,2,5,4], [3,2,2,3], [3]; [2,4,4], [3,2,2,2], None, 2, 1";
 }
 
-/* opd_conv2d_padding: convolution of [N, C, H, W]; padding is "valid" (none) or "same" (result as large as input) */
+/* opd_conv2d_padding(input, weight, bias, stride, padding): convolution of [N, C, H, W]; padding is "valid" (none) or
+   "same" (result as large as input) */
 OPDI_OP(conv2d_padding) {
     op->schema = "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
         "padding='valid', int[2] dilation=1, int groups=1) -> Tensor";
@@ -732,7 +736,8 @@ OPDI_OP(thnn_conv2d) {
 }
 
 static int opdi_conv3d_kernel(opd_call *call) { return opdi_conv_nd(call, 3, false); }
-/* opd_conv3d: convolution of [N, C, D, H, W]; padding: how many zeros are added at each end of each dim */
+/* opd_conv3d(input, weight, bias, stride, padding): convolution of [N, C, D, H, W]; padding: how many zeros are added
+   at each end of each dim */
 OPDI_OP(conv3d) {
     op->schema = "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] "
         "dilation=1, int groups=1) -> Tensor";
@@ -741,7 +746,8 @@ OPDI_OP(conv3d) {
     op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2]";
 }
 
-/* opd_conv3d_padding: convolution of [N, C, D, H, W]; padding is "valid" (none) or "same" (result as large as input) */
+/* opd_conv3d_padding(input, weight, bias, stride, padding): convolution of [N, C, D, H, W]; padding is "valid" (none)
+   or "same" (result as large as input) */
 OPDI_OP(conv3d_padding) {
     op->schema = "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
         "padding='valid', int[3] dilation=1, int groups=1) -> Tensor";
@@ -800,7 +806,7 @@ OPDI_OP(conv_tbc) {
 }
 
 static int opdi_conv_transpose1d_kernel(opd_call *call) { return opdi_conv_nd(call, 1, true); }
-/* opd_conv_transpose1d: adjoint of conv1d */
+/* opd_conv_transpose1d(input, weight, bias, stride, padding): adjoint of conv1d */
 OPDI_OP(conv_transpose1d) {
     op->schema = "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
         "int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor";
@@ -810,7 +816,7 @@ OPDI_OP(conv_transpose1d) {
 }
 
 static int opdi_conv_transpose2d_input_kernel(opd_call *call) { return opdi_conv_nd(call, 2, true); }
-/* opd_conv_transpose2d: adjoint of conv2d */
+/* opd_conv_transpose2d(input, weight, bias, stride, padding): adjoint of conv2d */
 OPDI_OP(conv_transpose2d_input) {
     op->schema = "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "
         "padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor";
@@ -820,7 +826,7 @@ OPDI_OP(conv_transpose2d_input) {
 }
 
 static int opdi_conv_transpose3d_input_kernel(opd_call *call) { return opdi_conv_nd(call, 3, true); }
-/* opd_conv_transpose3d: adjoint of conv3d */
+/* opd_conv_transpose3d(input, weight, bias, stride, padding): adjoint of conv3d */
 OPDI_OP(conv_transpose3d_input) {
     op->schema = "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] "
         "padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor";

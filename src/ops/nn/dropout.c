@@ -222,7 +222,7 @@ static int opdi_quant_return(opd_call *call, opd_tensor *input, const opdi_quant
     if (!number) { return -1; }
     number = quant->fine ? opd_round(opd_add(number, quant->zero)) : opd_add(opd_round(number), quant->zero);
     opd_tensor *mask = opd_logical_and(opd_ge_Scalar(number, low), opd_le_Scalar(number, high));
-    number = opd_clamp_full(opd_where_ScalarSelf(opd_ne(number, number), low, number), low, high);
+    number = opd_clamp(opd_where_ScalarSelf(opd_ne(number, number), low, number), low, high);
     if (quant->single) { number = opd_to_dtype(number, OPD_FLOAT32); }
     opd_tensor *out = opd_to_dtype(opd_mul(opd_sub(number, quant->zero), quant->scale), (opd_scalar_type)input->dtype);
     if (enabled && opd_ok()) {

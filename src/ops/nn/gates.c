@@ -35,7 +35,7 @@ static opd_tensor *opdi_glu_slope(opd_tensor *grad, opd_tensor *input, int dim, 
         *two[2];
     two[0] = opd_mul(grad, gate);
     two[1] = opd_mul(opd_mul(two[0], first), opdi_rsubs(1, gate));
-    return opd_ok() ? opd_contiguous(opd_cat_full(opd_tensors_of(two, 2), dim)) : NULL;
+    return opd_ok() ? opd_contiguous(opd_cat(opd_tensors_of(two, 2), dim)) : NULL;
 }
 static int opdi_glu_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
@@ -73,7 +73,7 @@ static int opdi_glu_backward_backward(opd_backward_call *bw) {
     two[1] = opd_mul(opd_mul(grad_out, quotient),
                      opd_add(ga, opd_mul(opd_mul(gb, first), opdi_rsubs(1, opdi_muls(gate, 2)))));
     if (!opd_ok()) { return -1; }
-    OPDI_BW_RETURN(1, opd_cat_full(opd_tensors_of(two, 2), dim));
+    OPDI_BW_RETURN(1, opd_cat(opd_tensors_of(two, 2), dim));
     return 0;
 }
 /* opd_glu: the first half along dim times sigmoid of the second half */
@@ -229,7 +229,7 @@ static int opdi_rrelu_of(opd_call *call, bool noise) {
     const bool training = opd_arg_bool(call, at + 2);
     if (training) { factors = opdi_rrelu_factors(call, input, lower, upper); }
     opd_tensor *out = training ? opd_mul(input, factors)
-        : opd_leaky_relu_full(input, opd_value_double((lower + upper) / 2));
+        : opd_leaky_relu(input, opd_value_double((lower + upper) / 2));
     if (opd_return_tensor(call, out) || !noise) { return opd_ok() ? 0 : -1; }
     return opd_return_tensor(call, training ? factors : opd_clone(factors));
 }

@@ -188,7 +188,7 @@ static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t
     }
     opd_tensor *in = opd_logical_and(opd_gt_Scalar(at, opd_value_int(0)), opd_lt_Scalar(at, opd_value_int(size - 1)));
     *sign = opd_mul(one, in);
-    return opd_clamp_full(at, opd_value_int(0), opd_value_int(size - 1));
+    return opd_clamp(at, opd_value_int(0), opd_value_int(size - 1));
 }
 /* Fills in *axis for coordinates `at`, which run from -1 to 1 along a dim of `size`.  Computes the same indices,
    weights and slopes as grid_taps_set, and the second derivatives, but with public operators.  On failure, some of the
@@ -304,7 +304,7 @@ static int opdi_grid_second(const opdi_grid *other, opd_tensor *input, opd_tenso
             pair[i] = along[1 - i] ? opdi_sum_over(along[1 - i], &channels, 1, false) : NULL;
         }
         for (int i = 0; i < 2; i++) { if (!pair[i]) { pair[i] = opd_zeros_like(pair[1 - i]); } }
-        results[2] = opdi_reshape_to(opd_stack_full(opd_tensors_of(pair, 2), -1), to, 4);
+        results[2] = opdi_reshape_to(opd_stack(opd_tensors_of(pair, 2), -1), to, 4);
     }
     return opd_ok() ? 0 : -1;
 }
@@ -475,7 +475,7 @@ static int opdi_grid_sampler_3d_backward_kernel(opd_call *call) {
     }
     for (int i = 0; opd_ok() && i < 3; i++) { xyz[i] = along[2 - i] ? opd_squeeze_dim(along[2 - i], 1) : NULL; }
     if (!opd_ok()) { return -1; }
-    opd_tensor *slope = xyz[0] ? opdi_reshape_to(opd_stack_full(opd_tensors_of(xyz, 3), -1), opdi_sizes(grid), 5)
+    opd_tensor *slope = xyz[0] ? opdi_reshape_to(opd_stack(opd_tensors_of(xyz, 3), -1), opdi_sizes(grid), 5)
         : opd_zeros_like_full(grid, OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE, opd_value_int(0));
     if (delta ? opd_return_tensor(call, opdi_reshape_to(delta, in, 5)) : opd_return_value(call, opd_value_none())) {
         return -1;
@@ -549,7 +549,7 @@ static opd_tensor *opdi_affine_base(opd_tensor *like, opd_ints size, bool corner
         parts[i] = opd_expand(parts[i], opd_ints_of(size.data + 2, dims));
     }
     parts[dims] = opd_ok() ? opd_ones_like(parts[0]) : NULL;
-    opd_tensor *base = opd_ok() ? opd_stack_full(opd_tensors_of(parts, dims + 1), -1) : NULL;
+    opd_tensor *base = opd_ok() ? opd_stack(opd_tensors_of(parts, dims + 1), -1) : NULL;
     shape[0] = size.data[0];
     shape[1] = base ? base->numel / (dims + 1) : 0;
     shape[2] = dims + 1;

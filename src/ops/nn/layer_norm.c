@@ -337,7 +337,8 @@ static int opdi_layer_norm_kernel(opd_call *call) {
                                  opd_arg_tensor(call, 3), opd_arg_double(call, 4)) ? -1
            : opd_return_tensor(call, results[0]);
 }
-/* opd_layer_norm: self normalised to mean 0, variance 1 over the last dims, times weight plus bias */
+/* opd_layer_norm(input, normalized_shape, weight, bias, eps): self normalised to mean 0, variance 1 over the last dims,
+   times weight plus bias */
 OPDI_OP(layer_norm) {
     op->schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
         "eps=1e-05, bool cudnn_enable=True) -> Tensor";
@@ -380,7 +381,8 @@ static int opdi_fused_rms_norm_kernel(opd_call *call) {
     return opdi_rms_norm(call, results) || opd_return_tensor(call, results[0]) ? -1
         : opd_return_tensor(call, results[1]);
 }
-/* opd_rms_norm: input divided by the root of its mean square over the last dims, times weight */
+/* opd_rms_norm(input, normalized_shape, weight, eps): input divided by the root of its mean square over the last dims,
+   times weight */
 OPDI_OP(rms_norm) {
     op->schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor";
     op->composite = opdi_rms_norm_kernel;
@@ -600,7 +602,8 @@ static int opdi_group_norm_kernel(opd_call *call) {
                                  opdi_sizes(input)[1], hw, opd_arg_int(call, 1), opd_arg_double(call, 4)) ? -1
            : opd_return_tensor(call, results[0]);
 }
-/* opd_group_norm: groups of channels normalised to mean 0, variance 1, times weight plus bias */
+/* opd_group_norm(input, num_groups, weight, bias, eps): groups of channels normalised to mean 0, variance 1, times
+   weight plus bias */
 OPDI_OP(group_norm) {
     op->schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
         "bool cudnn_enabled=True) -> Tensor";

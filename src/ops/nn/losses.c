@@ -124,7 +124,7 @@ static opd_tensor *opdi_huber_slope(opd_tensor *input, opd_tensor *output, doubl
     opd_tensor *delta = opdi_loss_difference(input, output);
     if (!scaled && opdi_huber_is_zero(beta, delta)) { return opd_sign(delta); }
     if (!scaled) { delta = opd_div_Scalar(delta, opd_value_double(beta)); }
-    return opd_clamp_full(delta, opd_value_double(scaled ? -beta : -1), opd_value_double(scaled ? beta : 1));
+    return opd_clamp(delta, opd_value_double(scaled ? -beta : -1), opd_value_double(scaled ? beta : 1));
 }
 /* Sets *terms to the formula of smooth_l1 or, if `scaled`, of huber.  Returns false if float32 cannot hold a number in
    it. */
@@ -686,7 +686,7 @@ static opd_tensor *opdi_margin_terms(opd_tensor *input, opd_tensor *target, doub
     else { loss = opd_relu(loss); }
     if (p == 2) { loss = slope ? opdi_muls(loss, 2) : opd_square(loss); }
     if (weight && target) {
-        opd_tensor *each = opd_index_select(weight, 0, opd_flatten(target));
+        opd_tensor *each = opd_index_select(weight, 0, opd_flatten(target, 0, -1));
         loss = opd_mul(loss, opdi_reshape_to(each, opdi_sizes(target), target->ndim));
     }
     opd_tensor *own = opd_zeros_like(loss);

@@ -432,7 +432,8 @@ static int opdi_max_pool3d_with_indices_backward_backward(opd_backward_call *bw)
 }
 static int opdi_max_pool2d_kernel(opd_call *call) { return opdi_max_pool_without(call, 2); }
 static int opdi_max_pool3d_kernel(opd_call *call) { return opdi_max_pool_without(call, 3); }
-/* opd_max_pool2d_with_indices: the greatest element of each window [.., H, W], and its position in the plane */
+/* opd_max_pool2d_with_indices(self, kernel_size, stride, padding): the greatest element of each window [.., H, W], and
+   its position in the plane */
 OPDI_OP(max_pool2d_with_indices) {
     op->schema = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
@@ -443,7 +444,8 @@ OPDI_OP(max_pool2d_with_indices) {
     op->out = "max_pool2d_with_indices.out(out, indices)";
     op->cases = "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, 1, True; [1,1,6,6], 2, 1, 0, 2";
 }
-/* opd_max_pool3d_with_indices: the greatest element of each window [.., D, H, W], and its position */
+/* opd_max_pool3d_with_indices(self, kernel_size, stride, padding): the greatest element of each window [.., D, H, W],
+   and its position */
 OPDI_OP(max_pool3d_with_indices) {
     op->schema = "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
@@ -475,14 +477,14 @@ OPDI_OP(max_pool3d_with_indices_backward) {
     op->out = "max_pool3d_with_indices_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, 1, False, [1,2,2,2,2]i64";
 }
-/* opd_max_pool2d: the greatest element of each window [.., H, W] */
+/* opd_max_pool2d(self, kernel_size, stride, padding): the greatest element of each window [.., H, W] */
 OPDI_OP(max_pool2d) {
     op->schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
         "bool ceil_mode=False) -> Tensor";
     op->composite = opdi_max_pool2d_kernel;
     op->cases = "[1,2,4,4], 2";
 }
-/* opd_max_pool3d: the greatest element of each window [.., D, H, W] */
+/* opd_max_pool3d(self, kernel_size, stride, padding): the greatest element of each window [.., D, H, W] */
 OPDI_OP(max_pool3d) {
     op->schema = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, "
         "bool ceil_mode=False) -> Tensor";
@@ -544,7 +546,7 @@ OPDI_OP(max_pool1d_with_indices) {
     op->composite = opdi_max_pool1d_with_indices_kernel;
     op->cases = "[1,2,6], 2";
 }
-/* opd_max_pool1d: the greatest element of each window [.., L] */
+/* opd_max_pool1d(self, kernel_size, stride, padding): the greatest element of each window [.., L] */
 OPDI_OP(max_pool1d) {
     op->schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
         "bool ceil_mode=False) -> Tensor";
@@ -601,7 +603,7 @@ static int opdi_avg_pool2d_backward_kernel(opd_call *call) { return opdi_avg_poo
 static int opdi_avg_pool3d_backward_kernel(opd_call *call) { return opdi_avg_pool_backward_of(call, 3); }
 static int opdi_avg_pool2d_backward_backward(opd_backward_call *bw) { return opdi_avg_pool_backward_gradient(bw, 2); }
 static int opdi_avg_pool3d_backward_backward(opd_backward_call *bw) { return opdi_avg_pool_backward_gradient(bw, 3); }
-/* opd_avg_pool2d: the mean of each window [.., H, W] */
+/* opd_avg_pool2d(self, kernel_size, stride, padding): the mean of each window [.., H, W] */
 OPDI_OP(avg_pool2d) {
     op->schema = "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
         "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
@@ -611,7 +613,7 @@ OPDI_OP(avg_pool2d) {
     op->out = "avg_pool2d.out";
     op->cases = "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, True, False; [1,1,5,5], 2, 1, 0, False, True, 3";
 }
-/* opd_avg_pool3d: the mean of each window [.., D, H, W] */
+/* opd_avg_pool3d(self, kernel_size, stride, padding): the mean of each window [.., D, H, W] */
 OPDI_OP(avg_pool3d) {
     op->schema = "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
         "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
@@ -652,7 +654,7 @@ static int opdi_avg_pool1d_kernel(opd_call *call) {
                                                                  opd_arg_bool(call, 4), opd_arg_bool(call, 5),
                                                                  OPD_NONE), -2));
 }
-/* opd_avg_pool1d: the mean of each window [.., L] */
+/* opd_avg_pool1d(self, kernel_size, stride, padding): the mean of each window [.., L] */
 OPDI_OP(avg_pool1d) {
     op->schema = "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
         "ceil_mode=False, bool count_include_pad=True) -> Tensor";
@@ -1004,7 +1006,7 @@ static opd_tensor *opdi_fractional_starts(opd_tensor *sample, int64_t in, int64_
     sample = opd_unsqueeze(sample, -1);
     each[0] = opd_sub(opd_trunc(opdi_muls(opd_add(counts, sample), step)), opd_trunc(opdi_muls(sample, step)));
     each[1] = opd_full_like(sample, opd_value_int(in - kernel));
-    return opd_ok() ? opd_unsqueeze(opd_to_dtype(opd_cat_full(opd_tensors_of(each, 2), -1), OPD_INT64), -1) : NULL;
+    return opd_ok() ? opd_unsqueeze(opd_to_dtype(opd_cat(opd_tensors_of(each, 2), -1), OPD_INT64), -1) : NULL;
 }
 /* Checks the sizes of a fractional_max_pool and the dtype of input; `dims` is 2 or 3.  Returns 0, or -1 and sets an
    error. */

@@ -24,7 +24,7 @@ static opd_tensor *opdi_recurrent_gate(opd_tensor *gates, int64_t i, int64_t siz
 /* Makes one step: replaces the state in *layer by the next one.  `gates` is the contribution of the input to the
    gates. */
 static void opdi_recurrent_step(opdi_recurrent *layer, opd_tensor *gates) {
-    opd_tensor *own = opd_linear_full(layer->h, layer->w_hh, layer->b_hh), *sum = NULL;
+    opd_tensor *own = opd_linear(layer->h, layer->w_hh, layer->b_hh), *sum = NULL;
     const int64_t size = layer->cell == OPDI_RNN_LSTM ? opd_size(layer->c, -1) : opd_size(layer->h, -1);
     if (layer->cell != OPDI_RNN_GRU) { sum = opd_add(gates, own); }
     if (layer->cell == OPDI_RNN_TANH) { layer->h = opd_tanh(sum); }
@@ -36,7 +36,7 @@ static void opdi_recurrent_step(opdi_recurrent *layer, opd_tensor *gates) {
             *out = opd_sigmoid(opdi_recurrent_gate(sum, 3, size));
         layer->c = opd_add(opd_mul(forget, layer->c), opd_mul(in, fresh));
         layer->h = opd_mul(out, opd_tanh(layer->c));
-        if (layer->w_hr) { layer->h = opd_linear(layer->h, layer->w_hr); }
+        if (layer->w_hr) { layer->h = opd_linear(layer->h, layer->w_hr, NULL); }
     }
     if (layer->cell == OPDI_RNN_GRU) {
         opd_tensor *reset = opd_sigmoid(opd_add(opdi_recurrent_gate(gates, 0, size),
@@ -68,7 +68,7 @@ static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates
         if (!opd_ok()) { return NULL; }
         list[at] = layer->h;
     }
-    return list ? opd_stack(opd_tensors_of(list, steps)) : NULL;
+    return list ? opd_stack(opd_tensors_of(list, steps), 0) : NULL;
 }
 
 /* All steps of an lstm of floats as one function for autograd, which is only used if no layer but autograd handles the
@@ -406,7 +406,7 @@ static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, boo
     opd_tensor *bias = layer->b_ih && layer->b_hh ? opd_add(layer->b_ih, layer->b_hh) : layer->b_ih ? layer->b_ih
         : layer->b_hh, *in[4], *out[4];
     bool learns = false;
-    in[0] = opd_linear_full(input, layer->w_ih, bias);
+    in[0] = opd_linear(input, layer->w_ih, bias);
     in[1] = layer->h;
     in[2] = layer->c;
     in[3] = layer->w_hh;
@@ -434,14 +434,14 @@ static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, boo
    last to the first.  Returns the outputs [T, B, H]. */
 static opd_tensor *opdi_recurrent_run(opdi_recurrent *layer, opd_tensor *input, bool back) {
     if (opdi_lstm_fits(layer, input)) { return opdi_lstm_layer(layer, input, back); }
-    opd_tensor *const gates = opd_linear_full(input, layer->w_ih, layer->b_ih);
+    opd_tensor *const gates = opd_linear(input, layer->w_ih, layer->b_ih);
     return opdi_recurrent_check(layer, gates) ? NULL : opdi_recurrent_steps(layer, gates, back);
 }
 /* Runs a layer over packed sequences: input [sum of sizes, I], in which step i has sizes[i] rows, at most as many as
    step i - 1.  If `back` is true, begins with the last step.  Examples that have ended keep their last state.  Returns
    the outputs [sum of sizes, H], or NULL and sets an error. */
 static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *input, opd_ints sizes, bool back) {
-    opd_tensor *gates = opd_linear_full(input, layer->w_ih, layer->b_ih), **list = opdi_list_alloc(sizes.n),
+    opd_tensor *gates = opd_linear(input, layer->w_ih, layer->b_ih), **list = opdi_list_alloc(sizes.n),
         *h = layer->h, *c = layer->c, *both[2];
     int64_t at = back ? input->dims[0] : 0;
     if (opdi_recurrent_check(layer, gates)) { return NULL; }
@@ -455,17 +455,17 @@ static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *
         list[i] = both[0] = layer->h;
         if (h && h->dims[0] > size) {             /* examples that have ended keep their states */
             both[1] = opd_narrow(h, 0, size, h->dims[0] - size);
-            layer->h = opd_cat(opd_tensors_of(both, 2));
+            layer->h = opd_cat(opd_tensors_of(both, 2), 0);
             both[0] = layer->c;
             both[1] = c ? opd_narrow(c, 0, size, c->dims[0] - size) : NULL;
-            if (c) { layer->c = opd_cat(opd_tensors_of(both, 2)); }
+            if (c) { layer->c = opd_cat(opd_tensors_of(both, 2), 0); }
         }
         h = layer->h;
         c = layer->c;
         at += back ? 0 : size;
         if (!opd_ok()) { return NULL; }
     }
-    return gates && list ? opd_cat(opd_tensors_of(list, sizes.n)) : NULL;
+    return gates && list ? opd_cat(opd_tensors_of(list, sizes.n), 0) : NULL;
 }
 /* Reads the weights of direction number `at`, counted over all layers, from params into *layer.  `biases` and `more`
    tell whether params include biases and projections. */
@@ -524,14 +524,14 @@ static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd
             cs[count] = layer.c;
             if (!opd_ok()) { return NULL; }
         }
-        input = ways == 2 ? opd_cat_full(opd_tensors_of(both, 2), -1) : both[0];
+        input = ways == 2 ? opd_cat(opd_tensors_of(both, 2), -1) : both[0];
         if (opd_arg_bool(call, at + 5) && opd_arg_double(call, at + 4) > 0 && i + 1 < layers) {
             input = opd_dropout(input, opd_arg_double(call, at + 4), true);
         }
     }
     if (!opd_ok()) { return NULL; }
-    ends[0] = opd_stack(opd_tensors_of(hs, layers * ways));
-    ends[1] = lstm ? opd_stack(opd_tensors_of(cs, layers * ways)) : NULL;
+    ends[0] = opd_stack(opd_tensors_of(hs, layers * ways), 0);
+    ends[1] = lstm ? opd_stack(opd_tensors_of(cs, layers * ways), 0) : NULL;
     return opd_ok() ? input : NULL;
 }
 /* Sets the results of the call to the outputs and the final states.  Returns 0, or -1 and sets an error. */
@@ -615,7 +615,7 @@ static int opdi_pack_padded_kernel(opd_call *call) {
         size[step] = examples;
     }
     rows = opd_to_device(rows, opd_tensor_device(input), OPD_INT64);
-    return opd_return_tensor(call, opd_index_select(opd_flatten_full(input, 0, 1), 0, rows)) ||
+    return opd_return_tensor(call, opd_index_select(opd_flatten(input, 0, 1), 0, rows)) ||
         opd_return_tensor(call, sizes) ? -1 : 0;
 }
 /* Unpacks packed sequences to [steps, examples, ...], and fills the steps after the end of each example with
@@ -653,7 +653,7 @@ static int opdi_pad_packed_kernel(opd_call *call) {
     int64_t pad[2 * OPD_MAX_DIMS] = {0};
     pad[2 * ndim - 1] = 1;
     data = opd_constant_pad_nd_full(data, opd_ints_of(pad, 2 * ndim), opd_arg_value(call, 3));
-    rows = opd_to_device(opd_flatten_full(rows, 0, 1), opd_tensor_device(opd_arg_tensor(call, 0)), OPD_INT64);
+    rows = opd_to_device(opd_flatten(rows, 0, 1), opd_tensor_device(opd_arg_tensor(call, 0)), OPD_INT64);
     data = opd_index_select(data, 0, rows);
     data = opd_view(data, opd_ints_of(sizes, ndim + 1));
     return opd_return_tensor(call, opd_arg_bool(call, 2) ? opd_transpose(data, 0, 1) : data) ||
@@ -723,7 +723,7 @@ static int opdi_recurrent_cell(opd_call *call, opdi_rnn_kind cell) {
     if (opdi_cell_check(input, layer.h, layer.w_hh, 0) || (lstm && opdi_cell_check(input, layer.c, layer.w_hh, 1))) {
         return -1;
     }
-    opd_tensor *gates = opd_linear_full(input, layer.w_ih, layer.b_ih);
+    opd_tensor *gates = opd_linear(input, layer.w_ih, layer.b_ih);
     if (opdi_recurrent_check(&layer, gates)) { return -1; }
     opdi_recurrent_step(&layer, gates);
     if (!opd_ok() || opd_return_tensor(call, layer.h)) { return -1; }
@@ -841,7 +841,7 @@ static int opdi_pad_sequence_kernel(opd_call *call) {
             : NULL;
         if (!padded[k]) { return -1; }
     }
-    if (padded) { all = opd_stack_full(opd_tensors_of(padded, list.n), opd_arg_bool(call, 1) ? 0 : 1); }
+    if (padded) { all = opd_stack(opd_tensors_of(padded, list.n), opd_arg_bool(call, 1) ? 0 : 1); }
     return all ? opd_return_tensor(call, all) : -1;
 }
 /* opd_pad_sequence: sequences side by side, padded with padding_value to the longest; padding_side: right or left */

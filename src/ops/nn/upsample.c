@@ -399,7 +399,7 @@ static int opdi_upsample_backward_batch(opd_call *call) {
     grad = opd_batch_front(grad, dim);
     if (!grad || in.n < 3 || in.n > 5 || grad->ndim != in.n + 1) { return opd_batch_loop(call); }
     for (int i = 0; i < call->op->nargs; i++) { args[i] = call->args[i]; }
-    args[0] = opd_value_tensor(opd_flatten_full(grad, 0, 1));
+    args[0] = opd_value_tensor(opd_flatten(grad, 0, 1));
     memcpy(sizes + 1, in.data, (size_t)in.n * sizeof *sizes);
     sizes[1] = opdi_size_times(sizes[1], count);
     args[2] = opd_value_ints(sizes + 1, in.n);

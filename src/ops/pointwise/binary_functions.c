@@ -443,7 +443,7 @@ static int opdi_addcdiv_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(2, opd_mul(opd_neg(grad), opd_div(opdi_scale(t1, value), opd_mul(t2, t2))));
     return 0;
 }
-/* opd_addcmul: self + value * tensor1 * tensor2 */
+/* opd_addcmul(self, tensor1, tensor2, value): self + value * tensor1 * tensor2 */
 OPDI_OP(addcmul) {
     op->schema = "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
     op->cpu = op->fake = opdi_addcmul_kernel; op->backward = opdi_addcmul_backward;
@@ -452,7 +452,7 @@ OPDI_OP(addcmul) {
     op->inplace = "addcmul_"; op->out = "addcmul.out";
     op->cases = "[2,3], [2,3], [3]; [2,3], [2,1], [3], value=2";
 }
-/* opd_addcdiv: self + value * tensor1 / tensor2 */
+/* opd_addcdiv(self, tensor1, tensor2, value): self + value * tensor1 / tensor2 */
 OPDI_OP(addcdiv) {
     op->schema = "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
     op->cpu = op->fake = opdi_addcdiv_kernel; op->backward = opdi_addcdiv_backward;

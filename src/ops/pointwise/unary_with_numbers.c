@@ -100,7 +100,7 @@ static int opdi_clamp_max_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_value_none(),
                                                 opd_bw_value(bw, 1)));
 }
-/* opd_clamp: min(max(self, min), max) */
+/* opd_clamp(self, min, max): min(max(self, min), max) */
 OPDI_OP(clamp) {
     op->schema = "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor";
     op->cpu = op->fake = opdi_clamp_kernel; op->backward = opdi_clamp_backward; op->save = "self";
@@ -205,7 +205,7 @@ static int opdi_leaky_relu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_leaky_relu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                         false));
 }
-/* opd_leaky_relu: self where self > 0, else negative_slope * self */
+/* opd_leaky_relu(self, negative_slope): self where self > 0, else negative_slope * self */
 OPDI_OP(leaky_relu) {
     op->schema = "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor";
     op->cpu = op->fake = opdi_leaky_relu_kernel; op->backward = opdi_leaky_relu_backward; op->save = "self";

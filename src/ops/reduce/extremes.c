@@ -284,7 +284,7 @@ OPDI_OP(min_dim) {
     op->out = "min.dim_min(min, min_indices)";
     op->cases = OPDI_CASES_SELECT;
 }
-/* opd_argmax: the index of the greatest element along dim or, without dim, in the flattened self */
+/* opd_argmax(self, dim, keepdim): the index of the greatest element along dim or, without dim, in the flattened self */
 OPDI_OP(argmax) {
     op->schema = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmax_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -293,7 +293,7 @@ OPDI_OP(argmax) {
     op->out = "argmax.out";
     op->cases = "[2,3]; [2,3], 1, True";
 }
-/* opd_argmin: the index of the smallest element along dim or, without dim, in the flattened self */
+/* opd_argmin(self, dim, keepdim): the index of the smallest element along dim or, without dim, in the flattened self */
 OPDI_OP(argmin) {
     op->schema = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmin_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

@@ -76,7 +76,7 @@ static int opdi_logsumexp_backward(opd_backward_call *bw) {
     opd_tensor *result = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), input->ndim);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_exp(opd_sub(input, result))));
 }
-/* opd_logsumexp: log(the sum of e^self over dims) */
+/* opd_logsumexp(self, dim, keepdim): log(the sum of e^self over dims) */
 OPDI_OP(logsumexp) {
     op->schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_logsumexp_kernel; op->backward = opdi_logsumexp_backward; op->save = "self, result";
@@ -87,7 +87,7 @@ OPDI_OP(logsumexp) {
 
 static int opdi_special_logsumexp_kernel(opd_call *call) {
     return opd_return_tensor(call,
-                             opd_logsumexp_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2)));
+                             opd_logsumexp(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2)));
 }
 /* opd_special_logsumexp(self, dim, keepdim): the same as logsumexp */
 OPDI_OP(special_logsumexp) {
@@ -161,7 +161,7 @@ static int opdi_trace_kernel(opd_call *call) {
                                        0) : -1;
 }
 static opd_tensor *opdi_trace_gradient(opd_tensor *grad, opd_ints sizes) {
-    return sizes.n == 2 ? opd_mul(grad, opd_triu(opd_tril(opd_new_ones(grad, sizes)))) : NULL;
+    return sizes.n == 2 ? opd_mul(grad, opd_triu(opd_tril(opd_new_ones(grad, sizes), 0), 0)) : NULL;
 }
 static int opdi_trace_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));

@@ -370,7 +370,7 @@ static int opdi_diff_kernel(opd_call *call) {
     if (prepend) { list[count++] = prepend; }
     list[count++] = self;
     if (append) { list[count++] = append; }
-    if (count > 1 && !(self = opd_cat_full(opd_tensors_of(list, count), dim))) { return -1; }
+    if (count > 1 && !(self = opd_cat(opd_tensors_of(list, count), dim))) { return -1; }
     for (int64_t i = 0; i < times && self; i++) {
         const int64_t left = opdi_sizes(self)[dim];
         if (left == 0) { break; }

@@ -548,7 +548,7 @@ static int opdi_sort_stable_backward(opd_backward_call *bw) { return opdi_bw_sel
 static int opdi_topk_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, -1); }
 static int opdi_kthvalue_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, 3); }
 static int opdi_select_dim_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 1, 2); }
-/* opd_sort: self in ascending (descending) order along dim, and the indices in self */
+/* opd_sort(self, dim, descending): self in ascending (descending) order along dim, and the indices in self */
 OPDI_OP(sort) {
     op->schema = "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_sort_kernel; op->backward = opdi_sort_backward; op->save = "indices";
@@ -648,7 +648,7 @@ static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool desce
     opd_tensor *rets[2];
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     if (stable ? opd_sort_stable(rets, tensor, opd_value_bool(true), dim, descending)
-        : opd_sort_full(rets, tensor, dim, descending)) {
+        : opd_sort(rets, tensor, dim, descending)) {
         return -1;
     }
     return opd_return_tensor(call, rets[which]);
@@ -660,7 +660,7 @@ static int opdi_argsort_stable_kernel(opd_call *call) {
     return opdi_sorted_part(call, true, opd_arg_int(call, 2), opd_arg_bool(call, 3), 1);
 }
 static int opdi_msort_kernel(opd_call *call) { return opdi_sorted_part(call, false, 0, false, 0); }
-/* opd_argsort: the indices that sort returns */
+/* opd_argsort(self, dim, descending): the indices that sort returns */
 OPDI_OP(argsort) {
     op->schema = "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor";
     op->composite = opdi_argsort_kernel;

@@ -174,7 +174,7 @@ static opd_tensor *opdi_gradient_even(opd_tensor *self, int dim, opd_value step,
     }
     list[0] = opd_div_Scalar(list[0], step);
     list[2] = opd_div_Scalar(list[2], step);
-    return opd_ok() ? opd_cat_full(opd_tensors_of(list, 3), dim) : NULL;
+    return opd_ok() ? opd_cat(opd_tensors_of(list, 3), dim) : NULL;
 }
 /* Sets weights[3] to the weights with which three samples give the derivative of the parabola through them: at the
    middle sample (`where` is 0), the first (-1) or the last (1).  x and y are the distances from the middle sample to
@@ -217,7 +217,7 @@ static opd_tensor *opdi_gradient_places(opd_tensor *self, int dim, opd_tensor *p
         opdi_parabola(weights, opd_select(steps, 0, -2), opd_select(steps, 0, -1), 1);
         list[2] = opdi_three_points(self, dim, count - 3, 1, weights, NULL);
     }
-    return opd_ok() ? opd_cat_full(opd_tensors_of(list, 3), dim) : NULL;
+    return opd_ok() ? opd_cat(opd_tensors_of(list, 3), dim) : NULL;
 }
 /* Checks that dim has enough samples for the edge_order `order`, and that `places` has a coordinate for each.  Returns
    0, or -1 and sets an error. */
@@ -404,7 +404,7 @@ static int opdi_quantile(opd_call *call, opd_tensor *q, bool skips) {
     const bool listed = q->ndim > 0;
     if (dim < 0) { return -1; }
     const int64_t parts = q->numel;
-    self = whole || ndim == 0 ? opd_flatten(self) : opd_transpose(opd_unsqueeze(self, -1), dim, -1);
+    self = whole || ndim == 0 ? opd_flatten(self, 0, -1) : opd_transpose(opd_unsqueeze(self, -1), dim, -1);
     if (opd_sort_stable(pair, self, OPD_NONE, -1, false)) { return -1; }
     opd_tensor *ranks = opdi_quantile_ranks(pair[0], opd_reshape(q, opd_ints_of(&parts, 1)), skips);
     for (int i = 0; i < pair[0]->ndim; i++) { sizes[i] = i < pair[0]->ndim - 1 ? opdi_sizes(pair[0])[i] : parts; }
@@ -431,7 +431,8 @@ static int opdi_quantile_number(opd_call *call, bool skips) {
 }
 static int opdi_quantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, false); }
 static int opdi_nanquantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, true); }
-/* opd_quantile: for each number in q, the value below which this fraction of the elements along dim lies */
+/* opd_quantile(self, q, dim, keepdim): for each number in q, the value below which this fraction of the elements along
+   dim lies */
 OPDI_OP(quantile) {
     op->schema = "quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> "
         "Tensor";
@@ -541,7 +542,7 @@ static int opdi_cov_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_squeeze(opd_div(whole, opd_clamp_min(norm, opd_value_int(0)))));
 }
 static opd_tensor *opdi_corrcoef_clip(opd_tensor *real) {
-    return opd_clamp_full(real, opd_value_int(-1), opd_value_int(1));
+    return opd_clamp(real, opd_value_int(-1), opd_value_int(1));
 }
 /* corrcoef: returns the covariances divided by both standard deviations, limited to [-1, 1]; the real and imaginary
    parts of complex numbers are limited separately. */

@@ -247,7 +247,7 @@ OPDI_INTERNAL opd_tensor *opdi_flip_dim(opd_tensor *tensor, int64_t dim) {
 }
 OPDI_INTERNAL opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, int64_t dim) {
     opd_tensor *list[2] = {first, second};
-    return first && second ? opd_cat_full(opd_tensors_of(list, 2), dim) : NULL;
+    return first && second ? opd_cat(opd_tensors_of(list, 2), dim) : NULL;
 }
 /* Returns zeros of these sizes into which src is written (if `add` is true, added) at the positions in `index` along
    dim.  On failure, returns NULL and sets an error. */
@@ -561,7 +561,8 @@ OPDI_OP(var) {
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
-/* opd_var_dim: the variance over dims: the sum of squared deviations / (n - 1), or / n if unbiased is false */
+/* opd_var_dim(self, dim, unbiased, keepdim): the variance over dims: the sum of squared deviations / (n - 1), or / n if
+   unbiased is false */
 OPDI_OP(var_dim) {
     op->schema = "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor";
     op->composite = opdi_var_dim_kernel;
@@ -586,7 +587,7 @@ OPDI_OP(std) {
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
-/* opd_std_dim: the standard deviation over dims: the square root of var */
+/* opd_std_dim(self, dim, unbiased, keepdim): the standard deviation over dims: the square root of var */
 OPDI_OP(std_dim) {
     op->schema = "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor";
     op->composite = opdi_std_dim_kernel;

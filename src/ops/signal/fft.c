@@ -310,7 +310,7 @@ static int opdi_fft_shift(opd_call *call, int64_t more) {
         dims[i] = dim;
         shifts[i] = self->ndim ? (opdi_sizes(self)[dim] + more) / 2 : 0;
     }
-    return opd_return_tensor(call, self->ndim ? opd_roll_full(self, opd_ints_of(shifts, count),
+    return opd_return_tensor(call, self->ndim ? opd_roll(self, opd_ints_of(shifts, count),
                                                               opd_ints_of(dims, count)) : opd_clone(self));
 }
 static int opdi_fft_fftshift_kernel(opd_call *call) { return opdi_fft_shift(call, 0); }

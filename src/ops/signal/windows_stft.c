@@ -198,7 +198,7 @@ static int opdi_fft_frequencies(opd_call *call, bool half) {
     parts[0] = opdi_window_steps(&options, 0, half ? count : (points + 1) / 2, options.dtype);
     parts[1] = opdi_window_steps(&options, half ? 0 : -(points / 2), 0, options.dtype);
     if (!parts[0] || !parts[1]) { return -1; }
-    opd_tensor *steps = opdi_muls(opd_cat(opd_tensors_of(parts, 2)), 1 / whole);
+    opd_tensor *steps = opdi_muls(opd_cat(opd_tensors_of(parts, 2), 0), 1 / whole);
     return steps ? opdi_copy(out, steps) : -1;
 }
 static int opdi_fft_fftfreq_kernel(opd_call *call) { return opdi_fft_frequencies(call, false); }
@@ -304,7 +304,7 @@ static int opdi_stft_check(const opdi_stft *stft, int64_t length) {
 static opd_tensor *opdi_stft_centered(opd_tensor *input, int64_t points, const char *mode) {
     int64_t pad[2];
     pad[0] = pad[1] = points / 2;
-    input = opd_pad_full(opd_unsqueeze(input, 0), opd_ints_of(pad, 2), mode, opd_value_none());
+    input = opd_pad(opd_unsqueeze(input, 0), opd_ints_of(pad, 2), mode, opd_value_none());
     return opd_squeeze_dim(input, 0);
 }
 /* stft and stft.center (which has 11 arguments): returns [batch, frequencies, pieces], without the batch dim if self

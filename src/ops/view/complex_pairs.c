@@ -300,7 +300,7 @@ static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
         rows = rows && outward[i] == i;
     }
     for (int i = 0; i < 2 && !rows; i++) { pair[i] = opd_permute(pair[i], opd_ints_of(outward, ndim)); }
-    opd_tensor *joined = opd_ok() ? opd_view_as_complex(opd_stack_full(opd_tensors_of(pair, 2), -1)) : NULL;
+    opd_tensor *joined = opd_ok() ? opd_view_as_complex(opd_stack(opd_tensors_of(pair, 2), -1)) : NULL;
     return rows || !joined ? joined : opd_permute(joined, opd_ints_of(back, ndim));
 }
 /* complex or, if `polar` is true, polar: makes a complex tensor from two tensors that are broadcast: real and imaginary

@@ -299,7 +299,7 @@ static int opdi_roll_backward(opd_backward_call *bw) {
     for (int i = 0; back && i < shifts.n; i++) {
         back[i] = shifts.u.ints[i] == INT64_MIN ? INT64_MIN : -shifts.u.ints[i];
     }
-    return back ? opd_bw_return(bw, 0, opd_roll_full(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n),
+    return back ? opd_bw_return(bw, 0, opd_roll(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n),
                                                      opd_ints_of(dims.u.ints, dims.n))) : -1;
 }
 /* The batching rule of roll.  If dims is empty, the elements of each example are rolled as one row. */
@@ -309,10 +309,11 @@ static int opdi_roll_batch(opd_call *call) {
     const int64_t one = 1;
     int64_t buffer[OPD_MAX_DIMS];
     if (opd_arg_ints(call, 2).n || shifts.n != 1) { return opd_batch_shift_dim(call); }
-    opd_tensor *all = opd_roll_full(opdi_batch_flat(opdi_batch_front_arg(call, 0)), shifts, opd_ints_of(&one, 1));
+    opd_tensor *all = opd_roll(opdi_batch_flat(opdi_batch_front_arg(call, 0)), shifts, opd_ints_of(&one, 1));
     return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self), buffer)), 0);
 }
-/* opd_roll: self with elements moved by shifts along dims; elements that leave at one end enter at the other */
+/* opd_roll(self, shifts, dims): self with elements moved by shifts along dims; elements that leave at one end enter at
+   the other */
 OPDI_OP(roll) {
     op->schema = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor";
     op->any = opdi_roll_kernel; op->backward = opdi_roll_backward;

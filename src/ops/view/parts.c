@@ -261,7 +261,7 @@ static int opdi_split_backward(opd_backward_call *bw) {
         list[i] = opdi_grad_or_zeros(bw, i, parts.count, opd_ints_of(part, sizes.n));
         if (!list[i]) { return -1; }
     }
-    return opd_bw_return(bw, 0, opd_cat_full(opd_tensors_of(list, parts.count), dim));
+    return opd_bw_return(bw, 0, opd_cat(opd_tensors_of(list, parts.count), dim));
 }
 /* unbind: returns a list of views, one for each index of dim, without dim. */
 static int opdi_unbind_kernel(opd_call *call) {
@@ -292,16 +292,16 @@ static int opdi_unbind_backward(opd_backward_call *bw) {
         list[i] = opdi_grad_or_zeros(bw, i, count, opd_ints_of(part, m));
         if (!list[i]) { return -1; }
     }
-    return opd_bw_return(bw, 0, opd_stack_full(opd_tensors_of(list, count), dim));
+    return opd_bw_return(bw, 0, opd_stack(opd_tensors_of(list, count), dim));
 }
-/* opd_split_with_sizes: a list of views: parts of these sizes along dim */
+/* opd_split_with_sizes(self, split_sizes, dim): a list of views: parts of these sizes along dim */
 OPDI_OP(split_with_sizes) {
     op->schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]";
     op->any = opdi_split_kernel; op->backward = opdi_split_backward;
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[5,2], (2,3); [2,5], (1,0,4), -1";
 }
-/* opd_split: a list of views: parts of this size along dim; the last one may be smaller */
+/* opd_split(self, split_size, dim): a list of views: parts of this size along dim; the last one may be smaller */
 OPDI_OP(split_Tensor) {
     op->schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]";
     op->any = opdi_split_kernel; op->backward = opdi_split_backward;
@@ -328,10 +328,10 @@ static int opdi_split_of_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_value value = opd_arg_value(call, 1);
     if (value.tag == OPD_TAG_INT) {
-        return opdi_return_list(call, opd_split_full(self, value.u.i, opd_arg_int(call, 2)));
+        return opdi_return_list(call, opd_split(self, value.u.i, opd_arg_int(call, 2)));
     }
     return opdi_return_list(call,
-                            opd_split_with_sizes_full(self, opd_ints_of(value.u.ints, value.n), opd_arg_int(call, 2)));
+                            opd_split_with_sizes(self, opd_ints_of(value.u.ints, value.n), opd_arg_int(call, 2)));
 }
 static int opdi_chunk_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -345,14 +345,14 @@ static int opdi_chunk_kernel(opd_call *call) {
     if (dim < 0) { return -1; }
     int64_t size = opdi_sizes(self)[dim];
     int64_t each = size / chunks + (size % chunks != 0);
-    if (each > 0) { return opdi_return_list(call, opd_split_full(self, each, dim)); }
+    if (each > 0) { return opdi_return_list(call, opd_split(self, each, dim)); }
     if (chunks > INT32_MAX) { return opdi_list_fail(chunks); }
     int64_t *zeros = (int64_t *)opdi_scope_alloc((size_t)chunks * sizeof *zeros);
     if (!zeros) { return -1; }
     memset(zeros, 0, (size_t)chunks * sizeof *zeros);
-    return opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(zeros, chunks), dim));
+    return opdi_return_list(call, opd_split_with_sizes(self, opd_ints_of(zeros, chunks), dim));
 }
-/* opd_split_sizes: a list of views: parts of these sizes along dim */
+/* opd_split_sizes(self, split_size, dim): a list of views: parts of these sizes along dim */
 OPDI_OP(split_sizes) {
     op->schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_split_of_kernel;
@@ -372,7 +372,8 @@ OPDI_OP(unsafe_split_with_sizes) {
     op->out = "unsafe_split_with_sizes.out";
     op->cases = "[5,2], (2,3)";
 }
-/* opd_chunk: a list of at most `chunks` views: parts of equal size along dim, except for a smaller last one */
+/* opd_chunk(self, chunks, dim): a list of at most `chunks` views: parts of equal size along dim, except for a smaller
+   last one */
 OPDI_OP(chunk) {
     op->schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_chunk_kernel;

@@ -263,7 +263,7 @@ static int opdi_flatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, count)));
 }
-/* opd_flatten: self with dims start_dim to end_dim merged into one dim */
+/* opd_flatten(self, start_dim, end_dim): self with dims start_dim to end_dim merged into one dim */
 OPDI_OP(flatten_using_ints) {
     op->schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)";
     op->composite = opdi_flatten_kernel;
