@@ -178,6 +178,13 @@ int main(void) { return opd_finish(); }
            'OPD_LIBRARY(maths, lib) {\n' + after + '}\nint main(void) {\n    static opd_op *op;\n'
            '    printf("%g\\n", opd_call_value(OPD_OP(&op, "maths::scaled"), (opd_value[]){OPD_V(2.5), OPD_V(4)}, 2).u.d);\n'
            '    return opd_finish();\n}\n', None, 0, True, False)
+    sheet = read('examples/guide/cheat-sheet.md')
+    functions, statements = halves(''.join(blocks(sheet)).replace('...\n', ''))
+    if len(set(re.findall(r'\bopd_\w+(?=\()', re.sub(r'/\*.*?\*/', '', statements)))) < 40:
+        sys.exit('the cheat sheet has less than 40 calls')
+    yield ('examples/guide/cheat-sheet.md', '#include "opdispatch.h"\n#include <stdio.h>\n' + functions +
+           'int main(void) {\n    opd_tensor *out[3];\n    OPD_SCOPE {\n' + statements + '    }\n    return opd_finish();\n}\n',
+           sheet, 0, True, False)
 
 
 def run(name, source, document, operators, floats, constant, args, folder):
@@ -198,7 +205,7 @@ def run(name, source, document, operators, floats, constant, args, folder):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         return done.stdout.decode(errors='replace')[:1500]
-    done = subprocess.run([os.path.join(folder, 'program')], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(['./program'], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = done.stdout.decode(errors='replace')
     if done.returncode or 'FAIL' in said:
         return 'status %d: %s' % (done.returncode, said[:1500])
