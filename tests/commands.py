@@ -125,6 +125,8 @@ ROWS = {
     ('src/README.md', 'python3 src/join.py --measure'): ('why', 'takes minutes; the numbers only balance the parts'),
     ('src/README.md', 'sh tests/run.sh --rooms autograd'): ('has', '.ci/run', '--rooms --cxx-on-c'),
     ('src/README.md', 'make -C src'): ('has', '.ci/run', 'make -s -C src'),
+    ('src/README.md', 'python3 -m pip install -r examples/site/requirements.txt'): ('has', 'tests/site.sh', 'examples/site/requirements.txt'),
+    ('src/README.md', 'python3 examples/site/build.py'): ('has', 'tests/site.sh', 'examples/site/build.py" --to'),
     ('src/README.md', 'git add src opdispatch.h'): ('why', 'writes into the repository'),
     ('bench/README.md', 'cc -O2 bench/cuda.c -o bench_cuda -lm -lpthread && ./bench_cuda --load ./opdispatch_cuda.so'):
         ('built', 'bench/cuda.c'),

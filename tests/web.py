@@ -350,6 +350,39 @@ def picture(page, file):
     Image.open(file).convert('RGB').quantize(256, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
+def serve(folder):
+    """Starts a server of the files in a folder."""
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Handler, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def browser():
+    """Starts headless Chromium."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    options = Options()
+    options.binary_location = shutil.which('chromium')
+    for argument in ('--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--touch-events=enabled'):
+        options.add_argument(argument)
+    options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
+    return webdriver.Chrome(service=Service(shutil.which('chromedriver')), options=options)
+
+
+def run_check(name, check, *arguments):
+    """Runs a check, and prints its name and what is wrong."""
+    try:
+        check(*arguments)
+        wrong = ''
+    except Wrong as error:
+        wrong = str(error)
+    except Exception as error:                                  # an exception of selenium
+        traceback.print_exc()
+        wrong = '%s: %s' % (type(error).__name__, error)
+    print(name, ' '.join(wrong.split())[:600], flush=True)
+
+
 def main():
     if sys.argv[1:] in (['-h'], ['--help']):
         print(__doc__)
@@ -357,33 +390,15 @@ def main():
     if len(sys.argv) < 3:
         print('web.py: needs a folder and names of checks (see --help)', file=sys.stderr)
         return 2
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
     folder, names = sys.argv[1], sys.argv[2:]
-    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(Handler, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    options = Options()
-    options.binary_location = shutil.which('chromium')
-    for argument in ('--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--touch-events=enabled'):
-        options.add_argument(argument)
-    options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
-    driver = webdriver.Chrome(service=Service(shutil.which('chromedriver')), options=options)
+    server, driver = serve(folder), browser()
     try:
         page = Page(driver, 'http://127.0.0.1:%d/' % server.server_address[1])
         if names[0] == '--picture':
             picture(page, names[1])
             return 0
         for name in names:
-            try:
-                globals()['check_' + name](page)
-                wrong = ''
-            except Wrong as error:
-                wrong = str(error)
-            except Exception as error:                          # an exception of selenium
-                traceback.print_exc()
-                wrong = '%s: %s' % (type(error).__name__, error)
-            print(name, ' '.join(wrong.split())[:600], flush=True)
+            run_check(name, globals()['check_' + name], page)
     finally:
         driver.quit()
         server.shutdown()
