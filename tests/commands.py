@@ -122,6 +122,7 @@ ROWS = {
     ('src/README.md', 'python3 src/join.py --where 12345'): ('run', {}, None),
     ('src/README.md', 'python3 src/join.py --remap FILE'): ('run', {}, None),
     ('src/README.md', 'python3 src/join.py --once FILE'): ('run', {}, None),
+    ('src/README.md', 'python3 src/join.py --id'): ('run', {}, None),
     ('src/README.md', 'python3 src/join.py --measure'): ('why', 'takes minutes; the numbers only balance the parts'),
     ('src/README.md', 'sh tests/run.sh --rooms autograd'): ('has', '.ci/run', '--rooms --cxx-on-c'),
     ('src/README.md', 'make -C src'): ('has', '.ci/run', 'make -s -C src'),
