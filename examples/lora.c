@@ -110,11 +110,10 @@ static void train(opd_module *what, const char *text, double lr) {
         (void)opd_optimizer_set_lr(adam, opd_lr_cosine(lr, step, STEPS, 0));
         (void)opd_optimizer_step(adam);
         (void)opd_optimizer_zero_grad(adam);
-        sum += opd_item_f64(loss);
-        if (step % 50) { continue; }
-        printf("  steps %3d to %3d: mean loss %.1f\n", step - 49, step, sum / 50);
+        sum = step % 50 == 1 ? opd_item_f64(loss) : sum + opd_item_f64(loss);
+        if (step != 50 && step != STEPS) { continue; }
+        printf("  steps %d to %d: mean loss %.1f\n", step - 49, step, sum / 50);
         (void)fflush(stdout);
-        sum = 0;
     }
     opd_optimizer_free(adam);
 }
