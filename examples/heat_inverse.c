@@ -61,16 +61,16 @@ static opd_tensor *flow(opd_tensor *u, opd_tensor *k) { return OPD_CALL(OPD_OP(&
 static opd_tensor *slopes(opd_tensor *a, opd_tensor *b) { return OPD_CALL(OPD_OP(&slopes_op, "heat::slopes"), a, b); }
 
 /* Both operators are linear in each argument.  For all g, u, k: the sum of g flow(u, k) is minus that of
-   k slopes(g, u).  This gives all four gradients.  A gradient that is not needed is ignored. */
+   k slopes(g, u).  This gives all four gradients. */
 static int flow_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *u = opd_bw_tensor(bw, 0), *k = opd_bw_tensor(bw, 1);
-    (void)opd_bw_return(bw, 0, flow(grad, k));
+    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, flow(grad, k))) { return -1; }
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, opd_neg(slopes(grad, u))) : 0;
 }
 static int slopes_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *a = opd_bw_tensor(bw, 0), *b = opd_bw_tensor(bw, 1);
-    (void)opd_bw_return(bw, 0, opd_neg(flow(b, grad)));
-    return opd_bw_return(bw, 1, opd_neg(flow(a, grad)));
+    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_neg(flow(b, grad)))) { return -1; }
+    return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, opd_neg(flow(a, grad))) : 0;
 }
 /* The tangent of f(a, b), which is linear in each argument: f(da, b) + f(a, db).  A tangent that is NULL is zero. */
 static int tangent(opd_jvp_call *jv, opd_tensor *(*f)(opd_tensor *, opd_tensor *)) {
@@ -90,7 +90,7 @@ OPD_LIBRARY(heat, lib) {
         .backward = slopes_backward, .save = "a, b", .jvp = slopes_jvp, .vmap = OPD_BATCH_LOOP });
 }
 
-//-- the simulation and its loss ---------------------------------------------------------------------------------------
+//-- the simulation and its loss --------------------------------------------------------------------------------------
 
 typedef struct experiment { opd_tensor *start, *measured[SEGMENTS]; bool checkpoints; } experiment;
 
@@ -106,7 +106,7 @@ static int segment(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 }
 /* Simulates all steps.  Writes the temperatures at the end of each segment to `u`. */
 static int simulate(const experiment *e, opd_tensor *k, opd_tensor **u) {
-    opd_tensor *in[2], *out[1];
+    opd_tensor *in[2], *out[1] = {NULL};
     in[0] = e->start;
     in[1] = k;
     for (int i = 0; i < SEGMENTS && opd_ok(); i++) {
@@ -141,7 +141,7 @@ static opd_tensor *hessian_times(const experiment *e, opd_tensor *x, opd_tensor 
     return opd_scope_return(product);
 }
 
-//-- Newton's method ---------------------------------------------------------------------------------------------------
+//-- Newton's method --------------------------------------------------------------------------------------------------
 
 /* Solves H s = -g roughly, by conjugate gradients.  Sets *products to the number of products with H. */
 static opd_tensor *newton_step(const experiment *e, opd_tensor *x, opd_tensor *g, int *products) {
