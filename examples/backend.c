@@ -1,5 +1,6 @@
 /* A complete backend in one file: a device "npu" with two units, its own memory, copies, current device, streams and a
-   few kernels.  All other operators run on the CPU, and are counted.  A small network is trained on the device.
+   few kernels.  All other operators run on the CPU, and are counted.  A small network is trained on the device, and the
+   kernels are compared with those of the CPU.
    cc -O2 -DOPD_LEAN -DOPD_STATIC examples/backend.c -o backend -lm && ./backend
 
    The memory of the device cannot be read or written outside of this file's kernels and copy function.  If a kernel of
@@ -247,6 +248,30 @@ OPD_LIBRARY_IMPL(aten, PrivateUse1, lib) {
 }
 OPD_LIBRARY_IMPL(_, PrivateUse1, lib) { opd_fallback(lib, npu_fallback); }
 
+//-- checks of the kernels ---------------------------------------------------------------------------------------------
+
+/* Calls each kernel on the device and on the CPU, and compares the results.  opd_opcheck finds other mistakes: a kernel
+   that ignores strides, leaves elements unwritten, or disagrees with the schema. */
+static int npu_check(opd_device device) {
+    static const struct { const char *name; int tensors; } kernels[] = {
+        {"aten::add.Tensor", 2}, {"aten::mul.Tensor", 2}, {"aten::relu", 1}, {"aten::mm", 2}, {"aten::copy_", 2}};
+    for (int k = 0; k < 5 && opd_ok(); k++) {
+        OPD_SCOPED;
+        opd_op *op = opd_find(kernels[k].name);
+        opd_value here[2], there[2];
+        for (int i = 0; i < 2; i++) {
+            here[i] = opd_value_tensor(opd_randn(OPD_INTS(3, 3), OPD_FLOAT32));
+            there[i] = opd_value_tensor(opd_to_device(here[i].u.t, device, OPD_FLOAT32));
+        }
+        if (opd_opcheck(op, there, kernels[k].tensors, NULL)) { return -1; }
+        opd_tensor *right = opd_call_op(op, here, kernels[k].tensors);
+        opd_tensor *y = opd_call_op(op, there, kernels[k].tensors);
+        y = opd_to_device(y, opd_device_make(OPD_CPU, -1), OPD_FLOAT32);
+        OPD_CHECK(!y || opd_allclose(y, right), "%s on the device differs from the CPU", kernels[k].name);
+    }
+    return opd_ok() ? 0 : -1;
+}
+
 //-- a network that learns x * y -------------------------------------------------------------------------------------
 
 static opd_tensor *parameter(opd_ints sizes, double scale, opd_device device) {
@@ -304,6 +329,7 @@ int main(void) {
         printf("on the CPU: %-36s %d\n", npu_missing[i].name, npu_missing[i].count);
     }
     for (i = 0; i < 3; i++) { opd_release(w[i]); }
+    if (npu_check(device) == 0) { printf("the kernels agree with those of the CPU\n"); }
     printf("memory of npu:1: %lld bytes in use, %lld at most\n", (long long)opd_device_memory(device).live,
            (long long)opd_device_memory(device).peak);
     if (opd_ok() && (opd_backend_unregister(NPU) || !(loss < first / 4))) { return 1; }
