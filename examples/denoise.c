@@ -184,7 +184,8 @@ static int play_all(opd_transform_fn run, void *code) {
     p.run = run;
     p.code = code;
     p.in = opd_data_f32(noisy);
-    if (!opd_ok() || play_in_thread(&p) || p.error[0]) { return opd_ok() ? printf("failed: %s\n", p.error) > 0 : 1; }
+    if (!opd_ok() || play_in_thread(&p)) { return 1; }
+    if (p.error[0]) { printf("a frame failed: %s\n", p.error); return 1; }
     const double before = decibels(opd_data_f32(clean), p.in), after = decibels(opd_data_f32(clean), p.out[0]);
     printf("signal to noise: %.0f dB before, %.0f dB after\n", before, after);
     printf("in %d frames: %d calls of malloc, %d locks\n", PLAYED - 1, (int)p.mallocs, (int)p.locks);
