@@ -118,7 +118,7 @@ static void answer(request *r) {
                 if (opd_item_f64(opd_all(opd_isfinite(out.u.t))) == 0) {
                     (void)opd_fail(OPD_ERROR_ARGUMENT, "a pixel is not a number");
                 }
-                r->digit = (int)opd_item_i64(opd_argmax(out.u.t));
+                r->digit = (int)opd_item_i64(opd_argmax(out.u.t, OPD_NONE, false));
                 r->digit = m->reversed ? 9 - r->digit : r->digit;
             }
         }
