@@ -483,7 +483,8 @@ check_helps() {
     command -v python3 >/dev/null 2>&1 || return
     mkdir -p "$tmp/no_packages"
     for package in torch numpy; do echo "raise ImportError('there is no $package')" >"$tmp/no_packages/$package.py"; done
-    for file in "$root"/src/*.py "$root"/examples/site/*.py "$root"/tests/*.py "$root"/tests/oracle/*.py "$root"/tests/extension/*.py "$root"/examples/finetune_network.py; do
+    for file in "$root"/src/*.py "$root"/tests/*.py "$root"/tests/oracle/*.py "$root"/tests/extension/*.py \
+        "$root"/examples/site/*.py "$root"/examples/packaging/*.py "$root"/examples/finetune_network.py; do
         grep -q '^if __name__\|^main()' "$file" || continue                     # a module that other scripts import
         helped "${file#"$root"/}" env PYTHONPATH="$tmp/no_packages" PYTHONDONTWRITEBYTECODE=1 python3 "$file"
     done

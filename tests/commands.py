@@ -106,6 +106,12 @@ ROWS = {
      "xargs sha256sum | sha256sum | cut -c 1-16)"): ('run', {}, None),
     ('examples/guide/releases.md', 'python3 src/archive.py v0.9.0 --to release --key opdispatch.sec'):
         ('why', 'needs a tag and a key; tests/packages.sh runs the same with a key of its own'),
+    ('examples/guide/releases.md', 'python3 examples/packaging/write.py conan opdispatch-0.9.0.tar.gz --to recipes'): PACKAGES,
+    ('examples/guide/releases.md',
+     'tar xf opdispatch-0.9.0.tar.gz && ln -s opdispatch-0.9.0.tar.gz opdispatch_0.9.0.orig.tar.gz'): PACKAGES,
+    ('examples/guide/releases.md', "(cd opdispatch-0.9.0 && python3 examples/packaging/write.py debian ../opdispatch-0.9.0.tar.gz "
+     "--maintainer 'NAME <ADDRESS>')"): PACKAGES,
+    ('examples/guide/releases.md', '(cd opdispatch-0.9.0 && dpkg-buildpackage -us -uc)'): PACKAGES,
     ('examples/guide/shipping.md', 'ar rcs libopdispatch.a opdispatch.o'): ('run', {}, None),
     ('examples/guide/shipping.md', 'cc -O2 program.c libopdispatch.a -o program -lm'):
         ('run', {'program.c': 'first program without implementation'}, None),

@@ -2,16 +2,25 @@
 # Checks how other projects use opdispatch: as the archive of a release (src/archive.py), with add_subdirectory,
 # FetchContent and find_package of CMake, and with pkg-config; and that src/verify.py finds what is wrong with an archive.  find_package and pkg-config find the library that is
 # installed from the archive.  Builds and runs the lines of examples/guide/01-install.md with the first program of README.md.
-#   sh tests/packages.sh [NAME]    runs the checks whose names contain NAME
+#   sh tests/packages.sh           runs the checks, except for those that build packages of distributions
+#   sh tests/packages.sh --whole   runs all of them; --rest: only those that build packages of distributions
+#   sh tests/packages.sh NAME      runs the checks whose names contain NAME
 #   sh tests/packages.sh --list    prints the names of the checks
 # The compiler is clang if it is installed, because clang takes a third of gcc's time.  The implementation is compiled
 # four times, without optimisation.  All checks take 60 s of processor time.  Prints "ok NAME", "FAIL NAME: why" or
 # "skip NAME: why" for each check.  The last line is "N passed, N failed, N skipped".
 set -u
 names='guide archive signature verify list add_subdirectory fetch_content find_package find_package_cxx pkg_config shared lean plugin
-versions optimisation cuda'
-if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
-only=${1:-}
+versions optimisation cuda recipes'
+slow='debian vcpkg conan meson'
+only=
+case ${1:-} in
+    --list) printf '%s\n' $names $slow; exit 0 ;;
+    --whole) names="$names $slow" ;;
+    --rest) names="list $slow" ;;
+    -*) echo "packages.sh has no option $1: it has --whole, --rest and --list, or takes the name of a check" >&2; exit 2 ;;
+    ?*) names="$names $slow" only=$1 ;;
+esac
 root=$(cd "$(dirname "$0")/.." && pwd)
 guide=$root/examples/guide/01-install.md releases=$root/examples/guide/releases.md
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_packages.XXXXXX") || exit 1
@@ -41,7 +50,7 @@ blocks() {
         on { if (block == "") { first = $0 } block = block $0 "\n" }' "$guide"
 }
 # line TEXT: prints the command of the guide that begins with TEXT.
-line() { sed -n "s/^    \($1.*\)/\1/p" "$guide" "$releases" | sed 's/  *#.*//' | head -n 1; }
+line() { sed -n "s|^    \\($1.*\\)|\\1|p" "$guide" "$releases" | sed 's/  *#.*//' | head -n 1; }
 # well COMMAND...: runs a command.  If the command fails or warns, prints the end of its output.
 well() {
     if "$@" >"$tmp/log" 2>&1 && ! grep -q -i 'warning' "$tmp/log"; then return 0; fi
@@ -78,7 +87,7 @@ repository() {
 release() {
     mkdir -p "$1"
     (cd "$root" && git ls-files -z -co --exclude-standard LICENSE README.md .ci .gitignore bench examples src tests/*.sh \
-        opdispatch.h opdispatch_cuda.cu | xargs -0 cp --parents -t "$1")
+        tests/*.py tests/golden/api.txt opdispatch.h opdispatch_cuda.cu | xargs -0 cp --parents -t "$1")
     (cd "$1" && quiet git -c init.defaultBranch=main init -q && committed && quiet git tag "v$version")
 }
 committed() {
@@ -314,7 +323,7 @@ check_shared() {
     compatible=${version%.*}; [ "${version%%.*}" = 0 ] || compatible=${version%%.*}
     nm -D --defined-only "$library" | grep -v " A OPDISPATCH_$compatible\$" >"$tmp/exported"
     awk -v version="@@OPDISPATCH_$compatible\$" '
-        $NF !~ /^opd_/ || $NF !~ version { print "exported: " $NF }' "$tmp/exported" | head -n 5
+        $NF !~ /^opdi?_/ || $NF !~ version { print "exported: " $NF }' "$tmp/exported" | head -n 5
     objdump -p "$library" | grep -q "SONAME  *libopdispatch.so.$compatible\$" || objdump -p "$library" | grep SONAME
     [ -e "$library.$compatible" ] || echo "there is no $library.$compatible"
     if have python3; then
@@ -396,6 +405,127 @@ check_cuda() {
     for flag in -arch=all-major -DOPDISPATCH_PLUGIN -O3; do
         grep -q -e "$flag" "$tmp/commands" || echo "compiled without $flag"
     done
+}
+# recipe NAME FOLDER: writes a recipe for the archive, with the command of the guide, to FOLDER/recipes.
+recipe() {
+    archives
+    [ -e "$tmp/archives/opdispatch-$version.tar.gz" ] || { echo 'no archive'; return 1; }
+    mkdir -p "$2"; cp "$tmp/archives/opdispatch-$version.tar.gz" "$2"
+    (cd "$2" && command=$(line 'python3 examples/packaging/write.py' | sed "s|examples|'$root/examples|; s|write.py|&'|; s|conan|$1|")
+        quiet sh -c "${command:-false} --maintainer 'Tests of packages <tests@example.net>' >/dev/null")
+}
+# Each recipe can be written, has no word to replace any more, and names the version.
+check_recipes() {
+    have python3 && have git || { echo 'SKIP: no git or no python3'; return; }
+    for name in $slow; do recipe "$name" "$tmp/recipes of all"; done
+    cd "$tmp/recipes of all/recipes" || return
+    grep -r -n '@[A-Z0-9]*@' . | head -n 4
+    for file in debian/changelog vcpkg/vcpkg.json conan/conanfile.py meson/opdispatch.wrap; do
+        grep -q -F "$version" "$file" || echo "$file does not name version $version"
+    done
+    python3 -m json.tool vcpkg/vcpkg.json >/dev/null
+    for file in conan/conanfile.py conan/test_package/conanfile.py; do quiet python3 -c "compile(open('$file').read(), '$file', 'exec')"; done
+    ! python3 "$root/examples/packaging/write.py" debian "../opdispatch-$version.tar.gz" >"$tmp/log" 2>&1 ||
+        echo 'a package of Debian is written without a maintainer'
+}
+# Builds the packages of Debian with the commands of the guide, and compiles a program with what is in them.
+check_debian() {
+    for tool in dpkg-buildpackage dh lintian; do have $tool || { echo "SKIP: no $tool"; return; }; done
+    archives
+    deb=$tmp/debian; mkdir "$deb"; cp "$tmp/archives/opdispatch-$version.tar.gz" "$deb"; cd "$deb" || return
+    for command in 'tar xf opdispatch-.* ln ' '(cd opdispatch-.* debian ' '(cd opdispatch-.* dpkg-buildpackage '; do
+        command=$(line "$command" | sed 's/NAME <ADDRESS>/Tests of packages <tests@example.net>/')
+        (unset CC CXX CFLAGS CXXFLAGS; eval "${command:-false}") >"$tmp/log" 2>&1 || { tail -n 12 "$tmp/log"; return; }
+    done
+    grep 'doesn.t match completely' "$tmp/log"
+    lintian --allow-root --fail-on error ./*.changes >"$tmp/log" 2>&1 || grep '^E:' "$tmp/log" || head "$tmp/log"
+    for file in ./*.deb; do dpkg-deb -x "$file" installed; done
+    quiet $CC "$tmp/program.c" -Iinstalled/usr/include/opdispatch -L"$(echo installed/usr/lib/*-*)" -lopdispatch -o program
+    LD_LIBRARY_PATH=$(echo "$PWD"/installed/usr/lib/*-*) prints "$deb/program"
+}
+# Functions of this file take the place of vcpkg's.  They really unpack, compile and install.
+check_vcpkg() {
+    recipe vcpkg "$tmp/vcpkg" || return
+    cd "$tmp/vcpkg" || return
+    cat >run.cmake <<'CMAKE'
+set(CURRENT_PACKAGES_DIR "${folder}/packages")
+set(PORT opdispatch)
+function(vcpkg_download_distfile out)
+    cmake_parse_arguments(PARSE_ARGV 1 one "" "FILENAME;SHA512" "URLS")
+    file(DOWNLOAD ${one_URLS} "${folder}/downloads/${one_FILENAME}" EXPECTED_HASH SHA512=${one_SHA512})
+    set(${out} "${folder}/downloads/${one_FILENAME}" PARENT_SCOPE)
+endfunction()
+function(vcpkg_extract_source_archive out)
+    cmake_parse_arguments(PARSE_ARGV 1 one "" "ARCHIVE" "")
+    file(ARCHIVE_EXTRACT INPUT "${one_ARCHIVE}" DESTINATION "${folder}/sources")
+    file(GLOB inside "${folder}/sources/*")
+    set(${out} "${inside}" PARENT_SCOPE)
+endfunction()
+function(run)
+    execute_process(COMMAND ${ARGN} RESULT_VARIABLE status)
+    if(NOT status EQUAL 0)
+        message(FATAL_ERROR "${ARGN}: ${status}")
+    endif()
+endfunction()
+function(vcpkg_cmake_configure)
+    cmake_parse_arguments(PARSE_ARGV 0 one "" "SOURCE_PATH" "OPTIONS")
+    run(${CMAKE_COMMAND} -S "${one_SOURCE_PATH}" -B "${folder}/build" -DCMAKE_BUILD_TYPE=Debug
+        -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR} ${one_OPTIONS})
+endfunction()
+function(vcpkg_cmake_install)
+    run(${CMAKE_COMMAND} --build "${folder}/build" --target install)
+endfunction()
+function(vcpkg_cmake_config_fixup)
+    cmake_parse_arguments(PARSE_ARGV 0 one "" "CONFIG_PATH" "")
+    file(RENAME "${CURRENT_PACKAGES_DIR}/${one_CONFIG_PATH}" "${CURRENT_PACKAGES_DIR}/share/${PORT}")
+endfunction()
+function(vcpkg_fixup_pkgconfig)
+    file(STRINGS "${CURRENT_PACKAGES_DIR}/lib/pkgconfig/opdispatch.pc" lines)
+endfunction()
+function(vcpkg_install_copyright)
+    cmake_parse_arguments(PARSE_ARGV 0 one "" "" "FILE_LIST")
+    file(INSTALL ${one_FILE_LIST} DESTINATION "${CURRENT_PACKAGES_DIR}/share/${PORT}" RENAME copyright)
+endfunction()
+file(MAKE_DIRECTORY "${folder}/packages/share")
+include("${folder}/recipes/vcpkg/portfile.cmake")
+CMAKE
+    well cmake "-Dfolder=$tmp/vcpkg" -P run.cmake || return
+    for file in include/opdispatch.h lib/libopdispatch.a share/opdispatch/opdispatch-config.cmake share/opdispatch/copyright \
+        share/opdispatch/usage; do
+        [ -e "packages/$file" ] || echo "the package has no $file"
+    done
+    python3 - recipes/vcpkg/vcpkg.json <<'NAMES'
+import json, sys
+port = json.load(open(sys.argv[1]))
+unknown = set(port) - {'name', 'version-semver', 'description', 'homepage', 'license', 'supports', 'dependencies'}
+if unknown or port['name'] != 'opdispatch':
+    print('vcpkg.json has other fields than vcpkg reads here: %s' % sorted(unknown))
+NAMES
+}
+check_conan() {
+    conan=${CONAN:-conan}
+    have "$conan" || { echo 'SKIP: no conan, which pip installs'; return; }
+    recipe conan "$tmp/conan" || return
+    cd "$tmp/conan" || return
+    CONAN_HOME=$tmp/conan/home; export CONAN_HOME
+    "$conan" profile detect >"$tmp/log" 2>&1 || tail -n 5 "$tmp/log"
+    for shared in True False; do
+        "$conan" create recipes/conan -s build_type=Debug -o "opdispatch/*:shared=$shared" >"$tmp/log" 2>&1 || tail -n 12 "$tmp/log"
+        grep -q '^tensor(\[2., 2.\])' "$tmp/log" || echo "shared=$shared: the program of the test prints something else"
+    done
+}
+check_meson() {
+    for tool in meson ninja; do have $tool || { echo "SKIP: no $tool"; return; }; done
+    recipe meson "$tmp/meson" || return
+    cd "$tmp/meson" || return
+    mkdir subprojects; cp -R recipes/meson/* subprojects; cp "$tmp/program.c" .
+    printf "project('program', 'c')\nexecutable('program', 'program.c', dependencies: dependency('opdispatch'))\n" >meson.build
+    for kind in shared static; do
+        { meson setup $kind --wrap-mode=forcefallback -Dopdispatch:default_library=$kind -Dbuildtype=plain && ninja -C $kind; } \
+            >"$tmp/log" 2>&1 || tail -n 12 "$tmp/log"
+        prints "$kind/program"
+    done
+    objdump -p shared/subprojects/*/libopdispatch.so | grep -q "SONAME  *libopdispatch.so.${version%.*}\$" || echo 'another SONAME'
 }
 # Each CMake block of the guide is used by one of the checks above.
 check_guide() {

@@ -213,10 +213,12 @@ def write(now, kind_of, header):
 def symbols(package):
     """Prints the exported names as Debian's tools read them."""
     version, found = recorded()
-    minor = '.'.join(version.split('.')[:2])
-    print('libopdispatch.so.%s %s #MINVER#' % (minor, package))
+    major, minor = version.split('.')[:2]
+    minor = '0.' + minor if major == '0' else major
+    print('libopdispatch.so.%s %s #MINVER#\n* Build-Depends-Package: libopdispatch-dev' % (minor, package))
+    print(' OPDISPATCH_%s@OPDISPATCH_%s %s' % (minor, minor, version))
     names = {name for what, name in found if what == 'function' and not NOT_EXPORTED.match(name)}
-    names.add('opd_library_of_version_' + minor.replace('.', '_'))
+    names.add('opd_library_of_version_' + '_'.join(version.split('.')[:2]))
     for name in sorted(names):
         print(' %s@OPDISPATCH_%s %s' % (name, minor, version))
 
