@@ -278,6 +278,6 @@ def main():
 if __name__ == '__main__':
     try:
         main()
-    except (OSError, ValueError, KeyError, tarfile.TarError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, tarfile.TarError, zipfile.BadZipFile) as error:
         print('FAIL: %s' % error)
         sys.exit(1)

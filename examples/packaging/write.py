@@ -49,8 +49,14 @@ def words_of(archive, url, maintainer):
 
 def write(recipe, words, to):
     """Writes the files of a recipe.  Returns their names."""
+    def word(match):
+        if match.group(1) not in words:
+            sys.exit('%s has the word %s, which this script does not know: it knows %s' % (
+                recipe, match.group(0), ', '.join('@%s@' % known for known in words)))
+        return words[match.group(1)]
+
     def filled(text):
-        return re.sub('@([A-Z0-9]+)@', lambda match: words[match.group(1)], text)
+        return re.sub('@([A-Z0-9]+)@', word, text)
     written = []
     for folder, _, names in os.walk(os.path.join(HERE, recipe)):
         for path in (os.path.join(folder, name) for name in names):
