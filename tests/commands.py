@@ -123,6 +123,7 @@ ROWS = {
     ('examples/guide/shipping.md',
      'cc -O2 -shared -fPIC -fvisibility=hidden -DOPD_STATIC -DOPD_LEAN loudness.c -o libloudness.so -lm'):
         ('run', {'loudness.c': 'hidden copy'}, None),
+    ('src/README.md', 'python3 src/join.py --id'): ('run', {}, None),
     ('src/README.md', 'python3 src/join.py'): ('has', 'tests/check_header.sh', 'python3 join.py >/dev/null'),
     ('src/README.md', 'python3 src/join.py --check'): ('has', 'tests/check_header.sh', 'src/join.py" --check'),
     ('src/README.md', 'python3 src/join.py --where 12345'): ('run', {}, None),
