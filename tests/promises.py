@@ -259,7 +259,7 @@ def main():
     elif broken:
         print('\n'.join(('breaks a promise: ' if message in promised else '') + message for _, message in broken))
         print('%d names of version %s are gone or different. If programs need not compile any more, or must be compiled '
-              'again: %s, and say so in examples/guide/changes.md' % (len(broken), old, WRITE))
+              'again: %s%s, and say so in examples/guide/changes.md' % (len(broken), old, WRITE, ' --break' if promised else ''))
         return 1
     return 0
 
