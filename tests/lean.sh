@@ -64,7 +64,7 @@ check_four_digits() {
     quiet $quickest -I. examples/model_to_c.c -o "$tmp/model_to_c" $lib
     "$tmp/model_to_c" examples/data/four_digits.pt2 "$tmp/digits" --size 1 >"$tmp/log" 2>&1 || cat "$tmp/log"
     quiet $arm -Os -mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard -Wall -Wextra -c "$tmp/digits/model.c" -o "$tmp/digits.o"
-    sized four_digits $arm "$(size "$tmp/digits.o" | awk 'NR == 2 { print $1 }')"
+    sized four_digits $arm "$(${arm%gcc}size "$tmp/digits.o" | awk 'NR == 2 { print $1 }')"
 }
 check_no_warnings() {
     for cc in 'gcc -std=c11' 'clang -std=c11' 'g++ -x c++ -std=c++11' 'clang++ -x c++ -std=c++11'; do
