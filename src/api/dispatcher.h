@@ -100,13 +100,13 @@ typedef struct opd_op_desc {
     void *user;                  /* opd_call_user returns it to kernels */
     opd_destroy destroy;         /* called with `user` when no kernel and no running call can use it any more */
     uint32_t tags;               /* OPD_OPTAG_* */
-    int32_t same_again;          /* 1: an identical second definition is allowed */
+    bool same_again;             /* an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: derived from `backward`; see
                                     >>api:forward */
     opd_setup_fn setup_context;  /* with `backward`: fills a context (see opd_context) after each recorded call, instead
                                     of `save` or in addition to it; only for operators that write no argument and return
                                     no views */
-    int32_t once_differentiable; /* 1: `backward` itself cannot be differentiated; second derivatives fail */
+    bool once_differentiable;    /* `backward` itself cannot be differentiated; second derivatives fail */
     double (*flops)(const opd_call *call);        /* returns the FLOPs of a call, for opd_cost; see >>api:fake */
     const struct opd_function *function;          /* a C function instead of `any`, see >>api:functions; is checked
                                     against the schema, or makes the schema if `schema` is a name alone */
@@ -148,7 +148,7 @@ OPD_API int opd_def(opd_library *lib, const char *schema);
 /* Options of opd_def_with.  If same_again is set, an operator that is defined already may be defined again, with the
    same schema and alias kind.  The operator then exists until all its definitions are undone, with the tags and place
    of the oldest definition. */
-typedef struct opd_def_options { uint32_t tags; opd_alias_kind alias; int32_t same_again; } opd_def_options;
+typedef struct opd_def_options { uint32_t tags; opd_alias_kind alias; bool same_again; } opd_def_options;
 /* Defines an operator as opd_def does, with options, which may be NULL. */
 OPD_API int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options);
 /* Sets the place of later registrations, instead of the library's: dumps and messages say "registered at FILE:LINE", or

@@ -249,7 +249,7 @@ static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->warning.fn = opdi_warn_formula;
     card->formula.card = card->missing.card = card->warning.card = card;
     card->formula.context = card->desc.setup_context != NULL;
-    card->formula.once = card->desc.once_differentiable != 0;
+    card->formula.once = card->desc.once_differentiable;
     card->formula.fresh = op->written_args == 0;
     card->formula.real = card->desc.backward && !card->desc.setup_context && !card->desc.once_differentiable &&
         !(card->desc.tags & OPDI_OPTAG_CONJUGATES) && card->desc.jvp != opd_jvp_linear &&
