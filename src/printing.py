@@ -430,7 +430,7 @@ OUTSIDE = {
     'opd_custom_bwd': 'opd_ok() && backward ? backward(bw) : %s'
 }
 FUNCTION = re.compile(r'^#if !defined\((OPD_NO_\w+)\)(?=\n//)|^#endif   /\* (\w+) \*/$|'
-                      r'^(?!static |typedef |return )\w[^({};=\n]*?\b(opd_\w+|opdi_old_\w+)\([^;{]*\{', re.M)
+                      r'^(?!static |typedef |return )\w[^({};=\n]*?\b(opdi?_\w+)\([^;{]*\{', re.M)
 
 
 def functions_left_out(files):
@@ -501,7 +501,7 @@ def split_parameters(text):
 
 def print_left_out(tree):
     """Prints, for each public function that a macro leaves out, a function with the same head that fails."""
-    found, lines = functions_left_out(tree.files), []
+    found, lines = [row for row in functions_left_out(tree.files) if row[1].startswith('opd_') or row[1] in tree.prototypes()], []
     for macros in dict.fromkeys(macros for macros, _ in found):
         lines.append('#if ' + ' || '.join('defined(%s)' % m for m in macros))
         for name in (n for m, n in found if m == macros):
@@ -598,13 +598,15 @@ class Tree:
         names = self.once('names', lambda: {o.schema.name for o in self.operators()})
         return self.once(operator, lambda: functions_of(operator, names))
 
-    def prototype(self, name):
-        """Returns (type of the result, parameters) of a public function."""
-        found = self.once('prototypes', lambda: {m.group(2): (m.group(1), m.group(3)) for m in PROTOTYPE.finditer(
+    def prototypes(self):
+        return self.once('prototypes', lambda: {m.group(2): (m.group(1), m.group(3)) for m in PROTOTYPE.finditer(
             ''.join(text for path, _, text in self.files if path.startswith('api/')))})
-        if name not in found:
+
+    def prototype(self, name):
+        """Returns (type of the result, parameters) of a function of src/api/."""
+        if name not in self.prototypes():
             sys.exit('src/api/ has no prototype for ' + name)
-        return found[name]
+        return self.prototypes()[name]
 
 
 PROTOTYPE = re.compile(r'^OPD_(?:API|NEW) ([^;=()]*?[ *])(opdi?_\w+)\(([^;]*)\)[^;()]*;', re.M)
