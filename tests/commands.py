@@ -43,7 +43,7 @@ ROWS = {
     ('README.md', 'cc -O2 -DOPD_LEAN -DOPD_STATIC first.c -o first -lm && ./first'): ('run', {'first.c': 'first program'}, FIRST),
     ('README.md', 'cc -O2 -DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -ffunction-sections -fdata-sections -x c -c opdispatch.h'):
         ('run', {}, None),
-    ('README.md', 'cc -O2 first.c opdispatch.o -Wl,--gc-sections -o first -lm && ./first'):
+    ('README.md', 'cc -O2 -DOPD_LEAN first.c opdispatch.o -Wl,--gc-sections -o first -lm && ./first'):
         ('run', {'first.c': 'first program without implementation'}, FIRST),
     ('examples/guide/01-install.md',
      'cc -O2 -DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -ffunction-sections -fdata-sections -x c -c opdispatch.h -o lean.o'):
