@@ -13,7 +13,7 @@ plugin_host_exports plugin_cxx plugin_many_files plugin_halves plugin_host_strip
 plugin_strict plugin_needs_define plugin_own_implementation plugin_own_hidden plugin_own_static
 plugin_newer_minor plugin_other_major plugin_other_entry plugin_older_minor plugin_missing_symbol
 plugin_wrong_machine plugin_wrong_class plugin_two_copies plugin_hidden_copy plugin_no_library plugin_no_blocks
-plugin_failing_block plugin_exports plugin_graph'
+plugin_failing_block plugin_exports plugin_graph plugin_0_4'
 [ -n "${RUN_AGAIN:-}" ] || names="host_table old_names stable_only pages_code pages_names link_tcc link_tcc_program_plugin plugin_example compiled_header no_plugins lapack $names"
 
 # The checks that compile the implementation again; tests/run.sh runs them only with --whole.
@@ -391,6 +391,30 @@ s/^OPD_API const char \*opd_plugin_path/OPD_API int opd_newer(void);\n&/"
     quiet $quick_c -O0 -I"$tmp/newer" "$here/main.c" "$tmp/implementation.c" -o "$tmp/host_newer" $lib
     nm "$tmp/host_newer" | grep -q opd_newer || echo 'the newer header has not grown'
     quiet "$tmp/host_newer" "$tmp/ops.so"
+}
+
+# A plug-in of version 0.4 calls functions that had other parameters or results, by their places in the table.
+check_plugin_0_4() {
+    implementation
+    cat >"$tmp/calls_0_4.c" <<'TEXT'
+#include "opdispatch.h"
+#include <stdio.h>
+int main(int argc, char **argv) {
+    opd_plugin *plugin = argc > 1 ? opd_plugin_load(argv[1]) : NULL;
+    OPD_SCOPE {
+        opd_value args[2];
+        args[0] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), OPD_V(3), OPD_FLOAT64));
+        args[1] = opd_value_double(0.5);
+        const opd_value bad = opd_call_value(opd_find("old::calls"), args, 2);
+        printf("%d wrong%s%s\n", (int)bad.u.i, opd_ok() ? "" : ": ", opd_error_message());
+    }
+    return opd_plugin_unload(plugin) || opd_finish();
+}
+TEXT
+    quiet $CC -w -shared -fPIC $inc "$here/plugin_0_4.c" -o "$tmp/plugin_0_4.so"
+    quiet $CC $inc "$tmp/calls_0_4.c" "$tmp/implementation.o" -o "$tmp/calls_0_4" $lib
+    out=$("$tmp/calls_0_4" "$tmp/plugin_0_4.so" 2>&1) || printf 'status %d\n' $?
+    [ "$out" = '0 wrong' ] || printf 'it prints: %s\n' "$out"
 }
 
 #-- plug-ins that do not load ------------------------------------------------------------------------------------------

@@ -8,10 +8,12 @@
 extern "C" {
 #endif
 /* Functions whose parameters or results were others in version 0.4: the transforms had no length of the array of
-   outputs, the outputs of opd_autograd_apply stood before its inputs, and two functions that print returned buf.  Only
-   plug-ins of version 0.4 call these functions, through the table of functions. */
+   outputs, the outputs of opd_autograd_apply stood before its inputs, two functions that print returned buf, and
+   opd_op_list returned 0 after an error.  Only plug-ins of version 0.4 call these functions, through the table of
+   functions. */
 OPD_API const char *opdi_old_device_print(opd_device device, char *buf, size_t cap);
 OPD_API const char *opdi_old_keyset_print(opd_keyset set, char *buf, size_t cap);
+OPD_API size_t opdi_old_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap);
 OPD_API int opdi_old_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap,
                                    const opd_value *inputs, int count);
 OPD_API int opdi_old_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,

@@ -122,6 +122,10 @@ int opd_op_list(const opd_op_filter *filter, opd_op **ops, int cap) {
     opdi_unlock(&opdi_registry.lock);
     return count;
 }
+size_t opdi_old_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
+    const int count = opd_op_list(filter, ops, (int)OPDI_MIN(cap, (size_t)INT_MAX));
+    return count < 0 ? 0 : (size_t)count;
+}
 
 /* Returns the numbers of operators, kernels, fallbacks and libraries, and of objects that wait to be freed.  All are
    counted at one moment, under the lock. */

@@ -101,6 +101,17 @@ TEST(old_forms) {
     CHECK_STR(text, "cuda:2");
     CHECK(opdi_old_keyset_print(OPD_KEYS_EMPTY, text, sizeof text) == text);
     CHECK_STR(text, "DispatchKeySet()");
+    opd_op_filter filter;
+    memset(&filter, 0, sizeof filter);
+    filter.ns = "aten";
+    filter.part = "::add.";
+    opd_op *ops[2] = {NULL, NULL};
+    const size_t all = opdi_old_op_list(&filter, NULL, 0);
+    CHECK(all > 1 && opdi_old_op_list(&filter, ops, 1) == all && ops[0] && !ops[1]);
+    CHECK(opdi_old_op_list(&filter, NULL, SIZE_MAX) == all);
+    filter.key = "no_such_key";
+    CHECK(opdi_old_op_list(&filter, ops, 1) == 0);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "no_such_key");
     out[1] = x;
     CHECK_INT(opdi_old_grad(two, NULL, &x, 1, NULL, out), -1);
     CHECK(!out[0] && out[1] == x);
