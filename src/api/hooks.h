@@ -172,9 +172,9 @@ typedef struct opd_checkpoint_options {
    tangents.  For a composite operator, `keeps` is called for the operators that it calls.  In nested checkpoints, the
    innermost one with `keeps` decides.  If a kept result is overwritten, backward fails.
    outputs has room for cap tensors, which belong to the caller's scope; if fn returns more, the call fails.  If options
-   is NULL, all options are zero. destroy receives the user pointer when the graph is freed, or immediately if fn fails.
-   Returns the number of outputs, or -1 and sets an error.  If fn was not called, the caller still owns the user
-   pointer. */
+   is NULL, all options are zero.  destroy receives the user pointer when the graph is freed, or immediately if fn
+   fails.  Returns the number of outputs.  After a failure, returns -1 with an error, and the outputs are NULL.  If fn
+   was not called, the caller still owns the user pointer. */
 OPD_NEW int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs, int cap);
 /* opd_checkpoint and opd_checkpoint_with are opd_checkpoint_call in the form of version 0.3, to be removed in version

@@ -642,11 +642,11 @@ static int opdi_checkpoint_first(opdi_checkpoint *checkpoint, opd_tensor *const 
 
 /* Runs a checkpointed segment, which is `fn` or `function` (the other is NULL), with hooks that number the tensors that
    it saves.  `outputs` has room for `cap`: `fn` writes as many.  Returns the number of outputs.  On failure, returns
-   -1, sets an error, and sets the outputs to NULL if their number is known. */
+   -1, sets an error, and sets the outputs to NULL; those of `function`, whose number is not known: the first one. */
 static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function, void *user, opd_destroy destroy,
                                  opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap,
                                  const opd_checkpoint_options *options) {
-    const int known = function ? 0 : cap;
+    const int known = fn ? cap : OPDI_MIN(cap, 1);
     if (opdi_visits_left(opdi_self()) || !opd_ok()) { return opdi_no_tensors(outputs, known); }
     if ((!fn && !function) || ninputs < 0 || cap < (fn ? 1 : 0) || (ninputs && !inputs) || !outputs) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function, the inputs and the outputs must not be NULL, "
@@ -660,8 +660,7 @@ static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function
     if (opdi_any_dead(inputs, ninputs, "opd_checkpoint")) { return opdi_no_tensors(outputs, known); }
     opdi_checkpoint *checkpoint = opdi_checkpoint_make(fn, function, user, destroy, inputs, ninputs,
                                                        fn ? cap : OPD_TRANSFORM_OUTPUTS, options);
-    (void)opdi_no_tensors(outputs, known);
-    if (!checkpoint) { return -1; }
+    if (!checkpoint) { return opdi_no_tensors(outputs, known); }
     opd_scope scope = opd_scope_open();
     const int rc = opdi_checkpoint_first(checkpoint, inputs, outputs, cap);
     opd_scope_close(&scope);
@@ -670,9 +669,7 @@ static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function
 }
 int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
                         const opd_checkpoint_options *options, opd_tensor **outputs, int cap) {
-    if (!fn) {
-        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: the function is NULL");
-    }
+    if (!fn && opd_ok()) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: the function is NULL"); }
     return opdi_checkpoint_begin(NULL, fn, user, destroy, inputs, ninputs, outputs, cap, options);
 }
 int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,

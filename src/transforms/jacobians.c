@@ -226,7 +226,7 @@ int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int 
     hessian.user = user;
     hessian.options = options;
     if (opd_ok() && !fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "hessian: the function is NULL"); }
-    const int count = opd_jacfwd(opdi_hessian_inner, &hessian, inputs, ninputs, options, outputs ? out : NULL,
-                                 OPD_TRANSFORM_OUTPUTS);
+    if (opd_ok() && !outputs) { (void)opd_fail(OPD_ERROR_ARGUMENT, "hessian: the pointer to the results is NULL"); }
+    const int count = opd_jacfwd(opdi_hessian_inner, &hessian, inputs, ninputs, options, out, OPD_TRANSFORM_OUTPUTS);
     return opdi_outputs_return("hessian", outputs, cap, out, count, opdi_least_gradients(options));
 }

@@ -55,11 +55,41 @@ TEST(outputs_fit_the_array) {
             }
             for (int i = 0; i <= ROOM; i++) {
                 if (i >= cap) { CHECK(out[i] == mark); }
-                else if (i < counts[k]) { CHECK(cap < counts[k] ? !out[i] || k == 10 : out[i] && out[i] != mark); }
+                else if (i < counts[k]) { CHECK(cap < counts[k] ? !out[i] || (k == 10 && i) : out[i] && out[i] != mark); }
                 else { CHECK(out[i] == mark); }
             }
         }
     }
+}
+static int nothing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)in;
+    (void)n;
+    (void)out;
+    return opd_fail(OPD_ERROR_USER, "nothing is computed");
+}
+/* The same, as a function of the older checkpoints. */
+static int two_again(opd_tensor *const *in, int n, opd_tensor **out, int nout, void *user) {
+    return two(user, in, n, out) == nout ? 0 : -1;
+}
+TEST(outputs_of_checkpoints) {
+    OPD_SCOPED;
+    opd_tensor *out[2], *const mark = (opd_tensor *)(void *)out;
+    x = opd_reshape(opd_arange(OPD_V(4), OPD_FLOAT64), OPD_INTS(2, 2));
+    for (int k = 0; k < 3; k++) {                 /* the function fails, is NULL, and was called after an error */
+        out[0] = out[1] = mark;
+        if (k == 2) { (void)opd_fail(OPD_ERROR_USER, "nothing is computed"); }
+        CHECK_INT(opd_checkpoint_call(k == 1 ? NULL : nothing, NULL, NULL, &x, 1, NULL, out, 1 << 30), -1);
+        CHECK(!out[0] && out[1] == mark);
+        CHECK_ERROR(k == 1 ? OPD_ERROR_ARGUMENT : OPD_ERROR_USER, k == 1 ? "the function is NULL" : "nothing");
+    }
+    out[0] = x;                                   /* the array of inputs may be the array of outputs */
+    CHECK_INT(opd_checkpoint_call(two, NULL, NULL, out, 1, NULL, out, 2), 2);
+    CHECK_NEAR(opd_item_f64(out[0]), 14, 0);
+    out[0] = x;
+    CHECK_INT(opd_checkpoint(two_again, NULL, NULL, out, 1, out, 2), 0);
+    CHECK_NEAR(opd_item_f64(out[0]), 14, 0);
+    CHECK_OK();
 }
 /* A custom function with the outputs x and 2 x. */
 static int forward_of_two(opd_context *context) {
