@@ -314,7 +314,7 @@ For complex numbers, 0^0 is 1 | product/test_limits.c zero_to_zero
 compute complex64 as complex128 and round the result | src/ops/pointwise/complex.c: Functions compute with complex128
 see the list at >>schema in the header | src/types/schema_lexer.c: Deliberate differences from PyTorch
 int64 or int32 by -1 with a rounding mode fails | product/test_limits.c dividing_the_smallest_integer
-The padding row of an embedding has no tangent | product/test_limits.c the_padding_row_of_an_embedding
+the tangent of an embedding's padding row is zero | product/test_limits.c the_padding_row_of_an_embedding
 Keys that have no meaning in C do not exist | product/test_limits.c keys_that_are_not_here
 If a weight was overwritten in an autocast region, it is cast again | product/test_limits.c cached_casts
 excluded together, not separately | src/api/keys.h: The autocast keys are one functionality with a backend
