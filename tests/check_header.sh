@@ -599,9 +599,9 @@ check_parts() {
             nm "$object" | awk 'NF == 3 && $2 ~ /[bBdD]/ && $3 !~ /\./ { print $3 }' | sort -u
         done | sort | uniq -d | sed "s/$/: of $n parts, several have a variable of this name/"
         ld -r $objects -o "$tmp/parts.o" 2>&1 | head -n 3
-        nm -g "$tmp/parts.o" | awk '$2 ~ /^[TDBRSC]$/ && $3 !~ /^opdi_|^opd_library_(of_version|with)_/ { print $3 }' | sort -u >"$tmp/got"
+        readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 == "DEFAULT" && $7 != "UND" &&
+            $8 !~ /^opd_library_(of_version|with)_/ { print $8 }' | sort -u >"$tmp/got"
         prototypes | diff - "$tmp/got" | sed -n "s/^[<>]/not in the $n parts or not in the header:/p" | head -n 12
-        readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 != "HIDDEN" && $7 != "UND" && $8 ~ /^opdi_/ { print $8 ": not hidden" }'
     done
     for without in THREADS CACHE; do              # without OPDISPATCH_PARTS, there are two parts
         $quick_c -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_$without $inc -c "$programs/implementation.c" -o "$tmp/other.o"
