@@ -89,7 +89,7 @@ OPD_NEW opd_compiled *opd_program_compile(const opd_program *program, const opd_
    nothing is written. */
 OPD_NEW int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap);
 /* Runs a compiled graph or program on tensors, as an opd_transform_fn: pass the opd_compiled as user.  outputs has
-   room for OPD_TRANSFORM_OUTPUTS tensors. */
+   room for OPD_TRANSFORM_OUTPUTS tensors; if there are more, the call fails. */
 OPD_NEW int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Returns the reason why the last run was uncompiled, or NULL if it was compiled.  Before the first run, the reason is
    that there was no run.  The text is valid until opd_compiled_free. */

@@ -55,7 +55,8 @@ OPD_NEW int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int
    the number of outputs, or -1 and sets an error. */
 OPD_NEW int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
                                  int cap);
-/* Runs a graph as an opd_transform_fn.  Pass the graph as user.  outputs has room for OPD_TRANSFORM_OUTPUTS tensors. */
+/* Runs a graph as an opd_transform_fn.  Pass the graph as user.  outputs has room for OPD_TRANSFORM_OUTPUTS tensors;
+   if the graph has more, the call fails. */
 OPD_NEW int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Writes the graph as TorchScript's text into buf, cut to `cap` bytes including the final zero.  Returns the full
    length. */

@@ -249,14 +249,17 @@ int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninput
     return rc;
 }
 int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    const opd_compiled *const called = (const opd_compiled *)compiled;
+    const int total = !called ? 0 : called->graph ? called->graph->noutputs : called->program->noutputs;
     opd_value values[OPD_MAX_ARGS], results[OPD_TRANSFORM_OUTPUTS];
     if (ninputs < 0 || ninputs > OPD_MAX_ARGS || (ninputs && !inputs) || !outputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_function: there must be at most %d inputs, and the arrays "
                         "must not be NULL", OPD_MAX_ARGS);
     }
+    if (opdi_function_outputs("opd_compiled_function", total, "opd_compiled_run") < 0) { return -1; }
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
     const int count = opd_compiled_run((opd_compiled *)compiled, values, ninputs, results, OPD_TRANSFORM_OUTPUTS);
-    for (int i = 0; i < count && i < OPD_TRANSFORM_OUTPUTS; i++) {
+    for (int i = 0; i < count; i++) {
         outputs[i] = results[i].tag == OPD_TAG_TENSOR ? results[i].u.t : NULL;
     }
     return count;

@@ -408,9 +408,16 @@ int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs
 
 OPDI_ONCE_BEGIN
 
+/* Returns `count`, the number of outputs that `who` has as an opd_transform_fn.  If there are too many, returns -1 and
+   sets an error; `run` is the function that has no such limit. */
+OPDI_INTERNAL int opdi_function_outputs(const char *who, int count, const char *run) {
+    if (count <= OPD_TRANSFORM_OUTPUTS) { return count; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: there are %d outputs, but a function for transforms can return at most "
+                    "%d: call %s", who, count, OPD_TRANSFORM_OUTPUTS, run);
+}
 int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opd_graph *called = (const opd_graph *)graph;
-    return opd_graph_run(called, inputs, ninputs, outputs,
-                         called ? OPDI_MIN(called->noutputs, OPD_TRANSFORM_OUTPUTS) : 1);
+    const int count = opdi_function_outputs("opd_graph_function", called ? called->noutputs : 1, "opd_graph_run");
+    return count < 0 ? -1 : opd_graph_run(called, inputs, ninputs, outputs, count);
 }
 OPDI_ONCE_END

@@ -461,9 +461,10 @@ int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, 
     if ((ninputs > 0 && !inputs) || !outputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_function: the %s are NULL", outputs ? "inputs" : "outputs");
     }
+    if (opdi_function_outputs("opd_program_function", called->noutputs, "opd_program_run") < 0) { return -1; }
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
     const int count = opd_program_run(called, values, ninputs, results, OPD_TRANSFORM_OUTPUTS);
-    for (int i = 0; i < count && i < OPD_TRANSFORM_OUTPUTS; i++) {
+    for (int i = 0; i < count; i++) {
         if (results[i].tag == OPD_TAG_TENSOR) { outputs[tensors++] = results[i].u.t; }
     }
     return count < 0 ? -1 : tensors;

@@ -642,6 +642,44 @@ static const char *in_folder(const char *name) {
     (void)snprintf(saved, sizeof saved, "/tmp/opd_programs_%ld_%s", (long)getpid(), name);
     return saved;
 }
+/* Graphs and programs can have more outputs than a function for transforms. */
+TEST(functions_of_many_outputs) {
+    static const char type[] = "Float(2, strides=[1], requires_grad=0, device=cpu)";
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s", in_folder("many.pt2"));
+    for (int count = OPD_TRANSFORM_OUTPUTS; count <= OPD_TRANSFORM_OUTPUTS + 1; count++) {
+        OPD_SCOPED;
+        opd_graph_value *args[2], *outs[OPD_TRANSFORM_OUTPUTS + 1];
+        opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32), *got[OPD_TRANSFORM_OUTPUTS + 1];
+        const int want = count <= OPD_TRANSFORM_OUTPUTS ? count : -1;
+        opd_graph *graph = opd_graph_new();
+        args[0] = args[1] = opd_graph_input(graph, "x", type);
+        for (int i = 0; i < count; i++) {
+            CHECK_INT(opd_graph_call(graph, "aten::mul.Tensor", args, 2, &outs[i], 1), 1);
+            CHECK_INT(opd_graph_describe(graph, outs[i], NULL, type), 0);
+        }
+        CHECK_INT(opd_graph_output(graph, outs, count, false), 0);
+        CHECK_INT(opd_graph_run(graph, &x, 1, got, count), count);
+        CHECK_OK();
+        CHECK_INT(opd_graph_function(graph, &x, 1, got), want);
+        if (want < 0) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "there are 65 outputs"); }
+        CHECK_INT(opd_program_save(graph, NULL, path), 0);
+        opd_program *program = opd_program_load(path, NULL);
+        CHECK_INT(opd_program_function(program, &x, 1, got), want);
+        if (want < 0) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "call opd_program_run"); }
+        opd_compiled *compiled[2];
+        compiled[0] = opd_graph_compile(graph, NULL);
+        compiled[1] = opd_program_compile(program, NULL);
+        for (int i = 0; i < 2 && want < 0; i++) {
+            CHECK_INT(opd_compiled_function(compiled[i], &x, 1, got), -1);
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "there are 65 outputs");
+        }
+        for (int i = 0; i < 2; i++) { opd_compiled_free(compiled[i]); }
+        opd_program_free(program);
+        opd_graph_free(graph);
+    }
+    remove(path);
+}
 TEST(programs_are_written) {
     static const char *const names[] = {"a.weight", "a.bias", "b.weight", "b.bias", "scale", "x"};
     static const char *const arrays[] = {"in0", "out0", "out1", "out2"};
