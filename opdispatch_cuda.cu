@@ -8565,8 +8565,8 @@ template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const o
         if (i0 + v < k.n && j0 + u < k.m && (!k.pairs || i0 + v < j0 + u)) { k.out[k.at(b, i0 + v, j0 + u)] = s; }
     }
 }
-/* Returns what a distance d between two rows adds to the gradient of x, where v is the difference of the two elements:
-   g * sign(v) * |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
+/* Returns the part of the gradient of x that comes from one distance d between two rows.  v is the difference of the
+   two elements:  g * sign(v) * |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
 template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
     const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
     switch (KIND) {
@@ -10971,7 +10971,7 @@ template <int D, int SIDE> __device__ __forceinline__ void opdi_cu_af_turn(float
 __device__ __forceinline__ float *opdi_cu_af_exps(float *ps, int key, int four) {
     return ps + key * OPDI_CU_AF_ROWS + (four ^ (key / 4 % 8)) * 4;
 }
-/* Does for the thread's 8 rows what opdi_cu_attention_exps does. */
+/* Does the same as opdi_cu_attention_exps, for the thread's 8 rows. */
 template <int COLUMNS>
 __device__ __forceinline__ void opdi_cu_af_exponentials(const opdi_cu_attention &a, float (*s)[4] /*[8]*/, int base,
     int first, float scale, float *most /*[8]*/, float *total /*[8]*/, float (*sum)[COLUMNS] /*[8]*/) {

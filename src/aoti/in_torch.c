@@ -194,9 +194,9 @@ static void opdi_torch_kernel(uint64_t *stack, uint64_t nargs, const opdi_torch_
     opdi_aoti_cxx.throws(exception, opdi_aoti_cxx.type, opdi_aoti_cxx.destroy);
 }
 
-/* An operator, and the schema under which it is registered, without a namespace.  The name in the schema is NAME or, if
-   `gradient` was true, NAME_vjp(Tensor?[] grads, ...); only operators with a derivative and without lists of tensors
-   have a NAME_vjp. */
+/* An operator, and the schema under which it is registered in PyTorch, without a namespace.  For NAME(Tensor x), there
+   are the schema NAME(Tensor x) and, if `gradient` was true, NAME_vjp(Tensor?[] grads, Tensor x).  Only operators with
+   a derivative and without lists of tensors have a NAME_vjp. */
 typedef struct opdi_torch_entry { opdi_torch_row row; char ns[64], schema[4100], name[200]; } opdi_torch_entry;
 static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *entry) {
     char text[4000];

@@ -58,7 +58,7 @@ static bool opdi_aoti_channels_last(const opd_tensor *tensor) {
     int64_t least = 0;
     if ((ndim != 4 && ndim != 5) || strides[1] == 0) { return false; }
     for (int i = 0; i < ndim; i++) {
-        const int dim = i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;            /* 1, 3, 2, 0 */
+        const int dim = i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;            /* for 4 dims: 1, 3, 2, 0 */
         if (sizes[dim] == 0 || strides[dim] < least || (dim == 0 && least == strides[1])) { return false; }
         least = strides[dim] * (sizes[dim] > 1 ? sizes[dim] : 1);
     }

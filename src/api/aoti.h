@@ -60,8 +60,8 @@ typedef struct opd_aoti_options {
    the file is missing, damaged, or made for another machine, device or instruction set (see opd_plugin_lacks), or if
    it needs functions that opdispatch does not have (the error names them). */
 OPD_NEW opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options);
-/* Frees a model; if it is running, when its runs have ended.  Results of earlier runs stay valid.  The model may be
-   NULL. */
+/* Frees a model.  If runs of the model are still going on, the model is freed when they have ended.  Results of earlier
+   runs stay valid.  The model may be NULL. */
 OPD_NEW void opd_aoti_free(opd_aoti *model);
 /* Returns the name of the model in its package. */
 OPD_NEW const char *opd_aoti_name(const opd_aoti *model);

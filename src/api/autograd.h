@@ -33,7 +33,7 @@ typedef struct opd_backward_options {
     opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: adds gradients only to these tensors, which need not
                                                  be leaves */
     bool materialize_grads;            /* opd_autograd_grad: an unused input gets zeros */
-    const opd_edge *input_edges;       /* ninputs edges instead of `inputs`, for both functions */
+    const opd_edge *input_edges;       /* for both functions: ninputs edges, used instead of `inputs` */
     bool is_grads_batched;             /* opd_autograd_grad: grad_outputs and the gradients have one more dim in front,
                                           for several gradients that one vmap of the backward computes at once */
 } opd_backward_options;

@@ -50,9 +50,9 @@ OPD_NEW int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const
    ways with each other; opd_gradcheck compares them with finite differences. */
 typedef enum opd_opcheck_test {
     OPD_OPCHECK_SCHEMA = 1,      /* the operator writes and shares memory as its schema says */
-    OPD_OPCHECK_AUTOGRAD = 2,    /* if an argument requires grad: only a kernel at an autograd key makes results require
-                                    grad, and a backward function gives the gradients of all arguments that require
-                                    grad */
+    OPD_OPCHECK_AUTOGRAD = 2,    /* if an argument requires grad: results require grad only if the operator has a kernel
+                                    at an autograd key, and its backward function gives the gradients of all arguments
+                                    that require grad */
     OPD_OPCHECK_FAKE = 4,        /* the fake kernel and the real one give the same sizes, strides, dtype and device */
     OPD_OPCHECK_TRACE = 8,       /* a graph with the operator gives the results and gradients of a plain call */
     OPD_OPCHECK_VMAP = 16,       /* opd_vmap of the operator gives the results of a loop.  The second example has the

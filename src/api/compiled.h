@@ -9,7 +9,8 @@ typedef struct opd_c_options {
     const int *open;             /* for each input, the dim whose size is open (may differ between runs), or -1; NULL:
         all sizes are fixed */
     int64_t least, most;         /* the range of the open size; an exported program may narrow it.  `least` is at least
-        1 and `most` at least 2.  The arena is planned for the whole range, and a run with another size returns 3. */
+                                    1 and `most` at least 2.  The arena is planned for the whole range.  If the size of
+                                    a call is outside of the range, the C function returns 3. */
     const int *open_2;           /* a second open size, such as the number of tokens, if the first is the batch size;
                                     NULL: none */
     int64_t least_2, most_2;     /* the range of the second open size */

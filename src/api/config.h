@@ -67,7 +67,8 @@
 #endif
 /* The functions of the API are exported, also from a program that is compiled with -fvisibility=hidden: libraries of
    operators call them.  But a library (-fPIC) that is compiled with this option keeps its copy of opdispatch to itself,
-   and so do files with OPD_HIDDEN.  A shared library of opdispatch that is compiled hidden exports by OPD_DLL. */
+   and so do files with OPD_HIDDEN.  If opdispatch itself is a shared library that is compiled with this option, define
+   OPD_DLL to export them. */
 #if defined(OPD_HIDDEN) && defined(__GNUC__)
 #define OPDI_API_EXPORT __attribute__((visibility("hidden")))
 #elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && !defined(OPD_DLL)

@@ -124,7 +124,8 @@ enum {
 /* The assumptions about aliasing between arguments and results of an operator (c10::AliasAnalysisKind). */
 typedef enum opd_alias_kind {
     OPD_ALIAS_FROM_SCHEMA = 0,   /* aliases as the schema says */
-    OPD_ALIAS_CONSERVATIVE,      /* arguments and results may be aliases; the default of a definition by a name alone */
+    OPD_ALIAS_CONSERVATIVE,      /* arguments and results may be aliases; the default if an operator is defined by a
+                                    name alone */
     OPD_ALIAS_PURE_FUNCTION,     /* no aliases and no side effects */
     OPD_ALIAS_INTERNAL_SPECIAL_CASE               /* PyTorch's own special cases */
 } opd_alias_kind;
@@ -179,10 +180,10 @@ OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
 OPD_API int opd_fake_register(opd_library *lib, const char *name, opd_kernel fake);
 OPD_API int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule);
 OPD_API int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp);
-/* Gives an operator, before or after its definition, a backward function, as a kernel of this library at Autograd.  The
-   operator must not write arguments or return views.  After each recorded call, setup_context fills the context that
-   `backward` reads (see opd_context).  If setup_context is NULL, nothing is saved.  Returns 0, or -1 with an error and
-   nothing changed.  Follows torch.library.register_autograd. */
+/* Gives an operator a backward function.  The function becomes a kernel of this library at Autograd.  The operator may
+   be defined before or after this call, and must not write arguments or return views.  After each recorded call,
+   setup_context fills the context that `backward` reads (see opd_context).  If setup_context is NULL, nothing is saved.
+   Returns 0, or -1 with an error and nothing changed.  Follows torch.library.register_autograd. */
 OPD_API int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn backward,
                                   opd_setup_fn setup_context);
 

@@ -85,8 +85,8 @@ OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /*
 /* Returns the number of entries of a file. */
 OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
 /* Returns the name of the i-th entry, in the file's order.  The suffix .npy is left out, as in NumPy.  Returns NULL
-   beyond the last entry.  Also returns NULL, with an error, if memory runs out: names for the elements of a long list
-   of numbers are made only when they are needed. */
+   beyond the last entry.  Also returns NULL, with an error, if memory runs out.  It can run out because the names of
+   the elements of a long list are made by the first call that needs them. */
 OPD_API const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i);
 /* Returns the index of the entry with that name (in an .npz with or without .npy); -1, without an error, if there is
    none.  In a checkpoint several entries may have one name: with keys 1 and '1', or 'a/b' and {'a': {'b': ...}}.  For

@@ -39,10 +39,10 @@ OPD_NEW int opd_check_size(opd_tensor *tensor, int dim, int64_t size);
    sizes are written as numbers; outside of a fake mode, all are.  The text is cut to `cap` bytes including the final
    zero.  Returns the full length, or 0 and sets an error if tensor is NULL. */
 OPD_NEW size_t opd_fake_shape_print(const opd_tensor *tensor, char *buf, size_t cap);
-/* Writes a line into buf for each size that depends on data in the open fake mode: its bounds, and what the operators
-   so far must know about it, which the real sizes have to fulfil (ShapeEnv.deferred_runtime_asserts).  Examples:
-   "0 <= u0 <= 6, u0 == 4 or u0 == 1", "0 <= u1 <= 6, u1 == u0", "u2 >= 0, u2 % 2 == 0".  The text is cut to `cap`
-   bytes including the final zero.  Returns the full length. */
+/* Writes a line into buf for each size that depends on data in the open fake mode: its bounds, and the conditions that
+   the operators called so far set, which the real sizes must fulfil (ShapeEnv.deferred_runtime_asserts).  Examples:  "0
+   <= u0 <= 6, u0 == 4 or u0 == 1", "0 <= u1 <= 6, u1 == u0", "u2 >= 0, u2 % 2 == 0".  The text is cut to `cap` bytes
+   including the final zero.  Returns the full length. */
 OPD_NEW size_t opd_fake_sizes_print(char *buf, size_t cap);
 
 /* Opens a fake mode in which each operator is counted, to estimate the cost of a program.  An operator that calls

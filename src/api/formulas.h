@@ -167,8 +167,8 @@
 /* The helpers OPD_H(name) that formulas call are at the end of the declarations.  If OPD_FORMULA_HELPERS_FLOAT or
    OPD_FORMULA_HELPERS_INT is defined, including this file again defines the helpers for the current OPD_T. */
 
-/* The number of a formula, such as OPD_FORMULA_add, is the same for every type.  OPD_FORMULA_copy is not a row of the
-   list: it converts its input, which may be complex, to the result's dtype. */
+/* The number of a formula, such as OPD_FORMULA_add, is the same for every type.  OPD_FORMULA_copy is in no list
+   OPD_FORMULAS_*: it converts its input, which may be complex, to the result's dtype. */
 typedef enum opd_formula {
 #define OPD_FORMULA_NUMBER(name, inputs, kind, formula) OPD_FORMULA_##name,
     OPD_FORMULAS_ALL(OPD_FORMULA_NUMBER) OPD_FORMULAS_FLOAT(OPD_FORMULA_NUMBER)
@@ -200,8 +200,8 @@ struct opd_pointwise {
     double f64[3];               /* the numbers a, b, c */
     float f32[3];
     int64_t i64[3];
-    int32_t *zero;               /* for integer division; may be NULL.  The backend's function sets *zero to 1 if it
-                                    knows, when it returns, that an element was divided by zero */
+    int32_t *zero;               /* for integer division; may be NULL.  The backend's function sets *zero to 1 if an
+                                    element was divided by zero and this is already known when the function returns */
 };
 
 /* Random numbers for opd_backend_desc.draw to write, one after the other.  The numbers are made from 32-bit words of

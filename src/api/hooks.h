@@ -147,8 +147,8 @@ typedef struct opd_checkpoint_options {
     bool no_early_stop;                  /* when backward calls fn again, fn runs to its end, not only until all needed
                                             tensors are computed (early_stop=False) */
     bool no_preserve_rng_state;          /* backward does not reset the default generator before it calls fn again */
-    opd_generator *const *generators;    /* other generators that are reset, too; they must live as long as the
-                                            graph.  The array is copied */
+    opd_generator *const *generators;    /* generators to reset besides the default one; they must live as long as the
+                                            graph. The array is copied */
     int ngenerators;
     bool (*keeps)(opd_call *call, void *user);   /* returns true if the results of an operator are kept, so that the
                                             operator does not run again; NULL: all operators run again */

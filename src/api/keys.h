@@ -81,7 +81,8 @@ OPD_API opd_keyset opd_keyset_add(opd_keyset set, opd_key key);
 OPD_API opd_keyset opd_keyset_remove(opd_keyset set, opd_key key);
 /* Returns true if set has the functionality of key and, if key has a backend, the backend. */
 OPD_API bool opd_keyset_has(opd_keyset set, opd_key key);
-/* Returns the runtime key that is tried first: the highest functionality, with the highest backend. */
+/* Returns the runtime key whose kernel runs first: the functionality and the backend of the set that come last in
+   opd_functionality and opd_backend. */
 OPD_API opd_key opd_keyset_highest(opd_keyset set);
 /* Returns all functionalities strictly below a functionality, with all backend bits.  A kernel at an Autograd key
    redispatches with `keys & opd_keyset_below(OPD_F_AUTOGRAD_OTHER)`. */

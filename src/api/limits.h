@@ -24,8 +24,8 @@ OPD_NEW bool opd_code_forbidden(const char *who);
        static void stop(int signal) { (void)signal; opd_interrupt(); }
        signal(SIGINT, stop); */
 OPD_NEW void opd_interrupt(void);
-/* Takes back opd_interrupt.  A program that goes on after an interruption calls this function when the interrupted runs
-   have failed. */
+/* Ends the effect of opd_interrupt.  Call this function when the interrupted runs have failed, if the program is to
+   continue. */
 OPD_NEW void opd_interrupt_clear(void);
 /* Returns true and sets an error if a run on this thread should end: after opd_interrupt, or because the seconds of
    opd_limits_set are over.  Kernels and callbacks with long loops may ask: `if (opd_interrupted()) { return -1; }`. */

@@ -37,8 +37,8 @@ OPD_NEW opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i);
    selects all names that do not match the rest.  NULL selects all names.  A tensor with two names counts once.
    Functions that change the selected tensors return their number, or -1 and set an error.  These functions also fail if
    the pattern matches nothing. */
-/* Writes the first cap selected parameters of floating and complex dtypes into tensors[cap] (borrowed).  Returns how
-   many such parameters are selected, or -1 and sets an error. */
+/* Selects the parameters of floating and complex dtypes whose names match `pattern`, and writes them into tensors[cap]
+   (borrowed), at most cap.  Returns how many are selected, or -1 and sets an error. */
 OPD_NEW int opd_module_parameters(const opd_module *module, const char *pattern, opd_tensor **tensors, int cap);
 /* Returns the number of elements of all selected parameters of floating and complex dtypes, or -1 and sets an error. */
 OPD_NEW int64_t opd_module_numel(const opd_module *module, const char *pattern);

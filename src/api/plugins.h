@@ -23,9 +23,9 @@ typedef struct opd_plugin opd_plugin;
 OPD_API opd_plugin *opd_plugin_load(const char *path);
 /* Returns the name of an instruction set, such as "AVX512", that the code of a shared library needs and this processor
    lacks; or NULL if none is known.  Code that was built with -march=native on a newer processor ends a program with
-   SIGILL.  Sees AVX and later sets in ELF files for x86-64 with a list of their functions, which gcc and clang write.
-   Returns NULL for a library that asks the processor itself (cpuid), and for a file that cannot be read.  The file is
-   not loaded.  Any thread may call this. */
+   SIGILL.  Finds AVX and later sets in ELF files for x86-64 that list their functions, as those of gcc and clang do.
+   Returns NULL for a library that itself asks which instructions the processor has (cpuid), and for a file that cannot
+   be read.  The file is not loaded.  Any thread may call this. */
 OPD_API const char *opd_plugin_lacks(const char *path);
 /* Removes all registrations of the library immediately.  The library's code stays mapped while it is needed: by an
    autograd node, a deleter, a tensor over its data, an observer, a device that it registered, or a call that began

@@ -63,8 +63,8 @@ OPD_NEW size_t opd_program_print(const opd_program *program, char *buf, size_t c
 /* Returns the name of operator i that the program calls, or NULL beyond the last.  Writes the number of its calls to
    *count.  Writes the reason why the operator cannot be called to *missing; NULL if it can be called. */
 OPD_NEW const char *opd_program_operator(const opd_program *program, int64_t i, int64_t *count, const char **missing);
-/* Returns note i about training: a text about something that exporting in eval mode has fixed.  Returns NULL beyond the
-   last. */
+/* Returns note i about training the program: the text names a part that was fixed because the program was exported in
+   eval mode.  Returns NULL beyond the last note. */
 OPD_NEW const char *opd_program_note(const opd_program *program, int64_t i);
 /* These functions write a .pt2 file for torch.export.load.  They return 0, or -1 and set an error.
    opd_program_save, if `graph` and `module` belong to a loaded program: Saves the program with everything that its

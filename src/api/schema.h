@@ -33,7 +33,7 @@ OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, con
    true, the first argument (self) is not compared. */
 OPD_API bool opd_schema_is_subtype_of(const opd_schema *schema, const opd_schema *other, bool as_method);
 
-/* Returns true if the schema says that the operator writes an argument, as Tensor(a!) does. */
+/* Returns true if the schema marks an argument as written: Tensor(a!). */
 OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
 /* Queries about aliases.  `place` is an argument (0, 1, ...) or a result (OPD_RESULT(0), ...).  `values` has one value
    for each argument, OPD_DEFAULT if it is unknown, or is NULL.  Tensors in `values` with the same storage are aliases.

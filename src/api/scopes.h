@@ -32,7 +32,7 @@ OPD_API opd_tensor *opd_keep_at(opd_tensor *tensor, const char *place);
 OPD_API opd_tensor *opd_assign_at(opd_tensor **handle, opd_tensor *tensor, const char *place);
 /* A tensor that was kept, by opd_keep or opd_assign, more often than it was released. */
 typedef struct opd_kept {
-    opd_tensor *tensor;          /* still belongs to the program; opd_sizes, opd_dtype and others describe it */
+    opd_tensor *tensor;          /* borrowed: the program still has to release it */
     const char *place;           /* "file:line" where it was kept last; "" if unknown */
     int64_t count;               /* how often it was kept without being released */
     int64_t bytes;               /* its memory; 0 if an earlier tensor of the list shares this memory */

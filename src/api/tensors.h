@@ -54,8 +54,8 @@ OPD_API bool opd_tensor_is_neg(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_wrapped_number(const opd_tensor *tensor);
 OPD_API bool opd_tensor_same_storage(const opd_tensor *first, const opd_tensor *second);
 OPD_API int64_t opd_tensor_storage_bytes(const opd_tensor *tensor);
-/* Returns the number of writes into the tensor's storage, through any of its views.  For an inference tensor, which has
-   no such number, sets an error. */
+/* Returns the number of writes into the tensor's storage, through any of its views.  Inference tensors do not count
+   writes: for them, sets an error. */
 OPD_API uint32_t opd_tensor_version(const opd_tensor *tensor);
 /* Counts a write into the tensor's storage that no operator has made, such as a write through opd_data
    (torch.autograd.graph.increment_version).  Then a backward that needs the old numbers fails, and does not compute

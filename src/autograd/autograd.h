@@ -308,7 +308,8 @@ typedef struct opdi_retained_grad {
     int32_t refs;
     uint32_t nr;
     opd_tensor *grad;
-    void (*follow)(opd_tensor *tensor);           /* moves the box of a tensor that has got another node */
+    void (*follow)(opd_tensor *tensor);           /* called when the tensor gets another node: moves the box to this
+                                                     node */
     struct opdi_extra *owner;
     struct opdi_retained_grad *next, **at;
 } opdi_retained_grad;
@@ -435,8 +436,8 @@ typedef struct opdi_anomaly_calls {
 
 //== views =============================================================================================================
 
-/* view_as_real and view_as_complex; opdi_on_pairs points to them, and is NULL until one of the operators is registered
-   that make real views of complex tensors, or the reverse. */
+/* The functions view_as_real and view_as_complex.  opdi_on_pairs points to them.  It is NULL until an operator is
+   registered that makes a real view of a complex tensor, or the reverse. */
 typedef struct opdi_pair_views {
     opd_tensor *(*as_real)(opd_tensor *tensor);
     opd_tensor *(*as_complex)(opd_tensor *tensor);

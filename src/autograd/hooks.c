@@ -298,7 +298,7 @@ OPDI_INTERNAL void opdi_retained_grad_leave(opdi_retained_grad *box) {
     if (was) { opdi_retained_grad_release(box); }
     opdi_retained_grad_release(box);
 }
-/* Moves the box of `tensor`, which has got another node, to the list of that node. */
+/* Moves the box of `tensor` to the list of the tensor's new node. */
 OPDI_INTERNAL void opdi_retained_grad_follow(opd_tensor *tensor) {
     opdi_retained_grad *box = tensor->meta->retained;
     opdi_lock(&opdi_hooks_lock);

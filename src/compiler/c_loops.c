@@ -354,7 +354,7 @@ OPDI_INTERNAL void opdi_c_write_families(opdi_cfile *file) {
         else { opdi_c_write_typed(file, opdi_c_tiles, i < 32 ? "float" : "double", i < 32 ? "f32" : "f64"); }
     }
 }
-/* Writes the loops of a nest that sorts.  They call a sorting function for each row. */
+/* Writes the loops of a nest whose value is sorted rows.  The loops call a sorting function for each row. */
 static void opdi_c_write_sorted(opdi_cfile *file, const opdi_nest *nest) {
     const opdi_access *const keys = &nest->value->access;
     const int rows = nest->ndim - 2;
@@ -739,9 +739,8 @@ OPDI_INTERNAL void opdi_c_write_contraction(opdi_cfile *file, opdi_nest *nest) {
     const char *const type = opdi_contraction_type(&all), *const width = opdi_contraction_width(&all);
     (void)snprintf(helper, sizeof helper, "tile%d_%s", all.tile, *type == 'd' ? "f64" : "f32");
     if (all.few) { (void)snprintf(helper, sizeof helper, "tiles_%s", *type == 'd' ? "f64" : "f32"); }
-    file->tiles[*type == 'd'] |= all.few ? 0xfeu : 1u << all.tile;        /* if `few` is true, functions for tiles of
-                                                                             one to six rows are needed, and the
-                                                                             function that chooses one of them */
+    file->tiles[*type == 'd'] |= all.few ? 0xfeu : 1u << all.tile;        /* few: also needs functions for 1 to 6 rows,
+                                                                             and one that chooses among them */
     if (all.left_early) { opdi_c_write_line(file, "(void)%s;", all.left->buffer->name); }
     if (all.right_early) { opdi_c_write_line(file, "(void)%s;", all.right->buffer->name); }
     for (int i = 0; i < all.nbatch; i++) { opdi_c_write_for(file, all.batch[i], nest->sizes[all.batch[i]]); }

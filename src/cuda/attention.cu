@@ -260,7 +260,7 @@ template <int D, int SIDE> __device__ __forceinline__ void opdi_cu_af_turn(float
 __device__ __forceinline__ float *opdi_cu_af_exps(float *ps, int key, int four) {
     return ps + key * OPDI_CU_AF_ROWS + (four ^ (key / 4 % 8)) * 4;
 }
-/* Does for the thread's 8 rows what opdi_cu_attention_exps does. */
+/* Does the same as opdi_cu_attention_exps, for the thread's 8 rows. */
 template <int COLUMNS>
 __device__ __forceinline__ void opdi_cu_af_exponentials(const opdi_cu_attention &a, float (*s)[4] /*[8]*/, int base,
     int first, float scale, float *most /*[8]*/, float *total /*[8]*/, float (*sum)[COLUMNS] /*[8]*/) {

@@ -223,8 +223,8 @@ template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const o
         if (i0 + v < k.n && j0 + u < k.m && (!k.pairs || i0 + v < j0 + u)) { k.out[k.at(b, i0 + v, j0 + u)] = s; }
     }
 }
-/* Returns what a distance d between two rows adds to the gradient of x, where v is the difference of the two elements:
-   g * sign(v) * |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
+/* Returns the part of the gradient of x that comes from one distance d between two rows.  v is the difference of the
+   two elements:  g * sign(v) * |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
 template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
     const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
     switch (KIND) {

@@ -9,8 +9,8 @@ typedef struct opdi_manual_derivative {
     struct opdi_manual_derivative *next;
     size_t bytes;
 } opdi_manual_derivative;
-static opdi_manual_derivative *opdi_manual_derivatives; /* a list with one for each name and function; a plug-in's
-                                                           entries are freed with the plug-in */
+static opdi_manual_derivative *opdi_manual_derivatives; /* a list: one entry for each pair of name and backward
+                                                           function; a plug-in's entries are freed with the plug-in */
 
 static opdi_manual_derivative *opdi_manual_find(const char *name, opd_backward_fn fn, bool context, bool once) {
     opdi_manual_derivative *manual = OPDI_ACQUIRE(&opdi_manual_derivatives);

@@ -30,7 +30,8 @@ struct opd_kernel_handle {
     opd_key key;
     bool ours;                                    /* built-in, so it may need help with stored dtypes */
     bool alone;                                   /* a composite kernel: it needs no current device */
-    opdi_slot slot;                               /* the kernel as a table would have it, without guarding kernels */
+    opdi_slot slot;                               /* the kernel in the form of a table's slot, without the kernels that
+                                                     guard it */
     opdi_kernel *kernel;                          /* NULL: not registered any more */
     opd_kernel_handle *next;                      /* the next handle of the same kernel */
     char place[200];                              /* "registered at FILE:LINE" */
@@ -223,8 +224,9 @@ typedef struct opdi_register {
     int started;
     opd_library *aten;                            /* the library of the built-in operators */
     opd_op *builtin[OPD_OP_COUNT];                /* built-in operators by number; NULL: not registered yet */
-    int16_t family_first[OPDI_FAMILY_SLOTS];      /* by hash of a family: number of its first built-in operator + 1 */
-    int16_t family_next[OPD_OP_COUNT];            /* number of the next operator with that hash + 1; 0: no more */
+    int16_t family_first[OPDI_FAMILY_SLOTS];      /* by hash of a family: 1 + the number of the first built-in operator
+                                                     with this hash; 0: none */
+    int16_t family_next[OPD_OP_COUNT];            /* 1 + the number of the next operator with this hash; 0: none */
     int making;                                   /* not 0: built-in operators are being registered */
     opdi_retired *gone, **gone_end;               /* objects out of use, which running calls may still read */
     int64_t gone_count;

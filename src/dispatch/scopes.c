@@ -323,7 +323,7 @@ OPDI_INTERNAL void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t 
     }
 }
 
-/* Ends what the blocks above `mark` stand for (see OPDI_BLOCK_ENDS), the innermost first. */
+/* Ends the scopes and modes of the blocks above `mark` (see OPDI_BLOCK_ENDS), the innermost first. */
 OPDI_INTERNAL void opdi_scope_end_all(opdi_thread *thread, int64_t mark) {
     for (int64_t i = thread->top; i-- > mark;) {
         const uintptr_t h = thread->handles[i];
@@ -346,12 +346,13 @@ OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
 }
 
 OPDI_COLD_BEGIN
-/* Forgets the visits from number `first` on, which were left: ends what was opened since the outermost of them began,
-   and restores the thread's innermost objects and modes. */
+/* Forgets the visits from number `first` on, which were left: ends the scopes and modes that were opened since the
+   outermost of them began, and restores the thread's innermost objects and modes. */
 static void opdi_visits_forget(opdi_thread *thread, int first) {
     const opdi_visit *const visit = &thread->visits[first];
     int i = (int)OPDI_MIN(thread->nvisits, OPDI_VISITS);
-    thread->nvisits = first;                      /* so that functions that `end` calls examine no visits */
+    thread->nvisits = first;                      /* before the loop: `end` may call functions that examine the visits
+                                                     */
     while (i-- > first) { if (thread->visits[i].end) { thread->visits[i].end(&thread->visits[i]); } }
     opdi_scope_end_all(thread, visit->top);
     const opdi_innermost now = thread->innermost;

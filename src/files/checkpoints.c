@@ -555,8 +555,8 @@ static const opd_tensor *opdi_checkpoint_bytes(const opd_tensor_file *file, int6
     }
     return tensor;
 }
-/* Returns the position, in bytes, of the name of element k in the names of a run.  A name (with its final zero) takes
-   as many bytes as its number has digits, plus `bytes`. */
+/* A run is a row of elements with numbered names, in one block of memory.  Returns the position, in bytes, of the name
+   of element k.  A name (with its final zero) takes as many bytes as its number has digits, plus `bytes`. */
 OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
     size_t place = k * bytes, from = 0;
     for (size_t power = 10, digits = 1; from < k; power *= 10, digits++) {

@@ -415,7 +415,7 @@ static bool opdi_value_is_endless(int64_t *parts) {
                    (long long)*parts);
     return true;
 }
-/* Does what opdi_value_is does, for a part that is in `depth` lists.  *parts counts the parts. */
+/* Does the same as opdi_value_is, for a part that is in `depth` lists.  *parts counts the parts. */
 static bool opdi_value_is_part(const opd_value *value, const opdi_gtype *type, int depth, int64_t *parts) {
     const opdi_cell *const cell = opdi_cell_of(value);
     if (depth > OPDI_MAX_GTYPE_DEPTH || opdi_value_is_endless(parts)) { return false; }

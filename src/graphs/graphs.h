@@ -358,8 +358,8 @@ typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int na
 //== builtin numbers ===================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-/* Values of `what` (see opdi_builtin) for functions that several builtins share.  They tell which operation to
-   compute. */
+/* Several builtins share a function.  The member `what` of opdi_builtin tells this function which operation to compute.
+   */
 enum {
     OPDI_FN_NONE, OPDI_FN_ADD, OPDI_FN_SUB, OPDI_FN_MUL, OPDI_FN_DIV, OPDI_FN_FLOORDIV, OPDI_FN_REMAINDER,
     OPDI_FN_MATHREMAINDER, OPDI_FN_FMOD, OPDI_FN_POW, OPDI_FN_POW_INT, OPDI_FN_AND, OPDI_FN_OR, OPDI_FN_XOR,

@@ -89,9 +89,9 @@ static void opdi_graph_plan_outside(opdi_graph_planner *planner, const opdi_gblo
     }
 }
 static void opdi_graph_plan_block(opdi_graph_planner *planner, opdi_gblock *block);
-/* Marks as live the values of the trail from index `start` on, which the two blocks of an If use.  Leaves on the trail,
-   once each, only those from outside of the If, because only these matter to the blocks around it.  `depth` is the
-   number of these blocks. */
+/* Marks as live the values of the trail from index `start` on, which the two blocks of an If use.  Then keeps on the
+   trail only the values from outside of the If, once each: only these matter to the blocks around the If.  `depth` is
+   the number of blocks around it. */
 static void opdi_graph_plan_joined(opdi_graph_planner *planner, int64_t start, int depth) {
     int64_t kept = start;
     for (int64_t i = start; i < planner->ntrail; i++) { planner->trail[i]->first = false; }

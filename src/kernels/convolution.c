@@ -618,9 +618,9 @@ static int64_t opdi_conv_parts_bytes(const opdi_conv_parts *parts) {
     return opdi_round_up(planes * ((conv->h - 1) / conv->sh + 1) * ((conv->w - 1) / conv->sw + 1) *
                          (int64_t)conv->size, 64);
 }
-/* Computes the parts of gx with row remainder y for the item that `conv` describes, of group `group`.  *weights points
-   to the weights of these parts, and is set to their end.  `work` is scratch memory for the results of two parts.
-   Returns 0, or -1 and sets an error. */
+/* Computes the rows y, y + stride, y + 2 stride, ... of gx for the item and the group that `conv` and `group` describe.
+   *weights points to the weights of these rows, and is set to their end.  `work` is scratch memory for the results of
+   two parts.  Returns 0, or -1 and sets an error. */
 static int opdi_conv_parts_row(const opdi_conv_parts *parts, const opdi_conv *conv, int64_t group, int64_t y,
                                const char *gy, const char **weights, char *work, char *gx) {
     const int64_t bytes = opdi_conv_parts_bytes(parts), channels = conv->cg * conv->og * (int64_t)conv->size;

@@ -163,7 +163,7 @@ OPDI_INTERNAL void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t st
 OPDI_INTERNAL void opdi_pack_transposed(const opdi_word32 *in, int64_t cs, int64_t kc, int64_t count, int64_t ld,
                                         opdi_word32 *out) {
     int64_t begin = 0;
-    for (; begin + 4 <= kc; begin += 16) {        /* a cache line of each column */
+    for (; begin + 4 <= kc; begin += 16) {        /* 16 words of each column, one cache line */
         const int64_t end = OPDI_MIN(begin + 16, kc & ~(int64_t)3);
         int64_t j = 0;
         for (; j + 4 <= count; j += 4) {

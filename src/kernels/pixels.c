@@ -35,8 +35,8 @@ OPDI_AVX512 static opdi_pixels_fn opdi_pixels_avx512_f32;
 #endif
 #include "../typed/end.h"
 
-/* A convolution, or one of its gradients.  "From" is what is read: x, or gy for the gradient of x.  "To" is the
-   result. */
+/* A convolution, or one of its gradients.  "From" is the tensor that is read: x, or gy for the gradient of x.  "To" is
+   the result. */
 typedef struct opdi_pixels {
     opdi_conv conv;
     opdi_pixels_fn *run;
@@ -44,9 +44,9 @@ typedef struct opdi_pixels {
     int64_t channels, results, lanes;             /* per group: channels of from and of to; lanes: channels of to,
                                                      rounded up to whole vectors */
     int64_t width;                                /* numbers in a vector of `run` */
-    int64_t high, wide, band, bands;              /* high, wide: size of an image of to; band: rows of a band; bands:
+    int64_t high, wide, band, bands;              /* high, wide: size of an image of `to`; band: rows of a band; bands:
                                                      bands of an image */
-    int64_t rows, columns;                        /* size of the copy of a band of from */
+    int64_t rows, columns;                        /* size of the copy of a band of `from` */
     const float *from, *weight, *bias, *gy;
     float *to, *packed;                           /* packed: weights [groups, taps, channels, lanes] */
     int failed;

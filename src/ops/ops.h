@@ -121,7 +121,7 @@ OPDI_LOOPS_END
 /* A pointwise formula.  loop: its loops, by the type in which they compute (OPDI_F32, ...), or NULL; if there is a
    double loop but no float loop, floats are computed in double.  what: the kernel's name in the message "not
    implemented for".  rule: the flags above.  number: the opd_formula for floats, and the one for integers.  run: a
-   faster way for some dtypes and layouts, which returns false where it cannot be gone; or NULL. */
+   faster function for some dtypes and layouts, which returns false for all others; or NULL. */
 typedef struct opdi_formula {
     opdi_loop loop[3];
     const char *what;

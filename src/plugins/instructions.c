@@ -7,8 +7,8 @@
 static void opdi_cpuid(uint32_t leaf, uint32_t part, uint32_t out[4]) {
     __asm__ volatile("cpuid" : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3]) : "0"(leaf), "2"(part));
 }
-/* Stores what the processor has in words[]: 0: ecx of leaf 1.  1 to 3: ebx, ecx and edx of leaf 7.  4: eax of leaf 7.1.
-   5: the registers that the system saves (XCR0).  6: the model.  7: ecx of leaf 0x80000001. */
+/* Stores the properties of the processor in words[]: 0: ecx of leaf 1.  1 to 3: ebx, ecx and edx of leaf 7.  4: eax of
+   leaf 7.1.  5: the registers that the system saves (XCR0).  6: the model.  7: ecx of leaf 0x80000001. */
 OPD_UNUSED OPDI_INTERNAL void opdi_processor_words(uint32_t words[OPDI_PROCESSOR_WORDS]) {
     uint32_t got[4], high;
     memset(words, 0, OPDI_PROCESSOR_WORDS * sizeof *words);
@@ -275,7 +275,8 @@ static uint32_t opdi_code_sets(const opdi_code_file *file) {
     return asks ? 0 : sets;
 }
 
-OPDI_INTERNAL uint32_t opdi_sets_assumed;         /* tests: the sets that the processor has; 0: ask it */
+OPDI_INTERNAL uint32_t opdi_sets_assumed;         /* for tests: the sets that the processor is assumed to have; 0: asks
+                                                     the processor */
 /* Returns the sets of opdi_sets that this processor has, and whose registers the system saves. */
 static uint32_t opdi_processor_sets(void) {
     uint32_t words[OPDI_PROCESSOR_WORDS], sets = 0;

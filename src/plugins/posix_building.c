@@ -94,7 +94,8 @@ static int opdi_folder_make(const char *path, char *out) {
     char *const real = realpath(path, NULL);
     struct stat s;
     int rc = 0;
-    errno = code != EEXIST && code ? code : errno;            /* EEXIST: it is there, or is a link to nothing */
+    errno = code != EEXIST && code ? code : errno;            /* EEXIST: the path exists, perhaps as a link to nothing
+                                                                 */
     if (!real) { rc = opdi_cache_fails(path); }
     else if (stat(real, &s) == 0 && !S_ISDIR(s.st_mode)) {
         errno = ENOTDIR;

@@ -91,7 +91,8 @@ static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, i
 static inline bool opdi_is_inference(const opd_tensor *tensor) {
     return (tensor->functionality & (OPDI_GRAD_KEYS | OPD_BIT_OF(OPD_F_DENSE))) == OPD_BIT_OF(OPD_F_DENSE);
 }
-/* Returns true if the value of the batched `tensor` has not been replaced since the tensor was made. */
+/* Returns true if the batched `tensor` still fits its value.  A write inside vmap may have given the value other sizes
+   or another dtype since the batched tensor was made. */
 static inline bool opdi_batch_fits(const opd_tensor *tensor) {
     const opd_tensor *value = opdi_batched_of(tensor)->value;
     const int dim = opdi_batched_of(tensor)->dim, ndim = tensor->ndim;

@@ -20,9 +20,9 @@ OPDI_INTERNAL int64_t opdi_symbol_number(opdi_symbols *symbols, int64_t value, i
 
 /* The sizes of the results of a trial: for each tensor, the number of dims and the sizes.  count -1: too many. */
 typedef struct opdi_size_record { int count; int64_t number[OPDI_SIZE_NUMBERS]; } opdi_size_record;
-/* How a trial replaces integers (SymInt) among the arguments.  SAME: an integer that is equal to a size that depends on
-   data stands for this size.  OLDER: so does the first number of a symbol that has another number now.  MULTIPLES: so
-   does a multiple of a symbol's number. */
+/* How a trial replaces integers (SymInt) among the arguments.  SAME: replaces an integer that is equal to a size that
+   depends on data.  OLDER: also replaces an integer that is equal to the first number of a symbol, if the symbol has
+   another number now.  MULTIPLES: also replaces multiples of a symbol's number. */
 typedef enum opdi_size_ints {
     OPDI_INTS_SAME, OPDI_INTS_AS_GIVEN, OPDI_INTS_OLDER, OPDI_INTS_MULTIPLES
 } opdi_size_ints;
@@ -222,7 +222,7 @@ static void opdi_size_record_make(const opd_op *op, const opd_value *rets, opdi_
 /* The keys whose kernels a trial runs. */
 #define OPDI_TRIAL_KEYS (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_FAKE) | OPD_BIT_OF(OPD_F_AUTOCAST) | \
                          OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPDI_LAZY_KEYS)
-/* Switches on again what a trial has switched off. */
+/* Ends a trial: recordings, observers and costs see the calls of the thread again. */
 static void opdi_trial_end(opdi_symbols *symbols) {
     opdi_thread *thread = opdi_self();
     opdi_fake_mode *fake = opdi_fake_mode_of(thread);
@@ -623,8 +623,8 @@ static int opdi_search_all(opdi_size_search *search) {
     }
     return 1;
 }
-/* Finds out what the operator must know about the symbols of the arguments, notes it, and fills the records with the
-   sizes of two trials.  Returns 0, or 1 if no numbers fit, or -1 and sets an error if memory runs out. */
+/* Finds the conditions that the operator sets for the symbols of the arguments, notes them, and fills the records with
+   the sizes of two trials.  Returns 0, or 1 if no numbers fit, or -1 and sets an error if memory runs out. */
 static int opdi_search_run(opdi_size_search *search) {
     opdi_probes_reset(search);
     int rc = opdi_trial_rounds(search);
@@ -675,7 +675,8 @@ static int64_t opdi_common_divisor(int64_t first, int64_t second) {
     }
     return first < 0 ? -first : first;
 }
-/* Returns whether number `at` of the records of trials with small numbers is as *size says.  It is now `now`. */
+/* Returns whether number `at` of the records of trials with small numbers is as *size says.  `now` is its number with
+   the current values of the symbols. */
 static bool opdi_size_holds(const opdi_size_search *search, const opdi_size *size, int at, int64_t now) {
     bool holds = true;
     for (int64_t n = 0; n < 2; n++) {
@@ -703,9 +704,9 @@ static bool opdi_size_line(const opdi_size_search *search, int64_t now, int at, 
     return whole && size->divisor < 10000 && opdi_size_value(search->symbols, size) == now &&
         opdi_size_holds(search, size, at, now);
 }
-/* Finds how a size follows from the symbols.  It is number `at` of the records, and is now `now`.  If it follows from
-   one symbol, or the product of two, as a line, writes that to *size.  Else makes a new symbol.  Returns 0, or -1 if
-   memory runs out. */
+/* Finds how a size follows from the symbols.  The size is number `at` of the records, and `now` with the current values
+   of the symbols.  If the size follows from one symbol, or the product of two, as a line, writes that to *size.  Else
+   makes a new symbol.  Returns 0, or -1 if memory runs out. */
 static int opdi_size_fit(const opdi_size_search *search, int64_t now, int at, opdi_size *size) {
     const int64_t first = search->record[0].number[at], second = search->record[1].number[at];
     size->symbol = size->other = -1;
@@ -821,8 +822,7 @@ static bool opdi_is_own_composite(const opd_op *op) {
     return table && table->slots[OPD_KEY_META].fn != opdi_missing_kernel && strncmp(op->name, "aten::", 6) != 0 &&
         table->slots[OPD_KEY_META].fn == table->slots[OPD_KEY_AUTOGRAD_CPU].fn;
 }
-/* Adds to the error of a call what is known about size `dim` of its argument i, which no number fits, and what the
-   program can write. */
+/* Adds the known bounds of size `dim` of argument i, for which no number fits, and a remedy to the error of a call. */
 static void opdi_size_explain(const opd_call *call, int i, int dim, const opdi_symbol *symbol) {
     char range[64];
     if (symbol->nvalues) {
@@ -869,8 +869,8 @@ static int opdi_args_note(const opd_call *call, const opdi_symbols *symbols) {
     }
     return 0;
 }
-/* Runs the kernel for `keys` of a call.  If sizes of its arguments depend on data, first finds out what the operator
-   must know about them, and afterwards gives the results their sizes.  Returns 0, or -1 and sets an error. */
+/* Runs the kernel for `keys` of a call.  If sizes of its arguments depend on data, first finds the conditions that the
+   operator sets for them, and afterwards gives the results their sizes.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sizes_call(opd_call *call, opd_keyset keys) {
     const opd_value *const given = call->args;
     opd_value args[OPD_MAX_ARGS];

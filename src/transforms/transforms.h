@@ -120,8 +120,9 @@ typedef struct opdi_symbol {
     int64_t values[OPDI_SYMBOL_VALUES];           /* the numbers that are possible, if nvalues is not 0 */
     int nvalues;
     int same;                                     /* the symbol that this one equals, or -1 */
-    int maybe;                                    /* -1, or a symbol: the size is either `first` or this symbol, because
-                                                     an integer in a call was equal to the symbol's value */
+    int maybe;                                    /* -1, or a symbol that the size may follow: an integer in a call was
+                                                     equal to that symbol's value, so the size is either `first` or that
+                                                     symbol */
     int name;                                     /* n of the name un; -1: has no name, because of `maybe` */
 } opdi_symbol;
 typedef struct opdi_symbols {

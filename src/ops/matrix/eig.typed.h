@@ -657,7 +657,7 @@ static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t fir
         OPDI_T *const at = y + (first + j) * ldy + j;
         at[0] = 1;
         if (wide == 1) { continue; }
-        /* a 2 x 2 block: its vector solves the row whose element off the diagonal is larger */
+        /* a 2 x 2 block: computes its vector from the row with the larger element off the diagonal */
         const bool upper = OPDI_FN(fabs)(h[1]) > OPDI_FN(fabs)(h[ld]);
         const OPDI_T most = upper ? h[1] : h[ld], im = (OPDI_T)value.im / most;
         const OPDI_T re = (OPDI_T)(value.re - (double)(upper ? h[0] : h[ld + 1])) / most;

@@ -273,7 +273,8 @@ static int opdi_rrelu_with_noise_inplace_kernel(opd_call *call) {
     opd_tensor *out = opdi_rrelu_writing(call);
     return opd_return_tensor(call, out ? opd_copy_(self, out) : NULL);
 }
-/* Computes grad_output times the factors in training, and the gradient of leaky_relu in evaluation. */
+/* Training: computes grad_output times the factors of the forward call, which are in noise.  Evaluation: computes the
+   gradient of leaky_relu. */
 static int opdi_rrelu_with_noise_backward_kernel(opd_call *call) {
     const double lower = opdi_scalar_of(&call->args[3]), upper = opdi_scalar_of(&call->args[4]);
     opd_tensor *grad = opd_arg_tensor(call, 0);

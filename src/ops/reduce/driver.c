@@ -207,8 +207,8 @@ static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opd
         else { reduce->it.op[k + 1].store(at, out == OPDI_OUT_F ? &folded->f : &folded->g, 1); }
     }
 }
-/* Writes the results of `wide` neighbouring rows, the first of which has the output coordinates idx, and returns true,
-   if the results are sums in float that are stored side by side.  Otherwise returns false. */
+/* If the results are sums in float that are stored side by side, writes the results of `wide` rows, from the output
+   coordinates idx on, and returns true.  Otherwise returns false. */
 static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, opdi_folded *foldeds, int64_t wide) {
     const opdi_operand *operand = &reduce->it.op[1];
     const bool floats = operand->load == opdi_cvt_4;

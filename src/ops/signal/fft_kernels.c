@@ -57,8 +57,8 @@ typedef struct opdi_fft_plan {
    imaginary part comes first.  `lanes` is a multiple of OPDI_FFT_LANES; functions without this argument have
    OPDI_FFT_LANES lanes.  Pointers point to numbers of the plan's type. */
 typedef struct opdi_fft_steps {
-    /* runs pass number `place` of transforms side by side, from x to y; the factors of the earlier passes have
-       product `done` */
+    /* runs pass number `place` of several transforms at once, from x to y; `done` is the product of the factors of the
+       earlier passes */
     void (*pass)(const opdi_fft_side *side, int place, int64_t done, const void *x, void *y, int64_t lanes, bool swap);
     /* multiplies x [count, 2, lanes] by weights [count, 2], in place */
     void (*times)(const void *weights, int64_t count, void *x, bool swap);
@@ -126,7 +126,8 @@ struct opdi_fft {
                                                      second half of a line as the conjugate of the first half's mirror
                                                      image */
     bool side_by_side;                            /* true: OPDI_FFT_LANES lines are transformed at a time */
-    bool halves;                                  /* true: real lines of 2 n numbers are transformed as n pairs */
+    bool halves;                                  /* true: real lines of 2 n numbers are transformed as n complex
+                                                     numbers */
     const void *turn;                             /* if `halves` is true: exp(-pi i k / pairs) for k <= pairs / 2 */
     double scale;
     const void *from;
