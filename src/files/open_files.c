@@ -315,11 +315,21 @@ opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i) {
     opd_tensor *tensor = opdi_zip_read(file, opdi_file_entry_of(file, i));
     return tensor ? opdi_own(tensor) : NULL;
 }
+static const char *opdi_file_name_at(const void *file, int64_t i) {
+    return opd_tensor_file_name((const opd_tensor_file *)file, i);
+}
+/* Sets the error that the file has no `what` ("tensor", "entry") of this name.  Returns -1. */
+static int opdi_not_in_file(const opd_tensor_file *file, const char *name, const char *what, const char *function) {
+    char near_text[400];
+    if (!file) { return opd_fail(OPD_ERROR_NOT_FOUND, "%s: the file is NULL", function); }
+    (void)opdi_did_you_mean(near_text, name, opdi_file_name_at, file, "opd_tensor_file_name");
+    return opd_fail(OPD_ERROR_NOT_FOUND, "%s: %.500s has no %s '%.300s'%s", function, file->source.path, what,
+                    name ? name : "NULL", near_text);
+}
 opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name) {
     const int64_t i = opd_tensor_file_find(file, name);
     if (i >= 0) { return opd_tensor_file_at(file, i); }
-    (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_tensor_file_get: %.500s has no tensor '%.300s'",
-                   file ? file->source.path : "NULL", name ? name : "NULL");
+    (void)opdi_not_in_file(file, name, "tensor", "opd_tensor_file_get");
     return NULL;
 }
 opd_tensor *opd_tensor_file_bytes(const opd_tensor_file *file, int64_t i) {
@@ -383,8 +393,7 @@ int opd_tensor_file_value(const opd_tensor_file *file, const char *name, opd_val
     *value = opd_value_none();
     if (!opd_ok()) { return -1; }
     return i >= 0 ? opd_tensor_file_value_at(file, i, value)
-        : opd_fail(OPD_ERROR_NOT_FOUND, "opd_tensor_file_value: %.500s has no entry '%.300s'",
-                   file ? file->source.path : "NULL", name ? name : "NULL");
+        : opdi_not_in_file(file, name, "entry", "opd_tensor_file_value");
 }
 
 int opd_tensor_file_number(const opd_tensor_file *file, const char *name, double *number) {

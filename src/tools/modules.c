@@ -103,13 +103,18 @@ int opd_module_add(opd_module *module, const char *name, opd_tensor *tensor, opd
     module->items[module->count++] = item;
     return 0;
 }
+static const char *opdi_module_name_at(const void *module, int64_t i) {
+    return opd_module_name((const opd_module *)module, i);
+}
 /* Returns the index of item `name`.  Returns -1 and sets an error that names `function` if the module has no such
    item. */
 static int64_t opdi_module_place(const opd_module *module, const char *name, const char *function) {
     if (opdi_null_module(module, function)) { return -1; }
     const int64_t i = opd_module_find(module, name);
+    char near_text[400];
     if (i < 0) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s: the module has no '%.300s'", function, name ? name : "NULL");
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s: the module has no '%.300s'%s", function, name ? name : "NULL",
+                       opdi_did_you_mean(near_text, name, opdi_module_name_at, module, "opd_module_name"));
     }
     return i;
 }

@@ -279,8 +279,10 @@ static int opdi_option_find(const opd_optimizer *group, const char *name, const 
             return i;
         }
     }
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has no option '%s'", function, opd_optimizer_name(group),
-                    name ? name : "(null)");
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has no option '%s': it has %s", function, opd_optimizer_name(group),
+                    name ? name : "(null)", group->kind == OPDI_SGD ?
+                    "lr, momentum, dampening, weight_decay, nesterov and maximize" :
+                    "lr, beta1, beta2, eps, weight_decay, amsgrad and maximize");
 }
 double opd_optimizer_option(const opd_optimizer *optimizer, int group, const char *name) {
     const opd_optimizer *const its = opdi_group_at(optimizer, group, "opd_optimizer_option");

@@ -256,6 +256,31 @@ OPDI_INTERNAL int opdi_distance(const char *first, const char *second, int most)
     return OPDI_MIN(row[na & 1][nb], most + 1);
 }
 
+/* Returns true if `known` ends with `name`, after a '.' or '/', as "model/0.weight" ends with "0.weight". */
+static bool opdi_ends_with_name(const char *known, const char *name) {
+    const size_t length = strlen(known), wanted = strlen(name);
+    return length > wanted && strchr("./", known[length - wanted - 1]) && strcmp(known + length - wanted, name) == 0;
+}
+/* Writes the end of an error about a `name` that is not among the names at(owner, 0), at(owner, 1), ..., which NULL ends:
+   the most similar one of the first 10,000 names, or else the function `lister`, which returns the names.  Returns
+   text. */
+OPDI_INTERNAL const char *opdi_did_you_mean(char text[400], const char *name, opdi_name_at at, const void *owner,
+                                            const char *lister) {
+    const char *known, *best = NULL;
+    const int most = name ? OPDI_MIN(3, (int)(strlen(name) / 2)) : -1;
+    int least = most + 1;
+    for (int64_t i = 0; i < 10000 && least > 0 && (known = at(owner, i)) != NULL; i++) {
+        const int distance = opdi_ends_with_name(known, name) ? 0 : opdi_distance(known, name, most);
+        if (distance < least) {
+            least = distance;
+            best = known;
+        }
+    }
+    if (best) { (void)snprintf(text, 400, "; did you mean '%.300s'", best); }
+    else { (void)snprintf(text, 400, "; %s returns the names that are there", lister); }
+    return text;
+}
+
 /* Names that exist in PyTorch but not here, or no longer exist. */
 static const struct { const char *name, *hint; } opdi_other_keys[] = {
     {"Batched", OPDI_TEXT("batching rules are registered at FuncTorchBatched (opd_vmap_register)")},

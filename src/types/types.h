@@ -117,6 +117,8 @@ enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, O
 /* A row of the table of dtypes, see opdi_dtype_at.  `size` is in bytes, and 0 for a number that is not a dtype; `kind`
    is OPDI_CLASS_*. */
 typedef struct opdi_dtype_info { const char *name, *cname; uint8_t size, kind; } opdi_dtype_info;
+/* Returns name i of a collection, such as a module or a file, or NULL if i is too large: see opdi_did_you_mean. */
+typedef const char *(*opdi_name_at)(const void *owner, int64_t i);
 #define OPDI_MAX_DEVICE_INDEX 127                 /* as in PyTorch, where c10::DeviceIndex has 8 bits */
 /* The name that a program gave to one of PrivateUse1 to 3, and the names of its keys by row (see opdi_row_names); NULL
    if none was given.  Filled once, under opdi_backend_lock, and read without a lock. */

@@ -483,6 +483,12 @@ TEST(what_is_written_is_read) {
         CHECK(value.tag == OPD_TAG_INT && value.u.i == (int64_t)1 << 40);
         CHECK_INT(opd_tensor_file_value(file, "numbers/1/1", &value), 0);
         CHECK(value.tag == OPD_TAG_FLOAT && isinf(value.u.d));
+        CHECK(!opd_tensor_file_get(file, "turned"));
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "has no tensor 'turned'; did you mean 'model/turned'");
+        CHECK_INT(opd_tensor_file_value(file, "optimizer/states/0/step", &value), -1);
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "has no entry 'optimizer/states/0/step'; did you mean 'optimizer/state/0/step'");
+        CHECK_INT(opd_tensor_file_value(file, "nothing like it", &value), -1);
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "; opd_tensor_file_name returns the names that are there");
         opd_tensor_file_close(file);
         value = opd_value_tensor(opd_ones(opd_ints_of(NULL, 0), OPD_INT64));
         const char *whole = "";

@@ -58,6 +58,8 @@ TEST(what_is_refused) {
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "cannot assign a non-leaf Tensor to parameter 'w'");
         CHECK_INT(opd_module_set(module, "v", leaf), -1);
         CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the module has no 'v'");
+        CHECK(!opd_module_get(module, "W"));
+        CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the module has no 'W'; did you mean 'w'");
         CHECK(!opd_module_get(module, "v"));
         CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the module has no 'v'");
         CHECK(!opd_module_get(NULL, "v"));
