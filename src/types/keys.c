@@ -261,9 +261,9 @@ static bool opdi_ends_with_name(const char *known, const char *name) {
     const size_t length = strlen(known), wanted = strlen(name);
     return length > wanted && strchr("./", known[length - wanted - 1]) && strcmp(known + length - wanted, name) == 0;
 }
-/* Writes the end of an error about a `name` that is not among the names at(owner, 0), at(owner, 1), ..., which NULL ends:
-   the most similar one of the first 10,000 names, or else the function `lister`, which returns the names.  Returns
-   text. */
+/* Writes the end of an error about a `name` that is not among the names at(owner, 0), at(owner, 1), ..., which NULL
+   ends: the most similar one of the first 10,000 names, or else the function `lister`, which returns the names.
+   Returns text. */
 OPDI_INTERNAL const char *opdi_did_you_mean(char text[400], const char *name, opdi_name_at at, const void *owner,
                                             const char *lister) {
     const char *known, *best = NULL;
