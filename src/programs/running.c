@@ -420,6 +420,9 @@ int opd_program_find_input(const opd_program *program, const char *name) {
 int opd_program_find_output(const opd_program *program, const char *name) {
     return program ? opdi_program_named(program, false, name) : -1;
 }
+static const char *opdi_program_input_at(const void *program, int64_t i) {
+    return opd_program_input_name((const opd_program *)program, (int)i);
+}
 int opd_program_run_named(const opd_program *program, const char *const *names, const opd_value *inputs, int ninputs,
                           opd_value *outputs, int cap) {
     if (!opd_ok()) { return -1; }
@@ -434,8 +437,10 @@ int opd_program_run_named(const opd_program *program, const char *const *names, 
     for (int k = 0; k < ninputs && rc == 0; k++) {
         const int i = opdi_program_named(program, true, names[k]);
         if (i < 0) {
-            rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run_named: the program has no input '%.100s'",
-                          names[k] ? names[k] : "NULL");
+            char near_text[400];
+            rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run_named: the program has no input '%.100s'%s",
+                          names[k] ? names[k] : "NULL", opdi_did_you_mean(near_text, names[k], opdi_program_input_at,
+                                                                          program, "opd_program_input_name"));
         } else { all[i] = inputs[k]; }
     }
     for (int i = 0; i < program->ninputs && rc == 0; i++) {

@@ -203,15 +203,21 @@ static opdi_script_function *opdi_script_look_up(opd_script *script, const char 
     }
     return function;
 }
+static const char *opdi_script_name_at(const void *script, int64_t i) {
+    return opd_script_name((const opd_script *)script, (int)i);
+}
 /* Returns the method or function named `name`.  If `name` is "" or NULL, returns forward; if the script has neither an
    object nor a function forward, returns the last function.  If there is none, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_script_function *opdi_script_method(opd_script *script, const char *name) {
     if (!opd_ok()) { return NULL; }
     const bool entered = opdi_script_enter();
     opdi_script_function *const function = opdi_script_look_up(script, name);
-    opdi_script_leave(entered);
     if (!function && opd_ok()) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "the script has no method '%s'", name && *name ? name : "forward");
+        char near_text[400];
+        const char *const wanted = name && *name ? name : "forward";
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "the script has no method '%s'%s", wanted, opdi_did_you_mean(
+            near_text, wanted, opdi_script_name_at, script, "opd_script_name"));
     }
+    opdi_script_leave(entered);
     return function;
 }

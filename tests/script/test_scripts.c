@@ -207,6 +207,8 @@ TEST(a_source_is_saved_and_runs_again) {
     CHECK(same(second, first));
     CHECK_INT(opd_script_run(script, "gate", args, 1, &second), 0);
     CHECK_NEAR(opd_item_f64(opd_sum(second.u.t)), 4, 0);
+    CHECK_INT(opd_script_run(script, "gates", args, 1, &second), -1);
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the script has no method 'gates'; did you mean 'gate'");
     opd_script_free(script);
     (void)remove("/tmp/opd_script_saved.pt");
 }
