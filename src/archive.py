@@ -92,9 +92,10 @@ def files_in(folder):
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != '__pycache__' and os.path.join(where, name) !=
                       os.path.join(folder, 'build')]
-        for path in (os.path.join(where, name) for name in names):
-            if os.path.islink(path) or not os.path.isfile(path):
+        for path in (os.path.join(where, name) for name in folders + names):
+            if os.path.islink(path) or not (os.path.isfile(path) or os.path.isdir(path)):
                 sys.exit('%s is not a file. The archives can only contain files' % path)
+        for path in (os.path.join(where, name) for name in names):
             with open(path, 'rb') as f:
                 files.append((os.path.relpath(path, folder).replace(os.sep, '/'),
                               0o755 if os.stat(path).st_mode & 0o100 else 0o644, f.read()))

@@ -101,8 +101,9 @@ def sums_of(path):
 def check_checksums(sums, archive):
     """Checks the files of the release that lie beside SHA256SUMS.  Returns {name: checksum}."""
     listed = sums_of(sums)
-    if listed is None:
-        say('FAIL', 'checksums', '%s has a line that is not "CHECKSUM  NAME". Download it again' % sums)
+    if not listed:
+        say('FAIL', 'checksums', '%s %s. Download it again' %
+            (sums, 'is empty' if listed == {} else 'has a line that is not "CHECKSUM  NAME"'))
         return {}
     if archive and os.path.basename(archive) not in listed:
         say('FAIL', 'checksums', '%s does not list %s. Do both files belong to one release?' % (sums, os.path.basename(archive)))
@@ -194,18 +195,25 @@ def check_list(folder, where, listed):
     if not os.path.exists(path):
         say('skip', 'list', 'there is no %s beside %s' % (name, SUMS))
         return
-    package = json.loads(read(path).decode('utf-8'))['packages'][0]
-    want = {'versionInfo': macro(folder, 'OPD_VERSION'), 'sourceInfo': 'OPD_SOURCE_ID %s' % macro(folder, 'OPD_SOURCE_ID')}
+    try:
+        package = json.loads(read(path).decode('utf-8'))['packages'][0]
+        file, sums = package['packageFileName'], [row['checksumValue'] for row in package['checksums']]
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        say('FAIL', 'list', '%s is no list of a release in the form SPDX. Download it again' % name)
+        return
+    want = {'packageFileName': 'opdispatch-%s.tar.gz' % macro(folder, 'OPD_VERSION'),
+            'versionInfo': macro(folder, 'OPD_VERSION'), 'sourceInfo': 'OPD_SOURCE_ID %s' % macro(folder, 'OPD_SOURCE_ID')}
     wrong = ['%s is "%s", not "%s"' % (key, package.get(key), value) for key, value in want.items() if package.get(key) != value]
-    sums = [row['checksumValue'] for row in package['checksums']]
-    if listed.get(package['packageFileName']) not in sums:
-        wrong.append('the checksum of %s is another one than in %s' % (package['packageFileName'], SUMS))
+    if listed.get(file) not in sums:
+        wrong.append('the checksum of %s is another one than in %s' % (file, SUMS))
     say(*('FAIL', 'list', '%s: %s' % (name, '; '.join(wrong))) if wrong else ('ok', 'list'))
 
 
 def compare(name, packed, listed, where):
     """Compares an archive that was packed again with the released one.  Returns why they differ, or ''."""
-    if digest(read(packed)) == listed.get(name):
+    if name not in listed:
+        return '%s does not list %s' % (SUMS, name)
+    if digest(read(packed)) == listed[name]:
         return ''
     released = os.path.join(where, name)
     if name.endswith('.gz') and os.path.exists(released) and gzip.decompress(read(released)) == gzip.decompress(read(packed)):

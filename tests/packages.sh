@@ -243,6 +243,14 @@ check_verify() {
     echo one more >"$name/tests/more.sh"
     verified '! a file more' 'FAIL reproduced.*other bytes' "python3 src/verify.py" "$name"
     rm "$name/tests/more.sh"
+    ln -s .. "$name/src/more"; echo '[]' >"$name.spdx.json"
+    grep -v spdx "$tmp/archives/SHA256SUMS" >SHA256SUMS
+    verified '! a link to a folder, and no list' 'is no list of a release.*src/more is not a file' "python3 src/verify.py" "$name"
+    rm "$name/src/more"; cp "$tmp/archives/$name.spdx.json" .
+    grep -v tar.gz "$tmp/archives/SHA256SUMS" >SHA256SUMS
+    verified '! an archive that is not listed' "SHA256SUMS does not list $name.tar.gz" "python3 src/verify.py" "$name"
+    : >SHA256SUMS
+    verified '! empty checksums' 'SHA256SUMS is empty' "python3 src/verify.py" "$name"
     mv SHA256SUMS "$tmp"
     verified '! no checksums' 'Download it to the folder of the archive' "python3 verify.py $name.tar.gz"
     echo '/* more */' >>"$name/src/base/log.c"
