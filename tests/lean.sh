@@ -360,7 +360,7 @@ check_left_out() {
         quiet $quick -fsyntax-only -Wall -Wextra -Werror -DOPD_$macro $lean "$tmp/first.c"
     done
     source_of conv '        opd_tensor *x = opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32);
-        opd_print(opd_conv2d(x, x));'
+        opd_print(opd_conv2d(x, x, NULL, OPD_INTS(1), OPD_INTS(0)));'
     quiet $quick -O0 -DOPD_NO_OP_CONV $lean "$tmp/conv.c" -o "$tmp/conv" $lib
     case $("$tmp/conv" 2>&1) in *'is left out: OPD_NO_OP_CONV was defined'*) ;; *) "$tmp/conv" ;; esac
 }
