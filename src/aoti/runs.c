@@ -202,8 +202,9 @@ static int opdi_aoti_check_input(const opd_aoti *model, int i, opd_tensor *input
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: input %d ('%s') is not on the CPU", i, name ? name : "");
     }
     if (opd_tensor_requires_grad(input) && opd_grad_mode_enabled()) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "opd_aoti_run: input %d ('%s') requires grad, and compiled models have no "
-                        "derivatives (opd_detach, or OPD_NO_GRAD)", i, name ? name : "");
+        return opd_fail(OPD_ERROR_AUTOGRAD, "opd_aoti_run: input %d ('%s') requires grad, but compiled models have no "
+                        "derivatives: pass the result of opd_detach, or run the model in OPD_NO_GRAD { }", i,
+                        name ? name : "");
     }
     if (opd_tensor_is_conj(input) || opd_tensor_is_neg(input)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_aoti_run: input %d ('%s') is a conjugate or negative view: pass the "

@@ -259,8 +259,8 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bo
     }
     if ((tensor->flags & OPDI_IS_VIEW) && (ctx->inputs[0].tag != OPD_TAG_TENSOR || ctx->inputs[0].u.t != tensor ||
                                            opdi_tensor_array_has(&ctx->save, tensor))) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "A view that a Function modifies inplace must be its first input, and a "
-                        "clone of it be saved for backward, if anything. (%s)", ctx->name);
+        return opd_fail(OPD_ERROR_AUTOGRAD, "A view that a Function modifies inplace must be its first input. To save "
+                        "the view for backward, save a clone of it (opd_clone). (%s)", ctx->name);
     }
     return opdi_check_inplace(tensor);
 }

@@ -180,7 +180,7 @@ static opd_tensor *opdi_saved_like(opd_tensor *like, opd_tensor *tensor, opdi_le
     opd_tensor *value = NULL;
     if (from && (!to || to->level != from->level || to->serial != from->serial)) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is not batched as the packed tensor "
-                       "was; inside of vmap, unpack must compute it from what pack got");
+                       "was: inside of vmap, unpack must compute its output from the tensor that pack got");
         return NULL;
     }
     if (from) {

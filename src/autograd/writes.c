@@ -403,8 +403,8 @@ static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data)
                         "data set to a tensor that requires gradients must be floating point or complex dtype");
     }
     if (opdi_is_inference(tensor) != opdi_is_inference(data)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "the data of an inference tensor can only be set to an inference tensor, "
-                        "and the data of another tensor only to a tensor that is none (opd_clone makes one)");
+        return opd_fail(OPD_ERROR_AUTOGRAD, "opd_tensor_set_data: either both tensors must be inference tensors, or "
+                        "neither (opd_clone makes a normal tensor)");
     }
     return !opdi_is_dual(tensor) ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");

@@ -30,7 +30,7 @@ bool opd_interrupted(void) { return opdi_run_ends(opdi_self()); }
 
 static bool opdi_time_is_over(const opdi_thread *thread) {
     if (!thread->limits.until || opdi_clock() < thread->limits.until) { return false; }
-    (void)opd_fail(OPD_ERROR_LIMIT, "the limit of %g seconds is over (opd_limits_set)", thread->limits.seconds);
+    (void)opd_fail(OPD_ERROR_LIMIT, "the time limit of %g seconds (opd_limits_set) has passed", thread->limits.seconds);
     return true;
 }
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_run_end(const opdi_thread *thread) {
@@ -50,8 +50,8 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_node_count(opdi_thread *thread) {
     return true;
 }
 
-/* Returns true if the pending error tells nothing about what was read or run, which may succeed later: memory ran out,
-   a run was interrupted, or a limit was reached. */
+/* Returns true if the same call may succeed later, because the pending error does not depend on its arguments: memory
+   ran out, a run was interrupted, or a limit was reached. */
 OPDI_INTERNAL bool opdi_error_passes(void) {
     const opd_code code = opd_error_code();
     return code == OPD_ERROR_MEMORY || code == OPD_ERROR_INTERRUPTED || code == OPD_ERROR_LIMIT;

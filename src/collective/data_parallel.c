@@ -319,7 +319,7 @@ static int opdi_parallel_lacks(opd_parallel *parallel) {
     if (parallel->missing == 0) { first = 0; }
     if (opdi_parallel_move(parallel, OPD_COLLECTIVE_ALL_REDUCE, OPD_REDUCTION_MAX, OPD_INT64, &first, 1)) { return -1; }
     return opd_fail(OPD_ERROR_AUTOGRAD, "opd_data_parallel: parameter %d of %d got no gradient in this backward on "
-                    "rank %d (find_unused allows that)", (int)(first & 0xFFFFFFFF), parallel->count,
+                    "rank %d: set find_unused to allow this", (int)(first & 0xFFFFFFFF), parallel->count,
                     size - (int)(first >> 32));
 }
 static int opdi_parallel_collect(opd_parallel *parallel, int32_t *used, bool joins) {

@@ -122,8 +122,8 @@ opd_group *opd_group_find(const char *name) {
     }
     opdi_unlock(&opdi_groups.lock);
     if (!group) {
-        (void)opd_fail(OPD_ERROR_NOT_FOUND, "there is no process group '%.63s' (opd_group_register); the registered "
-                       "groups are 'self'%s", name, names);
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "there is no process group '%.63s': register it with opd_group_register. "
+                       "The registered groups are 'self'%s", name, names);
     }
     return group;
 }

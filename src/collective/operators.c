@@ -135,7 +135,8 @@ static int opdi_collective_batch(opd_call *call) {
     if (!input || count > 5) { return -1; }
     for (int i = 1; i < count; i++) { args[i] = opd_call_args(call)[i]; }
     if (opd_ndim(input) < 2) {
-        return opd_fail(OPD_ERROR_SHAPE, "%s: an example has no dims", opd_op_name(opd_call_operator(call)));
+        return opd_fail(OPD_ERROR_SHAPE, "%s: each example of the batch must have at least one dim",
+                        opd_op_name(opd_call_operator(call)));
     }
     args[0] = opd_value_tensor(opd_movedim(input, dim, -1));
     opd_tensor *const out = args[0].u.t ? opd_call_op(opd_call_operator(call), args, count) : NULL;
@@ -314,15 +315,18 @@ static opd_tensor *opdi_collective_rows(opd_call *call, opd_tensor *input, int64
 /* Checks that `input` has at least one dim and that `size`, the size of the group, is positive.  Returns 0, or -1
    and sets an error. */
 static int opdi_collective_check(const opd_tensor *input, int64_t size, const char *name) {
-    if (opd_ndim(input) < 1) { return opd_fail(OPD_ERROR_SHAPE, "%s: input has no dims", name); }
-    return size >= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: group_size is %lld", name, (long long)size);
+    if (opd_ndim(input) < 1) { return opd_fail(OPD_ERROR_SHAPE, "%s: input must have at least one dim", name); }
+    return size >= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: group_size must be at least 1, not %lld", name,
+                                    (long long)size);
 }
 static int opdi_all_gather_kernel(opd_call *call) {
     opd_tensor *const input = opd_arg_tensor(call, 0);
     const int64_t size = opd_arg_int(call, 1);
     opd_transfer transfer;
     if (opdi_collective_check(input, size, "all_gather_into_tensor")) { return -1; }
-    if (opd_size(input, 0) > INT64_MAX / size) { return opd_fail(OPD_ERROR_SHAPE, "group_size is too large"); }
+    if (opd_size(input, 0) > INT64_MAX / size) {
+        return opd_fail(OPD_ERROR_SHAPE, "all_gather_into_tensor: group_size is too large");
+    }
     opd_tensor *const out = opdi_collective_rows(call, input, opd_size(input, 0) * size);
     if (!out || out->backend == OPD_META) { return out ? opd_return_tensor(call, out) : -1; }
     opd_group *const group = opdi_group_of_size(opd_arg_str(call, 2), size);
@@ -523,7 +527,7 @@ static int opdi_irecv_kernel(opd_call *call) {
     opd_tensor *const tensor = opd_arg_tensor(call, 0);
     if (tensor->backend == OPD_META) { return opd_return_tensor(call, tensor); }
     if (!opd_is_contiguous(tensor)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "irecv: the tensor is not contiguous (opd_contiguous)");
+        return opd_fail(OPD_ERROR_ARGUMENT, "irecv: the tensor must be contiguous");
     }
     return opdi_pair_run(call, OPD_COLLECTIVE_RECV, tensor, tensor);
 }
@@ -863,8 +867,8 @@ static int64_t opdi_c10d_part(const opd_call *call, const opdi_c10d *its, const 
     const int64_t count = part ? opd_numel(part) : 0, all = whole ? opd_numel(whole) : 0;
     if (part && whole && count * opd_group_size(its->group) == all) { return count; }
     if (part && whole) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%s: %lld element(s) from each of %d rank(s) do not make the %lld element(s) "
-                       "of the tensor", opd_op_name(opd_call_operator(call)), (long long)count,
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s: %lld element(s) from each of %d rank(s) do not fill the tensor, which has "
+                       "%lld", opd_op_name(opd_call_operator(call)), (long long)count,
                        opd_group_size(its->group), (long long)all);
     }
     return -1;

@@ -183,7 +183,7 @@ opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param) {
     if (index < 0) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_parallel_full: %s", !parallel ? "NULL" : parallel->sharded
                        ? "the tensor is not one of the parameters"
-                       : "the parameters of opd_data_parallel are not sharded");
+                       : "the parameters are not sharded: make the opd_parallel with opd_sharded_parallel");
         return NULL;
     }
     memset(&asked, 0, sizeof asked);
@@ -293,7 +293,7 @@ int opd_sharded_hooks_begin(opd_parallel *parallel) {
     if (!opd_ok()) { return -1; }
     if (!parallel || !parallel->sharded) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_hooks_begin: %s", parallel
-                        ? "the parallel is not sharded (opd_sharded_parallel)" : "NULL");
+                        ? "the parameters are not sharded: make the opd_parallel with opd_sharded_parallel" : "NULL");
     }
     memset(&hooks, 0, sizeof hooks);
     hooks.pack = opdi_gathered_pack;
@@ -367,7 +367,7 @@ int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count
     if (opdi_group_lost(parallel ? parallel->group : NULL)) { return -1; }
     if (!parallel || !parallel->sharded) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_add: %s", parallel
-                        ? "the parallel is not sharded (opd_sharded_parallel)" : "NULL");
+                        ? "the parameters are not sharded: make the opd_parallel with opd_sharded_parallel" : "NULL");
     }
     if (opdi_parallel_check(params, count, parallel->group, "opd_sharded_add")) { return -1; }
     for (int i = 0; i < count; i++) {
@@ -431,7 +431,8 @@ opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm) 
     if (opdi_group_lost(parallel ? parallel->group : NULL)) { return NULL; }
     if (!parallel || !parallel->sharded || !(max_norm >= 0)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_clip_grad_norm: %s", !parallel ? "NULL" : !parallel->sharded
-                       ? "the parallel is not sharded (opd_sharded_parallel)" : "the norm is negative or NaN");
+                       ? "the parameters are not sharded: make the opd_parallel with opd_sharded_parallel"
+                       : "the norm is negative or NaN");
         return NULL;
     }
     const bool was = opd_grad_mode_set(false);

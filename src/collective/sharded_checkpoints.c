@@ -137,7 +137,8 @@ static int opdi_sharded_check(const opdi_sharded_file *sharded, const char *who)
     if (!opd_ok()) { return -1; }
     if (!sharded->parallel || !sharded->parallel->sharded || !sharded->folder || !sharded->module) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", who, !sharded->parallel ? "the parallel is NULL"
-                        : !sharded->parallel->sharded ? "the parallel is not sharded (opd_sharded_parallel)"
+                        : !sharded->parallel->sharded ? "the parameters are not sharded: make the opd_parallel with "
+                            "opd_sharded_parallel"
                         : !sharded->folder ? "the folder is NULL" : "the module is NULL");
     }
     for (int i = 0; i < sharded->parallel->count; i++) {
@@ -307,7 +308,7 @@ int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_modul
     if (opdi_sharded_check(&sharded, "opd_sharded_save")) { return -1; }
     for (int64_t i = 0; i < count && !rc; i++) {
         if (!names || !values || !names[i] || strncmp(names[i], "sharded", 7) == 0) {
-            rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_save: value %lld has no name, or one that begins with "
+            rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_save: value %lld needs a name, which must not begin with "
                           "'sharded'", (long long)i);
         }
     }

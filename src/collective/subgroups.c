@@ -33,7 +33,8 @@ opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ra
         opdi_unlock(&group->lock);
         if (rc) {
             if (opd_ok()) {
-                (void)opd_fail(OPD_ERROR_KERNEL, "opd_group_split: it failed without setting an error (opd_fail)");
+                (void)opd_fail(OPD_ERROR_KERNEL, "opd_group_split: the group's function `split` failed without setting "
+                               "an error (opd_fail)");
             }
             return NULL;
         }
@@ -146,11 +147,12 @@ static int opdi_move_check(const opd_group *group, opd_tensor *tensor, const cha
     const bool moves = opdi_group_moves(group, tensor);
     if (!moves || (tensor->flags & (OPDI_BATCHED | OPDI_TRACED | OPDI_LAZY)) || !tensor->data) {
         if (tensor->numel == 0 && moves) { return 0; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is neither on the CPU nor on a device of the group "
-                        "(opd_group_device_add)", who);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is neither on the CPU nor on a device of the group: "
+                        "add its device with opd_group_device_add", who);
     }
     if (!(tensor->flags & OPDI_CONTIGUOUS)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is not contiguous (opd_contiguous)", who);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor must be contiguous (opd_contiguous copies one that is not)",
+                        who);
     }
     if (writes && opd_tensor_requires_grad(tensor) && opd_grad_mode_enabled()) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s: the tensor that it writes into requires grad (call it under "
@@ -216,8 +218,8 @@ static opd_work *opdi_group_listed(opd_group *group, opd_collective kind, opd_te
     if (here && (list->dtype != tensor->dtype || list->backend != tensor->backend ||
                  list->ndim != tensor->ndim + 1 || list->dims[0] != group->desc.size ||
                  memcmp(list->dims + 1, tensor->dims, (size_t)tensor->ndim * sizeof *list->dims) != 0)) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%s: the list must have the device and dtype of the tensor, and its sizes "
-                       "after a first dim of %d", who, (int)group->desc.size);
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s: the list must have the device, dtype and sizes of the tensor, and one "
+                       "more dim in front, of size %d", who, (int)group->desc.size);
         return NULL;
     }
     memset(&transfer, 0, sizeof transfer);

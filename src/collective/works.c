@@ -152,7 +152,9 @@ static int opdi_work_step(opd_work *work, int64_t wait_us) {
     }
     if (rc > 0 && work->state == OPDI_WORK_RUNS && work->average && opdi_work_mean(work)) { rc = -1; }
     if (work->state == OPDI_WORK_FAILED) { rc = opd_fail(OPD_ERROR_KERNEL, "%s", work->message); }
-    else if (rc < 0) { rc = opdi_work_fail(work, was_ok, "it failed without setting an error (opd_fail)"); }
+    else if (rc < 0) {
+        rc = opdi_work_fail(work, was_ok, "a function of the group failed without setting an error (opd_fail)");
+    }
     else if (rc > 0 && work->state == OPDI_WORK_RUNS) {
         OPDI_PUBLISH(&work->state, OPDI_WORK_DONE);
     }
@@ -171,7 +173,9 @@ static int opdi_work_follow(opd_work *work) {
     else if (work->state == OPDI_WORK_RUNS) {
         rc = group->gone || group->abandoned[0] ? opdi_group_stopped(group)
             : group->mover.wait(group->mover.user, work->request);
-        if (rc) { rc = opdi_work_fail(work, was_ok, "it failed without setting an error (opd_fail)"); }
+        if (rc) {
+            rc = opdi_work_fail(work, was_ok, "a function of the group failed without setting an error (opd_fail)");
+        }
         else {
             opdi_work_used(work);
             OPDI_PUBLISH(&work->state, OPDI_WORK_DONE);
@@ -439,7 +443,8 @@ static int opdi_handshake_step(opd_work *work, int64_t wait_us) {
     if (!say->taken && (say->moved || say->mine[OPDI_HANDSHAKE_DEVICE] != say->its[OPDI_HANDSHAKE_DEVICE]) &&
         opdi_handshake_compare(work)) { return -1; }
     if (say->sent || say->taken || say->moved >= 0) { return !say->sent && !say->taken ? say->moved : 0; }
-    return opd_fail(OPD_ERROR_KERNEL, "%s", say->why[0] ? say->why : "it failed without setting an error (opd_fail)");
+    return opd_fail(OPD_ERROR_KERNEL, "%s", say->why[0] ? say->why
+                    : "a function of the group failed without setting an error (opd_fail)");
 }
 
 //== beginning a transfer ==============================================================================================
@@ -485,8 +490,8 @@ static int opdi_transfer_check(const opd_group *group, const opd_transfer *trans
         (opd_dtype_is_complex(transfer->dtype) && transfer->reduction > OPD_REDUCTION_PRODUCT) ||
         (floats ? transfer->reduction >= OPD_REDUCTION_BAND : transfer->reduction == OPD_REDUCTION_AVG)) {
         static const char *const reductions[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
-        return opd_fail(OPD_ERROR_DTYPE, "%s: %s is not possible for %s", name, reductions[transfer->reduction & 7],
-                        opd_dtype_name(transfer->dtype));
+        return opd_fail(OPD_ERROR_DTYPE, "%s: reduction %s is not possible for %s", name,
+                        reductions[transfer->reduction & 7], opd_dtype_name(transfer->dtype));
     }
     return 0;
 }
@@ -552,7 +557,7 @@ static int opdi_work_launch(opd_work *work) {
         rc = work->backend != OPD_CPU ? group->mover.start(group->mover.user, &work->transfer, &work->request)
             : group->desc.start(group->desc.user, &work->transfer, &work->request);
     }
-    if (rc) { rc = opdi_work_fail(work, was_ok, "it could not be started"); }
+    if (rc) { rc = opdi_work_fail(work, was_ok, "the group could not start the transfer"); }
     if (work->transfer.kind == OPD_COLLECTIVE_REDUCE && work->transfer.peer != group->desc.rank) {
         work->average = false;                    /* only the root has a sum to divide */
     }
@@ -718,8 +723,8 @@ OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor 
     const opd_device device = opd_tensor_device(tensor);
     if (group->desc.size == 1 || (group->moves && group->device.type == device.type &&
                                   group->device.index == device.index)) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "process group '%s' moves memory of %s: a tensor on %s cannot be sent "
-                    "(opd_group_device_add)", group->name,
+    return opd_fail(OPD_ERROR_ARGUMENT, "process group '%s' moves memory of %s: a tensor on %s cannot be sent: "
+                    "add the device with opd_group_device_add", group->name,
                     group->moves ? opdi_device_text(group->device, one, sizeof one) : "the host",
                     opdi_device_text(device, two, sizeof two));
 }

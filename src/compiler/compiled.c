@@ -31,7 +31,8 @@ static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_va
         return variant;
     }
     if (!opdi_error_passes()) {
-        opd_warn("%s: '%s' is compiled for each size: %s", compiled->what, compiled->name, opd_error_message());
+        opd_warn("%s: '%s' cannot have open sizes, so it is compiled for each size: %s", compiled->what, compiled->name,
+                 opd_error_message());
         compiled->open.open = compiled->open.open_2 = NULL;
     }
     opd_error_clear();

@@ -105,8 +105,8 @@ static int opdi_extern_argument(opdi_extern_call *called, const opd_tensor *tens
         return 0;
     }
     if (!opd_tensor_is_wrapped_number(tensor)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a tensor from outside of the graph cannot be compiled",
-                        opd_op_name(called->op));
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s reads a tensor that is neither an input nor a constant of the graph: "
+                        "make it an input", opd_op_name(called->op));
     }
     slot->place = OPDI_EXTERN_NUMBER;
     slot->dtype = opd_dtype(tensor);

@@ -75,7 +75,8 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
         if (buffer->role != OPDI_BUFFER_CONSTANT || (buffer->first < 0 && !buffer->folded)) { continue; }
         opd_tensor *const tensor = (opd_tensor *)(uintptr_t)buffer->tensor;
         if (buffer->writes) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: a frozen constant is written", unit->what);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph writes a frozen constant: compile it without `frozen`",
+                            unit->what);
         }
         if (!tensor) {                            /* a constant that was computed while the graph was recorded */
             void *const copy = opdi_arena_alloc(&variant->memory, buffer->bytes);
@@ -154,7 +155,9 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     void *const init = opdi_dlsym(variant->library, name);
     (void)snprintf(name, sizeof name, "%s_call", compiled->name);
     void *const call = opdi_dlsym(variant->library, name);
-    if (!init || !call) { return opd_fail(OPD_ERROR_REGISTER, "%s: %s has no %s", compiled->what, path, name); }
+    if (!init || !call) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: the compiled file %s has no function %s", compiled->what, path, name);
+    }
     opdi_init start;
     memcpy(&start, &init, sizeof start);
     memcpy(&variant->call, &call, sizeof variant->call);

@@ -310,8 +310,8 @@ OPDI_INTERNAL int opdi_lazy_copy(void *user, void *to, int to_index, const void 
         return opd_fail(OPD_ERROR_ARGUMENT, "the lazy device can only be used while a graph is compiled");
     }
     if (to_index < 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a computed value is needed as a number: operators that depend on data "
-                        "cannot be compiled");
+        return opd_fail(OPD_ERROR_ARGUMENT, "the graph reads the number in a computed tensor: operators that depend on "
+                        "data cannot be compiled");
     }
     if (from_index >= 0) { return opdi_lazy_copy_inside(to, from, bytes); }
     opdi_buffer *const buffer = opdi_buffer_new(recording, bytes, OPDI_BUFFER_CONSTANT);

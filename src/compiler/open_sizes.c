@@ -654,7 +654,7 @@ static int opdi_open_decisions(const opdi_open *open) {
                 one->count == other->count && one->first == other->first;
         }
         if (same && opdi_open_settled(open, i)) { continue; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %.*s: its result depends on the open size in "
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %.*s: the result depends on the open size in "
                         "different ways for different sizes", open->source->what, (int)strcspn(one->name, "("),
                         one->name);
     }
@@ -919,7 +919,8 @@ static int opdi_open_shapes(opdi_open *open, opdi_unit *unit, const opdi_open_at
     unit->shapes = (opdi_open_terms *)opdi_recording_alloc(&unit->recording, bytes);
     for (int i = 0; i < count && unit->shapes; i++) {
         if (opdi_open_fit(points, open->npoints, numbers + i * OPDI_OPEN_POINTS, &unit->shapes[i])) { continue; }
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the sizes of results depend on the open size", unit->what);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the size of a result depends on the open size in another way than by "
+                        "sums of multiples, squares and products", unit->what);
     }
     return unit->shapes ? 0 : -1;
 }

@@ -19,8 +19,8 @@ static inline const opd_value *opdi_arg_of(const opd_call *call, int i, int32_t 
     }
     if (OPDI_LIKELY(call->args[i].tag == tag)) { return &call->args[i]; }
     if (call->args[i].tag != OPD_TAG_NONE) {
-        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel reads argument %d as another type than it has, which is %s", i,
-                       opdi_value_kind(&call->args[i]));
+        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel reads argument %d as another type than %s, its type in this "
+                       "call", i, opdi_value_kind(&call->args[i]));
     }
     return NULL;
 }

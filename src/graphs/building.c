@@ -114,8 +114,10 @@ opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph
     if (!element) { element = ""; }
     while (row < 5 && strcmp(element, opdi_graph_list_rows[row].word) != 0) { row++; }
     if (strcmp(element, "Tensor?") == 0) { row = 3; }
-    if (row == 5) { (void)opdi_graph_parse_fail(&build.parser, "there are no lists of '%.40s'", element); }
-    else if (opdi_graph_build_values(&build, values, count, false) == 0 &&
+    if (row == 5) {
+        (void)opdi_graph_parse_fail(&build.parser, "there are no lists of '%.40s': use Tensor, Tensor?, int, float, "
+                                    "bool or Scalar", element);
+    } else if (opdi_graph_build_values(&build, values, count, false) == 0 &&
              (value = opdi_graph_build_node(&build, OPDI_GNODE_LIST, values, count, 1,
                                             opdi_graph_list_rows[row].list)) != NULL) {
         value->node->word = row == 3 && element[6] ? "Tensor?" : opdi_graph_list_rows[row].word;
@@ -318,7 +320,8 @@ static int opdi_graph_build_describe(opdi_graph_builder *build, opdi_gvalue *val
     }
     if (name && *name) {
         if (name[strspn(name, OPDI_GRAPH_NAME)] || (*name >= '0' && *name <= '9')) {
-            return opdi_graph_parse_fail(&build->parser, "'%.100s' is not a name", name);
+            return opdi_graph_parse_fail(&build->parser, "'%.100s' is not a name: use letters, digits, '_' and '.', "
+                                         "and no digit at the beginning", name);
         }
         names = opdi_graph_names_of(graph, 3);
         if (!names || !(copy = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return -1; }

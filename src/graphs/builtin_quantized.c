@@ -249,7 +249,7 @@ static opd_tensor *opdi_quantized_cat(const opdi_bcall *call) {
     const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opd_tensor *);
     opd_tensor **const tensors = count > 0 ? (opd_tensor **)opdi_alloc(bytes) : NULL;
     opd_tensor *result = NULL;
-    if (count == 0) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there are no tensors", call->builtin->schema); }
+    if (count == 0) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the list of tensors is empty", call->builtin->schema); }
     for (int64_t i = 0; tensors && i < count; i++) { tensors[i] = opd_list_at(call->args[0], i).u.t; }
     if (tensors) { result = opd_cat(opd_tensors_of(tensors, count), opdi_call_int(call, 1)); }
     opdi_free(tensors, tensors ? bytes : 0);
@@ -503,7 +503,7 @@ static opd_tensor *opdi_quantized_direction(const opdi_qcell *cell, opd_tensor *
         all[at] = state[0];
     }
     if (!rc && steps < 1) {
-        (void)opd_fail(OPD_ERROR_SHAPE, "%s: the input has no steps", cell->call->builtin->schema);
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s: the input must have at least one step", cell->call->builtin->schema);
     }
     if (!rc && steps > 0) { result = opd_stack(opd_tensors_of(all, steps), 0); }
     opdi_free(all, all ? bytes : 0);

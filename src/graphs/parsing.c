@@ -432,7 +432,8 @@ static int opdi_graph_parse_cell(opdi_graph_parser *parser, opd_value *value, co
     const bool dict = type->kind == OPDI_GTYPE_DICT, tuple = type->kind == OPDI_GTYPE_TUPLE;
     const char *const close = dict ? "}" : tuple ? ")" : "]";
     if ((!dict && !tuple && type->kind != OPDI_GTYPE_LIST) || depth > 32) {
-        return opdi_graph_parse_fail(parser, "a constant of this type cannot be read");
+        return opdi_graph_parse_fail(parser, "the text of a graph cannot contain a constant of this type, or lists "
+                                     "nested more than 32 deep");
     }
     if (opdi_graph_parse_want(parser, dict ? "{" : tuple ? "(" : "[")) { return -1; }
     opdi_cell *cell = opdi_cell_new(dict ? OPD_CELL_DICT : tuple ? OPD_CELL_TUPLE : OPD_CELL_LIST,

@@ -143,7 +143,9 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
     const int count = ((const opdi_program_region *)node->user)->nfirst;
     opd_value *const now = opdi_region_values(node->nin), *const next = opdi_region_values(count);
     if (!now || !next) { return -1; }
-    if (node->nout != count) { return opdi_region_fail(node, "it returns another number of values than it carries"); }
+    if (node->nout != count) {
+        return opdi_region_fail(node, "the loop returns another number of values than it carries");
+    }
     memcpy(now, args, (size_t)node->nin * sizeof *now);
     if (opdi_region_return(now, now, count)) { return -1; }
     for (int again = 1; again > 0;) {
@@ -226,7 +228,8 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
     const bool fits = length > 0 && length <= INT32_MAX / (count + 1);
     opd_tensor **const made = fits ? opdi_scope_tensors((int)(count * length)) : NULL;
     if (!now || !outputs || !made || node->nout != count) {
-        return opd_ok() ? opdi_region_fail(node, "it returns another number of values than it splits along dim 0") : -1;
+        return !opd_ok() ? -1
+            : opdi_region_fail(node, "its graph returns another number of values than it splits along dim 0");
     }
     memcpy(now + 2 * count, args + count, (size_t)more * sizeof *now);
     for (int64_t k = 0; k < length; k++) {

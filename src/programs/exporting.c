@@ -316,7 +316,7 @@ static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     if (other && (other->dtype != value->dtype || other->ndim != value->ndim)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a value has another dtype or number of dims in the "
-                        "second trace");
+                        "second trace: the traces may differ only in sizes");
     }
     return opdi_program_put_meta(writer, &writer->metas, value->dtype, value->dims, other ? other->dims : value->dims,
                                  value->ndim, value->requires_grad, writer->device, 0);
@@ -388,14 +388,15 @@ static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *t
         open = open || opdi_program_is_open(writer, list->in[i]);
         const bool constant = node && node->kind == OPDI_GNODE_CONSTANT;
         if (!constant && !tensors) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph has a list of numbers that are not "
-                            "constant");
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a list of numbers that are not constant cannot be "
+                            "saved");
         }
         optional = optional || (constant && node->constant.tag == OPD_TAG_NONE);
         floats = floats || (constant && node->constant.tag == OPD_TAG_FLOAT);
     }
     if (floats && open) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a size that stays open is in a list of floats");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a list of floats contains an open size: this size "
+                        "must be the same in both traces");
     }
     opdi_json_print(to, "{\"%s\": [", tensors ? optional ? "as_optional_tensors" : "as_tensors" : floats ? "as_floats"
                   : element->kind == OPDI_TYPE_BOOL ? "as_bools" : open ? "as_sym_ints" : "as_ints");
@@ -693,8 +694,8 @@ static int opdi_dynamic_choose(opdi_program_writer *writer) {
         const opdi_dynamic_size next = opdi_dynamic_next(writer);
         if (next.input < 0) { break; }
         if (next.input < opd_module_count(writer->module)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a tensor of the module has another size in the "
-                            "second trace");
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the tensors of the module must have the same "
+                            "sizes in both traces");
         }
         if (writer->nopen == OPDI_DYNAMIC_SIZES) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: more than %d sizes vary", OPDI_DYNAMIC_SIZES);
@@ -702,7 +703,8 @@ static int opdi_dynamic_choose(opdi_program_writer *writer) {
         writer->open[writer->nopen++] = next;
     }
     if (!writer->nopen) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the traces have inputs of the same sizes");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: both traces have inputs of the same sizes: trace "
+                        "the second one with another size in each open dim");
     }
     return opdi_dynamic_check(writer);
 }
@@ -724,8 +726,8 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
         same = value->ndim == its->ndim && value->dtype == its->dtype;
     }
     if (!same) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the two traces have different inputs or numbers of "
-                        "outputs");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the two traces must have inputs with the same "
+                        "dtypes and numbers of dims, and equally many outputs");
     }
     for (node = graph->body.first; node && same; node = node->next) {
         same = opdi_program_same_node(writer, node, other);

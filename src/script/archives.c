@@ -528,7 +528,7 @@ static int opdi_script_unpickle_state(opdi_script_unpickler *build, uint32_t sta
     const char *const computes = build->script->run_setstate ? NULL : opdi_script_computes(&function->graph->body);
     if (computes) {
         return opd_fail(OPD_ERROR_FORBIDDEN, "an object of %s is restored by a method __setstate__ that calls %.*s.  "
-                        "Loading runs no code of an archive unless opd_script_load_with is asked to (run_setstate)",
+                        "To let loading run code of the archive, set run_setstate of opd_script_load_with",
                         klass->gclass->name, (int)strcspn(computes, "("), computes);
     }
     args[0] = self;

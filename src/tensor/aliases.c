@@ -137,9 +137,9 @@ OPDI_INTERNAL opdi_storage *opdi_storage_root(const opd_tensor *tensor) {
 
 OPDI_INTERNAL int opdi_plain_tensor(const opd_tensor *tensor, const char *who) {
     if (!opd_ok() || opdi_null_tensor(tensor, who)) { return -1; }
-    return !tensor->meta ||
-        !tensor->meta->inner ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor wraps another tensor "
-                                            "(opd_tensor_wrap_key)", who);
+    return !tensor->meta || !tensor->meta->inner ? 0
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is a wrapper: pass the tensor inside (opd_tensor_unwrap_key)",
+                   who);
 }
 
 opd_tensor *opd_tensor_data(opd_tensor *tensor) {

@@ -644,7 +644,8 @@ OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     opdi_iter iter;
     if (src->ndim > dst->ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "copy: %d dimensions do not fit into %d", src->ndim, dst->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "copy: a tensor of %d dimensions cannot be copied into one of %d", src->ndim,
+                        dst->ndim);
     }
     for (int dim = 0; dim < src->ndim; dim++) {
         int64_t first = opdi_sizes(dst)[dst->ndim - src->ndim + dim], second = opdi_sizes(src)[dim];

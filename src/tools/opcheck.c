@@ -612,7 +612,7 @@ static int opdi_opcheck_again(const opdi_trial *trial, int byte, int how, opd_te
     }
     if (count < 0) { return -1; }
     if (count != total) {
-        return opd_fail(OPD_ERROR_KERNEL, "%s: the number of them is %d, not %d. %s", what, count, total, so);
+        return opd_fail(OPD_ERROR_KERNEL, "%s: there are %d instead of %d. %s", what, count, total, so);
     }
     for (int k = 0; k < total; k++) { if (opdi_opcheck_close(trial, got[k], want[k], what, k, so)) { return -1; } }
     return 0;

@@ -335,7 +335,8 @@ static opd_tensor **opdi_optimizer_find(const opd_optimizer *optimizer, int i, c
         const char *has = opdi_states_of(group) >> k & 1 ? opdi_state_names[group->kind != OPDI_SGD][k] : NULL;
         if (has && strcmp(has, name) == 0) { return opdi_state_of(group, k, its); }
     }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no '%s' for parameter %d", function, name ? name : "(null)", i);
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the optimizer has no state '%s' for parameter %d", function,
+                   name ? name : "(null)", i);
     return NULL;
 }
 opd_tensor *opd_optimizer_state(const opd_optimizer *optimizer, int i, const char *name) {

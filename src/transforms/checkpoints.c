@@ -283,7 +283,7 @@ static opd_tensor *opdi_keeping_result(const opdi_kept_result *kept, const opd_c
     }
     if (OPDI_LOAD(&kept->tensor->storage->version) != kept->version) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: a result of %s, which opd_checkpoint_options.keeps has "
-                       "kept, was overwritten. Let it return false for this call, or do not write to the result",
+                       "kept, was overwritten. Let `keeps` return false for this call, or do not write to the result",
                        call->op->name);
         return NULL;
     }

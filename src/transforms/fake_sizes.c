@@ -394,7 +394,7 @@ int opd_check_size(opd_tensor *tensor, int dim, int64_t size) {
     const opdi_size *its = sized && sized->size[at].symbol >= 0 ? &sized->size[at] : NULL;
     if (its && its->other >= 0 && tensor->dims[at] != size) {
         return opd_fail(OPD_ERROR_SHAPE, "opd_check_size: the size at dim %d is the product of two sizes that depend "
-                        "on data: say these sizes themselves, with opd_check_size on the tensors that have them", at);
+                        "on data: call opd_check_size for these two sizes instead, on the tensors that have them", at);
     }
     const opdi_symbol *symbol = its ? opdi_symbol_of(fake->symbols, its->symbol) : NULL;
     const int64_t scaled = its ? size * its->divisor - its->rest : 0;

@@ -10,7 +10,7 @@ static opdi_layer *opdi_layer_at(int level, opdi_layer_kind kind, const char *wh
     opdi_layer *layer = opdi_self()->innermost.layer;
     while (layer && layer->level != level) { layer = layer->outer; }
     if (layer && layer->kind == kind) { return layer; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no such transform at level %d", who, level);
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: level %d is not the level of an open vmap", who, level);
     return NULL;
 }
 
@@ -160,7 +160,7 @@ OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *other, int at, int
     }
     if (at >= 0 && !tensor) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: in_dim is %d for an input that is NULL: give OPD_NO_DIM for an input "
-                        "that is no tensor", text, dim);
+                        "that is not a tensor", text, dim);
     }
     if (at >= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got in_dim=%d for some input, but that input is a Tensor of "

@@ -290,10 +290,10 @@ TEST(limit_seconds) {
         const double begin = seconds();
         opd_limits_set(&limits);
         CHECK_INT(opd_script_run(script, names[i], &x, 1, &result), -1);
-        CHECK_ERROR(OPD_ERROR_LIMIT, "the limit of 0.02 seconds is over");
+        CHECK_ERROR(OPD_ERROR_LIMIT, "the time limit of 0.02 seconds");
         CHECK(seconds() - begin < 1);
         CHECK_INT(opd_script_run(script, names[i], &x, 1, &result), -1);
-        CHECK_ERROR(OPD_ERROR_LIMIT, "the limit of 0.02 seconds is over");
+        CHECK_ERROR(OPD_ERROR_LIMIT, "the time limit of 0.02 seconds");
         opd_limits_set(NULL);
     }
     opd_script_free(script);
@@ -309,7 +309,7 @@ TEST(limit_seconds_of_texts) {
     const double begin = seconds();
     opd_limits_set(&limits);
     CHECK_INT(opd_script_run(script, "f", &x, 1, &result), -1);
-    CHECK_ERROR(OPD_ERROR_LIMIT, "the limit of 0.02 seconds is over");
+    CHECK_ERROR(OPD_ERROR_LIMIT, "the time limit of 0.02 seconds");
     opd_limits_set(NULL);
     CHECK(seconds() - begin < 1);
     opd_script_free(script);
@@ -339,7 +339,7 @@ TEST(limit_seconds_of_shared_lists) {
     opd_script_free(script);
     opd_limits_set(&limits);
     CHECK(!opd_script_load(path));
-    CHECK_ERROR(OPD_ERROR_LIMIT, "the limit of 0.05 seconds is over");
+    CHECK_ERROR(OPD_ERROR_LIMIT, "the time limit of 0.05 seconds");
     opd_limits_set(NULL);
     if (fd >= 0) { close(fd); }
     (void)remove(path);

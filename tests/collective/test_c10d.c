@@ -305,7 +305,7 @@ TEST(mistakes_are_named) {
     refused("recv_", args, 4, "is this process, which cannot send to itself");
     refused("recv_any_source_", args, 3, "receive from a given rank");
     const opd_value whole[3] = {opd_value_tensor(x), opd_value_tensor(floats(2, 0, 1)), str("self")};
-    refused("_allgather_base_", whole, 3, "2 element(s) from each of 1 rank(s) do not make the 3");
+    refused("_allgather_base_", whole, 3, "2 element(s) from each of 1 rank(s) do not fill the tensor, which has 3");
     const opd_value other[3] = {opd_value_tensor(x), opd_value_tensor(wide), str("self")};
     refused("_allgather_base_", other, 3, "the tensor that is sent (float64) and the tensor that receives it (float32)");
     const opd_value lists[3] = {opd_value_tensors(several, 2), one(&x), str("self")};

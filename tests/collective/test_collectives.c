@@ -209,10 +209,10 @@ TEST(mistakes_are_named) {
     args[1] = opd_value_int(2);
     refused("all_gather_into_tensor", args, 3, "group_size is 2, but process group 'self' has 1");
     args[1] = opd_value_int(0);
-    refused("all_gather_into_tensor", args, 3, "group_size is 0");
+    refused("all_gather_into_tensor", args, 3, "group_size must be at least 1, not 0");
     args[0] = opd_value_tensor(opd_reshape(floats(1, 1, 1), opd_ints_of(NULL, 0)));
     args[1] = opd_value_int(1);
-    refused("all_gather_into_tensor", args, 3, "input has no dims");
+    refused("all_gather_into_tensor", args, 3, "input must have at least one dim");
     args[0] = opd_value_tensor(x);
     args[1] = opd_value_int(1);
     refused("broadcast", args, 3, "src is 1");
@@ -238,7 +238,7 @@ TEST(mistakes_are_named) {
     CHECK(opd_group_send(opd_group_find("self"), x, 1, 0) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 1 is not in process group 'self'");
     CHECK(opd_group_reduce(opd_group_find("self"), opd_t(opd_ones(OPD_INTS(2, 3), OPD_FLOAT32)), "sum", 0) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is not contiguous");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "must be contiguous");
     opd_tensor *const leaf = opd_tensor_set_requires_grad(floats(3, 0, 1), true);
     CHECK_INT(opd_backward(opd_sum(opd_all_reduce_(opd_clone(leaf), "product", "self"))), -1);
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "all_reduce_ has no derivative for product");
@@ -301,14 +301,14 @@ TEST(groups_and_transfers_that_cannot_be) {
     transfer.kind = OPD_COLLECTIVE_SEND; transfer.dtype = OPD_FLOAT32; transfer.peer = 1; transfer.tag = 1 << 30;
     NO_WORK(opd_group_start(pair, &transfer), OPD_ERROR_ARGUMENT, "in the checked process group 'pair', tags must be less than 2^30");
     NO_WORK(opd_group_gather(self, x, floats(3, 1, 1), 0), OPD_ERROR_SHAPE,
-            "the list must have the device and dtype of the tensor, and its sizes after a first dim of 1");
+            "the list must have the device, dtype and sizes of the tensor, and one more dim in front, of size 1");
     NO_WORK(opd_group_reduce(self, opd_tensor_set_requires_grad(floats(3, 1, 1), true), "sum", 0), OPD_ERROR_AUTOGRAD,
             "opd_group_reduce: the tensor that it writes into requires grad (call it under OPD_NO_GRAD)");
     NO_WORK(opd_group_reduce(self, opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_make(OPD_META, -1)), "sum", 0),
             OPD_ERROR_ARGUMENT, "the tensor is neither on the CPU nor on a device of the group");
     CHECK_INT(opd_group_unregister(pair), 0);
     CHECK_INT(opd_vmap(gathers_it, NULL, &x, 1, NULL, &out, 1), -1);
-    CHECK_ERROR(OPD_ERROR_SHAPE, "an example has no dims");
+    CHECK_ERROR(OPD_ERROR_SHAPE, "each example of the batch must have at least one dim");
     CHECK_INT(opd_vmap(sends_it, NULL, &x, 1, NULL, &out, 1), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "rank 0 of process group 'self' is this process, which cannot send to itself");
     CHECK_INT(opd_group_device_add(self, opd_device_make(OPD_CPU, -1)), -1);
@@ -338,7 +338,7 @@ TEST(a_group_that_cannot_be_split_says_so) {
     memset(&desc, 0, sizeof desc);
     desc.name = "whole"; desc.size = 2; desc.start = never_starts; desc.test = never_done; desc.split = never_splits;
     opd_group *const whole = opd_group_register(&desc);
-    NO_WORK(opd_group_split(whole, "part", both, 2), OPD_ERROR_KERNEL, "opd_group_split: it failed without setting an error");
+    NO_WORK(opd_group_split(whole, "part", both, 2), OPD_ERROR_KERNEL, "opd_group_split: the group's function `split` failed without");
     CHECK_INT(opd_group_unregister(whole), 0);
 }
 TEST(several_messages_have_a_word_rank_and_tag_each) {
@@ -726,7 +726,7 @@ static void sends_by_operators(opd_group *group, int rank, void *user) {
     CHECK(call("wait_tensor", wait, 1) == sent);
     opd_tensor *const other = opd_t(opd_zeros(OPD_INTS(2, 3), OPD_FLOAT32));
     CHECK(pair_call("irecv", other, last, 4, world) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "irecv: the tensor is not contiguous");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "irecv: the tensor must be contiguous");
     CHECK(pair_call("isend", mine, size, 4, world) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "isend: rank 3 with tag 4");
     CHECK(pair_call("isend", mine, next, -1, world) == NULL);
@@ -1341,7 +1341,7 @@ static void lacks(opd_group *group, int rank, void *user) {
             if (way & 2) { CHECK_INT(opd_parallel_begin(parallel, 2), 6); }
             CHECK_INT(opd_backward(loss), turn == 1 ? -1 : 0);
             if (turn == 1) {
-                CHECK_ERROR(OPD_ERROR_AUTOGRAD, "parameter 1 of 3 got no gradient in this backward on rank 1 (find_");
+                CHECK_ERROR(OPD_ERROR_AUTOGRAD, "parameter 1 of 3 got no gradient in this backward on rank 1: set find_");
             } else { HOLDS(opd_tensor_grad(params[1]), 1, 1, 1); }            /* the mean of 0, 1, 2 */
             for (int i = 0; i < 3; i++) { (void)opd_tensor_set_grad(params[i], NULL); }
         }
@@ -1520,9 +1520,9 @@ static void cannot_split(opd_group *group, int rank, void *user) {
     CHECK_NEAR(opd_data_f32(opd_tensor_grad(params[0]))[0], rank ? 3 : 1, 0);
     opd_parallel *const plain = opd_data_parallel(params, 1, group, NULL);
     CHECK(opd_parallel_full(plain, params[0]) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the parameters of opd_data_parallel are not sharded");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the parameters are not sharded: make the opd_parallel with");
     CHECK_INT(opd_sharded_add(plain, params, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the parallel is not sharded");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the parameters are not sharded");
     opd_parallel_free(plain);
 }
 TEST(what_cannot_be_split_is_said) { all_ranks(2, cannot_split, false); }
@@ -1687,7 +1687,7 @@ static void cannot_save(opd_group *group, int rank, void *user) {
     CHECK_INT(opd_sharded_save(run.parallel, "/nowhere/at/all", run.module, run.adam, NULL, NULL, 0), -1);
     CHECK_ERROR(OPD_ERROR_FILE, "/nowhere/at/all/part-a-");
     CHECK_INT(opd_sharded_save(run.parallel, "/tmp", run.module, run.adam, names, values, 1), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "begins with 'sharded'");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "must not begin with 'sharded'");
     CHECK_INT(opd_sharded_save(run.parallel, "/tmp", empty, NULL, NULL, NULL, 0), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "sharded parameter 0 is not in the module");
     CHECK_INT(opd_sharded_save(NULL, "/tmp", empty, NULL, NULL, NULL, 0), -1);

@@ -563,7 +563,7 @@ static void cannot(opd_group *group, int rank, void *user) {
     opd_tensor *const x = numbers(2, rank, 1, OPD_FLOAT32, rank);
     HOLDS(opd_all_reduce(x, "sum", opd_group_name(group)), 1, 3);     /* by way of the host, as before */
     CHECK(opd_group_send(group, x, 1 - rank, 0) == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "nor on a device of the group (opd_group_device_add)");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "nor on a device of the group: add its device with");
 }
 static void all_cannot(const char *part) {
     cannot_part = part;

@@ -1252,7 +1252,7 @@ TEST(kernels_that_break_the_convention) {
         "brk::op: its kernel for CPU returned 0 of 2 result(s)", "the kernel returns a Tensor as result 1, which the schema says is a int",
         "the kernel returns a int as result 0, which the schema says is a Tensor", "the kernel returns a Tensor[] as result 0",
         "brk::op: its kernel for CPU failed without setting an error (opd_fail)", "the kernel returns NULL as result 0", "later", "returned 1 of 2",
-        "result 5 of 2 does not exist", "was returned already", "reads argument 0 as another type than it has, which is Tensor",
+        "result 5 of 2 does not exist", "was returned already", "reads argument 0 as another type than Tensor",
         "reads argument 7, but the operator has 2 argument(s)", "returns a str as result 1"};
     opd_library *d = lib_new(OPD_DEF, "brk", NULL, "d", 1);
     opd_value v[2], r[2];

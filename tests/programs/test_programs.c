@@ -1232,7 +1232,7 @@ TEST(sizes_stay_open_where_two_traces_differ) {
         status = python("programs.py", "torch", arguments, said, sizeof said);
         opd_program_free(program);
         CHECK_INT(opd_program_save_open(first, first, module, file), -1);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "the traces have inputs of the same sizes");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "both traces have inputs of the same sizes: trace the second one");
         opd_graph_free(first);
         opd_graph_free(second);
         same[0] = opd_ones(OPD_INTS(3), OPD_FLOAT32);
@@ -1253,7 +1253,7 @@ TEST(sizes_stay_open_where_two_traces_differ) {
             second = opd_graph_trace(other_sizes, NULL, &same[1], 1, NULL);
             CHECK_INT(opd_program_save_open(first, second, NULL, file), -1);
             CHECK_ERROR(OPD_ERROR_ARGUMENT, i == 0 ? "the sizes 3 and 2 do not show which other sizes depend on them"
-                        : i == 1 ? "the sizes 3 and 1 do not show which other sizes depend on them" : "the two traces have different inputs");
+                        : i == 1 ? "the sizes 3 and 1 do not show which other sizes depend on them" : "the two traces must have inputs with the same dtypes");
             opd_graph_free(second);
         }
         opd_graph_free(first);

@@ -941,13 +941,13 @@ TEST(objects_with_a_state_of_their_own) {
     CHECK_INT(opd_script_save(script, "/tmp/opd_script_states.pt"), 0);
     opd_script_free(script);
     CHECK(!opd_script_load("/tmp/opd_script_states.pt"));
-    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "unless opd_script_load_with is asked to (run_setstate)");
+    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "To let loading run code of the archive, set run_setstate");
     FILE *const file = fopen("/tmp/opd_script_states.pt", "rb");
     static char bytes[20000];
     const size_t size = file ? fread(bytes, 1, sizeof bytes, file) : 0;
     if (file) { (void)fclose(file); }
     CHECK(!opd_script_from_bytes(bytes, size));
-    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "(run_setstate)");
+    CHECK_ERROR(OPD_ERROR_FORBIDDEN, "set run_setstate of opd_script_load_with");
     script = opd_script_from_bytes_with(bytes, size, &options);      /* as __getstate__ and __setstate__ make it */
     (void)remove("/tmp/opd_script_states.pt");
     CHECK_OR_RETURN(script != NULL);

@@ -286,9 +286,9 @@ TEST(state_and_rate) {
     CHECK(opd_optimizer_state(o, 1, "exp_avg") == NULL);
     CHECK_OK();
     CHECK(opd_optimizer_state(o, 0, "momentum_buffer") == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'momentum_buffer' for parameter 0");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no state 'momentum_buffer' for parameter 0");
     CHECK(opd_optimizer_state(o, 2, "step") == NULL);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'step' for parameter 2");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no state 'step' for parameter 2");
     CHECK_INT(opd_optimizer_zero_grad(o), 0);
     CHECK(opd_tensor_grad(params[0]) == NULL);
     opd_optimizer_free(o);
@@ -322,7 +322,7 @@ static void goes_on(bool sgd) {
     CHECK_INT(opd_optimizer_set_state(o[1], 0, names[sgd][0], NULL), -1);
     opd_error_clear();
     CHECK_INT(opd_optimizer_set_state(o[1], 0, names[!sgd][0], p[0]), -1);
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_optimizer_set_state: there is no '");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_optimizer_set_state: the optimizer has no state '");
     for (i = 0; i < 2; i++) { opd_optimizer_free(o[i]); }
 }
 TEST(a_saved_optimizer_goes_on) {
@@ -655,7 +655,7 @@ TEST(groups_have_options_of_their_own) {
         CHECK_NEAR(first_of(extra), 5 - 0.5 - 0.5 * 1.5, 1e-6);
         CHECK_NEAR(first_of(opd_optimizer_state(sgd, 4, "momentum_buffer")), 1.5, 0);
         CHECK(opd_optimizer_state(sgd, 3, "momentum_buffer") == NULL);
-        CHECK_ERROR(OPD_ERROR_ARGUMENT, "no 'momentum_buffer' for parameter 3");
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "no state 'momentum_buffer' for parameter 3");
         CHECK_INT(opd_optimizer_move_group(sgd, &extra, 1), 3);   /* with its state; group 2 is empty now */
         CHECK_NEAR(first_of(opd_optimizer_state(sgd, 4, "momentum_buffer")), 1.5, 0);
         CHECK_INT(opd_optimizer_group_size(sgd, 2), 0);

@@ -105,7 +105,7 @@ TEST(inputs_that_do_not_fit) {
     o.in_dims = zero; o.nin_dims = 3; o.name = "dot";
     REFUSED(refuse(call_one, in, 2, &o), "vmap(dot, in_dims=(0, 0, 0), ...)(<inputs>): in_dims is not compatible with the structure of `inputs`");
     o.nin_dims = 2;
-    REFUSED(refuse(call_one, in + 1, 2, &o), "give OPD_NO_DIM for an input that is no tensor");
+    REFUSED(refuse(call_one, in + 1, 2, &o), "give OPD_NO_DIM for an input that is not a tensor");
     o.in_dims = far; o.nin_dims = 1;
     REFUSED(refuse(call_one, in, 1, &o), "Got in_dim=2 for some input, but that input is a Tensor of dimensionality 2 so expected in_dim to satisfy -2 <= in_dim < 2");
     o.in_dims = deep;
@@ -945,7 +945,7 @@ TEST(straight_code) {
     CHECK(!opd_vmap_wrap(x, 2, level));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "expected in_dim to satisfy -2 <= in_dim < 2");
     CHECK(!opd_vmap_wrap(x, 0, 2) && !opd_ok());
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no such transform at level 2");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "level 2 is not the level of an open vmap");
     CHECK(!opd_vmap_wrap(NULL, 0, level));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_vmap_wrap");
     r = opd_mul(b, b);

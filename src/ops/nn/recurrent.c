@@ -501,8 +501,8 @@ static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd
     const bool more = c && opd_size(c, 2) != opd_size(h, 2);
     if (layers < 1 || layers > params.n || params.n != layers * ways * ((biases ? 4 : 2) + more) ||
         opd_size(h, 0) != layers * ways || (c && opd_size(c, 0) != layers * ways)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "got an incorrect number of RNN parameters or hidden states, %lld and %lld, "
-                       "for num_layers %lld", (long long)params.n, (long long)opd_size(h, 0), (long long)layers);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%lld RNN parameters and %lld hidden states do not fit num_layers %lld",
+                       (long long)params.n, (long long)opd_size(h, 0), (long long)layers);
         return NULL;
     }
     if (sizes.n && (opd_size(h, 1) != sizes.data[0] || (c && opd_size(c, 1) != sizes.data[0]))) {
