@@ -203,6 +203,40 @@ static opdi_script_function *opdi_script_look_up(opd_script *script, const char 
     }
     return function;
 }
+/* Returns the first function in a list, from `function` on, that is not the method __init__ of a class; NULL if there
+   is none.  Users do not see __init__, because it has already run. */
+OPDI_INTERNAL opdi_script_function *opdi_script_shown(opdi_script_function *function) {
+    while (function && function->owner && strcmp(function->name, "__init__") == 0) { function = function->next; }
+    return function;
+}
+/* Returns the first method of the script or, if the script has no object, its first function.  Returns NULL if there is
+   none.  The caller has entered. */
+static opdi_script_function *opdi_script_first_here(opd_script *its) {
+    if (opd_value_cell(its->self) == OPD_CELL_OBJECT) {
+        opdi_script_class *klass = opdi_script_class_find(its, opd_object_class(its->self));
+        return klass && opdi_script_class_resolve(its, klass) ? opdi_script_shown(klass->methods.first) : NULL;
+    }
+    opdi_script_unit *unit = opdi_script_unit_find(its, "__torch__", 9);
+    return unit ? unit->functions.first : NULL;
+}
+/* Does the same, and enters. */
+OPDI_INTERNAL opdi_script_function *opdi_script_first(const opd_script *script) {
+    const bool entered = opdi_script_enter();     /* not const, because a text is read when it is first used */
+    opdi_script_function *const function = opdi_script_first_here((opd_script *)(uintptr_t)script);
+    opdi_script_leave(entered);
+    return function;
+}
+int opd_script_count(const opd_script *script) {
+    int count = 0;
+    for (const opdi_script_function *function = script ? opdi_script_first(script) : NULL; function;
+         function = opdi_script_shown(function->next)) { count++; }
+    return count;
+}
+const char *opd_script_name(const opd_script *script, int place) {
+    const opdi_script_function *function = script ? opdi_script_first(script) : NULL;
+    for (; function && place > 0; place--) { function = opdi_script_shown(function->next); }
+    return function && place == 0 ? function->name : NULL;
+}
 static const char *opdi_script_name_at(const void *script, int64_t i) {
     return opd_script_name((const opd_script *)script, (int)i);
 }

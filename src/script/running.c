@@ -225,39 +225,6 @@ opd_script *opd_script_compile(const char *source, const char *name) {
     return NULL;
 }
 opd_module *opd_script_module(const opd_script *script) { return script ? script->module : NULL; }
-/* Returns the first function in a list, from `function` on, that is not the method __init__ of a class; NULL if there
-   is none.  Users do not see __init__, because it has already run. */
-static opdi_script_function *opdi_script_shown(opdi_script_function *function) {
-    while (function && function->owner && strcmp(function->name, "__init__") == 0) { function = function->next; }
-    return function;
-}
-/* Returns the first method of the script or, if the script has no object, its first function.  Returns NULL if there is
-   none.  The caller has entered. */
-static opdi_script_function *opdi_script_first_here(opd_script *its) {
-    if (opd_value_cell(its->self) == OPD_CELL_OBJECT) {
-        opdi_script_class *klass = opdi_script_class_find(its, opd_object_class(its->self));
-        return klass && opdi_script_class_resolve(its, klass) ? opdi_script_shown(klass->methods.first) : NULL;
-    }
-    opdi_script_unit *unit = opdi_script_unit_find(its, "__torch__", 9);
-    return unit ? unit->functions.first : NULL;
-}
-static opdi_script_function *opdi_script_first(const opd_script *script) {
-    const bool entered = opdi_script_enter();     /* not const, because a text is read when it is first used */
-    opdi_script_function *const function = opdi_script_first_here((opd_script *)(uintptr_t)script);
-    opdi_script_leave(entered);
-    return function;
-}
-int opd_script_count(const opd_script *script) {
-    int count = 0;
-    for (const opdi_script_function *function = script ? opdi_script_first(script) : NULL; function;
-         function = opdi_script_shown(function->next)) { count++; }
-    return count;
-}
-const char *opd_script_name(const opd_script *script, int place) {
-    const opdi_script_function *function = script ? opdi_script_first(script) : NULL;
-    for (; function && place > 0; place--) { function = opdi_script_shown(function->next); }
-    return function && place == 0 ? function->name : NULL;
-}
 /* Finds the types of the parameters of a function, if they are not known yet.  Returns 0, or -1 and sets an error. */
 static int opdi_script_types(opd_script *script, opdi_script_function *function) {
     opdi_arena arena;

@@ -646,7 +646,7 @@ static int opdi_checkpoint_first(opdi_checkpoint *checkpoint, opd_tensor *const 
 static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function, void *user, opd_destroy destroy,
                                  opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap,
                                  const opd_checkpoint_options *options) {
-    const int known = fn ? cap : OPDI_MIN(cap, 1);
+    const int known = function ? OPDI_MIN(cap, 1) : cap;
     if (opdi_visits_left(opdi_self()) || !opd_ok()) { return opdi_no_tensors(outputs, known); }
     if ((!fn && !function) || ninputs < 0 || cap < (fn ? 1 : 0) || (ninputs && !inputs) || !outputs) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function, the inputs and the outputs must not be NULL, "
@@ -669,7 +669,10 @@ static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function
 }
 int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
                         const opd_checkpoint_options *options, opd_tensor **outputs, int cap) {
-    if (!fn && opd_ok()) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: the function is NULL"); }
+    if (!fn) {
+        if (opd_ok()) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: the function is NULL"); }
+        return opdi_no_tensors(outputs, OPDI_MIN(cap, 1));
+    }
     return opdi_checkpoint_begin(NULL, fn, user, destroy, inputs, ninputs, outputs, cap, options);
 }
 int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
