@@ -1,6 +1,6 @@
 /* A complete backend in one file: a device "npu" with two units, its own memory, copies, current device, streams and a
    few kernels.  All other operators run on the CPU, and are counted.  A small network is trained on the device, and the
-   kernels are compared with those of the CPU.
+   kernels are compared with the CPU's kernels.
    cc -O2 -DOPD_LEAN -DOPD_STATIC examples/backend.c -o backend -lm && ./backend
 
    The memory of the device cannot be read or written outside of this file's kernels and copy function.  If a kernel of
@@ -329,7 +329,7 @@ int main(void) {
         printf("on the CPU: %-36s %d\n", npu_missing[i].name, npu_missing[i].count);
     }
     for (i = 0; i < 3; i++) { opd_release(w[i]); }
-    if (npu_check(device) == 0) { printf("the kernels agree with those of the CPU\n"); }
+    if (npu_check(device) == 0) { printf("the kernels agree with the CPU's kernels\n"); }
     printf("memory of npu:1: %lld bytes in use, %lld at most\n", (long long)opd_device_memory(device).live,
            (long long)opd_device_memory(device).peak);
     if (opd_ok() && (opd_backend_unregister(NPU) || !(loss < first / 4))) { return 1; }

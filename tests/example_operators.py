@@ -234,7 +234,7 @@ def wrong(args, folder):
 
 
 def arguments(description):
-    """Returns the arguments of this script, which are also those of tests/documents.py."""
+    """Returns the arguments of this script, which tests/documents.py has, too."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--cc', default=os.environ.get('CC', 'cc'))
     parser.add_argument('--cxx', default=os.environ.get('CXX', 'c++'))

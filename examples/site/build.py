@@ -115,7 +115,8 @@ class Site:
     def page(self, page):
         text = read(page)
         if page == 'README.md':
-            text = re.sub(r'^!\[.*\]\(%s\)\n\n' % PICTURE, '', text, count=1, flags=re.M)         # in dark mode, it needs to be in the page
+            # The picture follows the colours that the reader chooses only if it is a part of the page.
+            text = re.sub(r'^!\[.*\]\(%s\)\n\n' % PICTURE, '', text, count=1, flags=re.M)
             head, first, rest = text.split('\n\n', 2)
             text = '%s\n\n%s\n\n<div>\n%s</div>\n\n%s' % (head, first, read(PICTURE), rest)
         parts = re.split(r'^(```.*?^```$|<div>.*?^</div>$)', text, flags=re.M | re.S)

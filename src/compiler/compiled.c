@@ -251,8 +251,7 @@ int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninput
 }
 int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opd_compiled *const called = (const opd_compiled *)compiled;
-    const int total = !called ? 0 : called->graph ? called->graph->noutputs
-        : opd_program_noutputs(called->program);
+    const int total = !called ? 0 : called->graph ? called->graph->noutputs : opd_program_noutputs(called->program);
     opd_value values[OPD_MAX_ARGS], results[OPD_TRANSFORM_OUTPUTS];
     if (ninputs < 0 || ninputs > OPD_MAX_ARGS || (ninputs && !inputs) || !outputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_function: there must be at most %d inputs, and the arrays "

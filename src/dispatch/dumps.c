@@ -96,8 +96,7 @@ static bool opdi_filter_takes(const opd_op_filter *filter, const opd_op *op, opd
     return (filter->tags & ~opdi_tags_of(op)) == 0;
 }
 
-/* Writes the first `cap` operators that pass the filter.  Returns how many operators pass it, or -1 and sets an error.
-   */
+/* Writes the first `cap` operators that pass the filter.  Returns how many pass it, or -1 and sets an error. */
 int opd_op_list(const opd_op_filter *filter, opd_op **ops, int cap) {
     const opd_key key = filter && filter->key ? opd_key_parse(filter->key) : OPD_KEY_UNDEFINED;
     opd_op_filter all;

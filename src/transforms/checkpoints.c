@@ -642,7 +642,8 @@ static int opdi_checkpoint_first(opdi_checkpoint *checkpoint, opd_tensor *const 
 
 /* Runs a checkpointed segment, which is `fn` or `function` (the other is NULL), with hooks that number the tensors that
    it saves.  `outputs` has room for `cap`: `fn` writes as many.  Returns the number of outputs.  On failure, returns
-   -1, sets an error, and sets the outputs to NULL; those of `function`, whose number is not known: the first one. */
+   -1, sets an error, and sets the outputs to NULL.  `function` may have fewer outputs than `cap`: of its outputs, only
+   the first is set to NULL. */
 static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function, void *user, opd_destroy destroy,
                                  opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap,
                                  const opd_checkpoint_options *options) {

@@ -340,7 +340,7 @@ OPDI_INTERNAL int opdi_diff_check_outputs(const void *outputs, const void *other
 }
 
 /* Returns the smallest number of outputs of a transformed function: one, plus the auxiliary outputs. */
-OPDI_INTERNAL int opdi_least_outputs(const opd_transform_options *options) {
+static int opdi_least_outputs(const opd_transform_options *options) {
     return 1 + (options ? OPDI_MIN(OPDI_MAX(options->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
 }
 /* Returns the smallest number of outputs of a transform that returns a gradient for each of the argnums instead of the
