@@ -443,7 +443,7 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     opdi_thread *thread = call->th;
     opdi_level *outer = thread->innermost.level;
     const bool formula = self || (card && card->desc.backward);
-    struct opdi_gnode *node = NULL;
+    struct opd_graph_node *node = NULL;
     int64_t waiting = 0;
     thread->innermost.level = first->level;
     thread->state.forward = first->state.forward;

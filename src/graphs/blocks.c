@@ -472,7 +472,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gva
     node->in[1] = condition;
     if (count) { memcpy(node->in + 2, carried, (size_t)count * sizeof *carried); }
     node->nin = count + 2;
-    graph->counted = false;
+    opdi_graph_changed(graph);
     if (!opdi_gblock_input(graph, &node->blocks[0], opdi_gtype_simple(OPDI_GTYPE_INT))) { return NULL; }
     for (int32_t i = 0; i < count; i++) {
         if (!opdi_gblock_input(graph, &node->blocks[0], opdi_gvalue_gtype(graph, carried[i]))) { return NULL; }

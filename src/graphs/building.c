@@ -12,6 +12,8 @@ typedef struct opdi_graph_builder {
     int32_t next_id;
 } opdi_graph_builder;
 
+/* Returns the block into which new nodes are inserted. */
+static opdi_gblock *opdi_graph_into(opd_graph *graph) { return graph->into ? graph->into : &graph->body; }
 static int opdi_graph_build_begin(opdi_graph_builder *build, opd_graph *graph, const char *who) {
     if (!opd_ok()) { return -1; }
     if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph is NULL", who); }
@@ -19,7 +21,7 @@ static int opdi_graph_build_begin(opdi_graph_builder *build, opd_graph *graph, c
     build->parser.graph = graph;
     build->parser.who = who;
     build->parser.at = "";
-    build->before = graph->at ? graph->at->prev : graph->body.last;
+    build->before = graph->at ? graph->at->prev : opdi_graph_into(graph)->last;
     build->next_id = graph->next_id;
     build->scope = opd_scope_open();
     build->was = opdi_enter(opdi_self());
@@ -29,7 +31,7 @@ static int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
     opd_graph *graph = build->parser.graph;
     opdi_gnode *node;
     if (!done) {
-        while ((node = build->before ? build->before->next : graph->body.first) != graph->at) {
+        while ((node = build->before ? build->before->next : opdi_graph_into(graph)->first) != graph->at) {
             opdi_gnode_remove(graph, node);
         }
         graph->next_id = build->next_id;
@@ -41,8 +43,7 @@ static int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
 /* Checks that values belong to the graph and are computed before its insertion point.  If `defaults` is true, a value
    may be NULL, which means the default of an argument.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue *const *values, int count, bool defaults) {
-    const opd_graph *graph = build->parser.graph;
-    const opdi_gnode *node;
+    opd_graph *graph = build->parser.graph;
     if (count < 0 || (count && !values)) {
         return opdi_graph_parse_fail(&build->parser, "the pointer to the values is NULL");
     }
@@ -52,9 +53,8 @@ static int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue *const
             return opdi_graph_parse_fail(&build->parser,
                                          values[i] ? "value %d is not a value of this graph" : "value %d is NULL", i);
         }
-        const opdi_gnode *at = graph->at ? values[i]->node : NULL;
-        for (node = at ? graph->at : NULL; node && node != at; node = node->next) { }
-        if (node) {
+        if (!opdi_graph_sees(graph, opdi_gvalue_block(graph, values[i]), values[i]->node,
+                             opdi_graph_into(graph), graph->at)) {
             return opdi_graph_parse_fail(&build->parser, "value %d is made after the place where nodes are inserted",
                                          i);
         }
@@ -139,9 +139,9 @@ int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **
     }
     else if (opdi_graph_build_values(&build, &list, 1, false) == 0) {
         (void)opdi_graph_build_node(&build, OPDI_GNODE_UNPACK, &list, 1, count, OPD_TAG_TENSOR);
-        done = opd_ok() && opdi_graph_parse_prim(&build.parser, graph->at ? graph->at->prev : graph->body.last) == 0;
+        done = opd_ok() && opdi_graph_parse_prim(&build.parser, graph->at ? graph->at->prev : opdi_graph_into(graph)->last) == 0;
         if (done && count) {
-            memcpy(parts, (graph->at ? graph->at->prev : graph->body.last)->out, (size_t)count * sizeof *parts);
+            memcpy(parts, (graph->at ? graph->at->prev : opdi_graph_into(graph)->last)->out, (size_t)count * sizeof *parts);
         }
     }
     return opdi_graph_build_end(&build, done) ? opdi_graph_build_nothing(parts, count) : 0;
@@ -367,17 +367,27 @@ opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char 
     return opdi_graph_build_end(&build, done) ? NULL : value;
 }
 
-int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
+/* Makes new nodes be inserted before the node of `value` or, if `after` is true, after it.  For an input of the graph or
+   of a block, nodes are inserted before all nodes of the graph or block.  If `value` is NULL, nodes are inserted at the
+   end of the graph.  Returns 0, or -1 and sets an error. */
+static int opdi_graph_insert_at(opd_graph *graph, opdi_gvalue *value, bool after, const char *who) {
     opdi_graph_builder build;
-    bool done = false;
-    if (opdi_graph_build_begin(&build, graph, "opd_graph_insert_before")) { return -1; }
-    if (value && value->graph != graph) {
-        (void)opdi_graph_parse_fail(&build.parser, "the value is not a value of this graph");
-    }
-    else { done = true; }
+    if (opdi_graph_build_begin(&build, graph, who)) { return -1; }
+    const bool done = !value || value->graph == graph ||
+        opdi_graph_parse_fail(&build.parser, "the value is not a value of this graph") == 0;
     (void)opdi_graph_build_end(&build, true);
-    if (done) { graph->at = !value ? NULL : value->node ? value->node : graph->body.first; }
-    return done ? 0 : -1;
+    if (!done) { return -1; }
+    opdi_gblock *const block = !value ? &graph->body : value->node ? value->node->block
+        : value->block ? value->block : &graph->body;
+    graph->into = block->owner ? block : NULL;
+    graph->at = !value ? NULL : !value->node ? block->first : after ? value->node->next : value->node;
+    return 0;
+}
+int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
+    return opdi_graph_insert_at(graph, value, false, "opd_graph_insert_before");
+}
+int opd_graph_insert_after(opd_graph *graph, opd_graph_value *value) {
+    return opdi_graph_insert_at(graph, value, true, "opd_graph_insert_after");
 }
 
 /* Makes `values` the outputs of the graph.  If a node has made a tuple or list of the previous outputs, removes the
@@ -388,7 +398,9 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
     bool done = false;
     if (opdi_graph_build_begin(&build, graph, "opd_graph_output")) { return -1; }
     opdi_gnode *at = graph->at;
+    opdi_gblock *const into = graph->into;
     graph->at = NULL;
+    graph->into = NULL;
     build.before = graph->body.last;
     done = opdi_graph_build_values(&build, values, count, false) == 0;
     for (int i = 0; done && i < count; i++) {
@@ -419,6 +431,7 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
     }
     (void)opdi_graph_build_end(&build, done);
     graph->at = at;
+    graph->into = into;
     return done ? 0 : -1;
 }
 
@@ -443,12 +456,13 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
             done = opdi_graph_parse_fail(&build.parser, "%s is still used", text) == 0;
         }
     }
+    if (done && value->block) {
+        done = opdi_graph_parse_fail(&build.parser, "the value is an input of a block, which cannot be removed") == 0;
+    }
     (void)opdi_graph_build_end(&build, true);
     if (!done) { return -1; }
     if (value->node) {
-        for (i = 0; i < value->node->nin; i++) { value->node->in[i]->uses--; }
         opdi_gnode_remove(graph, value->node);
-        graph->counted = true;                    /* the uses by the removed node were already subtracted */
         return 0;
     }
     for (i = 0; graph->inputs[i] != value; i++) { }

@@ -8,12 +8,11 @@
 //  call.  This section knows operators only by their schemas.
 //----------------------------------------------------------------------------------------------------------------------
 
-struct opdi_gnode;
+struct opd_graph_node;
 
-/* Returns the node that follows `node` in the graph's text.  In the text, the nodes of a node's blocks follow directly
-   after the node.  Returns NULL for the last node. */
-OPDI_INTERNAL opdi_gnode *opdi_gnode_after(const opdi_gnode *node) {
-    for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
+/* Returns the node that follows `node` and the nodes of its blocks in the graph's text.  Returns NULL for the last
+   node. */
+OPDI_INTERNAL opdi_gnode *opdi_gnode_past(const opdi_gnode *node) {
     while (!node->next) {
         const opdi_gnode *const owner = node->block->owner;
         if (!owner) { return NULL; }
@@ -23,6 +22,12 @@ OPDI_INTERNAL opdi_gnode *opdi_gnode_after(const opdi_gnode *node) {
         node = owner;
     }
     return node->next;
+}
+/* Returns the node that follows `node` in the graph's text.  In the text, the nodes of a node's blocks follow directly
+   after the node.  Returns NULL for the last node. */
+OPDI_INTERNAL opdi_gnode *opdi_gnode_after(const opdi_gnode *node) {
+    for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
+    return opdi_gnode_past(node);
 }
 /* Sets `depth` of all blocks of a graph.  Returns true and sets an error if they are nested so deep that the stack of
    this thread is too small for functions that call themselves for the blocks of a block. */
@@ -92,6 +97,135 @@ OPDI_INTERNAL void opdi_graph_names_release(opd_graph *graph, const opdi_gvalue 
 OPDI_ONCE_END
 OPDI_COLD_BEGIN
 
+//== the order of nodes, and the uses of values ========================================================================
+//
+//  A graph numbers its nodes and lists the uses of its values when a function asks for them.  After that, functions that
+//  add, remove or change one node keep both up to date.  All other changes end with opdi_graph_changed, which forgets
+//  them.
+
+#define OPDI_ORDER_GAP ((int64_t)1 << 32)         /* the distance of two nodes that are numbered together */
+
+/* Numbers the nodes of a block; the numbers grow from node to node. */
+static void opdi_gblock_order(opdi_gblock *block) {
+    int64_t order = 0;
+    for (opdi_gnode *node = block->first; node; node = node->next) { node->order = order += OPDI_ORDER_GAP; }
+}
+/* Gives a new node a number between those of its neighbours.  If there is none, numbers all nodes of the block. */
+static void opdi_gnode_order(opdi_gnode *node) {
+    const int64_t from = node->prev ? node->prev->order : node->next ? node->next->order - 2 * OPDI_ORDER_GAP : 0;
+    const int64_t to = node->next ? node->next->order : from + 2 * OPDI_ORDER_GAP;
+    node->order = from + (to - from) / 2;
+    if (node->order == from) { opdi_gblock_order(node->block); }
+}
+static void opdi_graph_order(opd_graph *graph) {
+    if (graph->ordered) { return; }
+    opdi_gblock_order(&graph->body);
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int32_t i = 0; i < node->nblocks; i++) { opdi_gblock_order(&node->blocks[i]); }
+    }
+    graph->ordered = true;
+}
+static int opdi_gblock_depth(const opdi_gblock *block) {
+    int depth = 0;
+    while (block->owner) { block = block->owner->block, depth++; }
+    return depth;
+}
+/* Returns true if the results of a node (NULL: the inputs of the block `made`) can be used at a place: before the node
+   `at` of the block `place`, or at the end of this block if `at` is NULL. */
+OPDI_INTERNAL bool opdi_graph_sees(opd_graph *graph, const opdi_gblock *made, const opdi_gnode *node,
+                                   const opdi_gblock *place, const opdi_gnode *at) {
+    opdi_graph_order(graph);
+    for (int depth = opdi_gblock_depth(place) - opdi_gblock_depth(made); depth > 0; depth--) {
+        at = place->owner;
+        place = at->block;
+    }
+    return place == made && (!node || !at || node->order < at->order);
+}
+
+static void opdi_guse_link(opdi_graph_uses *users, int32_t at, opdi_gvalue *value) {
+    opdi_guse *const use = &users->uses[at];
+    use->value = value;
+    use->next = -1;
+    use->prev = value->last_use;
+    if (use->prev >= 0) { users->uses[use->prev].next = at; } else { value->first_use = at; }
+    value->last_use = at;
+}
+static void opdi_guse_unlink(opdi_graph_uses *users, int32_t at) {
+    const opdi_guse *const use = &users->uses[at];
+    if (use->prev >= 0) { users->uses[use->prev].next = use->next; } else { use->value->first_use = use->next; }
+    if (use->next >= 0) { users->uses[use->next].prev = use->prev; } else { use->value->last_use = use->prev; }
+}
+/* Adds the uses of `count` values, by the inputs of a node or by the outputs of a block.  Writes the number of the
+   first use to *at.  Returns 0, or -1 and sets an error. */
+static int opdi_graph_uses_add(opdi_graph_uses *users, opdi_gnode *node, opdi_gblock *block,
+                               opdi_gvalue *const *values, int32_t count, int32_t *at) {
+    void *uses = users->uses;
+    while (users->count + count > users->cap) {
+        if (users->count + count > INT32_MAX / 2 ||
+            opdi_grow(&uses, users->cap, &users->cap, sizeof *users->uses)) {
+            return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "the graph has more than 2^30 uses of values") : -1;
+        }
+        users->uses = (opdi_guse *)uses;
+    }
+    *at = (int32_t)users->count;
+    for (int32_t i = 0; i < count; i++) {
+        opdi_guse *const use = &users->uses[users->count];
+        use->node = node;
+        use->block = block;
+        use->index = i;
+        opdi_guse_link(users, (int32_t)users->count++, values[i]);
+    }
+    return 0;
+}
+/* Adds the uses of values by a node and by its blocks.  Returns 0, or -1 and sets an error. */
+static int opdi_gnode_enter_uses(opdi_graph_uses *users, opdi_gnode *node) {
+    for (int32_t i = 0; i < node->nout; i++) { node->out[i]->first_use = node->out[i]->last_use = -1; }
+    for (int32_t k = 0; k < node->nblocks; k++) {
+        const opdi_gblock *const block = &node->blocks[k];
+        for (int32_t i = 0; i < block->ninputs; i++) { block->inputs[i]->first_use = block->inputs[i]->last_use = -1; }
+    }
+    return opdi_graph_uses_add(users, node, NULL, node->in, node->nin, &node->uses_at);
+}
+static int opdi_graph_uses_make(opd_graph *graph, opdi_graph_uses *users) {
+    for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->first_use = graph->inputs[i]->last_use = -1; }
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        if (opdi_gnode_enter_uses(users, node)) { return -1; }
+    }
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int32_t k = 0; k < node->nblocks; k++) {
+            opdi_gblock *const block = &node->blocks[k];
+            if (opdi_graph_uses_add(users, NULL, block, block->outputs, block->noutputs, &block->uses_at)) {
+                return -1;
+            }
+        }
+    }
+    return opdi_graph_uses_add(users, NULL, &graph->body, &graph->result, graph->result != NULL,
+                               &graph->body.uses_at);
+}
+static void opdi_graph_uses_free(opdi_graph_uses *users) {
+    if (!users) { return; }
+    opdi_free(users->uses, (size_t)users->cap * sizeof *users->uses);
+    opdi_free(users, sizeof *users);
+}
+/* Returns the uses of all values of a graph, or NULL if memory runs out.  A use of a block of the graph's body, number
+   0, is the use of graph->result. */
+OPDI_INTERNAL opdi_graph_uses *opdi_graph_users(opd_graph *graph) {
+    if (graph->users) { return graph->users; }
+    opdi_graph_uses *const users = (opdi_graph_uses *)opdi_alloc(sizeof *users);
+    if (!users) { return NULL; }
+    memset(users, 0, sizeof *users);
+    if (opdi_graph_uses_make(graph, users)) {
+        opdi_graph_uses_free(users);
+        return NULL;
+    }
+    return graph->users = users;
+}
+/* Makes use number `at` a use of `value`. */
+OPDI_INTERNAL void opdi_guse_move(opdi_graph_uses *users, int32_t at, opdi_gvalue *value) {
+    opdi_guse_unlink(users, at);
+    opdi_guse_link(users, at, value);
+}
+
 //== building ==========================================================================================================
 
 OPDI_INTERNAL opd_graph *opdi_graph_new(void) {
@@ -105,7 +239,7 @@ OPDI_INTERNAL opd_graph *opdi_graph_new(void) {
 
 /* Frees the plan of a graph that has changed; the next run makes a new one.  A kernel may change the graph that runs
    it: then the run keeps its plan. */
-OPDI_INTERNAL void opdi_graph_changed(opd_graph *graph) {
+OPDI_INTERNAL void opdi_graph_replan(opd_graph *graph) {
     if (graph->plan) {
         graph->plan->next = graph->old_plans;
         graph->old_plans = graph->plan;
@@ -116,7 +250,13 @@ OPDI_INTERNAL void opdi_graph_changed(opd_graph *graph) {
         graph->old_plans = plan->next;
         opdi_free(plan, plan->bytes);
     }
-    graph->counted = false;
+}
+/* Forgets what was computed from the nodes of a graph, because the graph has changed. */
+OPDI_INTERNAL void opdi_graph_changed(opd_graph *graph) {
+    opdi_graph_replan(graph);
+    graph->counted = graph->ordered = false;
+    opdi_graph_uses_free(graph->users);
+    graph->users = NULL;
 }
 
 /* Releases the value of a constant.  An object in a constant is a generator. */
@@ -193,18 +333,28 @@ OPDI_INTERNAL opdi_gnode *opdi_gnode_new(opd_graph *graph, opdi_gkind kind, int3
     node->out = node->in + nin;
     return node;
 }
-/* Inserts a node at the graph's insertion point. */
+/* Inserts a node at the graph's insertion point.  Keeps the order and the uses up to date, if the graph has them. */
 OPDI_INTERNAL void opdi_gnode_append(opd_graph *graph, opdi_gnode *node) {
-    const bool counted = graph->counted;
     opdi_gblock *const block = graph->into ? graph->into : &graph->body;
     node->block = block;
     node->next = graph->at;
     node->prev = graph->at ? graph->at->prev : block->last;
     if (node->prev) { node->prev->next = node; } else { block->first = node; }
     if (node->next) { node->next->prev = node; } else { block->last = node; }
-    opdi_graph_changed(graph);
-    for (int i = 0; counted && i < node->nin; i++) { node->in[i]->uses++; }
-    graph->counted = counted;
+    opdi_graph_replan(graph);
+    for (int i = 0; graph->counted && i < node->nin; i++) { node->in[i]->uses++; }
+    if (graph->ordered) { opdi_gnode_order(node); }
+    if (graph->users && opdi_gnode_enter_uses(graph->users, node)) { opdi_graph_changed(graph); }
+}
+
+/* Prepares the removal of a node without blocks: subtracts its uses of values.  Keeps the uses up to date, if the graph
+   has them. */
+OPDI_INTERNAL void opdi_gnode_leave(opd_graph *graph, opdi_gnode *node) {
+    opdi_graph_replan(graph);
+    for (int32_t i = 0; i < node->nin; i++) {
+        if (graph->counted) { node->in[i]->uses--; }
+        if (graph->users) { opdi_guse_unlink(graph->users, node->uses_at + i); }
+    }
 }
 
 /* Adds a constant node and returns its value, or NULL if memory runs out.  The graph takes a reference to a tensor or

@@ -110,7 +110,7 @@ typedef struct opdi_text_builder { char *text; int64_t length, cap; bool failed;
 #if !defined(OPD_NO_GRAPHS)
 /* A C function that computes a node's results from the arguments `args`.  Stores a reference of each result in `rets`
    and returns 0.  On failure, stores no results, returns -1 and sets an error. */
-typedef int (*opdi_gfunction_run)(const struct opdi_gnode *node, const opd_value *args, opd_value *rets);
+typedef int (*opdi_gfunction_run)(const struct opd_graph_node *node, const opd_value *args, opd_value *rets);
 /* A C function, not an operator, that a node calls.  `effects` is true if the function has side effects. */
 typedef struct opdi_gfunction { const char *name; opdi_gfunction_run run; bool effects; } opdi_gfunction;
 /* A call of a builtin: a C function, not an operator, that has a TorchScript schema and whose arguments and results are
@@ -119,7 +119,7 @@ typedef struct opdi_bcall {
     const opd_value *args;
     opd_value *rets;
     int32_t nargs, nrets;
-    const struct opdi_gnode *node;
+    const struct opd_graph_node *node;
     const struct opdi_builtin *builtin;
 } opdi_bcall;
 enum {
@@ -149,7 +149,7 @@ typedef enum opdi_gkind {
 typedef struct opd_graph_value {
     const char *name;                             /* such as "x.1"; NULL: the value is printed as its number `id` */
     opd_graph *graph;                             /* NULL if the value was removed */
-    struct opdi_gnode *node;                      /* the node that computes the value; NULL if it is an input */
+    struct opd_graph_node *node;                      /* the node that computes the value; NULL if it is an input */
     int32_t id, tag;
     int32_t uses;
     int8_t dtype;                                 /* of a tensor: the dtype that the traced tensor had, or -1 if it is
@@ -165,14 +165,15 @@ typedef struct opd_graph_value {
                                                      uses the value; first: the first block of the current If uses the
                                                      value */
     const opdi_gtype *type;
-    struct opdi_gblock *block;                    /* the inner block of which the value is an input; else NULL */
+    struct opd_graph_block *block;                /* the inner block of which the value is an input; else NULL */
+    int32_t first_use, last_use;                  /* see opdi_graph_uses */
 } opdi_gvalue;
 /* The stack that functions over the blocks of a graph need for each block in a block. */
 #define OPDI_STACK_OF_BLOCK (OPDI_STACK_CALL / 64)
 /* A block of nodes.  Nodes of an inner block can use values of the blocks that contain it. */
-typedef struct opdi_gblock {
-    struct opdi_gnode *first, *last;
-    struct opdi_gnode *owner;                     /* the node that has the block; NULL: the block is the body of a
+typedef struct opd_graph_block {
+    struct opd_graph_node *first, *last;
+    struct opd_graph_node *owner;                     /* the node that has the block; NULL: the block is the body of a
                                                      graph, and has no `inputs` and `outputs` itself (see opd_graph) */
     opdi_gvalue **inputs, **outputs;              /* in a loop, the inputs are the number of the round and the carried
                                                      values, and the outputs the condition and the new carried values */
@@ -182,10 +183,11 @@ typedef struct opdi_gblock {
                                                      planner's array `slots`, from index `entry` on */
     int32_t end, nend;                            /* the values to release when the block ends: nend entries, from index
                                                      `end` on */
+    int32_t uses_at;                              /* see opdi_graph_uses */
 } opdi_gblock;
 /* A node of a graph, which computes the values `out` from the values `in`. */
-typedef struct opdi_gnode {
-    struct opdi_gnode *next, *prev;
+typedef struct opd_graph_node {
+    struct opd_graph_node *next, *prev;
     opdi_gkind kind;
     int32_t nin, nout;
     opdi_gvalue **in, **out;
@@ -215,7 +217,26 @@ typedef struct opdi_gnode {
                                                      GetAttr[name="weight"] */
     bool called;                                  /* while a script is compiled: true if the node belongs to an inlined
                                                      function */
+    bool gone;                                    /* true if the node was removed from the graph */
+    int32_t uses_at;                              /* see opdi_graph_uses */
+    int64_t order;                                /* grows from node to node of a block; see opdi_graph_order */
+    uint64_t mark;                                /* equal to graph->mark if a function has marked the node */
 } opdi_gnode;
+/* A use of a value: as input number `index` of a node or, if `node` is NULL, as output number `index` of a block. */
+typedef struct opdi_guse {
+    opdi_gvalue *value;
+    opdi_gnode *node;
+    opdi_gblock *block;
+    int32_t index;
+    int32_t next, prev;                           /* the next and the previous use of the same value; -1: none */
+} opdi_guse;
+/* All uses of all values of a graph.  The uses of a value form a list, from number value->first_use to
+   value->last_use (-1: none).  The use by input i of a node has the number node->uses_at + i; the use by output i of a
+   block, block->uses_at + i. */
+typedef struct opdi_graph_uses {
+    opdi_guse *uses;                              /* [cap] */
+    int64_t count, cap;
+} opdi_graph_uses;
 /* The kinds of steps.  If all values of a graph are tensors, only OP, LIST and UNPACK occur. */
 typedef enum opdi_gcode {
     OPDI_STEP_OP,                                 /* calls an operator */
@@ -277,6 +298,9 @@ struct opd_graph {
     opdi_planned *memory;                         /* the plan for the memory of a run's tensors; NULL: not yet made */
     struct opdi_graph_names *names;               /* the table of the values' names; NULL: the first lookup makes it */
     bool counted;                                 /* true if the members `uses` of all values are up to date */
+    bool ordered;                                 /* true if the members `order` of all nodes are up to date */
+    uint64_t mark;                                /* grows by 1 for each function that marks nodes */
+    opdi_graph_uses *users;                       /* the uses of all values; NULL: the first question makes them */
     const struct opd_program *program;            /* the program that owns the graph; NULL: none */
 };
 /* An entry of a hash table of names.  `value` is the value with this name, or NULL.  `suffix` is the lowest n for which

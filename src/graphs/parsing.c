@@ -612,7 +612,7 @@ static bool opdi_graph_match_typed(const opdi_arg *arg, const opdi_gvalue *value
 }
 /* Returns true if `value` can be passed as argument i of `op`; NULL means the argument's default.  If `convert` is
    true, constant numbers may be converted. */
-static bool opdi_graph_match_one(const opd_op *op, int i, const opdi_gvalue *value, bool convert) {
+OPDI_INTERNAL bool opdi_graph_match_one(const opd_op *op, int i, const opdi_gvalue *value, bool convert) {
     const opdi_type *const type = opdi_strip_optional(op->schema->args[i].type);
     if (!value) { return op->schema->args[i].has_default; }
     if (opdi_takes_all(type)) { return true; }

@@ -8,7 +8,9 @@ static void opdi_gvalue_gone(opd_graph *graph, opdi_gvalue *value) {
 }
 /* Removes a node, with the nodes of its blocks, from the graph.  Sets the member `graph` of their values to NULL. */
 OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
-    opdi_graph_changed(graph);
+    if (node->nblocks) { opdi_graph_changed(graph); }
+    opdi_gnode_leave(graph, node);
+    node->gone = true;
     for (int32_t i = 0; i < node->nblocks; i++) {
         opdi_gblock *const block = &node->blocks[i];
         if (graph->into == block) {
@@ -124,6 +126,7 @@ static int opdi_gblock_dce(opd_graph *graph, opdi_gblock *block) {
 int opd_graph_dce(opd_graph *graph) {
     if (!graph || !opd_ok() || opdi_graph_too_deep(graph)) { return -1; }
     opdi_graph_count_uses(graph);
+    graph->counted = false;                       /* opdi_gblock_dce subtracts the uses by removed nodes itself */
     return opdi_gblock_dce(graph, &graph->body);
 }
 

@@ -90,7 +90,7 @@ static void opdi_graph_print_generator(opdi_text *out, opd_generator *generator)
     opdi_text_add(out, "torch.Generator(device=\"cpu\", seed=%llu", (unsigned long long)state[0]);
     opdi_text_add(out, state[1] ? ", offset=%llu)" : ")", (unsigned long long)state[1]);
 }
-/* Writes the value of a constant.  `full` has the same meaning as for opdi_gnode_print. */
+/* Writes the value of a constant.  `full` has the same meaning as for opdi_gnode_line. */
 static void opdi_graph_print_constant(opdi_text *out, const opd_value *value, int64_t *full, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value);
     char text[64];
@@ -157,11 +157,10 @@ static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, 
     } else if (node->kind == OPDI_GNODE_BUILTIN && node->word) { opdi_text_add(out, "[%s]", node->word); }
 }
 static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t *full, int indent);
-/* Writes a node in one line, and then its blocks.  If `full` is not NULL, the text is for a file: names of operators
-   have the names of their overloads, and the k-th constant tensor is written as $k; *full counts these tensors. */
-static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *full, int indent) {
+/* Writes the line of a node.  If `full` is not NULL, the text is for a file: names of operators have the names of their
+   overloads, and the k-th constant tensor is written as $k; *full counts these tensors. */
+OPDI_INTERNAL void opdi_gnode_line(opdi_text *out, const opdi_gnode *node, int64_t *full) {
     char called[100];
-    opdi_text_add(out, "%*s", indent, "");
     opdi_gvalues_print(out, node->out, node->nout, true);
     opdi_text_add(out, " = ");
     if (full && node->kind == OPDI_GNODE_BUILTIN) {
@@ -172,7 +171,13 @@ static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *fu
     opdi_gnode_print_attributes(out, node, full);
     opdi_text_add(out, "(");
     opdi_gvalues_print(out, node->in, node->nin, false);
-    opdi_text_add(out, node->place ? ") # %s\n" : ")\n", node->place);
+    opdi_text_add(out, node->place ? ") # %s" : ")", node->place);
+}
+/* Writes the line of a node, and then its blocks.  `full` has the same meaning as for opdi_gnode_line. */
+static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *full, int indent) {
+    opdi_text_add(out, "%*s", indent, "");
+    opdi_gnode_line(out, node, full);
+    opdi_text_add(out, "\n");
     for (int32_t i = 0; i < node->nblocks; i++) {
         const opdi_gblock *const block = &node->blocks[i];
         opdi_text_add(out, "%*sblock%d(", indent + 2, "", (int)i);
@@ -209,7 +214,7 @@ static void opdi_graph_origin_print(opdi_text *out, const opd_op *op) {
 }
 
 /* Writes a graph's text to `buf`, but at most `cap` bytes.  Returns the length of the whole text.  If `full` is true,
-   writes the text for a file (see opdi_gnode_print). */
+   writes the text for a file (see opdi_gnode_line). */
 OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, bool full) {
     opdi_text text = opdi_text_of(buf, cap);
     int64_t constants = 0;

@@ -390,7 +390,8 @@ OPDI_INTERNAL void opdi_graph_value_release(opd_value *value) {
 
 OPDI_COLD_END
 
-static void opdi_graph_list_set(const opd_value *list, int32_t place, const opd_value *element) {
+/* Sets element `place` of a list whose elements have the kind that its tag says. */
+OPDI_INTERNAL void opdi_graph_list_set(const opd_value *list, int32_t place, const opd_value *element) {
     void *const at = list->u.object;
     switch (list->tag) {
     case OPD_TAG_INTS: ((int64_t *)at)[place] = element->u.i; break;

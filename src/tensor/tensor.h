@@ -131,7 +131,7 @@ typedef struct opdi_level {
 
 //== recordings ========================================================================================================
 
-struct opdi_gnode;
+struct opd_graph_node;
 /* Functions of the recording in progress on a thread (opdi_innermost.tracer), which tensors and autograd call.  Each
    returns 0, or -1 and sets an error, unless its comment says otherwise. */
 typedef struct opdi_tracer {
@@ -152,10 +152,10 @@ typedef struct opdi_tracer {
     /* Makes the graph's node for a call that is about to run.  Operators inside of the call are not recorded.  Writes
        to *waiting, for `done`, how many autograd nodes wait for their hooks at that time.  Returns NULL and sets an
        error if that fails. */
-    struct opdi_gnode *(*begin)(opd_call *call, int64_t *waiting);
+    struct opd_graph_node *(*begin)(opd_call *call, int64_t *waiting);
     /* Ends the recording of a call: adds the node that `begin` made, and its results, to the graph.  `rc` is the value
        that the call returned. */
-    int (*done)(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc);
+    int (*done)(opd_call *call, struct opd_graph_node *node, int64_t waiting, int rc);
 } opdi_tracer;
 
 //== results ===========================================================================================================

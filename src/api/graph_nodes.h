@@ -1,0 +1,132 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:graph_nodes reading, changing and comparing graphs (may change)
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A node of a graph computes values from other values: it calls an operator or a function, or is a constant, a list or
+   tuple, a condition or a loop.  Nodes and values belong to their graph.  Pointers to them stay valid until the graph is
+   freed; after a node was removed, it has no values, and opd_graph_next still leads from it to the node that followed.
+   Any number of threads may read a graph while no thread changes it; except that opd_graph_value_uses, like functions
+   that change the graph, needs the graph for itself.
+       for (opd_graph_node *node = opd_graph_first(graph); node; node = opd_graph_next(node)) {
+           if (opd_graph_node_is(node, "aten::relu")) { opd_print_text(opd_graph_node_place(node)); }
+       }
+   Functions that take NULL instead of a graph, node, block or value return 0, false or NULL, without an error. */
+typedef struct opd_graph_node opd_graph_node;
+typedef struct opd_graph_block opd_graph_block;
+typedef enum opd_graph_kind {
+    OPD_GRAPH_OP,                /* calls an operator */
+    OPD_GRAPH_CONSTANT,
+    OPD_GRAPH_LIST,              /* makes a list of its inputs */
+    OPD_GRAPH_TUPLE,
+    OPD_GRAPH_UNPACK,            /* its outputs are the elements of its input, a list */
+    OPD_GRAPH_IF,                /* input: a bool.  Runs block 0 if it is true, else block 1.  The outputs of this block
+                                    become the outputs of the node */
+    OPD_GRAPH_LOOP,              /* inputs: the largest number of rounds, whether the first round runs, and the first
+                                    values.  Block 0 takes the number of the round and the values, and its outputs are
+                                    whether another round follows, and the next values.  The outputs of the node are the
+                                    last values */
+    OPD_GRAPH_BUILTIN,           /* calls a function of TorchScript that is no operator, such as prim::GetAttr */
+    OPD_GRAPH_FUNCTION           /* calls a C function with its own data, such as a part of an exported program */
+} opd_graph_kind;
+/* Return the first node of a graph, and the node that follows a node, in the order of the graph's text: the nodes in the
+   blocks of a node follow it.  NULL: there is none.  Inside such a loop, the node may be removed, and nodes may be added
+   before and after it; the loop then also visits those that were added after it. */
+OPD_NEW opd_graph_node *opd_graph_first(const opd_graph *graph);
+OPD_NEW opd_graph_node *opd_graph_next(const opd_graph_node *node);
+/* Return input or output i of a graph, from 0 on.  If the graph returns several values, as a tuple or a list, its
+   outputs are the elements.  Return NULL, and set an error, if there is no i. */
+OPD_NEW opd_graph_value *opd_graph_input_at(const opd_graph *graph, int i);
+OPD_NEW opd_graph_value *opd_graph_output_at(const opd_graph *graph, int i);
+
+OPD_NEW opd_graph_kind opd_graph_node_kind(const opd_graph_node *node);
+/* Returns the operator that a node calls, or NULL. */
+OPD_NEW opd_op *opd_graph_node_op(const opd_graph_node *node);
+/* Returns whether a node calls this operator or function: "aten::add" means any overload, "aten::add.Tensor" one.  Names
+   of other nodes are those of the graph's text, such as "prim::If". */
+OPD_NEW bool opd_graph_node_is(const opd_graph_node *node, const char *name);
+/* Write the name without the overload, such as "aten::add", and the line of a node in the graph's text.  The text is cut
+   to `cap` bytes including the final zero.  Return the full length. */
+OPD_NEW size_t opd_graph_node_name(const opd_graph_node *node, char *buf, size_t cap);
+OPD_NEW size_t opd_graph_node_print(const opd_graph_node *node, char *buf, size_t cap);
+/* Returns the place of the call in the source, "FILE:LINE"; NULL if it is not known. */
+OPD_NEW const char *opd_graph_node_place(const opd_graph_node *node);
+/* Returns whether a node writes into tensors, draws random numbers, prints, sends, or has another effect beside its
+   results; or if it is not known. */
+OPD_NEW bool opd_graph_node_has_effects(const opd_graph_node *node);
+/* Return the numbers of inputs and outputs of a node, and one of them.  Return NULL, and set an error, if there is no
+   i. */
+OPD_NEW int opd_graph_node_ninputs(const opd_graph_node *node);
+OPD_NEW int opd_graph_node_noutputs(const opd_graph_node *node);
+OPD_NEW opd_graph_value *opd_graph_node_input(const opd_graph_node *node, int i);
+OPD_NEW opd_graph_value *opd_graph_node_output(const opd_graph_node *node, int i);
+/* Returns the value for the argument `name` of the operator's schema, such as "stride".  Returns NULL, and sets an error,
+   if the operator has no such argument. */
+OPD_NEW opd_graph_value *opd_graph_node_arg(const opd_graph_node *node, const char *name);
+/* Return the number of blocks of a node, and one of them; and the block in which a node is. */
+OPD_NEW int opd_graph_node_nblocks(const opd_graph_node *node);
+OPD_NEW opd_graph_block *opd_graph_node_block(const opd_graph_node *node, int i);
+OPD_NEW opd_graph_block *opd_graph_node_inside(const opd_graph_node *node);
+/* Return the inputs and outputs of a block, its first node, and the node to which it belongs.  The body of a graph is a
+   block, too: it belongs to no node (NULL), and its inputs and outputs are those of the graph. */
+OPD_NEW opd_graph_block *opd_graph_body(const opd_graph *graph);
+OPD_NEW int opd_graph_block_ninputs(const opd_graph_block *block);
+OPD_NEW int opd_graph_block_noutputs(const opd_graph_block *block);
+OPD_NEW opd_graph_value *opd_graph_block_input(const opd_graph_block *block, int i);
+OPD_NEW opd_graph_value *opd_graph_block_output(const opd_graph_block *block, int i);
+OPD_NEW opd_graph_node *opd_graph_block_first(const opd_graph_block *block);
+OPD_NEW opd_graph_node *opd_graph_block_owner(const opd_graph_block *block);
+
+/* Returns the node that computes a value, or NULL if the value is an input.
+   opd_graph_value_block: Returns the block of which a value is an input, or NULL if a node computes it. */
+OPD_NEW opd_graph_node *opd_graph_value_node(const opd_graph_value *value);
+OPD_NEW opd_graph_block *opd_graph_value_block(const opd_graph_value *value);
+/* Write the name of a value without "%", such as "x" or "3", and its type as the graph's text has it, such as "int[]" or
+   "Float(2, strides=[1], requires_grad=0, device=cpu)".  The text is cut to `cap` bytes including the final zero.
+   Return the full length. */
+OPD_NEW size_t opd_graph_value_name(const opd_graph_value *value, char *buf, size_t cap);
+OPD_NEW size_t opd_graph_value_type(const opd_graph_value *value, char *buf, size_t cap);
+/* Returns the kind of a value: OPD_TAG_TENSOR, OPD_TAG_INT, OPD_TAG_INTS, ...; OPD_TAG_LIST also for a tuple,
+   OPD_TAG_CELL for an object or a dict, and OPD_TAG_OBJECT for a generator. */
+OPD_NEW opd_tag opd_graph_value_tag(const opd_graph_value *value);
+/* What a graph knows of a tensor: what it was when the graph was recorded, or what the graph's text says.  The lists
+   belong to the graph. */
+typedef struct opd_graph_info {
+    opd_scalar_type dtype;
+    opd_ints sizes, strides;
+    opd_device device;
+    bool requires_grad;
+} opd_graph_info;
+/* Writes to *info what the graph knows of a tensor, and returns true.  Returns false, and changes nothing, if it knows
+   nothing or the value is no tensor. */
+OPD_NEW bool opd_graph_value_info(const opd_graph_value *value, opd_graph_info *info);
+/* Writes to *constant the value of a constant, or of a list of constants, and returns true.  Returns false if the value
+   is no constant.  A tensor, a text or a cell belongs to the graph; the elements of a list belong to the innermost
+   scope. */
+OPD_NEW bool opd_graph_value_constant(const opd_graph_value *value, opd_value *constant);
+/* A use of a value: as input `index` of a node; or, if node is NULL, as output `index` of a block. */
+typedef struct opd_graph_use {
+    opd_graph_node *node;
+    opd_graph_block *block;
+    int index;
+} opd_graph_use;
+/* Writes at most `cap` uses of a value, in the order in which they were made, and returns how many there are; -1 and
+   sets an error if memory runs out.  If a graph returns several values, a node makes a tuple or list of them, and this
+   node uses them. */
+OPD_NEW int opd_graph_value_uses(const opd_graph_value *value, opd_graph_use *uses, int cap);
+
+/* Changing a graph.  Each function checks that values belong to the graph, are computed before they are used, and have
+   types that their users accept.  The error names the node and its place.  If a function fails, the graph stays as it
+   was.  Sizes and dtypes that the graph knows of later values are not computed again: opd_graph_infer does that.
+
+   opd_graph_replace: Replaces all uses of `value` by `by`, except those by nodes from which `by` is computed: so f(x)
+   can take the place of x.  Fails if another node uses `value` before `by` is computed.  Returns the number of uses that
+   were replaced, or -1.
+   opd_graph_set_input: Replaces input i of a node.  Returns 0, or -1.
+   opd_graph_erase_node: Removes a node whose outputs are not used.  Returns 0, or -1. */
+OPD_NEW int opd_graph_replace(opd_graph *graph, opd_graph_value *value, opd_graph_value *by);
+OPD_NEW int opd_graph_set_input(opd_graph *graph, opd_graph_node *node, int i, opd_graph_value *value);
+OPD_NEW int opd_graph_erase_node(opd_graph *graph, opd_graph_node *node);
+/* Checks a whole graph: each value is computed before it is used, operators accept their arguments, blocks have as many
+   outputs as their nodes need, and outputs exist.  Returns 0; or -1 and sets an error that names the first node that is
+   wrong.  Functions of this chapter leave no wrong graph behind, so only tests need this. */
+OPD_NEW int opd_graph_check(opd_graph *graph);
