@@ -130,3 +130,53 @@ OPD_NEW int opd_graph_erase_node(opd_graph *graph, opd_graph_node *node);
    outputs as their nodes need, and outputs exist.  Returns 0; or -1 and sets an error that names the first node that is
    wrong.  Functions of this chapter leave no wrong graph behind, so only tests need this. */
 OPD_NEW int opd_graph_check(opd_graph *graph);
+
+/* Copying graphs.  The constants of a copy are the same tensors, and its nodes call the same functions.  The caller owns
+   a new graph and frees it with opd_graph_free.
+
+   opd_graph_copy: Returns a copy that can be changed; so also for the graph of a program or of a script.  It runs as the
+   graph does, with the same inputs.
+   opd_graph_inline: Copies the nodes of another graph to the place where nodes are added (opd_graph_insert_before).  The
+   values `args` take the place of its inputs.  Writes at most `cap` of its outputs to `results`, and returns how many it
+   has, or -1.
+   opd_graph_extract: Returns a new graph that computes the values `outputs` from the values `inputs`: with the nodes
+   between them, and with the nodes that write memory of these values.  Fails if `outputs` need another input; the error
+   names it.  The graph itself stays as it is. */
+OPD_NEW opd_graph *opd_graph_copy(const opd_graph *graph);
+OPD_NEW int opd_graph_inline(opd_graph *graph, const opd_graph *inner, opd_graph_value *const *args, int nargs,
+                             opd_graph_value **results, int cap);
+OPD_NEW opd_graph *opd_graph_extract(opd_graph *graph, opd_graph_value *const *inputs, int ninputs,
+                                     opd_graph_value *const *outputs, int noutputs);
+/* Returns whether two graphs have the same nodes in the same order, with equal constants; the bits of tensors are
+   compared.  Names, known sizes and places do not count.  A graph that is printed and parsed again is equal to the first,
+   if its constants fit into the text.
+   opd_graph_hash: Returns a number that is the same for equal graphs, also in other processes of this version. */
+OPD_NEW bool opd_graph_equal(const opd_graph *graph, const opd_graph *other);
+OPD_NEW uint64_t opd_graph_hash(opd_graph *graph);
+
+/* Rewriting (replace_pattern of torch.fx).  A pattern is a graph: its inputs stand for any values of the right types, and
+   its nodes for the same calls.  Trace it from a function, or write it as text, where the inputs may also be numbers:
+   opd_graph_parse("graph(%x : Tensor, %n : int):\n ...").  Constants stand for equal constants.  All values inside a match
+   but the outputs have no other users.  A match does not cover nodes of several blocks, and does not stand around a node
+   that writes memory which the match uses.
+
+   A match: the values of a graph at the places of a pattern's values.  It is valid until the function that was given it
+   returns.
+   opd_match_value: Returns the value at the place of a value of the pattern, such as one that opd_graph_find returns. */
+typedef struct opd_match opd_match;
+OPD_NEW opd_graph_value *opd_match_value(const opd_match *match, const opd_graph_value *value);
+typedef struct opd_rewrite_options {
+    bool (*when)(void *user, const opd_match *match);       /* returns whether a match is replaced; NULL: all are */
+    int (*make)(void *user, opd_graph *graph, const opd_match *match, opd_graph_value **results);
+                                 /* adds nodes to the graph with opd_graph_call and the like, which add them behind the
+                                    match; and writes a value for each output of the pattern to `results`.  The nodes may
+                                    use values of the match.  Returns 0, or -1 with an error */
+    void *user;
+    bool ignore_constants;       /* numbers stand for any numbers */
+} opd_rewrite_options;
+/* Replaces each match of `pattern` by the nodes of `replacement`, a graph with the same inputs and outputs; or, if it is
+   NULL, by what options->make makes.  Matches are searched from the first node on, without those that begin in nodes which
+   this call has added.  Nodes whose results are not used any more are removed.  options: NULL means no conditions.
+   Returns the number of matches that were replaced, or -1 and sets an error: then the match that failed stays as it was. */
+OPD_NEW int opd_graph_rewrite(opd_graph *graph, const opd_graph *pattern, const opd_graph *replacement,
+                              const opd_rewrite_options *options);

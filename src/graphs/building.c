@@ -2,19 +2,10 @@
 
 //== building graphs by calls of C functions ===========================================================================
 
-/* A change of a graph by a public function such as opd_graph_input.  If the function fails, the nodes that it has added
-   are removed. */
-typedef struct opdi_graph_builder {
-    opdi_graph_parser parser;                     /* for the functions of the parser that check values */
-    opd_scope scope;
-    opdi_gnode *before;                           /* the node in front of the first new node, or NULL */
-    uint64_t was;                                 /* the result of opdi_enter; schemas stay valid until opdi_leave */
-    int32_t next_id;
-} opdi_graph_builder;
-
 /* Returns the block into which new nodes are inserted. */
 static opdi_gblock *opdi_graph_into(opd_graph *graph) { return graph->into ? graph->into : &graph->body; }
-static int opdi_graph_build_begin(opdi_graph_builder *build, opd_graph *graph, const char *who) {
+/* Begins a change by the public function `who`.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_graph_build_begin(opdi_graph_builder *build, opd_graph *graph, const char *who) {
     if (!opd_ok()) { return -1; }
     if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph is NULL", who); }
     memset(build, 0, sizeof *build);
@@ -27,7 +18,8 @@ static int opdi_graph_build_begin(opdi_graph_builder *build, opd_graph *graph, c
     build->was = opdi_enter(opdi_self());
     return 0;
 }
-static int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
+/* Ends a change.  If it failed (`done` is false), removes the nodes that it has added.  Returns 0, or -1 if it failed. */
+OPDI_INTERNAL int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
     opd_graph *graph = build->parser.graph;
     opdi_gnode *node;
     if (!done) {
@@ -42,7 +34,7 @@ static int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
 }
 /* Checks that values belong to the graph and are computed before its insertion point.  If `defaults` is true, a value
    may be NULL, which means the default of an argument.  Returns 0, or -1 and sets an error. */
-static int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue *const *values, int count, bool defaults) {
+OPDI_INTERNAL int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue *const *values, int count, bool defaults) {
     opd_graph *graph = build->parser.graph;
     if (count < 0 || (count && !values)) {
         return opdi_graph_parse_fail(&build->parser, "the pointer to the values is NULL");
@@ -55,9 +47,25 @@ static int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue *const
         }
         if (!opdi_graph_sees(graph, opdi_gvalue_block(graph, values[i]), values[i]->node,
                              opdi_graph_into(graph), graph->at)) {
-            return opdi_graph_parse_fail(&build->parser, "value %d is made after the place where nodes are inserted",
-                                         i);
+            return opdi_graph_parse_fail(&build->parser, "value %d is made after the place where nodes are inserted, or in an inner "
+                                         "block", i);
         }
+    }
+    return 0;
+}
+/* Checks that the values `args` have the types of the inputs of `inner`.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_graph_build_types(opdi_graph_builder *build, const opd_graph *inner, opdi_gvalue *const *args) {
+    for (int32_t i = 0; i < inner->ninputs; i++) {
+        char text[200] = "", given[200] = "";
+        opdi_text want = opdi_text_of(text, sizeof text), have = opdi_text_of(given, sizeof given);
+        const opdi_gtype *const type = opdi_gvalue_gtype((opd_graph *)(uintptr_t)inner, inner->inputs[i]);
+        const opdi_gtype *const actual = opdi_gvalue_gtype(build->parser.graph, args[i]);
+        if (!type || !actual) { return -1; }
+        if (opdi_gtype_fits(actual, type)) { continue; }
+        opdi_gtype_print(&want, type, false);
+        opdi_gtype_print(&have, actual, false);
+        return opdi_graph_parse_fail(&build->parser, "value %d has the type %s, but the input has the type %s", (int)i,
+                                     given, text);
     }
     return 0;
 }

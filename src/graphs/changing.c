@@ -37,7 +37,7 @@ static int opdi_graph_owns_node(const opd_graph *graph, const opdi_gnode *node, 
 //== uses ==============================================================================================================
 
 /* Returns 0 if `by` can take the place of the value that a use has now.  Otherwise returns -1 and sets an error. */
-static int opdi_guse_check(opd_graph *graph, const opdi_guse *use, const opdi_gvalue *by, const char *who) {
+OPDI_INTERNAL int opdi_guse_check(opd_graph *graph, const opdi_guse *use, const opdi_gvalue *by, const char *who) {
     const opdi_gnode *const node = use->node, *const at = node ? node : use->block->owner;
     char text[200] = "", given[200] = "";
     opdi_text want = opdi_text_of(text, sizeof text), have = opdi_text_of(given, sizeof given);
@@ -61,14 +61,14 @@ static int opdi_guse_check(opd_graph *graph, const opdi_guse *use, const opdi_gv
 }
 /* Returns 0 if the value that the graph returns can be replaced by `by`.  Several outputs are the inputs of a node that
    makes a tuple or list of them; only a like node can take its place. */
-static int opdi_graph_result_check(const opd_graph *graph, const opdi_gvalue *by, const char *who) {
+OPDI_INTERNAL int opdi_graph_result_check(const opd_graph *graph, const opdi_gvalue *by, const char *who) {
     const opdi_gnode *const node = graph->result->node, *const next = by->node;
     if (graph->noutputs == 1 && graph->outputs[0] == graph->result) { return 0; }
     if (next && node && next->kind == node->kind && next->nin == node->nin) { return 0; }
     return opdi_graph_change_fail(who, NULL, "the graph returns several values: replace them, not their tuple or list");
 }
 /* Makes use number `at` of the graph's uses a use of `by`, as opdi_guse_check has allowed. */
-static void opdi_graph_use_set(opd_graph *graph, int32_t at, opdi_gvalue *by) {
+OPDI_INTERNAL void opdi_graph_use_set(opd_graph *graph, int32_t at, opdi_gvalue *by) {
     const opdi_guse *const use = &graph->users->uses[at];
     const bool single = graph->noutputs == 1 && graph->outputs[0] == graph->result;
     if (use->node) { use->node->in[use->index] = by; }
@@ -87,10 +87,14 @@ static void opdi_graph_mark_value(opd_graph *graph, const opdi_gvalue *value, in
     node->mark = graph->mark;
     ++*left;
 }
-/* Marks the nodes from which `by` is computed, as far back as the node of `value`. */
+/* Marks the nodes from which `by` is computed, as far back as the node of `value`, and the nodes whose blocks they are
+   in. */
 static void opdi_graph_mark_between(opd_graph *graph, const opdi_gvalue *value, const opdi_gvalue *by) {
     int64_t left = 0;                             /* the number of marked nodes that were not visited yet */
     graph->mark++;
+    if (!by->node || !opdi_graph_sees(graph, opdi_gvalue_block(graph, value), value->node, by->node->block, by->node)) {
+        return;                                   /* `by` does not depend on `value` */
+    }
     opdi_graph_mark_value(graph, by, &left);
     for (opdi_gnode *node = by->node; node && left > 0 && node != value->node;) {
         if (node->mark == graph->mark) {

@@ -117,7 +117,8 @@ static void opdi_gnode_order(opdi_gnode *node) {
     node->order = from + (to - from) / 2;
     if (node->order == from) { opdi_gblock_order(node->block); }
 }
-static void opdi_graph_order(opd_graph *graph) {
+/* Makes the members `order` of all nodes up to date. */
+OPDI_INTERNAL void opdi_graph_order(opd_graph *graph) {
     if (graph->ordered) { return; }
     opdi_gblock_order(&graph->body);
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -264,6 +265,13 @@ OPDI_INTERNAL void opdi_constant_drop(opd_value constant) {
     if (constant.tag == OPD_TAG_OBJECT) { opd_generator_free((opd_generator *)constant.u.object); }
     else { opdi_value_drop(constant); }
 }
+/* Releases what a node holds: a constant, or the data of a function. */
+OPDI_INTERNAL void opdi_gnode_drop(opdi_gnode *node) {
+    if (node->kind == OPDI_GNODE_CONSTANT) { opdi_constant_drop(node->constant); }
+    if (node->kind != OPDI_GNODE_FUNCTION || !(node->function->flags & OPDI_GFUNCTION_COUNTED)) { return; }
+    opdi_guser *const user = (opdi_guser *)(uintptr_t)node->user;
+    if (!opdi_ref_down(&user->refs)) { user->destroy(user); }
+}
 /* Adds a reference to a graph that begins to run; opd_graph_free drops it.  So the graph is freed when it has ended. */
 OPDI_INTERNAL opd_graph *opdi_graph_keep(const opd_graph *graph) {
     opd_graph *const kept = (opd_graph *)(uintptr_t)graph;
@@ -276,8 +284,9 @@ void opd_graph_free(opd_graph *graph) {
     opdi_planned_free(graph->memory);
     opdi_graph_forget_names(graph);
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        if (node->kind == OPDI_GNODE_CONSTANT) { opdi_constant_drop(node->constant); }
+        opdi_gnode_drop(node);
     }
+    if (graph->kept) { graph->home->drop(graph->kept); }
     opdi_gspace_drop(graph->space);
     opdi_arena_free(&graph->arena);
     opdi_free(graph, sizeof *graph);
@@ -328,6 +337,7 @@ OPDI_INTERNAL opdi_gnode *opdi_gnode_new(opd_graph *graph, opdi_gkind kind, int3
     node->kind = kind;
     node->nin = nin;
     node->nout = nout;
+    node->born = graph->born;
     node->in = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)(nin + nout) * sizeof *node->in);
     if (!node->in) { return NULL; }
     node->out = node->in + nin;

@@ -111,8 +111,15 @@ typedef struct opdi_text_builder { char *text; int64_t length, cap; bool failed;
 /* A C function that computes a node's results from the arguments `args`.  Stores a reference of each result in `rets`
    and returns 0.  On failure, stores no results, returns -1 and sets an error. */
 typedef int (*opdi_gfunction_run)(const struct opd_graph_node *node, const opd_value *args, opd_value *rets);
-/* A C function, not an operator, that a node calls.  `effects` is true if the function has side effects. */
-typedef struct opdi_gfunction { const char *name; opdi_gfunction_run run; bool effects; } opdi_gfunction;
+/* A C function, not an operator, that a node calls. */
+typedef struct opdi_gfunction { const char *name; opdi_gfunction_run run; int32_t flags; } opdi_gfunction;
+enum {
+    OPDI_GFUNCTION_EFFECTS = 1,                   /* the function has side effects */
+    OPDI_GFUNCTION_COUNTED = 2                    /* node->user is an opdi_guser.  Without the flag, it belongs to the
+                                                     program that owns the graph */
+};
+/* The first member of the data of a counted function: each node that has the data holds a reference. */
+typedef struct opdi_guser { int32_t refs; void (*destroy)(struct opdi_guser *user); } opdi_guser;
 /* A call of a builtin: a C function, not an operator, that has a TorchScript schema and whose arguments and results are
    values.  The function stores references of its results in `rets`, and returns 0, or -1 and sets an error. */
 typedef struct opdi_bcall {
@@ -167,6 +174,9 @@ typedef struct opd_graph_value {
     const opdi_gtype *type;
     struct opd_graph_block *block;                /* the inner block of which the value is an input; else NULL */
     int32_t first_use, last_use;                  /* see opdi_graph_uses */
+    struct opd_graph_value *alias;                /* see opdi_graph_alias */
+    uint64_t mark;                                /* of the root of an alias set: equal to graph->mark if a function has
+                                                     marked the set */
 } opdi_gvalue;
 /* The stack that functions over the blocks of a graph need for each block in a block. */
 #define OPDI_STACK_OF_BLOCK (OPDI_STACK_CALL / 64)
@@ -218,6 +228,7 @@ typedef struct opd_graph_node {
     bool called;                                  /* while a script is compiled: true if the node belongs to an inlined
                                                      function */
     bool gone;                                    /* true if the node was removed from the graph */
+    int32_t born;                                 /* graph->born when the node was made */
     int32_t uses_at;                              /* see opdi_graph_uses */
     int64_t order;                                /* grows from node to node of a block; see opdi_graph_order */
     uint64_t mark;                                /* equal to graph->mark if a function has marked the node */
@@ -279,6 +290,11 @@ typedef struct opdi_graph_plan {
                                                      if a run fails */
     bool cells;                                   /* true: some values are not tensors */
 } opdi_graph_plan;
+/* Functions that add and drop a reference to the program that owns a graph. */
+typedef struct opdi_graph_home {
+    struct opd_program *(*keep)(const struct opd_program *program);
+    void (*drop)(struct opd_program *program);
+} opdi_graph_home;
 struct opd_graph {
     opdi_arena arena;
     opdi_gblock body;
@@ -300,8 +316,12 @@ struct opd_graph {
     bool counted;                                 /* true if the members `uses` of all values are up to date */
     bool ordered;                                 /* true if the members `order` of all nodes are up to date */
     uint64_t mark;                                /* grows by 1 for each function that marks nodes */
+    int32_t born;                                 /* grows by 1 for each match that is replaced */
     opdi_graph_uses *users;                       /* the uses of all values; NULL: the first question makes them */
     const struct opd_program *program;            /* the program that owns the graph; NULL: none */
+    const opdi_graph_home *home;                  /* the functions for `program` and `kept`; NULL: none */
+    struct opd_program *kept;                     /* the program whose functions nodes of a copy call: the graph has a
+                                                     reference; NULL: none */
 };
 /* An entry of a hash table of names.  `value` is the value with this name, or NULL.  `suffix` is the lowest n for which
    the name "name.n" may be free, or 0. */
@@ -524,6 +544,25 @@ typedef struct opdi_graph_parser {
     bool lenient;                                 /* true: unknown operators become nodes that fail when they run */
 } opdi_graph_parser;
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
+/* A change of a graph by a public function such as opd_graph_input.  If the function fails, the nodes that it has added
+   are removed. */
+typedef struct opdi_graph_builder {
+    opdi_graph_parser parser;                     /* for the functions of the parser that check values */
+    opd_scope scope;
+    opdi_gnode *before;                           /* the node in front of the first new node, or NULL */
+    uint64_t was;                                 /* the result of opdi_enter; schemas stay valid until opdi_leave */
+    int32_t next_id;
+} opdi_graph_builder;
+/* A table that gives a value of another graph for each value of a graph. */
+typedef struct opdi_gpair { const opdi_gvalue *from; opdi_gvalue *to; } opdi_gpair;
+typedef struct opdi_gcopier {
+    const opd_graph *from;
+    opd_graph *to;
+    const char *who;                              /* the public function, for error messages */
+    opdi_gpair *pairs;                            /* [size] a hash table, in the innermost scope */
+    int64_t size, used;
+    bool names;                                   /* true: values keep their names and numbers */
+} opdi_gcopier;
 #endif
 #include "graphs.prototypes.h"
 #endif

@@ -24,7 +24,7 @@ OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
     for (int i = 0; i < node->nout; i++) { opdi_gvalue_gone(graph, node->out[i]); }
     if (node->prev) { node->prev->next = node->next; } else { node->block->first = node->next; }
     if (node->next) { node->next->prev = node->prev; } else { node->block->last = node->prev; }
-    if (node->kind == OPDI_GNODE_CONSTANT) { opdi_constant_drop(node->constant); }
+    opdi_gnode_drop(node);
 }
 
 /* Sets the member `uses` of all values. */
@@ -69,13 +69,16 @@ OPDI_INTERNAL bool opdi_gnode_draws(const opdi_gnode *node) {
     opdi_gnode_values(node, values);
     return opdi_schema_draws(node->op->schema, values);
 }
+/* Returns whether the schema of an operator tells what the operator writes. */
+OPDI_INTERNAL bool opdi_op_tells_writes(const opd_op *op) {
+    const opdi_registration *const definition = op->definition;
+    return !definition || (definition->alias != OPD_ALIAS_CONSERVATIVE &&
+                           (!(definition->tags & OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING) ||
+                            definition->lib == opdi_registry.aten));
+}
 /* Returns true if the call of a node writes into tensors, or if its operator does not tell what it writes. */
 static bool opdi_gnode_writes(const opdi_gnode *node) {
-    const opdi_registration *const definition = node->kind == OPDI_GNODE_OP ? node->op->definition : NULL;
-    return opdi_gnode_written(node) ||
-        (definition && (definition->alias == OPD_ALIAS_CONSERVATIVE ||
-                        ((definition->tags & OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING) &&
-                         definition->lib != opdi_registry.aten)));
+    return opdi_gnode_written(node) || (node->kind == OPDI_GNODE_OP && !opdi_op_tells_writes(node->op));
 }
 
 /* Returns true if a node, or a node in its blocks, has side effects.  Such a node remains even if its results are not
@@ -86,7 +89,7 @@ OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
             if (opdi_gnode_stays(inner)) { return true; }
         }
     }
-    if (node->kind == OPDI_GNODE_FUNCTION) { return node->function->effects; }
+    if (node->kind == OPDI_GNODE_FUNCTION) { return (node->function->flags & OPDI_GFUNCTION_EFFECTS) != 0; }
     if (node->kind == OPDI_GNODE_BUILTIN) { return (node->builtin->flags & OPDI_BUILTIN_STAYS) != 0; }
     return node->kind == OPDI_GNODE_OP &&
         (node->op->nrets == 0 || opdi_gnode_writes(node) ||

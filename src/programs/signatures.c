@@ -306,6 +306,14 @@ static int opdi_program_tables(opd_program *program, int64_t nin, int64_t nout) 
     memset(program->inputs, 0, (size_t)(nin + 1) * sizeof *program->inputs);
     return 0;
 }
+
+/* Adds a reference to a program. */
+static opd_program *opdi_program_keep(const opd_program *program) {
+    opd_program *const kept = (opd_program *)(uintptr_t)program;
+    opdi_ref_up(&kept->refs);
+    return kept;
+}
+static const opdi_graph_home opdi_program_home = {opdi_program_keep, opd_program_free};
 /* Reads the program from the JSON text.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
     const opd_json *const json = reader->json;
@@ -334,6 +342,7 @@ OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
         opdi_program_begin(reader, &made, graph, opdi_program_values_of(json, graph))) { return -1; }
     program->graph = made.graph;
     program->graph->program = program;
+    program->graph->home = &opdi_program_home;
     program->major = major;
     program->major_at = opdi_program_major_at(json);
     for (int64_t spec = opd_json_first(json, in); spec >= 0; spec = opd_json_next(json, spec)) {
