@@ -180,3 +180,49 @@ typedef struct opd_rewrite_options {
    Returns the number of matches that were replaced, or -1 and sets an error: then the match that failed stays as it was. */
 OPD_NEW int opd_graph_rewrite(opd_graph *graph, const opd_graph *pattern, const opd_graph *replacement,
                               const opd_rewrite_options *options);
+
+/* Answers whether the call of a node belongs into parts of a graph. */
+typedef bool (*opd_graph_question)(void *user, const opd_graph_node *node);
+/* A part of a graph: nodes that follow each other in one block, the tensors that they take from outside, and the tensors
+   that they give to other nodes or as outputs.  Constants that they use are not among the inputs.  The lists belong to the
+   innermost scope. */
+typedef struct opd_part {
+    opd_graph_node *const *nodes; int nnodes;
+    opd_graph_value *const *inputs; int ninputs;
+    opd_graph_value *const *outputs; int noutputs;
+} opd_part;
+/* Divides a graph into parts: the largest groups of calls for which `question` returns true, so that no part needs a value
+   that is computed from its own results outside of it (CapabilityBasedPartitioner of torch.fx).  The question is asked once
+   for each call of an operator that takes tensors and constants, gives tensors, writes nothing and draws no random
+   numbers; other nodes are never in a part.  Puts the nodes of the graph into an order in which the nodes of each part
+   follow each other; a node stays before a write to memory that it reads.  Writes at most `cap` parts, in order, and
+   returns how many there are, or -1 and sets an error. */
+OPD_NEW int opd_graph_partition(opd_graph *graph, opd_graph_question question, void *user, opd_part *parts, int cap);
+/* Returns a part as a new graph, with copies of the constants that it uses.  Returns NULL and sets an error on failure.
+   opd_graph_extract is for values, and also copies the nodes that write memory of the inputs before the part. */
+OPD_NEW opd_graph *opd_graph_extract_part(opd_graph *graph, const opd_part *part);
+
+/* Compilers for parts of graphs, such as that of an accelerator (backends of torch.compile, delegates of ExecuTorch). */
+typedef struct opd_part_function {
+    const char *name;            /* the name of the node in the graph's text, copied; NULL: "part" */
+    opd_transform_fn run;        /* computes the outputs of the part.  Returns their number; 0 if it cannot compute this
+                                    call, which the operators of the part then do; or -1 and sets an error */
+    void *user;
+    opd_destroy destroy;         /* called with `user` when no graph has the part any more; NULL: nothing is called */
+} opd_part_function;
+typedef struct opd_part_compiler {
+    opd_graph_question supported;          /* returns whether the compiler can compute a call */
+    int (*compile)(void *user, const opd_graph *part, opd_part_function *function);
+                                 /* compiles a part: sets the members of *function and returns 0.  Returns 1 to leave the
+                                    part as it is; -1 with an error.  The part is a graph whose inputs and outputs are
+                                    tensors; it lives as long as the function */
+    int least;                   /* parts with fewer calls stay as they are */
+    void *user;
+} opd_part_compiler;
+/* Divides a graph into parts (opd_graph_partition), lets `compiler` compile them, and puts a node that calls the compiled
+   function at the place of each part.  The other nodes stay; results of parts stay on their device.  In runs under
+   transforms, autocast or for gradients, and while a graph is recorded, the part's operators run instead of the function.
+   Parts with more than OPD_TRANSFORM_OUTPUTS outputs stay as they are.  Returns the number of parts that were compiled, or
+   -1 and sets an error; then the graph computes what it did.
+   A graph with such nodes can be copied and run, but not saved. */
+OPD_NEW int opd_graph_delegate(opd_graph *graph, const opd_part_compiler *compiler);

@@ -100,9 +100,11 @@ OPDI_INTERNAL void opdi_variant_choose(opdi_variant *variant, const opd_value *i
 OPDI_INTERNAL int opdi_compiled_uncompiled(const opd_compiled *compiled, const opd_value *inputs, int ninputs,
                                     opd_value *outputs, int cap) {
 #if !defined(OPD_NO_PROGRAMS)
-    if (!compiled->graph) { return opd_program_run(compiled->program, inputs, ninputs, outputs, cap); }
+    if (!compiled->graph) {
+        return opdi_program_run_with(compiled->program, compiled->parted, inputs, ninputs, outputs, cap);
+    }
 #endif
-    return opd_graph_run_values(compiled->graph, inputs, ninputs, outputs, cap);
+    return opd_graph_run_values(compiled->parted ? compiled->parted : compiled->graph, inputs, ninputs, outputs, cap);
 }
 /* Runs the graph or program uncompiled, on copies of the inputs that it writes.  Returns the time in nanoseconds, or -1
    if the run fails. */

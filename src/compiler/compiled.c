@@ -138,6 +138,32 @@ static opd_compiled *opdi_compiled_new(const char *what, const opd_compile_optio
     opd_compiled_free(compiled);
     return NULL;
 }
+/* Lets a compiler compute the parts of the graph that it supports, in all later runs.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_compiled_part(opd_compiled *compiled, const opd_part_compiler *parter) {
+    const opd_graph *graph = compiled->graph;
+#if !defined(OPD_NO_PROGRAMS)
+    if (!graph) { graph = compiled->program->graph; }
+#endif
+    opd_graph *const copy = opd_graph_copy(graph);
+    compiled->parter = parter;
+    if (!copy || opd_graph_delegate(copy, parter) < 0) {
+        opd_graph_free(copy);
+        return -1;
+    }
+    OPDI_PUBLISH(&compiled->parted, copy);
+    return 0;
+}
+/* Returns the compiler of the device on which an input is, or NULL if the device has none. */
+static const opd_part_compiler *opdi_compiled_parter(const opd_value *inputs, int ninputs) {
+    for (int i = 0; i < ninputs && inputs; i++) {
+        const opd_tensor *const tensor = inputs[i].tag == OPD_TAG_TENSOR ? inputs[i].u.t : NULL;
+        const opdi_backend *const backend =
+            tensor && tensor->backend != OPD_CPU ? opdi_backend_of(tensor->backend) : NULL;
+        if (backend) { return backend->desc.parts; }
+    }
+    return NULL;
+}
 opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options) {
     if (!opd_ok() || opd_code_forbidden("opd_graph_compile")) { return NULL; }
     if (!graph) {
@@ -146,6 +172,10 @@ opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_option
     }
     opd_compiled *const compiled = opdi_compiled_new("opd_graph_compile", options, graph->ninputs);
     if (compiled) { compiled->graph = graph; }
+    if (compiled && options && options->parts && opdi_compiled_part(compiled, options->parts)) {
+        opd_compiled_free(compiled);
+        return NULL;
+    }
     return compiled;
 }
 opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options) {
@@ -162,6 +192,10 @@ opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_
     }
     opd_compiled *const compiled = opdi_compiled_new("opd_program_compile", options, program->ninputs);
     if (compiled) { compiled->program = program; }
+    if (compiled && options && options->parts && opdi_compiled_part(compiled, options->parts)) {
+        opd_compiled_free(compiled);
+        return NULL;
+    }
     return compiled;
 #endif
 }
@@ -171,6 +205,7 @@ void opd_compiled_free(opd_compiled *compiled) {
         next = variant->next;
         opdi_variant_free(variant);
     }
+    opd_graph_free(compiled->parted);
     if (compiled->flags) { opdi_free(compiled->flags, strlen(compiled->flags) + 1); }
     if (compiled->dims) { opdi_free(compiled->dims, (size_t)(2 * compiled->ninputs + 1) * sizeof *compiled->dims); }
     opdi_free(compiled, sizeof *compiled);
@@ -186,7 +221,7 @@ static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_val
     for (int i = 0; i < ninputs; i++) {
         const opd_value *const value = &inputs[i];
         if (value->tag == OPD_TAG_TENSOR) {
-            const char *const why = value->u.t ? opdi_compiled_tensor(thread, value->u.t, false) : "an input is NULL";
+            const char *const why = value->u.t ? opdi_compiled_tensor(thread, value->u.t, false, false) : "an input is NULL";
             if (why) { return why; }
         } else if (value->tag != OPD_TAG_INT && value->tag != OPD_TAG_FLOAT && value->tag != OPD_TAG_BOOL &&
                    value->tag != OPD_TAG_NONE && value->tag != OPD_TAG_DEFAULT) {
@@ -201,7 +236,7 @@ static const char *opdi_compiled_module(const opdi_thread *thread, const opd_com
 #if !defined(OPD_NO_PROGRAMS)
     const int64_t count = compiled->program ? opd_module_count(compiled->program->module) : 0;
     for (int64_t i = 0; i < count && !why; i++) {
-        why = opdi_compiled_tensor(thread, opd_module_at(compiled->program->module, i), false);
+        why = opdi_compiled_tensor(thread, opd_module_at(compiled->program->module, i), false, false);
     }
 #else
     (void)thread;
@@ -209,11 +244,28 @@ static const char *opdi_compiled_module(const opdi_thread *thread, const opd_com
 #endif
     return why;
 }
+/* Lets the compiler of a device compute parts, if it was not asked before.  If it fails, warns, and the graph runs
+   uncompiled.  Returns whether parts are computed by a compiler. */
+static bool opdi_compiled_by_device(opd_compiled *compiled, const opd_part_compiler *parter) {
+    opdi_lock(&compiled->lock);
+    if (!compiled->parter && !compiled->plain && opdi_compiled_part(compiled, parter)) {
+        opd_warn("%s: '%s' runs uncompiled: %s", compiled->what, compiled->name, opd_error_message());
+        opd_error_clear();
+    }
+    opdi_unlock(&compiled->lock);
+    return compiled->parted != NULL;
+}
 static int opdi_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs,
                              int cap) {
     opdi_thread *const thread = opdi_self();
     opdi_variant *variant = NULL;
     int64_t sizes[2] = {0, 0};
+    const opd_part_compiler *const parter = opdi_compiled_parter(inputs, ninputs);
+    if (OPDI_ACQUIRE(&compiled->parted) || (parter && opdi_compiled_by_device(compiled, parter))) {
+        const int rc = opdi_compiled_uncompiled(compiled, inputs, ninputs, outputs, cap);
+        OPDI_STORE(&compiled->reason, NULL);
+        return rc;
+    }
     const char *why = opdi_compiled_modes(thread);
     if (!why) { why = opdi_compiled_inputs(thread, inputs, ninputs); }
     if (!why) {

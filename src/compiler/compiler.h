@@ -485,6 +485,8 @@ struct opd_compiled {
     int32_t refs;                                 /* the program has one reference, and each run has one */
     const opd_graph *graph;                       /* NULL if a program is compiled */
     const opd_program *program;
+    opd_graph *parted;                            /* a copy of the graph in which a compiler computes parts, or NULL */
+    const opd_part_compiler *parter;              /* the compiler that has made `parted`, or has failed to */
     const char *what;
     char name[48];
     char *flags;                                  /* the flags for the C compiler; NULL: flags for this machine */

@@ -90,15 +90,16 @@ OPDI_INTERNAL const char *opdi_compiled_modes(const opdi_thread *thread) {
     return NULL;
 }
 /* Returns a reason why a tensor cannot be passed to compiled code, or NULL if it can.  `written` is true if the code
-   writes the tensor. */
-OPDI_INTERNAL const char *opdi_compiled_tensor(const opdi_thread *thread, const opd_tensor *tensor, bool written) {
+   writes the tensor; `anywhere`, if the tensor may be on any device. */
+OPDI_INTERNAL const char *opdi_compiled_tensor(const opdi_thread *thread, const opd_tensor *tensor, bool written,
+                                               bool anywhere) {
     const unsigned unusual = OPDI_WRAPPED | OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED;
     const bool view = tensor->flags & OPDI_IS_VIEW;
     const bool grad = (tensor->flags & OPDI_REQUIRES_GRAD) ||
         (view && (opdi_view_record_of(tensor)->base->flags & OPDI_REQUIRES_GRAD));
     const bool usual = !(tensor->functionality & ~OPDI_TENSOR_KEYS) && !(tensor->flags & unusual);
     if (!usual) { return "a tensor is of another kind"; }
-    if (opd_tensor_device(tensor).type != OPD_CPU) { return "a tensor is on another device"; }
+    if (!anywhere && opd_tensor_device(tensor).type != OPD_CPU) { return "a tensor is on another device"; }
     if (grad && !thread->state.no_grad) { return "a tensor requires grad while grad mode is on"; }
     if (grad && view && written) { return "a view that has a gradient is written"; }
     if (tensor->storage->duals) { return "a tensor has a tangent"; }
@@ -118,7 +119,7 @@ OPDI_INTERNAL const char *opdi_variant_tensors(const opdi_thread *thread, const 
     }
     for (int i = 0; i < variant->nconstants; i++) { all[count++] = variant->constants[i]; }
     for (int i = 0; i < count; i++) {
-        const char *const why = opdi_compiled_tensor(thread, all[i], variant->written[i]);
+        const char *const why = opdi_compiled_tensor(thread, all[i], variant->written[i], false);
         if (why) { return why; }
         if (count - i <= variant->nconstants && (!opdi_port_fits(&variant->ends[i], all[i]) ||
                                                  (variant->whole && all[i]->data != all[i]->storage->data))) {
@@ -136,7 +137,7 @@ OPDI_INTERNAL const char *opdi_variant_tensors(const opdi_thread *thread, const 
             !opdi_port_fits(&variant->kept[i], tensor)) {
             return "a frozen constant has changed";
         }
-        if (opdi_compiled_tensor(thread, tensor, false)) { return "a frozen constant requires grad or is unusual"; }
+        if (opdi_compiled_tensor(thread, tensor, false, false)) { return "a frozen constant requires grad or is unusual"; }
         for (int k = 0; k < count && variant->writes; k++) {
             if (variant->written[k] && opdi_tensors_overlap(tensor, all[k])) { return "a frozen constant is written"; }
         }

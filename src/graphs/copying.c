@@ -198,6 +198,29 @@ static int opdi_gcopier_begin(opdi_gcopier *copier, const opd_graph *from, opd_g
     return 0;
 }
 
+/* Adds a node that calls a counted function with data `user` (an opdi_guser) on the inputs of a part.  Its results have the
+   types of the part's outputs.  Returns the node, or NULL and sets an error. */
+OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_graph_function_node(opd_graph *graph, const opdi_gfunction *function,
+                                                              const void *user, const opd_part *part) {
+    opdi_gcopier copier;
+    opdi_gnode *const node = opdi_gnode_new(graph, OPDI_GNODE_FUNCTION, part->ninputs, part->noutputs);
+    memset(&copier, 0, sizeof copier);
+    copier.from = copier.to = graph;
+    if (!node) { return NULL; }
+    opd_scope scope = opd_scope_open();
+    bool made = true;
+    for (int i = 0; i < part->ninputs; i++) { node->in[i] = part->inputs[i]; }
+    for (int i = 0; i < part->noutputs && made; i++) {
+        made = (node->out[i] = opdi_gcopier_value(&copier, part->outputs[i], node, NULL)) != NULL;
+    }
+    opd_scope_close(&scope);
+    if (!made) { return NULL; }
+    node->function = function;
+    node->user = user;
+    opdi_gnode_append(graph, node);
+    return node;
+}
+
 //== copies ============================================================================================================
 
 /* Copies a graph.  On failure, returns NULL and sets an error. */
@@ -292,6 +315,7 @@ typedef struct opdi_gpart {
     int64_t count;
     opdi_gvalue *const *inputs, *const *outputs;
     int ninputs, noutputs;
+    bool pure;                                    /* true: no node writes memory of values of the part */
 } opdi_gpart;
 
 /* Writes the nodes of a block, up to the node `last`, and before them those of the blocks around it.  With
@@ -371,7 +395,7 @@ static bool opdi_gpart_mark_writes(const opdi_gpart *part) {
 /* Marks the nodes of the part. */
 static void opdi_gpart_mark(const opdi_gpart *part, const opdi_gcopier *copier) {
     opd_graph *const graph = part->graph;
-    const bool writes = opdi_graph_writes(graph);
+    const bool writes = !part->pure && opdi_graph_writes(graph);
     graph->mark++;
     for (int i = 0; i < part->noutputs; i++) {
         opdi_gnode *const node = part->outputs[i]->node;
@@ -430,10 +454,10 @@ static opd_graph *opdi_graph_extract(opdi_gpart *part) {
     if (rc) { opd_graph_free(made); }
     return rc ? NULL : made;
 }
-opd_graph *opd_graph_extract(opd_graph *graph, opd_graph_value *const *inputs, int ninputs,
-                             opd_graph_value *const *outputs, int noutputs) {
+static opd_graph *opdi_graph_extract_checked(opd_graph *graph, opd_graph_value *const *inputs, int ninputs,
+                                             opd_graph_value *const *outputs, int noutputs, bool pure) {
     const char *const who = "opd_graph_extract";
-    opdi_gpart part = {graph, NULL, 0, inputs, outputs, ninputs, noutputs};
+    opdi_gpart part = {graph, NULL, 0, inputs, outputs, ninputs, noutputs, pure};
     if (ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, noutputs < 1 || !outputs ? "%s: there are no outputs"
                        : "%s: the inputs are NULL", who);
@@ -445,4 +469,15 @@ opd_graph *opd_graph_extract(opd_graph *graph, opd_graph_value *const *inputs, i
     opd_graph *const made = opdi_graph_extract(&part);
     opd_scope_close(&scope);
     return made;
+}
+opd_graph *opd_graph_extract(opd_graph *graph, opd_graph_value *const *inputs, int ninputs,
+                             opd_graph_value *const *outputs, int noutputs) {
+    return opdi_graph_extract_checked(graph, inputs, ninputs, outputs, noutputs, false);
+}
+opd_graph *opd_graph_extract_part(opd_graph *graph, const opd_part *part) {
+    if (part) {
+        return opdi_graph_extract_checked(graph, part->inputs, part->ninputs, part->outputs, part->noutputs, true);
+    }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_extract_part: the part is NULL");
+    return NULL;
 }

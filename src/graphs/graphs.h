@@ -228,6 +228,7 @@ typedef struct opd_graph_node {
     bool called;                                  /* while a script is compiled: true if the node belongs to an inlined
                                                      function */
     bool gone;                                    /* true if the node was removed from the graph */
+    bool chosen;                                  /* true if a search wants the node in a part */
     int32_t born;                                 /* graph->born when the node was made */
     int32_t uses_at;                              /* see opdi_graph_uses */
     int64_t order;                                /* grows from node to node of a block; see opdi_graph_order */

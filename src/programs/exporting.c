@@ -970,6 +970,14 @@ static int opdi_program_save(const char *who, const opd_graph *graph, const opd_
     opdi_sink sink;
     int64_t numbers[2] = {0, 0};
     if (!opd_ok()) { return -1; }
+    if (graph && graph->program && graph->program->changed) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph of the program was changed; only a program as it "
+                        "was loaded can be saved");
+    }
+    if (graph && graph->kept) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph is a copy of the graph of a program; only the "
+                        "program as it was loaded can be saved");
+    }
     if (!graph || !path || (!graph->program && opd_module_count(module) > graph->ninputs)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s", who, !graph ? "graph is NULL" : !path ? "path is NULL"
                         : "graph has fewer inputs than the module has tensors");

@@ -295,8 +295,9 @@ static int opdi_program_write(const opd_program *program, const opd_value *input
 }
 /* Runs the graph with inputs that were checked.  `results` has space for all outputs of the graph.  Returns 0, or -1
    and sets an error. */
-static int opdi_program_graph_run(const opd_program *program, const opd_value *inputs, opd_value *results) {
-    const int count = program->graph->ninputs;
+static int opdi_program_graph_run(const opd_program *program, const opd_graph *graph, const opd_value *inputs,
+                                  opd_value *results) {
+    const int count = graph->ninputs;
     opd_value *const all = (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof *all);
     if (!all) { return -1; }
     for (int i = 0; i < count; i++) {
@@ -305,7 +306,7 @@ static int opdi_program_graph_run(const opd_program *program, const opd_value *i
             : from->kind == OPDI_FROM_USER ? inputs[from->at] : from->kind == OPDI_FROM_NOWHERE ? opd_value_none()
             : opd_value_device(opdi_program_where(program, inputs));
     }
-    return opdi_graph_run_values(program->graph, all, count, results, program->graph->noutputs) < 0 ? -1 : 0;
+    return opdi_graph_run_values(graph, all, count, results, graph->noutputs) < 0 ? -1 : 0;
 }
 /* If the input of the program is a number, converts *value to a number of the same kind.  A tensor of one element
    becomes its element, a bool becomes an int or an int a bool, and a bool or int becomes a float.  Returns 0, or -1 and
@@ -352,10 +353,10 @@ OPDI_INTERNAL int opdi_program_takes(const opd_program *program, const opd_value
     return opdi_program_check(&run, given);
 }
 #endif
-/* Runs a program in the innermost scope.  Stores references to at most `cap` results in `outputs`.  Returns 0, or -1
+/* Runs a program with `graph`, its graph or a changed copy of it, in the innermost scope.  Stores references to at most `cap` results in `outputs`.  Returns 0, or -1
    and sets an error. */
-static int opdi_program_run_inside(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs,
-                                   int cap) {
+static int opdi_program_run_inside(const opd_program *program, const opd_graph *graph, const opd_value *inputs,
+                                   int ninputs, opd_value *outputs, int cap) {
     opdi_program_run run;
     opd_value *const given = (opd_value *)opdi_scope_alloc((size_t)(program->ninputs + 1) * sizeof *given);
     opd_value *const results = (opd_value *)opdi_scope_alloc((size_t)(program->graph->noutputs + 1) * sizeof *results);
@@ -374,7 +375,7 @@ static int opdi_program_run_inside(const opd_program *program, const opd_value *
         if (!left_out && opdi_program_unwrap(&program->inputs[i], &given[i])) { return -1; }
         k += all || !left_out;
     }
-    if (opdi_program_check(&run, given) || opdi_program_graph_run(program, given, results) ||
+    if (opdi_program_check(&run, given) || opdi_program_graph_run(program, graph, given, results) ||
         opdi_program_write(program, given, results)) { return -1; }
     for (int i = 0; i < program->graph->noutputs; i++) {
         const opdi_program_place *const place = &program->to[i];
@@ -388,7 +389,9 @@ static int opdi_program_run_inside(const opd_program *program, const opd_value *
     }
     return 0;
 }
-int opd_program_run(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
+/* Runs a program with `graph`, its graph or a changed copy of it (NULL: its graph).  Returns as opd_program_run does. */
+OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_graph *graph, const opd_value *inputs,
+                                        int ninputs, opd_value *outputs, int cap) {
     if (!opd_ok()) { return -1; }
     if (!program || ninputs < 0 || (ninputs && !inputs) || (cap > 0 && !outputs)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: the %s", !program ? "program is NULL"
@@ -397,13 +400,36 @@ int opd_program_run(const opd_program *program, const opd_value *inputs, int nin
     opd_program *const kept = (opd_program *)(uintptr_t)program;
     opdi_ref_up(&kept->refs);
     opd_scope scope = opd_scope_open();
-    const int rc = opdi_program_run_inside(program, inputs, ninputs, outputs, cap), noutputs = program->noutputs;
+    const int noutputs = program->noutputs;
+    const int rc = opdi_program_run_inside(program, graph ? graph : program->graph, inputs, ninputs, outputs, cap);
     opd_scope_close(&scope);
     for (int i = 0; i < cap; i++) {
         outputs[i] = rc || i >= noutputs ? opd_value_none() : opdi_value_own(outputs[i]);
     }
     opd_program_free(kept);
     return rc || !opd_ok() ? -1 : noutputs;
+}
+int opd_program_run(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
+    return opdi_program_run_with(program, NULL, inputs, ninputs, outputs, cap);
+}
+int opd_program_set_graph(opd_program *program, opd_graph *graph) {
+    if (!opd_ok()) { return -1; }
+    if (!program || !graph || graph->kept != program) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_set_graph: the %s", !program ? "program is NULL" : !graph
+                        ? "graph is NULL" : "graph is not a copy of the program's graph (opd_graph_copy)");
+    }
+    if (graph->ninputs != program->graph->ninputs || graph->noutputs != program->graph->noutputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_set_graph: the graph has %d inputs and %d outputs, but the program "
+                        "has %d and %d", (int)graph->ninputs, (int)graph->noutputs, (int)program->graph->ninputs,
+                        (int)program->graph->noutputs);
+    }
+    opd_graph_free(program->graph);
+    program->graph = graph;
+    program->changed = true;
+    graph->program = program;
+    graph->kept = NULL;
+    opd_program_free(program);                    /* the reference that the copy had */
+    return 0;
 }
 OPDI_COLD_BEGIN
 static int opdi_program_named(const opd_program *program, bool input, const char *name) {

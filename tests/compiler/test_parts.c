@@ -1,0 +1,307 @@
+/* Parts of graphs: opd_graph_partition on graphs of all kinds, opd_graph_delegate with compilers that take, refuse and
+   fail, and compiled graphs and programs whose parts a compiler of the program or of a device computes. */
+#include "../../opdispatch.h"
+#include "../check.h"
+
+/* The operators that the compiler of these tests computes: those whose names are listed in `names`. */
+typedef struct compiler {
+    const char *names[6];
+    int compiled, runs, destroyed, refuse_from, fail_at;
+    bool refuse_runs, wrong;
+} compiler;
+typedef struct compiled_part { compiler *by; const opd_graph *part; } compiled_part;
+
+static bool supports(void *user, const opd_graph_node *node) {
+    const compiler *by = (const compiler *)user;
+    for (int i = 0; i < 6 && by->names[i]; i++) { if (opd_graph_node_is(node, by->names[i])) { return true; } }
+    return false;
+}
+static int run_part(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    compiled_part *const part = (compiled_part *)user;
+    if (part->by->refuse_runs) { return 0; }
+    part->by->runs++;
+    if (part->by->wrong) {
+        out[0] = opd_full(OPD_INTS(2), opd_value_double(0), OPD_FLOAT64);
+        return 1;
+    }
+    return opd_graph_run(part->part, in, n, out, OPD_TRANSFORM_OUTPUTS);
+}
+static void end_part(void *user) {
+    ((compiled_part *)user)->by->destroyed++;
+    free(user);
+}
+static int compile_part(void *user, const opd_graph *part, opd_part_function *function) {
+    compiler *const by = (compiler *)user;
+    compiled_part *made;
+    if (by->fail_at && by->compiled + 1 == by->fail_at) { return opd_fail(OPD_ERROR_USER, "no room on the chip"); }
+    if (by->refuse_from && by->compiled + 1 >= by->refuse_from) { return 1; }
+    if (!(made = (compiled_part *)malloc(sizeof *made))) { return opd_fail(OPD_ERROR_MEMORY, "malloc"); }
+    made->by = by;
+    made->part = part;
+    by->compiled++;
+    function->name = "npu::part";
+    function->run = run_part;
+    function->user = made;
+    function->destroy = end_part;
+    return 0;
+}
+static opd_part_compiler compiler_of(compiler *by) {
+    opd_part_compiler made = {supports, compile_part, 0, by};
+    return made;
+}
+static compiler named(const char *first, const char *second, const char *third) {
+    compiler by;
+    memset(&by, 0, sizeof by);
+    by.names[0] = first, by.names[1] = second, by.names[2] = third;
+    return by;
+}
+static opd_tensor *numbers(int64_t n) {
+    opd_tensor *x = opd_tensor_new(OPD_INTS(n), OPD_FLOAT32);
+    for (int64_t i = 0; i < n; i++) { opd_data_f32(x)[i] = (float)((i * 5) % 7) / 4 - 0.5f; }
+    return x;
+}
+static void same_runs(const opd_graph *graph, const opd_graph *other, int n) {
+    opd_tensor *in[3], *out[4], *want[4];
+    for (int i = 0; i < 3; i++) { in[i] = numbers(4 + 0 * i); }
+    const int count = opd_graph_run(other, in, n, want, 4);
+    for (int i = 0; i < 3; i++) { in[i] = numbers(4); }
+    CHECK_INT(opd_graph_run(graph, in, n, out, 4), count);
+    for (int i = 0; i < count; i++) { CHECK(opd_equal(out[i], want[i])); }
+    CHECK_OK();
+}
+
+//-- partitions --------------------------------------------------------------------------------------------------------
+
+#define ONE "  %1 : int = prim::Constant[value=1]()\n"
+/* Graphs; the calls of exp, neg, mul and cat belong into parts, the others do not. */
+static const struct { const char *text; int inputs, parts, nodes[4], ins[4], outs[4]; } graphs[] = {
+    /* a chain: exp neg | tanh | exp */
+    {"graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %b : Tensor = aten::neg(%a)\n  %c : Tensor = aten::tanh(%b)\n"
+     "  %d : Tensor = aten::exp(%c)\n  return (%d)\n", 1, 2, {2, 1}, {1, 1}, {1, 1}},
+    /* a cycle if all three were one part: exp -> tanh -> mul, exp -> mul */
+    {"graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %b : Tensor = aten::tanh(%a)\n  %c : Tensor = aten::mul(%a, %b)\n"
+     "  return (%c)\n", 1, 2, {1, 1}, {1, 2}, {1, 1}},
+    /* the part of exp and mul spans tanh, which needs neither */
+    {"graph(%x : Tensor, %y : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %b : Tensor = aten::tanh(%y)\n"
+     "  %c : Tensor = aten::mul(%a, %b)\n  return (%c)\n", 2, 1, {2}, {2}, {1}},
+    /* tanh uses the part's first result, and so comes after the part */
+    {"graph(%x : Tensor, %y : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %b : Tensor = aten::tanh(%a)\n"
+     "  %c : Tensor = aten::mul(%a, %y)\n  %d : Tensor = aten::sub(%b, %c, %n)\n  return (%d)\n", 2, 1, {2}, {2}, {2}},
+    /* two parts without values in common */
+    {"graph(%x : Tensor, %y : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %b : Tensor = aten::neg(%y)\n"
+     "  %r : (Tensor, Tensor) = prim::TupleConstruct(%a, %b)\n  return (%r)\n", 2, 2, {1, 1}, {1, 1}, {1, 1}},
+    /* a list that two calls share, one of them outside */
+    {"graph(%x : Tensor, %y : Tensor):\n  %0 : int = prim::Constant[value=0]()\n  %a : Tensor = aten::exp(%x)\n"
+     "  %l : Tensor[] = prim::ListConstruct(%a, %y)\n  %b : Tensor = aten::cat(%l, %0)\n"
+     "  %c : Tensor = aten::stack(%l, %0)\n  %r : (Tensor, Tensor) = prim::TupleConstruct(%b, %c)\n  return (%r)\n",
+     2, 1, {3}, {2}, {2}},
+    /* a write to x between: neg reads x after it */
+    {"graph(%x : Tensor):\n" ONE "  %a : Tensor = aten::exp(%x)\n  %w : Tensor = aten::add_(%x, %1, %1)\n"
+     "  %b : Tensor = aten::neg(%x)\n  %c : Tensor = aten::mul(%a, %b)\n  return (%c)\n", 1, 2, {1, 2}, {1, 2}, {1, 1}},
+    /* a write to a view of the result of exp; nothing may cross it */
+    {"graph(%x : Tensor):\n" ONE "  %0 : int = prim::Constant[value=0]()\n  %a : Tensor = aten::exp(%x)\n"
+     "  %v : Tensor = aten::select(%a, %0, %0)\n  %w : Tensor = aten::add_(%v, %1, %1)\n  %b : Tensor = aten::neg(%a)\n"
+     "  return (%b)\n", 1, 2, {1, 1}, {1, 1}, {1, 1}},
+};
+TEST(parts_are_large_and_have_no_cycles) {
+    for (size_t g = 0; g < sizeof graphs / sizeof *graphs; g++) {
+        char text[2000];
+        (void)snprintf(text, sizeof text, "%s", graphs[g].text);
+        char *const n = strstr(text, ", %n)");            /* alpha of sub */
+        if (n) { memmove(n, n + 4, strlen(n + 4) + 1); }
+        opd_graph *graph = opd_graph_parse(text), *before = opd_graph_copy(graph);
+        compiler by = named("aten::exp", "aten::neg", "aten::mul");
+        opd_part parts[4];
+        by.names[3] = "aten::cat";
+        CHECK_OK();
+        OPD_SCOPE {
+            CHECK_INT(opd_graph_partition(graph, supports, &by, parts, 4), graphs[g].parts);
+            for (int i = 0; i < graphs[g].parts; i++) {
+                CHECK_INT(parts[i].nnodes, graphs[g].nodes[i]);
+                CHECK_INT(parts[i].ninputs, graphs[g].ins[i]);
+                CHECK_INT(parts[i].noutputs, graphs[g].outs[i]);
+                opd_graph *part = opd_graph_extract_part(graph, &parts[i]);
+                CHECK_INT(opd_graph_check(part), 0);
+                opd_graph_free(part);
+            }
+        }
+        CHECK_INT(opd_graph_check(graph), 0);
+        same_runs(graph, before, graphs[g].inputs);
+        opd_part_compiler parter = compiler_of(&by);
+        CHECK_INT(opd_graph_delegate(graph, &parter), graphs[g].parts);
+        CHECK_INT(opd_graph_check(graph), 0);
+        CHECK_INT(opd_graph_count(graph, "aten::exp"), 0);
+        same_runs(graph, before, graphs[g].inputs);
+        CHECK_INT(by.runs, graphs[g].parts);
+        opd_graph_free(graph);
+        CHECK_INT(by.destroyed, graphs[g].parts);
+        opd_graph_free(before);
+    }
+}
+TEST(parts_in_blocks) {
+    opd_graph *graph = opd_graph_parse(
+        "graph(%x : Tensor, %n : int):\n  %t : bool = prim::Constant[value=1]()\n"
+        "  %z : Tensor = prim::Loop(%n, %t, %x)\n    block0(%i : int, %k : Tensor):\n      %m : Tensor = aten::neg(%k)\n"
+        "      %e : Tensor = aten::exp(%m)\n      -> (%t, %e)\n  return (%z)\n"), *before = opd_graph_copy(graph);
+    compiler by = named("aten::exp", "aten::neg", NULL);
+    opd_part_compiler parter = compiler_of(&by);
+    opd_value in[2], out[1], want[1];
+    CHECK_INT(opd_graph_delegate(graph, &parter), 1);
+    in[0] = opd_value_tensor(numbers(4)), in[1] = opd_value_int(3);
+    CHECK_INT(opd_graph_run_values(before, in, 2, want, 1), 1);
+    CHECK_INT(opd_graph_run_values(graph, in, 2, out, 1), 1);
+    CHECK(opd_equal(out[0].u.t, want[0].u.t));
+    CHECK_INT(by.runs, 3);
+    opd_graph_free(graph);
+    opd_graph_free(before);
+}
+
+//-- compilers ---------------------------------------------------------------------------------------------------------
+
+static opd_graph *chain(void) {
+    return opd_graph_parse("graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x) # model.c:7\n  %b : Tensor = aten::tanh(%a)\n"
+                           "  %c : Tensor = aten::exp(%b)\n  %d : Tensor = aten::neg(%c)\n  return (%d)\n");
+}
+TEST(a_compiler_may_refuse_and_fail) {
+    opd_graph *graph = chain(), *before = opd_graph_copy(graph);
+    compiler by = named("aten::exp", "aten::neg", NULL);
+    opd_part_compiler parter = compiler_of(&by);
+    by.fail_at = 2;
+    CHECK_INT(opd_graph_delegate(graph, &parter), -1);
+    CHECK_ERROR(OPD_ERROR_USER, "no room on the chip [in the graph's node %c = aten::exp");
+    CHECK(opd_graph_equal(graph, before));
+    CHECK_INT(by.destroyed, 1);
+    by.fail_at = 0;
+    by.refuse_from = 2;
+    by.compiled = 0;
+    CHECK_INT(opd_graph_delegate(graph, &parter), 1);
+    CHECK_INT(opd_graph_count(graph, "aten::exp"), 1);
+    same_runs(graph, before, 1);
+    CHECK_INT(by.runs, 1);
+    by.refuse_runs = true;
+    same_runs(graph, before, 1);
+    CHECK_INT(by.runs, 1);
+    by.refuse_runs = false;
+    by.wrong = true;
+    opd_tensor *in[1], *out[1];
+    in[0] = numbers(4);
+    CHECK_INT(opd_graph_run(graph, in, 1, out, 1), 1);               /* the text gives no dtype to compare with */
+    opd_graph_free(graph);
+    graph = chain();
+    parter.least = 2;
+    by = named("aten::exp", "aten::neg", NULL);
+    CHECK_INT(opd_graph_delegate(graph, &parter), 1);
+    CHECK_INT(opd_graph_count(graph, "aten::neg"), 0);
+    CHECK_INT(opd_graph_count(graph, "aten::exp"), 1);
+    CHECK_INT(opd_graph_delegate(NULL, &parter), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_delegate: the graph is NULL");
+    CHECK_INT(opd_graph_delegate(graph, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_delegate: the compiler is NULL");
+    CHECK_INT(opd_graph_partition(graph, NULL, NULL, NULL, 0), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_partition: the question is NULL");
+    CHECK_INT(opd_graph_save(graph, "/nonexistent/graph"), -1);
+    opd_error_clear();
+    opd_graph_free(graph);
+    opd_graph_free(before);
+}
+static int traced_chain(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user, (void)n;
+    out[0] = opd_sum(opd_neg(opd_exp(opd_tanh(opd_exp(in[0])))));
+    return 1;
+}
+TEST(parts_run_as_graphs_under_transforms) {
+    opd_tensor *x[1], *y[1], *want[1];
+    x[0] = numbers(4);
+    opd_graph *graph = opd_graph_trace(traced_chain, NULL, x, 1, NULL), *before = opd_graph_copy(graph);
+    compiler by = named("aten::exp", "aten::neg", NULL);
+    opd_part_compiler parter = compiler_of(&by);
+    CHECK_INT(opd_graph_delegate(graph, &parter), 2);
+    CHECK_INT(opd_grad(opd_graph_function, graph, x, 1, 0, y, 1), 1);
+    CHECK_INT(opd_grad(opd_graph_function, before, x, 1, 0, want, 1), 1);
+    CHECK(opd_allclose(y[0], want[0]));
+    CHECK_INT(by.runs, 0);
+    opd_tensor *leaf = opd_tensor_set_requires_grad(numbers(4), true);
+    CHECK_INT(opd_graph_run(graph, &leaf, 1, y, 1), 1);
+    CHECK_INT(opd_backward(y[0]), 0);
+    CHECK(opd_allclose(opd_tensor_grad(leaf), want[0]));
+    CHECK_INT(by.runs, 0);
+    opd_graph *again = opd_graph_trace(opd_graph_function, graph, x, 1, NULL);
+    CHECK_INT(opd_graph_count(again, "aten::exp"), 2);               /* recorded */
+    OPD_NO_GRAD { CHECK_INT(opd_graph_run(graph, &leaf, 1, y, 1), 1); }
+    CHECK_INT(by.runs, 2);
+    by.wrong = true;
+    CHECK_INT(opd_graph_run(graph, x, 1, y, 1), -1);
+    CHECK_ERROR(OPD_ERROR_KERNEL, "output 0 is a float64 tensor with 1 dims, but the graph has a float32 tensor with 1 "
+                "dims [in the graph's node");
+    opd_graph_free(graph);
+    opd_graph_free(before);
+    opd_graph_free(again);
+}
+TEST(a_compiled_graph_uses_the_compiler_of_the_program) {
+    opd_graph *graph = chain();
+    compiler by = named("aten::exp", "aten::neg", NULL);
+    opd_part_compiler parter = compiler_of(&by);
+    opd_compile_options options;
+    opd_value in[1], out[1], want[1];
+    memset(&options, 0, sizeof options);
+    options.parts = &parter;
+    opd_compiled *compiled = opd_graph_compile(graph, &options);
+    CHECK_INT(opd_graph_count(graph, "aten::exp"), 2);               /* the graph itself has not changed */
+    in[0] = opd_value_tensor(numbers(4));
+    CHECK_INT(opd_graph_run_values(graph, in, 1, want, 1), 1);
+    CHECK_INT(opd_compiled_run(compiled, in, 1, out, 1), 1);
+    CHECK(opd_equal(out[0].u.t, want[0].u.t) && !opd_compiled_reason(compiled));
+    CHECK_INT(by.runs, 2);
+    opd_compiled_free(compiled);
+    CHECK_INT(by.destroyed, 2);
+    by.compiled = 0;
+    by.fail_at = 1;
+    CHECK(!opd_graph_compile(graph, &options));
+    CHECK_ERROR(OPD_ERROR_USER, "no room on the chip");
+    opd_graph_free(graph);
+}
+
+//-- a device ----------------------------------------------------------------------------------------------------------
+
+static void *npu_alloc(void *user, int index, size_t bytes) {
+    (void)user, (void)index;
+    return malloc(bytes ? bytes : 1);
+}
+static void npu_free(void *user, int index, void *data, size_t bytes) {
+    (void)user, (void)index, (void)bytes;
+    free(data);
+}
+static int npu_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
+    (void)user, (void)to_index, (void)from_index;
+    memcpy(to, from, bytes);
+    return 0;
+}
+OPD_LIBRARY_IMPL(_, PrivateUse1, lib) { opd_fallback(lib, opd_cpu_fallback); }
+TEST(a_device_compiles_parts) {
+    compiler by = named("aten::exp", "aten::neg", NULL);
+    opd_part_compiler parter = compiler_of(&by);
+    opd_backend_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "npu", desc.alloc = npu_alloc, desc.free = npu_free, desc.copy = npu_copy, desc.parts = &parter;
+    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE1, &desc), 0);
+    opd_graph *graph = chain();
+    opd_compiled *compiled = opd_graph_compile(graph, NULL);
+    opd_value in[1], out[1], want[1];
+    OPD_SCOPE {
+        in[0] = opd_value_tensor(numbers(4));
+        CHECK_INT(opd_graph_run_values(graph, in, 1, want, 1), 1);
+        in[0] = opd_value_tensor(opd_to_device(in[0].u.t, opd_device_make(OPD_PRIVATEUSE1, 0), OPD_FLOAT32));
+        CHECK_OK();
+        for (int i = 0; i < 2; i++) {
+            CHECK_INT(opd_compiled_run(compiled, in, 1, out, 1), 1);
+            CHECK_INT(opd_tensor_device(out[0].u.t).type, OPD_PRIVATEUSE1);
+            CHECK(opd_equal(opd_to_device(out[0].u.t, opd_device_make(OPD_CPU, -1), OPD_FLOAT32), want[0].u.t));
+        }
+        CHECK_INT(by.compiled, 2);
+        CHECK_INT(by.runs, 4);
+    }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    CHECK_INT(opd_backend_unregister(OPD_PRIVATEUSE1), 0);
+}
+CHECK_MAIN()
