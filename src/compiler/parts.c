@@ -65,7 +65,10 @@ static int opdi_delegate_run(const opdi_gnode *node, const opd_value *args, opd_
         if (count > 0 && opdi_delegate_check(node, outputs)) { return -1; }
     }
     if (count == 0) { count = opd_graph_run(delegate->part, inputs, node->nin, outputs, OPD_TRANSFORM_OUTPUTS); }
-    for (int i = 0; i < count; i++) { rets[i] = opd_value_tensor(opd_keep(outputs[i])); }
+    for (int i = 0; i < count; i++) {
+        rets[i] = opd_value_tensor(outputs[i]);
+        opdi_retain(outputs[i]);
+    }
     return count < 0 ? -1 : 0;
 }
 /* Gives the uses of `value` behind the node `last`, the end of a part, the value `by`. */

@@ -36,6 +36,13 @@ static int opdi_graph_owns_node(const opd_graph *graph, const opdi_gnode *node, 
 
 //== uses ==============================================================================================================
 
+/* Returns whether a node can take `value` as argument i of its operator.  Built-in operators take a number for a tensor. */
+static bool opdi_gnode_takes(const opdi_gnode *node, int32_t i, const opdi_gvalue *value) {
+    const bool number = value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT || value->tag == OPD_TAG_BOOL;
+    return opdi_graph_match_one(node->op, i, value, false) ||
+        (number && node->op->wraps_numbers && !(node->op->written_args >> i & 1) &&
+         opdi_strip_optional(node->op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR);
+}
 /* Returns 0 if `by` can take the place of the value that a use has now.  Otherwise returns -1 and sets an error. */
 OPDI_INTERNAL int opdi_guse_check(opd_graph *graph, const opdi_guse *use, const opdi_gvalue *by, const char *who) {
     const opdi_gnode *const node = use->node, *const at = node ? node : use->block->owner;
@@ -46,7 +53,8 @@ OPDI_INTERNAL int opdi_guse_check(opd_graph *graph, const opdi_guse *use, const 
     }
     if (node && node->kind == OPDI_GNODE_OP) {
         const opdi_arg *const arg = &node->op->schema->args[use->index];
-        if (opdi_graph_match_one(node->op, use->index, by, false)) { return 0; }
+        if (opdi_graph_match_one(node->op, use->index, by, false) ||
+            (use->value->tag != OPD_TAG_TENSOR && opdi_gnode_takes(node, use->index, by))) { return 0; }
         opdi_text_add(&want, "argument '%s' takes %s", arg->name, opdi_type_print_plain(arg->type, given, sizeof given));
     } else {
         const opdi_gtype *const now = opdi_gvalue_gtype(graph, use->value), *const next = opdi_gvalue_gtype(graph, by);
@@ -187,8 +195,11 @@ static int opdi_gnode_check(opd_graph *graph, const opdi_gnode *node) {
                        : "opd_graph_check: input %d is not a value of the graph", (int)i);
         return opdi_graph_where(node);
     }
-    if (node->kind == OPDI_GNODE_OP && !opdi_graph_match(node->op, node->in, node->nin, node->nout, true, &why)) {
-        return opdi_graph_change_fail("opd_graph_check", node, text);
+    for (int32_t i = 0; node->kind == OPDI_GNODE_OP && i < node->nin; i++) {
+        if (!opdi_gnode_takes(node, i, node->in[i]) &&
+            !opdi_graph_match(node->op, node->in, node->nin, node->nout, true, &why)) {
+            return opdi_graph_change_fail("opd_graph_check", node, text);
+        }
     }
     return 0;
 }
