@@ -34,6 +34,7 @@ SAMPLES = {
     'examples/warp_perspective.cpp': {'my_ops::warp_perspective': ('R(5, 6), R(3, 3)', 'R(5, 6), R(2, 2)')},
     'examples/heat_inverse.c': {'heat::flow': ('D(3, 4), D(3, 4)', 'D(3, 4), D(4, 3)'),
                                 'heat::slopes': ('D(3, 4), D(3, 4)', 'D(3, 4), D(12)')},
+    'examples/graph_parts.c': {'mine::linear_relu': ('D(2, 3), D(4, 3), D(4)', 'D(2, 3), D(4, 2), D(4)')},
     'examples/cuda_op.cu': {'example::gate': ('R(2, 3), R(2, 3)', 'R(2, 3), R(6)')},
     'examples/guide/kernels.md': {'my::smooth': ('R(2, 5), 0.5, OPD_INTS(-1, 2)', None)},
     'examples/guide/macros.md': {'mine::scale': ('R(2, 3), 0.5, OPD_INTS(1)', 'R(3), 0.5, OPD_INTS(1)')},

@@ -69,9 +69,9 @@ typedef struct opd_backend_desc {
        function. */
     int (*group_new)(void *user, int index, const struct opd_group_desc *group, const void *id,
                      struct opd_group_mover *mover);
-    /* optional, from 0.9 on.  Compiles parts of graphs for the device: opd_graph_compile and opd_program_compile use it in
-       the first run with an input on this device.  Must stay valid until the backend is unregistered, and no compiled
-       graph may be run after that. */
+    /* optional, from 0.9 on.  Compiles parts of graphs for the device: opd_graph_compile and opd_program_compile use it
+       in the first run with an input on this device.  Must stay valid until the backend is unregistered, and no
+       compiled graph may be run after that. */
     const struct opd_part_compiler *parts;
 } opd_backend_desc;
 /* Registers the devices of a backend: PrivateUse1 to 3, or a backend of PyTorch other than CPU and Meta.  On its

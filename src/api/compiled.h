@@ -53,9 +53,10 @@ typedef struct opd_compile_options {
     int64_t least, most;
     const int *open_2;
     int64_t least_2, most_2;
-    const struct opd_part_compiler *parts;       /* compiles the parts of the graph that it supports (opd_graph_delegate),
-        when opd_graph_compile or opd_program_compile is called; then no C code is made, and the other nodes run as they
-        did.  NULL: C code; on a device whose backend has a compiler (opd_backend_desc.parts), this compiler */
+    const struct opd_part_compiler *parts;       /* computes the parts of the graph that it supports (see
+        opd_graph_delegate), from opd_graph_compile or opd_program_compile on.  Then no C code is made, and the other
+        nodes run as they did.  NULL: C code; on a device whose backend has a compiler (opd_backend_desc.parts), this
+        compiler */
 } opd_compile_options;
 /* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  Inputs are of
    one kind if they have the same dtypes, sizes and strides, and the same values of inputs that are not tensors.  Each

@@ -3,10 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A node of a graph computes values from other values: it calls an operator or a function, or is a constant, a list or
-   tuple, a condition or a loop.  Nodes and values belong to their graph.  Pointers to them stay valid until the graph is
-   freed; after a node was removed, it has no values, and opd_graph_next still leads from it to the node that followed.
-   Any number of threads may read a graph while no thread changes it; except that opd_graph_value_uses, like functions
-   that change the graph, needs the graph for itself.
+   tuple, a condition or a loop.  Nodes and values belong to their graph.  Pointers to them stay valid until the graph
+   is freed; after a node was removed, it has no values, and opd_graph_next still leads from it to the node that
+   followed. Any number of threads may read a graph while no thread changes it; except that opd_graph_value_uses, like
+   functions that change the graph, needs the graph for itself.
        for (opd_graph_node *node = opd_graph_first(graph); node; node = opd_graph_next(node)) {
            if (opd_graph_node_is(node, "aten::relu")) { opd_print_text(opd_graph_node_place(node)); }
        }
@@ -28,9 +28,9 @@ typedef enum opd_graph_kind {
     OPD_GRAPH_BUILTIN,           /* calls a function of TorchScript that is no operator, such as prim::GetAttr */
     OPD_GRAPH_FUNCTION           /* calls a C function with its own data, such as a part of an exported program */
 } opd_graph_kind;
-/* Return the first node of a graph, and the node that follows a node, in the order of the graph's text: the nodes in the
-   blocks of a node follow it.  NULL: there is none.  Inside such a loop, the node may be removed, and nodes may be added
-   before and after it; the loop then also visits those that were added after it. */
+/* Return the first node of a graph, and the node that follows a node, in the order of the graph's text: the nodes in
+   the blocks of a node follow it.  NULL: there is none.  Inside such a loop, the node may be removed, and nodes may be
+   added before and after it; the loop then also visits those that were added after it. */
 OPD_NEW opd_graph_node *opd_graph_first(const opd_graph *graph);
 OPD_NEW opd_graph_node *opd_graph_next(const opd_graph_node *node);
 /* Return input or output i of a graph, from 0 on.  If the graph returns several values, as a tuple or a list, its
@@ -41,11 +41,11 @@ OPD_NEW opd_graph_value *opd_graph_output_at(const opd_graph *graph, int i);
 OPD_NEW opd_graph_kind opd_graph_node_kind(const opd_graph_node *node);
 /* Returns the operator that a node calls, or NULL. */
 OPD_NEW opd_op *opd_graph_node_op(const opd_graph_node *node);
-/* Returns whether a node calls this operator or function: "aten::add" means any overload, "aten::add.Tensor" one.  Names
-   of other nodes are those of the graph's text, such as "prim::If". */
+/* Returns whether a node calls this operator or function: "aten::add" means any overload, "aten::add.Tensor" one.
+   Names of other nodes are those of the graph's text, such as "prim::If". */
 OPD_NEW bool opd_graph_node_is(const opd_graph_node *node, const char *name);
-/* Write the name without the overload, such as "aten::add", and the line of a node in the graph's text.  The text is cut
-   to `cap` bytes including the final zero.  Return the full length. */
+/* Write the name without the overload, such as "aten::add", and the line of a node in the graph's text.  The text is
+   cut to `cap` bytes including the final zero.  Return the full length. */
 OPD_NEW size_t opd_graph_node_name(const opd_graph_node *node, char *buf, size_t cap);
 OPD_NEW size_t opd_graph_node_print(const opd_graph_node *node, char *buf, size_t cap);
 /* Returns the place of the call in the source, "FILE:LINE"; NULL if it is not known. */
@@ -59,8 +59,8 @@ OPD_NEW int opd_graph_node_ninputs(const opd_graph_node *node);
 OPD_NEW int opd_graph_node_noutputs(const opd_graph_node *node);
 OPD_NEW opd_graph_value *opd_graph_node_input(const opd_graph_node *node, int i);
 OPD_NEW opd_graph_value *opd_graph_node_output(const opd_graph_node *node, int i);
-/* Returns the value for the argument `name` of the operator's schema, such as "stride".  Returns NULL, and sets an error,
-   if the operator has no such argument. */
+/* Returns the value for the argument `name` of the operator's schema, such as "stride".  Returns NULL, and sets an
+   error, if the operator has no such argument. */
 OPD_NEW opd_graph_value *opd_graph_node_arg(const opd_graph_node *node, const char *name);
 /* Return the number of blocks of a node, and one of them; and the block in which a node is. */
 OPD_NEW int opd_graph_node_nblocks(const opd_graph_node *node);
@@ -80,8 +80,8 @@ OPD_NEW opd_graph_node *opd_graph_block_owner(const opd_graph_block *block);
    opd_graph_value_block: Returns the block of which a value is an input, or NULL if a node computes it. */
 OPD_NEW opd_graph_node *opd_graph_value_node(const opd_graph_value *value);
 OPD_NEW opd_graph_block *opd_graph_value_block(const opd_graph_value *value);
-/* Write the name of a value without "%", such as "x" or "3", and its type as the graph's text has it, such as "int[]" or
-   "Float(2, strides=[1], requires_grad=0, device=cpu)".  The text is cut to `cap` bytes including the final zero.
+/* Write the name of a value without "%", such as "x" or "3", and its type as the graph's text has it, such as "int[]"
+   or "Float(2, strides=[1], requires_grad=0, device=cpu)".  The text is cut to `cap` bytes including the final zero.
    Return the full length. */
 OPD_NEW size_t opd_graph_value_name(const opd_graph_value *value, char *buf, size_t cap);
 OPD_NEW size_t opd_graph_value_type(const opd_graph_value *value, char *buf, size_t cap);
@@ -119,26 +119,31 @@ OPD_NEW int opd_graph_value_uses(const opd_graph_value *value, opd_graph_use *us
    was.  Sizes and dtypes that the graph knows of later values are not computed again: opd_graph_infer does that.
 
    opd_graph_replace: Replaces all uses of `value` by `by`, except those by nodes from which `by` is computed: so f(x)
-   can take the place of x.  Fails if another node uses `value` before `by` is computed.  Returns the number of uses that
-   were replaced, or -1.
+   can take the place of x.  Fails if another node uses `value` before `by` is computed.  Returns the number of uses
+   that were replaced, or -1.
    opd_graph_set_input: Replaces input i of a node.  Returns 0, or -1.
    opd_graph_erase_node: Removes a node whose outputs are not used.  Returns 0, or -1. */
 OPD_NEW int opd_graph_replace(opd_graph *graph, opd_graph_value *value, opd_graph_value *by);
 OPD_NEW int opd_graph_set_input(opd_graph *graph, opd_graph_node *node, int i, opd_graph_value *value);
 OPD_NEW int opd_graph_erase_node(opd_graph *graph, opd_graph_node *node);
+/* Computes anew what the graph knows of its tensors (opd_graph_value_info): runs the graph on tensors without data that
+   have the dtypes, sizes and devices of `inputs`, one for each input of the graph (ShapeProp of torch.fx).  Of tensors
+   in blocks of conditions and loops, nothing is known then.  Returns 0; or -1 and sets an error, for example if an
+   operator does not accept these sizes; then nothing has changed. */
+OPD_NEW int opd_graph_infer(opd_graph *graph, opd_tensor *const *inputs, int ninputs);
 /* Checks a whole graph: each value is computed before it is used, operators accept their arguments, blocks have as many
    outputs as their nodes need, and outputs exist.  Returns 0; or -1 and sets an error that names the first node that is
    wrong.  Functions of this chapter leave no wrong graph behind, so only tests need this. */
 OPD_NEW int opd_graph_check(opd_graph *graph);
 
-/* Copying graphs.  The constants of a copy are the same tensors, and its nodes call the same functions.  The caller owns
-   a new graph and frees it with opd_graph_free.
+/* Copying graphs.  The constants of a copy are the same tensors, and its nodes call the same functions.  The caller
+   owns a new graph and frees it with opd_graph_free.
 
-   opd_graph_copy: Returns a copy that can be changed; so also for the graph of a program or of a script.  It runs as the
-   graph does, with the same inputs.
-   opd_graph_inline: Copies the nodes of another graph to the place where nodes are added (opd_graph_insert_before).  The
-   values `args` take the place of its inputs.  Writes at most `cap` of its outputs to `results`, and returns how many it
-   has, or -1.
+   opd_graph_copy: Returns a copy that can be changed; so also for the graph of a program or of a script.  It runs as
+   the graph does, with the same inputs.
+   opd_graph_inline: Copies the nodes of another graph to the place where nodes are added (opd_graph_insert_before).
+   The values `args` take the place of its inputs.  Writes at most `cap` of its outputs to `results`, and returns how
+   many it has, or -1.
    opd_graph_extract: Returns a new graph that computes the values `outputs` from the values `inputs`: with the nodes
    between them, and with the nodes that write memory of these values.  Fails if `outputs` need another input; the error
    names it.  The graph itself stays as it is. */
@@ -148,61 +153,65 @@ OPD_NEW int opd_graph_inline(opd_graph *graph, const opd_graph *inner, opd_graph
 OPD_NEW opd_graph *opd_graph_extract(opd_graph *graph, opd_graph_value *const *inputs, int ninputs,
                                      opd_graph_value *const *outputs, int noutputs);
 /* Returns whether two graphs have the same nodes in the same order, with equal constants; the bits of tensors are
-   compared.  Names, known sizes and places do not count.  A graph that is printed and parsed again is equal to the first,
-   if its constants fit into the text.
+   compared.  Names, known sizes and places do not count.  A graph that is printed and parsed again is equal to the
+   first, if its constants fit into the text.
    opd_graph_hash: Returns a number that is the same for equal graphs, also in other processes of this version. */
 OPD_NEW bool opd_graph_equal(const opd_graph *graph, const opd_graph *other);
 OPD_NEW uint64_t opd_graph_hash(opd_graph *graph);
 
-/* Rewriting (replace_pattern of torch.fx).  A pattern is a graph: its inputs stand for any values of the right types, and
-   its nodes for the same calls.  Trace it from a function, or write it as text, where the inputs may also be numbers:
-   opd_graph_parse("graph(%x : Tensor, %n : int):\n ...").  Constants stand for equal constants.  All values inside a match
-   but the outputs have no other users.  A match does not cover nodes of several blocks, and does not stand around a node
-   that writes memory which the match uses.
+/* Rewriting (replace_pattern of torch.fx).  A pattern is a graph: its inputs stand for any values of the right types,
+   and its nodes for the same calls.  Trace it from a function, or write it as text, where the inputs may also be
+   numbers:
+   opd_graph_parse("graph(%x : Tensor, %n : int):\n ...").  Constants stand for equal constants.  All values inside a
+   match but the outputs have no other users.  A match does not cover nodes of several blocks, and does not stand around
+   a node that writes memory which the match uses.
 
    A match: the values of a graph at the places of a pattern's values.  It is valid until the function that was given it
    returns.
-   opd_match_value: Returns the value at the place of a value of the pattern, such as one that opd_graph_find returns. */
+   opd_match_value: Returns the value at the place of a value of the pattern, such as one that opd_graph_find returns.
+   */
 typedef struct opd_match opd_match;
 OPD_NEW opd_graph_value *opd_match_value(const opd_match *match, const opd_graph_value *value);
 typedef struct opd_rewrite_options {
     bool (*when)(void *user, const opd_match *match);       /* returns whether a match is replaced; NULL: all are */
     int (*make)(void *user, opd_graph *graph, const opd_match *match, opd_graph_value **results);
                                  /* adds nodes to the graph with opd_graph_call and the like, which add them behind the
-                                    match; and writes a value for each output of the pattern to `results`.  The nodes may
-                                    use values of the match.  Returns 0, or -1 with an error */
+                                    match; and writes a value for each output of the pattern to `results`.  The nodes
+                                    may use values of the match.  Returns 0, or -1 with an error */
     void *user;
     bool ignore_constants;       /* numbers stand for any numbers */
 } opd_rewrite_options;
-/* Replaces each match of `pattern` by the nodes of `replacement`, a graph with the same inputs and outputs; or, if it is
-   NULL, by what options->make makes.  Matches are searched from the first node on, without those that begin in nodes which
-   this call has added.  Nodes whose results are not used any more are removed.  options: NULL means no conditions.
-   Returns the number of matches that were replaced, or -1 and sets an error: then the match that failed stays as it was. */
+/* Replaces each match of `pattern` by the nodes of `replacement`, a graph with the same inputs and outputs; or, if it
+   is NULL, by what options->make makes.  Matches are searched from the first node on, without those that begin in nodes
+   which this call has added.  Nodes whose results are not used any more are removed.  options: NULL means no
+   conditions. Returns the number of matches that were replaced, or -1 and sets an error: then the match that failed
+   stays as it was. */
 OPD_NEW int opd_graph_rewrite(opd_graph *graph, const opd_graph *pattern, const opd_graph *replacement,
                               const opd_rewrite_options *options);
 
 /* Answers whether the call of a node belongs into parts of a graph. */
 typedef bool (*opd_graph_question)(void *user, const opd_graph_node *node);
-/* A part of a graph: nodes that follow each other in one block, the tensors that they take from outside, and the tensors
-   that they give to other nodes or as outputs.  Constants that they use are not among the inputs.  The lists belong to the
-   innermost scope. */
+/* A part of a graph: nodes that follow each other in one block, the tensors that they take from outside, and the
+   tensors that they give to other nodes or as outputs.  Constants that they use are not among the inputs.  The lists
+   belong to the innermost scope. */
 typedef struct opd_part {
     opd_graph_node *const *nodes; int nnodes;
     opd_graph_value *const *inputs; int ninputs;
     opd_graph_value *const *outputs; int noutputs;
 } opd_part;
-/* Divides a graph into parts: the largest groups of calls for which `question` returns true, so that no part needs a value
-   that is computed from its own results outside of it (CapabilityBasedPartitioner of torch.fx).  The question is asked once
-   for each call of an operator that takes tensors and constants, gives tensors, writes nothing and draws no random
-   numbers; other nodes are never in a part.  Puts the nodes of the graph into an order in which the nodes of each part
-   follow each other; a node stays before a write to memory that it reads.  Writes at most `cap` parts, in order, and
-   returns how many there are, or -1 and sets an error. */
+/* Divides a graph into parts: the largest groups of calls for which `question` returns true, so that no part needs a
+   value that is computed from its own results outside of it (CapabilityBasedPartitioner of torch.fx).  The question is
+   asked once for each call of an operator that takes tensors and constants, gives tensors, writes nothing and draws no
+   random numbers; other nodes are never in a part.  Puts the nodes of the graph into an order in which the nodes of
+   each part follow each other; a node stays before a write to memory that it reads.  Writes at most `cap` parts, in
+   order, and returns how many there are, or -1 and sets an error. */
 OPD_NEW int opd_graph_partition(opd_graph *graph, opd_graph_question question, void *user, opd_part *parts, int cap);
 /* Returns a part as a new graph, with copies of the constants that it uses.  Returns NULL and sets an error on failure.
    opd_graph_extract is for values, and also copies the nodes that write memory of the inputs before the part. */
 OPD_NEW opd_graph *opd_graph_extract_part(opd_graph *graph, const opd_part *part);
 
-/* Compilers for parts of graphs, such as that of an accelerator (backends of torch.compile, delegates of ExecuTorch). */
+/* Compilers for parts of graphs, such as that of an accelerator (backends of torch.compile, delegates of ExecuTorch).
+   */
 typedef struct opd_part_function {
     const char *name;            /* the name of the node in the graph's text, copied; NULL: "part" */
     opd_transform_fn run;        /* computes the outputs of the part.  Returns their number; 0 if it cannot compute this
@@ -213,16 +222,16 @@ typedef struct opd_part_function {
 typedef struct opd_part_compiler {
     opd_graph_question supported;          /* returns whether the compiler can compute a call */
     int (*compile)(void *user, const opd_graph *part, opd_part_function *function);
-                                 /* compiles a part: sets the members of *function and returns 0.  Returns 1 to leave the
-                                    part as it is; -1 with an error.  The part is a graph whose inputs and outputs are
-                                    tensors; it lives as long as the function */
+                                 /* compiles a part: sets the members of *function and returns 0.  Returns 1 to leave
+                                    the part as it is; -1 with an error.  The part is a graph whose inputs and outputs
+                                    are tensors; it lives as long as the function */
     int least;                   /* parts with fewer calls stay as they are */
     void *user;
 } opd_part_compiler;
-/* Divides a graph into parts (opd_graph_partition), lets `compiler` compile them, and puts a node that calls the compiled
-   function at the place of each part.  The other nodes stay; results of parts stay on their device.  In runs under
-   transforms, autocast or for gradients, and while a graph is recorded, the part's operators run instead of the function.
-   Parts with more than OPD_TRANSFORM_OUTPUTS outputs stay as they are.  Returns the number of parts that were compiled, or
-   -1 and sets an error; then the graph computes what it did.
+/* Divides a graph into parts (opd_graph_partition), lets `compiler` compile them, and puts a node that calls the
+   compiled function at the place of each part.  The other nodes stay; results of parts stay on their device.  In runs
+   under transforms, autocast or for gradients, and while a graph is recorded, the part's operators run instead of the
+   function. Parts with more than OPD_TRANSFORM_OUTPUTS outputs stay as they are.  Returns the number of parts that were
+   compiled, or -1 and sets an error; then the graph computes what it did.
    A graph with such nodes can be copied and run, but not saved. */
 OPD_NEW int opd_graph_delegate(opd_graph *graph, const opd_part_compiler *compiler);

@@ -124,9 +124,9 @@ OPD_NEW int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const c
 /* Returns the value that is printed as %name, such as "x" or "3".  Returns NULL, without an error, if there is none. */
 OPD_NEW opd_graph_value *opd_graph_find(opd_graph *graph, const char *name);
 /* opd_graph_insert_before makes the functions above add nodes before the node that computes value, and
-   opd_graph_insert_after directly after it.  For an input of the graph or of a block, they add nodes before all nodes of
-   the graph or block.  If value is NULL, nodes are added at the end of the graph again.  Both return 0, or -1 and set an
-   error. */
+   opd_graph_insert_after directly after it.  For an input of the graph or of a block, they add nodes before all nodes
+   of the graph or block.  If value is NULL, nodes are added at the end of the graph again.  Both return 0, or -1 and
+   set an error. */
 OPD_NEW int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value);
 OPD_NEW int opd_graph_insert_after(opd_graph *graph, opd_graph_value *value);
 /* Replaces the outputs of the graph: one tensor, several as a tuple, or (if list is true) a list.  Returns 0, or -1 and

@@ -60,9 +60,10 @@ OPD_NEW int opd_program_function(void *program, opd_tensor *const *inputs, int n
    cut to cap bytes.  Returns the full length. */
 OPD_NEW const opd_graph *opd_program_graph(const opd_program *program);
 OPD_NEW size_t opd_program_print(const opd_program *program, char *buf, size_t cap);
-/* Replaces the program's graph by a changed copy of it, which opd_graph_copy has made and which must have as many inputs
-   and outputs.  The program owns `graph` from then on.  Runs, opd_program_compile and opd_program_write_c use it; the
-   program can no longer be saved.  No other thread may use the program meanwhile.  Returns 0, or -1 and sets an error. */
+/* Replaces the program's graph by a changed copy of it, which opd_graph_copy has made and which must have as many
+   inputs and outputs.  The program owns `graph` from then on.  Runs, opd_program_compile and opd_program_write_c use
+   it; the program can no longer be saved.  No other thread may use the program meanwhile.  Returns 0, or -1 and sets an
+   error. */
 OPD_NEW int opd_program_set_graph(opd_program *program, opd_graph *graph);
 /* Returns the name of operator i that the program calls, or NULL beyond the last.  Writes the number of its calls to
    *count.  Writes the reason why the operator cannot be called to *missing; NULL if it can be called. */

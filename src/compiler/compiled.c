@@ -221,7 +221,8 @@ static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_val
     for (int i = 0; i < ninputs; i++) {
         const opd_value *const value = &inputs[i];
         if (value->tag == OPD_TAG_TENSOR) {
-            const char *const why = value->u.t ? opdi_compiled_tensor(thread, value->u.t, false, false) : "an input is NULL";
+            const char *const why = value->u.t ? opdi_compiled_tensor(thread, value->u.t, false, false)
+                : "an input is NULL";
             if (why) { return why; }
         } else if (value->tag != OPD_TAG_INT && value->tag != OPD_TAG_FLOAT && value->tag != OPD_TAG_BOOL &&
                    value->tag != OPD_TAG_NONE && value->tag != OPD_TAG_DEFAULT) {

@@ -1,12 +1,10 @@
 #include "compiler.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>delegated_parts parts of graphs that a compiler of the program, or of a device, computes
+//== parts of graphs that a compiler of the program, or of a device, computes ==========================================
 //
-//  A part that a compiler takes becomes one node of the graph, which calls the compiled function.  The node keeps the part
-//  as a graph, too.  Under a transform, for gradients, while a graph is recorded, and for tensors without memory, it runs
-//  this graph: so a part works everywhere where its calls have worked.
-//----------------------------------------------------------------------------------------------------------------------
+//  A part that a compiler takes becomes one node of the graph, which calls the compiled function.  The node keeps the
+//  part as a graph, too.  Under a transform, for gradients, while a graph is recorded, and for tensors without memory,
+//  it runs this graph: so a part works everywhere where its calls have worked.
 
 typedef struct opdi_delegate {
     opdi_guser user;                              /* must be the first member; see opdi_gfunction */
@@ -41,8 +39,8 @@ static int opdi_delegate_check(const opdi_gnode *node, opd_tensor *const *output
     for (int32_t i = 0; i < node->nout; i++) {
         const opdi_gvalue *const value = node->out[i];
         if (value->dtype < 0 || (outputs[i]->dtype == value->dtype && outputs[i]->ndim == value->ndim)) { continue; }
-        return opd_fail(OPD_ERROR_KERNEL, "output %d is a %s tensor with %d dims, but the graph has a %s tensor with %d "
-                        "dims", (int)i, opd_dtype_name((opd_scalar_type)outputs[i]->dtype), outputs[i]->ndim,
+        return opd_fail(OPD_ERROR_KERNEL, "output %d is a %s tensor with %d dims, but the graph has a %s tensor "
+                        "with %d dims", (int)i, opd_dtype_name((opd_scalar_type)outputs[i]->dtype), outputs[i]->ndim,
                         opd_dtype_name((opd_scalar_type)value->dtype), value->ndim);
     }
     return 0;
@@ -59,8 +57,8 @@ static int opdi_delegate_run(const opdi_gnode *node, const opd_value *args, opd_
         count = opdi_outputs_check(delegate->function.run(delegate->function.user, inputs, node->nin, outputs), outputs,
                                    delegate->name, "the function");
         if (count > 0 && count != node->nout) {
-            return opd_fail(OPD_ERROR_KERNEL, "%s: the function returned %d outputs, but the part has %d", delegate->name,
-                            count, (int)node->nout);
+            return opd_fail(OPD_ERROR_KERNEL, "%s: the function returned %d outputs, but the part has %d",
+                            delegate->name, count, (int)node->nout);
         }
         if (count > 0 && opdi_delegate_check(node, outputs)) { return -1; }
     }
@@ -117,6 +115,10 @@ static int opdi_graph_outline(opd_graph *graph, const opd_part *part, const opd_
     }
     delegate->function = *function;
     delegate->part = extracted;
+    if (extracted->kept) {                        /* the graph itself keeps the program alive, or belongs to it */
+        extracted->home->drop(extracted->kept);
+        extracted->kept = NULL;
+    }
     node->place = last->place;
     for (int i = 0; i < part->noutputs; i++) { opdi_part_output_replace(graph, last, part->outputs[i], node->out[i]); }
     for (int i = part->nnodes - 1; i >= 0; i--) { opdi_gnode_remove(graph, part->nodes[i]); }
@@ -129,7 +131,8 @@ static int opdi_graph_outline(opd_graph *graph, const opd_part *part, const opd_
 typedef struct opdi_taken { opd_graph *part; opd_part_function function; bool taken; } opdi_taken;
 
 /* Extracts a part and lets the compiler compile it.  Returns 0, or -1 and sets an error. */
-static int opdi_part_take(opd_graph *graph, const opd_part_compiler *compiler, const opd_part *part, opdi_taken *taken) {
+static int opdi_part_take(opd_graph *graph, const opd_part_compiler *compiler, const opd_part *part,
+                          opdi_taken *taken) {
     int calls = 0;
     memset(taken, 0, sizeof *taken);
     for (int i = 0; i < part->nnodes; i++) { calls += part->nodes[i]->kind == OPDI_GNODE_OP; }
@@ -151,7 +154,9 @@ static int opdi_graph_delegate(opd_graph *graph, const opd_part_compiler *compil
     int count = 0, most = 0, done = 0, rc = 0, taken = 0;
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) { most++; }
     opd_part *const parts = (opd_part *)opdi_scope_alloc(((size_t)most + 1) * sizeof *parts);
-    if (!parts || (count = opd_graph_partition(graph, compiler->supported, compiler->user, parts, most)) < 0) { return -1; }
+    if (!parts || (count = opd_graph_partition(graph, compiler->supported, compiler->user, parts, most)) < 0) {
+        return -1;
+    }
     opdi_taken *const all = (opdi_taken *)opdi_scope_alloc(((size_t)count + 1) * sizeof *all);
     if (!all) { return -1; }
     for (; done < count && rc == 0; done++) { rc = opdi_part_take(graph, compiler, &parts[done], &all[done]); }

@@ -137,7 +137,9 @@ OPDI_INTERNAL const char *opdi_variant_tensors(const opdi_thread *thread, const 
             !opdi_port_fits(&variant->kept[i], tensor)) {
             return "a frozen constant has changed";
         }
-        if (opdi_compiled_tensor(thread, tensor, false, false)) { return "a frozen constant requires grad or is unusual"; }
+        if (opdi_compiled_tensor(thread, tensor, false, false)) {
+            return "a frozen constant requires grad or is unusual";
+        }
         for (int k = 0; k < count && variant->writes; k++) {
             if (variant->written[k] && opdi_tensors_overlap(tensor, all[k])) { return "a frozen constant is written"; }
         }

@@ -20,10 +20,12 @@ static bool opdi_gvalue_has_tensors(const opdi_gvalue *value) {
         value->tag == OPD_TAG_CELL || value->tag == OPD_TAG_OBJECT;
 }
 static void opdi_gvalues_join(opdi_gvalue *const *values, int32_t count, opdi_gvalue *with) {
-    for (int32_t i = 0; i < count; i++) { if (opdi_gvalue_has_tensors(values[i])) { opdi_gvalue_join(values[i], with); } }
+    for (int32_t i = 0; i < count; i++) {
+        if (opdi_gvalue_has_tensors(values[i])) { opdi_gvalue_join(values[i], with); }
+    }
 }
-/* Returns whether the schema of a built-in operator says everything about the memory of its results: not if the operator
-   is a composite, which may return its argument (dropout), nor if its effects are unknown. */
+/* Returns whether the schema of a built-in operator says everything about the memory of its results: not if the
+   operator is a composite, which may return its argument (dropout), nor if its effects are unknown. */
 static bool opdi_op_tells_aliases(const opd_op *op) {
     const opdi_registration *const definition = op->definition;
     return definition && definition->alias != OPD_ALIAS_CONSERVATIVE && !opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT);

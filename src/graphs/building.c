@@ -18,7 +18,8 @@ OPDI_INTERNAL int opdi_graph_build_begin(opdi_graph_builder *build, opd_graph *g
     build->was = opdi_enter(opdi_self());
     return 0;
 }
-/* Ends a change.  If it failed (`done` is false), removes the nodes that it has added.  Returns 0, or -1 if it failed. */
+/* Ends a change.  If it failed (`done` is false), removes the nodes that it has added.  Returns 0, or -1 if it failed.
+   */
 OPDI_INTERNAL int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
     opd_graph *graph = build->parser.graph;
     opdi_gnode *node;
@@ -34,7 +35,8 @@ OPDI_INTERNAL int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
 }
 /* Checks that values belong to the graph and are computed before its insertion point.  If `defaults` is true, a value
    may be NULL, which means the default of an argument.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue *const *values, int count, bool defaults) {
+OPDI_INTERNAL int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue *const *values, int count,
+                                          bool defaults) {
     opd_graph *graph = build->parser.graph;
     if (count < 0 || (count && !values)) {
         return opdi_graph_parse_fail(&build->parser, "the pointer to the values is NULL");
@@ -47,8 +49,8 @@ OPDI_INTERNAL int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue
         }
         if (!opdi_graph_sees(graph, opdi_gvalue_block(graph, values[i]), values[i]->node,
                              opdi_graph_into(graph), graph->at)) {
-            return opdi_graph_parse_fail(&build->parser, "value %d is made after the place where nodes are inserted, or in an inner "
-                                         "block", i);
+            return opdi_graph_parse_fail(&build->parser, "value %d is made after the place where nodes are inserted, "
+                                         "or in an inner block", i);
         }
     }
     return 0;
@@ -147,9 +149,10 @@ int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **
     }
     else if (opdi_graph_build_values(&build, &list, 1, false) == 0) {
         (void)opdi_graph_build_node(&build, OPDI_GNODE_UNPACK, &list, 1, count, OPD_TAG_TENSOR);
-        done = opd_ok() && opdi_graph_parse_prim(&build.parser, graph->at ? graph->at->prev : opdi_graph_into(graph)->last) == 0;
+        opdi_gnode *const node = graph->at ? graph->at->prev : opdi_graph_into(graph)->last;
+        done = opd_ok() && opdi_graph_parse_prim(&build.parser, node) == 0;
         if (done && count) {
-            memcpy(parts, (graph->at ? graph->at->prev : opdi_graph_into(graph)->last)->out, (size_t)count * sizeof *parts);
+            memcpy(parts, node->out, (size_t)count * sizeof *parts);
         }
     }
     return opdi_graph_build_end(&build, done) ? opdi_graph_build_nothing(parts, count) : 0;
@@ -375,9 +378,9 @@ opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char 
     return opdi_graph_build_end(&build, done) ? NULL : value;
 }
 
-/* Makes new nodes be inserted before the node of `value` or, if `after` is true, after it.  For an input of the graph or
-   of a block, nodes are inserted before all nodes of the graph or block.  If `value` is NULL, nodes are inserted at the
-   end of the graph.  Returns 0, or -1 and sets an error. */
+/* Makes new nodes be inserted before the node of `value` or, if `after` is true, after it.  For an input of the graph
+   or of a block, nodes are inserted before all nodes of the graph or block.  If `value` is NULL, nodes are inserted at
+   the end of the graph.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_insert_at(opd_graph *graph, opdi_gvalue *value, bool after, const char *who) {
     opdi_graph_builder build;
     if (opdi_graph_build_begin(&build, graph, who)) { return -1; }

@@ -1,19 +1,18 @@
 #include "graphs.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>graph_changing changing graphs: other values for users, removing nodes, checking
+//== changing graphs ===================================================================================================
 //
 //  A change is checked before it is made.  A value may be used where the nodes in front of it, in the same block or
 //  around it, have computed it.  The schema of an operator says which values it takes; other nodes take a value whose
 //  type is that of the value before.
-//----------------------------------------------------------------------------------------------------------------------
 
 /* Sets the error `what` of a public function, with the node at which it happened.  Returns -1. */
 static int opdi_graph_change_fail(const char *who, const opdi_gnode *node, const char *what) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", who, what);
     return node ? opdi_graph_where(node) : -1;
 }
-/* Returns 0 if `value` is a value of `graph`.  Otherwise returns -1 and sets an error that names the argument `what`. */
+/* Returns 0 if `value` is a value of `graph`.  Otherwise returns -1 and sets an error that names the argument `what`.
+   */
 OPDI_INTERNAL int opdi_graph_owns(const opd_graph *graph, const opdi_gvalue *value, const char *who,
                                   const char *what) {
     if (!opd_ok()) { return -1; }
@@ -36,7 +35,8 @@ static int opdi_graph_owns_node(const opd_graph *graph, const opdi_gnode *node, 
 
 //== uses ==============================================================================================================
 
-/* Returns whether a node can take `value` as argument i of its operator.  Built-in operators take a number for a tensor. */
+/* Returns whether a node can take `value` as argument i of its operator.  Built-in operators take a number for a
+   tensor. */
 static bool opdi_gnode_takes(const opdi_gnode *node, int32_t i, const opdi_gvalue *value) {
     const bool number = value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT || value->tag == OPD_TAG_BOOL;
     return opdi_graph_match_one(node->op, i, value, false) ||
@@ -55,7 +55,8 @@ OPDI_INTERNAL int opdi_guse_check(opd_graph *graph, const opdi_guse *use, const 
         const opdi_arg *const arg = &node->op->schema->args[use->index];
         if (opdi_graph_match_one(node->op, use->index, by, false) ||
             (use->value->tag != OPD_TAG_TENSOR && opdi_gnode_takes(node, use->index, by))) { return 0; }
-        opdi_text_add(&want, "argument '%s' takes %s", arg->name, opdi_type_print_plain(arg->type, given, sizeof given));
+        opdi_text_add(&want, "argument '%s' takes %s", arg->name,
+                      opdi_type_print_plain(arg->type, given, sizeof given));
     } else {
         const opdi_gtype *const now = opdi_gvalue_gtype(graph, use->value), *const next = opdi_gvalue_gtype(graph, by);
         if (!now || !next) { return -1; }

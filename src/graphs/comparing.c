@@ -3,18 +3,19 @@
 //== comparing graphs ==================================================================================================
 //
 //  Two graphs are equal if they have the same nodes in the same order, with equal constants.  Names, sizes that the
-//  graphs know, and places in the source do not count.  A table says which value of the second graph stands at the place
-//  of a value of the first.
+//  graphs know, and places in the source do not count.  A table says which value of the second graph stands at the
+//  place of a value of the first.
 
-/* Returns whether two tensors have equal dtypes, sizes and bits.  Tensors that are not on the CPU are equal only if they
-   are the same.  Sets an error if memory runs out. */
+/* Returns whether two tensors have equal dtypes, sizes and bits.  Tensors that are not on the CPU are equal only if
+   they are the same.  Sets an error if memory runs out. */
 static bool opdi_tensors_same(opd_tensor *tensor, opd_tensor *other) {
     if (tensor == other) { return true; }
     if (tensor->dtype != other->dtype || tensor->ndim != other->ndim || tensor->backend != OPD_CPU ||
         other->backend != OPD_CPU) { return false; }
     for (int i = 0; i < tensor->ndim; i++) { if (tensor->dims[i] != other->dims[i]) { return false; } }
     opd_tensor *const first = opd_contiguous(opd_detach(tensor)), *const second = opd_contiguous(opd_detach(other));
-    return first && second && (first->numel == 0 || memcmp(opd_data(first), opd_data(second), (size_t)first->numel * opd_dtype_size((opd_scalar_type)first->dtype)) == 0);
+    const size_t bytes = (size_t)tensor->numel * opd_dtype_size((opd_scalar_type)tensor->dtype);
+    return first && second && (bytes == 0 || memcmp(opd_data(first), opd_data(second), bytes) == 0);
 }
 static bool opdi_constants_same(const opd_value *value, const opd_value *other, int depth);
 static bool opdi_cells_same(const opdi_cell *cell, const opdi_cell *other, int depth) {
@@ -77,8 +78,8 @@ static bool opdi_gvalues_pair(opdi_gcopier *table, opdi_gvalue *const *values, o
     }
     return true;
 }
-/* Returns whether two nodes, which stand at the same place of two graphs, are equal.  Their blocks are compared when the
-   walk comes to the nodes in them, and at their ends. */
+/* Returns whether two nodes, which stand at the same place of two graphs, are equal.  Their blocks are compared when
+   the walk comes to the nodes in them, and at their ends. */
 static bool opdi_gnodes_same(opdi_gcopier *table, const opdi_gnode *node, const opdi_gnode *other) {
     if (!opdi_gnodes_call_same(node, other) || !opdi_gvalues_same(table, node->in, other->in, node->nin) ||
         !opdi_gvalues_pair(table, node->out, other->out, node->nout)) { return false; }
@@ -108,7 +109,8 @@ static bool opdi_graph_same(const opd_graph *graph, const opd_graph *other) {
         }
     }
     return !node && !next && opdi_gvalues_same(&table, graph->outputs, other->outputs, graph->noutputs) &&
-        !graph->result == !other->result && (!graph->result || opdi_gcopier_get(&table, graph->result) == other->result);
+        !graph->result == !other->result &&
+        (!graph->result || opdi_gcopier_get(&table, graph->result) == other->result);
 }
 bool opd_graph_equal(const opd_graph *graph, const opd_graph *other) {
     if (!graph || !other || !opd_ok()) { return false; }

@@ -1,12 +1,10 @@
 #include "graphs.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>graph_copying  copying graphs: whole, in part, and into other graphs
+//== copying graphs ====================================================================================================
 //
-//  A copier makes nodes in one graph that do what nodes of another graph do.  Its table says which value of the new graph
-//  stands for a value of the old one.  The old graph is only read.  Values that are copied into a graph that has nodes
-//  already get new numbers and no names.
-//----------------------------------------------------------------------------------------------------------------------
+//  A copier makes nodes in one graph that do what nodes of another graph do.  Its table says which value of the new
+//  graph stands for a value of the old one.  The old graph is only read.  Values that are copied into a graph that has
+//  nodes already get new numbers and no names.
 
 //== the copier ========================================================================================================
 
@@ -198,8 +196,8 @@ static int opdi_gcopier_begin(opdi_gcopier *copier, const opd_graph *from, opd_g
     return 0;
 }
 
-/* Adds a node that calls a counted function with data `user` (an opdi_guser) on the inputs of a part.  Its results have the
-   types of the part's outputs.  Returns the node, or NULL and sets an error. */
+/* Adds a node that calls a counted function with data `user` (an opdi_guser) on the inputs of a part.  Its results have
+   the types of the part's outputs.  Returns the node, or NULL and sets an error. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_graph_function_node(opd_graph *graph, const opdi_gfunction *function,
                                                               const void *user, const opd_part *part) {
     opdi_gcopier copier;
@@ -224,7 +222,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_graph_function_node(opd_graph *graph, 
 //== copies ============================================================================================================
 
 /* Copies a graph.  On failure, returns NULL and sets an error. */
-static opd_graph *opdi_graph_copy(const opd_graph *graph, opd_graph *copy) {
+static opd_graph *opdi_graph_copy_to(const opd_graph *graph, opd_graph *copy) {
     opdi_gcopier copier;
     if (opdi_gcopier_begin(&copier, graph, copy, "opd_graph_copy") ||
         opdi_graph_reserve_inputs(copy, graph->ninputs)) { return NULL; }
@@ -252,7 +250,7 @@ opd_graph *opd_graph_copy(const opd_graph *graph) {
         return NULL;
     }
     opd_scope scope = opd_scope_open();
-    opd_graph *const made = opdi_graph_new(), *const copy = made ? opdi_graph_copy(graph, made) : NULL;
+    opd_graph *const made = opdi_graph_new(), *const copy = made ? opdi_graph_copy_to(graph, made) : NULL;
     opd_scope_close(&scope);
     if (!copy) { opd_graph_free(made); }
     return copy;

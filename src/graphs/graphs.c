@@ -99,9 +99,9 @@ OPDI_COLD_BEGIN
 
 //== the order of nodes, and the uses of values ========================================================================
 //
-//  A graph numbers its nodes and lists the uses of its values when a function asks for them.  After that, functions that
-//  add, remove or change one node keep both up to date.  All other changes end with opdi_graph_changed, which forgets
-//  them.
+//  A graph numbers its nodes and lists the uses of its values when a function asks for them.  After that, functions
+//  that add, remove or change one node keep both up to date.  All other changes end with opdi_graph_changed, which
+//  forgets them.
 
 #define OPDI_ORDER_GAP ((int64_t)1 << 32)         /* the distance of two nodes that are numbered together */
 

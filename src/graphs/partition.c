@@ -1,15 +1,13 @@
 #include "graphs.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>graph_parts  parts of graphs: the largest groups of nodes that can be computed together
+//== parts of graphs ===================================================================================================
 //
-//  A question says which calls belong into parts.  Each node gets a phase: that of the nodes from which it is computed,
-//  plus one where calls that belong into parts and other nodes meet.  Calls of one phase that pass values to each other, or
-//  use the same value, are a part: a path from one to the other through a node outside would lead to a later phase, so
-//  parts have no cycles.  Writes order nodes, too: a call that uses memory before a write stays before it.
+//  A question says which calls belong into parts.  Each node gets a phase: that of the nodes from which it is
+//  computed, plus one where calls that belong into parts and other nodes meet.  Calls of one phase that pass values to
+//  each other are a part: a path from one to the other through a node outside would lead to a later phase, so parts
+//  have no cycles.  Writes order nodes, too: a call that uses memory before a write stays before it.
 //
 //  Constants belong to every part that uses them, and so do lists of tensors, which are made again where they are used.
-//----------------------------------------------------------------------------------------------------------------------
 
 //== edges =============================================================================================================
 
@@ -56,10 +54,11 @@ static void opdi_gsearch_list(opdi_gsearch *search, opdi_gedge **list, int64_t *
 /* Notes that node `at` comes after node `to`; `value`: because it uses a value of it. */
 static void opdi_gsearch_edge(opdi_gsearch *search, int32_t at, int32_t to, bool value) {
     if (to < 0 || to == at) { return; }
-    opdi_gsearch_list(search, &search->edges, &search->nedges, &search->edges_cap, &search->places[at].edges, to, value);
+    opdi_gsearch_list(search, &search->edges, &search->nedges, &search->edges_cap, &search->places[at].edges, to,
+                      value);
 }
-/* Returns the number of the block's node that computes a value, or whose blocks do; -1 if the value comes from outside of
-   the block. */
+/* Returns the number of the block's node that computes a value, or whose blocks do; -1 if the value comes from outside
+   of the block. */
 static int32_t opdi_gsearch_number(const opdi_gsearch *search, const opdi_gvalue *value) {
     const opdi_gnode *node = value->node ? value->node : value->block ? value->block->owner : NULL;
     while (node && node->block != search->block) { node = node->block->owner; }
@@ -128,8 +127,8 @@ static void opdi_gsearch_edges(opdi_gsearch *search, int32_t at, int32_t *effect
 
 //== phases ============================================================================================================
 
-/* Returns whether a value can be passed to a part or come from one: a tensor; a constant or a list of tensors is made in
-   the part itself. */
+/* Returns whether a value can be passed to a part or come from one: a tensor; a constant or a list of tensors is made
+   in the part itself. */
 static bool opdi_gvalue_passes(const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
     opdi_gvalue *const *elements = opdi_gnode_is_list(node) ? node->in : NULL;
@@ -143,8 +142,8 @@ static bool opdi_gvalue_passes(const opdi_gvalue *value) {
     }
     return true;
 }
-/* Returns whether a call can belong into a part at all: it calls an operator on tensors and constants, gives tensors, and
-   has no effects. */
+/* Returns whether a call can belong into a part at all: it calls an operator on tensors and constants, gives tensors,
+   and has no effects. */
 static bool opdi_gnode_can_move(const opdi_gnode *node) {
     if (node->kind != OPDI_GNODE_OP || opd_graph_node_has_effects(node)) { return false; }
     for (int32_t i = 0; i < node->nin; i++) { if (!opdi_gvalue_passes(node->in[i])) { return false; } }
@@ -174,8 +173,8 @@ static void opdi_gsearch_phase(opdi_gsearch *search, int32_t at) {
 }
 //== lists and their users =============================================================================================
 
-/* Asks the question about each call of a block, and gives each call that belongs into a part its own copy of the lists of
-   tensors that it takes.  Returns 0, or -1 and sets an error. */
+/* Asks the question about each call of a block, and gives each call that belongs into a part its own copy of the lists
+   of tensors that it takes.  Returns 0, or -1 and sets an error. */
 static int opdi_gsearch_ask(opdi_gsearch *search, opd_graph_question question, void *user) {
     opd_graph *const graph = search->graph;
     int rc = opdi_graph_users(graph) ? 0 : -1;
@@ -187,8 +186,8 @@ static int opdi_gsearch_ask(opdi_gsearch *search, opd_graph_question question, v
             opdi_gvalue *const list = node->in[i];
             if (!opdi_gnode_is_list(list->node) || list->first_use == list->last_use) { continue; }
             graph->at = node;
-            opdi_gvalue *const copy = opdi_graph_list(graph, OPDI_GNODE_LIST, list->tag, list->node->word, list->node->in,
-                                                      list->node->nin);
+            opdi_gvalue *const copy = opdi_graph_list(graph, OPDI_GNODE_LIST, list->tag, list->node->word,
+                                                      list->node->in, list->node->nin);
             if (copy) { copy->type = list->type; }
             rc = copy && opd_graph_set_input(graph, node, i, copy) == 0 ? 0 : -1;
         }
@@ -355,7 +354,8 @@ static bool opdi_gsearch_is_part(const opdi_gsearch *search, const opdi_gmembers
     }
     return wanted;
 }
-/* Adds the inputs and outputs of a member of a part.  `value->mark` is the number of the part for an input that was added. */
+/* Adds the inputs and outputs of a member of a part.  `value->mark` is the number of the part for an input that was
+   added. */
 static void opdi_gparts_values(const opdi_gsearch *search, opdi_gparts *parts, int32_t part, const opdi_gnode *node,
                                uint64_t mark) {
     const opdi_guse *const uses = search->graph->users->uses;

@@ -1,12 +1,10 @@
 #include "graphs.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>graph_patterns patterns: finding a graph inside another graph, and putting other nodes in its place
+//== patterns ==========================================================================================================
 //
-//  A pattern is a graph, too.  Its inputs stand for any value of the right type; each other value stands for the result of
-//  the same call.  A match begins at the node of the pattern's first output and goes from results to arguments.  Values
-//  inside a match must have no other users, because their nodes are removed.
-//----------------------------------------------------------------------------------------------------------------------
+//  A pattern is a graph, too.  Its inputs stand for any value of the right type; each other value stands for the result
+//  of the same call.  A match begins at the node of the pattern's first output and goes from results to arguments.
+//  Values inside a match must have no other users, because their nodes are removed.
 
 /* A match, or an attempt to find one. */
 struct opd_match {
@@ -191,7 +189,8 @@ static int opdi_gmatch_make(const opd_match *match, const opd_graph *replacement
     opd_graph *const graph = match->graph;
     const int32_t count = match->pattern->noutputs;
     if (replacement) {
-        return opd_graph_inline(graph, replacement, match->inputs, match->pattern->ninputs, results, count) < 0 ? -1 : 0;
+        return opd_graph_inline(graph, replacement, match->inputs, match->pattern->ninputs, results, count) < 0 ? -1
+            : 0;
     }
     for (int32_t i = 0; i < count; i++) { results[i] = NULL; }
     if (options->make(options->user, graph, match, results)) {
@@ -254,7 +253,8 @@ static void opdi_gmatch_take_back(const opd_match *match) {
         if (made) { opdi_gnode_remove(match->graph, made); }
     } while (made);
 }
-/* Replaces the match.  Returns 1; 0 if the condition is not met; or -1 and sets an error, and then nothing has changed. */
+/* Replaces the match.  Returns 1; 0 if the condition is not met; or -1 and sets an error, and then nothing has changed.
+   */
 static int opdi_gmatch_rewrite(opd_match *match, const opd_graph *replacement, const opd_rewrite_options *options) {
     opd_graph *const graph = match->graph;
     opdi_gnode *const last = opdi_gmatch_last(match);
@@ -278,7 +278,9 @@ static int opdi_rewrite_check(const opd_graph *graph, const opd_graph *pattern, 
                               const opd_rewrite_options *options) {
     const char *const who = "opd_graph_rewrite";
     if (!opd_ok()) { return -1; }
-    if (!graph || !pattern) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s is NULL", who, graph ? "pattern" : "graph"); }
+    if (!graph || !pattern) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s is NULL", who, graph ? "pattern" : "graph");
+    }
     if (graph == pattern) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph is its own pattern", who); }
     if (!replacement == !(options && options->make)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: give a replacement, or a function `make`", who);
@@ -287,8 +289,8 @@ static int opdi_rewrite_check(const opd_graph *graph, const opd_graph *pattern, 
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the first output of the pattern is not computed by the pattern", who);
     }
     if (replacement && (replacement->ninputs != pattern->ninputs || replacement->noutputs != pattern->noutputs)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the pattern has %d inputs and %d outputs, but the replacement has %d and "
-                        "%d", who, (int)pattern->ninputs, (int)pattern->noutputs, (int)replacement->ninputs,
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the pattern has %d inputs and %d outputs, but the replacement has "
+                        "%d and %d", who, (int)pattern->ninputs, (int)pattern->noutputs, (int)replacement->ninputs,
                         (int)replacement->noutputs);
     }
     return 0;
@@ -300,8 +302,8 @@ static bool opdi_gpattern_uses(const opd_graph *pattern, const opdi_gvalue *valu
     }
     return value == pattern->result || opdi_gpattern_returns(pattern, value);
 }
-/* Checks that each node of the pattern leads to an output, and makes the memory of the match.  Returns 0, or -1 and sets
-   an error. */
+/* Checks that each node of the pattern leads to an output, and makes the memory of the match.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_gmatch_begin(opd_match *match, opd_graph *graph, const opd_graph *pattern) {
     size_t nodes = 0, values = (size_t)pattern->ninputs;
     memset(match, 0, sizeof *match);

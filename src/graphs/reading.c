@@ -1,10 +1,10 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>graph_reading  reading graphs: nodes, values, blocks, constants and uses, for programs
+//  >>graph_nodes  reading, changing, copying, comparing, rewriting and dividing graphs
 //
-//  Public functions that return parts of a graph.  They change nothing.  Nodes of all kinds are read in the same way, so
-//  this room knows no operators.
+//  Public functions that return parts of a graph.  They change nothing.  Nodes of all kinds are read in the same way,
+//  so this room knows no operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== nodes =============================================================================================================

@@ -971,8 +971,8 @@ static int opdi_program_save(const char *who, const opd_graph *graph, const opd_
     int64_t numbers[2] = {0, 0};
     if (!opd_ok()) { return -1; }
     if (graph && graph->program && graph->program->changed) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph of the program was changed; only a program as it "
-                        "was loaded can be saved");
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph of the program was changed; only a program "
+                        "as it was loaded can be saved");
     }
     if (graph && graph->kept) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph is a copy of the graph of a program; only the "

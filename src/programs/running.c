@@ -353,8 +353,8 @@ OPDI_INTERNAL int opdi_program_takes(const opd_program *program, const opd_value
     return opdi_program_check(&run, given);
 }
 #endif
-/* Runs a program with `graph`, its graph or a changed copy of it, in the innermost scope.  Stores references to at most `cap` results in `outputs`.  Returns 0, or -1
-   and sets an error. */
+/* Runs a program with `graph`, its graph or a changed copy of it, in the innermost scope.  Stores references to at most
+   `cap` results in `outputs`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_run_inside(const opd_program *program, const opd_graph *graph, const opd_value *inputs,
                                    int ninputs, opd_value *outputs, int cap) {
     opdi_program_run run;
@@ -389,7 +389,8 @@ static int opdi_program_run_inside(const opd_program *program, const opd_graph *
     }
     return 0;
 }
-/* Runs a program with `graph`, its graph or a changed copy of it (NULL: its graph).  Returns as opd_program_run does. */
+/* Runs a program with `graph`, its graph or a changed copy of it (NULL: its graph).  Returns as opd_program_run does.
+   */
 OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_graph *graph, const opd_value *inputs,
                                         int ninputs, opd_value *outputs, int cap) {
     if (!opd_ok()) { return -1; }
@@ -419,9 +420,9 @@ int opd_program_set_graph(opd_program *program, opd_graph *graph) {
                         ? "graph is NULL" : "graph is not a copy of the program's graph (opd_graph_copy)");
     }
     if (graph->ninputs != program->graph->ninputs || graph->noutputs != program->graph->noutputs) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_set_graph: the graph has %d inputs and %d outputs, but the program "
-                        "has %d and %d", (int)graph->ninputs, (int)graph->noutputs, (int)program->graph->ninputs,
-                        (int)program->graph->noutputs);
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_set_graph: the graph has %d inputs and %d outputs, but the "
+                        "program has %d and %d", (int)graph->ninputs, (int)graph->noutputs,
+                        (int)program->graph->ninputs, (int)program->graph->noutputs);
     }
     opd_graph_free(program->graph);
     program->graph = graph;

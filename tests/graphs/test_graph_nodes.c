@@ -58,6 +58,7 @@ TEST(nodes_have_operators_arguments_and_results) {
     CHECK(opd_graph_node_op(addmm) == opd_find("aten::addmm"));
     CHECK(opd_graph_node_is(addmm, "aten::addmm") && !opd_graph_node_is(addmm, "aten::addm"));
     CHECK_INT(opd_graph_node_ninputs(addmm), 5);
+    CHECK_INT(opd_graph_node_noutputs(addmm), 1);
     CHECK(opd_graph_node_arg(addmm, "mat1") == opd_graph_input_at(graph, 0));
     CHECK(opd_graph_node_input(addmm, 0) == opd_graph_input_at(graph, 2));
     CHECK(opd_graph_node_arg(relu, "self") == opd_graph_node_output(addmm, 0));
@@ -296,6 +297,35 @@ TEST(a_loop_over_nodes_may_remove_and_add_them) {
     CHECK_INT(seen, 2);
     CHECK_INT(opd_graph_count(graph, "aten::tanh"), 2);
     CHECK_INT(opd_graph_count(graph, "aten::relu"), 0);
+    CHECK_INT(opd_graph_check(graph), 0);
+    opd_graph_free(graph);
+}
+
+TEST(sizes_and_dtypes_are_computed_anew) {
+    opd_graph *graph = traced(two_layers);
+    opd_graph_value *half = opd_graph_output_at(graph, 1), *relu = opd_graph_output_at(graph, 0), *v[2], *y;
+    opd_graph_info info;
+    opd_tensor *in[3];
+    inputs(in);
+    v[0] = relu;
+    CHECK_INT(opd_graph_insert_after(graph, relu), 0);
+    v[1] = opd_graph_constant(graph, opd_value_int(OPD_FLOAT64));
+    CHECK_INT(opd_graph_call(graph, "aten::_to_copy", v, 2, &y, 1), 1);
+    CHECK(!opd_graph_value_info(y, &info));
+    CHECK(opd_graph_replace(graph, relu, y) > 0);
+    in[0] = opd_tensor_new(OPD_INTS(7, 4), OPD_FLOAT32);
+    CHECK_INT(opd_graph_infer(graph, in, 3), 0);
+    CHECK(opd_graph_value_info(half, &info) && info.dtype == OPD_FLOAT64);
+    CHECK(info.sizes.n == 2 && info.sizes.data[0] == 7 && info.device.type == OPD_CPU);
+    CHECK(opd_graph_value_info(opd_graph_input_at(graph, 0), &info) && info.sizes.data[0] == 7);
+    in[0] = opd_tensor_new(OPD_INTS(7, 5), OPD_FLOAT32);
+    CHECK_INT(opd_graph_infer(graph, in, 3), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "[in the graph's node");
+    CHECK(opd_graph_value_info(half, &info) && info.sizes.data[0] == 7);
+    CHECK_INT(opd_graph_infer(graph, in, 2), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_infer: expected 3 inputs but got 2");
+    CHECK_INT(opd_graph_infer(NULL, in, 3), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_infer: the graph is NULL");
     CHECK_INT(opd_graph_check(graph), 0);
     opd_graph_free(graph);
 }

@@ -28,8 +28,37 @@ static int complete(const opd_program *program) {
     }
     return 1;
 }
+/* A compiler for every other call. */
+static int asked, taken;
+static bool every_other(void *user, const opd_graph_node *node) {
+    (void)user, (void)node;
+    return asked++ % 2 == 0;
+}
+static int run_part(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_graph_run((const opd_graph *)user, in, n, out, OPD_TRANSFORM_OUTPUTS);
+}
+static int compile_part(void *user, const opd_graph *part, opd_part_function *function) {
+    (void)user;
+    CHECK_INT(opd_graph_check((opd_graph *)(uintptr_t)part), 0);
+    function->run = run_part;
+    function->user = (void *)(uintptr_t)part;
+    taken++;
+    return 0;
+}
+/* How run_one changes the graph of a program: not at all, to a copy, or to one in which a compiler computes parts. */
+static enum { AS_IT_IS, COPIED, PARTED } form;
+static void change(opd_program *program) {
+    const opd_part_compiler compiler = {every_other, compile_part, 0, NULL};
+    if (!program || form == AS_IT_IS) { return; }
+    opd_graph *const graph = opd_graph_copy(opd_program_graph(program));
+    CHECK(opd_graph_equal(graph, opd_program_graph(program)));
+    if (form == PARTED) { CHECK(opd_graph_delegate(graph, &compiler) >= 0); }
+    CHECK_INT(opd_graph_check(graph), 0);
+    CHECK_INT(opd_program_set_graph(program, graph), 0);
+}
 static void run_one(const char *name, const char *arrays) {
     opd_program *program = opd_program_load(golden(name, ".pt2"), NULL);
+    change(program);
     opd_tensor_file *file = opd_tensor_file_open(golden(arrays, ".npz"));
     opd_value inputs[16], outputs[16];
     CHECK(program && file);
@@ -77,6 +106,41 @@ TEST(programs_give_what_pytorch_gives) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         OPD_SCOPE { run_one(names[i], names[i]); }
     }
+}
+TEST(programs_whose_graphs_were_changed_give_the_same) {
+    for (int way = COPIED; way <= PARTED; way++) {
+        form = way == COPIED ? COPIED : PARTED;
+        taken = 0;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            OPD_SCOPE { run_one(names[i], names[i]); }
+        }
+        CHECK_INT(taken > 50, way == PARTED);
+    }
+    form = AS_IT_IS;
+}
+TEST(graphs_that_do_not_fit_a_program) {
+    opd_program *program = opd_program_load(golden("mlp", ".pt2"), NULL), *other = opd_program_load(golden("conv", ".pt2"), NULL);
+    opd_graph *graph = opd_graph_copy(opd_program_graph(other)), *fewer = opd_graph_copy(opd_program_graph(program));
+    CHECK_INT(opd_program_set_graph(program, graph), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_program_set_graph: the graph is not a copy of the program's graph (opd_graph_copy)");
+    CHECK_INT(opd_program_set_graph(NULL, graph), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_program_set_graph: the program is NULL");
+    CHECK_INT(opd_program_set_graph(program, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_program_set_graph: the graph is NULL");
+    CHECK(opd_graph_input(fewer, "more", NULL) != NULL);
+    CHECK_INT(opd_program_set_graph(program, fewer), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "inputs and 1 outputs, but the program has");
+    CHECK_INT(opd_program_save(fewer, NULL, "/tmp/never.pt2"), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_program_save: the graph is a copy of the graph of a program");
+    opd_program_free(other);                      /* the copy keeps its program alive */
+    CHECK_INT(opd_graph_check(graph), 0);
+    opd_graph_free(graph);
+    opd_graph_free(fewer);
+    graph = opd_graph_copy(opd_program_graph(program));
+    CHECK_INT(opd_program_set_graph(program, graph), 0);
+    CHECK_INT(opd_program_save(opd_program_graph(program), opd_program_module(program), "/tmp/never.pt2"), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_program_save: the graph of the program was changed");
+    opd_program_free(program);
 }
 /* Golden files by make_old_programs.py. */
 static const char *const olds[] = {
