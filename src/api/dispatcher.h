@@ -253,6 +253,8 @@ OPD_API int opd_check_invariants(void);
    A dtype is an int in C, so the 1 in OPD_CALL(opd_find("aten::sum"), x, 1) means the dtype int8, not a dim.  To choose
    an overload by the arguments, as PyTorch does, use opd_overloads_call.  Results belong to the innermost scope.  If an
    in-place or out= operator returns an argument, the owner of the argument does not change.
+   If the first result is neither a tensor nor None, the call fails, but the operator has run.  If there are no results,
+   or the first is None, returns NULL without an error.
    As in Python, operators of namespace aten accept a number for a Tensor argument.  Other operators do not, because
    their kernels may not expect a 0-dim tensor of another dtype. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);
@@ -260,10 +262,10 @@ OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);
    error. */
 OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs);
 /* Calls an operator whose results are all tensors, and writes them to rets.  An undefined result is NULL.  Returns 0,
-   or -1 with an error. */
+   or -1 with an error, also if a result is no tensor. */
 OPD_API int opd_call_tensors(opd_op *op, opd_tensor **rets, const opd_value *args, int nargs);
 /* opd_call_value calls an operator whose only result is a number, and returns the number.  opd_call_list calls an
-   operator whose only result is a list of tensors, and returns the list. */
+   operator whose only result is a list of tensors, and returns the list.  For another result, opd_call_list fails. */
 OPD_API opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs);
 OPD_API opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs);
 /* An argument by name. */

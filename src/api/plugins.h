@@ -136,8 +136,8 @@ OPD_INLINE void opdi_block_use_all(const char *id) {
     OPDI_LIBRARY_BLOCK(OPDI_BLOCK_NUMBER, opd_block_of_##ns, OPD_FRAGMENT, #ns, NULL, lib)
 #define OPD_USE_LIBRARY(id) ((void)sizeof(opd_block_of_##id), OPDI_USE_BLOCKS(opd_block_of_##id))
 
-/* OPD_CALL(op, a, b, 3) calls op with C values and returns the first result.  OPD_CALL_N(op, rets, a, b) writes all
-   results to rets and returns 0, or -1 and sets an error.  Both take up to 16 arguments.  None is NULL in C, and
+/* OPD_CALL(op, a, b, 3) calls op with C values and returns the first result, which must be a tensor.  OPD_CALL_N(op,
+   rets, a, b) writes all results to rets and returns 0, or -1 and sets an error.  Both take up to 16 arguments.  None is NULL in C, and
    nullptr in C++, where NULL is the number 0. */
 #define OPDI_CAT(a, b) OPDI_CAT_(a, b)
 #define OPDI_CAT_(a, b) a##b

@@ -411,11 +411,22 @@ int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) 
     return OPDI_LIKELY(rc == 0) ? 0 : opdi_no_rets(op, rets);
 }
 
+/* Sets the error that a call has returned `ret`, unless `ret` is None.  `wants` says what the caller would return.
+   Returns 0, or -1 and sets an error. */
+OPDI_NOINLINE static int opdi_other_result(const opd_op *op, const opd_value *ret, const char *wants) {
+    if (ret->tag == OPD_TAG_NONE) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s() returns a value of type '%s', but %s: use %s or OPD_CALL_N", op->name,
+                    opdi_value_kind(ret), wants, ret->tag == OPD_TAG_TENSOR ? "OPD_CALL"
+                    : ret->tag == OPD_TAG_TENSORS ? "opd_call_list" : "opd_call_value");
+}
+
 opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs) {
     opd_value rets[OPDI_MAX_RETURNS];
     rets[0].tag = OPD_TAG_NONE;
     if (opd_call_all(op, rets, args, nargs)) { return NULL; }
-    return rets[0].tag == OPD_TAG_TENSOR ? rets[0].u.t : NULL;
+    if (OPDI_LIKELY(rets[0].tag == OPD_TAG_TENSOR)) { return rets[0].u.t; }
+    (void)opdi_other_result(op, &rets[0], "OPD_CALL and opd_call_op return a tensor");
+    return NULL;
 }
 
 int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int nargs) {
@@ -426,6 +437,7 @@ int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int na
     if (!op && out) { out[0] = NULL; }
     for (int i = 0; op && out && i < op->nrets; i++) {
         out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        if (rc == 0 && !out[i]) { rc = opdi_other_result(op, &rets[i], "opd_call_tensors returns only tensors"); }
     }
     opdi_leave(thread, was);
     return rc;
@@ -504,7 +516,9 @@ opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs) {
 
 opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
     opd_value value = opd_call_value(op, args, nargs);
-    return value.tag == OPD_TAG_TENSORS ? opd_tensors_of(value.u.tensors, value.n) : opd_tensors_of(NULL, 0);
+    if (value.tag == OPD_TAG_TENSORS) { return opd_tensors_of(value.u.tensors, value.n); }
+    (void)opdi_other_result(op, &value, "opd_call_list returns a list of tensors");
+    return opd_tensors_of(NULL, 0);
 }
 
 /* Runs a call with nargs arguments by position and nkw arguments by name.  Returns 0, or -1 and sets an error. */

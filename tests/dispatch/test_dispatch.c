@@ -222,9 +222,48 @@ TEST(calls_without_arguments) {
     CHECK_INT(opd_impl(lib, "five", k_five), 0);
     CHECK_INT(OPD_CALL_N(opd_find("bind::five"), r), 0);
     CHECK_INT(r[0].u.i, 5);
-    CHECK(OPD_CALL(opd_find("bind::five")) == NULL);          /* no tensor, no error */
     CHECK(OPD_CALL(opd_find("bind::five"), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected at most 0 argument(s) for operator 'bind::five', but received 16");
+    opd_library_close(lib);
+}
+
+static int k_nothing(opd_call *call) { (void)call; return 0; }
+static int k_undefined(opd_call *call) { return opd_return_value(call, opd_value_none()); }
+static int k_text(opd_call *call) {
+    return opd_return_value(call, opd_value_str("five")) || opd_return_tensor(call, opd_ones(OPD_INTS(2), OPD_FLOAT32));
+}
+static int k_list(opd_call *call) {
+    opd_tensor *one = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+    return opd_return_tensors(call, &one, 1);
+}
+TEST(results_of_another_type) {
+    static const struct { const char *schema; int (*kernel)(opd_call *); } rows[] = {
+        {"five() -> int", k_five}, {"nothing() -> ()", k_nothing}, {"undefined() -> Tensor?", k_undefined},
+        {"text() -> (str, Tensor)", k_text}, {"list() -> Tensor[]", k_list}};
+    opd_library *lib = lib_new(OPD_FRAGMENT, "other", NULL, "t", 1);
+    opd_tensor *out[2];
+    char name[32], whole[64];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(rows[i].schema, "("), rows[i].schema);
+        CHECK_INT(opd_def(lib, rows[i].schema), 0);
+        CHECK_INT(opd_impl(lib, name, rows[i].kernel), 0);
+        (void)snprintf(whole, sizeof whole, "other::%s", name);
+        CHECK(OPD_CALL(opd_find(whole)) == NULL);             /* without an error if there is no result, or None */
+        CHECK(opd_ok() == (i == 1 || i == 2));
+        if (i == 0) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "other::five() returns a value of type 'int', but OPD_CALL and"); }
+        if (i == 3) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "type 'str', but OPD_CALL and opd_call_op return a tensor: use opd"); }
+        if (i == 4) { CHECK_ERROR(OPD_ERROR_ARGUMENT, "type 'List[Tensor]', but OPD_CALL and opd_call_op return a tensor"
+                                  ": use opd_call_list or OPD_CALL_N"); }
+        CHECK_INT(opd_call_tensors(opd_find(whole), out, NULL, 0), i == 1 || i == 2 ? 0 : -1);
+        if (i == 3) { CHECK(!out[0] && out[1] == NULL); }
+        opd_error_clear();
+        CHECK_INT(opd_call_list(opd_find(whole), NULL, 0).n, i == 4 ? 1 : 0);
+        CHECK(opd_ok() == (i != 0 && i != 3));
+        opd_error_clear();
+    }
+    const opd_value self = opd_value_tensor(opd_ones(OPD_INTS(2), OPD_FLOAT32));
+    CHECK(opd_call_list(opd_find("aten::exp"), &self, 1).data == NULL);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "type 'Tensor', but opd_call_list returns a list of tensors: use OPD_CALL");
     opd_library_close(lib);
 }
 

@@ -445,3 +445,35 @@ TEST(messages_for_programmers_of_c) {
     CHECK_ERROR(OPD_ERROR_DTYPE, "expected scalar type int64 but found float32");
 }
 CHECK_MAIN()
+/* The error for sizes that do not fit names an argument of attention, not a step such as aten::add or aten::bmm. */
+TEST(sizes_of_attention) {
+    static const struct { int64_t q[4], k[4], v[4], mask[4]; bool gqa; const char *text; } rows[] = {
+        {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {1, 1, 5, 7}, false, "attn_mask has the sizes [1, 1, 5, 7], but must "
+            "broadcast to the scores, whose last sizes are 5 and 6, and whose other sizes are those of query, [2, 4, 5, 8]"},
+        {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {1, 1, 6, 6}, false, "attn_mask has the sizes [1, 1, 6, 6]"},
+        {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {1, 3, 5, 6}, false, "attn_mask has the sizes [1, 3, 5, 6]"},
+        {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {3, 1, 5, 6}, false, "attn_mask has the sizes [3, 1, 5, 6]"},
+        {{2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 8}, {2, 3, 5, 6}, true, "attn_mask has the sizes [2, 3, 5, 6]"},
+        {{2, 4, 5, 8}, {2, 4, 8, 6}, {2, 4, 6, 8}, {0}, false, "query and key must have the same last size, but have the "
+            "sizes [2, 4, 5, 8] and [2, 4, 8, 6]"},
+        {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 5, 8}, {0}, false, "key and value must have the same size at dim -2"},
+        {{2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 8}, {0}, false, "of key do not broadcast at dim -3; if several heads of "
+            "query share a head of key and value, set enable_gqa"},
+        {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 2, 6, 8}, {0}, false, "of value do not broadcast at dim -3; if several heads"},
+        {{2, 4, 5, 8}, {3, 4, 6, 8}, {3, 4, 6, 8}, {0}, false, "of key do not broadcast at dim -4"},
+        {{2, 4, 5, 8}, {2, 3, 6, 8}, {2, 3, 6, 8}, {0}, true, "must divide the number of heads in query"},
+        {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {1, 1, 5, 1}, false, NULL},
+        {{2, 4, 5, 8}, {2, 1, 6, 8}, {1, 1, 6, 8}, {1, 4, 1, 6}, false, NULL},
+        {{2, 4, 5, 8}, {2, 2, 6, 8}, {2, 2, 6, 8}, {2, 4, 5, 6}, true, NULL},
+        {{1, 4, 1, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {2, 1, 5, 6}, false, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) OPD_SCOPE {
+        opd_tensor *q = opd_ones(opd_ints_of(rows[i].q, 4), OPD_FLOAT32);
+        opd_tensor *k = opd_ones(opd_ints_of(rows[i].k, 4), OPD_FLOAT32);
+        opd_tensor *v = opd_ones(opd_ints_of(rows[i].v, 4), OPD_FLOAT32);
+        opd_tensor *mask = rows[i].mask[0] ? opd_ones(opd_ints_of(rows[i].mask, 4), OPD_FLOAT32) : NULL;
+        opd_tensor *y = opd_scaled_dot_product_attention_full(q, k, v, mask, 0, false, OPD_NONE, rows[i].gqa);
+        CHECK((y != NULL) == (rows[i].text == NULL));
+        if (rows[i].text) { CHECK_ERROR(OPD_ERROR_SHAPE, rows[i].text); }
+    }
+}

@@ -766,6 +766,51 @@ static int opdi_sdpa_check(const opd_tensor *q, const opd_tensor *k, const opd_t
     }
     return 0;
 }
+/* Returns the size of dim `dim`, counted from the last dim, or 1 if tensor has fewer dims. */
+static int64_t opdi_sdpa_size(const opd_tensor *tensor, int dim) {
+    return dim < tensor->ndim ? opdi_sizes(tensor)[tensor->ndim - 1 - dim] : 1;
+}
+/* Returns the first dim from `dim` on, counted from the last dim, at which first and second do not broadcast, or -1. */
+static int opdi_sdpa_misfit(const opd_tensor *first, const opd_tensor *second, int dim) {
+    for (; dim < OPDI_MIN(first->ndim, second->ndim); dim++) {
+        const int64_t a = opdi_sdpa_size(first, dim), b = opdi_sdpa_size(second, dim);
+        if (a != b && a != 1 && b != 1) { return dim; }
+    }
+    return -1;
+}
+/* Checks the sizes of key or value, which `name` tells.  Returns 0, or -1 and sets an error. */
+static int opdi_sdpa_check_heads(const char *name, const opd_tensor *q, const opd_tensor *other, bool gqa) {
+    char first[256], second[256];
+    const int dim = opdi_sdpa_misfit(q, other, gqa ? 3 : 2);
+    if (dim < 0) { return 0; }
+    return opd_fail(OPD_ERROR_SHAPE, "the sizes %s of query and %s of %s do not broadcast at dim %d%s",
+                    opdi_shape_text(q, first), opdi_shape_text(other, second), name, -1 - dim, dim > 2 ? ""
+                    : "; if several heads of query share a head of key and value, set enable_gqa");
+}
+/* Checks the sizes for attention in separate steps, so that an error names an argument and not a step.  Returns 0, or
+   -1 and sets an error. */
+static int opdi_sdpa_check_sizes(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
+                                 bool gqa) {
+    char first[256], second[256];
+    const int64_t rows = opdi_sdpa_size(q, 1), columns = opdi_sdpa_size(k, 1);
+    if (opdi_sdpa_size(q, 0) != opdi_sdpa_size(k, 0)) {
+        return opd_fail(OPD_ERROR_SHAPE, "query and key must have the same last size, but have the sizes %s and %s",
+                        opdi_shape_text(q, first), opdi_shape_text(k, second));
+    }
+    if (columns != opdi_sdpa_size(v, 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "key and value must have the same size at dim -2, but have the sizes %s and "
+                        "%s", opdi_shape_text(k, first), opdi_shape_text(v, second));
+    }
+    if (opdi_sdpa_check_heads("key", q, k, gqa) || opdi_sdpa_check_heads("value", q, v, gqa)) { return -1; }
+    if (!mask || ((opdi_sdpa_size(mask, 0) == 1 || opdi_sdpa_size(mask, 0) == columns) &&
+                  (opdi_sdpa_size(mask, 1) == 1 || opdi_sdpa_size(mask, 1) == rows || rows == 1) &&
+                  opdi_sdpa_misfit(mask, q, 2) < 0 && opdi_sdpa_misfit(mask, k, gqa ? 3 : 2) < 0)) {
+        return 0;
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "attn_mask has the sizes %s, but must broadcast to the scores, whose last sizes "
+                    "are %lld and %lld, and whose other sizes are those of query, %s", opdi_shape_text(mask, first),
+                    (long long)rows, (long long)columns, opdi_shape_text(q, second));
+}
 /* Returns true if `mask` broadcasts to the sizes [B, H, L, S] of the scores of q and k. */
 static bool opdi_sdpa_mask_fits(const opd_tensor *mask, const opd_tensor *q, const opd_tensor *k) {
     const int shift = 4 - mask->ndim;
@@ -846,7 +891,9 @@ static int opdi_sdpa_kernel(opd_call *call) {
                                                                             causal, mask, scale)) {
             return -1;
         }
-    } else if (opd_scaled_dot_product_attention_math_full(results, in[0], in[1], in[2], in[3], dropout, causal, NULL,
+    } else if (opdi_sdpa_check_sizes(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
+                                     opd_arg_tensor(call, 3), gqa) ||
+               opd_scaled_dot_product_attention_math_full(results, in[0], in[1], in[2], in[3], dropout, causal, NULL,
                                                           scale, gqa)) {
         return -1;
     }
