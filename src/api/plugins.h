@@ -137,8 +137,8 @@ OPD_INLINE void opdi_block_use_all(const char *id) {
 #define OPD_USE_LIBRARY(id) ((void)sizeof(opd_block_of_##id), OPDI_USE_BLOCKS(opd_block_of_##id))
 
 /* OPD_CALL(op, a, b, 3) calls op with C values and returns the first result, which must be a tensor.  OPD_CALL_N(op,
-   rets, a, b) writes all results to rets and returns 0, or -1 and sets an error.  Both take up to 16 arguments.  None is
-   NULL in C, and nullptr in C++, where NULL is the number 0. */
+   rets, a, b) writes all results to rets and returns 0, or -1 and sets an error.  Both take up to 16 arguments.  None
+   is NULL in C, and nullptr in C++, where NULL is the number 0. */
 #define OPDI_CAT(a, b) OPDI_CAT_(a, b)
 #define OPDI_CAT_(a, b) a##b
 #define OPDI_COUNT_ARGS(...) OPDI_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
