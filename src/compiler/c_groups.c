@@ -15,12 +15,16 @@ static void opdi_group_buffer(opdi_group_buffers *buffers, opdi_buffer *buffer, 
 static void opdi_seen_used_here(opdi_access *access, void *user) {
     opdi_group_buffer((opdi_group_buffers *)user, access->buffer, false);
 }
-OPDI_INTERNAL int opdi_group_uses(opdi_group *group, opdi_group_buffers *buffers) {
+/* Lists the buffers that a group reads and writes.  If there are OPDI_GROUP_BUFFERS or more, some are missing. */
+OPDI_INTERNAL void opdi_group_find_buffers(opdi_group *group, opdi_group_buffers *buffers) {
     buffers->count = 0;
     for (int i = 0; i < group->nnests; i++) {
         opdi_nest_walk(group->nests[i], opdi_seen_used_here, buffers);
         opdi_group_buffer(buffers, group->nests[i]->out.buffer, true);
     }
+}
+OPDI_INTERNAL int opdi_group_uses(opdi_group *group, opdi_group_buffers *buffers) {
+    opdi_group_find_buffers(group, buffers);
     return buffers->count < OPDI_GROUP_BUFFERS ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "a group of loops reads and writes more than %d buffers",
             OPDI_GROUP_BUFFERS);

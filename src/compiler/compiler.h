@@ -27,10 +27,10 @@ typedef struct opdi_buffer {
                                                      constant */
     const char *name;
     size_t used;                                  /* the number of bytes that are accessed */
-    struct opdi_nest *writer, *reader;            /* the last nest that writes the buffer, and the last nest that reads
-                                                     it */
-    int32_t writes, reads, readers;               /* writes: number of nests that write the buffer; reads: number of
-                                                     loads of it; readers: number of nests that read it */
+    struct opdi_nest *writer;                     /* the last nest that writes the buffer */
+    struct opdi_reader *readers;                  /* the nests that read the buffer, in their order */
+    int32_t writes, reads;                        /* writes: number of nests that write the buffer; reads: number of
+                                                     loads of it */
     bool fixed;                                   /* true if the contents are the same in every run */
     bool folded;                                  /* true if the compiler has computed other constants from this
                                                      constant */
@@ -43,6 +43,8 @@ typedef struct opdi_buffer {
     int32_t first, last;                          /* the numbers of the first and the last group that use the buffer */
     int64_t place;                                /* the offset in the arena, or -1 if the buffer is not in the arena */
 } opdi_buffer;
+/* A nest that reads a buffer, in the list opdi_buffer.readers. */
+typedef struct opdi_reader { struct opdi_reader *next; struct opdi_nest *nest; } opdi_reader;
 /* The elements of a buffer that a nest reads or writes.  Each iteration accesses the element whose number is offset +
    sum over i of strides[i] * (index of loop i). */
 typedef struct opdi_access {
@@ -117,6 +119,9 @@ typedef struct opdi_nest {
     const opdi_conv *conv;                        /* the sizes of the convolution of padded input that was recorded as
                                                      this nest; else NULL */
     struct opdi_nest_kernel *kernel;              /* the kernel of the library that can compute the nest, or NULL */
+    int32_t nodes, loads;                         /* numbers of expressions and loads in `value` and `finish`; 0 and 0:
+                                                     not counted yet */
+    struct opdi_nest *into;                       /* the reduction into which the nest was moved, or NULL */
 } opdi_nest;
 /* A result that the graph has computed, while it was recorded, from numbers that may depend on open sizes: a truth
    value (which may decide which nodes run), a quotient, a remainder, a maximum or a minimum. */
@@ -347,7 +352,9 @@ typedef struct opdi_unit {
     opdi_group *groups;
     int64_t weights, fixed, arena;                /* sizes in bytes */
     bool file;                                    /* true: the header is written to a separate file */
-    bool whole;                                   /* true: each input must begin at the first byte of its storage */
+    bool whole, looked;                           /* whole: each input must begin at the first byte of its storage;
+                                                     looked: `whole` is set */
+    opdi_index names;                             /* the names of buffers (see opdi_unit_name) */
     bool asks;                                    /* true: the graph reads the grad mode */
     int nopen;                                    /* number of open sizes */
     int64_t least[2], most[2];                    /* the ranges of the open sizes */

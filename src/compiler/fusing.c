@@ -10,6 +10,11 @@
 //    opdi_fuse_rows         puts nests over the same rows into a group, which visits each row once
 //----------------------------------------------------------------------------------------------------------------------
 
+/* The largest numbers of expressions and loads in a nest into which another nest was fused.  A C function must not read
+   more than OPDI_GROUP_BUFFERS buffers, and a C compiler takes long for a function of many hundred lines. */
+#define OPDI_FUSE_NODES 400
+#define OPDI_FUSE_LOADS 100
+
 /* How the loop indices of one nest are computed from the loop indices of another nest: index of loop j = offset[j] +
    sum over k of by[j][k] * (index of loop k of the other nest). */
 typedef struct opdi_map {
@@ -209,38 +214,53 @@ static bool opdi_nest_fills(const opdi_nest *nest) {
     opdi_assume((int64_t)nest->out.buffer->used, (int64_t)bytes);
     return (bytes + 63) / 64 * 64 >= nest->out.buffer->bytes;
 }
+typedef struct opdi_reads_count { opdi_recording *recording; opdi_nest *nest; } opdi_reads_count;
 static void opdi_seen_reads(opdi_access *access, void *user) {
-    access->buffer->reads++;
-    access->buffer->readers += access->buffer->reader != (opdi_nest *)user;
-    access->buffer->reader = (opdi_nest *)user;
+    const opdi_reads_count *const count = (const opdi_reads_count *)user;
+    opdi_buffer *const buffer = access->buffer;
+    buffer->reads++;
+    if (buffer->readers && buffer->readers->nest == count->nest) { return; }
+    opdi_reader *const reader = (opdi_reader *)opdi_recording_alloc(count->recording, sizeof *reader);
+    if (!reader) { return; }                      /* the error is set already */
+    reader->nest = count->nest;
+    reader->next = buffer->readers;
+    buffer->readers = reader;
 }
-/* Counts the readers and writers of each buffer. */
+/* Counts the readers and writers of each buffer, and lists the readers. */
 OPDI_INTERNAL void opdi_fuse_count(opdi_recording *recording) {
     for (int i = 0; i < recording->nbuffers; i++) {
         opdi_buffer *const buffer = recording->buffers[i];
-        buffer->reads = buffer->readers = buffer->writes = 0;
-        buffer->writer = buffer->reader = NULL;
+        buffer->reads = buffer->writes = 0;
+        buffer->writer = NULL;
+        buffer->readers = NULL;
     }
-    for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
-        opdi_nest_walk(nest, opdi_seen_reads, nest);
-        nest->out.buffer->writes++;
-        nest->out.buffer->writer = nest;
+    for (opdi_nest *nest = recording->last; nest; nest = nest->prev) {
+        opdi_reads_count count = {recording, nest};
+        opdi_buffer *const buffer = nest->out.buffer;
+        opdi_nest_walk(nest, opdi_seen_reads, &count);
+        buffer->writer = buffer->writes++ ? buffer->writer : nest;
     }
 }
 OPDI_INTERNAL void opdi_nest_remove(opdi_recording *recording, opdi_nest *nest) {
     if (nest->prev) { nest->prev->next = nest->next; } else { recording->first = nest->next; }
     if (nest->next) { nest->next->prev = nest->prev; } else { recording->last = nest->prev; }
 }
-/* Removes nests whose results are not used, until there is none. */
+static void opdi_seen_unread(opdi_access *access, void *user) {
+    (void)user;
+    access->buffer->reads--;
+}
+/* Removes nests whose results are not used, until there is none.  Usually, readers come after writers, so one walk from
+   the last nest to the first finds them all. */
 OPDI_INTERNAL void opdi_fuse_dead(opdi_recording *recording) {
     bool again = true;
     while (again) {
         again = false;
         opdi_fuse_count(recording);
-        for (opdi_nest *nest = recording->first, *next; nest; nest = next) {
-            next = nest->next;
+        for (opdi_nest *nest = recording->last, *prev; nest; nest = prev) {
+            prev = nest->prev;
             const opdi_buffer *const buffer = nest->out.buffer;
             if (!buffer->reads && !buffer->output && !buffer->kept && buffer->role == OPDI_BUFFER_TEMPORARY) {
+                opdi_nest_walk(nest, opdi_seen_unread, NULL);
                 opdi_nest_remove(recording, nest);
                 again = true;
             }
@@ -305,12 +325,13 @@ static bool opdi_nest_reads(opdi_nest *nest, const opdi_buffer *buffer) {
 
 //== computing values where they are read ==============================================================================
 
-/* Returns the cost of an expression: 1 for simple arithmetic, more for functions. */
+/* Returns the cost of an expression: 1 for simple arithmetic, more for functions.  The cost may be less if it is over
+   8. */
 static int opdi_expr_cost(const opdi_expr *expr) {
     int cost = expr->kind == OPDI_EXPR_FORMULA ? 1 : expr->kind == OPDI_EXPR_LOAD ? 1 + 2 * expr->nin : 0;
     if (expr->kind == OPDI_EXPR_FORMULA && !strchr(opdi_formula_kinds[expr->formula], 'W') &&
         !strchr(opdi_formula_kinds[expr->formula], 'V')) { cost = 8; }
-    for (int i = 0; i < expr->nin; i++) { cost += opdi_expr_cost(expr->in[i]); }
+    for (int i = 0; i < expr->nin && cost <= 8; i++) { cost += opdi_expr_cost(expr->in[i]); }
     return cost;
 }
 static void opdi_seen_written(opdi_access *access, void *user) {
@@ -362,43 +383,91 @@ OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     }
     return opdi_nest_shares(nest);
 }
-static opdi_expr *opdi_expr_replaced(opdi_recording *recording, opdi_nest *nest, opdi_expr *expr, opdi_nest *producer,
-                                     bool simple, int *done) {
+/* Returns whether a map gives each loop of the producer the index of the same loop of the consumer. */
+static bool opdi_map_same(const opdi_map *map) {
+    for (int i = 0; i < map->ndim; i++) {
+        for (int k = 0; k < OPDI_NEST_DIMS; k++) { if (map->offset[i] || map->by[i][k] != (i == k)) { return false; } }
+    }
+    return true;
+}
+static void opdi_expr_move(opdi_expr *expr, const opdi_map *map, int ndim) {
+    if (expr->round == opdi_expr_round) { return; }
+    expr->round = opdi_expr_round;
+    if (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT) {
+        expr->access = opdi_access_mapped(&expr->access, map, ndim);
+    }
+    for (int i = 0; i < expr->nin; i++) { opdi_expr_move(expr->in[i], map, ndim); }
+}
+/* The replacement of loads of a producer's result, in a nest that reads it, by the producer's value. */
+typedef struct opdi_replacing {
+    opdi_nest *nest, *producer;
+    int done;                                     /* the number of loads replaced; a load that two expressions use
+                                                     counts twice */
+    bool moves, moved;                            /* moves: there is only one load, so it gets the producer's value
+                                                     itself instead of a copy; moved: it has got it */
+} opdi_replacing;
+static opdi_expr *opdi_expr_replaced(opdi_replacing *all, opdi_expr *expr) {
     for (int i = 0; i < expr->nin; i++) {
-        opdi_expr *const in = opdi_expr_replaced(recording, nest, expr->in[i], producer, simple, done);
+        opdi_expr *const in = opdi_expr_replaced(all, expr->in[i]);
         if (!in) { return NULL; }
         expr->in[i] = in;
     }
+    opdi_nest *const producer = all->producer;
     if (expr->kind != OPDI_EXPR_LOAD || expr->access.buffer != producer->out.buffer || expr->nin ||
         expr->access.dtype != producer->out.dtype) { return expr; }
     opdi_map map;
-    if (!opdi_map_find(&map, nest, &expr->access, producer, &producer->out, producer->ndim)) { return expr; }
-    ++*done;
-    return opdi_expr_mapped(producer->value, &map, nest->ndim, NULL, NULL);
+    if (!all->moved && !opdi_map_find(&map, all->nest, &expr->access, producer, &producer->out, producer->ndim)) {
+        return expr;
+    }
+    all->done++;
+    if (!all->moves) { return opdi_expr_mapped(producer->value, &map, all->nest->ndim, NULL, NULL); }
+    if (!all->moved && !opdi_map_same(&map)) {
+        opdi_expr_round++;
+        opdi_expr_move(producer->value, &map, all->nest->ndim);
+    }
+    all->moved = true;
+    return producer->value;
+}
+static void opdi_expr_size(const opdi_expr *expr, int32_t *nodes, int32_t *loads) {
+    ++*nodes;
+    *loads += expr->kind == OPDI_EXPR_LOAD;
+    for (int i = 0; i < expr->nin && *nodes <= 8 * OPDI_FUSE_NODES; i++) { opdi_expr_size(expr->in[i], nodes, loads); }
+}
+static void opdi_nest_size(opdi_nest *nest) {
+    if (nest->nodes) { return; }
+    opdi_expr_size(nest->value, &nest->nodes, &nest->loads);
+    if (nest->finish) { opdi_expr_size(nest->finish, &nest->nodes, &nest->loads); }
+}
+/* Returns whether the value of `other` can become a part of `nest`: the result must not be larger than a C function
+   should be. */
+static bool opdi_nest_room(opdi_nest *nest, opdi_nest *other) {
+    const int times = opdi_recording_now->loose ? 4 : 1;
+    opdi_nest_size(nest);
+    opdi_nest_size(other);
+    return nest->nodes + other->nodes <= times * OPDI_FUSE_NODES &&
+        nest->loads + other->loads <= times * OPDI_FUSE_LOADS;
 }
 /* If a nest loads the result of `producer`, replaces these loads by the value that the producer computes.  Returns the
    number of loads replaced, or -1 and sets an error. */
 static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest *producer) {
-    int done = 0;
+    const opdi_buffer *const buffer = producer->out.buffer;
+    opdi_replacing all = {nest, producer, 0, buffer->reads == 1 && !buffer->output, false};
     const bool contracts = !recording->loose && opdi_nest_contracts(nest);
     const opdi_expr *plain = producer->value;
     if ((contracts && (plain->kind != OPDI_EXPR_LOAD || plain->nin)) || opdi_nest_stays(nest) ||
-        opdi_nest_reads(producer, nest->out.buffer)) {
+        !opdi_nest_room(nest, producer) || opdi_nest_reads(producer, nest->out.buffer)) {
         return 0;
     }
     for (int round = 0; round < 8; round++) {     /* tries again after a loop was split, because other maps exist
                                                      then */
         const int ndim = nest->ndim;
-        opdi_expr *const value = opdi_expr_replaced(recording, nest, nest->value, producer, contracts, &done);
-        if (!value) { return -1; }
-        nest->value = value;
-        if (nest->finish && !(nest->finish = opdi_expr_replaced(recording, nest, nest->finish, producer, contracts,
-            &done))) {
-            return -1;
-        }
-        if (ndim == nest->ndim) { break; }
+        if (!(nest->value = opdi_expr_replaced(&all, nest->value)) ||
+            (nest->finish && !(nest->finish = opdi_expr_replaced(&all, nest->finish)))) { return -1; }
+        if (ndim == nest->ndim || all.moved) { break; }
     }
-    return done;
+    nest->nodes += all.done * (producer->nodes - 1);
+    nest->loads += all.done * (producer->loads - 1);
+    return all.done;
 }
 static bool opdi_access_equal(const opdi_access *access, const opdi_access *other, int ndim) {
     return access->buffer == other->buffer && access->offset == other->offset && access->dtype == other->dtype &&
@@ -408,6 +477,7 @@ typedef struct opdi_finish_check {
     const opdi_nest *reduction, *nest;
     const opdi_access *first;                     /* the first access found that reads the reduction's result */
     bool bad;
+    int32_t count;                                /* the number of loads of the reduction's result */
 } opdi_finish_check;
 static void opdi_seen_finish(opdi_access *access, void *user) {
     opdi_finish_check *const check = (opdi_finish_check *)user;
@@ -415,6 +485,7 @@ static void opdi_seen_finish(opdi_access *access, void *user) {
         check->bad = check->bad || (check->first && !opdi_access_equal(access, check->first, check->nest->ndim)) ||
             access->dtype != check->reduction->out.dtype;
         check->first = access;
+        check->count++;
     } else if (access->buffer->writes > 1 || (access->buffer->writer &&
         access->buffer->writer->id > check->reduction->id)) {
         check->bad = true;
@@ -424,17 +495,19 @@ static void opdi_seen_finish(opdi_access *access, void *user) {
    reduction->finish and removes the nest.  Returns 1 if it has done so, 0 if that is impossible, or -1 and sets an
    error. */
 static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opdi_nest *nest) {
-    opdi_finish_check check = {reduction, nest, NULL, false};
+    opdi_finish_check check = {reduction, nest, NULL, false, 0};
     const int outer = reduction->ndim - reduction->nreduce;
     opdi_map map;
     if (nest->nreduce || nest->reduction || nest->place || nest->out.buffer == reduction->out.buffer ||
         (nest->out.buffer->writes > 1 && nest->out.buffer->role == OPDI_BUFFER_TEMPORARY && !opdi_nest_fills(nest)) ||
-        opdi_nest_rounds(nest, nest->ndim) != opdi_nest_rounds(reduction, outer)) { return 0; }
+        opdi_nest_rounds(nest, nest->ndim) != opdi_nest_rounds(reduction, outer) ||
+        !opdi_nest_room(reduction, nest)) { return 0; }
     opdi_nest_walk(nest, opdi_seen_finish, &check);
     if (check.bad || !check.first || nest->out.buffer->writes > 1) { return 0; }
-    for (opdi_nest *other = reduction->next; other != nest; other = other->next) {
-        if (opdi_nest_reads(other, nest->out.buffer)) { return 0; }       /* that nest would read the new contents of
-                                                                             the buffer */
+    for (const opdi_reader *reader = nest->out.buffer->readers; reader; reader = reader->next) {
+        const opdi_nest *const other = reader->nest->into ? reader->nest->into : reader->nest;
+        if (other->id > reduction->id && other->id < nest->id) { return 0; }      /* that nest would read the new
+                                                                                     contents of the buffer */
     }
     const int nreduce = reduction->nreduce;
     if (!opdi_map_find(&map, reduction, &reduction->out, nest, check.first, nest->ndim)) { return 0; }
@@ -450,6 +523,10 @@ static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opd
     reduction->out = out;
     reduction->what = nest->what && reduction->what && !strstr(reduction->what, nest->what) &&
         strlen(reduction->what) < 40 ? opdi_recording_joined(recording, reduction->what, nest->what) : reduction->what;
+    reduction->nodes += nest->nodes - check.count;
+    reduction->loads += nest->loads - check.count;
+    reduction->out.buffer->writer = reduction;
+    nest->into = reduction;
     opdi_nest_remove(recording, nest);
     return 1;
 }
@@ -485,47 +562,59 @@ static void opdi_fuse_hoist(opdi_recording *recording) {
     }
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) { nest->id = id++; }
 }
+/* Returns the only nest that reads a buffer, or NULL if there is none or more than one. */
+static opdi_nest *opdi_buffer_reader(const opdi_buffer *buffer) {
+    opdi_nest *only = NULL;
+    for (const opdi_reader *reader = buffer->readers; reader; reader = reader->next) {
+        opdi_nest *const nest = reader->nest->into ? reader->nest->into : reader->nest;
+        if (only && only != nest) { return NULL; }
+        only = nest;
+    }
+    return only;
+}
+/* If later nests load the result of `producer`, replaces these loads by the value that the producer computes, where
+   this is possible and not slower.  Removes the producer if nothing reads its result then.  Returns 0, or -1 and sets
+   an error. */
+static int opdi_fuse_producer(opdi_recording *recording, opdi_nest *producer) {
+    const opdi_buffer *const buffer = producer->out.buffer;
+    const opdi_reader *reader = buffer->readers;
+    bool bad = false, left = false;
+    int fused = 0;
+    if (producer->nreduce || buffer->writes != 1 || buffer->role != OPDI_BUFFER_TEMPORARY || !reader ||
+        reader->nest->id < producer->id || !opdi_nest_fills(producer)) { return 0; }
+    opdi_expr_walk(producer->value, opdi_seen_written, &bad);
+    if (bad) { return 0; }
+    const int cost = opdi_expr_cost(producer->value);
+    const int64_t rounds = opdi_nest_rounds(producer, producer->ndim);
+    for (; reader; reader = reader->next) {
+        opdi_nest *const nest = reader->nest;
+        const bool once = buffer->reads == 1 && (recording->loose || opdi_nest_rounds(nest, nest->ndim) <= rounds);
+        const int done = once || cost <= (recording->loose ? 8 : 2) ? opdi_fuse_into(recording, nest, producer) : 0;
+        if (done < 0) { return -1; }
+        fused += done;
+        left = left || opdi_nest_reads(nest, buffer);
+    }
+    if (fused && !left && !buffer->output) { opdi_nest_remove(recording, producer); }
+    return 0;
+}
 /* Replaces loads of nests' results by the values that these nests compute, and moves nests into reductions, wherever
    possible.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
     opdi_fuse_count(recording);
     for (opdi_nest *producer = recording->first, *next; producer; producer = next) {
-        opdi_buffer *const buffer = producer->out.buffer;
-        bool bad = false;
         next = producer->next;
-        if (producer->nreduce || buffer->writes != 1 || buffer->role != OPDI_BUFFER_TEMPORARY ||
-            !opdi_nest_fills(producer)) {
-            continue;
-        }
-        opdi_expr_walk(producer->value, opdi_seen_written, &bad);
-        const int cost = opdi_expr_cost(producer->value);
-        const int64_t rounds = opdi_nest_rounds(producer, producer->ndim);
-        int fused = 0;
-        if (bad) { continue; }
-        for (opdi_nest *nest = producer->next; nest; nest = nest->next) {
-            const bool once = buffer->reads == 1 && (recording->loose || opdi_nest_rounds(nest, nest->ndim) <= rounds);
-            if (!once && cost > (recording->loose ? 8 : 2)) { continue; }
-            const int done = opdi_fuse_into(recording, nest, producer);
-            if (done < 0) { return -1; }
-            fused += done;
-        }
-        if (fused) { opdi_fuse_count(recording); }
-        if (fused && !buffer->reads && !buffer->output) { opdi_nest_remove(recording, producer); }
+        if (opdi_fuse_producer(recording, producer)) { return -1; }
     }
     opdi_fuse_dead(recording);
     opdi_fuse_hoist(recording);
-    bool again = true;
-    while (again) {
-        again = false;
-        opdi_fuse_count(recording);
-        for (opdi_nest *nest = recording->first; nest && !again; nest = nest->next) {
-            opdi_buffer *const buffer = nest->out.buffer;
-            if (!nest->nreduce || opdi_nest_stays(nest) || buffer->writes != 1 || buffer->output ||
-                buffer->readers != 1 ||
-                buffer->role != OPDI_BUFFER_TEMPORARY) { continue; }
-            const int done = opdi_fuse_finish(recording, nest, buffer->reader);
+    opdi_fuse_count(recording);
+    for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
+        for (int done = 1; done;) {
+            const opdi_buffer *const buffer = nest->out.buffer;
+            opdi_nest *const reader = !nest->nreduce || opdi_nest_stays(nest) || buffer->writes != 1 ||
+                buffer->output || buffer->role != OPDI_BUFFER_TEMPORARY ? NULL : opdi_buffer_reader(buffer);
+            done = reader ? opdi_fuse_finish(recording, nest, reader) : 0;
             if (done < 0) { return -1; }
-            again = done > 0;
         }
     }
     opdi_fuse_dead(recording);
@@ -1009,7 +1098,8 @@ static void opdi_seen_rows(opdi_access *access, void *user) {
     }
 }
 static void opdi_seen_indexed(opdi_expr *expr, const opdi_buffer *buffer, bool *bad) {
-    if (!expr) { return; }
+    if (!expr || expr->round == opdi_expr_round) { return; }
+    expr->round = opdi_expr_round;
     if (expr->kind == OPDI_EXPR_LOAD && expr->nin && expr->access.buffer == buffer) { *bad = true; }
     for (int i = 0; i < expr->nin; i++) { opdi_seen_indexed(expr->in[i], buffer, bad); }
 }
@@ -1027,6 +1117,7 @@ static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     }
     for (int i = 0; i < outer; i++) { opdi_assume(check.high - check.low + 1, writer->out.strides[i]); }
     opdi_nest_walk(other, opdi_seen_rows, &check);
+    opdi_expr_round++;
     opdi_seen_indexed(other->value, writer->out.buffer, &check.bad);
     opdi_seen_indexed(other->finish, writer->out.buffer, &check.bad);
     if (other->out.buffer == writer->out.buffer) { opdi_seen_rows(&other->out, &check); }
@@ -1080,13 +1171,21 @@ static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
     }
     return true;
 }
+/* Returns whether a group does not read and write too many buffers if a nest joins it. */
+static bool opdi_group_room(opdi_group *group, opdi_nest *nest) {
+    opdi_group_buffers buffers;
+    opdi_group larger = *group;
+    larger.nests[larger.nnests++] = nest;
+    opdi_group_find_buffers(&larger, &buffers);
+    return buffers.count < OPDI_GROUP_BUFFERS;
+}
 /* Adds a nest to a group whose outer loops have `rows` iterations, and splits loops if necessary.  If the nest cannot
    join the group, returns false and changes nothing. */
 static bool opdi_group_takes(opdi_group *group, opdi_nest *nest, int64_t rows) {
     uint32_t split[OPDI_GROUP_NESTS + 1] = {0};
     const int outer = opdi_group_split(group, nest, rows, split);
     if (outer < 0) { return false; }
-    if (opdi_group_fits(group, nest, outer)) {
+    if (opdi_group_fits(group, nest, outer) && opdi_group_room(group, nest)) {
         group->nests[group->nnests++] = nest;
         group->outer = outer;
         return true;

@@ -41,22 +41,22 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
 
 //== recording a unit ==================================================================================================
 
-/* Returns a C name, made of `prefix` and `name`, that no other buffer has.  On failure, returns NULL and sets an
-   error. */
+/* Returns a C name, made of `prefix` and `name`, that this function has not returned before.  On failure, returns NULL
+   and sets an error. */
 static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const char *name) {
+    opdi_arena *const arena = &unit->recording.arena;
     char *const text = (char *)opdi_recording_alloc(&unit->recording, 64);
     int length = 0;
     if (!text) { return NULL; }
     length = snprintf(text, 40, "%s", prefix);
     for (; *name && length < 50; name++) { text[length++] = opdi_c_letter(*name) ? *name : '_'; }
-    int count = 1;
-    for (int i = 0; i < unit->recording.nbuffers; i++) {
-        const char *const other = unit->recording.buffers[i]->name;
-        if (!other || strcmp(other, text) != 0) { continue; }
-        (void)snprintf(text + length, (size_t)(64 - length), "_%d", ++count);
-        i = -1;                                   /* checks all buffers again with the new name */
+    int32_t *const others = (int32_t *)opdi_index_named(&unit->names, text);    /* the number of names made of the same
+                                                                                   text */
+    while (others && opdi_index_named(&unit->names, text)) {
+        (void)snprintf(text + length, (size_t)(64 - length), "_%d", (int)(1 + ++*others));
     }
-    return text;
+    int32_t *const count = (int32_t *)opdi_recording_alloc(&unit->recording, sizeof *count);
+    return count && opdi_index_set(&unit->names, arena, text, strlen(text), count) == 0 ? text : NULL;
 }
 /* Returns a stand-in for `tensor`, a host tensor: a tensor on the lazy device that has the same sizes, strides and
    dtype, and a new buffer as its memory.  On failure, returns NULL and sets an error. */
@@ -264,19 +264,21 @@ static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const c
     }
     return opdi_unit_output(unit, tensor, name);
 }
-/* If the graph may read elements in front of an input's first element (by as_strided or storage_offset), sets
-   unit->whole, and checks that the input begins at the first byte of its memory.  Returns 0, or -1 and sets an
-   error. */
-OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
-    const bool inside = input && input->storage && opd_tensor_device(input).type == OPD_CPU &&
-        input->data != input->storage->data;
-    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        if (!node->op || (strncmp(opd_op_name(node->op), "aten::as_strided", 16) != 0 &&
-                          !strstr(opd_op_name(node->op), "storage_offset"))) { continue; }
-        unit->whole = true;
-        if (inside) { break; }
+/* Sets unit->whole if the graph may read elements in front of an input's first element (by as_strided or
+   storage_offset). */
+static void opdi_unit_look(opdi_unit *unit, const opd_graph *graph) {
+    for (const opdi_gnode *node = graph->body.first; node && !unit->looked; node = opdi_gnode_after(node)) {
+        const char *const name = node->op ? opd_op_name(node->op) : "";
+        unit->whole = unit->whole || strncmp(name, "aten::as_strided", 16) == 0 || strstr(name, "storage_offset");
     }
-    if (inside && unit->whole) {
+    unit->looked = true;
+}
+/* If the graph may read elements in front of an input's first element, sets unit->whole, and checks that the input
+   begins at the first byte of its memory.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
+    opdi_unit_look(unit, graph);
+    if (unit->whole && input && input->storage && opd_tensor_device(input).type == OPD_CPU &&
+        input->data != input->storage->data) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: as_strided of an input or constant that begins inside of its memory "
                         "cannot be compiled: pass a copy (opd_clone)", unit->what);
     }
@@ -504,65 +506,95 @@ static int opdi_plan_order(const void *a, const void *b) {
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
     return order ? order : (first->number > second->number) - (first->number < second->number);
 }
-/* Returns an offset for `block`.  Of the first `count` blocks, which have offsets, only those count that are in use at
-   the same time as `block`.  Chooses the smallest gap between them that is large enough; if there is none, the end of
-   the last of them. */
-static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const opdi_plan_block *block) {
+/* The place of a block in the arena, from byte `from` to byte `to` - 1. */
+typedef struct opdi_plan_spot { int64_t from, to; int32_t first, last; } opdi_plan_spot;
+/* Blocks that have places, in the order of their places. */
+typedef struct opdi_plan_spots { opdi_plan_spot *all; int count; } opdi_plan_spots;
+/* Returns an offset for `block`.  Of the blocks that have places, only those count that are in use at the same time as
+   `block`.  Chooses the smallest gap between them that is large enough; if there is none, the end of the last of them.
+   Forgets blocks that are used only before the group `from`, or only after the group `to`. */
+static int64_t opdi_plan_place(opdi_plan_spots *spots, const opdi_plan_block *block, int32_t from, int32_t to) {
     int64_t best = -1, least = INT64_MAX, end = 0;
-    for (;;) {                                    /* finds the gaps, from the lowest offset to the highest */
-        int64_t next = INT64_MAX, after = end;
-        for (int i = 0; i < count; i++) {
-            const opdi_plan_block *const other = &blocks[i];
-            if (other->first > block->last || other->last < block->first) { continue; }
-            const int64_t at = *other->place, to = at + other->bytes;
-            if (to > end && at <= end) { after = OPDI_MAX(after, to); }
-            if (at > end) { next = OPDI_MIN(next, at); }
-        }
-        if (after > end) {
-            end = after;
-            continue;
-        }
-        if (next == INT64_MAX) { return best < 0 ? end : best; }
-        if (next - end >= block->bytes && next - end < least) {
+    int kept = 0;
+    for (int i = 0; i < spots->count; i++) {
+        const opdi_plan_spot spot = spots->all[i];
+        if (spot.last < from || spot.first > to) { continue; }
+        spots->all[kept++] = spot;
+        if (spot.first > block->last || spot.last < block->first) { continue; }
+        if (spot.from - end >= block->bytes && spot.from - end < least) {
             best = end;
-            least = next - end;
+            least = spot.from - end;
         }
-        end = next;
+        end = OPDI_MAX(end, spot.to);
     }
+    spots->count = kept;
+    return best < 0 ? end : best;
 }
-/* Sets the ranks by which blocks are sorted.  `way` tells the order: 0: by size; 1: by first use; 2: by size times
-   duration; 3: by duration; 4: by last use, the latest first. */
+static void opdi_plan_insert(opdi_plan_spots *spots, const opdi_plan_block *block) {
+    int at = spots->count++;
+    for (; at && spots->all[at - 1].from > *block->place; at--) { spots->all[at] = spots->all[at - 1]; }
+    const opdi_plan_spot spot = {*block->place, *block->place + block->bytes, block->first, block->last};
+    spots->all[at] = spot;
+}
+/* Orders in which blocks are placed. */
+typedef enum opdi_plan_way {
+    OPDI_PLAN_BYTES, OPDI_PLAN_FIRST, OPDI_PLAN_BYTES_TIME, OPDI_PLAN_TIME, OPDI_PLAN_LAST, OPDI_PLAN_WAYS
+} opdi_plan_way;
+/* Sets the ranks by which blocks are sorted: by size, by first use, by size times duration, by duration, or by last
+   use, the latest first. */
 static void opdi_plan_rank(opdi_plan_block *blocks, int count, int way) {
     for (int i = 0; i < count; i++) {
         const double bytes = (double)blocks[i].bytes, time = (double)(blocks[i].last - blocks[i].first + 1);
-        blocks[i].rank = way == 0 ? bytes : way == 1 ? -(double)blocks[i].first : way == 2 ? bytes * time
-            : way == 3 ? time : (double)blocks[i].last;
+        blocks[i].rank = way == OPDI_PLAN_BYTES ? bytes : way == OPDI_PLAN_FIRST ? -(double)blocks[i].first
+            : way == OPDI_PLAN_BYTES_TIME ? bytes * time : way == OPDI_PLAN_TIME ? time : (double)blocks[i].last;
     }
 }
-/* Places all blocks, one after another, in the order of their ranks.  Returns the number of bytes that they need, and
-   sets *top to the block that ends last. */
-static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, int *top) {
+/* Places all blocks, one after another, in the order of their ranks.  `way` is OPDI_PLAN_FIRST or OPDI_PLAN_LAST if
+   this is the order of first or last uses; then a block need not be compared with those that are used only before or
+   after all further ones.  Returns the number of bytes that the blocks need, and sets *top to the block that ends
+   last. */
+static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, opdi_plan_spot *spots, int way, int *top) {
+    opdi_plan_spots placed = {spots, 0};
     int64_t total = 0;
     qsort(blocks, (size_t)count, sizeof *blocks, opdi_plan_order);
     for (int i = 0; i < count; i++) {
-        *blocks[i].place = opdi_plan_place(blocks, i, &blocks[i]);
+        *blocks[i].place = opdi_plan_place(&placed, &blocks[i], way == OPDI_PLAN_FIRST ? blocks[i].first : INT32_MIN,
+                                           way == OPDI_PLAN_LAST ? blocks[i].last : INT32_MAX);
+        opdi_plan_insert(&placed, &blocks[i]);
         const int64_t end = *blocks[i].place + blocks[i].bytes;
         if (end > total) { *top = i; }
         total = OPDI_MAX(total, end);
     }
     return total;
 }
+/* Returns the largest number of bytes that are in use at the same time; no plan needs fewer.  `changes` has room for a
+   number for each group and one more. */
+static int64_t opdi_plan_bound(const opdi_plan_block *blocks, int count, int64_t *changes, int ngroups) {
+    int64_t now = 0, most = 0;
+    memset(changes, 0, (size_t)(ngroups + 1) * sizeof *changes);
+    for (int i = 0; i < count; i++) {
+        changes[blocks[i].first] += blocks[i].bytes;
+        changes[blocks[i].last + 1] -= blocks[i].bytes;
+    }
+    for (int i = 0; i < ngroups; i++) {
+        now += changes[i];
+        most = OPDI_MAX(most, now);
+    }
+    return most;
+}
 /* Places the blocks in several ways, and keeps the result that needs the fewest bytes.  In each way, the block that
    ends last is moved to the front of the order and all blocks are placed again, until the block that ends last is
-   already the first.  Returns the number of bytes. */
-static int64_t opdi_plan_best(opdi_plan_block *blocks, int count) {
+   already the first.  If there are very many blocks, uses only the two ways whose time does not grow with the square of
+   their number.  Returns the number of bytes. */
+static int64_t opdi_plan_best(opdi_plan_block *blocks, int count, opdi_plan_spot *spots, int64_t bound) {
     const int tries = count < 300 ? 16 : 1;
     int64_t least = INT64_MAX;
     int top = 0;
-    for (int way = 0; way < 5; way++) {
+    for (int way = 0; way < OPDI_PLAN_WAYS && least > bound; way++) {
+        if (count > 4000 && way != OPDI_PLAN_FIRST && way != OPDI_PLAN_LAST) { continue; }
         opdi_plan_rank(blocks, count, way);
-        for (int i = 0; i < tries; i++) {
-            const int64_t bytes = opdi_plan_put(blocks, count, &top);
+        for (int i = 0; i < tries && least > bound; i++) {
+            const int64_t bytes = opdi_plan_put(blocks, count, spots, tries == 1 ? way : OPDI_PLAN_WAYS, &top);
             for (int k = 0; k < count && bytes < least; k++) { blocks[k].best = *blocks[k].place; }
             least = OPDI_MIN(least, bytes);
             if (!top) { break; }
@@ -579,7 +611,10 @@ static int opdi_plan_places(opdi_unit *unit) {
     for (const opdi_group *group = unit->groups; group; group = group->next) { ngroups++; }
     opdi_plan_block *const blocks = (opdi_plan_block *)opdi_recording_alloc(
         recording, (size_t)(recording->nbuffers + ngroups) * sizeof *blocks);
-    if (!blocks) { return -1; }
+    opdi_plan_spot *const spots = (opdi_plan_spot *)opdi_recording_alloc(
+        recording, (size_t)(recording->nbuffers + ngroups) * sizeof *spots);
+    int64_t *const changes = (int64_t *)opdi_recording_alloc(recording, (size_t)(ngroups + 1) * sizeof *changes);
+    if (!blocks || !spots || !changes) { return -1; }
     for (int i = 0; i < recording->nbuffers; i++) {
         opdi_buffer *const buffer = recording->buffers[i];
         if (!opdi_buffer_waits(buffer) || buffer->fixed) { continue; }
@@ -598,7 +633,9 @@ static int opdi_plan_places(opdi_unit *unit) {
         block->place = &group->scratch;
         block->first = block->last = group->id;
     }
-    if (count) { unit->arena = opdi_plan_best(blocks, count); }
+    if (count) {
+        unit->arena = opdi_plan_best(blocks, count, spots, opdi_plan_bound(blocks, count, changes, ngroups));
+    }
     return 0;
 }
 /* Gives each buffer its memory.  If only one group uses a buffer, and only one row of its outer loop at a time, the C

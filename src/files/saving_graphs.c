@@ -114,7 +114,7 @@ int opd_graph_save(const opd_graph *graph, const char *path) {
     if (text) {
         memset(text, 0, count);
         (void)opdi_graph_text(graph, text, count, true);
-        rc = opdi_sink_open(&sink, "opd_graph_save", path);
+        rc = opd_ok() ? opdi_sink_open(&sink, "opd_graph_save", path) : -1;
         if (rc == 0) { rc = opdi_sink_close(&sink, opdi_graph_write(&sink, graph, text, count)); }
     }
     opd_scope_close(&scope);

@@ -213,6 +213,20 @@ static void opdi_graph_origin_print(opdi_text *out, const opd_op *op) {
     if (count) { opdi_text_add(out, "# %s %s\n", op->name, text); }
 }
 
+/* Writes these lines for all operators of a graph, each once.  If memory runs out, sets an error. */
+static void opdi_graph_origins_print(opdi_text *out, const opd_graph *graph) {
+    opdi_index done;
+    opdi_arena arena;
+    memset(&done, 0, sizeof done);
+    memset(&arena, 0, sizeof arena);
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        opd_op *const op = node->kind == OPDI_GNODE_OP ? node->op : NULL;
+        if (!op || opdi_index_named(&done, op->name)) { continue; }
+        opdi_graph_origin_print(out, op);
+        if (opdi_index_set(&done, &arena, op->name, strlen(op->name), op)) { break; }
+    }
+    opdi_arena_free(&arena);
+}
 /* Writes a graph's text to `buf`, but at most `cap` bytes.  Returns the length of the whole text.  If `full` is true,
    writes the text for a file (see opdi_gnode_line). */
 OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, bool full) {
@@ -230,12 +244,7 @@ OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t c
     opdi_text_add(&text, "  return (");
     if (graph->result) { opdi_gvalue_name(&text, graph->result); }
     opdi_text_add(&text, ")\n");
-    for (const opdi_gnode *node = full ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
-        const opdi_gnode *before = graph->body.first;
-        if (node->kind != OPDI_GNODE_OP) { continue; }
-        while (before->op != node->op) { before = opdi_gnode_after(before); }
-        if (before == node) { opdi_graph_origin_print(&text, node->op); }
-    }
+    if (full) { opdi_graph_origins_print(&text, graph); }
     return text.length;
 }
 
