@@ -477,10 +477,12 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
         return 0;
     }
     for (i = 0; graph->inputs[i] != value; i++) { }
-    for (graph->ninputs--; i < graph->ninputs; i++) { graph->inputs[i] = graph->inputs[i + 1]; }
+    graph->ninputs--;
+    memmove(graph->inputs + i, graph->inputs + i + 1, (size_t)(graph->ninputs - i) * sizeof(opdi_gvalue *));
     value->graph = NULL;
     opdi_graph_names_release(graph, value);
     opdi_graph_changed(graph);
+    graph->counted = true;                        /* an input without uses does not change the uses of other values */
     return 0;
 }
 

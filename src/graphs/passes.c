@@ -204,7 +204,9 @@ static size_t opdi_gnode_hash(const opdi_gnode *node) {
     uint64_t hash = (uint64_t)node->kind * 31 + (uint64_t)(uintptr_t)node->op;
     const bool by_bits = node->kind == OPDI_GNODE_CONSTANT && node->constant.tag != OPD_TAG_STR &&
         node->constant.tag != OPD_TAG_COMPLEX;
-    if (by_bits) { hash = (hash ^ (uint64_t)node->constant.tag) * 0x9e3779b97f4a7c15u + (uint64_t)node->constant.u.i; }
+    if (by_bits) {
+        hash = ((hash ^ (uint64_t)node->constant.tag) * 31 + (uint64_t)node->constant.u.i) * 0x9e3779b97f4a7c15u;
+    }
     for (int i = 0; i < node->nin; i++) {
         hash = (hash ^ (hash >> 29) ^ (uint64_t)(uintptr_t)node->in[i]) * 0x9e3779b97f4a7c15u;
     }

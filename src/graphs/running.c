@@ -327,11 +327,14 @@ static void opdi_graph_plan_start(const opd_graph *graph, opdi_graph_plan *plan)
             }
         }
     }
-    for (int32_t i = 0; i < graph->noutputs; i++) {
-        bool again = !opdi_gvalue_made(graph, graph->outputs[i]);
-        for (int32_t k = 0; k < plan->nrest && !again; k++) { again = plan->rest[k] == graph->outputs[i]->slot; }
-        if (!again) { plan->rest[plan->nrest++] = graph->outputs[i]->slot; }
+    for (int32_t i = 0; i < graph->noutputs; i++) { graph->outputs[i]->live = false; }
+    for (int32_t i = 0; i < graph->noutputs; i++) {        /* live: the value is in plan->rest */
+        opdi_gvalue *const value = graph->outputs[i];
+        if (value->live || !opdi_gvalue_made(graph, value)) { continue; }
+        value->live = true;
+        plan->rest[plan->nrest++] = value->slot;
     }
+    for (int32_t i = 0; i < graph->noutputs; i++) { graph->outputs[i]->live = false; }
 }
 /* Makes the plan of a graph: the steps, and the values to release after each step.  Returns the plan, or NULL if memory
    or the stack runs out. */
