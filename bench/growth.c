@@ -8,7 +8,9 @@
    them, so some growth is unavoidable.  Therefore the program also measures one read at a random address, in a block of
    memory as large as all objects of the row together.  Each address depends on the read before it.  The column "reads"
    gives the growth (the largest figure minus the first) as a number of such reads.  A row passes if its cost grows by a
-   factor of at most 2, or by at most 3 reads.  Otherwise it is marked with "!".
+   factor of at most 2, or by at most 3 reads.  Otherwise it is marked with "!".  A step of a long graph has a node, a
+   value, a tensor and its memory, so a factor of 3 or 12 reads are allowed there: twice the steps then take at most 2.4
+   times as long.
    An operator that was removed keeps its entry and its name: a handle that the program still holds reports the removal,
    and works again if the name is defined again.
    Times are processor time of the thread, the best of two or three rounds.  Memory is what the library holds.  With
@@ -21,7 +23,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SIZES = 5, PANELS = 6, CURVES = 7, LINE = 64 };
+enum { SIZES = 5, PANELS = 7, CURVES = 7, LINE = 64 };
 static const int64_t sizes[SIZES] = {1000, 3000, 10000, 30000, 100000};
 static int nsizes = SIZES;
 
@@ -41,10 +43,12 @@ static panel panels[PANELS] = {
     {"Autograd graphs and hooks", "ns for each", "number of objects", {"forward", "backward", "add a hook", "run a hook", "remove a hook",
                                                               "backward of a checkpoint"}, {{0}}, {0}},
     {"index_add_ of 3 rows", "ns for all", "elements of self", {"float32", "int32", "bfloat16", "uint8"}, {{0}}, {0}},
+    {"Long graphs", "ns for each", "number of steps or values", {"write as C, steps", "write as C, inputs", "save, steps", "cse, constants",
+                                                "first run, outputs", "erase, inputs"}, {{0}}, {0}},
     {"Memory", "bytes for each", "number of objects", {"operator", "removed operator", "graph value", "autograd node",
                                   "one name, defined again"}, {{0}}, {0}},
 };
-enum { OPERATORS, OVERLOADS, GRAPHS, TAPES, INDEXED, MEMORY };
+enum { OPERATORS, OVERLOADS, GRAPHS, TAPES, INDEXED, LONG, MEMORY };
 
 //-- measuring ----------------------------------------------------------------------------------------------------------
 
@@ -241,6 +245,68 @@ static void graphs(int size) {
     stop_on_error("graphs");
 }
 
+/* The files that the program writes and removes. */
+static const char *const files[] = {"bench_growth_model.c", "bench_growth_model.h", "bench_growth_model.weights",
+                                    "bench_growth_graph"};
+static void long_graphs(int size) {
+    const int64_t n = sizes[size];
+    double before = held(), t;
+    opd_graph *g = opd_graph_new();
+    opd_graph_value **all = (opd_graph_value **)malloc((size_t)n * sizeof *all), *v[2];
+    opd_tensor **in = (opd_tensor **)malloc((size_t)n * sizeof *in), **out = (opd_tensor **)malloc((size_t)n * sizeof *out);
+    opd_c_options options;
+    memset(&options, 0, sizeof options);
+    options.name = "bench_growth_model";
+    OPD_SCOPE {
+        v[0] = opd_graph_input(g, "x", NULL);
+        for (int64_t i = 0; i < n; i++) {             /* x = x + tanh(x) */
+            opd_graph_call(g, "aten::tanh", v, 1, v + 1, 1);
+            opd_graph_call(g, "aten::add", v, 2, v, 1);
+        }
+        opd_graph_output(g, v, 1, false);
+        note_floor(LONG, size, held() - before);
+        in[0] = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+        for (int64_t i = 1; i < n; i++) { in[i] = in[0]; }
+        t = now();
+        opd_graph_write_c(g, in, 1, ".", &options);
+        note(LONG, 0, size, t, (double)n);
+        t = now();
+        opd_graph_save(g, files[3]);
+        note(LONG, 2, size, t, (double)n);
+        opd_graph_free(g);
+        g = opd_graph_new();
+        for (int64_t i = 0; i < n; i++) { all[i] = opd_graph_input(g, NULL, NULL); }
+        v[0] = all[0];
+        for (int64_t i = 1; i < n; i++) {             /* the sum of all inputs */
+            v[1] = all[i];
+            opd_graph_call(g, "aten::add", v, 2, v, 1);
+        }
+        opd_graph_output(g, v, 1, false);
+        t = now();
+        opd_graph_write_c(g, in, (int)n, ".", &options);
+        note(LONG, 1, size, t, (double)n);
+        opd_graph_output(g, all, (int)n, false);
+        for (int64_t i = 0; i < n; i++) { opd_graph_constant(g, opd_value_int(i)); }
+        t = now();
+        OPD_SCOPE { opd_graph_run(g, in, (int)n, out, (int)n); }
+        note(LONG, 4, size, t, (double)n);
+        t = now();
+        opd_graph_cse(g);
+        note(LONG, 3, size, t, (double)n);
+        opd_graph_output(g, all, 1, false);
+        opd_graph_dce(g);
+        t = now();
+        for (int64_t i = n; i-- > 1;) { opd_graph_erase(g, all[i]); }
+        note(LONG, 5, size, t, (double)n);
+    }
+    opd_graph_free(g);
+    for (int i = 0; i < 4; i++) { remove(files[i]); }
+    free(all);
+    free(in);
+    free(out);
+    stop_on_error("long graphs");
+}
+
 static int tanh_of(opd_tensor *const *in, int n, opd_tensor **out, int m, void *user) {
     (void)n; (void)m; (void)user;
     out[0] = opd_tanh(in[0]);
@@ -350,7 +416,7 @@ static void print_tables(void) {
             print_figures(v);
             printf(" %7.1fx", growth);
             if (floors[0] > 0) { printf(" %6.1f", reads); }
-            printf("%s\n", growth > 2 && (floors[0] <= 0 || reads > 3) ? "  !" : "");
+            printf("%s\n", growth > (p == LONG ? 3 : 2) && (floors[0] <= 0 || reads > (p == LONG ? 12 : 3)) ? "  !" : "");
         }
         if (floors[0] > 0) {
             printf("  %-32s", "(one read of as much memory)");
@@ -441,7 +507,7 @@ static int draw(const char *path) {
     fprintf(out, "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='Helvetica, Arial, sans-serif'>\n"
             "<style>.title{font-size:15px;font-weight:bold} .unit{font-size:11px;fill:#666} .tick{font-size:11px;fill:#444} "
             ".name{font-size:12px} .grid{stroke:#e4e4e4} .axis{stroke:#888} .guide{stroke:#999;stroke-dasharray:3 4}</style>\n"
-            "<rect width='100%%' height='100%%' fill='white'/>\n", 2 * WIDE + 2 * MARGIN, HEAD + 3 * HIGH + MARGIN);
+            "<rect width='100%%' height='100%%' fill='white'/>\n", 2 * WIDE + 2 * MARGIN, HEAD + (PANELS + 1) / 2 * HIGH + MARGIN);
     fprintf(out, "<text x='%d' y='34' font-size='20' font-weight='bold'>opdispatch: the cost of one object among many</text>\n",
             MARGIN + 4);
     fprintf(out, "<text x='%d' y='54' font-size='12' fill='#666'>Both axes are logarithmic. A flat curve: the cost of an "
@@ -489,6 +555,7 @@ int main(int argc, char **argv) {
             operators(size);
             overloads(size);
             graphs(size);
+            long_graphs(size);
             tapes(size);
             indexed(size);
         }

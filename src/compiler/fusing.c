@@ -10,8 +10,9 @@
 //    opdi_fuse_rows         puts nests over the same rows into a group, which visits each row once
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The largest numbers of expressions and loads in a nest into which another nest was fused.  A C function must not read
-   more than OPDI_GROUP_BUFFERS buffers, and a C compiler takes long for a function of many hundred lines. */
+/* The largest numbers of expressions and loads in a nest into which another nest was fused.  A group has at most twice
+   as many expressions.  A C function must not read more than OPDI_GROUP_BUFFERS buffers, and a C compiler takes long for
+   a function of many hundred lines. */
 #define OPDI_FUSE_NODES 400
 #define OPDI_FUSE_LOADS 100
 
@@ -1171,13 +1172,19 @@ static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
     }
     return true;
 }
-/* Returns whether a group does not read and write too many buffers if a nest joins it. */
+/* Returns whether a group does not become too large, and does not read and write too many buffers, if a nest joins
+   it. */
 static bool opdi_group_room(opdi_group *group, opdi_nest *nest) {
     opdi_group_buffers buffers;
     opdi_group larger = *group;
+    int32_t nodes = 0;
     larger.nests[larger.nnests++] = nest;
+    for (int i = 0; i < larger.nnests; i++) {
+        opdi_nest_size(larger.nests[i]);
+        nodes += larger.nests[i]->nodes;
+    }
     opdi_group_find_buffers(&larger, &buffers);
-    return buffers.count < OPDI_GROUP_BUFFERS;
+    return nodes <= 2 * OPDI_FUSE_NODES && buffers.count < OPDI_GROUP_BUFFERS;
 }
 /* Adds a nest to a group whose outer loops have `rows` iterations, and splits loops if necessary.  If the nest cannot
    join the group, returns false and changes nothing. */

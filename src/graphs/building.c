@@ -476,8 +476,7 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
         opdi_gnode_remove(graph, value->node);
         return 0;
     }
-    for (i = 0; graph->inputs[i] != value; i++) { }
-    graph->ninputs--;
+    for (i = --graph->ninputs; graph->inputs[i] != value; i--) { }
     memmove(graph->inputs + i, graph->inputs + i + 1, (size_t)(graph->ninputs - i) * sizeof(opdi_gvalue *));
     value->graph = NULL;
     opdi_graph_names_release(graph, value);
