@@ -143,4 +143,16 @@ OPD_NEW int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
 OPD_NEW int opd_graph_dce(opd_graph *graph);
 OPD_NEW int opd_graph_cse(opd_graph *graph);
 OPD_NEW int opd_graph_fold(opd_graph *graph);
+/* Folds batch norms into the layers before them (torch.fx.experimental.optimization.fuse, torch.jit.freeze): the layer
+   gets a new weight and a new bias,
+       weight' = weight * scale,  bias' = (bias - mean) * scale + shift,  scale = gamma / sqrt(var + eps),
+   which are computed in double and rounded once.  gamma and shift are the weight and bias of the batch norm.
+   Layers: conv1d to conv3d, convolution, conv_transpose1d to conv_transpose3d, and linear.  Batch norms: batch_norm and
+   native_batch_norm with training=False, _native_batch_norm_legit_no_training and _batch_norm_no_update.
+   A batch norm remains if it is in training mode; if a weight, bias, mean or variance of either is an input of the
+   graph, complex, of another dtype than the layer's weight (unless this is a 16-bit float, and the batch norm's are
+   float32), or used by other operators; if the result of the layer has another use; if the graph does not know how many
+   dims this result has (traced graphs do), or it has no batch dim; and if the new weight or bias would not be finite.
+   The constants must not change later.  Returns the number of batch norms folded, or -1 and sets an error. */
+OPD_NEW int opd_graph_fold_batch_norms(opd_graph *graph);
 
