@@ -1629,8 +1629,8 @@ static int run_program(const opd_program *program, opd_compiled *compiled, const
 }
 TEST(programs) {
     static const char *const files[] = {"conv", "heads", "mlp", "mlp_bf16", "tied", "modes", "numbers", "sizes", "tree",
-                                        "quantized", "state", "two", "branch", "branch_other", "size_as_input", "fours",
-                                        NULL};
+                                        "quantized", "state", "conv_training", "two", "branch", "branch_other",
+                                        "size_as_input", "fours", NULL};
     int i, k, frozen, right = 0;
     if (!check_cache_begin()) { SKIP("no cc"); }
     opd_log_set(say_nothing, NULL);
@@ -1660,6 +1660,11 @@ TEST(programs) {
                     CHECK(got[k].tag == OPD_TAG_TENSOR && close_to(got[k].u.t, want[k].u.t));
                 }
             }
+            for (k = 0; k < opd_module_count(opd_program_module(program)); k++) {
+                opd_tensor *const have = opd_module_at(opd_program_module(program), k);
+                CHECK(close_to(opd_to_dtype(have, OPD_FLOAT64),
+                               opd_to_dtype(opd_module_at(opd_program_module(plain), k), OPD_FLOAT64)));
+            }
             right += opd_compiled_reason(compiled) == NULL;
             if (opd_compiled_reason(compiled) && getenv("OPD_VERBOSE")) {
                 printf("%s: %s\n", files[i], opd_compiled_reason(compiled));
@@ -1673,7 +1678,7 @@ TEST(programs) {
     (void)opd_grad_mode_set(true);
     opd_log_set(NULL, NULL);
     printf("%d programs compiled\n", right);
-    CHECK(right >= 25);
+    CHECK(right >= 27);
 }
 /* If the parameters of a program require gradients, a run that autograd records is not compiled. */
 TEST(programs_that_train) {
