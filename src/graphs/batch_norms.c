@@ -180,7 +180,9 @@ static opdi_gvalue *opdi_norms_constant(opd_graph *graph, opdi_gnode *node, opd_
 static void opdi_norms_clean(opd_graph *graph, opdi_gvalue *const *values, int count) {
     for (int i = 0; i < count; i++) {
         const opdi_gnode *const node = values[i]->node;
-        if (values[i]->graph && node && node->kind == OPDI_GNODE_CONSTANT && values[i]->uses == 0) { opdi_gnode_remove(graph, values[i]->node); }
+        if (values[i]->graph && node && node->kind == OPDI_GNODE_CONSTANT && values[i]->uses == 0) {
+            opdi_gnode_remove(graph, values[i]->node);
+        }
     }
 }
 /* Returns the value that replaces a value. */
@@ -208,10 +210,9 @@ static int opdi_norms_fold(opdi_norms_search *search, opdi_gnode *norm) {
         layer->in[2]->uses--;
         layer->in[1] = first;
         layer->in[2] = second;
-        for (int i = 0; i < norm->nin; i++) { norm->in[i]->uses--; }
-        layer->out[0]->uses = norm->out[0]->uses;
         norm->out[0]->same = layer->out[0];
         opdi_gnode_remove(graph, norm);
+        layer->out[0]->uses = norm->out[0]->uses;
         opdi_norms_clean(graph, old, count + 2);
     }
     opd_scope_close(&scope);
