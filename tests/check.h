@@ -27,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #if defined(__TINYC__)                            /* run.sh --quick links the objects of tcc with gcc, which runs constructors */
 #undef OPDI_AT_LOAD
@@ -91,6 +92,8 @@ static check_case *check_first;
 static check_case **check_last = &check_first;
 static const char *check_current = "";
 static int check_failures, check_made, check_skipped;     /* counts of the running case */
+static bool check_walking;                                /* the cases walk over operators */
+OPD_UNUSED static int check_runs;                         /* how often the case has begun to run */
 
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define CHECK_COUNT(counter) __atomic_add_fetch(&(counter), 1, __ATOMIC_RELAXED)
@@ -222,9 +225,11 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
 #define CHECK_WEAK
 #endif
 #define CHECK_MAIN() CHECK_WEAK int main(int argc, char **argv) { return check_main(argc, argv, __FILE__); }
-/* The same as CHECK_MAIN, for a file whose function add() adds more cases with check_add_with. */
+/* The same as CHECK_MAIN, for a file whose cases walk over many operators. */
+#define CHECK_MAIN_WALKS() int main(int argc, char **argv) { check_walking = true; return check_main(argc, argv, __FILE__); }
+/* The same as CHECK_MAIN_WALKS, for a file whose function add() adds more cases with check_add_with. */
 #define CHECK_MAIN_ADD(add) \
-    int main(int argc, char **argv) { check_source = __FILE__; add(); return check_main(argc, argv, __FILE__); }
+    int main(int argc, char **argv) { check_source = __FILE__; check_walking = true; add(); return check_main(argc, argv, __FILE__); }
 
 /* Divides the names that a test file walks over into `parts` shares, in a different way for each file.  Returns whether
    `name` belongs to the share that CHECK_TURN in the environment selects.  With parts = 4, the turns 0 to 3 together
@@ -372,6 +377,7 @@ static long long check_once(const check_case *c) {
     int depth = opd_scope_stats().depth, inside;
     opd_scope scope = opd_scope_open();
     inside = opd_scope_stats().depth;
+    check_runs++;
     if (c->run_with) { c->run_with(c->arg); } else { c->run(); }
     if (!opd_ok()) {
         (void)CHECK_COUNT(check_failures);
@@ -386,11 +392,31 @@ static long long check_once(const check_case *c) {
     return (long long)(opd_memory_stats().live - live);
 }
 
+/* Makes the tables of all operators, and the sets of overloads that errors name.  The first call of an operator makes
+   them, so memory grows only once, but each case that calls an operator first would run again. */
+static void check_make_tables(void) {
+#if !defined(OPD_LEAN)
+    static opd_value args[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];
+    static bool made;
+    opd_op *op;
+    for (op = made ? NULL : opd_op_next(NULL); op; op = opd_op_next(op)) {
+        char name[300];
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(opd_op_name(op), "."), opd_op_name(op));
+        (void)opd_overloads_find(name);
+        (void)opd_call_all(op, rets, args, OPD_MAX_ARGS);         /* an error: these are too many arguments */
+        opd_error_clear();
+    }
+    made = true;
+#endif
+}
+
 static void check_case_run(const check_case *c) {
+    const clock_t start = clock();
     long long grown;
     check_current = c->name;
-    check_failures = check_made = check_skipped = 0;
+    check_failures = check_made = check_skipped = check_runs = 0;
     grown = check_once(c);
+    if (grown > 0 && clock() - start > CLOCKS_PER_SEC / 10) { check_make_tables(); }      /* for the cases that follow */
     if (!c->keeps && grown > 0 && !check_failures) { grown = check_once(c); }
     if (!c->keeps && grown > 0 && !check_failures) { grown = check_once(c); }
     if (!c->keeps && grown > 0 && !check_failures) {
@@ -449,6 +475,7 @@ static int check_main(int argc, char **argv, const char *source) {
         printf("%s: the first use fails: %s\n", source, opd_error_message());
         return 1;
     }
+    if (!list && check_walking) { check_make_tables(); }
     for (c = check_first; c; c = c->next) {
         if (!check_wanted(c, argc, argv)) { continue; }
         if (verbose || list) { printf("case %s\n", c->name); }

@@ -26,8 +26,11 @@ quiet() {
 $quiet_out"
     [ -z "$quiet_out" ] || printf '%s\n' "$quiet_out" | head -n 12
 }
-# sanitized_before CC HEADER: prints the implementation that tests/run.sh --sanitize has compiled with CC, from HEADER, if it
-# is in $OBJECTS.
-sanitized_before() {
-    if [ "${OBJECTS:-/nowhere}/sanitized_$1.o" -nt "$2" ]; then echo "$OBJECTS/sanitized_$1.o"; fi
+# built_before MODE HEADER [CC]: prints the implementation that tests/run.sh has compiled in this mode (plain, sanitize) from
+# HEADER, with CC or with any compiler, if it is in $OBJECTS.
+built_before() {
+    for built in "${OBJECTS:-/nowhere}/$1_${3:-}"*.o; do
+        case $built in */"$1_${3:-*}.o") ;; */"$1_"*.o) [ -z "${3:-}" ] || continue ;; esac
+        if [ "$built" -nt "$2" ]; then echo "$built"; return; fi
+    done
 }

@@ -1698,4 +1698,4 @@ TEST(allocations_that_fail) {
     opd_graph_free(g);
     remove_folder();
 }
-CHECK_MAIN()
+CHECK_MAIN_WALKS()
