@@ -24,6 +24,7 @@
 #define OPDI_X8(a, b, c, d, e, f, g, h) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7)
 #define OPDI_X9(a, b, c, d, e, f, g, h, i) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8)
 #define OPDI_X10(a, b, c, d, e, f, g, h, i, j) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8, j x9)
+#define OPDI_X11(a, b, c, d, e, f, g, h, i, j, k) (a x0, b x1, c x2, d x3, e x4, f x5, g x6, h x7, i x8, j x9, k x10)
 #define OPDI_Y0 ()
 #define OPDI_Y1 (x0)
 #define OPDI_Y2 (x0, x1)
@@ -35,6 +36,7 @@
 #define OPDI_Y8 (x0, x1, x2, x3, x4, x5, x6, x7)
 #define OPDI_Y9 (x0, x1, x2, x3, x4, x5, x6, x7, x8)
 #define OPDI_Y10 (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9)
+#define OPDI_Y11 (x0, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10)
 #define OPDI_HOST_FIELD(R, name, n, types) R (*name) OPDI_X##n types;
 #define OPDI_HOST_FIELD_V(name, n, types) void (*name) OPDI_X##n types;
 #define OPDI_HOST_STRUCT struct opd_host { \

@@ -565,6 +565,21 @@ typedef struct opdi_gcopier {
     bool names;                                   /* true: values keep their names and numbers */
 } opdi_gcopier;
 #endif
+
+//== control flow ======================================================================================================
+
+/* A condition or loop over functions (see >>control_flow). */
+typedef struct opdi_control {
+    const char *who, *names[2];                   /* who: its name in errors; names: the names of its functions */
+    /* Calls function `which` with args[nargs].  Writes the outputs, at most `cap`, which belong to the innermost scope.
+       Returns their number, which may be more than `cap`; or -1 and sets an error. */
+    int (*call)(const struct opdi_control *flow, int which, const opd_value *args, int nargs, opd_value *outputs, int cap);
+    const void *user;                             /* for `call` */
+    int most;                                     /* of a scan: the number of outputs for which there is room */
+    bool strict;                                  /* true: fails if carried values change their sizes or dtypes */
+} opdi_control;
+/* The functions of opd_cond, opd_while, opd_scan or opd_map, and their user pointer. */
+typedef struct opdi_control_functions { opd_transform_fn fns[2]; void *user; } opdi_control_functions;
 #include "graphs.prototypes.h"
 #endif
 

@@ -8,7 +8,7 @@
 
 static int opdi_region_vmap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const char *const how = args[1].tag == OPD_TAG_STR ? args[1].u.s : "";
-    opd_value *const outputs = opdi_region_values(node->nout), *const all = opdi_region_values(node->nin);
+    opd_value *const outputs = opdi_control_values(node->nout), *const all = opdi_control_values(node->nin);
     if (!outputs || !all) { return -1; }
     if (args[0].tag != OPD_TAG_INT) { return opdi_region_fail(node, "the number of examples is not an integer"); }
     const int level = opd_vmap_begin(args[0].u.i, strcmp(how, "different") == 0 ? OPD_RANDOM_DIFFERENT

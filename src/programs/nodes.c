@@ -497,7 +497,7 @@ static opd_tensor *opdi_functional_part_of(const opdi_functional *its, const opd
 static int opdi_functional_inside(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_functional *const its = (const opdi_functional *)node->user;
     const int nargs = its->op->nargs, results = OPDI_MAX(its->op->nrets, 1);
-    opd_value *const given = opdi_region_values(nargs), *const all = opdi_region_values(results + its->nbases);
+    opd_value *const given = opdi_control_values(nargs), *const all = opdi_control_values(results + its->nbases);
     if (!given || !all) { return -1; }
     opd_value *const copies = all + results;
     all[0] = opd_value_none();

@@ -1,0 +1,527 @@
+#include "graphs.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>control_flow conditions and loops over functions: opd_cond, opd_while, opd_scan, opd_map
+//
+//  The loops of this room call functions, by opdi_control.call, whose arguments and results are values.  The functions
+//  are C functions of the program, or graphs of exported programs (see >>program_graphs).  Conditions and loops inside
+//  of a trace are recorded in >>recorded_control.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== values ============================================================================================================
+
+OPDI_INTERNAL opd_value *opdi_control_values(int count) {
+    return (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof(opd_value));
+}
+/* Returns whether a value is not known now: it is a fake tensor, a tensor in code that is being compiled, or a batched
+   tensor, which has one value per example. */
+OPDI_INTERNAL bool opdi_control_unknown(const opd_value *value) {
+    return value->tag == OPD_TAG_TENSOR &&
+        ((value->u.t->flags & OPDI_BATCHED) || value->u.t->backend == OPD_META || value->u.t->backend == OPD_LAZY);
+}
+static int opdi_control_one_element(const opdi_control *flow, const char *what, const opd_value *value) {
+    if (value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT) { return 0; }
+    if (value->tag != OPD_TAG_TENSOR) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the condition is neither a tensor nor a bool", flow->who);
+    }
+    const int64_t count = opd_numel(value->u.t);
+    if (count == 1) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must be a tensor with one element, not with %lld", flow->who, what,
+                    (long long)count);
+}
+/* Returns 1 if a condition is true, 0 if it is false, or -1 and sets an error. */
+static int opdi_control_holds(const opd_value *value) {
+    if (value->tag != OPD_TAG_TENSOR) { return value->u.i != 0; }
+    const double number = opd_item_f64(value->u.t);
+    return opd_ok() ? !(number >= 0 && number <= 0) : -1;        /* NaN is true */
+}
+/* Returns whether two values are tensors of the same sizes and dtype, or the same number. */
+static bool opdi_control_same(const opd_value *value, const opd_value *other) {
+    if (value->tag != other->tag) { return false; }
+    switch (value->tag) {
+    case OPD_TAG_NONE: return true;
+    case OPD_TAG_INT: case OPD_TAG_BOOL: return value->u.i == other->u.i;
+    case OPD_TAG_FLOAT: return !(value->u.d < other->u.d || value->u.d > other->u.d);
+    case OPD_TAG_TENSOR: break;
+    default: return false;
+    }
+    const opd_tensor *const x = value->u.t, *const y = other->u.t;
+    bool same = x->ndim == y->ndim && x->dtype == y->dtype;
+    for (int k = 0; same && k < x->ndim; k++) { same = opd_size(x, k) == opd_size(y, k); }
+    return same;
+}
+/* Writes what a value is, such as "a float32 tensor of sizes [2, 3]", to `buf`.  Returns `buf`. */
+static const char *opdi_control_text(const opd_value *value, char *buf, size_t cap) {
+    char sizes[200];
+    if (value->tag != OPD_TAG_TENSOR) {
+        (void)snprintf(buf, cap, "%s", opdi_value_kind_name(value));
+    } else {
+        (void)snprintf(buf, cap, "a %s tensor of sizes %s", opd_dtype_name((opd_scalar_type)value->u.t->dtype),
+                       opdi_sizes_text(value->u.t->dims, value->u.t->ndim, sizes, sizeof sizes));
+    }
+    return buf;
+}
+/* Sets the error that output `i` of the function `name` differs from `want`, which `what` describes.  Returns -1. */
+static int opdi_control_differs(const opdi_control *flow, const char *name, int i, const opd_value *value,
+                                const char *what, const opd_value *want) {
+    char text[300], other[300];
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: output %d of %s is %s, but %s is %s; sizes and dtypes must be the same",
+                    flow->who, i, name, opdi_control_text(value, text, sizeof text), what,
+                    opdi_control_text(want, other, sizeof other));
+}
+
+/* The values that a loop holds by references: `now`, and the results to stack, `made`, of which some may be NULL. */
+typedef struct opdi_control_held { opd_value *now; int count; opd_tensor **made; int64_t nmade; } opdi_control_held;
+
+static void opdi_control_hold(opd_value value) { if (value.tag == OPD_TAG_TENSOR) { opdi_retain(value.u.t); } }
+static void opdi_control_drop(opd_value value) { if (value.tag == OPD_TAG_TENSOR) { opdi_drop(value.u.t); } }
+/* Replaces the first `count` values of a loop, which it holds, by `next`. */
+static void opdi_control_take(opd_value *now, const opd_value *next, int count) {
+    for (int i = 0; i < count; i++) {
+        const opd_value old = now[i];
+        opdi_control_hold(now[i] = next[i]);
+        opdi_control_drop(old);
+    }
+}
+/* Drops the values that a loop holds. */
+static void opdi_control_let_go(opdi_control_held *held) {
+    for (int i = 0; i < held->count; i++) { opdi_control_drop(held->now[i]); }
+    for (int64_t i = 0; i < held->nmade; i++) { if (held->made[i]) { opdi_drop(held->made[i]); } }
+    if (held->made) { opdi_free(held->made, (size_t)held->nmade * sizeof *held->made); }
+    memset(held, 0, sizeof *held);
+}
+static void opdi_control_left(opdi_visit *visit) { opdi_control_let_go((opdi_control_held *)visit->user); }
+/* Moves the values that a loop holds to the innermost scope, and writes them to `outputs`.  Returns 0, or -1 and sets
+   an error. */
+static int opdi_control_give(opdi_control_held *held, opd_value *outputs) {
+    for (int i = 0; i < held->count; i++) {
+        outputs[i] = held->now[i];
+        if (outputs[i].tag == OPD_TAG_TENSOR) { (void)opdi_own(opdi_keep(outputs[i].u.t)); }
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+//== conditions ========================================================================================================
+
+/* Calls both functions of a condition, and checks that they return values of the same sizes and dtypes.  If the
+   condition is a fake, returns the outputs of the first.  If it is batched, where() chooses between the outputs for
+   each example; if it is in code that is being compiled, where() chooses in each run of the code.  Returns the number
+   of outputs, or -1 and sets an error. */
+static int opdi_control_both(const opdi_control *flow, opd_tensor *holds, const opd_value *args, int nargs,
+                          opd_value *outputs, int cap) {
+    opd_value *const others = opdi_control_values(cap);
+    const int count = others ? flow->call(flow, 0, args, nargs, outputs, cap) : -1;
+    const int more = count < 0 ? -1 : flow->call(flow, 1, args, nargs, others, cap);
+    if (more < 0) { return -1; }
+    if (count != more) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s returns %d outputs, but %s returns %d", flow->who, flow->names[0],
+                        count, flow->names[1], more);
+    }
+    const bool choose = (holds->flags & OPDI_BATCHED) || holds->backend == OPD_LAZY;
+    if (choose) { holds = opd_ne_Scalar(opd_reshape(holds, opd_ints_of(NULL, 0)), opd_value_int(0)); }
+    for (int i = 0; i < count && opd_ok(); i++) {
+        if (!opdi_control_same(&outputs[i], &others[i])) {
+            char what[100];
+            (void)snprintf(what, sizeof what, "that of %s", flow->names[1]);
+            return opdi_control_differs(flow, flow->names[0], i, &outputs[i], what, &others[i]);
+        }
+        if (choose && outputs[i].tag == OPD_TAG_TENSOR) {
+            outputs[i] = opd_value_tensor(opd_where_self(holds, outputs[i].u.t, others[i].u.t));
+        }
+    }
+    return opd_ok() ? count : -1;
+}
+/* Calls function 0 of `flow` if `pred` is true, else function 1; both if `pred` is not known.  The arguments are
+   args[nargs].  Writes at most `cap` outputs, which belong to the innermost scope.  Returns their number, or -1 and
+   sets an error. */
+OPDI_INTERNAL int opdi_control_cond(const opdi_control *flow, const opd_value *pred, const opd_value *args, int nargs,
+                                 opd_value *outputs, int cap) {
+    if (opdi_control_one_element(flow, "pred", pred)) { return -1; }
+    if (!opdi_control_unknown(pred)) {
+        const int holds = opdi_control_holds(pred);
+        return holds < 0 ? -1 : flow->call(flow, !holds, args, nargs, outputs, cap);
+    }
+    const bool sides = opdi_generator_sides_set(pred->u.t->backend == OPD_LAZY || opdi_generator_has_sides());
+    const int count = opdi_control_both(flow, pred->u.t, args, nargs, outputs, cap);
+    (void)opdi_generator_sides_set(sides);
+    return count;
+}
+
+//== loops =============================================================================================================
+
+/* Returns 2 if a batched condition is true for all examples, 1 if it is true for some of them, 0 if for none; or -1 and
+   sets an error. */
+static int opdi_control_holds_for(const opd_tensor *test) {
+    while (test->flags & OPDI_BATCHED) { test = opdi_batched_of(test)->value; }
+    opd_tensor *const holds = opd_ne_Scalar((opd_tensor *)(uintptr_t)test, opd_value_int(0));
+    const bool any = opd_item_i64(opd_any(holds)) != 0, all = any && opd_item_i64(opd_all(holds)) != 0;
+    return opd_ok() ? any + all : -1;
+}
+/* Chooses the values for the next round if a condition is true only for some examples: for the other examples, replaces
+   the outputs `next` of the body by the current carried values `now`.  Returns 0, or -1 and sets an error. */
+static int opdi_control_select(opd_tensor *test, const opd_value *now, opd_value *next, int count) {
+    opd_tensor *const holds = opd_ne_Scalar(opd_reshape(test, opd_ints_of(NULL, 0)), opd_value_int(0));
+    for (int i = 0; i < count && opd_ok(); i++) {
+        if (next[i].tag != OPD_TAG_TENSOR) { continue; }
+        next[i] = opd_value_tensor(opd_where_self(holds, next[i].u.t, now[i].u.t));
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* Checks that the outputs `next` of the body have the sizes and dtypes of the carried values `now`.  Returns 0, or -1
+   and sets an error. */
+static int opdi_control_check(const opdi_control *flow, const char *name, const opd_value *now, const opd_value *next,
+                           int count) {
+    for (int i = 0; i < count; i++) {
+        if (!opdi_control_same(&now[i], &next[i])) {
+            return opdi_control_differs(flow, name, i, &next[i], "the value that it replaces", &now[i]);
+        }
+    }
+    return 0;
+}
+/* Runs a round of a loop with the values now[nargs], of which the first `count` are carried.  Returns 1 if there may be
+   another round, 0 if not, or -1 and sets an error. */
+static int opdi_control_round(const opdi_control *flow, opd_value *now, int nargs, int count) {
+    opd_value *const next = opdi_control_values(OPDI_MAX(count, 1));
+    if (!next) { return -1; }
+    int given = flow->call(flow, 0, now, nargs, next, 1);
+    if (given >= 0 && given != 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must return one tensor, not %d", flow->who, flow->names[0], given);
+    }
+    const opd_value test = next[0];
+    if (given < 0 || opdi_control_one_element(flow, "the condition", &test)) { return -1; }
+    const bool fake = test.tag == OPD_TAG_TENSOR && test.u.t->backend == OPD_META;
+    const bool batched = !fake && test.tag == OPD_TAG_TENSOR && (test.u.t->flags & OPDI_BATCHED);
+    const int again = fake ? 2 : batched ? opdi_control_holds_for(test.u.t) : opdi_control_holds(&test);
+    if (again <= 0) { return again; }
+    if ((given = flow->call(flow, 1, now, nargs, next, count)) < 0) { return -1; }
+    if (given != count) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must return the %d carried tensors, but returns %d", flow->who,
+                        flow->names[1], count, given);
+    }
+    const bool some = batched && again == 1;
+    if (((some || flow->strict) && opdi_control_check(flow, flow->names[1], now, next, count)) ||
+        (some && opdi_control_select(test.u.t, now, next, count))) { return -1; }
+    opdi_control_take(now, next, count);
+    return !fake;
+}
+/* Calls function 1 of `flow` while function 0 returns true.  Both get args[nargs]; function 1 returns new values for
+   the first `count`.  If the condition is a fake, function 1 is called once.  Under vmap, the loop goes on while the
+   condition is true for any example.  Writes the last carried values, which belong to the innermost scope, to
+   outputs[count].  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_control_while(const opdi_control *flow, const opd_value *args, int nargs, int count,
+                                  opd_value *outputs) {
+    opdi_control_held held = {opdi_control_values(nargs), 0, NULL, 0};
+    opdi_visit_frame visit;
+    int again = 1;
+    if (!held.now) { return -1; }
+    if (nargs) { memcpy(held.now, args, (size_t)nargs * sizeof *args); }
+    for (held.count = 0; held.count < count; held.count++) { opdi_control_hold(args[held.count]); }
+    opdi_visit_begin(opdi_self(), &visit, "the function of a loop", opdi_control_left, &held);
+    while (again > 0) {
+        opd_scope scope = opd_scope_open();
+        again = opdi_control_round(flow, held.now, nargs, count);
+        opd_scope_close(&scope);
+        if (!opd_ok()) { again = -1; }
+    }
+    opdi_visit_end(&visit);
+    const int rc = again < 0 ? -1 : opdi_control_give(&held, outputs);
+    opdi_control_let_go(&held);
+    return rc;
+}
+
+/* Makes room for the results of a scan, which are to be stacked: `stacked` in each of `length` calls.  Returns 0, or -1
+   and sets an error. */
+static int opdi_control_reserve(const opdi_control *flow, opdi_control_held *held, int stacked, int64_t length) {
+    if (stacked < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s returns %d outputs, but must return the %d carried tensors first",
+                        flow->who, flow->names[0], stacked + held->count, held->count);
+    }
+    if (stacked > 0 && length > INT32_MAX / stacked) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: there are too many results to stack", flow->who);
+    }
+    if (stacked == 0) { return 0; }
+    if (!(held->made = (opd_tensor **)opdi_alloc((size_t)(stacked * length) * sizeof *held->made))) { return -1; }
+    held->nmade = stacked * length;
+    memset(held->made, 0, (size_t)held->nmade * sizeof *held->made);
+    return 0;
+}
+/* The loop of opdi_control_scan; `stacked` is the number of results to stack. */
+typedef struct opdi_control_slices {
+    const opdi_control *flow;
+    const opd_value *args;
+    int nargs, carried, sliced, stacked;
+    int64_t length, calls;
+} opdi_control_slices;
+/* Calls the function for slice k of the sliced arguments, and keeps the results.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_control_slice(opdi_control_slices *scan, opdi_control_held *held, int64_t k) {
+    const opdi_control *const flow = scan->flow;
+    const int carried = scan->carried, most = OPDI_MAX(flow->most, 0);
+    opd_value *const next = opdi_control_values(most), *const now = held->now;
+    for (int i = carried; i < carried + scan->sliced; i++) {
+        now[i] = opd_value_tensor(opd_select(scan->args[i].u.t, 0, k));
+    }
+    const int count = next && opd_ok() ? flow->call(flow, 0, now, scan->nargs, next, most) : -1;
+    if (count < 0 ||
+        (scan->calls == 0 && opdi_control_reserve(flow, held, count - carried, scan->length))) { return -1; }
+    if (scan->calls++ == 0) { scan->stacked = count - carried; }
+    if (count != carried + scan->stacked) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s returned %d outputs for one slice and %d for another", flow->who,
+                        flow->names[0], carried + scan->stacked, count);
+    }
+    if (flow->strict && opdi_control_check(flow, flow->names[0], now, next, carried)) { return -1; }
+    for (int i = 0; i < scan->stacked; i++) {
+        const opd_value *const result = &next[carried + i];
+        opd_tensor *const *const first = &held->made[i * scan->length];
+        if (result->tag != OPD_TAG_TENSOR) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: a result is not a tensor", flow->who);
+        }
+        held->made[i * scan->length + k] = opdi_keep(result->u.t);
+        const opd_value before = opd_value_tensor(first[0] ? first[0] : first[scan->length - 1]);
+        if (flow->strict && !opdi_control_same(&before, result)) {
+            return opdi_control_differs(flow, flow->names[0], carried + i, result, "the one of the first call",
+                                        &before);
+        }
+    }
+    opdi_control_take(now, next, carried);
+    return 0;
+}
+/* Sets scan->length to the size of the sliced arguments along dim 0.  Returns 0, or -1 and sets an error. */
+static int opdi_control_length(opdi_control_slices *scan) {
+    scan->length = -1;
+    for (int i = scan->carried; i < scan->carried + scan->sliced; i++) {
+        const opd_value *const value = &scan->args[i];
+        const int64_t size = value->tag == OPD_TAG_TENSOR && opd_ndim(value->u.t) ? opd_size(value->u.t, 0) : -1;
+        if (size < 1 || (scan->length >= 0 && size != scan->length)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensors that it slices must have the same size along the dim "
+                            "of the slices, which must not be 0", scan->flow->who);
+        }
+        scan->length = size;
+    }
+    if (scan->length >= 0) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no tensor to slice", scan->flow->who);
+}
+/* Calls function 0 of `flow` for each slice of args[carried], ... (`sliced` of them) along dim 0; if `reverse` is true,
+   beginning with the last.  The function gets `nargs` arguments.  It returns new values for the first `carried`, and
+   then results.  Writes the last carried values and the stacked results, at most flow->most, which belong to the
+   innermost scope, to `outputs`.  Returns their number, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_control_scan(const opdi_control *flow, const opd_value *args, int nargs, int carried, int sliced,
+                                 bool reverse, opd_value *outputs) {
+    opdi_control_slices scan = {flow, args, nargs, carried, sliced, 0, 0, 0};
+    opdi_control_held held = {opdi_control_values(nargs), 0, NULL, 0};
+    opdi_visit_frame visit;
+    if (!held.now || opdi_control_length(&scan)) { return -1; }
+    memcpy(held.now, args, (size_t)nargs * sizeof *args);
+    for (held.count = 0; held.count < carried; held.count++) { opdi_control_hold(args[held.count]); }
+    opdi_visit_begin(opdi_self(), &visit, "the function of a loop", opdi_control_left, &held);
+    for (int64_t k = 0; k < scan.length && opd_ok(); k++) {
+        opd_scope scope = opd_scope_open();
+        if (opdi_control_slice(&scan, &held, reverse ? scan.length - 1 - k : k)) { k = scan.length; }
+        opd_scope_close(&scope);
+    }
+    opdi_visit_end(&visit);
+    if (opd_ok()) { (void)opdi_control_give(&held, outputs); }
+    for (int i = 0; i < scan.stacked && opd_ok(); i++) {
+        outputs[carried + i] = opd_value_tensor(opd_stack(opd_tensors_of(held.made + i * scan.length, scan.length), 0));
+    }
+    opdi_control_let_go(&held);
+    return opd_ok() ? carried + scan.stacked : -1;
+}
+
+//== C functions =======================================================================================================
+
+/* Calls one of the C functions of a condition or loop (opdi_control.call).  Ends the transforms that the function
+   leaves open, and restores the modes of the thread. */
+OPDI_INTERNAL int opdi_control_call(const opdi_control *flow, int which, const opd_value *args, int nargs,
+                                    opd_value *outputs, int cap) {
+    const opdi_control_functions *const functions = (const opdi_control_functions *)flow->user;
+    opdi_thread *const thread = opdi_self();
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    opd_tensor **const in = opdi_scope_tensors(nargs);
+    if (!in) { return -1; }
+    for (int i = 0; i < nargs; i++) { in[i] = args[i].u.t; }
+    const opdi_state state = thread->state;
+    const int depth = opd_transform_depth();
+    int count = functions->fns[which](functions->user, in, nargs, out);
+    opdi_layers_end(depth + 1);
+    thread->state = state;
+    count = opdi_outputs_check(count, out, flow->who, flow->names[which]);
+    for (int i = 0; i < OPDI_MIN(count, cap); i++) { outputs[i] = opd_value_tensor(out[i]); }
+    return count;
+}
+/* A call of opd_cond, opd_while, opd_scan or opd_map.  The arguments are tensors: args[ncarried], which a loop carries;
+   then nsliced tensors, which it slices; then `nothers`. */
+typedef struct opdi_control_task {
+    opdi_control flow;
+    opdi_control_functions functions;
+    opd_tensor *pred;                             /* of opd_cond; else NULL */
+    opd_value *args;
+    int ncarried, nsliced, nothers, nargs;
+    int dim;
+    bool reverse;
+} opdi_control_task;
+
+static void opdi_control_begin(opdi_control_task *task, const char *who, const char *first, opd_transform_fn fn,
+                            const char *second, opd_transform_fn other, void *user) {
+    memset(task, 0, sizeof *task);
+    task->flow.who = who;
+    task->flow.names[0] = first;
+    task->flow.names[1] = second;
+    task->flow.call = opdi_control_call;
+    task->flow.user = &task->functions;
+    task->flow.most = OPD_TRANSFORM_OUTPUTS;
+    task->flow.strict = true;
+    task->functions.fns[0] = fn;
+    task->functions.fns[1] = other;
+    task->functions.user = user;
+}
+/* Checks `count` tensors of the argument `name`, and appends them to the arguments.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_control_add(opdi_control_task *task, const char *name, opd_tensor *const *tensors, int count) {
+    if (count < 0 || (count && !tensors)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, count < 0 ? "%s: the number of %s is negative" : "%s: %s is NULL",
+                        task->flow.who, name);
+    }
+    if (opdi_any_dead(tensors, count, task->flow.who)) { return -1; }
+    opd_value *const more = opdi_control_values(task->nargs + count);
+    if (!more) { return -1; }
+    if (task->nargs) { memcpy(more, task->args, (size_t)task->nargs * sizeof *more); }
+    task->args = more;
+    for (int i = 0; i < count; i++) {
+        if (!tensors[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s[%d] is NULL, but must be a tensor", task->flow.who, name, i);
+        }
+        task->args[task->nargs++] = opd_value_tensor(tensors[i]);
+    }
+    return 0;
+}
+/* Checks the functions and the array of outputs of a task.  Returns 0, or -1 and sets an error. */
+static int opdi_control_ready(const opdi_control_task *task, opd_tensor *const *outputs, int cap) {
+    if (opdi_visits_left(opdi_self()) || !opd_ok()) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        if (task->flow.names[i] && !task->functions.fns[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s is NULL", task->flow.who, task->flow.names[i]);
+        }
+    }
+    if (cap >= 0 && (outputs || cap == 0)) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: the array of outputs is NULL, or its length is negative", task->flow.who);
+}
+/* Checks the tensors that a loop slices, and moves the dim of the slices to the front.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_control_align(opdi_control_task *task) {
+    int64_t length = -1;
+    if (task->nsliced == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: xs has no tensors; it needs at least one", task->flow.who);
+    }
+    for (int i = 0; i < task->nsliced; i++) {
+        opd_value *const value = &task->args[task->ncarried + i];
+        const int ndim = value->u.t->ndim, dim = task->dim < 0 ? task->dim + ndim : task->dim;
+        if (dim < 0 || dim >= ndim) {
+            return opd_fail(OPD_ERROR_INDEX, "%s: dim %d is out of range for xs[%d], which has %d dims", task->flow.who,
+                            task->dim, i, ndim);
+        }
+        const int64_t size = opd_size(value->u.t, dim);
+        if (i == 0) { length = size; }
+        if (size == 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: xs[%d] has no slices along dim %d", task->flow.who, i, task->dim);
+        }
+        if (size != length) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: all xs must have the same size along dim %d, but xs[0] has %lld "
+                            "and xs[%d] has %lld", task->flow.who, task->dim, (long long)length, i, (long long)size);
+        }
+        if (dim && !(value->u.t = opd_movedim(value->u.t, dim, 0))) { return -1; }
+    }
+    return 0;
+}
+/* Runs a task.  Writes the outputs, which belong to the innermost scope.  Returns their number, or -1 and sets an
+   error. */
+static int opdi_control_run(opdi_control_task *task, opd_value *outputs) {
+    if (task->pred) {
+        const opd_value pred = opd_value_tensor(task->pred);
+        return opdi_control_cond(&task->flow, &pred, task->args, task->nargs, outputs, task->flow.most);
+    }
+    if (task->functions.fns[1]) {
+        return opdi_control_while(&task->flow, task->args, task->nargs, task->ncarried, outputs) ? -1 : task->ncarried;
+    }
+    return opdi_control_scan(&task->flow, task->args, task->nargs, task->ncarried, task->nsliced, task->reverse,
+                             outputs);
+}
+/* Runs a task, after its arguments were added (if `rc` is 0).  Moves the outputs to the scope around the innermost
+   scope, and writes them to `outputs`, which has room for `cap`.  Returns their number, or -1 and sets an error. */
+static int opdi_control_end(opdi_control_task *task, int rc, opd_tensor **outputs, int cap) {
+    opd_value values[OPD_TRANSFORM_OUTPUTS];
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    int count = rc ? -1 : opdi_control_run(task, values);
+    for (int i = 0; i < count; i++) {
+        out[i] = values[i].u.t;
+        const int from = task->dim < 0 && task->nsliced ? task->dim + task->args[task->ncarried].u.t->ndim : task->dim;
+        if (i >= task->ncarried && task->nsliced && from > 0 && from < out[i]->ndim) {
+            out[i] = opd_movedim(out[i], 0, from);
+        }
+        if (!out[i] || !opd_scope_return(out[i])) { count = -1; }
+    }
+    return opdi_outputs_return(task->flow.who, outputs, cap, out, count, 1);
+}
+
+int opd_cond(opd_tensor *pred, opd_transform_fn then_fn, opd_transform_fn else_fn, void *user,
+             opd_tensor *const *operands, int count, opd_tensor **outputs, int cap) {
+    opdi_control_task task;
+    opdi_control_begin(&task, "opd_cond", "then_fn", then_fn, "else_fn", else_fn, user);
+    opd_scope scope = opd_scope_open();
+    int rc = opdi_control_ready(&task, outputs, cap);
+    if (rc == 0) { rc = opdi_null_tensor(pred, "opd_cond: pred"); }
+    task.pred = pred;
+    rc = rc || opdi_control_add(&task, "operands", operands, count) ? -1 : 0;
+    task.nothers = task.nargs;
+    rc = opdi_control_end(&task, rc, outputs, cap);
+    opd_scope_close(&scope);
+    return rc;
+}
+int opd_while(opd_transform_fn cond_fn, opd_transform_fn body_fn, void *user, opd_tensor *const *carried, int ncarried,
+              opd_tensor *const *others, int nothers, opd_tensor **outputs, int cap) {
+    opdi_control_task task;
+    opdi_control_begin(&task, "opd_while", "cond_fn", cond_fn, "body_fn", body_fn, user);
+    opd_scope scope = opd_scope_open();
+    int rc = opdi_control_ready(&task, outputs, cap);
+    if (rc == 0 && ncarried < 1) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_while: there must be at least one carried tensor");
+    }
+    if (rc == 0 && ncarried > OPD_TRANSFORM_OUTPUTS) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_while: there are %d carried tensors, but at most %d are allowed",
+                      ncarried, OPD_TRANSFORM_OUTPUTS);
+    }
+    rc = rc || opdi_control_add(&task, "carried", carried, ncarried) ||
+        opdi_control_add(&task, "others", others, nothers) ? -1 : 0;
+    task.ncarried = ncarried;
+    task.nothers = nothers;
+    rc = opdi_control_end(&task, rc, outputs, cap);
+    opd_scope_close(&scope);
+    return rc;
+}
+/* Runs opd_scan, or opd_map if there are no carried tensors and no options.  `who` is its name. */
+static int opdi_control_over(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *init, int ninit,
+                          opd_tensor *const *xs, int nxs, opd_tensor *const *others, int nothers,
+                          const opd_scan_options *options, opd_tensor **outputs, int cap) {
+    opdi_control_task task;
+    opdi_control_begin(&task, who, "fn", fn, NULL, NULL, user);
+    opd_scope scope = opd_scope_open();
+    int rc = opdi_control_ready(&task, outputs, cap);
+    rc = rc || opdi_control_add(&task, "init", init, ninit) || opdi_control_add(&task, "xs", xs, nxs) ||
+        opdi_control_add(&task, "others", others, nothers) ? -1 : 0;
+    task.ncarried = ninit;
+    task.nsliced = nxs;
+    task.nothers = nothers;
+    task.dim = options ? options->dim : 0;
+    task.reverse = options && options->reverse;
+    rc = opdi_control_end(&task, rc || opdi_control_align(&task) ? -1 : 0, outputs, cap);
+    opd_scope_close(&scope);
+    return rc;
+}
+int opd_scan(opd_transform_fn fn, void *user, opd_tensor *const *init, int ninit, opd_tensor *const *xs, int nxs,
+             opd_tensor *const *others, int nothers, const opd_scan_options *options, opd_tensor **outputs, int cap) {
+    return opdi_control_over("opd_scan", fn, user, init, ninit, xs, nxs, others, nothers, options, outputs, cap);
+}
+int opd_map(opd_transform_fn fn, void *user, opd_tensor *const *xs, int nxs, opd_tensor *const *others, int nothers,
+            opd_tensor **outputs, int cap) {
+    return opdi_control_over("opd_map", fn, user, NULL, 0, xs, nxs, others, nothers, NULL, outputs, cap);
+}
