@@ -26,11 +26,10 @@ quiet() {
 $quiet_out"
     [ -z "$quiet_out" ] || printf '%s\n' "$quiet_out" | head -n 12
 }
-# built_before MODE HEADER [CC]: prints the implementation that tests/run.sh has compiled in this mode (plain, sanitize) from
-# HEADER, with CC or with any compiler, if it is in $OBJECTS.
+# built_before MODE_CC HEADER: prints an implementation that tests/run.sh has compiled from HEADER in this mode with this compiler
+# (sanitize_clang; plain_*: with any compiler), if it is in $OBJECTS.
 built_before() {
-    for built in "${OBJECTS:-/nowhere}/$1_${3:-}"*.o; do
-        case $built in */"$1_${3:-*}.o") ;; */"$1_"*.o) [ -z "${3:-}" ] || continue ;; esac
+    for built in "${OBJECTS:-/nowhere}"/$1.o; do
         if [ "$built" -nt "$2" ]; then echo "$built"; return; fi
     done
 }

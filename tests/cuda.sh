@@ -43,8 +43,14 @@ sanitized_part=${CHECK_PART:-32} plugin_part=${CHECK_PART:-16}
 . "$root/tests/checks.sh"
 
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
-# Compiles the implementation once.  Other tests check how $CC compiles it.
-implementation() { [ -f "$tmp/implementation.o" ] || quiet $quick_c -O0 -I"$root" -c "$tmp/implementation.c" -o "$tmp/implementation.o"; }
+# Compiles the implementation once, or takes the one of tests/run.sh, whose kernels are optimised.
+implementation() {
+    [ -e "$tmp/implementation.o" ] || {
+        before=$(built_before 'plain_*' "$root/opdispatch.h")
+        if [ -n "$before" ]; then ln -s "$before" "$tmp/implementation.o"
+        else quiet $quick_c -O0 -I"$root" -c "$tmp/implementation.c" -o "$tmp/implementation.o"; fi
+    }
+}
 tests_object() { [ -f "$tmp/tests.o" ] || quiet $quick_c -O0 -I"$root" -c "$root/tests/cuda/test_cuda.c" -o "$tmp/tests.o"; }
 # Builds the plug-in and its tests with the emulation.  A misaligned load or store ends the program, as on a GPU.  The
 # optimisation takes less time than it saves in the walk over all operators.
@@ -148,7 +154,7 @@ check_cuda_first_run_without_gpu() {
 check_cuda_emulated_sanitized() {
     flags='-g1 -O0 -DOPD_NO_CACHE -fsanitize=address'
     quiet $quick_c $flags -I"$root" "$root/tests/cuda/test_cuda.c" -c -o "$tmp/s_tests.o"
-    s_implementation=$(sanitized_before "$quick_c" "$root/opdispatch.h")
+    s_implementation=$(built_before "sanitize_$quick_c" "$root/opdispatch.h")
     if [ -z "$s_implementation" ]; then
         s_implementation=$tmp/s_implementation.o
         quiet $quick_c $flags -I"$root" -c "$tmp/implementation.c" -o "$s_implementation"

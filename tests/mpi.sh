@@ -54,8 +54,8 @@ build() {
 }
 
 . "$root/tests/checks.sh"
-# The implementation does not use MPI.  It is compiled once without and once with sanitizers, and linked with all
-# programs.
+# The implementation does not use MPI.  It is compiled once without and once with sanitizers, or was compiled by
+# tests/run.sh, and is linked with all programs.
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
 mkdir -p "$tmp/examples" "$tmp/tests" "$tmp/bench"
 ln -sf "$root/opdispatch.h" "$tmp/opdispatch.h"
@@ -70,6 +70,10 @@ object() {
     object=$tmp/$1.o; shift
     [ -f "$object" ] || $CC "$@" -w -I"$root" -c "$tmp/implementation.c" -o "$object"
 }
+plain() {
+    object=$(built_before 'plain_*' "$root/opdispatch.h")
+    [ -n "$object" ] || object plain -O1
+}
 
 found=
 for kind in openmpi mpich ''; do
@@ -79,7 +83,7 @@ for kind in openmpi mpich ''; do
     found=yes
     title=${kind:-mpi}
     if $mpirun --version 2>&1 | grep -qi 'open.mpi\|openrte'; then mpirun="$mpirun --oversubscribe"; fi
-    object plain -O1
+    plain
     if build "$title mpi_ranks" "$tmp/test" -O0 -g "$tmp/tests/mpi_ranks.c" "$object"; then
         for ranks in 1 2 4; do run "$title mpi_ranks -n $ranks" $ranks "^$ranks ranks: right" "$tmp/test" --checks; done
         run "$title what gloo gives" 3 '^3 ranks: right' "$tmp/test" --golden tests/golden/collectives.txt
@@ -138,12 +142,12 @@ for kind in openmpi mpich ''; do
     if build "$title plug-in" "$tmp/mpi_group.so" -O2 -shared -fPIC -DOPDISPATCH_PLUGIN "$root/examples/mpi_group.c"; then
         run "$title plug-in" 2 '^2 ranks by a plug-in: right' "$tmp/test" --plugin "$tmp/mpi_group.so"
     fi
-    object=$(sanitized_before "$CC" "$root/opdispatch.h")
+    object=$(built_before "sanitize_$CC" "$root/opdispatch.h")
     [ -n "$object" ] || object sanitized -O0 $sanitize
     if build "$title sanitized" "$tmp/asan" -O0 $sanitize "$tmp/tests/mpi_ranks.c" "$object"; then
         for ranks in 2 4; do run "$title sanitized -n $ranks" $ranks "^$ranks ranks: right" "$tmp/asan" --checks; done
     fi
-    object plain -O1
+    plain
     # losses and accuracies do not depend on the number of ranks.  Without Winograd convolutions: their rounding errors
     # are four times as large, and after two epochs they would change the digits that are printed
     export OPD_WINOGRAD=0

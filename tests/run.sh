@@ -324,8 +324,8 @@ if [ -n "$files" ]; then
     elif [ -f "$RUN_OBJECT" ]; then echo 'the implementation: built before'
     elif $build $warnings -c "$RUN_WHOLE" -o "$RUN_TMP/implementation.o" 2>"$RUN_TMP/warnings" &&
          mv "$RUN_TMP/implementation.o" "$RUN_OBJECT"; then
-        # tests/cuda.sh and tests/mpi.sh use it, too
-        [ $mode != sanitize ] || [ -z "${OBJECTS:-}" ] || ln -sf "$(basename "$RUN_OBJECT")" "$OBJECTS/sanitized_$CC.o"
+        # tests/cuda.sh, tests/mpi.sh and tests/cross.sh use it, too: see built_before in tests/checks.sh
+        [ -z "${OBJECTS:-}" ] || [ -n "${CFLAGS:-}" ] || ln -sf "$(basename "$RUN_OBJECT")" "$OBJECTS/${mode}_$CC.o"
         times >"$RUN_TMP/times"; echo "the implementation: built, $(seconds "$RUN_TMP/times") s"
         if [ -s "$RUN_TMP/warnings" ]; then       # warnings of the optimiser, which check_header.sh does not use
             head -n 20 "$RUN_TMP/warnings"; echo 'the implementation: warnings'; warned=1
