@@ -11,7 +11,14 @@
    if a function changes them or fails.  Any thread may call them.
    Derivatives: Outside of a trace, the operators that run are recorded as usual, so backward, opd_jvp and all
    transforms work, also repeatedly.
-   Under opd_vmap: See opd_cond and opd_while for conditions that differ between the examples. */
+   Under opd_vmap: See opd_cond and opd_while for conditions that differ between the examples.
+   In opd_graph_trace: One node with blocks is recorded (prim::If, prim::Loop), which decides in each run of the graph;
+   a scan or map takes any number of slices.  The functions run as usual, and each one is called once more with fake
+   tensors (see opd_fake_begin).  They may read tensors of the traced function, but must not write into tensors that
+   they have not made, and must not store tensors elsewhere.  Derivatives in a trace (opd_grad, opd_jvp, backward with
+   options->parts, again and again) are such nodes, too: a loop becomes loops with a fixed number of nodes, whatever its
+   length.  For them, pass tensors that require grad as operands or others, not through user; and the data that `user`
+   points to must live until the derivative is computed. */
 
 /* Calls then_fn if pred is true, else else_fn (torch.cond).  pred has one element.  Both functions get operands[count].
    If the value of pred is not known (pred is a fake, or inside vmap has a value for each example), both functions run.

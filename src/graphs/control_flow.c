@@ -36,7 +36,7 @@ static int opdi_control_holds(const opd_value *value) {
     return opd_ok() ? !(number >= 0 && number <= 0) : -1;        /* NaN is true */
 }
 /* Returns whether two values are tensors of the same sizes and dtype, or the same number. */
-static bool opdi_control_same(const opd_value *value, const opd_value *other) {
+OPDI_INTERNAL bool opdi_control_same(const opd_value *value, const opd_value *other) {
     if (value->tag != other->tag) { return false; }
     switch (value->tag) {
     case OPD_TAG_NONE: return true;
@@ -62,11 +62,11 @@ static const char *opdi_control_text(const opd_value *value, char *buf, size_t c
     return buf;
 }
 /* Sets the error that output `i` of the function `name` differs from `want`, which `what` describes.  Returns -1. */
-static int opdi_control_differs(const opdi_control *flow, const char *name, int i, const opd_value *value,
-                                const char *what, const opd_value *want) {
+OPDI_INTERNAL int opdi_control_differs(const char *who, const char *name, int i, const opd_value *value,
+                                       const char *what, const opd_value *want) {
     char text[300], other[300];
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: output %d of %s is %s, but %s is %s; sizes and dtypes must be the same",
-                    flow->who, i, name, opdi_control_text(value, text, sizeof text), what,
+                    who, i, name, opdi_control_text(value, text, sizeof text), what,
                     opdi_control_text(want, other, sizeof other));
 }
 
@@ -123,7 +123,7 @@ static int opdi_control_both(const opdi_control *flow, opd_tensor *holds, const 
         if (!opdi_control_same(&outputs[i], &others[i])) {
             char what[100];
             (void)snprintf(what, sizeof what, "that of %s", flow->names[1]);
-            return opdi_control_differs(flow, flow->names[0], i, &outputs[i], what, &others[i]);
+            return opdi_control_differs(flow->who, flow->names[0], i, &outputs[i], what, &others[i]);
         }
         if (choose && outputs[i].tag == OPD_TAG_TENSOR) {
             outputs[i] = opd_value_tensor(opd_where_self(holds, outputs[i].u.t, others[i].u.t));
@@ -173,7 +173,7 @@ static int opdi_control_check(const opdi_control *flow, const char *name, const 
                            int count) {
     for (int i = 0; i < count; i++) {
         if (!opdi_control_same(&now[i], &next[i])) {
-            return opdi_control_differs(flow, name, i, &next[i], "the value that it replaces", &now[i]);
+            return opdi_control_differs(flow->who, name, i, &next[i], "the value that it replaces", &now[i]);
         }
     }
     return 0;
@@ -279,7 +279,7 @@ static int opdi_control_slice(opdi_control_slices *scan, opdi_control_held *held
         held->made[i * scan->length + k] = opdi_keep(result->u.t);
         const opd_value before = opd_value_tensor(first[0] ? first[0] : first[scan->length - 1]);
         if (flow->strict && !opdi_control_same(&before, result)) {
-            return opdi_control_differs(flow, flow->names[0], carried + i, result, "the one of the first call",
+            return opdi_control_differs(flow->who, flow->names[0], carried + i, result, "the one of the first call",
                                         &before);
         }
     }
@@ -349,18 +349,6 @@ OPDI_INTERNAL int opdi_control_call(const opdi_control *flow, int which, const o
     for (int i = 0; i < OPDI_MIN(count, cap); i++) { outputs[i] = opd_value_tensor(out[i]); }
     return count;
 }
-/* A call of opd_cond, opd_while, opd_scan or opd_map.  The arguments are tensors: args[ncarried], which a loop carries;
-   then nsliced tensors, which it slices; then `nothers`. */
-typedef struct opdi_control_task {
-    opdi_control flow;
-    opdi_control_functions functions;
-    opd_tensor *pred;                             /* of opd_cond; else NULL */
-    opd_value *args;
-    int ncarried, nsliced, nothers, nargs;
-    int dim;
-    bool reverse;
-} opdi_control_task;
-
 static void opdi_control_begin(opdi_control_task *task, const char *who, const char *first, opd_transform_fn fn,
                             const char *second, opd_transform_fn other, void *user) {
     memset(task, 0, sizeof *task);
@@ -436,6 +424,11 @@ static int opdi_control_align(opdi_control_task *task) {
 /* Runs a task.  Writes the outputs, which belong to the innermost scope.  Returns their number, or -1 and sets an
    error. */
 static int opdi_control_run(opdi_control_task *task, opd_value *outputs) {
+#if !defined(OPD_NO_GRAPHS)
+    if (OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL) && opdi_control_is_recorded(task)) {
+        return opdi_control_record(task, outputs);
+    }
+#endif
     if (task->pred) {
         const opd_value pred = opd_value_tensor(task->pred);
         return opdi_control_cond(&task->flow, &pred, task->args, task->nargs, outputs, task->flow.most);

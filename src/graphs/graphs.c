@@ -322,8 +322,9 @@ OPDI_INTERNAL int opdi_gvalue_describe(opd_graph *graph, opdi_gvalue *value, con
     memcpy(value->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof(int64_t));
     value->dtype = tensor->dtype;
     value->ndim = tensor->ndim;
-    value->backend = tensor->backend;
-    value->index = (int8_t)opd_tensor_device(tensor).index;
+    const opd_device device = opd_tensor_device(tensor);   /* of a fake: the device that it stands for */
+    value->backend = (uint8_t)device.type;
+    value->index = (int8_t)device.index;
     value->requires_grad = opdi_requires_grad(tensor);
     return 0;
 }

@@ -338,7 +338,9 @@ typedef struct opdi_graph_list_row { int32_t list, element; const char *word; } 
 //== recording =========================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
+/* A tensor that a recording knows.  `block` is the block that was recorded when the tensor became known; NULL: the body
+   of the graph. */
+typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; opdi_gblock *block; } opdi_traced;
 /* An autograd node that was recorded inside a call that is being traced.  When the call ends, saved-tensor hooks pack
    the values that the node has saved. */
 typedef struct opdi_deferred_pack { opd_node *node; struct opdi_packer *packer; } opdi_deferred_pack;
@@ -355,6 +357,10 @@ typedef struct opdi_graph_tracer {
     opdi_deferred_pack *waiting;
     int64_t nwaiting, waiting_cap;
     struct opd_graph_value *generator;            /* the constant of the last generator that was recorded, or NULL */
+    const char *control;                          /* the condition or loop whose functions are recorded, such as
+                                                     "opd_cond", or NULL */
+    bool blocks, follows;                         /* blocks: the graph has blocks; follows: derivatives of the innermost
+                                                     condition or loop may be needed */
 } opdi_graph_tracer;
 #endif
 
@@ -573,13 +579,57 @@ typedef struct opdi_control {
     const char *who, *names[2];                   /* who: its name in errors; names: the names of its functions */
     /* Calls function `which` with args[nargs].  Writes the outputs, at most `cap`, which belong to the innermost scope.
        Returns their number, which may be more than `cap`; or -1 and sets an error. */
-    int (*call)(const struct opdi_control *flow, int which, const opd_value *args, int nargs, opd_value *outputs, int cap);
+    int (*call)(const struct opdi_control *flow, int which, const opd_value *args, int nargs, opd_value *outputs,
+                int cap);
     const void *user;                             /* for `call` */
     int most;                                     /* of a scan: the number of outputs for which there is room */
     bool strict;                                  /* true: fails if carried values change their sizes or dtypes */
 } opdi_control;
 /* The functions of opd_cond, opd_while, opd_scan or opd_map, and their user pointer. */
 typedef struct opdi_control_functions { opd_transform_fn fns[2]; void *user; } opdi_control_functions;
+/* A call of opd_cond, opd_while, opd_scan or opd_map.  The arguments are tensors: args[ncarried], which a loop carries;
+   then nsliced tensors, which it slices; then `nothers`. */
+typedef struct opdi_control_task {
+    opdi_control flow;
+    opdi_control_functions functions;
+    opd_tensor *pred;                             /* of opd_cond; else NULL */
+    opd_value *args;
+    int ncarried, nsliced, nothers, nargs;
+    int dim;
+    bool reverse;
+} opdi_control_task;
+
+//== recorded control flow =============================================================================================
+
+#if !defined(OPD_NO_GRAPHS)
+typedef enum opdi_recorded_kind { OPDI_RECORDED_COND, OPDI_RECORDED_WHILE, OPDI_RECORDED_SCAN } opdi_recorded_kind;
+/* A condition or loop in a trace.  Its operands are: the predicate (only of a cond), then the arguments as in
+   opdi_control_task.  Its outputs are: the carried tensors, the results, and, if `stacks` is true, for each carried
+   tensor a stack of its values at the beginnings of all rounds. */
+typedef struct opdi_recorded {
+    int32_t refs;
+    opdi_recorded_kind kind;
+    const char *who, *names[2];
+    opdi_control_functions functions;
+    struct opdi_recorded *of;                     /* the functions are derived from those of `of`, and `user` is this
+                                                     struct; NULL: the functions are the program's */
+    int ncarried, nsliced, nothers;
+    int nresults;                                 /* the number of results, once the functions have been called */
+    int8_t floats[OPD_TRANSFORM_OUTPUTS];         /* for each result: 1 if it is differentiable, else 0 */
+    bool reverse, stacks;
+    bool follows;                                 /* true: grad mode was on where it was called */
+    bool masked;                                  /* true of a while under vmap: examples may have ended before others;
+                                                     in their further rounds, they keep their values */
+    bool may_be_empty;                            /* true: there may be no slices; then there are no results */
+    uint16_t autocast;                            /* autocast and allow: as in opdi_state, where the program called
+                                                     the condition or loop */
+    uint64_t allow;
+    opd_randomness randomness;                    /* of the vmap from which the functions are derived */
+    int8_t *roles;                                /* what the functions that are derived need to know of each operand,
+                                                     and then of each output, of `of` */
+    size_t bytes;
+} opdi_recorded;
+#endif
 #include "graphs.prototypes.h"
 #endif
 

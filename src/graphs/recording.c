@@ -17,7 +17,7 @@
 //  If arguments have tangents, opdi_forward_record_call begins and ends the node, when all levels have seen the call.
 
 /* Returns the recording that is in progress on a thread, or NULL. */
-static opdi_graph_tracer *opdi_tracer_of(const opdi_thread *thread) {
+OPDI_INTERNAL opdi_graph_tracer *opdi_tracer_of(const opdi_thread *thread) {
     return (opdi_graph_tracer *)(void *)thread->innermost.tracer;
 }
 static int64_t opdi_traced_at(const opdi_graph_tracer *tracer, const opd_tensor *tensor) {
@@ -25,12 +25,12 @@ static int64_t opdi_traced_at(const opdi_graph_tracer *tracer, const opd_tensor 
     while (tracer->map[i].tensor && tracer->map[i].tensor != tensor) { i = (i + 1) & (tracer->size - 1); }
     return i;
 }
-static opdi_gvalue *opdi_traced_value(const opdi_graph_tracer *tracer, const opd_tensor *tensor) {
+OPDI_INTERNAL opdi_gvalue *opdi_traced_value(const opdi_graph_tracer *tracer, const opd_tensor *tensor) {
     return tracer->size ? tracer->map[opdi_traced_at(tracer, tensor)].value : NULL;
 }
 /* Stores in the recording that `value` is the value of `tensor`, and takes a reference to the tensor.  Returns 0, or -1
    if memory runs out. */
-static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_gvalue *value) {
     if (2 * (tracer->used + 1) > tracer->size) {
         const opdi_graph_tracer old = *tracer;
         tracer->size = OPDI_MAX(64, 2 * old.size);
@@ -53,6 +53,7 @@ static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_g
         tensor->flags |= OPDI_TRACED;
     }
     tracer->map[i].value = value;
+    tracer->map[i].block = tracer->graph->into;
     return 0;
 }
 /* The function opdi_tracer.copied, called when `copy` was made as a copy of `tensor`.  If the recording has `tensor`,
@@ -100,7 +101,7 @@ static void opdi_tracer_end(opdi_graph_tracer *tracer) {
 }
 
 /* Returns true if a value may depend on the graph's inputs: it is neither a constant nor a list of constants. */
-static bool opdi_gvalue_follows(const opdi_gvalue *value) {
+OPDI_INTERNAL bool opdi_gvalue_follows(const opdi_gvalue *value) {
     bool follows = false;
     if (!value->node || value->node->kind != OPDI_GNODE_LIST) {
         return !value->node || value->node->kind != OPDI_GNODE_CONSTANT;
@@ -150,18 +151,59 @@ static int opdi_traced_check_results(const opdi_graph_tracer *tracer, const opd_
     return 0;
 }
 
+/* Returns whether the block that is being recorded, or a block around it, has `value`. */
+static bool opdi_trace_sees(const opd_graph *graph, const opdi_gvalue *value) {
+    const opdi_gblock *const made = opdi_gvalue_block(graph, value);
+    const opdi_gblock *block = graph->into ? graph->into : &graph->body;
+    while (block != made && block->owner) { block = block->owner->block; }
+    return value->graph == graph && block == made;
+}
+/* In a graph with blocks: checks that `tensor`, whose value is `value`, may be used in the block that is being
+   recorded.  Returns 0, or -1 and sets an error. */
+static int opdi_trace_check_block(const opdi_graph_tracer *tracer, const opd_tensor *tensor,
+                                  const opdi_gvalue *value) {
+    if (!opdi_trace_sees(tracer->graph, value)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a tensor that a function of opd_cond, opd_while, opd_scan or opd_map has "
+                        "made inside of a trace is used outside of the function: make it an output of the function");
+    }
+    if (!tracer->graph->into || tracer->map[opdi_traced_at(tracer, tensor)].block == tracer->graph->into ||
+        !((tracer->follows && opdi_requires_grad(tensor)) || tensor->storage->duals)) { return 0; }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s: inside of a trace, a function uses a tensor that requires grad or has a "
+                    "tangent, and that is not one of its inputs, so its derivative would be lost: pass the tensor to "
+                    "%s (others, operands), and use the input", tracer->control, tracer->control);
+}
+/* Adds a constant in front of all blocks that are being recorded, because later nodes of other blocks may use it.
+   Returns its value, or NULL and sets an error. */
+static opdi_gvalue *opdi_trace_constant(const opdi_graph_tracer *tracer, const opd_value *value) {
+    opd_graph *const graph = tracer->graph;
+    const opdi_graph_insert_point was = {graph->into, graph->at};
+    for (const opdi_gblock *block = graph->into; block && block->owner; block = block->owner->block) {
+        graph->at = block->owner;
+    }
+    graph->into = NULL;
+    opdi_gvalue *const constant = opdi_graph_constant(graph, value);
+    graph->into = was.into;
+    graph->at = was.at;
+    return constant;
+}
 /* Returns the value of a tensor argument in the recording.  If it has none, adds the tensor as a constant.  On failure,
    returns NULL and sets an error. */
-static opdi_gvalue *opdi_trace_tensor(opdi_graph_tracer *tracer, opd_tensor *tensor) {
+OPDI_INTERNAL opdi_gvalue *opdi_trace_tensor(opdi_graph_tracer *tracer, opd_tensor *tensor) {
     opdi_gvalue *value = tensor ? opdi_traced_value(tracer, tensor) : NULL;
     opd_value copy = tensor ? opd_value_tensor(tensor) : opd_value_none();
-    if (value) { return value; }
+    if (value) { return tracer->blocks && opdi_trace_check_block(tracer, tensor, value) ? NULL : value; }
+    if (tensor && tracer->graph->into && (tensor->backend == OPD_META || tensor->flags & OPDI_BATCHED)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: inside of a trace, a function uses a tensor that is not known there: "
+                       "it was made without an operator, or belongs to a transform (opd_vmap) around the call.  Pass "
+                       "it to %s (others, operands), and use the input", tracer->control, tracer->control);
+        return NULL;
+    }
     if (tensor && opdi_requires_grad(tensor)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "Cannot insert a Tensor that requires grad as a constant. Consider making "
                        "it a parameter or input, or detaching the gradient");
         return NULL;
     }
-    value = opdi_graph_constant(tracer->graph, &copy);
+    value = opdi_trace_constant(tracer, &copy);
     if (value && tensor && !(tensor->flags & OPDI_WRAPPED) && opdi_traced_put(tracer, tensor, value)) { return NULL; }
     return value;
 }
@@ -224,7 +266,7 @@ static opdi_gvalue *opdi_trace_generator(opdi_graph_tracer *tracer, const opd_va
             if (node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_OBJECT &&
                 node->constant.u.object == generator->u.object) { break; }
         }
-        tracer->generator = node ? node->out[0] : opdi_graph_constant(tracer->graph, generator);
+        tracer->generator = node ? node->out[0] : opdi_trace_constant(tracer, generator);
     }
     return tracer->generator;
 }
@@ -341,7 +383,7 @@ static int opdi_trace_places(opd_graph *graph) {
     int64_t count = 0, unique = 0;
     for (node = graph->body.first; node; node = opdi_gnode_after(node)) { count += node->nframes; }
     if (!(all = (void **)opdi_scope_alloc(((size_t)count + 1) * sizeof *all))) { return -1; }
-    for (count = 0, node = graph->body.first; node; node = node->next) {
+    for (count = 0, node = graph->body.first; node; node = opdi_gnode_after(node)) {
         for (int64_t i = 0; i < node->nframes; i++) { all[count++] = node->frames[i]; }
     }
     qsort(all, (size_t)count, sizeof *all, opdi_trace_by_address);
@@ -505,6 +547,9 @@ static int opdi_trace_outputs(opdi_graph_tracer *tracer, opd_tensor *const *out,
     for (int i = 0; i < count; i++) {
         char text[200];
         graph->outputs[i] = opdi_traced_value(tracer, out[i]);
+        if (graph->outputs[i] && tracer->blocks && opdi_trace_check_block(tracer, out[i], graph->outputs[i])) {
+            return -1;
+        }
         if (graph->outputs[i]) { continue; }
         return opd_fail(OPD_ERROR_ARGUMENT, "output %d (%s tensor of sizes %s) of traced region did not have "
                         "observable data dependence with trace inputs; this probably indicates your program cannot be "
