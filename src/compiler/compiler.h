@@ -28,7 +28,7 @@ typedef struct opdi_buffer {
     const char *name;
     size_t used;                                  /* the number of bytes that are accessed */
     struct opdi_nest *writer;                     /* the last nest that writes the buffer */
-    struct opdi_reader *readers;                  /* the nests that read the buffer, in their order */
+    struct opdi_buffer_use *readers;                  /* the nests that read the buffer, in their order */
     int32_t writes, reads;                        /* writes: number of nests that write the buffer; reads: number of
                                                      loads of it */
     bool fixed;                                   /* true if the contents are the same in every run */
@@ -44,7 +44,7 @@ typedef struct opdi_buffer {
     int64_t place;                                /* the offset in the arena, or -1 if the buffer is not in the arena */
 } opdi_buffer;
 /* A nest that reads a buffer, in the list opdi_buffer.readers. */
-typedef struct opdi_reader { struct opdi_reader *next; struct opdi_nest *nest; } opdi_reader;
+typedef struct opdi_buffer_use { struct opdi_buffer_use *next; struct opdi_nest *nest; } opdi_buffer_use;
 /* The elements of a buffer that a nest reads or writes.  Each iteration accesses the element whose number is offset +
    sum over i of strides[i] * (index of loop i). */
 typedef struct opdi_access {
@@ -225,6 +225,11 @@ typedef struct opdi_lower_places {
 
 #if !defined(OPD_NO_COMPILER)
 typedef void (*opdi_access_seen)(opdi_access *access, void *user);
+/* The largest numbers of expressions and loads in a nest into which another nest was fused.  A group has at most twice
+   as many expressions.  A C function must not read more than OPDI_GROUP_BUFFERS buffers, and a C compiler takes long
+   for a function of many hundred lines. */
+#define OPDI_FUSE_NODES 400
+#define OPDI_FUSE_LOADS 100
 #define OPDI_GROUP_NESTS 24
 /* Nests that share their `outer` outermost loops.  An iteration of these loops is called a row: for each row, the nests
    run one after the other. */
@@ -319,6 +324,7 @@ typedef struct opdi_group_buffers {
     bool written[OPDI_GROUP_BUFFERS];
     int count;
 } opdi_group_buffers;
+OPDI_INTERNAL void opdi_group_find_buffers(opdi_group *group, opdi_group_buffers *buffers);
 #endif
 
 //== units =============================================================================================================

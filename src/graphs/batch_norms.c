@@ -21,8 +21,8 @@ static const opdi_norm_layer opdi_norm_layers[] = {
 };
 /* A batch norm operator.  Its first five arguments are the input, weight, bias, running mean and running variance.
    training, eps: the places of these arguments; 0: the operator is always in eval mode. */
-typedef struct opdi_norm { const char *name; int8_t training, eps; } opdi_norm;
-static const opdi_norm opdi_norms[] = {
+typedef struct opdi_norm_kind { const char *name; int8_t training, eps; } opdi_norm_kind;
+static const opdi_norm_kind opdi_norm_kinds[] = {
     {"aten::batch_norm", 5, 7}, {"aten::native_batch_norm", 5, 7}, {"aten::_native_batch_norm_legit_no_training", 0, 6},
     {"aten::_batch_norm_no_update", 0, 6}
 };
@@ -38,13 +38,12 @@ static const opdi_norm_layer *opdi_gnode_layer(const opdi_gnode *node) {
     return NULL;
 }
 /* Returns the batch norm that a node calls in eval mode, or NULL. */
-static const opdi_norm *opdi_gnode_norm(const opdi_gnode *node) {
-    for (size_t i = 0; node->kind == OPDI_GNODE_OP && i < sizeof opdi_norms / sizeof *opdi_norms; i++) {
-        if (strcmp(node->op->base_name, opdi_norms[i].name) != 0) { continue; }
-        const opd_value *const training = opdi_norms[i].training ? opdi_gnode_constant(node, opdi_norms[i].training)
-            : NULL;
-        return !opdi_norms[i].training || (training && training->tag == OPD_TAG_BOOL && !training->u.i)
-            ? &opdi_norms[i] : NULL;
+static const opdi_norm_kind *opdi_gnode_norm(const opdi_gnode *node) {
+    for (size_t i = 0; node->kind == OPDI_GNODE_OP && i < sizeof opdi_norm_kinds / sizeof *opdi_norm_kinds; i++) {
+        if (strcmp(node->op->base_name, opdi_norm_kinds[i].name) != 0) { continue; }
+        const int at = opdi_norm_kinds[i].training;
+        const opd_value *const training = at ? opdi_gnode_constant(node, at) : NULL;
+        return !at || (training && training->tag == OPD_TAG_BOOL && !training->u.i) ? &opdi_norm_kinds[i] : NULL;
     }
     return NULL;
 }
@@ -179,10 +178,8 @@ static opdi_gvalue *opdi_norms_constant(opd_graph *graph, opdi_gnode *node, opd_
 /* Removes those of `values` that are constants without uses. */
 static void opdi_norms_clean(opd_graph *graph, opdi_gvalue *const *values, int count) {
     for (int i = 0; i < count; i++) {
-        const opdi_gnode *const node = values[i]->node;
-        if (values[i]->graph && node && node->kind == OPDI_GNODE_CONSTANT && values[i]->uses == 0) {
-            opdi_gnode_remove(graph, values[i]->node);
-        }
+        opdi_gnode *const node = values[i]->graph && !values[i]->uses ? values[i]->node : NULL;
+        if (node && node->kind == OPDI_GNODE_CONSTANT) { opdi_gnode_remove(graph, node); }
     }
 }
 /* Returns the value that replaces a value. */

@@ -1,6 +1,6 @@
-/* Graphs of hundreds of nodes, compiled, give the same results as uncompiled: long chains of operators for each element,
-   sums of more tensors than a C function may read, values that are moved into a reduction, and values that nothing
-   reads. */
+/* Graphs of hundreds of nodes, compiled, give the same results as uncompiled: long chains of operators for each
+   element, sums of more tensors than a C function may read, values that are moved into a reduction, and values that
+   nothing reads. */
 #include "../check.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* opd_graph_fold_batch_norms: each layer with each batch norm gives the same results as before; and the cases in which a
-   batch norm must remain. */
+/* opd_graph_fold_batch_norms: each layer with each batch norm gives the same results as before; and the cases in which
+   a batch norm must remain. */
 #include "../check.h"
 #include <math.h>
 #include <string.h>
