@@ -2,27 +2,6 @@
 
 //== groups of nests: the buffers that they use, and their names =======================================================
 
-static void opdi_group_buffer(opdi_group_buffers *buffers, opdi_buffer *buffer, bool written) {
-    int i = 0;
-    while (i < buffers->count && buffers->all[i] != buffer) { i++; }
-    if (i == OPDI_GROUP_BUFFERS) { return; }
-    if (i == buffers->count) {
-        buffers->all[buffers->count] = buffer;
-        buffers->written[buffers->count++] = false;
-    }
-    buffers->written[i] = buffers->written[i] || written;
-}
-static void opdi_seen_used_here(opdi_access *access, void *user) {
-    opdi_group_buffer((opdi_group_buffers *)user, access->buffer, false);
-}
-/* Lists the buffers that a group reads and writes.  If there are OPDI_GROUP_BUFFERS or more, some are missing. */
-OPDI_INTERNAL void opdi_group_find_buffers(opdi_group *group, opdi_group_buffers *buffers) {
-    buffers->count = 0;
-    for (int i = 0; i < group->nnests; i++) {
-        opdi_nest_walk(group->nests[i], opdi_seen_used_here, buffers);
-        opdi_group_buffer(buffers, group->nests[i]->out.buffer, true);
-    }
-}
 OPDI_INTERNAL int opdi_group_uses(opdi_group *group, opdi_group_buffers *buffers) {
     opdi_group_find_buffers(group, buffers);
     return buffers->count < OPDI_GROUP_BUFFERS ? 0

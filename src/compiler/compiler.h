@@ -324,7 +324,6 @@ typedef struct opdi_group_buffers {
     bool written[OPDI_GROUP_BUFFERS];
     int count;
 } opdi_group_buffers;
-OPDI_INTERNAL void opdi_group_find_buffers(opdi_group *group, opdi_group_buffers *buffers);
 #endif
 
 //== units =============================================================================================================

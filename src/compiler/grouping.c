@@ -132,6 +132,27 @@ static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
     }
     return true;
 }
+static void opdi_group_buffer(opdi_group_buffers *buffers, opdi_buffer *buffer, bool written) {
+    int i = 0;
+    while (i < buffers->count && buffers->all[i] != buffer) { i++; }
+    if (i == OPDI_GROUP_BUFFERS) { return; }
+    if (i == buffers->count) {
+        buffers->all[buffers->count] = buffer;
+        buffers->written[buffers->count++] = false;
+    }
+    buffers->written[i] = buffers->written[i] || written;
+}
+static void opdi_seen_used_here(opdi_access *access, void *user) {
+    opdi_group_buffer((opdi_group_buffers *)user, access->buffer, false);
+}
+/* Lists the buffers that a group reads and writes.  If there are OPDI_GROUP_BUFFERS or more, some are missing. */
+OPDI_INTERNAL void opdi_group_find_buffers(opdi_group *group, opdi_group_buffers *buffers) {
+    buffers->count = 0;
+    for (int i = 0; i < group->nnests; i++) {
+        opdi_nest_walk(group->nests[i], opdi_seen_used_here, buffers);
+        opdi_group_buffer(buffers, group->nests[i]->out.buffer, true);
+    }
+}
 /* Returns whether a group does not become too large, and does not read and write too many buffers, if a nest joins
    it. */
 static bool opdi_group_room(opdi_group *group, opdi_nest *nest) {
