@@ -11,6 +11,8 @@
 //  A derived function gets the struct opdi_recorded of its condition or loop as `user`.  recorded->of is the one from
 //  which it is derived.
 
+static int opdi_recorded_apply(opdi_recorded *recorded, const opd_value *operands, opd_value *results);
+
 /* Roles of operands and outputs.  PLAIN: it takes no part.  WANTED: an operand whose gradient is wanted, or that has a
    tangent or examples; an output that is differentiable.  GIVEN: an output whose gradient is given. */
 enum { OPDI_ROLE_PLAIN, OPDI_ROLE_WANTED, OPDI_ROLE_GIVEN };
@@ -209,7 +211,7 @@ static int opdi_pulled_scan(opd_backward_call *bw, opdi_recorded *recorded, opd_
     return opd_ok() ? count : -1;
 }
 /* The backward of a condition or loop in a trace. */
-OPDI_INTERNAL int opdi_recorded_backward(opd_backward_call *bw) {
+static int opdi_recorded_backward(opd_backward_call *bw) {
     opdi_recorded *const of = (opdi_recorded *)opd_context_data(opd_bw_context(bw));
     const int noperands = opdi_recorded_noperands(of), noutputs = 2 * of->ncarried + of->nresults;
     opd_value *const operands = opdi_control_values(2 * noperands + 2 * noutputs);
@@ -281,7 +283,7 @@ static int opdi_pushed_group(opd_jvp_call *jv, int from, int count, bool carried
     return at;
 }
 /* The forward mode of a condition or loop in a trace. */
-OPDI_INTERNAL int opdi_recorded_jvp(opd_jvp_call *jv) {
+static int opdi_recorded_jvp(opd_jvp_call *jv) {
     opd_context *const ctx = opd_jvp_context(jv);
     opdi_recorded *const of = (opdi_recorded *)opd_context_user(ctx);
     const int noperands = opdi_recorded_noperands(of), ncarried = of->ncarried;
@@ -351,7 +353,7 @@ static int opdi_mapped_second(void *user, opd_tensor *const *in, int n, opd_tens
 }
 /* The batching rule of a condition or loop in a trace.  The carried tensors of a loop get examples even if they had
    none. */
-OPDI_INTERNAL int opdi_recorded_vmap(void *user, const opd_value *inputs, const int *in_dims, int count,
+static int opdi_recorded_vmap(void *user, const opd_value *inputs, const int *in_dims, int count,
                                      opd_value *outputs, int *out_dims) {
     opdi_recorded *const of = (opdi_recorded *)user;
     const int cond = of->kind == OPDI_RECORDED_COND, ncarried = of->ncarried;
@@ -384,4 +386,68 @@ OPDI_INTERNAL int opdi_recorded_vmap(void *user, const opd_value *inputs, const 
     }
     opdi_recorded_release(recorded);
     return got;
+}
+
+//-- calls -------------------------------------------------------------------------------------------------------------
+
+/* Runs a condition or loop: as a node of the trace, or, after the trace, directly.  Writes its outputs, which belong to
+   the innermost scope, to `results`, which has room for 2 OPD_TRANSFORM_OUTPUTS.  Returns their number, or -1 and sets
+   an error. */
+static int opdi_recorded_apply(opdi_recorded *recorded, const opd_value *operands, opd_value *results) {
+    static const char *const names[] = {"Cond", "WhileLoop", "Scan"};
+    const int noperands = opdi_recorded_noperands(recorded);
+    opd_autograd_function fn;
+    if (!opdi_filling_is_on(opdi_self())) { return opdi_recorded_compute(recorded, operands, results); }
+    for (int i = 0; i < noperands && recorded->kind != OPDI_RECORDED_COND; i++) {
+        recorded->stacks = recorded->stacks || (opd_grad_mode_enabled() && opdi_requires_grad(operands[i].u.t));
+    }
+    recorded->follows = opd_grad_mode_enabled();
+    memset(&fn, 0, sizeof fn);
+    fn.name = names[recorded->kind];
+    fn.forward = opdi_recorded_forward;
+    fn.setup_context = opdi_recorded_setup;
+    fn.backward = opdi_recorded_backward;
+    fn.jvp = opdi_recorded_jvp;
+    fn.vmap = opdi_recorded_vmap;
+    fn.user = recorded;
+    return opd_autograd_apply(&fn, operands, noperands, results, 2 * OPD_TRANSFORM_OUTPUTS);
+}
+
+/* Returns whether a task is recorded as a node: the thread records, and the condition is not known now. */
+OPDI_INTERNAL bool opdi_control_is_recorded(const opdi_control_task *task) {
+    const opdi_thread *const thread = opdi_self();
+    if (!opdi_filling_is_on(thread)) { return false; }
+    if (!task->pred) { return true; }
+    const opdi_gvalue *const value = opdi_traced_value(opdi_tracer_of(thread), task->pred);
+    return value && opdi_gvalue_follows(value);
+}
+/* Runs a task as a node of the trace.  Writes its outputs, which belong to the innermost scope.  Returns their number,
+   or -1 and sets an error. */
+OPDI_INTERNAL int opdi_control_record(const opdi_control_task *task, opd_value *outputs) {
+    const opdi_thread *const thread = opdi_self();
+    opd_value *const operands = opdi_control_values(task->nargs + 1);
+    opd_value *const results = opdi_control_values(2 * OPD_TRANSFORM_OUTPUTS);
+    opdi_recorded from;
+    if (!operands || !results) { return -1; }
+    memset(&from, 0, sizeof from);
+    from.kind = task->pred ? OPDI_RECORDED_COND : task->functions.fns[1] ? OPDI_RECORDED_WHILE : OPDI_RECORDED_SCAN;
+    from.who = task->flow.who;
+    from.names[0] = task->flow.names[0];
+    from.names[1] = task->flow.names[1];
+    from.functions = task->functions;
+    from.ncarried = task->ncarried;
+    from.nsliced = task->nsliced;
+    from.nothers = task->nothers;
+    from.reverse = task->reverse;
+    from.autocast = thread->state.autocast;
+    from.allow = thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST);
+    opdi_recorded *const recorded = opdi_recorded_copy(&from, NULL, 0);
+    if (!recorded) { return -1; }
+    if (task->pred) { operands[0] = opd_value_tensor(task->pred); }
+    for (int i = 0; i < task->nargs; i++) { operands[i + (task->pred != NULL)] = task->args[i]; }
+    int count = opdi_recorded_apply(recorded, operands, results);
+    if (count >= 0 && recorded->stacks) { count -= recorded->ncarried; }
+    for (int i = 0; i < count; i++) { outputs[i] = results[i]; }
+    opdi_recorded_release(recorded);
+    return count;
 }

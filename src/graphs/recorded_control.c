@@ -47,7 +47,7 @@ static bool opdi_recorded_may_be_empty(const opdi_recorded *recorded) {
     return recorded->may_be_empty || recorded->kind == OPDI_RECORDED_WHILE;
 }
 /* Returns whether calls of this thread are recorded now. */
-static bool opdi_filling_is_on(const opdi_thread *thread) {
+OPDI_INTERNAL bool opdi_filling_is_on(const opdi_thread *thread) {
     return thread->innermost.tracer && (thread->state.allow & OPD_BIT_OF(OPD_F_TRACER));
 }
 
@@ -115,7 +115,7 @@ static bool opdi_recorded_is_empty(const opdi_recorded *recorded, const opd_valu
 }
 /* Computes the outputs of a condition or loop, as outside of a trace.  Returns their number, or -1 and sets an
    error. */
-static int opdi_recorded_compute(opdi_recorded *recorded, const opd_value *operands, opd_value *results) {
+OPDI_INTERNAL int opdi_recorded_compute(opdi_recorded *recorded, const opd_value *operands, opd_value *results) {
     opdi_control flow = {recorded->who, {recorded->names[0], recorded->names[1]}, opdi_control_call,
                          &recorded->functions, 2 * OPD_TRANSFORM_OUTPUTS, true};
     opdi_recorded_keeping keeping = {flow, recorded, NULL, 0, 0};
@@ -603,7 +603,7 @@ static int opdi_recorded_make(opdi_recorded *recorded, const opd_value *operands
     }
     return count;
 }
-static int opdi_recorded_forward(opd_context *ctx) {
+OPDI_INTERNAL int opdi_recorded_forward(opd_context *ctx) {
     opdi_recorded *const recorded = (opdi_recorded *)opd_context_user(ctx);
     const int noperands = opdi_recorded_noperands(recorded);
     opd_scope scope = opd_scope_open();
@@ -617,7 +617,7 @@ static int opdi_recorded_forward(opd_context *ctx) {
     return rc;
 }
 /* Saves the operands and the stacks for derivatives. */
-static int opdi_recorded_setup(opd_context *ctx) {
+OPDI_INTERNAL int opdi_recorded_setup(opd_context *ctx) {
     opdi_recorded *const recorded = (opdi_recorded *)opd_context_user(ctx);
     const int noperands = opdi_recorded_noperands(recorded);
     const int nstacks = recorded->stacks ? recorded->ncarried : 0;
@@ -637,65 +637,4 @@ static int opdi_recorded_setup(opd_context *ctx) {
         return -1;
     }
     return opd_context_save_for_backward(ctx, saved, noperands + nstacks);
-}
-/* Runs a condition or loop: as a node of the trace, or, after the trace, directly.  Writes its outputs, which belong to
-   the innermost scope, to `results`, which has room for 2 OPD_TRANSFORM_OUTPUTS.  Returns their number, or -1 and sets
-   an error. */
-OPDI_INTERNAL int opdi_recorded_apply(opdi_recorded *recorded, const opd_value *operands, opd_value *results) {
-    static const char *const names[] = {"Cond", "WhileLoop", "Scan"};
-    const int noperands = opdi_recorded_noperands(recorded);
-    opd_autograd_function fn;
-    if (!opdi_filling_is_on(opdi_self())) { return opdi_recorded_compute(recorded, operands, results); }
-    for (int i = 0; i < noperands && recorded->kind != OPDI_RECORDED_COND; i++) {
-        recorded->stacks = recorded->stacks || (opd_grad_mode_enabled() && opdi_requires_grad(operands[i].u.t));
-    }
-    recorded->follows = opd_grad_mode_enabled();
-    memset(&fn, 0, sizeof fn);
-    fn.name = names[recorded->kind];
-    fn.forward = opdi_recorded_forward;
-    fn.setup_context = opdi_recorded_setup;
-    fn.backward = opdi_recorded_backward;
-    fn.jvp = opdi_recorded_jvp;
-    fn.vmap = opdi_recorded_vmap;
-    fn.user = recorded;
-    return opd_autograd_apply(&fn, operands, noperands, results, 2 * OPD_TRANSFORM_OUTPUTS);
-}
-
-/* Returns whether a task is recorded as a node: the thread records, and the condition is not known now. */
-OPDI_INTERNAL bool opdi_control_is_recorded(const opdi_control_task *task) {
-    const opdi_thread *const thread = opdi_self();
-    if (!opdi_filling_is_on(thread)) { return false; }
-    if (!task->pred) { return true; }
-    const opdi_gvalue *const value = opdi_traced_value(opdi_tracer_of(thread), task->pred);
-    return value && opdi_gvalue_follows(value);
-}
-/* Runs a task as a node of the trace.  Writes its outputs, which belong to the innermost scope.  Returns their number,
-   or -1 and sets an error. */
-OPDI_INTERNAL int opdi_control_record(const opdi_control_task *task, opd_value *outputs) {
-    const opdi_thread *const thread = opdi_self();
-    opd_value *const operands = opdi_control_values(task->nargs + 1);
-    opd_value *const results = opdi_control_values(2 * OPD_TRANSFORM_OUTPUTS);
-    opdi_recorded from;
-    if (!operands || !results) { return -1; }
-    memset(&from, 0, sizeof from);
-    from.kind = task->pred ? OPDI_RECORDED_COND : task->functions.fns[1] ? OPDI_RECORDED_WHILE : OPDI_RECORDED_SCAN;
-    from.who = task->flow.who;
-    from.names[0] = task->flow.names[0];
-    from.names[1] = task->flow.names[1];
-    from.functions = task->functions;
-    from.ncarried = task->ncarried;
-    from.nsliced = task->nsliced;
-    from.nothers = task->nothers;
-    from.reverse = task->reverse;
-    from.autocast = thread->state.autocast;
-    from.allow = thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST);
-    opdi_recorded *const recorded = opdi_recorded_copy(&from, NULL, 0);
-    if (!recorded) { return -1; }
-    if (task->pred) { operands[0] = opd_value_tensor(task->pred); }
-    for (int i = 0; i < task->nargs; i++) { operands[i + (task->pred != NULL)] = task->args[i]; }
-    int count = opdi_recorded_apply(recorded, operands, results);
-    if (count >= 0 && recorded->stacks) { count -= recorded->ncarried; }
-    for (int i = 0; i < count; i++) { outputs[i] = results[i]; }
-    opdi_recorded_release(recorded);
-    return count;
 }
