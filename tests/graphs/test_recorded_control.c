@@ -394,7 +394,7 @@ static const char *const texts[] = {
     "opd_while: output 0 of body_fn is a float64 tensor of sizes [2], but the value that it replaces is"};
 /* Makes the mistake, forgets it, and goes on. */
 BODY(goes_on) {
-    opd_tensor *ignored[1];
+    opd_tensor *ignored[OPD_TRANSFORM_OUTPUTS];
     CHECK_INT(wrong(user, in, n, ignored), -1);
     opd_error_clear();
     out[0] = opd_mul(in[0], in[1]);
