@@ -36,16 +36,6 @@ typedef struct opdi_rows_test {
     int outer;
     bool bad;
 } opdi_rows_test;
-/* Sets *low and *high to the first and the last element that an access reaches in the loops `from` to `to` - 1. */
-OPDI_INTERNAL void opdi_access_range(const opdi_access *access, const opdi_nest *nest, int from, int to, int64_t *low,
-                                     int64_t *high) {
-    *low = *high = access->offset;
-    for (int i = from; i < to; i++) {
-        const int64_t reach = access->strides[i] * (nest->sizes[i] - 1);
-        *low += OPDI_MIN(reach, 0);
-        *high += OPDI_MAX(reach, 0);
-    }
-}
 static void opdi_seen_rows(opdi_access *access, void *user) {
     opdi_rows_test *const check = (opdi_rows_test *)user;
     int64_t low, high;
