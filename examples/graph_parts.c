@@ -84,7 +84,6 @@ static opd_tensor *run(opd_program *program, opd_tensor *x) {
 }
 int main(int argc, char **argv) {
     opd_part_compiler compiler = {.supported = supported, .compile = compile_part, .least = 2};
-    opd_compile_options options = {.parts = &compiler};
     opd_program *program = opd_program_load(argc > 1 ? argv[1] : "examples/data/four_digits.pt2", NULL);
     OPD_NO_GRAD OPD_SCOPE {
         opd_manual_seed(1);
@@ -94,7 +93,8 @@ int main(int argc, char **argv) {
         printf("%d linear layers with a relu\n", fuse(graph));
         opd_program_set_graph(program, graph);
         opd_tensor *fused = run(program, x);
-        opd_compiled *compiled = opd_program_compile(program, &options);
+        opd_compiled *compiled = opd_program_compile(program, NULL);
+        opd_compiled_delegate(compiled, &compiler);
         opd_value in = opd_value_tensor(x), out = opd_value_none();
         opd_compiled_run(compiled, &in, 1, &out, 1);
         if (opd_ok()) {

@@ -53,10 +53,6 @@ typedef struct opd_compile_options {
     int64_t least, most;
     const int *open_2;
     int64_t least_2, most_2;
-    const struct opd_part_compiler *parts;       /* computes the parts of the graph that it supports (see
-        opd_graph_delegate), from opd_graph_compile or opd_program_compile on.  Then no C code is made, and the other
-        nodes run as they did.  NULL: C code; on a device whose backend has a compiler (opd_backend_desc.parts), this
-        compiler */
 } opd_compile_options;
 /* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  Inputs are of
    one kind if they have the same dtypes, sizes and strides, and the same values of inputs that are not tensors.  Each
@@ -89,6 +85,11 @@ typedef struct opd_compiled opd_compiled;
    functions at the same time.  On failure they return NULL with an error. */
 OPD_NEW opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options);
 OPD_NEW opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options);
+/* Lets `compiler` compute the parts of the graph that it supports (see opd_graph_delegate).  Call it before the first
+   run. Then no C code is made, and the other nodes run as they did.  Without this function, the compiler of a device
+   (opd_backend_desc.parts) computes parts from the first run with an input on this device on.  Returns the number of
+   parts, or -1 and sets an error; then nothing has changed. */
+OPD_NEW int opd_compiled_delegate(opd_compiled *compiled, const struct opd_part_compiler *compiler);
 /* Runs a compiled graph or program, with inputs and outputs as in opd_graph_run_values or opd_program_run.  Returns the
    number of outputs, or -1 with the error of the uncompiled run.  Any thread may call this, and several at once if
    nothing is written. */

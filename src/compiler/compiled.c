@@ -138,21 +138,35 @@ static opd_compiled *opdi_compiled_new(const char *what, const opd_compile_optio
     opd_compiled_free(compiled);
     return NULL;
 }
-/* Lets a compiler compute the parts of the graph that it supports, in all later runs.  Returns 0, or -1 and sets an
-   error. */
+/* Lets a compiler compute the parts of the graph that it supports, in all later runs.  Returns their number, or -1 and
+   sets an error. */
 static int opdi_compiled_part(opd_compiled *compiled, const opd_part_compiler *parter) {
     const opd_graph *graph = compiled->graph;
 #if !defined(OPD_NO_PROGRAMS)
     if (!graph) { graph = compiled->program->graph; }
 #endif
     opd_graph *const copy = opd_graph_copy(graph);
-    compiled->parter = parter;
-    if (!copy || opd_graph_delegate(copy, parter) < 0) {
+    const int count = copy ? opd_graph_delegate(copy, parter) : -1;
+    if (count < 0) {
         opd_graph_free(copy);
         return -1;
     }
+    compiled->parter = parter;
     OPDI_PUBLISH(&compiled->parted, copy);
-    return 0;
+    return count;
+}
+int opd_compiled_delegate(opd_compiled *compiled, const opd_part_compiler *compiler) {
+    if (!opd_ok()) { return -1; }
+    if (!compiled || !compiler) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_delegate: the %s is NULL", compiled ? "compiler"
+                        : "compiled graph");
+    }
+    opdi_lock(&compiled->lock);
+    const int count = !compiled->parter && !compiled->variants && !compiled->plain
+        ? opdi_compiled_part(compiled, compiler)
+        : opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_delegate: the graph has run, or has a compiler already");
+    opdi_unlock(&compiled->lock);
+    return count;
 }
 /* Returns the compiler of the device on which an input is, or NULL if the device has none. */
 static const opd_part_compiler *opdi_compiled_parter(const opd_value *inputs, int ninputs) {
@@ -172,10 +186,6 @@ opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_option
     }
     opd_compiled *const compiled = opdi_compiled_new("opd_graph_compile", options, graph->ninputs);
     if (compiled) { compiled->graph = graph; }
-    if (compiled && options && options->parts && opdi_compiled_part(compiled, options->parts)) {
-        opd_compiled_free(compiled);
-        return NULL;
-    }
     return compiled;
 }
 opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options) {
@@ -192,10 +202,6 @@ opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_
     }
     opd_compiled *const compiled = opdi_compiled_new("opd_program_compile", options, program->ninputs);
     if (compiled) { compiled->program = program; }
-    if (compiled && options && options->parts && opdi_compiled_part(compiled, options->parts)) {
-        opd_compiled_free(compiled);
-        return NULL;
-    }
     return compiled;
 #endif
 }
@@ -249,7 +255,8 @@ static const char *opdi_compiled_module(const opdi_thread *thread, const opd_com
    uncompiled.  Returns whether parts are computed by a compiler. */
 static bool opdi_compiled_by_device(opd_compiled *compiled, const opd_part_compiler *parter) {
     opdi_lock(&compiled->lock);
-    if (!compiled->parter && !compiled->plain && opdi_compiled_part(compiled, parter)) {
+    if (!compiled->parter && !compiled->plain && opdi_compiled_part(compiled, parter) < 0) {
+        compiled->parter = parter;
         opd_warn("%s: '%s' runs uncompiled: %s", compiled->what, compiled->name, opd_error_message());
         opd_error_clear();
     }

@@ -241,11 +241,11 @@ TEST(a_compiled_graph_uses_the_compiler_of_the_program) {
     opd_graph *graph = chain();
     compiler by = named("aten::exp", "aten::neg", NULL);
     opd_part_compiler parter = compiler_of(&by);
-    opd_compile_options options;
     opd_value in[1], out[1], want[1];
-    memset(&options, 0, sizeof options);
-    options.parts = &parter;
-    opd_compiled *compiled = opd_graph_compile(graph, &options);
+    opd_compiled *compiled = opd_graph_compile(graph, NULL);
+    CHECK_INT(opd_compiled_delegate(compiled, &parter), 2);
+    CHECK_INT(opd_compiled_delegate(compiled, &parter), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_compiled_delegate: the graph has run, or has a compiler already");
     CHECK_INT(opd_graph_count(graph, "aten::exp"), 2);               /* the graph itself has not changed */
     in[0] = opd_value_tensor(numbers(4));
     CHECK_INT(opd_graph_run_values(graph, in, 1, want, 1), 1);
@@ -256,8 +256,14 @@ TEST(a_compiled_graph_uses_the_compiler_of_the_program) {
     CHECK_INT(by.destroyed, 2);
     by.compiled = 0;
     by.fail_at = 1;
-    CHECK(!opd_graph_compile(graph, &options));
+    compiled = opd_graph_compile(graph, NULL);
+    CHECK_INT(opd_compiled_delegate(compiled, &parter), -1);
     CHECK_ERROR(OPD_ERROR_USER, "no room on the chip");
+    CHECK_INT(opd_compiled_run(compiled, in, 1, out, 1), 1);         /* as if nothing had been asked */
+    CHECK(opd_equal(out[0].u.t, want[0].u.t));
+    opd_compiled_free(compiled);
+    CHECK_INT(opd_compiled_delegate(NULL, &parter), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_compiled_delegate: the compiled graph is NULL");
     opd_graph_free(graph);
 }
 
