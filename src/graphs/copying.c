@@ -313,7 +313,7 @@ typedef struct opdi_gpart {
     int64_t count;
     opdi_gvalue *const *inputs, *const *outputs;
     int ninputs, noutputs;
-    bool pure;                                    /* true: no node writes memory of values of the part */
+    const opd_part *of;                           /* the part of which the nodes are, and none of them writes; or NULL */
 } opdi_gpart;
 
 /* Writes the nodes of a block, up to the node `last`, and before them those of the blocks around it.  With
@@ -393,7 +393,7 @@ static bool opdi_gpart_mark_writes(const opdi_gpart *part) {
 /* Marks the nodes of the part. */
 static void opdi_gpart_mark(const opdi_gpart *part, const opdi_gcopier *copier) {
     opd_graph *const graph = part->graph;
-    const bool writes = !part->pure && opdi_graph_writes(graph);
+    const bool writes = !part->of && opdi_graph_writes(graph);
     graph->mark++;
     for (int i = 0; i < part->noutputs; i++) {
         opdi_gnode *const node = part->outputs[i]->node;
@@ -427,20 +427,42 @@ static int opdi_gpart_copy(opdi_gpart *part, opdi_gcopier *copier) {
     graph->next_id = part->graph->next_id;
     return opdi_append_outputs(graph, outputs, part->noutputs, false);
 }
+/* Adds a node of a part to the list, after the constants and lists that it uses.  With `nodes` NULL, only counts
+   them. */
+static void opdi_gpart_add(opdi_gpart *part, opdi_gnode *node) {
+    if (node->mark == part->graph->mark) { return; }
+    node->mark = part->graph->mark;
+    for (int32_t i = 0; i < node->nin; i++) {
+        opdi_gnode *const from = node->in[i]->node;
+        if (from && (from->kind == OPDI_GNODE_CONSTANT || from->kind == OPDI_GNODE_LIST)) {
+            opdi_gpart_add(part, from);
+        }
+    }
+    if (part->nodes) { part->nodes[part->count] = node; }
+    part->count++;
+}
+static void opdi_gpart_add_all(opdi_gpart *part) {
+    part->count = 0;
+    part->graph->mark++;
+    for (int i = 0; i < part->of->nnodes; i++) {
+        if (!part->of->nodes[i]->gone) { opdi_gpart_add(part, part->of->nodes[i]); }
+    }
+}
 /* Finds the block that has the innermost output, and lists the nodes.  Returns 0, or -1 and sets an error. */
 static int opdi_gpart_begin(opdi_gpart *part) {
     const opdi_gblock *block = &part->graph->body;
-    for (int i = 0; i < part->noutputs; i++) {
+    for (int i = 0; i < part->noutputs && !part->of; i++) {
         const opdi_gblock *const other = opdi_gvalue_block(part->graph, part->outputs[i]);
         if (opdi_graph_sees(part->graph, block, NULL, other, NULL)) { block = other; }
         else if (!opdi_graph_sees(part->graph, other, NULL, block, NULL)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_extract: the outputs are in different blocks");
         }
     }
-    part->count = opdi_gpart_list(block, NULL, NULL);
+    if (part->of) { opdi_gpart_add_all(part); } else { part->count = opdi_gpart_list(block, NULL, NULL); }
     part->nodes = (opdi_gnode **)opdi_scope_alloc(((size_t)part->count + 1) * sizeof *part->nodes);
-    if (part->nodes) { (void)opdi_gpart_list(block, NULL, part->nodes); }
-    return part->nodes ? 0 : -1;
+    if (!part->nodes) { return -1; }
+    if (part->of) { opdi_gpart_add_all(part); } else { (void)opdi_gpart_list(block, NULL, part->nodes); }
+    return 0;
 }
 static opd_graph *opdi_graph_extract(opdi_gpart *part) {
     opdi_gcopier copier;
@@ -453,9 +475,9 @@ static opd_graph *opdi_graph_extract(opdi_gpart *part) {
     return rc ? NULL : made;
 }
 static opd_graph *opdi_graph_extract_checked(opd_graph *graph, opd_graph_value *const *inputs, int ninputs,
-                                             opd_graph_value *const *outputs, int noutputs, bool pure) {
+                                             opd_graph_value *const *outputs, int noutputs, const opd_part *of) {
     const char *const who = "opd_graph_extract";
-    opdi_gpart part = {graph, NULL, 0, inputs, outputs, ninputs, noutputs, pure};
+    opdi_gpart part = {graph, NULL, 0, inputs, outputs, ninputs, noutputs, of};
     if (ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, noutputs < 1 || !outputs ? "%s: there are no outputs"
                        : "%s: the inputs are NULL", who);
@@ -470,11 +492,11 @@ static opd_graph *opdi_graph_extract_checked(opd_graph *graph, opd_graph_value *
 }
 opd_graph *opd_graph_extract(opd_graph *graph, opd_graph_value *const *inputs, int ninputs,
                              opd_graph_value *const *outputs, int noutputs) {
-    return opdi_graph_extract_checked(graph, inputs, ninputs, outputs, noutputs, false);
+    return opdi_graph_extract_checked(graph, inputs, ninputs, outputs, noutputs, NULL);
 }
 opd_graph *opd_graph_extract_part(opd_graph *graph, const opd_part *part) {
     if (part) {
-        return opdi_graph_extract_checked(graph, part->inputs, part->ninputs, part->outputs, part->noutputs, true);
+        return opdi_graph_extract_checked(graph, part->inputs, part->ninputs, part->outputs, part->noutputs, part);
     }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_extract_part: the part is NULL");
     return NULL;

@@ -64,9 +64,10 @@ static int32_t opdi_gsearch_number(const opdi_gsearch *search, const opdi_gvalue
     while (node && node->block != search->block) { node = node->block->owner; }
     return node ? (int32_t)(node->mark - search->base) : -1;
 }
-/* Returns whether a node only makes a list of tensors, which can be made again elsewhere. */
+/* Returns whether a node only makes a list of tensors, which can be made again elsewhere: only operators use it, so
+   nothing is appended to it. */
 static bool opdi_gnode_is_list(const opdi_gnode *node) {
-    return node && node->kind == OPDI_GNODE_LIST && node->out[0]->tag == OPD_TAG_TENSORS;
+    return node && node->kind == OPDI_GNODE_LIST && node->out[0]->tag == OPD_TAG_TENSORS && node->light;
 }
 static void opdi_gsearch_value(opdi_gsearch *search, int32_t at, const opdi_gvalue *value) {
     const opdi_gnode *const from = value->node;
@@ -104,10 +105,11 @@ static void opdi_gsearch_memory(opdi_gsearch *search, int32_t at, opdi_gvalue *r
 /* Finds the edges of node `at`: to the nodes whose values it uses, and to nodes that use the same memory. */
 static void opdi_gsearch_edges(opdi_gsearch *search, int32_t at, int32_t *effect) {
     const opdi_gnode *const node = search->places[at].node, *const past = opdi_gnode_past(node);
+    const bool memory = search->writes && !opdi_gnode_is_list(node);  /* a list holds tensors, and reads no memory */
     for (const opdi_gnode *inner = node; inner != past; inner = opdi_gnode_after(inner)) {
         for (int32_t i = 0; i < inner->nin; i++) {
             opdi_gsearch_value(search, at, inner->in[i]);
-            if (!search->writes) { continue; }
+            if (!memory) { continue; }
             opdi_gvalue *const root = opdi_gvalue_root(inner->in[i]);
             opdi_gsearch_memory(search, at, root, opdi_gnode_stays(inner) && opdi_gnode_writes_root(inner, root));
         }
@@ -117,7 +119,7 @@ static void opdi_gsearch_edges(opdi_gsearch *search, int32_t at, int32_t *effect
             }
         }
     }
-    for (int32_t i = 0; search->writes && i < node->nout; i++) {
+    for (int32_t i = 0; memory && i < node->nout; i++) {
         opdi_gsearch_memory(search, at, opdi_gvalue_root(node->out[i]), false);
     }
     if (!opd_graph_node_has_effects(node)) { return; }
@@ -133,7 +135,9 @@ static bool opdi_gvalue_passes(const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
     opdi_gvalue *const *elements = opdi_gnode_is_list(node) ? node->in : NULL;
     if (value->tag == OPD_TAG_TENSOR && (!value->type || value->type->kind == OPDI_GTYPE_TENSOR)) { return true; }
-    if (!node || (node->kind != OPDI_GNODE_CONSTANT && node->kind != OPDI_GNODE_LIST)) { return false; }
+    if (!node || (node->kind != OPDI_GNODE_CONSTANT && !(node->kind == OPDI_GNODE_LIST && node->light))) {
+        return false;
+    }
     for (int32_t i = 0; i < node->nin; i++) {
         const opdi_gnode *const from = node->in[i]->node;
         if (!(elements && node->in[i]->tag == OPD_TAG_TENSOR) && !(from && from->kind == OPDI_GNODE_CONSTANT)) {
@@ -184,11 +188,15 @@ static int opdi_gsearch_ask(opdi_gsearch *search, opd_graph_question question, v
         if (!opd_ok()) { return -1; }
         for (int32_t i = 0; i < node->nin && node->chosen && rc == 0; i++) {
             opdi_gvalue *const list = node->in[i];
-            if (!opdi_gnode_is_list(list->node) || list->first_use == list->last_use) { continue; }
+            const opdi_gnode *const from = opdi_gnode_is_list(list->node) ? list->node : NULL;
+            if (!from || (list->first_use == list->last_use && from->block == node->block)) { continue; }
             graph->at = node;
-            opdi_gvalue *const copy = opdi_graph_list(graph, OPDI_GNODE_LIST, list->tag, list->node->word,
-                                                      list->node->in, list->node->nin);
-            if (copy) { copy->type = list->type; }
+            opdi_gvalue *const copy = opdi_graph_list(graph, OPDI_GNODE_LIST, list->tag, from->word, from->in,
+                                                      from->nin);
+            if (copy) {
+                copy->type = list->type;
+                copy->node->light = true;
+            }
             rc = copy && opd_graph_set_input(graph, node, i, copy) == 0 ? 0 : -1;
         }
     }
@@ -212,6 +220,8 @@ static int opdi_gsearch_run(opdi_gsearch *search, opd_graph_question question, v
     opd_graph *const graph = search->graph;
     int32_t effect = -1;
     if (opdi_gsearch_ask(search, question, user)) { return -1; }
+    search->writes = opdi_graph_writes(graph);
+    if (search->writes) { opdi_graph_alias(graph); }
     for (const opdi_gnode *node = search->block->first; node; node = node->next) { search->count++; }
     search->places = (opdi_gplace *)opdi_scope_alloc(((size_t)search->count + 1) * sizeof *search->places);
     if (!search->places) { return -1; }
@@ -413,8 +423,6 @@ static int opdi_gparts_find(opd_graph *graph, opdi_gblock *block, opd_graph_ques
     memset(&search, 0, sizeof search);
     search.graph = graph;
     search.block = block;
-    search.writes = opdi_graph_writes(graph);
-    if (search.writes) { opdi_graph_alias(graph); }
     int rc = opdi_gsearch_run(&search, question, user);
     if (rc == 0) { rc = opdi_gsearch_members(&search, &members); }
     if (rc == 0) { rc = opdi_gsearch_order(&search, &members); }
@@ -432,6 +440,7 @@ int opd_graph_partition(opd_graph *graph, opd_graph_question question, void *use
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_partition: the %s", !graph ? "graph is NULL"
                         : !question ? "question is NULL" : "pointer to the parts is NULL");
     }
+    opdi_graph_mark_op_lists(graph);
     found.parts = parts;
     found.cap = OPDI_MAX(cap, 0);
     opdi_gblock *const into = graph->into;

@@ -191,7 +191,7 @@ static void opdi_gblock_mark_op_lists(opdi_gblock *block) {
     }
 }
 /* Sets the flag `light` of all lists: true if only operators use the list.  Operators cannot change it. */
-static void opdi_graph_mark_op_lists(opd_graph *graph) {
+OPDI_INTERNAL void opdi_graph_mark_op_lists(opd_graph *graph) {
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         node->light = node->kind == OPDI_GNODE_LIST && (node->out[0]->tag != OPD_TAG_LIST || !node->out[0]->type);
     }

@@ -18,7 +18,8 @@ struct opd_match {
     opdi_gvalue **inputs, **outputs;              /* the values at the places of the pattern's inputs and outputs */
     int32_t nnodes, nbound;
     int32_t born;                                 /* nodes that are made for the match have at least this number */
-    bool writes;                                  /* true: a node of the graph writes into tensors */
+    bool writes;                                  /* true: a node of the graph may write into tensors */
+    bool aliased;                                 /* true: the sets of values that share memory are known */
 };
 
 //== finding ===========================================================================================================
@@ -73,12 +74,31 @@ static bool opdi_gmatch_value(opd_match *match, const opdi_gvalue *its, opdi_gva
     }
     return false;
 }
-/* Matches an output of the pattern that is not computed from values of the match: tries the nodes of the block. */
-static bool opdi_gmatch_other(opd_match *match, const opdi_gvalue *its) {
+/* Tries whether `node` can stand at the place of the pattern's node `its`.  If not, the match stays as it was. */
+static bool opdi_gmatch_try(opd_match *match, const opdi_gnode *its, opdi_gnode *node) {
     const int32_t nodes = match->nnodes, bound = match->nbound;
-    for (opdi_gnode *node = its->node ? match->nodes[0]->block->first : NULL; node; node = node->next) {
-        if (node->kind == its->node->kind && opdi_gmatch_node(match, its->node, node)) { return true; }
-        opdi_gmatch_undo(match, nodes, bound);
+    if (!node || node->kind != its->kind || node->op != its->op || node->block != match->nodes[0]->block) {
+        return false;
+    }
+    if (opdi_gmatch_node(match, its, node)) { return true; }
+    opdi_gmatch_undo(match, nodes, bound);
+    return false;
+}
+/* Matches an output of the pattern that is not computed from values of the match: tries the users of a value of the
+   match which the pattern's node uses; or, if there is none, the nodes of the block. */
+static bool opdi_gmatch_other(opd_match *match, const opdi_gvalue *value) {
+    const opdi_gnode *const its = value->node;
+    const opdi_guse *const uses = match->graph->users->uses;
+    for (int32_t i = 0; its && i < its->nin; i++) {
+        const opdi_gvalue *const shared = opdi_gcopier_get(&match->table, its->in[i]);
+        if (!shared || (shared->node && shared->node->kind == OPDI_GNODE_CONSTANT)) { continue; }
+        for (int32_t at = shared->first_use; at >= 0; at = uses[at].next) {
+            if (opdi_gmatch_try(match, its, uses[at].node)) { return true; }
+        }
+        return false;
+    }
+    for (opdi_gnode *node = its ? match->nodes[0]->block->first : NULL; node; node = node->next) {
+        if (opdi_gmatch_try(match, its, node)) { return true; }
     }
     return false;
 }
@@ -100,11 +120,20 @@ static bool opdi_gnode_is_constant(const opdi_gnode *node) {
     }
     return constant;
 }
+/* Returns whether a list is what its node made of it: only operators use it, so nothing is appended to it. */
+static bool opdi_glist_stays(const opdi_guse *uses, const opdi_gnode *node) {
+    for (int32_t at = node->out[0]->first_use; at >= 0; at = uses[at].next) {
+        const opdi_gnode *const user = uses[at].node ? uses[at].node : uses[at].block->owner;
+        if (user && user->kind != OPDI_GNODE_OP && user->kind != OPDI_GNODE_UNPACK) { return false; }
+    }
+    return true;
+}
 /* Returns whether the values inside the match have no users outside of it. */
 static bool opdi_gmatch_is_closed(const opd_match *match) {
     const opdi_guse *const uses = match->graph->users->uses;
     for (int32_t i = 0; i < match->nnodes; i++) {
         const opdi_gnode *const node = match->nodes[i];
+        if (node->kind == OPDI_GNODE_LIST && !opdi_glist_stays(uses, node)) { return false; }
         for (int32_t k = 0; k < node->nout && !opdi_gnode_is_constant(node); k++) {
             if (opdi_gpattern_returns(match->pattern, match->its[i]->out[k])) { continue; }
             for (int32_t at = node->out[k]->first_use; at >= 0; at = uses[at].next) {
@@ -124,7 +153,9 @@ static opdi_gnode *opdi_gmatch_last(const opd_match *match) {
     return last;
 }
 /* Returns whether a node writes memory of values of the match. */
-static bool opdi_gmatch_is_written(const opd_match *match, const opdi_gnode *node) {
+static bool opdi_gmatch_is_written(opd_match *match, const opdi_gnode *node) {
+    if (!match->aliased) { opdi_graph_alias(match->graph); }
+    match->aliased = true;
     for (int32_t i = 0; i < match->nnodes; i++) {
         const opdi_gnode *const one = match->nodes[i];
         for (int32_t k = 0; k < one->nin; k++) {
@@ -138,7 +169,7 @@ static bool opdi_gmatch_is_written(const opd_match *match, const opdi_gnode *nod
 }
 /* Returns whether the nodes of the match can be computed together, behind the last of them: they are in one block, no
    output is used before, and no other node between them has effects on the memory that they use. */
-static bool opdi_gmatch_moves(const opd_match *match) {
+static bool opdi_gmatch_moves(opd_match *match) {
     const opdi_guse *const uses = match->graph->users->uses;
     const opdi_gnode *const last = opdi_gmatch_last(match), *first = last;
     for (int32_t i = 0; i < match->nnodes; i++) {
@@ -336,7 +367,7 @@ static int opdi_graph_rewrite(opd_match *match, const opd_graph *replacement, co
     int64_t nroots = 0, cap = 0;
     void *grown = NULL;
     int count = 0, rc = 0;
-    match->writes = opdi_graph_writes(graph);
+    match->writes = !replacement || opdi_graph_writes(graph) || opdi_graph_writes(replacement);
     for (opdi_gnode *node = graph->body.first; node && rc == 0; node = opdi_gnode_after(node)) {
         if (node->kind != root->kind || node->op != root->op) { continue; }
         rc = opdi_grow(&grown, nroots, &cap, sizeof *roots);
@@ -347,9 +378,9 @@ static int opdi_graph_rewrite(opd_match *match, const opd_graph *replacement, co
         opd_scope scope = opd_scope_open();
         rc = opdi_graph_users(graph) ? 0 : -1;
         opdi_graph_order(graph);
-        if (match->writes && rc == 0) { opdi_graph_alias(graph); }
         if (rc == 0 && !roots[i]->gone && opdi_gmatch_at(match, roots[i])) {
             rc = opdi_gmatch_rewrite(match, replacement, options);
+            match->aliased = false;
             count += rc > 0;
         }
         if (!opd_ok()) { rc = -1; }

@@ -102,6 +102,20 @@ static const struct { const char *text; int inputs, parts, nodes[4], ins[4], out
     {"graph(%x : Tensor):\n" ONE "  %0 : int = prim::Constant[value=0]()\n  %a : Tensor = aten::exp(%x)\n"
      "  %v : Tensor = aten::select(%a, %0, %0)\n  %w : Tensor = aten::add_(%v, %1, %1)\n  %b : Tensor = aten::neg(%a)\n"
      "  return (%b)\n", 1, 2, {1, 1}, {1, 1}, {1, 1}},
+    /* a list that two calls share, and a write */
+    {"graph(%x : Tensor, %y : Tensor):\n" ONE "  %0 : int = prim::Constant[value=0]()\n"
+     "  %w : Tensor = aten::add_(%y, %1, %1)\n  %a : Tensor = aten::exp(%x)\n"
+     "  %l : Tensor[] = prim::ListConstruct(%a, %y)\n  %b : Tensor = aten::cat(%l, %0)\n"
+     "  %c : Tensor = aten::cat(%l, %0)\n  %r : (Tensor, Tensor) = prim::TupleConstruct(%b, %c)\n  return (%r)\n",
+     2, 1, {5}, {2}, {2}},
+    /* a write to an element of a list, between the list and its user: the list itself reads no memory */
+    {"graph(%x : Tensor, %y : Tensor):\n" ONE "  %0 : int = prim::Constant[value=0]()\n"
+     "  %l : Tensor[] = prim::ListConstruct(%x, %y)\n  %w : Tensor = aten::add_(%x, %1, %1)\n"
+     "  %b : Tensor = aten::cat(%l, %0)\n  return (%b)\n", 2, 1, {2}, {2}, {1}},
+    /* a list to which another node appends cannot be made again in a part */
+    {"graph(%x : Tensor, %y : Tensor):\n  %0 : int = prim::Constant[value=0]()\n"
+     "  %l : Tensor[] = prim::ListConstruct(%x)\n  %m : Tensor[] = aten::append(%l, %y)\n"
+     "  %b : Tensor = aten::cat(%l, %0)\n  %c : Tensor = aten::neg(%b)\n  return (%c)\n", 2, 1, {1}, {1}, {1}},
 };
 TEST(parts_are_large_and_have_no_cycles) {
     for (size_t g = 0; g < sizeof graphs / sizeof *graphs; g++) {
@@ -137,6 +151,25 @@ TEST(parts_are_large_and_have_no_cycles) {
         CHECK_INT(by.destroyed, graphs[g].parts);
         opd_graph_free(before);
     }
+}
+/* The list belongs to the body, and the only call that takes it is in a block. */
+TEST(a_list_of_an_outer_block_is_made_in_the_part) {
+    opd_graph *graph = opd_graph_parse(
+        "graph(%x : Tensor, %n : int):\n  %t : bool = prim::Constant[value=1]()\n  %0 : int = prim::Constant[value=0]()\n"
+        "  %l : Tensor[] = prim::ListConstruct(%x, %x)\n"
+        "  %z : Tensor = prim::Loop(%n, %t, %x)\n    block0(%i : int, %k : Tensor):\n"
+        "      %m : Tensor = aten::cat(%l, %0)\n      -> (%t, %m)\n  return (%z)\n"), *before = opd_graph_copy(graph);
+    compiler by = named("aten::cat", NULL, NULL);
+    opd_part_compiler parter = compiler_of(&by);
+    opd_value in[2], out[1], want[1];
+    CHECK_INT(opd_graph_delegate(graph, &parter), 1);
+    in[0] = opd_value_tensor(numbers(4)), in[1] = opd_value_int(2);
+    CHECK_INT(opd_graph_run_values(before, in, 2, want, 1), 1);
+    CHECK_INT(opd_graph_run_values(graph, in, 2, out, 1), 1);
+    CHECK(opd_equal(out[0].u.t, want[0].u.t));
+    CHECK_INT(by.runs, 2);
+    opd_graph_free(graph);
+    opd_graph_free(before);
 }
 TEST(parts_in_blocks) {
     opd_graph *graph = opd_graph_parse(

@@ -529,6 +529,33 @@ TEST(a_function_makes_what_takes_the_place) {
     opd_graph_free(before);
     opd_graph_free(any);
 }
+/* Between the nodes of the second match stands a write that the first replacement has added; and a list to which another
+   node appends is not the list of a pattern. */
+TEST(patterns_and_writes_that_come_with_replacements) {
+    opd_graph *graph = opd_graph_parse(
+        "graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %b : Tensor = aten::exp(%x)\n"
+        "  %c : Tensor = aten::log(%a)\n  %d : Tensor = aten::log(%b)\n  %m : Tensor = aten::mul(%c, %d)\n  return (%m)\n");
+    opd_graph *pair = opd_graph_parse("graph(%x : Tensor):\n  %e : Tensor = aten::exp(%x)\n  %l : Tensor = aten::log(%e)\n"
+                                      "  return (%l)\n");
+    opd_graph *writes = opd_graph_parse("graph(%x : Tensor):\n  %y : Tensor = aten::sin_(%x)\n  return (%y)\n");
+    opd_graph *appends = opd_graph_parse(
+        "graph(%x : Tensor, %y : Tensor):\n  %0 : int = prim::Constant[value=0]()\n"
+        "  %l : Tensor[] = prim::ListConstruct(%x)\n  %m : Tensor[] = aten::append(%l, %y)\n"
+        "  %b : Tensor = aten::cat(%l, %0)\n  return (%b)\n");
+    opd_graph *cat = opd_graph_parse("graph(%x : Tensor, %0 : int):\n  %l : Tensor[] = prim::ListConstruct(%x)\n"
+                                     "  %b : Tensor = aten::cat(%l, %0)\n  return (%b)\n");
+    opd_graph *first = opd_graph_parse("graph(%x : Tensor, %0 : int):\n  return (%x)\n");
+    CHECK_OK();
+    CHECK_INT(opd_graph_rewrite(graph, pair, writes, NULL), 1);
+    CHECK_INT(opd_graph_rewrite(appends, cat, first, NULL), 0);
+    CHECK_OK();
+    opd_graph_free(graph);
+    opd_graph_free(pair);
+    opd_graph_free(writes);
+    opd_graph_free(appends);
+    opd_graph_free(cat);
+    opd_graph_free(first);
+}
 TEST(patterns_with_two_outputs_and_with_writes_between) {
     static const char between[] =
         "graph(%x : Tensor):\n  %1 : int = prim::Constant[value=1]()\n  %e : Tensor = aten::exp(%x)\n"
