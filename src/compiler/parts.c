@@ -33,12 +33,17 @@ static bool opdi_delegate_applies(const opd_value *args, int32_t count) {
     }
     return applies;
 }
-/* Checks that a function has returned the tensors that the graph knows of its node.  Returns 0, or -1 and sets an
-   error. */
-static int opdi_delegate_check(const opdi_gnode *node, opd_tensor *const *outputs) {
+/* Returns whether a tensor has the dtype and the number of dims that the graph knows of a value, if it knows them. */
+static bool opdi_gvalue_is_like(const opdi_gvalue *value, const opd_tensor *tensor) {
+    return value->dtype < 0 || (tensor->dtype == value->dtype && tensor->ndim == value->ndim);
+}
+/* Checks that a function has returned the tensors that the graph knows of its node, if it was given those that the graph
+   knows.  Returns 0, or -1 and sets an error. */
+static int opdi_delegate_check(const opdi_gnode *node, opd_tensor *const *inputs, opd_tensor *const *outputs) {
+    for (int32_t i = 0; i < node->nin; i++) { if (!opdi_gvalue_is_like(node->in[i], inputs[i])) { return 0; } }
     for (int32_t i = 0; i < node->nout; i++) {
         const opdi_gvalue *const value = node->out[i];
-        if (value->dtype < 0 || (outputs[i]->dtype == value->dtype && outputs[i]->ndim == value->ndim)) { continue; }
+        if (opdi_gvalue_is_like(value, outputs[i])) { continue; }
         return opd_fail(OPD_ERROR_KERNEL, "output %d is a %s tensor with %d dims, but the graph has a %s tensor "
                         "with %d dims", (int)i, opd_dtype_name((opd_scalar_type)outputs[i]->dtype), outputs[i]->ndim,
                         opd_dtype_name((opd_scalar_type)value->dtype), value->ndim);
@@ -60,7 +65,7 @@ static int opdi_delegate_run(const opdi_gnode *node, const opd_value *args, opd_
             return opd_fail(OPD_ERROR_KERNEL, "%s: the function returned %d outputs, but the part has %d",
                             delegate->name, count, (int)node->nout);
         }
-        if (count > 0 && opdi_delegate_check(node, outputs)) { return -1; }
+        if (count > 0 && opdi_delegate_check(node, inputs, outputs)) { return -1; }
     }
     if (count == 0) { count = opd_graph_run(delegate->part, inputs, node->nin, outputs, OPD_TRANSFORM_OUTPUTS); }
     for (int i = 0; i < count; i++) {
@@ -138,12 +143,16 @@ static int opdi_part_take(opd_graph *graph, const opd_part_compiler *compiler, c
     for (int i = 0; i < part->nnodes; i++) { calls += part->nodes[i]->kind == OPDI_GNODE_OP; }
     if (calls < compiler->least || part->noutputs > OPD_TRANSFORM_OUTPUTS || part->noutputs == 0) { return 0; }
     if (!(taken->part = opd_graph_extract_part(graph, part))) { return -1; }
+    const uint64_t changes = graph->changes;
     const int rc = compiler->compile(compiler->user, taken->part, &taken->function);
     if (rc < 0 || !opd_ok()) {
         if (opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "opd_graph_delegate: the compiler failed"); }
         return opdi_graph_where(part->nodes[0]);
     }
     taken->taken = rc == 0;
+    if (graph->changes != changes) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_delegate: the compiler has changed the graph");
+    }
     if (taken->taken && !taken->function.run) {
         taken->taken = false;
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_delegate: the compiler has set no function `run`");

@@ -241,6 +241,7 @@ OPDI_INTERNAL opd_graph *opdi_graph_new(void) {
 /* Frees the plan of a graph that has changed; the next run makes a new one.  A kernel may change the graph that runs
    it: then the run keeps its plan. */
 OPDI_INTERNAL void opdi_graph_replan(opd_graph *graph) {
+    graph->changes++;
     if (graph->plan) {
         graph->plan->next = graph->old_plans;
         graph->old_plans = graph->plan;

@@ -318,6 +318,7 @@ struct opd_graph {
     bool ordered;                                 /* true if the members `order` of all nodes are up to date */
     uint64_t mark;                                /* grows by 1 for each function that marks nodes */
     int32_t born;                                 /* grows by 1 for each match that is replaced */
+    uint64_t changes;                             /* grows with each change of the nodes */
     opdi_graph_uses *users;                       /* the uses of all values; NULL: the first question makes them */
     const struct opd_program *program;            /* the program that owns the graph; NULL: none */
     const opdi_graph_home *home;                  /* the functions for `program` and `kept`; NULL: none */

@@ -184,7 +184,11 @@ static int opdi_gsearch_ask(opdi_gsearch *search, opd_graph_question question, v
     int rc = opdi_graph_users(graph) ? 0 : -1;
     graph->into = search->block->owner ? search->block : NULL;
     for (opdi_gnode *node = search->block->first; node && rc == 0; node = node->next) {
+        const uint64_t changes = graph->changes;
         node->chosen = opdi_gnode_can_move(node) && question(user, node);
+        if (graph->changes != changes) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_partition: the question has changed the graph");
+        }
         if (!opd_ok()) { return -1; }
         for (int32_t i = 0; i < node->nin && node->chosen && rc == 0; i++) {
             opdi_gvalue *const list = node->in[i];

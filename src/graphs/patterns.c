@@ -273,13 +273,19 @@ static void opdi_gmatch_remove(const opd_match *match) {
         }
     }
 }
-/* Removes the nodes that were made for a match, because it was not replaced. */
+/* Removes the nodes that were made for a match, because it was not replaced; but not those that `make` has let other
+   nodes use. */
 static void opdi_gmatch_take_back(const opd_match *match) {
     opdi_gnode *made = NULL;
     do {
         made = NULL;
+        (void)opdi_graph_users(match->graph);
         for (opdi_gnode *node = match->graph->body.first; node; node = opdi_gnode_after(node)) {
-            if (node->born >= match->born) { made = node; }
+            bool used = node->born < match->born;
+            for (int32_t i = 0; i < node->nout && match->graph->users && !used; i++) {
+                used = node->out[i]->first_use >= 0;
+            }
+            if (!used) { made = node; }
         }
         if (made) { opdi_gnode_remove(match->graph, made); }
     } while (made);
@@ -292,7 +298,12 @@ static int opdi_gmatch_rewrite(opd_match *match, const opd_graph *replacement, c
     opdi_gvalue **const results =
         (opdi_gvalue **)opdi_scope_alloc(((size_t)match->pattern->noutputs + 1) * sizeof *results);
     if (!results) { return -1; }
-    if (options && options->when && !options->when(options->user, match)) { return opd_ok() ? 0 : -1; }
+    const uint64_t changes = graph->changes;
+    const bool wanted = !options || !options->when || options->when(options->user, match);
+    if (graph->changes != changes) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_rewrite: the function `when` has changed the graph");
+    }
+    if (!wanted || !opd_ok()) { return opd_ok() ? 0 : -1; }
     match->born = ++graph->born;
     graph->into = last->block->owner ? last->block : NULL;
     graph->at = last->next;

@@ -237,6 +237,37 @@ TEST(a_compiler_may_refuse_and_fail) {
     opd_graph_free(graph);
     opd_graph_free(before);
 }
+/* Functions that change the graph from which they are called. */
+static bool changes_graph(void *user, const opd_graph_node *node) {
+    opd_graph *const graph = (opd_graph *)user;
+    opd_graph_value *value = opd_graph_node_output(node, 0);
+    return opd_graph_insert_after(graph, value) == 0 && opd_graph_call(graph, "aten::neg", &value, 1, &value, 1) == 1;
+}
+static bool partitions_graph(void *user, const opd_graph_node *node) {
+    compiler by = named("aten::exp", NULL, NULL);
+    return node && opd_graph_partition((opd_graph *)user, supports, &by, NULL, 0) >= 0;
+}
+static int erases_part(void *user, const opd_graph *part, opd_part_function *function) {
+    opd_graph *const graph = (opd_graph *)user;
+    (void)part;
+    function->run = run_part;
+    opd_graph_replace(graph, opd_graph_output_at(graph, 0), opd_graph_input_at(graph, 0));
+    return opd_graph_dce(graph) < 0 ? -1 : 0;
+}
+static bool all_calls(void *user, const opd_graph_node *node) { return user && node; }
+TEST(functions_must_not_change_the_graph_that_is_divided) {
+    opd_graph *graph = chain();
+    CHECK_INT(opd_graph_partition(graph, changes_graph, graph, NULL, 0), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_partition: the question has changed the graph");
+    CHECK_INT(opd_graph_partition(graph, partitions_graph, graph, NULL, 0), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_partition: the question has changed the graph");
+    opd_part_compiler parter = {all_calls, erases_part, 0, NULL};
+    parter.user = graph;
+    CHECK_INT(opd_graph_delegate(graph, &parter), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_delegate: the compiler has changed the graph");
+    CHECK_INT(opd_graph_check(graph), 0);
+    opd_graph_free(graph);
+}
 static int traced_chain(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user, (void)n;
     out[0] = opd_sum(opd_neg(opd_exp(opd_tanh(opd_exp(in[0])))));
@@ -262,6 +293,10 @@ TEST(parts_run_as_graphs_under_transforms) {
     CHECK_INT(opd_graph_count(again, "aten::exp"), 2);               /* recorded */
     OPD_NO_GRAD { CHECK_INT(opd_graph_run(graph, &leaf, 1, y, 1), 1); }
     CHECK_INT(by.runs, 2);
+    opd_tensor *wide = opd_full(OPD_INTS(4), opd_value_double(0.5), OPD_FLOAT64);   /* the graph was recorded for float32 */
+    CHECK_INT(opd_graph_run(before, &wide, 1, want, 1), 1);
+    CHECK_INT(opd_graph_run(graph, &wide, 1, y, 1), 1);
+    CHECK(opd_equal(y[0], want[0]));
     by.wrong = true;
     CHECK_INT(opd_graph_run(graph, x, 1, y, 1), -1);
     CHECK_ERROR(OPD_ERROR_KERNEL, "output 0 is a float64 tensor with 1 dims, but the graph has a float32 tensor with 1 "

@@ -508,6 +508,38 @@ static int make_nothing(void *user, opd_graph *graph, const opd_match *match, op
     results[0] = NULL;
     return opd_graph_call(graph, "aten::neg", v, 1, v, 1) == 1 ? 0 : -1;
 }
+static bool when_erases(void *user, const opd_match *match) {
+    opd_graph *const graph = (opd_graph *)user;
+    (void)opd_graph_replace(graph, opd_graph_output_at(graph, 0), opd_graph_input_at(graph, 0));
+    return match && opd_graph_dce(graph) >= 0;
+}
+/* Lets the users of the match's output use what it makes, and then fails. */
+static int make_and_use(void *user, opd_graph *graph, const opd_match *match, opd_graph_value **results) {
+    opd_graph *const pattern = (opd_graph *)user;
+    opd_graph_value *value = opd_match_value(match, opd_graph_input_at(pattern, 0));
+    (void)opd_graph_call(graph, "aten::neg", &value, 1, results, 1);
+    (void)opd_graph_replace(graph, opd_match_value(match, opd_graph_output_at(pattern, 0)), results[0]);
+    return opd_fail(OPD_ERROR_USER, "no more");
+}
+TEST(functions_that_change_the_graph_which_is_rewritten) {
+    opd_graph *graph = opd_graph_parse("graph(%x : Tensor):\n  %a : Tensor = aten::exp(%x)\n  %b : Tensor = aten::relu(%a)\n"
+                                       "  return (%b)\n"), *copy = opd_graph_copy(graph);
+    opd_graph *pattern = opd_graph_parse("graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  return (%y)\n");
+    opd_rewrite_options options = {when_erases, NULL, graph, false};
+    CHECK_INT(opd_graph_rewrite(graph, pattern, pattern, &options), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_rewrite: the function `when` has changed the graph");
+    CHECK_INT(opd_graph_check(graph), 0);
+    options.when = NULL;
+    options.make = make_and_use;
+    options.user = pattern;
+    CHECK_INT(opd_graph_rewrite(copy, pattern, NULL, &options), -1);
+    CHECK_ERROR(OPD_ERROR_USER, "no more");
+    CHECK_INT(opd_graph_check(copy), 0);
+    CHECK_INT(opd_graph_count(copy, "aten::neg"), 1);
+    opd_graph_free(graph);
+    opd_graph_free(copy);
+    opd_graph_free(pattern);
+}
 TEST(a_function_makes_what_takes_the_place) {
     opd_graph *graph = traced(two_layers), *before;
     opd_graph *any = opd_graph_parse("graph(%x : Tensor):\n  %n : float = prim::Constant[value=7.]()\n"
