@@ -7,6 +7,7 @@
 #include "../opdispatch.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 //-- reading -----------------------------------------------------------------------------------------------------------
 
@@ -83,6 +84,10 @@ static opd_tensor *run(opd_program *program, opd_tensor *x) {
     return opd_program_run(program, &in, 1, &out, 1) == 1 ? out.u.t : NULL;
 }
 int main(int argc, char **argv) {
+    if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
+        printf("usage: graph_parts [examples/data/four_digits.pt2]\n");
+        return argc == 2 && strcmp(argv[1], "--help") == 0 ? 0 : 2;
+    }
     opd_part_compiler compiler = {.supported = supported, .compile = compile_part, .least = 2};
     opd_program *program = opd_program_load(argc > 1 ? argv[1] : "examples/data/four_digits.pt2", NULL);
     OPD_NO_GRAD OPD_SCOPE {

@@ -30,3 +30,7 @@ void *npu_alloc(void *user, int index, size_t bytes);
 void npu_free(void *user, int index, void *data, size_t bytes);
 int npu_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes);
 int npu_count(void *user), npu_get(void *user), npu_set(void *user, int index);
+bool supported(void *user, const opd_graph_node *node);
+int compile_part(void *user, const opd_graph *part, opd_part_function *function);
+extern opd_graph *graph;
+extern opd_program *program;
