@@ -33,17 +33,19 @@ static bool opdi_delegate_applies(const opd_value *args, int32_t count) {
     }
     return applies;
 }
-/* Returns whether a tensor has the dtype and the number of dims that the graph knows of a value, if it knows them. */
+/* Returns whether a tensor has the dtype and the number of dims that a graph knows of a value. */
 static bool opdi_gvalue_is_like(const opdi_gvalue *value, const opd_tensor *tensor) {
-    return value->dtype < 0 || (tensor->dtype == value->dtype && tensor->ndim == value->ndim);
+    return tensor->dtype == value->dtype && tensor->ndim == value->ndim;
 }
-/* Checks that a function has returned the tensors that the graph knows of its node, if it was given those that the graph
-   knows.  Returns 0, or -1 and sets an error. */
-static int opdi_delegate_check(const opdi_gnode *node, opd_tensor *const *inputs, opd_tensor *const *outputs) {
-    for (int32_t i = 0; i < node->nin; i++) { if (!opdi_gvalue_is_like(node->in[i], inputs[i])) { return 0; } }
-    for (int32_t i = 0; i < node->nout; i++) {
-        const opdi_gvalue *const value = node->out[i];
-        if (opdi_gvalue_is_like(value, outputs[i])) { continue; }
+/* Checks that a function has returned the tensors that the graph of the part knows, if it was given those that this
+   graph knows.  Returns 0, or -1 and sets an error. */
+static int opdi_delegate_check(const opd_graph *part, opd_tensor *const *inputs, opd_tensor *const *outputs) {
+    for (int32_t i = 0; i < part->ninputs; i++) {
+        if (!opdi_gvalue_is_like(part->inputs[i], inputs[i])) { return 0; }
+    }
+    for (int32_t i = 0; i < part->noutputs; i++) {
+        const opdi_gvalue *const value = part->outputs[i];
+        if (value->dtype < 0 || opdi_gvalue_is_like(value, outputs[i])) { continue; }
         return opd_fail(OPD_ERROR_KERNEL, "output %d is a %s tensor with %d dims, but the graph has a %s tensor "
                         "with %d dims", (int)i, opd_dtype_name((opd_scalar_type)outputs[i]->dtype), outputs[i]->ndim,
                         opd_dtype_name((opd_scalar_type)value->dtype), value->ndim);
@@ -65,7 +67,7 @@ static int opdi_delegate_run(const opdi_gnode *node, const opd_value *args, opd_
             return opd_fail(OPD_ERROR_KERNEL, "%s: the function returned %d outputs, but the part has %d",
                             delegate->name, count, (int)node->nout);
         }
-        if (count > 0 && opdi_delegate_check(node, inputs, outputs)) { return -1; }
+        if (count > 0 && opdi_delegate_check(delegate->part, inputs, outputs)) { return -1; }
     }
     if (count == 0) { count = opd_graph_run(delegate->part, inputs, node->nin, outputs, OPD_TRANSFORM_OUTPUTS); }
     for (int i = 0; i < count; i++) {
@@ -114,7 +116,7 @@ static int opdi_graph_outline(opd_graph *graph, const opd_part *part, const opd_
         opdi_free(delegate, sizeof *delegate);
         return -1;
     }
-    if (!opdi_graph_users(graph)) {
+    if (!opdi_graph_users(graph) || !opd_ok()) {
         opdi_gnode_remove(graph, node);           /* frees the delegate, which owns nothing yet */
         return -1;
     }

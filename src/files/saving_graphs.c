@@ -84,9 +84,13 @@ static bool opdi_constant_is_kept(const opdi_gvalue *constant, const opd_value *
     }
     return kept;
 }
-/* Checks that a file can keep all constants of a graph.  Returns 0, or -1 and sets an error. */
+/* Checks that a file can keep all constants and calls of a graph.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_check_constants(const opd_graph *graph) {
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        if (node->kind == OPDI_GNODE_FUNCTION && node->function->flags & OPDI_GFUNCTION_COUNTED) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: a file cannot keep the compiled part '%s': save the "
+                            "graph before opd_graph_delegate", node->function->name);
+        }
         for (int32_t i = 0; i < node->nin; i++) {
             const opdi_gnode *const from = node->in[i]->node;
             if (!from || from->kind != OPDI_GNODE_CONSTANT || opdi_constant_is_kept(from->out[0], &from->constant, 0)) {

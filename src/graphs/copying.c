@@ -278,12 +278,16 @@ static int opdi_graph_inline(opd_graph *graph, const opd_graph *inner, opdi_gval
     }
     return inner->noutputs;
 }
+/* Sets the results of a call that has failed.  Returns -1. */
+static int opdi_graph_no_results(opdi_gvalue **results, int cap) {
+    for (int i = 0; results && i < cap; i++) { results[i] = NULL; }
+    return -1;
+}
 int opd_graph_inline(opd_graph *graph, const opd_graph *inner, opd_graph_value *const *args, int nargs,
                      opd_graph_value **results, int cap) {
     opdi_graph_builder build;
     int count = -1;
-    for (int i = 0; results && i < cap; i++) { results[i] = NULL; }
-    if (opdi_graph_build_begin(&build, graph, "opd_graph_inline")) { return -1; }
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_inline")) { return opdi_graph_no_results(results, cap); }
     if (!inner || inner == graph || (cap > 0 && !results)) {
         (void)opdi_graph_parse_fail(&build.parser, !inner ? "the inner graph is NULL" : inner == graph
                                     ? "a graph cannot be inlined into itself: copy it with opd_graph_copy"
@@ -295,9 +299,7 @@ int opd_graph_inline(opd_graph *graph, const opd_graph *inner, opd_graph_value *
                opdi_graph_build_types(&build, inner, args) == 0) {
         count = opdi_graph_inline(graph, inner, args, results, cap);
     }
-    if (opdi_graph_build_end(&build, count >= 0) == 0) { return count; }
-    for (int i = 0; results && i < cap; i++) { results[i] = NULL; }
-    return -1;
+    return opdi_graph_build_end(&build, count >= 0) == 0 ? count : opdi_graph_no_results(results, cap);
 }
 
 //== extracting ========================================================================================================

@@ -233,7 +233,7 @@ TEST(a_compiler_may_refuse_and_fail) {
     CHECK_INT(opd_graph_partition(graph, NULL, NULL, NULL, 0), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_partition: the question is NULL");
     CHECK_INT(opd_graph_save(graph, "/nonexistent/graph"), -1);
-    opd_error_clear();
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_save: a file cannot keep the compiled part 'npu::part'");
     opd_graph_free(graph);
     opd_graph_free(before);
 }
@@ -297,6 +297,13 @@ TEST(parts_run_as_graphs_under_transforms) {
     CHECK_INT(opd_graph_run(before, &wide, 1, want, 1), 1);
     CHECK_INT(opd_graph_run(graph, &wide, 1, y, 1), 1);
     CHECK(opd_equal(y[0], want[0]));
+    opd_graph *outer = opd_graph_new();                              /* knows no dtypes of its own input */
+    opd_graph_value *value = opd_graph_input(outer, NULL, NULL);
+    CHECK_INT(opd_graph_inline(outer, graph, &value, 1, &value, 1), 1);
+    CHECK_INT(opd_graph_output(outer, &value, 1, false), 0);
+    CHECK_INT(opd_graph_run(outer, &wide, 1, y, 1), 1);
+    CHECK(opd_equal(y[0], want[0]));
+    opd_graph_free(outer);
     by.wrong = true;
     CHECK_INT(opd_graph_run(graph, x, 1, y, 1), -1);
     CHECK_ERROR(OPD_ERROR_KERNEL, "output 0 is a float64 tensor with 1 dims, but the graph has a float32 tensor with 1 "
@@ -304,6 +311,26 @@ TEST(parts_run_as_graphs_under_transforms) {
     opd_graph_free(graph);
     opd_graph_free(before);
     opd_graph_free(again);
+}
+/* Delegates a copy of a graph and adds a node to it: a call that succeeds leaves no error. */
+static int delegate_copy(void *user) {
+    compiler by = named("aten::exp", "aten::neg", NULL);
+    opd_part_compiler parter = compiler_of(&by);
+    opd_graph *copy = opd_graph_copy((opd_graph *)user);
+    int parts = copy ? opd_graph_delegate(copy, &parter) : -1;
+    if (parts >= 0 && opd_ok()) {
+        opd_graph_value *value = opd_graph_input_at(copy, 0);
+        if (opd_graph_call(copy, "aten::neg", &value, 1, &value, 1) != 1) { parts = -1; }
+    }
+    opd_graph_free(copy);
+    CHECK_INT(by.destroyed, by.compiled);
+    CHECK((parts >= 0) == opd_ok());
+    return parts;
+}
+TEST(delegating_fails_cleanly_when_memory_runs_out) {
+    opd_graph *graph = chain();
+    (void)check_allocations(delegate_copy, graph, "opd_graph_delegate", 200, false);
+    opd_graph_free(graph);
 }
 TEST(a_compiled_graph_uses_the_compiler_of_the_program) {
     opd_graph *graph = chain();
