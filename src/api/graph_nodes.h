@@ -4,9 +4,10 @@
 
 /* A node of a graph computes values from other values: it calls an operator or a function, or is a constant, a list or
    tuple, a condition or a loop.  Nodes and values belong to their graph.  Pointers to them stay valid until the graph
-   is freed; after a node was removed, it has no values, and opd_graph_next still leads from it to the node that
-   followed. Any number of threads may read a graph while no thread changes it; except that opd_graph_value_uses, like
-   functions that change the graph, needs the graph for itself.
+   is freed.  A node that was removed is in no block; functions that change graphs refuse it and its values, and
+   opd_graph_next still leads from it to the node that followed.  Any number of threads may read a graph while no thread
+   changes it.  opd_graph_value_uses, and each function that takes a graph which is not const, needs the graph for
+   itself.
        for (opd_graph_node *node = opd_graph_first(graph); node; node = opd_graph_next(node)) {
            if (opd_graph_node_is(node, "aten::relu")) { opd_print_text(opd_graph_node_place(node)); }
        }
@@ -99,8 +100,9 @@ typedef struct opd_graph_info {
 /* Writes to *info what the graph knows of a tensor, and returns true.  Returns false, and changes nothing, if it knows
    nothing or the value is no tensor. */
 OPD_NEW bool opd_graph_value_info(const opd_graph_value *value, opd_graph_info *info);
-/* Writes to *constant the value of a constant, or of a list of constants, and returns true.  Returns false if the value
-   is no constant.  A tensor, a text or a cell belongs to the graph; the elements of a list belong to the innermost
+/* Writes to *constant the value of a constant, or of a list that a node makes of constants, and returns true.  Returns
+   false if the value is no constant; or if memory runs out, and then sets an error.  What other nodes append to a list
+   does not count.  A tensor, a text or a cell belongs to the graph; the elements of a list belong to the innermost
    scope. */
 OPD_NEW bool opd_graph_value_constant(const opd_graph_value *value, opd_value *constant);
 /* A use of a value: as input `index` of a node; or, if node is NULL, as output `index` of a block. */
@@ -142,11 +144,12 @@ OPD_NEW int opd_graph_check(opd_graph *graph);
    opd_graph_copy: Returns a copy that can be changed; so also for the graph of a program or of a script.  It runs as
    the graph does, with the same inputs.
    opd_graph_inline: Copies the nodes of another graph to the place where nodes are added (opd_graph_insert_before).
-   The values `args` take the place of its inputs.  Writes at most `cap` of its outputs to `results`, and returns how
-   many it has, or -1.
+   The values `args` take the place of its inputs.  Writes at most `cap` of its outputs to `results`, which may be
+   `args`, and returns how many it has; or -1 and sets an error, and the results are NULL.
    opd_graph_extract: Returns a new graph that computes the values `outputs` from the values `inputs`: with the nodes
-   between them, and with the nodes that write memory of these values.  Fails if `outputs` need another input; the error
-   names it.  The graph itself stays as it is. */
+   between them, and with the nodes that write memory of these values.  Returns NULL and sets an error if `outputs` need
+   another input, which the error names, or if the outputs are in blocks that do not contain each other.  The graph
+   itself stays as it is. */
 OPD_NEW opd_graph *opd_graph_copy(const opd_graph *graph);
 OPD_NEW int opd_graph_inline(opd_graph *graph, const opd_graph *inner, opd_graph_value *const *args, int nargs,
                              opd_graph_value **results, int cap);
@@ -163,8 +166,9 @@ OPD_NEW uint64_t opd_graph_hash(opd_graph *graph);
    and its nodes for the same calls.  Trace it from a function, or write it as text, where the inputs may also be
    numbers:
    opd_graph_parse("graph(%x : Tensor, %n : int):\n ...").  Constants stand for equal constants.  All values inside a
-   match but the outputs have no other users.  A match does not cover nodes of several blocks, and does not stand around
-   a node that writes memory which the match uses.
+   match but the outputs have no other users; only constants, and lists of constants, may have some.  A match does not
+   cover nodes of several blocks, does not stand around a node that writes memory which the match uses, and has no list
+   to which a node appends.
 
    A match: the values of a graph at the places of a pattern's values.  It is valid until the function that was given it
    returns.
@@ -173,7 +177,8 @@ OPD_NEW uint64_t opd_graph_hash(opd_graph *graph);
 typedef struct opd_match opd_match;
 OPD_NEW opd_graph_value *opd_match_value(const opd_match *match, const opd_graph_value *value);
 typedef struct opd_rewrite_options {
-    bool (*when)(void *user, const opd_match *match);       /* returns whether a match is replaced; NULL: all are */
+    bool (*when)(void *user, const opd_match *match);       /* returns whether a match is replaced; NULL: all are.  Must
+                                                               not change the graph */
     int (*make)(void *user, opd_graph *graph, const opd_match *match, opd_graph_value **results);
                                  /* adds nodes to the graph with opd_graph_call and the like, which add them behind the
                                     match; and writes a value for each output of the pattern to `results`.  The nodes
@@ -184,12 +189,12 @@ typedef struct opd_rewrite_options {
 /* Replaces each match of `pattern` by the nodes of `replacement`, a graph with the same inputs and outputs; or, if it
    is NULL, by what options->make makes.  Matches are searched from the first node on, without those that begin in nodes
    which this call has added.  Nodes whose results are not used any more are removed.  options: NULL means no
-   conditions. Returns the number of matches that were replaced, or -1 and sets an error: then the match that failed
-   stays as it was. */
+   conditions.  Returns the number of matches that were replaced, or -1 and sets an error: then matches before the one
+   that failed are replaced, and that one stays as it was, but for changes that `make` has made to other nodes. */
 OPD_NEW int opd_graph_rewrite(opd_graph *graph, const opd_graph *pattern, const opd_graph *replacement,
                               const opd_rewrite_options *options);
 
-/* Answers whether the call of a node belongs into parts of a graph. */
+/* Answers whether the call of a node belongs into parts of a graph.  If it sets an error, opd_graph_partition fails. */
 typedef bool (*opd_graph_question)(void *user, const opd_graph_node *node);
 /* A part of a graph: nodes that follow each other in one block, the tensors that they take from outside, and the
    tensors that they give to other nodes or as outputs.  Constants that they use are not among the inputs.  The lists
@@ -202,9 +207,10 @@ typedef struct opd_part {
 /* Divides a graph into parts: the largest groups of calls for which `question` returns true, so that no part needs a
    value that is computed from its own results outside of it (CapabilityBasedPartitioner of torch.fx).  The question is
    asked once for each call of an operator that takes tensors and constants, gives tensors, writes nothing and draws no
-   random numbers; other nodes are never in a part.  Puts the nodes of the graph into an order in which the nodes of
-   each part follow each other; a node stays before a write to memory that it reads.  Writes at most `cap` parts, in
-   order, and returns how many there are, or -1 and sets an error. */
+   random numbers; other nodes are never in a part, nor is a call that takes a list to which a node appends.  It must
+   not change the graph.  Puts the nodes of the graph into an order in which the nodes of each part follow each other; a
+   node stays before a write to memory that it reads.  Writes at most `cap` parts, in order, and returns how many there
+   are, or -1 and sets an error. */
 OPD_NEW int opd_graph_partition(opd_graph *graph, opd_graph_question question, void *user, opd_part *parts, int cap);
 /* Returns a part as a new graph, with copies of the constants that it uses.  Returns NULL and sets an error on failure.
    opd_graph_extract is for values, and also copies the nodes that write memory of the inputs before the part. */
@@ -222,8 +228,9 @@ typedef struct opd_part_function {
 typedef struct opd_part_compiler {
     opd_graph_question supported;          /* returns whether the compiler can compute a call */
     int (*compile)(void *user, const opd_graph *part, opd_part_function *function);
-                                 /* compiles a part: sets the members of *function and returns 0.  Returns 1 to leave
-                                    the part as it is; -1 with an error.  The part is a graph whose inputs and outputs
+                                 /* compiles a part: sets the members of *function, which are NULL before, and
+                                    returns 0.  Returns 1 to leave the part as it is; -1 with an error.  It must not
+                                    change the graph that is divided.  The part is a graph whose inputs and outputs
                                     are tensors; it lives as long as the function */
     int least;                   /* parts with fewer calls stay as they are */
     void *user;
@@ -231,7 +238,9 @@ typedef struct opd_part_compiler {
 /* Divides a graph into parts (opd_graph_partition), lets `compiler` compile them, and puts a node that calls the
    compiled function at the place of each part.  The other nodes stay; results of parts stay on their device.  In runs
    under transforms, autocast or for gradients, and while a graph is recorded, the part's operators run instead of the
-   function. Parts with more than OPD_TRANSFORM_OUTPUTS outputs stay as they are.  Returns the number of parts that were
-   compiled, or -1 and sets an error; then the graph computes what it did.
-   A graph with such nodes can be copied and run, but not saved. */
+   function.  The function may run in several threads at the same time.  It must compute what the operators compute:
+   results with another dtype or number of dims than the graph knows are an error, if the inputs have those that it
+   knows.  Parts with more than OPD_TRANSFORM_OUTPUTS outputs stay as they are.  Returns the number of parts that were
+   compiled, or -1 and sets an error; then the graph computes what it did, and its nodes may have another order.
+   A graph with such nodes can be copied and run, but not saved, and its text cannot be parsed. */
 OPD_NEW int opd_graph_delegate(opd_graph *graph, const opd_part_compiler *compiler);

@@ -315,7 +315,7 @@ typedef struct opdi_gpart {
     int64_t count;
     opdi_gvalue *const *inputs, *const *outputs;
     int ninputs, noutputs;
-    const opd_part *of;                           /* the part of which the nodes are, and none of them writes; or NULL */
+    const opd_part *of;                           /* the part that has the nodes, none of which writes; or NULL */
 } opdi_gpart;
 
 /* Writes the nodes of a block, up to the node `last`, and before them those of the blocks around it.  With
