@@ -92,7 +92,7 @@ static check_case **check_last = &check_first;
 static const char *check_current = "";
 static int check_failures, check_made, check_skipped;     /* counts of the running case */
 static bool check_walking;                                /* the cases walk over operators */
-OPD_UNUSED static int check_runs;                         /* how often the case has begun to run */
+OPD_UNUSED static int check_times;                         /* how often the case has begun to run */
 
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define CHECK_COUNT(counter) __atomic_add_fetch(&(counter), 1, __ATOMIC_RELAXED)
@@ -376,7 +376,7 @@ static long long check_once(const check_case *c) {
     int depth = opd_scope_stats().depth, inside;
     opd_scope scope = opd_scope_open();
     inside = opd_scope_stats().depth;
-    check_runs++;
+    check_times++;
     if (c->run_with) { c->run_with(c->arg); } else { c->run(); }
     if (!opd_ok()) {
         (void)CHECK_COUNT(check_failures);
@@ -412,7 +412,7 @@ static void check_make_tables(void) {
 static void check_case_run(const check_case *c) {
     long long grown;
     check_current = c->name;
-    check_failures = check_made = check_skipped = check_runs = 0;
+    check_failures = check_made = check_skipped = check_times = 0;
     grown = check_once(c);
     if (!c->keeps && grown > 0 && !check_failures) { grown = check_once(c); }
     if (!c->keeps && grown > 0 && !check_failures) { grown = check_once(c); }

@@ -21,7 +21,7 @@ OPD_UNUSED static int python(const char *script, const char *package, const char
     static char answered[1500], answer[1000];
     char command[1500], text[1000];
     int i;
-    if (check_runs > 1 && !strcmp(answered, arguments)) { snprintf(said, cap, "%s", answer); return 0; }
+    if (check_times > 1 && !strcmp(answered, arguments)) { snprintf(said, cap, "%s", answer); return 0; }
     for (i = 0; i < 3 && !getenv("CHECK_PART"); i++) {
         FILE *f;
         int status;

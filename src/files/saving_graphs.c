@@ -87,9 +87,12 @@ static bool opdi_constant_is_kept(const opdi_gvalue *constant, const opd_value *
 /* Checks that a file can keep all constants and calls of a graph.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_check_constants(const opd_graph *graph) {
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        if (node->kind == OPDI_GNODE_FUNCTION && node->function->flags & OPDI_GFUNCTION_COUNTED) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: a file cannot keep the compiled part '%s': save the "
-                            "graph before opd_graph_delegate", node->function->name);
+        if (node->kind == OPDI_GNODE_FUNCTION) {
+            return opd_fail(OPD_ERROR_ARGUMENT, node->function->flags & OPDI_GFUNCTION_COUNTED
+                            ? "opd_graph_save: a file cannot keep the compiled part '%s': save the graph before "
+                              "opd_graph_delegate"
+                            : "opd_graph_save: a file cannot keep the call of '%s', a function of an exported program",
+                            node->function->name);
         }
         for (int32_t i = 0; i < node->nin; i++) {
             const opdi_gnode *const from = node->in[i]->node;

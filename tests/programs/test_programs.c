@@ -115,6 +115,12 @@ TEST(programs_whose_graphs_were_changed_give_the_same) {
     CHECK(taken > 50);
     parted = false;
 }
+TEST(a_file_cannot_keep_functions_of_programs) {
+    opd_program *program = opd_program_load(golden("loop", ".pt2"), NULL);
+    CHECK_INT(opd_graph_save(opd_program_graph(program), "/tmp/never.graph"), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_save: a file cannot keep the call of 'while_loop', a function of an exported");
+    opd_program_free(program);
+}
 TEST(graphs_that_do_not_fit_a_program) {
     opd_program *program = opd_program_load(golden("mlp", ".pt2"), NULL), *other = opd_program_load(golden("conv", ".pt2"), NULL);
     opd_graph *graph = opd_graph_copy(opd_program_graph(other)), *fewer = opd_graph_copy(opd_program_graph(program));
