@@ -416,15 +416,17 @@ opd_scope opd_scope_open(void) { return opd_scope_open_at("opd_scope_open"); }
 /* Closes a scope and releases the objects that it owns.  Does nothing if the scope is closed.  Sets an error if a
    kernel closes a scope that was opened outside of the kernel. */
 void opd_scope_close(opd_scope *scope) {
+    const volatile char here = 0;                 /* the frames of running kernels are above it */
     opdi_thread *thread = opdi_self();
     if (!scope || !scope->open) { return; }
     (void)opdi_visits_left(thread);
-    if (OPDI_UNLIKELY(thread->current && scope->depth <= thread->current->scope_depth)) {
-        if (!opdi_is_left(thread)) {
+    const opd_call *const call = thread->current;
+    if (OPDI_UNLIKELY(call && (scope->depth <= call->scope_depth || (uintptr_t)call <= (uintptr_t)&here))) {
+        if (opdi_is_left(thread)) { (void)opdi_forget_left(thread); }
+        else if (scope->depth <= call->scope_depth) {
             (void)opd_fail(OPD_ERROR_KERNEL, "a kernel closed a scope that was opened outside of the kernel");
             return;                               /* the scope stays open until its owner closes it */
         }
-        (void)opdi_forget_left(thread);
     }
     if (OPDI_UNLIKELY(thread->nvisits != 0) && scope->depth <= opdi_visit_depth(thread)) {
         (void)opd_fail(OPD_ERROR_KERNEL, "a function that the library calls (a hook, an observer, a function of a "
