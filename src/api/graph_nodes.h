@@ -68,7 +68,7 @@ OPD_NEW int opd_graph_node_nblocks(const opd_graph_node *node);
 OPD_NEW opd_graph_block *opd_graph_node_block(const opd_graph_node *node, int i);
 OPD_NEW opd_graph_block *opd_graph_node_inside(const opd_graph_node *node);
 /* Return the inputs and outputs of a block, its first node, and the node to which it belongs.  The body of a graph is a
-   block, too: it belongs to no node (NULL), and its inputs and outputs are those of the graph. */
+   block, too: it belongs to no node (NULL), and its inputs and outputs are the graph's. */
 OPD_NEW opd_graph_block *opd_graph_body(const opd_graph *graph);
 OPD_NEW int opd_graph_block_ninputs(const opd_graph_block *block);
 OPD_NEW int opd_graph_block_noutputs(const opd_graph_block *block);
@@ -173,8 +173,8 @@ OPD_NEW uint64_t opd_graph_hash(opd_graph *graph);
 
    A match: the values of a graph at the places of a pattern's values.  It is valid until the function that was given it
    returns.
-   opd_match_value: Returns the value at the place of a value of the pattern, such as one that opd_graph_find returns.
-   */
+   opd_match_value: Returns the value at the place of a value of the pattern, such as one that opd_graph_find
+   returns. */
 typedef struct opd_match opd_match;
 OPD_NEW opd_graph_value *opd_match_value(const opd_match *match, const opd_graph_value *value);
 typedef struct opd_rewrite_options {
@@ -209,16 +209,17 @@ typedef struct opd_part {
    value that is computed from its own results outside of it (CapabilityBasedPartitioner of torch.fx).  The question is
    asked once for each call of an operator that takes tensors and constants, gives tensors, writes nothing and draws no
    random numbers; other nodes are never in a part, nor is a call that takes a list to which a node appends.  It must
-   not change the graph.  Puts the nodes of the graph into an order in which the nodes of each part follow each other; a
-   node stays before a write to memory that it reads.  Writes at most `cap` parts, in order, and returns how many there
-   are, or -1 and sets an error. */
+   not change the graph.  Nor is a view in a part if a node of the graph writes its memory.  Puts the nodes of the graph
+   into an order in which the nodes of each part follow each other.  A node stays before a write to memory that it
+   reads; inputs of the graph may share memory.  Writes at most `cap` parts, in order, and returns how many there are,
+   or -1 and sets an error. */
 OPD_NEW int opd_graph_partition(opd_graph *graph, opd_graph_question question, void *user, opd_part *parts, int cap);
 /* Returns a part as a new graph, with copies of the constants that it uses.  Returns NULL and sets an error on failure.
    opd_graph_extract is for values, and also copies the nodes that write memory of the inputs before the part. */
 OPD_NEW opd_graph *opd_graph_extract_part(opd_graph *graph, const opd_part *part);
 
-/* Compilers for parts of graphs, such as that of an accelerator (backends of torch.compile, delegates of ExecuTorch).
-   */
+/* Compilers for parts of graphs, such as the compiler of an accelerator (backends of torch.compile, delegates of
+   ExecuTorch). */
 typedef struct opd_part_function {
     const char *name;            /* the name of the node in the graph's text, copied; NULL: "part" */
     opd_transform_fn run;        /* computes the outputs of the part.  Returns their number; 0 if it cannot compute this

@@ -24,19 +24,25 @@ static void opdi_gvalues_join(opdi_gvalue *const *values, int32_t count, opdi_gv
         if (opdi_gvalue_has_tensors(values[i])) { opdi_gvalue_join(values[i], with); }
     }
 }
-/* Returns whether the schema of a built-in operator says everything about the memory of its results: not if the
-   operator is a composite, which may return its argument (dropout), nor if its effects are unknown. */
+/* Returns whether the schema of an operator says everything about the memory of its results: not if a tag says that it
+   does not (dropout), nor if an operator of the program is a composite or has unknown effects. */
 static bool opdi_op_tells_aliases(const opd_op *op) {
     const opdi_registration *const definition = op->definition;
-    return definition && definition->alias != OPD_ALIAS_CONSERVATIVE && !opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT);
+    if (!definition || (definition->tags & (OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING | OPDI_OPTAG_SHARES))) {
+        return false;
+    }
+    return definition->lib == opdi_registry.aten ||
+        (definition->alias != OPD_ALIAS_CONSERVATIVE && !opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT));
+}
+/* Returns whether result i of a call may share memory with input k. */
+static bool opdi_gnode_shares(const opdi_gnode *node, int32_t i, int32_t k) {
+    return opdi_gvalue_has_tensors(node->out[i]) && opdi_gvalue_has_tensors(node->in[k]) &&
+        (!opdi_op_tells_aliases(node->op) || opd_schema_may_alias(node->op->schema, k, -1 - i, NULL));
 }
 static void opdi_gnode_join_op(const opdi_gnode *node) {
-    const opd_schema *const schema = node->op->schema;
-    const bool told = opdi_op_tells_aliases(node->op);
     for (int32_t i = 0; i < node->nout; i++) {
         for (int32_t k = 0; k < node->nin; k++) {
-            if (!opdi_gvalue_has_tensors(node->out[i]) || !opdi_gvalue_has_tensors(node->in[k])) { continue; }
-            if (!told || opd_schema_may_alias(schema, k, -1 - i, NULL)) { opdi_gvalue_join(node->out[i], node->in[k]); }
+            if (opdi_gnode_shares(node, i, k)) { opdi_gvalue_join(node->out[i], node->in[k]); }
         }
     }
 }
@@ -56,8 +62,28 @@ static void opdi_gnode_join(const opdi_gnode *node) {
         for (int32_t i = 0; i < block->ninputs; i++) { opdi_gvalues_join(node->in, node->nin, block->inputs[i]); }
     }
 }
-/* Finds the sets of values that may share memory: opdi_gvalue_root then returns the same for all values of a set. */
-OPDI_INTERNAL void opdi_graph_alias(opd_graph *graph) {
+/* Joins the constants that are tensors of one storage.  Returns 0, or -1 if memory runs out. */
+static int opdi_graph_join_constants(const opd_graph *graph) {
+    opdi_index storages;
+    opdi_arena arena;
+    int rc = 0;
+    memset(&storages, 0, sizeof storages);
+    memset(&arena, 0, sizeof arena);
+    for (const opdi_gnode *node = graph->body.first; node && rc == 0; node = opdi_gnode_after(node)) {
+        if (node->kind != OPDI_GNODE_CONSTANT || node->constant.tag != OPD_TAG_TENSOR) { continue; }
+        const opd_tensor *const tensor = node->constant.u.t;
+        const char *const key = (const char *)&tensor->storage;
+        opdi_gvalue *const other = (opdi_gvalue *)opdi_index_get(&storages, key, sizeof tensor->storage);
+        if (other) { opdi_gvalue_join(node->out[0], other); }
+        else { rc = opdi_index_set(&storages, &arena, key, sizeof tensor->storage, node->out[0]); }
+    }
+    opdi_arena_free(&arena);
+    return rc;
+}
+/* Finds the sets of values that may share memory: opdi_gvalue_root then returns the same for all values of a set.  If
+   `inputs` is true, inputs of the graph may share memory, too, as a tensor and a view of it.  Returns 0, or -1 if
+   memory runs out. */
+OPDI_INTERNAL int opdi_graph_alias(opd_graph *graph, bool inputs) {
     for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->alias = graph->inputs[i]; }
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         for (int32_t i = 0; i < node->nout; i++) { node->out[i]->alias = node->out[i]; }
@@ -66,7 +92,19 @@ OPDI_INTERNAL void opdi_graph_alias(opd_graph *graph) {
             for (int32_t i = 0; i < block->ninputs; i++) { block->inputs[i]->alias = block->inputs[i]; }
         }
     }
+    if (inputs && graph->ninputs) { opdi_gvalues_join(graph->inputs, graph->ninputs, graph->inputs[0]); }
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) { opdi_gnode_join(node); }
+    return opdi_graph_join_constants(graph);
+}
+/* Returns whether a call has a result that may share memory with an input, and a node of the graph writes this memory.
+   opdi_graph_mark_written has marked such memory with `mark`. */
+OPDI_INTERNAL bool opdi_gnode_view_is_written(const opdi_gnode *node, uint64_t mark) {
+    for (int32_t i = 0; i < node->nout; i++) {
+        for (int32_t k = 0; k < node->nin && opdi_gvalue_root(node->out[i])->mark == mark; k++) {
+            if (opdi_gnode_shares(node, i, k)) { return true; }
+        }
+    }
+    return false;
 }
 /* Returns whether the call of a node, or a call in its blocks, may write the memory of a value with the root `root`.  A
    node with unknown effects may write whatever it is given. */
@@ -81,4 +119,15 @@ OPDI_INTERNAL bool opdi_gnode_writes_root(const opdi_gnode *node, const opdi_gva
         }
     }
     return false;
+}
+/* Marks the sets of values whose memory a node of the graph may write.  Returns the mark. */
+OPDI_INTERNAL uint64_t opdi_graph_mark_written(opd_graph *graph) {
+    graph->mark++;
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int32_t i = 0; i < node->nin && !node->nblocks && opdi_gnode_stays(node); i++) {
+            opdi_gvalue *const root = opdi_gvalue_root(node->in[i]);
+            if (root->mark != graph->mark && opdi_gnode_writes_root(node, root)) { root->mark = graph->mark; }
+        }
+    }
+    return graph->mark;
 }

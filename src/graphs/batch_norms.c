@@ -175,7 +175,7 @@ static opdi_gvalue *opdi_norms_constant(opd_graph *graph, opdi_gnode *node, opd_
     if (constant) { constant->uses = 1; }
     return constant;
 }
-/* Removes those of `values` that are constants without uses. */
+/* Removes the constants among `values` that have no uses. */
 static void opdi_norms_clean(opd_graph *graph, opdi_gvalue *const *values, int count) {
     for (int i = 0; i < count; i++) {
         opdi_gnode *const node = values[i]->graph && !values[i]->uses ? values[i]->node : NULL;
@@ -215,7 +215,7 @@ static int opdi_norms_fold(opdi_norms_search *search, opdi_gnode *norm) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Makes all nodes use the results of the layers instead of those of the removed batch norms. */
+/* Makes all nodes use the results of the layers instead of the results of the removed batch norms. */
 static void opdi_norms_rename(opd_graph *graph) {
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         for (int32_t i = 0; i < node->nin; i++) { node->in[i] = opdi_norms_now(node->in[i]); }

@@ -18,8 +18,8 @@ OPDI_INTERNAL int opdi_graph_build_begin(opdi_graph_builder *build, opd_graph *g
     build->was = opdi_enter(opdi_self());
     return 0;
 }
-/* Ends a change.  If it failed (`done` is false), removes the nodes that it has added.  Returns 0, or -1 if it failed.
-   */
+/* Ends a change.  If it failed (`done` is false), removes the nodes that it has added.  Returns 0, or -1 if
+   it failed. */
 OPDI_INTERNAL int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
     opd_graph *graph = build->parser.graph;
     opdi_gnode *node;

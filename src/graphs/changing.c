@@ -11,8 +11,8 @@ static int opdi_graph_change_fail(const char *who, const opdi_gnode *node, const
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", who, what);
     return node ? opdi_graph_where(node) : -1;
 }
-/* Returns 0 if `value` is a value of `graph`.  Otherwise returns -1 and sets an error that names the argument `what`.
-   */
+/* Returns 0 if `value` is a value of `graph`.  Otherwise returns -1 and sets an error that names the
+   argument `what`. */
 OPDI_INTERNAL int opdi_graph_owns(const opd_graph *graph, const opdi_gvalue *value, const char *who,
                                   const char *what) {
     if (!opd_ok()) { return -1; }

@@ -67,7 +67,7 @@ static bool opdi_gvalues_same(const opdi_gcopier *table, opdi_gvalue *const *val
     for (int32_t i = 0; i < count; i++) { if (opdi_gcopier_get(table, values[i]) != others[i]) { return false; } }
     return true;
 }
-/* Lets the values of one list stand for those of another.  Returns false if their types differ, or if memory runs
+/* Lets the values of one list stand for the values of another.  Returns false if their types differ, or if memory runs
    out. */
 static bool opdi_gvalues_pair(opdi_gcopier *table, opdi_gvalue *const *values, opdi_gvalue *const *others,
                               int32_t count) {

@@ -81,9 +81,9 @@ static int opdi_pulled_vjp(opdi_recorded *recorded, int which, opd_tensor *const
     }
     return got < 0 ? -1 : opd_derivative_call(derivative, gradients, ngradients, 0, out, OPD_TRANSFORM_OUTPUTS);
 }
-/* Replaces the gradients made[], which the vjp of a while's function returned, by those of a round in which the values
-   stay as they are, if the condition is false at `primals`: by the given gradients gradients[count], and by zeros for
-   the other operands.  Returns 0, or -1 and sets an error. */
+/* Replaces the gradients made[], which the vjp of a while's function returned, by the gradients of a round in which the
+   values stay as they are, if the condition is false at `primals`: by the given gradients gradients[count], and by
+   zeros for the other operands.  Returns 0, or -1 and sets an error. */
 static int opdi_pulled_mask(const opdi_recorded *recorded, opd_tensor *const *primals, int nprimals,
                             opd_tensor *const *gradients, int count, opd_tensor **made, int nmade) {
     opd_tensor *test[OPD_TRANSFORM_OUTPUTS];

@@ -79,27 +79,13 @@ static opdi_gvalue *opdi_gcopier_value(opdi_gcopier *copier, const opdi_gvalue *
 }
 /* Copies the constant of a node; the new graph takes a reference.  Returns 0, or -1 if memory runs out. */
 static int opdi_gcopier_constant(const opdi_gcopier *copier, const opdi_gnode *from, opdi_gnode *node) {
-    const opd_value *const value = &from->constant;
-    if (from->kind != OPDI_GNODE_CONSTANT) {
-        if (from->kind == OPDI_GNODE_BUILTIN && value->tag == OPD_TAG_OBJECT) {     /* a type; see the parser */
-            node->constant = *value;
-            node->constant.u.object = (void *)(uintptr_t)opdi_gcopier_type(copier, (const opdi_gtype *)value->u.object);
-            return node->constant.u.object ? 0 : -1;
-        }
-        node->constant = *value;
-        return 0;
+    if (from->kind == OPDI_GNODE_CONSTANT) { return opdi_gnode_keep(copier->to, node, &from->constant); }
+    node->constant = from->constant;
+    if (from->kind == OPDI_GNODE_BUILTIN && from->constant.tag == OPD_TAG_OBJECT) {        /* a type; see the parser */
+        const opdi_gtype *const type = opdi_gcopier_type(copier, (const opdi_gtype *)from->constant.u.object);
+        node->constant.u.object = (void *)(uintptr_t)type;
+        return type ? 0 : -1;
     }
-    if (value->tag == OPD_TAG_STR || value->tag == OPD_TAG_COMPLEX) {
-        char *const at = (char *)opdi_graph_alloc(copier->to, (size_t)OPDI_MAX(opdi_value_bytes(value, 0), 0));
-        if (!at) { return -1; }
-        node->constant = *value;
-        (void)opdi_value_copy(&node->constant, at);
-        return 0;
-    }
-    if (value->tag == OPD_TAG_TENSOR) { opdi_retain(value->u.t); }
-    else if (value->tag == OPD_TAG_CELL) { opdi_ref_up(&opdi_cell_of(value)->refs); }
-    else if (value->tag == OPD_TAG_OBJECT) { opdi_ref_up(&((opd_generator *)value->u.object)->refs); }
-    node->constant = *value;
     return 0;
 }
 static int opdi_gcopier_text(const opdi_gcopier *copier, const char *from, const char **to) {
@@ -307,8 +293,8 @@ int opd_graph_inline(opd_graph *graph, const opd_graph *inner, opd_graph_value *
 //  A part of a graph begins at given values and ends at others.  It has the nodes from which the outputs are computed,
 //  and the nodes between that write memory of the values of the part.
 
-/* The nodes from which a part is chosen: those of the body, as far as the node whose block is the next one, and so on,
-   to the nodes of the block that has the outputs. */
+/* The nodes from which a part is chosen: the nodes of the block that has the outputs, and the nodes in front of this
+   block in the blocks around it. */
 typedef struct opdi_gpart {
     opd_graph *graph;
     opdi_gnode **nodes;                           /* [count] in the order of the text */
@@ -318,18 +304,15 @@ typedef struct opdi_gpart {
     const opd_part *of;                           /* the part that has the nodes, none of which writes; or NULL */
 } opdi_gpart;
 
-/* Writes the nodes of a block, up to the node `last`, and before them those of the blocks around it.  With
-   `nodes` NULL, only counts them. */
-static int64_t opdi_gpart_list(const opdi_gblock *block, const opdi_gnode *last, opdi_gnode **nodes) {
+/* Writes the nodes of a block to `nodes`, and before them the nodes in front of the block, in the blocks around it.  If
+   `nodes` is NULL, only counts them.  Returns their number. */
+static int64_t opdi_gpart_list(const opdi_gblock *block, opdi_gnode **nodes) {
     int64_t count = 0;
-    const opdi_gblock *path[OPDI_MAX_CELL_DEPTH];
-    int depth = 0;
-    for (const opdi_gblock *at = block; at && depth < OPDI_MAX_CELL_DEPTH; at = at->owner ? at->owner->block : NULL) {
-        path[depth++] = at;
-    }
-    while (depth-- > 0) {
-        const opdi_gnode *const end = depth ? path[depth - 1]->owner : last;
-        for (opdi_gnode *node = path[depth]->first; node && node != end; node = node->next, count++) {
+    for (int depth = opdi_gblock_depth(block); depth >= 0; depth--) {      /* from the graph's body inwards */
+        const opdi_gnode *end = NULL;
+        const opdi_gblock *at = block;
+        for (int i = 0; i < depth; i++) { end = at->owner, at = end->block; }
+        for (opdi_gnode *node = at->first; node && node != end; node = node->next, count++) {
             if (nodes) { nodes[count] = node; }
         }
     }
@@ -392,8 +375,8 @@ static bool opdi_gpart_mark_writes(const opdi_gpart *part) {
     }
     return found;
 }
-/* Marks the nodes of the part. */
-static void opdi_gpart_mark(const opdi_gpart *part, const opdi_gcopier *copier) {
+/* Marks the nodes of the part.  Returns 0, or -1 if memory runs out. */
+static int opdi_gpart_mark(const opdi_gpart *part, const opdi_gcopier *copier) {
     opd_graph *const graph = part->graph;
     const bool writes = !part->of && opdi_graph_writes(graph);
     graph->mark++;
@@ -401,8 +384,9 @@ static void opdi_gpart_mark(const opdi_gpart *part, const opdi_gcopier *copier) 
         opdi_gnode *const node = part->outputs[i]->node;
         if (node && !opdi_gcopier_get(copier, part->outputs[i])) { node->mark = graph->mark; }
     }
-    if (writes) { opdi_graph_alias(graph); }
+    if (writes && opdi_graph_alias(graph, false)) { return -1; }
     do { opdi_gpart_mark_needed(part, copier); } while (writes && opdi_gpart_mark_writes(part));
+    return 0;
 }
 /* Makes the inputs, nodes and outputs of the new graph.  Returns 0, or -1 and sets an error. */
 static int opdi_gpart_copy(opdi_gpart *part, opdi_gcopier *copier) {
@@ -416,7 +400,7 @@ static int opdi_gpart_copy(opdi_gpart *part, opdi_gcopier *copier) {
         if (!(graph->inputs[i] = opdi_gcopier_value(copier, part->inputs[i], NULL, NULL))) { return -1; }
         graph->ninputs = i + 1;
     }
-    opdi_gpart_mark(part, copier);
+    if (opdi_gpart_mark(part, copier)) { return -1; }
     for (int64_t at = 0; at < part->count; at++) {
         if (part->nodes[at]->mark == part->graph->mark && !opdi_gcopier_node(copier, part->nodes[at])) { return -1; }
     }
@@ -460,10 +444,10 @@ static int opdi_gpart_begin(opdi_gpart *part) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_extract: the outputs are in different blocks");
         }
     }
-    if (part->of) { opdi_gpart_add_all(part); } else { part->count = opdi_gpart_list(block, NULL, NULL); }
+    if (part->of) { opdi_gpart_add_all(part); } else { part->count = opdi_gpart_list(block, NULL); }
     part->nodes = (opdi_gnode **)opdi_scope_alloc(((size_t)part->count + 1) * sizeof *part->nodes);
     if (!part->nodes) { return -1; }
-    if (part->of) { opdi_gpart_add_all(part); } else { (void)opdi_gpart_list(block, NULL, part->nodes); }
+    if (part->of) { opdi_gpart_add_all(part); } else { (void)opdi_gpart_list(block, part->nodes); }
     return 0;
 }
 static opd_graph *opdi_graph_extract(opdi_gpart *part) {

@@ -110,7 +110,8 @@ static void opdi_gblock_order(opdi_gblock *block) {
     int64_t order = 0;
     for (opdi_gnode *node = block->first; node; node = node->next) { node->order = order += OPDI_ORDER_GAP; }
 }
-/* Gives a new node a number between those of its neighbours.  If there is none, numbers all nodes of the block. */
+/* Gives a new node a number between the numbers of its neighbours.  If there is none, numbers all nodes of the block.
+   */
 static void opdi_gnode_order(opdi_gnode *node) {
     const int64_t from = node->prev ? node->prev->order : node->next ? node->next->order - 2 * OPDI_ORDER_GAP : 0;
     const int64_t to = node->next ? node->next->order : from + 2 * OPDI_ORDER_GAP;
@@ -126,7 +127,8 @@ OPDI_INTERNAL void opdi_graph_order(opd_graph *graph) {
     }
     graph->ordered = true;
 }
-static int opdi_gblock_depth(const opdi_gblock *block) {
+/* Returns the number of blocks around a block. */
+OPDI_INTERNAL int opdi_gblock_depth(const opdi_gblock *block) {
     int depth = 0;
     while (block->owner) { block = block->owner->block, depth++; }
     return depth;
@@ -208,8 +210,8 @@ static void opdi_graph_uses_free(opdi_graph_uses *users) {
     opdi_free(users->uses, (size_t)users->cap * sizeof *users->uses);
     opdi_free(users, sizeof *users);
 }
-/* Returns the uses of all values of a graph, or NULL if memory runs out.  A use of a block of the graph's body, number
-   0, is the use of graph->result. */
+/* Returns the uses of all values of a graph, or NULL if memory runs out.  Use 0 of the block
+   graph->body is the use of graph->result. */
 OPDI_INTERNAL opdi_graph_uses *opdi_graph_users(opd_graph *graph) {
     if (graph->users) { return graph->users; }
     opdi_graph_uses *const users = (opdi_graph_uses *)opdi_alloc(sizeof *users);
@@ -369,6 +371,20 @@ OPDI_INTERNAL void opdi_gnode_leave(opd_graph *graph, opdi_gnode *node) {
     }
 }
 
+/* Makes `value` the constant of a node: copies a text or complex number into the graph, and takes a reference to a
+   tensor, cell or generator.  Returns 0, or -1 if memory runs out. */
+OPDI_INTERNAL int opdi_gnode_keep(opd_graph *graph, opdi_gnode *node, const opd_value *value) {
+    node->constant = *value;
+    if (value->tag == OPD_TAG_STR || value->tag == OPD_TAG_COMPLEX) {
+        char *const at = (char *)opdi_graph_alloc(graph, (size_t)OPDI_MAX(opdi_value_bytes(value, 0), 0));
+        if (!at) { return -1; }
+        (void)opdi_value_copy(&node->constant, at);
+    }
+    if (value->tag == OPD_TAG_TENSOR) { opdi_retain(value->u.t); }
+    if (value->tag == OPD_TAG_CELL) { opdi_ref_up(&opdi_cell_of(value)->refs); }
+    if (value->tag == OPD_TAG_OBJECT) { opdi_ref_up(&((opd_generator *)value->u.object)->refs); }
+    return 0;
+}
 /* Adds a constant node and returns its value, or NULL if memory runs out.  The graph takes a reference to a tensor or
    cell.  An object must be a generator, to which the graph also takes a reference. */
 OPDI_INTERNAL opdi_gvalue *opdi_graph_constant(opd_graph *graph, const opd_value *value) {
@@ -376,20 +392,9 @@ OPDI_INTERNAL opdi_gvalue *opdi_graph_constant(opd_graph *graph, const opd_value
     opdi_gvalue *out = node ? opdi_gvalue_new(graph, node, value->tag) : NULL;
     if (!out) { return NULL; }
     node->out[0] = out;
-    node->constant = *value;
-    if (value->tag == OPD_TAG_STR || value->tag == OPD_TAG_COMPLEX) {
-        char *at = (char *)opdi_graph_alloc(graph, (size_t)OPDI_MAX(opdi_value_bytes(value, 0), 0));
-        if (!at) { return NULL; }
-        (void)opdi_value_copy(&node->constant, at);
-    }
-    if (value->tag == OPD_TAG_TENSOR) {
-        if (opdi_gvalue_describe(graph, out, value->u.t)) { return NULL; }
-        opdi_retain(value->u.t);
-    } else if (value->tag == OPD_TAG_CELL) { opdi_ref_up(&opdi_cell_of(value)->refs); }
-    if (value->tag == OPD_TAG_OBJECT) {
-        out->type = opdi_gtype_simple(OPDI_GTYPE_GENERATOR);
-        opdi_ref_up(&((opd_generator *)value->u.object)->refs);
-    }
+    if (value->tag == OPD_TAG_TENSOR && opdi_gvalue_describe(graph, out, value->u.t)) { return NULL; }
+    if (value->tag == OPD_TAG_OBJECT) { out->type = opdi_gtype_simple(OPDI_GTYPE_GENERATOR); }
+    if (opdi_gnode_keep(graph, node, value)) { return NULL; }
     opdi_gnode_append(graph, node);
     return out;
 }

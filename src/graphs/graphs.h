@@ -612,7 +612,7 @@ typedef struct opdi_recorded {
     opdi_recorded_kind kind;
     const char *who, *names[2];
     opdi_control_functions functions;
-    struct opdi_recorded *of;                     /* the functions are derived from those of `of`, and `user` is this
+    struct opdi_recorded *of;                     /* the functions are derived from its functions, and `user` is this
                                                      struct; NULL: the functions are the program's */
     int ncarried, nsliced, nothers;
     int nresults;                                 /* the number of results, once the functions have been called */

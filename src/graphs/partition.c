@@ -177,15 +177,28 @@ static void opdi_gsearch_phase(opdi_gsearch *search, int32_t at) {
 }
 //== lists and their users =============================================================================================
 
+/* Sets the member `chosen` of the nodes of a block: true for calls that can belong into a part.  A view whose memory is
+   written stays outside, because the function of a part may return new memory.  Returns 0, or -1 and sets an error. */
+static int opdi_gsearch_choose(const opdi_gsearch *search) {
+    opd_graph *const graph = search->graph;
+    const bool writes = opdi_graph_writes(graph);
+    if (writes && opdi_graph_alias(graph, true)) { return -1; }
+    const uint64_t written = writes ? opdi_graph_mark_written(graph) : 0;
+    for (opdi_gnode *node = search->block->first; node; node = node->next) {
+        node->chosen = opdi_gnode_can_move(node) && !(writes && opdi_gnode_view_is_written(node, written));
+    }
+    return 0;
+}
 /* Asks the question about each call of a block, and gives each call that belongs into a part its own copy of the lists
    of tensors that it takes.  Returns 0, or -1 and sets an error. */
 static int opdi_gsearch_ask(opdi_gsearch *search, opd_graph_question question, void *user) {
     opd_graph *const graph = search->graph;
     int rc = opdi_graph_users(graph) ? 0 : -1;
+    if (rc || opdi_gsearch_choose(search)) { return -1; }
     graph->into = search->block->owner ? search->block : NULL;
     for (opdi_gnode *node = search->block->first; node && rc == 0; node = node->next) {
         const uint64_t changes = graph->changes;
-        node->chosen = opdi_gnode_can_move(node) && question(user, node);
+        node->chosen = node->chosen && question(user, node);
         if (graph->changes != changes) {
             (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_partition: the question has changed the graph");
         }
@@ -225,7 +238,7 @@ static int opdi_gsearch_run(opdi_gsearch *search, opd_graph_question question, v
     int32_t effect = -1;
     if (opdi_gsearch_ask(search, question, user)) { return -1; }
     search->writes = opdi_graph_writes(graph);
-    if (search->writes) { opdi_graph_alias(graph); }
+    if (search->writes && opdi_graph_alias(graph, true)) { return -1; }
     for (const opdi_gnode *node = search->block->first; node; node = node->next) { search->count++; }
     search->places = (opdi_gplace *)opdi_scope_alloc(((size_t)search->count + 1) * sizeof *search->places);
     if (!search->places) { return -1; }

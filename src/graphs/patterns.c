@@ -154,7 +154,7 @@ static opdi_gnode *opdi_gmatch_last(const opd_match *match) {
 }
 /* Returns whether a node writes memory of values of the match. */
 static bool opdi_gmatch_is_written(opd_match *match, const opdi_gnode *node) {
-    if (!match->aliased) { opdi_graph_alias(match->graph); }
+    if (!match->aliased && opdi_graph_alias(match->graph, true)) { return true; }        /* the call fails */
     match->aliased = true;
     for (int32_t i = 0; i < match->nnodes; i++) {
         const opdi_gnode *const one = match->nodes[i];
@@ -290,8 +290,8 @@ static void opdi_gmatch_take_back(const opd_match *match) {
         if (made) { opdi_gnode_remove(match->graph, made); }
     } while (made);
 }
-/* Replaces the match.  Returns 1; 0 if the condition is not met; or -1 and sets an error, and then nothing has changed.
-   */
+/* Replaces the match.  Returns 1; 0 if the condition is not met; or -1 and sets an error, and then nothing
+   has changed. */
 static int opdi_gmatch_rewrite(opd_match *match, const opd_graph *replacement, const opd_rewrite_options *options) {
     opd_graph *const graph = match->graph;
     opdi_gnode *const last = opdi_gmatch_last(match);

@@ -7,7 +7,7 @@
 typedef struct compiler {
     const char *names[6];
     int compiled, runs, destroyed, refuse_from, fail_at;
-    bool refuse_runs, wrong;
+    bool refuse_runs, wrong, fresh;
 } compiler;
 typedef struct compiled_part { compiler *by; const opd_graph *part; } compiled_part;
 
@@ -24,7 +24,9 @@ static int run_part(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
         out[0] = opd_full(OPD_INTS(2), opd_value_double(0), OPD_FLOAT64);
         return 1;
     }
-    return opd_graph_run(part->part, in, n, out, OPD_TRANSFORM_OUTPUTS);
+    const int count = opd_graph_run(part->part, in, n, out, OPD_TRANSFORM_OUTPUTS);
+    for (int i = 0; i < count && part->by->fresh; i++) { out[i] = opd_clone(out[i]); }
+    return count;
 }
 static void end_part(void *user) {
     ((compiled_part *)user)->by->destroyed++;
@@ -170,6 +172,63 @@ TEST(a_list_of_an_outer_block_is_made_in_the_part) {
     CHECK_INT(by.runs, 2);
     opd_graph_free(graph);
     opd_graph_free(before);
+}
+/* The function of a part returns new memory, so a view must not be in it whose memory is written. */
+TEST(views_whose_memory_is_written_stay_outside) {
+    static const char *const texts[] = {
+        "graph(%x : Tensor):\n" ONE "  %0 : int = prim::Constant[value=0]()\n  %e : Tensor = aten::exp(%x)\n"
+        "  %v : Tensor = aten::select(%x, %0, %0)\n  %w : Tensor = aten::add_(%v, %1, %1)\n"
+        "  %y : Tensor = aten::mul(%x, %e)\n  return (%y)\n",
+        "graph(%x : Tensor):\n" ONE "  %e : Tensor = aten::exp(%x)\n  %v : Tensor = aten::type_as(%x, %e)\n"
+        "  %w : Tensor = aten::add_(%v, %1, %1)\n  %y : Tensor = aten::neg(%x)\n  return (%y)\n",
+        /* nobody writes: the view may be copied */
+        "graph(%x : Tensor):\n  %0 : int = prim::Constant[value=0]()\n  %v : Tensor = aten::select(%x, %0, %0)\n"
+        "  %y : Tensor = aten::exp(%v)\n  return (%y)\n",
+        /* a write to the result of a convolution, which is new memory, does not keep it outside */
+        "graph(%x : Tensor):\n  %v : Tensor = aten::matmul(%x, %x)\n  %w : Tensor = aten::relu_(%v)\n  return (%w)\n"};
+    for (int i = 0; i < 4; i++) {
+        opd_graph *graph = opd_graph_parse(texts[i]), *before = opd_graph_copy(graph);
+        compiler by = named("aten::select", "aten::exp", "aten::type_as");
+        opd_part_compiler parter = compiler_of(&by);
+        by.names[3] = "aten::matmul";
+        by.fresh = true;
+        CHECK_INT(opd_graph_delegate(graph, &parter), 1);
+        CHECK_INT(opd_graph_count(graph, "aten::select") + opd_graph_count(graph, "aten::type_as"), i < 2);
+        same_runs(graph, before, 1);
+        opd_graph_free(graph);
+        opd_graph_free(before);
+    }
+}
+/* Two inputs, or two constants, that are views of one tensor: a read of one stays before a write to the other. */
+TEST(memory_that_inputs_and_constants_share) {
+    for (int constants = 0; constants < 2; constants++) {
+        opd_tensor *base = numbers(4), *in[2], *out[1], *want[1];
+        opd_graph *graph = opd_graph_new();
+        opd_graph_value *v[2], *a, *w, *y, *one[3];
+        for (int i = 0; i < 2; i++) {
+            v[i] = constants ? opd_graph_constant(graph, opd_value_tensor(i ? opd_view(base, OPD_INTS(4)) : base))
+                : opd_graph_input(graph, NULL, NULL);
+        }
+        one[0] = v[1], one[1] = one[2] = opd_graph_constant(graph, opd_value_int(1));
+        CHECK_INT(opd_graph_call(graph, "aten::exp", &v[0], 1, &a, 1), 1);
+        CHECK_INT(opd_graph_call(graph, "aten::add_.Tensor", one, 2, &w, 1), 1);
+        CHECK_INT(opd_graph_call(graph, "aten::neg", &v[0], 1, &y, 1), 1);
+        one[0] = a, one[1] = y;
+        CHECK_INT(opd_graph_call(graph, "aten::mul.Tensor", one, 2, &y, 1), 1);
+        CHECK_INT(opd_graph_output(graph, &y, 1, false), 0);
+        opd_graph *before = opd_graph_copy(graph);
+        compiler by = named("aten::exp", "aten::neg", "aten::mul");
+        opd_part_compiler parter = compiler_of(&by);
+        CHECK_INT(opd_graph_delegate(graph, &parter), 2);            /* exp, and neg with mul: the write is between */
+        for (int i = 0; i < 2; i++) {
+            opd_copy_(base, numbers(4));
+            in[0] = base, in[1] = opd_view(base, OPD_INTS(4));
+            CHECK_INT(opd_graph_run(i ? graph : before, in, constants ? 0 : 2, i ? out : want, 1), 1);
+        }
+        CHECK(opd_equal(out[0], want[0]));
+        opd_graph_free(graph);
+        opd_graph_free(before);
+    }
 }
 TEST(parts_in_blocks) {
     opd_graph *graph = opd_graph_parse(

@@ -1,13 +1,8 @@
 /* Conditions and loops over functions (opd_cond, opd_while, opd_scan, opd_map): values, derivatives, vmap, fakes,
    errors.  The numbers with many digits are PyTorch's. */
 #include "../../opdispatch.h"
-#include "../check.h"
+#include "../control_bodies.h"
 
-#define NONE NULL, 0
-static opd_tensor *number(double value) { return opd_full(opd_ints_of(NULL, 0), opd_value_double(value), OPD_FLOAT64); }
-static opd_tensor *numbers(const double *values, int64_t count) {
-    return opd_tensor_from(values, opd_ints_of(&count, 1), OPD_FLOAT64);
-}
 static void near_all(opd_tensor *tensor, const double *want, int64_t count) {
     CHECK_OR_RETURN(tensor != NULL);
     CHECK_INT(opd_numel(tensor), count);
@@ -15,28 +10,14 @@ static void near_all(opd_tensor *tensor, const double *want, int64_t count) {
     for (int64_t i = 0; i < count && opd_ok(); i++) { CHECK_NEAR(opd_item_f64(opd_select(flat, 0, i)), want[i], 1e-9); }
     CHECK_OK();
 }
-#define BODY(name) static int name(void *user, opd_tensor *const *in, int n, opd_tensor **out)
-#define UNUSED() ((void)user, (void)in, (void)n, (void)out)
-#define DONE(count) return opd_ok() ? (count) : -1
 
 //-- functions ---------------------------------------------------------------------------------------------------------
 
-BODY(squared) { UNUSED(); out[0] = opd_mul(in[0], in[0]); DONE(1); }
-BODY(doubled) { UNUSED(); out[0] = opd_add(in[0], in[0]); DONE(1); }
-BODY(same) { UNUSED(); out[0] = in[0]; return 1; }
 BODY(wide) { UNUSED(); out[0] = opd_cat(OPD_TENSORS(in[0], in[0]), 0); DONE(1); }
 BODY(singles) { UNUSED(); out[0] = opd_to_dtype(in[0], OPD_FLOAT32); DONE(1); }
 BODY(twice) { UNUSED(); out[0] = out[1] = in[0]; return 2; }
 BODY(fails) { UNUSED(); (void)opd_grad_mode_set(false); return opd_fail(OPD_ERROR_USER, "the function gives up"); }
 BODY(below_100) { UNUSED(); out[0] = opd_lt_Scalar(in[0], OPD_V(100)); DONE(1); }
-BODY(grown) { UNUSED(); out[0] = opd_mul_Scalar(opd_mul(in[0], in[0]), OPD_V(1.1)); DONE(1); }
-/* h = tanh(w h + x), y = h^2; w is an additional tensor. */
-BODY(step) {
-    UNUSED();
-    out[0] = opd_tanh(opd_add(opd_mul(in[2], in[0]), in[1]));
-    out[1] = opd_mul(out[0], out[0]);
-    DONE(2);
-}
 BODY(pair_sum) { UNUSED(); out[0] = out[1] = opd_add(in[0], in[1]); DONE(2); }
 BODY(scaled) { UNUSED(); out[0] = opd_mul(in[0], in[1]); out[1] = opd_sum(in[0]); DONE(2); }
 

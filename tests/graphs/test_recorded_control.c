@@ -1,16 +1,8 @@
 /* Conditions and loops in a trace: one node with blocks, printed, parsed, saved, run, differentiated, vmapped; and the
    derivatives of conditions and loops in a trace, which have a fixed number of nodes. */
 #include "../../opdispatch.h"
-#include "../check.h"
+#include "../control_bodies.h"
 
-#define NONE NULL, 0
-#define BODY(name) static int name(void *user, opd_tensor *const *in, int n, opd_tensor **out)
-#define UNUSED() ((void)user, (void)in, (void)n, (void)out)
-#define DONE(count) return opd_ok() ? (count) : -1
-static opd_tensor *number(double value) { return opd_full(opd_ints_of(NULL, 0), opd_value_double(value), OPD_FLOAT64); }
-static opd_tensor *numbers(const double *values, int64_t count) {
-    return opd_tensor_from(values, opd_ints_of(&count, 1), OPD_FLOAT64);
-}
 static int by(const int *argnums, int nargnums, opd_transform_fn fn, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_transform_options options;
     memset(&options, 0, sizeof options);
@@ -28,17 +20,7 @@ static int over(const int *dims, opd_transform_fn fn, opd_tensor *const *in, int
 
 //-- functions ---------------------------------------------------------------------------------------------------------
 
-BODY(squared) { UNUSED(); out[0] = opd_mul(in[0], in[0]); DONE(1); }
-BODY(doubled) { UNUSED(); out[0] = opd_add(in[0], in[0]); DONE(1); }
-BODY(same) { UNUSED(); out[0] = in[0]; return 1; }
 BODY(below) { UNUSED(); out[0] = opd_lt(in[0], in[1]); DONE(1); }
-BODY(grown) { UNUSED(); out[0] = opd_mul_Scalar(opd_mul(in[0], in[0]), OPD_V(1.1)); DONE(1); }
-BODY(step) {
-    UNUSED();
-    out[0] = opd_tanh(opd_add(opd_mul(in[2], in[0]), in[1]));
-    out[1] = opd_mul(out[0], out[0]);
-    DONE(2);
-}
 /* Counts in an int64 tensor beside the sum, and returns the input of the round. */
 BODY(counted) {
     UNUSED();

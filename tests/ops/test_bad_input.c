@@ -449,7 +449,7 @@ CHECK_MAIN()
 TEST(sizes_of_attention) {
     static const struct { int64_t q[4], k[4], v[4], mask[4]; bool gqa; const char *text; } rows[] = {
         {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {1, 1, 5, 7}, false, "attn_mask has the sizes [1, 1, 5, 7], but must "
-            "broadcast to the scores, whose last sizes are 5 and 6, and whose other sizes are those of query, [2, 4, 5, 8]"},
+            "broadcast to the scores, whose last sizes are 5 and 6, and whose other sizes are the sizes of query, [2, 4, 5, 8]"},
         {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {1, 1, 6, 6}, false, "attn_mask has the sizes [1, 1, 6, 6]"},
         {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {1, 3, 5, 6}, false, "attn_mask has the sizes [1, 3, 5, 6]"},
         {{2, 4, 5, 8}, {2, 4, 6, 8}, {2, 4, 6, 8}, {3, 1, 5, 6}, false, "attn_mask has the sizes [3, 1, 5, 6]"},

@@ -576,6 +576,7 @@ static int opdi_einsum_kernel(opd_call *call) {
 OPDI_OP(einsum) {
     op->schema = "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor";
     op->composite = opdi_einsum_kernel;
+    op->tags = OPDI_OPTAG_SHARES;
     op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "'ij,jk->ik', {[2,3],[3,2]}; 'bij, bjk', {[2,2,3],[2,3,2]}; 'ii', {[3,3]}; '...a,ab,b->...', "
         "{[2,3],[3,2],[2]}; 'i,j->ji', {[2],[3]}; 'ab->', {[2,3]}";

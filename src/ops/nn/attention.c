@@ -808,7 +808,7 @@ static int opdi_sdpa_check_sizes(const opd_tensor *q, const opd_tensor *k, const
         return 0;
     }
     return opd_fail(OPD_ERROR_SHAPE, "attn_mask has the sizes %s, but must broadcast to the scores, whose last sizes "
-                    "are %lld and %lld, and whose other sizes are those of query, %s", opdi_shape_text(mask, first),
+                    "are %lld and %lld, and whose other sizes are the sizes of query, %s", opdi_shape_text(mask, first),
                     (long long)rows, (long long)columns, opdi_shape_text(q, second));
 }
 /* Returns true if `mask` broadcasts to the sizes [B, H, L, S] of the scores of q and k. */

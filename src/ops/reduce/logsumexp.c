@@ -122,6 +122,7 @@ static int opdi_sum_to_size_kernel(opd_call *call) {
 OPDI_OP(sum_to_size) {
     op->schema = "sum_to_size(Tensor self, int[] size) -> Tensor";
     op->composite = opdi_sum_to_size_kernel;
+    op->tags = OPDI_OPTAG_SHARES;
     op->cases = "[2,3], (1,3); [4,2,3], (2,1)";
 }
 

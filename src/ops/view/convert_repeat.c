@@ -47,6 +47,7 @@ OPDI_OP(to_dtype_layout) {
 OPDI_OP(type_as) {
     op->schema = "type_as(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_type_as_kernel;
+    op->tags = OPDI_OPTAG_SHARES;
     op->cases = "[2,3], [2]i5";
 }
 static int opdi_chalf_kernel(opd_call *call) {
@@ -57,6 +58,7 @@ static int opdi_chalf_kernel(opd_call *call) {
 OPDI_OP(chalf) {
     op->schema = "chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor";
     op->composite = opdi_chalf_kernel;
+    op->tags = OPDI_OPTAG_SHARES;
     op->cases = "";
 }
 

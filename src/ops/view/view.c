@@ -168,6 +168,7 @@ static int opdi_unsafe_view_kernel(opd_call *call) {
 OPDI_OP(_unsafe_view) {
     op->schema = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor";
     op->any = opdi_unsafe_view_kernel; op->backward = opdi_view_backward;
+    op->tags = OPDI_OPTAG_SHARES;
     op->vmap = opdi_view_batch;
     op->out = "_unsafe_view.out";
     op->cases = "[2,3], (3,2)";

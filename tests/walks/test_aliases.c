@@ -1,0 +1,67 @@
+/* Which results share memory with arguments.  The schema says so, or the tag maybe_aliasing_or_mutating, or the operator
+   is in the list below.  Passes over graphs rely on this (OPDI_OPTAG_SHARES). */
+#include "../cases.h"
+
+/* Operators for which PyTorch does not say it. */
+static bool told_here(const char *name) {
+    static const char *const names[] = {"_unsafe_view", "chalf", "einsum", "sum_to_size", "type_as"};
+    for (int i = 0; i < 5; i++) { if (strcmp(name + strlen("aten::"), names[i]) == 0) { return true; } }
+    return false;
+}
+/* Looks at one call.  Returns whether it was made. */
+static bool walk_case(const op_case *c) {
+    const opd_schema *const schema = opd_op_schema(c->op);
+    opd_value rets[16];
+    if (opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs)) {
+        opd_error_clear();
+        return false;
+    }
+    for (int i = 0; i < opd_schema_nreturns(schema); i++) {
+        const opd_tensor *const result = rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        for (int k = 0; k < c->nargs && result; k++) {
+            const opd_value *const arg = &c->args[k];
+            const int count = arg->tag == OPD_TAG_TENSORS ? arg->n : arg->tag == OPD_TAG_TENSOR;
+            for (int j = 0; j < count; j++) {
+                const opd_tensor *const given = arg->tag == OPD_TAG_TENSORS ? arg->u.tensors[j] : arg->u.t;
+                if (!given || !opd_tensor_same_storage(result, given) || opd_schema_may_alias(schema, k, -1 - i, NULL) ||
+                    (opd_op_tags(c->op) & OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING) || told_here(opd_op_name(c->op))) { continue; }
+                printf("%s: result %d shares the memory of argument %d\n", opd_op_name(c->op), i, k);
+                CHECK(!"told");
+            }
+        }
+    }
+    return true;
+}
+TEST(schemas_tell_which_results_share_memory) {
+    static op_case c;
+    int count = 0;
+    for (const opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) {
+        const char *text = opd_op_card(op) && cases_of(op) ? cases_of(op) : "";
+        if (!check_walks(opd_op_name(op)) || opd_schema_is_mutable(opd_op_schema(op))) { continue; }
+        while (*text) {
+            OPD_SCOPED;
+            memset(&c, 0, sizeof c);
+            c.op = op;
+            c.dtype = OPD_FLOAT32;
+            if (!case_read_next(&c, &text)) { opd_error_clear(); break; }
+            count += walk_case(&c);
+            for (int k = 0; k < c.nargs; k++) {   /* the same call with other numbers, such as a power of 1 */
+                const opd_value was = c.args[k];
+                static const int64_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, zeros[16] = {0};
+                for (int i = 0; i < 2; i++) {
+                    if (was.tag == OPD_TAG_INT) { c.args[k] = opd_value_int(i); }
+                    else if (was.tag == OPD_TAG_FLOAT) { c.args[k] = opd_value_double(i); }
+                    else if (was.tag == OPD_TAG_BOOL) { c.args[k] = opd_value_bool(i != 0); }
+                    else if (was.tag == OPD_TAG_INTS && was.n <= 16) { c.args[k] = opd_value_ints(i ? ones : zeros, was.n); }
+                    else { break; }
+                    (void)walk_case(&c);
+                }
+                c.args[k] = was;
+            }
+        }
+        opd_error_clear();
+    }
+    printf("%d calls\n", count);
+    CHECK(getenv("CHECK_PART") || count > 1000);
+}
+CHECK_MAIN_WALKS()
