@@ -326,11 +326,12 @@ typedef struct opdi_higher {
 #define OPDI_OPTAG_OUT_SELF (1u << 14)
 #define OPDI_OPTAG_OUT_APART (OPDI_OPTAG_OUT_PART | OPDI_OPTAG_OUT_SELF)
 #define OPDI_OPTAG_SENDS (1u << 17)               /* has side effects, so graphs do not drop its calls */
-#define OPDI_OPTAG_SHARES (1u << 24)              /* a result may share memory with an argument, which neither the
-                                                     schema nor a tag of PyTorch says */
+#define OPDI_OPTAG_SHARES OPD_OPTAG_USER          /* built-in operators only, which have no tags of the program: a
+                                                     result may share memory with an argument, which neither the schema
+                                                     nor a tag of PyTorch says */
 #define OPDI_OPTAG_PRIVATE (OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_CORE | OPDI_OPTAG_OUT_DYNAMIC | \
                             OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_SENDS | OPDI_OPTAG_OUT_CASTS | \
-                            OPDI_OPTAG_SHARES | OPDI_OPTAG_OUT_APART)
+                            OPDI_OPTAG_OUT_APART)
 
 //== listeners =========================================================================================================
 

@@ -62,7 +62,10 @@ size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
 
 /* Returns the tags of an operator's definition, or 0 if it has none.  The caller holds the registry's lock. */
 static uint32_t opdi_tags_of(const opd_op *op) {
-    return op->definition ? op->definition->tags & ~OPDI_OPTAG_PRIVATE : 0;
+    const opdi_registration *const definition = op->definition;
+    if (!definition) { return 0; }
+    const bool ours = definition->lib == opdi_registry.aten;
+    return definition->tags & ~(OPDI_OPTAG_PRIVATE | (ours ? (uint32_t)OPDI_OPTAG_SHARES : 0u));
 }
 uint32_t opd_op_tags(const opd_op *op) {
     if (!op) { return 0; }

@@ -28,10 +28,8 @@ static void opdi_gvalues_join(opdi_gvalue *const *values, int32_t count, opdi_gv
    does not (dropout), nor if an operator of the program is a composite or has unknown effects. */
 static bool opdi_op_tells_aliases(const opd_op *op) {
     const opdi_registration *const definition = op->definition;
-    if (!definition || (definition->tags & (OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING | OPDI_OPTAG_SHARES))) {
-        return false;
-    }
-    return definition->lib == opdi_registry.aten ||
+    if (!definition || (definition->tags & OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING)) { return false; }
+    return definition->lib == opdi_registry.aten ? !(definition->tags & OPDI_OPTAG_SHARES) :
         (definition->alias != OPD_ALIAS_CONSERVATIVE && !opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT));
 }
 /* Returns whether result i of a call may share memory with input k. */

@@ -1,5 +1,11 @@
 #include "graphs.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>graph_parts  matches of patterns, parts for other compilers, and dtypes and sizes of a changed graph
+//
+//  Graphs in which many nodes are changed at once.  Each change is made by the functions of the room >>graph_nodes.
+//----------------------------------------------------------------------------------------------------------------------
+
 //== patterns ==========================================================================================================
 //
 //  A pattern is a graph, too.  Its inputs stand for any value of the right type; each other value stands for the result

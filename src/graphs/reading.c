@@ -1,7 +1,7 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>graph_nodes  reading, changing, copying, comparing, rewriting and dividing graphs
+//  >>graph_nodes  reading, changing, copying and comparing graphs
 //
 //  Public functions that return parts of a graph.  They change nothing.  Nodes of all kinds are read in the same way,
 //  so this room knows no operators.
