@@ -408,8 +408,9 @@ typedef struct opdi_replacing {
     opdi_nest *nest, *producer;
     int done;                                     /* the number of loads replaced; a load that two expressions use
                                                      counts twice */
-    bool moves, moved;                            /* moves: there is only one load, so it gets the producer's value
-                                                     itself instead of a copy; moved: it has got it */
+    bool moves, moved;                            /* moves: there is only one load, which is not in the place of the
+                                                     result, so it gets the producer's value itself instead of a copy;
+                                                     moved: it has got it */
 } opdi_replacing;
 static opdi_expr *opdi_expr_replaced(opdi_replacing *all, opdi_expr *expr) {
     for (int i = 0; i < expr->nin; i++) {
@@ -456,7 +457,9 @@ static bool opdi_nest_room(opdi_nest *nest, opdi_nest *other) {
    number of loads replaced, or -1 and sets an error. */
 static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest *producer) {
     const opdi_buffer *const buffer = producer->out.buffer;
-    opdi_replacing all = {nest, producer, 0, buffer->reads == 1 && !buffer->output, false};
+    opdi_reads_check place = {buffer, false};
+    if (nest->place) { opdi_expr_walk(nest->place, opdi_seen_buffer, &place); }
+    opdi_replacing all = {nest, producer, 0, buffer->reads == 1 && !buffer->output && !place.reads, false};
     const bool contracts = !recording->loose && opdi_nest_contracts(nest);
     const opdi_expr *plain = producer->value;
     if ((contracts && (plain->kind != OPDI_EXPR_LOAD || plain->nin)) || opdi_nest_stays(nest) ||
