@@ -26,8 +26,9 @@ OPD_NEW opd_op *opd_op_builtin(opd_op_id id);
    listeners know only the operators that were called or kept so far.
    The statement OPD_KEEP(name) keeps a built-in operator.  Execute the statement before the program looks up the
    operator by name or number, or registers a kernel for the operator: OPD_KEEP(conv2d); opd_find("aten::conv2d").  name
-   is the constant of opd_op_id without OPD_OP_.  OPD_KEEP(torchvision) and OPD_KEEP(collectives) keep all operators of
-   these groups.  If the library is compiled without OPD_LEAN, OPD_KEEP does nothing.  Any thread may execute the
+   is the constant of opd_op_id without OPD_OP_.  OPD_KEEP(torchvision), OPD_KEEP(quantized) and
+   OPD_KEEP(collectives) keep all operators of these groups (quantized: the namespaces quantized_decomposed, torchao and
+   transformers).  If the library is compiled without OPD_LEAN, OPD_KEEP does nothing.  Any thread may execute the
    statement. */
 #if defined(OPDISPATCH_PLUGIN)
 #define OPD_KEEP(card) ((void)0)
@@ -44,7 +45,7 @@ typedef struct opdi_lean_card opdi_lean_card;     /* a built-in operator, as the
 #define OPDI_CARD(card, name) extern const opdi_lean_card opdi_kept_##card;
 OPDI_CARDS
 #undef OPDI_CARD
-extern const opdi_lean_card opdi_kept_torchvision, opdi_kept_collectives;
+extern const opdi_lean_card opdi_kept_torchvision, opdi_kept_quantized, opdi_kept_collectives;
 #endif
 #if !defined(OPDISPATCH_PLUGIN)
 OPD_NEW void opdi_keep_operator(const opdi_lean_card *card);        /* what OPD_KEEP does */

@@ -193,6 +193,7 @@ extern char **environ;
 #define OPD_NO_OP_SOLVE
 #define OPD_NO_OP_SPECIAL
 #define OPD_NO_OP_NORM
+#define OPD_NO_OP_QUANTIZED
 #define OPD_NO_OP_SEQUENCE
 #define OPD_NO_OP_LOSS
 #define OPD_NO_OP_INDEX

@@ -208,7 +208,7 @@ typedef struct opdi_permanent { char *at; size_t left; void *blocks; } opdi_perm
 #define OPDI_FAMILY_SLOTS 1024
 /* Groups of operators in namespaces other than aten.  A group is registered when the program first asks for one of its
    namespaces. */
-enum { OPDI_EXTRA_VISION, OPDI_EXTRA_COLLECTIVES, OPDI_EXTRAS };
+enum { OPDI_EXTRA_VISION, OPDI_EXTRA_QUANTIZED, OPDI_EXTRA_COLLECTIVES, OPDI_EXTRAS };
 typedef struct opdi_register {
     opdi_mutex lock;                              /* protects all members; tables are also read without it */
     opdi_names *names;                            /* table of the names and base names of operators */

@@ -32,9 +32,12 @@ struct opdi_lean_card {
 #include "lean_cards.printed.h"
 
 static int opdi_register_vision(void);
+static int opdi_register_quantized(void);
 static int opdi_register_collectives(void);
 OPDI_LEAN_CONST opdi_lean_card opdi_kept_torchvision = {
     (int)OPD_OP_COUNT + (int)OPDI_EXTRA_VISION, "torchvision", NULL, opdi_register_vision, NULL};
+OPDI_LEAN_CONST opdi_lean_card opdi_kept_quantized = {
+    (int)OPD_OP_COUNT + (int)OPDI_EXTRA_QUANTIZED, "quantized", NULL, opdi_register_quantized, NULL};
 OPDI_LEAN_CONST opdi_lean_card opdi_kept_collectives = {
     (int)OPD_OP_COUNT + (int)OPDI_EXTRA_COLLECTIVES, "collectives", NULL, opdi_register_collectives, NULL};
 
@@ -56,7 +59,8 @@ static inline opd_op_id opdi_lean_number(const opdi_lean_card *card) {
 /* Adds all descriptors, for code that may call any operator: a program, a script, a plug-in. */
 static void opdi_lean_all(void) {
 #define OPDI_CARD(card, name) &opdi_kept_##card,
-    static const opdi_lean_card *const all[] = {OPDI_CARDS &opdi_kept_torchvision, &opdi_kept_collectives};
+    static const opdi_lean_card *const all[] = {OPDI_CARDS &opdi_kept_torchvision, &opdi_kept_quantized,
+                                                &opdi_kept_collectives};
 #undef OPDI_CARD
     if (OPDI_LOAD(&opdi_lean_has_all)) { return; }
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) { (void)opdi_lean_note(all[i], NULL); }

@@ -583,6 +583,18 @@ static bool opdi_pickle_needs_foreign(const opdi_pickle *pickle, int64_t global,
     }
     return false;
 }
+/* If a call makes an object of a Python class that stands for a tensor, such as torchao's quantised weights, returns the
+   dict of its attributes, which has the tensors inside of it.  Else returns 0. */
+static uint32_t opdi_pickle_inside(const opdi_pickle *pickle, int64_t global, uint32_t args) {
+    const uint32_t made = opdi_pickle_get(pickle, args, 0);
+    if (opdi_pickle_globals[global].call != OPDI_GLOBAL_TYPED || !opdi_pickle_is(pickle, made, OPDI_PICKLE_GLOBAL) ||
+        strcmp(opdi_pickle_globals[opdi_pickle_at(pickle, made)->value].name, "_rebuild_wrapper_subclass") != 0) {
+        return 0;
+    }
+    uint32_t state = opdi_pickle_get(pickle, args, 3);
+    if (opdi_pickle_is(pickle, state, OPDI_PICKLE_TUPLE)) { state = opdi_pickle_get(pickle, state, 0); }
+    return opdi_pickle_is(pickle, state, OPDI_PICKLE_DICT) ? state : 0;
+}
 static int opdi_pickle_call_what(opdi_pickle *pickle, uint32_t what, uint32_t args, bool again) {
     if (opdi_pickle_is(pickle, what, OPDI_PICKLE_FOREIGN) && opdi_pickle_is(pickle, args, OPDI_PICKLE_TUPLE)) {
         return opdi_pickle_call_foreign(pickle, what, args);
@@ -592,6 +604,8 @@ static int opdi_pickle_call_what(opdi_pickle *pickle, uint32_t what, uint32_t ar
     }
     const int64_t global = opdi_pickle_at(pickle, what)->value;
     const uint32_t first = opdi_pickle_get(pickle, args, 0);
+    const uint32_t inside = opdi_pickle_inside(pickle, global, args);
+    if (inside) { return opdi_pickle_push(pickle, inside); }
     if (opdi_pickle_needs_foreign(pickle, global, args)) {
         return opdi_pickle_new(pickle, OPDI_PICKLE_STRANGE, global) ? 0 : -1;
     }

@@ -38,7 +38,6 @@ static const opd_value *opdi_call_packed(const opdi_bcall *call, int i, const ch
    steps, or 128 (7 bits) if `reduce` is true; in PyTorch, 7 bits keep 16-bit sums from overflowing.  Sets *step to the
    size of a step.  Returns the elements as multiples of *step, in float64, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *step) {
-    const double most = reduce ? 127 : 255, least_step = 6.1e-5;
     double low = 0, high = 0;
     if (opd_numel(input)) {
         low = OPDI_MIN(0.0, opd_item_f64(opd_min(input)));
@@ -49,16 +48,7 @@ static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *
         (void)opd_fail(OPD_ERROR_ARGUMENT, "quantized::linear_dynamic: X has elements that are not finite");
         return NULL;
     }
-    *step = (high - low) / most;
-    if ((float)*step == 0 || isinf(1 / (float)*step)) { *step = 0.1; }
-    if (*step < least_step) {
-        const double wider = least_step / *step;
-        *step = least_step;
-        low = high == 0 ? -least_step * most : low * wider;
-        high = low == 0 ? least_step * most : high == 0 ? 0 : high * wider;
-    }
-    const bool from_low = fabs(low / *step) < most + fabs(high / *step);
-    const double zero = nearbyint(OPDI_MIN(OPDI_MAX(from_low ? -low / *step : most - high / *step, 0), most));
+    const double zero = opdi_quantized_steps(low, high, reduce ? 127 : 255, step);
     opd_tensor *steps = opd_round(opd_mul_Scalar(input, opd_value_double((double)(1 / (float)*step))));
     steps = steps ? opd_clamp(steps, opd_value_double(-zero), opd_value_double(255 - zero)) : NULL;
     *step = (double)(float)*step;

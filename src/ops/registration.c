@@ -85,7 +85,7 @@ OPDI_INTERNAL int opdi_register_builtins(void) {
     return 0;
 }
 
-#if !defined(OPD_NO_OP_POOL) || !defined(OPD_NO_COLLECTIVES)
+#if !defined(OPD_NO_OP_POOL) || !defined(OPD_NO_OP_QUANTIZED) || !defined(OPD_NO_COLLECTIVES)
 /* Defines a built-in operator in namespace ns, unless an operator with its name exists.  *lib is the library for it,
    which is opened for the first such operator.  If the existing operator was defined by the program, whose library may
    be closed later, sets *all to false.  Returns 0, or -1 and sets an error. */
@@ -104,23 +104,58 @@ static int opdi_extra_define(opd_library **lib, const char *ns, opd_op_desc *des
 }
 #endif
 
+#if !defined(OPD_NO_OP_POOL) || !defined(OPD_NO_OP_QUANTIZED)
+/* Defines the operators of cards[count] in namespace ns, except those that exist.  If one was defined by the program,
+   sets *all to false.  Returns 0, or -1 and sets an error. */
+static int opdi_extra_define_all(const char *ns, const opdi_card_fn *cards, size_t count, bool *all) {
+    opd_library *lib = NULL;
+    for (size_t i = 0; i < count; i++) {
+        opd_op_desc desc;
+        opdi_read_card(cards[i], &desc);
+        if (opdi_extra_define(&lib, ns, &desc, all)) {
+            opd_library_close(lib);
+            return -1;
+        }
+    }
+    return 0;
+}
+#define OPDI_EXTRA_DEFINE_ALL(ns, cards, all) opdi_extra_define_all(ns, cards, sizeof (cards) / sizeof *(cards), all)
+#endif
+
 /* Registers those of torchvision's operators that no library has defined.  Returns 0, or -1 and sets an error. */
 static int opdi_register_vision(void) {
     bool all = true;
 #if !defined(OPD_NO_OP_POOL)
     static const opdi_card_fn cards[] = {
         opdi_vision_nms, opdi_vision_roi_align, opdi_vision_roi_align_backward};
-    opd_library *lib = NULL;
-    for (size_t i = 0; i < sizeof cards / sizeof cards[0]; i++) {
-        opd_op_desc desc;
-        opdi_read_card(cards[i], &desc);
-        if (opdi_extra_define(&lib, "torchvision", &desc, &all)) {
-            opd_library_close(lib);
-            return -1;
-        }
-    }
+    if (OPDI_EXTRA_DEFINE_ALL("torchvision", cards, &all)) { return -1; }
 #endif
     OPDI_STORE(&opdi_registry.extra[OPDI_EXTRA_VISION], all ? 1 : 0);
+    return 0;
+}
+
+/* Registers those operators of quantised models, and of mixtures of experts, that no library has defined.  Returns 0,
+   or -1 and sets an error. */
+static int opdi_register_quantized(void) {
+    bool all = true;
+#if !defined(OPD_NO_OP_QUANTIZED)
+    static const opdi_card_fn pytorch[] = {
+        opdi_affine_quantize_tensor, opdi_affine_quantize_tensor_by_tensors, opdi_affine_quantize_tensor_in_tensors,
+        opdi_affine_dequantize_tensor, opdi_affine_dequantize_tensor_by_tensors,
+        opdi_affine_dequantize_tensor_in_tensors, opdi_affine_choose_qparams, opdi_affine_choose_qparams_symmetric,
+        opdi_affine_convert, opdi_affine_quantize_channel, opdi_affine_dequantize_channel, opdi_affine_fake_channel,
+        opdi_affine_choose_rows, opdi_affine_choose_rows_around, opdi_affine_choose_rows_inside,
+        opdi_affine_quantize_rows, opdi_affine_dequantize_rows, opdi_affine_quantize_groups,
+        opdi_affine_dequantize_groups};
+    static const opdi_card_fn torchao[] = {
+        opdi_affine_quantize_blocks, opdi_affine_dequantize_blocks, opdi_affine_choose_blocks,
+        opdi_affine_choose_float8, opdi_affine_quantize_float8, opdi_affine_dequantize_float8};
+    static const opdi_card_fn transformers[] = {opdi_transformers_grouped, opdi_transformers_grouped_backward};
+    if (OPDI_EXTRA_DEFINE_ALL("quantized_decomposed", pytorch, &all) ||
+        OPDI_EXTRA_DEFINE_ALL("torchao", torchao, &all) ||
+        OPDI_EXTRA_DEFINE_ALL("transformers", transformers, &all)) { return -1; }
+#endif
+    OPDI_STORE(&opdi_registry.extra[OPDI_EXTRA_QUANTIZED], all ? 1 : 0);
     return 0;
 }
 
@@ -163,7 +198,8 @@ OPDI_INTERNAL int opdi_register_extra(int which) {
 }
 #else
 OPDI_INTERNAL int opdi_register_extra(int which) {
-    return which == OPDI_EXTRA_VISION ? opdi_register_vision() : opdi_register_collectives();
+    return which == OPDI_EXTRA_VISION ? opdi_register_vision()
+        : which == OPDI_EXTRA_QUANTIZED ? opdi_register_quantized() : opdi_register_collectives();
 }
 #endif
 

@@ -814,6 +814,11 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
    must still have the same dtype and sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_module(opdi_program_writer *writer, const opd_program *program) {
     const opd_module *const module = writer->module;
+    if (program->subclass) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: '%.200s' is an object of a Python class, which cannot be "
+                        "written.  Call torchao.utils.unwrap_tensor_subclass(model) before exporting the model",
+                        program->subclass);
+    }
     for (int32_t i = 0; i < program->nshapes; i++) {
         const opdi_program_shape *const shape = &program->shapes[i];
         const int64_t at = opd_module_find(module, shape->name);

@@ -179,6 +179,9 @@ static int opdi_program_node(opdi_program_reader *reader, opdi_program_graph *ma
     if (strcmp(target, "torch.ops.higher_order.with_effects") == 0) {
         return opdi_program_effects_node(reader, made, at);
     }
+    if (strcmp(target, "torch.ops.export.access_subclass_inner_tensor.default") == 0) {
+        return opdi_program_inner_node(reader, made, at);
+    }
     const int vmap = opdi_vmap_which(reader->json, at);
     if (vmap == 'l') { return 0; }
     if (vmap) { return opdi_vmap_move_node(reader, made, at, vmap != 'i'); }

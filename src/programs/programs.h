@@ -79,9 +79,11 @@ struct opd_program {
     opdi_string graphs;          /* opd_graph *[]: the graphs that nodes such as conditions and loops call */
     opdi_string notes;           /* const char *[]: notes for the user */
     const char **names;          /* the names of all programs in the file */
+    const char *subclass;        /* the name of a parameter that is an object of a Python class; NULL: there is none */
     int32_t ninputs, noutputs, nsymbols, nnames;
     opd_device device;           /* the device that the first tensor among the inputs had at export */
 };
+#define OPDI_PROGRAM_INNER 64    /* how many tensors an object of a Python class may have */
 /* The state while a file is read. */
 typedef struct opdi_program_reader {
     opd_program *program;

@@ -197,6 +197,19 @@ static int opdi_program_input_spec(opdi_program_reader *reader, opdi_program_gra
     opd_module_kind its = OPD_MODULE_PARAMETER;
     bool persistent = true;
     if (!kind) { return -1; }
+    if (strcmp(kind, "parameter") == 0) {
+        name = opd_json_text(json, opd_json_get(json, value, "parameter_name"), NULL);
+    } else if (strcmp(kind, "buffer") == 0) {
+        name = opd_json_text(json, opd_json_get(json, value, "buffer_name"), NULL);
+        persistent = opd_json_bool(json, opd_json_get(json, value, "persistent"), true);
+        its = persistent ? OPD_MODULE_BUFFER : OPD_MODULE_CONSTANT;
+    } else if (strcmp(kind, "tensor_constant") == 0) {
+        name = opd_json_text(json, opd_json_get(json, value, "tensor_constant_name"), NULL);
+        its = OPD_MODULE_CONSTANT;
+        persistent = false;
+    }
+    const int inner = name ? opdi_program_inner_inputs(reader, made, argument, name, its) : 0;
+    if (inner) { return inner < 0 ? -1 : 0; }
     opdi_program_place *const place = &program->from[made->graph->ninputs];
     opdi_gvalue *const input = opdi_program_graph_input(reader, made, argument);
     if (!input) { return -1; }
@@ -213,17 +226,6 @@ static int opdi_program_input_spec(opdi_program_reader *reader, opdi_program_gra
         const char *its_name = place->at < nnames ? names[place->at]
             : made->graph->inputs[made->graph->ninputs - 1]->name;
         return opdi_program_user_input(reader, graph, arg, its_name, &program->inputs[program->ninputs++]);
-    }
-    if (strcmp(kind, "parameter") == 0) {
-        name = opd_json_text(json, opd_json_get(json, value, "parameter_name"), NULL);
-    } else if (strcmp(kind, "buffer") == 0) {
-        name = opd_json_text(json, opd_json_get(json, value, "buffer_name"), NULL);
-        persistent = opd_json_bool(json, opd_json_get(json, value, "persistent"), true);
-        its = persistent ? OPD_MODULE_BUFFER : OPD_MODULE_CONSTANT;
-    } else if (strcmp(kind, "tensor_constant") == 0) {
-        name = opd_json_text(json, opd_json_get(json, value, "tensor_constant_name"), NULL);
-        its = OPD_MODULE_CONSTANT;
-        persistent = false;
     }
     if (!name) { return opdi_program_bad(reader, spec, "inputs of kind %.60s are not supported", kind); }
     place->kind = OPDI_FROM_MODULE;
@@ -338,8 +340,10 @@ OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
     if (in_spec && (nnames = opdi_program_tree(reader, in_spec, true, names_at, &names)) < 0) { return -1; }
     opdi_program_find_device(reader, graph);
     if (opdi_program_ranges(reader) ||
-        opdi_program_tables(program, opd_json_count(json, in), opd_json_count(json, out)) ||
-        opdi_program_begin(reader, &made, graph, opdi_program_values_of(json, graph))) { return -1; }
+        opdi_program_tables(program, opd_json_count(json, in) + opdi_program_inner_most(reader),
+                            opd_json_count(json, out)) ||
+        opdi_program_begin(reader, &made, graph, opdi_program_values_of(json, graph) +
+                           2 * opdi_program_inner_most(reader))) { return -1; }
     program->graph = made.graph;
     program->graph->program = program;
     program->graph->home = &opdi_program_home;

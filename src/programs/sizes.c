@@ -252,7 +252,7 @@ static int opdi_program_dims(const opdi_program_reader *reader, const opd_json *
 }
 /* Returns the bytes of an entry as a uint8 tensor, which several tensors may share.  On failure, returns NULL and sets
    an error. */
-static opd_tensor *opdi_program_storage(const opdi_program_reader *reader, int64_t entry) {
+OPDI_INTERNAL opd_tensor *opdi_program_storage(const opdi_program_reader *reader, int64_t entry) {
     if (!reader->storages[entry]) {
         reader->storages[entry] = opdi_checkpoint_storage(reader->file, opdi_file_entry_of(reader->file, entry));
     }

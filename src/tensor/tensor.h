@@ -380,6 +380,22 @@ OPDI_INTERNAL int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, cons
 
 OPDI_INTERNAL int opdi_fill_Scalar_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_copy__kernel(opd_call *call);
+/* Chooses how numbers from low <= 0 to high >= 0 are quantised to the integers from 0 to most, as PyTorch's TorchScript
+   models do.  Sets *step to the difference between two integers.  Returns the integer that stands for 0. */
+static inline double opdi_quantized_steps(double low, double high, double most, double *step) {
+    const double least = 6.1e-5;
+    *step = (high - low) / most;
+    if ((float)*step == 0 || isinf(1 / (float)*step)) { *step = 0.1; }
+    if (*step < least) {
+        const double wider = least / *step;
+        *step = least;
+        low = high == 0 ? -least * most : low * wider;
+        high = low == 0 ? least * most : high == 0 ? 0 : high * wider;
+    }
+    const bool from_low = fabs(low / *step) < most + fabs(high / *step);
+    return nearbyint(OPDI_MIN(OPDI_MAX(from_low ? -low / *step : most - high / *step, 0), most));
+}
+
 #include "tensor.prototypes.h"
 #endif
 

@@ -1629,7 +1629,8 @@ static int run_program(const opd_program *program, opd_compiled *compiled, const
 }
 TEST(programs) {
     static const char *const files[] = {"conv", "heads", "mlp", "mlp_bf16", "tied", "modes", "numbers", "sizes", "tree",
-                                        "quantized", "state", "conv_training", "two", "branch", "branch_other",
+                                        "quantized",
+                                        "ao_dynamic", "ao_groups", "pt2e", "experts", "state", "conv_training", "two", "branch", "branch_other",
                                         "size_as_input", "fours", NULL};
     int i, k, frozen, right = 0;
     if (!check_cache_begin()) { SKIP("no cc"); }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes calls.txt: calls of operators, and PyTorch's results or error messages.
 
-usage: make_calls.py (with PyTorch 2)
+usage: make_calls.py (with PyTorch 2.15 and torchao 0.18)
 
 calls.txt has two lines for each call.  The first has statements, separated by "; "; the last statement is the result.
 The second is "=" and the elements of the result, or "!" and a part of the error message.  A row below has the
@@ -15,6 +15,8 @@ import os
 import warnings
 
 import torch
+import torch.ao.quantization.fx._decomposed
+import torchao.quantization.quant_primitives
 
 from plain_names import plain_names
 
@@ -201,6 +203,96 @@ for dtype in ('float32', 'float64', 'int64'):
 for call in ('torch.logsumexp(x, 0)', 'torch.logsumexp(x.neg() / 1000, 0)', "torch.logsumexp(x * float('inf'), 0)",
              "torch.linalg.vector_norm(x, float('inf'))", "torch.linalg.vector_norm(x, float('-inf'))"):
     ROWS += MANY % 'float32' + call + '\n'
+
+# Numbers as integers: quantized_decomposed, torchao, packed weights, learnable scales, grouped products.
+X = 'x = (torch.arange(24, dtype=torch.float32).view(4, 6) * 7 % 11 - 4.5) * 0.37; '
+Q = 'q = (torch.arange(24).view(4, 6) * 29 % 200 - 100).to(torch.int8); '
+S = 's = torch.tensor([0.03, 0.011, 0.2, 0.07]); z = torch.tensor([3, -7, 0, 11]); '
+ALL = 's = torch.tensor([0.037], dtype=torch.float64); z = torch.tensor([5]); '
+G = 'x = torch.arange(32, dtype=torch.float32).view(4, 8) % 7 - 2; w = torch.arange(96, dtype=torch.float32).view(3, 8, 4) % 5; '
+QD, AO = 'torch.ops.quantized_decomposed.', 'torch.ops.torchao.'
+I8, U8, I16, F8 = 'torch.int8', 'torch.uint8', 'torch.int16', 'torch.float8_e4m3fn'
+for row in (
+        X + QD + 'quantize_per_tensor(x, 0.037, 5, -128, 127, %s)' % I8,
+        X + QD + 'quantize_per_tensor(x, 0.0037, -3, -100, 90, %s)' % I8,
+        X + QD + 'quantize_per_tensor(x.half(), 0.01, 128, 0, 255, %s)' % U8,
+        X + QD + 'quantize_per_tensor(x, 0.0001, 7, -32768, 32767, %s)' % I16,
+        X + QD + 'quantize_per_tensor(x.double(), 0.037, 5, -128, 127, %s)  ## input must be float32, float16 or bfloat16' % I8,
+        X + QD + 'quantize_per_tensor(x, 0.037, 5, -129, 127, %s)  ## quant_min -129 to quant_max 127 is out of bounds for dtype int8' % I8,
+        X + QD + 'quantize_per_tensor(x, 0.037, 5, 0, 127, torch.int64)  ## numbers cannot be quantised to dtype int64',
+        X + ALL + QD + 'quantize_per_tensor(x, s, z, -128, 127, %s)' % I8,
+        X + ALL + QD + 'quantize_per_tensor(x, torch.ones([2]), z, -128, 127, %s)  ## scale must have one element, but has 2' % I8,
+        X + ALL + 'l = torch.tensor([-9]); h = torch.tensor([9]); ' + QD + 'quantize_per_tensor(x, s, z, l, h, %s)' % I8,
+        Q + QD + 'dequantize_per_tensor(q, 0.037, 5, -128, 127, %s)' % I8,
+        Q + QD + 'dequantize_per_tensor(q, 0.037, 5, -128, 127, %s, out_dtype=torch.bfloat16)' % I8,
+        Q + QD + 'dequantize_per_tensor(q, 0.037, 5, 0, 255, %s)  ## input must have dtype uint8, but has int8' % U8,
+        Q + ALL + QD + 'dequantize_per_tensor(q, s, z, -128, 127, %s)' % I8,
+        X + QD + 'choose_qparams(x, -128, 127, 1e-5, %s)[0]' % I8,
+        X + QD + 'choose_qparams(x, -128, 127, 1e-5, %s)[1]' % I8,
+        X + QD + 'choose_qparams(x.abs(), 0, 255, 1e-5, %s)[1]' % U8,
+        X + QD + 'choose_qparams(x * 0, 0, 255, 1e-5, %s)[0]' % U8,
+        X + QD + 'choose_qparams(x.bfloat16(), -127, 127, 1e-5, %s)[0]' % I8,
+        X + QD + "choose_qparams(x * float('nan'), -127, 127, 1e-5, %s)[0]  #! input has a NaN" % I8,
+        X + QD + 'choose_qparams(x, 3, 127, 1e-5, %s)[0]  ## must have 0 and another number' % I8,
+        X + QD + 'choose_qparams_symmetric(x, -127, 127, 1e-5, %s)[0]' % I8,
+        X + QD + 'choose_qparams_symmetric(x, 0, 255, 1e-5, %s)[1]' % U8,
+        X + S + QD + 'quantize_per_channel(x, s, z, 0, -128, 127, %s)' % I8,
+        X + S + QD + 'quantize_per_channel(x.t(), s, z, 1, -128, 127, %s)' % I8,
+        X + S + QD + 'quantize_per_channel(x, s, z, 1, -128, 127, %s)  ## there are 4 scales or zero points, but dim 1 of input has size 6' % I8,
+        X + S + QD + 'quantize_per_channel(x, s, z, 2, -128, 127, %s)  ## axis is 2, but input has 2 dims' % I8,
+        Q + S + QD + 'dequantize_per_channel(q, s, z, 0, -128, 127, %s)' % I8,
+        Q + S + QD + 'dequantize_per_channel(q.t(), s.double(), None, 1, -128, 127, %s, out_dtype=torch.float16)' % I8,
+        X + QD + 'choose_qparams_per_token(x, %s)[0]' % I8,
+        X + QD + 'choose_qparams_per_token(x.half(), %s)[1]' % I8,
+        X + QD + 'choose_qparams_per_token(x, %s)[0]  ## dtype must be int8, but is uint8' % U8,
+        X + QD + 'choose_qparams_per_token_asymmetric(x, %s)[0]' % I8,
+        X + QD + 'choose_qparams_per_token_asymmetric(x, %s)[1]' % I8,
+        X + S + QD + 'quantize_per_token(x, s.view(4, 1), z.view(4, 1), -128, 127, %s)' % I8,
+        X + S + QD + 'quantize_per_token(x.t(), s.view(4, 1), z.view(4, 1), -128, 127, %s)  ## input has 6 rows, but there are 4 scales' % I8,
+        Q + S + QD + 'dequantize_per_token(q, s.view(4, 1), z.view(4, 1), -128, 127, %s, torch.float32)' % I8,
+        X + QD + 'quantize_per_channel_group(x, torch.full([4, 2], 0.03), torch.full([4, 2], 1, dtype=torch.int32), -8, 7, %s, 3)' % I8,
+        X + QD + 'quantize_per_channel_group(x, torch.full([4, 2], 0.03), torch.zeros([4, 2]), -8, 7, %s, 4)  ## group_size must be at least 2 and must divide the 6 columns of input, but is 4' % I8,
+        X + QD + 'quantize_per_channel_group(x, torch.full([4, 1], 0.3), torch.zeros([4, 2]), -8, 7, %s, 3)  ## input has 8 groups, but there are 4 scales' % I8,
+        Q + QD + 'dequantize_per_channel_group(q, torch.full([4, 2], 0.03), None, -8, 7, %s, 3, torch.float32)' % I8,
+        X + S + QD + 'fake_quant_per_channel(x, s, z, 0, -20, 30)',
+        X + S + 'x = x.requires_grad_(); y = ' + QD + 'fake_quant_per_channel(x, s, z, 0, -20, 30); (y * y).sum().backward(); return x.grad',
+        X + QD + 'convert_element_type(x, torch.float64)'):
+    ROWS += row + '\n'
+for mapping in ('SYMMETRIC', 'SYMMETRIC_NO_CLIPPING_ERR', 'ASYMMETRIC'):
+    for block in ('[1, 6]', '[1, 3]', '[4, 6]', '[2, 2]'):
+        for i in range(2):
+            ROWS += X + AO + "choose_qparams_affine(x, '%s', %s, torch.int8, -8, 7, None, None, torch.int64, %s)[%d]\n" % (
+                mapping, block, i == 0, i)
+for row in (
+        X + AO + "choose_qparams_affine(x.bfloat16(), 'ASYMMETRIC', [1, 6], torch.int8)[0]",
+        X + AO + "choose_qparams_affine(x, 'NONE', [1, 6], torch.int8)[0]  ## mapping_type must be SYMMETRIC",
+        X + AO + "choose_qparams_affine(x, 'SYMMETRIC', [1, 4], torch.int8)[0]  ## dim 1 has size 6, which is no multiple of block_size 4",
+        X + AO + "choose_qparams_affine(x, 'SYMMETRIC', [6], torch.int8)[0]  ## block_size has 1 elements, but the tensor has 2 dims",
+        X + S + AO + 'quantize_affine(x, [1, 6], s, z, torch.int8)',
+        X + S + AO + 'quantize_affine(x, [1, 6], s, z, torch.int8, -8, 7)',
+        X + S + AO + 'quantize_affine(x, [1, 3], s, z, torch.int8, -8, 7)  ## there are 8 blocks, but scale has 4 elements',
+        X + AO + 'quantize_affine(x, [2, 3], torch.tensor([[0.1, 0.2], [0.3, 0.4]]), torch.tensor([[1, 0], [-1, 2]]), torch.int8)',
+        Q + S + AO + 'dequantize_affine(q, [1, 6], s, z, torch.int8)',
+        Q + S + AO + 'dequantize_affine(q, [1, 6], s, None, torch.int8, -128, 127, torch.bfloat16)',
+        Q + AO + 'dequantize_affine(q, [4, 2], torch.tensor([[0.1, 0.2, 0.3]]), torch.tensor([[1, 0, 5]]), torch.int8)',
+        Q + S + AO + 'dequantize_affine(q, [1, 6], s, z, torch.uint8)  ## input must have dtype uint8, but has int8',
+        X + AO + 'choose_scale_float8(x, [1, 6])',
+        X + AO + 'choose_scale_float8(x, [2, 3], torch.float8_e5m2, torch.float8_e8m0fnu)',
+        X + AO + 'quantize_affine_float8_non_decomposed(x, torch.full([4, 1], 0.01)).float()',
+        X + AO + 'quantize_affine_float8_non_decomposed(x, torch.tensor([[0.1, 0.2], [0.3, 0.4]])).float()',
+        X + AO + 'dequantize_affine_float8_non_decomposed(x.to(torch.float8_e4m3fn), torch.full([4, 1], 0.01))',
+        X + Q + 'torch.ops.aten._weight_int8pack_mm(x, q, torch.tensor([0.1, 0.2, 0.3, 0.4]))',
+        X + Q + 'torch.ops.aten._weight_int8pack_mm(x, q, torch.tensor([0.1, 0.2]))  ## scales must have an element for each of the 4 rows of mat2',
+        'w = torch.arange(48 * 64, dtype=torch.int32).view(48, 64) * 7 % 16; p = torch.ops.aten._convert_weight_to_int4pack_for_cpu(w, 2); s = (torch.arange(192, dtype=torch.float32) % 13 * 0.01).view(2, 48, 2); x = torch.arange(128, dtype=torch.float32).view(2, 64) % 5; torch.ops.aten._weight_int4pack_mm_for_cpu(x, p, 32, s)',
+        X + S + 'x = x.requires_grad_(); s = torch.tensor([0.1]).requires_grad_(); z = torch.tensor([2.]).requires_grad_(); y = torch._fake_quantize_learnable_per_tensor_affine(x, s, z, -8, 7, 0.5); (y * y).sum().backward(); return torch.cat([x.grad.view(-1), s.grad, z.grad, y.view(-1)])',
+        X + S + 'x = x.requires_grad_(); s = s.requires_grad_(); z = torch.tensor([2., 0., -3.2, 20.]).requires_grad_(); y = torch._fake_quantize_learnable_per_channel_affine(x, s, z, 0, -8, 7, 0.5); (y * y).sum().backward(); return torch.cat([x.grad.view(-1), s.grad, z.grad, y.view(-1)])',
+        G + 'torch._grouped_mm(x, w, torch.tensor([1, 1, 4], dtype=torch.int32))',
+        G + 'x = x.requires_grad_(); w = w.requires_grad_(); y = torch._grouped_mm(x, w, torch.tensor([1, 1, 4], dtype=torch.int32)); (y * y).sum().backward(); return torch.cat([x.grad.view(-1), w.grad.view(-1)])',
+        G + 'torch._grouped_mm(w, x.view(4, 8), torch.tensor([1, 1, 8], dtype=torch.int32))',
+        G + 'w = torch.arange(32, dtype=torch.float32).view(8, 4) % 5; torch._grouped_mm(x, w, torch.tensor([4, 4, 8], dtype=torch.int32))',
+        G + 'torch._grouped_mm(x, w, torch.tensor([1, 5, 4], dtype=torch.int32))  #! offs[1] is 5, but must be between 1 and 4',
+        G + 'torch._grouped_mm(x, w)  ## offs is missing'):
+    ROWS += row + '\n'
 
 
 def source(statements):

@@ -99,6 +99,7 @@ static void run_one(const char *name, const char *arrays) {
 static const char *const names[] = {
     "mlp", "mlp_bf16", "conv", "conv_training", "branch", "branch_other", "branch_on_size", "loop", "until", "map", "scan", "state",
     "tied", "strides", "tree", "sizes", "fours", "modes", "numbers", "size_as_input", "item", "heads", "clicks", "quantized",
+    "ao_dynamic", "ao_groups", "pt2e", "experts",
     "effects", "associative", "hints", "const_graph", "tensor_of_sizes", "tokens", "pooled"};
 static const char *const cores[] = {"associative", "mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads",
                                     "tokens", "pooled"};
@@ -872,10 +873,29 @@ static void save_and_compare(const char *name, const char *arrays) {
     opd_program_free(program);
     remove(program_path);
 }
+/* Parameters that are objects of a Python class are read, but not written. */
+static bool has_objects(const char *name) { return strncmp(name, "ao_", 3) == 0; }
+TEST(programs_with_python_objects_are_not_saved) {
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s", in_folder("objects.pt2"));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!has_objects(names[i])) { continue; }
+        opd_program *program = opd_program_load(golden(names[i], ".pt2"), NULL);
+        CHECK_OR_RETURN(program != NULL);
+        CHECK(opd_module_get(opd_program_module(program), "a.weight.qdata") != NULL);
+        CHECK_INT(opd_program_save(opd_program_graph(program), opd_program_module(program), path), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "'a.weight' is an object of a Python class, which cannot be written");
+        FILE *const file = fopen(path, "rb");
+        CHECK(file == NULL);
+        if (file) { fclose(file); }
+        opd_program_free(program);
+    }
+}
 TEST(programs_are_saved_as_they_were_loaded) {
     char name[100];
     OPD_NO_GRAD {
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            if (has_objects(names[i])) { continue; }
             OPD_SCOPE { save_and_compare(names[i], names[i]); }
         }
         for (size_t i = 0; i < sizeof cores / sizeof *cores; i++) {
