@@ -139,6 +139,33 @@ OPD_NEW int opd_graph_infer(opd_graph *graph, opd_tensor *const *inputs, int nin
    wrong.  Functions of this chapter leave no wrong graph behind, so only tests need this. */
 OPD_NEW int opd_graph_check(opd_graph *graph);
 
+/* Calls with C values.  OPD_GRAPH_CALL(graph, "aten::add.Tensor", x, y, 2) adds a call of an operator where nodes are
+   added (opd_graph_insert_before), with arguments as OPD_CALL has them: x and y are values of the graph, other
+   arguments are C values, and become constants.  It returns the first result of the call, so calls can stand in each
+   other:
+       opd_graph_insert_after(graph, x);
+       y = OPD_GRAPH_CALL(graph, "aten::relu", OPD_GRAPH_CALL(graph, "aten::mm", x, weight));
+   Here, weight is a value of the graph, or a tensor.  Arguments are in the order of the schema.  Arguments that are
+   left out, and OPD_DEFAULT, take the schema's default.  OPD_GRAPH_NAMED("dim", 1) is an argument by name, and
+   OPD_GRAPH_VALUES(x, y) a list of values of the graph.  There may be 16 arguments.  Without an overload in the name,
+   the first overload that takes the arguments is called.  opd_graph_node_output(opd_graph_value_node(y), 1) is the
+   second result.
+
+   opd_graph_arg: An argument.  OPD_GRAPH_V(x) makes one from a value of the graph or a C value.
+   opd_graph_call_args: Adds a call with args[nargs].  Returns its first result; NULL, without an error, if the operator
+   has none.  On failure returns NULL and sets an error that names the operator, the argument and the place; then the
+   graph stays as it was. */
+typedef struct opd_graph_values { opd_graph_value *const *data; int64_t n; } opd_graph_values;
+typedef enum opd_graph_arg_kind { OPD_GRAPH_ARG_C, OPD_GRAPH_ARG_VALUE, OPD_GRAPH_ARG_VALUES } opd_graph_arg_kind;
+typedef struct opd_graph_arg {
+    opd_graph_arg_kind kind;
+    const char *name;            /* the name of the argument in the schema; NULL: the next one without a name */
+    opd_graph_value *value;      /* of kind VALUE */
+    opd_graph_values list;       /* of kind VALUES */
+    opd_value constant;          /* of kind C: a number, bool, text, tensor, list, device or None */
+} opd_graph_arg;
+OPD_NEW opd_graph_value *opd_graph_call_args(opd_graph *graph, const char *name, const opd_graph_arg *args, int nargs);
+
 /* Copying graphs.  The constants of a copy are the same tensors, and its nodes call the same functions.  The caller
    owns a new graph and frees it with opd_graph_free.
 

@@ -143,6 +143,34 @@ OPD_INLINE void opdi_block_use_all(const char *id) {
 #define OPDI_CAT_(a, b) a##b
 #define OPDI_COUNT_ARGS(...) OPDI_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define OPDI_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+/* Arguments of OPD_GRAPH_CALL (see opd_graph_call_args). */
+OPD_INLINE opd_graph_arg opdi_graph_arg_c(opd_value constant) {
+    opd_graph_arg arg;
+    arg.kind = OPD_GRAPH_ARG_C;
+    arg.name = NULL;
+    arg.value = NULL;
+    arg.list.data = NULL;
+    arg.list.n = 0;
+    arg.constant = constant;
+    return arg;
+}
+OPD_INLINE opd_graph_arg opdi_graph_arg_value(opd_graph_value *value) {
+    opd_graph_arg arg = opdi_graph_arg_c(opd_value_none());
+    arg.kind = OPD_GRAPH_ARG_VALUE;
+    arg.value = value;
+    return arg;
+}
+OPD_INLINE opd_graph_arg opdi_graph_arg_values(opd_graph_values list) {
+    opd_graph_arg arg = opdi_graph_arg_c(opd_value_none());
+    arg.kind = OPD_GRAPH_ARG_VALUES;
+    arg.list = list;
+    return arg;
+}
+OPD_INLINE opd_graph_arg opdi_graph_arg_named(const char *name, opd_graph_arg arg) {
+    arg.name = name ? name : "";
+    return arg;
+}
+#define OPD_GRAPH_NAMED(name, x) opdi_graph_arg_named(name, OPD_GRAPH_V(x))
 #ifdef __cplusplus
 #include <new>
 inline opd_value opdi_cxx_value(bool b) { return opd_value_bool(b); }
@@ -205,6 +233,23 @@ template <class L, class T> struct opd_lists {
     }
 };
 #define OPD_V(x) opdi_cxx_value(x)
+inline opd_graph_arg opdi_cxx_graph_arg(opd_graph_value *value) { return opdi_graph_arg_value(value); }
+inline opd_graph_arg opdi_cxx_graph_arg(opd_graph_values list) { return opdi_graph_arg_values(list); }
+inline opd_graph_arg opdi_cxx_graph_arg(opd_graph_arg arg) { return arg; }
+template <size_t N>
+inline opd_graph_arg opdi_cxx_graph_arg(const opd_list<opd_graph_values, opd_graph_value *, N> &list) {
+    return opdi_graph_arg_values(list);
+}
+template <class T> inline opd_graph_arg opdi_cxx_graph_arg(const T &a) {
+    return opdi_graph_arg_c(opdi_cxx_value(a));
+}
+template <class... A> inline opd_graph_value *opdi_cxx_graph_call(opd_graph *graph, const char *name, const A &... a) {
+    const opd_graph_arg args[] = {opdi_cxx_graph_arg(a)..., opdi_graph_arg_c(opd_value_none())};
+    return opd_graph_call_args(graph, name, args, static_cast<int>(sizeof...(A)));
+}
+#define OPD_GRAPH_V(x) opdi_cxx_graph_arg(x)
+#define OPD_GRAPH_CALL(...) opdi_cxx_graph_call(__VA_ARGS__)
+#define OPD_GRAPH_VALUES(...) opd_lists<opd_graph_values, opd_graph_value *>::of({__VA_ARGS__})
 template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_function *fn, A... a) {
     const opd_value values[] = {opdi_cxx_value(a)..., opd_value_none()};
     return opd_autograd_call(fn, values, static_cast<int>(sizeof...(A)));
@@ -244,25 +289,56 @@ template <class T, size_t N> inline opd_tensor *opdi_cxx_tensor(const T (&array)
     const char *: opd_value_str, opd_device: opd_value_device, opd_ints: opd_value_of_ints, \
     opd_doubles: opd_value_of_doubles, opd_tensors: opd_value_of_tensors, opd_generator *: opd_value_generator, \
     opd_value: opdi_value_same, void *: opdi_value_null)(x)
-#define OPDI_MAP_1(a) OPD_V(a)
-#define OPDI_MAP_2(a, ...) OPD_V(a), OPDI_MAP_1(__VA_ARGS__)
-#define OPDI_MAP_3(a, ...) OPD_V(a), OPDI_MAP_2(__VA_ARGS__)
-#define OPDI_MAP_4(a, ...) OPD_V(a), OPDI_MAP_3(__VA_ARGS__)
-#define OPDI_MAP_5(a, ...) OPD_V(a), OPDI_MAP_4(__VA_ARGS__)
-#define OPDI_MAP_6(a, ...) OPD_V(a), OPDI_MAP_5(__VA_ARGS__)
-#define OPDI_MAP_7(a, ...) OPD_V(a), OPDI_MAP_6(__VA_ARGS__)
-#define OPDI_MAP_8(a, ...) OPD_V(a), OPDI_MAP_7(__VA_ARGS__)
-#define OPDI_MAP_9(a, ...) OPD_V(a), OPDI_MAP_8(__VA_ARGS__)
-#define OPDI_MAP_10(a, ...) OPD_V(a), OPDI_MAP_9(__VA_ARGS__)
-#define OPDI_MAP_11(a, ...) OPD_V(a), OPDI_MAP_10(__VA_ARGS__)
-#define OPDI_MAP_12(a, ...) OPD_V(a), OPDI_MAP_11(__VA_ARGS__)
-#define OPDI_MAP_13(a, ...) OPD_V(a), OPDI_MAP_12(__VA_ARGS__)
-#define OPDI_MAP_14(a, ...) OPD_V(a), OPDI_MAP_13(__VA_ARGS__)
-#define OPDI_MAP_15(a, ...) OPD_V(a), OPDI_MAP_14(__VA_ARGS__)
-#define OPDI_MAP_16(a, ...) OPD_V(a), OPDI_MAP_15(__VA_ARGS__)
-#define OPDI_ARGS(...)                                                                                       \
-    (const opd_value[OPDI_COUNT_ARGS(__VA_ARGS__)]){OPDI_CAT(OPDI_MAP_, OPDI_COUNT_ARGS(__VA_ARGS__))(__VA_ARGS__)}, \
+/* The functions for OPD_GRAPH_V: an argument of a graph's call from each C type. */
+OPD_INLINE opd_graph_arg opdi_graph_arg_same(opd_graph_arg arg) { return arg; }
+OPD_INLINE opd_graph_arg opdi_graph_arg_b(bool x) { return opdi_graph_arg_c(opd_value_bool(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_i(int64_t x) { return opdi_graph_arg_c(opd_value_int(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_u(uint64_t x) { return opdi_graph_arg_c(opd_value_uint(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_d(double x) { return opdi_graph_arg_c(opd_value_double(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_t(opd_tensor *x) { return opdi_graph_arg_c(opd_value_tensor(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_s(const char *x) { return opdi_graph_arg_c(opd_value_str(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_device(opd_device x) { return opdi_graph_arg_c(opd_value_device(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_ints(opd_ints x) { return opdi_graph_arg_c(opd_value_of_ints(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_doubles(opd_doubles x) { return opdi_graph_arg_c(opd_value_of_doubles(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_tensors(opd_tensors x) { return opdi_graph_arg_c(opd_value_of_tensors(x)); }
+OPD_INLINE opd_graph_arg opdi_graph_arg_null(const void *x) { return opdi_graph_arg_c(opdi_value_null(x)); }
+#define OPD_GRAPH_V(x) _Generic((x), \
+    opd_graph_value *: opdi_graph_arg_value, opd_graph_values: opdi_graph_arg_values, \
+    opd_graph_arg: opdi_graph_arg_same, bool: opdi_graph_arg_b, char: opdi_graph_arg_i, \
+    signed char: opdi_graph_arg_i, unsigned char: opdi_graph_arg_i, short: opdi_graph_arg_i, \
+    unsigned short: opdi_graph_arg_i, int: opdi_graph_arg_i, unsigned: opdi_graph_arg_u, long: opdi_graph_arg_i, \
+    unsigned long: opdi_graph_arg_u, long long: opdi_graph_arg_i, unsigned long long: opdi_graph_arg_u, \
+    float: opdi_graph_arg_d, double: opdi_graph_arg_d, opd_tensor *: opdi_graph_arg_t, char *: opdi_graph_arg_s, \
+    const char *: opdi_graph_arg_s, opd_device: opdi_graph_arg_device, opd_ints: opdi_graph_arg_ints, \
+    opd_doubles: opdi_graph_arg_doubles, opd_tensors: opdi_graph_arg_tensors, opd_value: opdi_graph_arg_c, \
+    void *: opdi_graph_arg_null)(x)
+OPD_INLINE opd_graph_values opdi_graph_values_of(opd_graph_value *const *values, int64_t count) {
+    opd_graph_values list;
+    list.data = values;
+    list.n = count;
+    return list;
+}
+/* OPDI_MAP_n(V, a, b, ...) is V(a), V(b), ... for n values. */
+#define OPDI_MAP_1(V, a) V(a)
+#define OPDI_MAP_2(V, a, ...) V(a), OPDI_MAP_1(V, __VA_ARGS__)
+#define OPDI_MAP_3(V, a, ...) V(a), OPDI_MAP_2(V, __VA_ARGS__)
+#define OPDI_MAP_4(V, a, ...) V(a), OPDI_MAP_3(V, __VA_ARGS__)
+#define OPDI_MAP_5(V, a, ...) V(a), OPDI_MAP_4(V, __VA_ARGS__)
+#define OPDI_MAP_6(V, a, ...) V(a), OPDI_MAP_5(V, __VA_ARGS__)
+#define OPDI_MAP_7(V, a, ...) V(a), OPDI_MAP_6(V, __VA_ARGS__)
+#define OPDI_MAP_8(V, a, ...) V(a), OPDI_MAP_7(V, __VA_ARGS__)
+#define OPDI_MAP_9(V, a, ...) V(a), OPDI_MAP_8(V, __VA_ARGS__)
+#define OPDI_MAP_10(V, a, ...) V(a), OPDI_MAP_9(V, __VA_ARGS__)
+#define OPDI_MAP_11(V, a, ...) V(a), OPDI_MAP_10(V, __VA_ARGS__)
+#define OPDI_MAP_12(V, a, ...) V(a), OPDI_MAP_11(V, __VA_ARGS__)
+#define OPDI_MAP_13(V, a, ...) V(a), OPDI_MAP_12(V, __VA_ARGS__)
+#define OPDI_MAP_14(V, a, ...) V(a), OPDI_MAP_13(V, __VA_ARGS__)
+#define OPDI_MAP_15(V, a, ...) V(a), OPDI_MAP_14(V, __VA_ARGS__)
+#define OPDI_MAP_16(V, a, ...) V(a), OPDI_MAP_15(V, __VA_ARGS__)
+#define OPDI_LIST_OF(type, V, ...) \
+    (const type[OPDI_COUNT_ARGS(__VA_ARGS__)]){OPDI_CAT(OPDI_MAP_, OPDI_COUNT_ARGS(__VA_ARGS__))(V, __VA_ARGS__)}, \
         OPDI_COUNT_ARGS(__VA_ARGS__)
+#define OPDI_ARGS(...) OPDI_LIST_OF(opd_value, OPD_V, __VA_ARGS__)
 /* The number of arguments after the first: NONE, SOME, or too MANY. */
 #define OPDI_HOW_MANY(...) OPDI_HOW_MANY_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, SOME, SOME, \
     SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, NONE, 0)
@@ -274,6 +350,15 @@ template <class T, size_t N> inline opd_tensor *opdi_cxx_tensor(const T (&array)
 #define OPDI_WITH(...) OPDI_CAT(OPDI_WITH_, OPDI_HOW_MANY(__VA_ARGS__))(__VA_ARGS__)
 #define OPD_CALL(...) opd_call_op(OPDI_WITH(__VA_ARGS__))
 #define OPD_CALL_N(op, ...) opd_call_all(op, OPDI_WITH(__VA_ARGS__))
+#define OPDI_GRAPH_WITH_NONE(name) name, (const opd_graph_arg *)0, 0
+#define OPDI_GRAPH_WITH_SOME(name, ...) name, OPDI_LIST_OF(opd_graph_arg, OPD_GRAPH_V, __VA_ARGS__)
+#define OPDI_GRAPH_WITH_MANY(name, ...) name, (const opd_graph_arg *)0, \
+    (int)sizeof(struct { _Static_assert(0, "at most 16 arguments; pass more with opd_graph_call_args"); int n; })
+#define OPDI_GRAPH_WITH(...) OPDI_CAT(OPDI_GRAPH_WITH_, OPDI_HOW_MANY(__VA_ARGS__))(__VA_ARGS__)
+#define OPD_GRAPH_CALL(graph, ...) opd_graph_call_args(graph, OPDI_GRAPH_WITH(__VA_ARGS__))
+#define OPD_GRAPH_VALUES(...) \
+    opdi_graph_values_of((opd_graph_value *const[]){__VA_ARGS__}, \
+                         (int64_t)(sizeof((opd_graph_value *const[]){__VA_ARGS__}) / sizeof(opd_graph_value *)))
 /* Calls a custom function with C values, and returns its first result: OPD_APPLY(&fn, x, 2).  See opd_autograd_call. */
 #define OPD_APPLY(...) opd_autograd_call(OPDI_WITH(__VA_ARGS__))
 /* Lists for arguments: OPD_INTS(2, 3), such as the sizes of a tensor; OPD_DOUBLES(0.5, 1); OPD_TENSORS(x, y).  In C, a

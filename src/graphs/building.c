@@ -92,26 +92,32 @@ static bool opdi_value_has_object(const opd_value *value) {
     }
     return has;
 }
+/* Checks that `value` can be a constant.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_graph_constant_check(opdi_graph_builder *build, const opd_value *value) {
+    int32_t k = 0;
+    const bool list = opdi_is_list(value);
+    const bool object = value->tag == OPD_TAG_TENSOR || value->tag == OPD_TAG_STR || value->tag == OPD_TAG_COMPLEX;
+    while (value->tag == OPD_TAG_TENSORS && k < value->n && value->u.tensors &&
+           (!value->u.tensors[k] || !opdi_requires_grad(value->u.tensors[k]))) { k++; }
+    if (value->tag < 0 || value->tag >= OPD_TAG_DEFAULT || opdi_value_has_object(value) ||
+        (list && value->n < 0) || ((object || (list && value->n)) && !value->u.object)) {
+        return opdi_graph_parse_fail(&build->parser, "%s cannot be a constant", opdi_value_kind_name(value));
+    }
+    if ((value->tag == OPD_TAG_TENSOR && opdi_requires_grad(value->u.t)) ||
+        (value->tag == OPD_TAG_TENSORS && k < value->n)) {
+        return opdi_graph_parse_fail(&build->parser,
+                                     "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
+                                     "parameter or input, or detaching the gradient");
+    }
+    return 0;
+}
 /* Returns the value of the graph for the constant `value`.  Returns NULL and sets an error if `value` cannot be a
    constant. */
 opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
     opdi_graph_builder build;
     opdi_gvalue *other = NULL;
-    int32_t k = 0;
-    const bool list = opdi_is_list(&value);
-    const bool object = value.tag == OPD_TAG_TENSOR || value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX;
     if (opdi_graph_build_begin(&build, graph, "opd_graph_constant")) { return NULL; }
-    while (value.tag == OPD_TAG_TENSORS && k < value.n && value.u.tensors &&
-           (!value.u.tensors[k] || !opdi_requires_grad(value.u.tensors[k]))) { k++; }
-    if (value.tag < 0 || value.tag >= OPD_TAG_DEFAULT || opdi_value_has_object(&value) ||
-        (list && value.n < 0) || ((object || (list && value.n)) && !value.u.object)) {
-        (void)opdi_graph_parse_fail(&build.parser, "%s cannot be a constant", opdi_value_kind_name(&value));
-    } else if ((value.tag == OPD_TAG_TENSOR && opdi_requires_grad(value.u.t)) ||
-               (value.tag == OPD_TAG_TENSORS && k < value.n)) {
-        (void)opdi_graph_parse_fail(&build.parser,
-                                    "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
-                                    "parameter or input, or detaching the gradient");
-    } else { other = opdi_graph_constants(graph, &value); }
+    if (opdi_graph_constant_check(&build, &value) == 0) { other = opdi_graph_constants(graph, &value); }
     return opdi_graph_build_end(&build, other != NULL) ? NULL : other;
 }
 
@@ -158,8 +164,8 @@ int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **
     return opdi_graph_build_end(&build, done) ? opdi_graph_build_nothing(parts, count) : 0;
 }
 
-static int opdi_graph_build_call(opdi_graph_builder *build, opd_op *op, opdi_gvalue *const *args, int nargs,
-                                 opdi_gvalue **results, int cap) {
+OPDI_INTERNAL int opdi_graph_build_call(opdi_graph_builder *build, opd_op *op, opdi_gvalue *const *args, int nargs,
+                                        opdi_gvalue **results, int cap) {
     opdi_gvalue *in[OPD_MAX_ARGS];
     opdi_gnode *node;
     if (nargs) { memcpy(in, args, (size_t)nargs * sizeof *in); }

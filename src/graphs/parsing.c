@@ -662,7 +662,7 @@ OPDI_INTERNAL bool opdi_graph_match(const opd_op *op, opdi_gvalue *const *in, in
 }
 /* Sets the error that there is no operator `name`.  If a comment in the text of a saved graph tells where the operator
    came from, the error tells this, too. */
-static void opdi_graph_parse_unknown(opdi_graph_parser *parser, const char *name) {
+OPDI_INTERNAL void opdi_graph_parse_unknown(opdi_graph_parser *parser, const char *name) {
     const size_t length = strlen(name);
     const char *at = parser->text;
     while (at && (strncmp(at, "# ", 2) != 0 || strncmp(at + 2, name, length) != 0 || at[length + 2] != ' ')) {
