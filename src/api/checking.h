@@ -83,6 +83,56 @@ typedef struct opd_opcheck_options {
    error: the first failure, and how to fix it.  Must not be called inside transforms and recordings. */
 OPD_NEW int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options);
 
+/* What opd_device_check found out about an operator on a device. */
+typedef enum opd_device_outcome {
+    OPD_DEVICE_OK,               /* computes what the CPU computes */
+    OPD_DEVICE_ON_CPU,           /* does, but a call went through opd_cpu_fallback */
+    OPD_DEVICE_MISSING,          /* has no kernel on the device, or calls an operator that has none */
+    OPD_DEVICE_FAILS,            /* a call that works on the CPU fails on the device */
+    OPD_DEVICE_WRONG,            /* a result differs */
+    OPD_DEVICE_SKIPPED,          /* could not be compared: it has no sample arguments, they have no tensor and no
+                                    device, or the CPU cannot compute them */
+    OPD_DEVICE_OUTCOMES
+} opd_device_outcome;
+/* The report of opd_device_check about one operator.  The texts are valid until the report function returns. */
+typedef struct opd_device_finding {
+    const opd_op *op;
+    opd_device_outcome outcome;  /* the worst outcome of its calls */
+    int calls;                   /* the number of calls that were compared */
+    const char *call;            /* the first call with this outcome: arguments as in `cases` of opd_op_desc, dtype,
+                                    layout, form; "" if there is none */
+    const char *text;            /* what is wrong with this call, or why the operator was skipped; "" if nothing */
+    double difference;           /* the largest difference of two numbers in all calls */
+    int number, count;           /* of this operator, from 1 on, and of all operators that are checked */
+} opd_device_finding;
+/* Options of opd_device_check. */
+typedef struct opd_device_check_options {
+    const char *name;            /* only operators with this text in their names, such as "conv"; NULL: all */
+    bool (*wanted)(void *user, const opd_op *op);           /* only operators for which this returns true; NULL: all */
+    void (*report)(void *user, const opd_device_finding *finding);            /* called after each operator.  NULL:
+                                    prints a line for each operator that is missing, fails or is wrong, and a table */
+    void *user;
+    const opd_scalar_type *dtypes; int ndtypes;             /* dtypes of tensors for which a sample call gives no other
+                                                               dtype; none: float32 */
+    double atol, rtol;           /* tolerances; if both are 0, they depend on the dtype: 1e-5 and 1e-4 for float32 */
+    bool contiguous;             /* only contiguous arguments; else also transposed ones, ones with gaps between their
+                                    elements, and images with the channels last */
+    bool functional;             /* leaves out the in-place and out= forms */
+    bool any_strides;            /* the strides of results may differ */
+    bool gradients;              /* also compares gradients */
+    uint64_t seed;               /* of the default generator before each call */
+    int *counts;                 /* NULL, or room for OPD_DEVICE_OUTCOMES numbers: how many operators have each
+                                    outcome */
+} opd_device_check_options;
+/* Calls all operators with sample arguments (`cases` of opd_op_desc) on the CPU and on `device`, and compares numbers,
+   sizes, dtypes and strides of results, arguments that are written, and which results are views of which arguments.
+   The built-in operators have sample arguments.  A program with OPD_LEAN checks the operators that it keeps.  The
+   numbers of random results and of uninitialised memory are not compared.  If options is NULL, defaults are used.
+   Returns the number of operators that fail or are wrong, so 0 is good; or -1 and sets an error if memory runs out, the
+   run is interrupted or the device does not exist.  Errors of operators are reported, and cleared.  The state of the
+   default generator stays as it was.  Must not be called inside transforms and recordings. */
+OPD_NEW int opd_device_check(opd_device device, const opd_device_check_options *options);
+
 /* Options of opd_graph_dot. */
 typedef struct opd_graph_options {
     opd_tensor *const *tensors; const char *const *names; int nnames;       /* names[i] is the label of tensors[i], a

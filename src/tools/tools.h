@@ -6,6 +6,26 @@
 #define OPDI_TOOLS_H
 #include "../files/files.h"
 
+//== sample calls ======================================================================================================
+
+#if !defined(OPD_NO_CHECKING)
+/* Layouts of the tensors in sample calls.  LAST: channels last, of tensors with 4 or 5 dims. */
+typedef enum opdi_sample_layouts {
+    OPDI_SAMPLE_CONTIGUOUS, OPDI_SAMPLE_TRANSPOSED, OPDI_SAMPLE_SLICED, OPDI_SAMPLE_LAST, OPDI_SAMPLE_LAYOUTS
+} opdi_sample_layouts;
+typedef struct opdi_sample {
+    const opd_op *op;
+    opd_device device;
+    opd_scalar_type dtype;                        /* of tensors without a letter for another one */
+    int layout;                                   /* an opdi_sample_layouts */
+    opd_value args[OPD_MAX_ARGS];                 /* OPD_TAG_DEFAULT: not given */
+    const char *from, *at;                        /* the text of this call, and what is not read yet */
+    size_t length;
+    int seed, ntensors;                           /* the numbers of tensors so far, and in the call */
+    bool images, typed;                           /* there is a tensor of 4 or 5 dims, and one of the dtype `dtype` */
+} opdi_sample;
+#endif
+
 //== optimizers ========================================================================================================
 
 #if !defined(OPD_NO_TRAINING)
