@@ -273,3 +273,44 @@ typedef struct opd_part_compiler {
    compiled, or -1 and sets an error; then the graph computes what it did, and its nodes may have another order.
    A graph with such nodes can be copied and run, but not saved, and its text cannot be parsed. */
 OPD_NEW int opd_graph_delegate(opd_graph *graph, const opd_part_compiler *compiler);
+
+/* Passes for graphs whose dtypes and sizes are known: traced graphs, or after opd_graph_infer. */
+
+/* The place of a tensor in the memory of a run. */
+typedef struct opd_graph_slot {
+    opd_graph_value *value;      /* a tensor that is no view */
+    size_t offset, bytes;        /* from the beginning of the memory; offsets are multiples of 64 */
+    int first, last;             /* the numbers of the nodes of the graph's body, from 0 on, that compute the tensor and
+                                    that use its memory last; of an output of the graph, last is the number of nodes */
+} opd_graph_slot;
+typedef struct opd_graph_memory {
+    size_t total;                /* bytes of memory that the plan needs */
+    size_t apart;                /* the sum of the bytes of all tensors */
+    size_t alive;                /* the largest sum of bytes that are alive at the same time: no plan needs less */
+    int unknown;                 /* the number of tensors, and lists of tensors, whose sizes the graph does not know */
+} opd_graph_memory;
+/* opd_graph_plan_memory: Plans the memory of the tensors that the nodes of a graph's body compute on a kind of device:
+   where each lies in one block of memory, so that tensors that are alive at the same time do not overlap.  Inputs and
+   constants need no memory, nor do views and results of in-place operators, which are alive as long as the tensor whose
+   memory they have.  A tensor that may be a view or a copy (reshape) gets memory, too.  Tensors in blocks of conditions
+   and loops are not in the plan.  Writes at most `cap` slots, in the order of the nodes, and *memory (unless it is
+   NULL).  Returns the number of slots, or -1 and sets an error.
+   opd_graph_print_memory: Writes the plan as a table, with a bar for the time in which each tensor is alive.  The text
+   is cut to `cap` bytes including the final zero.  Returns the full length; 0 and sets an error.
+   Runs of graphs plan their memory themselves (opd_graph_run): this is for programs that write code for a device. */
+OPD_NEW int opd_graph_plan_memory(opd_graph *graph, opd_device device, opd_graph_slot *slots, int cap,
+                                  opd_graph_memory *memory);
+OPD_NEW size_t opd_graph_print_memory(opd_graph *graph, opd_device device, char *buf, size_t cap);
+/* Makes each group of at least `least` pointwise operators (0: 2) a part that is compiled as C, so that it runs as one
+   loop.  It is opd_graph_delegate with a compiler that takes the pointwise operators of namespace aten and compiles
+   parts with opd_graph_compile: what is said there holds, too.  In-place operators are not fused.  The first run of the
+   graph compiles the parts, which takes about a second for each.  To compile the whole graph, use opd_graph_compile.
+   Returns the number of parts, or -1 and sets an error. */
+OPD_NEW int opd_graph_fuse_pointwise(opd_graph *graph, int least);
+/* Makes convolutions of images (conv2d, convolution) compute with the channels last, for devices on which this is
+   faster: converts tensors where chains of convolutions and of operators that keep the layout (pointwise operators,
+   batch norms, pooling) begin and end, and constant weights once.  Between them, there are no conversions.  A chain may
+   write in place (relu_).  Memory that other nodes write stays as it is, and results of the graph have their strides.
+   Returns the number of conversions in the graph; or -1 and sets an error, and then the graph computes what it did.  On
+   the CPU, the kernels of this library are as fast or faster without this pass. */
+OPD_NEW int opd_graph_channels_last(opd_graph *graph);

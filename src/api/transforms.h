@@ -109,6 +109,13 @@ OPD_API int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *input
                        const opd_transform_options *options, opd_tensor **outputs, int cap);
 OPD_API int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                         const opd_transform_options *options, opd_tensor **outputs, int cap);
+/* Computes the product of the Hessian of fn's 0-dim output and a vector, without computing the Hessian: the tangents of
+   the gradients (torch.autograd.functional.hvp, in forward-over-reverse mode).  vectors[count] belong to inputs[count];
+   a NULL element means zeros.  Writes the product for each input to outputs, and, unless `grads` is NULL, the gradient
+   for each input to `grads`; both have room for cap tensors.  Costs about as much as two or three gradients.  Returns
+   how many products it wrote, or -1 and sets an error. */
+OPD_API int opd_hvp(opd_transform_fn fn, void *user, opd_tensor *const *inputs, opd_tensor *const *vectors, int count,
+                    opd_tensor **outputs, opd_tensor **grads, int cap);
 /* Computes the outputs of fn (aux outputs last) and their tangents (torch.func.jvp).  tangents[count] belong to
    primals[count].  If a tangent is NULL, the input has none.  If options->argnums is NULL, all inputs are used.
    Returns the number of outputs, or -1 and sets an error. */

@@ -26,7 +26,7 @@ static void opdi_gvalues_join(opdi_gvalue *const *values, int32_t count, opdi_gv
 }
 /* Returns whether the schema of an operator says everything about the memory of its results: not if a tag says that it
    does not (dropout), nor if an operator of the program is a composite or has unknown effects. */
-static bool opdi_op_tells_aliases(const opd_op *op) {
+OPDI_INTERNAL bool opdi_op_tells_aliases(const opd_op *op) {
     const opdi_registration *const definition = op->definition;
     if (!definition || (definition->tags & OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING)) { return false; }
     return definition->lib == opdi_registry.aten ? !(definition->tags & OPDI_OPTAG_SHARES) :

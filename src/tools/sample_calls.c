@@ -2,9 +2,9 @@
 
 //== sample calls ======================================================================================================
 //
-//  The field `cases` of a descriptor has lists of arguments (see src/README.md).  These functions read them, and make the
-//  tensors: on any device, with any dtype, and in several layouts.  The numbers depend only on the place of the tensor
-//  in the list, so two readings give equal tensors.  Only contiguous tensors are copied to a device.
+//  The field `cases` of a descriptor has lists of arguments (see src/README.md).  These functions read them, and make
+//  the tensors: on any device, with any dtype, and in several layouts.  The numbers depend only on the place of the
+//  tensor in the list, so two readings give equal tensors.  Only contiguous tensors are copied to a device.
 
 /* Returns a number in [0, 1) that depends on `seed` and i. */
 static double opdi_sample_random(int seed, int64_t i) {

@@ -230,3 +230,36 @@ int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int 
     const int count = opd_jacfwd(opdi_hessian_inner, &hessian, inputs, ninputs, options, out, OPD_TRANSFORM_OUTPUTS);
     return opdi_outputs_return("hessian", outputs, cap, out, count, opdi_least_gradients(options));
 }
+
+/* The function whose tangents are products with the Hessian: the gradients of fn. */
+typedef struct opdi_hvp { opd_transform_fn fn; void *user; const int *argnums; } opdi_hvp;
+static int opdi_hvp_inner(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    const opdi_hvp *const hvp = (const opdi_hvp *)user;
+    opd_transform_options options;
+    memset(&options, 0, sizeof options);
+    options.argnums = hvp->argnums;
+    options.nargnums = ninputs;
+    return opd_grad(hvp->fn, hvp->user, inputs, ninputs, &options, outputs, OPD_TRANSFORM_OUTPUTS);
+}
+int opd_hvp(opd_transform_fn fn, void *user, opd_tensor *const *inputs, opd_tensor *const *vectors, int count,
+            opd_tensor **outputs, opd_tensor **grads, int cap) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL}, *along[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    int argnums[OPD_TRANSFORM_OUTPUTS];
+    opdi_hvp hvp;
+    hvp.fn = fn;
+    hvp.user = user;
+    hvp.argnums = argnums;
+    for (int i = 0; i < OPD_TRANSFORM_OUTPUTS; i++) { argnums[i] = i; }
+    int rc = -1;
+    if (!opd_ok()) { }
+    else if (!fn || !outputs) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "hvp: the %s NULL", fn ? "pointer to the results is" : "function is");
+    } else if (count < 1 || count > OPD_TRANSFORM_OUTPUTS) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "hvp: there are %d inputs, but there must be 1 to %d", count,
+                       OPD_TRANSFORM_OUTPUTS);
+    } else {
+        rc = opd_jvp(opdi_hvp_inner, &hvp, inputs, vectors, count, NULL, out, along, OPD_TRANSFORM_OUTPUTS);
+    }
+    if (grads) { (void)opdi_outputs_return("hvp", grads, cap, out, rc, 1); }
+    return opdi_outputs_return("hvp", outputs, cap, along, rc, 1);
+}

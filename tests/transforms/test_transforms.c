@@ -361,6 +361,49 @@ TEST(hessians) {
     }
 }
 
+static int product(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    return opd_hvp(cubes, user, in, in, 2, out, NULL, OPD_TRANSFORM_OUTPUTS);
+}
+/* Products with a vector are those with the whole Hessian, also inside vmap, with parts of the vector, and recorded. */
+TEST(hessian_vector_products) {
+    const opd_transform_options o = options_of(both_inputs, 2, 0);
+    const double vs[] = {0.5, -2, 3}, ws[] = {1, 0.25, -1};
+    opd_tensor *in[2], *v[2], *h[MOST], *out[MOST], *grads[MOST], *want[MOST];
+    in[0] = vec(xs, 3), in[1] = vec(ys, 3);
+    v[0] = vec(vs, 3), v[1] = vec(ws, 3);
+    CHECK_INT(opd_hessian(cubes, NULL, in, 2, &o, h, MOST), 4);
+    CHECK_INT(opd_grad(cubes, NULL, in, 2, &o, want, MOST), 2);
+    CHECK_INT(opd_hvp(cubes, NULL, in, v, 2, out, grads, MOST), 2);
+    for (int i = 0; i < 2; i++) {
+        CHECK(near_all(out[i], opd_add(opd_mv(h[2 * i], v[0]), opd_mv(h[2 * i + 1], v[1])), 1e-12));
+        CHECK(near_all(grads[i], want[i], 1e-12) && !opd_tensor_requires_grad(out[i]));
+    }
+    v[1] = NULL;
+    CHECK_INT(opd_hvp(cubes, NULL, in, v, 2, out, NULL, MOST), 2);
+    for (int i = 0; i < 2; i++) { CHECK(near_all(out[i], opd_mv(h[2 * i], v[0]), 1e-12)); }
+    opd_tensor *rows[2] = {opd_stack(OPD_TENSORS(in[0], in[1]), 0), opd_stack(OPD_TENSORS(in[1], in[0]), 0)};
+    CHECK_INT(opd_vmap(product, NULL, rows, 2, NULL, out, MOST), 2);
+    CHECK_INT(product(NULL, in, 2, want), 2);
+    CHECK(near_all(opd_select(out[0], 0, 0), want[0], 1e-12) && near_all(opd_select(out[1], 0, 0), want[1], 1e-12));
+    opd_graph *graph = opd_graph_trace(product, NULL, in, 2, NULL);
+    CHECK_INT(opd_graph_run(graph, in, 2, out, MOST), 2);
+    CHECK(near_all(out[0], want[0], 1e-12) && near_all(out[1], want[1], 1e-12));
+    opd_graph_free(graph);
+    CHECK_OK();
+    CHECK_INT(opd_hvp(cubes, NULL, in, NULL, 2, out, NULL, MOST), -1);
+    CHECK(out[0] == NULL);
+    opd_error_clear();
+    CHECK_INT(opd_hvp(NULL, NULL, in, v, 2, out, NULL, MOST), -1);
+    opd_error_clear();
+    CHECK_INT(opd_hvp(cubes, NULL, in, v, 0, out, NULL, MOST), -1);
+    opd_error_clear();
+    CHECK_INT(opd_hvp(cubes, NULL, in, v, 2, NULL, NULL, MOST), -1);
+    opd_error_clear();
+    CHECK_INT(opd_hvp(cubes, NULL, in, v, 2, out, NULL, 1), -1);      /* no room */
+    opd_error_clear();
+}
+
 //-- writes, modes ------------------------------------------------------------------------------------------------------
 
 static opd_tensor *mul_to(opd_tensor *a, opd_tensor *b) {
