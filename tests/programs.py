@@ -2,15 +2,17 @@
 """Checks what test_programs.c cannot check: whether PyTorch loads the exported programs that we write.
 
     python3 programs.py FILE.pt2 FILE.npz      loads the program, runs it on in0, ..., and compares with out0, ...
+    python3 programs.py --each FOLDER          does this for each NAME.pt2 and NAME.npz of a folder
 
 Prints "checked: ..." with exit status 0.  If a package is missing or too old, prints its name with exit status 77.
 """
+import os
 import sys
 
 if set(sys.argv[1:]) & {'--help', '-h'}:                  # needs no package
     print(__doc__.strip())
     sys.exit(0)
-if len(sys.argv) != 3 or sys.argv[1][:1] == '-':
+if len(sys.argv) != 3 or (sys.argv[1][:1] == '-' and sys.argv[1] != '--each'):
     sys.exit(__doc__)
 try:
     import numpy
@@ -41,5 +43,18 @@ def main(path, arrays):
     print('checked: %d outputs, %d parameters' % (len(outputs), len(list(module.parameters()))))
 
 
+def each(folder):
+    names = sorted(n[:-4] for n in os.listdir(folder) if n.endswith('.pt2'))
+    bad = []
+    for name in names:
+        try:
+            main(os.path.join(folder, name + '.pt2'), os.path.join(folder, name + '.npz'))
+        except Exception as e:                             # goes on with the other files
+            bad.append('%s: %s' % (name, ' '.join(str(e).split())[:300]))
+    if bad:
+        sys.exit('; '.join(bad))
+    print('checked: %d programs' % len(names))
+
+
 if __name__ == '__main__':
-    main(*sys.argv[1:])
+    each(sys.argv[2]) if sys.argv[1] == '--each' else main(*sys.argv[1:])

@@ -77,7 +77,10 @@ OPD_NEW const char *opd_program_note(const opd_program *program, int64_t i);
    not have changed.
    opd_program_save, if `graph` was traced: The first inputs of the graph must be the tensors of `module`, in this order
    (none if module is NULL).  The other inputs of the graph become the inputs of the program.  Sizes are fixed to the
-   sizes of the trace.  Fails for conditions, loops, and values that are neither tensors nor constants.
+   sizes of the trace.  Conditions and loops (opd_cond, opd_while, opd_scan and opd_map, and their derivatives in the
+   trace) become PyTorch's operators cond, while_loop, scan and map_impl.  Fails for the derivative of opd_while,
+   because the sizes of what it keeps are not known, and for values that are neither tensors nor constants; the error
+   names the node and its place.
    opd_program_save_open: Saves a function that was traced twice, as graph and other, with other sizes of its inputs.
    The sizes of inputs that differ become the dynamic sizes of the program, at most 8.  Each must be at least 2 in both
    traces, and must differ by at least 2 (for example, batches of 7 and of 12); if the function divides it by a number,
@@ -85,7 +88,8 @@ OPD_NEW const char *opd_program_note(const opd_program *program, int64_t i);
    independently must differ by different amounts (lengths of 5 and 16 beside these batches), because a size that is a
    multiple of another, or another plus a constant, stays so in the program.  Other sizes may be a dynamic size plus a
    constant, or a multiple of one, or of the product or the sum of two.  Sizes that are equal in both traces are fixed.
-   Saving fails if there is any other difference, or if the sizes of the traces allow two such forms.
+   Saving fails if there is any other difference, if the sizes of the traces allow two such forms, or if there are
+   conditions or loops.
    opd_program_save_all: Saves several loaded programs in one file, under names (NULL: their own names). */
 OPD_NEW int opd_program_save(const opd_graph *graph, const opd_module *module, const char *path);
 OPD_NEW int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module,

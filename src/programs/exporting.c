@@ -19,37 +19,11 @@ typedef struct opdi_program_item {
     int64_t number;              /* the number of its entry; set only in the first of the tensors that share bytes */
 } opdi_program_item;
 
-/* A size that may vary between runs: dim `dim` of this input of the graph.  `size` and `second` are its values in the
-   first and in the second trace. */
-#define OPDI_DYNAMIC_SIZES 8
-typedef struct opdi_dynamic_size { int64_t size, second; int32_t input, dim; } opdi_dynamic_size;
 /* A size that depends on open sizes: factor * base + rest, where base is open size number `first`, or its product or
    sum with open size number `with`.  with: -1 if there is none.  first: -1 for a size that does not vary. */
 typedef struct opdi_dynamic_form { int first, with; bool sum; int64_t factor, rest; } opdi_dynamic_form;
 
-typedef struct opdi_program_writer {
-    const opd_graph *graph;
-    const opd_module *module;
-    const char *name;            /* the name of the program in the file */
-    opd_device device;           /* the device that the tensors have in the file */
-    opdi_arena arena;            /* memory for the names of constants and for `pairs` */
-    opdi_pointer_set values;     /* gives each value its number */
-    /* The parts of the program's JSON text.  `configs` has the descriptions of the weights and of the constants. */
-    opdi_string nodes, metas, inputs, specs, outputs, sinks, names, leaves, configs[2];
-    opdi_string items;           /* opdi_program_item[] */
-    int64_t numbers[2];          /* the numbers of the next entries tensor_0, ... and weight_0, ... */
-    /* The members from here on are for opd_program_save_open. */
-    const opd_graph *other;      /* a second trace, in which the open sizes have other values */
-    const opdi_gvalue **pairs;   /* [npairs]; the index is the number of a value of the first trace, the element is the
-                                    corresponding value of the second trace */
-    int64_t npairs;
-    opdi_dynamic_size open[OPDI_DYNAMIC_SIZES];   /* the open sizes: s0, s1 ... */
-    int nopen;
-    opdi_string heads, symbols;  /* heads: nodes at the beginning of the program that compute sizes from the open sizes;
-                                    symbols: the descriptions of their results */
-} opdi_program_writer;
-
-OPD_PRINTF_LIKE(2, 3) static void opdi_json_print(opdi_string *to, const char *format, ...) {
+OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_json_print(opdi_string *to, const char *format, ...) {
     char text[600];
     va_list ap;
     va_start(ap, format);
@@ -58,7 +32,7 @@ OPD_PRINTF_LIKE(2, 3) static void opdi_json_print(opdi_string *to, const char *f
     opdi_string_add(to, text);
 }
 /* Appends a comma unless `to` is empty. */
-static void opdi_json_comma(opdi_string *to) { if (to->length) { opdi_string_add(to, ", "); } }
+OPDI_INTERNAL void opdi_json_comma(opdi_string *to) { if (to->length) { opdi_string_add(to, ", "); } }
 static void opdi_json_put_float(opdi_string *to, double number) {
     char text[40];
     if (!(number - number <= 0)) {                /* infinite or NaN */
@@ -70,7 +44,7 @@ static void opdi_json_put_float(opdi_string *to, double number) {
     opdi_json_print(to, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
 /* Returns the number of a value, or -1 if memory runs out. */
-static int64_t opdi_program_number(opdi_program_writer *writer, const void *value) {
+OPDI_INTERNAL int64_t opdi_program_number(opdi_program_writer *writer, const void *value) {
     return opdi_pointer_set_add(&writer->values, (uintptr_t)value);
 }
 /* Returns the value of the second trace that corresponds to `value`, a value of the first trace; NULL if there is
@@ -286,7 +260,7 @@ static void opdi_program_put_device(opdi_string *to, opd_device device) {
 /* Appends the description of a tensor to `to`, such as {"dtype": 7, "sizes": [..], ...}.  `dims` has the sizes and then
    the strides of the tensor; `second` has the same numbers for the second trace.  Returns 0, or -1 and sets an
    error. */
-static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
+OPDI_INTERNAL int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
                                  const int64_t *second, int ndim, bool requires_grad, opd_device device,
                                  int64_t offset) {
     opdi_json_print(to, "{\"dtype\": %d, \"sizes\": [", opdi_program_file_dtype(dtype));
@@ -306,8 +280,9 @@ static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, i
 }
 /* Adds the description of a tensor value to "tensor_values", the descriptions of the graph's tensors.  Returns 0, or -1
    and sets an error. */
-static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue *value) {
-    if (value->dtype < 0 || !opdi_program_file_dtype(value->dtype)) {
+OPDI_INTERNAL int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue *value) {
+    opdi_program_form form;
+    if (!opdi_program_describe(value, &form) || !opdi_program_file_dtype(form.dtype)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the sizes of a value are not known: make the graph with "
                         "opd_graph_trace");
     }
@@ -318,8 +293,8 @@ static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a value has another dtype or number of dims in the "
                         "second trace: the traces may differ only in sizes");
     }
-    return opdi_program_put_meta(writer, &writer->metas, value->dtype, value->dims, other ? other->dims : value->dims,
-                                 value->ndim, value->requires_grad, writer->device, 0);
+    return opdi_program_put_meta(writer, &writer->metas, form.dtype, form.dims, other ? other->dims : form.dims,
+                                 form.ndim, value->requires_grad, writer->device, 0);
 }
 /* Appends a constant number to `to`, in the form that arguments of type `type` have. */
 static void opdi_program_put_number(opdi_string *to, const opdi_type *type, const opd_value *value) {
@@ -445,7 +420,7 @@ static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnod
     return to->failed ? -1 : 0;
 }
 /* Appends a node that calls an operator to the text of the nodes.  Returns 0, or -1 and sets an error. */
-static int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *node) {
+OPDI_INTERNAL int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *node) {
     opdi_string *const to = &writer->nodes;
     const char *const name = node->op->name, *const colons = strstr(name, "::"), *const dot = strchr(colons, '.');
     opdi_json_comma(to);
@@ -459,6 +434,9 @@ static int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *
         if (kind == OPDI_GNODE_CONSTANT ? opdi_program_put_constant(writer, type, value)
             : kind == OPDI_GNODE_LIST ? opdi_program_put_list(writer, type, value->node) : 0) { return -1; }
         if (kind != OPDI_GNODE_CONSTANT && kind != OPDI_GNODE_LIST) {
+            if (value->tag != OPD_TAG_TENSOR) {
+                return opdi_program_refuse(node, "an argument is computed, but not a tensor");
+            }
             opdi_program_put_name(writer, to, value);
         }
         opdi_string_add(to, ", \"kind\": null}");
@@ -597,7 +575,7 @@ static int opdi_program_put_inputs(opdi_program_writer *writer) {
         opdi_program_put_spec(writer, graph->inputs[i], kinds[kind], name);
         if (opdi_program_put_tensor(writer, name, opd_module_at(writer->module, i), kind)) { return -1; }
     }
-    for (const opdi_gnode *node = graph->body.first; node; node = node->next) {
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         if (node->kind != OPDI_GNODE_CONSTANT || node->constant.tag != OPD_TAG_TENSOR ||
             node->constant.u.t->flags & OPDI_WRAPPED) { continue; }
         char *const name = (char *)opdi_arena_alloc(&writer->arena, 40);
@@ -751,15 +729,8 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
 static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     const opd_graph *const graph = writer->graph;
     opdi_string spec = {NULL, 0, 0, false}, leaves = {NULL, 0, 0, false};
-    if ((writer->other && opdi_program_pair_all(writer)) || opdi_program_put_inputs(writer)) { return -1; }
-    for (const opdi_gnode *node = graph->body.first; node; node = node->next) {
-        if (node->kind == OPDI_GNODE_OP) {
-            if (opdi_program_put_node(writer, node)) { return -1; }
-        } else if (node->kind > OPDI_GNODE_UNPACK) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a graph with conditions, loops or functions cannot "
-                            "be saved");
-        }
-    }
+    if ((writer->other && (opdi_program_refuse_blocks(graph) || opdi_program_pair_all(writer))) ||
+        opdi_program_put_inputs(writer) || opdi_program_put_block(writer, &graph->body)) { return -1; }
     for (int32_t i = 0; i < graph->noutputs; i++) {
         const long long number = (long long)opdi_program_number(writer, graph->outputs[i]);
         opdi_json_comma(&writer->outputs);
@@ -959,6 +930,7 @@ static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other
                                 &writer.items, &writer.heads, &writer.symbols};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) { opdi_string_free(all[i]); }
     opdi_pointer_set_free(&writer.values);
+    opdi_pointer_set_free(&writer.done);
     opdi_arena_free(&writer.arena);
     opd_scope_close(&scope);
     return rc;

@@ -144,6 +144,40 @@ typedef struct opdi_program_graph {
                                                      use; else NULL */
 } opdi_program_graph;
 #endif
+
+//== writing traced graphs =============================================================================================
+
+#if !defined(OPD_NO_PROGRAMS)
+/* A size that may vary between runs: dim `dim` of this input of the graph.  `size` and `second` are its values in the
+   first and in the second trace. */
+#define OPDI_DYNAMIC_SIZES 8
+typedef struct opdi_dynamic_size { int64_t size, second; int32_t input, dim; } opdi_dynamic_size;
+/* The dtype, sizes and strides of a tensor value.  dims has the sizes, and then the strides. */
+typedef struct opdi_program_form { int dtype, ndim; int64_t dims[2 * OPD_MAX_DIMS]; } opdi_program_form;
+typedef struct opdi_program_writer {
+    const opd_graph *graph;
+    const opd_module *module;
+    const char *name;            /* the name of the program in the file */
+    opd_device device;           /* the device that the tensors have in the file */
+    opdi_arena arena;            /* memory for the names of constants and for `pairs` */
+    opdi_pointer_set values;     /* gives each value its number */
+    /* The parts of the program's JSON text.  `configs` has the descriptions of the weights and of the constants. */
+    opdi_string nodes, metas, inputs, specs, outputs, sinks, names, leaves, configs[2];
+    opdi_string items;           /* opdi_program_item[] */
+    int64_t numbers[2];          /* the numbers of the next entries tensor_0, ... and weight_0, ... */
+    int64_t nmade;               /* how many values and graphs got names that no value of the graph has */
+    opdi_pointer_set done;       /* nodes that change lists, and which the operator of their loop replaces */
+    /* The members from here on are for opd_program_save_open. */
+    const opd_graph *other;      /* a second trace, in which the open sizes have other values */
+    const opdi_gvalue **pairs;   /* [npairs]; the index is the number of a value of the first trace, the element is the
+                                    corresponding value of the second trace */
+    int64_t npairs;
+    opdi_dynamic_size open[OPDI_DYNAMIC_SIZES];   /* the open sizes: s0, s1 ... */
+    int nopen;
+    opdi_string heads, symbols;  /* heads: nodes at the beginning of the program that compute sizes from the open sizes;
+                                    symbols: the descriptions of their results */
+} opdi_program_writer;
+#endif
 #include "programs.prototypes.h"
 #endif
 
