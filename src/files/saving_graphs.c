@@ -84,14 +84,14 @@ static bool opdi_constant_is_kept(const opdi_gvalue *constant, const opd_value *
     }
     return kept;
 }
-/* Checks that a file can keep all constants and calls of a graph.  Returns 0, or -1 and sets an error. */
-static int opdi_graph_check_constants(const opd_graph *graph) {
+/* Checks that a file can keep all constants and calls of a graph.  `who` is the function that writes it.  Returns 0, or
+   -1 and sets an error. */
+OPDI_INTERNAL int opdi_graph_check_constants(const char *who, const opd_graph *graph) {
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         if (node->kind == OPDI_GNODE_FUNCTION) {
             return opd_fail(OPD_ERROR_ARGUMENT, node->function->flags & OPDI_GFUNCTION_COUNTED
-                            ? "opd_graph_save: a file cannot keep the compiled part '%s': save the graph before "
-                              "opd_graph_delegate"
-                            : "opd_graph_save: a file cannot keep the call of '%s', a function of an exported program",
+                            ? "%s: a file cannot keep the compiled part '%s': save the graph before opd_graph_delegate"
+                            : "%s: a file cannot keep the call of '%s', a function of an exported program", who,
                             node->function->name);
         }
         for (int32_t i = 0; i < node->nin; i++) {
@@ -100,8 +100,8 @@ static int opdi_graph_check_constants(const opd_graph *graph) {
                 continue;
             }
             char name[100];
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: %s: argument '%s' is a constant (%s) that a file "
-                            "cannot keep", opdi_gnode_name(node, name, sizeof name), node->op
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s: argument '%s' is a constant (%s) that a file cannot keep",
+                            who, opdi_gnode_name(node, name, sizeof name), node->op
                             ? node->op->schema->args[i].name : "", opdi_value_kind_name(&from->constant));
         }
     }
@@ -114,13 +114,13 @@ int opd_graph_save(const opd_graph *graph, const char *path) {
     int rc = -1;
     if (!opd_ok()) { return -1; }
     if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: the graph is NULL"); }
-    if (opdi_graph_check_constants(graph)) { return -1; }
+    if (opdi_graph_check_constants("opd_graph_save", graph)) { return -1; }
     opd_scope scope = opd_scope_open();
-    size_t count = opdi_pad8(opdi_graph_text(graph, NULL, 0, true) + 1);
+    size_t count = opdi_pad8(opdi_graph_text(graph, NULL, 0, OPDI_TEXT_SAVED) + 1);
     char *text = (char *)opdi_scope_alloc(count);
     if (text) {
         memset(text, 0, count);
-        (void)opdi_graph_text(graph, text, count, true);
+        (void)opdi_graph_text(graph, text, count, OPDI_TEXT_SAVED);
         rc = opd_ok() ? opdi_sink_open(&sink, "opd_graph_save", path) : -1;
         if (rc == 0) { rc = opdi_sink_close(&sink, opdi_graph_write(&sink, graph, text, count)); }
     }

@@ -11,7 +11,7 @@
 static bool opdi_tensors_same(opd_tensor *tensor, opd_tensor *other) {
     if (tensor == other) { return true; }
     if (tensor->dtype != other->dtype || tensor->ndim != other->ndim || tensor->backend != OPD_CPU ||
-        other->backend != OPD_CPU) { return false; }
+        other->backend != OPD_CPU || ((tensor->flags ^ other->flags) & OPDI_WRAPPED)) { return false; }
     for (int i = 0; i < tensor->ndim; i++) { if (tensor->dims[i] != other->dims[i]) { return false; } }
     opd_tensor *const first = opd_contiguous(opd_detach(tensor)), *const second = opd_contiguous(opd_detach(other));
     const size_t bytes = (size_t)tensor->numel * opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -56,7 +56,8 @@ static bool opdi_texts_same(const char *text, const char *other) {
 OPDI_INTERNAL bool opdi_gnodes_call_same(const opdi_gnode *node, const opdi_gnode *other) {
     return node->kind == other->kind && node->op == other->op && node->function == other->function &&
         node->user == other->user && node->nin == other->nin && node->nout == other->nout &&
-        node->nblocks == other->nblocks && opdi_texts_same(node->word, other->word) &&
+        node->nblocks == other->nblocks &&
+        (node->kind == OPDI_GNODE_TUPLE || opdi_texts_same(node->word, other->word)) &&
         opdi_texts_same(node->attribute, other->attribute) && !node->builtin == !other->builtin &&
         (!node->builtin || strcmp(node->builtin->schema, other->builtin->schema) == 0) &&
         (node->kind != OPDI_GNODE_CONSTANT || opdi_constants_same(&node->constant, &other->constant, 0));
@@ -67,14 +68,35 @@ static bool opdi_gvalues_same(const opdi_gcopier *table, opdi_gvalue *const *val
     for (int32_t i = 0; i < count; i++) { if (opdi_gcopier_get(table, values[i]) != others[i]) { return false; } }
     return true;
 }
+/* Returns whether `value`, whose type may be told only by its tag or its node, has the type `type`. */
+static bool opdi_gvalue_has_type(const opdi_gvalue *value, const opdi_gtype *type) {
+    static const struct { int32_t tag, list; int kind; } rows[] = {
+        {OPD_TAG_TENSOR, OPD_TAG_TENSORS, OPDI_GTYPE_TENSOR}, {OPD_TAG_INT, OPD_TAG_INTS, OPDI_GTYPE_INT},
+        {OPD_TAG_FLOAT, OPD_TAG_FLOATS, OPDI_GTYPE_FLOAT}, {OPD_TAG_BOOL, OPD_TAG_BOOLS, OPDI_GTYPE_BOOL},
+        {OPD_TAG_NONE, -1, OPDI_GTYPE_NONE}, {OPD_TAG_STR, -1, OPDI_GTYPE_STR},
+        {OPD_TAG_COMPLEX, -1, OPDI_GTYPE_COMPLEX}, {OPD_TAG_DEVICE, -1, OPDI_GTYPE_DEVICE}};
+    const opdi_gnode *const node = value->node;
+    if (value->type) { return opdi_gtype_same(value->type, type); }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (type->kind == rows[i].kind) { return value->tag == rows[i].tag; }
+        if (type->kind == OPDI_GTYPE_LIST && type->parts[0]->kind == rows[i].kind) { return value->tag == rows[i].list; }
+    }
+    if (type->kind != OPDI_GTYPE_TUPLE || type->klass || !node || node->kind != OPDI_GNODE_TUPLE ||
+        node->nin != type->nparts) { return false; }
+    for (int32_t i = 0; i < node->nin; i++) {
+        if (!opdi_gvalue_has_type(node->in[i], type->parts[i])) { return false; }
+    }
+    return true;
+}
 /* Lets the values of one list stand for the values of another.  Returns false if their types differ, or if memory runs
    out. */
 static bool opdi_gvalues_pair(opdi_gcopier *table, opdi_gvalue *const *values, opdi_gvalue *const *others,
                               int32_t count) {
     for (int32_t i = 0; i < count; i++) {
         const opdi_gtype *const type = values[i]->type, *const other = others[i]->type;
-        if (values[i]->tag != others[i]->tag || !type != !other || (type && !opdi_gtype_same(type, other)) ||
-            opdi_gcopier_put(table, values[i], others[i])) { return false; }
+        const bool same = type ? opdi_gvalue_has_type(others[i], type) : other ? opdi_gvalue_has_type(values[i], other)
+            : values[i]->tag == others[i]->tag;
+        if (!same || opdi_gcopier_put(table, values[i], others[i])) { return false; }
     }
     return true;
 }

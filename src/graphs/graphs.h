@@ -66,6 +66,7 @@ typedef struct opdi_gspace {
                                                      nothing is called */
 } opdi_gspace;
 #define OPDI_MAX_GTYPE_DEPTH 64
+#define OPDI_GTYPE_PARTS 16      /* the types that opdi_gtype_read_parts reads without memory of the space */
 #endif
 
 //== cells =============================================================================================================
@@ -548,9 +549,16 @@ typedef struct opdi_graph_parser {
     opd_tensor *const *constants;                 /* in a saved graph: the tensors that the text calls [value=$0],
                                                      [value=$1], ... */
     int64_t nconstants;
+    /* In a text that opd_graph_save_text has written: returns the tensor that the text calls [value=$NAME], or NULL and
+       sets an error.  It may be NULL. */
+    opd_tensor *(*named)(void *user, const char *name);
+    void *user;                                   /* passed to `named` */
     int depth;                                    /* the number of blocks around the current node */
     bool lenient;                                 /* true: unknown operators become nodes that fail when they run */
 } opdi_graph_parser;
+/* The kinds of text of a graph: as opd_graph_print writes it; for the file of a saved graph, where tensors have numbers;
+   or for a text beside a file of tensors, where tensors have names. */
+enum { OPDI_TEXT_PRINTED, OPDI_TEXT_SAVED, OPDI_TEXT_NAMED };
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 /* A change of a graph by a public function such as opd_graph_input.  If the function fails, the nodes that it has added
    are removed. */

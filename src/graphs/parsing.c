@@ -319,13 +319,44 @@ static opd_scalar_type opdi_graph_tensor_dtype(const opd_value *elements, int64_
     }
     return dtype;
 }
-/* Reads a constant tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" in a saved graph.  Returns the tensor, or NULL
-   and sets an error. */
+/* Reads the name of a tensor of the file beside the text, and finds the tensor.  If the declared type has sizes, they and
+   the dtype must be those of the tensor.  Returns the tensor, or NULL and sets an error. */
+static opd_tensor *opdi_graph_parse_named(opdi_graph_parser *parser, const opdi_gvalue *type) {
+    char name[256];
+    const char *const at = parser->at;
+    const size_t length = opdi_graph_parse_word(at);
+    if (!length || length >= sizeof name || at[length] == '%' || (at[length] & 0x80)) {
+        (void)opdi_graph_parse_fail(parser, "the name of a constant has letters, digits, '_' and '.', and at most %d "
+                                    "of them", (int)sizeof name - 1);
+        return NULL;
+    }
+    memcpy(name, at, length);
+    name[length] = 0;
+    opd_tensor *const tensor = parser->named(parser->user, name);
+    if (!tensor) {
+        (void)opdi_fail_more(" [line %d of the graph]", parser->line);
+        return NULL;
+    }
+    bool same = type->dtype < 0 || (type->dtype == tensor->dtype && type->ndim == tensor->ndim);
+    for (int i = 0; same && type->dtype >= 0 && i < tensor->ndim; i++) { same = type->dims[i] == tensor->dims[i]; }
+    if (!same) {
+        char sizes[200];
+        (void)opdi_graph_parse_fail(parser, "the constant $%s is a %s tensor of sizes %s, which differs from its type "
+                                    "in the text", name, opd_dtype_name((opd_scalar_type)tensor->dtype),
+                                    opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes));
+        return NULL;
+    }
+    parser->at += length;
+    return tensor;
+}
+/* Reads a constant tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", "$3" in a saved graph, or "$weight" in a text beside a file
+   of tensors.  Returns the tensor, or NULL and sets an error. */
 static opd_tensor *opdi_graph_parse_tensor(opdi_graph_parser *parser, const opdi_gvalue *type) {
     opd_value list[10];
     int64_t count = 0, k;
     const bool braces = opdi_graph_parse_is(parser, "{");
     if (opdi_graph_parse_is(parser, "$")) {
+        if (parser->named) { return opdi_graph_parse_named(parser, type); }
         if (opdi_graph_parse_int(parser, &k)) { return NULL; }
         if (k >= 0 && k < parser->nconstants) { return parser->constants[k]; }
         (void)opdi_graph_parse_fail(parser, "there is no constant %lld", (long long)k);
@@ -333,7 +364,7 @@ static opd_tensor *opdi_graph_parse_tensor(opdi_graph_parser *parser, const opdi
     }
     if (opdi_graph_parse_is(parser, "<")) {
         (void)opdi_graph_parse_fail(parser, "the text does not contain the data of this tensor; save the graph instead "
-                                    "(opd_graph_save)");
+                                    "(opd_graph_save, opd_graph_save_text)");
         return NULL;
     }
     for (opdi_graph_parse_blanks(parser, false); *parser->at != '}' && *parser->at != '[';
@@ -498,6 +529,17 @@ static int opdi_graph_parse_generator(opdi_graph_parser *parser, opd_value *valu
     *value = opd_value_generator(generator);
     return 0;
 }
+/* Returns a tensor that stands for a Python number: its dtype does not count in type promotion.  Returns NULL and sets an
+   error on failure. */
+static opd_tensor *opdi_graph_parse_wrapped(opdi_graph_parser *parser, opd_tensor *tensor) {
+    if (tensor->ndim) {
+        (void)opdi_graph_parse_fail(parser, "a number must be a tensor without dims");
+        return NULL;
+    }
+    opd_tensor *const copy = opd_clone(opd_detach(tensor));
+    if (copy) { copy->flags |= OPDI_WRAPPED; }
+    return copy;
+}
 /* Reads the "[value=...]" of a constant node.  If the type of the constant is not declared, it follows from the text.
    Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_constant(opdi_graph_parser *parser, opdi_gnode *node) {
@@ -542,7 +584,11 @@ static int opdi_graph_parse_constant(opdi_graph_parser *parser, opdi_gnode *node
                                                      the tensor */
             return opdi_graph_parse_want(parser, "]");
         }
-        if (!(node->constant.u.t = opdi_keep(opdi_graph_parse_tensor(parser, value)))) { return -1; }
+        if (!(copy.u.t = opdi_graph_parse_tensor(parser, value))) { return -1; }
+        if (opdi_graph_parse_is(parser, ", number") && !(copy.u.t = opdi_graph_parse_wrapped(parser, copy.u.t))) {
+            return -1;
+        }
+        node->constant.u.t = opdi_keep(copy.u.t);
         node->constant.tag = OPD_TAG_TENSOR;
         if (value->dtype < 0 && declared) { return opdi_graph_parse_want(parser, "]"); }
         return opdi_gvalue_describe(parser->graph, value, node->constant.u.t) ? -1 : opdi_graph_parse_want(parser, "]");
@@ -907,10 +953,10 @@ static int opdi_graph_parse_attributes(opdi_graph_parser *parser, opdi_gnode *no
         return opdi_graph_parse_quoted(parser, &node->attribute) ? -1 : opdi_graph_parse_want(parser, "]");
     }
     if (opdi_graph_parse_is(parser, "types=[")) {
-        const opdi_gtype *parts[32], *types;
+        const opdi_gtype *room[OPDI_GTYPE_PARTS], **parts = room, *types;
         const char *at = parser->at;
-        const int32_t count = opdi_gtype_read_parts(opdi_graph_space(parser->graph), &at, ']', parts, NULL, 40);
-        if (count < 0 || count > 32 || !(types = opdi_gtype_tuple(parser->graph->space, parts, count))) {
+        const int32_t count = opdi_gtype_read_parts(opdi_graph_space(parser->graph), &at, ']', &parts, NULL, 40);
+        if (count < 0 || !(types = opdi_gtype_tuple(parser->graph->space, parts, count))) {
             return opdi_graph_parse_fail(parser, "expected types");
         }
         parser->at = at;
@@ -1134,7 +1180,8 @@ static int opdi_graph_parse_body(opdi_graph_parser *parser) {
     return 0;
 }
 
-OPDI_INTERNAL opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants) {
+static opd_graph *opdi_graph_parse_with(const char *text, opd_tensor *const *constants, int64_t nconstants,
+                                        opd_tensor *(*named)(void *user, const char *name), void *user) {
     opd_scope scope = opd_scope_open();
     opdi_graph_parser parser;
     memset(&parser, 0, sizeof parser);
@@ -1142,12 +1189,26 @@ OPDI_INTERNAL opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *c
     parser.line = 1;
     parser.constants = constants;
     parser.nconstants = nconstants;
+    parser.named = named;
+    parser.user = user;
     parser.graph = opdi_graph_new();
     int rc = parser.graph && opdi_graph_parse_grow(&parser) == 0 && opdi_graph_parse_body(&parser) == 0 ? 0 : -1;
     opd_scope_close(&scope);
     if (rc == 0) { return parser.graph; }
     opd_graph_free(parser.graph);
     return NULL;
+}
+OPDI_INTERNAL opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants) {
+    return opdi_graph_parse_with(text, constants, nconstants, /* named, user */ NULL, NULL);
+}
+/* Reads a text whose large constants are in a file beside it.  Returns the graph, or NULL and sets an error. */
+OPDI_INTERNAL opd_graph *opdi_graph_parse_beside(const char *text, opd_tensor *(*named)(void *user, const char *name),
+                                                 void *user) {
+    opdi_thread *const thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    opd_graph *const graph = opdi_graph_parse_with(text, NULL, 0, named, user);
+    opdi_leave(thread, was);
+    return graph;
 }
 opd_graph *opd_graph_parse(const char *text) {
     OPDI_NEEDS_ALL();

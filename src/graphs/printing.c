@@ -2,8 +2,15 @@
 
 //== graphs as text ====================================================================================================
 
+#define OPDI_FULL_NAMED (-1)     /* see opdi_gnode_line */
+
+/* Writes the name of a value without the sign %, which is also the name of a constant in a file beside the text. */
+OPDI_INTERNAL void opdi_gvalue_name_only(opdi_text *text, const opdi_gvalue *value) {
+    if (value->name) { opdi_text_add(text, "%s", value->name); } else { opdi_text_add(text, "%d", value->id); }
+}
 OPDI_INTERNAL void opdi_gvalue_name(opdi_text *text, const opdi_gvalue *value) {
-    if (value->name) { opdi_text_add(text, "%%%s", value->name); } else { opdi_text_add(text, "%%%d", value->id); }
+    opdi_text_add(text, "%%");
+    opdi_gvalue_name_only(text, value);
 }
 /* Writes the type of a value as TorchScript prints it. */
 OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
@@ -64,6 +71,23 @@ static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     }
 }
 
+/* Returns whether the text of a constant tensor has all that a program needs to make the same tensor: its elements, and
+   its dtype. */
+OPDI_INTERNAL bool opdi_graph_tensor_is_short(const opdi_gvalue *value, const opd_tensor *tensor) {
+    if (tensor->backend != OPD_CPU || !tensor->numel || tensor->numel > 10 || tensor->ndim > 1 ||
+        (tensor->flags & OPDI_LAZY) || opd_dtype_is_complex((opd_scalar_type)tensor->dtype) ||
+        (value->dtype < 0 ? tensor->ndim == 0 : value->dtype != tensor->dtype)) { return false; }
+    for (int64_t i = 0; i < tensor->numel && opd_dtype_is_floating((opd_scalar_type)tensor->dtype); i++) {
+        char text[64];
+        const double d = opdi_element_f64(tensor, i * (tensor->ndim ? tensor->dims[1] : 0) *
+                                          (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype));
+        (void)snprintf(text, sizeof text, "%.6g", d);
+        const double read = strtod(text, NULL);
+        const double made = tensor->dtype == OPD_FLOAT32 ? (double)(float)read : read;
+        if (!(made - d <= 0 && made - d >= 0) || (!(d < 0 || d > 0) && 1 / d < 0)) { return false; }
+    }
+    return tensor->dtype != OPD_UINT64;
+}
 /* Returns the name of a node in the text, without the name of its overload.  The returned name may be stored in
    buf[cap]. */
 OPDI_INTERNAL const char *opdi_gnode_name(const opdi_gnode *node, char *buf, size_t cap) {
@@ -141,9 +165,15 @@ static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, 
         opdi_text_add(out, *node->attribute == '<' ? "[value=%s]" : "[name=\"%s\"]", node->attribute);
     }
     else if (node->kind == OPDI_GNODE_CONSTANT && node->constant.tag != OPD_TAG_NONE) {
+        const opd_tensor *const tensor = node->constant.tag == OPD_TAG_TENSOR ? node->constant.u.t : NULL;
         opdi_text_add(out, "[value=");
-        opdi_graph_print_constant(out, &node->constant, full, 0);
-        opdi_text_add(out, "]");
+        if (tensor && full && *full == OPDI_FULL_NAMED && opdi_graph_tensor_is_short(node->out[0], tensor)) {
+            opdi_graph_print_tensor(out, tensor);
+        } else if (tensor && full && *full == OPDI_FULL_NAMED) {
+            opdi_text_add(out, "$");
+            opdi_gvalue_name_only(out, node->out[0]);
+        } else { opdi_graph_print_constant(out, &node->constant, full, 0); }
+        opdi_text_add(out, tensor && full && (tensor->flags & OPDI_WRAPPED) ? ", number]" : "]");
     } else if (node->kind == OPDI_GNODE_BUILTIN && node->constant.tag == OPD_TAG_OBJECT) {
         const opdi_gtype *const types = (const opdi_gtype *)node->constant.u.object;
         opdi_text_add(out, "[types=[");
@@ -158,7 +188,8 @@ static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, 
 }
 static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t *full, int indent);
 /* Writes the line of a node.  If `full` is not NULL, the text is for a file: names of operators have the names of their
-   overloads, and the k-th constant tensor is written as $k; *full counts these tensors. */
+   overloads, and the k-th constant tensor is written as $k; *full counts these tensors.  If *full is OPDI_FULL_NAMED,
+   constant tensors that are not short are written with their names. */
 OPDI_INTERNAL void opdi_gnode_line(opdi_text *out, const opdi_gnode *node, int64_t *full) {
     char called[100];
     opdi_gvalues_print(out, node->out, node->nout, true);
@@ -227,11 +258,11 @@ static void opdi_graph_origins_print(opdi_text *out, const opd_graph *graph) {
     }
     opdi_arena_free(&arena);
 }
-/* Writes a graph's text to `buf`, but at most `cap` bytes.  Returns the length of the whole text.  If `full` is true,
-   writes the text for a file (see opdi_gnode_line). */
-OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, bool full) {
+/* Writes a graph's text to `buf`, but at most `cap` bytes.  Returns the length of the whole text.  `full` is
+   OPDI_TEXT_PRINTED, or a kind of text for a file (see opdi_gnode_line). */
+OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, int full) {
     opdi_text text = opdi_text_of(buf, cap);
-    int64_t constants = 0;
+    int64_t constants = full == OPDI_TEXT_NAMED ? OPDI_FULL_NAMED : 0;
     opdi_text_add(&text, "graph(");
     for (int i = 0; i < graph->ninputs; i++) {
         opdi_text_add(&text, "%s", i ? ",\n      " : "");
@@ -250,7 +281,7 @@ OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t c
 
 size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap) {
     if (buf && cap) { buf[0] = 0; }
-    return graph ? opdi_graph_text(graph, buf, cap, false) : 0;
+    return graph ? opdi_graph_text(graph, buf, cap, OPDI_TEXT_PRINTED) : 0;
 }
 
 int opd_graph_ninputs(const opd_graph *graph) { return graph ? graph->ninputs : 0; }

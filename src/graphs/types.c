@@ -358,15 +358,16 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_t
 
 static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, int depth);
 static void opdi_gtype_blanks(const char **at) { while (**at == ' ' || **at == '\n') { ++*at; } }
-/* Reads types that are separated by commas, up to the character `close`.  If `klass` is not NULL, the name of a field
-   precedes each type; adds the field to `klass` as an attribute.  Returns the number of types, or -1 if the text is not
-   a list of types or memory runs out. */
-OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at, char close, const opdi_gtype **parts,
+/* Reads types that are separated by commas, up to the character `close`, into *parts.  The array has room for
+   OPDI_GTYPE_PARTS types; if there are more, a larger array in the space's memory replaces it.  If `klass` is not NULL,
+   the name of a field precedes each type; adds the field to `klass` as an attribute.  Returns the number of types, or
+   -1 if the text is not a list of types or memory runs out. */
+OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at, char close, const opdi_gtype ***parts,
                                             opdi_gclass *klass, int depth) {
-    int32_t count = 0;
+    int32_t count = 0, cap = OPDI_GTYPE_PARTS;
     for (opdi_gtype_blanks(at); **at != close; opdi_gtype_blanks(at)) {
         char name[128] = "";
-        if (count == 64 || (count && *(*at)++ != ',')) { return -1; }
+        if (count && *(*at)++ != ',') { return -1; }
         opdi_gtype_blanks(at);
         if (count && **at == close) { break; }
         if (klass) {
@@ -378,8 +379,16 @@ OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at,
             if (**at != ':') { return -1; }
             ++*at;
         }
-        if (!(parts[count] = opdi_gtype_read(space, at, depth + 1))) { return -1; }
-        if (klass && opdi_gclass_add(klass, name, parts[count], 0) < 0) { return -1; }
+        if (count == cap) {
+            const opdi_gtype **const more =
+                (const opdi_gtype **)opdi_arena_alloc(&space->arena, 2 * (size_t)cap * sizeof *more);
+            if (!more) { return -1; }
+            memcpy(more, *parts, (size_t)cap * sizeof *more);
+            *parts = more;
+            cap *= 2;
+        }
+        if (!((*parts)[count] = opdi_gtype_read(space, at, depth + 1))) { return -1; }
+        if (klass && opdi_gclass_add(klass, name, (*parts)[count], 0) < 0) { return -1; }
         count++;
     }
     ++*at;
@@ -393,14 +402,14 @@ static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **
         {"Optional[", OPDI_GTYPE_OPTIONAL, ']'}, {"Dict(", OPDI_GTYPE_DICT, ')'}, {"Dict[", OPDI_GTYPE_DICT, ']'},
         {"Union(", OPDI_GTYPE_UNION, ')'}, {"Union[", OPDI_GTYPE_UNION, ']'}, {"Future(", OPDI_GTYPE_FUTURE, ')'},
         {"Future[", OPDI_GTYPE_FUTURE, ']'}, {"NamedTuple(", OPDI_GTYPE_CLASS, ')'}};
-    const opdi_gtype *parts[64];
+    const opdi_gtype *room[OPDI_GTYPE_PARTS], **parts = room;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         if (strncmp(*at, heads[i].word, strlen(heads[i].word)) != 0) { continue; }
         const bool named = heads[i].kind == OPDI_GTYPE_CLASS;
         opdi_gclass *klass = named ? opdi_gclass_new(space, "NamedTuple", OPDI_CLASS_NAMEDTUPLE) : NULL;
         *at += strlen(heads[i].word);
         if (named && !klass) { return NULL; }
-        const int32_t count = opdi_gtype_read_parts(space, at, heads[i].close, parts, klass, depth);
+        const int32_t count = opdi_gtype_read_parts(space, at, heads[i].close, &parts, klass, depth);
         if (count < 0 || (count != 1 && (heads[i].kind == OPDI_GTYPE_LIST || heads[i].kind == OPDI_GTYPE_OPTIONAL ||
                                          heads[i].kind == OPDI_GTYPE_FUTURE)) ||
             (heads[i].kind == OPDI_GTYPE_DICT && count != 2)) { return NULL; }
