@@ -2,7 +2,9 @@
 """Checks what test_programs.c cannot check: whether PyTorch loads the exported programs that we write.
 
     python3 programs.py FILE.pt2 FILE.npz      loads the program, runs it on in0, ..., and compares with out0, ...
-    python3 programs.py --each FOLDER          does this for each NAME.pt2 and NAME.npz of a folder
+    python3 programs.py --each FOLDER          does this for each NAME.pt2 or NAME.pt, and NAME.npz, of a folder
+
+A file .pt is an archive of torch.jit.save.
 
 Prints "checked: ..." with exit status 0.  If a package is missing or too old, prints its name with exit status 77.
 """
@@ -27,8 +29,7 @@ if tuple(int(n) for n in torch.__version__.split('.')[:2]) < (2, 8):
 
 def main(path, arrays):
     arrays = numpy.load(arrays)
-    program = torch.export.load(path)
-    module = program.module()
+    module = torch.jit.load(path) if path.endswith('.pt') else torch.export.load(path).module()
     inputs = [torch.from_numpy(arrays['in%d' % i]) for i in range(sum(n.startswith('in') for n in arrays.files))]
     outputs = module(*inputs)
     outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
@@ -44,11 +45,11 @@ def main(path, arrays):
 
 
 def each(folder):
-    names = sorted(n[:-4] for n in os.listdir(folder) if n.endswith('.pt2'))
+    names = sorted(n for n in os.listdir(folder) if n.endswith(('.pt2', '.pt')))
     bad = []
     for name in names:
         try:
-            main(os.path.join(folder, name + '.pt2'), os.path.join(folder, name + '.npz'))
+            main(os.path.join(folder, name), os.path.join(folder, name[:name.rindex('.')] + '.npz'))
         except Exception as e:                             # goes on with the other files
             bad.append('%s: %s' % (name, ' '.join(str(e).split())[:300]))
     if bad:

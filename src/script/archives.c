@@ -764,16 +764,6 @@ static int opdi_script_read(opd_script *script) {
 //
 //  Objects are pickled as torch.jit.save does.  Texts and constants are copied from the file that was loaded.
 
-/* The state while a pickle is written.  An object that is used in several places is written once. */
-typedef struct opdi_script_pickler {
-    opdi_checkpoint_writer writer;
-    opdi_pointer_set seen;
-    opd_script *script;
-} opdi_script_pickler;
-
-static int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value *value, const opdi_gtype *type,
-                                    int depth);
-
 /* If the object `what` was written before, writes a reference to it and returns true.  Otherwise sets *number to the
    number that the object will have, and returns false. */
 static bool opdi_script_pickle_again(opdi_script_pickler *saving, const void *what, int64_t *number) {
@@ -790,8 +780,8 @@ static int opdi_script_pickle_number(opdi_script_pickler *saving, int64_t number
     opdi_pickle_put_le(&saving->writer, 'r', (uint64_t)number, 4);
     return saving->writer.pickle.failed ? -1 : 0;
 }
-static void opdi_script_pickle_global(opdi_script_pickler *saving, const char *module, size_t length,
-                                      const char *name) {
+OPDI_INTERNAL void opdi_script_pickle_global(opdi_script_pickler *saving, const char *module, size_t length,
+                                             const char *name) {
     opdi_pickle_put(&saving->writer, 'c');
     opdi_string_add_n(&saving->writer.pickle, module, length);
     opdi_pickle_put(&saving->writer, '\n');
@@ -915,8 +905,8 @@ static int opdi_script_pickle_cell(opdi_script_pickler *saving, const opdi_cell 
     }
 }
 /* Writes a value.  `type` is its static type, or NULL if it is unknown.  Returns 0, or -1 and sets an error. */
-static int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value *value, const opdi_gtype *type,
-                                    int depth) {
+OPDI_INTERNAL int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value *value, const opdi_gtype *type,
+                                           int depth) {
     char text[64];
     int64_t number;
     if (type && type->kind == OPDI_GTYPE_OPTIONAL) { type = type->parts[0]; }
@@ -969,21 +959,47 @@ static int opdi_script_copy_entries(const opdi_script_archive *archive, opdi_zip
     }
     return 0;
 }
-static int opdi_script_write_file(const opd_script *script, opdi_script_pickler *saving, const opdi_string *code,
-                                  opdi_zip_writer *zip) {
+/* Writes the pickle, the tensors, and then the text `code` or, if `archive` is not NULL, the entries of this archive.
+   Returns 0, or -1 and sets an error. */
+static int opdi_script_write_file(const opdi_script_archive *archive, opdi_script_pickler *saving,
+                                  const opdi_string *code, opdi_zip_writer *zip) {
     if (opdi_zip_add(zip, "archive/data.pkl", saving->writer.pickle.data, saving->writer.pickle.length)) { return -1; }
     for (int64_t i = 0; i < saving->writer.storages.count; i++) {
         if (opdi_checkpoint_put(zip, (opdi_storage *)saving->writer.storages.at[i], i,
                                 ((const int *)(void *)saving->writer.dtypes.data)[i])) { return -1; }
     }
-    return script->archive ? opdi_script_copy_entries(script->archive, zip) : opdi_script_entries(code, zip);
+    return archive ? opdi_script_copy_entries(archive, zip) : opdi_script_entries(code, zip);
+}
+/* Ends a pickle, and writes the file, unless `rc` is -1; see opdi_script_write_file.  Frees the memory of `saving`.
+   Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_script_write_all(opdi_script_pickler *saving, const opdi_script_archive *archive,
+                                        const opdi_string *code, int rc) {
+    opdi_sink sink;
+    opdi_pickle_put(&saving->writer, '.');
+    for (int64_t i = 0; rc == 0 && i < saving->writer.storages.count; i++) {
+        if (((const int *)(void *)saving->writer.dtypes.data)[i] < 0) {
+            rc = opdi_bad(&saving->writer.source, OPDI_NOWHERE, "tensors of several dtypes share their memory, or a "
+                          "dtype has no class of storages");
+        }
+    }
+    if (rc == 0 && (saving->writer.pickle.failed || code->failed)) { rc = -1; }
+    if (rc == 0 && (rc = opdi_sink_open(&sink, saving->writer.source.who, saving->writer.source.path)) == 0) {
+        opdi_zip_writer zip;
+        opdi_zip_writer_init(&zip, &sink);
+        rc = opdi_zip_close(&zip, opdi_script_write_file(archive, saving, code, &zip));
+        rc = opdi_sink_close(&sink, rc);
+    }
+    opdi_string_free(&saving->writer.pickle);
+    opdi_string_free(&saving->writer.dtypes);
+    opdi_pointer_set_free(&saving->writer.storages);
+    opdi_pointer_set_free(&saving->seen);
+    return rc ? -1 : 0;
 }
 /* Writes a script to the file `path`, with the current state of its objects.  The script is a loaded archive, or has a
    module that its source text defines.  Returns 0, or -1 and sets an error. */
 static int opdi_script_archive_save(const opd_script *script, const char *path) {
     opdi_string code = {NULL, 0, 0, false};
     opdi_script_pickler saving;
-    opdi_sink sink;
     opd_scope scope = opd_scope_open();            /* owns the values that __getstate__ methods return */
     memset(&saving, 0, sizeof saving);
     saving.script = (opd_script *)(uintptr_t)script;
@@ -991,26 +1007,9 @@ static int opdi_script_archive_save(const opd_script *script, const char *path) 
     saving.writer.source.path = path;
     opdi_string_add(&saving.writer.pickle, "\x80\x02");
     int rc = opdi_script_pickle_value(&saving, &script->self, NULL, 0);
-    opdi_pickle_put(&saving.writer, '.');
-    for (int64_t i = 0; rc == 0 && i < saving.writer.storages.count; i++) {
-        if (((const int *)(void *)saving.writer.dtypes.data)[i] < 0) {
-            rc = opdi_bad(&saving.writer.source, OPDI_NOWHERE, "tensors of several dtypes share their memory, or a "
-                          "dtype has no class of storages");
-        }
-    }
-    if (rc == 0 && saving.writer.pickle.failed) { rc = -1; }
     if (rc == 0 && !script->archive) { rc = opdi_script_code(script, NULL, &code); }
-    if (rc == 0 && (rc = opdi_sink_open(&sink, "opd_script_save", path)) == 0) {
-        opdi_zip_writer zip;
-        opdi_zip_writer_init(&zip, &sink);
-        rc = opdi_zip_close(&zip, opdi_script_write_file(script, &saving, &code, &zip));
-        rc = opdi_sink_close(&sink, rc);
-    }
+    rc = opdi_script_write_all(&saving, script->archive, &code, rc);
     opdi_string_free(&code);
-    opdi_string_free(&saving.writer.pickle);
-    opdi_string_free(&saving.writer.dtypes);
-    opdi_pointer_set_free(&saving.writer.storages);
-    opdi_pointer_set_free(&saving.seen);
     opd_scope_close(&scope);
     return rc ? -1 : 0;
 }

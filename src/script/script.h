@@ -439,6 +439,25 @@ typedef struct opdi_script_archive {
     opd_tensor_file *file;
     const char *root;                             /* the prefix of the names of all entries, such as "model/" */
 } opdi_script_archive;
+/* The state while a pickle is written.  An object that is used in several places is written once. */
+typedef struct opdi_script_pickler {
+    opdi_checkpoint_writer writer;
+    opdi_pointer_set seen;
+    opd_script *script;
+} opdi_script_pickler;
+#define OPDI_SCRIPT_CONSTANT "graph_constant_%d"          /* the attribute of a constant tensor of a traced graph */
+/* The state while the text of a method is written; the text is made from the method's graph. */
+typedef struct opdi_script_printer {
+    opdi_string *code;
+    const opd_script *script;
+    opd_graph *graph;
+    opdi_script_function *function;
+    const char *named;                            /* values without a name get names with this prefix and a number */
+    const char *who;                              /* the public function that writes, for errors */
+    bool attributes;                              /* constant tensors are attributes of the object */
+    opd_value none;
+    int indent;
+} opdi_script_printer;
 #endif
 #include "script.prototypes.h"
 #endif

@@ -9,36 +9,25 @@
 
 //== values ============================================================================================================
 
-/* The state while the text of a method is written; the text is made from the method's graph. */
-typedef struct opdi_script_printer {
-    opdi_string *code;
-    const opd_script *script;
-    opd_graph *graph;
-    opdi_script_function *function;
-    const char *named;                            /* values without a name get names with this prefix and a number */
-    opd_value none;
-    int indent;
-} opdi_script_printer;
-
-static void opdi_script_print(opdi_script_printer *print, const char *text) { opdi_string_add(print->code, text); }
+OPDI_INTERNAL void opdi_script_print(opdi_script_printer *print, const char *text) { opdi_string_add(print->code, text); }
 static void opdi_script_print_line(opdi_script_printer *print) {
     opdi_script_print(print, "\n");
     for (int i = 0; i < print->indent; i++) { opdi_script_print(print, "  "); }
 }
 /* Writes a type as an annotation.  Returns 0, or -1 and sets an error. */
-static int opdi_script_print_type(opdi_script_printer *print, const opdi_gtype *type) {
+OPDI_INTERNAL int opdi_script_print_type(opdi_script_printer *print, const opdi_gtype *type) {
     char text[4000];
     opdi_text out = opdi_text_of(text, sizeof text);
     opdi_gtype_print(&out, type, true);
     if (out.length >= sizeof text) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a type whose text is longer than %d bytes: use a "
-                        "class instead", print->function ? print->function->name : "a class", (int)sizeof text);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has a type whose text is longer than %d bytes: use a class "
+                        "instead", print->who, print->function ? print->function->name : "a class", (int)sizeof text);
     }
     opdi_script_print(print, text);
     return 0;
 }
 /* Writes a text in quotes. */
-static void opdi_script_print_quoted(opdi_script_printer *print, const char *text, int64_t length) {
+OPDI_INTERNAL void opdi_script_print_quoted(opdi_script_printer *print, const char *text, int64_t length) {
     char one[16];
     opdi_script_print(print, "\"");
     for (int64_t i = 0; i < length; i++) {
@@ -82,8 +71,8 @@ static int opdi_script_print_constant(opdi_script_printer *print, const opd_valu
         opdi_write_scalar(&writer, value);
         opdi_string_add_n(print->code, text, writer.length);
     } else {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a constant that an archive cannot contain",
-                        print->function->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has a constant that an archive cannot contain",
+                        print->who, print->function->name);
     }
     return 0;
 }
@@ -106,10 +95,29 @@ static void opdi_script_print_name(opdi_script_printer *print, const opdi_gvalue
     snprintf(text, sizeof text, "%s%d", print->named, (int)value->id);
     opdi_script_print(print, text);
 }
+/* Writes a constant tensor of a traced graph: a number, or an attribute of the object. */
+static int opdi_script_print_tensor(opdi_script_printer *print, const opdi_gvalue *value, const opd_tensor *tensor) {
+    char name[80];
+    if (tensor->flags & OPDI_WRAPPED) {
+        const opd_value number = opd_dtype_is_floating((opd_scalar_type)tensor->dtype)
+            ? opd_value_double(opdi_element_f64(tensor, 0)) : tensor->dtype == OPD_BOOL
+            ? opd_value_bool(opdi_element_i64(tensor, 0) != 0) : opd_value_int(opdi_element_i64(tensor, 0));
+        if (!opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
+            return opdi_script_print_constant(print, &number);
+        }
+    }
+    (void)snprintf(name, sizeof name, "self." OPDI_SCRIPT_CONSTANT, (int)value->id);
+    opdi_script_print(print, name);
+    return 0;
+}
 /* Writes a value at a place that uses it: its name, or the text of a constant.  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_value(opdi_script_printer *print, const opdi_gvalue *value) {
     if (value->node && value->node->kind == OPDI_GNODE_CONSTANT && !value->node->attribute) {
-        return opdi_script_print_constant(print, &value->node->constant);
+        const opd_value *const constant = &value->node->constant;
+        if (constant->tag == OPD_TAG_TENSOR && print->attributes) {
+            return opdi_script_print_tensor(print, value, constant->u.t);
+        }
+        return opdi_script_print_constant(print, constant);
     }
     opdi_script_print_name(print, value);
     return 0;
@@ -137,7 +145,7 @@ static int opdi_script_print_annotate(opdi_script_printer *print, const opdi_gty
 }
 /* Writes a value at a place that expects the type `type`.  If the value's own type is different, writes it in
    annotate().  Returns 0, or -1 and sets an error. */
-static int opdi_script_print_as(opdi_script_printer *print, const opdi_gvalue *value, const opdi_gtype *type) {
+OPDI_INTERNAL int opdi_script_print_as(opdi_script_printer *print, const opdi_gvalue *value, const opdi_gtype *type) {
     const opdi_gtype *const typed = opdi_script_print_typed(print, value);
     const int open = typed && type && !opdi_gtype_same(typed, type) ? opdi_script_print_annotate(print, type) : 0;
     if (!typed || !type || open < 0 || opdi_script_print_value(print, value)) { return -1; }
@@ -246,8 +254,8 @@ static int opdi_script_print_builtin(opdi_script_printer *print, const opdi_gnod
     const char *const name = node->builtin->schema;
     const size_t length = strcspn(name, ".(");
     if (node->builtin->run == opdi_builtin_unknown) {
-        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_script_save: %s calls %s, but there is no function with this name%s",
-                        print->function->name, name, opdi_builtin_missing(name));
+        return opd_fail(OPD_ERROR_NOT_FOUND, "%s: %s calls %s, but there is no function with this name%s",
+                        print->who, print->function->name, name, opdi_builtin_missing(name));
     }
     for (size_t i = 0; i < sizeof opdi_script_print_forms / sizeof opdi_script_print_forms[0]; i++) {
         if (strncmp(opdi_script_print_forms[i].name, name, length) == 0 && !opdi_script_print_forms[i].name[length]) {
@@ -258,8 +266,8 @@ static int opdi_script_print_builtin(opdi_script_printer *print, const opdi_gnod
     if (strncmp(name, "prim::DictConstruct", length) == 0) { return opdi_script_print_construct(print, node); }
     if (strncmp(name, "prim::autocast_", 15) == 0 || strncmp(name, "prim::ModuleContainerIndex", length) == 0 ||
         strncmp(name, "quantized::_", 12) == 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has %.*s, which an archive cannot contain",
-                        print->function->name, (int)length, name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has %.*s, which an archive cannot contain",
+                        print->who, print->function->name, (int)length, name);
     }
     return opdi_script_print_call(print, node);
 }
@@ -275,7 +283,6 @@ static void opdi_script_print_results(opdi_script_printer *print, const opdi_gno
     }
     opdi_script_print(print, node->nout ? " = " : "");
 }
-static int opdi_script_print_block(opdi_script_printer *print, const opdi_gblock *block);
 /* Returns whether a block is written without any statement. */
 static bool opdi_script_print_idle(const opdi_gblock *block) {
     const opdi_gnode *node = block->first;
@@ -435,13 +442,19 @@ static int opdi_script_print_node(opdi_script_printer *print, const opdi_gnode *
     case OPDI_GNODE_OP: return opdi_script_print_call(print, node);
     case OPDI_GNODE_BUILTIN: return opdi_script_print_builtin(print, node);
     default:
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s calls C code, which an archive cannot contain",
-                        print->function->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s calls C code, which an archive cannot contain",
+                        print->who, print->function->name);
     }
 }
-static int opdi_script_print_block(opdi_script_printer *print, const opdi_gblock *block) {
+OPDI_INTERNAL int opdi_script_print_block(opdi_script_printer *print, const opdi_gblock *block) {
+    if (opdi_stack_is_short(print->who, OPDI_STACK_CALL)) { return -1; }
     for (const opdi_gnode *node = block->first; node; node = node->next) {
-        if (opdi_script_print_node(print, node)) { return -1; }
+        if (opdi_script_print_node(print, node) == 0) { continue; }
+        if (node->place && !node->nblocks && print->attributes && opd_error_code() != OPD_ERROR_MEMORY) {
+            char name[100];
+            (void)opdi_fail_more(" [%s at %.300s]", opdi_gnode_name(node, name, sizeof name), node->place);
+        }
+        return -1;
     }
     return 0;
 }
@@ -457,8 +470,8 @@ static int opdi_script_print_literal(opdi_script_printer *print, const opdi_gval
         return opdi_script_print_constant(print, &node->constant);
     }
     if (!node || (node->kind != OPDI_GNODE_LIST && node->kind != OPDI_GNODE_TUPLE && !dict)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a default that is not a constant: use None as the "
-                        "default, and make the value in the function", print->function->name);
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has a default that is not a constant: use None as the "
+                        "default, and make the value in the function", print->who, print->function->name);
     }
     if (!node->nin && !tuple && opdi_script_print_annotate(print, type) < 0) { return -1; }
     opdi_script_print(print, dict ? "{" : tuple ? "(" : "[");
@@ -498,8 +511,8 @@ static int opdi_script_print_formals(opdi_script_printer *print, const char *sel
     for (int32_t i = first; i < function->nformals; i++) {
         const opdi_script_formal *const formal = &function->formals[i];
         if (opdi_word_in(formal->name, (int)strlen(formal->name), words)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a parameter '%s', but this name is reserved "
-                            "in an archive: rename the parameter", function->name, formal->name);
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has a parameter '%s', but this name is reserved "
+                            "in an archive: rename the parameter", print->who, function->name, formal->name);
         }
         opdi_script_print(print, formal->keyword_only && !keyword_only ? ",\n    *" : "");
         keyword_only = formal->keyword_only;
@@ -548,6 +561,7 @@ static int opdi_script_print_method(const opd_script *script, opdi_script_functi
     }
     memset(&print, 0, sizeof print);
     print.code = code;
+    print.who = "opd_script_save";
     print.script = script;
     print.graph = graph;
     print.function = function;
@@ -615,6 +629,7 @@ static int opdi_script_print_class(const opd_script *script, opdi_script_class *
     opdi_script_printer print;
     memset(&print, 0, sizeof print);
     print.code = code;
+    print.who = "opd_script_save";
     print.script = script;
     if (kind == OPDI_CLASS_INTERFACE) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s is an interface, which cannot be saved: use a class "
