@@ -82,14 +82,15 @@ OPD_NEW opd_graph *opd_graph_load(const char *path);
 OPD_NEW opd_graph *opd_graph_from_bytes(const void *data, size_t size);
 /* These functions write a graph to a text that people can read and edit, and read it back as an equal graph
    (opd_graph_equal).  Any thread may call these functions.
-   opd_graph_save_text: Writes the text to the file `path`: the text of opd_graph_print, with the overloads of operators.
-   A constant tensor that has more than ten elements or more than one dim, or elements whose text would not be exact, is
-   written as $NAME, and its data to the file `path` with ".safetensors" appended, under this name.  (Without such
-   constants, this file is neither written nor removed.)  Each file is written completely or not at all.  Returns 0, or -1
-   and sets an error.
+   opd_graph_save_text: Writes the text to the file `path`: the text of opd_graph_print, with the overloads of
+   operators.  A constant tensor that has more than ten elements or more than one dim, or elements whose text would not
+   be exact, is written as $NAME, and its data to the file `path` with ".safetensors" appended, under this name.
+   (Without such constants, this file is neither written nor removed.) Each file is written completely or not at all.
+   Returns 0, or -1 and sets an error.
    opd_graph_load_text: Reads such a text.  Opens the file beside it if the text names a constant of it; constants are
-   views of the mapped file.  If a constant has a type with sizes in the text, the tensor must have this dtype and these
-   sizes.  The caller owns the graph.  On failure returns NULL and sets an error that names the line and the file. */
+   views of the mapped file.  If a constant has a type with sizes in the text, the tensor must have this dtype and
+   these sizes.  The caller owns the graph.  On failure returns NULL and sets an error that names the line and the
+   file. */
 OPD_NEW int opd_graph_save_text(const opd_graph *graph, const char *path);
 OPD_NEW opd_graph *opd_graph_load_text(const char *path);
 /* Returns the number of nodes that call an operator with that qualified name ("aten::mul", any overload).  If name is

@@ -49,13 +49,13 @@ OPD_NEW opd_script *opd_script_from_bytes_with(const void *data, size_t size, co
    attributes of its objects.  Fails if an operator is not registered in this program.  Returns 0, or -1 and sets an
    error. */
 OPD_NEW int opd_script_save(const opd_script *script, const char *path);
-/* Writes a graph, such as a traced one, as an archive for opd_script_load and torch.jit.load.  Its object has the method
-   forward and the tensors of `module` (NULL: none) as parameters, buffers and attributes, under their names, in
+/* Writes a graph, such as a traced one, as an archive for opd_script_load and torch.jit.load.  Its object has the
+   method forward and the tensors of `module` (NULL: none) as parameters, buffers and attributes, under their names, in
    submodules where a name has dots.  These tensors are the first inputs of the graph, in this order; forward takes the
-   other inputs.  Conditions and loops (opd_cond, opd_while, opd_scan, opd_map) become "if", "for" and "while".  Constant
-   tensors become attributes, graph_constant_0 and so on.  forward returns what the graph returns: a tensor, or a tuple.
-   Fails, with an error that names the node and its place, for nodes that TorchScript does not have: compiled parts,
-   functions of exported programs, generators.  Returns 0, or -1 and sets an error; then no file is written. */
+   other inputs.  Conditions and loops (opd_cond, opd_while, opd_scan, opd_map) become "if", "for" and "while".
+   Constant tensors become attributes, graph_constant_0 and so on. forward returns what the graph returns: a tensor, or
+   a tuple.  Fails, with an error that names the node and its place, for nodes that TorchScript does not have: compiled
+   parts, functions of exported programs, generators.  Returns 0, or -1 and sets an error; then no file is written. */
 OPD_NEW int opd_graph_save_script(const opd_graph *graph, const opd_module *module, const char *path);
 OPD_NEW void opd_script_free(opd_script *script);
 /* Returns the parameters and buffers of an archive's object.  The module and the object share them.  The module belongs

@@ -13,16 +13,25 @@ typedef struct opdi_named_constants {
     int64_t count, next;         /* next: the one that is probably asked for next */
 } opdi_named_constants;
 
+/* Reads a text whose large constants `named` finds.  Returns the graph, or NULL and sets an error. */
+OPDI_INTERNAL opd_graph *opdi_graph_parse_beside(const char *text, opdi_graph_named_fn named, void *user) {
+    opdi_thread *const thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);      /* schemas stay valid until opdi_leave, as in a call */
+    opd_graph *const graph = opdi_graph_parse(text, NULL, 0, named, user);
+    opdi_leave(thread, was);
+    return graph;
+}
 /* Returns the constant `name` of the graph that is written, or NULL and sets an error. */
-static opd_tensor *opdi_named_constant(void *user, const char *name) {
-    opdi_named_constants *const all = (opdi_named_constants *)user;
+static opd_tensor *opdi_named_constant(opdi_graph_parser *parser, const char *name, const opdi_gvalue *type) {
+    opdi_named_constants *const all = (opdi_named_constants *)parser->user;
+    (void)type;
     for (int64_t i = 0; i < all->count; i++) {
         const int64_t at = (all->next + i) % all->count;
         if (strcmp(all->names[at], name) != 0) { continue; }
         all->next = at + 1;
         return all->tensors[at];
     }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "there is no constant $%s", name);
+    (void)opdi_graph_parse_fail(parser, "there is no constant $%s", name);
     return NULL;
 }
 /* Returns the path of the file beside a text, in the memory of the innermost scope; NULL if memory runs out. */
@@ -100,15 +109,30 @@ int opd_graph_save_text(const opd_graph *graph, const char *path) {
 
 /* The file beside a text that is read; it is opened when the first constant is found. */
 typedef struct opdi_beside { const char *path; opd_tensor_file *file; } opdi_beside;
-/* Returns the tensor `name` of the file beside a text, or NULL and sets an error. */
-static opd_tensor *opdi_beside_constant(void *user, const char *name) {
-    opdi_beside *const beside = (opdi_beside *)user;
-    if (!beside->file && !(beside->file = opd_tensor_file_open(beside->path))) { return NULL; }
-    if (opd_tensor_file_find(beside->file, name) < 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_load_text: '%.300s' has no tensor '%s'", beside->path, name);
+/* Returns the tensor `name` of the file beside a text, or NULL and sets an error.  If the text gives it a type with
+   sizes, the tensor must have this type. */
+static opd_tensor *opdi_beside_constant(opdi_graph_parser *parser, const char *name, const opdi_gvalue *type) {
+    opdi_beside *const beside = (opdi_beside *)parser->user;
+    opd_tensor *tensor = NULL;
+    char sizes[200];
+    if (beside->file || (beside->file = opd_tensor_file_open(beside->path)) != NULL) {
+        if (opd_tensor_file_find(beside->file, name) < 0) {
+            (void)opdi_graph_parse_fail(parser, "the file '%.300s' has no tensor '%s'", beside->path, name);
+            return NULL;
+        }
+        tensor = opd_tensor_file_get(beside->file, name);
+    }
+    if (!tensor) {
+        (void)opdi_fail_more(" [line %d of the graph]", parser->line);
         return NULL;
     }
-    return opd_tensor_file_get(beside->file, name);
+    bool same = type->dtype < 0 || (type->dtype == tensor->dtype && type->ndim == tensor->ndim);
+    for (int i = 0; same && type->dtype >= 0 && i < tensor->ndim; i++) { same = type->dims[i] == tensor->dims[i]; }
+    if (same) { return tensor; }
+    (void)opdi_graph_parse_fail(parser, "the constant $%s is a %s tensor of sizes %s, which differs from its type in "
+                                "the text", name, opd_dtype_name((opd_scalar_type)tensor->dtype),
+                                opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes));
+    return NULL;
 }
 /* Returns the graph of a text of a file, or NULL and sets an error. */
 static opd_graph *opdi_graph_read_text(const opdi_source *source, const char *path) {

@@ -202,7 +202,7 @@ static opd_graph *opdi_graph_read(const opdi_source *source) {
     if (!(own = (char *)opdi_scope_alloc((size_t)text))) { return NULL; }
     memcpy(own, source->data + OPDI_GRAPH_HEAD, (size_t)text);
     own[text - 1] = 0;                            /* in case another program has changed the file since */
-    return opdi_graph_parse(own, constants, (int64_t)count);
+    return opdi_graph_parse(own, constants, (int64_t)count, /* named, user */ NULL, NULL);
 }
 static opd_graph *opdi_graph_read_in_scope(const opdi_source *source) {
     opd_scope scope = opd_scope_open();

@@ -79,7 +79,9 @@ static bool opdi_gvalue_has_type(const opdi_gvalue *value, const opdi_gtype *typ
     if (value->type) { return opdi_gtype_same(value->type, type); }
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (type->kind == rows[i].kind) { return value->tag == rows[i].tag; }
-        if (type->kind == OPDI_GTYPE_LIST && type->parts[0]->kind == rows[i].kind) { return value->tag == rows[i].list; }
+        if (type->kind == OPDI_GTYPE_LIST && type->parts[0]->kind == rows[i].kind) {
+            return value->tag == rows[i].list;
+        }
     }
     if (type->kind != OPDI_GTYPE_TUPLE || type->klass || !node || node->kind != OPDI_GNODE_TUPLE ||
         node->nin != type->nparts) { return false; }

@@ -538,6 +538,11 @@ typedef struct opdi_graph_insert_point { opdi_gblock *into; opdi_gnode *at; } op
 //== parsing ===========================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
+struct opdi_graph_parser;
+/* Returns the tensor that a text beside a file of tensors calls [value=$NAME]; `type` has the type that the text gives
+   it.  Returns NULL and sets an error on failure. */
+typedef opd_tensor *(*opdi_graph_named_fn)(struct opdi_graph_parser *parser, const char *name,
+                                           const opdi_gvalue *type);
 typedef struct opdi_graph_parser {
     opd_graph *graph;
     const char *text, *at;
@@ -549,15 +554,13 @@ typedef struct opdi_graph_parser {
     opd_tensor *const *constants;                 /* in a saved graph: the tensors that the text calls [value=$0],
                                                      [value=$1], ... */
     int64_t nconstants;
-    /* In a text that opd_graph_save_text has written: returns the tensor that the text calls [value=$NAME], or NULL and
-       sets an error.  It may be NULL. */
-    opd_tensor *(*named)(void *user, const char *name);
-    void *user;                                   /* passed to `named` */
+    opdi_graph_named_fn named;                    /* if the text is beside a file of tensors; else NULL */
+    void *user;                                   /* for `named` */
     int depth;                                    /* the number of blocks around the current node */
     bool lenient;                                 /* true: unknown operators become nodes that fail when they run */
 } opdi_graph_parser;
-/* The kinds of text of a graph: as opd_graph_print writes it; for the file of a saved graph, where tensors have numbers;
-   or for a text beside a file of tensors, where tensors have names. */
+/* The kinds of text of a graph: as opd_graph_print writes it; for the file of a saved graph, where tensors have
+   numbers; or for a text beside a file of tensors, where tensors have names. */
 enum { OPDI_TEXT_PRINTED, OPDI_TEXT_SAVED, OPDI_TEXT_NAMED };
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 /* A change of a graph by a public function such as opd_graph_input.  If the function fails, the nodes that it has added

@@ -319,38 +319,23 @@ static opd_scalar_type opdi_graph_tensor_dtype(const opd_value *elements, int64_
     }
     return dtype;
 }
-/* Reads the name of a tensor of the file beside the text, and finds the tensor.  If the declared type has sizes, they and
-   the dtype must be those of the tensor.  Returns the tensor, or NULL and sets an error. */
+/* Reads the name of a tensor of the file beside the text.  Returns the tensor, or NULL and sets an error. */
 static opd_tensor *opdi_graph_parse_named(opdi_graph_parser *parser, const opdi_gvalue *type) {
     char name[256];
-    const char *const at = parser->at;
-    const size_t length = opdi_graph_parse_word(at);
-    if (!length || length >= sizeof name || at[length] == '%' || (at[length] & 0x80)) {
+    const size_t length = opdi_graph_parse_word(parser->at);
+    if (!length || length >= sizeof name || (parser->at[length] & 0x80)) {
         (void)opdi_graph_parse_fail(parser, "the name of a constant has letters, digits, '_' and '.', and at most %d "
                                     "of them", (int)sizeof name - 1);
         return NULL;
     }
-    memcpy(name, at, length);
+    memcpy(name, parser->at, length);
     name[length] = 0;
-    opd_tensor *const tensor = parser->named(parser->user, name);
-    if (!tensor) {
-        (void)opdi_fail_more(" [line %d of the graph]", parser->line);
-        return NULL;
-    }
-    bool same = type->dtype < 0 || (type->dtype == tensor->dtype && type->ndim == tensor->ndim);
-    for (int i = 0; same && type->dtype >= 0 && i < tensor->ndim; i++) { same = type->dims[i] == tensor->dims[i]; }
-    if (!same) {
-        char sizes[200];
-        (void)opdi_graph_parse_fail(parser, "the constant $%s is a %s tensor of sizes %s, which differs from its type "
-                                    "in the text", name, opd_dtype_name((opd_scalar_type)tensor->dtype),
-                                    opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes));
-        return NULL;
-    }
-    parser->at += length;
+    opd_tensor *const tensor = parser->named(parser, name, type);
+    if (tensor) { parser->at += length; }
     return tensor;
 }
-/* Reads a constant tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", "$3" in a saved graph, or "$weight" in a text beside a file
-   of tensors.  Returns the tensor, or NULL and sets an error. */
+/* Reads a constant tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", "$3" in a saved graph, or "$weight" in a text beside a
+   file of tensors.  Returns the tensor, or NULL and sets an error. */
 static opd_tensor *opdi_graph_parse_tensor(opdi_graph_parser *parser, const opdi_gvalue *type) {
     opd_value list[10];
     int64_t count = 0, k;
@@ -529,8 +514,8 @@ static int opdi_graph_parse_generator(opdi_graph_parser *parser, opd_value *valu
     *value = opd_value_generator(generator);
     return 0;
 }
-/* Returns a tensor that stands for a Python number: its dtype does not count in type promotion.  Returns NULL and sets an
-   error on failure. */
+/* Returns a tensor that stands for a Python number: its dtype does not count in type promotion.  Returns NULL and sets
+   an error on failure. */
 static opd_tensor *opdi_graph_parse_wrapped(opdi_graph_parser *parser, opd_tensor *tensor) {
     if (tensor->ndim) {
         (void)opdi_graph_parse_fail(parser, "a number must be a tensor without dims");
@@ -1180,8 +1165,8 @@ static int opdi_graph_parse_body(opdi_graph_parser *parser) {
     return 0;
 }
 
-static opd_graph *opdi_graph_parse_with(const char *text, opd_tensor *const *constants, int64_t nconstants,
-                                        opd_tensor *(*named)(void *user, const char *name), void *user) {
+OPDI_INTERNAL opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants,
+                                          opdi_graph_named_fn named, void *user) {
     opd_scope scope = opd_scope_open();
     opdi_graph_parser parser;
     memset(&parser, 0, sizeof parser);
@@ -1198,18 +1183,6 @@ static opd_graph *opdi_graph_parse_with(const char *text, opd_tensor *const *con
     opd_graph_free(parser.graph);
     return NULL;
 }
-OPDI_INTERNAL opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants) {
-    return opdi_graph_parse_with(text, constants, nconstants, /* named, user */ NULL, NULL);
-}
-/* Reads a text whose large constants are in a file beside it.  Returns the graph, or NULL and sets an error. */
-OPDI_INTERNAL opd_graph *opdi_graph_parse_beside(const char *text, opd_tensor *(*named)(void *user, const char *name),
-                                                 void *user) {
-    opdi_thread *const thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);
-    opd_graph *const graph = opdi_graph_parse_with(text, NULL, 0, named, user);
-    opdi_leave(thread, was);
-    return graph;
-}
 opd_graph *opd_graph_parse(const char *text) {
     OPDI_NEEDS_ALL();
     opdi_thread *thread = opdi_self();
@@ -1219,7 +1192,7 @@ opd_graph *opd_graph_parse(const char *text) {
         return NULL;
     }
     uint64_t was = opdi_enter(thread);            /* schemas stay valid until opdi_leave, as in a call */
-    opd_graph *graph = opdi_graph_parse(text, NULL, 0);
+    opd_graph *graph = opdi_graph_parse(text, NULL, 0, /* named, user */ NULL, NULL);
     opdi_leave(thread, was);
     return graph;
 }

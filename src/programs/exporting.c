@@ -278,6 +278,8 @@ OPDI_INTERNAL int opdi_program_put_meta(opdi_program_writer *writer, opdi_string
     opdi_json_print(to, "], \"storage_offset\": {\"as_int\": %lld}, \"layout\": 7}", (long long)offset);
     return to->failed ? -1 : 0;
 }
+OPDI_INTERNAL bool opdi_program_describe(const opdi_gvalue *value, opdi_program_form *form);
+OPDI_INTERNAL int opdi_program_refuse(const opdi_gnode *node, const char *why);
 /* Adds the description of a tensor value to "tensor_values", the descriptions of the graph's tensors.  Returns 0, or -1
    and sets an error. */
 OPDI_INTERNAL int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue *value) {
@@ -725,12 +727,13 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
     }
     return opdi_dynamic_choose(writer);
 }
+OPDI_INTERNAL int opdi_program_refuse_blocks(const opd_graph *graph);
 /* Appends the JSON text of the program to `text`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     const opd_graph *const graph = writer->graph;
     opdi_string spec = {NULL, 0, 0, false}, leaves = {NULL, 0, 0, false};
     if ((writer->other && (opdi_program_refuse_blocks(graph) || opdi_program_pair_all(writer))) ||
-        opdi_program_put_inputs(writer) || opdi_program_put_block(writer, &graph->body)) { return -1; }
+        opdi_program_put_inputs(writer) || writer->put_block(writer, &graph->body)) { return -1; }
     for (int32_t i = 0; i < graph->noutputs; i++) {
         const long long number = (long long)opdi_program_number(writer, graph->outputs[i]);
         opdi_json_comma(&writer->outputs);
@@ -910,7 +913,8 @@ static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_st
 /* Writes a program.  `other` is a second trace of the graph, or NULL.  `numbers` has the numbers of the next entries in
    the file; they are advanced.  `extra` is as for opdi_program_put_beside.  Returns 0, or -1 and sets an error. */
 static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other, const opd_module *module,
-                                  const char *name, int64_t *numbers, opdi_zip_writer *zip, bool extra) {
+                                  const char *name, opdi_program_put_block_fn put_block, int64_t *numbers,
+                                  opdi_zip_writer *zip, bool extra) {
     opdi_program_writer writer;
     opdi_string text = {NULL, 0, 0, false};
     opd_scope scope = opd_scope_open();
@@ -919,6 +923,7 @@ static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other
     writer.other = other;
     writer.module = module;
     writer.name = name;
+    writer.put_block = put_block;
     writer.device = graph->program ? graph->program->device : opd_device_make(OPD_CPU, -1);
     memcpy(writer.numbers, numbers, sizeof writer.numbers);
     int rc = graph->program ? opdi_program_put_module(&writer, graph->program) : opdi_program_put(&writer, &text);
@@ -942,8 +947,9 @@ static int opdi_program_write_head(opdi_zip_writer *zip) {
         opdi_zip_add(zip, "model/byteorder", order, strlen(order)) ||
         opdi_zip_add(zip, "model/.data/version", "6\n", 2) ? -1 : 0;
 }
-static int opdi_program_save(const char *who, const opd_graph *graph, const opd_graph *other, const opd_module *module,
-                             const char *path) {
+/* Saves a graph, as opd_program_save and opd_program_save_open do; `put_block` is as in opdi_program_writer. */
+OPDI_INTERNAL int opdi_program_save(const char *who, const opd_graph *graph, const opd_graph *other,
+                                    const opd_module *module, const char *path, opdi_program_put_block_fn put_block) {
     opdi_sink sink;
     int64_t numbers[2] = {0, 0};
     if (!opd_ok()) { return -1; }
@@ -963,17 +969,8 @@ static int opdi_program_save(const char *who, const opd_graph *graph, const opd_
     opdi_zip_writer zip;
     opdi_zip_writer_init(&zip, &sink);
     const int rc = opdi_program_write_head(&zip) ||
-        opdi_program_write_one(graph, other, module, "model", numbers, &zip, true) ? -1 : 0;
+        opdi_program_write_one(graph, other, module, "model", put_block, numbers, &zip, true) ? -1 : 0;
     return opdi_sink_close(&sink, opdi_zip_close(&zip, rc));
-}
-int opd_program_save(const opd_graph *graph, const opd_module *module, const char *path) {
-    return opdi_program_save("opd_program_save", graph, NULL, module, path);
-}
-int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module, const char *path) {
-    if (opd_ok() && (!other || (graph && graph->program) || other->program)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: two traced graphs are needed");
-    }
-    return opdi_program_save("opd_program_save_open", graph, other, module, path);
 }
 int opd_program_save_all(opd_program *const *programs, const char *const *names, int count, const char *path) {
     opdi_sink sink;
@@ -999,7 +996,7 @@ int opd_program_save_all(opd_program *const *programs, const char *const *names,
     int rc = opdi_program_write_head(&zip);
     for (int i = 0; i < count && rc == 0; i++) {
         rc = opdi_program_write_one(programs[i]->graph, NULL, programs[i]->module, names && names[i] ? names[i]
-                                    : programs[i]->name, numbers, &zip, i == 0);
+                                    : programs[i]->name, NULL, numbers, &zip, i == 0);
     }
     return opdi_sink_close(&sink, opdi_zip_close(&zip, rc));
 }

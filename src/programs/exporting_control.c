@@ -10,18 +10,18 @@
 //  other loop is a while_loop, which carries its condition and, if the number of rounds is limited, this number.
 
 /* The slices and the lists of a loop. */
-typedef struct opdi_program_list {
+typedef struct opdi_program_appended {
     const opdi_gnode *append;    /* the node that appends to the list */
     const opdi_gvalue *stack;    /* the stacked list, or NULL if nothing stacks it */
     bool reversed;
-} opdi_program_list;
+} opdi_program_appended;
 typedef struct opdi_program_loop {
     const opdi_gnode *node;
     const opdi_gblock *block;
     int64_t rounds;              /* the number of rounds, or -1 if it is not known */
     bool reverse;                /* the slices are taken from the last to the first */
     const opdi_gnode **slices;   /* the nodes that take slices */
-    opdi_program_list *lists;
+    opdi_program_appended *lists;
     int nslices, nlists;
 } opdi_program_loop;
 /* The parts of the text of a graph while the text of an inner graph is made. */
@@ -29,67 +29,6 @@ typedef struct opdi_program_frame { opdi_string nodes, metas, inputs, outputs; }
 /* The values that the graphs of a node read. */
 typedef struct opdi_program_captured { const opdi_gvalue **values; int64_t count, cap; } opdi_program_captured;
 
-/* Sets the error that a node cannot be saved.  Returns -1. */
-OPDI_INTERNAL int opdi_program_refuse(const opdi_gnode *node, const char *why) {
-    char name[100], result[60] = "";
-    if (node->nout && node->out[0]->name) { (void)snprintf(result, sizeof result, " (%%%.50s)", node->out[0]->name); }
-    else if (node->nout) { (void)snprintf(result, sizeof result, " (%%%d)", (int)node->out[0]->id); }
-    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: %s%s%s%.200s cannot be saved: %s",
-                    opdi_gnode_name(node, name, sizeof name), result, node->place ? " at " : "",
-                    node->place ? node->place : "", why);
-}
-static bool opdi_program_calls_builtin(const opdi_gnode *node, const char *schema) {
-    return node && node->kind == OPDI_GNODE_BUILTIN && strncmp(node->builtin->schema, schema, strlen(schema)) == 0;
-}
-static bool opdi_program_calls(const opdi_gnode *node, const char *name) {
-    return node && node->kind == OPDI_GNODE_OP && strcmp(node->op->name, name) == 0;
-}
-/* Finds an integer that is known: a constant, a size, or a difference.  Returns whether there is one. */
-static bool opdi_program_known(const opdi_gvalue *value, int64_t *number) {
-    const opdi_gnode *const node = value->node;
-    opdi_program_form form;
-    int64_t first, second;
-    if (node && node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_INT) {
-        *number = node->constant.u.i;
-        return true;
-    }
-    if (opdi_program_calls(node, "aten::size.int") && opdi_program_known(node->in[1], &first) &&
-        opdi_program_describe(node->in[0], &form)) {
-        if (first < 0) { first += form.ndim; }
-        if (first < 0 || first >= form.ndim) { return false; }
-        *number = form.dims[first];
-        return true;
-    }
-    if (!opdi_program_calls_builtin(node, "aten::sub.int(") || !opdi_program_known(node->in[0], &first) ||
-        !opdi_program_known(node->in[1], &second)) { return false; }
-    *number = first - second;
-    return true;
-}
-/* Finds the dtype, the sizes and the strides of a tensor value: a carried value has those of the result of its loop,
-   and a slice along dim 0 those of its tensor without this dim.  Returns whether they are known. */
-OPDI_INTERNAL bool opdi_program_describe(const opdi_gvalue *value, opdi_program_form *form) {
-    const opdi_gnode *const owner = value->block ? value->block->owner : NULL;
-    opdi_program_form of;
-    int64_t dim;
-    if (value->dtype >= 0) {
-        form->dtype = value->dtype;
-        form->ndim = value->ndim;
-        if (value->ndim) { memcpy(form->dims, value->dims, 2 * (size_t)value->ndim * sizeof *form->dims); }
-        return true;
-    }
-    for (int32_t i = 1; owner && owner->kind == OPDI_GNODE_LOOP && i < value->block->ninputs; i++) {
-        if (value->block->inputs[i] == value) { return opdi_program_describe(owner->out[i - 1], form); }
-    }
-    if (!opdi_program_calls(value->node, "aten::select.int") || !opdi_program_known(value->node->in[1], &dim) || dim ||
-        !opdi_program_describe(value->node->in[0], &of) || !of.ndim) { return false; }
-    form->dtype = of.dtype;
-    form->ndim = of.ndim - 1;
-    for (int i = 1; i < of.ndim; i++) {
-        form->dims[i - 1] = of.dims[i];
-        form->dims[form->ndim + i - 1] = of.dims[of.ndim + i];
-    }
-    return true;
-}
 /* Returns whether a value is computed in a block or in a block inside of it, or is an input of such a block. */
 static bool opdi_program_inside(const opdi_gvalue *value, const opdi_gblock *block) {
     const opdi_gblock *at = value->node ? value->node->block : value->block;
@@ -163,7 +102,8 @@ static int opdi_program_find_slices(opdi_program_loop *loop) {
 }
 /* Finds the nodes that use a list of a loop after the loop, and marks them as done.  Returns 0, or -1 and sets an
    error. */
-static int opdi_program_find_list(opdi_program_writer *writer, const opdi_program_loop *loop, opdi_program_list *list) {
+static int opdi_program_find_list(opdi_program_writer *writer, const opdi_program_loop *loop,
+                                  opdi_program_appended *list) {
     const opdi_gnode *const append = list->append;
     const opdi_gvalue *const value = append->in[0];
     const opdi_gnode *const made = value->node;
@@ -196,11 +136,11 @@ static int opdi_program_find_lists(opdi_program_writer *writer, opdi_program_loo
     for (const opdi_gnode *node = loop->block->first; node; node = node->next) {
         count += opdi_program_calls_builtin(node, "aten::append.t(");
     }
-    loop->lists = (opdi_program_list *)opdi_scope_alloc((size_t)(count + 1) * sizeof *loop->lists);
+    loop->lists = (opdi_program_appended *)opdi_scope_alloc((size_t)(count + 1) * sizeof *loop->lists);
     if (!loop->lists) { return -1; }
     for (const opdi_gnode *node = loop->block->first; node; node = node->next) {
         if (!opdi_program_calls_builtin(node, "aten::append.t(")) { continue; }
-        opdi_program_list *const list = &loop->lists[loop->nlists++];
+        opdi_program_appended *const list = &loop->lists[loop->nlists++];
         memset(list, 0, sizeof *list);
         list->append = node;
         if (opdi_program_find_list(writer, loop, list)) { return -1; }
@@ -310,8 +250,8 @@ static int opdi_program_put_full(opdi_program_writer *writer, const char *sizes,
     *name = 0;
     return opdi_program_put_made(writer, "full.default", NULL, more, form, name);
 }
-/* Writes the name of a bool tensor without dims that is the condition `holds` of a node to `name`.  Returns 0, or -1 and
-   sets an error. */
+/* Writes the name of a bool tensor without dims that is the condition `holds` of a node to `name`.  Returns 0, or -1
+   and sets an error. */
 static int opdi_program_put_holds(opdi_program_writer *writer, const opdi_gnode *node, const opdi_gvalue *holds,
                                   char name[OPDI_PROGRAM_NAME]) {
     static const char zero[] = "{\"name\": \"other\", \"arg\": {\"as_int\": 0}, \"kind\": 1}";
@@ -475,6 +415,7 @@ static int opdi_program_end_higher(opdi_program_writer *writer) {
 
 //-- conditions and loops ----------------------------------------------------------------------------------------------
 
+static int opdi_program_put_block(opdi_program_writer *writer, const opdi_gblock *block);
 /* Appends the graph of a block of a condition to `graphs`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_branch(opdi_program_writer *writer, const opdi_gblock *block,
                                    const opdi_program_captured *captured, opdi_string *graphs) {
@@ -573,7 +514,7 @@ static int opdi_program_put_stacked(opdi_program_writer *writer, const opdi_prog
                                     char (*names)[OPDI_PROGRAM_NAME]) {
     opdi_program_form forms, form;
     for (int i = 0; i < loop->nlists; i++) {
-        const opdi_program_list *const list = &loop->lists[i];
+        const opdi_program_appended *const list = &loop->lists[i];
         if (!opdi_program_describe(list->append->in[1], &form) || form.ndim + 1 > OPD_MAX_DIMS) {
             return opdi_program_refuse(list->append, "the sizes of its tensor are not known");
         }
@@ -592,7 +533,7 @@ static int opdi_program_put_stacked(opdi_program_writer *writer, const opdi_prog
     }
     if (opdi_program_end_higher(writer)) { return -1; }
     for (int i = 0; i < loop->nlists; i++) {
-        const opdi_program_list *const list = &loop->lists[i];
+        const opdi_program_appended *const list = &loop->lists[i];
         char name[OPDI_PROGRAM_NAME];
         if (!list->stack || !list->reversed) { continue; }
         if (!opdi_program_describe(list->stack, &forms)) {
@@ -771,7 +712,7 @@ static bool opdi_program_is_silent(opdi_program_writer *writer, const opdi_gnode
     return count && opdi_pointer_set_add(&writer->done, (uintptr_t)node) >= 0 && writer->done.count == count;
 }
 /* Appends the text of the nodes of a block.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_program_put_block(opdi_program_writer *writer, const opdi_gblock *block) {
+static int opdi_program_put_block(opdi_program_writer *writer, const opdi_gblock *block) {
     if (opdi_stack_is_short("opd_program_save", OPDI_STACK_CALL)) { return -1; }
     for (const opdi_gnode *node = block->first; node; node = node->next) {
         opdi_string graphs = {NULL, 0, 0, false};
@@ -789,13 +730,12 @@ OPDI_INTERNAL int opdi_program_put_block(opdi_program_writer *writer, const opdi
     }
     return opd_ok() ? 0 : -1;
 }
-/* Fails if a graph, of which sizes are open, has conditions or loops.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_program_refuse_blocks(const opd_graph *graph) {
-    for (const opdi_gnode *node = graph->body.first; node; node = node->next) {
-        if (node->nblocks) {
-            return opdi_program_refuse(node, "sizes of graphs with conditions or loops cannot be open: use "
-                                       "opd_program_save");
-        }
+int opd_program_save(const opd_graph *graph, const opd_module *module, const char *path) {
+    return opdi_program_save("opd_program_save", graph, NULL, module, path, opdi_program_put_block);
+}
+int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module, const char *path) {
+    if (opd_ok() && (!other || (graph && graph->program) || other->program)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: two traced graphs are needed");
     }
-    return 0;
+    return opdi_program_save("opd_program_save_open", graph, other, module, path, opdi_program_put_block);
 }

@@ -154,10 +154,14 @@ typedef struct opdi_program_graph {
 typedef struct opdi_dynamic_size { int64_t size, second; int32_t input, dim; } opdi_dynamic_size;
 /* The dtype, sizes and strides of a tensor value.  dims has the sizes, and then the strides. */
 typedef struct opdi_program_form { int dtype, ndim; int64_t dims[2 * OPD_MAX_DIMS]; } opdi_program_form;
+struct opdi_program_writer;
+/* Appends the text of the nodes of a block.  Returns 0, or -1 and sets an error. */
+typedef int (*opdi_program_put_block_fn)(struct opdi_program_writer *writer, const opdi_gblock *block);
 typedef struct opdi_program_writer {
     const opd_graph *graph;
     const opd_module *module;
     const char *name;            /* the name of the program in the file */
+    opdi_program_put_block_fn put_block;          /* NULL if the program was loaded: then its text is copied */
     opd_device device;           /* the device that the tensors have in the file */
     opdi_arena arena;            /* memory for the names of constants and for `pairs` */
     opdi_pointer_set values;     /* gives each value its number */

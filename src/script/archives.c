@@ -764,6 +764,8 @@ static int opdi_script_read(opd_script *script) {
 //
 //  Objects are pickled as torch.jit.save does.  Texts and constants are copied from the file that was loaded.
 
+OPDI_INTERNAL int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value *value, const opdi_gtype *type,
+                                           int depth);
 /* If the object `what` was written before, writes a reference to it and returns true.  Otherwise sets *number to the
    number that the object will have, and returns false. */
 static bool opdi_script_pickle_again(opdi_script_pickler *saving, const void *what, int64_t *number) {

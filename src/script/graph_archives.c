@@ -262,7 +262,7 @@ int opd_graph_save_script(const opd_graph *graph, const opd_module *module, cons
     archive.saving.writer.source.who = "opd_graph_save_script";
     archive.saving.writer.source.path = path;
     opd_scope scope = opd_scope_open();
-    archive.graph = opd_graph_copy(graph);         /* its types are made in the copy, so that threads can share `graph` */
+    archive.graph = opd_graph_copy(graph);        /* types are made in the copy, so that threads can share `graph` */
     int rc = archive.graph && opdi_graph_space(archive.graph) ? 0 : -1;
     for (int64_t i = 0; i < opd_module_count(module) && rc == 0; i++) { rc = opdi_archive_add(&archive, i); }
     if (rc == 0) { rc = opdi_archive_code(&archive); }

@@ -9,7 +9,9 @@
 
 //== values ============================================================================================================
 
-OPDI_INTERNAL void opdi_script_print(opdi_script_printer *print, const char *text) { opdi_string_add(print->code, text); }
+OPDI_INTERNAL void opdi_script_print(opdi_script_printer *print, const char *text) {
+    opdi_string_add(print->code, text);
+}
 static void opdi_script_print_line(opdi_script_printer *print) {
     opdi_script_print(print, "\n");
     for (int i = 0; i < print->indent; i++) { opdi_script_print(print, "  "); }
@@ -283,6 +285,7 @@ static void opdi_script_print_results(opdi_script_printer *print, const opdi_gno
     }
     opdi_script_print(print, node->nout ? " = " : "");
 }
+OPDI_INTERNAL int opdi_script_print_block(opdi_script_printer *print, const opdi_gblock *block);
 /* Returns whether a block is written without any statement. */
 static bool opdi_script_print_idle(const opdi_gblock *block) {
     const opdi_gnode *node = block->first;

@@ -2,8 +2,9 @@
 // text, which may name the constants w, b and n.  An accepted graph is saved and loaded as an equal graph, or is refused.
 #include "fuzz.h"
 
-static opd_tensor *constant(void *user, const char *name) {
-    opd_tensor *const *all = (opd_tensor *const *)user;
+static opd_tensor *constant(opdi_graph_parser *parser, const char *name, const opdi_gvalue *type) {
+    opd_tensor *const *all = (opd_tensor *const *)parser->user;
+    (void)type;
     if (strlen(name) == 1 && strchr("wbn", *name)) { return all[*name == 'w' ? 0 : *name == 'b' ? 1 : 2]; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "there is no constant %s", name);
     return NULL;
