@@ -706,7 +706,8 @@ static int opdi_program_put_loop(opdi_program_writer *writer, const opdi_gnode *
 static bool opdi_program_is_silent(opdi_program_writer *writer, const opdi_gnode *node) {
     const int64_t count = writer->done.count;
     if (node->kind == OPDI_GNODE_CONSTANT || node->kind == OPDI_GNODE_LIST || node->kind == OPDI_GNODE_TUPLE ||
-        node->kind == OPDI_GNODE_UNPACK || opdi_program_calls(node, "aten::size.int") ||
+        (node->kind == OPDI_GNODE_UNPACK && node->in[0]->node && node->in[0]->node->kind == OPDI_GNODE_OP) ||
+        opdi_program_calls(node, "aten::size.int") ||
         opdi_program_calls_builtin(node, "aten::sub.int(") ||
         opdi_program_calls_builtin(node, "aten::Bool.Tensor(")) { return true; }
     return count && opdi_pointer_set_add(&writer->done, (uintptr_t)node) >= 0 && writer->done.count == count;

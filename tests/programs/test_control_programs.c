@@ -214,6 +214,8 @@ TEST(graphs_that_cannot_be_saved) {
             "aten::add (%y) cannot be saved: an argument is computed, but not a tensor");
     refuses(HEAD "  %b : bool = aten::gt(%1, %0)\n  %y : " X3 " = prim::If(%b)\n    block0():\n      -> (%x)\n"
             "    block1():\n      -> (%x)\n  return (%y)\n", "aten::gt (%b) cannot be saved: it is neither");
+    refuses(HEAD "  %l : Tensor[] = prim::ListConstruct(%x, %x)\n  %y : " X3 ", %z : " X3 " = prim::ListUnpack(%l)\n"
+            "  return (%y)\n", "prim::ListUnpack (%y) cannot be saved: it is neither");
     OPD_SCOPE {
         opd_tensor *const a[] = {number(3), number(100)}, *const c[] = {number(0.1), numbers(x_values, 4), number(0.7)};
         opd_tensor *const d[] = {c[0], numbers(x_values, 2), c[2]};
