@@ -2,10 +2,11 @@
 
 //== writing files =====================================================================================================
 
-static void opdi_c_write_pointer(opdi_cfile *file, const opdi_buffer *buffer) {
+/* Writes the address of a buffer as a C expression. */
+OPDI_INTERNAL void opdi_c_write_pointer(opdi_cfile *file, const opdi_buffer *buffer) {
     const char *const type = opdi_c_type(buffer->dtype);
     if (buffer->place >= 0) {
-        opdi_c_write(file, "(%s *)(model->%s + %lld)", type, buffer->fixed ? "fixed" : "arena",
+        opdi_c_write(file, "(%s *)(%s + %lld)", type, buffer->fixed ? file->fixed : file->arena,
                      (long long)buffer->place);
     } else if (buffer->role == OPDI_BUFFER_CONSTANT) {
         opdi_c_write(file, file->table ? "(const %s *)((const void *const *)(const void *)model->weights)[%lld]"
@@ -106,18 +107,19 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
    operands. */
 static void opdi_c_write_side(opdi_cfile *file, const opdi_group *group, const opdi_contraction *all, bool early,
                               int64_t place) {
-    opdi_c_write(file, "(%s *)(model->%s + %lld)", opdi_contraction_type(all), early ? "fixed" : "arena",
+    opdi_c_write(file, "(%s *)(%s + %lld)", opdi_contraction_type(all), early ? file->fixed : file->arena,
                  (long long)(place + (early ? 0 : group->scratch)));
 }
 /* Writes the calls of the functions that pack a product's constant operands. */
-static void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
+OPDI_INTERNAL void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
     opdi_contraction all;
     char name[64];
     opdi_group_name(group, name);
     opdi_contraction_of(&all, group->nests[0]);
     for (int i = 0; i < 2; i++) {
         if (!(i ? all.right_early : all.left_early)) { continue; }
-        opdi_c_write(file, "    FRESH; %s_%s(", name, i ? "right" : "left");
+        opdi_c_write_indent(file);
+        opdi_c_write(file, "FRESH; %s_%s(", name, i ? "right" : "left");
         opdi_c_write_pointer(file, i ? all.right->buffer : all.left->buffer);
         opdi_c_write(file, ", ");
         opdi_c_write_side(file, group, &all, true, i ? group->right : group->left);
@@ -136,13 +138,15 @@ static void opdi_c_write_buffers(opdi_cfile *file, opdi_group *group) {
         any = true;
     }
 }
-/* Writes the call of the kernel that may compute a group, and of the loops after it. */
+/* Writes the call of the kernel that may compute a group, and of the loops after it.  Opens the block of the other
+   way. */
 static void opdi_c_write_kernel(opdi_cfile *file, const opdi_nest *nest) {
     const opdi_nest_kernel *const kernel = nest->kernel;
     char name[64];
-    opdi_c_write(file, "    if (model->clock) { model->clock(model->context, %d); }\n", (int)kernel->id);
-    opdi_c_write(file, "    if (model->ways[%d]) {\n        FRESH; if ((rc = model->kernel(model->context, %d, ",
-                 (int)kernel->id, (int)kernel->id);
+    opdi_c_write_line(file, "if (model->clock) { model->clock(model->context, %d); }", (int)kernel->id);
+    opdi_c_write_open(file, "if (model->ways[%d]) {", (int)kernel->id);
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "FRESH; if ((rc = model->kernel(model->context, %d, ", (int)kernel->id);
     for (int i = 0; i < 2; i++) {
         opdi_c_write_pointer(file, kernel->operands[i]->buffer);
         opdi_c_write(file, ", ");
@@ -151,21 +155,29 @@ static void opdi_c_write_kernel(opdi_cfile *file, const opdi_nest *nest) {
     opdi_c_write(file, ")) != 0) { return rc; }\n");
     if (kernel->after) {
         opdi_group_name(kernel->after, name);
-        opdi_c_write(file, "        FRESH; if ((rc = %s(", name);
+        opdi_c_write_indent(file);
+        opdi_c_write(file, "FRESH; if ((rc = %s(", name);
         opdi_c_write_buffers(file, kernel->after);
         opdi_c_write(file, ")) != 0) { return rc; }\n");
     }
-    opdi_c_write(file, "    } else {\n");
+    file->indent--;
+    opdi_c_write_open(file, "} else {");
 }
 /* Writes the call of a group's function, and a line that returns if the call has failed. */
-static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
+OPDI_INTERNAL void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
     char name[64];
-    const bool choice = group->nests[0]->kernel && !group->early;
+    const opdi_nest *const nest = group->nests[0];
+    const bool choice = nest->kernel && !group->early;
+    if (nest->inner) {
+        if (nest->inner->group == group) { opdi_c_write_inner_call(file, group); }
+        return;
+    }
     opdi_group_name(group, name);
-    if (choice) { opdi_c_write_kernel(file, group->nests[0]); }
-    if (unit->here && group->nests[0]->called) {
-        opdi_c_write(file, "    FRESH; if ((rc = model->call(model->context, %d, ", (int)group->nests[0]->called->id);
-    } else { opdi_c_write(file, "    FRESH; if ((rc = %s(", name); }
+    if (choice) { opdi_c_write_kernel(file, nest); }
+    opdi_c_write_indent(file);
+    if (unit->here && nest->called) {
+        opdi_c_write(file, "FRESH; if ((rc = model->call(model->context, %d, ", (int)nest->called->id);
+    } else { opdi_c_write(file, "FRESH; if ((rc = %s(", name); }
     opdi_c_write_buffers(file, group);
     if (opdi_group_contracts(group)) {
         opdi_contraction all;
@@ -176,12 +188,16 @@ static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_grou
         opdi_c_write_side(file, group, &all, all.right_early, group->right);
     }
     opdi_c_write(file, "%s)) != 0) { return rc; }\n", group->early ? "" : opdi_c_open[unit->nopen].arguments);
-    if (choice) { opdi_c_write(file, "    }\n    if (model->clock) { model->clock(model->context, -1); }\n"); }
+    if (choice) {
+        opdi_c_write_close(file, 1);
+        opdi_c_write_line(file, "if (model->clock) { model->clock(model->context, -1); }");
+    }
 }
 /* Writes the functions that users call: init, run and call. */
 static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     const char *const name = unit->name;
     const opdi_recording *const recording = &unit->recording;
+    file->indent = 1;
     opdi_c_write(file, "\nint %s_init(%s *model, const void *weights, void *fixed, void *arena) {\n    int rc = 0;\n",
         name, name);
     opdi_c_write(file, "    model->weights = (const unsigned char *)weights;\n"
@@ -240,6 +256,9 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     memset(&file, 0, sizeof file);
     file.table = unit->here;
     file.open = unit->nopen;
+    file.model = unit->name;
+    file.fixed = "model->fixed";
+    file.arena = "model->arena";
     file.out = &groups;
     for (opdi_group *group = unit->groups; group && !file.failed; group = group->next) {
         opdi_c_write_group(&file, group);
@@ -303,4 +322,7 @@ OPDI_INTERNAL int opdi_unit_write(opdi_unit *unit, const char *folder) {
     return rc;
 }
 
-OPDI_INTERNAL void opdi_unit_free(opdi_unit *unit) { opdi_arena_free(&unit->recording.arena); }
+OPDI_INTERNAL void opdi_unit_free(opdi_unit *unit) {
+    for (opdi_inner *inner = unit->recording.inner; inner; inner = inner->next) { opdi_inner_free(inner); }
+    opdi_arena_free(&unit->recording.arena);
+}

@@ -17,10 +17,12 @@ static void opdi_c_write_sizes(opdi_cfile *file, const opdi_nest *nest) {
 OPDI_INTERNAL bool opdi_group_contracts(const opdi_group *group) {
     return group->nnests == 1 && opdi_nest_contracts(group->nests[0]);
 }
-/* Writes a group's name to `name`: "k3_add" for group 3, if the operator add has recorded its last nest. */
+/* Writes a group's name to `name`: "k3_add" for group 3, if the operator add has recorded its last nest; "k1_3_add" if
+   the group is in body 1 of a condition or loop. */
 OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
     const char *what = group->nests[group->nnests - 1]->what;
-    size_t length = (size_t)snprintf(name, 64, "k%d_", (int)group->id);
+    size_t length = (size_t)(group->inside ? snprintf(name, 64, "k%d_%d_", (int)group->inside, (int)group->id)
+        : snprintf(name, 64, "k%d_", (int)group->id));
     for (what = what ? what : "copy"; *what && length < 40; what++) {
         name[length++] = opdi_c_letter(*what) ? *what : '_';
     }
@@ -205,6 +207,10 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
         opdi_c_write_extern(file, group);
         return;
     }
+    if (group->nests[0]->inner) {
+        if (group->nests[0]->inner->group == group) { opdi_c_write_inner(file, group); }
+        return;
+    }
     const bool product = opdi_group_contracts(group);
     file->group = group;
     file->next = 0;
@@ -265,5 +271,6 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
     const opdi_nest_kernel *const kernel = group->nests[0]->kernel;
     if (!kernel || !kernel->after) { return; }
     kernel->after->id = group->id;
+    kernel->after->inside = group->inside;
     opdi_c_write_group(file, kernel->after);
 }

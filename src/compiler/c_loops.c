@@ -427,7 +427,7 @@ static bool opdi_contraction_early(const opdi_contraction *all, const opdi_acces
     for (int i = 0; i < all->nest->ndim; i++) {
         if (opdi_nest_open(all->nest, i) && (access->strides[i] || i >= inner)) { return false; }
     }
-    return access->buffer->role == OPDI_BUFFER_CONSTANT && !access->buffer->writes;
+    return (access->buffer->role == OPDI_BUFFER_CONSTANT || access->buffer->steady) && !access->buffer->writes;
 }
 OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest) {
     const int inner = nest->ndim - nest->nreduce;

@@ -37,6 +37,8 @@ typedef struct opdi_buffer {
     bool front;                                   /* true if the buffer is computed before all others */
     bool kept;                                    /* true if the nest that writes the buffer must remain even if nothing
                                                      reads the buffer */
+    bool steady;                                  /* of an input of a loop's body: true if it is the same in all
+                                                     rounds */
     struct opdi_group *group;                     /* the group that uses the buffer, if it is the only one (memory for
                                                      one row is then enough, see opdi_group); NULL if several groups use
                                                      the buffer */
@@ -94,7 +96,8 @@ typedef enum opdi_over {
                                                      that is not reduced stores the indices of the elements in this
                                                      order.  No pass changes such a nest (opdi_nest_stays). */
     OPDI_REDUCTION_EXTERN                         /* a call of an operator (opdi_extern_call), which reads all bytes of
-                                                     its buffer; no pass changes the nest */
+                                                     its buffer, or a condition or loop (opdi_inner); no pass changes
+                                                     the nest */
 } opdi_over;
 /* A nest: loops, the outermost first, and the value that they store.  The innermost `nreduce` loops are reduced: over
    them, the value is combined as `reduction` says, and `out` does not depend on their indices. */
@@ -116,6 +119,8 @@ typedef struct opdi_nest {
                                                      size, and those whose stride in `out` does */
     const char *what;                             /* the name of the operator that has recorded the nest */
     struct opdi_extern_call *called;              /* the call, if the nest is a call of an operator; else NULL */
+    struct opdi_inner *inner;                     /* the condition or loop of which the nest writes a result; else
+                                                     NULL */
     const opdi_conv *conv;                        /* the sizes of the convolution of padded input that was recorded as
                                                      this nest; else NULL */
     struct opdi_nest_kernel *kernel;              /* the kernel of the library that can compute the nest, or NULL */
@@ -149,7 +154,11 @@ typedef struct opdi_recording {
     bool draws;                                   /* true: this also holds for operators that use random numbers */
     bool here;                                    /* true: the code will run in this process */
     struct opdi_extern_call *called;              /* the calls of operators, the newest first */
-    int32_t ncalled, nkernels;
+    int32_t ncalled, nkernels, ninner;
+    struct opdi_inner *inner;                     /* the conditions and loops, the newest first; they have recordings of
+                                                     their own */
+    bool controls;                                /* true: conditions and loops are recorded as such */
+    bool body;                                    /* true: this is the recording of a body of a condition or loop */
     struct opdi_nest_kernel *kernels;                  /* the kernels of nests, the newest first */
     opdi_fact *facts;
     int32_t nfacts, facts_capacity, ndecisions;
@@ -237,11 +246,13 @@ typedef struct opdi_group {
     struct opdi_group *next;
     opdi_nest *nests[OPDI_GROUP_NESTS];
     int32_t nnests, outer, id;
+    int32_t inside;                               /* the number of the body that contains the group, or 0 */
     bool early;                                   /* true: the group reads only constants, so it runs once, before all
                                                      runs */
     int64_t left, right;                          /* of a matrix product: byte offsets of the packed operands */
     int64_t scratch, scratch_bytes;               /* of a matrix product: memory in the arena for the packed operands,
-                                                     unless they are packed before all runs */
+                                                     unless they are packed before all runs; of a condition or loop:
+                                                     memory for its bodies */
 } opdi_group;
 #endif
 
@@ -263,6 +274,8 @@ typedef struct opdi_cfile {
     int open;                                     /* the number of open sizes, which are arguments of the functions */
     const opdi_group *group;
     const char *result;                           /* the name of the C variable that has a reduction's result */
+    const char *model, *fixed, *arena;            /* model: the name of the model; fixed, arena: C expressions for the
+                                                     two blocks of memory */
 } opdi_cfile;
 enum { OPDI_C_HELPERS = 89 };
 /* A helper function that groups call.  In the list of helpers, a helper comes after the helpers that it calls. */
@@ -384,6 +397,48 @@ typedef struct opdi_unit {
 } opdi_unit;
 #define OPDI_FROM_NUMBER INT32_MIN
 #define OPDI_FROM_VIEW (INT32_MIN + 1)
+#endif
+
+//== conditions and loops ==============================================================================================
+
+#if !defined(OPD_NO_COMPILER)
+/* A tensor that a condition or loop reads.  Nests have loads of these tensors (opdi_inner_load).  `place` is where it
+   begins in its buffer, in bytes; `step` the distance of two slices, in elements, or 0. */
+typedef struct opdi_inner_operand { opd_scalar_type dtype; int64_t place, step; } opdi_inner_operand;
+/* A result: `bytes` is the size of a carried value, or of the result of one round, and `step` is this size in elements
+   if results are stacked, or 0. */
+typedef struct opdi_inner_result {
+    opd_scalar_type dtype;
+    int64_t bytes, step, total;                   /* total: size of the whole result in bytes */
+    int64_t other, unused;                        /* byte offsets in the scratch memory: of the second buffer of a
+                                                     carried value, and of a result that nothing reads */
+    opdi_nest *nest;                              /* NULL: nothing reads the result */
+} opdi_inner_result;
+/* A body of a condition or loop: a unit whose inputs are the operands `operands`.  The groups of the unit have the
+   number `id`. */
+typedef struct opdi_inner_body {
+    opdi_unit unit;
+    int32_t id, ninputs;
+    opdi_buffer **inputs;
+    int32_t *operands;
+} opdi_inner_body;
+/* A condition or loop.  The first operand of a cond or while is the predicate.  The operands then are the carried
+   tensors, the sliced ones, and the others. */
+typedef struct opdi_inner {
+    struct opdi_inner *next;
+    opdi_recorded_kind kind;
+    const char *what;
+    opdi_inner_body bodies[2];
+    int nbodies, noperands, nresults, ncarried;
+    opdi_inner_operand *operands;
+    opd_tensor **tensors;                         /* while it is recorded: the operands */
+    opdi_inner_result *results;
+    bool reverse, draws;
+    int64_t length;
+    opdi_group *group;                            /* the first group that writes a result; it has the call */
+    int64_t fixed, test;                          /* byte offsets in the scratch memory */
+} opdi_inner;
+enum { OPDI_INNER_OPERANDS = 100 };
 #endif
 
 //== open sizes ========================================================================================================

@@ -196,7 +196,7 @@ OPDI_INTERNAL int64_t opdi_nest_rounds(const opdi_nest *nest, int count) {
     return rounds;
 }
 /* Returns whether a nest overwrites all bytes of its buffer that are used. */
-static bool opdi_nest_fills(const opdi_nest *nest) {
+OPDI_INTERNAL bool opdi_nest_fills(const opdi_nest *nest) {
     const int outer = nest->ndim - nest->nreduce;
     const int64_t count = (int64_t)(nest->out.buffer->bytes / opd_dtype_size(nest->out.dtype));
     const int64_t rounds = opdi_nest_rounds(nest, outer);
@@ -337,7 +337,8 @@ static void opdi_seen_written(opdi_access *access, void *user) {
 /* Returns whether no pass may change a nest: its loops must remain in order, and its value must remain a single
    load. */
 OPDI_INTERNAL bool opdi_nest_stays(const opdi_nest *nest) {
-    return nest->reduction == OPDI_REDUCTION_MOST || nest->reduction == OPDI_REDUCTION_LEAST || nest->called;
+    return nest->reduction == OPDI_REDUCTION_MOST || nest->reduction == OPDI_REDUCTION_LEAST || nest->called ||
+        nest->inner;
 }
 /* Returns whether a sum of products uses each element of its operands several times: each operand has loops on which
    only it depends. */

@@ -198,6 +198,7 @@ OPDI_INTERNAL int opdi_variant_ports(opdi_variant *variant, const opd_value *inp
 /* Records a graph as a unit without open sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_record(const opd_compiled *compiled, opdi_unit *unit, const opdi_unit_source *source) {
     unit->here = unit->recording.here = unit->recording.calls = unit->recording.draws = true;
+    unit->recording.controls = true;
     unit->frozen = compiled->frozen;
     return opdi_compiled_kinds(compiled, source->inputs, source->ninputs) ||
         opdi_unit_record(unit, source, source->inputs) ? -1 : 0;

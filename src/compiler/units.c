@@ -29,6 +29,7 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
         }
         if (lib && opd_fallback(lib, opdi_lazy_lower) == 0) {
             opdi_lazy_round_set(opdi_lazy_kernel);
+            OPDI_PUBLISH(&opdi_control_lowered, &opdi_inner_lower);
             OPDI_PUBLISH(&opdi_on_sequence, &opdi_lower_sequence);
             opdi_lazy_state = 1;
         }
@@ -43,7 +44,7 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
 
 /* Returns a C name, made of `prefix` and `name`, that this function has not returned before.  On failure, returns NULL
    and sets an error. */
-static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const char *name) {
+OPDI_INTERNAL const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const char *name) {
     opdi_arena *const arena = &unit->recording.arena;
     char *const text = (char *)opdi_recording_alloc(&unit->recording, 64);
     int length = 0;
@@ -154,7 +155,7 @@ static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor,
     return opdi_unit_input(unit, tensor, name);
 }
 /* Makes space for a unit's inputs and outputs.  Returns 0, or -1 and sets an error. */
-static int opdi_unit_reserve(opdi_unit *unit, int ninputs, int noutputs) {
+OPDI_INTERNAL int opdi_unit_reserve(opdi_unit *unit, int ninputs, int noutputs) {
     opdi_recording *const recording = &unit->recording;
     unit->inputs = (opdi_unit_port *)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->inputs);
     unit->outputs = (opdi_unit_port *)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->outputs);
@@ -187,7 +188,7 @@ static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
 /* Adds an output, and records a copy of `tensor` to it.  In C files, outputs are contiguous, because the header does
    not tell their strides.  In code for this process, the output has the strides of `tensor`, if the tensor fills its
    memory.  Returns 0, or -1 and sets an error. */
-static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name) {
+OPDI_INTERNAL int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name) {
     if (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor))) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: output %s has dtype %s, which cannot be compiled", unit->what, name,
                         opd_dtype_name(opd_dtype(tensor)));
@@ -323,6 +324,7 @@ OPDI_INTERNAL int opdi_unit_fuse_nests(opdi_unit *unit, bool folds) {
 /* Fuses the recorded nests and puts them into groups.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_groups(opdi_unit *unit) {
     if (opdi_unit_fuse_nests(unit, true)) { return -1; }
+    if (unit->recording.body || unit->recording.inner) { opdi_inner_outputs(&unit->recording, unit->recording.body); }
     if (unit->recording.here && !unit->recording.open && opdi_kernels_find(&unit->recording)) { return -1; }
     if (unit->recording.first && !(unit->groups = opdi_fuse_rows(&unit->recording))) { return -1; }
     for (opdi_group *group = unit->groups; group; group = group->next) { unit->ngroups++; }
@@ -361,9 +363,8 @@ static int opdi_unit_replace_constants(opdi_unit *unit, const opd_graph *graph, 
     opdi_graph_changed((opd_graph *)(uintptr_t)graph);
     return count;
 }
-/* Records a graph whose inputs are tensors.  No other thread may run the graph at the same time.  Returns 0, or -1 and
-   sets an error. */
-OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_tensor *const *inputs, int ninputs) {
+/* The same as opdi_unit_graph, for a graph whose conditions and loops are calls of closed functions. */
+static int opdi_unit_graph_closed(opdi_unit *unit, const opd_graph *graph, opd_tensor *const *inputs, int ninputs) {
     int constants = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         constants += node->kind == OPDI_GNODE_CONSTANT;
@@ -371,8 +372,7 @@ OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_t
     opdi_replaced_constant *const lent = (opdi_replaced_constant *)opdi_recording_alloc(&unit->recording,
                                                                            (size_t)constants * sizeof *lent);
     opd_tensor **const lazy = (opd_tensor **)opdi_scope_alloc((size_t)(ninputs + graph->noutputs + 1) * sizeof *lazy);
-    if (!lent || !lazy || opdi_unit_check_effects(unit, graph->body.first) ||
-        opdi_unit_reserve(unit, ninputs + constants, graph->noutputs)) { return -1; }
+    if (!lent || !lazy || opdi_unit_reserve(unit, ninputs + constants, graph->noutputs)) { return -1; }
     for (int i = 0; i < ninputs; i++) {
         const char *const name = graph->inputs[i]->name;
         char number[24];
@@ -394,6 +394,16 @@ OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_t
         }
     }
     return noutputs < 0 ? -1 : 0;
+}
+/* Records a graph whose inputs are tensors.  No other thread may run the graph at the same time.  Returns 0, or -1 and
+   sets an error. */
+OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_tensor *const *inputs, int ninputs) {
+    if (opdi_unit_check_effects(unit, graph->body.first)) { return -1; }
+    opdi_unit_look(unit, graph);
+    opd_graph *const closed = unit->recording.controls ? opdi_graph_closed(graph) : NULL;
+    const int rc = opd_ok() ? opdi_unit_graph_closed(unit, closed ? closed : graph, inputs, ninputs) : -1;
+    opd_graph_free(closed);
+    return rc;
 }
 #if !defined(OPD_NO_PROGRAMS)
 /* Records an exported program.  The tensors of its module become constants or inputs (see opdi_unit_constant).  Returns
@@ -466,7 +476,7 @@ typedef struct opdi_early_check { bool early; } opdi_early_check;
 static void opdi_seen_early(opdi_access *access, void *user) {
     const opdi_buffer *const buffer = access->buffer;
     const bool constant = buffer->role == OPDI_BUFFER_CONSTANT && !buffer->writes;
-    if (!constant && !buffer->fixed) { ((opdi_early_check *)user)->early = false; }
+    if (!constant && !buffer->fixed && !buffer->steady) { ((opdi_early_check *)user)->early = false; }
 }
 /* Finds the groups that read only constants, and results of other such groups.  They run once, and their results are
    fixed. */
@@ -477,7 +487,7 @@ static void opdi_plan_early(opdi_unit *unit) {
             const opdi_nest *const nest = group->nests[i];
             const opdi_buffer *const buffer = nest->out.buffer;
             if (buffer->role != OPDI_BUFFER_TEMPORARY || buffer->output || buffer->writes > 1 || nest->open ||
-                (nest->called && nest->called->draws)) {
+                (nest->called && nest->called->draws) || nest->inner) {
                 check.early = false;
             }
         }
@@ -648,6 +658,7 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
         recording->buffers[i]->first = -1;
         recording->buffers[i]->group = NULL;
     }
+    for (opdi_group *group = unit->groups; group; group = group->next) { opdi_inner_seen(group); }
     for (opdi_group *group = unit->groups; group; group = group->next) {
         if (opdi_group_uses(group, &buffers)) { return -1; }
         for (int i = 0; i < buffers.count; i++) {
@@ -655,6 +666,7 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
             if (buffer->first < 0) { buffer->first = group->id; }
             buffer->last = group->id;
         }
+        opdi_inner_plan(group);
         const opdi_nest_kernel *const kernel = group->nests[0]->kernel;
         if (kernel && kernel->raw) { kernel->raw->first = kernel->raw->last = group->id; }
         if (!opdi_group_contracts(group)) { continue; }

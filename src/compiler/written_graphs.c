@@ -90,6 +90,7 @@ static int opdi_unit_written(const opdi_unit_source *source, const char *folder)
             opdi_string_free(&header);
         } else {
             unit->recording.calls = source->options && source->options->calls;
+            unit->recording.controls = true;
             rc = opdi_unit_record(unit, source, source->inputs) || opdi_unit_fuse(unit) || opdi_unit_write(unit, folder)
                 ? -1 : 0;
         }

@@ -129,3 +129,22 @@ OPDI_INTERNAL uint64_t opdi_graph_mark_written(opd_graph *graph) {
     }
     return graph->mark;
 }
+
+/* Returns the value of which `value` may be a view, or `value` itself. */
+OPD_UNUSED OPDI_INTERNAL const opdi_gvalue *opdi_gvalue_base(const opdi_gvalue *value) {
+    for (const opdi_gnode *node = value->node; node; node = value->node) {
+        int i = 0, at = 0;
+        if (node->kind == OPDI_GNODE_UNPACK) { value = node->in[0]; }
+        else if (node->kind != OPDI_GNODE_OP) { break; }
+        else {
+            while (at < node->nout - 1 && node->out[at] != value) { at++; }
+            while (i < node->nin && ((node->in[i]->tag != OPD_TAG_TENSOR && node->in[i]->tag != OPD_TAG_TENSORS) ||
+                                     !opd_schema_may_contain_alias(node->op->schema, OPD_RESULT(at), i, true, NULL))) {
+                i++;
+            }
+            if (i == node->nin) { break; }
+            value = node->in[i];
+        }
+    }
+    return value;
+}

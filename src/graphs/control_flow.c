@@ -101,6 +101,14 @@ static int opdi_control_give(opdi_control_held *held, opd_value *outputs) {
     return opd_ok() ? 0 : -1;
 }
 
+OPDI_INTERNAL opdi_control_lower opdi_control_lowered;
+/* Lets the compiler of graphs compile a condition or loop, if its functions are closed.  Returns what the compiler
+   returns (see opdi_control_lower). */
+static int opdi_control_compile(const opdi_control_job *job) {
+    const opdi_control_lower lower = (opdi_control_lower)OPDI_ACQUIRE(&opdi_control_lowered);
+    return job->flow->closed && lower ? lower(job) : OPDI_CONTROL_DECLINES;
+}
+
 //== conditions ========================================================================================================
 
 /* Calls both functions of a condition, and checks that they return values of the same sizes and dtypes.  If the
@@ -141,6 +149,9 @@ OPDI_INTERNAL int opdi_control_cond(const opdi_control *flow, const opd_value *p
         const int holds = opdi_control_holds(pred);
         return holds < 0 ? -1 : flow->call(flow, !holds, args, nargs, outputs, cap);
     }
+    const opdi_control_job job = {flow, OPDI_RECORDED_COND, pred, args, nargs, 0, 0, false, 0, outputs};
+    const int lowered = opdi_control_compile(&job);
+    if (lowered != OPDI_CONTROL_DECLINES) { return lowered; }
     const bool sides = opdi_generator_sides_set(pred->u.t->backend == OPD_LAZY || opdi_generator_has_sides());
     const int count = opdi_control_both(flow, pred->u.t, args, nargs, outputs, cap);
     (void)opdi_generator_sides_set(sides);
@@ -212,7 +223,10 @@ OPDI_INTERNAL int opdi_control_while(const opdi_control *flow, const opd_value *
                                   opd_value *outputs) {
     opdi_control_held held = {opdi_control_values(nargs), 0, NULL, 0};
     opdi_visit_frame visit;
-    int again = 1;
+    const opdi_control_job job = {flow, OPDI_RECORDED_WHILE, NULL, args, nargs, count, 0, false, 0, outputs};
+    int again = opdi_control_compile(&job);
+    if (again != OPDI_CONTROL_DECLINES) { return again < 0 ? -1 : 0; }
+    again = 1;
     if (!held.now) { return -1; }
     if (nargs) { memcpy(held.now, args, (size_t)nargs * sizeof *args); }
     for (held.count = 0; held.count < count; held.count++) { opdi_control_hold(args[held.count]); }
@@ -301,16 +315,21 @@ static int opdi_control_length(opdi_control_slices *scan) {
     if (scan->length >= 0) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no tensor to slice", scan->flow->who);
 }
-/* Calls function 0 of `flow` for each slice of args[carried], ... (`sliced` of them) along dim 0; if `reverse` is true,
-   beginning with the last.  The function gets `nargs` arguments.  It returns new values for the first `carried`, and
-   then results.  Writes the last carried values and the stacked results, at most flow->most, which belong to the
-   innermost scope, to `outputs`.  Returns their number, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_control_scan(const opdi_control *flow, const opd_value *args, int nargs, int carried, int sliced,
-                                 bool reverse, opd_value *outputs) {
-    opdi_control_slices scan = {flow, args, nargs, carried, sliced, 0, 0, 0};
+/* Calls function 0 of `flow` for each slice of args[carried], ... (`sliced` of them) along dim 0, in which they have the
+   size `length`, at least 1; if `reverse` is true, beginning with the last.  The function gets `nargs` arguments.  It
+   returns new values for the first `carried`, and then results.  Writes the last carried values and the stacked
+   results, at most flow->most, which belong to the innermost scope, to `outputs`.  Returns their number, or -1 and sets
+   an error. */
+OPDI_INTERNAL int opdi_control_rounds(const opdi_control *flow, const opd_value *args, int nargs, int carried,
+                                      int sliced, bool reverse, int64_t length, opd_value *outputs) {
+    opdi_control_slices scan = {flow, args, nargs, carried, sliced, 0, length, 0};
     opdi_control_held held = {opdi_control_values(nargs), 0, NULL, 0};
     opdi_visit_frame visit;
-    if (!held.now || opdi_control_length(&scan)) { return -1; }
+    const opdi_control_job job = {flow, OPDI_RECORDED_SCAN, NULL, args, nargs, carried, sliced, reverse, length,
+                                  outputs};
+    const int lowered = opdi_control_compile(&job);
+    if (lowered != OPDI_CONTROL_DECLINES) { return lowered; }
+    if (!held.now) { return -1; }
     memcpy(held.now, args, (size_t)nargs * sizeof *args);
     for (held.count = 0; held.count < carried; held.count++) { opdi_control_hold(args[held.count]); }
     opdi_visit_begin(opdi_self(), &visit, "the function of a loop", opdi_control_left, &held);
@@ -326,6 +345,14 @@ OPDI_INTERNAL int opdi_control_scan(const opdi_control *flow, const opd_value *a
     }
     opdi_control_let_go(&held);
     return opd_ok() ? carried + scan.stacked : -1;
+}
+
+/* The same for slices whose size along dim 0 is not known yet. */
+OPDI_INTERNAL int opdi_control_scan(const opdi_control *flow, const opd_value *args, int nargs, int carried, int sliced,
+                                    bool reverse, opd_value *outputs) {
+    opdi_control_slices scan = {flow, args, nargs, carried, sliced, 0, 0, 0};
+    return opdi_control_length(&scan) ? -1
+        : opdi_control_rounds(flow, args, nargs, carried, sliced, reverse, scan.length, outputs);
 }
 
 //== C functions =======================================================================================================

@@ -54,7 +54,7 @@ static const opdi_gtype *opdi_gcopier_type(const opdi_gcopier *copier, const opd
 }
 /* Makes a value of the new graph, with the type of `from`.  It stands for `from` from now on.  Returns NULL and sets an
    error if memory runs out. */
-static opdi_gvalue *opdi_gcopier_value(opdi_gcopier *copier, const opdi_gvalue *from, opdi_gnode *node,
+OPDI_INTERNAL opdi_gvalue *opdi_gcopier_value(opdi_gcopier *copier, const opdi_gvalue *from, opdi_gnode *node,
                                        opdi_gblock *block) {
     opd_graph *const graph = copier->to;
     const size_t dims = 2 * (size_t)from->ndim * sizeof *from->dims;
@@ -110,7 +110,7 @@ static int opdi_gcopier_called(const opdi_gcopier *copier, const opdi_gnode *fro
 }
 static int opdi_gcopier_block(opdi_gcopier *copier, const opdi_gblock *from, opdi_gblock *block);
 /* Copies a node and its blocks to the new graph's insertion point.  Returns the new node, or NULL and sets an error. */
-static opdi_gnode *opdi_gcopier_node(opdi_gcopier *copier, const opdi_gnode *from) {
+OPDI_INTERNAL opdi_gnode *opdi_gcopier_node(opdi_gcopier *copier, const opdi_gnode *from) {
     opd_graph *const graph = copier->to;
     opdi_gnode *const node = opdi_gnode_new(graph, from->kind, from->nin, from->nout);
     if (!node || opdi_gcopier_called(copier, from, node)) { return NULL; }
@@ -160,7 +160,7 @@ static int opdi_gcopier_block(opdi_gcopier *copier, const opdi_gblock *from, opd
 }
 /* Lets the new graph use the types of the old one, if it has none itself, and keeps alive what the functions of the old
    graph belong to.  Returns 0, or -1 if memory runs out. */
-static int opdi_gcopier_begin(opdi_gcopier *copier, const opd_graph *from, opd_graph *to, const char *who) {
+OPDI_INTERNAL int opdi_gcopier_begin(opdi_gcopier *copier, const opd_graph *from, opd_graph *to, const char *who) {
     memset(copier, 0, sizeof *copier);
     copier->from = from;
     copier->to = to;

@@ -596,6 +596,9 @@ typedef struct opdi_control {
     const void *user;                             /* for `call` */
     int most;                                     /* of a scan: the number of outputs for which there is room */
     bool strict;                                  /* true: fails if carried values change their sizes or dtypes */
+    bool closed;                                  /* true: the functions read no tensors but their arguments */
+    bool apart;                                   /* of closed functions: true if later code may write into a result,
+                                                     so that a result must not become a copy of an argument */
 } opdi_control;
 /* The functions of opd_cond, opd_while, opd_scan or opd_map, and their user pointer. */
 typedef struct opdi_control_functions { opd_transform_fn fns[2]; void *user; } opdi_control_functions;
@@ -611,10 +614,30 @@ typedef struct opdi_control_task {
     bool reverse;
 } opdi_control_task;
 
+typedef enum opdi_recorded_kind { OPDI_RECORDED_COND, OPDI_RECORDED_WHILE, OPDI_RECORDED_SCAN } opdi_recorded_kind;
+/* A condition or loop over closed functions, in a graph that is being compiled. */
+typedef struct opdi_control_job {
+    const opdi_control *flow;
+    opdi_recorded_kind kind;
+    const opd_value *test;                        /* of a cond: the predicate.  Of a while: the condition before the
+                                                     first round, if function 1 returns the new carried values and then
+                                                     the new condition; NULL: function 0 returns the condition */
+    const opd_value *args;                        /* args[nargs], of which the first `carried` are carried, and the next
+                                                     `sliced` are sliced along dim 0 */
+    int nargs, carried, sliced;
+    bool reverse;
+    int64_t length;                               /* of a scan: the number of rounds */
+    opd_value *outputs;                           /* room for as many outputs as flow->most and `carried` */
+} opdi_control_job;
+enum { OPDI_CONTROL_DECLINES = -2 };
+/* Compiles a condition or loop: writes the outputs, which belong to the innermost scope.  Returns their number; -1 and
+   sets an error; or OPDI_CONTROL_DECLINES, so that the caller calls the functions itself.  NULL until a graph is
+   compiled. */
+typedef int (*opdi_control_lower)(const opdi_control_job *job);
+
 //== recorded control flow =============================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-typedef enum opdi_recorded_kind { OPDI_RECORDED_COND, OPDI_RECORDED_WHILE, OPDI_RECORDED_SCAN } opdi_recorded_kind;
 /* A condition or loop in a trace.  Its operands are: the predicate (only of a cond), then the arguments as in
    opdi_control_task.  Its outputs are: the carried tensors, the results, and, if `stacks` is true, for each carried
    tensor a stack of its values at the beginnings of all rounds. */

@@ -117,7 +117,7 @@ static bool opdi_recorded_is_empty(const opdi_recorded *recorded, const opd_valu
    error. */
 OPDI_INTERNAL int opdi_recorded_compute(opdi_recorded *recorded, const opd_value *operands, opd_value *results) {
     opdi_control flow = {recorded->who, {recorded->names[0], recorded->names[1]}, opdi_control_call,
-                         &recorded->functions, 2 * OPD_TRANSFORM_OUTPUTS, true};
+                         &recorded->functions, 2 * OPD_TRANSFORM_OUTPUTS, true, false, false};
     opdi_recorded_keeping keeping = {flow, recorded, NULL, 0, 0};
     const int nargs = opdi_recorded_noperands(recorded), carried = recorded->ncarried;
     int count;
@@ -229,7 +229,7 @@ static int opdi_filling_call(opdi_filling *filling, int which, const opd_value *
                                opd_value *outputs, opdi_gvalue **values, int cap) {
     const opdi_recorded *const recorded = filling->recorded;
     const opdi_control flow = {recorded->who, {recorded->names[0], recorded->names[1]}, opdi_control_call,
-                               &recorded->functions, cap, true};
+                               &recorded->functions, cap, true, false, false};
     const int count = opdi_control_call(&flow, which, args, nargs, outputs, cap);
     if (count > cap && recorded->may_be_empty) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s: the second derivative of a loop without rounds cannot be recorded: "
@@ -289,24 +289,6 @@ static int opdi_filling_results(opdi_filling *filling, opdi_gvalue **values, int
     return 0;
 }
 
-/* Returns the value of which `value` may be a view, or `value` itself. */
-static const opdi_gvalue *opdi_filling_base(const opdi_gvalue *value) {
-    for (const opdi_gnode *node = value->node; node; node = value->node) {
-        int i = 0, at = 0;
-        if (node->kind == OPDI_GNODE_UNPACK) { value = node->in[0]; }
-        else if (node->kind != OPDI_GNODE_OP) { break; }
-        else {
-            while (at < node->nout - 1 && node->out[at] != value) { at++; }
-            while (i < node->nin && ((node->in[i]->tag != OPD_TAG_TENSOR && node->in[i]->tag != OPD_TAG_TENSORS) ||
-                                     !opd_schema_may_contain_alias(node->op->schema, OPD_RESULT(at), i, true, NULL))) {
-                i++;
-            }
-            if (i == node->nin) { break; }
-            value = node->in[i];
-        }
-    }
-    return value;
-}
 /* Fails if a node of `block` writes into a tensor that no node of the block has made.  Returns 0, or -1 and sets an
    error. */
 static int opdi_filling_check_writes(const opdi_filling *filling, const opdi_gblock *block) {
@@ -316,7 +298,7 @@ static int opdi_filling_check_writes(const opdi_filling *filling, const opdi_gbl
             const opdi_gnode *const list = written->node && written->node->kind == OPDI_GNODE_LIST ? written->node
                 : NULL;
             for (int k = 0; k < (list ? list->nin : 1); k++) {
-                const opdi_gnode *const made = opdi_filling_base(list ? list->in[k] : written)->node;
+                const opdi_gnode *const made = opdi_gvalue_base(list ? list->in[k] : written)->node;
                 if (made && made->block == block && !made->nblocks) { continue; }
                 return opd_fail(OPD_ERROR_ARGUMENT, "%s: inside of a trace, %s writes into a tensor that the function "
                                 "has not made itself.  Write into a copy (opd_clone)", filling->recorded->who,

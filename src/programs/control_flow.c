@@ -46,8 +46,15 @@ static int opdi_region_flow_call(const opdi_control *flow, int which, const opd_
     return opdi_region_call((const opdi_gnode *)flow->user, which, args, nargs, outputs, cap) ? -1 : cap;
 }
 static opdi_control opdi_region_flow(const opdi_gnode *node) {
-    const opdi_control flow = {node->function->name, {"the first graph", "the second graph"}, opdi_region_flow_call,
-                               node, node->nout, false};
+    opdi_control flow = {node->function->name, {"the first graph", "the second graph"}, opdi_region_flow_call, node,
+                         node->nout, false, false, false};
+#if !defined(OPD_NO_COMPILER)
+    const opdi_program_region *const region = (const opdi_program_region *)node->user;
+    flow.closed = true;
+    for (int i = 0; i < 2 && region->graphs[i]; i++) {
+        flow.closed = flow.closed && opdi_graph_is_closed(region->graphs[i]);
+    }
+#endif
     return flow;
 }
 /* Runs cond(predicate, true graph, false graph, operands); the predicate is args[0].  Returns 0, or -1 and sets an
