@@ -378,7 +378,6 @@ OPDI_INTERNAL int opdi_inner_lower(const opdi_control_job *job) {
     opdi_inner_free(inner);
     opdi_inner_undo(recording, &was);
     if (opdi_error_passes() || job->kind == OPDI_RECORDED_WHILE) { return -1; }
-    if (getenv("DBG")) { fprintf(stderr, "DECLINE %s\n", opd_error_message()); }
     opd_error_clear();
     return OPDI_CONTROL_DECLINES;
 }

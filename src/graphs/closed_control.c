@@ -239,11 +239,11 @@ static bool opdi_closing_result(opdi_closing *all, opdi_gnode *append) {
     const opdi_gnode *const made = append->in[1]->node;
     if (list->node->nin && (!opdi_gnode_is_op(made, OPDI_NAME(unsqueeze, "aten::unsqueeze")) ||
                             !opdi_gvalue_is_zero(made->in[1]))) { return false; }
-    if (!stack && !reversed) {                    /* nothing reads the list */
+    if (!stack) {                                 /* nothing reads the list */
         all->dropped[all->ndropped++] = append;
         return true;
     }
-    if (!stack || reversed != all->reverse || (all->nresults && (all->nempties > 0) != (list->node->nin > 0))) {
+    if (reversed != all->reverse || (all->nresults && (all->nempties > 0) != (list->node->nin > 0))) {
         return false;
     }
     all->nempties += list->node->nin;
@@ -450,6 +450,13 @@ static opdi_gnode *opdi_closing_node(const opdi_closing *all, opdi_closed *close
     made->user = closed;
     return made;
 }
+/* Removes the node after the loop that reverses a list. */
+static void opdi_closing_forget(const opdi_closing *all, const opdi_gvalue *list) {
+    for (opdi_gnode *at = all->node->next, *next; at; at = next) {
+        next = at->next;
+        if (opdi_gnode_is_builtin(at, "aten::reverse.t") && at->in[0] == list) { opdi_gnode_remove(all->graph, at); }
+    }
+}
 /* Replaces a node by one that calls its graphs.  Returns the new node, or NULL and sets an error. */
 static opdi_gnode *opdi_closing_replace(const opdi_closing *all) {
     opd_graph *const graph = all->graph;
@@ -480,13 +487,10 @@ static opdi_gnode *opdi_closing_replace(const opdi_closing *all) {
         opdi_gvalue_give_uses(graph, all->stacks[i]->out[0], made->out[node->nout + i]);
     }
     for (int i = 0; i < all->nresults; i++) {
-        const opdi_gvalue *const list = all->appends[i]->in[0];
+        opdi_closing_forget(all, all->appends[i]->in[0]);
         opdi_gnode_remove(graph, all->stacks[i]);
-        for (opdi_gnode *at = node->next, *next; at && all->reverse; at = next) {
-            next = at->next;
-            if (opdi_gnode_is_builtin(at, "aten::reverse.t") && at->in[0] == list) { opdi_gnode_remove(graph, at); }
-        }
     }
+    for (int i = 0; i < all->ndropped; i++) { opdi_closing_forget(all, all->dropped[i]->in[0]); }
     opdi_gnode_remove(graph, node);
     return made;
 }
