@@ -3,7 +3,7 @@
 //== conditions and loops, written as C functions ======================================================================
 
 /* Writes the address of operand `at` of a condition or loop in the recording around it, as a C expression. */
-static void opdi_c_write_operand(opdi_cfile *file, const opdi_inner *inner, int at) {
+static void opdi_c_write_inner_operand(opdi_cfile *file, const opdi_inner *inner, int at) {
     const opdi_inner_operand *const operand = &inner->operands[at];
     const char *const type = opdi_c_type(operand->dtype);
     opdi_buffer *const buffer = opdi_inner_load(inner->group->nests[0], at)->buffer;
@@ -22,7 +22,7 @@ OPDI_INTERNAL void opdi_c_write_inner_call(opdi_cfile *file, opdi_group *group) 
     opdi_c_write(file, "FRESH; if ((rc = %s(model, %s + %lld", name, file->arena, (long long)group->scratch);
     for (int i = 0; i < inner->noperands; i++) {
         opdi_c_write(file, ", ");
-        opdi_c_write_operand(file, inner, i);
+        opdi_c_write_inner_operand(file, inner, i);
     }
     for (int i = 0; i < inner->nresults - (inner->kind == OPDI_RECORDED_WHILE); i++) {
         const opdi_inner_result *const result = &inner->results[i];

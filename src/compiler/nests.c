@@ -375,6 +375,7 @@ OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise
         value->nin = pointwise->noperands - 1;
         for (int k = 0; k < value->nin; k++) {
             value->in[k] = opdi_expr_cast(opdi_expr_cast(in[k], pointwise->common), pointwise->compute);
+            if (!value->in[k]) { return -1; }
         }
         for (int k = 0; k < 3; k++) {
             value->f64[k] = pointwise->compute == OPD_FLOAT32 ? (double)pointwise->f32[k] : pointwise->f64[k];

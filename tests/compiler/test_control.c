@@ -142,14 +142,50 @@ BODY(summed) {
 BODY(summed_by) { UNUSED(); return by(firsts, 3, summed, in, n, out); }
 
 
-/* Compares a traced function, compiled, with the function, uncompiled. */
-static void compares(const char *name, opd_transform_fn fn, opd_tensor *const *in, int n, const char *why) {
+static char *read_text(const char *end) {
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s/%s", check_cache, end);
+    FILE *const file = fopen(path, "rb");
+    char *const text = (char *)calloc(1, 1 << 21);
+    CHECK(file && text && fread(text, 1, (1 << 21) - 1, file) > 0);
+    if (file) { (void)fclose(file); }
+    return text;
+}
+static int count_of(const char *text, const char *part) {
+    int count = 0;
+    while ((text = strstr(text, part)) != NULL) {
+        count++;
+        text++;
+    }
+    return count;
+}
+/* Writes a graph as C.  Returns the text. */
+static char *written(const opd_graph *graph, opd_tensor *const *in, int n) {
+    opd_c_options options;
+    memset(&options, 0, sizeof options);
+    options.calls = true;
+    CHECK_INT(opd_graph_write_c(graph, in, n, check_cache, &options), 0);
+    return read_text("model.c");
+}
+/* Compares a traced function, compiled, with the function, uncompiled.  `nodes` has the numbers of loops over slices,
+   other loops, and conditions in the C text; NULL: the graph cannot be compiled because of `why`. */
+static void compares(const char *name, opd_transform_fn fn, opd_tensor *const *in, int n, const char *why,
+                     const char *nodes) {
     OPD_SCOPED;
     opd_tensor *want[8], *got[8];
     opd_compile_options options;
     opd_graph *const graph = opd_graph_trace(fn, NULL, in, n, NULL);
     memset(&options, 0, sizeof options);
     options.flags = "-O1 -g";
+    if (nodes) {
+        char counts[40];
+        char *const text = written(graph, in, n);
+        (void)snprintf(counts, sizeof counts, "%d %d %d", count_of(text, ": a loop of"), count_of(text, ": a loop *"),
+                       count_of(text, ": a condition *"));
+        if (strcmp(counts, nodes) != 0) { fprintf(stderr, "%s: %s\n", name, counts); }
+        CHECK_STR(counts, nodes);
+        free(text);
+    }
     opd_compiled *const compiled = opd_graph_compile(graph, &options);
     CHECK_OR_RETURN(compiled != NULL);
     for (int round = 0; round < 3; round++) {
@@ -180,26 +216,23 @@ TEST(scans) {
     in[2] = ramp(OPD_INTS(8, 8), 0.3);
     in[3] = ramp(OPD_INTS(6, 8), 0.3);
     in[4] = ramp(OPD_INTS(8), 0.3);
-    compares("rnn", rnn, in, 5, NULL);
-    compares("rnn_sum", rnn_sum, in, 5, NULL);
-    compares("rnn_by", rnn_by, in, 5, NULL);
-    compares("rnn_by_w", rnn_by_w, in, 5, NULL);
-    opd_graph *const graph = opd_graph_trace(rnn_by, NULL, in, 5, NULL);
-    CHECK_INT(opd_graph_write_c(graph, in, 5, "/tmp/h2c", NULL), 0);
-    opd_graph_free(graph);
+    compares("rnn", rnn, in, 5, NULL, "1 0 0");
+    compares("rnn_sum", rnn_sum, in, 5, NULL, "1 0 0");
+    compares("rnn_by", rnn_by, in, 5, NULL, "2 0 0");
+    compares("rnn_by_w", rnn_by_w, in, 5, NULL, "2 0 0");
 }
 
 TEST(kinds) {
     static const double x_values[] = {0.5, -1.0, 2.0, 0.25};
-    static const struct { const char *name; opd_transform_fn fn; int n; const char *why; bool each; } all[] = {
-#define ROW(fn, n, why, each) {#fn, fn, n, why, each},
-        ROW(chooses, 2, NULL, 0) ROW(grows, 2, NULL, 0) ROW(recurrent, 3, NULL, 0) ROW(counts, 2, NULL, 0)
-        ROW(maps, 3, NULL, 0) ROW(nested, 3, NULL, 0)
-        ROW(chooses_by, 2, NULL, 0) ROW(recurrent_by, 3, NULL, 0) ROW(recurrent_twice, 3, NULL, 0)
-        ROW(counts_by, 2, NULL, 0) ROW(maps_by, 3, NULL, 0) ROW(grows_by, 2, "computed tensor", 0)
-        ROW(chooses_along, 2, NULL, 0) ROW(grows_along, 2, NULL, 0) ROW(recurrent_along, 3, NULL, 0)
-        ROW(chooses_all, 2, NULL, 1) ROW(each_chooses, 2, NULL, 1) ROW(grows_all, 2, NULL, 1)
-        ROW(recurrent_all, 3, NULL, 1) ROW(recurrent_all_by, 3, NULL, 1) ROW(summed_by, 3, NULL, 1)
+    static const struct { const char *name; opd_transform_fn fn; int n; const char *why; bool each; const char *nodes; } all[] = {
+#define ROW(fn, n, why, each, nodes) {#fn, fn, n, why, each, nodes},
+        ROW(chooses, 2, NULL, 0, "0 0 1") ROW(grows, 2, NULL, 0, "0 1 0") ROW(recurrent, 3, NULL, 0, "1 0 0") ROW(counts, 2, NULL, 0, "1 0 0")
+        ROW(maps, 3, NULL, 0, "1 0 0") ROW(nested, 3, NULL, 0, "1 0 2")
+        ROW(chooses_by, 2, NULL, 0, "0 0 1") ROW(recurrent_by, 3, NULL, 0, "2 0 0") ROW(recurrent_twice, 3, NULL, 0, "4 0 0")
+        ROW(counts_by, 2, NULL, 0, "2 0 0") ROW(maps_by, 3, NULL, 0, "2 0 0") ROW(grows_by, 2, "computed tensor", 0, NULL)
+        ROW(chooses_along, 2, NULL, 0, "0 0 1") ROW(grows_along, 2, NULL, 0, "0 1 0") ROW(recurrent_along, 3, NULL, 0, "1 0 0")
+        ROW(chooses_all, 2, NULL, 1, "0 0 1") ROW(each_chooses, 2, NULL, 1, "0 0 0") ROW(grows_all, 2, NULL, 1, "0 1 0")
+        ROW(recurrent_all, 3, NULL, 1, "1 0 0") ROW(recurrent_all_by, 3, NULL, 1, "2 0 0") ROW(summed_by, 3, NULL, 1, "2 0 0")
     };
     if (!check_cache_begin()) { SKIP("no cc"); }
     OPD_SCOPED;
@@ -214,7 +247,361 @@ TEST(kinds) {
             else { in[1] = opd_outer(numbers(x_values, 4), numbers(x_values, 3)); }
         }
         if (all[i].fn == grows_all) { in[0] = opd_add_Scalar(opd_abs(in[0]), OPD_V(1)); }
-        compares(all[i].name, all[i].fn, in, all[i].n, all[i].why);
+        compares(all[i].name, all[i].fn, in, all[i].n, all[i].why, all[i].nodes);
+    }
+}
+
+//-- numbers, errors and writes ---------------------------------------------------------------------------------------
+
+static opd_compiled *compiled_of(const opd_graph *graph, bool frozen) {
+    opd_compile_options options;
+    memset(&options, 0, sizeof options);
+    options.flags = "-O1";
+    options.frozen = frozen;
+    return opd_graph_compile(graph, &options);
+}
+BODY(rows_of) { UNUSED(); out[0] = opd_index_select(in[0], 0, in[1]); DONE(1); }
+BODY(first_rows) { UNUSED(); out[0] = opd_narrow(in[0], 0, 0, 2); DONE(1); }
+BODY(chosen_rows) {
+    UNUSED();
+    return opd_cond(opd_gt_Scalar(in[2], OPD_V(0)), rows_of, first_rows, NULL, in, 2, out, 1);
+}
+/* Only the side that is taken is computed: an index that is out of range on the other side is no error. */
+TEST(errors_of_one_side) {
+    const int64_t good[] = {1, 2}, bad[] = {1, 70};
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    OPD_SCOPED;
+    opd_tensor *in[3] = {ramp(OPD_INTS(4, 3), 1), opd_tensor_from(good, OPD_INTS(2), OPD_INT64), number(1)}, *got[1];
+    opd_graph *const graph = opd_graph_trace(chosen_rows, NULL, in, 3, NULL);
+    opd_compiled *const compiled = compiled_of(graph, false);
+    for (int i = 0; i < 2; i++) { CHECK_INT(opd_compiled_function(compiled, in, 3, got), 1); }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    CHECK(opd_equal(got[0], opd_index_select(in[0], 0, in[1])));
+    in[1] = opd_tensor_from(bad, OPD_INTS(2), OPD_INT64);
+    in[2] = number(-1);
+    CHECK_INT(opd_compiled_function(compiled, in, 3, got), 1);
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    CHECK(opd_equal(got[0], opd_narrow(in[0], 0, 0, 2)));
+    in[2] = number(2);
+    CHECK_INT(opd_compiled_function(compiled, in, 3, got), -1);
+    CHECK_ERROR(OPD_ERROR_INDEX, "out of range");
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+}
+BODY(noisy_step) {
+    UNUSED();
+    out[0] = opd_add(in[0], opd_mul(opd_rand_like(in[0]), in[1]));
+    out[1] = opd_sum(out[0]);
+    DONE(2);
+}
+BODY(noisy_scan) { UNUSED(); return opd_scan(noisy_step, NULL, in, 1, in + 1, 1, NONE, NULL, out, 2); }
+BODY(noise) { UNUSED(); out[0] = opd_add(in[0], opd_rand_like(in[0])); DONE(1); }
+BODY(noisy_side) {
+    UNUSED();
+    if (opd_cond(opd_gt_Scalar(in[1], OPD_V(0)), noise, doubled, NULL, in, 1, out, 1) != 1) { return -1; }
+    out[1] = opd_rand_like(in[0]);
+    DONE(2);
+}
+/* Random operators in bodies draw the numbers of an uncompiled run, and only on the side that is taken. */
+TEST(random_numbers) {
+    static const opd_transform_fn fns[] = {noisy_scan, noisy_side, noisy_side};
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    for (int i = 0; i < 3; i++) {
+        OPD_SCOPED;
+        opd_tensor *in[2] = {ramp(OPD_INTS(5), 1), i ? number(i == 1 ? 1 : -1) : ramp(OPD_INTS(7, 5), 1)}, *want[2], *got[2];
+        opd_graph *const graph = opd_graph_trace(fns[i], NULL, in, 2, NULL);
+        opd_compiled *const compiled = compiled_of(graph, false);
+        for (int round = 0; round < 3; round++) {
+            opd_manual_seed(17);
+            CHECK_INT(opd_graph_run(graph, in, 2, want, 2), 2);
+            opd_manual_seed(17);
+            CHECK_INT(opd_compiled_function(compiled, in, 2, got), 2);
+            for (int k = 0; k < 2; k++) { CHECK(opd_allclose(got[k], want[k])); }
+        }
+        CHECK_STR(opd_compiled_reason(compiled), NULL);
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+        CHECK_OK();
+    }
+}
+/* A scan in a scan in a cond; several dtypes; slices along another dim; operators without a form in C. */
+BODY(add_up) { UNUSED(); out[0] = opd_add(in[0], in[1]); DONE(1); }
+BODY(inner_scan) {
+    UNUSED();
+    opd_tensor *got[2];
+    if (opd_scan(step, NULL, in, 1, in + 1, 1, in + 2, 1, NULL, got, 2) != 2) { return -1; }
+    out[0] = opd_tanh(got[0]);
+    out[1] = opd_sum(got[1]);
+    out[2] = got[1];
+    DONE(3);
+}
+BODY(scan_of_scans) { UNUSED(); return opd_scan(inner_scan, NULL, in, 1, in + 1, 1, in + 2, 1, NULL, out, 3); }
+BODY(count_while) { UNUSED(); return opd_while(below, grown, NULL, in, 1, in + 2, 1, out, 1); }
+BODY(while_in_scan) {
+    UNUSED();
+    if (count_while(NULL, in, n, out) != 1) { return -1; }
+    out[1] = opd_add(out[0], in[1]);
+    out[0] = opd_mul_Scalar(out[0], OPD_V(0.1));
+    DONE(2);
+}
+BODY(scan_of_whiles) { UNUSED(); return opd_scan(while_in_scan, NULL, in, 1, in + 1, 1, in + 2, 1, NULL, out, 2); }
+BODY(mixed) {
+    UNUSED();
+    opd_tensor *const holds = opd_logical_xor(in[1], opd_gt_Scalar(in[3], OPD_V(0)));
+    out[0] = opd_add_Scalar(in[0], OPD_V(2));
+    out[1] = holds;
+    out[2] = opd_to_dtype(opd_mul(in[3], in[2]), OPD_FLOAT16);
+    out[3] = opd_where_self(holds, in[3], opd_to_dtype(in[0], OPD_FLOAT64));
+    out[4] = holds;
+    DONE(5);
+}
+BODY(mixed_scan) {
+    UNUSED();
+    const opd_scan_options options = {-1, true};
+    opd_tensor *init[3];
+    init[0] = opd_zeros(opd_ints_of(NULL, 0), OPD_INT32);
+    init[1] = opd_zeros(OPD_INTS(4), OPD_BOOL);
+    init[2] = opd_ones(OPD_INTS(4), OPD_FLOAT16);
+    return opd_scan(mixed, NULL, init, 3, in, 1, NONE, &options, out, 5);
+}
+BODY(swaps) {                                     /* the carried values change places; one is a view */
+    UNUSED();
+    out[0] = in[1];
+    out[1] = opd_transpose(opd_add(in[0], in[2]), 0, 1);
+    out[2] = in[0];
+    DONE(3);
+}
+BODY(swaps_scan) { UNUSED(); return opd_scan(swaps, NULL, in, 2, in + 2, 1, NONE, NULL, out, 3); }
+BODY(solves) {
+    UNUSED();
+    out[0] = opd_linalg_inv(opd_add(in[0], in[1]));
+    out[1] = opd_sum(out[0]);
+    DONE(2);
+}
+BODY(solves_scan) { UNUSED(); return opd_scan(solves, NULL, in, 1, in + 1, 1, NONE, NULL, out, 2); }
+static opd_tensor *closure;
+BODY(closes) {
+    UNUSED();
+    opd_tensor *const fresh = opd_zeros_like(in[0]);
+    opd_add_(fresh, closure);
+    out[0] = opd_add(in[0], opd_mul(fresh, in[1]));
+    DONE(1);
+}
+BODY(closes_scan) { UNUSED(); return opd_scan(closes, NULL, in, 1, in + 1, 1, NONE, NULL, out, 1); }
+BODY(same_step) { UNUSED(); out[0] = in[0]; out[1] = in[1]; DONE(2); }
+BODY(same_scan) { UNUSED(); return opd_scan(same_step, NULL, in, 1, in + 1, 1, NONE, NULL, out, 2); }
+BODY(one_round) {
+    UNUSED();
+    opd_tensor *const xs = opd_narrow(in[1], 0, 0, 1);
+    return opd_scan(step, NULL, in, 1, &xs, 1, in + 2, 1, NULL, out, 2);
+}
+BODY(no_rounds) { UNUSED(); return opd_while(below, grown, NULL, in, 1, in + 1, 1, out, 1); }
+
+TEST(bodies) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    OPD_SCOPED;
+    static const double values[] = {0.5, -1.0, 2.0, 0.25, 1.5, -0.5, 0.1, 0.9, -0.2, 0.4, 0.3, -0.7};
+    opd_tensor *const vector = numbers(values, 12), *const matrix = opd_reshape(vector, OPD_INTS(3, 4));
+    opd_tensor *rows[] = {number(0.7), matrix, number(1.1)}, *more[] = {number(1.5), vector, number(30)};
+    opd_tensor *square[] = {ramp(OPD_INTS(3, 3), 1), ramp(OPD_INTS(3, 3), 0.5), ramp(OPD_INTS(5, 3, 3), 1)};
+    opd_tensor *inverses[] = {opd_eye(3, OPD_FLOAT64), opd_add(opd_reshape(numbers(values, 9), OPD_INTS(1, 3, 3)),
+                                                             opd_mul_Scalar(opd_expand(opd_eye(3, OPD_FLOAT64), OPD_INTS(4, 3, 3)), OPD_V(5)))};
+    opd_tensor *turned = opd_transpose(matrix, 0, 1), *upright = opd_contiguous(turned), *wide[] = {vector, opd_expand(vector, OPD_INTS(6, 12))};
+    closure = opd_keep(opd_mul_Scalar(vector, OPD_V(0.3)));
+    compares("scan_of_scans", scan_of_scans, rows, 3, NULL, "2 0 0");
+    compares("scan_of_whiles", scan_of_whiles, more, 3, NULL, "1 1 0");
+    compares("mixed_scan", mixed_scan, &turned, 1, NULL, "1 0 0");
+    compares("mixed_scan", mixed_scan, &upright, 1, NULL, "1 0 0");
+    compares("swaps_scan", swaps_scan, square, 3, NULL, "1 0 0");
+    compares("solves_scan", solves_scan, inverses, 2, NULL, "1 0 0");
+    compares("closes_scan", closes_scan, wide, 2, NULL, "1 0 0");
+    compares("same_scan", same_scan, wide, 2, NULL, "1 0 0");
+    compares("one_round", one_round, more, 3, NULL, "0 0 0");
+    more[1] = number(1);
+    compares("no_rounds", no_rounds, more, 2, NULL, "0 1 0");
+    more[1] = number(1e6);
+    compares("many_rounds", no_rounds, more, 2, NULL, "0 1 0");
+    opd_release(closure);
+}
+
+//-- C files -----------------------------------------------------------------------------------------------------------
+
+/* Replaces each number in a text by one letter. */
+static char *without_numbers(char *text) {
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        if (*at < '0' || *at > '9') { *to++ = *at; }
+        else if (to == text || to[-1] != '#') { *to++ = '#'; }
+    }
+    *to = 0;
+    return text;
+}
+static void rnn_inputs(opd_tensor **in, int64_t steps) {
+    in[0] = ramp(OPD_INTS(4, 8), 1);
+    in[1] = ramp(OPD_INTS(steps, 4, 6), 1);
+    in[2] = ramp(OPD_INTS(8, 8), 0.3);
+    in[3] = ramp(OPD_INTS(6, 8), 0.3);
+    in[4] = ramp(OPD_INTS(8), 0.3);
+}
+/* 10 and 1,000 steps, and their gradients, give the same C except for the numbers in it. */
+TEST(text_for_any_number_of_steps) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    for (int k = 0; k < 2; k++) {
+        OPD_SCOPED;
+        char *texts[2];
+        for (int i = 0; i < 2; i++) {
+            opd_tensor *in[5];
+            rnn_inputs(in, i ? 1000 : 10);
+            opd_graph *const graph = opd_graph_trace(k ? rnn_by : rnn, NULL, in, 5, NULL);
+            texts[i] = without_numbers(written(graph, in, 5));
+            opd_graph_free(graph);
+        }
+        CHECK_STR(texts[1], texts[0]);
+        CHECK(strlen(texts[0]) < 60000);
+        free(texts[0]);
+        free(texts[1]);
+        CHECK_OK();
+    }
+}
+#if !defined(_WIN32)
+#include <dlfcn.h>
+typedef struct model { const unsigned char *weights; unsigned char *fixed, *arena; } model;
+static long long number_after(const char *text, const char *name) {
+    const char *const at = strstr(text, name);
+    return at ? atoll(at + strlen(name)) : -1;
+}
+static unsigned char *memory(long long bytes, void **block) {
+    *block = malloc((size_t)bytes + 128);
+    return (unsigned char *)(((uintptr_t)*block + 63) & ~(uintptr_t)63);
+}
+/* Writes a traced function as C that needs nothing else, compiles and runs it. */
+static void alone(opd_transform_fn fn, opd_tensor *const *in, int n) {
+    OPD_SCOPED;
+    char command[400], path[200];
+    opd_tensor *want[8], *got[8];
+    void *blocks[3], *inputs[8], *outputs[8];
+    model m;
+    opd_graph *const graph = opd_graph_trace(fn, NULL, in, n, NULL);
+    CHECK_OR_RETURN(graph != NULL);
+    const int count = opd_graph_run(graph, in, n, want, 8);
+    static int number_of_models;
+    CHECK_INT(opd_graph_write_c(graph, in, n, check_cache, NULL), 0);
+    CHECK_OK();
+    (void)snprintf(path, sizeof path, "%s/alone%d.so", check_cache, number_of_models++);
+    (void)snprintf(command, sizeof command, "${CC:-cc} -Wall -Wextra -Werror -shared -fPIC '%s/model.c' -o '%s' -lm",
+                   check_cache, path);
+    CHECK_INT(system(command), 0);
+    void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    CHECK_OR_RETURN(library != NULL);
+    int (*init)(model *, const void *, void *, void *), (*call)(const model *, void *const *, void *const *);
+    *(void **)(void *)&init = dlsym(library, "model_init");
+    *(void **)(void *)&call = dlsym(library, "model_call");
+    char *const header = read_text("model.h");
+    const long long arena_bytes = number_after(header, "model_ARENA_BYTES ");
+    const long long weight_bytes = number_after(header, "model_WEIGHTS_BYTES ");
+    unsigned char *const weights = memory(weight_bytes, &blocks[0]);
+    unsigned char *const fixed = memory(number_after(header, "model_FIXED_BYTES "), &blocks[1]);
+    unsigned char *const arena = memory(arena_bytes, &blocks[2]);
+    if (weight_bytes) {
+        char *const bytes = read_text("model.weights");
+        memcpy(weights, bytes, (size_t)weight_bytes);
+        free(bytes);
+    }
+    for (int i = 0; i < n; i++) { inputs[i] = opd_data(in[i]); }
+    for (int i = 0; i < count; i++) {
+        got[i] = opd_empty(opd_ints_of(opd_sizes(want[i]), opd_ndim(want[i])), opd_dtype(want[i]));
+        outputs[i] = opd_data(got[i]);
+    }
+    CHECK_INT(init(&m, weights, fixed, arena), 0);
+    for (int round = 0; round < 2; round++) {     /* with memory that has other contents each time */
+        memset(arena, round ? 0xA5 : 0, (size_t)arena_bytes + 64);
+        CHECK_INT(call(&m, inputs, outputs), 0);
+        for (int i = round ? 0 : 64; i < 64; i++) { CHECK_INT(arena[arena_bytes + i], 0xA5); }
+        for (int i = 0; i < count; i++) { CHECK(opd_allclose_full(got[i], want[i], 1e-5, 1e-5, true)); }
+    }
+    for (int i = 0; i < 3; i++) { free(blocks[i]); }
+    free(header);
+    (void)dlclose(library);
+    opd_graph_free(graph);
+    CHECK_OK();
+}
+TEST(files_alone) {
+    static const double values[] = {0.5, -1.0, 2.0, 0.25, 1.5, -0.5, 0.1, 0.9, -0.2, 0.4, 0.3, -0.7};
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    OPD_SCOPED;
+    opd_tensor *in[5], *const matrix = opd_reshape(numbers(values, 12), OPD_INTS(3, 4));
+    opd_tensor *rows[] = {number(0.7), matrix, number(1.1)}, *more[] = {number(1.5), numbers(values, 12), number(30)};
+    opd_tensor *upright = opd_contiguous(opd_transpose(matrix, 0, 1)), *flat[] = {number(0.7), numbers(values, 12), number(1.1)};
+    opd_tensor *wide[] = {numbers(values, 12), opd_contiguous(opd_expand(numbers(values, 12), OPD_INTS(6, 12)))};
+    rnn_inputs(in, 9);
+    closure = numbers(values, 12);
+    alone(rnn, in, 5);
+    alone(rnn_by, in, 5);
+    alone(nested, &flat[0], 3);
+    alone(scan_of_scans, rows, 3);
+    alone(scan_of_whiles, more, 3);
+    alone(mixed_scan, &upright, 1);
+    alone(closes_scan, wide, 2);
+    alone(recurrent_twice, more, 3);
+}
+#endif
+
+//-- constants, memory -------------------------------------------------------------------------------------------------
+
+BODY(through_weights) {
+    UNUSED();
+    opd_tensor *got[2], *all[5];
+    all[0] = in[0];
+    all[1] = in[1];
+    for (int i = 0; i < 3; i++) { all[2 + i] = ((opd_tensor **)user)[i]; }
+    if (rnn(NULL, all, 5, got) != 2) { return -1; }
+    out[0] = opd_sum(got[1]);
+    out[1] = got[0];
+    DONE(2);
+}
+/* Weights that are constants of the graph, frozen and not; several kinds of inputs. */
+TEST(constants) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    for (int frozen = 0; frozen < 2; frozen++) {
+        OPD_SCOPED;
+        opd_tensor *in[5], *want[2], *got[2];
+        rnn_inputs(in, 6);
+        opd_trace_options options;
+        memset(&options, 0, sizeof options);
+        options.allow_constants = true;
+        opd_graph *const graph = opd_graph_trace(through_weights, in + 2, in, 2, &options);
+        opd_compiled *const compiled = compiled_of(graph, frozen != 0);
+        for (int round = 0; round < 6; round++) {
+            if (round == 3) { (void)opd_mul_Scalar_(in[3], OPD_V(0.5)); }
+            if (round == 4) { in[1] = ramp(OPD_INTS(13, 4, 6), 0.7); }
+            CHECK_INT(opd_graph_run(graph, in, 2, want, 2), 2);
+            CHECK_INT(opd_compiled_function(compiled, in, 2, got), 2);
+            for (int k = 0; k < 2; k++) { CHECK(opd_allclose_full(got[k], want[k], 1e-5, 1e-5, false)); }
+            CHECK_INT(opd_compiled_reason(compiled) == NULL, (round > 0 && round < 4 && !(frozen && round == 3)) ||
+                      round == 5);
+        }
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+        CHECK_OK();
+    }
+}
+typedef struct attempt { const opd_graph *graph; opd_tensor **in; int n; } attempt;
+static int writes_c(void *arg) {
+    const attempt *const all = (const attempt *)arg;
+    return opd_graph_write_c(all->graph, all->in, all->n, check_cache, NULL);
+}
+TEST(memory_runs_out) {
+    static const double values[] = {0.5, -1.0, 2.0, 0.25};
+    static const struct { opd_transform_fn fn; int n; } all[] = {{nested, 3}, {recurrent_by, 3}, {grows, 2}};
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        OPD_SCOPED;
+        opd_tensor *in[3] = {number(1.5), numbers(values, 4), number(1.3)};
+        if (all[i].fn == grows) { in[1] = number(40); }
+        opd_graph *const graph = opd_graph_trace(all[i].fn, NULL, in, all[i].n, NULL);
+        attempt now = {graph, in, all[i].n};
+        check_allocations(writes_c, &now, "writing C", 400, true);
+        opd_graph_free(graph);
     }
 }
 CHECK_MAIN()
