@@ -604,4 +604,114 @@ TEST(memory_runs_out) {
         opd_graph_free(graph);
     }
 }
+
+//-- random bodies -----------------------------------------------------------------------------------------------------
+
+/* A random function of `carried` tensors, of which some are int64, and of `others`.  `depth` is the number of
+   conditions and loops around it. */
+typedef struct random_body { uint64_t seed; int depth, carried, results; struct random_body *inner; } random_body;
+static int dice(uint64_t *state, int count) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (int)((*state >> 33) % (uint64_t)count);
+}
+static int random_fn(void *user, opd_tensor *const *in, int n, opd_tensor **out);
+static int random_other(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    random_body other = *(const random_body *)user;
+    other.seed ^= 0x9e3779b97f4a7c15u;
+    return random_fn(&other, in, n, out);
+}
+static int random_below(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    out[0] = opd_lt_Scalar(opd_sum(opd_abs(in[0])), OPD_V(n + 20));
+    DONE(1);
+}
+/* Like the body, but the first carried value grows. */
+static int random_grows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    if (random_fn(user, in, n, out) < 0) { return -1; }
+    out[0] = opd_add_Scalar(opd_add(opd_abs(in[0]), opd_sigmoid(out[0])), OPD_V(0.5));
+    DONE(((const random_body *)user)->carried);
+}
+/* Replaces two of the tensors by results of an inner condition or loop. */
+static int random_inner(const random_body *body, uint64_t *state, opd_tensor **all, int count) {
+    opd_tensor *got[8], *args[3], *xs = opd_stack(opd_tensors_of(all, count), 0);
+    const opd_scan_options options = {0, dice(state, 2) == 1};
+    random_body *const inner = body->inner;
+    for (int i = 0; i < 3; i++) { args[i] = all[dice(state, count)]; }
+    inner->depth = body->depth + 1;
+    inner->carried = 2;
+    inner->results = 0;
+    const int kind = dice(state, 4);
+    if (kind == 0) {
+        if (opd_cond(opd_gt_Scalar(opd_sum(args[0]), OPD_V(0.3)), random_fn, random_other, inner, args, 3, got, 8) != 2) {
+            return -1;
+        }
+    } else if (kind == 1) {
+        if (opd_while(random_below, random_grows, inner, args, 2, args + 2, 1, got, 8) != 2) { return -1; }
+    } else {
+        inner->results = 1;
+        if (opd_scan(random_fn, inner, args, 2, &xs, 1, args + 2, 1, &options, got, 8) != 3) { return -1; }
+        got[1] = opd_add(got[1], opd_sum_dim(got[2], OPD_INTS(0), false));
+    }
+    all[dice(state, count)] = got[0];
+    all[dice(state, count)] = got[1];
+    return opd_ok() ? 0 : -1;
+}
+static int random_fn(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const random_body *const body = (const random_body *)user;
+    uint64_t state = body->seed;
+    opd_tensor *all[8];
+    for (int i = 0; i < n; i++) { all[i] = in[i]; }
+    const int steps = 2 + dice(&state, 5), at = body->depth < 2 ? dice(&state, steps) : -1;
+    for (int i = 0; i < steps; i++) {
+        if (i == at && random_inner(body, &state, all, n)) { return -1; }
+        opd_tensor *const x = all[dice(&state, n)], *const y = all[dice(&state, n)], *z;
+        switch (dice(&state, 9)) {
+        case 0: z = opd_tanh(opd_add(x, y)); break;
+        case 1: z = opd_sin(opd_mul(x, y)); break;
+        case 2: z = opd_sub(opd_sigmoid(x), y); break;
+        case 3: z = opd_tanh(opd_mm(x, opd_transpose(y, 0, 1))); break;
+        case 4: z = opd_where_self(opd_gt(x, y), x, opd_neg(y)); break;
+        case 5: z = opd_add(opd_mul_Scalar(x, OPD_V(0.5)), opd_mean_dim(y, OPD_INTS(1), true)); break;
+        case 6: z = opd_softmax(opd_add(x, y), 1); break;
+        case 7: z = opd_add_(opd_clone(opd_transpose(x, 0, 1)), y); break;
+        default: z = opd_flip(x, OPD_INTS(1)); break;
+        }
+        all[dice(&state, n)] = z;
+    }
+    for (int i = 0; i < body->carried + body->results; i++) { out[i] = opd_tanh(all[dice(&state, n)]); }
+    DONE(body->carried + body->results);
+}
+/* OPD_RANDOM_GRAPHS=N in the environment runs N bodies instead of 15, from number OPD_RANDOM_FIRST on. */
+TEST(random_bodies) {
+    const char *const count = getenv("OPD_RANDOM_GRAPHS"), *const first = getenv("OPD_RANDOM_FIRST");
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    const int from = first ? atoi(first) : 0;
+    for (int i = from; i < from + (count ? atoi(count) : 15); i++) {
+        OPD_SCOPED;
+        opd_tensor *in[3], *want[3], *got[3];
+        random_body innermost = {(uint64_t)i * 77 + 5, 0, 0, 0, NULL}, inner = {(uint64_t)i * 31 + 1, 0, 0, 0, &innermost};
+        random_body body = {(uint64_t)i, 0, 3, 0, &inner};
+        for (int k = 0; k < 3; k++) {
+            in[k] = opd_to_dtype(ramp(OPD_INTS(3, 3), 0.5 + k), OPD_FLOAT64);
+        }
+        opd_graph *const graph = opd_graph_trace(random_fn, &body, in, 3, NULL);
+        opd_compiled *const compiled = compiled_of(graph, false);
+        CHECK_OR_RETURN(graph && compiled);
+        for (int round = 0; round < 3; round++) {
+            if (round == 2) { in[0] = opd_neg(in[0]); }
+            CHECK_INT(opd_graph_run(graph, in, 3, want, 3), 3);
+            CHECK_INT(opd_compiled_function(compiled, in, 3, got), 3);
+            for (int k = 0; k < 3; k++) {
+                const bool close = opd_allclose_full(got[k], want[k], 1e-9, 1e-9, false);
+                CHECK(close);
+                if (!close) { fprintf(stderr, "number %d, output %d, round %d\n", i, k, round); }
+            }
+        }
+        if (opd_compiled_reason(compiled)) { fprintf(stderr, "number %d\n", i); }
+        CHECK_STR(opd_compiled_reason(compiled), NULL);
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+        CHECK_OK();
+    }
+}
 CHECK_MAIN()
