@@ -439,6 +439,15 @@ typedef struct opdi_inner {
     int64_t fixed, test;                          /* byte offsets in the scratch memory */
 } opdi_inner;
 enum { OPDI_INNER_OPERANDS = 100 };
+OPDI_INTERNAL const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const char *name);
+OPDI_INTERNAL int opdi_unit_reserve(opdi_unit *unit, int ninputs, int noutputs);
+OPDI_INTERNAL int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name);
+OPDI_INTERNAL int opdi_unit_fuse(opdi_unit *unit);
+OPDI_INTERNAL void opdi_unit_free(opdi_unit *unit);
+OPDI_INTERNAL void opdi_c_write_inner(opdi_cfile *file, opdi_group *group);
+OPDI_INTERNAL void opdi_c_write_pointer(opdi_cfile *file, const opdi_buffer *buffer);
+OPDI_INTERNAL void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group);
+OPDI_INTERNAL void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group);
 #endif
 
 //== open sizes ========================================================================================================

@@ -378,6 +378,7 @@ static int opdi_closing_body(const opdi_closing *all, opdi_gcopier *copier, int 
     }
     return opdi_append_outputs(copier->to, outputs, count, false);
 }
+OPDI_INTERNAL int opdi_graph_close_blocks(opd_graph *graph, bool writes);
 /* Makes the graph of block `which`.  Returns NULL and sets an error if that fails. */
 static opd_graph *opdi_closing_graph(const opdi_closing *all, int which) {
     const opdi_gblock *const block = &all->node->blocks[which];
