@@ -44,7 +44,8 @@ static panel panels[PANELS] = {
                                                               "backward of a checkpoint"}, {{0}}, {0}},
     {"index_add_ of 3 rows", "ns for all", "elements of self", {"float32", "int32", "bfloat16", "uint8"}, {{0}}, {0}},
     {"Long graphs", "ns for each", "number of steps or values", {"write as C, steps", "write as C, inputs", "save, steps", "cse, constants",
-                                                "first run, outputs", "erase, inputs"}, {{0}}, {0}},
+                                                "first run, outputs", "erase, inputs",
+                                                "write a loop as C, by rounds"}, {{0}}, {0}},
     {"Memory", "bytes for each", "number of objects", {"operator", "removed operator", "graph value", "autograd node",
                                   "one name, defined again"}, {{0}}, {0}},
 };
@@ -245,6 +246,23 @@ static void graphs(int size) {
     stop_on_error("graphs");
 }
 
+static int decays(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_tanh(opd_add(opd_mul(in[0], in[2]), in[1]));
+    out[1] = opd_mul(out[0], out[0]);
+    return 2;
+}
+static int decays_sum(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *got[2];
+    (void)n;
+    if (opd_scan(decays, user, in, 1, in + 1, 1, in + 2, 1, NULL, got, 2) != 2) { return -1; }
+    out[0] = opd_add(opd_sum(got[0]), opd_sum(got[1]));
+    return 1;
+}
+static int decays_grad(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(decays_sum, user, in, n, NULL, out, 1);
+}
+
 /* The files that the program writes and removes. */
 static const char *const files[] = {"bench_growth_model.c", "bench_growth_model.h", "bench_growth_model.weights",
                                     "bench_growth_graph"};
@@ -298,6 +316,14 @@ static void long_graphs(int size) {
         t = now();
         for (int64_t i = n; i-- > 1;) { opd_graph_erase(g, all[i]); }
         note(LONG, 5, size, t, (double)n);
+        opd_graph_free(g);
+        in[0] = opd_zeros(OPD_INTS(2), OPD_FLOAT32);
+        in[1] = opd_ones(OPD_INTS(n, 2), OPD_FLOAT32);
+        in[2] = opd_ones(OPD_INTS(2), OPD_FLOAT32);
+        g = opd_graph_trace(decays_grad, NULL, in, 3, NULL);      /* a loop of n rounds, and its derivative */
+        t = now();
+        opd_graph_write_c(g, in, 3, ".", &options);
+        note(LONG, 6, size, t, 1);
     }
     opd_graph_free(g);
     for (int i = 0; i < 4; i++) { remove(files[i]); }

@@ -283,7 +283,9 @@ accept only the dtypes and sizes of the example | src/api/compiled.h: the C func
 options open and open_2 | src/api/compiled.h: a second open size
 size of a result depends on the values of a tensor | product/test_limits.c graphs_without_a_form_in_c
 or autocast regions | src/compiler/nests.c: a region of autocast cannot be compiled
-the code computes both branches | src/api/compiled.h: both sides are computed
+10 and 1,000 steps give the same code | compiler/test_control.c text_for_any_number_of_steps
+only the side that is taken is computed | compiler/test_control.c errors_of_one_side
+both sides of a condition are computed | src/api/compiled.h: both sides of a condition are computed
 The code adds numbers in another order | src/api/compiled.h: Sums have another
 Operators without a form in C include factorisations | product/test_limits.c graphs_without_a_form_in_c
 the written code includes opdispatch.h | src/api/compiled.h: includes opdispatch.h, and is linked with a program that contains

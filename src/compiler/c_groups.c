@@ -207,10 +207,6 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
         opdi_c_write_extern(file, group);
         return;
     }
-    if (group->nests[0]->inner) {
-        if (group->nests[0]->inner->group == group) { opdi_c_write_inner(file, group); }
-        return;
-    }
     const bool product = opdi_group_contracts(group);
     file->group = group;
     file->next = 0;

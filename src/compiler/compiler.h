@@ -402,7 +402,7 @@ typedef struct opdi_unit {
 //== conditions and loops ==============================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-/* A tensor that a condition or loop reads.  Nests have loads of these tensors (opdi_inner_load).  `place` is where it
+/* A tensor that a condition or loop reads.  Nests have loads of these tensors (opdi_inner_loads).  `place` is where it
    begins in its buffer, in bytes; `step` the distance of two slices, in elements, or 0. */
 typedef struct opdi_inner_operand { opd_scalar_type dtype; int64_t place, step; } opdi_inner_operand;
 /* A result: `bytes` is the size of a carried value, or of the result of one round, and `step` is this size in elements
@@ -444,10 +444,7 @@ OPDI_INTERNAL int opdi_unit_reserve(opdi_unit *unit, int ninputs, int noutputs);
 OPDI_INTERNAL int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name);
 OPDI_INTERNAL int opdi_unit_fuse(opdi_unit *unit);
 OPDI_INTERNAL void opdi_unit_free(opdi_unit *unit);
-OPDI_INTERNAL void opdi_c_write_inner(opdi_cfile *file, opdi_group *group);
-OPDI_INTERNAL void opdi_c_write_pointer(opdi_cfile *file, const opdi_buffer *buffer);
-OPDI_INTERNAL void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group);
-OPDI_INTERNAL void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group);
+OPDI_INTERNAL void opdi_inner_free(opdi_inner *inner);
 #endif
 
 //== open sizes ========================================================================================================

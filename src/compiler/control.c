@@ -1,26 +1,15 @@
 #include "compiler.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>inner_units  conditions and loops of a graph as conditions and loops of C
+//== conditions and loops of a graph as conditions and loops of C ======================================================
 //
 //  Each function of a condition or loop is recorded once, as a unit of its own (opdi_inner_body), with the tensors that
 //  it reads as inputs.  In the recording around it, each result of the condition or loop is a nest that no pass
 //  changes and that has a load of each tensor that is read.  The C function of the first of these nests has the loop.
 //  It reads slices and writes results in place.  A carried value has two buffers, the result and one more, so that the
 //  last round writes the result.
-//----------------------------------------------------------------------------------------------------------------------
 
 //== recording a body ==================================================================================================
 
-/* Returns the load of operand `at` of a condition or loop in a nest that writes a result of it. */
-OPDI_INTERNAL const opdi_access *opdi_inner_load(const opdi_nest *nest, int at) {
-    const opdi_expr *expr = nest->value;
-    for (; at > 0; at--) { expr = expr->in[1]; }
-    return &expr->in[0]->access;
-}
-OPDI_INTERNAL void opdi_inner_free(opdi_inner *inner) {
-    for (int i = 0; i < inner->nbodies; i++) { opdi_unit_free(&inner->bodies[i].unit); }
-}
 /* Returns the number of the operand that is argument `at` of the functions. */
 static int opdi_inner_operand_of(const opdi_inner *inner, int at) { return at + (inner->kind != OPDI_RECORDED_SCAN); }
 /* Sets the error that a condition or loop cannot be compiled.  Returns -1. */
@@ -377,89 +366,8 @@ OPDI_INTERNAL int opdi_inner_lower(const opdi_control_job *job) {
     }
     opdi_inner_free(inner);
     opdi_inner_undo(recording, &was);
-    if (opdi_error_passes() || job->kind == OPDI_RECORDED_WHILE) { return -1; }
+    const bool only = job->kind == OPDI_RECORDED_WHILE || (job->kind == OPDI_RECORDED_COND && job->flow->only);
+    if (opdi_error_passes() || only) { return -1; }
     opd_error_clear();
     return OPDI_CONTROL_DECLINES;
-}
-
-//== results in place ==================================================================================================
-
-/* A buffer that takes the place of another one in a recording. */
-typedef struct opdi_inner_swap { const opdi_buffer *from; opdi_buffer *to; } opdi_inner_swap;
-static void opdi_seen_swap(opdi_access *access, void *user) {
-    const opdi_inner_swap *const swap = (const opdi_inner_swap *)user;
-    if (access->buffer == swap->from) { access->buffer = swap->to; }
-}
-/* Returns whether a nest copies a whole temporary buffer, in which all elements are at the same places, to an output,
-   and the output is not used otherwise. */
-static bool opdi_inner_is_copy(const opdi_nest *nest) {
-    const opdi_buffer *const to = nest->out.buffer;
-    const opdi_access *const load = &nest->value->access;
-    if (!to->output || to->writes != 1 || to->reads || nest->reduction || nest->place || nest->follows ||
-        nest->value->kind != OPDI_EXPR_LOAD || nest->value->nin || load->dtype != nest->out.dtype || load->offset ||
-        nest->out.offset || memcmp(load->strides, nest->out.strides, sizeof load->strides) != 0) { return false; }
-    const opdi_buffer *const from = load->buffer;
-    return from->role == OPDI_BUFFER_TEMPORARY && !from->output && from->writer && from->writer->id < nest->id &&
-        from->dtype == to->dtype && opdi_nest_fills(nest) &&
-        from->used <= (size_t)opdi_nest_rounds(nest, nest->ndim) * opd_dtype_size(load->dtype);
-}
-/* Lets nests write outputs themselves, if copies of their results are outputs.  Does so in the body of a condition or
-   loop, and for results of conditions and loops. */
-OPDI_INTERNAL void opdi_inner_outputs(opdi_recording *recording, bool body) {
-    for (opdi_nest *nest = recording->first, *next; nest; nest = next) {
-        next = nest->next;
-        if (!opdi_inner_is_copy(nest)) { continue; }
-        opdi_buffer *const from = nest->value->access.buffer;
-        opdi_inner_swap swap = {from, nest->out.buffer};
-        bool later = false;
-        for (opdi_nest *other = next; other; other = other->next) { later = later || other->out.buffer == from; }
-        if (later || (!body && !from->writer->inner)) { continue; }
-        opdi_nest_remove(recording, nest);
-        for (opdi_nest *other = recording->first; other; other = other->next) {
-            opdi_nest_walk(other, opdi_seen_swap, &swap);
-            if (other->out.buffer == from) { other->out.buffer = swap.to; }
-        }
-        swap.to->kept = swap.to->kept || from->kept;
-        opdi_fuse_count(recording);
-    }
-}
-
-//== planning memory ===================================================================================================
-
-static int64_t opdi_inner_round(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-/* Notes that a group writes a result of a condition or loop. */
-OPDI_INTERNAL void opdi_inner_seen(const opdi_group *group) {
-    const opdi_nest *const nest = group->nests[0];
-    for (int i = 0; nest->inner && i < nest->inner->nresults; i++) {
-        if (nest->inner->results[i].nest == nest) { nest->inner->results[i].unused = -1; }
-    }
-}
-/* Plans the memory of a condition or loop, if the group writes one of its results: gives the first group that does so
-   the scratch memory, and lets the results begin there. */
-OPDI_INTERNAL void opdi_inner_plan(opdi_group *group) {
-    opdi_inner *const inner = group->nests[0]->inner;
-    int64_t bytes = 0, fixed = 0;
-    if (!inner) { return; }
-    if (inner->group) {
-        opdi_buffer *const buffer = group->nests[0]->out.buffer;
-        buffer->first = OPDI_MIN(buffer->first, inner->group->id);
-        return;
-    }
-    inner->group = group;
-    for (int i = 0; i < inner->nbodies; i++) {
-        bytes = OPDI_MAX(bytes, opdi_inner_round(inner->bodies[i].unit.arena));
-        fixed = OPDI_MAX(fixed, opdi_inner_round(inner->bodies[i].unit.fixed));
-    }
-    inner->fixed = bytes;
-    inner->test = bytes + fixed;
-    bytes += fixed + 64;
-    for (int i = 0; i < inner->nresults; i++) {
-        opdi_inner_result *const result = &inner->results[i];
-        result->other = bytes;
-        bytes += i < inner->ncarried ? opdi_inner_round(result->bytes) : 0;
-        if (result->unused < 0) { continue; }
-        result->unused = bytes;
-        bytes += opdi_inner_round(result->total);
-    }
-    group->scratch_bytes = bytes;
 }

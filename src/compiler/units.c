@@ -29,7 +29,6 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
         }
         if (lib && opd_fallback(lib, opdi_lazy_lower) == 0) {
             opdi_lazy_round_set(opdi_lazy_kernel);
-            OPDI_PUBLISH(&opdi_control_lowered, &opdi_inner_lower);
             OPDI_PUBLISH(&opdi_on_sequence, &opdi_lower_sequence);
             opdi_lazy_state = 1;
         }
@@ -38,6 +37,96 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
     if (opdi_lazy_state == 1) { return 0; }
     return opd_ok() ? opd_fail(OPD_ERROR_REGISTER, "%s: the program uses the lazy device itself, so graphs cannot be "
                                "compiled", what) : -1;
+}
+
+OPDI_INTERNAL void opdi_inner_free(opdi_inner *inner) {
+    for (int i = 0; i < inner->nbodies; i++) { opdi_unit_free(&inner->bodies[i].unit); }
+}
+OPDI_INTERNAL void opdi_unit_free(opdi_unit *unit) {
+    for (opdi_inner *inner = unit->recording.inner; inner; inner = inner->next) { opdi_inner_free(inner); }
+    opdi_arena_free(&unit->recording.arena);
+}
+
+//== results of conditions and loops in place ==========================================================================
+
+/* A buffer that takes the place of another one in a recording. */
+typedef struct opdi_inner_swap { const opdi_buffer *from; opdi_buffer *to; } opdi_inner_swap;
+static void opdi_seen_swap(opdi_access *access, void *user) {
+    const opdi_inner_swap *const swap = (const opdi_inner_swap *)user;
+    if (access->buffer == swap->from) { access->buffer = swap->to; }
+}
+/* Returns whether a nest copies a whole temporary buffer, in which all elements are at the same places, to an output,
+   and the output is not used otherwise. */
+static bool opdi_inner_is_copy(const opdi_nest *nest) {
+    const opdi_buffer *const to = nest->out.buffer;
+    const opdi_access *const load = &nest->value->access;
+    if (!to->output || to->writes != 1 || to->reads || nest->reduction || nest->place || nest->follows ||
+        nest->value->kind != OPDI_EXPR_LOAD || nest->value->nin || load->dtype != nest->out.dtype || load->offset ||
+        nest->out.offset || memcmp(load->strides, nest->out.strides, sizeof load->strides) != 0) { return false; }
+    const opdi_buffer *const from = load->buffer;
+    return from->role == OPDI_BUFFER_TEMPORARY && !from->output && from->writer && from->writer->id < nest->id &&
+        from->dtype == to->dtype && opdi_nest_fills(nest) &&
+        from->used <= (size_t)opdi_nest_rounds(nest, nest->ndim) * opd_dtype_size(load->dtype);
+}
+/* Lets nests write outputs themselves, if copies of their results are outputs.  Does so in the body of a condition or
+   loop, and for results of conditions and loops. */
+static void opdi_inner_outputs(opdi_recording *recording, bool body) {
+    for (opdi_nest *nest = recording->first, *next; nest; nest = next) {
+        next = nest->next;
+        if (!opdi_inner_is_copy(nest)) { continue; }
+        opdi_buffer *const from = nest->value->access.buffer;
+        opdi_inner_swap swap = {from, nest->out.buffer};
+        bool later = false;
+        for (opdi_nest *other = next; other; other = other->next) { later = later || other->out.buffer == from; }
+        if (later || (!body && !from->writer->inner)) { continue; }
+        opdi_nest_remove(recording, nest);
+        for (opdi_nest *other = recording->first; other; other = other->next) {
+            opdi_nest_walk(other, opdi_seen_swap, &swap);
+            if (other->out.buffer == from) { other->out.buffer = swap.to; }
+        }
+        swap.to->kept = swap.to->kept || from->kept;
+        opdi_fuse_count(recording);
+    }
+}
+
+//== memory of conditions and loops ====================================================================================
+
+static int64_t opdi_inner_round(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+/* Notes that a group writes a result of a condition or loop. */
+static void opdi_inner_seen(const opdi_group *group) {
+    const opdi_nest *const nest = group->nests[0];
+    for (int i = 0; nest->inner && i < nest->inner->nresults; i++) {
+        if (nest->inner->results[i].nest == nest) { nest->inner->results[i].unused = -1; }
+    }
+}
+/* Plans the memory of a condition or loop, if the group writes one of its results: gives the first group that does so
+   the scratch memory, and lets the results begin there. */
+static void opdi_inner_plan(opdi_group *group) {
+    opdi_inner *const inner = group->nests[0]->inner;
+    int64_t bytes = 0, fixed = 0;
+    if (!inner) { return; }
+    if (inner->group) {
+        opdi_buffer *const buffer = group->nests[0]->out.buffer;
+        buffer->first = OPDI_MIN(buffer->first, inner->group->id);
+        return;
+    }
+    inner->group = group;
+    for (int i = 0; i < inner->nbodies; i++) {
+        bytes = OPDI_MAX(bytes, opdi_inner_round(inner->bodies[i].unit.arena));
+        fixed = OPDI_MAX(fixed, opdi_inner_round(inner->bodies[i].unit.fixed));
+    }
+    inner->fixed = bytes;
+    inner->test = bytes + fixed;
+    bytes += fixed + 64;
+    for (int i = 0; i < inner->nresults; i++) {
+        opdi_inner_result *const result = &inner->results[i];
+        result->other = bytes;
+        bytes += i < inner->ncarried ? opdi_inner_round(result->bytes) : 0;
+        if (result->unused < 0) { continue; }
+        result->unused = bytes;
+        bytes += opdi_inner_round(result->total);
+    }
+    group->scratch_bytes = bytes;
 }
 
 //== recording a unit ==================================================================================================

@@ -54,6 +54,7 @@ OPDI_INTERNAL int opdi_unit_begin(opdi_unit *unit, const char *what, const opd_c
     if (opdi_c_taken(name)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the name '%s' is reserved in C or C++", what, name);
     }
+    OPDI_PUBLISH(&opdi_control_lowered, &opdi_inner_lower);
     return opdi_lazy_open(what);
 }
 OPDI_INTERNAL opdi_unit_job opdi_unit_job_begin(opdi_unit *unit) {

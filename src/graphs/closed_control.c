@@ -1,14 +1,12 @@
 #include "graphs.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>closed_control conditions and loops of a graph as calls of functions over graphs
+//== conditions and loops of a graph as calls of functions over graphs =================================================
 //
 //  A node with blocks (prim::If, prim::Loop) whose blocks can be graphs of their own becomes one node that calls a
 //  function.  The function calls its graphs as opdi_control_cond, opdi_control_rounds and opdi_control_lowered do, and
 //  passes to them all values that the blocks read.  A loop that reads slices of tensors, or appends to lists that are
 //  stacked after it, becomes a loop over slices with results, as opd_scan records it.  Other nodes stay as they are.
 //  The compiler of graphs uses this: it writes such a node as a condition or loop of C.
-//----------------------------------------------------------------------------------------------------------------------
 
 /* The data of such a node.  The arguments of the node are: of a cond, the predicate; of a while, the condition before
    the first round; of a scan, the number of rounds and the index of the last slice (or the number of rounds again);
@@ -71,7 +69,7 @@ static int opdi_closed_scan(const opdi_closed *closed, const opdi_control *flow,
 static int opdi_closed_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_closed *const closed = (const opdi_closed *)node->user;
     const opdi_control flow = {node->function->name, {"its first block", "its second block"}, opdi_closed_call, closed,
-                               node->nout, false, true, closed->writes};
+                               node->nout, false, true, closed->writes, true};
     opd_value *const outputs = opdi_control_values(node->nout);
     int rc = -1;
     if (!outputs) { return -1; }

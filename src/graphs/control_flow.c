@@ -315,8 +315,8 @@ static int opdi_control_length(opdi_control_slices *scan) {
     if (scan->length >= 0) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: there is no tensor to slice", scan->flow->who);
 }
-/* Calls function 0 of `flow` for each slice of args[carried], ... (`sliced` of them) along dim 0, in which they have the
-   size `length`, at least 1; if `reverse` is true, beginning with the last.  The function gets `nargs` arguments.  It
+/* Calls function 0 of `flow` for each slice of args[carried], ... (`sliced` of them) along dim 0, which has the size
+   `length`, at least 1; if `reverse` is true, beginning with the last.  The function gets `nargs` arguments.  It
    returns new values for the first `carried`, and then results.  Writes the last carried values and the stacked
    results, at most flow->most, which belong to the innermost scope, to `outputs`.  Returns their number, or -1 and sets
    an error. */

@@ -599,6 +599,8 @@ typedef struct opdi_control {
     bool closed;                                  /* true: the functions read no tensors but their arguments */
     bool apart;                                   /* of closed functions: true if later code may write into a result,
                                                      so that a result must not become a copy of an argument */
+    bool only;                                    /* of closed functions: true if both sides of a condition must not be
+                                                     called */
 } opdi_control;
 /* The functions of opd_cond, opd_while, opd_scan or opd_map, and their user pointer. */
 typedef struct opdi_control_functions { opd_transform_fn fns[2]; void *user; } opdi_control_functions;

@@ -117,7 +117,7 @@ static bool opdi_recorded_is_empty(const opdi_recorded *recorded, const opd_valu
    error. */
 OPDI_INTERNAL int opdi_recorded_compute(opdi_recorded *recorded, const opd_value *operands, opd_value *results) {
     opdi_control flow = {recorded->who, {recorded->names[0], recorded->names[1]}, opdi_control_call,
-                         &recorded->functions, 2 * OPD_TRANSFORM_OUTPUTS, true, false, false};
+                         &recorded->functions, 2 * OPD_TRANSFORM_OUTPUTS, true, false, false, false};
     opdi_recorded_keeping keeping = {flow, recorded, NULL, 0, 0};
     const int nargs = opdi_recorded_noperands(recorded), carried = recorded->ncarried;
     int count;
@@ -229,7 +229,7 @@ static int opdi_filling_call(opdi_filling *filling, int which, const opd_value *
                                opd_value *outputs, opdi_gvalue **values, int cap) {
     const opdi_recorded *const recorded = filling->recorded;
     const opdi_control flow = {recorded->who, {recorded->names[0], recorded->names[1]}, opdi_control_call,
-                               &recorded->functions, cap, true, false, false};
+                               &recorded->functions, cap, true, false, false, false};
     const int count = opdi_control_call(&flow, which, args, nargs, outputs, cap);
     if (count > cap && recorded->may_be_empty) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "%s: the second derivative of a loop without rounds cannot be recorded: "

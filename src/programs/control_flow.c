@@ -47,7 +47,7 @@ static int opdi_region_flow_call(const opdi_control *flow, int which, const opd_
 }
 static opdi_control opdi_region_flow(const opdi_gnode *node) {
     opdi_control flow = {node->function->name, {"the first graph", "the second graph"}, opdi_region_flow_call, node,
-                         node->nout, false, false, false};
+                         node->nout, false, false, false, false};
 #if !defined(OPD_NO_COMPILER)
     const opdi_program_region *const region = (const opdi_program_region *)node->user;
     flow.closed = true;

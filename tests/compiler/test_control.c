@@ -224,15 +224,27 @@ TEST(scans) {
 
 TEST(kinds) {
     static const double x_values[] = {0.5, -1.0, 2.0, 0.25};
-    static const struct { const char *name; opd_transform_fn fn; int n; const char *why; bool each; const char *nodes; } all[] = {
+    static const struct row {
+        const char *name;
+        opd_transform_fn fn;
+        int n;
+        const char *why;
+        bool each;
+        const char *nodes;
+    } all[] = {
 #define ROW(fn, n, why, each, nodes) {#fn, fn, n, why, each, nodes},
-        ROW(chooses, 2, NULL, 0, "0 0 1") ROW(grows, 2, NULL, 0, "0 1 0") ROW(recurrent, 3, NULL, 0, "1 0 0") ROW(counts, 2, NULL, 0, "1 0 0")
+        ROW(chooses, 2, NULL, 0, "0 0 1") ROW(grows, 2, NULL, 0, "0 1 0")
+        ROW(recurrent, 3, NULL, 0, "1 0 0") ROW(counts, 2, NULL, 0, "1 0 0")
         ROW(maps, 3, NULL, 0, "1 0 0") ROW(nested, 3, NULL, 0, "1 0 2")
-        ROW(chooses_by, 2, NULL, 0, "0 0 1") ROW(recurrent_by, 3, NULL, 0, "2 0 0") ROW(recurrent_twice, 3, NULL, 0, "4 0 0")
-        ROW(counts_by, 2, NULL, 0, "2 0 0") ROW(maps_by, 3, NULL, 0, "2 0 0") ROW(grows_by, 2, "computed tensor", 0, NULL)
-        ROW(chooses_along, 2, NULL, 0, "0 0 1") ROW(grows_along, 2, NULL, 0, "0 1 0") ROW(recurrent_along, 3, NULL, 0, "1 0 0")
+        ROW(chooses_by, 2, NULL, 0, "0 0 1") ROW(recurrent_by, 3, NULL, 0, "2 0 0")
+        ROW(recurrent_twice, 3, NULL, 0, "4 0 0")
+        ROW(counts_by, 2, NULL, 0, "2 0 0") ROW(maps_by, 3, NULL, 0, "2 0 0")
+        ROW(grows_by, 2, "computed tensor", 0, NULL)
+        ROW(chooses_along, 2, NULL, 0, "0 0 1") ROW(grows_along, 2, NULL, 0, "0 1 0")
+        ROW(recurrent_along, 3, NULL, 0, "1 0 0")
         ROW(chooses_all, 2, NULL, 1, "0 0 1") ROW(each_chooses, 2, NULL, 1, "0 0 0") ROW(grows_all, 2, NULL, 1, "0 1 0")
-        ROW(recurrent_all, 3, NULL, 1, "1 0 0") ROW(recurrent_all_by, 3, NULL, 1, "2 0 0") ROW(summed_by, 3, NULL, 1, "2 0 0")
+        ROW(recurrent_all, 3, NULL, 1, "1 0 0") ROW(recurrent_all_by, 3, NULL, 1, "2 0 0")
+        ROW(summed_by, 3, NULL, 1, "2 0 0")
     };
     if (!check_cache_begin()) { SKIP("no cc"); }
     OPD_SCOPED;
@@ -240,7 +252,10 @@ TEST(kinds) {
         OPD_SCOPED;
         opd_tensor *in[3] = {number(0.7), numbers(x_values, 4), number(1.3)};
         if (all[i].fn == chooses || all[i].fn == chooses_by || all[i].fn == chooses_along) { in[1] = number(2); }
-        if (all[i].fn == grows || all[i].fn == grows_by || all[i].fn == grows_along) { in[0] = number(1.5); in[1] = number(40); }
+        if (all[i].fn == grows || all[i].fn == grows_by || all[i].fn == grows_along) {
+            in[0] = number(1.5);
+            in[1] = number(40);
+        }
         if (all[i].each) {
             in[0] = numbers(x_values, 4);
             if (all[i].fn == chooses_all || all[i].fn == each_chooses || all[i].fn == grows_all) { in[1] = number(3); }
@@ -308,7 +323,9 @@ TEST(random_numbers) {
     if (!check_cache_begin()) { SKIP("no cc"); }
     for (int i = 0; i < 3; i++) {
         OPD_SCOPED;
-        opd_tensor *in[2] = {ramp(OPD_INTS(5), 1), i ? number(i == 1 ? 1 : -1) : ramp(OPD_INTS(7, 5), 1)}, *want[2], *got[2];
+        opd_tensor *in[2], *want[2], *got[2];
+        in[0] = ramp(OPD_INTS(5), 1);
+        in[1] = i ? number(i == 1 ? 1 : -1) : ramp(OPD_INTS(7, 5), 1);
         opd_graph *const graph = opd_graph_trace(fns[i], NULL, in, 2, NULL);
         opd_compiled *const compiled = compiled_of(graph, false);
         for (int round = 0; round < 3; round++) {
@@ -404,9 +421,11 @@ TEST(bodies) {
     opd_tensor *const vector = numbers(values, 12), *const matrix = opd_reshape(vector, OPD_INTS(3, 4));
     opd_tensor *rows[] = {number(0.7), matrix, number(1.1)}, *more[] = {number(1.5), vector, number(30)};
     opd_tensor *square[] = {ramp(OPD_INTS(3, 3), 1), ramp(OPD_INTS(3, 3), 0.5), ramp(OPD_INTS(5, 3, 3), 1)};
-    opd_tensor *inverses[] = {opd_eye(3, OPD_FLOAT64), opd_add(opd_reshape(numbers(values, 9), OPD_INTS(1, 3, 3)),
-                                                             opd_mul_Scalar(opd_expand(opd_eye(3, OPD_FLOAT64), OPD_INTS(4, 3, 3)), OPD_V(5)))};
-    opd_tensor *turned = opd_transpose(matrix, 0, 1), *upright = opd_contiguous(turned), *wide[] = {vector, opd_expand(vector, OPD_INTS(6, 12))};
+    opd_tensor *const eye = opd_eye(3, OPD_FLOAT64), *const eyes = opd_expand(eye, OPD_INTS(4, 3, 3));
+    opd_tensor *const small = opd_reshape(numbers(values, 9), OPD_INTS(1, 3, 3));
+    opd_tensor *inverses[] = {eye, opd_add(small, opd_mul_Scalar(eyes, OPD_V(5)))};
+    opd_tensor *turned = opd_transpose(matrix, 0, 1), *upright = opd_contiguous(turned);
+    opd_tensor *wide[] = {vector, opd_expand(vector, OPD_INTS(6, 12))};
     closure = opd_keep(opd_mul_Scalar(vector, OPD_V(0.3)));
     compares("scan_of_scans", scan_of_scans, rows, 3, NULL, "2 0 0");
     compares("scan_of_whiles", scan_of_whiles, more, 3, NULL, "1 1 0");
@@ -531,7 +550,8 @@ TEST(files_alone) {
     OPD_SCOPED;
     opd_tensor *in[5], *const matrix = opd_reshape(numbers(values, 12), OPD_INTS(3, 4));
     opd_tensor *rows[] = {number(0.7), matrix, number(1.1)}, *more[] = {number(1.5), numbers(values, 12), number(30)};
-    opd_tensor *upright = opd_contiguous(opd_transpose(matrix, 0, 1)), *flat[] = {number(0.7), numbers(values, 12), number(1.1)};
+    opd_tensor *upright = opd_contiguous(opd_transpose(matrix, 0, 1));
+    opd_tensor *flat[] = {number(0.7), numbers(values, 12), number(1.1)};
     opd_tensor *wide[] = {numbers(values, 12), opd_contiguous(opd_expand(numbers(values, 12), OPD_INTS(6, 12)))};
     rnn_inputs(in, 9);
     closure = numbers(values, 12);
@@ -605,6 +625,83 @@ TEST(memory_runs_out) {
     }
 }
 
+//-- graphs of texts ---------------------------------------------------------------------------------------------------
+
+/* Runs a graph of a text, which may write into its inputs, compiled and uncompiled.  `nodes` and `why` are as in
+   compares(). */
+static void text_agrees(const char *text, const char *nodes, const char *why) {
+    OPD_SCOPED;
+    opd_graph *const graph = opd_graph_parse(text);
+    CHECK_OK();
+    CHECK_OR_RETURN(graph != NULL);
+    opd_compiled *const compiled = compiled_of(graph, false);
+    const char *reason = NULL;
+    for (int round = 0; round < 4; round++) {
+        OPD_SCOPED;
+        opd_tensor *want[2], *got[2], *in[2], *other[2];
+        in[0] = ramp(OPD_INTS(6, 4), 1);
+        in[1] = number(round % 2 ? 1 : 0);
+        other[0] = opd_clone(in[0]);
+        other[1] = opd_clone(in[1]);
+        CHECK_INT(opd_graph_run(graph, in, 2, want, 2), 1);
+        CHECK_INT(opd_compiled_function(compiled, other, 2, got), 1);
+        CHECK(opd_allclose(got[0], want[0]) && opd_allclose(in[0], other[0]));
+        reason = opd_compiled_reason(compiled);
+        if (round == 0 && nodes) {
+            char counts[40];
+            char *const file = written(graph, in, 2);
+            (void)snprintf(counts, sizeof counts, "%d %d %d", count_of(file, ": a loop of"),
+                           count_of(file, ": a loop *"), count_of(file, ": a condition *"));
+            CHECK_STR(counts, nodes);
+            free(file);
+        }
+    }
+    if (why) { CHECK(reason && strstr(reason, why)); }
+    else { CHECK_STR(reason, NULL); }
+    if (why && reason && !strstr(reason, why)) { fprintf(stderr, "%s\n", reason); }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    CHECK_OK();
+}
+#define HEAD "graph(%x : Tensor, %f : Tensor):\n  %0 : int = prim::Constant[value=0]()\n" \
+    "  %1 : int = prim::Constant[value=1]()\n  %5 : int = prim::Constant[value=5]()\n" \
+    "  %true : bool = prim::Constant[value=1]()\n  %c : bool = aten::Bool(%f)\n"
+TEST(graphs_of_texts) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    text_agrees(HEAD "  %y : Tensor = prim::If(%c)\n    block0():\n      %a : Tensor = aten::sin(%x)\n      -> (%a)\n"
+                "    block1():\n      -> (%x)\n  return (%y)\n", "0 0 1", NULL);
+    /* a write into a result that may be the argument; a write into the argument on one side */
+    text_agrees(HEAD "  %y : Tensor = prim::If(%c)\n    block0():\n      %a : Tensor = aten::sin(%x)\n      -> (%a)\n"
+                "    block1():\n      -> (%x)\n  %z : Tensor = aten::add_(%y, %1, %1)\n  return (%z)\n", NULL,
+                "it returns a tensor that it reads");
+    text_agrees(HEAD "  %y : Tensor = prim::If(%c)\n    block0():\n      %a : Tensor = aten::add_(%x, %1, %1)\n"
+                "      %b : Tensor = aten::neg(%a)\n      -> (%b)\n    block1():\n      %d : Tensor = aten::cos(%x)\n"
+                "      -> (%d)\n  return (%y)\n", NULL, "it writes into a tensor");
+    /* loops without slices, over some of the slices, and with other uses of the number of the round */
+    text_agrees(HEAD "  %y : Tensor = prim::Loop(%5, %true, %x)\n    block0(%i : int, %h : Tensor):\n"
+                "      %a : Tensor = aten::sin(%h)\n      %b : Tensor = aten::add(%a, %x, %1)\n      -> (%true, %b)\n"
+                "  return (%y)\n", "1 0 0", NULL);
+    text_agrees(HEAD "  %y : Tensor = prim::Loop(%5, %true, %f)\n    block0(%i : int, %h : Tensor):\n"
+                "      %s : Tensor = aten::select(%x, %0, %i)\n      %t : Tensor = aten::sum(%s)\n"
+                "      %b : Tensor = aten::add(%h, %t, %1)\n      -> (%true, %b)\n  return (%y)\n", "1 0 0", NULL);
+    text_agrees(HEAD "  %y : Tensor = prim::Loop(%5, %true, %x)\n    block0(%i : int, %h : Tensor):\n"
+                "      %b : Tensor = aten::add(%h, %i, %1)\n      -> (%true, %b)\n  return (%y)\n", "0 0 0", NULL);
+    /* writes into a slice, and into the carried value */
+    text_agrees(HEAD "  %y : Tensor = prim::Loop(%5, %true, %x)\n    block0(%i : int, %h : Tensor):\n"
+                "      %s : Tensor = aten::select(%x, %0, %i)\n      %t : Tensor = aten::add_(%s, %1, %1)\n"
+                "      %b : Tensor = aten::add(%h, %t, %1)\n      -> (%true, %b)\n  return (%y)\n", "0 0 0", NULL);
+    text_agrees(HEAD "  %w : Tensor = aten::clone(%x, %0)\n  %y : Tensor = prim::Loop(%5, %true, %w)\n"
+                "    block0(%i : int, %h : Tensor):\n      %b : Tensor = aten::add_(%h, %x, %1)\n      -> (%true, %b)\n"
+                "  return (%y)\n", "0 0 0", NULL);
+    /* no rounds, and one */
+    text_agrees(HEAD "  %y : Tensor = prim::Loop(%0, %true, %x)\n    block0(%i : int, %h : Tensor):\n"
+                "      %a : Tensor = aten::sin(%h)\n      -> (%true, %a)\n"
+                "  %z : Tensor = aten::neg(%y)\n  return (%z)\n",
+                "0 0 0", NULL);
+    text_agrees(HEAD "  %y : Tensor = prim::Loop(%1, %true, %x)\n    block0(%i : int, %h : Tensor):\n"
+                "      %a : Tensor = aten::sin(%h)\n      -> (%true, %a)\n  return (%y)\n", "0 0 0", NULL);
+}
+
 //-- random bodies -----------------------------------------------------------------------------------------------------
 
 /* A random function of `carried` tensors, of which some are int64, and of `others`.  `depth` is the number of
@@ -642,9 +739,8 @@ static int random_inner(const random_body *body, uint64_t *state, opd_tensor **a
     inner->results = 0;
     const int kind = dice(state, 4);
     if (kind == 0) {
-        if (opd_cond(opd_gt_Scalar(opd_sum(args[0]), OPD_V(0.3)), random_fn, random_other, inner, args, 3, got, 8) != 2) {
-            return -1;
-        }
+        opd_tensor *const pred = opd_gt_Scalar(opd_sum(args[0]), OPD_V(0.3));
+        if (opd_cond(pred, random_fn, random_other, inner, args, 3, got, 8) != 2) { return -1; }
     } else if (kind == 1) {
         if (opd_while(random_below, random_grows, inner, args, 2, args + 2, 1, got, 8) != 2) { return -1; }
     } else {
@@ -689,7 +785,8 @@ TEST(random_bodies) {
     for (int i = from; i < from + (count ? atoi(count) : 15); i++) {
         OPD_SCOPED;
         opd_tensor *in[3], *want[3], *got[3];
-        random_body innermost = {(uint64_t)i * 77 + 5, 0, 0, 0, NULL}, inner = {(uint64_t)i * 31 + 1, 0, 0, 0, &innermost};
+        random_body innermost = {(uint64_t)i * 77 + 5, 0, 0, 0, NULL};
+        random_body inner = {(uint64_t)i * 31 + 1, 0, 0, 0, &innermost};
         random_body body = {(uint64_t)i, 0, 3, 0, &inner};
         for (int k = 0; k < 3; k++) {
             in[k] = opd_to_dtype(ramp(OPD_INTS(3, 3), 0.5 + k), OPD_FLOAT64);
