@@ -116,6 +116,29 @@ typedef struct opd_graph_use {
    node uses them. */
 OPD_NEW int opd_graph_value_uses(const opd_graph_value *value, opd_graph_use *uses, int cap);
 
+/* Open sizes: sizes that may differ from run to run, in graphs of opd_graph_trace_open, and in graphs whose text has
+   names as sizes.  A run of such a graph first compares the sizes of the inputs with what the graph says.  An error
+   names the input, the size and the reason: "input 1: size 0 is 7, but B is 5 from size 0 of input 0".
+   opd_graph_nsizes: Returns the number of open sizes of a graph.
+   opd_graph_size: Writes to *size what the graph knows of open size i, and returns true.  Returns false, and changes
+   nothing, if there is no such size.  The texts belong to the graph.
+   opd_graph_shape_print: Writes the sizes of a tensor, such as "(B, 2*T + 1, 64)", or the expression of an integer.
+   opd_graph_guards_print: Writes the conditions that a run checks, one a line, such as "2 <= B <= 64" and
+   "input 1: size 0 == B".  Both texts are cut to `cap` bytes including the final zero; the full length is returned.
+   opd_graph_check_sizes: Checks these conditions without a run.  Returns 0, or -1 and sets an error. */
+typedef struct opd_graph_open_size {
+    const char *name;
+    int64_t least, most;         /* the range; most is -1 if there is no upper bound */
+    int64_t multiple_of;         /* the size must be a multiple of this number; 1: it may be any number */
+    const char *reason;          /* the call for which the range is smaller than asked, or for which the size must be a
+                                    multiple, such as "aten::view in model.c:30"; NULL: none */
+} opd_graph_open_size;
+OPD_NEW int opd_graph_nsizes(const opd_graph *graph);
+OPD_NEW bool opd_graph_size(const opd_graph *graph, int i, opd_graph_open_size *size);
+OPD_NEW size_t opd_graph_shape_print(const opd_graph_value *value, char *buf, size_t cap);
+OPD_NEW size_t opd_graph_guards_print(const opd_graph *graph, char *buf, size_t cap);
+OPD_NEW int opd_graph_check_sizes(const opd_graph *graph, opd_tensor *const *inputs, int ninputs);
+
 /* Changing a graph.  Each function checks that values belong to the graph, are computed before they are used, and have
    types that their users accept.  The error names the node and its place.  If a function fails, the graph stays as it
    was.  Sizes and dtypes that the graph knows of later values are not computed again: opd_graph_infer does that.

@@ -35,6 +35,29 @@ typedef struct opd_trace_options {
    On failure returns NULL and sets an error.  A trace inside a trace fails. */
 OPD_NEW opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                              const opd_trace_options *options);
+/* Records fn as a graph for many sizes of the inputs (torch.export with dynamic_shapes).
+   sizes: For each input, its sizes as a text such as "B, T, 64" or "B, 2*T + 1, 64"; "_" means the size that the input
+   has.  A name is an open size: it may differ from run to run.  Inputs whose text is NULL have only the sizes that they
+   have now.
+   ranges: Ranges of the names, such as "2 <= B <= 64, T <= 1024, T % 4 == 0", or NULL.  Without a lower bound, a name
+   is at least 2, as in PyTorch, because programs often treat 0 and 1 in another way; say 0 <= B or 1 <= B to include
+   them.
+   fn is called with the inputs, and then many times with other sizes: on fakes (opd_fake_begin), or on zeros if an
+   operator has no fake kernel.  The calls must record the same operators.  Numbers that differ become expressions of
+   the names: sums, products, and quotients that are rounded downward; floats may also be such a number, its square
+   root, or a small number divided by one of them.  The nodes of the graph compute these numbers from the sizes of its
+   inputs, by aten::sym_size and the operators of integers.
+   If fn fails for some sizes within a range that you did not give, the range becomes smaller, or the size must be a
+   multiple of a number; opd_graph_size has the reason.  Sizes that depend on data have names of their own, u0, u1, ....
+   Fails, with the place in fn if the program has debug information, if fn calls other operators for other sizes, or
+   reads numbers that are no such expressions.  fn must not decide by sizes: a decision that is different only for sizes
+   between those which are tried is not noticed.  Tried are the ends of the ranges, and sizes around powers of two up to
+   4096, and 65536.
+   options: as in opd_graph_trace.  A trace inside a trace or a transform fails.  On failure returns NULL and sets an
+   error. */
+OPD_NEW opd_graph *opd_graph_trace_open(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                                        const char *const *sizes, const char *ranges,
+                                        const opd_trace_options *options);
 /* Frees a graph.  If the graph is running, it is freed when its runs have ended: so a kernel or a hook may free the
    graph that runs it.  This is also so for scripts, exported programs, compiled graphs, models of AOTInductor,
    optimizers, gradient scalers and captures. */

@@ -110,6 +110,47 @@ static int opdi_compiled_open(opd_compiled *compiled, const opd_compile_options 
     compiled->open.most_2 = options->most_2;
     return 0;
 }
+/* Finds the dim of input i that is open size `name` of the graph.  Returns -1 if there is none; -2 if the code cannot
+   have this size open. */
+static int opdi_compiled_dim(const opd_graph *graph, int name, int i) {
+    const opdi_gvalue *const input = graph->inputs[i];
+    int dim = -1;
+    for (int k = 0; input->open && k < input->ndim; k++) {
+        const opdi_gexpr *const expr = input->open[k];
+        if (!expr || !(opdi_gexpr_names(expr) >> name & 1)) { continue; }
+        if (expr->kind != OPDI_GEXPR_NAME || dim >= 0) { return -2; }
+        dim = k;
+    }
+    return dim;
+}
+/* If the options say nothing of open sizes, but the graph has one or two, with ranges that end, makes them open in the
+   code.  Returns 0, or -1 if memory runs out. */
+static int opdi_compiled_graph_sizes(opd_compiled *compiled, const opd_graph *graph) {
+    const int count = opd_graph_nsizes(graph), n = compiled->ninputs;
+    if (compiled->open.open || count < 1 || count > 2 || graph->program) { return 0; }
+    int *const dims = (int *)opdi_alloc((size_t)(2 * n + 1) * sizeof *dims);
+    if (!dims) { return -1; }
+    for (int name = 0; name < count; name++) {
+        const opdi_gsize *const size = &graph->sizes->names[name];
+        bool possible = size->most < OPDI_OPEN_MOST && size->most > 1 && size->step == 1;
+        for (int i = 0; i < n && possible; i++) {
+            possible = (dims[name * n + i] = opdi_compiled_dim(graph, name, i)) >= -1;
+        }
+        if (possible) { continue; }
+        opdi_free(dims, (size_t)(2 * n + 1) * sizeof *dims);
+        return 0;
+    }
+    const opdi_gsize *const names = graph->sizes->names;
+    compiled->dims = dims;
+    compiled->open.open = dims;
+    compiled->open.least = OPDI_MAX(names[0].least, 1);
+    compiled->open.most = names[0].most;
+    if (count < 2) { return 0; }
+    compiled->open.open_2 = dims + n;
+    compiled->open.least_2 = OPDI_MAX(names[1].least, 1);
+    compiled->open.most_2 = names[1].most;
+    return 0;
+}
 static opd_compiled *opdi_compiled_new(const char *what, const opd_compile_options *options, int ninputs) {
     opd_compiled *const compiled = (opd_compiled *)opdi_alloc(sizeof *compiled);
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
@@ -186,6 +227,10 @@ opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_option
     }
     opd_compiled *const compiled = opdi_compiled_new("opd_graph_compile", options, graph->ninputs);
     if (compiled) { compiled->graph = graph; }
+    if (compiled && opdi_compiled_graph_sizes(compiled, graph)) {
+        opd_compiled_free(compiled);
+        return NULL;
+    }
     return compiled;
 }
 opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options) {

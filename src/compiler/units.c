@@ -471,7 +471,9 @@ static int opdi_unit_graph_closed(opdi_unit *unit, const opd_graph *graph, opd_t
                                                                                        strlen(number))))) { return -1; }
     }
     const int count = opdi_unit_replace_constants(unit, graph, lent);
+    opdi_guards_off = true;
     const int noutputs = opd_ok() ? opd_graph_run(graph, lazy, ninputs, lazy + ninputs, graph->noutputs) : -1;
+    opdi_guards_off = false;
     for (int i = 0; i < count; i++) { lent[i].node->constant = lent[i].constant; }
     opdi_graph_changed((opd_graph *)(uintptr_t)graph);
     if (noutputs >= 0 && opdi_unit_check_unchanged(unit)) { return -1; }

@@ -903,6 +903,11 @@ OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value 
     opd_value *held = (opd_value *)opdi_alloc(bytes);
     opd_graph *const kept = opdi_graph_keep(graph);
     int rc = held ? opdi_graph_inputs(graph, inputs, held) : -1;
+    if (rc == 0 && graph->sizes && !graph->program &&
+        opdi_graph_guard(graph, held, "opd_graph_run_values", NULL)) {
+        opdi_values_drop(held, ninputs);
+        rc = -1;
+    }
     if (rc == 0) {
         const opd_dispatch_state state = opd_dispatch_state_get();
         const uint64_t was = opdi_enter(thread);

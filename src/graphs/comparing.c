@@ -17,7 +17,7 @@ static bool opdi_tensors_same(opd_tensor *tensor, opd_tensor *other) {
     const size_t bytes = (size_t)tensor->numel * opd_dtype_size((opd_scalar_type)tensor->dtype);
     return first && second && (bytes == 0 || memcmp(opd_data(first), opd_data(second), bytes) == 0);
 }
-static bool opdi_constants_same(const opd_value *value, const opd_value *other, int depth);
+OPDI_INTERNAL bool opdi_constants_same(const opd_value *value, const opd_value *other, int depth);
 static bool opdi_cells_same(const opdi_cell *cell, const opdi_cell *other, int depth) {
     if (cell == other) { return true; }
     if (cell->kind != other->kind || cell->count != other->count || cell->klass != other->klass ||
@@ -34,7 +34,7 @@ static bool opdi_cells_same(const opdi_cell *cell, const opdi_cell *other, int d
     return true;
 }
 /* Returns whether two constants are equal.  Floats and complex numbers are compared by their bits. */
-static bool opdi_constants_same(const opd_value *value, const opd_value *other, int depth) {
+OPDI_INTERNAL bool opdi_constants_same(const opd_value *value, const opd_value *other, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value), *const another = opdi_cell_of(other);
     if (value->tag != other->tag) { return false; }
     if (cell) { return another && opdi_cells_same(cell, another, depth); }

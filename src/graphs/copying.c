@@ -72,6 +72,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_gcopier_value(opdi_gcopier *copier, const opdi_g
         memcpy(value->dims, from->dims, dims);
     }
     if (from->type && !(value->type = opdi_gcopier_type(copier, from->type))) { return NULL; }
+    if (copier->sizes && opdi_gvalue_open_copy(graph, from, value)) { return NULL; }
     if (!copier->names) { return value; }
     value->id = from->id;
     if (from->name && !(value->name = opdi_arena_copy(&graph->arena, from->name, strlen(from->name)))) { return NULL; }
@@ -213,6 +214,8 @@ static opd_graph *opdi_graph_copy_to(const opd_graph *graph, opd_graph *copy) {
     if (opdi_gcopier_begin(&copier, graph, copy, "opd_graph_copy") ||
         opdi_graph_reserve_inputs(copy, graph->ninputs)) { return NULL; }
     copier.names = true;
+    copier.sizes = graph->sizes != NULL;
+    if (copier.sizes && opdi_gsizes_copy(graph, copy)) { return NULL; }
     for (int32_t i = 0; i < graph->ninputs; i++) {
         if (!(copy->inputs[i] = opdi_gcopier_value(&copier, graph->inputs[i], NULL, NULL))) { return NULL; }
         copy->ninputs = i + 1;
@@ -388,6 +391,30 @@ static int opdi_gpart_mark(const opdi_gpart *part, const opdi_gcopier *copier) {
     do { opdi_gpart_mark_needed(part, copier); } while (writes && opdi_gpart_mark_writes(part));
     return 0;
 }
+/* In a graph with open sizes: computes the numbers that follow from them anew, from the inputs of the part, as far as
+   these have the sizes.  Returns 0, or -1 and sets an error. */
+static int opdi_gpart_numbers(const opdi_gpart *part, opdi_gcopier *copier) {
+    opdi_gmaker maker;
+    int rc = 0;
+    copier->to->next_id = OPDI_MAX(copier->to->next_id, part->graph->next_id);        /* copies keep their numbers */
+    opdi_gmaker_begin(&maker, copier->to);
+    for (opdi_gnode *node = part->graph->body.first; node && rc == 0; node = node->next) {
+        opdi_gvalue *const value = node->nout == 1 && node->out[0]->tag == OPD_TAG_INT ? node->out[0] : NULL;
+        const opdi_gexpr *const expr = value && value->open ? opdi_gexpr_copy(copier->to, value->open[0]) : NULL;
+        const uint32_t names = opdi_gexpr_names(expr);
+        bool known = names != 0;
+        if (!opd_ok()) { rc = -1; }
+        for (int32_t i = 0; i < OPDI_OPEN_NAMES && known; i++) {
+            known = !(names >> i & 1) || opdi_gsize_follows(copier->to, i);
+        }
+        if (!known || rc || opdi_gcopier_get(copier, value)) { continue; }
+        opdi_gvalue *const made = opdi_gmaker_value(&maker, expr);
+        rc = made && opdi_gcopier_put(copier, value, made) == 0 ? 0 : -1;
+    }
+    opdi_gmaker_free(&maker);
+    copier->to->at = NULL;
+    return rc;
+}
 /* Makes the inputs, nodes and outputs of the new graph.  Returns 0, or -1 and sets an error. */
 static int opdi_gpart_copy(opdi_gpart *part, opdi_gcopier *copier) {
     opd_graph *const graph = copier->to;
@@ -400,6 +427,7 @@ static int opdi_gpart_copy(opdi_gpart *part, opdi_gcopier *copier) {
         if (!(graph->inputs[i] = opdi_gcopier_value(copier, part->inputs[i], NULL, NULL))) { return -1; }
         graph->ninputs = i + 1;
     }
+    if (copier->sizes && opdi_gpart_numbers(part, copier)) { return -1; }
     if (opdi_gpart_mark(part, copier)) { return -1; }
     for (int64_t at = 0; at < part->count; at++) {
         if (part->nodes[at]->mark == part->graph->mark && !opdi_gcopier_node(copier, part->nodes[at])) { return -1; }
@@ -410,7 +438,7 @@ static int opdi_gpart_copy(opdi_gpart *part, opdi_gcopier *copier) {
                             copier->who, i);
         }
     }
-    graph->next_id = part->graph->next_id;
+    graph->next_id = OPDI_MAX(graph->next_id, part->graph->next_id);
     return opdi_append_outputs(graph, outputs, part->noutputs, false);
 }
 /* Adds a node of a part to the list, after the constants and lists that it uses.  With `nodes` NULL, only counts
@@ -456,7 +484,10 @@ static opd_graph *opdi_graph_extract(opdi_gpart *part) {
     if (!made) { return NULL; }
     int rc = opdi_gcopier_begin(&copier, part->graph, made, "opd_graph_extract");
     copier.names = true;
+    copier.sizes = part->graph->sizes != NULL;
+    if (rc == 0 && copier.sizes) { rc = opdi_gsizes_copy(part->graph, made); }
     if (rc == 0) { rc = opdi_gpart_copy(part, &copier); }
+    if (rc == 0 && copier.sizes) { rc = opd_graph_dce(made) < 0 ? -1 : 0; }
     if (rc) { opd_graph_free(made); }
     return rc ? NULL : made;
 }

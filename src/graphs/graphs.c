@@ -320,6 +320,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_gvalue_new(opd_graph *graph, opdi_gnode *node, i
    out. */
 OPDI_INTERNAL int opdi_gvalue_describe(opd_graph *graph, opdi_gvalue *value, const opd_tensor *tensor) {
     value->tag = OPD_TAG_TENSOR;
+    value->open = NULL;
     value->dims = (int64_t *)opdi_graph_alloc(graph, 2 * (size_t)tensor->ndim * sizeof(int64_t));
     if (!value->dims) { return -1; }
     memcpy(value->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof(int64_t));

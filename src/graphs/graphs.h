@@ -166,6 +166,11 @@ typedef struct opd_graph_value {
     int8_t index;                                 /* of a tensor: the index of its device */
     bool requires_grad;
     int64_t *dims;                                /* of a tensor: the sizes and then the strides */
+    const char *by_data;                          /* of a fake, in a trace: its sizes, such as "(u0, 3)", of which some
+                                                     depend on data; else NULL */
+    const struct opdi_gexpr **open;               /* in a graph with open sizes: the expressions of `dims`, or of an
+                                                     integer; NULL: they are not known.  An element may be NULL: then
+                                                     it is the number in `dims` */
     struct opd_graph_value *same;                 /* in opd_graph_cse: the value that replaces this one */
     int32_t slot;                                 /* the number of the value's slot in runs (see opdi_graph_plan) */
     uint8_t nesting;                              /* of a list: the depth of nesting */
@@ -321,6 +326,7 @@ struct opd_graph {
     int32_t born;                                 /* grows by 1 for each match that is replaced */
     uint64_t changes;                             /* grows with each change of the nodes */
     opdi_graph_uses *users;                       /* the uses of all values; NULL: the first question makes them */
+    struct opdi_gsizes *sizes;                    /* the open sizes; NULL: the graph has none */
     const struct opd_program *program;            /* the program that owns the graph; NULL: none */
     const opdi_graph_home *home;                  /* the functions for `program` and `kept`; NULL: none */
     struct opd_program *kept;                     /* the program whose functions nodes of a copy call: the graph has a
@@ -346,6 +352,8 @@ typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; opdi_gblock
 /* An autograd node that was recorded inside a call that is being traced.  When the call ends, saved-tensor hooks pack
    the values that the node has saved. */
 typedef struct opdi_deferred_pack { opd_node *node; struct opdi_packer *packer; } opdi_deferred_pack;
+/* The call that has failed in a recording: the operator, and "FILE:LINE" if it is known. */
+typedef struct opdi_trace_failure { const opd_op *op; char place[OPDI_PLACE]; } opdi_trace_failure;
 /* The recording of a thread.  A hash table maps tensors to values of the graph.  It holds references to the tensors, so
    that no other tensor gets the address of one of them. */
 typedef struct opdi_graph_tracer {
@@ -361,9 +369,72 @@ typedef struct opdi_graph_tracer {
     struct opd_graph_value *generator;            /* the constant of the last generator that was recorded, or NULL */
     const char *control;                          /* the condition or loop whose functions are recorded, such as
                                                      "opd_cond", or NULL */
+    struct opdi_trace_failure *failure;           /* filled if a call fails; NULL: not asked for */
     bool blocks, follows;                         /* blocks: the graph has blocks; follows: derivatives of the innermost
                                                      condition or loop may be needed */
 } opdi_graph_tracer;
+#endif
+
+//== open sizes ========================================================================================================
+
+#if !defined(OPD_NO_GRAPHS)
+/* An expression of open sizes.  Expressions with the same text are one struct in a graph. */
+typedef enum opdi_gexpr_kind {
+    OPDI_GEXPR_NUMBER, OPDI_GEXPR_NAME, OPDI_GEXPR_ADD, OPDI_GEXPR_MUL,
+    OPDI_GEXPR_DIV,                               /* a quotient, rounded downward */
+    OPDI_GEXPR_UNKNOWN                            /* a stride for which no expression was found */
+} opdi_gexpr_kind;
+typedef struct opdi_gexpr {
+    int32_t kind;
+    int32_t name;                                 /* of a NAME: the number of the open size */
+    int64_t number;
+    const struct opdi_gexpr *args[2];
+} opdi_gexpr;
+/* An open size: a size that may differ from run to run. */
+typedef struct opdi_gsize {
+    const char *name;
+    int64_t least, most, step;                    /* its bounds; it is a multiple of `step` */
+    const char *why;                              /* why it has these bounds or this step, such as
+                                                     "aten::view in f.c:3";
+                                                     NULL: the program says so */
+    bool given[3];                                /* whether the program gave the lower bound, the upper bound and the
+                                                     step */
+} opdi_gsize;
+#define OPDI_OPEN_NAMES 8
+/* The points at which functions of open sizes are known.  The first is the base point. */
+#define OPDI_FIT_POINTS 1000
+#define OPDI_FIT_LINE 64                          /* the most points of a line */
+typedef struct opdi_fit_points {
+    int n, count;                                 /* n: the number of open sizes */
+    int64_t at[OPDI_FIT_POINTS][OPDI_OPEN_NAMES];
+    int along[OPDI_FIT_POINTS];                   /* the only size that differs from the base; -1: none or several */
+    int others[OPDI_OPEN_NAMES];                  /* for each size: the point where only it has its other value */
+    int pairs[OPDI_OPEN_NAMES][OPDI_OPEN_NAMES];  /* for two sizes: the point where both have their other values */
+} opdi_fit_points;
+#define OPDI_FIT_KNOWN 256
+typedef struct opdi_fit_known { int count; const opdi_gexpr *exprs[OPDI_FIT_KNOWN]; } opdi_fit_known;
+/* An insertion point for nodes: in block `into`, before node `at` (NULL: at the end). */
+typedef struct opdi_graph_insert_point { opdi_gblock *into; opdi_gnode *at; } opdi_graph_insert_point;
+/* Adds nodes at the beginning of a graph that compute numbers from the sizes of its inputs. */
+typedef struct opdi_gmaker {
+    opd_graph *graph;
+    opdi_graph_insert_point was;
+    opdi_arena arena;
+    opdi_index made;                              /* the values of expressions, by the expressions */
+} opdi_gmaker;
+#define OPDI_OPEN_MOST ((int64_t)1 << 40)         /* the upper bound of a size that has none */
+typedef struct opdi_gsizes {
+    int32_t count;
+    opdi_gsize names[OPDI_OPEN_NAMES];
+    opdi_index exprs;                             /* the expressions by their texts */
+} opdi_gsizes;
+OPDI_INTERNAL int opdi_graph_guard(const opd_graph *graph, const opd_value *inputs, const char *who, int64_t *values);
+OPDI_INTERNAL int opdi_graph_guard_tensors(const opd_graph *graph, opd_tensor *const *inputs, const char *who,
+                                           int64_t *values);
+OPDI_INTERNAL bool opdi_gsize_follows(const opd_graph *graph, int32_t name);
+OPDI_INTERNAL void opdi_gmaker_begin(opdi_gmaker *maker, opd_graph *graph);
+OPDI_INTERNAL opdi_gvalue *opdi_gmaker_value(opdi_gmaker *maker, const opdi_gexpr *expr);
+OPDI_INTERNAL void opdi_gmaker_free(opdi_gmaker *maker);
 #endif
 
 //== running ===========================================================================================================
@@ -531,8 +602,6 @@ typedef struct opdi_graph_match_state {
     int32_t spread;                               /* the number of the first positional argument that becomes an element
                                                      of a list argument; -1: none does */
 } opdi_graph_match_state;
-/* An insertion point for nodes: in block `into`, before node `at` (NULL: at the end). */
-typedef struct opdi_graph_insert_point { opdi_gblock *into; opdi_gnode *at; } opdi_graph_insert_point;
 #endif
 
 //== parsing ===========================================================================================================
@@ -581,6 +650,7 @@ typedef struct opdi_gcopier {
     opdi_gpair *pairs;                            /* [size] a hash table, in the innermost scope */
     int64_t size, used;
     bool names;                                   /* true: values keep their names and numbers */
+    bool sizes;                                   /* true: the new graph has the open sizes of the old one */
 } opdi_gcopier;
 #endif
 

@@ -22,6 +22,7 @@ static void opdi_gvalue_forget(opdi_gvalue *value) {
     value->dtype = -1;
     value->ndim = 0;
     value->dims = NULL;
+    value->open = NULL;
 }
 static int opdi_gvalue_learn(opd_graph *graph, opdi_gvalue *value, const opd_tensor *tensor) {
     const opd_device device = opd_tensor_device(tensor);

@@ -155,10 +155,34 @@ static opdi_gvalue *opdi_graph_parse_use(opdi_graph_parser *parser) {
     return slot->value;
 }
 
+/* Reads a size or stride: a number, or an expression of open sizes; then *expr is the expression.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_graph_parse_dim(opdi_graph_parser *parser, int64_t *number, const opdi_gexpr **expr) {
+    static const char digits[] = "0123456789";
+    opdi_graph_parse_blanks(parser, false);
+    const char *const at = parser->at, *const end = at + strspn(at, digits);
+    *expr = NULL;
+    if (end != at && (*end == ',' || *end == ')' || *end == ']')) { return opdi_graph_parse_int(parser, number); }
+    if (*at != '(' && *at != '?' && !strchr(OPDI_GRAPH_NAME "-", *at)) {
+        return opdi_graph_parse_int(parser, number);
+    }
+    *number = 0;
+    const char *next = at;
+    if ((*expr = opdi_gexpr_read(parser->graph, &next, true)) == NULL) {
+        return opd_ok() ? opdi_graph_parse_fail(parser, "expected a number or an expression of sizes") : -1;
+    }
+    if ((*expr)->kind == OPDI_GEXPR_NUMBER) {
+        *number = (*expr)->number;
+        *expr = NULL;
+    }
+    parser->at = next;
+    return 0;
+}
 /* Reads the properties after a dtype, such as "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)", and stores them in
    `value`.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value) {
     int64_t dims[2 * OPD_MAX_DIMS], x;
+    const opdi_gexpr *open[2 * OPD_MAX_DIMS] = {NULL};
     int ndim = 0, count = -1;
     bool known = true;
     if (opdi_graph_parse_want(parser, "(")) { return -1; }
@@ -172,7 +196,7 @@ static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value)
                     known = false;
                     continue;
                 }
-                if (opdi_graph_parse_int(parser, &dims[ndim + count])) { return -1; }
+                if (opdi_graph_parse_dim(parser, &dims[ndim + count], &open[ndim + count])) { return -1; }
             }
         } else if (opdi_graph_parse_is(parser, "requires_grad=")) {
             if (opdi_graph_parse_int(parser, &x)) { return -1; }
@@ -195,7 +219,8 @@ static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value)
                 known = false;
                 ndim++;
             }
-            else if (opdi_graph_parse_int(parser, &dims[ndim++])) { return -1; }
+            else if (opdi_graph_parse_dim(parser, &dims[ndim], &open[ndim])) { return -1; }
+            else { ndim++; }
         }
     }
     if (count >= 0 && count != ndim) {
@@ -210,7 +235,7 @@ static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value)
     value->dims = (int64_t *)opdi_graph_alloc(parser->graph, 2 * (size_t)ndim * sizeof *dims);
     if (!value->dims) { return -1; }
     memcpy(value->dims, dims, 2 * (size_t)ndim * sizeof *dims);
-    return 0;
+    return opdi_gvalue_open_set(parser->graph, value, open, 2 * ndim);
 }
 
 /* Reads a type that a tag alone cannot tell, such as a tuple or dict, and makes it the type of `value`.  Returns 0, or
@@ -1137,8 +1162,8 @@ static int opdi_graph_parse_body(opdi_graph_parser *parser) {
         }
         count++;
     }
-    if (opdi_graph_parse_want(parser, ":")) { return -1; }
-    if (opdi_graph_reserve_inputs(graph, count)) { return -1; }
+    if (opdi_graph_parse_want(parser, ":") || opdi_graph_sizes_lines(graph, &parser->at, &parser->line) ||
+        opdi_graph_reserve_inputs(graph, count)) { return -1; }
     if (count) { memcpy(graph->inputs, in, (size_t)count * sizeof *in); }
     graph->ninputs = count;
     for (opdi_graph_parse_blanks(parser, true); !opdi_graph_parse_is(parser, "return");
@@ -1162,7 +1187,7 @@ static int opdi_graph_parse_body(opdi_graph_parser *parser) {
     for (int i = 0; i < count; i++) {
         graph->outputs[i] = made ? made->in[i] : graph->result;
     }
-    return 0;
+    return graph->sizes ? opdi_graph_open_complete(graph) : 0;
 }
 
 OPDI_INTERNAL opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants,

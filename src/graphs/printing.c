@@ -12,7 +12,13 @@ OPDI_INTERNAL void opdi_gvalue_name(opdi_text *text, const opdi_gvalue *value) {
     opdi_text_add(text, "%%");
     opdi_gvalue_name_only(text, value);
 }
-/* Writes the type of a value as TorchScript prints it. */
+/* Writes size i of a tensor or, from its number of dims on, a stride: a number or an expression of open sizes. */
+OPDI_INTERNAL void opdi_gvalue_print_dim(opdi_text *text, const opdi_gvalue *value, int i) {
+    const opdi_gexpr *const expr = value->open && value->graph && value->graph->sizes ? value->open[i] : NULL;
+    if (expr) { opdi_gexpr_print(text, value->graph->sizes, expr); }
+    else { opdi_text_add(text, "%lld", (long long)value->dims[i]); }
+}
+/* Writes the type of a value as TorchScript prints it, but open sizes as expressions. */
 OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
     static const char *const words[OPD_TAG_COUNT] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str",
                                                      "Device", "Any", "int[]", "float[]", "bool[]", "Tensor[]",
@@ -31,9 +37,13 @@ OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
     } else if (value->tag == OPD_TAG_TENSOR && value->dtype >= 0) {
         char device[32];
         opdi_text_add(text, "%s(", opd_dtype_cname((opd_scalar_type)value->dtype));
-        for (int i = 0; i < value->ndim; i++) { opdi_text_add(text, "%lld, ", (long long)value->dims[i]); }
         for (int i = 0; i < value->ndim; i++) {
-            opdi_text_add(text, "%s%lld", i ? ", " : "strides=[", (long long)value->dims[value->ndim + i]);
+            opdi_gvalue_print_dim(text, value, i);
+            opdi_text_add(text, ", ");
+        }
+        for (int i = 0; i < value->ndim; i++) {
+            opdi_text_add(text, i ? ", " : "strides=[");
+            opdi_gvalue_print_dim(text, value, value->ndim + i);
         }
         opdi_text_add(text, "%srequires_grad=%d, device=%s)", value->ndim ? "], " : "", value->requires_grad,
                       opdi_device_text(opd_device_make((opd_backend)value->backend,
@@ -271,6 +281,12 @@ OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t c
         opdi_gvalue_type(&text, graph->inputs[i]);
     }
     opdi_text_add(&text, "):\n");
+    for (int32_t i = 0; graph->sizes && i < graph->sizes->count; i++) {
+        const opdi_gsize *const size = &graph->sizes->names[i];
+        opdi_text_add(&text, "  # size ");
+        opdi_gsize_print(&text, size);
+        opdi_text_add(&text, size->why ? " # %s\n" : "\n", size->why);
+    }
     opdi_gblock_print(&text, &graph->body, full ? &constants : NULL, 2);
     opdi_text_add(&text, "  return (");
     if (graph->result) { opdi_gvalue_name(&text, graph->result); }

@@ -465,6 +465,17 @@ static bool opdi_traced_tangents(const opd_call *call) {
     }
     return false;
 }
+/* Notes that a call of `op`, whose node is `node`, has failed. */
+static void opdi_trace_failed(opdi_trace_failure *failure, const opd_op *op, const opdi_gnode *node) {
+    char places[OPDI_FRAMES][OPDI_PLACE];
+    failure->op = op;
+    failure->place[0] = 0;
+    if (!node->nframes || opdi_stack_is_short("opd_graph_trace", OPDI_STACK_FOR(30 << 10))) { return; }
+    opdi_places(node->frames, node->nframes, places);
+    for (int i = 0; i < node->nframes && !failure->place[0]; i++) {
+        if (places[i][0] != '?') { (void)snprintf(failure->place, OPDI_PLACE, "%s", places[i]); }
+    }
+}
 /* The kernel at the Tracer key: records a call as a node.  If arguments have tangents, leaves the recording to forward
    mode (opdi_forward_record_call), so that the computation of the tangents is recorded, too.  Returns 0, or -1 and sets
    an error. */
@@ -478,8 +489,10 @@ OPDI_INTERNAL int opdi_tracer_kernel(opd_call *call) {
         call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
         return opd_redispatch(call, below);
     }
+    opdi_trace_failure *const failure = opdi_tracer_of(call->th)->failure;
     if (!(node = opdi_trace_begin(call, &waiting))) { return -1; }
     int rc = opd_redispatch(call, below);
+    if (rc && failure && !failure->op) { opdi_trace_failed(failure, call->op, node); }
     if (rc == 0 && tangents && opdi_traced_tangents(call)) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "its kernel at Autograd computes tangents, which cannot become part of the "
                       "graph that is being recorded; give the operator a .backward or a .jvp instead");
@@ -563,6 +576,20 @@ static int opdi_trace_outputs(opdi_graph_tracer *tracer, opd_tensor *const *out,
     return graph->result ? 0 : -1;
 }
 
+/* Notes which values of a recording on fakes have sizes that depend on data.  Returns 0, or -1 if memory runs out. */
+static int opdi_trace_by_data(const opdi_graph_tracer *tracer) {
+    char text[24 * OPD_MAX_DIMS];
+    for (int64_t i = 0; i < tracer->size && opd_fake_enabled(); i++) {
+        const opd_tensor *const tensor = tracer->map[i].tensor;
+        opdi_gvalue *const value = tracer->map[i].value;
+        if (!tensor || !(tensor->functionality & OPD_BIT_OF(OPDI_SIZES_KEY))) { continue; }
+        const size_t length = opd_fake_shape_print(tensor, text, sizeof text);
+        value->by_data = opdi_arena_copy(&tracer->graph->arena, text, OPDI_MIN(length, sizeof text - 1));
+        if (!value->by_data) { return -1; }
+    }
+    return 0;
+}
+
 OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                                    int count, const opd_trace_options *options);
 
@@ -570,10 +597,10 @@ static const opdi_tracer opdi_tracer_of_graphs = {
     opdi_trace_copied, opdi_trace_read, opdi_trace_outside, opdi_trace_saved, opdi_trace_later, opdi_trace_begin,
     opdi_trace_done
 };
-/* Runs the function `fn` and records the calls that it makes.  Returns the graph, which the caller frees, or NULL and
-   sets an error. */
-OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                                         const opd_trace_options *options) {
+/* Runs the function `fn` and records the calls that it makes.  If a call fails, fills *failure, unless it is NULL.
+   Returns the graph, which the caller frees, or NULL and sets an error. */
+OPDI_INTERNAL opd_graph *opdi_trace_told(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                                         const opd_trace_options *options, opdi_trace_failure *failure) {
     opdi_thread *thread = opdi_self();
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     opdi_graph_tracer tr;
@@ -582,6 +609,7 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
     tr.allow_constants = options && options->allow_constants;
     tr.locations = options && options->locations;
     tr.parts = options && options->parts;
+    tr.failure = failure;
     if (!(tr.graph = opdi_graph_new())) { return NULL; }
     opd_scope scope = opd_scope_open();
     opd_tensor **in = opdi_scope_tensors(ninputs);
@@ -601,7 +629,8 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
         opdi_layers_end(depth);
         opd_keys_restore(guard);
         thread->innermost.tracer = NULL;
-        rc = count < 0 ? -1 : opdi_trace_outputs(&tr, out, count, options && options->list_output);
+        rc = count < 0 || opdi_trace_by_data(&tr) ? -1
+            : opdi_trace_outputs(&tr, out, count, options && options->list_output);
         if (rc == 0 && tr.locations) {
             rc = opdi_stack_short("opd_graph_trace", OPDI_STACK_FOR(30 << 10)) ? -1 : opdi_trace_places(tr.graph);
         }
@@ -611,6 +640,11 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
     if (rc == 0 && opd_graph_dce(tr.graph) >= 0) { return tr.graph; }
     opd_graph_free(tr.graph);
     return NULL;
+}
+
+OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                                         const opd_trace_options *options) {
+    return opdi_trace_told(fn, user, inputs, ninputs, options, NULL);
 }
 
 /* Records the operators that `fn` calls on `inputs` as a graph.  If options->check is set, also records `fn` a second

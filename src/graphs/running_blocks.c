@@ -382,7 +382,9 @@ int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs
     size_t bytes = 0;
     int rc = -1;
     if (thread->error == OPD_OK && graph && ninputs == graph->ninputs && (inputs || !ninputs) && (outputs || !cap)) {
-        if ((plan = OPDI_ACQUIRE(&graph->plan)) != NULL || (plan = opdi_graph_plan_of(graph)) != NULL) {
+        if (OPDI_UNLIKELY(graph->sizes) && !graph->program &&
+            opdi_graph_guard_tensors(graph, inputs, "opd_graph_run", NULL)) { }
+        else if ((plan = OPDI_ACQUIRE(&graph->plan)) != NULL || (plan = opdi_graph_plan_of(graph)) != NULL) {
             bytes = (size_t)plan->nslots * sizeof *vals + plan->scratch + 16;
             vals = (opd_value *)opdi_alloc(bytes);
         }

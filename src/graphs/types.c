@@ -425,8 +425,12 @@ static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **
     *at += length;
     if (**at == '(' && !strchr(word, '.')) {      /* the type of a traced tensor, such as "Float(2, strides=[1],
                                                      device=cpu)" */
-        *at += strcspn(*at, ")\n");
-        return *(*at)++ == ')' ? opdi_gtype_simple(OPDI_GTYPE_TENSOR) : NULL;
+        int open = 0;                             /* expressions of open sizes may contain parentheses */
+        do {
+            open += (**at == '(') - (**at == ')');
+            ++*at;
+        } while (open && **at && **at != '\n');
+        return open ? NULL : opdi_gtype_simple(OPDI_GTYPE_TENSOR);
     }
     for (int kind = 0; kind < OPDI_GTYPE_NSIMPLE; kind++) {
         if (strcmp(word, opdi_gtype_words[kind]) == 0) { return opdi_gtype_simple(kind); }

@@ -215,6 +215,155 @@ static void opdi_program_open_name(opdi_program_writer *writer, const opdi_dynam
     }
 }
 
+//== graphs with open sizes ============================================================================================
+//
+//  The nodes that compute numbers from open sizes are written as nodes of the program.  A size T that is a multiple of
+//  4 is written as Mul(Integer(4), Symbol('T__by_4', ...)), because the format has only ranges.
+
+/* Appends an expression in the notation of sympy.  Returns 0, or -1 and sets an error. */
+static int opdi_program_put_expr(opdi_program_writer *writer, opdi_string *to, const opdi_gexpr *expr) {
+    static const char *const words[] = {"", "", "Add(", "Mul(", "FloorDiv("};
+    const opdi_gsize *const size = &writer->graph->sizes->names[expr->name];
+    if (opdi_stack_is_short("opd_program_save", OPDI_STACK_CALL)) { return -1; }
+    if (expr->kind == OPDI_GEXPR_NUMBER) { opdi_json_print(to, "Integer(%lld)", (long long)expr->number); }
+    else if (expr->kind == OPDI_GEXPR_NAME) {
+        const char *const rest = size->least > 0 ? "positive=True, integer=True)" : "integer=True)";
+        if (!opdi_gsize_follows(writer->graph, expr->name)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the size %.60s depends on data, and cannot be saved",
+                            size->name);
+        }
+        if (size->step == 1) { opdi_json_print(to, "Symbol('%.60s', %s", size->name, rest); }
+        else {
+            opdi_json_print(to, "Mul(Integer(%lld), Symbol('%.60s__by_%lld', %s)", (long long)size->step, size->name,
+                            (long long)size->step, rest);
+        }
+    } else if (expr->kind == OPDI_GEXPR_UNKNOWN) { opdi_string_add(to, "Integer(1)"); }
+    else {
+        const bool square = expr->kind == OPDI_GEXPR_MUL && expr->args[0] == expr->args[1];
+        opdi_string_add(to, square ? "Pow(" : words[expr->kind]);
+        if (opdi_program_put_expr(writer, to, expr->args[0])) { return -1; }
+        opdi_string_add(to, square ? ", Integer(2" : ", ");
+        if (!square && opdi_program_put_expr(writer, to, expr->args[1])) { return -1; }
+        opdi_string_add(to, square ? "))" : ")");
+    }
+    return to->failed ? -1 : 0;
+}
+/* Appends a size or stride that is an expression, or the number `size` if it is not known.  Returns 0, or -1 and sets
+   an error. */
+static int opdi_program_put_open(opdi_program_writer *writer, opdi_string *to, const opdi_gexpr *expr, int64_t size) {
+    if (expr->kind == OPDI_GEXPR_UNKNOWN) {
+        opdi_json_print(to, "{\"as_int\": %lld}", (long long)size);
+        return 0;
+    }
+    opdi_string_add(to, "{\"as_expr\": {\"expr_str\": \"");
+    if (opdi_program_put_expr(writer, to, expr)) { return -1; }
+    opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}}", (long long)size);
+    return 0;
+}
+/* Appends the argument that is a number which a node computes. */
+static void opdi_program_put_computed(opdi_program_writer *writer, opdi_string *to, const opdi_gvalue *value) {
+    opdi_json_print(to, "{\"as_sym_%s\": {\"as_name\": \"v%lld\"}}", value->tag == OPD_TAG_INT ? "int" : "float",
+                    (long long)opdi_program_number(writer, value));
+}
+/* Appends the result of a node that computes a number, and adds its description.  Returns 0, or -1 and sets an error.
+   */
+static int opdi_program_put_number_result(opdi_program_writer *writer, const opdi_gvalue *value) {
+    opdi_string *const to = &writer->symbols;
+    int64_t hint = 0;
+    if (value->tag != OPD_TAG_INT || !value->open || !writer->graph->sizes) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: %s computes a number that is no expression of open "
+            "sizes", value->node->op ? value->node->op->name : "a node");
+    }
+    opdi_program_put_computed(writer, &writer->nodes, value);
+    (void)opdi_gexpr_value(value->open[0], writer->examples, ~0u, &hint);
+    opdi_json_comma(to);
+    opdi_json_print(to, "\"v%lld\": ", (long long)opdi_program_number(writer, value));
+    return opdi_program_put_open(writer, to, value->open[0], hint);
+}
+/* Appends the description of a float that is computed from an open size.  Returns 0, or -1 and sets an error. */
+static int opdi_program_put_float_result(opdi_program_writer *writer, const opdi_gvalue *value) {
+    const opdi_gnode *const node = value->node, *const of = node->nin == 2 ? node->in[1]->node : node;
+    const opdi_gexpr *const expr = of->in[0]->open ? of->in[0]->open[0] : NULL;
+    opdi_string *const to = &writer->floats;
+    int64_t number = 0;
+    if (!expr || of->nin != 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a float is computed from sizes in an unknown way");
+    }
+    (void)opdi_gexpr_value(expr, writer->examples, ~0u, &number);
+    const bool root = strncmp(of->builtin->schema, "aten::sqrt", 10) == 0;
+    const bool divided = node->nin == 2 && strncmp(node->builtin->schema, "aten::div", 9) == 0;
+    const double factor = node->nin == 2 ? node->in[0]->node->constant.u.d : 1;
+    const double one = root ? sqrt((double)number) : (double)number, hint = divided ? factor / one : factor * one;
+    opdi_program_put_computed(writer, &writer->nodes, value);
+    opdi_json_comma(to);
+    opdi_json_print(to, "\"v%lld\": {\"as_expr\": {\"expr_str\": \"", (long long)opdi_program_number(writer, value));
+    if (node->nin == 2) {
+        opdi_json_print(to, divided ? "FloatTrueDiv(Float('%.17g')," : "Mul(Float('%.17g'),", factor);
+    }
+    opdi_string_add(to, root ? " OpaqueUnaryFn_sqrt(" : " ToFloat(");
+    if (opdi_program_put_expr(writer, to, expr)) { return -1; }
+    opdi_json_print(to, "%s\", \"hint\": {\"as_float\": ", node->nin == 2 ? "))" : ")");
+    opdi_json_put_float(to, hint);
+    opdi_string_add(to, "}}}");
+    return to->failed ? -1 : 0;
+}
+/* Appends a node that computes a number from other numbers.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_program_put_builtin(opdi_program_writer *writer, const opdi_gnode *node) {
+    static const struct { const char *schema, *target; } rows[] = {
+        {"aten::add.int(", "_operator.add"}, {"aten::sub.int(", "_operator.sub"}, {"aten::mul.int(", "_operator.mul"},
+        {"aten::floordiv.int(", "_operator.floordiv"}, {"aten::Float.int(", "torch.sym_float"},
+        {"aten::sqrt.int(", "torch._sym_sqrt"}, {"aten::div.float(", "_operator.truediv"},
+        {"aten::mul.float(", "_operator.mul"}};
+    opdi_string *const to = &writer->nodes;
+    size_t row = 0;
+    while (row < 8 && (!node->builtin || strncmp(node->builtin->schema, rows[row].schema, strlen(rows[row].schema)))) {
+        row++;
+    }
+    if (row == 8 || !writer->graph->sizes) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a graph with conditions, loops or functions cannot be "
+                        "saved");
+    }
+    opdi_json_comma(to);
+    opdi_json_print(to, "{\"target\": \"%s\", \"inputs\": [", rows[row].target);
+    for (int32_t i = 0; i < node->nin; i++) {
+        const opdi_gvalue *const value = node->in[i];
+        opdi_json_print(to, "%s{\"name\": \"%s\", \"arg\": ", i ? ", " : "", i ? "b" : "a");
+        if (!value->node || value->node->kind != OPDI_GNODE_CONSTANT) { opdi_program_put_computed(writer, to, value); }
+        else if (value->tag == OPD_TAG_INT) {
+            opdi_json_print(to, "{\"as_int\": %lld}", (long long)value->node->constant.u.i);
+        } else {
+            opdi_string_add(to, "{\"as_float\": ");
+            opdi_json_put_float(to, value->node->constant.u.d);
+            opdi_string_add(to, "}");
+        }
+        opdi_string_add(to, ", \"kind\": 1}");
+    }
+    opdi_string_add(to, "], \"outputs\": [");
+    if (row < 4 ? opdi_program_put_number_result(writer, node->out[0])
+        : opdi_program_put_float_result(writer, node->out[0])) { return -1; }
+    opdi_string_add(to, "], \"metadata\": {}, \"is_hop_single_tensor_return\": null, \"name\": null}");
+    return to->failed ? -1 : 0;
+}
+/* Appends the ranges of the open sizes. */
+static void opdi_program_put_ranges(const opdi_program_writer *writer, opdi_string *to) {
+    const opdi_gsizes *const sizes = writer->graph->sizes;
+    bool any = false;
+    for (int i = 0; i < writer->nopen; i++) {
+        opdi_json_print(to, "%s\"s%d\": {\"min_val\": 2, \"max_val\": null}", i ? ", " : "", i);
+    }
+    for (int32_t i = 0; sizes && i < sizes->count; i++) {
+        const opdi_gsize *const size = &sizes->names[i];
+        char by[40] = "";
+        if (!opdi_gsize_follows(writer->graph, i)) { continue; }
+        if (size->step > 1) { (void)snprintf(by, sizeof by, "__by_%lld", (long long)size->step); }
+        opdi_json_print(to, "%s\"%.60s%s\": {\"min_val\": %lld, \"max_val\": ", any ? ", " : "", size->name, by,
+                        (long long)((size->least + size->step - 1) / size->step));
+        if (size->most == OPDI_OPEN_MOST) { opdi_string_add(to, "null}"); }
+        else { opdi_json_print(to, "%lld}", (long long)(size->most / size->step)); }
+        any = true;
+    }
+}
+
 //== nodes =============================================================================================================
 
 /* Appends an integer argument to the text of the nodes.  If `whole` is true, the integer is a whole argument; otherwise
@@ -263,17 +412,22 @@ static void opdi_program_put_device(opdi_string *to, opd_device device) {
 OPDI_INTERNAL int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
                                  const int64_t *second, int ndim, bool requires_grad, opd_device device,
                                  int64_t offset) {
+    const opdi_gexpr *const *const open = writer->described && writer->graph->sizes ? writer->described->open : NULL;
     opdi_json_print(to, "{\"dtype\": %d, \"sizes\": [", opdi_program_file_dtype(dtype));
     for (int i = 0; i < ndim; i++) {
+        const opdi_gexpr *const expr = open ? open[i] : NULL;
         if (i) { opdi_string_add(to, ", "); }
-        if (opdi_program_put_size(writer, to, dims[i], second[i])) { return -1; }
+        if (expr ? opdi_program_put_open(writer, to, expr, dims[i])
+            : opdi_program_put_size(writer, to, dims[i], second[i])) { return -1; }
     }
     opdi_json_print(to, "], \"requires_grad\": %s, \"device\": ", requires_grad ? "true" : "false");
     opdi_program_put_device(to, device);
     opdi_string_add(to, ", \"strides\": [");
     for (int i = ndim; i < 2 * ndim; i++) {
+        const opdi_gexpr *const expr = open ? open[i] : NULL;
         if (i > ndim) { opdi_string_add(to, ", "); }
-        if (opdi_program_put_stride(writer, to, dims, second, ndim, i - ndim)) { return -1; }
+        if (expr ? opdi_program_put_open(writer, to, expr, dims[i])
+            : opdi_program_put_stride(writer, to, dims, second, ndim, i - ndim)) { return -1; }
     }
     opdi_json_print(to, "], \"storage_offset\": {\"as_int\": %lld}, \"layout\": 7}", (long long)offset);
     return to->failed ? -1 : 0;
@@ -295,8 +449,11 @@ OPDI_INTERNAL int opdi_program_put_value(opdi_program_writer *writer, const opdi
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a value has another dtype or number of dims in the "
                         "second trace: the traces may differ only in sizes");
     }
-    return opdi_program_put_meta(writer, &writer->metas, form.dtype, form.dims, other ? other->dims : form.dims,
-                                 form.ndim, value->requires_grad, writer->device, 0);
+    writer->described = value;
+    const int rc = opdi_program_put_meta(writer, &writer->metas, form.dtype, form.dims, other ? other->dims : form.dims,
+                                         form.ndim, value->requires_grad, writer->device, 0);
+    writer->described = NULL;
+    return rc;
 }
 /* Appends a constant number to `to`, in the form that arguments of type `type` have. */
 static void opdi_program_put_number(opdi_string *to, const opdi_type *type, const opd_value *value) {
@@ -364,7 +521,9 @@ static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *t
         const opdi_gnode *const node = list->in[i]->node;
         open = open || opdi_program_is_open(writer, list->in[i]);
         const bool constant = node && node->kind == OPDI_GNODE_CONSTANT;
-        if (!constant && !tensors) {
+        const bool computed = !constant && list->in[i]->tag == OPD_TAG_INT && writer->graph->sizes;
+        open = open || computed;
+        if (!constant && !tensors && !computed) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a list of numbers that are not constant cannot be "
                             "saved");
         }
@@ -388,7 +547,9 @@ static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *t
         } else if (floats) {
             opdi_json_put_float(to, constant->tag == OPD_TAG_FLOAT ? constant->u.d : (double)constant->u.i);
         } else if (element->kind == OPDI_TYPE_BOOL) { opdi_string_add(to, constant->u.i ? "true" : "false"); }
-        else if (!open) { opdi_json_print(to, "%lld", (long long)constant->u.i); }
+        else if (value->node->kind != OPDI_GNODE_CONSTANT) {
+            opdi_json_print(to, "{\"as_name\": \"v%lld\"}", (long long)opdi_program_number(writer, value));
+        } else if (!open) { opdi_json_print(to, "%lld", (long long)constant->u.i); }
         else if (opdi_program_put_int(writer, value, false)) { return -1; }
     }
     opdi_string_add(to, "]}");
@@ -405,6 +566,10 @@ static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnod
         if (value->tag == OPD_TAG_TENSOR) {
             opdi_program_put_name(writer, to, value);
             if (opdi_program_put_value(writer, value)) { return -1; }
+            continue;
+        }
+        if (value->tag == OPD_TAG_INT && writer->graph->sizes) {
+            if (opdi_program_put_number_result(writer, value)) { return -1; }
             continue;
         }
         while (parts && (parts->kind != OPDI_GNODE_UNPACK || parts->in[0] != value)) { parts = parts->next; }
@@ -435,12 +600,12 @@ OPDI_INTERNAL int opdi_program_put_node(opdi_program_writer *writer, const opdi_
         const int kind = value->node ? (int)value->node->kind : -1;
         if (kind == OPDI_GNODE_CONSTANT ? opdi_program_put_constant(writer, type, value)
             : kind == OPDI_GNODE_LIST ? opdi_program_put_list(writer, type, value->node) : 0) { return -1; }
-        if (kind != OPDI_GNODE_CONSTANT && kind != OPDI_GNODE_LIST) {
-            if (value->tag != OPD_TAG_TENSOR) {
-                return opdi_program_refuse(node, "an argument is computed, but not a tensor");
-            }
-            opdi_program_put_name(writer, to, value);
-        }
+        const bool number = value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT;
+        if (kind == OPDI_GNODE_CONSTANT || kind == OPDI_GNODE_LIST) { }
+        else if (number && writer->graph->sizes) { opdi_program_put_computed(writer, to, value); }
+        else if (value->tag != OPD_TAG_TENSOR) {
+            return opdi_program_refuse(node, "an argument is computed, but not a tensor");
+        } else { opdi_program_put_name(writer, to, value); }
         opdi_string_add(to, ", \"kind\": null}");
     }
     opdi_string_add(to, "], \"outputs\": [");
@@ -733,6 +898,7 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     const opd_graph *const graph = writer->graph;
     opdi_string spec = {NULL, 0, 0, false}, leaves = {NULL, 0, 0, false};
     if ((writer->other && (opdi_program_refuse_blocks(graph) || opdi_program_pair_all(writer))) ||
+        (graph->sizes && (opdi_program_refuse_blocks(graph) || opdi_graph_open_examples(graph, writer->examples))) ||
         opdi_program_put_inputs(writer) || writer->put_block(writer, &graph->body)) { return -1; }
     for (int32_t i = 0; i < graph->noutputs; i++) {
         const long long number = (long long)opdi_program_number(writer, graph->outputs[i]);
@@ -752,7 +918,8 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
         "], \"nodes\": [", writer->heads.data, writer->heads.length && writer->nodes.length ? ", " : "",
         writer->nodes.data, "], \"tensor_values\": {", writer->metas.data, "}, \"sym_int_values\": {",
         writer->symbols.data, "}, \"sym_bool_values\": {}, \"is_single_tensor_return\": false, "
-        "\"custom_obj_values\": {}, \"sym_float_values\": {}}, \"signature\": {\"input_specs\": [", writer->specs.data,
+        "\"custom_obj_values\": {}, \"sym_float_values\": {", writer->floats.data,
+        "}}, \"signature\": {\"input_specs\": [", writer->specs.data,
         "], \"output_specs\": [", writer->sinks.data, "]}, \"module_call_graph\": [{\"fqn\": \"\", \"signature\": {"
         "\"inputs\": [], \"outputs\": [], \"forward_arg_names\": [", writer->names.data, "], \"in_spec\": "};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { if (parts[i]) { opdi_string_add(text, parts[i]); } }
@@ -768,9 +935,7 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     if (spec.data) { opdi_json_put(text, spec.data); }
     opdi_string_add(text, "}}], \"metadata\": {}, \"treespec_namedtuple_fields\": {}}, "
                     "\"opset_version\": {\"aten\": 10}, \"range_constraints\": {");
-    for (int i = 0; i < writer->nopen; i++) {
-        opdi_json_print(text, "%s\"s%d\": {\"min_val\": 2, \"max_val\": null}", i ? ", " : "", i);
-    }
+    opdi_program_put_ranges(writer, text);
     opdi_string_add(text, "}, \"schema_version\": {\"major\": 8, \"minor\": 20}, \"verifiers\": [\"TRAINING\"], "
                     "\"torch_version\": \"2.6.0\", \"guards_code\": []}");
     const bool failed = spec.failed || leaves.failed || text->failed;
@@ -932,7 +1097,7 @@ static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other
     memcpy(numbers, writer.numbers, sizeof writer.numbers);
     opdi_string *const all[] = {&text, &writer.nodes, &writer.metas, &writer.inputs, &writer.specs, &writer.outputs,
                                 &writer.sinks, &writer.names, &writer.leaves, &writer.configs[0], &writer.configs[1],
-                                &writer.items, &writer.heads, &writer.symbols};
+                                &writer.items, &writer.heads, &writer.symbols, &writer.floats};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) { opdi_string_free(all[i]); }
     opdi_pointer_set_free(&writer.values);
     opdi_pointer_set_free(&writer.done);

@@ -707,8 +707,8 @@ static bool opdi_program_is_silent(opdi_program_writer *writer, const opdi_gnode
     const int64_t count = writer->done.count;
     if (node->kind == OPDI_GNODE_CONSTANT || node->kind == OPDI_GNODE_LIST || node->kind == OPDI_GNODE_TUPLE ||
         (node->kind == OPDI_GNODE_UNPACK && node->in[0]->node && node->in[0]->node->kind == OPDI_GNODE_OP) ||
-        opdi_program_calls(node, "aten::size.int") ||
-        opdi_program_calls_builtin(node, "aten::sub.int(") ||
+        (!writer->graph->sizes && (opdi_program_calls(node, "aten::size.int") ||
+                                   opdi_program_calls_builtin(node, "aten::sub.int("))) ||
         opdi_program_calls_builtin(node, "aten::Bool.Tensor(")) { return true; }
     return count && opdi_pointer_set_add(&writer->done, (uintptr_t)node) >= 0 && writer->done.count == count;
 }
@@ -723,7 +723,8 @@ static int opdi_program_put_block(opdi_program_writer *writer, const opdi_gblock
         case OPDI_GNODE_OP: rc = opdi_program_put_node(writer, node); break;
         case OPDI_GNODE_IF: rc = opdi_program_put_if(writer, node, &graphs); break;
         case OPDI_GNODE_LOOP: rc = opdi_program_put_loop(writer, node, &graphs); break;
-        default: rc = opdi_program_refuse(node, "it is neither an operator nor a condition or loop over tensors");
+        default: rc = node->kind == OPDI_GNODE_BUILTIN && writer->graph->sizes ? opdi_program_put_builtin(writer, node)
+            : opdi_program_refuse(node, "it is neither an operator nor a condition or loop over tensors");
         }
         if (graphs.failed) { rc = -1; }
         opdi_string_free(&graphs);

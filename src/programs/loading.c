@@ -159,7 +159,7 @@ static int opdi_program_open(opdi_program_reader *reader, const char *name) {
     reader->json = json;
     const int rc = json ? opdi_program_read(reader) : -1;
     opd_json_free(json);
-    return rc ? -1 : opdi_program_shapes(reader->program);
+    return rc || opdi_program_open_sizes(reader->program) ? -1 : opdi_program_shapes(reader->program);
 }
 static void opdi_program_reader_end(opdi_program_reader *reader) {
     for (int64_t i = 0; reader->storages && i < reader->file->count; i++) {

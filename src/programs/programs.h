@@ -178,6 +178,10 @@ typedef struct opdi_program_writer {
     int64_t npairs;
     opdi_dynamic_size open[OPDI_DYNAMIC_SIZES];   /* the open sizes: s0, s1 ... */
     int nopen;
+    const opdi_gvalue *described;                 /* the value whose description is written; NULL: a tensor of the
+                                                     module */
+    int64_t examples[OPDI_OPEN_NAMES];            /* of a graph with open sizes: examples of them */
+    opdi_string floats;          /* the descriptions of floats that are computed from open sizes */
     opdi_string heads, symbols;  /* heads: nodes at the beginning of the program that compute sizes from the open sizes;
                                     symbols: the descriptions of their results */
 } opdi_program_writer;
