@@ -27,7 +27,9 @@ typedef enum opd_graph_kind {
                                     whether another round follows, and the next values.  The outputs of the node are the
                                     last values */
     OPD_GRAPH_BUILTIN,           /* calls a function of TorchScript that is no operator, such as prim::GetAttr */
-    OPD_GRAPH_FUNCTION           /* calls a C function with its own data, such as a part of an exported program */
+    OPD_GRAPH_FUNCTION           /* calls a C function with its own data, such as a part of an exported program.  The
+                                    graphs of a condition or loop of such a program (torch.cond) are data of the
+                                    function: no function here reads or changes them, so a pass does not reach them */
 } opd_graph_kind;
 /* Return the first node of a graph, and the node that follows a node, in the order of the graph's text: the nodes in
    the blocks of a node follow it.  NULL: there is none.  Inside such a loop, the node may be removed, and nodes may be
@@ -154,8 +156,8 @@ OPD_NEW int opd_graph_erase_node(opd_graph *graph, opd_graph_node *node);
 /* Computes anew what the graph knows of its tensors (opd_graph_value_info): runs the graph on tensors without data that
    have the dtypes, sizes and devices of `inputs`, one for each input of the graph (ShapeProp of torch.fx).  Of tensors
    in blocks of conditions and loops, nothing is known then.  Of a tensor whose sizes a node changes in place (t_), the
-   last sizes are known.  Returns 0; or -1 and sets an error, for example if an operator does not accept these sizes;
-   then nothing has changed. */
+   last sizes are known.  Returns 0; or -1 and sets an error, for example if an operator does not accept these sizes, or
+   if a condition or a size depends on the numbers of a tensor; then nothing has changed. */
 OPD_NEW int opd_graph_infer(opd_graph *graph, opd_tensor *const *inputs, int ninputs);
 /* Checks a whole graph: each value is computed before it is used, operators accept their arguments, blocks have as many
    outputs as their nodes need, and outputs exist.  Returns 0; or -1 and sets an error that names the first node that is
@@ -192,8 +194,8 @@ OPD_NEW opd_graph_value *opd_graph_call_args(opd_graph *graph, const char *name,
 /* Copying graphs.  The constants of a copy are the same tensors, and its nodes call the same functions.  The caller
    owns a new graph and frees it with opd_graph_free.
 
-   opd_graph_copy: Returns a copy that can be changed; so also for the graph of a program or of a script.  It runs as
-   the graph does, with the same inputs.
+   opd_graph_copy: Returns a copy that can be changed; so also for the graph of a program or of a script
+   (opd_program_set_graph, opd_script_set_graph).  It runs as the graph does, with the same inputs.
    opd_graph_inline: Copies the nodes of another graph to the place where nodes are added (opd_graph_insert_before).
    The values `args` take the place of its inputs.  Writes at most `cap` of its outputs to `results`, which may be
    `args`, and returns how many it has; or -1 and sets an error, and the results are NULL.
@@ -216,10 +218,11 @@ OPD_NEW uint64_t opd_graph_hash(opd_graph *graph);
 /* Rewriting (replace_pattern of torch.fx).  A pattern is a graph: its inputs stand for any values of the right types,
    and its nodes for the same calls.  Trace it from a function, or write it as text, where the inputs may also be
    numbers:
-   opd_graph_parse("graph(%x : Tensor, %n : int):\n ...").  Constants stand for equal constants.  All values inside a
-   match but the outputs have no other users; only constants, and lists of constants, may have some.  A match does not
-   cover nodes of several blocks, does not stand around a node that writes memory which the match uses, and has no list
-   to which a node appends.
+   opd_graph_parse("graph(%x : Tensor, %n : int):\n ...").  Constants stand for equal constants; one that the pattern
+   uses several times also for several equal ones.  All values inside a match but the outputs have no other users; only
+   constants, and lists of constants, may have some.  A match does not cover nodes of several blocks, has no list to
+   which a node appends, and does not stand around a node that writes memory which the match uses, or that uses memory
+   which the match writes.
 
    A match: the values of a graph at the places of a pattern's values.  It is valid until the function that was given it
    returns.
@@ -248,8 +251,10 @@ OPD_NEW int opd_graph_rewrite(opd_graph *graph, const opd_graph *pattern, const 
 /* Answers whether the call of a node belongs into parts of a graph.  If it sets an error, opd_graph_partition fails. */
 typedef bool (*opd_graph_question)(void *user, const opd_graph_node *node);
 /* A part of a graph: nodes that follow each other in one block, the tensors that they take from outside, and the
-   tensors that they give to other nodes or as outputs.  Constants that they use are not among the inputs.  The lists
-   belong to the innermost scope. */
+   tensors that they give to other nodes or as outputs (none, if nothing uses their results).  Constants that they use
+   are not among the inputs, unless a node of the graph writes them.  The lists belong to the innermost scope, and say
+   how the graph was when it was divided: to replace the nodes of several parts, begin with the last part, because later
+   parts use the outputs of earlier ones. */
 typedef struct opd_part {
     opd_graph_node *const *nodes; int nnodes;
     opd_graph_value *const *inputs; int ninputs;

@@ -165,8 +165,8 @@ OPD_NEW opd_graph_value *opd_graph_find(opd_graph *graph, const char *name);
    set an error. */
 OPD_NEW int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value);
 OPD_NEW int opd_graph_insert_after(opd_graph *graph, opd_graph_value *value);
-/* Replaces the outputs of the graph: one tensor, several as a tuple, or (if list is true) a list.  Returns 0, or -1 and
-   sets an error. */
+/* Replaces the outputs of the graph: several tensors as a tuple, or (if list is true) as a list; or one value, also of
+   another type, but no list or tuple that a node makes.  Returns 0, or -1 and sets an error. */
 OPD_NEW int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list);
 /* Removes the node that computes value or, if value is an input, this input.  Fails if value, or another result of the
    node, is used.  Returns 0, or -1 and sets an error. */

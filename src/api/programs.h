@@ -55,9 +55,10 @@ OPD_NEW int opd_program_run_named(const opd_program *program, const char *const 
 /* Runs a program whose inputs are tensors as an opd_transform_fn.  Pass the program as user.  Fixed inputs are left
    out.  outputs has room for OPD_TRANSFORM_OUTPUTS tensors; if the program has more outputs, the call fails. */
 OPD_NEW int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
-/* Returns the program's graph, borrowed.  The graph's inputs are the module's tensors, then the user's inputs.  If the
-   program has dynamic sizes, opd_graph_nsizes and opd_graph_size read their names and ranges from the graph, and copies
-   of the graph check them.
+/* Returns the program's graph, borrowed.  The graph's inputs are the module's tensors, then the user's inputs: input i
+   (opd_graph_input_at) is the tensor i of the module (opd_module_at), if the module has so many.  If the program has
+   dynamic sizes, opd_graph_nsizes and opd_graph_size read their names and ranges from the graph, and copies of the graph
+   check them.
    opd_program_print: Writes the graph as text into buf, followed by the graphs of conditions and loops.  The text is
    cut to cap bytes.  Returns the full length. */
 OPD_NEW const opd_graph *opd_program_graph(const opd_program *program);

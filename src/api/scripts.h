@@ -87,6 +87,11 @@ OPD_NEW int opd_script_function(void *script, opd_tensor *const *inputs, int nin
    *missing to true if this program does not have it; both pointers may be NULL. */
 OPD_NEW const char *opd_script_operator(const opd_script *script, int64_t place, int64_t *count, bool *missing);
 /* Returns the graph of a method, which includes the functions that it calls.  opd_graph_print shows it as PyTorch does.
-   The graph belongs to the script. */
+   The graph belongs to the script.  If the script has an object, the first input of the graph is this object. */
 OPD_NEW const opd_graph *opd_script_graph(const opd_script *script, const char *method);
+/* Replaces the graph of a method by a changed copy of it, which opd_graph_copy has made and which must have the same
+   inputs and a result of the same type.  The script owns `graph` from then on.  Runs of the method use it; methods that
+   call this method do not, because their graphs contain its calls.  The script can no longer be saved.  No other thread
+   may use the script meanwhile.  Returns 0, or -1 and sets an error; then the caller still owns `graph`. */
+OPD_NEW int opd_script_set_graph(opd_script *script, const char *method, opd_graph *graph);
 

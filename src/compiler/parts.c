@@ -61,6 +61,7 @@ static int opdi_delegate_run(const opdi_gnode *node, const opd_value *args, opd_
     for (int32_t i = 0; i < node->nin; i++) { inputs[i] = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : NULL; }
     int count = 0;
     if (opdi_delegate_applies(args, node->nin)) {
+        memset(outputs, 0, sizeof outputs);       /* so that an output which the function forgets is NULL */
         count = opdi_outputs_check(delegate->function.run(delegate->function.user, inputs, node->nin, outputs), outputs,
                                    delegate->name, "the function");
         if (count > 0 && count != node->nout) {

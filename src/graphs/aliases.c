@@ -19,9 +19,14 @@ static bool opdi_gvalue_has_tensors(const opdi_gvalue *value) {
     return value->tag == OPD_TAG_TENSOR || value->tag == OPD_TAG_TENSORS || value->tag == OPD_TAG_LIST ||
         value->tag == OPD_TAG_CELL || value->tag == OPD_TAG_OBJECT;
 }
+/* Returns whether a node that calls no operator may write a value: a tensor, or a list, also one of numbers. */
+static bool opdi_gvalue_has_memory(const opdi_gvalue *value) {
+    return opdi_gvalue_has_tensors(value) || value->tag == OPD_TAG_INTS || value->tag == OPD_TAG_FLOATS ||
+        value->tag == OPD_TAG_BOOLS;
+}
 static void opdi_gvalues_join(opdi_gvalue *const *values, int32_t count, opdi_gvalue *with) {
     for (int32_t i = 0; i < count; i++) {
-        if (opdi_gvalue_has_tensors(values[i])) { opdi_gvalue_join(values[i], with); }
+        if (opdi_gvalue_has_memory(values[i])) { opdi_gvalue_join(values[i], with); }
     }
 }
 /* Returns whether the schema of an operator says everything about the memory of its results: not if a tag says that it
@@ -32,10 +37,11 @@ OPDI_INTERNAL bool opdi_op_tells_aliases(const opd_op *op) {
     return definition->lib == opdi_registry.aten ? !(definition->tags & OPDI_OPTAG_SHARES) :
         (definition->alias != OPD_ALIAS_CONSERVATIVE && !opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT));
 }
-/* Returns whether result i of a call may share memory with input k. */
+/* Returns whether result i of a call, or an element of it, may share memory with input k. */
 static bool opdi_gnode_shares(const opdi_gnode *node, int32_t i, int32_t k) {
     return opdi_gvalue_has_tensors(node->out[i]) && opdi_gvalue_has_tensors(node->in[k]) &&
-        (!opdi_op_tells_aliases(node->op) || opd_schema_may_alias(node->op->schema, k, -1 - i, NULL));
+        (!opdi_op_tells_aliases(node->op) ||
+         opd_schema_may_contain_alias(node->op->schema, OPD_RESULT(i), k, true, NULL));
 }
 static void opdi_gnode_join_op(const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nout; i++) {
@@ -112,8 +118,9 @@ OPDI_INTERNAL bool opdi_gnode_writes_root(const opdi_gnode *node, const opdi_gva
         const uint64_t written = inner->nblocks || !opdi_gnode_stays(inner) ? 0
             : inner->kind == OPDI_GNODE_OP && opdi_op_tells_writes(inner->op) ? opdi_gnode_written(inner) : UINT64_MAX;
         for (int32_t i = 0; written && i < inner->nin; i++) {
-            if ((written >> OPDI_MIN(i, 63) & 1) && opdi_gvalue_has_tensors(inner->in[i]) &&
-                opdi_gvalue_root(inner->in[i]) == root) { return true; }
+            if ((written >> OPDI_MIN(i, 63) & 1) && opdi_gvalue_root(inner->in[i]) == root &&
+                (inner->kind == OPDI_GNODE_OP ? opdi_gvalue_has_tensors(inner->in[i])
+                 : opdi_gvalue_has_memory(inner->in[i]))) { return true; }
         }
     }
     return false;

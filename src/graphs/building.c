@@ -421,8 +421,11 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
     build.before = graph->body.last;
     done = opdi_graph_build_values(&build, values, count, false) == 0;
     for (int i = 0; done && i < count; i++) {
-        done = values[i]->tag == OPD_TAG_TENSOR ||
-            opdi_graph_parse_fail(&build.parser, "output %d is not a tensor", i) == 0;
+        const opdi_gnode *const node = values[i]->node;
+        const bool made = node && (node->kind == OPDI_GNODE_LIST || node->kind == OPDI_GNODE_TUPLE);
+        done = values[i]->tag == OPD_TAG_TENSOR || (count == 1 && !list && !made) ||
+            opdi_graph_parse_fail(&build.parser, made ? "output %d is a list or tuple, whose elements are the outputs"
+                                  : "output %d is not a tensor", i) == 0;
     }
     done = done && (outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs)) != NULL;
     if (done && count) {

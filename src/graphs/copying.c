@@ -448,7 +448,7 @@ static void opdi_gpart_add(opdi_gpart *part, opdi_gnode *node) {
     node->mark = part->graph->mark;
     for (int32_t i = 0; i < node->nin; i++) {
         opdi_gnode *const from = node->in[i]->node;
-        if (from && (from->kind == OPDI_GNODE_CONSTANT || from->kind == OPDI_GNODE_LIST)) {
+        if (from && ((from->kind == OPDI_GNODE_CONSTANT && !from->written) || from->kind == OPDI_GNODE_LIST)) {
             opdi_gpart_add(part, from);
         }
     }
@@ -482,7 +482,8 @@ static opd_graph *opdi_graph_extract(opdi_gpart *part) {
     opdi_gcopier copier;
     opd_graph *const made = opdi_gpart_begin(part) ? NULL : opdi_graph_new();
     if (!made) { return NULL; }
-    int rc = opdi_gcopier_begin(&copier, part->graph, made, "opd_graph_extract");
+    int rc = opdi_gcopier_begin(&copier, part->graph, made,
+                                part->of ? "opd_graph_extract_part" : "opd_graph_extract");
     copier.names = true;
     copier.sizes = part->graph->sizes != NULL;
     if (rc == 0 && copier.sizes) { rc = opdi_gsizes_copy(part->graph, made); }
@@ -493,10 +494,11 @@ static opd_graph *opdi_graph_extract(opdi_gpart *part) {
 }
 static opd_graph *opdi_graph_extract_checked(opd_graph *graph, opd_graph_value *const *inputs, int ninputs,
                                              opd_graph_value *const *outputs, int noutputs, const opd_part *of) {
-    const char *const who = "opd_graph_extract";
+    const char *const who = of ? "opd_graph_extract_part" : "opd_graph_extract";
     opdi_gpart part = {graph, NULL, 0, inputs, outputs, ninputs, noutputs, of};
     if (ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, noutputs < 1 || !outputs ? "%s: there are no outputs"
+        (void)opd_fail(OPD_ERROR_ARGUMENT, noutputs < 1 || !outputs
+                       ? of ? "%s: the part has no outputs: no other node uses its results" : "%s: there are no outputs"
                        : "%s: the inputs are NULL", who);
         return NULL;
     }

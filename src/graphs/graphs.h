@@ -235,6 +235,8 @@ typedef struct opd_graph_node {
                                                      function */
     bool gone;                                    /* true if the node was removed from the graph */
     bool chosen;                                  /* true if a search wants the node in a part */
+    bool written;                                 /* of a constant: true if the last search for parts has found that
+                                                     a node writes its memory */
     int32_t born;                                 /* graph->born when the node was made */
     int32_t uses_at;                              /* see opdi_graph_uses */
     int64_t order;                                /* grows from node to node of a block; see opdi_graph_order */

@@ -8,6 +8,7 @@
 //  have no cycles.  Writes order nodes, too: a call that uses memory before a write stays before it.
 //
 //  Constants belong to every part that uses them, and so do lists of tensors, which are made again where they are used.
+//  But a constant that a node writes is an input, so that writes and parts keep their order in later changes, too.
 
 //== edges =============================================================================================================
 
@@ -178,7 +179,8 @@ static void opdi_gsearch_phase(opdi_gsearch *search, int32_t at) {
 //== lists and their users =============================================================================================
 
 /* Sets the member `chosen` of the nodes of a block: true for calls that can belong into a part.  A view whose memory is
-   written stays outside, because the function of a part may return new memory.  Returns 0, or -1 and sets an error. */
+   written stays outside, because the function of a part may return new memory.  Also finds the constants that are
+   written.  Returns 0, or -1 and sets an error. */
 static int opdi_gsearch_choose(const opdi_gsearch *search) {
     opd_graph *const graph = search->graph;
     const bool writes = opdi_graph_writes(graph);
@@ -186,6 +188,10 @@ static int opdi_gsearch_choose(const opdi_gsearch *search) {
     const uint64_t written = writes ? opdi_graph_mark_written(graph) : 0;
     for (opdi_gnode *node = search->block->first; node; node = node->next) {
         node->chosen = opdi_gnode_can_move(node) && !(writes && opdi_gnode_view_is_written(node, written));
+    }
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        node->written = writes && node->kind == OPDI_GNODE_CONSTANT && node->out[0]->tag == OPD_TAG_TENSOR &&
+            opdi_gvalue_root(node->out[0])->mark == written;
     }
     return 0;
 }
@@ -389,7 +395,7 @@ static void opdi_gparts_values(const opdi_gsearch *search, opdi_gparts *parts, i
     for (int32_t i = 0; i < node->nin; i++) {
         opdi_gvalue *const value = node->in[i];
         if (value->mark == mark || value->tag != OPD_TAG_TENSOR || opdi_gsearch_has(search, part, value->node) ||
-            (value->node && value->node->kind == OPDI_GNODE_CONSTANT)) { continue; }
+            (value->node && value->node->kind == OPDI_GNODE_CONSTANT && !value->node->written)) { continue; }
         value->mark = mark;
         parts->inputs[parts->ninputs++] = value;
     }

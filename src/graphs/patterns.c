@@ -50,6 +50,34 @@ static bool opdi_gmatch_calls(const opd_match *match, const opdi_gnode *its, con
         opdi_is_number(&its->constant)) { return opdi_is_number(&node->constant); }
     return opdi_gnodes_call_same(its, node);
 }
+/* Returns whether a node is a constant, or a list of constants.  Such nodes may have other users, and stay. */
+static bool opdi_gnode_is_constant(const opdi_gnode *node) {
+    bool constant = node->kind == OPDI_GNODE_CONSTANT || node->kind == OPDI_GNODE_LIST;
+    for (int32_t i = 0; i < node->nin && constant; i++) {
+        constant = node->in[i]->node && node->in[i]->node->kind == OPDI_GNODE_CONSTANT;
+    }
+    return constant;
+}
+/* Returns whether `value` can stand where the pattern's value `its` stands once more, although `known` stands at its
+   first place: both are equal constants, or lists of equal constants.  Adds the nodes to the match, if `its` is no
+   input of the pattern. */
+static bool opdi_gmatch_again(opd_match *match, const opdi_gvalue *its, const opdi_gvalue *known, opdi_gvalue *value) {
+    const opdi_gnode *const node = known->node, *const of = its ? its->node : NULL;
+    if (known == value) { return true; }
+    if (!node || !value->node || !opdi_gnode_is_constant(node) || !opdi_gnode_is_constant(value->node) ||
+        !opdi_gmatch_calls(match, of ? of : node, value->node) || node->nin != value->node->nin) { return false; }
+    if (value->tag == OPD_TAG_TENSOR || value->tag == OPD_TAG_CELL || value->tag == OPD_TAG_OBJECT) {
+        return false;                             /* two tensors with the same numbers may be written one by one */
+    }
+    for (int32_t i = 0; i < node->nin; i++) {
+        if (!opdi_gmatch_again(match, of ? of->in[i] : NULL, node->in[i], value->node->in[i])) { return false; }
+    }
+    if (of) {
+        match->nodes[match->nnodes] = value->node;
+        match->its[match->nnodes++] = of;
+    }
+    return true;
+}
 /* Adds a node to the match, and matches its inputs.  Returns false if it does not match. */
 static bool opdi_gmatch_node(opd_match *match, const opdi_gnode *its, opdi_gnode *node) {
     if (node->nblocks || !opdi_gmatch_calls(match, its, node)) { return false; }
@@ -66,7 +94,7 @@ static bool opdi_gmatch_node(opd_match *match, const opdi_gnode *its, opdi_gnode
 /* Matches a value of the pattern with a value of the graph. */
 static bool opdi_gmatch_value(opd_match *match, const opdi_gvalue *its, opdi_gvalue *value) {
     const opdi_gvalue *const known = opdi_gcopier_get(&match->table, its);
-    if (known) { return known == value; }
+    if (known) { return opdi_gmatch_again(match, its, known, value); }
     if (!its->node) {
         const opdi_gtype *const want = opdi_gvalue_gtype((opd_graph *)(uintptr_t)match->pattern, its);
         const opdi_gtype *const have = opdi_gvalue_gtype(match->graph, value);
@@ -118,14 +146,6 @@ static bool opdi_gpattern_returns(const opd_graph *pattern, const opdi_gvalue *v
     for (int32_t i = 0; i < pattern->noutputs; i++) { if (pattern->outputs[i] == value) { return true; } }
     return false;
 }
-/* Returns whether a node is a constant, or a list of constants.  Such nodes may have other users, and stay. */
-static bool opdi_gnode_is_constant(const opdi_gnode *node) {
-    bool constant = node->kind == OPDI_GNODE_CONSTANT || node->kind == OPDI_GNODE_LIST;
-    for (int32_t i = 0; i < node->nin && constant; i++) {
-        constant = node->in[i]->node && node->in[i]->node->kind == OPDI_GNODE_CONSTANT;
-    }
-    return constant;
-}
 /* Returns whether a list is what its node made of it: only operators use it, so nothing is appended to it. */
 static bool opdi_glist_stays(const opdi_guse *uses, const opdi_gnode *node) {
     for (int32_t at = node->out[0]->first_use; at >= 0; at = uses[at].next) {
@@ -158,10 +178,13 @@ static opdi_gnode *opdi_gmatch_last(const opd_match *match) {
     }
     return last;
 }
+/* Finds the values that share memory, once for a match.  Returns false if memory runs out; then the call fails. */
+static bool opdi_gmatch_alias(opd_match *match) {
+    return match->aliased || (match->aliased = opdi_graph_alias(match->graph, true) == 0);
+}
 /* Returns whether a node writes memory of values of the match. */
 static bool opdi_gmatch_is_written(opd_match *match, const opdi_gnode *node) {
-    if (!match->aliased && opdi_graph_alias(match->graph, true)) { return true; }        /* the call fails */
-    match->aliased = true;
+    if (!opdi_gmatch_alias(match)) { return true; }
     for (int32_t i = 0; i < match->nnodes; i++) {
         const opdi_gnode *const one = match->nodes[i];
         for (int32_t k = 0; k < one->nin; k++) {
@@ -173,8 +196,37 @@ static bool opdi_gmatch_is_written(opd_match *match, const opdi_gnode *node) {
     }
     return false;
 }
+/* Returns whether a node has effects that must keep their order: others than the writes of an operator. */
+static bool opdi_gnode_is_ordered(const opdi_gnode *node) {
+    return opd_graph_node_has_effects(node) &&
+        (node->kind != OPDI_GNODE_OP || opdi_gnode_draws(node) || !opdi_gnode_written(node));
+}
+/* Returns whether a call writes memory that a node, or a node in its blocks, uses. */
+static bool opdi_gnode_writes_for(const opdi_gnode *call, const opdi_gnode *node) {
+    const opdi_gnode *const past = opdi_gnode_past(node);
+    for (const opdi_gnode *inner = node; inner != past; inner = opdi_gnode_after(inner)) {
+        for (int32_t i = 0; i < inner->nin + inner->nout; i++) {
+            opdi_gvalue *const value = i < inner->nin ? inner->in[i] : inner->out[i - inner->nin];
+            if (opdi_gnode_writes_root(call, opdi_gvalue_root(value))) { return true; }
+        }
+    }
+    return false;
+}
+/* Returns whether `node`, which is between the nodes of the match, must stay before one of them: it uses memory that
+   this one writes, or both draw random numbers or have other effects. */
+static bool opdi_gmatch_stays_behind(opd_match *match, const opdi_gnode *node) {
+    const bool ordered = opdi_gnode_is_ordered(node);
+    for (int32_t i = 0; i < match->nnodes; i++) {
+        const opdi_gnode *const one = match->nodes[i];
+        if (!opd_graph_node_has_effects(one)) { continue; }
+        if ((ordered && opdi_gnode_is_ordered(one)) ||
+            (opdi_gnode_stays(one) && (!opdi_gmatch_alias(match) || opdi_gnode_writes_for(one, node)))) { return true; }
+    }
+    return false;
+}
 /* Returns whether the nodes of the match can be computed together, behind the last of them: they are in one block, no
-   output is used before, and no other node between them has effects on the memory that they use. */
+   output is used before, and no other node between them has effects on the memory that they use, or needs what was
+   before theirs. */
 static bool opdi_gmatch_moves(opd_match *match) {
     const opdi_guse *const uses = match->graph->users->uses;
     const opdi_gnode *const last = opdi_gmatch_last(match), *first = last;
@@ -190,10 +242,10 @@ static bool opdi_gmatch_moves(opd_match *match) {
             if (user && user->order <= last->order && !opdi_gmatch_has(match, user)) { return false; }
         }
     }
-    for (const opdi_gnode *node = first; match->writes && node != last; node = node->next) {
-        if (!opdi_gmatch_has(match, node) && opdi_gnode_stays(node) && opdi_gmatch_is_written(match, node)) {
-            return false;
-        }
+    for (const opdi_gnode *node = first; node != last; node = node->next) {
+        if (opdi_gmatch_has(match, node)) { continue; }
+        if ((match->writes && opdi_gnode_stays(node) && opdi_gmatch_is_written(match, node)) ||
+            opdi_gmatch_stays_behind(match, node)) { return false; }
     }
     return true;
 }
@@ -353,7 +405,7 @@ static bool opdi_gpattern_uses(const opd_graph *pattern, const opdi_gvalue *valu
 /* Checks that each node of the pattern leads to an output, and makes the memory of the match.  Returns 0, or -1 and
    sets an error. */
 static int opdi_gmatch_begin(opd_match *match, opd_graph *graph, const opd_graph *pattern) {
-    size_t nodes = 0, values = (size_t)pattern->ninputs;
+    size_t nodes = 0, again = 0, values = (size_t)pattern->ninputs;
     memset(match, 0, sizeof *match);
     match->graph = graph;
     match->pattern = pattern;
@@ -361,13 +413,16 @@ static int opdi_gmatch_begin(opd_match *match, opd_graph *graph, const opd_graph
         bool used = false;
         for (int32_t i = 0; i < node->nout; i++) { used = used || opdi_gpattern_uses(pattern, node->out[i]); }
         values += (size_t)node->nout;
+        for (int32_t i = 0; i < node->nin; i++) { /* constants that stand at several places (opdi_gmatch_again) */
+            again += 1 + (size_t)(node->in[i]->node ? node->in[i]->node->nin : 0);
+        }
         if (used && !node->nblocks) { continue; }
         (void)opd_fail(OPD_ERROR_ARGUMENT, used ? "opd_graph_rewrite: a pattern cannot have conditions or loops"
                        : "opd_graph_rewrite: a node of the pattern does not lead to an output");
         return opdi_graph_where(node);
     }
-    match->nodes = (opdi_gnode **)opdi_scope_alloc((nodes + 1) * sizeof *match->nodes);
-    match->its = (const opdi_gnode **)opdi_scope_alloc((nodes + 1) * sizeof *match->its);
+    match->nodes = (opdi_gnode **)opdi_scope_alloc((nodes + again + 1) * sizeof *match->nodes);
+    match->its = (const opdi_gnode **)opdi_scope_alloc((nodes + again + 1) * sizeof *match->its);
     match->bound = (const opdi_gvalue **)opdi_scope_alloc((values + 1) * sizeof *match->bound);
     match->inputs = (opdi_gvalue **)opdi_scope_alloc(((size_t)pattern->ninputs + 1) * sizeof *match->inputs);
     match->outputs = (opdi_gvalue **)opdi_scope_alloc(((size_t)pattern->noutputs + 1) * sizeof *match->outputs);

@@ -141,7 +141,10 @@ size_t opd_graph_value_type(const opd_graph_value *value, char *buf, size_t cap)
     if (value) { opdi_gvalue_type(&out, value); }
     return out.length;
 }
-opd_tag opd_graph_value_tag(const opd_graph_value *value) { return value ? (opd_tag)value->tag : OPD_TAG_NONE; }
+opd_tag opd_graph_value_tag(const opd_graph_value *value) {
+    if (!value) { return OPD_TAG_NONE; }
+    return value->type && value->type->kind == OPDI_GTYPE_TUPLE ? OPD_TAG_LIST : (opd_tag)value->tag;
+}
 bool opd_graph_value_info(const opd_graph_value *value, opd_graph_info *info) {
     if (!value || !info || value->tag != OPD_TAG_TENSOR || value->dtype < 0) { return false; }
     info->dtype = (opd_scalar_type)value->dtype;

@@ -1018,6 +1018,10 @@ static int opdi_script_archive_save(const opd_script *script, const char *path) 
 int opd_script_save(const opd_script *script, const char *path) {
     if (!opd_ok()) { return -1; }
     if (!script || !path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: the script or path is NULL"); }
+    if (script->changed) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: a graph of the script was changed "
+                        "(opd_script_set_graph); only a script as it was loaded or compiled can be saved");
+    }
     if (opd_value_cell(script->self) != OPD_CELL_OBJECT) { return opdi_script_save_functions(script, path); }
     return opdi_script_sync((opd_script *)(uintptr_t)script, true) ? -1 : opdi_script_archive_save(script, path);
 }

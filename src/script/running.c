@@ -270,6 +270,63 @@ const opd_graph *opd_script_graph(const opd_script *script, const char *method) 
     opdi_script_function *function = opdi_script_known(script, method);
     return function ? opdi_script_compiled(its, function) : NULL;
 }
+static bool opdi_script_graph_in(const opdi_script_function *function, const opd_graph *graph) {
+    while (function && function->graph != graph) { function = function->next; }
+    return function != NULL;
+}
+/* Returns whether a function of the script has this graph. */
+static bool opdi_script_has_graph(const opd_script *script, const opd_graph *graph) {
+    for (const opdi_script_unit *unit = script->units; unit; unit = unit->next) {
+        if (opdi_script_graph_in(unit->functions.first, graph)) { return true; }
+        for (const opdi_script_class *klass = unit->classes; klass; klass = klass->next) {
+            if (opdi_script_graph_in(klass->methods.first, graph)) { return true; }
+        }
+    }
+    return false;
+}
+/* Checks that a graph can take the place of `now`, the graph of a method.  Returns 0, or -1 and sets an error. */
+static int opdi_script_graph_check(const opd_script *script, const opd_graph *now, opd_graph *graph) {
+    const char *const who = "opd_script_set_graph";
+    if (graph->space != script->space || opdi_script_has_graph(script, graph)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph is not a copy of the method's graph (opd_graph_copy), or it "
+                        "belongs to the script already", who);
+    }
+    if (graph->ninputs != now->ninputs || !graph->result != !now->result) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph has %d inputs and %s result, but the method has %d and %s",
+                        who, (int)graph->ninputs, graph->result ? "a" : "no", (int)now->ninputs,
+                        now->result ? "a" : "no");
+    }
+    for (int32_t i = 0; i <= now->ninputs; i++) {
+        const opdi_gvalue *const its = i < now->ninputs ? graph->inputs[i] : graph->result;
+        const opdi_gvalue *const old = i < now->ninputs ? now->inputs[i] : now->result;
+        const opdi_gtype *const have = its ? opdi_gvalue_gtype(graph, its) : NULL;
+        const opdi_gtype *const want = old ? opdi_gvalue_gtype(graph, old) : NULL;
+        char texts[2][100];
+        if (old && (!have || !want)) { return -1; }
+        if (!old || opdi_gtype_same(have, want) || (i == now->ninputs && opdi_gtype_fits(have, want))) { continue; }
+        for (int k = 0; k < 2; k++) {
+            opdi_text text = opdi_text_of(texts[k], sizeof texts[k]);
+            opdi_gtype_print(&text, k ? want : have, true);
+        }
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s of the graph has the type %s, but the method has %s", who,
+                        i < now->ninputs ? "an input" : "the result", texts[0], texts[1]);
+    }
+    return 0;
+}
+int opd_script_set_graph(opd_script *script, const char *method, opd_graph *graph) {
+    if (!opd_ok()) { return -1; }
+    if (!script || !graph) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_set_graph: the %s is NULL", script ? "graph" : "script");
+    }
+    opdi_script_function *const function = opdi_script_known(script, method);
+    opd_graph *const now = function ? opdi_script_compiled(script, function) : NULL;
+    if (!now || opdi_script_graph_check(script, now, graph)) { return -1; }
+    OPDI_PUBLISH(&function->graph, graph);
+    script->listed = NULL;                        /* opd_script_operator lists the calls anew */
+    script->changed = true;
+    opd_graph_free(now);
+    return 0;
+}
 /* Makes the objects of the script and its module have the same tensors.  If `before` is true (before a run), objects
    get the tensors of the module; otherwise the module gets the tensors that the script has set in objects.  Returns 0,
    or -1 and sets an error. */

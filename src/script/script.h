@@ -190,6 +190,7 @@ struct opd_script {
                                                      has */
     struct opdi_script_archive *archive;          /* NULL if the script is from source text */
     bool run_setstate;                            /* see opd_script_options */
+    bool changed;                                 /* true: opd_script_set_graph has replaced a graph */
     int version;                                  /* version of the archive; operators behave as they did in this
                                                      version */
     void (*let_go)(struct opdi_script_archive *archive);         /* frees the archive */

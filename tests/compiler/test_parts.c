@@ -296,6 +296,73 @@ TEST(a_compiler_may_refuse_and_fail) {
     opd_graph_free(graph);
     opd_graph_free(before);
 }
+static int run_graph(void *part, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_graph_run((const opd_graph *)part, in, n, out, OPD_TRANSFORM_OUTPUTS);
+}
+static int keeps_graph(void *user, const opd_graph *part, opd_part_function *function) {
+    CHECK_INT(opd_graph_ninputs(part), 1);         /* the constant, which is written, is an input */
+    function->run = run_graph;
+    function->user = (void *)(uintptr_t)part;
+    return user ? 0 : -1;
+}
+static opd_tensor *constant_in_parts;
+static int writes_a_constant(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user, (void)n;
+    opd_tensor *before = opd_exp(constant_in_parts);
+    opd_tensor *written = opd_add_(constant_in_parts, in[0]);
+    out[0] = opd_mul(before, opd_exp(constant_in_parts));
+    return written ? 1 : -1;
+}
+/* The parts before and after a write to a constant keep their places, when the graph is divided once more, too. */
+TEST(parts_read_a_constant_before_and_after_it_is_written) {
+    const double start[] = {1, 2, -1};
+    opd_tensor *in[1], *out[1];
+    constant_in_parts = opd_tensor_from(start, OPD_INTS(3), OPD_FLOAT64);
+    in[0] = opd_full(OPD_INTS(3), opd_value_double(0.5), OPD_FLOAT64);
+    opd_graph *graph = opd_graph_trace(writes_a_constant, NULL, in, 1, NULL);
+    compiler by = named("aten::exp", NULL, NULL);
+    opd_part_compiler parter = {supports, keeps_graph, 0, NULL};
+    parter.user = &by;
+    CHECK_INT(opd_graph_delegate(graph, &parter), 2);
+    by = named("aten::mul", NULL, NULL);
+    parter = compiler_of(&by);
+    CHECK_INT(opd_graph_delegate(graph, &parter), 1);
+    opd_tensor *const fresh = opd_tensor_from(start, OPD_INTS(3), OPD_FLOAT64);
+    opd_tensor *const want = opd_mul(opd_exp(fresh), opd_exp(opd_add(fresh, in[0])));
+    for (int i = 0; i < 2; i++) {
+        CHECK(opd_copy_(constant_in_parts, fresh));
+        CHECK_INT(opd_graph_run(graph, in, 1, out, 1), 1);
+        CHECK(opd_equal(out[0], want));
+    }
+    opd_graph_free(graph);
+}
+static int forgets(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user, (void)in, (void)n, (void)out;
+    return 1;
+}
+static int compiles_forgets(void *user, const opd_graph *part, opd_part_function *function) {
+    (void)user, (void)part;
+    function->run = forgets;
+    return 0;
+}
+static void soil_stack(void) {
+    volatile unsigned char soil[40000];
+    for (size_t i = 0; i < sizeof soil; i++) { soil[i] = 0x55; }
+    (void)soil;
+}
+TEST(a_function_that_forgets_an_output_is_named) {
+    opd_graph *graph = chain();
+    opd_part_compiler parter = {supports, compiles_forgets, 0, NULL};
+    compiler by = named("aten::exp", "aten::tanh", "aten::neg");
+    parter.user = &by;
+    opd_tensor *in[1], *out[1];
+    in[0] = numbers(4);
+    CHECK_INT(opd_graph_delegate(graph, &parter), 1);
+    soil_stack();
+    CHECK_INT(opd_graph_run(graph, in, 1, out, 1), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "part: `the function` must only return Tensors, got NULL as output 0");
+    opd_graph_free(graph);
+}
 /* Functions that change the graph from which they are called. */
 static bool changes_graph(void *user, const opd_graph_node *node) {
     opd_graph *const graph = (opd_graph *)user;

@@ -506,7 +506,7 @@ TEST(wrong_steps_say_so_and_change_nothing) {
     WRONG(opd_graph_describe(g, one, NULL, "float") == 0, "the value cannot have the type 'float'");
     WRONG(opd_graph_describe(g, foreign, "z", NULL) == 0, "the value is not a value of this graph");
     WRONG(opd_graph_describe(g, NULL, "z", NULL) == 0, "the value is NULL");
-    WRONG(opd_graph_output(g, &one, 1, false) == 0, "output 0 is not a tensor");
+    WRONG(opd_graph_output(g, &one, 1, true) == 0, "output 0 is not a tensor");
     WRONG(opd_graph_output(g, &gone, 1, false) == 0, "value 0 is not a value of this graph");
     WRONG(opd_graph_output(g, NULL, 1, false) == 0, "the pointer to the values is NULL");
     WRONG(opd_graph_erase(g, one) == 0, " is still used");

@@ -103,6 +103,83 @@ TEST(archives_print_with_the_places_of_their_sources) {
     opd_script_free(script);
 }
 
+/* Passes over the graphs of scripts: a copy is changed, and takes the place of the method's graph. */
+static const char two_methods[] =
+    "class M(torch.nn.Module):\n"
+    "    def __init__(self):\n"
+    "        self.w = torch.nn.Parameter(torch.ones(2))\n"
+    "        self.seen: List[int] = []\n"
+    "    def inner(self, x: Tensor) -> Tensor:\n"
+    "        return torch.relu(x * self.w)\n"
+    "    def forward(self, x: Tensor, times: int = 2) -> Tuple[Tensor, int]:\n"
+    "        for i in range(times):\n"
+    "            x = torch.relu(x) + self.inner(x)\n"
+    "            self.seen.append(i)\n"
+    "        return x, len(self.seen)\n";
+static double forward(const opd_script *script, int64_t *length) {
+    const double two[] = {1, -1};
+    opd_value x = opd_value_tensor(opd_tensor_from(two, OPD_INTS(2), OPD_FLOAT64)), result = opd_value_none();
+    if (opd_script_run(script, NULL, &x, 1, &result)) { return -1; }
+    *length = opd_list_at(result, 1).u.i;
+    return opd_item_f64(opd_sum(opd_list_at(result, 0).u.t));
+}
+TEST(a_changed_graph_takes_the_place_of_a_method) {
+    opd_script *script = opd_script_compile(two_methods, NULL);
+    opd_graph *relu = opd_graph_parse("graph(%x : Tensor):\n  %y : Tensor = aten::relu(%x)\n  return (%y)\n");
+    opd_graph *neg = opd_graph_parse("graph(%x : Tensor):\n  %y : Tensor = aten::neg(%x)\n  return (%y)\n");
+    int64_t length = 0, count;
+    bool missing;
+    CHECK_OR_RETURN(script && relu && neg);
+    OPD_SCOPE {
+        CHECK_NEAR(forward(script, &length), 4, 0);
+        CHECK_INT(length, 2);
+        opd_graph *copy = opd_graph_copy(opd_script_graph(script, NULL));
+        CHECK_INT(opd_graph_rewrite(copy, relu, neg, NULL), 2);
+        CHECK_INT(opd_script_set_graph(script, NULL, copy), 0);
+        CHECK(opd_script_graph(script, "forward") == copy);
+        CHECK_NEAR(forward(script, &length), 0, 0);                   /* -x - x of 1 and -1, twice */
+        CHECK_INT(length, 4);
+        CHECK(opd_script_operator(script, 0, &count, &missing) != NULL);
+        opd_value x = opd_value_tensor(opd_full(OPD_INTS(2), opd_value_int(3), OPD_FLOAT32)), y;
+        CHECK_INT(opd_script_run(script, "inner", &x, 1, &y), 0);     /* another method, which stays */
+        CHECK_NEAR(opd_item_f64(opd_sum(y.u.t)), 6, 0);
+        CHECK_INT(opd_script_save(script, "nothing.pt"), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_script_save: a graph of the script was changed (opd_script_set_graph)");
+    }
+    opd_graph_free(relu);
+    opd_graph_free(neg);
+    opd_script_free(script);
+}
+TEST(a_graph_that_does_not_fit_a_method_is_refused) {
+    opd_script *script = opd_script_compile(two_methods, NULL);
+    opd_script *other = opd_script_compile("def f(x: Tensor, n: int) -> Tensor:\n    return x * n\n"
+                                           "def g(x: Tensor, n: int) -> int:\n    return n\n"
+                                           "def h(x: Tensor, n: float) -> Tensor:\n    return x * n\n", NULL);
+    opd_graph *foreign = opd_graph_copy(opd_script_graph(other, "f"));
+    opd_graph *inner = opd_graph_copy(opd_script_graph(script, "inner"));
+    CHECK_OR_RETURN(foreign && inner);
+    CHECK_INT(opd_script_set_graph(script, NULL, foreign), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_script_set_graph: the graph is not a copy of the method's graph");
+    CHECK_INT(opd_script_set_graph(script, NULL, inner), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the graph has 2 inputs and a result, but the method has 3 and a");
+    CHECK_INT(opd_script_set_graph(other, "g", foreign), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the result of the graph has the type Tensor, but the method has int");
+    CHECK_INT(opd_script_set_graph(other, "h", foreign), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "an input of the graph has the type int, but the method has float");
+    CHECK_INT(opd_script_set_graph(other, "f", foreign), 0);
+    CHECK_INT(opd_script_set_graph(other, "f", foreign), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "or it belongs to the script already");
+    CHECK_INT(opd_script_set_graph(other, "missing", inner), -1);
+    opd_error_clear();
+    CHECK_INT(opd_script_set_graph(NULL, NULL, inner), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_script_set_graph: the script is NULL");
+    CHECK_INT(opd_script_set_graph(script, NULL, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_script_set_graph: the graph is NULL");
+    opd_graph_free(inner);
+    opd_script_free(script);
+    opd_script_free(other);
+}
+
 /* Texts of torch.jit's print. */
 static void check_print(opd_tensor *tensor, const char *want) {
     char text[2000];
