@@ -267,7 +267,7 @@ src/base/first.c:4' ] || echo 'join.py --where does not find lines 3 and 4'
 # A region with its own compile mode ends in every configuration; otherwise the mode would apply to all following code.
 check_pragmas() {
     for with in WHOLE STATIC NO_THREADS NO_SIMD NO_CACHE NO_PLUGINS NO_OPERATORS NO_OP_CONV NO_OP_POOL NO_OP_RESAMPLE \
-        NO_OP_DISTANCE NO_OP_FFT NO_OP_SOLVE NO_OP_SPECIAL NO_OP_NORM NO_OP_SEQUENCE NO_OP_LOSS NO_OP_INDEX NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
+        NO_OP_DISTANCE NO_OP_FFT NO_OP_SOLVE NO_OP_SPECIAL NO_OP_NORM NO_OP_SEQUENCE NO_OP_LOSS NO_OP_INDEX NO_OP_QUANTIZED NO_OP_TRAIN NO_TRANSFORMS NO_GRAPHS NO_CHECKING \
         NO_TRAINING NO_EXCHANGE NO_MODULES NO_PROFILER NO_AUTOCAST PART=1 PART=2; do
         compiler=$quick_c; [ $with != WHOLE ] || compiler=$CC
         define=OPD_$with; case $with in PART=*) define=OPDISPATCH_$with ;; esac

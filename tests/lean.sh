@@ -94,8 +94,10 @@ check_kept_by_name() {
         quiet $quickest $lean -DNAME="\"$name\"" -DKEPT "$tmp/named.c" -o "$tmp/named" $lib
         "$tmp/named" >"$tmp/log" 2>&1 || cat "$tmp/log"
     done
-    source_of groups '        OPD_KEEP(torchvision); OPD_KEEP(collectives);
-        (void)opd_find("torchvision::nms"); (void)opd_find("_c10d_functional::all_reduce"); (void)opd_find("c10d::allreduce_");'
+    source_of groups '        OPD_KEEP(torchvision); OPD_KEEP(collectives); OPD_KEEP(quantized);
+        (void)opd_find("torchvision::nms"); (void)opd_find("_c10d_functional::all_reduce"); (void)opd_find("c10d::allreduce_");
+        (void)opd_find("torchao::quantize_affine"); (void)opd_find("quantized_decomposed::quantize_per_tensor");
+        (void)opd_find("transformers::grouped_mm_fallback");'
     quiet $quick -O0 -Wall -Wextra $lean "$tmp/groups.c" -o "$tmp/groups" $lib
     quiet "$tmp/groups"
     source_of number '        opd_print(OPD_CALL(opd_op_builtin(OPD_OP_conv2d), opd_ones(OPD_INTS(1), OPD_FLOAT32)));'

@@ -295,7 +295,7 @@ examples/guide/10-pytorch-files.md
 A compiled model has no derivative and does not work under vmap | aoti/test_aoti.c inputs
 (opd_program_load) does not have these limits | programs/test_programs.c programs_under_transforms
 examples/coming-from.md
-but computes these layers in float32 | src/api/scripts.h: Quantized tensors become float32 tensors
+which it computes in float32 | src/api/scripts.h: Quantized tensors become float32 tensors
 The only devices are the CPU, CUDA, the meta device | product/test_limits.c devices
 differ from those of PyTorch's CPU generator | product/test_limits.c random_numbers
 examples/guide/which-pytorch.md
@@ -322,7 +322,7 @@ If a weight was overwritten in an autocast region, it is cast again | product/te
 excluded together, not separately | src/api/keys.h: The autocast keys are one functionality with a backend
 src/api/manual.txt
 GPU kernels are in opdispatch_cuda.cu | opdispatch_cuda.cu: GPU kernels for opdispatch
-few operators compute with them (>>stored_dtypes has a list) | product/test_limits.c stored_dtypes
+few operators compute with uint16, uint32, uint64, complex32 and | product/test_limits.c stored_dtypes
 {OPD_MAX_DIMS} dimensions, {OPD_MAX_ARGS} arguments, {OPDI_MAX_RETURNS} results | product/test_limits.c dimensions_and_bytes
 {OPDI_MAX_DEPTH} nested calls | product/test_limits.c nested_calls
 {OPDI_MAX_EDGES} tensors in the lists of a recorded call | product/test_limits.c tensors_in_the_lists_of_a_call

@@ -76,8 +76,8 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
     const bool logic = nest->reduction == OPDI_REDUCTION_ANY || nest->reduction == OPDI_REDUCTION_ALL;
     const opd_scalar_type dtype = logic ? OPD_BOOL : nest->value->dtype;
     const int64_t size = nest->sizes[last];
-    /* The C compiler may not change the order of floats, so it gets 16 partial results.  It may change that of integers;
-       with partial results of these, gcc 12 (-O3 -mavx2) makes wrong code. */
+    /* The C compiler may not change the order of floats, so it gets 16 partial results.  It may change that of
+       integers; with partial results of these, gcc 12 (-O3 -mavx2) makes wrong code. */
     const bool floats = opd_dtype_is_floating(nest->value->dtype) || opd_dtype_is_complex(nest->value->dtype);
     const bool lanes = size >= 32 && floats && (nest->reduction == OPDI_REDUCTION_SUM ||
                                                 nest->reduction == OPDI_REDUCTION_MAX ||

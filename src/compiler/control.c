@@ -1,12 +1,14 @@
 #include "compiler.h"
 
-//== conditions and loops of a graph as conditions and loops of C ======================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>loops_c      conditions and loops of a graph as conditions and loops of C
 //
 //  Each function of a condition or loop is recorded once, as a unit of its own (opdi_inner_body), with the tensors that
 //  it reads as inputs.  In the recording around it, each result of the condition or loop is a nest that no pass
 //  changes and that has a load of each tensor that is read.  The C function of the first of these nests has the loop.
 //  It reads slices and writes results in place.  A carried value has two buffers, the result and one more, so that the
 //  last round writes the result.
+//----------------------------------------------------------------------------------------------------------------------
 
 //== recording a body ==================================================================================================
 

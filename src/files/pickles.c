@@ -583,8 +583,8 @@ static bool opdi_pickle_needs_foreign(const opdi_pickle *pickle, int64_t global,
     }
     return false;
 }
-/* If a call makes an object of a Python class that stands for a tensor, such as torchao's quantised weights, returns the
-   dict of its attributes, which has the tensors inside of it.  Else returns 0. */
+/* If a call makes an object of a Python class that stands for a tensor, such as torchao's quantised weights, returns
+   the dict of its attributes, which has the tensors inside of it.  Else returns 0. */
 static uint32_t opdi_pickle_inside(const opdi_pickle *pickle, int64_t global, uint32_t args) {
     const uint32_t made = opdi_pickle_get(pickle, args, 0);
     if (opdi_pickle_globals[global].call != OPDI_GLOBAL_TYPED || !opdi_pickle_is(pickle, made, OPDI_PICKLE_GLOBAL) ||

@@ -433,4 +433,15 @@ OPDI_INTERNAL opdi_gvalue *opdi_graph_constants(opd_graph *graph, const opd_valu
     }
     return opdi_graph_list(graph, OPDI_GNODE_LIST, value->tag, opdi_graph_list_rows[row].word, list, value->n);
 }
+/* Makes space for `count` inputs in a graph.  Returns 0, or -1 if memory runs out. */
+OPDI_INTERNAL int opdi_graph_reserve_inputs(opd_graph *graph, int32_t count) {
+    const int32_t capacity = OPDI_MAX(count, 2 * graph->capacity);
+    opdi_gvalue **more;
+    if (count && count <= graph->capacity) { return 0; }
+    if (!(more = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)capacity * sizeof *more))) { return -1; }
+    if (graph->ninputs) { memcpy(more, graph->inputs, (size_t)graph->ninputs * sizeof *more); }
+    graph->inputs = more;
+    graph->capacity = capacity;
+    return 0;
+}
 OPDI_COLD_END

@@ -500,17 +500,6 @@ OPDI_INTERNAL int opdi_tracer_kernel(opd_call *call) {
     return opdi_trace_done(call, node, waiting, rc);
 }
 
-/* Makes space for `count` inputs in a graph.  Returns 0, or -1 if memory runs out. */
-OPDI_INTERNAL int opdi_graph_reserve_inputs(opd_graph *graph, int32_t count) {
-    const int32_t capacity = OPDI_MAX(count, 2 * graph->capacity);
-    opdi_gvalue **more;
-    if (count && count <= graph->capacity) { return 0; }
-    if (!(more = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)capacity * sizeof *more))) { return -1; }
-    if (graph->ninputs) { memcpy(more, graph->inputs, (size_t)graph->ninputs * sizeof *more); }
-    graph->inputs = more;
-    graph->capacity = capacity;
-    return 0;
-}
 /* Refuses an input that is a wrapper (see opd_tensor_wrap_key) whose key comes before the recording.  The graph would
    not see the calls with the wrapper, but those that its fallback makes with the tensor inside.  Returns 0, or -1 and
    sets an error. */

@@ -954,8 +954,8 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
 static int opdi_program_put_module(opdi_program_writer *writer, const opd_program *program) {
     const opd_module *const module = writer->module;
     if (program->subclass) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: '%.200s' is an object of a Python class, which cannot be "
-                        "written.  Call torchao.utils.unwrap_tensor_subclass(model) before exporting the model",
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: '%.200s' is an object of a Python class, which cannot "
+                        "be written.  Call torchao.utils.unwrap_tensor_subclass(model) before exporting the model",
                         program->subclass);
     }
     for (int32_t i = 0; i < program->nshapes; i++) {

@@ -1,5 +1,9 @@
 #include "programs.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>program_signatures  inputs and outputs of exported programs, and files with several programs
+//----------------------------------------------------------------------------------------------------------------------
+
 //== names of inputs and outputs =======================================================================================
 //
 //  The structure of a call's arguments and results is described by a JSON text inside of the JSON text: "[1, {type,

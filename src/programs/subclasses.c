@@ -20,7 +20,9 @@ static opd_tensor_file *opdi_program_inner_open(const opdi_program_reader *reade
         const opd_json *const json = reader->configs[i];
         const int64_t payload = json ? opd_json_get(json, opd_json_get(json, 0, "config"), name) : -1;
         const char *const path = opd_json_text(json, opd_json_get(json, payload, "path_name"), NULL);
-        if (payload < 0 || !path || !opd_json_bool(json, opd_json_get(json, payload, "use_pickle"), false)) { continue; }
+        if (payload < 0 || !path || !opd_json_bool(json, opd_json_get(json, payload, "use_pickle"), false)) {
+            continue;
+        }
         const int64_t entry = opdi_program_entry(reader, folders[i], path);
         opd_tensor *const bytes = entry < 0 ? NULL : opdi_program_storage(reader, entry);
         opd_tensor *const kept = bytes ? opdi_keep(bytes) : NULL;
@@ -69,7 +71,8 @@ OPDI_INTERNAL int opdi_program_inner_inputs(opdi_program_reader *reader, opdi_pr
                                             const char *name, opd_module_kind kind) {
     const opd_json *const json = reader->json;
     opd_tensor_file *const inner = opdi_program_inner_open(reader, name);
-    const char *const outer = opd_json_text(json, opd_json_get(json, opd_json_get(json, at, "as_tensor"), "name"), NULL);
+    const int64_t tensor = opd_json_get(json, at, "as_tensor");
+    const char *const outer = opd_json_text(json, opd_json_get(json, tensor, "name"), NULL);
     int64_t count = 0;
     int rc = opd_ok() ? 0 : -1;
     if (!inner) { return rc; }
@@ -104,12 +107,12 @@ static int opdi_program_inner_name(const opdi_program_reader *reader, opdi_progr
 OPDI_INTERNAL int opdi_program_inner_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const opd_json *const json = reader->json;
     const int64_t first = opd_json_first(json, opd_json_get(json, at, "inputs")), second = opd_json_next(json, first);
-    const int64_t arg = opd_json_get(json, opd_json_get(json, first, "arg"), "as_tensor");
-    const int64_t out = opd_json_first(json, opd_json_get(json, at, "outputs"));
-    const char *const outer = opd_json_text(json, opd_json_get(json, arg, "name"), NULL);
-    const char *const attribute = opd_json_text(json, opd_json_get(json, opd_json_get(json, second, "arg"), "as_string"),
-                                                NULL);
-    const char *const name = opd_json_text(json, opd_json_get(json, opd_json_get(json, out, "as_tensor"), "name"), NULL);
+    const int64_t object = opd_json_get(json, opd_json_get(json, first, "arg"), "as_tensor");
+    const int64_t text_at = opd_json_get(json, opd_json_get(json, second, "arg"), "as_string");
+    const int64_t result = opd_json_get(json, opd_json_first(json, opd_json_get(json, at, "outputs")), "as_tensor");
+    const char *const outer = opd_json_text(json, opd_json_get(json, object, "name"), NULL);
+    const char *const attribute = opd_json_text(json, text_at, NULL);
+    const char *const name = opd_json_text(json, opd_json_get(json, result, "name"), NULL);
     char path[700], text[700];
     int64_t found = 0;
     if (!outer || !attribute || !name) { return opdi_program_bad(reader, at, "the node has other arguments"); }

@@ -1,13 +1,11 @@
 #include "../ops.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>op:affine    numbers as integers with scales and zero points: quantized_decomposed:: and torchao::
+//== operators of quantized_decomposed and torchao =====================================================================
 //
-//  PyTorch's exported quantised models have plain integer tensors.  An integer q stands for (q - zero_point) * scale.
-//  The operators differ in which elements share a scale: all elements, a channel, a row (token), or a block.  They are
-//  composites: fakes, gradients with respect to scales, vmap, traces and compiled graphs follow from the operators that
-//  they call.  They are registered when one of their namespaces is looked up and no library has defined them.
-//----------------------------------------------------------------------------------------------------------------------
+//  PyTorch's exported quantised models have plain integer tensors.  The operators differ in which elements share a
+//  scale: all elements, a channel, a row (token), or a block.  They are composites: fakes, gradients with respect to
+//  scales, vmap, traces and compiled graphs follow from the operators that they call.  They are registered when one of
+//  their namespaces is looked up and no library has defined them.
 
 //== what the operators share ==========================================================================================
 
@@ -31,8 +29,8 @@ static int opdi_affine_range(const opd_call *call, double low, double high, int6
                         opd_dtype_name((opd_scalar_type)dtype));
     }
     if (low >= limits[0] && high <= limits[1]) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "%s: quant_min %g to quant_max %g is out of bounds for dtype %s, which has %g to "
-                    "%g", name, low, high, opd_dtype_name((opd_scalar_type)dtype), limits[0], limits[1]);
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: quant_min %g to quant_max %g is out of bounds for dtype %s, which has %g "
+                    "to %g", name, low, high, opd_dtype_name((opd_scalar_type)dtype), limits[0], limits[1]);
 }
 /* Returns argument 0 as float32.  Returns NULL and sets an error if it is not a float of at most 32 bits. */
 static opd_tensor *opdi_affine_input(opd_call *call) {
@@ -386,8 +384,8 @@ static opd_tensor *opdi_affine_groups(opd_call *call, int64_t size, opd_tensor *
     }
     if (size > columns && scales->ndim && opdi_sizes(scales)[scales->ndim - 1] == 1) { size = columns; }
     if (size <= 1 || columns % size) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: group_size must be at least 2 and must divide the %lld columns of input, "
-                       "but is %lld", name, (long long)columns, (long long)size);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: group_size must be at least 2 and must divide the %lld columns of "
+                       "input, but is %lld", name, (long long)columns, (long long)size);
         return NULL;
     }
     for (int i = 0; i < 2; i++) {
@@ -584,7 +582,7 @@ static int opdi_affine_blocks_choose_kernel(opd_call *call) {
     opd_tensor *const input = opd_arg_is_none(call, 0) ? NULL : opd_arg_tensor(call, 0), *scale, *zero;
     opdi_affine_blocks blocks;
     double limits[2];
-    if (!input) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: input must be a tensor, not None", name); }
+    if (!input) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: input must be a tensor", name); }
     if (!mapping || (!around && strcmp(mapping, "SYMMETRIC") != 0 &&
                      strcmp(mapping, "SYMMETRIC_NO_CLIPPING_ERR") != 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: mapping_type must be SYMMETRIC, SYMMETRIC_NO_CLIPPING_ERR or "
@@ -663,7 +661,9 @@ static opd_tensor *opdi_affine_spread(const opd_call *call) {
     for (int i = 0; scale->ndim == tensor->ndim && i < tensor->ndim; i++) {
         const int64_t have = opdi_sizes(scale)[i], size = opdi_sizes(tensor)[i];
         if (!have || size % have) { break; }
-        if (size != have) { scale = opd_repeat_interleave_full(scale, size / have, opd_value_int(i), opd_value_none()); }
+        if (size != have) {
+            scale = opd_repeat_interleave_full(scale, size / have, opd_value_int(i), opd_value_none());
+        }
         if (!scale) { return NULL; }
         fits = i == tensor->ndim - 1;
     }

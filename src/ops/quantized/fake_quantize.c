@@ -1,12 +1,16 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:fake_quantize  numbers rounded as if they were quantised, for training quantised models
+//  >>op:quantized  numbers as integers with scales and zero points; products with packed weights and for experts
+//
+//  An integer q stands for (q - zero_point) * scale.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== fake quantisation, for training quantised models ==================================================================
 //
 //  A fake quantisation rounds each number to one that an integer with a scale and a zero point can represent.  The
 //  gradient passes through unchanged where the number was in range.  In the learnable forms, scale and zero point have
 //  gradients, too (learned step sizes, LSQ).
-//----------------------------------------------------------------------------------------------------------------------
 
 /* A quantization: an integer n, low <= n <= high, stands for the number (n - zero) * scale.  inverse is 1 / scale in
    float.  If `fine` is true, zero need not be an integer.  If `single` is true, n is converted back in float32 even if

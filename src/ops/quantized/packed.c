@@ -1,9 +1,5 @@
 #include "../ops.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>op:packed    products with weights of 8 and 4 bits, and of float8, in PyTorch's packed forms
-//----------------------------------------------------------------------------------------------------------------------
-
 //== weights of 8 bits =================================================================================================
 
 static int opdi_int8_product_kernel(opd_call *call) {
@@ -19,8 +15,8 @@ static int opdi_int8_product_kernel(opd_call *call) {
                         "and %lld columns", (long long)opdi_sizes(x)[1]);
     }
     if (scales->ndim != 1 || scales->numel != opdi_sizes(weight)[0]) {
-        return opd_fail(OPD_ERROR_SHAPE, "_weight_int8pack_mm: scales must have an element for each of the %lld rows of "
-                        "mat2", (long long)opdi_sizes(weight)[0]);
+        return opd_fail(OPD_ERROR_SHAPE, "_weight_int8pack_mm: scales must have an element for each of the %lld rows "
+                        "of mat2", (long long)opdi_sizes(weight)[0]);
     }
     opd_tensor *const wide = opd_t(opd_to_dtype(weight, OPD_FLOAT32));
     opd_tensor *const product = opd_mul(opd_mm(opd_to_dtype(x, OPD_FLOAT32), wide), opd_to_dtype(scales, OPD_FLOAT32));
@@ -61,8 +57,8 @@ static int opdi_int4_pack_kernel(opd_call *call) {
     for (int64_t i = 0; i < rows * columns; i++) {
         const int64_t at = opdi_int4_place(i / columns, i % columns, rows, columns);
         if (from[i] < 0 || from[i] > 15) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "_convert_weight_to_int4pack_for_cpu: element %lld is %d, but must be 0 "
-                            "to 15", (long long)i, (int)from[i]);
+            return opd_fail(OPD_ERROR_ARGUMENT, "_convert_weight_to_int4pack_for_cpu: element %lld is %d, but must be "
+                            "0 to 15", (long long)i, (int)from[i]);
         }
         to[at / 2] = (uint8_t)(to[at / 2] | from[i] << (at % 2 ? 4 : 0));
     }
@@ -106,8 +102,8 @@ static int opdi_int4_product_kernel(opd_call *call) {
     }
     if (packed->ndim != 2 || packed->dtype != OPD_UINT8 || opdi_sizes(packed)[1] * 2 != columns ||
         opdi_sizes(packed)[0] % 16) {
-        return opd_fail(OPD_ERROR_SHAPE, "_weight_int4pack_mm_for_cpu: mat2 must be a uint8 matrix of %lld columns (two "
-                        "elements in a byte), whose rows are a multiple of 16", (long long)columns / 2);
+        return opd_fail(OPD_ERROR_SHAPE, "_weight_int4pack_mm_for_cpu: mat2 must be a uint8 matrix of %lld columns "
+                        "(two elements in a byte), whose rows are a multiple of 16", (long long)columns / 2);
     }
     const int64_t rows = opdi_sizes(packed)[0];
     if ((group != 32 && group != 64 && group != 128 && group != 256) || columns % group) {
@@ -224,14 +220,16 @@ static int opdi_dyn4_product_kernel(opd_call *call) {
                         "which must be even", (long long)block, (long long)in);
     }
     const int64_t least = rows * (in / 2) + rows * (in / block);
-    if (packed->ndim != 1 || packed->dtype != OPD_FLOAT32 || (packed->numel != least && packed->numel != least + rows)) {
+    if (packed->ndim != 1 || packed->dtype != OPD_FLOAT32 ||
+        (packed->numel != least && packed->numel != least + rows)) {
         return opd_fail(OPD_ERROR_SHAPE, "_dyn_quant_matmul_4bit: packed_weights must be a float32 vector of %lld "
                         "elements, or %lld with a bias", (long long)least, (long long)(least + rows));
     }
     for (int i = 0; i < input->ndim; i++) { sizes[i] = i == input->ndim - 1 ? rows : opdi_sizes(input)[i]; }
     opd_tensor *const out = opd_result(call, 0, sizes, input->ndim, OPDI_DTYPE(input));
     if (!out || !opd_data(out)) { return out ? 0 : -1; }
-    const opd_tensor *const from = opdi_dense_as(input, OPD_FLOAT32), *const weights = opdi_dense_as(packed, OPD_FLOAT32);
+    const opd_tensor *const from = opdi_dense_as(input, OPD_FLOAT32);
+    const opd_tensor *const weights = opdi_dense_as(packed, OPD_FLOAT32);
     opd_tensor *const made = opd_empty(opd_ints_of(sizes, input->ndim), OPD_FLOAT32);
     int8_t *const row = (int8_t *)opdi_scope_alloc((size_t)in);
     if (!from || !weights || !made || !row) { return -1; }

@@ -1,10 +1,8 @@
 #include "../ops.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>op:grouped   products of groups of rows with a matrix for each group: mixtures of experts
+//== products of groups of rows with a matrix for each group: mixtures of experts ======================================
 //
 //  The ends of the groups are data: offs[i] is the index behind the last row, column or inner index of group i.
-//----------------------------------------------------------------------------------------------------------------------
 
 /* The forms of a grouped product: which dim is divided into groups.  ROWS: [rows, k] times [groups, k, n].  COLUMNS:
    [groups, m, k] times [k, columns].  INNER: [m, k] times [k, n], to [groups, m, n].  NONE: a product of batches. */
@@ -43,12 +41,12 @@ static int opdi_grouped_read(const opd_call *call, opdi_group_product *grouped) 
                         name, opd_dtype_name(OPDI_DTYPE(left)), opd_dtype_name(OPDI_DTYPE(right)));
     }
     if ((grouped->form == OPDI_GROUPED_NONE) == (offs != NULL)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, offs ? "%s: offs must be None if self and mat2 have 3 dims each"
+        return opd_fail(OPD_ERROR_ARGUMENT, offs ? "%s: offs must be left out if self and mat2 have 3 dims each"
                         : "%s: offs is missing: with self or mat2 of 2 dims, it has the ends of the groups", name);
     }
     if (offs && (offs->ndim != 1 || (offs->dtype != OPD_INT32 && offs->dtype != OPD_INT64))) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: offs must be a 1-D tensor of int32, but has %d dims and dtype %s", name,
-                        offs->ndim, opd_dtype_name(OPDI_DTYPE(offs)));
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: offs must be a 1-D tensor of int32, but has %d dims and dtype %s",
+                        name, offs->ndim, opd_dtype_name(OPDI_DTYPE(offs)));
     }
     grouped->count = offs ? offs->numel : a[0];
     if ((deep[0] && a[0] != grouped->count) || (deep[1] && b[0] != grouped->count)) {
