@@ -156,7 +156,8 @@ OPD_NEW int opd_graph_erase_node(opd_graph *graph, opd_graph_node *node);
 /* Computes anew what the graph knows of its tensors (opd_graph_value_info): runs the graph on tensors without data that
    have the dtypes, sizes and devices of `inputs`, one for each input of the graph (ShapeProp of torch.fx).  Of tensors
    in blocks of conditions and loops, nothing is known then.  Of a tensor whose sizes a node changes in place (t_), the
-   last sizes are known.  Returns 0; or -1 and sets an error, for example if an operator does not accept these sizes, or
+   last sizes are known.  A graph with open sizes loses their names and guards: what it knows are the sizes of these
+   inputs.  Returns 0; or -1 and sets an error, for example if an operator does not accept these sizes, or
    if a condition or a size depends on the numbers of a tensor; then nothing has changed. */
 OPD_NEW int opd_graph_infer(opd_graph *graph, opd_tensor *const *inputs, int ninputs);
 /* Checks a whole graph: each value is computed before it is used, operators accept their arguments, blocks have as many

@@ -367,6 +367,10 @@ int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs
     const int count = opd_compiled_run((opd_compiled *)compiled, values, ninputs, results, OPD_TRANSFORM_OUTPUTS);
     for (int i = 0; i < count; i++) {
         outputs[i] = results[i].tag == OPD_TAG_TENSOR ? results[i].u.t : NULL;
+        if (!outputs[i] && results[i].tag != OPD_TAG_NONE) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_function: output %d is not a tensor: use "
+                            "opd_compiled_run", i);
+        }
     }
     return count;
 }

@@ -59,6 +59,10 @@ static int opdi_graph_infer(opd_graph *graph, opd_graph *copy, opd_tensor *const
     for (int i = 0; i < ninputs && rc == 0; i++) { rc = opdi_gvalue_learn(graph, graph->inputs[i], inputs[i]); }
     for (int32_t i = 0; i < count && rc == 0; i++) { rc = opdi_gvalue_learn(graph, values[i], outputs[i]); }
     opd_fake_end(&block);
+    if (rc == 0 && graph->sizes) {
+        for (int i = 0; i < ninputs; i++) { graph->inputs[i]->open = NULL; }
+        graph->sizes = NULL;
+    }
     return rc;
 }
 int opd_graph_infer(opd_graph *graph, opd_tensor *const *inputs, int ninputs) {

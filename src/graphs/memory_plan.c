@@ -77,6 +77,14 @@ static size_t opdi_gvalue_bytes(const opdi_gvalue *value) {
     }
     return (size_t)count * opd_dtype_size((opd_scalar_type)value->dtype);
 }
+/* Returns whether a size of a tensor may differ from run to run (opd_graph_trace_open). */
+static bool opdi_gvalue_is_open(const opdi_gvalue *value) {
+    bool open = false;
+    for (int d = 0; value->open && d < value->ndim; d++) {
+        open = open || (value->open[d] && value->open[d]->kind != OPDI_GEXPR_NUMBER);
+    }
+    return open;
+}
 /* Lists the tensors that need memory on the device, in order.  Returns how many more the graph has whose sizes it does
    not know. */
 static int opdi_memory_tensors(opdi_memory_search *search, opd_device device) {
@@ -86,7 +94,7 @@ static int opdi_memory_tensors(opdi_memory_search *search, opd_device device) {
             opdi_gvalue *const value = node->out[i];
             const bool list = value->tag == OPD_TAG_TENSORS;
             if ((value->tag != OPD_TAG_TENSOR && !list) || !opdi_gnode_owns_memory(node, i)) { continue; }
-            if (list || value->dtype < 0) {
+            if (list || value->dtype < 0 || opdi_gvalue_is_open(value)) {
                 unknown++;
                 continue;
             }
@@ -195,7 +203,8 @@ static void opdi_memory_print_slot(opdi_text *text, const opd_graph_slot *slot, 
     opdi_text out = opdi_text_of(name, sizeof name);
     const int from = slot->first * COLUMNS / (nodes + 1), to = slot->last * COLUMNS / (nodes + 1);
     opdi_gvalue_name(&out, slot->value);
-    opdi_text_add(text, "%12zu %12zu %6d %6d  |", slot->offset, slot->bytes, slot->first, slot->last);
+    opdi_text_add(text, "%12llu %12llu %6d %6d  |", (unsigned long long)slot->offset, (unsigned long long)slot->bytes,
+                  slot->first, slot->last);
     for (int i = 0; i < COLUMNS; i++) { opdi_text_add(text, i >= from && i <= to ? "#" : " "); }
     opdi_text_add(text, "|  %s = %s\n", name, opdi_gnode_name(slot->value->node, called, sizeof called));
 }
@@ -212,8 +221,9 @@ size_t opd_graph_print_memory(opd_graph *graph, opd_device device, char *buf, si
     const int count = opdi_graph_plan_memory(graph, device, &slots, &memory);
     for (const opdi_gnode *node = graph->body.first; node; node = node->next) { nodes++; }
     if (count >= 0) {
-        opdi_text_add(&text, "%d tensors in %zu bytes; apart, they need %zu; alive at the same time: %zu\n", count,
-                      memory.total, memory.apart, memory.alive);
+        opdi_text_add(&text, "%d tensors in %llu bytes; apart, they need %llu; alive at the same time: %llu\n",
+                      count, (unsigned long long)memory.total, (unsigned long long)memory.apart,
+                      (unsigned long long)memory.alive);
         if (memory.unknown) {
             opdi_text_add(&text, "%d tensors of unknown sizes are not in the plan\n", memory.unknown);
         }

@@ -84,23 +84,6 @@ OPDI_INTERNAL const opdi_gexpr *opdi_gexpr_unknown(opd_graph *graph) {
     const opdi_gexpr expr = {OPDI_GEXPR_UNKNOWN, 0, 0, {NULL, NULL}};
     return opdi_gexpr_known(graph, &expr);
 }
-/* Returns the sum, product or quotient of two expressions.  Returns NULL if one of them is NULL, or if memory runs
-   out. */
-OPDI_INTERNAL const opdi_gexpr *opdi_gexpr_of(opd_graph *graph, opdi_gexpr_kind kind, const opdi_gexpr *one,
-                                              const opdi_gexpr *two) {
-    if (!one || !two) { return NULL; }
-    const bool first = one->kind == OPDI_GEXPR_NUMBER, second = two->kind == OPDI_GEXPR_NUMBER;
-    if (kind == OPDI_GEXPR_ADD && first && one->number == 0) { return two; }
-    if (kind == OPDI_GEXPR_ADD && second && two->number == 0) { return one; }
-    if (kind == OPDI_GEXPR_MUL && first && one->number == 1) { return two; }
-    if (kind == OPDI_GEXPR_MUL && second && two->number == 1) { return one; }
-    if (kind == OPDI_GEXPR_DIV && second && two->number == 1) { return one; }
-    if (first && second && kind != OPDI_GEXPR_DIV) {
-        return opdi_gexpr_number(graph, kind == OPDI_GEXPR_ADD ? one->number + two->number : one->number * two->number);
-    }
-    const opdi_gexpr expr = {(int32_t)kind, 0, 0, {one, two}};
-    return opdi_gexpr_known(graph, &expr);
-}
 /* Computes an expression with the sizes `values`.  Returns false if it is unknown, divides by 0 or is too large, or if
    a name in it is not in the mask `bound`. */
 OPDI_INTERNAL bool opdi_gexpr_value(const opdi_gexpr *expr, const int64_t *values, uint32_t bound, int64_t *value) {
@@ -115,11 +98,30 @@ OPDI_INTERNAL bool opdi_gexpr_value(const opdi_gexpr *expr, const int64_t *value
     if (!opdi_gexpr_value(expr->args[0], values, bound, &x) || !opdi_gexpr_value(expr->args[1], values, bound, &y)) {
         return false;
     }
-    const double most = 4e18, size = expr->kind == OPDI_GEXPR_MUL ? (double)x * (double)y : (double)x + (double)y;
-    if (expr->kind == OPDI_GEXPR_DIV ? y == 0 : size > most || size < -most) { return false; }
+    const double most = 4e18, size = expr->kind == OPDI_GEXPR_MUL ? (double)x * (double)y
+        : expr->kind == OPDI_GEXPR_ADD ? (double)x + (double)y : (double)x;
+    if (size > most || size < -most || (expr->kind == OPDI_GEXPR_DIV && y == 0)) { return false; }
     *value = expr->kind == OPDI_GEXPR_ADD ? x + y : expr->kind == OPDI_GEXPR_MUL ? x * y
         : x / y - (x % y != 0 && (x < 0) != (y < 0));
     return true;
+}
+/* Returns the sum, product or quotient of two expressions.  Returns NULL if one of them is NULL, or if memory runs
+   out. */
+OPDI_INTERNAL const opdi_gexpr *opdi_gexpr_of(opd_graph *graph, opdi_gexpr_kind kind, const opdi_gexpr *one,
+                                              const opdi_gexpr *two) {
+    if (!one || !two) { return NULL; }
+    const bool first = one->kind == OPDI_GEXPR_NUMBER, second = two->kind == OPDI_GEXPR_NUMBER;
+    if (kind == OPDI_GEXPR_ADD && first && one->number == 0) { return two; }
+    if (kind == OPDI_GEXPR_ADD && second && two->number == 0) { return one; }
+    if (kind == OPDI_GEXPR_MUL && first && one->number == 1) { return two; }
+    if (kind == OPDI_GEXPR_MUL && second && two->number == 1) { return one; }
+    if (kind == OPDI_GEXPR_DIV && second && two->number == 1) { return one; }
+    const opdi_gexpr expr = {(int32_t)kind, 0, 0, {one, two}};
+    int64_t number;
+    if (first && second && kind != OPDI_GEXPR_DIV && opdi_gexpr_value(&expr, NULL, 0, &number)) {
+        return opdi_gexpr_number(graph, number);
+    }
+    return opdi_gexpr_known(graph, &expr);
 }
 /* Returns the mask of the names in an expression. */
 OPDI_INTERNAL uint32_t opdi_gexpr_names(const opdi_gexpr *expr) {

@@ -210,7 +210,7 @@ static opdi_gvalue *opdi_gmaker_call(opdi_gmaker *maker, const char *name, opdi_
 }
 /* Adds a call of aten::sym_size.  Returns its result, or NULL if memory runs out. */
 static opdi_gvalue *opdi_gmaker_size(opdi_gmaker *maker, int32_t input, int32_t dim) {
-    opd_op *const op = opd_find("aten::sym_size.int");
+    opd_op *const op = opd_find(OPDI_NAME(sym_size_int, "aten::sym_size.int"));
     opdi_gvalue *const at = op ? opdi_gmaker_number(maker, dim) : NULL;
     opdi_gnode *const node = at ? opdi_gnode_new(maker->graph, OPDI_GNODE_OP, 2, 1) : NULL;
     if (!node || !(node->out[0] = opdi_gvalue_new(maker->graph, node, OPD_TAG_INT))) { return NULL; }
@@ -367,5 +367,6 @@ int opd_graph_check_sizes(const opd_graph *graph, opd_tensor *const *inputs, int
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_check_sizes: the %s", !graph ? "graph is NULL"
                         : ninputs == graph->ninputs ? "inputs are NULL" : "number of inputs is wrong");
     }
+    if (opdi_any_dead(inputs, ninputs, "opd_graph_check_sizes")) { return -1; }
     return graph->sizes ? opdi_graph_guard_tensors(graph, inputs, "opd_graph_check_sizes", NULL) : 0;
 }

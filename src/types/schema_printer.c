@@ -21,6 +21,7 @@ static void opdi_write_int(opdi_writer *writer, int64_t i) {
 OPDI_INTERNAL void opdi_write_double(opdi_writer *writer, double d) {
     char buf[48];
     if (d > -9e18 && d < 9e18 && (double)(int64_t)d == d) {
+        if (d == 0 && 1 / d < 0) { opdi_write_char(writer, '-'); }
         opdi_write_int(writer, (int64_t)d);
         opdi_write_char(writer, '.');
         return;

@@ -283,4 +283,25 @@ TEST(allocations_fail) {
     clean();
 }
 
+/* A zero keeps its sign in all forms of a graph. */
+static int times_minus_zero(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_mul_Scalar(in[0], OPD_V(-0.0));
+    return out[0] ? 1 : -1;
+}
+TEST(zeros_keep_their_signs) {
+    OPD_SCOPED;
+    char text[2000];
+    opd_tensor *x = opd_ones(OPD_INTS(1), OPD_FLOAT32), *y = NULL;
+    opd_graph *const graph = opd_graph_trace(times_minus_zero, NULL, &x, 1, NULL);
+    CHECK_OR_RETURN(graph != NULL);
+    (void)opd_graph_print(graph, text, sizeof text);
+    opd_graph *const again = opd_graph_parse(text);
+    CHECK_OR_RETURN(again != NULL && opd_graph_run(again, &x, 1, &y, 1) == 1);
+    CHECK(1 / opd_item_f64(y) < 0);
+    opd_graph_free(again);
+    opd_graph_free(graph);
+    CHECK_OK();
+}
 CHECK_MAIN()

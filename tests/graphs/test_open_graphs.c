@@ -547,4 +547,28 @@ TEST(memory_runs_out) {
     check_allocations(parse_and_copy, (void *)(uintptr_t)source, "opd_graph_parse", 300, false);
 }
 
+/* The plan of memory leaves out tensors whose sizes are open.  opd_graph_infer fixes the sizes. */
+static int rows_relu(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_relu(in[0]);
+    return out[0] ? 1 : -1;
+}
+TEST(memory_and_types_of_open_graphs) {
+    OPD_SCOPED;
+    const char *const sizes[] = {"B, 4"};
+    opd_tensor *x = opd_ones(OPD_INTS(3, 4), OPD_FLOAT32), *y = opd_ones(OPD_INTS(9, 4), OPD_FLOAT32), *out = NULL;
+    opd_graph *const graph = opd_graph_trace_open(rows_relu, NULL, &x, 1, sizes, "B <= 64", NULL);
+    opd_graph_memory memory;
+    CHECK_OR_RETURN(graph != NULL);
+    CHECK_INT(opd_graph_plan_memory(graph, opd_device_make(OPD_CPU, -1), NULL, 0, &memory), 0);
+    CHECK_INT(memory.unknown, 1);
+    CHECK_INT(opd_graph_infer(graph, &y, 1), 0);
+    CHECK_INT(opd_graph_nsizes(graph), 0);
+    CHECK_INT(opd_graph_plan_memory(graph, opd_device_make(OPD_CPU, -1), NULL, 0, &memory), 1);
+    CHECK_INT(opd_graph_run(graph, &x, 1, &out, 1), 1);
+    CHECK(out && opd_equal(out, x));
+    CHECK_OK();
+    opd_graph_free(graph);
+}
 CHECK_MAIN()

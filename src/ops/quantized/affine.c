@@ -156,14 +156,6 @@ OPDI_INTERNAL void opdi_affine_dequantize_tensor_in_tensors(opd_op_desc *op) {
     op->composite = opdi_affine_from_tensor_kernel;
 }
 
-/* Returns 0, or -1 with an error if `number`, a tensor whose value is known, is NaN. */
-static int opdi_affine_is_number(const opd_call *call, const opd_tensor *number) {
-    if (!opdi_nothing_follows() || !opdi_in_memory(number)) { return 0; }
-    number = opdi_dense_as((opd_tensor *)(uintptr_t)number, OPD_FLOAT64);
-    const double value = number ? *(const double *)(const void *)number->data : 0;
-    if (number && value == value) { return 0; }
-    return !number ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "%s: input has a NaN", opd_op_name(opd_call_operator(call)));
-}
 /* Finds a scale and a zero point for the numbers of the input, such that 0 is represented exactly.  The results have
    one element each.  Symmetric: the zero point is the middle of the range. */
 static int opdi_affine_choose(opd_call *call, bool symmetric) {
@@ -174,7 +166,7 @@ static int opdi_affine_choose(opd_call *call, bool symmetric) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the range from quant_min %lld to quant_max %lld must have 0 and "
                         "another number", opd_op_name(opd_call_operator(call)), (long long)least, (long long)most);
     }
-    if (opd_aminmax(both, opd_arg_tensor(call, 0)) || opdi_affine_is_number(call, both[0])) { return -1; }
+    if (opd_aminmax(both, opd_arg_tensor(call, 0))) { return -1; }
     opd_tensor *const none = opd_zeros_like(both[0]), *const low = opd_minimum(both[0], none);
     opd_tensor *const eps = opd_new_full_full(both[0], OPD_INTS(1), opd_value_double(opd_arg_double(call, 3)),
                                               opd_value_int(OPD_FLOAT32), opd_value_none(), opd_value_none(),
@@ -450,8 +442,8 @@ static int opdi_affine_divide(const opd_call *call, int at, const opd_tensor *te
     }
     blocks->ndim = blocks->ndims = 0;
     for (int i = 0; i < tensor->ndim; i++) {
-        const int64_t size = opdi_sizes(tensor)[i], each = block.data[i];
-        if (each < 1 || (each != size && size % each)) {
+        const int64_t size = opdi_sizes(tensor)[i], each = block.data[i] < 1 ? size : block.data[i];   /* -1: all */
+        if (each != size && size % each) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: dim %d has size %lld, which is no multiple of block_size %lld",
                             name, i, (long long)size, (long long)each);
         }

@@ -241,10 +241,13 @@ OPDI_OP(fake_quantize_per_channel_affine_cachemask_backward) {
 //== learnable scales and zero points ==================================================================================
 
 /* Returns the zero point as an integer between quant_min and quant_max, in float32, along dim `axis` of a tensor of
-   ndim dims.  Axis -1: one number for all elements. */
-static opd_tensor *opdi_learnable_zero(opd_tensor *zero, const opdi_quant *quant, int64_t axis, int ndim) {
+   ndim dims.  Axis -1: one number for all elements.  For the gradients of this form, which `back` says, PyTorch rounds
+   in another way. */
+static opd_tensor *opdi_learnable_zero(opd_tensor *zero, const opdi_quant *quant, int64_t axis, int ndim, bool back) {
+    const opd_value low = opd_value_int(quant->low), high = opd_value_int(quant->high);
     zero = opdi_quant_along(zero, axis, axis < 0 ? 0 : ndim);
-    return opd_round(opd_clamp(zero, opd_value_int(quant->low), opd_value_int(quant->high)));
+    return back && axis < 0 ? opd_trunc(opd_clamp(opd_add_Scalar(zero, opd_value_double(0.5)), low, high))
+        : opd_round(opd_clamp(zero, low, high));
 }
 /* Reads the arguments of a learnable quantisation, from number `at` (self) on, into *quant.  Returns 0, or -1 and sets
    an error. */
@@ -265,7 +268,7 @@ static int opdi_learnable_read(const opd_call *call, int at, bool channels, opdi
     if (!opd_dtype_is_floating(OPDI_DTYPE(input))) { return opdi_dtype_fail("fake_quantize", input->dtype); }
     if (opdi_quant_range(call, at + (channels ? 4 : 3), quant)) { return -1; }
     quant->scale = opdi_quant_along(scale, *axis, channels ? input->ndim : 0);
-    quant->zero = opdi_learnable_zero(zero, quant, *axis, input->ndim);
+    quant->zero = opdi_learnable_zero(zero, quant, *axis, input->ndim, at == 1);
     quant->inverse = quant->zero ? opd_reciprocal(quant->scale) : NULL;
     return quant->inverse ? 0 : -1;
 }
@@ -278,7 +281,7 @@ static int opdi_learnable_forward(opd_call *call, bool channels) {
     const opd_scalar_type work = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const int at = channels ? 4 : 3;
     opd_tensor *number = opd_add(opd_round(opd_mul(opd_to_dtype(input, work), quant.inverse)), quant.zero);
-    number = opd_clamp(number, args[at], args[at + 1]);
+    number = opd_clamp(opd_where_ScalarSelf(opd_ne(number, number), args[at], number), args[at], args[at + 1]);
     opd_tensor *const out = opd_mul(opd_sub(number, quant.zero), quant.scale);
     return opd_return_tensor(call, opd_to_dtype(out, OPDI_DTYPE(input)));
 }

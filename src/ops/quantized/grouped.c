@@ -134,7 +134,6 @@ OPDI_OP(_grouped_mm) {
     op->any = opdi_grouped_mm_kernel; op->fake = opdi_grouped_mm_fake;
     op->backward = opdi_grouped_mm_backward; op->save = "mat2(self), self(mat2), offs";
     op->vmap = OPD_BATCH_LOOP;
-    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[2,2,3], [2,3,4]";
 }
 

@@ -275,8 +275,7 @@ static int opdi_scaled_product_kernel(opd_call *call) {
     opd_tensor *const left = opdi_scaled_scale(call, 2, opdi_sizes(a)[0]);
     opd_tensor *const right = left ? opdi_scaled_scale(call, 3, opdi_sizes(b)[1]) : NULL;
     if (!right) { return -1; }
-    opd_tensor *out = opd_mm(opd_to_dtype(a, OPD_FLOAT32), opd_to_dtype(b, OPD_FLOAT32));
-    out = opd_mul(opd_mul(out, left), right);
+    opd_tensor *out = opd_mm(opd_mul(opd_to_dtype(a, OPD_FLOAT32), left), opd_mul(opd_to_dtype(b, OPD_FLOAT32), right));
     if (!opd_arg_is_none(call, 4)) {
         opd_tensor *const bias = opd_arg_tensor(call, 4);
         if (bias->numel != opdi_sizes(b)[1]) {
@@ -284,8 +283,8 @@ static int opdi_scaled_product_kernel(opd_call *call) {
         }
         out = opd_add(out, opd_to_dtype(opd_reshape(bias, OPD_INTS(-1)), OPD_FLOAT32));
     }
-    if (!opd_arg_is_none(call, 5) && opdi_scaled_dtype((int)dtype)) {
-        out = opd_mul(out, opd_reshape(opd_arg_tensor(call, 5), OPD_INTS(-1)));
+    if (!opd_arg_is_none(call, 5) && !opd_arg_is_none(call, 6) && opdi_scaled_dtype((int)dtype)) {
+        out = opd_div(out, opd_reshape(opd_arg_tensor(call, 5), OPD_INTS(-1)));
     }
     return opd_return_tensor(call, opd_to_dtype(out, dtype));
 }
