@@ -81,23 +81,27 @@ static opd_tensor *opdi_grouped_product(const opdi_group_product *grouped, int64
     default: return opd_mm(opd_narrow(left, 1, from, to - from), opd_narrow(right, 0, from, to - from));
     }
 }
+/* Writes the product of group i to its part of `out`.  Returns 0, or -1 and sets an error. */
+static int opdi_grouped_one(const opdi_group_product *grouped, opd_tensor *out, int64_t i, int64_t from, int64_t to) {
+    opd_scope scope = opd_scope_open();
+    opd_tensor *const part = grouped->form == OPDI_GROUPED_INNER ? opd_select(out, 0, i)
+        : opd_narrow(out, grouped->form == OPDI_GROUPED_ROWS ? 0 : 1, from, to - from);
+    opd_tensor *const product = part ? opdi_grouped_product(grouped, i, from, to) : NULL;
+    const int rc = product && opd_copy_(part, product) ? 0 : -1;
+    opd_scope_close(&scope);
+    return rc;
+}
 /* Computes all groups one after the other, each by mm, which uses all threads. */
 static opd_tensor *opdi_grouped_all(const opdi_group_product *grouped, const int32_t *ends) {
     opd_tensor *out = opd_new_zeros(grouped->left, opd_ints_of(grouped->sizes, grouped->ndim));
     for (int64_t i = 0, from = 0; out && i < grouped->count; i++) {
-        OPD_SCOPED;
         const int64_t to = ends[i];
         if (to < from || to > grouped->all) {
             (void)opd_fail(OPD_ERROR_INDEX, "_grouped_mm: offs[%lld] is %lld, but must be between %lld and %lld",
                            (long long)i, (long long)to, (long long)from, (long long)grouped->all);
             return NULL;
         }
-        if (to > from) {
-            opd_tensor *const part = grouped->form == OPDI_GROUPED_INNER ? opd_select(out, 0, i)
-                : opd_narrow(out, grouped->form == OPDI_GROUPED_ROWS ? 0 : 1, from, to - from);
-            opd_tensor *const product = opdi_grouped_product(grouped, i, from, to);
-            if (!product || !opd_copy_(part, product)) { return NULL; }
-        }
+        if (to > from && opdi_grouped_one(grouped, out, i, from, to)) { return NULL; }
         from = to;
     }
     return out;
