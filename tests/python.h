@@ -41,4 +41,19 @@ OPD_UNUSED static int python(const char *script, const char *package, const char
     return 77;
 }
 
+/* Runs programs.py, which checks each program in a folder with PyTorch, and removes the folder unless $OPD_TEST_KEEP is
+   set.  Returns 77 if no Python has PyTorch. */
+OPD_UNUSED static int python_checks_programs(const char *folder, const char *want) {
+    char said[1000] = "", arguments[600];
+    (void)snprintf(arguments, sizeof arguments, "--each '%s'", folder);
+    const int status = python("programs.py", "torch", arguments, said, sizeof said);
+    (void)snprintf(arguments, sizeof arguments, "rm -rf '%s'", folder);
+    if (!getenv("OPD_TEST_KEEP")) { CHECK_INT(system(arguments), 0); }
+    if (status == 77) { return status; }
+    if (status) { printf("%s\n", said); }
+    CHECK_INT(status, 0);
+    CHECK_STR(said, want);
+    return status;
+}
+
 #endif

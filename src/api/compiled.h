@@ -29,7 +29,7 @@ typedef struct opd_c_options {
    sizes need other code, this fails with an error that names the place.  This also fails for random operators, for
    operators whose result sizes depend on data and, unless options->calls is set, for operators without a form in C.
    After a failure, no file is written.
-   A loop (opd_scan, opd_map, opd_while in a trace, prim::Loop, and those of exported programs) becomes one loop of C,
+   A loop (opd_scan, opd_map, opd_while in a trace, prim::Loop, a loop of an exported program) becomes one loop of C,
    whose text does not grow with the number of rounds; so do the loops in its derivatives.  It reads slices and writes
    stacked results in place.  A condition (opd_cond, prim::If) becomes an `if` of C: only the side that is taken is
    computed, draws random numbers and can fail.  Results of conditions and loops are new tensors, even if a function
@@ -70,8 +70,8 @@ typedef struct opd_compile_options {
    are contiguous (OPD_OPTAG_FLEXIBLE_LAYOUT, the default for built-in operators).  If elements of a tensor share memory
    along dims with a stride above 0, exact strides make the run uncompiled.  Random operators are called, too, and draw
    the same numbers as in an uncompiled run.  If a size is open, or a random operator's tensors are not contiguous, the
-   run is uncompiled instead.  Loops and conditions become those of C, as in opd_graph_write_c.  Compiled sums add in
-   another order, and kernels that are registered later are not called.
+   run is uncompiled instead.  Loops and conditions become C loops and conditions, as in opd_graph_write_c.  Compiled
+   sums add in another order, and kernels that are registered later are not called.
    Runs are uncompiled for gradients, transforms, autocast, other devices and sizes that depend on data.  They are also
    uncompiled if written tensors share memory, if results are views of a part of each other, if a run transposes its
    inputs in place (t_) or has side effects (prints), or if there is no compiler.

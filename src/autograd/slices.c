@@ -19,6 +19,7 @@ static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *tensor)
                               ndim, (opd_scalar_type)(*meta & 0xff), tensor->backend);
         if (base) {
             opdi_share_storage(base, tensor);
+            if (!tensor->data) { base->begin -= at[2]; }
             opdi_set_lazy(base, tensor->functionality ^ (uint64_t)at[1]);
         }
     }

@@ -60,7 +60,7 @@ OPDI_INTERNAL int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base
     const size_t ndim = view->ndim;
     at[0] = view->ndim;
     at[1] = view->dtype | (int64_t)((view->functionality ^ base->functionality) & OPDI_LAZY_KEYS);
-    at[2] = view->data && base->data ? (int64_t)(view->data - base->data) : 0;
+    at[2] = view->data && base->data ? (int64_t)(view->data - base->data) : view->begin - base->begin;
     memcpy(at + 3, view->dims, 2 * ndim * sizeof *at);
     memcpy(at + 3 + 2 * ndim, base->dims + base->ndim, (size_t)base->ndim * sizeof *at);
     return 3 + 2 * (int)ndim + base->ndim;

@@ -432,6 +432,7 @@ int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
     } else { opdi_storage_drop(tensor->storage); }
     tensor->storage = storage;
     tensor->data = data->data;
+    tensor->begin = data->begin;
     if (dims) {
         opdi_free(meta->dims, (size_t)meta->dims_count * sizeof *dims);
         meta->dims = dims;

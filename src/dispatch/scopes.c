@@ -66,7 +66,7 @@ static opdi_storage opdi_dead_storage = {
 static const opd_tensor opdi_dead_tensor = {
     /* refs, dtype, ndim, capacity, own */ 0, OPD_DTYPE_NONE, 0, 0, OPDI_SAVED_BY_OWN,
     /* functionality, storage */ OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage,
-    /* dims, data, numel */ NULL, NULL, 0,
+    /* dims, data, begin, numel */ NULL, NULL, 0, 0,
     /* grad_fn, meta, output_nr */ NULL, NULL, 0,
     /* flags, backend, backend_bit */ OPDI_TRACED, OPD_CPU, 1
 };

@@ -112,7 +112,7 @@ OPD_UNUSED OPDI_INTERNAL bool opdi_graph_is_closed(const opd_graph *graph) {
 
 //== finding such nodes ================================================================================================
 
-/* The state while a node is replaced.  The values are those of the graph. */
+/* The state while a node is replaced.  The values belong to the graph. */
 typedef struct opdi_closing {
     opd_graph *graph;
     opdi_gnode *node;                             /* the node with blocks */

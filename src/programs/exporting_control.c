@@ -110,7 +110,7 @@ static int opdi_program_find_list(opdi_program_writer *writer, const opdi_progra
     int64_t uses = 1, dim;
     if (!made || made->kind != OPDI_GNODE_LIST || made->nin || made->block != loop->node->block) {
         return opdi_program_refuse(append, "the list is not an empty list that is made just before the loop; lists of "
-                                   "loops whose number of rounds is not fixed, such as those of the derivative of "
+                                   "loops whose number of rounds is not fixed, such as the loops in the derivative of "
                                    "opd_while, have no form in the file");
     }
     for (const opdi_gnode *node = loop->node->next; node; node = node->next) {

@@ -39,8 +39,8 @@ OPDI_INTERNAL bool opdi_program_known(const opdi_gvalue *value, int64_t *number)
     *number = first - second;
     return true;
 }
-/* Finds the dtype, the sizes and the strides of a tensor value: a carried value has those of the result of its loop,
-   and a slice along dim 0 those of its tensor without this dim.  Returns whether they are known. */
+/* Finds the dtype, the sizes and the strides of a tensor value: a carried value is like the result of its loop, and
+   a slice along dim 0 like its tensor without this dim.  Returns whether they are known. */
 OPDI_INTERNAL bool opdi_program_describe(const opdi_gvalue *value, opdi_program_form *form) {
     const opdi_gnode *const owner = value->block ? value->block->owner : NULL;
     opdi_program_form of;

@@ -98,7 +98,10 @@ OPDI_INTERNAL int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, cons
         tensor->dims = meta->dims;
     } else { tensor->dims = (int64_t *)(void *)(tensor + 1); }
     opdi_set_dims(tensor, sizes, strides, ndim, numel);
-    if (tensor->data && numel) { tensor->data += offset * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype); }
+    if (numel) {
+        offset *= (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+        if (tensor->data) { tensor->data += offset; } else if (tensor->backend == OPD_META) { tensor->begin += offset; }
+    }
     return 0;
 }
 
@@ -151,6 +154,7 @@ opd_tensor *opd_tensor_data(opd_tensor *tensor) {
         if (storage) { opdi_storage_drop(storage); }
         return NULL;
     }
+    value->begin = tensor->begin;
     value->functionality = tensor->functionality;
     value->flags |= tensor->flags & (OPDI_WRAPPED | OPDI_LAZY);
     if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED) && opdi_traced_copy(value, tensor)) {

@@ -78,6 +78,7 @@ static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, i
     tensor->flags = OPDI_UNLIKELY(opdi_is_stored_dtype(dtype)) ? OPDI_STORED : 0;
     tensor->functionality = OPDI_TENSOR_KEYS;
     if (OPDI_UNLIKELY(opdi_self()->state.inference)) { tensor->functionality &= ~OPDI_GRAD_KEYS; }
+    tensor->begin = 0;
     tensor->grad_fn = NULL;
     tensor->meta = NULL;
     tensor->output_nr = 0;

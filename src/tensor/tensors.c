@@ -24,9 +24,9 @@ opd_device opd_tensor_device(const opd_tensor *tensor) {
     return opdi_place_device(opdi_place_of(tensor));
 }
 int64_t opd_tensor_offset(const opd_tensor *tensor) {
-    if (opdi_is_none(tensor, "opd_tensor_offset") || !tensor->data) { return 0; }
-    return (int64_t)((tensor->data - tensor->storage->data) /
-                     (ptrdiff_t)opd_dtype_size((opd_scalar_type)tensor->dtype));
+    if (opdi_is_none(tensor, "opd_tensor_offset")) { return 0; }
+    return (tensor->data ? (int64_t)(tensor->data - tensor->storage->data) : tensor->begin) /
+        (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
 }
 OPDI_INTERNAL bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
@@ -212,6 +212,7 @@ OPDI_INTERNAL opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level,
             ? OPDI_GRAD_KEYS : 0);
     tensor->storage = value->storage;
     tensor->data = value->data;
+    tensor->begin = value->begin;
     opdi_ref_up(&tensor->storage->refs);
     opdi_batched *batched = opdi_batched_of(tensor);
     opdi_retain(value);
@@ -252,6 +253,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
     opdi_storage_drop(tensor->storage);
     tensor->storage = value->storage;
     tensor->data = value->data;
+    tensor->begin = value->begin;
     return 0;
 }
 /* Returns a new reference to a new batched tensor for `value`, with the dim, level and serial number of the batched
@@ -272,6 +274,7 @@ OPDI_INTERNAL bool opdi_differentiable(const opd_tensor *tensor) {
    (conjugate, negative) of `tensor`.  `copy` is an inference tensor if `tensor` is one. */
 OPDI_INTERNAL void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_ref_up(&tensor->storage->refs);
+    copy->begin = tensor->begin;
     opdi_set_lazy(copy, tensor->functionality);
     copy->functionality = (copy->functionality & ~OPDI_GRAD_KEYS) | (tensor->functionality & OPDI_GRAD_KEYS);
 }
@@ -372,6 +375,7 @@ OPDI_INTERNAL opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, co
                                       strides, ndim, (opd_scalar_type)tensor->dtype, tensor->backend);
     if (!view) { return NULL; }
     opdi_view_of(view, tensor);
+    if (view->backend == OPD_META) { view->begin += offset * size; }
     if (OPDI_UNLIKELY(tensor->meta != NULL) && opdi_family_pass(view, tensor)) {
         opdi_drop(view);
         return NULL;

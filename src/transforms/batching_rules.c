@@ -437,6 +437,7 @@ static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {
                                      tensor->ndim, (opd_scalar_type)tensor->dtype, tensor->backend);
     if (one) {
         opdi_ref_up(&tensor->storage->refs);
+        one->begin = tensor->begin;
         opdi_set_lazy(one, tensor->functionality);
     }
     return one ? opdi_own(one) : NULL;
@@ -449,6 +450,7 @@ static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
     opd_tensor *was = batched->value;
     if (opdi_redescribe(tensor, value->dims + 1, value->dims + value->ndim + 1, value->ndim - 1, 0)) { return -1; }
     tensor->data = value->data;
+    tensor->begin = value->begin;
     batched->value = opdi_keep(value);
     batched->dim = 0;
     opdi_release(was);

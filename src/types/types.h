@@ -174,6 +174,7 @@ struct opd_tensor {
     opdi_storage *storage;
     int64_t *dims;
     char *data;                  /* the first element; NULL on meta */
+    int64_t begin;               /* on meta: how many bytes of the storage lie before the first element */
     int64_t numel;
     opd_node *grad_fn;           /* NULL if the tensor is a leaf */
     struct opdi_meta *meta;      /* data that few tensors have: gradient, hooks, ... */

@@ -210,6 +210,7 @@ Q = 'q = (torch.arange(24).view(4, 6) * 29 % 200 - 100).to(torch.int8); '
 S = 's = torch.tensor([0.03, 0.011, 0.2, 0.07]); z = torch.tensor([3, -7, 0, 11]); '
 ALL = 's = torch.tensor([0.037], dtype=torch.float64); z = torch.tensor([5]); '
 G = 'x = torch.arange(32, dtype=torch.float32).view(4, 8) % 7 - 2; w = torch.arange(96, dtype=torch.float32).view(3, 8, 4) % 5; '
+F = 'H = torch.float8_e4m3fn; a = (torch.arange(256, dtype=torch.float32).view(16, 16) % 7 - 3).to(H); b = (torch.arange(256, dtype=torch.float32).view(16, 16) % 5 - 2).to(H).t(); s = torch.tensor(0.3); '
 QD, AO = 'torch.ops.quantized_decomposed.', 'torch.ops.torchao.'
 I8, U8, I16, F8 = 'torch.int8', 'torch.uint8', 'torch.int16', 'torch.float8_e4m3fn'
 for row in (
@@ -256,6 +257,8 @@ for row in (
         Q + QD + 'dequantize_per_channel_group(q, torch.full([4, 2], 0.03), None, -8, 7, %s, 3, torch.float32)' % I8,
         X + S + QD + 'fake_quant_per_channel(x, s, z, 0, -20, 30)',
         X + S + 'x = x.requires_grad_(); y = ' + QD + 'fake_quant_per_channel(x, s, z, 0, -20, 30); (y * y).sum().backward(); return x.grad',
+        QD + 'quantize_per_tensor(torch.tensor(0.35), torch.tensor(0.1), torch.tensor(0), -128, 127, %s)' % I8,
+        QD + 'dequantize_per_tensor(torch.tensor(7, dtype=torch.int8), torch.tensor(.1), torch.tensor(1), -128, 127, %s, out_dtype=torch.float16)' % I8,
         X + QD + 'convert_element_type(x, torch.float64)'):
     ROWS += row + '\n'
 for mapping in ('SYMMETRIC', 'SYMMETRIC_NO_CLIPPING_ERR', 'ASYMMETRIC'):
@@ -291,6 +294,9 @@ for row in (
         G + 'torch._grouped_mm(w, x.view(4, 8), torch.tensor([1, 1, 8], dtype=torch.int32))',
         G + 'w = torch.arange(32, dtype=torch.float32).view(8, 4) % 5; torch._grouped_mm(x, w, torch.tensor([4, 4, 8], dtype=torch.int32))',
         G + 'torch._grouped_mm(x, w, torch.tensor([1, 5, 4], dtype=torch.int32))  #! offs[1] is 5, but must be between 1 and 4',
+        F + 'torch._scaled_mm(a, b, s, s, out_dtype=torch.float32)',
+        F + 'torch._scaled_mm(a, b, s, s, scale_result=torch.tensor(0.5)).float()',
+        F + 'torch._scaled_mm(a, b, s, s, scale_result=torch.tensor(0.5), out_dtype=H).float()',
         G + 'torch._grouped_mm(x, w)  ## offs is missing'):
     ROWS += row + '\n'
 

@@ -58,6 +58,58 @@ TEST(traces_of_conditions_and_loops_agree) {
     (void)agrees("while, forward", grows_along, a, b, 2);
     (void)agrees("scan, forward", recurrent_along, c, d, 3);
 }
+/* Functions that write into a view which does not begin at the first element, and that return one. */
+BODY(squares_but_one) {
+    UNUSED();
+    opd_tensor *const all = opd_clone(in[0]);
+    (void)opd_zero_(opd_select(all, 0, 1));
+    out[0] = opd_mul(all, all);
+    DONE(1);
+}
+BODY(maps_but_one) {
+    UNUSED();
+    if (opd_map(squares_but_one, NULL, in, 1, NONE, out, 1) != 1) { return -1; }
+    out[0] = opd_sum(out[0]);
+    DONE(1);
+}
+BODY(chooses_but_one) {
+    UNUSED();
+    opd_tensor *const pred = opd_gt_Scalar(opd_sum(in[0]), OPD_V(-1000));
+    if (opd_cond(pred, squares_but_one, same, NULL, in, 1, out, 1) != 1) { return -1; }
+    out[0] = opd_sum(out[0]);
+    DONE(1);
+}
+BODY(adds_and_cuts) {
+    UNUSED();
+    out[0] = opd_add(in[0], in[1]);
+    out[1] = opd_as_strided_full(opd_select(out[0], 0, 1), OPD_INTS(1), OPD_INTS(1), OPD_NONE);
+    DONE(2);
+}
+BODY(scans_cuts) {
+    UNUSED();
+    opd_tensor *got[2];
+    if (opd_scan(adds_and_cuts, NULL, in, 1, in + 1, 1, NONE, NULL, got, 2) != 2) { return -1; }
+    out[0] = opd_add(opd_sum(opd_sin(got[0])), opd_sum(opd_mul(got[1], got[1])));
+    DONE(1);
+}
+BODY(maps_but_one_by) { UNUSED(); return by(firsts, 1, maps_but_one, in, n, out); }
+BODY(chooses_but_one_by) { UNUSED(); return by(firsts, 1, chooses_but_one, in, n, out); }
+BODY(scans_cuts_by) { UNUSED(); return by(firsts, 2, scans_cuts, in, n, out); }
+BODY(maps_but_one_along) { UNUSED(); return along(maps_but_one, in, n, out); }
+BODY(chooses_but_one_along) { UNUSED(); return along(chooses_but_one, in, n, out); }
+BODY(scans_cuts_along) { UNUSED(); return along(scans_cuts, in, n, out); }
+TEST(traces_with_views_behind_the_first_element_agree) {
+    OPD_SCOPED;
+    opd_tensor *const x = opd_reshape(numbers(x_values, 4), OPD_INTS(2, 2));
+    opd_tensor *const y = opd_reshape(numbers(y_values, 4), OPD_INTS(2, 2));
+    opd_tensor *const a[] = {opd_select(x, 0, 0), x}, *const b[] = {opd_select(y, 0, 1), y};
+    (void)agrees("map, gradient", maps_but_one_by, &x, &y, 1);
+    (void)agrees("map, forward", maps_but_one_along, &x, &y, 1);
+    (void)agrees("cond, gradient", chooses_but_one_by, &x, &y, 1);
+    (void)agrees("cond, forward", chooses_but_one_along, &x, &y, 1);
+    (void)agrees("scan, gradient", scans_cuts_by, a, b, 2);
+    (void)agrees("scan, forward", scans_cuts_along, a, b, 2);
+}
 TEST(traces_of_second_derivatives_agree) {
     OPD_SCOPED;
     opd_tensor *const a[] = {number(3), number(100)}, *const b[] = {number(0.5), number(0.4)};

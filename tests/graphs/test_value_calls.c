@@ -1,5 +1,5 @@
-/* Calls that are added to graphs with C values (OPD_GRAPH_CALL): the graph and its results are those of the same calls
-   outside of a graph; mistakes name the operator, the argument and the place, and change nothing. */
+/* Calls that are added to graphs with C values (OPD_GRAPH_CALL): the graph gives the same results as the same calls
+   outside of it; mistakes name the operator, the argument and the place, and change nothing. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

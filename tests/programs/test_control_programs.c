@@ -129,7 +129,6 @@ static void saves(const char *name, const char *operators, opd_transform_fn fn, 
     opd_graph_free(graph);
 }
 TEST(conditions_and_loops_are_saved) {
-    char said[1000] = "", arguments[400];
     (void)mkdir(folder(), 0700);
     OPD_SCOPE {
         outside = number(1.25);
@@ -167,14 +166,7 @@ TEST(conditions_and_loops_are_saved) {
         saves("scan_all", "scan", recurrent_all, l, m, 3);
         saves("scan_all_gradient", "scan", recurrent_all_by, l, m, 3);
     }
-    (void)snprintf(arguments, sizeof arguments, "--each '%s'", folder());
-    const int status = python("programs.py", "torch", arguments, said, sizeof said);
-    (void)snprintf(arguments, sizeof arguments, "rm -rf '%s'", folder());
-    if (!getenv("OPD_TEST_KEEP")) { CHECK_INT(system(arguments), 0); }
-    if (status == 77) { SKIP_WITHOUT_PYTHON("torch 2.8 or later"); }
-    if (status) { printf("%s\n", said); }
-    CHECK_INT(status, 0);
-    CHECK_STR(said, "checked: 24 programs");
+    if (python_checks_programs(folder(), "checked: 24 programs") == 77) { SKIP_WITHOUT_PYTHON("torch 2.8 or later"); }
 }
 
 /* Returns the path of a file that a test writes and removes. */

@@ -43,7 +43,7 @@ BODY(network) {
     DONE(1);
 }
 
-/* Saves `fn`, traced with `in`, of which the first tensors are those of `module`.  What is loaded must compute what `fn`
+/* Saves `fn`, traced with `in`, whose first tensors are the tensors of `module`.  What is loaded must compute what `fn`
    computes for `in` and for `others`.  Writes the arrays for PyTorch. */
 static void saves(const char *name, const opd_module *module, opd_transform_fn fn, opd_tensor *const *in,
                   opd_tensor *const *others, int n) {
@@ -94,7 +94,6 @@ static void check_module(void) {
     opd_script_free(script);
 }
 TEST(graphs_are_saved_as_archives) {
-    char said[1000] = "", arguments[400];
     (void)mkdir(folder(), 0700);
     OPD_SCOPE {
         outside = opd_randn(OPD_INTS(3, 4), OPD_FLOAT64);
@@ -149,14 +148,7 @@ TEST(graphs_are_saved_as_archives) {
         check_module();
         opd_module_free(module);
     }
-    (void)snprintf(arguments, sizeof arguments, "--each '%s'", folder());
-    const int status = python("programs.py", "torch", arguments, said, sizeof said);
-    (void)snprintf(arguments, sizeof arguments, "rm -rf '%s'", folder());
-    if (!getenv("OPD_TEST_KEEP")) { CHECK_INT(system(arguments), 0); }
-    if (status == 77) { SKIP_WITHOUT_PYTHON("torch 2.8 or later"); }
-    if (status) { printf("%s\n", said); }
-    CHECK_INT(status, 0);
-    CHECK_STR(said, "checked: 19 programs");
+    if (python_checks_programs(folder(), "checked: 19 programs") == 77) { SKIP_WITHOUT_PYTHON("torch 2.8 or later"); }
 }
 
 static const char *own_file(void) {

@@ -1218,4 +1218,21 @@ TEST(a_scaler_tells_optimizers_apart) {
     opd_scaler_free(s);
 }
 
+/* Products whose kernels do not call mm in PyTorch are not lowered. */
+TEST(packed_and_grouped_products_are_not_lowered) {
+    OPD_SCOPED;
+    opd_tensor *const x = opd_div_Scalar(opd_reshape(opd_arange(opd_value_int(15), OPD_FLOAT32), OPD_INTS(3, 5)),
+                                         opd_value_double(7));
+    opd_tensor *const weight = opd_to_dtype(opd_mul_Scalar(x, opd_value_double(50)), OPD_INT8);
+    opd_tensor *const experts = opd_reshape(opd_t(x), OPD_INTS(1, 5, 3)), *const ends = opd_full(OPD_INTS(1), opd_value_int(3), OPD_INT32);
+    opd_tensor *want[2], *got[2] = {NULL, NULL};
+    want[0] = opd__weight_int8pack_mm(x, weight, opd_ones(OPD_INTS(3), OPD_FLOAT32));
+    want[1] = opd__grouped_mm_full(x, experts, ends, NULL, OPD_NONE);
+    OPD_AUTOCAST(OPD_CPU) {
+        got[0] = opd__weight_int8pack_mm(x, weight, opd_ones(OPD_INTS(3), OPD_FLOAT32));
+        got[1] = opd__grouped_mm_full(x, experts, ends, NULL, OPD_NONE);
+    }
+    CHECK_OK();
+    for (int i = 0; i < 2; i++) { CHECK(got[i] && opd_dtype(got[i]) == OPD_FLOAT32 && opd_equal(got[i], want[i])); }
+}
 CHECK_MAIN()

@@ -625,4 +625,34 @@ TEST(tangents_of_fakes) {
     }
 }
 
+/* Views of a tensor, by number. */
+static opd_tensor *view_of(opd_tensor *x, int which) {
+    opd_tensor *const row = opd_select(x, 0, 1);
+    switch (which) {
+    case 0: return row;
+    case 1: return opd_slice(row, 0, opd_value_int(1), OPD_NONE, 2);
+    case 2: return opd_transpose(opd_narrow(x, 1, 1, 2), 0, 1);
+    case 3: return opd_as_strided_full(x, OPD_INTS(2), OPD_INTS(1), opd_value_int(5));
+    case 4: return opd_view_as_real(row);
+    case 5: return opd_select(opd_view_as_real(row), 1, 1);
+    case 6: return opd_alias(opd_detach(row));
+    case 7: return opd_tensor_data(row);
+    case 8: return opd_unfold(row, 0, 2, 1);
+    case 9: return opd_squeeze(opd_narrow(row, 0, 2, 1));
+    case 10: return opd_conj(row);
+    default: return opd_diagonal_full(x, 1, 0, 1);
+    }
+}
+TEST(views_of_fakes_have_the_offsets_of_real_views) {
+    OPD_SCOPED;
+    opd_tensor *const x = opd_ones(OPD_INTS(3, 4), OPD_COMPLEX64);
+    int64_t offsets[12];
+    for (int i = 0; i < 12; i++) { offsets[i] = opd_tensor_offset(view_of(x, i)); }
+    CHECK_OK();
+    OPD_FAKE_MODE {
+        opd_tensor *const fake = opd_fake_tensor(x);
+        for (int i = 0; i < 12; i++) { CHECK_INT(opd_tensor_offset(view_of(fake, i)), offsets[i]); }
+    }
+    CHECK_OK();
+}
 CHECK_MAIN()

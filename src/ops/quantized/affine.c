@@ -92,7 +92,7 @@ static int opdi_affine_tensor_kernel(opd_call *call) {
     if (tensors) {
         scale = opdi_affine_one(call, 1);
         zero = scale ? opdi_affine_one(call, 2) : NULL;
-        scale = zero ? opd_reciprocal(opd_to_dtype(scale, OPD_FLOAT64)) : NULL;
+        scale = zero ? opd_to_dtype(opd_reciprocal(opd_to_dtype(scale, OPD_FLOAT64)), OPD_FLOAT32) : NULL;
     } else {
         scale = opd_tensor_wrapped_number(opd_value_double(1 / opd_arg_double(call, 1)));
         zero = scale ? opd_tensor_wrapped_number(opd_value_int(opd_arg_int(call, 2))) : NULL;
@@ -137,8 +137,9 @@ static int opdi_affine_from_tensor_kernel(opd_call *call) {
         scale = opd_tensor_wrapped_number(opd_value_double(opd_arg_double(call, 1)));
         zero = scale ? opd_tensor_wrapped_number(opd_value_int(opd_arg_int(call, 2))) : NULL;
     }
-    input = zero ? opd_to_dtype(input, opdi_affine_out(call, 6)) : NULL;
-    return input ? opd_return_tensor(call, opd_mul(opd_sub(input, zero), scale)) : -1;
+    const opd_scalar_type dtype = opdi_affine_out(call, 6);
+    input = zero ? opd_to_dtype(input, dtype) : NULL;
+    return input ? opd_return_tensor(call, opd_to_dtype(opd_mul(opd_sub(input, zero), scale), dtype)) : -1;
 }
 OPDI_INTERNAL void opdi_affine_dequantize_tensor(opd_op_desc *op) {
     op->schema = "dequantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, "
@@ -640,7 +641,7 @@ OPDI_INTERNAL void opdi_affine_choose_float8(opd_op_desc *op) {
     op->composite = opdi_affine_float8_choose_kernel;
 }
 /* Returns argument 1, scales for the blocks of argument 0, as a tensor that can be broadcast with argument 0.  Returns
-   NULL and sets an error if its sizes do not divide those of argument 0. */
+   NULL and sets an error if its sizes do not divide the sizes of argument 0. */
 static opd_tensor *opdi_affine_spread(const opd_call *call) {
     const opd_tensor *const tensor = opd_arg_tensor(call, 0);
     opd_tensor *scale = opd_arg_tensor(call, 1);
@@ -660,7 +661,7 @@ static opd_tensor *opdi_affine_spread(const opd_call *call) {
         fits = i == tensor->ndim - 1;
     }
     if (fits) { return scale; }
-    (void)opd_fail(OPD_ERROR_SHAPE, "%s: the sizes of scale must divide those of tensor",
+    (void)opd_fail(OPD_ERROR_SHAPE, "%s: the sizes of scale must divide the sizes of tensor",
                    opd_op_name(opd_call_operator(call)));
     return NULL;
 }

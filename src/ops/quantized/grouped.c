@@ -76,9 +76,11 @@ static int opdi_grouped_read(const opd_call *call, opdi_group_product *grouped) 
 static opd_tensor *opdi_grouped_product(const opdi_group_product *grouped, int64_t i, int64_t from, int64_t to) {
     opd_tensor *const left = grouped->left, *const right = grouped->right;
     switch (grouped->form) {
-    case OPDI_GROUPED_ROWS: return opd_mm(opd_narrow(left, 0, from, to - from), opd_select(right, 0, i));
-    case OPDI_GROUPED_COLUMNS: return opd_mm(opd_select(left, 0, i), opd_narrow(right, 1, from, to - from));
-    default: return opd_mm(opd_narrow(left, 1, from, to - from), opd_narrow(right, 0, from, to - from));
+    case OPDI_GROUPED_ROWS:
+        return opdi_product_as_given(opd_narrow(left, 0, from, to - from), opd_select(right, 0, i));
+    case OPDI_GROUPED_COLUMNS:
+        return opdi_product_as_given(opd_select(left, 0, i), opd_narrow(right, 1, from, to - from));
+    default: return opdi_product_as_given(opd_narrow(left, 1, from, to - from), opd_narrow(right, 0, from, to - from));
     }
 }
 /* Writes the product of group i to its part of `out`.  Returns 0, or -1 and sets an error. */

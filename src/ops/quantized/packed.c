@@ -1,5 +1,14 @@
 #include "../ops.h"
 
+/* Returns the product of two matrices in their own dtype.  Autocast does not lower it, because PyTorch's kernels of the
+   operators here do not call mm. */
+OPDI_INTERNAL opd_tensor *opdi_product_as_given(opd_tensor *left, opd_tensor *right) {
+    const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
+    opd_tensor *const product = opd_mm(left, right);
+    opd_keys_restore(guard);
+    return product;
+}
+
 //== weights of 8 bits =================================================================================================
 
 static int opdi_int8_product_kernel(opd_call *call) {
@@ -19,8 +28,8 @@ static int opdi_int8_product_kernel(opd_call *call) {
                         "of mat2", (long long)opdi_sizes(weight)[0]);
     }
     opd_tensor *const wide = opd_t(opd_to_dtype(weight, OPD_FLOAT32));
-    opd_tensor *const product = opd_mul(opd_mm(opd_to_dtype(x, OPD_FLOAT32), wide), opd_to_dtype(scales, OPD_FLOAT32));
-    return opd_return_tensor(call, opd_to_dtype(product, dtype));
+    opd_tensor *const product = opdi_product_as_given(opd_to_dtype(x, OPD_FLOAT32), wide);
+    return opd_return_tensor(call, opd_to_dtype(opd_mul(product, opd_to_dtype(scales, OPD_FLOAT32)), dtype));
 }
 /* opd__weight_int8pack_mm: self times the transposed int8 matrix mat2, whose rows have scales */
 OPDI_OP(_weight_int8pack_mm) {
@@ -118,7 +127,8 @@ static int opdi_int4_product_kernel(opd_call *call) {
     opd_tensor *const out = opd_result(call, 0, sizes, 2, OPDI_DTYPE(x));
     if (!out || !opd_data(out)) { return out ? 0 : -1; }
     opd_tensor *const weight = opdi_int4_wide(packed, scales, group);
-    opd_tensor *const product = weight ? opd_mm(opd_to_dtype(x, OPD_FLOAT32), opd_t(weight)) : NULL;
+    opd_tensor *const product = weight
+        ? opdi_product_as_given(opd_to_dtype(x, OPD_FLOAT32), opd_t(weight)) : NULL;
     return product && opd_copy_(out, product) ? 0 : -1;
 }
 /* The gradient of self is grad times the weight, which is the product of a unit matrix with the packed weight. */
@@ -275,7 +285,8 @@ static int opdi_scaled_product_kernel(opd_call *call) {
     opd_tensor *const left = opdi_scaled_scale(call, 2, opdi_sizes(a)[0]);
     opd_tensor *const right = left ? opdi_scaled_scale(call, 3, opdi_sizes(b)[1]) : NULL;
     if (!right) { return -1; }
-    opd_tensor *out = opd_mm(opd_mul(opd_to_dtype(a, OPD_FLOAT32), left), opd_mul(opd_to_dtype(b, OPD_FLOAT32), right));
+    opd_tensor *out = opdi_product_as_given(opd_mul(opd_to_dtype(a, OPD_FLOAT32), left),
+                                            opd_mul(opd_to_dtype(b, OPD_FLOAT32), right));
     if (!opd_arg_is_none(call, 4)) {
         opd_tensor *const bias = opd_arg_tensor(call, 4);
         if (bias->numel != opdi_sizes(b)[1]) {
