@@ -12,7 +12,7 @@ set -u
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
 cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
 cuda_emulated_unusable cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
-cuda_emulated_sanitized cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_plugin cuda_builds cuda_linked cuda_plugin
+cuda_emulated_sanitized cuda_emulated_compiled cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_plugin cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
@@ -182,6 +182,19 @@ check_cuda_emulated_nccl() {
     OPD_NCCL=/nowhere/libnccl.so.2 OPD_TEST_NCCL='NCCL cannot be loaded: /nowhere/libnccl.so.2: cannot open' ran "$tmp/ranks" nccl_that
     OPD_NCCL=libm.so.6 OPD_TEST_NCCL='libm.so.6 has no function ncclGetVersion: the file is not NCCL' ran "$tmp/ranks" nccl_that
     OPD_EMU_NCCL_VERSION=21003 OPD_TEST_NCCL='has version code 21003, but 2.14 (21400)' ran "$tmp/ranks" nccl_that
+}
+# Compiled graphs, whose kernels the C++ compiler compiles in place of NVRTC; and warnings if NVRTC cannot be used.
+check_cuda_emulated_compiled() {
+    emulated
+    export OPD_NVRTC="$tmp/nvrtc.so" OPD_EMU_CXX="${quick%% *}"
+    quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/nvrtc.cpp" -o "$OPD_NVRTC"
+    quiet $quick_c -O0 -I"$root" -c "$root/tests/cuda/compiled_graphs.c" -o "$tmp/compiled.o"
+    quiet $quick_c "$tmp/compiled.o" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/compiled" $emulated_lib
+    ran "$tmp/compiled"
+    OPD_EMU_ASYNC=1 ran "$tmp/compiled" captured kinds
+    OPD_NVRTC=/nowhere/libnvrtc.so OPD_TEST_NVRTC='/nowhere/libnvrtc.so: cannot open' ran "$tmp/compiled" nvrtc_that
+    OPD_NVRTC=libm.so.6 OPD_TEST_NVRTC='it has no function nvrtcCreateProgram' ran "$tmp/compiled" nvrtc_that
+    OPD_EMU_NVRTC_FAILS=1 OPD_TEST_NVRTC='for sm_90, so it runs operator by operator: it was asked to fail' ran "$tmp/compiled" nvrtc_that
 }
 # Ranks that are MPI processes, each with its own device.
 check_cuda_emulated_mpi() {

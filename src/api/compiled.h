@@ -110,3 +110,51 @@ OPD_NEW int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int
 OPD_NEW const char *opd_compiled_reason(const opd_compiled *compiled);
 OPD_NEW void opd_compiled_free(opd_compiled *compiled);
 
+
+/* A graph as kernels for a GPU, in the language that CUDA and HIP share.  A compiler for parts of graphs
+   (opd_part_compiler) can compile the text while a program runs, as opdispatch_cuda.cu does with NVRTC. */
+enum { OPD_GPU_INPUT, OPD_GPU_OUTPUT, OPD_GPU_MEMORY };
+/* An argument of a kernel, which is a pointer.  `kind` OPD_GPU_INPUT: to the first element of input number `index`; the
+   tensors in opd_gpu_code.constants follow the inputs of the graph.  OPD_GPU_OUTPUT: to the first element of tensor
+   number `index` in opd_gpu_code.made.  OPD_GPU_MEMORY: to byte `offset` of the block of opd_gpu_code.memory bytes. */
+typedef struct opd_gpu_argument { int32_t kind, index; size_t offset; } opd_gpu_argument;
+/* A launch of the kernel `name` with `threads` threads in each block.  It needs no dynamic shared memory.  `blocks` is
+   the number of blocks that have work; kernels are right with any number of blocks from 1 on. */
+typedef struct opd_gpu_call {
+    const char *name;
+    int64_t blocks;
+    int32_t threads, narguments;
+    const opd_gpu_argument *arguments;
+} opd_gpu_call;
+/* A tensor that a run makes before the launches. */
+typedef struct opd_gpu_tensor {
+    opd_scalar_type dtype;
+    int32_t ndim;
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+} opd_gpu_tensor;
+/* A result of the graph.  It is tensor number `of` in opd_gpu_code.made or, if `of` is negative, input number ~of.  If
+   `view` is true, it is a view of this tensor, whose first element is `offset` elements behind that of the tensor. */
+typedef struct opd_gpu_result {
+    int32_t of, ndim;
+    bool view;
+    int64_t offset, sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+} opd_gpu_result;
+typedef struct opd_gpu_code {
+    const char *text;                             /* the source of all kernels, which are extern "C" */
+    const opd_gpu_call *calls;                    /* the launches, in order, on one stream */
+    const opd_gpu_tensor *made;
+    const opd_gpu_result *results;                /* the results of the graph */
+    opd_tensor *const *constants;                 /* tensors that belong to the graph */
+    int32_t ncalls, nmade, nresults, nconstants;
+    size_t memory;                                /* bytes for values between kernels; they must begin at a multiple of
+                                                     64 bytes, and no other run may use them at the same time */
+} opd_gpu_code;
+/* Writes a graph as kernels for a GPU, for inputs with the dtypes, sizes and strides of `inputs` [ninputs], which are
+   on one device; their elements are not read.  Pointwise operators, views, sums, products, maxima and minima along dims,
+   and what consists of these (softmax, norms), can be written; chains of them become one kernel if their rows fit.
+   Other operators, writes to inputs, and shapes that would leave most of a GPU without work, are errors
+   (OPD_ERROR_NO_KERNEL), so that a caller can run the graph as it is.  No other thread may run the graph at the same
+   time.  Sums add in another order than the operators do.  Returns a code that belongs to the caller, and points to the
+   graph's constants: free it before the graph.  On failure, returns NULL and sets an error. */
+OPD_NEW opd_gpu_code *opd_graph_gpu_code(const opd_graph *graph, opd_tensor *const *inputs, int ninputs);
+OPD_NEW void opd_gpu_code_free(opd_gpu_code *code);

@@ -3,7 +3,7 @@
 //== reductions ========================================================================================================
 
 /* Writes the line that combines the variable `sum` with one more value, as the nest's reduction says. */
-static void opdi_c_write_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
+OPDI_INTERNAL void opdi_c_write_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
     const bool sums = nest->reduction == OPDI_REDUCTION_SUM || nest->reduction == OPDI_REDUCTION_PROD;
     opdi_c_write_indent(file);
     if (sums && nest->value->dtype == OPD_INT64) {
@@ -25,7 +25,8 @@ static void opdi_c_write_reduce(opdi_cfile *file, const opdi_nest *nest, const c
     default: break;
     }
 }
-static void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scalar_type dtype) {
+/* Writes the value with which a reduction in `dtype` begins. */
+OPDI_INTERNAL void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scalar_type dtype) {
     const bool floating = opd_dtype_is_floating(dtype);
     switch (nest->reduction) {
     case OPDI_REDUCTION_PROD: case OPDI_REDUCTION_ALL: opdi_c_write(file, "1"); break;

@@ -365,6 +365,7 @@ typedef struct opdi_unit {
     const char *what, *name;                      /* what: the public function that was called, for errors; name: the
                                                      prefix of the names of C functions */
     opdi_recording recording;
+    opd_device device;                            /* the device of the inputs; all bytes 0: the CPU */
     opdi_unit_port *inputs, *outputs;
     int ninputs, noutputs, ngroups, nodes;
     opdi_group *groups;

@@ -148,14 +148,15 @@ OPDI_INTERNAL const char *opdi_unit_name(opdi_unit *unit, const char *prefix, co
     int32_t *const count = (int32_t *)opdi_recording_alloc(&unit->recording, sizeof *count);
     return count && opdi_index_set(&unit->names, arena, text, strlen(text), count) == 0 ? text : NULL;
 }
-/* Returns a stand-in for `tensor`, a host tensor: a tensor on the lazy device that has the same sizes, strides and
+/* Returns a stand-in for `tensor`, a tensor on unit->device: a tensor on the lazy device that has the same sizes, strides and
    dtype, and a new buffer as its memory.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor, opdi_buffer_role role,
                                       const char *name) {
     int64_t last = 0;
     const opd_device lazy = opd_device_make(OPD_LAZY, 0);
     int each;
-    if (opd_tensor_device(tensor).type != OPD_CPU || (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor)))) {
+    if (opd_tensor_device(tensor).type != unit->device.type ||
+        (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor)))) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has dtype %s, or is on another device, which cannot be compiled",
             unit->what, name,
                        opd_dtype_name(opd_dtype(tensor)));
@@ -367,7 +368,7 @@ static void opdi_unit_look(opdi_unit *unit, const opd_graph *graph) {
    begins at the first byte of its memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
     opdi_unit_look(unit, graph);
-    if (unit->whole && input && input->storage && opd_tensor_device(input).type == OPD_CPU &&
+    if (unit->whole && input && input->storage && opd_tensor_device(input).type == unit->device.type &&
         input->data != input->storage->data) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: as_strided of an input or constant that begins inside of its memory "
                         "cannot be compiled: pass a copy (opd_clone)", unit->what);
@@ -425,7 +426,7 @@ OPDI_INTERNAL int opdi_unit_fuse(opdi_unit *unit) { return opdi_unit_groups(unit
 
 /* A constant of a graph.  A stand-in replaces it while the graph is recorded. */
 typedef struct opdi_replaced_constant { opdi_gnode *node; opd_value constant; } opdi_replaced_constant;
-/* Replaces the tensor constants of a graph by stand-ins, and a constant that is the CPU device by the lazy device.
+/* Replaces the tensor constants of a graph by stand-ins, and a constant that is unit->device by the lazy device.
    Stores the constants in `lent`.  Returns their number.  On failure, sets an error, and returns the number of
    constants stored before. */
 static int opdi_unit_replace_constants(opdi_unit *unit, const opd_graph *graph, opdi_replaced_constant *lent) {
@@ -443,7 +444,7 @@ static int opdi_unit_replace_constants(opdi_unit *unit, const opd_graph *graph, 
         opd_tensor *const lazy = lends
             ? opdi_unit_constant(unit, node->constant.u.t, opdi_unit_name(unit, "c_", name)) : NULL;
         if (lazy) { node->constant = opd_value_tensor(lazy); }
-        else if (!tensor && node->constant.u.device.type == OPD_CPU) {
+        else if (!tensor && node->constant.u.device.type == unit->device.type) {
             node->constant = opd_value_device(opd_device_make(OPD_LAZY, 0));
         }
         count++;

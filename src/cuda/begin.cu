@@ -51,6 +51,7 @@
      >>cu:convolution    convolution
      >>cu:attention      attention
      >>cu:optimizers     steps of optimizers
+     >>cu:compiled       parts of compiled graphs
      >>cu:registration   registering kernels for operators
 
    Licence: that of opdispatch.h.

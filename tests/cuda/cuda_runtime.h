@@ -50,6 +50,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
+#include <dlfcn.h>
 #include <algorithm>
 #include <deque>
 #include <functional>
@@ -275,7 +276,7 @@ inline long setting(const char *name, long otherwise) {
 inline int devices() { static const int n = (int)setting("OPD_EMU_DEVICES", 2); return n > 16 ? 16 : n; }
 OPD_EMU_UNSEEN inline long compiled() { static const long n = setting("OPD_EMU_COMPILED", 90); return n; }
 /* What tests ask for by opd_emu_count, and what is called while CUDA makes memory or waits, by opd_emu_hook_set. */
-struct Counts { long contexts, direct, staged, handles, destroyed, pinned; };
+struct Counts { long contexts, direct, staged, handles, destroyed, pinned, libraries; };
 inline Counts counts;
 inline void (*hook)(const char *call);
 inline cudaError_t note(cudaError_t e) { if (e != cudaSuccess) { last_error = e; } return e; }
@@ -1445,12 +1446,66 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
     return opd_emu::launch_exactly<P...>(c, kernel, static_cast<P>(args)...);
 }
 
+/* Kernels that tests/cuda/nvrtc.cpp has compiled: the code is the path of a library.  All arguments are pointers. */
+struct opd_emu_library { void *handle; };
+typedef opd_emu_library *cudaLibrary_t;
+typedef void *cudaKernel_t;
+enum cudaJitOption { cudaJitMaxRegisters };
+enum cudaLibraryOption { cudaLibraryHostUniversalFunctionAndDataTable };
+namespace opd_emu {
+inline void library_barrier() { wait(AT_BLOCK, 0); }
+inline uint64_t library_exchange(uint64_t v, int mask) { return exchange(v, lane() ^ mask, 7); }
+inline unsigned library_place(int which) {
+    return which == 0 ? machine.thread.x : which == 1 ? machine.block.x : which == 2 ? machine.block_dim.x : machine.grid_dim.x;
+}
+template <size_t... I> inline void library_call(void *kernel, void *const *all, std::index_sequence<I...>) {
+    ((void (*)(decltype((void)I, (void *)0)...))kernel)(all[I]...);
+}
+}  // namespace opd_emu
+static inline cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, cudaJitOption *, void **, unsigned,
+                                              cudaLibraryOption *, void **, unsigned) {
+    void *const handle = dlopen((const char *)code, RTLD_NOW | RTLD_LOCAL);
+    void (*begin)(void (*)(), uint64_t (*)(uint64_t, int), unsigned (*)(int)) = NULL;
+    void *const found = handle ? dlsym(handle, "opd_emu_begin") : NULL;
+    if (!found) { return opd_emu::note(cudaErrorInvalidValue); }
+    memcpy(&begin, &found, sizeof found);
+    begin(opd_emu::library_barrier, opd_emu::library_exchange, opd_emu::library_place);
+    opd_emu::counts.libraries++;
+    *library = new opd_emu_library{handle};
+    return cudaSuccess;
+}
+static inline cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name) {
+    *kernel = dlsym(library->handle, name);
+    return *kernel ? cudaSuccess : opd_emu::note(cudaErrorInvalidValue);
+}
+static inline cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
+    (void)dlclose(library->handle);
+    delete library;
+    return cudaSuccess;
+}
+/* Calls such a kernel with 64 arguments: it ignores those that it does not have.  `args` ends with NULL. */
+static inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *kernel, void **args) {
+    std::vector<void *> all(64);
+    for (size_t i = 0; i < all.size() && args[i]; i++) { all[i] = *(void **)args[i]; }
+    return opd_emu::launch(c, kernel, [=](int device) OPD_EMU_UNSEEN -> bool {
+        if (device != opd_emu::RUN_THREAD) {
+            for (void *at : all) { if (!opd_emu::reachable((char *)at, device)) { return false; } }
+            return true;
+        }
+        opd_emu::machine.now->inside = true;
+        opd_emu::library_call((void *)(uintptr_t)kernel, all.data(), std::make_index_sequence<64>());
+        opd_emu::machine.now->inside = false;
+        return true;
+    });
+}
+
 /* For tests, which are C: what was counted; what is called inside of some calls, with their names. */
 extern "C" {
 __attribute__((used)) inline long opd_emu_count(const char *name) {
     const opd_emu::Counts &c = opd_emu::counts;
     return !strcmp(name, "contexts") ? c.contexts : !strcmp(name, "direct") ? c.direct : !strcmp(name, "staged") ? c.staged
-        : !strcmp(name, "handles") ? c.handles : !strcmp(name, "destroyed") ? c.destroyed : !strcmp(name, "pinned") ? c.pinned : -1;
+        : !strcmp(name, "handles") ? c.handles : !strcmp(name, "destroyed") ? c.destroyed : !strcmp(name, "pinned") ? c.pinned
+        : !strcmp(name, "libraries") ? c.libraries : -1;
 }
 __attribute__((used)) inline void opd_emu_hook_set(void (*hook)(const char *call)) { opd_emu::hook = hook; }
 }
