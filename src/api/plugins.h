@@ -36,11 +36,12 @@ OPD_API int opd_plugin_unload(opd_plugin *plugin);
    opd_plugin_path: Returns the path as it was given, which lives as long as the library is loaded. */
 OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
 OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
-/* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX), or cc (c++), on Windows gcc (g++), into a plug-in
-   and loads it (torch.utils.cpp_extension.load).  No shell is used.  Returns the plug-in.  On failure, returns NULL and
-   sets an error with the compiler's message.  If $OPD_VERBOSE is set, commands are logged.
+/* Compiles C files (.cpp, .cc, .cxx: C++; .cu: CUDA) with $CC ($CXX, $NVCC), or cc (c++, nvcc), on Windows gcc (g++),
+   into a plug-in and loads it (torch.utils.cpp_extension.load).  No shell is used.  Returns the plug-in.  On failure,
+   returns NULL and sets an error with the compiler's message.  If $OPD_VERBOSE is set, commands are logged.
    files: Ends with NULL.
-   flags: Words separated by blanks, for compiler and linker, or NULL.
+   flags: Words separated by blanks, for compilers and linker, or NULL.  nvcc gets words that it does not know by
+   -Xcompiler.  It makes code for the GPU of this machine, unless a word or $NVCC ("nvcc -arch=sm_90") says otherwise.
    name: Letters, digits and _.+-, used in the names of files in the cache.
    Cache: The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch, or on Windows
    %LOCALAPPDATA%\opdispatch), which only the user may write.  The folder may be a link.  The result is used again while
@@ -53,7 +54,8 @@ OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
    folders. (If the path of the program's source is relative, it is searched from the program's folder and the folders
    above it, never from the current folder.) */
 OPD_API opd_plugin *opd_compile_and_load(const char *name, const char *const *files, const char *flags);
-/* Compiles and loads source text like opd_compile_and_load.  The text is C++ if name ends in .cpp. */
+/* Compiles and loads source text like opd_compile_and_load.  The text is C++ if name ends in .cpp,
+   CUDA if it ends in .cu. */
 OPD_API opd_plugin *opd_compile_and_load_inline(const char *name, const char *source, const char *flags);
 
 #ifdef __cplusplus

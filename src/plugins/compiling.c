@@ -105,16 +105,23 @@ static bool opdi_file_is(const char *path, const char *text) {
     return same;
 }
 
-static bool opdi_is_cxx(const char *file) {
+/* Returns the language of a file, by the end of its name. */
+static opdi_language opdi_language_of(const char *file) {
     const char *dot = strrchr(file, '.');
-    return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"));
+    if (dot && !strcmp(dot, ".cu")) { return OPDI_LANGUAGE_CUDA; }
+    return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"))
+        ? OPDI_LANGUAGE_CXX : OPDI_LANGUAGE_C;
 }
 
-/* Returns the compiler command: $CC or $CXX, or the system's default.  `out` has room for it. */
-static const char *opdi_compiler(bool cxx, char out[OPDI_PATH]) {
-    const char *command = opdi_setting(cxx ? "CXX" : "CC", out);
+/* Returns the compiler command for a language: $CC, $CXX or $NVCC, or else the system's default, and nvcc.  `out` has
+   room for it. */
+static const char *opdi_compiler(int language, char out[OPDI_PATH]) {
+    static const char *const names[] = {"CC", "CXX", "NVCC"};
+    const char *command = opdi_setting(names[language], out);
     if (command) { command += strspn(command, " \t\n"); }
-    return command && *command ? command : opdi_default_compiler(cxx);
+    if (command && *command) { return command; }
+    if (language != OPDI_LANGUAGE_CUDA) { return opdi_default_compiler(language == OPDI_LANGUAGE_CXX); }
+    return !getenv("PATH") || opdi_is_readable("/usr/local/cuda/bin/nvcc") ? "/usr/local/cuda/bin/nvcc" : "nvcc";
 }
 
 /* Finds the folder of opdispatch.h: $OPD_INCLUDE, or else the folder from which this file was compiled.  If the header
@@ -150,10 +157,11 @@ static int opdi_build_key(opdi_build *build) {
     uint64_t hash = opdi_hash_text(1, OPD_VERSION);
     char command[OPDI_PATH];
     if (opdi_build_include(build)) { return -1; }
-    hash = opdi_hash_compiler(hash, opdi_compiler(false, command));
-    if (build->cxx) { hash = opdi_hash_compiler(hash, opdi_compiler(true, command)); }
+    for (int i = OPDI_LANGUAGE_C; i <= build->language; i++) {
+        hash = opdi_hash_compiler(hash, opdi_compiler(i, command));
+    }
     hash = opdi_hash_text(opdi_hash_text(hash, build->flags), build->include);
-    if (strstr(build->flags, "native") || strstr(opdi_compiler(build->cxx, command), "native")) {
+    if (strstr(build->flags, "native") || strstr(opdi_compiler(build->language, command), "native")) {
         hash = opdi_hash_processor(hash);
     }
     for (int i = 0; build->files[i]; i++) { hash = opdi_hash_text(hash, build->files[i]); }
@@ -213,6 +221,34 @@ static void opdi_argv_command(opdi_string *words, const char *command) {
     opdi_argv_split(words, command + length);
 }
 
+/* Adds the user's flags for the compiler of a language.  nvcc gets flags that it does not know by -Xcompiler, those for
+   the linker by -Xlinker, and -arch=native unless a flag or the command names a GPU. */
+static void opdi_argv_flags(const opdi_build *build, opdi_string *words, int language) {
+    static const char *const known[] = {"-I", "-D", "-U", "-O", "-l", "-L", "-g", "-G", "-std", "-arch", "-gencode",
+        "-code", "-rdc", "-use_fast_math", "--", "-X", "-maxrregcount", "-t", "-ccbin", "-cudart"};
+    char command[OPDI_PATH];
+    const char *text = opdi_compiler(language, command), *flags = build->flags;
+    if (language != OPDI_LANGUAGE_CUDA) {
+        opdi_argv_split(words, flags);
+        return;
+    }
+    if (!strstr(text, "-arch") && !strstr(text, "-gencode") && !strstr(flags, "-arch") && !strstr(flags, "-gencode")) {
+        opdi_argv_add(words, "-arch=native");
+    }
+    for (bool follows = false; *(flags += strspn(flags, " \t\n")); flags += strcspn(flags, " \t\n")) {
+        const size_t length = strcspn(flags, " \t\n");
+        const bool linker = strncmp(flags, "-Wl,", 4) == 0;
+        bool knows = follows || *flags != '-';
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+            knows = knows || strncmp(flags, known[i], strlen(known[i])) == 0;
+        }
+        if (!knows) { opdi_argv_add(words, linker ? "-Xlinker" : "-Xcompiler"); }
+        opdi_string_add_n(words, flags + (linker && !knows ? 4 : 0), length - (linker && !knows ? 4 : 0));
+        opdi_string_add_n(words, "", 1);
+        follows = !follows && strncmp(flags, "-X", 2) == 0 && !memchr(flags, '=', length);
+    }
+}
+
 static void opdi_print_command(char *const *argv) {
     opdi_string line = {NULL, 0, 0, false};
     for (; *argv; argv++) {
@@ -270,11 +306,14 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
     char object[OPDI_PATH], dep[OPDI_PATH], command[OPDI_PATH];
     const size_t before = deps->length;
+    const opdi_language language = opdi_language_of(build->files[i]);
     if (opdi_path(object, "%s/%d.o", build->tmp, i) || opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
-    opdi_argv_command(&words, opdi_compiler(opdi_is_cxx(build->files[i]), command));
+    opdi_argv_command(&words, opdi_compiler(language, command));
     opdi_argv_add(&words, "-O2");
-    opdi_argv_split(&words, build->flags);
-    opdi_argv_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN" OPDI_PIC " -I" : "-DOPDISPATCH_PLUGIN" OPDI_PIC);
+    opdi_argv_flags(build, &words, language);
+    opdi_argv_add(&words, "-DOPDISPATCH_PLUGIN");
+    if (language == OPDI_LANGUAGE_CUDA && *OPDI_PIC) { opdi_argv_add(&words, "-Xcompiler"); }
+    opdi_argv_split(&words, *build->include ? OPDI_PIC " -I" : OPDI_PIC);
     words.length -= words.length > 0 && *build->include;  /* drops the last 0, so that -I and the folder are one word */
     if (*build->include) { opdi_argv_add(&words, build->include); }
     opdi_argv_split(&words, "-MD -MF");
@@ -328,13 +367,13 @@ static int opdi_build_link(const opdi_build *build, int count, const opdi_string
     opdi_string words = {NULL, 0, 0, false};
     char path[OPDI_PATH], list[OPDI_PATH], command[OPDI_PATH];
     int rc = 0;
-    opdi_argv_command(&words, opdi_compiler(build->cxx, command));
+    opdi_argv_command(&words, opdi_compiler(build->language, command));
     opdi_argv_split(&words, OPDI_SHARED);
     for (int i = 0; i < count && rc == 0; i++) {
         rc = opdi_path(path, "%s/%d.o", build->tmp, i);
         opdi_argv_add(&words, path);
     }
-    opdi_argv_split(&words, build->flags);
+    opdi_argv_flags(build, &words, build->language);
     opdi_argv_split(&words, "-lm -o");
     if (rc || opdi_path(path, "%s/library" OPDI_LIBRARY_ENDING, build->tmp)) {
         opdi_string_free(&words);
@@ -364,7 +403,7 @@ static int opdi_build_all(opdi_build *build, char *out) {
     return rc;
 }
 
-static int opdi_build_open(opdi_build *build, const char *what, const char *name, const char *flags, bool cxx) {
+static int opdi_build_open(opdi_build *build, const char *what, const char *name, const char *flags, int language) {
     size_t length = name ? strlen(name) : 0;
     if (!opd_ok() || opd_code_forbidden(what)) { return -1; }
     if (length < 1 || length > 64 || *name == '.' ||
@@ -376,7 +415,7 @@ static int opdi_build_open(opdi_build *build, const char *what, const char *name
     build->what = what;
     build->name = name;
     build->flags = flags ? flags : "";
-    build->cxx = cxx;
+    build->language = language;
     return opdi_cache_dir(build->dir);
 }
 
@@ -404,15 +443,16 @@ static opd_plugin *opdi_build_load(opdi_build *build) {
    Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char *source, const char *flags,
                                   char *out) {
-    const bool cxx = name && opdi_is_cxx(name);
+    static const char *const endings[] = {"c", "cpp", "cu"};
+    const opdi_language language = name ? opdi_language_of(name) : OPDI_LANGUAGE_C;
     char path[OPDI_PATH];
     const char *files[2] = {path, NULL};
     opdi_build build;
-    if (opdi_build_open(&build, what, name, flags, cxx)) { return -1; }
+    if (opdi_build_open(&build, what, name, flags, language)) { return -1; }
     if (!source) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the source is NULL", what); }
     build.files = files;
     if (opdi_path(path, "%s/%s-%016llx.%s", build.dir, name, (unsigned long long)opdi_hash_text(3, source),
-                  cxx ? "cpp" : "c")) { return -1; }
+                  endings[language])) { return -1; }
     if (opdi_file_is(path, source)) { opdi_cache_touch(path); }
     else if (!opd_ok() || opdi_file_write(build.dir, path, source, strlen(source))) { return -1; }
     return opdi_build_make(&build, out);
@@ -420,10 +460,9 @@ OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char
 
 opd_plugin *opd_compile_and_load(const char *name, const char *const *files, const char *flags) {
     opdi_build build;
-    bool cxx = false;
-    int i;
-    for (i = 0; files && files[i]; i++) { cxx = cxx || opdi_is_cxx(files[i]); }
-    if (opdi_build_open(&build, "opd_compile_and_load", name, flags, cxx)) { return NULL; }
+    int i, language = OPDI_LANGUAGE_C;
+    for (i = 0; files && files[i]; i++) { language = OPDI_MAX(language, (int)opdi_language_of(files[i])); }
+    if (opdi_build_open(&build, "opd_compile_and_load", name, flags, language)) { return NULL; }
     if (i == 0) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_compile_and_load: no files to compile");
         return NULL;

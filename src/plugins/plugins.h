@@ -63,10 +63,12 @@ enum { OPDI_PROCESSOR_WORDS = 8 };
 /* A file in the cache: its name, size, and the time when it was last used. */
 typedef struct opdi_cached { int64_t bytes, used; char name[128]; } opdi_cached;
 /* A compilation: the files to compile, folders and flags. */
+/* The languages of files that are compiled at run time.  The compiler of the last one that occurs is the linker. */
+typedef enum opdi_language { OPDI_LANGUAGE_C, OPDI_LANGUAGE_CXX, OPDI_LANGUAGE_CUDA } opdi_language;
 typedef struct opdi_build {
     const char *what, *name, *flags;
     const char *const *files;
-    bool cxx;                                                 /* at least one file is C++ */
+    int language;                                             /* an opdi_language, the last that a file has */
     char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
     char include[OPDI_PATH];                                  /* folder of opdispatch.h, or "" (`hint` tells why) */
     const char *hint;

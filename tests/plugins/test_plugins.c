@@ -964,6 +964,31 @@ TEST(many_files_c_and_cxx) {
     CHECK_INT(opd_plugin_unload(p), 0);
     CHECK_OK();
 }
+/* A .cu file is compiled by $NVCC, or nvcc.  Without it, the error says so. */
+TEST(cuda_files) {
+    const char *given = getenv("NVCC");
+    const bool there = given || system("{ command -v nvcc || test -x /usr/local/cuda/bin/nvcc; } >/dev/null 2>&1") == 0;
+    char was[300] = "", a[700], b[700];
+    const char *files[3] = {a, b, NULL};
+    if (given) { snprintf(was, sizeof was, "%s", given); }
+    set_up();
+    (void)setenv("NVCC", "no-such-nvcc", 1);
+    CHECK(!opd_compile_and_load_inline("gpu.cu", ANSWER("gpu", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot run the compiler 'no-such-nvcc'");
+    if (given) { (void)setenv("NVCC", was, 1); } else { (void)unsetenv("NVCC"); }
+    if (!there) { SKIP("no nvcc"); }
+    snprintf(a, sizeof a, "%s/a.c", cache);
+    snprintf(b, sizeof b, "%s/b.cu", cache);
+    write_file("a.c", "enum { class = 7 };\n" ANSWER("gpu", "class"));
+    write_file("b.cu", "#include \"opdispatch.h\"\n__global__ void twice(float *x) { x[threadIdx.x] *= 2; }\n"
+               "static int k(opd_call *call) { (void)twice; return opd_return_int(call, NUMBER); }\n"
+               "OPD_LIBRARY_FRAGMENT(gpu, lib) { opd_def(lib, \"cuda() -> int\"); opd_impl(lib, \"cuda\", k); }\n");
+    opd_plugin *p = opd_compile_and_load("gpu", files, "-DNUMBER=5 -Wall -Wl,-z,defs -g");
+    CHECK_OK();
+    CHECK_INT(answer("gpu::answer"), 7);
+    CHECK_INT(answer("gpu::cuda"), 5);
+    CHECK_INT(opd_plugin_unload(p), 0);
+}
 TEST(compiler_speaks) {
     const char *cc = getenv("CC");
     char was[300] = "";
