@@ -11725,8 +11725,8 @@ static int opdi_cu_variant_make(opdi_cu_part *part, opdi_cu_variant *variant, op
     opd_gpu_code_free(code);
     return rc < 0 ? -1 : 0;
 }
-/* Returns the variant for these inputs, and makes it if it is new.  Returns NULL if there is none: because the stream is
-   captured, or there are too many kinds; or with an error. */
+/* Returns the variant for these inputs, and makes it if it is new.  Returns NULL if there is none: because the stream
+   is captured, or there are too many kinds; or with an error. */
 static opdi_cu_variant *opdi_cu_variant_of(opdi_cu_part *part, int device, opd_tensor *const *inputs, int n) {
     std::lock_guard<std::mutex> guard(part->lock);
     for (opdi_cu_variant &variant : part->variants) {

@@ -72,7 +72,9 @@ typedef struct opd_compile_options {
    the same numbers as in an uncompiled run.  If a size is open, or a random operator's tensors are not contiguous, the
    run is uncompiled instead.  Loops and conditions become C loops and conditions, as in opd_graph_write_c.  Compiled
    sums add in another order, and kernels that are registered later are not called.
-   Runs are uncompiled for gradients, transforms, autocast, other devices and sizes that depend on data.  They are also
+   Runs are uncompiled for gradients, transforms, autocast, other devices and sizes that depend on data.  On a device
+   whose backend has a compiler of parts (opd_backend_desc.parts), as CUDA has, this compiler computes parts of the
+   graph, and the other operators run uncompiled.  They are also
    uncompiled if written tensors share memory, if results are views of a part of each other, if a run transposes its
    inputs in place (t_) or has side effects (prints), or if there is no compiler.
    Matrix products and convolutions are computed by C loops or by the library's kernels, whichever is faster.  To find
@@ -150,8 +152,8 @@ typedef struct opd_gpu_code {
                                                      64 bytes, and no other run may use them at the same time */
 } opd_gpu_code;
 /* Writes a graph as kernels for a GPU, for inputs with the dtypes, sizes and strides of `inputs` [ninputs], which are
-   on one device; their elements are not read.  Pointwise operators, views, sums, products, maxima and minima along dims,
-   and what consists of these (softmax, norms), can be written; chains of them become one kernel if their rows fit.
+   on one device; their elements are not read.  Pointwise operators, views, and sums, products, maxima and minima along
+   dims can be written, and so can what consists of them (softmax, norms).  Chains become one kernel if their rows fit.
    Other operators, writes to inputs, and shapes that would leave most of a GPU without work, are errors
    (OPD_ERROR_NO_KERNEL), so that a caller can run the graph as it is.  No other thread may run the graph at the same
    time.  Sums add in another order than the operators do.  Returns a code that belongs to the caller, and points to the

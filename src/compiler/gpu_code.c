@@ -1,13 +1,11 @@
 #include "compiler.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>gpu_code     graphs as code for a GPU
+//== graphs as code for a GPU ==========================================================================================
 //
 //  A graph is recorded and fused as for C code.  Each group of nests then becomes a kernel in the language of CUDA,
 //  which is also that of HIP.  A group of one nest that reduces nothing has a thread for each element.  In every other
 //  group, a block computes one row after another: the threads of the block share the loops inside of the row, and
 //  buffers for one row are in shared memory.
-//----------------------------------------------------------------------------------------------------------------------
 
 /* OPDI_GPU_THREADS: threads of a block that computes elements.  OPDI_GPU_SHARED: the most bytes of shared memory that
    a kernel declares.  OPDI_GPU_LONGEST: the longest loop that the threads of a block share, if there are too few rows

@@ -148,8 +148,8 @@ OPDI_INTERNAL const char *opdi_unit_name(opdi_unit *unit, const char *prefix, co
     int32_t *const count = (int32_t *)opdi_recording_alloc(&unit->recording, sizeof *count);
     return count && opdi_index_set(&unit->names, arena, text, strlen(text), count) == 0 ? text : NULL;
 }
-/* Returns a stand-in for `tensor`, a tensor on unit->device: a tensor on the lazy device that has the same sizes, strides and
-   dtype, and a new buffer as its memory.  On failure, returns NULL and sets an error. */
+/* Returns a stand-in for `tensor`, a tensor on unit->device: a tensor on the lazy device that has the same sizes,
+   strides and dtype, and a new buffer as its memory.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor, opdi_buffer_role role,
                                       const char *name) {
     int64_t last = 0;
