@@ -214,6 +214,32 @@ TEST(derivatives_of_parts) {
     opd_graph_free(graph);
     CHECK_OK();
 }
+/* A step of training: the loss of a small network, and the gradients of its weights. */
+static int loss_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t width = opd_size(in[0], -1);
+    (void)user, (void)n;
+    opd_tensor *const h = opd_layer_norm(in[0], opd_ints_of(&width, 1), in[3], in[4], 1e-5);
+    opd_tensor *const y = opd_add(opd_linear(opd_gelu(opd_linear(h, in[1], NULL)), in[2], NULL), in[0]);
+    out[0] = opd_mean(opd_mul(opd_tanh(y), y));
+    return 1;
+}
+static int step_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    static const int all[] = {1, 2, 3, 4};
+    opd_transform_options options = {0};
+    opd_tensor *grads[4];
+    (void)user;
+    options.argnums = all;
+    options.nargnums = 4;
+    if (opd_grad(loss_of, NULL, in, n, &options, grads, 4) != 4) { return -1; }
+    for (int i = 0; i < 4; i++) { out[i] = opd_sub(in[i + 1], opd_mul_Scalar(grads[i], opd_value_double(0.1))); }
+    return 4;
+}
+TEST(a_step_of_training) {
+    if (!there()) { SKIP("no GPU"); }
+    opd_tensor *in[] = {random_on(OPD_INTS(70, 24), OPD_FLOAT32), random_on(OPD_INTS(96, 24), OPD_FLOAT32),
+                        random_on(OPD_INTS(24, 96), OPD_FLOAT32), random_on(OPD_INTS(24), OPD_FLOAT32), random_on(OPD_INTS(24), OPD_FLOAT32)};
+    compare("step", step_of, in, 5, true);
+}
 /* Kernels are compiled before a capture; a kind that is new in a capture runs as it is. */
 TEST(captured_parts) {
     if (!there()) { SKIP("no GPU"); }
