@@ -657,6 +657,12 @@ static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, i
                        opd_dtype_name((opd_scalar_type)tensor->dtype));
         return NULL;
     }
+    const opdi_tracer *const tracer = opdi_self()->innermost.tracer;
+    if (tracer) {                                 /* a node of the graph, not a constant on one device */
+        opd_tensor *const ones = tracer->ones(tensor);
+        if (ones) { opdi_retain(ones); }
+        return ones;
+    }
     opd_tensor *grad = opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
                                         opdi_place_of(tensor));
     opd_tensor *one = grad ? opd_tensor_wrapped_number(opd_value_int(1)) : NULL;

@@ -582,9 +582,16 @@ static int opdi_trace_by_data(const opdi_graph_tracer *tracer) {
 OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                                    int count, const opd_trace_options *options);
 
+/* The function opdi_tracer.ones. */
+static opd_tensor *opdi_trace_ones(const opd_tensor *tensor) {
+    const bool was = opd_grad_mode_set(false);
+    opd_tensor *const ones = opd_ones_like((opd_tensor *)(uintptr_t)tensor);
+    (void)opd_grad_mode_set(was);
+    return ones;
+}
 static const opdi_tracer opdi_tracer_of_graphs = {
     opdi_trace_copied, opdi_trace_read, opdi_trace_outside, opdi_trace_saved, opdi_trace_later, opdi_trace_begin,
-    opdi_trace_done
+    opdi_trace_done, opdi_trace_ones
 };
 /* Runs the function `fn` and records the calls that it makes.  If a call fails, fills *failure, unless it is NULL.
    Returns the graph, which the caller frees, or NULL and sets an error. */

@@ -157,6 +157,9 @@ typedef struct opdi_tracer {
     /* Ends the recording of a call: adds the node that `begin` made, and its results, to the graph.  `rc` is the value
        that the call returned. */
     int (*done)(opd_call *call, struct opd_graph_node *node, int64_t waiting, int rc);
+    /* Returns a tensor of ones like `tensor`, which a node of the graph makes, without a derivative.  Returns NULL and
+       sets an error on failure. */
+    opd_tensor *(*ones)(const opd_tensor *tensor);
 } opdi_tracer;
 
 //== results ===========================================================================================================

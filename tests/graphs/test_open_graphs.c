@@ -571,4 +571,33 @@ TEST(memory_and_types_of_open_graphs) {
     CHECK_OK();
     opd_graph_free(graph);
 }
+/* Gradients inside of an open trace: the gradient of the output is a node of the graph. */
+static int loss_of_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user, (void)n;
+    out[0] = opd_sum(opd_mul(opd_tanh(in[0]), in[0]));
+    return 1;
+}
+static int grad_of_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    return opd_grad(loss_of_rows, user, in, n, NULL, out, 1);
+}
+static int backward_of_rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const x = opd_tensor_set_requires_grad(opd_detach(in[0]), true);
+    if (loss_of_rows(user, &x, n, out) != 1 || opd_backward(out[0])) { return -1; }
+    out[0] = opd_tensor_grad(x);
+    return 1;
+}
+TEST(gradients_in_open_traces) {
+    static const char *const sizes[] = {"B, 4"};
+    const opd_transform_fn all[] = {grad_of_rows, backward_of_rows};
+    for (int i = 0; i < 2; i++) {
+        opd_tensor *x = opd_randn(OPD_INTS(3, 4), OPD_FLOAT32), *y = opd_randn(OPD_INTS(7, 4), OPD_FLOAT32), *got[1], *want[1];
+        opd_graph *graph = opd_graph_trace_open(all[i], NULL, &x, 1, sizes, "2 <= B <= 64", NULL);
+        CHECK_OK();
+        CHECK_INT(graph ? opd_graph_run(graph, &y, 1, got, 1) : -1, 1);
+        CHECK_INT(all[i](NULL, &y, 1, want), 1);
+        CHECK(graph && opd_allclose(got[0], want[0]));
+        opd_graph_free(graph);
+    }
+    CHECK_OK();
+}
 CHECK_MAIN()
