@@ -138,6 +138,9 @@ ROWS = {
     ('src/README.md', 'git add src opdispatch.h'): ('why', 'writes into the repository'),
     ('bench/README.md', 'cc -O2 bench/cuda.c -o bench_cuda -lm -lpthread && ./bench_cuda --load ./opdispatch_cuda.so'):
         ('built', 'bench/cuda.c'),
+    ('bench/README.md', 'cc -O2 bench/gpu_models.c -o gpu_models -lm -lpthread -ldl && ./gpu_models --load ./opdispatch_cuda.so'):
+        ('built', 'bench/gpu_models.c'),
+    ('bench/README.md', 'python3 bench/peers/torch_models.py --compile'): ('why', GPU, 'bench/peers/torch_models.py'),
     ('bench/README.md', '(cd bench/peers && c++ -O2 -std=c++17 torch_dispatch.cpp -I/usr/include/torch/csrc/api/include '
      '-ltorch_cpu -lc10 -o torch_dispatch)'): ('built', 'bench/peers/torch_dispatch.cpp'),
     ('bench/README.md', 'cc -O2 bench/dispatch.c -o bench_dispatch -lm -lpthread && ./bench_dispatch --markdown'):
