@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROUNDS = 9, ROWS = 64 };
+enum { ROUNDS = 9, ROWS = 128, GPT2_PARAMS = 148 };
 static bool quick;
 static const char *filter = "";
 static opd_device gpu;
@@ -130,6 +130,61 @@ static opd_tensor *w_sort(opd_tensor **in) {
     opd_tensor *out[2];
     return opd_sort(out, in[0], -1, false) ? NULL : out[0];
 }
+static opd_tensor *w_sort_rows(opd_tensor **in) { return opd_argsort(in[0], 1, false); }
+static opd_tensor *w_masked(opd_tensor **in) {
+    return opd_scaled_dot_product_attention(in[0], in[1], in[2], in[3], 0, false);
+}
+static opd_tensor *w_decode(opd_tensor **in) {
+    return opd_scaled_dot_product_attention_full(in[0], in[1], in[2], NULL, 0, false, OPD_NONE, true);
+}
+static opd_tensor *w_linear(opd_tensor **in) { return opd_linear(in[0], in[1], in[2]); }
+static opd_tensor *w_rms_norm(opd_tensor **in) {
+    return opd_rms_norm(in[0], OPD_INTS(opd_size(in[0], 1)), in[1], OPD_V(1e-5));
+}
+static opd_tensor *w_embedding_back(opd_tensor **in) {
+    return opd_embedding_dense_backward(in[0], in[1], 50257, -1, false);
+}
+static opd_tensor *w_bicubic(opd_tensor **in) {
+    return opd_upsample_bicubic2d(in[0], OPD_INTS(2 * opd_size(in[0], 2), 2 * opd_size(in[0], 3)), false);
+}
+static opd_tensor *w_topk(opd_tensor **in) {
+    opd_tensor *out[2];
+    return opd_topk(out, in[0], 50) ? NULL : out[0];
+}
+static opd_tensor *w_clip(opd_tensor **in) { return opd_clip_grad_norm(in, GPT2_PARAMS, 1e9, 2, false); }
+/* A 3x3 or 7x7 convolution with stride 2; in: x, w. */
+static opd_tensor *w_conv_2(opd_tensor **in) {
+    const int64_t around = opd_size(in[1], 2) / 2;
+    return opd_conv2d(in[0], in[1], NULL, OPD_INTS(2, 2), OPD_INTS(around, around));
+}
+/* The gradient of x of w_conv_2; in: x, w, the gradient of y. */
+static opd_tensor *w_conv_2_gx(opd_tensor **in) {
+    static const bool wanted[3] = {true, false, false};
+    const int64_t around = opd_size(in[1], 2) / 2;
+    opd_tensor *out[3];
+    if (opd_convolution_backward(out, in[2], in[0], in[1], OPD_NONE, OPD_INTS(2, 2), OPD_INTS(around, around),
+                                 OPD_INTS(1, 1), false, OPD_INTS(0, 0), 1, opd_value_bools(wanted, 3))) { return NULL; }
+    return out[0];
+}
+/* The gradients of in[0] ... in[count - 1], of a result whose gradient is gy; gy NULL: 1.  The graph stays. */
+static opd_tensor *gradients(opd_tensor *y, opd_tensor *gy, opd_tensor **in, int count) {
+    opd_backward_options o = {0};
+    opd_tensor *out[8];
+    o.grad_outputs = gy ? &gy : NULL;
+    o.retain_graph = true;
+    return opd_autograd_grad(&y, 1, in, count, &o, out) ? NULL : out[0];
+}
+static opd_tensor *w_attention_back(opd_tensor **in) { return gradients(in[3], in[4], in, 3); }
+static opd_tensor *w_cross_entropy(opd_tensor **in) {
+    return gradients(opd_cross_entropy_loss(in[0], in[1]), NULL, in, 1);
+}
+static opd_tensor *w_lstm(opd_tensor **in) {                /* in: x, four weights, the initial state */
+    opd_tensor *out[3];
+    if (opd_lstm(out, in[0], OPD_TENSORS(in[5], in[5]), opd_tensors_of(in + 1, 4), true, 1, 0, true, false, false)) {
+        return NULL;
+    }
+    return gradients(opd_sum(out[0]), NULL, in, 5);
+}
 static opd_tensor *w_chain(opd_tensor **in) {     /* a thousand launches */
     opd_tensor *x = in[0];
     for (int i = 0; i < 1000; i++) { x = opd_add(x, in[1]); }
@@ -217,13 +272,156 @@ static void others(int64_t rows) {
     }
     OPD_SCOPE {
         opd_tensor *in[1] = {random_on(OPD_INTS(rows / 4, 50257), OPD_FLOAT32)};
-        bench((row){"log_softmax_f32", "log softmax of 2,048 rows of 50,257", 8.0 * (double)(rows / 4) * 50257, 0, 0, 0}, w_log_softmax, in);
+        bench((row){"log_softmax_f32", "log softmax of 2,048 rows of 50,257",
+              8.0 * (double)(rows / 4) * 50257, 0, 0, 0}, w_log_softmax, in);
     }
     OPD_SCOPE {
-        opd_tensor *in[2] = {random_on(OPD_INTS(rows / 128, 64, 112, 112), OPD_FLOAT32), random_on(OPD_INTS(64), OPD_FLOAT32)};
+        opd_tensor *in[2] = {random_on(OPD_INTS(rows / 128, 64, 112, 112), OPD_FLOAT32),
+                             random_on(OPD_INTS(64), OPD_FLOAT32)};
         const double image = (double)(rows / 128) * 64 * 112 * 112;
-        bench((row){"batch_norm_f32", "batch norm, training, 64 x 64 x 112 x 112", 12 * image, 0, 0, 0}, w_batch_norm, in);
-        bench((row){"max_pool_f32", "max pooling by 2 x 2, of 64 x 64 x 112 x 112", 7 * image, 0, 0, 0}, w_max_pool, in);
+        bench((row){"batch_norm_f32", "batch norm, training, 64 x 64 x 112 x 112",
+              12 * image, 0, 0, 0}, w_batch_norm, in);
+        bench((row){"max_pool_f32", "max pooling by 2 x 2, of 64 x 64 x 112 x 112",
+              7 * image, 0, 0, 0}, w_max_pool, in);
+    }
+}
+
+/* The sizes of the weights of GPT-2 with 124M parameters: writes 148 tensors that have gradients. */
+static void gpt2_params(opd_tensor **out, int64_t c) {
+    static const int shapes[12][2] = {{1, 0}, {1, 0}, {3, 1}, {3, 0}, {1, 1},
+                                      {1, 0}, {1, 0}, {1, 0}, {4, 1}, {4, 0}, {1, 4}, {1, 0}};
+    int n = 0;
+    out[n++] = random_on(OPD_INTS(50257 * c / 768, c), OPD_FLOAT32);
+    out[n++] = random_on(OPD_INTS(1024, c), OPD_FLOAT32);
+    for (int i = 0; i < 146; i++) {
+        const int *s = shapes[i % 12];
+        out[n++] = s[1] ? random_on(OPD_INTS(s[0] * c, s[1] * c), OPD_FLOAT32)
+                        : random_on(OPD_INTS(s[0] * c), OPD_FLOAT32);
+    }
+    for (int i = 0; i < n; i++) {
+        opd_tensor_set_requires_grad(out[i], true);
+        opd_tensor_set_grad(out[i], opd_full_like(out[i], OPD_V(1e-3)));
+    }
+}
+/* What decides the time of a transformer's step.  tokens: 1,024 for the measured sizes. */
+static void transformers(int64_t tokens) {
+    const double pairs = 8.0 * 16 * 64 * (double)(tokens * tokens), rows = 8.0 * (double)tokens;
+    OPD_SCOPE {
+        opd_tensor *in[5];
+        for (int k = 0; k < 5; k++) { in[k] = random_on(OPD_INTS(8, 16, tokens, 64), OPD_FLOAT16); }
+        in[3] = opd_lt_Scalar(opd_arange(OPD_V(tokens), OPD_INT64), OPD_V(tokens * 3 / 4));
+        in[3] = opd_to_device(opd_expand(in[3], OPD_INTS(8, 1, 1, tokens)), gpu, OPD_BOOL);
+        bench((row){"attention_mask", "attention_f16 with a mask of bools, [8, 1, 1, 1,024]",
+              0, 4 * pairs, 0, 0}, w_masked, in);
+        for (int k = 0; k < 3; k++) { opd_tensor_set_requires_grad(in[k], true); }
+        in[3] = opd_scaled_dot_product_attention(in[0], in[1], in[2], NULL, 0, true);
+        bench((row){"attention_back", "the gradients of attention_f16, causal",
+              0, 5 * pairs, 0, 0}, w_attention_back, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[3] = {random_on(OPD_INTS(1, 32, 1, 128), OPD_BFLOAT16), NULL, NULL};
+        for (int k = 1; k < 3; k++) { in[k] = random_on(OPD_INTS(1, 8, 8 * tokens, 128), OPD_BFLOAT16); }
+        bench((row){"attention_1", "attention of one query to 8,192 keys, 32 heads in 8 groups, bfloat16",
+              32.0 * 1024 * (double)tokens, 0, 0, 0}, w_decode, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[3] = {random_on(OPD_INTS(8 * tokens, 768), OPD_BFLOAT16),
+                             random_on(OPD_INTS(3072, 768), OPD_BFLOAT16),
+                             random_on(OPD_INTS(3072), OPD_BFLOAT16)};
+        bench((row){"linear_bf16", "linear with bias, 8,192 x 768 to 3,072, bfloat16",
+              0, 2 * rows * 768 * 3072, 0, 0}, w_linear, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[3] = {random_on(OPD_INTS(1, 4096), OPD_BFLOAT16),
+                             random_on(OPD_INTS(14336, 4096), OPD_BFLOAT16), NULL};
+        bench((row){"linear_1_bf16", "linear, 1 x 4,096 to 14,336, bfloat16",
+              2.0 * 4096 * 14336, 0, 0, 0}, w_linear, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[2] = {random_on(OPD_INTS(8 * tokens, 4096), OPD_BFLOAT16),
+                             random_on(OPD_INTS(4096), OPD_BFLOAT16)};
+        bench((row){"rms_norm_bf16", "rms norm of 8,192 rows of 4,096, bfloat16",
+              4 * rows * 4096, 0, 0, 0}, w_rms_norm, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[2] = {random_on(OPD_INTS(8 * tokens, 50257), OPD_FLOAT32),
+                             opd_to_device(opd_randint(50257, OPD_INTS(8 * tokens), OPD_INT64), gpu, OPD_INT64)};
+        opd_tensor_set_requires_grad(in[0], true);
+        bench((row){"cross_entropy", "cross entropy of 8,192 rows of 50,257, float32, with its gradient",
+              12 * rows * 50257, 0, 0, 0}, w_cross_entropy, in);
+        in[0] = random_on(OPD_INTS(8 * tokens, 768), OPD_FLOAT32);
+        bench((row){"embedding_back", "the gradient of an embedding of 50,257 words, 8,192 tokens, 768 features",
+              4 * 768 * (rows + 50257), 0, 0, 0}, w_embedding_back, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[GPT2_PARAMS];
+        const int64_t c = 768 * tokens / 1024;
+        gpt2_params(in, c);
+        bench((row){"clip_148", "the norm of the gradients of GPT-2's 148 parameters, and scaling them",
+              12.0 * 124e6 * (double)(tokens * tokens) / 1048576, 0, 0, 0}, w_clip, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[1] = {random_on(OPD_INTS(8, 128256), OPD_FLOAT32)};
+        bench((row){"topk_f32", "the 50 greatest of 128,256 elements, 8 rows", 4.0 * 8 * 128256, 0, 0, 0}, w_topk, in);
+    }
+}
+/* The layers of convolutional networks that differ from a 3x3 convolution of contiguous images. */
+static void images(int64_t batch) {
+    const double each = 2.0 * (double)batch;
+    OPD_SCOPE {
+        opd_tensor *in[3] = {random_on(OPD_INTS(batch, 3, 224, 224), OPD_FLOAT16),
+                             random_on(OPD_INTS(64, 3, 7, 7), OPD_FLOAT16), NULL};
+        bench((row){"stem_f16", "convolution, 7x7, stride 2, 3 to 64 channels, 224x224, batch 64, float16",
+              0, each * 49 * 3 * 64 * 112 * 112, 0, 0}, w_conv_2, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[3] = {random_on(OPD_INTS(batch, 128, 56, 56), OPD_FLOAT16),
+                             random_on(OPD_INTS(128, 128, 3, 3), OPD_FLOAT16),
+                             random_on(OPD_INTS(batch, 128, 28, 28), OPD_FLOAT16)};
+        const double flops = each * 9 * 128 * 128 * 28 * 28;
+        bench((row){"conv_2_f16", "convolution, 3x3, stride 2, 128 channels, 56x56, batch 64, float16",
+              0, flops, 0, 0}, w_conv_2, in);
+        bench((row){"conv_2_gx_f16", "the gradient of its images", 0, flops, 0, 0}, w_conv_2_gx, in);
+        for (int k = 0; k < 3; k++) { in[k] = opd_contiguous_full(in[k], 2); }
+        bench((row){"conv_2_gx_last", "the same, channels-last", 0, flops, 0, 0}, w_conv_2_gx, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[3] = {opd_contiguous_full(random_on(OPD_INTS(batch, 64, 56, 56), OPD_FLOAT16), 2),
+                             opd_contiguous_full(random_on(OPD_INTS(64, 64, 3, 3), OPD_FLOAT16), 2),
+                             opd_contiguous_full(random_on(OPD_INTS(batch, 64, 56, 56), OPD_FLOAT16), 2)};
+        const double flops = each * 9 * 64 * 64 * 56 * 56;
+        bench((row){"conv_last_f16", "the convolution conv_f16, channels-last", 0, flops, 0, 0}, w_conv, in);
+        bench((row){"conv_back_last", "both gradients of it", 0, 2 * flops, 0, 0}, w_conv_gradients, in);
+        in[1] = random_on(OPD_INTS(64), OPD_FLOAT32);
+        in[0] = opd_contiguous_full(random_on(OPD_INTS(batch, 64, 112, 112), OPD_FLOAT16), 2);
+        bench((row){"norm_last_f16", "batch norm, training, 64 x 64 x 112 x 112, float16, channels-last",
+              3 * each * 64 * 112 * 112, 0, 0, 0}, w_batch_norm, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[1] = {random_on(OPD_INTS(batch, 3, 224, 224), OPD_FLOAT32)};
+        bench((row){"bicubic_f32", "bicubic resampling, 64 x 3 x 224 x 224 to 448 x 448",
+              2 * each * 3 * 5 * 224 * 224, 0, 0, 0}, w_bicubic, in);
+    }
+}
+/* An LSTM of `steps` steps, and sorts. */
+static void loops(int64_t steps) {
+    OPD_SCOPE {
+        opd_tensor *in[6] = {random_on(OPD_INTS(steps, 64, 512), OPD_FLOAT32),
+                             random_on(OPD_INTS(2048, 512), OPD_FLOAT32),
+                             random_on(OPD_INTS(2048, 512), OPD_FLOAT32), random_on(OPD_INTS(2048), OPD_FLOAT32),
+                             random_on(OPD_INTS(2048), OPD_FLOAT32), random_on(OPD_INTS(1, 64, 512), OPD_FLOAT32)};
+        for (int k = 0; k < 5; k++) { opd_tensor_set_requires_grad(in[k], true); }
+        bench((row){"lstm_f32", "LSTM of 128 steps, batch 64, 512 features, float32, with its gradients",
+              0, 3 * 2.0 * 2048 * 1024 * 64 * (double)steps, 0, 0}, w_lstm, in);
+    }
+    OPD_SCOPE {
+        const int64_t n = steps * 131072;
+        opd_tensor *in[1] = {random_on(OPD_INTS(n), OPD_FLOAT32)};
+        bench((row){"sort_16m_f32", "sort of 16 Mi elements", 0, 0, 0, 0}, w_sort, in);
+        in[0] = opd_to_device(opd_randint((int64_t)1 << 40, OPD_INTS(n / 4), OPD_INT64), gpu, OPD_INT64);
+        bench((row){"sort_4m_i64", "sort of 4 Mi elements of int64", 0, 0, 0, 0}, w_sort, in);
+        in[0] = random_on(OPD_INTS(n / 1024, 1024), OPD_FLOAT32);
+        bench((row){"argsort_rows", "argsort of 16,384 rows of 1,024, float32", 0, 0, 0, 0}, w_sort_rows, in);
     }
 }
 
@@ -258,9 +456,13 @@ int main(int argc, char **argv) {
     convolutions(quick ? 1 : 64);
     attention(quick ? 64 : 1024);
     others(quick ? 128 : 8192);
+    transformers(quick ? 16 : 1024);
+    images(quick ? 1 : 64);
+    loops(quick ? 2 : 128);
     OPD_SCOPE {
         opd_tensor *in[2] = {random_on(OPD_INTS(1024), OPD_FLOAT32), random_on(OPD_INTS(1024), OPD_FLOAT32)};
-        bench((row){"chain", "one addition of 1,024 elements, in a chain of 1,000 additions", 0, 0, 1000, 0}, w_chain, in);
+        bench((row){"chain", "one addition of 1,024 elements, in a chain of 1,000 additions",
+              0, 0, 1000, 0}, w_chain, in);
     }
     return opd_finish();
 }

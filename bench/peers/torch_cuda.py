@@ -87,3 +87,80 @@ with torch.no_grad():
             t = t + more
 
     measure("chain", chain)
+
+tokens = 16 if quick else 1024
+q, k, v, g = (torch.randn(8, 16, tokens, 64, device="cuda").mul(0.1).half() for _ in range(4))
+mask = (torch.arange(tokens, device="cuda") < tokens * 3 // 4).expand(8, 1, 1, tokens).contiguous()
+measure("attention_mask", lambda: F.scaled_dot_product_attention(q, k, v, mask))
+for t in (q, k, v):
+    t.requires_grad_()
+y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+measure("attention_back", lambda: torch.autograd.grad(y, (q, k, v), g, retain_graph=True))
+
+
+def on_gpu(*sizes, dtype=torch.float32):
+    return torch.randn(*sizes, device="cuda").mul(0.1).to(dtype)
+
+
+b16, half = torch.bfloat16, torch.float16
+q, k, v = on_gpu(1, 32, 1, 128, dtype=b16), on_gpu(1, 8, 8 * tokens, 128, dtype=b16), on_gpu(1, 8, 8 * tokens, 128, dtype=b16)
+measure("attention_1", lambda: F.scaled_dot_product_attention(q, k, v, enable_gqa=True))
+x, w, bias = on_gpu(8 * tokens, 768, dtype=b16), on_gpu(3072, 768, dtype=b16), on_gpu(3072, dtype=b16)
+measure("linear_bf16", lambda: F.linear(x, w, bias))
+x, w = on_gpu(1, 4096, dtype=b16), on_gpu(14336, 4096, dtype=b16)
+measure("linear_1_bf16", lambda: F.linear(x, w))
+x, w = on_gpu(8 * tokens, 4096, dtype=b16), on_gpu(4096, dtype=b16)
+measure("rms_norm_bf16", lambda: F.rms_norm(x, (4096,), w, 1e-5))
+x, at = on_gpu(8 * tokens, 50257).requires_grad_(), torch.randint(50257, (8 * tokens,), device="cuda")
+measure("cross_entropy", lambda: torch.autograd.grad(F.cross_entropy(x, at), x))
+x = on_gpu(8 * tokens, 768)
+measure("embedding_back", lambda: torch.ops.aten.embedding_dense_backward(x, at, 50257, -1, False))
+c = 768 * tokens // 1024
+shapes = [(50257 * c // 768, c), (1024, c)]
+layer = ((1, 0), (1, 0), (3, 1), (3, 0), (1, 1), (1, 0), (1, 0), (1, 0), (4, 1), (4, 0), (1, 4), (1, 0))
+shapes += [(m * c, n * c) if n else (m * c,) for m, n in (layer[i % 12] for i in range(146))]
+parameters = [torch.nn.Parameter(on_gpu(*s)) for s in shapes]
+for p in parameters:
+    p.grad = torch.full_like(p, 1e-3)
+measure("clip_148", lambda: torch.nn.utils.clip_grad_norm_(parameters, 1e9))
+parameters = p = None
+x = on_gpu(8, 128256)
+measure("topk_f32", lambda: x.topk(50))
+
+batch = 1 if quick else 64
+last = torch.channels_last
+x, w = on_gpu(batch, 3, 224, 224, dtype=half), on_gpu(64, 3, 7, 7, dtype=half)
+measure("stem_f16", lambda: F.conv2d(x, w, stride=2, padding=3))
+x, w, g = on_gpu(batch, 128, 56, 56, dtype=half), on_gpu(128, 128, 3, 3, dtype=half), on_gpu(batch, 128, 28, 28, dtype=half)
+measure("conv_2_f16", lambda: F.conv2d(x, w, stride=2, padding=1))
+
+
+def backward(stride, mask):
+    return torch.ops.aten.convolution_backward(
+        g, x, w, None, (stride, stride), (1, 1), (1, 1), False, (0, 0), 1, mask)
+
+
+measure("conv_2_gx_f16", lambda: backward(2, (True, False, False)))
+x, w, g = (t.contiguous(memory_format=last) for t in (x, w, g))
+measure("conv_2_gx_last", lambda: backward(2, (True, False, False)))
+x, w, g = (on_gpu(*s, dtype=half).contiguous(memory_format=last)
+           for s in ((batch, 64, 56, 56), (64, 64, 3, 3), (batch, 64, 56, 56)))
+measure("conv_last_f16", lambda: F.conv2d(x, w, padding=1))
+measure("conv_back_last", lambda: backward(1, (True, True, False)))
+x, w = on_gpu(batch, 64, 112, 112, dtype=half).contiguous(memory_format=last), on_gpu(64)
+with torch.no_grad():
+    measure("norm_last_f16", lambda: F.batch_norm(x, None, None, w, w, True))
+x = on_gpu(batch, 3, 224, 224)
+measure("bicubic_f32", lambda: torch.ops.aten.upsample_bicubic2d(x, (448, 448), False))
+
+steps = 2 if quick else 128
+x, state = on_gpu(steps, 64, 512).requires_grad_(), on_gpu(1, 64, 512)
+net = torch.nn.LSTM(512, 512, device="cuda")
+measure("lstm_f32", lambda: torch.autograd.grad(net(x, (state, state))[0].sum(), (x, *net.parameters())))
+n = steps * 131072
+x = on_gpu(n)
+measure("sort_16m_f32", lambda: x.sort())
+x = torch.randint(1 << 40, (n // 4,), device="cuda")
+measure("sort_4m_i64", lambda: x.sort())
+x = on_gpu(n // 1024, 1024)
+measure("argsort_rows", lambda: x.argsort(1))
