@@ -241,7 +241,7 @@ static opd_tensor *resnet_loss(void) {
     return opd_cross_entropy_loss(dense_run(classifier, x), training.target);
 }
 static opd_tensor *(*resnet_new(void))(void) {
-    const int64_t batch = size(256, 2), side = size(224, 32), width = size(64, 8);
+    const int64_t batch = size(256, 2), side = size(224, 32), width = size(64, 4);
     int64_t in = width;
     conv_new(width, 3, 7, 2);
     for (int stage = 0; stage < 4; stage++) {
@@ -283,7 +283,7 @@ static opd_tensor *unet_loss(void) {
     return opd_binary_cross_entropy_with_logits(x, training.target);
 }
 static opd_tensor *(*unet_new(void))(void) {
-    const int64_t batch = size(16, 1), side = size(256, 32), width = size(64, 8);
+    const int64_t batch = size(16, 2), side = size(256, 16), width = size(64, 4);
     int64_t in = 3;
     for (int i = 0; i < 5; i++) {
         conv_new(width << i, in, 3, 1);
@@ -455,6 +455,7 @@ static double run_steps(opd_tensor *(*step)(void), bool trains, int steps, doubl
 static void measure(const model *m) {
     double first = NAN, last = NAN, rounds[ROUNDS], ms = 0, first_ms = 0;
     long launches = -1;
+    const int count = quick ? 1 : ROUNDS;
     nparams = nconvs = 0; channels_last = false;
     memset(&training, 0, sizeof training);
     memset(&llama, 0, sizeof llama);
@@ -469,14 +470,14 @@ static void measure(const model *m) {
         const long before = LAUNCHES();
         if (opd_ok()) { ms = run_steps(step, m->trains, 1, &last); }
         if (before >= 0) { launches = LAUNCHES() - before; }
-        const double want = seconds * 1e3 / (ROUNDS * (ms + 1e-3));
+        const double want = seconds * 1e3 / (count * (ms + 1e-3));
         const int steps = quick || want < 1 ? 1 : want > 20 ? 20 : (int)want;
-        for (int r = 0; r < ROUNDS && opd_ok(); r++) { rounds[r] = run_steps(step, m->trains, steps, &last); }
+        for (int r = 0; r < count && opd_ok(); r++) { rounds[r] = run_steps(step, m->trains, steps, &last); }
         if (!opd_ok()) { printf("%-16s %s\n", m->name, opd_error_message()); opd_error_clear(); }
         else {
-            qsort(rounds, ROUNDS, sizeof *rounds, compare);
+            qsort(rounds, (size_t)count, sizeof *rounds, compare);
             printf("%-16s %9.3f ms %7ld launches %8.2f GB  loss %.4f to %.4f%s  (made in %.0f ms, first step %.0f ms) %s\n",
-                   m->name, rounds[ROUNDS / 2], launches, (double)opd_device_memory(gpu).peak / 1e9, first, last,
+                   m->name, rounds[count / 2], launches, (double)opd_device_memory(gpu).peak / 1e9, first, last,
                    !isfinite(last) ? " NOT FINITE" : m->trains && !(last < first) ? " DOES NOT FALL" : "",
                    made, first_ms, m->what);
         }
@@ -493,7 +494,7 @@ static void measure(const model *m) {
 }
 static void help(void) {
     printf("gpu_models: measures steps of whole models on a GPU\n  --load FILE    loads the CUDA plug-in (opdispatch_cuda.so)\n"
-           "  --seconds S    measures each model for S seconds (default: 8)\n  --quick        one step in each round\n"
+           "  --seconds S    measures each model for S seconds (default: 8)\n  --quick        measures only one step\n"
            "  --tiny         small models, for tests\nMODEL (default: all):\n");
     for (int i = 0; i < MODELS; i++) { printf("  %-16s %s\n", models[i].name, models[i].what); }
 }

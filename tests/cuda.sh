@@ -134,9 +134,10 @@ check_cuda_emulated_compiled_for_older() { emulated; OPD_EMU_COMPILED=75 ran "$t
 check_cuda_emulated_first_run() {
     emulated
     CC="$quick_c" COMPANION=$tmp/emulated.o LIBS=$emulated_lib OUT=$tmp/first_run QUICK=1 \
-        SKIP='machine code tests example digits memcheck racecheck synccheck bench ncu' sh "$root/tests/first_gpu_run.sh" >"$tmp/first_run.log" 2>&1 ||
+        SKIP='machine code tests example digits memcheck racecheck synccheck bench torch ncu' sh "$root/tests/first_gpu_run.sh" >"$tmp/first_run.log" 2>&1 ||
         { echo "status $?"; cat "$tmp/first_run.log"; }
-    for name in build convolution overlap capture debug first copies threads; do
+    tar tzf "$tmp/first_run/logs.tgz" | grep -q '^capture.log$' || echo 'no logs'
+    for name in build models convolution overlap capture debug first copies threads; do
         grep -q "^ok     $name (" "$tmp/first_run/SUMMARY" || echo "no $name"
     done
     grep -q '^skip   large (.*it does not fit' "$tmp/first_run/SUMMARY" || echo 'large'

@@ -195,7 +195,7 @@ def vit():
 
 def resnet50(layout=torch.contiguous_format):
     batch, side, count = size(256, 2), size(224, 32), size(1000, 10)
-    net = ResNet(size(64, 8), (1, 1, 1, 1) if tiny else (3, 4, 6, 3), count)
+    net = ResNet(size(64, 4), (1, 1, 1, 1) if tiny else (3, 4, 6, 3), count)
     x = normal(batch, 3, side, side, std=1).contiguous(memory_format=layout)
     return training(net, x, classes(count, batch), F.cross_entropy, "sgd", layout=layout)
 
@@ -205,8 +205,8 @@ def resnet50_last():
 
 
 def unet():
-    batch, side = size(16, 1), size(256, 32)
-    return training(UNet(size(64, 8)), normal(batch, 3, side, side, std=1), classes(2, batch, 1, side, side).float(),
+    batch, side = size(16, 2), size(256, 16)
+    return training(UNet(size(64, 4)), normal(batch, 3, side, side, std=1), classes(2, batch, 1, side, side).float(),
                     F.binary_cross_entropy_with_logits, "sgd")
 
 
@@ -306,7 +306,7 @@ def measure(name, step, trains):
     ms, last = run_steps(step, 1)
     steps = 1 if quick else int(min(20, max(1, seconds * 1e3 / (5 * ms))))
     rounds = []
-    for _ in range(5):
+    for _ in range(1 if quick else 5):
         ms, last = run_steps(step, steps)
         rounds.append(ms)
         if time.perf_counter() - began > 3 * seconds + 20:
