@@ -2,8 +2,8 @@
 
    WHAT IT IS
      One translation unit.  When a program links or loads it, "cuda" becomes a device with kernels for the built-in
-     operators.  Nothing else changes.  If there is no GPU or no driver, it registers nothing, and asking for a CUDA
-     tensor fails with an error that says why.
+     operators.  Nothing else changes.  It looks for GPUs when the program first asks for one.  If there is no GPU or no
+     driver, asking for a CUDA tensor fails with an error that says why.
 
    BUILD, with the CUDA Toolkit (13; compute capability 7.5 and up), linked in:
          nvcc -O3 -arch=all-major -c opdispatch_cuda.cu
@@ -142,7 +142,6 @@ convolve bfloat16 more slowly.  Compile with -arch=native or -arch=all-major."
 
 //== devices ===========================================================================================================
 
-static int opdi_cu_ndevices;                     /* found when the plug-in starts */
 /* The properties of a device that are needed often. */
 typedef struct opdi_cu_device { int multiprocessors, threads, shared, major, minor; } opdi_cu_device;
 static opdi_cu_device opdi_cu_devices[OPDI_CU_MAX_DEVICES];
@@ -1009,7 +1008,14 @@ static int opdi_cu_copy_bytes(void *user, void *to, int to_index, const void *fr
 //  are kept and reused, so that a thread whose current stream was freed by another thread still has a stream.
 //----------------------------------------------------------------------------------------------------------------------
 
-static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
+static int opdi_cu_find_devices();
+/* The first call looks for GPUs, which initialises the driver and takes 100 ms: programs that use only the CPU do not
+   call this. */
+static int opdi_cu_device_count(void *user) {
+    static const int count = opdi_cu_find_devices();
+    (void)user;
+    return count;
+}
 static int opdi_cu_device_get(void *user) { (void)user; return opdi_cu_current(); }
 static int opdi_cu_device_set(void *user, int index) {
     (void)user;
@@ -1328,6 +1334,36 @@ static bool opdi_cu_debug_set(void *user, bool on) {
     opdi_cu_debug = on;
     return was;
 }
+
+//== ranges for profilers ==============================================================================================
+//
+//  With the environment variable OPD_CUDA_NVTX=1, each operator, backward node and span is a range of NVTX, which
+//  Nsight Systems shows above its kernels.  NVTX is a header of the CUDA Toolkit: its functions do nothing unless a
+//  profiler runs the program.  Spans that do not end in the reverse order of their beginnings are shown wrong.
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+static void *opdi_cu_range_begin(const opd_event *event, void *user) {
+    (void)user;
+    (void)nvtxRangePushA(event->name);
+    return NULL;
+}
+static void opdi_cu_range_end(const opd_event *event, void *context, void *user) {
+    (void)event; (void)context; (void)user;
+    (void)nvtxRangePop();
+}
+static int opdi_cu_ranges_begin() {
+    opd_observer observer = opd_observer();
+    observer.begin = opdi_cu_range_begin;
+    observer.end = opdi_cu_range_end;
+    return opd_observer_add(&observer) ? 0 : -1;
+}
+#else
+static int opdi_cu_ranges_begin() {
+    opd_warn("OPD_CUDA_NVTX: the CUDA plug-in was compiled without the header nvtx3/nvToolsExt.h");
+    return 0;
+}
+#endif
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:groups      process groups over NCCL
@@ -6176,6 +6212,7 @@ template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_atomic(how, (T *)a + pa, opdi_cu_times((T)alpha, ((const T *)b)[pb])); }
     }
 };
+static int opdi_cu_indexed_ordered(const opd_call *call, const opdi_cu_indexed &f, int64_t n, opd_tensor *a);
 /* Gathers, scatters or combines, as `how` says.  a and b have the same dtype.  b has at least the sizes of index, or is
    one number.  Combining is possible only for float32, float64 and int64, in which kernels compute.  Returns 0, or -1
    and sets an error. */
@@ -6197,6 +6234,10 @@ static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int
     f.alpha = alpha; f.how = how; f.wrap = wrap; f.guard = opdi_cu_guard_of(call);
     if (!opd_ok()) { return -1; }
     if (how == OPDI_CU_GATHER) { OPDI_CU_SIZES(opd_dtype(a), T, return opdi_cu_each(n, opdi_cu_gather<T>(f))) }
+    if (opd_deterministic_mode() != OPD_DETERMINISTIC_OFF && n > 1 &&
+        (how == OPDI_CU_SCATTER ? opd_numel(b) > 1 : how <= OPDI_CU_MUL && opd_dtype(a) != OPD_INT64)) {
+        return opdi_cu_indexed_ordered(call, f, n, a);
+    }
     if (how == OPDI_CU_SCATTER) { OPDI_CU_SIZES(opd_dtype(a), T, return opdi_cu_each(n, opdi_cu_scatter<T>(f))) }
     if (opd_dtype(a) == OPD_FLOAT32) { return opdi_cu_each(n, opdi_cu_scatter_fold<float>(f)); }
     if (opd_dtype(a) == OPD_FLOAT64) { return opdi_cu_each(n, opdi_cu_scatter_fold<double>(f)); }
@@ -6329,7 +6370,8 @@ static bool opdi_cu_index_add_fits(const opd_tensor *out, int dim, const opd_ten
     return opd_dtype(out) == OPD_FLOAT32 && opd_dtype(src) == OPD_FLOAT32 && opd_ndim(out) > 0 &&
         opd_ndim(src) == opd_ndim(out) && opd_is_contiguous(out) && opd_is_contiguous(src) && opd_numel(src) > 0 &&
         opd_numel(src) < INT32_MAX && opdi_cu_line_of(src, dim).inner % 4 == 0 &&
-        opdi_cu_aligned(opdi_cu_data<void>(out)) && opdi_cu_aligned(opdi_cu_data<void>(src));
+        opdi_cu_aligned(opdi_cu_data<void>(out)) && opdi_cu_aligned(opdi_cu_data<void>(src)) &&
+        opd_deterministic_mode() == OPD_DETERMINISTIC_OFF;
 }
 static int opdi_cu_index_add_run(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
                                  double alpha) {
@@ -6800,6 +6842,13 @@ template <class T> static int opdi_cu_list_sums(const opdi_cu_list *p, opd_tenso
     if (!f.partial || !opd_ok()) { return -1; }
     return opdi_cu_each(n, f) || (f.pieces > 1 && opdi_cu_each(n, opdi_cu_list_join<T>(f))) ? -1 : 0;
 }
+/* The same for the dtype of `self`. */
+static int opdi_cu_list_sums_of(const opdi_cu_list *p, opd_tensor *const *sorted, opd_tensor *self,
+                                opd_tensor *values, bool scale) {
+    return opd_dtype(self) == OPD_FLOAT32 ? opdi_cu_list_sums<float>(p, sorted, self, values, scale)
+        : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
+        : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
+}
 /* Replaces a mask by an index tensor for each of its dims: the coordinates of the elements that are true.  Returns 0,
    or -1 and sets an error. */
 static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
@@ -6915,8 +6964,12 @@ static int64_t opdi_cu_list_units(opdi_cu_list *p, int64_t bytes, const void *se
     p->after.size[0] = p->na;
     return unit;
 }
+static int opdi_cu_list_write_ordered(opdi_cu_list *p, opd_tensor *self, opd_tensor *values);
 static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *values, bool back) {
     void *s = opdi_cu_data<void>(self), *v = opdi_cu_data<void>(values);
+    if (back && p->nq > 1 && p->one && opd_deterministic_mode() != OPD_DETERMINISTIC_OFF) {
+        return opdi_cu_list_write_ordered(p, self, values);
+    }
     const int64_t unit = opdi_cu_list_units(p, (int64_t)opd_dtype_size(opd_dtype(self)), s, v);
     OPDI_CU_UNITS(unit, T, {
         const opdi_cu_list_move<T> f = {*p, (T *)s, (T *)v, back};
@@ -6960,9 +7013,7 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
     if (n == 0) { return 0; }
     const opdi_cu_list_keys f = {*p, opdi_cu_data<int64_t>(keys), skip};
     if (opdi_cu_each(p->nq, f) || opd_sort_stable(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
-    return opd_dtype(self) == OPD_FLOAT32 ? opdi_cu_list_sums<float>(p, sorted, self, values, scale)
-        : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
-        : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
+    return opdi_cu_list_sums_of(p, sorted, self, values, scale);
 }
 /* Writes `values` to the listed positions of `out` or, if `accumulate` is true, adds them.  Returns 0, or -1 and sets
    an error. */
@@ -7490,6 +7541,86 @@ static const opdi_cu_registration opdi_cu_table_indexing[] = {
     {"bucketize.Tensor", opdi_cu_bucketize_kernel}, {"bucketize.Scalar", opdi_cu_bucketize_kernel},
     {"tril", opdi_cu_tril_kernel}, {"triu", opdi_cu_triu_kernel}, {"flip", opdi_cu_flip_kernel},
     {NULL, NULL}};
+
+//== results that are the same in each run =============================================================================
+//
+//  Kernels that add or write at indices use atomic operations, in any order.  If opd_deterministic_set is on, the
+//  functions below do the same in one order: they sort the positions by the place to which each belongs, and keep the
+//  order of positions with the same place.
+
+/* Sets keys[i] to the offset in `a` of position i of the indices, or to -1 if the index is out of range, and values[i]
+   to the element of b, times alpha if elements are added. */
+template <class T, bool adds> struct opdi_cu_order_keys : opdi_cu_indexed {
+    int64_t *keys;
+    T *values;
+    opdi_cu_order_keys(const opdi_cu_indexed &x, int64_t *keys_, T *values_)
+        : opdi_cu_indexed(x), keys(keys_), values(values_) { }
+    __device__ void operator()(int64_t i) const {
+        int64_t pa, pb;
+        const bool there = place(i, &pa, &pb);
+        const T v = ((const T *)b)[pb];
+        keys[i] = there ? pa : -1;
+        if constexpr (adds) { values[i] = opdi_cu_times((T)alpha, v); } else { values[i] = v; }
+    }
+};
+/* Writes values [nb, nq, na] to `self`.  If a key occurs several times, the value of its last position remains.  keys
+   [nq] are sorted; order[q] is the position of keys[q] before sorting. */
+template <class T> struct opdi_cu_order_write {
+    opdi_cu_list list;
+    const int64_t *keys, *order;
+    T *self;
+    const T *values;
+    __device__ void operator()(int64_t i) const {
+        int64_t a, q;
+        const int64_t b = opdi_cu_divide(opdi_cu_divide(i, list.na, &a), list.nq, &q), key = keys[q];
+        if (key < 0 || (q + 1 < list.nq && keys[q + 1] == key)) { return; }
+        self[key + list.rest(b, a)] = values[(b * list.nq + order[q]) * list.na + a];
+    }
+};
+static int opdi_cu_order_write_all(const opdi_cu_list *p, opd_tensor *const *sorted, opd_tensor *self,
+                                   opd_tensor *values) {
+    OPDI_CU_SIZES(opd_dtype(self), T, {
+        const opdi_cu_order_write<T> f = {*p, opdi_cu_data<int64_t>(sorted[0]), opdi_cu_data<int64_t>(sorted[1]),
+                                          opdi_cu_data<T>(self), opdi_cu_data<T>(values)};
+        return opdi_cu_each(p->nb * p->nq * p->na, f);
+    })
+    return 0;
+}
+/* Writes `values` to the positions of `self` that the plan lists, as opdi_cu_list_run does. */
+static int opdi_cu_list_write_ordered(opdi_cu_list *p, opd_tensor *self, opd_tensor *values) {
+    opd_tensor *const keys = opdi_cu_new(opd_ints_of(&p->nq, 1), OPD_INT64), *sorted[2];
+    if (!keys || !opd_ok()) { return -1; }
+    const opdi_cu_list_keys f = {*p, opdi_cu_data<int64_t>(keys), -1};
+    if (opdi_cu_each(p->nq, f) || opd_sort_stable(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
+    return opdi_cu_order_write_all(p, sorted, self, values);
+}
+/* Scatters (f.how is OPDI_CU_SCATTER) or adds n elements of f.b to `a`, as opdi_cu_indexed_run does.  Returns 0, or -1
+   and sets an error: products (OPDI_CU_MUL) have no fixed order. */
+static int opdi_cu_indexed_ordered(const opd_call *call, const opdi_cu_indexed &f, int64_t n, opd_tensor *a) {
+    opd_tensor *const keys = opdi_cu_new(opd_ints_of(&n, 1), OPD_INT64), *values, *sorted[2];
+    int64_t *const k = opdi_cu_data<int64_t>(keys);
+    opdi_cu_list p;
+    if (f.how == OPDI_CU_MUL) {
+        if (opd_deterministic_alert(call, " of products")) { return -1; }
+        return opd_dtype(a) == OPD_FLOAT32 ? opdi_cu_each(n, opdi_cu_scatter_fold<float>(f))
+            : opdi_cu_each(n, opdi_cu_scatter_fold<double>(f));
+    }
+    values = keys ? opdi_cu_new(opd_ints_of(&n, 1), opd_dtype(a)) : NULL;
+    if (!values) { return -1; }
+    if (f.how == OPDI_CU_SCATTER) {
+        OPDI_CU_SIZES(opd_dtype(a), T, {
+            if (opdi_cu_each(n, opdi_cu_order_keys<T, false>(f, k, opdi_cu_data<T>(values)))) { return -1; }
+        })
+    } else if (opd_dtype(a) == OPD_FLOAT32
+               ? opdi_cu_each(n, opdi_cu_order_keys<float, true>(f, k, opdi_cu_data<float>(values)))
+               : opdi_cu_each(n, opdi_cu_order_keys<double, true>(f, k, opdi_cu_data<double>(values)))) { return -1; }
+    if (opd_sort_stable(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
+    p.n = 0; p.nb = p.na = p.one = 1; p.nq = n;
+    p.before.begin(); p.after.begin();
+    p.guard = f.guard;
+    return f.how == OPDI_CU_SCATTER ? opdi_cu_order_write_all(&p, sorted, a, values)
+        : opdi_cu_list_sums_of(&p, sorted, a, values, false);
+}
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:pooling     pooling, padding, resampling
@@ -8294,6 +8425,7 @@ static int opdi_cu_grid_of(opd_call *call, bool back) {
     opdi_cu_grid_params k;
     if (opd_results_from_fake(call)) { return -1; }
     const opd_value mask = back ? opd_arg_value(call, 6) : opd_value_none();
+    if (back && (!mask.n || mask.u.bools[0]) && opd_deterministic_alert(call, NULL)) { return -1; }
     k.n = opd_sizes(x)[0]; k.c = opd_sizes(x)[1];
     for (int d = 0; d < 2; d++) { k.in[d] = opd_sizes(x)[2 + d]; k.out[d] = opd_sizes(grid)[1 + d]; }
     k.how = (int)opd_arg_int(call, back + 2);
@@ -11914,11 +12046,10 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     const char *debug = getenv("OPD_CUDA_DEBUG");
     const char *no_cache = getenv("OPD_CUDA_NO_CACHE");
     const char *winograd = getenv("OPD_WINOGRAD");
+    const char *ranges = getenv("OPD_CUDA_NVTX");
     opdi_cu_debug = debug && *debug && *debug != '0';
     opdi_cu_no_cache = no_cache && *no_cache && *no_cache != '0';
     opdi_cu_no_winograd = winograd && *winograd == '0';
-    opdi_cu_ndevices = opdi_cu_find_devices();
-    if (opdi_cu_ndevices == 0) { return; }
     opdi_cu_all_pieces = new std::unordered_map<void *, opdi_cu_piece *>();
     opdi_cu_all_pinned = new std::map<char *, opdi_cu_piece *>();
     opdi_cu_free_pinned = new std::multimap<size_t, opdi_cu_piece *>();
@@ -11927,7 +12058,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     opdi_cu_held = new std::vector<opdi_cu_piece *>();
     opdi_cu_idle_streams = new std::vector<opdi_cu_use>();
     opdi_cu_idle_handles = new std::vector<cublasHandle_t>[OPDI_CU_MAX_DEVICES];
-    for (int i = 0; i < opdi_cu_ndevices; i++) { opdi_cu_pools[i].device = i; }
+    for (int i = 0; i < OPDI_CU_MAX_DEVICES; i++) { opdi_cu_pools[i].device = i; }
     d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
     d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;
     d.synchronize = opdi_cu_synchronize;
@@ -11949,4 +12080,5 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
     }
+    if (ranges && *ranges && *ranges != '0') { (void)opdi_cu_ranges_begin(); }
 }

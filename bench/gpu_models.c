@@ -464,7 +464,7 @@ static void measure(const model *m) {
         opd_tensor *(*const step)(void) = m->make();
         opd_device_synchronize(gpu);
         const double made = now_ms() - began;
-        opd_memory_reset_peak();
+        opd_device_memory_reset_peak(gpu);
         if (step && opd_ok()) { first_ms = run_steps(step, m->trains, 1, &first); }
         for (int i = 0; i < 2 && opd_ok(); i++) { ms = run_steps(step, m->trains, 1, &last); }
         const long before = LAUNCHES();

@@ -4,6 +4,7 @@
 #   sh tests/cuda.sh [NAME]     runs the checks whose names contain NAME.  With the name cuda, cuda_emulated_races does
 #                               not run, and cuda_plugin runs only if there is a GPU
 #   sh tests/cuda.sh --list     prints the names of the checks
+#   sh tests/cuda.sh --write    writes tests/golden/cuda_operators.txt: which operators run on the CPU, or in no fixed order
 #   NVCC=... CUDA_ARCH=sm_90    another compiler; the architecture of the GPU
 # Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  tests/run.sh calls this script, with CC, CXX
 # and RUN_TMP in the environment.
@@ -11,12 +12,13 @@ set -u
 
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
 cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
-cuda_emulated_unusable cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
+cuda_emulated_unusable cuda_emulated_ranges cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
 cuda_emulated_sanitized cuda_emulated_compiled cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_plugin cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
-only=${1:-}
+only=${1:-} write=
+if [ "$only" = --write ]; then only=cuda_emulated names=cuda_emulated write=yes; fi
 if [ "$only" = cuda ]; then                # all checks except the slowest, cuda_emulated_races
     only=; names=$(printf '%s\n' $names | grep -v races)
     # without a GPU, cuda_plugin only shows that nvcc's plug-in loads; cuda_emulated_plugin shows the same
@@ -72,7 +74,18 @@ ran() {
     esac
 }
 
-check_cuda_emulated() { emulated; ran "$tmp/emulated"; }
+# Runs all cases, and lists the operators whose float32 cases use the CPU, and those that opd_deterministic_set refuses.
+check_cuda_emulated() {
+    emulated
+    CUDA_TABLE=1 ran "$tmp/emulated"
+    for what in 'on the CPU' 'in no fixed order'; do
+        echo "# operators of CUDA tensors that run $what"
+        sed -n "s/^\([a-z_]*::[^ ]*\) .*, $what.*/\1/p" "$tmp/ran.log" | LC_ALL=C sort -u
+    done >"$tmp/operators.txt"
+    listed=$root/tests/golden/cuda_operators.txt
+    [ -z "$write" ] || cp "$tmp/operators.txt" "$listed"
+    diff "$listed" "$tmp/operators.txt" || echo 'the list has changed: sh tests/cuda.sh --write'
+}
 # an access of the host to device memory ends the program; only some cases, because it is slow
 check_cuda_emulated_guarded() {
     emulated
@@ -128,6 +141,7 @@ check_cuda_emulated_unusable() {
 status 0' ] || printf '%s: %s\n' "$how" "$cpu"
     done
 }
+check_cuda_emulated_ranges() { emulated; OPD_CUDA_NVTX=1 ran "$tmp/emulated" ranges_of_operators; }
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16.
 check_cuda_emulated_compiled_for_older() { emulated; OPD_EMU_COMPILED=75 ran "$tmp/emulated" aten::convolution; }
 # Runs first_gpu_run.sh with the emulation instead of a GPU, and without a GPU.

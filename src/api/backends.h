@@ -129,6 +129,9 @@ OPD_NEW opd_device opd_device_set(opd_device device);
 OPD_NEW int opd_device_synchronize(opd_device device);
 /* Returns the memory statistics of a device. */
 OPD_NEW opd_memory opd_device_memory(opd_device device);
+/* Sets the peak of a device to its present number of live bytes (torch.cuda.reset_peak_memory_stats).  Returns 0, or -1
+   with an error. */
+OPD_NEW int opd_device_memory_reset_peak(opd_device device);
 /* Frees the memory that the device's allocator keeps for reuse.  Returns 0, or -1 with an error. */
 OPD_NEW int opd_device_empty_cache(opd_device device);
 /* Makes a CPU tensor in pinned memory.  The backend's devices copy from and to such memory at full speed, also while
@@ -211,6 +214,22 @@ typedef enum opd_matmul_precision {
    torch.set_float32_matmul_precision. */
 OPD_NEW opd_matmul_precision opd_float32_matmul_precision_set(opd_matmul_precision precision);
 OPD_NEW opd_matmul_precision opd_float32_matmul_precision(void);
+/* Whether an operator may give a slightly different result in each run, because it adds floats in any order. */
+typedef enum opd_deterministic {
+    OPD_DETERMINISTIC_OFF = 0,   /* the default: it may, if that is faster */
+    OPD_DETERMINISTIC_WARN,      /* operators keep to one order; an operator that cannot warns, once */
+    OPD_DETERMINISTIC_ERROR      /* operators keep to one order; an operator that cannot fails */
+} opd_deterministic;
+/* Sets the mode for the process and returns the previous one.  Any thread may call this.  On the CPU, all operators
+   give the same result in each run, also with several threads, and the mode changes nothing.  On CUDA, it makes
+   operators slower that add or write at indices which may occur several times (index_add, scatter, index_put).  Random
+   numbers depend only on the seed, in every mode.  Follows torch.use_deterministic_algorithms. */
+OPD_NEW opd_deterministic opd_deterministic_set(opd_deterministic mode);
+OPD_NEW opd_deterministic opd_deterministic_mode(void);
+/* For a kernel that is about to compute a result that may differ in each run.  `how` says in which case, such as
+   " with reduce='prod'", or is NULL.  Returns 0 if the kernel may go on, perhaps after a warning, or -1 with an error
+   that names the operator.  Follows at::Context::alertNotDeterministic. */
+OPD_NEW int opd_deterministic_alert(const opd_call *call, const char *how);
 /* opd_cuda_available and opd_cuda_empty_cache do the same as torch.cuda.is_available and torch.cuda.empty_cache.
    opd_cuda_debug_set sets debug mode for CUDA. (For torch.cuda.device_count, call opd_device_count.) */
 OPD_INLINE bool opd_cuda_available(void) { return opd_device_count(OPD_CUDA) > 0; }

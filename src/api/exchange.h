@@ -18,6 +18,13 @@ typedef enum opd_dlpack_flag { OPD_DLPACK_READ_ONLY = 1, OPD_DLPACK_IS_COPIED = 
 OPD_API struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *tensor, unsigned flags);
 /* Makes the older struct, which has no version and no flags, as opd_dlpack_export does. */
 OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor);
+/* Makes another library's stream wait for the work that is queued on this thread's current stream of the tensor's
+   device (the argument `stream` of Tensor.__dlpack__), and keeps the tensor's memory from being reused before the other
+   stream's work is done.  Call this before the other library gets the struct.  stream: as in Python, -1: nothing has to
+   wait; for CUDA, 1: the default stream, 2: the thread's default stream, others: a cudaStream_t.  Does nothing for the
+   CPU.  Before an import, the other library does the same: give it 1, or the id of opd_stream_current if that is not 0.
+   Returns 0, or -1 with an error. */
+OPD_NEW int opd_dlpack_stream(opd_tensor *tensor, int64_t stream);
 /* Makes a tensor over another library's memory (torch.from_dlpack).  Takes ownership of the struct: its deleter runs
    when the last view is freed, on the thread that frees it, or immediately if the import fails.  Writes the struct's
    flags (OPD_DLPACK_*) to *flags.  If flags is NULL, importing a read-only tensor fails, because operators could write

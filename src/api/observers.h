@@ -97,6 +97,15 @@ OPD_NEW int opd_profiler_begin(const opd_profiler_options *options);
 OPD_NEW opd_profile *opd_profiler_end(void);
 OPD_NEW void opd_profile_free(opd_profile *profile);
 OPD_NEW const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *count);
+/* Measures times on a device, too, from now until the end of the running profile: records an event of the device before
+   and after each operator and node, on the thread's current stream.  The host does not wait until opd_profiler_end.
+   Up to 200,000 operators and nodes are measured.  Returns 0, or -1 with an error if no profiler is running or the
+   device has no events. */
+OPD_NEW int opd_profiler_device(opd_device device);
+/* Returns the device's time of row number `row` of opd_profile_rows, in nanoseconds, without the operators inside.  It
+   includes time in which the device waits for the host between two kernels of an operator.  Returns 0 for work of
+   another device or stream, or in a capture. */
+OPD_NEW int64_t opd_profile_device_ns(const opd_profile *profile, int64_t row);
 /* Writes the rows as text into buf, cut to `cap` bytes.  Returns the full length.
    opd_profile_print: Prints the rows to stdout. */
 OPD_NEW size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap);

@@ -2,8 +2,8 @@
 
    WHAT IT IS
      One translation unit.  When a program links or loads it, "cuda" becomes a device with kernels for the built-in
-     operators.  Nothing else changes.  If there is no GPU or no driver, it registers nothing, and asking for a CUDA
-     tensor fails with an error that says why.
+     operators.  Nothing else changes.  It looks for GPUs when the program first asks for one.  If there is no GPU or no
+     driver, asking for a CUDA tensor fails with an error that says why.
 
    BUILD, with the CUDA Toolkit (13; compute capability 7.5 and up), linked in:
          nvcc -O3 -arch=all-major -c opdispatch_cuda.cu

@@ -128,6 +128,13 @@ template <class T> static int opdi_cu_list_sums(const opdi_cu_list *p, opd_tenso
     if (!f.partial || !opd_ok()) { return -1; }
     return opdi_cu_each(n, f) || (f.pieces > 1 && opdi_cu_each(n, opdi_cu_list_join<T>(f))) ? -1 : 0;
 }
+/* The same for the dtype of `self`. */
+static int opdi_cu_list_sums_of(const opdi_cu_list *p, opd_tensor *const *sorted, opd_tensor *self,
+                                opd_tensor *values, bool scale) {
+    return opd_dtype(self) == OPD_FLOAT32 ? opdi_cu_list_sums<float>(p, sorted, self, values, scale)
+        : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
+        : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
+}
 /* Replaces a mask by an index tensor for each of its dims: the coordinates of the elements that are true.  Returns 0,
    or -1 and sets an error. */
 static int opdi_cu_mask_index(opd_tensor *mask, opd_tensor **out) {
@@ -243,8 +250,12 @@ static int64_t opdi_cu_list_units(opdi_cu_list *p, int64_t bytes, const void *se
     p->after.size[0] = p->na;
     return unit;
 }
+static int opdi_cu_list_write_ordered(opdi_cu_list *p, opd_tensor *self, opd_tensor *values);
 static int opdi_cu_list_run(opdi_cu_list *p, opd_tensor *self, opd_tensor *values, bool back) {
     void *s = opdi_cu_data<void>(self), *v = opdi_cu_data<void>(values);
+    if (back && p->nq > 1 && p->one && opd_deterministic_mode() != OPD_DETERMINISTIC_OFF) {
+        return opdi_cu_list_write_ordered(p, self, values);
+    }
     const int64_t unit = opdi_cu_list_units(p, (int64_t)opd_dtype_size(opd_dtype(self)), s, v);
     OPDI_CU_UNITS(unit, T, {
         const opdi_cu_list_move<T> f = {*p, (T *)s, (T *)v, back};
@@ -288,9 +299,7 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
     if (n == 0) { return 0; }
     const opdi_cu_list_keys f = {*p, opdi_cu_data<int64_t>(keys), skip};
     if (opdi_cu_each(p->nq, f) || opd_sort_stable(sorted, keys, opd_value_bool(true), 0, false)) { return -1; }
-    return opd_dtype(self) == OPD_FLOAT32 ? opdi_cu_list_sums<float>(p, sorted, self, values, scale)
-        : opd_dtype(self) == OPD_FLOAT64 ? opdi_cu_list_sums<double>(p, sorted, self, values, scale)
-        : opdi_cu_list_sums<int64_t>(p, sorted, self, values, scale);
+    return opdi_cu_list_sums_of(p, sorted, self, values, scale);
 }
 /* Writes `values` to the listed positions of `out` or, if `accumulate` is true, adds them.  Returns 0, or -1 and sets
    an error. */

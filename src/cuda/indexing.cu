@@ -213,6 +213,7 @@ template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_atomic(how, (T *)a + pa, opdi_cu_times((T)alpha, ((const T *)b)[pb])); }
     }
 };
+static int opdi_cu_indexed_ordered(const opd_call *call, const opdi_cu_indexed &f, int64_t n, opd_tensor *a);
 /* Gathers, scatters or combines, as `how` says.  a and b have the same dtype.  b has at least the sizes of index, or is
    one number.  Combining is possible only for float32, float64 and int64, in which kernels compute.  Returns 0, or -1
    and sets an error. */
@@ -234,6 +235,10 @@ static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int
     f.alpha = alpha; f.how = how; f.wrap = wrap; f.guard = opdi_cu_guard_of(call);
     if (!opd_ok()) { return -1; }
     if (how == OPDI_CU_GATHER) { OPDI_CU_SIZES(opd_dtype(a), T, return opdi_cu_each(n, opdi_cu_gather<T>(f))) }
+    if (opd_deterministic_mode() != OPD_DETERMINISTIC_OFF && n > 1 &&
+        (how == OPDI_CU_SCATTER ? opd_numel(b) > 1 : how <= OPDI_CU_MUL && opd_dtype(a) != OPD_INT64)) {
+        return opdi_cu_indexed_ordered(call, f, n, a);
+    }
     if (how == OPDI_CU_SCATTER) { OPDI_CU_SIZES(opd_dtype(a), T, return opdi_cu_each(n, opdi_cu_scatter<T>(f))) }
     if (opd_dtype(a) == OPD_FLOAT32) { return opdi_cu_each(n, opdi_cu_scatter_fold<float>(f)); }
     if (opd_dtype(a) == OPD_FLOAT64) { return opdi_cu_each(n, opdi_cu_scatter_fold<double>(f)); }
@@ -366,7 +371,8 @@ static bool opdi_cu_index_add_fits(const opd_tensor *out, int dim, const opd_ten
     return opd_dtype(out) == OPD_FLOAT32 && opd_dtype(src) == OPD_FLOAT32 && opd_ndim(out) > 0 &&
         opd_ndim(src) == opd_ndim(out) && opd_is_contiguous(out) && opd_is_contiguous(src) && opd_numel(src) > 0 &&
         opd_numel(src) < INT32_MAX && opdi_cu_line_of(src, dim).inner % 4 == 0 &&
-        opdi_cu_aligned(opdi_cu_data<void>(out)) && opdi_cu_aligned(opdi_cu_data<void>(src));
+        opdi_cu_aligned(opdi_cu_data<void>(out)) && opdi_cu_aligned(opdi_cu_data<void>(src)) &&
+        opd_deterministic_mode() == OPD_DETERMINISTIC_OFF;
 }
 static int opdi_cu_index_add_run(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
                                  double alpha) {

@@ -57,7 +57,6 @@ convolve bfloat16 more slowly.  Compile with -arch=native or -arch=all-major."
 
 //== devices ===========================================================================================================
 
-static int opdi_cu_ndevices;                     /* found when the plug-in starts */
 /* The properties of a device that are needed often. */
 typedef struct opdi_cu_device { int multiprocessors, threads, shared, major, minor; } opdi_cu_device;
 static opdi_cu_device opdi_cu_devices[OPDI_CU_MAX_DEVICES];

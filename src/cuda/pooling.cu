@@ -801,6 +801,7 @@ static int opdi_cu_grid_of(opd_call *call, bool back) {
     opdi_cu_grid_params k;
     if (opd_results_from_fake(call)) { return -1; }
     const opd_value mask = back ? opd_arg_value(call, 6) : opd_value_none();
+    if (back && (!mask.n || mask.u.bools[0]) && opd_deterministic_alert(call, NULL)) { return -1; }
     k.n = opd_sizes(x)[0]; k.c = opd_sizes(x)[1];
     for (int d = 0; d < 2; d++) { k.in[d] = opd_sizes(x)[2 + d]; k.out[d] = opd_sizes(grid)[1 + d]; }
     k.how = (int)opd_arg_int(call, back + 2);

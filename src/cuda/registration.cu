@@ -43,11 +43,10 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     const char *debug = getenv("OPD_CUDA_DEBUG");
     const char *no_cache = getenv("OPD_CUDA_NO_CACHE");
     const char *winograd = getenv("OPD_WINOGRAD");
+    const char *ranges = getenv("OPD_CUDA_NVTX");
     opdi_cu_debug = debug && *debug && *debug != '0';
     opdi_cu_no_cache = no_cache && *no_cache && *no_cache != '0';
     opdi_cu_no_winograd = winograd && *winograd == '0';
-    opdi_cu_ndevices = opdi_cu_find_devices();
-    if (opdi_cu_ndevices == 0) { return; }
     opdi_cu_all_pieces = new std::unordered_map<void *, opdi_cu_piece *>();
     opdi_cu_all_pinned = new std::map<char *, opdi_cu_piece *>();
     opdi_cu_free_pinned = new std::multimap<size_t, opdi_cu_piece *>();
@@ -56,7 +55,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     opdi_cu_held = new std::vector<opdi_cu_piece *>();
     opdi_cu_idle_streams = new std::vector<opdi_cu_use>();
     opdi_cu_idle_handles = new std::vector<cublasHandle_t>[OPDI_CU_MAX_DEVICES];
-    for (int i = 0; i < opdi_cu_ndevices; i++) { opdi_cu_pools[i].device = i; }
+    for (int i = 0; i < OPDI_CU_MAX_DEVICES; i++) { opdi_cu_pools[i].device = i; }
     d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
     d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;
     d.synchronize = opdi_cu_synchronize;
@@ -78,4 +77,5 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
     }
+    if (ranges && *ranges && *ranges != '0') { (void)opdi_cu_ranges_begin(); }
 }

@@ -5,7 +5,14 @@
 //  are kept and reused, so that a thread whose current stream was freed by another thread still has a stream.
 //----------------------------------------------------------------------------------------------------------------------
 
-static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
+static int opdi_cu_find_devices();
+/* The first call looks for GPUs, which initialises the driver and takes 100 ms: programs that use only the CPU do not
+   call this. */
+static int opdi_cu_device_count(void *user) {
+    static const int count = opdi_cu_find_devices();
+    (void)user;
+    return count;
+}
 static int opdi_cu_device_get(void *user) { (void)user; return opdi_cu_current(); }
 static int opdi_cu_device_set(void *user, int index) {
     (void)user;
@@ -324,4 +331,34 @@ static bool opdi_cu_debug_set(void *user, bool on) {
     opdi_cu_debug = on;
     return was;
 }
+
+//== ranges for profilers ==============================================================================================
+//
+//  With the environment variable OPD_CUDA_NVTX=1, each operator, backward node and span is a range of NVTX, which
+//  Nsight Systems shows above its kernels.  NVTX is a header of the CUDA Toolkit: its functions do nothing unless a
+//  profiler runs the program.  Spans that do not end in the reverse order of their beginnings are shown wrong.
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+static void *opdi_cu_range_begin(const opd_event *event, void *user) {
+    (void)user;
+    (void)nvtxRangePushA(event->name);
+    return NULL;
+}
+static void opdi_cu_range_end(const opd_event *event, void *context, void *user) {
+    (void)event; (void)context; (void)user;
+    (void)nvtxRangePop();
+}
+static int opdi_cu_ranges_begin() {
+    opd_observer observer = opd_observer();
+    observer.begin = opdi_cu_range_begin;
+    observer.end = opdi_cu_range_end;
+    return opd_observer_add(&observer) ? 0 : -1;
+}
+#else
+static int opdi_cu_ranges_begin() {
+    opd_warn("OPD_CUDA_NVTX: the CUDA plug-in was compiled without the header nvtx3/nvToolsExt.h");
+    return 0;
+}
+#endif
 

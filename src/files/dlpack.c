@@ -170,6 +170,21 @@ struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor) {
     return (struct DLManagedTensor *)(void *)&shared->u.unversioned;
 }
 
+int opd_dlpack_stream(opd_tensor *tensor, int64_t stream) {
+    opd_stream theirs;
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_dlpack_stream")) { return -1; }
+    theirs.device = opd_tensor_device(tensor);
+    theirs.id = stream == 1 ? 0 : stream;
+    if (theirs.device.type == OPD_CPU || stream == -1) { return 0; }
+    if (stream < 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_stream: %lld is not a stream (the default stream is 1)",
+                        (long long)stream);
+    }
+    const opd_stream mine = opd_stream_current(theirs.device);
+    if (mine.id == theirs.id) { return opd_ok() ? 0 : -1; }
+    return opd_stream_wait(theirs, mine) || opd_tensor_record_stream(tensor, theirs) ? -1 : 0;
+}
+
 static void opdi_dl_drop_versioned(void *data, void *user) {
     opdi_dl_versioned *versioned = (opdi_dl_versioned *)user;
     (void)data;

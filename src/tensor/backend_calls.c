@@ -383,6 +383,10 @@ bool opd_cpu_fallback_set(opd_backend backend, bool on) {
 }
 static int64_t opdi_cpu_fallbacks;
 int64_t opd_cpu_fallback_count(void) { return OPDI_LOAD(&opdi_cpu_fallbacks); }
+/* Counts a call whose kernel computes a tensor of a device on the host. */
+OPDI_INTERNAL void opdi_cpu_fallback_note(const opd_tensor *tensor) {
+    if (opd_tensor_device(tensor).type != OPD_CPU) { (void)OPDI_ADD(&opdi_cpu_fallbacks, (int64_t)1); }
+}
 
 /* Runs the operator on the CPU, on copies of its arguments, and copies its results, and the arguments that it has
    written, back to the device.  The written arguments include arguments that the schema does not mark as written, such

@@ -57,6 +57,10 @@ OPDI_INTERNAL opdi_backend *opdi_device_find(opd_device device, int *index) {
     *index = device.index >= 0 ? device.index : opdi_backend_current(backend);
     int count = opdi_backend_count(backend);
     if (*index < count && *index >= 0) { return backend; }
+    if (count == 0 && OPDI_ACQUIRE(&opdi_missing_why[device.type])) {
+        (void)opdi_backend_missing(device.type);
+        return NULL;
+    }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "invalid device ordinal: there is no %s:%d, only %d device(s)",
                    opdi_device_name(device.type), *index, count);
     return NULL;
@@ -230,6 +234,15 @@ opd_memory opd_device_memory(opd_device device) {
     return memory;
 }
 
+int opd_device_memory_reset_peak(opd_device device) {
+    opdi_backend *backend = opdi_device_find(device, &device.index);
+    if (!backend) { return -1; }
+    opdi_lock(&opdi_backend_lock);
+    backend->memory[device.index].peak = backend->memory[device.index].live;
+    opdi_unlock(&opdi_backend_lock);
+    return 0;
+}
+
 static opd_stream opdi_stream_of(opd_device device, int64_t id) {
     opd_stream stream;
     stream.device = device;
@@ -375,6 +388,33 @@ opd_matmul_precision opd_float32_matmul_precision_set(opd_matmul_precision preci
 }
 opd_matmul_precision opd_float32_matmul_precision(void) {
     return (opd_matmul_precision)OPDI_LOAD(&opdi_matmul_precision);
+}
+
+static int opdi_deterministic;
+opd_deterministic opd_deterministic_set(opd_deterministic mode) {
+    const opd_deterministic was = opd_deterministic_mode();
+    OPDI_STORE(&opdi_deterministic, mode == OPD_DETERMINISTIC_WARN || mode == OPD_DETERMINISTIC_ERROR ? (int)mode : 0);
+    return was;
+}
+opd_deterministic opd_deterministic_mode(void) { return (opd_deterministic)OPDI_LOAD(&opdi_deterministic); }
+int opd_deterministic_alert(const opd_call *call, const char *how) {
+    static const char text[] = "%s%s has no deterministic implementation%s";
+    static int32_t warned[64];                    /* bits: which operators have warned, by their numbers */
+    const opd_deterministic mode = opd_deterministic_mode();
+    const opd_op *const op = opd_call_operator(call);
+    const uint32_t bit = (uint32_t)(((uintptr_t)op >> 4) % (sizeof warned * 8));
+    if (mode == OPD_DETERMINISTIC_OFF) { return 0; }
+    if (mode == OPD_DETERMINISTIC_ERROR) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, text, opd_op_name(op), how ? how : "", ", and "
+                        "opd_deterministic_set(OPD_DETERMINISTIC_ERROR) forbids others. Use another operator, or "
+                        "OPD_DETERMINISTIC_WARN if its results may differ in each run");
+    }
+    opdi_lock(&opdi_backend_lock);
+    const bool first = !(warned[bit / 32] >> bit % 32 & 1);
+    warned[bit / 32] |= (int32_t)(1u << bit % 32);
+    opdi_unlock(&opdi_backend_lock);
+    if (first) { opd_warn(text, opd_op_name(op), how ? how : "", ": its results may differ in each run"); }
+    return 0;
 }
 
 struct opd_capture { opd_device device; int32_t refs; int64_t id; };

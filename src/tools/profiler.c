@@ -82,6 +82,61 @@ static opdi_trace *opdi_trace_make(opdi_recorder *recorder, const opd_event *eve
     return trace;
 }
 
+//== times on a device =================================================================================================
+
+enum { OPDI_MOST_DEVICE_TIMES = 200000 };
+int opd_profiler_device(opd_device device) {
+    const opd_device_event probe = opd_device_event_new(device, true);
+    int rc = 0;
+    if (!probe.id) { return -1; }
+    opd_device_event_free(probe);
+    opdi_lock(&opdi_profiler.lock);
+    if (opdi_profiler.running) {
+        opdi_profiler.running->device = probe.device;
+        OPDI_PUBLISH(&opdi_profiler.running->timed, 1);
+    }
+    else { rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_profiler_device: no profiler is running"); }
+    opdi_unlock(&opdi_profiler.lock);
+    return rc;
+}
+/* Records the device's event at the beginning of a call or node.  Errors are forgotten: then there is no time. */
+static void opdi_device_times_begin(const opd_profile *profile, opdi_trace *trace) {
+    opdi_device_times *const times = trace->device;
+    const int mark = opd_error_mark();
+    times->from = opd_device_event_new(profile->device, true);
+    times->to = opd_device_event_new(profile->device, true);
+    if (times->from.id && times->to.id) {
+        (void)opd_device_event_record(times->from, opd_stream_current(profile->device));
+    }
+    (void)opd_error_rewind(mark);
+}
+static void opdi_device_times_end(const opd_profile *profile, const opdi_trace *trace) {
+    const int mark = opd_error_mark();
+    if (trace->device->from.id && trace->device->to.id) {
+        (void)opd_device_event_record(trace->device->to, opd_stream_current(profile->device));
+    }
+    (void)opd_error_rewind(mark);
+}
+/* Waits for the events of all records, computes the times, and frees the events.  Without `wait`, only frees them. */
+static void opdi_device_times_resolve(const opd_profile *profile, bool wait) {
+    const int mark = opd_error_mark();
+    for (const opdi_recorder *recorder = profile->recorders; recorder; recorder = recorder->next) {
+        for (opdi_trace *trace = recorder->first; trace; trace = trace->next) {
+            opdi_device_times *const times = trace->device;
+            if (!times || !times->from.id) { continue; }
+            if (wait && times->to.id && opd_device_event_synchronize(times->to) == 0) {
+                const double ms = opd_device_event_elapsed(times->from, times->to);
+                if (ms > 0) { times->ns = (int64_t)(ms * 1e6); }
+            }
+            (void)opd_error_rewind(mark);         /* an event that was not recorded, or in a capture, has no time */
+            opd_device_event_free(times->from);
+            opd_device_event_free(times->to);
+            times->from.id = times->to.id = 0;
+            if (trace->parent && trace->parent->device) { trace->parent->device->inner += times->ns; }
+        }
+    }
+}
+
 /* The observer's callback at the beginning of an event.  Returns the record of the event.  Returns NULL if memory runs
    out, if the profile has opdi_profile_most events, or if it is closed. */
 static void *opdi_profile_begin(const opd_event *event, void *user) {
@@ -107,8 +162,14 @@ static void *opdi_profile_begin(const opd_event *event, void *user) {
             trace->begin = opdi_clock() - profile->start;
         }
         else if (!recorder->closed) { recorder->lost++; }
+        if (trace && OPDI_ACQUIRE(&profile->timed) && event->kind != OPD_OBSERVE_SPAN &&
+            OPDI_ADD(&profile->times, 1) <= OPDI_MOST_DEVICE_TIMES) {
+            trace->device = (opdi_device_times *)opdi_arena_alloc(&recorder->arena, sizeof *trace->device);
+            if (trace->device) { memset(trace->device, 0, sizeof *trace->device); }
+        }
         opdi_unlock(&recorder->lock);
     }
+    if (trace && trace->device) { opdi_device_times_begin(profile, trace); }
     (void)opd_error_rewind(mark);
     return trace;
 }
@@ -131,6 +192,7 @@ static void opdi_profile_end(const opd_event *event, void *context, void *user) 
     (void)event;
     if (!trace) { return; }
     opdi_lock(&trace->of->lock);
+    if (trace->device && !trace->of->closed) { opdi_device_times_end((opd_profile *)user, trace); }
     if (!trace->of->closed) { opdi_trace_end(trace, now - ((opd_profile *)user)->start, opdi_self()->allocated); }
     opdi_unlock(&trace->of->lock);
 }
@@ -138,6 +200,7 @@ static void opdi_profile_end(const opd_event *event, void *context, void *user) 
 static void opdi_profile_drop(void *user) {
     opd_profile *profile = (opd_profile *)user;
     if (OPDI_SUB(&profile->refs, 1) > 0) { return; }
+    if (profile->times) { opdi_device_times_resolve(profile, false); }
     while (profile->recorders) {
         opdi_recorder *recorder = profile->recorders;
         profile->recorders = recorder->next;
@@ -145,6 +208,7 @@ static void opdi_profile_drop(void *user) {
         opdi_free(recorder, sizeof *recorder);
     }
     opdi_free(profile->rows, (size_t)profile->nrows * sizeof *profile->rows);
+    opdi_free(profile->device_ns, (size_t)profile->nrows * sizeof *profile->device_ns);
     opdi_free(profile, sizeof *profile);
 }
 void opd_profile_free(opd_profile *profile) { if (profile) { opdi_profile_drop(profile); } }
@@ -207,7 +271,7 @@ static int opdi_compare_names(const void *first, const void *second) {
     int order = strcmp(trace->name, other->name);
     return order ? order : strcmp(trace->shapes ? trace->shapes : "", other->shapes ? other->shapes : "");
 }
-typedef struct opdi_ranked { int64_t key; opd_profile_row row; } opdi_ranked;
+typedef struct opdi_ranked { int64_t key, device; opd_profile_row row; } opdi_ranked;
 static int opdi_compare_ranked(const void *first, const void *second) {
     const opdi_ranked *ranked = (const opdi_ranked *)first, *other = (const opdi_ranked *)second;
     return ranked->key != other->key ? (ranked->key < other->key ? 1 : -1) : strcmp(ranked->row.name, other->row.name);
@@ -238,13 +302,17 @@ static int opdi_profile_rows_make(opd_profile *profile) {
     for (i = 0; i < profile->events; i++) { profile->nrows += i == 0 || opdi_compare_names(&all[i - 1], &all[i]) != 0; }
     opdi_ranked *ranked = (opdi_ranked *)opdi_alloc((size_t)profile->nrows * sizeof *ranked);
     profile->rows = (opd_profile_row *)opdi_alloc((size_t)profile->nrows * sizeof *profile->rows);
-    if (ranked && profile->rows) {
+    if (profile->times) {
+        profile->device_ns = (int64_t *)opdi_alloc((size_t)profile->nrows * sizeof *profile->device_ns);
+    }
+    if (ranked && profile->rows && (profile->device_ns || !profile->times)) {
         memset(ranked, 0, (size_t)profile->nrows * sizeof *ranked);
         for (i = count = 0; i < profile->events; i++) {
             count += i > 0 && opdi_compare_names(&all[i - 1], &all[i]) != 0;
             ranked[count].row.name = all[i]->name;
             ranked[count].row.shapes = all[i]->shapes;
             opdi_row_add(&ranked[count].row, all[i]);
+            if (all[i]->device) { ranked[count].device += OPDI_MAX(all[i]->device->ns - all[i]->device->inner, 0); }
         }
         for (i = 0; i < profile->nrows; i++) {
             const opd_profile_row *profile_row = &ranked[i].row;
@@ -253,11 +321,14 @@ static int opdi_profile_rows_make(opd_profile *profile) {
                 : profile->options.order == OPD_PROFILE_BY_BYTES ? profile_row->bytes : profile_row->self_ns;
         }
         qsort(ranked, (size_t)profile->nrows, sizeof *ranked, opdi_compare_ranked);
-        for (i = 0; i < profile->nrows; i++) { profile->rows[i] = ranked[i].row; }
+        for (i = 0; i < profile->nrows; i++) {
+            profile->rows[i] = ranked[i].row;
+            if (profile->device_ns) { profile->device_ns[i] = ranked[i].device; }
+        }
     }
     opdi_free(all, (size_t)profile->events * sizeof *all);
     opdi_free(ranked, (size_t)profile->nrows * sizeof *ranked);
-    return ranked && profile->rows ? 0 : -1;
+    return ranked && profile->rows && (profile->device_ns || !profile->times) ? 0 : -1;
 }
 
 static const char *opdi_profile_why(const opd_profile *profile) {
@@ -282,6 +353,7 @@ opd_profile *opd_profiler_end(void) {
         opd_warn("%lld events are missing in the profile, which has %lld events: %s", (long long)profile->lost,
                  (long long)profile->events, opdi_profile_why(profile));
     }
+    if (profile->times) { opdi_device_times_resolve(profile, true); }
     if (opdi_profile_rows_make(profile)) {
         opdi_profile_drop(profile);
         return NULL;
@@ -293,6 +365,9 @@ const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *cou
     if (count) { *count = profile ? profile->nrows : 0; }
     return profile ? profile->rows : NULL;
 }
+int64_t opd_profile_device_ns(const opd_profile *profile, int64_t row) {
+    return profile && profile->device_ns && row >= 0 && row < profile->nrows ? profile->device_ns[row] : 0;
+}
 
 //== the table =========================================================================================================
 
@@ -302,10 +377,10 @@ static const char *opdi_time_text(int64_t ns, char *buf, size_t cap) {
     return buf;
 }
 
-typedef struct opdi_table_width { int name, shapes; } opdi_table_width;
+typedef struct opdi_table_width { int name, shapes; bool device; } opdi_table_width;
 
 static void opdi_table_rule(opdi_text *text, opdi_table_width width) {
-    int k, count = width.name + 2 + 8 * 12 + (width.shapes ? 2 + width.shapes : 0);
+    int k, count = width.name + 2 + (8 + width.device) * 12 + (width.shapes ? 2 + width.shapes : 0);
     for (int i = 0; i < count; i += k) {
         k = OPDI_MIN(count - i, 32);
         opdi_text_add(text, "%.*s", k, "--------------------------------");
@@ -313,7 +388,7 @@ static void opdi_table_rule(opdi_text *text, opdi_table_width width) {
     opdi_text_add(text, "\n");
 }
 static void opdi_table_row(opdi_text *text, opdi_table_width width, const opd_profile_row *row, double self,
-                           double total) {
+                           double total, int64_t device_ns) {
     char own[32], whole[32], mean[32], bytes[32], own_bytes[32], own_share[32], share[32];
     (void)snprintf(own_share, sizeof own_share, "%.2f%%", self > 0 ? 100 * (double)row->self_ns / self : 0.0);
     (void)snprintf(share, sizeof share, "%.2f%%", total > 0 ? 100 * (double)row->total_ns / total : 0.0);
@@ -323,17 +398,20 @@ static void opdi_table_row(opdi_text *text, opdi_table_width width, const opd_pr
                   opdi_time_text(row->calls ? row->total_ns / row->calls : 0, mean, sizeof mean), (long long)row->calls,
                   opdi_bytes_text(row->bytes, bytes, sizeof bytes),
                   opdi_bytes_text(row->self_bytes, own_bytes, sizeof own_bytes));
+    if (width.device) { opdi_text_add(text, "%12s", opdi_time_text(device_ns, own, sizeof own)); }
     opdi_text_add(text, width.shapes ? "  %s\n" : "\n", row->shapes ? row->shapes : "");
 }
 
 /* Writes the table into buf as far as it fits in `cap` bytes.  Returns the length of the whole text. */
 size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
-    opdi_table_width width = {4, 0};
+    opdi_table_width width = {4, 0, false};
     opd_profile_row sum;
+    int64_t device_ns = 0;
     char time[32];
     if (!profile) { return 0; }
     memset(&sum, 0, sizeof sum);
+    width.device = profile->device_ns != NULL;
     for (int64_t i = 0; i < profile->nrows; i++) {
         const opd_profile_row *row = &profile->rows[i];
         width.name = OPDI_MAX(width.name, (int)strlen(row->name));
@@ -343,19 +421,22 @@ size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap) {
         sum.calls += row->calls;
         sum.self_ns += row->self_ns;
         sum.self_bytes += row->self_bytes;
+        device_ns += opd_profile_device_ns(profile, i);
     }
     sum.name = "Sum";
     sum.total_ns = sum.self_ns;                   /* count each moment only once */
     sum.bytes = sum.self_bytes;
     opdi_table_rule(&text, width);
-    opdi_text_add(&text, "%-*s%12s%12s%12s%12s%12s%12s%12s%12s%s\n", width.name + 2, "Name", "Self %", "Self",
-                  "Total %", "Total", "Average", "Calls", "Bytes", "Self bytes", width.shapes ? "  Shapes" : "");
+    opdi_text_add(&text, "%-*s%12s%12s%12s%12s%12s%12s%12s%12s%s%s\n", width.name + 2, "Name", "Self %", "Self",
+                  "Total %", "Total", "Average", "Calls", "Bytes", "Self bytes", width.device ? "      Device" : "",
+                  width.shapes ? "  Shapes" : "");
     opdi_table_rule(&text, width);
     for (int64_t i = 0; i < profile->nrows; i++) {
-        opdi_table_row(&text, width, &profile->rows[i], (double)sum.self_ns, (double)sum.self_ns);
+        opdi_table_row(&text, width, &profile->rows[i], (double)sum.self_ns, (double)sum.self_ns,
+                       opd_profile_device_ns(profile, i));
     }
     opdi_table_rule(&text, width);
-    opdi_table_row(&text, width, &sum, (double)sum.self_ns, (double)sum.self_ns);
+    opdi_table_row(&text, width, &sum, (double)sum.self_ns, (double)sum.self_ns, device_ns);
     opdi_text_add(&text, "Profiled for %s", opdi_time_text(profile->stop, time, sizeof time));
     if (profile->lost) {
         opdi_text_add(&text, "; %lld events are missing: %s", (long long)profile->lost, opdi_profile_why(profile));
@@ -421,6 +502,7 @@ static void opdi_json_record(FILE *file, const opdi_trace *trace) {
     opdi_json_time(file, "ts", trace->begin);
     opdi_json_time(file, "dur", trace->end - trace->begin);
     (void)fprintf(file, ",\"args\":{\"Bytes\":%lld", (long long)trace->bytes);
+    if (trace->device) { opdi_json_time(file, "Device us", trace->device->ns); }
     if (trace->sequence >= 0) { (void)fprintf(file, ",\"Sequence number\":%lld", (long long)trace->sequence); }
     if (trace->forward_thread) { (void)fprintf(file, ",\"Fwd thread id\":%u", (unsigned)trace->forward_thread); }
     if (trace->shapes) { (void)fprintf(file, ",\"Input Dims\":%s", trace->shapes); }

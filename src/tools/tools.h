@@ -65,6 +65,8 @@ struct opd_module {
 //== profiler ==========================================================================================================
 
 #if !defined(OPD_NO_PROFILER)
+/* The time of an event on a device.  from, to: events of the device around it, id 0 if not recorded or freed. */
+typedef struct opdi_device_times { opd_device_event from, to; int64_t ns, inner; } opdi_device_times;
 typedef struct opdi_trace {
     struct opdi_trace *next, *parent;            /* next: the event that began next; parent: the event around this
                                                     event */
@@ -75,6 +77,7 @@ typedef struct opdi_trace {
     int64_t bytes, inner_bytes, sequence;
     uint32_t forward_thread;
     int32_t kind;
+    opdi_device_times *device;                    /* NULL if not measured */
 } opdi_trace;
 /* The records of one thread.  Only this thread locks the recorder, until `closed` is set at the end. */
 typedef struct opdi_recorder {
@@ -99,7 +102,11 @@ struct opd_profile {
     bool closed;                                  /* true: events that begin now are not recorded */
     opdi_recorder *recorders;
     opd_profile_row *rows;
+    int64_t *device_ns;                           /* [nrows]: the device's time of each row; NULL if not measured */
     int64_t nrows;
+    opd_device device;                            /* valid if `timed` */
+    int32_t timed;                                /* 1: times on the device are measured */
+    int64_t times;                                /* number of events that were measured on the device */
 };
 typedef struct opdi_profiler_state {
     opdi_mutex lock; opd_profile *running; uint64_t number;

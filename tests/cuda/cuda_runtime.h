@@ -276,13 +276,14 @@ inline long setting(const char *name, long otherwise) {
 inline int devices() { static const int n = (int)setting("OPD_EMU_DEVICES", 2); return n > 16 ? 16 : n; }
 OPD_EMU_UNSEEN inline long compiled() { static const long n = setting("OPD_EMU_COMPILED", 90); return n; }
 /* What tests ask for by opd_emu_count, and what is called while CUDA makes memory or waits, by opd_emu_hook_set. */
-struct Counts { long contexts, direct, staged, handles, destroyed, pinned, libraries; };
+struct Counts { long contexts, direct, staged, handles, destroyed, pinned, libraries, calls; };
 inline Counts counts;
 inline void (*hook)(const char *call);
 inline cudaError_t note(cudaError_t e) { if (e != cudaSuccess) { last_error = e; } return e; }
 /* What every call asks first; all but a few make a context where there is none. */
 inline cudaError_t usable(bool context = true) {
     static const cudaError_t broken = (cudaError_t)setting("OPD_EMU_CONTEXT", 0);
+    counts.calls++;
     if (devices() < 0) { return devices() == -1 ? cudaErrorInsufficientDriver : (cudaError_t)-devices(); }
     if (devices() == 0) { return cudaErrorNoDevice; }
     if (context) { counts.contexts++; }
@@ -1505,7 +1506,7 @@ __attribute__((used)) inline long opd_emu_count(const char *name) {
     const opd_emu::Counts &c = opd_emu::counts;
     return !strcmp(name, "contexts") ? c.contexts : !strcmp(name, "direct") ? c.direct : !strcmp(name, "staged") ? c.staged
         : !strcmp(name, "handles") ? c.handles : !strcmp(name, "destroyed") ? c.destroyed : !strcmp(name, "pinned") ? c.pinned
-        : !strcmp(name, "libraries") ? c.libraries : -1;
+        : !strcmp(name, "libraries") ? c.libraries : !strcmp(name, "calls") ? c.calls : -1;
 }
 __attribute__((used)) inline void opd_emu_hook_set(void (*hook)(const char *call)) { opd_emu::hook = hook; }
 }

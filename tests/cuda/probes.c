@@ -197,6 +197,19 @@ static int large(void) {
         if (y && fabs(opd_item_f64(opd_sum_dim_full(y, OPD_INTS(0), false, opd_value_int(OPD_FLOAT32))) / (double)n - 1) > 1e-3) { wrong("the sum of as many float16"); }
         (void)well("float16");
     }
+    for (int half = 0; half < 2; half++) {        /* more products in a batch than a grid has rows */
+        OPD_SCOPE {
+            const int64_t many = 65535 * 2 + 3;
+            opd_tensor *a = ones(OPD_INTS(many, 2, 3), 1, half ? OPD_BFLOAT16 : OPD_FLOAT32);
+            opd_tensor *b = ones(OPD_INTS(many, 3, 2), 2, half ? OPD_BFLOAT16 : OPD_FLOAT32);
+            y = opd_bmm(a, b);
+            if (y && !(opd_item_f64(opd_amin(opd_to_dtype(y, OPD_FLOAT32), OPD_INTS(0, 1, 2), false)) == 6 &&
+                       opd_item_f64(opd_amax(opd_to_dtype(y, OPD_FLOAT32), OPD_INTS(0, 1, 2), false)) == 6)) {
+                wrong("131,073 products in one batch");
+            }
+            (void)well("a batch of 131,073 products");
+        }
+    }
     OPD_SCOPE {
         opd_tensor *m = opd_view(opd_narrow(x, 0, 0, (int64_t)1 << 31), OPD_INTS(1 << 16, 1 << 15));
         y = opd_contiguous(opd_transpose(m, 0, 1));

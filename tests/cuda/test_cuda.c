@@ -247,11 +247,26 @@ static void test_form(const op_case *c, const char *name, bool out) {
     if (went_well(opd_ok() ? 0 : -1)) { (void)compare(f, args, opd_schema_nargs(opd_op_schema(f)), out ? "out=" : "in place"); }
 }
 
+/* Runs a case once more in the mode in which results are the same in each run.  Returns whether the operator refuses. */
+static bool refuses_an_order(const opd_op *op, const opd_value *args, int n) {
+    static arguments there_;
+    static outcome got;
+    (void)opd_deterministic_set(OPD_DETERMINISTIC_ERROR);
+    const int rc = arguments_of(&there_, op, args, n, true, false) ? run_on(op, &there_, &got) : 0;
+    const bool refused = rc && strstr(opd_error_message(), "has no deterministic implementation");
+    opd_error_clear();
+    if (!refused) { (void)compare(op, args, n, "in one order"); }
+    (void)opd_deterministic_set(OPD_DETERMINISTIC_OFF);
+    return refused;
+}
 static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
 static int ran[4];                                /* cases of the operator that gave the right result, by dtype */
 static void test_cases(const opd_op *op, const char *all) {
     const opd_op_desc *card = opd_op_card(op);
+    const bool writes = strstr(opd_op_name(op), "index") || strstr(opd_op_name(op), "scatter") || strstr(opd_op_name(op), "put") ||
+        strstr(opd_op_name(op), "backward");
     int layout, d, index;
+    bool on_the_cpu = false, refused = false;
     memset(ran, 0, sizeof ran);
     for (d = 0; d < 4; d++) {
         for (layout = 0; layout < CASE_LAYOUTS; layout++) {
@@ -270,7 +285,12 @@ static void test_cases(const opd_op *op, const char *all) {
                     if (!case_read_next(&c, &text)) { wrong = true; }
                     else {
                         (void)snprintf(what, sizeof what, "    %s%s case %d", opd_dtype_name(dtypes[d]), layouts[layout], index);
-                        if (compare(op, c.args, c.nargs, "")) {
+                        const int64_t before = opd_cpu_fallback_count();
+                        const bool right = compare(op, c.args, c.nargs, "");
+                        const bool first = d == 0 && layout == CASE_CONTIGUOUS;
+                        on_the_cpu |= first && opd_cpu_fallback_count() > before;
+                        if (right && first && writes) { refused |= refuses_an_order(op, c.args, c.nargs); }
+                        if (right) {
                             ran[d]++;
                             if (d < 2 && !is_random(op)) { gradients(op, c.args, c.nargs); }
                             if (card->inplace && d < 2) { test_form(&c, card->inplace, false); }
@@ -283,7 +303,8 @@ static void test_cases(const opd_op *op, const char *all) {
         }
     }
     if (getenv("CUDA_TABLE")) {
-        printf("%-44s float32 %d, float64 %d, float16 %d, bfloat16 %d\n", opd_op_name(op), ran[0], ran[1], ran[2], ran[3]);
+        printf("%-44s float32 %d, float64 %d, float16 %d, bfloat16 %d%s%s\n", opd_op_name(op), ran[0], ran[1], ran[2], ran[3],
+               on_the_cpu ? ", on the CPU" : "", refused ? ", in no fixed order" : "");
     }
     CHECK(true);
 }
@@ -686,6 +707,63 @@ TEST(float32_products_with_and_without_tf32) {
     if (emulated()) { CHECK(at(opd_mm(x, x), 0) == 1); }
     CHECK_INT(opd_float32_matmul_precision_set(OPD_MATMUL_HIGHEST), OPD_MATMUL_HIGH);
     CHECK_NEAR(at(opd_mm(x, x), 0), 1.000244140625 * 1.000244140625, 1e-6);
+    CHECK_OK();
+}
+
+/* opd_deterministic_set: sums, and the last of several writes to one place, in the order of the indices. */
+static opd_tensor *put_in_order(int how, opd_tensor *to, opd_tensor *index, opd_tensor *from) {
+    const opd_tensors list = opd_tensors_of(&index, 1);
+    switch (how) {
+        case 0: return opd_index_add(to, 0, index, from);
+        case 1: return opd_index_copy(to, 0, index, from);
+        case 2: return opd_index_put(to, list, from, false);
+        case 3: return opd_index_put(to, list, from, true);
+        case 4: return opd_put(to, index, opd_select(from, 1, 1));
+        case 5: return opd_scatter(to, 0, opd_expand(opd_unsqueeze(index, 1), OPD_INTS(-1, 3)), from);
+        case 6: return opd_scatter_add(to, 0, opd_expand(opd_unsqueeze(index, 1), OPD_INTS(-1, 3)), from);
+        case 7: return opd_scatter_reduce_two(to, 0, opd_expand(opd_unsqueeze(index, 1), OPD_INTS(-1, 3)), from, "mean");
+        default: return opd_index_reduce(to, 0, index, from, "amax");
+    }
+}
+TEST(results_are_the_same_in_each_run) {
+    enum { N = 1000 };
+    if (!there()) { SKIP("no GPU"); }
+    CHECK_INT(opd_deterministic_set(OPD_DETERMINISTIC_ERROR), OPD_DETERMINISTIC_OFF);
+    for (int type = 0; type < 3; type++) {
+        for (int how = 0; how < 9; how++) {
+            OPD_SCOPE {
+                const opd_scalar_type t = type == 0 ? OPD_FLOAT32 : type == 1 ? OPD_FLOAT64 : OPD_BFLOAT16;
+                opd_tensor *from = opd_to_dtype(opd_randn(OPD_INTS(N, 3), OPD_FLOAT32), t), *to = opd_zeros(OPD_INTS(7, 3), t);
+                opd_tensor *index = opd_randint(7, OPD_INTS(N), OPD_INT64), *got[2], *want;
+                want = put_in_order(how, to, index, from);
+                for (int k = 0; k < 2; k++) { got[k] = to_host(put_in_order(how, to_gpu(to), to_gpu(index), to_gpu(from))); }
+                (void)snprintf(what, sizeof what, "    way %d, %s", how, opd_dtype_name(t));
+                if (went_well(opd_ok() ? 0 : -1)) {
+                    (void)say(opd_equal(got[0], got[1]), "two runs differ");
+                    /* one of several values must be the same one as on the CPU; sums are only rounded differently */
+                    same_values(got[0], want, how == 1 || how == 2 || how == 4 || how == 5 ? 0 : type == 2 ? 0.1 : 1e-4);
+                }
+            }
+        }
+    }
+    CHECK_INT(opd_deterministic_mode(), OPD_DETERMINISTIC_ERROR);
+    OPD_SCOPE {
+        opd_tensor *grid = to_gpu(opd_zeros(OPD_INTS(1, 2, 2, 2), OPD_FLOAT32)), *out[2];
+        opd_tensor *x = to_gpu(opd_ones(OPD_INTS(1, 1, 2, 2), OPD_FLOAT32)), *index = to_gpu(opd_zeros(OPD_INTS(2), OPD_INT64));
+        static const bool both[2] = {true, true}, second[2] = {false, true};
+        CHECK(opd_grid_sampler_2d_backward(out, x, x, grid, 0, 0, false, opd_value_bools(both, 2)) == -1);
+        CHECK_ERROR(OPD_ERROR_NO_KERNEL, "aten::grid_sampler_2d_backward has no deterministic implementation");
+        CHECK_INT(opd_grid_sampler_2d_backward(out, x, x, grid, 0, 0, false, opd_value_bools(second, 2)), 0);
+        x = opd_view(x, OPD_INTS(4));
+        CHECK(opd_scatter_reduce_two(x, 0, index, x, "prod") == NULL);
+        CHECK_ERROR(OPD_ERROR_NO_KERNEL, "aten::scatter_reduce.two of products has no deterministic implementation");
+        CHECK(opd_scatter_add(x, 0, to_gpu(opd_full(OPD_INTS(2), OPD_V(9), OPD_INT64)), x) != NULL);
+        CHECK(to_host(x) == NULL);
+        CHECK_ERROR(OPD_ERROR_INDEX, "index 9 is out of bounds for dimension with size 4");
+        CHECK_INT(opd_deterministic_set(OPD_DETERMINISTIC_WARN), OPD_DETERMINISTIC_ERROR);
+        CHECK(opd_scatter_reduce_two(x, 0, index, x, "prod") != NULL);
+    }
+    CHECK_INT(opd_deterministic_set(OPD_DETERMINISTIC_OFF), OPD_DETERMINISTIC_WARN);
     CHECK_OK();
 }
 
@@ -2106,6 +2184,64 @@ TEST(an_index_out_of_range_is_an_error_of_the_next_call_that_waits) {
 
 //-- a GPU that is left alone, or cannot be used -----------------------------------------------------------------------
 
+/* The profiler's times on the GPU.  Operators inside of others are not counted twice; a capture has no times. */
+TEST(times_of_operators_on_the_gpu) {
+    opd_stream s;
+    opd_capture *c;
+    opd_profile *p;
+    int64_t rows = 0, all = 0;
+    if (!there()) { SKIP("no GPU"); }
+    opd_tensor *const x = to_gpu(opd_randn(OPD_INTS(64, 64), OPD_FLOAT32)), *y;
+    y = opd_exp(x);
+    CHECK_INT(opd_profiler_begin(NULL), 0);
+    CHECK_INT(opd_profiler_device(gpu(-1)), 0);
+    for (int i = 0; i < 3; i++) { (void)opd_linear(opd_exp(x), x, NULL); }
+    p = opd_profiler_end();
+    const opd_profile_row *const r = opd_profile_rows(p, &rows);
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t ns = opd_profile_device_ns(p, i);
+        CHECK(ns >= 0 && ns < 1000000000);
+        if (strcmp(r[i].name, "aten::exp") == 0) { CHECK_INT(r[i].calls, 3); CHECK(emulated() || ns > 0); }
+        all += ns;
+    }
+    CHECK(rows >= 2 && (emulated() || all > 0));
+    opd_profile_free(p);
+    s = opd_stream_new(gpu(-1));
+    (void)opd_stream_wait(s, opd_stream_set(s));
+    CHECK_INT(opd_profiler_begin(NULL), 0);
+    CHECK_INT(opd_profiler_device(gpu(-1)), 0);
+    CHECK_INT(opd_capture_begin(s), 0);
+    y = opd_exp(x);
+    c = opd_capture_end(s);
+    CHECK(y && c);
+    CHECK_INT(opd_capture_replay(c, s), 0);
+    p = opd_profiler_end();
+    CHECK(p != NULL);
+    opd_profile_free(p);
+    CHECK(opd_equal(to_host(y), to_host(opd_exp(x))));
+    opd_capture_free(c);
+    (void)opd_stream_set((opd_stream){s.device, 0});
+    opd_stream_free(s);
+    CHECK_OK();
+}
+/* With OPD_CUDA_NVTX=1: operators and nodes are ranges for profilers. */
+extern const char *opd_emu_ranges(void) __attribute__((weak));
+TEST(ranges_of_operators) {
+    const char *asked = getenv("OPD_CUDA_NVTX");
+    opd_tensor *x;
+    if (!there() || !opd_emu_ranges || !asked) { SKIP("nothing keeps the ranges"); }
+    x = opd_tensor_set_requires_grad(on_gpu(four, 4), true);
+    const size_t before = strlen(opd_emu_ranges());
+    x = opd_sum(opd_exp(x));
+    CHECK(strncmp(opd_emu_ranges() + before, "aten::exp(", 10) == 0);
+    CHECK(strstr(opd_emu_ranges() + before, ")aten::sum(") != NULL);
+    CHECK_INT(opd_backward(x), 0);
+    CHECK(strstr(opd_emu_ranges() + before, "ExpBackward0(aten::mul(") != NULL);
+    int open = 0;
+    for (const char *c = opd_emu_ranges(); *c; c++) { open += (*c == '(') - (*c == ')'); }
+    CHECK_INT(open, 0);
+    CHECK_OK();
+}
 /* In a separate process (OPD_TEST_ALONE): work on the CPU does not use the GPU. */
 TEST(a_gpu_is_left_alone_until_it_is_asked_for) {
     static bool done;
@@ -2113,6 +2249,7 @@ TEST(a_gpu_is_left_alone_until_it_is_asked_for) {
     if (done) { return; }                         /* it cannot be done twice */
     done = true;
     CHECK_NEAR(opd_item_f64(opd_sum(opd_ones(OPD_INTS(10), OPD_FLOAT32))), 10, 0);
+    CHECK_INT(opd_emu_count("calls"), 0);         /* the driver has not been started */
     CHECK(opd_cuda_available() && opd_device_current(OPD_CUDA).index == 0);
     CHECK_INT(opd_device_memory(gpu(0)).live, 0);
     CHECK_INT(opd_emu_count("contexts"), 0);

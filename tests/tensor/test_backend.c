@@ -319,7 +319,12 @@ TEST(memory_is_counted) {
         CHECK_INT(opd_device_memory(unit(0)).live, other.live);
     }
     CHECK_INT(opd_device_memory(unit(1)).live, before.live);
+    CHECK(opd_device_memory(unit(1)).peak >= before.live + 1200);
+    CHECK_INT(opd_device_memory_reset_peak(unit(1)), 0);
+    CHECK_INT(opd_device_memory(unit(1)).peak, before.live);
     CHECK(opd_device_memory(unit(UNITS)).live == 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no npu:3, only 3 device(s)");
+    CHECK_INT(opd_device_memory_reset_peak(unit(UNITS)), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no npu:3, only 3 device(s)");
 }
 TEST(memory_comes_and_goes_once) {
@@ -936,6 +941,63 @@ TEST(events) {
     opd_stream_free(s); opd_stream_free(other);
     CHECK_INT(opd_backend_unregister(MORE), 0);
 }
+/* The profiler measures a device by events around operators, without waiting before its end. */
+TEST(device_times_in_a_profile) {
+    opd_profile *p;
+    int64_t rows = 0;
+    char table[4000];
+    more_on();
+    CHECK_INT(opd_profiler_device(more_at(1)), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_profiler_device: no profiler is running");
+    CHECK_INT(opd_profiler_begin(NULL), 0);
+    CHECK_INT(opd_profiler_device(unit(0)), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "npu has no events");
+    CHECK_INT(opd_profiler_device(more_at(1)), 0);
+    more.said[0] = 0;
+    CHECK(opd_exp(vec(3)) != NULL);
+    MORE_SAID("event 1 1 0; event 1 1 0; record 1 7 0; record 1 7 0; ");
+    p = opd_profiler_end();
+    MORE_SAID("sync 1 7 0; elapsed 1 7 7; free 1 7 0; free 1 7 0; ");
+    CHECK(opd_profile_rows(p, &rows) != NULL && rows == 1);
+    CHECK_INT(opd_profile_device_ns(p, 0), 2500000);
+    CHECK_INT(opd_profile_device_ns(p, 1), 0);
+    CHECK(opd_profile_table(p, table, sizeof table) < sizeof table);
+    CHECK(strstr(table, "      Device\n") != NULL && strstr(table, "2.500ms\n") != NULL);
+    opd_profile_free(p);
+    CHECK_INT(opd_profiler_begin(NULL), 0);
+    CHECK_INT(opd_profiler_device(more_at(1)), 0);
+    more.fails = 1;                               /* an operator runs, even if its time cannot be measured */
+    CHECK(opd_exp(vec(3)) != NULL);
+    p = opd_profiler_end();
+    CHECK_INT(opd_profile_device_ns(p, 0), 0);
+    opd_profile_free(p);
+    CHECK_OK();
+    CHECK_INT(opd_backend_unregister(MORE), 0);
+}
+/* The argument `stream` of __dlpack__. */
+TEST(streams_of_other_libraries) {
+    more_on();
+    dev.waits = 0;
+    const opd_stream mine = opd_stream_new(more_at(1)), was = opd_stream_set(mine);
+    OPD_SCOPE {
+        opd_tensor *x = opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, more_at(1));
+        more.said[0] = 0;
+        CHECK_INT(opd_dlpack_stream(x, -1), 0);
+        CHECK_INT(opd_dlpack_stream(x, mine.id), 0);      /* the current stream itself */
+        CHECK_INT(dev.waits, 0);
+        CHECK_INT(opd_dlpack_stream(x, 150), 0);
+        CHECK_INT(dev.waits, 1);
+        CHECK(strstr(more.said, " 150; ") != NULL && strncmp(more.said, "used 1 ", 7) == 0);
+        CHECK_INT(opd_dlpack_stream(vec(3), 102), 0);     /* the CPU has no streams */
+        CHECK_INT(opd_dlpack_stream(x, 0), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_dlpack_stream: 0 is not a stream (the default stream is 1)");
+        CHECK_INT(opd_dlpack_stream(NULL, 1), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_dlpack_stream");
+    }
+    (void)opd_stream_set(was);
+    opd_stream_free(mine);
+    CHECK_INT(opd_backend_unregister(MORE), 0);
+}
 TEST(captures) {
     opd_capture *c;
     opd_stream s;
@@ -1113,6 +1175,39 @@ TEST(precision_of_products) {                             /* torch.set_float32_m
     CHECK(opd_float32_matmul_precision() == OPD_MATMUL_HIGH);
     CHECK(opd_float32_matmul_precision_set(OPD_MATMUL_HIGHEST) == OPD_MATMUL_HIGH);
     CHECK(opd_float32_matmul_precision() == OPD_MATMUL_HIGHEST);
+}
+
+/* torch.use_deterministic_algorithms, for a kernel of the program. */
+static char warned_text[200];
+static int warnings;
+static void note_warning(void *user, int is_error, const char *text) {
+    (void)user;
+    if (is_error == 0) { warnings++; (void)snprintf(warned_text, sizeof warned_text, "%s", text); }
+}
+static int in_any_order(opd_call *call) {
+    return opd_deterministic_alert(call, " of ones") ? -1 : opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0)));
+}
+TEST(deterministic_results) {
+    opd_library *lib = opd_library_open(OPD_DEF, "anyorder", NULL, __FILE__, __LINE__);
+    opd_tensor *x = vec(3);
+    opd_op *op;
+    CHECK(lib && opd_def(lib, "sum(Tensor x) -> Tensor") == 0 && opd_impl_key(lib, "sum", "CPU", in_any_order, NULL, NULL) == 0);
+    op = opd_find("anyorder::sum");
+    CHECK_INT(opd_deterministic_mode(), OPD_DETERMINISTIC_OFF);
+    CHECK(OPD_CALL(op, x) != NULL);
+    CHECK_INT(opd_deterministic_set(OPD_DETERMINISTIC_ERROR), OPD_DETERMINISTIC_OFF);
+    CHECK(OPD_CALL(op, x) == NULL);
+    CHECK_ERROR(OPD_ERROR_NO_KERNEL, "anyorder::sum of ones has no deterministic implementation, and opd_deterministic_set");
+    CHECK_INT(opd_deterministic_set(OPD_DETERMINISTIC_WARN), OPD_DETERMINISTIC_ERROR);
+    (void)opd_log_set(note_warning, NULL);
+    for (int i = 0; i < 3; i++) { CHECK(OPD_CALL(op, x) != NULL); }
+    (void)opd_log_set(NULL, NULL);
+    CHECK_INT(warnings, 1);
+    CHECK(strcmp(warned_text, "anyorder::sum of ones has no deterministic implementation: its results may differ in each run") == 0);
+    CHECK_INT(opd_deterministic_set((opd_deterministic)7), OPD_DETERMINISTIC_WARN);
+    CHECK_INT(opd_deterministic_set(OPD_DETERMINISTIC_OFF), OPD_DETERMINISTIC_OFF);
+    opd_library_close(lib);
+    CHECK_OK();
 }
 
 //-- the CPU runs missing kernels --------------------------------------------------------------------------------------

@@ -757,6 +757,7 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
     }
     opd_tensor *out = opd_result(call, 0, sizes, ndim, (opd_scalar_type)(tensors[0] ? tensors[0] : tensors[1])->dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    opdi_cpu_fallback_note(out);
     if (tensors[0] && !(tensors[0] = opdi_on_host(tensors[0]))) { return -1; }
     if (tensors[1] && !(tensors[1] = opdi_to_f64(tensors[1], sizes, ndim))) { return -1; }
     for (int64_t i = 0; tensors[1] && i < out->numel; i++) {
