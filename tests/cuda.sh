@@ -4,7 +4,8 @@
 #   sh tests/cuda.sh [NAME]     runs the checks whose names contain NAME.  With the name cuda, cuda_emulated_races does
 #                               not run, and cuda_plugin runs only if there is a GPU
 #   sh tests/cuda.sh --list     prints the names of the checks
-#   sh tests/cuda.sh --write    writes tests/golden/cuda_operators.txt: which operators run on the CPU, or in no fixed order
+#   sh tests/cuda.sh --write    writes tests/golden/cuda_operators.txt, which lists the operators that run on the CPU or in no
+#                               fixed order, and cuda_launches.txt, the kernel launches of a step of small models
 #   NVCC=... CUDA_ARCH=sm_90    another compiler; the architecture of the GPU
 # Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  tests/run.sh calls this script, with CC, CXX
 # and RUN_TMP in the environment.
@@ -12,13 +13,13 @@ set -u
 
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
 cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
-cuda_emulated_unusable cuda_emulated_ranges cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
-cuda_emulated_sanitized cuda_emulated_compiled cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_without_plugin cuda_builds cuda_linked cuda_plugin
+cuda_emulated_unusable cuda_emulated_ranges cuda_emulated_models cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
+cuda_emulated_sanitized cuda_emulated_compiled cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_atomics cuda_without_plugin cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-} write=
-if [ "$only" = --write ]; then only=cuda_emulated names=cuda_emulated write=yes; fi
+if [ "$only" = --write ]; then only=cuda_emulated names='cuda_emulated cuda_emulated_models' write=yes; fi
 if [ "$only" = cuda ]; then                # all checks except the slowest, cuda_emulated_races
     only=; names=$(printf '%s\n' $names | grep -v races)
     # without a GPU, cuda_plugin only shows that nvcc's plug-in loads; cuda_emulated_plugin shows the same
@@ -142,12 +143,26 @@ status 0' ] || printf '%s: %s\n' "$how" "$cpu"
     done
 }
 check_cuda_emulated_ranges() { emulated; OPD_CUDA_NVTX=1 ran "$tmp/emulated" ranges_of_operators; }
+# Steps of small models: their losses fall, and they take no more launches than tests/golden/cuda_launches.txt says.
+check_cuda_emulated_models() {
+    emulated
+    sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/bench/gpu_models.c" >"$tmp/models.c"
+    quiet $quick_c -O0 -I"$root/bench" "$tmp/models.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/models" $emulated_lib
+    "$tmp/models" --tiny --quick >"$tmp/models.log" 2>&1
+    grep -v ' launches .* GB .*loss' "$tmp/models.log"
+    grep -e NOT -e DOES "$tmp/models.log"
+    awk '/ launches / { print $1, $4 }' "$tmp/models.log" >"$tmp/launches.txt"
+    listed=$root/tests/golden/cuda_launches.txt
+    [ -z "$write" ] || cp "$tmp/launches.txt" "$listed"
+    awk 'NR == FNR { most[$1] = $2; n++; next } !($1 in most) || $2 > most[$1] { print $1 ": " $2 " launches, not " most[$1] } { n-- }
+         END { if (n) { print n " models are missing" } }' "$listed" "$tmp/launches.txt"
+}
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16.
 check_cuda_emulated_compiled_for_older() { emulated; OPD_EMU_COMPILED=75 ran "$tmp/emulated" aten::convolution; }
 # Runs first_gpu_run.sh with the emulation instead of a GPU, and without a GPU.
 check_cuda_emulated_first_run() {
     emulated
-    CC="$quick_c" COMPANION=$tmp/emulated.o LIBS=$emulated_lib OUT=$tmp/first_run QUICK=1 \
+    CC="$quick_c" COMPANION=$tmp/emulated.o LIBS=$emulated_lib OUT=$tmp/first_run QUICK=1 MODELS=lstm \
         SKIP='machine code tests example digits memcheck racecheck synccheck bench torch ncu' sh "$root/tests/first_gpu_run.sh" >"$tmp/first_run.log" 2>&1 ||
         { echo "status $?"; cat "$tmp/first_run.log"; }
     tar tzf "$tmp/first_run/logs.tgz" | grep -q '^capture.log$' || echo 'no logs'
@@ -268,6 +283,13 @@ check_cuda_emulated_digits() {  # training gives equal losses and accuracies on 
             if (kind[i] != kind[i + n / 2] || apart > (kind[i] == "loss" ? 0.002 : 0.5)) { print }
         }
     }'
+}
+# A file that adds floats by atomic operations asks opd_deterministic_mode or calls opd_deterministic_alert.
+check_cuda_atomics() {
+    for file in "$root"/src/cuda/*.cu; do
+        grep -E 'opdi_cu_atomic(_add)?\(|atomicAdd\(' "$file" | grep -qvE 'atomicAdd\([^;]*(, 1u?\)|counts)' || continue
+        grep -q opd_deterministic "$file" || echo "$(basename "$file") adds in any order, and has no opd_deterministic_alert"
+    done
 }
 check_cuda_without_plugin() {
     implementation; tests_object

@@ -23,6 +23,7 @@ there if the script is stopped.
   BUILT=folder          uses the objects that --compile has written to this folder, which saves time on the GPU
   COMPANION=file.o      uses this object of the CUDA plug-in
   LIBS="..."            the libraries to link with this object
+  MODELS="gpt2 vit"     the models of bench/gpu_models.c for the part models (default: all)
   PROFILED="row:kernel" rows of bench/cuda.c, and texts in the names of kernels, for the part ncu
 
 Parts: machine build convolution models bench torch overlap capture debug first copies threads tests large digits ncu
@@ -148,7 +149,7 @@ part_sanitizer() {
 part_models() {
     small=; [ -z "$QUICK" ] || small='--tiny --quick'
     rc=0
-    for model in gpt2 resnet50 resnet50_last llama llama_captured lstm unet vit; do
+    for model in ${MODELS:-gpt2 resnet50 resnet50_last llama llama_captured lstm unet vit}; do
         limited 20 ./gpu_models --seconds 2 $small $model >model.said 2>&1 || rc=1
         cat model.said
         ! grep -q -e 'NOT F' -e 'DOES NOT' model.said || rc=1

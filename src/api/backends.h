@@ -132,6 +132,19 @@ OPD_NEW opd_memory opd_device_memory(opd_device device);
 /* Sets the peak of a device to its present number of live bytes (torch.cuda.reset_peak_memory_stats).  Returns 0, or -1
    with an error. */
 OPD_NEW int opd_device_memory_reset_peak(opd_device device);
+/* The memory of a device that one place of the program has allocated and still uses. */
+typedef struct opd_memory_place {
+    const char *op;              /* the operator that allocated it, such as "aten::add"; "" outside of operators */
+    const char *scope;           /* "file:line" of the innermost scope around the operator; "" without one */
+    int64_t live, blocks;        /* bytes and number of blocks */
+} opd_memory_place;
+/* Begins or ends to note the place of each block of memory that is allocated on a backend's devices.  Blocks that were
+   allocated while this was off have no place.  Returns the previous setting.  Any thread may call this.  Follows
+   torch.cuda.memory._record_memory_history. */
+OPD_NEW bool opd_device_memory_places_set(opd_backend backend, bool on);
+/* Writes the places of the blocks that are in use now, those with the most bytes first, to places[cap].  Returns the
+   number of all places, or -1 with an error. */
+OPD_NEW int64_t opd_device_memory_places(opd_device device, opd_memory_place *places, int64_t cap);
 /* Frees the memory that the device's allocator keeps for reuse.  Returns 0, or -1 with an error. */
 OPD_NEW int opd_device_empty_cache(opd_device device);
 /* Makes a CPU tensor in pinned memory.  The backend's devices copy from and to such memory at full speed, also while

@@ -461,6 +461,106 @@ void opd_capture_free(opd_capture *capture) {
     opdi_free(capture, sizeof *capture);
 }
 
+//== places of memory ==================================================================================================
+//
+//  A list of the blocks that were allocated while opd_device_memory_places_set was on, with their places.
+
+typedef struct opdi_placed {
+    struct opdi_placed *next;
+    const opdi_storage *storage;
+    const char *op, *scope;                       /* op: lives forever; scope: as long as the program or plug-in */
+    int64_t bytes;
+} opdi_placed;
+enum { OPDI_PLACED_LISTS = 1024 };
+static opdi_placed *opdi_placed_lists[OPDI_PLACED_LISTS];          /* by the address; protected by opdi_backend_lock */
+static uint32_t opdi_placed_backends;             /* bits: the backends whose blocks are noted */
+static int64_t opdi_nplaced;
+
+static opdi_placed **opdi_placed_list(const opdi_storage *storage) {
+    return &opdi_placed_lists[((uintptr_t)storage >> 6) % OPDI_PLACED_LISTS];
+}
+static void opdi_placed_note(const opdi_storage *storage) {
+    const opdi_thread *const thread = opdi_self();
+    const int32_t depth = thread->scope_depth;
+    const int mark = opd_error_mark();
+    opdi_placed *const placed = (opdi_placed *)opdi_alloc(sizeof *placed), **list = opdi_placed_list(storage);
+    (void)opd_error_rewind(mark);
+    if (!placed) { return; }
+    placed->storage = storage;
+    placed->op = thread->current ? thread->current->op->name : "";
+    placed->scope = depth > 0 && depth <= OPDI_PLACES && thread->places[depth - 1] ? thread->places[depth - 1] : "";
+    placed->bytes = storage->bytes;
+    opdi_lock(&opdi_backend_lock);
+    placed->next = *list;
+    *list = placed;
+    OPDI_STORE(&opdi_nplaced, opdi_nplaced + 1);
+    opdi_unlock(&opdi_backend_lock);
+}
+static void opdi_placed_forget(const opdi_storage *storage) {
+    opdi_placed **at = opdi_placed_list(storage), *found;
+    opdi_lock(&opdi_backend_lock);
+    while (*at && (*at)->storage != storage) { at = &(*at)->next; }
+    if ((found = *at) != NULL) {
+        *at = found->next;
+        OPDI_STORE(&opdi_nplaced, opdi_nplaced - 1);
+    }
+    opdi_unlock(&opdi_backend_lock);
+    opdi_free(found, sizeof *found);
+}
+bool opd_device_memory_places_set(opd_backend backend, bool on) {
+    if ((int)backend <= OPD_CPU || (int)backend >= OPD_META) { return false; }
+    opdi_lock(&opdi_backend_lock);
+    const uint32_t bit = (uint32_t)1 << backend, was = opdi_placed_backends;
+    OPDI_STORE(&opdi_placed_backends, on ? was | bit : was & ~bit);
+    opdi_unlock(&opdi_backend_lock);
+    return (was & bit) != 0;
+}
+static int opdi_compare_places(const void *first, const void *second) {
+    const opd_memory_place *place = (const opd_memory_place *)first, *other = (const opd_memory_place *)second;
+    const int order = strcmp(place->op, other->op);
+    return order ? order : strcmp(place->scope, other->scope);
+}
+static int opdi_compare_live(const void *first, const void *second) {
+    const opd_memory_place *place = (const opd_memory_place *)first, *other = (const opd_memory_place *)second;
+    return place->live != other->live ? (place->live < other->live ? 1 : -1) : opdi_compare_places(first, second);
+}
+/* Writes a place for each noted block of a device to places[room].  Returns how many there are.  The caller holds
+   opdi_backend_lock. */
+static int64_t opdi_placed_collect(opd_device device, opd_memory_place *places, int64_t room) {
+    int64_t count = 0;
+    for (int i = 0; i < OPDI_PLACED_LISTS; i++) {
+        for (const opdi_placed *placed = opdi_placed_lists[i]; placed; placed = placed->next) {
+            const opd_memory_place place = {placed->op, placed->scope, placed->bytes, 1};
+            if (placed->storage->device != device.type || placed->storage->index != device.index) { continue; }
+            if (count < room) { places[count] = place; }
+            count++;
+        }
+    }
+    return count;
+}
+int64_t opd_device_memory_places(opd_device device, opd_memory_place *places, int64_t cap) {
+    int64_t count = 0, n = 0;
+    if (!opdi_device_find(device, &device.index)) { return -1; }
+    const int64_t room = OPDI_LOAD(&opdi_nplaced) + 64;            /* other threads may allocate more */
+    opd_memory_place *all = (opd_memory_place *)opdi_alloc((size_t)room * sizeof *all);
+    if (!all) { return -1; }
+    opdi_lock(&opdi_backend_lock);
+    count = OPDI_MIN(opdi_placed_collect(device, all, room), room);
+    opdi_unlock(&opdi_backend_lock);
+    qsort(all, (size_t)count, sizeof *all, opdi_compare_places);
+    for (int64_t i = 0; i < count; i++) {
+        if (i > 0 && opdi_compare_places(&all[n - 1], &all[i]) == 0) {
+            all[n - 1].live += all[i].live;
+            all[n - 1].blocks++;
+        }
+        else { all[n++] = all[i]; }
+    }
+    qsort(all, (size_t)n, sizeof *all, opdi_compare_live);
+    if (cap > 0) { memcpy(places, all, (size_t)OPDI_MIN(n, cap) * sizeof *all); }
+    opdi_free(all, (size_t)room * sizeof *all);
+    return n;
+}
+
 //== memory ============================================================================================================
 
 /* Counts a block of device memory that was allocated (bytes > 0) or freed (bytes < 0). */
@@ -487,6 +587,7 @@ static int opdi_device_alloc(opdi_storage *storage, opdi_backend *backend, int t
                         index, (unsigned long long)bytes);
     }
     opdi_device_count_bytes(backend, index, (int64_t)bytes);
+    if (OPDI_LOAD(&opdi_placed_backends) >> type & 1) { opdi_placed_note(storage); }
     return 0;
 }
 static void opdi_device_free(opdi_storage *storage) {
@@ -494,6 +595,7 @@ static void opdi_device_free(opdi_storage *storage) {
     opd_plugin *plugin = backend ? backend->plugin : NULL;
     if (!backend || !storage->data) { return; }
     if (plugin) { opdi_plugin_pin(plugin); }      /* freeing the last block may unregister the backend */
+    if (OPDI_LOAD(&opdi_nplaced)) { opdi_placed_forget(storage); }
     backend->desc.free(backend->desc.user, storage->index, storage->data, (size_t)storage->bytes);
     opdi_device_count_bytes(backend, storage->index, -storage->bytes);
     if (!plugin) { return; }

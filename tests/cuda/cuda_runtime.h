@@ -276,7 +276,7 @@ inline long setting(const char *name, long otherwise) {
 inline int devices() { static const int n = (int)setting("OPD_EMU_DEVICES", 2); return n > 16 ? 16 : n; }
 OPD_EMU_UNSEEN inline long compiled() { static const long n = setting("OPD_EMU_COMPILED", 90); return n; }
 /* What tests ask for by opd_emu_count, and what is called while CUDA makes memory or waits, by opd_emu_hook_set. */
-struct Counts { long contexts, direct, staged, handles, destroyed, pinned, libraries, calls; };
+struct Counts { long contexts, direct, staged, handles, destroyed, pinned, libraries, launches, calls; };
 inline Counts counts;
 inline void (*hook)(const char *call);
 inline cudaError_t note(cudaError_t e) { if (e != cudaSuccess) { last_error = e; } return e; }
@@ -1428,6 +1428,7 @@ inline cudaError_t launch(const cudaLaunchConfig_t *c, const void *kernel, const
         fprintf(stderr, "emulated CUDA: a kernel on device %d gets memory of another one\n", device);
         return note(machine.sticky = cudaErrorIllegalAddress);
     }
+    counts.launches++;
     return queue(c->stream, [=] { return launch_now(kernel, grid, block, shared, device, launched); });
 }
 template <class... P>
@@ -1506,7 +1507,8 @@ __attribute__((used)) inline long opd_emu_count(const char *name) {
     const opd_emu::Counts &c = opd_emu::counts;
     return !strcmp(name, "contexts") ? c.contexts : !strcmp(name, "direct") ? c.direct : !strcmp(name, "staged") ? c.staged
         : !strcmp(name, "handles") ? c.handles : !strcmp(name, "destroyed") ? c.destroyed : !strcmp(name, "pinned") ? c.pinned
-        : !strcmp(name, "libraries") ? c.libraries : !strcmp(name, "calls") ? c.calls : -1;
+        : !strcmp(name, "libraries") ? c.libraries : !strcmp(name, "launches") ? c.launches
+        : !strcmp(name, "calls") ? c.calls : -1;
 }
 __attribute__((used)) inline void opd_emu_hook_set(void (*hook)(const char *call)) { opd_emu::hook = hook; }
 }

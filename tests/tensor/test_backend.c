@@ -327,6 +327,40 @@ TEST(memory_is_counted) {
     CHECK_INT(opd_device_memory_reset_peak(unit(UNITS)), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no npu:3, only 3 device(s)");
 }
+/* Which operators hold a device's memory, and in which scopes. */
+TEST(memory_by_place) {
+    opd_memory_place p[4];
+    char here[64];
+    dev_on(false);
+    CHECK_INT(opd_device_memory_places(unit(1), NULL, 0), 0);
+    CHECK(!opd_device_memory_places_set(NPU, true));
+    OPD_SCOPE {
+        opd_tensor *x = opd_tensor_new_on(OPD_INTS(100), OPD_FLOAT32, unit(1)), *kept = NULL;
+        (void)snprintf(here, sizeof here, "test_backend.c:%d", __LINE__ - 2);
+        OPD_SCOPE {
+            kept = opd_keep(opd_clone(x));
+            CHECK(opd_clone(x) != NULL);
+            CHECK(opd_tensor_new_on(OPD_INTS(10), OPD_FLOAT32, unit(2)) != NULL);
+            CHECK_INT(opd_device_memory_places(unit(1), p, 4), 2);
+            CHECK_STR(p[0].op, "aten::clone");
+            CHECK(p[0].live == 800 && p[0].blocks == 2);
+        }
+        CHECK_INT(opd_device_memory_places(unit(1), p, 1), 2);
+        CHECK(p[0].live == 400 && p[0].blocks == 1);
+        opd_release(kept);
+        CHECK_INT(opd_device_memory_places(unit(1), p, 4), 1);
+        CHECK_STR(p[0].op, "");
+        CHECK(strlen(p[0].scope) >= strlen(here) && strcmp(p[0].scope + strlen(p[0].scope) - strlen(here), here) == 0);
+        CHECK(opd_device_memory_places_set(NPU, false));
+        CHECK(opd_clone(x) != NULL);
+        CHECK_INT(opd_device_memory_places(unit(1), p, 4), 1);
+    }
+    CHECK_INT(opd_device_memory_places(unit(1), p, 4), 0);
+    CHECK(!opd_device_memory_places_set(OPD_CPU, true));
+    CHECK_INT(opd_device_memory_places(unit(UNITS), p, 4), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no npu:3, only 3 device(s)");
+    CHECK_OK();
+}
 TEST(memory_comes_and_goes_once) {
     int allocs, frees;
     dev_on(false);
