@@ -13,8 +13,8 @@
          nvcc -O3 -arch=all-major -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN opdispatch_cuda.cu \
              -o opdispatch_cuda.so -lcublas -lcublasLt
          ... opd_plugin_load("./opdispatch_cuda.so") ...
-     -arch=sm_90 instead of -arch=all-major makes code for one kind of GPU.  This takes three minutes on one core, and
-     three more for each other kind.  --split-compile=0 uses all cores, and -t 0 compiles for several kinds at once.
+     -arch=sm_90 instead of -arch=all-major makes code for one kind of GPU.  This takes ten minutes on one core, and as
+     many again for each other kind.  --split-compile=0 uses all cores, and -t 0 compiles for several kinds at once.
      Without -arch, nvcc makes code for compute capability 7.5 alone, and the source warns of this.  Newer GPUs run
      such code after the driver has recompiled it at the start of the program.  Convolutions of bfloat16 then do not
      use tensor cores.

@@ -167,6 +167,7 @@ struct opdi_cu_windows {
                                                      positions of maxima */
     bool adaptive, include_pad, last;             /* last: channels are adjacent in the tensor that is written */
     opdi_cu_guard guard;
+    const char *refused;                          /* not NULL: strays are a fault with this text */
     /* Splits position i of the result into plane[] = {n, c} and the coordinates o[3]. */
     __device__ __forceinline__ void split(int64_t i, const int64_t *size, int64_t *plane, int64_t *o) const {
         if (last) { i = opdi_cu_divide(i, c, &plane[1]); }
@@ -365,7 +366,11 @@ template <class T> struct opdi_cu_pool_strays {
             v.windows(e, p[e], &lo, &hi);
             inside = inside && o[e] >= lo && o[e] < hi;
         }
-        if (!inside) {
+        if (!inside && v.refused) {
+            opdi_cu_guard guard = v.guard;
+            guard.text = v.refused;
+            guard.note(k, 0);
+        } else if (!inside) {
             opdi_cu_atomic_add(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]);
         }
     }
@@ -399,6 +404,8 @@ static void opdi_cu_windows_of(opd_call *call, opdi_cu_windows *v, const opd_ten
     v->divisor = 0;
     v->adaptive = v->include_pad = false;
     v->guard = opdi_cu_guard_of(call, "an element of indices is out of range");
+    v->refused = opd_deterministic_mode() == OPD_DETERMINISTIC_ERROR
+        ? "indices outside of their windows have no deterministic implementation" : NULL;
 }
 /* Reads kernel_size, stride and padding, the arguments from number `first` on.  If `maximum` is true, the next argument
    is dilation.  Otherwise, the next arguments are ceil_mode, count_include_pad and divisor_override. */

@@ -760,6 +760,17 @@ TEST(results_are_the_same_in_each_run) {
         CHECK(opd_scatter_add(x, 0, to_gpu(opd_full(OPD_INTS(2), OPD_V(9), OPD_INT64)), x) != NULL);
         CHECK(to_host(x) == NULL);
         CHECK_ERROR(OPD_ERROR_INDEX, "index 9 is out of bounds for dimension with size 4");
+        x = to_gpu(opd_ones(OPD_INTS(1, 1, 4, 4), OPD_FLOAT32));
+        for (int stray = 0; stray < 2; stray++) { /* max pooling whose indices, made by hand, lie in other windows */
+            opd_tensor *g = to_gpu(opd_ones(OPD_INTS(1, 1, 2, 2), OPD_FLOAT32)), *outputs[2];
+            CHECK_INT(opd_max_pool2d_with_indices(outputs, x, OPD_INTS(2, 2), OPD_INTS(2, 2), OPD_INTS(0, 0)), 0);
+            index = stray ? opd_zeros_like(outputs[1]) : outputs[1];
+            g = opd_max_pool2d_with_indices_backward(g, x, OPD_INTS(2, 2), OPD_INTS(2, 2), OPD_INTS(0, 0), OPD_INTS(1, 1), false, index);
+            CHECK((to_host(g) == NULL) == (stray == 1));
+            if (stray) { CHECK_ERROR(OPD_ERROR_INDEX, "indices outside of their windows have no deterministic implementation"); }
+        }
+        x = to_gpu(opd_ones(OPD_INTS(4), OPD_FLOAT32));
+        index = to_gpu(opd_zeros(OPD_INTS(2), OPD_INT64));
         CHECK_INT(opd_deterministic_set(OPD_DETERMINISTIC_WARN), OPD_DETERMINISTIC_ERROR);
         CHECK(opd_scatter_reduce_two(x, 0, index, x, "prod") != NULL);
     }
