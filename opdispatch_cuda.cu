@@ -4601,6 +4601,326 @@ static int opdi_cu_log_softmax(opd_call *call) { return opdi_cu_softmax_of(call,
 static int opdi_cu_softmax_backward(opd_call *call) { return opdi_cu_softmax_backward_of(call, false); }
 static int opdi_cu_log_softmax_backward(opd_call *call) { return opdi_cu_softmax_backward_of(call, true); }
 
+//== norms of channels-last tensors ====================================================================================
+//
+//  These kernels see a tensor as rows of c channels: [a, rows, c], where a is 1 for a batch norm and the number of
+//  images for a group norm.  A thread has W neighbouring channels (16 bytes), whose coefficients stay in registers, and
+//  walks down the rows.  A block has blockDim.x such columns and blockDim.y rows at a time.  blockIdx.x counts blocks
+//  of columns, blockIdx.y parts of `each` rows, blockIdx.z images.
+
+/* The coefficients of a channel: forward, y = (x - mean) * scale + shift; backward, dx = scale * g - shift - (x - mean)
+   * slope. */
+template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
+struct opdi_cu_last { int64_t rows, c, each, per; int parts; };  /* per: channels that share a mean and rstd */
+/* The mean of n numbers, and the sum of the squares of their distances from it. */
+template <typename A> struct opdi_cu_spread {
+    A mean, squares;
+    /* Joins m numbers with n numbers; either may be 0, but not both. */
+    __device__ __forceinline__ void join(A n, const opdi_cu_spread &with, A m) {
+        const A part = m / (n + m), d = with.mean - mean;
+        if (m == 0) { return; }
+        if (n == 0) { *this = with; return; }
+        mean += d - d == 0 ? d * part : with.mean;                   /* infinities give the same mean as a sum would */
+        squares += with.squares + d * d * (n * part);
+    }
+};
+/* Sets parts[a][part][0][c] to the mean of each channel in a part of the rows, and parts[a][part][1][c] to the sum of
+   the squares of distances from it. */
+template <typename T, int W> __global__ void __launch_bounds__(256)
+opdi_cu_last_spread_kernel(const opdi_cu_last k, const T *x, opdi_cu_acc<T> *parts) {
+    typedef opdi_cu_acc<T> A;
+    typedef opdi_cu_spread<A> S;
+    constexpr int U = sizeof(T) == 8 ? 4 : 8;
+    OPDI_CU_SHARED(scratch);
+    S *const shared = reinterpret_cast<S *>(scratch) + threadIdx.x * W;       /* [down][across][W] */
+    const int across = (int)blockDim.x * W, down = (int)blockDim.y, y = (int)threadIdx.y;
+    const int64_t column = (int64_t)blockIdx.x * across + threadIdx.x * W, begin = blockIdx.y * k.each;
+    const int64_t rows = k.rows - begin < k.each ? k.rows - begin : k.each;
+    const bool there = column < k.c;
+    const T *from = x + ((int64_t)blockIdx.z * k.rows + begin) * k.c + column;
+    S s[W];
+    int64_t r = y;
+    A n = 0;
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) { s[w].mean = s[w].squares = 0; }
+    OPDI_CU_ROLLED
+    for (; there && r + (U - 1) * down < rows; r += U * down) {
+        opdi_cu_vector<T, W> v[U];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { v[u] = opdi_cu_load_vector<W>(from + (r + u * down) * k.c); }
+        /* the means of U numbers each are joined with those of the numbers before, all W with the same count */
+        const A part = (A)U / (n + U), m = n * part;
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) {
+            A mean = 0, squares = 0;
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) { mean += opdi_cu_taken<A>(v[u], w); }
+            mean *= (A)1 / U;
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) { const A d = opdi_cu_taken<A>(v[u], w) - mean; squares += d * d; }
+            const A d = mean - s[w].mean;
+            s[w].mean += d - d == 0 ? d * part : mean;
+            s[w].squares += squares + d * d * m;
+        }
+        n += U;
+    }
+    OPDI_CU_ROLLED
+    for (; there && r < rows; r += down) {
+        const opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>(from + r * k.c);
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) {
+            S one;
+            one.mean = opdi_cu_taken<A>(v, w); one.squares = 0;
+            s[w].join(n, one, 1);
+        }
+        n += 1;
+    }
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) { shared[y * across + w] = s[w]; }
+    /* joins the rows of the block in pairs; thread y has the numbers of threads y, y + 1, ... y + 2 * half - 1 */
+    for (int half = 1; half < down; half *= 2) {
+        __syncthreads();
+        if (y % (2 * half) == 0 && y + half < down) {
+            A with = 0;
+            for (int i = y + half; i < down && i < y + 2 * half; i++) {
+                with += i < rows ? (A)((rows - i + down - 1) / down) : (A)0;
+            }
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                s[w].join(n, shared[(y + half) * across + w], with);
+                shared[y * across + w] = s[w];
+            }
+            n += with;
+        }
+    }
+    if (y == 0 && there) {
+        A *to = parts + ((int64_t)blockIdx.z * k.parts + blockIdx.y) * 2 * k.c + column;
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) { to[w] = s[w].mean; to[k.c + w] = s[w].squares; }
+    }
+}
+/* Sets parts[a][part][0][c] to the sum over a part of the rows of g * (x - mean), and parts[a][part][1][c] to the sum
+   of g. */
+template <typename T, int W> __global__ void __launch_bounds__(256)
+opdi_cu_last_sums_kernel(const opdi_cu_last k, const T *x, const T *g, const opdi_cu_acc<T> *mean,
+                         opdi_cu_acc<T> *parts) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int U = 4;
+    OPDI_CU_SHARED(scratch);
+    A *const shared = reinterpret_cast<A *>(scratch) + threadIdx.x * 2 * W;   /* [down][across][2][W] */
+    const int across = (int)blockDim.x * W, down = (int)blockDim.y, y = (int)threadIdx.y;
+    const int64_t column = (int64_t)blockIdx.x * across + threadIdx.x * W, begin = blockIdx.y * k.each;
+    const int64_t rows = k.rows - begin < k.each ? k.rows - begin : k.each;
+    const int64_t first = ((int64_t)blockIdx.z * k.rows + begin) * k.c + column;
+    const bool there = column < k.c;
+    A sums[2][W], middle[W];
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        sums[0][w] = sums[1][w] = 0;
+        middle[w] = there ? mean[(blockIdx.z * k.c + column + w) / k.per] : (A)0;
+    }
+    const auto add = [&](const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) {
+            const A gw = opdi_cu_taken<A>(gv, w);
+            sums[0][w] += gw * (opdi_cu_taken<A>(xv, w) - middle[w]);
+            sums[1][w] += gw;
+        }
+    };
+    int64_t r = y;
+    OPDI_CU_ROLLED
+    for (; there && r + (U - 1) * down < rows; r += U * down) {
+        opdi_cu_vector<T, W> xv[U], gv[U];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) {
+            xv[u] = opdi_cu_load_vector<W>(x + first + (r + u * down) * k.c);
+            gv[u] = opdi_cu_load_vector<W>(g + first + (r + u * down) * k.c);
+        }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { add(xv[u], gv[u]); }
+    }
+    OPDI_CU_ROLLED
+    for (; there && r < rows; r += down) {
+        add(opdi_cu_load_vector<W>(x + first + r * k.c), opdi_cu_load_vector<W>(g + first + r * k.c));
+    }
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 2; i++) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) { shared[(y * 2 * across) + i * W + w] = sums[i][w]; }
+    }
+    __syncthreads();
+    for (int half = down / 2; half > 0; half /= 2) {              /* `down` is a power of two */
+        for (int e = 0; y < half && e < 2 * W; e++) {
+            shared[y * 2 * across + e] += shared[(y + half) * 2 * across + e];
+        }
+        __syncthreads();
+    }
+    if (y == 0 && there) {
+        A *to = parts + ((int64_t)blockIdx.z * k.parts + blockIdx.y) * 2 * k.c + column;
+        for (int w = 0; w < W; w++) { to[w] = shared[w]; to[k.c + w] = shared[W + w]; }
+    }
+}
+/* Joins the parts of each of a * c channels: sets mean and var, or, if rstd is given, the two sums, the first times
+   rstd.  A block has 32 channels; each of its 8 rows of threads takes every 8th part. */
+template <typename A> __global__ void opdi_cu_last_join_kernel(const opdi_cu_last k, const A *parts, A *first,
+                                                               A *second, const A *rstd) {
+    __shared__ opdi_cu_spread<A> all[8][32];
+    const int64_t c = (int64_t)blockIdx.x * 32 + threadIdx.x;
+    const int y = (int)threadIdx.y;
+    const bool spread = !rstd;
+    const A *from = parts + (int64_t)blockIdx.z * k.parts * 2 * k.c + c;
+    opdi_cu_spread<A> s;
+    A n = 0;
+    s.mean = s.squares = 0;
+    const auto count = [&](int p) {
+        const int64_t left = k.rows - p * k.each;
+        return (A)(left < k.each ? left : k.each);
+    };
+#pragma unroll 4
+    for (int p = y; p < k.parts && c < k.c; p += 8) {
+        opdi_cu_spread<A> with;
+        with.mean = from[p * 2 * k.c]; with.squares = from[(p * 2 + 1) * k.c];
+        if (spread) { s.join(n, with, count(p)); n += count(p); }
+        else { s.mean += with.mean; s.squares += with.squares; }
+    }
+    all[y][threadIdx.x] = s;
+    __syncthreads();
+    if (y > 0 || c >= k.c) { return; }
+    for (int i = 1; i < 8; i++) {
+        A m = 0;
+        for (int p = i; p < k.parts && spread; p += 8) { m += count(p); }
+        if (spread) { s.join(n, all[i][threadIdx.x], m); n += m; }
+        else { s.mean += all[i][threadIdx.x].mean; s.squares += all[i][threadIdx.x].squares; }
+    }
+    first[blockIdx.z * k.c + c] = spread ? s.mean : s.mean * rstd[(blockIdx.z * k.c + c) / k.per];
+    second[blockIdx.z * k.c + c] = spread ? s.squares / (A)k.rows : s.squares;
+}
+/* Applies the coefficients of each channel: y = (x - mean) * scale + shift or, with g, y = g * scale - shift -
+   (x - mean) * slope.  With `eval`, the gradient does not read x. */
+template <typename T, int W> __global__ void __launch_bounds__(256)
+opdi_cu_last_apply_kernel(const opdi_cu_last k, const T *x, const T *g, T *to, const void *channels, bool eval) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int U = 4;
+    const int across = (int)blockDim.x * W, down = (int)blockDim.y;
+    const int64_t column = (int64_t)blockIdx.x * across + threadIdx.x * W, begin = blockIdx.y * k.each;
+    const int64_t rows = k.rows - begin < k.each ? k.rows - begin : k.each;
+    const int64_t first = ((int64_t)blockIdx.z * k.rows + begin) * k.c + column;
+    if (column >= k.c) { return; }
+    A mean[W], scale[W], shift[W], slope[W];
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        const opdi_cu_channel<A> of = ((const opdi_cu_channel<A> *)channels)[blockIdx.z * k.c + column + w];
+        mean[w] = of.mean; scale[w] = of.scale; shift[w] = of.shift; slope[w] = of.slope;
+    }
+    const auto put = [&](int64_t r, const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv) {
+        opdi_cu_vector<T, W> v;
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) {
+            const A d = opdi_cu_taken<A>(xv, w) - mean[w], gw = opdi_cu_taken<A>(gv, w);
+            v.at[w] = opdi_cu_cast<T>(!g ? d * scale[w] + shift[w]
+                                      : eval ? scale[w] * gw : scale[w] * gw - shift[w] - d * slope[w]);
+        }
+        opdi_cu_store_vector<W>(to + first + r * k.c, v);
+    };
+    const T *second = g ? g : x;
+    int64_t r = threadIdx.y;
+    OPDI_CU_ROLLED
+    for (; r + (U - 1) * down < rows; r += U * down) {
+        opdi_cu_vector<T, W> xv[U], gv[U];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) {
+            if (!g || !eval) { xv[u] = opdi_cu_load_vector<W>(x + first + (r + u * down) * k.c); }
+            if (g) { gv[u] = opdi_cu_load_vector<W>(g + first + (r + u * down) * k.c); }
+        }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { put(r + u * down, xv[u], gv[u]); }
+    }
+    OPDI_CU_ROLLED
+    for (; r < rows; r += down) {
+        put(r, opdi_cu_load_vector<W>(x + first + r * k.c), opdi_cu_load_vector<W>(second + first + r * k.c));
+    }
+}
+static opdi_cu_last opdi_cu_last_of(int64_t rows, int64_t c, int64_t per) {
+    const opdi_cu_last k = {rows, c, 0, per, 0};
+    return k;
+}
+/* Sets *k, and the grid and block, for tensors [a, rows, c] of which a thread has W channels. */
+static void opdi_cu_last_plan(opdi_cu_last *k, int64_t a, int W, dim3 *grid, dim3 *block) {
+    const int64_t chunks = opdi_cu_ceil(k->c, W);
+    int across = 1;
+    while (across < 32 && across < chunks) { across *= 2; }
+    const int down = 256 / across;
+    const int64_t wide = opdi_cu_ceil(chunks, across), most = opdi_cu_ceil(k->rows, (int64_t)down * 8),
+        want = opdi_cu_ceil((int64_t)opdi_cu_properties()->multiprocessors * 16, wide * a);
+    int64_t parts = want < most ? want : most;
+    parts = parts < 1 ? 1 : parts > 4096 ? 4096 : parts;
+    k->each = opdi_cu_ceil(opdi_cu_ceil(k->rows, parts), down) * down;
+    k->parts = (int)opdi_cu_ceil(k->rows, k->each);
+    *grid = dim3((unsigned)wide, (unsigned)k->parts, (unsigned)a);
+    *block = dim3((unsigned)across, (unsigned)down);
+}
+template <typename T> static bool opdi_cu_last_vector(const opdi_cu_last *k, const T *x, const T *g, const T *y) {
+    return k->c % (16 / (int)sizeof(T)) == 0 && opdi_cu_aligned(x) && opdi_cu_aligned(g) && opdi_cu_aligned(y);
+}
+/* Computes for each of a * c channels of x [a, rows, c] its mean and variance or, if g is given, the sums of g * (x -
+   mean) * rstd and of g.  `first` and `second` are the results, of the type in which sums are computed.  Returns 0, or
+   -1 and sets an error. */
+template <typename T> static int opdi_cu_last_sums(opdi_cu_last k, int64_t a, const T *x, const T *g,
+    const opdi_cu_acc<T> *mean, const opdi_cu_acc<T> *rstd, opdi_cu_acc<T> *first, opdi_cu_acc<T> *second) {
+    typedef opdi_cu_acc<T> A;
+    const int W = 16 / (int)sizeof(T);
+    const bool vector = opdi_cu_last_vector<T>(&k, x, g, NULL);
+    dim3 grid, block;
+    opdi_cu_last_plan(&k, a, vector ? W : 1, &grid, &block);
+    A *parts = static_cast<A *>(opdi_cu_scratch(a * k.parts * 2 * k.c * (int64_t)sizeof(A)));
+    const size_t shared = 256 * 2 * sizeof(A) * (size_t)(vector ? W : 1);
+    if (!parts) { return -1; }
+    if (g ? opdi_cu_launch(vector ? opdi_cu_last_sums_kernel<T, W> : opdi_cu_last_sums_kernel<T, 1>, grid, block,
+                           shared, k, x, g, mean, parts)
+          : opdi_cu_launch(vector ? opdi_cu_last_spread_kernel<T, W> : opdi_cu_last_spread_kernel<T, 1>, grid, block,
+                           shared, k, x, parts)) { return -1; }
+    return opdi_cu_launch(opdi_cu_last_join_kernel<A>, dim3((unsigned)opdi_cu_ceil(k.c, 32), 1, (unsigned)a),
+                          dim3(32, 8), 0, k, (const A *)parts, first, second, rstd);
+}
+/* Applies the coefficients of each channel to x or, in a gradient, to g and x.  Returns 0, or -1 and sets an error. */
+template <typename T> static int opdi_cu_last_apply(opdi_cu_last k, int64_t a, const T *x, const T *g, T *y,
+                                                    const void *channels, bool eval) {
+    const int W = 16 / (int)sizeof(T);
+    const bool vector = opdi_cu_last_vector<T>(&k, x, g, y);
+    dim3 grid, block;
+    opdi_cu_last_plan(&k, a, vector ? W : 1, &grid, &block);
+    return opdi_cu_launch(vector ? opdi_cu_last_apply_kernel<T, W> : opdi_cu_last_apply_kernel<T, 1>, grid, block, 0,
+                          k, x, g, y, channels, eval);
+}
+
+/* Returns whether t is stored in channels-last order, as the library's convolutions expect and produce it: dim 1 has
+   stride 1; the last dim has the next larger stride, then the dim before it, and so on. */
+static bool opdi_cu_is_channels_last(const opd_tensor *t) {
+    int64_t next = opd_ndim(t) > 2 ? opd_size(t, 1) : 0;
+    if (opd_ndim(t) < 4 || opd_strides(t)[1] != 1) { return false; }
+    for (int d = opd_ndim(t) - 1; d > 1; d--) {
+        if (opd_strides(t)[d] != next) { return false; }
+        next *= opd_size(t, d);
+    }
+    return opd_strides(t)[0] == next;
+}
+/* Returns a new tensor with t's sizes in channels-last order, or t itself if it has this order.  If `copied` is true,
+   it has t's elements.  Returns NULL and sets an error if it fails. */
+static opd_tensor *opdi_cu_as_last(opd_tensor *t, opd_scalar_type dtype, bool copied) {
+    int64_t strides[OPD_MAX_DIMS], next = opd_size(t, 1);
+    const int nd = opd_ndim(t);
+    if (opdi_cu_is_channels_last(t) && opd_dtype(t) == dtype) { return t; }
+    for (int d = nd - 1; d > 1; d--) { strides[d] = next; next *= opd_size(t, d); }
+    strides[0] = next; strides[1] = 1;
+    opd_tensor *to = opdi_cu_new(opd_ints_of(opd_sizes(t), nd), dtype);
+    to = to ? opd_tensor_view(to, opd_sizes(t), strides, nd, opd_tensor_offset(to)) : NULL;
+    return to && copied && !opd_copy_(to, t) ? NULL : to;
+}
+static bool opdi_cu_alike(const opd_tensor *a, const opd_tensor *b) {
+    bool alike = opd_ndim(a) == opd_ndim(b);
+    for (int d = 0; alike && d < opd_ndim(a); d++) { alike = opd_size(a, d) == opd_size(b, d); }
+    return alike;
+}
 //== layer and group norm ==============================================================================================
 
 /* A norm of rows of n elements.  In a layer norm (hw is 0), each element of a row has its own weight.  In a group norm,
@@ -4926,12 +5246,130 @@ static void opdi_cu_group_norm_read(opd_call *call, int first, opdi_cu_norm *k) 
     k->rows = opd_arg_int(call, first) * groups;
     k->n = k->per * k->hw;
 }
+/* Computes the sums over g * (x - mean) * rstd and over g for each of a * c channels of x and g [a, rows, c].  `per`
+   channels share a mean and rstd.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_last_pair_sums(opd_tensor *x, opd_tensor *g, int64_t a, int64_t c, int64_t per, opd_tensor *mean,
+                                  opd_tensor *rstd, opd_tensor *gx, opd_tensor *gs) {
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        return opdi_cu_last_sums<T>(opdi_cu_last_of(opd_numel(x) / c / a, c, per), a, opdi_cu_data<T>(x),
+                                    opdi_cu_data<T>(g), opdi_cu_data<A>(mean), opdi_cu_data<A>(rstd),
+                                    opdi_cu_data<A>(gx), opdi_cu_data<A>(gs));
+    })
+    return 0;
+}
+/* Computes for each group of `per` channels of each image its mean and rstd from means and variances of its channels
+   [a, c], and the coefficients of the channels. */
+template <typename T> __global__ void opdi_cu_group_channels(const opdi_cu_norm k, const opdi_cu_acc<T> *means,
+                                                             const opdi_cu_acc<T> *vars, opdi_cu_acc<T> *channels) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, first = row * k.per;
+    A mean = 0, squares = 0;
+    if (row >= k.rows) { return; }
+    for (int64_t i = 0; i < k.per; i++) { mean += means[first + i]; }
+    mean /= (A)k.per;
+    for (int64_t i = 0; i < k.per; i++) {
+        const A d = means[first + i] - mean;
+        squares += vars[first + i] + d * d;
+    }
+    const A rstd = (A)1 / (A)sqrt(squares / (A)k.per + (A)k.eps);
+    opdi_cu_put_float(k.save_mean, k.stat, row, mean);
+    opdi_cu_put_float(k.save_rstd, k.stat, row, rstd);
+    for (int64_t i = 0; i < k.per; i++) {
+        opdi_cu_channel<A> &to = ((opdi_cu_channel<A> *)channels)[first + i];
+        const int64_t c = (first + i) % k.c;
+        to.mean = mean;
+        to.scale = !k.w ? rstd : rstd * (k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c));
+        to.shift = !k.b ? (A)0 : k.wide ? ((const A *)k.b)[c] : opdi_cu_load<A>((const T *)k.b + c);
+        to.slope = 0;
+    }
+}
+/* Computes the coefficients of the channels for the gradient from the sums of opdi_cu_last_sums [a, c]. */
+template <typename T> __global__ void opdi_cu_group_backward_channels(const opdi_cu_norm k, const opdi_cu_acc<T> *gx,
+                                                                      const opdi_cu_acc<T> *gs,
+                                                                      opdi_cu_acc<T> *channels) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, first = row * k.per;
+    if (row >= k.rows) { return; }
+    const A mean = ((const A *)k.mean)[row], rstd = ((const A *)k.rstd)[row];
+    A a = 0, b = 0;
+    const auto weight = [&](int64_t i) {
+        const int64_t c = (first + i) % k.c;
+        return !k.w ? (A)1 : k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c);
+    };
+    for (int64_t i = 0; i < k.per; i++) { a += weight(i) * gs[first + i]; b += weight(i) * gx[first + i]; }
+    for (int64_t i = 0; i < k.per; i++) {
+        opdi_cu_channel<A> &to = ((opdi_cu_channel<A> *)channels)[first + i];
+        to.mean = mean;
+        to.scale = rstd * weight(i);
+        to.shift = rstd * a / (A)k.n;
+        to.slope = rstd * rstd * b / (A)k.n;
+    }
+}
+/* Computes a group norm of x in channels-last order.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_group_norm_last(opd_call *call, opd_tensor *x, opdi_cu_norm *k) {
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const int64_t images = opd_size(x, 0), all = images * k->c;
+    opd_tensor *y = opdi_cu_result(call, 0), *stats[2], *to = opdi_cu_as_last(y, opd_dtype(y), false), *saved[2],
+        *channels[2];
+    const int64_t four = 4 * all;
+    if (!to || opdi_cu_norm_params(k, x, opd_arg_tensor(call, 1), opd_arg_tensor(call, 2))) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        stats[i] = opdi_cu_new(opd_ints_of(&all, 1), acc);
+        channels[i] = i ? NULL : opdi_cu_new(opd_ints_of(&four, 1), acc);
+        saved[i] = opdi_cu_staging(opdi_cu_result(call, 1 + i));
+        if (!stats[i] || !saved[i] || !channels[0]) { return -1; }
+    }
+    k->save_mean = opdi_cu_data<char>(saved[0]); k->save_rstd = opdi_cu_data<char>(saved[1]);
+    k->stat = opd_dtype(saved[0]);
+    k->eps = opd_arg_double(call, 7);
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        const opdi_cu_last l = opdi_cu_last_of(k->hw, k->c, k->per);
+        if (opdi_cu_last_sums<T>(l, images, opdi_cu_data<T>(x), NULL, NULL, NULL, opdi_cu_data<A>(stats[0]),
+                                 opdi_cu_data<A>(stats[1])) ||
+            opdi_cu_launch(opdi_cu_group_channels<T>, dim3((unsigned)opdi_cu_ceil(k->rows, 64)), dim3(64), 0, *k,
+                           opdi_cu_data<A>(stats[0]), opdi_cu_data<A>(stats[1]), opdi_cu_data<A>(channels[0])) ||
+            opdi_cu_last_apply<T>(l, images, opdi_cu_data<T>(x), NULL, opdi_cu_data<T>(to),
+                                  opdi_cu_data<A>(channels[0]), false)) { return -1; }
+    })
+    for (int i = 0; i < 2; i++) { if (opdi_cu_staging_store(opdi_cu_result(call, 1 + i), saved[i])) { return -1; } }
+    return opdi_cu_staging_store(y, to);
+}
+/* Returns whether the kernels for channels-last tensors compute a group norm of x. */
+static bool opdi_cu_group_norm_is_last(const opd_tensor *x, const opdi_cu_norm *k) {
+    return opdi_cu_is_channels_last(x) && opd_numel(x) > 0 && opd_size(x, 0) <= 65535 && opd_size(x, 1) == k->c &&
+        opd_size(x, 0) * k->c == k->rows * k->per;
+}
 static int opdi_cu_group_norm(opd_call *call) {
     opdi_cu_norm k = opdi_cu_norm();
     if (opd_results_from_fake(call)) { return -1; }
     opdi_cu_group_norm_read(call, 3, &k);
+    if (opdi_cu_group_norm_is_last(opd_arg_tensor(call, 0), &k)) {
+        return opdi_cu_group_norm_last(call, opd_arg_tensor(call, 0), &k);
+    }
     return opdi_cu_norm_forward(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                                 opd_arg_double(call, 7), &k);
+}
+/* Computes dx of a group norm of x in channels-last order, from the sums of opdi_cu_last_pair_sums.  Returns 0, or -1
+   and sets an error. */
+static int opdi_cu_group_norm_dx_last(opd_call *call, opd_tensor *g, opd_tensor *x, opd_tensor *const *sums,
+                                      opdi_cu_norm *k) {
+    const int64_t four = 4 * opd_size(x, 0) * k->c;
+    opd_tensor *dx = opdi_cu_result(call, 0), *to = dx ? opdi_cu_as_last(dx, opd_dtype(dx), false) : NULL,
+        *channels = opdi_cu_new(opd_ints_of(&four, 1), opdi_cu_acc_dtype(opd_dtype(x)));
+    if (!dx) { return 0; }
+    if (!to || !channels || opdi_cu_norm_params(k, x, opd_arg_tensor(call, 4), NULL)) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        if (opdi_cu_launch(opdi_cu_group_backward_channels<T>, dim3((unsigned)opdi_cu_ceil(k->rows, 64)), dim3(64), 0,
+                           *k, opdi_cu_data<A>(sums[0]), opdi_cu_data<A>(sums[1]), opdi_cu_data<A>(channels)) ||
+            opdi_cu_last_apply<T>(opdi_cu_last_of(k->hw, k->c, k->per), opd_size(x, 0), opdi_cu_data<T>(x),
+                                  opdi_cu_data<T>(g), opdi_cu_data<T>(to), opdi_cu_data<A>(channels), false)) {
+            return -1;
+        }
+    })
+    return opdi_cu_staging_store(dx, to);
 }
 static int opdi_cu_group_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 2),
@@ -4943,14 +5381,21 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opdi_cu_group_norm_read(call, 5, &k);
     mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
-    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
-    if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 4), &k)) { return -1; }
+    const bool last = opdi_cu_group_norm_is_last(x, &k) && opdi_cu_alike(x, g);
+    if (last) { g = opdi_cu_as_last(g, opd_dtype(x), true); }
+    else { g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad); }
     /* sums over the pixels of each channel, then over the images */
     for (int i = 0; i < 2; i++) {
-        sums[i] = opdi_cu_result(call, 1 + i) ? opdi_cu_new(opd_ints_of(sizes, 2), acc) : NULL;
-        if (opdi_cu_result(call, 1 + i) && !sums[i]) { return -1; }
+        sums[i] = last || opdi_cu_result(call, 1 + i) ? opdi_cu_new(opd_ints_of(sizes, 2), acc) : NULL;
+        if ((last || opdi_cu_result(call, 1 + i)) && !sums[i]) { return -1; }
     }
-    if (opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
+    if (bad || !g) { return -1; }
+    if (last) {
+        k.mean = opdi_cu_norm_data(mean); k.rstd = opdi_cu_norm_data(rstd);
+        if (opdi_cu_last_pair_sums(x, g, a, k.c, k.per, mean, rstd, sums[0], sums[1]) ||
+            opdi_cu_group_norm_dx_last(call, g, x, sums, &k)) { return -1; }
+    } else if (opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 4), &k) ||
+               opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
         if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_fold_make(0), false)) {
@@ -4962,9 +5407,6 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
 
 //== batch norm ========================================================================================================
 
-/* The coefficients of a channel: forward, y = (x - mean) * scale + shift; backward, dx = scale * (g - shift - (x -
-   mean) * slope). */
-template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
 typedef struct opdi_cu_batch {
     int64_t c;
     const void *mean, *var, *w, *b;               /* mean, var: of the batch, or running; in the type of the
@@ -5001,7 +5443,7 @@ template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch
     }
 }
 /* Computes the coefficients of each channel for the gradient.  With statistics of the batch, shift is the mean of g,
-   and slope is the mean of g * (x - mean) * rstd^2.  With running statistics (`eval`), both are 0. */
+   and slope is the mean of g * (x - mean) * rstd^2, both times scale.  With running statistics (`eval`), both are 0. */
 template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi_cu_batch k) {
     typedef opdi_cu_acc<T> A;
     const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -5010,8 +5452,8 @@ template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi
     const A rstd = ((const A *)k.rstd)[c];
     to.mean = ((const A *)k.mean)[c];
     to.scale = !k.w ? rstd : rstd * (k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c));
-    to.shift = k.eval ? (A)0 : (A)((double)((const A *)k.g)[c] / k.count);
-    to.slope = k.eval ? (A)0 : (A)((double)((const A *)k.gx)[c] * (double)rstd / k.count);
+    to.shift = k.eval ? (A)0 : to.scale * (A)((double)((const A *)k.g)[c] / k.count);
+    to.slope = k.eval ? (A)0 : to.scale * (A)((double)((const A *)k.gx)[c] * (double)rstd / k.count);
     ((opdi_cu_channel<A> *)k.channels)[c] = to;
 }
 /* Applies the coefficients of each channel to x [a, c, hw] or, in the backward pass, to x and g; in the forward pass, g
@@ -5024,19 +5466,31 @@ template <typename T, int W> __global__ void opdi_cu_batch_apply(const T *x, con
     for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * W; i < total; i += step) {
         const int64_t q = total >> 32 ? i / hw : (int64_t)((uint32_t)i / (uint32_t)hw);
         const int64_t at = total >> 32 ? q % c : (int64_t)((uint32_t)q % (uint32_t)c);
-        opdi_cu_channel<A> k = all[at];
+        const opdi_cu_channel<A> k = all[at];
         A v[W], gs[W];
         if (!g || !eval) { opdi_cu_load_some<W>(x + i, v); }
         if (g) { opdi_cu_load_some<W>(g + i, gs); }
         OPDI_CU_UNROLL
         for (int w = 0; w < W; w++) {
-            if (w > 0 && hw == 1) { k = all[at + w]; }
             v[w] = !g ? (v[w] - k.mean) * k.scale + k.shift
-                : eval ? k.scale * gs[w] : k.scale * (gs[w] - k.shift - (v[w] - k.mean) * k.slope);
+                : eval ? k.scale * gs[w] : k.scale * gs[w] - k.shift - (v[w] - k.mean) * k.slope;
         }
         opdi_cu_store_some<W>(y + i, v);
     }
 }
+/* Computes mean and variance of each channel of x [rows, c]; x may be in channels-last order.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_cu_batch_stats(opd_tensor *x, opd_tensor *mean, opd_tensor *var) {
+    const int64_t c = opd_size(x, 1);
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        return opdi_cu_last_sums<T>(opdi_cu_last_of(opd_numel(x) / c, c, 1), 1, opdi_cu_data<T>(x), NULL, NULL, NULL,
+                                    opdi_cu_data<A>(mean), opdi_cu_data<A>(var));
+    })
+    return 0;
+}
+/* Computes y from x or, if g is given, the gradient y, by the coefficients k->channels. x, g and y are [a, c, hw] or,
+   if hw is 1, in channels-last order.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_batch_run(opd_tensor *x, opd_tensor *g, opd_tensor *y, const opdi_cu_batch *k, int64_t hw) {
     const int64_t total = opd_numel(x);
     if (total == 0) { return 0; }
@@ -5044,8 +5498,10 @@ static int opdi_cu_batch_run(opd_tensor *x, opd_tensor *g, opd_tensor *y, const 
         const int W = 16 / (int)sizeof(T);
         const T *xs = opdi_cu_data<T>(x), *gs = g ? opdi_cu_data<T>(g) : NULL;
         T *ys = opdi_cu_data<T>(y);
-        const bool vec = (hw % W == 0 || (hw == 1 && k->c % W == 0)) && opdi_cu_aligned(xs) && opdi_cu_aligned(gs) &&
-            opdi_cu_aligned(ys);
+        if (hw == 1) {
+            return opdi_cu_last_apply<T>(opdi_cu_last_of(total / k->c, k->c, 1), 1, xs, gs, ys, k->channels, k->eval);
+        }
+        const bool vec = hw % W == 0 && opdi_cu_aligned(xs) && opdi_cu_aligned(gs) && opdi_cu_aligned(ys);
         return opdi_cu_launch(vec ? opdi_cu_batch_apply<T, W> : opdi_cu_batch_apply<T, 1>,
                               opdi_cu_grid(total / (vec ? W : 1), 256), dim3(256), 0, xs, gs, ys, total, k->c, hw,
                               k->channels, k->eval);
@@ -5061,24 +5517,26 @@ static int opdi_cu_batch_norm(opd_call *call) {
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const bool train = opd_arg_bool(call, 5);
     const int64_t c = opd_size(x, 1), hw = opdi_cu_pixels(x), three[3] = {opd_size(x, 0), c, hw};
+    const bool last = opdi_cu_is_channels_last(x), rows = (last || hw == 1) && opd_numel(x) != 0;
     opdi_cu_batch k = opdi_cu_batch();
     opdi_cu_norm weights = opdi_cu_norm();
     bool bad = false;
     if (opd_results_from_fake(call)) { return -1; }
-    x = opd_contiguous(x);
     for (int i = 0; i < 3; i++) {
         out[i] = opdi_cu_result(call, i);
-        if (!(staging[i] = opdi_cu_staging(out[i]))) { return -1; }
+        staging[i] = last && !i ? opdi_cu_as_last(out[i], opd_dtype(out[i]), false) : opdi_cu_staging(out[i]);
+        if (!staging[i]) { return -1; }
     }
+    x = last ? x : opd_contiguous(x);
     if (c == 0) { return 0; }
     for (int i = 0; i < 2; i++) { was[i] = opdi_cu_norm_in(run[i], acc, &bad); }
     if (!x || bad || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 1), opd_arg_tensor(call, 2))) { return -1; }
     mean = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[0];
     var = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[1];
     if (!mean || !var) { return -1; }
-    if (train &&
-        opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_fold_make(2),
-                                                         false)) { return -1; }
+    if (train && (rows ? opdi_cu_batch_stats(x, mean, var)
+                  : opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean,
+                                                                opdi_cu_fold_make(2), false))) { return -1; }
     for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* an empty batch does not change the running
                                                                         values */
         if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
@@ -5099,7 +5557,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
         }
     })
     for (int i = 0; i < 2; i++) { if (now[i] && !opd_copy_(run[i], now[i])) { return -1; } }
-    if (opdi_cu_batch_run(x, NULL, staging[0], &k, hw)) { return -1; }
+    if (opdi_cu_batch_run(x, NULL, staging[0], &k, rows ? 1 : hw)) { return -1; }
     for (int i = 0; i < 3; i++) { if (opdi_cu_staging_store(out[i], staging[i])) { return -1; } }
     return 0;
 }
@@ -5118,10 +5576,13 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
     if (!train && !bad) {
         rstd = opd_rsqrt(opd_add(rstd, opd_tensor_wrapped_number(opd_value_double(opd_arg_double(call, 8)))));
     }
-    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
+    const bool last = opdi_cu_is_channels_last(x), rows = (last || opdi_cu_pixels(x) == 1) && opd_numel(x) != 0;
+    if (last) { g = opdi_cu_as_last(g, opd_dtype(x), true); }
+    else { g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad); }
     for (int i = 0; i < 2; i++) { if (!(sums[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; } }
-    if (bad || !rstd || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 2), NULL)) { return -1; }
-    if (opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
+    if (bad || !g || !rstd || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 2), NULL)) { return -1; }
+    if (rows ? opdi_cu_last_pair_sums(x, g, 1, c, 1, mean, rstd, sums[0], sums[1])
+        : opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
         return -1;
     }
     if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* the sums are 0, even if the mean is
@@ -5131,8 +5592,8 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
         if (out && !opd_copy_(out, sums[i])) { return -1; }
     }
     dx = opdi_cu_result(call, 0);
-    staging = opdi_cu_staging(dx);
     if (!dx || opd_numel(dx) == 0) { return 0; }
+    staging = last ? opdi_cu_as_last(dx, opd_dtype(dx), false) : opdi_cu_staging(dx);
     k.c = c; k.count = (double)(opd_numel(x) / c); k.eval = !train;
     k.mean = opdi_cu_norm_data(mean); k.rstd = opdi_cu_norm_data(rstd);
     k.w = weights.w; k.wide = weights.wide;
@@ -5144,7 +5605,7 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
             return -1;
         }
     })
-    return opdi_cu_batch_run(x, g, staging, &k, opdi_cu_pixels(x)) ? -1 : opdi_cu_staging_store(dx, staging);
+    return opdi_cu_batch_run(x, g, staging, &k, rows ? 1 : opdi_cu_pixels(x)) ? -1 : opdi_cu_staging_store(dx, staging);
 }
 
 static const opdi_cu_registration opdi_cu_table_softmax[] = {
@@ -9131,8 +9592,9 @@ static const opdi_cu_registration opdi_cu_table_matmul[] = {
 //
 //  There are three problems: y = conv(x, w), and the gradients gx and gw with respect to x and w.  A transposed
 //  convolution is computed like gx, with x and y exchanged.  For float16 and bfloat16, an implicit matrix product runs
-//  on tensor cores.  For float32, 3 x 3 taps of many channels are computed by Winograd's method, and otherwise y and gx
-//  by an implicit product of plain multiply-adds.  In all other cases, patches of the image are stored as columns of a
+//  on tensor cores, or cuBLAS multiplies, if there is one tap.  If the user allows TF32, y and gx of float32 run on
+//  tensor cores, too.  Otherwise, 3 x 3 taps of many channels are computed by Winograd's method, and other y and gx by
+//  an implicit product of plain multiply-adds.  In all other cases, patches of the image are stored as columns of a
 //  matrix, which cuBLAS multiplies.  Integers, and convolutions with few channels per group, have a simple kernel.
 //  There are up to three spatial dims.  If there are fewer, they are the last of the three, and the others have size 1.
 //----------------------------------------------------------------------------------------------------------------------
@@ -9563,22 +10025,16 @@ static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, c
 
 //== convolutions on tensor cores ======================================================================================
 //
-//  y [pixels, oc] = patches [pixels, taps * c] * w^T.  A block of four warps computes a tile of 128 pixels and 64
-//  channels (64 x 32 per warp).  Channels are the last dim, and padded to a multiple of 8, so that 16 bytes belong to
-//  one tap.  A stage is 32 rows of the inner dimension.  Stages are copied into shared memory without passing through
-//  registers (from compute capability 8.0 on), two stages ahead of the one that is multiplied, with zeros for positions
-//  outside of the image.  Offsets that are the same for all taps of a pixel are computed before the loop.  A stage is
-//  12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, or 43 per byte.  Most of its pixels have already been read for
-//  the previous tap, so they come from L1.  The speed is limited by shared memory: a stage moves 36 KiB through it,
-//  which takes 288 clocks at 128 bytes, while the tensor cores need about 205 (with 16 x 8 x 16 products by mma.sync,
-//  not Hopper's own wgmma).
-
-#define OPDI_CU_TC_M 128
-#define OPDI_CU_TC_N 64
-#define OPDI_CU_TC_K 32
-#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* row length in shared memory: rows begin in different banks */
-#define OPDI_CU_TC_STAGES 3
-#define OPDI_CU_TC_THREADS 128
+//  y [pixels, oc] = patches [pixels, taps * c] * w^T, for float16 and bfloat16, and for float32 in TF32.  A block
+//  computes a tile of pixels and channels; the sizes are those of an opdi_cu_tc_shape.  Channels are the last dim, and
+//  padded to a multiple of 16 bytes, so that 16 bytes belong to one tap.  A stage is 64 or 128 bytes of the inner
+//  dimension.  Stages are copied into shared memory without passing through registers (from compute capability 8.0
+//  on), some stages ahead of the one that is multiplied, with zeros for positions outside of the image.  Offsets that
+//  are the same for all taps of a pixel are computed before the loop.  Most pixels of a stage have already been read
+//  for the previous tap, so they come from L1 or L2.
+//
+//  A warp multiplies 64 x 64 (or 64 x 32) elements of a tile: for each 16 bytes of the inner dimension, it reads 2 KiB
+//  from shared memory for 65,536 operations, so that the tensor cores, not shared memory, limit the speed.
 
 /* Whether products of T were compiled: products of bfloat16 exist only for compute capability 8.0 or newer.  The host
    calls opdi_cu_tc_compiled to find out.  A kernel without compiled products traps. */
@@ -9634,6 +10090,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
     typedef Part A;
     typedef Part B;
     struct S { float x[8]; };                     /* two tiles of 16 x 8 */
+    enum { K = 16 };
     static __device__ __forceinline__ int place_a(int ld) {
         const int lane = threadIdx.x % 32, outer = lane / 16 * 8, inner = lane % 16;
         return TURNED ? (outer + lane % 8) * ld + inner / 8 * 8 : inner * ld + outer;
@@ -9702,6 +10159,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
     typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, T, OfA> A;
     typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, T, OfB> B;
     typedef nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> S;
+    enum { K = 16 };
     static __device__ __forceinline__ int place_a(int) { return 0; }
     static __device__ __forceinline__ int place_b(int) { return 0; }
     template <typename P> static __device__ __forceinline__ void load(P &p, const T *from, int ld) {
@@ -9730,10 +10188,96 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
 #endif
 };
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+/* Products of float32 in TF32: 16 x 16 x 8, with the bytes of a and b in the places where 16-bit floats have them. */
+template <> struct opdi_cu_mma<float, false> : opdi_cu_mma<opdi_cu_bf16, false> {
+    enum { K = 8 };
+    static __device__ __forceinline__ void add(S &s, const A &a, const B &b) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 2; i++) {
+            float *x = s.x + 4 * i;
+            asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+                         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                         : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3])
+                         : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * i]), "r"(b.r[2 * i + 1]));
+        }
+    }
+};
+#endif
+/* Rows of BYTES bytes (64, or a multiple of 128) in shared memory.  at(row, chunk) returns where the 16 bytes number
+   `chunk` of a row are.  From compute capability 8.0 on, the chunks of a row are permuted by the row's number, so that
+   the 16 bytes of eight rows below each other lie in different banks.  Before, rows are padded. */
+template <int BYTES> struct opdi_cu_tc_rows {
+#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800) || defined(OPD_CUDA_EMULATED)
+    enum { PITCH = BYTES };
+    static __device__ __forceinline__ int swap(int row) { return BYTES == 64 ? row >> 1 & 3 : row & 7; }
+#else
+    enum { PITCH = BYTES + 16 };
+    static __device__ __forceinline__ int swap(int) { return 0; }
+#endif
+    static __device__ __forceinline__ int at(int row, int chunk) { return row * PITCH + ((chunk ^ swap(row)) << 4); }
+};
+/* A warp's view of a factor in shared memory, of which it loads parts of 16 x 16 elements (16 x 8 of float32).  The
+   rows of the memory are rows of the factor (if TURNED, of the inner dimension).  `first` is the row (if TURNED, the
+   column) of the memory at which the warp's part begins, a multiple of 32.  load() loads the part number i below each
+   other (if TURNED, beside) and number l of the inner dimension, in a stage that begins `stage` bytes from `memory`. */
+template <typename T, bool TURNED, int BYTES, bool B> struct opdi_cu_tc_factor {
+    typedef opdi_cu_tc_rows<BYTES> R;
+    typedef opdi_cu_mma<T, TURNED> M;
+    typedef typename std::conditional<B, typename M::B, typename M::A>::type Part;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    unsigned base;
+    int turn;
+    __device__ __forceinline__ opdi_cu_tc_factor(const unsigned char *memory, int first) {
+        const int lane = threadIdx.x % 32, low = lane % 8, mid = lane / 8 % 2, high = lane / 16;
+        const int row = low + 8 * (B != TURNED ? high : mid), half = B != TURNED ? mid : high;
+        base = (unsigned)__cvta_generic_to_shared(memory) + (unsigned)((TURNED ? row : row + first) * R::PITCH);
+        turn = (half ^ R::swap(row)) << 4;
+        if (TURNED) { base += (unsigned)(first / 64 * 128); turn ^= first % 64 * 2; }
+    }
+    __device__ __forceinline__ void load(Part &p, int stage, int i, int l) const {
+        const unsigned at = base + (unsigned)(stage + 16 * (TURNED ? l : i) * R::PITCH) +
+            (unsigned)(turn ^ (TURNED ? i : l) << 5);
+        if (TURNED) {
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(p.r[0]), "=r"(p.r[1]), "=r"(p.r[2]), "=r"(p.r[3]) : "r"(at) : "memory");
+        } else {
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(p.r[0]), "=r"(p.r[1]), "=r"(p.r[2]), "=r"(p.r[3]) : "r"(at) : "memory");
+        }
+    }
+#else
+    const unsigned char *memory;
+    int first;
+    __device__ __forceinline__ opdi_cu_tc_factor(const unsigned char *memory, int first) :
+        memory(memory), first(first) {}
+    __device__ __forceinline__ void load(Part &p, int stage, int i, int l) const {
+#if defined(OPD_CUDA_EMULATED)
+        for (int k = 0; k < 8; k++) {
+            const int e = 8 * (int)(threadIdx.x % 32) + k, outer = first + 16 * i + (B ? e % 16 : e / 16),
+                inner = 16 * l + (B ? e / 16 : e % 16), row = TURNED ? inner : outer, column = TURNED ? outer : inner;
+            const T *chunk = (const T *)(memory + stage + R::at(row, column * (int)sizeof(T) / 16));
+            p.x[k] = chunk[column % (16 / (int)sizeof(T))];
+        }
+#else
+        M::load(p, (const T *)(memory + stage + (TURNED ? 16 * l : first + 16 * i) * R::PITCH) +
+                (TURNED ? first + 16 * i : 16 * l), R::PITCH / (int)sizeof(T));
+#endif
+    }
+#endif
+};
+//== layouts for tensor cores ==========================================================================================
+
+/* Returns v as tensor cores read it: a float is rounded to TF32, which has 10 bits of mantissa. */
+template <typename T> __device__ __forceinline__ T opdi_cu_tc_rounded(T v) { return v; }
+template <> __device__ __forceinline__ float opdi_cu_tc_rounded<float>(float v) {
+    const uint32_t bits = __float_as_uint(v);
+    return (bits & 0x7f800000u) == 0x7f800000u ? v : __uint_as_float((bits + 0x1000u) & 0xffffe000u);
+}
 /* Sets to[n, i, g, c] to from[n, g, c, i], or to 0 for c from cg to cp - 1. */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
-    constexpr int S = 64, rows = 256 / S;
+    constexpr int S = sizeof(T) == 2 ? 64 : 32, rows = 256 / S;
     __shared__ T tile[S][S + 4 / sizeof(T)];
     const int x = threadIdx.x % S, y = threadIdx.x / S;
     const int64_t tiles_i = opdi_cu_ceil(area, S), tiles_c = opdi_cu_ceil(cp, S), all = n * groups * tiles_i * tiles_c;
@@ -9745,7 +10289,7 @@ opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, in
         OPDI_CU_UNROLL
         for (int k = 0, r = y; k < S / rows; k++, r += rows) {
             v[k] = T(0.0f);
-            if (c0 + r < cg && i0 + x < area) { v[k] = in[r * area]; }
+            if (c0 + r < cg && i0 + x < area) { v[k] = opdi_cu_tc_rounded(in[r * area]); }
         }
         __syncthreads();
         OPDI_CU_UNROLL
@@ -9757,6 +10301,85 @@ opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, in
         }
     }
 }
+/* Sets to[line, c] to the element c of line number `line`, or to 0 for c from cg to cp - 1.  The line begins at
+   from + line / area * image + line % area * pixel, and its elements are `apart` elements from each other.  A thread
+   writes 16 bytes. */
+struct opdi_cu_lines { int64_t lines, area, image, pixel, apart, cg, cp; };
+template <typename T> __global__ void opdi_cu_channels_padded_kernel(const T *from, T *to, opdi_cu_lines l) {
+    constexpr int E = 16 / sizeof(T);
+    const int64_t step = (int64_t)gridDim.x * blockDim.x, all = l.lines * (l.cp / E);
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t line = i / (l.cp / E), c = i % (l.cp / E) * E;
+        const T *in = from + line / l.area * l.image + line % l.area * l.pixel + c * l.apart;
+        opdi_cu_vector<T, E> v;
+        OPDI_CU_UNROLL
+        for (int e = 0; e < E; e++) { v.at[e] = c + e < l.cg ? opdi_cu_tc_rounded(in[e * l.apart]) : T(0.0f); }
+        opdi_cu_store_vector<E>(to + i * E, v);
+    }
+}
+/* Returns x [n, groups * cg, image] in channels-last order (if `last` is true, x has this order), with each group's
+   channels padded to a multiple of 16 bytes: x itself if it needs no change.  Returns NULL and sets an error if it
+   fails. */
+template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
+                                                         int64_t image) {
+    constexpr int E = 16 / (int)sizeof(T);
+    const int64_t cp = opdi_cu_ceil(cg, E) * E, side = sizeof(T) == 2 ? 64 : 32;
+    const int64_t tiles = q->n * q->groups * opdi_cu_ceil(image, side) * opdi_cu_ceil(cp, side);
+    const opdi_cu_lines l = last ? opdi_cu_lines{q->n * image * q->groups, 1, cg, 0, 1, cg, cp}
+        : opdi_cu_lines{q->n * image, image, cg * image, 1, image, cg, cp};
+    if (last && cp == cg && sizeof(T) == 2 && opdi_cu_aligned(x)) { return x; }
+    T *to = static_cast<T *>(opdi_cu_scratch(q->n * image * q->groups * cp * (int64_t)sizeof(T)));
+    if (!to) { return NULL; }
+    return (last || (cp == E && q->groups == 1)
+            ? opdi_cu_launch(opdi_cu_channels_padded_kernel<T>, opdi_cu_grid(l.lines * (cp / E), 256), dim3(256), 0, x,
+                             to, l)
+            : opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
+                             q->groups, cg, cp, image)) == 0 ? to : NULL;
+}
+/* A convolution in the form that the tiles compute.  q is a plain convolution (its q.p may be negative).  Its result's
+   position o along dim d is position o * step[d] + first[d] of a result of size full[d]: in the gradient of a strided
+   convolution, only every step[d]-th element is computed, by the taps that reach it.  Tap number t of q is tap number
+   tap[d] + t * along[d] of the weights (along is negative if taps are reversed). */
+struct opdi_cu_tc_job {
+    opdi_cu_conv q;
+    opdi_cu_pointwise_divider w, h, z;            /* q.out[2], q.out[1], q.out[0] */
+    int full[3], step[3], first[3], tap[3], along[3], k[3];                  /* k: taps of the weights */
+    int cp, tiles;                                /* channels of a group of x, padded; tiles side by side in y */
+    bool spread, back;                            /* spread: some step is not 1; back: input and output channels of the
+                                                     weights are exchanged */
+};
+/* Sets to[r, t, c] to the weight from input channel c to output channel r, for tap t of the job.  Elements from `inner`
+   to cp - 1 are padding and become 0. */
+template <typename T> __global__ void opdi_cu_conv_weights_kernel(const __grid_constant__ opdi_cu_tc_job j, const T *w,
+                                                                  T *to) {
+    const int64_t inner = j.q.c / j.q.groups, outer = j.q.oc / j.q.groups, taps = opdi_cu_volume(j.q.k),
+        full = opdi_cu_volume(j.k), all = j.q.oc * taps * j.cp, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t c = i % j.cp, r = i / j.cp / taps;
+        const int t = (int)(i / j.cp % taps), w2 = t % j.q.k[2], h = t / j.q.k[2] % j.q.k[1],
+            z = t / j.q.k[2] / j.q.k[1];
+        const int64_t tap = ((int64_t)(j.tap[0] + z * j.along[0]) * j.k[1] + j.tap[1] + h * j.along[1]) * j.k[2] +
+            j.tap[2] + w2 * j.along[2];
+        const int64_t at = j.back ? (r / outer * inner + c) * outer + r % outer : r * inner + c;
+        to[i] = c < inner ? opdi_cu_tc_rounded(w[at * full + tap]) : T(0.0f);
+    }
+}
+
+//== tiles of a convolution ============================================================================================
+
+/* The shape of a block's tile: M pixels and N channels, WM and WN of them for a warp; BYTES of the inner dimension in a
+   stage; STAGES stages; BLOCKS blocks that fit into a multiprocessor. */
+template <int M_, int N_, int WM_, int WN_, int BYTES_, int STAGES_, int BLOCKS_> struct opdi_cu_tc_shape {
+    enum { M = M_, N = N_, WM = WM_, WN = WN_, BYTES = BYTES_, STAGES = STAGES_, BLOCKS = BLOCKS_,
+           THREADS = M_ / WM_ * (N_ / WN_) * 32 };
+    /* Returns the bytes of shared memory for stages or, if it is more, for the tile of sums. */
+    static int64_t bytes(bool padded) {
+        const int64_t stages = (int64_t)(M + N) * (BYTES + (padded ? 16 : 0)) * STAGES;
+        const int64_t last = (int64_t)M * (N + 4) * 4, sums = (int64_t)N * (M + 4) * 4 > last
+            ? (int64_t)N * (M + 4) * 4 : last;
+        return stages > sums ? stages : sums;
+    }
+};
 /* A row of the matrix of patches: the element that its first tap reads (which may be outside of the image), and a bit
    for each tap that is inside.  Bits 0 to 11 are for the taps along the last dim, 12 to 21 for the dim before, 22 to 30
    for the first. */
@@ -9768,20 +10391,20 @@ __device__ __forceinline__ uint32_t opdi_cu_taps_inside(int from, int taps, int 
     for (int t = 0; t < taps; t++) { bits |= (uint32_t)((unsigned)(from + t * apart) < (unsigned)size) << t; }
     return bits;
 }
-__device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q, uint32_t m, uint32_t pixels,
-                                                          int line) {
-    const uint32_t ow = (uint32_t)q.out[2], oh = (uint32_t)q.out[1], oz = (uint32_t)q.out[0];
-    const uint32_t r = m / ow, plane = r / oh, image = plane / oz;
-    const int w = (int)(m - r * ow) * q.s[2] - q.p[2], h = (int)(r - plane * oh) * q.s[1] - q.p[1];
-    const int z = (int)(plane - image * oz) * q.s[0] - q.p[0];
+/* Returns the row of number m; `at` counts pixels of x. */
+__device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_tc_job &j, uint32_t m, uint32_t pixels) {
+    const opdi_cu_conv &q = j.q;
+    const uint32_t r = j.w.of(m), plane = j.h.of(r), image = j.z.of(plane);
+    const int w = (int)(m - r * j.w.d) * q.s[2] - q.p[2], h = (int)(r - plane * j.h.d) * q.s[1] - q.p[1];
+    const int z = (int)(plane - image * j.z.d) * q.s[0] - q.p[0];
     opdi_cu_pixel p;
-    p.at = ((((int)image * q.in[0] + z) * q.in[1] + h) * q.in[2] + w) * line;
+    p.at = (((int)image * q.in[0] + z) * q.in[1] + h) * q.in[2] + w;
     p.inside = opdi_cu_taps_inside(w, q.k[2], q.d[2], q.in[2]) | opdi_cu_taps_inside(h, q.k[1], q.d[1], q.in[1]) << 12 |
         opdi_cu_taps_inside(z, q.k[0], q.d[0], q.in[0]) << 22;
     if (m >= pixels) { p.inside = 0; }
     return p;
 }
-/* The position of a group of eight channels on its way through the inner dimension: the channel c, the tap z, h, w, the
+/* The position of 16 bytes of channels on their way through the inner dimension: the channel c, the tap z, h, w, the
    distance `at` from the patch's first element to the tap's elements, and the bits of the tap. */
 struct opdi_cu_walk {
     int c, z, h, w, at;
@@ -9795,220 +10418,281 @@ struct opdi_cu_walk {
         }
     }
 };
-/* Computes a tile of y.  x [n, in, groups, cp] and w [oc, taps, cp] have padded channels.  y is [n, oc, out] or, if
-   LAST, [n, out, oc]. */
-template <typename T, bool LAST>
-__device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
-                                                  int cp, int tiles_n, unsigned char *scratch) {
+/* Packs eight 16-bit floats or four floats into 16 bytes. */
+template <typename T> __device__ __forceinline__ uint4 opdi_cu_packed(const T *v) {
+    uint4 all;
+    if constexpr (sizeof(T) == 2) {
+        all.x = opdi_cu_two(v[0], v[1]); all.y = opdi_cu_two(v[2], v[3]);
+        all.z = opdi_cu_two(v[4], v[5]); all.w = opdi_cu_two(v[6], v[7]);
+    } else {
+        all.x = __float_as_uint(v[0]); all.y = __float_as_uint(v[1]);
+        all.z = __float_as_uint(v[2]); all.w = __float_as_uint(v[3]);
+    }
+    return all;
+}
+template <typename T> __device__ __forceinline__ void opdi_cu_store_16(T *to, uint4 all) {
+#if defined(OPD_CUDA_EMULATED)
+    *reinterpret_cast<uint4 *>(to) = all;
+#else                                             /* assembly, because the compiler would split an ordinary store */
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
+                 "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
+#endif
+}
+/* Returns the position in the full result of pixel m of the job's result. */
+__device__ __forceinline__ int64_t opdi_cu_tc_place(const opdi_cu_tc_job &j, int m) {
+    const uint32_t r = j.w.of((uint32_t)m), plane = j.h.of(r), image = j.z.of(plane);
+    const int w = (m - (int)(r * j.w.d)) * j.step[2] + j.first[2];
+    const int h = (int)(r - plane * j.h.d) * j.step[1] + j.first[1];
+    const int z = (int)(plane - image * j.z.d) * j.step[0] + j.first[0];
+    return (((int64_t)image * j.full[0] + z) * j.full[1] + h) * j.full[2] + w;
+}
+/* Writes a tile of sums, which is in shared memory, to y: `out` is [M][N + 4] if LAST, otherwise [N][M + 4].  Eight (or
+   four) neighbouring channels or pixels are written by one store if they are aligned. */
+template <typename T, class S, bool LAST>
+__device__ __forceinline__ void opdi_cu_tc_put(const opdi_cu_tc_job &j, const float *out, const T *bias, T *y, int m0,
+                                               int n0) {
+    constexpr int E = 16 / sizeof(T), ld = LAST ? S::N + 4 : S::M + 4, across = (LAST ? S::N : S::M) / E;
+    const opdi_cu_conv &q = j.q;
+    const int og = (int)(q.oc / q.groups), group = blockIdx.z, pixels = (int)(q.n * opdi_cu_volume(q.out));
+    const int area = (int)opdi_cu_volume(j.full);
+    const bool whole = opdi_cu_aligned(y) && (LAST ? og % E == 0 : area % E == 0 && !j.spread);
+    OPDI_CU_ROLLED
+    for (int i = threadIdx.x; i < S::M * S::N / E; i += S::THREADS) {
+        const int r = i / across, c = i % across * E, n = n0 + (LAST ? c : r), m = m0 + (LAST ? r : c);
+        T v[E];
+        if (n >= og || m >= pixels) { continue; }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < E; k++) {
+            const int o = LAST && n + k < og ? n + k : n;
+            v[k] = opdi_cu_cast<T>(out[r * ld + c + k] + (bias ? opdi_cu_load<float>(bias + group * og + o) : 0.0f));
+        }
+        const int64_t o = (int64_t)group * og + n;
+        if (whole) {
+            const int64_t place = j.spread ? opdi_cu_tc_place(j, m) : m;
+            const int image = LAST ? 0 : m / area;
+            opdi_cu_store_16(y + (LAST ? place * q.oc + o : (image * q.oc + o) * area + (m - image * area)),
+                             opdi_cu_packed(v));
+            continue;
+        }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < E; k++) {
+            const int pixel = LAST ? m : m + k;
+            if (LAST ? n + k >= og : pixel >= pixels) { continue; }
+            const int64_t place = j.spread ? opdi_cu_tc_place(j, pixel) : pixel;
+            y[LAST ? place * q.oc + o + k : (place / area * q.oc + o) * area + place % area] = v[k];
+        }
+    }
+}
+/* Computes a tile of y.  x [n, in, groups, cp] and w [oc, taps, cp] have padded channels.  y is [n, oc, full] or, if
+   LAST, [n, full, oc]. */
+template <typename T, class S, bool LAST>
+__device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_tc_job &j, const T *x, const T *w, const T *bias, T *y,
+                                                  unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
-    constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32,
-        B = OPDI_CU_TC_N / 32;
-    T *tiles = reinterpret_cast<T *>(scratch);    /* per stage: patches [128][40], then weights [64][40] */
-    const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z,
+    typedef opdi_cu_tc_rows<S::BYTES> R;
+    constexpr int E = 16 / sizeof(T), K = S::BYTES / sizeof(T), CHUNKS = S::BYTES / 16, ROWS = S::THREADS / CHUNKS,
+        A = S::M / ROWS, B = S::N / ROWS, stage = (S::M + S::N) * R::PITCH, I = S::WM / 16, J = S::WN / 16;
+    const opdi_cu_conv &q = j.q;
+    const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z, cp = j.cp,
         line = (int)q.groups * cp;
-    const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
-    const int area = (int)opdi_cu_volume(q.out), pixels = (int)q.n * area, kk = (int)opdi_cu_volume(q.k) * cp;
-    const int chunk = t % 4 * 8, row = t / 4;     /* this thread copies rows row, row + 32, ... of patches and
-                                                     weights */
-    const int wm = warp % 2 * 64, wn = warp / 2 * 32, steps = (kk + OPDI_CU_TC_K - 1) / OPDI_CU_TC_K;
-    typename M::S sum[4][2];
+    const int m0 = (int)(blockIdx.x / j.tiles) * S::M, n0 = (int)(blockIdx.x % j.tiles) * S::N;
+    const int pixels = (int)(q.n * opdi_cu_volume(q.out)), kk = (int)opdi_cu_volume(q.k) * cp;
+    const int chunk = t % CHUNKS * E, row = t / CHUNKS;           /* this thread copies rows row, row + ROWS, ... of
+                                                                     patches and weights */
+    const int wm = warp % (S::M / S::WM) * S::WM, wn = warp / (S::M / S::WM) * S::WN, steps = (kk + K - 1) / K;
+    typename M::S sum[I][J];
     opdi_cu_pixel px[A];
     opdi_cu_walk walk = {chunk, 0, 0, 0, 0, 1u | 1u << 12 | 1u << 22};
     const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
-    T *to = tiles + row * LD + chunk;             /* this thread's part of the next stage */
+    unsigned char *to = scratch + R::at(row, t % CHUNKS);         /* this thread's part of the next stage */
     int left = kk - chunk, slot = 0;
     OPDI_CU_UNROLL
     for (int i = 0; i < A; i++) {
-        px[i] = opdi_cu_pixel_of(q, (uint32_t)(m0 + row + 32 * i), (uint32_t)pixels, line);
-        px[i].at += group * cp;
+        px[i] = opdi_cu_pixel_of(j, (uint32_t)(m0 + row + ROWS * i), (uint32_t)pixels);
+        px[i].at = px[i].at * line + group * cp;
     }
     OPDI_CU_UNROLL
-    for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
+    for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::zero(sum[i][k]); } }
     const auto bring = [&]() {                    /* begins to copy the next stage, if there is one */
-        if (left > -OPDI_CU_TC_K) {
+        if (left > -K) {
             const bool tap = left > 0;
             walk.settle(q, cp, line);
             const int at = walk.at + walk.c;
             OPDI_CU_UNROLL
             for (int i = 0; i < A; i++) {
-                opdi_cu_stage_16(to + 32 * i * LD, x + (px[i].at + at), tap && (px[i].inside & walk.bits) == walk.bits);
+                opdi_cu_stage_16(to + ROWS * i * R::PITCH, x + (px[i].at + at),
+                                 tap && (px[i].inside & walk.bits) == walk.bits);
             }
             OPDI_CU_UNROLL
             for (int i = 0; i < B; i++) {
-                opdi_cu_stage_16(to + (OPDI_CU_TC_M + 32 * i) * LD, wrow + 32 * i * kk, tap && n0 + row + 32 * i < og);
+                opdi_cu_stage_16(to + (S::M + ROWS * i) * R::PITCH, wrow + ROWS * i * kk,
+                                 tap && n0 + row + ROWS * i < og);
             }
-            walk.c += OPDI_CU_TC_K;
-            wrow += OPDI_CU_TC_K;
-            left -= OPDI_CU_TC_K;
+            walk.c += K;
+            wrow += K;
+            left -= K;
         }
         to += stage;
-        if (++slot == OPDI_CU_TC_STAGES) { slot = 0; to -= OPDI_CU_TC_STAGES * stage; }
+        if (++slot == S::STAGES) { slot = 0; to -= S::STAGES * stage; }
         opdi_cu_stages_commit();
     };
-    for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(); }
-    const T *as = tiles + wm * LD + M::place_a(LD), *bs = tiles + (OPDI_CU_TC_M + wn) * LD + M::place_b(LD);
+    for (int s = 0; s < S::STAGES - 1; s++) { bring(); }
+    const opdi_cu_tc_factor<T, false, S::BYTES, false> as(scratch, wm);
+    const opdi_cu_tc_factor<T, false, S::BYTES, true> bs(scratch + S::M * R::PITCH, wn);
     OPDI_CU_ROLLED
     for (int s = 0, at = 0; s < steps; s++) {
-        opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
+        opdi_cu_stages_wait<S::STAGES - 2>();
         __syncthreads();                          /* all parts of the stage have arrived, and the previous stage is
                                                      finished */
         bring();
         OPDI_CU_UNROLL
-        for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
-            typename M::A fa[4];
-            typename M::B fb[2];
+        for (int l = 0; l < K / M::K; l++) {
+            typename M::A fa[I];
+            typename M::B fb[J];
             OPDI_CU_UNROLL
-            for (int j = 0; j < 2; j++) { M::load(fb[j], bs + 16 * j * LD + l, LD); }
+            for (int k = 0; k < J; k++) { bs.load(fb[k], at, k, l); }
             OPDI_CU_UNROLL
-            for (int i = 0; i < 4; i++) { M::load(fa[i], as + 16 * i * LD + l, LD); }
+            for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
             OPDI_CU_UNROLL
-            for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::add(sum[i][j], fa[i], fb[j]); } }
+            for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::add(sum[i][k], fa[i], fb[k]); } }
         }
-        as += stage; bs += stage;
-        if (++at == OPDI_CU_TC_STAGES) { at = 0; as -= OPDI_CU_TC_STAGES * stage; bs -= OPDI_CU_TC_STAGES * stage; }
+        at = at == (S::STAGES - 1) * stage ? 0 : at + stage;
     }
     opdi_cu_stages_wait<0>();
-    __syncthreads();                              /* the sums take the place of the stages: [64][132] or, if LAST,
-                                                     [128][68] */
+    __syncthreads();                              /* the sums take the place of the stages */
     float *out = reinterpret_cast<float *>(scratch);
-    constexpr int ld = LAST ? OPDI_CU_TC_N + 4 : OPDI_CU_TC_M + 4, across = LAST ? OPDI_CU_TC_N / 8 : OPDI_CU_TC_M / 8;
+    constexpr int ld = LAST ? S::N + 4 : S::M + 4;
     OPDI_CU_UNROLL
-    for (int i = 0; i < 4; i++) {
-        for (int j = 0; j < 2; j++) {
-            if (LAST) { M::store(out + (wm + 16 * i) * ld + wn + 16 * j, sum[i][j], ld, 1); }
-            else { M::store(out + (wn + 16 * j) * ld + wm + 16 * i, sum[i][j], 1, ld); }
+    for (int i = 0; i < I; i++) {
+        OPDI_CU_UNROLL
+        for (int k = 0; k < J; k++) {
+            if (LAST) { M::store(out + (wm + 16 * i) * ld + wn + 16 * k, sum[i][k], ld, 1); }
+            else { M::store(out + (wn + 16 * k) * ld + wm + 16 * i, sum[i][k], 1, ld); }
         }
     }
     __syncthreads();
-    /* writes eight neighbouring channels or pixels of the result at a time, by one store if they are aligned */
-    const bool whole = opdi_cu_aligned(y) && (LAST ? og % 8 == 0 && q.oc % 8 == 0 : area % 8 == 0);
-    OPDI_CU_ROLLED
-    for (int i = t; i < OPDI_CU_TC_M * OPDI_CU_TC_N / 8; i += OPDI_CU_TC_THREADS) {
-        const int r = i / across, c = i % across * 8, n = n0 + (LAST ? c : r), m = m0 + (LAST ? r : c);
-        opdi_cu_vector<T, 8> v;
-        if (n >= og || m >= pixels) { continue; }
-        OPDI_CU_UNROLL
-        for (int k = 0; k < 8; k++) {
-            const int o = LAST && n + k < og ? n + k : n;
-            v.at[k] = opdi_cu_cast<T>(out[r * ld + c + k] + (bias ? opdi_cu_load<float>(bias + group * og + o) : 0.0f));
-        }
-        const int64_t o = (int64_t)group * og + n;
-        if (whole) {
-            const int image = m / area;
-            T *to = y + (LAST ? (int64_t)m * q.oc + o : (image * q.oc + o) * area + (m - image * area));
-            uint4 all;
-            all.x = opdi_cu_two(v.at[0], v.at[1]); all.y = opdi_cu_two(v.at[2], v.at[3]);
-            all.z = opdi_cu_two(v.at[4], v.at[5]); all.w = opdi_cu_two(v.at[6], v.at[7]);
-#if defined(OPD_CUDA_EMULATED)
-            *reinterpret_cast<uint4 *>(to) = all;
-#else                                             /* assembly, because the compiler would split an ordinary store */
-            asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
-                         "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
-#endif
-            continue;
-        }
-        OPDI_CU_UNROLL
-        for (int k = 0; k < 8; k++) {
-            const int pixel = LAST ? m : m + k;
-            if (LAST ? n + k >= og : pixel >= pixels) { continue; }
-            y[LAST ? (int64_t)m * q.oc + o + k : (pixel / area * q.oc + o) * area + pixel % area] = v.at[k];
-        }
-    }
+    opdi_cu_tc_put<T, S, LAST>(j, out, bias, y, m0, n0);
 }
-template <typename T, bool LAST> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS, 3)
-opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, int cp,
-                       int tiles_n) {
+template <typename T, class S, bool LAST> __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
+opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_tc_job j, const T *x, const T *w, const T *bias, T *y) {
     OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
-    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, scratch); }
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, S, LAST>(j, x, w, bias, y, scratch); }
 }
 
-/* Computes the gradient with respect to w in parts [split][oc, taps, cp].  Each part is a sum over some of the pixels
-   of y [pixels, groups, op] and of the patches of x.  A block computes 64 x 64 channels for one tap and one part, in
-   stages of 32 pixels.  The parts are then added in a fixed order. */
-#define OPDI_CU_GW_SIDE 64
+//== tiles of the gradient with respect to weights =====================================================================
+
+/* Computes the gradient with respect to w in parts [split][oc, taps * cp].  Each part is a sum over some of the pixels
+   of y [pixels, groups, op] and of the patches of x.  A block computes M output channels and N columns of patches
+   (channels of one or several taps), in stages of 32 pixels.  The parts are then added in a fixed order. */
 #define OPDI_CU_GW_K 32
-#define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
-struct opdi_cu_gw { opdi_cu_pointwise_divider w, h, z; int op, cp, tiles_o, tiles_c, splits; };
-template <typename T>
-__device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, const opdi_cu_gw &k, const T *x, const T *y,
-                                                     float *parts, unsigned char *scratch) {
+template <int M_, int N_, int WM_, int WN_, int STAGES_, int BLOCKS_> struct opdi_cu_gw_shape {
+    enum { M = M_, N = N_, WM = WM_, WN = WN_, STAGES = STAGES_, BLOCKS = BLOCKS_,
+           THREADS = M_ / WM_ * (N_ / WN_) * 32 };
+    static int64_t bytes(bool padded) {
+        const int64_t stages = (int64_t)OPDI_CU_GW_K * (2 * (M + N) + (padded ? 32 : 0)) * STAGES,
+            sums = (int64_t)M * (N + 4) * 4;
+        return stages > sums ? stages : sums;
+    }
+};
+struct opdi_cu_gw { opdi_cu_tc_job j; int op, tiles_o, splits; };
+template <typename T, class S>
+__device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_gw &k, const T *x, const T *y, float *parts,
+                                                     unsigned char *scratch) {
     typedef opdi_cu_mma<T, true> M;
-    constexpr int LD = OPDI_CU_GW_LD, stage = 2 * OPDI_CU_GW_K * LD, R = OPDI_CU_GW_K / 16;
-    T *tiles = reinterpret_cast<T *>(scratch);    /* per stage: y [32][72], then x [32][72] */
-    const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, tile = blockIdx.x / (k.tiles_o * k.tiles_c);
-    const int o0 = (int)blockIdx.x % k.tiles_o * OPDI_CU_GW_SIDE,
-        c0 = (int)blockIdx.x / k.tiles_o % k.tiles_c * OPDI_CU_GW_SIDE;
-    const int tw = tile % q.k[2] * q.d[2], th = tile / q.k[2] % q.k[1] * q.d[1], tz = tile / q.k[2] / q.k[1] * q.d[0];
-    const int pixels = (int)(q.n * opdi_cu_volume(q.out)), lane = t % 8 * 8, row = t / 8;
-    const int each = ((pixels + k.splits - 1) / k.splits + OPDI_CU_GW_K - 1) / OPDI_CU_GW_K * OPDI_CU_GW_K;
+    typedef opdi_cu_tc_rows<2 * S::M> RY;
+    typedef opdi_cu_tc_rows<2 * S::N> RX;
+    constexpr int K = OPDI_CU_GW_K, CY = S::M / 8, CX = S::N / 8, Y = K * CY / S::THREADS, X = K * CX / S::THREADS,
+        I = S::WM / 16, J = S::WN / 16, stage = K * (RY::PITCH + RX::PITCH);
+    const opdi_cu_conv &q = k.j.q;
+    const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, cp = k.j.cp, kk = (int)opdi_cu_volume(q.k) * cp;
+    const int o0 = (int)blockIdx.x % k.tiles_o * S::M, c0 = (int)blockIdx.x / k.tiles_o * S::N;
+    const int pixels = (int)(q.n * opdi_cu_volume(q.out));
+    const int each = ((pixels + k.splits - 1) / k.splits + K - 1) / K * K;
     const int64_t begin = (int64_t)blockIdx.y * each, end = begin + each < pixels ? begin + each : pixels;
-    const int steps = begin < end ? (int)((end - begin + OPDI_CU_GW_K - 1) / OPDI_CU_GW_K) : 0;
-    const int wm = warp % 2 * 32, wn = warp / 2 * 32;
-    const bool o_there = o0 + lane < k.op, c_there = c0 + lane < k.cp;
-    typename M::S sum[2][2];
+    const int steps = begin < end ? (int)((end - begin + K - 1) / K) : 0;
+    const int wm = warp % (S::M / S::WM) * S::WM, wn = warp / (S::M / S::WM) * S::WN;
+    /* this thread copies 16 bytes of one column of y, and of one column of patches, which belongs to one tap */
+    const int oy = o0 + t % CY * 8, column = c0 + t % CX * 8, tap = column < kk ? column / cp : 0,
+        c = column - tap * cp;
+    const int w = tap % q.k[2], h = tap / q.k[2] % q.k[1], z = tap / q.k[2] / q.k[1];
+    const uint32_t bits = 1u << w | 1u << (12 + h) | 1u << (22 + z);
+    const int moved = (z * q.d[0] * q.in[1] + h * q.d[1]) * q.in[2] + w * q.d[2];
+    const bool o_there = oy < k.op, c_there = column < kk;
+    typename M::S sum[I][J];
     OPDI_CU_UNROLL
-    for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
+    for (int i = 0; i < I; i++) { for (int n = 0; n < J; n++) { M::zero(sum[i][n]); } }
     const auto bring = [&](int s) {
-        T *ys = tiles + s % OPDI_CU_TC_STAGES * stage + row * LD + lane, *xs = ys + OPDI_CU_GW_K * LD;
-        OPDI_CU_UNROLL
-        for (int i = 0; i < R && s < steps; i++) {
-            const int64_t m = begin + s * OPDI_CU_GW_K + row + 16 * i;
-            const uint32_t p = m < end ? (uint32_t)m : 0, r = k.w.of(p), plane = k.h.of(r), image = k.z.of(plane);
-            const int w = (int)(p - r * (uint32_t)q.out[2]) * q.s[2] - q.p[2] + tw;
-            const int h = (int)(r - plane * (uint32_t)q.out[1]) * q.s[1] - q.p[1] + th;
-            const int z = (int)(plane - image * (uint32_t)q.out[0]) * q.s[0] - q.p[0] + tz;
-            const bool of_y = m < end && o_there, there = m < end && c_there && (unsigned)z < (unsigned)q.in[0] &&
-                (unsigned)h < (unsigned)q.in[1] && (unsigned)w < (unsigned)q.in[2];
-            const int64_t at = (((int64_t)image * q.in[0] + z) * q.in[1] + h) * q.in[2] + w;
-            opdi_cu_stage_16(ys + 16 * i * LD, of_y ? y + (m * q.groups + group) * k.op + o0 + lane : y, of_y);
-            opdi_cu_stage_16(xs + 16 * i * LD, there ? x + (at * q.groups + group) * k.cp + c0 + lane : x, there);
+        unsigned char *ys = scratch + s % S::STAGES * stage, *xs = ys + K * RY::PITCH;
+        if (s < steps) {
+            const int64_t first = begin + (int64_t)s * K;
+            /* each lane computes one pixel; the others get it from there */
+            opdi_cu_pixel mine = opdi_cu_pixel_of(k.j, (uint32_t)(first + t % 32 < end ? first + t % 32 : 0),
+                                                  (uint32_t)pixels);
+            if (first + t % 32 >= end) { mine.inside = 0; }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < Y; i++) {
+                const int row = t / CY + i * (S::THREADS / CY);
+                const bool there = first + row < end && o_there;
+                opdi_cu_stage_16(ys + RY::at(row, t % CY),
+                                 there ? y + ((first + row) * q.groups + group) * k.op + oy : y, there);
+            }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < X; i++) {
+                const int row = t / CX + i * (S::THREADS / CX);
+                const int64_t at = __shfl_sync(OPDI_CU_ALL_LANES, mine.at, row) + moved;
+                const uint32_t inside = __shfl_sync(OPDI_CU_ALL_LANES, mine.inside, row);
+                const bool there = c_there && (inside & bits) == bits;
+                opdi_cu_stage_16(xs + RX::at(row, t % CX), there ? x + (at * q.groups + group) * cp + c : x, there);
+            }
         }
         opdi_cu_stages_commit();
     };
-    for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(s); }
+    for (int s = 0; s < S::STAGES - 1; s++) { bring(s); }
+    const opdi_cu_tc_factor<T, true, 2 * S::M, false> as(scratch, wm);
+    const opdi_cu_tc_factor<T, true, 2 * S::N, true> bs(scratch + K * RY::PITCH, wn);
+    OPDI_CU_ROLLED
     for (int s = 0; s < steps; s++) {
-        const T *ys = tiles + s % OPDI_CU_TC_STAGES * stage + wm + M::place_a(LD);
-        const T *xs = tiles + s % OPDI_CU_TC_STAGES * stage + OPDI_CU_GW_K * LD + wn + M::place_b(LD);
-        opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
+        const int at = s % S::STAGES * stage;
+        opdi_cu_stages_wait<S::STAGES - 2>();
         __syncthreads();
-        bring(s + OPDI_CU_TC_STAGES - 1);
+        bring(s + S::STAGES - 1);
         OPDI_CU_UNROLL
-        for (int l = 0; l < OPDI_CU_GW_K; l += 16) {
-            typename M::A fa[2];
-            typename M::B fb[2];
+        for (int l = 0; l < K / 16; l++) {
+            typename M::A fa[I];
+            typename M::B fb[J];
             OPDI_CU_UNROLL
-            for (int i = 0; i < 2; i++) {
-                M::load(fa[i], ys + l * LD + 16 * i, LD);
-                M::load(fb[i], xs + l * LD + 16 * i, LD);
-            }
+            for (int n = 0; n < J; n++) { bs.load(fb[n], at, n, l); }
             OPDI_CU_UNROLL
-            for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { M::add(sum[i][j], fa[i], fb[j]); } }
+            for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < I; i++) { for (int n = 0; n < J; n++) { M::add(sum[i][n], fa[i], fb[n]); } }
         }
     }
     opdi_cu_stages_wait<0>();
     __syncthreads();
     float *out = reinterpret_cast<float *>(scratch);
-    constexpr int ld = OPDI_CU_GW_SIDE + 4;
-    for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 2; j++) {
-            M::store(out + (wm + 16 * i) * ld + wn + 16 * j, sum[i][j], ld, 1);
-        }
+    constexpr int ld = S::N + 4;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < I; i++) {
+        OPDI_CU_UNROLL
+        for (int n = 0; n < J; n++) { M::store(out + (wm + 16 * i) * ld + wn + 16 * n, sum[i][n], ld, 1); }
     }
     __syncthreads();
     const int og = (int)(q.oc / q.groups);
-    const int64_t taps = opdi_cu_volume(q.k), base = blockIdx.y * q.oc + (int64_t)group * og;
-    for (int i = t; i < OPDI_CU_GW_SIDE * OPDI_CU_GW_SIDE; i += OPDI_CU_TC_THREADS) {
-        const int r = i / OPDI_CU_GW_SIDE, o = o0 + r, c = c0 + i % OPDI_CU_GW_SIDE;
-        if (o < og && c < k.cp) { parts[((base + o) * taps + tile) * k.cp + c] = out[r * ld + c - c0]; }
+    const int64_t base = blockIdx.y * q.oc + (int64_t)group * og;
+    for (int i = t; i < S::M * S::N / 4; i += S::THREADS) {
+        const int r = i / (S::N / 4), o = o0 + r, at = i % (S::N / 4) * 4;
+        if (o < og && c0 + at < kk) {
+            opdi_cu_store_vector<4>(parts + (base + o) * kk + c0 + at, opdi_cu_load_vector<4>(out + r * ld + at));
+        }
     }
 }
-template <typename T> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS)
-opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_constant__ opdi_cu_gw k, const T *x,
-                       const T *y, float *parts) {
+template <typename T, class S> __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
+opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_gw k, const T *x, const T *y, float *parts) {
     OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
-    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, scratch); }
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T, S>(k, x, y, parts, scratch); }
 }
 /* Sets w[o, c, t] to the sum of parts[split][o, t, c] over all splits. */
 template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
@@ -10022,118 +10706,155 @@ template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *pa
         if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
     }
 }
-/* Sets to[o, t, c] to w[o, c, t].  If `back` is true, input and output channels are exchanged and the order of taps is
-   reversed: to[g, c, t, o] = w[g, o, c, taps - 1 - t].  Elements from `inner` to cp - 1 are padding and become 0. */
-template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp,
-    bool back) {
-    const int64_t taps = opdi_cu_volume(q.k), cg = q.c / q.groups, og = q.oc / q.groups, rows = back ? q.c : q.oc,
-        inner = back ? og : cg;
-    const int64_t all = rows * taps * cp, step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
-        const int64_t c = i % cp, t = i / cp % taps, r = i / cp / taps;
-        const int64_t at = back ? ((r / cg * og + c) * cg + r % cg) * taps + taps - 1 - t : (r * cg + c) * taps + t;
-        to[i] = c < inner ? w[at] : T(0.0f);
-    }
-}
-/* Sets to[line, c] to from[line, c], or to 0 for c from cg to cp - 1.  `all` elements are written. */
-template <typename T> __global__ void opdi_cu_channels_padded_kernel(const T *from, T *to, int64_t cg, int64_t cp,
-                                                                     int64_t all) {
-    const int64_t step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
-        to[i] = i % cp < cg ? from[i / cp * cg + i % cp] : T(0.0f);
-    }
-}
-/* Returns x [n, groups * cg, image] in channels-last order (if `last` is true, x has this order), with each group's
-   channels padded to a multiple of 8: x itself if it needs no change.  Returns NULL and sets an error if it fails. */
-template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
-                                                         int64_t image) {
-    const int64_t cp = opdi_cu_ceil(cg, 8) * 8, lines = q->n * image * q->groups;
-    const int64_t tiles = q->n * q->groups * opdi_cu_ceil(image, 64) * opdi_cu_ceil(cp, 64);
-    if (last && cp == cg && opdi_cu_aligned(x)) { return x; }
-    T *to = static_cast<T *>(opdi_cu_scratch(lines * cp * (int64_t)sizeof(T)));
-    return to && (last ? opdi_cu_launch(opdi_cu_channels_padded_kernel<T>, opdi_cu_grid(lines * cp, 256), dim3(256), 0,
-                                        x, to, cg, cp, lines * cp)
-                  : opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
-                                   q->groups, cg, cp, image)) == 0 ? to : NULL;
-}
-template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y,
-    bool x_last, bool y_last, bool back) {
-    const int64_t rows = back ? q.c : q.oc, cg = back ? q.oc / q.groups : q.c / q.groups, cp = opdi_cu_ceil(cg, 8) * 8;
-    const int64_t taps = opdi_cu_volume(q.k), image = opdi_cu_volume(back ? q.out : q.in);
-    T *wt = static_cast<T *>(opdi_cu_scratch(rows * taps * cp * (int64_t)sizeof(T)));
-    if (!wt || !(x = opdi_cu_conv_turned(&q, x, x_last, cg, image))) { return -1; }
-    if (opdi_cu_launch(opdi_cu_conv_weights_kernel<T>, opdi_cu_grid(rows * taps * cp, 256), dim3(256), 0, q, w, wt,
-        (int)cp, back)) {
-        return -1;
-    }
-    if (back) {                                   /* gx = conv(gy, reversed weights) with a stride of 1 */
-        opdi_cu_conv b = q;
-        b.c = q.oc; b.oc = q.c;
-        for (int i = 0; i < 3; i++) { b.in[i] = q.out[i]; b.out[i] = q.in[i]; b.p[i] = q.d[i] * (q.k[i] - 1) - q.p[i]; }
-        q = b;
-    }
-    const int64_t tiles_n = opdi_cu_ceil(q.oc / q.groups, OPDI_CU_TC_N),
-        tiles_m = opdi_cu_ceil(q.n * opdi_cu_volume(q.out), OPDI_CU_TC_M);
-    return opdi_cu_launch(y_last ? opdi_cu_conv_tc_kernel<T, true> : opdi_cu_conv_tc_kernel<T, false>,
-                          dim3((unsigned)(tiles_m * tiles_n), 1, (unsigned)q.groups), dim3(OPDI_CU_TC_THREADS),
-                          OPDI_CU_TC_STAGES * (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD * sizeof(T), q, x, wt,
-                          bias, y, (int)cp, (int)tiles_n);
-}
-/* Computes gw.  Splits the pixels into parts of at least 512, so that there are about 512 blocks.  Returns 0, or -1 and
-   sets an error. */
-template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last,
-                                                  bool y_last) {
-    const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k),
-        pixels = q->n * opdi_cu_volume(q->out);
-    opdi_cu_gw k;
-    k.w = opdi_cu_divide_by((uint32_t)q->out[2]);
-    k.h = opdi_cu_divide_by((uint32_t)q->out[1]);
-    k.z = opdi_cu_divide_by((uint32_t)q->out[0]);
-    k.cp = (int)opdi_cu_ceil(cg, 8) * 8; k.op = (int)opdi_cu_ceil(og, 8) * 8;
-    k.tiles_c = (int)opdi_cu_ceil(k.cp, OPDI_CU_GW_SIDE); k.tiles_o = (int)opdi_cu_ceil(k.op, OPDI_CU_GW_SIDE);
-    const int64_t tiles = taps * k.tiles_c * k.tiles_o, most = opdi_cu_ceil(pixels, 512);
-    const int64_t want = opdi_cu_ceil(512, tiles * q->groups);
-    k.splits = (int)(want < most ? want : most);
-    const int64_t all = q->oc * taps * k.cp,
-        scratch = OPDI_CU_TC_STAGES * 2 * OPDI_CU_GW_K * OPDI_CU_GW_LD * (int64_t)sizeof(T);
-    float *parts = static_cast<float *>(opdi_cu_scratch(k.splits * all * 4));
-    if (!parts || !(x = opdi_cu_conv_turned(q, x, x_last, cg, opdi_cu_volume(q->in))) ||
-        !(y = opdi_cu_conv_turned(q, y, y_last, og, opdi_cu_volume(q->out)))) { return -1; }
-    if (opdi_cu_launch(opdi_cu_conv_gw_kernel<T>, dim3((unsigned)tiles, (unsigned)k.splits, (unsigned)q->groups),
-                       dim3(OPDI_CU_TC_THREADS), (size_t)scratch, *q, k, x, y, parts)) { return -1; }
-    return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
-                          k.splits, cg, (int64_t)k.cp, taps, all);
-}
+
+//== starting the kernels for tensor cores =============================================================================
+
 /* Returns whether the code for the current device was compiled for compute capability 8.0 or newer.  This may be code
    for this device, or code for an older one that the driver has recompiled.  The answer is cached. */
+static __global__ void opdi_cu_tc_probe() {}
 static bool opdi_cu_tc_compiled() {
     static std::atomic<signed char> known[OPDI_CU_MAX_DEVICES];       /* 1: yes, -1: no */
     std::atomic<signed char> &k = known[opdi_cu_current()];
     cudaFuncAttributes a;
     if (k == 0) {
-        const cudaError_t e = cudaFuncGetAttributes(&a, (const void *)opdi_cu_conv_tc_kernel<opdi_cu_bf16, false>);
+        const cudaError_t e = cudaFuncGetAttributes(&a, (const void *)opdi_cu_tc_probe);
         if (e != cudaSuccess) { (void)cudaGetLastError(); return false; }
         k = a.ptxVersion >= 80 ? 1 : -1;
     }
     return k > 0;
 }
-/* Returns whether the kernel for tensor cores is worth using and its grid is possible. */
-static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
-    const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
-    if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || !opdi_cu_tc_compiled())) { return false; }
-    if (cg < 8 || og < 8 || q->groups > 65535 || q->n * opdi_cu_volume(q->out) > (1 << 30) ||
-        q->n * opdi_cu_volume(q->in) > (1 << 30) || cg * taps > (1 << 24) || og * taps > (1 << 24)) { return false; }
-    const int64_t x_all = q->n * q->groups * opdi_cu_volume(q->in) * (cg + 8),
-        y_all = q->n * q->groups * opdi_cu_volume(q->out) * (og + 8);
-    const int most[3] = OPDI_CU_TC_TAPS;
-    if (what != OPDI_CU_CONV_GW && (what == OPDI_CU_CONV_Y ? x_all : y_all) > INT32_MAX) { return false; }
-    for (int i = 0; i < 3 && what != OPDI_CU_CONV_GW; i++) {
-        if (q->k[i] > most[i]) { return false; }
-        if (what == OPDI_CU_CONV_GX && (q->s[i] != 1 || q->d[i] * (q->k[i] - 1) < q->p[i])) { return false; }
+/* Sets *j to the convolution q itself. */
+static void opdi_cu_tc_plain(opdi_cu_tc_job *j, const opdi_cu_conv *q, int64_t cp) {
+    *j = opdi_cu_tc_job();
+    j->q = *q;
+    j->cp = (int)cp;
+    for (int d = 0; d < 3; d++) {
+        j->full[d] = q->out[d]; j->k[d] = q->k[d];
+        j->step[d] = j->along[d] = 1;
+    }
+}
+/* Sets *j to the part of the gradient with respect to x whose elements i have i % q->s[d] = part[d].  Such an element
+   reads y[(i + p - t * d) / s] for those taps t for which the division leaves no rest: for a stride of 1 all, else
+   every s-th tap.  Returns whether there are such elements. */
+static bool opdi_cu_tc_back(opdi_cu_tc_job *j, const opdi_cu_conv *q, int64_t cp, const int *part /*[3]*/) {
+    opdi_cu_tc_plain(j, q, cp);
+    j->back = true;
+    j->q.c = q->oc; j->q.oc = q->c;
+    for (int d = 0; d < 3; d++) {
+        const int s = q->s[d], t0 = (part[d] + q->p[d]) % s, taps = t0 < q->k[d] ? (q->k[d] - t0 + s - 1) / s : 0;
+        if (part[d] >= q->in[d]) { return false; }
+        j->q.in[d] = q->out[d];
+        j->q.out[d] = (q->in[d] - part[d] + s - 1) / s;
+        j->q.k[d] = taps;
+        j->q.s[d] = 1;
+        j->q.p[d] = q->d[d] * (taps - 1) - (part[d] + q->p[d] - t0) / s;
+        j->full[d] = q->in[d];
+        j->step[d] = s;
+        j->first[d] = part[d];
+        j->tap[d] = t0 + (taps - 1) * s;
+        j->along[d] = -s;
+        j->spread = j->spread || s != 1;
     }
     return true;
 }
-
+/* Returns whether the kernels pad rows in shared memory (see opdi_cu_tc_rows). */
+static bool opdi_cu_tc_padded() {
+#if defined(OPD_CUDA_EMULATED)
+    return false;
+#else
+    return !opdi_cu_tc_compiled();
+#endif
+}
+template <typename T, class S> static int opdi_cu_tc_start(opdi_cu_tc_job j, const T *x, const T *w, const T *bias,
+                                                          T *y, bool last) {
+    j.w = opdi_cu_divide_by((uint32_t)j.q.out[2]);
+    j.h = opdi_cu_divide_by((uint32_t)j.q.out[1]);
+    j.z = opdi_cu_divide_by((uint32_t)j.q.out[0]);
+    j.tiles = (int)opdi_cu_ceil(j.q.oc / j.q.groups, S::N);
+    const int64_t down = opdi_cu_ceil(j.q.n * opdi_cu_volume(j.q.out), S::M);
+    return opdi_cu_launch(last ? opdi_cu_conv_tc_kernel<T, S, true> : opdi_cu_conv_tc_kernel<T, S, false>,
+                          dim3((unsigned)(down * j.tiles), 1, (unsigned)j.q.groups), dim3(S::THREADS),
+                          (size_t)S::bytes(opdi_cu_tc_padded()), j, x, w, bias, y);
+}
+/* Computes the job with tiles that suit its channels. */
+template <typename T> static int opdi_cu_tc_shaped(const opdi_cu_tc_job &j, const T *x, const T *w, const T *bias, T *y,
+                                                   bool last) {
+    return j.q.oc / j.q.groups <= 64 || !opdi_cu_tc_compiled()
+        ? opdi_cu_tc_start<T, opdi_cu_tc_shape<128, 64, 64, 32, 64, 3, 3> >(j, x, w, bias, y, last)
+        : opdi_cu_tc_start<T, opdi_cu_tc_shape<128, 128, 64, 64, 64, 4, 2> >(j, x, w, bias, y, last);
+}
+/* Computes y = conv(x, w) + bias or, if `back` is true, gx from gy, which is then passed as x.  x_last and y_last tell
+   which tensors are in channels-last order.  Returns 0, or -1 and sets an error. */
+template <typename T> static int opdi_cu_conv_tc(const opdi_cu_conv *q, const T *x, const T *w, const T *bias, T *y,
+    bool x_last, bool y_last, bool back) {
+    constexpr int E = 16 / (int)sizeof(T);
+    const int64_t rows = back ? q->c : q->oc, cg = (back ? q->oc : q->c) / q->groups, cp = opdi_cu_ceil(cg, E) * E;
+    T *wt = static_cast<T *>(opdi_cu_scratch(rows * opdi_cu_volume(q->k) * cp * (int64_t)sizeof(T)));
+    if (!wt || !(x = opdi_cu_conv_turned(q, x, x_last, cg, opdi_cu_volume(back ? q->out : q->in)))) { return -1; }
+    int part[3] = {0, 0, 0};
+    for (int i = 0; i < (back ? q->s[0] * q->s[1] * q->s[2] : 1); i++) {
+        opdi_cu_tc_job j;
+        part[0] = i / q->s[2] / q->s[1]; part[1] = i / q->s[2] % q->s[1]; part[2] = i % q->s[2];
+        if (!back) { opdi_cu_tc_plain(&j, q, cp); } else if (!opdi_cu_tc_back(&j, q, cp, part)) { continue; }
+        const int64_t all = rows * opdi_cu_volume(j.q.k) * cp;
+        if (opdi_cu_launch(opdi_cu_conv_weights_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, j, w, wt) ||
+            opdi_cu_tc_shaped<T>(j, x, (const T *)wt, bias, y, y_last)) { return -1; }
+        wt += all;
+    }
+    return 0;
+}
+template <typename T, class S> static int opdi_cu_gw_start(opdi_cu_gw k, const T *x, const T *y, T *w) {
+    const opdi_cu_conv &q = k.j.q;
+    const int64_t pixels = q.n * opdi_cu_volume(q.out), taps = opdi_cu_volume(q.k), columns = taps * k.j.cp,
+        all = q.oc * columns;
+    k.tiles_o = (int)opdi_cu_ceil(q.oc / q.groups, S::M);
+    const int64_t tiles = k.tiles_o * opdi_cu_ceil(columns, S::N), most = opdi_cu_ceil(pixels, 512);
+    const int64_t want = opdi_cu_ceil((int64_t)opdi_cu_properties()->multiprocessors * S::BLOCKS, tiles * q.groups);
+    k.splits = (int)(want < most ? want : most);
+    float *parts = static_cast<float *>(opdi_cu_scratch(k.splits * all * 4));
+    if (!parts || opdi_cu_launch(opdi_cu_conv_gw_kernel<T, S>,
+                                 dim3((unsigned)tiles, (unsigned)k.splits, (unsigned)q.groups), dim3(S::THREADS),
+                                 (size_t)S::bytes(opdi_cu_tc_padded()), k, x, y, parts)) { return -1; }
+    return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
+                          k.splits, q.c / q.groups, (int64_t)k.j.cp, taps, all);
+}
+/* Computes gw from x and gy.  Splits the pixels into parts of at least 512, so that the blocks fill the GPU.  Returns
+   0, or -1 and sets an error. */
+template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last,
+                                                  bool y_last) {
+    const int64_t cg = q->c / q->groups, og = q->oc / q->groups;
+    opdi_cu_gw k;
+    opdi_cu_tc_plain(&k.j, q, opdi_cu_ceil(cg, 8) * 8);
+    k.j.w = opdi_cu_divide_by((uint32_t)q->out[2]);
+    k.j.h = opdi_cu_divide_by((uint32_t)q->out[1]);
+    k.j.z = opdi_cu_divide_by((uint32_t)q->out[0]);
+    k.op = (int)opdi_cu_ceil(og, 8) * 8;
+    if (!(x = opdi_cu_conv_turned(q, x, x_last, cg, opdi_cu_volume(q->in))) ||
+        !(y = opdi_cu_conv_turned(q, y, y_last, og, opdi_cu_volume(q->out)))) { return -1; }
+    return og <= 64 || !opdi_cu_tc_compiled()
+        ? opdi_cu_gw_start<T, opdi_cu_gw_shape<64, 128, 32, 64, 3, 3> >(k, x, y, w)
+        : opdi_cu_gw_start<T, opdi_cu_gw_shape<128, 128, 64, 64, 4, 2> >(k, x, y, w);
+}
+/* Returns whether the kernels for tensor cores are worth using and their grids are possible.  They compute float32 in
+   TF32, if the user allows it, but not its gw. */
+static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
+    const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
+    const int most[3] = OPDI_CU_TC_TAPS;
+    if (dtype == OPD_FLOAT32 ? opd_float32_matmul_precision() != OPD_MATMUL_HIGH || what == OPDI_CU_CONV_GW ||
+        opdi_cu_conv_is_product(q) : dtype != OPD_FLOAT16 && dtype != OPD_BFLOAT16) { return false; }
+    if (dtype != OPD_FLOAT16 && !opdi_cu_tc_compiled()) { return false; }
+    if ((q->groups > 1 && (cg < 8 || og < 8)) || (what == OPDI_CU_CONV_GX ? cg : og) < 8 || taps == 0 ||
+        q->groups > 65535 || q->n * opdi_cu_volume(q->out) > (1 << 30) || q->n * opdi_cu_volume(q->in) > (1 << 30) ||
+        cg * taps > (1 << 24) || og * taps > (1 << 24)) { return false; }
+    const int64_t x_all = q->n * q->groups * opdi_cu_volume(q->in) * (cg + 8),
+        y_all = q->n * q->groups * opdi_cu_volume(q->out) * (og + 8);
+    if (what != OPDI_CU_CONV_GW && (what == OPDI_CU_CONV_Y ? x_all : y_all) > INT32_MAX) { return false; }
+    for (int i = 0; i < 3; i++) {
+        if (q->k[i] > most[i]) { return false; }
+        if (what == OPDI_CU_CONV_GX && q->s[i] != 1 && q->d[i] != 1) { return false; }
+    }
+    return what != OPDI_CU_CONV_GX || (int64_t)q->s[0] * q->s[1] * q->s[2] <= 8;
+}
 //== choosing a kernel =================================================================================================
 
 struct opdi_cu_conv_call { opdi_cu_conv v; bool transposed; };
@@ -10168,17 +10889,6 @@ static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, con
     }
     return 0;
 }
-/* Returns whether t is stored in channels-last order, as the library's convolutions expect and produce it: dim 1 has
-   stride 1; the last dim has the next larger stride, then the dim before it, and so on. */
-static bool opdi_cu_is_channels_last(const opd_tensor *t) {
-    int64_t next = opd_ndim(t) > 2 ? opd_size(t, 1) : 0;
-    if (opd_ndim(t) < 4 || opd_strides(t)[1] != 1) { return false; }
-    for (int d = opd_ndim(t) - 1; d > 1; d--) {
-        if (opd_strides(t)[d] != next) { return false; }
-        next *= opd_size(t, d);
-    }
-    return opd_strides(t)[0] == next;
-}
 static bool opdi_cu_wino_fits(const opdi_cu_conv *q, int what);
 static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
     float *to);
@@ -10212,14 +10922,33 @@ template <typename T> static int opdi_cu_conv_typed_gw(const opdi_cu_conv *q, op
     return opdi_cu_launch(opdi_cu_conv_each_gw_kernel<T>, opdi_cu_grid_rows(opd_numel(w)), dim3(256), 0, *q, xs, ys,
                           static_cast<opdi_cu_acc<T> *>(ws));
 }
+/* Computes y, gx or gw of a kernel of one tap as a product of the pixels' channels, for tensors in channels-last order.
+   Returns 0, or -1 and sets an error. */
+static int opdi_cu_conv_pixels(const opdi_cu_conv *q, int what, opd_scalar_type dtype, void *x, void *w, void *y) {
+    const opdi_cu_matrix xs = {x, 0, q->c, 1}, ys = {y, 0, q->oc, 1}, yt = {y, 0, 1, q->oc}, ws = {w, 0, q->c, 1},
+        wt = {w, 0, 1, q->c};
+    const int64_t pixels = q->n * opdi_cu_volume(q->in);
+    opdi_cu_product b;
+    b.n = 1; b.out_batch = 0;
+    if (what == OPDI_CU_CONV_Y) { b.m = pixels; b.k = q->c; b.p = q->oc; b.a = xs; b.b = wt; b.out = y; }
+    else if (what == OPDI_CU_CONV_GX) { b.m = pixels; b.k = q->oc; b.p = q->c; b.a = ys; b.b = ws; b.out = x; }
+    else { b.m = q->oc; b.k = pixels; b.p = q->c; b.a = yt; b.b = xs; b.out = w; }
+    return opdi_cu_gemm(&b, dtype, dtype, 1, 0);
+}
 template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
     opd_tensor *y, opd_tensor *bias) {
     opd_tensor *from = what == OPDI_CU_CONV_Y ? x : y, *to = what == OPDI_CU_CONV_Y ? y : x;
-    if (what == OPDI_CU_CONV_GW) {
-        return opdi_cu_conv_gw<T>(q, opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y),
-                                  opdi_cu_is_channels_last(x), opdi_cu_is_channels_last(y));
+    const bool x_last = opdi_cu_is_channels_last(x), y_last = opdi_cu_is_channels_last(y);
+    if (opdi_cu_conv_is_product(q) && q->groups == 1 && !bias && x_last && y_last && q->c % 8 == 0 &&
+        q->oc % 8 == 0) {
+        return opdi_cu_conv_pixels(q, what, opd_dtype(x), opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y));
     }
-    return opdi_cu_conv_tc<T>(*q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL,
+    if (what == OPDI_CU_CONV_GW) {
+        if constexpr (sizeof(T) == 2) {
+            return opdi_cu_conv_gw<T>(q, opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y), x_last, y_last);
+        }
+    }
+    return opdi_cu_conv_tc<T>(q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL,
                               opdi_cu_data<T>(to), opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to),
                               what == OPDI_CU_CONV_GX);
 }
@@ -10237,6 +10966,12 @@ static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
         opdi_cu_data<T>(y), opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
     return -1;
 }
+/* Returns whether y or gx of 16-bit floats is a batch of products of tensors as they are: the kernel has one tap, x and
+   y are contiguous, and their rows are multiples of 16 bytes. */
+static bool opdi_cu_conv_is_direct(const opdi_cu_conv *q, int what, const opd_tensor *x, const opd_tensor *y) {
+    return what != OPDI_CU_CONV_GW && opdi_cu_conv_is_product(q) && opd_dtype_size(opd_dtype(x)) == 2 &&
+        opdi_cu_volume(q->in) % 8 == 0 && opd_is_contiguous(x) && opd_is_contiguous(y);
+}
 /* Computes the result that `what` says: y, gx (in x) or gw (in w).  The tensors may have any strides.  `bias` is added
    to y, unless it is NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y,
@@ -10251,7 +10986,7 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         if (!work || !opd_zero_(work) || (bias && opdi_cu_bias(work, bias))) { return -1; }
         return work == to || opd_copy_(to, work) ? 0 : -1;
     }
-    if (shorter && opdi_cu_conv_tc_fits(q, what, t)) {
+    if (opdi_cu_conv_tc_fits(q, what, t) && !(opdi_cu_conv_is_direct(q, what, x, y) && !bias)) {
         const bool last = what != OPDI_CU_CONV_GW && opdi_cu_is_channels_last(to);
         work = opd_is_contiguous(to) || last ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
         x = to == x ? work : opdi_cu_is_channels_last(x) ? x : opd_contiguous(x);
@@ -10260,7 +10995,8 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         bias = bias ? opd_contiguous(bias) : NULL;
         if (!work || !x || !y || !w) { return -1; }
         rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias)
-            : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
+            : t == OPD_BFLOAT16 ? opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias)
+            : opdi_cu_conv_short<float>(q, what, x, w, y, bias);
         bias = NULL;
     } else if (wino || (t == OPD_FLOAT32 && opdi_cu_im_fits(q, what))) {
         work = opd_is_contiguous(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
@@ -10305,6 +11041,14 @@ static int opdi_cu_convolution_backward(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     gx = opdi_cu_result(call, 0); gw = opdi_cu_result(call, 1); gb = opdi_cu_result(call, 2);
     if (opdi_cu_conv_read(call, 4, x, w, g, &q)) { return -1; }
+    /* tensor cores read gy in channels-last order, for both gradients: it is turned once */
+    if (gx && gw && !q.transposed && opd_dtype_size(opd_dtype(g)) == 2 && q.v.groups == 1 && q.v.oc % 8 == 0 &&
+        opd_ndim(g) > 3 && opd_numel(g) && opd_numel(x) && !opdi_cu_conv_is_direct(&q.v, OPDI_CU_CONV_GX, gx, g) &&
+        opdi_cu_conv_tc_fits(&q.v, OPDI_CU_CONV_GX, opd_dtype(g)) &&
+        opdi_cu_conv_tc_fits(&q.v, OPDI_CU_CONV_GW, opd_dtype(g))) {
+        g = opdi_cu_as_last(g, opd_dtype(g), true);
+        if (!g) { return -1; }
+    }
     if (gx && opdi_cu_conv_run(&q.v, q.transposed ? OPDI_CU_CONV_Y : OPDI_CU_CONV_GX, q.transposed ? g : gx, w,
         q.transposed ? gx : g, NULL)) {
         return -1;
@@ -10752,9 +11496,9 @@ static bool opdi_cu_wino_fits(const opdi_cu_conv *q, int what) {
         if (q->k[i] != (i ? 3 : 1) || q->s[i] != 1 || q->d[i] != 1 || q->p[i] > (i ? 2 : 0)) { return false; }
     }
     return !opdi_cu_no_winograd && q->groups == 1 && q->in[0] == 1 && q->c >= 32 && q->oc >= 32 &&
-        opd_float32_matmul_precision() == OPD_MATMUL_HIGHEST && q->c * q->oc < (1 << 26) && area < (1 << 26) &&
-        tiles * (q->c > q->oc ? q->c : q->oc) < (1 << 26) && q->n < (1 << 26) &&
-        tiles * OPDI_CU_WINO_TILE * OPDI_CU_WINO_TILE < 2 * area && q->n * area >= OPDI_CU_WINO_PLACES &&
+        q->c * q->oc < (1 << 26) && area < (1 << 26) && tiles * (q->c > q->oc ? q->c : q->oc) < (1 << 26) &&
+        q->n < (1 << 26) && tiles * OPDI_CU_WINO_TILE * OPDI_CU_WINO_TILE < 2 * area &&
+        q->n * area >= OPDI_CU_WINO_PLACES &&
         q->n * area * q->c * q->oc >= OPDI_CU_WINO_PRODUCTS;
 }
 /* Sets *w to the division of images into parts of `images` images. */
@@ -10781,6 +11525,21 @@ static int64_t opdi_cu_wino_images(int64_t images, int64_t one) {
     const int64_t most = OPDI_CU_WINO_BYTES / one;
     return most < 1 ? 1 : most < images ? most : images;
 }
+/* Computes a batch of products of float32 without TF32, also if the user allows TF32: Winograd's method would enlarge
+   its errors.  The matrices of b.a are row-major; those of b.b too, or (`turned`) column-major.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_cu_wino_product(const opdi_cu_product *b, bool turned, float beta) {
+    const float one = 1;
+    cublasHandle_t h = opdi_cu_blas();
+    if (!h) { return -1; }
+    const cublasStatus_t s = cublasGemmStridedBatchedEx(
+        h, turned ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, (int)b->p, (int)b->m, (int)b->k, &one, b->b.data,
+        CUDA_R_32F, (int)(turned ? b->b.col : b->b.row), b->b.batch, b->a.data, CUDA_R_32F, (int)b->a.row, b->a.batch,
+        &beta, b->out, CUDA_R_32F, (int)b->p, b->out_batch, (int)b->n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasGemmStridedBatchedEx"); }
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
+    return opdi_cu_debug ? opdi_cu_faults() : 0;
+}
 /* Computes y = conv(x, w) + bias, or gx from gy, as `what` says.  `from` is read and `to` is written; both are
    contiguous.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
@@ -10805,7 +11564,7 @@ static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, 
         b.n = OPDI_CU_WINO_ALL; b.m = rows; b.k = channels; b.p = places; b.a = wm; b.b = pm; b.out = products;
         b.out_batch = rows * places;
         if (opdi_cu_wino_spread<opdi_cu_wino_patch>(tile, 1, from + i * channels * in[1] * in[2], patches) ||
-            opdi_cu_gemm(&b, OPD_FLOAT32, OPD_FLOAT32, 1, 0)) { return -1; }
+            opdi_cu_wino_product(&b, false, 0)) { return -1; }
         tile.channels = rows;
         if (opdi_cu_launch(opdi_cu_wino_result_kernel, opdi_cu_grid(rows * places, 256), dim3(256), 0, tile,
                            (const float *)products, bias, to + i * rows * out[1] * out[2], mend,
@@ -10840,7 +11599,7 @@ static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *g
         if (opdi_cu_wino_spread<opdi_cu_wino_patch>(of_x, some, x + i * q->c * q->in[1] * q->in[2], patches) ||
             opdi_cu_wino_spread<opdi_cu_wino_gradient>(of_y, some, gy + i * q->oc * q->out[1] * q->out[2],
                                                        gradients) ||
-            opdi_cu_gemm(&b, OPD_FLOAT32, OPD_FLOAT32, 1, i > 0 ? 1 : 0)) { return -1; }
+            opdi_cu_wino_product(&b, true, i > 0 ? 1.0f : 0.0f)) { return -1; }
     }
     of_x.images = q->n;
     return opdi_cu_launch(opdi_cu_wino_gw_kernel, opdi_cu_grid(all, 128), dim3(128), 0, (const float *)sums, gw,

@@ -323,12 +323,130 @@ static void opdi_cu_group_norm_read(opd_call *call, int first, opdi_cu_norm *k) 
     k->rows = opd_arg_int(call, first) * groups;
     k->n = k->per * k->hw;
 }
+/* Computes the sums over g * (x - mean) * rstd and over g for each of a * c channels of x and g [a, rows, c].  `per`
+   channels share a mean and rstd.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_last_pair_sums(opd_tensor *x, opd_tensor *g, int64_t a, int64_t c, int64_t per, opd_tensor *mean,
+                                  opd_tensor *rstd, opd_tensor *gx, opd_tensor *gs) {
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        return opdi_cu_last_sums<T>(opdi_cu_last_of(opd_numel(x) / c / a, c, per), a, opdi_cu_data<T>(x),
+                                    opdi_cu_data<T>(g), opdi_cu_data<A>(mean), opdi_cu_data<A>(rstd),
+                                    opdi_cu_data<A>(gx), opdi_cu_data<A>(gs));
+    })
+    return 0;
+}
+/* Computes for each group of `per` channels of each image its mean and rstd from means and variances of its channels
+   [a, c], and the coefficients of the channels. */
+template <typename T> __global__ void opdi_cu_group_channels(const opdi_cu_norm k, const opdi_cu_acc<T> *means,
+                                                             const opdi_cu_acc<T> *vars, opdi_cu_acc<T> *channels) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, first = row * k.per;
+    A mean = 0, squares = 0;
+    if (row >= k.rows) { return; }
+    for (int64_t i = 0; i < k.per; i++) { mean += means[first + i]; }
+    mean /= (A)k.per;
+    for (int64_t i = 0; i < k.per; i++) {
+        const A d = means[first + i] - mean;
+        squares += vars[first + i] + d * d;
+    }
+    const A rstd = (A)1 / (A)sqrt(squares / (A)k.per + (A)k.eps);
+    opdi_cu_put_float(k.save_mean, k.stat, row, mean);
+    opdi_cu_put_float(k.save_rstd, k.stat, row, rstd);
+    for (int64_t i = 0; i < k.per; i++) {
+        opdi_cu_channel<A> &to = ((opdi_cu_channel<A> *)channels)[first + i];
+        const int64_t c = (first + i) % k.c;
+        to.mean = mean;
+        to.scale = !k.w ? rstd : rstd * (k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c));
+        to.shift = !k.b ? (A)0 : k.wide ? ((const A *)k.b)[c] : opdi_cu_load<A>((const T *)k.b + c);
+        to.slope = 0;
+    }
+}
+/* Computes the coefficients of the channels for the gradient from the sums of opdi_cu_last_sums [a, c]. */
+template <typename T> __global__ void opdi_cu_group_backward_channels(const opdi_cu_norm k, const opdi_cu_acc<T> *gx,
+                                                                      const opdi_cu_acc<T> *gs,
+                                                                      opdi_cu_acc<T> *channels) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, first = row * k.per;
+    if (row >= k.rows) { return; }
+    const A mean = ((const A *)k.mean)[row], rstd = ((const A *)k.rstd)[row];
+    A a = 0, b = 0;
+    const auto weight = [&](int64_t i) {
+        const int64_t c = (first + i) % k.c;
+        return !k.w ? (A)1 : k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c);
+    };
+    for (int64_t i = 0; i < k.per; i++) { a += weight(i) * gs[first + i]; b += weight(i) * gx[first + i]; }
+    for (int64_t i = 0; i < k.per; i++) {
+        opdi_cu_channel<A> &to = ((opdi_cu_channel<A> *)channels)[first + i];
+        to.mean = mean;
+        to.scale = rstd * weight(i);
+        to.shift = rstd * a / (A)k.n;
+        to.slope = rstd * rstd * b / (A)k.n;
+    }
+}
+/* Computes a group norm of x in channels-last order.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_group_norm_last(opd_call *call, opd_tensor *x, opdi_cu_norm *k) {
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const int64_t images = opd_size(x, 0), all = images * k->c;
+    opd_tensor *y = opdi_cu_result(call, 0), *stats[2], *to = opdi_cu_as_last(y, opd_dtype(y), false), *saved[2],
+        *channels[2];
+    const int64_t four = 4 * all;
+    if (!to || opdi_cu_norm_params(k, x, opd_arg_tensor(call, 1), opd_arg_tensor(call, 2))) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        stats[i] = opdi_cu_new(opd_ints_of(&all, 1), acc);
+        channels[i] = i ? NULL : opdi_cu_new(opd_ints_of(&four, 1), acc);
+        saved[i] = opdi_cu_staging(opdi_cu_result(call, 1 + i));
+        if (!stats[i] || !saved[i] || !channels[0]) { return -1; }
+    }
+    k->save_mean = opdi_cu_data<char>(saved[0]); k->save_rstd = opdi_cu_data<char>(saved[1]);
+    k->stat = opd_dtype(saved[0]);
+    k->eps = opd_arg_double(call, 7);
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        const opdi_cu_last l = opdi_cu_last_of(k->hw, k->c, k->per);
+        if (opdi_cu_last_sums<T>(l, images, opdi_cu_data<T>(x), NULL, NULL, NULL, opdi_cu_data<A>(stats[0]),
+                                 opdi_cu_data<A>(stats[1])) ||
+            opdi_cu_launch(opdi_cu_group_channels<T>, dim3((unsigned)opdi_cu_ceil(k->rows, 64)), dim3(64), 0, *k,
+                           opdi_cu_data<A>(stats[0]), opdi_cu_data<A>(stats[1]), opdi_cu_data<A>(channels[0])) ||
+            opdi_cu_last_apply<T>(l, images, opdi_cu_data<T>(x), NULL, opdi_cu_data<T>(to),
+                                  opdi_cu_data<A>(channels[0]), false)) { return -1; }
+    })
+    for (int i = 0; i < 2; i++) { if (opdi_cu_staging_store(opdi_cu_result(call, 1 + i), saved[i])) { return -1; } }
+    return opdi_cu_staging_store(y, to);
+}
+/* Returns whether the kernels for channels-last tensors compute a group norm of x. */
+static bool opdi_cu_group_norm_is_last(const opd_tensor *x, const opdi_cu_norm *k) {
+    return opdi_cu_is_channels_last(x) && opd_numel(x) > 0 && opd_size(x, 0) <= 65535 && opd_size(x, 1) == k->c &&
+        opd_size(x, 0) * k->c == k->rows * k->per;
+}
 static int opdi_cu_group_norm(opd_call *call) {
     opdi_cu_norm k = opdi_cu_norm();
     if (opd_results_from_fake(call)) { return -1; }
     opdi_cu_group_norm_read(call, 3, &k);
+    if (opdi_cu_group_norm_is_last(opd_arg_tensor(call, 0), &k)) {
+        return opdi_cu_group_norm_last(call, opd_arg_tensor(call, 0), &k);
+    }
     return opdi_cu_norm_forward(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                                 opd_arg_double(call, 7), &k);
+}
+/* Computes dx of a group norm of x in channels-last order, from the sums of opdi_cu_last_pair_sums.  Returns 0, or -1
+   and sets an error. */
+static int opdi_cu_group_norm_dx_last(opd_call *call, opd_tensor *g, opd_tensor *x, opd_tensor *const *sums,
+                                      opdi_cu_norm *k) {
+    const int64_t four = 4 * opd_size(x, 0) * k->c;
+    opd_tensor *dx = opdi_cu_result(call, 0), *to = dx ? opdi_cu_as_last(dx, opd_dtype(dx), false) : NULL,
+        *channels = opdi_cu_new(opd_ints_of(&four, 1), opdi_cu_acc_dtype(opd_dtype(x)));
+    if (!dx) { return 0; }
+    if (!to || !channels || opdi_cu_norm_params(k, x, opd_arg_tensor(call, 4), NULL)) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        if (opdi_cu_launch(opdi_cu_group_backward_channels<T>, dim3((unsigned)opdi_cu_ceil(k->rows, 64)), dim3(64), 0,
+                           *k, opdi_cu_data<A>(sums[0]), opdi_cu_data<A>(sums[1]), opdi_cu_data<A>(channels)) ||
+            opdi_cu_last_apply<T>(opdi_cu_last_of(k->hw, k->c, k->per), opd_size(x, 0), opdi_cu_data<T>(x),
+                                  opdi_cu_data<T>(g), opdi_cu_data<T>(to), opdi_cu_data<A>(channels), false)) {
+            return -1;
+        }
+    })
+    return opdi_cu_staging_store(dx, to);
 }
 static int opdi_cu_group_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 2),
@@ -340,14 +458,21 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opdi_cu_group_norm_read(call, 5, &k);
     mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
-    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
-    if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 4), &k)) { return -1; }
+    const bool last = opdi_cu_group_norm_is_last(x, &k) && opdi_cu_alike(x, g);
+    if (last) { g = opdi_cu_as_last(g, opd_dtype(x), true); }
+    else { g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad); }
     /* sums over the pixels of each channel, then over the images */
     for (int i = 0; i < 2; i++) {
-        sums[i] = opdi_cu_result(call, 1 + i) ? opdi_cu_new(opd_ints_of(sizes, 2), acc) : NULL;
-        if (opdi_cu_result(call, 1 + i) && !sums[i]) { return -1; }
+        sums[i] = last || opdi_cu_result(call, 1 + i) ? opdi_cu_new(opd_ints_of(sizes, 2), acc) : NULL;
+        if ((last || opdi_cu_result(call, 1 + i)) && !sums[i]) { return -1; }
     }
-    if (opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
+    if (bad || !g) { return -1; }
+    if (last) {
+        k.mean = opdi_cu_norm_data(mean); k.rstd = opdi_cu_norm_data(rstd);
+        if (opdi_cu_last_pair_sums(x, g, a, k.c, k.per, mean, rstd, sums[0], sums[1]) ||
+            opdi_cu_group_norm_dx_last(call, g, x, sums, &k)) { return -1; }
+    } else if (opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 4), &k) ||
+               opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
         if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_fold_make(0), false)) {
@@ -359,9 +484,6 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
 
 //== batch norm ========================================================================================================
 
-/* The coefficients of a channel: forward, y = (x - mean) * scale + shift; backward, dx = scale * (g - shift - (x -
-   mean) * slope). */
-template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
 typedef struct opdi_cu_batch {
     int64_t c;
     const void *mean, *var, *w, *b;               /* mean, var: of the batch, or running; in the type of the
@@ -398,7 +520,7 @@ template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch
     }
 }
 /* Computes the coefficients of each channel for the gradient.  With statistics of the batch, shift is the mean of g,
-   and slope is the mean of g * (x - mean) * rstd^2.  With running statistics (`eval`), both are 0. */
+   and slope is the mean of g * (x - mean) * rstd^2, both times scale.  With running statistics (`eval`), both are 0. */
 template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi_cu_batch k) {
     typedef opdi_cu_acc<T> A;
     const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -407,8 +529,8 @@ template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi
     const A rstd = ((const A *)k.rstd)[c];
     to.mean = ((const A *)k.mean)[c];
     to.scale = !k.w ? rstd : rstd * (k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c));
-    to.shift = k.eval ? (A)0 : (A)((double)((const A *)k.g)[c] / k.count);
-    to.slope = k.eval ? (A)0 : (A)((double)((const A *)k.gx)[c] * (double)rstd / k.count);
+    to.shift = k.eval ? (A)0 : to.scale * (A)((double)((const A *)k.g)[c] / k.count);
+    to.slope = k.eval ? (A)0 : to.scale * (A)((double)((const A *)k.gx)[c] * (double)rstd / k.count);
     ((opdi_cu_channel<A> *)k.channels)[c] = to;
 }
 /* Applies the coefficients of each channel to x [a, c, hw] or, in the backward pass, to x and g; in the forward pass, g
@@ -421,19 +543,31 @@ template <typename T, int W> __global__ void opdi_cu_batch_apply(const T *x, con
     for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * W; i < total; i += step) {
         const int64_t q = total >> 32 ? i / hw : (int64_t)((uint32_t)i / (uint32_t)hw);
         const int64_t at = total >> 32 ? q % c : (int64_t)((uint32_t)q % (uint32_t)c);
-        opdi_cu_channel<A> k = all[at];
+        const opdi_cu_channel<A> k = all[at];
         A v[W], gs[W];
         if (!g || !eval) { opdi_cu_load_some<W>(x + i, v); }
         if (g) { opdi_cu_load_some<W>(g + i, gs); }
         OPDI_CU_UNROLL
         for (int w = 0; w < W; w++) {
-            if (w > 0 && hw == 1) { k = all[at + w]; }
             v[w] = !g ? (v[w] - k.mean) * k.scale + k.shift
-                : eval ? k.scale * gs[w] : k.scale * (gs[w] - k.shift - (v[w] - k.mean) * k.slope);
+                : eval ? k.scale * gs[w] : k.scale * gs[w] - k.shift - (v[w] - k.mean) * k.slope;
         }
         opdi_cu_store_some<W>(y + i, v);
     }
 }
+/* Computes mean and variance of each channel of x [rows, c]; x may be in channels-last order.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_cu_batch_stats(opd_tensor *x, opd_tensor *mean, opd_tensor *var) {
+    const int64_t c = opd_size(x, 1);
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        return opdi_cu_last_sums<T>(opdi_cu_last_of(opd_numel(x) / c, c, 1), 1, opdi_cu_data<T>(x), NULL, NULL, NULL,
+                                    opdi_cu_data<A>(mean), opdi_cu_data<A>(var));
+    })
+    return 0;
+}
+/* Computes y from x or, if g is given, the gradient y, by the coefficients k->channels. x, g and y are [a, c, hw] or,
+   if hw is 1, in channels-last order.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_batch_run(opd_tensor *x, opd_tensor *g, opd_tensor *y, const opdi_cu_batch *k, int64_t hw) {
     const int64_t total = opd_numel(x);
     if (total == 0) { return 0; }
@@ -441,8 +575,10 @@ static int opdi_cu_batch_run(opd_tensor *x, opd_tensor *g, opd_tensor *y, const 
         const int W = 16 / (int)sizeof(T);
         const T *xs = opdi_cu_data<T>(x), *gs = g ? opdi_cu_data<T>(g) : NULL;
         T *ys = opdi_cu_data<T>(y);
-        const bool vec = (hw % W == 0 || (hw == 1 && k->c % W == 0)) && opdi_cu_aligned(xs) && opdi_cu_aligned(gs) &&
-            opdi_cu_aligned(ys);
+        if (hw == 1) {
+            return opdi_cu_last_apply<T>(opdi_cu_last_of(total / k->c, k->c, 1), 1, xs, gs, ys, k->channels, k->eval);
+        }
+        const bool vec = hw % W == 0 && opdi_cu_aligned(xs) && opdi_cu_aligned(gs) && opdi_cu_aligned(ys);
         return opdi_cu_launch(vec ? opdi_cu_batch_apply<T, W> : opdi_cu_batch_apply<T, 1>,
                               opdi_cu_grid(total / (vec ? W : 1), 256), dim3(256), 0, xs, gs, ys, total, k->c, hw,
                               k->channels, k->eval);
@@ -458,24 +594,26 @@ static int opdi_cu_batch_norm(opd_call *call) {
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const bool train = opd_arg_bool(call, 5);
     const int64_t c = opd_size(x, 1), hw = opdi_cu_pixels(x), three[3] = {opd_size(x, 0), c, hw};
+    const bool last = opdi_cu_is_channels_last(x), rows = (last || hw == 1) && opd_numel(x) != 0;
     opdi_cu_batch k = opdi_cu_batch();
     opdi_cu_norm weights = opdi_cu_norm();
     bool bad = false;
     if (opd_results_from_fake(call)) { return -1; }
-    x = opd_contiguous(x);
     for (int i = 0; i < 3; i++) {
         out[i] = opdi_cu_result(call, i);
-        if (!(staging[i] = opdi_cu_staging(out[i]))) { return -1; }
+        staging[i] = last && !i ? opdi_cu_as_last(out[i], opd_dtype(out[i]), false) : opdi_cu_staging(out[i]);
+        if (!staging[i]) { return -1; }
     }
+    x = last ? x : opd_contiguous(x);
     if (c == 0) { return 0; }
     for (int i = 0; i < 2; i++) { was[i] = opdi_cu_norm_in(run[i], acc, &bad); }
     if (!x || bad || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 1), opd_arg_tensor(call, 2))) { return -1; }
     mean = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[0];
     var = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[1];
     if (!mean || !var) { return -1; }
-    if (train &&
-        opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_fold_make(2),
-                                                         false)) { return -1; }
+    if (train && (rows ? opdi_cu_batch_stats(x, mean, var)
+                  : opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean,
+                                                                opdi_cu_fold_make(2), false))) { return -1; }
     for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* an empty batch does not change the running
                                                                         values */
         if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
@@ -496,7 +634,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
         }
     })
     for (int i = 0; i < 2; i++) { if (now[i] && !opd_copy_(run[i], now[i])) { return -1; } }
-    if (opdi_cu_batch_run(x, NULL, staging[0], &k, hw)) { return -1; }
+    if (opdi_cu_batch_run(x, NULL, staging[0], &k, rows ? 1 : hw)) { return -1; }
     for (int i = 0; i < 3; i++) { if (opdi_cu_staging_store(out[i], staging[i])) { return -1; } }
     return 0;
 }
@@ -515,10 +653,13 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
     if (!train && !bad) {
         rstd = opd_rsqrt(opd_add(rstd, opd_tensor_wrapped_number(opd_value_double(opd_arg_double(call, 8)))));
     }
-    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
+    const bool last = opdi_cu_is_channels_last(x), rows = (last || opdi_cu_pixels(x) == 1) && opd_numel(x) != 0;
+    if (last) { g = opdi_cu_as_last(g, opd_dtype(x), true); }
+    else { g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad); }
     for (int i = 0; i < 2; i++) { if (!(sums[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; } }
-    if (bad || !rstd || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 2), NULL)) { return -1; }
-    if (opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
+    if (bad || !g || !rstd || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 2), NULL)) { return -1; }
+    if (rows ? opdi_cu_last_pair_sums(x, g, 1, c, 1, mean, rstd, sums[0], sums[1])
+        : opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
         return -1;
     }
     if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* the sums are 0, even if the mean is
@@ -528,8 +669,8 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
         if (out && !opd_copy_(out, sums[i])) { return -1; }
     }
     dx = opdi_cu_result(call, 0);
-    staging = opdi_cu_staging(dx);
     if (!dx || opd_numel(dx) == 0) { return 0; }
+    staging = last ? opdi_cu_as_last(dx, opd_dtype(dx), false) : opdi_cu_staging(dx);
     k.c = c; k.count = (double)(opd_numel(x) / c); k.eval = !train;
     k.mean = opdi_cu_norm_data(mean); k.rstd = opdi_cu_norm_data(rstd);
     k.w = weights.w; k.wide = weights.wide;
@@ -541,7 +682,7 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
             return -1;
         }
     })
-    return opdi_cu_batch_run(x, g, staging, &k, opdi_cu_pixels(x)) ? -1 : opdi_cu_staging_store(dx, staging);
+    return opdi_cu_batch_run(x, g, staging, &k, rows ? 1 : opdi_cu_pixels(x)) ? -1 : opdi_cu_staging_store(dx, staging);
 }
 
 static const opdi_cu_registration opdi_cu_table_softmax[] = {

@@ -248,9 +248,9 @@ static bool opdi_cu_wino_fits(const opdi_cu_conv *q, int what) {
         if (q->k[i] != (i ? 3 : 1) || q->s[i] != 1 || q->d[i] != 1 || q->p[i] > (i ? 2 : 0)) { return false; }
     }
     return !opdi_cu_no_winograd && q->groups == 1 && q->in[0] == 1 && q->c >= 32 && q->oc >= 32 &&
-        opd_float32_matmul_precision() == OPD_MATMUL_HIGHEST && q->c * q->oc < (1 << 26) && area < (1 << 26) &&
-        tiles * (q->c > q->oc ? q->c : q->oc) < (1 << 26) && q->n < (1 << 26) &&
-        tiles * OPDI_CU_WINO_TILE * OPDI_CU_WINO_TILE < 2 * area && q->n * area >= OPDI_CU_WINO_PLACES &&
+        q->c * q->oc < (1 << 26) && area < (1 << 26) && tiles * (q->c > q->oc ? q->c : q->oc) < (1 << 26) &&
+        q->n < (1 << 26) && tiles * OPDI_CU_WINO_TILE * OPDI_CU_WINO_TILE < 2 * area &&
+        q->n * area >= OPDI_CU_WINO_PLACES &&
         q->n * area * q->c * q->oc >= OPDI_CU_WINO_PRODUCTS;
 }
 /* Sets *w to the division of images into parts of `images` images. */
@@ -277,6 +277,21 @@ static int64_t opdi_cu_wino_images(int64_t images, int64_t one) {
     const int64_t most = OPDI_CU_WINO_BYTES / one;
     return most < 1 ? 1 : most < images ? most : images;
 }
+/* Computes a batch of products of float32 without TF32, also if the user allows TF32: Winograd's method would enlarge
+   its errors.  The matrices of b.a are row-major; those of b.b too, or (`turned`) column-major.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_cu_wino_product(const opdi_cu_product *b, bool turned, float beta) {
+    const float one = 1;
+    cublasHandle_t h = opdi_cu_blas();
+    if (!h) { return -1; }
+    const cublasStatus_t s = cublasGemmStridedBatchedEx(
+        h, turned ? CUBLAS_OP_T : CUBLAS_OP_N, CUBLAS_OP_N, (int)b->p, (int)b->m, (int)b->k, &one, b->b.data,
+        CUDA_R_32F, (int)(turned ? b->b.col : b->b.row), b->b.batch, b->a.data, CUDA_R_32F, (int)b->a.row, b->a.batch,
+        &beta, b->out, CUDA_R_32F, (int)b->p, b->out_batch, (int)b->n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasGemmStridedBatchedEx"); }
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
+    return opdi_cu_debug ? opdi_cu_faults() : 0;
+}
 /* Computes y = conv(x, w) + bias, or gx from gy, as `what` says.  `from` is read and `to` is written; both are
    contiguous.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
@@ -301,7 +316,7 @@ static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, 
         b.n = OPDI_CU_WINO_ALL; b.m = rows; b.k = channels; b.p = places; b.a = wm; b.b = pm; b.out = products;
         b.out_batch = rows * places;
         if (opdi_cu_wino_spread<opdi_cu_wino_patch>(tile, 1, from + i * channels * in[1] * in[2], patches) ||
-            opdi_cu_gemm(&b, OPD_FLOAT32, OPD_FLOAT32, 1, 0)) { return -1; }
+            opdi_cu_wino_product(&b, false, 0)) { return -1; }
         tile.channels = rows;
         if (opdi_cu_launch(opdi_cu_wino_result_kernel, opdi_cu_grid(rows * places, 256), dim3(256), 0, tile,
                            (const float *)products, bias, to + i * rows * out[1] * out[2], mend,
@@ -336,7 +351,7 @@ static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *g
         if (opdi_cu_wino_spread<opdi_cu_wino_patch>(of_x, some, x + i * q->c * q->in[1] * q->in[2], patches) ||
             opdi_cu_wino_spread<opdi_cu_wino_gradient>(of_y, some, gy + i * q->oc * q->out[1] * q->out[2],
                                                        gradients) ||
-            opdi_cu_gemm(&b, OPD_FLOAT32, OPD_FLOAT32, 1, i > 0 ? 1 : 0)) { return -1; }
+            opdi_cu_wino_product(&b, true, i > 0 ? 1.0f : 0.0f)) { return -1; }
     }
     of_x.images = q->n;
     return opdi_cu_launch(opdi_cu_wino_gw_kernel, opdi_cu_grid(all, 128), dim3(128), 0, (const float *)sums, gw,

@@ -913,6 +913,97 @@ TEST(convolutions_of_channels_last_tensors) {
     CHECK_OK();
 }
 
+/* Convolutions of shapes that the kernels for tensor cores divide in different ways: strides of which some elements of x
+   are read by no tap, few channels, more channels than a tile has, dilation, groups, padding wider than the taps; x and gy
+   contiguous or channels last; transposed or not; float32 in TF32, too.  Sums are whole numbers below 2^11. */
+TEST(convolutions_on_tensor_cores) {
+    static const opd_scalar_type types[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
+    static const struct { int n, c, h, oc, k, s, p, g, d; } all[] = {
+        {2, 16, 9, 24, 3, 1, 1, 1, 1}, {2, 24, 9, 16, 3, 2, 1, 1, 1}, {1, 8, 8, 72, 1, 2, 0, 1, 1}, {2, 3, 15, 16, 7, 2, 3, 1, 1}, {1, 12, 7, 20, 3, 2, 0, 2, 1},
+        {1, 72, 5, 136, 1, 1, 0, 1, 1}, {1, 136, 6, 72, 3, 1, 2, 1, 2}, {1, 32, 9, 48, 5, 3, 1, 4, 1}, {1, 8, 3, 8, 2, 2, 0, 1, 1}, {2, 9, 6, 13, 3, 1, 0, 1, 1}, {1, 16, 4, 16, 1, 1, 2, 1, 1}};
+    const bool mask[3] = {true, true, true};
+    const int shapes = (int)(sizeof all / sizeof *all);
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < shapes * 3 * 2; k++) {
+        if (!check_visits((size_t)k, (size_t)shapes * 3 * 2)) { continue; }
+        OPD_SCOPE {
+            const opd_scalar_type dtype = types[k % 3];
+            const int at = k / 6, layout = (k + k / 3 + k / 12) % 4, h = all[at].h;
+            const bool turned = (k / 3 + at) % 2 != 0 && at != 10;
+            const int64_t s[2] = {all[at].s, all[at].s}, p[2] = {all[at].p, all[at].p}, d[2] = {all[at].d, all[at].d}, none[2] = {0, 0};
+            const opd_ints stride = opd_ints_of(s, 2), padding = opd_ints_of(p, 2), dilation = opd_ints_of(d, 2), zero = opd_ints_of(none, 2);
+            opd_tensor *x = small_numbers(OPD_INTS(all[at].n, turned ? all[at].oc : all[at].c, h, h + 1), dtype), *g = NULL, *rets[2][4];
+            opd_tensor *const w = small_numbers(OPD_INTS(all[at].oc, all[at].c / all[at].g, all[at].k, all[at].k), dtype);
+            opd_tensor *const b = k % 2 ? small_numbers(OPD_INTS(turned ? all[at].c : all[at].oc), dtype) : NULL;
+            if (layout & 1) { x = channels_last(x); }
+            (void)opd_float32_matmul_precision_set(OPD_MATMUL_HIGH);
+            for (int i = 0; i < 2 && opd_ok(); i++) {
+                opd_tensor *const xs = i ? to_gpu(x) : x, *const ws = i ? to_gpu(w) : w;
+                rets[i][3] = opd_convolution(xs, ws, i ? to_gpu(b) : b, stride, padding, dilation, turned, zero, all[at].g);
+                if (!i && rets[0][3]) { g = small_numbers(opd_ints_of(opd_sizes(rets[0][3]), 4), dtype); g = layout & 2 ? channels_last(g) : g; }
+                (void)opd_convolution_backward(rets[i], i ? to_gpu(g) : g, xs, ws, OPD_NONE, stride, padding, dilation, turned, zero, all[at].g, opd_value_bools(mask, 3));
+            }
+            (void)opd_float32_matmul_precision_set(OPD_MATMUL_HIGHEST);
+            (void)snprintf(what, sizeof what, "    %sconvolution number %d, layout %d, %s", turned ? "transposed " : "", at, layout, opd_dtype_name(dtype));
+            if (!went_well(opd_ok() ? 0 : -1)) { opd_error_clear(); continue; }
+            for (int i = 0; i < 4; i++) {
+                static const char *const names[] = {"the gradient of x", "the gradient of w", "the gradient of the bias", "the result"};
+                the_tolerance = 1e-4;
+                if (i == 1 && all[at].k == 1) { (void)same_values(to_host(rets[1][i]), rets[0][i], 1e-5); }    /* a dim of size 1 may have any stride */
+                else { (void)same_tensor(rets[1][i], rets[0][i], true, names[i]); }
+            }
+        }
+    }
+    CHECK_OK();
+}
+
+/* Norms of tensors that are stored in channels-last order: results, gradients and their layouts, beside the CPU.  The
+   numbers of channels fill loads of 16 bytes or not.  There are few pixels, or so many that several blocks share a channel;
+   one channel has an outlier in front.  The gradient of the result has either layout. */
+TEST(norms_of_channels_last_tensors) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT64};
+    static const int sizes[][4] = {{2, 8, 5, 6}, {3, 12, 3, 4}, {1, 64, 4, 4}, {2, 8, 67, 48}, {2, 6, 1, 3}};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 5 * 4 * 2 * 3; k++) {
+        if (!check_visits((size_t)k, 5 * 4 * 2 * 3)) { continue; }
+        OPD_SCOPE {
+            const int *const n = sizes[k / 24], which = k % 3, deep = k / 3 % 2;
+            const opd_scalar_type dtype = types[k / 6 % 4];
+            const int64_t five[5] = {n[0], n[1], n[2], deep ? 2 : n[3], n[3]}, hw = (int64_t)n[2] * n[3] * (deep ? 2 : 1);
+            const opd_ints dims = opd_ints_of(five, deep ? 5 : 4);
+            const bool mask[3] = {true, true, true};
+            const opd_scalar_type of_weights = dtype == OPD_FLOAT64 ? dtype : OPD_FLOAT32;
+            opd_tensor *x = opd_add(opd_randn(dims, OPD_FLOAT32), opd_tensor_wrapped_number(opd_value_double(2))), *rets[2][6], *run[2][2];
+            opd_tensor *const w = opd_randn(OPD_INTS(n[1]), of_weights), *const b = opd_randn(OPD_INTS(n[1]), of_weights), *const ones = opd_ones(OPD_INTS(n[1]), of_weights);
+            (void)opd_fill_(opd_select(opd_reshape(x, OPD_INTS(-1)), 0, 0), opd_value_double(100));
+            x = channels_last(opd_to_dtype(x, dtype));
+            opd_tensor *g = opd_to_dtype(opd_randn(dims, OPD_FLOAT32), dtype);
+            if (k % 4) { g = channels_last(g); }
+            for (int at = 0; at < 2 && opd_ok(); at++) {
+                opd_tensor *const xs = at ? to_gpu(x) : x, *const gs = at ? to_gpu(g) : g, *const ws = at ? to_gpu(w) : w, *const bs = at ? to_gpu(b) : b;
+                for (int i = 0; i < 2; i++) { run[at][i] = at ? to_gpu(ones) : opd_clone(ones); }
+                if (which < 2) {
+                    (void)opd_native_batch_norm(rets[at], xs, ws, bs, run[at][0], run[at][1], which == 0, 0.1, 1e-5);
+                    (void)opd_native_batch_norm_backward(rets[at] + 3, gs, xs, ws, run[at][0], run[at][1], rets[at][1], rets[at][2], which == 0, 1e-5, opd_value_bools(mask, 3));
+                } else {
+                    (void)opd_native_group_norm(rets[at], xs, ws, bs, n[0], n[1], hw, n[1] / 2, 1e-5);
+                    (void)opd_native_group_norm_backward(rets[at] + 3, gs, xs, rets[at][1], rets[at][2], ws, n[0], n[1], hw, n[1] / 2, opd_value_bools(mask, 3));
+                }
+            }
+            (void)snprintf(what, sizeof what, "    %s of [%d, %d, .., %d, %d], %d dims, %s", which == 2 ? "group norm" : which ? "batch norm in evaluation" : "batch norm",
+                           n[0], n[1], n[2], n[3], deep + 4, opd_dtype_name(dtype));
+            if (!went_well(opd_ok() ? 0 : -1)) { opd_error_clear(); continue; }
+            the_tolerance = opd_dtype_size(dtype) == 2 ? 2e-2 : 1e-4;
+            for (int i = 0; i < 6; i++) {
+                static const char *const names[] = {"the result", "the mean", "rstd", "the gradient of x", "the gradient of w", "the gradient of the bias"};
+                (void)same_tensor(rets[1][i], rets[0][i], true, names[i]);
+            }
+            for (int i = 0; i < 2; i++) { (void)same_tensor(run[1][i], run[0][i], true, "a running statistic"); }
+        }
+    }
+    CHECK_OK();
+}
+
 /* Gradients of means over more targets than a float16 can count. */
 TEST(losses_of_many_targets) {
     if (!there()) { SKIP("no GPU"); }
