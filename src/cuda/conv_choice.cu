@@ -88,12 +88,13 @@ template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int w
     }
     if (what == OPDI_CU_CONV_GW) {
         if constexpr (sizeof(T) == 2) {
-            return opdi_cu_conv_gw<T>(q, opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y), x_last, y_last);
+            return opdi_cu_conv_gw<T>(q, opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y), x_last, y_last,
+                                      opdi_cu_is_channels_last(w));
         }
     }
     return opdi_cu_conv_tc<T>(q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL,
                               opdi_cu_data<T>(to), opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to),
-                              what == OPDI_CU_CONV_GX);
+                              opdi_cu_is_channels_last(w), what == OPDI_CU_CONV_GX);
 }
 /* Adds b [c] to y [n, c, area]. */
 template <typename T> __global__ void opdi_cu_bias_kernel(T *y, const T *b, int64_t c, int64_t area, int64_t all) {
@@ -130,11 +131,11 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         return work == to || opd_copy_(to, work) ? 0 : -1;
     }
     if (opdi_cu_conv_tc_fits(q, what, t) && !(opdi_cu_conv_is_direct(q, what, x, y) && !bias)) {
-        const bool last = what != OPDI_CU_CONV_GW && opdi_cu_is_channels_last(to);
-        work = opd_is_contiguous(to) || last ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
+        work = opd_is_contiguous(to) || opdi_cu_is_channels_last(to) ? to
+            : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
         x = to == x ? work : opdi_cu_is_channels_last(x) ? x : opd_contiguous(x);
         y = to == y ? work : opdi_cu_is_channels_last(y) ? y : opd_contiguous(y);
-        w = to == w ? work : opd_contiguous(w);
+        w = to == w ? work : opdi_cu_is_channels_last(w) ? w : opd_contiguous(w);
         bias = bias ? opd_contiguous(bias) : NULL;
         if (!work || !x || !y || !w) { return -1; }
         rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias)

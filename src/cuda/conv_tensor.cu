@@ -320,8 +320,8 @@ struct opdi_cu_tc_job {
     opdi_cu_pointwise_divider w, h, z;            /* q.out[2], q.out[1], q.out[0] */
     int full[3], step[3], first[3], tap[3], along[3], k[3];                  /* k: taps of the weights */
     int cp, tiles;                                /* channels of a group of x, padded; tiles side by side in y */
-    bool spread, back;                            /* spread: some step is not 1; back: input and output channels of the
-                                                     weights are exchanged */
+    bool spread, back, w_last;                    /* spread: some step is not 1; back: input and output channels of the
+                                                     weights are exchanged; w_last: the weights are channels last */
 };
 /* Sets to[r, t, c] to the weight from input channel c to output channel r, for tap t of the job.  Elements from `inner`
    to cp - 1 are padding and become 0. */
@@ -335,8 +335,10 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(const __grid_c
             z = t / j.q.k[2] / j.q.k[1];
         const int64_t tap = ((int64_t)(j.tap[0] + z * j.along[0]) * j.k[1] + j.tap[1] + h * j.along[1]) * j.k[2] +
             j.tap[2] + w2 * j.along[2];
-        const int64_t at = j.back ? (r / outer * inner + c) * outer + r % outer : r * inner + c;
-        to[i] = c < inner ? opdi_cu_tc_rounded(w[at * full + tap]) : T(0.0f);
+        const int64_t o = j.back ? r / outer * inner + c : r, channel = j.back ? r % outer : c,
+            channels = j.back ? outer : inner;
+        const int64_t at = j.w_last ? (o * full + tap) * channels + channel : (o * channels + channel) * full + tap;
+        to[i] = c < inner ? opdi_cu_tc_rounded(w[at]) : T(0.0f);
     }
 }
 
@@ -669,16 +671,16 @@ opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_gw k, const T *x, const T
     OPDI_CU_TC_STOP(T)
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T, S>(k, x, y, parts, scratch); }
 }
-/* Sets w[o, c, t] to the sum of parts[split][o, t, c] over all splits. */
+/* Sets w[o, c, t] or, if `last`, w[o, t, c] to the sum of parts[split][o, t, c] over all splits. */
 template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
-                                                                 int64_t cp, int64_t taps, int64_t all) {
+                                                                 int64_t cp, int64_t taps, int64_t all, bool last) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const int64_t c = i % cp, t = i / cp % taps, o = i / cp / taps;
         float sum = 0;
 #pragma unroll 4
         for (int s = 0; s < splits; s++) { sum += parts[s * all + i]; }
-        if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
+        if (c < cg) { opdi_cu_store(w + (last ? (o * taps + t) * cg + c : (o * cg + c) * taps + t), sum); }
     }
 }
 
@@ -758,10 +760,10 @@ template <typename T> static int opdi_cu_tc_shaped(const opdi_cu_tc_job &j, cons
         ? opdi_cu_tc_start<T, opdi_cu_tc_shape<128, 64, 64, 32, 64, 3, 3> >(j, x, w, bias, y, last)
         : opdi_cu_tc_start<T, opdi_cu_tc_shape<128, 128, 64, 64, 64, 4, 2> >(j, x, w, bias, y, last);
 }
-/* Computes y = conv(x, w) + bias or, if `back` is true, gx from gy, which is then passed as x.  x_last and y_last tell
-   which tensors are in channels-last order.  Returns 0, or -1 and sets an error. */
+/* Computes y = conv(x, w) + bias or, if `back` is true, gx from gy, which is then passed as x.  x_last, y_last and
+   w_last tell which tensors are in channels-last order.  Returns 0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_conv_tc(const opdi_cu_conv *q, const T *x, const T *w, const T *bias, T *y,
-    bool x_last, bool y_last, bool back) {
+    bool x_last, bool y_last, bool w_last, bool back) {
     constexpr int E = 16 / (int)sizeof(T);
     const int64_t rows = back ? q->c : q->oc, cg = (back ? q->oc : q->c) / q->groups, cp = opdi_cu_ceil(cg, E) * E;
     T *wt = static_cast<T *>(opdi_cu_scratch(rows * opdi_cu_volume(q->k) * cp * (int64_t)sizeof(T)));
@@ -772,6 +774,7 @@ template <typename T> static int opdi_cu_conv_tc(const opdi_cu_conv *q, const T 
         part[0] = i / q->s[2] / q->s[1]; part[1] = i / q->s[2] % q->s[1]; part[2] = i % q->s[2];
         if (!back) { opdi_cu_tc_plain(&j, q, cp); } else if (!opdi_cu_tc_back(&j, q, cp, part)) { continue; }
         const int64_t all = rows * opdi_cu_volume(j.q.k) * cp;
+        j.w_last = w_last;
         if (opdi_cu_launch(opdi_cu_conv_weights_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, j, w, wt) ||
             opdi_cu_tc_shaped<T>(j, x, (const T *)wt, bias, y, y_last)) { return -1; }
         wt += all;
@@ -791,12 +794,12 @@ template <typename T, class S> static int opdi_cu_gw_start(opdi_cu_gw k, const T
                                  dim3((unsigned)tiles, (unsigned)k.splits, (unsigned)q.groups), dim3(S::THREADS),
                                  (size_t)S::bytes(opdi_cu_tc_padded()), k, x, y, parts)) { return -1; }
     return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
-                          k.splits, q.c / q.groups, (int64_t)k.j.cp, taps, all);
+                          k.splits, q.c / q.groups, (int64_t)k.j.cp, taps, all, k.j.w_last);
 }
 /* Computes gw from x and gy.  Splits the pixels into parts of at least 512, so that the blocks fill the GPU.  Returns
    0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last,
-                                                  bool y_last) {
+                                                  bool y_last, bool w_last) {
     const int64_t cg = q->c / q->groups, og = q->oc / q->groups;
     opdi_cu_gw k;
     opdi_cu_tc_plain(&k.j, q, opdi_cu_ceil(cg, 8) * 8);
@@ -804,6 +807,7 @@ template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T 
     k.j.h = opdi_cu_divide_by((uint32_t)q->out[1]);
     k.j.z = opdi_cu_divide_by((uint32_t)q->out[0]);
     k.op = (int)opdi_cu_ceil(og, 8) * 8;
+    k.j.w_last = w_last;
     if (!(x = opdi_cu_conv_turned(q, x, x_last, cg, opdi_cu_volume(q->in))) ||
         !(y = opdi_cu_conv_turned(q, y, y_last, og, opdi_cu_volume(q->out)))) { return -1; }
     return og <= 64 || !opdi_cu_tc_compiled()

@@ -933,9 +933,10 @@ TEST(convolutions_on_tensor_cores) {
             const int64_t s[2] = {all[at].s, all[at].s}, p[2] = {all[at].p, all[at].p}, d[2] = {all[at].d, all[at].d}, none[2] = {0, 0};
             const opd_ints stride = opd_ints_of(s, 2), padding = opd_ints_of(p, 2), dilation = opd_ints_of(d, 2), zero = opd_ints_of(none, 2);
             opd_tensor *x = small_numbers(OPD_INTS(all[at].n, turned ? all[at].oc : all[at].c, h, h + 1), dtype), *g = NULL, *rets[2][4];
-            opd_tensor *const w = small_numbers(OPD_INTS(all[at].oc, all[at].c / all[at].g, all[at].k, all[at].k), dtype);
+            opd_tensor *w = small_numbers(OPD_INTS(all[at].oc, all[at].c / all[at].g, all[at].k, all[at].k), dtype);
             opd_tensor *const b = k % 2 ? small_numbers(OPD_INTS(turned ? all[at].c : all[at].oc), dtype) : NULL;
             if (layout & 1) { x = channels_last(x); }
+            if (at % 3 == 0) { w = channels_last(w); }
             (void)opd_float32_matmul_precision_set(OPD_MATMUL_HIGH);
             for (int i = 0; i < 2 && opd_ok(); i++) {
                 opd_tensor *const xs = i ? to_gpu(x) : x, *const ws = i ? to_gpu(w) : w;
