@@ -10304,8 +10304,8 @@ opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, in
 /* Sets to[line, c] to the element c of line number `line`, or to 0 for c from cg to cp - 1.  The line begins at
    from + line / area * image + line % area * pixel, and its elements are `apart` elements from each other.  A thread
    writes 16 bytes. */
-struct opdi_cu_lines { int64_t lines, area, image, pixel, apart, cg, cp; };
-template <typename T> __global__ void opdi_cu_channels_padded_kernel(const T *from, T *to, opdi_cu_lines l) {
+struct opdi_cu_padded_lines { int64_t lines, area, image, pixel, apart, cg, cp; };
+template <typename T> __global__ void opdi_cu_channels_padded_kernel(const T *from, T *to, opdi_cu_padded_lines l) {
     constexpr int E = 16 / sizeof(T);
     const int64_t step = (int64_t)gridDim.x * blockDim.x, all = l.lines * (l.cp / E);
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
@@ -10325,8 +10325,8 @@ template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q,
     constexpr int E = 16 / (int)sizeof(T);
     const int64_t cp = opdi_cu_ceil(cg, E) * E, side = sizeof(T) == 2 ? 64 : 32;
     const int64_t tiles = q->n * q->groups * opdi_cu_ceil(image, side) * opdi_cu_ceil(cp, side);
-    const opdi_cu_lines l = last ? opdi_cu_lines{q->n * image * q->groups, 1, cg, 0, 1, cg, cp}
-        : opdi_cu_lines{q->n * image, image, cg * image, 1, image, cg, cp};
+    const opdi_cu_padded_lines l = last ? opdi_cu_padded_lines{q->n * image * q->groups, 1, cg, 0, 1, cg, cp}
+        : opdi_cu_padded_lines{q->n * image, image, cg * image, 1, image, cg, cp};
     if (last && cp == cg && sizeof(T) == 2 && opdi_cu_aligned(x)) { return x; }
     T *to = static_cast<T *>(opdi_cu_scratch(q->n * image * q->groups * cp * (int64_t)sizeof(T)));
     if (!to) { return NULL; }
