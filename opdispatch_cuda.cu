@@ -11617,9 +11617,10 @@ static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *g
 //  >>cu:attention   attention
 //
 //  For float16 and bfloat16, and for float32 if there are more than a few rows, one kernel computes softmax(scale * q
-//  k^T) v without storing the scores in memory.  It also stores the logarithm of each row's sum of exponentials (lse),
-//  which the backward function reads.  All other cases are computed by separate operators.  The operator has the name
-//  of PyTorch's kernel for the CPU, and the same results.
+//  k^T + mask) v without storing the scores in memory.  It also stores the logarithm of each row's sum of exponentials
+//  (lse), which the derivative reads.  For 16-bit floats, three kernels compute the derivative.  All other cases are
+//  computed by separate operators.  The operators have the names of PyTorch's kernels for the CPU, and the same
+//  results.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== attention of 16-bit floats in one kernel ==========================================================================
@@ -11635,23 +11636,55 @@ static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *g
 enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128, OPDI_CU_AT_TILES = 2 };
 /* The heads of a tensor [batch, head, row, depth].  Strides are in elements; that of the depth is 1. */
 struct opdi_cu_heads { void *data; int64_t batch, head, row; };
+/* A mask [batch, head, row, key].  Strides are in elements, and 0 along dims in which the mask is repeated.  kind is
+   the dtype of its elements, or -1 if there is no mask.  The elements are added to the scores. */
+struct opdi_cu_at_mask { const void *data; int64_t batch, head, row, key; int kind; };
 struct opdi_cu_attention {
     opdi_cu_heads q, k, v, out, lse;              /* lse: [batch, head, row] of float */
+    opdi_cu_at_mask mask;
     int rows, keys, depth, group;                 /* group: number of heads of q that share a head of k and v */
     float scale;                                  /* greater than 0 */
     bool causal;
+    int splits;                                   /* in how many parts the keys are divided; each has a block */
+    float *parts, *sums;                          /* if splits > 1: the results [split, batch, head, row, depth] and
+                                                     logarithms of sums [split, batch, head, row] of the parts */
 };
+/* Returns element `at` of a mask as a number to add to a score, times log2(e). */
+__device__ __forceinline__ float opdi_cu_mask_read(const opdi_cu_at_mask &m, int64_t at) {
+    const float log2e = 1.44269504f;
+    if (m.kind == OPD_FLOAT32) { return static_cast<const float *>(m.data)[at] * log2e; }
+    if (m.kind == OPD_FLOAT16) { return __half2float(static_cast<const opdi_cu_f16 *>(m.data)[at]) * log2e; }
+    return __bfloat162float(static_cast<const opdi_cu_bf16 *>(m.data)[at]) * log2e;
+}
+/* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask.  If BY_KEY, s is [16 keys, 16 rows].  `at`
+   is the place of the head in the mask.  For rows and keys that do not exist, adds some number of the mask. */
+template <class M, bool BY_KEY>
+__device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int64_t at, typename M::S &s, int row0,
+                                                 int key0, float scale) {
+    const int64_t same = BY_KEY ? a.mask.key : a.mask.row;        /* 0: the two rows of s in a lane share numbers */
+    float m[8];
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 8; i++) {
+        const int row = row0 + (BY_KEY ? M::column(i) : M::row(i)), key = key0 + (BY_KEY ? M::row(i) : M::column(i));
+        if (M::of_two(i) && same == 0) { m[i] = m[i ^ 2]; }
+        else {
+            const int64_t r = row < a.rows ? row : 0, k = key < a.keys ? key : 0;
+            m[i] = opdi_cu_mask_read(a.mask, at + r * a.mask.row + k * a.mask.key);
+        }
+        s.x[i] = s.x[i] * scale + m[i];
+    }
+}
 /* Returns the address of the first element of head number `head` in batch element `batch`. */
 template <typename T> __device__ __forceinline__ T *opdi_cu_head(const opdi_cu_heads &h, int64_t batch, int64_t head) {
     return static_cast<T *>(h.data) + batch * h.batch + head * h.head;
 }
-/* Copies 64 rows of a tensor, from row `first` on, into shared memory.  Rows from `rows` on and columns from `depth`
+/* Copies ROWS rows of a tensor, from row `first` on, into shared memory.  Rows from `rows` on and columns from `depth`
    on, which do not exist, become zeros. */
-template <typename T, int D>
+template <typename T, int D, int ROWS = 64>
 __device__ __forceinline__ void opdi_cu_load_rows(T *to, const T *from, int64_t stride, int first, int rows,
                                                   int depth) {
     OPDI_CU_UNROLL
-    for (int i = 0; i < 64 * D / 8 / OPDI_CU_AT_THREADS; i++) {
+    for (int i = 0; i < ROWS * D / 8 / OPDI_CU_AT_THREADS; i++) {
         const int at = i * OPDI_CU_AT_THREADS + (int)threadIdx.x, r = at / (D / 8), c = at % (D / 8) * 8;
         const bool there = first + r < rows && c < depth;
         opdi_cu_stage_16(to + r * (D + 8) + c, there ? from + (first + r) * stride + c : from, there);
@@ -11667,16 +11700,17 @@ __device__ __forceinline__ float opdi_cu_exp2(float x) {
     return y;
 #endif
 }
-/* Turns the scores s of 16 rows for 64 keys into exponentials: finds the new maxima, and scales `total` and `sum` down
-   if they have grown.  base: the first key; first: the first row; scale: the factor of the scores, times log2(e). */
-template <class M>
-__device__ __forceinline__ void opdi_cu_attention_exps(const opdi_cu_attention &a, typename M::S *s /*[4]*/, int base,
+/* Turns the scores s of 16 rows for KEYS keys into exponentials: finds the new maxima, and scales `total` and `sum`
+   down if they have grown.  base: the first key; first: the first row; scale: the factor of the scores, times log2(e),
+   or 1 if a mask has been added. */
+template <class M, int KEYS>
+__device__ __forceinline__ void opdi_cu_attention_exps(const opdi_cu_attention &a, typename M::S *s, int base,
                                                        int first, float scale, float *most /*[2]*/,
                                                        float *total /*[2]*/, typename M::S *sum, int sums) {
     float top[2] = {most[0], most[1]}, fade[2];
-    if (base + OPDI_CU_AT_KEYS > a.keys || (a.causal && base + OPDI_CU_AT_KEYS > first)) {
+    if (base + KEYS > a.keys || (a.causal && base + KEYS > first)) {
         OPDI_CU_UNROLL
-        for (int n = 0; n < 4; n++) {
+        for (int n = 0; n < KEYS / 16; n++) {
             OPDI_CU_UNROLL
             for (int i = 0; i < 8; i++) {
                 const int key = base + n * 16 + M::column(i);
@@ -11685,7 +11719,7 @@ __device__ __forceinline__ void opdi_cu_attention_exps(const opdi_cu_attention &
         }
     }
     OPDI_CU_UNROLL
-    for (int n = 0; n < 4; n++) {
+    for (int n = 0; n < KEYS / 16; n++) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) { top[M::of_two(i)] = fmaxf(top[M::of_two(i)], s[n].x[i]); }
     }
@@ -11699,7 +11733,7 @@ __device__ __forceinline__ void opdi_cu_attention_exps(const opdi_cu_attention &
         top[r] = shift;
     }
     OPDI_CU_UNROLL
-    for (int n = 0; n < 4; n++) {
+    for (int n = 0; n < KEYS / 16; n++) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) {
             s[n].x[i] = opdi_cu_exp2(s[n].x[i] * scale - top[M::of_two(i)]);
@@ -11712,23 +11746,61 @@ __device__ __forceinline__ void opdi_cu_attention_exps(const opdi_cu_attention &
         for (int i = 0; i < 8; i++) { sum[d].x[i] *= fade[M::of_two(i)]; }
     }
 }
-template <typename T, int D, int TILES>
+/* Stores the results of 16 rows, from row `first` on: `sum` divided by `total`. */
+template <class M, typename T, int D>
+__device__ __forceinline__ void opdi_cu_attention_store(const opdi_cu_attention &a, const typename M::S *sum,
+    const float *most, float *total, int first, float scale) {
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, split = (int)blockIdx.x % a.splits;
+    T *out = opdi_cu_head<T>(a.out, batch, head);
+    float *lse = opdi_cu_head<float>(a.lse, batch, head);
+    const int64_t part = ((int64_t)split * gridDim.z + batch) * gridDim.y + head;
+    total[0] = M::row_sum(total[0]); total[1] = M::row_sum(total[1]);
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        const int r = M::of_two(i), row = first + M::row(i);
+        const float all = total[r], by = all > 0 || all != all ? 1 / all : 0;
+        if (row >= a.rows) { continue; }
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) {
+            const int c = d * 16 + M::column(i);
+            const float x = sum[d].x[i] * by, y = sum[d].x[i + 1] * by;
+            if (c >= a.depth) { continue; }
+            if (a.splits > 1) {
+                const opdi_cu_vector<float, 2> two = {{x, y}};
+                opdi_cu_store_vector(a.parts + (part * a.rows + row) * a.depth + c, two);
+            } else {
+                *reinterpret_cast<uint32_t *>(out + row * a.out.row + c) =
+                    opdi_cu_two(opdi_cu_cast<T>(x), opdi_cu_cast<T>(y));
+            }
+        }
+        if (M::column(i) == 0) {
+            const float sums = most[r] * scale * 0.693147181f + logf(all);            /* -inf if no key is seen */
+            if (a.splits > 1) { a.sums[part * a.rows + row] = all == 0 ? -INFINITY : sums; }
+            else { lse[row * a.lse.row] = all == 0 ? 0 : sums; }
+        }
+    }
+}
+template <typename T, int D, int TILES, int KEYS, bool MASKED>
 __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
-    constexpr int LD = D + 8, TILE = 64 * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
-    const float log2e = 1.44269504f, scale = a.scale * log2e;
-    T *qs = reinterpret_cast<T *>(scratch), *kv = qs + TILES * TILE;          /* rows of q; twice 64 rows of k and v */
+    constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
+    constexpr bool HELD = D <= 128;               /* q stays in registers */
+    const float scale = a.scale * 1.44269504f, of_exps = MASKED ? 1 : scale;          /* log2(e) */
+    T *qs = reinterpret_cast<T *>(scratch), *kv = qs + TILES * TILE;          /* rows of q; twice the rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
-    const int first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;             /* if causal, the blocks with most keys
+    const int split = (int)blockIdx.x % a.splits, blocks = (int)gridDim.x / a.splits;
+    const int first = (blocks - 1 - (int)blockIdx.x / a.splits) * ROWS;     /* if causal, the blocks with most keys
                                                                                start first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
+    const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
     const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
-    const int tiles = (last + OPDI_CU_AT_KEYS - 1) / OPDI_CU_AT_KEYS;
+    const int all = (last + KEYS - 1) / KEYS, begin = (int)((int64_t)all * split / a.splits);
+    const int end = (int)((int64_t)all * (split + 1) / a.splits);
     const int of_warp = warp * TILES * 16, mine = first + of_warp;
     typename M::S sum[TILES][D / 16];
-    typename M::A fq[TILES][D / 16];
+    typename M::A fq[TILES][HELD ? D / 16 : 1];
     float most[TILES][2], total[TILES][2];
     OPDI_CU_UNROLL
     for (int t = 0; t < TILES; t++) {
@@ -11739,48 +11811,60 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         opdi_cu_load_rows<T, D>(qs + t * TILE, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first + t * 64, a.rows,
                                 a.depth);
     }
-    opdi_cu_load_rows<T, D>(kv, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_load_rows<T, D>(kv + TILE, v, a.v.row, 0, a.keys, a.depth);
+    if (begin < end) {
+        T *to = kv + begin % 2 * 2 * SIDE;
+        opdi_cu_load_rows<T, D, KEYS>(to, k, a.k.row, begin * KEYS, a.keys, a.depth);
+        opdi_cu_load_rows<T, D, KEYS>(to + SIDE, v, a.v.row, begin * KEYS, a.keys, a.depth);
+    }
     opdi_cu_stages_commit();
     OPDI_CU_ROLLED
-    for (int j = 0; j < tiles; j++) {
-        const int base = j * OPDI_CU_AT_KEYS;
-        const T *kt = kv + j % 2 * 2 * TILE, *vt = kt + TILE;
-        typename M::S s[TILES][4];
+    for (int j = begin; j < end; j++) {
+        const int base = j * KEYS;
+        const T *kt = kv + j % 2 * 2 * SIDE, *vt = kt + SIDE;
+        typename M::S s[TILES][KEYS / 16];
         opdi_cu_stages_wait<0>();
         __syncthreads();                          /* this tile has arrived, and all warps have finished the previous
                                                      tile */
-        if (j == 0) {
+        if (HELD && j == begin) {
             OPDI_CU_UNROLL
             for (int i = 0; i < TILES * (D / 16); i++) {
                 const int t = i / (D / 16), d = i % (D / 16);
-                M::load(fq[t][d], qs + (of_warp + t * 16) * LD + d * 16 + M::place_a(LD), LD);
+                M::load(fq[t][HELD ? d : 0], qs + (of_warp + t * 16) * LD + d * 16 + M::place_a(LD), LD);
             }
         }
-        if (j + 1 < tiles) {
-            T *to = kv + (j + 1) % 2 * 2 * TILE;
-            opdi_cu_load_rows<T, D>(to, k, a.k.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
-            opdi_cu_load_rows<T, D>(to + TILE, v, a.v.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
+        if (j + 1 < end) {
+            T *to = kv + (j + 1) % 2 * 2 * SIDE;
+            opdi_cu_load_rows<T, D, KEYS>(to, k, a.k.row, base + KEYS, a.keys, a.depth);
+            opdi_cu_load_rows<T, D, KEYS>(to + SIDE, v, a.v.row, base + KEYS, a.keys, a.depth);
         }
         opdi_cu_stages_commit();
+        if (mine >= a.rows) { continue; }         /* a warp without rows only helps to load */
         OPDI_CU_UNROLL
-        for (int i = 0; i < TILES * 4; i++) { M::zero(s[i / 4][i % 4]); }
+        for (int i = 0; i < TILES * (KEYS / 16); i++) { M::zero(s[i / (KEYS / 16)][i % (KEYS / 16)]); }
         OPDI_CU_UNROLL
         for (int d = 0; d < D / 16; d++) {
             OPDI_CU_UNROLL
-            for (int n = 0; n < 4; n++) {
+            for (int t = 0; t < TILES && !HELD; t++) {
+                M::load(fq[t][0], qs + (of_warp + t * 16) * LD + d * 16 + M::place_a(LD), LD);
+            }
+            OPDI_CU_UNROLL
+            for (int n = 0; n < KEYS / 16; n++) {
                 typename M::B fk;
                 M::load(fk, kt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
                 OPDI_CU_UNROLL
-                for (int t = 0; t < TILES; t++) { M::add(s[t][n], fq[t][d], fk); }
+                for (int t = 0; t < TILES; t++) { M::add(s[t][n], fq[t][HELD ? d : 0], fk); }
             }
         }
         OPDI_CU_UNROLL
         for (int t = 0; t < TILES; t++) {
-            opdi_cu_attention_exps<M>(a, s[t], base, mine + t * 16, scale, most[t], total[t], sum[t], D / 16);
+            OPDI_CU_UNROLL
+            for (int n = 0; n < KEYS / 16 && MASKED; n++) {
+                opdi_cu_mask_add<M, false>(a, masked, s[t][n], mine + t * 16, base + n * 16, scale);
+            }
+            opdi_cu_attention_exps<M, KEYS>(a, s[t], base, mine + t * 16, of_exps, most[t], total[t], sum[t], D / 16);
         }
         OPDI_CU_UNROLL
-        for (int n = 0; n < 4; n++) {
+        for (int n = 0; n < KEYS / 16; n++) {
             typename M::A fp[TILES];
             OPDI_CU_UNROLL
             for (int t = 0; t < TILES; t++) { M::turn(fp[t], s[t][n]); }
@@ -11793,37 +11877,43 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
             }
         }
     }
-    T *out = opdi_cu_head<T>(a.out, batch, head);
-    float *lse = opdi_cu_head<float>(a.lse, batch, head);
     OPDI_CU_UNROLL
     for (int t = 0; t < TILES; t++) {
-        total[t][0] = M::row_sum(total[t][0]); total[t][1] = M::row_sum(total[t][1]);
-        OPDI_CU_UNROLL
-        for (int i = 0; i < 8; i += 2) {
-            const int r = M::of_two(i), row = mine + t * 16 + M::row(i);
-            const float all = total[t][r], by = all > 0 || all != all ? 1 / all : 0;
-            if (row >= a.rows) { continue; }
-            OPDI_CU_UNROLL
-            for (int d = 0; d < D / 16; d++) {
-                const int c = d * 16 + M::column(i);
-                if (c < a.depth) {
-                    *reinterpret_cast<uint32_t *>(out + row * a.out.row + c) =
-                        opdi_cu_two(opdi_cu_cast<T>(sum[t][d].x[i] * by), opdi_cu_cast<T>(sum[t][d].x[i + 1] * by));
-                }
-            }
-            if (M::column(i) == 0) { lse[row * a.lse.row] = all == 0 ? 0 : most[t][r] * a.scale + logf(all); }
-        }
+        opdi_cu_attention_store<M, T, D>(a, sum[t], most[t], total[t], mine + t * 16, of_exps);
     }
 }
-template <typename T, int D, int TILES> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
+template <typename T, int D, int TILES, int KEYS, bool MASKED> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
 opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
     OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
-    opdi_cu_attention_rows<T, D, TILES>(a, scratch);
+    opdi_cu_attention_rows<T, D, TILES, KEYS, MASKED>(a, scratch);
 #elif defined(__CUDA_ARCH__)
     __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
 #endif
+}
+/* Combines the results of the parts of the keys.  A warp has one row; gridDim.x * 4 warps. */
+template <typename T> __global__ void opdi_cu_attention_join_kernel(const __grid_constant__ opdi_cu_attention a,
+                                                                    int64_t heads, int64_t all) {
+    const int64_t at = (int64_t)blockIdx.x * 4 + threadIdx.x / 32;
+    if (at >= all) { return; }
+    const int64_t row = at % a.rows, head = at / a.rows % heads, batch = at / a.rows / heads;
+    const int lane = (int)threadIdx.x % 32;
+    float most = -INFINITY, total = 0;
+    for (int i = 0; i < a.splits; i++) { most = fmaxf(most, a.sums[i * all + at]); }
+    const float shift = most == -INFINITY ? 0 : most;
+    for (int i = 0; i < a.splits; i++) { total += expf(a.sums[i * all + at] - shift); }
+    const float by = total > 0 || total != total ? 1 / total : 0;
+    for (int d = lane; d < a.depth; d += 32) {
+        float sum = 0;
+        OPDI_CU_UNROLL_4
+        for (int i = 0; i < a.splits; i++) {
+            const float w = expf(a.sums[i * all + at] - shift);
+            sum += w == 0 ? 0 : w * a.parts[(i * all + at) * a.depth + d];
+        }
+        opdi_cu_store(opdi_cu_head<T>(a.out, batch, head) + row * a.out.row + d, sum * by);
+    }
+    if (lane == 0) { opdi_cu_head<float>(a.lse, batch, head)[row * a.lse.row] = total == 0 ? 0 : shift + logf(total); }
 }
 
 //== attention of float32 in one kernel ================================================================================
@@ -11875,10 +11965,11 @@ template <int D, int SIDE> __device__ __forceinline__ void opdi_cu_af_turn(float
 __device__ __forceinline__ float *opdi_cu_af_exps(float *ps, int key, int four) {
     return ps + key * OPDI_CU_AF_ROWS + (four ^ (key / 4 % 8)) * 4;
 }
-/* Does the same as opdi_cu_attention_exps, for the thread's 8 rows. */
-template <int COLUMNS>
+/* Adds the mask, whose place for the head is `at`, and does the same as opdi_cu_attention_exps, for the thread's 8
+   rows. */
+template <int COLUMNS, bool MASKED>
 __device__ __forceinline__ void opdi_cu_af_exponentials(const opdi_cu_attention &a, float (*s)[4] /*[8]*/, int base,
-    int first, float scale, float *most /*[8]*/, float *total /*[8]*/, float (*sum)[COLUMNS] /*[8]*/) {
+    int first, float scale, float *most /*[8]*/, float *total /*[8]*/, float (*sum)[COLUMNS] /*[8]*/, int64_t at) {
     const int row0 = first + (int)threadIdx.x / 16 * 8, key0 = base + (int)threadIdx.x % 16 * 4;
     const bool all = base + OPDI_CU_AF_KEYS <= a.keys && (!a.causal || base + OPDI_CU_AF_KEYS <= first + 1);
     OPDI_CU_UNROLL
@@ -11886,24 +11977,29 @@ __device__ __forceinline__ void opdi_cu_af_exponentials(const opdi_cu_attention 
         float top = most[r];
         OPDI_CU_UNROLL
         for (int n = 0; n < 4; n++) {
+            if (MASKED) {
+                const int64_t row = row0 + r < a.rows ? row0 + r : 0, key = key0 + n < a.keys ? key0 + n : 0;
+                s[r][n] = s[r][n] * scale + opdi_cu_mask_read(a.mask, at + row * a.mask.row + key * a.mask.key);
+            }
             if (!all && (key0 + n >= a.keys || (a.causal && key0 + n > row0 + r))) { s[r][n] = -INFINITY; }
             top = fmaxf(top, s[r][n]);
         }
         OPDI_CU_UNROLL
         for (int lane = 8; lane > 0; lane /= 2) { top = fmaxf(top, __shfl_xor_sync(OPDI_CU_ALL_LANES, top, lane)); }
-        const float shift = top == -INFINITY ? 0 : top * scale, fade = opdi_cu_exp2(most[r] * scale - shift);
+        const float by = MASKED ? 1 : scale;
+        const float shift = top == -INFINITY ? 0 : top * by, fade = opdi_cu_exp2(most[r] * by - shift);
         total[r] *= fade;
         most[r] = top;
         OPDI_CU_UNROLL
         for (int n = 0; n < 4; n++) {
-            s[r][n] = opdi_cu_exp2(s[r][n] * scale - shift);
+            s[r][n] = opdi_cu_exp2(s[r][n] * by - shift);
             total[r] += s[r][n];
         }
         OPDI_CU_UNROLL
         for (int c = 0; c < COLUMNS; c++) { sum[r][c] *= fade; }
     }
 }
-template <int D> __global__ void __launch_bounds__(OPDI_CU_AF_THREADS, D == 64 ? 2 : 1)
+template <int D, bool MASKED> __global__ void __launch_bounds__(OPDI_CU_AF_THREADS, D == 64 && !MASKED ? 2 : 1)
 opdi_cu_attention_float_kernel(const __grid_constant__ opdi_cu_attention a) {
     constexpr int ROWS = OPDI_CU_AF_ROWS, KEYS = OPDI_CU_AF_KEYS, COLUMNS = D / 16;
     OPDI_CU_SHARED(scratch);
@@ -11915,6 +12011,7 @@ opdi_cu_attention_float_kernel(const __grid_constant__ opdi_cu_attention a) {
     const float *q = opdi_cu_head<const float>(a.q, batch, head);
     const float *k = opdi_cu_head<const float>(a.k, batch, head / a.group);
     const float *v = opdi_cu_head<const float>(a.v, batch, head / a.group);
+    const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
     const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
     float sum[8][COLUMNS], most[8], total[8];
     opdi_cu_af_four next[COLUMNS];
@@ -11954,7 +12051,7 @@ opdi_cu_attention_float_kernel(const __grid_constant__ opdi_cu_attention a) {
             OPDI_CU_UNROLL
             for (int i = 0; i < 32; i++) { s[i / 4][i % 4] = fmaf(x[i / 4], y[i % 4], s[i / 4][i % 4]); }
         }
-        opdi_cu_af_exponentials<COLUMNS>(a, s, base, first, scale, most, total, sum);
+        opdi_cu_af_exponentials<COLUMNS, MASKED>(a, s, base, first, scale, most, total, sum, masked);
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) {
             const int n = i / 2, r = i % 2 * 4;
@@ -11995,10 +12092,312 @@ opdi_cu_attention_float_kernel(const __grid_constant__ opdi_cu_attention a) {
             const int at = c / 4 * 64 + of16 * 4 + c % 4;
             if (at < a.depth) { out[row * a.out.row + at] = sum[r][c] * by; }
         }
-        if (of16 == 0) { lse[row * a.lse.row] = all == 0 ? 0 : most[r] * a.scale + logf(all); }
+        const float by_most = MASKED ? 0.693147181f : a.scale;                /* the logarithm of 2 */
+        if (of16 == 0) { lse[row * a.lse.row] = all == 0 ? 0 : most[r] * by_most + logf(all); }
     }
 }
 
+//== the derivative of attention of 16-bit floats ======================================================================
+//
+//   P = exp(scale * q * k^T + mask - lse),  dP = grad * v^T,  dS = P * (dP - delta),  delta = sum(grad * out):
+//     dq = scale * dS * k,  dk = scale * dS^T * q,  dv = P^T * grad
+//
+//  Three kernels.  The first computes delta for each row.  The second has a block for each 64 or 128 rows, goes through
+//  the keys and computes dq.  The third has a block for each 64 or 128 keys, goes through the rows of all heads that
+//  share these keys, and computes dk and dv.  So P and dP are computed twice, but no sum is divided among blocks, and
+//  the results do not depend on the order in which blocks run.  P and dS stay in registers, where they become the first
+//  factor of the next product.
+
+struct opdi_cu_at_back {
+    opdi_cu_attention a;                          /* out and lse: the results of attention */
+    opdi_cu_heads grad, dq, dk, dv;
+    float *sums;                                  /* [2, batch, head, row]: lse * log2(e), and delta */
+    int64_t all;                                  /* batch * heads * rows */
+    int heads;
+};
+/* Computes delta for a row by 16 threads.  The block has 256 threads. */
+template <typename T> __global__ void opdi_cu_attention_delta_kernel(const __grid_constant__ opdi_cu_at_back b) {
+    for (int64_t block = blockIdx.x; block * 16 < b.all; block += gridDim.x) {
+        const int64_t at = block * 16 + threadIdx.x / 16, row = at % b.a.rows, head = at / b.a.rows % b.heads;
+        const int64_t batch = at / b.a.rows / b.heads;
+        float sum = 0;
+        if (at < b.all) {
+            const T *x = opdi_cu_head<const T>(b.grad, batch, head) + row * b.grad.row;
+            const T *y = opdi_cu_head<const T>(b.a.out, batch, head) + row * b.a.out.row;
+            for (int c = (int)threadIdx.x % 16 * 8; c < b.a.depth; c += 128) {
+                const opdi_cu_vector<T, 8> g = opdi_cu_load_vector<8>(x + c), o = opdi_cu_load_vector<8>(y + c);
+                OPDI_CU_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    sum = fmaf(opdi_cu_taken<float>(g, i), opdi_cu_taken<float>(o, i), sum);
+                }
+            }
+        }
+        OPDI_CU_UNROLL
+        for (int lane = 8; lane > 0; lane /= 2) { sum += __shfl_xor_sync(OPDI_CU_ALL_LANES, sum, lane); }
+        if (at < b.all && threadIdx.x % 16 == 0) {
+            b.sums[at] = opdi_cu_head<const float>(b.a.lse, batch, head)[row * b.a.lse.row] * 1.44269504f;
+            b.sums[b.all + at] = sum;
+        }
+    }
+}
+/* Replaces the products s = q * k^T and d = grad * v^T of 16 rows and 16 keys by P and dS.  If BY_KEY, s and d are
+   [key, row], and lse and delta have a number for each of 16 rows; otherwise they have one for each of the lane's
+   two rows.  edge: whether some of the pairs do not exist or are hidden by the causal mask.  scale: times log2(e). */
+template <class M, bool MASKED, bool BY_KEY>
+__device__ __forceinline__ void opdi_cu_attention_slopes(const opdi_cu_attention &a, int64_t masked, typename M::S &s,
+    typename M::S &d, int row0, int key0, const float *lse, const float *delta, bool edge, float scale) {
+    if (MASKED) { opdi_cu_mask_add<M, BY_KEY>(a, masked, s, row0, key0, scale); }
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 8; i++) {
+        const int of = BY_KEY ? M::column(i) : M::of_two(i);
+        s.x[i] = opdi_cu_exp2(MASKED ? s.x[i] - lse[of] : fmaf(s.x[i], scale, -lse[of]));
+        d.x[i] = s.x[i] * (d.x[i] - delta[of]);
+    }
+    if (edge) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) {
+            const int row = row0 + (BY_KEY ? M::column(i) : M::row(i));
+            const int key = key0 + (BY_KEY ? M::row(i) : M::column(i));
+            if (row >= a.rows || key >= a.keys || (a.causal && key > row)) { s.x[i] = d.x[i] = 0; }
+        }
+    }
+}
+/* Stores 16 rows of a sum, from row `first` on, times `scale`. */
+template <class M, typename T, int D>
+__device__ __forceinline__ void opdi_cu_attention_grad_store(T *to, int64_t stride, const typename M::S *sum, int first,
+                                                             int rows, int depth, float scale) {
+    OPDI_CU_UNROLL
+    for (int d = 0; d < D / 16; d++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i += 2) {
+            const int row = first + M::row(i), c = d * 16 + M::column(i);
+            if (row < rows && c < depth) {
+                *reinterpret_cast<uint32_t *>(to + row * stride + c) =
+                    opdi_cu_two(opdi_cu_cast<T>(sum[d].x[i] * scale), opdi_cu_cast<T>(sum[d].x[i + 1] * scale));
+            }
+        }
+    }
+}
+/* Loads D / 16 first factors of products: 16 rows in shared memory, rows LD elements apart. */
+template <class M, int D, typename T>
+__device__ __forceinline__ void opdi_cu_attention_factors(typename M::A *to, const T *from) {
+    OPDI_CU_UNROLL
+    for (int d = 0; d < D / 16; d++) { M::load(to[d], from + d * 16 + M::place_a(D + 8), D + 8); }
+}
+template <typename T, int D, int TILES, bool MASKED>
+__device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, unsigned char *scratch) {
+    typedef opdi_cu_mma<T, false> M;
+    typedef opdi_cu_mma<T, true> V;
+    constexpr int LD = D + 8, KEYS = D > 64 ? 32 : 64, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * 64;
+    const opdi_cu_attention &a = b.a;
+    const float scale = a.scale * 1.44269504f;
+    T *qs = reinterpret_cast<T *>(scratch), *gs = qs + TILES * TILE, *kv = gs + TILES * TILE;
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;
+    const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
+    const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
+    const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
+    const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
+    const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
+    typename M::S sum[TILES][D / 16];
+    typename M::A fq[TILES][D / 16], fg[TILES][D / 16];
+    float lse[TILES][2], delta[TILES][2];
+    OPDI_CU_UNROLL
+    for (int t = 0; t < TILES; t++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) {
+            const int row = mine + t * 16 + M::row(i);
+            const int64_t at = ((int64_t)batch * b.heads + head) * a.rows + (row < a.rows ? row : 0);
+            lse[t][M::of_two(i)] = b.sums[at];
+            delta[t][M::of_two(i)] = b.sums[b.all + at];
+        }
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) { M::zero(sum[t][d]); }
+        opdi_cu_load_rows<T, D>(qs + t * TILE, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first + t * 64, a.rows,
+                                a.depth);
+        opdi_cu_load_rows<T, D>(gs + t * TILE, opdi_cu_head<const T>(b.grad, batch, head), b.grad.row, first + t * 64,
+                                a.rows, a.depth);
+    }
+    opdi_cu_load_rows<T, D, KEYS>(kv, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_load_rows<T, D, KEYS>(kv + SIDE, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_stages_commit();
+    OPDI_CU_ROLLED
+    for (int base = 0; base < last; base += KEYS) {
+        const T *kt = kv + base / KEYS % 2 * 2 * SIDE, *vt = kt + SIDE;
+        const bool edge = base + KEYS > a.keys || mine + TILES * 16 > a.rows || (a.causal && base + KEYS > mine);
+        opdi_cu_stages_wait<0>();
+        __syncthreads();
+        if (base == 0) {
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) {
+                opdi_cu_attention_factors<M, D>(fq[t], qs + (of_warp + t * 16) * LD);
+                opdi_cu_attention_factors<M, D>(fg[t], gs + (of_warp + t * 16) * LD);
+            }
+        }
+        if (base + KEYS < last) {
+            T *to = kv + (base / KEYS + 1) % 2 * 2 * SIDE;
+            opdi_cu_load_rows<T, D, KEYS>(to, k, a.k.row, base + KEYS, a.keys, a.depth);
+            opdi_cu_load_rows<T, D, KEYS>(to + SIDE, v, a.v.row, base + KEYS, a.keys, a.depth);
+        }
+        opdi_cu_stages_commit();
+        if (mine >= a.rows || (a.causal && base >= mine + TILES * 16)) { continue; }
+        OPDI_CU_UNROLL
+        for (int n = 0; n < KEYS / 16; n++) {
+            typename M::S s[TILES], g[TILES];
+            typename M::A fs[TILES];
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) { M::zero(s[t]); M::zero(g[t]); }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                typename M::B fk, fv;
+                M::load(fk, kt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                M::load(fv, vt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) { M::add(s[t], fq[t][d], fk); M::add(g[t], fg[t][d], fv); }
+            }
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) {
+                opdi_cu_attention_slopes<M, MASKED, false>(a, masked, s[t], g[t], mine + t * 16, base + n * 16, lse[t],
+                                                           delta[t], edge, scale);
+                M::turn(fs[t], g[t]);
+            }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                typename V::B fk;
+                V::load(fk, kt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) { M::add(sum[t][d], fs[t], fk); }
+            }
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int t = 0; t < TILES; t++) {
+        opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dq, batch, head), b.dq.row, sum[t], mine + t * 16,
+                                              a.rows, a.depth, a.scale);
+    }
+}
+/* HELD: whether v, too, stays in registers, as k does; otherwise it is loaded again for each product. */
+template <typename T, int D, int TILES, int ROWS, bool HELD, bool MASKED>
+__device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, unsigned char *scratch) {
+    typedef opdi_cu_mma<T, false> M;
+    typedef opdi_cu_mma<T, true> V;
+    constexpr int LD = D + 8, TILE = 64 * LD, SIDE = ROWS * LD, KEYS = TILES * 64;
+    const opdi_cu_attention &a = b.a;
+    const float scale = a.scale * 1.44269504f;
+    T *ks = reinterpret_cast<T *>(scratch), *vs = ks + TILES * TILE, *qg = vs + TILES * TILE;
+    float *sums = reinterpret_cast<float *>(qg + 4 * SIDE);                   /* twice lse and delta of ROWS rows */
+    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)blockIdx.x * KEYS;
+    const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
+    const int from = a.causal ? first / ROWS * ROWS : 0;                      /* the first row that sees a key */
+    int head = of_keys * a.group, row0 = from;    /* of the current tile */
+    typename M::S dk[TILES][D / 16], dv[TILES][D / 16];
+    typename M::A fk[TILES][D / 16], fv[HELD ? TILES : 1][HELD ? D / 16 : 1];
+    const auto fetch = [&](int side, int head, int row) {                     /* begins to load a tile */
+        T *to = qg + side * 2 * SIDE;
+        opdi_cu_load_rows<T, D, ROWS>(to, opdi_cu_head<const T>(a.q, batch, head), a.q.row, row, a.rows, a.depth);
+        opdi_cu_load_rows<T, D, ROWS>(to + SIDE, opdi_cu_head<const T>(b.grad, batch, head), b.grad.row, row, a.rows,
+                                      a.depth);
+        for (int i = (int)threadIdx.x; i < 2 * ROWS; i += OPDI_CU_AT_THREADS) {
+            const int r = row + i % ROWS;
+            const int64_t at = ((int64_t)batch * b.heads + head) * a.rows + r;
+            sums[side * 2 * ROWS + i] = r < a.rows ? b.sums[(i / ROWS) * b.all + at] : 0;
+        }
+    };
+    OPDI_CU_UNROLL
+    for (int t = 0; t < TILES; t++) {
+        opdi_cu_load_rows<T, D>(ks + t * TILE, opdi_cu_head<const T>(a.k, batch, of_keys), a.k.row, first + t * 64,
+                                a.keys, a.depth);
+        opdi_cu_load_rows<T, D>(vs + t * TILE, opdi_cu_head<const T>(a.v, batch, of_keys), a.v.row, first + t * 64,
+                                a.keys, a.depth);
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) { M::zero(dk[t][d]); M::zero(dv[t][d]); }
+    }
+    if (from < a.rows) { fetch(0, head, from); }
+    opdi_cu_stages_commit();
+    OPDI_CU_ROLLED
+    for (int side = 0; from < a.rows && head < (of_keys + 1) * a.group; side ^= 1) {
+        const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
+        const T *qt = qg + side * 2 * SIDE, *gt = qt + SIDE;
+        const float *lse = sums + side * 2 * ROWS, *delta = lse + ROWS;
+        const int row = row0;
+        const bool edge = row + ROWS > a.rows || mine + TILES * 16 > a.keys || (a.causal && mine + TILES * 16 > row);
+        opdi_cu_stages_wait<0>();
+        __syncthreads();
+        if (row == from && head == of_keys * a.group) {
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) {
+                opdi_cu_attention_factors<M, D>(fk[t], ks + (of_warp + t * 16) * LD);
+                if constexpr (HELD) { opdi_cu_attention_factors<M, D>(fv[HELD ? t : 0], vs + (of_warp + t * 16) * LD); }
+            }
+        }
+        row0 += ROWS;
+        if (row0 >= a.rows) { row0 = from; head++; }
+        if (head < (of_keys + 1) * a.group) { fetch(side ^ 1, head, row0); }
+        opdi_cu_stages_commit();
+        if (mine >= a.keys || (a.causal && row + ROWS <= mine)) { continue; }
+        OPDI_CU_UNROLL
+        for (int n = 0; n < ROWS / 16; n++) {
+            typename M::S s[TILES], g[TILES];
+            typename M::A fp[TILES], fs[TILES];
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) { M::zero(s[t]); M::zero(g[t]); }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                typename M::B fq, fg;
+                M::load(fq, qt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                M::load(fg, gt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) {
+                    if (!HELD) { M::load(fv[0][0], vs + (of_warp + t * 16) * LD + d * 16 + M::place_a(LD), LD); }
+                    M::add(s[t], fk[t][d], fq);
+                    M::add(g[t], fv[HELD ? t : 0][HELD ? d : 0], fg);
+                }
+            }
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) {
+                opdi_cu_attention_slopes<M, MASKED, true>(a, masked, s[t], g[t], row + n * 16, mine + t * 16,
+                                                          lse + n * 16, delta + n * 16, edge, scale);
+                M::turn(fp[t], s[t]);
+                M::turn(fs[t], g[t]);
+            }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                typename V::B fq, fg;
+                V::load(fg, gt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
+                V::load(fq, qt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) { M::add(dv[t][d], fp[t], fg); M::add(dk[t][d], fs[t], fq); }
+            }
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int t = 0; t < TILES; t++) {
+        opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dk, batch, of_keys), b.dk.row, dk[t], mine + t * 16,
+                                              a.keys, a.depth, a.scale);
+        opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dv, batch, of_keys), b.dv.row, dv[t], mine + t * 16,
+                                              a.keys, a.depth, 1);
+    }
+}
+template <typename T, int D, int TILES, bool MASKED> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
+opdi_cu_attention_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
+    OPDI_CU_SHARED(scratch);
+    OPDI_CU_TC_STOP(T)
+#if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
+    opdi_cu_attention_dq<T, D, TILES, MASKED>(b, scratch);
+#elif defined(__CUDA_ARCH__)
+    __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
+#endif
+}
+template <typename T, int D, int TILES, int ROWS, bool HELD, bool MASKED>
+__global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
+opdi_cu_attention_dkv_kernel(const __grid_constant__ opdi_cu_at_back b) {
+    OPDI_CU_SHARED(scratch);
+    OPDI_CU_TC_STOP(T)
+#if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
+    opdi_cu_attention_dkv<T, D, TILES, ROWS, HELD, MASKED>(b, scratch);
+#elif defined(__CUDA_ARCH__)
+    __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
+#endif
+}
 //== the operator ======================================================================================================
 
 /* Sets *h to the heads of t.  If rows of t do not begin at multiples of 16 bytes, copies t and uses the heads of the
@@ -12011,19 +12410,41 @@ static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
     h->batch = opd_strides(t)[0]; h->head = opd_strides(t)[1]; h->row = opd_strides(t)[2];
     return h->data != NULL;
 }
+/* Sets *m to a mask [rows, keys] or [batch, heads, rows, keys], whose dims may have size 1; NULL means no mask. */
+static bool opdi_cu_mask_of(const opd_tensor *t, opdi_cu_at_mask *m) {
+    int64_t strides[4] = {0, 0, 0, 0};
+    memset(m, 0, sizeof *m);
+    m->kind = -1;
+    if (!t) { return true; }
+    for (int d = 0, first = 4 - opd_ndim(t); d < opd_ndim(t); d++) {
+        strides[first + d] = opd_size(t, d) == 1 ? 0 : opd_strides(t)[d];
+    }
+    m->batch = strides[0]; m->head = strides[1]; m->row = strides[2]; m->key = strides[3];
+    m->kind = (int)opd_dtype(t);
+    m->data = opdi_cu_data<void>(t);
+    return m->data != NULL;
+}
 /* Returns whether one of the kernels can compute this attention.  The scale must not become 0 as a float, because the
    kernels multiply -inf by it.  The kernel for float32 is not used for few rows, because most of its threads would then
    compute rows that do not exist.  scaled_dot_product_attention (src/ops/nn/attention.c) has the same limit. */
+static size_t opdi_cu_at_shared(int d, int tiles) {
+    return (size_t)((tiles * OPDI_CU_AT_ROWS + (d > 128 ? 4 * 32 : 4 * 64)) * (d + 8)) * 2;
+}
 static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, const opd_tensor *mask, double scale) {
     const opd_scalar_type t = opd_dtype(q);
     const int64_t depth = opd_size(q, 3), rows = opd_size(q, 2);
+    const size_t shared = (size_t)opdi_cu_properties()->shared - OPDI_CU_STATIC_SHARED;
     const bool compiled = t == OPD_FLOAT32
-        ? rows >= OPDI_CU_AF_FEWEST &&
-            opdi_cu_af_shared(depth) + OPDI_CU_STATIC_SHARED <= (size_t)opdi_cu_properties()->shared
-        : (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && opdi_cu_tc_compiled();
-    return compiled && !mask && scale > 1e-30 && scale < 1e30 && depth > 0 && depth <= 128 &&
-        depth * (int64_t)opd_dtype_size(t) % 16 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
+        ? rows >= OPDI_CU_AF_FEWEST && depth <= 128 && opdi_cu_af_shared(depth) <= shared
+        : (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && depth <= 256 && opdi_cu_tc_compiled() &&
+            opdi_cu_at_shared(depth <= 64 ? 64 : depth <= 128 ? 128 : 256, 1) <= shared;
+    return compiled && scale > 1e-30 && scale < 1e30 && depth > 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
         opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && rows < (1 << 30) && opd_size(k, 2) < (1 << 30);
+}
+/* Returns t, or a copy in which the last dim is filled up with zeros to a multiple of 16 bytes. */
+static opd_tensor *opdi_cu_padded(opd_tensor *t) {
+    const int64_t unit = t ? 16 / (int64_t)opd_dtype_size(opd_dtype(t)) : 1, over = t ? opd_size(t, 3) % unit : 0;
+    return over ? opd_constant_pad_nd(t, OPD_INTS(0, unit - over)) : t;
 }
 /* Repeats each head of k or v for all heads of q that use it.  `heads` is the number of heads of q.  Returns NULL and
    sets an error if it fails. */
@@ -12090,18 +12511,79 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     }
     return 0;
 }
-template <typename T> static int opdi_cu_attention_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
-    const int d = a.depth <= 64 ? 64 : 128, tiles = d == 64 && a.rows > OPDI_CU_AT_ROWS ? (int)OPDI_CU_AT_TILES : 1;
-    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, tiles * OPDI_CU_AT_ROWS), (unsigned)heads, (unsigned)batch);
-    return opdi_cu_launch(d == 128 ? opdi_cu_attention_kernel<T, 128, 1>
-                          : tiles == 1 ? opdi_cu_attention_kernel<T, 64, 1>
-                                       : opdi_cu_attention_kernel<T, 64, OPDI_CU_AT_TILES>,
-                          grid, dim3(OPDI_CU_AT_THREADS), (size_t)((tiles + 4) * 64 * (d + 8)) * sizeof(T), a);
+/* Divides the keys of an attention with few blocks, as when one token is generated, among several blocks.  `blocks`:
+   the blocks without this; tiles: into how many tiles the keys are divided.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_attention_split(opdi_cu_attention *a, int64_t batch, int64_t heads, int64_t blocks, int64_t tiles) {
+    const int64_t want = 2 * opdi_cu_properties()->multiprocessors / blocks, most = want < tiles ? want : tiles;
+    if (a->causal || most < 2) { return 0; }
+    a->splits = (int)most;
+    const int64_t all = most * batch * heads * a->rows;
+    a->parts = static_cast<float *>(opdi_cu_scratch(all * (a->depth + 1) * (int64_t)sizeof(float)));
+    a->sums = a->parts ? a->parts + all * a->depth : NULL;
+    return a->parts ? 0 : -1;
+}
+/* Runs the kernel.  With a mask, TILES must be 1: a lane has too few registers for more. */
+template <typename T, int D, int TILES, int KEYS>
+static int opdi_cu_attention_launch(opdi_cu_attention *a, int64_t batch, int64_t heads) {
+    const int64_t blocks = opdi_cu_ceil(a->rows, TILES * OPDI_CU_AT_ROWS), all = batch * heads * a->rows;
+    if (opdi_cu_attention_split(a, batch, heads, blocks * batch * heads, opdi_cu_ceil(a->keys, KEYS))) { return -1; }
+    const dim3 grid((unsigned)(blocks * a->splits), (unsigned)heads, (unsigned)batch);
+    if (opdi_cu_launch(a->mask.kind < 0 ? opdi_cu_attention_kernel<T, D, TILES, KEYS, false>
+                                        : opdi_cu_attention_kernel<T, D, TILES, KEYS, TILES == 1>,
+                       grid, dim3(OPDI_CU_AT_THREADS), opdi_cu_at_shared(D, TILES), *a)) { return -1; }
+    return a->splits < 2 ? 0 : opdi_cu_launch(opdi_cu_attention_join_kernel<T>, dim3((unsigned)opdi_cu_ceil(all, 4)),
+                                              dim3(128), 0, *a, heads, all);
+}
+/* If there is one row, the heads of q that share a head of k become the rows of this head. */
+static void opdi_cu_attention_pack(opdi_cu_attention *a, int64_t *heads) {
+    opdi_cu_heads *const all[3] = {&a->q, &a->out, &a->lse};
+    if (a->rows != 1) { return; }
+    for (int i = 0; i < 3; i++) {
+        all[i]->row = all[i]->head;
+        all[i]->head *= a->group;
+    }
+    a->mask.row = a->mask.head;
+    a->mask.head *= a->group;
+    *heads /= a->group;
+    a->rows = a->group;
+    a->group = 1;
+    if (a->causal) { a->keys = 1; }               /* the one row sees the first key */
+    a->causal = false;
+}
+template <typename T> static int opdi_cu_attention_run(opdi_cu_attention a, int64_t batch, int64_t heads) {
+    opdi_cu_attention_pack(&a, &heads);
+    return a.depth > 128 ? opdi_cu_attention_launch<T, 256, 1, 32>(&a, batch, heads)
+        : a.depth > 64 ? opdi_cu_attention_launch<T, 128, 1, 64>(&a, batch, heads)
+        : a.rows <= OPDI_CU_AT_ROWS || a.mask.kind >= 0 ? opdi_cu_attention_launch<T, 64, 1, 64>(&a, batch, heads)
+        : opdi_cu_attention_launch<T, 64, OPDI_CU_AT_TILES, 64>(&a, batch, heads);
 }
 static int opdi_cu_attention_float(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
     const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AF_ROWS), (unsigned)heads, (unsigned)batch);
-    return opdi_cu_launch(a.depth <= 64 ? opdi_cu_attention_float_kernel<64> : opdi_cu_attention_float_kernel<128>,
+    const bool masked = a.mask.kind >= 0;
+    return opdi_cu_launch(a.depth <= 64 ? masked ? opdi_cu_attention_float_kernel<64, true>
+                                                 : opdi_cu_attention_float_kernel<64, false>
+                          : masked ? opdi_cu_attention_float_kernel<128, true>
+                                   : opdi_cu_attention_float_kernel<128, false>,
                           grid, dim3(OPDI_CU_AF_THREADS), opdi_cu_af_shared(a.depth), a);
+}
+/* Describes an attention to the kernels.  If `out` is NULL, a->out is not set.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_attention_of(opdi_cu_attention *a, opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *out,
+                                opd_tensor *lse, opd_tensor *mask, double scale, bool causal) {
+    memset(a, 0, sizeof *a);
+    if (!opd_ok() || !opdi_cu_heads_of(q, &a->q) || !opdi_cu_heads_of(k, &a->k) || !opdi_cu_heads_of(v, &a->v) ||
+        !opdi_cu_mask_of(mask, &a->mask)) { return -1; }
+    if (out) {
+        a->out.data = opdi_cu_data<void>(out);
+        a->out.batch = opd_strides(out)[0]; a->out.head = opd_strides(out)[1]; a->out.row = opd_strides(out)[2];
+    }
+    a->lse.data = opdi_cu_data<void>(lse);
+    a->lse.batch = opd_strides(lse)[0]; a->lse.head = opd_strides(lse)[1]; a->lse.row = opd_strides(lse)[2];
+    a->rows = (int)opd_size(q, 2); a->keys = (int)opd_size(k, 2); a->depth = (int)opd_size(q, 3);
+    a->group = (int)(opd_size(q, 1) / opd_size(k, 1));
+    a->scale = (float)scale;
+    a->causal = causal;
+    a->splits = 1;
+    return 0;
 }
 static int opdi_cu_flash_attention(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
@@ -12114,21 +12596,87 @@ static int opdi_cu_flash_attention(opd_call *call) {
     if (!opdi_cu_attention_fits(q, k, mask, scale)) {
         return opdi_cu_attention_parts(q, k, v, mask, scale, causal, out, lse);
     }
-    opd_tensor *work = opd_strides(out)[3] == 1 ? out : opdi_cu_new(opd_ints_of(opd_sizes(out), 4), opd_dtype(out));
-    if (!work || !opdi_cu_heads_of(q, &a.q) || !opdi_cu_heads_of(k, &a.k) || !opdi_cu_heads_of(v, &a.v)) { return -1; }
-    a.out.data = opdi_cu_data<void>(work);
-    a.out.batch = opd_strides(work)[0]; a.out.head = opd_strides(work)[1]; a.out.row = opd_strides(work)[2];
-    a.lse.data = opdi_cu_data<void>(lse);
-    a.lse.batch = opd_strides(lse)[0]; a.lse.head = opd_strides(lse)[1]; a.lse.row = opd_strides(lse)[2];
-    a.rows = (int)opd_size(q, 2); a.keys = (int)opd_size(k, 2); a.depth = (int)opd_size(q, 3);
-    a.group = (int)(opd_size(q, 1) / opd_size(k, 1));
-    a.scale = (float)scale;
-    a.causal = causal;
+    const bool whole = opd_size(q, 3) * (int64_t)opd_dtype_size(opd_dtype(q)) % 16 == 0;
+    q = opdi_cu_padded(q); k = opdi_cu_padded(k); v = opdi_cu_padded(v);
+    opd_tensor *work = whole && opd_strides(out)[3] == 1 ? out
+        : q ? opdi_cu_new(opd_ints_of(opd_sizes(q), 4), opd_dtype(out)) : NULL;
+    if (!work || opdi_cu_attention_of(&a, q, k, v, work, lse, mask, scale, causal)) { return -1; }
     const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1);
     if (opd_dtype(q) == OPD_FLOAT32 ? opdi_cu_attention_float(a, batch, heads)
         : opd_dtype(q) == OPD_FLOAT16 ? opdi_cu_attention_run<opdi_cu_f16>(a, batch, heads)
                                       : opdi_cu_attention_run<opdi_cu_bf16>(a, batch, heads)) { return -1; }
-    return work == out || opd_copy_(out, work) ? 0 : -1;
+    return work == out || opd_copy_(out, opd_narrow(work, 3, 0, opd_size(out, 3))) ? 0 : -1;
+}
+
+//== the derivative ====================================================================================================
+
+static opdi_cu_heads opdi_cu_heads_at(const opd_tensor *t) {
+    const int64_t *s = opd_strides(t);
+    const opdi_cu_heads h = {opdi_cu_data<void>(t), s[0], s[1], s[2]};
+    return h;
+}
+template <typename T, int D, int TILES, bool MASKED>
+static int opdi_cu_attention_dq_run(const opdi_cu_at_back &b, int64_t batch) {
+    const dim3 grid((unsigned)opdi_cu_ceil(b.a.rows, TILES * 64), (unsigned)b.heads, (unsigned)batch);
+    return opdi_cu_launch(opdi_cu_attention_dq_kernel<T, D, TILES, MASKED>, grid, dim3(OPDI_CU_AT_THREADS),
+                          (D + 8) * sizeof(T) * (TILES * 128 + (D > 64 ? 128 : 256)), b);
+}
+template <typename T, int D, int TILES, int ROWS, bool HELD, bool MASKED>
+static int opdi_cu_attention_dkv_run(const opdi_cu_at_back &b, int64_t batch) {
+    const dim3 grid((unsigned)opdi_cu_ceil(b.a.keys, TILES * 64), (unsigned)(b.heads / b.a.group), (unsigned)batch);
+    return opdi_cu_launch(opdi_cu_attention_dkv_kernel<T, D, TILES, ROWS, HELD, MASKED>, grid, dim3(OPDI_CU_AT_THREADS),
+                          (D + 8) * sizeof(T) * (TILES * 128 + 4 * ROWS) + 4 * ROWS * sizeof(float), b);
+}
+/* Runs the three kernels.  The sizes of their tiles are the largest for which the registers of a lane suffice. */
+template <typename T> static int opdi_cu_attention_back_run(const opdi_cu_at_back &b, int64_t batch) {
+    if (opdi_cu_launch(opdi_cu_attention_delta_kernel<T>, opdi_cu_grid_rows(opdi_cu_ceil(b.all, 16)), dim3(256), 0,
+                       b)) { return -1; }
+    if (b.a.depth <= 64 && b.a.mask.kind < 0) {
+        return opdi_cu_attention_dq_run<T, 64, 2, false>(b, batch) ? -1
+            : opdi_cu_attention_dkv_run<T, 64, 2, 32, true, false>(b, batch);
+    }
+    if (b.a.depth <= 64) {
+        return opdi_cu_attention_dq_run<T, 64, 2, true>(b, batch) ? -1
+            : opdi_cu_attention_dkv_run<T, 64, 1, 64, true, true>(b, batch);
+    }
+    if (b.a.mask.kind < 0) {
+        return opdi_cu_attention_dq_run<T, 128, 1, false>(b, batch) ? -1
+            : opdi_cu_attention_dkv_run<T, 128, 1, 32, false, false>(b, batch);
+    }
+    return opdi_cu_attention_dq_run<T, 128, 1, true>(b, batch) ? -1
+        : opdi_cu_attention_dkv_run<T, 128, 1, 32, false, true>(b, batch);
+}
+/* Computes the derivatives of attention: a call of _scaled_dot_product_flash_attention_for_cpu_backward.  Returns 0, or
+   -1 and sets an error; or 1 if there is no kernel for this call, which then has no result. */
+static int opdi_cu_attention_backward(opd_call *call) {
+    opd_tensor *in[5], *mask = opd_arg_tensor(call, 8), *lse = opd_arg_tensor(call, 5), *grads[3];
+    for (int i = 0; i < 5; i++) { in[i] = opd_arg_tensor(call, i); }
+    const int64_t depth = opd_size(in[1], 3), batch = opd_size(in[1], 0);
+    const double scale = opd_arg_is_none(call, 9) ? 1 / sqrt((double)depth) : opd_arg_double(call, 9);
+    const opd_scalar_type type = opd_dtype(in[1]);
+    const opdi_cu_on device(opd_tensor_device(in[1]).index);
+    opdi_cu_at_back b;
+    if (type == OPD_FLOAT32 || depth > 128 || !opdi_cu_attention_fits(in[1], in[2], mask, scale)) { return 1; }
+    for (int i = 0; i < 5; i++) { if (!(in[i] = opdi_cu_padded(in[i]))) { return -1; } }
+    for (int i = 0; i < 3; i++) {                 /* [batch, row, head, depth] in memory */
+        const int64_t *n = opd_sizes(in[1 + i]);
+        grads[i] = opd_transpose(opdi_cu_new(OPD_INTS(n[0], n[2], n[1], n[3]), type), 1, 2);
+        if (!grads[i]) { return -1; }
+    }
+    memset(&b, 0, sizeof b);
+    b.heads = (int)opd_size(in[1], 1);
+    b.all = batch * b.heads * opd_size(in[1], 2);
+    b.sums = static_cast<float *>(opdi_cu_scratch(2 * b.all * (int64_t)sizeof(float)));
+    if (!b.sums || opdi_cu_attention_of(&b.a, in[1], in[2], in[3], NULL, lse, mask, scale, opd_arg_bool(call, 7)) ||
+        !opdi_cu_heads_of(in[4], &b.a.out) || !opdi_cu_heads_of(in[0], &b.grad)) { return -1; }
+    b.dq = opdi_cu_heads_at(grads[0]); b.dk = opdi_cu_heads_at(grads[1]); b.dv = opdi_cu_heads_at(grads[2]);
+    if (type == OPD_FLOAT16 ? opdi_cu_attention_back_run<opdi_cu_f16>(b, batch)
+                            : opdi_cu_attention_back_run<opdi_cu_bf16>(b, batch)) { return -1; }
+    for (int i = 0; i < 3; i++) {
+        if (depth % 8) { grads[i] = opd_narrow(grads[i], 3, 0, depth); }
+        if (opd_return_tensor(call, grads[i])) { return -1; }
+    }
+    return 0;
 }
 
 static const opdi_cu_registration opdi_cu_table_attention[] = {
@@ -12847,6 +13395,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.debug_set = opdi_cu_debug_set; d.record_stream = opdi_cu_record_stream;
     d.group_id = opdi_cu_group_id; d.group_new = opdi_cu_group_new;
     d.parts = &opdi_cu_parts;
+    d.attention_backward = opdi_cu_attention_backward;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }

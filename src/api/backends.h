@@ -73,6 +73,10 @@ typedef struct opd_backend_desc {
        in the first run with an input on this device.  Must stay valid until the backend is unregistered, and no
        compiled graph may be run after that. */
     const struct opd_part_compiler *parts;
+    /* optional.  Computes a call of _scaled_dot_product_flash_attention_for_cpu_backward whose tensors lie in memory of
+       the device, and returns its results by opd_return_tensor.  Returns 0, -1 for an error, or 1 if it has no kernel
+       for this call.  Then, and if it is NULL, separate operators compute the derivatives. */
+    opd_kernel attention_backward;
 } opd_backend_desc;
 /* Registers the devices of a backend: PrivateUse1 to 3, or a backend of PyTorch other than CPU and Meta.  On its
    tensors, empty, zeros, full, copy_, to, clone, item, printing, views, random numbers and autograd then work.  Other

@@ -73,6 +73,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.debug_set = opdi_cu_debug_set; d.record_stream = opdi_cu_record_stream;
     d.group_id = opdi_cu_group_id; d.group_new = opdi_cu_group_new;
     d.parts = &opdi_cu_parts;
+    d.attention_backward = opdi_cu_attention_backward;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }

@@ -641,8 +641,14 @@ static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
     split[4] = grad->dims[3];
     return opdi_maybe_sum_dims(opdi_maybe_reshape(grad, split, 5), &two, 1, false);
 }
-/* Returns true if the derivative can be computed block by block: all tensors lie in memory, and the computation of
-   the derivative need not itself be recorded. */
+/* Returns true if `tensor` lies in memory of the backend, and no layer but autograd handles its operators. */
+static bool opdi_flash_stored(const opd_tensor *tensor, int backend) {
+    return backend == OPD_CPU ? opdi_in_memory(tensor)
+        : tensor && tensor->backend == backend && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
+            !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
+}
+/* Returns true if the derivative can be computed block by block: all tensors lie in memory of the same device, and the
+   computation of the derivative need not itself be recorded. */
 static bool opdi_flash_back_fits(opd_call *call) {
     const opd_tensor *const q = opd_arg_tensor(call, 1), *const lse = opd_arg_tensor(call, 5),
         *const mask = opd_arg_tensor(call, 8);
@@ -650,8 +656,9 @@ static bool opdi_flash_back_fits(opd_call *call) {
     for (int i = 0; i < 9; i++) {
         const opd_tensor *const tensor = i == 6 || i == 7 ? q : opd_arg_tensor(call, i);
         if (i == 8 && !tensor) { continue; }
-        if (!opdi_in_memory(tensor) || tensor->numel == 0 || (opd_grad_mode_enabled() && opdi_tracked(tensor)) ||
-            (i < 5 && tensor->dtype != q->dtype)) {
+        if (!opdi_flash_stored(tensor, q->backend) || tensor->numel == 0 ||
+            (opd_grad_mode_enabled() && opdi_tracked(tensor)) || (i < 5 && tensor->dtype != q->dtype) ||
+            tensor->storage->index != q->storage->index) {
             return false;
         }
     }
@@ -702,6 +709,16 @@ static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
     for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], key->dims[1]); }
     return opd_ok() ? 0 : -1;
 }
+/* Computes the derivatives by the kernel of the device.  Returns 0, -1 and sets an error, or 1 if there is none. */
+static int opdi_flash_back_device(opd_call *call) {
+    const opd_tensor *const q = opd_arg_tensor(call, 1), *const mask = opd_arg_tensor(call, 8);
+    const opdi_backend *const backend = opdi_backend_of(q->backend);
+    int64_t full[4];
+    memcpy(full, opdi_sizes(q), sizeof full);
+    full[3] = opd_size(opd_arg_tensor(call, 2), 2);
+    if (mask && opdi_expand_check(mask, full, 4)) { return -1; }
+    return backend && backend->desc.attention_backward ? backend->desc.attention_backward(call) : 1;
+}
 /* Computes the derivatives of attention with one kernel.  If this computation must itself be recorded, uses separate
    operators, which have derivatives. */
 static int opdi_flash_back_kernel(opd_call *call) {
@@ -713,7 +730,11 @@ static int opdi_flash_back_kernel(opd_call *call) {
         return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of query") : -1;
     }
     if (opdi_flash_back_fits(call)) {
-        return opdi_flash_back_run(call, results) ? -1 : opdi_flash_return(call, results, dtype);
+        if (q->backend == OPD_CPU) {
+            return opdi_flash_back_run(call, results) ? -1 : opdi_flash_return(call, results, dtype);
+        }
+        const int rc = opdi_flash_back_device(call);
+        if (rc <= 0) { return rc; }
     }
     const double scale = opdi_attention_scale(opd_arg_value(call, 9), q);
     const int64_t group = q->dims[1] / OPDI_MAX(few, (int64_t)1);
@@ -833,9 +854,9 @@ static bool opdi_sdpa_called(const opd_tensor *q, const opd_tensor *k) {
 #endif
 }
 /* Returns true if one kernel can do all the work.  On the CPU, these are the cases in which PyTorch uses its own
-   kernel (sdp::use_flash_attention_cpp).  On GPUs, q must also be of 16-bit floats, or of float32 with more than 32
-   rows; its rows have at most 128 elements, a multiple of 8; and there must be no mask.  A graph that is compiled calls
-   the kernel if the scores of q and k are many. */
+   kernel (sdp::use_flash_attention_cpp).  On GPUs, q must also be of 16-bit floats, with at most 256 elements in a row,
+   or of float32, with at most 128 elements in a row and more than 32 rows.  A graph that is compiled calls the kernel
+   if the scores of q and k are many. */
 static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout, bool gqa) {
     const opd_tensor *all[3];
@@ -848,10 +869,9 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
         return false;
     }
     if (backend == OPD_CUDA) {
-        if (mask || q->ndim != 4 || q->dims[3] > 128 || q->dims[3] % 8) { return false; }
-        if (q->dtype != OPD_FLOAT16 && q->dtype != OPD_BFLOAT16 && (q->dtype != OPD_FLOAT32 || q->dims[2] <= 32)) {
-            return false;
-        }
+        const bool half = q->dtype == OPD_FLOAT16 || q->dtype == OPD_BFLOAT16;
+        if (q->ndim != 4 || q->dims[3] > (half ? 256 : 128)) { return false; }
+        if (!half && (q->dtype != OPD_FLOAT32 || q->dims[2] <= 32)) { return false; }
     }
     for (int i = 0; i < 3; i++) {
         if (all[i]->ndim != 4 || all[i]->dims[0] != q->dims[0] || all[i]->dims[2] == 0 ||

@@ -1,0 +1,301 @@
+//== the derivative of attention of 16-bit floats ======================================================================
+//
+//   P = exp(scale * q * k^T + mask - lse),  dP = grad * v^T,  dS = P * (dP - delta),  delta = sum(grad * out):
+//     dq = scale * dS * k,  dk = scale * dS^T * q,  dv = P^T * grad
+//
+//  Three kernels.  The first computes delta for each row.  The second has a block for each 64 or 128 rows, goes through
+//  the keys and computes dq.  The third has a block for each 64 or 128 keys, goes through the rows of all heads that
+//  share these keys, and computes dk and dv.  So P and dP are computed twice, but no sum is divided among blocks, and
+//  the results do not depend on the order in which blocks run.  P and dS stay in registers, where they become the first
+//  factor of the next product.
+
+struct opdi_cu_at_back {
+    opdi_cu_attention a;                          /* out and lse: the results of attention */
+    opdi_cu_heads grad, dq, dk, dv;
+    float *sums;                                  /* [2, batch, head, row]: lse * log2(e), and delta */
+    int64_t all;                                  /* batch * heads * rows */
+    int heads;
+};
+/* Computes delta for a row by 16 threads.  The block has 256 threads. */
+template <typename T> __global__ void opdi_cu_attention_delta_kernel(const __grid_constant__ opdi_cu_at_back b) {
+    for (int64_t block = blockIdx.x; block * 16 < b.all; block += gridDim.x) {
+        const int64_t at = block * 16 + threadIdx.x / 16, row = at % b.a.rows, head = at / b.a.rows % b.heads;
+        const int64_t batch = at / b.a.rows / b.heads;
+        float sum = 0;
+        if (at < b.all) {
+            const T *x = opdi_cu_head<const T>(b.grad, batch, head) + row * b.grad.row;
+            const T *y = opdi_cu_head<const T>(b.a.out, batch, head) + row * b.a.out.row;
+            for (int c = (int)threadIdx.x % 16 * 8; c < b.a.depth; c += 128) {
+                const opdi_cu_vector<T, 8> g = opdi_cu_load_vector<8>(x + c), o = opdi_cu_load_vector<8>(y + c);
+                OPDI_CU_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    sum = fmaf(opdi_cu_taken<float>(g, i), opdi_cu_taken<float>(o, i), sum);
+                }
+            }
+        }
+        OPDI_CU_UNROLL
+        for (int lane = 8; lane > 0; lane /= 2) { sum += __shfl_xor_sync(OPDI_CU_ALL_LANES, sum, lane); }
+        if (at < b.all && threadIdx.x % 16 == 0) {
+            b.sums[at] = opdi_cu_head<const float>(b.a.lse, batch, head)[row * b.a.lse.row] * 1.44269504f;
+            b.sums[b.all + at] = sum;
+        }
+    }
+}
+/* Replaces the products s = q * k^T and d = grad * v^T of 16 rows and 16 keys by P and dS.  If BY_KEY, s and d are
+   [key, row], and lse and delta have a number for each of 16 rows; otherwise they have one for each of the lane's
+   two rows.  edge: whether some of the pairs do not exist or are hidden by the causal mask.  scale: times log2(e). */
+template <class M, bool MASKED, bool BY_KEY>
+__device__ __forceinline__ void opdi_cu_attention_slopes(const opdi_cu_attention &a, int64_t masked, typename M::S &s,
+    typename M::S &d, int row0, int key0, const float *lse, const float *delta, bool edge, float scale) {
+    if (MASKED) { opdi_cu_mask_add<M, BY_KEY>(a, masked, s, row0, key0, scale); }
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 8; i++) {
+        const int of = BY_KEY ? M::column(i) : M::of_two(i);
+        s.x[i] = opdi_cu_exp2(MASKED ? s.x[i] - lse[of] : fmaf(s.x[i], scale, -lse[of]));
+        d.x[i] = s.x[i] * (d.x[i] - delta[of]);
+    }
+    if (edge) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) {
+            const int row = row0 + (BY_KEY ? M::column(i) : M::row(i));
+            const int key = key0 + (BY_KEY ? M::row(i) : M::column(i));
+            if (row >= a.rows || key >= a.keys || (a.causal && key > row)) { s.x[i] = d.x[i] = 0; }
+        }
+    }
+}
+/* Stores 16 rows of a sum, from row `first` on, times `scale`. */
+template <class M, typename T, int D>
+__device__ __forceinline__ void opdi_cu_attention_grad_store(T *to, int64_t stride, const typename M::S *sum, int first,
+                                                             int rows, int depth, float scale) {
+    OPDI_CU_UNROLL
+    for (int d = 0; d < D / 16; d++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i += 2) {
+            const int row = first + M::row(i), c = d * 16 + M::column(i);
+            if (row < rows && c < depth) {
+                *reinterpret_cast<uint32_t *>(to + row * stride + c) =
+                    opdi_cu_two(opdi_cu_cast<T>(sum[d].x[i] * scale), opdi_cu_cast<T>(sum[d].x[i + 1] * scale));
+            }
+        }
+    }
+}
+/* Loads D / 16 first factors of products: 16 rows in shared memory, rows LD elements apart. */
+template <class M, int D, typename T>
+__device__ __forceinline__ void opdi_cu_attention_factors(typename M::A *to, const T *from) {
+    OPDI_CU_UNROLL
+    for (int d = 0; d < D / 16; d++) { M::load(to[d], from + d * 16 + M::place_a(D + 8), D + 8); }
+}
+template <typename T, int D, int TILES, bool MASKED>
+__device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, unsigned char *scratch) {
+    typedef opdi_cu_mma<T, false> M;
+    typedef opdi_cu_mma<T, true> V;
+    constexpr int LD = D + 8, KEYS = D > 64 ? 32 : 64, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * 64;
+    const opdi_cu_attention &a = b.a;
+    const float scale = a.scale * 1.44269504f;
+    T *qs = reinterpret_cast<T *>(scratch), *gs = qs + TILES * TILE, *kv = gs + TILES * TILE;
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;
+    const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
+    const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
+    const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
+    const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
+    const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
+    typename M::S sum[TILES][D / 16];
+    typename M::A fq[TILES][D / 16], fg[TILES][D / 16];
+    float lse[TILES][2], delta[TILES][2];
+    OPDI_CU_UNROLL
+    for (int t = 0; t < TILES; t++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) {
+            const int row = mine + t * 16 + M::row(i);
+            const int64_t at = ((int64_t)batch * b.heads + head) * a.rows + (row < a.rows ? row : 0);
+            lse[t][M::of_two(i)] = b.sums[at];
+            delta[t][M::of_two(i)] = b.sums[b.all + at];
+        }
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) { M::zero(sum[t][d]); }
+        opdi_cu_load_rows<T, D>(qs + t * TILE, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first + t * 64, a.rows,
+                                a.depth);
+        opdi_cu_load_rows<T, D>(gs + t * TILE, opdi_cu_head<const T>(b.grad, batch, head), b.grad.row, first + t * 64,
+                                a.rows, a.depth);
+    }
+    opdi_cu_load_rows<T, D, KEYS>(kv, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_load_rows<T, D, KEYS>(kv + SIDE, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_stages_commit();
+    OPDI_CU_ROLLED
+    for (int base = 0; base < last; base += KEYS) {
+        const T *kt = kv + base / KEYS % 2 * 2 * SIDE, *vt = kt + SIDE;
+        const bool edge = base + KEYS > a.keys || mine + TILES * 16 > a.rows || (a.causal && base + KEYS > mine);
+        opdi_cu_stages_wait<0>();
+        __syncthreads();
+        if (base == 0) {
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) {
+                opdi_cu_attention_factors<M, D>(fq[t], qs + (of_warp + t * 16) * LD);
+                opdi_cu_attention_factors<M, D>(fg[t], gs + (of_warp + t * 16) * LD);
+            }
+        }
+        if (base + KEYS < last) {
+            T *to = kv + (base / KEYS + 1) % 2 * 2 * SIDE;
+            opdi_cu_load_rows<T, D, KEYS>(to, k, a.k.row, base + KEYS, a.keys, a.depth);
+            opdi_cu_load_rows<T, D, KEYS>(to + SIDE, v, a.v.row, base + KEYS, a.keys, a.depth);
+        }
+        opdi_cu_stages_commit();
+        if (mine >= a.rows || (a.causal && base >= mine + TILES * 16)) { continue; }
+        OPDI_CU_UNROLL
+        for (int n = 0; n < KEYS / 16; n++) {
+            typename M::S s[TILES], g[TILES];
+            typename M::A fs[TILES];
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) { M::zero(s[t]); M::zero(g[t]); }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                typename M::B fk, fv;
+                M::load(fk, kt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                M::load(fv, vt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) { M::add(s[t], fq[t][d], fk); M::add(g[t], fg[t][d], fv); }
+            }
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) {
+                opdi_cu_attention_slopes<M, MASKED, false>(a, masked, s[t], g[t], mine + t * 16, base + n * 16, lse[t],
+                                                           delta[t], edge, scale);
+                M::turn(fs[t], g[t]);
+            }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                typename V::B fk;
+                V::load(fk, kt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) { M::add(sum[t][d], fs[t], fk); }
+            }
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int t = 0; t < TILES; t++) {
+        opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dq, batch, head), b.dq.row, sum[t], mine + t * 16,
+                                              a.rows, a.depth, a.scale);
+    }
+}
+/* HELD: whether v, too, stays in registers, as k does; otherwise it is loaded again for each product. */
+template <typename T, int D, int TILES, int ROWS, bool HELD, bool MASKED>
+__device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, unsigned char *scratch) {
+    typedef opdi_cu_mma<T, false> M;
+    typedef opdi_cu_mma<T, true> V;
+    constexpr int LD = D + 8, TILE = 64 * LD, SIDE = ROWS * LD, KEYS = TILES * 64;
+    const opdi_cu_attention &a = b.a;
+    const float scale = a.scale * 1.44269504f;
+    T *ks = reinterpret_cast<T *>(scratch), *vs = ks + TILES * TILE, *qg = vs + TILES * TILE;
+    float *sums = reinterpret_cast<float *>(qg + 4 * SIDE);                   /* twice lse and delta of ROWS rows */
+    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)blockIdx.x * KEYS;
+    const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
+    const int from = a.causal ? first / ROWS * ROWS : 0;                      /* the first row that sees a key */
+    int head = of_keys * a.group, row0 = from;    /* of the current tile */
+    typename M::S dk[TILES][D / 16], dv[TILES][D / 16];
+    typename M::A fk[TILES][D / 16], fv[HELD ? TILES : 1][HELD ? D / 16 : 1];
+    const auto fetch = [&](int side, int head, int row) {                     /* begins to load a tile */
+        T *to = qg + side * 2 * SIDE;
+        opdi_cu_load_rows<T, D, ROWS>(to, opdi_cu_head<const T>(a.q, batch, head), a.q.row, row, a.rows, a.depth);
+        opdi_cu_load_rows<T, D, ROWS>(to + SIDE, opdi_cu_head<const T>(b.grad, batch, head), b.grad.row, row, a.rows,
+                                      a.depth);
+        for (int i = (int)threadIdx.x; i < 2 * ROWS; i += OPDI_CU_AT_THREADS) {
+            const int r = row + i % ROWS;
+            const int64_t at = ((int64_t)batch * b.heads + head) * a.rows + r;
+            sums[side * 2 * ROWS + i] = r < a.rows ? b.sums[(i / ROWS) * b.all + at] : 0;
+        }
+    };
+    OPDI_CU_UNROLL
+    for (int t = 0; t < TILES; t++) {
+        opdi_cu_load_rows<T, D>(ks + t * TILE, opdi_cu_head<const T>(a.k, batch, of_keys), a.k.row, first + t * 64,
+                                a.keys, a.depth);
+        opdi_cu_load_rows<T, D>(vs + t * TILE, opdi_cu_head<const T>(a.v, batch, of_keys), a.v.row, first + t * 64,
+                                a.keys, a.depth);
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) { M::zero(dk[t][d]); M::zero(dv[t][d]); }
+    }
+    if (from < a.rows) { fetch(0, head, from); }
+    opdi_cu_stages_commit();
+    OPDI_CU_ROLLED
+    for (int side = 0; from < a.rows && head < (of_keys + 1) * a.group; side ^= 1) {
+        const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
+        const T *qt = qg + side * 2 * SIDE, *gt = qt + SIDE;
+        const float *lse = sums + side * 2 * ROWS, *delta = lse + ROWS;
+        const int row = row0;
+        const bool edge = row + ROWS > a.rows || mine + TILES * 16 > a.keys || (a.causal && mine + TILES * 16 > row);
+        opdi_cu_stages_wait<0>();
+        __syncthreads();
+        if (row == from && head == of_keys * a.group) {
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) {
+                opdi_cu_attention_factors<M, D>(fk[t], ks + (of_warp + t * 16) * LD);
+                if constexpr (HELD) { opdi_cu_attention_factors<M, D>(fv[HELD ? t : 0], vs + (of_warp + t * 16) * LD); }
+            }
+        }
+        row0 += ROWS;
+        if (row0 >= a.rows) { row0 = from; head++; }
+        if (head < (of_keys + 1) * a.group) { fetch(side ^ 1, head, row0); }
+        opdi_cu_stages_commit();
+        if (mine >= a.keys || (a.causal && row + ROWS <= mine)) { continue; }
+        OPDI_CU_UNROLL
+        for (int n = 0; n < ROWS / 16; n++) {
+            typename M::S s[TILES], g[TILES];
+            typename M::A fp[TILES], fs[TILES];
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) { M::zero(s[t]); M::zero(g[t]); }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                typename M::B fq, fg;
+                M::load(fq, qt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                M::load(fg, gt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) {
+                    if (!HELD) { M::load(fv[0][0], vs + (of_warp + t * 16) * LD + d * 16 + M::place_a(LD), LD); }
+                    M::add(s[t], fk[t][d], fq);
+                    M::add(g[t], fv[HELD ? t : 0][HELD ? d : 0], fg);
+                }
+            }
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) {
+                opdi_cu_attention_slopes<M, MASKED, true>(a, masked, s[t], g[t], row + n * 16, mine + t * 16,
+                                                          lse + n * 16, delta + n * 16, edge, scale);
+                M::turn(fp[t], s[t]);
+                M::turn(fs[t], g[t]);
+            }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                typename V::B fq, fg;
+                V::load(fg, gt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
+                V::load(fq, qt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) { M::add(dv[t][d], fp[t], fg); M::add(dk[t][d], fs[t], fq); }
+            }
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int t = 0; t < TILES; t++) {
+        opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dk, batch, of_keys), b.dk.row, dk[t], mine + t * 16,
+                                              a.keys, a.depth, a.scale);
+        opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dv, batch, of_keys), b.dv.row, dv[t], mine + t * 16,
+                                              a.keys, a.depth, 1);
+    }
+}
+template <typename T, int D, int TILES, bool MASKED> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
+opdi_cu_attention_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
+    OPDI_CU_SHARED(scratch);
+    OPDI_CU_TC_STOP(T)
+#if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
+    opdi_cu_attention_dq<T, D, TILES, MASKED>(b, scratch);
+#elif defined(__CUDA_ARCH__)
+    __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
+#endif
+}
+template <typename T, int D, int TILES, int ROWS, bool HELD, bool MASKED>
+__global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
+opdi_cu_attention_dkv_kernel(const __grid_constant__ opdi_cu_at_back b) {
+    OPDI_CU_SHARED(scratch);
+    OPDI_CU_TC_STOP(T)
+#if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
+    opdi_cu_attention_dkv<T, D, TILES, ROWS, HELD, MASKED>(b, scratch);
+#elif defined(__CUDA_ARCH__)
+    __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
+#endif
+}

@@ -1,0 +1,284 @@
+//== the operator ======================================================================================================
+
+/* Sets *h to the heads of t.  If rows of t do not begin at multiples of 16 bytes, copies t and uses the heads of the
+   copy.  On failure, returns false and sets an error. */
+static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
+    bool even = opd_strides(t)[3] == 1 && opdi_cu_aligned(opdi_cu_data<void>(t));
+    for (int d = 0; d < 3; d++) { even = even && opd_strides(t)[d] * (int64_t)opd_dtype_size(opd_dtype(t)) % 16 == 0; }
+    if (!even && !(t = opd_is_contiguous(t) ? opd_clone(t) : opd_contiguous(t))) { return false; }
+    h->data = opdi_cu_data<void>(t);
+    h->batch = opd_strides(t)[0]; h->head = opd_strides(t)[1]; h->row = opd_strides(t)[2];
+    return h->data != NULL;
+}
+/* Sets *m to a mask [rows, keys] or [batch, heads, rows, keys], whose dims may have size 1; NULL means no mask. */
+static bool opdi_cu_mask_of(const opd_tensor *t, opdi_cu_at_mask *m) {
+    int64_t strides[4] = {0, 0, 0, 0};
+    memset(m, 0, sizeof *m);
+    m->kind = -1;
+    if (!t) { return true; }
+    for (int d = 0, first = 4 - opd_ndim(t); d < opd_ndim(t); d++) {
+        strides[first + d] = opd_size(t, d) == 1 ? 0 : opd_strides(t)[d];
+    }
+    m->batch = strides[0]; m->head = strides[1]; m->row = strides[2]; m->key = strides[3];
+    m->kind = (int)opd_dtype(t);
+    m->data = opdi_cu_data<void>(t);
+    return m->data != NULL;
+}
+/* Returns whether one of the kernels can compute this attention.  The scale must not become 0 as a float, because the
+   kernels multiply -inf by it.  The kernel for float32 is not used for few rows, because most of its threads would then
+   compute rows that do not exist.  scaled_dot_product_attention (src/ops/nn/attention.c) has the same limit. */
+static size_t opdi_cu_at_shared(int d, int tiles) {
+    return (size_t)((tiles * OPDI_CU_AT_ROWS + (d > 128 ? 4 * 32 : 4 * 64)) * (d + 8)) * 2;
+}
+static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, const opd_tensor *mask, double scale) {
+    const opd_scalar_type t = opd_dtype(q);
+    const int64_t depth = opd_size(q, 3), rows = opd_size(q, 2);
+    const size_t shared = (size_t)opdi_cu_properties()->shared - OPDI_CU_STATIC_SHARED;
+    const bool compiled = t == OPD_FLOAT32
+        ? rows >= OPDI_CU_AF_FEWEST && depth <= 128 && opdi_cu_af_shared(depth) <= shared
+        : (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && depth <= 256 && opdi_cu_tc_compiled() &&
+            opdi_cu_at_shared(depth <= 64 ? 64 : depth <= 128 ? 128 : 256, 1) <= shared;
+    return compiled && scale > 1e-30 && scale < 1e30 && depth > 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
+        opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && rows < (1 << 30) && opd_size(k, 2) < (1 << 30);
+}
+/* Returns t, or a copy in which the last dim is filled up with zeros to a multiple of 16 bytes. */
+static opd_tensor *opdi_cu_padded(opd_tensor *t) {
+    const int64_t unit = t ? 16 / (int64_t)opd_dtype_size(opd_dtype(t)) : 1, over = t ? opd_size(t, 3) % unit : 0;
+    return over ? opd_constant_pad_nd(t, OPD_INTS(0, unit - over)) : t;
+}
+/* Repeats each head of k or v for all heads of q that use it.  `heads` is the number of heads of q.  Returns NULL and
+   sets an error if it fails. */
+static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
+    return opd_size(t, 1) == heads ? t
+        : opd_repeat_interleave_full(t, heads / opd_size(t, 1), opd_value_int(1), OPD_NONE);
+}
+/* Computes attention by separate products and a softmax, in the dtype of lse (float32 or float64), and writes `out` and
+   `lse`.  `mask` and `hidden` may be NULL.  hidden[row][key] is -inf if the row does not see the key, otherwise NaN, of
+   which fmin takes the score.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_attention_part(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, opd_tensor *hidden,
+    opd_tensor *out, opd_tensor *lse) {
+    opd_tensor *scores = opd_matmul(q, opd_transpose(k, 2, 3)), *staging = opdi_cu_staging(lse);
+    if (mask) { scores = opd_add(scores, mask); }
+    if (hidden) { scores = opd_fmin(scores, hidden); }
+    if (!staging || !scores || !(scores = opd_contiguous(scores))) { return -1; }
+    const int64_t keys = opd_size(scores, 3), rows = opd_numel(scores) / keys;
+    if (opd_dtype(lse) == OPD_FLOAT64
+        ? opdi_cu_softmax_run<double>(opdi_cu_data<double>(scores), opdi_cu_data<double>(scores), rows, keys, false,
+                                      opdi_cu_data<double>(staging))
+        : opdi_cu_softmax_run<float>(opdi_cu_data<float>(scores), opdi_cu_data<float>(scores), rows, keys, false,
+                                     opdi_cu_data<float>(staging))) { return -1; }
+    return opdi_cu_staging_store(lse, staging) || !opd_copy_(out, opd_matmul(scores, v)) ? -1 : 0;
+}
+/* Returns elements [n, n + count) of the batch and heads [h, h + heads) of a tensor [batch, head, ...], or NULL for
+   NULL. */
+static opd_tensor *opdi_cu_heads_part(opd_tensor *t, int64_t n, int64_t count, int64_t h, int64_t heads) {
+    return t ? opd_narrow(opd_narrow(t, 0, n, count), 1, h, heads) : NULL;
+}
+enum { OPDI_CU_SCORES = 32 << 20 };               /* bytes of scores that stay in the L2 cache */
+/* Calls opdi_cu_attention_part for groups of heads.  The scores of a group have at most OPDI_CU_SCORES bytes, unless
+   one head has more.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
+    bool causal, opd_tensor *out, opd_tensor *lse) {
+    const opd_scalar_type work = opd_dtype(lse);
+    const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1), rows = opd_size(q, 2), keys = opd_size(k, 2);
+    opd_tensor *hidden = NULL;
+    if (opd_numel(out) == 0 && opd_numel(lse) == 0) { return 0; }
+    if (keys == 0) { return opd_zero_(out) && opd_zero_(lse) ? 0 : -1; }
+    q = opd_mul_Scalar(opd_to_dtype(q, work), opd_value_double(scale));
+    k = opdi_cu_heads_repeated(opd_to_dtype(k, work), heads);
+    v = opdi_cu_heads_repeated(opd_to_dtype(v, work), heads);
+    if (mask) { mask = opd_expand(opd_to_dtype(mask, work), OPD_INTS(batch, heads, rows, keys)); }
+    if (causal) {
+        opd_tensor *all = opd_full_full(OPD_INTS(rows, keys), opd_value_double(-INFINITY), opd_value_int(work),
+                                        OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE);
+        hidden = opd_add(opd_triu(all, 1), opd_tril(opd_full_like(all, opd_value_double((double)NAN)), 0));
+    }
+    if (!opd_ok()) { return -1; }
+    const int64_t one = rows * keys * (int64_t)opd_dtype_size(work), fit = OPDI_CU_SCORES / one;
+    const int64_t count = fit / heads > 1 ? fit / heads : 1, some = fit < 1 ? 1 : fit < heads ? fit : heads;
+    for (int64_t n = 0; n < batch; n += count) {
+        for (int64_t h = 0; h < heads; h += some) {
+            const int64_t ns = batch - n < count ? batch - n : count, hs = heads - h < some ? heads - h : some;
+            int rc = -1;
+            OPD_SCOPE {
+                rc = opdi_cu_attention_part(opdi_cu_heads_part(q, n, ns, h, hs), opdi_cu_heads_part(k, n, ns, h, hs),
+                                            opdi_cu_heads_part(v, n, ns, h, hs), opdi_cu_heads_part(mask, n, ns, h, hs),
+                                            hidden, opdi_cu_heads_part(out, n, ns, h, hs),
+                                            opdi_cu_heads_part(lse, n, ns, h, hs));
+            }
+            if (rc) { return -1; }
+        }
+    }
+    return 0;
+}
+/* Divides the keys of an attention with few blocks, as when one token is generated, among several blocks.  `blocks`:
+   the blocks without this; tiles: into how many tiles the keys are divided.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_attention_split(opdi_cu_attention *a, int64_t batch, int64_t heads, int64_t blocks, int64_t tiles) {
+    const int64_t want = 2 * opdi_cu_properties()->multiprocessors / blocks, most = want < tiles ? want : tiles;
+    if (a->causal || most < 2) { return 0; }
+    a->splits = (int)most;
+    const int64_t all = most * batch * heads * a->rows;
+    a->parts = static_cast<float *>(opdi_cu_scratch(all * (a->depth + 1) * (int64_t)sizeof(float)));
+    a->sums = a->parts ? a->parts + all * a->depth : NULL;
+    return a->parts ? 0 : -1;
+}
+/* Runs the kernel.  With a mask, TILES must be 1: a lane has too few registers for more. */
+template <typename T, int D, int TILES, int KEYS>
+static int opdi_cu_attention_launch(opdi_cu_attention *a, int64_t batch, int64_t heads) {
+    const int64_t blocks = opdi_cu_ceil(a->rows, TILES * OPDI_CU_AT_ROWS), all = batch * heads * a->rows;
+    if (opdi_cu_attention_split(a, batch, heads, blocks * batch * heads, opdi_cu_ceil(a->keys, KEYS))) { return -1; }
+    const dim3 grid((unsigned)(blocks * a->splits), (unsigned)heads, (unsigned)batch);
+    if (opdi_cu_launch(a->mask.kind < 0 ? opdi_cu_attention_kernel<T, D, TILES, KEYS, false>
+                                        : opdi_cu_attention_kernel<T, D, TILES, KEYS, TILES == 1>,
+                       grid, dim3(OPDI_CU_AT_THREADS), opdi_cu_at_shared(D, TILES), *a)) { return -1; }
+    return a->splits < 2 ? 0 : opdi_cu_launch(opdi_cu_attention_join_kernel<T>, dim3((unsigned)opdi_cu_ceil(all, 4)),
+                                              dim3(128), 0, *a, heads, all);
+}
+/* If there is one row, the heads of q that share a head of k become the rows of this head. */
+static void opdi_cu_attention_pack(opdi_cu_attention *a, int64_t *heads) {
+    opdi_cu_heads *const all[3] = {&a->q, &a->out, &a->lse};
+    if (a->rows != 1) { return; }
+    for (int i = 0; i < 3; i++) {
+        all[i]->row = all[i]->head;
+        all[i]->head *= a->group;
+    }
+    a->mask.row = a->mask.head;
+    a->mask.head *= a->group;
+    *heads /= a->group;
+    a->rows = a->group;
+    a->group = 1;
+    if (a->causal) { a->keys = 1; }               /* the one row sees the first key */
+    a->causal = false;
+}
+template <typename T> static int opdi_cu_attention_run(opdi_cu_attention a, int64_t batch, int64_t heads) {
+    opdi_cu_attention_pack(&a, &heads);
+    return a.depth > 128 ? opdi_cu_attention_launch<T, 256, 1, 32>(&a, batch, heads)
+        : a.depth > 64 ? opdi_cu_attention_launch<T, 128, 1, 64>(&a, batch, heads)
+        : a.rows <= OPDI_CU_AT_ROWS || a.mask.kind >= 0 ? opdi_cu_attention_launch<T, 64, 1, 64>(&a, batch, heads)
+        : opdi_cu_attention_launch<T, 64, OPDI_CU_AT_TILES, 64>(&a, batch, heads);
+}
+static int opdi_cu_attention_float(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
+    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AF_ROWS), (unsigned)heads, (unsigned)batch);
+    const bool masked = a.mask.kind >= 0;
+    return opdi_cu_launch(a.depth <= 64 ? masked ? opdi_cu_attention_float_kernel<64, true>
+                                                 : opdi_cu_attention_float_kernel<64, false>
+                          : masked ? opdi_cu_attention_float_kernel<128, true>
+                                   : opdi_cu_attention_float_kernel<128, false>,
+                          grid, dim3(OPDI_CU_AF_THREADS), opdi_cu_af_shared(a.depth), a);
+}
+/* Describes an attention to the kernels.  If `out` is NULL, a->out is not set.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_attention_of(opdi_cu_attention *a, opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *out,
+                                opd_tensor *lse, opd_tensor *mask, double scale, bool causal) {
+    memset(a, 0, sizeof *a);
+    if (!opd_ok() || !opdi_cu_heads_of(q, &a->q) || !opdi_cu_heads_of(k, &a->k) || !opdi_cu_heads_of(v, &a->v) ||
+        !opdi_cu_mask_of(mask, &a->mask)) { return -1; }
+    if (out) {
+        a->out.data = opdi_cu_data<void>(out);
+        a->out.batch = opd_strides(out)[0]; a->out.head = opd_strides(out)[1]; a->out.row = opd_strides(out)[2];
+    }
+    a->lse.data = opdi_cu_data<void>(lse);
+    a->lse.batch = opd_strides(lse)[0]; a->lse.head = opd_strides(lse)[1]; a->lse.row = opd_strides(lse)[2];
+    a->rows = (int)opd_size(q, 2); a->keys = (int)opd_size(k, 2); a->depth = (int)opd_size(q, 3);
+    a->group = (int)(opd_size(q, 1) / opd_size(k, 1));
+    a->scale = (float)scale;
+    a->causal = causal;
+    a->splits = 1;
+    return 0;
+}
+static int opdi_cu_flash_attention(opd_call *call) {
+    opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
+        *mask = opd_arg_tensor(call, 5), *out, *lse;
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0); lse = opdi_cu_result(call, 1);
+    const double scale = opd_arg_is_none(call, 6) ? 1 / sqrt((double)opd_size(q, 3)) : opd_arg_double(call, 6);
+    const bool causal = opd_arg_bool(call, 4);
+    opdi_cu_attention a;
+    if (!opdi_cu_attention_fits(q, k, mask, scale)) {
+        return opdi_cu_attention_parts(q, k, v, mask, scale, causal, out, lse);
+    }
+    const bool whole = opd_size(q, 3) * (int64_t)opd_dtype_size(opd_dtype(q)) % 16 == 0;
+    q = opdi_cu_padded(q); k = opdi_cu_padded(k); v = opdi_cu_padded(v);
+    opd_tensor *work = whole && opd_strides(out)[3] == 1 ? out
+        : q ? opdi_cu_new(opd_ints_of(opd_sizes(q), 4), opd_dtype(out)) : NULL;
+    if (!work || opdi_cu_attention_of(&a, q, k, v, work, lse, mask, scale, causal)) { return -1; }
+    const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1);
+    if (opd_dtype(q) == OPD_FLOAT32 ? opdi_cu_attention_float(a, batch, heads)
+        : opd_dtype(q) == OPD_FLOAT16 ? opdi_cu_attention_run<opdi_cu_f16>(a, batch, heads)
+                                      : opdi_cu_attention_run<opdi_cu_bf16>(a, batch, heads)) { return -1; }
+    return work == out || opd_copy_(out, opd_narrow(work, 3, 0, opd_size(out, 3))) ? 0 : -1;
+}
+
+//== the derivative ====================================================================================================
+
+static opdi_cu_heads opdi_cu_heads_at(const opd_tensor *t) {
+    const int64_t *s = opd_strides(t);
+    const opdi_cu_heads h = {opdi_cu_data<void>(t), s[0], s[1], s[2]};
+    return h;
+}
+template <typename T, int D, int TILES, bool MASKED>
+static int opdi_cu_attention_dq_run(const opdi_cu_at_back &b, int64_t batch) {
+    const dim3 grid((unsigned)opdi_cu_ceil(b.a.rows, TILES * 64), (unsigned)b.heads, (unsigned)batch);
+    return opdi_cu_launch(opdi_cu_attention_dq_kernel<T, D, TILES, MASKED>, grid, dim3(OPDI_CU_AT_THREADS),
+                          (D + 8) * sizeof(T) * (TILES * 128 + (D > 64 ? 128 : 256)), b);
+}
+template <typename T, int D, int TILES, int ROWS, bool HELD, bool MASKED>
+static int opdi_cu_attention_dkv_run(const opdi_cu_at_back &b, int64_t batch) {
+    const dim3 grid((unsigned)opdi_cu_ceil(b.a.keys, TILES * 64), (unsigned)(b.heads / b.a.group), (unsigned)batch);
+    return opdi_cu_launch(opdi_cu_attention_dkv_kernel<T, D, TILES, ROWS, HELD, MASKED>, grid, dim3(OPDI_CU_AT_THREADS),
+                          (D + 8) * sizeof(T) * (TILES * 128 + 4 * ROWS) + 4 * ROWS * sizeof(float), b);
+}
+/* Runs the three kernels.  The sizes of their tiles are the largest for which the registers of a lane suffice. */
+template <typename T> static int opdi_cu_attention_back_run(const opdi_cu_at_back &b, int64_t batch) {
+    if (opdi_cu_launch(opdi_cu_attention_delta_kernel<T>, opdi_cu_grid_rows(opdi_cu_ceil(b.all, 16)), dim3(256), 0,
+                       b)) { return -1; }
+    if (b.a.depth <= 64 && b.a.mask.kind < 0) {
+        return opdi_cu_attention_dq_run<T, 64, 2, false>(b, batch) ? -1
+            : opdi_cu_attention_dkv_run<T, 64, 2, 32, true, false>(b, batch);
+    }
+    if (b.a.depth <= 64) {
+        return opdi_cu_attention_dq_run<T, 64, 2, true>(b, batch) ? -1
+            : opdi_cu_attention_dkv_run<T, 64, 1, 64, true, true>(b, batch);
+    }
+    if (b.a.mask.kind < 0) {
+        return opdi_cu_attention_dq_run<T, 128, 1, false>(b, batch) ? -1
+            : opdi_cu_attention_dkv_run<T, 128, 1, 32, false, false>(b, batch);
+    }
+    return opdi_cu_attention_dq_run<T, 128, 1, true>(b, batch) ? -1
+        : opdi_cu_attention_dkv_run<T, 128, 1, 32, false, true>(b, batch);
+}
+/* Computes the derivatives of attention: a call of _scaled_dot_product_flash_attention_for_cpu_backward.  Returns 0, or
+   -1 and sets an error; or 1 if there is no kernel for this call, which then has no result. */
+static int opdi_cu_attention_backward(opd_call *call) {
+    opd_tensor *in[5], *mask = opd_arg_tensor(call, 8), *lse = opd_arg_tensor(call, 5), *grads[3];
+    for (int i = 0; i < 5; i++) { in[i] = opd_arg_tensor(call, i); }
+    const int64_t depth = opd_size(in[1], 3), batch = opd_size(in[1], 0);
+    const double scale = opd_arg_is_none(call, 9) ? 1 / sqrt((double)depth) : opd_arg_double(call, 9);
+    const opd_scalar_type type = opd_dtype(in[1]);
+    const opdi_cu_on device(opd_tensor_device(in[1]).index);
+    opdi_cu_at_back b;
+    if (type == OPD_FLOAT32 || depth > 128 || !opdi_cu_attention_fits(in[1], in[2], mask, scale)) { return 1; }
+    for (int i = 0; i < 5; i++) { if (!(in[i] = opdi_cu_padded(in[i]))) { return -1; } }
+    for (int i = 0; i < 3; i++) {                 /* [batch, row, head, depth] in memory */
+        const int64_t *n = opd_sizes(in[1 + i]);
+        grads[i] = opd_transpose(opdi_cu_new(OPD_INTS(n[0], n[2], n[1], n[3]), type), 1, 2);
+        if (!grads[i]) { return -1; }
+    }
+    memset(&b, 0, sizeof b);
+    b.heads = (int)opd_size(in[1], 1);
+    b.all = batch * b.heads * opd_size(in[1], 2);
+    b.sums = static_cast<float *>(opdi_cu_scratch(2 * b.all * (int64_t)sizeof(float)));
+    if (!b.sums || opdi_cu_attention_of(&b.a, in[1], in[2], in[3], NULL, lse, mask, scale, opd_arg_bool(call, 7)) ||
+        !opdi_cu_heads_of(in[4], &b.a.out) || !opdi_cu_heads_of(in[0], &b.grad)) { return -1; }
+    b.dq = opdi_cu_heads_at(grads[0]); b.dk = opdi_cu_heads_at(grads[1]); b.dv = opdi_cu_heads_at(grads[2]);
+    if (type == OPD_FLOAT16 ? opdi_cu_attention_back_run<opdi_cu_f16>(b, batch)
+                            : opdi_cu_attention_back_run<opdi_cu_bf16>(b, batch)) { return -1; }
+    for (int i = 0; i < 3; i++) {
+        if (depth % 8) { grads[i] = opd_narrow(grads[i], 3, 0, depth); }
+        if (opd_return_tensor(call, grads[i])) { return -1; }
+    }
+    return 0;
+}
+
+static const opdi_cu_registration opdi_cu_table_attention[] = {
+    {"_scaled_dot_product_flash_attention_for_cpu", opdi_cu_flash_attention},
+    {NULL, NULL}};
