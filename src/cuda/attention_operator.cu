@@ -24,13 +24,14 @@ static bool opdi_cu_mask_of(const opd_tensor *t, opdi_cu_at_mask *m) {
     m->data = opdi_cu_data<void>(t);
     return m->data != NULL;
 }
-/* Returns whether one of the kernels can compute this attention.  The scale must not become 0 as a float, because the
-   kernels multiply -inf by it.  The kernel for float32 is not used for few rows, because most of its threads would then
-   compute rows that do not exist.  scaled_dot_product_attention (src/ops/nn/attention.c) has the same limit. */
+/* Returns the bytes of shared memory that the kernel for 16-bit floats and D = d needs. */
 static size_t opdi_cu_at_shared(int d, int tiles) {
     return (size_t)((tiles * OPDI_CU_AT_ROWS + (d > 128 ? 4 * 32 : 4 * 64)) * (d + 8)) * 2;
 }
-static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, const opd_tensor *mask, double scale) {
+/* Returns whether one of the kernels can compute this attention.  The scale must not become 0 as a float, because the
+   kernels multiply -inf by it.  The kernel for float32 is not used for few rows, because most of its threads would then
+   compute rows that do not exist.  scaled_dot_product_attention (src/ops/nn/attention.c) has the same limit. */
+static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, double scale) {
     const opd_scalar_type t = opd_dtype(q);
     const int64_t depth = opd_size(q, 3), rows = opd_size(q, 2);
     const size_t shared = (size_t)opdi_cu_properties()->shared - OPDI_CU_STATIC_SHARED;
@@ -193,7 +194,7 @@ static int opdi_cu_flash_attention(opd_call *call) {
     const double scale = opd_arg_is_none(call, 6) ? 1 / sqrt((double)opd_size(q, 3)) : opd_arg_double(call, 6);
     const bool causal = opd_arg_bool(call, 4);
     opdi_cu_attention a;
-    if (!opdi_cu_attention_fits(q, k, mask, scale)) {
+    if (!opdi_cu_attention_fits(q, k, scale)) {
         return opdi_cu_attention_parts(q, k, v, mask, scale, causal, out, lse);
     }
     const bool whole = opd_size(q, 3) * (int64_t)opd_dtype_size(opd_dtype(q)) % 16 == 0;
@@ -256,7 +257,7 @@ static int opdi_cu_attention_backward(opd_call *call) {
     const opd_scalar_type type = opd_dtype(in[1]);
     const opdi_cu_on device(opd_tensor_device(in[1]).index);
     opdi_cu_at_back b;
-    if (type == OPD_FLOAT32 || depth > 128 || !opdi_cu_attention_fits(in[1], in[2], mask, scale)) { return 1; }
+    if (type == OPD_FLOAT32 || depth > 128 || !opdi_cu_attention_fits(in[1], in[2], scale)) { return 1; }
     for (int i = 0; i < 5; i++) { if (!(in[i] = opdi_cu_padded(in[i]))) { return -1; } }
     for (int i = 0; i < 3; i++) {                 /* [batch, row, head, depth] in memory */
         const int64_t *n = opd_sizes(in[1 + i]);
