@@ -50,6 +50,7 @@
      >>cu:matmul         matrix products
      >>cu:convolution    convolution
      >>cu:attention      attention
+     >>cu:recurrent      cells of recurrent layers
      >>cu:optimizers     steps of optimizers
      >>cu:compiled       parts of compiled graphs
      >>cu:registration   registering kernels for operators

@@ -6,7 +6,7 @@ static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
     opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_losses, opdi_cu_table_distances,
     opdi_cu_table_matmul,
-    opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_optimizers};
+    opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
 /* Returns the number of GPUs that can be used.  If it is 0, because there is no GPU or no driver, later errors will say
    so.  Does not make a context on any GPU; the first call that needs a context makes it. */

@@ -56,6 +56,65 @@ TEST(gradient_of_packing) {
     CHECK(near(opd_tensor_grad(x), opd__pack_padded_sequence_backward(grad, opd_ints_of(sizes, 3), packed[1], false)));
     CHECK_OK();
 }
+/* The operators for the cells of an lstm and a gru, and their gradients, first and second, give the same as the formulas
+   that other operators compute.  Rows [B, n H] of gates, H = 2. */
+static opd_tensor *cell_by_formulas(bool lstm, opd_tensor *const *in, opd_tensor **c) {
+    opd_tensor *first = opd_add(in[0], in[3]), *second = opd_add(in[1], in[4]), *part[4], *both;
+    both = opd_add(first, second);
+    for (int i = 0; i < 2; i++) { part[i] = opd_sigmoid(opd_narrow(both, 1, 2 * i, 2)); }
+    if (!lstm) {
+        part[2] = opd_tanh(opd_add(opd_narrow(first, 1, 4, 2), opd_mul(part[0], opd_narrow(second, 1, 4, 2))));
+        return opd_add(part[2], opd_mul(part[1], opd_sub(in[2], part[2])));
+    }
+    part[2] = opd_tanh(opd_narrow(both, 1, 4, 2));
+    part[3] = opd_sigmoid(opd_narrow(both, 1, 6, 2));
+    *c = opd_add(opd_mul(part[1], in[2]), opd_mul(part[0], part[2]));
+    return opd_mul(part[3], opd_tanh(*c));
+}
+TEST(cells_as_one_operator) {
+    OPD_SCOPED;
+    for (int kind = 0; kind < 8; kind++) {        /* bits: lstm; only the second result; second derivatives */
+        const bool lstm = kind & 1, twice = kind & 4;
+        const int64_t wide = lstm ? 8 : 6;
+        opd_tensor *in[5], *grads[2][5];
+        if ((kind & 2) && !lstm) { continue; }
+        for (int i = 0; i < 5; i++) {
+            in[i] = numbers(i < 2 ? OPD_INTS(3, wide) : i == 2 ? OPD_INTS(3, 2) : OPD_INTS(wide), i + kind);
+            in[i] = opd_tensor_set_requires_grad(in[i], true);
+        }
+        for (int way = 0; way < 2; way++) {
+            opd_backward_options options;
+            opd_tensor *rets[3] = {NULL, NULL, NULL}, *c = NULL, *h, *sum;
+            memset(&options, 0, sizeof options);
+            options.create_graph = twice;
+            if (way == 0) { h = cell_by_formulas(lstm, in, &c); }
+            else {
+                CHECK_INT(lstm ? opd__thnn_fused_lstm_cell_full(rets, in[0], in[1], in[2], in[3], in[4])
+                          : opd__thnn_fused_gru_cell_full(rets, in[0], in[1], in[2], in[3], in[4]), 0);
+                h = rets[0];
+                c = lstm ? rets[1] : NULL;
+                CHECK(!opd_tensor_requires_grad(rets[lstm ? 2 : 1]));
+            }
+            sum = kind & 2 ? opd_sum(opd_sin(c)) : opd_sum(opd_sin(h));
+            if (c && !(kind & 2)) { sum = opd_add(sum, opd_sum(opd_mul(c, c))); }
+            CHECK_INT(opd_autograd_grad(&sum, 1, in, 5, &options, grads[way]), 0);
+            if (!twice) { continue; }
+            sum = NULL;
+            for (int i = 0; i < 5; i++) {
+                opd_tensor *const square = opd_sum(opd_mul(grads[way][i], grads[way][i]));
+                sum = sum ? opd_add(sum, square) : square;
+            }
+            memset(&options, 0, sizeof options);
+            CHECK_INT(opd_autograd_grad(&sum, 1, in, 5, &options, grads[way]), 0);
+        }
+        for (int i = 0; opd_ok() && i < 5; i++) { CHECK(near(grads[1][i], grads[0][i])); }
+    }
+    opd_tensor *rets[3], *x = numbers(OPD_INTS(3, 8), 1);
+    CHECK(opd__thnn_fused_lstm_cell(rets, x, x, numbers(OPD_INTS(3, 3), 1)) != 0);
+    CHECK(strstr(opd_error_message(), "gates") != NULL);
+    opd_error_clear();
+    CHECK_OK();
+}
 /* A bidirectional LSTM of two layers over packed sequences gives the same as for each example separately, also for
    gradients. */
 TEST(layers_over_packed_sequences) {

@@ -21,9 +21,29 @@ typedef struct opdi_recurrent {
 static opd_tensor *opdi_recurrent_gate(opd_tensor *gates, int64_t i, int64_t size) {
     return gates ? opd_slice(gates, -1, opd_value_int(i * size), opd_value_int((i + 1) * size), 1) : NULL;
 }
+/* Returns whether a step calls the operator for an lstm's or gru's cell, which is one kernel on CUDA. */
+static bool opdi_recurrent_fused(const opdi_recurrent *layer, const opd_tensor *gates) {
+    const opd_tensor *const h = layer->h, *const state = layer->c ? layer->c : h;
+    return (layer->cell == OPDI_RNN_LSTM || layer->cell == OPDI_RNN_GRU) && gates && state &&
+        opd_tensor_device(gates).type == OPD_CUDA && opd_dtype_is_floating(OPDI_DTYPE(gates)) && gates->ndim == 2 &&
+        h->ndim == 2 && state->ndim == 2 && opdi_sizes(h)[0] == opdi_sizes(gates)[0] &&
+        opdi_sizes(state)[0] == opdi_sizes(gates)[0] && gates->dtype == state->dtype &&
+        gates->dtype == layer->w_hh->dtype && (h->flags & OPDI_CONTIGUOUS) && (state->flags & OPDI_CONTIGUOUS) &&
+        !opd_autocast_enabled(OPD_CUDA);          /* the strides of other states would determine those of the results */
+}
 /* Makes one step: replaces the state in *layer by the next one.  `gates` is the contribution of the input to the
    gates. */
 static void opdi_recurrent_step(opdi_recurrent *layer, opd_tensor *gates) {
+    if (opdi_recurrent_fused(layer, gates)) {
+        const bool lstm = layer->cell == OPDI_RNN_LSTM;
+        opd_tensor *const product = opd_linear(layer->h, layer->w_hh, layer->b_hh), *rets[3];
+        if (!product || (lstm ? opd__thnn_fused_lstm_cell(rets, gates, product, layer->c)
+            : opd__thnn_fused_gru_cell(rets, gates, product, layer->h))) { return; }
+        layer->h = rets[0];
+        if (lstm) { layer->c = rets[1]; }
+        if (layer->w_hr) { layer->h = opd_linear(layer->h, layer->w_hr, NULL); }
+        return;
+    }
     opd_tensor *own = opd_linear(layer->h, layer->w_hh, layer->b_hh), *sum = NULL;
     const int64_t size = layer->cell == OPDI_RNN_LSTM ? opd_size(layer->c, -1) : opd_size(layer->h, -1);
     if (layer->cell != OPDI_RNN_GRU) { sum = opd_add(gates, own); }
@@ -61,10 +81,11 @@ static int opdi_recurrent_check(const opdi_recurrent *layer, const opd_tensor *g
    the outputs [T, B, H]. */
 static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates, bool back) {
     const int64_t steps = opd_size(gates, 0);
-    opd_tensor **list = opdi_list_alloc(steps);
+    const opd_tensors each = opd_unbind(gates);   /* its gradient is one stack; select's would be as large as gates */
+    opd_tensor **list = each.n == steps ? opdi_list_alloc(steps) : NULL;
     for (int64_t i = 0; i < steps && list; i++) {
         const int64_t at = back ? steps - 1 - i : i;
-        opdi_recurrent_step(layer, opd_select(gates, 0, at));
+        opdi_recurrent_step(layer, each.data[at]);
         if (!opd_ok()) { return NULL; }
         list[at] = layer->h;
     }
@@ -322,9 +343,72 @@ static int opdi_lstm_run_back(opd_tensor *const *saved, opd_tensor *const *grads
     results[1] = opd_narrow(opd_select(h, 0, 0), 1, 0, lstm.size);
     return results[1] ? 0 : -1;
 }
-/* Returns true if `tensor` holds floats in memory and no layer but autograd handles its operators. */
+/* Does the same as opdi_lstm_run, on CUDA: a step is a product and the operator for the cell. */
+static int opdi_lstm_run_cuda(opd_tensor *const *in, bool back, bool keep, opd_tensor **out) {
+    const int64_t steps = opd_size(in[0], 0);
+    const opd_tensors gates = opd_unbind(in[0]);
+    opd_tensor *const weight = opd_t(in[3]), *h = in[1], *c = in[2], *rets[3];
+    opd_tensor **const hs = opdi_list_alloc(steps), **const cs = opdi_list_alloc(steps),
+        **const acts = opdi_list_alloc(steps);
+    if (gates.n != steps || !weight || !hs || !cs || !acts) { return -1; }
+    for (int64_t step = 0; step < steps; step++) {
+        const int64_t at = back ? steps - 1 - step : step;
+        opd_tensor *const product = opd_mm(h, weight);
+        if (!product || opd__thnn_fused_lstm_cell(rets, gates.data[at], product, c)) { return -1; }
+        h = hs[at] = rets[0];
+        c = cs[step] = rets[1];
+        acts[step] = rets[2];
+    }
+    out[0] = opd_stack(opd_tensors_of(hs, steps), 0);
+    out[1] = c;
+    out[2] = keep ? opd_stack(opd_tensors_of(cs, steps), 0) : NULL;
+    out[3] = keep ? opd_stack(opd_tensors_of(acts, steps), 0) : NULL;
+    return opd_ok() ? 0 : -1;
+}
+/* Does the same as opdi_lstm_run_back, on CUDA. */
+static int opdi_lstm_run_back_cuda(opd_tensor *const *saved, opd_tensor *const *grads, bool back,
+                                   opd_tensor **results) {
+    const int64_t steps = opd_size(saved[0], 0), size = opd_size(saved[1], 1), rows = opd_size(saved[1], 0);
+    const opd_tensors cs = opd_unbind(saved[5]), acts = opd_unbind(saved[6]);
+    /* the gradients of outputs; the products for the previous steps are added to them in place */
+    opd_tensor *const given = grads[0] ? opd_clone_full(grads[0], opd_value_int(0)) : NULL;
+    const opd_tensors each = given ? opd_unbind(given) : opd_tensors_of(NULL, 0);
+    opd_tensor **const list = opdi_list_alloc(steps), *c = grads[1], *rets[3], *states[2];
+    if (cs.n != steps || acts.n != steps || !list || (grads[0] && each.n != steps)) { return -1; }
+    for (int64_t step = steps - 1; step >= 0; step--) {
+        const int64_t at = back ? steps - 1 - step : step, later = back ? at - 1 : at + 1;
+        opd_tensor *const before = step ? cs.data[step - 1] : saved[2];
+        opd_tensor *h = given ? each.data[at] : NULL;
+        if (step < steps - 1) { h = h ? opd_addmm_(h, list[later], saved[3]) : opd_mm(list[later], saved[3]); }
+        if (!opd_ok() || opd__thnn_fused_lstm_cell_backward_impl(rets, h, c, before, cs.data[step], acts.data[step],
+                                                                 false)) { return -1; }
+        list[at] = rets[0];
+        c = rets[1];
+    }
+    results[0] = opd_stack(opd_tensors_of(list, steps), 0);
+    results[1] = opd_mm(list[back ? steps - 1 : 0], saved[3]);
+    results[2] = c;
+    opd_tensor *const first = opd_unsqueeze(saved[1], 0);       /* the states before each step, in the order of time */
+    states[back ? 1 : 0] = first;
+    states[back ? 0 : 1] = opd_narrow(saved[4], 0, back ? 1 : 0, steps - 1);
+    if (!opd_ok()) { return -1; }
+    const int64_t all[2] = {steps * rows, size}, wide[2] = {steps * rows, 4 * size};
+    opd_tensor *const flat = opd_reshape(opd_cat(opd_tensors_of(states, 2), 0), opd_ints_of(all, 2)),
+        *const slopes = opd_reshape(results[0], opd_ints_of(wide, 2));
+    results[3] = opd_ok() ? opd_mm(opd_t(slopes), flat) : NULL;
+    return results[3] ? 0 : -1;
+}
+/* Returns true if `tensor` holds floats in memory, or floating point numbers on CUDA.  opdi_nothing_follows tells
+   whether no layer but autograd handles its operators. */
 static bool opdi_lstm_plain(const opd_tensor *tensor) {
-    return opdi_in_memory(tensor) && tensor->dtype == OPD_FLOAT32;
+    return tensor->backend == OPD_CUDA ? opd_dtype_is_floating(OPDI_DTYPE(tensor))
+        : opdi_in_memory(tensor) && tensor->dtype == OPD_FLOAT32;
+}
+/* Returns true if both tensors are plain, with the same dtype and device. */
+static bool opdi_lstm_alike(const opd_tensor *one, const opd_tensor *other) {
+    const opd_device first = opd_tensor_device(one), second = opd_tensor_device(other);
+    return opdi_lstm_plain(one) && opdi_lstm_plain(other) && one->dtype == other->dtype &&
+        first.type == second.type && first.index == second.index;
 }
 /* Computes the gradients by operators, from the saved tensors: if grad mode is on, because the gradients may be
    differentiated, or if another layer than autograd handles the operators.  Returns 0, or -1 and sets an error. */
@@ -364,10 +448,11 @@ static int opdi_lstm_formula(opd_backward_call *bw) {
     for (int i = 0; i < 7; i++) { if (!(saved[i] = opd_context_saved(ctx, i))) { return -1; } }
     for (int i = 0; i < 2; i++) { grads[i] = opd_bw_grad(bw, i); }
     bool plain = opdi_nothing_follows() && !opd_grad_mode_enabled();
-    for (int i = 0; i < 2; i++) { plain = plain && (!grads[i] || opdi_lstm_plain(grads[i])); }
-    for (int i = 0; i < 7; i++) { plain = plain && opdi_lstm_plain(saved[i]); }
+    for (int i = 0; i < 2; i++) { plain = plain && (!grads[i] || opdi_lstm_alike(grads[i], saved[0])); }
+    for (int i = 0; i < 7; i++) { plain = plain && opdi_lstm_alike(saved[i], saved[0]); }
     if (!plain) { return opdi_lstm_formula_of(bw, ctx, saved); }
-    if (opdi_lstm_run_back(saved, grads, opd_context_get(ctx, "back").u.i != 0, results)) { return -1; }
+    if ((saved[0]->backend == OPD_CUDA ? opdi_lstm_run_back_cuda : opdi_lstm_run_back)
+        (saved, grads, opd_context_get(ctx, "back").u.i != 0, results)) { return -1; }
     for (int i = 0; i < 4; i++) {
         if (opd_context_needs_input_grad(ctx, i) && opd_bw_return(bw, i, results[i])) { return -1; }
     }
@@ -377,7 +462,9 @@ static int opdi_lstm_record(opd_context *ctx) {
     opd_tensor *saved[7], *out[4];
     const opd_value back = opd_context_input(ctx, 4);
     for (int i = 0; i < 4; i++) { saved[i] = opd_context_tensor(ctx, i); }
-    if (opdi_lstm_run(saved, back.u.i != 0, true, out)) { return -1; }
+    if ((saved[0]->backend == OPD_CUDA ? opdi_lstm_run_cuda : opdi_lstm_run)(saved, back.u.i != 0, true, out)) {
+        return -1;
+    }
     saved[4] = out[0];
     saved[5] = out[2];
     saved[6] = out[3];
@@ -389,13 +476,13 @@ static int opdi_lstm_record(opd_context *ctx) {
 static bool opdi_lstm_fits(const opdi_recurrent *layer, const opd_tensor *input) {
     const opd_tensor *const h = layer->h, *const c = layer->c, *const w = layer->w_hh;
     if (layer->cell != OPDI_RNN_LSTM || layer->w_hr || !h || !c || !input || !opdi_nothing_follows() ||
-        !opdi_lstm_plain(input) || !opdi_lstm_plain(h) || !opdi_lstm_plain(c) || !opdi_lstm_plain(w) ||
-        !opdi_lstm_plain(layer->w_ih) || input->numel == 0 || h->numel == 0) {
+        !opdi_lstm_alike(input, h) || !opdi_lstm_alike(input, c) || !opdi_lstm_alike(input, w) ||
+        !opdi_lstm_alike(input, layer->w_ih) || input->numel == 0 || h->numel == 0) {
         return false;
     }
     for (int i = 0; i < 2; i++) {
         const opd_tensor *const bias = i ? layer->b_hh : layer->b_ih;
-        if (bias && (!opdi_lstm_plain(bias) || bias->ndim != 1 || bias->dims[0] != w->dims[0])) { return false; }
+        if (bias && (!opdi_lstm_alike(input, bias) || bias->ndim != 1 || bias->dims[0] != w->dims[0])) { return false; }
     }
     return h->ndim == 2 && c->ndim == 2 && w->ndim == 2 && layer->w_ih->ndim == 2 && h->dims[0] == input->dims[1] &&
         opdi_same_sizes(h, c) && w->dims[1] == h->dims[1] && w->dims[0] == 4 * h->dims[1] &&
@@ -413,7 +500,7 @@ static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, boo
     for (int i = 0; i < 4 && opd_ok(); i++) { learns = learns || opdi_tracked(in[i]); }
     if (!opd_ok()) { return NULL; }
     if (!learns || !opd_grad_mode_enabled()) {
-        if (opdi_lstm_run(in, back, false, out)) { return NULL; }
+        if ((input->backend == OPD_CUDA ? opdi_lstm_run_cuda : opdi_lstm_run)(in, back, false, out)) { return NULL; }
     } else {
         opd_autograd_function function;
         opd_value values[5], outs[2];
@@ -441,17 +528,16 @@ static opd_tensor *opdi_recurrent_run(opdi_recurrent *layer, opd_tensor *input, 
    step i - 1.  If `back` is true, begins with the last step.  Examples that have ended keep their last state.  Returns
    the outputs [sum of sizes, H], or NULL and sets an error. */
 static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *input, opd_ints sizes, bool back) {
-    opd_tensor *gates = opd_linear(input, layer->w_ih, layer->b_ih), **list = opdi_list_alloc(sizes.n),
+    opd_tensor *const gates = opd_linear(input, layer->w_ih, layer->b_ih), **list = opdi_list_alloc(sizes.n),
         *h = layer->h, *c = layer->c, *both[2];
-    int64_t at = back ? input->dims[0] : 0;
     if (opdi_recurrent_check(layer, gates)) { return NULL; }
-    for (int64_t k = 0; k < sizes.n && gates && list; k++) {
+    const opd_tensors each = opd_split_with_sizes(gates, sizes, 0);
+    for (int64_t k = 0; k < sizes.n && each.n == sizes.n && list; k++) {
         const int64_t i = back ? sizes.n - 1 - k : k, size = sizes.data[i];
-        at -= back ? size : 0;
         layer->h = opd_narrow(h, 0, 0, size);
         layer->c = c ? opd_narrow(c, 0, 0, size) : NULL;
         if (!opd_ok()) { return NULL; }
-        opdi_recurrent_step(layer, opd_narrow(gates, 0, at, size));
+        opdi_recurrent_step(layer, each.data[i]);
         list[i] = both[0] = layer->h;
         if (h && h->dims[0] > size) {             /* examples that have ended keep their states */
             both[1] = opd_narrow(h, 0, size, h->dims[0] - size);
@@ -462,10 +548,9 @@ static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *
         }
         h = layer->h;
         c = layer->c;
-        at += back ? 0 : size;
         if (!opd_ok()) { return NULL; }
     }
-    return gates && list ? opd_cat(opd_tensors_of(list, sizes.n), 0) : NULL;
+    return opd_ok() && list ? opd_cat(opd_tensors_of(list, sizes.n), 0) : NULL;
 }
 /* Reads the weights of direction number `at`, counted over all layers, from params into *layer.  `biases` and `more`
    tell whether params include biases and projections. */
