@@ -46,6 +46,8 @@
      >>cu:scans          scans and sorting
      >>cu:indexing       indexing, joining, scattering
      >>cu:pooling        pooling, padding, resampling
+     >>cu:resampling     resampling of images, volumes and sequences
+     >>cu:detection      operators of models that detect objects in images
      >>cu:losses         losses
      >>cu:matmul         matrix products
      >>cu:convolution    convolution
@@ -2825,7 +2827,7 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
     for (int k = 0; normal && k < 4; k += 2) {
         const float radius = sqrtf(-2.0f * logf(x[k] + 2.98023223876953125e-8f));
         float s, c;
-        sincosf((float)(int32_t)(r[k + 1] >> 8) * 3.7450704e-7f, &s, &c);
+        sincospif((float)(int32_t)(r[k + 1] >> 8) * 1.1920928955078125e-7f, &s, &c);
         x[k] = radius * c;
         x[k + 1] = radius * s;
     }
@@ -2838,7 +2840,7 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
     }
     if (!normal) { return; }
     radius = sqrt(-2.0 * log(1.0 - x[0]));
-    sincos(6.28318530717958647693 * x[1], &s, &c);
+    sincospi(2 * x[1], &s, &c);
     x[0] = radius * c;
     x[1] = radius * s;
 }
@@ -5859,12 +5861,10 @@ static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_
 //
 //  Rows of pairs (key, index) are sorted.  Keys are unsigned numbers in the order of the values: NaN is greater than
 //  all numbers, -0 equals 0, and all bits are inverted for descending order.  If keys are equal, the index decides, so
-//  each sorting method is stable.  Tiles are sorted by a bitonic network in shared memory; a tile has several rows if
-//  they are short.  The tiles of longer rows are then merged.  Each pass doubles the length of the sorted runs, and a
-//  block writes 2,048 elements of the result.
+//  each sorting method is stable.  Rows of up to 2,048 elements are sorted by a bitonic network in shared memory, as
+//  tiles of several rows if they are short.
 
 #define OPDI_CU_SORTED 2048
-#define OPDI_CU_MERGE_THREADS 512
 
 template <typename T> struct opdi_cu_key_of { typedef uint32_t K; };
 template <> struct opdi_cu_key_of<int64_t> { typedef uint64_t K; };
@@ -5912,21 +5912,18 @@ __device__ __forceinline__ typename opdi_cu_key_of<T>::K opdi_cu_key_at(const op
                                                                         int64_t at) {
     return opdi_cu_key_made(s, s.x[row * s.line + at]);
 }
-/* Sorts tiles, one per block.  A tile has `tile` elements: tile / seg rows of n <= seg elements or, if seg is tile, a
-   piece of a longer row. */
+/* Sorts tiles, one per block.  A tile has tile / seg rows of n <= seg elements. */
 template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s, int tile, int seg) {
     typedef typename opdi_cu_key_of<T>::K K;
     OPDI_CU_SHARED(scratch);
     K *keys = (K *)scratch;
     uint32_t *index = (uint32_t *)(keys + tile);
-    const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: number of rows per
-                                                                                              tile */
-    const int64_t tiles = s.n > seg ? s.rows * pieces : opdi_cu_ceil(s.rows, rows);
+    const int64_t rows = tile / seg, tiles = opdi_cu_ceil(s.rows, rows);       /* rows: number of rows per tile */
     for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-        const int64_t row0 = s.n > seg ? t / pieces : t * rows, at0 = s.n > seg ? t % pieces * seg : 0;
+        const int64_t row0 = t * rows;
         __syncthreads();
         for (int i = (int)threadIdx.x; i < tile; i += (int)blockDim.x) {
-            const int64_t row = row0 + i / seg, at = at0 + i % seg;
+            const int64_t row = row0 + i / seg, at = i % seg;
             keys[i] = ~(K)0; index[i] = ~(uint32_t)0;
             if (row < s.rows && at < s.n) {
                 const uint32_t place = s.picked ? s.picked[row * s.n + at] : (uint32_t)at;
@@ -5948,7 +5945,7 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
         }
         __syncthreads();
         for (int i = (int)threadIdx.x; i < tile; i += (int)blockDim.x) {
-            const int64_t row = row0 + i / seg, at = at0 + i % seg;
+            const int64_t row = row0 + i / seg, at = i % seg;
             if (row >= s.rows || at >= s.n) { continue; }
             if (s.keys) { s.keys[row * s.n + at] = keys[i]; s.index[row * s.n + at] = index[i]; }
             else if (at < s.k) {
@@ -5958,138 +5955,377 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
         }
     }
 }
-/* Returns how many of the first `diag` elements of the merged runs a and b come from a.  If keys are equal, those of a
-   come first. */
-template <typename K>
-__device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, const K *b, int64_t nb, int64_t diag) {
-    int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
-    while (low < high) {
-        const int64_t mid = (low + high) / 2;
-        if (a[mid] <= b[diag - 1 - mid]) { low = mid + 1; } else { high = mid; }
+//== sorting long rows by radix ========================================================================================
+//
+//  Rows of pairs (element, index) are sorted digit by digit of 8 bits, beginning with the lowest digit; each pass is
+//  stable.  An element is stored as an unsigned number of its size, in the order of the values, from which the value
+//  can be made again.  Only the digits see -0 as 0 and each NaN as the greatest number, so that ties are decided by the
+//  order in which they came.  A row of up to a tile is sorted by one block in shared memory.  Longer rows are cut into
+//  tiles.  One kernel counts the digits of all passes.  A pass is one kernel: a block ranks the digits of its tile,
+//  publishes its counts, and adds those of the tiles before it, which their blocks publish (a tile waits only for
+//  tiles whose blocks have begun).
+
+enum { OPDI_CU_RADIX = 256, OPDI_CU_RADIX_THREADS = 512, OPDI_CU_RADIX_WARPS = OPDI_CU_RADIX_THREADS / OPDI_CU_WARP };
+
+/* The unsigned type of so many bytes. */
+template <int bytes> struct opdi_cu_radix_bits;
+template <> struct opdi_cu_radix_bits<1> { typedef uint8_t type; };
+template <> struct opdi_cu_radix_bits<2> { typedef uint16_t type; };
+template <> struct opdi_cu_radix_bits<4> { typedef uint32_t type; };
+template <> struct opdi_cu_radix_bits<8> { typedef uint64_t type; };
+/* Elements as unsigned numbers: `in` makes the number, `out` makes the element again, and `digits` returns the number
+   whose digits are sorted. */
+template <typename T> struct opdi_cu_radix_key {
+    typedef typename opdi_cu_radix_bits<sizeof(T)>::type K;
+    static constexpr bool floating = std::is_same<T, float>::value || std::is_same<T, double>::value ||
+        std::is_same<T, opdi_cu_f16>::value || std::is_same<T, opdi_cu_bf16>::value;
+    static constexpr bool negative = floating || (std::is_signed<T>::value && !std::is_same<T, bool>::value);
+    static constexpr K top = (K)((K)1 << (sizeof(K) * 8 - 1));
+    /* the largest key of a number that is not NaN: that of infinity */
+    static constexpr K last = (K)(top | (sizeof(T) == 8 ? (K)0x7ff0000000000000ull : sizeof(T) == 4 ? (K)0x7f800000u
+                                         : std::is_same<T, opdi_cu_f16>::value ? (K)0x7c00u : (K)0x7f80u));
+    static __device__ __forceinline__ K in(T v) {
+        K k;
+        memcpy(&k, &v, sizeof k);
+        return !negative ? k : floating && (k & top) ? (K)~k : (K)(k ^ top);
     }
-    return low;
-}
-/* Does the same as opdi_cu_merge_path, with a whole warp.  Its lanes compare at 32 places at a time, because each
-   comparison waits for memory. */
-template <typename K>
-__device__ __forceinline__ int64_t opdi_cu_merge_path_warp(const K *a, int64_t na, const K *b, int64_t nb,
-                                                           int64_t diag) {
-    int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
-    while (low < high) {
-        const int64_t begin = low, span = high - low;
-        const int64_t mid = begin + span * (int64_t)(threadIdx.x % OPDI_CU_WARP) / OPDI_CU_WARP;
-        const int yes = __popc(__ballot_sync(OPDI_CU_ALL_LANES, a[mid] <= b[diag - 1 - mid]));
-        if (yes > 0) { low = begin + span * (yes - 1) / OPDI_CU_WARP + 1; }
-        if (yes < OPDI_CU_WARP) { high = begin + span * yes / OPDI_CU_WARP; }
+    static __device__ __forceinline__ T out(K k) {
+        T v;
+        if (negative) { k = floating && !(k & top) ? (K)~k : (K)(k ^ top); }
+        memcpy(&v, &k, sizeof v);
+        return v;
     }
-    return low;
+    static __device__ __forceinline__ K digits(K k, bool descending) {
+        if (floating) { k = k > last || k < (K)~last ? (K)~(K)0 : k == (K)(top - 1) ? top : k; }
+        return descending ? (K)~k : k;
+    }
+};
+/* How many elements a thread sorts: of a row that fits into a block, and of a tile; and how many blocks with tiles share
+   a multiprocessor (two leave 64 registers to a thread; with smaller integers, the compiler needs some more). */
+template <typename T> struct opdi_cu_radix_each {
+    enum {
+        of_row = sizeof(T) == 8 ? 8 : 16, of_tile = sizeof(T) == 8 ? 6 : 12,
+        blocks = sizeof(T) == 8 || opdi_cu_radix_key<T>::floating ? 2 : 1
+    };
+};
+/* The memory that a block shares. */
+template <typename K, int E> struct opdi_cu_radix_shared {
+    uint32_t counts[OPDI_CU_RADIX_WARPS][OPDI_CU_RADIX];      /* of each digit in a warp's elements, then in all warps
+                                                                 before */
+    uint32_t first[OPDI_CU_RADIX], sums[OPDI_CU_WARP];        /* first: the rank of the first element with a digit */
+    uint32_t to[OPDI_CU_RADIX];                               /* where the element of rank 0 would be written, if it had
+                                                                 this digit, modulo 2^32 */
+    unsigned tile;
+    union { K keys[OPDI_CU_RADIX_THREADS * E]; uint32_t index[OPDI_CU_RADIX_THREADS * E]; } u;
+};
+/* Adds to rank[e], whose low 16 bits are 0, the rank of the thread's element e, with the digit digit_of(e), among the
+   block's elements, which are in the order of their positions: element e of lane l of warp w is at
+   w * 32 * E + e * 32 + l.  Returns how many elements have the digit threadIdx.x; s->first[threadIdx.x] is the rank of
+   the first. */
+template <typename K, int E, typename F>
+__device__ __forceinline__ uint32_t opdi_cu_radix_rank(opdi_cu_radix_shared<K, E> *s, uint32_t *rank,
+                                                       const F &digit_of) {
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP, me = (int)threadIdx.x;
+    uint32_t *counts = s->counts[warp], sum = 0, all;
+    for (int d = lane; d < OPDI_CU_RADIX; d += OPDI_CU_WARP) { counts[d] = 0; }
+    __syncwarp();
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {
+        const uint32_t digit = digit_of(e);
+        unsigned alike = OPDI_CU_ALL_LANES;
+        OPDI_CU_UNROLL
+        for (int b = 0; b < 8; b++) {
+            const unsigned yes = __ballot_sync(OPDI_CU_ALL_LANES, digit >> b & 1);
+            alike &= digit >> b & 1 ? yes : ~yes;
+        }
+        const int before = __popc(alike & ((1u << lane) - 1));
+        const uint32_t was = counts[digit];
+        __syncwarp();
+        if (before == 0) { counts[digit] = was + (uint32_t)__popc(alike); }
+        __syncwarp();
+        rank[e] += was + (uint32_t)before;
+    }
+    __syncthreads();
+    if (me < OPDI_CU_RADIX) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < OPDI_CU_RADIX_WARPS; w++) {
+            const uint32_t of = s->counts[w][me];
+            s->counts[w][me] = sum;
+            sum += of;
+        }
+    }
+    all = sum;
+    for (int d = 1; d < OPDI_CU_WARP; d *= 2) {
+        const uint32_t left = __shfl_up_sync(OPDI_CU_ALL_LANES, all, d);
+        if (lane >= d) { all += left; }
+    }
+    if (lane == OPDI_CU_WARP - 1) { s->sums[warp] = all; }
+    __syncthreads();
+    if (me < OPDI_CU_RADIX) {
+        for (int w = 0; w < warp; w++) { all += s->sums[w]; }
+        s->first[me] = all - sum;
+    }
+    __syncthreads();
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) { rank[e] += s->first[digit_of(e)] + counts[digit_of(e)]; }
+    return sum;
 }
-/* Merges neighbouring sorted runs of `width` elements in rows of n elements. */
-template <typename K>
-__global__ void __launch_bounds__(OPDI_CU_MERGE_THREADS)
-opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows, int64_t n,
-                   int64_t width) {
-    __shared__ K k[OPDI_CU_SORTED];
-    __shared__ uint32_t x[OPDI_CU_SORTED];
-    __shared__ int64_t split[2];
-    const int64_t pieces = opdi_cu_ceil(n, OPDI_CU_SORTED);
-    for (int64_t t = blockIdx.x; t < rows * pieces; t += gridDim.x) {
-        const int64_t row = t / pieces * n, out = t % pieces * OPDI_CU_SORTED, pair = out / (2 * width) * 2 * width;
-        const int64_t na = n - pair < width ? n - pair : width, nb = n - pair - na < width ? n - pair - na : width;
-        const K *a = keys + row + pair, *b = a + na;
-        const int64_t from = out - pair, many = na + nb - from < OPDI_CU_SORTED ? na + nb - from : OPDI_CU_SORTED;
-        __syncthreads();
-        if (threadIdx.x < 2 * OPDI_CU_WARP) {
-            const int end = threadIdx.x / OPDI_CU_WARP;
-            const int64_t of = opdi_cu_merge_path_warp(a, na, b, nb, from + (end ? many : 0));
-            if (threadIdx.x % OPDI_CU_WARP == 0) { split[end] = of; }
-        }
-        __syncthreads();
-        const int ka = (int)(split[1] - split[0]), all = (int)many, kb = all - ka;
-        const int64_t a0 = pair + split[0], b0 = pair + na + from - split[0];
-        constexpr int each = OPDI_CU_SORTED / OPDI_CU_MERGE_THREADS, apart = OPDI_CU_MERGE_THREADS;
-        const int me = (int)threadIdx.x, diag = me * each;
-        K merged[each];
-        uint32_t places[each];
+/* Writes the element at place `at` of the sorted row `row`, or its key. */
+template <typename T>
+__device__ __forceinline__ void opdi_cu_radix_put(const opdi_cu_sort<T> &s, int64_t row, int64_t at, T v) {
+    if (s.keys) { s.keys[row * s.n + at] = opdi_cu_key_made(s, v); }
+    else if (at < s.k) { s.values[row * s.k + at] = v; }
+}
+/* Writes the index of the element at place `at` of the sorted row `row`. */
+template <typename T>
+__device__ __forceinline__ void opdi_cu_radix_put_index(const opdi_cu_sort<T> &s, int64_t row, int64_t at, uint32_t i) {
+    if (s.keys) { s.index[row * s.n + at] = i; }
+    else if (at < s.k) { s.places[row * s.k + at] = i; }
+}
+/* Sorts rows of at most OPDI_CU_RADIX_THREADS * E elements, one per block. */
+template <typename T, int E> __global__ void __launch_bounds__(OPDI_CU_RADIX_THREADS)
+opdi_cu_radix_rows(const opdi_cu_sort<T> s) {
+    typedef opdi_cu_radix_key<T> R;
+    typedef typename R::K K;
+    OPDI_CU_SHARED(scratch);
+    opdi_cu_radix_shared<K, E> *shared = (opdi_cu_radix_shared<K, E> *)scratch;
+    const int lane = threadIdx.x % OPDI_CU_WARP, from = (int)threadIdx.x / OPDI_CU_WARP * OPDI_CU_WARP * E + lane;
+    for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+        K key[E];
+        uint32_t index[E];                        /* the index of the element in the high half; its rank in the low */
         OPDI_CU_UNROLL
-        for (int m = 0, i = me; m < each; m++, i += apart) {        /* all loads are in flight at once */
-            const int64_t at = row + (i < ka ? a0 + i : b0 + i - ka);
-            if (i < all) { merged[m] = keys[at]; places[m] = index[at]; }
+        for (int e = 0; e < E; e++) {
+            const int at = from + e * OPDI_CU_WARP;
+            index[e] = (uint32_t)at << 16;
+            key[e] = at < s.n ? R::in(s.x[row * s.n + at]) : K(0);
         }
-        OPDI_CU_UNROLL
-        for (int m = 0, i = me; m < each; m++, i += apart) { if (i < all) { k[i] = merged[m]; x[i] = places[m]; } }
-        __syncthreads();
-        if (diag < all) {
-            int i = (int)opdi_cu_merge_path(k, ka, k + ka, kb, diag), j = diag - i;
+        OPDI_CU_ROLLED
+        for (int shift = 0; shift < (int)sizeof(K) * 8; shift += 8) {
+            (void)opdi_cu_radix_rank<K, E>(shared, index, [&](int e) {            /* places behind the row stay there */
+                const uint32_t digit = (uint32_t)(R::digits(key[e], s.descending) >> shift) & 255;
+                return from + e * OPDI_CU_WARP < s.n ? digit : 255u;
+            });
             OPDI_CU_UNROLL
-            for (int m = 0; m < each; m++) {
-                if (diag + m >= all) { break; }
-                const bool first = j >= kb || (i < ka && k[i] <= k[ka + j]);
-                const int at = first ? i++ : ka + j++;
-                merged[m] = k[at];
-                places[m] = x[at];
+            for (int e = 0; e < E; e++) { shared->u.keys[index[e] & 0xffff] = key[e]; }
+            __syncthreads();
+            OPDI_CU_UNROLL
+            for (int e = 0; e < E; e++) { key[e] = shared->u.keys[from + e * OPDI_CU_WARP]; }
+            __syncthreads();
+            OPDI_CU_UNROLL
+            for (int e = 0; e < E; e++) { shared->u.index[index[e] & 0xffff] = index[e] & 0xffff0000u; }
+            __syncthreads();
+            OPDI_CU_UNROLL
+            for (int e = 0; e < E; e++) { index[e] = shared->u.index[from + e * OPDI_CU_WARP]; }
+        }
+        OPDI_CU_UNROLL
+        for (int e = 0; e < E; e++) {
+            const int at = from + e * OPDI_CU_WARP;
+            if (at >= s.n) { continue; }
+            opdi_cu_radix_put(s, row, at, R::out(key[e]));
+            opdi_cu_radix_put_index(s, row, at, index[e] >> 16);
+        }
+        __syncthreads();
+    }
+}
+/* The passes over long rows.  keys and index [2][rows][n]: a pass reads one half and writes the other; the first reads
+   s.x, the last writes the results of s.  counts: [rows][passes][256], the number of elements with each digit, then
+   with smaller digits.  words: [tiles][256], the published counts: the low 32 bits are a count, the high 32 bits are
+   2 * pass + 1 if it is the tile's own, 2 * pass + 2 if it includes all tiles of the row before.  tickets: [passes]. */
+template <typename T> struct opdi_cu_radix_long {
+    opdi_cu_sort<T> s;
+    typename opdi_cu_radix_key<T>::K *keys;
+    uint32_t *index, *counts, *tickets;
+    unsigned long long *words;
+    int64_t tiles, chunk;                         /* tiles: of a row; chunk: elements that a block counts */
+};
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_RADIX_THREADS)
+opdi_cu_radix_count(const opdi_cu_radix_long<T> p) {
+    typedef opdi_cu_radix_key<T> R;
+    const int passes = (int)sizeof(T), step = OPDI_CU_RADIX_THREADS, U = 4;
+    __shared__ unsigned counts[sizeof(T) * OPDI_CU_RADIX];
+    for (int64_t row = blockIdx.y; row < p.s.rows; row += gridDim.y) {
+        const int64_t begin = blockIdx.x * p.chunk, end = begin + p.chunk < p.s.n ? begin + p.chunk : p.s.n;
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < passes * OPDI_CU_RADIX; i += step) { counts[i] = 0; }
+        __syncthreads();
+        OPDI_CU_ROLLED
+        for (int64_t at = begin + threadIdx.x; at < end; at += U * step) {
+            T v[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) { v[u] = p.s.x[row * p.s.n + (at + u * step < end ? at + u * step : at)]; }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const typename R::K k = R::digits(R::in(v[u]), p.s.descending);
+                OPDI_CU_UNROLL
+                for (int i = 0; i < passes; i++) {
+                    if (at + u * step < end) { atomicAdd(&counts[i * OPDI_CU_RADIX + (int)(k >> i * 8 & 255)], 1u); }
+                }
             }
         }
         __syncthreads();
-        OPDI_CU_UNROLL
-        for (int m = 0; m < each; m++) { if (diag + m < all) { k[diag + m] = merged[m]; x[diag + m] = places[m]; } }
-        __syncthreads();
-        OPDI_CU_UNROLL
-        for (int m = 0, i = me; m < each; m++, i += apart) {
-            if (i < all) { to_keys[row + out + i] = k[i]; to_index[row + out + i] = x[i]; }
+        for (int i = (int)threadIdx.x; i < passes * OPDI_CU_RADIX; i += step) {
+            if (counts[i]) { atomicAdd(&p.counts[row * passes * OPDI_CU_RADIX + i], counts[i]); }
         }
     }
 }
-template <typename T> __global__ void opdi_cu_sort_emit(const opdi_cu_sort<T> s) {
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < s.rows * s.k;
-         i += (int64_t)gridDim.x * blockDim.x) {
-        const int64_t row = s.rows == 1 ? 0 : i / s.k, at = s.index[row * s.n + i - row * s.k];
-        s.values[i] = s.x[row * s.n + at];
-        s.places[i] = at;
+/* Replaces the counts of each pass by the number of elements with smaller digits; a block of 256 threads processes one
+   pass of a row. */
+static __global__ void __launch_bounds__(256) opdi_cu_radix_sums(uint32_t *counts, int64_t n) {
+    __shared__ uint32_t sums[OPDI_CU_RADIX / OPDI_CU_WARP];
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
+        const uint32_t mine = counts[i * OPDI_CU_RADIX + threadIdx.x];
+        uint32_t all = mine;
+        for (int d = 1; d < OPDI_CU_WARP; d *= 2) {
+            const uint32_t left = __shfl_up_sync(OPDI_CU_ALL_LANES, all, d);
+            if (lane >= d) { all += left; }
+        }
+        __syncthreads();
+        if (lane == OPDI_CU_WARP - 1) { sums[warp] = all; }
+        __syncthreads();
+        for (int w = 0; w < warp; w++) { all += sums[w]; }
+        counts[i * OPDI_CU_RADIX + threadIdx.x] = all - mine;
     }
+}
+/* Publishes that `mine` elements of tile number `tile` have the calling thread's digit, and returns how many have it in
+   the tiles of the row before it, `before` of them. */
+template <typename T>
+__device__ __forceinline__ uint32_t opdi_cu_radix_before(const opdi_cu_radix_long<T> &p, int pass, int64_t tile,
+                                                         int64_t before, uint32_t mine) {
+    volatile unsigned long long *word = p.words + tile * OPDI_CU_RADIX + threadIdx.x;
+    const unsigned long long own = (unsigned long long)(2 * pass + 1) << 32, all = own + ((unsigned long long)1 << 32);
+    uint32_t sum = 0;
+    if (before > 0) { *word = own | mine; }
+    for (int64_t k = 1; k <= before; k++) {
+        volatile unsigned long long *const other = p.words + (tile - k) * OPDI_CU_RADIX + threadIdx.x;
+        unsigned long long got = *other;
+        while (got < own) { got = *other; }
+        sum += (uint32_t)got;
+        if (got >= all) { break; }
+    }
+    *word = all | (sum + mine);
+    return sum;
+}
+template <typename T, int E> __global__ void
+__launch_bounds__(OPDI_CU_RADIX_THREADS, opdi_cu_radix_each<T>::blocks)
+opdi_cu_radix_pass(const opdi_cu_radix_long<T> p, int pass) {
+    typedef opdi_cu_radix_key<T> R;
+    typedef typename R::K K;
+    OPDI_CU_SHARED(scratch);
+    opdi_cu_radix_shared<K, E> *shared = (opdi_cu_radix_shared<K, E> *)scratch;
+    const int lane = threadIdx.x % OPDI_CU_WARP, shift = pass * 8, passes = (int)sizeof(K);
+    const int from = (int)threadIdx.x / OPDI_CU_WARP * OPDI_CU_WARP * E + lane, whole = OPDI_CU_RADIX_THREADS * E;
+    if (threadIdx.x == 0) { shared->tile = atomicAdd(p.tickets + pass, 1u); }
+    __syncthreads();
+    const int64_t tile = shared->tile, row = tile / p.tiles, before = tile - row * p.tiles, at0 = before * whole;
+    const int64_t half = p.s.rows * p.s.n, base = row * p.s.n + at0, in = base + (pass % 2 ? 0 : half);
+    const int many = p.s.n - at0 < whole ? (int)(p.s.n - at0) : whole;
+    K key[E];
+    uint32_t rank[E];
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {
+        const int at = from + e * OPDI_CU_WARP;
+        rank[e] = 0;
+        key[e] = at >= many ? K(0) : pass == 0 ? R::in(p.s.x[base + at]) : p.keys[in + at];
+    }
+    const uint32_t mine = opdi_cu_radix_rank<K, E>(shared, rank, [&](int e) {
+        const uint32_t digit = (uint32_t)(R::digits(key[e], p.s.descending) >> shift) & 255;
+        return from + e * OPDI_CU_WARP < many ? digit : 255u;                    /* behind the row: ranked last */
+    });
+    if (threadIdx.x < OPDI_CU_RADIX) {
+        const uint32_t others = opdi_cu_radix_before(p, pass, tile, before, mine);
+        shared->to[threadIdx.x] = p.counts[(row * passes + pass) * OPDI_CU_RADIX + threadIdx.x] + others -
+            shared->first[threadIdx.x];
+    }
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) { shared->u.keys[rank[e]] = key[e]; }
+    __syncthreads();
+    const int64_t out = row * p.s.n + (pass % 2 ? half : 0);
+    uint32_t to[E];
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {                 /* neighbours write to neighbouring places */
+        const int at = (int)threadIdx.x + e * OPDI_CU_RADIX_THREADS;
+        const K k = shared->u.keys[at];
+        to[e] = shared->to[(uint32_t)(R::digits(k, p.s.descending) >> shift) & 255] + (uint32_t)at;
+        if (at >= many) { continue; }
+        if (pass + 1 < passes) { p.keys[out + to[e]] = k; }
+        else { opdi_cu_radix_put(p.s, row, to[e], R::out(k)); }
+    }
+    __syncthreads();
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {
+        const int at = from + e * OPDI_CU_WARP;
+        shared->u.index[rank[e]] = pass == 0 ? (uint32_t)(at0 + at) : at < many ? p.index[in + at] : 0;
+    }
+    __syncthreads();
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {
+        const int at = (int)threadIdx.x + e * OPDI_CU_RADIX_THREADS;
+        const uint32_t i = shared->u.index[at];
+        if (at >= many) { continue; }
+        if (pass + 1 < passes) { p.index[out + to[e]] = i; } else { opdi_cu_radix_put_index(p.s, row, to[e], i); }
+    }
+}
+/* Sorts rows of more than one tile; s->keys, s->index or s->values, s->places have memory for the results.  Returns 0,
+   or -1 and sets an error. */
+template <typename T, int E> static int opdi_cu_radix_run(const opdi_cu_sort<T> *s) {
+    typedef typename opdi_cu_radix_key<T>::K K;
+    const int64_t passes = (int64_t)sizeof(T), all = s->rows * s->n, tile = OPDI_CU_RADIX_THREADS * E;
+    opdi_cu_radix_long<T> p;
+    p.s = *s;
+    p.tiles = opdi_cu_ceil(s->n, tile);
+    const int64_t words = s->rows * p.tiles * OPDI_CU_RADIX * 8, counts = s->rows * passes * OPDI_CU_RADIX * 4;
+    char *zeros = (char *)opdi_cu_scratch(words + counts + passes * 4);
+    p.keys = (K *)opdi_cu_scratch(passes > 1 ? 2 * all * (int64_t)sizeof(K) : 1);
+    p.index = (uint32_t *)opdi_cu_scratch(passes > 1 ? 2 * all * 4 : 1);
+    if (!zeros || !p.keys || !p.index) { return -1; }
+    if (s->rows * p.tiles > INT32_MAX) {
+        return opd_fail(OPD_ERROR_SHAPE, "sorting %lld elements at once is not implemented on CUDA", (long long)all);
+    }
+    p.words = (unsigned long long *)zeros;
+    p.counts = (uint32_t *)(zeros + words);
+    p.tickets = (uint32_t *)(zeros + words + counts);
+    OPDI_CU_TRY(cudaMemsetAsync(zeros, 0, (size_t)(words + counts + passes * 4), opdi_cu_stream()), "sort");
+    const int64_t chunks = opdi_cu_ceil(1024, s->rows), most = opdi_cu_ceil(s->n, 8192);
+    p.chunk = opdi_cu_ceil(s->n, chunks < most ? chunks : most);
+    const dim3 grid((unsigned)opdi_cu_ceil(s->n, p.chunk), s->rows < 65535 ? (unsigned)s->rows : 65535u);
+    if (opdi_cu_launch(opdi_cu_radix_count<T>, grid, dim3(OPDI_CU_RADIX_THREADS), 0, p) ||
+        opdi_cu_launch(opdi_cu_radix_sums, opdi_cu_grid_rows(s->rows * passes), dim3(256), 0, p.counts,
+                       s->rows * passes)) { return -1; }
+    for (int pass = 0; pass < (int)passes; pass++) {
+        if (opdi_cu_launch(opdi_cu_radix_pass<T, E>, dim3((unsigned)(s->rows * p.tiles)), dim3(OPDI_CU_RADIX_THREADS),
+                           sizeof(opdi_cu_radix_shared<K, E>), p, pass)) { return -1; }
+    }
+    return 0;
 }
 /* Sorts all rows.  If `keep` is true, leaves the sorted rows in s->keys and s->index; otherwise writes s->values and
    s->places.  Returns 0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep) {
     typedef typename opdi_cu_key_of<T>::K K;
-    const bool longer = s->n > OPDI_CU_SORTED;
+    enum { E = opdi_cu_radix_each<T>::of_row };
+    typedef opdi_cu_radix_shared<typename opdi_cu_radix_key<T>::K, E> shared;
     int seg = 1, tile;
-    unsigned threads;
     while (seg < s->n && seg < OPDI_CU_SORTED) { seg *= 2; }
     tile = seg;
     while (tile < OPDI_CU_SORTED && tile / seg < s->rows) { tile *= 2; }
-    threads = tile / 4 < 64 ? 64 : (unsigned)tile / 4;
     s->keys = NULL; s->index = NULL;
     if (s->n >= (int64_t)~(uint32_t)0) {
         return opd_fail(OPD_ERROR_SHAPE, "sorting along a dimension of %lld elements is not implemented on CUDA",
                         (long long)s->n);
     }
-    if (longer || keep) {
+    if (keep) {
         s->keys = (K *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(K));
         s->index = (uint32_t *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(uint32_t));
         if (!s->keys || !s->index) { return -1; }
     }
-    if (opdi_cu_launch(opdi_cu_sort_tiles<T>, opdi_cu_grid_rows(s->n > seg ? s->rows * opdi_cu_ceil(s->n, seg)
-                                                                : opdi_cu_ceil(s->rows, tile / seg)), dim3(threads),
-                       (size_t)tile * (sizeof(K) + sizeof(uint32_t)), *s, tile, seg)) { return -1; }
-    if (longer) {
-        K *keys = (K *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(K));
-        uint32_t *index = (uint32_t *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(uint32_t));
-        if (!keys || !index) { return -1; }
-        for (int64_t width = OPDI_CU_SORTED; width < s->n; width *= 2) {
-            K *const k = s->keys;
-            uint32_t *const i = s->index;
-            if (opdi_cu_launch(opdi_cu_sort_merge<K>, opdi_cu_grid_rows(s->rows * opdi_cu_ceil(s->n, OPDI_CU_SORTED)),
-                               dim3(OPDI_CU_MERGE_THREADS), 0, (const K *)k, (const uint32_t *)i, keys, index, s->rows,
-                               s->n, width)) { return -1; }
-            s->keys = keys; s->index = index;
-            keys = k; index = i;
-        }
+    if (s->n > OPDI_CU_RADIX_THREADS * E) { return opdi_cu_radix_run<T, opdi_cu_radix_each<T>::of_tile>(s); }
+    if (s->n > OPDI_CU_SORTED) {
+        return opdi_cu_launch(opdi_cu_radix_rows<T, E>, opdi_cu_grid_rows(s->rows), dim3(OPDI_CU_RADIX_THREADS),
+                              sizeof(shared), *s);
     }
-    if (longer && !keep) {
-        return opdi_cu_launch(opdi_cu_sort_emit<T>, opdi_cu_grid(s->rows * s->k, 256), dim3(256), 0, *s);
-    }
-    return 0;
+    return opdi_cu_launch(opdi_cu_sort_tiles<T>, opdi_cu_grid_rows(opdi_cu_ceil(s->rows, tile / seg)),
+                          dim3(tile / 4 < 64 ? 64 : (unsigned)tile / 4),
+                          (size_t)tile * (sizeof(K) + sizeof(uint32_t)), *s, tile, seg);
 }
 //== selecting the first k elements of long rows, or the k-th ==========================================================
 //
@@ -6912,6 +7148,25 @@ template <class T> struct opdi_cu_select_rows {
         b[i] = guard.inside(k, size) ? a[(o * size + k) * inner + c] : T();
     }
 };
+/* Does the same for long rows.  A block copies a piece of U units per thread of one row, with all loads in flight. */
+template <class T, int U> __global__ void __launch_bounds__(256) opdi_cu_select_long(const opdi_cu_select_rows<T> f,
+                                                                                     int64_t rows, int64_t pieces) {
+    for (int64_t p = blockIdx.x; p < rows * pieces; p += gridDim.x) {
+        int64_t piece, j;
+        const int64_t row = opdi_cu_divide(p, pieces, &piece), o = opdi_cu_divide(row, f.n, &j);
+        const int64_t begin = piece * U * 256 + threadIdx.x;
+        int64_t k = f.index[j];
+        if (f.wrap && k < 0) { k += f.size; }
+        const bool fits = (uint64_t)k < (uint64_t)f.size;
+        const T *from = f.a + (o * f.size + (fits ? k : 0)) * f.inner;
+        T v[U];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { v[u] = fits && begin + u * 256 < f.inner ? from[begin + u * 256] : T(); }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { if (begin + u * 256 < f.inner) { f.b[row * f.inner + begin + u * 256] = v[u]; } }
+        if (!fits && threadIdx.x == 0) { f.guard.note(f.index[j], f.size); }
+    }
+}
 /* Copies the rows of `a` along dim that index lists to `out` [outer, index, inner].  Returns 0, or -1 and sets an
    error. */
 static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out,
@@ -6928,7 +7183,10 @@ static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd
     OPDI_CU_UNITS(unit, T, {
         const opdi_cu_select_rows<T> f = {opdi_cu_data<T>(a), opdi_cu_data<T>(staging), opdi_cu_data<int64_t>(index),
                                    opd_numel(index), size, bytes / unit, wrap, opdi_cu_guard_of(call)};
-        if (opdi_cu_each(outer * f.n * f.inner, f)) { return -1; }
+        const int64_t pieces = opdi_cu_ceil(f.inner, 4 * 256);
+        if (f.inner < 256 ? opdi_cu_each(outer * f.n * f.inner, f)
+            : opdi_cu_launch(opdi_cu_select_long<T, 4>, opdi_cu_grid_rows(outer * f.n * pieces), dim3(256), 0, f,
+                             outer * f.n, pieces)) { return -1; }
     })
     return opdi_cu_staging_store(out, staging);
 }
@@ -8929,17 +9187,528 @@ static const opdi_cu_registration opdi_cu_table_resampling[] = {
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
     {"upsample_bilinear2d", opdi_cu_upsample_bilinear},
     {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
-    /* the other upsamplings run on the CPU, with copies to the host and back */
-    {"upsample_nearest1d", opd_cpu_fallback}, {"upsample_nearest1d_backward", opd_cpu_fallback},
-    {"upsample_nearest3d", opd_cpu_fallback}, {"upsample_nearest3d_backward", opd_cpu_fallback},
-    {"_upsample_nearest_exact1d", opd_cpu_fallback}, {"_upsample_nearest_exact1d_backward", opd_cpu_fallback},
-    {"_upsample_nearest_exact2d", opd_cpu_fallback}, {"_upsample_nearest_exact2d_backward", opd_cpu_fallback},
-    {"_upsample_nearest_exact3d", opd_cpu_fallback}, {"_upsample_nearest_exact3d_backward", opd_cpu_fallback},
-    {"upsample_linear1d", opd_cpu_fallback}, {"upsample_linear1d_backward", opd_cpu_fallback},
-    {"upsample_trilinear3d", opd_cpu_fallback}, {"upsample_trilinear3d_backward", opd_cpu_fallback},
-    {"upsample_bicubic2d", opd_cpu_fallback}, {"upsample_bicubic2d_backward", opd_cpu_fallback},
-    {"_upsample_bilinear2d_aa", opd_cpu_fallback}, {"_upsample_bilinear2d_aa_backward", opd_cpu_fallback},
-    {"_upsample_bicubic2d_aa", opd_cpu_fallback}, {"_upsample_bicubic2d_aa_backward", opd_cpu_fallback},
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:resampling  resampling of images, volumes and sequences
+//
+//  Along each dim, an output is a weighted sum of neighbouring inputs.  A kernel writes these weights to a table for
+//  each dim, once per call.  In the same way, the gradient of an input is a weighted sum of neighbouring outputs: those
+//  that read it.  So one kernel serves both passes, and no atomic addition is needed.  A thread computes the same place
+//  in several planes, because their weights are equal.
+//----------------------------------------------------------------------------------------------------------------------
+
+enum { OPDI_CU_NEAREST, OPDI_CU_EXACT, OPDI_CU_LINEAR, OPDI_CU_CUBIC, OPDI_CU_LINEAR_AA, OPDI_CU_CUBIC_AA };
+/* A dim to be resampled, from m inputs to n outputs.  Output i reads `count[i]` inputs from number `first[i]` on, with
+   the weights weight[i * most ...].  For the gradient, `low[j]` and `high[j]` are the first output that reads input j
+   and the one behind the last. */
+typedef struct opdi_cu_axis {
+    int64_t m, n, most;
+    double scale;
+    int how, dims;
+    bool corners;
+    int32_t *first, *count, *low, *high;          /* first is NULL: m and n are 1, and the weight is 1 */
+    void *weight;                                 /* doubles or floats */
+} opdi_cu_axis;
+
+/* Returns the weight at distance x of the cubic filter with parameter a. */
+template <typename A> __device__ __forceinline__ A opdi_cu_cubic(A x, A a) {
+    x = x < 0 ? -x : x;
+    return x < 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : x < 2 ? (((x - 5) * x + 8) * x - 4) * a : A(0);
+}
+/* Adds weight w for input `at`, limited to the inputs that there are, to output i. */
+template <typename A>
+__device__ __forceinline__ void opdi_cu_axis_add(const opdi_cu_axis &s, int64_t i, int64_t at, A w) {
+    A *weight = (A *)s.weight + i * s.most;
+    at = at < 0 ? 0 : at < s.m - 1 ? at : s.m - 1;
+    if (s.count[i] == 0) { s.first[i] = (int32_t)at; }
+    const int k = (int)(at - s.first[i]);
+    if (k < s.count[i]) { weight[k] += w; } else { weight[k] = w; s.count[i] = k + 1; }
+}
+/* Writes the row of output i of the table, as the CPU kernel does. */
+template <typename A> __device__ void opdi_cu_axis_row(const opdi_cu_axis &s, int64_t i) {
+    const A scale = (A)s.scale;
+    const bool whole = s.how == OPDI_CU_NEAREST || s.corners;
+    const A place = whole ? scale * (A)i : scale * ((A)i + (A)0.5) - (A)0.5;
+    s.count[i] = 0;
+    if (s.m == s.n && (s.how == OPDI_CU_NEAREST ? s.dims == 2
+                       : s.how != OPDI_CU_EXACT && (s.how != OPDI_CU_CUBIC || s.m == 1))) {
+        opdi_cu_axis_add(s, i, i, A(1));          /* sizes are equal: the scale does not matter */
+    } else if (s.how == OPDI_CU_LINEAR_AA || s.how == OPDI_CU_CUBIC_AA) {
+        const A wide = scale >= 1 ? scale : A(1), support = s.how == OPDI_CU_CUBIC_AA ? 2 * wide : wide;
+        const A center = scale * ((A)i + (A)0.5);
+        const double low = (double)(A)(center - support) + 0.5, high = (double)(A)(center + support) + 0.5;
+        const int64_t from = low > 0 ? low < (double)s.m ? (int64_t)low : s.m : 0;
+        int64_t many = (high > 0 ? high < (double)s.m ? (int64_t)high : s.m : 0) - from;
+        A *weight = (A *)s.weight + i * s.most, sum = 0;
+        many = many < s.most ? many : s.most;
+        for (int64_t k = 0; k < many; k++) {
+            const A x = ((A)(k + from) - center + (A)0.5) / wide, d = x < 0 ? -x : x;
+            weight[k] = s.how == OPDI_CU_CUBIC_AA ? opdi_cu_cubic(x, (A)-0.5) : d < 1 ? 1 - d : A(0);
+            sum += weight[k];
+        }
+        for (int64_t k = 0; k < many && sum != 0; k++) { weight[k] /= sum; }
+        if (many <= 0) { weight[0] = 0; }
+        s.first[i] = (int32_t)(from < s.m - 1 ? from : s.m - 1);
+        s.count[i] = (int32_t)(many > 1 ? many : 1);
+    } else if (s.how == OPDI_CU_CUBIC) {
+        const A held = place < -4 ? A(-4) : place < (A)(s.m - 1) ? place : (A)(s.m - 1);
+        const A at = (A)floor(held);
+        const A t = place - at < 0 ? A(0) : place - at < 1 ? place - at : A(1);
+        for (int k = 0; k < 4; k++) {
+            opdi_cu_axis_add(s, i, (int64_t)at + k - 1, opdi_cu_cubic((A)(t + 1 - (A)k), (A)-0.75));
+        }
+    } else {
+        A at = place > 0 ? place : A(0);
+        if (s.how == OPDI_CU_NEAREST && s.dims == 2 && s.n == 2 * s.m) { at = (A)(i / 2); }
+        if (s.how == OPDI_CU_EXACT) { at += (A)0.5; }
+        const int64_t lo = at < (A)(s.m - 1) ? (int64_t)at : s.m - 1;
+        const A t = at - (A)lo < 0 ? A(0) : at - (A)lo < 1 ? at - (A)lo : A(1);
+        opdi_cu_axis_add(s, i, lo, s.how == OPDI_CU_LINEAR ? 1 - t : A(1));
+        if (s.how == OPDI_CU_LINEAR) { opdi_cu_axis_add(s, i, lo + 1, t); }
+    }
+}
+/* The tables of three dims: depth, rows, columns. */
+template <typename A> struct opdi_cu_axes {
+    opdi_cu_axis s[3];
+    __device__ void operator()(int64_t i) const {
+        int d = 0;
+        for (; d < 2 && i >= s[d].n; d++) { i -= s[d].n; }
+        if (s[d].first) { opdi_cu_axis_row<A>(s[d], i); }
+    }
+};
+/* Finds which outputs read each input.  Both ends of what an output reads grow with its number. */
+struct opdi_cu_axes_readers {
+    opdi_cu_axis s[3];
+    __device__ static void find(const opdi_cu_axis &s, int64_t j) {
+        int64_t a = 0, b = s.n;
+        while (a < b) {
+            const int64_t mid = (a + b) / 2;
+            if (s.first[mid] + s.count[mid] <= j) { a = mid + 1; } else { b = mid; }
+        }
+        s.low[j] = (int32_t)a;
+        b = s.n;
+        while (a < b) {
+            const int64_t mid = (a + b) / 2;
+            if (s.first[mid] <= j) { a = mid + 1; } else { b = mid; }
+        }
+        s.high[j] = (int32_t)a;
+    }
+    __device__ void operator()(int64_t j) const {
+        int d = 0;
+        for (; d < 2 && j >= s[d].m; d++) { j -= s[d].m; }
+        if (s[d].first) { find(s[d], j); }
+    }
+};
+/* What place `at` of a dim reads: `count` places from `first` on, with the weights of(0), of(1), ... */
+template <typename A, bool back> struct opdi_cu_read_along {
+    const opdi_cu_axis &s;
+    int at, first, count;
+    __device__ __forceinline__ opdi_cu_read_along(const opdi_cu_axis &s_, int64_t i) : s(s_), at((int)i),
+        first(!s.first ? 0 : back ? s.low[i] : s.first[i]),
+        count(!s.first ? 1 : back ? s.high[i] - s.low[i] : s.count[i]) { }
+    __device__ __forceinline__ A of(int k) const {
+        if (!s.first) { return A(1); }
+        const int64_t o = back ? first + k : at;
+        return ((const A *)s.weight)[o * s.most + (back ? at - s.first[o] : k)];
+    }
+};
+/* The layout of both tensors.  A plane is one channel of one example; it has `from` places in x and `to` in y.  A
+   thread computes a group of neighbouring planes.  If `last` is true, channels are the innermost dim in memory, and
+   `groups` is the number of groups in an example, otherwise in all. */
+struct opdi_cu_planes { int64_t examples, channels, groups, from, to; bool last; };
+template <typename T, bool back, int P> __global__ void __launch_bounds__(256)
+opdi_cu_resample_kernel(const opdi_cu_axes<typename opdi_cu_weights_of<T>::type> axes, const opdi_cu_planes p,
+                        const T *x, T *y) {
+    typedef typename opdi_cu_weights_of<T>::type A;
+    const opdi_cu_axis &sz = axes.s[0], &sy = axes.s[1], &sx = axes.s[2];
+    const int64_t my = back ? sy.n : sy.m, mx = back ? sx.n : sx.m, ny = back ? sy.m : sy.n, nx = back ? sx.m : sx.n;
+    const int64_t all = p.groups * p.to * (p.last ? p.examples : 1), step = (int64_t)gridDim.x * blockDim.x;
+    const int64_t apart_x = p.last ? 1 : p.from, apart_y = p.last ? 1 : p.to;      /* distance of neighbouring planes */
+    const int64_t most = p.last ? p.channels : p.examples * p.channels, wide = p.last ? p.channels : 1;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        int64_t place, group, col, row, example = 0;
+        if (p.last) { example = opdi_cu_divide(opdi_cu_divide(i, p.groups, &group), p.to, &place); }
+        else { group = opdi_cu_divide(i, p.to, &place); }
+        const int64_t plane = group * P;
+        const T *const from = x + example * p.from * p.channels + plane * apart_x;
+        T *const to = y + example * p.to * p.channels + plane * apart_y + place * wide;
+        const int64_t depth = opdi_cu_divide(opdi_cu_divide(place, nx, &col), ny, &row);
+        const opdi_cu_read_along<A, back> rz(sz, depth), ry(sy, row), rx(sx, col);
+        A sum[P];
+        OPDI_CU_UNROLL
+        for (int q = 0; q < P; q++) { sum[q] = 0; }
+        for (int a = 0; a < rz.count; a++) {
+            for (int b = 0; b < ry.count; b++) {
+                const A w = rz.of(a) * ry.of(b);
+                const T *const line = from + (((rz.first + a) * my + ry.first + b) * mx + rx.first) * wide;
+                for (int c = 0; c < rx.count; c++) {
+                    const A v = w * rx.of(c);
+                    OPDI_CU_UNROLL
+                    for (int q = 0; q < P; q++) {
+                        if (plane + q < most) { sum[q] += v * opdi_cu_load<A>(line + c * wide + q * apart_x); }
+                    }
+                }
+            }
+        }
+        OPDI_CU_UNROLL
+        for (int q = 0; q < P; q++) { if (plane + q < most) { opdi_cu_store(to + q * apart_y, sum[q]); } }
+    }
+}
+/* Fills in the axes from the sizes of both tensors and the arguments of the call; the scale factors are arguments
+   number `scales` and the next.  Returns 0, or -1 and sets an error. */
+template <typename A> static int opdi_cu_axes_make(opd_call *call, opdi_cu_axes<A> *axes, const int64_t *in,
+                                                   const int64_t *out, int how, int dims, bool corners, int scales,
+                                                   bool back) {
+    for (int d = 0; d < 3; d++) {
+        opdi_cu_axis *s = &axes->s[d];
+        const int at = scales + d - 3 + dims, of = d - 3 + dims;
+        const double factor = at < scales || opd_arg_is_none(call, at) ? 0 : opd_arg_double(call, at);
+        s->m = of < 0 ? 1 : in[2 + of];
+        s->n = of < 0 ? 1 : out[2 + of];
+        s->how = how; s->dims = dims; s->corners = corners;
+        s->first = NULL;
+        s->scale = corners ? s->n > 1 ? (double)(s->m - 1) / (double)(s->n - 1) : 0
+            : factor > 0 ? 1 / factor : (double)s->m / (double)s->n;
+        if (of < 0) { continue; }
+        const double scale = sizeof(A) == 4 ? (double)(float)s->scale : s->scale;
+        const double most = ceil((how == OPDI_CU_CUBIC_AA ? 2 : 1) * (scale > 1 ? scale : 1)) * 2 + 1;
+        s->most = how <= OPDI_CU_EXACT ? 1 : how == OPDI_CU_LINEAR ? 2 : how == OPDI_CU_CUBIC ? 4
+            : most < (double)s->m ? (int64_t)most : s->m;
+        s->first = (int32_t *)opdi_cu_scratch((2 * s->n + 2 * s->m) * 4);
+        s->weight = opdi_cu_scratch(s->n * s->most * (int64_t)sizeof(A));
+        if (!s->first || !s->weight) { return -1; }
+        s->count = s->first + s->n;
+        s->low = s->count + s->n;
+        s->high = s->low + s->m;
+    }
+    const opdi_cu_axes_readers readers = {{axes->s[0], axes->s[1], axes->s[2]}};
+    if (opdi_cu_each(axes->s[0].n + axes->s[1].n + axes->s[2].n, *axes)) { return -1; }
+    return back ? opdi_cu_each(axes->s[0].m + axes->s[1].m + axes->s[2].m, readers) : 0;
+}
+template <typename T, int P> static int opdi_cu_resample_go(opd_call *call, const opd_tensor *from, opd_tensor *to,
+                                                            int how, int dims, bool corners, int scales, bool back,
+                                                            bool last) {
+    opdi_cu_axes<typename opdi_cu_weights_of<T>::type> axes;
+    opdi_cu_planes p;
+    p.examples = opd_size(to, 0); p.channels = opd_size(to, 1); p.last = last;
+    p.from = opd_numel(from) / (p.examples * p.channels); p.to = opd_numel(to) / (p.examples * p.channels);
+    p.groups = opdi_cu_ceil(last ? p.channels : p.examples * p.channels, P);
+    if (opdi_cu_axes_make(call, &axes, opd_sizes(back ? to : from), opd_sizes(back ? from : to), how, dims, corners,
+                          scales, back)) { return -1; }
+    const dim3 grid = opdi_cu_grid(p.groups * p.to * (last ? p.examples : 1), 256);
+    return back ? opdi_cu_launch(opdi_cu_resample_kernel<T, true, P>, grid, dim3(256), 0, axes, p,
+                                 opdi_cu_data<T>(from), opdi_cu_data<T>(to))
+        : opdi_cu_launch(opdi_cu_resample_kernel<T, false, P>, grid, dim3(256), 0, axes, p, opdi_cu_data<T>(from),
+                         opdi_cu_data<T>(to));
+}
+/* Returns whether t, with channels as dim 1, has channels as the innermost dim in memory. */
+static bool opdi_cu_is_last(const opd_tensor *t) {
+    int64_t stride = opd_size(t, 1);
+    bool last = opd_strides(t)[1] == 1 && opd_size(t, 1) > 1;
+    for (int d = opd_ndim(t) - 1; last && d >= 0; d--) {
+        if (d == 1) { continue; }
+        last = opd_size(t, d) == 1 || opd_strides(t)[d] == stride;
+        stride *= opd_size(t, d);
+    }
+    return last;
+}
+/* Runs a resampling or, if `back` is true, its gradient.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_resample(opd_call *call, int how, int dims, bool back) {
+    opd_tensor *from = opd_arg_tensor(call, 0), *to, *work;
+    const bool asks = how > OPDI_CU_EXACT;        /* there is an argument align_corners */
+    const int scales = 2 + asks + back;
+    bool small = opd_dtype_is_floating(opd_dtype(from));
+    const opd_ints sizes = opd_arg_ints(call, back ? 2 : 1);
+    for (int d = 0; d < opd_ndim(from); d++) { small = small && opd_size(from, d) < (1 << 30); }
+    for (int64_t d = 0; d < sizes.n; d++) { small = small && sizes.data[d] < (1 << 30); }
+    if (!small) { return opd_cpu_fallback(call); }                     /* images of bytes, for example */
+    if (opd_results_from_fake(call)) { return -1; }
+    to = opdi_cu_result(call, 0);
+    if (opd_numel(to) == 0) { return 0; }
+    const bool last = opdi_cu_is_last(from) && opdi_cu_is_last(to);
+    const bool corners = asks && opd_arg_bool(call, scales - 1);
+    work = last || opd_is_contiguous(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), opd_dtype(to));
+    if (!work || (!last && !(from = opd_contiguous(from)))) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(to), T, {
+        if (opdi_cu_resample_go<T, 4>(call, from, work, how, dims, corners, scales, back, last)) { return -1; }
+    })
+    return work != to && !opd_copy_(to, work) ? -1 : 0;
+}
+#define OPDI_CU_RESAMPLE(name, how, dims) \
+    static int opdi_cu_##name(opd_call *call) { return opdi_cu_resample(call, how, dims, false); } \
+    static int opdi_cu_##name##_backward(opd_call *call) { return opdi_cu_resample(call, how, dims, true); }
+OPDI_CU_RESAMPLE(upsample_nearest1d, OPDI_CU_NEAREST, 1)
+OPDI_CU_RESAMPLE(upsample_nearest3d, OPDI_CU_NEAREST, 3)
+OPDI_CU_RESAMPLE(upsample_nearest_exact1d, OPDI_CU_EXACT, 1)
+OPDI_CU_RESAMPLE(upsample_nearest_exact2d, OPDI_CU_EXACT, 2)
+OPDI_CU_RESAMPLE(upsample_nearest_exact3d, OPDI_CU_EXACT, 3)
+OPDI_CU_RESAMPLE(upsample_linear1d, OPDI_CU_LINEAR, 1)
+OPDI_CU_RESAMPLE(upsample_trilinear3d, OPDI_CU_LINEAR, 3)
+OPDI_CU_RESAMPLE(upsample_bicubic2d, OPDI_CU_CUBIC, 2)
+OPDI_CU_RESAMPLE(upsample_bilinear2d_aa, OPDI_CU_LINEAR_AA, 2)
+OPDI_CU_RESAMPLE(upsample_bicubic2d_aa, OPDI_CU_CUBIC_AA, 2)
+
+#define OPDI_CU_BOTH(name, function) {name, function}, {name "_backward", function##_backward}
+static const opdi_cu_registration opdi_cu_table_filters[] = {
+    OPDI_CU_BOTH("upsample_nearest1d", opdi_cu_upsample_nearest1d),
+    OPDI_CU_BOTH("upsample_nearest3d", opdi_cu_upsample_nearest3d),
+    OPDI_CU_BOTH("_upsample_nearest_exact1d", opdi_cu_upsample_nearest_exact1d),
+    OPDI_CU_BOTH("_upsample_nearest_exact2d", opdi_cu_upsample_nearest_exact2d),
+    OPDI_CU_BOTH("_upsample_nearest_exact3d", opdi_cu_upsample_nearest_exact3d),
+    OPDI_CU_BOTH("upsample_linear1d", opdi_cu_upsample_linear1d),
+    OPDI_CU_BOTH("upsample_trilinear3d", opdi_cu_upsample_trilinear3d),
+    OPDI_CU_BOTH("upsample_bicubic2d", opdi_cu_upsample_bicubic2d),
+    OPDI_CU_BOTH("_upsample_bilinear2d_aa", opdi_cu_upsample_bilinear2d_aa),
+    OPDI_CU_BOTH("_upsample_bicubic2d_aa", opdi_cu_upsample_bicubic2d_aa),
+    {NULL, NULL}};
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:detection   operators of models that detect objects in images
+//
+//  torchvision's nms and roi_align.  As on the CPU, places and overlaps are computed in the type of the boxes.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== non-maximum suppression ===========================================================================================
+//
+//  The first kernel compares each box with the boxes after it, in the order of falling scores, and writes a bit for
+//  each overlap that is too large.  The second goes through the boxes in order, in one block, and keeps those that no
+//  kept box covers.  The host waits for their number, which is the size of the result.
+
+enum { OPDI_CU_NMS = 64 };                        /* boxes that a word has bits for */
+template <typename A> struct opdi_cu_boxes {
+    const A *boxes;                               /* [n][4] */
+    const int64_t *order;                         /* [n], by falling scores */
+    int64_t n, words;                             /* words: of a row of covers */
+    double most;
+    unsigned long long *covers;                   /* [n][words]: bit k of word w of row i: box i covers box 64 w + k */
+};
+/* Returns x * y, which the compiler does not join with a sum. */
+template <typename A> __device__ __forceinline__ A opdi_cu_rounded_product(A x, A y) {
+    return opdi_cu_mul_add(x, y, A(0));
+}
+template <typename A> __device__ __forceinline__ bool opdi_cu_overlaps(const A *a, const A *b, double most) {
+    const A left = a[0] < b[0] ? b[0] : a[0], right = b[2] < a[2] ? b[2] : a[2];
+    const A top = a[1] < b[1] ? b[1] : a[1], bottom = b[3] < a[3] ? b[3] : a[3];
+    const A w = right - left > 0 ? right - left : A(0), h = bottom - top > 0 ? bottom - top : A(0);
+    const A both = opdi_cu_rounded_product(w, h), one = opdi_cu_rounded_product(a[2] - a[0], a[3] - a[1]);
+    const A all = one + opdi_cu_rounded_product(b[2] - b[0], b[3] - b[1]);
+    return (double)(both / (all - both)) > most;
+}
+template <typename A> __global__ void __launch_bounds__(OPDI_CU_NMS) opdi_cu_nms_compare(const opdi_cu_boxes<A> p) {
+    __shared__ A others[OPDI_CU_NMS][4];
+    for (int64_t t = blockIdx.x; t < p.words * p.words; t += gridDim.x) {
+        int64_t w;
+        const int64_t row0 = opdi_cu_divide(t, p.words, &w) * OPDI_CU_NMS, at0 = w * OPDI_CU_NMS;
+        const int64_t i = row0 + threadIdx.x, other = at0 + threadIdx.x;
+        if (at0 < row0) { continue; }
+        __syncthreads();
+        for (int k = 0; k < 4; k++) { others[threadIdx.x][k] = other < p.n ? p.boxes[p.order[other] * 4 + k] : A(0); }
+        __syncthreads();
+        if (i >= p.n) { continue; }
+        A mine[4];
+        unsigned long long bits = 0;
+        for (int k = 0; k < 4; k++) { mine[k] = p.boxes[p.order[i] * 4 + k]; }
+        const int many = p.n - at0 < OPDI_CU_NMS ? (int)(p.n - at0) : OPDI_CU_NMS;
+        for (int k = at0 == row0 ? (int)threadIdx.x + 1 : 0; k < many; k++) {
+            if (opdi_cu_overlaps(mine, others[k], p.most)) { bits |= 1ull << k; }
+        }
+        p.covers[i * p.words + w] = bits;
+    }
+}
+/* Writes the kept boxes to `kept`, and their number to *count.  gone: `words` zeros, the bits of covered boxes. */
+static __global__ void __launch_bounds__(1024)
+opdi_cu_nms_keep(const unsigned long long *covers, const int64_t *order, int64_t n, int64_t words,
+                 unsigned long long *gone, int64_t *kept, int64_t *count) {
+    __shared__ unsigned long long now;            /* the bits of the boxes of this word that are kept */
+    int64_t many = 0;
+    for (int64_t w = 0; w < words; w++) {
+        const int64_t first = w * OPDI_CU_NMS, some = n - first < OPDI_CU_NMS ? n - first : OPDI_CU_NMS;
+        __shared__ unsigned long long inside[OPDI_CU_NMS];
+        __syncthreads();
+        if ((int64_t)threadIdx.x < some) { inside[threadIdx.x] = covers[(first + threadIdx.x) * words + w]; }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            unsigned long long lost = gone[w], keep = 0;
+            for (int64_t k = 0; k < some; k++) {
+                if (lost >> k & 1) { continue; }
+                keep |= 1ull << k;
+                lost |= inside[k];
+                kept[many + __popcll(keep) - 1] = order[first + k];
+            }
+            now = keep;
+        }
+        __syncthreads();
+        const unsigned long long keep = now;
+        many += __popcll(keep);
+        for (int64_t v = w + 1 + threadIdx.x; v < words; v += blockDim.x) {
+            unsigned long long lost = gone[v], left = keep;
+            while (left) {
+                const int k = __ffsll((long long)left) - 1;
+                left &= left - 1;
+                lost |= covers[(first + k) * words + v];
+            }
+            gone[v] = lost;
+        }
+    }
+    if (threadIdx.x == 0) { *count = many; }
+}
+template <typename A> static int opdi_cu_nms_run(opd_tensor *boxes, opd_tensor *order, double most,
+                                                 unsigned long long *covers, int64_t words, int64_t *kept) {
+    const int64_t n = opd_size(boxes, 0);
+    const opdi_cu_boxes<A> p = {opdi_cu_data<A>(boxes), opdi_cu_data<int64_t>(order), n, words, most, covers};
+    unsigned long long *gone = covers + n * words;
+    OPDI_CU_TRY(cudaMemsetAsync(gone, 0, (size_t)words * 8, opdi_cu_stream()), "nms");
+    if (opdi_cu_launch(opdi_cu_nms_compare<A>, opdi_cu_grid_rows(words * words), OPDI_CU_NMS, 0, p)) { return -1; }
+    return opdi_cu_launch(opdi_cu_nms_keep, dim3(1), dim3(1024), 0, (const unsigned long long *)covers, p.order, n,
+                          words, gone, kept + 1, kept);
+}
+static int opdi_cu_nms(opd_call *call) {
+    opd_tensor *boxes = opd_arg_tensor(call, 0), *scores = opd_arg_tensor(call, 1), *sorted[2], *out;
+    const opd_scalar_type t = opd_dtype(boxes) == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    const int64_t n = opd_ndim(boxes) == 2 ? opd_size(boxes, 0) : 0, words = opdi_cu_ceil(n, OPDI_CU_NMS);
+    if (n == 0 || opd_size(boxes, 1) != 4 || opd_ndim(scores) != 1 || opd_size(scores, 0) != n ||
+        opd_dtype(boxes) != opd_dtype(scores) || !opd_dtype_is_floating(opd_dtype(boxes))) {
+        return opd_cpu_fallback(call);            /* reports what is wrong */
+    }
+    if (opd_sort_stable(sorted, scores, opd_value_bool(true), 0, true)) { return -1; }
+    const int64_t room = n + 1;
+    opd_tensor *order = opdi_cu_as(sorted[1], OPD_INT64), *all = opdi_cu_new(opd_ints_of(&room, 1), OPD_INT64);
+    unsigned long long *covers = (unsigned long long *)opdi_cu_scratch((n + 1) * words * 8);
+    if (!order || !all || !covers || !(boxes = opdi_cu_as(boxes, t))) { return -1; }
+    int64_t *kept = opdi_cu_data<int64_t>(all);
+    if (t == OPD_FLOAT64 ? opdi_cu_nms_run<double>(boxes, order, opd_arg_double(call, 2), covers, words, kept)
+        : opdi_cu_nms_run<float>(boxes, order, opd_arg_double(call, 2), covers, words, kept)) { return -1; }
+    const int64_t count = opd_item_i64(opd_select(all, 0, 0));                    /* waits for the device */
+    out = opd_ok() ? opd_narrow(all, 0, 1, count) : NULL;
+    return out ? opd_return_tensor(call, opd_clone(out)) : -1;
+}
+
+//== roi_align =========================================================================================================
+//
+//  A bin is the mean of its samples, each of which lies between four pixels.  A thread computes one bin of one channel.
+//  In the backward pass, it adds the bin's gradient to the pixels by atomic additions.
+
+template <typename T, typename R> struct opdi_cu_roi {
+    const R *rois;                                /* [count][5]: number of the image, x, y, x, y */
+    int64_t images, channels, height, width, bins[2], ratio;
+    R scale;
+    bool aligned;
+    opdi_cu_guard image, size;                    /* for numbers of images, and sizes of regions */
+    const T *x;                                   /* forward: images; backward: gradients of bins */
+    T *y;
+    opdi_cu_acc<T> *sums;                         /* backward: gradients of images */
+};
+/* One axis of a region: its start, the length of a bin, and the number of samples in each bin (-1: too many). */
+template <typename R> struct opdi_cu_roi_axis { R start, bin; int samples; };
+/* Returns axis 0 (y) or 1 (x) of a region whose corner is box[0] and, two further on, box[2]. */
+template <typename T, typename R>
+__device__ __forceinline__ opdi_cu_roi_axis<R> opdi_cu_roi_axis_of(const opdi_cu_roi<T, R> &p, const R *box, int axis) {
+    const R shift = p.aligned ? R(0.5) : R(0), start = opdi_cu_rounded_product(box[0], p.scale) - shift;
+    R length = opdi_cu_rounded_product(box[2], p.scale) - shift - start;
+    opdi_cu_roi_axis<R> a;
+    if (!p.aligned && !(length > 1)) { length = 1; }
+    a.start = start;
+    a.bin = length / (R)p.bins[axis];
+    const double samples = p.ratio > 0 ? (double)p.ratio : ceil((double)a.bin);
+    a.samples = !(samples < 100000) ? -1 : samples > 0 ? (int)samples : 0;
+    return a;
+}
+/* Finds the two rows or columns around sample number `i` of bin `bin`, and their weights.  Returns false if the sample
+   is outside of the image, which has `size` rows or columns. */
+template <typename R>
+__device__ __forceinline__ bool opdi_cu_roi_lines(const opdi_cu_roi_axis<R> &a, int64_t bin, int i, int64_t size,
+                                                  int64_t *lines /*[2]*/, R *parts /*[2]*/) {
+    R place = a.start + opdi_cu_rounded_product((R)bin, a.bin);
+    place += opdi_cu_rounded_product((R)i + R(0.5), a.bin) / (R)a.samples;
+    if (!(place >= -1 && place <= (R)size)) { return false; }
+    place = place > 0 ? place : R(0);
+    lines[0] = (int64_t)place;
+    lines[1] = lines[0] + 1;
+    if (lines[0] >= size - 1) {
+        lines[0] = lines[1] = size - 1;
+        place = (R)lines[0];
+    }
+    parts[1] = place - (R)lines[0];
+    parts[0] = 1 - parts[1];
+    return true;
+}
+template <typename T, typename R, bool back> struct opdi_cu_roi_bins {
+    opdi_cu_roi<T, R> p;
+    __device__ void operator()(int64_t i) const {
+        typedef opdi_cu_acc<T> A;
+        int64_t column, row, channel;
+        const int64_t region = opdi_cu_divide(opdi_cu_divide(opdi_cu_divide(i, p.bins[1], &column), p.bins[0], &row),
+                                              p.channels, &channel);
+        const R *box = p.rois + 5 * region;
+        const bool there = box[0] >= 0 && box[0] < (R)p.images;
+        const opdi_cu_roi_axis<R> v = opdi_cu_roi_axis_of(p, box + 2, 0), h = opdi_cu_roi_axis_of(p, box + 1, 1);
+        if (!there) { p.image.note(region, p.images); }
+        else if (v.samples < 0 || h.samples < 0) { p.size.note(region, p.images); }
+        const bool empty = !there || v.samples < 0 || h.samples < 0 || p.height * p.width == 0;
+        const int64_t plane = empty ? 0 : ((int64_t)box[0] * p.channels + channel) * p.height * p.width;
+        const int64_t many = empty ? 0 : (int64_t)v.samples * h.samples;
+        const A share = A(1) / (A)(many > 1 ? many : 1), given = back ? opdi_cu_load<A>(p.x + i) * share : A(0);
+        A sum = 0;
+        for (int a = 0; many > 0 && a < v.samples; a++) {
+            int64_t rows[2], columns[2];
+            R up[2], side[2];
+            if (!opdi_cu_roi_lines(v, row, a, p.height, rows, up)) { continue; }
+            for (int b = 0; b < h.samples; b++) {
+                if (!opdi_cu_roi_lines(h, column, b, p.width, columns, side)) { continue; }
+                OPDI_CU_UNROLL
+                for (int k = 0; k < 4; k++) {
+                    const int64_t at = plane + rows[k / 2] * p.width + columns[k % 2];
+                    const A w = (A)(up[k / 2] * side[k % 2]);
+                    if (back) { opdi_cu_atomic_add(p.sums + at, given * w); }
+                    else { sum += w * opdi_cu_load<A>(p.x + at); }
+                }
+            }
+        }
+        if (!back) { opdi_cu_store(p.y + i, sum * share); }
+    }
+};
+template <typename T, typename R>
+static int opdi_cu_roi_go(opd_call *call, opd_tensor *x, opd_tensor *rois, opd_tensor *y, bool back) {
+    const opd_tensor *const image = back ? y : x, *const pooled = back ? x : y;
+    const int last = back ? 9 : 5;
+    opdi_cu_roi<T, R> p;
+    p.rois = opdi_cu_data<R>(rois);
+    p.images = opd_size(image, 0); p.channels = opd_size(image, 1);
+    p.height = opd_size(image, 2); p.width = opd_size(image, 3);
+    p.bins[0] = opd_size(pooled, 2); p.bins[1] = opd_size(pooled, 3);
+    p.ratio = opd_arg_int(call, last); p.aligned = opd_arg_bool(call, last + 1);
+    p.scale = (R)opd_arg_double(call, 2);
+    p.image = opdi_cu_guard_of(call, "a region names an image that there is not");
+    p.size = opdi_cu_guard_of(call, "a region is too large: a bin would have 100000 rows or columns of samples");
+    p.x = opdi_cu_data<T>(x); p.y = back ? NULL : opdi_cu_data<T>(y);
+    p.sums = back ? opdi_cu_data<opdi_cu_acc<T>>(y) : NULL;
+    const opdi_cu_roi_bins<T, R, false> forth = {p};
+    const opdi_cu_roi_bins<T, R, true> rear = {p};
+    return back ? opdi_cu_each(opd_numel(pooled), rear) : opdi_cu_each(opd_numel(pooled), forth);
+}
+/* Runs roi_align or, if `back` is true, its gradient. */
+static int opdi_cu_roi_align_of(opd_call *call, bool back) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *rois = opd_arg_tensor(call, 1), *out, *work;
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    const opd_scalar_type t = opd_dtype(x), r = opd_dtype(rois) == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    work = back ? opd_zeros_full(opd_ints_of(opd_sizes(out), opd_ndim(out)), opd_value_int(opdi_cu_compute_dtype(t)),
+                                 opd_value_none(), opd_value_device(opd_tensor_device(x)), opd_value_none())
+        : opdi_cu_staging(out);
+    x = opdi_cu_as(x, t);
+    rois = opdi_cu_as(rois, r);
+    if (!work || !x || !rois) { return -1; }
+    OPDI_CU_FLOATS(t, T, {
+        if (r == OPD_FLOAT64 ? opdi_cu_roi_go<T, double>(call, x, rois, work, back)
+            : opdi_cu_roi_go<T, float>(call, x, rois, work, back)) { return -1; }
+    })
+    return back ? opd_copy_(out, work) ? 0 : -1 : opdi_cu_staging_store(out, work);
+}
+static int opdi_cu_roi_align(opd_call *call) { return opdi_cu_roi_align_of(call, false); }
+static int opdi_cu_roi_align_backward(opd_call *call) { return opdi_cu_roi_align_of(call, true); }
+static const opdi_cu_registration opdi_cu_table_vision[] = {
+    {"nms", opdi_cu_nms}, {"roi_align", opdi_cu_roi_align}, {"_roi_align_backward", opdi_cu_roi_align_backward},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -9280,8 +10049,6 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
     /* Fourier transforms run on the CPU, with copies to the host and back */
     {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
-    {"_ctc_loss", opd_cpu_fallback}, {"_ctc_loss_backward", opd_cpu_fallback},
-    {"frexp.Tensor", opd_cpu_fallback}, {"embedding_renorm", opd_cpu_fallback},
     /* factorizations of matrices run on the CPU, too */
     {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
     {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
@@ -9335,6 +10102,284 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"special_laguerre_polynomial_l.n_scalar", opd_cpu_fallback}, {"special_legendre_polynomial_p", opd_cpu_fallback},
     {"special_legendre_polynomial_p.x_scalar", opd_cpu_fallback},
     {"special_legendre_polynomial_p.n_scalar", opd_cpu_fallback},
+    {NULL, NULL}};
+
+//== ctc_loss ==========================================================================================================
+//
+//  As on the CPU, a target of S labels is extended to a row of 2 S + 1 elements, with a blank before, between and after
+//  its labels.  A block processes one item of the batch, time by time; its threads compute the elements of the row.
+//  The gradients of elements with the same label are added by atomic additions.
+
+template <typename A> struct opdi_cu_ctc {
+    int64_t times, count, classes, blank, width;  /* sizes T, N, C; width: 2 * longest target + 1 */
+    const A *probs;                               /* [T, N, C] */
+    const int64_t *targets;
+    const int64_t *lists;                         /* [3][N]: for each item, number of times, number of labels, and where
+                                                     its target begins */
+    A *loss, *alpha;                              /* loss [N], alpha [N, T, width] */
+    const A *grad;                                /* backward: [N] */
+    A *beta, *sums;                               /* backward: beta [N, 2, width]; sums [T, N, C], zeros at first */
+    bool zero;                                    /* targets that no path spells have the gradient 0 */
+    opdi_cu_guard guard;
+    __device__ __forceinline__ int64_t inputs(int64_t item) const { return lists[item]; }
+    __device__ __forceinline__ int64_t last(int64_t item) const { return 2 * lists[count + item]; }
+    __device__ __forceinline__ int64_t label(int64_t item, int64_t place) const {
+        if ((place & 1) == 0) { return blank; }
+        const int64_t of = targets[lists[2 * count + item] + place / 2];
+        return (uint64_t)of < (uint64_t)classes ? of : blank;
+    }
+    __device__ __forceinline__ A prob(int64_t time, int64_t item, int64_t of) const {
+        return probs[(time * count + item) * classes + of];
+    }
+};
+/* Returns log(e^x + e^y), or NaN if x or y is NaN. */
+template <typename A> __device__ __forceinline__ A opdi_cu_ctc_add(A x, A y) {
+    const A most = x > y || x != x ? x : y;
+    return most == -INFINITY ? most : most + log(exp(x - most) + exp(y - most));
+}
+template <typename A> __global__ void __launch_bounds__(256) opdi_cu_ctc_forward(const opdi_cu_ctc<A> c) {
+    for (int64_t item = blockIdx.x; item < c.count; item += gridDim.x) {
+        const int64_t times = c.inputs(item), last = c.last(item);
+        A *alpha = c.alpha + item * c.times * c.width;
+        for (int64_t k = threadIdx.x; k < last / 2; k += blockDim.x) {
+            (void)c.guard.inside(c.targets[c.lists[2 * c.count + item] + k], c.classes);
+        }
+        for (int64_t time = 0; time < c.times; time++) {
+            A *now = alpha + time * c.width;
+            const A *before = now - c.width;
+            for (int64_t place = threadIdx.x; place < c.width; place += blockDim.x) {
+                A sum = -INFINITY;
+                if (place <= last && time < times) {
+                    const int64_t label = c.label(item, place);
+                    if (time == 0) { sum = place <= 1 ? A(0) : A(-INFINITY); }
+                    else {
+                        sum = before[place];
+                        if (place > 0) { sum = opdi_cu_ctc_add(sum, before[place - 1]); }
+                        if (place > 1 && c.label(item, place - 2) != label) {
+                            sum = opdi_cu_ctc_add(sum, before[place - 2]);
+                        }
+                    }
+                    sum += c.prob(time, item, label);
+                }
+                now[place] = sum;
+            }
+            __syncthreads();
+        }
+        if (threadIdx.x == 0) {
+            const A *end = alpha + (times - 1) * c.width;
+            c.loss[item] = times == 0 ? last ? A(INFINITY) : A(0)
+                : last ? -opdi_cu_ctc_add(end[last], end[last - 1]) : -end[0];
+        }
+    }
+}
+/* Adds to sums, for each time and label, the share of the paths with this label, of those that spell the target. */
+template <typename A> __global__ void __launch_bounds__(256) opdi_cu_ctc_backward(const opdi_cu_ctc<A> c) {
+    for (int64_t item = blockIdx.x; item < c.count; item += gridDim.x) {
+        const int64_t last = c.last(item);
+        const A cost = c.loss[item];
+        if (cost == INFINITY) { continue; }       /* no path spells the target */
+        for (int64_t time = c.inputs(item) - 1; time >= 0; time--) {
+            const A *alpha = c.alpha + (item * c.times + time) * c.width;
+            A *now = c.beta + (2 * item + (time & 1)) * c.width;
+            const A *next = c.beta + (2 * item + ((time & 1) ^ 1)) * c.width;
+            for (int64_t place = threadIdx.x; place <= last; place += blockDim.x) {
+                const int64_t label = c.label(item, place);
+                const A prob = c.prob(time, item, label);
+                A sum = place >= last - 1 ? A(0) : A(-INFINITY);
+                if (time < c.inputs(item) - 1) {
+                    sum = next[place];
+                    if (place < last) { sum = opdi_cu_ctc_add(sum, next[place + 1]); }
+                    if (place < last - 1 && c.label(item, place + 2) != label) {
+                        sum = opdi_cu_ctc_add(sum, next[place + 2]);
+                    }
+                }
+                now[place] = sum + prob;
+                const A both = alpha[place] + now[place];
+                A *const to = c.sums + (time * c.count + item) * c.classes + label;
+                if (both != -INFINITY) { opdi_cu_atomic_add(to, exp(both + cost - prob)); }
+            }
+            __syncthreads();
+        }
+    }
+}
+/* Replaces sums by grad * (e^log_probs - sums); by 0 from the input length of each item on; for targets that no path
+   spells, by 0 or NaN. */
+template <typename A> struct opdi_cu_ctc_slope {
+    opdi_cu_ctc<A> c;
+    __device__ void operator()(int64_t i) const {
+        int64_t label, item;
+        const int64_t time = opdi_cu_divide(opdi_cu_divide(i, c.classes, &label), c.count, &item);
+        const bool lost = c.loss[item] == INFINITY;
+        c.sums[i] = time >= c.inputs(item) || (lost && c.zero) ? A(0) : lost ? A(NAN)
+            : (exp(c.probs[i]) - c.sums[i]) * c.grad[item];
+    }
+};
+/* Reads the arguments from number `from` on into *c: log_probs, targets, and the two lists of lengths.  Returns false
+   if the CPU kernel should run, which reports what is wrong. */
+template <typename A> static bool opdi_cu_ctc_read(opd_call *call, int from, int64_t blank, opdi_cu_ctc<A> *c) {
+    opd_tensor *probs = opd_arg_tensor(call, from), *targets = opd_arg_tensor(call, from + 1);
+    const opd_ints inputs = opd_arg_ints(call, from + 2), labels = opd_arg_ints(call, from + 3);
+    int64_t most = 0, sum = 0;
+    if (opd_ndim(probs) != 3 || (opd_dtype(targets) != OPD_INT64 && opd_dtype(targets) != OPD_INT32)) { return false; }
+    c->times = opd_size(probs, 0); c->count = opd_size(probs, 1); c->classes = opd_size(probs, 2); c->blank = blank;
+    const int nd = opd_ndim(targets);
+    if (inputs.n != c->count || labels.n != c->count || c->count == 0 || nd < 1 || nd > 2 || blank < 0 ||
+        blank >= c->classes || (nd == 2 && opd_size(targets, 0) != c->count)) { return false; }
+    const int64_t room = 3 * c->count;
+    opd_tensor *lists = opd_tensor_new(opd_ints_of(&room, 1), OPD_INT64);
+    int64_t *to = lists ? opd_data_i64(lists) : NULL;
+    for (int64_t i = 0; to && i < c->count; i++) {
+        const int64_t length = labels.data[i], available = nd == 2 ? opd_size(targets, 1) : opd_numel(targets) - sum;
+        if (inputs.data[i] < 0 || inputs.data[i] > c->times || length < 0 || length > available) { return false; }
+        to[i] = inputs.data[i];
+        to[c->count + i] = length;
+        to[2 * c->count + i] = nd == 2 ? i * opd_size(targets, 1) : sum;
+        sum += length;
+        most = length > most ? length : most;
+    }
+    if (nd == 1 && sum != opd_numel(targets)) { return false; }
+    c->width = 2 * most + 1;
+    probs = opdi_cu_as(probs, opd_dtype(probs));
+    targets = opdi_cu_as(targets, OPD_INT64);
+    lists = lists ? opd_to_device(lists, opd_tensor_device(probs), OPD_INT64) : NULL;
+    if (!probs || !targets || !lists) { return false; }
+    c->probs = opdi_cu_data<A>(probs); c->targets = opdi_cu_data<int64_t>(targets);
+    c->lists = opdi_cu_data<int64_t>(lists);
+    c->guard = opdi_cu_guard_of(call);
+    return opd_ok();
+}
+template <typename A> static int opdi_cu_ctc_run(opd_call *call) {
+    opdi_cu_ctc<A> c;
+    opd_tensor *loss, *alpha;
+    if (!opdi_cu_ctc_read(call, 0, opd_arg_int(call, 4), &c)) { return opd_ok() ? opd_cpu_fallback(call) : -1; }
+    const int64_t sizes[3] = {c.count, c.times, c.width};
+    const opd_scalar_type t = opd_dtype(opd_arg_tensor(call, 0));
+    loss = opdi_cu_new(opd_ints_of(sizes, 1), t);
+    alpha = opdi_cu_new(opd_ints_of(sizes, 3), t);
+    if (!loss || !alpha) { return -1; }
+    c.loss = opdi_cu_data<A>(loss); c.alpha = opdi_cu_data<A>(alpha);
+    c.grad = NULL; c.beta = c.sums = NULL; c.zero = false;
+    if (opdi_cu_launch(opdi_cu_ctc_forward<A>, opdi_cu_grid_rows(c.count), dim3(256), 0, c)) { return -1; }
+    return opd_return_tensor(call, loss) || opd_return_tensor(call, alpha) ? -1 : 0;
+}
+template <typename A> static int opdi_cu_ctc_run_back(opd_call *call) {
+    opdi_cu_ctc<A> c;
+    opd_tensor *grad = opd_arg_tensor(call, 0), *loss = opd_arg_tensor(call, 5), *alpha = opd_arg_tensor(call, 6);
+    const opd_scalar_type t = opd_dtype(opd_arg_tensor(call, 1));
+    if (!opdi_cu_ctc_read(call, 1, opd_arg_int(call, 7), &c)) { return opd_ok() ? opd_cpu_fallback(call) : -1; }
+    if (opd_numel(grad) != c.count || opd_numel(loss) != c.count || opd_numel(alpha) != c.count * c.times * c.width) {
+        return opd_cpu_fallback(call);
+    }
+    opd_tensor *out = opd_zeros_like(opd_contiguous(opd_arg_tensor(call, 1)));
+    grad = opdi_cu_as(grad, t); loss = opdi_cu_as(loss, t); alpha = opdi_cu_as(alpha, t);
+    c.beta = (A *)opdi_cu_scratch(c.count * 2 * c.width * (int64_t)sizeof(A));
+    if (!out || !grad || !loss || !alpha || !c.beta) { return -1; }
+    c.grad = opdi_cu_data<A>(grad); c.loss = opdi_cu_data<A>(loss); c.alpha = opdi_cu_data<A>(alpha);
+    c.sums = opdi_cu_data<A>(out); c.zero = opd_arg_bool(call, 8);
+    const opdi_cu_ctc_slope<A> f = {c};
+    if (opdi_cu_launch(opdi_cu_ctc_backward<A>, opdi_cu_grid_rows(c.count), dim3(256), 0, c) ||
+        opdi_cu_each(opd_numel(out), f)) { return -1; }
+    return opd_return_tensor(call, out);
+}
+static int opdi_cu_ctc_loss(opd_call *call) {
+    const opd_scalar_type t = opd_dtype(opd_arg_tensor(call, 0));
+    return t == OPD_FLOAT32 ? opdi_cu_ctc_run<float>(call) : t == OPD_FLOAT64 ? opdi_cu_ctc_run<double>(call)
+        : opd_cpu_fallback(call);
+}
+static int opdi_cu_ctc_loss_backward(opd_call *call) {
+    const opd_scalar_type t = opd_dtype(opd_arg_tensor(call, 1));
+    return t == OPD_FLOAT32 ? opdi_cu_ctc_run_back<float>(call) : t == OPD_FLOAT64 ? opdi_cu_ctc_run_back<double>(call)
+        : opd_cpu_fallback(call);
+}
+
+//== frexp, embedding_renorm, normal with tensors ======================================================================
+
+template <typename T> struct opdi_cu_frexp {
+    const T *x;
+    T *mantissa;
+    int32_t *exponent;
+    __device__ void operator()(int64_t i) const {
+        typedef opdi_cu_acc<T> A;
+        const A v = opdi_cu_load<A>(x + i);
+        int power = 0;
+        opdi_cu_store(mantissa + i, v - v == 0 ? (A)frexp(v, &power) : v);
+        exponent[i] = power;
+    }
+};
+static int opdi_cu_frexp_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *staging[2];
+    if (opd_results_from_fake(call)) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        out[i] = opdi_cu_result(call, i);
+        if (!(staging[i] = opdi_cu_staging(out[i]))) { return -1; }
+    }
+    if (!(x = opdi_cu_as(x, opd_dtype(x)))) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        const opdi_cu_frexp<T> f = {opdi_cu_data<T>(x), opdi_cu_data<T>(staging[0]), opdi_cu_data<int32_t>(staging[1])};
+        if (opdi_cu_each(opd_numel(x), f)) { return -1; }
+    })
+    return opdi_cu_staging_store(out[0], staging[0]) || opdi_cu_staging_store(out[1], staging[1]) ? -1 : 0;
+}
+/* Runs embedding_renorm: reads the listed rows, scales down those whose norm is above max_norm, and writes them back.
+   A row that is listed twice is written twice, with the same values. */
+static int opdi_cu_embedding_renorm(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1), *out, *rows;
+    const opd_scalar_type t = opd_dtype(self);
+    const int64_t dim = 1, minus = -1;
+    const double most = opd_arg_double(call, 2);
+    if (!opd_dtype_is_floating(t) || opd_ndim(self) != 2 ||
+        (opd_dtype(index) != OPD_INT64 && opd_dtype(index) != OPD_INT32)) { return opd_cpu_fallback(call); }
+    if (!(out = opd_result_update(call))) { return -1; }
+    if (opd_numel(index) == 0 || opd_numel(self) == 0) { return 0; }
+    index = opd_reshape(opdi_cu_as(index, OPD_INT64), opd_ints_of(&minus, 1));
+    rows = index ? opd_to_dtype(opd_index_select(out, 0, index), opdi_cu_compute_dtype(t)) : NULL;
+    opd_tensor *norm = rows ? opd_linalg_vector_norm_full(rows, opd_value_double(opd_arg_double(call, 3)),
+                                                          opd_value_ints(&dim, 1), true, opd_value_none()) : NULL;
+    opd_tensor *factor = opd_mul_Scalar(opd_reciprocal(opd_add_Scalar(norm, opd_value_double(1e-7))),
+                                        opd_value_double(most));
+    factor = opd_masked_fill_Scalar(factor, opd_le_Scalar(norm, opd_value_double(most)), opd_value_int(1));
+    rows = opd_to_dtype(opd_mul(rows, factor), t);
+    return rows && opd_index_copy_(out, 0, index, rows) ? 0 : -1;
+}
+struct opdi_cu_not_negative {
+    const double *x;
+    opdi_cu_guard guard;
+    __device__ void operator()(int64_t i) const { if (!(x[i] >= 0)) { guard.note(i, i); } }
+};
+/* Runs normal with a tensor of means, of deviations, or both: normal numbers, as on the CPU, times std plus mean. */
+static int opdi_cu_normal_tensors(opd_call *call) {
+    const opd_value v[2] = {opd_arg_value(call, 0), opd_arg_value(call, 1)}, g = opd_arg_value(call, 2);
+    opd_tensor *of[2] = {NULL, NULL}, *seen[2], *numbers, *std;
+    int many = 0;
+    for (int i = 0; i < 2; i++) {
+        if (v[i].tag != OPD_TAG_TENSOR) { continue; }
+        seen[many++] = of[i] = v[i].u.t;
+        if (!opd_dtype_is_floating(opd_dtype(of[i])) || opd_tensor_device(of[i]).type != OPD_CUDA) {
+            return opd_op_card(opd_call_operator(call))->any(call);
+        }
+    }
+    if (!of[1] && !(v[1].u.d >= 0)) { return opd_op_card(opd_call_operator(call))->any(call); }
+    const opd_tensors wide = opd_broadcast_tensors(opd_tensors_of(seen, many));
+    if (wide.n != many) { return -1; }
+    const opd_scalar_type t = opd_dtype(of[0] ? of[0] : of[1]);
+    numbers = opdi_cu_new(opd_ints_of(opd_sizes(wide.data[0]), opd_ndim(wide.data[0])),
+                          t == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32);
+    numbers = numbers ? opd_normal_full_(numbers, 0, 1, g.tag == OPD_TAG_OBJECT ? (opd_generator *)g.u.object : NULL)
+        : NULL;
+    if (of[1] && (std = opdi_cu_as(of[1], OPD_FLOAT64))) {
+        const opdi_cu_not_negative f = {opdi_cu_data<double>(std),
+                                        opdi_cu_guard_of(call, "normal expects all elements of std >= 0.0")};
+        if (opdi_cu_each(opd_numel(std), f)) { return -1; }
+    }
+    numbers = of[1] ? opd_mul(numbers, of[1]) : opd_mul_Scalar(numbers, v[1]);
+    numbers = of[0] ? opd_add(numbers, of[0]) : opd_add_Scalar(numbers, v[0]);
+    return opd_return_tensor(call, opd_to_dtype(numbers, t));
+}
+static const opdi_cu_registration opdi_cu_table_ctc[] = {
+    {"_ctc_loss", opdi_cu_ctc_loss}, {"_ctc_loss_backward", opdi_cu_ctc_loss_backward},
+    {"frexp.Tensor", opdi_cu_frexp_kernel}, {"embedding_renorm", opdi_cu_embedding_renorm},
+    {"normal.Tensor_float", opdi_cu_normal_tensors}, {"normal.float_Tensor", opdi_cu_normal_tensors},
+    {"normal.Tensor_Tensor", opdi_cu_normal_tensors},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -13532,8 +14577,8 @@ static const opd_part_compiler opdi_cu_parts = {opdi_cu_part_takes, opdi_cu_part
 
 static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
-    opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_losses, opdi_cu_table_distances,
-    opdi_cu_table_matmul,
+    opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_filters, opdi_cu_table_losses,
+    opdi_cu_table_ctc, opdi_cu_table_distances, opdi_cu_table_matmul,
     opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
 /* Returns the number of GPUs that can be used.  If it is 0, because there is no GPU or no driver, later errors will say
@@ -13607,4 +14652,12 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
         for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
     }
     if (ranges && *ranges && *ranges != '0') { (void)opdi_cu_ranges_begin(); }
+}
+
+/* torchvision's operators */
+OPD_LIBRARY_IMPL(torchvision, CUDA, lib) {
+    if (opdi_cu_ndevices == 0) { return; }
+    for (const opdi_cu_registration *r = opdi_cu_table_vision; r->name; r++) {
+        (void)opd_impl(lib, r->name, r->kernel);
+    }
 }

@@ -46,6 +46,8 @@
      >>cu:scans          scans and sorting
      >>cu:indexing       indexing, joining, scattering
      >>cu:pooling        pooling, padding, resampling
+     >>cu:resampling     resampling of images, volumes and sequences
+     >>cu:detection      operators of models that detect objects in images
      >>cu:losses         losses
      >>cu:matmul         matrix products
      >>cu:convolution    convolution

@@ -451,6 +451,25 @@ template <class T> struct opdi_cu_select_rows {
         b[i] = guard.inside(k, size) ? a[(o * size + k) * inner + c] : T();
     }
 };
+/* Does the same for long rows.  A block copies a piece of U units per thread of one row, with all loads in flight. */
+template <class T, int U> __global__ void __launch_bounds__(256) opdi_cu_select_long(const opdi_cu_select_rows<T> f,
+                                                                                     int64_t rows, int64_t pieces) {
+    for (int64_t p = blockIdx.x; p < rows * pieces; p += gridDim.x) {
+        int64_t piece, j;
+        const int64_t row = opdi_cu_divide(p, pieces, &piece), o = opdi_cu_divide(row, f.n, &j);
+        const int64_t begin = piece * U * 256 + threadIdx.x;
+        int64_t k = f.index[j];
+        if (f.wrap && k < 0) { k += f.size; }
+        const bool fits = (uint64_t)k < (uint64_t)f.size;
+        const T *from = f.a + (o * f.size + (fits ? k : 0)) * f.inner;
+        T v[U];
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { v[u] = fits && begin + u * 256 < f.inner ? from[begin + u * 256] : T(); }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { if (begin + u * 256 < f.inner) { f.b[row * f.inner + begin + u * 256] = v[u]; } }
+        if (!fits && threadIdx.x == 0) { f.guard.note(f.index[j], f.size); }
+    }
+}
 /* Copies the rows of `a` along dim that index lists to `out` [outer, index, inner].  Returns 0, or -1 and sets an
    error. */
 static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out,
@@ -467,7 +486,10 @@ static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd
     OPDI_CU_UNITS(unit, T, {
         const opdi_cu_select_rows<T> f = {opdi_cu_data<T>(a), opdi_cu_data<T>(staging), opdi_cu_data<int64_t>(index),
                                    opd_numel(index), size, bytes / unit, wrap, opdi_cu_guard_of(call)};
-        if (opdi_cu_each(outer * f.n * f.inner, f)) { return -1; }
+        const int64_t pieces = opdi_cu_ceil(f.inner, 4 * 256);
+        if (f.inner < 256 ? opdi_cu_each(outer * f.n * f.inner, f)
+            : opdi_cu_launch(opdi_cu_select_long<T, 4>, opdi_cu_grid_rows(outer * f.n * pieces), dim3(256), 0, f,
+                             outer * f.n, pieces)) { return -1; }
     })
     return opdi_cu_staging_store(out, staging);
 }

@@ -843,16 +843,5 @@ static const opdi_cu_registration opdi_cu_table_resampling[] = {
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
     {"upsample_bilinear2d", opdi_cu_upsample_bilinear},
     {"upsample_bilinear2d_backward", opdi_cu_upsample_bilinear_back},
-    /* the other upsamplings run on the CPU, with copies to the host and back */
-    {"upsample_nearest1d", opd_cpu_fallback}, {"upsample_nearest1d_backward", opd_cpu_fallback},
-    {"upsample_nearest3d", opd_cpu_fallback}, {"upsample_nearest3d_backward", opd_cpu_fallback},
-    {"_upsample_nearest_exact1d", opd_cpu_fallback}, {"_upsample_nearest_exact1d_backward", opd_cpu_fallback},
-    {"_upsample_nearest_exact2d", opd_cpu_fallback}, {"_upsample_nearest_exact2d_backward", opd_cpu_fallback},
-    {"_upsample_nearest_exact3d", opd_cpu_fallback}, {"_upsample_nearest_exact3d_backward", opd_cpu_fallback},
-    {"upsample_linear1d", opd_cpu_fallback}, {"upsample_linear1d_backward", opd_cpu_fallback},
-    {"upsample_trilinear3d", opd_cpu_fallback}, {"upsample_trilinear3d_backward", opd_cpu_fallback},
-    {"upsample_bicubic2d", opd_cpu_fallback}, {"upsample_bicubic2d_backward", opd_cpu_fallback},
-    {"_upsample_bilinear2d_aa", opd_cpu_fallback}, {"_upsample_bilinear2d_aa_backward", opd_cpu_fallback},
-    {"_upsample_bicubic2d_aa", opd_cpu_fallback}, {"_upsample_bicubic2d_aa_backward", opd_cpu_fallback},
     {NULL, NULL}};
 

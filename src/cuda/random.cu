@@ -48,7 +48,7 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
     for (int k = 0; normal && k < 4; k += 2) {
         const float radius = sqrtf(-2.0f * logf(x[k] + 2.98023223876953125e-8f));
         float s, c;
-        sincosf((float)(int32_t)(r[k + 1] >> 8) * 3.7450704e-7f, &s, &c);
+        sincospif((float)(int32_t)(r[k + 1] >> 8) * 1.1920928955078125e-7f, &s, &c);
         x[k] = radius * c;
         x[k + 1] = radius * s;
     }
@@ -61,7 +61,7 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
     }
     if (!normal) { return; }
     radius = sqrt(-2.0 * log(1.0 - x[0]));
-    sincos(6.28318530717958647693 * x[1], &s, &c);
+    sincospi(2 * x[1], &s, &c);
     x[0] = radius * c;
     x[1] = radius * s;
 }

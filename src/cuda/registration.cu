@@ -4,8 +4,8 @@
 
 static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
-    opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_losses, opdi_cu_table_distances,
-    opdi_cu_table_matmul,
+    opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_filters, opdi_cu_table_losses,
+    opdi_cu_table_ctc, opdi_cu_table_distances, opdi_cu_table_matmul,
     opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
 /* Returns the number of GPUs that can be used.  If it is 0, because there is no GPU or no driver, later errors will say
@@ -79,4 +79,12 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
         for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
     }
     if (ranges && *ranges && *ranges != '0') { (void)opdi_cu_ranges_begin(); }
+}
+
+/* torchvision's operators */
+OPD_LIBRARY_IMPL(torchvision, CUDA, lib) {
+    if (opdi_cu_ndevices == 0) { return; }
+    for (const opdi_cu_registration *r = opdi_cu_table_vision; r->name; r++) {
+        (void)opd_impl(lib, r->name, r->kernel);
+    }
 }

@@ -2,12 +2,10 @@
 //
 //  Rows of pairs (key, index) are sorted.  Keys are unsigned numbers in the order of the values: NaN is greater than
 //  all numbers, -0 equals 0, and all bits are inverted for descending order.  If keys are equal, the index decides, so
-//  each sorting method is stable.  Tiles are sorted by a bitonic network in shared memory; a tile has several rows if
-//  they are short.  The tiles of longer rows are then merged.  Each pass doubles the length of the sorted runs, and a
-//  block writes 2,048 elements of the result.
+//  each sorting method is stable.  Rows of up to 2,048 elements are sorted by a bitonic network in shared memory, as
+//  tiles of several rows if they are short.
 
 #define OPDI_CU_SORTED 2048
-#define OPDI_CU_MERGE_THREADS 512
 
 template <typename T> struct opdi_cu_key_of { typedef uint32_t K; };
 template <> struct opdi_cu_key_of<int64_t> { typedef uint64_t K; };
@@ -55,21 +53,18 @@ __device__ __forceinline__ typename opdi_cu_key_of<T>::K opdi_cu_key_at(const op
                                                                         int64_t at) {
     return opdi_cu_key_made(s, s.x[row * s.line + at]);
 }
-/* Sorts tiles, one per block.  A tile has `tile` elements: tile / seg rows of n <= seg elements or, if seg is tile, a
-   piece of a longer row. */
+/* Sorts tiles, one per block.  A tile has tile / seg rows of n <= seg elements. */
 template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s, int tile, int seg) {
     typedef typename opdi_cu_key_of<T>::K K;
     OPDI_CU_SHARED(scratch);
     K *keys = (K *)scratch;
     uint32_t *index = (uint32_t *)(keys + tile);
-    const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: number of rows per
-                                                                                              tile */
-    const int64_t tiles = s.n > seg ? s.rows * pieces : opdi_cu_ceil(s.rows, rows);
+    const int64_t rows = tile / seg, tiles = opdi_cu_ceil(s.rows, rows);       /* rows: number of rows per tile */
     for (int64_t t = blockIdx.x; t < tiles; t += gridDim.x) {
-        const int64_t row0 = s.n > seg ? t / pieces : t * rows, at0 = s.n > seg ? t % pieces * seg : 0;
+        const int64_t row0 = t * rows;
         __syncthreads();
         for (int i = (int)threadIdx.x; i < tile; i += (int)blockDim.x) {
-            const int64_t row = row0 + i / seg, at = at0 + i % seg;
+            const int64_t row = row0 + i / seg, at = i % seg;
             keys[i] = ~(K)0; index[i] = ~(uint32_t)0;
             if (row < s.rows && at < s.n) {
                 const uint32_t place = s.picked ? s.picked[row * s.n + at] : (uint32_t)at;
@@ -91,7 +86,7 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
         }
         __syncthreads();
         for (int i = (int)threadIdx.x; i < tile; i += (int)blockDim.x) {
-            const int64_t row = row0 + i / seg, at = at0 + i % seg;
+            const int64_t row = row0 + i / seg, at = i % seg;
             if (row >= s.rows || at >= s.n) { continue; }
             if (s.keys) { s.keys[row * s.n + at] = keys[i]; s.index[row * s.n + at] = index[i]; }
             else if (at < s.k) {
@@ -101,138 +96,377 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
         }
     }
 }
-/* Returns how many of the first `diag` elements of the merged runs a and b come from a.  If keys are equal, those of a
-   come first. */
-template <typename K>
-__device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, const K *b, int64_t nb, int64_t diag) {
-    int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
-    while (low < high) {
-        const int64_t mid = (low + high) / 2;
-        if (a[mid] <= b[diag - 1 - mid]) { low = mid + 1; } else { high = mid; }
+//== sorting long rows by radix ========================================================================================
+//
+//  Rows of pairs (element, index) are sorted digit by digit of 8 bits, beginning with the lowest digit; each pass is
+//  stable.  An element is stored as an unsigned number of its size, in the order of the values, from which the value
+//  can be made again.  Only the digits see -0 as 0 and each NaN as the greatest number, so that ties are decided by the
+//  order in which they came.  A row of up to a tile is sorted by one block in shared memory.  Longer rows are cut into
+//  tiles.  One kernel counts the digits of all passes.  A pass is one kernel: a block ranks the digits of its tile,
+//  publishes its counts, and adds those of the tiles before it, which their blocks publish (a tile waits only for
+//  tiles whose blocks have begun).
+
+enum { OPDI_CU_RADIX = 256, OPDI_CU_RADIX_THREADS = 512, OPDI_CU_RADIX_WARPS = OPDI_CU_RADIX_THREADS / OPDI_CU_WARP };
+
+/* The unsigned type of so many bytes. */
+template <int bytes> struct opdi_cu_radix_bits;
+template <> struct opdi_cu_radix_bits<1> { typedef uint8_t type; };
+template <> struct opdi_cu_radix_bits<2> { typedef uint16_t type; };
+template <> struct opdi_cu_radix_bits<4> { typedef uint32_t type; };
+template <> struct opdi_cu_radix_bits<8> { typedef uint64_t type; };
+/* Elements as unsigned numbers: `in` makes the number, `out` makes the element again, and `digits` returns the number
+   whose digits are sorted. */
+template <typename T> struct opdi_cu_radix_key {
+    typedef typename opdi_cu_radix_bits<sizeof(T)>::type K;
+    static constexpr bool floating = std::is_same<T, float>::value || std::is_same<T, double>::value ||
+        std::is_same<T, opdi_cu_f16>::value || std::is_same<T, opdi_cu_bf16>::value;
+    static constexpr bool negative = floating || (std::is_signed<T>::value && !std::is_same<T, bool>::value);
+    static constexpr K top = (K)((K)1 << (sizeof(K) * 8 - 1));
+    /* the largest key of a number that is not NaN: that of infinity */
+    static constexpr K last = (K)(top | (sizeof(T) == 8 ? (K)0x7ff0000000000000ull : sizeof(T) == 4 ? (K)0x7f800000u
+                                         : std::is_same<T, opdi_cu_f16>::value ? (K)0x7c00u : (K)0x7f80u));
+    static __device__ __forceinline__ K in(T v) {
+        K k;
+        memcpy(&k, &v, sizeof k);
+        return !negative ? k : floating && (k & top) ? (K)~k : (K)(k ^ top);
     }
-    return low;
-}
-/* Does the same as opdi_cu_merge_path, with a whole warp.  Its lanes compare at 32 places at a time, because each
-   comparison waits for memory. */
-template <typename K>
-__device__ __forceinline__ int64_t opdi_cu_merge_path_warp(const K *a, int64_t na, const K *b, int64_t nb,
-                                                           int64_t diag) {
-    int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
-    while (low < high) {
-        const int64_t begin = low, span = high - low;
-        const int64_t mid = begin + span * (int64_t)(threadIdx.x % OPDI_CU_WARP) / OPDI_CU_WARP;
-        const int yes = __popc(__ballot_sync(OPDI_CU_ALL_LANES, a[mid] <= b[diag - 1 - mid]));
-        if (yes > 0) { low = begin + span * (yes - 1) / OPDI_CU_WARP + 1; }
-        if (yes < OPDI_CU_WARP) { high = begin + span * yes / OPDI_CU_WARP; }
+    static __device__ __forceinline__ T out(K k) {
+        T v;
+        if (negative) { k = floating && !(k & top) ? (K)~k : (K)(k ^ top); }
+        memcpy(&v, &k, sizeof v);
+        return v;
     }
-    return low;
+    static __device__ __forceinline__ K digits(K k, bool descending) {
+        if (floating) { k = k > last || k < (K)~last ? (K)~(K)0 : k == (K)(top - 1) ? top : k; }
+        return descending ? (K)~k : k;
+    }
+};
+/* How many elements a thread sorts: of a row that fits into a block, and of a tile; and how many blocks with tiles share
+   a multiprocessor (two leave 64 registers to a thread; with smaller integers, the compiler needs some more). */
+template <typename T> struct opdi_cu_radix_each {
+    enum {
+        of_row = sizeof(T) == 8 ? 8 : 16, of_tile = sizeof(T) == 8 ? 6 : 12,
+        blocks = sizeof(T) == 8 || opdi_cu_radix_key<T>::floating ? 2 : 1
+    };
+};
+/* The memory that a block shares. */
+template <typename K, int E> struct opdi_cu_radix_shared {
+    uint32_t counts[OPDI_CU_RADIX_WARPS][OPDI_CU_RADIX];      /* of each digit in a warp's elements, then in all warps
+                                                                 before */
+    uint32_t first[OPDI_CU_RADIX], sums[OPDI_CU_WARP];        /* first: the rank of the first element with a digit */
+    uint32_t to[OPDI_CU_RADIX];                               /* where the element of rank 0 would be written, if it had
+                                                                 this digit, modulo 2^32 */
+    unsigned tile;
+    union { K keys[OPDI_CU_RADIX_THREADS * E]; uint32_t index[OPDI_CU_RADIX_THREADS * E]; } u;
+};
+/* Adds to rank[e], whose low 16 bits are 0, the rank of the thread's element e, with the digit digit_of(e), among the
+   block's elements, which are in the order of their positions: element e of lane l of warp w is at
+   w * 32 * E + e * 32 + l.  Returns how many elements have the digit threadIdx.x; s->first[threadIdx.x] is the rank of
+   the first. */
+template <typename K, int E, typename F>
+__device__ __forceinline__ uint32_t opdi_cu_radix_rank(opdi_cu_radix_shared<K, E> *s, uint32_t *rank,
+                                                       const F &digit_of) {
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP, me = (int)threadIdx.x;
+    uint32_t *counts = s->counts[warp], sum = 0, all;
+    for (int d = lane; d < OPDI_CU_RADIX; d += OPDI_CU_WARP) { counts[d] = 0; }
+    __syncwarp();
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {
+        const uint32_t digit = digit_of(e);
+        unsigned alike = OPDI_CU_ALL_LANES;
+        OPDI_CU_UNROLL
+        for (int b = 0; b < 8; b++) {
+            const unsigned yes = __ballot_sync(OPDI_CU_ALL_LANES, digit >> b & 1);
+            alike &= digit >> b & 1 ? yes : ~yes;
+        }
+        const int before = __popc(alike & ((1u << lane) - 1));
+        const uint32_t was = counts[digit];
+        __syncwarp();
+        if (before == 0) { counts[digit] = was + (uint32_t)__popc(alike); }
+        __syncwarp();
+        rank[e] += was + (uint32_t)before;
+    }
+    __syncthreads();
+    if (me < OPDI_CU_RADIX) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < OPDI_CU_RADIX_WARPS; w++) {
+            const uint32_t of = s->counts[w][me];
+            s->counts[w][me] = sum;
+            sum += of;
+        }
+    }
+    all = sum;
+    for (int d = 1; d < OPDI_CU_WARP; d *= 2) {
+        const uint32_t left = __shfl_up_sync(OPDI_CU_ALL_LANES, all, d);
+        if (lane >= d) { all += left; }
+    }
+    if (lane == OPDI_CU_WARP - 1) { s->sums[warp] = all; }
+    __syncthreads();
+    if (me < OPDI_CU_RADIX) {
+        for (int w = 0; w < warp; w++) { all += s->sums[w]; }
+        s->first[me] = all - sum;
+    }
+    __syncthreads();
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) { rank[e] += s->first[digit_of(e)] + counts[digit_of(e)]; }
+    return sum;
 }
-/* Merges neighbouring sorted runs of `width` elements in rows of n elements. */
-template <typename K>
-__global__ void __launch_bounds__(OPDI_CU_MERGE_THREADS)
-opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows, int64_t n,
-                   int64_t width) {
-    __shared__ K k[OPDI_CU_SORTED];
-    __shared__ uint32_t x[OPDI_CU_SORTED];
-    __shared__ int64_t split[2];
-    const int64_t pieces = opdi_cu_ceil(n, OPDI_CU_SORTED);
-    for (int64_t t = blockIdx.x; t < rows * pieces; t += gridDim.x) {
-        const int64_t row = t / pieces * n, out = t % pieces * OPDI_CU_SORTED, pair = out / (2 * width) * 2 * width;
-        const int64_t na = n - pair < width ? n - pair : width, nb = n - pair - na < width ? n - pair - na : width;
-        const K *a = keys + row + pair, *b = a + na;
-        const int64_t from = out - pair, many = na + nb - from < OPDI_CU_SORTED ? na + nb - from : OPDI_CU_SORTED;
-        __syncthreads();
-        if (threadIdx.x < 2 * OPDI_CU_WARP) {
-            const int end = threadIdx.x / OPDI_CU_WARP;
-            const int64_t of = opdi_cu_merge_path_warp(a, na, b, nb, from + (end ? many : 0));
-            if (threadIdx.x % OPDI_CU_WARP == 0) { split[end] = of; }
-        }
-        __syncthreads();
-        const int ka = (int)(split[1] - split[0]), all = (int)many, kb = all - ka;
-        const int64_t a0 = pair + split[0], b0 = pair + na + from - split[0];
-        constexpr int each = OPDI_CU_SORTED / OPDI_CU_MERGE_THREADS, apart = OPDI_CU_MERGE_THREADS;
-        const int me = (int)threadIdx.x, diag = me * each;
-        K merged[each];
-        uint32_t places[each];
+/* Writes the element at place `at` of the sorted row `row`, or its key. */
+template <typename T>
+__device__ __forceinline__ void opdi_cu_radix_put(const opdi_cu_sort<T> &s, int64_t row, int64_t at, T v) {
+    if (s.keys) { s.keys[row * s.n + at] = opdi_cu_key_made(s, v); }
+    else if (at < s.k) { s.values[row * s.k + at] = v; }
+}
+/* Writes the index of the element at place `at` of the sorted row `row`. */
+template <typename T>
+__device__ __forceinline__ void opdi_cu_radix_put_index(const opdi_cu_sort<T> &s, int64_t row, int64_t at, uint32_t i) {
+    if (s.keys) { s.index[row * s.n + at] = i; }
+    else if (at < s.k) { s.places[row * s.k + at] = i; }
+}
+/* Sorts rows of at most OPDI_CU_RADIX_THREADS * E elements, one per block. */
+template <typename T, int E> __global__ void __launch_bounds__(OPDI_CU_RADIX_THREADS)
+opdi_cu_radix_rows(const opdi_cu_sort<T> s) {
+    typedef opdi_cu_radix_key<T> R;
+    typedef typename R::K K;
+    OPDI_CU_SHARED(scratch);
+    opdi_cu_radix_shared<K, E> *shared = (opdi_cu_radix_shared<K, E> *)scratch;
+    const int lane = threadIdx.x % OPDI_CU_WARP, from = (int)threadIdx.x / OPDI_CU_WARP * OPDI_CU_WARP * E + lane;
+    for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
+        K key[E];
+        uint32_t index[E];                        /* the index of the element in the high half; its rank in the low */
         OPDI_CU_UNROLL
-        for (int m = 0, i = me; m < each; m++, i += apart) {        /* all loads are in flight at once */
-            const int64_t at = row + (i < ka ? a0 + i : b0 + i - ka);
-            if (i < all) { merged[m] = keys[at]; places[m] = index[at]; }
+        for (int e = 0; e < E; e++) {
+            const int at = from + e * OPDI_CU_WARP;
+            index[e] = (uint32_t)at << 16;
+            key[e] = at < s.n ? R::in(s.x[row * s.n + at]) : K(0);
         }
-        OPDI_CU_UNROLL
-        for (int m = 0, i = me; m < each; m++, i += apart) { if (i < all) { k[i] = merged[m]; x[i] = places[m]; } }
-        __syncthreads();
-        if (diag < all) {
-            int i = (int)opdi_cu_merge_path(k, ka, k + ka, kb, diag), j = diag - i;
+        OPDI_CU_ROLLED
+        for (int shift = 0; shift < (int)sizeof(K) * 8; shift += 8) {
+            (void)opdi_cu_radix_rank<K, E>(shared, index, [&](int e) {            /* places behind the row stay there */
+                const uint32_t digit = (uint32_t)(R::digits(key[e], s.descending) >> shift) & 255;
+                return from + e * OPDI_CU_WARP < s.n ? digit : 255u;
+            });
             OPDI_CU_UNROLL
-            for (int m = 0; m < each; m++) {
-                if (diag + m >= all) { break; }
-                const bool first = j >= kb || (i < ka && k[i] <= k[ka + j]);
-                const int at = first ? i++ : ka + j++;
-                merged[m] = k[at];
-                places[m] = x[at];
+            for (int e = 0; e < E; e++) { shared->u.keys[index[e] & 0xffff] = key[e]; }
+            __syncthreads();
+            OPDI_CU_UNROLL
+            for (int e = 0; e < E; e++) { key[e] = shared->u.keys[from + e * OPDI_CU_WARP]; }
+            __syncthreads();
+            OPDI_CU_UNROLL
+            for (int e = 0; e < E; e++) { shared->u.index[index[e] & 0xffff] = index[e] & 0xffff0000u; }
+            __syncthreads();
+            OPDI_CU_UNROLL
+            for (int e = 0; e < E; e++) { index[e] = shared->u.index[from + e * OPDI_CU_WARP]; }
+        }
+        OPDI_CU_UNROLL
+        for (int e = 0; e < E; e++) {
+            const int at = from + e * OPDI_CU_WARP;
+            if (at >= s.n) { continue; }
+            opdi_cu_radix_put(s, row, at, R::out(key[e]));
+            opdi_cu_radix_put_index(s, row, at, index[e] >> 16);
+        }
+        __syncthreads();
+    }
+}
+/* The passes over long rows.  keys and index [2][rows][n]: a pass reads one half and writes the other; the first reads
+   s.x, the last writes the results of s.  counts: [rows][passes][256], the number of elements with each digit, then
+   with smaller digits.  words: [tiles][256], the published counts: the low 32 bits are a count, the high 32 bits are
+   2 * pass + 1 if it is the tile's own, 2 * pass + 2 if it includes all tiles of the row before.  tickets: [passes]. */
+template <typename T> struct opdi_cu_radix_long {
+    opdi_cu_sort<T> s;
+    typename opdi_cu_radix_key<T>::K *keys;
+    uint32_t *index, *counts, *tickets;
+    unsigned long long *words;
+    int64_t tiles, chunk;                         /* tiles: of a row; chunk: elements that a block counts */
+};
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_RADIX_THREADS)
+opdi_cu_radix_count(const opdi_cu_radix_long<T> p) {
+    typedef opdi_cu_radix_key<T> R;
+    const int passes = (int)sizeof(T), step = OPDI_CU_RADIX_THREADS, U = 4;
+    __shared__ unsigned counts[sizeof(T) * OPDI_CU_RADIX];
+    for (int64_t row = blockIdx.y; row < p.s.rows; row += gridDim.y) {
+        const int64_t begin = blockIdx.x * p.chunk, end = begin + p.chunk < p.s.n ? begin + p.chunk : p.s.n;
+        __syncthreads();
+        for (int i = (int)threadIdx.x; i < passes * OPDI_CU_RADIX; i += step) { counts[i] = 0; }
+        __syncthreads();
+        OPDI_CU_ROLLED
+        for (int64_t at = begin + threadIdx.x; at < end; at += U * step) {
+            T v[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) { v[u] = p.s.x[row * p.s.n + (at + u * step < end ? at + u * step : at)]; }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const typename R::K k = R::digits(R::in(v[u]), p.s.descending);
+                OPDI_CU_UNROLL
+                for (int i = 0; i < passes; i++) {
+                    if (at + u * step < end) { atomicAdd(&counts[i * OPDI_CU_RADIX + (int)(k >> i * 8 & 255)], 1u); }
+                }
             }
         }
         __syncthreads();
-        OPDI_CU_UNROLL
-        for (int m = 0; m < each; m++) { if (diag + m < all) { k[diag + m] = merged[m]; x[diag + m] = places[m]; } }
-        __syncthreads();
-        OPDI_CU_UNROLL
-        for (int m = 0, i = me; m < each; m++, i += apart) {
-            if (i < all) { to_keys[row + out + i] = k[i]; to_index[row + out + i] = x[i]; }
+        for (int i = (int)threadIdx.x; i < passes * OPDI_CU_RADIX; i += step) {
+            if (counts[i]) { atomicAdd(&p.counts[row * passes * OPDI_CU_RADIX + i], counts[i]); }
         }
     }
 }
-template <typename T> __global__ void opdi_cu_sort_emit(const opdi_cu_sort<T> s) {
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < s.rows * s.k;
-         i += (int64_t)gridDim.x * blockDim.x) {
-        const int64_t row = s.rows == 1 ? 0 : i / s.k, at = s.index[row * s.n + i - row * s.k];
-        s.values[i] = s.x[row * s.n + at];
-        s.places[i] = at;
+/* Replaces the counts of each pass by the number of elements with smaller digits; a block of 256 threads processes one
+   pass of a row. */
+static __global__ void __launch_bounds__(256) opdi_cu_radix_sums(uint32_t *counts, int64_t n) {
+    __shared__ uint32_t sums[OPDI_CU_RADIX / OPDI_CU_WARP];
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    for (int64_t i = blockIdx.x; i < n; i += gridDim.x) {
+        const uint32_t mine = counts[i * OPDI_CU_RADIX + threadIdx.x];
+        uint32_t all = mine;
+        for (int d = 1; d < OPDI_CU_WARP; d *= 2) {
+            const uint32_t left = __shfl_up_sync(OPDI_CU_ALL_LANES, all, d);
+            if (lane >= d) { all += left; }
+        }
+        __syncthreads();
+        if (lane == OPDI_CU_WARP - 1) { sums[warp] = all; }
+        __syncthreads();
+        for (int w = 0; w < warp; w++) { all += sums[w]; }
+        counts[i * OPDI_CU_RADIX + threadIdx.x] = all - mine;
     }
+}
+/* Publishes that `mine` elements of tile number `tile` have the calling thread's digit, and returns how many have it in
+   the tiles of the row before it, `before` of them. */
+template <typename T>
+__device__ __forceinline__ uint32_t opdi_cu_radix_before(const opdi_cu_radix_long<T> &p, int pass, int64_t tile,
+                                                         int64_t before, uint32_t mine) {
+    volatile unsigned long long *word = p.words + tile * OPDI_CU_RADIX + threadIdx.x;
+    const unsigned long long own = (unsigned long long)(2 * pass + 1) << 32, all = own + ((unsigned long long)1 << 32);
+    uint32_t sum = 0;
+    if (before > 0) { *word = own | mine; }
+    for (int64_t k = 1; k <= before; k++) {
+        volatile unsigned long long *const other = p.words + (tile - k) * OPDI_CU_RADIX + threadIdx.x;
+        unsigned long long got = *other;
+        while (got < own) { got = *other; }
+        sum += (uint32_t)got;
+        if (got >= all) { break; }
+    }
+    *word = all | (sum + mine);
+    return sum;
+}
+template <typename T, int E> __global__ void
+__launch_bounds__(OPDI_CU_RADIX_THREADS, opdi_cu_radix_each<T>::blocks)
+opdi_cu_radix_pass(const opdi_cu_radix_long<T> p, int pass) {
+    typedef opdi_cu_radix_key<T> R;
+    typedef typename R::K K;
+    OPDI_CU_SHARED(scratch);
+    opdi_cu_radix_shared<K, E> *shared = (opdi_cu_radix_shared<K, E> *)scratch;
+    const int lane = threadIdx.x % OPDI_CU_WARP, shift = pass * 8, passes = (int)sizeof(K);
+    const int from = (int)threadIdx.x / OPDI_CU_WARP * OPDI_CU_WARP * E + lane, whole = OPDI_CU_RADIX_THREADS * E;
+    if (threadIdx.x == 0) { shared->tile = atomicAdd(p.tickets + pass, 1u); }
+    __syncthreads();
+    const int64_t tile = shared->tile, row = tile / p.tiles, before = tile - row * p.tiles, at0 = before * whole;
+    const int64_t half = p.s.rows * p.s.n, base = row * p.s.n + at0, in = base + (pass % 2 ? 0 : half);
+    const int many = p.s.n - at0 < whole ? (int)(p.s.n - at0) : whole;
+    K key[E];
+    uint32_t rank[E];
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {
+        const int at = from + e * OPDI_CU_WARP;
+        rank[e] = 0;
+        key[e] = at >= many ? K(0) : pass == 0 ? R::in(p.s.x[base + at]) : p.keys[in + at];
+    }
+    const uint32_t mine = opdi_cu_radix_rank<K, E>(shared, rank, [&](int e) {
+        const uint32_t digit = (uint32_t)(R::digits(key[e], p.s.descending) >> shift) & 255;
+        return from + e * OPDI_CU_WARP < many ? digit : 255u;                    /* behind the row: ranked last */
+    });
+    if (threadIdx.x < OPDI_CU_RADIX) {
+        const uint32_t others = opdi_cu_radix_before(p, pass, tile, before, mine);
+        shared->to[threadIdx.x] = p.counts[(row * passes + pass) * OPDI_CU_RADIX + threadIdx.x] + others -
+            shared->first[threadIdx.x];
+    }
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) { shared->u.keys[rank[e]] = key[e]; }
+    __syncthreads();
+    const int64_t out = row * p.s.n + (pass % 2 ? half : 0);
+    uint32_t to[E];
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {                 /* neighbours write to neighbouring places */
+        const int at = (int)threadIdx.x + e * OPDI_CU_RADIX_THREADS;
+        const K k = shared->u.keys[at];
+        to[e] = shared->to[(uint32_t)(R::digits(k, p.s.descending) >> shift) & 255] + (uint32_t)at;
+        if (at >= many) { continue; }
+        if (pass + 1 < passes) { p.keys[out + to[e]] = k; }
+        else { opdi_cu_radix_put(p.s, row, to[e], R::out(k)); }
+    }
+    __syncthreads();
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {
+        const int at = from + e * OPDI_CU_WARP;
+        shared->u.index[rank[e]] = pass == 0 ? (uint32_t)(at0 + at) : at < many ? p.index[in + at] : 0;
+    }
+    __syncthreads();
+    OPDI_CU_UNROLL
+    for (int e = 0; e < E; e++) {
+        const int at = (int)threadIdx.x + e * OPDI_CU_RADIX_THREADS;
+        const uint32_t i = shared->u.index[at];
+        if (at >= many) { continue; }
+        if (pass + 1 < passes) { p.index[out + to[e]] = i; } else { opdi_cu_radix_put_index(p.s, row, to[e], i); }
+    }
+}
+/* Sorts rows of more than one tile; s->keys, s->index or s->values, s->places have memory for the results.  Returns 0,
+   or -1 and sets an error. */
+template <typename T, int E> static int opdi_cu_radix_run(const opdi_cu_sort<T> *s) {
+    typedef typename opdi_cu_radix_key<T>::K K;
+    const int64_t passes = (int64_t)sizeof(T), all = s->rows * s->n, tile = OPDI_CU_RADIX_THREADS * E;
+    opdi_cu_radix_long<T> p;
+    p.s = *s;
+    p.tiles = opdi_cu_ceil(s->n, tile);
+    const int64_t words = s->rows * p.tiles * OPDI_CU_RADIX * 8, counts = s->rows * passes * OPDI_CU_RADIX * 4;
+    char *zeros = (char *)opdi_cu_scratch(words + counts + passes * 4);
+    p.keys = (K *)opdi_cu_scratch(passes > 1 ? 2 * all * (int64_t)sizeof(K) : 1);
+    p.index = (uint32_t *)opdi_cu_scratch(passes > 1 ? 2 * all * 4 : 1);
+    if (!zeros || !p.keys || !p.index) { return -1; }
+    if (s->rows * p.tiles > INT32_MAX) {
+        return opd_fail(OPD_ERROR_SHAPE, "sorting %lld elements at once is not implemented on CUDA", (long long)all);
+    }
+    p.words = (unsigned long long *)zeros;
+    p.counts = (uint32_t *)(zeros + words);
+    p.tickets = (uint32_t *)(zeros + words + counts);
+    OPDI_CU_TRY(cudaMemsetAsync(zeros, 0, (size_t)(words + counts + passes * 4), opdi_cu_stream()), "sort");
+    const int64_t chunks = opdi_cu_ceil(1024, s->rows), most = opdi_cu_ceil(s->n, 8192);
+    p.chunk = opdi_cu_ceil(s->n, chunks < most ? chunks : most);
+    const dim3 grid((unsigned)opdi_cu_ceil(s->n, p.chunk), s->rows < 65535 ? (unsigned)s->rows : 65535u);
+    if (opdi_cu_launch(opdi_cu_radix_count<T>, grid, dim3(OPDI_CU_RADIX_THREADS), 0, p) ||
+        opdi_cu_launch(opdi_cu_radix_sums, opdi_cu_grid_rows(s->rows * passes), dim3(256), 0, p.counts,
+                       s->rows * passes)) { return -1; }
+    for (int pass = 0; pass < (int)passes; pass++) {
+        if (opdi_cu_launch(opdi_cu_radix_pass<T, E>, dim3((unsigned)(s->rows * p.tiles)), dim3(OPDI_CU_RADIX_THREADS),
+                           sizeof(opdi_cu_radix_shared<K, E>), p, pass)) { return -1; }
+    }
+    return 0;
 }
 /* Sorts all rows.  If `keep` is true, leaves the sorted rows in s->keys and s->index; otherwise writes s->values and
    s->places.  Returns 0, or -1 and sets an error. */
 template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep) {
     typedef typename opdi_cu_key_of<T>::K K;
-    const bool longer = s->n > OPDI_CU_SORTED;
+    enum { E = opdi_cu_radix_each<T>::of_row };
+    typedef opdi_cu_radix_shared<typename opdi_cu_radix_key<T>::K, E> shared;
     int seg = 1, tile;
-    unsigned threads;
     while (seg < s->n && seg < OPDI_CU_SORTED) { seg *= 2; }
     tile = seg;
     while (tile < OPDI_CU_SORTED && tile / seg < s->rows) { tile *= 2; }
-    threads = tile / 4 < 64 ? 64 : (unsigned)tile / 4;
     s->keys = NULL; s->index = NULL;
     if (s->n >= (int64_t)~(uint32_t)0) {
         return opd_fail(OPD_ERROR_SHAPE, "sorting along a dimension of %lld elements is not implemented on CUDA",
                         (long long)s->n);
     }
-    if (longer || keep) {
+    if (keep) {
         s->keys = (K *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(K));
         s->index = (uint32_t *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(uint32_t));
         if (!s->keys || !s->index) { return -1; }
     }
-    if (opdi_cu_launch(opdi_cu_sort_tiles<T>, opdi_cu_grid_rows(s->n > seg ? s->rows * opdi_cu_ceil(s->n, seg)
-                                                                : opdi_cu_ceil(s->rows, tile / seg)), dim3(threads),
-                       (size_t)tile * (sizeof(K) + sizeof(uint32_t)), *s, tile, seg)) { return -1; }
-    if (longer) {
-        K *keys = (K *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(K));
-        uint32_t *index = (uint32_t *)opdi_cu_scratch(s->rows * s->n * (int64_t)sizeof(uint32_t));
-        if (!keys || !index) { return -1; }
-        for (int64_t width = OPDI_CU_SORTED; width < s->n; width *= 2) {
-            K *const k = s->keys;
-            uint32_t *const i = s->index;
-            if (opdi_cu_launch(opdi_cu_sort_merge<K>, opdi_cu_grid_rows(s->rows * opdi_cu_ceil(s->n, OPDI_CU_SORTED)),
-                               dim3(OPDI_CU_MERGE_THREADS), 0, (const K *)k, (const uint32_t *)i, keys, index, s->rows,
-                               s->n, width)) { return -1; }
-            s->keys = keys; s->index = index;
-            keys = k; index = i;
-        }
+    if (s->n > OPDI_CU_RADIX_THREADS * E) { return opdi_cu_radix_run<T, opdi_cu_radix_each<T>::of_tile>(s); }
+    if (s->n > OPDI_CU_SORTED) {
+        return opdi_cu_launch(opdi_cu_radix_rows<T, E>, opdi_cu_grid_rows(s->rows), dim3(OPDI_CU_RADIX_THREADS),
+                              sizeof(shared), *s);
     }
-    if (longer && !keep) {
-        return opdi_cu_launch(opdi_cu_sort_emit<T>, opdi_cu_grid(s->rows * s->k, 256), dim3(256), 0, *s);
-    }
-    return 0;
+    return opdi_cu_launch(opdi_cu_sort_tiles<T>, opdi_cu_grid_rows(opdi_cu_ceil(s->rows, tile / seg)),
+                          dim3(tile / 4 < 64 ? 64 : (unsigned)tile / 4),
+                          (size_t)tile * (sizeof(K) + sizeof(uint32_t)), *s, tile, seg);
 }
 //== selecting the first k elements of long rows, or the k-th ==========================================================
 //

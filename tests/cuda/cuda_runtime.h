@@ -905,6 +905,8 @@ static inline double __dsub_rn(double a, double b) { return a - b; }
 static inline double __ddiv_rn(double a, double b) { return a / b; }
 static inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+static inline void sincospi(double x, double *s, double *c) { *s = sin(M_PI * x); *c = cos(M_PI * x); }
+static inline void sincospif(float x, float *s, float *c) { *s = (float)sin(M_PI * x); *c = (float)cos(M_PI * x); }
 static inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 #define OPD_EMU_MIN_MAX(T)                                                                                          \
     static inline T min(T a, T b) { return a < b ? a : b; }                                                         \
@@ -1434,6 +1436,7 @@ inline cudaError_t launch(const cudaLaunchConfig_t *c, const void *kernel, const
 template <class... P>
 static inline cudaError_t launch_exactly(const cudaLaunchConfig_t *c, void (*kernel)(P...), P... args) {
     static_assert((sizeof(P) + ... + 0) <= 4096, "4 KiB of arguments");
+    counts.launches++;
     return launch(c, (const void *)kernel, [=](int device) OPD_EMU_UNSEEN -> bool {
         if (device != RUN_THREAD) { return (true && ... && reachable(args, device)); }
         machine.now->inside = true;

@@ -2445,6 +2445,8 @@ TEST(a_gpu_that_cannot_be_used) {
     }
 }
 
+#include "rows_and_images.h"
+
 //-- without a GPU -------------------------------------------------------------------------------------------------------
 
 TEST(without_a_gpu_the_error_says_what_is_missing) {
