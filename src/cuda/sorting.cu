@@ -141,8 +141,8 @@ template <typename T> struct opdi_cu_radix_key {
         return descending ? (K)~k : k;
     }
 };
-/* How many elements a thread sorts: of a row that fits into a block, and of a tile; and how many blocks with tiles share
-   a multiprocessor (two leave 64 registers to a thread; with smaller integers, the compiler needs some more). */
+/* How many elements a thread sorts: of a row that fits into a block, and of a tile; and how many blocks with tiles
+   share a multiprocessor (two leave 64 registers to a thread; with smaller integers, the compiler needs some more). */
 template <typename T> struct opdi_cu_radix_each {
     enum {
         of_row = sizeof(T) == 8 ? 8 : 16, of_tile = sizeof(T) == 8 ? 6 : 12,
