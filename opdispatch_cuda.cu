@@ -10173,7 +10173,7 @@ template <typename A> __global__ void __launch_bounds__(256) opdi_cu_ctc_forward
     }
 }
 /* Adds to sums, for each time and label, the share of the paths with this label, of those that spell the target. */
-template <typename A> __global__ void __launch_bounds__(256) opdi_cu_ctc_backward(const opdi_cu_ctc<A> c) {
+template <typename A> __global__ void __launch_bounds__(256, 2) opdi_cu_ctc_backward(const opdi_cu_ctc<A> c) {
     for (int64_t item = blockIdx.x; item < c.count; item += gridDim.x) {
         const int64_t last = c.last(item);
         const A cost = c.loss[item];
