@@ -53,6 +53,7 @@
      >>cu:convolution    convolution
      >>cu:attention      attention
      >>cu:recurrent      cells of recurrent layers
+     >>cu:lists          lists of tensors
      >>cu:optimizers     steps of optimizers
      >>cu:compiled       parts of compiled graphs
      >>cu:registration   registering kernels for operators
@@ -65,6 +66,7 @@
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #include <cublas_v2.h>
+#include <cublasLt.h>
 #include <mma.h>
 
 #include <dlfcn.h>
@@ -155,8 +157,12 @@ static int opdi_cu_current() {
     return cudaGetDevice(&d) == cudaSuccess && d < OPDI_CU_MAX_DEVICES ? d : 0;
 }
 static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
-/* Returns the calling thread's current stream of the current device. */
-static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
+static void opdi_cu_gather_flush();             /* see >>cu:lists: launches what this thread has only noted so far */
+/* Returns the calling thread's current stream of the current device, for new work. */
+static cudaStream_t opdi_cu_stream() {
+    opdi_cu_gather_flush();
+    return opdi_cu_streams[opdi_cu_current()];
+}
 /* While an object of this type exists, the calling thread's current device is `index`, or, if this is -1, the device
    that was current before. */
 struct opdi_cu_on {
@@ -834,6 +840,7 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
 }
 static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     (void)user; (void)index; (void)bytes;
+    opdi_cu_gather_flush();
     opdi_cu_hold hold(opdi_cu_memory_lock);
     auto i = opdi_cu_all_pieces->find(data);
     const bool known = i != opdi_cu_all_pieces->end();
@@ -970,6 +977,7 @@ static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from
     const int index = opdi_cu_copy_index(to_index, from_index);
     const opdi_cu_on on(index);
     const cudaStream_t stream = opdi_cu_streams[index];
+    opdi_cu_gather_flush();
     const bool across = to_index >= 0 && to_index != index;
     const int64_t here = (int64_t)(intptr_t)stream, there = across ? (int64_t)(intptr_t)opdi_cu_streams[to_index] : 0;
     if (across && opdi_cu_stream_wait(NULL, index, here, to_index, there)) { return -1; }
@@ -1067,10 +1075,12 @@ static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
 }
 static int64_t opdi_cu_stream_get(void *user, int index) {
     (void)user;
+    opdi_cu_gather_flush();
     return (int64_t)(intptr_t)opdi_cu_streams[index];
 }
 static int opdi_cu_stream_set(void *user, int index, int64_t stream) {
     (void)user;
+    opdi_cu_gather_flush();
     opdi_cu_streams[index] = (cudaStream_t)(intptr_t)stream;
     return 0;
 }
@@ -1078,6 +1088,7 @@ static int opdi_cu_stream_synchronize(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
     (void)user;
+    opdi_cu_gather_flush();
     if (opdi_cu_uncaptured(s, "waiting for the stream")) { return -1; }
     opdi_cu_groups_flush(index);
     OPDI_CU_TRY(cudaStreamSynchronize(s), "cudaStreamSynchronize");
@@ -1100,6 +1111,7 @@ static void opdi_cu_event_free(void *user, int index, int64_t event) {
 static int opdi_cu_event_record(void *user, int index, int64_t event, int64_t stream) {
     const opdi_cu_on on(index);
     (void)user;
+    opdi_cu_gather_flush();
     OPDI_CU_TRY(cudaEventRecord((cudaEvent_t)(intptr_t)event, (cudaStream_t)(intptr_t)stream), "cudaEventRecord");
     return 0;
 }
@@ -2104,8 +2116,9 @@ __device__ __forceinline__ C opdi_cu_pointwise_taken(const opdi_cu_vector<T, N> 
 }
 /* Returns the number of runs of 16 bytes that a thread computes: enough to keep loads in flight with one or two
    operands, but with few copies of the code of heavy formulas. */
-__host__ __device__ constexpr int opdi_cu_pointwise_unrolled(int inputs, bool heavy, int size) {
-    return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
+__host__ __device__ constexpr int opdi_cu_pointwise_unrolled(int formula, int inputs, bool heavy, int size) {
+    return !heavy ? inputs == 1 ? 4 : 2 : inputs == 1 && (size >= 4 || formula == OPD_FORMULA_gelu ||
+        formula == OPD_FORMULA_gelu_tanh || formula == OPD_FORMULA_sigmoid || formula == OPD_FORMULA_silu) ? 2 : 1;
 }
 template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
 opdi_cu_pointwise_flat(const opdi_cu_pointwise_flat_args<C> f) {
@@ -2113,7 +2126,7 @@ opdi_cu_pointwise_flat(const opdi_cu_pointwise_flat_args<C> f) {
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
     constexpr int N = 16 / sizeof(T), K = formula::inputs, step = OPDI_CU_BLOCK_SIZE * N;
-    constexpr int U = opdi_cu_pointwise_unrolled(K, formula::heavy, sizeof(T));
+    constexpr int U = opdi_cu_pointwise_unrolled(F, K, formula::heavy, sizeof(T));
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
@@ -2242,6 +2255,51 @@ opdi_cu_pointwise_strided(const opdi_cu_pointwise_strided_args<C> f) {
     }
 }
 
+/* Computes a heavy formula in f.run runs of N elements, of which a thread processes U.  If there is only one dim, there
+   may be up to N - 1 more elements, which the last block processes. */
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_pointwise_heavy(const opdi_cu_pointwise_strided_args<C> f) {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
+    typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
+    constexpr int N = 16 / sizeof(T), K = formula::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0;
+    constexpr int U = opdi_cu_pointwise_unrolled(F, K - 1, true, sizeof(T));
+    R *out = (R *)f.w.data[0];
+    const T *xp = (const T *)f.w.data[1], *yp = (const T *)f.w.data[2], *zp = (const T *)f.w.data[3];
+    const uint32_t first = blockIdx.x * (OPDI_CU_BLOCK_SIZE * U) + threadIdx.x;
+    const bool xs = f.w.strides[1][0] != 0, ys = f.w.strides[2][0] != 0, zs = f.w.strides[3][0] != 0;
+    opdi_cu_vector<T, N> x[U], y[U], z[U];
+    int64_t at[U][K];
+    OPDI_CU_UNROLL
+    for (int u = 0; u < U; u++) {
+        const uint32_t i = first + u * OPDI_CU_BLOCK_SIZE;
+        if (i >= (uint32_t)f.run) { break; }
+        opdi_cu_pointwise_offsets<K>(f.w, i * N, at[u]);
+        opdi_cu_pointwise_fetch_run<N>(&x[u], xp, at[u][1], f.w.strides[1][0]);
+        if (K > 2) { opdi_cu_pointwise_fetch_run<N>(&y[u], yp, at[u][Y], f.w.strides[2][0]); }
+        if (K > 3) { opdi_cu_pointwise_fetch_run<N>(&z[u], zp, at[u][Z], f.w.strides[3][0]); }
+    }
+    OPDI_CU_UNROLL
+    for (int u = 0; u < U; u++) {
+        opdi_cu_vector<R, N> r;
+        if (first + u * OPDI_CU_BLOCK_SIZE >= (uint32_t)f.run) { break; }
+        OPDI_CU_UNROLL
+        for (int j = 0; j < N; j++) {
+            const C a = f.numbers & 1 ? f.s.in[0] : opdi_cu_cast<C>(xs ? x[u].at[j] : x[u].at[0]);
+            const C b = K < 3 ? a : f.numbers & 2 ? f.s.in[1] : opdi_cu_cast<C>(ys ? y[u].at[j] : y[u].at[0]);
+            const C c = K < 4 ? a : f.numbers & 4 ? f.s.in[2] : opdi_cu_cast<C>(zs ? z[u].at[j] : z[u].at[0]);
+            r.at[j] = opdi_cu_cast<R>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
+        }
+        opdi_cu_store_vector<N>(out + at[u][0], r);
+    }
+    const int64_t last = (int64_t)f.run * N + threadIdx.x;
+    if (blockIdx.x == gridDim.x - 1 && last < f.w.n) {
+        const C a = xp ? opdi_cu_load<C>(xp + (xs ? last : 0)) : f.s.in[0];
+        const C b = K < 3 ? a : yp ? opdi_cu_load<C>(yp + (ys ? last : 0)) : f.s.in[1];
+        const C c = K < 4 ? a : zp ? opdi_cu_load<C>(zp + (zs ? last : 0)) : f.s.in[2];
+        opdi_cu_store(out + last, formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
+    }
+}
+
 //== kernels for dtypes known at run time ==============================================================================
 
 #define OPDI_CU_EACH_DTYPE(X) \
@@ -2270,12 +2328,67 @@ template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dty
         default: return v;
     }
 }
-/* common: the dtype to which inputs of other dtypes are converted first; -1: they are only converted to the compute
+/* N numbers of type C: the same three functions for runs of N elements, which are contiguous and aligned to 16 bytes or
+   to the size of the run.  The numbers stay in registers. */
+template <typename C, int N> struct opdi_cu_many { C at[N]; };
+template <int N, typename C, typename T> __device__ __forceinline__ void opdi_cu_load_many(C *to, const T *p) {
+    constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < N; i += P) {
+        const opdi_cu_vector<T, P> v = opdi_cu_load_vector<P>(p + i);
+        OPDI_CU_UNROLL
+        for (int j = 0; j < P; j++) { to[i + j] = opdi_cu_taken<C>(v, j); }
+    }
+}
+template <int N, typename C, typename T> __device__ __forceinline__ void opdi_cu_store_many(T *p, const C *from) {
+    constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < N; i += P) {
+        opdi_cu_vector<T, P> v;
+        OPDI_CU_UNROLL
+        for (int j = 0; j < P; j++) { v.at[j] = opdi_cu_cast<T>(from[i + j]); }
+        opdi_cu_store_vector<P>(p + i, v);
+    }
+}
+template <typename C, int N>
+__device__ OPDI_CU_NOINLINE opdi_cu_many<C, N> opdi_cu_load_run_as(const void *p, int64_t i, int dtype) {
+    opdi_cu_many<C, N> r;
+    switch (dtype) {
+#define OPDI_CU_LOAD_RUN_CASE(number, T) case number: opdi_cu_load_many<N>(r.at, (const T *)p + i); break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_LOAD_RUN_CASE)
+        default: OPDI_CU_UNROLL for (int j = 0; j < N; j++) { r.at[j] = C(0); }
+    }
+    return r;
+}
+template <typename C, int N>
+__device__ OPDI_CU_NOINLINE void opdi_cu_store_run_as(void *p, int64_t i, int dtype, opdi_cu_many<C, N> v) {
+    switch (dtype) {
+#define OPDI_CU_STORE_RUN_CASE(number, T) case number: opdi_cu_store_many<N>((T *)p + i, v.at); break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_STORE_RUN_CASE)
+        default: break;
+    }
+}
+template <typename C, int N>
+__device__ OPDI_CU_NOINLINE opdi_cu_many<C, N> opdi_cu_run_through(opdi_cu_many<C, N> v, int dtype) {
+    switch (dtype) {
+#define OPDI_CU_RUN_THROUGH_CASE(number, T) \
+        case number: \
+            OPDI_CU_UNROLL \
+            for (int j = 0; j < N; j++) { v.at[j] = opdi_cu_cast<C>(opdi_cu_cast<T>(v.at[j])); } \
+            break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_RUN_THROUGH_CASE)
+        default: break;
+    }
+    return v;
+}
+enum { OPDI_CU_GENERAL_RUN = 8 };
+/* runs: the number of runs of OPDI_CU_GENERAL_RUN elements with which the walk begins.
+   common: the dtype to which inputs of other dtypes are converted first; -1: they are only converted to the compute
    type. */
 template <typename C> struct opdi_cu_pointwise_general_args {
     opdi_cu_pointwise_walk w;
     opdi_cu_pointwise_numbers<C> s;
-    int32_t common;
+    int32_t runs, common;
 };
 template <typename C>
 __device__ __forceinline__ C opdi_cu_pointwise_general_in(const opdi_cu_pointwise_general_args<C> &f, int k,
@@ -2284,18 +2397,62 @@ __device__ __forceinline__ C opdi_cu_pointwise_general_in(const opdi_cu_pointwis
     const C v = opdi_cu_load_as<C>(f.w.data[k], at, f.w.dtype[k]);
     return f.common < 0 || f.common == f.w.dtype[k] ? v : opdi_cu_through<C>(v, f.common);
 }
+template <int N, typename C>
+__device__ __forceinline__ void opdi_cu_pointwise_general_run(const opdi_cu_pointwise_general_args<C> &f, int k,
+                                                              int64_t at, opdi_cu_many<C, N> *to) {
+    if (f.w.data[k] && f.w.strides[k][0] != 0) {
+        *to = opdi_cu_load_run_as<C, N>(f.w.data[k], at, f.w.dtype[k]);
+        if (f.common >= 0 && f.common != f.w.dtype[k]) { *to = opdi_cu_run_through<C, N>(*to, f.common); }
+        return;
+    }
+    const C one = opdi_cu_pointwise_general_in(f, k, at);
+    OPDI_CU_UNROLL
+    for (int j = 0; j < N; j++) { to->at[j] = one; }
+}
+/* Moves each number to the place before it, and `last` to the last place.  A loop that is not unrolled can thus read
+   and write all places, but keep the numbers in registers. */
+template <typename C, int N> __device__ __forceinline__ void opdi_cu_move_on(opdi_cu_many<C, N> *v, C last) {
+    OPDI_CU_UNROLL
+    for (int j = 0; j + 1 < N; j++) { v->at[j] = v->at[j + 1]; }
+    v->at[N - 1] = last;
+}
 template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
 opdi_cu_pointwise_general(const opdi_cu_pointwise_general_args<C> f) {
     typedef opdi_cu_pointwise_formula<F, C> formula;
-    constexpr int K = formula::inputs + 1;
-    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE;
+    constexpr int K = formula::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0, N = OPDI_CU_GENERAL_RUN;
+    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE, first = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x;
+    int64_t at[K];
     OPDI_CU_ROLLED
-    for (uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
-        int64_t at[K];
+    for (uint32_t i = first; i < (uint32_t)f.runs; i += step) {
+        opdi_cu_many<C, N> x, y, z;
+        opdi_cu_pointwise_offsets<K>(f.w, i * N, at);
+        opdi_cu_pointwise_general_run<N>(f, 1, at[1], &x);
+        if (K > 2) { opdi_cu_pointwise_general_run<N>(f, 2, at[Y], &y); }
+        if (K > 3) { opdi_cu_pointwise_general_run<N>(f, 3, at[Z], &z); }
+        if constexpr (formula::heavy) {
+            OPDI_CU_ROLLED
+            for (int j = 0; j < N; j++) {
+                const C r = formula::run(x.at[0], K > 2 ? y.at[0] : x.at[0], K > 3 ? z.at[0] : x.at[0], f.s.a, f.s.b,
+                                         f.s.c);
+                if (K > 2) { opdi_cu_move_on(&y, C(0)); }
+                if (K > 3) { opdi_cu_move_on(&z, C(0)); }
+                opdi_cu_move_on(&x, r);
+            }
+        } else {
+            OPDI_CU_UNROLL
+            for (int j = 0; j < N; j++) {
+                x.at[j] = formula::run(x.at[j], K > 2 ? y.at[j] : x.at[j], K > 3 ? z.at[j] : x.at[j], f.s.a, f.s.b,
+                                       f.s.c);
+            }
+        }
+        opdi_cu_store_run_as<C, N>(f.w.data[0], at[0], f.w.dtype[0], x);
+    }
+    OPDI_CU_ROLLED
+    for (uint32_t i = (uint32_t)f.runs * N + first; i < (uint32_t)f.w.n; i += step) {
         opdi_cu_pointwise_offsets<K>(f.w, i, at);
         const C x = opdi_cu_pointwise_general_in(f, 1, at[1]);
-        const C y = K > 2 ? opdi_cu_pointwise_general_in(f, 2, at[K > 2 ? 2 : 0]) : x;
-        const C z = K > 3 ? opdi_cu_pointwise_general_in(f, 3, at[K > 3 ? 3 : 0]) : x;
+        const C y = K > 2 ? opdi_cu_pointwise_general_in(f, 2, at[Y]) : x;
+        const C z = K > 3 ? opdi_cu_pointwise_general_in(f, 3, at[Z]) : x;
         opdi_cu_store_as<C>(f.w.data[0], at[0], f.w.dtype[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
     }
 }
@@ -2303,7 +2460,7 @@ opdi_cu_pointwise_general(const opdi_cu_pointwise_general_args<C> f) {
 //== choosing a kernel =================================================================================================
 
 /* The kernels of a pointwise formula that compute in the type C.  A kernel is NULL if there is none for the dtype or
-   formula. */
+   formula: heavy formulas have only a strided kernel (opdi_cu_pointwise_heavy), which needs runs. */
 template <typename C> struct opdi_cu_pointwise_kernels {
     void (*flat[3])(opdi_cu_pointwise_flat_args<C>); /* by opdi_cu_fast_dtype */
     void (*strided[3])(opdi_cu_pointwise_strided_args<C>);
@@ -2311,38 +2468,36 @@ template <typename C> struct opdi_cu_pointwise_kernels {
     int inputs;
     bool heavy;
 };
-/* Returns the kernel for operands with strides, or NULL for heavy formulas, which have none. */
-template <int F, typename C, typename T, bool heavy> struct opdi_cu_pointwise_pick {
-    static void (*strided())(opdi_cu_pointwise_strided_args<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
-};
-template <int F, typename C, typename T> struct opdi_cu_pointwise_pick<F, C, T, true> {
-    static void (*strided())(opdi_cu_pointwise_strided_args<C>) { return NULL; }
-};
+/* Sets the kernels for operands of type T, number `at` of the kernels of their dtypes. */
+template <int F, typename T, typename C> static void opdi_cu_kernels_for(opdi_cu_pointwise_kernels<C> *k, int at) {
+    if constexpr (opdi_cu_pointwise_formula<F, C>::heavy) { k->strided[at] = opdi_cu_pointwise_heavy<F, C, T>; }
+    else {
+        k->flat[at] = opdi_cu_pointwise_flat<F, C, T>;
+        if constexpr (sizeof(C) == 4 || sizeof(T) == 8) { k->strided[at] = opdi_cu_pointwise_strided<F, C, T>; }
+    }
+}
+template <int F, typename C> static opdi_cu_pointwise_kernels<C> opdi_cu_kernels_start() {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
+    const opdi_cu_pointwise_kernels<C> k = {{NULL, NULL, NULL}, {NULL, NULL, NULL}, opdi_cu_pointwise_general<F, C>,
+                                            formula::inputs, formula::heavy != 0};
+    return k;
+}
 template <int F> static opdi_cu_pointwise_kernels<float> opdi_cu_kernels_f32() {
-    typedef opdi_cu_pointwise_formula<F, float> formula;
-    const opdi_cu_pointwise_kernels<float> k = {
-        {opdi_cu_pointwise_flat<F, float, float>, opdi_cu_pointwise_flat<F, float, opdi_cu_f16>,
-         opdi_cu_pointwise_flat<F, float, opdi_cu_bf16>},
-        {opdi_cu_pointwise_pick<F, float, float, formula::heavy>::strided(),
-         opdi_cu_pointwise_pick<F, float, opdi_cu_f16, formula::heavy>::strided(),
-         opdi_cu_pointwise_pick<F, float, opdi_cu_bf16, formula::heavy>::strided()},
-        opdi_cu_pointwise_general<F, float>, formula::inputs, formula::heavy != 0};
+    opdi_cu_pointwise_kernels<float> k = opdi_cu_kernels_start<F, float>();
+    opdi_cu_kernels_for<F, float>(&k, 0);
+    opdi_cu_kernels_for<F, opdi_cu_f16>(&k, 1);
+    opdi_cu_kernels_for<F, opdi_cu_bf16>(&k, 2);
     return k;
 }
 template <int F> static opdi_cu_pointwise_kernels<double> opdi_cu_kernels_f64() {
-    typedef opdi_cu_pointwise_formula<F, double> formula;
-    const opdi_cu_pointwise_kernels<double> k = {
-        {opdi_cu_pointwise_flat<F, double, double>, NULL, NULL},
-        {opdi_cu_pointwise_pick<F, double, double, formula::heavy>::strided(), NULL, NULL},
-        opdi_cu_pointwise_general<F, double>, formula::inputs, formula::heavy != 0};
+    opdi_cu_pointwise_kernels<double> k = opdi_cu_kernels_start<F, double>();
+    opdi_cu_kernels_for<F, double>(&k, 0);
     return k;
 }
 template <int F> static opdi_cu_pointwise_kernels<int64_t> opdi_cu_kernels_i64() {
-    typedef opdi_cu_pointwise_formula<F, int64_t> formula;
-    const opdi_cu_pointwise_kernels<int64_t> k = {
-        {opdi_cu_pointwise_flat<F, int64_t, int64_t>, opdi_cu_pointwise_flat<F, int64_t, int32_t>, NULL},
-        {opdi_cu_pointwise_pick<F, int64_t, int64_t, formula::heavy>::strided(), NULL, NULL},
-        opdi_cu_pointwise_general<F, int64_t>, formula::inputs, formula::heavy != 0};
+    opdi_cu_pointwise_kernels<int64_t> k = opdi_cu_kernels_start<F, int64_t>();
+    opdi_cu_kernels_for<F, int64_t>(&k, 0);
+    opdi_cu_kernels_for<F, int32_t>(&k, 1);
     return k;
 }
 #define OPDI_CU_PICK_f32(name, inputs, kind, formula) \
@@ -2424,18 +2579,19 @@ static bool opdi_cu_pointwise_walk_of(const opd_pointwise *p, opdi_cu_pointwise_
     }
     return true;
 }
-/* Returns whether `nops` operands can be processed in runs of n elements: at each multiple of n, the next n elements of
-   an operand are contiguous and aligned, or the same element. */
-static bool opdi_cu_pointwise_in_runs(const opdi_cu_pointwise_walk *w, int nops, int n) {
+/* Returns the number of runs of n elements with which the walk begins: at each multiple of n, the next n elements of an
+   operand are contiguous and aligned, or the same element.  If there is more than one dim, the runs have all elements,
+   or the number is 0. */
+static int32_t opdi_cu_pointwise_in_runs(const opdi_cu_pointwise_walk *w, int nops, int n) {
     int k, d;
-    if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
+    if ((w->ndim > 1 && w->sizes[0].d % (uint32_t)n) || w->strides[0][0] != 1) { return 0; }
     for (k = 0; k < nops; k++) {
-        const int64_t size = w->data[k] ? (int64_t)opd_dtype_size((opd_scalar_type)w->dtype[k]) : 0;
+        const int64_t size = w->data[k] ? (int64_t)opd_dtype_size((opd_scalar_type)w->dtype[k]) * n : 0;
         if (!w->data[k] || w->strides[k][0] == 0) { continue; }
-        if (w->strides[k][0] != 1 || (uintptr_t)w->data[k] % (uintptr_t)(size * n)) { return false; }
-        for (d = 1; d < w->ndim; d++) { if (w->strides[k][d] % n) { return false; } }
+        if (w->strides[k][0] != 1 || (uintptr_t)w->data[k] % (uintptr_t)(size < 16 ? size : 16)) { return 0; }
+        for (d = 1; d < w->ndim; d++) { if (w->strides[k][d] % n) { return 0; } }
     }
-    return true;
+    return w->n / n;
 }
 template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) {
     const opdi_cu_pointwise_kernels<C> kernels = opdi_cu_pointwise_kernels_of(p->formula, C(0));
@@ -2449,9 +2605,9 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
                         "with the opdispatch.h of the program", (int)p->formula);
     }
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
-    if (p->linear && fast >= 0 && aligned) {
+    if (p->linear && fast >= 0 && aligned && kernels.flat[fast]) {
         const int size = (int)opd_dtype_size(p->common);
-        const int per_thread = 16 / size * opdi_cu_pointwise_unrolled(kernels.inputs, kernels.heavy, size);
+        const int per_thread = 16 / size * opdi_cu_pointwise_unrolled(p->formula, kernels.inputs, kernels.heavy, size);
         opdi_cu_pointwise_flat_args<C> f =
             {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pointwise_which_numbers(p), s};
         for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
@@ -2461,14 +2617,26 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     }
     if (!opdi_cu_pointwise_walk_of(p, &w)) { return 1; }
     if (fast >= 0 && kernels.strided[fast]) {
-        const int n = (int)(16 / opd_dtype_size(p->common));
-        opdi_cu_pointwise_strided_args<C> f =
-            {w, s, opdi_cu_pointwise_in_runs(&w, p->noperands, n), opdi_cu_pointwise_which_numbers(p)};
-        if (f.run) { f.w.n /= n; }
-        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, f);
+        const int size = (int)opd_dtype_size(p->common), n = 16 / size;
+        const int32_t runs = opdi_cu_pointwise_in_runs(&w, p->noperands, n);
+        opdi_cu_pointwise_strided_args<C> f = {w, s, runs, opdi_cu_pointwise_which_numbers(p)};
+        if (kernels.heavy && runs) {
+            const int per_block = OPDI_CU_BLOCK_SIZE *
+                opdi_cu_pointwise_unrolled(p->formula, kernels.inputs, kernels.heavy, size);
+            return opdi_cu_launch(kernels.strided[fast], dim3((unsigned)opdi_cu_ceil(runs, per_block)),
+                                  OPDI_CU_BLOCK_SIZE, 0, f);
+        }
+        if (!kernels.heavy) {
+            if (runs * n != w.n) { f.run = 0; }
+            if (f.run) { f.w.n /= n; }
+            return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE,
+                                  0, f);
+        }
     }
-    opdi_cu_pointwise_general_args<C> f = {w, s, p->common == p->compute ? -1 : (int32_t)p->common};
-    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, f);
+    opdi_cu_pointwise_general_args<C> f = {w, s, opdi_cu_pointwise_in_runs(&w, p->noperands, OPDI_CU_GENERAL_RUN),
+                                           p->common == p->compute ? -1 : (int32_t)p->common};
+    return opdi_cu_launch(kernels.general, opdi_cu_grid(f.runs ? f.runs : w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE,
+                          0, f);
 }
 static int opdi_cu_copy_part(const opd_pointwise *p);
 static int opdi_cu_pointwise_one(const opd_pointwise *p) {
@@ -2480,7 +2648,10 @@ static int opdi_cu_pointwise_one(const opd_pointwise *p) {
    Returns 0, or -1 and sets an error. */
 static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
-    int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_POINTWISE_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
+    const int64_t size = p->sizes[last], half_size = opdi_cu_ceil(size, 2);  /* the second half stays aligned */
+    const int64_t step = p->ndim > OPDI_CU_POINTWISE_DIMS ? 1
+        : size < 32 ? half_size : opdi_cu_ceil(half_size, 16) * 16;
+    int64_t sizes[OPD_MAX_DIMS], at;
     opd_pointwise half = *p;
     int k;
     if (rc <= 0) { return rc; }
@@ -2499,9 +2670,11 @@ static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     }
     return 0;
 }
+static bool opdi_cu_gather_add(int index, const opd_pointwise *p);           /* see >>cu:lists */
 static int opdi_cu_pointwise(void *user, int index, const opd_pointwise *p) {
-    const opdi_cu_on on(index);
     (void)user;
+    if (opdi_cu_gather_add(index, p)) { return 0; }
+    const opdi_cu_on on(index);
     return opdi_cu_pointwise_split(p);
 }
 
@@ -5621,6 +5794,205 @@ static const opdi_cu_registration opdi_cu_table_softmax[] = {
     {"_native_batch_norm_legit", opdi_cu_batch_norm},
     {NULL, NULL}};
 
+
+//== rms norm ==========================================================================================================
+
+/* rms norm of rows of n elements: y = x * rstd * w with rstd = 1 / sqrt(mean(x^2) + eps).  w is NULL, or of x's type;
+   if `wide` is true, of the type in which the kernel computes.  Backward: y is the gradient dx, and `parts`, unless it
+   is NULL, gets sums of g * x * rstd over rows for dw: a row for each blockIdx.x and threadIdx.y. */
+enum { OPDI_CU_RMS_THREADS = 1024 };             /* threads of a multiprocessor in the backward pass */
+typedef struct opdi_cu_rms {
+    const void *x, *g, *w;
+    void *y, *rstd, *parts;
+    double eps;
+    int64_t rows, n;
+    bool wide;
+} opdi_cu_rms;
+template <typename T, int W, typename C>
+__device__ __forceinline__ void opdi_cu_rms_weights(const opdi_cu_rms &k, int64_t i, C *c) {
+    constexpr int P = W * (int)sizeof(C) > 16 ? 16 / (int)sizeof(C) : W;
+    if (!k.w) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) { c[w] = 1; }
+    } else if (k.wide) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w += P) { opdi_cu_load_some<P>((const C *)k.w + i + w, c + w); }
+    } else { opdi_cu_load_some<W>((const T *)k.w + i, c); }
+}
+template <typename T, int W, typename C>
+__device__ __forceinline__ void opdi_cu_rms_put(const opdi_cu_rms &k, T *y, const opdi_cu_vector<T, W> &v, C rstd,
+                                                int64_t i) {
+    C a[W], c[W];
+    opdi_cu_rms_weights<T, W>(k, i, a);
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) { c[w] = opdi_cu_taken<C>(v, w) * rstd * a[w]; }
+    opdi_cu_store_some<W>(y + i, c);
+}
+template <typename T, int W, int PACKS> __global__ void __launch_bounds__(1024) opdi_cu_rms_rows(const opdi_cu_rms k) {
+    typedef opdi_cu_acc<T> C;
+    const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
+    const int64_t n = k.n;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t row = first + threadIdx.y;
+        const bool in = row < k.rows;
+        const T *x = (const T *)k.x + row * n;
+        T *y = (T *)k.y + row * n;
+        opdi_cu_vector<T, W> v[PACKS ? PACKS : 1];
+        C squares = 0;
+        int there = 0;
+        const auto add = [&](const opdi_cu_vector<T, W> &pack) {
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) { const C a = opdi_cu_taken<C>(pack, w); squares += a * a; }
+        };
+        if constexpr (PACKS > 0) {
+            there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, v);
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { add(v[p]); } }
+        } else { OPDI_CU_EACH_ROUND(i) { add(opdi_cu_load_vector<W>(x + i)); } }
+        squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
+        const C rstd = (C)1 / (C)sqrt(squares / (C)n + (C)k.eps);
+        if (in && lane == 0) { ((C *)k.rstd)[row] = rstd; }
+        if constexpr (PACKS > 0) {
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { opdi_cu_rms_put(k, y, v[p], rstd, i); } }
+        } else { OPDI_CU_EACH_ROUND(i) { opdi_cu_rms_put(k, y, opdi_cu_load_vector<W>(x + i), rstd, i); } }
+    }
+}
+/* Computes dx = rstd * (w * g - x * rstd^2 * mean(w * g * x)) and, if PACKS > 0, the parts of dw. */
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(512) opdi_cu_rms_backward_rows(const opdi_cu_rms k) {
+    typedef opdi_cu_acc<T> C;
+    const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
+    const int64_t n = k.n;
+    C dw[PACKS ? PACKS : 1][W];
+    OPDI_CU_UNROLL
+    for (int p = 0; p < (PACKS ? PACKS : 1); p++) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) { dw[p][w] = 0; }
+    }
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t row = first + threadIdx.y;
+        const bool in = row < k.rows;
+        const T *x = (const T *)k.x + row * n, *g = (const T *)k.g + row * n;
+        T *dx = (T *)k.y + row * n;
+        const C rstd = in ? ((const C *)k.rstd)[row] : (C)0;
+        opdi_cu_vector<T, W> xs[PACKS ? PACKS : 1], gs[PACKS ? PACKS : 1];
+        C sum = 0;
+        int there = 0;
+        const auto add = [&](const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, int64_t i) {
+            C a[W];
+            opdi_cu_rms_weights<T, W>(k, i, a);
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) { sum += a[w] * opdi_cu_taken<C>(gv, w) * opdi_cu_taken<C>(xv, w); }
+        };
+        const auto put = [&](const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, C *to, int64_t i) {
+            C a[W];
+            opdi_cu_rms_weights<T, W>(k, i, a);
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                const C xw = opdi_cu_taken<C>(xv, w), gw = opdi_cu_taken<C>(gv, w);
+                to[w] += gw * xw * rstd;
+                a[w] = rstd * (a[w] * gw - xw * sum);
+            }
+            opdi_cu_store_some<W>(dx + i, a);
+        };
+        if constexpr (PACKS > 0) {
+            there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, xs);
+            (void)opdi_cu_load_packs<W, PACKS>(g, (int)n, lane, lanes, in, gs);
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { add(xs[p], gs[p], i); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) { add(opdi_cu_load_vector<W>(x + i), opdi_cu_load_vector<W>(g + i), i); }
+        }
+        sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes) * rstd * rstd / (C)n;
+        if constexpr (PACKS > 0) {
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { put(xs[p], gs[p], dw[p], i); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) { put(opdi_cu_load_vector<W>(x + i), opdi_cu_load_vector<W>(g + i), dw[0], i); }
+        }
+    }
+    if constexpr (PACKS > 0) {
+        constexpr int P = W * (int)sizeof(C) > 16 ? 16 / (int)sizeof(C) : W;
+        if (!k.parts) { return; }
+        C *parts = (C *)k.parts + ((int64_t)blockIdx.x * blockDim.y + threadIdx.y) * n;
+        OPDI_CU_EACH_PACK(p, i) {
+            if (i >= n) { continue; }
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w += P) { opdi_cu_store_some<P>(parts + i + w, dw[p] + w); }
+        }
+    }
+}
+/* Runs rms_norm(Tensor x, Tensor? w, int n, float eps) -> (Tensor, Tensor): the norm of rows of n elements, and rstd of
+   each row, as one dim.  x is contiguous; w has n elements, and x's dtype or float32. */
+static int opdi_cu_rms_norm(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *y, *rstd;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    opdi_cu_rms k = opdi_cu_rms();
+    bool bad = false;
+    k.n = opd_arg_int(call, 2); k.eps = opd_arg_double(call, 3);
+    k.rows = k.n > 0 ? opd_numel(x) / k.n : 0;
+    x = opdi_cu_norm_in(x, opd_dtype(x), &bad); w = opdi_cu_norm_in(w, w ? opd_dtype(w) : acc, &bad);
+    y = bad ? NULL : opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
+    rstd = y ? opdi_cu_new(opd_ints_of(&k.rows, 1), acc) : NULL;
+    if (!rstd) { return -1; }
+    k.x = opdi_cu_norm_data(x); k.w = opdi_cu_norm_data(w); k.wide = w && opd_dtype(w) != opd_dtype(x);
+    k.y = (void *)opdi_cu_norm_data(y); k.rstd = (void *)opdi_cu_norm_data(rstd);
+    if (k.rows > 0) {
+        OPDI_CU_FLOATS(opd_dtype(x), T, {
+            const int W = 16 / (int)sizeof(T), most = sizeof(T) == 8 ? 2 : 4;
+            const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.w);
+            const opdi_cu_row_plan p = opdi_cu_row_plan_of(k.rows, k.n, W, vec, most);
+            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_rms_rows, T, most), p.grid, p.block, 0, k)) { return -1; }
+        })
+    }
+    return opd_return_tensor(call, y) ? -1 : opd_return_tensor(call, rstd);
+}
+/* Computes dx and, if dw is not NULL, dw [n] of the type of the computation. */
+template <typename T> static int opdi_cu_rms_backward_of(opdi_cu_rms k, opd_tensor *x, opd_tensor *g, opd_tensor *rstd,
+                                                         opd_tensor *dw) {
+    const int W = 16 / (int)sizeof(T), most = 2;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.g) && opdi_cu_aligned(k.w);
+    opdi_cu_row_plan p = opdi_cu_row_plan_of(k.rows, k.n, W, vec, most);
+    if (p.block.x > 512) { p.packs = 0; p.block = dim3(512); }
+    if (p.packs == 0 || !dw) {
+        opd_tensor *mean = dw ? opd_zeros_like(rstd) : NULL;
+        if (dw && !mean) { return -1; }
+        return opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_rms_backward_rows, T, most), p.grid, p.block, 0, k) ? -1
+            : dw ? opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, dw, NULL) : 0;
+    }
+    const int64_t at_once = (int64_t)opdi_cu_properties()->multiprocessors *
+        (OPDI_CU_RMS_THREADS / (int)(p.block.x * p.block.y));
+    p.grid.x = p.grid.x < at_once ? p.grid.x : (unsigned)at_once;
+    const int64_t sizes[2] = {(int64_t)p.grid.x * p.block.y, k.n};
+    opd_tensor *parts = opdi_cu_new(opd_ints_of(sizes, 2), acc);
+    k.parts = (void *)opdi_cu_norm_data(parts);
+    if (!parts || opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_rms_backward_rows, T, most), p.grid, p.block, 0, k)) {
+        return -1;
+    }
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(parts, 1, dw, NULL, opdi_cu_fold_make(0), false);
+}
+/* Runs rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need) -> (Tensor, Tensor?): dx, and dw
+   [n] in w's dtype if `need` is true, else None. */
+static int opdi_cu_rms_norm_backward(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2),
+        *rstd = opd_arg_tensor(call, 3), *dx, *dw = NULL;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const bool need = opd_arg_bool(call, 5) && w;
+    opdi_cu_rms k = opdi_cu_rms();
+    bool bad = false;
+    k.n = opd_arg_int(call, 4);
+    k.rows = k.n > 0 ? opd_numel(x) / k.n : 0;
+    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
+    w = opdi_cu_norm_in(w, w ? opd_dtype(w) : acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
+    dx = bad ? NULL : opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
+    if (!dx || (need && !(dw = opdi_cu_new(opd_ints_of(&k.n, 1), acc)))) { return -1; }
+    k.x = opdi_cu_norm_data(x); k.g = opdi_cu_norm_data(g); k.w = opdi_cu_norm_data(w);
+    k.wide = w && opd_dtype(w) != opd_dtype(x);
+    k.y = (void *)opdi_cu_norm_data(dx); k.rstd = (void *)opdi_cu_norm_data(rstd);
+    if (k.rows == 0) { if (dw && !opd_zero_(dw)) { return -1; } }
+    else { OPDI_CU_FLOATS(opd_dtype(x), T, if (opdi_cu_rms_backward_of<T>(k, x, g, rstd, dw)) { return -1; }) }
+    if (dw && opd_dtype(dw) != opd_dtype(w) && !(dw = opd_to_dtype(dw, opd_dtype(w)))) { return -1; }
+    return opd_return_tensor(call, dx) ? -1 : dw ? opd_return_tensor(call, dw)
+        : opd_return_value(call, opd_value_none());
+}
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:scans       scans and sorting
 //----------------------------------------------------------------------------------------------------------------------
@@ -9885,6 +10257,175 @@ static const opdi_cu_registration opdi_cu_table_losses[] = {
     {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
     {NULL, NULL}};
 
+//== cross entropy =====================================================================================================
+//
+//  The loss of row x[n] is lse - x[target] with lse = log(sum(exp(x))), so that the logits are read once, and no
+//  log_softmax is written.  The gradient is (exp(x - lse) - (i == target)) * g.  Rows whose target is `ignore` have no
+//  loss and no gradient.
+
+enum { OPDI_CU_ENTROPY_THREADS = 512 };
+template <typename T> struct opdi_cu_entropy {
+    typedef opdi_cu_acc<T> A;
+    const T *x;
+    T *dx;                                        /* backward */
+    const int64_t *target;
+    int64_t rows, ignore;
+    int n;
+    A *lse, *loss, *total;                        /* of each row; total: the number of rows that count */
+    const A *g;                                   /* of each row or, if `one` is true, of all; with `mean`, divided by
+                                                     *total */
+    bool one, mean;
+    opdi_cu_guard guard;
+};
+/* A block computes a row in each round. */
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_ENTROPY_THREADS)
+opdi_cu_entropy_rows(const opdi_cu_entropy<T> k) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int W = 16 / sizeof(T), U = 2;
+    const int threads = (int)blockDim.x, thread = (int)threadIdx.x;
+    const opdi_cu_exps<A> none = {opdi_cu_lowest<A>(), 0};
+    for (int64_t row = blockIdx.x; row < k.rows; row += gridDim.x) {
+        const T *x = k.x + row * k.n;
+        const opdi_cu_long_row<T, W> a(x, k.n);
+        opdi_cu_exps<A> e = none;
+        A v[W];
+        if (thread < a.lead && thread < k.n) { v[0] = opdi_cu_load<A>(x + thread); e.template take<1>(v); }
+        OPDI_CU_ROLLED
+        for (int p = thread; p < a.packs; p += U * threads) {
+            opdi_cu_vector<T, W> in[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                if (p + u * threads < a.packs) { in[u] = opdi_cu_load_vector<W>(x + a.lead + (p + u * threads) * W); }
+            }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                if (p + u * threads >= a.packs) { continue; }
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { v[w] = opdi_cu_taken<A>(in[u], w); }
+                e.template take<W>(v);
+            }
+        }
+        if (thread < a.tail) { v[0] = opdi_cu_load<A>(x + k.n - a.tail + thread); e.template take<1>(v); }
+        e = opdi_cu_block_reduce(e, opdi_cu_exps_join(), none);
+        if (thread == 0) {
+            const int64_t t = k.target[row];
+            const A lse = e.top + (A)log(e.total());
+            k.lse[row] = lse;
+            k.loss[row] = t != k.ignore && k.guard.inside(t, k.n) ? lse - opdi_cu_load<A>(x + t) : (A)0;
+        }
+    }
+}
+/* Adds the losses of all rows, and counts the rows that count.  y: the sum or, if `mean` is true, the mean. */
+template <typename T> __global__ void __launch_bounds__(1024) opdi_cu_entropy_total(const opdi_cu_entropy<T> k,
+                                                                                    opdi_cu_acc<T> *y) {
+    typedef opdi_cu_acc<T> A;
+    A sum = 0, count = 0;
+    for (int64_t row = threadIdx.x; row < k.rows; row += blockDim.x) {
+        const int64_t t = k.target[row];
+        sum += k.loss[row];
+        count += t != k.ignore && (uint64_t)t < (uint64_t)k.n ? (A)1 : (A)0;
+    }
+    sum = opdi_cu_block_reduce(sum, opdi_cu_sum(), (A)0);
+    count = opdi_cu_block_reduce(count, opdi_cu_sum(), (A)0);
+    if (threadIdx.x == 0) { *k.total = count; *y = k.mean ? sum / count : sum; }
+}
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_ENTROPY_THREADS)
+opdi_cu_entropy_backward(const opdi_cu_entropy<T> k) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int W = 16 / sizeof(T), U = 2;
+    const int threads = (int)blockDim.x, thread = (int)threadIdx.x;
+    for (int64_t row = blockIdx.x; row < k.rows; row += gridDim.x) {
+        const T *x = k.x + row * k.n;
+        T *dx = k.dx + row * k.n;
+        const opdi_cu_long_row<T, W> a(x, k.n);
+        const int64_t t = k.target[row];
+        const bool counts = t != k.ignore && (uint64_t)t < (uint64_t)k.n;
+        const A lse = k.lse[row];
+        const A g = !counts ? (A)0 : !k.one ? k.g[row] : k.mean ? *k.g / *k.total : *k.g;
+        const auto put = [&](int i) {
+            opdi_cu_store(dx + i, (opdi_cu_exp(opdi_cu_load<A>(x + i) - lse) - (A)(i == t)) * g);
+        };
+        if (thread < a.lead && thread < k.n) { put(thread); }
+        OPDI_CU_ROLLED
+        for (int p = thread; p < a.packs; p += U * threads) {
+            opdi_cu_vector<T, W> in[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                if (p + u * threads < a.packs) { in[u] = opdi_cu_load_vector<W>(x + a.lead + (p + u * threads) * W); }
+            }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const int i = a.lead + (p + u * threads) * W;
+                A v[W];
+                if (p + u * threads >= a.packs) { continue; }
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) {
+                    v[w] = (opdi_cu_exp(opdi_cu_taken<A>(in[u], w) - lse) - (A)(i + w == t)) * g;
+                }
+                opdi_cu_store_some<W>(dx + i, v);
+            }
+        }
+        if (thread < a.tail) { put(k.n - a.tail + thread); }
+    }
+}
+/* Reads x [rows, n], which must be contiguous, and its targets [rows] into *k.  x is copied if it does not begin at a
+   multiple of 16 bytes. */
+template <typename T> static int opdi_cu_entropy_of(opd_call *call, opd_tensor **x, opd_tensor *target,
+                                                    opdi_cu_entropy<T> *k) {
+    target = opd_contiguous(target);
+    *x = opd_contiguous(*x);
+    if (*x && !opdi_cu_aligned(opdi_cu_data<T>(*x))) { *x = opd_clone(*x); }
+    if (!*x || !target) { return -1; }
+    memset(k, 0, sizeof *k);
+    k->x = opdi_cu_data<T>(*x); k->target = opdi_cu_data<int64_t>(target);
+    k->rows = opd_size(*x, 0); k->n = (int)opd_size(*x, 1);
+    k->guard = opdi_cu_guard_of(call);
+    return 0;
+}
+/* Runs cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor): the loss in the
+   type of the computation, lse of each row, and the number of rows that count (unless the reduction is 0, none). */
+static int opdi_cu_cross_entropy(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *loss, *lse, *total, *y;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const int64_t reduction = opd_arg_int(call, 2), rows = opd_size(x, 0);
+    loss = opdi_cu_new(opd_ints_of(&rows, 1), acc); lse = opdi_cu_new(opd_ints_of(&rows, 1), acc);
+    total = opdi_cu_new(opd_ints_of(NULL, 0), acc); y = reduction ? opdi_cu_new(opd_ints_of(NULL, 0), acc) : loss;
+    if (!loss || !lse || !total || !y) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        opdi_cu_entropy<T> k;
+        if (opdi_cu_entropy_of<T>(call, &x, opd_arg_tensor(call, 1), &k)) { return -1; }
+        k.ignore = opd_arg_int(call, 3); k.mean = reduction == 1;
+        k.lse = opdi_cu_data<A>(lse); k.loss = opdi_cu_data<A>(loss); k.total = opdi_cu_data<A>(total);
+        if (opdi_cu_launch(opdi_cu_entropy_rows<T>, opdi_cu_grid_rows(rows), OPDI_CU_ENTROPY_THREADS, 0, k) ||
+            (reduction && opdi_cu_launch(opdi_cu_entropy_total<T>, dim3(1), dim3(1024), 0, k, opdi_cu_data<A>(y)))) {
+            return -1;
+        }
+    })
+    return opd_return_tensor(call, y) || opd_return_tensor(call, lse) ? -1 : opd_return_tensor(call, total);
+}
+/* Runs cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, int reduction, int ignore)
+   -> Tensor. */
+static int opdi_cu_cross_entropy_backward(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 1), *lse = opd_arg_tensor(call, 3), *total = opd_arg_tensor(call, 4), *dx, *g;
+    const int64_t reduction = opd_arg_int(call, 5);
+    g = opdi_cu_as(opd_arg_tensor(call, 0), opd_dtype(lse));
+    dx = g ? opdi_cu_new(opd_ints_of(opd_sizes(x), 2), opd_dtype(x)) : NULL;
+    if (!dx) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        opdi_cu_entropy<T> k;
+        if (opdi_cu_entropy_of<T>(call, &x, opd_arg_tensor(call, 2), &k)) { return -1; }
+        k.ignore = opd_arg_int(call, 6); k.one = reduction != 0; k.mean = reduction == 1;
+        k.lse = opdi_cu_data<A>(lse); k.total = opdi_cu_data<A>(total); k.g = opdi_cu_data<A>(g);
+        k.dx = opdi_cu_data<T>(dx);
+        if (opdi_cu_launch(opdi_cu_entropy_backward<T>, opdi_cu_grid_rows(k.rows), OPDI_CU_ENTROPY_THREADS, 0, k)) {
+            return -1;
+        }
+    })
+    return opd_return_tensor(call, dx);
+}
+
 //== distances between the rows of matrices ============================================================================
 //
 //  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  If there is only one matrix (y is x), the result has the pairs i < j, one
@@ -10485,6 +11026,102 @@ static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_sca
     OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
     return opdi_cu_debug ? opdi_cu_faults() : 0;
 }
+/* What cublasLt needs to choose an algorithm for a product with a bias, and the algorithm. */
+struct opdi_cu_biased {
+    int64_t m, k, p, lda, ldb;
+    int32_t ta, tb, type, compute, device, aligned[3];            /* aligned: the addresses of a, b and out */
+    bool operator<(const opdi_cu_biased &o) const { return memcmp(this, &o, sizeof *this) < 0; }
+};
+struct opdi_cu_algorithm { bool there; cublasLtMatmulAlgo_t algorithm; size_t scratch; };
+static std::mutex opdi_cu_algorithms_lock;
+static std::map<opdi_cu_biased, opdi_cu_algorithm> *opdi_cu_algorithms;    /* never destroyed */
+
+static int32_t opdi_cu_alignment(const void *p) {
+    int32_t n = 256;
+    while ((uintptr_t)p % (uintptr_t)n) { n /= 2; }
+    return n;
+}
+/* Returns the algorithm for a product: the one that cublasLt thought best when it was asked first. */
+static opdi_cu_algorithm opdi_cu_algorithm_of(const opdi_cu_biased *key, cublasLtHandle_t h, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t *layouts /*[3]*/) {
+    static const cublasLtMatmulPreferenceAttributes_t attributes[4] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    const size_t most = (size_t)32 << 20;
+    cublasLtMatmulPreferenceOpaque_t preference;
+    cublasLtMatmulHeuristicResult_t found;
+    opdi_cu_algorithm a = opdi_cu_algorithm();
+    int n = 0;
+    std::lock_guard<std::mutex> guard(opdi_cu_algorithms_lock);
+    if (!opdi_cu_algorithms) { opdi_cu_algorithms = new std::map<opdi_cu_biased, opdi_cu_algorithm>(); }
+    auto i = opdi_cu_algorithms->find(*key);
+    if (i != opdi_cu_algorithms->end()) { return i->second; }
+    bool good = cublasLtMatmulPreferenceInit(&preference) == CUBLAS_STATUS_SUCCESS &&
+        cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+                                             sizeof most) == CUBLAS_STATUS_SUCCESS;
+    for (int k = 0; k < 4; k++) {
+        const uint32_t bytes = (uint32_t)key->aligned[k < 2 ? k : 2];
+        good = good && cublasLtMatmulPreferenceSetAttribute(&preference, attributes[k], &bytes, sizeof bytes) ==
+            CUBLAS_STATUS_SUCCESS;
+    }
+    a.there = good && cublasLtMatmulAlgoGetHeuristic(h, desc, layouts[0], layouts[1], layouts[2], layouts[2],
+                                                     &preference, 1, &found, &n) == CUBLAS_STATUS_SUCCESS && n > 0;
+    if (a.there) { a.algorithm = found.algo; a.scratch = found.workspaceSize; }
+    (*opdi_cu_algorithms)[*key] = a;
+    return a;
+}
+/* Computes out [m, p] = alpha * a * b + bias [p] by cublasLt, which adds the bias before it stores the product.  Returns
+   1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+static int opdi_cu_gemm_biased(const opdi_cu_product *q, opd_scalar_type dtype, double alpha, const void *bias) {
+    const float alpha32 = (float)alpha, zero = 0;
+    const cublasComputeType_t compute = dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
+        ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    cublasOperation_t ta, tb;
+    bool turned[2] = {false, false};
+    opdi_cu_biased key;
+    cublasLtMatmulDescOpaque_t desc;
+    cublasLtMatrixLayoutOpaque_t layouts[3];
+    cublasLtMatrixLayout_t l[3] = {&layouts[0], &layouts[1], &layouts[2]};
+    cudaDataType type = CUDA_R_32F;
+    void *scratch = NULL;
+    if (q->n != 1 || q->m < 2 || dtype == OPD_FLOAT64 || !opdi_cu_aligned(bias) || !opdi_cu_cuda_type(dtype, &type)) {
+        return 0;
+    }
+    memset(&key, 0, sizeof key);
+    (void)opdi_cu_leading(&q->a, q->m, q->k, &key.lda, &turned[0]);
+    (void)opdi_cu_leading(&q->b, q->k, q->p, &key.ldb, &turned[1]);
+    ta = turned[0] ? CUBLAS_OP_T : CUBLAS_OP_N; tb = turned[1] ? CUBLAS_OP_T : CUBLAS_OP_N;
+    key.m = q->m; key.k = q->k; key.p = q->p; key.ta = ta; key.tb = tb; key.type = type; key.compute = compute;
+    key.device = opdi_cu_current();
+    key.aligned[0] = opdi_cu_alignment(q->a.data); key.aligned[1] = opdi_cu_alignment(q->b.data);
+    key.aligned[2] = opdi_cu_alignment(q->out);
+    const cublasLtHandle_t h = (cublasLtHandle_t)opdi_cu_blas();            /* a handle of cuBLAS is one of cublasLt */
+    if (!h) { return -1; }
+    if (cublasLtMatmulDescInit(&desc, compute, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_TRANSA, &tb, sizeof tb) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_TRANSB, &ta, sizeof ta) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) !=
+        CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias) !=
+        CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatrixLayoutInit(&layouts[0], type, (uint64_t)(turned[1] ? q->k : q->p),
+                                 (uint64_t)(turned[1] ? q->p : q->k), key.ldb) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatrixLayoutInit(&layouts[1], type, (uint64_t)(turned[0] ? q->m : q->k),
+                                 (uint64_t)(turned[0] ? q->k : q->m), key.lda) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatrixLayoutInit(&layouts[2], type, (uint64_t)q->p, (uint64_t)q->m, q->p) != CUBLAS_STATUS_SUCCESS) {
+        return 0;
+    }
+    const opdi_cu_algorithm a = opdi_cu_algorithm_of(&key, h, &desc, l);
+    if (!a.there) { return 0; }
+    if (a.scratch > 0 && !(scratch = opdi_cu_scratch((int64_t)a.scratch))) { return -1; }
+    const cublasStatus_t s = cublasLtMatmul(h, &desc, &alpha32, q->b.data, l[0], q->a.data, l[1], &zero, q->out, l[2],
+                                            q->out, l[2], &a.algorithm, scratch, a.scratch, opdi_cu_stream());
+    if (s == CUBLAS_STATUS_NOT_SUPPORTED || s == CUBLAS_STATUS_INVALID_VALUE) { return 0; }
+    if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasLtMatmul"); }
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasLtMatmul");
+    return opdi_cu_debug && opdi_cu_faults() ? -1 : 1;
+}
 /* Computes the product with one thread per element of the result. */
 template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, opdi_cu_acc<T> alpha,
     opdi_cu_acc<T> beta) {
@@ -10560,6 +11197,13 @@ static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, o
     q.out = opd_device_data(work, OPD_CUDA);
     q.out_batch = q.m * q.p;
     if (!self || opdi_cu_number(beta) == 0) { beta = opd_value_int(0); }
+    else if (opdi_cu_number(beta) == 1 && q.k > 0 && q.n == 1 && opd_numel(self) == q.p &&
+             opd_size(self, -1) == q.p && opd_is_contiguous(self) && opd_dtype(self) == opd_dtype(a)) {
+        const int done = opdi_cu_gemm_biased(&q, opd_dtype(a), opdi_cu_number(alpha), opdi_cu_data<void>(self));
+        if (done < 0) { return -1; }
+        if (done > 0) { return work == out || opd_copy_(out, work) ? 0 : -1; }
+        if (!opd_copy_(work, self)) { return -1; }
+    }
     else if (work != self && !opd_copy_(work, self)) { return -1; }
     if (opdi_cu_product_run(&q, opd_dtype(a), alpha, beta)) { return -1; }
     return work == out || opd_copy_(out, work) ? 0 : -1;
@@ -13934,14 +14578,370 @@ static const opdi_cu_registration opdi_cu_table_recurrent[] = {
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>cu:optimizers  steps of optimizers
+//  >>cu:lists       lists of tensors
 //
 //  A list of tensors is processed in few launches.  A block processes a piece of one tensor, which it finds in a table
-//  that is an argument of the kernel.  Numbers on the device (steps, scales, learning rates) are read there, so that a
-//  step does not wait for them and can be captured.
+//  that is an argument of the kernel.
 //----------------------------------------------------------------------------------------------------------------------
 
-enum { OPDI_CU_STEP_TENSORS = 48, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
+enum { OPDI_CU_LIST = 160, OPDI_CU_LIST_PIECE = 16384, OPDI_CU_LIST_THREADS = 256 };
+/* A list of up to OPDI_CU_LIST tensors, or of groups of K tensors of the same size. */
+template <int K> struct opdi_cu_list {
+    void *p[OPDI_CU_LIST][K];
+    int64_t numel[OPDI_CU_LIST];
+    int32_t first[OPDI_CU_LIST + 1];              /* number of each tensor's first block */
+    int32_t n;
+};
+/* Returns the tensor of a block: the last of n whose first block is not after this block. */
+__device__ __forceinline__ int opdi_cu_list_at(const int32_t *first, int n, int block) {
+    int low = 0, high = n - 1;
+    while (low < high) {
+        const int mid = (low + high + 1) / 2;
+        if (first[mid] <= block) { low = mid; } else { high = mid - 1; }
+    }
+    return low;
+}
+/* Adds a group to a list that is not full.  p[K]: the addresses of its elements. */
+template <int K> static void opdi_cu_list_add(opdi_cu_list<K> *list, void *const *p, int64_t numel) {
+    const int at = list->n++;
+    for (int k = 0; k < K; k++) { list->p[at][k] = p[k]; }
+    list->numel[at] = numel;
+    if (at == 0) { list->first[0] = 0; }
+    list->first[at + 1] = list->first[at] + (int32_t)opdi_cu_ceil(numel, OPDI_CU_LIST_PIECE);
+}
+/* Returns whether t is dense: it has as many elements as fit between its first and its last element in memory. */
+static bool opdi_cu_dense(const opd_tensor *t) {
+    int64_t reach = 1;
+    for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
+    return opd_numel(t) == 0 || reach == opd_numel(t);
+}
+
+//== pointwise formulas, gathered ======================================================================================
+//
+//  Between opdi_cu_gather(.., true) and opdi_cu_gather(.., false), the pointwise computations of a thread are only noted
+//  if they fit (opdi_cu_gather_add).  They run as one kernel as soon as one does not fit, or anything else that may
+//  depend on them happens (opdi_cu_gather_flush): another launch, a copy, an event, a change of the stream, memory that
+//  is freed.  Noted computations do not depend on each other.
+
+/* Copies, for elements of any type with the same size as the unsigned integer C. */
+#define OPDI_CU_LISTED_COPY(C) \
+    template <> struct opdi_cu_pointwise_formula<OPD_FORMULA_copy, C> { \
+        enum { inputs = 1, heavy = 0 }; \
+        static __device__ __forceinline__ C run(C x, C, C, C, C, C) { return x; } \
+    };
+OPDI_CU_LISTED_COPY(uint8_t)
+OPDI_CU_LISTED_COPY(uint16_t)
+OPDI_CU_LISTED_COPY(uint32_t)
+OPDI_CU_LISTED_COPY(uint64_t)
+/* The formulas that are gathered, of float32 and 16-bit floats.  Copies of the same dtype are gathered, too. */
+#define OPDI_CU_LISTED(X) \
+    X(add) X(add_scaled) X(sub) X(sub_scaled) X(mul) X(div) X(addcmul) X(addcdiv) X(sqrt) X(reciprocal) X(neg) X(abs) \
+    X(maximum) X(minimum)
+/* Operands 1 to K - 1 are inputs: a bit k of `numbers` says that input k is a number, of `ones` that it is one
+   element. */
+template <typename C, int K> struct opdi_cu_gathered_args {
+    opdi_cu_list<K> list;
+    opdi_cu_pointwise_numbers<C> s;
+    int32_t numbers, ones;
+};
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_LIST_THREADS)
+opdi_cu_gathered_kernel(const opdi_cu_gathered_args<C, opdi_cu_pointwise_formula<F, C>::inputs + 1> f) {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
+    constexpr int N = 16 / sizeof(T), K = formula::inputs, U = K == 1 ? 4 : 2, step = OPDI_CU_LIST_THREADS * N;
+    const int at = opdi_cu_list_at(f.list.first, f.list.n, (int)blockIdx.x);
+    const int64_t from = (int64_t)((int)blockIdx.x - f.list.first[at]) * OPDI_CU_LIST_PIECE;
+    const int64_t left = f.list.numel[at] - from;
+    const int n = left < OPDI_CU_LIST_PIECE ? (int)left : (int)OPDI_CU_LIST_PIECE, numbers = f.numbers | f.ones;
+    T *out = (T *)f.list.p[at][0] + from;
+    const T *in[3] = {NULL, NULL, NULL};
+    C s[3] = {f.s.in[0], f.s.in[1], f.s.in[2]};
+    uintptr_t all = (uintptr_t)out;
+    OPDI_CU_UNROLL
+    for (int k = 0; k < K; k++) {
+        const T *p = (const T *)f.list.p[at][k + 1];
+        if (f.ones >> k & 1) { s[k] = opdi_cu_load<C>(p); }
+        in[k] = numbers >> k & 1 ? NULL : p + from;
+        all |= (uintptr_t)in[k];
+    }
+    const int whole = all % 16 == 0 ? n / N * N : 0;
+    OPDI_CU_ROLLED
+    for (int i = (int)threadIdx.x * N; i < whole; i += step * U) {
+        const int runs = whole - i >= step * U ? U : (whole - i - N) / step + 1;
+        opdi_cu_vector<T, N> x[U], y[U], z[U];
+        opdi_cu_pointwise_fetch<N, U>(x, in[0], i, step, runs);
+        if (K > 1) { opdi_cu_pointwise_fetch<N, U>(y, in[1], i, step, runs); }
+        if (K > 2) { opdi_cu_pointwise_fetch<N, U>(z, in[2], i, step, runs); }
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) {
+            opdi_cu_vector<T, N> r;
+            OPDI_CU_UNROLL
+            for (int j = 0; j < N; j++) {
+                const C a = opdi_cu_pointwise_taken(x[u], j, numbers & 1, s[0]);
+                const C b = K > 1 ? opdi_cu_pointwise_taken(y[u], j, numbers & 2, s[1]) : a;
+                const C c = K > 2 ? opdi_cu_pointwise_taken(z[u], j, numbers & 4, s[2]) : a;
+                r.at[j] = opdi_cu_cast<T>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
+            }
+            if (u < runs) { opdi_cu_store_vector<N>(out + i + u * step, r); }
+        }
+    }
+    for (int i = whole + (int)threadIdx.x; i < n; i += OPDI_CU_LIST_THREADS) {
+        const C a = in[0] ? opdi_cu_load<C>(in[0] + i) : s[0];
+        const C b = K > 1 ? (in[1] ? opdi_cu_load<C>(in[1] + i) : s[1]) : a;
+        const C c = K > 2 ? (in[2] ? opdi_cu_load<C>(in[2] + i) : s[2]) : a;
+        opdi_cu_store(out + i, formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
+    }
+}
+/* The noted computations of a thread: n times one formula, with the same dtypes and numbers. */
+struct opdi_cu_gathered {
+    int depth, device, formula, noperands, n;
+    opd_scalar_type dtype;
+    opdi_cu_pointwise_numbers<float> s;
+    uint64_t element;                             /* copies: the number as an element */
+    int32_t numbers, ones;
+    void *p[OPDI_CU_LIST][4];
+    int64_t numel[OPDI_CU_LIST];
+};
+static thread_local opdi_cu_gathered *opdi_cu_gather_now;        /* NULL: computations are not noted */
+
+template <int F, typename C, typename T> static int opdi_cu_gathered_launch(const opdi_cu_gathered *g) {
+    constexpr int K = opdi_cu_pointwise_formula<F, C>::inputs + 1;
+    opdi_cu_gathered_args<C, K> f;
+    f.list.n = 0;
+    for (int i = 0; i < g->n; i++) { opdi_cu_list_add<K>(&f.list, g->p[i], g->numel[i]); }
+    f.numbers = g->numbers; f.ones = g->ones;
+    if constexpr (F == OPD_FORMULA_copy) {
+        const opdi_cu_pointwise_numbers<C> s = {C(0), C(0), C(0), {(C)g->element, C(0), C(0)}};
+        f.s = s;
+    } else { f.s = g->s; }
+    return opdi_cu_launch(opdi_cu_gathered_kernel<F, C, T>, dim3((unsigned)f.list.first[g->n]), OPDI_CU_LIST_THREADS, 0,
+                          f);
+}
+template <typename T> static int opdi_cu_gathered_run_of(const opdi_cu_gathered *g) {
+    switch (g->formula) {
+#define OPDI_CU_LISTED_CASE(name) \
+        case OPD_FORMULA_##name: return opdi_cu_gathered_launch<OPD_FORMULA_##name, float, T>(g);
+        OPDI_CU_LISTED(OPDI_CU_LISTED_CASE)
+        default: return -1;
+    }
+}
+static int opdi_cu_gathered_run(const opdi_cu_gathered *g) {
+    if (g->formula == OPD_FORMULA_copy) {
+        switch (opd_dtype_size(g->dtype)) {
+            case 1: return opdi_cu_gathered_launch<OPD_FORMULA_copy, uint8_t, uint8_t>(g);
+            case 2: return opdi_cu_gathered_launch<OPD_FORMULA_copy, uint16_t, uint16_t>(g);
+            case 4: return opdi_cu_gathered_launch<OPD_FORMULA_copy, uint32_t, uint32_t>(g);
+            default: return opdi_cu_gathered_launch<OPD_FORMULA_copy, uint64_t, uint64_t>(g);
+        }
+    }
+    return g->dtype == OPD_FLOAT32 ? opdi_cu_gathered_run_of<float>(g)
+        : g->dtype == OPD_FLOAT16 ? opdi_cu_gathered_run_of<opdi_cu_f16>(g) : opdi_cu_gathered_run_of<opdi_cu_bf16>(g);
+}
+/* Runs the noted computations.  If this fails, sets an error. */
+static void opdi_cu_gather_flush() {
+    opdi_cu_gathered *g = opdi_cu_gather_now;
+    if (!g || g->n == 0) { return; }
+    const opdi_cu_on on(g->device);
+    opdi_cu_gather_now = NULL;                    /* the launch asks for the stream, and would come here again */
+    (void)opdi_cu_gathered_run(g);
+    opdi_cu_gather_now = g;
+    g->n = 0;
+}
+static bool opdi_cu_listed(int formula) {
+    switch (formula) {
+#define OPDI_CU_LISTED_TRUE(name) case OPD_FORMULA_##name:
+        OPDI_CU_LISTED(OPDI_CU_LISTED_TRUE)
+            return true;
+        default: return false;
+    }
+}
+/* Fills in the common parts of *g for a computation, and sets g->n to 0.  Returns false if the computation cannot be
+   gathered. */
+static bool opdi_cu_gather_read(opdi_cu_gathered *g, int device, const opd_pointwise *p) {
+    const bool copy = p->formula == OPD_FORMULA_copy;
+    double element[2] = {0, 0};
+    memset(&g->s, 0, sizeof g->s);
+    g->device = device; g->formula = p->formula; g->noperands = p->noperands; g->n = 0;
+    g->numbers = opdi_cu_pointwise_which_numbers(p);
+    g->ones = 0; g->element = 0;
+    if (p->ndim != 1) { return false; }
+    for (int k = 0; k < p->noperands && !p->linear; k++) {
+        const opd_operand *o = &p->operands[k];
+        if (!o->data || o->strides[0] == 1) { continue; }
+        if (k == 0 || o->strides[0] != 0) { return false; }
+        g->ones |= 1 << (k - 1);
+    }
+    g->dtype = copy ? p->operands[0].dtype : p->common;
+    if (!copy) {
+        if (p->compute != OPD_FLOAT32 || !opdi_cu_listed(p->formula) || opdi_cu_pointwise_fast<float>(p) < 0) {
+            return false;
+        }
+        g->s = opdi_cu_pointwise_numbers_of<float>(p);
+        return true;
+    }
+    if (opd_dtype_size(g->dtype) > 8 || (p->operands[1].data && p->operands[1].dtype != g->dtype)) { return false; }
+    if (!p->operands[1].data) { opdi_cu_pointwise_element(&p->operands[1], g->dtype, element); }
+    memcpy(&g->element, element, sizeof g->element);
+    return true;
+}
+static bool opdi_cu_overlap(const void *a, int64_t na, const void *b, int64_t nb) {
+    return (uintptr_t)a < (uintptr_t)b + (uintptr_t)nb && (uintptr_t)b < (uintptr_t)a + (uintptr_t)na;
+}
+/* Returns whether a computation with operands p[] must wait for a noted one: one writes what the other reads or
+   writes. */
+static bool opdi_cu_gather_depends(const opdi_cu_gathered *g, void *const *p, int64_t numel) {
+    const int64_t size = (int64_t)opd_dtype_size(g->dtype), mine = numel * size;
+    for (int i = 0; i < g->n; i++) {
+        const int64_t bytes = g->numel[i] * size;
+        if (opdi_cu_overlap(p[0], mine, g->p[i][0], bytes)) { return true; }
+        for (int k = 1; k < g->noperands; k++) {
+            const bool one = g->ones >> (k - 1) & 1;
+            if (g->numbers >> (k - 1) & 1) { continue; }
+            if (opdi_cu_overlap(p[0], mine, g->p[i][k], one ? size : bytes) ||
+                opdi_cu_overlap(p[k], one ? size : mine, g->p[i][0], bytes)) { return true; }
+        }
+    }
+    return false;
+}
+/* Notes a computation on device `index`, and returns true, or returns false if it cannot be gathered. */
+static bool opdi_cu_gather_add(int index, const opd_pointwise *p) {
+    opdi_cu_gathered *g = opdi_cu_gather_now, next;
+    void *at[4] = {NULL, NULL, NULL, NULL};
+    if (!g || opdi_cu_debug || !opdi_cu_gather_read(&next, index, p)) { return false; }
+    for (int k = 0; k < p->noperands; k++) { at[k] = p->operands[k].data; }
+    if (g->n > 0 && (g->n == OPDI_CU_LIST || g->device != next.device || g->formula != next.formula ||
+                     g->noperands != next.noperands || g->dtype != next.dtype || g->numbers != next.numbers ||
+                     g->ones != next.ones || g->element != next.element || memcmp(&g->s, &next.s, sizeof g->s) != 0 ||
+                     opdi_cu_gather_depends(g, at, p->numel))) {
+        opdi_cu_gather_flush();
+    }
+    if (g->n == 0) {
+        g->device = next.device; g->formula = next.formula; g->noperands = next.noperands; g->dtype = next.dtype;
+        g->numbers = next.numbers; g->ones = next.ones; g->element = next.element; g->s = next.s;
+    }
+    memcpy(g->p[g->n], at, sizeof at);
+    g->numel[g->n++] = p->numel;
+    return true;
+}
+/* Begins or ends gathering on this thread.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_gather(void *user, int index, bool on) {
+    opdi_cu_gathered *g = opdi_cu_gather_now;
+    (void)user; (void)index;
+    if (on) {
+        if (!g && !(g = new (std::nothrow) opdi_cu_gathered)) { return opdi_cu_no_memory("a list of tensors"); }
+        if (!opdi_cu_gather_now) { g->depth = g->n = 0; opdi_cu_gather_now = g; }
+        g->depth++;
+        return 0;
+    }
+    if (!g) { return 0; }
+    opdi_cu_gather_flush();
+    if (--g->depth == 0) { opdi_cu_gather_now = NULL; delete g; }
+    return opd_ok() ? 0 : -1;
+}
+
+//== norms =============================================================================================================
+
+enum { OPDI_CU_LIST_ABS, OPDI_CU_LIST_SQUARES, OPDI_CU_LIST_MAX };      /* norms of order 1, 2 and infinity */
+template <int KIND> struct opdi_cu_list_fold {
+    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const {
+        return KIND != OPDI_CU_LIST_MAX ? a + b : a > b || !(a == a) ? a : b;
+    }
+};
+template <int KIND, typename A> __device__ __forceinline__ A opdi_cu_list_term(A x) {
+    return KIND == OPDI_CU_LIST_SQUARES ? x * x : x < 0 ? -x : x;
+}
+/* parts[block] gets the sum or maximum of a block's piece. */
+template <int KIND, typename T> __global__ void __launch_bounds__(OPDI_CU_LIST_THREADS)
+opdi_cu_list_norm_kernel(const opdi_cu_list<1> list, opdi_cu_acc<T> *parts) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int N = 16 / sizeof(T), U = 4, step = OPDI_CU_LIST_THREADS * N;
+    const opdi_cu_list_fold<KIND> fold = opdi_cu_list_fold<KIND>();
+    const int at = opdi_cu_list_at(list.first, list.n, (int)blockIdx.x);
+    const int64_t from = (int64_t)((int)blockIdx.x - list.first[at]) * OPDI_CU_LIST_PIECE;
+    const int64_t left = list.numel[at] - from;
+    const int n = left < OPDI_CU_LIST_PIECE ? (int)left : (int)OPDI_CU_LIST_PIECE;
+    const T *p = (const T *)list.p[at][0] + from;
+    const int whole = (uintptr_t)p % 16 == 0 ? n / N * N : 0;
+    A sum = 0;
+    OPDI_CU_ROLLED
+    for (int i = (int)threadIdx.x * N; i < whole; i += step * U) {
+        const int runs = whole - i >= step * U ? U : (whole - i - N) / step + 1;
+        opdi_cu_vector<T, N> x[U];
+        opdi_cu_pointwise_fetch<N, U>(x, p, i, step, runs);
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) {
+            if (u >= runs) { continue; }
+            OPDI_CU_UNROLL
+            for (int j = 0; j < N; j++) { sum = fold(sum, opdi_cu_list_term<KIND>(opdi_cu_taken<A>(x[u], j))); }
+        }
+    }
+    for (int i = whole + (int)threadIdx.x; i < n; i += OPDI_CU_LIST_THREADS) {
+        sum = fold(sum, opdi_cu_list_term<KIND>(opdi_cu_load<A>(p + i)));
+    }
+    sum = opdi_cu_block_reduce(sum, fold, (A)0);
+    if (threadIdx.x == 0) { parts[blockIdx.x] = sum; }
+}
+/* out[block] gets the norm of tensor number `block` of the list. */
+template <int KIND, typename T> __global__ void __launch_bounds__(OPDI_CU_LIST_THREADS)
+opdi_cu_list_norm_end(const opdi_cu_list<1> list, const opdi_cu_acc<T> *parts, T *out) {
+    typedef opdi_cu_acc<T> A;
+    const opdi_cu_list_fold<KIND> fold = opdi_cu_list_fold<KIND>();
+    A sum = 0;
+    const int end = list.first[blockIdx.x + 1];
+    for (int i = list.first[blockIdx.x] + (int)threadIdx.x; i < end; i += OPDI_CU_LIST_THREADS) {
+        sum = fold(sum, parts[i]);
+    }
+    sum = opdi_cu_block_reduce(sum, fold, (A)0);
+    if (threadIdx.x == 0) { opdi_cu_store(out + blockIdx.x, KIND == OPDI_CU_LIST_SQUARES ? (A)sqrt(sum) : sum); }
+}
+template <int KIND, typename T> static int opdi_cu_list_norm_flush(opdi_cu_list<1> *list, T *out) {
+    const int blocks = list->n > 0 ? list->first[list->n] : 0;
+    opdi_cu_acc<T> *parts;
+    if (list->n == 0) { return 0; }
+    parts = (opdi_cu_acc<T> *)opdi_cu_scratch((int64_t)blocks * (int64_t)sizeof *parts);
+    if (!parts || (blocks > 0 && opdi_cu_launch(opdi_cu_list_norm_kernel<KIND, T>, dim3((unsigned)blocks),
+                                                OPDI_CU_LIST_THREADS, 0, *list, parts)) ||
+        opdi_cu_launch(opdi_cu_list_norm_end<KIND, T>, dim3((unsigned)list->n), OPDI_CU_LIST_THREADS, 0, *list,
+                       (const opdi_cu_acc<T> *)parts, out)) { return -1; }
+    list->n = 0;
+    return 0;
+}
+template <int KIND, typename T> static int opdi_cu_list_norm_of(opd_tensors self, opd_tensor *out) {
+    opdi_cu_list<1> list;
+    int64_t done = 0;
+    list.n = 0;
+    for (int64_t i = 0; i < self.n; i++) {
+        opd_tensor *t = opdi_cu_dense(self.data[i]) ? self.data[i] : opd_contiguous(self.data[i]);
+        void *p = t ? opdi_cu_data<void>(t) : NULL;
+        if (!t || (!p && opd_numel(t) != 0)) { return -1; }
+        opdi_cu_list_add<1>(&list, &p, opd_numel(t));
+        if (list.n < OPDI_CU_LIST && i + 1 < self.n) { continue; }
+        if (opdi_cu_list_norm_flush<KIND, T>(&list, opdi_cu_data<T>(out) + done)) { return -1; }
+        done = i + 1;
+    }
+    return 0;
+}
+/* Runs list_norm(Tensor[] self, float order): the norm of each tensor, as a tensor with one dim.  The order is 1, 2 or
+   infinity.  All tensors have the same dtype, a float. */
+static int opdi_cu_list_norm(opd_call *call) {
+    const opd_tensors self = opd_arg_tensors(call, 0);
+    const double order = opd_arg_double(call, 1);
+    opd_tensor *out = opdi_cu_new(opd_ints_of(&self.n, 1), opd_dtype(self.data[0]));
+    if (!out) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(out), T, {
+        if (order == 2 ? opdi_cu_list_norm_of<OPDI_CU_LIST_SQUARES, T>(self, out)
+            : order == 1 ? opdi_cu_list_norm_of<OPDI_CU_LIST_ABS, T>(self, out)
+            : opdi_cu_list_norm_of<OPDI_CU_LIST_MAX, T>(self, out)) { return -1; }
+    })
+    return opd_return_tensor(call, out);
+}
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:optimizers  steps of optimizers
+//
+//  A list of tensors is processed in few launches, as in >>cu:lists.  Numbers on the device (steps, scales, learning
+//  rates) are read there, so that a step does not wait for them and can be captured.
+//----------------------------------------------------------------------------------------------------------------------
+
+enum { OPDI_CU_STEP_TENSORS = 160, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
 /* A number: if `at` is NULL, `value`, otherwise the number at this address on the device. */
 struct opdi_cu_scalar {
     const void *at;
@@ -13975,12 +14975,7 @@ template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_tab
     enum { N = 16 / sizeof(T), K = S::operands };
     __shared__ __align__(16) unsigned char scratch[sizeof(typename S::numbers)];
     typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(scratch);
-    int low = 0, high = table.n - 1;
-    while (low < high) {                          /* finds the tensor of this block: the last whose first block is not
-                                                     after this one */
-        const int mid = (low + high + 1) / 2;
-        if (table.first[mid] <= (int)blockIdx.x) { low = mid; } else { high = mid - 1; }
-    }
+    const int low = opdi_cu_list_at(table.first, table.n, (int)blockIdx.x);
     if (threadIdx.x == 0) { *shared = s.begin(table.step[low]); }
     __syncthreads();
     const typename S::numbers q = *shared;
@@ -14038,12 +15033,6 @@ template <class S> static int opdi_cu_steps_flush(opdi_cu_steps *b, const S &s) 
     }
     b->table.n = 0;
     return 0;
-}
-/* Returns whether t is dense: it has as many elements as fit between its first and its last element in memory. */
-static bool opdi_cu_dense(const opd_tensor *t) {
-    int64_t reach = 1;
-    for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
-    return opd_numel(t) == 0 || reach == opd_numel(t);
 }
 /* Adds a parameter to the table: its operands t, and its step count, or NULL.  Runs the table first if it is full or
    has another dtype.  Returns 0, or -1 and sets an error. */
@@ -14581,6 +15570,25 @@ static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_ctc, opdi_cu_table_distances, opdi_cu_table_matmul,
     opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
+/* Operators that only the library itself calls, of namespace opd_cuda: their schemas and kernels. */
+typedef struct opdi_cu_own { const char *name, *schema; opd_kernel kernel; } opdi_cu_own;
+static const opdi_cu_own opdi_cu_own_rows[] = {
+    {"list_norm", "list_norm(Tensor[] self, float order) -> Tensor", opdi_cu_list_norm},
+    {"rms_norm", "rms_norm(Tensor x, Tensor? w, int n, float eps) -> (Tensor, Tensor)", opdi_cu_rms_norm},
+    {"rms_norm_backward", "rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need) -> (Tensor, "
+     "Tensor)", opdi_cu_rms_norm_backward},
+    {"cross_entropy", "cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor)",
+     opdi_cu_cross_entropy},
+    {"cross_entropy_backward", "cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, "
+     "int reduction, int ignore) -> Tensor", opdi_cu_cross_entropy_backward}};
+static void opdi_cu_own_register() {
+    opd_library *lib = opd_library_open(OPD_DEF, "opd_cuda", NULL, __FILE__, __LINE__);
+    for (const opdi_cu_own &r : opdi_cu_own_rows) {
+        if (!lib || opd_def(lib, r.schema)) { return; }
+        (void)opd_impl_key(lib, r.name, "CUDA", r.kernel, NULL, NULL);
+    }
+}
+
 /* Returns the number of GPUs that can be used.  If it is 0, because there is no GPU or no driver, later errors will say
    so.  Does not make a context on any GPU; the first call that needs a context makes it. */
 static int opdi_cu_find_devices() {
@@ -14647,7 +15655,9 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.group_id = opdi_cu_group_id; d.group_new = opdi_cu_group_new;
     d.parts = &opdi_cu_parts;
     d.attention_backward = opdi_cu_attention_backward;
+    d.gather = opdi_cu_gather;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
+    opdi_cu_own_register();
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
     }

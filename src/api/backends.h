@@ -77,6 +77,11 @@ typedef struct opd_backend_desc {
        the device, and returns its results by opd_return_tensor.  Returns 0, -1 for an error, or 1 if it has no kernel
        for this call.  Then, and if it is NULL, separate operators compute the derivatives. */
     opd_kernel attention_backward;
+    /* optional, from 0.9 on.  Operators on lists of tensors (_foreach_..) call it with `on` before their pointwise
+       computations, and without afterwards.  In between, computations of the calling thread may be put off, so that
+       many of them run as one, but later work and other functions of the backend must find them done or queued.  Calls
+       may be nested. */
+    int (*gather)(void *user, int index, bool on);
 } opd_backend_desc;
 /* Registers the devices of a backend: PrivateUse1 to 3, or a backend of PyTorch other than CPU and Meta.  On its
    tensors, empty, zeros, full, copy_, to, clone, item, printing, views, random numbers and autograd then work.  Other

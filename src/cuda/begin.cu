@@ -53,6 +53,7 @@
      >>cu:convolution    convolution
      >>cu:attention      attention
      >>cu:recurrent      cells of recurrent layers
+     >>cu:lists          lists of tensors
      >>cu:optimizers     steps of optimizers
      >>cu:compiled       parts of compiled graphs
      >>cu:registration   registering kernels for operators
@@ -65,6 +66,7 @@
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
 #include <cublas_v2.h>
+#include <cublasLt.h>
 #include <mma.h>
 
 #include <dlfcn.h>

@@ -172,6 +172,175 @@ static const opdi_cu_registration opdi_cu_table_losses[] = {
     {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
     {NULL, NULL}};
 
+//== cross entropy =====================================================================================================
+//
+//  The loss of row x[n] is lse - x[target] with lse = log(sum(exp(x))), so that the logits are read once, and no
+//  log_softmax is written.  The gradient is (exp(x - lse) - (i == target)) * g.  Rows whose target is `ignore` have no
+//  loss and no gradient.
+
+enum { OPDI_CU_ENTROPY_THREADS = 512 };
+template <typename T> struct opdi_cu_entropy {
+    typedef opdi_cu_acc<T> A;
+    const T *x;
+    T *dx;                                        /* backward */
+    const int64_t *target;
+    int64_t rows, ignore;
+    int n;
+    A *lse, *loss, *total;                        /* of each row; total: the number of rows that count */
+    const A *g;                                   /* of each row or, if `one` is true, of all; with `mean`, divided by
+                                                     *total */
+    bool one, mean;
+    opdi_cu_guard guard;
+};
+/* A block computes a row in each round. */
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_ENTROPY_THREADS)
+opdi_cu_entropy_rows(const opdi_cu_entropy<T> k) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int W = 16 / sizeof(T), U = 2;
+    const int threads = (int)blockDim.x, thread = (int)threadIdx.x;
+    const opdi_cu_exps<A> none = {opdi_cu_lowest<A>(), 0};
+    for (int64_t row = blockIdx.x; row < k.rows; row += gridDim.x) {
+        const T *x = k.x + row * k.n;
+        const opdi_cu_long_row<T, W> a(x, k.n);
+        opdi_cu_exps<A> e = none;
+        A v[W];
+        if (thread < a.lead && thread < k.n) { v[0] = opdi_cu_load<A>(x + thread); e.template take<1>(v); }
+        OPDI_CU_ROLLED
+        for (int p = thread; p < a.packs; p += U * threads) {
+            opdi_cu_vector<T, W> in[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                if (p + u * threads < a.packs) { in[u] = opdi_cu_load_vector<W>(x + a.lead + (p + u * threads) * W); }
+            }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                if (p + u * threads >= a.packs) { continue; }
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { v[w] = opdi_cu_taken<A>(in[u], w); }
+                e.template take<W>(v);
+            }
+        }
+        if (thread < a.tail) { v[0] = opdi_cu_load<A>(x + k.n - a.tail + thread); e.template take<1>(v); }
+        e = opdi_cu_block_reduce(e, opdi_cu_exps_join(), none);
+        if (thread == 0) {
+            const int64_t t = k.target[row];
+            const A lse = e.top + (A)log(e.total());
+            k.lse[row] = lse;
+            k.loss[row] = t != k.ignore && k.guard.inside(t, k.n) ? lse - opdi_cu_load<A>(x + t) : (A)0;
+        }
+    }
+}
+/* Adds the losses of all rows, and counts the rows that count.  y: the sum or, if `mean` is true, the mean. */
+template <typename T> __global__ void __launch_bounds__(1024) opdi_cu_entropy_total(const opdi_cu_entropy<T> k,
+                                                                                    opdi_cu_acc<T> *y) {
+    typedef opdi_cu_acc<T> A;
+    A sum = 0, count = 0;
+    for (int64_t row = threadIdx.x; row < k.rows; row += blockDim.x) {
+        const int64_t t = k.target[row];
+        sum += k.loss[row];
+        count += t != k.ignore && (uint64_t)t < (uint64_t)k.n ? (A)1 : (A)0;
+    }
+    sum = opdi_cu_block_reduce(sum, opdi_cu_sum(), (A)0);
+    count = opdi_cu_block_reduce(count, opdi_cu_sum(), (A)0);
+    if (threadIdx.x == 0) { *k.total = count; *y = k.mean ? sum / count : sum; }
+}
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_ENTROPY_THREADS)
+opdi_cu_entropy_backward(const opdi_cu_entropy<T> k) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int W = 16 / sizeof(T), U = 2;
+    const int threads = (int)blockDim.x, thread = (int)threadIdx.x;
+    for (int64_t row = blockIdx.x; row < k.rows; row += gridDim.x) {
+        const T *x = k.x + row * k.n;
+        T *dx = k.dx + row * k.n;
+        const opdi_cu_long_row<T, W> a(x, k.n);
+        const int64_t t = k.target[row];
+        const bool counts = t != k.ignore && (uint64_t)t < (uint64_t)k.n;
+        const A lse = k.lse[row];
+        const A g = !counts ? (A)0 : !k.one ? k.g[row] : k.mean ? *k.g / *k.total : *k.g;
+        const auto put = [&](int i) {
+            opdi_cu_store(dx + i, (opdi_cu_exp(opdi_cu_load<A>(x + i) - lse) - (A)(i == t)) * g);
+        };
+        if (thread < a.lead && thread < k.n) { put(thread); }
+        OPDI_CU_ROLLED
+        for (int p = thread; p < a.packs; p += U * threads) {
+            opdi_cu_vector<T, W> in[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                if (p + u * threads < a.packs) { in[u] = opdi_cu_load_vector<W>(x + a.lead + (p + u * threads) * W); }
+            }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const int i = a.lead + (p + u * threads) * W;
+                A v[W];
+                if (p + u * threads >= a.packs) { continue; }
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) {
+                    v[w] = (opdi_cu_exp(opdi_cu_taken<A>(in[u], w) - lse) - (A)(i + w == t)) * g;
+                }
+                opdi_cu_store_some<W>(dx + i, v);
+            }
+        }
+        if (thread < a.tail) { put(k.n - a.tail + thread); }
+    }
+}
+/* Reads x [rows, n], which must be contiguous, and its targets [rows] into *k.  x is copied if it does not begin at a
+   multiple of 16 bytes. */
+template <typename T> static int opdi_cu_entropy_of(opd_call *call, opd_tensor **x, opd_tensor *target,
+                                                    opdi_cu_entropy<T> *k) {
+    target = opd_contiguous(target);
+    *x = opd_contiguous(*x);
+    if (*x && !opdi_cu_aligned(opdi_cu_data<T>(*x))) { *x = opd_clone(*x); }
+    if (!*x || !target) { return -1; }
+    memset(k, 0, sizeof *k);
+    k->x = opdi_cu_data<T>(*x); k->target = opdi_cu_data<int64_t>(target);
+    k->rows = opd_size(*x, 0); k->n = (int)opd_size(*x, 1);
+    k->guard = opdi_cu_guard_of(call);
+    return 0;
+}
+/* Runs cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor): the loss in the
+   type of the computation, lse of each row, and the number of rows that count (unless the reduction is 0, none). */
+static int opdi_cu_cross_entropy(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *loss, *lse, *total, *y;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const int64_t reduction = opd_arg_int(call, 2), rows = opd_size(x, 0);
+    loss = opdi_cu_new(opd_ints_of(&rows, 1), acc); lse = opdi_cu_new(opd_ints_of(&rows, 1), acc);
+    total = opdi_cu_new(opd_ints_of(NULL, 0), acc); y = reduction ? opdi_cu_new(opd_ints_of(NULL, 0), acc) : loss;
+    if (!loss || !lse || !total || !y) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        opdi_cu_entropy<T> k;
+        if (opdi_cu_entropy_of<T>(call, &x, opd_arg_tensor(call, 1), &k)) { return -1; }
+        k.ignore = opd_arg_int(call, 3); k.mean = reduction == 1;
+        k.lse = opdi_cu_data<A>(lse); k.loss = opdi_cu_data<A>(loss); k.total = opdi_cu_data<A>(total);
+        if (opdi_cu_launch(opdi_cu_entropy_rows<T>, opdi_cu_grid_rows(rows), OPDI_CU_ENTROPY_THREADS, 0, k) ||
+            (reduction && opdi_cu_launch(opdi_cu_entropy_total<T>, dim3(1), dim3(1024), 0, k, opdi_cu_data<A>(y)))) {
+            return -1;
+        }
+    })
+    return opd_return_tensor(call, y) || opd_return_tensor(call, lse) ? -1 : opd_return_tensor(call, total);
+}
+/* Runs cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, int reduction, int ignore)
+   -> Tensor. */
+static int opdi_cu_cross_entropy_backward(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 1), *lse = opd_arg_tensor(call, 3), *total = opd_arg_tensor(call, 4), *dx, *g;
+    const int64_t reduction = opd_arg_int(call, 5);
+    g = opdi_cu_as(opd_arg_tensor(call, 0), opd_dtype(lse));
+    dx = g ? opdi_cu_new(opd_ints_of(opd_sizes(x), 2), opd_dtype(x)) : NULL;
+    if (!dx) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        opdi_cu_entropy<T> k;
+        if (opdi_cu_entropy_of<T>(call, &x, opd_arg_tensor(call, 2), &k)) { return -1; }
+        k.ignore = opd_arg_int(call, 6); k.one = reduction != 0; k.mean = reduction == 1;
+        k.lse = opdi_cu_data<A>(lse); k.total = opdi_cu_data<A>(total); k.g = opdi_cu_data<A>(g);
+        k.dx = opdi_cu_data<T>(dx);
+        if (opdi_cu_launch(opdi_cu_entropy_backward<T>, opdi_cu_grid_rows(k.rows), OPDI_CU_ENTROPY_THREADS, 0, k)) {
+            return -1;
+        }
+    })
+    return opd_return_tensor(call, dx);
+}
+
 //== distances between the rows of matrices ============================================================================
 //
 //  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  If there is only one matrix (y is x), the result has the pairs i < j, one

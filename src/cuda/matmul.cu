@@ -101,6 +101,102 @@ static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_sca
     OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
     return opdi_cu_debug ? opdi_cu_faults() : 0;
 }
+/* What cublasLt needs to choose an algorithm for a product with a bias, and the algorithm. */
+struct opdi_cu_biased {
+    int64_t m, k, p, lda, ldb;
+    int32_t ta, tb, type, compute, device, aligned[3];            /* aligned: the addresses of a, b and out */
+    bool operator<(const opdi_cu_biased &o) const { return memcmp(this, &o, sizeof *this) < 0; }
+};
+struct opdi_cu_algorithm { bool there; cublasLtMatmulAlgo_t algorithm; size_t scratch; };
+static std::mutex opdi_cu_algorithms_lock;
+static std::map<opdi_cu_biased, opdi_cu_algorithm> *opdi_cu_algorithms;    /* never destroyed */
+
+static int32_t opdi_cu_alignment(const void *p) {
+    int32_t n = 256;
+    while ((uintptr_t)p % (uintptr_t)n) { n /= 2; }
+    return n;
+}
+/* Returns the algorithm for a product: the one that cublasLt thought best when it was asked first. */
+static opdi_cu_algorithm opdi_cu_algorithm_of(const opdi_cu_biased *key, cublasLtHandle_t h, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t *layouts /*[3]*/) {
+    static const cublasLtMatmulPreferenceAttributes_t attributes[4] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    const size_t most = (size_t)32 << 20;
+    cublasLtMatmulPreferenceOpaque_t preference;
+    cublasLtMatmulHeuristicResult_t found;
+    opdi_cu_algorithm a = opdi_cu_algorithm();
+    int n = 0;
+    std::lock_guard<std::mutex> guard(opdi_cu_algorithms_lock);
+    if (!opdi_cu_algorithms) { opdi_cu_algorithms = new std::map<opdi_cu_biased, opdi_cu_algorithm>(); }
+    auto i = opdi_cu_algorithms->find(*key);
+    if (i != opdi_cu_algorithms->end()) { return i->second; }
+    bool good = cublasLtMatmulPreferenceInit(&preference) == CUBLAS_STATUS_SUCCESS &&
+        cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most,
+                                             sizeof most) == CUBLAS_STATUS_SUCCESS;
+    for (int k = 0; k < 4; k++) {
+        const uint32_t bytes = (uint32_t)key->aligned[k < 2 ? k : 2];
+        good = good && cublasLtMatmulPreferenceSetAttribute(&preference, attributes[k], &bytes, sizeof bytes) ==
+            CUBLAS_STATUS_SUCCESS;
+    }
+    a.there = good && cublasLtMatmulAlgoGetHeuristic(h, desc, layouts[0], layouts[1], layouts[2], layouts[2],
+                                                     &preference, 1, &found, &n) == CUBLAS_STATUS_SUCCESS && n > 0;
+    if (a.there) { a.algorithm = found.algo; a.scratch = found.workspaceSize; }
+    (*opdi_cu_algorithms)[*key] = a;
+    return a;
+}
+/* Computes out [m, p] = alpha * a * b + bias [p] by cublasLt, which adds the bias before it stores the product.  Returns
+   1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+static int opdi_cu_gemm_biased(const opdi_cu_product *q, opd_scalar_type dtype, double alpha, const void *bias) {
+    const float alpha32 = (float)alpha, zero = 0;
+    const cublasComputeType_t compute = dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
+        ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    cublasOperation_t ta, tb;
+    bool turned[2] = {false, false};
+    opdi_cu_biased key;
+    cublasLtMatmulDescOpaque_t desc;
+    cublasLtMatrixLayoutOpaque_t layouts[3];
+    cublasLtMatrixLayout_t l[3] = {&layouts[0], &layouts[1], &layouts[2]};
+    cudaDataType type = CUDA_R_32F;
+    void *scratch = NULL;
+    if (q->n != 1 || q->m < 2 || dtype == OPD_FLOAT64 || !opdi_cu_aligned(bias) || !opdi_cu_cuda_type(dtype, &type)) {
+        return 0;
+    }
+    memset(&key, 0, sizeof key);
+    (void)opdi_cu_leading(&q->a, q->m, q->k, &key.lda, &turned[0]);
+    (void)opdi_cu_leading(&q->b, q->k, q->p, &key.ldb, &turned[1]);
+    ta = turned[0] ? CUBLAS_OP_T : CUBLAS_OP_N; tb = turned[1] ? CUBLAS_OP_T : CUBLAS_OP_N;
+    key.m = q->m; key.k = q->k; key.p = q->p; key.ta = ta; key.tb = tb; key.type = type; key.compute = compute;
+    key.device = opdi_cu_current();
+    key.aligned[0] = opdi_cu_alignment(q->a.data); key.aligned[1] = opdi_cu_alignment(q->b.data);
+    key.aligned[2] = opdi_cu_alignment(q->out);
+    const cublasLtHandle_t h = (cublasLtHandle_t)opdi_cu_blas();            /* a handle of cuBLAS is one of cublasLt */
+    if (!h) { return -1; }
+    if (cublasLtMatmulDescInit(&desc, compute, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_TRANSA, &tb, sizeof tb) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_TRANSB, &ta, sizeof ta) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) !=
+        CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias) !=
+        CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatrixLayoutInit(&layouts[0], type, (uint64_t)(turned[1] ? q->k : q->p),
+                                 (uint64_t)(turned[1] ? q->p : q->k), key.ldb) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatrixLayoutInit(&layouts[1], type, (uint64_t)(turned[0] ? q->m : q->k),
+                                 (uint64_t)(turned[0] ? q->k : q->m), key.lda) != CUBLAS_STATUS_SUCCESS ||
+        cublasLtMatrixLayoutInit(&layouts[2], type, (uint64_t)q->p, (uint64_t)q->m, q->p) != CUBLAS_STATUS_SUCCESS) {
+        return 0;
+    }
+    const opdi_cu_algorithm a = opdi_cu_algorithm_of(&key, h, &desc, l);
+    if (!a.there) { return 0; }
+    if (a.scratch > 0 && !(scratch = opdi_cu_scratch((int64_t)a.scratch))) { return -1; }
+    const cublasStatus_t s = cublasLtMatmul(h, &desc, &alpha32, q->b.data, l[0], q->a.data, l[1], &zero, q->out, l[2],
+                                            q->out, l[2], &a.algorithm, scratch, a.scratch, opdi_cu_stream());
+    if (s == CUBLAS_STATUS_NOT_SUPPORTED || s == CUBLAS_STATUS_INVALID_VALUE) { return 0; }
+    if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasLtMatmul"); }
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasLtMatmul");
+    return opdi_cu_debug && opdi_cu_faults() ? -1 : 1;
+}
 /* Computes the product with one thread per element of the result. */
 template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, opdi_cu_acc<T> alpha,
     opdi_cu_acc<T> beta) {
@@ -176,6 +272,13 @@ static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, o
     q.out = opd_device_data(work, OPD_CUDA);
     q.out_batch = q.m * q.p;
     if (!self || opdi_cu_number(beta) == 0) { beta = opd_value_int(0); }
+    else if (opdi_cu_number(beta) == 1 && q.k > 0 && q.n == 1 && opd_numel(self) == q.p &&
+             opd_size(self, -1) == q.p && opd_is_contiguous(self) && opd_dtype(self) == opd_dtype(a)) {
+        const int done = opdi_cu_gemm_biased(&q, opd_dtype(a), opdi_cu_number(alpha), opdi_cu_data<void>(self));
+        if (done < 0) { return -1; }
+        if (done > 0) { return work == out || opd_copy_(out, work) ? 0 : -1; }
+        if (!opd_copy_(work, self)) { return -1; }
+    }
     else if (work != self && !opd_copy_(work, self)) { return -1; }
     if (opdi_cu_product_run(&q, opd_dtype(a), alpha, beta)) { return -1; }
     return work == out || opd_copy_(out, work) ? 0 : -1;

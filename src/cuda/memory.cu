@@ -347,6 +347,7 @@ static void *opdi_cu_alloc(void *user, int index, size_t bytes) {
 }
 static void opdi_cu_free(void *user, int index, void *data, size_t bytes) {
     (void)user; (void)index; (void)bytes;
+    opdi_cu_gather_flush();
     opdi_cu_hold hold(opdi_cu_memory_lock);
     auto i = opdi_cu_all_pieces->find(data);
     const bool known = i != opdi_cu_all_pieces->end();
@@ -483,6 +484,7 @@ static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from
     const int index = opdi_cu_copy_index(to_index, from_index);
     const opdi_cu_on on(index);
     const cudaStream_t stream = opdi_cu_streams[index];
+    opdi_cu_gather_flush();
     const bool across = to_index >= 0 && to_index != index;
     const int64_t here = (int64_t)(intptr_t)stream, there = across ? (int64_t)(intptr_t)opdi_cu_streams[to_index] : 0;
     if (across && opdi_cu_stream_wait(NULL, index, here, to_index, there)) { return -1; }

@@ -1,12 +1,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:optimizers  steps of optimizers
 //
-//  A list of tensors is processed in few launches.  A block processes a piece of one tensor, which it finds in a table
-//  that is an argument of the kernel.  Numbers on the device (steps, scales, learning rates) are read there, so that a
-//  step does not wait for them and can be captured.
+//  A list of tensors is processed in few launches, as in >>cu:lists.  Numbers on the device (steps, scales, learning
+//  rates) are read there, so that a step does not wait for them and can be captured.
 //----------------------------------------------------------------------------------------------------------------------
 
-enum { OPDI_CU_STEP_TENSORS = 48, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
+enum { OPDI_CU_STEP_TENSORS = 160, OPDI_CU_STEP_OPERANDS = 5, OPDI_CU_STEP_PIECE = 16384, OPDI_CU_STEP_THREADS = 256 };
 /* A number: if `at` is NULL, `value`, otherwise the number at this address on the device. */
 struct opdi_cu_scalar {
     const void *at;
@@ -40,12 +39,7 @@ template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_tab
     enum { N = 16 / sizeof(T), K = S::operands };
     __shared__ __align__(16) unsigned char scratch[sizeof(typename S::numbers)];
     typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(scratch);
-    int low = 0, high = table.n - 1;
-    while (low < high) {                          /* finds the tensor of this block: the last whose first block is not
-                                                     after this one */
-        const int mid = (low + high + 1) / 2;
-        if (table.first[mid] <= (int)blockIdx.x) { low = mid; } else { high = mid - 1; }
-    }
+    const int low = opdi_cu_list_at(table.first, table.n, (int)blockIdx.x);
     if (threadIdx.x == 0) { *shared = s.begin(table.step[low]); }
     __syncthreads();
     const typename S::numbers q = *shared;
@@ -103,12 +97,6 @@ template <class S> static int opdi_cu_steps_flush(opdi_cu_steps *b, const S &s) 
     }
     b->table.n = 0;
     return 0;
-}
-/* Returns whether t is dense: it has as many elements as fit between its first and its last element in memory. */
-static bool opdi_cu_dense(const opd_tensor *t) {
-    int64_t reach = 1;
-    for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
-    return opd_numel(t) == 0 || reach == opd_numel(t);
 }
 /* Adds a parameter to the table: its operands t, and its step count, or NULL.  Runs the table first if it is full or
    has another dtype.  Returns 0, or -1 and sets an error. */

@@ -67,8 +67,12 @@ static int opdi_cu_current() {
     return cudaGetDevice(&d) == cudaSuccess && d < OPDI_CU_MAX_DEVICES ? d : 0;
 }
 static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
-/* Returns the calling thread's current stream of the current device. */
-static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
+static void opdi_cu_gather_flush();             /* see >>cu:lists: launches what this thread has only noted so far */
+/* Returns the calling thread's current stream of the current device, for new work. */
+static cudaStream_t opdi_cu_stream() {
+    opdi_cu_gather_flush();
+    return opdi_cu_streams[opdi_cu_current()];
+}
 /* While an object of this type exists, the calling thread's current device is `index`, or, if this is -1, the device
    that was current before. */
 struct opdi_cu_on {

@@ -124,8 +124,9 @@ __device__ __forceinline__ C opdi_cu_pointwise_taken(const opdi_cu_vector<T, N> 
 }
 /* Returns the number of runs of 16 bytes that a thread computes: enough to keep loads in flight with one or two
    operands, but with few copies of the code of heavy formulas. */
-__host__ __device__ constexpr int opdi_cu_pointwise_unrolled(int inputs, bool heavy, int size) {
-    return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
+__host__ __device__ constexpr int opdi_cu_pointwise_unrolled(int formula, int inputs, bool heavy, int size) {
+    return !heavy ? inputs == 1 ? 4 : 2 : inputs == 1 && (size >= 4 || formula == OPD_FORMULA_gelu ||
+        formula == OPD_FORMULA_gelu_tanh || formula == OPD_FORMULA_sigmoid || formula == OPD_FORMULA_silu) ? 2 : 1;
 }
 template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
 opdi_cu_pointwise_flat(const opdi_cu_pointwise_flat_args<C> f) {
@@ -133,7 +134,7 @@ opdi_cu_pointwise_flat(const opdi_cu_pointwise_flat_args<C> f) {
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
     constexpr int N = 16 / sizeof(T), K = formula::inputs, step = OPDI_CU_BLOCK_SIZE * N;
-    constexpr int U = opdi_cu_pointwise_unrolled(K, formula::heavy, sizeof(T));
+    constexpr int U = opdi_cu_pointwise_unrolled(F, K, formula::heavy, sizeof(T));
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
@@ -262,6 +263,51 @@ opdi_cu_pointwise_strided(const opdi_cu_pointwise_strided_args<C> f) {
     }
 }
 
+/* Computes a heavy formula in f.run runs of N elements, of which a thread processes U.  If there is only one dim, there
+   may be up to N - 1 more elements, which the last block processes. */
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_pointwise_heavy(const opdi_cu_pointwise_strided_args<C> f) {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
+    typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
+    constexpr int N = 16 / sizeof(T), K = formula::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0;
+    constexpr int U = opdi_cu_pointwise_unrolled(F, K - 1, true, sizeof(T));
+    R *out = (R *)f.w.data[0];
+    const T *xp = (const T *)f.w.data[1], *yp = (const T *)f.w.data[2], *zp = (const T *)f.w.data[3];
+    const uint32_t first = blockIdx.x * (OPDI_CU_BLOCK_SIZE * U) + threadIdx.x;
+    const bool xs = f.w.strides[1][0] != 0, ys = f.w.strides[2][0] != 0, zs = f.w.strides[3][0] != 0;
+    opdi_cu_vector<T, N> x[U], y[U], z[U];
+    int64_t at[U][K];
+    OPDI_CU_UNROLL
+    for (int u = 0; u < U; u++) {
+        const uint32_t i = first + u * OPDI_CU_BLOCK_SIZE;
+        if (i >= (uint32_t)f.run) { break; }
+        opdi_cu_pointwise_offsets<K>(f.w, i * N, at[u]);
+        opdi_cu_pointwise_fetch_run<N>(&x[u], xp, at[u][1], f.w.strides[1][0]);
+        if (K > 2) { opdi_cu_pointwise_fetch_run<N>(&y[u], yp, at[u][Y], f.w.strides[2][0]); }
+        if (K > 3) { opdi_cu_pointwise_fetch_run<N>(&z[u], zp, at[u][Z], f.w.strides[3][0]); }
+    }
+    OPDI_CU_UNROLL
+    for (int u = 0; u < U; u++) {
+        opdi_cu_vector<R, N> r;
+        if (first + u * OPDI_CU_BLOCK_SIZE >= (uint32_t)f.run) { break; }
+        OPDI_CU_UNROLL
+        for (int j = 0; j < N; j++) {
+            const C a = f.numbers & 1 ? f.s.in[0] : opdi_cu_cast<C>(xs ? x[u].at[j] : x[u].at[0]);
+            const C b = K < 3 ? a : f.numbers & 2 ? f.s.in[1] : opdi_cu_cast<C>(ys ? y[u].at[j] : y[u].at[0]);
+            const C c = K < 4 ? a : f.numbers & 4 ? f.s.in[2] : opdi_cu_cast<C>(zs ? z[u].at[j] : z[u].at[0]);
+            r.at[j] = opdi_cu_cast<R>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
+        }
+        opdi_cu_store_vector<N>(out + at[u][0], r);
+    }
+    const int64_t last = (int64_t)f.run * N + threadIdx.x;
+    if (blockIdx.x == gridDim.x - 1 && last < f.w.n) {
+        const C a = xp ? opdi_cu_load<C>(xp + (xs ? last : 0)) : f.s.in[0];
+        const C b = K < 3 ? a : yp ? opdi_cu_load<C>(yp + (ys ? last : 0)) : f.s.in[1];
+        const C c = K < 4 ? a : zp ? opdi_cu_load<C>(zp + (zs ? last : 0)) : f.s.in[2];
+        opdi_cu_store(out + last, formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
+    }
+}
+
 //== kernels for dtypes known at run time ==============================================================================
 
 #define OPDI_CU_EACH_DTYPE(X) \
@@ -290,12 +336,67 @@ template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dty
         default: return v;
     }
 }
-/* common: the dtype to which inputs of other dtypes are converted first; -1: they are only converted to the compute
+/* N numbers of type C: the same three functions for runs of N elements, which are contiguous and aligned to 16 bytes or
+   to the size of the run.  The numbers stay in registers. */
+template <typename C, int N> struct opdi_cu_many { C at[N]; };
+template <int N, typename C, typename T> __device__ __forceinline__ void opdi_cu_load_many(C *to, const T *p) {
+    constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < N; i += P) {
+        const opdi_cu_vector<T, P> v = opdi_cu_load_vector<P>(p + i);
+        OPDI_CU_UNROLL
+        for (int j = 0; j < P; j++) { to[i + j] = opdi_cu_taken<C>(v, j); }
+    }
+}
+template <int N, typename C, typename T> __device__ __forceinline__ void opdi_cu_store_many(T *p, const C *from) {
+    constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < N; i += P) {
+        opdi_cu_vector<T, P> v;
+        OPDI_CU_UNROLL
+        for (int j = 0; j < P; j++) { v.at[j] = opdi_cu_cast<T>(from[i + j]); }
+        opdi_cu_store_vector<P>(p + i, v);
+    }
+}
+template <typename C, int N>
+__device__ OPDI_CU_NOINLINE opdi_cu_many<C, N> opdi_cu_load_run_as(const void *p, int64_t i, int dtype) {
+    opdi_cu_many<C, N> r;
+    switch (dtype) {
+#define OPDI_CU_LOAD_RUN_CASE(number, T) case number: opdi_cu_load_many<N>(r.at, (const T *)p + i); break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_LOAD_RUN_CASE)
+        default: OPDI_CU_UNROLL for (int j = 0; j < N; j++) { r.at[j] = C(0); }
+    }
+    return r;
+}
+template <typename C, int N>
+__device__ OPDI_CU_NOINLINE void opdi_cu_store_run_as(void *p, int64_t i, int dtype, opdi_cu_many<C, N> v) {
+    switch (dtype) {
+#define OPDI_CU_STORE_RUN_CASE(number, T) case number: opdi_cu_store_many<N>((T *)p + i, v.at); break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_STORE_RUN_CASE)
+        default: break;
+    }
+}
+template <typename C, int N>
+__device__ OPDI_CU_NOINLINE opdi_cu_many<C, N> opdi_cu_run_through(opdi_cu_many<C, N> v, int dtype) {
+    switch (dtype) {
+#define OPDI_CU_RUN_THROUGH_CASE(number, T) \
+        case number: \
+            OPDI_CU_UNROLL \
+            for (int j = 0; j < N; j++) { v.at[j] = opdi_cu_cast<C>(opdi_cu_cast<T>(v.at[j])); } \
+            break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_RUN_THROUGH_CASE)
+        default: break;
+    }
+    return v;
+}
+enum { OPDI_CU_GENERAL_RUN = 8 };
+/* runs: the number of runs of OPDI_CU_GENERAL_RUN elements with which the walk begins.
+   common: the dtype to which inputs of other dtypes are converted first; -1: they are only converted to the compute
    type. */
 template <typename C> struct opdi_cu_pointwise_general_args {
     opdi_cu_pointwise_walk w;
     opdi_cu_pointwise_numbers<C> s;
-    int32_t common;
+    int32_t runs, common;
 };
 template <typename C>
 __device__ __forceinline__ C opdi_cu_pointwise_general_in(const opdi_cu_pointwise_general_args<C> &f, int k,
@@ -304,18 +405,62 @@ __device__ __forceinline__ C opdi_cu_pointwise_general_in(const opdi_cu_pointwis
     const C v = opdi_cu_load_as<C>(f.w.data[k], at, f.w.dtype[k]);
     return f.common < 0 || f.common == f.w.dtype[k] ? v : opdi_cu_through<C>(v, f.common);
 }
+template <int N, typename C>
+__device__ __forceinline__ void opdi_cu_pointwise_general_run(const opdi_cu_pointwise_general_args<C> &f, int k,
+                                                              int64_t at, opdi_cu_many<C, N> *to) {
+    if (f.w.data[k] && f.w.strides[k][0] != 0) {
+        *to = opdi_cu_load_run_as<C, N>(f.w.data[k], at, f.w.dtype[k]);
+        if (f.common >= 0 && f.common != f.w.dtype[k]) { *to = opdi_cu_run_through<C, N>(*to, f.common); }
+        return;
+    }
+    const C one = opdi_cu_pointwise_general_in(f, k, at);
+    OPDI_CU_UNROLL
+    for (int j = 0; j < N; j++) { to->at[j] = one; }
+}
+/* Moves each number to the place before it, and `last` to the last place.  A loop that is not unrolled can thus read
+   and write all places, but keep the numbers in registers. */
+template <typename C, int N> __device__ __forceinline__ void opdi_cu_move_on(opdi_cu_many<C, N> *v, C last) {
+    OPDI_CU_UNROLL
+    for (int j = 0; j + 1 < N; j++) { v->at[j] = v->at[j + 1]; }
+    v->at[N - 1] = last;
+}
 template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
 opdi_cu_pointwise_general(const opdi_cu_pointwise_general_args<C> f) {
     typedef opdi_cu_pointwise_formula<F, C> formula;
-    constexpr int K = formula::inputs + 1;
-    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE;
+    constexpr int K = formula::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0, N = OPDI_CU_GENERAL_RUN;
+    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE, first = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x;
+    int64_t at[K];
     OPDI_CU_ROLLED
-    for (uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
-        int64_t at[K];
+    for (uint32_t i = first; i < (uint32_t)f.runs; i += step) {
+        opdi_cu_many<C, N> x, y, z;
+        opdi_cu_pointwise_offsets<K>(f.w, i * N, at);
+        opdi_cu_pointwise_general_run<N>(f, 1, at[1], &x);
+        if (K > 2) { opdi_cu_pointwise_general_run<N>(f, 2, at[Y], &y); }
+        if (K > 3) { opdi_cu_pointwise_general_run<N>(f, 3, at[Z], &z); }
+        if constexpr (formula::heavy) {
+            OPDI_CU_ROLLED
+            for (int j = 0; j < N; j++) {
+                const C r = formula::run(x.at[0], K > 2 ? y.at[0] : x.at[0], K > 3 ? z.at[0] : x.at[0], f.s.a, f.s.b,
+                                         f.s.c);
+                if (K > 2) { opdi_cu_move_on(&y, C(0)); }
+                if (K > 3) { opdi_cu_move_on(&z, C(0)); }
+                opdi_cu_move_on(&x, r);
+            }
+        } else {
+            OPDI_CU_UNROLL
+            for (int j = 0; j < N; j++) {
+                x.at[j] = formula::run(x.at[j], K > 2 ? y.at[j] : x.at[j], K > 3 ? z.at[j] : x.at[j], f.s.a, f.s.b,
+                                       f.s.c);
+            }
+        }
+        opdi_cu_store_run_as<C, N>(f.w.data[0], at[0], f.w.dtype[0], x);
+    }
+    OPDI_CU_ROLLED
+    for (uint32_t i = (uint32_t)f.runs * N + first; i < (uint32_t)f.w.n; i += step) {
         opdi_cu_pointwise_offsets<K>(f.w, i, at);
         const C x = opdi_cu_pointwise_general_in(f, 1, at[1]);
-        const C y = K > 2 ? opdi_cu_pointwise_general_in(f, 2, at[K > 2 ? 2 : 0]) : x;
-        const C z = K > 3 ? opdi_cu_pointwise_general_in(f, 3, at[K > 3 ? 3 : 0]) : x;
+        const C y = K > 2 ? opdi_cu_pointwise_general_in(f, 2, at[Y]) : x;
+        const C z = K > 3 ? opdi_cu_pointwise_general_in(f, 3, at[Z]) : x;
         opdi_cu_store_as<C>(f.w.data[0], at[0], f.w.dtype[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
     }
 }
@@ -323,7 +468,7 @@ opdi_cu_pointwise_general(const opdi_cu_pointwise_general_args<C> f) {
 //== choosing a kernel =================================================================================================
 
 /* The kernels of a pointwise formula that compute in the type C.  A kernel is NULL if there is none for the dtype or
-   formula. */
+   formula: heavy formulas have only a strided kernel (opdi_cu_pointwise_heavy), which needs runs. */
 template <typename C> struct opdi_cu_pointwise_kernels {
     void (*flat[3])(opdi_cu_pointwise_flat_args<C>); /* by opdi_cu_fast_dtype */
     void (*strided[3])(opdi_cu_pointwise_strided_args<C>);
@@ -331,38 +476,36 @@ template <typename C> struct opdi_cu_pointwise_kernels {
     int inputs;
     bool heavy;
 };
-/* Returns the kernel for operands with strides, or NULL for heavy formulas, which have none. */
-template <int F, typename C, typename T, bool heavy> struct opdi_cu_pointwise_pick {
-    static void (*strided())(opdi_cu_pointwise_strided_args<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
-};
-template <int F, typename C, typename T> struct opdi_cu_pointwise_pick<F, C, T, true> {
-    static void (*strided())(opdi_cu_pointwise_strided_args<C>) { return NULL; }
-};
+/* Sets the kernels for operands of type T, number `at` of the kernels of their dtypes. */
+template <int F, typename T, typename C> static void opdi_cu_kernels_for(opdi_cu_pointwise_kernels<C> *k, int at) {
+    if constexpr (opdi_cu_pointwise_formula<F, C>::heavy) { k->strided[at] = opdi_cu_pointwise_heavy<F, C, T>; }
+    else {
+        k->flat[at] = opdi_cu_pointwise_flat<F, C, T>;
+        if constexpr (sizeof(C) == 4 || sizeof(T) == 8) { k->strided[at] = opdi_cu_pointwise_strided<F, C, T>; }
+    }
+}
+template <int F, typename C> static opdi_cu_pointwise_kernels<C> opdi_cu_kernels_start() {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
+    const opdi_cu_pointwise_kernels<C> k = {{NULL, NULL, NULL}, {NULL, NULL, NULL}, opdi_cu_pointwise_general<F, C>,
+                                            formula::inputs, formula::heavy != 0};
+    return k;
+}
 template <int F> static opdi_cu_pointwise_kernels<float> opdi_cu_kernels_f32() {
-    typedef opdi_cu_pointwise_formula<F, float> formula;
-    const opdi_cu_pointwise_kernels<float> k = {
-        {opdi_cu_pointwise_flat<F, float, float>, opdi_cu_pointwise_flat<F, float, opdi_cu_f16>,
-         opdi_cu_pointwise_flat<F, float, opdi_cu_bf16>},
-        {opdi_cu_pointwise_pick<F, float, float, formula::heavy>::strided(),
-         opdi_cu_pointwise_pick<F, float, opdi_cu_f16, formula::heavy>::strided(),
-         opdi_cu_pointwise_pick<F, float, opdi_cu_bf16, formula::heavy>::strided()},
-        opdi_cu_pointwise_general<F, float>, formula::inputs, formula::heavy != 0};
+    opdi_cu_pointwise_kernels<float> k = opdi_cu_kernels_start<F, float>();
+    opdi_cu_kernels_for<F, float>(&k, 0);
+    opdi_cu_kernels_for<F, opdi_cu_f16>(&k, 1);
+    opdi_cu_kernels_for<F, opdi_cu_bf16>(&k, 2);
     return k;
 }
 template <int F> static opdi_cu_pointwise_kernels<double> opdi_cu_kernels_f64() {
-    typedef opdi_cu_pointwise_formula<F, double> formula;
-    const opdi_cu_pointwise_kernels<double> k = {
-        {opdi_cu_pointwise_flat<F, double, double>, NULL, NULL},
-        {opdi_cu_pointwise_pick<F, double, double, formula::heavy>::strided(), NULL, NULL},
-        opdi_cu_pointwise_general<F, double>, formula::inputs, formula::heavy != 0};
+    opdi_cu_pointwise_kernels<double> k = opdi_cu_kernels_start<F, double>();
+    opdi_cu_kernels_for<F, double>(&k, 0);
     return k;
 }
 template <int F> static opdi_cu_pointwise_kernels<int64_t> opdi_cu_kernels_i64() {
-    typedef opdi_cu_pointwise_formula<F, int64_t> formula;
-    const opdi_cu_pointwise_kernels<int64_t> k = {
-        {opdi_cu_pointwise_flat<F, int64_t, int64_t>, opdi_cu_pointwise_flat<F, int64_t, int32_t>, NULL},
-        {opdi_cu_pointwise_pick<F, int64_t, int64_t, formula::heavy>::strided(), NULL, NULL},
-        opdi_cu_pointwise_general<F, int64_t>, formula::inputs, formula::heavy != 0};
+    opdi_cu_pointwise_kernels<int64_t> k = opdi_cu_kernels_start<F, int64_t>();
+    opdi_cu_kernels_for<F, int64_t>(&k, 0);
+    opdi_cu_kernels_for<F, int32_t>(&k, 1);
     return k;
 }
 #define OPDI_CU_PICK_f32(name, inputs, kind, formula) \
@@ -444,18 +587,19 @@ static bool opdi_cu_pointwise_walk_of(const opd_pointwise *p, opdi_cu_pointwise_
     }
     return true;
 }
-/* Returns whether `nops` operands can be processed in runs of n elements: at each multiple of n, the next n elements of
-   an operand are contiguous and aligned, or the same element. */
-static bool opdi_cu_pointwise_in_runs(const opdi_cu_pointwise_walk *w, int nops, int n) {
+/* Returns the number of runs of n elements with which the walk begins: at each multiple of n, the next n elements of an
+   operand are contiguous and aligned, or the same element.  If there is more than one dim, the runs have all elements,
+   or the number is 0. */
+static int32_t opdi_cu_pointwise_in_runs(const opdi_cu_pointwise_walk *w, int nops, int n) {
     int k, d;
-    if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
+    if ((w->ndim > 1 && w->sizes[0].d % (uint32_t)n) || w->strides[0][0] != 1) { return 0; }
     for (k = 0; k < nops; k++) {
-        const int64_t size = w->data[k] ? (int64_t)opd_dtype_size((opd_scalar_type)w->dtype[k]) : 0;
+        const int64_t size = w->data[k] ? (int64_t)opd_dtype_size((opd_scalar_type)w->dtype[k]) * n : 0;
         if (!w->data[k] || w->strides[k][0] == 0) { continue; }
-        if (w->strides[k][0] != 1 || (uintptr_t)w->data[k] % (uintptr_t)(size * n)) { return false; }
-        for (d = 1; d < w->ndim; d++) { if (w->strides[k][d] % n) { return false; } }
+        if (w->strides[k][0] != 1 || (uintptr_t)w->data[k] % (uintptr_t)(size < 16 ? size : 16)) { return 0; }
+        for (d = 1; d < w->ndim; d++) { if (w->strides[k][d] % n) { return 0; } }
     }
-    return true;
+    return w->n / n;
 }
 template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) {
     const opdi_cu_pointwise_kernels<C> kernels = opdi_cu_pointwise_kernels_of(p->formula, C(0));
@@ -469,9 +613,9 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
                         "with the opdispatch.h of the program", (int)p->formula);
     }
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
-    if (p->linear && fast >= 0 && aligned) {
+    if (p->linear && fast >= 0 && aligned && kernels.flat[fast]) {
         const int size = (int)opd_dtype_size(p->common);
-        const int per_thread = 16 / size * opdi_cu_pointwise_unrolled(kernels.inputs, kernels.heavy, size);
+        const int per_thread = 16 / size * opdi_cu_pointwise_unrolled(p->formula, kernels.inputs, kernels.heavy, size);
         opdi_cu_pointwise_flat_args<C> f =
             {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pointwise_which_numbers(p), s};
         for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
@@ -481,14 +625,26 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     }
     if (!opdi_cu_pointwise_walk_of(p, &w)) { return 1; }
     if (fast >= 0 && kernels.strided[fast]) {
-        const int n = (int)(16 / opd_dtype_size(p->common));
-        opdi_cu_pointwise_strided_args<C> f =
-            {w, s, opdi_cu_pointwise_in_runs(&w, p->noperands, n), opdi_cu_pointwise_which_numbers(p)};
-        if (f.run) { f.w.n /= n; }
-        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, f);
+        const int size = (int)opd_dtype_size(p->common), n = 16 / size;
+        const int32_t runs = opdi_cu_pointwise_in_runs(&w, p->noperands, n);
+        opdi_cu_pointwise_strided_args<C> f = {w, s, runs, opdi_cu_pointwise_which_numbers(p)};
+        if (kernels.heavy && runs) {
+            const int per_block = OPDI_CU_BLOCK_SIZE *
+                opdi_cu_pointwise_unrolled(p->formula, kernels.inputs, kernels.heavy, size);
+            return opdi_cu_launch(kernels.strided[fast], dim3((unsigned)opdi_cu_ceil(runs, per_block)),
+                                  OPDI_CU_BLOCK_SIZE, 0, f);
+        }
+        if (!kernels.heavy) {
+            if (runs * n != w.n) { f.run = 0; }
+            if (f.run) { f.w.n /= n; }
+            return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE,
+                                  0, f);
+        }
     }
-    opdi_cu_pointwise_general_args<C> f = {w, s, p->common == p->compute ? -1 : (int32_t)p->common};
-    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, f);
+    opdi_cu_pointwise_general_args<C> f = {w, s, opdi_cu_pointwise_in_runs(&w, p->noperands, OPDI_CU_GENERAL_RUN),
+                                           p->common == p->compute ? -1 : (int32_t)p->common};
+    return opdi_cu_launch(kernels.general, opdi_cu_grid(f.runs ? f.runs : w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE,
+                          0, f);
 }
 static int opdi_cu_copy_part(const opd_pointwise *p);
 static int opdi_cu_pointwise_one(const opd_pointwise *p) {
@@ -500,7 +656,10 @@ static int opdi_cu_pointwise_one(const opd_pointwise *p) {
    Returns 0, or -1 and sets an error. */
 static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
-    int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_POINTWISE_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
+    const int64_t size = p->sizes[last], half_size = opdi_cu_ceil(size, 2);  /* the second half stays aligned */
+    const int64_t step = p->ndim > OPDI_CU_POINTWISE_DIMS ? 1
+        : size < 32 ? half_size : opdi_cu_ceil(half_size, 16) * 16;
+    int64_t sizes[OPD_MAX_DIMS], at;
     opd_pointwise half = *p;
     int k;
     if (rc <= 0) { return rc; }
@@ -519,9 +678,11 @@ static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     }
     return 0;
 }
+static bool opdi_cu_gather_add(int index, const opd_pointwise *p);           /* see >>cu:lists */
 static int opdi_cu_pointwise(void *user, int index, const opd_pointwise *p) {
-    const opdi_cu_on on(index);
     (void)user;
+    if (opdi_cu_gather_add(index, p)) { return 0; }
+    const opdi_cu_on on(index);
     return opdi_cu_pointwise_split(p);
 }
 

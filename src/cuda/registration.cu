@@ -8,6 +8,25 @@ static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_ctc, opdi_cu_table_distances, opdi_cu_table_matmul,
     opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
+/* Operators that only the library itself calls, of namespace opd_cuda: their schemas and kernels. */
+typedef struct opdi_cu_own { const char *name, *schema; opd_kernel kernel; } opdi_cu_own;
+static const opdi_cu_own opdi_cu_own_rows[] = {
+    {"list_norm", "list_norm(Tensor[] self, float order) -> Tensor", opdi_cu_list_norm},
+    {"rms_norm", "rms_norm(Tensor x, Tensor? w, int n, float eps) -> (Tensor, Tensor)", opdi_cu_rms_norm},
+    {"rms_norm_backward", "rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need) -> (Tensor, "
+     "Tensor)", opdi_cu_rms_norm_backward},
+    {"cross_entropy", "cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor)",
+     opdi_cu_cross_entropy},
+    {"cross_entropy_backward", "cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, "
+     "int reduction, int ignore) -> Tensor", opdi_cu_cross_entropy_backward}};
+static void opdi_cu_own_register() {
+    opd_library *lib = opd_library_open(OPD_DEF, "opd_cuda", NULL, __FILE__, __LINE__);
+    for (const opdi_cu_own &r : opdi_cu_own_rows) {
+        if (!lib || opd_def(lib, r.schema)) { return; }
+        (void)opd_impl_key(lib, r.name, "CUDA", r.kernel, NULL, NULL);
+    }
+}
+
 /* Returns the number of GPUs that can be used.  If it is 0, because there is no GPU or no driver, later errors will say
    so.  Does not make a context on any GPU; the first call that needs a context makes it. */
 static int opdi_cu_find_devices() {
@@ -74,7 +93,9 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.group_id = opdi_cu_group_id; d.group_new = opdi_cu_group_new;
     d.parts = &opdi_cu_parts;
     d.attention_backward = opdi_cu_attention_backward;
+    d.gather = opdi_cu_gather;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
+    opdi_cu_own_register();
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
     }

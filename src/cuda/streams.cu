@@ -61,10 +61,12 @@ static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
 }
 static int64_t opdi_cu_stream_get(void *user, int index) {
     (void)user;
+    opdi_cu_gather_flush();
     return (int64_t)(intptr_t)opdi_cu_streams[index];
 }
 static int opdi_cu_stream_set(void *user, int index, int64_t stream) {
     (void)user;
+    opdi_cu_gather_flush();
     opdi_cu_streams[index] = (cudaStream_t)(intptr_t)stream;
     return 0;
 }
@@ -72,6 +74,7 @@ static int opdi_cu_stream_synchronize(void *user, int index, int64_t stream) {
     const opdi_cu_on on(index);
     const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
     (void)user;
+    opdi_cu_gather_flush();
     if (opdi_cu_uncaptured(s, "waiting for the stream")) { return -1; }
     opdi_cu_groups_flush(index);
     OPDI_CU_TRY(cudaStreamSynchronize(s), "cudaStreamSynchronize");
@@ -94,6 +97,7 @@ static void opdi_cu_event_free(void *user, int index, int64_t event) {
 static int opdi_cu_event_record(void *user, int index, int64_t event, int64_t stream) {
     const opdi_cu_on on(index);
     (void)user;
+    opdi_cu_gather_flush();
     OPDI_CU_TRY(cudaEventRecord((cudaEvent_t)(intptr_t)event, (cudaStream_t)(intptr_t)stream), "cudaEventRecord");
     return 0;
 }

@@ -586,16 +586,32 @@ static int opdi_foreach_run(opd_call *call, bool recorded) {
                     opdi_foreach_rehearse(call, op, count))) {
         return -1;
     }
-    opd_tensor **list = opdi_list_alloc(count + 1);
-    for (int32_t k = 0; list && k < count; k++) {
+    opd_tensor **list = opdi_list_alloc(count + 1), *const first = opd_call_args(call)[0].u.tensors[0];
+    if (!list || opdi_gather_device(first, true)) { return -1; }
+    int rc = 0;
+    for (int32_t k = 0; rc == 0 && k < count; k++) {
         opd_value args[OPD_MAX_ARGS], got;
-        if (opdi_foreach_args(call, op, k, args) || opd_call_all(op, &got, args, op->nargs)) { return -1; }
-        list[k] = got.u.t;
+        rc = opdi_foreach_args(call, op, k, args) || opd_call_all(op, &got, args, op->nargs) ? -1 : 0;
+        if (rc == 0) { list[k] = got.u.t; }
     }
-    return !list ? -1 : written ? 0 : opd_return_tensors(call, list, count);
+    if (opdi_gather_device(first, false) || rc) { return -1; }
+    return written ? 0 : opd_return_tensors(call, list, count);
 }
 static int opdi_foreach_kernel(opd_call *call) { return opdi_foreach_run(call, true); }
 static int opdi_foreach_unrecorded_kernel(opd_call *call) { return opdi_foreach_run(call, false); }
+static int opdi_foreach_norm_kernel(opd_call *call) {
+    const opd_tensors self = opd_arg_tensors(call, 0);
+    const opd_value order = opd_arg_value(call, 1);
+    const int64_t one = 1;
+    opd_tensor *const norms = opd_arg_is_none(call, 2)
+        ? opdi_list_norms(self.data, self.n, order.tag == OPD_TAG_FLOAT ? order.u.d : (double)order.u.i) : NULL;
+    if (!norms) { return opd_ok() ? opdi_foreach_kernel(call) : -1; }
+    opd_tensor **list = opdi_list_alloc((int32_t)self.n);
+    for (int64_t k = 0; list && k < self.n; k++) {
+        if (!(list[k] = opd_tensor_view(norms, &one, &one, 0, k))) { return -1; }
+    }
+    return list ? opd_return_tensors(call, list, (int32_t)self.n) : -1;
+}
 static int opdi_foreach_max_kernel(opd_call *call) {
     const opd_tensors self = opd_arg_tensors(call, 0);
     for (int64_t k = 0; k < self.n; k++) {
@@ -1010,6 +1026,7 @@ OPDI_OP(_foreach_norm_Scalar) {
     OPDI_NEEDS(linalg_vector_norm);
     op->schema = "_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]";
     opdi_foreach_card(op, &row);
+    op->composite = opdi_foreach_norm_kernel;
     op->out = "_foreach_norm.Scalar_out";
     op->cases = "{[2,3]u,[4]u}";
 }

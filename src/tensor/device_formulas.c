@@ -113,3 +113,11 @@ OPDI_INTERNAL int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     return opdi_device_run(ops, 2, OPD_FORMULA_copy, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype),
                            &opdi_no_params);
 }
+/* Begins (if `on` is true) or ends a series of operators on a list of tensors, of which this is the first: the backend
+   may then run their pointwise computations as one (desc.gather).  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_gather_device(const opd_tensor *tensor, bool on) {
+    const opdi_backend *backend = tensor->data && tensor->backend != OPD_CPU ? opdi_backend_of(tensor->backend) : NULL;
+    return backend && backend->desc.gather
+        ? opdi_backend_rc(backend->desc.gather(backend->desc.user, tensor->storage->index, on), tensor->backend,
+                          "gather") : 0;
+}

@@ -17,10 +17,15 @@ static opd_tensor *opdi_total_norm(opd_tensor *const *params, int count, double 
     if (!norms) { return NULL; }
     for (int i = 0; i < count; i++) {
         opd_tensor *grad = opd_tensor_grad(params[i]);
-        if (grad) { norms[have++] = opd_linalg_vector_norm_full(grad, order, no, false, no); }
+        if (grad) { norms[have++] = grad; }
     }
-    opd_tensor *total = have == 0 ? opd_zeros(opd_ints_of(&none, 0), OPD_FLOAT32) :
-                        opd_linalg_vector_norm_full(opd_stack(opd_tensors_of(norms, have), 0), order, no, false, no);
+    opd_tensor *all = opdi_list_norms(norms, have, norm_type);
+    if (!all && opd_ok() && have > 0) {
+        for (int i = 0; i < have; i++) { norms[i] = opd_linalg_vector_norm_full(norms[i], order, no, false, no); }
+        all = opd_stack(opd_tensors_of(norms, have), 0);
+    }
+    opd_tensor *total = have == 0 ? opd_zeros(opd_ints_of(&none, 0), OPD_FLOAT32)
+        : opd_linalg_vector_norm_full(all, order, no, false, no);
     opdi_free(norms, (size_t)(count + 1) * sizeof *norms);
     return total;
 }
@@ -28,7 +33,11 @@ static opd_tensor *opdi_total_norm(opd_tensor *const *params, int count, double 
    Returns 0, or -1 and sets an error. */
 static int opdi_clip_each(opd_tensor *const *params, int count, opd_op *op, opd_value arg, opd_value second) {
     opd_value values[3], rets[1];
+    opd_tensor *first = NULL;
     int rc = op ? 0 : -1;
+    for (int i = 0; i < count && !first; i++) { first = opd_tensor_grad(params[i]); }
+    if (!first) { return rc; }
+    rc = rc || opdi_gather_device(first, true) ? -1 : 0;
     for (int i = 0; i < count && rc == 0; i++) {
         OPD_SCOPE {
             opd_tensor *grad = opd_tensor_grad(params[i]);
@@ -38,7 +47,7 @@ static int opdi_clip_each(opd_tensor *const *params, int count, opd_op *op, opd_
             if (grad) { rc = opd_call_all(op, rets, values, second.tag == OPD_TAG_NONE ? 2 : 3); }
         }
     }
-    return rc;
+    return opdi_gather_device(first, false) ? -1 : rc;
 }
 
 /* Scales all gradients so that their norm is at most max_norm.  Returns the norm before scaling, as a tensor that the

@@ -1435,8 +1435,7 @@ inline cudaError_t launch(const cudaLaunchConfig_t *c, const void *kernel, const
 }
 template <class... P>
 static inline cudaError_t launch_exactly(const cudaLaunchConfig_t *c, void (*kernel)(P...), P... args) {
-    static_assert((sizeof(P) + ... + 0) <= 4096, "4 KiB of arguments");
-    counts.launches++;
+    static_assert((sizeof(P) + ... + 0) <= 32764, "32,764 bytes of arguments");
     return launch(c, (const void *)kernel, [=](int device) OPD_EMU_UNSEEN -> bool {
         if (device != RUN_THREAD) { return (true && ... && reachable(args, device)); }
         machine.now->inside = true;

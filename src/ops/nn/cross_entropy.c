@@ -503,6 +503,80 @@ static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *targ
     }
     return opd_add(opdi_muls(nll, 1 - share), opdi_muls(smooth, share / (double)count));
 }
+/* Computes the gradient of opdi_entropy_in_cuda by operators, so that it can be differentiated: (softmax(input) - 1 at
+   the target) times the gradient of the row.  `total`: the number of rows that count. */
+static opd_tensor *opdi_entropy_back(opd_tensor *grad, opd_tensor *input, opd_tensor *target, opd_tensor *total,
+                                     int64_t reduction, int64_t ignore) {
+    const opd_scalar_type dtype = OPDI_DTYPE(input), work = dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    opd_tensor *const mask = opd_eq_Scalar(target, opd_value_int(ignore));
+    opd_tensor *const safe = opd_masked_fill_Scalar(target, mask, opd_value_int(0));
+    opd_tensor *const at = opd_to_dtype(opd_one_hot(safe, opdi_sizes(input)[1]), work);
+    opd_tensor *const gap = opd_sub(opd_softmax(opd_to_dtype(input, work), 1), at);
+    grad = opd_to_dtype(grad, work);
+    if (reduction == OPDI_REDUCE_MEAN) { grad = opd_div(grad, total); }
+    grad = opdi_unless(opd_expand(grad, opd_ints_of(opdi_sizes(target), 1)), mask);
+    return opd_to_dtype(opd_mul(gap, opd_unsqueeze(grad, 1)), dtype);
+}
+static int opdi_entropy_record(opd_context *ctx) {
+    static opd_op *entropy;
+    opd_op *const op = opdi_cuda_op(&entropy, "opd_cuda::cross_entropy");
+    opd_tensor *saved[4];
+    opd_value args[4], got[3];
+    for (int i = 0; i < 4; i++) { args[i] = opd_context_input(ctx, i); }
+    if (!op || opd_call_all(op, got, args, 4)) { return -1; }
+    saved[0] = args[0].u.t;
+    saved[1] = args[1].u.t;
+    saved[2] = got[1].u.t;
+    saved[3] = got[2].u.t;
+    return opd_context_set(ctx, "reduction", args[2]) || opd_context_set(ctx, "ignore", args[3]) ||
+        opd_context_save_for_backward(ctx, saved, 4) ? -1 : opd_context_return(ctx, got[0].u.t);
+}
+static int opdi_entropy_formula(opd_backward_call *bw) {
+    static opd_op *back;
+    opd_context *const ctx = opd_bw_context(bw);
+    opd_tensor *saved[4], *const grad = opd_bw_grad(bw, 0);
+    const opd_value reduction = opd_context_get(ctx, "reduction"), ignore = opd_context_get(ctx, "ignore");
+    for (int i = 0; i < 4; i++) { if (!(saved[i] = opd_context_saved(ctx, i))) { return -1; } }
+    if (!grad) { return 0; }
+    if (opd_grad_mode_enabled() || !opdi_nothing_follows() || !opdi_in_cuda(grad) || !opdi_in_cuda(saved[0])) {
+        return opd_bw_return(bw, 0, opdi_entropy_back(grad, saved[0], saved[1], saved[3], reduction.u.i, ignore.u.i));
+    }
+    opd_op *const op = opdi_cuda_op(&back, "opd_cuda::cross_entropy_backward");
+    opd_value args[7], got;
+    args[0] = opd_value_tensor(grad);
+    for (int i = 0; i < 4; i++) { args[i + 1] = opd_value_tensor(saved[i]); }
+    args[5] = reduction;
+    args[6] = ignore;
+    return !op || opd_call_all(op, &got, args, 7) ? -1 : opd_bw_return(bw, 0, got.u.t);
+}
+/* Computes the loss of input [rows, many classes] on a GPU, whose kernel reads the logits once, and sets *result.
+   Returns 1, or -1 and sets an error, or 0 if this is not possible, because another layer has to see the operators, or
+   because of the arguments.  Under autocast, the loss is float32, as log_softmax would be. */
+static int opdi_entropy_in_cuda(opd_tensor *input, opd_tensor *target, int64_t reduction, int64_t ignore,
+                                opd_tensor **result) {
+    const opd_scalar_type dtype = OPDI_DTYPE(input);
+    if (input->backend != OPD_CUDA || input->ndim != 2 || target->ndim != 1 || target->dtype != OPD_INT64 ||
+        !opdi_only_autocast_follows() || !opdi_in_cuda(input) || !opdi_in_cuda(target) ||
+        !opd_dtype_is_floating(dtype) || input->dims[0] != target->dims[0] || input->dims[0] == 0 ||
+        input->dims[1] < 256 || input->dims[1] > INT32_MAX || input->storage->index != target->storage->index ||
+        opdi_reduction_check(reduction)) {
+        return opd_ok() ? 0 : -1;
+    }
+    opd_autograd_function function;
+    opd_value values[4], got;
+    const bool autocast = !opdi_nothing_follows();
+    memset(&function, 0, sizeof function);
+    function.name = "CrossEntropy";
+    function.forward = opdi_entropy_record;
+    function.backward = opdi_entropy_formula;
+    values[0] = opd_value_tensor(input);
+    values[1] = opd_value_tensor(target);
+    values[2] = opd_value_int(reduction);
+    values[3] = opd_value_int(ignore);
+    if (opd_autograd_apply(&function, values, 4, &got, 1) < 0) { return -1; }
+    *result = autocast ? got.u.t : opd_to_dtype(got.u.t, dtype);
+    return *result ? 1 : -1;
+}
 /* cross_entropy_loss of logits.  Classes are dim 1, or dim 0 if there is no other dim.  Targets with the sizes of
    the logits are probabilities; other targets are class numbers. */
 static int opdi_cross_entropy_loss_kernel(opd_call *call) {
@@ -534,6 +608,9 @@ static int opdi_cross_entropy_loss_kernel(opd_call *call) {
         return opd_return_tensor(call,
                                  opdi_cross_entropy_smooth(input, target, weight, reduction, ignore, smooth, channels));
     }
+    opd_tensor *loss = NULL;
+    const int done = weight ? 0 : opdi_entropy_in_cuda(input, target, reduction, ignore, &loss);
+    if (done) { return done < 0 ? -1 : opd_return_tensor(call, loss); }
     return opd_return_tensor(call, opdi_nll_nd(opd_log_softmax(input, channels), target, weight, reduction, ignore));
 }
 /* opd_cross_entropy_loss: nll_loss of log_softmax(self); target holds class numbers or probabilities */

@@ -372,12 +372,145 @@ static int opdi_rms_norm(opd_call *call, opd_tensor **results) {
                                      opdi_format_of(opd_arg_tensor(call, 0)));
     return opd_ok() ? 0 : -1;
 }
+/* The number of elements in a row of rms_norm. */
+static int64_t opdi_rms_row(opd_ints shape) {
+    int64_t count = 1;
+    for (int64_t i = 0; i < shape.n; i++) { count *= shape.data[i]; }
+    return count;
+}
+/* Computes rms_norm on a GPU in one kernel: results[0], and results[1] with one dim, 1 / the root of the mean square of
+   each row of `count` elements.  Returns 0, or -1 and sets an error. */
+static int opdi_rms_at_once(opd_tensor *input, opd_tensor *weight, int64_t count, double eps, opd_tensor **results) {
+    static opd_op *norm;
+    opd_value args[4], got[2];
+    args[0] = opd_value_tensor(input);
+    args[1] = weight ? opd_value_tensor(weight) : opd_value_none();
+    args[2] = opd_value_int(count);
+    args[3] = opd_value_double(eps);
+    opd_op *const op = opdi_cuda_op(&norm, "opd_cuda::rms_norm");
+    if (!op || opd_call_all(op, got, args, 4)) { return -1; }
+    for (int i = 0; i < 2; i++) { results[i] = got[i].u.t; }
+    return 0;
+}
+/* Computes the gradients of opdi_rms_at_once by operators, so that they can be differentiated: results[0] and, if there
+   is a weight, results[1]. */
+static int opdi_rms_back(opd_tensor *grad, opd_tensor *input, opd_tensor *weight, int64_t count, double eps,
+                         opd_tensor **results) {
+    const opd_scalar_type dtype = OPDI_DTYPE(input), work = opdi_norm_type(input);
+    int64_t rows[2], last = 1, first = 0;
+    rows[0] = -1;
+    rows[1] = count;
+    opd_tensor *const shape = input;
+    grad = opdi_maybe_reshape(opd_to_dtype(grad, work), rows, 2);
+    input = opdi_maybe_reshape(opd_to_dtype(input, work), rows, 2);
+    opd_tensor *const rstd = opd_rsqrt(opdi_adds(opdi_maybe_mean_dims(opd_square(input), &last, 1, true), eps));
+    opd_tensor *const normal = opd_mul(input, rstd);
+    opd_tensor *const scaled = weight
+        ? opd_mul(grad, opdi_maybe_reshape(opd_to_dtype(weight, work), rows + 1, 1)) : grad;
+    opd_tensor *const along = opdi_maybe_mean_dims(opd_mul(scaled, normal), &last, 1, true);
+    results[0] = opd_mul(rstd, opd_sub(scaled, opd_mul(normal, along)));
+    results[0] = opd_to_dtype(opdi_maybe_reshape(results[0], opdi_sizes(shape), shape->ndim), dtype);
+    results[1] = weight ? opdi_maybe_sum_dims(opd_mul(grad, normal), &first, 1, false) : NULL;
+    if (weight) {
+        results[1] = opd_to_dtype(opdi_maybe_reshape(results[1], opdi_sizes(weight), weight->ndim),
+                                  OPDI_DTYPE(weight));
+    }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_rms_record(opd_context *ctx) {
+    opd_tensor *saved[3], *out[2], *const weight = opd_context_tensor(ctx, 1);
+    const opd_value count = opd_context_input(ctx, 2), eps = opd_context_input(ctx, 3);
+    if (opdi_rms_at_once(opd_context_tensor(ctx, 0), weight, count.u.i, eps.u.d, out)) { return -1; }
+    saved[0] = opd_context_tensor(ctx, 0);
+    saved[1] = out[1];
+    saved[2] = weight;
+    return opd_context_set(ctx, "count", count) || opd_context_set(ctx, "eps", eps) ||
+        opd_context_set(ctx, "weight", opd_value_bool(weight != NULL)) ||
+        opd_context_save_for_backward(ctx, saved, weight ? 3 : 2) ? -1 : opd_context_return(ctx, out[0]);
+}
+static int opdi_rms_formula(opd_backward_call *bw) {
+    static opd_op *back;
+    opd_context *const ctx = opd_bw_context(bw);
+    opd_tensor *const grad = opd_bw_grad(bw, 0), *const input = opd_context_saved(ctx, 0), *results[2],
+        *const weight = opd_context_get(ctx, "weight").u.i ? opd_context_saved(ctx, 2) : NULL;
+    const opd_value count = opd_context_get(ctx, "count");
+    opd_tensor *const rstd = opd_context_saved(ctx, 1);
+    if (!grad || !input || !rstd) { return opd_ok() ? 0 : -1; }
+    if (opd_grad_mode_enabled() || !opdi_nothing_follows() || !opdi_in_cuda(grad) || !opdi_in_cuda(input)) {
+        if (opdi_rms_back(grad, input, weight, count.u.i, opd_context_get(ctx, "eps").u.d, results)) { return -1; }
+    } else {
+        opd_op *const op = opdi_cuda_op(&back, "opd_cuda::rms_norm_backward");
+        const bool need = weight && opd_context_needs_input_grad(ctx, 1);
+        opd_value args[6], got[2];
+        args[0] = opd_value_tensor(grad);
+        args[1] = opd_value_tensor(input);
+        args[2] = weight ? opd_value_tensor(weight) : opd_value_none();
+        args[3] = opd_value_tensor(rstd);
+        args[4] = count;
+        args[5] = opd_value_bool(need);
+        if (!op || opd_call_all(op, got, args, 6)) { return -1; }
+        results[0] = got[0].u.t;
+        results[1] = need ? opd_reshape(got[1].u.t, opd_ints_of(opdi_sizes(weight), weight->ndim)) : NULL;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (results[i] && opd_context_needs_input_grad(ctx, i) && opd_bw_return(bw, i, results[i])) { return -1; }
+    }
+    return 0;
+}
+/* Computes rms_norm on a GPU in one kernel, and sets *result.  Returns 1, or -1 and sets an error, or 0 if this is not
+   possible, because another layer has to see the operators, or because of dtypes or layouts.  If `scales` is not NULL,
+   sets *scales to the factors as opdi_rms_norm returns them, and does nothing if a gradient would be needed. */
+static int opdi_rms_in_cuda(opd_call *call, opd_tensor **result, opd_tensor **scales) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2), *out[2];
+    const opd_ints shape = opd_arg_ints(call, 1);
+    const bool wide = input->dtype == OPD_FLOAT64;
+    const double given = opd_arg_is_none(call, 3) ? wide ? 2.220446049250313e-16 : 1.1920928955078125e-07
+        : opd_arg_double(call, 3), eps = wide ? given : (double)(float)given;
+    if (input->backend != OPD_CUDA || !opdi_nothing_follows() || !opdi_in_cuda(input) || input->numel == 0 ||
+        !opd_dtype_is_floating(OPDI_DTYPE(input)) || (input->ndim > 3 && !opd_is_contiguous(input)) ||
+        (weight && (!opdi_in_cuda(weight) || weight->storage->index != input->storage->index ||
+                    (weight->dtype != input->dtype && (weight->dtype != OPD_FLOAT32 || wide)) ||
+                    (input->dtype == OPD_FLOAT32 && weight->dtype != OPD_FLOAT32)))) {
+        return 0;
+    }
+    const int axis = opdi_norm_axis(input, shape, weight, NULL);
+    if (axis < 0 || opdi_norm_floating(input, "rms_norm")) { return -1; }
+    const bool learns = opd_grad_mode_enabled() && (opdi_tracked(input) || (weight && opdi_tracked(weight)));
+    if (learns && scales) { return 0; }
+    if (!learns) {
+        int64_t sizes[OPD_MAX_DIMS];
+        if (opdi_rms_at_once(input, weight, opdi_rms_row(shape), eps, out)) { return -1; }
+        for (int i = 0; i < input->ndim; i++) { sizes[i] = i < axis ? opdi_sizes(input)[i] : 1; }
+        if (scales) { *scales = opdi_maybe_reshape(out[1], sizes, input->ndim); }
+        *result = out[0];
+        return opd_ok() ? 1 : -1;
+    }
+    opd_autograd_function function;
+    opd_value values[4], got;
+    memset(&function, 0, sizeof function);
+    function.name = "RmsNorm";
+    function.forward = opdi_rms_record;
+    function.backward = opdi_rms_formula;
+    values[0] = opd_value_tensor(input);
+    values[1] = weight ? opd_value_tensor(weight) : opd_value_none();
+    values[2] = opd_value_int(opdi_rms_row(shape));
+    values[3] = opd_value_double(eps);
+    if (opd_autograd_apply(&function, values, 4, &got, 1) < 0) { return -1; }
+    *result = got.u.t;
+    return 1;
+}
 static int opdi_rms_norm_kernel(opd_call *call) {
     opd_tensor *results[2];
+    const int done = opdi_rms_in_cuda(call, results, NULL);
+    if (done) { return done < 0 ? -1 : opd_return_tensor(call, results[0]); }
     return opdi_rms_norm(call, results) ? -1 : opd_return_tensor(call, results[0]);
 }
 static int opdi_fused_rms_norm_kernel(opd_call *call) {
     opd_tensor *results[2];
+    const int done = opdi_rms_in_cuda(call, results, results + 1);
+    if (done) {
+        return done < 0 || opd_return_tensor(call, results[0]) ? -1 : opd_return_tensor(call, results[1]);
+    }
     return opdi_rms_norm(call, results) || opd_return_tensor(call, results[0]) ? -1
         : opd_return_tensor(call, results[1]);
 }
