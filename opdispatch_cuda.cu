@@ -1036,6 +1036,7 @@ static int opdi_cu_device_set(void *user, int index) {
 static int opdi_cu_synchronize(void *user, int index) {
     const opdi_cu_on on(index);
     (void)user;
+    opdi_cu_gather_flush();
     if (opdi_cu_none_captured(index, "waiting for the device")) { return -1; }
     opdi_cu_groups_flush(index);
     OPDI_CU_TRY(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
@@ -11070,8 +11071,8 @@ static opdi_cu_algorithm opdi_cu_algorithm_of(const opdi_cu_biased *key, cublasL
     (*opdi_cu_algorithms)[*key] = a;
     return a;
 }
-/* Computes out [m, p] = alpha * a * b + bias [p] by cublasLt, which adds the bias before it stores the product.  Returns
-   1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+/* Computes out [m, p] = alpha * a * b + bias [p] by cublasLt, which adds the bias before it stores the product.
+   Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
 static int opdi_cu_gemm_biased(const opdi_cu_product *q, opd_scalar_type dtype, double alpha, const void *bias) {
     const float alpha32 = (float)alpha, zero = 0;
     const cublasComputeType_t compute = dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
@@ -14586,7 +14587,7 @@ static const opdi_cu_registration opdi_cu_table_recurrent[] = {
 
 enum { OPDI_CU_LIST = 160, OPDI_CU_LIST_PIECE = 16384, OPDI_CU_LIST_THREADS = 256 };
 /* A list of up to OPDI_CU_LIST tensors, or of groups of K tensors of the same size. */
-template <int K> struct opdi_cu_list {
+template <int K> struct opdi_cu_tensors {
     void *p[OPDI_CU_LIST][K];
     int64_t numel[OPDI_CU_LIST];
     int32_t first[OPDI_CU_LIST + 1];              /* number of each tensor's first block */
@@ -14602,7 +14603,7 @@ __device__ __forceinline__ int opdi_cu_list_at(const int32_t *first, int n, int 
     return low;
 }
 /* Adds a group to a list that is not full.  p[K]: the addresses of its elements. */
-template <int K> static void opdi_cu_list_add(opdi_cu_list<K> *list, void *const *p, int64_t numel) {
+template <int K> static void opdi_cu_tensors_add(opdi_cu_tensors<K> *list, void *const *p, int64_t numel) {
     const int at = list->n++;
     for (int k = 0; k < K; k++) { list->p[at][k] = p[k]; }
     list->numel[at] = numel;
@@ -14618,10 +14619,10 @@ static bool opdi_cu_dense(const opd_tensor *t) {
 
 //== pointwise formulas, gathered ======================================================================================
 //
-//  Between opdi_cu_gather(.., true) and opdi_cu_gather(.., false), the pointwise computations of a thread are only noted
-//  if they fit (opdi_cu_gather_add).  They run as one kernel as soon as one does not fit, or anything else that may
-//  depend on them happens (opdi_cu_gather_flush): another launch, a copy, an event, a change of the stream, memory that
-//  is freed.  Noted computations do not depend on each other.
+//  Between opdi_cu_gather_set(.., true) and opdi_cu_gather_set(.., false), the pointwise computations of a thread are
+//  only noted if they fit (opdi_cu_gather_add).  They run as one kernel as soon as one does not fit, or anything else
+//  that may depend on them happens (opdi_cu_gather_flush): another launch, a copy, an event, a change of the stream,
+//  memory that is freed.  Noted computations do not depend on each other.
 
 /* Copies, for elements of any type with the same size as the unsigned integer C. */
 #define OPDI_CU_LISTED_COPY(C) \
@@ -14640,7 +14641,7 @@ OPDI_CU_LISTED_COPY(uint64_t)
 /* Operands 1 to K - 1 are inputs: a bit k of `numbers` says that input k is a number, of `ones` that it is one
    element. */
 template <typename C, int K> struct opdi_cu_gathered_args {
-    opdi_cu_list<K> list;
+    opdi_cu_tensors<K> list;
     opdi_cu_pointwise_numbers<C> s;
     int32_t numbers, ones;
 };
@@ -14707,7 +14708,7 @@ template <int F, typename C, typename T> static int opdi_cu_gathered_launch(cons
     constexpr int K = opdi_cu_pointwise_formula<F, C>::inputs + 1;
     opdi_cu_gathered_args<C, K> f;
     f.list.n = 0;
-    for (int i = 0; i < g->n; i++) { opdi_cu_list_add<K>(&f.list, g->p[i], g->numel[i]); }
+    for (int i = 0; i < g->n; i++) { opdi_cu_tensors_add<K>(&f.list, g->p[i], g->numel[i]); }
     f.numbers = g->numbers; f.ones = g->ones;
     if constexpr (F == OPD_FORMULA_copy) {
         const opdi_cu_pointwise_numbers<C> s = {C(0), C(0), C(0), {(C)g->element, C(0), C(0)}};
@@ -14823,7 +14824,7 @@ static bool opdi_cu_gather_add(int index, const opd_pointwise *p) {
     return true;
 }
 /* Begins or ends gathering on this thread.  Returns 0, or -1 and sets an error. */
-static int opdi_cu_gather(void *user, int index, bool on) {
+static int opdi_cu_gather_set(void *user, int index, bool on) {
     opdi_cu_gathered *g = opdi_cu_gather_now;
     (void)user; (void)index;
     if (on) {
@@ -14851,7 +14852,7 @@ template <int KIND, typename A> __device__ __forceinline__ A opdi_cu_list_term(A
 }
 /* parts[block] gets the sum or maximum of a block's piece. */
 template <int KIND, typename T> __global__ void __launch_bounds__(OPDI_CU_LIST_THREADS)
-opdi_cu_list_norm_kernel(const opdi_cu_list<1> list, opdi_cu_acc<T> *parts) {
+opdi_cu_list_norm_kernel(const opdi_cu_tensors<1> list, opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;
     constexpr int N = 16 / sizeof(T), U = 4, step = OPDI_CU_LIST_THREADS * N;
     const opdi_cu_list_fold<KIND> fold = opdi_cu_list_fold<KIND>();
@@ -14882,7 +14883,7 @@ opdi_cu_list_norm_kernel(const opdi_cu_list<1> list, opdi_cu_acc<T> *parts) {
 }
 /* out[block] gets the norm of tensor number `block` of the list. */
 template <int KIND, typename T> __global__ void __launch_bounds__(OPDI_CU_LIST_THREADS)
-opdi_cu_list_norm_end(const opdi_cu_list<1> list, const opdi_cu_acc<T> *parts, T *out) {
+opdi_cu_list_norm_end(const opdi_cu_tensors<1> list, const opdi_cu_acc<T> *parts, T *out) {
     typedef opdi_cu_acc<T> A;
     const opdi_cu_list_fold<KIND> fold = opdi_cu_list_fold<KIND>();
     A sum = 0;
@@ -14893,7 +14894,7 @@ opdi_cu_list_norm_end(const opdi_cu_list<1> list, const opdi_cu_acc<T> *parts, T
     sum = opdi_cu_block_reduce(sum, fold, (A)0);
     if (threadIdx.x == 0) { opdi_cu_store(out + blockIdx.x, KIND == OPDI_CU_LIST_SQUARES ? (A)sqrt(sum) : sum); }
 }
-template <int KIND, typename T> static int opdi_cu_list_norm_flush(opdi_cu_list<1> *list, T *out) {
+template <int KIND, typename T> static int opdi_cu_list_norm_flush(opdi_cu_tensors<1> *list, T *out) {
     const int blocks = list->n > 0 ? list->first[list->n] : 0;
     opdi_cu_acc<T> *parts;
     if (list->n == 0) { return 0; }
@@ -14906,14 +14907,14 @@ template <int KIND, typename T> static int opdi_cu_list_norm_flush(opdi_cu_list<
     return 0;
 }
 template <int KIND, typename T> static int opdi_cu_list_norm_of(opd_tensors self, opd_tensor *out) {
-    opdi_cu_list<1> list;
+    opdi_cu_tensors<1> list;
     int64_t done = 0;
     list.n = 0;
     for (int64_t i = 0; i < self.n; i++) {
         opd_tensor *t = opdi_cu_dense(self.data[i]) ? self.data[i] : opd_contiguous(self.data[i]);
         void *p = t ? opdi_cu_data<void>(t) : NULL;
         if (!t || (!p && opd_numel(t) != 0)) { return -1; }
-        opdi_cu_list_add<1>(&list, &p, opd_numel(t));
+        opdi_cu_tensors_add<1>(&list, &p, opd_numel(t));
         if (list.n < OPDI_CU_LIST && i + 1 < self.n) { continue; }
         if (opdi_cu_list_norm_flush<KIND, T>(&list, opdi_cu_data<T>(out) + done)) { return -1; }
         done = i + 1;
@@ -15655,7 +15656,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.group_id = opdi_cu_group_id; d.group_new = opdi_cu_group_new;
     d.parts = &opdi_cu_parts;
     d.attention_backward = opdi_cu_attention_backward;
-    d.gather = opdi_cu_gather;
+    d.gather = opdi_cu_gather_set;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     opdi_cu_own_register();
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {

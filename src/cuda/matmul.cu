@@ -145,8 +145,8 @@ static opdi_cu_algorithm opdi_cu_algorithm_of(const opdi_cu_biased *key, cublasL
     (*opdi_cu_algorithms)[*key] = a;
     return a;
 }
-/* Computes out [m, p] = alpha * a * b + bias [p] by cublasLt, which adds the bias before it stores the product.  Returns
-   1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+/* Computes out [m, p] = alpha * a * b + bias [p] by cublasLt, which adds the bias before it stores the product.
+   Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
 static int opdi_cu_gemm_biased(const opdi_cu_product *q, opd_scalar_type dtype, double alpha, const void *bias) {
     const float alpha32 = (float)alpha, zero = 0;
     const cublasComputeType_t compute = dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH

@@ -93,7 +93,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.group_id = opdi_cu_group_id; d.group_new = opdi_cu_group_new;
     d.parts = &opdi_cu_parts;
     d.attention_backward = opdi_cu_attention_backward;
-    d.gather = opdi_cu_gather;
+    d.gather = opdi_cu_gather_set;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     opdi_cu_own_register();
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {

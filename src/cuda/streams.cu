@@ -22,6 +22,7 @@ static int opdi_cu_device_set(void *user, int index) {
 static int opdi_cu_synchronize(void *user, int index) {
     const opdi_cu_on on(index);
     (void)user;
+    opdi_cu_gather_flush();
     if (opdi_cu_none_captured(index, "waiting for the device")) { return -1; }
     opdi_cu_groups_flush(index);
     OPDI_CU_TRY(cudaDeviceSynchronize(), "cudaDeviceSynchronize");

@@ -586,7 +586,9 @@ static int opdi_foreach_run(opd_call *call, bool recorded) {
                     opdi_foreach_rehearse(call, op, count))) {
         return -1;
     }
-    opd_tensor **list = opdi_list_alloc(count + 1), *const first = opd_call_args(call)[0].u.tensors[0];
+    int listed = 0;
+    while (opd_call_args(call)[listed].tag != OPD_TAG_TENSORS) { listed++; }
+    opd_tensor **list = opdi_list_alloc(count + 1), *const first = opd_call_args(call)[listed].u.tensors[0];
     if (!list || opdi_gather_device(first, true)) { return -1; }
     int rc = 0;
     for (int32_t k = 0; rc == 0 && k < count; k++) {

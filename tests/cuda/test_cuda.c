@@ -2357,6 +2357,8 @@ TEST(an_index_out_of_range_is_an_error_of_the_next_call_that_waits) {
     CHECK(opd_add(x, x) != NULL);
 }
 
+#include "fused_tests.h"
+
 //-- a GPU that is left alone, or cannot be used -----------------------------------------------------------------------
 
 /* The profiler's times on the GPU.  Operators inside of others are not counted twice; a capture has no times. */

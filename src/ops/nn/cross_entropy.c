@@ -564,7 +564,7 @@ static int opdi_entropy_in_cuda(opd_tensor *input, opd_tensor *target, int64_t r
     }
     opd_autograd_function function;
     opd_value values[4], got;
-    const bool autocast = !opdi_nothing_follows();
+    const bool autocast = opdi_autocast_is_on(opdi_self(), OPD_CUDA);
     memset(&function, 0, sizeof function);
     function.name = "CrossEntropy";
     function.forward = opdi_entropy_record;

@@ -466,7 +466,7 @@ static int opdi_rms_in_cuda(opd_call *call, opd_tensor **result, opd_tensor **sc
     const bool wide = input->dtype == OPD_FLOAT64;
     const double given = opd_arg_is_none(call, 3) ? wide ? 2.220446049250313e-16 : 1.1920928955078125e-07
         : opd_arg_double(call, 3), eps = wide ? given : (double)(float)given;
-    if (input->backend != OPD_CUDA || !opdi_nothing_follows() || !opdi_in_cuda(input) || input->numel == 0 ||
+    if (input->backend != OPD_CUDA || !opdi_only_autocast_follows() || !opdi_in_cuda(input) || input->numel == 0 ||
         !opd_dtype_is_floating(OPDI_DTYPE(input)) || (input->ndim > 3 && !opd_is_contiguous(input)) ||
         (weight && (!opdi_in_cuda(weight) || weight->storage->index != input->storage->index ||
                     (weight->dtype != input->dtype && (weight->dtype != OPD_FLOAT32 || wide)) ||
