@@ -75,20 +75,19 @@ OPDI_INTERNAL opd_op *opdi_cuda_op(opd_op **handle, const char *name) {
     if (!op && (op = opd_find_quiet(name)) != NULL) { OPDI_HANDLE_WRITE(handle, op); }
     return op;
 }
-/* Returns true if no layer but autograd, and maybe autocast, handles operators on this thread. */
+/* Returns true if no layer but autograd, and maybe autocast or observers, handles operators on this thread. */
 OPDI_INTERNAL bool opdi_only_autocast_follows(void) {
     const opdi_thread *const thread = opdi_self();
     const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
     const uint64_t hidden = (thread->state.no_grad ? OPDI_AUTOGRAD_BITS : 0) | OPD_BIT_OF(OPD_F_AUTOCAST);
     return !((thread->state.include ^ OPDI_DEFAULT_INCLUDE) & ~below) &&
         !((thread->state.allow ^ OPDI_DEFAULT_ALLOW) & ~hidden) && !(thread->state.forward & OPDI_FORWARD_OPEN) &&
-        !thread->innermost.layer && !thread->innermost.tracer && !thread->innermost.fake &&
-        !OPDI_LOAD(&thread->observed) && !thread->poison;
+        !thread->innermost.layer && !thread->innermost.tracer && !thread->innermost.fake && !thread->poison;
 }
-/* Returns true if no layer but autograd handles operators on this thread. */
+/* Returns true if no layer but autograd handles operators on this thread, and nothing observes them. */
 OPDI_INTERNAL bool opdi_nothing_follows(void) {
     const opdi_thread *const thread = opdi_self();
-    return !thread->state.autocast && opdi_only_autocast_follows() &&
+    return !thread->state.autocast && opdi_only_autocast_follows() && !OPDI_LOAD(&thread->observed) &&
         !((thread->state.allow ^ OPDI_DEFAULT_ALLOW) & OPD_BIT_OF(OPD_F_AUTOCAST));
 }
 /* Returns the norms of the n tensors in one tensor with one dim, computed on a GPU in few launches.  Returns NULL if
@@ -96,7 +95,10 @@ OPDI_INTERNAL bool opdi_nothing_follows(void) {
    is not 1, 2 or infinity, or if another layer has to see the norms of the tensors. */
 OPDI_INTERNAL opd_tensor *opdi_list_norms(opd_tensor *const *tensors, int64_t n, double order) {
     static opd_op *norm;
-    if (n < 1 || (order != 1 && order != 2 && !(order > 1e300)) || !opdi_nothing_follows()) { return NULL; }
+    if (n < 1 || (order != 1 && order != 2 && order != OPDI_INF) || opdi_self()->state.autocast ||
+        !opdi_only_autocast_follows()) {
+        return NULL;
+    }
     for (int64_t i = 0; i < n; i++) {
         if (!opdi_in_cuda(tensors[i]) || tensors[i]->dtype != tensors[0]->dtype || tensors[i]->numel == 0 ||
             !opd_dtype_is_floating((opd_scalar_type)tensors[i]->dtype) ||

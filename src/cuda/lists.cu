@@ -191,7 +191,7 @@ static bool opdi_cu_gather_read(opdi_cu_gathered *g, int device, const opd_point
         if (k == 0 || o->strides[0] != 0) { return false; }
         g->ones |= 1 << (k - 1);
     }
-    g->dtype = copy ? p->operands[0].dtype : p->common;
+    g->dtype = p->operands[0].dtype;
     if (!copy) {
         if (p->compute != OPD_FLOAT32 || !opdi_cu_listed(p->formula) || opdi_cu_pointwise_fast<float>(p) < 0) {
             return false;

@@ -538,16 +538,25 @@ static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
 }
 static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
 static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
+/* Returns the dtype of the first tensor among the inputs if inputs are only converted to the compute type, else
+   p->common.  The two differ if a 16-bit float is combined with a number that is not rounded to 16 bits. */
+static opd_scalar_type opdi_cu_pointwise_dtype(const opd_pointwise *p) {
+    for (int k = p->formula == OPD_FORMULA_where ? 2 : 1; k < p->noperands && p->common == p->compute; k++) {
+        if (p->operands[k].data) { return p->operands[k].dtype; }
+    }
+    return p->common;
+}
 /* Returns the index of the fast kernels for these operands, or -1 if their dtypes differ, or if there are no fast
    kernels for the dtype. */
 template <typename C> static int opdi_cu_pointwise_fast(const opd_pointwise *p) {
-    const int which = opdi_cu_fast_dtype(p->common, C(0));
+    const opd_scalar_type dtype = opdi_cu_pointwise_dtype(p);
+    const int which = opdi_cu_fast_dtype(dtype, C(0));
     int k;
-    if (which < 0 || p->operands[0].dtype != (opdi_cu_asks(p->formula) ? OPD_BOOL : p->common)) { return -1; }
+    if (which < 0 || p->operands[0].dtype != (opdi_cu_asks(p->formula) ? OPD_BOOL : dtype)) { return -1; }
     for (k = 1; k < p->noperands; k++) {
         const opd_operand *o = &p->operands[k];
         if (!o->data) { continue; }
-        if (o->dtype != (p->formula == OPD_FORMULA_where && k == 1 ? OPD_BOOL : p->common)) { return -1; }
+        if (o->dtype != (p->formula == OPD_FORMULA_where && k == 1 ? OPD_BOOL : dtype)) { return -1; }
     }
     return which;
 }
@@ -614,7 +623,7 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     }
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
     if (p->linear && fast >= 0 && aligned && kernels.flat[fast]) {
-        const int size = (int)opd_dtype_size(p->common);
+        const int size = (int)opd_dtype_size(opdi_cu_pointwise_dtype(p));
         const int per_thread = 16 / size * opdi_cu_pointwise_unrolled(p->formula, kernels.inputs, kernels.heavy, size);
         opdi_cu_pointwise_flat_args<C> f =
             {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pointwise_which_numbers(p), s};
@@ -625,7 +634,7 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     }
     if (!opdi_cu_pointwise_walk_of(p, &w)) { return 1; }
     if (fast >= 0 && kernels.strided[fast]) {
-        const int size = (int)opd_dtype_size(p->common), n = 16 / size;
+        const int size = (int)opd_dtype_size(opdi_cu_pointwise_dtype(p)), n = 16 / size;
         const int32_t runs = opdi_cu_pointwise_in_runs(&w, p->noperands, n);
         opdi_cu_pointwise_strided_args<C> f = {w, s, runs, opdi_cu_pointwise_which_numbers(p)};
         if (kernels.heavy && runs) {

@@ -517,13 +517,16 @@ static opd_tensor *opdi_entropy_back(opd_tensor *grad, opd_tensor *input, opd_te
     grad = opdi_unless(opd_expand(grad, opd_ints_of(opdi_sizes(target), 1)), mask);
     return opd_to_dtype(opd_mul(gap, opd_unsqueeze(grad, 1)), dtype);
 }
-static int opdi_entropy_record(opd_context *ctx) {
+/* Returns the operator of the CUDA plug-in for cross_entropy_loss, or NULL if there is none. */
+static opd_op *opdi_entropy_op(void) {
     static opd_op *entropy;
-    opd_op *const op = opdi_cuda_op(&entropy, "opd_cuda::cross_entropy");
+    return opdi_cuda_op(&entropy, "opd_cuda::cross_entropy");
+}
+static int opdi_entropy_record(opd_context *ctx) {
     opd_tensor *saved[4];
     opd_value args[4], got[3];
     for (int i = 0; i < 4; i++) { args[i] = opd_context_input(ctx, i); }
-    if (!op || opd_call_all(op, got, args, 4)) { return -1; }
+    if (opd_call_all(opdi_entropy_op(), got, args, 4)) { return -1; }
     saved[0] = args[0].u.t;
     saved[1] = args[1].u.t;
     saved[2] = got[1].u.t;
@@ -538,7 +541,7 @@ static int opdi_entropy_formula(opd_backward_call *bw) {
     const opd_value reduction = opd_context_get(ctx, "reduction"), ignore = opd_context_get(ctx, "ignore");
     for (int i = 0; i < 4; i++) { if (!(saved[i] = opd_context_saved(ctx, i))) { return -1; } }
     if (!grad) { return 0; }
-    if (opd_grad_mode_enabled() || !opdi_nothing_follows() || !opdi_in_cuda(grad) || !opdi_in_cuda(saved[0])) {
+    if (opd_grad_mode_enabled() || !opdi_only_autocast_follows() || !opdi_in_cuda(grad) || !opdi_in_cuda(saved[0])) {
         return opd_bw_return(bw, 0, opdi_entropy_back(grad, saved[0], saved[1], saved[3], reduction.u.i, ignore.u.i));
     }
     opd_op *const op = opdi_cuda_op(&back, "opd_cuda::cross_entropy_backward");
@@ -556,7 +559,7 @@ static int opdi_entropy_in_cuda(opd_tensor *input, opd_tensor *target, int64_t r
                                 opd_tensor **result) {
     const opd_scalar_type dtype = OPDI_DTYPE(input);
     if (input->backend != OPD_CUDA || input->ndim != 2 || target->ndim != 1 || target->dtype != OPD_INT64 ||
-        !opdi_only_autocast_follows() || !opdi_in_cuda(input) || !opdi_in_cuda(target) ||
+        !opdi_only_autocast_follows() || !opdi_in_cuda(input) || !opdi_in_cuda(target) || !opdi_entropy_op() ||
         !opd_dtype_is_floating(dtype) || input->dims[0] != target->dims[0] || input->dims[0] == 0 ||
         input->dims[1] < 256 || input->dims[1] > INT32_MAX || input->storage->index != target->storage->index ||
         opdi_reduction_check(reduction)) {

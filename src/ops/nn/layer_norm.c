@@ -378,17 +378,20 @@ static int64_t opdi_rms_row(opd_ints shape) {
     for (int64_t i = 0; i < shape.n; i++) { count *= shape.data[i]; }
     return count;
 }
+/* Returns the operator of the CUDA plug-in for rms_norm, or NULL if there is none. */
+static opd_op *opdi_rms_op(void) {
+    static opd_op *norm;
+    return opdi_cuda_op(&norm, "opd_cuda::rms_norm");
+}
 /* Computes rms_norm on a GPU in one kernel: results[0], and results[1] with one dim, 1 / the root of the mean square of
    each row of `count` elements.  Returns 0, or -1 and sets an error. */
 static int opdi_rms_at_once(opd_tensor *input, opd_tensor *weight, int64_t count, double eps, opd_tensor **results) {
-    static opd_op *norm;
     opd_value args[4], got[2];
     args[0] = opd_value_tensor(input);
     args[1] = weight ? opd_value_tensor(weight) : opd_value_none();
     args[2] = opd_value_int(count);
     args[3] = opd_value_double(eps);
-    opd_op *const op = opdi_cuda_op(&norm, "opd_cuda::rms_norm");
-    if (!op || opd_call_all(op, got, args, 4)) { return -1; }
+    if (opd_call_all(opdi_rms_op(), got, args, 4)) { return -1; }
     for (int i = 0; i < 2; i++) { results[i] = got[i].u.t; }
     return 0;
 }
@@ -436,7 +439,7 @@ static int opdi_rms_formula(opd_backward_call *bw) {
     const opd_value count = opd_context_get(ctx, "count");
     opd_tensor *const rstd = opd_context_saved(ctx, 1);
     if (!grad || !input || !rstd) { return opd_ok() ? 0 : -1; }
-    if (opd_grad_mode_enabled() || !opdi_nothing_follows() || !opdi_in_cuda(grad) || !opdi_in_cuda(input)) {
+    if (opd_grad_mode_enabled() || !opdi_only_autocast_follows() || !opdi_in_cuda(grad) || !opdi_in_cuda(input)) {
         if (opdi_rms_back(grad, input, weight, count.u.i, opd_context_get(ctx, "eps").u.d, results)) { return -1; }
     } else {
         opd_op *const op = opdi_cuda_op(&back, "opd_cuda::rms_norm_backward");
@@ -467,6 +470,7 @@ static int opdi_rms_in_cuda(opd_call *call, opd_tensor **result, opd_tensor **sc
     const double given = opd_arg_is_none(call, 3) ? wide ? 2.220446049250313e-16 : 1.1920928955078125e-07
         : opd_arg_double(call, 3), eps = wide ? given : (double)(float)given;
     if (input->backend != OPD_CUDA || !opdi_only_autocast_follows() || !opdi_in_cuda(input) || input->numel == 0 ||
+        !opdi_rms_op() ||
         !opd_dtype_is_floating(OPDI_DTYPE(input)) || (input->ndim > 3 && !opd_is_contiguous(input)) ||
         (weight && (!opdi_in_cuda(weight) || weight->storage->index != input->storage->index ||
                     (weight->dtype != input->dtype && (weight->dtype != OPD_FLOAT32 || wide)) ||
