@@ -2972,7 +2972,7 @@ static int opdi_cu_copy_part(const opd_pointwise *p) {
 __device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/) {
     uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0, k0 = (uint32_t)key;
     uint32_t k1 = (uint32_t)(key >> 32);
-#pragma unroll
+    OPDI_CU_UNROLL
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
         const uint64_t x = (uint64_t)a * 0xd2511f53u, y = (uint64_t)c * 0xcd9e8d57u;
         a = (uint32_t)(y >> 32) ^ b ^ k0;
@@ -3004,9 +3004,9 @@ __device__ __forceinline__ double opdi_cu_log1p(double x) { return log1p(x); }
 /* Converts four random words to numbers: four uniform floats (two doubles) or, if `normal` is true, pairs of normal
    numbers. */
 __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, float *x /*[4]*/) {
-#pragma unroll
+    OPDI_CU_UNROLL
     for (int k = 0; k < 4; k++) { x[k] = (float)(int32_t)(r[k] >> 8) * 5.9604644775390625e-8f; }
-#pragma unroll
+    OPDI_CU_UNROLL
     for (int k = 0; normal && k < 4; k += 2) {
         const float radius = sqrtf(-2.0f * logf(x[k] + 2.98023223876953125e-8f));
         float s, c;
@@ -3017,7 +3017,7 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
 }
 __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, double *x /*[2]*/) {
     double s, c, radius;
-#pragma unroll
+    OPDI_CU_UNROLL
     for (int k = 0; k < 2; k++) {
         x[k] = (double)(((uint64_t)r[2 * k + 1] << 32 | r[2 * k]) >> 11) * 1.1102230246251565404e-16;
     }
@@ -10072,7 +10072,7 @@ static int opdi_cu_roi_go(opd_call *call, opd_tensor *x, opd_tensor *rois, opd_t
 /* Runs roi_align or, if `back` is true, its gradient. */
 static int opdi_cu_roi_align_of(opd_call *call, bool back) {
     opd_tensor *x = opd_arg_tensor(call, 0), *rois = opd_arg_tensor(call, 1), *out, *work;
-    if (opd_results_from_fake(call)) { return -1; }
+    if (opd_results_from_fake(call) || (back && opd_deterministic_alert(call, NULL))) { return -1; }
     out = opdi_cu_result(call, 0);
     const opd_scalar_type t = opd_dtype(x), r = opd_dtype(rois) == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     work = back ? opd_zeros_full(opd_ints_of(opd_sizes(out), opd_ndim(out)), opd_value_int(opdi_cu_compute_dtype(t)),
@@ -10839,6 +10839,7 @@ static int opdi_cu_ctc_loss(opd_call *call) {
 }
 static int opdi_cu_ctc_loss_backward(opd_call *call) {
     const opd_scalar_type t = opd_dtype(opd_arg_tensor(call, 1));
+    if (opd_deterministic_alert(call, NULL)) { return -1; }
     return t == OPD_FLOAT32 ? opdi_cu_ctc_run_back<float>(call) : t == OPD_FLOAT64 ? opdi_cu_ctc_run_back<double>(call)
         : opd_cpu_fallback(call);
 }
@@ -15676,7 +15677,6 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
 
 /* torchvision's operators */
 OPD_LIBRARY_IMPL(torchvision, CUDA, lib) {
-    if (opdi_cu_ndevices == 0) { return; }
     for (const opdi_cu_registration *r = opdi_cu_table_vision; r->name; r++) {
         (void)opd_impl(lib, r->name, r->kernel);
     }

@@ -182,6 +182,7 @@ static int opdi_cu_ctc_loss(opd_call *call) {
 }
 static int opdi_cu_ctc_loss_backward(opd_call *call) {
     const opd_scalar_type t = opd_dtype(opd_arg_tensor(call, 1));
+    if (opd_deterministic_alert(call, NULL)) { return -1; }
     return t == OPD_FLOAT32 ? opdi_cu_ctc_run_back<float>(call) : t == OPD_FLOAT64 ? opdi_cu_ctc_run_back<double>(call)
         : opd_cpu_fallback(call);
 }

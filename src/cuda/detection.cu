@@ -225,7 +225,7 @@ static int opdi_cu_roi_go(opd_call *call, opd_tensor *x, opd_tensor *rois, opd_t
 /* Runs roi_align or, if `back` is true, its gradient. */
 static int opdi_cu_roi_align_of(opd_call *call, bool back) {
     opd_tensor *x = opd_arg_tensor(call, 0), *rois = opd_arg_tensor(call, 1), *out, *work;
-    if (opd_results_from_fake(call)) { return -1; }
+    if (opd_results_from_fake(call) || (back && opd_deterministic_alert(call, NULL))) { return -1; }
     out = opdi_cu_result(call, 0);
     const opd_scalar_type t = opd_dtype(x), r = opd_dtype(rois) == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     work = back ? opd_zeros_full(opd_ints_of(opd_sizes(out), opd_ndim(out)), opd_value_int(opdi_cu_compute_dtype(t)),

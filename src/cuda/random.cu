@@ -10,7 +10,7 @@
 __device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/) {
     uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0, k0 = (uint32_t)key;
     uint32_t k1 = (uint32_t)(key >> 32);
-#pragma unroll
+    OPDI_CU_UNROLL
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
         const uint64_t x = (uint64_t)a * 0xd2511f53u, y = (uint64_t)c * 0xcd9e8d57u;
         a = (uint32_t)(y >> 32) ^ b ^ k0;
@@ -42,9 +42,9 @@ __device__ __forceinline__ double opdi_cu_log1p(double x) { return log1p(x); }
 /* Converts four random words to numbers: four uniform floats (two doubles) or, if `normal` is true, pairs of normal
    numbers. */
 __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, float *x /*[4]*/) {
-#pragma unroll
+    OPDI_CU_UNROLL
     for (int k = 0; k < 4; k++) { x[k] = (float)(int32_t)(r[k] >> 8) * 5.9604644775390625e-8f; }
-#pragma unroll
+    OPDI_CU_UNROLL
     for (int k = 0; normal && k < 4; k += 2) {
         const float radius = sqrtf(-2.0f * logf(x[k] + 2.98023223876953125e-8f));
         float s, c;
@@ -55,7 +55,7 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
 }
 __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, double *x /*[2]*/) {
     double s, c, radius;
-#pragma unroll
+    OPDI_CU_UNROLL
     for (int k = 0; k < 2; k++) {
         x[k] = (double)(((uint64_t)r[2 * k + 1] << 32 | r[2 * k]) >> 11) * 1.1102230246251565404e-16;
     }

@@ -104,7 +104,6 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
 
 /* torchvision's operators */
 OPD_LIBRARY_IMPL(torchvision, CUDA, lib) {
-    if (opdi_cu_ndevices == 0) { return; }
     for (const opdi_cu_registration *r = opdi_cu_table_vision; r->name; r++) {
         (void)opd_impl(lib, r->name, r->kernel);
     }
