@@ -10056,6 +10056,9 @@ static int opdi_cu_roi_go(opd_call *call, opd_tensor *x, opd_tensor *rois, opd_t
     const int last = back ? 9 : 5;
     opdi_cu_roi<T, R> p;
     p.rois = opdi_cu_data<R>(rois);
+    if (opd_size(image, 0) == 0 && opd_size(rois, 0) > 0) {
+        return opd_fail(OPD_ERROR_INDEX, "rois names an image, but there are 0 images");
+    }
     p.images = opd_size(image, 0); p.channels = opd_size(image, 1);
     p.height = opd_size(image, 2); p.width = opd_size(image, 3);
     p.bins[0] = opd_size(pooled, 2); p.bins[1] = opd_size(pooled, 3);
