@@ -308,11 +308,11 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     const size_t before = deps->length;
     const opdi_language language = opdi_language_of(build->files[i]);
     if (opdi_path(object, "%s/%d.o", build->tmp, i) || opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
-    opdi_argv_command(&words, opdi_compiler(language, command));
+    opdi_argv_command(&words, opdi_compiler((int)language, command));
     opdi_argv_add(&words, "-O2");
-    opdi_argv_flags(build, &words, language);
+    opdi_argv_flags(build, &words, (int)language);
     opdi_argv_add(&words, "-DOPDISPATCH_PLUGIN");
-    if (language == OPDI_LANGUAGE_CUDA && *OPDI_PIC) { opdi_argv_add(&words, "-Xcompiler"); }
+    if (language == OPDI_LANGUAGE_CUDA && sizeof OPDI_PIC > 1) { opdi_argv_add(&words, "-Xcompiler"); }
     opdi_argv_split(&words, *build->include ? OPDI_PIC " -I" : OPDI_PIC);
     words.length -= words.length > 0 && *build->include;  /* drops the last 0, so that -I and the folder are one word */
     if (*build->include) { opdi_argv_add(&words, build->include); }
@@ -448,7 +448,7 @@ OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char
     char path[OPDI_PATH];
     const char *files[2] = {path, NULL};
     opdi_build build;
-    if (opdi_build_open(&build, what, name, flags, language)) { return -1; }
+    if (opdi_build_open(&build, what, name, flags, (int)language)) { return -1; }
     if (!source) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the source is NULL", what); }
     build.files = files;
     if (opdi_path(path, "%s/%s-%016llx.%s", build.dir, name, (unsigned long long)opdi_hash_text(3, source),

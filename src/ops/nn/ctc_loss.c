@@ -1,10 +1,12 @@
 #include "../ops.h"
 
-//== ctc_loss ==========================================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:ctc       the loss of an alignment
 //
 //  A target of S labels is extended to a row of 2 S + 1 elements, with a blank before, between and after its labels.
 //  alpha [N, T, 2 S + 1] holds log-probabilities: alpha[n, t, s] is that of all paths that have reached element s of
 //  this row at time t.
+//----------------------------------------------------------------------------------------------------------------------
 
 typedef struct opdi_ctc {
     int64_t times, count, classes, blank, width;  /* sizes T, N, C; width: 2 * longest target + 1 */
