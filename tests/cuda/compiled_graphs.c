@@ -225,9 +225,10 @@ static int loss_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 }
 static int step_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     static const int all[] = {1, 2, 3, 4};
-    opd_transform_options options = {0};
+    opd_transform_options options;
     opd_tensor *grads[4];
     (void)user;
+    memset(&options, 0, sizeof options);
     options.argnums = all;
     options.nargnums = 4;
     if (opd_grad(loss_of, NULL, in, n, &options, grads, 4) != 4) { return -1; }
