@@ -121,6 +121,7 @@ OPDI_OP(_thnn_fused_lstm_cell) {
     op->save = "input_gates, hidden_gates, cx, input_bias, hidden_bias, result1, result2"; op->constant = "result2";
     op->vmap = OPD_BATCH_DECOMPOSE;
     op->cases = "";
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
 /* opd__thnn_fused_lstm_cell_backward_impl: derivatives of _thnn_fused_lstm_cell: of the gates, cx and a bias */
 OPDI_OP(_thnn_fused_lstm_cell_backward_impl) {
@@ -210,6 +211,7 @@ OPDI_OP(_thnn_fused_gru_cell) {
     op->save = "input_gates, hidden_gates, hx, input_bias, hidden_bias, result1"; op->constant = "result1";
     op->vmap = OPD_BATCH_DECOMPOSE;
     op->cases = "";
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
 }
 /* opd__thnn_fused_gru_cell_backward: derivatives of _thnn_fused_gru_cell: of both gates, hx and both biases */
 OPDI_OP(_thnn_fused_gru_cell_backward) {
