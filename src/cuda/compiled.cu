@@ -63,6 +63,10 @@ static int opdi_cu_nvrtc_build(const char *text, cudaLibrary_t *library) {
     char arch[40];
     void *program = NULL;
     size_t size = 0;
+    if (opd_code_forbidden("NVRTC")) {
+        opd_error_clear();
+        return 1;
+    }
     (void)snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d%d", device->major, device->minor);
     const char *const options[] = {arch, "--std=c++17"};
     if (opdi_cu_nvrtc.CreateProgram(&program, text, "graph.cu", 0, NULL, NULL)) { return 1; }
