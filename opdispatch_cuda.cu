@@ -83,6 +83,7 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -9341,7 +9342,8 @@ template <> struct opdi_cu_weights_of<double> { typedef double type; };
 struct opdi_cu_taps { int64_t lo, hi; double w[2]; };
 template <typename A> __device__ __forceinline__ opdi_cu_taps opdi_cu_taps_of(const opdi_cu_side &s, int64_t i) {
     const A scale = (A)s.scale, to = s.nearest || s.corners ? scale * (A)i : scale * ((A)i + (A)0.5) - (A)0.5;
-    const double at = to > 0 ? (double)to : 0.0;
+    const double at = s.m == s.n ? (double)i : s.nearest && s.n == 2 * s.m ? (double)(i / 2)      /* as on the CPU */
+        : to > 0 ? (double)to : 0.0;
     opdi_cu_taps l;
     l.lo = (int64_t)at < s.m - 1 ? (int64_t)at : s.m - 1;
     l.hi = l.lo + (l.lo < s.m - 1);
@@ -10272,9 +10274,10 @@ static const opdi_cu_registration opdi_cu_table_losses[] = {
 
 //== cross entropy =====================================================================================================
 //
-//  The loss of row x[n] is lse - x[target] with lse = log(sum(exp(x))), so that the logits are read once, and no
-//  log_softmax is written.  The gradient is (exp(x - lse) - (i == target)) * g.  Rows whose target is `ignore` have no
-//  loss and no gradient.
+//  The loss of row x[n] is top - x[target] + rest, with top = max(x) and rest = log(sum(exp(x - top))), so that the
+//  logits are read once, and no log_softmax is written.  The gradient is (exp(x - top - rest) - (i == target)) * g.
+//  top + rest is never rounded to one number, which would lose the digits of rest for large logits.  Rows whose target
+//  is `ignore` have no loss and no gradient.
 
 enum { OPDI_CU_ENTROPY_THREADS = 512 };
 template <typename T> struct opdi_cu_entropy {
@@ -10284,7 +10287,8 @@ template <typename T> struct opdi_cu_entropy {
     const int64_t *target;
     int64_t rows, ignore;
     int n;
-    A *lse, *loss, *total;                        /* of each row; total: the number of rows that count */
+    A *lse, *loss, *total;                        /* lse [2, rows]: top and rest of each row; loss of each row; total:
+                                                     the number of rows that count */
     const A *g;                                   /* of each row or, if `one` is true, of all; with `mean`, divided by
                                                      *total */
     bool one, mean;
@@ -10322,9 +10326,10 @@ opdi_cu_entropy_rows(const opdi_cu_entropy<T> k) {
         e = opdi_cu_block_reduce(e, opdi_cu_exps_join(), none);
         if (thread == 0) {
             const int64_t t = k.target[row];
-            const A lse = e.top + (A)log(e.total());
-            k.lse[row] = lse;
-            k.loss[row] = t != k.ignore && k.guard.inside(t, k.n) ? lse - opdi_cu_load<A>(x + t) : (A)0;
+            const A rest = (A)log(e.total());
+            k.lse[row] = e.top;
+            k.lse[k.rows + row] = rest;
+            k.loss[row] = t != k.ignore && k.guard.inside(t, k.n) ? e.top - opdi_cu_load<A>(x + t) + rest : (A)0;
         }
     }
 }
@@ -10353,10 +10358,10 @@ opdi_cu_entropy_backward(const opdi_cu_entropy<T> k) {
         const opdi_cu_long_row<T, W> a(x, k.n);
         const int64_t t = k.target[row];
         const bool counts = t != k.ignore && (uint64_t)t < (uint64_t)k.n;
-        const A lse = k.lse[row];
+        const A top = k.lse[row], rest = k.lse[k.rows + row];
         const A g = !counts ? (A)0 : !k.one ? k.g[row] : k.mean ? *k.g / *k.total : *k.g;
         const auto put = [&](int i) {
-            opdi_cu_store(dx + i, (opdi_cu_exp(opdi_cu_load<A>(x + i) - lse) - (A)(i == t)) * g);
+            opdi_cu_store(dx + i, (opdi_cu_exp(opdi_cu_load<A>(x + i) - top - rest) - (A)(i == t)) * g);
         };
         if (thread < a.lead && thread < k.n) { put(thread); }
         OPDI_CU_ROLLED
@@ -10373,7 +10378,7 @@ opdi_cu_entropy_backward(const opdi_cu_entropy<T> k) {
                 if (p + u * threads >= a.packs) { continue; }
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
-                    v[w] = (opdi_cu_exp(opdi_cu_taken<A>(in[u], w) - lse) - (A)(i + w == t)) * g;
+                    v[w] = (opdi_cu_exp(opdi_cu_taken<A>(in[u], w) - top - rest) - (A)(i + w == t)) * g;
                 }
                 opdi_cu_store_some<W>(dx + i, v);
             }
@@ -10396,12 +10401,13 @@ template <typename T> static int opdi_cu_entropy_of(opd_call *call, opd_tensor *
     return 0;
 }
 /* Runs cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor): the loss in the
-   type of the computation, lse of each row, and the number of rows that count (unless the reduction is 0, none). */
+   type of the computation, top and rest of each row, and the number of rows that count (unless the reduction is 0,
+   none). */
 static int opdi_cu_cross_entropy(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *loss, *lse, *total, *y;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const int64_t reduction = opd_arg_int(call, 2), rows = opd_size(x, 0);
-    loss = opdi_cu_new(opd_ints_of(&rows, 1), acc); lse = opdi_cu_new(opd_ints_of(&rows, 1), acc);
+    loss = opdi_cu_new(opd_ints_of(&rows, 1), acc); lse = opdi_cu_new(OPD_INTS(2, rows), acc);
     total = opdi_cu_new(opd_ints_of(NULL, 0), acc); y = reduction ? opdi_cu_new(opd_ints_of(NULL, 0), acc) : loss;
     if (!loss || !lse || !total || !y) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(x), T, {
@@ -10757,7 +10763,7 @@ template <typename A> __global__ void __launch_bounds__(256, 2) opdi_cu_ctc_back
     }
 }
 /* Replaces sums by grad * (e^log_probs - sums); by 0 from the input length of each item on; for targets that no path
-   spells, by 0 or NaN. */
+   spells, by 0 or NaN; by NaN for labels whose probability is 0, as on the CPU. */
 template <typename A> struct opdi_cu_ctc_slope {
     opdi_cu_ctc<A> c;
     __device__ void operator()(int64_t i) const {
@@ -10765,6 +10771,7 @@ template <typename A> struct opdi_cu_ctc_slope {
         const int64_t time = opdi_cu_divide(opdi_cu_divide(i, c.classes, &label), c.count, &item);
         const bool lost = c.loss[item] == INFINITY;
         c.sums[i] = time >= c.inputs(item) || (lost && c.zero) ? A(0) : lost ? A(NAN)
+            : c.probs[i] == -INFINITY || c.loss[item] != c.loss[item] ? A(NAN)
             : (exp(c.probs[i]) - c.sums[i]) * c.grad[item];
     }
 };
@@ -11211,7 +11218,7 @@ static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, o
     q.out = opd_device_data(work, OPD_CUDA);
     q.out_batch = q.m * q.p;
     if (!self || opdi_cu_number(beta) == 0) { beta = opd_value_int(0); }
-    else if (opdi_cu_number(beta) == 1 && q.k > 0 && q.n == 1 && opd_numel(self) == q.p &&
+    else if (opdi_cu_number(beta) == 1 && q.k > 0 && q.n == 1 && opd_numel(self) == q.p && opd_ndim(self) > 0 &&
              opd_size(self, -1) == q.p && opd_is_contiguous(self) && opd_dtype(self) == opd_dtype(a)) {
         const int done = opdi_cu_gemm_biased(&q, opd_dtype(a), opdi_cu_number(alpha), opdi_cu_data<void>(self));
         if (done < 0) { return -1; }
@@ -11464,9 +11471,12 @@ template <typename T> __global__ void opdi_cu_fold_kernel(opdi_cu_conv q, int64_
     }
 }
 enum { OPDI_CU_CONV_Y, OPDI_CU_CONV_GX, OPDI_CU_CONV_GW };
-/* Returns whether the columns are the input itself: the kernel has one tap, the stride is 1, and nothing is padded. */
+/* Returns whether the columns are the input itself: the kernel has one tap, the stride is 1, and nothing is padded, not
+   even the output of a transposed convolution. */
 static bool opdi_cu_conv_is_product(const opdi_cu_conv *q) {
-    for (int i = 0; i < 3; i++) { if (q->k[i] != 1 || q->s[i] != 1 || q->p[i] != 0) { return false; } }
+    for (int i = 0; i < 3; i++) {
+        if (q->k[i] != 1 || q->s[i] != 1 || q->p[i] != 0 || q->in[i] != q->out[i]) { return false; }
+    }
     return true;
 }
 /* Multiplies the columns [kk, area] of `images` images by the weights.  A batched product covers the images of a group,
@@ -13353,12 +13363,13 @@ struct opdi_cu_attention {
     float *parts, *sums;                          /* if splits > 1: the results [split, batch, head, row, depth] and
                                                      logarithms of sums [split, batch, head, row] of the parts */
 };
-/* Returns element `at` of a mask as a number to add to a score, times log2(e). */
+/* Returns element `at` of a mask as a number to add to a score, times log2(e).  A finite number stays finite, at most
+   2e38: many programs hide keys by the smallest float, and a row whose keys are all hidden so sees them all. */
 __device__ __forceinline__ float opdi_cu_mask_read(const opdi_cu_at_mask &m, int64_t at) {
-    const float log2e = 1.44269504f;
-    if (m.kind == OPD_FLOAT32) { return static_cast<const float *>(m.data)[at] * log2e; }
-    if (m.kind == OPD_FLOAT16) { return __half2float(static_cast<const opdi_cu_f16 *>(m.data)[at]) * log2e; }
-    return __bfloat162float(static_cast<const opdi_cu_bf16 *>(m.data)[at]) * log2e;
+    const float x = m.kind == OPD_FLOAT32 ? static_cast<const float *>(m.data)[at]
+        : m.kind == OPD_FLOAT16 ? __half2float(static_cast<const opdi_cu_f16 *>(m.data)[at])
+                                : __bfloat162float(static_cast<const opdi_cu_bf16 *>(m.data)[at]);
+    return fabsf(x) > 1.38e38f && fabsf(x) < INFINITY ? copysignf(2e38f, x) : x * 1.44269504f;
 }
 /* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask.  If BY_KEY, s is [16 keys, 16 rows].  `at`
    is the place of the head in the mask.  For rows and keys that do not exist, adds some number of the mask. */
@@ -14625,9 +14636,15 @@ template <int K> static void opdi_cu_tensors_add(opdi_cu_tensors<K> *list, void 
 }
 /* Returns whether t is dense: it has as many elements as fit between its first and its last element in memory. */
 static bool opdi_cu_dense(const opd_tensor *t) {
-    int64_t reach = 1;
-    for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
-    return opd_numel(t) == 0 || reach == opd_numel(t);
+    int64_t have = 1;                             /* the elements of the dims that were found so far */
+    if (opd_numel(t) == 0) { return true; }
+    while (have < opd_numel(t)) {
+        int d = 0;
+        while (d < opd_ndim(t) && (opd_sizes(t)[d] == 1 || opd_strides(t)[d] != have)) { d++; }
+        if (d == opd_ndim(t)) { return false; }
+        have *= opd_sizes(t)[d];
+    }
+    return true;
 }
 
 //== pointwise formulas, gathered ======================================================================================
@@ -15329,9 +15346,20 @@ static bool opdi_cu_nvrtc_load() {
     opdi_cu_nvrtc = all;
     return all.loaded;
 }
-/* Compiles the text of kernels for the current device and loads them.  Returns 0; 1 after a warning, if NVRTC cannot
-   compile the text; or -1 and sets an error. */
+/* The libraries that were loaded, by device and text.  They are never unloaded: queued work and captures may use their
+   kernels after the graph is freed. */
+static std::map<std::pair<int, std::string>, cudaLibrary_t> *opdi_cu_built;
+/* Compiles the text of kernels for the current device and loads them, unless that was done before.  Returns 0, or 1
+   after a warning if that fails. */
 static int opdi_cu_nvrtc_build(const char *text, cudaLibrary_t *library) {
+    std::lock_guard<std::mutex> guard(opdi_cu_nvrtc_lock);
+    if (!opdi_cu_built) { opdi_cu_built = new std::map<std::pair<int, std::string>, cudaLibrary_t>(); }
+    const std::pair<int, std::string> key(opdi_cu_current(), text);
+    const auto found = opdi_cu_built->find(key);
+    if (found != opdi_cu_built->end()) {
+        *library = found->second;
+        return 0;
+    }
     const opdi_cu_device *const device = opdi_cu_properties();
     char arch[40];
     void *program = NULL;
@@ -15356,7 +15384,14 @@ static int opdi_cu_nvrtc_build(const char *text, cudaLibrary_t *library) {
     }
     (void)opdi_cu_nvrtc.DestroyProgram(&program);
     if (rc) { return 1; }
-    OPDI_CU_TRY(cudaLibraryLoadData(library, code.data(), NULL, NULL, 0, NULL, NULL, 0), "cudaLibraryLoadData");
+    const cudaError_t e = cudaLibraryLoadData(library, code.data(), NULL, NULL, 0, NULL, NULL, 0);
+    if (e != cudaSuccess) {
+        (void)cudaGetLastError();
+        opd_warn("CUDA: the kernels of a part of a graph cannot be loaded, so it runs operator by operator: %s",
+                 cudaGetErrorString(e));
+        return 1;
+    }
+    (*opdi_cu_built)[key] = *library;
     return 0;
 }
 
@@ -15385,10 +15420,7 @@ struct opdi_cu_variant {
     cudaLibrary_t library;
     std::vector<cudaKernel_t> kernels;
     opdi_cu_variant() : device(0), code(NULL), library(NULL) {}
-    ~opdi_cu_variant() {
-        if (library) { (void)cudaLibraryUnload(library); }
-        opd_gpu_code_free(code);
-    }
+    ~opdi_cu_variant() { opd_gpu_code_free(code); }
     opdi_cu_variant(const opdi_cu_variant &) = delete;
     opdi_cu_variant &operator=(const opdi_cu_variant &) = delete;
 };
@@ -15432,7 +15464,7 @@ static int opdi_cu_variant_make(opdi_cu_part *part, opdi_cu_variant *variant, op
         return 0;
     }
     opd_gpu_code_free(code);
-    return rc < 0 ? -1 : 0;
+    return 0;
 }
 /* Returns the variant for these inputs, and makes it if it is new.  Returns NULL if there is none: because the stream
    is captured, or there are too many kinds; or with an error. */
@@ -15505,6 +15537,13 @@ static int opdi_cu_part_run(void *user, opd_tensor *const *inputs, int n, opd_te
     if (!opd_ok()) { return -1; }
     if (!variant || !variant->code) { return 0; }
     const opd_gpu_code *const code = variant->code;
+    for (int i = 0; i < code->nconstants; i++) {
+        const opd_tensor *const t = code->constants[i];
+        const opd_device device = opd_tensor_device(t);
+        if (device.type != OPD_CUDA || device.index != index || opd_tensor_is_neg(t) || opd_tensor_is_conj(t)) {
+            return 0;
+        }
+    }
     std::vector<opd_tensor *> given(inputs, inputs + n), made;
     std::vector<char *> data;
     given.insert(given.end(), code->constants, code->constants + code->nconstants);
@@ -15527,15 +15566,15 @@ static int opdi_cu_part_run(void *user, opd_tensor *const *inputs, int n, opd_te
 
 //== choosing parts ====================================================================================================
 
-/* Operators that reduce rows, and views, which may stand in a part beside pointwise operators. */
+/* Operators that reduce rows, and views, which may stand in a part beside pointwise operators.  Views of a part of a
+   tensor (narrow, select, expand) stay outside, because a part only returns tensors that fill their memory. */
 static const char *const opdi_cu_part_rows[] = {
     "aten::layer_norm", "aten::native_layer_norm", "aten::rms_norm", "aten::softmax.int", "aten::_softmax",
     "aten::log_softmax.int", "aten::_log_softmax", "aten::sum.dim_IntList", "aten::mean.dim", "aten::amax",
     "aten::amin", NULL};
 static const char *const opdi_cu_part_views[] = {
-    "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::unsqueeze", "aten::squeeze.dim", "aten::expand",
-    "aten::transpose.int", "aten::permute", "aten::t", "aten::slice.Tensor", "aten::select.int", "aten::narrow",
-    "aten::alias", "aten::detach", NULL};
+    "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::unsqueeze", "aten::squeeze.dim",
+    "aten::transpose.int", "aten::permute", "aten::t", "aten::alias", "aten::detach", NULL};
 static bool opdi_cu_part_named(const opd_graph_node *node, const char *const *names) {
     for (; *names; names++) { if (opd_graph_node_is(node, *names)) { return true; } }
     return false;

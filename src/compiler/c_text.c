@@ -94,7 +94,8 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     "static inline " type " div_floor_" name "(" type " x, " type " y) {\n" \
     "    const " type " mod = fmod" f "(x, y), less = mod != 0 && (y < 0) != (mod < 0) ? 1 : 0;\n" \
     "    const " type " q = (x - mod) / y - less, whole = floor" f "(q);\n" \
-    "    return y == 0 ? x / y : q == 0 ? copysign" f "(0, x / y) : q - whole > (" type ")0.5 ? whole + 1 : whole;\n" \
+    "    return y == 0 ? x / y : q == 0 ? copysign" f "((" type ")0, x / y)\n" \
+    "        : q - whole > (" type ")0.5 ? whole + 1 : whole;\n" \
     "}\n"}
 #define OPDI_C_LOGADDEXP(type, name, f) {"logaddexp_" name, \
     "static inline " type " logaddexp_" name "(" type " x, " type " y) {\n" \
@@ -916,7 +917,7 @@ static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_typ
     } else { opdi_c_write(file, "(%s)%s", opdi_c_value(dtype), from); }
 }
 /* Returns whether an expression divides an integer by a number that may be zero. */
-static bool opdi_expr_divides(const opdi_expr *expr) {
+OPDI_INTERNAL bool opdi_expr_divides(const opdi_expr *expr) {
     static const char *const names[] = {"div_trunc", "div_floor", "fmod", "remainder"};
     if (expr->kind != OPDI_EXPR_FORMULA || expr->dtype != OPD_INT64 ||
         (expr->in[1] && expr->in[1]->kind == OPDI_EXPR_NUMBER && expr->in[1]->i64[0] && !expr->in[1]->forms[0])) {

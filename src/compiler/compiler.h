@@ -366,6 +366,8 @@ typedef struct opdi_unit {
                                                      prefix of the names of C functions */
     opdi_recording recording;
     opd_device device;                            /* the device of the inputs; all bytes 0: the CPU */
+    bool exact;                                   /* true: a result that does not fill its memory is an error, because
+                                                     its strides would differ from those of an uncompiled run */
     opdi_unit_port *inputs, *outputs;
     int ninputs, noutputs, ngroups, nodes;
     opdi_group *groups;

@@ -21,6 +21,7 @@ static const char opdi_gpu_prelude[] =
     "typedef signed char int8_t;\ntypedef unsigned char uint8_t;\ntypedef short int16_t;\n"
     "typedef unsigned short uint16_t;\ntypedef int int32_t;\ntypedef unsigned int uint32_t;\n"
     "typedef long long int64_t;\ntypedef unsigned long long uint64_t;\n"
+    "#define INT8_MIN (-128)\n#define INT8_MAX 127\n#define INT16_MIN (-32768)\n#define INT16_MAX 32767\n"
     "#define INT32_MIN (-2147483647 - 1)\n#define INT32_MAX 2147483647\n"
     "#define INT64_MIN (-9223372036854775807LL - 1)\n#define INT64_MAX 9223372036854775807LL\n"
     "#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fc00000)\n"
@@ -36,7 +37,7 @@ static const char opdi_gpu_prelude[] =
     "template <class F, typename T> static __device__ T of_block(T x, void *memory /* 256 bytes */) {\n"
     "    T *const parts = (T *)memory;\n"
     "    const int warps = (int)blockDim.x / 32;\n"
-    "    for (int lane = 16; lane > 0; lane /= 2) { x = F::two(x, __shfl_xor_sync(0xffffffffu, x, lane)); }\n"
+    "    for (int lane = 16; lane > 0; lane /= 2) { x = F::two(x, (T)__shfl_xor_sync(0xffffffffu, x, lane)); }\n"
     "    if (warps == 1) { return x; }\n"
     "    __syncthreads();\n"
     "    if (threadIdx.x % 32 == 0) { parts[threadIdx.x / 32] = x; }\n"
@@ -87,6 +88,12 @@ static bool opdi_gpu_indexed(const opdi_expr *expr) {
     for (int i = 0; i < expr->nin; i++) { if (opdi_gpu_indexed(expr->in[i])) { return true; } }
     return false;
 }
+/* Returns whether an expression divides integers by numbers that may be 0, which C code reports. */
+static bool opdi_gpu_divides(const opdi_expr *expr) {
+    if (!expr) { return false; }
+    for (int i = 0; i < expr->nin; i++) { if (opdi_gpu_divides(expr->in[i])) { return true; } }
+    return opdi_expr_divides(expr);
+}
 /* Checks that a nest can be written.  Sets *wide if an offset may not fit into 32 bits.  Returns 0, or -1 and sets an
    error. */
 static int opdi_gpu_check(const opdi_nest *nest, bool *wide) {
@@ -101,12 +108,15 @@ static int opdi_gpu_check(const opdi_nest *nest, bool *wide) {
     if (opdi_gpu_indexed(nest->value) || opdi_gpu_indexed(nest->finish)) {
         return opdi_gpu_refuse(nest, "reads elements at indices that are computed");
     }
+    if (opdi_gpu_divides(nest->value) || opdi_gpu_divides(nest->finish)) {
+        return opdi_gpu_refuse(nest, "divides integers");
+    }
     opdi_nest_walk((opdi_nest *)(uintptr_t)nest, opdi_gpu_seen, &range);
     opdi_gpu_seen((opdi_access *)(uintptr_t)&nest->out, &range);
     if (range.constant) { return opdi_gpu_refuse(nest, "reads a constant in the memory of the host"); }
     if (range.across) { return opdi_gpu_refuse(nest, "reads columns"); }
     if (nest->out.buffer->role != OPDI_BUFFER_TEMPORARY) { return opdi_gpu_refuse(nest, "writes an input"); }
-    *wide = *wide || range.wide || opdi_gpu_rounds(nest, 0, nest->ndim) > INT32_MAX;
+    *wide = *wide || range.wide || opdi_gpu_rounds(nest, 0, nest->ndim) > INT32_MAX / 2;
     return 0;
 }
 /* Writes lines that compute the indices of loops [from, to) from the number `at` of their common iteration. */
@@ -415,7 +425,7 @@ opd_gpu_code *opd_graph_gpu_code(const opd_graph *graph, opd_tensor *const *inpu
     int rc = opdi_unit_begin(&writer.unit, source.what, NULL);
     if (rc == 0) {
         opdi_unit_job job = opdi_unit_job_begin(&writer.unit);
-        writer.unit.here = true;
+        writer.unit.here = writer.unit.exact = true;
         writer.unit.device = opd_tensor_device(inputs[0]);
         rc = opdi_unit_record(&writer.unit, &source, values) || opdi_unit_fuse(&writer.unit) ||
             opdi_gpu_write_unit(&writer, graph->noutputs) ? -1 : 0;

@@ -291,6 +291,11 @@ OPDI_INTERNAL int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const ch
     const bool bits = tensor && opdi_nest_unit(opd_dtype(tensor), &each) != opd_dtype(tensor);
     opd_tensor *const copy = !tensor ? NULL : unit->here ? opd_empty_like(tensor)
         : opd_empty(opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)), opd_dtype(tensor));
+    for (int i = 0; copy && unit->exact && opd_numel(copy) && i < opd_ndim(copy); i++) {
+        if (opd_size(copy, i) > 1 && opd_strides(copy)[i] != opd_strides(tensor)[i]) {
+            return opd_fail(OPD_ERROR_NO_KERNEL, "%s: result %s does not fill its memory", unit->what, name);
+        }
+    }
     if (!copy || (bits ? opdi_unit_copy_bits(copy, tensor) : !opd_copy_(copy, tensor))) { return -1; }
     opdi_unit_port *const end = &unit->outputs[unit->noutputs];
     if (opdi_unit_port_set(unit, end, copy)) { return -1; }
@@ -347,6 +352,10 @@ static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const c
         if (view) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: result %s is a view of a constant or of a part of another result",
                             unit->what, name);
+        }
+        if (unit->exact && (opd_device_data(tensor, OPD_LAZY) != opdi_buffer_address(buffer) ||
+                            (size_t)opd_numel(tensor) * opd_dtype_size(opd_dtype(tensor)) != buffer->bytes)) {
+            return opd_fail(OPD_ERROR_NO_KERNEL, "%s: result %s is a part of a value", unit->what, name);
         }
         unit->shown[unit->noutputs] = buffer;
         unit->shown_as[unit->noutputs] = tensor;

@@ -34,12 +34,13 @@ struct opdi_cu_attention {
     float *parts, *sums;                          /* if splits > 1: the results [split, batch, head, row, depth] and
                                                      logarithms of sums [split, batch, head, row] of the parts */
 };
-/* Returns element `at` of a mask as a number to add to a score, times log2(e). */
+/* Returns element `at` of a mask as a number to add to a score, times log2(e).  A finite number stays finite, at most
+   2e38: many programs hide keys by the smallest float, and a row whose keys are all hidden so sees them all. */
 __device__ __forceinline__ float opdi_cu_mask_read(const opdi_cu_at_mask &m, int64_t at) {
-    const float log2e = 1.44269504f;
-    if (m.kind == OPD_FLOAT32) { return static_cast<const float *>(m.data)[at] * log2e; }
-    if (m.kind == OPD_FLOAT16) { return __half2float(static_cast<const opdi_cu_f16 *>(m.data)[at]) * log2e; }
-    return __bfloat162float(static_cast<const opdi_cu_bf16 *>(m.data)[at]) * log2e;
+    const float x = m.kind == OPD_FLOAT32 ? static_cast<const float *>(m.data)[at]
+        : m.kind == OPD_FLOAT16 ? __half2float(static_cast<const opdi_cu_f16 *>(m.data)[at])
+                                : __bfloat162float(static_cast<const opdi_cu_bf16 *>(m.data)[at]);
+    return fabsf(x) > 1.38e38f && fabsf(x) < INFINITY ? copysignf(2e38f, x) : x * 1.44269504f;
 }
 /* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask.  If BY_KEY, s is [16 keys, 16 rows].  `at`
    is the place of the head in the mask.  For rows and keys that do not exist, adds some number of the mask. */

@@ -83,6 +83,7 @@
 #include <mutex>
 #include <new>
 #include <set>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>

@@ -56,9 +56,20 @@ static bool opdi_cu_nvrtc_load() {
     opdi_cu_nvrtc = all;
     return all.loaded;
 }
-/* Compiles the text of kernels for the current device and loads them.  Returns 0; 1 after a warning, if NVRTC cannot
-   compile the text; or -1 and sets an error. */
+/* The libraries that were loaded, by device and text.  They are never unloaded: queued work and captures may use their
+   kernels after the graph is freed. */
+static std::map<std::pair<int, std::string>, cudaLibrary_t> *opdi_cu_built;
+/* Compiles the text of kernels for the current device and loads them, unless that was done before.  Returns 0, or 1
+   after a warning if that fails. */
 static int opdi_cu_nvrtc_build(const char *text, cudaLibrary_t *library) {
+    std::lock_guard<std::mutex> guard(opdi_cu_nvrtc_lock);
+    if (!opdi_cu_built) { opdi_cu_built = new std::map<std::pair<int, std::string>, cudaLibrary_t>(); }
+    const std::pair<int, std::string> key(opdi_cu_current(), text);
+    const auto found = opdi_cu_built->find(key);
+    if (found != opdi_cu_built->end()) {
+        *library = found->second;
+        return 0;
+    }
     const opdi_cu_device *const device = opdi_cu_properties();
     char arch[40];
     void *program = NULL;
@@ -83,7 +94,14 @@ static int opdi_cu_nvrtc_build(const char *text, cudaLibrary_t *library) {
     }
     (void)opdi_cu_nvrtc.DestroyProgram(&program);
     if (rc) { return 1; }
-    OPDI_CU_TRY(cudaLibraryLoadData(library, code.data(), NULL, NULL, 0, NULL, NULL, 0), "cudaLibraryLoadData");
+    const cudaError_t e = cudaLibraryLoadData(library, code.data(), NULL, NULL, 0, NULL, NULL, 0);
+    if (e != cudaSuccess) {
+        (void)cudaGetLastError();
+        opd_warn("CUDA: the kernels of a part of a graph cannot be loaded, so it runs operator by operator: %s",
+                 cudaGetErrorString(e));
+        return 1;
+    }
+    (*opdi_cu_built)[key] = *library;
     return 0;
 }
 
@@ -112,10 +130,7 @@ struct opdi_cu_variant {
     cudaLibrary_t library;
     std::vector<cudaKernel_t> kernels;
     opdi_cu_variant() : device(0), code(NULL), library(NULL) {}
-    ~opdi_cu_variant() {
-        if (library) { (void)cudaLibraryUnload(library); }
-        opd_gpu_code_free(code);
-    }
+    ~opdi_cu_variant() { opd_gpu_code_free(code); }
     opdi_cu_variant(const opdi_cu_variant &) = delete;
     opdi_cu_variant &operator=(const opdi_cu_variant &) = delete;
 };
@@ -159,7 +174,7 @@ static int opdi_cu_variant_make(opdi_cu_part *part, opdi_cu_variant *variant, op
         return 0;
     }
     opd_gpu_code_free(code);
-    return rc < 0 ? -1 : 0;
+    return 0;
 }
 /* Returns the variant for these inputs, and makes it if it is new.  Returns NULL if there is none: because the stream
    is captured, or there are too many kinds; or with an error. */
@@ -232,6 +247,13 @@ static int opdi_cu_part_run(void *user, opd_tensor *const *inputs, int n, opd_te
     if (!opd_ok()) { return -1; }
     if (!variant || !variant->code) { return 0; }
     const opd_gpu_code *const code = variant->code;
+    for (int i = 0; i < code->nconstants; i++) {
+        const opd_tensor *const t = code->constants[i];
+        const opd_device device = opd_tensor_device(t);
+        if (device.type != OPD_CUDA || device.index != index || opd_tensor_is_neg(t) || opd_tensor_is_conj(t)) {
+            return 0;
+        }
+    }
     std::vector<opd_tensor *> given(inputs, inputs + n), made;
     std::vector<char *> data;
     given.insert(given.end(), code->constants, code->constants + code->nconstants);
@@ -254,15 +276,15 @@ static int opdi_cu_part_run(void *user, opd_tensor *const *inputs, int n, opd_te
 
 //== choosing parts ====================================================================================================
 
-/* Operators that reduce rows, and views, which may stand in a part beside pointwise operators. */
+/* Operators that reduce rows, and views, which may stand in a part beside pointwise operators.  Views of a part of a
+   tensor (narrow, select, expand) stay outside, because a part only returns tensors that fill their memory. */
 static const char *const opdi_cu_part_rows[] = {
     "aten::layer_norm", "aten::native_layer_norm", "aten::rms_norm", "aten::softmax.int", "aten::_softmax",
     "aten::log_softmax.int", "aten::_log_softmax", "aten::sum.dim_IntList", "aten::mean.dim", "aten::amax",
     "aten::amin", NULL};
 static const char *const opdi_cu_part_views[] = {
-    "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::unsqueeze", "aten::squeeze.dim", "aten::expand",
-    "aten::transpose.int", "aten::permute", "aten::t", "aten::slice.Tensor", "aten::select.int", "aten::narrow",
-    "aten::alias", "aten::detach", NULL};
+    "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::unsqueeze", "aten::squeeze.dim",
+    "aten::transpose.int", "aten::permute", "aten::t", "aten::alias", "aten::detach", NULL};
 static bool opdi_cu_part_named(const opd_graph_node *node, const char *const *names) {
     for (; *names; names++) { if (opd_graph_node_is(node, *names)) { return true; } }
     return false;

@@ -171,9 +171,12 @@ template <typename T> __global__ void opdi_cu_fold_kernel(opdi_cu_conv q, int64_
     }
 }
 enum { OPDI_CU_CONV_Y, OPDI_CU_CONV_GX, OPDI_CU_CONV_GW };
-/* Returns whether the columns are the input itself: the kernel has one tap, the stride is 1, and nothing is padded. */
+/* Returns whether the columns are the input itself: the kernel has one tap, the stride is 1, and nothing is padded, not
+   even the output of a transposed convolution. */
 static bool opdi_cu_conv_is_product(const opdi_cu_conv *q) {
-    for (int i = 0; i < 3; i++) { if (q->k[i] != 1 || q->s[i] != 1 || q->p[i] != 0) { return false; } }
+    for (int i = 0; i < 3; i++) {
+        if (q->k[i] != 1 || q->s[i] != 1 || q->p[i] != 0 || q->in[i] != q->out[i]) { return false; }
+    }
     return true;
 }
 /* Multiplies the columns [kk, area] of `images` images by the weights.  A batched product covers the images of a group,

@@ -97,7 +97,7 @@ template <typename A> __global__ void __launch_bounds__(256, 2) opdi_cu_ctc_back
     }
 }
 /* Replaces sums by grad * (e^log_probs - sums); by 0 from the input length of each item on; for targets that no path
-   spells, by 0 or NaN. */
+   spells, by 0 or NaN; by NaN for labels whose probability is 0, as on the CPU. */
 template <typename A> struct opdi_cu_ctc_slope {
     opdi_cu_ctc<A> c;
     __device__ void operator()(int64_t i) const {
@@ -105,6 +105,7 @@ template <typename A> struct opdi_cu_ctc_slope {
         const int64_t time = opdi_cu_divide(opdi_cu_divide(i, c.classes, &label), c.count, &item);
         const bool lost = c.loss[item] == INFINITY;
         c.sums[i] = time >= c.inputs(item) || (lost && c.zero) ? A(0) : lost ? A(NAN)
+            : c.probs[i] == -INFINITY || c.loss[item] != c.loss[item] ? A(NAN)
             : (exp(c.probs[i]) - c.sums[i]) * c.grad[item];
     }
 };

@@ -32,9 +32,15 @@ template <int K> static void opdi_cu_tensors_add(opdi_cu_tensors<K> *list, void 
 }
 /* Returns whether t is dense: it has as many elements as fit between its first and its last element in memory. */
 static bool opdi_cu_dense(const opd_tensor *t) {
-    int64_t reach = 1;
-    for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
-    return opd_numel(t) == 0 || reach == opd_numel(t);
+    int64_t have = 1;                             /* the elements of the dims that were found so far */
+    if (opd_numel(t) == 0) { return true; }
+    while (have < opd_numel(t)) {
+        int d = 0;
+        while (d < opd_ndim(t) && (opd_sizes(t)[d] == 1 || opd_strides(t)[d] != have)) { d++; }
+        if (d == opd_ndim(t)) { return false; }
+        have *= opd_sizes(t)[d];
+    }
+    return true;
 }
 
 //== pointwise formulas, gathered ======================================================================================

@@ -174,9 +174,10 @@ static const opdi_cu_registration opdi_cu_table_losses[] = {
 
 //== cross entropy =====================================================================================================
 //
-//  The loss of row x[n] is lse - x[target] with lse = log(sum(exp(x))), so that the logits are read once, and no
-//  log_softmax is written.  The gradient is (exp(x - lse) - (i == target)) * g.  Rows whose target is `ignore` have no
-//  loss and no gradient.
+//  The loss of row x[n] is top - x[target] + rest, with top = max(x) and rest = log(sum(exp(x - top))), so that the
+//  logits are read once, and no log_softmax is written.  The gradient is (exp(x - top - rest) - (i == target)) * g.
+//  top + rest is never rounded to one number, which would lose the digits of rest for large logits.  Rows whose target
+//  is `ignore` have no loss and no gradient.
 
 enum { OPDI_CU_ENTROPY_THREADS = 512 };
 template <typename T> struct opdi_cu_entropy {
@@ -186,7 +187,8 @@ template <typename T> struct opdi_cu_entropy {
     const int64_t *target;
     int64_t rows, ignore;
     int n;
-    A *lse, *loss, *total;                        /* of each row; total: the number of rows that count */
+    A *lse, *loss, *total;                        /* lse [2, rows]: top and rest of each row; loss of each row; total:
+                                                     the number of rows that count */
     const A *g;                                   /* of each row or, if `one` is true, of all; with `mean`, divided by
                                                      *total */
     bool one, mean;
@@ -224,9 +226,10 @@ opdi_cu_entropy_rows(const opdi_cu_entropy<T> k) {
         e = opdi_cu_block_reduce(e, opdi_cu_exps_join(), none);
         if (thread == 0) {
             const int64_t t = k.target[row];
-            const A lse = e.top + (A)log(e.total());
-            k.lse[row] = lse;
-            k.loss[row] = t != k.ignore && k.guard.inside(t, k.n) ? lse - opdi_cu_load<A>(x + t) : (A)0;
+            const A rest = (A)log(e.total());
+            k.lse[row] = e.top;
+            k.lse[k.rows + row] = rest;
+            k.loss[row] = t != k.ignore && k.guard.inside(t, k.n) ? e.top - opdi_cu_load<A>(x + t) + rest : (A)0;
         }
     }
 }
@@ -255,10 +258,10 @@ opdi_cu_entropy_backward(const opdi_cu_entropy<T> k) {
         const opdi_cu_long_row<T, W> a(x, k.n);
         const int64_t t = k.target[row];
         const bool counts = t != k.ignore && (uint64_t)t < (uint64_t)k.n;
-        const A lse = k.lse[row];
+        const A top = k.lse[row], rest = k.lse[k.rows + row];
         const A g = !counts ? (A)0 : !k.one ? k.g[row] : k.mean ? *k.g / *k.total : *k.g;
         const auto put = [&](int i) {
-            opdi_cu_store(dx + i, (opdi_cu_exp(opdi_cu_load<A>(x + i) - lse) - (A)(i == t)) * g);
+            opdi_cu_store(dx + i, (opdi_cu_exp(opdi_cu_load<A>(x + i) - top - rest) - (A)(i == t)) * g);
         };
         if (thread < a.lead && thread < k.n) { put(thread); }
         OPDI_CU_ROLLED
@@ -275,7 +278,7 @@ opdi_cu_entropy_backward(const opdi_cu_entropy<T> k) {
                 if (p + u * threads >= a.packs) { continue; }
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
-                    v[w] = (opdi_cu_exp(opdi_cu_taken<A>(in[u], w) - lse) - (A)(i + w == t)) * g;
+                    v[w] = (opdi_cu_exp(opdi_cu_taken<A>(in[u], w) - top - rest) - (A)(i + w == t)) * g;
                 }
                 opdi_cu_store_some<W>(dx + i, v);
             }
@@ -298,12 +301,13 @@ template <typename T> static int opdi_cu_entropy_of(opd_call *call, opd_tensor *
     return 0;
 }
 /* Runs cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor): the loss in the
-   type of the computation, lse of each row, and the number of rows that count (unless the reduction is 0, none). */
+   type of the computation, top and rest of each row, and the number of rows that count (unless the reduction is 0,
+   none). */
 static int opdi_cu_cross_entropy(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *loss, *lse, *total, *y;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const int64_t reduction = opd_arg_int(call, 2), rows = opd_size(x, 0);
-    loss = opdi_cu_new(opd_ints_of(&rows, 1), acc); lse = opdi_cu_new(opd_ints_of(&rows, 1), acc);
+    loss = opdi_cu_new(opd_ints_of(&rows, 1), acc); lse = opdi_cu_new(OPD_INTS(2, rows), acc);
     total = opdi_cu_new(opd_ints_of(NULL, 0), acc); y = reduction ? opdi_cu_new(opd_ints_of(NULL, 0), acc) : loss;
     if (!loss || !lse || !total || !y) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(x), T, {

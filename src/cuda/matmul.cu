@@ -272,7 +272,7 @@ static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, o
     q.out = opd_device_data(work, OPD_CUDA);
     q.out_batch = q.m * q.p;
     if (!self || opdi_cu_number(beta) == 0) { beta = opd_value_int(0); }
-    else if (opdi_cu_number(beta) == 1 && q.k > 0 && q.n == 1 && opd_numel(self) == q.p &&
+    else if (opdi_cu_number(beta) == 1 && q.k > 0 && q.n == 1 && opd_numel(self) == q.p && opd_ndim(self) > 0 &&
              opd_size(self, -1) == q.p && opd_is_contiguous(self) && opd_dtype(self) == opd_dtype(a)) {
         const int done = opdi_cu_gemm_biased(&q, opd_dtype(a), opdi_cu_number(alpha), opdi_cu_data<void>(self));
         if (done < 0) { return -1; }

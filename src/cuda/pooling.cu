@@ -615,7 +615,8 @@ template <> struct opdi_cu_weights_of<double> { typedef double type; };
 struct opdi_cu_taps { int64_t lo, hi; double w[2]; };
 template <typename A> __device__ __forceinline__ opdi_cu_taps opdi_cu_taps_of(const opdi_cu_side &s, int64_t i) {
     const A scale = (A)s.scale, to = s.nearest || s.corners ? scale * (A)i : scale * ((A)i + (A)0.5) - (A)0.5;
-    const double at = to > 0 ? (double)to : 0.0;
+    const double at = s.m == s.n ? (double)i : s.nearest && s.n == 2 * s.m ? (double)(i / 2)      /* as on the CPU */
+        : to > 0 ? (double)to : 0.0;
     opdi_cu_taps l;
     l.lo = (int64_t)at < s.m - 1 ? (int64_t)at : s.m - 1;
     l.hi = l.lo + (l.lo < s.m - 1);

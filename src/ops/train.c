@@ -611,6 +611,7 @@ static int opdi_foreach_norm_kernel(opd_call *call) {
     opd_tensor **list = opdi_list_alloc((int32_t)self.n);
     for (int64_t k = 0; list && k < self.n; k++) {
         if (!(list[k] = opd_tensor_view(norms, &one, &one, 0, k))) { return -1; }
+        opdi_view_untie(list[k]);                 /* a write to one does not change the others */
     }
     return list ? opd_return_tensors(call, list, (int32_t)self.n) : -1;
 }

@@ -1474,7 +1474,6 @@ static inline cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void
     if (!found) { return opd_emu::note(cudaErrorInvalidValue); }
     memcpy(&begin, &found, sizeof found);
     begin(opd_emu::library_barrier, opd_emu::library_exchange, opd_emu::library_place);
-    opd_emu::counts.libraries++;
     *library = new opd_emu_library{handle};
     return cudaSuccess;
 }
@@ -1489,6 +1488,7 @@ static inline cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
 }
 /* Calls such a kernel with 64 arguments: it ignores those that it does not have.  `args` ends with NULL. */
 static inline cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *kernel, void **args) {
+    opd_emu::counts.libraries++;
     std::vector<void *> all(64);
     for (size_t i = 0; i < all.size() && args[i]; i++) { all[i] = *(void **)args[i]; }
     return opd_emu::launch(c, kernel, [=](int device) OPD_EMU_UNSEEN -> bool {

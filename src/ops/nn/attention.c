@@ -664,7 +664,8 @@ static bool opdi_flash_back_fits(opd_call *call) {
     }
     return lse->dtype == (q->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32) && opdi_has_sizes(lse, q->dims, 3) &&
         opdi_same_sizes(opd_arg_tensor(call, 4), q) &&
-        (!mask || (mask->dtype != OPD_BOOL && (mask->ndim == 2 || mask->ndim == 4)));
+        (!mask || ((q->backend == OPD_CPU ? mask->dtype != OPD_BOOL
+                    : mask->dtype == q->dtype || mask->dtype == OPD_FLOAT32) && (mask->ndim == 2 || mask->ndim == 4)));
 }
 /* Returns `tensor`, or a copy of it, with dtype `dtype` and with contiguous elements along the last dim. */
 static opd_tensor *opdi_flash_read(opd_tensor *tensor, opd_scalar_type dtype) {
@@ -747,7 +748,7 @@ static int opdi_flash_back_kernel(opd_call *call) {
         v = opd_repeat_interleave_full(v, group, opd_value_int(1), OPD_NONE);
     }
     opd_tensor *weights = opdi_muls(opd_matmul(q, opdi_mt(k)), scale);
-    if (mask) { weights = opd_add(weights, opdi_attention_mask(mask, work)); }
+    if (mask) { weights = opd_add(weights, opd_to_dtype(opdi_attention_mask(mask, work), work)); }
     if (opd_arg_bool(call, 7)) { weights = opd_add(weights, opdi_causal_mask(weights)); }
     weights = opd_safe_softmax(weights, -1);
     opd_tensor *scores = opd__softmax_backward_data(opd_matmul(grad, opdi_mt(v)), weights, -1, work);

@@ -570,7 +570,11 @@ static int opdi_instance_norm_kernel(opd_call *call) {
     nc[1] = sizes[1];
     sizes[0] = 1;
     sizes[1] = nc[0] * nc[1];
-    for (int i = 0; i < 2; i++) { all[i] = opdi_repeated(run[i], nc[0]); }
+    for (int i = 0; i < 2; i++) {
+        all[i] = opdi_repeated(run[i], nc[0]);
+        if (all[i] && nc[0] == 1) { all[i] = opd_clone(all[i]); }     /* the backward function reads it after run[i] was
+                                                                         written */
+    }
     if (opd_native_batch_norm(results, opdi_maybe_reshape(input, sizes, input->ndim),
                               opdi_repeated(opd_arg_tensor(call, 1), nc[0]),
                               opdi_repeated(opd_arg_tensor(call, 2), nc[0]), all[0], all[1], use_input,
