@@ -175,6 +175,43 @@ TEST(what_stays_as_it_is) {
     opd_tensor *in[] = {random_on(OPD_INTS(600, 500), OPD_FLOAT32), random_on(OPD_INTS(600, 500), OPD_FLOAT32)};
     compare("columns", columns, in, 2, false);
 }
+/* Results that are a part of a value have the strides of an uncompiled run: what reads them by strides depends on it. */
+static int part_of_a_value(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user, (void)n;
+    opd_tensor *const y = opd_narrow(opd_exp(opd_tanh(in[0])), 1, 0, 8);
+    out[0] = opd_as_strided(y, OPD_INTS(5, 3), OPD_INTS(10, 1));
+    out[1] = opd_expand(opd_exp(opd_neg(opd_narrow(in[0], 1, 0, 1))), opd_ints_of(opd_sizes(in[0]), 2));
+    return 2;
+}
+static int integers(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t last = -1;
+    (void)user, (void)n;
+    out[0] = opd_floor_divide(opd_mul(in[0], in[0]), opd_add_Scalar(opd_mul(in[1], in[1]), opd_value_int(1)));
+    out[1] = opd_amax(opd_to_dtype(opd_add(in[0], in[1]), OPD_INT16), opd_ints_of(&last, 1), false);
+    return 2;
+}
+TEST(parts_of_values_and_small_integers) {
+    if (!there()) { SKIP("no GPU"); }
+    opd_tensor *in[] = {random_on(OPD_INTS(9, 33), OPD_FLOAT32)};
+    compare("part_of_a_value", part_of_a_value, in, 1, true);
+    opd_tensor *whole[] = {random_on(OPD_INTS(70, 40), OPD_INT64), random_on(OPD_INTS(70, 40), OPD_INT64)};
+    compare("integers", integers, whole, 2, false);
+}
+/* Kernels stay loaded while queued work or a capture may use them. */
+TEST(kernels_outlive_their_graph) {
+    if (!there()) { SKIP("no GPU"); }
+    opd_tensor *in[] = {random_on(OPD_INTS(5, 6), OPD_FLOAT32), random_on(OPD_INTS(6), OPD_FLOAT32)}, *want[1], *out[1];
+    (void)chain(NULL, in, 2, want);
+    for (int run = 0; run < 2; run++) {
+        opd_graph *const graph = opd_graph_trace(chain, NULL, in, 2, NULL);
+        opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+        CHECK_INT(opd_compiled_function(compiled, in, 2, out), 1);
+        CHECK_INT(opd_compiled_function(compiled, in, 2, out), 1);
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+        CHECK(distance(out[0], want[0]) < 1e-5);
+    }
+}
 /* New sizes make new kernels; more than eight kinds run as they are. */
 TEST(kinds_of_inputs) {
     if (!there()) { SKIP("no GPU"); }

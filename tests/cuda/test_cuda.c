@@ -1022,6 +1022,57 @@ TEST(losses_of_many_targets) {
     CHECK_OK();
 }
 /* Infinities and NaN reach only the results that read them, although Winograd's method computes tiles. */
+/* Whether two tensors, one on each device, are close. */
+static bool close_to(opd_tensor *got, opd_tensor *want, double most) {
+    opd_tensor *const off = got && want ? opd_abs(opd_sub(opd_to_dtype(to_host(got), OPD_FLOAT64), opd_to_dtype(opd_detach(want), OPD_FLOAT64))) : NULL;
+    const double far = off ? opd_item_f64(opd_max(off)) : NAN;
+    if (!(far <= most)) { printf("differs by %g\n", far); }
+    return far <= most;
+}
+TEST(transposed_convolutions_of_one_tap_with_padded_output) {
+    CHECK(true);
+    for (int d = 0; there() && d < 2; d++) {
+        OPD_SCOPED;
+        const opd_scalar_type dtype = d ? OPD_BFLOAT16 : OPD_FLOAT32;
+        opd_tensor *const x = small_numbers(OPD_INTS(2, 6, 4, 5), dtype), *const w = small_numbers(OPD_INTS(6, 7, 1, 1), dtype);
+        opd_tensor *const want = opd_convolution(x, w, NULL, OPD_INTS(1, 1), OPD_INTS(0, 0), OPD_INTS(2, 2), true, OPD_INTS(1, 1), 1);
+        opd_tensor *const got = opd_convolution(to_gpu(x), to_gpu(w), NULL, OPD_INTS(1, 1), OPD_INTS(0, 0), OPD_INTS(2, 2), true, OPD_INTS(1, 1), 1);
+        CHECK(close_to(got, want, d ? 1 : 1e-3));
+    }
+    CHECK_OK();
+}
+/* The smallest float as a mask of all keys of a row: the row sees the mean of all values, as on the CPU. */
+TEST(attention_with_finite_masks) {
+    static const opd_scalar_type dtypes_of[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16};
+    CHECK(true);
+    for (int d = 0; there() && d < 3; d++) {
+        OPD_SCOPED;
+        opd_tensor *in[4];
+        for (int i = 0; i < 3; i++) { in[i] = opd_to_dtype(opd_randn(OPD_INTS(1, 2, 40, 16), OPD_FLOAT32), dtypes_of[d]); }
+        in[3] = opd_zeros(OPD_INTS(40, 40), OPD_FLOAT32);
+        (void)opd_copy_(opd_narrow(in[3], 0, 3, 2), opd_full(OPD_INTS(2, 40), opd_value_double(-3.4028234663852886e38), OPD_FLOAT32));
+        opd_tensor *const mask = dtypes_of[d] == OPD_FLOAT16 ? in[3] : opd_to_dtype(in[3], dtypes_of[d]);
+        opd_tensor *const want = opd_scaled_dot_product_attention(in[0], in[1], in[2], mask, 0, false);
+        opd_tensor *const got = opd_scaled_dot_product_attention(to_gpu(in[0]), to_gpu(in[1]), to_gpu(in[2]), to_gpu(mask), 0, false);
+        CHECK(close_to(got, want, d ? 3e-2 : 1e-5));
+    }
+    CHECK_OK();
+}
+TEST(overlapping_lists_large_logits_and_equal_sizes) {
+    CHECK(true);
+    if (!there()) { return; }
+    opd_tensor *const x = opd_expand(opd_slice(opd_randn(OPD_INTS(10), OPD_FLOAT32), 0, opd_value_int(0), opd_value_int(10), 5), OPD_INTS(3, 2));
+    opd_tensor *const y = to_gpu(opd_randn(OPD_INTS(10), OPD_FLOAT32));
+    opd_tensor *const part = opd_expand(opd_slice(y, 0, opd_value_int(0), opd_value_int(10), 5), OPD_INTS(3, 2)), *list[] = {part, part, NULL};
+    const opd_tensors norms = opd_foreach_norm_Scalar(opd_tensors_of(list, 2));
+    CHECK(x && norms.n == 2 && close_to(norms.data[1], opd_linalg_vector_norm(to_host(part)), 1e-5));
+    opd_tensor *const logits = opd_full(OPD_INTS(2, 300), opd_value_double(1e30), OPD_FLOAT32), *const target = opd_zeros(OPD_INTS(2), OPD_INT64);
+    CHECK(close_to(opd_cross_entropy_loss(to_gpu(logits), to_gpu(target)), opd_cross_entropy_loss(logits, target), 1e-4));
+    opd_tensor *const image = opd_randn(OPD_INTS(1, 1, 10, 10), OPD_FLOAT32);
+    CHECK(close_to(opd_upsample_nearest2d_full(to_gpu(image), OPD_INTS(10, 20), opd_value_double(1.05), opd_value_double(2.05)),
+                   opd_upsample_nearest2d_full(image, OPD_INTS(10, 20), opd_value_double(1.05), opd_value_double(2.05)), 0));
+    CHECK_OK();
+}
 TEST(float32_convolutions_of_infinities) {
     opd_tensor *x[2], *w[2], *y[2], *g[2];
     if (!there()) { SKIP("no GPU"); }

@@ -704,6 +704,17 @@ TEST(sum_of_two_complex_logarithms_of_nothing) {
     ARE(opd_view_as_real(opd_logaddexp(opd_select(both, 0, 1), opd_select(both, 0, 0))), -INFINITY, 1);
     ARE(opd_view_as_real(opd_logcumsumexp(both, 0)), -INFINITY, 0, -INFINITY, 0, 1, 1);
 }
+/* instance_norm in training, of one example, writes its running statistics, which its derivative does not read again. */
+TEST(instance_norm_of_one_example_can_be_differentiated) {
+    opd_tensor *const x = opd_tensor_set_requires_grad(opd_randn(OPD_INTS(1, 3, 4, 4), OPD_FLOAT32), true);
+    opd_tensor *const mean = opd_zeros(OPD_INTS(3), OPD_FLOAT32), *const var = opd_ones(OPD_INTS(3), OPD_FLOAT32);
+    opd_tensor *const y = opd_instance_norm(x, NULL, NULL, mean, var, true, 0.1, 1e-5, true);
+    CHECK(y != NULL);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(y, y))), 0);
+    CHECK(opd_tensor_grad(x) != NULL);
+    CHECK(!opd_equal(mean, opd_zeros(OPD_INTS(3), OPD_FLOAT32)));
+    CHECK_OK();
+}
 CHECK_MAIN()
 /* torch.ops.aten.ctc_loss.IntList(log_softmax(x, 2), [[0, 0], [1, 0]], [4, 3], [2, 1], 2), its mean, and what backward gives. */
 TEST(alignments_of_targets) {
