@@ -192,7 +192,7 @@ static void backward(opd_value *rets, unsigned mode) {
 }
 /* What the fake kernel says of the same arguments. */
 static void compare_fakes(trial *t, const uint8_t *again, unsigned form, unsigned skip, opd_value *rets) {
-    static const char *const of_data[] = {"cumprod_backward", "repeat_interleave", "one_hot", "_unique2", NULL};
+    static const char *const of_data[] = {"cumprod_backward", "repeat_interleave", "one_hot", "_unique2", "combinations", NULL};
     opd_tensor *real[MOST_RESULTS], *fake[MOST_RESULTS];
     opd_value got[MOST_RESULTS];
     int i, m, n = results_of(t->form, rets, real);

@@ -198,14 +198,6 @@ static int opdi_vector_check(const opd_tensor *tensor) {
 /* combinations: makes a grid of all r-tuples of positions in self, keeps the tuples that increase (with replacement:
    that do not decrease), and reads self at these positions.  If self is a meta tensor, the positions are still real
    numbers in memory, because the number of kept tuples is computed from them. */
-/* Returns the number of these tuples: `places` things taken `count` at a time. */
-static int64_t opdi_combinations_count(int64_t places, int64_t count, bool again) {
-    const int64_t all = again ? places + count - 1 : places;
-    int64_t number = 1;
-    if (all < count || (again && places == 0)) { return 0; }
-    for (int64_t i = 1; i <= count; i++) { number = number * (all - count + i) / i; }
-    return number;
-}
 static int opdi_combinations_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[OPD_MAX_DIMS], *mask = NULL;
     const int64_t count = opd_arg_int(call, 1), none = 0;
@@ -232,8 +224,6 @@ static int opdi_combinations_kernel(opd_call *call) {
     }
     for (int64_t i = 0; i < count; i++) {
         if (mask) { list[i] = opd_masked_select(list[i], mask); }
-        if (mask && list[i] && opdi_self()->innermost.fake &&     /* a fake does not know how many are kept */
-            opd_check_size(list[i], 0, opdi_combinations_count(self->numel, count, again))) { return -1; }
         if (meta && list[i]) { list[i] = opd_to_device(list[i], opd_tensor_device(self), OPD_INT64); }
         list[i] = opd_index_select(self, 0, list[i]);
     }
