@@ -79,7 +79,8 @@ TEST(cells_as_one_operator) {
         opd_tensor *in[5], *grads[2][5];
         if ((kind & 2) && !lstm) { continue; }
         for (int i = 0; i < 5; i++) {
-            in[i] = numbers(i < 2 ? OPD_INTS(3, wide) : i == 2 ? OPD_INTS(3, 2) : OPD_INTS(wide), i + kind);
+            const int64_t sizes[] = {3, i == 2 ? 2 : wide};
+            in[i] = numbers(opd_ints_of(i < 3 ? sizes : &wide, i < 3 ? 2 : 1), i + kind);
             in[i] = opd_tensor_set_requires_grad(in[i], true);
         }
         for (int way = 0; way < 2; way++) {
