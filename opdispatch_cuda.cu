@@ -4835,7 +4835,7 @@ opdi_cu_last_spread_kernel(const opdi_cu_last k, const T *x, opdi_cu_acc<T> *par
         opdi_cu_vector<T, W> v[U];
         OPDI_CU_UNROLL
         for (int u = 0; u < U; u++) { v[u] = opdi_cu_load_vector<W>(from + (r + u * down) * k.c); }
-        /* the means of U numbers each are joined with those of the numbers before, all W with the same count */
+        /* joins the means of U numbers each with the means of the numbers before, all W with the same count */
         const A part = (A)U / (n + U), m = n * part;
         OPDI_CU_UNROLL
         for (int w = 0; w < W; w++) {
@@ -6345,7 +6345,7 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
 //  can be made again.  Only the digits see -0 as 0 and each NaN as the greatest number, so that ties are decided by the
 //  order in which they came.  A row of up to a tile is sorted by one block in shared memory.  Longer rows are cut into
 //  tiles.  One kernel counts the digits of all passes.  A pass is one kernel: a block ranks the digits of its tile,
-//  publishes its counts, and adds those of the tiles before it, which their blocks publish (a tile waits only for
+//  publishes its counts, and adds the counts of the tiles before it, which their blocks publish (a tile waits only for
 //  tiles whose blocks have begun).
 
 enum { OPDI_CU_RADIX = 256, OPDI_CU_RADIX_THREADS = 512, OPDI_CU_RADIX_WARPS = OPDI_CU_RADIX_THREADS / OPDI_CU_WARP };
@@ -11740,7 +11740,7 @@ static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, c
 //== convolutions on tensor cores ======================================================================================
 //
 //  y [pixels, oc] = patches [pixels, taps * c] * w^T, for float16 and bfloat16, and for float32 in TF32.  A block
-//  computes a tile of pixels and channels; the sizes are those of an opdi_cu_tc_shape.  Channels are the last dim, and
+//  computes a tile of pixels and channels; an opdi_cu_tc_shape has the sizes.  Channels are the last dim, and
 //  padded to a multiple of 16 bytes, so that 16 bytes belong to one tap.  A stage is 64 or 128 bytes of the inner
 //  dimension.  Stages are copied into shared memory without passing through registers (from compute capability 8.0
 //  on), some stages ahead of the one that is multiplied, with zeros for positions outside of the image.  Offsets that
@@ -14634,7 +14634,7 @@ template <int K> static void opdi_cu_tensors_add(opdi_cu_tensors<K> *list, void 
     if (at == 0) { list->first[0] = 0; }
     list->first[at + 1] = list->first[at] + (int32_t)opdi_cu_ceil(numel, OPDI_CU_LIST_PIECE);
 }
-/* Returns whether t is dense: it has as many elements as fit between its first and its last element in memory. */
+/* Returns whether t is dense: it has each element between its first and its last in memory exactly once. */
 static bool opdi_cu_dense(const opd_tensor *t) {
     int64_t have = 1;                             /* the elements of the dims that were found so far */
     if (opd_numel(t) == 0) { return true; }
@@ -15441,8 +15441,8 @@ static bool opdi_cu_variant_fits(const opdi_cu_variant &variant, int device, opd
     }
     return true;
 }
-/* Writes and compiles the kernels for a new kind of inputs.  Returns 0; on failure, removes the variant again, and
-   returns -1 with an error. */
+/* Writes and compiles the kernels for a new kind of inputs.  If that is impossible, variant->code stays NULL.  Returns
+   0, or -1 and sets an error if memory ran out. */
 static int opdi_cu_variant_make(opdi_cu_part *part, opdi_cu_variant *variant, opd_tensor *const *inputs, int n) {
     for (int i = 0; i < n; i++) { variant->inputs.push_back(opdi_cu_port(inputs[i])); }
     opd_gpu_code *const code = opd_graph_gpu_code(part->graph, inputs, n);
@@ -15490,7 +15490,7 @@ static opd_tensor *opdi_cu_part_new(const int64_t *sizes, const int64_t *strides
     return opd_empty_strided_full(opd_ints_of(sizes, ndim), opd_ints_of(strides, ndim), opd_value_int(dtype), OPD_NONE,
                                   opd_value_device(opd_device_make(OPD_CUDA, -1)), OPD_NONE);
 }
-/* Launches the kernels of a variant in order.  `data` has the addresses of the inputs and constants, then those of the
+/* Launches the kernels of a variant in order.  `data` has the addresses of the inputs, of the constants, and of the
    tensors that were made; `memory` is the block for values between kernels.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_variant_launch(const opdi_cu_variant &variant, char *const *data, int ninputs, char *memory) {
     const opd_gpu_code *const code = variant.code;

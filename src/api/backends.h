@@ -73,9 +73,9 @@ typedef struct opd_backend_desc {
        in the first run with an input on this device.  Must stay valid until the backend is unregistered, and no
        compiled graph may be run after that. */
     const struct opd_part_compiler *parts;
-    /* optional.  Computes a call of _scaled_dot_product_flash_attention_for_cpu_backward whose tensors lie in memory of
-       the device, and returns its results by opd_return_tensor.  Returns 0, -1 for an error, or 1 if it has no kernel
-       for this call.  Then, and if it is NULL, separate operators compute the derivatives. */
+    /* optional, from 0.9 on.  Computes a call of _scaled_dot_product_flash_attention_for_cpu_backward whose tensors lie
+       in memory of the device, and returns its results by opd_return_tensor.  Returns 0, -1 for an error, or 1 if it
+       has no kernel for this call.  Then, and if it is NULL, separate operators compute the derivatives. */
     opd_kernel attention_backward;
     /* optional, from 0.9 on.  Operators on lists of tensors (_foreach_..) call it with `on` before their pointwise
        computations, and without afterwards.  In between, computations of the calling thread may be put off, so that

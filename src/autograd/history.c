@@ -58,23 +58,14 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_refresh_args(const opd_call *call) {
 bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
 }
-/* Returns true if tensor lies in memory and no layer but autograd (no transform, no tracing) handles its operators. */
-OPDI_INTERNAL bool opdi_in_memory(const opd_tensor *tensor) {
-    return tensor && tensor->backend == OPD_CPU && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
+/* Returns true if tensor lies in memory of a backend, and no layer but autograd (no transform, no tracing) handles its
+   operators. */
+OPDI_INTERNAL bool opdi_in_memory_of(const opd_tensor *tensor, int backend) {
+    return tensor && tensor->backend == backend && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
         !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
 }
-/* Returns true if tensor lies in memory of a CUDA device, and no layer but autograd handles its operators. */
-OPDI_INTERNAL bool opdi_in_cuda(const opd_tensor *tensor) {
-    return tensor && tensor->backend == OPD_CUDA && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
-        !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
-}
-/* Returns the operator opd_cuda::.. with this full name, which the CUDA plug-in defines for the library's own use, and
-   keeps it in *handle.  Returns NULL without an error if there is none. */
-OPDI_INTERNAL opd_op *opdi_cuda_op(opd_op **handle, const char *name) {
-    opd_op *op = OPDI_HANDLE_READ(handle);
-    if (!op && (op = opd_find_quiet(name)) != NULL) { OPDI_HANDLE_WRITE(handle, op); }
-    return op;
-}
+OPDI_INTERNAL bool opdi_in_memory(const opd_tensor *tensor) { return opdi_in_memory_of(tensor, OPD_CPU); }
+OPDI_INTERNAL bool opdi_in_cuda(const opd_tensor *tensor) { return opdi_in_memory_of(tensor, OPD_CUDA); }
 /* Returns true if no layer but autograd, and maybe autocast or observers, handles operators on this thread. */
 OPDI_INTERNAL bool opdi_only_autocast_follows(void) {
     const opdi_thread *const thread = opdi_self();
@@ -89,29 +80,6 @@ OPDI_INTERNAL bool opdi_nothing_follows(void) {
     const opdi_thread *const thread = opdi_self();
     return !thread->state.autocast && opdi_only_autocast_follows() && !OPDI_LOAD(&thread->observed) &&
         !((thread->state.allow ^ OPDI_DEFAULT_ALLOW) & OPD_BIT_OF(OPD_F_AUTOCAST));
-}
-/* Returns the norms of the n tensors in one tensor with one dim, computed on a GPU in few launches.  Returns NULL if
-   that fails, and also, without an error, if the tensors are not floats of one dtype in memory of one GPU, if the order
-   is not 1, 2 or infinity, or if another layer has to see the norms of the tensors. */
-OPDI_INTERNAL opd_tensor *opdi_list_norms(opd_tensor *const *tensors, int64_t n, double order) {
-    static opd_op *norm;
-    if (n < 1 || (order != 1 && order != 2 && order != OPDI_INF) || opdi_self()->state.autocast ||
-        !opdi_only_autocast_follows()) {
-        return NULL;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        if (!opdi_in_cuda(tensors[i]) || tensors[i]->dtype != tensors[0]->dtype || tensors[i]->numel == 0 ||
-            !opd_dtype_is_floating((opd_scalar_type)tensors[i]->dtype) ||
-            tensors[i]->storage->index != tensors[0]->storage->index ||
-            (opd_grad_mode_enabled() && opdi_tracked(tensors[i]))) {
-            return NULL;
-        }
-    }
-    opd_op *const op = opdi_cuda_op(&norm, "opd_cuda::list_norm");
-    opd_value args[2], got;
-    args[0] = opd_value_tensors(tensors, (int32_t)n);
-    args[1] = opd_value_double(order);
-    return op && opd_call_all(op, &got, args, 2) == 0 ? got.u.t : NULL;
 }
 OPDI_INTERNAL bool opdi_arg_requires_grad(const opd_value *value) {
     if (value->tag == OPD_TAG_TENSOR) { return (value->u.t->flags & OPDI_REQUIRES_GRAD) != 0; }

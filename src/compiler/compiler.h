@@ -367,7 +367,7 @@ typedef struct opdi_unit {
     opdi_recording recording;
     opd_device device;                            /* the device of the inputs; all bytes 0: the CPU */
     bool exact;                                   /* true: a result that does not fill its memory is an error, because
-                                                     its strides would differ from those of an uncompiled run */
+                                                     it would have other strides than in an uncompiled run */
     opdi_unit_port *inputs, *outputs;
     int ninputs, noutputs, ngroups, nodes;
     opdi_group *groups;

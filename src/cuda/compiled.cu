@@ -151,8 +151,8 @@ static bool opdi_cu_variant_fits(const opdi_cu_variant &variant, int device, opd
     }
     return true;
 }
-/* Writes and compiles the kernels for a new kind of inputs.  Returns 0; on failure, removes the variant again, and
-   returns -1 with an error. */
+/* Writes and compiles the kernels for a new kind of inputs.  If that is impossible, variant->code stays NULL.  Returns
+   0, or -1 and sets an error if memory ran out. */
 static int opdi_cu_variant_make(opdi_cu_part *part, opdi_cu_variant *variant, opd_tensor *const *inputs, int n) {
     for (int i = 0; i < n; i++) { variant->inputs.push_back(opdi_cu_port(inputs[i])); }
     opd_gpu_code *const code = opd_graph_gpu_code(part->graph, inputs, n);
@@ -200,7 +200,7 @@ static opd_tensor *opdi_cu_part_new(const int64_t *sizes, const int64_t *strides
     return opd_empty_strided_full(opd_ints_of(sizes, ndim), opd_ints_of(strides, ndim), opd_value_int(dtype), OPD_NONE,
                                   opd_value_device(opd_device_make(OPD_CUDA, -1)), OPD_NONE);
 }
-/* Launches the kernels of a variant in order.  `data` has the addresses of the inputs and constants, then those of the
+/* Launches the kernels of a variant in order.  `data` has the addresses of the inputs, of the constants, and of the
    tensors that were made; `memory` is the block for values between kernels.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_variant_launch(const opdi_cu_variant &variant, char *const *data, int ninputs, char *memory) {
     const opd_gpu_code *const code = variant.code;

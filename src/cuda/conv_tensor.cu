@@ -1,7 +1,7 @@
 //== convolutions on tensor cores ======================================================================================
 //
 //  y [pixels, oc] = patches [pixels, taps * c] * w^T, for float16 and bfloat16, and for float32 in TF32.  A block
-//  computes a tile of pixels and channels; the sizes are those of an opdi_cu_tc_shape.  Channels are the last dim, and
+//  computes a tile of pixels and channels; an opdi_cu_tc_shape has the sizes.  Channels are the last dim, and
 //  padded to a multiple of 16 bytes, so that 16 bytes belong to one tap.  A stage is 64 or 128 bytes of the inner
 //  dimension.  Stages are copied into shared memory without passing through registers (from compute capability 8.0
 //  on), some stages ahead of the one that is multiplied, with zeros for positions outside of the image.  Offsets that

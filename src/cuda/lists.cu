@@ -30,7 +30,7 @@ template <int K> static void opdi_cu_tensors_add(opdi_cu_tensors<K> *list, void 
     if (at == 0) { list->first[0] = 0; }
     list->first[at + 1] = list->first[at] + (int32_t)opdi_cu_ceil(numel, OPDI_CU_LIST_PIECE);
 }
-/* Returns whether t is dense: it has as many elements as fit between its first and its last element in memory. */
+/* Returns whether t is dense: it has each element between its first and its last in memory exactly once. */
 static bool opdi_cu_dense(const opd_tensor *t) {
     int64_t have = 1;                             /* the elements of the dims that were found so far */
     if (opd_numel(t) == 0) { return true; }

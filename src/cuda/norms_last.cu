@@ -45,7 +45,7 @@ opdi_cu_last_spread_kernel(const opdi_cu_last k, const T *x, opdi_cu_acc<T> *par
         opdi_cu_vector<T, W> v[U];
         OPDI_CU_UNROLL
         for (int u = 0; u < U; u++) { v[u] = opdi_cu_load_vector<W>(from + (r + u * down) * k.c); }
-        /* the means of U numbers each are joined with those of the numbers before, all W with the same count */
+        /* joins the means of U numbers each with the means of the numbers before, all W with the same count */
         const A part = (A)U / (n + U), m = n * part;
         OPDI_CU_UNROLL
         for (int w = 0; w < W; w++) {

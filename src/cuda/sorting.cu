@@ -103,7 +103,7 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
 //  can be made again.  Only the digits see -0 as 0 and each NaN as the greatest number, so that ties are decided by the
 //  order in which they came.  A row of up to a tile is sorted by one block in shared memory.  Longer rows are cut into
 //  tiles.  One kernel counts the digits of all passes.  A pass is one kernel: a block ranks the digits of its tile,
-//  publishes its counts, and adds those of the tiles before it, which their blocks publish (a tile waits only for
+//  publishes its counts, and adds the counts of the tiles before it, which their blocks publish (a tile waits only for
 //  tiles whose blocks have begun).
 
 enum { OPDI_CU_RADIX = 256, OPDI_CU_RADIX_THREADS = 512, OPDI_CU_RADIX_WARPS = OPDI_CU_RADIX_THREADS / OPDI_CU_WARP };

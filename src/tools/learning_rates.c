@@ -34,10 +34,10 @@ static opd_tensor *opdi_total_norm(opd_tensor *const *params, int count, double 
 static int opdi_clip_each(opd_tensor *const *params, int count, opd_op *op, opd_value arg, opd_value second) {
     opd_value values[3], rets[1];
     opd_tensor *first = NULL;
-    int rc = op ? 0 : -1;
+    int rc = 0;
     for (int i = 0; i < count && !first; i++) { first = opd_tensor_grad(params[i]); }
-    if (!first) { return rc; }
-    rc = rc || opdi_gather_device(first, true) ? -1 : 0;
+    if (!op || !first) { return op ? 0 : -1; }
+    if (opdi_gather_device(first, true)) { return -1; }
     for (int i = 0; i < count && rc == 0; i++) {
         OPD_SCOPE {
             opd_tensor *grad = opd_tensor_grad(params[i]);

@@ -190,6 +190,32 @@ static int integers(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
     out[1] = opd_amax(opd_to_dtype(opd_add(in[0], in[1]), OPD_INT16), opd_ints_of(&last, 1), false);
     return 2;
 }
+static int smallest(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t last = -1;
+    (void)user, (void)n;
+    out[0] = opd_amax(opd_add(in[0], in[1]), opd_ints_of(&last, 1), false);
+    out[1] = opd_amin(opd_mul(in[0], in[1]), opd_ints_of(&last, 1), true);
+    return 2;
+}
+static int divided(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user, (void)n;
+    out[0] = opd_floor_divide(opd_exp(in[0]), opd_add_Scalar(opd_abs(in[1]), opd_value_double(0.5)));
+    return 1;
+}
+TEST(dtypes_that_few_graphs_have) {
+    static const opd_scalar_type small[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32};
+    if (!there()) { SKIP("no GPU"); }
+    for (int d = 0; d < 4; d++) {
+        OPD_SCOPED;
+        opd_tensor *in[2];
+        for (int i = 0; i < 2; i++) {
+            in[i] = opd_to_dtype(opd_add_Scalar(random_on(OPD_INTS(70, 40), OPD_INT64), opd_value_int(20)), small[d]);
+        }
+        compare("smallest", smallest, in, 2, true);
+    }
+    opd_tensor *wide[] = {random_on(OPD_INTS(70, 40), OPD_FLOAT64), random_on(OPD_INTS(70, 40), OPD_FLOAT64)};
+    compare("divided", divided, wide, 2, true);
+}
 TEST(parts_of_values_and_small_integers) {
     if (!there()) { SKIP("no GPU"); }
     opd_tensor *in[] = {random_on(OPD_INTS(9, 33), OPD_FLOAT32)};

@@ -135,7 +135,7 @@ TEST(lists_whose_tensors_overlap) {
     OPD_NO_GRAD { (void)opd_foreach_add_List_(opd_tensors_of(list, 4), opd_tensors_of(other, 4)); }
     /* the first half gets 4 -1.5, then 7 -1, the second half 10 -0.5, then 17 -1.5 */
     CHECK_NEAR(at(x, 0), 7, 0); CHECK_NEAR(at(x, 1), -1, 0); CHECK_NEAR(at(x, 2), 17, 0); CHECK_NEAR(at(x, 3), -1.5, 0);
-    /* gradients of a list are recorded as those of single tensors */
+    /* gradients of a list are recorded like gradients of single tensors */
     for (int i = 0; i < 4; i++) { list[i] = opd_tensor_set_requires_grad(on_gpu(four, 4), true); }
     opd_tensors made = opd_foreach_mul_List(opd_tensors_of(list, 4), opd_tensors_of(list, 4));
     for (int i = 0; i < 4; i++) { sums[i] = made.n == 4 ? opd_sum(made.data[i]) : NULL; }

@@ -641,12 +641,6 @@ static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
     split[4] = grad->dims[3];
     return opdi_maybe_sum_dims(opdi_maybe_reshape(grad, split, 5), &two, 1, false);
 }
-/* Returns true if `tensor` lies in memory of the backend, and no layer but autograd handles its operators. */
-static bool opdi_flash_stored(const opd_tensor *tensor, int backend) {
-    return backend == OPD_CPU ? opdi_in_memory(tensor)
-        : tensor && tensor->backend == backend && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
-            !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
-}
 /* Returns true if the derivative can be computed block by block: all tensors lie in memory of the same device, and the
    computation of the derivative need not itself be recorded. */
 static bool opdi_flash_back_fits(opd_call *call) {
@@ -656,7 +650,7 @@ static bool opdi_flash_back_fits(opd_call *call) {
     for (int i = 0; i < 9; i++) {
         const opd_tensor *const tensor = i == 6 || i == 7 ? q : opd_arg_tensor(call, i);
         if (i == 8 && !tensor) { continue; }
-        if (!opdi_flash_stored(tensor, q->backend) || tensor->numel == 0 ||
+        if (!opdi_in_memory_of(tensor, q->backend) || tensor->numel == 0 ||
             (opd_grad_mode_enabled() && opdi_tracked(tensor)) || (i < 5 && tensor->dtype != q->dtype) ||
             tensor->storage->index != q->storage->index) {
             return false;

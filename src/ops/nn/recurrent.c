@@ -29,7 +29,7 @@ static bool opdi_recurrent_fused(const opdi_recurrent *layer, const opd_tensor *
         h->ndim == 2 && state->ndim == 2 && opdi_sizes(h)[0] == opdi_sizes(gates)[0] &&
         opdi_sizes(state)[0] == opdi_sizes(gates)[0] && gates->dtype == state->dtype &&
         gates->dtype == layer->w_hh->dtype && (h->flags & OPDI_CONTIGUOUS) && (state->flags & OPDI_CONTIGUOUS) &&
-        !opd_autocast_enabled(OPD_CUDA);          /* the strides of other states would determine those of the results */
+        !opd_autocast_enabled(OPD_CUDA);          /* results would get the strides of other states */
 }
 /* Makes one step: replaces the state in *layer by the next one.  `gates` is the contribution of the input to the
    gates. */
