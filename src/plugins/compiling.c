@@ -426,7 +426,8 @@ static int opdi_build_make(opdi_build *build, char *out) {
     char list[OPDI_PATH];
     if (opdi_stack_short("the compiler", OPDI_STACK_CALL)) { return -1; }
     if (opdi_build_key(build) || opdi_path(list, "%s.deps", build->stem)) { return -1; }
-    bool known = opdi_string_read(&deps, list) && opdi_build_result(build, &deps, out);
+    bool known = opdi_string_read(&deps, list) && deps.length > 0 && deps.data[deps.length - 1] == '\0' &&
+                 opdi_build_result(build, &deps, out);          /* a list that was cut off has no 0 at its end */
     if (known) {                                  /* first marks them as used, so that no other process removes them */
         opdi_cache_touch(list);
         opdi_cache_touch(out);
