@@ -11,11 +11,21 @@ typedef enum opd_scalar_type {
        'float8_e4m3fn'". */
     OPD_COMPLEX32 = 8, OPD_FLOAT8_E5M2 = 23, OPD_FLOAT8_E4M3FN = 24, OPD_FLOAT8_E5M2FNUZ = 25,
     OPD_FLOAT8_E4M3FNUZ = 26, OPD_UINT16 = 27, OPD_UINT32 = 28, OPD_UINT64 = 29, OPD_FLOAT8_E8M0FNU = 44,
+    /* Dtypes of weights in few bits.  A row of numbers is stored in blocks of 32 to 256, each with its own scale, as in
+       GGUF files: see opd_dtype_block.  The number is 64 plus the number of the type in GGUF. */
+    OPD_Q4_0 = 66, OPD_Q4_1 = 67, OPD_Q5_0 = 70, OPD_Q5_1 = 71, OPD_Q8_0 = 72, OPD_Q8_1 = 73, OPD_Q2_K = 74,
+    OPD_Q3_K = 75, OPD_Q4_K = 76, OPD_Q5_K = 77, OPD_Q6_K = 78, OPD_Q8_K = 79, OPD_IQ2_XXS = 80, OPD_IQ2_XS = 81,
+    OPD_IQ3_XXS = 82, OPD_IQ1_S = 83, OPD_IQ4_NL = 84, OPD_IQ3_S = 85, OPD_IQ2_S = 86, OPD_IQ4_XS = 87,
+    OPD_IQ1_M = 93, OPD_TQ1_0 = 98, OPD_TQ2_0 = 99, OPD_MXFP4 = 103, OPD_NVFP4 = 104, OPD_Q1_0 = 105, OPD_Q2_0 = 106,
     OPD_DTYPE_NONE = -1
 } opd_scalar_type;
 OPD_API const char *opd_dtype_name(opd_scalar_type dtype);        /* such as "float32"; "?" for an invalid number */
 OPD_API const char *opd_dtype_cname(opd_scalar_type dtype);       /* ATen's name: "Float" */
-OPD_API size_t opd_dtype_size(opd_scalar_type dtype);             /* bytes per element; 0 if invalid */
+OPD_API size_t opd_dtype_size(opd_scalar_type dtype);             /* bytes per element; 0 if invalid or in blocks */
+/* Returns how many elements a block of the dtype has, and writes the bytes of a block to *bytes, unless it is NULL: 32
+   and 18 for OPD_Q4_0.  For a dtype whose elements have their own bytes, the block is one element.  For a number that is
+   not a dtype, returns 0 and writes 0. */
+OPD_NEW int64_t opd_dtype_block(opd_scalar_type dtype, int64_t *bytes);
 OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* true for float8 to float64 */
 OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype);
 OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool);

@@ -571,6 +571,24 @@ typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
 #endif
 
+//== weights in blocks =================================================================================================
+
+/* A product y = x wT or, for gradients, y = x w, where the weights w [n, k] are stored in blocks (see opd_dtype_block).
+   Rows are whole blocks.  x and y are float32; strides of rows are in elements, and in bytes for w.
+   opdi_block_product: x is [m, k], y [m, n].  opdi_block_product_back: x is [m, n], y [m, k]. */
+typedef struct opdi_block_job {
+    opd_scalar_type dtype;       /* of w */
+    bool exact;                  /* multiplies x as it is; false: opdi_block_product rounds the rows of x to 8 bits, as
+                                    llama.cpp does */
+    int64_t m, n, k;
+    const void *w;
+    int64_t w_stride;
+    const float *x;
+    int64_t x_stride;
+    float *y;
+    int64_t y_stride;
+} opdi_block_job;
+
 //== functions of higher layers that this layer calls ==================================================================
 
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y);

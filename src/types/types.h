@@ -113,10 +113,18 @@ static inline bool opdi_is_float8(int dtype) {
 static inline bool opdi_is_bare_unsigned(int dtype) { return dtype >= OPD_UINT16 && dtype <= OPD_UINT64; }
 /* Returns true for a dtype that few operators compute with: see >>stored_dtypes. */
 static inline bool opdi_is_stored_dtype(int dtype) { return dtype > OPD_BFLOAT16 || dtype == OPD_COMPLEX32; }
-enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, OPDI_CLASS_COMPLEX };
+/* Returns true for a number in the range of dtypes in blocks, see opd_dtype_block. */
+static inline bool opdi_is_block(int dtype) { return dtype >= OPD_Q4_0; }
+enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, OPDI_CLASS_COMPLEX, OPDI_CLASS_BLOCK };
 /* A row of the table of dtypes, see opdi_dtype_at.  `size` is in bytes, and 0 for a number that is not a dtype; `kind`
    is OPDI_CLASS_*. */
 typedef struct opdi_dtype_info { const char *name, *cname; uint8_t size, kind; } opdi_dtype_info;
+/* A row of the table of dtypes in blocks: a block has `elements` numbers in `bytes` bytes. */
+typedef struct opdi_block_info {
+    opdi_dtype_info info;
+    opd_scalar_type dtype;
+    int32_t elements, bytes;
+} opdi_block_info;
 /* Returns name i of a collection, such as a module or a file, or NULL if i is too large: see opdi_did_you_mean. */
 typedef const char *(*opdi_name_at)(const void *owner, int64_t i);
 #define OPDI_MAX_DEVICE_INDEX 127                 /* as in PyTorch, where c10::DeviceIndex has 8 bits */

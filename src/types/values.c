@@ -30,8 +30,52 @@ static const opdi_dtype_info opdi_dtypes[OPDI_DTYPES] = {
     {"float8_e8m0fnu", "Float8_e8m0fnu", 1, OPDI_CLASS_FLOAT}
 };
 
+/* The dtypes in blocks, see opd_dtype_block. */
+static const opdi_block_info opdi_block_dtypes[] = {
+    {{"q4_0", "Q4_0", 0, OPDI_CLASS_BLOCK}, OPD_Q4_0, 32, 18},
+    {{"q4_1", "Q4_1", 0, OPDI_CLASS_BLOCK}, OPD_Q4_1, 32, 20},
+    {{"q5_0", "Q5_0", 0, OPDI_CLASS_BLOCK}, OPD_Q5_0, 32, 22},
+    {{"q5_1", "Q5_1", 0, OPDI_CLASS_BLOCK}, OPD_Q5_1, 32, 24},
+    {{"q8_0", "Q8_0", 0, OPDI_CLASS_BLOCK}, OPD_Q8_0, 32, 34},
+    {{"q8_1", "Q8_1", 0, OPDI_CLASS_BLOCK}, OPD_Q8_1, 32, 36},
+    {{"q2_K", "Q2_K", 0, OPDI_CLASS_BLOCK}, OPD_Q2_K, 256, 84},
+    {{"q3_K", "Q3_K", 0, OPDI_CLASS_BLOCK}, OPD_Q3_K, 256, 110},
+    {{"q4_K", "Q4_K", 0, OPDI_CLASS_BLOCK}, OPD_Q4_K, 256, 144},
+    {{"q5_K", "Q5_K", 0, OPDI_CLASS_BLOCK}, OPD_Q5_K, 256, 176},
+    {{"q6_K", "Q6_K", 0, OPDI_CLASS_BLOCK}, OPD_Q6_K, 256, 210},
+    {{"q8_K", "Q8_K", 0, OPDI_CLASS_BLOCK}, OPD_Q8_K, 256, 292},
+    {{"iq2_xxs", "IQ2_XXS", 0, OPDI_CLASS_BLOCK}, OPD_IQ2_XXS, 256, 66},
+    {{"iq2_xs", "IQ2_XS", 0, OPDI_CLASS_BLOCK}, OPD_IQ2_XS, 256, 74},
+    {{"iq3_xxs", "IQ3_XXS", 0, OPDI_CLASS_BLOCK}, OPD_IQ3_XXS, 256, 98},
+    {{"iq1_s", "IQ1_S", 0, OPDI_CLASS_BLOCK}, OPD_IQ1_S, 256, 50},
+    {{"iq4_nl", "IQ4_NL", 0, OPDI_CLASS_BLOCK}, OPD_IQ4_NL, 32, 18},
+    {{"iq3_s", "IQ3_S", 0, OPDI_CLASS_BLOCK}, OPD_IQ3_S, 256, 110},
+    {{"iq2_s", "IQ2_S", 0, OPDI_CLASS_BLOCK}, OPD_IQ2_S, 256, 82},
+    {{"iq4_xs", "IQ4_XS", 0, OPDI_CLASS_BLOCK}, OPD_IQ4_XS, 256, 136},
+    {{"iq1_m", "IQ1_M", 0, OPDI_CLASS_BLOCK}, OPD_IQ1_M, 256, 56},
+    {{"tq1_0", "TQ1_0", 0, OPDI_CLASS_BLOCK}, OPD_TQ1_0, 256, 54},
+    {{"tq2_0", "TQ2_0", 0, OPDI_CLASS_BLOCK}, OPD_TQ2_0, 256, 66},
+    {{"mxfp4", "MXFP4", 0, OPDI_CLASS_BLOCK}, OPD_MXFP4, 32, 17},
+    {{"nvfp4", "NVFP4", 0, OPDI_CLASS_BLOCK}, OPD_NVFP4, 64, 36},
+    {{"q1_0", "Q1_0", 0, OPDI_CLASS_BLOCK}, OPD_Q1_0, 128, 18},
+    {{"q2_0", "Q2_0", 0, OPDI_CLASS_BLOCK}, OPD_Q2_0, 64, 18}
+};
+/* Returns the row of a dtype in blocks, or NULL for another dtype. */
+OPDI_INTERNAL const opdi_block_info *opdi_block_info_of(int dtype) {
+    for (size_t i = 0; opdi_is_block(dtype) && i < sizeof opdi_block_dtypes / sizeof *opdi_block_dtypes; i++) {
+        if ((int)opdi_block_dtypes[i].dtype == dtype) { return &opdi_block_dtypes[i]; }
+    }
+    return NULL;
+}
 OPDI_INTERNAL const opdi_dtype_info *opdi_dtype(opd_scalar_type dtype) {
-    return &opdi_dtypes[opdi_dtype_at((int)dtype)];
+    const opdi_block_info *const block = opdi_block_info_of((int)dtype);
+    return block ? &block->info : &opdi_dtypes[opdi_dtype_at((int)dtype)];
+}
+OPD_API int64_t opd_dtype_block(opd_scalar_type dtype, int64_t *bytes) {
+    const opdi_block_info *const block = opdi_block_info_of((int)dtype);
+    const size_t size = opd_dtype_size(dtype);
+    if (bytes) { *bytes = block ? block->bytes : (int64_t)size; }
+    return block ? block->elements : size > 0;
 }
 
 OPD_API const char *opd_dtype_name(opd_scalar_type dtype) { return opdi_dtype(dtype)->name; }
