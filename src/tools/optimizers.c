@@ -87,9 +87,9 @@ static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, i
     if (opdi_any_dead(params, count, "optimizer")) { return NULL; }
     for (int i = 0; i < count; i++) {
         const opd_tensor *tensor = params[i];
-        if (!tensor || !opd_dtype_is_floating((opd_scalar_type)tensor->dtype)) {
+        if (!tensor || (!opd_dtype_is_floating((opd_scalar_type)tensor->dtype) && !opdi_is_complex(tensor))) {
             (void)opd_fail(OPD_ERROR_ARGUMENT, "optimizer: parameter %d is %s", i,
-                           tensor ? "not floating point" : "NULL");
+                           tensor ? "not floating point or complex" : "NULL");
             return NULL;
         }
         if (tensor->grad_fn) {
@@ -379,6 +379,7 @@ static void opdi_optimizer_count(const opd_optimizer *optimizer, int count, floa
 /* Calls the operator that makes a step, for the `count` parameters in optimizer->lists.  `first` is true if this is the
    first step of these parameters.  Returns 0, or -1 and sets an error. */
 static int opdi_optimizer_call(opd_optimizer *optimizer, int count, bool first) {
+    if (count < 0) { return -1; }
     static opd_op *ops[3];
     static const char *const names[] = {"aten::_fused_sgd_", "aten::_fused_adam_", "aten::_fused_adamw_"};
     opd_op *op = OPD_OP(&ops[optimizer->kind], names[optimizer->kind]);
@@ -411,40 +412,47 @@ static int opdi_optimizer_call(opd_optimizer *optimizer, int count, bool first) 
     if (rc) { opdi_optimizer_count(optimizer, count, -1); }
     return rc;
 }
+/* Returns a tensor as the operators for steps take it: a complex one as pairs of real numbers, in the innermost scope,
+   and every other one as it is.  Returns NULL and sets an error if that fails. */
+static opd_tensor *opdi_optimizer_pairs(opd_tensor *tensor) {
+    return tensor && opdi_is_complex(tensor) ? opd_view_as_real(opd_resolve_conj(tensor)) : tensor;
+}
 /* Fills optimizer->lists with parameters that have a gradient: if `which` is 0, those that have taken a step; if 1,
-   those that have not; if 2, both.  Returns their number. */
+   those that have not; if 2, both.  Returns their number, or -1 and sets an error. */
 static int opdi_optimizer_lists(const opd_optimizer *optimizer, int which) {
     int count = 0;
-    for (int i = 0; i < optimizer->count; i++) {
-        if (!opd_tensor_grad(optimizer->params[i]) || (which < 2 && optimizer->begun[i] == (which == 1))) { continue; }
-        optimizer->lists[count] = optimizer->params[i];
-        optimizer->lists[(size_t)(optimizer->count + count)] = opd_tensor_grad(optimizer->params[i]);
-        for (int k = 0; k < OPDI_STATES; k++) {
-            optimizer->lists[(size_t)((2 + k) * optimizer->count + count)] = *opdi_state_of(optimizer, k, i);
+    for (int i = 0; i < optimizer->count && opd_ok(); i++) {
+        opd_tensor *const grad = opd_tensor_grad(optimizer->params[i]);
+        if (!grad || (which < 2 && optimizer->begun[i] == (which == 1))) { continue; }
+        for (int k = 0; k < 2 + OPDI_STATES; k++) {
+            optimizer->lists[(size_t)(k * optimizer->count + count)] =
+                opdi_optimizer_pairs(k == 0 ? optimizer->params[i] : k == 1 ? grad : *opdi_state_of(optimizer, k - 2, i));
         }
         count++;
     }
-    return count;
+    return opd_ok() ? count : -1;
 }
 /* Takes a step by two calls: first for parameters that have taken a step before, then for new parameters.  If the
    second call fails, undoes the first.  Returns 0, or -1 and sets an error. */
 static int opdi_optimizer_halves(opd_optimizer *optimizer) {
     opd_scope scope = opd_scope_open();
     const int count = opdi_optimizer_lists(optimizer, 0);
-    opd_tensor **was = (opd_tensor **)opdi_scope_alloc((size_t)count * 2 * sizeof *was);
+    opd_tensor **was = count < 0 ? NULL : (opd_tensor **)opdi_scope_alloc((size_t)count * 2 * sizeof *was);
     int rc = was ? 0 : -1;
     for (int i = 0; i < count && rc == 0; i++) {
         was[i] = opd_clone(optimizer->lists[i]);
         was[count + i] = opd_clone(optimizer->lists[(size_t)(2 * optimizer->count + i)]);
         rc = was[i] && was[count + i] ? 0 : -1;
     }
+    opd_tensor **const written = rc ? NULL : (opd_tensor **)opdi_scope_alloc((size_t)count * 2 * sizeof *written);
+    rc = written ? 0 : -1;
+    for (int i = 0; i < count && rc == 0; i++) {
+        written[i] = optimizer->lists[i];
+        written[count + i] = optimizer->lists[(size_t)(2 * optimizer->count + i)];
+    }
     if (rc == 0) { rc = opdi_optimizer_call(optimizer, count, false); }
     if (rc == 0 && (rc = opdi_optimizer_call(optimizer, opdi_optimizer_lists(optimizer, 1), true)) != 0) {
-        (void)opdi_optimizer_lists(optimizer, 0);
-        for (int i = 0; i < count; i++) {
-            (void)opdi_copy(optimizer->lists[i], was[i]);
-            (void)opdi_copy(optimizer->lists[(size_t)(2 * optimizer->count + i)], was[count + i]);
-        }
+        for (int i = 0; i < 2 * count; i++) { (void)opdi_copy(written[i], was[i]); }
     }
     opd_scope_close(&scope);
     return rc;
@@ -466,8 +474,10 @@ static int opdi_group_step(opd_optimizer *optimizer) {
     if (rc == 0 && begun + fresh) {            /* one call suffices if a first step equals a step from zeros */
         const bool dampened = optimizer->kind == OPDI_SGD && optimizer->sgd.momentum > 0 &&
             fabs(optimizer->sgd.dampening) > 0;
+        opd_scope scope = opd_scope_open();
         rc = dampened && begun && fresh ? opdi_optimizer_halves(optimizer)
             : opdi_optimizer_call(optimizer, opdi_optimizer_lists(optimizer, 2), dampened && fresh);
+        opd_scope_close(&scope);
     }
     for (int i = 0; i < optimizer->count && rc == 0 && opdi_states_of(optimizer); i++) {
         optimizer->begun[i] = optimizer->begun[i] || opd_tensor_grad(optimizer->params[i]);

@@ -622,6 +622,52 @@ static opd_tensor *group_leaf(double value) {
     const int64_t three = 3;
     return opd_tensor_set_requires_grad(opd_full(opd_ints_of(&three, 1), opd_value_double(value), OPD_FLOAT32), true);
 }
+/* Complex parameters take the steps of torch.optim (PyTorch 2.15's numbers), also if they are a view, if the gradient
+   is a lazy conjugate, and together with real parameters. */
+TEST(complex_parameters) {
+    static const double begin[] = {1, 2, -0.5, 0.25, 3, -1};
+    static const double after[3][6] = {{-0.4901402208, 1.84864622065, -0.462161555163, -0.1225350552, 2.49007666475, 1.05592555325}, 
+        {0.601826252226, 1.627894115689, -0.146985747647, -0.133449083419, 2.598878432249, -0.601247713655}, 
+        {0.567960814328, 1.675171291962, -0.23420316904, -0.145282166921, 2.4866456466, -0.568152234735}};
+    for (int kind = 0; kind < 3; kind++) {
+        opd_sgd_options s = opd_sgd_defaults();
+        opd_adam_options a = opd_adam_defaults();
+        OPD_SCOPE {
+            opd_tensor *w = opd_tensor_new(OPD_INTS(3), OPD_COMPLEX128), *real = parameter(0, OPD_FLOAT64);
+            opd_tensor *params[2];
+            memcpy(opd_data(w), begin, sizeof begin);
+            params[0] = w = opd_tensor_set_requires_grad(w, true);
+            params[1] = real;
+            s.lr = a.lr = 0.1;
+            s.momentum = 0.9;
+            s.dampening = 0.5;
+            s.weight_decay = 0.01;
+            a.amsgrad = kind == 1;
+            a.weight_decay = kind == 1 ? 0.01 : 0.1;
+            opd_optimizer *const o = kind == 0 ? opd_sgd_new(params, 2, &s) : kind == 1 ? opd_adam_new(params, 2, &a)
+                : opd_adamw_new(params, 2, &a);
+            CHECK_OK();
+            for (int i = 0; i < 4; i++) {
+                opd_tensor *const g = opd_tensor_new(OPD_INTS(3), OPD_COMPLEX128);
+                const double *const at = (const double *)opd_data(w);
+                double *const to = (double *)opd_data(g);
+                for (int k = 0; k < 6; k += 2) {              /* the gradient is w (0.5 - i) */
+                    to[k] = 0.5 * at[k] + at[k + 1];
+                    to[k + 1] = 0.5 * at[k + 1] - at[k];
+                }
+                CHECK_INT(opd_tensor_set_grad(w, i == 2 ? opd_conj(opd_resolve_conj(opd_conj(g))) : g), 0);
+                if (i > 0) { CHECK_INT(opd_tensor_set_grad(real, numbers(0, OPD_FLOAT64, slope, i)), 0); }
+                CHECK_INT(opd_optimizer_step(o), 0);
+            }
+            for (int k = 0; k < 6; k++) { CHECK_NEAR(((const double *)opd_data(w))[k], after[kind][k], 1e-11); }
+            opd_tensor *const state = opd_optimizer_state(o, 0, kind == 0 ? "momentum_buffer" : "exp_avg_sq");
+            CHECK(state && opd_dtype(state) == OPD_COMPLEX128);
+            CHECK(opd_optimizer_state(o, 1, kind == 0 ? "momentum_buffer" : "exp_avg_sq"));
+            opd_optimizer_free(o);
+        }
+        CHECK_OK();
+    }
+}
 static double first_of(opd_tensor *tensor) { return opd_item_f64(opd_select(opd_detach(tensor), 0, 0)); }
 
 TEST(groups_have_options_of_their_own) {
