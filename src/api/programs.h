@@ -25,7 +25,8 @@ OPD_NEW const char *opd_program_name(const opd_program *program);
 /* Returns the name of program i in the file that the program was loaded from.  Returns NULL beyond the last. */
 OPD_NEW const char *opd_program_file_name(const opd_program *program, int i);
 /* The user's inputs and outputs, in PyTorch's order after lists and dicts are flattened: "x", "state.0", "logits".  The
-   functions return the numbers of inputs and outputs, their names, and the index of the input or output with a name. */
+   functions return the numbers of inputs and outputs, their names, and the index of the input or output with a name.
+   The outputs of a joint graph, which also computes gradients, are "loss", "layers.0.weight.grad", "x.grad". */
 OPD_NEW int opd_program_ninputs(const opd_program *program);
 OPD_NEW int opd_program_noutputs(const opd_program *program);
 OPD_NEW const char *opd_program_input_name(const opd_program *program, int i);

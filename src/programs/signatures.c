@@ -254,6 +254,26 @@ static int64_t opdi_program_written_input(const opdi_program_reader *reader, con
     }
     return opdi_program_bad(reader, at, "there is no input '%.100s' to write into", name);
 }
+/* Writes the name of an output of a joint graph to *name: NAME.grad for the gradient of NAME; if `of` is NULL, "loss" or
+   no name.  Returns 0, or -1 if memory runs out. */
+static int opdi_program_joint_name(const opdi_program_reader *reader, const char *of, const char **name, bool loss) {
+    char *its;
+    *name = loss ? "loss" : "";
+    if (!of) { return 0; }
+    const size_t length = strlen(of);
+    if (!(its = (char *)opdi_arena_alloc(&reader->program->arena, length + sizeof ".grad"))) { return -1; }
+    memcpy(its, of, length);
+    memcpy(its + length, ".grad", sizeof ".grad");
+    *name = its;
+    return 0;
+}
+/* Gives the outputs their names in the structure of the results; `nnames` is their number.  Outputs that the structure
+   does not have, such as the gradients of a joint graph, keep their names. */
+static void opdi_program_name_outputs(const opd_program *program, const char *const *names, int64_t nnames) {
+    for (int64_t i = 0; nnames <= program->noutputs && i < nnames; i++) {
+        if (*names[i]) { program->outputs[i] = names[i]; }
+    }
+}
 /* Reads the specification of an output, at `spec` in the JSON, and sets *place to its destination.  Returns 0, or -1
    and sets an error. */
 static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_program_graph *made, int64_t spec,
@@ -264,9 +284,12 @@ static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_prog
     if (!kind) { return -1; }
     if (strcmp(kind, "user_output") == 0 || strcmp(kind, "loss_output") == 0 ||
         strncmp(kind, "gradient_to_", 12) == 0) {
+        const int64_t of = opd_json_get(json, value, strcmp(kind, "gradient_to_parameter") == 0 ? "parameter_name"
+                                        : "user_input_name");
         place->kind = OPDI_TO_USER;
         place->at = reader->program->noutputs++;
-        return 0;
+        return opdi_program_joint_name(reader, *kind == 'g' ? opd_json_text(json, of, "") : NULL,
+                                       &reader->program->outputs[place->at], *kind == 'l');
     }
     if (strcmp(kind, "token") == 0) {
         place->kind = OPDI_TO_NOWHERE;
@@ -308,7 +331,8 @@ static int opdi_program_tables(opd_program *program, int64_t nin, int64_t nout) 
     program->from = (opdi_program_place *)opdi_arena_alloc(arena, (size_t)(nin + 2) * sizeof *program->from);
     program->to = (opdi_program_place *)opdi_arena_alloc(arena, (size_t)(nout + 1) * sizeof *program->to);
     program->inputs = (opdi_program_input *)opdi_arena_alloc(arena, (size_t)(nin + 1) * sizeof *program->inputs);
-    if (!program->from || !program->to || !program->inputs) { return -1; }
+    program->outputs = (const char **)opdi_arena_alloc(arena, (size_t)(nout + 1) * sizeof *program->outputs);
+    if (!program->from || !program->to || !program->inputs || !program->outputs) { return -1; }
     memset(program->inputs, 0, (size_t)(nin + 1) * sizeof *program->inputs);
     return 0;
 }
@@ -367,7 +391,7 @@ OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
     for (int64_t spec = opd_json_first(json, out); spec >= 0; spec = opd_json_next(json, spec)) {
         if (opdi_program_output_spec(reader, &made, spec, &program->to[i++])) { return -1; }
     }
-    nnames = out_spec ? opdi_program_tree(reader, out_spec, false, -1, &program->outputs) : 0;
-    if (nnames != program->noutputs) { program->outputs = NULL; }
+    nnames = out_spec ? opdi_program_tree(reader, out_spec, false, -1, &names) : 0;
+    opdi_program_name_outputs(program, names, nnames);
     return nnames < 0 ? -1 : 0;
 }

@@ -28,6 +28,7 @@ from torch._higher_order_ops.map import map as over_slices
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.strict_mode import strict_mode
 from torch._higher_order_ops.while_loop import while_loop
+from torch.export.experimental import _export_forward_backward
 from torch.export import Dim, export
 from torch.export.pt2_archive._package import package_pt2
 
@@ -442,6 +443,29 @@ def const_graph():
             after.writestr(zipfile.ZipInfo(name), data.replace(b'higher_order.strict_mode', b'higher_order.run_const_graph'))
 
 
+class Joint(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(3, 2)
+
+    def forward(self, x, target):
+        y = self.a(x).tanh()
+        return {'error': ((y - target) ** 2).mean(), 'y': y.detach()}
+
+
+def make_joint():
+    """Makes a joint graph: a program that also computes the gradients of its parameters.  (PyTorch 2.15 cannot save one
+    with the gradient of an input.)"""
+    torch.manual_seed(2)
+    model, x, target = Joint(), torch.randn(4, 3), torch.randn(4, 2)
+    torch.export.save(_export_forward_backward(export(model, (x, target))), os.path.join(HERE, 'joint.pt2'))
+    outputs = model(x, target)
+    gradients = torch.autograd.grad(outputs['error'], [model.a.weight, model.a.bias])
+    arrays = [outputs['error'], outputs['y'], *gradients]
+    np.savez(os.path.join(HERE, 'joint.npz'), in0=x.numpy(), in1=target.numpy(),
+             **{f'out{i}': array.detach().numpy() for i, array in enumerate(arrays)})
+
+
 def make_tokens():
     torch.manual_seed(1)
     sizes = {'x': {0: Dim('batch', min=1, max=64), 1: Dim('tokens', min=1, max=32)}}
@@ -494,6 +518,7 @@ def main():
     np.savez(os.path.join(HERE, 'effects.npz'), in0=x.numpy(), out0=effectful(x).detach().numpy())
     const_graph()
     make_tokens()
+    make_joint()
 
 
 if __name__ == '__main__':

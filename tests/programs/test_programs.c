@@ -100,7 +100,7 @@ static const char *const names[] = {
     "mlp", "mlp_bf16", "conv", "conv_training", "branch", "branch_other", "branch_on_size", "loop", "until", "map", "scan", "state",
     "tied", "strides", "tree", "sizes", "fours", "modes", "numbers", "size_as_input", "item", "heads", "clicks", "quantized",
     "ao_dynamic", "ao_groups", "pt2e", "experts",
-    "effects", "associative", "hints", "const_graph", "tensor_of_sizes", "tokens", "pooled"};
+    "effects", "associative", "hints", "const_graph", "tensor_of_sizes", "tokens", "pooled", "joint"};
 static const char *const cores[] = {"associative", "mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads",
                                     "tokens", "pooled"};
 TEST(programs_give_what_pytorch_gives) {
@@ -302,6 +302,10 @@ TEST(programs_tell_what_they_are) {
     opd_program_free(program);
     program = opd_program_load(golden("tied", ".pt2"), NULL);
     CHECK(opd_module_get(opd_program_module(program), "e.weight") == opd_module_get(opd_program_module(program), "l.weight"));
+    opd_program_free(program);
+    program = opd_program_load(golden("joint", ".pt2"), NULL);
+    static const char *const outputs[] = {"error", "y", "a.weight.grad", "a.bias.grad"};
+    for (int i = 0; i < 4; i++) { CHECK_STR(opd_program_output_name(program, i), outputs[i]); }
     opd_program_free(program);
     CHECK(opd_ok());
 }
