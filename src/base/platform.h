@@ -374,7 +374,22 @@ typedef pthread_mutex_t opdi_mutex;
    Between OPDI_ONCE_BEGIN and OPDI_ONCE_END nothing is optimised: tools, text and code that runs once.
    Between OPDI_LOOPS_BEGIN and OPDI_LOOPS_END are loops over elements.  Passes of gcc that gain nothing there are
    switched off.  gcc may assume that floating-point exceptions do not trap, so that the loops vectorise.  Still, gcc
-   lets square roots set errno: see opdi_vsqrt. */
+   lets square roots set errno: see opdi_vsqrt.
+   Between OPDI_UNFUSED_BEGIN and OPDI_UNFUSED_END the compiler rounds each product and each sum, also if the processor
+   can compute a * b + c with one rounding, so that the results are the same on every machine. */
+#define OPDI_UNFUSED_BEGIN
+#define OPDI_UNFUSED_END
+#if defined(__clang__)
+#undef OPDI_UNFUSED_BEGIN
+#undef OPDI_UNFUSED_END
+#define OPDI_UNFUSED_BEGIN _Pragma("STDC FP_CONTRACT OFF")
+#define OPDI_UNFUSED_END _Pragma("STDC FP_CONTRACT DEFAULT")
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#undef OPDI_UNFUSED_BEGIN
+#undef OPDI_UNFUSED_END
+#define OPDI_UNFUSED_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"fp-contract=off\")")
+#define OPDI_UNFUSED_END _Pragma("GCC pop_options")
+#endif
 #define OPDI_COLD_BEGIN
 #define OPDI_COLD_END
 #define OPDI_COLD

@@ -126,6 +126,20 @@ OPDI_VMATH64(tanh, tanh(x))
 OPDI_VMATH64(sin, sin(x))
 OPDI_VMATH64(cos, cos(x))
 OPDI_VMATH64(sigmoid, 1 / (1 + exp(-x)))
+/* The logarithm, sine and cosine with the same bits at every level, of `count` numbers, a multiple of eight.  Angles
+   are less than 2^20. */
+OPDI_VMATH64_LOOP(once, log, )
+OPDI_VMATH64_LOOP(once, sin, )
+OPDI_VMATH64_LOOP(once, cos, )
+OPDI_INTERNAL void opdi_vlog64_same(int64_t count, double *out, const double *a) {
+    (opdi_cpu_level() ? opdi_vmath64_log[opdi_cpu_level()] : opdi_vmath64_once_log)(count, out, a);
+}
+OPDI_INTERNAL void opdi_vsin64_same(int64_t count, double *out, const double *a) {
+    (opdi_cpu_level() ? opdi_vmath64_sin[opdi_cpu_level()] : opdi_vmath64_once_sin)(count, out, a);
+}
+OPDI_INTERNAL void opdi_vcos64_same(int64_t count, double *out, const double *a) {
+    (opdi_cpu_level() ? opdi_vmath64_cos[opdi_cpu_level()] : opdi_vmath64_once_cos)(count, out, a);
+}
 #if defined(OPDI_NEON) && !defined(OPD_NO_OPERATORS)
 OPDI_VMATH64_PLAIN(exp, exp(x))
 static const opdi_vmath64_loop opdi_vmath64_exp[2] = {opdi_vmath64_plain_exp, opdi_exp_neon_f64};

@@ -60,10 +60,14 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
 #else
 #define OPDI_WIDEST(level, avx512, other) (other)
 #endif
+/* OPDI_FMAF(level, a, b, c) is a * b + c for floats: rounded once at level 1 and above.  Level 0 rounds twice.  Level
+   OPDI_ONCE rounds once without an instruction for it, for code that gives the same bits at every level. */
+#define OPDI_ONCE (-1)
 #if defined(__GNUC__) && !defined(__TINYC__)
-#define OPDI_FMAF(level, a, b, c) ((level) > 0 ? __builtin_fmaf(a, b, c) : (a) * (b) + (c))
+#define OPDI_FMAF(level, a, b, c) \
+    ((level) > 0 ? __builtin_fmaf(a, b, c) : (level) < 0 ? opdi_fused_f32(a, b, c) : (a) * (b) + (c))
 #else
-#define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
+#define OPDI_FMAF(level, a, b, c) ((level) < 0 ? opdi_fused_f32(a, b, c) : (a) * (b) + (c))
 #endif
 /* Returns sum + a * b in the type OPDI_T: rounded once if every processor of the target can do so as fast, else twice.
    If gcc may fuse products and sums of expressions, it does so in some forms of a loop and not in others, so that one
@@ -118,6 +122,21 @@ OPDI_ALWAYS double opdi_rounded_double(double sum) {
 #define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
 #endif
 OPDI_LOOPS_BEGIN
+/* Returns a * b + c, rounded once.  The product is exact in double.  The sum is rounded to odd: if it is not exact, to
+   the one of its two neighbours whose last bit is 1.  Rounding such a number to float is as good as rounding the exact
+   sum (S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums, 2008). */
+OPDI_ALWAYS float opdi_fused_f32(float a, float b, float c) {
+#if defined(__FP_FAST_FMAF)
+    return __builtin_fmaf(a, b, c);
+#else
+    const double product = (double)a * (double)b, sum = OPDI_ROUNDED(double, product + (double)c);
+    const double part = OPDI_ROUNDED(double, sum - product), other = OPDI_ROUNDED(double, sum - part);
+    const double lost = OPDI_ROUNDED(double, OPDI_ROUNDED(double, product - other) +
+                                     OPDI_ROUNDED(double, (double)c - part)) * sum;      /* above 0: too near to 0 */
+    const int64_t bits = (int64_t)opdi_bits64(sum), even = ~bits & 1;
+    return (float)opdi_double((uint64_t)(bits + (lost > 0.0 ? even : 0) - (lost < 0.0 ? even : 0)));
+#endif
+}
 /* Sets *count to round(x / ln 2), and returns r = x - count * ln 2, which is at most 0.347 in absolute value.  `lv` is
    the level of instructions. */
 OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *count) {
@@ -275,7 +294,7 @@ OPDI_LOOPS_END
 #define OPDI_TRIG_MAX_F64 1048576.0
 OPDI_LOOPS_BEGIN
 OPDI_ALWAYS double opdi_trig1_f64(double x, uint64_t shift) {
-    const double t = x * 0.63661977236758134308 + OPDI_MAGIC_F64, k = OPDI_MAGIC_F64 - t;
+    const double t = OPDI_FMA(x, 0.63661977236758134308, OPDI_MAGIC_F64), k = OPDI_MAGIC_F64 - t;
     const uint64_t count = opdi_bits64(t) + shift;
     double r = OPDI_FMA(k, 1.5707963267948966, x);
     r = OPDI_FMA(k, 6.123233995736766e-17, r);

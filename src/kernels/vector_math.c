@@ -281,12 +281,19 @@ OPDI_VMATH(log)
 OPDI_VMATH(sin)
 OPDI_VMATH(cos)
 OPDI_INTERNAL void opdi_vlog(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log, count, out, a); }
-/* The sine and cosine of angles up to 2^27. */
-OPDI_INTERNAL void opdi_vsin_small(int64_t count, float *out, const float *a) {
-    opdi_vmath(opdi_vmath_sin, count, out, a);
+/* The logarithm, sine and cosine with the same bits at every level, of `count` numbers, a multiple of OPDI_VSTEP.
+   Angles are at most 2^27. */
+OPDI_VMATH_LOOP(once, log, OPDI_ONCE, )
+OPDI_VMATH_LOOP(once, sin, OPDI_ONCE, )
+OPDI_VMATH_LOOP(once, cos, OPDI_ONCE, )
+OPDI_INTERNAL void opdi_vlog_same(int64_t count, float *out, const float *a) {
+    (opdi_cpu_level() ? opdi_vmath_log[opdi_cpu_level()] : opdi_vmath_once_log)(count, out, a);
 }
-OPDI_INTERNAL void opdi_vcos_small(int64_t count, float *out, const float *a) {
-    opdi_vmath(opdi_vmath_cos, count, out, a);
+OPDI_INTERNAL void opdi_vsin_same(int64_t count, float *out, const float *a) {
+    (opdi_cpu_level() ? opdi_vmath_sin[opdi_cpu_level()] : opdi_vmath_once_sin)(count, out, a);
+}
+OPDI_INTERNAL void opdi_vcos_same(int64_t count, float *out, const float *a) {
+    (opdi_cpu_level() ? opdi_vmath_cos[opdi_cpu_level()] : opdi_vmath_once_cos)(count, out, a);
 }
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_NEON)

@@ -85,9 +85,9 @@ static void opdi_normal_f32(const uint32_t words[64], float out[64]) {
         u[i] = (float)(int32_t)(words[2 * i] >> 8) * 5.9604644775390625e-8f + 2.98023223876953125e-8f;
         angles[i] = (float)(int32_t)(words[2 * i + 1] >> 8) * 3.7450704e-7f;
     }
-    opdi_vlog(32, u, u);
-    opdi_vsin_small(32, sines, angles);
-    opdi_vcos_small(32, angles, angles);
+    opdi_vlog_same(32, u, u);
+    opdi_vsin_same(32, sines, angles);
+    opdi_vcos_same(32, angles, angles);
     for (int i = 0; i < 32; i++) {
         float radius = sqrtf(-2.0f * u[i]);
         out[2 * i] = radius * angles[i];
@@ -95,11 +95,19 @@ static void opdi_normal_f32(const uint32_t words[64], float out[64]) {
     }
 }
 static void opdi_normal_f64(const uint32_t words[64], double out[32]) {
+    double u[16], angles[16], sines[16];
     opdi_uniform_f64(words, out);
-    for (int i = 0; i < 32; i += 2) {
-        double radius = sqrt(-2.0 * log(1.0 - out[i])), angle = 6.28318530717958647693 * out[i + 1];
-        out[i] = radius * cos(angle);
-        out[i + 1] = radius * sin(angle);
+    for (int i = 0; i < 16; i++) {
+        u[i] = 1.0 - out[2 * i];
+        angles[i] = 6.28318530717958647693 * out[2 * i + 1];
+    }
+    opdi_vlog64_same(16, u, u);
+    opdi_vsin64_same(16, sines, angles);
+    opdi_vcos64_same(16, angles, angles);
+    for (int i = 0; i < 16; i++) {
+        const double radius = sqrt(-2.0 * u[i]);
+        out[2 * i] = radius * angles[i];
+        out[2 * i + 1] = radius * sines[i];
     }
 }
 

@@ -14,6 +14,17 @@
 typedef struct opdi_stream { uint64_t key, place, turn; uint32_t words[4]; int used; } opdi_stream;
 typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second);
 
+//  This code computes with functions that give the same bits on every machine, not with those of the C library.
+OPDI_UNFUSED_BEGIN
+static double opdi_same_log(double x) { return opdi_log1_f64(x); }
+static double opdi_same_exp(double x) { return opdi_exp1_f64(x); }
+static double opdi_same_cos(double x) { return opdi_trig1_f64(x, 1); }
+static double opdi_same_tan(double x) { return opdi_trig1_f64(x, 0) / opdi_trig1_f64(x, 1); }
+static double opdi_same_log1p(double x) {
+    const double sum = 1 + x, part = sum - 1;
+    return fabs(part) > 0 ? opdi_same_log(sum) * (x / part) : x;
+}
+
 /* Returns a uniform random number in (0, 1) with 52 random bits. */
 static double opdi_stream_next(opdi_stream *stream) {
     if (stream->used == 4) {
@@ -25,8 +36,8 @@ static double opdi_stream_next(opdi_stream *stream) {
     return ((double)(((uint64_t)words[1] << 32 | words[0]) >> 12) + 0.5) * 2.220446049250313e-16;
 }
 static double opdi_stream_normal(opdi_stream *stream) {
-    const double radius = sqrt(-2 * log(opdi_stream_next(stream)));
-    return radius * cos(6.28318530717958647693 * opdi_stream_next(stream));
+    const double radius = sqrt(-2 * opdi_same_log(opdi_stream_next(stream)));
+    return radius * opdi_same_cos(6.28318530717958647693 * opdi_stream_next(stream));
 }
 
 /* Returns the logarithm of the Poisson probability mean^k e^-mean / k!, where k is a whole number.  For k below 10,
@@ -35,12 +46,12 @@ static double opdi_stream_normal(opdi_stream *stream) {
 static double opdi_poisson_log(double k, double mean) {
     if (k < 10) {
         double term = -mean;
-        for (int i = 1; i <= k; i++) { term += log(mean / i); }
+        for (int i = 1; i <= k; i++) { term += opdi_same_log(mean / i); }
         return term;
     }
     const double x = (mean - k) / k, inverse = 1 / (k * k);
     const double rest = (1 / 12.0 - inverse * (1 / 360.0 - inverse * (1 / 1260.0 - inverse / 1680))) / k;
-    return k * (log1p(x) - x) - 0.5 * log(6.28318530717958647693 * k) - rest;
+    return k * (opdi_same_log1p(x) - x) - 0.5 * opdi_same_log(6.28318530717958647693 * k) - rest;
 }
 /* Returns a Poisson random number.  For means below 10, multiplies uniform random numbers until their product is at
    most e^-mean.  Otherwise uses the method of W. Hoermann, The transformed rejection method for generating Poisson
@@ -50,7 +61,7 @@ static double opdi_sample_poisson(opdi_stream *stream, double mean, double unuse
     if (mean == 0) { return 0; }                      /* mean may also be -0 */
     if (!(mean > 0) || isinf(mean)) { return mean; }
     if (mean < 10) {
-        const double limit = exp(-mean);
+        const double limit = opdi_same_exp(-mean);
         double count = 0;
         for (double product = opdi_stream_next(stream); product > limit; product *= opdi_stream_next(stream)) {
             count++;
@@ -64,13 +75,13 @@ static double opdi_sample_poisson(opdi_stream *stream, double mean, double unuse
         const double k = floor((2 * a / edge + b) * u + mean + 0.43);
         if (edge >= 0.07 && v <= sure) { return k; }
         if (k < 0 || (edge < 0.013 && v > edge)) { continue; }
-        if (log(v * alpha / (a / (edge * edge) + b)) <= opdi_poisson_log(k, mean)) { return k; }
+        if (opdi_same_log(v * alpha / (a / (edge * edge) + b)) <= opdi_poisson_log(k, mean)) { return k; }
     }
 }
 /* Returns the number of trials up to and including the first success, which each trial has with probability p. */
 static double opdi_sample_geometric(opdi_stream *stream, double p, double unused) {
     (void)unused;
-    return fmax(ceil(log(opdi_stream_next(stream)) / log1p(-p)), 1);
+    return fmax(ceil(opdi_same_log(opdi_stream_next(stream)) / opdi_same_log1p(-p)), 1);
 }
 /* Returns a binomial random number: the number of successes in `count` trials, each of which succeeds with probability
    p.  Requires p <= 0.5 and count * p >= 10.  Uses transformed rejection (W.  Hoermann, The generation of binomial
@@ -86,7 +97,7 @@ static double opdi_sample_binomial_large(opdi_stream *stream, double count, doub
         const double k = floor((2 * a / edge + b) * u + mean + 0.5);
         if (k < 0 || k > count) { continue; }
         if (edge >= 0.07 && v <= sure) { return k; }
-        if (log(v * alpha / (a / (edge * edge) + b)) <=
+        if (opdi_same_log(v * alpha / (a / (edge * edge) + b)) <=
             opdi_poisson_log(k, mean) + opdi_poisson_log(count - k, others) - most) { return k; }
     }
 }
@@ -107,10 +118,10 @@ static double opdi_sample_binomial(opdi_stream *stream, double count, double p) 
     return p <= 0.5 ? found : count - found;
 }
 static double opdi_sample_cauchy(opdi_stream *stream, double median, double sigma) {
-    return median + sigma * tan(3.14159265358979323846 * (opdi_stream_next(stream) - 0.5));
+    return median + sigma * opdi_same_tan(3.14159265358979323846 * (opdi_stream_next(stream) - 0.5));
 }
 static double opdi_sample_log_normal(opdi_stream *stream, double mean, double deviation) {
-    return exp(mean + deviation * opdi_stream_normal(stream));
+    return opdi_same_exp(mean + deviation * opdi_stream_normal(stream));
 }
 /* Returns a number x such that x * exp(*scale) is a gamma random number (G.  Marsaglia and W.  Tsang, A simple method
    for generating gamma variables, 2000).  If shape is below 1, x is drawn for shape + 1, and the factor exp(*scale)
@@ -119,7 +130,7 @@ static double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) 
     *scale = 0;
     if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
     if (shape < 1) {
-        *scale = log(opdi_stream_next(stream)) / shape;
+        *scale = opdi_same_log(opdi_stream_next(stream)) / shape;
         shape += 1;
     }
     const double d = shape - 1 / 3.0, c = 1 / sqrt(9 * d);
@@ -127,22 +138,24 @@ static double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) 
         const double x = opdi_stream_normal(stream), root = 1 + c * x, cube = root * root * root;
         if (root <= 0) { continue; }
         const double u = opdi_stream_next(stream);
-        if (u < 1 - 0.0331 * x * x * x * x || log(u) < 0.5 * x * x + d * (1 - cube + log(cube))) { return d * cube; }
+        if (u < 1 - 0.0331 * x * x * x * x) { return d * cube; }
+        if (opdi_same_log(u) < 0.5 * x * x + d * (1 - cube + opdi_same_log(cube))) { return d * cube; }
     }
 }
 static double opdi_sample_gamma(opdi_stream *stream, double shape, double unused) {
     double scale;
     const double value = opdi_draw_gamma(stream, shape, &scale);
     (void)unused;
-    return value * exp(scale);
+    return value * opdi_same_exp(scale);
 }
 static double opdi_sample_log_gamma(opdi_stream *stream, double shape, double unused) {
     double scale;
     const double value = opdi_draw_gamma(stream, shape, &scale);
     (void)unused;
-    const double result = log(value) + scale;
+    const double result = opdi_same_log(value) + scale;
     return result < -DBL_MAX ? -DBL_MAX : result;    /* if all logarithms were -infinity, their softmax would be NaN */
 }
+OPDI_UNFUSED_END
 
 /* The task of drawing random numbers out [n] by calls of `sample`.  The parameters of number i are first[i] (if first
    is NULL, a) and second[i] (if second is NULL, b). */

@@ -110,23 +110,35 @@ typedef struct opdi_shape {
 } opdi_shape;
 #define OPDI_SHAPE_LOOP(T, formula) \
     for (i = begin; i < end; i++) { const T x = ((T *)shape->p)[i]; ((T *)shape->p)[i] = (T)(formula); }
-#define OPDI_SHAPE_LOOPS(type, log1p_) do {                                                                 \
+#define OPDI_SHAPE_LOOPS(type, log_) do {                                                                   \
         const type a = (type)shape->a, b = (type)shape->b, width = (type)(shape->b - shape->a),                       \
             bits = (type)shape->bits;                                                                                 \
         if (shape->kind == OPD_DRAW_UNIFORM && shape->bits > 0) {                                          \
             OPDI_SHAPE_LOOP(type, (type)(int32_t)(x * bits) / bits * width + a)                             \
         } else if (shape->kind == OPD_DRAW_UNIFORM) { OPDI_SHAPE_LOOP(type, x * width + a) }                 \
         else if (shape->kind == OPD_DRAW_NORMAL) { OPDI_SHAPE_LOOP(type, x * b + a) }                      \
-        else if (shape->kind == OPD_DRAW_EXPONENTIAL) { OPDI_SHAPE_LOOP(type, -log1p_(-x) / a) }           \
+        else if (shape->kind == OPD_DRAW_EXPONENTIAL) {                                                               \
+            OPDI_SHAPE_LOOP(type, 1 - x)                                                                              \
+            for (i = begin; i < end; i += OPDI_VSTEP) {                                                               \
+                type logs[OPDI_VSTEP] = {0};                                                                          \
+                const size_t bytes = (size_t)OPDI_MIN(end - i, OPDI_VSTEP) * sizeof *logs;                            \
+                memcpy(logs, (type *)shape->p + i, bytes);                                                            \
+                log_(OPDI_VSTEP, logs, logs);                                                                         \
+                memcpy((type *)shape->p + i, logs, bytes);                                                            \
+            }                                                                                                         \
+            OPDI_SHAPE_LOOP(type, (0 - x) / a)                                                                        \
+        }                                                                                                             \
         else { OPDI_SHAPE_LOOP(type, x < a ? 1 : 0) }                                                       \
     } while (0)
+OPDI_UNFUSED_BEGIN
 static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_shape *shape = (const opdi_shape *)ctx;
     int64_t i;
-    if (shape->shapes && shape->wide) { OPDI_SHAPE_LOOPS(double, log1p); }
-    else if (shape->shapes) { OPDI_SHAPE_LOOPS(float, log1pf); }
+    if (shape->shapes && shape->wide) { OPDI_SHAPE_LOOPS(double, opdi_vlog64_same); }
+    else if (shape->shapes) { OPDI_SHAPE_LOOPS(float, opdi_vlog_same); }
     if (shape->to) { shape->store(shape->to + begin * shape->size, (const float *)shape->p + begin, end - begin); }
 }
+OPDI_UNFUSED_END
 /* Fills out with random numbers of a distribution `kind`: uniform in [a, b), normal with mean a and deviation b,
    exponential with rate a, or Bernoulli (1 with probability a, else 0).  Uniform numbers for 16-bit floats have only as
    many random bits as the dtype can hold, so that rounding cannot make them b.  Returns 0, or -1 and sets an error. */
