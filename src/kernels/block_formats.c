@@ -62,10 +62,3 @@ OPDI_INTERNAL int opdi_blocks_decode(opd_scalar_type dtype, const void *blocks, 
     opdi_decode_plain_f32(info, at, out, count);
     return 0;
 }
-
-//== from numbers to blocks ============================================================================================
-
-OPDI_INTERNAL int opdi_blocks_encode(opd_scalar_type dtype, const float *in, void *blocks, int64_t n) {
-    (void)in; (void)blocks; (void)n;
-    return opd_fail(OPD_ERROR_DTYPE, "numbers cannot be written in blocks of dtype %s", opd_dtype_name(dtype));
-}

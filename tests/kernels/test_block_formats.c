@@ -89,4 +89,44 @@ TEST(blocks_not_readable) {
     CHECK(inside_blocks_readable((opd_scalar_type)1000) == -1);
     CHECK_ERROR(OPD_ERROR_DTYPE, "does not store numbers in blocks");
 }
+/* Returns the sum of the squared differences between rows of numbers and their blocks. */
+static double blocks_error(opd_scalar_type dtype, const float *x, const uint8_t *blocks, int64_t n, float *out) {
+    double error = 0;
+    CHECK(inside_blocks_decode(dtype, blocks, out, n) == 0);
+    for (int64_t i = 0; i < n; i++) { error += ((double)x[i] - (double)out[i]) * ((double)x[i] - (double)out[i]); }
+    return error;
+}
+TEST(blocks_encode) {
+    const int levels = blocks_levels();
+    for (size_t i = 0; i < BLOCKS_FORMATS; i++) {
+        OPD_SCOPED;
+        const blocks_format *const format = &blocks_formats[i];
+        opd_tensor *const in = blocks_golden(format, "quantise_in"), *const theirs = blocks_golden(format, "quantise_out");
+        if (format->written == NOT_WRITTEN || !in) { continue; }
+        const int64_t rows = opd_sizes(in)[0], n = opd_sizes(in)[1], bytes = opd_sizes(theirs)[1];
+        uint8_t first[4][300], ours[300];
+        float out[256];
+        for (int level = 0; level <= levels; level++) {
+            (void)inside_cpu_level_set(level);
+            for (int64_t row = 0; row < rows; row++) {
+                const float *const x = opd_data_f32(in) + row * n;
+                const uint8_t *const right = (const uint8_t *)opd_data(theirs) + row * bytes;
+                memset(ours, 0x55, sizeof ours);
+                CHECK(inside_blocks_encode(format->dtype, x, ours, n) == 0);
+                CHECK(ours[bytes] == 0x55);
+                if (level == 0) { memcpy(first[row], ours, sizeof ours); }
+                CHECK(memcmp(first[row], ours, sizeof ours) == 0);
+                if (format->written == SAME_BYTES) { CHECK(memcmp(ours, right, (size_t)bytes) == 0); }
+                const double our_error = blocks_error(format->dtype, x, ours, n, out);
+                const double their_error = blocks_error(format->dtype, x, right, n, out);
+                CHECK(our_error <= their_error);
+                if (level == 0 && getenv("BLOCKS_ERRORS")) {
+                    printf("    %-7s row %d: error %12.6g, llama.cpp's %12.6g, ratio %.4f\n", format->name, (int)row, our_error,
+                           their_error, their_error > 0 ? our_error / their_error : 1.0);
+                }
+            }
+        }
+    }
+    (void)inside_cpu_level_set(-1);
+}
 CHECK_MAIN()
