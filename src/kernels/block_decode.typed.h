@@ -27,8 +27,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(looked_up)(const uint8_t *at, int count, 
 /* Writes the bits of `count` bytes, as bytes of 0 or 1. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(single_bits)(const uint8_t *at, int count, uint8_t *bits) {
     for (int j = 0; j < count; j++) {
-        const uint64_t eight = ((at[j] * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_EACH) + UINT64_C(0x7f7f7f7f7f7f7f7f))
-            >> 7 & UINT64_C(0x0101010101010101);
+        const uint64_t spread = at[j] * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_EACH;
+        const uint64_t eight = (spread + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 7 & UINT64_C(0x0101010101010101);
         memcpy(bits + 8 * j, &eight, 8);
     }
 }

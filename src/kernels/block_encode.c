@@ -13,29 +13,29 @@
 #define OPDI_PRODUCT(a, b) OPDI_ROUNDED(float, (a) * (b))
 /* Scales below this are 0 in a block. */
 #define OPDI_BLOCK_TINY 1e-18f
-/* The numbers that a format can store before they are multiplied by a scale: the integers from low to high, or 16
-   numbers of a table, the least and the gaps between them.  A search for the best scale changes the number for the
-   largest element by multiples of `step`. */
+/* The numbers that a format can store before they are multiplied by a scale: the integers from low to high, or, if
+   `table` is set, 16 numbers: the least is `low`, the gaps between them are `gaps`, and halfway between them are
+   `bounds`.  A search for the best scale changes the number for the largest element by multiples of `step`. */
 typedef struct opdi_block_numbers {
     float low, high, step;
     bool table;
-    float least, bounds[15], gaps[15];
+    float bounds[15], gaps[15];
 } opdi_block_numbers;
-/* Functions that search for the scales of n numbers x, for a level of instructions.
-   scale: returns the s with the least error when x is stored as s * q.
-   scale_error: returns the sum of (x - s * q)^2, less the sum of x^2; sums: of x * q, and of q * q.
-   range: returns the s, and writes the m >= 0, with the least error when x is stored as s * q - m, 0 <= q <= high.
-   range_error: returns the sum of (x - s * q + m)^2, less the sum of x^2; writes sums of x * q, q * q and q, and reads
-   the sum of x in sums[3]. */
+/* Scales that are tried for numbers x.  Code q of x is x * inverse, rounded and limited; for formats with minima, it is
+   (x + minimum) * inverse.  The functions of opdi_block_search set the other members to sums over x. */
+#define OPDI_TRIALS 16
+typedef struct opdi_block_trials {
+    float inverse[OPDI_TRIALS], minimum[OPDI_TRIALS];
+    float xq[OPDI_TRIALS], qq[OPDI_TRIALS], qs[OPDI_TRIALS];       /* of x * q, of q * q, and of q */
+} opdi_block_trials;
 typedef struct opdi_block_search {
-    float (*scale)(const float *x, int n, const opdi_block_numbers *numbers);
-    float (*scale_error)(const float *x, int n, float scale, const opdi_block_numbers *numbers, float *sums);
-    float (*range)(const float *x, int n, float high, float *minimum);
-    float (*range_error)(const float *x, int n, float scale, float minimum, float high, float *sums);
+    void (*codes)(const float *x, int n, const opdi_block_numbers *numbers, opdi_block_trials *trials);
+    void (*numbers)(const float *x, int n, const opdi_block_numbers *numbers, opdi_block_trials *trials);
+    void (*ranges)(const float *x, int n, float high, opdi_block_trials *trials);
 } opdi_block_search;
 
-#define OPDI_BLOCK_SEARCH(level) {opdi_best_scale_##level##_f32, opdi_scale_error_##level##_f32, \
-    opdi_best_range_##level##_f32, opdi_range_error_##level##_f32}
+#define OPDI_BLOCK_SEARCH(level) {opdi_try_codes_##level##_f32, opdi_try_numbers_##level##_f32, \
+    opdi_try_ranges_##level##_f32}
 #include "../typed/f32.h"
 #include "block_search.typed.h"
 static const opdi_block_search opdi_block_search_plain = OPDI_BLOCK_SEARCH(plain);
@@ -57,12 +57,12 @@ static const opdi_block_search *opdi_block_search_of(int level) {
     return (void)level, &opdi_block_search_plain;
 }
 
-static const opdi_block_numbers opdi_q3_numbers = {-4, 3, 0.1f, false, 0, {0}, {0}};
-static const opdi_block_numbers opdi_q6_numbers = {-32, 31, 0.1f, false, 0, {0}, {0}};
-static const opdi_block_numbers opdi_iq4_table = {-127, 113, 2, true, -127,
+static const opdi_block_numbers opdi_q3_numbers = {-4, 3, 0.12f, false, {0}, {0}};
+static const opdi_block_numbers opdi_q6_numbers = {-32, 31, 0.12f, false, {0}, {0}};
+static const opdi_block_numbers opdi_iq4_table = {-127, 113, 2.5f, true,
     {-115.5f, -93.5f, -74, -57, -42, -28.5f, -16, -4.5f, 7, 19, 31.5f, 45.5f, 61, 79, 101},
     {23, 21, 18, 16, 14, 13, 12, 11, 12, 12, 13, 15, 16, 20, 24}};
-static const opdi_block_numbers opdi_fp4_table = {-12, 12, 0.2f, true, -12,
+static const opdi_block_numbers opdi_fp4_table = {-12, 12, 0.2f, true,
     {-10, -7, -5, -3.5f, -2.5f, -1.5f, -0.5f, 0.5f, 1.5f, 2.5f, 3.5f, 5, 7, 10, 100},
     {4, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 4, 0}};
 
@@ -130,6 +130,106 @@ static void opdi_pairs_of_bits_put(uint8_t *at, const uint8_t *q) {
     for (int j = 0; j < 32; j++) {
         at[j] = (uint8_t)((q[j] & 3u) | (q[j + 32] & 3u) << 2 | (q[j + 64] & 3u) << 4 | (uint32_t)q[j + 96] << 6);
     }
+}
+
+//== searching for scales ==============================================================================================
+
+static void opdi_try_scales(const opdi_block_search *search, const float *x, int n, const opdi_block_numbers *numbers,
+                            opdi_block_trials *trials) {
+    (numbers->table ? search->numbers : search->codes)(x, n, numbers, trials);
+}
+/* Returns the scale with the least error for the codes of the best trial, if the error is less than what `gain` means,
+   or `scale`. */
+static float opdi_best_trial(const opdi_block_trials *trials, double *gain, float scale) {
+    for (int j = 0; j < OPDI_TRIALS; j++) {
+        const double xq = (double)trials->xq[j], qq = (double)trials->qq[j];
+        if (qq > 0 && xq * xq > *gain * qq) {
+            *gain = xq * xq / qq;
+            scale = (float)(xq / qq);
+        }
+    }
+    return scale;
+}
+/* Returns the scale with the least squared error when n numbers are stored as scale * q: tries 16 scales for which the
+   largest element becomes about numbers->low, 16 for which it becomes numbers->high, and 16 near the best of these. */
+static float opdi_best_scale(const opdi_block_search *search, const float *x, int n,
+                             const opdi_block_numbers *numbers) {
+    const float top = opdi_block_top(x, n);
+    opdi_block_trials trials;
+    double gain = 0;
+    float scale = 0;
+    if (fabsf(top) < OPDI_BLOCK_TINY) { return 0; }
+    for (int t = 0; t < OPDI_TRIALS; t++) { trials.inverse[t] = (numbers->low + numbers->step * (float)(t - 7)) / top; }
+    opdi_try_scales(search, x, n, numbers, &trials);
+    scale = opdi_best_trial(&trials, &gain, scale);
+    for (int t = 0; t < OPDI_TRIALS; t++) {
+        trials.inverse[t] = (numbers->high + numbers->step * (float)(t - 7)) / top;
+    }
+    opdi_try_scales(search, x, n, numbers, &trials);
+    scale = opdi_best_trial(&trials, &gain, scale);
+    if (fabsf(scale) < OPDI_BLOCK_TINY) { return scale; }
+    for (int t = 0; t < OPDI_TRIALS; t++) {
+        trials.inverse[t] = (1.0f + 0.1f * (float)(t - 7) * numbers->step / numbers->low) / scale;
+    }
+    opdi_try_scales(search, x, n, numbers, &trials);
+    return opdi_best_trial(&trials, &gain, scale);
+}
+/* Returns the scale and minimum with the least squared error for the codes of the best trial, if the error is less than
+   *error.  The errors are less the sum of x^2.  `sum` is the sum of x. */
+static void opdi_best_range_trial(const opdi_block_trials *trials, int n, double sum, double *error, float *scale,
+                                  float *minimum) {
+    for (int j = 0; j < OPDI_TRIALS; j++) {
+        const double xq = (double)trials->xq[j], qq = (double)trials->qq[j], qs = (double)trials->qs[j];
+        const double determinant = qq * n - qs * qs;
+        double s = 0, m = -1;
+        if (!(qq > 0)) { continue; }
+        if (determinant > 0) {
+            s = (xq * n - sum * qs) / determinant;
+            m = (xq * qs - sum * qq) / determinant;
+        }
+        if (m < 0) {
+            m = 0;
+            s = xq / qq;
+        }
+        const double e = s * (s * qq - 2 * xq) + m * (n * m + 2 * sum) - 2 * s * m * qs;
+        if (s > 0 && e < *error) {
+            *error = e;
+            *scale = (float)s;
+            *minimum = (float)m;
+        }
+    }
+}
+/* Returns the scale, and writes the minimum, with the least squared error when n numbers are stored as scale * q -
+   minimum, where 0 <= q <= high and minimum >= 0: tries 16 scales for which the largest element becomes about `high`,
+   then twice 16 scales and minima near the best ones. */
+static float opdi_best_range(const opdi_block_search *search, const float *x, int n, float high, float *minimum) {
+    float least = 0, most = x[0], scale = 0, apart = 0.1f / high;
+    double sum = 0, error = 1e300;
+    opdi_block_trials trials;
+    for (int i = 0; i < n; i++) {
+        least = x[i] < least ? x[i] : least;
+        most = x[i] > most ? x[i] : most;
+        sum += (double)x[i];
+    }
+    *minimum = -least;
+    if (most - least < OPDI_BLOCK_TINY) { return 0; }             /* all numbers are equal, and not positive */
+    for (int pass = 0; pass < 2; pass++) {
+        for (int t = 0; t < OPDI_TRIALS; t++) {
+            trials.inverse[t] = (high + 0.15f * (float)(t - 8)) / (most - least);
+            trials.minimum[t] = pass == 0 ? -least : -least - 0.5f / trials.inverse[t];
+        }
+        search->ranges(x, n, high, &trials);
+        opdi_best_range_trial(&trials, n, sum, &error, &scale, minimum);
+    }
+    for (int again = 0; again < 2 && scale > OPDI_BLOCK_TINY; again++, apart *= 0.5f) {
+        for (int t = 0; t < OPDI_TRIALS; t++) {
+            trials.inverse[t] = (1.0f + apart * (float)(t / 4 - 1)) / scale;
+            trials.minimum[t] = *minimum + 0.2f * scale * (float)(t % 4 - 1);
+        }
+        search->ranges(x, n, high, &trials);
+        opdi_best_range_trial(&trials, n, sum, &error, &scale, minimum);
+    }
+    return scale;
 }
 
 //== blocks with one scale =============================================================================================
@@ -205,8 +305,8 @@ static bool opdi_encode_q1_0(const float *x, uint8_t *at) {
 }
 /* OPD_Q2_0: numbers -1, 0, 1 and 2 times a scale of any sign. */
 static bool opdi_encode_q2_0(const opdi_block_search *search, const float *x, uint8_t *at) {
-    static const opdi_block_numbers numbers = {-1, 2, 0.06f, false, 0, {0}, {0}};
-    const float d = opdi_rounded_f16(search->scale(x, 64, &numbers)), inverse = opdi_inverse(d);
+    static const opdi_block_numbers numbers = {-1, 2, 0.06f, false, {0}, {0}};
+    const float d = opdi_rounded_f16(opdi_best_scale(search, x, 64, &numbers)), inverse = opdi_inverse(d);
     memset(at + 2, 0, 16);
     for (int i = 0; i < 64; i++) {
         const int q = opdi_searched_code(x[i] * inverse, -1, 2) + 1;
@@ -218,8 +318,8 @@ static int opdi_descending(const void *a, const void *b) {
     const float left = *(const float *)a, right = *(const float *)b;
     return (left < right) - (left > right);
 }
-/* OPD_TQ1_0, OPD_TQ2_0: -1, 0 and 1 times a scale.  If the k largest magnitudes are not 0, the best scale is their mean,
-   and the square of their sum, divided by k, is what the error becomes less. */
+/* OPD_TQ1_0, OPD_TQ2_0: -1, 0 and 1 times a scale.  If the k largest magnitudes do not become 0, the best scale is
+   their mean, and the error becomes less by the square of their sum, divided by k. */
 static bool opdi_encode_ternary(const float *x, uint8_t *at, bool base3) {
     float sizes[256], d;
     uint8_t q[256];
@@ -255,54 +355,65 @@ static bool opdi_encode_ternary(const float *x, uint8_t *at, bool base3) {
 
 static bool opdi_encode_iq4_nl(const opdi_block_search *search, const float *x, uint8_t *at) {
     uint8_t q[32];
-    const float d = opdi_rounded_f16(search->scale(x, 32, &opdi_iq4_table)), inverse = opdi_inverse(d);
+    const float d = opdi_rounded_f16(opdi_best_scale(search, x, 32, &opdi_iq4_table)), inverse = opdi_inverse(d);
     for (int i = 0; i < 32; i++) { q[i] = (uint8_t)opdi_searched_place(x[i] * inverse, &opdi_iq4_table); }
     opdi_nibbles_put(at + 2, q, 16);
     return opdi_f16_put(at, d);
 }
-/* OPD_MXFP4: the scale is a power of two.  Tries three of them, so that the largest number becomes 3 to 12 units or
-   becomes smaller. */
-static bool opdi_encode_mxfp4(const opdi_block_search *search, const float *x, uint8_t *at) {
-    const float top = opdi_block_top(x, 32);
-    float near_one[32], least = 0, sums[2];
-    uint8_t q[32];
-    int exponent = 0, best = 0;
-    (void)frexpf(top, &exponent);                 /* |top| < 2^exponent */
-    for (int i = 0; i < 32; i++) { near_one[i] = ldexpf(x[i], -exponent); }
-    for (int e = exponent + 128 - 5; top != 0 && e <= exponent + 128 - 2; e++) {
-        const float error = search->scale_error(near_one, 32, ldexpf(1, e - 128 - exponent), &opdi_fp4_table, sums);
-        if (e >= 0 && e < 255 && error < least) {
+/* Returns the trial with the least error for scales that are 1 / inverse, or -1 if none is better than a scale of 0. */
+static int opdi_least_error(const opdi_block_trials *trials) {
+    double least = 0;
+    int best = -1;
+    for (int j = 0; j < OPDI_TRIALS; j++) {
+        const double scale = (double)opdi_inverse(trials->inverse[j]);
+        const double error = scale * (scale * (double)trials->qq[j] - 2 * (double)trials->xq[j]);
+        if (error < least) {
             least = error;
-            best = e;
+            best = j;
         }
     }
-    at[0] = (uint8_t)best;
+    return best;
+}
+/* OPD_MXFP4: the scale is a power of two.  Tries those for which the largest number becomes 2 to 32 units. */
+static bool opdi_encode_mxfp4(const opdi_block_search *search, const float *x, uint8_t *at) {
+    float near_one[32];
+    opdi_block_trials trials;
+    uint8_t q[32];
+    int exponent = 0;
+    (void)frexpf(opdi_block_top(x, 32), &exponent);                /* no |x| is larger than 2^exponent */
+    const float factor = opdi_pow2(-exponent >> 1), other = opdi_pow2(-exponent - (-exponent >> 1));
+    for (int i = 0; i < 32; i++) { near_one[i] = x[i] * factor * other; }
+    memset(&trials, 0, sizeof trials);
+    for (int t = 0; t < 4; t++) {
+        const int e = exponent + 128 - 2 - t;
+        trials.inverse[t] = e >= 0 && e < 255 ? (float)(4 << t) : 0;
+    }
+    search->numbers(near_one, 32, &opdi_fp4_table, &trials);
+    const int best = opdi_least_error(&trials);
+    at[0] = (uint8_t)(best < 0 ? 0 : exponent + 128 - 2 - best);
     for (int i = 0; i < 32; i++) {
-        q[i] = (uint8_t)(least < 0 ? opdi_fp4_code(ldexpf(near_one[i], exponent + 128 - best)) : 0);
+        q[i] = (uint8_t)(best < 0 ? 0 : opdi_fp4_code(near_one[i] * trials.inverse[best]));
     }
     opdi_nibbles_put(at + 1, q, 16);
     return true;
 }
-/* OPD_NVFP4: the scale is an unsigned float8_e4m3.  Tries those near the scale with the least error. */
+/* OPD_NVFP4: the scale is an unsigned float8_e4m3.  Tries those for which the largest number becomes 4 to 18 units. */
 static bool opdi_encode_nvfp4(const opdi_block_search *search, const float *x, uint8_t *at) {
     for (int g = 0; g < 4; g++, x += 16) {
         uint8_t q[16];
-        float least = 0, sums[2];
-        int best = 0, middle = 0;
-        const float scale = fabsf(search->scale(x, 16, &opdi_fp4_table));
-        if (fabsf(opdi_block_top(x, 16)) > 2784) { return false; }      /* the largest scale is 448 */
-        while (middle < 126 && opdi_nvfp4_scale((uint8_t)middle) < scale) { middle++; }
-        for (int u = middle < 5 ? 1 : middle - 4; u <= middle + 4 && u <= 126; u++) {
-            const float error = search->scale_error(x, 16, opdi_nvfp4_scale((uint8_t)u), &opdi_fp4_table, sums);
-            if (error < least) {
-                least = error;
-                best = u;
-            }
+        opdi_block_trials trials;
+        int first = 0;
+        const float top = fabsf(opdi_block_top(x, 16));
+        if (top > 2784) { return false; }                          /* the largest scale is 448 */
+        while (first < 126 && opdi_nvfp4_scale((uint8_t)first) * 12 < top) { first++; }
+        first = first > 5 ? first - 5 : 1;
+        for (int t = 0; t < OPDI_TRIALS; t++) {
+            trials.inverse[t] = first + t <= 126 ? opdi_inverse(opdi_nvfp4_scale((uint8_t)(first + t))) : 0;
         }
-        at[g] = (uint8_t)best;
-        for (int j = 0; j < 16; j++) {
-            q[j] = (uint8_t)opdi_fp4_code(x[j] * opdi_inverse(opdi_nvfp4_scale((uint8_t)best)));
-        }
+        search->numbers(x, 16, &opdi_fp4_table, &trials);
+        const int best = opdi_least_error(&trials);
+        at[g] = (uint8_t)(best < 0 ? 0 : first + best);
+        for (int j = 0; j < 16; j++) { q[j] = (uint8_t)(best < 0 ? 0 : opdi_fp4_code(x[j] * trials.inverse[best])); }
         opdi_nibbles_put(at + 4 + 8 * g, q, 8);
     }
     return true;
@@ -310,47 +421,59 @@ static bool opdi_encode_nvfp4(const opdi_block_search *search, const float *x, u
 
 //== blocks of 256 with scales for groups ==============================================================================
 
+/* Finds the integers for a given d, near wanted[k] / d.  Returns the error, less the sum of x^2, and sets *d to the
+   best one for the same codes.  See opdi_search_scales. */
+static double opdi_try_block_scales(const opdi_block_search *search, const float *x, int n, int low,
+                                    const opdi_block_numbers *numbers, const float *wanted, float *d, int *scales) {
+    double error = 0, xq = 0, qq = 0;
+    for (int k = 0; k < 256 / n; k++) {
+        const int first = opdi_searched_code(wanted[k] / *d, low, -1 - low) - OPDI_TRIALS / 2;
+        opdi_block_trials trials;
+        double least = 0, best[2] = {0, 0};
+        scales[k] = 0;
+        for (int t = 0; t < OPDI_TRIALS; t++) { trials.inverse[t] = opdi_inverse(*d * (float)(first + t)); }
+        opdi_try_scales(search, x + n * k, n, numbers, &trials);
+        for (int t = 0; t < OPDI_TRIALS; t++) {
+            const double s = (double)*d * (first + t);
+            const double e = s * (s * (double)trials.qq[t] - 2 * (double)trials.xq[t]);
+            if (e < least && first + t >= low && first + t <= -1 - low) {
+                least = e;
+                scales[k] = first + t;
+                best[0] = (double)trials.xq[t];
+                best[1] = (double)trials.qq[t];
+            }
+        }
+        error += least;
+        xq += best[0] * scales[k];
+        qq += best[1] * scales[k] * scales[k];
+    }
+    *d = qq > 0 ? opdi_rounded_f16((float)(xq / qq)) : 0.0f;
+    return error;
+}
 /* Finds the scales of a block whose numbers are d * scales[k] * q in groups of n.  The integers scales[k] are from low
    to -1 - low.  Returns d, which a float16 can represent. */
 static float opdi_search_scales(const opdi_block_search *search, const float *x, int n, int low,
                                 const opdi_block_numbers *numbers, int *scales) {
     const int groups = 256 / n;
-    float wanted[16], top, best_d = 0, least = 0;
+    float wanted[16], top, best = 0;
+    double least = 0;
     memset(scales, 0, (size_t)groups * sizeof *scales);
-    for (int k = 0; k < groups; k++) { wanted[k] = search->scale(x + n * k, n, numbers); }
+    for (int k = 0; k < groups; k++) { wanted[k] = opdi_best_scale(search, x + n * k, n, numbers); }
     top = opdi_block_top(wanted, groups);
-    for (int t = 0; t < 4 && top != 0; t++) {
+    for (int t = 0; t < 3 && top != 0; t++) {
         float d = opdi_rounded_f16(top / ((float)low + (float)t * (low < -32 ? 1.0f : 0.4f)));
-        for (int again = 0; again < 3 && d != 0; again++) {
-            float error = 0, xq = 0, qq = 0;
+        for (int again = 0; again < 2 && d != 0; again++) {
             int tried[16];
-            for (int k = 0; k < groups; k++) {
-                const int middle = opdi_searched_code(wanted[k] / d, low, -1 - low);
-                float group_least = 0, best_sums[2] = {0, 0};
-                tried[k] = 0;
-                for (int s = middle - 1; s <= middle + 1; s++) {
-                    float sums[2];
-                    if (s < low || s > -1 - low) { continue; }
-                    const float e = search->scale_error(x + n * k, n, d * (float)s, numbers, sums);
-                    if (e < group_least) {
-                        group_least = e;
-                        tried[k] = s;
-                        memcpy(best_sums, sums, sizeof sums);
-                    }
-                }
-                error += group_least;
-                xq += best_sums[0] * (float)tried[k];
-                qq += best_sums[1] * (float)(tried[k] * tried[k]);
-            }
+            const float now = d;
+            const double error = opdi_try_block_scales(search, x, n, low, numbers, wanted, &d, tried);
             if (error < least) {
                 least = error;
-                best_d = d;
+                best = now;
                 memcpy(scales, tried, (size_t)groups * sizeof *scales);
             }
-            d = qq > 0 ? opdi_rounded_f16(xq / qq) : 0.0f;
         }
     }
-    return best_d;
+    return best;
 }
 static bool opdi_encode_q6_K(const opdi_block_search *search, const float *x, uint8_t *at) {
     int scales[16];
@@ -405,41 +528,62 @@ static bool opdi_encode_iq4_xs(const opdi_block_search *search, const float *x, 
 }
 /* The scales of a block whose numbers are d * scales[k] * q - dmin * minima[k] in groups of n. */
 typedef struct opdi_block_ranges {
-    float d, dmin, error;
+    float d, dmin;
+    double error;
     int scales[16], minima[16];
 } opdi_block_ranges;
-/* Finds the integers for given d and dmin, near `scales` / d and `minima` / dmin.  Then sets *d and *dmin to the best
-   ones for the same codes. */
-static void opdi_try_ranges(const opdi_block_search *search, const float *x, int n, int limit, float high,
-                            const float *scales, const float *minima, float *d, float *dmin,
-                            opdi_block_ranges *found) {
+/* Finds scales[k] and minima[k] of `found` with the least error, near a scale and a minimum, for given d and dmin.
+   Tries four scales, and eight minima for each.  If the codes stay the same, the best minimum for a scale is such that
+   the mean of the stored numbers is that of x.  Writes the sums of x * q, q * q, q and x. */
+static void opdi_try_group_range(const opdi_block_search *search, const float *x, int n, int limit, float high,
+                                 float scale, float minimum, int k, opdi_block_ranges *found, double *sums) {
+    const int first = opdi_searched_code(scale * opdi_inverse(found->d) - 0.5f, 0, limit) - 1;
+    const float to_dmin = opdi_inverse(found->dmin), to_scale = opdi_inverse(scale);
+    opdi_block_trials trials;
+    int minima[OPDI_TRIALS];
+    double least = 1e300;
+    for (int i = 0; i < n; i++) { sums[3] += (double)x[i]; }
+    const float mean = (float)(sums[3] / n);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int t = 0; t < OPDI_TRIALS; t++) {
+            const float now = found->d * (float)(first + t / 4);
+            const float nearest = scale > 0 ? (minimum + mean) * (now * to_scale) - mean : minimum;
+            minima[t] = opdi_searched_code(nearest * to_dmin - 0.5f, 0, limit) - 3 + 4 * pass + t % 4;
+            trials.inverse[t] = opdi_inverse(now);
+            trials.minimum[t] = found->dmin * (float)minima[t];
+        }
+        search->ranges(x, n, high, &trials);
+        for (int t = 0; t < OPDI_TRIALS; t++) {
+            const int a = first + t / 4, b = minima[t];
+            const double s = (double)found->d * a, m = (double)found->dmin * b, qq = (double)trials.qq[t];
+            const double xq = (double)trials.xq[t], qs = (double)trials.qs[t];
+            const double e = s * (s * qq - 2 * xq) + m * (n * m + 2 * sums[3]) - 2 * s * m * qs;
+            if (a < 0 || a > limit || b < 0 || b > limit || !(e < least)) { continue; }
+            least = e;
+            found->scales[k] = a;
+            found->minima[k] = b;
+            sums[0] = xq;
+            sums[1] = qq;
+            sums[2] = qs;
+        }
+    }
+    found->error += least;
+}
+/* Finds the integers for found->d and found->dmin.  Sets *d and *dmin to the best ones for the same codes. */
+static void opdi_try_block_ranges(const opdi_block_search *search, const float *x, int n, int limit, float high,
+                                  const float *scales, const float *minima, opdi_block_ranges *found, float *d,
+                                  float *dmin) {
     double aa = 0, ab = 0, bb = 0, xa = 0, xb = 0;
-    found->d = *d;
-    found->dmin = *dmin;
     found->error = 0;
     for (int k = 0; k < 256 / n; k++) {
-        const int scale = opdi_searched_code(scales[k] * opdi_inverse(*d), 0, limit);
-        const int minimum = opdi_searched_code(minima[k] * opdi_inverse(*dmin), 0, limit);
-        float least = 3e38f, best[4] = {0}, sums[4] = {0};
-        for (int i = 0; i < n; i++) { sums[3] += x[n * k + i]; }
-        for (int s = scale > 0 ? scale - 1 : 0; s <= scale + 1 && s <= limit; s++) {
-            for (int m = minimum > 0 ? minimum - 1 : 0; m <= minimum + 1 && m <= limit; m++) {
-                const float e = search->range_error(x + n * k, n, *d * (float)s, *dmin * (float)m, high, sums);
-                if (e < least) {
-                    least = e;
-                    found->scales[k] = s;
-                    found->minima[k] = m;
-                    memcpy(best, sums, sizeof best);
-                }
-            }
-        }
+        double sums[4] = {0};
+        opdi_try_group_range(search, x + n * k, n, limit, high, scales[k], minima[k], k, found, sums);
         const double s = found->scales[k], m = found->minima[k];
-        found->error += least;
-        aa += s * s * (double)best[1];
-        ab += s * m * (double)best[2];
+        aa += s * s * sums[1];
+        ab += s * m * sums[2];
         bb += m * m * n;
-        xa += s * (double)best[0];
-        xb += m * (double)sums[3];
+        xa += s * sums[0];
+        xb += m * sums[3];
     }
     const double determinant = aa * bb - ab * ab;
     if (determinant > 0) {
@@ -454,17 +598,20 @@ static void opdi_search_ranges(const opdi_block_search *search, const float *x, 
     float scales[16], minima[16], scale = 0, minimum = 0;
     opdi_block_ranges found;
     for (int k = 0; k < 256 / n; k++) {
-        scales[k] = search->range(x + n * k, n, high, &minima[k]);
+        scales[k] = opdi_best_range(search, x + n * k, n, high, &minima[k]);
         scale = scales[k] > scale ? scales[k] : scale;
         minimum = minima[k] > minimum ? minima[k] : minimum;
     }
-    memset(best, 0, sizeof *best);
-    best->error = 3e38f;
+    memset(&found, 0, sizeof found);
+    *best = found;
+    best->error = 1e300;
     for (int t = 0; t < (limit < 63 ? 4 : 1); t++) {
         float d = opdi_rounded_f16(scale / ((float)limit - 0.5f * (float)(t & 1)));
         float dmin = opdi_rounded_f16(minimum / ((float)limit - 0.5f * (float)(t >> 1)));
         for (int again = 0; again < 3 && d >= 0 && dmin >= 0; again++) {
-            opdi_try_ranges(search, x, n, limit, high, scales, minima, &d, &dmin, &found);
+            found.d = d;
+            found.dmin = dmin;
+            opdi_try_block_ranges(search, x, n, limit, high, scales, minima, &found, &d, &dmin);
             if (found.error < best->error) { *best = found; }
         }
     }
