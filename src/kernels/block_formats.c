@@ -18,6 +18,10 @@
 #else
 #define OPDI_BIT_OF_EACH UINT64_C(0x8040201008040201)
 #endif
+#if defined(OPDI_VECTORS)
+typedef int8_t opdi_block_bytes __attribute__((vector_size(16)));
+typedef uint64_t opdi_block_words __attribute__((vector_size(16)));
+#endif
 OPDI_ALWAYS int opdi_signed_byte(uint8_t byte) { return (int)(byte ^ 128u) - 128; }
 
 #include "../typed/f32.h"
@@ -25,10 +29,6 @@ OPDI_ALWAYS int opdi_signed_byte(uint8_t byte) { return (int)(byte ^ 128u) - 128
 #if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "block_decode.typed.h"
-#if defined(OPDI_X86)
-#include "../typed/f32_avx512.h"
-#include "block_decode.typed.h"
-#endif
 #endif
 #include "../typed/end.h"
 
@@ -53,12 +53,11 @@ OPDI_INTERNAL int opdi_blocks_decode(opd_scalar_type dtype, const void *blocks, 
     const int64_t count = n / info->elements;
     const uint8_t *const at = (const uint8_t *)blocks;
 #if defined(OPDI_VECTORS)
-    const int level = opdi_cpu_level();
-    if (level > 0) {
-        OPDI_WIDEST(level, opdi_decode_avx512_f32, opdi_decode_avx2_f32)(info, at, out, count);
+    if (opdi_cpu_level() > 0) {                    /* AVX-512 would not help: memory is as slow */
+        opdi_decode_avx2_f32(dtype, at, out, count);
         return 0;
     }
 #endif
-    opdi_decode_plain_f32(info, at, out, count);
+    opdi_decode_plain_f32(dtype, at, out, count);
     return 0;
 }
