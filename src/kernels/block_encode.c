@@ -21,21 +21,32 @@ typedef struct opdi_block_numbers {
     bool table;
     float bounds[15], gaps[15];
 } opdi_block_numbers;
-/* Scales that are tried for numbers x.  Code q of x is x * inverse, rounded and limited; for formats with minima, it is
-   (x + minimum) * inverse.  The functions of opdi_block_search set the other members to sums over x. */
+/* Scales that are tried for n numbers x.  Code q of x is x * inverse, rounded and limited; for formats with minima, it is
+   (x + minimum) * inverse. */
 #define OPDI_TRIALS 16
 typedef struct opdi_block_trials {
-    float inverse[OPDI_TRIALS], minimum[OPDI_TRIALS];
-    float xq[OPDI_TRIALS], qq[OPDI_TRIALS], qs[OPDI_TRIALS];       /* of x * q, of q * q, and of q */
+    float inverse[OPDI_TRIALS], scale[OPDI_TRIALS], minimum[OPDI_TRIALS];
+    float xq[OPDI_TRIALS], qq[OPDI_TRIALS], qs[OPDI_TRIALS];       /* sums of x * q, of q * q, and of q */
+    double error[OPDI_TRIALS];                    /* sum of (x - scale * q + minimum)^2, less the sum of x^2 */
 } opdi_block_trials;
+/* Functions for all trials.
+   codes, numbers, ranges: set the sums: for integers, for a table, and for formats with minima (0 <= q <= high).
+   invert: sets `inverse` to 1 / scale, or 0.
+   fit_scales, fit_ranges: set `scale`, or `scale` and `minimum`, to the best for the codes, and `error`.
+   errors: sets `error`.  `sum` is the sum of x. */
 typedef struct opdi_block_search {
     void (*codes)(const float *x, int n, const opdi_block_numbers *numbers, opdi_block_trials *trials);
     void (*numbers)(const float *x, int n, const opdi_block_numbers *numbers, opdi_block_trials *trials);
     void (*ranges)(const float *x, int n, float high, opdi_block_trials *trials);
+    void (*invert)(opdi_block_trials *trials);
+    void (*fit_scales)(opdi_block_trials *trials);
+    void (*fit_ranges)(int n, double sum, opdi_block_trials *trials);
+    void (*errors)(int n, double sum, opdi_block_trials *trials);
 } opdi_block_search;
 
 #define OPDI_BLOCK_SEARCH(level) {opdi_try_codes_##level##_f32, opdi_try_numbers_##level##_f32, \
-    opdi_try_ranges_##level##_f32}
+    opdi_try_ranges_##level##_f32, opdi_invert_scales_##level##_f32, opdi_fit_scales_##level##_f32, \
+    opdi_fit_ranges_##level##_f32, opdi_find_errors_##level##_f32}
 #include "../typed/f32.h"
 #include "block_search.typed.h"
 static const opdi_block_search opdi_block_search_plain = OPDI_BLOCK_SEARCH(plain);
@@ -138,17 +149,25 @@ static void opdi_try_scales(const opdi_block_search *search, const float *x, int
                             opdi_block_trials *trials) {
     (numbers->table ? search->numbers : search->codes)(x, n, numbers, trials);
 }
-/* Returns the scale with the least error for the codes of the best trial, if the error is less than what `gain` means,
-   or `scale`. */
-static float opdi_best_trial(const opdi_block_trials *trials, double *gain, float scale) {
-    for (int j = 0; j < OPDI_TRIALS; j++) {
-        const double xq = (double)trials->xq[j], qq = (double)trials->qq[j];
-        if (qq > 0 && xq * xq > *gain * qq) {
-            *gain = xq * xq / qq;
-            scale = (float)(xq / qq);
+/* Returns the trial with the least error, if this is less than *least; else -1. */
+static int opdi_best_trial(const opdi_block_trials *trials, double *least) {
+    int best = -1;
+    for (int t = 0; t < OPDI_TRIALS; t++) {
+        if (trials->error[t] < *least) {
+            *least = trials->error[t];
+            best = t;
         }
     }
-    return scale;
+    return best;
+}
+/* Tries `inverse` of all trials.  If the error is less than *error, sets it and *scale. */
+static void opdi_improve_scale(const opdi_block_search *search, const float *x, int n,
+                               const opdi_block_numbers *numbers, opdi_block_trials *trials, double *error,
+                               float *scale) {
+    opdi_try_scales(search, x, n, numbers, trials);
+    search->fit_scales(trials);
+    const int best = opdi_best_trial(trials, error);
+    if (best >= 0) { *scale = trials->scale[best]; }
 }
 /* Returns the scale with the least squared error when n numbers are stored as scale * q: tries 16 scales for which the
    largest element becomes about numbers->low, 16 for which it becomes numbers->high, and 16 near the best of these. */
@@ -156,78 +175,61 @@ static float opdi_best_scale(const opdi_block_search *search, const float *x, in
                              const opdi_block_numbers *numbers) {
     const float top = opdi_block_top(x, n);
     opdi_block_trials trials;
-    double gain = 0;
+    double error = 0;
     float scale = 0;
     if (fabsf(top) < OPDI_BLOCK_TINY) { return 0; }
     for (int t = 0; t < OPDI_TRIALS; t++) { trials.inverse[t] = (numbers->low + numbers->step * (float)(t - 7)) / top; }
-    opdi_try_scales(search, x, n, numbers, &trials);
-    scale = opdi_best_trial(&trials, &gain, scale);
+    opdi_improve_scale(search, x, n, numbers, &trials, &error, &scale);
     for (int t = 0; t < OPDI_TRIALS; t++) {
         trials.inverse[t] = (numbers->high + numbers->step * (float)(t - 7)) / top;
     }
-    opdi_try_scales(search, x, n, numbers, &trials);
-    scale = opdi_best_trial(&trials, &gain, scale);
+    opdi_improve_scale(search, x, n, numbers, &trials, &error, &scale);
     if (fabsf(scale) < OPDI_BLOCK_TINY) { return scale; }
-    for (int t = 0; t < OPDI_TRIALS; t++) {
-        trials.inverse[t] = (1.0f + 0.1f * (float)(t - 7) * numbers->step / numbers->low) / scale;
-    }
-    opdi_try_scales(search, x, n, numbers, &trials);
-    return opdi_best_trial(&trials, &gain, scale);
+    const float inverse = 1.0f / scale, apart = inverse * 0.1f * numbers->step / numbers->low;
+    for (int t = 0; t < OPDI_TRIALS; t++) { trials.inverse[t] = inverse + apart * (float)(t - 7); }
+    opdi_improve_scale(search, x, n, numbers, &trials, &error, &scale);
+    return scale;
 }
-/* Returns the scale and minimum with the least squared error for the codes of the best trial, if the error is less than
-   *error.  The errors are less the sum of x^2.  `sum` is the sum of x. */
-static void opdi_best_range_trial(const opdi_block_trials *trials, int n, double sum, double *error, float *scale,
-                                  float *minimum) {
-    for (int j = 0; j < OPDI_TRIALS; j++) {
-        const double xq = (double)trials->xq[j], qq = (double)trials->qq[j], qs = (double)trials->qs[j];
-        const double determinant = qq * n - qs * qs;
-        double s = 0, m = -1;
-        if (!(qq > 0)) { continue; }
-        if (determinant > 0) {
-            s = (xq * n - sum * qs) / determinant;
-            m = (xq * qs - sum * qq) / determinant;
-        }
-        if (m < 0) {
-            m = 0;
-            s = xq / qq;
-        }
-        const double e = s * (s * qq - 2 * xq) + m * (n * m + 2 * sum) - 2 * s * m * qs;
-        if (s > 0 && e < *error) {
-            *error = e;
-            *scale = (float)s;
-            *minimum = (float)m;
-        }
+/* The same for a scale and a minimum. */
+static void opdi_improve_range(const opdi_block_search *search, const float *x, int n, float high, double sum,
+                               opdi_block_trials *trials, double *error, float *scale, float *minimum) {
+    search->ranges(x, n, high, trials);
+    search->fit_ranges(n, sum, trials);
+    const int best = opdi_best_trial(trials, error);
+    if (best >= 0) {
+        *scale = trials->scale[best];
+        *minimum = trials->minimum[best];
     }
 }
 /* Returns the scale, and writes the minimum, with the least squared error when n numbers are stored as scale * q -
    minimum, where 0 <= q <= high and minimum >= 0: tries 16 scales for which the largest element becomes about `high`,
-   then twice 16 scales and minima near the best ones. */
-static float opdi_best_range(const opdi_block_search *search, const float *x, int n, float high, float *minimum) {
+   and 16 for which the least element is lower than the minimum; then twice 16 scales and minima near the best ones. */
+static float opdi_best_range(const opdi_block_search *search, const float *x, int n, float high, double sum,
+                             float *minimum) {
     float least = 0, most = x[0], scale = 0, apart = 0.1f / high;
-    double sum = 0, error = 1e300;
+    double error = 1e299;
     opdi_block_trials trials;
     for (int i = 0; i < n; i++) {
         least = x[i] < least ? x[i] : least;
         most = x[i] > most ? x[i] : most;
-        sum += (double)x[i];
     }
     *minimum = -least;
     if (most - least < OPDI_BLOCK_TINY) { return 0; }             /* all numbers are equal, and not positive */
+    const float one = 1.0f / (most - least);
     for (int pass = 0; pass < 2; pass++) {
         for (int t = 0; t < OPDI_TRIALS; t++) {
-            trials.inverse[t] = (high + 0.15f * (float)(t - 8)) / (most - least);
-            trials.minimum[t] = pass == 0 ? -least : -least - 0.5f / trials.inverse[t];
+            trials.inverse[t] = (high + 0.15f * (float)(t - 8)) * one;
+            trials.minimum[t] = pass == 0 ? -least : -least - 0.5f * (most - least) / high;
         }
-        search->ranges(x, n, high, &trials);
-        opdi_best_range_trial(&trials, n, sum, &error, &scale, minimum);
+        opdi_improve_range(search, x, n, high, sum, &trials, &error, &scale, minimum);
     }
     for (int again = 0; again < 2 && scale > OPDI_BLOCK_TINY; again++, apart *= 0.5f) {
+        const float inverse = 1.0f / scale;
         for (int t = 0; t < OPDI_TRIALS; t++) {
-            trials.inverse[t] = (1.0f + apart * (float)(t / 4 - 1)) / scale;
+            trials.inverse[t] = (1.0f + apart * (float)(t / 4 - 1)) * inverse;
             trials.minimum[t] = *minimum + 0.2f * scale * (float)(t % 4 - 1);
         }
-        search->ranges(x, n, high, &trials);
-        opdi_best_range_trial(&trials, n, sum, &error, &scale, minimum);
+        opdi_improve_range(search, x, n, high, sum, &trials, &error, &scale, minimum);
     }
     return scale;
 }
@@ -360,36 +362,25 @@ static bool opdi_encode_iq4_nl(const opdi_block_search *search, const float *x, 
     opdi_nibbles_put(at + 2, q, 16);
     return opdi_f16_put(at, d);
 }
-/* Returns the trial with the least error for scales that are 1 / inverse, or -1 if none is better than a scale of 0. */
-static int opdi_least_error(const opdi_block_trials *trials) {
-    double least = 0;
-    int best = -1;
-    for (int j = 0; j < OPDI_TRIALS; j++) {
-        const double scale = (double)opdi_inverse(trials->inverse[j]);
-        const double error = scale * (scale * (double)trials->qq[j] - 2 * (double)trials->xq[j]);
-        if (error < least) {
-            least = error;
-            best = j;
-        }
-    }
-    return best;
-}
 /* OPD_MXFP4: the scale is a power of two.  Tries those for which the largest number becomes 2 to 32 units. */
 static bool opdi_encode_mxfp4(const opdi_block_search *search, const float *x, uint8_t *at) {
     float near_one[32];
     opdi_block_trials trials;
     uint8_t q[32];
     int exponent = 0;
+    double least = 0;
     (void)frexpf(opdi_block_top(x, 32), &exponent);                /* no |x| is larger than 2^exponent */
     const float factor = opdi_pow2(-exponent >> 1), other = opdi_pow2(-exponent - (-exponent >> 1));
     for (int i = 0; i < 32; i++) { near_one[i] = x[i] * factor * other; }
     memset(&trials, 0, sizeof trials);
     for (int t = 0; t < 4; t++) {
         const int e = exponent + 128 - 2 - t;
-        trials.inverse[t] = e >= 0 && e < 255 ? (float)(4 << t) : 0;
+        trials.scale[t] = e >= 0 && e < 255 ? 0.25f / (float)(1 << t) : 0;
     }
+    search->invert(&trials);
     search->numbers(near_one, 32, &opdi_fp4_table, &trials);
-    const int best = opdi_least_error(&trials);
+    search->errors(32, 0, &trials);
+    const int best = opdi_best_trial(&trials, &least);
     at[0] = (uint8_t)(best < 0 ? 0 : exponent + 128 - 2 - best);
     for (int i = 0; i < 32; i++) {
         q[i] = (uint8_t)(best < 0 ? 0 : opdi_fp4_code(near_one[i] * trials.inverse[best]));
@@ -403,15 +394,19 @@ static bool opdi_encode_nvfp4(const opdi_block_search *search, const float *x, u
         uint8_t q[16];
         opdi_block_trials trials;
         int first = 0;
+        double least = 0;
         const float top = fabsf(opdi_block_top(x, 16));
         if (top > 2784) { return false; }                          /* the largest scale is 448 */
         while (first < 126 && opdi_nvfp4_scale((uint8_t)first) * 12 < top) { first++; }
         first = first > 5 ? first - 5 : 1;
-        for (int t = 0; t < OPDI_TRIALS; t++) {
-            trials.inverse[t] = first + t <= 126 ? opdi_inverse(opdi_nvfp4_scale((uint8_t)(first + t))) : 0;
+        memset(&trials, 0, sizeof trials);
+        for (int t = 0; t < OPDI_TRIALS && first + t <= 126; t++) {
+            trials.scale[t] = opdi_nvfp4_scale((uint8_t)(first + t));
         }
+        search->invert(&trials);
         search->numbers(x, 16, &opdi_fp4_table, &trials);
-        const int best = opdi_least_error(&trials);
+        search->errors(16, 0, &trials);
+        const int best = opdi_best_trial(&trials, &least);
         at[g] = (uint8_t)(best < 0 ? 0 : first + best);
         for (int j = 0; j < 16; j++) { q[j] = (uint8_t)(best < 0 ? 0 : opdi_fp4_code(x[j] * trials.inverse[best])); }
         opdi_nibbles_put(at + 4 + 8 * g, q, 8);
@@ -426,26 +421,24 @@ static bool opdi_encode_nvfp4(const opdi_block_search *search, const float *x, u
 static double opdi_try_block_scales(const opdi_block_search *search, const float *x, int n, int low,
                                     const opdi_block_numbers *numbers, const float *wanted, float *d, int *scales) {
     double error = 0, xq = 0, qq = 0;
+    opdi_block_trials trials;
+    memset(&trials, 0, sizeof trials);
     for (int k = 0; k < 256 / n; k++) {
         const int first = opdi_searched_code(wanted[k] / *d, low, -1 - low) - OPDI_TRIALS / 2;
-        opdi_block_trials trials;
-        double least = 0, best[2] = {0, 0};
-        scales[k] = 0;
-        for (int t = 0; t < OPDI_TRIALS; t++) { trials.inverse[t] = opdi_inverse(*d * (float)(first + t)); }
-        opdi_try_scales(search, x + n * k, n, numbers, &trials);
+        double least = 0;
         for (int t = 0; t < OPDI_TRIALS; t++) {
-            const double s = (double)*d * (first + t);
-            const double e = s * (s * (double)trials.qq[t] - 2 * (double)trials.xq[t]);
-            if (e < least && first + t >= low && first + t <= -1 - low) {
-                least = e;
-                scales[k] = first + t;
-                best[0] = (double)trials.xq[t];
-                best[1] = (double)trials.qq[t];
-            }
+            trials.scale[t] = *d * (float)(first + t < low || first + t > -1 - low ? 0 : first + t);
         }
+        search->invert(&trials);
+        opdi_try_scales(search, x + n * k, n, numbers, &trials);
+        search->errors(n, 0, &trials);
+        const int best = opdi_best_trial(&trials, &least);
+        scales[k] = best < 0 ? 0 : first + best;
         error += least;
-        xq += best[0] * scales[k];
-        qq += best[1] * scales[k] * scales[k];
+        if (best >= 0) {
+            xq += (double)trials.xq[best] * scales[k];
+            qq += (double)trials.qq[best] * scales[k] * scales[k];
+        }
     }
     *d = qq > 0 ? opdi_rounded_f16((float)(xq / qq)) : 0.0f;
     return error;
@@ -532,58 +525,69 @@ typedef struct opdi_block_ranges {
     double error;
     int scales[16], minima[16];
 } opdi_block_ranges;
-/* Finds scales[k] and minima[k] of `found` with the least error, near a scale and a minimum, for given d and dmin.
-   Tries four scales, and eight minima for each.  If the codes stay the same, the best minimum for a scale is such that
-   the mean of the stored numbers is that of x.  Writes the sums of x * q, q * q, q and x. */
-static void opdi_try_group_range(const opdi_block_search *search, const float *x, int n, int limit, float high,
-                                 float scale, float minimum, int k, opdi_block_ranges *found, double *sums) {
+/* Finds found->scales[k] and found->minima[k] with the least error, near a scale and a minimum.  Tries four scales, and
+   eight minima for each.  If the codes stay the same, the best minimum for a scale is such that the mean of the stored
+   numbers is that of x.  Returns the error, less the sum of x^2, and writes the sums of x * q, q * q and q.  `sum` is
+   the sum of x. */
+static double opdi_try_group_range(const opdi_block_search *search, const float *x, int n, int limit, float high,
+                                   float scale, float minimum, double sum, int k, opdi_block_ranges *found,
+                                   double *sums) {
+    const float mean = (float)(sum / n), to_dmin = opdi_inverse(found->dmin), to_scale = opdi_inverse(scale);
     const int first = opdi_searched_code(scale * opdi_inverse(found->d) - 0.5f, 0, limit) - 1;
-    const float to_dmin = opdi_inverse(found->dmin), to_scale = opdi_inverse(scale);
     opdi_block_trials trials;
+    double least = 1e299;
     int minima[OPDI_TRIALS];
-    double least = 1e300;
-    for (int i = 0; i < n; i++) { sums[3] += (double)x[i]; }
-    const float mean = (float)(sums[3] / n);
+    for (int t = 0; t < OPDI_TRIALS; t += 4) {
+        const float now = found->d * (float)(first + t / 4);
+        const float nearest = scale > 0 ? (minimum + mean) * (now * to_scale) - mean : minimum;
+        const int middle = opdi_searched_code(nearest * to_dmin - 0.5f, 0, limit);
+        for (int j = 0; j < 4; j++) {
+            minima[t + j] = middle - 3 + j;
+            trials.scale[t + j] = now;
+        }
+    }
+    search->invert(&trials);
     for (int pass = 0; pass < 2; pass++) {
         for (int t = 0; t < OPDI_TRIALS; t++) {
-            const float now = found->d * (float)(first + t / 4);
-            const float nearest = scale > 0 ? (minimum + mean) * (now * to_scale) - mean : minimum;
-            minima[t] = opdi_searched_code(nearest * to_dmin - 0.5f, 0, limit) - 3 + 4 * pass + t % 4;
-            trials.inverse[t] = opdi_inverse(now);
+            minima[t] += 4 * pass;
             trials.minimum[t] = found->dmin * (float)minima[t];
         }
         search->ranges(x, n, high, &trials);
+        search->errors(n, sum, &trials);
         for (int t = 0; t < OPDI_TRIALS; t++) {
             const int a = first + t / 4, b = minima[t];
-            const double s = (double)found->d * a, m = (double)found->dmin * b, qq = (double)trials.qq[t];
-            const double xq = (double)trials.xq[t], qs = (double)trials.qs[t];
-            const double e = s * (s * qq - 2 * xq) + m * (n * m + 2 * sums[3]) - 2 * s * m * qs;
-            if (a < 0 || a > limit || b < 0 || b > limit || !(e < least)) { continue; }
-            least = e;
-            found->scales[k] = a;
-            found->minima[k] = b;
-            sums[0] = xq;
-            sums[1] = qq;
-            sums[2] = qs;
+            if (a < 0 || a > limit || b < 0 || b > limit) { trials.error[t] = 1e300; }
         }
+        const int best = opdi_best_trial(&trials, &least);
+        if (best < 0) { continue; }
+        found->scales[k] = first + best / 4;
+        found->minima[k] = minima[best];
+        sums[0] = (double)trials.xq[best];
+        sums[1] = (double)trials.qq[best];
+        sums[2] = (double)trials.qs[best];
     }
-    found->error += least;
+    return least;
 }
+/* What was found for the groups of a block: the best scale and minimum of each, and the sums of x. */
+typedef struct opdi_group_ranges {
+    float scales[16], minima[16];
+    double sums[16];
+} opdi_group_ranges;
 /* Finds the integers for found->d and found->dmin.  Sets *d and *dmin to the best ones for the same codes. */
 static void opdi_try_block_ranges(const opdi_block_search *search, const float *x, int n, int limit, float high,
-                                  const float *scales, const float *minima, opdi_block_ranges *found, float *d,
-                                  float *dmin) {
+                                  const opdi_group_ranges *groups, opdi_block_ranges *found, float *d, float *dmin) {
     double aa = 0, ab = 0, bb = 0, xa = 0, xb = 0;
     found->error = 0;
     for (int k = 0; k < 256 / n; k++) {
-        double sums[4] = {0};
-        opdi_try_group_range(search, x + n * k, n, limit, high, scales[k], minima[k], k, found, sums);
+        double sums[3] = {0, 0, 0};
+        found->error += opdi_try_group_range(search, x + n * k, n, limit, high, groups->scales[k], groups->minima[k],
+                                             groups->sums[k], k, found, sums);
         const double s = found->scales[k], m = found->minima[k];
         aa += s * s * sums[1];
         ab += s * m * sums[2];
         bb += m * m * n;
         xa += s * sums[0];
-        xb += m * sums[3];
+        xb += m * groups->sums[k];
     }
     const double determinant = aa * bb - ab * ab;
     if (determinant > 0) {
@@ -595,23 +599,26 @@ static void opdi_try_block_ranges(const opdi_block_search *search, const float *
 }
 static void opdi_search_ranges(const opdi_block_search *search, const float *x, int n, int limit, float high,
                                opdi_block_ranges *best) {
-    float scales[16], minima[16], scale = 0, minimum = 0;
+    float scale = 0, minimum = 0;
+    opdi_group_ranges groups;
     opdi_block_ranges found;
     for (int k = 0; k < 256 / n; k++) {
-        scales[k] = opdi_best_range(search, x + n * k, n, high, &minima[k]);
-        scale = scales[k] > scale ? scales[k] : scale;
-        minimum = minima[k] > minimum ? minima[k] : minimum;
+        groups.sums[k] = 0;
+        for (int i = n * k; i < n * k + n; i++) { groups.sums[k] += (double)x[i]; }
+        groups.scales[k] = opdi_best_range(search, x + n * k, n, high, groups.sums[k], &groups.minima[k]);
+        scale = groups.scales[k] > scale ? groups.scales[k] : scale;
+        minimum = groups.minima[k] > minimum ? groups.minima[k] : minimum;
     }
     memset(&found, 0, sizeof found);
     *best = found;
     best->error = 1e300;
-    for (int t = 0; t < (limit < 63 ? 4 : 1); t++) {
-        float d = opdi_rounded_f16(scale / ((float)limit - 0.5f * (float)(t & 1)));
-        float dmin = opdi_rounded_f16(minimum / ((float)limit - 0.5f * (float)(t >> 1)));
+    for (int t = 0; t < (limit < 63 ? 2 : 1); t++) {
+        float d = opdi_rounded_f16(scale / ((float)limit - 0.5f * (float)t));
+        float dmin = opdi_rounded_f16(minimum / ((float)limit - 0.5f * (float)t));
         for (int again = 0; again < 3 && d >= 0 && dmin >= 0; again++) {
             found.d = d;
             found.dmin = dmin;
-            opdi_try_block_ranges(search, x, n, limit, high, scales, minima, &found, &d, &dmin);
+            opdi_try_block_ranges(search, x, n, limit, high, &groups, &found, &d, &dmin);
             if (found.error < best->error) { *best = found; }
         }
     }

@@ -60,3 +60,40 @@ OPDI_TARGET static void OPDI_WIDE(try_ranges)(const float *x, int n, float high,
     memcpy(trials->qq, qq, sizeof qq);
     memcpy(trials->qs, qs, sizeof qs);
 }
+OPDI_TARGET static void OPDI_WIDE(invert_scales)(opdi_block_trials *trials) {
+    for (int j = 0; j < OPDI_TRIALS; j++) {
+        const float scale = trials->scale[j], size = fabsf(scale);
+        trials->inverse[j] = size > OPDI_BLOCK_TINY ? 1.0f / scale : 0.0f;
+    }
+}
+OPDI_TARGET static void OPDI_WIDE(fit_scales)(opdi_block_trials *trials) {
+    for (int j = 0; j < OPDI_TRIALS; j++) {
+        const double xq = (double)trials->xq[j], qq = (double)trials->qq[j];
+        const double best = xq / (qq > 0 ? qq : 1.0);
+        trials->scale[j] = (float)best;
+        trials->error[j] = -xq * best;
+    }
+}
+OPDI_TARGET static void OPDI_WIDE(fit_ranges)(int n, double sum, opdi_block_trials *trials) {
+    for (int j = 0; j < OPDI_TRIALS; j++) {
+        const double xq = (double)trials->xq[j], qq = (double)trials->qq[j], qs = (double)trials->qs[j];
+        const double determinant = qq * n - qs * qs;
+        const double over = 1.0 / (determinant > 0 ? determinant : 1.0), alone = xq / (qq > 0 ? qq : 1.0);
+        double s = (xq * n - sum * qs) * over, m = (xq * qs - sum * qq) * over, e;
+        s = m > 0 ? s : alone;
+        m = m > 0 ? m : 0.0;
+        s = determinant > 0 ? s : alone;
+        m = determinant > 0 ? m : 0.0;
+        e = s * (s * qq - 2 * xq) + m * (n * m + 2 * sum) - 2 * s * m * qs;
+        trials->scale[j] = (float)s;
+        trials->minimum[j] = (float)m;
+        trials->error[j] = s > 0 ? e : 1e300;
+    }
+}
+OPDI_TARGET static void OPDI_WIDE(find_errors)(int n, double sum, opdi_block_trials *trials) {
+    for (int j = 0; j < OPDI_TRIALS; j++) {
+        const double xq = (double)trials->xq[j], qq = (double)trials->qq[j], qs = (double)trials->qs[j];
+        const double s = (double)trials->scale[j], m = (double)trials->minimum[j];
+        trials->error[j] = s * (s * qq - 2 * xq) + m * (n * m + 2 * sum) - 2 * s * m * qs;
+    }
+}
