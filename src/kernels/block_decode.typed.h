@@ -122,8 +122,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(decode_nvfp4)(const uint8_t *at, float *y
 #if OPDI_LEVEL > 0
         uint64_t eight;
         memcpy(&eight, at + 4 + 8 * g, 8);
-        const opdi_block_words words = {eight & UINT64_C(0x0f0f0f0f0f0f0f0f), eight >> 4 & UINT64_C(0x0f0f0f0f0f0f0f0f)};
-        memcpy(indices, &words, 16);
+        const opdi_block_words words = {eight, eight >> 4}, codes = words & UINT64_C(0x0f0f0f0f0f0f0f0f);
+        memcpy(indices, &codes, 16);
 #else
         for (int j = 0; j < 8; j++) {
             indices[j] = at[4 + 8 * g + j] & 15;

@@ -4,7 +4,7 @@
 
 /* Sums of products are not fused, so that every processor writes the same blocks. */
 #if defined(__clang__)
-#pragma clang fp contract(off)
+#pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
 #pragma GCC push_options
 #pragma GCC optimize ("fp-contract=off")
@@ -21,8 +21,8 @@ typedef struct opdi_block_numbers {
     bool table;
     float bounds[15], gaps[15];
 } opdi_block_numbers;
-/* Scales that are tried for n numbers x.  Code q of x is x * inverse, rounded and limited; for formats with minima, it is
-   (x + minimum) * inverse. */
+/* Scales that are tried for n numbers x.  Code q of x is x * inverse, rounded and limited; for formats with minima, it
+   is (x + minimum) * inverse. */
 #define OPDI_TRIALS 16
 typedef struct opdi_block_trials {
     float inverse[OPDI_TRIALS], scale[OPDI_TRIALS], minimum[OPDI_TRIALS];
@@ -323,7 +323,7 @@ static int opdi_descending(const void *a, const void *b) {
 /* OPD_TQ1_0, OPD_TQ2_0: -1, 0 and 1 times a scale.  If the k largest magnitudes do not become 0, the best scale is
    their mean, and the error becomes less by the square of their sum, divided by k. */
 static bool opdi_encode_ternary(const float *x, uint8_t *at, bool base3) {
-    float sizes[256], d;
+    float sizes[256];
     uint8_t q[256];
     double sum = 0, best = 0, scale = 0;
     for (int i = 0; i < 256; i++) { sizes[i] = fabsf(x[i]); }
@@ -336,7 +336,7 @@ static bool opdi_encode_ternary(const float *x, uint8_t *at, bool base3) {
         }
     }
     if (!opdi_f16_put(at + (base3 ? 52 : 64), (float)scale)) { return false; }
-    d = opdi_rounded_f16((float)scale);
+    const float d = opdi_rounded_f16((float)scale);
     for (int i = 0; i < 256; i++) { q[i] = (uint8_t)(1 + (x[i] > 0.5f * d) - (x[i] < -0.5f * d)); }
     if (!base3) {
         opdi_pairs_of_bits_put(at, q);
@@ -448,11 +448,11 @@ static double opdi_try_block_scales(const opdi_block_search *search, const float
 static float opdi_search_scales(const opdi_block_search *search, const float *x, int n, int low,
                                 const opdi_block_numbers *numbers, int *scales) {
     const int groups = 256 / n;
-    float wanted[16], top, best = 0;
+    float wanted[16], best = 0;
     double least = 0;
     memset(scales, 0, (size_t)groups * sizeof *scales);
     for (int k = 0; k < groups; k++) { wanted[k] = opdi_best_scale(search, x + n * k, n, numbers); }
-    top = opdi_block_top(wanted, groups);
+    const float top = opdi_block_top(wanted, groups);
     for (int t = 0; t < 3 && top != 0; t++) {
         float d = opdi_rounded_f16(top / ((float)low + (float)t * (low < -32 ? 1.0f : 0.4f)));
         for (int again = 0; again < 2 && d != 0; again++) {
@@ -727,6 +727,8 @@ OPDI_INTERNAL int opdi_blocks_encode(opd_scalar_type dtype, const float *in, voi
     }
     return 0;
 }
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT DEFAULT
+#elif defined(__GNUC__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
 #pragma GCC pop_options
 #endif

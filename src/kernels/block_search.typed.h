@@ -79,12 +79,12 @@ OPDI_TARGET static void OPDI_WIDE(fit_ranges)(int n, double sum, opdi_block_tria
         const double xq = (double)trials->xq[j], qq = (double)trials->qq[j], qs = (double)trials->qs[j];
         const double determinant = qq * n - qs * qs;
         const double over = 1.0 / (determinant > 0 ? determinant : 1.0), alone = xq / (qq > 0 ? qq : 1.0);
-        double s = (xq * n - sum * qs) * over, m = (xq * qs - sum * qq) * over, e;
+        double s = (xq * n - sum * qs) * over, m = (xq * qs - sum * qq) * over;
         s = m > 0 ? s : alone;
         m = m > 0 ? m : 0.0;
         s = determinant > 0 ? s : alone;
         m = determinant > 0 ? m : 0.0;
-        e = s * (s * qq - 2 * xq) + m * (n * m + 2 * sum) - 2 * s * m * qs;
+        const double e = s * (s * qq - 2 * xq) + m * (n * m + 2 * sum) - 2 * s * m * qs;
         trials->scale[j] = (float)s;
         trials->minimum[j] = (float)m;
         trials->error[j] = s > 0 ? e : 1e300;
