@@ -132,6 +132,12 @@ int inside_block_product(const inside_block_job *from) {
     return from->back ? opdi_block_product_back(&job) : opdi_block_product(&job);
 }
 #endif
+/* kernels: numbers in blocks; see block_formats.c */
+INSIDE(int, blocks_readable, (opd_scalar_type dtype), opdi_blocks_readable(dtype))
+INSIDE(int, blocks_decode, (opd_scalar_type dtype, const void *blocks, float *out, int64_t n),
+       opdi_blocks_decode(dtype, blocks, out, n))
+INSIDE(int, blocks_encode, (opd_scalar_type dtype, const float *in, void *blocks, int64_t n),
+       opdi_blocks_encode(dtype, in, blocks, n))
 /* plug-ins: the instruction sets that a function of machine code needs, as bits, and whether it asks the processor; the
    name of the first of these sets, or NULL; and the sets that the processor has from now on (0: what it has) */
 #if !defined(OPDISPATCH_IMPLEMENTATION) || defined(OPDI_READS_CODE)

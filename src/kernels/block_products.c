@@ -11,74 +11,21 @@
 //  multiplies integers, and scales the sums of 16 or 32 products.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Unpacks a block: writes its codes, and the scale and the minimum of each group of codes.  An element is
-   scale * (code - offset) + minimum.  Formats without minima do not write them. */
-typedef void opdi_block_unpack_fn(const uint8_t *block, uint8_t *codes, float *scales, float *mins);
-/* How a format is multiplied. */
-typedef struct opdi_block_form {
-    opd_scalar_type dtype;
-    int16_t elements, bytes;                      /* of a block */
-    int16_t sub;                                  /* elements that share a scale: 16 or 32 */
-    int16_t chunk;                                /* elements of x that are rounded with the same scale */
-    int16_t offset;                               /* 0 if there are minima.  128: the codes have all 8 bits */
-    bool mins;
-    int16_t together;                             /* how many sums of two products of a code and a rounded element of x
-                                                     can be added without overflow of 16 bits, at most 8 */
-    opdi_block_unpack_fn *unpack;
-} opdi_block_form;
-/* Converts `count` elements, whole blocks, to floats. */
-typedef void opdi_block_floats_fn(const opdi_block_form *form, const uint8_t *blocks, int64_t count, float *out);
-
-/* The codes of IQ4_NL and IQ4_XS plus 128, and those of MXFP4 and NVFP4 plus 12. */
-static const uint8_t opdi_block_curve[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
-static const uint8_t opdi_block_e2m1[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
-
-/* Returns the float16 in the two bytes at `at`. */
-OPDI_ALWAYS float opdi_block_half(const uint8_t *at) { return opdi_f16_to_f32((uint16_t)(at[0] | at[1] << 8)); }
-/* Returns the highest digit, to base 3, of a byte of TQ1_0. */
-OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >> 8); }
-
-#include "../typed/f32.h"
-#include "block_unpack.typed.h"
-#if defined(OPDI_VECTORS)
-#include "../typed/f32_avx2.h"
-#include "block_unpack.typed.h"
-#endif
-#if defined(OPDI_X86)
-#include "../typed/f32_avx512.h"
-#include "block_unpack.typed.h"
-#endif
-#include "../typed/end.h"
-
 /* A product while it is computed. */
 typedef struct opdi_block_work {
     const opdi_block_job *job;
-    const opdi_block_form *form;
-    opdi_block_floats_fn *floats;
+    int64_t elements, bytes;                      /* of a block */
     opdi_micro mk;
     int failed;                                   /* set by a thread that gets no memory */
 } opdi_block_work;
 
-/* Sets *work to the functions for a job.  Returns 0, or -1 with an error if the format has none. */
+/* Sets *work to a job whose weights are converted to floats.  Returns 0, or -1 with an error if they cannot be. */
 static int opdi_block_work_begin(opdi_block_work *work, const opdi_block_job *job) {
-    const opdi_block_form *forms = opdi_block_forms_plain_f32;
     work->job = job;
-    work->form = NULL;
-    work->floats = opdi_block_floats_plain_f32;
+    work->elements = opd_dtype_block(job->dtype, &work->bytes);
     work->mk = opdi_micro_of(OPD_FLOAT32);
     work->failed = 0;
-#if defined(OPDI_VECTORS)
-    if (opdi_cpu_level() > 0) {
-        forms = OPDI_WIDEST(opdi_cpu_level(), opdi_block_forms_avx512_f32, opdi_block_forms_avx2_f32);
-        work->floats = OPDI_WIDEST(opdi_cpu_level(), opdi_block_floats_avx512_f32, opdi_block_floats_avx2_f32);
-    }
-#endif
-    for (size_t i = 0; i < sizeof opdi_block_forms_plain_f32 / sizeof *forms; i++) {
-        if (forms[i].dtype == job->dtype) { work->form = &forms[i]; }
-    }
-    if (work->form) { return 0; }
-    return opd_fail(OPD_ERROR_DTYPE, "product of blocks: weights of dtype %s cannot be multiplied; use dequantize",
-                    opd_dtype_name(job->dtype));
+    return opdi_blocks_readable(job->dtype);
 }
 /* Returns 0, or -1 with an error if a thread got no memory. */
 static int opdi_block_work_end(const opdi_block_work *work) {
@@ -88,7 +35,7 @@ static int opdi_block_work_end(const opdi_block_work *work) {
 }
 /* Returns the blocks of row `row` of the weights from element `k` on. */
 static const uint8_t *opdi_block_at(const opdi_block_work *work, int64_t row, int64_t k) {
-    return (const uint8_t *)work->job->w + row * work->job->w_stride + k / work->form->elements * work->form->bytes;
+    return (const uint8_t *)work->job->w + row * work->job->w_stride + k / work->elements * work->bytes;
 }
 /* Sets all elements of y [m, columns] to 0. */
 static void opdi_block_clear(const opdi_block_job *job, int64_t columns) {
@@ -138,8 +85,8 @@ static void opdi_block_forward(void *ctx, int64_t begin, int64_t end) {
         for (int64_t k = 0; k < job->k; k += OPDI_BLOCK_STEP) {
             const int64_t depth = OPDI_MIN(OPDI_BLOCK_STEP, job->k - k);
             for (int64_t row = 0; row < nr; row++) {                  /* surplus rows repeat the last row */
-                work->floats(work->form, opdi_block_at(work, j + OPDI_MIN(row, count - 1), k), depth,
-                            rows + row * OPDI_BLOCK_STEP);
+                (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j + OPDI_MIN(row, count - 1), k),
+                                         rows + row * OPDI_BLOCK_STEP, depth);
             }
             opdi_pack_transposed((const opdi_word32 *)(const void *)rows, OPDI_BLOCK_STEP, depth, nr, nr,
                                  (opdi_word32 *)(void *)panel);
@@ -156,7 +103,7 @@ static void opdi_block_forward_few(void *ctx, int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j++) {
         for (int64_t k = 0; k < job->k; k += 4 * OPDI_BLOCK_STEP) {
             const int64_t depth = OPDI_MIN(4 * OPDI_BLOCK_STEP, job->k - k);
-            work->floats(work->form, opdi_block_at(work, j, k), depth, row);
+            (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j, k), row, depth);
             opdi_dots(sizeof(float), job->m, depth, job->x + k, job->x_stride, row, 0, k > 0, job->y + j,
                       job->y_stride);
         }
@@ -197,7 +144,7 @@ static void opdi_block_backward(void *ctx, int64_t begin, int64_t end) {
             const int64_t depth = OPDI_MIN(OPDI_BLOCK_STEP, job->n - j);
             float row[OPDI_BLOCK_STEP];
             for (int64_t step = 0; step < depth; step++) {
-                work->floats(work->form, opdi_block_at(work, j + step, k), columns, row);
+                (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j + step, k), row, columns);
                 for (int64_t at = 0; at < columns; at += nr) {        /* nr divides the elements of a block */
                     memcpy(panels + at * depth + step * nr, row + at, (size_t)nr * sizeof(float));
                 }
@@ -232,7 +179,8 @@ static void opdi_block_backward_few(void *ctx, int64_t begin, int64_t end) {
         for (int64_t j = 0; j < job->n; j += 4) {
             const int64_t count = OPDI_MIN(4, job->n - j);
             for (int64_t row = 0; row < count; row++) {
-                work->floats(work->form, opdi_block_at(work, j + row, k), columns, rows + row * OPDI_BLOCK_STEP);
+                (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j + row, k), rows + row * OPDI_BLOCK_STEP,
+                                         columns);
             }
             for (int64_t row = count; row < 4; row++) { memset(rows + row * OPDI_BLOCK_STEP, 0, OPDI_BLOCK_STEP * 4); }
             for (int64_t i = 0; i < job->m; i++) {
