@@ -109,7 +109,8 @@ static void opdi_block_forward_few(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-static int opdi_block_exact(const opdi_block_job *job) {
+/* Computes y [m, n] = x [m, k] wT, with w as floats.  Returns 0, or -1 with an error. */
+OPDI_INTERNAL int opdi_block_exact(const opdi_block_job *job) {
     opdi_block_work work;
     if (opdi_block_work_begin(&work, job)) { return -1; }
     if (job->k == 0) {
@@ -216,5 +217,7 @@ OPDI_INTERNAL int opdi_block_product_back(const opdi_block_job *job) {
 /* Computes y [m, n] = x [m, k] wT.  Returns 0, or -1 with an error. */
 OPDI_INTERNAL int opdi_block_product(const opdi_block_job *job) {
     if (job->m <= 0 || job->n <= 0) { return 0; }
+    const int done = job->exact ? 0 : opdi_block_rounded_try(job);
+    if (done) { return done < 0 ? -1 : 0; }
     return opdi_block_exact(job);
 }
