@@ -70,7 +70,7 @@ static int64_t opdi_block_row_bytes(const opdi_block_form *form, int64_t k) {
     return wide + opdi_round_up(wide / form->chunk * 4, 64) + wide / form->sub * 4;
 }
 /* Sets the pointers to the parts of rounded row number i. */
-static opdi_block_row opdi_block_row_at(const opdi_block_rounded *x, int64_t i) {
+OPDI_INTERNAL opdi_block_row opdi_block_row_at(const opdi_block_rounded *x, int64_t i) {
     const int64_t wide = opdi_round_up(x->job->k, OPDI_BLOCK_PAD);
     char *const at = x->rows + i * x->row_bytes;
     opdi_block_row row;
@@ -410,9 +410,12 @@ OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job) {
     x.rows = x.memory + (64 - ((uintptr_t)x.memory & 63)) % 64;
     x.bad = (uint8_t *)x.rows + job->m * x.row_bytes;
     opdi_parallel_for(job->m, OPDI_MAX(1, 16384 / job->k), opdi_block_round_rows, &x);
-    opdi_parallel_for_scratch((job->n - 1) / OPDI_BLOCK_PANEL + 1, 1, opdi_block_panels, &x,
-                              OPDI_SCRATCH_BYTES(sizeof(opdi_block_panel)));
-    int rc = 1;
+    int rc = opdi_block_few_try(&x);
+    if (rc == 0) {
+        opdi_parallel_for_scratch((job->n - 1) / OPDI_BLOCK_PANEL + 1, 1, opdi_block_panels, &x,
+                                  OPDI_SCRATCH_BYTES(sizeof(opdi_block_panel)));
+        rc = 1;
+    }
     for (int64_t i = 0; i < job->m && rc == 1; i++) {
         opdi_block_job row = *job;
         row.m = 1;

@@ -620,6 +620,8 @@ typedef struct opdi_block_tile {
 } opdi_block_tile;
 /* Adds the products of a tile to sums [OPDI_BLOCK_TILE, OPDI_BLOCK_PANEL]. */
 typedef void opdi_block_tile_fn(const opdi_block_tile *tile, float *sums);
+#define OPDI_BLOCK_MOST 4                         /* largest number of rows of x for which w is not unpacked */
+#define OPDI_BLOCK_LEAST 2                        /* the same, for formats without own functions for rows */
 /* A product with rounded rows of x. */
 typedef struct opdi_block_rounded {
     const opdi_block_job *job;
