@@ -607,6 +607,64 @@ typedef struct opdi_block_job {
     float *y;
     int64_t y_stride;
 } opdi_block_job;
+/* Unpacks a block: writes its codes, and the scale and the minimum of each group of codes.  An element is
+   scale * (code - offset) + minimum.  Formats without minima do not write them. */
+typedef void opdi_block_unpack_fn(const uint8_t *block, uint8_t *codes, float *scales, float *mins);
+/* How a format is multiplied in integers. */
+typedef struct opdi_block_form {
+    opd_scalar_type dtype;
+    int16_t elements, bytes;                      /* of a block */
+    int16_t sub;                                  /* elements that share a scale: 16 or 32 */
+    int16_t chunk;                                /* elements of x that are rounded with the same scale: 32 or 256 */
+    int16_t offset;                               /* 0 if there are minima.  128: the codes have all 8 bits */
+    bool mins;
+    int16_t together;                             /* how many sums of two products of a code and a rounded element of x
+                                                     can be added without overflow of 16 bits, at most 8 */
+    opdi_block_unpack_fn *unpack;
+} opdi_block_form;
+/* A row of x that is rounded to 8 bits: element i is about q[i] * d[i / chunk].  `sums` has the sum of the q of each
+   group of `sub` elements: as a float if the format has minima, else as an integer, times -offset. */
+typedef struct opdi_block_row { int8_t *q; float *d; opdi_word32 *sums; } opdi_block_row;
+#define OPDI_BLOCK_PANEL 32                       /* rows of w in a panel */
+#define OPDI_BLOCK_TILE 4                         /* rows of x in a tile */
+/* The operands of a tile: rows of x, and a panel of 32 rows of w, with `depth` elements.  The words of codes[i .. i + 3]
+   of all rows are side by side, and so are the scales, and the minima (NULL: none). */
+typedef struct opdi_block_tile {
+    const uint8_t *codes;
+    const float *scales, *mins;
+    int64_t depth;
+    int sub, chunk, together;                     /* see opdi_block_form */
+    bool wide;                                    /* the codes have 8 bits */
+    opdi_block_row x[OPDI_BLOCK_TILE];
+} opdi_block_tile;
+/* Adds the products of a tile to sums [OPDI_BLOCK_TILE, OPDI_BLOCK_PANEL]. */
+typedef void opdi_block_tile_fn(const opdi_block_tile *tile, float *sums);
+#define OPDI_BLOCK_MOST 4                         /* largest number of rows of x for which w is not unpacked */
+#define OPDI_BLOCK_LEAST 2                        /* the same, for formats without own functions for rows */
+/* A product with rounded rows of x. */
+typedef struct opdi_block_rounded {
+    const opdi_block_job *job;
+    const opdi_block_form *form;
+    opdi_block_tile_fn *tile;
+    char *memory, *rows;                          /* `rows` is `memory`, aligned */
+    int64_t row_bytes;
+    uint8_t *bad;                                 /* for each row of x: 1 if it has elements that are infinite or NaN */
+    int failed;                                   /* set by a thread that gets no memory */
+} opdi_block_rounded;
+#if defined(OPDI_X86)
+/* OPDI_ASM_FLOATS converts int32 to float.  OPDI_ASM_BYTES multiplies uint8 of a by int8 of b, and adds each two
+   products that are neighbours to an int16, OPDI_ASM_JOIN adds two such sums to each int32 of c.  OPDI_ASM_SIGN gives
+   the bytes of a the signs of those of b, multiplied by their own ones, and OPDI_ASM_ABS takes signs away. */
+#define OPDI_ASM_FLOATS(f, c) __asm__("vcvtdq2ps {%1, %0|%0, %1}" : "=v"(f) : "v"(c))
+#define OPDI_ASM_BYTES(c, a, b) __asm__("vpmaddubsw {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(a), "x"(b))
+#define OPDI_ASM_JOIN(c, a, ones) { \
+        opdi_v8u joined; \
+        __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=x"(joined) : "x"(a), "x"(ones)); \
+        c += joined; \
+    }
+#define OPDI_ASM_SIGN(c, a, b) __asm__("vpsignb {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(a), "x"(b))
+#define OPDI_ASM_ABS(c, a) __asm__("vpabsb {%1, %0|%0, %1}" : "=x"(c) : "x"(a))
+#endif
 /* Numbers of blocks, which are stored with the lowest byte first, at any address. */
 OPDI_ALWAYS uint32_t opdi_u16_at(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8; }
 OPDI_ALWAYS uint32_t opdi_u32_at(const uint8_t *at) { return opdi_u16_at(at) | opdi_u16_at(at + 2) << 16; }

@@ -1,0 +1,430 @@
+#include "kernels.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>block_rounded  products with weights in blocks, in 8-bit integers
+//
+//  The rows of x are rounded to 8 bits once per product.  With many rows of x, groups of 32 rows of weights are unpacked
+//  into a panel: their codes as 32-bit words of four consecutive codes, the words of all rows side by side, and the
+//  scales.  Then each group of four rows of x is multiplied by the panel.  With few rows of x, each row of weights is
+//  multiplied where it is (see block_rows.c).
+//----------------------------------------------------------------------------------------------------------------------
+
+/* The codes of IQ4_NL and IQ4_XS plus 128, and those of MXFP4 and NVFP4 plus 12. */
+static const uint8_t opdi_block_curve[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
+static const uint8_t opdi_block_e2m1[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+
+/* Returns the highest digit, to base 3, of a byte of TQ1_0. */
+OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >> 8); }
+
+#include "../typed/f32.h"
+#include "block_unpack.typed.h"
+#if defined(OPDI_VECTORS)
+#include "../typed/f32_avx2.h"
+#include "block_unpack.typed.h"
+#endif
+#if defined(OPDI_X86)
+#include "../typed/f32_avx512.h"
+#include "block_unpack.typed.h"
+#endif
+#include "../typed/end.h"
+
+//== rounding ==========================================================================================================
+
+#define OPDI_BLOCK_PAD 256                        /* rows of rounded elements are padded with zeros to a multiple of it */
+
+/* Rounds `count` elements of x, 32 or 256, to 8 bits: x is about d * q.  Returns d, or NaN if an element is infinite or
+   NaN. */
+static float opdi_block_round(const float *x, int count, int8_t *q) {
+    float most[16] = {0}, more, scale = 1;
+    uint32_t bad = 0;
+    for (int i = 0; i < count; i += 16) {
+        float size[16];
+        for (int lane = 0; lane < 16; lane++) { size[lane] = opdi_float(opdi_bits(x[i + lane]) & 0x7fffffffu); }
+        for (int lane = 0; lane < 16; lane++) { most[lane] = size[lane] > most[lane] ? size[lane] : most[lane]; }
+        for (int lane = 0; lane < 16; lane++) { bad |= (uint32_t)(opdi_bits(size[lane]) >= 0x7f800000u); }
+    }
+    for (int lane = 1; lane < 16; lane++) { most[0] = most[lane] > most[0] ? most[lane] : most[0]; }
+    if (bad) {
+        memset(q, 0, (size_t)count);
+        return NAN;
+    }
+    if (most[0] < 1e-30f) { scale = 1.2676506e30f; }                  /* 2^100; otherwise 127 / most could be infinite */
+    if (most[0] == 0) {
+        memset(q, 0, (size_t)count);
+        return 0;
+    }
+    more = 127.0f / (most[0] * scale);
+    for (int i = 0; i < count; i += 16) {
+        int32_t whole[16];
+        for (int lane = 0; lane < 16; lane++) {
+            const float near = OPDI_ROUNDED(float, x[i + lane] * scale * more + OPDI_MAGIC);
+            whole[lane] = (int32_t)(opdi_bits(near) - 0x4b400000u);
+        }
+        for (int lane = 0; lane < 16; lane++) { q[i + lane] = (int8_t)whole[lane]; }
+    }
+    return most[0] / 127.0f;
+}
+/* Returns the bytes of one rounded row of k elements. */
+static int64_t opdi_block_row_bytes(const opdi_block_form *form, int64_t k) {
+    const int64_t wide = opdi_round_up(k, OPDI_BLOCK_PAD);
+    return wide + opdi_round_up(wide / form->chunk * 4, 64) + wide / form->sub * 4;
+}
+/* Sets the pointers to the parts of rounded row number i. */
+OPDI_INTERNAL opdi_block_row opdi_block_row_at(const opdi_block_rounded *x, int64_t i) {
+    const int64_t wide = opdi_round_up(x->job->k, OPDI_BLOCK_PAD);
+    char *const at = x->rows + i * x->row_bytes;
+    opdi_block_row row;
+    row.q = (int8_t *)at;
+    row.d = (float *)(void *)(at + wide);
+    row.sums = (opdi_word32 *)(void *)(at + wide + opdi_round_up(wide / x->form->chunk * 4, 64));
+    return row;
+}
+/* An opdi_range_fn: rounds rows begin .. end - 1 of x. */
+static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
+    const opdi_block_rounded *const x = (const opdi_block_rounded *)ctx;
+    const opdi_block_form *const form = x->form;
+    const int64_t k = x->job->k;
+    for (int64_t i = begin; i < end; i++) {
+        const float *const from = x->job->x + i * x->job->x_stride;
+        const opdi_block_row row = opdi_block_row_at(x, i);
+        memset(row.q + k, 0, (size_t)(opdi_round_up(k, OPDI_BLOCK_PAD) - k));
+        x->bad[i] = 0;
+        for (int64_t at = 0; at < k; at += form->chunk) {
+            row.d[at / form->chunk] = opdi_block_round(from + at, form->chunk, row.q + at);
+            x->bad[i] |= row.d[at / form->chunk] != row.d[at / form->chunk];
+        }
+        for (int64_t at = k; at < opdi_round_up(k, OPDI_BLOCK_PAD); at += form->chunk) { row.d[at / form->chunk] = 0; }
+        for (int64_t at = 0; at < opdi_round_up(k, OPDI_BLOCK_PAD); at += form->sub) {
+            int32_t sum = 0;
+            for (int j = 0; j < form->sub; j++) { sum += row.q[at + j]; }
+            row.sums[at / form->sub] = form->mins ? opdi_bits((float)sum) : (uint32_t)(-form->offset * sum);
+        }
+    }
+}
+
+//== tiles =============================================================================================================
+
+/* An opdi_block_tile_fn in plain C. */
+static void opdi_block_tile_plain(const opdi_block_tile *tile, float *sums) {
+    for (int64_t at = 0; at < tile->depth; at += tile->sub) {
+        const int64_t sub = at / tile->sub;
+        for (int i = 0; i < OPDI_BLOCK_TILE; i++) {
+            int32_t whole[OPDI_BLOCK_PANEL];
+            const float d = tile->x[i].d[at / tile->chunk], sum = opdi_float(tile->x[i].sums[sub]);
+            const int32_t first = tile->mins ? 0 : (int32_t)tile->x[i].sums[sub];
+            for (int j = 0; j < OPDI_BLOCK_PANEL; j++) { whole[j] = first; }
+            for (int step = 0; step < tile->sub; step += 4) {
+                const int8_t *const q = tile->x[i].q + at + step;
+                const uint8_t *const codes = tile->codes + (at + step) * OPDI_BLOCK_PANEL;
+                for (int j = 0; j < OPDI_BLOCK_PANEL; j++) {
+                    whole[j] += codes[4 * j] * q[0] + codes[4 * j + 1] * q[1] + codes[4 * j + 2] * q[2] +
+                        codes[4 * j + 3] * q[3];
+                }
+            }
+            for (int j = 0; j < OPDI_BLOCK_PANEL; j++) {
+                float product = (float)whole[j] * tile->scales[sub * OPDI_BLOCK_PANEL + j];
+                if (tile->mins) { product += tile->mins[sub * OPDI_BLOCK_PANEL + j] * sum; }
+                sums[i * OPDI_BLOCK_PANEL + j] += product * d;
+            }
+        }
+    }
+}
+#if defined(OPDI_X86)
+#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3)
+#define OPDI_TILE_SUMS(i) opdi_v16f s##i = {0}, t##i = {0};
+#define OPDI_TILE_FIRST(i) opdi_v16u c##i = {0}, d##i;
+#define OPDI_TILE_BIAS(i) OPDI_ASM_SPLAT("s", c##i, tile->x[i].sums + sub);
+#define OPDI_TILE_STEP(i) { \
+        opdi_v16u word; \
+        OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(q##i + at)); \
+        OPDI_ASM_QUADS(c##i, w0, word); \
+        OPDI_ASM_QUADS(d##i, w1, word); \
+    }
+#define OPDI_TILE_SCALE(i) { \
+        opdi_v16f f, g; \
+        OPDI_ASM_FLOATS(f, c##i); \
+        OPDI_ASM_FLOATS(g, d##i); \
+        OPDI_ASM_FMA("ps", s##i, f, scales[0]); \
+        OPDI_ASM_FMA("ps", t##i, g, scales[1]); \
+    }
+#define OPDI_TILE_MINS(i) { \
+        opdi_v16f sum; \
+        OPDI_ASM_SPLAT("s", sum, tile->x[i].sums + sub); \
+        OPDI_ASM_FMA("ps", s##i, sum, mins[0]); \
+        OPDI_ASM_FMA("ps", t##i, sum, mins[1]); \
+    }
+#define OPDI_TILE_ADD(i) { \
+        opdi_v16f d; \
+        opdi_v16f *const to = (opdi_v16f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL); \
+        OPDI_ASM_SPLAT("s", d, tile->x[i].d + chunk); \
+        to[0] += s##i * d; \
+        to[1] += t##i * d; \
+    }
+#endif
+#if defined(OPDI_WORDS)
+/* An opdi_block_tile_fn for AVX512_VNNI. */
+OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float *sums) {
+    const opdi_v16u *w = (const opdi_v16u *)(const void *)tile->codes;
+    const opdi_v16f *scales = (const opdi_v16f *)(const void *)tile->scales;
+    const opdi_v16f *mins = (const opdi_v16f *)(const void *)tile->mins;
+    const int8_t *const q0 = tile->x[0].q, *const q1 = tile->x[1].q, *const q2 = tile->x[2].q, *const q3 = tile->x[3].q;
+    int64_t sub = 0, at = 0;
+    for (int64_t chunk = 0; at < tile->depth; chunk++) {
+        const int64_t chunk_end = OPDI_MIN(at + tile->chunk, tile->depth);
+        OPDI_TILE_ROWS(OPDI_TILE_SUMS)
+        for (; at < chunk_end; sub++, scales += 2) {
+            const int64_t end = at + tile->sub;
+            OPDI_TILE_ROWS(OPDI_TILE_FIRST)
+            if (!mins) { OPDI_TILE_ROWS(OPDI_TILE_BIAS) }
+            d0 = c0;
+            d1 = c1;
+            d2 = c2;
+            d3 = c3;
+            for (; at < end; at += 4, w += 2) {
+                const opdi_v16u w0 = w[0], w1 = w[1];
+                OPDI_TILE_ROWS(OPDI_TILE_STEP)
+            }
+            OPDI_TILE_ROWS(OPDI_TILE_SCALE)
+            if (mins) {
+                OPDI_TILE_ROWS(OPDI_TILE_MINS)
+                mins += 2;
+            }
+        }
+        OPDI_TILE_ROWS(OPDI_TILE_ADD)
+    }
+}
+#endif
+#if defined(OPDI_X86)
+#undef OPDI_TILE_SUMS
+#undef OPDI_TILE_FIRST
+#undef OPDI_TILE_BIAS
+#undef OPDI_TILE_STEP
+#undef OPDI_TILE_SCALE
+#undef OPDI_TILE_MINS
+#undef OPDI_TILE_ADD
+#define OPDI_TILE_WORDS(i) opdi_v8u c##i = {0}, d##i = {0};
+#define OPDI_TILE_SHORTS(i) opdi_v16h a##i = {0}, b##i = {0};
+#define OPDI_TILE_STEP(i) { \
+        opdi_v8u word; \
+        opdi_v16h some; \
+        OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(tile->x[i].q + at)); \
+        OPDI_ASM_BYTES(some, w0, word); \
+        a##i += some; \
+        OPDI_ASM_BYTES(some, w1, word); \
+        b##i += some; \
+    }
+#define OPDI_TILE_SIGNED(i) { \
+        opdi_v8u word, turned; \
+        opdi_v16h some; \
+        OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(tile->x[i].q + at)); \
+        OPDI_ASM_SIGN(turned, word, w0); \
+        OPDI_ASM_BYTES(some, p0, turned); \
+        OPDI_ASM_JOIN(c##i, some, ones) \
+        OPDI_ASM_SIGN(turned, word, w1); \
+        OPDI_ASM_BYTES(some, p1, turned); \
+        OPDI_ASM_JOIN(d##i, some, ones) \
+    }
+#define OPDI_TILE_JOIN(i) OPDI_ASM_JOIN(c##i, a##i, ones) OPDI_ASM_JOIN(d##i, b##i, ones)
+#define OPDI_TILE_ADD(i) { \
+        opdi_v8f f, g, d, sum; \
+        opdi_v8u bias; \
+        opdi_v8f *const to = (opdi_v8f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL + part); \
+        OPDI_ASM_SPLAT("s", d, tile->x[i].d + chunk); \
+        OPDI_ASM_SPLAT("s", bias, tile->x[i].sums + sub); \
+        sum = (opdi_v8f)bias; \
+        if (no_bias) { bias ^= bias; } \
+        OPDI_ASM_FLOATS(f, c##i + bias); \
+        OPDI_ASM_FLOATS(g, d##i + bias); \
+        f *= scales[0]; \
+        g *= scales[1]; \
+        if (mins) { \
+            OPDI_ASM_FMA("ps", f, sum, mins[0]); \
+            OPDI_ASM_FMA("ps", g, sum, mins[1]); \
+        } \
+        to[0] += f * d; \
+        to[1] += g * d; \
+    }
+/* An opdi_block_tile_fn for AVX2.  Codes of 8 bits are multiplied with their signs, because sums of two products of 8-bit
+   numbers without signs would not fit into 16 bits. */
+OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *sums) {
+    const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const opdi_v8u flip = {0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u,
+        0x80808080u};
+    const bool no_bias = tile->wide || tile->mins;
+    for (int part = 0; part < OPDI_BLOCK_PANEL; part += 16) {
+        const opdi_v8u *w = (const opdi_v8u *)(const void *)(tile->codes + 4 * part);
+        for (int64_t at = 0, sub = 0; at < tile->depth; sub++) {
+            const opdi_v8f *const scales = (const opdi_v8f *)(const void *)(tile->scales + sub * OPDI_BLOCK_PANEL + part);
+            const opdi_v8f *const mins = tile->mins
+                ? (const opdi_v8f *)(const void *)(tile->mins + sub * OPDI_BLOCK_PANEL + part) : NULL;
+            const int64_t end = at + tile->sub, chunk = at / tile->chunk;
+            OPDI_TILE_ROWS(OPDI_TILE_WORDS)
+            for (; tile->wide && at < end; at += 4, w += 4) {
+                const opdi_v8u w0 = w[0] ^ flip, w1 = w[1] ^ flip;
+                opdi_v8u p0, p1;
+                OPDI_ASM_ABS(p0, w0);
+                OPDI_ASM_ABS(p1, w1);
+                OPDI_TILE_ROWS(OPDI_TILE_SIGNED)
+            }
+            while (at < end) {
+                const int64_t stop = OPDI_MIN(end, at + 4 * tile->together);
+                OPDI_TILE_ROWS(OPDI_TILE_SHORTS)
+                for (; at < stop; at += 4, w += 4) {
+                    const opdi_v8u w0 = w[0], w1 = w[1];
+                    OPDI_TILE_ROWS(OPDI_TILE_STEP)
+                }
+                OPDI_TILE_ROWS(OPDI_TILE_JOIN)
+            }
+            OPDI_TILE_ROWS(OPDI_TILE_ADD)
+        }
+    }
+}
+#undef OPDI_TILE_ROWS
+#undef OPDI_TILE_WORDS
+#undef OPDI_TILE_SHORTS
+#undef OPDI_TILE_STEP
+#undef OPDI_TILE_SIGNED
+#undef OPDI_TILE_JOIN
+#undef OPDI_TILE_ADD
+#endif
+
+//== panels ============================================================================================================
+
+#define OPDI_BLOCK_DEPTH 512                      /* elements of rows in a panel: whole blocks and chunks */
+/* Memory for a panel, and for the rows from which it is made. */
+typedef struct opdi_block_panel {
+    uint8_t rows[OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH], codes[OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH];
+    float row_scales[2][OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH / 16], scales[2][OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH / 16];
+} opdi_block_panel;
+
+/* Unpacks `depth` elements, from element k on, of 32 rows of w from row j on.  Only `count` of them exist; the last one
+   stands for the others. */
+static void opdi_block_panel_fill(const opdi_block_rounded *x, int64_t j, int64_t count, int64_t k, int64_t depth,
+                                  opdi_block_panel *panel) {
+    const opdi_block_form *const form = x->form;
+    const int64_t subs = OPDI_BLOCK_DEPTH / form->sub;
+    for (int64_t row = 0; row < OPDI_BLOCK_PANEL; row++) {
+        const uint8_t *at = (const uint8_t *)x->job->w + (j + OPDI_MIN(row, count - 1)) * x->job->w_stride +
+            k / form->elements * form->bytes;
+        for (int64_t step = 0; step < depth; step += form->elements, at += form->bytes) {
+            const int64_t sub = row * subs + step / form->sub;
+            form->unpack(at, panel->rows + row * OPDI_BLOCK_DEPTH + step, panel->row_scales[0] + sub,
+                         panel->row_scales[1] + sub);
+        }
+    }
+    opdi_pack_transposed((const opdi_word32 *)(const void *)panel->rows, OPDI_BLOCK_DEPTH / 4, depth / 4,
+                         OPDI_BLOCK_PANEL, OPDI_BLOCK_PANEL, (opdi_word32 *)(void *)panel->codes);
+    for (int i = 0; i < (form->mins ? 2 : 1); i++) {
+        opdi_pack_transposed((const opdi_word32 *)(const void *)panel->row_scales[i], subs, depth / form->sub,
+                             OPDI_BLOCK_PANEL, OPDI_BLOCK_PANEL, (opdi_word32 *)(void *)panel->scales[i]);
+    }
+}
+/* Adds the products of four rows of x, from row i on, and a panel to y.  Sets y to them if k is 0. */
+static void opdi_block_tile_add(const opdi_block_rounded *x, opdi_block_tile *tile, int64_t i, int64_t j, int64_t count,
+                                int64_t k) {
+    const opdi_block_job *const job = x->job;
+    const int64_t rows = OPDI_MIN(OPDI_BLOCK_TILE, job->m - i);
+    float sums[OPDI_BLOCK_TILE * OPDI_BLOCK_PANEL] = {0};
+    for (int64_t row = 0; row < OPDI_BLOCK_TILE; row++) {
+        tile->x[row] = opdi_block_row_at(x, i + OPDI_MIN(row, rows - 1));
+        tile->x[row].q += k;
+        tile->x[row].d += k / tile->chunk;
+        tile->x[row].sums += k / tile->sub;
+    }
+    x->tile(tile, sums);
+    for (int64_t row = 0; row < rows; row++) {
+        float *const y = job->y + (i + row) * job->y_stride + j;
+        const float *const sum = sums + row * OPDI_BLOCK_PANEL;
+        if (k == 0) { memcpy(y, sum, (size_t)count * sizeof(float)); }
+        else {
+            for (int64_t column = 0; column < count; column++) { y[column] += sum[column]; }
+        }
+    }
+}
+/* An opdi_range_fn: computes the columns of y for the groups begin .. end - 1 of 32 rows of w. */
+static void opdi_block_panels(void *ctx, int64_t begin, int64_t end) {
+    opdi_block_rounded *const x = (opdi_block_rounded *)ctx;
+    const opdi_block_job *const job = x->job;
+    opdi_block_panel *const panel = (opdi_block_panel *)(void *)opdi_scratch_alloc(sizeof(opdi_block_panel));
+    if (!panel) {
+        OPDI_STORE(&x->failed, 1);
+        return;
+    }
+    opdi_block_tile tile;
+    memset(&tile, 0, sizeof tile);
+    tile.codes = panel->codes;
+    tile.scales = panel->scales[0];
+    tile.mins = x->form->mins ? panel->scales[1] : NULL;
+    tile.sub = x->form->sub;
+    tile.chunk = x->form->chunk;
+    tile.together = x->form->together;
+    tile.wide = x->form->offset == 128;
+    for (int64_t group = begin; group < end; group++) {
+        const int64_t j = group * OPDI_BLOCK_PANEL, count = OPDI_MIN(OPDI_BLOCK_PANEL, job->n - j);
+        for (int64_t k = 0; k < job->k; k += OPDI_BLOCK_DEPTH) {
+            tile.depth = OPDI_MIN(OPDI_BLOCK_DEPTH, job->k - k);
+            opdi_block_panel_fill(x, j, count, k, tile.depth, panel);
+            for (int64_t i = 0; i < job->m; i += OPDI_BLOCK_TILE) { opdi_block_tile_add(x, &tile, i, j, count, k); }
+        }
+    }
+    opdi_scratch_free((char *)panel, sizeof(opdi_block_panel));
+}
+
+//== products ==========================================================================================================
+
+/* Sets x->form and x->tile to the functions for the job.  Returns false if its format is not multiplied in integers. */
+static bool opdi_block_rounded_choose(opdi_block_rounded *x) {
+    const opdi_block_form *forms = opdi_block_forms_plain_f32;
+    x->tile = opdi_block_tile_plain;
+#if defined(OPDI_VECTORS)
+    if (opdi_cpu_level() > 0) {
+        forms = OPDI_WIDEST(opdi_cpu_level(), opdi_block_forms_avx512_f32, opdi_block_forms_avx2_f32);
+    }
+#endif
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { x->tile = opdi_block_tile_bytes; }
+#endif
+#if defined(OPDI_WORDS)
+    if (opdi_cpu_words() & OPDI_HAS_QUADS) { x->tile = opdi_block_tile_quads; }
+#endif
+    x->form = NULL;
+    for (size_t i = 0; i < sizeof opdi_block_forms_plain_f32 / sizeof *forms; i++) {
+        if (forms[i].dtype == x->job->dtype) { x->form = &forms[i]; }
+    }
+    return x->form != NULL;
+}
+/* Computes y [m, n] = x [m, k] wT, with x rounded to 8 bits.  Rows of x with elements that are infinite or NaN are
+   multiplied as they are.  Returns 1, or 0 if the format of w is not multiplied in integers, or -1 with an error. */
+OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job) {
+    opdi_block_rounded x;
+    memset(&x, 0, sizeof x);
+    x.job = job;
+    if (job->k == 0 || !opdi_block_rounded_choose(&x)) { return 0; }
+    x.row_bytes = opdi_round_up(opdi_block_row_bytes(x.form, job->k), 64);
+    if (job->m > INT64_MAX / 2 / (x.row_bytes + 1)) {
+        return opd_fail(OPD_ERROR_MEMORY, "product of blocks: no memory for %lld rounded rows", (long long)job->m);
+    }
+    const size_t bytes = (size_t)(job->m * (x.row_bytes + 1)) + 64;
+    x.memory = opdi_scratch_alloc(bytes);
+    if (!x.memory) { return -1; }
+    x.rows = x.memory + (64 - ((uintptr_t)x.memory & 63)) % 64;
+    x.bad = (uint8_t *)x.rows + job->m * x.row_bytes;
+    opdi_parallel_for(job->m, OPDI_MAX(1, 16384 / job->k), opdi_block_round_rows, &x);
+    int rc = opdi_block_few_try(&x);
+    if (rc == 0) {
+        opdi_parallel_for_scratch((job->n - 1) / OPDI_BLOCK_PANEL + 1, 1, opdi_block_panels, &x,
+                                  OPDI_SCRATCH_BYTES(sizeof(opdi_block_panel)));
+        rc = 1;
+    }
+    for (int64_t i = 0; i < job->m && rc == 1; i++) {
+        opdi_block_job row = *job;
+        row.m = 1;
+        row.x += i * job->x_stride;
+        row.y += i * job->y_stride;
+        if (x.bad[i] && opdi_block_exact(&row) != 0) { rc = -1; }
+    }
+    opdi_scratch_free(x.memory, bytes);
+    if (!OPDI_LOAD(&x.failed)) { return rc; }
+    return opd_fail(OPD_ERROR_MEMORY, "product of blocks: out of memory for a few rows of %s weights",
+                    opd_dtype_name(job->dtype));
+}

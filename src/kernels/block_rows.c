@@ -1,0 +1,367 @@
+#include "kernels.h"
+
+//== rows of blocks by few rows of x ===================================================================================
+//
+//  With few rows of x, the time of a product is the time in which the weights are read.  So each row of weights is
+//  multiplied where it is, several blocks at a time.  x is stored in the order in which the codes lie in the vectors.
+
+#if defined(OPDI_WORDS)
+typedef uint8_t opdi_v16b __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint16_t opdi_v32h __attribute__((vector_size(64), aligned(2), may_alias));
+typedef uint32_t opdi_v4u __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint64_t opdi_v2w __attribute__((vector_size(16), aligned(8), may_alias));
+/* Four blocks of 32 elements of a rounded row: the first halves of the blocks, the second halves, for each word of four
+   elements the multiple of their sum that belongs to it, and for each block its scale, and its sum times the scale. */
+typedef struct opdi_block_four { int8_t low[64], high[64]; uint32_t bias[16]; float d[4], sums[4], unused[8]; }
+    opdi_block_four;
+/* A block of 256 elements of a rounded row: the elements, in the order of the format, for each word of four elements
+   the multiple of their sum that belongs to it, the sums of 32 elements, and the scale. */
+typedef struct opdi_block_super { int8_t q[256]; uint32_t bias[64]; int16_t sums[8]; float d, unused[11]; }
+    opdi_block_super;
+
+/* Writes a rounded row as opdi_block_four. */
+static void opdi_block_fours(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out) {
+    opdi_block_four *to = (opdi_block_four *)out;
+    for (int64_t at = 0; at < wide; at += 128, to++) {
+        for (int b = 0; b < 4; b++) {
+            const int8_t *const q = row->q + at + 32 * b;
+            int32_t sum = 0;
+            memcpy(to->low + 16 * b, q, 16);
+            memcpy(to->high + 16 * b, q + 16, 16);
+            for (int word = 0; word < 4; word++) {
+                int32_t some = 0;
+                for (int i = 0; i < 4; i++) { some += q[4 * word + i] + q[16 + 4 * word + i]; }
+                to->bias[4 * b + word] = (uint32_t)(-form->offset * some);
+                sum += some;
+            }
+            to->d[b] = row->d[at / 32 + b];
+            to->sums[b] = to->d[b] * (float)sum;
+        }
+    }
+}
+/* Writes a rounded row as opdi_block_super.  In formats with minima, the groups of 32 elements change places, because
+   the codes of two of them share bytes. */
+static void opdi_block_supers(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out) {
+    static const uint8_t places[8] = {0, 2, 1, 3, 4, 6, 5, 7};
+    opdi_block_super *to = (opdi_block_super *)out;
+    for (int64_t at = 0; at < wide; at += 256, to++) {
+        for (int b = 0; b < 8; b++) {
+            const int8_t *const q = row->q + at + 32 * b;
+            const int place = form->mins ? places[b] : b;
+            int32_t sum = 0;
+            memcpy(to->q + 32 * place, q, 32);
+            for (int word = 0; word < 8; word++) {
+                const int32_t some = q[4 * word] + q[4 * word + 1] + q[4 * word + 2] + q[4 * word + 3];
+                to->bias[8 * place + word] = (uint32_t)(-form->offset * some);
+                sum += some;
+            }
+            to->sums[b] = (int16_t)sum;
+        }
+        to->d = row->d[at / 256];
+    }
+}
+OPDI_AVX512 OPDI_ALWAYS float opdi_block_lanes(opdi_v16f sum, opdi_v4f more) {
+    float lanes[16], others[4];
+    memcpy(lanes, &sum, sizeof lanes);
+    memcpy(others, &more, sizeof others);
+    for (int step = 8; step > 0; step /= 2) {
+        for (int lane = 0; lane < step; lane++) { lanes[lane] += lanes[lane + step]; }
+    }
+    return lanes[0] + ((others[0] + others[2]) + (others[1] + others[3]));
+}
+/* Returns a vector of 16 bytes from each of four places, `step` bytes apart. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_gather(const uint8_t *at, int64_t step) {
+    opdi_v16u all;
+    __asm__("vmovdqu32 {%1, %x0|%x0, %1}" : "=v"(all) : "m"(*(const opdi_v16b *)at));
+    __asm__("vinserti32x4 {$1, %1, %0, %0|%0, %0, %1, 1}" : "+v"(all) : "m"(*(const opdi_v16b *)(at + step)));
+    __asm__("vinserti32x4 {$2, %1, %0, %0|%0, %0, %1, 2}" : "+v"(all) : "m"(*(const opdi_v16b *)(at + 2 * step)));
+    __asm__("vinserti32x4 {$3, %1, %0, %0|%0, %0, %1, 3}" : "+v"(all) : "m"(*(const opdi_v16b *)(at + 3 * step)));
+    return all;
+}
+/* Returns the float16 at four places, `step` bytes apart, as floats. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v4f opdi_block_halves(const uint8_t *at, int64_t step) {
+    const opdi_v2w all = {(uint64_t)opdi_u16_at(at) | (uint64_t)opdi_u16_at(at + step) << 16 |
+        (uint64_t)opdi_u16_at(at + 2 * step) << 32 | (uint64_t)opdi_u16_at(at + 3 * step) << 48, 0};
+    opdi_v4f floats;
+    __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(floats) : "v"(all));
+    return floats;
+}
+/* Returns the codes of a table of 16 bytes, four times in `table`. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_look_up(opdi_v16u table, opdi_v16u codes) {
+    opdi_v16u found;
+    __asm__("vpshufb {%2, %1, %0|%0, %1, %2}" : "=v"(found) : "v"(table), "v"(codes));
+    return found;
+}
+/* Adds 16 to the bytes of `codes` that belong to the bits of `high`. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_fifths(opdi_v16u codes, uint64_t high, opdi_v16u sixteens) {
+    __asm__("vpaddb {%2, %0, %0%{%1%}|%0%{%1%}, %0, %2}" : "+v"(codes) : "Yk"(high), "v"(sixteens));
+    return codes;
+}
+
+#define OPDI_ALL16(x) {x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}
+#define OPDI_ALL8(x) x, x, x, x, x, x, x, x
+/* Defines the function `name` for blocks of 32 elements in `bytes` bytes.  CODES sets `low` and `high` to the codes of
+   four blocks at w, SCALES is their scales.  If MINS is not 0, it is their minima.  bias is 0 or 1. */
+#define OPDI_BLOCK_ROW(name, bytes, CODES, SCALES, MINS, with_bias) \
+OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blocks) { \
+    static const uint8_t tables[2][16] = { \
+        {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}, \
+        {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0}}; \
+    const opdi_v16u spread = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}; \
+    const opdi_v16u fifteens = OPDI_ALL16(0x0f0f0f0fu), flips = OPDI_ALL16(0x80808080u); \
+    const opdi_v16u sixteens = OPDI_ALL16(0x10101010u); \
+    const opdi_v16u curve = opdi_block_gather(tables[0], 0), e2m1 = opdi_block_gather(tables[1], 0); \
+    const opdi_block_four *x = (const opdi_block_four *)rounded; \
+    uint8_t rest[4 * (bytes)] = {0}; \
+    opdi_v16f sum = {0}; \
+    opdi_v4f more = {0}; \
+    for (; blocks > 0; blocks -= 4, x++, w += 4 * (bytes)) { \
+        if (blocks < 4) { \
+            memcpy(rest, w, (size_t)blocks * (bytes)); \
+            w = rest; \
+        } \
+        opdi_v16u whole = {0}, low, high; \
+        opdi_v16f f, scale; \
+        CODES \
+        if (with_bias) { memcpy(&whole, x->bias, sizeof whole); } \
+        OPDI_ASM_QUADS(whole, low, *(const opdi_v16u *)(const void *)x->low); \
+        OPDI_ASM_QUADS(whole, high, *(const opdi_v16u *)(const void *)x->high); \
+        const opdi_v4f scales = (SCALES) * *(const opdi_v4f *)(const void *)x->d; \
+        __asm__("vpermps {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(spread), "v"(scales)); \
+        OPDI_ASM_FLOATS(f, whole); \
+        OPDI_ASM_FMA("ps", sum, f, scale); \
+        if (!(with_bias)) { more += (MINS) * *(const opdi_v4f *)(const void *)x->sums; } \
+    } \
+    (void)fifteens; \
+    (void)flips; \
+    (void)sixteens; \
+    (void)curve; \
+    (void)e2m1; \
+    return opdi_block_lanes(sum, more); \
+}
+#define OPDI_CODES_FOURS(offset, bytes) \
+    low = opdi_block_gather(w + (offset), bytes); \
+    high = low >> 4 & fifteens; \
+    low &= fifteens;
+#define OPDI_CODES_FIVES(offset, bytes) \
+    OPDI_CODES_FOURS((offset) + 4, bytes) \
+    { \
+        const uint64_t h0 = opdi_u32_at(w + (offset)), h1 = opdi_u32_at(w + (offset) + (bytes)); \
+        const uint64_t h2 = opdi_u32_at(w + (offset) + 2 * (bytes)), h3 = opdi_u32_at(w + (offset) + 3 * (bytes)); \
+        low = opdi_block_fifths(low, (h0 & 0xffff) | (h1 & 0xffff) << 16 | (h2 & 0xffff) << 32 | h3 << 48, sixteens); \
+        high = opdi_block_fifths(high, h0 >> 16 | (h1 & 0xffff0000u) | (h2 >> 16) << 32 | (h3 >> 16) << 48, sixteens); \
+    }
+#define OPDI_CODES_EIGHTS \
+    low = opdi_block_gather(w + 2, 34) ^ flips; \
+    high = opdi_block_gather(w + 18, 34) ^ flips;
+#define OPDI_CODES_TABLE(offset, bytes, table) \
+    OPDI_CODES_FOURS(offset, bytes) \
+    low = opdi_block_look_up(table, low); \
+    high = opdi_block_look_up(table, high);
+static const opdi_v4f opdi_block_no_mins = {0};
+#define OPDI_MXFP4_SCALES ((opdi_v4f){opdi_mxfp4_scale(w[0]), opdi_mxfp4_scale(w[17]), opdi_mxfp4_scale(w[34]), \
+    opdi_mxfp4_scale(w[51])})
+OPDI_BLOCK_ROW(opdi_block_row_q8_0, 34, OPDI_CODES_EIGHTS, opdi_block_halves(w, 34), opdi_block_no_mins, 1)
+OPDI_BLOCK_ROW(opdi_block_row_q4_0, 18, OPDI_CODES_FOURS(2, 18), opdi_block_halves(w, 18), opdi_block_no_mins, 1)
+OPDI_BLOCK_ROW(opdi_block_row_q4_1, 20, OPDI_CODES_FOURS(4, 20), opdi_block_halves(w, 20), opdi_block_halves(w + 2, 20), 0)
+OPDI_BLOCK_ROW(opdi_block_row_q5_0, 22, OPDI_CODES_FIVES(2, 22), opdi_block_halves(w, 22), opdi_block_no_mins, 1)
+OPDI_BLOCK_ROW(opdi_block_row_q5_1, 24, OPDI_CODES_FIVES(4, 24), opdi_block_halves(w, 24), opdi_block_halves(w + 2, 24), 0)
+OPDI_BLOCK_ROW(opdi_block_row_iq4_nl, 18, OPDI_CODES_TABLE(2, 18, curve), opdi_block_halves(w, 18), opdi_block_no_mins, 1)
+OPDI_BLOCK_ROW(opdi_block_row_mxfp4, 17, OPDI_CODES_TABLE(1, 17, e2m1), OPDI_MXFP4_SCALES, opdi_block_no_mins, 1)
+
+/* OPDI_ASM_SHORTS adds to each int32 of c the products of the two int16 in the same lane of a and of b. */
+#define OPDI_ASM_SHORTS(c, a, b) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+/* Returns the 32 bytes at `at`, twice. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_twice(const uint8_t *at) {
+    opdi_v16u all;
+    __asm__("vbroadcasti64x4 {%1, %0|%0, %1}" : "=v"(all) : "m"(*(const uint8_t (*)[32])at));
+    return all;
+}
+/* Multiplies the codes of two groups by x, which may begin with sums.  Returns both results as int16 in each lane. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_both(opdi_v16u low, opdi_v16u high, const int8_t *q, opdi_v16u first,
+                                                  opdi_v16u second) {
+    const opdi_v16u lower = OPDI_ALL16(0xffffu);
+    OPDI_ASM_QUADS(first, low, *(const opdi_v16u *)(const void *)q);
+    OPDI_ASM_QUADS(second, high, *(const opdi_v16u *)(const void *)(q + 64));
+    return second << 16 | (first & lower);
+}
+/* Q4_K, and Q5_K if `fives` is true. */
+OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_k(const void *rounded, const uint8_t *w, int64_t blocks, bool fives) {
+    const opdi_v16u fifteens = OPDI_ALL16(0x0f0f0f0fu), zeros = {0};
+    const opdi_v16u first = {OPDI_ALL8(0), OPDI_ALL8(1)}, second = {OPDI_ALL8(2), OPDI_ALL8(3)};
+    const opdi_v16u bits[4] = {{OPDI_ALL8(0x01010101u), OPDI_ALL8(0x04040404u)},
+        {OPDI_ALL8(0x02020202u), OPDI_ALL8(0x08080808u)}, {OPDI_ALL8(0x10101010u), OPDI_ALL8(0x40404040u)},
+        {OPDI_ALL8(0x20202020u), OPDI_ALL8(0x80808080u)}};
+    const opdi_v16u by[4] = {{OPDI_ALL8(4), OPDI_ALL8(2)}, {OPDI_ALL8(3), OPDI_ALL8(1)}, {OPDI_ALL8(0), OPDI_ALL8(2)},
+        {OPDI_ALL8(1), OPDI_ALL8(3)}};
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    opdi_v16f sum = {0};
+    opdi_v4f more = {0};
+    for (; blocks > 0; blocks--, x++, w += fives ? 176 : 144) {
+        const uint8_t *const q = w + (fives ? 48 : 16);
+        const uint32_t s0 = opdi_u32_at(w + 4), s1 = opdi_u32_at(w + 8), s2 = opdi_u32_at(w + 12);
+        const opdi_v2w scales = {(s0 & 0x3f3f3f3fu) |
+            (uint64_t)((s2 & 0x0f0f0f0fu) | (s0 >> 2 & 0x30303030u)) << 32, 0};
+        const opdi_v2w mins = {(s1 & 0x3f3f3f3fu) |
+            (uint64_t)((s2 >> 4 & 0x0f0f0f0fu) | (s1 >> 2 & 0x30303030u)) << 32, 0};
+        const opdi_v4u halves = {opdi_u32_at(w), 0, 0, 0};
+        opdi_v4u wide, wide_mins, joined;
+        opdi_v4f d, from_mins;
+        opdi_v16u whole = {0}, scale0, scale1;
+        opdi_v16u low0 = *(const opdi_v16u *)(const void *)q, low1 = *(const opdi_v16u *)(const void *)(q + 64);
+        opdi_v16u high0 = low0 >> 4 & fifteens, high1 = low1 >> 4 & fifteens;
+        low0 &= fifteens;
+        low1 &= fifteens;
+        if (fives) {
+            const opdi_v16u h = opdi_block_twice(w + 16);
+            low0 |= (h & bits[0]) << by[0];
+            high0 |= (h & bits[1]) << by[1];
+            low1 |= (h & bits[2]) >> by[2];
+            high1 |= (h & bits[3]) >> by[3];
+        }
+        __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=v"(wide) : "v"(scales));
+        __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=v"(wide_mins) : "v"(mins));
+        __asm__("vpermd {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale0) : "v"(first), "v"(wide));
+        __asm__("vpermd {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale1) : "v"(second), "v"(wide));
+        OPDI_ASM_SHORTS(whole, opdi_block_both(low0, high0, x->q, zeros, zeros), scale0);
+        OPDI_ASM_SHORTS(whole, opdi_block_both(low1, high1, x->q + 128, zeros, zeros), scale1);
+        __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=v"(joined) : "v"(wide_mins),
+                "m"(*(const opdi_v16b *)(const void *)x->sums));
+        __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(d) : "v"(halves));
+        OPDI_ASM_FLOATS(from_mins, joined);
+        opdi_v16f f;
+        const float scale = d[0] * x->d, min = d[1] * x->d;
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * scale;
+        more -= from_mins * min;
+    }
+    return opdi_block_lanes(sum, more);
+}
+OPDI_AVX512 static float opdi_block_row_q4_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_row_k(rounded, w, blocks, false);
+}
+OPDI_AVX512 static float opdi_block_row_q5_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_row_k(rounded, w, blocks, true);
+}
+OPDI_AVX512 static float opdi_block_row_q6_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    const opdi_v16u fifteens = OPDI_ALL16(0x0f0f0f0fu);
+    const opdi_v16u bits[2] = {{OPDI_ALL8(0x03030303u), OPDI_ALL8(0x0c0c0c0cu)},
+        {OPDI_ALL8(0x30303030u), OPDI_ALL8(0xc0c0c0c0u)}};
+    const opdi_v16u by[2] = {{OPDI_ALL8(4), OPDI_ALL8(2)}, {OPDI_ALL8(0), OPDI_ALL8(2)}};
+#define OPDI_PAIRS4(i) i, (i) + 4, i, (i) + 4, i, (i) + 4, i, (i) + 4
+    const opdi_v32h first = {OPDI_PAIRS4(0), OPDI_PAIRS4(1), OPDI_PAIRS4(2), OPDI_PAIRS4(3)};
+    const opdi_v32h second = {OPDI_PAIRS4(8), OPDI_PAIRS4(9), OPDI_PAIRS4(10), OPDI_PAIRS4(11)};
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    opdi_v16f sum = {0};
+    const opdi_v4f more = {0};
+    for (; blocks > 0; blocks--, x++, w += 210) {
+        const opdi_v16u *const bias = (const opdi_v16u *)(const void *)x->bias;
+        opdi_v16u whole = {0}, scale;
+        opdi_v8u wide;
+        opdi_v16f f;
+        __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v16b *)(w + 192)));
+        for (int half = 0; half < 2; half++) {
+            const opdi_v16u h = opdi_block_twice(w + 128 + 32 * half);
+            opdi_v16u low, high;
+            memcpy(&low, w + 64 * half, sizeof low);
+            high = (low >> 4 & fifteens) | (h & bits[1]) >> by[1];
+            low = (low & fifteens) | (h & bits[0]) << by[0];
+            __asm__("vpermw {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(half ? second : first), "v"(wide));
+            OPDI_ASM_SHORTS(whole, opdi_block_both(low, high, x->q + 128 * half, bias[2 * half], bias[2 * half + 1]), scale);
+        }
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * (opdi_f16_at(w + 208) * x->d);
+    }
+    return opdi_block_lanes(sum, more);
+}
+#endif
+
+/* The functions for rows of one format: `turn` writes a rounded row in the order that `row` needs, in `bytes` bytes per
+   `elements` elements; `row` returns the product of such a row and `blocks` blocks. */
+typedef struct opdi_block_ways {
+    opd_scalar_type dtype;
+    int elements, bytes, block;
+    void (*turn)(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out);
+    float (*row)(const void *rounded, const uint8_t *w, int64_t blocks);
+} opdi_block_ways;
+#if defined(OPDI_WORDS)
+#define OPDI_WAYS_FOUR 128, (int)sizeof(opdi_block_four), 32, opdi_block_fours
+#define OPDI_WAYS_SUPER 256, (int)sizeof(opdi_block_super), 256, opdi_block_supers
+static const opdi_block_ways opdi_block_ways_quads[] = {
+    {OPD_Q8_0, OPDI_WAYS_FOUR, opdi_block_row_q8_0}, {OPD_Q4_0, OPDI_WAYS_FOUR, opdi_block_row_q4_0},
+    {OPD_Q4_1, OPDI_WAYS_FOUR, opdi_block_row_q4_1}, {OPD_Q5_0, OPDI_WAYS_FOUR, opdi_block_row_q5_0},
+    {OPD_Q5_1, OPDI_WAYS_FOUR, opdi_block_row_q5_1}, {OPD_IQ4_NL, OPDI_WAYS_FOUR, opdi_block_row_iq4_nl},
+    {OPD_MXFP4, OPDI_WAYS_FOUR, opdi_block_row_mxfp4}, {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_row_q4_k},
+    {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_row_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_row_q6_k}};
+#endif
+/* A product of few rows. */
+typedef struct opdi_block_few {
+    const opdi_block_rounded *x;
+    const opdi_block_ways *ways;
+    char *turned;
+    int64_t bytes;                                /* of a row in `turned` */
+} opdi_block_few;
+/* Returns the product of a rounded row and a row of weights, which are unpacked a block at a time. */
+static float opdi_block_row_unpacked(const opdi_block_form *form, int64_t k, const opdi_block_row *row, const uint8_t *w) {
+    float sum = 0;
+    for (int64_t at = 0; at < k; at += form->elements, w += form->bytes) {
+        uint8_t codes[256];
+        float scales[16], mins[16];
+        form->unpack(w, codes, scales, mins);
+        for (int i = 0; i < form->elements; i += form->sub) {
+            const int8_t *const q = row->q + at + i;
+            const int64_t sub = (at + i) / form->sub;
+            int32_t whole = 0;
+            for (int j = 0; j < 16; j++) { whole += codes[i + j] * q[j]; }
+            for (int j = 16; j < form->sub; j++) { whole += codes[i + j] * q[j]; }
+            if (!form->mins) { whole += (int32_t)row->sums[sub]; }
+            float product = (float)whole * scales[i / form->sub];
+            if (form->mins) { product += mins[i / form->sub] * opdi_float(row->sums[sub]); }
+            sum += product * row->d[(at + i) / form->chunk];
+        }
+    }
+    return sum;
+}
+/* An opdi_range_fn: computes the columns begin .. end - 1 of y. */
+static void opdi_block_few_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_block_few *const few = (const opdi_block_few *)ctx;
+    const opdi_block_job *const job = few->x->job;
+    for (int64_t j = begin; j < end; j++) {
+        const uint8_t *const w = (const uint8_t *)job->w + j * job->w_stride;
+        for (int64_t i = 0; i < job->m; i++) {
+            float *const y = job->y + i * job->y_stride + j;
+            if (few->ways) { *y = few->ways->row(few->turned + i * few->bytes, w, job->k / few->ways->block); }
+            else {
+                const opdi_block_row row = opdi_block_row_at(few->x, i);
+                *y = opdi_block_row_unpacked(few->x->form, job->k, &row, w);
+            }
+        }
+    }
+}
+/* Computes the product if it has few rows.  Returns 1, or 0 if it has not, or -1 with an error. */
+OPDI_INTERNAL int opdi_block_few_try(const opdi_block_rounded *x) {
+    const opdi_block_job *const job = x->job;
+    const int64_t wide = opdi_round_up(job->k, 256), grain = OPDI_MAX(1, 32768 / job->k);
+    opdi_block_few few = {x, NULL, NULL, 0};
+#if defined(OPDI_WORDS)
+    for (size_t i = 0; opdi_cpu_words() & OPDI_HAS_QUADS && i < sizeof opdi_block_ways_quads / sizeof(opdi_block_ways); i++) {
+        if (opdi_block_ways_quads[i].dtype == job->dtype) { few.ways = &opdi_block_ways_quads[i]; }
+    }
+#endif
+    if (job->m > (few.ways ? OPDI_BLOCK_MOST : OPDI_BLOCK_LEAST)) { return 0; }
+    if (!few.ways) {
+        opdi_parallel_for(job->n, grain, opdi_block_few_range, &few);
+        return 1;
+    }
+    few.bytes = wide / few.ways->elements * few.ways->bytes;
+    char *const memory = opdi_scratch_alloc((size_t)(few.bytes * job->m) + 64);
+    if (!memory) { return -1; }
+    few.turned = memory + (64 - ((uintptr_t)memory & 63)) % 64;
+    for (int64_t i = 0; i < job->m; i++) {
+        const opdi_block_row row = opdi_block_row_at(x, i);
+        few.ways->turn(x->form, wide, &row, few.turned + i * few.bytes);
+    }
+    opdi_parallel_for(job->n, grain, opdi_block_few_range, &few);
+    opdi_scratch_free(memory, (size_t)(few.bytes * job->m) + 64);
+    return 1;
+}
