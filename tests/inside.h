@@ -102,6 +102,12 @@ INSIDE(int, words_set, (int has), opdi_words_known = has)
 /* kernels: the level of instructions; -1: not determined */
 INSIDE(int, cpu_level, (void), opdi_cpu_level())
 INSIDE(int, cpu_level_set, (int level), opdi_cpu_known = level)
+/* kernels: numbers in blocks; see block_formats.c */
+INSIDE(int, blocks_readable, (opd_scalar_type dtype), opdi_blocks_readable(dtype))
+INSIDE(int, blocks_decode, (opd_scalar_type dtype, const void *blocks, float *out, int64_t n),
+       opdi_blocks_decode(dtype, blocks, out, n))
+INSIDE(int, blocks_encode, (opd_scalar_type dtype, const float *in, void *blocks, int64_t n),
+       opdi_blocks_encode(dtype, in, blocks, n))
 /* plug-ins: the instruction sets that a function of machine code needs, as bits, and whether it asks the processor; the
    name of the first of these sets, or NULL; and the sets that the processor has from now on (0: what it has) */
 #if !defined(OPDISPATCH_IMPLEMENTATION) || defined(OPDI_READS_CODE)
