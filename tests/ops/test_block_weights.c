@@ -189,6 +189,12 @@ static void products_of(opd_scalar_type dtype, opd_scalar_type of, double most) 
         {opd_linear(opd_narrow(x, 0, 0, 0), w, b), opd_linear(F(opd_narrow(x, 0, 0, 0)), f, F(b))},
         {opd_mm(x, opd_t(w)), opd_mm(F(x), opd_t(f))},
         {opd_mm(gy, w), opd_mm(F(gy), f)},
+        {opd_mm(w, opd_t(x)), opd_mm(f, opd_t(F(x)))},
+        {opd_mm(opd_t(w), opd_t(gy)), opd_mm(opd_t(f), opd_t(F(gy)))},
+        {opd_addmm_full(opd_select(b, 0, 0), w, opd_t(x), opd_value_double(2), opd_value_double(3)),
+         opd_addmm_full(F(opd_select(b, 0, 0)), f, opd_t(F(x)), opd_value_double(2), opd_value_double(3))},
+        {opd_mv(w, x1), opd_mv(f, F(x1))},
+        {opd_matmul(opd_view(w, OPD_INTS(2, 24, 256)), x1), opd_matmul(opd_view(f, OPD_INTS(2, 24, 256)), F(x1))},
         {opd_matmul(x3, opd_t(w)), opd_matmul(F(x3), opd_t(f))},
         {opd_matmul(x1, opd_t(w)), opd_matmul(F(x1), opd_t(f))},
         {opd_addmm(b, x, opd_t(w)), opd_addmm(F(b), F(x), opd_t(f))},
@@ -322,6 +328,12 @@ static int vmapped_layer(void *user, opd_tensor *const *in, int nin, opd_tensor 
 static int vmapped_tangent(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
     return examples_of(tangent_of_gradient, user, in, nin, out);
 }
+static int tangent_of_bias(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
+    opd_tensor *tangents[2], *plain[OPD_TRANSFORM_OUTPUTS];
+    tangents[0] = NULL;
+    tangents[1] = opd_ones_like(in[1]);
+    return opd_jvp(layer, user, in, tangents, nin, NULL, plain, out, OPD_TRANSFORM_OUTPUTS);
+}
 /* Compositions of transforms give the same with a weight in blocks as with the dequantised weight. */
 TEST(transforms) {
     const bool was = opd_exact_blocks_set(true);
@@ -329,7 +341,7 @@ TEST(transforms) {
         {layer, 1, "layer"}, {layer, 2, "layer"}, {gradient_of_loss, 1, "grad"}, {gradient_of_loss, 2, "grad"},
         {product_with_hessian, 1, "hvp"}, {tangent_of_gradient, 1, "jvp of grad"}, {vmapped_layer, 2, "vmap"},
         {per_example_gradients, 1, "vmap of grad"}, {per_example_gradients, 2, "vmap of grad"},
-        {per_example_hessians, 1, "vmap of hvp"}, {vmapped_tangent, 1, "vmap of jvp of grad"}};
+        {per_example_hessians, 1, "vmap of hvp"}, {tangent_of_bias, 2, "jvp"}, {vmapped_tangent, 1, "vmap of jvp of grad"}};
     for (int batch = 2; batch < 4; batch++) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             OPD_SCOPED;
@@ -351,11 +363,13 @@ TEST(transforms) {
     }
     (void)opd_exact_blocks_set(was);
 }
-TEST(gradients) {
+static void gradients_of(int layout) {
     OPD_SCOPED;
     opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q6_K, 1), *f = opd_to_dtype(w, OPD_FLOAT64), *grads[2][2];
     for (int i = 0; i < 2; i++) {
-        opd_tensor *x = opd_tensor_set_requires_grad(numbers(OPD_INTS(5, 256), OPD_FLOAT64, 2), true);
+        opd_tensor *x = numbers(OPD_INTS(5, 256), OPD_FLOAT64, 2);
+        if (layout) { x = opd_t(opd_contiguous(opd_t(x))); }
+        x = opd_tensor_set_requires_grad(opd_detach(x), true);
         opd_tensor *b = opd_tensor_set_requires_grad(numbers(OPD_INTS(48), OPD_FLOAT64, 3), true);
         opd_tensor *y = opd_linear(x, i ? f : w, b);
         CHECK(opd_tensor_requires_grad(y));
@@ -373,6 +387,7 @@ TEST(gradients) {
     CHECK(fails_with("floating point"));
     CHECK_OK();
 }
+TEST(gradients) { for (int layout = 0; layout < 2; layout++) { gradients_of(layout); } }
 /* vmap over the weights of experts. */
 static int expert(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
     (void)nin;
