@@ -415,4 +415,153 @@ TEST(experts) {
     CHECK_OK();
     (void)opd_exact_blocks_set(was);
 }
+
+TEST(autocast) {
+    OPD_SCOPED;
+    const bool was = opd_exact_blocks_set(true);
+    opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q8_0, 1), *x = numbers(OPD_INTS(5, 256), OPD_FLOAT32, 2);
+    opd_tensor *b = numbers(OPD_INTS(48), OPD_FLOAT32, 3), *y = NULL, *z = NULL;
+    x = opd_tensor_set_requires_grad(x, true);
+    OPD_AUTOCAST(OPD_CPU) {
+        y = opd_linear(x, w, b);
+        z = opd_matmul(x, opd_t(w));
+    }
+    CHECK(y && z && opd_dtype(y) == OPD_BFLOAT16 && opd_dtype(z) == OPD_BFLOAT16 && opd_dtype(w) == OPD_Q8_0);
+    CHECK(apart(opd_detach(y), opd_linear(opd_detach(x), opd_dequantize(w), b)) < 0.02);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK(opd_dtype(opd_tensor_grad(x)) == OPD_FLOAT32);
+    CHECK_OK();
+    (void)opd_exact_blocks_set(was);
+}
+TEST(fakes) {
+    OPD_SCOPED;
+    opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q4_K, 1), *x = numbers(OPD_INTS(5, 256), OPD_BFLOAT16, 2);
+    const int64_t at[2] = {1, 2};
+    opd_tensor *index = opd_tensor_from(at, OPD_INTS(2), OPD_INT64);
+    OPD_FAKE_MODE {
+        opd_tensor *fake = opd_fake_tensor(w), *y = opd_linear(x, fake, NULL), *made = opd_empty(OPD_INTS(3, 512), OPD_Q4_K);
+        CHECK(fake && opd_dtype(fake) == OPD_Q4_K && opd_tensor_storage_bytes(fake) == 48 * 144);
+        CHECK(y && opd_dtype(y) == OPD_BFLOAT16 && opd_size(y, 0) == 5 && opd_size(y, 1) == 48);
+        CHECK(opd_tensor_storage_bytes(made) == 3 * 2 * 144);
+        CHECK(opd_tensor_offset(opd_select(made, 0, 1)) == 512);
+        y = opd_embedding(fake, index);
+        CHECK(y && opd_dtype(y) == OPD_FLOAT32 && opd_size(y, 1) == 256);
+        y = opd_dequantize(fake);
+        CHECK(y && opd_dtype(y) == OPD_FLOAT32 && opd_size(y, 0) == 48 && opd_numel(y) == 48 * 256);
+        y = opd_quantize_blocks(y, OPD_Q8_0);
+        CHECK(y && opd_dtype(y) == OPD_Q8_0 && opd_tensor_storage_bytes(y) == 48 * 8 * 34);
+        CHECK(!opd_sin(fake) && fails_with("opd_dequantize"));
+        CHECK(!opd_narrow(fake, 1, 0, 100) && fails_with("would cut"));
+    }
+    CHECK_OK();
+}
+TEST(graphs) {
+    OPD_SCOPED;
+    const bool was = opd_exact_blocks_set(true);
+    opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q4_K, 1), *x = numbers(OPD_INTS(5, 256), OPD_FLOAT32, 2), *out[2];
+    opd_tensor *want = opd_linear(x, w, NULL), *in[2];
+    char text[4096];
+    opd_graph *graph = opd_graph_trace(layer, w, &x, 1, NULL);
+    CHECK_OR_RETURN(graph != NULL);
+    CHECK(opd_graph_run(graph, &x, 1, out, 2) == 1 && opd_equal(out[0], want));
+    (void)opd_graph_print(graph, text, sizeof text);
+    CHECK(strstr(text, "Q4_K(48, 256, strides=[256, 1]") != NULL);
+    CHECK_INT(opd_graph_cse(graph), 0);
+    (void)opd_graph_dce(graph);
+    CHECK(opd_graph_run(graph, &x, 1, out, 2) == 1 && opd_equal(out[0], want));
+    CHECK_INT(opd_graph_save(graph, "build/blocks.graph"), -1);
+    CHECK(fails_with("opd_gguf_save"));
+    CHECK_INT(opd_graph_save_text(graph, "build/blocks.graph"), -1);
+    CHECK(fails_with("opd_gguf_save"));
+    opd_graph_free(graph);
+    graph = opd_graph_parse("graph(%x : Float(5, 256, strides=[256, 1], requires_grad=0, device=cpu),\n"
+                            "      %w : Q4_K(48, 256, strides=[256, 1], requires_grad=0, device=cpu)):\n"
+                            "  %n : NoneType = prim::Constant()\n"
+                            "  %y : Float(5, 48, strides=[48, 1], requires_grad=0, device=cpu) = aten::linear(%x, %w, %n)\n"
+                            "  return (%y)\n");
+    CHECK(graph != NULL);
+    if (!graph) { printf("%s\n", opd_error_message()); }
+    in[0] = x;
+    in[1] = w;
+    CHECK(opd_graph_run(graph, in, 2, out, 2) == 1 && opd_equal(out[0], want));
+    CHECK_OK();
+    opd_graph_free(graph);
+    (void)opd_exact_blocks_set(was);
+}
+static int two_layers(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
+    (void)nin;
+    opd_tensor *y = opd_relu(opd_linear(in[0], (opd_tensor *)user, NULL));
+    out[0] = opd_mul(opd_add(y, y), opd_sigmoid(y));
+    return out[0] ? 1 : -1;
+}
+TEST(compiled) {
+    OPD_SCOPED;
+    opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q4_0, 1), *x = numbers(OPD_INTS(5, 256), OPD_FLOAT32, 2), *out[1];
+    opd_tensor *want[1];
+    opd_c_options options;
+    opd_graph *graph = opd_graph_trace(two_layers, w, &x, 1, NULL);
+    CHECK_OR_RETURN(graph != NULL);
+    CHECK_INT(two_layers(w, &x, 1, want), 1);
+    opd_compiled *compiled = opd_graph_compile(graph, NULL);
+    CHECK(compiled != NULL);
+    for (int i = 0; compiled && i < 3; i++) {
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1);
+        CHECK(apart(out[0], want[0]) < 1e-5);
+        CHECK_OK();
+        x = opd_neg(opd_neg(x));
+    }
+    if (compiled && opd_compiled_reason(compiled)) { printf("uncompiled: %s\n", opd_compiled_reason(compiled)); }
+    memset(&options, 0, sizeof options);
+    CHECK_INT(opd_graph_write_c(graph, &x, 1, "build", &options), -1);
+    CHECK(fails_with("q4_0"));
+    options.calls = true;
+    CHECK_INT(opd_graph_write_c(graph, &x, 1, "build", &options), -1);
+    CHECK(fails_with("q4_0"));
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    CHECK_OK();
+}
+TEST(files) {
+    OPD_SCOPED;
+    opd_tensor *w = weight_of(OPD_INTS(4, 32), OPD_Q8_0, 1);
+    const char *const name = "w";
+    const opd_value value = opd_value_tensor(w);
+    CHECK(opd_npy_save("build/blocks.npy", w) == -1 && fails_with("opd_gguf_save"));
+    CHECK(opd_npz_save("build/blocks.npz", &name, opd_tensors_of(&w, 1)) == -1 && fails_with("opd_gguf_save"));
+    CHECK(opd_safetensors_save("build/blocks.st", &name, opd_tensors_of(&w, 1), NULL) == -1 && fails_with("opd_gguf_save"));
+    CHECK(opd_checkpoint_file_save("build/blocks.pt", &name, &value, 1) == -1 && fails_with("opd_gguf_save"));
+    CHECK(!opd_dlpack_export(w, 0) && fails_with("opd_gguf_save"));
+    CHECK_OK();
+}
+static opd_tensor *product_into(opd_tensor *x, opd_tensor *w, opd_tensor *out) {
+    opd_value args[3];
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_tensor(w);
+    args[2] = opd_value_tensor(out);
+    return opd_call_op(opd_find("aten::mm.out"), args, 3);
+}
+/* In-place forms, out= and formulas fail, or do what they say. */
+TEST(refusals) {
+    OPD_SCOPED;
+    opd_tensor *w = weight_of(OPD_INTS(4, 32), OPD_Q8_0, 1), *x = numbers(OPD_INTS(2, 32), OPD_FLOAT32, 1), *f = opd_dequantize(w);
+    CHECK(!opd_sin(w) && fails_with("\"sin_cpu\" not implemented for 'q8_0': opd_dequantize"));
+    CHECK(!opd_add(w, w) && fails_with("opd_dequantize"));
+    CHECK(!opd_add(f, w) && fails_with("opd_dequantize"));
+    CHECK(!opd_add_(w, w) && fails_with("opd_dequantize"));
+    CHECK(!opd_mul_Scalar(w, OPD_V(2)) && fails_with("opd_dequantize"));
+    CHECK(!opd_zero_(w) && fails_with("opd_dequantize"));
+    CHECK(!opd_sum(w) && fails_with("opd_dequantize"));
+    CHECK(!opd_mm(w, opd_t(w)) && fails_with("opd_dequantize"));
+    CHECK(!opd_addmm(w, x, opd_t(w)) && fails_with("opd_dequantize"));
+    CHECK(!opd_mm(opd_to_dtype(x, OPD_INT64), opd_t(w)) && fails_with("opd_dequantize"));
+    CHECK(!opd_linear(x, opd_narrow(w, 0, 0, 2), opd_to_dtype(opd_select(x, 1, 0), OPD_FLOAT64)) && fails_with("same dtype"));
+    CHECK(!opd_linear(opd_narrow(x, 1, 0, 16), w, NULL) && fails_with("cannot be multiplied"));
+    CHECK(!opd_mul(opd_unsqueeze(x, 1), w) && fails_with("opd_dequantize"));
+    CHECK(!opd_equal(w, w) && fails_with("opd_dequantize"));
+    opd_tensor *out = opd_empty(OPD_INTS(2, 4), OPD_FLOAT32);
+    CHECK(product_into(x, opd_t(w), out) == out && apart(out, opd_mm(x, opd_t(f))) < 0.03);
+    CHECK(!product_into(x, opd_t(w), opd_empty(OPD_INTS(2, 32), OPD_Q8_0)) && !opd_ok());
+    opd_error_clear();
+    CHECK_OK();
+}
 CHECK_MAIN()
