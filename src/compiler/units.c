@@ -234,12 +234,13 @@ static bool opdi_recording_changes(const opdi_recording *recording, const opd_te
 }
 /* Adds a tensor that is not an input of the user.  The tensor becomes a constant or, if the code runs in this process
    and constants are not frozen, an input after the user's inputs.  Constants that the graph writes are never frozen.
+   A constant in blocks stays one, but is not frozen: it is passed to called operators as it is (see opdi_extern_hold).
    Inference tensors are never frozen either: writes to them are not counted, so a run could not tell that they have
    changed.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     if (!name) { return NULL; }
     const bool written = unit->earlier && opdi_recording_changes(unit->earlier, tensor);
-    if (!unit->here || (unit->frozen && !written && !opdi_is_inference(tensor))) {
+    if (!unit->here || opdi_is_block(tensor->dtype) || (unit->frozen && !written && !opdi_is_inference(tensor))) {
         return opdi_unit_note_stand_in(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
     }
     unit->constants[unit->nconstants++] = tensor;

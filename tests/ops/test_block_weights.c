@@ -510,7 +510,12 @@ TEST(compiled) {
         CHECK_OK();
         x = opd_neg(opd_neg(x));
     }
+    CHECK(compiled && !opd_compiled_reason(compiled));
     if (compiled && opd_compiled_reason(compiled)) { printf("uncompiled: %s\n", opd_compiled_reason(compiled)); }
+    CHECK(opd_copy_(w, numbers(OPD_INTS(48, 256), OPD_FLOAT32, 9)));         /* the code reads the new numbers */
+    CHECK_INT(two_layers(w, &x, 1, want), 1);
+    CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1);
+    CHECK(apart(out[0], want[0]) < 1e-5);
     memset(&options, 0, sizeof options);
     CHECK_INT(opd_graph_write_c(graph, &x, 1, "build", &options), -1);
     CHECK(fails_with("q4_0"));
@@ -564,4 +569,71 @@ TEST(refusals) {
     opd_error_clear();
     CHECK_OK();
 }
+
+/* A device whose memory is the host's, but which only copies bytes. */
+static void *device_alloc(void *user, int index, size_t bytes) { (void)user; (void)index; return malloc(bytes); }
+static void device_free(void *user, int index, void *data, size_t bytes) {
+    (void)user;
+    (void)index;
+    (void)bytes;
+    free(data);
+}
+static size_t device_bytes;
+static int device_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
+    (void)user;
+    (void)to_index;
+    (void)from_index;
+    device_bytes = bytes;
+    memcpy(to, from, bytes);
+    return 0;
+}
+static opd_tensor *moved(opd_tensor *t, opd_device device) { return opd_to_device(t, device, opd_dtype(t)); }
+TEST(devices) {
+    OPD_SCOPED;
+    opd_backend_desc desc;
+    const bool was = opd_exact_blocks_set(true);
+    memset(&desc, 0, sizeof desc);
+    desc.name = "blockdevice";
+    desc.alloc = device_alloc;
+    desc.free = device_free;
+    desc.copy = device_copy;
+    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE1, &desc), 0);
+    const opd_device device = opd_device_make(OPD_PRIVATEUSE1, 0), host = opd_device_make(OPD_CPU, -1);
+    opd_tensor *w = weight_of(OPD_INTS(6, 64), OPD_Q5_1, 1), *x = numbers(OPD_INTS(3, 64), OPD_FLOAT32, 2);
+    opd_tensor *there = moved(w, device);
+    CHECK(there && opd_tensor_device(there).type == OPD_PRIVATEUSE1 && opd_dtype(there) == OPD_Q5_1);
+    CHECK_INT(device_bytes, 6 * 2 * 24);
+    opd_tensor *back = moved(opd_narrow(there, 0, 1, 3), host);
+    CHECK(back && opd_equal(opd_dequantize(back), opd_narrow(opd_dequantize(w), 0, 1, 3)));
+    back = moved(opd_slice(there, 0, OPD_V(0), OPD_V(6), 2), host);
+    CHECK(back && opd_equal(opd_dequantize(back), opd_slice(opd_dequantize(w), 0, OPD_V(0), OPD_V(6), 2)));
+    char text[4096];
+    opd_library *lib = opd_library_open(OPD_IMPL, "_", "PrivateUse1", __FILE__, __LINE__);
+    CHECK_INT(opd_fallback(lib, opd_cpu_fallback), 0);
+    (void)opd_tensor_print(there, text, sizeof text);
+    CHECK(strstr(text, "device='blockdevice") && strstr(text, "dtype=torch.q5_1") && strstr(text, "0."));
+    opd_tensor *y = opd_linear(moved(x, device), there, NULL);
+    CHECK(y && opd_tensor_device(y).type == OPD_PRIVATEUSE1);
+    CHECK(y && apart(moved(y, host), opd_linear(x, w, NULL)) < 1e-6);
+    y = opd_dequantize(there);
+    CHECK(y && opd_equal(moved(y, host), opd_dequantize(w)));
+    CHECK_OK();
+    opd_library_close(lib);
+    (void)opd_exact_blocks_set(was);
+}
+static int attempt_all(void *arg) {
+    opd_tensor *x = numbers(OPD_INTS(5, 256), OPD_BFLOAT16, 2), *w = weight_of(OPD_INTS(48, 256), OPD_Q4_K, 1);
+    (void)arg;
+    x = opd_tensor_set_requires_grad(x, true);
+    opd_tensor *y = opd_linear(x, w, numbers(OPD_INTS(48), OPD_BFLOAT16, 3));
+    if (opd_backward(opd_sum(y))) { return -1; }
+    const int64_t at[2] = {1, 2};
+    opd_tensor *index = opd_tensor_from(at, OPD_INTS(2), OPD_INT64);
+    if (!opd_embedding(w, index) || !opd_index_select(w, 0, index) || !opd_dequantize(opd_t(w))) { return -1; }
+    opd_tensor *list[2];
+    list[0] = list[1] = w;
+    return opd_cat(opd_tensors_of(list, 2), 0) && opd_clone(opd_narrow(w, 0, 2, 3)) && opd_mv(w, opd_select(x, 0, 0)) &&
+        opd_linear(opd_to_dtype(x, OPD_FLOAT64), w, NULL) ? 0 : -1;
+}
+TEST(allocations) { CHECK(check_allocations(attempt_all, NULL, "blocks", 200, false) > 0); }
 CHECK_MAIN()

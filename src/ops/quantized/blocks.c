@@ -120,9 +120,10 @@ static int opdi_blocks_product_end(opd_tensor *out, int64_t at, opd_tensor *prod
     if (!sum) { return -1; }
     if (opdi_number_f64(alpha) != 1) { sum = opdi_scale(sum, alpha); }
     if (self && !opdi_number_is_zero(beta)) {
-        self = opd_expand(self, opd_ints_of(opdi_sizes(out), out->ndim));
+        self = sum ? opd_expand(self, opd_ints_of(opdi_sizes(out), out->ndim)) : NULL;
         if (self && out->ndim == 3) { self = opd_select(self, 0, at); }
-        sum = opd_add(sum, opdi_scale(opd_to_dtype(self, OPDI_DTYPE(sum)), beta));
+        if (self) { self = opd_to_dtype(self, OPDI_DTYPE(sum)); }
+        sum = self ? opd_add(sum, opdi_scale(self, beta)) : NULL;
     }
     if (out->ndim == 3) { out = opd_select(out, 0, at); }
     return sum && out ? opdi_copy(out, sum) : -1;
@@ -268,7 +269,8 @@ static int opdi_blocks_select(opd_call *call) {
         int rc = -1;
         OPD_SCOPE {
             opd_tensor *const to = opd_narrow(out, dim, i, 1);
-            rc = to ? opdi_copy(to, opd_narrow(self, dim, from, 1)) : -1;
+            const opd_tensor *const slice = to ? opd_narrow(self, dim, from, 1) : NULL;
+            rc = slice ? opdi_copy(to, slice) : -1;
         }
         if (rc) { return -1; }
     }
