@@ -89,6 +89,7 @@ OPDI_INTERNAL bool opdi_is_in_names(const char *name, const char *names) {
 }
 /* Returns how (OPDI_STORED_*) a built-in operator handles the stored dtypes in the set `dtypes`. */
 OPDI_INTERNAL int opdi_stored_mode(const opd_op *op, unsigned dtypes) {
+    if (dtypes & OPDI_DTYPES_BLOCKS && strcmp(op->schema->name, "_neg_view") == 0) { return OPDI_STORED_NOT; }
     if (opdi_returns_views(op)) { return OPDI_STORED_PLAIN; }
     for (size_t i = 0; i < sizeof opdi_stored_rows / sizeof *opdi_stored_rows; i++) {
         const opdi_stored_row *row = &opdi_stored_rows[i];
