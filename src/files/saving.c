@@ -55,9 +55,10 @@ OPDI_INTERNAL opdi_output *opdi_outputs(const opdi_source *source, const char *c
     memset(output, 0, (size_t)tensors.n * sizeof *output);
     for (i = 0; i < tensors.n && opdi_name_check(source, names[i], "a name") == 0; i++) {
         output[i].name = names[i];
-        output[i].tensor = opdi_host_of(tensors.data[i], source->who);
+        output[i].tensor = opdi_blocks_refused(tensors.data[i], source->who) ? NULL
+            : opdi_host_of(tensors.data[i], source->who);
         if (!output[i].tensor) { break; }
-        output[i].bytes = (uint64_t)output[i].tensor->numel * opd_dtype_size((opd_scalar_type)output[i].tensor->dtype);
+        output[i].bytes = (uint64_t)opdi_elements_bytes(output[i].tensor->dtype, output[i].tensor->numel);
     }
     if (i == tensors.n && opdi_names_differ(source, output, i) == 0) { return output; }
     opdi_outputs_free(output, tensors.n);
