@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:exchange   exchanging tensors with other programs: DLPack, .npy, .npz, safetensors; JSON
+//  >>api:exchange   exchanging tensors with other programs: DLPack, .npy, .npz, safetensors, GGUF; JSON
 //----------------------------------------------------------------------------------------------------------------------
 
 /* DLPack hands the memory of a tensor to another library, or takes it from one, without a copy.  dlpack.h declares the
@@ -51,8 +51,8 @@ OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
    Returns 0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 
-/* A file of several tensors by name: .safetensors, .npz or a checkpoint of torch.save (.pt, .pth, also the format of
-   PyTorch before 1.6).  The contents determine the format.  Several threads may use a file at the same time. */
+/* A file of several tensors by name: .safetensors, .npz, .gguf or a checkpoint of torch.save (.pt, .pth, also the format
+   of PyTorch before 1.6).  The contents determine the format.  Several threads may use a file at the same time. */
 typedef struct opd_tensor_file opd_tensor_file;
 /* Opens a file of tensors: maps it and reads its directory, but no tensor.  On failure returns NULL with an error that
    names file, byte and entry.
@@ -60,6 +60,11 @@ typedef struct opd_tensor_file opd_tensor_file;
    Tensors of a checkpoint that shared a storage share it again.  Writes into tensors never reach the file.  No process
    should shorten the file while it is mapped.  Tensors of an .npz (stored or deflated, zip64) are copied, and their
    checksums tested.
+   GGUF files (version 2 or 3, little-endian) hold weights for llama.cpp.  Their tensors are views of the mapped file,
+   with sizes in PyTorch's order; weights in few bits have a dtype in blocks, such as OPD_Q4_K.  A model in several files
+   NAME-00001-of-00003.gguf is opened by the first, which stands for all tensors.  Everything that llama.cpp refuses is
+   refused: wrong counts and sizes, offsets that are not the sum of the sizes before them, keys or names given twice,
+   arrays of arrays.
    In a checkpoint, dicts, lists and tuples give names by path: "model/0.weight", "optimizer/state/0/step".  Keys that
    are not strings are written as Python prints them ("None", "1.5", "(1, 2)").  A checkpoint stores its objects as a
    pickle, which is a format of Python that can call functions.  This library reads it as data, and calls none of them.
@@ -77,7 +82,8 @@ typedef enum opd_file_kind {
     OPD_FILE_CHECKPOINT,                          /* torch.save: opd_tensor_file_open, opd_module_open */
     OPD_FILE_PROGRAM,                             /* torch.export.save: opd_program_load */
     OPD_FILE_SCRIPT,                              /* torch.jit.save */
-    OPD_FILE_COMPILED                             /* AOTInductor's package, see >>api:aoti */
+    OPD_FILE_COMPILED,                            /* AOTInductor's package, see >>api:aoti */
+    OPD_FILE_GGUF                                 /* weights of llama.cpp: opd_tensor_file_open */
 } opd_file_kind;
 /* Returns the kind of a file by its contents, for programs that take any kind.  Returns OPD_FILE_NONE with an error if
    the file cannot be read, is a directory, or is a damaged file whose kind can still be recognised: it is cut off, its
@@ -121,10 +127,34 @@ OPD_API int opd_tensor_file_value(const opd_tensor_file *file, const char *name,
 OPD_API int opd_tensor_file_value_at(const opd_tensor_file *file, int64_t i, opd_value *value);
 /* Writes an entry that is an int, float, bool or tensor of one element to *number.  Returns 0, or -1 with an error. */
 OPD_API int opd_tensor_file_number(const opd_tensor_file *file, const char *name, double *number);
-/* Returns the string under a key of a safetensors file's __metadata__; NULL if the key is missing. */
+/* Returns the string under a key of the metadata of a GGUF file, or of a safetensors file's __metadata__.  Returns NULL if
+   the key is missing or its value is not a string; also NULL, with an error, if a string of a GGUF file has a zero byte
+   inside.  The string lives as long as the file is open. */
 OPD_API const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key);
-/* Returns the i-th key of a safetensors file's __metadata__; NULL beyond the last. */
+/* Returns the i-th key of the metadata of a GGUF or safetensors file; NULL beyond the last. */
 OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i);
+/* Writes the value under a key of the metadata of a GGUF file to *value: an int, float, bool or string, or a list of
+   ints, floats, bools or (OPD_TAG_LIST) strings for an array.  An unsigned number of 64 bits above INT64_MAX becomes a
+   negative int with the same bits, as in opd_value_uint.  In a safetensors file, all values are strings.  Strings and
+   lists live as long as the file is open; a list is made by the first call for its key.  Any thread may call this.
+   Returns 0, or -1 with an error: the key is missing, a string has a zero byte inside, an array has more than INT32_MAX
+   elements. */
+OPD_NEW int opd_tensor_file_metadata_value(const opd_tensor_file *file, const char *key, opd_value *value);
+/* Returns the type of a value of the metadata, or of the elements of an array: "u8", "i8", "u16", "i16", "u32", "i32",
+   "f32", "bool", "str", "u64", "i64" or "f64".  Returns NULL, without an error, if the key is missing. */
+OPD_NEW const char *opd_tensor_file_metadata_type(const opd_tensor_file *file, const char *key);
+/* Returns the number of elements of an array in the metadata of a GGUF file; -1, without an error, if the key is missing
+   or its value is not an array. */
+OPD_NEW int64_t opd_tensor_file_metadata_count(const opd_tensor_file *file, const char *key);
+/* Returns element i of an array of strings in the metadata of a GGUF file, or for i = 0 a string that is not in an array.
+   The text ends with a zero, may contain any other bytes, also zeros, and lives as long as the file is open; its length
+   is written to *length, unless that is NULL.  Takes the same time for each i.  Returns NULL with an error if there is no
+   such element. */
+OPD_NEW const char *opd_tensor_file_metadata_text(const opd_tensor_file *file, const char *key, int64_t i,
+                                                  size_t *length);
+/* Writes element i of an array of numbers or bools in the metadata of a GGUF file to *number, or for i = 0 a number or
+   bool that is not in an array.  Returns 0, or -1 with an error. */
+OPD_NEW int opd_tensor_file_metadata_number(const opd_tensor_file *file, const char *key, int64_t i, double *number);
 /* Writes a checkpoint that torch.load reads, also with weights_only=True and mmap=True.  Writes `count` values under
    paths, in this order.  The path "model/0.weight" is the key '0.weight' of the dict 'model', and "" is the whole file.
    Brackets mark other containers in a path: "param_groups/[0]" is an item of a list, "betas/(1)" of a tuple, and

@@ -200,6 +200,8 @@ typedef struct opdi_sorted { const char *name; size_t begin, end; int64_t place;
 /* The names of a run's elements, one after another, each with a final zero: `bytes` bytes.  NULL until the first name
    is needed. */
 typedef struct opdi_named_run { char *names; size_t bytes; } opdi_named_run;
+/* What only GGUF files have, see >>gguf. */
+typedef struct opdi_gguf opdi_gguf;
 struct opd_tensor_file {
     opdi_file_buffer *bytes;
     opdi_source source;
@@ -218,6 +220,7 @@ struct opd_tensor_file {
     opd_tensor **storages;       /* checkpoint: for each member that is a storage, a tensor of its bytes; NULL: not made
                                     yet */
     int64_t nstorages;
+    opdi_gguf *gguf;             /* NULL for other files */
 };
 #endif
 
@@ -225,6 +228,41 @@ struct opd_tensor_file {
 
 #if !defined(OPD_NO_EXCHANGE)
 #define OPDI_SAFETENSORS_HEADER 100000000 /* the largest header, in bytes, that the format allows */
+#endif
+
+//== GGUF ==============================================================================================================
+
+#if !defined(OPD_NO_EXCHANGE)
+/* The types of metadata, by their numbers in the format. */
+enum {
+    OPDI_GGUF_U8, OPDI_GGUF_I8, OPDI_GGUF_U16, OPDI_GGUF_I16, OPDI_GGUF_U32, OPDI_GGUF_I32, OPDI_GGUF_F32,
+    OPDI_GGUF_BOOL, OPDI_GGUF_STRING, OPDI_GGUF_ARRAY, OPDI_GGUF_U64, OPDI_GGUF_I64, OPDI_GGUF_F64, OPDI_GGUF_TYPES
+};
+/* Limits: bytes of a key, bytes of a tensor's name, dimensions; the alignment of data if the file does not say it; the
+   fewest bytes that a tensor's description and a key with a value take. */
+enum {
+    OPDI_GGUF_KEY = 65535, OPDI_GGUF_NAME = 63, OPDI_GGUF_DIMS = 4, OPDI_GGUF_ALIGNMENT = 32,
+    OPDI_GGUF_LEAST_TENSOR = 24, OPDI_GGUF_LEAST_PAIR = 13
+};
+/* The name of a type of metadata, and the bytes of its numbers (0: none). */
+typedef struct opdi_gguf_type { const char *name; int bytes; } opdi_gguf_type;
+/* A key with its value.  key: position in the file's text; where: byte of the file at which the pair begins. */
+typedef struct opdi_gguf_pair {
+    size_t key, where;
+    size_t value;                /* numbers: the byte of the file; strings: the index in `texts` of the first */
+    int64_t count;               /* of an array: the number of elements; -1: not an array */
+    int type;                    /* of the value, or of the elements of an array */
+    void *list;                  /* of an array: the elements for an opd_value; NULL until they are needed */
+} opdi_gguf_pair;
+struct opdi_gguf {
+    opdi_string pairs;           /* opdi_gguf_pair[]: the metadata in the file's order */
+    opdi_sorted *sorted;         /* the keys, sorted */
+    opdi_string texts;           /* size_t[]: positions in the file's text of the strings of a pair, and of the byte
+                                    behind its last string */
+    opd_tensor_file **parts;     /* the other files of a model in parts; `member` of an entry is 0 for a tensor of the
+                                    first file, and i + 1 for one of parts[i] */
+    int64_t nparts, most_parts;  /* most_parts: for how many `parts` has space */
+};
 #endif
 
 //== checkpoints =======================================================================================================

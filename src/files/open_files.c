@@ -18,6 +18,7 @@ void opd_tensor_file_close(opd_tensor_file *file) {
     opdi_string_free(&file->entries);
     opdi_string_free(&file->dims);
     opdi_string_free(&file->meta);
+    if (file->gguf) { opdi_gguf_free(file); }
     opdi_file_buffer_drop(file->bytes);
     opdi_free(file, sizeof *file + file->path_bytes);
 }
@@ -49,7 +50,7 @@ OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_file_buffer *bytes, const o
     if (opdi_is_npy(&file->source)) {
         rc = opdi_bad(&file->source, 0, "this is a .npy file, which has one tensor: read it with opd_npy_load");
     } else {
-        rc = opdi_is_zip(&file->source) ? opdi_zip_parse(file)
+        rc = opdi_is_gguf(&file->source) ? opdi_gguf_parse(file) : opdi_is_zip(&file->source) ? opdi_zip_parse(file)
             : opdi_legacy_magic(&file->source) ? opdi_legacy_parse(file) : opdi_safetensors_parse(file);
         const int64_t pickle = rc == 0 && file->zip ? opdi_checkpoint_find(file) : -1;
         if (pickle >= 0) { rc = opdi_checkpoint_parse(file, pickle); }
@@ -109,14 +110,18 @@ static bool opdi_was_safetensors(const opdi_source *source) {
     return brace || (count && count <= OPDI_SAFETENSORS_HEADER && count <= source->length - 8 && source->length > 9 &&
                      (source->data[9] == '"' || source->data[9] == '{'));
 }
-/* Sets an error if a file is too short to tell its format, or is a .npy file or old checkpoint whose first bytes are
-   damaged.  Returns -1 if an error was set, else 0. */
+/* Sets an error if a file is too short to tell its format, or is a .npy file, GGUF file or old checkpoint whose first
+   bytes are damaged.  Returns -1 if an error was set, else 0. */
 static int opdi_was_known(const opdi_source *source) {
-    static const char array[] = "\x93NUMPY", old[] = "\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
-    size_t same[2] = {0, 0};
+    static const char gguf[] = "GGUF", array[] = "\x93NUMPY", old[] = "\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+    size_t same[2] = {0, 0}, letters = 0;
     for (size_t i = 0; i < sizeof old - 1 && i < source->length; i++) {
         if (i < sizeof array - 1) { same[0] += source->data[i] == (unsigned char)array[i]; }
         same[1] += source->data[i] == (unsigned char)old[i];
+    }
+    for (size_t i = 0; i < 4 && i < source->length; i++) { letters += source->data[i] == (unsigned char)gguf[i]; }
+    if (letters == 3 && source->length >= 24 && opdi_le32(source->data + 4) - 1 < 3) {
+        return opdi_bad(source, 0, "the first bytes are almost those of a GGUF file: the file is damaged");
     }
     if (same[0] >= 5 || same[1] >= 12) {
         return opdi_bad(source, 0, "the first bytes are almost those of %s: the file is damaged",
@@ -135,6 +140,7 @@ opd_file_kind opd_file_kind_of(const char *path) {
     opd_tensor_file *file = opdi_tensor_file_new(buffer, &source);
     if (!file) { return kind; }
     if (opdi_is_npy(&file->source)) { kind = OPD_FILE_NPY; }
+    else if (opdi_is_gguf(&file->source)) { kind = opdi_gguf_parse(file) ? OPD_FILE_NONE : OPD_FILE_GGUF; }
     else if (opdi_legacy_magic(&file->source)) { kind = OPD_FILE_CHECKPOINT; }
     else if (opdi_is_zip(&file->source) || opdi_was_zip(&file->source)) {
         kind = opdi_zip_parse(file) ? OPD_FILE_NONE : opdi_zip_kind(file);
@@ -149,7 +155,10 @@ opd_file_kind opd_file_kind_of(const char *path) {
 opd_tensor_file *opd_tensor_file_open(const char *path) {
     opdi_source source;
     opdi_file_buffer *buffer = opdi_file_buffer_open(&source, "opd_tensor_file_open", path, opdi_safetensors_length);
-    return opdi_tensor_file(buffer, &source);
+    opd_tensor_file *const file = opdi_tensor_file(buffer, &source);
+    if (!file || !file->gguf || opdi_gguf_join(file) == 0) { return file; }
+    opd_tensor_file_close(file);
+    return NULL;
 }
 opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter deleter, void *user) {
     opdi_source source = {"opd_tensor_file_parse", "memory", /* entry, data, length */ NULL, NULL, 0};
@@ -166,7 +175,10 @@ opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter dele
     } else if (deleter) {
         deleter(data, user);
     }
-    return opdi_tensor_file(buffer, &source);
+    opd_tensor_file *const file = opdi_tensor_file(buffer, &source);
+    if (!file || !file->gguf || opdi_gguf_alone(file) == 0) { return file; }
+    opd_tensor_file_close(file);
+    return NULL;
 }
 
 int64_t opd_tensor_file_count(const opd_tensor_file *file) { return file ? file->count : 0; }
@@ -264,10 +276,12 @@ int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name) {
     return i;
 }
 const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i) {
-    return file && i >= 0 && i < file->nmeta ? file->text.data + ((const size_t *)(void *)file->meta.data)[2 * i]
-        : NULL;
+    if (!file || i < 0 || i >= file->nmeta) { return NULL; }
+    return file->gguf ? opdi_gguf_metadata_key(file, i)
+        : file->text.data + ((const size_t *)(void *)file->meta.data)[2 * i];
 }
 const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key) {
+    if (file && file->gguf && key) { return opdi_gguf_metadata_string(file, key); }
     for (int64_t i = 0; file && key && i < file->nmeta; i++) {
         if (strcmp(key, opd_tensor_file_metadata_key(file, i)) == 0) {
             return file->text.data + ((const size_t *)(void *)file->meta.data)[2 * i + 1];
@@ -276,8 +290,22 @@ const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *ke
     return NULL;
 }
 
-/* Returns the tensor of an entry of a safetensors file.  The tensor uses the file's memory if kernels can read it there
-   (aligned, little-endian machine); otherwise it is a copy.  On failure, returns NULL and sets an error. */
+/* Returns the tensor whose numbers are the `bytes` bytes at `at` of a file, little-endian.  The tensor uses the file's
+   memory if kernels can read it there (aligned, little-endian machine; blocks need neither); otherwise it is a copy.
+   On failure, returns NULL and sets an error. */
+OPDI_INTERNAL opd_tensor *opdi_file_view(opdi_file_buffer *buffer, size_t at, size_t bytes, opd_ints sizes,
+                                         opd_scalar_type dtype) {
+    unsigned char *const data = buffer->data + at;
+    const size_t part = opdi_is_block(dtype) ? 1 : opd_dtype_size(dtype) >> opd_dtype_is_complex(dtype);
+    if ((uintptr_t)data % part || (opdi_big_endian() && part > 1)) {
+        opd_tensor *const tensor = opd_tensor_from(data, sizes, dtype);
+        if (tensor && opdi_big_endian()) { opdi_swap(tensor->data, bytes, part); }
+        return tensor;
+    }
+    opdi_ref_up(&buffer->refs);
+    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_file_buffer_release, buffer);
+}
+/* Returns the tensor of an entry of a safetensors file, as opdi_file_view does. */
 static opd_tensor *opdi_safetensors_read(const opd_tensor_file *file, const opdi_file_entry *named) {
     const opd_scalar_type dtype = opdi_safetensors_dtypes[named->row].dtype;
     const opd_ints sizes = opd_ints_of((const int64_t *)(void *)file->dims.data + named->dims, named->ndim);
@@ -290,14 +318,7 @@ static opd_tensor *opdi_safetensors_read(const opd_tensor_file *file, const opdi
         return NULL;
     }
     if (opdi_bools_check(&source, named->data, dtype, data, named->end - named->data)) { return NULL; }
-    size_t part = opd_dtype_size(dtype) >> opd_dtype_is_complex(dtype);
-    if ((uintptr_t)data % part || (opdi_big_endian() && part > 1)) {
-        opd_tensor *tensor = opd_tensor_from(data, sizes, dtype);
-        if (tensor && opdi_big_endian()) { opdi_swap(tensor->data, named->end - named->data, part); }
-        return tensor;
-    }
-    opdi_ref_up(&file->bytes->refs);
-    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_file_buffer_release, file->bytes);
+    return opdi_file_view(file->bytes, named->data, named->end - named->data, sizes, dtype);
 }
 opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i) {
     if (!opd_ok()) { return NULL; }
@@ -311,6 +332,7 @@ opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i) {
         const opdi_file_entry *const named = opdi_entry_of(file, i, &k);
         return opdi_checkpoint_read(file, named, k);
     }
+    if (file->gguf) { return opdi_gguf_read(file, opdi_file_entry_of(file, i)); }
     if (!file->zip) { return opdi_safetensors_read(file, opdi_file_entry_of(file, i)); }
     opd_tensor *tensor = opdi_zip_read(file, opdi_file_entry_of(file, i));
     return tensor ? opdi_own(tensor) : NULL;

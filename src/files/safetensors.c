@@ -240,6 +240,10 @@ OPDI_INTERNAL uint64_t opdi_safetensors_length(const opdi_source *source) {
     const uint64_t head = source->length < 9 ? 1 : opdi_le64(source->data);
     opdi_scanner scanner;
     uint64_t most = 0;
+    if (opdi_is_gguf(source)) {
+        (void)opdi_bad(source, 0, "a GGUF file cannot be read from a pipe: save it first");
+        return 0;
+    }
     if (opdi_is_zip(source)) {
         (void)opdi_bad(source, 0, "a zip file cannot be read from a pipe, because it is read from its end");
         return 0;
