@@ -102,6 +102,42 @@ INSIDE(int, words_set, (int has), opdi_words_known = has)
 /* kernels: the level of instructions; -1: not determined */
 INSIDE(int, cpu_level, (void), opdi_cpu_level())
 INSIDE(int, cpu_level_set, (int level), opdi_cpu_known = level)
+/* kernels: products with weights in blocks, y = x wT or (back) y = x w */
+typedef struct inside_block_job {
+    int dtype;
+    bool exact, back;
+    int64_t m, n, k;
+    const void *w;
+    int64_t w_stride;
+    const float *x;
+    int64_t x_stride;
+    float *y;
+    int64_t y_stride;
+} inside_block_job;
+int inside_block_product(const inside_block_job *from);
+#if defined(OPDISPATCH_IMPLEMENTATION)
+int inside_block_product(const inside_block_job *from) {
+    opdi_block_job job;
+    job.dtype = (opd_scalar_type)from->dtype;
+    job.exact = from->exact;
+    job.m = from->m;
+    job.n = from->n;
+    job.k = from->k;
+    job.w = from->w;
+    job.w_stride = from->w_stride;
+    job.x = from->x;
+    job.x_stride = from->x_stride;
+    job.y = from->y;
+    job.y_stride = from->y_stride;
+    return from->back ? opdi_block_product_back(&job) : opdi_block_product(&job);
+}
+#endif
+/* kernels: numbers in blocks; see block_formats.c */
+INSIDE(int, blocks_readable, (opd_scalar_type dtype), opdi_blocks_readable(dtype))
+INSIDE(int, blocks_decode, (opd_scalar_type dtype, const void *blocks, float *out, int64_t n),
+       opdi_blocks_decode(dtype, blocks, out, n))
+INSIDE(int, blocks_encode, (opd_scalar_type dtype, const float *in, void *blocks, int64_t n),
+       opdi_blocks_encode(dtype, in, blocks, n))
 /* plug-ins: the instruction sets that a function of machine code needs, as bits, and whether it asks the processor; the
    name of the first of these sets, or NULL; and the sets that the processor has from now on (0: what it has) */
 #if !defined(OPDISPATCH_IMPLEMENTATION) || defined(OPDI_READS_CODE)

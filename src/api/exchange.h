@@ -174,6 +174,18 @@ OPD_API int opd_npz_save(const char *path, const char *const *names, opd_tensors
    or -1 with an error. */
 OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                                  const char *const *metadata);
+/* Writes a GGUF file (version 3) with the tensors under their names, in this order, and `count` keys with their values as
+   metadata.  The dtype of a tensor must be float16, bfloat16, float32, float64, int8 to int64 or one in blocks, whose
+   bytes are written as they are.  A name has at most 63 bytes, and a tensor at most 4 dimensions; a tensor without
+   dimensions is written as one of size [1], because the format has no such tensors.
+   Values are ints, floats, bools, strings and lists of them.  A key may name the type of its value after a colon, as
+   opd_tensor_file_metadata_type returns it: "llama.block_count:u64".  Otherwise an int is written as u32 if it fits, else
+   as i32 or i64; a list of ints as i32 if all fit, else as u32 or i64; and floats as f32, which is what llama.cpp expects.
+   An int with the type u64 stands for the bits of an unsigned number.  A value that its type cannot hold is an error.
+   The value of "general.alignment" (a power of two up to 65536; 32 if it is not given) says where the data of tensors may begin.
+   Writes the file as opd_npy_save does.  Returns 0, or -1 with an error. */
+OPD_NEW int opd_gguf_save(const char *path, const char *const *names, opd_tensors tensors, const char *const *keys,
+                          const opd_value *values, int64_t count);
 
 /* A JSON text (RFC 8259, with NaN, Infinity and -Infinity as Python writes them).  Values have indices; index 0 is the
    value of the whole text.  The index -1 means that there is no value, and all functions accept it.  So calls can be

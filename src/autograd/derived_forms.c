@@ -29,13 +29,13 @@ OPDI_INTERNAL int opdi_derived_args(const opd_call *call, const opdi_card *card,
    writes it to *begin and *end.  Returns false if the bytes are not one contiguous range, or if the tensor will get
    other memory. */
 static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, const char **begin, const char **end) {
-    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     const bool as_is = !got || opdi_has_sizes(tensor, got->dims, got->ndim);
     const int64_t numel = as_is ? tensor->numel : got->numel;
     *begin = tensor->data;
     if (!tensor->data || !numel || (as_is && !opdi_is_dense(tensor))) { return false; }
-    if (!as_is && numel > (tensor->storage->data + tensor->storage->bytes - tensor->data) / size) { return false; }
-    *end = tensor->data + numel * size;
+    const int64_t bytes = opdi_elements_bytes(tensor->dtype, numel);
+    if (!as_is && bytes > tensor->storage->data + tensor->storage->bytes - tensor->data) { return false; }
+    *end = tensor->data + bytes;
     return true;
 }
 /* Checks that none of the `count` targets `to` share memory with each other.  A target is taken with the sizes of its

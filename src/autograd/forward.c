@@ -28,7 +28,7 @@ static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
         }
         return batched && !other && opd_tensor_offset(tensor) == 0 && opd_tensor_offset(first) == 0 &&
             (first->flags & tensor->flags & OPDI_CONTIGUOUS) &&
-            tensor->numel * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype) == tensor->storage->bytes;
+            opdi_elements_bytes(tensor->dtype, tensor->numel) == tensor->storage->bytes;
     }
     if (first->storage->bytes != tensor->storage->bytes ||
         (first->numel && opd_tensor_offset(first) != opd_tensor_offset(tensor))) {

@@ -29,7 +29,7 @@ typedef struct opdi_printer {
     char *buf;
     size_t cap, len;             /* len: the length of the whole text, even beyond `cap` */
     size_t line;                 /* the value of len at the beginning of the last line */
-    int64_t item;                /* bytes of an element */
+    int64_t item;                /* bytes of an element; 1 for a dtype in blocks */
     int64_t part;                /* distance in bytes from the real to the imaginary part */
     int ncolumns;                /* 2 for complex numbers */
     bool summarize;
@@ -74,12 +74,17 @@ static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT
     return count - (k - i - 1);
 }
 
+/* Returns the number at byte `offset`; of a tensor in blocks, the element at `offset`. */
+static double opdi_print_value(const opdi_printer *printer, int64_t offset) {
+    return opdi_is_block(printer->tensor->dtype) ? opdi_block_element(printer->tensor, offset)
+        : opdi_element_f64(printer->tensor, offset);
+}
 /* Writes one number of the element at byte `offset` to `out`: the number in column 0 or, for an imaginary part, in
    column 1.  Returns the length of the text. */
 static int opdi_print_number(const opdi_printer *printer, int column, int64_t offset, char *out /*[OPDI_PRINT_TEXT]*/) {
     int mode = printer->columns[column].mode;
     if (mode < OPDI_PRINT_INT) {
-        return opdi_print_float(opdi_element_f64(printer->tensor, offset + column * printer->part), mode, out);
+        return opdi_print_float(opdi_print_value(printer, offset + column * printer->part), mode, out);
     }
     if (mode == OPDI_PRINT_INT) {
         const int64_t value = opdi_element_i64(printer->tensor, offset);
@@ -97,7 +102,7 @@ static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset
         wide->width = OPDI_MAX(wide->width, opdi_print_number(printer, column, offset, text));
         return;
     }
-    double value = opdi_element_f64(printer->tensor, offset + column * printer->part);
+    double value = opdi_print_value(printer, offset + column * printer->part);
     double magnitude = fabs(value);
     if (!isfinite(value) || magnitude <= 0) { return; }
     wide->low = wide->any ? OPDI_MIN(wide->low, magnitude) : magnitude;
@@ -249,7 +254,7 @@ static void opdi_print_suffixes(opdi_printer *printer, size_t line_length, int i
 static void opdi_print_contents(opdi_printer *printer, int indent) {
     const opd_tensor *tensor = printer->tensor;
     const opdi_dtype_info *info = opdi_dtype((opd_scalar_type)tensor->dtype);
-    printer->item = info->size;
+    printer->item = (int64_t)opdi_element_size(tensor->dtype);         /* blocks: offsets count elements */
     printer->part = info->size / 2;
     printer->ncolumns = info->kind == OPDI_CLASS_COMPLEX ? 2 : 1;
     printer->summarize = tensor->numel > OPDI_PRINT_THRESHOLD;

@@ -484,6 +484,10 @@ static int opdi_transfer_check(const opd_group *group, const opd_transfer *trans
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: in the checked process group '%s', tags must be less than 2^30", name,
                         group->name);
     }
+    if (opdi_is_block(transfer->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: a tensor of %s, stored in blocks, cannot be sent: opd_dequantize makes "
+                        "float32 of it", name, opd_dtype_name(transfer->dtype));
+    }
     if (!sum) { return 0; }
     const bool floats = opd_dtype_is_floating(transfer->dtype) || opd_dtype_is_complex(transfer->dtype);
     if (opdi_is_stored_dtype(transfer->dtype) ||

@@ -13,6 +13,7 @@
 /* Sets of stored dtypes. */
 enum { OPDI_DTYPES_NARROW = 1, OPDI_DTYPES_UINT64 = 2, OPDI_DTYPES_FLOAT8 = 4, OPDI_DTYPES_E8M0 = 8,
       OPDI_DTYPES_COMPLEX32 = 16,
+       OPDI_DTYPES_BLOCKS = 32,
        OPDI_DTYPES_UNSIGNED = 3, OPDI_DTYPES_EIGHT = 12, OPDI_DTYPES_ANY = 31 };
 /* How (OPDI_STORED_*) the operators in `names` handle the stored dtypes in the set `dtypes`.  A space is before and
    after each name. */
@@ -26,6 +27,13 @@ static const opdi_stored_row opdi_stored_rows[] = {
          "swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point is_complex storage_offset sym_size sym_stride "
          "sym_numel sym_storage_offset sym_is_contiguous _assert_tensor_metadata _functional_assert_async "
          "_functional_assert_scalar _functional_sym_constrain_range _functional_sym_constrain_range_for_size ")},
+    {OPDI_STORED_PLAIN, OPDI_DTYPES_BLOCKS | OPDI_DTYPES_ANY,
+     OPDI_TEXT(
+         " empty empty_like empty_strided new_empty new_empty_strided copy copy_ _to_copy clone resize_ is_same_size "
+         "_unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point "
+         "is_complex storage_offset sym_size sym_stride sym_numel sym_storage_offset sym_is_contiguous "
+         "_assert_tensor_metadata ")},
+    {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS, " mm addmm bmm baddbmm embedding index_select cat "},
     {OPDI_STORED_MOVED, OPDI_DTYPES_ANY,
      OPDI_TEXT(
          " cat stack index index_select where roll repeat embedding block_diag diag_embed select_scatter "
@@ -58,7 +66,7 @@ static const opdi_stored_row opdi_stored_rows[] = {
 };
 
 OPDI_INTERNAL unsigned opdi_stored_set(int dtype) {
-    return dtype == OPD_UINT64 ? OPDI_DTYPES_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_DTYPES_NARROW
+    return opdi_is_block(dtype) ? OPDI_DTYPES_BLOCKS : dtype == OPD_UINT64 ? OPDI_DTYPES_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_DTYPES_NARROW
         : dtype == OPD_FLOAT8_E8M0FNU ? OPDI_DTYPES_E8M0 : opdi_is_float8(dtype) ? OPDI_DTYPES_FLOAT8
         : OPDI_DTYPES_COMPLEX32;
 }
@@ -91,8 +99,9 @@ OPDI_INTERNAL int opdi_stored_mode(const opd_op *op, unsigned dtypes) {
 }
 /* Sets the error of PyTorch's kernels for a dtype that they do not support.  Returns -1. */
 OPDI_INTERNAL int opdi_stored_refuse(const opd_op *op, const char *device, int dtype) {
-    return opd_fail(OPD_ERROR_DTYPE, "\"%s_%s\" not implemented for '%s'", op->schema->name, device,
-                    opd_dtype_name((opd_scalar_type)dtype));
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s_%s\" not implemented for '%s'%s", op->schema->name, device,
+                    opd_dtype_name((opd_scalar_type)dtype),
+                    opdi_is_block(dtype) ? ": opd_dequantize makes float32 of a tensor in blocks" : "");
 }
 /* Returns true for a built-in operator that has a kernel, and is neither composite nor derived from another operator.
    */

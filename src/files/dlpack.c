@@ -116,7 +116,7 @@ static opdi_dl_export *opdi_dl_pack(opd_tensor *tensor, const char *who, bool ve
                        "(opd_detach)", who);
         return NULL;
     }
-    if (opdi_memory_of(tensor, who, &data)) { return NULL; }
+    if (opdi_memory_of(tensor, who, &data) || opdi_blocks_refused(tensor, who)) { return NULL; }
     while (k < rows && opdi_dl_devices[k].backend != tensor->backend) { k++; }
     if (k == rows) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: Cannot pack tensors on %s", who, opdi_device_name(tensor->backend));

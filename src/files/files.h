@@ -288,6 +288,19 @@ typedef struct opdi_checkpoint_walk {
 #define OPDI_FOREIGN_TENSORS (-4)    /* opdi_file_entry.strange: a value of an unknown class that contains tensors */
 #endif
 
+//== writing files of several tensors ==================================================================================
+
+#if !defined(OPD_NO_EXCHANGE)
+/* A tensor of a file that is to be written. */
+typedef struct opdi_output {
+    const char *name;
+    opd_tensor *tensor;          /* a reference to a tensor that the host can read */
+    int row;                     /* safetensors: row in opdi_safetensors_dtypes */
+    uint64_t begin, bytes;       /* bytes: size of the data; begin: position of the entry in the file (.npz only) */
+    uint32_t crc;                /* .npz: the checksum of the data */
+} opdi_output;
+#endif
+
 //== saving checkpoints ================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)

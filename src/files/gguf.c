@@ -21,8 +21,8 @@ OPDI_INTERNAL bool opdi_is_gguf(const opdi_source *source) {
 static opdi_gguf_pair *opdi_gguf_pair_at(const opd_tensor_file *file, int64_t i) {
     return (opdi_gguf_pair *)(void *)file->gguf->pairs.data + i;
 }
-/* Returns the number that type `type` of GGUF has among dtypes, or OPD_DTYPE_NONE if there is no such type. */
-static opd_scalar_type opdi_gguf_dtype(uint32_t type) {
+/* Returns the dtype of a type of GGUF, or OPD_DTYPE_NONE if there is no such type. */
+OPDI_INTERNAL opd_scalar_type opdi_gguf_dtype(uint32_t type) {
     static const opd_scalar_type plain[] = {OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT64};
     if (type < 2) { return type ? OPD_FLOAT16 : OPD_FLOAT32; }
     if (type >= 24 && type <= 28) { return plain[type - 24]; }
@@ -396,6 +396,10 @@ static int64_t opdi_gguf_parts(const opd_tensor_file *file) {
     const int64_t count = opdi_gguf_integer(file, "split.count");
     const int64_t place = opd_ok() && count > 1 ? opdi_gguf_integer(file, "split.no") : 0;
     if (!opd_ok()) { return -1; }
+    if (place < 0) {
+        return opdi_bad(&file->source, OPDI_NOWHERE, "split.count is %lld, but the key split.no is missing",
+                        (long long)count);
+    }
     if (place != 0) {
         return opdi_bad(&file->source, OPDI_NOWHERE, "this is part %lld of a model in %lld files: open the first",
                         (long long)place + 1, (long long)count);
@@ -646,6 +650,11 @@ const char *opd_tensor_file_metadata_text(const opd_tensor_file *file, const cha
     static const char who[] = "opd_tensor_file_metadata_text";
     size_t bytes;
     if (length) { *length = 0; }
+    if (file && !file->gguf && key && i == 0 && opd_tensor_file_metadata(file, key)) {
+        const char *const value = opd_tensor_file_metadata(file, key);
+        if (length) { *length = strlen(value); }
+        return opd_ok() ? value : NULL;
+    }
     const opdi_gguf_pair *const pair = opdi_gguf_pair_with(file, key, i, who);
     if (!pair) { return NULL; }
     if (pair->type != OPDI_GGUF_STRING) {
@@ -661,6 +670,9 @@ int opd_tensor_file_metadata_number(const opd_tensor_file *file, const char *key
     int64_t integer;
     if (!number) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the pointer to the number is NULL", who); }
     *number = 0;
+    if (opd_ok() && file && !file->gguf && key && opd_tensor_file_metadata(file, key)) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: %.500s: the value of '%.300s' is not a number", who, file->source.path, key);
+    }
     const opdi_gguf_pair *const pair = opdi_gguf_pair_with(file, key, i, who);
     if (!pair) { return -1; }
     return opdi_gguf_element(file, pair, i, &integer, number) ? 0

@@ -9,15 +9,7 @@
 
 //== writing files of several tensors ==================================================================================
 
-/* A tensor of a file that is to be written. */
-typedef struct opdi_output {
-    const char *name;
-    opd_tensor *tensor;          /* a reference to a tensor that the host can read */
-    int row;                     /* safetensors: row in opdi_safetensors_dtypes */
-    uint64_t begin, bytes;       /* bytes: size of the data; begin: position of the entry in the file (.npz only) */
-    uint32_t crc;                /* .npz: the checksum of the data */
-} opdi_output;
-static void opdi_outputs_free(opdi_output *output, int64_t count) {
+OPDI_INTERNAL void opdi_outputs_free(opdi_output *output, int64_t count) {
     for (int64_t i = 0; output && i < count; i++) {
         if (output[i].tensor) { opdi_drop(output[i].tensor); }
     }
@@ -29,7 +21,7 @@ static int opdi_by_output(const void *first, const void *second) {
 }
 /* Checks that a name can be written into a file: it must be valid UTF-8 and not NULL. `what` describes the name in the
    error.  Returns 0, or -1 and sets an error. */
-static int opdi_name_check(const opdi_source *source, const char *name, const char *what) {
+OPDI_INTERNAL int opdi_name_check(const opdi_source *source, const char *name, const char *what) {
     size_t length = name ? strlen(name) : 0, len;
     if (!name) { return opdi_bad(source, OPDI_NOWHERE, "%s is NULL", what); }
     for (size_t at = 0; at < length; at += len) {
@@ -50,7 +42,7 @@ static int opdi_names_differ(const opdi_source *source, const opdi_output *outpu
 }
 /* Checks the names and tensors that are to be written, and returns them as an array.  Returns NULL if there are no
    tensors, or NULL and sets an error. */
-static opdi_output *opdi_outputs(const opdi_source *source, const char *const *names, opd_tensors tensors) {
+OPDI_INTERNAL opdi_output *opdi_outputs(const opdi_source *source, const char *const *names, opd_tensors tensors) {
     int64_t i;
     if (!source->path || tensors.n < 0 || (tensors.n && (!names || !tensors.data))) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s NULL", source->who,
@@ -63,9 +55,10 @@ static opdi_output *opdi_outputs(const opdi_source *source, const char *const *n
     memset(output, 0, (size_t)tensors.n * sizeof *output);
     for (i = 0; i < tensors.n && opdi_name_check(source, names[i], "a name") == 0; i++) {
         output[i].name = names[i];
-        output[i].tensor = opdi_host_of(tensors.data[i], source->who);
+        output[i].tensor = opdi_blocks_refused(tensors.data[i], source->who) ? NULL
+            : opdi_host_of(tensors.data[i], source->who);
         if (!output[i].tensor) { break; }
-        output[i].bytes = (uint64_t)output[i].tensor->numel * opd_dtype_size((opd_scalar_type)output[i].tensor->dtype);
+        output[i].bytes = (uint64_t)opdi_elements_bytes(output[i].tensor->dtype, output[i].tensor->numel);
     }
     if (i == tensors.n && opdi_names_differ(source, output, i) == 0) { return output; }
     opdi_outputs_free(output, tensors.n);

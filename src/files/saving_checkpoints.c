@@ -360,7 +360,9 @@ static int opdi_branch_check(opdi_checkpoint_writer *writer, int64_t at) {
    Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_number(opdi_checkpoint_writer *writer, const opd_tensor *tensor) {
     void *data;
-    if (opdi_memory_of(tensor, writer->source.who, &data)) { return -1; }
+    if (opdi_memory_of(tensor, writer->source.who, &data) || opdi_blocks_refused(tensor, writer->source.who)) {
+        return -1;
+    }
     /* stored dtypes have no class of storages */
     const int dtype = opdi_is_stored_dtype(tensor->dtype) ? -1 : tensor->dtype;
     const int64_t was = writer->storages.count;

@@ -21,14 +21,14 @@ static opd_tensor *opdi_gnode_tensor(const opdi_gnode *node) {
     return node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_TENSOR ? node->constant.u.t : NULL;
 }
 static size_t opdi_tensor_bytes(const opd_tensor *tensor) {
-    return (size_t)tensor->numel * opd_dtype_size((opd_scalar_type)tensor->dtype);
+    return (size_t)opdi_elements_bytes(tensor->dtype, tensor->numel);
 }
 
 static int opdi_graph_put_tensor(opdi_sink *sink, opd_tensor *tensor) {
     static const unsigned char zeros[8] = {0};
     unsigned char head[16 + 8 * OPD_MAX_DIMS], *at = opdi_le_put(head, (uint64_t)tensor->dtype, 4);
     const size_t bytes = opdi_tensor_bytes(tensor);
-    opd_tensor *host = opdi_host_of(tensor, sink->source.who);
+    opd_tensor *host = opdi_blocks_refused(tensor, sink->source.who) ? NULL : opdi_host_of(tensor, sink->source.who);
     if (!host) { return -1; }
     at = opdi_le_put(opdi_le_put(at, tensor->ndim, 4), bytes, 8);
     for (int i = 0; i < tensor->ndim; i++) { at = opdi_le_put(at, (uint64_t)tensor->dims[i], 8); }

@@ -64,17 +64,28 @@ OPDI_INTERNAL int opdi_sink_close(opdi_sink *sink, int rc) {
     if (sink->to) { opdi_free(sink->to, sink->bytes); }
     return rc;
 }
+/* Fails if the tensor is stored in blocks, which a file format of `who` does not have.  Returns 0, or -1 and sets an
+   error. */
+OPDI_INTERNAL int opdi_blocks_refused(const opd_tensor *tensor, const char *who) {
+    return !tensor || opdi_is_dead(tensor) || !opdi_is_block(tensor->dtype) ? 0
+        : opd_fail(OPD_ERROR_DTYPE, "%s: this format does not have the dtype %s: opd_gguf_save writes it, and "
+                   "opd_dequantize makes float32 of it", who, opd_dtype_name((opd_scalar_type)tensor->dtype));
+}
 /* Writes the elements of a tensor in host memory, in the order of contiguous tensors.  Returns 0, or -1 and sets an
    error. */
 OPDI_INTERNAL int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {
-    const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);      /* 0 for a tensor in blocks */
     int64_t at[OPD_MAX_DIMS], left = tensor->numel;
     const char *here = tensor->data;
     char part[4096];
     size_t count = 0;
     if (tensor->numel == 0) { return 0; }
     if ((tensor->flags & OPDI_CONTIGUOUS) && !sink->swap) {
-        return opdi_sink_put(sink, tensor->data, (size_t)tensor->numel * element);
+        return opdi_sink_put(sink, tensor->data, (size_t)opdi_elements_bytes(tensor->dtype, tensor->numel));
+    }
+    if (!element) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a tensor of %s, stored in blocks, can only be written if it is contiguous",
+                        opd_dtype_name((opd_scalar_type)tensor->dtype));
     }
     memset(at, 0, sizeof at);
     for (; left; left--) {
@@ -148,7 +159,8 @@ OPDI_INTERNAL int opdi_npy_write(opdi_sink *sink, const opd_tensor *tensor) {
 int opd_npy_save(const char *path, opd_tensor *tensor) {
     opd_tensor *hidden;
     opdi_sink sink;
-    if (!opd_ok() || !(hidden = opdi_host_of(tensor, "opd_npy_save"))) { return -1; }
+    if (!opd_ok() || opdi_blocks_refused(tensor, "opd_npy_save") ||
+        !(hidden = opdi_host_of(tensor, "opd_npy_save"))) { return -1; }
     int rc = opdi_sink_open(&sink, "opd_npy_save", path);
     if (rc == 0) { rc = opdi_sink_close(&sink, opdi_npy_write(&sink, hidden)); }
     opdi_drop(hidden);

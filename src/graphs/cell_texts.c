@@ -165,12 +165,12 @@ static void opdi_numbers_write(opdi_text_builder *out, const opd_tensor *tensor,
     }
     opdi_text_builder_add_text(out, "} ]");
 }
-/* Writes a tensor as TorchScript does.  A tensor that is complex, lazy or not in the CPU's memory is written as
+/* Writes a tensor as TorchScript does.  A tensor that is complex, in blocks, lazy or not in the CPU's memory is written as
    opd_tensor_print does. */
 static void opdi_value_write_tensor(opdi_text_builder *out, opd_tensor *tensor) {
     const int64_t count = opd_numel(tensor), size = (int64_t)opd_dtype_size(opd_dtype(tensor));
     const bool plain = tensor->backend == OPD_CPU && !opd_dtype_is_complex(opd_dtype(tensor)) &&
-        !(tensor->flags & OPDI_LAZY) && opd_data(tensor);
+        !opdi_is_block(tensor->dtype) && !(tensor->flags & OPDI_LAZY) && opd_data(tensor);
     if (count && !plain) {
         const size_t length = opd_tensor_print(tensor, NULL, 0);
         char *text = (char *)opdi_alloc(length + 1);

@@ -14,7 +14,7 @@ static bool opdi_tensors_same(opd_tensor *tensor, opd_tensor *other) {
         other->backend != OPD_CPU || ((tensor->flags ^ other->flags) & OPDI_WRAPPED)) { return false; }
     for (int i = 0; i < tensor->ndim; i++) { if (tensor->dims[i] != other->dims[i]) { return false; } }
     opd_tensor *const first = opd_contiguous(opd_detach(tensor)), *const second = opd_contiguous(opd_detach(other));
-    const size_t bytes = (size_t)tensor->numel * opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const size_t bytes = (size_t)opdi_elements_bytes(tensor->dtype, tensor->numel);
     return first && second && (bytes == 0 || memcmp(opd_data(first), opd_data(second), bytes) == 0);
 }
 OPDI_INTERNAL bool opdi_constants_same(const opd_value *value, const opd_value *other, int depth);

@@ -75,7 +75,7 @@ static size_t opdi_gvalue_bytes(const opdi_gvalue *value) {
         if (value->dims[d] == 0) { return 0; }
         count += (value->dims[d] - 1) * value->dims[value->ndim + d];
     }
-    return (size_t)count * opd_dtype_size((opd_scalar_type)value->dtype);
+    return (size_t)opdi_elements_bytes(value->dtype, count);
 }
 /* Returns whether a size of a tensor may differ from run to run (opd_graph_trace_open). */
 static bool opdi_gvalue_is_open(const opdi_gvalue *value) {

@@ -280,8 +280,8 @@ OPDI_INTERNAL int opdi_graph_parse_type(opdi_graph_parser *parser, opdi_gvalue *
         }
         return 0;
     }
-    for (int dtype = 0; dtype <= OPD_FLOAT8_E8M0FNU; dtype++) {
-        const char *name = opd_dtype_size((opd_scalar_type)dtype) ? opd_dtype_cname((opd_scalar_type)dtype) : "";
+    for (int dtype = 0; dtype < 128; dtype++) {
+        const char *name = opdi_element_size(dtype) ? opd_dtype_cname((opd_scalar_type)dtype) : "";
         if (strlen(name) != length || memcmp(parser->at, name, length) != 0 || !length) { continue; }
         parser->at += length;
         value->tag = OPD_TAG_TENSOR;

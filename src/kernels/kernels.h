@@ -588,6 +588,48 @@ typedef struct opdi_block_job {
     float *y;
     int64_t y_stride;
 } opdi_block_job;
+/* Numbers of blocks, which are stored with the lowest byte first, at any address. */
+OPDI_ALWAYS uint32_t opdi_u16_at(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8; }
+OPDI_ALWAYS uint32_t opdi_u32_at(const uint8_t *at) { return opdi_u16_at(at) | opdi_u16_at(at + 2) << 16; }
+OPDI_ALWAYS float opdi_f16_at(const uint8_t *at) { return opdi_f16_to_f32((uint16_t)opdi_u16_at(at)); }
+OPDI_ALWAYS float opdi_f32_at(const uint8_t *at) { return opdi_float(opdi_u32_at(at)); }
+/* The numbers for the codes of OPD_IQ4_NL and OPD_IQ4_XS; twice the numbers of OPD_MXFP4 and OPD_NVFP4. */
+OPD_UNUSED static const int8_t opdi_iq4_numbers[16] = {
+    -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+OPD_UNUSED static const int8_t opdi_fp4_numbers[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+/* Returns 2^(e - 128), by which OPD_MXFP4 multiplies opdi_fp4_numbers.  For e = 0 and e = 1 it is denormal. */
+OPDI_ALWAYS float opdi_mxfp4_scale(uint8_t e) {
+    return opdi_float(e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23);
+}
+/* Returns half of the scale of OPD_NVFP4, an unsigned float8_e4m3: its bits without the sign, shifted to the float's
+   places, are too small by 2^120. */
+OPDI_ALWAYS float opdi_nvfp4_scale(uint8_t u) {
+    return u == 0x7f ? 0.0f : opdi_float((uint32_t)(u & 0x7fu) << 20) * 6.6461399789245794e35f;
+}
+/* Unpacks the eight scales and minima of a block of OPD_Q4_K or OPD_Q5_K, with 6 bits each, from 12 bytes. */
+OPDI_ALWAYS void opdi_q4_K_scales(const uint8_t *at, uint8_t *scales, uint8_t *minima) {
+    for (int b = 0; b < 4; b++) {
+        scales[b] = at[b] & 63u;
+        minima[b] = at[b + 4] & 63u;
+        scales[b + 4] = (uint8_t)((at[b + 8] & 15u) | (at[b] >> 6) << 4);
+        minima[b + 4] = (uint8_t)(at[b + 8] >> 4 | (at[b + 4] >> 6) << 4);
+    }
+}
+/* Unpacks the sixteen scales of a block of OPD_Q3_K, from -32 to 31, from 12 bytes. */
+OPDI_ALWAYS void opdi_q3_K_scales(const uint8_t *at, int8_t *scales) {
+    for (int k = 0; k < 16; k++) {
+        const int low = at[k & 7] >> (k < 8 ? 0 : 4) & 15, high = at[8 + (k & 3)] >> 2 * (k >> 2) & 3;
+        scales[k] = (int8_t)((low | high << 4) - 32);
+    }
+}
+/* Unpacks the eight scales of a block of OPD_IQ4_XS, from -32 to 31.  `at` is the beginning of the block. */
+OPDI_ALWAYS void opdi_iq4_xs_scales(const uint8_t *at, int8_t *scales) {
+    const uint32_t high = opdi_u16_at(at + 2);
+    for (int b = 0; b < 8; b++) {
+        const uint32_t low = at[4 + b / 2] >> 4 * (b & 1) & 15u;
+        scales[b] = (int8_t)((int)(low | (high >> 2 * b & 3u) << 4) - 32);
+    }
+}
 
 //== functions of higher layers that this layer calls ==================================================================
 

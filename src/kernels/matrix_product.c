@@ -303,8 +303,8 @@ OPDI_INTERNAL void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, i
 
 /* Computes the tile of at most MR rows from row i on, and of `count` columns from column j on, of the current block.
    `panel` has these columns of B; its rows are `ldb` apart. */
-static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64_t count, const void *panel,
-                           int64_t ldb) {
+OPDI_INTERNAL void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64_t count, const void *panel,
+                                  int64_t ldb) {
     double tile[OPDI_MAX_MR * OPDI_MAX_NR / 2];
     const void *rows[OPDI_MAX_MR];
     const opdi_micro *mk = &job->mk;

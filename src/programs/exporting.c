@@ -622,7 +622,9 @@ static int opdi_program_put_tensor(opdi_program_writer *writer, const char *name
     opdi_program_item item;
     void *data = NULL;
     memset(&item, 0, sizeof item);
-    if (opdi_memory_of(tensor, "opd_program_save", &data)) { return -1; }
+    if (opdi_memory_of(tensor, "opd_program_save", &data) || opdi_blocks_refused(tensor, "opd_program_save")) {
+        return -1;
+    }
     if (!opdi_program_file_dtype(tensor->dtype)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: '%.200s' has a dtype that the format does not have",
                         name);

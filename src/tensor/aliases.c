@@ -28,21 +28,23 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* an opdi_pla
 /* Returns how many bytes the tensor's storage must have for these sizes, or 0 if there are no elements.  Returns -1 and
    sets an error if the tensor cannot have these sizes. */
 OPDI_INTERNAL int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
-    const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const size_t element = opdi_element_size(tensor->dtype);
     const int64_t numel = opdi_count(sizes, ndim, element), first = opd_tensor_offset(tensor);
     const opdi_storage *storage = tensor->storage;
     if (numel <= 0) { return numel; }
-    if (numel > ((int64_t)1 << 62) / (int64_t)element - first) { return opdi_count_error(sizes, ndim); }
-    if (storage->block_bytes != -1 || storage->bytes <= 0 || (first + numel) * (int64_t)element <= storage->bytes) {
-        return (first + numel) * (int64_t)element;
+    if (opdi_is_block(tensor->dtype) && opdi_block_check((opd_scalar_type)tensor->dtype, sizes, NULL, ndim, 0)) {
+        return -1;
     }
+    if (numel > ((int64_t)1 << 62) / (int64_t)element - first) { return opdi_count_error(sizes, ndim); }
+    const int64_t bytes = opdi_elements_bytes(tensor->dtype, first + numel);
+    if (storage->block_bytes != -1 || storage->bytes <= 0 || bytes <= storage->bytes) { return bytes; }
     return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
 }
 /* Gives `tensor` other sizes with contiguous strides, as resize_ does.  If necessary, the memory grows and keeps its
    contents.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const int64_t need = opdi_resize_bytes(tensor, sizes, ndim);
-    const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const size_t element = opdi_element_size(tensor->dtype);
     const int64_t numel = need < 0 ? -1 : opdi_count(sizes, ndim, element), offset = opd_tensor_offset(tensor);
     int64_t *dims = NULL;
     opdi_storage *storage = tensor->storage, *grown = NULL;
@@ -67,7 +69,7 @@ OPDI_INTERNAL int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim
         opdi_view_untie(tensor);
         if (storage->block == tensor) { meta->home = storage; } else { opdi_storage_drop(storage); }
         tensor->storage = grown;
-        tensor->data = grown->data ? grown->data + offset * (int64_t)element : NULL;
+        tensor->data = grown->data ? grown->data + opdi_elements_bytes(tensor->dtype, offset) : NULL;
     }
     if (dims) {
         opdi_free(meta->dims, (size_t)meta->dims_count * sizeof *dims);
@@ -83,9 +85,10 @@ OPDI_INTERNAL int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim
    element.  The caller has checked that all elements stay inside.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                   int64_t offset) {
-    int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)tensor->dtype));
+    int64_t numel = opdi_count(sizes, ndim, opdi_element_size(tensor->dtype));
     opdi_meta *meta = tensor->meta;
-    if (numel < 0) { return -1; }
+    if (numel < 0 || (opdi_is_block(tensor->dtype) &&
+                      opdi_block_check((opd_scalar_type)tensor->dtype, sizes, strides, ndim, offset))) { return -1; }
     if (2 * ndim > tensor->capacity) {
         if (!(meta = opdi_meta_of(tensor))) { return -1; }
         if (2 * ndim > meta->dims_count) {
@@ -99,7 +102,7 @@ OPDI_INTERNAL int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, cons
     } else { tensor->dims = (int64_t *)(void *)(tensor + 1); }
     opdi_set_dims(tensor, sizes, strides, ndim, numel);
     if (numel) {
-        offset *= (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+        offset = opdi_elements_bytes(tensor->dtype, offset);
         if (tensor->data) { tensor->data += offset; } else if (tensor->backend == OPD_META) { tensor->begin += offset; }
     }
     return 0;

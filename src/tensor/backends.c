@@ -624,13 +624,14 @@ OPDI_INTERNAL opdi_storage *opdi_device_storage(int64_t bytes, int place) {
    and sizes.  Returns NULL and sets an error if that fails. */
 OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim,
                                              opd_scalar_type dtype, opd_device device) {
-    const size_t element = opd_dtype_size(dtype);
+    const size_t element = opdi_element_size((int)dtype);
     int index;
     opdi_backend *backend = opdi_device_find(device, &index);
     int64_t numel = backend ? opdi_count(sizes, ndim, element) : -1, extent = numel;
     opd_tensor *tensor;
     opdi_storage *storage;
     if (numel < 0) { return NULL; }
+    if (opdi_is_block((int)dtype) && opdi_block_check(dtype, sizes, strides, ndim, 0)) { return NULL; }
     if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
     if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES / element) {
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
@@ -647,7 +648,7 @@ OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t
     storage->block = tensor;
     storage->block_bytes = (int64_t)block;
     storage->born = opdi_self()->innermost.serial;
-    if (opdi_device_alloc(storage, backend, device.type, index, (size_t)extent * element)) {
+    if (opdi_device_alloc(storage, backend, device.type, index, (size_t)opdi_elements_bytes((int)dtype, extent))) {
         opdi_free(tensor, block);
         return NULL;
     }

@@ -497,8 +497,8 @@ OPDI_COLD_BEGIN
 
 /* Returns the number of bytes from the first byte of the tensor's first element to the end of its last element. */
 OPDI_INTERNAL size_t opdi_span(const opd_tensor *tensor) {
-    return (size_t)opdi_extent(tensor->dims, tensor->dims + tensor->ndim,
-                               tensor->ndim) * opd_dtype_size((opd_scalar_type)tensor->dtype);
+    return (size_t)opdi_elements_bytes(tensor->dtype, opdi_extent(tensor->dims, tensor->dims + tensor->ndim,
+                                                                  tensor->ndim));
 }
 /* Makes a copy of `tensor` in the host's memory, with the same strides.  Returns a reference to the copy, or NULL and
    sets an error. */
@@ -663,7 +663,7 @@ OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     }
     if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
         opdi_bytes other;
-        const int64_t numel = dst->numel * (int64_t)opd_dtype_size((opd_scalar_type)dst->dtype);
+        const int64_t numel = opdi_elements_bytes(dst->dtype, dst->numel);
         if (opdi_check_partial_overlap(dst, src) != 0) { return -1; }
         other.dst = dst->data;
         other.src = src->data;
@@ -671,6 +671,7 @@ OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
         else { opdi_parallel_for(numel, 4 * OPDI_GRAIN, opdi_copy_bytes, &other); }
         return 0;
     }
+    if (OPDI_UNLIKELY(opdi_is_block(dst->dtype) || opdi_is_block(src->dtype))) { return opdi_block_copy(dst, src); }
     ops[0] = dst;
     ops[1] = (opd_tensor *)(uintptr_t)src;
     if (opd_dtype_is_complex((opd_scalar_type)dst->dtype) || opd_dtype_is_complex((opd_scalar_type)src->dtype)) {

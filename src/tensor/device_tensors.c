@@ -27,13 +27,14 @@ opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_bac
     opd_device device = opd_device_make(backend, -1);
     opdi_backend *other = opd_ok() && opdi_form_given(sizes, dtype)
         ? OPDI_DEVICE_WITH(&device, host_alloc, "pinned memory") : NULL;
-    const int64_t count = other ? opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype)) : -1;
+    const int64_t count = other ? opdi_count(sizes.data, (int)sizes.n, opdi_element_size((int)dtype)) : -1;
+    const int64_t bytes = count < 0 ? -1 : opdi_elements_bytes((int)dtype, count);
     if (count < 0) { return NULL; }
     if (count == 0) { return opd_tensor_new(sizes, dtype); }
-    void *data = other->desc.host_alloc(other->desc.user, (size_t)count * opd_dtype_size(dtype));
+    void *data = other->desc.host_alloc(other->desc.user, (size_t)bytes);
     if (!data) {
         (void)opd_fail(OPD_ERROR_MEMORY, "%s: an allocation of %lld bytes of pinned memory failed",
-                       opdi_device_name(device.type), (long long)(count * (int64_t)opd_dtype_size(dtype)));
+                       opdi_device_name(device.type), (long long)bytes);
         return NULL;
     }
     return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_pinned_free, (void *)(intptr_t)backend);

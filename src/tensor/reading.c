@@ -155,8 +155,7 @@ static void *opdi_data_of_nobody(const opd_tensor *tensor) {
     const size_t ahead = 64;                      /* bytes for the previous block's address, and for alignment */
     size_t bytes = (size_t)1 << 20;
     if (tensor && !opdi_is_dead(tensor)) {
-        const size_t size = opd_dtype_size((opd_scalar_type)tensor->dtype);
-        bytes = OPDI_MAX(bytes, (size_t)tensor->storage->bytes / size * 8 + 64);
+        bytes = OPDI_MAX(bytes, (size_t)opdi_bytes_elements(tensor->dtype, tensor->storage->bytes) * 8 + 64);
     }
     opdi_lock(&lock);
     if (bytes > buffer) {

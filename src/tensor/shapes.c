@@ -126,9 +126,9 @@ OPDI_INTERNAL int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in
     if ((out == in && !any) || !out->storage || !opdi_same_memory(out, in)) { return 0; }
     if (!out->data || !out->numel || !in->numel || !opdi_is_dense(out) || !opdi_is_dense(in)) { return 0; }
     const char *b0 = out->data;
-    const char *e0 = b0 + out->numel * (int64_t)opd_dtype_size((opd_scalar_type)out->dtype);
+    const char *e0 = b0 + opdi_elements_bytes(out->dtype, out->numel);
     const char *b1 = in->data;
-    const char *e1 = b1 + in->numel * (int64_t)opd_dtype_size((opd_scalar_type)in->dtype);
+    const char *e1 = b1 + opdi_elements_bytes(in->dtype, in->numel);
     if (b0 == b1 && e0 == e1) {
         if (!any && opdi_same_sizes(out, in) &&
             memcmp(opdi_strides(out), opdi_strides(in), sizeof(int64_t) * out->ndim) == 0) {

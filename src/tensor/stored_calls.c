@@ -67,10 +67,10 @@ static bool opdi_stored_selects(const opd_op *op, int i) {
 }
 
 /* Facts about the operands of a call.  tensors[count]: a tensor for each dtype and rank in promotion.  first: the first
-   operand of a stored dtype.  dtypes: the set of stored dtypes.  mixed: there are several dtypes.  listed: the number
+   operand of a stored dtype.  block: the first operand of a dtype in blocks.  dtypes: the set of stored dtypes.  mixed: there are several dtypes.  listed: the number
    of tensors in lists.  selects: an index or mask of a stored dtype. */
 typedef struct opdi_stored_call {
-    opd_tensor *tensors[3 * OPDI_DTYPES], *first;
+    opd_tensor *tensors[3 * OPDI_DTYPES], *first, *block;
     int count;
     unsigned dtypes;
     bool mixed;
@@ -86,6 +86,7 @@ static void opdi_stored_take(opdi_stored_call *stored, opd_tensor *tensor, bool 
     if (tensor->flags & OPDI_STORED) {
         stored->dtypes |= opdi_stored_set(tensor->dtype);
         if (!stored->first) { stored->first = tensor; }
+        if (!stored->block && opdi_is_block(tensor->dtype)) { stored->block = tensor; }
     }
     for (int k = 0; k < stored->count; k++) {
         const opd_tensor *other = stored->tensors[k];
@@ -330,6 +331,7 @@ static int opdi_stored_run(opd_call *call, const opdi_slot *slot, const opdi_sto
     change->to = change->bits = change->common = change->rounded = OPD_DTYPE_NONE;
     change->floats = how == OPDI_STORED_FLOAT;
     if (stored->selects) { return opdi_stored_refuse(call->op, device, stored->selects->dtype); }
+    if (stored->block) { return opdi_stored_refuse(call->op, device, stored->block->dtype); }
     if (stored->mixed) {
         if (!opdi_stored_promotes(call->op, how)) { return opdi_stored_refuse(call->op, device, dtype); }
         const int rc = opdi_stored_mixed(call, stored, change);
@@ -369,6 +371,10 @@ OPDI_INTERNAL int opdi_stored_kernel(opd_call *call) {
     const int how = stored.first ? opdi_stored_mode(call->op, stored.dtypes) : OPDI_STORED_NOT;
     call->user = slot->user;
     if (how == OPDI_STORED_PLAIN || (!stored.first && !stored.selects)) { return slot->fn(call); }
+    if (how == OPDI_STORED_BLOCKS && !stored.selects) {
+        const opdi_block_work *const work = opdi_block_work_of();
+        return work ? work->call(call) : -1;
+    }
     const size_t bytes = (size_t)stored.listed * sizeof *change.list;
     change.list = stored.listed ? (opd_tensor **)opdi_alloc(bytes) : NULL;
     int rc = stored.listed && !change.list ? -1 : opdi_stored_run(call, slot, &stored, how, &change);

@@ -365,6 +365,19 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
     return 0;
 }
 
+//== tensors in blocks =================================================================================================
+
+/* What a program with dtypes in blocks has in addition to others; see opdi_block_work_of.
+   decode writes n elements, whole blocks, as floats to `out`.  encode writes n floats as blocks; it returns 0, or -1 and
+   sets an error if the format cannot be written.  `call` runs a call of an operator that has a form for blocks, and
+   returns 0, or -1 and sets an error. */
+typedef struct opdi_block_work {
+    void (*decode)(opd_scalar_type dtype, const void *blocks, float *out, int64_t n);
+    int (*encode)(opd_scalar_type dtype, const float *in, void *blocks, int64_t n);
+    int (*call)(opd_call *call);
+} opdi_block_work;
+#define OPDI_BLOCK_MOST 256                       /* the most elements of a block */
+
 //== backends ==========================================================================================================
 
 typedef struct opdi_backend {

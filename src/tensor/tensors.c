@@ -8,6 +8,8 @@
 //  knows only that a tensor may be a view.
 //----------------------------------------------------------------------------------------------------------------------
 
+OPDI_NOINLINE OPDI_INTERNAL int opdi_block_check(opd_scalar_type dtype, const int64_t *sizes, const int64_t *strides,
+                                                 int ndim, int64_t offset);
 OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
 OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim,
                                              opd_scalar_type dtype, opd_device device);
@@ -25,8 +27,8 @@ opd_device opd_tensor_device(const opd_tensor *tensor) {
 }
 int64_t opd_tensor_offset(const opd_tensor *tensor) {
     if (opdi_is_none(tensor, "opd_tensor_offset")) { return 0; }
-    return (tensor->data ? (int64_t)(tensor->data - tensor->storage->data) : tensor->begin) /
-        (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    return opdi_bytes_elements(tensor->dtype, tensor->data ? (int64_t)(tensor->data - tensor->storage->data)
+                               : tensor->begin);
 }
 OPDI_INTERNAL bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
@@ -99,7 +101,7 @@ OPDI_INTERNAL void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int
    computed with them, too. */
 OPDI_INTERNAL void opdi_strides_bound(opd_tensor *tensor);
 OPDI_NOINLINE OPDI_INTERNAL void opdi_strides_bound(opd_tensor *tensor) {
-    const int64_t most = ((int64_t)1 << 62) / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const int64_t most = ((int64_t)1 << 62) / (int64_t)opdi_element_size(tensor->dtype);
     for (int i = 0; i < tensor->ndim; i++) {
         int64_t *stride = &tensor->dims[tensor->ndim + i];
         *stride = OPDI_MIN(*stride, most);
@@ -114,7 +116,7 @@ OPDI_INTERNAL bool opdi_is_dense(const opd_tensor *tensor);
    that fails. */
 OPDI_INTERNAL opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim,
                                            opd_scalar_type dtype, int backend) {
-    size_t element = opd_dtype_size(dtype);
+    const size_t element = opdi_element_size((int)dtype);
     int64_t numel, extent;
     opd_tensor *tensor;
     opdi_storage *storage;
@@ -127,13 +129,14 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *
     }
     numel = extent = opdi_count(sizes, ndim, element);
     if (numel < 0) { return NULL; }
+    if (OPDI_UNLIKELY(opdi_is_block((int)dtype)) && opdi_block_check(dtype, sizes, strides, ndim, 0)) { return NULL; }
     if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
     if (extent < 0 ||
         (uint64_t)extent > (backend == OPD_META ? OPDI_MOST_META : OPDI_MOST_BYTES) >> opdi_low_bit(element)) {
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         return NULL;
     }
-    size_t bytes = (size_t)extent * element;
+    const size_t bytes = (size_t)opdi_elements_bytes((int)dtype, extent);
     bool apart = backend == OPD_META || bytes > OPDI_INLINE_DATA_MAX;
     size_t head = sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) + sizeof *storage;
     size_t align = bytes <= 8 ? 8 : bytes < 256 ? 16 : 64;
@@ -146,7 +149,7 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *
     storage = (opdi_storage *)(void *)(tensor->dims + 2 * ndim);
     storage->refs = 1;
     storage->version = 0;
-    storage->bytes = extent * (int64_t)element;
+    storage->bytes = (int64_t)bytes;
     storage->block = tensor;
     storage->block_bytes = (int64_t)block;
     storage->duals = NULL;
@@ -168,8 +171,9 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *
    Bounds are not checked, and no reference to storage is taken.  Returns NULL if memory runs out. */
 OPDI_INTERNAL opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes,
                                          const int64_t *strides, int ndim, opd_scalar_type dtype, int backend) {
-    int64_t numel = opdi_count(sizes, ndim, opd_dtype_size(dtype));
+    int64_t numel = opdi_count(sizes, ndim, opdi_element_size((int)dtype));
     if (numel < 0) { return NULL; }
+    if (OPDI_UNLIKELY(opdi_is_block((int)dtype)) && opdi_block_check(dtype, sizes, strides, ndim, 0)) { return NULL; }
     opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
                                                   sizeof(opdi_view_record));
     if (!tensor) { return NULL; }
@@ -206,6 +210,12 @@ OPDI_INTERNAL opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level,
         want *= tensor->dims[i];
     }
     if (contiguous || tensor->numel == 0) { tensor->flags |= OPDI_CONTIGUOUS; }
+    if (OPDI_UNLIKELY(opdi_is_block(value->dtype)) &&
+        opdi_block_check((opd_scalar_type)value->dtype, tensor->dims, tensor->dims + ndim, ndim, 0)) {
+        opdi_free(tensor, sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) + sizeof(opdi_view_record) +
+                  sizeof(opdi_batched));
+        return NULL;
+    }
     tensor->flags = (uint8_t)(tensor->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
     tensor->functionality = (tensor->functionality & ~OPDI_GRAD_KEYS) | OPD_BIT_OF(OPD_F_BATCHED) |
         (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS)) | (opdi_self()->innermost.tape
@@ -366,16 +376,20 @@ OPDI_INTERNAL void opdi_view_untie(opd_tensor *view) {
    scope.  Returns NULL and sets an error if that fails. */
 OPDI_INTERNAL opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                     int64_t offset) {
-    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const int dtype = tensor->dtype;
     /* only a view without elements can begin so far back; it is moved to the end */
     if (OPDI_UNLIKELY(offset >> 40 > 0)) {
-        offset = tensor->data ? (tensor->storage->bytes - (tensor->data - tensor->storage->data)) / size : 0;
+        offset = tensor->data
+            ? opdi_bytes_elements(dtype, tensor->storage->bytes - (tensor->data - tensor->storage->data)) : 0;
     }
-    opd_tensor *view = opdi_tensor_on(tensor->storage, tensor->data ? tensor->data + offset * size : NULL, sizes,
-                                      strides, ndim, (opd_scalar_type)tensor->dtype, tensor->backend);
+    if (OPDI_UNLIKELY(opdi_is_block(dtype)) &&
+        opdi_block_check((opd_scalar_type)dtype, sizes, strides, ndim, offset)) { return NULL; }
+    const int64_t bytes = opdi_elements_bytes(dtype, offset);
+    opd_tensor *view = opdi_tensor_on(tensor->storage, tensor->data ? tensor->data + bytes : NULL, sizes, strides, ndim,
+                                      (opd_scalar_type)dtype, tensor->backend);
     if (!view) { return NULL; }
     opdi_view_of(view, tensor);
-    if (view->backend == OPD_META) { view->begin += offset * size; }
+    if (view->backend == OPD_META) { view->begin += bytes; }
     if (OPDI_UNLIKELY(tensor->meta != NULL) && opdi_family_pass(view, tensor)) {
         opdi_drop(view);
         return NULL;
@@ -427,7 +441,8 @@ opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int6
                             int64_t offset) {
     int64_t own = opd_tensor_offset(tensor);
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_view") || opdi_is_example(tensor)) { return NULL; }
-    int64_t element = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const int64_t element = (int64_t)opdi_element_size(tensor->dtype);
+    const int64_t room = opdi_bytes_elements(tensor->dtype, tensor->storage->bytes);
     if (ndim > 0 && (!sizes || !strides)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_view: sizes or strides are NULL");
         return NULL;
@@ -442,7 +457,7 @@ opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int6
         }
     }
     int64_t extent = opdi_extent(sizes, strides, ndim);
-    if (offset < 0 || extent < 0 || (extent > 0 && extent > tensor->storage->bytes / element - offset)) {
+    if (offset < 0 || extent < 0 || (extent > 0 && extent > room - offset)) {
         char first[256], second[256];
         (void)opd_fail(OPD_ERROR_INDEX, "setStorage: sizes %s, strides %s, storage offset %lld, "
                        "and itemsize %lld are out of bounds for storage of size %lld",
@@ -452,7 +467,7 @@ opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int6
         return NULL;
     }
     /* an empty view beyond the end begins at the end */
-    if (extent == 0) { offset = OPDI_MIN(offset, tensor->storage->bytes / element); }
+    if (extent == 0) { offset = OPDI_MIN(offset, room); }
     opd_tensor *view = opdi_view(tensor, sizes, strides, ndim, offset - own);
     if (view && !opdi_self()->current) { opdi_view_untie(view); }
     return view;
@@ -474,7 +489,7 @@ static bool opdi_sizes_given(opd_ints sizes) {
    */
 OPDI_INTERNAL bool opdi_form_given(opd_ints sizes, opd_scalar_type dtype) {
     if (!opdi_sizes_given(sizes)) { return false; }
-    if (!opd_dtype_size(dtype)) {
+    if (!opdi_element_size((int)dtype)) {
         (void)opd_fail(OPD_ERROR_DTYPE, "%d is not a dtype", (int)dtype);
         return false;
     }
@@ -509,8 +524,9 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int
                                            opd_deleter deleter, void *user) {
     int64_t limit, most, own[2 * OPD_MAX_DIMS];
     if (!opdi_form_given(sizes, dtype)) { return NULL; }
-    limit = most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
-    int64_t numel = opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype));
+    const size_t element = opdi_element_size((int)dtype);
+    limit = most = (INT64_C(1) << 62) / (int64_t)element;
+    int64_t numel = opdi_count(sizes.data, (int)sizes.n, element);
     if (numel < 0) { return NULL; }
     for (int i = 0; strides && i < sizes.n; i++) {
         if (strides[i] < 0) {
@@ -536,12 +552,12 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is NULL");
         return NULL;
     }
-    if ((uintptr_t)data % (uintptr_t)OPDI_MIN(opd_dtype_size(dtype), sizeof(void *)) != 0) {
+    if ((uintptr_t)data % (uintptr_t)OPDI_MIN(element, sizeof(void *)) != 0) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is not aligned for elements of %s: copy it "
                        "(memcpy into the data of opd_tensor_new)", opd_dtype_name(dtype));
         return NULL;
     }
-    if ((uint64_t)(limit - most + 1) * opd_dtype_size(dtype) > UINTPTR_MAX - (uintptr_t)data) {
+    if ((uint64_t)(limit - most + 1) * element > UINTPTR_MAX - (uintptr_t)data) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides reach beyond any memory");
         return NULL;
     }
@@ -550,7 +566,7 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int
     memset(foreign, 0, sizeof *foreign);
     foreign->storage.refs = 1;
     foreign->storage.data = (char *)data;
-    foreign->storage.bytes = extent * (int64_t)opd_dtype_size(dtype);
+    foreign->storage.bytes = opdi_elements_bytes((int)dtype, extent);
     foreign->storage.block_bytes = -1;
     foreign->storage.born = opdi_self()->innermost.serial;
     opd_tensor *tensor = opdi_tensor_on(&foreign->storage, (char *)data, sizes.data, strides, (int)sizes.n, dtype,

@@ -52,7 +52,7 @@ static int64_t opdi_picture_saved_one(opdi_picture *picture, const opd_tensor *t
     if (!tensor || opdi_packed_saved_at(tensor)) { return 0; }
     if (opdi_pointer_set_add(&picture->storages, (uintptr_t)tensor->storage) < 0) { return -1; }
     if (picture->storages.count > before) { picture->bytes += tensor->storage->bytes; }
-    return tensor->numel * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    return opdi_elements_bytes(tensor->dtype, tensor->numel);
 }
 static int64_t opdi_picture_saved(opdi_picture *picture, const opd_node *node) {
     const opd_value *value = opdi_kept(node);

@@ -115,6 +115,25 @@ static inline bool opdi_is_bare_unsigned(int dtype) { return dtype >= OPD_UINT16
 static inline bool opdi_is_stored_dtype(int dtype) { return dtype > OPD_BFLOAT16 || dtype == OPD_COMPLEX32; }
 /* Returns true for a number in the range of dtypes in blocks, see opd_dtype_block. */
 static inline bool opdi_is_block(int dtype) { return dtype >= OPD_Q4_0; }
+/* Returns the bytes of an element, for checks that a number of elements fits into memory: 1 for dtypes in blocks, whose
+   elements have at most 1.2 bytes.  Returns 0 for a number that is not a dtype. */
+static inline size_t opdi_element_size(int dtype) {
+    const size_t size = opd_dtype_size((opd_scalar_type)dtype);
+    return size || !opd_dtype_block((opd_scalar_type)dtype, NULL) ? size : 1;
+}
+/* Returns how many bytes `count` elements have.  For a dtype in blocks, they are whole blocks. */
+static inline int64_t opdi_elements_bytes(int dtype, int64_t count) {
+    int64_t bytes;
+    if (OPDI_LIKELY(!opdi_is_block(dtype))) { return count * (int64_t)opd_dtype_size((opd_scalar_type)dtype); }
+    const int64_t elements = opd_dtype_block((opd_scalar_type)dtype, &bytes);
+    return elements ? count / elements * bytes : 0;
+}
+/* Returns how many elements lie in `bytes` bytes.  For a dtype in blocks, only whole blocks count. */
+static inline int64_t opdi_bytes_elements(int dtype, int64_t bytes) {
+    int64_t each;
+    const int64_t elements = opd_dtype_block((opd_scalar_type)dtype, &each);
+    return each ? bytes / each * elements : 0;
+}
 enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, OPDI_CLASS_COMPLEX, OPDI_CLASS_BLOCK };
 /* A row of the table of dtypes, see opdi_dtype_at.  `size` is in bytes, and 0 for a number that is not a dtype; `kind`
    is OPDI_CLASS_*. */

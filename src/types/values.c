@@ -113,6 +113,9 @@ OPD_API opd_scalar_type opd_promote_types(opd_scalar_type dtype, opd_scalar_type
         return OPD_DTYPE_NONE;
     }
     if (dtype == other) { return dtype; }
+    if (ka == OPDI_CLASS_BLOCK || kb == OPDI_CLASS_BLOCK) {
+        return opdi_promote_refused("dtypes in blocks (opd_dequantize makes float32 of them)", dtype, other);
+    }
     if (opdi_is_float8(dtype) || opdi_is_float8(other)) { return opdi_promote_refused("Float8 Types", dtype, other); }
     if (opdi_is_bare_unsigned(low)) {
         return ka != kb && opdi_dtype(high)->kind == OPDI_CLASS_FLOAT ? high
@@ -126,6 +129,7 @@ OPD_API opd_scalar_type opd_promote_types(opd_scalar_type dtype, opd_scalar_type
 
 OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to) {
     int kf = opdi_dtype(from)->kind, kt = opdi_dtype(to)->kind;
+    if (kf == OPDI_CLASS_BLOCK || kt == OPDI_CLASS_BLOCK) { return from == to; }
     return kf != OPDI_CLASS_NONE && kt != OPDI_CLASS_NONE && (kt >= kf);
 }
 

@@ -307,7 +307,7 @@ OPDI_INTERNAL int opdi_expand_geometry(const opd_tensor *tensor, opd_ints to, op
         geometry->sizes[i] = want;
         geometry->strides[i] = want != size ? 0 : stride;
     }
-    return opdi_count(geometry->sizes, geometry->ndim, opd_dtype_size((opd_scalar_type)tensor->dtype)) < 0 ? -1 : 0;
+    return opdi_count(geometry->sizes, geometry->ndim, opdi_element_size(tensor->dtype)) < 0 ? -1 : 0;
 }
 static int opdi_expand_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);

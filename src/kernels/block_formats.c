@@ -1,0 +1,64 @@
+#include "kernels.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>block_formats  numbers to blocks of few bits, and back
+//
+//  The formats of blocks in GGUF files, see opd_dtype_block.  A block has a scale d, mostly a float16, and integers of
+//  few bits; its numbers are d times these integers.  Formats with blocks of 256 (Q4_K ...) also have integer scales
+//  for groups of 16 or 32.  All numbers are stored with the lowest byte first, at any address.
+//
+//  Depends on nothing but dtypes.  The functions may be called by any thread.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== from blocks to numbers ============================================================================================
+
+/* Bit j of byte j of eight bytes in memory. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define OPDI_BIT_OF_EACH UINT64_C(0x0102040810204080)
+#else
+#define OPDI_BIT_OF_EACH UINT64_C(0x8040201008040201)
+#endif
+OPDI_ALWAYS int opdi_signed_byte(uint8_t byte) { return (int)(byte ^ 128u) - 128; }
+
+#include "../typed/f32.h"
+#include "block_decode.typed.h"
+#if defined(OPDI_VECTORS)
+#include "../typed/f32_avx2.h"
+#include "block_decode.typed.h"
+#if defined(OPDI_X86)
+#include "../typed/f32_avx512.h"
+#include "block_decode.typed.h"
+#endif
+#endif
+#include "../typed/end.h"
+
+/* Returns 0 if opdi_blocks_decode can decode a dtype, else -1, with an error.  It cannot decode the formats of one to
+   three bits with tables of vectors. */
+OPDI_INTERNAL int opdi_blocks_readable(opd_scalar_type dtype) {
+    switch (dtype) {
+        case OPD_IQ1_S: case OPD_IQ1_M: case OPD_IQ2_XXS: case OPD_IQ2_XS: case OPD_IQ2_S: case OPD_IQ3_XXS:
+        case OPD_IQ3_S:
+            return opd_fail(OPD_ERROR_DTYPE, "blocks of dtype %s cannot be converted to numbers: the tables of "
+                            "vectors of this format are not in this library", opd_dtype_name(dtype));
+        default: break;
+    }
+    if (opdi_block_info_of((int)dtype)) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "dtype %s does not store numbers in blocks", opd_dtype_name(dtype));
+}
+/* Writes the n numbers of n / opd_dtype_block(dtype) blocks to `out`.  Each is equal, to the bit, to what GGUF's own
+   definition gives.  Returns 0, or -1 with an error: see opdi_blocks_readable. */
+OPDI_INTERNAL int opdi_blocks_decode(opd_scalar_type dtype, const void *blocks, float *out, int64_t n) {
+    const opdi_block_info *const info = opdi_block_info_of((int)dtype);
+    if (opdi_blocks_readable(dtype) != 0) { return -1; }
+    const int64_t count = n / info->elements;
+    const uint8_t *const at = (const uint8_t *)blocks;
+#if defined(OPDI_VECTORS)
+    const int level = opdi_cpu_level();
+    if (level > 0) {
+        OPDI_WIDEST(level, opdi_decode_avx512_f32, opdi_decode_avx2_f32)(info, at, out, count);
+        return 0;
+    }
+#endif
+    opdi_decode_plain_f32(info, at, out, count);
+    return 0;
+}

@@ -1,0 +1,220 @@
+#include "kernels.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>blocks       products with weights in blocks
+//
+//  A product y = x wT multiplies rows of floats, x, by rows of weights that are stored in blocks (see opd_dtype_block).
+//  The weights are unpacked a few rows and blocks at a time, into memory that stays in the caches.
+//
+//  An exact product, and a product y = x w (for gradients), converts the weights to floats.  Any other product first
+//  rounds the rows of x to 8 bits, in groups of 32 or 256 elements that share a scale, as llama.cpp does.  Then it
+//  multiplies integers, and scales the sums of 16 or 32 products.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A product while it is computed. */
+typedef struct opdi_block_work {
+    const opdi_block_job *job;
+    int64_t elements, bytes;                      /* of a block */
+    opdi_micro mk;
+    int failed;                                   /* set by a thread that gets no memory */
+} opdi_block_work;
+
+/* Sets *work to a job whose weights are converted to floats.  Returns 0, or -1 with an error if they cannot be. */
+static int opdi_block_work_begin(opdi_block_work *work, const opdi_block_job *job) {
+    work->job = job;
+    work->elements = opd_dtype_block(job->dtype, &work->bytes);
+    work->mk = opdi_micro_of(OPD_FLOAT32);
+    work->failed = 0;
+    return opdi_blocks_readable(job->dtype);
+}
+/* Returns 0, or -1 with an error if a thread got no memory. */
+static int opdi_block_work_end(const opdi_block_work *work) {
+    if (!OPDI_LOAD(&work->failed)) { return 0; }
+    return opd_fail(OPD_ERROR_MEMORY, "product of blocks: out of memory for a few rows of %s weights",
+                    opd_dtype_name(work->job->dtype));
+}
+/* Returns the blocks of row `row` of the weights from element `k` on. */
+static const uint8_t *opdi_block_at(const opdi_block_work *work, int64_t row, int64_t k) {
+    return (const uint8_t *)work->job->w + row * work->job->w_stride + k / work->elements * work->bytes;
+}
+/* Sets all elements of y [m, columns] to 0. */
+static void opdi_block_clear(const opdi_block_job *job, int64_t columns) {
+    for (int64_t i = 0; i < job->m; i++) {
+        for (int64_t j = 0; j < columns; j++) { job->y[i * job->y_stride + j] = 0; }
+    }
+}
+
+//== products of floats ================================================================================================
+
+#define OPDI_BLOCK_STEP 256                       /* elements of a row that are converted together: whole blocks */
+#define OPDI_BLOCK_FEW 6                          /* largest number of rows of x for which w is not packed */
+
+/* Does the work of opdi_gemm_tile for all rows of x: multiplies them by a panel of `depth` rows. */
+static void opdi_block_tiles(const opdi_block_work *work, int64_t k, int64_t depth, int64_t j, int64_t count,
+                             const float *panel) {
+    opdi_gemm_job gemm;
+    memset(&gemm, 0, sizeof gemm);
+    gemm.mk = work->mk;
+    gemm.dtype = OPD_FLOAT32;
+    gemm.size = sizeof(float);
+    gemm.a.data = work->job->x;
+    gemm.a.rs = 1;
+    gemm.a.cs = work->job->x_stride;
+    gemm.c = (char *)work->job->y;
+    gemm.rsc = work->job->y_stride;
+    gemm.csc = 1;
+    gemm.mc = work->job->m;
+    gemm.k0 = k;
+    gemm.kc = depth;
+    gemm.add = k > 0;
+    for (int64_t i = 0; i < gemm.mc; i += gemm.mk.mr) { opdi_gemm_tile(&gemm, i, j, count, panel, gemm.mk.nr); }
+}
+/* An opdi_range_fn for y = x wT: computes the columns of y for the groups begin .. end - 1 of mk.nr rows of w. */
+static void opdi_block_forward(void *ctx, int64_t begin, int64_t end) {
+    opdi_block_work *const work = (opdi_block_work *)ctx;
+    const opdi_block_job *const job = work->job;
+    const int64_t nr = work->mk.nr;
+    const size_t bytes = (size_t)(2 * nr * OPDI_BLOCK_STEP) * sizeof(float);
+    float *const rows = (float *)(void *)opdi_scratch_alloc(bytes), *const panel = rows + nr * OPDI_BLOCK_STEP;
+    if (!rows) {
+        OPDI_STORE(&work->failed, 1);
+        return;
+    }
+    for (int64_t group = begin; group < end; group++) {
+        const int64_t j = group * nr, count = OPDI_MIN(nr, job->n - j);
+        for (int64_t k = 0; k < job->k; k += OPDI_BLOCK_STEP) {
+            const int64_t depth = OPDI_MIN(OPDI_BLOCK_STEP, job->k - k);
+            for (int64_t row = 0; row < nr; row++) {                  /* surplus rows repeat the last row */
+                (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j + OPDI_MIN(row, count - 1), k),
+                                         rows + row * OPDI_BLOCK_STEP, depth);
+            }
+            opdi_pack_transposed((const opdi_word32 *)(const void *)rows, OPDI_BLOCK_STEP, depth, nr, nr,
+                                 (opdi_word32 *)(void *)panel);
+            opdi_block_tiles(work, k, depth, j, count, panel);
+        }
+    }
+    opdi_scratch_free((char *)rows, bytes);
+}
+/* An opdi_range_fn for y = x wT with few rows of x: computes the columns begin .. end - 1 of y. */
+static void opdi_block_forward_few(void *ctx, int64_t begin, int64_t end) {
+    const opdi_block_work *const work = (const opdi_block_work *)ctx;
+    const opdi_block_job *const job = work->job;
+    float row[4 * OPDI_BLOCK_STEP];
+    for (int64_t j = begin; j < end; j++) {
+        for (int64_t k = 0; k < job->k; k += 4 * OPDI_BLOCK_STEP) {
+            const int64_t depth = OPDI_MIN(4 * OPDI_BLOCK_STEP, job->k - k);
+            (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j, k), row, depth);
+            opdi_dots(sizeof(float), job->m, depth, job->x + k, job->x_stride, row, 0, k > 0, job->y + j,
+                      job->y_stride);
+        }
+    }
+}
+static int opdi_block_exact(const opdi_block_job *job) {
+    opdi_block_work work;
+    if (opdi_block_work_begin(&work, job)) { return -1; }
+    if (job->k == 0) {
+        opdi_block_clear(job, job->n);
+        return 0;
+    }
+    if (job->m <= OPDI_BLOCK_FEW) {
+        opdi_parallel_for(job->n, OPDI_MAX(1, 16384 / job->k), opdi_block_forward_few, &work);
+        return 0;
+    }
+    const int64_t nr = work.mk.nr;
+    opdi_parallel_for_scratch((job->n - 1) / nr + 1, 1, opdi_block_forward, &work,
+                              (size_t)(2 * nr * OPDI_BLOCK_STEP) * sizeof(float));
+    return opdi_block_work_end(&work);
+}
+
+/* An opdi_range_fn for y = x w: computes the columns of y for the groups begin .. end - 1 of OPDI_BLOCK_STEP columns of
+   w. */
+static void opdi_block_backward(void *ctx, int64_t begin, int64_t end) {
+    opdi_block_work *const work = (opdi_block_work *)ctx;
+    const opdi_block_job *const job = work->job;
+    const int64_t nr = work->mk.nr;
+    const size_t bytes = (size_t)(OPDI_BLOCK_STEP * OPDI_BLOCK_STEP) * sizeof(float);
+    float *const panels = (float *)(void *)opdi_scratch_alloc(bytes);
+    if (!panels) {
+        OPDI_STORE(&work->failed, 1);
+        return;
+    }
+    for (int64_t k = begin * OPDI_BLOCK_STEP; k < OPDI_MIN(end * OPDI_BLOCK_STEP, job->k); k += OPDI_BLOCK_STEP) {
+        const int64_t columns = OPDI_MIN(OPDI_BLOCK_STEP, job->k - k);
+        for (int64_t j = 0; j < job->n; j += OPDI_BLOCK_STEP) {
+            const int64_t depth = OPDI_MIN(OPDI_BLOCK_STEP, job->n - j);
+            float row[OPDI_BLOCK_STEP];
+            for (int64_t step = 0; step < depth; step++) {
+                (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j + step, k), row, columns);
+                for (int64_t at = 0; at < columns; at += nr) {        /* nr divides the elements of a block */
+                    memcpy(panels + at * depth + step * nr, row + at, (size_t)nr * sizeof(float));
+                }
+            }
+            for (int64_t at = 0; at < columns; at += nr) {
+                opdi_block_tiles(work, j, depth, k + at, nr, panels + at * depth);
+            }
+        }
+    }
+    opdi_scratch_free((char *)panels, bytes);
+}
+/* Adds to the `count` elements of y the products of four rows of w and the elements of x that belong to them. */
+static void opdi_block_add_rows(const float *x, const float *w, int64_t count, float *y) {
+    const float x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
+    const float *const w1 = w + OPDI_BLOCK_STEP, *const w2 = w1 + OPDI_BLOCK_STEP, *const w3 = w2 + OPDI_BLOCK_STEP;
+    for (int64_t i = 0; i < count; i += 16) {
+        float sums[16];
+        for (int lane = 0; lane < 16; lane++) { sums[lane] = w[i + lane] * x0; }
+        for (int lane = 0; lane < 16; lane++) { sums[lane] += w1[i + lane] * x1; }
+        for (int lane = 0; lane < 16; lane++) { sums[lane] += w2[i + lane] * x2; }
+        for (int lane = 0; lane < 16; lane++) { sums[lane] += w3[i + lane] * x3; }
+        for (int lane = 0; lane < 16; lane++) { y[i + lane] += sums[lane]; }
+    }
+}
+/* An opdi_range_fn that does the work of opdi_block_backward for few rows of x. */
+static void opdi_block_backward_few(void *ctx, int64_t begin, int64_t end) {
+    const opdi_block_work *const work = (const opdi_block_work *)ctx;
+    const opdi_block_job *const job = work->job;
+    for (int64_t k = begin * OPDI_BLOCK_STEP; k < OPDI_MIN(end * OPDI_BLOCK_STEP, job->k); k += OPDI_BLOCK_STEP) {
+        const int64_t columns = OPDI_MIN(OPDI_BLOCK_STEP, job->k - k);
+        float rows[4 * OPDI_BLOCK_STEP] = {0}, sums[OPDI_BLOCK_FEW][OPDI_BLOCK_STEP] = {{0}};
+        for (int64_t j = 0; j < job->n; j += 4) {
+            const int64_t count = OPDI_MIN(4, job->n - j);
+            for (int64_t row = 0; row < count; row++) {
+                (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j + row, k), rows + row * OPDI_BLOCK_STEP,
+                                         columns);
+            }
+            for (int64_t row = count; row < 4; row++) { memset(rows + row * OPDI_BLOCK_STEP, 0, OPDI_BLOCK_STEP * 4); }
+            for (int64_t i = 0; i < job->m; i++) {
+                float x[4] = {0};
+                memcpy(x, job->x + i * job->x_stride + j, (size_t)count * sizeof(float));
+                opdi_block_add_rows(x, rows, columns, sums[i]);
+            }
+        }
+        for (int64_t i = 0; i < job->m; i++) {
+            memcpy(job->y + i * job->y_stride + k, sums[i], (size_t)columns * sizeof(float));
+        }
+    }
+}
+/* Computes y [m, k] = x [m, n] w, with w as floats.  Returns 0, or -1 with an error. */
+OPDI_INTERNAL int opdi_block_product_back(const opdi_block_job *job) {
+    opdi_block_work work;
+    if (opdi_block_work_begin(&work, job)) { return -1; }
+    if (job->m <= 0 || job->k <= 0) { return 0; }
+    if (job->n == 0) {
+        opdi_block_clear(job, job->k);
+        return 0;
+    }
+    const int64_t groups = (job->k - 1) / OPDI_BLOCK_STEP + 1;
+    if (job->m <= OPDI_BLOCK_FEW) {
+        opdi_parallel_for(groups, OPDI_MAX(1, 64 / job->n), opdi_block_backward_few, &work);
+        return 0;
+    }
+    opdi_parallel_for_scratch(groups, 1, opdi_block_backward, &work,
+                              (size_t)(OPDI_BLOCK_STEP * OPDI_BLOCK_STEP) * sizeof(float));
+    return opdi_block_work_end(&work);
+}
+
+/* Computes y [m, n] = x [m, k] wT.  Returns 0, or -1 with an error. */
+OPDI_INTERNAL int opdi_block_product(const opdi_block_job *job) {
+    if (job->m <= 0 || job->n <= 0) { return 0; }
+    return opdi_block_exact(job);
+}

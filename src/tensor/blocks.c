@@ -1,0 +1,195 @@
+#include "tensor.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>blocks       tensors whose elements are stored in blocks: layouts, copies, single elements
+//
+//  The elements along one dim of such a tensor, its row, lie one after another in whole blocks: this dim has stride 1.
+//  The strides of all other dims are multiples of a block, so views of rows and of leading dims are possible.  What
+//  decodes and encodes blocks is reached through a pointer (opdi_on_blocks), so that a program with OPD_LEAN has it only
+//  if it uses blocks.  This room uses >>copies for everything but blocks.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_INTERNAL const opdi_block_work *opdi_on_blocks;
+
+/* Returns the functions for blocks.  They are noted when the operator dequantize is registered, which a look-up does.
+   Returns NULL and sets an error if the program has no such operator. */
+OPDI_INTERNAL const opdi_block_work *opdi_block_work_of(void) {
+    const opdi_block_work *work = OPDI_ACQUIRE(&opdi_on_blocks);
+    if (OPDI_LIKELY(work != NULL)) { return work; }
+    (void)opd_find_quiet("aten::dequantize.self");
+    if (!opd_ok()) { return NULL; }
+    work = OPDI_ACQUIRE(&opdi_on_blocks);
+    if (!work) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "the operators for dtypes in blocks are not in this program: with OPD_LEAN, "
+                       "a program that does not call opd_dequantize keeps them with OPD_KEEP(dequantize_self)");
+    }
+    return work;
+}
+
+//== layouts ===========================================================================================================
+
+/* Returns the dim along which the elements of a block lie, or -1 if there is none.  If `strides` is NULL, the tensor is
+   contiguous. */
+static int opdi_block_row_of(const int64_t *sizes, const int64_t *strides, int ndim) {
+    for (int i = ndim; i-- > 0;) {
+        if (sizes[i] != 1 && (!strides || strides[i] == 1)) { return i; }
+    }
+    return -1;
+}
+OPDI_INTERNAL int opdi_block_row(const opd_tensor *tensor) {
+    return opdi_block_row_of(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim);
+}
+/* Sets the error that blocks would be cut, and returns -1. */
+OPDI_NOINLINE static int opdi_block_cut(const opdi_block_info *info, const int64_t *sizes, const int64_t *strides,
+                                        int ndim, int64_t offset) {
+    char first[256], second[256];
+    return opd_fail(OPD_ERROR_SHAPE, "%s is stored in blocks of %d elements, which sizes %s%s%s%s, at element %lld, would "
+                    "cut: one dim must have stride 1 and whole blocks, and the others strides of whole blocks "
+                    "(opd_dequantize makes float32 of a tensor in blocks)", info->info.name, (int)info->elements,
+                    opdi_sizes_text(sizes, ndim, first, sizeof first), strides ? " with strides " : "",
+                    strides ? opdi_sizes_text(strides, ndim, second, sizeof second) : "", "", (long long)offset);
+}
+/* Checks that a tensor of a dtype in blocks can have these sizes and strides (NULL: contiguous), `offset` elements
+   behind the begin of a block.  Returns 0, or -1 and sets an error if a block would be cut. */
+OPDI_NOINLINE OPDI_INTERNAL int opdi_block_check(opd_scalar_type dtype, const int64_t *sizes, const int64_t *strides,
+                                                 int ndim, int64_t offset) {
+    const opdi_block_info *const info = opdi_block_info_of((int)dtype);
+    if (!info) { return opd_fail(OPD_ERROR_DTYPE, "%d is not a dtype", (int)dtype); }
+    for (int i = 0; i < ndim; i++) {
+        if (sizes[i] == 0) { return 0; }
+    }
+    const int row = opdi_block_row_of(sizes, strides, ndim);
+    bool fits = row >= 0 && sizes[row] % info->elements == 0 && offset % info->elements == 0;
+    for (int i = 0; fits && strides && i < ndim; i++) {
+        fits = i == row || sizes[i] == 1 || strides[i] % info->elements == 0;
+    }
+    return fits ? 0 : opdi_block_cut(info, sizes, strides, ndim, offset);
+}
+
+//== copies ============================================================================================================
+
+/* A pass over the rows of two tensors of the same sizes.  `length` elements of a row lie along dim `row` of both, with
+   stride 1. */
+typedef struct opdi_block_pass {
+    const opdi_block_work *work;
+    const opd_tensor *dst, *src;
+    int row;
+    int64_t length, bytes;                        /* bytes: of a row of blocks */
+    int failed;
+} opdi_block_pass;
+/* Returns the address of row number `i` of `tensor`, in the order of the sizes without the dim of the row. */
+static char *opdi_block_row_at(const opd_tensor *tensor, int row, int64_t i) {
+    int64_t offset = 0;
+    for (int dim = tensor->ndim; dim-- > 0;) {
+        if (dim == row) { continue; }
+        offset += i % tensor->dims[dim] * tensor->dims[tensor->ndim + dim];
+        i /= tensor->dims[dim];
+    }
+    return tensor->data + opdi_elements_bytes(tensor->dtype, offset);
+}
+static void opdi_block_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_block_pass *const pass = (opdi_block_pass *)ctx;
+    const bool from = opdi_is_block(pass->src->dtype), to = opdi_is_block(pass->dst->dtype);
+    for (int64_t i = begin; i < end; i++) {
+        char *const dst = opdi_block_row_at(pass->dst, pass->row, i);
+        const char *const src = opdi_block_row_at(pass->src, pass->row, i);
+        if (from && to) { memmove(dst, src, (size_t)pass->bytes); }
+        else if (from) {
+            pass->work->decode((opd_scalar_type)pass->src->dtype, src, (float *)(void *)dst, pass->length);
+        } else if (pass->work->encode((opd_scalar_type)pass->dst->dtype, (const float *)(const void *)src, dst,
+                                      pass->length)) { OPDI_STORE(&pass->failed, 1); }
+    }
+}
+/* Copies src to dst, of the same sizes.  One of them is in blocks, and the other one too, or float32.  The elements
+   along dim `row` have stride 1 in both.  Returns 0, or -1 and sets an error. */
+static int opdi_block_rows(opd_tensor *dst, const opd_tensor *src, int row) {
+    opdi_block_pass pass;
+    const bool bytes = opdi_is_block(dst->dtype) && opdi_is_block(src->dtype);
+    pass.work = bytes ? NULL : opdi_block_work_of();
+    pass.dst = dst;
+    pass.src = src;
+    pass.row = row;
+    pass.length = dst->dims[row];
+    pass.bytes = opdi_elements_bytes(opdi_is_block(dst->dtype) ? dst->dtype : src->dtype, pass.length);
+    pass.failed = 0;
+    if (!bytes && !pass.work) { return -1; }
+    const int64_t rows = dst->numel / pass.length;
+    opdi_block_range(&pass, 0, 1);                /* a format that cannot be written fails here, on this thread */
+    if (pass.failed) { return -1; }
+    if (rows == 1) { return 0; }
+    const int64_t grain = OPDI_MAX((int64_t)1, OPDI_GRAIN / pass.length);
+    opdi_parallel_for(rows, grain, opdi_block_range, &pass);
+    return pass.failed ? -1 : 0;
+}
+/* Makes a float32 tensor without gaps of the sizes of `like`, whose elements along dim `row` have stride 1.  Returns a
+   reference, or NULL and sets an error. */
+static opd_tensor *opdi_block_floats(const opd_tensor *like, int row) {
+    int64_t strides[OPD_MAX_DIMS], count = like->dims[row];
+    for (int i = like->ndim; i-- > 0;) {
+        strides[i] = i == row ? 1 : count;
+        count *= i == row ? 1 : like->dims[i];
+    }
+    return opdi_tensor_make(like->dims, strides, like->ndim, OPD_FLOAT32, OPD_CPU);
+}
+/* Returns true if `tensor` is float32, has these sizes, and stride 1 along dim `row`. */
+static bool opdi_block_fits(const opd_tensor *tensor, const opd_tensor *like, int row) {
+    return tensor->dtype == OPD_FLOAT32 && opdi_has_sizes(tensor, like->dims, like->ndim) &&
+        tensor->dims[tensor->ndim + row] == 1;
+}
+/* Does the work of opdi_block_copy for two tensors of one dtype: copies bytes. */
+static int opdi_block_copy_same(opd_tensor *dst, const opd_tensor *src) {
+    int64_t strides[OPD_MAX_DIMS];
+    const int row = opdi_block_row(dst), from = opdi_block_row(src), shift = dst->ndim - src->ndim;
+    if (from + shift != row) {
+        return opd_fail(OPD_ERROR_SHAPE, "copy: the blocks of %s lie along dim %d of one tensor and dim %d of the other, "
+                        "and cannot be copied from one to the other (opd_dequantize makes float32 of it)",
+                        opd_dtype_name((opd_scalar_type)src->dtype), from + shift, row);
+    }
+    for (int i = 0; i < dst->ndim; i++) { strides[i] = opdi_broadcast_stride(src, dst->dims, dst->ndim, i); }
+    opd_tensor *const same = opdi_tensor_on(src->storage, src->data, dst->dims, strides, dst->ndim,
+                                            (opd_scalar_type)src->dtype, src->backend);
+    if (!same) { return -1; }
+    opdi_share_storage(same, src);
+    const int rc = opdi_check_partial_overlap(dst, same) ? -1 : opdi_block_rows(dst, same, row);
+    opdi_drop(same);
+    return rc;
+}
+/* Copies src, which broadcasts to dst, to dst.  At least one of them is in blocks; both are in the host's memory.
+   Blocks are decoded and encoded as the dtypes demand.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_block_copy(opd_tensor *dst, const opd_tensor *src) {
+    opd_tensor *floats = NULL;
+    int rc = 0;
+    if (dst->dtype == src->dtype) { return opdi_block_copy_same(dst, src); }
+    if (opdi_is_complex(src)) {
+        return opd_fail(OPD_ERROR_DTYPE, "complex numbers cannot be stored as %s",
+                        opd_dtype_name((opd_scalar_type)dst->dtype));
+    }
+    if (opdi_is_block(src->dtype)) {
+        const int row = opdi_block_row(src);
+        if (opdi_block_fits(dst, src, row) && !opdi_same_memory(dst, src)) { return opdi_block_rows(dst, src, row); }
+        floats = opdi_block_floats(src, row);
+        rc = floats ? opdi_block_rows(floats, src, row) : -1;
+        if (rc == 0) { rc = opdi_copy(dst, floats); }
+    } else {
+        const int row = opdi_block_row(dst);
+        if (opdi_block_fits(src, dst, row) && !opdi_same_memory(dst, src)) { return opdi_block_rows(dst, src, row); }
+        floats = opdi_block_floats(dst, row);
+        rc = floats ? opdi_copy(floats, src) : -1;
+        if (rc == 0) { rc = opdi_block_rows(dst, floats, row); }
+    }
+    if (floats) { opdi_drop(floats); }
+    return rc;
+}
+
+//== single elements ===================================================================================================
+
+/* Returns the element of a tensor in blocks that lies `offset` elements behind its first.  Returns NaN and sets an
+   error if the program cannot decode blocks. */
+OPDI_INTERNAL double opdi_block_element(const opd_tensor *tensor, int64_t offset) {
+    float values[OPDI_BLOCK_MOST];
+    const opdi_block_info *const info = opdi_block_info_of(tensor->dtype);
+    const opdi_block_work *const work = opdi_block_work_of();
+    if (!work) { return (double)NAN; }
+    work->decode(info->dtype, tensor->data + offset / info->elements * info->bytes, values, info->elements);
+    return (double)values[offset % info->elements];
+}
