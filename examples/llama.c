@@ -23,8 +23,8 @@
 //-- the rotation, an operator -----------------------------------------------------------------------------------------
 
 /* Rotates pairs of numbers of x [tokens, heads, size] by angles.  cosines and sines are [tokens, pairs].  The pairs are
-   neighbours (0, 1), (2, 3) ..., or if `halves` is true, (0, n), (1, n + 1) ... with n = pairs.  Numbers behind the last
-   pair are copied. */
+   neighbours (0, 1), (2, 3) ..., or if `halves` is true, (0, n), (1, n + 1) ... with n = pairs.  Numbers behind the
+   last pair are copied. */
 #define ROTATE(type, data) do { \
         const type *in = data(x), *co = data(c), *si = data(s); \
         type *to = data(out); \
@@ -46,7 +46,8 @@ static int rotate_cpu(opd_call *call) {
     const bool halves = opd_arg_bool(call, 3);
     if (!opd_ok()) { return -1; }
     OPD_CHECK(opd_ndim(x) == 3 && opd_ndim(c) == 2 && opd_is_same_size(c, s) && opd_size(c, 0) == opd_size(x, 0) &&
-              2 * opd_size(c, 1) <= opd_size(x, 2), "x must be [tokens, heads, size], the angles [tokens, up to size / 2]");
+                  2 * opd_size(c, 1) <= opd_size(x, 2),
+              "x must be [tokens, heads, size], the angles [tokens, up to size / 2]");
     OPD_CHECK(opd_dtype(x) == opd_dtype(c) && opd_dtype(x) == opd_dtype(s), "all tensors must have one dtype");
     opd_tensor *out = opd_result(call, 0, opd_sizes(x), 3, opd_dtype(x));
     if (!out || !opd_data(out)) { return opd_ok() ? 0 : -1; }
@@ -112,8 +113,8 @@ typedef struct model {
 static int bad(const model *m, const char *what, const char *name) {
     return opd_fail(OPD_ERROR_FILE, "%s: '%s' %s", m->path, name, what);
 }
-/* Reads the setting ARCH.key, an integer from 1 to `most`.  If the key is missing, returns `otherwise`; -1: the key must
-   be there. */
+/* Reads the setting ARCH.key, an integer from 1 to `most`.  If the key is missing, returns `otherwise`; -1: the key
+   must be there. */
 static int64_t integer(const model *m, const char *key, int64_t i, int64_t most, int64_t otherwise) {
     char name[128];
     double number = 0;
@@ -145,10 +146,11 @@ static double real(const model *m, const char *key, double low, double high, dou
     }
     return number;
 }
-/* Reads a tensor of these sizes (rows 0: a vector; experts 0: no experts).  Returns NULL if it is missing and `needed` is
-   false, and NULL with an error if it does not fit.  The caller releases it.  Few numbers become float32; weights in
-   blocks stay views of the file. */
-static opd_tensor *weight(const model *m, const char *name, int64_t experts, int64_t rows, int64_t columns, bool needed) {
+/* Reads a tensor of these sizes (rows 0: a vector; experts 0: no experts).  Returns NULL if the tensor is missing and
+   `needed` is false, and NULL with an error if it does not fit.  The caller releases it.  Floats of 16 bits become
+   float32.  Weights in blocks stay views of the file. */
+static opd_tensor *weight(const model *m, const char *name, int64_t experts, int64_t rows, int64_t columns,
+                          bool needed) {
     if (!opd_ok()) { return NULL; }
     if (opd_tensor_file_find(m->file, name) < 0) {
         if (needed) { (void)opd_fail(OPD_ERROR_FILE, "%s: the tensor '%s' is missing", m->path, name); }
@@ -162,14 +164,16 @@ static opd_tensor *weight(const model *m, const char *name, int64_t experts, int
         bool fits = t && opd_ndim(t) == dims;
         for (int i = 0; i < dims && fits; i++) { fits = opd_size(t, i) == want[from + i]; }
         if (t && !fits) {
-            (void)opd_fail(OPD_ERROR_FILE, "%s: the tensor '%s' does not have the sizes [%lld, %lld, %lld] (0: none) that "
-                           "the settings of the file ask for", m->path, name, (long long)experts, (long long)rows,
-                           (long long)columns);
+            (void)opd_fail(OPD_ERROR_FILE,
+                           "%s: the tensor '%s' does not have the sizes [%lld, %lld, %lld] (0: none) that "
+                           "the settings of the file ask for",
+                           m->path, name, (long long)experts, (long long)rows, (long long)columns);
         } else if (t) {
             const opd_scalar_type dtype = opd_dtype(t);
             const bool widen = dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT64;
             if (!widen && dtype != OPD_FLOAT32 && (!rows || opd_dtype_size(dtype))) {
-                (void)opd_fail(OPD_ERROR_FILE, "%s: the tensor '%s' has the dtype %s", m->path, name, opd_dtype_name(dtype));
+                (void)opd_fail(OPD_ERROR_FILE, "%s: the tensor '%s' has the dtype %s", m->path, name,
+                               opd_dtype_name(dtype));
             } else { kept = opd_keep(widen ? opd_to_dtype(t, OPD_FLOAT32) : t); }
         }
     }
@@ -206,8 +210,8 @@ static void read_block(const model *m, int i, block *b) {
     char name[64];
     b->kv_heads = integer(m, "attention.head_count_kv", i, m->heads, m->heads);
     if (opd_ok() && m->heads % b->kv_heads) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: '%s.attention.head_count' %lld is no multiple of head_count_kv %lld", m->path,
-                       m->arch, (long long)m->heads, (long long)b->kv_heads);
+        (void)opd_fail(OPD_ERROR_FILE, "%s: '%s.attention.head_count' %lld is no multiple of head_count_kv %lld",
+                       m->path, m->arch, (long long)m->heads, (long long)b->kv_heads);
     }
     if (!opd_ok()) { return; }
     const int64_t keys = b->kv_heads * m->key_size, values = b->kv_heads * m->value_size;
@@ -262,10 +266,11 @@ static int read_settings(model *m) {
     m->value_size = integer(m, "attention.value_length", 0, large, whole ? m->width / m->heads : -1);
     m->experts = integer(m, "expert_count", 0, 65536, 0);
     m->experts_used = m->experts ? integer(m, "expert_used_count", 0, m->experts, -1) : 0;
-    m->hidden = integer(m, m->family == QWEN3 && m->experts ? "expert_feed_forward_length" : "feed_forward_length", 0, large,
-                        -1);
+    m->hidden = integer(m, m->family == QWEN3 && m->experts ? "expert_feed_forward_length" : "feed_forward_length", 0,
+                        large, -1);
     m->window = integer(m, "attention.sliding_window", 0, INT64_C(1) << 31, 0);
-    m->eps = real(m, m->family == GPT2 ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon", 0, 1, NAN);
+    const char *eps = m->family == GPT2 ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+    m->eps = real(m, eps, 0, 1, NAN);
     m->cap_scores = m->family == GEMMA2 ? real(m, "attn_logit_softcapping", 0, 1e6, 50) : 0;
     m->cap_logits = m->family == GEMMA2 || m->family == GEMMA3
                   ? real(m, "final_logit_softcapping", 0, 1e6, m->family == GEMMA2 ? 30 : 0) : 0;
@@ -273,8 +278,9 @@ static int read_settings(model *m) {
     /* gemma 2 and 3 with 27 billion weights scale by the width */
     const bool by_width = (m->family == GEMMA2 && m->blocks == 46) || (m->family == GEMMA3 && m->blocks == 62);
     m->scale = 1 / sqrt(by_width ? (double)m->width / (double)m->heads : (double)m->key_size);
-    if (m->experts && m->family != LLAMA && m->family != QWEN3) { return bad(m, "has experts, which this program does not "
-                                                                            "know for it", m->arch); }
+    if (m->experts && m->family != LLAMA && m->family != QWEN3) {
+        return bad(m, "has experts, which this program does not know for it", m->arch);
+    }
     return 0;
 }
 
@@ -287,11 +293,15 @@ static stretch stretch_of(const model *m, int64_t pairs, double base) {
     (void)snprintf(name, sizeof name, "%s.rope.scaling.type", m->arch);
     const char *type = opd_tensor_file_metadata(m->file, name);
     const double original = real(m, "rope.scaling.original_context_length", 1, 1e9, (double)m->trained_context);
-    if (type && (strcmp(type, "linear") == 0 || strcmp(type, "yarn") == 0)) { s.factor = real(m, "rope.scaling.factor", 1e-3, 1e6, 1); }
-    else if (type && strcmp(type, "none") != 0 && strcmp(type, "longrope") != 0) { (void)bad(m, "is not none, linear, yarn or longrope", name); }
+    if (type && (strcmp(type, "linear") == 0 || strcmp(type, "yarn") == 0)) {
+        s.factor = real(m, "rope.scaling.factor", 1e-3, 1e6, 1);
+    } else if (type && strcmp(type, "none") != 0 && strcmp(type, "longrope") != 0) {
+        (void)bad(m, "is not none, linear, yarn or longrope", name);
+    }
     s.magnitude = real(m, "rope.scaling.attn_factor", 1e-3, 1e3, 1);
     if (type && strcmp(type, "yarn") == 0 && s.factor > 1) {
-        const double fast = real(m, "rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32), slow = real(m, "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1);
+        const double fast = real(m, "rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32),
+                     slow = real(m, "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1);
         const double turns = 2 * 3.14159265358979323846, ln = 2 * log(base);
         s.yarn = true;
         s.low = fmax(0, floor(2 * (double)pairs * log(original / (fast * turns)) / ln));
@@ -300,7 +310,8 @@ static stretch stretch_of(const model *m, int64_t pairs, double base) {
     }
     s.factors = weight(m, "rope_freqs.weight", 0, 0, pairs, false);
     if (!s.factors && opd_ok()) {
-        s.factors = weight(m, (double)m->context > original ? "rope_factors_long.weight" : "rope_factors_short.weight", 0, 0, pairs, false);
+        s.factors = weight(m, (double)m->context > original ? "rope_factors_long.weight" : "rope_factors_short.weight",
+                           0, 0, pairs, false);
     }
     return s;
 }
@@ -308,7 +319,8 @@ static stretch stretch_of(const model *m, int64_t pairs, double base) {
 static int read_angles(model *m, int which) {
     const int64_t size = integer(m, "rope.dimension_count", 0, m->key_size, m->key_size), pairs = size / 2;
     const bool own_base = m->family == GEMMA3 && which;
-    const double base = own_base ? real(m, "rope.freq_base_swa", 1, 1e12, 10000) : real(m, "rope.freq_base", 1, 1e12, 10000);
+    const double base =
+        own_base ? real(m, "rope.freq_base_swa", 1, 1e12, 10000) : real(m, "rope.freq_base", 1, 1e12, 10000);
     stretch s = {1, 1, 0, 0, false, NULL};
     if (opd_ok() && !own_base) { s = stretch_of(m, pairs, base); }
     if (opd_ok() && (size % 2 || m->key_size < 2)) { (void)bad(m, "is odd", "rope.dimension_count"); }
@@ -316,7 +328,8 @@ static int read_angles(model *m, int which) {
         m->cosines[which] = opd_keep(opd_tensor_new(OPD_INTS(m->context, pairs), OPD_FLOAT32));
         m->sines[which] = opd_keep(opd_tensor_new(OPD_INTS(m->context, pairs), OPD_FLOAT32));
     }
-    float *co = opd_ok() ? opd_data_f32(m->cosines[which]) : NULL, *si = opd_ok() ? opd_data_f32(m->sines[which]) : NULL;
+    float *co = opd_ok() ? opd_data_f32(m->cosines[which]) : NULL,
+          *si = opd_ok() ? opd_data_f32(m->sines[which]) : NULL;
     const float *factors = s.factors ? opd_data_f32(s.factors) : NULL;
     for (int64_t j = 0; co && si && j < pairs; j++) {
         const double plain = pow(base, -2.0 * (double)j / (double)size) / (factors ? factors[j] : 1);
@@ -330,7 +343,9 @@ static int read_angles(model *m, int which) {
     opd_release(s.factors);
     return opd_ok() ? 0 : -1;
 }
-static void release_linear(linear *l) { opd_release(l->weight); opd_release(l->bias); opd_release(l->a); opd_release(l->b); }
+static void release_linear(linear *l) {
+    opd_release(l->weight); opd_release(l->bias); opd_release(l->a); opd_release(l->b);
+}
 static void release_norm(norm *n) { opd_release(n->weight); opd_release(n->bias); }
 
 static void model_close(model *m) {
@@ -377,7 +392,9 @@ static int model_open(model *m, const char *path, int64_t context) {
                         (long long)m->blocks, last);
     }
     m->block = opd_ok() ? (block *)calloc((size_t)m->blocks, sizeof *m->block) : NULL;
-    if (opd_ok() && !m->block) { return opd_fail(OPD_ERROR_MEMORY, "%s: no memory for %lld blocks", path, (long long)m->blocks); }
+    if (opd_ok() && !m->block) {
+        return opd_fail(OPD_ERROR_MEMORY, "%s: no memory for %lld blocks", path, (long long)m->blocks);
+    }
     for (int64_t i = 0; i < m->blocks && opd_ok(); i++) { read_block(m, (int)i, &m->block[i]); }
     return opd_ok() ? 0 : -1;
 }
@@ -423,10 +440,13 @@ static opd_tensor *sight(const model *m, const block *b, int64_t tokens, int64_t
 /* Attention of q [heads, tokens, size] over k and v [kv heads, keys, size]. */
 static opd_tensor *attend(const model *m, opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, bool causal) {
     if (!(m->cap_scores > 0)) {
-        return opd_select(opd_scaled_dot_product_attention_full(opd_unsqueeze(q, 0), opd_unsqueeze(k, 0), opd_unsqueeze(v, 0),
-                                                                mask, 0, causal, OPD_V(m->scale), true), 0, 0);
+        return opd_select(opd_scaled_dot_product_attention_full(opd_unsqueeze(q, 0), opd_unsqueeze(k, 0),
+                                                                opd_unsqueeze(v, 0), mask, 0, causal, OPD_V(m->scale),
+                                                                true),
+                          0, 0);
     }
-    const int64_t kv_heads = opd_size(k, 0), tokens = opd_size(q, 1), keys = opd_size(k, 1), group = opd_size(q, 0) / kv_heads;
+    const int64_t kv_heads = opd_size(k, 0), tokens = opd_size(q, 1), keys = opd_size(k, 1),
+                  group = opd_size(q, 0) / kv_heads;
     q = opd_reshape(q, OPD_INTS(kv_heads, group * tokens, m->key_size));
     opd_tensor *scores = cap(opd_mul_Scalar(opd_bmm(q, opd_transpose(k, 1, 2)), OPD_V(m->scale)), m->cap_scores);
     scores = opd_reshape(scores, OPD_INTS(kv_heads, group, tokens, keys));
@@ -456,7 +476,8 @@ static opd_tensor *attention(const model *m, const block *b, opd_tensor *x, bool
     if (b->k.weight) { k = normalise(m, &b->k, k); }
     const int table = m->family == GEMMA3 && b->window;
     if (m->cosines[table]) {
-        opd_tensor *co = opd_narrow(m->cosines[table], 0, past, tokens), *si = opd_narrow(m->sines[table], 0, past, tokens);
+        opd_tensor *co = opd_narrow(m->cosines[table], 0, past, tokens),
+                   *si = opd_narrow(m->sines[table], 0, past, tokens);
         q = rotate(q, co, si, m->halves);
         k = rotate(k, co, si, m->halves);
     }
@@ -527,19 +548,23 @@ static opd_tensor *forward(model *m, opd_tensor *ids, bool all, bool cached) {
     OPD_SCOPED;
     const int64_t tokens = opd_size(ids, 0), past = cached ? m->past : 0;
     if (tokens < 1 || past + tokens > m->context) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the context is full: it has room for %lld tokens, and %lld are asked for (see "
-                       "--context)", m->path, (long long)m->context, (long long)(past + tokens));
+        (void)opd_fail(OPD_ERROR_ARGUMENT,
+                       "%s: the context is full: it has room for %lld tokens, and %lld are asked for (see "
+                       "--context)",
+                       m->path, (long long)m->context, (long long)(past + tokens));
         return NULL;
     }
     const int64_t *id = opd_data_i64(ids);
     for (int64_t i = 0; id && i < tokens; i++) {
         if (id[i] < 0 || id[i] >= m->words) {
-            (void)opd_fail(OPD_ERROR_INDEX, "%s: the token %lld (element %lld) is not in the vocabulary of %lld", m->path,
-                           (long long)id[i], (long long)i, (long long)m->words);
+            (void)opd_fail(OPD_ERROR_INDEX, "%s: the token %lld (element %lld) is not in the vocabulary of %lld",
+                           m->path, (long long)id[i], (long long)i, (long long)m->words);
         }
     }
     opd_tensor *x = opd_embedding(m->tokens, ids);
-    if (m->family == GEMMA || m->family == GEMMA2 || m->family == GEMMA3) { x = opd_mul_Scalar(x, OPD_V((float)sqrt((double)m->width))); }
+    if (m->family == GEMMA || m->family == GEMMA2 || m->family == GEMMA3) {
+        x = opd_mul_Scalar(x, OPD_V((float)sqrt((double)m->width)));
+    }
     if (m->positions) { x = opd_add(x, opd_narrow(m->positions, 0, past, tokens)); }
     for (int64_t i = 0; i < m->blocks && opd_ok(); i++) { x = run_block(m, &m->block[i], x, cached); }
     if (!all) { x = opd_narrow(x, 0, tokens - 1, 1); }
@@ -652,10 +677,12 @@ static int generate(model *m, tok_ids *ids, settings *s, FILE *out) {
     const int64_t made = ids->count - given;
     if (out && opd_ok()) {
         (void)fprintf(out, "\n");
-        (void)fprintf(stderr, "prompt: %lld tokens, %.1f per second; text: %lld tokens, %.1f per second\n", (long long)given,
-                      (double)given / fmax(1e-9, answered - began), (long long)made,
+        (void)fprintf(stderr, "prompt: %lld tokens, %.1f per second; text: %lld tokens, %.1f per second\n",
+                      (long long)given, (double)given / fmax(1e-9, answered - began), (long long)made,
                       made > 1 ? (double)(made - 1) / fmax(1e-9, done - answered) : 0);
-        if (m->past == m->context) { (void)fprintf(stderr, "the context of %lld tokens is full\n", (long long)m->context); }
+        if (m->past == m->context) {
+            (void)fprintf(stderr, "the context of %lld tokens is full\n", (long long)m->context);
+        }
     }
     free(text.at);
     return opd_ok() ? 0 : -1;
@@ -666,11 +693,14 @@ static int write_logits(model *m, const char *inputs, const char *outputs) {
     opd_tensor_file *file = opd_tensor_file_open(inputs);
     opd_tensor *ids = file ? opd_tensor_file_get(file, "in0") : NULL, *rows[256];
     if (ids && (opd_dtype(ids) != OPD_INT64 || opd_ndim(ids) < 1 || opd_ndim(ids) > 2 || opd_size(ids, 0) > 256)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: in0 must be int64 [tokens] or [rows, tokens], with up to 256 rows", inputs);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: in0 must be int64 [tokens] or [rows, tokens], with up to 256 rows",
+                       inputs);
     }
     const bool one = ids && opd_ndim(ids) == 1;
     int64_t n = ids ? one ? 1 : opd_size(ids, 0) : 0;
-    for (int64_t i = 0; i < n && opd_ok(); i++) { rows[i] = forward(m, opd_contiguous(one ? ids : opd_select(ids, 0, i)), true, false); }
+    for (int64_t i = 0; i < n && opd_ok(); i++) {
+        rows[i] = forward(m, opd_contiguous(one ? ids : opd_select(ids, 0, i)), true, false);
+    }
     if (opd_ok()) {
         opd_tensor *all = one ? rows[0] : opd_stack(opd_tensors_of(rows, n), 0);
         (void)opd_npz_save(outputs, name, opd_tensors_of(&all, 1));
@@ -699,9 +729,11 @@ static int adapter_put(const model *m, linear *l, opd_tensor *a, opd_tensor *b) 
     if (!a || !b) { return -1; }
     const int64_t rank = opd_size(a, 0);
     if (opd_ndim(a) != 2 || opd_ndim(b) != 2 || opd_dtype(a) != OPD_FLOAT32 || opd_dtype(b) != OPD_FLOAT32 ||
-        opd_size(a, 1) != opd_size(l->weight, 1) || opd_size(b, 0) != opd_size(l->weight, 0) || opd_size(b, 1) != rank) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "the adapter of blk.%d.%s does not fit the weight [%lld, %lld] of %s", l->block, l->name,
-                        (long long)opd_size(l->weight, 0), (long long)opd_size(l->weight, 1), m->path);
+        opd_size(a, 1) != opd_size(l->weight, 1) || opd_size(b, 0) != opd_size(l->weight, 0) ||
+        opd_size(b, 1) != rank) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "the adapter of blk.%d.%s does not fit the weight [%lld, %lld] of %s",
+                        l->block, l->name, (long long)opd_size(l->weight, 0), (long long)opd_size(l->weight, 1),
+                        m->path);
     }
     opd_release(l->a); opd_release(l->b);
     l->a = opd_keep(a);
@@ -717,29 +749,38 @@ static int adapters_new(model *m, const char *targets, int64_t rank, double alph
         if (!l->weight || !is_target(targets, l->name)) { continue; }
         OPD_SCOPE {
             const int64_t in = opd_size(l->weight, 1);
-            opd_tensor *a = opd_init_uniform_(opd_tensor_new(OPD_INTS(rank, in), OPD_FLOAT32), -1 / sqrt((double)in), 1 / sqrt((double)in));
+            opd_tensor *a = opd_init_uniform_(opd_tensor_new(OPD_INTS(rank, in), OPD_FLOAT32), -1 / sqrt((double)in),
+                                              1 / sqrt((double)in));
             (void)adapter_put(m, l, a, opd_zeros(OPD_INTS(opd_size(l->weight, 0), rank), OPD_FLOAT32));
         }
         count++;
     }
-    if (opd_ok() && count == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s has no layers %s (--targets)", m->path, targets); }
+    if (opd_ok() && count == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s has no layers %s (--targets)", m->path, targets);
+    }
     return opd_ok() ? 0 : -1;
 }
 /* The names that PEFT gives the layers. */
 static int peft_name(const model *m, const linear *l, const char *factor, char *buf, size_t cap) {
     static const char *const names[][3] = {
-        {"attn_q", "self_attn.q_proj", ""}, {"attn_k", "self_attn.k_proj", ""}, {"attn_v", "self_attn.v_proj", ""},
-        {"attn_qkv", "self_attn.qkv_proj", "attn.c_attn"}, {"attn_output", "self_attn.o_proj", "attn.c_proj"},
-        {"ffn_gate", "mlp.gate_proj", ""}, {"ffn_up", "mlp.up_proj", "mlp.c_fc"}, {"ffn_down", "mlp.down_proj", "mlp.c_proj"},
+        {"attn_q", "self_attn.q_proj", ""},
+        {"attn_k", "self_attn.k_proj", ""},
+        {"attn_v", "self_attn.v_proj", ""},
+        {"attn_qkv", "self_attn.qkv_proj", "attn.c_attn"},
+        {"attn_output", "self_attn.o_proj", "attn.c_proj"},
+        {"ffn_gate", "mlp.gate_proj", ""},
+        {"ffn_up", "mlp.up_proj", "mlp.c_fc"},
+        {"ffn_down", "mlp.down_proj", "mlp.c_proj"},
     };
     const bool gpt2 = m->family == GPT2;
     const char *name = "";
     for (int i = 0; i < LINEARS; i++) { if (strcmp(names[i][0], l->name) == 0) { name = names[i][gpt2 ? 2 : 1]; } }
     if (m->family == PHI3 && strcmp(l->name, "ffn_up") == 0) { name = "mlp.gate_up_proj"; }
-    return snprintf(buf, cap, "base_model.model.%s.%d.%s%s", gpt2 ? "transformer.h" : "model.layers", l->block, name, factor);
+    return snprintf(buf, cap, "base_model.model.%s.%d.%s%s", gpt2 ? "transformer.h" : "model.layers", l->block, name,
+                    factor);
 }
-/* GGUF files of llama pair neighbouring rows of queries and keys, Hugging Face's files rows half a head apart.  Orders the
-   rows of B [out, rank]; to_gguf: from Hugging Face's order. */
+/* GGUF files of llama pair neighbouring rows of queries and keys, Hugging Face's files rows half a head apart.  Orders
+   the rows of B [out, rank]; to_gguf: from Hugging Face's order. */
 static opd_tensor *reorder(const model *m, const linear *l, opd_tensor *b, bool to_gguf) {
     const bool q = strcmp(l->name, "attn_q") == 0, k = strcmp(l->name, "attn_k") == 0;
     if (m->halves || !(q || k) || !b) { return b; }
@@ -761,9 +802,11 @@ static int save_config(const model *m, const char *path, int64_t rank, double al
     beside(path, "adapter_config.json", name, sizeof name);
     FILE *f = fopen(name, "w");
     if (!f) { return opd_fail(OPD_ERROR_FILE, "%s cannot be written", name); }
-    (void)fprintf(f, "{\"peft_type\": \"LORA\", \"task_type\": \"CAUSAL_LM\", \"r\": %lld, \"lora_alpha\": %g, \"bias\": \"none\", "
-                  "\"base_model_name_or_path\": null, \"fan_in_fan_out\": %s, \"target_modules\": [", (long long)rank, alpha,
-                  m->family == GPT2 ? "true" : "false");
+    (void)fprintf(
+        f,
+        "{\"peft_type\": \"LORA\", \"task_type\": \"CAUSAL_LM\", \"r\": %lld, \"lora_alpha\": %g, \"bias\": \"none\", "
+        "\"base_model_name_or_path\": null, \"fan_in_fan_out\": %s, \"target_modules\": [",
+        (long long)rank, alpha, m->family == GPT2 ? "true" : "false");
     const char *comma = "";
     for (int i = 0; i < LINEARS; i++) {
         const linear *l = linear_at(&m->block[0], i);
@@ -785,13 +828,18 @@ static int adapters_save(model *m, const char *path, int64_t rank, double alpha)
     opd_tensor **tensors = (opd_tensor **)calloc((size_t)most, sizeof *tensors);
     const bool gguf = ends_with(path, ".gguf");
     int64_t n = 0;
-    if (!names || !list || !tensors) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for %lld adapters", (long long)most); }
+    if (!names || !list || !tensors) {
+        (void)opd_fail(OPD_ERROR_MEMORY, "no memory for %lld adapters", (long long)most);
+    }
     for (int64_t i = 0; i < m->blocks * LINEARS && opd_ok(); i++) {
         const linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
         for (int factor = 0; factor < 2 && l->a; factor++, n++) {
             list[n] = names[n];
             tensors[n] = opd_detach(factor ? l->b : l->a);
-            if (gguf) { (void)snprintf(names[n], sizeof *names, "blk.%d.%s.weight.lora_%c", l->block, l->name, "ab"[factor]); continue; }
+            if (gguf) {
+                (void)snprintf(names[n], sizeof *names, "blk.%d.%s.weight.lora_%c", l->block, l->name, "ab"[factor]);
+                continue;
+            }
             (void)peft_name(m, l, factor ? ".lora_B.weight" : ".lora_A.weight", names[n], sizeof *names);
             if (factor) { tensors[n] = reorder(m, l, tensors[n], false); }
         }
@@ -799,7 +847,10 @@ static int adapters_save(model *m, const char *path, int64_t rank, double alpha)
     (void)snprintf(text, sizeof text, "%g", alpha);
     const char *const metadata[] = {"format", "pt", "lora_alpha", text, NULL};
     if (opd_ok() && gguf) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: adapters cannot be saved as GGUF yet", path);
+        static const char *const keys[] = {"general.type", "general.architecture", "adapter.type",
+                                           "adapter.lora.alpha"};
+        const opd_value values[] = {OPD_V("adapter"), OPD_V(m->arch), OPD_V("lora"), OPD_V(alpha)};
+        (void)opd_gguf_save(path, list, opd_tensors_of(tensors, n), keys, values, 4);
     } else if (opd_ok()) { (void)opd_safetensors_save(path, list, opd_tensors_of(tensors, n), metadata); }
     if (opd_ok() && !gguf && ends_with(path, "adapter_model.safetensors")) { (void)save_config(m, path, rank, alpha); }
     free(names); free(list); free(tensors);
@@ -830,22 +881,31 @@ static int adapters_load(model *m, const char *path) {
         char names[2][160];
         if (!l->weight) { continue; }
         for (int factor = 0; factor < 2; factor++) {
-            if (gguf) { (void)snprintf(names[factor], sizeof names[factor], "blk.%d.%s.weight.lora_%c", l->block, l->name, "ab"[factor]); }
-            else { (void)peft_name(m, l, factor ? ".lora_B.weight" : ".lora_A.weight", names[factor], sizeof names[factor]); }
+            if (gguf) {
+                (void)snprintf(names[factor], sizeof names[factor], "blk.%d.%s.weight.lora_%c", l->block, l->name,
+                               "ab"[factor]);
+            } else {
+                (void)peft_name(m, l, factor ? ".lora_B.weight" : ".lora_A.weight", names[factor],
+                                sizeof names[factor]);
+            }
         }
         if (opd_tensor_file_find(file, names[0]) < 0) { continue; }
         opd_tensor *a = opd_tensor_file_get(file, names[0]), *b = opd_tensor_file_get(file, names[1]);
         a = a ? opd_to_dtype(a, OPD_FLOAT32) : NULL;
         b = b ? opd_to_dtype(b, OPD_FLOAT32) : NULL;
-        if (a && b && rank && rank != opd_size(a, 0)) { (void)opd_fail(OPD_ERROR_FILE, "%s: the adapters have different ranks", path); }
-        if (a && b && opd_ndim(b) == 2 && opd_size(b, 0) == opd_size(l->weight, 0) && !gguf) { b = reorder(m, l, b, true); }
+        if (a && b && rank && rank != opd_size(a, 0)) {
+            (void)opd_fail(OPD_ERROR_FILE, "%s: the adapters have different ranks", path);
+        }
+        if (a && b && opd_ndim(b) == 2 && opd_size(b, 0) == opd_size(l->weight, 0) && !gguf) {
+            b = reorder(m, l, b, true);
+        }
         if (adapter_put(m, l, a, b) == 0) { rank = opd_size(a, 0); }
         found += 2;
     }
     const int64_t all = file ? opd_tensor_file_count(file) : 0;
     if (opd_ok() && (found == 0 || found != all)) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: %lld of its %lld tensors belong to layers of %s", path, (long long)found, (long long)all,
-                       m->path);
+        (void)opd_fail(OPD_ERROR_FILE, "%s: %lld of its %lld tensors belong to layers of %s", path, (long long)found,
+                       (long long)all, m->path);
     }
     if (opd_ok() && !(alpha > 0)) { (void)opd_fail(OPD_ERROR_FILE, "%s: its lora_alpha is missing", path); }
     m->adapter_scale = alpha / (double)rank;
@@ -897,7 +957,9 @@ static int train(model *m, settings *s) {
     opd_adam_options adamw = opd_adamw_defaults();
     opd_sgd_options sgd = opd_sgd_defaults();
     adamw.lr = sgd.lr = s->rate;
-    opd_optimizer *optimizer = !opd_ok() ? NULL : s->sgd ? opd_sgd_new(list, count, &sgd) : opd_adamw_new(list, count, &adamw);
+    opd_optimizer *optimizer = !opd_ok() ? NULL
+                               : s->sgd  ? opd_sgd_new(list, count, &sgd)
+                                         : opd_adamw_new(list, count, &adamw);
     const double began = seconds();
     double mean = 0;
     for (int64_t step = 1; step <= s->steps && opd_ok(); step++) {
@@ -905,7 +967,9 @@ static int train(model *m, settings *s) {
         const int64_t n = ids.count < s->length + 1 ? ids.count : s->length + 1;
         const int64_t from = (int64_t)(random_number(&s->seed) * (double)(ids.count - n + 1));
         opd_tensor *loss = loss_of(m, ids_tensor(ids.at + from, n));
-        if (opd_backward(loss) != 0 || opd_optimizer_step(optimizer) != 0 || opd_optimizer_zero_grad(optimizer) != 0) { break; }
+        if (opd_backward(loss) != 0 || opd_optimizer_step(optimizer) != 0 || opd_optimizer_zero_grad(optimizer) != 0) {
+            break;
+        }
         mean = step == 1 ? opd_item_f64(loss) : 0.9 * mean + 0.1 * opd_item_f64(loss);
         if (step == 1 || step % 10 == 0 || step == s->steps) {
             printf("step %lld of %lld: loss %.4f\n", (long long)step, (long long)s->steps, mean);
@@ -913,7 +977,8 @@ static int train(model *m, settings *s) {
             (void)fprintf(stderr, "%.1f tokens per second\n", (double)(step * (n - 1)) / fmax(1e-9, seconds() - began));
         }
     }
-    if (opd_ok() && s->save && adapters_save(m, s->save, opd_size(list[0], 0), m->adapter_scale * (double)opd_size(list[0], 0)) == 0) {
+    if (opd_ok() && s->save &&
+        adapters_save(m, s->save, opd_size(list[0], 0), m->adapter_scale * (double)opd_size(list[0], 0)) == 0) {
         printf("saved: %s\n", s->save);
     }
     opd_optimizer_free(optimizer);
@@ -925,33 +990,6 @@ static int train(model *m, settings *s) {
 
 static const char *verdict(bool good) { return good ? "ok" : "WRONG"; }
 
-/* Compares the tokens of texts with FILE.json: ids, ids_no_special and detokenised_hex. */
-static bool check_tokens(const tok_vocabulary *v, const opd_json *json) {
-    const int64_t list = opd_json_kind_of(json, 0) == OPD_JSON_LIST ? 0 : opd_json_get(json, 0, "tokens");
-    bool good = list >= 0;
-    for (int64_t row = opd_json_first(json, list); row >= 0; row = opd_json_next(json, row)) {
-        const char *text = opd_json_text(json, opd_json_get(json, row, "text"), "");
-        const char *hex = opd_json_text(json, opd_json_get(json, row, "detokenised_hex"), "");
-        tok_text out = {NULL, 0, 0};
-        tok_ids ids = {NULL, 0, 0};
-        for (int kind = 0; kind < 3; kind++) {             /* with BOS and special tokens, without both, without BOS */
-            ids.count = 0;
-            good &= tok_encode(v, text, (int64_t)strlen(text), kind == 0, kind != 1, &ids) == 0;
-            if (kind == 2) { break; }
-            int64_t want = opd_json_get(json, row, kind ? "ids_no_special" : "ids"), i = 0;
-            good &= opd_json_count(json, want) == ids.count;
-            for (want = opd_json_first(json, want); want >= 0 && i < ids.count; want = opd_json_next(json, want)) {
-                good &= opd_json_int(json, want, -1) == ids.at[i++];
-            }
-        }
-        good &= tok_decode(v, ids.at, ids.count, &out) == 0 && strlen(hex) == 2 * (size_t)out.count;
-        for (int64_t i = 0; good && i < out.count; i++) {
-            good &= 16 * tok_hex(hex[2 * i]) + tok_hex(hex[2 * i + 1]) == (unsigned char)out.at[i];
-        }
-        free(out.at); free(ids.at);
-    }
-    return good && opd_ok();
-}
 /* Compares logits and greedy tokens with FILE.npz.  allowed: how far products with rounded activations may be off. */
 static bool check_logits(model *m, const opd_tensor_file *file, bool exact, double allowed) {
     opd_tensor *ids = opd_tensor_file_get(file, "ids"), *want = opd_tensor_file_get(file, "logits_exact");
@@ -987,10 +1025,12 @@ static bool check_training(model *m, const opd_tensor_file *file, opd_tensor *id
         linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
         char names[2][64];
         for (int factor = 0; factor < 2; factor++) {
-            (void)snprintf(names[factor], sizeof names[factor], "blk.%d.%s.lora_%c", l->block, l->name ? l->name : "", "ab"[factor]);
+            (void)snprintf(names[factor], sizeof names[factor], "blk.%d.%s.lora_%c", l->block, l->name ? l->name : "",
+                           "ab"[factor]);
         }
         if (!l->weight || opd_tensor_file_find(file, names[0]) < 0) { continue; }
-        (void)adapter_put(m, l, opd_clone(opd_tensor_file_get(file, names[0])), opd_clone(opd_tensor_file_get(file, names[1])));
+        (void)adapter_put(m, l, opd_clone(opd_tensor_file_get(file, names[0])),
+                          opd_clone(opd_tensor_file_get(file, names[1])));
     }
     const int count = opd_ok() ? adapters_of(m, list, 64) : 0;
     opd_sgd_options options = opd_sgd_defaults();
@@ -1008,7 +1048,8 @@ static bool check_training(model *m, const opd_tensor_file *file, opd_tensor *id
                 (void)snprintf(name, sizeof name, "grad.blk.%d.%s.lora_%c", l->block, l->name, "ab"[factor]);
                 opd_tensor *want = opd_tensor_file_get(file, name), *got = opd_tensor_grad(factor ? l->b : l->a);
                 if (!want || !got) { good = false; continue; }
-                good &= opd_item_f64(opd_max(opd_abs(opd_sub(got, want)))) < 1e-4 * opd_item_f64(opd_max(opd_abs(want)));
+                good &=
+                    opd_item_f64(opd_max(opd_abs(opd_sub(got, want)))) < 1e-4 * opd_item_f64(opd_max(opd_abs(want)));
             }
         }
         (void)opd_optimizer_step(sgd);
@@ -1035,14 +1076,16 @@ static int check(const char *path) {
     if (!logits) {
         opd_tensor_file *file = opd_tensor_file_open(path);
         tok_vocabulary *v = file ? tok_open(file) : NULL;
-        good = v && check_tokens(v, json);
+        good = v && tok_wrong(v, json) == 0;
         printf("%s: tokens %s\n", path, verdict(good));
         tok_free(v);
         opd_tensor_file_close(file);
-    } else if (model_open(&m, path, 0) == 0 && cache_open(&m) == 0) {
+    } else if (model_open(&m, path, 0) != 0 || cache_open(&m) != 0) { model_close(&m); }
+    else {
         const double spread = opd_json_double(json, opd_json_get(json, 0, "rms_difference_over_std"), 0);
-        opd_tensor_file *file = opd_tensor_file_open(beside_it[1]), *lora = adapters ? opd_tensor_file_open(beside_it[2]) : NULL;
-        bool tokens = check_tokens(m.vocabulary, json), exact, rounded, trained = true;
+        opd_tensor_file *file = opd_tensor_file_open(beside_it[1]),
+                        *lora = adapters ? opd_tensor_file_open(beside_it[2]) : NULL;
+        bool tokens = tok_wrong(m.vocabulary, json) == 0, exact, rounded, trained = true;
         OPD_NO_GRAD {
             exact = check_logits(&m, file, true, 0);
             rounded = check_logits(&m, file, false, fmax(0.03, 1.5 * spread));
@@ -1065,8 +1108,8 @@ static int check(const char *path) {
 static int usage(FILE *to, int status) {
     (void)fprintf(to,
         "usage: llama MODEL.gguf [--prompt TEXT] [options]\n"
-        "  Writes text with a language model, or trains adapters (LoRA) for it.  Architectures: llama, mistral, mixtral,\n"
-        "  qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, phi3, gpt2.\n"
+        "  Writes text with a language model, or trains adapters (LoRA) for it.  Architectures: llama, mistral,\n"
+        "  mixtral, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, phi3, gpt2.\n"
         "  --prompt TEXT         the beginning of the text; --special: it may contain the names of special tokens\n"
         "  --tokens N            how many tokens are written at most (128)\n"
         "  --context N           tokens for which there is room (that of the model, at most 4096)\n"
@@ -1078,9 +1121,9 @@ static int usage(FILE *to, int status) {
         "  --exact               does not round activations in products with weights in few bits\n"
         "  --inputs X.npz --outputs Y.npz   writes the logits out0 of all positions of the token ids in0 (int64)\n"
         "  --adapter FILE        adds an adapter: .safetensors as PEFT writes it, or .gguf\n"
-        "  --train FILE.txt      trains an adapter on a text; --save FILE saves it.  --rank N (8), --alpha A (16), --lr R\n"
-        "                        (0.001), --steps N (100), --length N (128 tokens a step), --sgd (instead of AdamW),\n"
-        "                        --targets LIST (attn_q,attn_v)\n"
+        "  --train FILE.txt      trains an adapter on a text; --save FILE saves it.  --rank N (8), --alpha A (16),\n"
+        "                        --lr R (0.001), --steps N (100), --length N (128 tokens a step), --sgd (instead of\n"
+        "                        AdamW), --targets LIST (attn_q,attn_v)\n"
         "  --check FILE...       compares models with FILE.json and FILE.npz, results of llama.cpp\n");
     return status;
 }
@@ -1097,12 +1140,20 @@ static bool number_option(char **argv, int *i, const char *name, double low, dou
     return true;
 }
 static bool read_number(char **argv, int *i, settings *s) {
-    const struct { const char *name; double low, high, *real; int64_t *whole; } options[] = {
-        {"--tokens", 0, 1e9, NULL, &s->tokens}, {"--context", 1, 2147483648.0, NULL, &s->context},
-        {"--top-k", 0, 1e9, NULL, &s->top_k}, {"--rank", 1, 65536, NULL, &s->rank}, {"--steps", 1, 1e9, NULL, &s->steps},
-        {"--length", 1, 1e9, NULL, &s->length}, {"--temperature", 0, 1000, &s->temperature, NULL},
-        {"--top-p", 0, 1, &s->top_p, NULL}, {"--min-p", 0, 1, &s->min_p, NULL}, {"--repeat-penalty", 1e-3, 1e3, &s->penalty, NULL},
-        {"--alpha", 1e-6, 1e6, &s->alpha, NULL}, {"--lr", 0, 1e3, &s->rate, NULL},
+    const struct { const char *name; double low, high, *real; int64_t *whole;
+    } options[] = {
+        {"--tokens", 0, 1e9, NULL, &s->tokens},
+        {"--context", 1, 2147483648.0, NULL, &s->context},
+        {"--top-k", 0, 1e9, NULL, &s->top_k},
+        {"--rank", 1, 65536, NULL, &s->rank},
+        {"--steps", 1, 1e9, NULL, &s->steps},
+        {"--length", 1, 1e9, NULL, &s->length},
+        {"--temperature", 0, 1000, &s->temperature, NULL},
+        {"--top-p", 0, 1, &s->top_p, NULL},
+        {"--min-p", 0, 1, &s->min_p, NULL},
+        {"--repeat-penalty", 1e-3, 1e3, &s->penalty, NULL},
+        {"--alpha", 1e-6, 1e6, &s->alpha, NULL},
+        {"--lr", 0, 1e3, &s->rate, NULL},
     };
     double number = 0;
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
@@ -1123,8 +1174,9 @@ static void run(settings *s) {
     else if (s->train) { (void)train(&m, s); }
     else {
         OPD_NO_GRAD {
-            if (s->inputs) { (void)write_logits(&m, s->inputs, s->outputs); }
-            else if (cache_open(&m) == 0 && tok_encode(m.vocabulary, s->prompt, (int64_t)strlen(s->prompt), true, s->special, &ids) == 0) {
+            if (s->inputs) { (void)write_logits(&m, s->inputs, s->outputs);
+            } else if (cache_open(&m) == 0 &&
+                       tok_encode(m.vocabulary, s->prompt, (int64_t)strlen(s->prompt), true, s->special, &ids) == 0) {
                 (void)fputs(s->prompt, stdout);
                 (void)generate(&m, &ids, s, stdout);
             }
@@ -1134,13 +1186,14 @@ static void run(settings *s) {
     model_close(&m);
 }
 int main(int argc, char **argv) {
-    settings s = {NULL, "", NULL, NULL, NULL, NULL, NULL, NULL, 128, 0, 0, 8, 100, 128, 0, 1, 0, 1, 16, 1e-3, 1, 0, false, false,
-                  false, false};
+    settings s = {NULL, "", NULL, NULL, NULL, NULL, NULL, NULL, 128, 0,     0,     8,     100,
+                  128,  0,  1,    0,    1,    16,   1e-3, 1,    0,   false, false, false, false};
     int status = 0;
     for (int i = 1; i < argc; i++) {
-        const struct { const char *name; const char **text; } texts[] = {
-            {"--prompt", &s.prompt}, {"--inputs", &s.inputs}, {"--outputs", &s.outputs}, {"--train", &s.train}, {"--save", &s.save},
-            {"--adapter", &s.adapter}, {"--targets", &s.targets},
+        const struct { const char *name; const char **text;
+        } texts[] = {
+            {"--prompt", &s.prompt}, {"--inputs", &s.inputs},   {"--outputs", &s.outputs}, {"--train", &s.train},
+            {"--save", &s.save},     {"--adapter", &s.adapter}, {"--targets", &s.targets},
         };
         bool known = false;
         for (int k = 0; k < 7 && !known && i + 1 < argc; k++) {
@@ -1155,7 +1208,10 @@ int main(int argc, char **argv) {
         else if (argv[i][0] != '-' && s.check) {
             s.model = argv[i];
             if (check(argv[i]) != 0) { status = 1; }
-            if (!opd_ok()) { (void)fprintf(stderr, "llama: %s: %s\n", argv[i], opd_error_message()); opd_error_clear(); }
+            if (!opd_ok()) {
+                (void)fprintf(stderr, "llama: %s: %s\n", argv[i], opd_error_message());
+                opd_error_clear();
+            }
         }
         else if (argv[i][0] != '-' && !s.model) { s.model = argv[i]; }
         else { (void)fprintf(stderr, "llama: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }

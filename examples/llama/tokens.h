@@ -106,7 +106,7 @@ static void tok_read_categories(unsigned char *table) {
     }
 }
 
-//-- regular expressions ------------------------------------------------------------------------------------------------
+//-- regular expressions -----------------------------------------------------------------------------------------------
 
 /* The expressions that cut text into words: alternatives of sequences of sets ([...], \p{L}, \s, .), groups with or
    without ?, and (?=...), (?!...), (?i:...), $.  A set can be followed by ?, *, +, {m}, {m,n}, and then by + (never
@@ -118,12 +118,20 @@ typedef struct tok_set {
     bool negated, space, no_space;                /* [^...]; contains \s; contains \S */
     uint64_t ascii[2];                            /* bit c: the set contains the character c */
 } tok_set;
-typedef enum tok_node_kind { TOK_DONE, TOK_SET, TOK_EITHER, TOK_JOIN, TOK_AHEAD, TOK_NOT_AHEAD, TOK_LAST } tok_node_kind;
+typedef enum tok_node_kind {
+    TOK_DONE,
+    TOK_SET,
+    TOK_EITHER,
+    TOK_JOIN,
+    TOK_AHEAD,
+    TOK_NOT_AHEAD,
+    TOK_LAST
+} tok_node_kind;
 typedef struct tok_node {
     tok_node_kind kind;
     int set, least, most, next;                   /* most: -1 without a limit */
     bool keeps;                                   /* never gives back characters */
-    int branch, sibling;                          /* the first branch of a group; the next branch after this one's start */
+    int branch, sibling; /* the first branch of a group; the next branch after this one's start */
 } tok_node;
 enum { TOK_NODES = 256, TOK_SETS = 96, TOK_RANGES = 512 };
 typedef struct tok_regex {
@@ -170,7 +178,8 @@ static int tok_set_range(tok_regex *r, int set, uint32_t low, uint32_t high) {
     return 0;
 }
 static bool tok_set_search(const tok_regex *r, const tok_set *s, uint32_t c) {
-    bool found = (s->kinds >> r->categories[c] & 1) || (s->space && tok_is_space(c)) || (s->no_space && !tok_is_space(c));
+    bool found =
+        (s->kinds >> r->categories[c] & 1) || (s->space && tok_is_space(c)) || (s->no_space && !tok_is_space(c));
     for (int i = s->first; i < s->first + s->count && !found; i++) {
         found = c >= r->ranges[2 * i] && c <= r->ranges[2 * i + 1];
     }
@@ -275,7 +284,9 @@ static int tok_read_count(tok_regex *r, int at) {
         node->least = node->most = (int)strtol(r->at + 1, &end, 10);
         if (*end == ',') { node->most = end[1] == '}' ? -1 : (int)strtol(end + 1, &end, 10); end += *end == ','; }
         if (*end != '}' || node->least < 0 || node->least > 1000 || node->most > 1000 ||
-            (node->most >= 0 && node->most < node->least)) { return tok_regex_bad(r, "has a bad number of repetitions"); }
+            (node->most >= 0 && node->most < node->least)) {
+            return tok_regex_bad(r, "has a bad number of repetitions");
+        }
         r->at = end + 1;
     } else { return 0; }
     if (*r->at == '?') { return tok_regex_bad(r, "asks for the shortest match, which this program does not know"); }
@@ -409,7 +420,11 @@ static int64_t tok_match(tok_regex *r, int at_node, const uint32_t *text, int64_
 
 typedef struct tok_string { size_t at; int32_t bytes; } tok_string;     /* a place in `pool` */
 typedef struct tok_merge { int32_t left, right, joined; int32_t rank; } tok_merge;
-typedef struct tok_pair { double order; int64_t left, right; int32_t a, b; } tok_pair;    /* a pair that may be merged */
+typedef struct tok_pair {
+    double order;
+    int64_t left, right;
+    int32_t a, b;
+} tok_pair; /* a pair that may be merged */
 typedef struct tok_symbol { int64_t at, bytes, before, after; int32_t id; } tok_symbol;
 
 typedef struct tok_vocabulary {
@@ -426,7 +441,7 @@ typedef struct tok_vocabulary {
     int64_t scores_cap, types_cap;
     char *pool;
     int64_t pool_count, pool_cap;
-    int32_t *table, most_bytes;                   /* hash table of strings: index + 1; the length of the longest token */
+    int32_t *table, most_bytes; /* hash table of strings: index + 1; the length of the longest token */
     int64_t table_size;
     tok_merge *merges;
     int64_t merges_count, merges_cap;
@@ -457,7 +472,10 @@ static int32_t tok_find_string(const tok_vocabulary *v, const char *text, int64_
     int64_t at = v->table_size ? (int64_t)(tok_hash(text, bytes) & (uint64_t)(v->table_size - 1)) : 0;
     for (; v->table_size && v->table[at]; at = (at + 1) & (v->table_size - 1)) {
         const tok_string *s = &v->strings[v->table[at] - 1];
-        if (s->bytes == bytes && memcmp(v->pool + s->at, text, (size_t)bytes) == 0) { *place = at; return v->table[at] - 1; }
+        if (s->bytes == bytes && memcmp(v->pool + s->at, text, (size_t)bytes) == 0) {
+            *place = at;
+            return v->table[at] - 1;
+        }
     }
     *place = at;
     return -1;
@@ -475,7 +493,9 @@ static int32_t tok_intern(tok_vocabulary *v, const char *text, int64_t bytes) {
     if (2 * v->strings_count >= v->table_size) {
         const int64_t size = v->table_size ? 2 * v->table_size : 1024;
         int32_t *table = (int32_t *)calloc((size_t)size, sizeof *table);
-        if (!table) { return opd_fail(OPD_ERROR_MEMORY, "tokeniser: no memory for a table of %lld strings", (long long)size); }
+        if (!table) {
+            return opd_fail(OPD_ERROR_MEMORY, "tokeniser: no memory for a table of %lld strings", (long long)size);
+        }
         free(v->table);
         v->table = table;
         v->table_size = size;
@@ -561,22 +581,25 @@ static int tok_add_merge(tok_vocabulary *v, const char *text, int64_t bytes) {
 #define TOK_SHORT "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define TOK_SPACES "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 #define TOK_GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)"
-#define TOK_MODERN(numbers) TOK_SHORT "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" TOK_SPACES
+#define TOK_MODERN(numbers) TOK_SHORT "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" numbers "|" \
+    " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|" TOK_SPACES
 #define TOK_UPPER "[\\p{L}&&[^a-z]]"              /* as in llama.cpp: letters without case are in both */
 #define TOK_LOWER "[\\p{L}&&[^A-Z]]"
 #define TOK_CASES(numbers, end) "[^\\r\\n\\p{L}\\p{N}]?" TOK_UPPER "*" TOK_LOWER "+" end "|[^\\r\\n\\p{L}\\p{N}]?" \
     TOK_UPPER "+" TOK_LOWER "*" end "|" numbers "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" TOK_SPACES
-/* the cased letters of deepseek-llm; \u for those that editors and compilers might normalise */
+/* The cased letters of deepseek-llm, by number, because editors might normalise some. */
 #define TOK_LATIN_GREEK_CYRILLIC \
-    "\\s?[A-Za-z\\u00b5\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u01ba\\u01bc-\\u01bf\\u01c4-\\u0293\\u0295-\\u02af\\u0370-\\u0373" \
-    "\\u0376\\u0377\\u037b-\\u037d\\u037f\\u0386\\u0388-\\u038a\\u038c\\u038e-\\u03a1\\u03a3-\\u03f5\\u03f7-\\u0481\\u048a-\\u052f" \
-    "\\u0531-\\u0556\\u10a0-\\u10c5\\u13a0-\\u13f5\\u13f8-\\u13fd\\u1c90-\\u1cba\\u1cbd-\\u1cbf\\u1d00-\\u1d2b\\u1d6b-\\u1d77" \
-    "\\u1d79-\\u1d9a\\u1e00-\\u1f15\\u1f18-\\u1f1d\\u1f20-\\u1f45\\u1f48-\\u1f4d\\u1f50-\\u1f57\\u1f59\\u1f5b\\u1f5d\\u1f5f-\\u1f7d" \
-    "\\u1f80-\\u1fb4\\u1fb6-\\u1fbc\\u1fbe\\u1fc2-\\u1fc4\\u1fc6-\\u1fcc\\u1fd0-\\u1fd3\\u1fd6-\\u1fdb\\u1fe0-\\u1fec\\u1ff2-\\u1ff4" \
-    "\\u1ff6-\\u1ffc\\u2102\\u2107\\u210a-\\u2113\\u2115\\u2119-\\u211d\\u2124\\u2126\\u2128\\u212a-\\u212d\\u212f-\\u2134\\u2139" \
-    "\\u213c-\\u213f\\u2145-\\u2149\\u214e\\u2183\\u2184\\u2c00-\\u2c7b\\u2c7e-\\u2ce4\\u2ceb-\\u2cee\\u2cf2\\u2cf3\\ua640-\\ua66d" \
-    "\\ua680-\\ua69b\\ua722-\\ua76f\\ua771-\\ua787\\ua78b-\\ua78e\\uab70-\\uabbf\\ufb00-\\ufb06\\ufb13-\\ufb17\\uff21-\\uff3a" \
-    "\\uff41-\\uff5a\xf0\x90\x90\x80-\xf0\x90\x91\x8f\xf0\x90\x92\xb0-\xf0\x90\x93\x93\xf0\x90\x93\x98-\xf0\x90\x93\xbb" \
+    "\\s?[A-Za-z\\u00b5\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u01ba\\u01bc-\\u01bf\\u01c4-\\u0293" \
+    "\\u0295-\\u02af\\u0370-\\u0373\\u0376\\u0377\\u037b-\\u037d\\u037f\\u0386\\u0388-\\u038a\\u038c" \
+    "\\u038e-\\u03a1\\u03a3-\\u03f5\\u03f7-\\u0481\\u048a-\\u052f\\u0531-\\u0556\\u10a0-\\u10c5\\u13a0-\\u13f5" \
+    "\\u13f8-\\u13fd\\u1c90-\\u1cba\\u1cbd-\\u1cbf\\u1d00-\\u1d2b\\u1d6b-\\u1d77\\u1d79-\\u1d9a\\u1e00-\\u1f15" \
+    "\\u1f18-\\u1f1d\\u1f20-\\u1f45\\u1f48-\\u1f4d\\u1f50-\\u1f57\\u1f59\\u1f5b\\u1f5d\\u1f5f-\\u1f7d" \
+    "\\u1f80-\\u1fb4\\u1fb6-\\u1fbc\\u1fbe\\u1fc2-\\u1fc4\\u1fc6-\\u1fcc\\u1fd0-\\u1fd3\\u1fd6-\\u1fdb" \
+    "\\u1fe0-\\u1fec\\u1ff2-\\u1ff4\\u1ff6-\\u1ffc\\u2102\\u2107\\u210a-\\u2113\\u2115\\u2119-\\u211d\\u2124" \
+    "\\u2126\\u2128\\u212a-\\u212d\\u212f-\\u2134\\u2139\\u213c-\\u213f\\u2145-\\u2149\\u214e\\u2183\\u2184" \
+    "\\u2c00-\\u2c7b\\u2c7e-\\u2ce4\\u2ceb-\\u2cee\\u2cf2\\u2cf3\\ua640-\\ua66d\\ua680-\\ua69b\\ua722-\\ua76f" \
+    "\\ua771-\\ua787\\ua78b-\\ua78e\\uab70-\\uabbf\\ufb00-\\ufb06\\ufb13-\\ufb17\\uff21-\\uff3a\\uff41-\\uff5a" \
+    "\xf0\x90\x90\x80-\xf0\x90\x91\x8f\xf0\x90\x92\xb0-\xf0\x90\x93\x93\xf0\x90\x93\x98-\xf0\x90\x93\xbb" \
     "\xf0\x90\xb2\x80-\xf0\x90\xb2\xb2\xf0\x90\xb3\x80-\xf0\x90\xb3\xb2\xf0\x91\xa2\xa0-\xf0\x91\xa3\x9f" \
     "\xf0\x9e\xa4\x80-\xf0\x9e\xa5\x83]+"
 typedef struct tok_pre { const char *names; bool whole_words, add_bos, cleans; const char *cuts[8]; } tok_pre;
@@ -584,24 +607,30 @@ typedef struct tok_pre { const char *names; bool whole_words, add_bos, cleans; c
 static const tok_pre tok_pres[] = {
     {"|gpt-2|gpt2|mpt|olmo|jais|phi-2|gigachat|jina-es|jina-de|jina-v2-es|jina-v2-de|jina-v2-code|a.x-4.0|mellum|",
      false, false, true, {TOK_GPT2}},
-    {"|llama-bpe|llama3|llama-v3|falcon3|falcon-h1|pixtral|midm-2.0|lfm2|", true, true, true, {TOK_MODERN("\\p{N}{1,3}")}},
+    {"|llama-bpe|llama3|llama-v3|falcon3|falcon-h1|pixtral|midm-2.0|lfm2|", true, true, true,
+     {TOK_MODERN("\\p{N}{1,3}")}},
     {"|glm4|chatglm-bpe|", true, false, true, {TOK_MODERN("\\p{N}{1,3}")}},
     {"|dbrx|smaug-bpe|", false, false, true, {TOK_MODERN("\\p{N}{1,3}")}},
     {"|qwen2|deepseek-r1-qwen|stablelm2|hunyuan|megrez|solar-open|", false, false, false, {TOK_MODERN("\\p{N}")}},
-    {"|qwen35|", false, false, false, {TOK_SHORT "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|"
-     TOK_SPACES}},
+    {"|qwen35|", false, false, false,
+     {TOK_SHORT "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" TOK_SPACES}},
     {"|smollm|command-r|", false, false, false, {"\\p{N}", TOK_GPT2}},
     {"|starcoder|refact|codeshell|exaone|minerva-7b|", false, false, true, {"\\p{N}", TOK_GPT2}},
     {"|falcon|", false, false, true, {"[\\p{P}\\$\\+<=>\\^~\\|`]+", TOK_GPT2, "[0-9][0-9][0-9]"}},
-    {"|deepseek-llm|", false, false, false, {"[\\r\\n]", TOK_LATIN_GREEK_CYRILLIC, "\\s?[!-/:-~\\uff01-\\uff0f\\uff1a-\\uff5e\\u2018-\\u201f\\u3000-\\u3002]+", "\\s+$",
-     "[\\u4e00-\\u9fa5\\u0800-\\u4e00\\uac00-\\ud7ff]+", "\\p{N}+"}},
-    {"|deepseek-coder|", false, false, false, {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\\u4e00-\\u9fa5\\u0800-\\u4e00\\uac00-\\ud7ff]+", "\\p{N}"}},
-    {"|deepseek-v3|hunyuan-dense|joyai-llm|", false, false, false, {"\\p{N}{1,3}", "[\\u4e00-\\u9fa5\\u3040-\\u309f\\u30a0-\\u30ff]+",
-     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*|"
-     TOK_SPACES}},
+    {"|deepseek-llm|", false, false, false,
+     {"[\\r\\n]", TOK_LATIN_GREEK_CYRILLIC,
+      "\\s?[!-/:-~\\uff01-\\uff0f\\uff1a-\\uff5e\\u2018-\\u201f\\u3000-\\u3002]+", "\\s+$",
+      "[\\u4e00-\\u9fa5\\u0800-\\u4e00\\uac00-\\ud7ff]+", "\\p{N}+"}},
+    {"|deepseek-coder|", false, false, false,
+     {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\\u4e00-\\u9fa5\\u0800-\\u4e00\\uac00-\\ud7ff]+", "\\p{N}"}},
+    {"|deepseek-v3|hunyuan-dense|joyai-llm|", false, false, false,
+     {"\\p{N}{1,3}", "[\\u4e00-\\u9fa5\\u3040-\\u309f\\u30a0-\\u30ff]+",
+      "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+|"
+      " ?[\\p{P}\\p{S}]+[\\r\\n]*|" TOK_SPACES}},
     {"|tekken|", true, true, false, {TOK_CASES("\\p{N}", "")}},
     {"|gpt-4o|llama4|kanana2|", false, false, false, {TOK_CASES("\\p{N}{1,3}", TOK_SHORT "?")}},
-    {"|poro-chat|bloom|gpt3-finnish|", false, false, false, {" ?[^(\\s|.,!?\\u2026\\u3002\\uff0c\\u3001\\u0964\\u06d4\\u060c)]+"}},
+    {"|poro-chat|bloom|gpt3-finnish|", false, false, false,
+     {" ?[^(\\s|.,!?\\u2026\\u3002\\uff0c\\u3001\\u0964\\u06d4\\u060c)]+"}},
     {"|default|", false, false, true, {"[\\p{P}\\$\\+<=>\\^~\\|]+", TOK_GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}},
 };
 
@@ -639,12 +668,14 @@ static tok_vocabulary *tok_new(const char *model, const char *pre) {
     if (!v->bpe || (pre && !*pre)) { return v; }
     for (int i = 0; i < (int)(sizeof tok_pres / sizeof *tok_pres); i++) {
         char name[64];
-        if (snprintf(name, sizeof name, "|%s|", pre ? pre : "default") < (int)sizeof name && strstr(tok_pres[i].names, name)) {
+        if (snprintf(name, sizeof name, "|%s|", pre ? pre : "default") < (int)sizeof name &&
+            strstr(tok_pres[i].names, name)) {
             known = i;
         }
     }
     if (known < 0) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "tokeniser: the pre-tokeniser '%.60s' (tokenizer.ggml.pre) is not known", pre);
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "tokeniser: the pre-tokeniser '%.60s' (tokenizer.ggml.pre) is not known",
+                       pre);
         tok_free(v);
         return NULL;
     }
@@ -660,7 +691,10 @@ static tok_vocabulary *tok_new(const char *model, const char *pre) {
 //-- finishing a vocabulary --------------------------------------------------------------------------------------------
 
 static int tok_hex(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
 }
 /* Returns the byte that a text like <0x0A> names, or -1. */
 static int tok_byte_of(const char *text, int64_t bytes) {
@@ -682,9 +716,11 @@ static int tok_character_byte(uint32_t c) {
 /* Returns true for a text with which a turn ends, or that marks places in code.  Such tokens count as control tokens,
    whatever their type says, as in llama.cpp.  *ends: text is generated up to such a token. */
 static bool tok_well_known(const char *text, bool *ends) {
-    static const char list[] = "\n<|eot_id|>\n<|im_end|>\n<|end|>\n<|return|>\n<|call|>\n<end_of_turn>\n<|endoftext|>\n<|eom_id|>\n"
+    static const char list[] =
+        "\n<|eot_id|>\n<|im_end|>\n<|end|>\n<|return|>\n<|call|>\n<end_of_turn>\n<|endoftext|>\n<|eom_id|>\n"
         "<EOT>\n_<EOT>\n<|end_of_text|>\n<end_of_utterance>\n[EOT]\n";
-    static const char marks[] = "\n<|fim_prefix|>\n<fim-prefix>\n<fim_prefix>\n<PRE>\n<|fim_suffix|>\n<fim-suffix>\n<fim_suffix>\n"
+    static const char marks[] =
+        "\n<|fim_prefix|>\n<fim-prefix>\n<fim_prefix>\n<PRE>\n<|fim_suffix|>\n<fim-suffix>\n<fim_suffix>\n"
         "<SUF>\n<|fim_middle|>\n<fim-middle>\n<fim_middle>\n<MID>\n<|fim_pad|>\n<fim-pad>\n<PAD>\n<|fim_repo|>\n"
         "<|repo_name|>\n<fim-repo>\n<REPO>\n<reponame>\n<|file_sep|>\n";
     char line[40];
@@ -715,8 +751,9 @@ static int tok_finish_tokens(tok_vocabulary *v) {
         const char *text = tok_string_of(v, id);
         const int byte = tok_byte_of(text, v->strings[id].bytes);
         if (v->types[id] == TOK_BYTE && byte < 0) {
-            return opd_fail(OPD_ERROR_FILE, "tokeniser: token %d has the type of a byte, but its text '%.60s' names none",
-                            (int)id, text);
+            return opd_fail(OPD_ERROR_FILE,
+                            "tokeniser: token %d has the type of a byte, but its text '%.60s' names none", (int)id,
+                            text);
         }
         if (!v->bpe && byte >= 0) { v->byte_id[byte] = id; }
         if (tok_well_known(text, &ends)) { v->types[id] = TOK_CONTROL; }
@@ -727,7 +764,9 @@ static int tok_finish_tokens(tok_vocabulary *v) {
     }
     qsort(v->special_lengths, (size_t)n, sizeof *v->special_lengths, tok_compare_lengths);
     for (int64_t i = 0; i < n; i++) {
-        if (i == 0 || v->special_lengths[i] != v->special_lengths[i - 1]) { v->special_lengths[kept++] = v->special_lengths[i]; }
+        if (i == 0 || v->special_lengths[i] != v->special_lengths[i - 1]) {
+            v->special_lengths[kept++] = v->special_lengths[i];
+        }
     }
     v->special_lengths[kept] = 0;
     for (int i = 0; i < 256 && !v->bpe; i++) {             /* a byte without <0xNN> may be a token itself */
@@ -743,8 +782,8 @@ static int tok_finish(tok_vocabulary *v) {
     if (v->count == 0) { return opd_fail(OPD_ERROR_FILE, "tokeniser: the vocabulary has no tokens"); }
     for (int i = 0; i < 3; i++) {
         if (ids[i] < -1 || ids[i] >= v->count) {
-            return opd_fail(OPD_ERROR_FILE, "tokeniser: %s_token_id is %d, but there are %d tokens", names[i], (int)ids[i],
-                            (int)v->count);
+            return opd_fail(OPD_ERROR_FILE, "tokeniser: %s_token_id is %d, but there are %d tokens", names[i],
+                            (int)ids[i], (int)v->count);
         }
     }
     if (v->add_bos && v->bos < 0) { v->add_bos = false; }
@@ -753,7 +792,8 @@ static int tok_finish(tok_vocabulary *v) {
     if (!v->bpe) { return 0; }
     for (int i = 0; i < 256; i++) {
         char text[4];
-        v->byte_id[i] = tok_intern(v, text, v->spaces_marked ? (text[0] = (char)i, 1) : tok_utf8(tok_byte_character(i), text));
+        v->byte_id[i] =
+            tok_intern(v, text, v->spaces_marked ? (text[0] = (char)i, 1) : tok_utf8(tok_byte_character(i), text));
         if (v->byte_id[i] < 0) { return -1; }
     }
     for (v->merge_table_size = 1024; v->merge_table_size < 2 * v->merges_count; ) { v->merge_table_size *= 2; }
@@ -784,7 +824,9 @@ static bool tok_pair_first(const tok_pair *a, const tok_pair *b) {
 static int tok_heap_push(tok_work *w, tok_pair pair) {
     if (tok_room((void **)&w->heap, &w->pairs_cap, w->pairs, 1, sizeof *w->heap) != 0) { return -1; }
     int64_t at = w->pairs++;
-    for (; at > 0 && tok_pair_first(&pair, &w->heap[(at - 1) / 2]); at = (at - 1) / 2) { w->heap[at] = w->heap[(at - 1) / 2]; }
+    for (; at > 0 && tok_pair_first(&pair, &w->heap[(at - 1) / 2]); at = (at - 1) / 2) {
+        w->heap[at] = w->heap[(at - 1) / 2];
+    }
     w->heap[at] = pair;
     return 0;
 }
@@ -855,7 +897,9 @@ static int tok_push_unknown(const tok_vocabulary *v, tok_ids *ids, const char *t
     if (v->unknown >= 0) { return tok_push(ids, v->unknown); }
     char shown[64];
     int at = 0;
-    for (int64_t i = 0; i < bytes && i < 12; i++) { at += snprintf(shown + at, sizeof shown - (size_t)at, " %02x", (unsigned char)text[i]); }
+    for (int64_t i = 0; i < bytes && i < 12; i++) {
+        at += snprintf(shown + at, sizeof shown - (size_t)at, " %02x", (unsigned char)text[i]);
+    }
     return opd_fail(OPD_ERROR_ARGUMENT, "tokeniser: the vocabulary has no token for the bytes%s", shown);
 }
 /* SPM, for text[0..bytes) with spaces already marked. */
@@ -877,14 +921,17 @@ static int tok_encode_spm(const tok_vocabulary *v, tok_work *w, const char *text
         }
         for (int64_t j = 0; j < s->bytes; j++) {
             const int32_t byte = v->byte_id[(unsigned char)text[s->at + j]];
-            if ((byte >= 0 ? tok_push(ids, byte) : tok_push_unknown(v, ids, text + s->at, s->bytes)) != 0) { return -1; }
+            if ((byte >= 0 ? tok_push(ids, byte) : tok_push_unknown(v, ids, text + s->at, s->bytes)) != 0) {
+                return -1;
+            }
             if (byte < 0) { break; }
         }
     }
     return 0;
 }
 /* BPE, for one word of bytes.  written: its text in the characters of the vocabulary. */
-static int tok_encode_word(const tok_vocabulary *v, tok_work *w, const char *word, int64_t bytes, tok_text *written, tok_ids *ids) {
+static int tok_encode_word(const tok_vocabulary *v, tok_work *w, const char *word, int64_t bytes, tok_text *written,
+                           tok_ids *ids) {
     if (v->whole_words) {
         written->count = 0;
         for (int64_t i = 0; i < bytes; i++) {
@@ -907,7 +954,9 @@ static int tok_encode_word(const tok_vocabulary *v, tok_work *w, const char *wor
         }
         for (int64_t j = 0; j < s->bytes; j++) {          /* a merge whose result is no token: its bytes */
             const int32_t byte = v->byte_id[(unsigned char)word[s->at + j]];
-            if ((byte < v->count ? tok_push(ids, byte) : tok_push_unknown(v, ids, word + s->at + j, 1)) != 0) { return -1; }
+            if ((byte < v->count ? tok_push(ids, byte) : tok_push_unknown(v, ids, word + s->at + j, 1)) != 0) {
+                return -1;
+            }
         }
     }
     return 0;
@@ -922,7 +971,8 @@ static int64_t tok_cut(tok_regex *r, const uint32_t *text, const int64_t *ends, 
         for (int64_t at = begin; at < ends[i]; ) {
             const int64_t stop = tok_match(r, r->start, text, at, ends[i]);
             if (r->steps < 0) {
-                return opd_fail(OPD_ERROR_LIMIT, "tokeniser: the expression '%.100s' takes too long for this text", r->text);
+                return opd_fail(OPD_ERROR_LIMIT, "tokeniser: the expression '%.100s' takes too long for this text",
+                                r->text);
             }
             if (stop <= at) {
                 /* an expression like \s+$ that fails in a run of its characters fails in all of the run */
@@ -944,7 +994,9 @@ static int tok_encode_bpe(const tok_vocabulary *v, tok_work *w, const char *text
     w->characters = (uint32_t *)malloc((size_t)bytes * sizeof *w->characters);
     w->ends = (int64_t *)malloc((size_t)bytes * sizeof *w->ends);
     w->other_ends = (int64_t *)malloc((size_t)bytes * sizeof *w->other_ends);
-    if (!w->characters || !w->ends || !w->other_ends) { return opd_fail(OPD_ERROR_MEMORY, "tokeniser: no memory for the text"); }
+    if (!w->characters || !w->ends || !w->other_ends) {
+        return opd_fail(OPD_ERROR_MEMORY, "tokeniser: no memory for the text");
+    }
     for (int64_t at = 0; at < bytes; ) { at += tok_character(text + at, bytes - at, &w->characters[n++]); }
     w->ends[0] = n;
     for (int i = 0; i < 8 && v->cuts[i]; i++) {
@@ -970,7 +1022,8 @@ static int tok_encode_bpe(const tok_vocabulary *v, tok_work *w, const char *text
 //-- text to tokens ----------------------------------------------------------------------------------------------------
 
 /* Encodes text without special tokens.  after_special: it begins the text, or follows a special token. */
-static int tok_encode_piece(const tok_vocabulary *v, tok_work *w, const char *text, int64_t bytes, bool after_special, tok_ids *ids) {
+static int tok_encode_piece(const tok_vocabulary *v, tok_work *w, const char *text, int64_t bytes, bool after_special,
+                            tok_ids *ids) {
     if (v->bpe && !v->spaces_marked) { return tok_encode_bpe(v, w, text, bytes, ids); }
     tok_text marked = {NULL, 0, 0};
     int failed = v->space_before && after_special ? tok_append(&marked, "\xe2\x96\x81", 3) : 0;
@@ -1050,7 +1103,8 @@ static int tok_encode(const tok_vocabulary *v, const char *text, int64_t bytes, 
 /* Appends the bytes of one token to out, which may be a part of a character. */
 static int tok_piece(const tok_vocabulary *v, int32_t id, tok_text *out) {
     if (id < 0 || id >= v->count) {
-        return opd_fail(OPD_ERROR_INDEX, "tokeniser: there is no token %d in a vocabulary of %d", (int)id, (int)v->count);
+        return opd_fail(OPD_ERROR_INDEX, "tokeniser: there is no token %d in a vocabulary of %d", (int)id,
+                        (int)v->count);
     }
     const char *text = tok_string_of(v, id);
     const int64_t bytes = v->strings[id].bytes;
@@ -1113,12 +1167,14 @@ static int tok_decode(const tok_vocabulary *v, const int32_t *ids, int64_t count
 
 /* Reads an element of the metadata that is an integer.  Returns `otherwise` if the key is missing.  Sets an error if it
    is no integer between low and high. */
-static int64_t tok_number(const opd_tensor_file *file, const char *key, int64_t i, int64_t low, int64_t high, int64_t otherwise) {
+static int64_t tok_number(const opd_tensor_file *file, const char *key, int64_t i, int64_t low, int64_t high,
+                          int64_t otherwise) {
     double number;
     if (!opd_tensor_file_metadata_type(file, key)) { return otherwise; }
     if (opd_tensor_file_metadata_number(file, key, i, &number) != 0) { return otherwise; }
     if (!(number >= (double)low && number <= (double)high) || number != (double)(int64_t)number) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s is %g, which is no integer from %lld to %lld", key, number, (long long)low, (long long)high);
+        (void)opd_fail(OPD_ERROR_FILE, "%s is %g, which is no integer from %lld to %lld", key, number, (long long)low,
+                       (long long)high);
         return otherwise;
     }
     return (int64_t)number;
@@ -1133,14 +1189,16 @@ static int tok_read_tokens(tok_vocabulary *v, const opd_tensor_file *file) {
     size_t bytes;
     if (n < 1) { return opd_fail(OPD_ERROR_FILE, TOK_KEY "tokens is missing, empty or not a list"); }
     if ((scores >= 0 && scores < n) || (types >= 0 && types < n)) {
-        return opd_fail(OPD_ERROR_FILE, TOK_KEY "tokens has %lld elements, but scores has %lld, token_type %lld", (long long)n,
-                        (long long)scores, (long long)types);
+        return opd_fail(OPD_ERROR_FILE, TOK_KEY "tokens has %lld elements, but scores has %lld, token_type %lld",
+                        (long long)n, (long long)scores, (long long)types);
     }
     if (!v->bpe && scores < 0) { return opd_fail(OPD_ERROR_FILE, TOK_KEY "scores is missing"); }
     for (int64_t i = 0; i < n; i++) {
         double score = 0;
         const char *text = opd_tensor_file_metadata_text(file, TOK_KEY "tokens", i, &bytes);
-        if (!text || (scores >= 0 && opd_tensor_file_metadata_number(file, TOK_KEY "scores", i, &score) != 0)) { return -1; }
+        if (!text || (scores >= 0 && opd_tensor_file_metadata_number(file, TOK_KEY "scores", i, &score) != 0)) {
+            return -1;
+        }
         const int64_t type = tok_number(file, TOK_KEY "token_type", i, INT32_MIN, INT32_MAX, TOK_NORMAL);
         if (!opd_ok() || tok_add(v, text, (int64_t)bytes, (float)score, (int)type) != 0) { return -1; }
     }
@@ -1153,7 +1211,8 @@ static int tok_read_tokens(tok_vocabulary *v, const opd_tensor_file *file) {
 }
 /* Reads the vocabulary of a GGUF file.  The caller frees it with tok_free.  Returns NULL with an error. */
 static tok_vocabulary *tok_open(const opd_tensor_file *file) {
-    const char *model = opd_tensor_file_metadata(file, TOK_KEY "model"), *name = opd_tensor_file_metadata(file, "general.name");
+    const char *model = opd_tensor_file_metadata(file, TOK_KEY "model"),
+               *name = opd_tensor_file_metadata(file, "general.name");
     if (!model) { (void)opd_fail(OPD_ERROR_FILE, TOK_KEY "model is missing: the file has no vocabulary"); return NULL; }
     tok_vocabulary *v = tok_new(model, opd_tensor_file_metadata(file, TOK_KEY "pre"));
     if (!v || tok_read_tokens(v, file) != 0) { tok_free(v); return NULL; }
@@ -1166,4 +1225,44 @@ static tok_vocabulary *tok_open(const opd_tensor_file *file) {
     v->drops_space = name && (strstr(name, "phi-3") || strstr(name, "phi3") || strstr(name, "Phi-3"));
     if (!opd_ok() || tok_finish(v) != 0) { tok_free(v); return NULL; }
     return v;
+}
+
+//-- results of llama.cpp ----------------------------------------------------------------------------------------------
+
+static bool tok_same_ids(const opd_json *json, int64_t list, const tok_ids *ids) {
+    int64_t i = 0;
+    for (int64_t at = opd_json_first(json, list); at >= 0; at = opd_json_next(json, at), i++) {
+        if (i >= ids->count || opd_json_int(json, at, -1) != ids->at[i]) { return false; }
+    }
+    return i == ids->count;
+}
+/* Compares with the tokens that llama.cpp makes of texts.  json: a list, or an object with a list `tokens`, of objects
+   with text, ids (with BOS, EOS and special tokens), ids_no_special (without both), and detokenised_hex: the bytes that
+   the tokens stand for.  Returns the number of texts whose results differ, -1 with an error. */
+static int64_t tok_wrong(const tok_vocabulary *v, const opd_json *json) {
+    const int64_t list = opd_json_kind_of(json, 0) == OPD_JSON_LIST ? 0 : opd_json_get(json, 0, "tokens");
+    int64_t wrong = 0;
+    tok_ids ids = {NULL, 0, 0};
+    tok_text out = {NULL, 0, 0};
+    for (int64_t row = opd_json_first(json, list); row >= 0 && opd_ok(); row = opd_json_next(json, row)) {
+        const char *text = opd_json_text(json, opd_json_get(json, row, "text"), "");
+        const char *hex = opd_json_text(json, opd_json_get(json, row, "detokenised_hex"), "");
+        const int64_t bytes = (int64_t)strlen(text);
+        ids.count = out.count = 0;
+        bool same = tok_encode(v, text, bytes, true, true, &ids) == 0;
+        same = same && tok_same_ids(json, opd_json_get(json, row, "ids"), &ids);
+        ids.count = 0;
+        same = same && tok_encode(v, text, bytes, false, false, &ids) == 0;
+        same = same && tok_same_ids(json, opd_json_get(json, row, "ids_no_special"), &ids);
+        ids.count = 0;
+        same = same && tok_encode(v, text, bytes, false, true, &ids) == 0 && tok_decode(v, ids.at, ids.count, &out) == 0;
+        same = same && strlen(hex) == 2 * (size_t)out.count;
+        for (int64_t i = 0; same && i < out.count; i++) {
+            same = 16 * tok_hex(hex[2 * i]) + tok_hex(hex[2 * i + 1]) == (unsigned char)out.at[i];
+        }
+        wrong += !same;
+    }
+    free(ids.at);
+    free(out.at);
+    return opd_ok() ? wrong : -1;
 }
