@@ -64,11 +64,15 @@ static int rotate_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, rotate(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), opd_neg(opd_bw_tensor(bw, 2)),
                                        opd_bw_bool(bw, 3)));
 }
+static int rotate_jvp(opd_jvp_call *jv) {
+    opd_tensor *dx = opd_jvp_tangent(jv, 0), *c = opd_jvp_tensor(jv, 1), *s = opd_jvp_tensor(jv, 2);
+    return opd_jvp_return(jv, 0, rotate(dx, c, s, opd_jvp_value(jv, 3).u.b));
+}
 OPD_LIBRARY(llama, lib) {
     opd_define(lib, &(opd_op_desc){
         .schema = "rotate(Tensor x, Tensor cosines, Tensor sines, bool halves) -> Tensor",
         .cpu = rotate_cpu, .fake = rotate_cpu, .backward = rotate_backward, .save = "cosines, sines",
-        .constant = "cosines, sines", .vmap = OPD_BATCH_LOOP });
+        .constant = "cosines, sines", .jvp = rotate_jvp, .vmap = OPD_BATCH_LOOP });
 }
 
 //-- the settings and weights ------------------------------------------------------------------------------------------
