@@ -289,17 +289,18 @@ static void opdi_print_batched(opdi_printer *printer) {
 }
 
 /* Returns a tensor whose elements can be printed: `tensor` itself, or, if it is lazily conjugated or negated, a
-   reference to a copy without such a flag.  Returns NULL on failure.  An error that was pending before remains
-   pending. */
+   reference to a copy without such a flag.  Returns NULL on failure, and for blocks that cannot be decoded.  An
+   error that was pending before remains pending. */
 static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opd_code was = thread->error;
     opd_tensor *read = (opd_tensor *)(uintptr_t)tensor;
     if (opdi_wait_for(tensor)) { return NULL; }
-    if (!(tensor->flags & OPDI_LAZY)) { return read; }
+    if (!(tensor->flags & OPDI_LAZY) && !opdi_is_block(tensor->dtype)) { return read; }
     thread->error = OPD_OK;
     const int mark = opd_error_mark();
-    OPD_SCOPE { read = opdi_keep(opdi_resolved(tensor)); }
+    if (opdi_is_block(tensor->dtype)) { read = opdi_block_readable(tensor->dtype) ? read : NULL; }
+    else { OPD_SCOPE { read = opdi_keep(opdi_resolved(tensor)); } }
     if (!read) { (void)opd_error_rewind(mark); }
     thread->error = was;
     return read;

@@ -323,6 +323,12 @@ typedef struct opdi_checkpoint_writer {
 } opdi_checkpoint_writer;
 #endif
 
+//== tensors in blocks =================================================================================================
+
+#if !defined(OPD_NO_EXCHANGE)
+OPDI_INTERNAL int opdi_blocks_refused(const opd_tensor *tensor, const char *who);
+#endif
+
 #include "files.prototypes.h"
 #endif
 

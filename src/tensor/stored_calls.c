@@ -372,8 +372,8 @@ OPDI_INTERNAL int opdi_stored_kernel(opd_call *call) {
     call->user = slot->user;
     if (how == OPDI_STORED_PLAIN || (!stored.first && !stored.selects)) { return slot->fn(call); }
     if (how == OPDI_STORED_BLOCKS && !stored.selects) {
-        const opdi_block_work *const work = opdi_block_work_of();
-        return work ? work->call(call) : -1;
+        const opdi_block_forms *const forms = opdi_block_forms_of();
+        return forms ? forms->call(call) : -1;
     }
     const size_t bytes = (size_t)stored.listed * sizeof *change.list;
     change.list = stored.listed ? (opd_tensor **)opdi_alloc(bytes) : NULL;

@@ -280,6 +280,7 @@ OPDI_INTERNAL int opdi_dim_of(int64_t dim, int ndim);
 OPDI_INTERNAL int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any);
 OPDI_INTERNAL int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
 OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src);
+OPDI_INTERNAL int opdi_block_copy(opd_tensor *dst, const opd_tensor *src);
 OPDI_INTERNAL opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
 static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count) {
     return count == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
@@ -367,15 +368,14 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
 
 //== tensors in blocks =================================================================================================
 
-/* What a program with dtypes in blocks has in addition to others; see opdi_block_work_of.
-   decode writes n elements, whole blocks, as floats to `out`.  encode writes n floats as blocks; it returns 0, or -1 and
-   sets an error if the format cannot be written.  `call` runs a call of an operator that has a form for blocks, and
-   returns 0, or -1 and sets an error. */
-typedef struct opdi_block_work {
-    void (*decode)(opd_scalar_type dtype, const void *blocks, float *out, int64_t n);
+/* What a program with dtypes in blocks has in addition to others; see opdi_block_forms_of.
+   decode writes n elements, whole blocks, as floats to `out`.  encode writes n floats as blocks.  `call` runs a call of
+   an operator that has a form for blocks.  Each returns 0, or -1 and sets an error. */
+typedef struct opdi_block_forms {
+    int (*decode)(opd_scalar_type dtype, const void *blocks, float *out, int64_t n);
     int (*encode)(opd_scalar_type dtype, const float *in, void *blocks, int64_t n);
     int (*call)(opd_call *call);
-} opdi_block_work;
+} opdi_block_forms;
 #define OPDI_BLOCK_MOST 256                       /* the most elements of a block */
 
 //== backends ==========================================================================================================

@@ -748,13 +748,14 @@ OPDI_OP(addr) {
 //== matmul, linear ====================================================================================================
 
 /* Let t1 be the operand with more dims, and t2 the other one.  Returns true if matmul treats the batch dims and the
-   rows of t1 as one dim (at::native::should_fold): if this needs no copy, or if t2 requires grad. */
+   rows of t1 as one dim (at::native::should_fold): if this needs no copy, or if t2 requires grad or is in blocks. */
 static bool opdi_matmul_folds(const opd_tensor *a, const opd_tensor *b) {
     const bool larger = a->ndim >= b->ndim;
     const opd_tensor *t1 = larger ? a : b, *t2 = larger ? b : a;
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     int ndim = t1->ndim;
     if (ndim < 3 || t2->ndim > 2) { return false; }
+    if (opdi_is_block(t2->dtype)) { return larger; }
     if (opd_tensor_requires_grad(t2)) { return true; }
     if (a->ndim == 2) { return false; }
     if (t1->numel == 0) { return true; }

@@ -1,7 +1,7 @@
 #include "tensor.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>blocks       tensors whose elements are stored in blocks: layouts, copies, single elements
+//  >>block_tensors  tensors whose elements are stored in blocks: layouts, copies, single elements
 //
 //  The elements along one dim of such a tensor, its row, lie one after another in whole blocks: this dim has stride 1.
 //  The strides of all other dims are multiples of a block, so views of rows and of leading dims are possible.  What
@@ -9,21 +9,21 @@
 //  if it uses blocks.  This room uses >>copies for everything but blocks.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_INTERNAL const opdi_block_work *opdi_on_blocks;
+OPDI_INTERNAL const opdi_block_forms *opdi_on_blocks;
 
 /* Returns the functions for blocks.  They are noted when the operator dequantize is registered, which a look-up does.
    Returns NULL and sets an error if the program has no such operator. */
-OPDI_INTERNAL const opdi_block_work *opdi_block_work_of(void) {
-    const opdi_block_work *work = OPDI_ACQUIRE(&opdi_on_blocks);
-    if (OPDI_LIKELY(work != NULL)) { return work; }
+OPDI_INTERNAL const opdi_block_forms *opdi_block_forms_of(void) {
+    const opdi_block_forms *forms = OPDI_ACQUIRE(&opdi_on_blocks);
+    if (OPDI_LIKELY(forms != NULL)) { return forms; }
     (void)opd_find_quiet("aten::dequantize.self");
     if (!opd_ok()) { return NULL; }
-    work = OPDI_ACQUIRE(&opdi_on_blocks);
-    if (!work) {
+    forms = OPDI_ACQUIRE(&opdi_on_blocks);
+    if (!forms) {
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "the operators for dtypes in blocks are not in this program: with OPD_LEAN, "
                        "a program that does not call opd_dequantize keeps them with OPD_KEEP(dequantize_self)");
     }
-    return work;
+    return forms;
 }
 
 //== layouts ===========================================================================================================
@@ -71,11 +71,11 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_block_check(opd_scalar_type dtype, const in
 /* A pass over the rows of two tensors of the same sizes.  `length` elements of a row lie along dim `row` of both, with
    stride 1. */
 typedef struct opdi_block_pass {
-    const opdi_block_work *work;
+    const opdi_block_forms *forms;
     const opd_tensor *dst, *src;
     int row;
     int64_t length, bytes;                        /* bytes: of a row of blocks */
-    int failed;
+    int64_t failed;                               /* one plus the number of a row that could not be converted */
 } opdi_block_pass;
 /* Returns the address of row number `i` of `tensor`, in the order of the sizes without the dim of the row. */
 static char *opdi_block_row_at(const opd_tensor *tensor, int row, int64_t i) {
@@ -87,17 +87,26 @@ static char *opdi_block_row_at(const opd_tensor *tensor, int row, int64_t i) {
     }
     return tensor->data + opdi_elements_bytes(tensor->dtype, offset);
 }
+/* Copies row number `i`.  Returns 0, or -1 and sets an error. */
+static int opdi_block_row_copy(const opdi_block_pass *pass, int64_t i) {
+    const bool from = opdi_is_block(pass->src->dtype), to = opdi_is_block(pass->dst->dtype);
+    char *const dst = opdi_block_row_at(pass->dst, pass->row, i);
+    const char *const src = opdi_block_row_at(pass->src, pass->row, i);
+    if (from && to) {
+        memmove(dst, src, (size_t)pass->bytes);
+        return 0;
+    }
+    return from ? pass->forms->decode((opd_scalar_type)pass->src->dtype, src, (float *)(void *)dst, pass->length)
+        : pass->forms->encode((opd_scalar_type)pass->dst->dtype, (const float *)(const void *)src, dst, pass->length);
+}
 static void opdi_block_range(void *ctx, int64_t begin, int64_t end) {
     opdi_block_pass *const pass = (opdi_block_pass *)ctx;
-    const bool from = opdi_is_block(pass->src->dtype), to = opdi_is_block(pass->dst->dtype);
-    for (int64_t i = begin; i < end; i++) {
-        char *const dst = opdi_block_row_at(pass->dst, pass->row, i);
-        const char *const src = opdi_block_row_at(pass->src, pass->row, i);
-        if (from && to) { memmove(dst, src, (size_t)pass->bytes); }
-        else if (from) {
-            pass->work->decode((opd_scalar_type)pass->src->dtype, src, (float *)(void *)dst, pass->length);
-        } else if (pass->work->encode((opd_scalar_type)pass->dst->dtype, (const float *)(const void *)src, dst,
-                                      pass->length)) { OPDI_STORE(&pass->failed, 1); }
+    for (int64_t i = begin; i < end && !OPDI_LOAD(&pass->failed); i++) {
+        const int mark = opd_error_mark();
+        if (opdi_block_row_copy(pass, i)) {       /* the calling thread converts the row again, for the error */
+            OPDI_STORE(&pass->failed, i + 1);
+            (void)opd_error_rewind(mark);
+        }
     }
 }
 /* Copies src to dst, of the same sizes.  One of them is in blocks, and the other one too, or float32.  The elements
@@ -105,21 +114,17 @@ static void opdi_block_range(void *ctx, int64_t begin, int64_t end) {
 static int opdi_block_rows(opd_tensor *dst, const opd_tensor *src, int row) {
     opdi_block_pass pass;
     const bool bytes = opdi_is_block(dst->dtype) && opdi_is_block(src->dtype);
-    pass.work = bytes ? NULL : opdi_block_work_of();
+    pass.forms = bytes ? NULL : opdi_block_forms_of();
     pass.dst = dst;
     pass.src = src;
     pass.row = row;
     pass.length = dst->dims[row];
     pass.bytes = opdi_elements_bytes(opdi_is_block(dst->dtype) ? dst->dtype : src->dtype, pass.length);
     pass.failed = 0;
-    if (!bytes && !pass.work) { return -1; }
-    const int64_t rows = dst->numel / pass.length;
-    opdi_block_range(&pass, 0, 1);                /* a format that cannot be written fails here, on this thread */
-    if (pass.failed) { return -1; }
-    if (rows == 1) { return 0; }
-    const int64_t grain = OPDI_MAX((int64_t)1, OPDI_GRAIN / pass.length);
+    if (!bytes && !pass.forms) { return -1; }
+    const int64_t rows = dst->numel / pass.length, grain = OPDI_MAX((int64_t)1, OPDI_GRAIN / pass.length);
     opdi_parallel_for(rows, grain, opdi_block_range, &pass);
-    return pass.failed ? -1 : 0;
+    return pass.failed ? opdi_block_row_copy(&pass, pass.failed - 1) : 0;
 }
 /* Makes a float32 tensor without gaps of the sizes of `like`, whose elements along dim `row` have stride 1.  Returns a
    reference, or NULL and sets an error. */
@@ -183,13 +188,19 @@ OPDI_INTERNAL int opdi_block_copy(opd_tensor *dst, const opd_tensor *src) {
 
 //== single elements ===================================================================================================
 
+/* Returns true if elements of this dtype can be read.  Otherwise returns false and sets an error. */
+OPDI_INTERNAL bool opdi_block_readable(int dtype) {
+    const opdi_block_forms *const forms = opdi_block_forms_of();
+    float none;
+    return forms && forms->decode((opd_scalar_type)dtype, &none, &none, 0) == 0;
+}
 /* Returns the element of a tensor in blocks that lies `offset` elements behind its first.  Returns NaN and sets an
    error if the program cannot decode blocks. */
 OPDI_INTERNAL double opdi_block_element(const opd_tensor *tensor, int64_t offset) {
     float values[OPDI_BLOCK_MOST];
     const opdi_block_info *const info = opdi_block_info_of(tensor->dtype);
-    const opdi_block_work *const work = opdi_block_work_of();
-    if (!work) { return (double)NAN; }
-    work->decode(info->dtype, tensor->data + offset / info->elements * info->bytes, values, info->elements);
+    const opdi_block_forms *const forms = opdi_block_forms_of();
+    if (!forms || forms->decode(info->dtype, tensor->data + offset / info->elements * info->bytes, values,
+                                info->elements)) { return (double)NAN; }
     return (double)values[offset % info->elements];
 }
