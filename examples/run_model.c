@@ -1,5 +1,5 @@
 /* Prints and runs files of PyTorch: exported programs (.pt2), TorchScript (.pt), and models that AOTInductor compiled
-   (.pt2, .so).  It also prints checkpoints (.pt).
+   (.pt2, .so).  It also prints checkpoints (.pt) and GGUF files.
    cc -O2 examples/run_model.c -o run_model -lm && ./run_model examples/data/four_digits.pt2 --list
    ci: examples/data/four_digits.pt2 --list
 
@@ -31,17 +31,19 @@ static void usage(void) {
           "                       [--save FILE] [--profile [TRACE]] [--cost] [--repeat N] [--load PLUGIN]\n"
           "                       [--code]\n"
           "  MODEL           a file of PyTorch: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth; the\n"
-          "                  kind is found from the contents); .safetensors or .npz; a model that AOTInductor compiled\n"
+          "                  kind is found from the contents); .safetensors, .npz or .gguf; a model that AOTInductor compiled\n"
           "                  (.pt2, or its .so), which is code: see --code\n"
           "  --list          lists the contents: inputs, outputs, parameters, operators, and missing operators;\n"
-          "                  for a checkpoint a line `path dtype [sizes]` for each tensor, and `path = value` for other values\n"
+          "                  for a checkpoint a line `path dtype [sizes]` for each tensor, and `path = value` for other values;\n"
+          "                  for .gguf also the metadata, and the bytes of each tensor\n"
           "  --inputs FILE   for exported programs and compiled models: .npz with in0, in1, ... in the order of the inputs\n"
           "                  for TorchScript: .json with \"in\", a list of arguments: numbers, strings, true, false, null,\n"
           "                  {\"tensor\": key} of the .npz beside it, {\"list\": [...]}, {\"tuple\": [...]},\n"
           "                  {\"dict\": [[key, value], ...]}, {\"namedtuple\": name, \"v\": [...]},\n"
           "                  {\"complex\": [real, imaginary]}; devices are strings\n"
           "  --outputs FILE  the file for the results: .npz with out0, ..., in_after0, ... and buf_after.NAME, or .json\n"
-          "                  with \"out\" and an .npz beside it; for a checkpoint all tensors by path (a single one: `tensor`)\n"
+          "                  with \"out\" and an .npz beside it; for a checkpoint all tensors by path (a single one: `tensor`),\n"
+          "                  and weights in blocks of a .gguf as float32\n"
           "                  bfloat16, which NumPy does not have, is saved as int16 with the same bits, as NAME.bf16; floats\n"
           "                  of 8 bits are saved as uint8, as NAME.float8_e4m3fn and similar names\n"
           "                  (for a checkpoint also under NAME)\n"
@@ -392,6 +394,70 @@ static int checkpoint_list(const opd_tensor_file *file) {
     return 0;
 }
 
+/* Prints a string in one line and without control characters, at most 60 bytes of it. */
+static void print_text(const char *text, size_t length) {
+    size_t end = length > 60 ? 57 : length;
+    while (end < length && ((unsigned char)text[end] & 0xc0) == 0x80) { end--; }          /* not inside a character */
+    putchar('"');
+    for (size_t i = 0; i < end; i++) {
+        const unsigned char ch = (unsigned char)text[i];
+        if (ch == '\n') { fputs("\\n", stdout); }
+        else if (ch < 32 || ch == 127) { printf("\\x%02x", ch); }
+        else { putchar(ch); }
+    }
+    fputs(end < length ? "...\"" : "\"", stdout);
+}
+/* key u32 = 2, key str[319] = "a", "b", "c", ... */
+static int gguf_metadata(const opd_tensor_file *file, const char *key) {
+    const int64_t count = opd_tensor_file_metadata_count(file, key), shown = count < 0 ? 1 : count < 5 ? count : 4;
+    const char *const type = opd_tensor_file_metadata_type(file, key);
+    printf("%s %s", key, type);
+    if (count >= 0) { printf("[%lld]", (long long)count); }
+    fputs(" = ", stdout);
+    for (int64_t i = 0; i < shown; i++) {
+        double number;
+        size_t length;
+        if (i) { fputs(", ", stdout); }
+        if (strcmp(type, "str") == 0) {
+            const char *const text = opd_tensor_file_metadata_text(file, key, i, &length);
+            if (!text) { return -1; }
+            print_text(text, length);
+        } else if (opd_tensor_file_metadata_number(file, key, i, &number)) {
+            return -1;
+        } else if (strcmp(type, "bool") == 0) {
+            fputs(number != 0 ? "true" : "false", stdout);
+        } else {
+            printf(strcmp(type, "f32") == 0 ? "%.9g" : "%.17g", number);
+        }
+    }
+    puts(shown < count ? ", ..." : "");
+    return 0;
+}
+static int64_t bytes_of(const opd_tensor *tensor) {
+    int64_t bytes;
+    const int64_t block = opd_dtype_block(opd_dtype(tensor), &bytes);
+    return opd_numel(tensor) / block * bytes;
+}
+/* Prints the metadata, a line `name dtype [sizes] bytes` for each tensor, and the sum of the bytes. */
+static int gguf_list(const opd_tensor_file *file) {
+    const char *key;
+    int64_t sum = 0;
+    for (int64_t i = 0; (key = opd_tensor_file_metadata_key(file, i)) != NULL; i++) {
+        if (gguf_metadata(file, key)) { return -1; }
+    }
+    for (int64_t i = 0; i < opd_tensor_file_count(file); i++) {
+        OPD_SCOPED;
+        opd_tensor *const tensor = opd_tensor_file_at(file, i);
+        if (!tensor) { return -1; }
+        printf("%s ", opd_tensor_file_name(file, i));
+        print_type(stdout, tensor);
+        printf(" %lld\n", (long long)bytes_of(tensor));
+        sum += bytes_of(tensor);
+    }
+    printf("%lld tensors, %lld bytes\n", (long long)opd_tensor_file_count(file), (long long)sum);
+    return 0;
+}
+
 /* Writes the tensors, and prints to stderr which entries cannot be read.  Fails if one of these has tensors, or if
    there is nothing to write because of them. */
 static int checkpoint_write(const opd_tensor_file *file, const char *path) {
@@ -402,7 +468,8 @@ static int checkpoint_write(const opd_tensor_file *file, const char *path) {
         if (opd_tensor_file_value_at(file, i, &value) == 0) {
             if (value.tag != OPD_TAG_TENSOR) { continue; }
             const char *name = opd_tensor_file_name(file, i);
-            if (name) { results_add(&all, *name ? name : "tensor", value.u.t); }
+            const bool block = opd_dtype_block(opd_dtype(value.u.t), NULL) > 1;
+            if (name) { results_add(&all, *name ? name : "tensor", block ? opd_dequantize(value.u.t) : value.u.t); }
         } else if (opd_error_code() != OPD_ERROR_MEMORY) {
             fprintf(stderr, "left out: %s\n", opd_error_message());
             left_out++;
@@ -418,7 +485,8 @@ static int checkpoint_write(const opd_tensor_file *file, const char *path) {
         : opd_fail(OPD_ERROR_FILE, "%d entries with tensors cannot be read; %s has the other tensors", with_tensors, path);
 }
 
-static int checkpoint(const options *o) {
+/* gguf: the file is a GGUF file, otherwise another file of tensors. */
+static int checkpoint(const options *o, bool gguf) {
     const char *const not_for_it = o->inputs ? "--inputs" : o->method ? "--method" : o->save ? "--save" : o->profile ? "--profile"
         : o->cost ? "--cost" : o->repeat ? "--repeat" : NULL;
     if (not_for_it) {
@@ -426,7 +494,7 @@ static int checkpoint(const options *o) {
     }
     opd_tensor_file *file = opd_tensor_file_open(o->model);
     if (!file) { return -1; }
-    int rc = o->list || !o->outputs ? checkpoint_list(file) : 0;
+    int rc = !o->list && o->outputs ? 0 : gguf ? gguf_list(file) : checkpoint_list(file);
     if (rc == 0 && o->outputs) { rc = checkpoint_write(file, o->outputs); }
     opd_tensor_file_close(file);
     return rc;
@@ -912,7 +980,8 @@ int main(int argc, char **argv) {
         case OPD_FILE_COMPILED: compiled(&o); break;
         case OPD_FILE_PROGRAM: program(&o); break;
         case OPD_FILE_SCRIPT: script(&o); break;
-        case OPD_FILE_CHECKPOINT: case OPD_FILE_SAFETENSORS: case OPD_FILE_NPZ: checkpoint(&o); break;
+        case OPD_FILE_CHECKPOINT: case OPD_FILE_SAFETENSORS: case OPD_FILE_NPZ: checkpoint(&o, false); break;
+        case OPD_FILE_GGUF: checkpoint(&o, true); break;
         default: if (opd_ok()) { unknown(o.model); }
         }
     }

@@ -261,7 +261,7 @@ static int opdi_gguf_sizes(opd_tensor_file *file, opdi_scanner *scanner, opdi_fi
         return opdi_bad(scanner->source, where, "its rows have %lld elements, which do not fill blocks of %lld (%s)",
                         (long long)row, (long long)block, opd_dtype_name((opd_scalar_type)named->row));
     }
-    *bytes = (uint64_t)(count / block) * (uint64_t)part;
+    *bytes = (uint64_t)(count / block) * (uint64_t)part;   /* less than 2^63: opdi_sizes_bytes has refused more */
     return 0;
 }
 /* Reads the description of a tensor.  *sum is where its data must begin, counted from the begin of all data, and is

@@ -40,9 +40,10 @@ static int opdi_names_differ(const opdi_source *source, const opdi_output *outpu
     opdi_free(sorted, (size_t)count * sizeof *sorted);
     return same ? -1 : 0;
 }
-/* Checks the names and tensors that are to be written, and returns them as an array.  Returns NULL if there are no
-   tensors, or NULL and sets an error. */
-OPDI_INTERNAL opdi_output *opdi_outputs(const opdi_source *source, const char *const *names, opd_tensors tensors) {
+/* Checks the names and tensors that are to be written, and returns them as an array.  blocks: the format has dtypes in
+   blocks.  Returns NULL if there are no tensors, or NULL and sets an error. */
+OPDI_INTERNAL opdi_output *opdi_outputs(const opdi_source *source, const char *const *names, opd_tensors tensors,
+                                        bool blocks) {
     int64_t i;
     if (!source->path || tensors.n < 0 || (tensors.n && (!names || !tensors.data))) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s NULL", source->who,
@@ -55,7 +56,7 @@ OPDI_INTERNAL opdi_output *opdi_outputs(const opdi_source *source, const char *c
     memset(output, 0, (size_t)tensors.n * sizeof *output);
     for (i = 0; i < tensors.n && opdi_name_check(source, names[i], "a name") == 0; i++) {
         output[i].name = names[i];
-        output[i].tensor = opdi_blocks_refused(tensors.data[i], source->who) ? NULL
+        output[i].tensor = !blocks && opdi_blocks_refused(tensors.data[i], source->who) ? NULL
             : opdi_host_of(tensors.data[i], source->who);
         if (!output[i].tensor) { break; }
         output[i].bytes = (uint64_t)opdi_elements_bytes(output[i].tensor->dtype, output[i].tensor->numel);
@@ -127,7 +128,7 @@ int opd_safetensors_save(const char *path, const char *const *names, opd_tensors
     opdi_string header = {NULL, 0, 0, false};
     opdi_sink sink;
     if (!opd_ok()) { return -1; }
-    opdi_output *output = opdi_outputs(&source, names, tensors);
+    opdi_output *output = opdi_outputs(&source, names, tensors, false);
     int rc = opd_ok() ? 0 : -1;
     for (int64_t i = 0; rc == 0 && i < tensors.n; i++) {
         int row = 0;
@@ -246,7 +247,7 @@ int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors
     opdi_source source = {"opd_npz_save", path, /* entry, data, length */ NULL, NULL, 0};
     opdi_sink sink;
     if (!opd_ok()) { return -1; }
-    opdi_output *output = opdi_outputs(&source, names, tensors);
+    opdi_output *output = opdi_outputs(&source, names, tensors, false);
     int rc = opd_ok() ? opdi_sink_open(&sink, source.who, path) : -1;
     if (rc == 0) { rc = opdi_sink_close(&sink, opdi_npz_write(&sink, output, tensors.n)); }
     opdi_outputs_free(output, tensors.n);

@@ -163,14 +163,13 @@ static int opdi_gguf_type_of(opd_scalar_type dtype) {
     }
     return -1;
 }
-/* Appends the description of a tensor, whose data begins at `begin`.  Sets output->bytes.  Returns 0, or -1 and sets an
+/* Appends the description of a tensor, whose data begins at `begin`.  Returns 0, or -1 and sets an
    error. */
-static int opdi_gguf_put_tensor(const opdi_source *source, opdi_string *to, opdi_output *output, uint64_t begin) {
+static int opdi_gguf_put_tensor(const opdi_source *source, opdi_string *to, const opdi_output *output, uint64_t begin) {
     const opd_tensor *const tensor = output->tensor;
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     const int type = opdi_gguf_type_of(dtype);
     const size_t length = strlen(output->name);
-    int64_t part;
     if (type < 0) {
         return opdi_bad(source, OPDI_NOWHERE, "GGUF has no dtype %s: convert it", opd_dtype_name(dtype));
     }
@@ -180,25 +179,29 @@ static int opdi_gguf_put_tensor(const opdi_source *source, opdi_string *to, opdi
                         (unsigned long long)(length > OPDI_GGUF_NAME ? length : (size_t)tensor->ndim),
                         length > OPDI_GGUF_NAME ? OPDI_GGUF_NAME : OPDI_GGUF_DIMS);
     }
+    const int last = tensor->ndim - 1;
+    if (opdi_is_block(tensor->dtype) && tensor->numel &&
+        (last < 0 || tensor->dims[tensor->ndim + last] != 1 || tensor->dims[last] % opd_dtype_block(dtype, NULL))) {
+        return opdi_bad(source, OPDI_NOWHERE, "its last dim, with the elements of a row, is not stored in whole blocks "
+                        "(it may be transposed)");
+    }
     opdi_gguf_put_text(to, output->name, length);
     opdi_gguf_put(to, tensor->ndim ? (uint64_t)tensor->ndim : 1, 4);
     for (int dim = tensor->ndim - 1; dim >= 0; dim--) { opdi_gguf_put(to, (uint64_t)tensor->dims[dim], 8); }
     if (!tensor->ndim) { opdi_gguf_put(to, 1, 8); }
     opdi_gguf_put(to, (uint64_t)type, 4);
     opdi_gguf_put(to, begin, 8);
-    const int64_t block = opd_dtype_block(dtype, &part);
-    output->bytes = (uint64_t)(tensor->numel / block) * (uint64_t)part;
     return 0;
 }
 /* Writes the blocks of a tensor row by row.  Returns 0, or -1 and sets an error. */
 static int opdi_gguf_put_blocks(opdi_sink *sink, const opd_tensor *tensor) {
-    int64_t at[OPD_MAX_DIMS], place = 0, part;
-    const int64_t block = opd_dtype_block((opd_scalar_type)tensor->dtype, &part);
+    int64_t at[OPD_MAX_DIMS], place = 0;
     const int last = tensor->ndim - 1;
-    const size_t row = last < 0 ? (size_t)part : (size_t)(tensor->dims[last] / block * part);
+    if (tensor->numel == 0) { return 0; }
+    const size_t row = (size_t)opdi_elements_bytes(tensor->dtype, tensor->dims[last]);
     memset(at, 0, sizeof at);
-    for (int64_t left = last < 0 ? 1 : tensor->numel / OPDI_MAX(tensor->dims[last], 1); left; left--) {
-        if (opdi_sink_put(sink, tensor->data + place / block * part, row)) { return -1; }
+    for (int64_t left = tensor->numel / tensor->dims[last]; left; left--) {
+        if (opdi_sink_put(sink, tensor->data + opdi_elements_bytes(tensor->dtype, place), row)) { return -1; }
         for (int dim = last - 1; dim >= 0; dim--) {
             place += tensor->dims[tensor->ndim + dim];
             if (++at[dim] < tensor->dims[dim]) { break; }
@@ -234,7 +237,7 @@ int opd_gguf_save(const char *path, const char *const *names, opd_tensors tensor
     if (count < 0 || (count && (!keys || !values))) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_gguf_save: the keys or values are NULL, or their number is negative");
     }
-    opdi_output *const output = opdi_outputs(&source, names, tensors);
+    opdi_output *const output = opdi_outputs(&source, names, tensors, true);
     int rc = opd_ok() ? opdi_gguf_keys_check(&source, keys, count) : -1;
     opdi_string_add_n(&header, "GGUF\3\0\0\0", 8);
     opdi_gguf_put(&header, (uint64_t)tensors.n, 8);

@@ -640,6 +640,34 @@ TEST(tensors_of_all_dtypes_are_written) {
     (void)in_folder(NULL);
 }
 
+/* Rows of a tensor in blocks are written with their blocks; columns cannot be. */
+TEST(rows_of_blocks_are_written) {
+    const char *const path = in_folder("rows.gguf"), *const names[] = {"rows", "all"};
+    OPD_SCOPE {
+        opd_tensor_file *const file = opd_tensor_file_open(in_golden("qwen2_Q8_0.gguf"));
+        opd_tensor *const weight = opd_tensor_file_get(file, "token_embd.weight");
+        CHECK(weight && opd_dtype(weight) == OPD_Q8_0 && opd_size(weight, 0) == 319 && opd_size(weight, 1) == 64);
+        opd_tensor_file_close(file);
+        opd_tensor *const rows = opd_slice(weight, 0, OPD_V(1), OPD_V(8), 3);
+        CHECK_INT(opd_gguf_save(path, names, OPD_TENSORS(rows, weight), NULL, NULL, 0), 0);
+        CHECK_OK();
+        opd_tensor_file *const again = opd_tensor_file_open(path);
+        opd_tensor *const read = opd_tensor_file_get(again, "rows"), *const all = opd_tensor_file_get(again, "all");
+        CHECK(read && opd_dtype(read) == OPD_Q8_0 && opd_size(read, 0) == 3 && opd_size(read, 1) == 64);
+        const size_t row = 2 * 34;
+        for (size_t i = 0; read && i < 3; i++) {
+            CHECK(memcmp((const char *)opd_data(read) + i * row, (const char *)opd_data(weight) + (1 + 3 * i) * row,
+                         row) == 0);
+        }
+        CHECK(all && memcmp(opd_data(all), opd_data(weight), 319 * row) == 0);
+        opd_tensor_file_close(again);
+        CHECK_INT(opd_gguf_save(path, names, OPD_TENSORS(opd_transpose(weight, 0, 1)), NULL, NULL, 0), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "entry 'rows': its last dim, with the elements of a row, is not stored in whole");
+    }
+    CHECK(remove(path) == 0);
+    (void)in_folder(NULL);
+}
+
 //-- parts, threads, lifetimes, memory --------------------------------------------------------------------------------
 
 /* Writes part i of 3, whose tensor t<i> has the elements i; `all` is split.tensors.count. */
