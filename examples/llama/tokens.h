@@ -355,7 +355,7 @@ static int tok_read_branches(tok_regex *r, int parent, int join, int depth) {
         int end = head;
         if (head < 0) { return -1; }
         while (*r->at && *r->at != '|' && *r->at != ')') {
-            int last;
+            int last = -1;
             const int item = tok_read_item(r, depth, &last);
             if (item < 0) { return -1; }
             r->node[end].next = item;
