@@ -273,7 +273,7 @@ results of casts equal PyTorch's, bit for bit | types/test_dtypes_stored.c casts
 "add_cpu" not implemented for 'float8_e4m3fn' | product/test_limits.c stored_dtypes
 no GPU kernels for Fourier transforms | src/cuda/losses.cu: {"_fft_r2c", opd_cpu_fallback}
 convolutions of complex CUDA tensors fail with an error | cuda/test_cuda.c complex_numbers_on_the_gpu
-safetensors, .npy, .npz and the library's own graphs | files/test_exchange.c files_read_by_numpy_and_safetensors
+safetensors, GGUF, .npy, .npz and the library's own graphs | files/test_exchange.c files_read_by_numpy_and_safetensors
 Random numbers are counter-based (Philox) | kernels/test_kernels.c kernels_philox
 the same numbers on every machine and with any number of threads | product/test_limits.c random_numbers
 backward fails with an error that names the operator | product/test_limits.c derivatives_that_are_missing
