@@ -51,8 +51,8 @@ OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
    Returns 0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 
-/* A file of several tensors by name: .safetensors, .npz, .gguf or a checkpoint of torch.save (.pt, .pth, also the format
-   of PyTorch before 1.6).  The contents determine the format.  Several threads may use a file at the same time. */
+/* A file of several tensors by name: .safetensors, .npz, .gguf or a checkpoint of torch.save (.pt, .pth, also the
+   format of PyTorch before 1.6).  The contents determine the format.  Several threads may use a file at once. */
 typedef struct opd_tensor_file opd_tensor_file;
 /* Opens a file of tensors: maps it and reads its directory, but no tensor.  On failure returns NULL with an error that
    names file, byte and entry.
@@ -61,10 +61,10 @@ typedef struct opd_tensor_file opd_tensor_file;
    should shorten the file while it is mapped.  Tensors of an .npz (stored or deflated, zip64) are copied, and their
    checksums tested.
    GGUF files (version 2 or 3, little-endian) hold weights for llama.cpp.  Their tensors are views of the mapped file,
-   with sizes in PyTorch's order; weights in few bits have a dtype in blocks, such as OPD_Q4_K.  A model in several files
-   NAME-00001-of-00003.gguf is opened by the first, which stands for all tensors.  Everything that llama.cpp refuses is
-   refused: wrong counts and sizes, offsets that are not the sum of the sizes before them, keys or names given twice,
-   arrays of arrays.
+   with sizes in PyTorch's order; weights in few bits have a dtype in blocks, such as OPD_Q4_K.  A model in several
+   files NAME-00001-of-00003.gguf is opened by the first, which stands for all tensors.  Everything that llama.cpp
+   refuses is refused: wrong counts and sizes, offsets that are not the sum of the sizes before them, keys or names
+   given twice, arrays of arrays.
    In a checkpoint, dicts, lists and tuples give names by path: "model/0.weight", "optimizer/state/0/step".  Keys that
    are not strings are written as Python prints them ("None", "1.5", "(1, 2)").  A checkpoint stores its objects as a
    pickle, which is a format of Python that can call functions.  This library reads it as data, and calls none of them.
@@ -127,9 +127,9 @@ OPD_API int opd_tensor_file_value(const opd_tensor_file *file, const char *name,
 OPD_API int opd_tensor_file_value_at(const opd_tensor_file *file, int64_t i, opd_value *value);
 /* Writes an entry that is an int, float, bool or tensor of one element to *number.  Returns 0, or -1 with an error. */
 OPD_API int opd_tensor_file_number(const opd_tensor_file *file, const char *name, double *number);
-/* Returns the string under a key of the metadata of a GGUF file, or of a safetensors file's __metadata__.  Returns NULL if
-   the key is missing or its value is not a string; also NULL, with an error, if a string of a GGUF file has a zero byte
-   inside.  The string lives as long as the file is open. */
+/* Returns the string under a key of the metadata of a GGUF file, or of a safetensors file's __metadata__.  Returns NULL
+   if the key is missing or its value is not a string; also NULL, with an error, if a string of a GGUF file has a zero
+   byte inside.  The string lives as long as the file is open. */
 OPD_API const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key);
 /* Returns the i-th key of the metadata of a GGUF or safetensors file; NULL beyond the last. */
 OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i);
@@ -143,13 +143,13 @@ OPD_NEW int opd_tensor_file_metadata_value(const opd_tensor_file *file, const ch
 /* Returns the type of a value of the metadata, or of the elements of an array: "u8", "i8", "u16", "i16", "u32", "i32",
    "f32", "bool", "str", "u64", "i64" or "f64".  Returns NULL, without an error, if the key is missing. */
 OPD_NEW const char *opd_tensor_file_metadata_type(const opd_tensor_file *file, const char *key);
-/* Returns the number of elements of an array in the metadata of a GGUF file; -1, without an error, if the key is missing
-   or its value is not an array. */
+/* Returns the number of elements of an array in the metadata of a GGUF file; -1, without an error, if the key is
+   missing or its value is not an array. */
 OPD_NEW int64_t opd_tensor_file_metadata_count(const opd_tensor_file *file, const char *key);
-/* Returns element i of an array of strings in the metadata of a GGUF file, or for i = 0 a string that is not in an array.
-   The text ends with a zero, may contain any other bytes, also zeros, and lives as long as the file is open; its length
-   is written to *length, unless that is NULL.  Takes the same time for each i.  Returns NULL with an error if there is no
-   such element. */
+/* Returns element i of an array of strings in the metadata of a GGUF file, or for i = 0 a string that is not in an
+   array.  The text ends with a zero, may contain any other bytes, also zeros, and lives as long as the file is open.
+   Writes its length to *length, unless that is NULL.  Takes the same time for each i.  Returns NULL with an error if
+   there is no such element. */
 OPD_NEW const char *opd_tensor_file_metadata_text(const opd_tensor_file *file, const char *key, int64_t i,
                                                   size_t *length);
 /* Writes element i of an array of numbers or bools in the metadata of a GGUF file to *number, or for i = 0 a number or
@@ -174,16 +174,16 @@ OPD_API int opd_npz_save(const char *path, const char *const *names, opd_tensors
    or -1 with an error. */
 OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                                  const char *const *metadata);
-/* Writes a GGUF file (version 3) with the tensors under their names, in this order, and `count` keys with their values as
-   metadata.  The dtype of a tensor must be float16, bfloat16, float32, float64, int8 to int64 or one in blocks, whose
-   bytes are written as they are.  A name has at most 63 bytes, and a tensor at most 4 dimensions; a tensor without
-   dimensions is written as one of size [1], because the format has no such tensors.
+/* Writes a GGUF file (version 3) with the tensors under their names, in this order, and `count` keys with their values
+   as metadata.  The dtype of a tensor must be float16, bfloat16, float32, float64, int8 to int64 or one in blocks,
+   whose bytes are written as they are.  A name has at most 63 bytes, and a tensor at most 4 dimensions; a tensor
+   without dimensions is written as one of size [1], because the format has no such tensors.
    Values are ints, floats, bools, strings and lists of them.  A key may name the type of its value after a colon, as
-   opd_tensor_file_metadata_type returns it: "llama.block_count:u64".  Otherwise an int is written as u32 if it fits, else
-   as i32 or i64; a list of ints as i32 if all fit, else as u32 or i64; and floats as f32, which is what llama.cpp expects.
-   An int with the type u64 stands for the bits of an unsigned number.  A value that its type cannot hold is an error.
-   The value of "general.alignment" (a power of two up to 65536; 32 if it is not given) says where the data of tensors may begin.
-   Writes the file as opd_npy_save does.  Returns 0, or -1 with an error. */
+   opd_tensor_file_metadata_type returns it: "llama.block_count:u64".  Otherwise an int is written as u32 if it fits,
+   else as i32 or i64; a list of ints as i32 if all fit, else as u32 or i64; and floats as f32, which is what llama.cpp
+   expects.  An int with the type u64 stands for the bits of an unsigned number.  A value that its type cannot hold is
+   an error.  The value of "general.alignment" (a power of two up to 65536; 32 if it is not given) says where the data
+   of tensors may begin.  Writes the file as opd_npy_save does.  Returns 0, or -1 with an error. */
 OPD_NEW int opd_gguf_save(const char *path, const char *const *names, opd_tensors tensors, const char *const *keys,
                           const opd_value *values, int64_t count);
 

@@ -263,6 +263,14 @@ struct opdi_gguf {
                                     first file, and i + 1 for one of parts[i] */
     int64_t nparts, most_parts;  /* most_parts: for how many `parts` has space */
 };
+/* Functions of >>gguf that >>files calls. */
+OPDI_INTERNAL int opdi_gguf_parse(opd_tensor_file *file);
+OPDI_INTERNAL int opdi_gguf_alone(const opd_tensor_file *file);
+OPDI_INTERNAL int opdi_gguf_join(opd_tensor_file *file);
+OPDI_INTERNAL void opdi_gguf_free(opd_tensor_file *file);
+OPDI_INTERNAL opd_tensor *opdi_gguf_read(const opd_tensor_file *file, const opdi_file_entry *named);
+OPDI_INTERNAL const char *opdi_gguf_metadata_key(const opd_tensor_file *file, int64_t i);
+OPDI_INTERNAL const char *opdi_gguf_metadata_string(const opd_tensor_file *file, const char *key);
 #endif
 
 //== checkpoints =======================================================================================================

@@ -5,8 +5,8 @@
 //
 //  A GGUF file is opened as an opd_tensor_file.  When it is opened, everything in it is checked once: each count and
 //  size is compared with the bytes that are left in the file before anything is allocated for it.  Texts are copied, so
-//  that they end with a zero; arrays of numbers stay in the file until they are asked for.  This room depends on
-//  >>files, and knows nothing of the models that such files hold.
+//  that they end with a zero; arrays of numbers stay in the file until they are asked for.  This room uses only
+//  the entries of >>files, and knows nothing of the models that such files hold.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== GGUF: the header ==================================================================================================
@@ -15,9 +15,6 @@ OPDI_INTERNAL const opdi_gguf_type opdi_gguf_types[OPDI_GGUF_TYPES] = {
     {"u8", 1}, {"i8", 1}, {"u16", 2}, {"i16", 2}, {"u32", 4}, {"i32", 4}, {"f32", 4}, {"bool", 1}, {"str", 0},
     {"array", 0}, {"u64", 8}, {"i64", 8}, {"f64", 8}};
 
-OPDI_INTERNAL bool opdi_is_gguf(const opdi_source *source) {
-    return source->length >= 4 && memcmp(source->data, "GGUF", 4) == 0;
-}
 static opdi_gguf_pair *opdi_gguf_pair_at(const opd_tensor_file *file, int64_t i) {
     return (opdi_gguf_pair *)(void *)file->gguf->pairs.data + i;
 }
@@ -255,7 +252,8 @@ static int opdi_gguf_sizes(opd_tensor_file *file, opdi_scanner *scanner, opdi_fi
         return opdi_bad(scanner->source, where, "%llu is not a type of tensors", (unsigned long long)type);
     }
     const int64_t block = opd_dtype_block((opd_scalar_type)named->row, &part);
-    const int64_t row = ndim ? sizes[ndim - 1] : 1, count = opdi_sizes_bytes(scanner->source, where, sizes, (int)ndim, 8);
+    const int64_t row = ndim ? sizes[ndim - 1] : 1;
+    const int64_t count = opdi_sizes_bytes(scanner->source, where, sizes, (int)ndim, 8);
     if (count < 0) { return -1; }
     if (row % block) {
         return opdi_bad(scanner->source, where, "its rows have %lld elements, which do not fill blocks of %lld (%s)",
@@ -671,7 +669,8 @@ int opd_tensor_file_metadata_number(const opd_tensor_file *file, const char *key
     if (!number) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the pointer to the number is NULL", who); }
     *number = 0;
     if (opd_ok() && file && !file->gguf && key && opd_tensor_file_metadata(file, key)) {
-        return opd_fail(OPD_ERROR_DTYPE, "%s: %.500s: the value of '%.300s' is not a number", who, file->source.path, key);
+        return opd_fail(OPD_ERROR_DTYPE, "%s: %.500s: the value of '%.300s' is not a number", who, file->source.path,
+                        key);
     }
     const opdi_gguf_pair *const pair = opdi_gguf_pair_with(file, key, i, who);
     if (!pair) { return -1; }

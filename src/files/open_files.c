@@ -113,7 +113,8 @@ static bool opdi_was_safetensors(const opdi_source *source) {
 /* Sets an error if a file is too short to tell its format, or is a .npy file, GGUF file or old checkpoint whose first
    bytes are damaged.  Returns -1 if an error was set, else 0. */
 static int opdi_was_known(const opdi_source *source) {
-    static const char gguf[] = "GGUF", array[] = "\x93NUMPY", old[] = "\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+    static const char gguf[] = "GGUF", array[] = "\x93NUMPY";
+    static const char old[] = "\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
     size_t same[2] = {0, 0}, letters = 0;
     for (size_t i = 0; i < sizeof old - 1 && i < source->length; i++) {
         if (i < sizeof array - 1) { same[0] += source->data[i] == (unsigned char)array[i]; }

@@ -1,7 +1,7 @@
 #include "files.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>files        reading files of several tensors: safetensors, .npz, checkpoints of torch.save
+//  >>files        reading files of several tensors: safetensors, .npz, checkpoints of torch.save (GGUF: see >>gguf)
 //
 //  When a file is opened, its directory becomes a sorted list of named entries.  A tensor is made from an entry when it
 //  is asked for.  This section depends on the headers of the formats, on pickles and on tensors, but not on operators.
@@ -18,6 +18,9 @@ OPDI_INTERNAL const opdi_safetensors_row opdi_safetensors_dtypes[] = {
     {"C64", 64, OPD_COMPLEX64}, {"F64", 64, OPD_FLOAT64}, {"I64", 64, OPD_INT64}, {"U64", 64, OPD_UINT64}};
 OPDI_HAS_COUNT(opdi_safetensors_dtypes, OPDI_SAFETENSORS_DTYPES);
 
+OPDI_INTERNAL bool opdi_is_gguf(const opdi_source *source) {
+    return source->length >= 4 && memcmp(source->data, "GGUF", 4) == 0;
+}
 OPDI_INTERNAL opdi_file_entry *opdi_file_entry_of(const opd_tensor_file *file, int64_t i) {
     return (opdi_file_entry *)(void *)file->entries.data + i;
 }

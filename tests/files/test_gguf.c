@@ -1,5 +1,5 @@
-/* GGUF files: golden/gguf has models and vocabularies of some kilobytes, and damaged files with verdicts; golden/gguf.txt
-   says what the package gguf reads from them (golden/make_gguf.py). */
+/* GGUF files: golden/gguf has models and vocabularies of some kilobytes, and damaged files with verdicts.
+   golden/gguf.txt says what the package gguf reads from them (golden/make_gguf.py). */
 #include "../check.h"
 
 #include <math.h>
@@ -673,7 +673,8 @@ TEST(rows_of_blocks_are_written) {
 /* Writes part i of 3, whose tensor t<i> has the elements i; `all` is split.tensors.count. */
 static void save_part(int i, int split, int count, int all, const char *name) {
     static const char *const keys[] = {"split.no:u16", "split.count:u16", "split.tensors.count:i32", "general.name"};
-    const opd_value values[] = {opd_value_int(split), opd_value_int(count), opd_value_int(all), opd_value_str("joined")};
+    const opd_value values[] = {opd_value_int(split), opd_value_int(count), opd_value_int(all),
+                                opd_value_str("joined")};
     char file[60];
     (void)snprintf(file, sizeof file, "m-%05d-of-00003.gguf", i + 1);
     OPD_SCOPE {
@@ -731,6 +732,19 @@ TEST(tensors_outlive_their_file) {
         CHECK(other && tensor_hash(other) == before);
     }
     CHECK_OK();
+}
+/* Weights in blocks are buffers of a module, since they have no gradient. */
+TEST(a_module_of_a_gguf_file) {
+    opd_module *const module = opd_module_open(in_golden("llama_Q4_0.gguf"), NULL);
+    CHECK_OK();
+    CHECK_INT(opd_module_count(module), 21);
+    for (int64_t i = 0; i < opd_module_count(module); i++) {
+        const bool block = opd_dtype(opd_module_at(module, i)) == OPD_Q4_0;
+        CHECK(block || opd_dtype(opd_module_at(module, i)) == OPD_FLOAT32);
+        CHECK_INT(opd_module_kind_at(module, i), block ? OPD_MODULE_BUFFER : OPD_MODULE_PARAMETER);
+        CHECK(opd_tensor_requires_grad(opd_module_at(module, i)) == !block);
+    }
+    opd_module_free(module);
 }
 static void *read_values(void *user) {
     const opd_tensor_file *const file = (const opd_tensor_file *)user;
