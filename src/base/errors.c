@@ -30,6 +30,8 @@ static void opdi_name_once(char *message, int length) {
 
 /* Begins the message of an error that a kernel sets: see opdi_error_begin. */
 OPDI_INTERNAL int (*opdi_error_in_call)(opdi_thread *thread);
+/* Ends this message: see opdi_error_end. */
+OPDI_INTERNAL void (*opdi_error_after_call)(opdi_thread *thread);
 int opd_fail(opd_code code, const char *format, ...) {
     opdi_thread *thread = opdi_self();
     va_list ap;
@@ -41,6 +43,7 @@ int opd_fail(opd_code code, const char *format, ...) {
     va_end(ap);
     if (count > 0) { opdi_name_once(thread->message, count); }
     thread->error = code == OPD_OK ? OPD_ERROR_USER : code;
+    if (count > 0) { opdi_error_after_call(thread); }
     return -1;
 }
 

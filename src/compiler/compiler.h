@@ -178,8 +178,11 @@ enum { OPDI_FORMULAS = OPD_FORMULA_COUNT + 12 };
 
 #if !defined(OPD_NO_COMPILER)
 /* A tensor argument or result of a call.  The tensor is contiguous and begins at byte `place` of a buffer.  If `place`
-   is -1, the argument is None.  If it is OPDI_EXTERN_NUMBER, the argument is a number instead of a tensor. */
+   is -1, the argument is None.  If it is OPDI_EXTERN_NUMBER, the argument is a number instead of a tensor.  If it is
+   OPDI_EXTERN_HELD, the argument is a part of `held`, a constant of the graph whose dtype is stored in blocks, which is
+   passed without a copy. */
 #define OPDI_EXTERN_NUMBER (-2)
+#define OPDI_EXTERN_HELD (-3)
 typedef struct opdi_extern_tensor {
     opd_scalar_type dtype;
     int32_t ndim;
@@ -191,6 +194,8 @@ typedef struct opdi_extern_tensor {
     int64_t sizes[OPD_MAX_DIMS];
     int64_t strides[OPD_MAX_DIMS];                /* of the elements in the buffer */
     bool laid;                                    /* true: the strides are not those of a contiguous tensor */
+    const opd_tensor *held;                       /* if `place` is OPDI_EXTERN_HELD */
+    int64_t begin;                                /* the byte of `held` at which the argument begins */
 } opdi_extern_tensor;
 /* A call of an operator.  `in` has the tensor arguments; `out` has the results that are tensors, and then the arguments
    that the operator writes.  In `args`, a tensor has the tag OPD_TAG_TENSOR, and `n` is its index in `in`.  A list of

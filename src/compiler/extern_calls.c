@@ -95,11 +95,41 @@ static void opdi_extern_slot(opdi_extern_tensor *slot, const opd_tensor *tensor,
     const size_t size = slot->laid ? opdi_span(tensor) : (size_t)opd_numel(tensor) * opd_dtype_size(slot->dtype);
     *end += (size + 63) / 64 * 64;
 }
+/* Fills `slot` for a tensor in blocks, which must be a part of a constant.  Returns 0, or -1 and sets an error. */
+static int opdi_extern_hold(const opdi_extern_call *called, opdi_extern_tensor *slot, const opd_tensor *tensor) {
+    const void *const data = opd_device_data(tensor, OPD_LAZY);
+    const opdi_buffer *const buffer = data ? opdi_buffer_at(opdi_recording_now, data) : NULL;
+    if (!buffer || buffer->role != OPDI_BUFFER_CONSTANT || !buffer->tensor ||
+        buffer->tensor->dtype != tensor->dtype) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled: a tensor of %s is not a constant",
+                        opd_op_name(called->op), opd_dtype_name(opd_dtype(tensor)));
+    }
+    slot->place = OPDI_EXTERN_HELD;
+    slot->held = buffer->tensor;
+    slot->begin = (int64_t)((uintptr_t)data - (uintptr_t)opdi_buffer_address(buffer));
+    slot->dtype = opd_dtype(tensor);
+    slot->ndim = opd_ndim(tensor);
+    memcpy(slot->sizes, opd_sizes(tensor), (size_t)slot->ndim * sizeof *slot->sizes);
+    memcpy(slot->strides, opd_strides(tensor), (size_t)slot->ndim * sizeof *slot->strides);
+    return 0;
+}
+/* Returns a view of the part of a constant that `slot` describes, or NULL and sets an error. */
+static opd_tensor *opdi_extern_held(const opdi_extern_tensor *slot) {
+    const opd_tensor *const held = slot->held;
+    opd_tensor *const view = opdi_tensor_on(held->storage, held->data + slot->begin, slot->sizes, slot->strides,
+                                            slot->ndim, slot->dtype, held->backend);
+    if (!view) { return NULL; }
+    opdi_share_storage(view, held);
+    return opdi_own(view);
+}
 /* Adds a tensor argument to called->in; NULL means None.  Returns 0, or -1 and sets an error. */
 static int opdi_extern_argument(opdi_extern_call *called, const opd_tensor *tensor) {
     opdi_extern_tensor *const slot = &called->in[called->nin++];
     slot->place = -1;
     if (!tensor) { return 0; }
+    if (opd_tensor_device(tensor).type == OPD_LAZY && opdi_is_block(tensor->dtype)) {
+        return opdi_extern_hold(called, slot, tensor);
+    }
     if (opd_tensor_device(tensor).type == OPD_LAZY) {
         opdi_extern_slot(slot, tensor, opdi_extern_is_exact(called->op), &called->in_bytes);
         return 0;
@@ -187,6 +217,10 @@ static int opdi_extern_place(opd_tensor *tensor, int from, int element, void *us
     slot->element = element;
     if (opd_tensor_device(tensor).type != OPD_LAZY) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", opd_op_name(job->called->op));
+    }
+    if (opdi_is_block(tensor->dtype)) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled: its result is stored in blocks",
+                        opd_op_name(job->called->op));
     }
     opdi_extern_slot(slot, tensor, false, &job->called->out_bytes);
     return 0;
@@ -438,6 +472,7 @@ OPDI_INTERNAL opd_value opdi_extern_number(const opdi_extern_tensor *slot) {
    `in`.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_extern_tensor_of(const opdi_extern_tensor *slot, const unsigned char *in, bool written) {
     if (slot->place == OPDI_EXTERN_NUMBER) { return opd_tensor_wrapped_number(opdi_extern_number(slot)); }
+    if (slot->place == OPDI_EXTERN_HELD) { return opdi_extern_held(slot); }
     const opd_ints sizes = opd_ints_of(slot->sizes, slot->ndim), strides = opd_ints_of(slot->strides, slot->ndim);
     opd_tensor *const tensor = opd_tensor_wrap((void *)(uintptr_t)(in + slot->place), sizes, strides.data, slot->dtype,
                                                NULL, NULL);

@@ -219,7 +219,8 @@ OPDI_INTERNAL opd_scalar_type opdi_nest_unit(opd_scalar_type dtype, int *each) {
     case OPD_COMPLEX128: return OPD_FLOAT64;
     case OPD_UINT32: return OPD_INT32;
     case OPD_UINT64: return OPD_INT64;
-    default: return opd_dtype_is_floating(dtype) && opd_dtype_size(dtype) == 1 ? OPD_UINT8 : dtype;
+    default: return (opd_dtype_is_floating(dtype) && opd_dtype_size(dtype) == 1) || opdi_is_block((int)dtype)
+        ? OPD_UINT8 : dtype;
     }
 }
 /* Sets *access to the elements at the address `data`, with the strides of `ndim` loops (NULL: all strides are 0).

@@ -155,7 +155,8 @@ static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor,
     int64_t last = 0;
     const opd_device lazy = opd_device_make(OPD_LAZY, 0);
     int each;
-    if (opd_tensor_device(tensor).type != unit->device.type ||
+    const bool block = opdi_is_block(tensor->dtype), called = unit->here && role == OPDI_BUFFER_CONSTANT;
+    if (opd_tensor_device(tensor).type != unit->device.type || (block && !called) ||
         (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor)))) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has dtype %s, or is on another device, which cannot be compiled",
             unit->what, name,
@@ -163,7 +164,7 @@ static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor,
         return NULL;
     }
     for (int i = 0; i < opd_ndim(tensor); i++) { last += opd_strides(tensor)[i] * (opd_sizes(tensor)[i] - 1); }
-    const size_t bytes = opd_numel(tensor) ? (size_t)(last + 1) * opd_dtype_size(opd_dtype(tensor)) : 0;
+    const size_t bytes = opd_numel(tensor) ? (size_t)opdi_elements_bytes(tensor->dtype, last + 1) : 0;
     opdi_buffer *const buffer = opdi_buffer_new(&unit->recording, bytes, role);
     if (!buffer || !(buffer->name = name)) { return NULL; }
     buffer->dtype = opdi_nest_unit(opd_dtype(tensor), &each);
@@ -233,12 +234,13 @@ static bool opdi_recording_changes(const opdi_recording *recording, const opd_te
 }
 /* Adds a tensor that is not an input of the user.  The tensor becomes a constant or, if the code runs in this process
    and constants are not frozen, an input after the user's inputs.  Constants that the graph writes are never frozen.
+   A constant in blocks stays one, but is not frozen: it is passed to called operators as it is (see opdi_extern_hold).
    Inference tensors are never frozen either: writes to them are not counted, so a run could not tell that they have
    changed.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     if (!name) { return NULL; }
     const bool written = unit->earlier && opdi_recording_changes(unit->earlier, tensor);
-    if (!unit->here || (unit->frozen && !written && !opdi_is_inference(tensor))) {
+    if (!unit->here || opdi_is_block(tensor->dtype) || (unit->frozen && !written && !opdi_is_inference(tensor))) {
         return opdi_unit_note_stand_in(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
     }
     unit->constants[unit->nconstants++] = tensor;
@@ -279,7 +281,7 @@ static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
    not tell their strides.  In code for this process, the output has the strides of `tensor`, if the tensor fills its
    memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name) {
-    if (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor))) {
+    if (opdi_is_block(tensor->dtype) || (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor)))) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: output %s has dtype %s, which cannot be compiled", unit->what, name,
                         opd_dtype_name(opd_dtype(tensor)));
     }
@@ -311,7 +313,7 @@ OPDI_INTERNAL int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const ch
 static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor, int32_t of, const opd_tensor *base,
                               const opdi_buffer *buffer) {
     opdi_unit_view *const view = &unit->views[at];
-    const int64_t size = (int64_t)opd_dtype_size(opd_dtype(base));
+    const int64_t size = (int64_t)opdi_element_size(opd_dtype(base));
     const uintptr_t start = (uintptr_t)opd_device_data(base, OPD_LAZY);
     const uintptr_t here = (uintptr_t)opd_device_data(tensor, OPD_LAZY);
     if (unit->nopen || opd_dtype(tensor) != opd_dtype(base) || (int64_t)(here - start) % size) { return false; }

@@ -608,6 +608,23 @@ OPDI_INTERNAL int opdi_error_begin(opdi_thread *thread) {
     const int count = snprintf(thread->message, sizeof thread->message, "%s: ", opdi_call_name(thread->current));
     return count < 0 || count >= (int)sizeof thread->message ? 0 : count;
 }
+/* Ends the message of an error that a kernel has set.  If the message is about dtypes, and an argument of the call is a
+   tensor in blocks, says what makes float32 of it, unless the message already does. */
+OPDI_INTERNAL void opdi_error_end(opdi_thread *thread) {
+    const opd_call *const call = thread->current;
+    if (thread->error != OPD_ERROR_DTYPE && !strstr(thread->message, "type")) { return; }
+    if (strstr(thread->message, "opd_dequantize")) { return; }
+    for (int i = 0; i < call->op->nargs; i++) {
+        const opd_value *const value = &call->args[i];
+        const bool list = value->tag == OPD_TAG_TENSORS;
+        for (int k = 0; k < (list ? value->n : value->tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *const tensor = list ? value->u.tensors[k] : value->u.t;
+            if (!tensor || opdi_is_dead(tensor) || !opdi_is_block(tensor->dtype)) { continue; }
+            (void)opdi_fail_more(" (opd_dequantize makes float32 of a tensor in blocks)");
+            return;
+        }
+    }
+}
 OPDI_COLD_END
 
 int opd_redispatch(opd_call *call, opd_keyset keys) {

@@ -33,7 +33,7 @@ static const opdi_stored_row opdi_stored_rows[] = {
          "_unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point "
          "is_complex storage_offset sym_size sym_stride sym_numel sym_storage_offset sym_is_contiguous "
          "_assert_tensor_metadata ")},
-    {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS, " mm addmm bmm baddbmm embedding index_select cat "},
+    {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS, " mm addmm bmm baddbmm mv embedding index_select cat "},
     {OPDI_STORED_MOVED, OPDI_DTYPES_ANY,
      OPDI_TEXT(
          " cat stack index index_select where roll repeat embedding block_diag diag_embed select_scatter "
@@ -89,6 +89,7 @@ OPDI_INTERNAL bool opdi_is_in_names(const char *name, const char *names) {
 }
 /* Returns how (OPDI_STORED_*) a built-in operator handles the stored dtypes in the set `dtypes`. */
 OPDI_INTERNAL int opdi_stored_mode(const opd_op *op, unsigned dtypes) {
+    if (dtypes & OPDI_DTYPES_BLOCKS && strcmp(op->schema->name, "_neg_view") == 0) { return OPDI_STORED_NOT; }
     if (opdi_returns_views(op)) { return OPDI_STORED_PLAIN; }
     for (size_t i = 0; i < sizeof opdi_stored_rows / sizeof *opdi_stored_rows; i++) {
         const opdi_stored_row *row = &opdi_stored_rows[i];

@@ -191,6 +191,7 @@ OPDI_INTERNAL void opdi_process_begin(void) {
         opdi_guard_slot, opd_tensor_wrapped_number, opdi_batch_copy};
     (void)opd_code_forbidden(NULL);               /* the environment may change later */
     opdi_error_in_call = opdi_error_begin;
+    opdi_error_after_call = opdi_error_end;
     opdi_above = &higher;
 #if !defined(OPD_NO_THREADS)
     (void)pthread_key_create(&opdi_thread_key, opdi_thread_end);

@@ -189,6 +189,12 @@ static void products_of(opd_scalar_type dtype, opd_scalar_type of, double most) 
         {opd_linear(opd_narrow(x, 0, 0, 0), w, b), opd_linear(F(opd_narrow(x, 0, 0, 0)), f, F(b))},
         {opd_mm(x, opd_t(w)), opd_mm(F(x), opd_t(f))},
         {opd_mm(gy, w), opd_mm(F(gy), f)},
+        {opd_mm(w, opd_t(x)), opd_mm(f, opd_t(F(x)))},
+        {opd_mm(opd_t(w), opd_t(gy)), opd_mm(opd_t(f), opd_t(F(gy)))},
+        {opd_addmm_full(opd_select(b, 0, 0), w, opd_t(x), opd_value_double(2), opd_value_double(3)),
+         opd_addmm_full(F(opd_select(b, 0, 0)), f, opd_t(F(x)), opd_value_double(2), opd_value_double(3))},
+        {opd_mv(w, x1), opd_mv(f, F(x1))},
+        {opd_matmul(opd_view(w, OPD_INTS(2, 24, 256)), x1), opd_matmul(opd_view(f, OPD_INTS(2, 24, 256)), F(x1))},
         {opd_matmul(x3, opd_t(w)), opd_matmul(F(x3), opd_t(f))},
         {opd_matmul(x1, opd_t(w)), opd_matmul(F(x1), opd_t(f))},
         {opd_addmm(b, x, opd_t(w)), opd_addmm(F(b), F(x), opd_t(f))},
@@ -322,6 +328,12 @@ static int vmapped_layer(void *user, opd_tensor *const *in, int nin, opd_tensor 
 static int vmapped_tangent(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
     return examples_of(tangent_of_gradient, user, in, nin, out);
 }
+static int tangent_of_bias(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
+    opd_tensor *tangents[2], *plain[OPD_TRANSFORM_OUTPUTS];
+    tangents[0] = NULL;
+    tangents[1] = opd_ones_like(in[1]);
+    return opd_jvp(layer, user, in, tangents, nin, NULL, plain, out, OPD_TRANSFORM_OUTPUTS);
+}
 /* Compositions of transforms give the same with a weight in blocks as with the dequantised weight. */
 TEST(transforms) {
     const bool was = opd_exact_blocks_set(true);
@@ -329,7 +341,7 @@ TEST(transforms) {
         {layer, 1, "layer"}, {layer, 2, "layer"}, {gradient_of_loss, 1, "grad"}, {gradient_of_loss, 2, "grad"},
         {product_with_hessian, 1, "hvp"}, {tangent_of_gradient, 1, "jvp of grad"}, {vmapped_layer, 2, "vmap"},
         {per_example_gradients, 1, "vmap of grad"}, {per_example_gradients, 2, "vmap of grad"},
-        {per_example_hessians, 1, "vmap of hvp"}, {vmapped_tangent, 1, "vmap of jvp of grad"}};
+        {per_example_hessians, 1, "vmap of hvp"}, {tangent_of_bias, 2, "jvp"}, {vmapped_tangent, 1, "vmap of jvp of grad"}};
     for (int batch = 2; batch < 4; batch++) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             OPD_SCOPED;
@@ -351,11 +363,13 @@ TEST(transforms) {
     }
     (void)opd_exact_blocks_set(was);
 }
-TEST(gradients) {
+static void gradients_of(int layout) {
     OPD_SCOPED;
     opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q6_K, 1), *f = opd_to_dtype(w, OPD_FLOAT64), *grads[2][2];
     for (int i = 0; i < 2; i++) {
-        opd_tensor *x = opd_tensor_set_requires_grad(numbers(OPD_INTS(5, 256), OPD_FLOAT64, 2), true);
+        opd_tensor *x = numbers(OPD_INTS(5, 256), OPD_FLOAT64, 2);
+        if (layout) { x = opd_t(opd_contiguous(opd_t(x))); }
+        x = opd_tensor_set_requires_grad(opd_detach(x), true);
         opd_tensor *b = opd_tensor_set_requires_grad(numbers(OPD_INTS(48), OPD_FLOAT64, 3), true);
         opd_tensor *y = opd_linear(x, i ? f : w, b);
         CHECK(opd_tensor_requires_grad(y));
@@ -373,6 +387,7 @@ TEST(gradients) {
     CHECK(fails_with("floating point"));
     CHECK_OK();
 }
+TEST(gradients) { for (int layout = 0; layout < 2; layout++) { gradients_of(layout); } }
 /* vmap over the weights of experts. */
 static int expert(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
     (void)nin;
@@ -400,4 +415,225 @@ TEST(experts) {
     CHECK_OK();
     (void)opd_exact_blocks_set(was);
 }
+
+TEST(autocast) {
+    OPD_SCOPED;
+    const bool was = opd_exact_blocks_set(true);
+    opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q8_0, 1), *x = numbers(OPD_INTS(5, 256), OPD_FLOAT32, 2);
+    opd_tensor *b = numbers(OPD_INTS(48), OPD_FLOAT32, 3), *y = NULL, *z = NULL;
+    x = opd_tensor_set_requires_grad(x, true);
+    OPD_AUTOCAST(OPD_CPU) {
+        y = opd_linear(x, w, b);
+        z = opd_matmul(x, opd_t(w));
+    }
+    CHECK(y && z && opd_dtype(y) == OPD_BFLOAT16 && opd_dtype(z) == OPD_BFLOAT16 && opd_dtype(w) == OPD_Q8_0);
+    CHECK(apart(opd_detach(y), opd_linear(opd_detach(x), opd_dequantize(w), b)) < 0.02);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK(opd_dtype(opd_tensor_grad(x)) == OPD_FLOAT32);
+    CHECK_OK();
+    (void)opd_exact_blocks_set(was);
+}
+TEST(fakes) {
+    OPD_SCOPED;
+    opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q4_K, 1), *x = numbers(OPD_INTS(5, 256), OPD_BFLOAT16, 2);
+    const int64_t at[2] = {1, 2};
+    opd_tensor *index = opd_tensor_from(at, OPD_INTS(2), OPD_INT64);
+    OPD_FAKE_MODE {
+        opd_tensor *fake = opd_fake_tensor(w), *y = opd_linear(x, fake, NULL), *made = opd_empty(OPD_INTS(3, 512), OPD_Q4_K);
+        CHECK(fake && opd_dtype(fake) == OPD_Q4_K && opd_tensor_storage_bytes(fake) == 48 * 144);
+        CHECK(y && opd_dtype(y) == OPD_BFLOAT16 && opd_size(y, 0) == 5 && opd_size(y, 1) == 48);
+        CHECK(opd_tensor_storage_bytes(made) == 3 * 2 * 144);
+        CHECK(opd_tensor_offset(opd_select(made, 0, 1)) == 512);
+        y = opd_embedding(fake, index);
+        CHECK(y && opd_dtype(y) == OPD_FLOAT32 && opd_size(y, 1) == 256);
+        y = opd_dequantize(fake);
+        CHECK(y && opd_dtype(y) == OPD_FLOAT32 && opd_size(y, 0) == 48 && opd_numel(y) == 48 * 256);
+        y = opd_quantize_blocks(y, OPD_Q8_0);
+        CHECK(y && opd_dtype(y) == OPD_Q8_0 && opd_tensor_storage_bytes(y) == 48 * 8 * 34);
+        CHECK(!opd_sin(fake) && fails_with("opd_dequantize"));
+        CHECK(!opd_narrow(fake, 1, 0, 100) && fails_with("would cut"));
+    }
+    CHECK_OK();
+}
+TEST(graphs) {
+    OPD_SCOPED;
+    const bool was = opd_exact_blocks_set(true);
+    opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q4_K, 1), *x = numbers(OPD_INTS(5, 256), OPD_FLOAT32, 2), *out[2];
+    opd_tensor *want = opd_linear(x, w, NULL), *in[2];
+    char text[4096];
+    opd_graph *graph = opd_graph_trace(layer, w, &x, 1, NULL);
+    CHECK_OR_RETURN(graph != NULL);
+    CHECK(opd_graph_run(graph, &x, 1, out, 2) == 1 && opd_equal(out[0], want));
+    (void)opd_graph_print(graph, text, sizeof text);
+    CHECK(strstr(text, "Q4_K(48, 256, strides=[256, 1]") != NULL);
+    CHECK_INT(opd_graph_cse(graph), 0);
+    (void)opd_graph_dce(graph);
+    CHECK(opd_graph_run(graph, &x, 1, out, 2) == 1 && opd_equal(out[0], want));
+    CHECK_INT(opd_graph_save(graph, "build/blocks.graph"), -1);
+    CHECK(fails_with("opd_gguf_save"));
+    CHECK_INT(opd_graph_save_text(graph, "build/blocks.graph"), -1);
+    CHECK(fails_with("opd_gguf_save"));
+    opd_graph_free(graph);
+    graph = opd_graph_parse("graph(%x : Float(5, 256, strides=[256, 1], requires_grad=0, device=cpu),\n"
+                            "      %w : Q4_K(48, 256, strides=[256, 1], requires_grad=0, device=cpu)):\n"
+                            "  %n : NoneType = prim::Constant()\n"
+                            "  %y : Float(5, 48, strides=[48, 1], requires_grad=0, device=cpu) = aten::linear(%x, %w, %n)\n"
+                            "  return (%y)\n");
+    CHECK(graph != NULL);
+    if (!graph) { printf("%s\n", opd_error_message()); }
+    in[0] = x;
+    in[1] = w;
+    CHECK(opd_graph_run(graph, in, 2, out, 2) == 1 && opd_equal(out[0], want));
+    CHECK_OK();
+    opd_graph_free(graph);
+    (void)opd_exact_blocks_set(was);
+}
+static int two_layers(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
+    (void)nin;
+    opd_tensor *y = opd_relu(opd_linear(in[0], (opd_tensor *)user, NULL));
+    out[0] = opd_mul(opd_add(y, y), opd_sigmoid(y));
+    return out[0] ? 1 : -1;
+}
+TEST(compiled) {
+    OPD_SCOPED;
+    opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q4_0, 1), *x = numbers(OPD_INTS(5, 256), OPD_FLOAT32, 2), *out[1];
+    opd_tensor *want[1];
+    opd_c_options options;
+    opd_graph *graph = opd_graph_trace(two_layers, w, &x, 1, NULL);
+    CHECK_OR_RETURN(graph != NULL);
+    CHECK_INT(two_layers(w, &x, 1, want), 1);
+    opd_compiled *compiled = opd_graph_compile(graph, NULL);
+    CHECK(compiled != NULL);
+    for (int i = 0; compiled && i < 3; i++) {
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1);
+        CHECK(apart(out[0], want[0]) < 1e-5);
+        CHECK_OK();
+        x = opd_neg(opd_neg(x));
+    }
+    CHECK(compiled && !opd_compiled_reason(compiled));
+    if (compiled && opd_compiled_reason(compiled)) { printf("uncompiled: %s\n", opd_compiled_reason(compiled)); }
+    CHECK(opd_copy_(w, numbers(OPD_INTS(48, 256), OPD_FLOAT32, 9)));         /* the code reads the new numbers */
+    CHECK_INT(two_layers(w, &x, 1, want), 1);
+    CHECK_INT(opd_compiled_function(compiled, &x, 1, out), 1);
+    CHECK(apart(out[0], want[0]) < 1e-5);
+    memset(&options, 0, sizeof options);
+    CHECK_INT(opd_graph_write_c(graph, &x, 1, "build", &options), -1);
+    CHECK(fails_with("q4_0"));
+    options.calls = true;
+    CHECK_INT(opd_graph_write_c(graph, &x, 1, "build", &options), -1);
+    CHECK(fails_with("q4_0"));
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    CHECK_OK();
+}
+TEST(files) {
+    OPD_SCOPED;
+    opd_tensor *w = weight_of(OPD_INTS(4, 32), OPD_Q8_0, 1);
+    const char *const name = "w";
+    const opd_value value = opd_value_tensor(w);
+    CHECK(opd_npy_save("build/blocks.npy", w) == -1 && fails_with("opd_gguf_save"));
+    CHECK(opd_npz_save("build/blocks.npz", &name, opd_tensors_of(&w, 1)) == -1 && fails_with("opd_gguf_save"));
+    CHECK(opd_safetensors_save("build/blocks.st", &name, opd_tensors_of(&w, 1), NULL) == -1 && fails_with("opd_gguf_save"));
+    CHECK(opd_checkpoint_file_save("build/blocks.pt", &name, &value, 1) == -1 && fails_with("opd_gguf_save"));
+    CHECK(!opd_dlpack_export(w, 0) && fails_with("opd_gguf_save"));
+    CHECK_OK();
+}
+static opd_tensor *product_into(opd_tensor *x, opd_tensor *w, opd_tensor *out) {
+    opd_value args[3];
+    args[0] = opd_value_tensor(x);
+    args[1] = opd_value_tensor(w);
+    args[2] = opd_value_tensor(out);
+    return opd_call_op(opd_find("aten::mm.out"), args, 3);
+}
+/* In-place forms, out= and formulas fail, or do what they say. */
+TEST(refusals) {
+    OPD_SCOPED;
+    opd_tensor *w = weight_of(OPD_INTS(4, 32), OPD_Q8_0, 1), *x = numbers(OPD_INTS(2, 32), OPD_FLOAT32, 1), *f = opd_dequantize(w);
+    CHECK(!opd_sin(w) && fails_with("\"sin_cpu\" not implemented for 'q8_0': opd_dequantize"));
+    CHECK(!opd_add(w, w) && fails_with("opd_dequantize"));
+    CHECK(!opd_add(f, w) && fails_with("opd_dequantize"));
+    CHECK(!opd_add_(w, w) && fails_with("opd_dequantize"));
+    CHECK(!opd_mul_Scalar(w, OPD_V(2)) && fails_with("opd_dequantize"));
+    CHECK(!opd_zero_(w) && fails_with("opd_dequantize"));
+    CHECK(!opd_sum(w) && fails_with("opd_dequantize"));
+    CHECK(!opd_mm(w, opd_t(w)) && fails_with("opd_dequantize"));
+    CHECK(!opd_addmm(w, x, opd_t(w)) && fails_with("opd_dequantize"));
+    CHECK(!opd_mm(opd_to_dtype(x, OPD_INT64), opd_t(w)) && fails_with("opd_dequantize"));
+    CHECK(!opd_linear(x, opd_narrow(w, 0, 0, 2), opd_to_dtype(opd_select(x, 1, 0), OPD_FLOAT64)) && fails_with("same dtype"));
+    CHECK(!opd_linear(opd_narrow(x, 1, 0, 16), w, NULL) && fails_with("cannot be multiplied"));
+    CHECK(!opd_mul(opd_unsqueeze(x, 1), w) && fails_with("opd_dequantize"));
+    CHECK(!opd_equal(w, w) && fails_with("opd_dequantize"));
+    opd_tensor *out = opd_empty(OPD_INTS(2, 4), OPD_FLOAT32);
+    CHECK(product_into(x, opd_t(w), out) == out && apart(out, opd_mm(x, opd_t(f))) < 0.03);
+    CHECK(!product_into(x, opd_t(w), opd_empty(OPD_INTS(2, 32), OPD_Q8_0)) && !opd_ok());
+    opd_error_clear();
+    CHECK_OK();
+}
+
+/* A device whose memory is the host's, but which only copies bytes. */
+static void *device_alloc(void *user, int index, size_t bytes) { (void)user; (void)index; return malloc(bytes); }
+static void device_free(void *user, int index, void *data, size_t bytes) {
+    (void)user;
+    (void)index;
+    (void)bytes;
+    free(data);
+}
+static size_t device_bytes;
+static int device_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
+    (void)user;
+    (void)to_index;
+    (void)from_index;
+    device_bytes = bytes;
+    memcpy(to, from, bytes);
+    return 0;
+}
+static opd_tensor *moved(opd_tensor *t, opd_device device) { return opd_to_device(t, device, opd_dtype(t)); }
+TEST(devices) {
+    OPD_SCOPED;
+    opd_backend_desc desc;
+    const bool was = opd_exact_blocks_set(true);
+    memset(&desc, 0, sizeof desc);
+    desc.name = "blockdevice";
+    desc.alloc = device_alloc;
+    desc.free = device_free;
+    desc.copy = device_copy;
+    CHECK_INT(opd_backend_register(OPD_PRIVATEUSE1, &desc), 0);
+    const opd_device device = opd_device_make(OPD_PRIVATEUSE1, 0), host = opd_device_make(OPD_CPU, -1);
+    opd_tensor *w = weight_of(OPD_INTS(6, 64), OPD_Q5_1, 1), *x = numbers(OPD_INTS(3, 64), OPD_FLOAT32, 2);
+    opd_tensor *there = moved(w, device);
+    CHECK(there && opd_tensor_device(there).type == OPD_PRIVATEUSE1 && opd_dtype(there) == OPD_Q5_1);
+    CHECK_INT(device_bytes, 6 * 2 * 24);
+    opd_tensor *back = moved(opd_narrow(there, 0, 1, 3), host);
+    CHECK(back && opd_equal(opd_dequantize(back), opd_narrow(opd_dequantize(w), 0, 1, 3)));
+    back = moved(opd_slice(there, 0, OPD_V(0), OPD_V(6), 2), host);
+    CHECK(back && opd_equal(opd_dequantize(back), opd_slice(opd_dequantize(w), 0, OPD_V(0), OPD_V(6), 2)));
+    char text[4096];
+    opd_library *lib = opd_library_open(OPD_IMPL, "_", "PrivateUse1", __FILE__, __LINE__);
+    CHECK_INT(opd_fallback(lib, opd_cpu_fallback), 0);
+    (void)opd_tensor_print(there, text, sizeof text);
+    CHECK(strstr(text, "device='blockdevice") && strstr(text, "dtype=torch.q5_1") && strstr(text, "0."));
+    opd_tensor *y = opd_linear(moved(x, device), there, NULL);
+    CHECK(y && opd_tensor_device(y).type == OPD_PRIVATEUSE1);
+    CHECK(y && apart(moved(y, host), opd_linear(x, w, NULL)) < 1e-6);
+    y = opd_dequantize(there);
+    CHECK(y && opd_equal(moved(y, host), opd_dequantize(w)));
+    CHECK_OK();
+    opd_library_close(lib);
+    (void)opd_exact_blocks_set(was);
+}
+static int attempt_all(void *arg) {
+    opd_tensor *x = numbers(OPD_INTS(5, 256), OPD_BFLOAT16, 2), *w = weight_of(OPD_INTS(48, 256), OPD_Q4_K, 1);
+    (void)arg;
+    x = opd_tensor_set_requires_grad(x, true);
+    opd_tensor *y = opd_linear(x, w, numbers(OPD_INTS(48), OPD_BFLOAT16, 3));
+    if (opd_backward(opd_sum(y))) { return -1; }
+    const int64_t at[2] = {1, 2};
+    opd_tensor *index = opd_tensor_from(at, OPD_INTS(2), OPD_INT64);
+    if (!opd_embedding(w, index) || !opd_index_select(w, 0, index) || !opd_dequantize(opd_t(w))) { return -1; }
+    opd_tensor *list[2];
+    list[0] = list[1] = w;
+    return opd_cat(opd_tensors_of(list, 2), 0) && opd_clone(opd_narrow(w, 0, 2, 3)) && opd_mv(w, opd_select(x, 0, 0)) &&
+        opd_linear(opd_to_dtype(x, OPD_FLOAT64), w, NULL) ? 0 : -1;
+}
+TEST(allocations) { CHECK(check_allocations(attempt_all, NULL, "blocks", 200, false) > 0); }
 CHECK_MAIN()

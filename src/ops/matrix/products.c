@@ -435,9 +435,11 @@ OPDI_INTERNAL int opdi_product_batch(opd_call *call, int na, int nb, bool summed
     if (input->ndim != na || output->ndim != nb ||
         opdi_sizes(input)[na - 1] != opdi_sizes(output)[nb > 1 ? nb - 2 : 0] ||
         (na == 3 && opdi_sizes(input)[0] != opdi_sizes(output)[0]) ||
-        (input->dtype != output->dtype && !opdi_product_casts(input, output))) {
+        (input->dtype != output->dtype && opdi_is_block(input->dtype) == opdi_is_block(output->dtype) &&
+         !opdi_product_casts(input, output))) {
         return opdi_batch_unfit(call);
     }
+    const opd_scalar_type dtype = OPDI_DTYPE(opdi_is_block(input->dtype) ? output : input);
     if (strcmp(call->op->schema->name, "vdot") == 0) { factor.tensor = opdi_conj(factor.tensor); }
     if (na > 2 && !summed) { sizes[ndim++] = opdi_sizes(input)[0]; }
     if (na > 1) { sizes[ndim++] = opdi_sizes(input)[na - 2]; }
@@ -447,7 +449,7 @@ OPDI_INTERNAL int opdi_product_batch(opd_call *call, int na, int nb, bool summed
         const int mark = opd_error_mark();
         const bool fits = tensor->ndim <= ndim && opdi_expand_check(tensor, sizes, ndim) == 0;
         (void)opd_error_rewind(mark);
-        if (!fits || tensor->dtype != input->dtype || (!opd_dtype_is_floating(OPDI_DTYPE(tensor)) &&
+        if (!fits || tensor->dtype != (int8_t)dtype || (!opd_dtype_is_floating(OPDI_DTYPE(tensor)) &&
             (beta.tag == OPD_TAG_FLOAT || alpha.tag == OPD_TAG_FLOAT)) || (!opdi_is_complex(input) &&
             (beta.tag == OPD_TAG_COMPLEX || alpha.tag == OPD_TAG_COMPLEX))) { return opdi_batch_unfit(call); }
         if (!opdi_number_is_zero(beta)) { added = opd_batch_arg(call, 0, &sdim); }

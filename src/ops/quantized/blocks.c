@@ -100,7 +100,8 @@ static opd_tensor *opdi_blocks_product_at(const opdi_blocks_product *product, in
 static int opdi_blocks_product_dtypes(const opd_call *call, const opd_tensor *self, const opd_tensor *a,
                                       const opd_tensor *b) {
     const opd_scalar_type dtype = OPDI_DTYPE(a);
-    const opd_tensor *const wrong = self && opdi_is_block(self->dtype) ? self : opdi_is_block(a->dtype) ? a : NULL;
+    const opd_tensor *const wrong = self && opdi_is_block(self->dtype) ? self
+        : opdi_is_block(a->dtype) || !opdi_is_block(b->dtype) ? a : NULL;
     if (wrong) { return opdi_stored_refuse(call->op, "cpu", wrong->dtype); }
     if (dtype != OPD_FLOAT32 && dtype != OPD_FLOAT16 && dtype != OPD_BFLOAT16 && dtype != OPD_FLOAT64) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: a tensor of %s cannot be multiplied by one of %s, only one of float16, "
@@ -119,23 +120,38 @@ static int opdi_blocks_product_end(opd_tensor *out, int64_t at, opd_tensor *prod
     if (!sum) { return -1; }
     if (opdi_number_f64(alpha) != 1) { sum = opdi_scale(sum, alpha); }
     if (self && !opdi_number_is_zero(beta)) {
-        self = opd_expand(self, opd_ints_of(opdi_sizes(out), out->ndim));
+        self = sum ? opd_expand(self, opd_ints_of(opdi_sizes(out), out->ndim)) : NULL;
         if (self && out->ndim == 3) { self = opd_select(self, 0, at); }
-        sum = opd_add(sum, opdi_scale(opd_to_dtype(self, OPDI_DTYPE(sum)), beta));
+        if (self) { self = opd_to_dtype(self, OPDI_DTYPE(sum)); }
+        sum = self ? opd_add(sum, opdi_scale(self, beta)) : NULL;
     }
     if (out->ndim == 3) { out = opd_select(out, 0, at); }
     return sum && out ? opdi_copy(out, sum) : -1;
 }
+/* Computes out = beta * self + alpha * a b, where b is in blocks.  self may be NULL.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_blocks_product_all(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
+                                   opd_value alpha) {
+    opdi_blocks_product product;
+    if (opdi_blocks_product_of(&product, a, b)) { return -1; }
+    for (int64_t i = 0; i < (out->ndim == 3 ? opdi_sizes(out)[0] : 1); i++) {
+        int rc = -1;
+        OPD_SCOPE { rc = opdi_blocks_product_end(out, i, opdi_blocks_product_at(&product, i), self, beta, alpha); }
+        if (rc) { return -1; }
+    }
+    return 0;
+}
 /* Runs mm, addmm, bmm or baddbmm.  Argument number `first` is multiplied by the next one; if it is 1, argument 0 is
-   added.  `ndim` is the number of dims of both.  Returns 0, or -1 and sets an error. */
+   added.  `ndim` is the number of dims of both.  If the first factor is in blocks, the product is transposed:
+   w x = (x^T w^T)^T.  Returns 0, or -1 and sets an error. */
 static int opdi_blocks_product_call(opd_call *call, int first, int ndim) {
-    opd_tensor *const self = first ? opd_arg_tensor(call, 0) : NULL;
+    opd_tensor *self = first ? opd_arg_tensor(call, 0) : NULL;
     opd_tensor *const a = opd_arg_tensor(call, first), *const b = opd_arg_tensor(call, first + 1);
+    const bool turned = opdi_is_block(a->dtype) && !opdi_is_block(b->dtype);
     const opd_value one = opd_value_int(1), beta = first ? opd_arg_value(call, 3) : one;
     const opd_value alpha = first ? opd_arg_value(call, 4) : one;
-    opdi_blocks_product product;
     int64_t sizes[3];
-    if (opdi_blocks_product_dtypes(call, self, a, b)) { return -1; }
+    if (opdi_blocks_product_dtypes(call, self, turned ? b : a, turned ? a : b)) { return -1; }
     const int64_t *const x = opdi_sizes(a), *const y = opdi_sizes(b);
     if (a->ndim != ndim || b->ndim != ndim || x[ndim - 1] != y[ndim - 2] || (ndim == 3 && x[0] != y[0])) {
         char left[256], right[256];
@@ -143,19 +159,30 @@ static int opdi_blocks_product_call(opd_call *call, int first, int ndim) {
                         opdi_call_name(call), opdi_sizes_text(x, a->ndim, left, sizeof left),
                         opdi_sizes_text(y, b->ndim, right, sizeof right), ndim);
     }
-    if (opdi_blocks_product_of(&product, a, b)) { return -1; }
     sizes[0] = x[0];
     sizes[ndim - 2] = x[ndim - 2];
     sizes[ndim - 1] = y[ndim - 1];
     if (self && opdi_expand_check(self, sizes, ndim) != 0) { return -1; }
-    opd_tensor *const out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(a));
+    opd_tensor *const out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(turned ? b : a));
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
-    for (int64_t i = 0; i < (ndim == 3 ? sizes[0] : 1); i++) {
-        int rc = -1;
-        OPD_SCOPE { rc = opdi_blocks_product_end(out, i, opdi_blocks_product_at(&product, i), self, beta, alpha); }
-        if (rc) { return -1; }
+    if (!turned) { return opdi_blocks_product_all(out, self, a, b, beta, alpha); }
+    if (self) { self = opdi_mt(opd_expand(self, opd_ints_of(sizes, ndim))); }
+    opd_tensor *const across = opdi_mt(out), *const left = opdi_mt(b), *const right = opdi_mt(a);
+    return opd_ok() ? opdi_blocks_product_all(across, self, left, right, beta, alpha) : -1;
+}
+/* mv: a product with a matrix of one column. */
+static int opdi_blocks_vector(opd_call *call) {
+    opd_tensor *const a = opd_arg_tensor(call, 0), *const x = opd_arg_tensor(call, 1);
+    if (a->ndim != 2 || x->ndim != 1 || opdi_sizes(a)[1] != x->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "mv: sizes of a %d-D and a %d-D tensor cannot be multiplied, which must be a "
+                        "matrix and a vector that fit", a->ndim, x->ndim);
     }
-    return 0;
+    if (opdi_blocks_product_dtypes(call, NULL, x, a)) { return -1; }
+    opd_tensor *const out = opd_result(call, 0, opdi_sizes(a), 1, OPDI_DTYPE(x));
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    opd_tensor *const row = opd_unsqueeze(out, 0), *const left = opd_unsqueeze(x, 0), *const right = opd_t(a);
+    const opd_value one = opd_value_int(1);
+    return opd_ok() ? opdi_blocks_product_all(row, NULL, left, right, one, one) : -1;
 }
 
 //== rows ==============================================================================================================
@@ -242,7 +269,8 @@ static int opdi_blocks_select(opd_call *call) {
         int rc = -1;
         OPD_SCOPE {
             opd_tensor *const to = opd_narrow(out, dim, i, 1);
-            rc = to ? opdi_copy(to, opd_narrow(self, dim, from, 1)) : -1;
+            const opd_tensor *const slice = to ? opd_narrow(self, dim, from, 1) : NULL;
+            rc = slice ? opdi_copy(to, slice) : -1;
         }
         if (rc) { return -1; }
     }
@@ -293,7 +321,7 @@ static int opdi_blocks_cat(opd_call *call) {
 static int opdi_blocks_call(opd_call *call) {
     static const struct { const char *name; int (*run)(opd_call *call); int first, ndim; } forms[] = {
         {"mm", NULL, 0, 2}, {"addmm", NULL, 1, 2}, {"bmm", NULL, 0, 3}, {"baddbmm", NULL, 1, 3},
-        {"embedding", opdi_blocks_embedding, 0, 0}, {"index_select", opdi_blocks_select, 0, 0},
+        {"mv", opdi_blocks_vector, 0, 0}, {"embedding", opdi_blocks_embedding, 0, 0}, {"index_select", opdi_blocks_select, 0, 0},
         {"cat", opdi_blocks_cat, 0, 0}};
     const bool device = call->slot != OPD_KEY_CPU && call->slot != OPD_KEY_META;
     size_t at = 0;
