@@ -553,7 +553,8 @@ static opd_tensor *run_block(const model *m, const block *b, opd_tensor *x, bool
 static opd_tensor *forward(model *m, opd_tensor *ids, bool all, bool cached) {
     OPD_SCOPED;
     const int64_t tokens = opd_size(ids, 0), past = cached ? m->past : 0;
-    if (tokens < 1 || past + tokens > m->context) {
+    if (tokens < 1) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there are no tokens", m->path); return NULL; }
+    if (past + tokens > m->context) {
         (void)opd_fail(OPD_ERROR_ARGUMENT,
                        "%s: the context is full: it has room for %lld tokens, and %lld are asked for (see "
                        "--context)",
@@ -698,7 +699,8 @@ static int write_logits(model *m, const char *inputs, const char *outputs) {
     static const char *const name[] = {"out0"};
     opd_tensor_file *file = opd_tensor_file_open(inputs);
     opd_tensor *ids = file ? opd_tensor_file_get(file, "in0") : NULL, *rows[256];
-    if (ids && (opd_dtype(ids) != OPD_INT64 || opd_ndim(ids) < 1 || opd_ndim(ids) > 2 || opd_size(ids, 0) > 256)) {
+    if (ids && (opd_dtype(ids) != OPD_INT64 || opd_ndim(ids) < 1 || opd_ndim(ids) > 2 ||
+                (opd_ndim(ids) == 2 && opd_size(ids, 0) > 256))) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: in0 must be int64 [tokens] or [rows, tokens], with up to 256 rows",
                        inputs);
     }

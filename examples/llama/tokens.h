@@ -431,7 +431,7 @@ typedef struct tok_vocabulary {
     bool bpe;
     int32_t count;                                /* tokens; strings[count..strings_count) are only parts of merges */
     int32_t bos, eos, unknown;                    /* -1: none */
-    bool add_bos, add_eos, space_before, whole_words, spaces_marked;
+    bool add_bos, add_eos, space_before, whole_words;
     bool cleans;                                  /* decoding removes spaces in front of signs such as commas */
     bool drops_space;                             /* phi-3: white space after a special token is dropped */
     tok_string *strings;
@@ -664,7 +664,7 @@ static tok_vocabulary *tok_new(const char *model, const char *pre) {
         return NULL;
     }
     v->bos = v->bpe ? 11 : 1; v->eos = v->bpe ? 11 : 2; v->unknown = v->bpe ? -1 : 0;
-    v->add_bos = v->space_before = v->spaces_marked = !v->bpe;
+    v->add_bos = v->space_before = !v->bpe;
     if (!v->bpe || (pre && !*pre)) { return v; }
     for (int i = 0; i < (int)(sizeof tok_pres / sizeof *tok_pres); i++) {
         char name[64];
@@ -792,8 +792,7 @@ static int tok_finish(tok_vocabulary *v) {
     if (!v->bpe) { return 0; }
     for (int i = 0; i < 256; i++) {
         char text[4];
-        v->byte_id[i] =
-            tok_intern(v, text, v->spaces_marked ? (text[0] = (char)i, 1) : tok_utf8(tok_byte_character(i), text));
+        v->byte_id[i] = tok_intern(v, text, tok_utf8(tok_byte_character(i), text));
         if (v->byte_id[i] < 0) { return -1; }
     }
     for (v->merge_table_size = 1024; v->merge_table_size < 2 * v->merges_count; ) { v->merge_table_size *= 2; }
@@ -1024,7 +1023,7 @@ static int tok_encode_bpe(const tok_vocabulary *v, tok_work *w, const char *text
 /* Encodes text without special tokens.  after_special: it begins the text, or follows a special token. */
 static int tok_encode_piece(const tok_vocabulary *v, tok_work *w, const char *text, int64_t bytes, bool after_special,
                             tok_ids *ids) {
-    if (v->bpe && !v->spaces_marked) { return tok_encode_bpe(v, w, text, bytes, ids); }
+    if (v->bpe) { return tok_encode_bpe(v, w, text, bytes, ids); }
     tok_text marked = {NULL, 0, 0};
     int failed = v->space_before && after_special ? tok_append(&marked, "\xe2\x96\x81", 3) : 0;
     for (int64_t i = 0, begin = 0; i <= bytes && !failed; i++) {
@@ -1109,15 +1108,15 @@ static int tok_piece(const tok_vocabulary *v, int32_t id, tok_text *out) {
     const char *text = tok_string_of(v, id);
     const int64_t bytes = v->strings[id].bytes;
     if (tok_is_special(v, id)) { return tok_append(out, text, bytes); }
-    const int byte = v->types[id] == TOK_BYTE || v->spaces_marked ? tok_byte_of(text, bytes) : -1;
-    if (byte >= 0 && v->types[id] == TOK_BYTE) {
+    const int byte = v->types[id] == TOK_BYTE ? tok_byte_of(text, bytes) : -1;
+    if (byte >= 0) {
         const char c = (char)byte;
         return tok_append(out, &c, 1);
     }
     for (int64_t at = 0; at < bytes; ) {
         uint32_t c;
         const int length = tok_character(text + at, bytes - at, &c);
-        const int value = v->spaces_marked ? (c == 0x2581 ? ' ' : -1) : tok_character_byte(c);
+        const int value = v->bpe ? tok_character_byte(c) : c == 0x2581 ? ' ' : -1;
         const char one = (char)value;
         if ((value >= 0 ? tok_append(out, &one, 1) : tok_append(out, text + at, length)) != 0) { return -1; }
         at += length;
@@ -1155,7 +1154,7 @@ static int tok_decode(const tok_vocabulary *v, const int32_t *ids, int64_t count
     for (int64_t i = 0; i < count; i++) {
         if (tok_piece(v, ids[i], out) != 0) { return -1; }
     }
-    if (v->space_before && v->spaces_marked && out->count > begin && out->at[begin] == ' ') {
+    if (v->space_before && !v->bpe && out->count > begin && out->at[begin] == ' ') {
         memmove(out->at + begin, out->at + begin + 1, (size_t)(out->count - begin - 1));
         out->count--;
     }
