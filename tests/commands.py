@@ -97,6 +97,16 @@ ROWS = {
      './bench_scaling --table bench/scaling.txt --bucket 1 --per-node 8 --plot bench/scaling.svg'): ('run', {}, 'bench/scaling.svg'),
     ('examples/guide/11-processes.md', 'mpicc -O2 -DSCALING_MPI bench/scaling.c -o bench_scaling_mpi -lm && '
      'mpirun -n 2 ./bench_scaling_mpi --bucket 1'): ('built', 'bench/scaling.c'),
+    ('examples/guide/language-models.md', 'cc -O2 examples/llama.c -o llama -lm && ./llama Qwen3-0.6B-Q8_0.gguf --prompt "The sea is"'):
+        ('built', 'examples/llama.c'),
+    ('examples/guide/language-models.md',
+     "./llama model.gguf --special --prompt $'<|im_start|>user\\nWhy?<|im_end|>\\n<|im_start|>assistant\\n'"):
+        ('why', 'needs a model from the net'),
+    ('examples/guide/language-models.md', './llama model.gguf --exact --inputs ids.npz --outputs logits.npz'):
+        ('why', 'needs a model from the net'),
+    ('examples/guide/language-models.md',
+     './llama model.gguf --train letters.txt --steps 200 --rank 8 --lr 0.001 --save adapter_model.safetensors'):
+        ('why', 'needs a model from the net'),
     ('examples/guide/hugging-face.md', 'cc -O2 examples/run_model.c -o run_model -lm && ./run_model model.pt2 --list'):
         ('built', 'examples/run_model.c'),
     ('examples/guide/releases.md', 'python3 verify.py opdispatch-0.9.0.tar.gz --key opdispatch.pub'): PACKAGES,
