@@ -16,9 +16,9 @@ typedef struct opd_adam_options {
 OPD_API opd_sgd_options opd_sgd_defaults(void);      /* lr 1e-3, all others 0 */
 OPD_API opd_adam_options opd_adam_defaults(void);    /* lr 1e-3, betas 0.9 and 0.999, eps 1e-8 */
 OPD_API opd_adam_options opd_adamw_defaults(void);   /* as opd_adam_defaults, with weight_decay 0.01 */
-/* Create an optimizer of params[count], like torch.optim.SGD, Adam and AdamW (fused).  Complex parameters are trained as
-   pairs of real numbers; their states are complex, as in torch.optim.  If options is NULL, the defaults are used.  On
-   failure, return NULL and set an error. */
+/* Create an optimizer of params[count], like torch.optim.SGD, Adam and AdamW (fused).  Complex parameters are trained
+   as pairs of real numbers; their states are complex, as in torch.optim.  If options is NULL, the defaults are used.
+   On failure, return NULL and set an error. */
 OPD_API opd_optimizer *opd_sgd_new(opd_tensor *const *params, int count, const opd_sgd_options *options);
 OPD_API opd_optimizer *opd_adam_new(opd_tensor *const *params, int count, const opd_adam_options *options);
 OPD_API opd_optimizer *opd_adamw_new(opd_tensor *const *params, int count, const opd_adam_options *options);

@@ -23,8 +23,8 @@ OPD_API const char *opd_dtype_name(opd_scalar_type dtype);        /* such as "fl
 OPD_API const char *opd_dtype_cname(opd_scalar_type dtype);       /* ATen's name: "Float" */
 OPD_API size_t opd_dtype_size(opd_scalar_type dtype);             /* bytes per element; 0 if invalid or in blocks */
 /* Returns how many elements a block of the dtype has, and writes the bytes of a block to *bytes, unless it is NULL: 32
-   and 18 for OPD_Q4_0.  For a dtype whose elements have their own bytes, the block is one element.  For a number that is
-   not a dtype, returns 0 and writes 0. */
+   and 18 for OPD_Q4_0.  For a dtype whose elements have their own bytes, the block is one element.  For a number that
+   is not a dtype, returns 0 and writes 0. */
 OPD_NEW int64_t opd_dtype_block(opd_scalar_type dtype, int64_t *bytes);
 OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* true for float8 to float64 */
 OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype);

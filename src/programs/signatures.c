@@ -254,8 +254,8 @@ static int64_t opdi_program_written_input(const opdi_program_reader *reader, con
     }
     return opdi_program_bad(reader, at, "there is no input '%.100s' to write into", name);
 }
-/* Writes the name of an output of a joint graph to *name: NAME.grad for the gradient of NAME; if `of` is NULL, "loss" or
-   no name.  Returns 0, or -1 if memory runs out. */
+/* Writes the name of an output of a joint graph to *name: NAME.grad for the gradient of NAME; if `of` is NULL, "loss"
+   or no name.  Returns 0, or -1 if memory runs out. */
 static int opdi_program_joint_name(const opdi_program_reader *reader, const char *of, const char **name, bool loss) {
     char *its;
     *name = loss ? "loss" : "";

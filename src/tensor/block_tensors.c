@@ -36,7 +36,7 @@ static int opdi_block_row_of(const int64_t *sizes, const int64_t *strides, int n
     }
     return -1;
 }
-OPDI_INTERNAL int opdi_block_row(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_block_row_dim(const opd_tensor *tensor) {
     return opdi_block_row_of(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim);
 }
 /* Sets the error that blocks would be cut, and returns -1. */
@@ -78,7 +78,7 @@ typedef struct opdi_block_pass {
     int64_t failed;                               /* one plus the number of a row that could not be converted */
 } opdi_block_pass;
 /* Returns the address of row number `i` of `tensor`, in the order of the sizes without the dim of the row. */
-static char *opdi_block_row_at(const opd_tensor *tensor, int row, int64_t i) {
+static char *opdi_block_row_place(const opd_tensor *tensor, int row, int64_t i) {
     int64_t offset = 0;
     for (int dim = tensor->ndim; dim-- > 0;) {
         if (dim == row) { continue; }
@@ -90,8 +90,8 @@ static char *opdi_block_row_at(const opd_tensor *tensor, int row, int64_t i) {
 /* Copies row number `i`.  Returns 0, or -1 and sets an error. */
 static int opdi_block_row_copy(const opdi_block_pass *pass, int64_t i) {
     const bool from = opdi_is_block(pass->src->dtype), to = opdi_is_block(pass->dst->dtype);
-    char *const dst = opdi_block_row_at(pass->dst, pass->row, i);
-    const char *const src = opdi_block_row_at(pass->src, pass->row, i);
+    char *const dst = opdi_block_row_place(pass->dst, pass->row, i);
+    const char *const src = opdi_block_row_place(pass->src, pass->row, i);
     if (from && to) {
         memmove(dst, src, (size_t)pass->bytes);
         return 0;
@@ -144,7 +144,7 @@ static bool opdi_block_fits(const opd_tensor *tensor, const opd_tensor *like, in
 /* Does the work of opdi_block_copy for two tensors of one dtype: copies bytes. */
 static int opdi_block_copy_same(opd_tensor *dst, const opd_tensor *src) {
     int64_t strides[OPD_MAX_DIMS];
-    const int row = opdi_block_row(dst), from = opdi_block_row(src), shift = dst->ndim - src->ndim;
+    const int row = opdi_block_row_dim(dst), from = opdi_block_row_dim(src), shift = dst->ndim - src->ndim;
     if (from + shift != row) {
         return opd_fail(OPD_ERROR_SHAPE, "copy: the blocks of %s lie along dim %d of one tensor and dim %d of the other, "
                         "and cannot be copied from one to the other (opd_dequantize makes float32 of it)",
@@ -170,13 +170,13 @@ OPDI_INTERNAL int opdi_block_copy(opd_tensor *dst, const opd_tensor *src) {
                         opd_dtype_name((opd_scalar_type)dst->dtype));
     }
     if (opdi_is_block(src->dtype)) {
-        const int row = opdi_block_row(src);
+        const int row = opdi_block_row_dim(src);
         if (opdi_block_fits(dst, src, row) && !opdi_same_memory(dst, src)) { return opdi_block_rows(dst, src, row); }
         floats = opdi_block_floats(src, row);
         rc = floats ? opdi_block_rows(floats, src, row) : -1;
         if (rc == 0) { rc = opdi_copy(dst, floats); }
     } else {
-        const int row = opdi_block_row(dst);
+        const int row = opdi_block_row_dim(dst);
         if (opdi_block_fits(src, dst, row) && !opdi_same_memory(dst, src)) { return opdi_block_rows(dst, src, row); }
         floats = opdi_block_floats(dst, row);
         rc = floats ? opdi_copy(floats, src) : -1;
@@ -197,7 +197,7 @@ OPDI_INTERNAL bool opdi_block_readable(int dtype) {
 /* Returns the element of a tensor in blocks that lies `offset` elements behind its first.  Returns NaN and sets an
    error if the program cannot decode blocks. */
 OPDI_INTERNAL double opdi_block_element(const opd_tensor *tensor, int64_t offset) {
-    float values[OPDI_BLOCK_MOST];
+    float values[OPDI_BLOCK_LARGEST];
     const opdi_block_info *const info = opdi_block_info_of(tensor->dtype);
     const opdi_block_forms *const forms = opdi_block_forms_of();
     if (!forms || forms->decode(info->dtype, tensor->data + offset / info->elements * info->bytes, values,

@@ -376,7 +376,7 @@ typedef struct opdi_block_forms {
     int (*encode)(opd_scalar_type dtype, const float *in, void *blocks, int64_t n);
     int (*call)(opd_call *call);
 } opdi_block_forms;
-#define OPDI_BLOCK_MOST 256                       /* the most elements of a block */
+#define OPDI_BLOCK_LARGEST 256                    /* the most elements of a block */
 
 //== backends ==========================================================================================================
 

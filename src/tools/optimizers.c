@@ -425,8 +425,8 @@ static int opdi_optimizer_lists(const opd_optimizer *optimizer, int which) {
         opd_tensor *const grad = opd_tensor_grad(optimizer->params[i]);
         if (!grad || (which < 2 && optimizer->begun[i] == (which == 1))) { continue; }
         for (int k = 0; k < 2 + OPDI_STATES; k++) {
-            optimizer->lists[(size_t)(k * optimizer->count + count)] =
-                opdi_optimizer_pairs(k == 0 ? optimizer->params[i] : k == 1 ? grad : *opdi_state_of(optimizer, k - 2, i));
+            opd_tensor *const its = k == 0 ? optimizer->params[i] : k == 1 ? grad : *opdi_state_of(optimizer, k - 2, i);
+            optimizer->lists[(size_t)(k * optimizer->count + count)] = opdi_optimizer_pairs(its);
         }
         count++;
     }

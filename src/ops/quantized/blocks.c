@@ -29,7 +29,7 @@ typedef struct opdi_blocks_product {
 /* Finds out how the weight `b` [k, n] or, as one matrix of a batch, [batch, k, n] lies in memory.  Returns 0, or -1 and
    sets an error. */
 static int opdi_blocks_product_of(opdi_blocks_product *product, opd_tensor *a, opd_tensor *b) {
-    const int last = b->ndim - 1, row = b->numel ? opdi_block_row(b) : last;
+    const int last = b->ndim - 1, row = b->numel ? opdi_block_row_dim(b) : last;
     product->a = a;
     product->b = b;
     product->back = row == last;
@@ -227,7 +227,7 @@ static int opdi_blocks_embedding(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 1);
     int64_t sizes[OPD_MAX_DIMS];
     opdi_blocks_rows rows;
-    if (weight->ndim != 2 || (weight->numel && opdi_block_row(weight) != 1)) {
+    if (weight->ndim != 2 || (weight->numel && opdi_block_row_dim(weight) != 1)) {
         return opd_fail(OPD_ERROR_SHAPE, "embedding: a weight in blocks must be 2-D, with blocks along its rows");
     }
     if (opdi_blocks_index_dtype(call, input)) { return -1; }
@@ -255,7 +255,7 @@ static int opdi_blocks_select(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS];
     if (dim < 0 || opdi_blocks_index_dtype(call, index)) { return -1; }
     if (index->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "index_select(): Index is supposed to be a vector"); }
-    if (self->numel && dim == opdi_block_row(self)) {
+    if (self->numel && dim == opdi_block_row_dim(self)) {
         return opd_fail(OPD_ERROR_SHAPE, "index_select(): dim %d has the blocks of %s, which cannot be cut "
                         "(opd_dequantize makes float32 of it)", dim, opd_dtype_name(OPDI_DTYPE(self)));
     }
