@@ -370,7 +370,8 @@ OPDI_INTERNAL void opdi_gguf_free(opd_tensor_file *file) {
 /* Returns the tensor of an entry of a GGUF file.  The tensor uses the file's memory if kernels can read it there. */
 OPDI_INTERNAL opd_tensor *opdi_gguf_read(const opd_tensor_file *file, const opdi_file_entry *named) {
     const opd_tensor_file *const part = named->member ? file->gguf->parts[named->member - 1] : file;
-    const opd_ints sizes = opd_ints_of((const int64_t *)(void *)file->dims.data + named->dims, named->ndim);
+    const int64_t *const dims = named->ndim ? (const int64_t *)(void *)file->dims.data + named->dims : NULL;
+    const opd_ints sizes = opd_ints_of(dims, named->ndim);
     return opdi_file_view(part->bytes, named->data, named->end - named->data, sizes, (opd_scalar_type)named->row);
 }
 

@@ -214,7 +214,7 @@ static int opdi_gguf_put_blocks(opdi_sink *sink, const opd_tensor *tensor) {
 /* Writes the header and the data of all tensors.  Returns 0, or -1 and sets an error. */
 static int opdi_gguf_write(opdi_sink *sink, const opdi_string *header, const opdi_output *output, int64_t count,
                            uint64_t alignment) {
-    static const char zeros[256];
+    static const char zeros[256] = {0};
     int rc = opdi_sink_put(sink, header->data, header->length);
     sink->swap = opdi_big_endian();
     for (int64_t i = 0; rc == 0 && i < count; i++) {

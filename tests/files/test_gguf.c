@@ -457,6 +457,20 @@ TEST(errors_name_key_or_tensor_and_byte) {
     put_text("split.no"); put(2, 4); put(1, 2);
     check_refused("this is part 2 of a model in 3 files: open the first");
 }
+/* llama.cpp reads a tensor without dimensions as one number. */
+TEST(a_tensor_may_have_no_dimensions) {
+    begin_file(1, 0);
+    put_text("w"); put(0, 4); put(0, 4); put(0, 8);
+    pad_file(32);
+    put(0x3fc00000, 4);
+    OPD_SCOPE {
+        opd_tensor_file *const file = open_made();
+        opd_tensor *const number = opd_tensor_file_get(file, "w");
+        CHECK(number && opd_ndim(number) == 0 && opd_item_f64(number) == 1.5);
+        opd_tensor_file_close(file);
+    }
+    CHECK_OK();
+}
 /* An alignment of 1 gives data that kernels cannot read in place: it is copied. */
 TEST(unaligned_data_is_copied) {
     static const float numbers[] = {1.5f, -2, 3, 4};
