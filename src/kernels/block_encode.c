@@ -90,14 +90,32 @@ static bool opdi_f16_put(uint8_t *at, float scale) {
     return (half & 0x7c00u) != 0x7c00u;
 }
 static float opdi_rounded_f16(float scale) { return opdi_f16_to_f32(opdi_f32_to_f16(scale)); }
-/* Returns the element with the largest magnitude, the first of several. */
-static float opdi_block_top(const float *x, int n) {
-    float top = 0;
-    for (int i = 0; i < n; i++) {
-        if (fabsf(x[i]) > fabsf(top)) { top = x[i]; }
+/* Returns the bits of the largest magnitude.  Those of NaN are larger than those of numbers. */
+static int32_t opdi_block_most(const float *x, int n) {
+    int32_t most[16] = {0};
+    int i = 0;
+    for (; i + 16 <= n; i += 16) {
+        for (int j = 0; j < 16; j++) {
+            const int32_t bits = (int32_t)(opdi_bits(x[i + j]) & 0x7fffffffu);
+            most[j] = bits > most[j] ? bits : most[j];
+        }
     }
-    return top;
+    for (; i < n; i++) {
+        const int32_t bits = (int32_t)(opdi_bits(x[i]) & 0x7fffffffu);
+        most[0] = bits > most[0] ? bits : most[0];
+    }
+    for (int j = 1; j < 16; j++) { most[0] = most[j] > most[0] ? most[j] : most[0]; }
+    return most[0];
 }
+/* Returns the place of the element with the largest magnitude, the first of several. */
+static int opdi_block_top_place(const float *x, int n) {
+    const uint32_t most = (uint32_t)opdi_block_most(x, n);
+    int i = 0;
+    while ((opdi_bits(x[i]) & 0x7fffffffu) != most) { i++; }
+    return i;
+}
+/* Returns this element; 0, not -0, if all are 0. */
+static float opdi_block_top(const float *x, int n) { return x[opdi_block_top_place(x, n)] + 0.0f; }
 /* Returns 1 / scale, or 0 if this is infinite.  Then, scale is 0 as a float16. */
 static float opdi_inverse(float scale) {
     const float inverse = 1.0f / scale;
@@ -701,6 +719,17 @@ static bool opdi_encode_block(opd_scalar_type dtype, const opdi_block_search *se
         default: return opdi_encode_ternary(x, at, false);
     }
 }
+/* Makes the error for a block that cannot be encoded; `first` is the place of its first number.  Returns -1. */
+static int opdi_encode_refused(const opdi_block_info *info, const float *x, int64_t first) {
+    const int place = opdi_block_top_place(x, info->elements);
+    const float top = x[place];
+    if (!(fabsf(top) <= FLT_MAX)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld is %s, which cannot be stored as %s",
+                        (long long)(first + place), top != top ? "NaN" : "infinite", info->info.name);
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld, %g, is too large for %s", (long long)(first + place),
+                    (double)top, info->info.name);
+}
 /* Writes n numbers to n / opd_dtype_block(dtype) blocks.  OPD_Q4_0, OPD_Q4_1, OPD_Q5_0, OPD_Q5_1 and OPD_Q8_0 get the
    bytes that llama.cpp writes.  For the other formats, searches for the scales with the least squared error.  Returns
    0, or -1 with an error if the format cannot be written, or a number is NaN, infinite or too large for the format.
@@ -711,18 +740,10 @@ OPDI_INTERNAL int opdi_blocks_encode(opd_scalar_type dtype, const float *in, voi
     const float limit = opdi_block_limit(dtype);
     if (opdi_blocks_readable(dtype) != 0) { return -1; }
     for (int64_t i = 0; i + info->elements <= n; i += info->elements) {
-        int64_t largest = i;
-        for (int64_t j = i; j < i + info->elements; j++) {
-            if (!(fabsf(in[j]) <= FLT_MAX)) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld is %s, which cannot be stored as %s",
-                                (long long)j, in[j] != in[j] ? "NaN" : "infinite", info->info.name);
-            }
-            if (fabsf(in[j]) > fabsf(in[largest])) { largest = j; }
-        }
-        if (fabsf(in[largest]) > limit ||
+        const float most = opdi_float((uint32_t)opdi_block_most(in + i, info->elements));
+        if (!(most <= limit) ||
             !opdi_encode_block(dtype, search, in + i, (uint8_t *)blocks + i / info->elements * info->bytes)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld, %g, is too large for %s", (long long)largest,
-                            (double)in[largest], info->info.name);
+            return opdi_encode_refused(info, in + i, i);
         }
     }
     return 0;
