@@ -630,9 +630,9 @@ static void opdi_search_ranges(const opdi_block_search *search, const float *x, 
     memset(&found, 0, sizeof found);
     *best = found;
     best->error = 1e300;
-    for (int t = 0; t < (limit < 63 ? 2 : 1); t++) {
-        float d = opdi_rounded_f16(scale / ((float)limit - 0.5f * (float)t));
-        float dmin = opdi_rounded_f16(minimum / ((float)limit - 0.5f * (float)t));
+    for (int t = 0; t < 2; t++) {
+        const float top = (float)limit - (limit < 63 ? 0.5f : 2.5f) * (float)t;
+        float d = opdi_rounded_f16(scale / top), dmin = opdi_rounded_f16(minimum / top);
         for (int again = 0; again < 3 && d >= 0 && dmin >= 0; again++) {
             found.d = d;
             found.dmin = dmin;
