@@ -27,21 +27,22 @@ typedef struct opdi_block_numbers {
 typedef struct opdi_block_trials {
     float inverse[OPDI_TRIALS], scale[OPDI_TRIALS], minimum[OPDI_TRIALS];
     float xq[OPDI_TRIALS], qq[OPDI_TRIALS], qs[OPDI_TRIALS];       /* sums of x * q, of q * q, and of q */
-    double error[OPDI_TRIALS];                    /* sum of (x - scale * q + minimum)^2, less the sum of x^2 */
 } opdi_block_trials;
 /* Functions for all trials.
    codes, numbers, ranges: set the sums: for integers, for a table, and for formats with minima (0 <= q <= high).
    invert: sets `inverse` to 1 / scale, or 0.
-   fit_scales, fit_ranges: set `scale`, or `scale` and `minimum`, to the best for the codes, and `error`.
-   errors: sets `error`.  `sum` is the sum of x. */
+   fit_scales, fit_ranges: set `scale`, or `scale` and `minimum`, to the best for the codes, and write the errors.
+   errors: writes the errors: sums of (x - scale * q + minimum)^2, less the sum of x^2.  `sum` is the sum of x.
+   (The errors are no member of opdi_block_trials: gcc 12 for 32-bit x86 finds addresses of doubles from those of floats
+   in the same struct, and then takes the function for one that writes nothing.) */
 typedef struct opdi_block_search {
     void (*codes)(const float *x, int n, const opdi_block_numbers *numbers, opdi_block_trials *trials);
     void (*numbers)(const float *x, int n, const opdi_block_numbers *numbers, opdi_block_trials *trials);
     void (*ranges)(const float *x, int n, float high, opdi_block_trials *trials);
     void (*invert)(opdi_block_trials *trials);
-    void (*fit_scales)(opdi_block_trials *trials);
-    void (*fit_ranges)(int n, double sum, opdi_block_trials *trials);
-    void (*errors)(int n, double sum, opdi_block_trials *trials);
+    void (*fit_scales)(opdi_block_trials *trials, double *error);
+    void (*fit_ranges)(int n, double sum, opdi_block_trials *trials, double *error);
+    void (*errors)(int n, double sum, const opdi_block_trials *trials, double *error);
 } opdi_block_search;
 
 #define OPDI_BLOCK_SEARCH(level) {opdi_try_codes_##level##_f32, opdi_try_numbers_##level##_f32, \
@@ -90,14 +91,32 @@ static bool opdi_f16_put(uint8_t *at, float scale) {
     return (half & 0x7c00u) != 0x7c00u;
 }
 static float opdi_rounded_f16(float scale) { return opdi_f16_to_f32(opdi_f32_to_f16(scale)); }
-/* Returns the element with the largest magnitude, the first of several. */
-static float opdi_block_top(const float *x, int n) {
-    float top = 0;
-    for (int i = 0; i < n; i++) {
-        if (fabsf(x[i]) > fabsf(top)) { top = x[i]; }
+/* Returns the bits of the largest magnitude.  Those of NaN are larger than those of numbers. */
+static int32_t opdi_block_most(const float *x, int n) {
+    int32_t most[16] = {0};
+    int i = 0;
+    for (; i + 16 <= n; i += 16) {
+        for (int j = 0; j < 16; j++) {
+            const int32_t bits = (int32_t)(opdi_bits(x[i + j]) & 0x7fffffffu);
+            most[j] = bits > most[j] ? bits : most[j];
+        }
     }
-    return top;
+    for (; i < n; i++) {
+        const int32_t bits = (int32_t)(opdi_bits(x[i]) & 0x7fffffffu);
+        most[0] = bits > most[0] ? bits : most[0];
+    }
+    for (int j = 1; j < 16; j++) { most[0] = most[j] > most[0] ? most[j] : most[0]; }
+    return most[0];
 }
+/* Returns the place of the element with the largest magnitude, the first of several. */
+static int opdi_block_top_place(const float *x, int n) {
+    const uint32_t most = (uint32_t)opdi_block_most(x, n);
+    int i = 0;
+    while ((opdi_bits(x[i]) & 0x7fffffffu) != most) { i++; }
+    return i;
+}
+/* Returns this element; 0, not -0, if all are 0. */
+static float opdi_block_top(const float *x, int n) { return x[opdi_block_top_place(x, n)] + 0.0f; }
 /* Returns 1 / scale, or 0 if this is infinite.  Then, scale is 0 as a float16. */
 static float opdi_inverse(float scale) {
     const float inverse = 1.0f / scale;
@@ -150,11 +169,11 @@ static void opdi_try_scales(const opdi_block_search *search, const float *x, int
     (numbers->table ? search->numbers : search->codes)(x, n, numbers, trials);
 }
 /* Returns the trial with the least error, if this is less than *least; else -1. */
-static int opdi_best_trial(const opdi_block_trials *trials, double *least) {
+static int opdi_best_trial(const double *errors, double *least) {
     int best = -1;
     for (int t = 0; t < OPDI_TRIALS; t++) {
-        if (trials->error[t] < *least) {
-            *least = trials->error[t];
+        if (errors[t] < *least) {
+            *least = errors[t];
             best = t;
         }
     }
@@ -164,9 +183,10 @@ static int opdi_best_trial(const opdi_block_trials *trials, double *least) {
 static void opdi_improve_scale(const opdi_block_search *search, const float *x, int n,
                                const opdi_block_numbers *numbers, opdi_block_trials *trials, double *error,
                                float *scale) {
+    double errors[OPDI_TRIALS];
     opdi_try_scales(search, x, n, numbers, trials);
-    search->fit_scales(trials);
-    const int best = opdi_best_trial(trials, error);
+    search->fit_scales(trials, errors);
+    const int best = opdi_best_trial(errors, error);
     if (best >= 0) { *scale = trials->scale[best]; }
 }
 /* Returns the scale with the least squared error when n numbers are stored as scale * q: tries 16 scales for which the
@@ -193,9 +213,10 @@ static float opdi_best_scale(const opdi_block_search *search, const float *x, in
 /* The same for a scale and a minimum. */
 static void opdi_improve_range(const opdi_block_search *search, const float *x, int n, float high, double sum,
                                opdi_block_trials *trials, double *error, float *scale, float *minimum) {
+    double errors[OPDI_TRIALS];
     search->ranges(x, n, high, trials);
-    search->fit_ranges(n, sum, trials);
-    const int best = opdi_best_trial(trials, error);
+    search->fit_ranges(n, sum, trials, errors);
+    const int best = opdi_best_trial(errors, error);
     if (best >= 0) {
         *scale = trials->scale[best];
         *minimum = trials->minimum[best];
@@ -368,7 +389,7 @@ static bool opdi_encode_mxfp4(const opdi_block_search *search, const float *x, u
     opdi_block_trials trials;
     uint8_t q[32];
     int exponent = 0;
-    double least = 0;
+    double least = 0, errors[OPDI_TRIALS];
     (void)frexpf(opdi_block_top(x, 32), &exponent);                /* no |x| is larger than 2^exponent */
     const float factor = opdi_pow2(-exponent >> 1), other = opdi_pow2(-exponent - (-exponent >> 1));
     for (int i = 0; i < 32; i++) { near_one[i] = x[i] * factor * other; }
@@ -379,8 +400,8 @@ static bool opdi_encode_mxfp4(const opdi_block_search *search, const float *x, u
     }
     search->invert(&trials);
     search->numbers(near_one, 32, &opdi_fp4_table, &trials);
-    search->errors(32, 0, &trials);
-    const int best = opdi_best_trial(&trials, &least);
+    search->errors(32, 0, &trials, errors);
+    const int best = opdi_best_trial(errors, &least);
     at[0] = (uint8_t)(best < 0 ? 0 : exponent + 128 - 2 - best);
     for (int i = 0; i < 32; i++) {
         q[i] = (uint8_t)(best < 0 ? 0 : opdi_fp4_code(near_one[i] * trials.inverse[best]));
@@ -394,7 +415,7 @@ static bool opdi_encode_nvfp4(const opdi_block_search *search, const float *x, u
         uint8_t q[16];
         opdi_block_trials trials;
         int first = 0;
-        double least = 0;
+        double least = 0, errors[OPDI_TRIALS];
         const float top = fabsf(opdi_block_top(x, 16));
         if (top > 2784) { return false; }                          /* the largest scale is 448 */
         while (first < 126 && opdi_nvfp4_scale((uint8_t)first) * 12 < top) { first++; }
@@ -405,8 +426,8 @@ static bool opdi_encode_nvfp4(const opdi_block_search *search, const float *x, u
         }
         search->invert(&trials);
         search->numbers(x, 16, &opdi_fp4_table, &trials);
-        search->errors(16, 0, &trials);
-        const int best = opdi_best_trial(&trials, &least);
+        search->errors(16, 0, &trials, errors);
+        const int best = opdi_best_trial(errors, &least);
         at[g] = (uint8_t)(best < 0 ? 0 : first + best);
         for (int j = 0; j < 16; j++) { q[j] = (uint8_t)(best < 0 ? 0 : opdi_fp4_code(x[j] * trials.inverse[best])); }
         opdi_nibbles_put(at + 4 + 8 * g, q, 8);
@@ -425,14 +446,14 @@ static double opdi_try_block_scales(const opdi_block_search *search, const float
     memset(&trials, 0, sizeof trials);
     for (int k = 0; k < 256 / n; k++) {
         const int first = opdi_searched_code(wanted[k] / *d, low, -1 - low) - OPDI_TRIALS / 2;
-        double least = 0;
+        double least = 0, errors[OPDI_TRIALS];
         for (int t = 0; t < OPDI_TRIALS; t++) {
             trials.scale[t] = *d * (float)(first + t < low || first + t > -1 - low ? 0 : first + t);
         }
         search->invert(&trials);
         opdi_try_scales(search, x + n * k, n, numbers, &trials);
-        search->errors(n, 0, &trials);
-        const int best = opdi_best_trial(&trials, &least);
+        search->errors(n, 0, &trials, errors);
+        const int best = opdi_best_trial(errors, &least);
         scales[k] = best < 0 ? 0 : first + best;
         error += least;
         if (best >= 0) {
@@ -535,7 +556,7 @@ static double opdi_try_group_range(const opdi_block_search *search, const float 
     const float mean = (float)(sum / n), to_dmin = opdi_inverse(found->dmin), to_scale = opdi_inverse(scale);
     const int first = opdi_searched_code(scale * opdi_inverse(found->d) - 0.5f, 0, limit) - 1;
     opdi_block_trials trials;
-    double least = 1e299;
+    double least = 1e299, errors[OPDI_TRIALS];
     int minima[OPDI_TRIALS];
     for (int t = 0; t < OPDI_TRIALS; t += 4) {
         const float now = found->d * (float)(first + t / 4);
@@ -553,12 +574,12 @@ static double opdi_try_group_range(const opdi_block_search *search, const float 
             trials.minimum[t] = found->dmin * (float)minima[t];
         }
         search->ranges(x, n, high, &trials);
-        search->errors(n, sum, &trials);
+        search->errors(n, sum, &trials, errors);
         for (int t = 0; t < OPDI_TRIALS; t++) {
             const int a = first + t / 4, b = minima[t];
-            if (a < 0 || a > limit || b < 0 || b > limit) { trials.error[t] = 1e300; }
+            if (a < 0 || a > limit || b < 0 || b > limit) { errors[t] = 1e300; }
         }
-        const int best = opdi_best_trial(&trials, &least);
+        const int best = opdi_best_trial(errors, &least);
         if (best < 0) { continue; }
         found->scales[k] = first + best / 4;
         found->minima[k] = minima[best];
@@ -612,9 +633,9 @@ static void opdi_search_ranges(const opdi_block_search *search, const float *x, 
     memset(&found, 0, sizeof found);
     *best = found;
     best->error = 1e300;
-    for (int t = 0; t < (limit < 63 ? 2 : 1); t++) {
-        float d = opdi_rounded_f16(scale / ((float)limit - 0.5f * (float)t));
-        float dmin = opdi_rounded_f16(minimum / ((float)limit - 0.5f * (float)t));
+    for (int t = 0; t < 2; t++) {
+        const float top = (float)limit - (limit < 63 ? 0.5f : 2.5f) * (float)t;
+        float d = opdi_rounded_f16(scale / top), dmin = opdi_rounded_f16(minimum / top);
         for (int again = 0; again < 3 && d >= 0 && dmin >= 0; again++) {
             found.d = d;
             found.dmin = dmin;
@@ -701,6 +722,17 @@ static bool opdi_encode_block(opd_scalar_type dtype, const opdi_block_search *se
         default: return opdi_encode_ternary(x, at, false);
     }
 }
+/* Makes the error for a block that cannot be encoded; `first` is the place of its first number.  Returns -1. */
+static int opdi_encode_refused(const opdi_block_info *info, const float *x, int64_t first) {
+    const int place = opdi_block_top_place(x, info->elements);
+    const float top = x[place];
+    if (!(fabsf(top) <= FLT_MAX)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld is %s, which cannot be stored as %s",
+                        (long long)(first + place), top != top ? "NaN" : "infinite", info->info.name);
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld, %g, is too large for %s", (long long)(first + place),
+                    (double)top, info->info.name);
+}
 /* Writes n numbers to n / opd_dtype_block(dtype) blocks.  OPD_Q4_0, OPD_Q4_1, OPD_Q5_0, OPD_Q5_1 and OPD_Q8_0 get the
    bytes that llama.cpp writes.  For the other formats, searches for the scales with the least squared error.  Returns
    0, or -1 with an error if the format cannot be written, or a number is NaN, infinite or too large for the format.
@@ -711,18 +743,10 @@ OPDI_INTERNAL int opdi_blocks_encode(opd_scalar_type dtype, const float *in, voi
     const float limit = opdi_block_limit(dtype);
     if (opdi_blocks_readable(dtype) != 0) { return -1; }
     for (int64_t i = 0; i + info->elements <= n; i += info->elements) {
-        int64_t largest = i;
-        for (int64_t j = i; j < i + info->elements; j++) {
-            if (!(fabsf(in[j]) <= FLT_MAX)) {
-                return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld is %s, which cannot be stored as %s",
-                                (long long)j, in[j] != in[j] ? "NaN" : "infinite", info->info.name);
-            }
-            if (fabsf(in[j]) > fabsf(in[largest])) { largest = j; }
-        }
-        if (fabsf(in[largest]) > limit ||
+        const float most = opdi_float((uint32_t)opdi_block_most(in + i, info->elements));
+        if (!(most <= limit) ||
             !opdi_encode_block(dtype, search, in + i, (uint8_t *)blocks + i / info->elements * info->bytes)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld, %g, is too large for %s", (long long)largest,
-                            (double)in[largest], info->info.name);
+            return opdi_encode_refused(info, in + i, i);
         }
     }
     return 0;

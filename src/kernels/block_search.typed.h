@@ -66,15 +66,15 @@ OPDI_TARGET static void OPDI_WIDE(invert_scales)(opdi_block_trials *trials) {
         trials->inverse[j] = size > OPDI_BLOCK_TINY ? 1.0f / scale : 0.0f;
     }
 }
-OPDI_TARGET static void OPDI_WIDE(fit_scales)(opdi_block_trials *trials) {
+OPDI_TARGET static void OPDI_WIDE(fit_scales)(opdi_block_trials *trials, double *error) {
     for (int j = 0; j < OPDI_TRIALS; j++) {
         const double xq = (double)trials->xq[j], qq = (double)trials->qq[j];
         const double best = xq / (qq > 0 ? qq : 1.0);
         trials->scale[j] = (float)best;
-        trials->error[j] = -xq * best;
+        error[j] = -xq * best;
     }
 }
-OPDI_TARGET static void OPDI_WIDE(fit_ranges)(int n, double sum, opdi_block_trials *trials) {
+OPDI_TARGET static void OPDI_WIDE(fit_ranges)(int n, double sum, opdi_block_trials *trials, double *error) {
     for (int j = 0; j < OPDI_TRIALS; j++) {
         const double xq = (double)trials->xq[j], qq = (double)trials->qq[j], qs = (double)trials->qs[j];
         const double determinant = qq * n - qs * qs;
@@ -87,13 +87,13 @@ OPDI_TARGET static void OPDI_WIDE(fit_ranges)(int n, double sum, opdi_block_tria
         const double e = s * (s * qq - 2 * xq) + m * (n * m + 2 * sum) - 2 * s * m * qs;
         trials->scale[j] = (float)s;
         trials->minimum[j] = (float)m;
-        trials->error[j] = s > 0 ? e : 1e300;
+        error[j] = s > 0 ? e : 1e300;
     }
 }
-OPDI_TARGET static void OPDI_WIDE(find_errors)(int n, double sum, opdi_block_trials *trials) {
+OPDI_TARGET static void OPDI_WIDE(find_errors)(int n, double sum, const opdi_block_trials *trials, double *error) {
     for (int j = 0; j < OPDI_TRIALS; j++) {
         const double xq = (double)trials->xq[j], qq = (double)trials->qq[j], qs = (double)trials->qs[j];
         const double s = (double)trials->scale[j], m = (double)trials->minimum[j];
-        trials->error[j] = s * (s * qq - 2 * xq) + m * (n * m + 2 * sum) - 2 * s * m * qs;
+        error[j] = s * (s * qq - 2 * xq) + m * (n * m + 2 * sum) - 2 * s * m * qs;
     }
 }
