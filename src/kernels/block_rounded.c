@@ -153,6 +153,19 @@ static void opdi_block_tile_plain(const opdi_block_tile *tile, float *sums) {
         OPDI_ASM_FMA("ps", s##i, sum, mins[0]); \
         OPDI_ASM_FMA("ps", t##i, sum, mins[1]); \
     }
+#define OPDI_TILE_SCALE_ONCE(i) { \
+        opdi_v16f f, g, d; \
+        OPDI_ASM_SPLAT("s", d, tile->x[i].d + sub); \
+        OPDI_ASM_FLOATS(f, c##i); \
+        OPDI_ASM_FLOATS(g, d##i); \
+        OPDI_ASM_FMA("ps", s##i, f * scales[0], d); \
+        OPDI_ASM_FMA("ps", t##i, g * scales[1], d); \
+    }
+#define OPDI_TILE_STORE(i) { \
+        opdi_v16f *const to = (opdi_v16f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL); \
+        to[0] += s##i; \
+        to[1] += t##i; \
+    }
 #define OPDI_TILE_ADD(i) { \
         opdi_v16f d; \
         opdi_v16f *const to = (opdi_v16f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL); \
@@ -162,6 +175,28 @@ static void opdi_block_tile_plain(const opdi_block_tile *tile, float *sums) {
     }
 #endif
 #if defined(OPDI_WORDS)
+/* An opdi_block_tile_fn for AVX512_VNNI and formats without minima in which chunks have as many elements as groups. */
+OPDI_AVX512 static void opdi_block_tile_quads_once(const opdi_block_tile *tile, float *sums) {
+    const opdi_v16u *w = (const opdi_v16u *)(const void *)tile->codes;
+    const opdi_v16f *scales = (const opdi_v16f *)(const void *)tile->scales;
+    const int8_t *const q0 = tile->x[0].q, *const q1 = tile->x[1].q, *const q2 = tile->x[2].q, *const q3 = tile->x[3].q;
+    OPDI_TILE_ROWS(OPDI_TILE_SUMS)
+    for (int64_t sub = 0, at = 0; at < tile->depth; sub++, scales += 2) {
+        const int64_t end = at + 32;
+        OPDI_TILE_ROWS(OPDI_TILE_FIRST)
+        OPDI_TILE_ROWS(OPDI_TILE_BIAS)
+        d0 = c0;
+        d1 = c1;
+        d2 = c2;
+        d3 = c3;
+        for (; at < end; at += 4, w += 2) {
+            const opdi_v16u w0 = w[0], w1 = w[1];
+            OPDI_TILE_ROWS(OPDI_TILE_STEP)
+        }
+        OPDI_TILE_ROWS(OPDI_TILE_SCALE_ONCE)
+    }
+    OPDI_TILE_ROWS(OPDI_TILE_STORE)
+}
 /* An opdi_block_tile_fn for AVX512_VNNI. */
 OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float *sums) {
     const opdi_v16u *w = (const opdi_v16u *)(const void *)tile->codes;
@@ -200,6 +235,8 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
 #undef OPDI_TILE_BIAS
 #undef OPDI_TILE_STEP
 #undef OPDI_TILE_SCALE
+#undef OPDI_TILE_SCALE_ONCE
+#undef OPDI_TILE_STORE
 #undef OPDI_TILE_MINS
 #undef OPDI_TILE_ADD
 #define OPDI_TILE_WORDS(i) opdi_v8u c##i = {0}, d##i = {0};
@@ -372,26 +409,32 @@ static void opdi_block_panels(void *ctx, int64_t begin, int64_t end) {
 
 //== products ==========================================================================================================
 
-/* Sets x->form and x->tile to the functions for the job.  Returns false if its format is not multiplied in integers. */
-static bool opdi_block_rounded_choose(opdi_block_rounded *x) {
+/* Returns how a format is multiplied, or NULL if it has no codes with scales. */
+OPDI_INTERNAL const opdi_block_form *opdi_block_form_of(opd_scalar_type dtype) {
     const opdi_block_form *forms = opdi_block_forms_plain_f32;
-    x->tile = opdi_block_tile_plain;
 #if defined(OPDI_VECTORS)
     if (opdi_cpu_level() > 0) {
         forms = OPDI_WIDEST(opdi_cpu_level(), opdi_block_forms_avx512_f32, opdi_block_forms_avx2_f32);
     }
 #endif
-#if defined(OPDI_X86)
-    if (opdi_cpu_level() > 0) { x->tile = opdi_block_tile_bytes; }
-#endif
-#if defined(OPDI_WORDS)
-    if (opdi_cpu_words() & OPDI_HAS_QUADS) { x->tile = opdi_block_tile_quads; }
-#endif
-    x->form = NULL;
     for (size_t i = 0; i < sizeof opdi_block_forms_plain_f32 / sizeof *forms; i++) {
-        if (forms[i].dtype == x->job->dtype) { x->form = &forms[i]; }
+        if (forms[i].dtype == dtype) { return &forms[i]; }
     }
-    return x->form != NULL;
+    return NULL;
+}
+/* Returns the function for tiles of a format. */
+static opdi_block_tile_fn *opdi_block_tile_of(const opdi_block_form *form) {
+#if defined(OPDI_WORDS)
+    if (opdi_cpu_words() & OPDI_HAS_QUADS) {
+        const bool once = form->chunk == 32 && form->sub == 32 && !form->mins;
+        return once ? opdi_block_tile_quads_once : opdi_block_tile_quads;
+    }
+#endif
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { return opdi_block_tile_bytes; }
+#endif
+    (void)form;
+    return opdi_block_tile_plain;
 }
 /* Computes y [m, n] = x [m, k] wT, with x rounded to 8 bits.  Rows of x with elements that are infinite or NaN are
    multiplied as they are.  Returns 1, or 0 if the format of w is not multiplied in integers, or -1 with an error. */
@@ -399,7 +442,9 @@ OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job) {
     opdi_block_rounded x;
     memset(&x, 0, sizeof x);
     x.job = job;
-    if (job->k == 0 || !opdi_block_rounded_choose(&x)) { return 0; }
+    x.form = opdi_block_form_of(job->dtype);
+    if (job->k == 0 || !x.form) { return 0; }
+    x.tile = opdi_block_tile_of(x.form);
     x.row_bytes = opdi_round_up(opdi_block_row_bytes(x.form, job->k), 64);
     if (job->m > INT64_MAX / 2 / (x.row_bytes + 1)) {
         return opd_fail(OPD_ERROR_MEMORY, "product of blocks: no memory for %lld rounded rows", (long long)job->m);

@@ -6,7 +6,6 @@
 //  multiplied where it is, several blocks at a time.  x is stored in the order in which the codes lie in the vectors.
 
 #if defined(OPDI_WORDS)
-typedef uint8_t opdi_v16b __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint16_t opdi_v32h __attribute__((vector_size(64), aligned(2), may_alias));
 typedef uint32_t opdi_v4u __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint64_t opdi_v2w __attribute__((vector_size(16), aligned(8), may_alias));
@@ -15,8 +14,8 @@ typedef uint64_t opdi_v2w __attribute__((vector_size(16), aligned(8), may_alias)
 typedef struct opdi_block_four { int8_t low[64], high[64]; uint32_t bias[16]; float d[4], sums[4], unused[8]; }
     opdi_block_four;
 /* A block of 256 elements of a rounded row: the elements, in the order of the format, for each word of four elements
-   the multiple of their sum that belongs to it, the sums of 32 elements, and the scale. */
-typedef struct opdi_block_super { int8_t q[256]; uint32_t bias[64]; int16_t sums[8]; float d, unused[11]; }
+   the multiple of their sum that belongs to it, the sums of 32 and of 16 elements, and the scale. */
+typedef struct opdi_block_super { int8_t q[256]; uint32_t bias[64]; int16_t sums[8], halves[16]; float d, unused[3]; }
     opdi_block_super;
 
 /* Writes a rounded row as opdi_block_four. */
@@ -34,28 +33,32 @@ static void opdi_block_fours(const opdi_block_form *form, int64_t wide, const op
                 to->bias[4 * b + word] = (uint32_t)(-form->offset * some);
                 sum += some;
             }
-            to->d[b] = row->d[at / 32 + b];
+            to->d[b] = row->d[(at + 32 * b) / form->chunk];
             to->sums[b] = to->d[b] * (float)sum;
         }
     }
 }
 /* Writes a rounded row as opdi_block_super.  In formats with minima, the groups of 32 elements change places, because
-   the codes of two of them share bytes. */
+   the codes of two of them share bytes; in formats of two bits, those of four. */
 static void opdi_block_supers(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out) {
-    static const uint8_t places[8] = {0, 2, 1, 3, 4, 6, 5, 7};
+    static const uint8_t places[3][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 1, 3, 4, 6, 5, 7}, {0, 2, 4, 6, 1, 3, 5, 7}};
+    const uint8_t *const order = places[form->dtype == OPD_Q2_K || form->dtype == OPD_Q3_K ? 2 : form->mins];
     opdi_block_super *to = (opdi_block_super *)out;
     for (int64_t at = 0; at < wide; at += 256, to++) {
         for (int b = 0; b < 8; b++) {
             const int8_t *const q = row->q + at + 32 * b;
-            const int place = form->mins ? places[b] : b;
-            int32_t sum = 0;
+            const int place = order[b];
+            int32_t sum = 0, half = 0;
             memcpy(to->q + 32 * place, q, 32);
             for (int word = 0; word < 8; word++) {
                 const int32_t some = q[4 * word] + q[4 * word + 1] + q[4 * word + 2] + q[4 * word + 3];
                 to->bias[8 * place + word] = (uint32_t)(-form->offset * some);
                 sum += some;
+                half += word < 4 ? some : 0;
             }
             to->sums[b] = (int16_t)sum;
+            to->halves[2 * b] = (int16_t)half;
+            to->halves[2 * b + 1] = (int16_t)(sum - half);
         }
         to->d = row->d[at / 256];
     }
@@ -274,6 +277,104 @@ OPDI_AVX512 static float opdi_block_row_q6_k(const void *rounded, const uint8_t 
     }
     return opdi_block_lanes(sum, more);
 }
+/* Returns two bits of each byte, the lowest ones after a shift by 2 * part. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_pair(opdi_v16u q, int part) {
+    const opdi_v16u threes = OPDI_ALL16(0x03030303u);
+    return q >> 2 * part & threes;
+}
+/* Q2_K, and Q3_K if `threes` is true.  Part number i of the codes has elements 32 i to 32 i + 31 of both halves of the
+   block. */
+OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const uint8_t *w, int64_t blocks, bool threes) {
+    const opdi_v16u zeros = {0}, lowest = {OPDI_ALL8(0x01010101u), OPDI_ALL8(0x10101010u)};
+#define OPDI_PAIRS2(i) i, (i) + 2, i, (i) + 2, i, (i) + 2, i, (i) + 2
+    const opdi_v32h first = {OPDI_PAIRS2(0), OPDI_PAIRS2(1), OPDI_PAIRS2(8), OPDI_PAIRS2(9)};
+    const opdi_v32h second = {OPDI_PAIRS2(4), OPDI_PAIRS2(5), OPDI_PAIRS2(12), OPDI_PAIRS2(13)};
+    const opdi_v16u fours = OPDI_ALL16(0x04040404u), down = {OPDI_ALL8(0), OPDI_ALL8(4)};
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    opdi_v16f sum = {0};
+    opdi_v8f more = {0};
+    for (; blocks > 0; blocks--, x++, w += threes ? 110 : 84) {
+        const opdi_v16u *const bias = (const opdi_v16u *)(const void *)x->bias;
+        opdi_v16u codes[4], whole = {0}, scale, q;
+        opdi_v8u wide;
+        opdi_v16f f;
+        uint8_t scales[16];
+        memcpy(&q, w + (threes ? 32 : 16), sizeof q);
+        for (int part = 0; part < 4; part++) { codes[part] = opdi_block_pair(q, part); }
+        if (threes) {
+            const opdi_v16u h = opdi_block_twice(w);
+            codes[0] |= ((h & lowest) << 2) >> down & fours;
+            codes[1] |= ((h & lowest << 1) << 1) >> down & fours;
+            codes[2] |= (h & lowest << 2) >> down & fours;
+            codes[3] |= ((h & lowest << 3) >> 1) >> down & fours;
+            opdi_q3_K_scales(w + 96, (int8_t *)scales);
+            __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v16b *)scales));
+        } else {
+            opdi_v16b all, low, high;
+            opdi_v8u wide_mins, joined;
+            opdi_v8f from_mins;
+            memcpy(&all, w, sizeof all);
+            low = all & 15;
+            high = all >> 4;
+            __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=v"(wide) : "v"(low));
+            __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=v"(wide_mins) : "v"(high));
+            __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=v"(joined) : "v"(wide_mins),
+                    "m"(*(const opdi_v8u *)(const void *)x->halves));
+            OPDI_ASM_FLOATS(from_mins, joined);
+            more -= from_mins * (opdi_f16_at(w + 82) * x->d);
+        }
+        __asm__("vpermw {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(first), "v"(wide));
+        OPDI_ASM_SHORTS(whole, opdi_block_both(codes[0], codes[1], x->q, threes ? bias[0] : zeros,
+                                               threes ? bias[1] : zeros), scale);
+        __asm__("vpermw {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(second), "v"(wide));
+        OPDI_ASM_SHORTS(whole, opdi_block_both(codes[2], codes[3], x->q + 128, threes ? bias[2] : zeros,
+                                               threes ? bias[3] : zeros), scale);
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * (opdi_f16_at(w + (threes ? 108 : 80)) * x->d);
+    }
+    float lanes[8];
+    memcpy(lanes, &more, sizeof lanes);
+    const opdi_v4f rest = {lanes[0] + lanes[4], lanes[1] + lanes[5], lanes[2] + lanes[6], lanes[3] + lanes[7]};
+    return opdi_block_lanes(sum, rest);
+}
+OPDI_AVX512 static float opdi_block_row_q2_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_row_few_bits(rounded, w, blocks, false);
+}
+OPDI_AVX512 static float opdi_block_row_q3_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_row_few_bits(rounded, w, blocks, true);
+}
+/* IQ4_XS: x is an opdi_block_four for each half of a block. */
+OPDI_AVX512 static float opdi_block_row_iq4_xs(const void *rounded, const uint8_t *w, int64_t blocks) {
+    const opdi_v16u spread = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}, fifteens = OPDI_ALL16(0x0f0f0f0fu);
+    static const uint8_t numbers[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
+    const opdi_v16u curve = opdi_block_gather(numbers, 0);
+    const opdi_block_four *x = (const opdi_block_four *)rounded;
+    opdi_v16f sum = {0};
+    const opdi_v4f more = {0};
+    for (; blocks > 0; blocks--, w += 136) {
+        const float d = opdi_f16_at(w);
+        int8_t six[8];
+        opdi_iq4_xs_scales(w, six);
+        for (int half = 0; half < 2; half++, x++) {
+            const opdi_v4i some = {six[4 * half], six[4 * half + 1], six[4 * half + 2], six[4 * half + 3]};
+            opdi_v16u whole, low, high;
+            opdi_v16f f, scale;
+            opdi_v4f scales;
+            memcpy(&low, w + 8 + 64 * half, sizeof low);
+            memcpy(&whole, x->bias, sizeof whole);
+            high = opdi_block_look_up(curve, low >> 4 & fifteens);
+            low = opdi_block_look_up(curve, low & fifteens);
+            OPDI_ASM_QUADS(whole, low, *(const opdi_v16u *)(const void *)x->low);
+            OPDI_ASM_QUADS(whole, high, *(const opdi_v16u *)(const void *)x->high);
+            OPDI_ASM_FLOATS(scales, some);
+            scales *= *(const opdi_v4f *)(const void *)x->d * d;
+            __asm__("vpermps {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(spread), "v"(scales));
+            OPDI_ASM_FLOATS(f, whole);
+            OPDI_ASM_FMA("ps", sum, f, scale);
+        }
+    }
+    return opdi_block_lanes(sum, more);
+}
 #endif
 
 /* The functions for rows of one format: `turn` writes a rounded row in the order that `row` needs, in `bytes` bytes per
@@ -292,7 +393,9 @@ static const opdi_block_ways opdi_block_ways_quads[] = {
     {OPD_Q4_1, OPDI_WAYS_FOUR, opdi_block_row_q4_1}, {OPD_Q5_0, OPDI_WAYS_FOUR, opdi_block_row_q5_0},
     {OPD_Q5_1, OPDI_WAYS_FOUR, opdi_block_row_q5_1}, {OPD_IQ4_NL, OPDI_WAYS_FOUR, opdi_block_row_iq4_nl},
     {OPD_MXFP4, OPDI_WAYS_FOUR, opdi_block_row_mxfp4}, {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_row_q4_k},
-    {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_row_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_row_q6_k}};
+    {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_row_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_row_q6_k},
+    {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_row_q2_k}, {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_row_q3_k},
+    {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_row_iq4_xs}};
 #endif
 /* A product of few rows. */
 typedef struct opdi_block_few {
@@ -301,27 +404,6 @@ typedef struct opdi_block_few {
     char *turned;
     int64_t bytes;                                /* of a row in `turned` */
 } opdi_block_few;
-/* Returns the product of a rounded row and a row of weights, which are unpacked a block at a time. */
-static float opdi_block_row_unpacked(const opdi_block_form *form, int64_t k, const opdi_block_row *row, const uint8_t *w) {
-    float sum = 0;
-    for (int64_t at = 0; at < k; at += form->elements, w += form->bytes) {
-        uint8_t codes[256];
-        float scales[16], mins[16];
-        form->unpack(w, codes, scales, mins);
-        for (int i = 0; i < form->elements; i += form->sub) {
-            const int8_t *const q = row->q + at + i;
-            const int64_t sub = (at + i) / form->sub;
-            int32_t whole = 0;
-            for (int j = 0; j < 16; j++) { whole += codes[i + j] * q[j]; }
-            for (int j = 16; j < form->sub; j++) { whole += codes[i + j] * q[j]; }
-            if (!form->mins) { whole += (int32_t)row->sums[sub]; }
-            float product = (float)whole * scales[i / form->sub];
-            if (form->mins) { product += mins[i / form->sub] * opdi_float(row->sums[sub]); }
-            sum += product * row->d[(at + i) / form->chunk];
-        }
-    }
-    return sum;
-}
 /* An opdi_range_fn: computes the columns begin .. end - 1 of y. */
 static void opdi_block_few_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_block_few *const few = (const opdi_block_few *)ctx;
@@ -333,7 +415,7 @@ static void opdi_block_few_range(void *ctx, int64_t begin, int64_t end) {
             if (few->ways) { *y = few->ways->row(few->turned + i * few->bytes, w, job->k / few->ways->block); }
             else {
                 const opdi_block_row row = opdi_block_row_at(few->x, i);
-                *y = opdi_block_row_unpacked(few->x->form, job->k, &row, w);
+                *y = few->x->form->row(few->x->form, job->k, &row, w);
             }
         }
     }
