@@ -5,8 +5,7 @@
 //  With few rows of x, the time of a product is the time in which the weights are read.  So each row of weights is
 //  multiplied where it is, several blocks at a time.  x is stored in the order in which the codes lie in the vectors.
 
-#if defined(OPDI_WORDS)
-typedef uint16_t opdi_v32h __attribute__((vector_size(64), aligned(2), may_alias));
+#if defined(OPDI_X86)
 typedef uint32_t opdi_v4u __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint64_t opdi_v2w __attribute__((vector_size(16), aligned(8), may_alias));
 /* Four blocks of 32 elements of a rounded row: the first halves of the blocks, the second halves, for each word of four
@@ -38,11 +37,13 @@ static void opdi_block_fours(const opdi_block_form *form, int64_t wide, const op
         }
     }
 }
+/* The places of groups of 32 elements in an opdi_block_super: for Q6_K, for formats with minima, and for Q2_K and Q3_K. */
+static const uint8_t opdi_block_places[3][8] = {
+    {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 1, 3, 4, 6, 5, 7}, {0, 2, 4, 6, 1, 3, 5, 7}};
 /* Writes a rounded row as opdi_block_super.  In formats with minima, the groups of 32 elements change places, because
    the codes of two of them share bytes; in formats of two bits, those of four. */
 static void opdi_block_supers(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out) {
-    static const uint8_t places[3][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 1, 3, 4, 6, 5, 7}, {0, 2, 4, 6, 1, 3, 5, 7}};
-    const uint8_t *const order = places[form->dtype == OPD_Q2_K || form->dtype == OPD_Q3_K ? 2 : form->mins];
+    const uint8_t *const order = opdi_block_places[form->dtype == OPD_Q2_K || form->dtype == OPD_Q3_K ? 2 : form->mins];
     opdi_block_super *to = (opdi_block_super *)out;
     for (int64_t at = 0; at < wide; at += 256, to++) {
         for (int b = 0; b < 8; b++) {
@@ -63,6 +64,261 @@ static void opdi_block_supers(const opdi_block_form *form, int64_t wide, const o
         to->d = row->d[at / 256];
     }
 }
+
+//-- AVX2 --------------------------------------------------------------------------------------------------------------
+
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_lanes8(opdi_v8f sum, opdi_v4f more) {
+    float lanes[8], others[4];
+    memcpy(lanes, &sum, sizeof lanes);
+    memcpy(others, &more, sizeof others);
+    for (int lane = 0; lane < 4; lane++) { lanes[lane] += lanes[lane + 4]; }
+    return ((lanes[0] + lanes[2]) + (lanes[1] + lanes[3])) + ((others[0] + others[2]) + (others[1] + others[3]));
+}
+/* Returns 16 bytes from each of two places. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_gather2(const uint8_t *first, const uint8_t *second) {
+    opdi_v8u both;
+    __asm__("vmovdqu {%1, %x0|%x0, %1}" : "=x"(both) : "m"(*(const opdi_v16b *)first));
+    __asm__("vinserti128 {$1, %1, %0, %0|%0, %0, %1, 1}" : "+x"(both) : "m"(*(const opdi_v16b *)second));
+    return both;
+}
+/* Returns the float16 at four places, `step` bytes apart, as floats. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v4f opdi_block_halves4(const uint8_t *at, int64_t step) {
+    const opdi_v2w all = {(uint64_t)opdi_u16_at(at) | (uint64_t)opdi_u16_at(at + step) << 16 |
+        (uint64_t)opdi_u16_at(at + 2 * step) << 32 | (uint64_t)opdi_u16_at(at + 3 * step) << 48, 0};
+    opdi_v4f floats;
+    __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=x"(floats) : "x"(all));
+    return floats;
+}
+/* Returns eight bytes, each 16 if its bit in `bits` is set, else 0. */
+OPDI_ALWAYS uint64_t opdi_block_spread(uint32_t bits) {
+    const uint64_t spread = ((bits & 255) * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_BYTE) + UINT64_C(0x7f7f7f7f7f7f7f7f);
+    return spread >> 3 & UINT64_C(0x1010101010101010);
+}
+/* How the codes of blocks of 32 elements are stored: nibbles, nibbles and fifth bits, bytes, or nibbles that choose from
+   a table.  The codes of bytes and of IQ4_NL have signs here. */
+enum { OPDI_ROW_FOURS, OPDI_ROW_FIVES, OPDI_ROW_EIGHTS, OPDI_ROW_IQ4, OPDI_ROW_FP4 };
+#define OPDI_ALL8_OF(x) {x, x, x, x, x, x, x, x}
+/* Returns the sums of four products each of two blocks, the first at w.  Their codes begin `at` bytes after w, and fifth
+   bits are before them. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair, const uint8_t *w, int bytes, int at,
+                                              int kind, opdi_v8u table) {
+    const opdi_v8u fifteens = OPDI_ALL8_OF(0x0f0f0f0fu);
+    const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const opdi_v8u x_low = *(const opdi_v8u *)(const void *)(x->low + 32 * pair);
+    const opdi_v8u x_high = *(const opdi_v8u *)(const void *)(x->high + 32 * pair);
+    opdi_v8u low = opdi_block_gather2(w + at, w + at + bytes), high, whole = {0}, size, turned;
+    opdi_v16h some, more;
+    if (kind == OPDI_ROW_EIGHTS) { high = opdi_block_gather2(w + at + 16, w + at + bytes + 16); }
+    else {
+        high = low >> 4 & fifteens;
+        low &= fifteens;
+    }
+    if (kind == OPDI_ROW_FIVES) {
+        const uint32_t h0 = opdi_u32_at(w + at - 4), h1 = opdi_u32_at(w + at - 4 + bytes);
+        const opdi_v4w lows = {opdi_block_spread(h0), opdi_block_spread(h0 >> 8), opdi_block_spread(h1),
+            opdi_block_spread(h1 >> 8)};
+        const opdi_v4w highs = {opdi_block_spread(h0 >> 16), opdi_block_spread(h0 >> 24), opdi_block_spread(h1 >> 16),
+            opdi_block_spread(h1 >> 24)};
+        low |= (opdi_v8u)lows;
+        high |= (opdi_v8u)highs;
+    }
+    if (kind == OPDI_ROW_IQ4 || kind == OPDI_ROW_FP4) {
+        OPDI_ASM_LOOK_UP(low, table, low);
+        OPDI_ASM_LOOK_UP(high, table, high);
+    }
+    if (kind == OPDI_ROW_EIGHTS || kind == OPDI_ROW_IQ4) {
+        OPDI_ASM_ABS(size, low);
+        OPDI_ASM_SIGN(turned, x_low, low);
+        OPDI_ASM_BYTES(some, size, turned);
+        OPDI_ASM_JOIN(whole, some, ones)
+        OPDI_ASM_ABS(size, high);
+        OPDI_ASM_SIGN(turned, x_high, high);
+        OPDI_ASM_BYTES(some, size, turned);
+        OPDI_ASM_JOIN(whole, some, ones)
+        return whole;
+    }
+    OPDI_ASM_BYTES(some, low, x_low);
+    OPDI_ASM_BYTES(more, high, x_high);
+    some += more;
+    memcpy(&whole, x->bias + 8 * pair, sizeof whole);
+    OPDI_ASM_JOIN(whole, some, ones)
+    return whole;
+}
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_row_bytes(const void *rounded, const uint8_t *w, int64_t blocks, int bytes, int at,
+                                                 int kind, bool mins) {
+    static const int8_t tables[2][16] = {{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113},
+        {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0}};
+    const uint8_t *const numbers = (const uint8_t *)tables[kind == OPDI_ROW_FP4];
+    const opdi_v8u table = opdi_block_gather2(numbers, numbers);
+    const opdi_v8u spread[2] = {{0, 0, 0, 0, 1, 1, 1, 1}, {2, 2, 2, 2, 3, 3, 3, 3}};
+    const opdi_block_four *x = (const opdi_block_four *)rounded;
+    uint8_t rest[4 * 34] = {0};
+    opdi_v8f sum = {0};
+    opdi_v4f more = {0};
+    for (; blocks > 0; blocks -= 4, x++, w += 4 * bytes) {
+        if (blocks < 4) {
+            memcpy(rest, w, (size_t)(blocks * bytes));
+            w = rest;
+        }
+        opdi_v4f scales = {1, 1, 1, 1};
+        if (kind == OPDI_ROW_FP4) {
+            for (int i = 0; i < 4; i++) { scales[i] = opdi_mxfp4_scale(w[i * bytes]); }
+        } else { scales = opdi_block_halves4(w, bytes); }
+        scales *= *(const opdi_v4f *)(const void *)x->d;
+        if (mins) { more += opdi_block_halves4(w + 2, bytes) * *(const opdi_v4f *)(const void *)x->sums; }
+        for (int pair = 0; pair < 2; pair++) {
+            opdi_v8f f, scale;
+            const opdi_v8u whole = opdi_block_two(x, pair, w + 2 * pair * bytes, bytes, at, kind, table);
+            __asm__("vpermps {%t2, %1, %0|%0, %1, %t2}" : "=x"(scale) : "x"(spread[pair]), "x"(scales));
+            OPDI_ASM_FLOATS(f, whole);
+            OPDI_ASM_FMA("ps", sum, f, scale);
+        }
+    }
+    return opdi_block_lanes8(sum, more);
+}
+#define OPDI_BLOCK_ROW_BYTES(name, bytes, at, kind, mins) \
+    OPDI_AVX2 static float name(const void *rounded, const uint8_t *w, int64_t blocks) { \
+        return opdi_block_row_bytes(rounded, w, blocks, bytes, at, kind, mins); \
+    }
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q8_0, 34, 2, OPDI_ROW_EIGHTS, false)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q4_0, 18, 2, OPDI_ROW_FOURS, false)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q4_1, 20, 4, OPDI_ROW_FOURS, true)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q5_0, 22, 6, OPDI_ROW_FIVES, false)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q5_1, 24, 8, OPDI_ROW_FIVES, true)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_iq4_nl, 18, 2, OPDI_ROW_IQ4, false)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_mxfp4, 17, 1, OPDI_ROW_FP4, false)
+
+/* Adds to `whole` the products of 32 codes and x, multiplied by the int16 in `scale`. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_scaled(opdi_v8u whole, opdi_v8u codes, const int8_t *q, opdi_v16h scale) {
+    opdi_v16h some;
+    OPDI_ASM_BYTES(some, codes, *(const opdi_v8u *)(const void *)q);
+    OPDI_ASM_JOIN(whole, some, scale)
+    return whole;
+}
+/* Q4_K, and Q5_K if `fives` is true. */
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_k(const void *rounded, const uint8_t *w, int64_t blocks, bool fives) {
+    const opdi_v8u fifteens = OPDI_ALL8_OF(0x0f0f0f0fu), ones = OPDI_ALL8_OF(0x01010101u);
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    opdi_v8f sum = {0};
+    opdi_v4f more = {0};
+    for (; blocks > 0; blocks--, x++, w += fives ? 176 : 144) {
+        const uint32_t s0 = opdi_u32_at(w + 4), s1 = opdi_u32_at(w + 8), s2 = opdi_u32_at(w + 12);
+        const opdi_v2w scales = {(s0 & 0x3f3f3f3fu) |
+            (uint64_t)((s2 & 0x0f0f0f0fu) | (s0 >> 2 & 0x30303030u)) << 32, 0};
+        const opdi_v2w mins = {(s1 & 0x3f3f3f3fu) |
+            (uint64_t)((s2 >> 4 & 0x0f0f0f0fu) | (s1 >> 2 & 0x30303030u)) << 32, 0};
+        opdi_v4u wide, wide_mins, joined;
+        opdi_v4f from_mins;
+        opdi_v8u whole = {0}, h = {0};
+        opdi_v8f f;
+        uint16_t all[8];
+        __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(wide) : "x"(scales));
+        __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(wide_mins) : "x"(mins));
+        memcpy(all, &wide, sizeof all);
+        if (fives) { memcpy(&h, w + 16, sizeof h); }
+        for (int i = 0; i < 4; i++) {
+            opdi_v8u low, high;
+            opdi_v16h scale;
+            memcpy(&low, w + (fives ? 48 : 16) + 32 * i, sizeof low);
+            high = low >> 4 & fifteens;
+            low &= fifteens;
+            if (fives) {
+                low |= (h >> 2 * i & ones) << 4;
+                high |= (h >> (2 * i + 1) & ones) << 4;
+            }
+            __asm__("vpbroadcastw {%1, %0|%0, %1}" : "=x"(scale) : "m"(all[2 * i]));
+            whole = opdi_block_scaled(whole, low, x->q + 32 * opdi_block_places[1][2 * i], scale);
+            __asm__("vpbroadcastw {%1, %0|%0, %1}" : "=x"(scale) : "m"(all[2 * i + 1]));
+            whole = opdi_block_scaled(whole, high, x->q + 32 * opdi_block_places[1][2 * i + 1], scale);
+        }
+        __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=x"(joined) : "x"(wide_mins),
+                "m"(*(const opdi_v16b *)(const void *)x->sums));
+        OPDI_ASM_FLOATS(from_mins, joined);
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * (opdi_f16_at(w) * x->d);
+        more -= from_mins * (opdi_f16_at(w + 2) * x->d);
+    }
+    return opdi_block_lanes8(sum, more);
+}
+OPDI_AVX2 static float opdi_block_bytes_q4_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_k(rounded, w, blocks, false);
+}
+OPDI_AVX2 static float opdi_block_bytes_q5_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_k(rounded, w, blocks, true);
+}
+/* Returns eight times the int16 at `at`, and eight times the next one. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v16h opdi_block_two_scales(const int16_t *at) {
+    const opdi_v8u places = {0x01000100u, 0x01000100u, 0x01000100u, 0x01000100u, 0x03020302u, 0x03020302u, 0x03020302u,
+        0x03020302u};
+    opdi_v16h scale;
+    __asm__("vpbroadcastd {%1, %0|%0, %1}" : "=x"(scale) : "m"(*(const opdi_word32 *)(const void *)at));
+    OPDI_ASM_LOOK_UP(scale, scale, places);
+    return scale;
+}
+/* Q2_K, Q3_K or Q6_K, whose groups have 16 elements. */
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_sixteens(const void *rounded, const uint8_t *w, int64_t blocks, int bits) {
+    const opdi_v8u threes = OPDI_ALL8_OF(0x03030303u), fifteens = OPDI_ALL8_OF(0x0f0f0f0fu);
+    const opdi_v8u ones = OPDI_ALL8_OF(0x01010101u);
+    const int bytes = bits == 2 ? 84 : bits == 3 ? 110 : 210, shift = bits == 3 ? 2 : 5;
+    const uint8_t *const places = opdi_block_places[bits == 6 ? 0 : 2];
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    const opdi_v4f more = {0};
+    opdi_v8f sum = {0};
+    for (; blocks > 0; blocks--, x++, w += bytes) {
+        opdi_v8u whole = {0}, offsets = {0};
+        opdi_v8f f;
+        opdi_v16h scales, halves;
+        int16_t all[16], mins[16];
+        int8_t narrow[16];
+        if (bits == 6) { memcpy(narrow, w + 192, sizeof narrow); }
+        if (bits == 3) { opdi_q3_K_scales(w + 96, narrow); }
+        for (int i = 0; i < 16; i++) { all[i] = bits == 2 ? (int16_t)(w[i] & 15) : narrow[i]; }
+        for (int i = 0; bits == 2 && i < 16; i++) { mins[i] = w[i] >> 4; }
+        memcpy(&scales, bits == 2 ? mins : all, sizeof scales);
+        memcpy(&halves, x->halves, sizeof halves);
+        OPDI_ASM_JOIN(offsets, scales, halves)
+        for (int group = 0; group < 8; group++) {
+            opdi_v8u codes, high;
+            if (bits == 6) {
+                memcpy(&codes, w + 64 * (group / 4) + 32 * (group % 2), sizeof codes);
+                memcpy(&high, w + 128 + 32 * (group / 4), sizeof high);
+                codes = (codes >> (group % 4 / 2 * 4) & fifteens) | (high >> group % 4 * 2 & threes) << 4;
+            } else {
+                memcpy(&codes, w + (bits == 3 ? 32 : 16) + 32 * (group / 4), sizeof codes);
+                codes = codes >> group % 4 * 2 & threes;
+            }
+            if (bits == 3) {
+                memcpy(&high, w, sizeof high);
+                codes |= (high >> group & ones) << 2;
+            }
+            whole = opdi_block_scaled(whole, codes, x->q + 32 * places[group], opdi_block_two_scales(all + 2 * group));
+        }
+        if (bits != 2) { whole -= offsets << shift; }
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * (opdi_f16_at(w + (bits == 2 ? 80 : bits == 3 ? 108 : 208)) * x->d);
+        if (bits == 2) {
+            OPDI_ASM_FLOATS(f, offsets);
+            sum -= f * (opdi_f16_at(w + 82) * x->d);
+        }
+    }
+    return opdi_block_lanes8(sum, more);
+}
+OPDI_AVX2 static float opdi_block_bytes_q2_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_sixteens(rounded, w, blocks, 2);
+}
+OPDI_AVX2 static float opdi_block_bytes_q3_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_sixteens(rounded, w, blocks, 3);
+}
+OPDI_AVX2 static float opdi_block_bytes_q6_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_sixteens(rounded, w, blocks, 6);
+}
+#endif
+#if defined(OPDI_WORDS)
+
+//-- AVX512_VNNI -------------------------------------------------------------------------------------------------------
+
+typedef uint16_t opdi_v32h __attribute__((vector_size(64), aligned(2), may_alias));
+
 OPDI_AVX512 OPDI_ALWAYS float opdi_block_lanes(opdi_v16f sum, opdi_v4f more) {
     float lanes[16], others[4];
     memcpy(lanes, &sum, sizeof lanes);
@@ -385,9 +641,18 @@ typedef struct opdi_block_ways {
     void (*turn)(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out);
     float (*row)(const void *rounded, const uint8_t *w, int64_t blocks);
 } opdi_block_ways;
-#if defined(OPDI_WORDS)
+#if defined(OPDI_X86)
 #define OPDI_WAYS_FOUR 128, (int)sizeof(opdi_block_four), 32, opdi_block_fours
 #define OPDI_WAYS_SUPER 256, (int)sizeof(opdi_block_super), 256, opdi_block_supers
+static const opdi_block_ways opdi_block_ways_bytes[] = {
+    {OPD_Q8_0, OPDI_WAYS_FOUR, opdi_block_bytes_q8_0}, {OPD_Q4_0, OPDI_WAYS_FOUR, opdi_block_bytes_q4_0},
+    {OPD_Q4_1, OPDI_WAYS_FOUR, opdi_block_bytes_q4_1}, {OPD_Q5_0, OPDI_WAYS_FOUR, opdi_block_bytes_q5_0},
+    {OPD_Q5_1, OPDI_WAYS_FOUR, opdi_block_bytes_q5_1}, {OPD_IQ4_NL, OPDI_WAYS_FOUR, opdi_block_bytes_iq4_nl},
+    {OPD_MXFP4, OPDI_WAYS_FOUR, opdi_block_bytes_mxfp4}, {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_bytes_q4_k},
+    {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_bytes_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_bytes_q6_k},
+    {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_bytes_q2_k}, {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_bytes_q3_k}};
+#endif
+#if defined(OPDI_WORDS)
 static const opdi_block_ways opdi_block_ways_quads[] = {
     {OPD_Q8_0, OPDI_WAYS_FOUR, opdi_block_row_q8_0}, {OPD_Q4_0, OPDI_WAYS_FOUR, opdi_block_row_q4_0},
     {OPD_Q4_1, OPDI_WAYS_FOUR, opdi_block_row_q4_1}, {OPD_Q5_0, OPDI_WAYS_FOUR, opdi_block_row_q5_0},
@@ -420,16 +685,30 @@ static void opdi_block_few_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
+/* Returns the functions for rows of a format, or NULL if it has none. */
+static const opdi_block_ways *opdi_block_ways_of(opd_scalar_type dtype) {
+#if defined(OPDI_X86)
+    const opdi_block_ways *ways = opdi_block_ways_bytes;
+    size_t count = opdi_cpu_level() > 0 ? sizeof opdi_block_ways_bytes / sizeof *ways : 0;
+#if defined(OPDI_WORDS)
+    if (opdi_cpu_words() & OPDI_HAS_QUADS) {
+        ways = opdi_block_ways_quads;
+        count = sizeof opdi_block_ways_quads / sizeof *ways;
+    }
+#endif
+    for (size_t i = 0; i < count; i++) {
+        if (ways[i].dtype == dtype) { return &ways[i]; }
+    }
+#else
+    (void)dtype;
+#endif
+    return NULL;
+}
 /* Computes the product if it has few rows.  Returns 1, or 0 if it has not, or -1 with an error. */
 OPDI_INTERNAL int opdi_block_few_try(const opdi_block_rounded *x) {
     const opdi_block_job *const job = x->job;
     const int64_t wide = opdi_round_up(job->k, 256), grain = OPDI_MAX(1, 32768 / job->k);
-    opdi_block_few few = {x, NULL, NULL, 0};
-#if defined(OPDI_WORDS)
-    for (size_t i = 0; opdi_cpu_words() & OPDI_HAS_QUADS && i < sizeof opdi_block_ways_quads / sizeof(opdi_block_ways); i++) {
-        if (opdi_block_ways_quads[i].dtype == job->dtype) { few.ways = &opdi_block_ways_quads[i]; }
-    }
-#endif
+    opdi_block_few few = {x, opdi_block_ways_of(job->dtype), NULL, 0};
     if (job->m > (few.ways ? OPDI_BLOCK_MOST : OPDI_BLOCK_LEAST)) { return 0; }
     if (!few.ways) {
         opdi_parallel_for(job->n, grain, opdi_block_few_range, &few);
