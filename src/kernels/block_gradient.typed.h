@@ -1,6 +1,7 @@
 /* Adds to the `count` elements of y, a multiple of 16, the products of four rows of w, which are `step` elements apart,
    and the elements of x that belong to them. */
-OPDI_TARGET static void OPDI_WIDE(block_add_rows)(const float *x, const float *w, int64_t step, int64_t count, float *y) {
+OPDI_TARGET static void OPDI_WIDE(block_add_rows)(const float *x, const float *w, int64_t step, int64_t count,
+                                                  float *y) {
     const float x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
     const float *const w1 = w + step, *const w2 = w1 + step, *const w3 = w2 + step;
     for (int64_t i = 0; i < count; i += 16) {

@@ -174,8 +174,8 @@ static void opdi_block_backward(void *ctx, int64_t begin, int64_t end) {
 #include "block_gradient.typed.h"
 #endif
 #include "../typed/end.h"
-/* Adds the products of `count` rows of w, at most four, from row j on and of `columns` columns from column k on.  `rows`
-   has memory for these elements. */
+/* Adds the products of `count` rows of w, at most four, from row j on and of `columns` columns from column k on.
+   `rows` has memory for these elements. */
 static void opdi_block_backward_rows(const opdi_block_work *work, int64_t j, int64_t count, int64_t k, int64_t columns,
                                      float *rows) {
     const opdi_block_job *const job = work->job;

@@ -3,15 +3,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>block_rounded  products with weights in blocks, in 8-bit integers
 //
-//  The rows of x are rounded to 8 bits once per product.  With many rows of x, groups of 32 rows of weights are unpacked
-//  into a panel: their codes as 32-bit words of four consecutive codes, the words of all rows side by side, and the
-//  scales.  Then each group of four rows of x is multiplied by the panel.  With few rows of x, each row of weights is
-//  multiplied where it is (see block_rows.c).
+//  The rows of x are rounded to 8 bits once per product.  With many rows of x, groups of 32 rows of weights are
+//  unpacked into a panel: their codes as 32-bit words of four consecutive codes, the words of all rows side by side,
+//  and the scales.  Then each group of four rows of x is multiplied by the panel.  With few rows of x, each row of
+//  weights is multiplied where it is (see block_rows.c).
 //----------------------------------------------------------------------------------------------------------------------
-
-/* The codes of IQ4_NL and IQ4_XS plus 128, and those of MXFP4 and NVFP4 plus 12. */
-static const uint8_t opdi_block_curve[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
-static const uint8_t opdi_block_e2m1[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
 /* Returns the highest digit, to base 3, of a byte of TQ1_0. */
 OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >> 8); }
@@ -30,12 +26,12 @@ OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >
 
 //== rounding ==========================================================================================================
 
-#define OPDI_BLOCK_PAD 256                        /* rows of rounded elements are padded with zeros to a multiple of it */
+#define OPDI_BLOCK_PAD 256                        /* rounded rows are padded with zeros to a multiple of this length */
 
 /* Rounds `count` elements of x, 32 or 256, to 8 bits: x is about d * q.  Returns d, or NaN if an element is infinite or
-   NaN. */
+   NaN, or if the elements are so small or so large that their products with scales could not be represented. */
 static float opdi_block_round(const float *x, int count, int8_t *q) {
-    float most[16] = {0}, more, scale = 1;
+    float most[16] = {0}, more;
     uint32_t bad = 0;
     for (int i = 0; i < count; i += 16) {
         float size[16];
@@ -44,20 +40,19 @@ static float opdi_block_round(const float *x, int count, int8_t *q) {
         for (int lane = 0; lane < 16; lane++) { bad |= (uint32_t)(opdi_bits(size[lane]) >= 0x7f800000u); }
     }
     for (int lane = 1; lane < 16; lane++) { most[0] = most[lane] > most[0] ? most[lane] : most[0]; }
-    if (bad) {
+    if (bad || most[0] > 1e28f || (most[0] < 1e-28f && most[0] > 0)) {
         memset(q, 0, (size_t)count);
         return NAN;
     }
-    if (most[0] < 1e-30f) { scale = 1.2676506e30f; }                  /* 2^100; otherwise 127 / most could be infinite */
     if (most[0] == 0) {
         memset(q, 0, (size_t)count);
         return 0;
     }
-    more = 127.0f / (most[0] * scale);
+    more = 127.0f / most[0];
     for (int i = 0; i < count; i += 16) {
         int32_t whole[16];
         for (int lane = 0; lane < 16; lane++) {
-            const float near = OPDI_ROUNDED(float, x[i + lane] * scale * more + OPDI_MAGIC);
+            const float near = OPDI_ROUNDED(float, x[i + lane] * more + OPDI_MAGIC);
             whole[lane] = (int32_t)(opdi_bits(near) - 0x4b400000u);
         }
         for (int lane = 0; lane < 16; lane++) { q[i + lane] = (int8_t)whole[lane]; }
@@ -281,8 +276,8 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
         to[0] += f * d; \
         to[1] += g * d; \
     }
-/* An opdi_block_tile_fn for AVX2.  Codes of 8 bits are multiplied with their signs, because sums of two products of 8-bit
-   numbers without signs would not fit into 16 bits. */
+/* An opdi_block_tile_fn for AVX2.  Codes of 8 bits are multiplied with their signs, because sums of two products of
+   8-bit numbers without signs would not fit into 16 bits. */
 OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *sums) {
     const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const opdi_v8u flip = {0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u,
@@ -291,10 +286,9 @@ OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *
     for (int part = 0; part < OPDI_BLOCK_PANEL; part += 16) {
         const opdi_v8u *w = (const opdi_v8u *)(const void *)(tile->codes + 4 * part);
         for (int64_t at = 0, sub = 0; at < tile->depth; sub++) {
-            const opdi_v8f *const scales = (const opdi_v8f *)(const void *)(tile->scales + sub * OPDI_BLOCK_PANEL + part);
-            const opdi_v8f *const mins = tile->mins
-                ? (const opdi_v8f *)(const void *)(tile->mins + sub * OPDI_BLOCK_PANEL + part) : NULL;
-            const int64_t end = at + tile->sub, chunk = at / tile->chunk;
+            const int64_t end = at + tile->sub, chunk = at / tile->chunk, first = sub * OPDI_BLOCK_PANEL + part;
+            const opdi_v8f *const scales = (const opdi_v8f *)(const void *)(tile->scales + first);
+            const opdi_v8f *const mins = tile->mins ? (const opdi_v8f *)(const void *)(tile->mins + first) : NULL;
             OPDI_TILE_ROWS(OPDI_TILE_WORDS)
             for (; tile->wide && at < end; at += 4, w += 4) {
                 const opdi_v8u w0 = w[0] ^ flip, w1 = w[1] ^ flip;

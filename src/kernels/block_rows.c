@@ -37,7 +37,7 @@ static void opdi_block_fours(const opdi_block_form *form, int64_t wide, const op
         }
     }
 }
-/* The places of groups of 32 elements in an opdi_block_super: for Q6_K, for formats with minima, and for Q2_K and Q3_K. */
+/* The places of groups of 32 elements in an opdi_block_super: for Q6_K, for Q4_K and Q5_K, and for Q2_K and Q3_K. */
 static const uint8_t opdi_block_places[3][8] = {
     {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 1, 3, 4, 6, 5, 7}, {0, 2, 4, 6, 1, 3, 5, 7}};
 /* Writes a rounded row as opdi_block_super.  In formats with minima, the groups of 32 elements change places, because
@@ -91,15 +91,24 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v4f opdi_block_halves4(const uint8_t *at, int64_t ste
 }
 /* Returns eight bytes, each 16 if its bit in `bits` is set, else 0. */
 OPDI_ALWAYS uint64_t opdi_block_spread(uint32_t bits) {
-    const uint64_t spread = ((bits & 255) * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_BYTE) + UINT64_C(0x7f7f7f7f7f7f7f7f);
-    return spread >> 3 & UINT64_C(0x1010101010101010);
+    const uint64_t spread = (bits & 255) * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_BYTE;
+    return (spread + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 3 & UINT64_C(0x1010101010101010);
 }
-/* How the codes of blocks of 32 elements are stored: nibbles, nibbles and fifth bits, bytes, or nibbles that choose from
-   a table.  The codes of bytes and of IQ4_NL have signs here. */
+/* Does the same as opdi_q3_K_scales, four scales at a time. */
+OPDI_ALWAYS void opdi_block_scales(const uint8_t *at, int8_t *scales) {
+    const uint32_t low = 0x0f0f0f0fu, pair = 0x30303030u, s0 = opdi_u32_at(at), s1 = opdi_u32_at(at + 4);
+    const uint32_t high = opdi_u32_at(at + 8);
+    uint32_t all[4] = {(s0 & low) | (high << 4 & pair), (s1 & low) | (high << 2 & pair),
+        (s0 >> 4 & low) | (high & pair), (s1 >> 4 & low) | (high >> 2 & pair)};
+    for (int i = 0; i < 4; i++) { all[i] = ((all[i] | 0x80808080u) - 0x20202020u) ^ 0x80808080u; }
+    memcpy(scales, all, sizeof all);
+}
+/* How the codes of blocks of 32 elements are stored: nibbles, nibbles and fifth bits, bytes, or nibbles that choose
+   from a table.  The codes of bytes and of IQ4_NL have signs here. */
 enum { OPDI_ROW_FOURS, OPDI_ROW_FIVES, OPDI_ROW_EIGHTS, OPDI_ROW_IQ4, OPDI_ROW_FP4 };
 #define OPDI_ALL8_OF(x) {x, x, x, x, x, x, x, x}
-/* Returns the sums of four products each of two blocks, the first at w.  Their codes begin `at` bytes after w, and fifth
-   bits are before them. */
+/* Returns the sums of four products each of two blocks, the first at w.  Their codes begin `at` bytes after w, and
+   fifth bits are before them. */
 OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair, const uint8_t *w, int bytes, int at,
                                               int kind, opdi_v8u table) {
     const opdi_v8u fifteens = OPDI_ALL8_OF(0x0f0f0f0fu);
@@ -144,8 +153,8 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair
     OPDI_ASM_JOIN(whole, some, ones)
     return whole;
 }
-OPDI_AVX2 OPDI_ALWAYS float opdi_block_row_bytes(const void *rounded, const uint8_t *w, int64_t blocks, int bytes, int at,
-                                                 int kind, bool mins) {
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_row_bytes(const void *rounded, const uint8_t *w, int64_t blocks, int bytes,
+                                                 int at, int kind, bool mins) {
     static const int8_t tables[2][16] = {{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113},
         {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0}};
     const uint8_t *const numbers = (const uint8_t *)tables[kind == OPDI_ROW_FP4];
@@ -271,7 +280,7 @@ OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_sixteens(const void *rounded, const
         int16_t all[16], mins[16];
         int8_t narrow[16];
         if (bits == 6) { memcpy(narrow, w + 192, sizeof narrow); }
-        if (bits == 3) { opdi_q3_K_scales(w + 96, narrow); }
+        if (bits == 3) { opdi_block_scales(w + 96, narrow); }
         for (int i = 0; i < 16; i++) { all[i] = bits == 2 ? (int16_t)(w[i] & 15) : narrow[i]; }
         for (int i = 0; bits == 2 && i < 16; i++) { mins[i] = w[i] >> 4; }
         memcpy(&scales, bits == 2 ? mins : all, sizeof scales);
@@ -363,13 +372,10 @@ OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_fifths(opdi_v16u codes, uint64_t hi
    four blocks at w, SCALES is their scales.  If MINS is not 0, it is their minima.  bias is 0 or 1. */
 #define OPDI_BLOCK_ROW(name, bytes, CODES, SCALES, MINS, with_bias) \
 OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blocks) { \
-    static const uint8_t tables[2][16] = { \
-        {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}, \
-        {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0}}; \
     const opdi_v16u spread = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}; \
     const opdi_v16u fifteens = OPDI_ALL16(0x0f0f0f0fu), flips = OPDI_ALL16(0x80808080u); \
     const opdi_v16u sixteens = OPDI_ALL16(0x10101010u); \
-    const opdi_v16u curve = opdi_block_gather(tables[0], 0), e2m1 = opdi_block_gather(tables[1], 0); \
+    const opdi_v16u curve = opdi_block_gather(opdi_block_curve, 0), e2m1 = opdi_block_gather(opdi_block_e2m1, 0); \
     const opdi_block_four *x = (const opdi_block_four *)rounded; \
     uint8_t rest[4 * (bytes)] = {0}; \
     opdi_v16f sum = {0}; \
@@ -422,10 +428,13 @@ static const opdi_v4f opdi_block_no_mins = {0};
     opdi_mxfp4_scale(w[51])})
 OPDI_BLOCK_ROW(opdi_block_row_q8_0, 34, OPDI_CODES_EIGHTS, opdi_block_halves(w, 34), opdi_block_no_mins, 1)
 OPDI_BLOCK_ROW(opdi_block_row_q4_0, 18, OPDI_CODES_FOURS(2, 18), opdi_block_halves(w, 18), opdi_block_no_mins, 1)
-OPDI_BLOCK_ROW(opdi_block_row_q4_1, 20, OPDI_CODES_FOURS(4, 20), opdi_block_halves(w, 20), opdi_block_halves(w + 2, 20), 0)
+OPDI_BLOCK_ROW(opdi_block_row_q4_1, 20, OPDI_CODES_FOURS(4, 20), opdi_block_halves(w, 20),
+               opdi_block_halves(w + 2, 20), 0)
 OPDI_BLOCK_ROW(opdi_block_row_q5_0, 22, OPDI_CODES_FIVES(2, 22), opdi_block_halves(w, 22), opdi_block_no_mins, 1)
-OPDI_BLOCK_ROW(opdi_block_row_q5_1, 24, OPDI_CODES_FIVES(4, 24), opdi_block_halves(w, 24), opdi_block_halves(w + 2, 24), 0)
-OPDI_BLOCK_ROW(opdi_block_row_iq4_nl, 18, OPDI_CODES_TABLE(2, 18, curve), opdi_block_halves(w, 18), opdi_block_no_mins, 1)
+OPDI_BLOCK_ROW(opdi_block_row_q5_1, 24, OPDI_CODES_FIVES(4, 24), opdi_block_halves(w, 24),
+               opdi_block_halves(w + 2, 24), 0)
+OPDI_BLOCK_ROW(opdi_block_row_iq4_nl, 18, OPDI_CODES_TABLE(2, 18, curve), opdi_block_halves(w, 18),
+               opdi_block_no_mins, 1)
 OPDI_BLOCK_ROW(opdi_block_row_mxfp4, 17, OPDI_CODES_TABLE(1, 17, e2m1), OPDI_MXFP4_SCALES, opdi_block_no_mins, 1)
 
 /* OPDI_ASM_SHORTS adds to each int32 of c the products of the two int16 in the same lane of a and of b. */
@@ -526,7 +535,8 @@ OPDI_AVX512 static float opdi_block_row_q6_k(const void *rounded, const uint8_t 
             high = (low >> 4 & fifteens) | (h & bits[1]) >> by[1];
             low = (low & fifteens) | (h & bits[0]) << by[0];
             __asm__("vpermw {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(half ? second : first), "v"(wide));
-            OPDI_ASM_SHORTS(whole, opdi_block_both(low, high, x->q + 128 * half, bias[2 * half], bias[2 * half + 1]), scale);
+            low = opdi_block_both(low, high, x->q + 128 * half, bias[2 * half], bias[2 * half + 1]);
+            OPDI_ASM_SHORTS(whole, low, scale);
         }
         OPDI_ASM_FLOATS(f, whole);
         sum += f * (opdi_f16_at(w + 208) * x->d);
@@ -540,7 +550,8 @@ OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_pair(opdi_v16u q, int part) {
 }
 /* Q2_K, and Q3_K if `threes` is true.  Part number i of the codes has elements 32 i to 32 i + 31 of both halves of the
    block. */
-OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const uint8_t *w, int64_t blocks, bool threes) {
+OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const uint8_t *w, int64_t blocks,
+                                                      bool threes) {
     const opdi_v16u zeros = {0}, lowest = {OPDI_ALL8(0x01010101u), OPDI_ALL8(0x10101010u)};
 #define OPDI_PAIRS2(i) i, (i) + 2, i, (i) + 2, i, (i) + 2, i, (i) + 2
     const opdi_v32h first = {OPDI_PAIRS2(0), OPDI_PAIRS2(1), OPDI_PAIRS2(8), OPDI_PAIRS2(9)};
@@ -563,7 +574,7 @@ OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const
             codes[1] |= ((h & lowest << 1) << 1) >> down & fours;
             codes[2] |= (h & lowest << 2) >> down & fours;
             codes[3] |= ((h & lowest << 3) >> 1) >> down & fours;
-            opdi_q3_K_scales(w + 96, (int8_t *)scales);
+            opdi_block_scales(w + 96, (int8_t *)scales);
             __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v16b *)scales));
         } else {
             opdi_v16b all, low, high;
@@ -602,8 +613,7 @@ OPDI_AVX512 static float opdi_block_row_q3_k(const void *rounded, const uint8_t 
 /* IQ4_XS: x is an opdi_block_four for each half of a block. */
 OPDI_AVX512 static float opdi_block_row_iq4_xs(const void *rounded, const uint8_t *w, int64_t blocks) {
     const opdi_v16u spread = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}, fifteens = OPDI_ALL16(0x0f0f0f0fu);
-    static const uint8_t numbers[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
-    const opdi_v16u curve = opdi_block_gather(numbers, 0);
+    const opdi_v16u curve = opdi_block_gather(opdi_block_curve, 0);
     const opdi_block_four *x = (const opdi_block_four *)rounded;
     opdi_v16f sum = {0};
     const opdi_v4f more = {0};

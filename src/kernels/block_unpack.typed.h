@@ -34,15 +34,27 @@ OPDI_TARGET static void OPDI_WIDE(unpack_q4_1)(const uint8_t *block, uint8_t *co
 /* Unpacks codes of five bits: the fifth bits are at `high`, the other bits at `low`.  Each byte of `high` is copied to
    eight bytes, of which each keeps its own bit, and becomes 16 if it is set. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(unpack_fives)(const uint8_t *high, const uint8_t *low, uint8_t *codes) {
-    const uint64_t mask = UINT64_C(0x0f0f0f0f0f0f0f0f), top = UINT64_C(0x1010101010101010);
+    const uint64_t mask = UINT64_C(0x0f0f0f0f0f0f0f0f);
     uint64_t q[2], some[2], bits[4];
     memcpy(q, low, sizeof q);
+#if OPDI_LEVEL > 0 && defined(OPDI_X86)
+    const opdi_v8u places = {0, 0, 0x01010101u, 0x01010101u, 0x02020202u, 0x02020202u, 0x03030303u, 0x03030303u};
+    const opdi_v4w each = {OPDI_BIT_OF_BYTE, OPDI_BIT_OF_BYTE, OPDI_BIT_OF_BYTE, OPDI_BIT_OF_BYTE};
+    opdi_v8u spread;
+    opdi_v32b set;
+    __asm__("vpbroadcastd {%1, %0|%0, %1}" : "=x"(spread) : "m"(*(const opdi_word32 *)(const void *)high));
+    OPDI_ASM_LOOK_UP(spread, spread, places);
+    set = (opdi_v32b)((opdi_v32b)(spread & (opdi_v8u)each) == (opdi_v32b)each) & 16;
+    memcpy(bits, &set, sizeof bits);
+#else
     for (int i = 0; i < 4; i++) {
         bits[i] = (high[i] * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_BYTE) + UINT64_C(0x7f7f7f7f7f7f7f7f);
+        bits[i] = bits[i] >> 3 & UINT64_C(0x1010101010101010);
     }
-    for (int i = 0; i < 2; i++) { some[i] = (q[i] & mask) | (bits[i] >> 3 & top); }
+#endif
+    for (int i = 0; i < 2; i++) { some[i] = (q[i] & mask) | bits[i]; }
     memcpy(codes, some, sizeof some);
-    for (int i = 0; i < 2; i++) { some[i] = (q[i] >> 4 & mask) | (bits[2 + i] >> 3 & top); }
+    for (int i = 0; i < 2; i++) { some[i] = (q[i] >> 4 & mask) | bits[2 + i]; }
     memcpy(codes + 16, some, sizeof some);
 }
 OPDI_TARGET static void OPDI_WIDE(unpack_q5_0)(const uint8_t *block, uint8_t *codes, float *scales, float *mins) {
@@ -221,7 +233,9 @@ OPDI_TARGET static void OPDI_WIDE(unpack_tq1_0)(const uint8_t *block, uint8_t *c
     static const uint8_t powers[5] = {1, 3, 9, 27, 81};
     for (int n = 0; n < 5; n++) {
         for (int j = 0; j < 32; j++) { codes[32 * n + j] = opdi_block_digit((uint8_t)(block[j] * powers[n])); }
-        for (int j = 0; j < 16; j++) { codes[160 + 16 * n + j] = opdi_block_digit((uint8_t)(block[32 + j] * powers[n])); }
+        for (int j = 0; j < 16; j++) {
+            codes[160 + 16 * n + j] = opdi_block_digit((uint8_t)(block[32 + j] * powers[n]));
+        }
         for (int j = 0; j < 4 && n < 4; j++) {
             codes[240 + 4 * n + j] = opdi_block_digit((uint8_t)(block[48 + j] * powers[n]));
         }
@@ -233,25 +247,39 @@ OPDI_TARGET static void OPDI_WIDE(unpack_tq1_0)(const uint8_t *block, uint8_t *c
 /* An opdi_block_floats_fn. */
 OPDI_TARGET static void OPDI_WIDE(block_floats)(const opdi_block_form *form, const uint8_t *blocks, int64_t count,
                                                 float *out) {
-    const int sub = form->sub, off = form->offset;
+    const int shift = form->sub == 32 ? 5 : 4, off = form->offset;
     for (int64_t at = 0; at < count; at += form->elements, blocks += form->bytes) {
         uint8_t codes[256];
         float scales[16], mins[16] = {0};
         form->unpack(blocks, codes, scales, mins);
+#if OPDI_LEVEL > 0 && defined(OPDI_X86)
+        enum { LANES = sizeof(OPDI_V) / sizeof(float) };
+        for (int i = 0; i < form->elements; i += LANES) {
+            OPDI_V_INT some;
+            OPDI_V f;
+#if OPDI_LEVEL == 2
+            __asm__("vpmovzxbd {%1, %0|%0, %1}" : "=v"(some) : "m"(*(const opdi_v16b *)(codes + i)));
+#else
+            __asm__("vpmovzxbd {%1, %0|%0, %1}" : "=x"(some) : "m"(*(const opdi_word64 *)(const void *)(codes + i)));
+#endif
+            some -= off;
+            OPDI_ASM_FLOATS(f, some);
+            *(OPDI_V *)(void *)(out + at + i) = f * scales[i >> shift] + mins[i >> shift];
+        }
+#else
         for (int i = 0; i < form->elements; i += 16) {
-            const float scale = scales[i / sub], min = mins[i / sub];
-            uint8_t some[16];
+            const float scale = scales[i >> shift], min = mins[i >> shift];
             float to[16];
-            memcpy(some, codes + i, sizeof some);
-            for (int j = 0; j < 16; j++) { to[j] = (float)(some[j] - off); }
+            for (int j = 0; j < 16; j++) { to[j] = (float)(codes[i + j] - off); }
             for (int j = 0; j < 16; j++) { to[j] = to[j] * scale + min; }
             memcpy(out + at + i, to, sizeof to);
         }
+#endif
     }
 }
 /* An opdi_block_row_fn. */
-OPDI_TARGET static float OPDI_WIDE(block_row_unpacked)(const opdi_block_form *form, int64_t k, const opdi_block_row *row,
-                                                       const uint8_t *w) {
+OPDI_TARGET static float OPDI_WIDE(block_row_unpacked)(const opdi_block_form *form, int64_t k,
+                                                       const opdi_block_row *row, const uint8_t *w) {
     float sum = 0, lanes[16] = {0};
     for (int64_t at = 0; at < k; at += form->elements, w += form->bytes) {
         uint8_t codes[256];

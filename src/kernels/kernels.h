@@ -588,6 +588,11 @@ typedef struct opdi_block_job {
     float *y;
     int64_t y_stride;
 } opdi_block_job;
+/* The codes of IQ4_NL and IQ4_XS plus 128, and those of MXFP4 and NVFP4 plus 12. */
+OPD_UNUSED static const uint8_t opdi_block_curve[16] = {
+    1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
+OPD_UNUSED static const uint8_t opdi_block_e2m1[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+
 /* Unpacks a block: writes its codes, and the scale and the minimum of each group of codes.  An element is
    scale * (code - offset) + minimum.  Formats without minima do not write them. */
 typedef void opdi_block_unpack_fn(const uint8_t *block, uint8_t *codes, float *scales, float *mins);
@@ -616,8 +621,8 @@ typedef struct opdi_block_form {
 } opdi_block_form;
 #define OPDI_BLOCK_PANEL 32                       /* rows of w in a panel */
 #define OPDI_BLOCK_TILE 4                         /* rows of x in a tile */
-/* The operands of a tile: rows of x, and a panel of 32 rows of w, with `depth` elements.  The words of codes[i .. i + 3]
-   of all rows are side by side, and so are the scales, and the minima (NULL: none). */
+/* The operands of a tile: rows of x, and a panel of 32 rows of w, with `depth` elements.  The words of four codes of
+   all rows are side by side, and so are the scales, and the minima (NULL: none). */
 typedef struct opdi_block_tile {
     const uint8_t *codes;
     const float *scales, *mins;
@@ -642,6 +647,9 @@ typedef struct opdi_block_rounded {
 } opdi_block_rounded;
 #if defined(OPDI_VECTORS)
 typedef uint8_t opdi_v16b __attribute__((vector_size(16), aligned(1), may_alias));
+#if defined(OPDI_X86)
+typedef uint8_t opdi_v32b __attribute__((vector_size(32), aligned(1), may_alias));
+#endif
 /* OPDI_ASM_LOOK_UP replaces bytes from 0 to 15 by those of a table of 16 bytes. */
 #if defined(OPDI_X86)
 #define OPDI_ASM_LOOK_UP(c, table, a) __asm__("vpshufb {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(table), "x"(a))
