@@ -1,15 +1,9 @@
 #include "kernels.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>blocks       products with weights in blocks
+//== products with weights in blocks ===================================================================================
 //
-//  A product y = x wT multiplies rows of floats, x, by rows of weights that are stored in blocks (see opd_dtype_block).
-//  The weights are unpacked a few rows and blocks at a time, into memory that stays in the caches.
-//
-//  An exact product, and a product y = x w (for gradients), converts the weights to floats.  Any other product first
-//  rounds the rows of x to 8 bits, in groups of 32 or 256 elements that share a scale, as llama.cpp does.  Then it
-//  multiplies integers, and scales the sums of 16 or 32 products.
-//----------------------------------------------------------------------------------------------------------------------
+//  An exact product y = x wT, and a product y = x w (for gradients), converts the weights to floats, a few rows and
+//  blocks at a time, into memory that stays in the caches.  Other products are in >>blocks.
 
 /* A product while it is computed. */
 typedef struct opdi_block_work {
@@ -116,7 +110,7 @@ static void opdi_block_forward_few(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Computes y [m, n] = x [m, k] wT, with w as floats.  Returns 0, or -1 with an error. */
-OPDI_INTERNAL int opdi_block_exact(const opdi_block_job *job) {
+static int opdi_block_exact(const opdi_block_job *job) {
     opdi_block_work work;
     if (opdi_block_work_begin(&work, job)) { return -1; }
     if (job->k == 0) {
@@ -234,7 +228,7 @@ OPDI_INTERNAL int opdi_block_product_back(const opdi_block_job *job) {
 /* Computes y [m, n] = x [m, k] wT.  Returns 0, or -1 with an error. */
 OPDI_INTERNAL int opdi_block_product(const opdi_block_job *job) {
     if (job->m <= 0 || job->n <= 0) { return 0; }
-    const int done = job->exact ? 0 : opdi_block_rounded_try(job);
+    const int done = job->exact ? 0 : opdi_block_rounded_try(job, opdi_block_exact);
     if (done) { return done < 0 ? -1 : 0; }
     return opdi_block_exact(job);
 }

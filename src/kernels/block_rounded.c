@@ -1,13 +1,6 @@
 #include "kernels.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>block_rounded  products with weights in blocks, in 8-bit integers
-//
-//  The rows of x are rounded to 8 bits once per product.  With many rows of x, groups of 32 rows of weights are
-//  unpacked into a panel: their codes as 32-bit words of four consecutive codes, the words of all rows side by side,
-//  and the scales.  Then each group of four rows of x is multiplied by the panel.  With few rows of x, each row of
-//  weights is multiplied where it is (see block_rows.c).
-//----------------------------------------------------------------------------------------------------------------------
+//== tiles of blocks, for many rows of x ===============================================================================
 
 /* Returns the highest digit, to base 3, of a byte of TQ1_0. */
 OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >> 8); }
@@ -26,12 +19,10 @@ OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >
 
 //== rounding ==========================================================================================================
 
-#define OPDI_BLOCK_PAD 256                        /* rounded rows are padded with zeros to a multiple of this length */
-
 /* Rounds `count` elements of x, 32 or 256, to 8 bits: x is about d * q.  Returns d, or NaN if an element is infinite or
    NaN, or if the elements are so small or so large that their products with scales could not be represented. */
 static float opdi_block_round(const float *x, int count, int8_t *q) {
-    float most[16] = {0}, more;
+    float most[16] = {0};
     uint32_t bad = 0;
     for (int i = 0; i < count; i += 16) {
         float size[16];
@@ -48,7 +39,7 @@ static float opdi_block_round(const float *x, int count, int8_t *q) {
         memset(q, 0, (size_t)count);
         return 0;
     }
-    more = 127.0f / most[0];
+    const float more = 127.0f / most[0];
     for (int i = 0; i < count; i += 16) {
         int32_t whole[16];
         for (int lane = 0; lane < 16; lane++) {
@@ -63,16 +54,6 @@ static float opdi_block_round(const float *x, int count, int8_t *q) {
 static int64_t opdi_block_row_bytes(const opdi_block_form *form, int64_t k) {
     const int64_t wide = opdi_round_up(k, OPDI_BLOCK_PAD);
     return wide + opdi_round_up(wide / form->chunk * 4, 64) + wide / form->sub * 4;
-}
-/* Sets the pointers to the parts of rounded row number i. */
-OPDI_INTERNAL opdi_block_row opdi_block_row_at(const opdi_block_rounded *x, int64_t i) {
-    const int64_t wide = opdi_round_up(x->job->k, OPDI_BLOCK_PAD);
-    char *const at = x->rows + i * x->row_bytes;
-    opdi_block_row row;
-    row.q = (int8_t *)at;
-    row.d = (float *)(void *)(at + wide);
-    row.sums = (opdi_word32 *)(void *)(at + wide + opdi_round_up(wide / x->form->chunk * 4, 64));
-    return row;
 }
 /* An opdi_range_fn: rounds rows begin .. end - 1 of x. */
 static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
@@ -97,7 +78,7 @@ static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-//== tiles =============================================================================================================
+//== instructions for tiles ============================================================================================
 
 /* An opdi_block_tile_fn in plain C. */
 static void opdi_block_tile_plain(const opdi_block_tile *tile, float *sums) {
@@ -431,8 +412,9 @@ static opdi_block_tile_fn *opdi_block_tile_of(const opdi_block_form *form) {
     return opdi_block_tile_plain;
 }
 /* Computes y [m, n] = x [m, k] wT, with x rounded to 8 bits.  Rows of x with elements that are infinite or NaN are
-   multiplied as they are.  Returns 1, or 0 if the format of w is not multiplied in integers, or -1 with an error. */
-OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job) {
+   multiplied by `exact` instead, which computes an exact product.  Returns 1, or 0 if the format of w is not multiplied
+   in integers, or -1 with an error. */
+OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job, int (*exact)(const opdi_block_job *job)) {
     opdi_block_rounded x;
     memset(&x, 0, sizeof x);
     x.job = job;
@@ -460,7 +442,7 @@ OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job) {
         row.m = 1;
         row.x += i * job->x_stride;
         row.y += i * job->y_stride;
-        if (x.bad[i] && opdi_block_exact(&row) != 0) { rc = -1; }
+        if (x.bad[i] && exact(&row) != 0) { rc = -1; }
     }
     opdi_scratch_free(x.memory, bytes);
     if (!OPDI_LOAD(&x.failed)) { return rc; }

@@ -1,9 +1,34 @@
 #include "kernels.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>blocks       products with weights in blocks, in 8-bit integers
+//
+//  A product y = x wT multiplies rows of floats, x, by rows of weights that are stored in blocks (see opd_dtype_block).
+//  The rows of x are rounded to 8 bits once per product, in groups of 32 or 256 elements that share a scale, as
+//  llama.cpp does.  Then integers are multiplied, and the sums of 16 or 32 products are scaled.
+//
+//  With many rows of x, groups of 32 rows of weights are unpacked into a panel: their codes as 32-bit words of four
+//  consecutive codes, the words of all rows side by side, and the scales.  Then each group of four rows of x is
+//  multiplied by the panel.  With few rows of x, each row of weights is multiplied where it is.
+//
+//  Exact products, and gradients, are in block_products.c.
+//----------------------------------------------------------------------------------------------------------------------
+
 //== rows of blocks by few rows of x ===================================================================================
 //
 //  With few rows of x, the time of a product is the time in which the weights are read.  So each row of weights is
 //  multiplied where it is, several blocks at a time.  x is stored in the order in which the codes lie in the vectors.
+
+/* Sets the pointers to the parts of rounded row number i. */
+OPDI_INTERNAL opdi_block_row opdi_block_row_at(const opdi_block_rounded *x, int64_t i) {
+    const int64_t wide = opdi_round_up(x->job->k, OPDI_BLOCK_PAD);
+    char *const at = x->rows + i * x->row_bytes;
+    opdi_block_row row;
+    row.q = (int8_t *)at;
+    row.d = (float *)(void *)(at + wide);
+    row.sums = (opdi_word32 *)(void *)(at + wide + opdi_round_up(wide / x->form->chunk * 4, 64));
+    return row;
+}
 
 #if defined(OPDI_X86)
 typedef uint32_t opdi_v4u __attribute__((vector_size(16), aligned(4), may_alias));
@@ -115,13 +140,12 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair
     const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const opdi_v8u x_low = *(const opdi_v8u *)(const void *)(x->low + 32 * pair);
     const opdi_v8u x_high = *(const opdi_v8u *)(const void *)(x->high + 32 * pair);
-    opdi_v8u low = opdi_block_gather2(w + at, w + at + bytes), high, whole = {0}, size, turned;
+    const bool eights = kind == OPDI_ROW_EIGHTS;
+    const opdi_v8u first = opdi_block_gather2(w + at, w + at + bytes);
+    const opdi_v8u lower = first & fifteens, upper = first >> 4 & fifteens;
+    opdi_v8u high = eights ? opdi_block_gather2(w + at + 16, w + at + bytes + 16) : upper;
+    opdi_v8u low = eights ? first : lower, whole = {0}, size, turned;
     opdi_v16h some, more;
-    if (kind == OPDI_ROW_EIGHTS) { high = opdi_block_gather2(w + at + 16, w + at + bytes + 16); }
-    else {
-        high = low >> 4 & fifteens;
-        low &= fifteens;
-    }
     if (kind == OPDI_ROW_FIVES) {
         const uint32_t h0 = opdi_u32_at(w + at - 4), h1 = opdi_u32_at(w + at - 4 + bytes);
         const opdi_v4w lows = {opdi_block_spread(h0), opdi_block_spread(h0 >> 8), opdi_block_spread(h1),
@@ -226,10 +250,10 @@ OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_k(const void *rounded, const uint8_
         memcpy(all, &wide, sizeof all);
         if (fives) { memcpy(&h, w + 16, sizeof h); }
         for (int i = 0; i < 4; i++) {
-            opdi_v8u low, high;
+            opdi_v8u low;
             opdi_v16h scale;
             memcpy(&low, w + (fives ? 48 : 16) + 32 * i, sizeof low);
-            high = low >> 4 & fifteens;
+            opdi_v8u high = low >> 4 & fifteens;
             low &= fifteens;
             if (fives) {
                 low |= (h >> 2 * i & ones) << 4;
@@ -385,7 +409,7 @@ OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blo
             memcpy(rest, w, (size_t)blocks * (bytes)); \
             w = rest; \
         } \
-        opdi_v16u whole = {0}, low, high; \
+        opdi_v16u whole = {0}; \
         opdi_v16f f, scale; \
         CODES \
         if (with_bias) { memcpy(&whole, x->bias, sizeof whole); } \
@@ -405,9 +429,8 @@ OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blo
     return opdi_block_lanes(sum, more); \
 }
 #define OPDI_CODES_FOURS(offset, bytes) \
-    low = opdi_block_gather(w + (offset), bytes); \
-    high = low >> 4 & fifteens; \
-    low &= fifteens;
+    const opdi_v16u both = opdi_block_gather(w + (offset), bytes); \
+    opdi_v16u high = both >> 4 & fifteens, low = both & fifteens;
 #define OPDI_CODES_FIVES(offset, bytes) \
     OPDI_CODES_FOURS((offset) + 4, bytes) \
     { \
@@ -417,8 +440,7 @@ OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blo
         high = opdi_block_fifths(high, h0 >> 16 | (h1 & 0xffff0000u) | (h2 >> 16) << 32 | (h3 >> 16) << 48, sixteens); \
     }
 #define OPDI_CODES_EIGHTS \
-    low = opdi_block_gather(w + 2, 34) ^ flips; \
-    high = opdi_block_gather(w + 18, 34) ^ flips;
+    const opdi_v16u low = opdi_block_gather(w + 2, 34) ^ flips, high = opdi_block_gather(w + 18, 34) ^ flips;
 #define OPDI_CODES_TABLE(offset, bytes, table) \
     OPDI_CODES_FOURS(offset, bytes) \
     low = opdi_block_look_up(table, low); \
@@ -530,9 +552,9 @@ OPDI_AVX512 static float opdi_block_row_q6_k(const void *rounded, const uint8_t 
         __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v16b *)(w + 192)));
         for (int half = 0; half < 2; half++) {
             const opdi_v16u h = opdi_block_twice(w + 128 + 32 * half);
-            opdi_v16u low, high;
+            opdi_v16u low;
             memcpy(&low, w + 64 * half, sizeof low);
-            high = (low >> 4 & fifteens) | (h & bits[1]) >> by[1];
+            const opdi_v16u high = (low >> 4 & fifteens) | (h & bits[1]) >> by[1];
             low = (low & fifteens) | (h & bits[0]) << by[0];
             __asm__("vpermw {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(half ? second : first), "v"(wide));
             low = opdi_block_both(low, high, x->q + 128 * half, bias[2 * half], bias[2 * half + 1]);
@@ -577,12 +599,11 @@ OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const
             opdi_block_scales(w + 96, (int8_t *)scales);
             __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v16b *)scales));
         } else {
-            opdi_v16b all, low, high;
+            opdi_v16b all;
             opdi_v8u wide_mins, joined;
             opdi_v8f from_mins;
             memcpy(&all, w, sizeof all);
-            low = all & 15;
-            high = all >> 4;
+            const opdi_v16b low = all & 15, high = all >> 4;
             __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=v"(wide) : "v"(low));
             __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=v"(wide_mins) : "v"(high));
             __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=v"(joined) : "v"(wide_mins),
@@ -623,12 +644,12 @@ OPDI_AVX512 static float opdi_block_row_iq4_xs(const void *rounded, const uint8_
         opdi_iq4_xs_scales(w, six);
         for (int half = 0; half < 2; half++, x++) {
             const opdi_v4i some = {six[4 * half], six[4 * half + 1], six[4 * half + 2], six[4 * half + 3]};
-            opdi_v16u whole, low, high;
+            opdi_v16u whole, low;
             opdi_v16f f, scale;
             opdi_v4f scales;
             memcpy(&low, w + 8 + 64 * half, sizeof low);
             memcpy(&whole, x->bias, sizeof whole);
-            high = opdi_block_look_up(curve, low >> 4 & fifteens);
+            const opdi_v16u high = opdi_block_look_up(curve, low >> 4 & fifteens);
             low = opdi_block_look_up(curve, low & fifteens);
             OPDI_ASM_QUADS(whole, low, *(const opdi_v16u *)(const void *)x->low);
             OPDI_ASM_QUADS(whole, high, *(const opdi_v16u *)(const void *)x->high);

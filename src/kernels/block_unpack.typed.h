@@ -41,10 +41,9 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(unpack_fives)(const uint8_t *high, const 
     const opdi_v8u places = {0, 0, 0x01010101u, 0x01010101u, 0x02020202u, 0x02020202u, 0x03030303u, 0x03030303u};
     const opdi_v4w each = {OPDI_BIT_OF_BYTE, OPDI_BIT_OF_BYTE, OPDI_BIT_OF_BYTE, OPDI_BIT_OF_BYTE};
     opdi_v8u spread;
-    opdi_v32b set;
     __asm__("vpbroadcastd {%1, %0|%0, %1}" : "=x"(spread) : "m"(*(const opdi_word32 *)(const void *)high));
     OPDI_ASM_LOOK_UP(spread, spread, places);
-    set = (opdi_v32b)((opdi_v32b)(spread & (opdi_v8u)each) == (opdi_v32b)each) & 16;
+    const opdi_v32b set = (opdi_v32b)((opdi_v32b)(spread & (opdi_v8u)each) == (opdi_v32b)each) & 16;
     memcpy(bits, &set, sizeof bits);
 #else
     for (int i = 0; i < 4; i++) {
@@ -86,9 +85,7 @@ OPDI_TARGET static void OPDI_WIDE(unpack_q1_0)(const uint8_t *block, uint8_t *co
 }
 OPDI_TARGET static void OPDI_WIDE(unpack_q2_0)(const uint8_t *block, uint8_t *codes, float *scales, float *mins) {
     for (int i = 0; i < 16; i++) {
-        const int byte = block[2 + i];
-        const uint8_t four[4] = {byte & 3, byte >> 2 & 3, byte >> 4 & 3, (uint8_t)(byte >> 6)};
-        memcpy(codes + 4 * i, four, sizeof four);
+        for (int j = 0; j < 4; j++) { codes[4 * i + j] = block[2 + i] >> 2 * j & 3; }
     }
     for (int i = 0; i < 2; i++) { scales[i] = OPDI_WIDE(block_half)(block); }
     (void)mins;

@@ -619,6 +619,7 @@ typedef struct opdi_block_form {
     opdi_block_floats_fn *floats;
     opdi_block_row_fn *row;
 } opdi_block_form;
+#define OPDI_BLOCK_PAD 256                        /* rounded rows are padded with zeros to a multiple of this length */
 #define OPDI_BLOCK_PANEL 32                       /* rows of w in a panel */
 #define OPDI_BLOCK_TILE 4                         /* rows of x in a tile */
 /* The operands of a tile: rows of x, and a panel of 32 rows of w, with `depth` elements.  The words of four codes of
