@@ -43,8 +43,8 @@ static float opdi_block_round(const float *x, int count, int8_t *q) {
     for (int i = 0; i < count; i += 16) {
         int32_t whole[16];
         for (int lane = 0; lane < 16; lane++) {
-            const float near = OPDI_ROUNDED(float, x[i + lane] * more + OPDI_MAGIC);
-            whole[lane] = (int32_t)(opdi_bits(near) - 0x4b400000u);
+            const float rounded = OPDI_ROUNDED(float, x[i + lane] * more + OPDI_MAGIC);
+            whole[lane] = (int32_t)(opdi_bits(rounded) - 0x4b400000u);
         }
         for (int lane = 0; lane < 16; lane++) { q[i + lane] = (int8_t)whole[lane]; }
     }
