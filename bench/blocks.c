@@ -61,6 +61,7 @@ static void reads(void *ctx, int64_t begin, int64_t end) {
         s3 ^= at[i + 3] ^ at[i + 7];
     }
     sink = s0 ^ s1 ^ s2 ^ s3;
+    (void)sink;
 }
 static const opd_scalar_type types[] = {OPD_Q8_0, OPD_Q4_0, OPD_Q4_K, OPD_Q6_K, OPD_Q5_K, OPD_Q5_0, OPD_Q4_1, OPD_Q5_1, OPD_IQ4_NL,
     OPD_MXFP4, OPD_Q3_K, OPD_Q2_K, OPD_IQ4_XS, OPD_NVFP4, OPD_Q1_0, OPD_Q2_0, OPD_TQ1_0, OPD_TQ2_0};
