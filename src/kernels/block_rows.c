@@ -221,6 +221,33 @@ OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q5_1, 24, 8, OPDI_ROW_FIVES, true)
 OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_iq4_nl, 18, 2, OPDI_ROW_IQ4, false)
 OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_mxfp4, 17, 1, OPDI_ROW_FP4, false)
 
+/* IQ4_XS: x is an opdi_block_four for each half of a block. */
+OPDI_AVX2 static float opdi_block_bytes_iq4_xs(const void *rounded, const uint8_t *w, int64_t blocks) {
+    const uint8_t *const numbers = (const uint8_t *)opdi_iq4_numbers;
+    const opdi_v8u table = opdi_block_gather2(numbers, numbers);
+    const opdi_v8u spread[2] = {{0, 0, 0, 0, 1, 1, 1, 1}, {2, 2, 2, 2, 3, 3, 3, 3}};
+    const opdi_block_four *x = (const opdi_block_four *)rounded;
+    const opdi_v4f more = {0};
+    opdi_v8f sum = {0};
+    for (; blocks > 0; blocks--, w += 136) {
+        const float d = opdi_f16_at(w);
+        int8_t six[8];
+        opdi_iq4_xs_scales(w, six);
+        for (int half = 0; half < 2; half++, x++) {
+            const opdi_v4f scales = {(float)six[4 * half] * d * x->d[0], (float)six[4 * half + 1] * d * x->d[1],
+                (float)six[4 * half + 2] * d * x->d[2], (float)six[4 * half + 3] * d * x->d[3]};
+            for (int pair = 0; pair < 2; pair++) {
+                opdi_v8f f, scale;
+                const uint8_t *const q = w + 8 + 64 * half + 32 * pair;
+                const opdi_v8u whole = opdi_block_two(x, pair, q, 16, 0, OPDI_ROW_IQ4, table);
+                __asm__("vpermps {%t2, %1, %0|%0, %1, %t2}" : "=x"(scale) : "x"(spread[pair]), "x"(scales));
+                OPDI_ASM_FLOATS(f, whole);
+                OPDI_ASM_FMA("ps", sum, f, scale);
+            }
+        }
+    }
+    return opdi_block_lanes8(sum, more);
+}
 /* Adds to `whole` the products of 32 codes and x, multiplied by the int16 in `scale`. */
 OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_scaled(opdi_v8u whole, opdi_v8u codes, const int8_t *q, opdi_v16h scale) {
     opdi_v16h some;
@@ -681,7 +708,8 @@ static const opdi_block_ways opdi_block_ways_bytes[] = {
     {OPD_Q5_1, OPDI_WAYS_FOUR, opdi_block_bytes_q5_1}, {OPD_IQ4_NL, OPDI_WAYS_FOUR, opdi_block_bytes_iq4_nl},
     {OPD_MXFP4, OPDI_WAYS_FOUR, opdi_block_bytes_mxfp4}, {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_bytes_q4_k},
     {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_bytes_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_bytes_q6_k},
-    {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_bytes_q2_k}, {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_bytes_q3_k}};
+    {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_bytes_q2_k}, {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_bytes_q3_k},
+    {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_bytes_iq4_xs}};
 #endif
 #if defined(OPDI_WORDS)
 static const opdi_block_ways opdi_block_ways_quads[] = {
