@@ -1,20 +1,15 @@
 #include "kernels.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>blocks       products with weights in blocks
+//== products with weights in blocks ===================================================================================
 //
-//  A product y = x wT multiplies rows of floats, x, by rows of weights that are stored in blocks (see opd_dtype_block).
-//  The weights are unpacked a few rows and blocks at a time, into memory that stays in the caches.
-//
-//  An exact product, and a product y = x w (for gradients), converts the weights to floats.  Any other product first
-//  rounds the rows of x to 8 bits, in groups of 32 or 256 elements that share a scale, as llama.cpp does.  Then it
-//  multiplies integers, and scales the sums of 16 or 32 products.
-//----------------------------------------------------------------------------------------------------------------------
+//  An exact product y = x wT, and a product y = x w (for gradients), converts the weights to floats, a few rows and
+//  blocks at a time, into memory that stays in the caches.  Other products are in >>blocks.
 
 /* A product while it is computed. */
 typedef struct opdi_block_work {
     const opdi_block_job *job;
     int64_t elements, bytes;                      /* of a block */
+    const opdi_block_form *form;                  /* NULL: opdi_blocks_decode converts the blocks */
     opdi_micro mk;
     int failed;                                   /* set by a thread that gets no memory */
 } opdi_block_work;
@@ -23,6 +18,7 @@ typedef struct opdi_block_work {
 static int opdi_block_work_begin(opdi_block_work *work, const opdi_block_job *job) {
     work->job = job;
     work->elements = opd_dtype_block(job->dtype, &work->bytes);
+    work->form = opdi_block_form_of(job->dtype);
     work->mk = opdi_micro_of(OPD_FLOAT32);
     work->failed = 0;
     return opdi_blocks_readable(job->dtype);
@@ -36,6 +32,11 @@ static int opdi_block_work_end(const opdi_block_work *work) {
 /* Returns the blocks of row `row` of the weights from element `k` on. */
 static const uint8_t *opdi_block_at(const opdi_block_work *work, int64_t row, int64_t k) {
     return (const uint8_t *)work->job->w + row * work->job->w_stride + k / work->elements * work->bytes;
+}
+/* Converts `count` elements of row `row` of the weights, from element k on, to floats. */
+static void opdi_block_convert(const opdi_block_work *work, int64_t row, int64_t k, int64_t count, float *out) {
+    if (work->form) { work->form->floats(work->form, opdi_block_at(work, row, k), count, out); }
+    else { (void)opdi_blocks_decode(work->job->dtype, opdi_block_at(work, row, k), out, count); }
 }
 /* Sets all elements of y [m, columns] to 0. */
 static void opdi_block_clear(const opdi_block_job *job, int64_t columns) {
@@ -85,8 +86,7 @@ static void opdi_block_forward(void *ctx, int64_t begin, int64_t end) {
         for (int64_t k = 0; k < job->k; k += OPDI_BLOCK_STEP) {
             const int64_t depth = OPDI_MIN(OPDI_BLOCK_STEP, job->k - k);
             for (int64_t row = 0; row < nr; row++) {                  /* surplus rows repeat the last row */
-                (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j + OPDI_MIN(row, count - 1), k),
-                                         rows + row * OPDI_BLOCK_STEP, depth);
+                opdi_block_convert(work, j + OPDI_MIN(row, count - 1), k, depth, rows + row * OPDI_BLOCK_STEP);
             }
             opdi_pack_transposed((const opdi_word32 *)(const void *)rows, OPDI_BLOCK_STEP, depth, nr, nr,
                                  (opdi_word32 *)(void *)panel);
@@ -103,14 +103,14 @@ static void opdi_block_forward_few(void *ctx, int64_t begin, int64_t end) {
     for (int64_t j = begin; j < end; j++) {
         for (int64_t k = 0; k < job->k; k += 4 * OPDI_BLOCK_STEP) {
             const int64_t depth = OPDI_MIN(4 * OPDI_BLOCK_STEP, job->k - k);
-            (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j, k), row, depth);
+            opdi_block_convert(work, j, k, depth, row);
             opdi_dots(sizeof(float), job->m, depth, job->x + k, job->x_stride, row, 0, k > 0, job->y + j,
                       job->y_stride);
         }
     }
 }
 /* Computes y [m, n] = x [m, k] wT, with w as floats.  Returns 0, or -1 with an error. */
-OPDI_INTERNAL int opdi_block_exact(const opdi_block_job *job) {
+static int opdi_block_exact(const opdi_block_job *job) {
     opdi_block_work work;
     if (opdi_block_work_begin(&work, job)) { return -1; }
     if (job->k == 0) {
@@ -145,7 +145,7 @@ static void opdi_block_backward(void *ctx, int64_t begin, int64_t end) {
             const int64_t depth = OPDI_MIN(OPDI_BLOCK_STEP, job->n - j);
             float row[OPDI_BLOCK_STEP];
             for (int64_t step = 0; step < depth; step++) {
-                (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j + step, k), row, columns);
+                opdi_block_convert(work, j + step, k, columns, row);
                 for (int64_t at = 0; at < columns; at += nr) {        /* nr divides the elements of a block */
                     memcpy(panels + at * depth + step * nr, row + at, (size_t)nr * sizeof(float));
                 }
@@ -157,41 +157,50 @@ static void opdi_block_backward(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_scratch_free((char *)panels, bytes);
 }
-/* Adds to the `count` elements of y the products of four rows of w and the elements of x that belong to them. */
-static void opdi_block_add_rows(const float *x, const float *w, int64_t count, float *y) {
-    const float x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
-    const float *const w1 = w + OPDI_BLOCK_STEP, *const w2 = w1 + OPDI_BLOCK_STEP, *const w3 = w2 + OPDI_BLOCK_STEP;
-    for (int64_t i = 0; i < count; i += 16) {
-        float sums[16];
-        for (int lane = 0; lane < 16; lane++) { sums[lane] = w[i + lane] * x0; }
-        for (int lane = 0; lane < 16; lane++) { sums[lane] += w1[i + lane] * x1; }
-        for (int lane = 0; lane < 16; lane++) { sums[lane] += w2[i + lane] * x2; }
-        for (int lane = 0; lane < 16; lane++) { sums[lane] += w3[i + lane] * x3; }
-        for (int lane = 0; lane < 16; lane++) { y[i + lane] += sums[lane]; }
+#include "../typed/f32.h"
+#include "block_gradient.typed.h"
+#if defined(OPDI_VECTORS)
+#include "../typed/f32_avx2.h"
+#include "block_gradient.typed.h"
+#endif
+#if defined(OPDI_X86)
+#include "../typed/f32_avx512.h"
+#include "block_gradient.typed.h"
+#endif
+#include "../typed/end.h"
+/* Adds the products of `count` rows of w, at most four, from row j on and of `columns` columns from column k on.
+   `rows` has memory for these elements. */
+static void opdi_block_backward_rows(const opdi_block_work *work, int64_t j, int64_t count, int64_t k, int64_t columns,
+                                     float *rows) {
+    const opdi_block_job *const job = work->job;
+    const int level = opdi_cpu_level();
+    for (int64_t row = 0; row < count; row++) {
+        opdi_block_convert(work, j + row, k, columns, rows + row * OPDI_BLOCK_STEP);
+    }
+    for (int64_t row = count; row < 4; row++) { memset(rows + row * OPDI_BLOCK_STEP, 0, OPDI_BLOCK_STEP * 4); }
+    for (int64_t i = 0; i < job->m; i++) {
+        float x[4] = {0}, *const y = job->y + i * job->y_stride + k;
+        memcpy(x, job->x + i * job->x_stride + j, (size_t)count * sizeof(float));
+#if defined(OPDI_VECTORS)
+        if (level > 0) {
+            OPDI_WIDEST(level, opdi_block_add_rows_avx512_f32, opdi_block_add_rows_avx2_f32)
+                (x, rows, OPDI_BLOCK_STEP, columns, y);
+            continue;
+        }
+#endif
+        (void)level;
+        opdi_block_add_rows_plain_f32(x, rows, OPDI_BLOCK_STEP, columns, y);
     }
 }
-/* An opdi_range_fn that does the work of opdi_block_backward for few rows of x. */
+/* An opdi_range_fn that does the work of opdi_block_backward for few rows of x, whose y is 0 at first. */
 static void opdi_block_backward_few(void *ctx, int64_t begin, int64_t end) {
     const opdi_block_work *const work = (const opdi_block_work *)ctx;
     const opdi_block_job *const job = work->job;
-    for (int64_t k = begin * OPDI_BLOCK_STEP; k < OPDI_MIN(end * OPDI_BLOCK_STEP, job->k); k += OPDI_BLOCK_STEP) {
-        const int64_t columns = OPDI_MIN(OPDI_BLOCK_STEP, job->k - k);
-        float rows[4 * OPDI_BLOCK_STEP] = {0}, sums[OPDI_BLOCK_FEW][OPDI_BLOCK_STEP] = {{0}};
-        for (int64_t j = 0; j < job->n; j += 4) {
-            const int64_t count = OPDI_MIN(4, job->n - j);
-            for (int64_t row = 0; row < count; row++) {
-                (void)opdi_blocks_decode(job->dtype, opdi_block_at(work, j + row, k), rows + row * OPDI_BLOCK_STEP,
-                                         columns);
-            }
-            for (int64_t row = count; row < 4; row++) { memset(rows + row * OPDI_BLOCK_STEP, 0, OPDI_BLOCK_STEP * 4); }
-            for (int64_t i = 0; i < job->m; i++) {
-                float x[4] = {0};
-                memcpy(x, job->x + i * job->x_stride + j, (size_t)count * sizeof(float));
-                opdi_block_add_rows(x, rows, columns, sums[i]);
-            }
-        }
-        for (int64_t i = 0; i < job->m; i++) {
-            memcpy(job->y + i * job->y_stride + k, sums[i], (size_t)columns * sizeof(float));
+    const int64_t stop = OPDI_MIN(end * OPDI_BLOCK_STEP, job->k);
+    float rows[4 * OPDI_BLOCK_STEP];
+    for (int64_t j = 0; j < job->n; j += 4) {
+        for (int64_t k = begin * OPDI_BLOCK_STEP; k < stop; k += OPDI_BLOCK_STEP) {
+            opdi_block_backward_rows(work, j, OPDI_MIN(4, job->n - j), k, OPDI_MIN(OPDI_BLOCK_STEP, stop - k), rows);
         }
     }
 }
@@ -206,7 +215,9 @@ OPDI_INTERNAL int opdi_block_product_back(const opdi_block_job *job) {
     }
     const int64_t groups = (job->k - 1) / OPDI_BLOCK_STEP + 1;
     if (job->m <= OPDI_BLOCK_FEW) {
-        opdi_parallel_for(groups, OPDI_MAX(1, 64 / job->n), opdi_block_backward_few, &work);
+        const int64_t threads = opd_threads(), fewest = OPDI_MAX(1, 64 / job->n);
+        opdi_block_clear(job, job->k);            /* each thread reads long parts of the rows */
+        opdi_parallel_for(groups, OPDI_MAX(fewest, (groups - 1) / threads + 1), opdi_block_backward_few, &work);
         return 0;
     }
     opdi_parallel_for_scratch(groups, 1, opdi_block_backward, &work,
@@ -217,7 +228,7 @@ OPDI_INTERNAL int opdi_block_product_back(const opdi_block_job *job) {
 /* Computes y [m, n] = x [m, k] wT.  Returns 0, or -1 with an error. */
 OPDI_INTERNAL int opdi_block_product(const opdi_block_job *job) {
     if (job->m <= 0 || job->n <= 0) { return 0; }
-    const int done = job->exact ? 0 : opdi_block_rounded_try(job);
+    const int done = job->exact ? 0 : opdi_block_rounded_try(job, opdi_block_exact);
     if (done) { return done < 0 ? -1 : 0; }
     return opdi_block_exact(job);
 }

@@ -1,17 +1,6 @@
 #include "kernels.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>block_rounded  products with weights in blocks, in 8-bit integers
-//
-//  The rows of x are rounded to 8 bits once per product.  With many rows of x, groups of 32 rows of weights are unpacked
-//  into a panel: their codes as 32-bit words of four consecutive codes, the words of all rows side by side, and the
-//  scales.  Then each group of four rows of x is multiplied by the panel.  With few rows of x, each row of weights is
-//  multiplied where it is (see block_rows.c).
-//----------------------------------------------------------------------------------------------------------------------
-
-/* The codes of IQ4_NL and IQ4_XS plus 128, and those of MXFP4 and NVFP4 plus 12. */
-static const uint8_t opdi_block_curve[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
-static const uint8_t opdi_block_e2m1[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+//== tiles of blocks, for many rows of x ===============================================================================
 
 /* Returns the highest digit, to base 3, of a byte of TQ1_0. */
 OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >> 8); }
@@ -30,12 +19,10 @@ OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >
 
 //== rounding ==========================================================================================================
 
-#define OPDI_BLOCK_PAD 256                        /* rows of rounded elements are padded with zeros to a multiple of it */
-
 /* Rounds `count` elements of x, 32 or 256, to 8 bits: x is about d * q.  Returns d, or NaN if an element is infinite or
-   NaN. */
+   NaN, or if the elements are so small or so large that their products with scales could not be represented. */
 static float opdi_block_round(const float *x, int count, int8_t *q) {
-    float most[16] = {0}, more, scale = 1;
+    float most[16] = {0};
     uint32_t bad = 0;
     for (int i = 0; i < count; i += 16) {
         float size[16];
@@ -44,21 +31,20 @@ static float opdi_block_round(const float *x, int count, int8_t *q) {
         for (int lane = 0; lane < 16; lane++) { bad |= (uint32_t)(opdi_bits(size[lane]) >= 0x7f800000u); }
     }
     for (int lane = 1; lane < 16; lane++) { most[0] = most[lane] > most[0] ? most[lane] : most[0]; }
-    if (bad) {
+    if (bad || most[0] > 1e28f || (most[0] < 1e-28f && most[0] > 0)) {
         memset(q, 0, (size_t)count);
         return NAN;
     }
-    if (most[0] < 1e-30f) { scale = 1.2676506e30f; }                  /* 2^100; otherwise 127 / most could be infinite */
     if (most[0] == 0) {
         memset(q, 0, (size_t)count);
         return 0;
     }
-    more = 127.0f / (most[0] * scale);
+    const float more = 127.0f / most[0];
     for (int i = 0; i < count; i += 16) {
         int32_t whole[16];
         for (int lane = 0; lane < 16; lane++) {
-            const float near = OPDI_ROUNDED(float, x[i + lane] * scale * more + OPDI_MAGIC);
-            whole[lane] = (int32_t)(opdi_bits(near) - 0x4b400000u);
+            const float rounded = OPDI_ROUNDED(float, x[i + lane] * more + OPDI_MAGIC);
+            whole[lane] = (int32_t)(opdi_bits(rounded) - 0x4b400000u);
         }
         for (int lane = 0; lane < 16; lane++) { q[i + lane] = (int8_t)whole[lane]; }
     }
@@ -68,16 +54,6 @@ static float opdi_block_round(const float *x, int count, int8_t *q) {
 static int64_t opdi_block_row_bytes(const opdi_block_form *form, int64_t k) {
     const int64_t wide = opdi_round_up(k, OPDI_BLOCK_PAD);
     return wide + opdi_round_up(wide / form->chunk * 4, 64) + wide / form->sub * 4;
-}
-/* Sets the pointers to the parts of rounded row number i. */
-OPDI_INTERNAL opdi_block_row opdi_block_row_at(const opdi_block_rounded *x, int64_t i) {
-    const int64_t wide = opdi_round_up(x->job->k, OPDI_BLOCK_PAD);
-    char *const at = x->rows + i * x->row_bytes;
-    opdi_block_row row;
-    row.q = (int8_t *)at;
-    row.d = (float *)(void *)(at + wide);
-    row.sums = (opdi_word32 *)(void *)(at + wide + opdi_round_up(wide / x->form->chunk * 4, 64));
-    return row;
 }
 /* An opdi_range_fn: rounds rows begin .. end - 1 of x. */
 static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
@@ -102,7 +78,7 @@ static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-//== tiles =============================================================================================================
+//== instructions for tiles ============================================================================================
 
 /* An opdi_block_tile_fn in plain C. */
 static void opdi_block_tile_plain(const opdi_block_tile *tile, float *sums) {
@@ -153,6 +129,19 @@ static void opdi_block_tile_plain(const opdi_block_tile *tile, float *sums) {
         OPDI_ASM_FMA("ps", s##i, sum, mins[0]); \
         OPDI_ASM_FMA("ps", t##i, sum, mins[1]); \
     }
+#define OPDI_TILE_SCALE_ONCE(i) { \
+        opdi_v16f f, g, d; \
+        OPDI_ASM_SPLAT("s", d, tile->x[i].d + sub); \
+        OPDI_ASM_FLOATS(f, c##i); \
+        OPDI_ASM_FLOATS(g, d##i); \
+        OPDI_ASM_FMA("ps", s##i, f * scales[0], d); \
+        OPDI_ASM_FMA("ps", t##i, g * scales[1], d); \
+    }
+#define OPDI_TILE_STORE(i) { \
+        opdi_v16f *const to = (opdi_v16f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL); \
+        to[0] += s##i; \
+        to[1] += t##i; \
+    }
 #define OPDI_TILE_ADD(i) { \
         opdi_v16f d; \
         opdi_v16f *const to = (opdi_v16f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL); \
@@ -162,6 +151,28 @@ static void opdi_block_tile_plain(const opdi_block_tile *tile, float *sums) {
     }
 #endif
 #if defined(OPDI_WORDS)
+/* An opdi_block_tile_fn for AVX512_VNNI and formats without minima in which chunks have as many elements as groups. */
+OPDI_AVX512 static void opdi_block_tile_quads_once(const opdi_block_tile *tile, float *sums) {
+    const opdi_v16u *w = (const opdi_v16u *)(const void *)tile->codes;
+    const opdi_v16f *scales = (const opdi_v16f *)(const void *)tile->scales;
+    const int8_t *const q0 = tile->x[0].q, *const q1 = tile->x[1].q, *const q2 = tile->x[2].q, *const q3 = tile->x[3].q;
+    OPDI_TILE_ROWS(OPDI_TILE_SUMS)
+    for (int64_t sub = 0, at = 0; at < tile->depth; sub++, scales += 2) {
+        const int64_t end = at + 32;
+        OPDI_TILE_ROWS(OPDI_TILE_FIRST)
+        OPDI_TILE_ROWS(OPDI_TILE_BIAS)
+        d0 = c0;
+        d1 = c1;
+        d2 = c2;
+        d3 = c3;
+        for (; at < end; at += 4, w += 2) {
+            const opdi_v16u w0 = w[0], w1 = w[1];
+            OPDI_TILE_ROWS(OPDI_TILE_STEP)
+        }
+        OPDI_TILE_ROWS(OPDI_TILE_SCALE_ONCE)
+    }
+    OPDI_TILE_ROWS(OPDI_TILE_STORE)
+}
 /* An opdi_block_tile_fn for AVX512_VNNI. */
 OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float *sums) {
     const opdi_v16u *w = (const opdi_v16u *)(const void *)tile->codes;
@@ -200,6 +211,8 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
 #undef OPDI_TILE_BIAS
 #undef OPDI_TILE_STEP
 #undef OPDI_TILE_SCALE
+#undef OPDI_TILE_SCALE_ONCE
+#undef OPDI_TILE_STORE
 #undef OPDI_TILE_MINS
 #undef OPDI_TILE_ADD
 #define OPDI_TILE_WORDS(i) opdi_v8u c##i = {0}, d##i = {0};
@@ -244,8 +257,8 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
         to[0] += f * d; \
         to[1] += g * d; \
     }
-/* An opdi_block_tile_fn for AVX2.  Codes of 8 bits are multiplied with their signs, because sums of two products of 8-bit
-   numbers without signs would not fit into 16 bits. */
+/* An opdi_block_tile_fn for AVX2.  Codes of 8 bits are multiplied with their signs, because sums of two products of
+   8-bit numbers without signs would not fit into 16 bits. */
 OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *sums) {
     const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const opdi_v8u flip = {0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u,
@@ -254,10 +267,9 @@ OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *
     for (int part = 0; part < OPDI_BLOCK_PANEL; part += 16) {
         const opdi_v8u *w = (const opdi_v8u *)(const void *)(tile->codes + 4 * part);
         for (int64_t at = 0, sub = 0; at < tile->depth; sub++) {
-            const opdi_v8f *const scales = (const opdi_v8f *)(const void *)(tile->scales + sub * OPDI_BLOCK_PANEL + part);
-            const opdi_v8f *const mins = tile->mins
-                ? (const opdi_v8f *)(const void *)(tile->mins + sub * OPDI_BLOCK_PANEL + part) : NULL;
-            const int64_t end = at + tile->sub, chunk = at / tile->chunk;
+            const int64_t end = at + tile->sub, chunk = at / tile->chunk, first = sub * OPDI_BLOCK_PANEL + part;
+            const opdi_v8f *const scales = (const opdi_v8f *)(const void *)(tile->scales + first);
+            const opdi_v8f *const mins = tile->mins ? (const opdi_v8f *)(const void *)(tile->mins + first) : NULL;
             OPDI_TILE_ROWS(OPDI_TILE_WORDS)
             for (; tile->wide && at < end; at += 4, w += 4) {
                 const opdi_v8u w0 = w[0] ^ flip, w1 = w[1] ^ flip;
@@ -372,34 +384,43 @@ static void opdi_block_panels(void *ctx, int64_t begin, int64_t end) {
 
 //== products ==========================================================================================================
 
-/* Sets x->form and x->tile to the functions for the job.  Returns false if its format is not multiplied in integers. */
-static bool opdi_block_rounded_choose(opdi_block_rounded *x) {
+/* Returns how a format is multiplied, or NULL if it has no codes with scales. */
+OPDI_INTERNAL const opdi_block_form *opdi_block_form_of(opd_scalar_type dtype) {
     const opdi_block_form *forms = opdi_block_forms_plain_f32;
-    x->tile = opdi_block_tile_plain;
 #if defined(OPDI_VECTORS)
     if (opdi_cpu_level() > 0) {
         forms = OPDI_WIDEST(opdi_cpu_level(), opdi_block_forms_avx512_f32, opdi_block_forms_avx2_f32);
     }
 #endif
-#if defined(OPDI_X86)
-    if (opdi_cpu_level() > 0) { x->tile = opdi_block_tile_bytes; }
-#endif
-#if defined(OPDI_WORDS)
-    if (opdi_cpu_words() & OPDI_HAS_QUADS) { x->tile = opdi_block_tile_quads; }
-#endif
-    x->form = NULL;
     for (size_t i = 0; i < sizeof opdi_block_forms_plain_f32 / sizeof *forms; i++) {
-        if (forms[i].dtype == x->job->dtype) { x->form = &forms[i]; }
+        if (forms[i].dtype == dtype) { return &forms[i]; }
     }
-    return x->form != NULL;
+    return NULL;
+}
+/* Returns the function for tiles of a format. */
+static opdi_block_tile_fn *opdi_block_tile_of(const opdi_block_form *form) {
+#if defined(OPDI_WORDS)
+    if (opdi_cpu_words() & OPDI_HAS_QUADS) {
+        const bool once = form->chunk == 32 && form->sub == 32 && !form->mins;
+        return once ? opdi_block_tile_quads_once : opdi_block_tile_quads;
+    }
+#endif
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { return opdi_block_tile_bytes; }
+#endif
+    (void)form;
+    return opdi_block_tile_plain;
 }
 /* Computes y [m, n] = x [m, k] wT, with x rounded to 8 bits.  Rows of x with elements that are infinite or NaN are
-   multiplied as they are.  Returns 1, or 0 if the format of w is not multiplied in integers, or -1 with an error. */
-OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job) {
+   multiplied by `exact` instead, which computes an exact product.  Returns 1, or 0 if the format of w is not multiplied
+   in integers, or -1 with an error. */
+OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job, int (*exact)(const opdi_block_job *job)) {
     opdi_block_rounded x;
     memset(&x, 0, sizeof x);
     x.job = job;
-    if (job->k == 0 || !opdi_block_rounded_choose(&x)) { return 0; }
+    x.form = opdi_block_form_of(job->dtype);
+    if (job->k == 0 || !x.form) { return 0; }
+    x.tile = opdi_block_tile_of(x.form);
     x.row_bytes = opdi_round_up(opdi_block_row_bytes(x.form, job->k), 64);
     if (job->m > INT64_MAX / 2 / (x.row_bytes + 1)) {
         return opd_fail(OPD_ERROR_MEMORY, "product of blocks: no memory for %lld rounded rows", (long long)job->m);
@@ -421,7 +442,7 @@ OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job) {
         row.m = 1;
         row.x += i * job->x_stride;
         row.y += i * job->y_stride;
-        if (x.bad[i] && opdi_block_exact(&row) != 0) { rc = -1; }
+        if (x.bad[i] && exact(&row) != 0) { rc = -1; }
     }
     opdi_scratch_free(x.memory, bytes);
     if (!OPDI_LOAD(&x.failed)) { return rc; }

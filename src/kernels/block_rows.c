@@ -1,13 +1,36 @@
 #include "kernels.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>blocks       products with weights in blocks, in 8-bit integers
+//
+//  A product y = x wT multiplies rows of floats, x, by rows of weights that are stored in blocks (see opd_dtype_block).
+//  The rows of x are rounded to 8 bits once per product, in groups of 32 or 256 elements that share a scale, as
+//  llama.cpp does.  Then integers are multiplied, and the sums of 16 or 32 products are scaled.
+//
+//  With many rows of x, groups of 32 rows of weights are unpacked into a panel: their codes as 32-bit words of four
+//  consecutive codes, the words of all rows side by side, and the scales.  Then each group of four rows of x is
+//  multiplied by the panel.  With few rows of x, each row of weights is multiplied where it is.
+//
+//  Exact products, and gradients, are in block_products.c.
+//----------------------------------------------------------------------------------------------------------------------
+
 //== rows of blocks by few rows of x ===================================================================================
 //
 //  With few rows of x, the time of a product is the time in which the weights are read.  So each row of weights is
 //  multiplied where it is, several blocks at a time.  x is stored in the order in which the codes lie in the vectors.
 
-#if defined(OPDI_WORDS)
-typedef uint8_t opdi_v16b __attribute__((vector_size(16), aligned(1), may_alias));
-typedef uint16_t opdi_v32h __attribute__((vector_size(64), aligned(2), may_alias));
+/* Sets the pointers to the parts of rounded row number i. */
+OPDI_INTERNAL opdi_block_row opdi_block_row_at(const opdi_block_rounded *x, int64_t i) {
+    const int64_t wide = opdi_round_up(x->job->k, OPDI_BLOCK_PAD);
+    char *const at = x->rows + i * x->row_bytes;
+    opdi_block_row row;
+    row.q = (int8_t *)at;
+    row.d = (float *)(void *)(at + wide);
+    row.sums = (opdi_word32 *)(void *)(at + wide + opdi_round_up(wide / x->form->chunk * 4, 64));
+    return row;
+}
+
+#if defined(OPDI_X86)
 typedef uint32_t opdi_v4u __attribute__((vector_size(16), aligned(4), may_alias));
 typedef uint64_t opdi_v2w __attribute__((vector_size(16), aligned(8), may_alias));
 /* Four blocks of 32 elements of a rounded row: the first halves of the blocks, the second halves, for each word of four
@@ -15,8 +38,8 @@ typedef uint64_t opdi_v2w __attribute__((vector_size(16), aligned(8), may_alias)
 typedef struct opdi_block_four { int8_t low[64], high[64]; uint32_t bias[16]; float d[4], sums[4], unused[8]; }
     opdi_block_four;
 /* A block of 256 elements of a rounded row: the elements, in the order of the format, for each word of four elements
-   the multiple of their sum that belongs to it, the sums of 32 elements, and the scale. */
-typedef struct opdi_block_super { int8_t q[256]; uint32_t bias[64]; int16_t sums[8]; float d, unused[11]; }
+   the multiple of their sum that belongs to it, the sums of 32 and of 16 elements, and the scale. */
+typedef struct opdi_block_super { int8_t q[256]; uint32_t bias[64]; int16_t sums[8], halves[16]; float d, unused[3]; }
     opdi_block_super;
 
 /* Writes a rounded row as opdi_block_four. */
@@ -34,32 +57,328 @@ static void opdi_block_fours(const opdi_block_form *form, int64_t wide, const op
                 to->bias[4 * b + word] = (uint32_t)(-form->offset * some);
                 sum += some;
             }
-            to->d[b] = row->d[at / 32 + b];
+            to->d[b] = row->d[(at + 32 * b) / form->chunk];
             to->sums[b] = to->d[b] * (float)sum;
         }
     }
 }
+/* The places of groups of 32 elements in an opdi_block_super: for Q6_K, for Q4_K and Q5_K, and for Q2_K and Q3_K. */
+static const uint8_t opdi_block_places[3][8] = {
+    {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 1, 3, 4, 6, 5, 7}, {0, 2, 4, 6, 1, 3, 5, 7}};
 /* Writes a rounded row as opdi_block_super.  In formats with minima, the groups of 32 elements change places, because
-   the codes of two of them share bytes. */
+   the codes of two of them share bytes; in formats of two bits, those of four. */
 static void opdi_block_supers(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out) {
-    static const uint8_t places[8] = {0, 2, 1, 3, 4, 6, 5, 7};
+    const uint8_t *const order = opdi_block_places[form->dtype == OPD_Q2_K || form->dtype == OPD_Q3_K ? 2 : form->mins];
     opdi_block_super *to = (opdi_block_super *)out;
     for (int64_t at = 0; at < wide; at += 256, to++) {
         for (int b = 0; b < 8; b++) {
             const int8_t *const q = row->q + at + 32 * b;
-            const int place = form->mins ? places[b] : b;
-            int32_t sum = 0;
+            const int place = order[b];
+            int32_t sum = 0, half = 0;
             memcpy(to->q + 32 * place, q, 32);
             for (int word = 0; word < 8; word++) {
                 const int32_t some = q[4 * word] + q[4 * word + 1] + q[4 * word + 2] + q[4 * word + 3];
                 to->bias[8 * place + word] = (uint32_t)(-form->offset * some);
                 sum += some;
+                half += word < 4 ? some : 0;
             }
             to->sums[b] = (int16_t)sum;
+            to->halves[2 * b] = (int16_t)half;
+            to->halves[2 * b + 1] = (int16_t)(sum - half);
         }
         to->d = row->d[at / 256];
     }
 }
+
+//-- AVX2 --------------------------------------------------------------------------------------------------------------
+
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_lanes8(opdi_v8f sum, opdi_v4f more) {
+    float lanes[8], others[4];
+    memcpy(lanes, &sum, sizeof lanes);
+    memcpy(others, &more, sizeof others);
+    for (int lane = 0; lane < 4; lane++) { lanes[lane] += lanes[lane + 4]; }
+    return ((lanes[0] + lanes[2]) + (lanes[1] + lanes[3])) + ((others[0] + others[2]) + (others[1] + others[3]));
+}
+/* Returns 16 bytes from each of two places. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_gather2(const uint8_t *first, const uint8_t *second) {
+    opdi_v8u both;
+    __asm__("vmovdqu {%1, %x0|%x0, %1}" : "=x"(both) : "m"(*(const opdi_v16b *)first));
+    __asm__("vinserti128 {$1, %1, %0, %0|%0, %0, %1, 1}" : "+x"(both) : "m"(*(const opdi_v16b *)second));
+    return both;
+}
+/* Returns the float16 at four places, `step` bytes apart, as floats. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v4f opdi_block_halves4(const uint8_t *at, int64_t step) {
+    const opdi_v2w all = {(uint64_t)opdi_u16_at(at) | (uint64_t)opdi_u16_at(at + step) << 16 |
+        (uint64_t)opdi_u16_at(at + 2 * step) << 32 | (uint64_t)opdi_u16_at(at + 3 * step) << 48, 0};
+    opdi_v4f floats;
+    __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=x"(floats) : "x"(all));
+    return floats;
+}
+/* Returns eight bytes, each 16 if its bit in `bits` is set, else 0. */
+OPDI_ALWAYS uint64_t opdi_block_spread(uint32_t bits) {
+    const uint64_t spread = (bits & 255) * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_BYTE;
+    return (spread + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 3 & UINT64_C(0x1010101010101010);
+}
+/* Does the same as opdi_q3_K_scales, four scales at a time. */
+OPDI_ALWAYS void opdi_block_scales(const uint8_t *at, int8_t *scales) {
+    const uint32_t low = 0x0f0f0f0fu, pair = 0x30303030u, s0 = opdi_u32_at(at), s1 = opdi_u32_at(at + 4);
+    const uint32_t high = opdi_u32_at(at + 8);
+    uint32_t all[4] = {(s0 & low) | (high << 4 & pair), (s1 & low) | (high << 2 & pair),
+        (s0 >> 4 & low) | (high & pair), (s1 >> 4 & low) | (high >> 2 & pair)};
+    for (int i = 0; i < 4; i++) { all[i] = ((all[i] | 0x80808080u) - 0x20202020u) ^ 0x80808080u; }
+    memcpy(scales, all, sizeof all);
+}
+/* How the codes of blocks of 32 elements are stored: nibbles, nibbles and fifth bits, bytes, or nibbles that choose
+   from a table.  The codes of bytes and of IQ4_NL have signs here. */
+enum { OPDI_ROW_FOURS, OPDI_ROW_FIVES, OPDI_ROW_EIGHTS, OPDI_ROW_IQ4, OPDI_ROW_FP4 };
+#define OPDI_ALL8_OF(x) {x, x, x, x, x, x, x, x}
+/* Returns the sums of four products each of two blocks, the first at w.  Their codes begin `at` bytes after w, and
+   fifth bits are before them. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair, const uint8_t *w, int bytes, int at,
+                                              int kind, opdi_v8u table) {
+    const opdi_v8u fifteens = OPDI_ALL8_OF(0x0f0f0f0fu);
+    const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const opdi_v8u x_low = *(const opdi_v8u *)(const void *)(x->low + 32 * pair);
+    const opdi_v8u x_high = *(const opdi_v8u *)(const void *)(x->high + 32 * pair);
+    const bool eights = kind == OPDI_ROW_EIGHTS;
+    const opdi_v8u first = opdi_block_gather2(w + at, w + at + bytes);
+    const opdi_v8u lower = first & fifteens, upper = first >> 4 & fifteens;
+    opdi_v8u high = eights ? opdi_block_gather2(w + at + 16, w + at + bytes + 16) : upper;
+    opdi_v8u low = eights ? first : lower, whole = {0}, size, turned;
+    opdi_v16h some, more;
+    if (kind == OPDI_ROW_FIVES) {
+        const uint32_t h0 = opdi_u32_at(w + at - 4), h1 = opdi_u32_at(w + at - 4 + bytes);
+        const opdi_v4w lows = {opdi_block_spread(h0), opdi_block_spread(h0 >> 8), opdi_block_spread(h1),
+            opdi_block_spread(h1 >> 8)};
+        const opdi_v4w highs = {opdi_block_spread(h0 >> 16), opdi_block_spread(h0 >> 24), opdi_block_spread(h1 >> 16),
+            opdi_block_spread(h1 >> 24)};
+        low |= (opdi_v8u)lows;
+        high |= (opdi_v8u)highs;
+    }
+    if (kind == OPDI_ROW_IQ4 || kind == OPDI_ROW_FP4) {
+        OPDI_ASM_LOOK_UP(low, table, low);
+        OPDI_ASM_LOOK_UP(high, table, high);
+    }
+    if (kind == OPDI_ROW_EIGHTS || kind == OPDI_ROW_IQ4) {
+        OPDI_ASM_ABS(size, low);
+        OPDI_ASM_SIGN(turned, x_low, low);
+        OPDI_ASM_BYTES(some, size, turned);
+        OPDI_ASM_JOIN(whole, some, ones)
+        OPDI_ASM_ABS(size, high);
+        OPDI_ASM_SIGN(turned, x_high, high);
+        OPDI_ASM_BYTES(some, size, turned);
+        OPDI_ASM_JOIN(whole, some, ones)
+        return whole;
+    }
+    OPDI_ASM_BYTES(some, low, x_low);
+    OPDI_ASM_BYTES(more, high, x_high);
+    some += more;
+    memcpy(&whole, x->bias + 8 * pair, sizeof whole);
+    OPDI_ASM_JOIN(whole, some, ones)
+    return whole;
+}
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_row_bytes(const void *rounded, const uint8_t *w, int64_t blocks, int bytes,
+                                                 int at, int kind, bool mins) {
+    static const int8_t tables[2][16] = {{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113},
+        {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0}};
+    const uint8_t *const numbers = (const uint8_t *)tables[kind == OPDI_ROW_FP4];
+    const opdi_v8u table = opdi_block_gather2(numbers, numbers);
+    const opdi_v8u spread[2] = {{0, 0, 0, 0, 1, 1, 1, 1}, {2, 2, 2, 2, 3, 3, 3, 3}};
+    const opdi_block_four *x = (const opdi_block_four *)rounded;
+    uint8_t rest[4 * 34] = {0};
+    opdi_v8f sum = {0};
+    opdi_v4f more = {0};
+    for (; blocks > 0; blocks -= 4, x++, w += 4 * bytes) {
+        if (blocks < 4) {
+            memcpy(rest, w, (size_t)(blocks * bytes));
+            w = rest;
+        }
+        opdi_v4f scales = {1, 1, 1, 1};
+        if (kind == OPDI_ROW_FP4) {
+            for (int i = 0; i < 4; i++) { scales[i] = opdi_mxfp4_scale(w[i * bytes]); }
+        } else { scales = opdi_block_halves4(w, bytes); }
+        scales *= *(const opdi_v4f *)(const void *)x->d;
+        if (mins) { more += opdi_block_halves4(w + 2, bytes) * *(const opdi_v4f *)(const void *)x->sums; }
+        for (int pair = 0; pair < 2; pair++) {
+            opdi_v8f f, scale;
+            const opdi_v8u whole = opdi_block_two(x, pair, w + 2 * pair * bytes, bytes, at, kind, table);
+            __asm__("vpermps {%t2, %1, %0|%0, %1, %t2}" : "=x"(scale) : "x"(spread[pair]), "x"(scales));
+            OPDI_ASM_FLOATS(f, whole);
+            OPDI_ASM_FMA("ps", sum, f, scale);
+        }
+    }
+    return opdi_block_lanes8(sum, more);
+}
+#define OPDI_BLOCK_ROW_BYTES(name, bytes, at, kind, mins) \
+    OPDI_AVX2 static float name(const void *rounded, const uint8_t *w, int64_t blocks) { \
+        return opdi_block_row_bytes(rounded, w, blocks, bytes, at, kind, mins); \
+    }
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q8_0, 34, 2, OPDI_ROW_EIGHTS, false)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q4_0, 18, 2, OPDI_ROW_FOURS, false)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q4_1, 20, 4, OPDI_ROW_FOURS, true)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q5_0, 22, 6, OPDI_ROW_FIVES, false)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q5_1, 24, 8, OPDI_ROW_FIVES, true)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_iq4_nl, 18, 2, OPDI_ROW_IQ4, false)
+OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_mxfp4, 17, 1, OPDI_ROW_FP4, false)
+
+/* IQ4_XS: x is an opdi_block_four for each half of a block. */
+OPDI_AVX2 static float opdi_block_bytes_iq4_xs(const void *rounded, const uint8_t *w, int64_t blocks) {
+    const uint8_t *const numbers = (const uint8_t *)opdi_iq4_numbers;
+    const opdi_v8u table = opdi_block_gather2(numbers, numbers);
+    const opdi_v8u spread[2] = {{0, 0, 0, 0, 1, 1, 1, 1}, {2, 2, 2, 2, 3, 3, 3, 3}};
+    const opdi_block_four *x = (const opdi_block_four *)rounded;
+    const opdi_v4f more = {0};
+    opdi_v8f sum = {0};
+    for (; blocks > 0; blocks--, w += 136) {
+        const float d = opdi_f16_at(w);
+        int8_t six[8];
+        opdi_iq4_xs_scales(w, six);
+        for (int half = 0; half < 2; half++, x++) {
+            const opdi_v4f scales = {(float)six[4 * half] * d * x->d[0], (float)six[4 * half + 1] * d * x->d[1],
+                (float)six[4 * half + 2] * d * x->d[2], (float)six[4 * half + 3] * d * x->d[3]};
+            for (int pair = 0; pair < 2; pair++) {
+                opdi_v8f f, scale;
+                const uint8_t *const q = w + 8 + 64 * half + 32 * pair;
+                const opdi_v8u whole = opdi_block_two(x, pair, q, 16, 0, OPDI_ROW_IQ4, table);
+                __asm__("vpermps {%t2, %1, %0|%0, %1, %t2}" : "=x"(scale) : "x"(spread[pair]), "x"(scales));
+                OPDI_ASM_FLOATS(f, whole);
+                OPDI_ASM_FMA("ps", sum, f, scale);
+            }
+        }
+    }
+    return opdi_block_lanes8(sum, more);
+}
+/* Adds to `whole` the products of 32 codes and x, multiplied by the int16 in `scale`. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_scaled(opdi_v8u whole, opdi_v8u codes, const int8_t *q, opdi_v16h scale) {
+    opdi_v16h some;
+    OPDI_ASM_BYTES(some, codes, *(const opdi_v8u *)(const void *)q);
+    OPDI_ASM_JOIN(whole, some, scale)
+    return whole;
+}
+/* Q4_K, and Q5_K if `fives` is true. */
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_k(const void *rounded, const uint8_t *w, int64_t blocks, bool fives) {
+    const opdi_v8u fifteens = OPDI_ALL8_OF(0x0f0f0f0fu), ones = OPDI_ALL8_OF(0x01010101u);
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    opdi_v8f sum = {0};
+    opdi_v4f more = {0};
+    for (; blocks > 0; blocks--, x++, w += fives ? 176 : 144) {
+        const uint32_t s0 = opdi_u32_at(w + 4), s1 = opdi_u32_at(w + 8), s2 = opdi_u32_at(w + 12);
+        const opdi_v2w scales = {(s0 & 0x3f3f3f3fu) |
+            (uint64_t)((s2 & 0x0f0f0f0fu) | (s0 >> 2 & 0x30303030u)) << 32, 0};
+        const opdi_v2w mins = {(s1 & 0x3f3f3f3fu) |
+            (uint64_t)((s2 >> 4 & 0x0f0f0f0fu) | (s1 >> 2 & 0x30303030u)) << 32, 0};
+        opdi_v4u wide, wide_mins, joined;
+        opdi_v4f from_mins;
+        opdi_v8u whole = {0}, h = {0};
+        opdi_v8f f;
+        uint16_t all[8];
+        __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(wide) : "x"(scales));
+        __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(wide_mins) : "x"(mins));
+        memcpy(all, &wide, sizeof all);
+        if (fives) { memcpy(&h, w + 16, sizeof h); }
+        for (int i = 0; i < 4; i++) {
+            opdi_v8u low;
+            opdi_v16h scale;
+            memcpy(&low, w + (fives ? 48 : 16) + 32 * i, sizeof low);
+            opdi_v8u high = low >> 4 & fifteens;
+            low &= fifteens;
+            if (fives) {
+                low |= (h >> 2 * i & ones) << 4;
+                high |= (h >> (2 * i + 1) & ones) << 4;
+            }
+            __asm__("vpbroadcastw {%1, %0|%0, %1}" : "=x"(scale) : "m"(all[2 * i]));
+            whole = opdi_block_scaled(whole, low, x->q + 32 * opdi_block_places[1][2 * i], scale);
+            __asm__("vpbroadcastw {%1, %0|%0, %1}" : "=x"(scale) : "m"(all[2 * i + 1]));
+            whole = opdi_block_scaled(whole, high, x->q + 32 * opdi_block_places[1][2 * i + 1], scale);
+        }
+        __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=x"(joined) : "x"(wide_mins),
+                "m"(*(const opdi_v16b *)(const void *)x->sums));
+        OPDI_ASM_FLOATS(from_mins, joined);
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * (opdi_f16_at(w) * x->d);
+        more -= from_mins * (opdi_f16_at(w + 2) * x->d);
+    }
+    return opdi_block_lanes8(sum, more);
+}
+OPDI_AVX2 static float opdi_block_bytes_q4_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_k(rounded, w, blocks, false);
+}
+OPDI_AVX2 static float opdi_block_bytes_q5_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_k(rounded, w, blocks, true);
+}
+/* Returns eight times the int16 at `at`, and eight times the next one. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v16h opdi_block_two_scales(const int16_t *at) {
+    const opdi_v8u places = {0x01000100u, 0x01000100u, 0x01000100u, 0x01000100u, 0x03020302u, 0x03020302u, 0x03020302u,
+        0x03020302u};
+    opdi_v16h scale;
+    __asm__("vpbroadcastd {%1, %0|%0, %1}" : "=x"(scale) : "m"(*(const opdi_word32 *)(const void *)at));
+    OPDI_ASM_LOOK_UP(scale, scale, places);
+    return scale;
+}
+/* Q2_K, Q3_K or Q6_K, whose groups have 16 elements. */
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_sixteens(const void *rounded, const uint8_t *w, int64_t blocks, int bits) {
+    const opdi_v8u threes = OPDI_ALL8_OF(0x03030303u), fifteens = OPDI_ALL8_OF(0x0f0f0f0fu);
+    const opdi_v8u ones = OPDI_ALL8_OF(0x01010101u);
+    const int bytes = bits == 2 ? 84 : bits == 3 ? 110 : 210, shift = bits == 3 ? 2 : 5;
+    const uint8_t *const places = opdi_block_places[bits == 6 ? 0 : 2];
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    const opdi_v4f more = {0};
+    opdi_v8f sum = {0};
+    for (; blocks > 0; blocks--, x++, w += bytes) {
+        opdi_v8u whole = {0}, offsets = {0};
+        opdi_v8f f;
+        opdi_v16h scales, halves;
+        int16_t all[16], mins[16];
+        int8_t narrow[16];
+        if (bits == 6) { memcpy(narrow, w + 192, sizeof narrow); }
+        if (bits == 3) { opdi_block_scales(w + 96, narrow); }
+        for (int i = 0; i < 16; i++) { all[i] = bits == 2 ? (int16_t)(w[i] & 15) : narrow[i]; }
+        for (int i = 0; bits == 2 && i < 16; i++) { mins[i] = w[i] >> 4; }
+        memcpy(&scales, bits == 2 ? mins : all, sizeof scales);
+        memcpy(&halves, x->halves, sizeof halves);
+        OPDI_ASM_JOIN(offsets, scales, halves)
+        for (int group = 0; group < 8; group++) {
+            opdi_v8u codes, high;
+            if (bits == 6) {
+                memcpy(&codes, w + 64 * (group / 4) + 32 * (group % 2), sizeof codes);
+                memcpy(&high, w + 128 + 32 * (group / 4), sizeof high);
+                codes = (codes >> (group % 4 / 2 * 4) & fifteens) | (high >> group % 4 * 2 & threes) << 4;
+            } else {
+                memcpy(&codes, w + (bits == 3 ? 32 : 16) + 32 * (group / 4), sizeof codes);
+                codes = codes >> group % 4 * 2 & threes;
+            }
+            if (bits == 3) {
+                memcpy(&high, w, sizeof high);
+                codes |= (high >> group & ones) << 2;
+            }
+            whole = opdi_block_scaled(whole, codes, x->q + 32 * places[group], opdi_block_two_scales(all + 2 * group));
+        }
+        if (bits != 2) { whole -= offsets << shift; }
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * (opdi_f16_at(w + (bits == 2 ? 80 : bits == 3 ? 108 : 208)) * x->d);
+        if (bits == 2) {
+            OPDI_ASM_FLOATS(f, offsets);
+            sum -= f * (opdi_f16_at(w + 82) * x->d);
+        }
+    }
+    return opdi_block_lanes8(sum, more);
+}
+OPDI_AVX2 static float opdi_block_bytes_q2_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_sixteens(rounded, w, blocks, 2);
+}
+OPDI_AVX2 static float opdi_block_bytes_q3_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_sixteens(rounded, w, blocks, 3);
+}
+OPDI_AVX2 static float opdi_block_bytes_q6_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_bytes_sixteens(rounded, w, blocks, 6);
+}
+#endif
+#if defined(OPDI_WORDS)
+
+//-- AVX512_VNNI -------------------------------------------------------------------------------------------------------
+
+typedef uint16_t opdi_v32h __attribute__((vector_size(64), aligned(2), may_alias));
+
 OPDI_AVX512 OPDI_ALWAYS float opdi_block_lanes(opdi_v16f sum, opdi_v4f more) {
     float lanes[16], others[4];
     memcpy(lanes, &sum, sizeof lanes);
@@ -104,13 +423,10 @@ OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_fifths(opdi_v16u codes, uint64_t hi
    four blocks at w, SCALES is their scales.  If MINS is not 0, it is their minima.  bias is 0 or 1. */
 #define OPDI_BLOCK_ROW(name, bytes, CODES, SCALES, MINS, with_bias) \
 OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blocks) { \
-    static const uint8_t tables[2][16] = { \
-        {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241}, \
-        {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0}}; \
     const opdi_v16u spread = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}; \
     const opdi_v16u fifteens = OPDI_ALL16(0x0f0f0f0fu), flips = OPDI_ALL16(0x80808080u); \
     const opdi_v16u sixteens = OPDI_ALL16(0x10101010u); \
-    const opdi_v16u curve = opdi_block_gather(tables[0], 0), e2m1 = opdi_block_gather(tables[1], 0); \
+    const opdi_v16u curve = opdi_block_gather(opdi_block_curve, 0), e2m1 = opdi_block_gather(opdi_block_e2m1, 0); \
     const opdi_block_four *x = (const opdi_block_four *)rounded; \
     uint8_t rest[4 * (bytes)] = {0}; \
     opdi_v16f sum = {0}; \
@@ -120,7 +436,7 @@ OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blo
             memcpy(rest, w, (size_t)blocks * (bytes)); \
             w = rest; \
         } \
-        opdi_v16u whole = {0}, low, high; \
+        opdi_v16u whole = {0}; \
         opdi_v16f f, scale; \
         CODES \
         if (with_bias) { memcpy(&whole, x->bias, sizeof whole); } \
@@ -140,9 +456,8 @@ OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blo
     return opdi_block_lanes(sum, more); \
 }
 #define OPDI_CODES_FOURS(offset, bytes) \
-    low = opdi_block_gather(w + (offset), bytes); \
-    high = low >> 4 & fifteens; \
-    low &= fifteens;
+    const opdi_v16u both = opdi_block_gather(w + (offset), bytes); \
+    opdi_v16u high = both >> 4 & fifteens, low = both & fifteens;
 #define OPDI_CODES_FIVES(offset, bytes) \
     OPDI_CODES_FOURS((offset) + 4, bytes) \
     { \
@@ -152,8 +467,7 @@ OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blo
         high = opdi_block_fifths(high, h0 >> 16 | (h1 & 0xffff0000u) | (h2 >> 16) << 32 | (h3 >> 16) << 48, sixteens); \
     }
 #define OPDI_CODES_EIGHTS \
-    low = opdi_block_gather(w + 2, 34) ^ flips; \
-    high = opdi_block_gather(w + 18, 34) ^ flips;
+    const opdi_v16u low = opdi_block_gather(w + 2, 34) ^ flips, high = opdi_block_gather(w + 18, 34) ^ flips;
 #define OPDI_CODES_TABLE(offset, bytes, table) \
     OPDI_CODES_FOURS(offset, bytes) \
     low = opdi_block_look_up(table, low); \
@@ -163,10 +477,13 @@ static const opdi_v4f opdi_block_no_mins = {0};
     opdi_mxfp4_scale(w[51])})
 OPDI_BLOCK_ROW(opdi_block_row_q8_0, 34, OPDI_CODES_EIGHTS, opdi_block_halves(w, 34), opdi_block_no_mins, 1)
 OPDI_BLOCK_ROW(opdi_block_row_q4_0, 18, OPDI_CODES_FOURS(2, 18), opdi_block_halves(w, 18), opdi_block_no_mins, 1)
-OPDI_BLOCK_ROW(opdi_block_row_q4_1, 20, OPDI_CODES_FOURS(4, 20), opdi_block_halves(w, 20), opdi_block_halves(w + 2, 20), 0)
+OPDI_BLOCK_ROW(opdi_block_row_q4_1, 20, OPDI_CODES_FOURS(4, 20), opdi_block_halves(w, 20),
+               opdi_block_halves(w + 2, 20), 0)
 OPDI_BLOCK_ROW(opdi_block_row_q5_0, 22, OPDI_CODES_FIVES(2, 22), opdi_block_halves(w, 22), opdi_block_no_mins, 1)
-OPDI_BLOCK_ROW(opdi_block_row_q5_1, 24, OPDI_CODES_FIVES(4, 24), opdi_block_halves(w, 24), opdi_block_halves(w + 2, 24), 0)
-OPDI_BLOCK_ROW(opdi_block_row_iq4_nl, 18, OPDI_CODES_TABLE(2, 18, curve), opdi_block_halves(w, 18), opdi_block_no_mins, 1)
+OPDI_BLOCK_ROW(opdi_block_row_q5_1, 24, OPDI_CODES_FIVES(4, 24), opdi_block_halves(w, 24),
+               opdi_block_halves(w + 2, 24), 0)
+OPDI_BLOCK_ROW(opdi_block_row_iq4_nl, 18, OPDI_CODES_TABLE(2, 18, curve), opdi_block_halves(w, 18),
+               opdi_block_no_mins, 1)
 OPDI_BLOCK_ROW(opdi_block_row_mxfp4, 17, OPDI_CODES_TABLE(1, 17, e2m1), OPDI_MXFP4_SCALES, opdi_block_no_mins, 1)
 
 /* OPDI_ASM_SHORTS adds to each int32 of c the products of the two int16 in the same lane of a and of b. */
@@ -262,15 +579,113 @@ OPDI_AVX512 static float opdi_block_row_q6_k(const void *rounded, const uint8_t 
         __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v16b *)(w + 192)));
         for (int half = 0; half < 2; half++) {
             const opdi_v16u h = opdi_block_twice(w + 128 + 32 * half);
-            opdi_v16u low, high;
+            opdi_v16u low;
             memcpy(&low, w + 64 * half, sizeof low);
-            high = (low >> 4 & fifteens) | (h & bits[1]) >> by[1];
+            const opdi_v16u high = (low >> 4 & fifteens) | (h & bits[1]) >> by[1];
             low = (low & fifteens) | (h & bits[0]) << by[0];
             __asm__("vpermw {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(half ? second : first), "v"(wide));
-            OPDI_ASM_SHORTS(whole, opdi_block_both(low, high, x->q + 128 * half, bias[2 * half], bias[2 * half + 1]), scale);
+            low = opdi_block_both(low, high, x->q + 128 * half, bias[2 * half], bias[2 * half + 1]);
+            OPDI_ASM_SHORTS(whole, low, scale);
         }
         OPDI_ASM_FLOATS(f, whole);
         sum += f * (opdi_f16_at(w + 208) * x->d);
+    }
+    return opdi_block_lanes(sum, more);
+}
+/* Returns two bits of each byte, the lowest ones after a shift by 2 * part. */
+OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_pair(opdi_v16u q, int part) {
+    const opdi_v16u threes = OPDI_ALL16(0x03030303u);
+    return q >> 2 * part & threes;
+}
+/* Q2_K, and Q3_K if `threes` is true.  Part number i of the codes has elements 32 i to 32 i + 31 of both halves of the
+   block. */
+OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const uint8_t *w, int64_t blocks,
+                                                      bool threes) {
+    const opdi_v16u zeros = {0}, lowest = {OPDI_ALL8(0x01010101u), OPDI_ALL8(0x10101010u)};
+#define OPDI_PAIRS2(i) i, (i) + 2, i, (i) + 2, i, (i) + 2, i, (i) + 2
+    const opdi_v32h first = {OPDI_PAIRS2(0), OPDI_PAIRS2(1), OPDI_PAIRS2(8), OPDI_PAIRS2(9)};
+    const opdi_v32h second = {OPDI_PAIRS2(4), OPDI_PAIRS2(5), OPDI_PAIRS2(12), OPDI_PAIRS2(13)};
+    const opdi_v16u fours = OPDI_ALL16(0x04040404u), down = {OPDI_ALL8(0), OPDI_ALL8(4)};
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    opdi_v16f sum = {0};
+    opdi_v8f more = {0};
+    for (; blocks > 0; blocks--, x++, w += threes ? 110 : 84) {
+        const opdi_v16u *const bias = (const opdi_v16u *)(const void *)x->bias;
+        opdi_v16u codes[4], whole = {0}, scale, q;
+        opdi_v8u wide;
+        opdi_v16f f;
+        uint8_t scales[16];
+        memcpy(&q, w + (threes ? 32 : 16), sizeof q);
+        for (int part = 0; part < 4; part++) { codes[part] = opdi_block_pair(q, part); }
+        if (threes) {
+            const opdi_v16u h = opdi_block_twice(w);
+            codes[0] |= ((h & lowest) << 2) >> down & fours;
+            codes[1] |= ((h & lowest << 1) << 1) >> down & fours;
+            codes[2] |= (h & lowest << 2) >> down & fours;
+            codes[3] |= ((h & lowest << 3) >> 1) >> down & fours;
+            opdi_block_scales(w + 96, (int8_t *)scales);
+            __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v16b *)scales));
+        } else {
+            opdi_v16b all;
+            opdi_v8u wide_mins, joined;
+            opdi_v8f from_mins;
+            memcpy(&all, w, sizeof all);
+            const opdi_v16b low = all & 15, high = all >> 4;
+            __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=v"(wide) : "v"(low));
+            __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=v"(wide_mins) : "v"(high));
+            __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=v"(joined) : "v"(wide_mins),
+                    "m"(*(const opdi_v8u *)(const void *)x->halves));
+            OPDI_ASM_FLOATS(from_mins, joined);
+            more -= from_mins * (opdi_f16_at(w + 82) * x->d);
+        }
+        __asm__("vpermw {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(first), "v"(wide));
+        OPDI_ASM_SHORTS(whole, opdi_block_both(codes[0], codes[1], x->q, threes ? bias[0] : zeros,
+                                               threes ? bias[1] : zeros), scale);
+        __asm__("vpermw {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(second), "v"(wide));
+        OPDI_ASM_SHORTS(whole, opdi_block_both(codes[2], codes[3], x->q + 128, threes ? bias[2] : zeros,
+                                               threes ? bias[3] : zeros), scale);
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * (opdi_f16_at(w + (threes ? 108 : 80)) * x->d);
+    }
+    float lanes[8];
+    memcpy(lanes, &more, sizeof lanes);
+    const opdi_v4f rest = {lanes[0] + lanes[4], lanes[1] + lanes[5], lanes[2] + lanes[6], lanes[3] + lanes[7]};
+    return opdi_block_lanes(sum, rest);
+}
+OPDI_AVX512 static float opdi_block_row_q2_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_row_few_bits(rounded, w, blocks, false);
+}
+OPDI_AVX512 static float opdi_block_row_q3_k(const void *rounded, const uint8_t *w, int64_t blocks) {
+    return opdi_block_row_few_bits(rounded, w, blocks, true);
+}
+/* IQ4_XS: x is an opdi_block_four for each half of a block. */
+OPDI_AVX512 static float opdi_block_row_iq4_xs(const void *rounded, const uint8_t *w, int64_t blocks) {
+    const opdi_v16u spread = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}, fifteens = OPDI_ALL16(0x0f0f0f0fu);
+    const opdi_v16u curve = opdi_block_gather(opdi_block_curve, 0);
+    const opdi_block_four *x = (const opdi_block_four *)rounded;
+    opdi_v16f sum = {0};
+    const opdi_v4f more = {0};
+    for (; blocks > 0; blocks--, w += 136) {
+        const float d = opdi_f16_at(w);
+        int8_t six[8];
+        opdi_iq4_xs_scales(w, six);
+        for (int half = 0; half < 2; half++, x++) {
+            const opdi_v4i some = {six[4 * half], six[4 * half + 1], six[4 * half + 2], six[4 * half + 3]};
+            opdi_v16u whole, low;
+            opdi_v16f f, scale;
+            opdi_v4f scales;
+            memcpy(&low, w + 8 + 64 * half, sizeof low);
+            memcpy(&whole, x->bias, sizeof whole);
+            const opdi_v16u high = opdi_block_look_up(curve, low >> 4 & fifteens);
+            low = opdi_block_look_up(curve, low & fifteens);
+            OPDI_ASM_QUADS(whole, low, *(const opdi_v16u *)(const void *)x->low);
+            OPDI_ASM_QUADS(whole, high, *(const opdi_v16u *)(const void *)x->high);
+            OPDI_ASM_FLOATS(scales, some);
+            scales *= *(const opdi_v4f *)(const void *)x->d * d;
+            __asm__("vpermps {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(spread), "v"(scales));
+            OPDI_ASM_FLOATS(f, whole);
+            OPDI_ASM_FMA("ps", sum, f, scale);
+        }
     }
     return opdi_block_lanes(sum, more);
 }
@@ -284,15 +699,27 @@ typedef struct opdi_block_ways {
     void (*turn)(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out);
     float (*row)(const void *rounded, const uint8_t *w, int64_t blocks);
 } opdi_block_ways;
-#if defined(OPDI_WORDS)
+#if defined(OPDI_X86)
 #define OPDI_WAYS_FOUR 128, (int)sizeof(opdi_block_four), 32, opdi_block_fours
 #define OPDI_WAYS_SUPER 256, (int)sizeof(opdi_block_super), 256, opdi_block_supers
+static const opdi_block_ways opdi_block_ways_bytes[] = {
+    {OPD_Q8_0, OPDI_WAYS_FOUR, opdi_block_bytes_q8_0}, {OPD_Q4_0, OPDI_WAYS_FOUR, opdi_block_bytes_q4_0},
+    {OPD_Q4_1, OPDI_WAYS_FOUR, opdi_block_bytes_q4_1}, {OPD_Q5_0, OPDI_WAYS_FOUR, opdi_block_bytes_q5_0},
+    {OPD_Q5_1, OPDI_WAYS_FOUR, opdi_block_bytes_q5_1}, {OPD_IQ4_NL, OPDI_WAYS_FOUR, opdi_block_bytes_iq4_nl},
+    {OPD_MXFP4, OPDI_WAYS_FOUR, opdi_block_bytes_mxfp4}, {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_bytes_q4_k},
+    {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_bytes_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_bytes_q6_k},
+    {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_bytes_q2_k}, {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_bytes_q3_k},
+    {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_bytes_iq4_xs}};
+#endif
+#if defined(OPDI_WORDS)
 static const opdi_block_ways opdi_block_ways_quads[] = {
     {OPD_Q8_0, OPDI_WAYS_FOUR, opdi_block_row_q8_0}, {OPD_Q4_0, OPDI_WAYS_FOUR, opdi_block_row_q4_0},
     {OPD_Q4_1, OPDI_WAYS_FOUR, opdi_block_row_q4_1}, {OPD_Q5_0, OPDI_WAYS_FOUR, opdi_block_row_q5_0},
     {OPD_Q5_1, OPDI_WAYS_FOUR, opdi_block_row_q5_1}, {OPD_IQ4_NL, OPDI_WAYS_FOUR, opdi_block_row_iq4_nl},
     {OPD_MXFP4, OPDI_WAYS_FOUR, opdi_block_row_mxfp4}, {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_row_q4_k},
-    {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_row_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_row_q6_k}};
+    {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_row_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_row_q6_k},
+    {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_row_q2_k}, {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_row_q3_k},
+    {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_row_iq4_xs}};
 #endif
 /* A product of few rows. */
 typedef struct opdi_block_few {
@@ -301,27 +728,6 @@ typedef struct opdi_block_few {
     char *turned;
     int64_t bytes;                                /* of a row in `turned` */
 } opdi_block_few;
-/* Returns the product of a rounded row and a row of weights, which are unpacked a block at a time. */
-static float opdi_block_row_unpacked(const opdi_block_form *form, int64_t k, const opdi_block_row *row, const uint8_t *w) {
-    float sum = 0;
-    for (int64_t at = 0; at < k; at += form->elements, w += form->bytes) {
-        uint8_t codes[256];
-        float scales[16], mins[16];
-        form->unpack(w, codes, scales, mins);
-        for (int i = 0; i < form->elements; i += form->sub) {
-            const int8_t *const q = row->q + at + i;
-            const int64_t sub = (at + i) / form->sub;
-            int32_t whole = 0;
-            for (int j = 0; j < 16; j++) { whole += codes[i + j] * q[j]; }
-            for (int j = 16; j < form->sub; j++) { whole += codes[i + j] * q[j]; }
-            if (!form->mins) { whole += (int32_t)row->sums[sub]; }
-            float product = (float)whole * scales[i / form->sub];
-            if (form->mins) { product += mins[i / form->sub] * opdi_float(row->sums[sub]); }
-            sum += product * row->d[(at + i) / form->chunk];
-        }
-    }
-    return sum;
-}
 /* An opdi_range_fn: computes the columns begin .. end - 1 of y. */
 static void opdi_block_few_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_block_few *const few = (const opdi_block_few *)ctx;
@@ -333,21 +739,35 @@ static void opdi_block_few_range(void *ctx, int64_t begin, int64_t end) {
             if (few->ways) { *y = few->ways->row(few->turned + i * few->bytes, w, job->k / few->ways->block); }
             else {
                 const opdi_block_row row = opdi_block_row_at(few->x, i);
-                *y = opdi_block_row_unpacked(few->x->form, job->k, &row, w);
+                *y = few->x->form->row(few->x->form, job->k, &row, w);
             }
         }
     }
+}
+/* Returns the functions for rows of a format, or NULL if it has none. */
+static const opdi_block_ways *opdi_block_ways_of(opd_scalar_type dtype) {
+#if defined(OPDI_X86)
+    const opdi_block_ways *ways = opdi_block_ways_bytes;
+    size_t count = opdi_cpu_level() > 0 ? sizeof opdi_block_ways_bytes / sizeof *ways : 0;
+#if defined(OPDI_WORDS)
+    if (opdi_cpu_words() & OPDI_HAS_QUADS) {
+        ways = opdi_block_ways_quads;
+        count = sizeof opdi_block_ways_quads / sizeof *ways;
+    }
+#endif
+    for (size_t i = 0; i < count; i++) {
+        if (ways[i].dtype == dtype) { return &ways[i]; }
+    }
+#else
+    (void)dtype;
+#endif
+    return NULL;
 }
 /* Computes the product if it has few rows.  Returns 1, or 0 if it has not, or -1 with an error. */
 OPDI_INTERNAL int opdi_block_few_try(const opdi_block_rounded *x) {
     const opdi_block_job *const job = x->job;
     const int64_t wide = opdi_round_up(job->k, 256), grain = OPDI_MAX(1, 32768 / job->k);
-    opdi_block_few few = {x, NULL, NULL, 0};
-#if defined(OPDI_WORDS)
-    for (size_t i = 0; opdi_cpu_words() & OPDI_HAS_QUADS && i < sizeof opdi_block_ways_quads / sizeof(opdi_block_ways); i++) {
-        if (opdi_block_ways_quads[i].dtype == job->dtype) { few.ways = &opdi_block_ways_quads[i]; }
-    }
-#endif
+    opdi_block_few few = {x, opdi_block_ways_of(job->dtype), NULL, 0};
     if (job->m > (few.ways ? OPDI_BLOCK_MOST : OPDI_BLOCK_LEAST)) { return 0; }
     if (!few.ways) {
         opdi_parallel_for(job->n, grain, opdi_block_few_range, &few);

@@ -607,9 +607,23 @@ typedef struct opdi_block_job {
     float *y;
     int64_t y_stride;
 } opdi_block_job;
+/* The codes of IQ4_NL and IQ4_XS plus 128, and those of MXFP4 and NVFP4 plus 12. */
+OPD_UNUSED static const uint8_t opdi_block_curve[16] = {
+    1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
+OPD_UNUSED static const uint8_t opdi_block_e2m1[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
+
 /* Unpacks a block: writes its codes, and the scale and the minimum of each group of codes.  An element is
    scale * (code - offset) + minimum.  Formats without minima do not write them. */
 typedef void opdi_block_unpack_fn(const uint8_t *block, uint8_t *codes, float *scales, float *mins);
+struct opdi_block_form;
+/* Converts `count` elements, whole blocks, to floats. */
+typedef void opdi_block_floats_fn(const struct opdi_block_form *form, const uint8_t *blocks, int64_t count, float *out);
+/* A row of x that is rounded to 8 bits: element i is about q[i] * d[i / chunk].  `sums` has the sum of the q of each
+   group of `sub` elements: as a float if the format has minima, else as an integer, times -offset. */
+typedef struct opdi_block_row { int8_t *q; float *d; opdi_word32 *sums; } opdi_block_row;
+/* Returns the product of a rounded row of k elements and a row of weights, which are unpacked a block at a time. */
+typedef float opdi_block_row_fn(const struct opdi_block_form *form, int64_t k, const opdi_block_row *row,
+                                const uint8_t *w);
 /* How a format is multiplied in integers. */
 typedef struct opdi_block_form {
     opd_scalar_type dtype;
@@ -621,14 +635,14 @@ typedef struct opdi_block_form {
     int16_t together;                             /* how many sums of two products of a code and a rounded element of x
                                                      can be added without overflow of 16 bits, at most 8 */
     opdi_block_unpack_fn *unpack;
+    opdi_block_floats_fn *floats;
+    opdi_block_row_fn *row;
 } opdi_block_form;
-/* A row of x that is rounded to 8 bits: element i is about q[i] * d[i / chunk].  `sums` has the sum of the q of each
-   group of `sub` elements: as a float if the format has minima, else as an integer, times -offset. */
-typedef struct opdi_block_row { int8_t *q; float *d; opdi_word32 *sums; } opdi_block_row;
+#define OPDI_BLOCK_PAD 256                        /* rounded rows are padded with zeros to a multiple of this length */
 #define OPDI_BLOCK_PANEL 32                       /* rows of w in a panel */
 #define OPDI_BLOCK_TILE 4                         /* rows of x in a tile */
-/* The operands of a tile: rows of x, and a panel of 32 rows of w, with `depth` elements.  The words of codes[i .. i + 3]
-   of all rows are side by side, and so are the scales, and the minima (NULL: none). */
+/* The operands of a tile: rows of x, and a panel of 32 rows of w, with `depth` elements.  The words of four codes of
+   all rows are side by side, and so are the scales, and the minima (NULL: none). */
 typedef struct opdi_block_tile {
     const uint8_t *codes;
     const float *scales, *mins;
@@ -651,6 +665,18 @@ typedef struct opdi_block_rounded {
     uint8_t *bad;                                 /* for each row of x: 1 if it has elements that are infinite or NaN */
     int failed;                                   /* set by a thread that gets no memory */
 } opdi_block_rounded;
+#if defined(OPDI_VECTORS)
+typedef uint8_t opdi_v16b __attribute__((vector_size(16), aligned(1), may_alias));
+#if defined(OPDI_X86)
+typedef uint8_t opdi_v32b __attribute__((vector_size(32), aligned(1), may_alias));
+#endif
+/* OPDI_ASM_LOOK_UP replaces bytes from 0 to 15 by those of a table of 16 bytes. */
+#if defined(OPDI_X86)
+#define OPDI_ASM_LOOK_UP(c, table, a) __asm__("vpshufb {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(table), "x"(a))
+#else
+#define OPDI_ASM_LOOK_UP(c, table, a) __asm__("tbl %0.16b, {%1.16b}, %2.16b" : "=w"(c) : "w"(table), "w"(a))
+#endif
+#endif
 #if defined(OPDI_X86)
 /* OPDI_ASM_FLOATS converts int32 to float.  OPDI_ASM_BYTES multiplies uint8 of a by int8 of b, and adds each two
    products that are neighbours to an int16, OPDI_ASM_JOIN adds two such sums to each int32 of c.  OPDI_ASM_SIGN gives
@@ -664,6 +690,12 @@ typedef struct opdi_block_rounded {
     }
 #define OPDI_ASM_SIGN(c, a, b) __asm__("vpsignb {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(a), "x"(b))
 #define OPDI_ASM_ABS(c, a) __asm__("vpabsb {%1, %0|%0, %1}" : "=x"(c) : "x"(a))
+#endif
+/* Bit j of byte j of eight bytes in memory. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define OPDI_BIT_OF_BYTE UINT64_C(0x0102040810204080)
+#else
+#define OPDI_BIT_OF_BYTE UINT64_C(0x8040201008040201)
 #endif
 /* Numbers of blocks, which are stored with the lowest byte first, at any address. */
 OPDI_ALWAYS uint32_t opdi_u16_at(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8; }

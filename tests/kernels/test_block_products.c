@@ -165,4 +165,101 @@ TEST(block_products_random) {
         }
     }
 }
+/* Infinite and NaN elements of x: their rows are what exact products give, and other rows do not change.  Very large and very
+   small elements are rounded like others. */
+TEST(block_products_special) {
+    static const float specials[4] = {INFINITY, -INFINITY, NAN, 3e38f};
+    for (int format = 0; format < BLOCK_FORMATS; format++) {
+        const opd_scalar_type dtype = block_formats[format].dtype;
+        int64_t size;
+        const int64_t block = opd_dtype_block(dtype, &size), k = 256 > block ? 256 : block, n = 5, m = 9, stride = k / block * size;
+        uint64_t seed = 7;
+        uint8_t w[5 * 512];
+        float x[9 * 256], y[9 * 5], exact[9 * 5], whole[9 * 5];
+        for (int64_t j = 0; j < n; j++) blocks_random(format, w + j * stride, stride, &seed);
+        for (int64_t i = 0; i < m * k; i++) x[i] = (float)(i % 17) * 0.25f - 2.0f;
+        for (int way = blocks_begin(); blocks_way(way); way++) {
+            for (int64_t rows = 1; rows <= m; rows += 4) {
+                for (int i = 0; i < 3; i++) {
+                    inside_block_job job = {dtype, false, false, rows, n, k, w, stride, x, k, whole, n};
+                    const float old = x[k / 2];
+                    CHECK_INT(inside_block_product(&job), 0);
+                    x[k / 2] = specials[i];
+                    job.y = y;
+                    CHECK_INT(inside_block_product(&job), 0);
+                    job.y = exact;
+                    job.exact = true;
+                    CHECK_INT(inside_block_product(&job), 0);
+                    x[k / 2] = old;
+                    bool same = true, others = true, special = true;
+                    for (int64_t j = 0; j < n; j++) {
+                        special = special && !(fabsf(exact[j]) < INFINITY);
+                        same = same && (y[j] == exact[j] || (y[j] != y[j] && exact[j] != exact[j]));
+                    }
+                    for (int64_t j = n; j < rows * n; j++) others = others && y[j] == whole[j];
+                    CHECK(same);
+                    CHECK(others);
+                    CHECK(special);
+                }
+            }
+        }
+        blocks_end();
+    }
+}
+/* A row whose elements have sizes from the smallest to the largest. */
+TEST(block_products_scales) {
+    static const float sizes[] = {1e-44f, 1e-38f, 1e-36f, 1e-30f, 1e-10f, 1e30f, 1e36f};
+    uint64_t seed = 3;
+    uint8_t w[2 * 256];
+    float x[256], y[2], want[2];
+    blocks_random(0, w, 544, &seed);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (int way = blocks_begin(); blocks_way(way); way++) {
+            inside_block_job job = {OPD_Q8_0, false, false, 1, 1, 256, w, 272, x, 256, y, 1};
+            for (int j = 0; j < 256; j++) x[j] = 1.0f;
+            CHECK_INT(inside_block_product(&job), 0);
+            want[0] = y[0] * sizes[i];
+            for (int j = 0; j < 256; j++) x[j] = sizes[i];
+            CHECK_INT(inside_block_product(&job), 0);
+            CHECK_NEAR((double)y[0], (double)want[0], fabs((double)want[0]) * 1e-5 + 2e-43);
+        }
+        blocks_end();
+    }
+}
+/* Sizes of 0: nothing is written, or zeros. */
+TEST(block_products_empty) {
+    uint8_t w[4 * 18] = {0};
+    float x[4 * 32] = {0}, y[4 * 32];
+    for (int way = blocks_begin(); blocks_way(way); way++) {
+        for (int i = 0; i < 12; i++) {
+            inside_block_job job = {OPD_Q4_0, i % 4 > 1, i % 4 == 1, 3, 4, 32, w, 18, x, 32, y, 32};
+            for (int j = 0; j < 4 * 32; j++) y[j] = 5.0f;
+            if (i / 4 == 0) job.m = 0;
+            if (i / 4 == 1) job.n = 0;
+            if (i / 4 == 2) job.k = 0;
+            CHECK_INT(inside_block_product(&job), 0);
+            const int64_t columns = job.back ? job.k : job.n;
+            const bool zeros = job.m && columns;
+            for (int64_t j = 0; j < 4 * 32; j++) CHECK(y[j] == (zeros && j < 3 * 32 && j % 32 < columns ? 0.0f : 5.0f));
+        }
+    }
+    blocks_end();
+}
+/* The last byte of the weights is the last byte of their memory, which sanitizers check. */
+static int blocks_attempt(void *arg) { return inside_block_product((const inside_block_job *)arg); }
+TEST(block_products_allocations) {
+    for (int i = 0; i < 6; i++) {
+        const int64_t m = i < 3 ? 20 : 2;
+        uint64_t seed = 11;
+        uint8_t *const w = (uint8_t *)malloc(70 * 144);
+        float *const x = (float *)calloc(20 * 256, sizeof(float)), *const y = (float *)calloc(20 * 256, sizeof(float));
+        CHECK_OR_RETURN(w && x && y);
+        for (int j = 0; j < 70; j++) blocks_random(12, w + 144 * j, 144, &seed);
+        inside_block_job job = {OPD_Q4_K, i % 3 == 1, i % 3 == 2, m, 70, 256, w, 144, x, 256, y, 256};
+        opd_threads_set(3);
+        (void)check_allocations(blocks_attempt, &job, "a product of blocks", 20, false);
+        opd_threads_set(0);
+        free(w), free(x), free(y);
+    }
+}
 CHECK_MAIN()
