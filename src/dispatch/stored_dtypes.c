@@ -66,7 +66,8 @@ static const opdi_stored_row opdi_stored_rows[] = {
 };
 
 OPDI_INTERNAL unsigned opdi_stored_set(int dtype) {
-    return opdi_is_block(dtype) ? OPDI_DTYPES_BLOCKS : dtype == OPD_UINT64 ? OPDI_DTYPES_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_DTYPES_NARROW
+    if (opdi_is_block(dtype)) { return OPDI_DTYPES_BLOCKS; }
+    return dtype == OPD_UINT64 ? OPDI_DTYPES_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_DTYPES_NARROW
         : dtype == OPD_FLOAT8_E8M0FNU ? OPDI_DTYPES_E8M0 : opdi_is_float8(dtype) ? OPDI_DTYPES_FLOAT8
         : OPDI_DTYPES_COMPLEX32;
 }
