@@ -61,8 +61,9 @@ OPDI_INTERNAL const opdi_block_forms *opdi_on_blocks;
 OPDI_INTERNAL const opdi_block_forms *opdi_block_forms_of(void) {
     const opdi_block_forms *forms = OPDI_ACQUIRE(&opdi_on_blocks);
     if (OPDI_LIKELY(forms != NULL)) { return forms; }
-    (void)opd_find_quiet("aten::dequantize.self");
-    if (!opd_ok()) { return NULL; }
+    const int mark = opd_error_mark();
+    (void)opd_op_builtin(OPD_OP_dequantize_self);
+    (void)opd_error_rewind(mark);
     forms = OPDI_ACQUIRE(&opdi_on_blocks);
     if (!forms) {
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "the operators for dtypes in blocks are not in this program: with "
