@@ -33,7 +33,8 @@ static const opdi_stored_row opdi_stored_rows[] = {
          "_unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point "
          "is_complex storage_offset sym_size sym_stride sym_numel sym_storage_offset sym_is_contiguous "
          "_assert_tensor_metadata ")},
-    {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS, " mm addmm bmm baddbmm mv embedding index_select cat "},
+    {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS,
+     OPDI_TEXT(" mm addmm bmm baddbmm mv embedding index_select cat ")},
     {OPDI_STORED_MOVED, OPDI_DTYPES_ANY,
      OPDI_TEXT(
          " cat stack index index_select where roll repeat embedding block_diag diag_embed select_scatter "
