@@ -243,11 +243,11 @@ OPD_NEW opd_matmul_precision opd_float32_matmul_precision(void);
 OPD_NEW bool opd_exact_blocks_set(bool exact);
 OPD_NEW bool opd_exact_blocks(void);
 /* Returns a tensor with the sizes of `tensor` whose numbers are stored in blocks of `dtype`, such as OPD_Q8_0, in the
-   innermost scope.  The last size of `tensor`, or another size with stride 1, must be whole blocks.  OPD_Q4_0, OPD_Q4_1,
-   OPD_Q5_0, OPD_Q5_1 and OPD_Q8_0 get the bytes that llama.cpp writes.  The result has no gradient.  A tensor that is
-   in blocks is converted by way of float32.  Returns NULL with an error if `dtype` is not in blocks or cannot be
-   written, if blocks would be cut, or if a number is NaN, infinite or too large.  It is opd_to_dtype(tensor, dtype);
-   opd_dequantize makes float32 again. */
+   innermost scope.  The last size of `tensor`, or another size with stride 1, must be whole blocks.  OPD_Q4_0,
+   OPD_Q4_1, OPD_Q5_0, OPD_Q5_1 and OPD_Q8_0 get the bytes that llama.cpp writes.  The result has no gradient.  A
+   tensor that is in blocks is converted by way of float32.  Returns NULL with an error if `dtype` is not in blocks or
+   cannot be written, if blocks would be cut, or if a number is NaN, infinite or too large.  It is
+   opd_to_dtype(tensor, dtype); opd_dequantize makes float32 again. */
 OPD_NEW opd_tensor *opd_quantize_blocks(opd_tensor *tensor, opd_scalar_type dtype);
 /* Whether an operator may give a slightly different result in each run, because it adds floats in any order. */
 typedef enum opd_deterministic {

@@ -508,8 +508,8 @@ static inline bool opdi_observe_on(const opdi_thread *thread) {
    kernel gets them unchanged.  MOVED: as integers of the same size.  WIDE: converted to int64, float32 or complex64;
    the first result is converted back.  COUNTED: converted as for WIDE, but results are not converted back.  FLOAT:
    integers are converted to float32.  PROMOTED: as FLOAT if there is a number with a fraction, else NOT.  ORDERED:
-   uint64 is mapped to int64 so that the order of numbers is kept.  BLOCKS: the operator has a form for dtypes in blocks,
-   which runs instead of the kernel. */
+   uint64 is mapped to int64 so that the order of numbers is kept.  BLOCKS: the operator has a form for dtypes in
+   blocks, which runs instead of the kernel. */
 enum { OPDI_STORED_NOT, OPDI_STORED_PLAIN, OPDI_STORED_MOVED, OPDI_STORED_WIDE, OPDI_STORED_COUNTED,
        OPDI_STORED_FLOAT, OPDI_STORED_PROMOTED, OPDI_STORED_ORDERED, OPDI_STORED_BLOCKS };
 

@@ -33,7 +33,8 @@ static const opdi_stored_row opdi_stored_rows[] = {
          "_unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point "
          "is_complex storage_offset sym_size sym_stride sym_numel sym_storage_offset sym_is_contiguous "
          "_assert_tensor_metadata ")},
-    {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS, " mm addmm bmm baddbmm mv embedding index_select cat "},
+    {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS,
+     OPDI_TEXT(" mm addmm bmm baddbmm mv embedding index_select cat ")},
     {OPDI_STORED_MOVED, OPDI_DTYPES_ANY,
      OPDI_TEXT(
          " cat stack index index_select where roll repeat embedding block_diag diag_embed select_scatter "
@@ -66,7 +67,8 @@ static const opdi_stored_row opdi_stored_rows[] = {
 };
 
 OPDI_INTERNAL unsigned opdi_stored_set(int dtype) {
-    return opdi_is_block(dtype) ? OPDI_DTYPES_BLOCKS : dtype == OPD_UINT64 ? OPDI_DTYPES_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_DTYPES_NARROW
+    if (opdi_is_block(dtype)) { return OPDI_DTYPES_BLOCKS; }
+    return dtype == OPD_UINT64 ? OPDI_DTYPES_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_DTYPES_NARROW
         : dtype == OPD_FLOAT8_E8M0FNU ? OPDI_DTYPES_E8M0 : opdi_is_float8(dtype) ? OPDI_DTYPES_FLOAT8
         : OPDI_DTYPES_COMPLEX32;
 }

@@ -64,13 +64,6 @@ OPDI_INTERNAL int opdi_sink_close(opdi_sink *sink, int rc) {
     if (sink->to) { opdi_free(sink->to, sink->bytes); }
     return rc;
 }
-/* Fails if the tensor is stored in blocks, which a file format of `who` does not have.  Returns 0, or -1 and sets an
-   error. */
-OPDI_INTERNAL int opdi_blocks_refused(const opd_tensor *tensor, const char *who) {
-    return !tensor || opdi_is_dead(tensor) || !opdi_is_block(tensor->dtype) ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "%s: this format does not have the dtype %s: opd_gguf_save writes it, and "
-                   "opd_dequantize makes float32 of it", who, opd_dtype_name((opd_scalar_type)tensor->dtype));
-}
 /* Writes the elements of a tensor in host memory, in the order of contiguous tensors.  Returns 0, or -1 and sets an
    error. */
 OPDI_INTERNAL int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {

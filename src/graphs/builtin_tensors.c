@@ -103,7 +103,8 @@ OPDI_INTERNAL int opdi_fn_tensor_property(opdi_bcall *call) {
     case OPDI_OF_GRAD: return opdi_return_value(call, opd_value_bool(opdi_requires_grad(tensor)));
     case OPDI_OF_LAYOUT: return opdi_return_value(call, opd_value_int(0));
     case OPDI_OF_ITEMSIZE: return opdi_return_value(call, opd_value_int(size));
-    case OPDI_OF_NBYTES: return opdi_return_value(call, opd_value_int(opdi_elements_bytes(tensor->dtype, tensor->numel)));
+    case OPDI_OF_NBYTES:
+        return opdi_return_value(call, opd_value_int(opdi_elements_bytes(tensor->dtype, tensor->numel)));
     case OPDI_OF_CPU: return opdi_return_value(call, opd_value_bool(device.type == OPD_CPU));
     case OPDI_OF_CUDA: return opdi_return_value(call, opd_value_bool(device.type == OPD_CUDA));
     case OPDI_OF_META: return opdi_return_value(call, opd_value_bool(device.type == OPD_META));

@@ -165,8 +165,8 @@ static void opdi_numbers_write(opdi_text_builder *out, const opd_tensor *tensor,
     }
     opdi_text_builder_add_text(out, "} ]");
 }
-/* Writes a tensor as TorchScript does.  A tensor that is complex, in blocks, lazy or not in the CPU's memory is written as
-   opd_tensor_print does. */
+/* Writes a tensor as TorchScript does.  A tensor that is complex, in blocks, lazy or not in the CPU's memory is written
+   as opd_tensor_print does. */
 static void opdi_value_write_tensor(opdi_text_builder *out, opd_tensor *tensor) {
     const int64_t count = opd_numel(tensor), size = (int64_t)opd_dtype_size(opd_dtype(tensor));
     const bool plain = tensor->backend == OPD_CPU && !opd_dtype_is_complex(opd_dtype(tensor)) &&

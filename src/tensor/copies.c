@@ -671,7 +671,10 @@ OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
         else { opdi_parallel_for(numel, 4 * OPDI_GRAIN, opdi_copy_bytes, &other); }
         return 0;
     }
-    if (OPDI_UNLIKELY(opdi_is_block(dst->dtype) || opdi_is_block(src->dtype))) { return opdi_block_copy(dst, src); }
+    if (OPDI_UNLIKELY(opdi_is_block(dst->dtype) || opdi_is_block(src->dtype))) {
+        const opdi_block_forms *const forms = opdi_block_forms_of();
+        return forms ? forms->copy(dst, src) : -1;
+    }
     ops[0] = dst;
     ops[1] = (opd_tensor *)(uintptr_t)src;
     if (opd_dtype_is_complex((opd_scalar_type)dst->dtype) || opd_dtype_is_complex((opd_scalar_type)src->dtype)) {

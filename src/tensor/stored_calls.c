@@ -67,8 +67,8 @@ static bool opdi_stored_selects(const opd_op *op, int i) {
 }
 
 /* Facts about the operands of a call.  tensors[count]: a tensor for each dtype and rank in promotion.  first: the first
-   operand of a stored dtype.  block: the first operand of a dtype in blocks.  dtypes: the set of stored dtypes.  mixed: there are several dtypes.  listed: the number
-   of tensors in lists.  selects: an index or mask of a stored dtype. */
+   operand of a stored dtype.  block: the first operand of a dtype in blocks.  dtypes: the set of stored dtypes.  mixed:
+   there are several dtypes.  listed: the number of tensors in lists.  selects: an index or mask of a stored dtype. */
 typedef struct opdi_stored_call {
     opd_tensor *tensors[3 * OPDI_DTYPES], *first, *block;
     int count;

@@ -42,6 +42,8 @@ static inline int64_t opdi_size_times(int64_t first, int64_t second) {
     return first < 0 ? first : first > INT64_MAX / second ? INT64_MAX : first * second;
 }
 
+OPDI_NOINLINE OPDI_INTERNAL int opdi_block_check(opd_scalar_type dtype, const int64_t *sizes, const int64_t *strides,
+                                                 int ndim, int64_t offset);
 OPDI_INTERNAL bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim);
 OPDI_NOINLINE OPDI_INTERNAL void opdi_strides_bound(opd_tensor *tensor);
 /* Sets the sizes, the strides (NULL: contiguous), numel and the flag OPDI_CONTIGUOUS of a tensor. */
@@ -280,7 +282,6 @@ OPDI_INTERNAL int opdi_dim_of(int64_t dim, int ndim);
 OPDI_INTERNAL int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any);
 OPDI_INTERNAL int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
 OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src);
-OPDI_INTERNAL int opdi_block_copy(opd_tensor *dst, const opd_tensor *src);
 OPDI_INTERNAL opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
 static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count) {
     return count == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
@@ -370,11 +371,13 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
 
 /* What a program with dtypes in blocks has in addition to others; see opdi_block_forms_of.
    decode writes n elements, whole blocks, as floats to `out`.  encode writes n floats as blocks.  `call` runs a call of
-   an operator that has a form for blocks.  Each returns 0, or -1 and sets an error. */
+   an operator that has a form for blocks.  `copy` copies src to dst, of which at least one is in blocks.  Each returns
+   0, or -1 and sets an error. */
 typedef struct opdi_block_forms {
     int (*decode)(opd_scalar_type dtype, const void *blocks, float *out, int64_t n);
     int (*encode)(opd_scalar_type dtype, const float *in, void *blocks, int64_t n);
     int (*call)(opd_call *call);
+    int (*copy)(opd_tensor *dst, const opd_tensor *src);
 } opdi_block_forms;
 #define OPDI_BLOCK_LARGEST 256                    /* the most elements of a block */
 

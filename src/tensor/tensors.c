@@ -8,8 +8,6 @@
 //  knows only that a tensor may be a view.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_NOINLINE OPDI_INTERNAL int opdi_block_check(opd_scalar_type dtype, const int64_t *sizes, const int64_t *strides,
-                                                 int ndim, int64_t offset);
 OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
 OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim,
                                              opd_scalar_type dtype, opd_device device);

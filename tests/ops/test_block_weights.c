@@ -31,6 +31,9 @@ static bool fails_with(const char *text) {
 TEST(sizes_and_bytes) {
     OPD_SCOPED;
     opd_tensor *w = opd_tensor_new(OPD_INTS(3, 512), OPD_Q4_K);
+    int64_t bytes = 0;
+    CHECK(opd_dtype_block(OPD_Q4_K, &bytes) == 256 && bytes == 144 && opd_dtype_block(OPD_FLOAT32, &bytes) == 1 && bytes == 4);
+    CHECK(opd_dtype_block((opd_scalar_type)65, &bytes) == 0 && bytes == 0);
     CHECK(w && opd_dtype(w) == OPD_Q4_K && opd_numel(w) == 1536 && opd_is_contiguous(w));
     CHECK_INT(opd_tensor_storage_bytes(w), 3 * 2 * 144);
     CHECK(!opd_dtype_is_floating(OPD_Q4_K) && !opd_can_cast(OPD_FLOAT32, OPD_Q4_K));

@@ -51,7 +51,7 @@ OPDI_INTERNAL int opdi_bilinear_jvp(opd_jvp_call *jv, int first, int second, int
         int i = k ? second : first;
         opd_tensor *tensor = opd_jvp_tangent(jv, i);
         if (!tensor && (sum || !k)) { continue; }
-        if (!tensor && opdi_is_block(opd_jvp_tensor(jv, i)->dtype)) { i = first; }      /* blocks of zeros do not exist */
+        if (!tensor && opdi_is_block(opd_jvp_tensor(jv, i)->dtype)) { i = first; } /* no blocks of zeros exist */
         for (count = 0; count < jv->op->nargs; count++) { args[count] = opd_jvp_value(jv, count); }
         args[i] = opd_value_tensor(tensor ? tensor : opd_zeros_like(opd_jvp_tensor(jv, i)));
         if (added && (sum || !opd_jvp_tangent(jv, c))) { args[c] = opd_value_tensor(opd_zeros_like(added)); }

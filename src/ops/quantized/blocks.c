@@ -17,8 +17,8 @@ bool opd_exact_blocks_set(bool exact) {
 
 //== products ==========================================================================================================
 
-/* A product out = a b of matrices, where b is a weight in blocks.  back: a weight [rows, columns] is b itself; otherwise
-   b is its transpose. */
+/* A product out = a b of matrices, where b is a weight in blocks.  back: a weight [rows, columns] is b itself;
+   otherwise b is its transpose. */
 typedef struct opdi_blocks_product {
     opd_tensor *a, *b;
     bool back;
@@ -109,8 +109,8 @@ static int opdi_blocks_product_dtypes(const opd_call *call, const opd_tensor *se
                         opd_dtype_name(dtype), opd_dtype_name(OPDI_DTYPE(b)));
     }
     return !self || self->dtype == a->dtype ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "%s: self and the tensor that is multiplied by blocks must have the same dtype, but "
-                   "have %s and %s", opdi_call_name(call), opd_dtype_name(OPDI_DTYPE(self)), opd_dtype_name(dtype));
+        : opd_fail(OPD_ERROR_DTYPE, "%s: self and the tensor that is multiplied by blocks must have the same dtype, "
+                   "but have %s and %s", opdi_call_name(call), opd_dtype_name(OPDI_DTYPE(self)), opd_dtype_name(dtype));
 }
 /* Copies product number `at` to its part of `out`, and adds beta * self, rounding once.  self may be NULL.  Returns 0,
    or -1 and sets an error. */
@@ -155,7 +155,7 @@ static int opdi_blocks_product_call(opd_call *call, int first, int ndim) {
     const int64_t *const x = opdi_sizes(a), *const y = opdi_sizes(b);
     if (a->ndim != ndim || b->ndim != ndim || x[ndim - 1] != y[ndim - 2] || (ndim == 3 && x[0] != y[0])) {
         char left[256], right[256];
-        return opd_fail(OPD_ERROR_SHAPE, "%s: sizes %s and %s cannot be multiplied, which must be %d-D matrices that fit",
+        return opd_fail(OPD_ERROR_SHAPE, "%s: sizes %s and %s cannot be multiplied: they must be %d-D and fit",
                         opdi_call_name(call), opdi_sizes_text(x, a->ndim, left, sizeof left),
                         opdi_sizes_text(y, b->ndim, right, sizeof right), ndim);
     }
@@ -321,8 +321,8 @@ static int opdi_blocks_cat(opd_call *call) {
 static int opdi_blocks_call(opd_call *call) {
     static const struct { const char *name; int (*run)(opd_call *call); int first, ndim; } forms[] = {
         {"mm", NULL, 0, 2}, {"addmm", NULL, 1, 2}, {"bmm", NULL, 0, 3}, {"baddbmm", NULL, 1, 3},
-        {"mv", opdi_blocks_vector, 0, 0}, {"embedding", opdi_blocks_embedding, 0, 0}, {"index_select", opdi_blocks_select, 0, 0},
-        {"cat", opdi_blocks_cat, 0, 0}};
+        {"mv", opdi_blocks_vector, 0, 0}, {"embedding", opdi_blocks_embedding, 0, 0},
+        {"index_select", opdi_blocks_select, 0, 0}, {"cat", opdi_blocks_cat, 0, 0}};
     const bool device = call->slot != OPD_KEY_CPU && call->slot != OPD_KEY_META;
     size_t at = 0;
     if (device) { return opd_cpu_fallback(call); }
@@ -332,7 +332,8 @@ static int opdi_blocks_call(opd_call *call) {
 /* Lets lower layers find the functions for blocks.  Called when the operator dequantize is registered: see
    opdi_block_forms_of. */
 static void opdi_blocks_noted(void) {
-    static const opdi_block_forms forms = {opdi_blocks_decode, opdi_blocks_encode, opdi_blocks_call};
+    static const opdi_block_forms forms = {
+        opdi_blocks_decode, opdi_blocks_encode, opdi_blocks_call, opdi_block_copy};
     OPDI_PUBLISH(&opdi_on_blocks, &forms);
 }
 

@@ -252,8 +252,8 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     if (!opd_ok()) { return -1; }
     if (!old || !now) {
         return opd_fail(OPD_ERROR_DTYPE, "a tensor of %s cannot be viewed as %s, because one of them is stored in "
-                        "blocks: opd_dequantize makes float32 of blocks, and opd_tensor_wrap makes a tensor of bytes in "
-                        "memory", opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name(dtype));
+                        "blocks: opd_dequantize makes float32 of blocks, and opd_tensor_wrap makes a tensor of bytes "
+                        "in memory", opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name(dtype));
     }
     if ((self->flags & OPDI_LAZY) && self->dtype != (int8_t)dtype) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_view_dtype is not supported for %s when converting to a different "
