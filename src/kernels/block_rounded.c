@@ -51,7 +51,7 @@ static float opdi_block_round(const float *x, int count, int8_t *q) {
     return most[0] / 127.0f;
 }
 /* Returns the bytes of one rounded row of k elements. */
-static int64_t opdi_block_row_bytes(const opdi_block_form *form, int64_t k) {
+static int64_t opdi_block_rounded_bytes(const opdi_block_form *form, int64_t k) {
     const int64_t wide = opdi_round_up(k, OPDI_BLOCK_PAD);
     return wide + opdi_round_up(wide / form->chunk * 4, 64) + wide / form->sub * 4;
 }
@@ -421,7 +421,7 @@ OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job, int (*exact)
     x.form = opdi_block_form_of(job->dtype);
     if (job->k == 0 || !x.form) { return 0; }
     x.tile = opdi_block_tile_of(x.form);
-    x.row_bytes = opdi_round_up(opdi_block_row_bytes(x.form, job->k), 64);
+    x.row_bytes = opdi_round_up(opdi_block_rounded_bytes(x.form, job->k), 64);
     if (job->m > INT64_MAX / 2 / (x.row_bytes + 1)) {
         return opd_fail(OPD_ERROR_MEMORY, "product of blocks: no memory for %lld rounded rows", (long long)job->m);
     }
