@@ -266,11 +266,15 @@ struct opdi_gguf {
 /* Functions of >>gguf that >>files calls. */
 OPDI_INTERNAL int opdi_gguf_parse(opd_tensor_file *file);
 OPDI_INTERNAL int opdi_gguf_alone(const opd_tensor_file *file);
-OPDI_INTERNAL int opdi_gguf_join(opd_tensor_file *file);
+typedef opd_tensor_file *(*opdi_file_maker)(opdi_file_buffer *bytes, const opdi_source *source);
+OPDI_INTERNAL int opdi_gguf_join(opd_tensor_file *file, opdi_file_maker make);
 OPDI_INTERNAL void opdi_gguf_free(opd_tensor_file *file);
 OPDI_INTERNAL opd_tensor *opdi_gguf_read(const opd_tensor_file *file, const opdi_file_entry *named);
-OPDI_INTERNAL const char *opdi_gguf_metadata_key(const opd_tensor_file *file, int64_t i);
-OPDI_INTERNAL const char *opdi_gguf_metadata_string(const opd_tensor_file *file, const char *key);
+OPDI_INTERNAL opdi_gguf_pair *opdi_gguf_pair_at(const opd_tensor_file *file, int64_t i);
+OPDI_INTERNAL opdi_gguf_pair *opdi_gguf_find(const opd_tensor_file *file, const char *key);
+OPDI_INTERNAL bool opdi_gguf_element(const opd_tensor_file *file, const opdi_gguf_pair *pair, int64_t i,
+                                     int64_t *integer, double *real);
+OPDI_INTERNAL size_t opdi_gguf_list_bytes(const opdi_gguf_pair *pair);
 #endif
 
 //== checkpoints =======================================================================================================

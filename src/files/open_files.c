@@ -18,6 +18,7 @@ void opd_tensor_file_close(opd_tensor_file *file) {
     opdi_string_free(&file->entries);
     opdi_string_free(&file->dims);
     opdi_string_free(&file->meta);
+    for (int64_t i = 0; file->gguf && i < file->gguf->nparts; i++) { opd_tensor_file_close(file->gguf->parts[i]); }
     if (file->gguf) { opdi_gguf_free(file); }
     opdi_file_buffer_drop(file->bytes);
     opdi_free(file, sizeof *file + file->path_bytes);
@@ -157,7 +158,7 @@ opd_tensor_file *opd_tensor_file_open(const char *path) {
     opdi_source source;
     opdi_file_buffer *buffer = opdi_file_buffer_open(&source, "opd_tensor_file_open", path, opdi_safetensors_length);
     opd_tensor_file *const file = opdi_tensor_file(buffer, &source);
-    if (!file || !file->gguf || opdi_gguf_join(file) == 0) { return file; }
+    if (!file || !file->gguf || opdi_gguf_join(file, opdi_tensor_file) == 0) { return file; }
     opd_tensor_file_close(file);
     return NULL;
 }
@@ -275,36 +276,6 @@ int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name) {
         i = opdi_tensor_file_find(file, name, length - 4);
     }
     return i;
-}
-const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i) {
-    if (!file || i < 0 || i >= file->nmeta) { return NULL; }
-    return file->gguf ? opdi_gguf_metadata_key(file, i)
-        : file->text.data + ((const size_t *)(void *)file->meta.data)[2 * i];
-}
-const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key) {
-    if (file && file->gguf && key) { return opdi_gguf_metadata_string(file, key); }
-    for (int64_t i = 0; file && key && i < file->nmeta; i++) {
-        if (strcmp(key, opd_tensor_file_metadata_key(file, i)) == 0) {
-            return file->text.data + ((const size_t *)(void *)file->meta.data)[2 * i + 1];
-        }
-    }
-    return NULL;
-}
-
-/* Returns the tensor whose numbers are the `bytes` bytes at `at` of a file, little-endian.  The tensor uses the file's
-   memory if kernels can read it there (aligned, little-endian machine; blocks need neither); otherwise it is a copy.
-   On failure, returns NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_file_view(opdi_file_buffer *buffer, size_t at, size_t bytes, opd_ints sizes,
-                                         opd_scalar_type dtype) {
-    unsigned char *const data = buffer->data + at;
-    const size_t part = opdi_is_block(dtype) ? 1 : opd_dtype_size(dtype) >> opd_dtype_is_complex(dtype);
-    if ((uintptr_t)data % part || (opdi_big_endian() && part > 1)) {
-        opd_tensor *const tensor = opd_tensor_from(data, sizes, dtype);
-        if (tensor && opdi_big_endian()) { opdi_swap(tensor->data, bytes, part); }
-        return tensor;
-    }
-    opdi_ref_up(&buffer->refs);
-    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_file_buffer_release, buffer);
 }
 /* Returns the tensor of an entry of a safetensors file, as opdi_file_view does. */
 static opd_tensor *opdi_safetensors_read(const opd_tensor_file *file, const opdi_file_entry *named) {

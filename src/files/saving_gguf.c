@@ -44,7 +44,7 @@ static opd_value opdi_gguf_nth(const opd_value *value, int64_t i) {
 /* Returns the type with which a value is written if its key names none; -1 if GGUF has no such values. */
 static int opdi_gguf_usual_type(const opd_value *value) {
     const int64_t count = opdi_gguf_length(value);
-    bool small = true, positive = true;
+    bool fits_int32 = true, positive = true;
     if (count == 0 && value->tag == OPD_TAG_LIST) { return OPDI_GGUF_STRING; }
     for (int64_t i = 0; i < (count < 0 ? 1 : count); i++) {
         const opd_value element = opdi_gguf_nth(value, i);
@@ -55,7 +55,7 @@ static int opdi_gguf_usual_type(const opd_value *value) {
         case OPD_TAG_INT: break;
         default: return -1;
         }
-        small = small && element.u.i >= INT32_MIN && element.u.i <= INT32_MAX;
+        fits_int32 = fits_int32 && element.u.i >= INT32_MIN && element.u.i <= INT32_MAX;
         positive = positive && element.u.i >= 0 && element.u.i <= (int64_t)UINT32_MAX;
     }
     if (count == 0) {
@@ -63,7 +63,7 @@ static int opdi_gguf_usual_type(const opd_value *value) {
             : OPDI_GGUF_I32;
     }
     if (count < 0 && positive) { return OPDI_GGUF_U32; }
-    return small ? OPDI_GGUF_I32 : positive ? OPDI_GGUF_U32 : OPDI_GGUF_I64;
+    return fits_int32 ? OPDI_GGUF_I32 : positive ? OPDI_GGUF_U32 : OPDI_GGUF_I64;
 }
 /* Appends a number or string.  Returns 0, or -1 and sets an error if the type cannot hold it. */
 static int opdi_gguf_put_element(const opdi_source *source, opdi_string *to, int type, const opd_value *element) {

@@ -100,3 +100,18 @@ OPDI_INTERNAL int opdi_file_entry_check(opd_tensor_file *file, size_t begin, siz
     return opdi_bad(&file->source, opdi_file_entry_of(file, OPDI_MAX(same[-1].place, same->place))->where,
                     "two entries have this name");
 }
+/* Returns the tensor whose numbers are the `bytes` bytes at `at` of a file, little-endian.  The tensor uses the file's
+   memory if kernels can read it there (aligned, little-endian machine; blocks need neither); otherwise it is a copy.
+   On failure, returns NULL and sets an error. */
+OPDI_INTERNAL opd_tensor *opdi_file_view(opdi_file_buffer *buffer, size_t at, size_t bytes, opd_ints sizes,
+                                         opd_scalar_type dtype) {
+    unsigned char *const data = buffer->data + at;
+    const size_t part = opdi_is_block(dtype) ? 1 : opd_dtype_size(dtype) >> opd_dtype_is_complex(dtype);
+    if ((uintptr_t)data % part || (opdi_big_endian() && part > 1)) {
+        opd_tensor *const tensor = opd_tensor_from(data, sizes, dtype);
+        if (tensor && opdi_big_endian()) { opdi_swap(tensor->data, bytes, part); }
+        return tensor;
+    }
+    opdi_ref_up(&buffer->refs);
+    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_file_buffer_release, buffer);
+}

@@ -1,7 +1,7 @@
 #include "kernels.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>blocks       numbers to blocks of few bits, and back
+//  >>encoding     numbers to blocks of few bits, and back
 //
 //  The formats of blocks in GGUF files, see opd_dtype_block.  A block has a scale d, mostly a float16, and integers of
 //  few bits; its numbers are d times these integers.  Formats with blocks of 256 (Q4_K ...) also have integer scales

@@ -3,7 +3,7 @@
 //== products with weights in blocks ===================================================================================
 //
 //  An exact product y = x wT, and a product y = x w (for gradients), converts the weights to floats, a few rows and
-//  blocks at a time, into memory that stays in the caches.  Other products are in >>blocks.
+//  blocks at a time, into memory that stays in the caches.  Other products are in >>rounded.
 
 /* A product while it is computed. */
 typedef struct opdi_block_work {

@@ -238,32 +238,35 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
         OPDI_ASM_JOIN(d##i, some, ones) \
     }
 #define OPDI_TILE_JOIN(i) OPDI_ASM_JOIN(c##i, a##i, ones) OPDI_ASM_JOIN(d##i, b##i, ones)
-#define OPDI_TILE_ADD(i) { \
-        opdi_v8f f, g, d, sum; \
-        opdi_v8u bias; \
-        opdi_v8f *const to = (opdi_v8f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL + part); \
-        OPDI_ASM_SPLAT("s", d, tile->x[i].d + chunk); \
-        OPDI_ASM_SPLAT("s", bias, tile->x[i].sums + sub); \
-        sum = (opdi_v8f)bias; \
-        if (no_bias) { bias ^= bias; } \
-        OPDI_ASM_FLOATS(f, c##i + bias); \
-        OPDI_ASM_FLOATS(g, d##i + bias); \
-        f *= scales[0]; \
-        g *= scales[1]; \
-        if (mins) { \
-            OPDI_ASM_FMA("ps", f, sum, mins[0]); \
-            OPDI_ASM_FMA("ps", g, sum, mins[1]); \
-        } \
-        to[0] += f * d; \
-        to[1] += g * d; \
+/* Adds the products of row i of x and group number `sub` of the weights, as integers in `low` and `high`, to sums. */
+OPDI_AVX2 OPDI_ALWAYS void opdi_block_tile_sum(const opdi_block_tile *tile, int64_t i, int64_t chunk, int64_t sub,
+                                               const opdi_v8f *scales, const opdi_v8f *mins, opdi_v8u low,
+                                               opdi_v8u high, float *sums) {
+    opdi_v8f f, g, d, sum;
+    opdi_v8u bias;
+    opdi_v8f *const to = (opdi_v8f *)(void *)(sums + i * OPDI_BLOCK_PANEL);
+    OPDI_ASM_SPLAT("s", d, tile->x[i].d + chunk);
+    OPDI_ASM_SPLAT("s", bias, tile->x[i].sums + sub);
+    sum = (opdi_v8f)bias;
+    if (tile->wide || mins) { bias ^= bias; }
+    OPDI_ASM_FLOATS(f, low + bias);
+    OPDI_ASM_FLOATS(g, high + bias);
+    f *= scales[0];
+    g *= scales[1];
+    if (mins) {
+        OPDI_ASM_FMA("ps", f, sum, mins[0]);
+        OPDI_ASM_FMA("ps", g, sum, mins[1]);
     }
+    to[0] += f * d;
+    to[1] += g * d;
+}
+#define OPDI_TILE_ADD(i) opdi_block_tile_sum(tile, i, chunk, sub, scales, mins, c##i, d##i, sums + part);
 /* An opdi_block_tile_fn for AVX2.  Codes of 8 bits are multiplied with their signs, because sums of two products of
    8-bit numbers without signs would not fit into 16 bits. */
 OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *sums) {
     const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const opdi_v8u flip = {0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u,
         0x80808080u};
-    const bool no_bias = tile->wide || tile->mins;
     for (int part = 0; part < OPDI_BLOCK_PANEL; part += 16) {
         const opdi_v8u *w = (const opdi_v8u *)(const void *)(tile->codes + 4 * part);
         for (int64_t at = 0, sub = 0; at < tile->depth; sub++) {

@@ -1,7 +1,7 @@
 #include "kernels.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>blocks       products with weights in blocks, in 8-bit integers
+//  >>rounded      products with weights in blocks, in 8-bit integers
 //
 //  A product y = x wT multiplies rows of floats, x, by rows of weights that are stored in blocks (see opd_dtype_block).
 //  The rows of x are rounded to 8 bits once per product, in groups of 32 or 256 elements that share a scale, as
@@ -419,72 +419,77 @@ OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_fifths(opdi_v16u codes, uint64_t hi
 
 #define OPDI_ALL16(x) {x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}
 #define OPDI_ALL8(x) x, x, x, x, x, x, x, x
-/* Defines the function `name` for blocks of 32 elements in `bytes` bytes.  CODES sets `low` and `high` to the codes of
-   four blocks at w, SCALES is their scales.  If MINS is not 0, it is their minima.  bias is 0 or 1. */
-#define OPDI_BLOCK_ROW(name, bytes, CODES, SCALES, MINS, with_bias) \
-OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blocks) { \
-    const opdi_v16u spread = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}; \
-    const opdi_v16u fifteens = OPDI_ALL16(0x0f0f0f0fu), flips = OPDI_ALL16(0x80808080u); \
-    const opdi_v16u sixteens = OPDI_ALL16(0x10101010u); \
-    const opdi_v16u curve = opdi_block_gather(opdi_block_curve, 0), e2m1 = opdi_block_gather(opdi_block_e2m1, 0); \
-    const opdi_block_four *x = (const opdi_block_four *)rounded; \
-    uint8_t rest[4 * (bytes)] = {0}; \
-    opdi_v16f sum = {0}; \
-    opdi_v4f more = {0}; \
-    for (; blocks > 0; blocks -= 4, x++, w += 4 * (bytes)) { \
-        if (blocks < 4) { \
-            memcpy(rest, w, (size_t)blocks * (bytes)); \
-            w = rest; \
-        } \
-        opdi_v16u whole = {0}; \
-        opdi_v16f f, scale; \
-        CODES \
-        if (with_bias) { memcpy(&whole, x->bias, sizeof whole); } \
-        OPDI_ASM_QUADS(whole, low, *(const opdi_v16u *)(const void *)x->low); \
-        OPDI_ASM_QUADS(whole, high, *(const opdi_v16u *)(const void *)x->high); \
-        const opdi_v4f scales = (SCALES) * *(const opdi_v4f *)(const void *)x->d; \
-        __asm__("vpermps {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(spread), "v"(scales)); \
-        OPDI_ASM_FLOATS(f, whole); \
-        OPDI_ASM_FMA("ps", sum, f, scale); \
-        if (!(with_bias)) { more += (MINS) * *(const opdi_v4f *)(const void *)x->sums; } \
-    } \
-    (void)fifteens; \
-    (void)flips; \
-    (void)sixteens; \
-    (void)curve; \
-    (void)e2m1; \
-    return opdi_block_lanes(sum, more); \
-}
-#define OPDI_CODES_FOURS(offset, bytes) \
-    const opdi_v16u both = opdi_block_gather(w + (offset), bytes); \
-    opdi_v16u high = both >> 4 & fifteens, low = both & fifteens;
-#define OPDI_CODES_FIVES(offset, bytes) \
-    OPDI_CODES_FOURS((offset) + 4, bytes) \
-    { \
-        const uint64_t h0 = opdi_u32_at(w + (offset)), h1 = opdi_u32_at(w + (offset) + (bytes)); \
-        const uint64_t h2 = opdi_u32_at(w + (offset) + 2 * (bytes)), h3 = opdi_u32_at(w + (offset) + 3 * (bytes)); \
-        low = opdi_block_fifths(low, (h0 & 0xffff) | (h1 & 0xffff) << 16 | (h2 & 0xffff) << 32 | h3 << 48, sixteens); \
-        high = opdi_block_fifths(high, h0 >> 16 | (h1 & 0xffff0000u) | (h2 >> 16) << 32 | (h3 >> 16) << 48, sixteens); \
+/* Sets *low and *high to the codes of the first and last 16 elements of four blocks at w, whose nibbles or bytes begin
+   at byte `at`.  For OPDI_ROW_FIVES, the fifth bits are in the four bytes before.  For OPDI_ROW_IQ4 and OPDI_ROW_FP4,
+   `table` has the numbers for which codes stand. */
+OPDI_AVX512 OPDI_ALWAYS void opdi_block_codes(const uint8_t *w, int bytes, int at, int kind, opdi_v16u table,
+                                              opdi_v16u *low, opdi_v16u *high) {
+    const opdi_v16u fifteens = OPDI_ALL16(0x0f0f0f0fu), flips = OPDI_ALL16(0x80808080u);
+    const opdi_v16u sixteens = OPDI_ALL16(0x10101010u), both = opdi_block_gather(w + at, bytes);
+    if (kind == OPDI_ROW_EIGHTS) {
+        *low = both ^ flips;
+        *high = opdi_block_gather(w + at + 16, bytes) ^ flips;
+        return;
     }
-#define OPDI_CODES_EIGHTS \
-    const opdi_v16u low = opdi_block_gather(w + 2, 34) ^ flips, high = opdi_block_gather(w + 18, 34) ^ flips;
-#define OPDI_CODES_TABLE(offset, bytes, table) \
-    OPDI_CODES_FOURS(offset, bytes) \
-    low = opdi_block_look_up(table, low); \
-    high = opdi_block_look_up(table, high);
-static const opdi_v4f opdi_block_no_mins = {0};
-#define OPDI_MXFP4_SCALES ((opdi_v4f){opdi_mxfp4_scale(w[0]), opdi_mxfp4_scale(w[17]), opdi_mxfp4_scale(w[34]), \
-    opdi_mxfp4_scale(w[51])})
-OPDI_BLOCK_ROW(opdi_block_row_q8_0, 34, OPDI_CODES_EIGHTS, opdi_block_halves(w, 34), opdi_block_no_mins, 1)
-OPDI_BLOCK_ROW(opdi_block_row_q4_0, 18, OPDI_CODES_FOURS(2, 18), opdi_block_halves(w, 18), opdi_block_no_mins, 1)
-OPDI_BLOCK_ROW(opdi_block_row_q4_1, 20, OPDI_CODES_FOURS(4, 20), opdi_block_halves(w, 20),
-               opdi_block_halves(w + 2, 20), 0)
-OPDI_BLOCK_ROW(opdi_block_row_q5_0, 22, OPDI_CODES_FIVES(2, 22), opdi_block_halves(w, 22), opdi_block_no_mins, 1)
-OPDI_BLOCK_ROW(opdi_block_row_q5_1, 24, OPDI_CODES_FIVES(4, 24), opdi_block_halves(w, 24),
-               opdi_block_halves(w + 2, 24), 0)
-OPDI_BLOCK_ROW(opdi_block_row_iq4_nl, 18, OPDI_CODES_TABLE(2, 18, curve), opdi_block_halves(w, 18),
-               opdi_block_no_mins, 1)
-OPDI_BLOCK_ROW(opdi_block_row_mxfp4, 17, OPDI_CODES_TABLE(1, 17, e2m1), OPDI_MXFP4_SCALES, opdi_block_no_mins, 1)
+    *high = both >> 4 & fifteens;
+    *low = both & fifteens;
+    if (kind == OPDI_ROW_FIVES) {
+        const uint8_t *const bits = w + at - 4;
+        const uint64_t h0 = opdi_u32_at(bits), h1 = opdi_u32_at(bits + bytes);
+        const uint64_t h2 = opdi_u32_at(bits + 2 * bytes), h3 = opdi_u32_at(bits + 3 * bytes);
+        *low = opdi_block_fifths(*low, (h0 & 0xffff) | (h1 & 0xffff) << 16 | (h2 & 0xffff) << 32 | h3 << 48, sixteens);
+        *high = opdi_block_fifths(*high, h0 >> 16 | (h1 & 0xffff0000u) | (h2 >> 16) << 32 | (h3 >> 16) << 48,
+                                  sixteens);
+    }
+    if (kind == OPDI_ROW_IQ4 || kind == OPDI_ROW_FP4) {
+        *low = opdi_block_look_up(table, *low);
+        *high = opdi_block_look_up(table, *high);
+    }
+}
+/* Multiplies a row of `blocks` blocks of 32 elements in `bytes` bytes.  mins: whether float16 minima follow the scales.
+   For the other arguments, see opdi_block_codes. */
+OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_quads(const void *rounded, const uint8_t *w, int64_t blocks, int bytes,
+                                                   int at, int kind, bool mins) {
+    const opdi_v16u spread = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
+    const opdi_v16u table = opdi_block_gather(kind == OPDI_ROW_FP4 ? opdi_block_e2m1 : opdi_block_curve, 0);
+    const opdi_block_four *x = (const opdi_block_four *)rounded;
+    uint8_t rest[4 * 34] = {0};
+    opdi_v16f sum = {0};
+    opdi_v4f more = {0};
+    for (; blocks > 0; blocks -= 4, x++, w += 4 * bytes) {
+        if (blocks < 4) {
+            memcpy(rest, w, (size_t)(blocks * bytes));
+            w = rest;
+        }
+        opdi_v16u whole = {0}, low, high;
+        opdi_v16f f, scale;
+        opdi_v4f scales = {1, 1, 1, 1};
+        opdi_block_codes(w, bytes, at, kind, table, &low, &high);
+        if (!mins) { memcpy(&whole, x->bias, sizeof whole); }
+        OPDI_ASM_QUADS(whole, low, *(const opdi_v16u *)(const void *)x->low);
+        OPDI_ASM_QUADS(whole, high, *(const opdi_v16u *)(const void *)x->high);
+        if (kind == OPDI_ROW_FP4) {
+            for (int i = 0; i < 4; i++) { scales[i] = opdi_mxfp4_scale(w[i * bytes]); }
+        } else { scales = opdi_block_halves(w, bytes); }
+        scales *= *(const opdi_v4f *)(const void *)x->d;
+        __asm__("vpermps {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(spread), "v"(scales));
+        OPDI_ASM_FLOATS(f, whole);
+        OPDI_ASM_FMA("ps", sum, f, scale);
+        if (mins) { more += opdi_block_halves(w + 2, bytes) * *(const opdi_v4f *)(const void *)x->sums; }
+    }
+    return opdi_block_lanes(sum, more);
+}
+#define OPDI_BLOCK_ROW_QUADS(name, bytes, at, kind, mins) \
+    OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blocks) { \
+        return opdi_block_row_quads(rounded, w, blocks, bytes, at, kind, mins); \
+    }
+OPDI_BLOCK_ROW_QUADS(opdi_block_row_q8_0, 34, 2, OPDI_ROW_EIGHTS, false)
+OPDI_BLOCK_ROW_QUADS(opdi_block_row_q4_0, 18, 2, OPDI_ROW_FOURS, false)
+OPDI_BLOCK_ROW_QUADS(opdi_block_row_q4_1, 20, 4, OPDI_ROW_FOURS, true)
+OPDI_BLOCK_ROW_QUADS(opdi_block_row_q5_0, 22, 6, OPDI_ROW_FIVES, false)
+OPDI_BLOCK_ROW_QUADS(opdi_block_row_q5_1, 24, 8, OPDI_ROW_FIVES, true)
+OPDI_BLOCK_ROW_QUADS(opdi_block_row_iq4_nl, 18, 2, OPDI_ROW_IQ4, false)
+OPDI_BLOCK_ROW_QUADS(opdi_block_row_mxfp4, 17, 1, OPDI_ROW_FP4, false)
 
 /* OPDI_ASM_SHORTS adds to each int32 of c the products of the two int16 in the same lane of a and of b. */
 #define OPDI_ASM_SHORTS(c, a, b) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))

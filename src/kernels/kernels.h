@@ -720,7 +720,7 @@ OPDI_ALWAYS void opdi_q4_K_scales(const uint8_t *at, uint8_t *scales, uint8_t *m
     for (int b = 0; b < 4; b++) {
         scales[b] = at[b] & 63u;
         minima[b] = at[b + 4] & 63u;
-        scales[b + 4] = (uint8_t)((at[b + 8] & 15u) | (at[b] >> 6) << 4);
+        scales[b + 4] = (uint8_t)((at[b + 8] & 15u) | (unsigned)(at[b] >> 6) << 4);
         minima[b + 4] = (uint8_t)(at[b + 8] >> 4 | (at[b + 4] >> 6) << 4);
     }
 }

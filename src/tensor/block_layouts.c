@@ -61,8 +61,9 @@ OPDI_INTERNAL const opdi_block_forms *opdi_on_blocks;
 OPDI_INTERNAL const opdi_block_forms *opdi_block_forms_of(void) {
     const opdi_block_forms *forms = OPDI_ACQUIRE(&opdi_on_blocks);
     if (OPDI_LIKELY(forms != NULL)) { return forms; }
+    const opd_op_id number = OPD_OP_dequantize_self;          /* a program with OPD_LEAN may not have it */
     const int mark = opd_error_mark();
-    (void)opd_op_builtin(OPD_OP_dequantize_self);
+    (void)opd_op_builtin(number);
     (void)opd_error_rewind(mark);
     forms = OPDI_ACQUIRE(&opdi_on_blocks);
     if (!forms) {

@@ -119,3 +119,23 @@ OPDI_INTERNAL int opdi_block_copy(opd_tensor *dst, const opd_tensor *src) {
     if (floats) { opdi_drop(floats); }
     return rc;
 }
+
+//== functions that programs call ======================================================================================
+
+static int32_t opdi_blocks_exact;
+
+bool opd_exact_blocks(void) { return OPDI_LOAD(&opdi_blocks_exact) != 0; }
+bool opd_exact_blocks_set(bool exact) {
+    const bool was = opd_exact_blocks();
+    OPDI_STORE(&opdi_blocks_exact, (int32_t)exact);
+    return was;
+}
+opd_tensor *opd_quantize_blocks(opd_tensor *tensor, opd_scalar_type dtype) {
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_quantize_blocks")) { return NULL; }
+    if (!opdi_block_info_of((int)dtype)) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "opd_quantize_blocks: %s is not a dtype in blocks, such as OPD_Q8_0",
+                       opd_dtype_name(dtype));
+        return NULL;
+    }
+    return opd_to_dtype(tensor, dtype);
+}

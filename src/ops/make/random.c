@@ -110,32 +110,39 @@ typedef struct opdi_shape {
 } opdi_shape;
 #define OPDI_SHAPE_LOOP(T, formula) \
     for (i = begin; i < end; i++) { const T x = ((T *)shape->p)[i]; ((T *)shape->p)[i] = (T)(formula); }
-#define OPDI_SHAPE_LOOPS(type, log_) do {                                                                   \
-        const type a = (type)shape->a, b = (type)shape->b, width = (type)(shape->b - shape->a),                       \
-            bits = (type)shape->bits;                                                                                 \
-        if (shape->kind == OPD_DRAW_UNIFORM && shape->bits > 0) {                                          \
-            OPDI_SHAPE_LOOP(type, (type)(int32_t)(x * bits) / bits * width + a)                             \
-        } else if (shape->kind == OPD_DRAW_UNIFORM) { OPDI_SHAPE_LOOP(type, x * width + a) }                 \
-        else if (shape->kind == OPD_DRAW_NORMAL) { OPDI_SHAPE_LOOP(type, x * b + a) }                      \
-        else if (shape->kind == OPD_DRAW_EXPONENTIAL) {                                                               \
-            OPDI_SHAPE_LOOP(type, 1 - x)                                                                              \
-            for (i = begin; i < end; i += OPDI_VSTEP) {                                                               \
-                type logs[OPDI_VSTEP] = {0};                                                                          \
-                const size_t bytes = (size_t)OPDI_MIN(end - i, OPDI_VSTEP) * sizeof *logs;                            \
-                memcpy(logs, (type *)shape->p + i, bytes);                                                            \
-                log_(OPDI_VSTEP, logs, logs);                                                                         \
-                memcpy((type *)shape->p + i, logs, bytes);                                                            \
-            }                                                                                                         \
-            OPDI_SHAPE_LOOP(type, (0 - x) / a)                                                                        \
-        }                                                                                                             \
-        else { OPDI_SHAPE_LOOP(type, x < a ? 1 : 0) }                                                       \
-    } while (0)
 OPDI_UNFUSED_BEGIN
+/* Replaces each number x by log(1 - x). */
+static void opdi_shape_logs(const opdi_shape *shape, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += OPDI_VSTEP) {
+        const int64_t count = OPDI_MIN(end - i, OPDI_VSTEP);
+        if (shape->wide) {
+            double x[OPDI_VSTEP], *const p = (double *)shape->p + i;
+            for (int64_t k = 0; k < OPDI_VSTEP; k++) { x[k] = k < count ? 1 - p[k] : 1; }
+            opdi_vlog64_same(OPDI_VSTEP, x, x);
+            memcpy(p, x, (size_t)count * sizeof *p);
+        } else {
+            float x[OPDI_VSTEP], *const p = (float *)shape->p + i;
+            for (int64_t k = 0; k < OPDI_VSTEP; k++) { x[k] = k < count ? 1 - p[k] : 1; }
+            opdi_vlog_same(OPDI_VSTEP, x, x);
+            memcpy(p, x, (size_t)count * sizeof *p);
+        }
+    }
+}
+#define OPDI_SHAPE_TYPED(type) \
+    const type a = (type)shape->a, b = (type)shape->b, width = (type)(shape->b - shape->a), bits = (type)shape->bits; \
+    int64_t i; \
+    if (shape->kind == OPD_DRAW_UNIFORM && shape->bits > 0) { \
+        OPDI_SHAPE_LOOP(type, (type)(int32_t)(x * bits) / bits * width + a) \
+    } else if (shape->kind == OPD_DRAW_UNIFORM) { OPDI_SHAPE_LOOP(type, x * width + a) } \
+    else if (shape->kind == OPD_DRAW_NORMAL) { OPDI_SHAPE_LOOP(type, x * b + a) } \
+    else if (shape->kind == OPD_DRAW_EXPONENTIAL) { OPDI_SHAPE_LOOP(type, (0 - x) / a) } \
+    else { OPDI_SHAPE_LOOP(type, x < a ? 1 : 0) }
+static void opdi_shape_doubles(const opdi_shape *shape, int64_t begin, int64_t end) { OPDI_SHAPE_TYPED(double) }
+static void opdi_shape_floats(const opdi_shape *shape, int64_t begin, int64_t end) { OPDI_SHAPE_TYPED(float) }
 static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_shape *shape = (const opdi_shape *)ctx;
-    int64_t i;
-    if (shape->shapes && shape->wide) { OPDI_SHAPE_LOOPS(double, opdi_vlog64_same); }
-    else if (shape->shapes) { OPDI_SHAPE_LOOPS(float, opdi_vlog_same); }
+    if (shape->kind == OPD_DRAW_EXPONENTIAL) { opdi_shape_logs(shape, begin, end); }
+    if (shape->shapes) { (shape->wide ? opdi_shape_doubles : opdi_shape_floats)(shape, begin, end); }
     if (shape->to) { shape->store(shape->to + begin * shape->size, (const float *)shape->p + begin, end - begin); }
 }
 OPDI_UNFUSED_END

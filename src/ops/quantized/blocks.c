@@ -3,17 +3,8 @@
 //== weights in blocks of few bits =====================================================================================
 //
 //  The forms that operators have for tensors whose dtype is stored in blocks (see opd_dtype_block): products with a
-//  weight in blocks, which never exists as floats as a whole, rows of it, and conversions.  The calls come from
-//  >>stored_calls, below autograd and all transforms, so gradients, vmap and forward mode compose as for other weights.
-
-static int32_t opdi_blocks_exact;
-
-bool opd_exact_blocks(void) { return OPDI_LOAD(&opdi_blocks_exact) != 0; }
-bool opd_exact_blocks_set(bool exact) {
-    const bool was = opd_exact_blocks();
-    OPDI_STORE(&opdi_blocks_exact, (int32_t)exact);
-    return was;
-}
+//  weight in blocks, which never exists as floats as a whole, rows of it, and conversions.  They are called below
+//  autograd and all transforms (see >>stored_calls), so gradients, vmap and forward mode compose as for other weights.
 
 //== products ==========================================================================================================
 
@@ -347,13 +338,4 @@ OPDI_OP(dequantize_self) {
     opdi_blocks_noted();
     op->composite = opdi_dequantize_kernel;
     op->cases = "[2,3]";
-}
-opd_tensor *opd_quantize_blocks(opd_tensor *tensor, opd_scalar_type dtype) {
-    if (!opd_ok() || opdi_null_tensor(tensor, "opd_quantize_blocks")) { return NULL; }
-    if (!opdi_block_info_of((int)dtype)) {
-        (void)opd_fail(OPD_ERROR_DTYPE, "opd_quantize_blocks: %s is not a dtype in blocks, such as OPD_Q8_0",
-                       opd_dtype_name(dtype));
-        return NULL;
-    }
-    return opd_to_dtype(tensor, dtype);
 }
