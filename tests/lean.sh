@@ -317,7 +317,7 @@ check_families() {
     quiet gcc -O2 -DOPD_LEAN -I. -c "$tmp/first.c" -o "$tmp/first.o"
     quiet gcc -Wl,--gc-sections "$tmp/first.o" build/lean.o -o "$tmp/first" $lib
     size=$(size "$tmp/first" | awk 'NR == 2 { print $1 }')
-    [ "$size" -lt 560000 ] || echo "$size bytes of code and constants, at most 560,000"
+    [ "$size" -lt 563000 ] || echo "$size bytes of code and constants, at most 563,000"
     echo "gcc -O2, linked: $size bytes" >&2
     python3 tests/lean_families.py build/lean.o "$tmp/first.o"
 }
