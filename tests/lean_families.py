@@ -29,7 +29,7 @@ FAMILIES = [
     ('schemas as text', r'opdi_(parse|lex|write|syntax|word|read_number)_?\w*', 3500),
     ('names for errors', r'opdi_lean_(numbers|overloads|names\w*)', 7000),
     ('scripts, files, compiler', r'opdi_(script|pickle|program|zip|json|c_text|c_helpers|builtin_fn)_\w*|opdi_builtins', 1000),
-    ('texts of tables', r'str1', 14500),
+    ('texts of tables', r'str1', 14700),
 ]
 
 

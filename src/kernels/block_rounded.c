@@ -242,12 +242,12 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
 OPDI_AVX2 OPDI_ALWAYS void opdi_block_tile_sum(const opdi_block_tile *tile, int64_t i, int64_t chunk, int64_t sub,
                                                const opdi_v8f *scales, const opdi_v8f *mins, opdi_v8u low,
                                                opdi_v8u high, float *sums) {
-    opdi_v8f f, g, d, sum;
+    opdi_v8f f, g, d;
     opdi_v8u bias;
     opdi_v8f *const to = (opdi_v8f *)(void *)(sums + i * OPDI_BLOCK_PANEL);
     OPDI_ASM_SPLAT("s", d, tile->x[i].d + chunk);
     OPDI_ASM_SPLAT("s", bias, tile->x[i].sums + sub);
-    sum = (opdi_v8f)bias;
+    const opdi_v8f sum = (opdi_v8f)bias;
     if (tile->wide || mins) { bias ^= bias; }
     OPDI_ASM_FLOATS(f, low + bias);
     OPDI_ASM_FLOATS(g, high + bias);

@@ -31,22 +31,34 @@ static const opdi_dtype_info opdi_dtypes[OPDI_DTYPES] = {
 };
 
 /* The dtypes in blocks, see opd_dtype_block. */
-#define OPDI_BLOCK_ROW(name, dtype, elements, bytes) {{name, name, 0, OPDI_CLASS_BLOCK}, dtype, elements, bytes}
 static const opdi_block_info opdi_block_dtypes[] = {
-    OPDI_BLOCK_ROW("q4_0", OPD_Q4_0, 32, 18), OPDI_BLOCK_ROW("q4_1", OPD_Q4_1, 32, 20),
-    OPDI_BLOCK_ROW("q5_0", OPD_Q5_0, 32, 22), OPDI_BLOCK_ROW("q5_1", OPD_Q5_1, 32, 24),
-    OPDI_BLOCK_ROW("q8_0", OPD_Q8_0, 32, 34), OPDI_BLOCK_ROW("q8_1", OPD_Q8_1, 32, 36),
-    OPDI_BLOCK_ROW("q2_K", OPD_Q2_K, 256, 84), OPDI_BLOCK_ROW("q3_K", OPD_Q3_K, 256, 110),
-    OPDI_BLOCK_ROW("q4_K", OPD_Q4_K, 256, 144), OPDI_BLOCK_ROW("q5_K", OPD_Q5_K, 256, 176),
-    OPDI_BLOCK_ROW("q6_K", OPD_Q6_K, 256, 210), OPDI_BLOCK_ROW("q8_K", OPD_Q8_K, 256, 292),
-    OPDI_BLOCK_ROW("iq2_xxs", OPD_IQ2_XXS, 256, 66), OPDI_BLOCK_ROW("iq2_xs", OPD_IQ2_XS, 256, 74),
-    OPDI_BLOCK_ROW("iq3_xxs", OPD_IQ3_XXS, 256, 98), OPDI_BLOCK_ROW("iq1_s", OPD_IQ1_S, 256, 50),
-    OPDI_BLOCK_ROW("iq4_nl", OPD_IQ4_NL, 32, 18), OPDI_BLOCK_ROW("iq3_s", OPD_IQ3_S, 256, 110),
-    OPDI_BLOCK_ROW("iq2_s", OPD_IQ2_S, 256, 82), OPDI_BLOCK_ROW("iq4_xs", OPD_IQ4_XS, 256, 136),
-    OPDI_BLOCK_ROW("iq1_m", OPD_IQ1_M, 256, 56), OPDI_BLOCK_ROW("tq1_0", OPD_TQ1_0, 256, 54),
-    OPDI_BLOCK_ROW("tq2_0", OPD_TQ2_0, 256, 66), OPDI_BLOCK_ROW("mxfp4", OPD_MXFP4, 32, 17),
-    OPDI_BLOCK_ROW("nvfp4", OPD_NVFP4, 64, 36), OPDI_BLOCK_ROW("q1_0", OPD_Q1_0, 128, 18),
-    OPDI_BLOCK_ROW("q2_0", OPD_Q2_0, 64, 18)
+    {{"q4_0", "Q4_0", 0, OPDI_CLASS_BLOCK}, OPD_Q4_0, 32, 18},
+    {{"q4_1", "Q4_1", 0, OPDI_CLASS_BLOCK}, OPD_Q4_1, 32, 20},
+    {{"q5_0", "Q5_0", 0, OPDI_CLASS_BLOCK}, OPD_Q5_0, 32, 22},
+    {{"q5_1", "Q5_1", 0, OPDI_CLASS_BLOCK}, OPD_Q5_1, 32, 24},
+    {{"q8_0", "Q8_0", 0, OPDI_CLASS_BLOCK}, OPD_Q8_0, 32, 34},
+    {{"q8_1", "Q8_1", 0, OPDI_CLASS_BLOCK}, OPD_Q8_1, 32, 36},
+    {{"q2_K", "Q2_K", 0, OPDI_CLASS_BLOCK}, OPD_Q2_K, 256, 84},
+    {{"q3_K", "Q3_K", 0, OPDI_CLASS_BLOCK}, OPD_Q3_K, 256, 110},
+    {{"q4_K", "Q4_K", 0, OPDI_CLASS_BLOCK}, OPD_Q4_K, 256, 144},
+    {{"q5_K", "Q5_K", 0, OPDI_CLASS_BLOCK}, OPD_Q5_K, 256, 176},
+    {{"q6_K", "Q6_K", 0, OPDI_CLASS_BLOCK}, OPD_Q6_K, 256, 210},
+    {{"q8_K", "Q8_K", 0, OPDI_CLASS_BLOCK}, OPD_Q8_K, 256, 292},
+    {{"iq2_xxs", "IQ2_XXS", 0, OPDI_CLASS_BLOCK}, OPD_IQ2_XXS, 256, 66},
+    {{"iq2_xs", "IQ2_XS", 0, OPDI_CLASS_BLOCK}, OPD_IQ2_XS, 256, 74},
+    {{"iq3_xxs", "IQ3_XXS", 0, OPDI_CLASS_BLOCK}, OPD_IQ3_XXS, 256, 98},
+    {{"iq1_s", "IQ1_S", 0, OPDI_CLASS_BLOCK}, OPD_IQ1_S, 256, 50},
+    {{"iq4_nl", "IQ4_NL", 0, OPDI_CLASS_BLOCK}, OPD_IQ4_NL, 32, 18},
+    {{"iq3_s", "IQ3_S", 0, OPDI_CLASS_BLOCK}, OPD_IQ3_S, 256, 110},
+    {{"iq2_s", "IQ2_S", 0, OPDI_CLASS_BLOCK}, OPD_IQ2_S, 256, 82},
+    {{"iq4_xs", "IQ4_XS", 0, OPDI_CLASS_BLOCK}, OPD_IQ4_XS, 256, 136},
+    {{"iq1_m", "IQ1_M", 0, OPDI_CLASS_BLOCK}, OPD_IQ1_M, 256, 56},
+    {{"tq1_0", "TQ1_0", 0, OPDI_CLASS_BLOCK}, OPD_TQ1_0, 256, 54},
+    {{"tq2_0", "TQ2_0", 0, OPDI_CLASS_BLOCK}, OPD_TQ2_0, 256, 66},
+    {{"mxfp4", "MXFP4", 0, OPDI_CLASS_BLOCK}, OPD_MXFP4, 32, 17},
+    {{"nvfp4", "NVFP4", 0, OPDI_CLASS_BLOCK}, OPD_NVFP4, 64, 36},
+    {{"q1_0", "Q1_0", 0, OPDI_CLASS_BLOCK}, OPD_Q1_0, 128, 18},
+    {{"q2_0", "Q2_0", 0, OPDI_CLASS_BLOCK}, OPD_Q2_0, 64, 18}
 };
 /* Returns the row of a dtype in blocks, or NULL for another dtype. */
 OPDI_INTERNAL const opdi_block_info *opdi_block_info_of(int dtype) {

@@ -328,9 +328,11 @@ static void opdi_blocks_noted(void) {
     OPDI_PUBLISH(&opdi_on_blocks, &forms);
 }
 
-/* dequantize: the numbers of a tensor in blocks as float32.  As in PyTorch, other tensors are converted, too. */
+/* dequantize: the numbers of a tensor in blocks as float32.  Other tensors are converted, too, as in PyTorch.  The
+   result has memory of its own. */
 static int opdi_dequantize_kernel(opd_call *call) {
-    return opd_return_tensor(call, opd_to_dtype(opd_arg_tensor(call, 0), OPD_FLOAT32));
+    opd_tensor *const self = opd_arg_tensor(call, 0);
+    return opd_return_tensor(call, OPDI_DTYPE(self) == OPD_FLOAT32 ? opd_clone(self) : opd_to_dtype(self, OPD_FLOAT32));
 }
 /* opd_dequantize: self as float32; blocks become the numbers that they stand for */
 OPDI_OP(dequantize_self) {
