@@ -189,8 +189,8 @@ OPDI_INTERNAL int opdi_safetensors_parse(opd_tensor_file *file) {
     }
     uint64_t count = opdi_le64(file->source.data);
     if (count > OPDI_SAFETENSORS_HEADER || count > file->source.length - 8) {
-        return opdi_bad(&file->source, 0, "this is neither a zip file nor a safetensors file, whose header would have "
-                        "%llu bytes of %s%llu", (unsigned long long)count,
+        return opdi_bad(&file->source, 0, "this is neither a zip file nor a GGUF file, and no safetensors file, whose "
+                        "header would have %llu bytes of %s%llu", (unsigned long long)count,
                         count > OPDI_SAFETENSORS_HEADER ? "at most " : "",
                         count > OPDI_SAFETENSORS_HEADER ? (unsigned long long)OPDI_SAFETENSORS_HEADER
                         : (unsigned long long)(file->source.length - 8));

@@ -26,10 +26,11 @@ static int opdi_gguf_named_type(const char *key, size_t *length) {
     }
     return -1;
 }
-/* Returns how many elements a list has, or -1 for a value that is not a list. */
+/* Returns how many elements a list has; -1 for a value that is not a list, -2 for a list of negative length. */
 static int64_t opdi_gguf_length(const opd_value *value) {
     const int32_t tag = value->tag;
-    return tag == OPD_TAG_INTS || tag == OPD_TAG_FLOATS || tag == OPD_TAG_BOOLS || tag == OPD_TAG_LIST ? value->n : -1;
+    const bool list = tag == OPD_TAG_INTS || tag == OPD_TAG_FLOATS || tag == OPD_TAG_BOOLS || tag == OPD_TAG_LIST;
+    return !list ? -1 : value->n < 0 ? -2 : value->n;
 }
 /* Returns element i of a list, or a value that is not a list itself. */
 static opd_value opdi_gguf_nth(const opd_value *value, int64_t i) {
@@ -71,7 +72,7 @@ static int opdi_gguf_put_element(const opdi_source *source, opdi_string *to, int
     const bool floating = type == OPDI_GGUF_F32 || type == OPDI_GGUF_F64;
     const int32_t tag = element->tag, wanted = type == OPDI_GGUF_STRING ? OPD_TAG_STR : type == OPDI_GGUF_BOOL
         ? OPD_TAG_BOOL : floating && tag == OPD_TAG_FLOAT ? OPD_TAG_FLOAT : OPD_TAG_INT;
-    if (tag != wanted) {
+    if (tag != wanted || (tag == OPD_TAG_STR && !element->u.s)) {
         return opdi_bad(source, OPDI_NOWHERE, "a value of another kind cannot be written with the type %s", row->name);
     }
     if (type == OPDI_GGUF_STRING) {
@@ -89,6 +90,11 @@ static int opdi_gguf_put_element(const opdi_source *source, opdi_string *to, int
         if (type == OPDI_GGUF_F32 && single - single != 0 && real - real == 0) {
             return opdi_bad(source, OPDI_NOWHERE, "%g is too large for the type f32", real);
         }
+        if (tag == OPD_TAG_INT && (integer > INT64_C(1) << 53 || integer < -(INT64_C(1) << 53) ||
+                                   (type == OPDI_GGUF_F32 && fabs((double)single - real) > 0))) {
+            return opdi_bad(source, OPDI_NOWHERE, "%lld cannot be written exactly with the type %s", (long long)integer,
+                            row->name);
+        }
         opdi_gguf_put(to, type == OPDI_GGUF_F32 ? half : whole, row->bytes);
         return 0;
     }
@@ -105,12 +111,19 @@ static int opdi_gguf_put_element(const opdi_source *source, opdi_string *to, int
 static int opdi_gguf_put_pair(opdi_source *source, opdi_string *to, const char *key, const opd_value *value,
                               uint64_t *alignment) {
     size_t length;
-    const int named = opdi_gguf_named_type(key, &length), type = named >= 0 ? named : opdi_gguf_usual_type(value);
     const int64_t count = opdi_gguf_length(value);
     int rc = 0;
+    if (count < -1 || (count > 0 && !value->u.list) || (value->tag == OPD_TAG_STR && !value->u.s)) {
+        return opdi_bad(source, OPDI_NOWHERE, "the value is NULL, or a list of negative length");
+    }
+    const int named = opdi_gguf_named_type(key, &length), type = named >= 0 ? named : opdi_gguf_usual_type(value);
     if (type < 0) {
         return opdi_bad(source, OPDI_NOWHERE, "GGUF has no values of this kind: only ints, floats, bools, strings and "
                         "lists of them");
+    }
+    if (length == 0 || (named < 0 && strchr(key, ':'))) {
+        return opdi_bad(source, OPDI_NOWHERE, length == 0 ? "the key is empty" : "the text after the last colon of a key "
+                        "must be a type, such as u64 or f32");
     }
     if (length > OPDI_GGUF_KEY) {
         return opdi_bad(source, OPDI_NOWHERE, "the key has %llu bytes, but may have at most %d",

@@ -164,18 +164,9 @@ OPDI_INTERNAL int opdi_fn_quantize_channels(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns a copy of a quantized tensor, which shares no memory with it: channels last if the tensor is, else
-   contiguous. */
-static opd_tensor *opdi_dequantized(opd_tensor *tensor) {
-    enum { CONTIGUOUS = 0, PRESERVE = 1, LAST = 2 };
-    const int ndim = tensor ? opd_ndim(tensor) : 0;
-    const bool last = (ndim == 4 || ndim == 5) && opd_sym_is_contiguous_full(tensor, LAST + ndim - 4);
-    opd_tensor *const numbers = tensor ? opd_to_dtype(tensor, OPD_FLOAT32) : NULL;
-    return numbers ? opd_clone_full(numbers, opd_value_int(last ? PRESERVE : CONTIGUOUS)) : NULL;
-}
 OPDI_INTERNAL int opdi_fn_dequantize(opdi_bcall *call) {
     opd_scope scope = opd_scope_open();
-    const int rc = opdi_return_tensor(call, opdi_dequantized(opdi_call_tensor(call, 0)));
+    const int rc = opdi_return_tensor(call, opd_dequantize(opdi_call_tensor(call, 0)));
     opd_scope_close(&scope);
     return rc;
 }
@@ -184,7 +175,7 @@ OPDI_INTERNAL int opdi_fn_dequantize_all(opdi_bcall *call) {
     const opdi_cell *const given = opdi_call_list(call, 0);
     opd_tensor **tensors = given ? (opd_tensor **)opdi_alloc((size_t)(given->count + 1) * sizeof *tensors) : NULL;
     opd_scope scope = opd_scope_open();
-    for (int64_t i = 0; tensors && i < given->count; i++) { tensors[i] = opdi_dequantized(opdi_cell_at(given, i).u.t); }
+    for (int64_t i = 0; tensors && i < given->count; i++) { tensors[i] = opd_dequantize(opdi_cell_at(given, i).u.t); }
     const int rc = tensors && opd_ok() ? opdi_return_borrowed(call, opd_value_tensors(tensors, (int)given->count)) : -1;
     opd_scope_close(&scope);
     if (tensors) { opdi_free(tensors, (size_t)(given->count + 1) * sizeof *tensors); }

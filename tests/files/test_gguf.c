@@ -545,7 +545,7 @@ TEST(types_are_chosen_by_the_values) {
     static const bool bools[] = {true, false};
     const opd_value texts[] = {opd_value_str("a"), opd_value_str("")};
     const char *const keys[] = {"count", "below", "large", "real", "flag", "text", "small", "larges", "huge", "reals",
-                                "bools", "texts", "none", "named:u8", "exact:f64", "a:b", "whole:f32", "bits:u64"};
+                                "bools", "texts", "none", "named:u8", "exact:f64", "a:b:str", "whole:f32", "bits:u64"};
     const opd_value values[] = {
         opd_value_int(7), opd_value_int(-7), opd_value_int(INT64_C(1) << 40), opd_value_double(0.1),
         opd_value_bool(true), opd_value_str("words"), opd_value_ints(small, 2), opd_value_ints(large, 2),
@@ -597,6 +597,13 @@ TEST(what_the_format_lacks_is_refused) {
     check_unwritten("k", opd_value_list(mixed, 2), "cannot be written with the type str");
     check_unwritten("k\xff", opd_value_int(1), "is not UTF-8");
     check_unwritten("general.alignment", opd_value_int(24), "a power of two");
+    check_unwritten("", opd_value_int(1), "the key is empty");
+    check_unwritten("k:U32", opd_value_int(1), "must be a type");
+    check_unwritten("k:f64", opd_value_int(INT64_MAX), "cannot be written exactly with the type f64");
+    check_unwritten("k:f32", opd_value_int(16777217), "cannot be written exactly with the type f32");
+    check_unwritten("k", opd_value_ints(NULL, 3), "is NULL");
+    check_unwritten("k", opd_value_ints(NULL, -5), "of negative length");
+    check_unwritten("k", opd_value_str(NULL), "GGUF has no values of this kind");
     check_unwritten("general.alignment:u64", opd_value_int(32), "with the type u32");
     CHECK_INT(opd_gguf_save(path, NULL, opd_tensors_of(NULL, 0), twice, values, 2), -1);
     CHECK_ERROR(OPD_ERROR_FILE, "the key 'k' is given twice");

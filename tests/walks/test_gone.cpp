@@ -103,7 +103,7 @@ template <class A, class... B> struct sums<A, B...> {
 /* What is no reading of a tensor, and what is not called with one that does not work: it says so another way. */
 static const char *const others[] = {
     "opd_tensor_wrap_on", "opd_graph_function", "opd_gradgradcheck", "opd_call_at", "opd_call_keywords",
-    "opd_overloads_resolve", "opd_overloads_call", "opd_string_text", "opd_tuple_new", "opd_checkpoint_file_save",
+    "opd_overloads_resolve", "opd_overloads_call", "opd_string_text", "opd_tuple_new", "opd_checkpoint_file_save", "opd_gguf_save",
     "opd_module_set", "opd_group_send", "opd_group_recv", "opd_group_reduce", "opd_group_gather", "opd_group_scatter",
     "opd_all_gather", "opd_reduce_scatter", "opd_data_parallel", "opd_sharded_add",
     "opd_sharded_parallel",     /* these want a group first, */

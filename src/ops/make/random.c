@@ -169,7 +169,7 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
     shape.a = a;
     shape.b = b;
     shape.bits = out->dtype == OPD_FLOAT16 ? 2048 : out->dtype == OPD_BFLOAT16 ? 256 : 0;
-    shape.shapes = kind > OPD_DRAW_NORMAL || a < 0 || a > 0 || b < 1 || b > 1 || shape.bits > 0;
+    shape.shapes = kind > OPD_DRAW_NORMAL || !(a <= 0 && a >= 0 && b <= 1 && b >= 1) || shape.bits > 0;
     bool direct = shape.wide || tensor->dtype == OPD_FLOAT32;
     shape.store = opdi_store_of(OPDI_F32, tensor->dtype);
     shape.size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);

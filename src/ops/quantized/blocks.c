@@ -329,10 +329,13 @@ static void opdi_blocks_noted(void) {
 }
 
 /* dequantize: the numbers of a tensor in blocks as float32.  Other tensors are converted, too, as in PyTorch.  The
-   result has memory of its own. */
+   result has memory of its own: channels last if the tensor is, else contiguous. */
 static int opdi_dequantize_kernel(opd_call *call) {
-    opd_tensor *const self = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, OPDI_DTYPE(self) == OPD_FLOAT32 ? opd_clone(self) : opd_to_dtype(self, OPD_FLOAT32));
+    enum { CONTIGUOUS = 0, PRESERVE = 1, LAST = 2 };
+    opd_tensor *const self = opd_arg_tensor(call, 0), *const numbers = opd_to_dtype(self, OPD_FLOAT32);
+    const bool last = (self->ndim == 4 || self->ndim == 5) && opd_sym_is_contiguous_full(self, LAST + self->ndim - 4);
+    if (numbers && numbers != self && !last && opd_is_contiguous(numbers)) { return opd_return_tensor(call, numbers); }
+    return numbers ? opd_return_tensor(call, opd_clone_full(numbers, opd_value_int(last ? PRESERVE : CONTIGUOUS))) : -1;
 }
 /* opd_dequantize: self as float32; blocks become the numbers that they stand for */
 OPDI_OP(dequantize_self) {
