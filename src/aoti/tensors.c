@@ -16,7 +16,7 @@ OPDI_INTERNAL int32_t opdi_aoti_get_storage_size(void *handle, int64_t *out) {
 }
 OPDI_INTERNAL int32_t opdi_aoti_get_storage_numel(void *handle, int64_t *out) {
     const opd_tensor *tensor = opdi_aoti_tensor(handle);
-    *out = tensor ? opd_tensor_storage_bytes(tensor) / (int64_t)opd_dtype_size(opd_dtype(tensor)) : 0;
+    *out = tensor ? opdi_bytes_elements(tensor->dtype, opd_tensor_storage_bytes(tensor)) : 0;
     return opdi_aoti_status();
 }
 OPDI_INTERNAL int32_t opdi_aoti_get_dim(void *handle, int64_t *out) {

@@ -196,6 +196,8 @@ typedef struct opdi_extern_tensor {
     bool laid;                                    /* true: the strides are not those of a contiguous tensor */
     const opd_tensor *held;                       /* if `place` is OPDI_EXTERN_HELD */
     int64_t begin;                                /* the byte of `held` at which the argument begins */
+    int32_t held_ndim;                            /* what `held` was when it was recorded: its number of dims, its */
+    int64_t held_dims[2 * OPD_MAX_DIMS];          /* sizes and strides.  Its dtype is `dtype`. */
 } opdi_extern_tensor;
 /* A call of an operator.  `in` has the tensor arguments; `out` has the results that are tensors, and then the arguments
    that the operator writes.  In `args`, a tensor has the tag OPD_TAG_TENSOR, and `n` is its index in `in`.  A list of
@@ -551,6 +553,7 @@ typedef struct opdi_variant {
     opdi_c_model model;
     opdi_extern_call **called;                    /* the operators that the code calls; the index is the operator's
                                                      number */
+    int ncalled;
     opdi_nest_kernel *kernels;                    /* the kernels of the library; the index is the kernel's number */
     unsigned char *ways;                          /* as in opdi_c_model */
     int64_t (*times)[2], started;                 /* times[i][k]: the shortest time of the nest of kernel i, computed in

@@ -111,7 +111,20 @@ static int opdi_extern_hold(const opdi_extern_call *called, opdi_extern_tensor *
     slot->ndim = opd_ndim(tensor);
     memcpy(slot->sizes, opd_sizes(tensor), (size_t)slot->ndim * sizeof *slot->sizes);
     memcpy(slot->strides, opd_strides(tensor), (size_t)slot->ndim * sizeof *slot->strides);
+    slot->held_ndim = slot->held->ndim;
+    memcpy(slot->held_dims, slot->held->dims, 2 * (size_t)slot->held_ndim * sizeof *slot->held_dims);
     return 0;
+}
+/* Returns whether the constants in blocks that a call uses are still what they were when it was recorded. */
+OPDI_INTERNAL bool opdi_extern_holds(const opdi_extern_call *called) {
+    bool holds = true;
+    for (int i = 0; i < called->nin && holds; i++) {
+        const opdi_extern_tensor *const slot = &called->in[i];
+        const opd_tensor *const held = slot->place == OPDI_EXTERN_HELD ? slot->held : NULL;
+        holds = !held || ((opd_scalar_type)held->dtype == slot->dtype && held->ndim == slot->held_ndim &&
+            memcmp(held->dims, slot->held_dims, 2 * (size_t)held->ndim * sizeof *held->dims) == 0);
+    }
+    return holds;
 }
 /* Returns a view of the part of a constant that `slot` describes, or NULL and sets an error. */
 static opd_tensor *opdi_extern_held(const opdi_extern_tensor *slot) {

@@ -95,6 +95,7 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     variant->arena_bytes = unit->arena;
     variant->fixed_bytes = unit->fixed;
     variant->called = (opdi_extern_call **)opdi_variant_alloc(variant, recording->ncalled, sizeof *variant->called);
+    variant->ncalled = variant->called ? recording->ncalled : 0;
     for (const opdi_extern_call *called = recording->called; called && variant->called; called = called->next) {
         variant->draws = variant->draws || called->draws;
         variant->once = variant->once || strncmp(opd_op_name(called->op), "aten::", 6) != 0;

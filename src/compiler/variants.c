@@ -129,6 +129,11 @@ OPDI_INTERNAL const char *opdi_variant_tensors(const opdi_thread *thread, const 
             if (k != i && opdi_tensors_overlap(all[i], all[k])) { return "a tensor that is written shares its memory"; }
         }
     }
+    for (int i = 0; i < variant->ncalled; i++) {
+        if (variant->called[i] && !opdi_extern_holds(variant->called[i])) {
+            return "a constant in blocks has another size or dtype";
+        }
+    }
     for (int i = 0; i < variant->nfrozen; i++) {
         const opd_tensor *const tensor = variant->frozen[i];
         if (!tensor) { continue; }

@@ -23,16 +23,17 @@ static const opdi_stored_row opdi_stored_rows[] = {
      OPDI_TEXT(
          " empty empty_like empty_strided empty_permuted new_empty new_empty_strided new_full new_ones new_zeros "
          "full full_like ones ones_like zeros zeros_like scalar_tensor fill fill_ zero zero_ copy copy_ _to_copy "
-         "clone resize_ resize_as_ _local_scalar_dense is_same_size _unsafe_view squeeze_ unsqueeze_ transpose_ "
-         "swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point is_complex storage_offset sym_size sym_stride "
-         "sym_numel sym_storage_offset sym_is_contiguous _assert_tensor_metadata _functional_assert_async "
-         "_functional_assert_scalar _functional_sym_constrain_range _functional_sym_constrain_range_for_size ")},
+         "clone resize_ resize_as_ _local_scalar_dense is_same_size size stride numel dim _unsafe_view squeeze_ "
+         "unsqueeze_ transpose_ swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point is_complex storage_offset "
+         "sym_size sym_stride sym_numel sym_storage_offset sym_is_contiguous _assert_tensor_metadata "
+         "_functional_assert_async _functional_assert_scalar _functional_sym_constrain_range "
+         "_functional_sym_constrain_range_for_size ")},
     {OPDI_STORED_PLAIN, OPDI_DTYPES_BLOCKS | OPDI_DTYPES_ANY,
      OPDI_TEXT(
          " empty empty_like empty_strided new_empty new_empty_strided copy copy_ _to_copy clone resize_ is_same_size "
-         "_unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point "
-         "is_complex storage_offset sym_size sym_stride sym_numel sym_storage_offset sym_is_contiguous "
-         "_assert_tensor_metadata ")},
+         "size stride numel dim _unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ swapdims_ t_ as_strided_ detach_ "
+         "is_floating_point is_complex storage_offset sym_size sym_stride sym_numel sym_storage_offset "
+         "sym_is_contiguous _assert_tensor_metadata ")},
     {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS,
      OPDI_TEXT(" mm addmm bmm baddbmm mv embedding index_select cat ")},
     {OPDI_STORED_MOVED, OPDI_DTYPES_ANY,

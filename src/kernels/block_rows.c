@@ -530,7 +530,9 @@ OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_k(const void *rounded, const uint8_
         opdi_v4u wide, wide_mins, joined;
         opdi_v4f d, from_mins;
         opdi_v16u whole = {0}, scale0, scale1;
-        opdi_v16u low0 = *(const opdi_v16u *)(const void *)q, low1 = *(const opdi_v16u *)(const void *)(q + 64);
+        opdi_v16u low0, low1;
+        memcpy(&low0, q, sizeof low0);
+        memcpy(&low1, q + 64, sizeof low1);
         opdi_v16u high0 = low0 >> 4 & fifteens, high1 = low1 >> 4 & fifteens;
         low0 &= fifteens;
         low1 &= fifteens;

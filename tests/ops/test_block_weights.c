@@ -647,4 +647,60 @@ static int attempt_all(void *arg) {
         opd_linear(opd_to_dtype(x, OPD_FLOAT64), w, NULL) ? 0 : -1;
 }
 TEST(allocations) { CHECK(check_allocations(attempt_all, NULL, "blocks", 200, false) > 0); }
+/* A compiled graph whose constant in blocks has changed runs uncompiled. */
+TEST(a_compiled_constant_that_changes) {
+    OPD_SCOPED;
+    const bool was = opd_exact_blocks_set(true);
+    opd_tensor *const w = weight_of(OPD_INTS(64, 256), OPD_Q4_K, 1), *x = numbers(OPD_INTS(3, 256), OPD_FLOAT32, 2);
+    opd_tensor *out[1];
+    opd_graph *const graph = opd_graph_trace(layer, w, &x, 1, NULL);
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
+    if (!compiled) { opd_error_clear(); SKIP("no compiler"); }
+    CHECK(opd_compiled_function(compiled, &x, 1, out) == 1 && apart(out[0], opd_linear(x, w, NULL)) < 1e-6);
+    CHECK_INT(opd_tensor_set_data(w, weight_of(OPD_INTS(32, 256), OPD_Q4_K, 5)), 0);
+    CHECK(opd_compiled_function(compiled, &x, 1, out) == 1 && apart(out[0], opd_linear(x, w, NULL)) < 1e-6);
+    CHECK(opd_size(out[0], 1) == opd_size(w, 0));
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    (void)opd_exact_blocks_set(was);
+    CHECK_OK();
+}
+/* A copy that fails counts as a write, because it may have written some rows. */
+TEST(a_copy_that_fails_is_noticed_by_backward) {
+    OPD_SCOPED;
+    opd_tensor *const w = weight_of(OPD_INTS(64, 256), OPD_Q8_0, 1);
+    opd_tensor *const x = opd_tensor_set_requires_grad(numbers(OPD_INTS(3, 256), OPD_FLOAT32, 2), true);
+    opd_tensor *const y = opd_sum(opd_linear(x, w, NULL)), *const bad = numbers(OPD_INTS(64, 256), OPD_FLOAT32, 4);
+    opd_data_f32(bad)[60 * 256 + 7] = NAN;
+    CHECK(!opd_copy_(w, bad) && fails_with("is NaN"));
+    CHECK(opd_backward(y) != 0 && fails_with("modified by an inplace operation"));
+}
+TEST(numbers_that_blocks_cannot_be_scaled_by) {
+    OPD_SCOPED;
+    opd_tensor *const w = weight_of(OPD_INTS(4, 32), OPD_Q8_0, 1), *const x = numbers(OPD_INTS(3, 32), OPD_FLOAT32, 2);
+    const double i[2] = {1, 1};
+    CHECK(!opd_addmm_full(opd_ones(OPD_INTS(3, 4), OPD_FLOAT32), x, opd_t(w), opd_value_complex(i), opd_value_complex(i)));
+    CHECK(fails_with("without overflow"));
+}
+static int looked_up(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    out[0] = opd_embedding(in[0], in[1]);
+    return out[0] ? 1 : -1;
+}
+/* vmap over the weight of an embedding gives floats, as the plain call does. */
+TEST(embeddings_of_each_example) {
+    OPD_SCOPED;
+    opd_tensor *const w = weight_of(OPD_INTS(3, 10, 32), OPD_Q8_0, 1), *const rows = opd_arange(OPD_V(4), OPD_INT64);
+    opd_tensor *const in[] = {w, rows};
+    opd_tensor *out[1];
+    const int dims[] = {0, OPD_NO_DIM};
+    opd_vmap_options options;
+    memset(&options, 0, sizeof options);
+    options.in_dims = dims;
+    options.nin_dims = 2;
+    CHECK_INT(opd_vmap(looked_up, NULL, in, 2, &options, out, 1), 1);
+    CHECK(out[0] && opd_dtype(out[0]) == OPD_FLOAT32);
+    CHECK(apart(out[0], opd_narrow(opd_dequantize(w), 1, 0, 4)) == 0);
+    CHECK_OK();
+}
 CHECK_MAIN()

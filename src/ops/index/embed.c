@@ -54,7 +54,8 @@ static int opdi_embedding_batch(opd_call *call) {
     int dim, at;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
     (void)opd_batch_arg(call, 0, &dim);
-    if (dim >= 0) { return opd_arg_bool(call, 3) ? opd_batch_loop(call) : opdi_batch_as(call, opdi_embedding_rows); }
+    const bool loops = opd_arg_bool(call, 3) || opdi_is_block(opd_arg_tensor(call, 0)->dtype);
+    if (dim >= 0) { return loops ? opd_batch_loop(call) : opdi_batch_as(call, opdi_embedding_rows); }
     args[1].u.t = opd_batch_arg(call, 1, &at);
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
 }

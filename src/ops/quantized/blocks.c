@@ -143,6 +143,9 @@ static int opdi_blocks_product_call(opd_call *call, int first, int ndim) {
     const opd_value alpha = first ? opd_arg_value(call, 4) : one;
     int64_t sizes[3];
     if (opdi_blocks_product_dtypes(call, self, turned ? b : a, turned ? a : b)) { return -1; }
+    if (beta.tag == OPD_TAG_COMPLEX || alpha.tag == OPD_TAG_COMPLEX) {
+        return opdi_overflow_fail(OPDI_DTYPE(turned ? b : a));
+    }
     const int64_t *const x = opdi_sizes(a), *const y = opdi_sizes(b);
     if (a->ndim != ndim || b->ndim != ndim || x[ndim - 1] != y[ndim - 2] || (ndim == 3 && x[0] != y[0])) {
         char left[256], right[256];
