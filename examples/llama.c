@@ -392,7 +392,7 @@ static void model_close(model *m) {
     }
     for (int i = 0; i < 2; i++) { opd_release(m->cosines[i]); opd_release(m->sines[i]); }
     if (m->head.weight != m->tokens) { opd_release(m->head.weight); }
-    opd_release(m->tokens); opd_release(m->positions); opd_release(m->head.bias);
+    opd_release(m->tokens); opd_release(m->positions);
     release_norm(&m->last);
     free(m->block);
     free(m->used);
@@ -429,7 +429,6 @@ static int model_open(model *m, const char *path, int64_t context) {
     m->tokens = weight(m, "token_embd.weight", 0, m->words, m->width, true);
     m->last = norm_of(m, -1, "output_norm", m->width);
     m->head.weight = weight(m, "output.weight", 0, m->words, m->width, false);
-    m->head.bias = m->head.weight ? weight(m, "output.bias", 0, 0, m->words, false) : NULL;
     if (!m->head.weight) { m->head.weight = m->tokens; }
     if (m->family == GPT2) {
         m->positions = weight(m, "position_embd.weight", 0, m->trained_context, m->width, true);
@@ -627,7 +626,7 @@ static opd_tensor *forward(model *m, opd_tensor *ids, bool all, bool cached) {
     if (m->positions) { x = opd_add(x, opd_narrow(m->positions, 0, past, tokens)); }
     for (int64_t i = 0; i < m->blocks && opd_ok(); i++) { x = run_block(m, &m->block[i], x, cached); }
     if (!all) { x = opd_narrow(x, 0, tokens - 1, 1); }
-    x = cap(opd_linear(normalise(m, &m->last, x), m->head.weight, m->head.bias), m->cap_logits);
+    x = cap(opd_linear(normalise(m, &m->last, x), m->head.weight, NULL), m->cap_logits);
     if (cached && opd_ok()) { m->past += tokens; }
     return opd_scope_return(x);
 }
@@ -1386,7 +1385,7 @@ static void print_log(void *user, int is_error, const char *text) {
     if (is_error >= 0) { (void)fprintf(stderr, "opdispatch: %s: ", is_error ? "error" : "warning"); }
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
         const bool two = at[0] == 0xc2 && (at[1] & 0xe0) == 0x80, control = *at < 32 || *at == 127 || two;
-        (void)fputc(control && (*at != '\n' || is_error >= 0) ? '?' : *at, stderr);
+        (void)fputc(control && *at != '\n' ? '?' : *at, stderr);
         at += two;
     }
     (void)fputc('\n', stderr);
