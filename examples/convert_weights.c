@@ -7,6 +7,7 @@
    whose tensors have its names, and whose metadata describes a model. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +16,36 @@ typedef struct options {
     const char *in, *out, *type;
 } options;
 
+/* Prints a text that may come from a file: control characters, which could change the terminal, become '?'.
+   lines: ends of lines stay. */
+static void print_clean(FILE *to, const char *text, bool lines) {
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        const bool two = at[0] == 0xc2 && (at[1] & 0xe0) == 0x80;          /* one of U+0080 to U+009F */
+        (void)fputc((*at < 32 && !(lines && *at == '\n')) || *at == 127 || two ? '?' : *at, to);
+        at += two;
+    }
+}
+static void print_log(void *user, int is_error, const char *text) {
+    (void)user;
+    if (is_error < 0) { (void)fprintf(stderr, "%s\n", text); return; }     /* what the library is asked to print */
+    (void)fprintf(stderr, "opdispatch: %s: ", is_error ? "error" : "warning");
+    print_clean(stderr, text, true);
+    (void)fputc('\n', stderr);
+}
+/* Ends the program: fails if something that was printed could not be written. */
+static int finish(void) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_FILE, "the output cannot be written");
+    }
+    return opd_finish();
+}
 static void usage(void) {
     fputs("usage: convert_weights IN OUT [--type DTYPE]\n"
           "  IN            .safetensors, .pt, .npz or .gguf; the contents tell the kind\n"
           "  OUT           .gguf, .safetensors, .npz or .pt; the ending tells the kind\n"
           "  --type DTYPE  the dtype of weights: float32, float16, bfloat16, or for .gguf also one in blocks, such as q8_0,\n"
           "                q4_0 or q4_K.  Without it, tensors keep their dtype; if OUT is no .gguf, blocks become float32.\n"
-          "  Prints each tensor, and how many bytes all tensors have before and after.\n"
+          "  Prints each tensor, how many bytes all tensors have before and after, and what OUT cannot hold.\n"
           "  exit status   0, or 1 with one line that describes the error\n", stdout);
 }
 static int read_options(int argc, char **argv, options *o) {
@@ -37,14 +61,37 @@ static bool ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), its = strlen(end);
     return length >= its && strcmp(text + length - its, end) == 0;
 }
-/* Returns the dtype with that name, or OPD_DTYPE_NONE. */
-static opd_scalar_type dtype_named(const char *name) {
-    for (int dtype = 0; dtype < 128; dtype++) {
-        if (opd_dtype_block((opd_scalar_type)dtype, NULL) && strcmp(opd_dtype_name((opd_scalar_type)dtype), name) == 0) {
-            return (opd_scalar_type)dtype;
-        }
+static bool same_name(const char *a, const char *b) {
+    for (; *a && tolower((unsigned char)*a) == tolower((unsigned char)*b); a++, b++) { }
+    return !*a && !*b;
+}
+/* Can weights get this dtype?  Tries it with one block. */
+static bool can_be_written(opd_scalar_type dtype) {
+    const int64_t block = opd_dtype_block(dtype, NULL);
+    bool can = false;
+    if (block < 1 || (block == 1 && !opd_dtype_is_floating(dtype))) { return false; }
+    OPD_SCOPE {
+        const int mark = opd_error_mark();
+        can = opd_to_dtype(opd_zeros(OPD_INTS(1, block), OPD_FLOAT32), dtype) != NULL;
+        (void)opd_error_rewind(mark);
     }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "there is no dtype '%s'", name);
+    return can;
+}
+/* Returns the dtype with that name, or OPD_DTYPE_NONE and sets an error. */
+static opd_scalar_type dtype_named(const char *name) {
+    char all[600] = "";
+    bool known = false;
+    for (int dtype = 0; dtype < 128; dtype++) {
+        if (!opd_dtype_block((opd_scalar_type)dtype, NULL)) { continue; }
+        const char *const its = opd_dtype_name((opd_scalar_type)dtype);
+        const bool same = same_name(its, name), can = can_be_written((opd_scalar_type)dtype);
+        const size_t used = strlen(all);
+        if (same && can) { return (opd_scalar_type)dtype; }
+        known |= same;
+        if (can) { (void)snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", its); }
+    }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "--type %s: %s; use one of %s", name,
+                   known ? "weights cannot be written in this dtype" : "there is no such dtype", all);
     return OPD_DTYPE_NONE;
 }
 static bool in_blocks(opd_scalar_type dtype) { return opd_dtype_block(dtype, NULL) > 1; }
@@ -96,26 +143,38 @@ static void contents_free(contents *all) {
     free(all->values);
     free(all->tensor_values);
 }
-/* Reads the metadata, in the form of opd_gguf_save, or if `pairs` is true in that of opd_safetensors_save: then values
-   that are not strings are left out. */
-static int metadata_of(const opd_tensor_file *file, contents *all, bool pairs) {
-    int64_t kept = 0;
+/* Reads the metadata: in the form of opd_gguf_save; `strings`: in that of opd_safetensors_save, which has only strings;
+   otherwise there is none.  Prints what is left out. */
+static int metadata_of(const opd_tensor_file *file, contents *all, bool to_gguf, bool strings) {
+    int64_t kept = 0, dropped = 0;
     for (int64_t i = 0; i < all->nkeys; i++) {
-        const char *const key = opd_tensor_file_metadata_key(file, i), *const type = opd_tensor_file_metadata_type(file, key);
+        const char *const key = opd_tensor_file_metadata_key(file, i);
+        const char *const type = opd_tensor_file_metadata_type(file, key);
         const size_t length = strlen(key) + strlen(type) + 2;
         if (opd_tensor_file_metadata_value(file, key, &all->values[i])) { return -1; }
-        if (pairs) {
-            if (all->values[i].tag != OPD_TAG_STR) { continue; }
+        if (!to_gguf && (!strings || all->values[i].tag != OPD_TAG_STR)) {
+            fputs(dropped++ ? ", " : "left out, because the new file cannot hold it: the metadata ", stderr);
+            print_clean(stderr, key, false);
+        } else if (strings) {
             all->keys[2 * kept] = key;
             all->keys[2 * kept++ + 1] = all->values[i].u.s;
-            continue;
+        } else {
+            all->keys_of_types[i] = (char *)allocate((int64_t)length, 1);
+            if (!all->keys_of_types[i]) { return -1; }
+            (void)snprintf(all->keys_of_types[i], length, "%s:%s", key, type);
+            all->keys[i] = all->keys_of_types[i];
         }
-        all->keys_of_types[i] = (char *)allocate((int64_t)length, 1);
-        if (!all->keys_of_types[i]) { return -1; }
-        (void)snprintf(all->keys_of_types[i], length, "%s:%s", key, type);
-        all->keys[i] = all->keys_of_types[i];
     }
+    if (dropped) { fputc('\n', stderr); }
     return 0;
+}
+/* Puts the name of a tensor in front of the text of the pending error. */
+static int error_of(const char *name) {
+    char text[1024];
+    const opd_code code = opd_error_code();
+    (void)snprintf(text, sizeof text, "%s", opd_error_message());
+    opd_error_clear();
+    return opd_fail(code, "the tensor '%.200s': %s", name, text);
 }
 static int tensors_of(const opd_tensor_file *file, contents *all, opd_scalar_type type, bool to_gguf) {
     int64_t before = 0, after = 0;
@@ -124,12 +183,16 @@ static int tensors_of(const opd_tensor_file *file, contents *all, opd_scalar_typ
         const char *const name = opd_tensor_file_name(file, i);
         if (!name || opd_tensor_file_value_at(file, i, &value)) { return -1; }
         if (value.tag != OPD_TAG_TENSOR) {
-            fprintf(stderr, "left out: %s is not a tensor\n", name);
+            fputs("left out: ", stderr);
+            print_clean(stderr, name, false);
+            fputs(" is not a tensor\n", stderr);
             continue;
         }
         opd_tensor *const tensor = converted(value.u.t, type, to_gguf);
-        if (!tensor) { return -1; }
-        printf("%-40s %-10s %s\n", name, opd_dtype_name(opd_dtype(value.u.t)), opd_dtype_name(opd_dtype(tensor)));
+        if (!tensor) { return error_of(name); }
+        print_clean(stdout, name, false);
+        printf("%*s %-10s %s\n", strlen(name) < 40 ? 40 - (int)strlen(name) : 0, "",
+               opd_dtype_name(opd_dtype(value.u.t)), opd_dtype_name(opd_dtype(tensor)));
         before += bytes_of(value.u.t);
         after += bytes_of(tensor);
         all->names[all->count] = name;
@@ -153,7 +216,8 @@ static int convert(const options *o) {
     opd_tensor_file *const file = opd_ok() ? opd_tensor_file_open(o->in) : NULL;
     if (!file) { return -1; }
     memset(&all, 0, sizeof all);
-    int rc = contents_new(&all, file) || metadata_of(file, &all, !to_gguf) || tensors_of(file, &all, type, to_gguf) ? -1 : 0;
+    int rc = contents_new(&all, file) || metadata_of(file, &all, to_gguf, to_safetensors) ? -1 : 0;
+    if (rc == 0) { rc = tensors_of(file, &all, type, to_gguf); }
     const opd_tensors tensors = opd_tensors_of(all.tensors, all.count);
     if (rc == 0) {
         rc = to_gguf ? opd_gguf_save(o->out, all.names, tensors, all.keys, all.values, all.nkeys)
@@ -175,8 +239,9 @@ int main(int argc, char **argv) {
         }
     }
     opd_grad_mode_set(false);
+    (void)opd_log_set(print_log, NULL);
     OPD_SCOPE {
         if (read_options(argc, argv, &o) == 0) { (void)convert(&o); }
     }
-    return opd_finish();
+    return finish();
 }

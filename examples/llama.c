@@ -14,6 +14,7 @@
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <ctype.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,6 +105,8 @@ typedef struct model {
     bool halves;
     int64_t blocks, width, hidden, heads, key_size, value_size, context, words, experts, experts_used, window;
     int64_t trained_context;                      /* tokens for which the model was trained */
+    int64_t pattern;                              /* of so many layers, all but the last have the window */
+    bool *used;                                   /* for each tensor of the file: it was read */
     double eps, scale, cap_scores, cap_logits;
     opd_tensor *tokens, *positions, *cosines[2], *sines[2];        /* [1]: in layers with a window */
     norm last;
@@ -158,11 +161,13 @@ static double real(const model *m, const char *key, double low, double high, dou
 static opd_tensor *weight(const model *m, const char *name, int64_t experts, int64_t rows, int64_t columns,
                           bool needed) {
     if (!opd_ok()) { return NULL; }
-    if (opd_tensor_file_find(m->file, name) < 0) {
+    const int64_t place = opd_tensor_file_find(m->file, name);
+    if (place < 0) {
         if (needed) { (void)opd_fail(OPD_ERROR_FILE, "%s: the tensor '%s' is missing", m->path, name); }
         return NULL;
     }
     opd_tensor *kept = NULL;
+    m->used[place] = true;
     OPD_SCOPE {
         opd_tensor *t = opd_tensor_file_get(m->file, name);
         const int64_t want[] = {experts, rows, columns};
@@ -188,24 +193,26 @@ static opd_tensor *weight(const model *m, const char *name, int64_t experts, int
 static linear layer(const model *m, int i, const char *name, int64_t rows, int64_t columns, bool needed) {
     linear l;
     char text[128];
+    const bool biased = m->family == GPT2 || (m->family == QWEN2 && strncmp(name, "attn_", 5) == 0 &&
+                                              strcmp(name, "attn_output") != 0);
     memset(&l, 0, sizeof l);
     l.name = name;
     l.block = i;
     (void)snprintf(text, sizeof text, "blk.%d.%s.weight", i, name);
     l.weight = weight(m, text, 0, rows, columns, needed);
     (void)snprintf(text, sizeof text, "blk.%d.%s.bias", i, name);
-    l.bias = l.weight ? weight(m, text, 0, 0, rows, false) : NULL;
+    l.bias = l.weight ? weight(m, text, 0, 0, rows, biased) : NULL;
     return l;
 }
 /* i: -1 for the norm behind all blocks */
-static norm norm_of(const model *m, int i, const char *name, int64_t size, bool needed) {
+static norm norm_of(const model *m, int i, const char *name, int64_t size) {
     norm n;
     char text[128], prefix[32] = "";
     if (i >= 0) { (void)snprintf(prefix, sizeof prefix, "blk.%d.", i); }
     (void)snprintf(text, sizeof text, "%s%s.weight", prefix, name);
-    n.weight = weight(m, text, 0, 0, size, needed);
+    n.weight = weight(m, text, 0, 0, size, true);
     (void)snprintf(text, sizeof text, "%s%s.bias", prefix, name);
-    n.bias = n.weight ? weight(m, text, 0, 0, size, needed && m->family == GPT2) : NULL;
+    n.bias = m->family == GPT2 ? weight(m, text, 0, 0, size, true) : NULL;
     return n;
 }
 /* Reads the tensors of block i. */
@@ -221,13 +228,17 @@ static void read_block(const model *m, int i, block *b) {
     }
     if (!opd_ok()) { return; }
     const int64_t keys = b->kv_heads * m->key_size, values = b->kv_heads * m->value_size;
-    b->window = m->window && (m->family == GEMMA2 ? i % 2 == 0 : m->family == GEMMA3 && i % 6 != 5);
-    b->attn = norm_of(m, i, "attn_norm", width, true);
-    b->ffn = norm_of(m, i, "ffn_norm", width, true);
-    b->after_attn = norm_of(m, i, "post_attention_norm", width, two_norms);
-    b->after_ffn = norm_of(m, i, "post_ffw_norm", width, two_norms);
-    b->q = norm_of(m, i, "attn_q_norm", m->key_size, size_norms);
-    b->k = norm_of(m, i, "attn_k_norm", m->key_size, size_norms);
+    b->window = m->window && two_norms && i % m->pattern != m->pattern - 1;
+    b->attn = norm_of(m, i, "attn_norm", width);
+    b->ffn = norm_of(m, i, "ffn_norm", width);
+    if (two_norms) {
+        b->after_attn = norm_of(m, i, "post_attention_norm", width);
+        b->after_ffn = norm_of(m, i, "post_ffw_norm", width);
+    }
+    if (size_norms) {
+        b->q = norm_of(m, i, "attn_q_norm", m->key_size);
+        b->k = norm_of(m, i, "attn_k_norm", m->key_size);
+    }
     b->wqkv = layer(m, i, "attn_qkv", heads + keys + values, width, m->family == PHI3 || m->family == GPT2);
     if (!b->wqkv.weight) {
         b->wq = layer(m, i, "attn_q", heads, width, true);
@@ -252,6 +263,7 @@ static void read_block(const model *m, int i, block *b) {
 /* Reads the settings that all architectures have. */
 static int read_settings(model *m) {
     const int64_t large = INT64_C(1) << 24;
+    char pattern[128];
     m->arch = opd_tensor_file_metadata(m->file, "general.architecture");
     if (!m->arch) { return bad(m, "is missing, or is no text", "general.architecture"); }
     m->family = FAMILIES;
@@ -275,6 +287,17 @@ static int read_settings(model *m) {
     m->hidden = integer(m, m->family == QWEN3 && m->experts ? "expert_feed_forward_length" : "feed_forward_length", 0,
                         large, -1);
     m->window = integer(m, "attention.sliding_window", 0, INT64_C(1) << 31, 0);
+    m->pattern = 1;
+    if (m->family == GEMMA2 || m->family == GEMMA3) {
+        (void)snprintf(pattern, sizeof pattern, "%s.attention.sliding_window_pattern", m->arch);
+        if (opd_tensor_file_metadata_count(m->file, pattern) >= 0) {
+            return bad(m, "is a list, which this program does not know", pattern);
+        }
+        m->pattern = integer(m, "attention.sliding_window_pattern", 0, 100000, m->family == GEMMA2 ? 2 : 6);
+    }
+    if (real(m, "attention.causal", 0, 1, 1) != 1) {
+        return bad(m, "is a model whose tokens see later ones, which this program does not know", m->arch);
+    }
     const char *eps = m->family == GPT2 ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
     m->eps = real(m, eps, 0, 1, NAN);
     m->cap_scores = m->family == GEMMA2 ? real(m, "attn_logit_softcapping", 0, 1e6, 50) : 0;
@@ -299,10 +322,14 @@ static stretch stretch_of(const model *m, int64_t pairs, double base) {
     (void)snprintf(name, sizeof name, "%s.rope.scaling.type", m->arch);
     const char *type = opd_tensor_file_metadata(m->file, name);
     const double original = real(m, "rope.scaling.original_context_length", 1, 1e9, (double)m->trained_context);
-    if (type && (strcmp(type, "linear") == 0 || strcmp(type, "yarn") == 0)) {
-        s.factor = real(m, "rope.scaling.factor", 1e-3, 1e6, 1);
-    } else if (type && strcmp(type, "none") != 0 && strcmp(type, "longrope") != 0) {
+    if (type && strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0 && strcmp(type, "none") != 0 &&
+        strcmp(type, "longrope") != 0) {
         (void)bad(m, "is not none, linear, yarn or longrope", name);
+    }
+    if (!type || strcmp(type, "none") != 0) {              /* no type: linear; 0: no factor; scale_linear: old files */
+        const double factor = real(m, "rope.scaling.factor", 0, 1e6, real(m, "rope.scale_linear", 0, 1e6, 0));
+        if (factor > 0 && factor < 1e-3) { (void)bad(m, "has a factor below 0.001", "rope.scaling"); }
+        if (factor > 0) { s.factor = factor; }
     }
     s.magnitude = real(m, "rope.scaling.attn_factor", 1e-3, 1e3, 1);
     if (type && strcmp(type, "yarn") == 0 && s.factor > 1) {
@@ -365,11 +392,27 @@ static void model_close(model *m) {
     }
     for (int i = 0; i < 2; i++) { opd_release(m->cosines[i]); opd_release(m->sines[i]); }
     if (m->head.weight != m->tokens) { opd_release(m->head.weight); }
-    opd_release(m->tokens); opd_release(m->positions); opd_release(m->head.bias);
+    opd_release(m->tokens); opd_release(m->positions);
     release_norm(&m->last);
     free(m->block);
+    free(m->used);
     tok_free(m->vocabulary);
     opd_tensor_file_close(m->file);
+}
+/* Fails if the file has a tensor that was not read: then it is not the model that this program computes. */
+static int all_used(const model *m) {
+    for (int64_t i = 0; opd_ok() && i < opd_tensor_file_count(m->file); i++) {
+        const char *name = opd_tensor_file_name(m->file, i);
+        if (m->used[i] || !name) { continue; }
+        const bool harmless = strcmp(name, "rope_freqs.weight") == 0 || strcmp(name, "rope_factors_long.weight") == 0 ||
+                              strcmp(name, "rope_factors_short.weight") == 0 ||
+                              (strncmp(name, "blk.", 4) == 0 && strstr(name, ".attn_rot_embd"));
+        if (!harmless) {
+            return opd_fail(OPD_ERROR_FILE, "%s: this program does not know what the tensor '%s' does in a model of "
+                            "the architecture %s with %lld blocks", m->path, name, m->arch, (long long)m->blocks);
+        }
+    }
+    return opd_ok() ? 0 : -1;
 }
 /* Opens a model, with room for `context` tokens (0: what the model was trained for, at most 4096). */
 static int model_open(model *m, const char *path, int64_t context) {
@@ -381,15 +424,21 @@ static int model_open(model *m, const char *path, int64_t context) {
     m->vocabulary = tok_open(m->file);
     if (!m->vocabulary) { return -1; }
     m->words = m->vocabulary->count;
+    m->used = (bool *)calloc((size_t)opd_tensor_file_count(m->file) + 1, sizeof *m->used);
+    if (!m->used) { return opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its tensors", path); }
     m->tokens = weight(m, "token_embd.weight", 0, m->words, m->width, true);
-    m->last = norm_of(m, -1, "output_norm", m->width, true);
+    m->last = norm_of(m, -1, "output_norm", m->width);
     m->head.weight = weight(m, "output.weight", 0, m->words, m->width, false);
-    m->head.bias = m->head.weight ? weight(m, "output.bias", 0, 0, m->words, false) : NULL;
     if (!m->head.weight) { m->head.weight = m->tokens; }
     if (m->family == GPT2) {
         m->positions = weight(m, "position_embd.weight", 0, m->trained_context, m->width, true);
         if (m->context > m->trained_context) { m->context = m->trained_context; }
-    } else if (opd_ok() && read_angles(m, 0) == 0 && m->family == GEMMA3) { (void)read_angles(m, 1); }
+        if (m->positions && opd_dtype_block(opd_dtype(m->positions), NULL) > 1) {
+            opd_tensor *in_blocks = m->positions;
+            OPD_SCOPE { m->positions = opd_keep(opd_dequantize(in_blocks)); }
+            opd_release(in_blocks);
+        }
+    }
     /* the blocks are named in the file before there is memory for them */
     char last[64];
     (void)snprintf(last, sizeof last, "blk.%lld.attn_norm.weight", (long long)m->blocks - 1);
@@ -402,7 +451,9 @@ static int model_open(model *m, const char *path, int64_t context) {
         return opd_fail(OPD_ERROR_MEMORY, "%s: no memory for %lld blocks", path, (long long)m->blocks);
     }
     for (int64_t i = 0; i < m->blocks && opd_ok(); i++) { read_block(m, (int)i, &m->block[i]); }
-    return opd_ok() ? 0 : -1;
+    /* memory for angles after the blocks, whose tensors say that the size of a head is right */
+    if (opd_ok() && m->family != GPT2 && read_angles(m, 0) == 0 && m->family == GEMMA3) { (void)read_angles(m, 1); }
+    return all_used(m);
 }
 /* Makes the cache. */
 static int cache_open(model *m) {
@@ -575,7 +626,7 @@ static opd_tensor *forward(model *m, opd_tensor *ids, bool all, bool cached) {
     if (m->positions) { x = opd_add(x, opd_narrow(m->positions, 0, past, tokens)); }
     for (int64_t i = 0; i < m->blocks && opd_ok(); i++) { x = run_block(m, &m->block[i], x, cached); }
     if (!all) { x = opd_narrow(x, 0, tokens - 1, 1); }
-    x = cap(opd_linear(normalise(m, &m->last, x), m->head.weight, m->head.bias), m->cap_logits);
+    x = cap(opd_linear(normalise(m, &m->last, x), m->head.weight, NULL), m->cap_logits);
     if (cached && opd_ok()) { m->past += tokens; }
     return opd_scope_return(x);
 }
@@ -587,7 +638,6 @@ typedef struct settings {
     int64_t tokens, context, top_k, rank, steps, length;
     double temperature, top_p, min_p, penalty, alpha, rate;
     uint64_t seed;
-    int threads;
     bool exact, check, figures, sgd, special;
 } settings;
 
@@ -606,6 +656,12 @@ static int compare_choices(const void *a, const void *b) {
 /* Chooses the next token by logits[words], which are changed.  recent: the last tokens, which are made less likely. */
 static int64_t choose(float *logits, int64_t words, const int32_t *recent, int64_t nrecent, settings *s) {
     int64_t best = 0, n = 0;
+    for (int64_t i = 0; i < words; i++) {
+        if (!isfinite(logits[i])) {
+            return opd_fail(OPD_ERROR_FILE, "the logit of token %lld is not finite: the model or its adapter has "
+                            "numbers that are broken or too large", (long long)i);
+        }
+    }
     for (int64_t i = 0; i < nrecent && s->penalty != 1; i++) {
         bool before = false;
         for (int64_t j = 0; j < i && !before; j++) { before = recent[j] == recent[i]; }
@@ -651,6 +707,10 @@ static opd_tensor *ids_tensor(const int32_t *ids, int64_t count) {
     for (int64_t i = 0; to && i < count; i++) { to[i] = ids[i]; }
     return t;
 }
+static void print_rate(const char *what, int64_t tokens, int64_t timed, double time) {
+    (void)fprintf(stderr, "%s: %lld tokens", what, (long long)tokens);
+    if (timed > 0 && time > 0) { (void)fprintf(stderr, ", %.1f per second", (double)timed / time); }
+}
 enum { PART = 512 };                              /* tokens of a prompt that are computed at a time */
 
 /* Appends up to s->tokens tokens to ids, and prints their text to `out` if that is not NULL. */
@@ -675,8 +735,9 @@ static int generate(model *m, tok_ids *ids, settings *s, FILE *out) {
         if (id < 0 || tok_push(ids, (int32_t)id) != 0 || (out && tok_ends(m->vocabulary, (int32_t)id))) { break; }
         text.count = 0;
         if (out && tok_piece(m->vocabulary, (int32_t)id, &text) == 0) {
-            (void)fwrite(text.at, 1, (size_t)text.count, out);
-            (void)fflush(out);
+            if (fwrite(text.at, 1, (size_t)text.count, out) != (size_t)text.count || fflush(out) != 0) {
+                (void)opd_fail(OPD_ERROR_FILE, "the text cannot be written: %s", strerror(errno));
+            }
         }
         if (m->past == m->context) { break; }
     }
@@ -684,9 +745,9 @@ static int generate(model *m, tok_ids *ids, settings *s, FILE *out) {
     const int64_t made = ids->count - given;
     if (out && opd_ok()) {
         (void)fprintf(out, "\n");
-        (void)fprintf(stderr, "prompt: %lld tokens, %.1f per second; text: %lld tokens, %.1f per second\n",
-                      (long long)given, (double)given / fmax(1e-9, answered - began), (long long)made,
-                      made > 1 ? (double)(made - 1) / fmax(1e-9, done - answered) : 0);
+        print_rate("prompt", given, given, answered - began);
+        print_rate("; text", made, made - 1, done - answered);
+        (void)fprintf(stderr, "\n");
         if (m->past == m->context) {
             (void)fprintf(stderr, "the context of %lld tokens is full\n", (long long)m->context);
         }
@@ -743,6 +804,7 @@ static int adapter_put(const model *m, linear *l, opd_tensor *a, opd_tensor *b) 
                         l->block, l->name, (long long)opd_size(l->weight, 0), (long long)opd_size(l->weight, 1),
                         m->path);
     }
+    if (rank < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "the adapter of blk.%d.%s has rank 0", l->block, l->name); }
     opd_release(l->a); opd_release(l->b);
     l->a = opd_keep(a);
     l->b = opd_keep(b);
@@ -750,8 +812,20 @@ static int adapter_put(const model *m, linear *l, opd_tensor *a, opd_tensor *b) 
 }
 /* Puts new adapters on the layers whose names are in `targets`.  B is zero, so the model is as before. */
 static int adapters_new(model *m, const char *targets, int64_t rank, double alpha) {
-    int count = 0;
     m->adapter_scale = alpha / (double)rank;
+    for (const char *at = targets; ; at++) {               /* each name of the list */
+        const size_t length = strcspn(at, ",");
+        bool found = false;
+        for (int64_t i = 0; i < m->blocks * LINEARS && !found; i++) {
+            const linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
+            found = l->weight && strlen(l->name) == length && memcmp(l->name, at, length) == 0;
+        }
+        if (!found) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s has no layers '%.*s' (--targets)", m->path, (int)length, at);
+        }
+        at += length;
+        if (!*at) { break; }
+    }
     for (int64_t i = 0; i < m->blocks * LINEARS && opd_ok(); i++) {
         linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
         if (!l->weight || !is_target(targets, l->name)) { continue; }
@@ -761,10 +835,6 @@ static int adapters_new(model *m, const char *targets, int64_t rank, double alph
                                               1 / sqrt((double)in));
             (void)adapter_put(m, l, a, opd_zeros(OPD_INTS(opd_size(l->weight, 0), rank), OPD_FLOAT32));
         }
-        count++;
-    }
-    if (opd_ok() && count == 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s has no layers %s (--targets)", m->path, targets);
     }
     return opd_ok() ? 0 : -1;
 }
@@ -806,14 +876,15 @@ static void beside(const char *path, const char *name, char *buf, size_t cap) {
     (void)snprintf(buf, cap, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
 }
 static int save_config(const model *m, const char *path, int64_t rank, double alpha) {
-    char name[1024];
+    char name[1024], part[1032];
     beside(path, "adapter_config.json", name, sizeof name);
-    FILE *f = fopen(name, "w");
-    if (!f) { return opd_fail(OPD_ERROR_FILE, "%s cannot be written", name); }
+    (void)snprintf(part, sizeof part, "%s.part", name);    /* the file gets its name when it is complete */
+    FILE *f = fopen(part, "w");
+    if (!f) { return opd_fail(OPD_ERROR_FILE, "%s cannot be written: %s", part, strerror(errno)); }
     (void)fprintf(
         f,
-        "{\"peft_type\": \"LORA\", \"task_type\": \"CAUSAL_LM\", \"r\": %lld, \"lora_alpha\": %g, \"bias\": \"none\", "
-        "\"base_model_name_or_path\": null, \"fan_in_fan_out\": %s, \"target_modules\": [",
+        "{\"peft_type\": \"LORA\", \"task_type\": \"CAUSAL_LM\", \"r\": %lld, \"lora_alpha\": %.17g, "
+        "\"bias\": \"none\", \"base_model_name_or_path\": null, \"fan_in_fan_out\": %s, \"target_modules\": [",
         (long long)rank, alpha, m->family == GPT2 ? "true" : "false");
     const char *comma = "";
     for (int i = 0; i < LINEARS; i++) {
@@ -827,7 +898,11 @@ static int save_config(const model *m, const char *path, int64_t rank, double al
         comma = ", ";
     }
     (void)fprintf(f, "]}\n");
-    return fclose(f) == 0 ? 0 : opd_fail(OPD_ERROR_FILE, "%s cannot be written", name);
+    const bool written = !ferror(f);
+    if (fclose(f) == 0 && written && rename(part, name) == 0) { return 0; }
+    (void)opd_fail(OPD_ERROR_FILE, "%s cannot be written: %s", name, strerror(errno));
+    (void)remove(part);
+    return -1;
 }
 /* Saves the adapters: as safetensors with the names of PEFT, or as GGUF if the name ends with .gguf. */
 static int adapters_save(model *m, const char *path, int64_t rank, double alpha) {
@@ -854,7 +929,7 @@ static int adapters_save(model *m, const char *path, int64_t rank, double alpha)
             if (factor) { tensors[n] = reorder(m, l, tensors[n], false); }
         }
     }
-    (void)snprintf(text, sizeof text, "%g", alpha);
+    (void)snprintf(text, sizeof text, "%.17g", alpha);
     const char *const metadata[] = {"format", "pt", "lora_alpha", text, NULL};
     if (opd_ok() && gguf) {
         static const char *const keys[] = {"general.type", "general.architecture", "adapter.type",
@@ -866,25 +941,54 @@ static int adapters_save(model *m, const char *path, int64_t rank, double alpha)
     free(names); free(list); free(tensors);
     return opd_ok() ? 0 : -1;
 }
-/* Returns the alpha of an adapter file: in its metadata, or in adapter_config.json beside it. */
-static double adapter_alpha(const opd_tensor_file *file, const char *path, bool gguf) {
-    double alpha = NAN;
-    if (gguf) { (void)opd_tensor_file_metadata_number(file, "adapter.lora.alpha", 0, &alpha); return alpha; }
-    const char *text = opd_tensor_file_metadata(file, "lora_alpha");
-    if (text) { return strtod(text, NULL); }
+/* Reads the scale of adapters from the file adapter_config.json that PEFT writes beside them. */
+static double peft_scale(const char *path, int64_t rank) {
     char name[1024];
     beside(path, "adapter_config.json", name, sizeof name);
     opd_json *json = opd_json_load(name);
-    alpha = json ? opd_json_double(json, opd_json_get(json, 0, "lora_alpha"), NAN) : NAN;
+    if (!json) { return NAN; }
+    const int64_t alpha = opd_json_get(json, 0, "lora_alpha");
+    const opd_json_kind kind = opd_json_kind_of(json, alpha);
+    const bool number = kind == OPD_JSON_INT || kind == OPD_JSON_FLOAT;
+    const double root = opd_json_bool(json, opd_json_get(json, 0, "use_rslora"), false) ? sqrt((double)rank) : 1;
+    const double scale = number ? opd_json_double(json, alpha, 0) / (double)rank * root : 0;
+    const char *type = opd_json_text(json, opd_json_get(json, 0, "peft_type"), "LORA");
+    const char *cannot =
+        strcmp(type, "LORA") != 0 ? "peft_type is not LORA"
+        : opd_json_bool(json, opd_json_get(json, 0, "use_dora"), false) ? "use_dora is true"
+        : opd_json_count(json, opd_json_get(json, 0, "alpha_pattern")) > 0 ? "alpha_pattern is not empty"
+        : opd_json_count(json, opd_json_get(json, 0, "rank_pattern")) > 0 ? "rank_pattern is not empty" : NULL;
+    if (cannot) { (void)opd_fail(OPD_ERROR_FILE, "%s: %s, which this program does not know", name, cannot); }
+    if (opd_json_int(json, opd_json_get(json, 0, "r"), rank) != rank) {
+        (void)opd_fail(OPD_ERROR_FILE, "%s: r is not %lld, the rank of the tensors", name, (long long)rank);
+    }
+    if (!number || !(scale > 0)) {
+        (void)opd_fail(OPD_ERROR_FILE, "%s: lora_alpha is %s", name, alpha < 0 ? "missing" : "no positive number");
+    }
     opd_json_free(json);
-    return alpha;
+    return scale;
+}
+/* Returns the scale of adapters, alpha / rank: alpha is in the metadata of their file, or PEFT's file says it. */
+static double scale_of(const opd_tensor_file *file, const char *path, bool gguf, int64_t rank) {
+    const char *key = gguf ? "adapter.lora.alpha" : "lora_alpha", *text = NULL;
+    double alpha = NAN;
+    if (gguf) {
+        if (opd_tensor_file_metadata_number(file, key, 0, &alpha) != 0) { return NAN; }
+    } else if ((text = opd_tensor_file_metadata(file, key)) != NULL) {
+        char *end;
+        alpha = strtod(text, &end);
+        if (*end || end == text) { alpha = NAN; }
+    } else { return peft_scale(path, rank); }
+    if (!(alpha > 0 && isfinite(alpha))) {
+        (void)opd_fail(OPD_ERROR_FILE, "%s: %s is no positive number", path, key);
+    }
+    return alpha / (double)rank;
 }
 /* Loads adapters that adapters_save, PEFT or llama.cpp's converter wrote. */
 static int adapters_load(model *m, const char *path) {
     OPD_SCOPED;
     opd_tensor_file *file = opd_tensor_file_open(path);
     const bool gguf = ends_with(path, ".gguf");
-    const double alpha = file ? adapter_alpha(file, path, gguf) : NAN;
     int64_t found = 0, rank = 0;
     const char *arch = file && gguf ? opd_tensor_file_metadata(file, "general.architecture") : m->arch;
     if (file && (!arch || strcmp(arch, m->arch) != 0)) {
@@ -922,8 +1026,10 @@ static int adapters_load(model *m, const char *path) {
         (void)opd_fail(OPD_ERROR_FILE, "%s: %lld of its %lld tensors belong to layers of %s", path, (long long)found,
                        (long long)all, m->path);
     }
-    if (opd_ok() && !(alpha > 0)) { (void)opd_fail(OPD_ERROR_FILE, "%s: its lora_alpha is missing", path); }
-    m->adapter_scale = alpha / (double)rank;
+    if (opd_ok()) { m->adapter_scale = scale_of(file, path, gguf, rank); }
+    if (opd_ok() && !isfinite(m->adapter_scale)) {
+        (void)opd_fail(OPD_ERROR_FILE, "%s: its alpha is too large", path);
+    }
     opd_tensor_file_close(file);
     return opd_ok() ? 0 : -1;
 }
@@ -949,23 +1055,54 @@ static char *read_text(const char *path, int64_t *bytes) {
     tok_text text = {NULL, 0, 0};
     char part[4096];
     size_t n = 0;
-    if (!f) { (void)opd_fail(OPD_ERROR_FILE, "%s cannot be opened", path); return NULL; }
+    if (!f) { (void)opd_fail(OPD_ERROR_FILE, "%s cannot be opened: %s", path, strerror(errno)); return NULL; }
     while ((n = fread(part, 1, sizeof part, f)) > 0 && tok_append(&text, part, (int64_t)n) == 0) { }
+    if (ferror(f)) { (void)opd_fail(OPD_ERROR_FILE, "%s cannot be read: %s", path, strerror(errno)); }
     (void)tok_append(&text, "", 1);
     (void)fclose(f);
     *bytes = text.count - 1;
     return text.at;
 }
+/* Fails if a file cannot be written, before hours of training. */
+static int try_to_write(const char *path) {
+    char part[1100], byte;
+    (void)snprintf(part, sizeof part, "%.1080s.part~", path);
+    FILE *made = fopen(part, "wb"), *old = made ? fopen(path, "rb") : NULL;
+    if (!made) { return opd_fail(OPD_ERROR_FILE, "--save %s: it cannot be written: %s", path, strerror(errno)); }
+    (void)fclose(made);
+    (void)remove(part);
+    if (old && fread(&byte, 1, 1, old) != 1 && ferror(old)) {              /* a folder */
+        (void)opd_fail(OPD_ERROR_FILE, "--save %s: it cannot be written: %s", path, strerror(errno));
+    }
+    if (old) { (void)fclose(old); }
+    return opd_ok() ? 0 : -1;
+}
+static int all_finite(opd_tensor **list, int count) {
+    for (int i = 0; i < count; i++) {
+        const float *data = opd_data_f32(list[i]);
+        for (int64_t k = 0; data && k < opd_numel(list[i]); k++) {
+            if (!isfinite(data[k])) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "the adapter has numbers that are not finite, so it is not saved: "
+                                "try a smaller --lr");
+            }
+        }
+    }
+    return opd_ok() ? 0 : -1;
+}
 /* Trains adapters on random pieces of a text. */
 static int train(model *m, settings *s) {
     int64_t bytes = 0;
     char *text = read_text(s->train, &bytes);
+    if (!s->save) { (void)fprintf(stderr, "llama: without --save, the adapter is lost at the end\n"); }
+    else if (opd_ok()) { (void)try_to_write(s->save); }
     tok_ids ids = {NULL, 0, 0};
     const int cap = (int)(2 * m->blocks * LINEARS);
     opd_tensor **list = (opd_tensor **)calloc((size_t)cap, sizeof *list);
     if (!list) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for %d adapters", cap); }
     const char *targets = s->targets ? s->targets : m->block[0].wqkv.weight ? "attn_qkv" : "attn_q,attn_v";
-    if (opd_ok() && !s->adapter) { (void)adapters_new(m, targets, s->rank, s->alpha); }
+    if (opd_ok() && !s->adapter) {
+        (void)adapters_new(m, targets, s->rank ? s->rank : 8, s->alpha > 0 ? s->alpha : 16);
+    }
     const int count = opd_ok() ? adapters_of(m, list, cap) : 0;
     if (opd_ok()) { (void)tok_encode(m->vocabulary, text, bytes, true, false, &ids); }
     if (opd_ok() && ids.count < 2) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s has fewer than 2 tokens", s->train); }
@@ -982,17 +1119,22 @@ static int train(model *m, settings *s) {
         const int64_t n = ids.count < s->length + 1 ? ids.count : s->length + 1;
         const int64_t from = (int64_t)(random_number(&s->seed) * (double)(ids.count - n + 1));
         opd_tensor *loss = loss_of(m, ids_tensor(ids.at + from, n));
+        const double now = loss ? opd_item_f64(loss) : 0;
+        if (!isfinite(now)) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "the loss of step %lld is not finite: training stops, and nothing is "
+                           "saved (try a smaller --lr)", (long long)step);
+        }
         if (opd_backward(loss) != 0 || opd_optimizer_step(optimizer) != 0 || opd_optimizer_zero_grad(optimizer) != 0) {
             break;
         }
-        mean = step == 1 ? opd_item_f64(loss) : 0.9 * mean + 0.1 * opd_item_f64(loss);
+        mean = step == 1 ? now : 0.9 * mean + 0.1 * now;
         if (step == 1 || step % 10 == 0 || step == s->steps) {
             printf("step %lld of %lld: loss %.4f\n", (long long)step, (long long)s->steps, mean);
             (void)fflush(stdout);
             (void)fprintf(stderr, "%.1f tokens per second\n", (double)(step * (n - 1)) / fmax(1e-9, seconds() - began));
         }
     }
-    if (opd_ok() && s->save &&
+    if (opd_ok() && s->save && all_finite(list, count) == 0 &&
         adapters_save(m, s->save, opd_size(list[0], 0), m->adapter_scale * (double)opd_size(list[0], 0)) == 0) {
         printf("saved: %s\n", s->save);
     }
@@ -1013,7 +1155,7 @@ static bool check_logits(model *m, const opd_tensor_file *file, bool exact, doub
     tok_ids list = {NULL, 0, 0};
     (void)opd_exact_blocks_set(exact);
     opd_tensor *got = ids ? forward(m, ids, true, false) : NULL, *off = got ? opd_sub(got, want) : NULL;
-    if (!off || !greedy) { return false; }
+    if (!off || !greedy || opd_numel(want) == 0 || opd_numel(greedy) == 0) { return false; }
     const bool gelu = m->family == GPT2 || m->family == GEMMA || m->family == GEMMA2 || m->family == GEMMA3;
     const double most = opd_item_f64(opd_max(opd_abs(off))) / opd_item_f64(opd_max(opd_abs(want)));
     const double spread = sqrt(opd_item_f64(opd_mean(opd_mul(off, off)))) / opd_item_f64(opd_std(want));
@@ -1144,13 +1286,23 @@ static int usage(FILE *to, int status) {
         "                        before it, prints the differences\n");
     return status;
 }
+/* If argv[*i] is this option, returns true and steps to its value.  Ends the program if there is none. */
+static bool option(char **argv, int *i, const char *name) {
+    if (strcmp(argv[*i], name) != 0) { return false; }
+    if (!argv[++*i]) {
+        (void)fprintf(stderr, "llama: %s needs a value\n", name);
+        exit(2);
+    }
+    return true;
+}
 /* Reads an option with a number.  Returns false if argv[*i] is another option. */
-static bool number_option(char **argv, int *i, const char *name, double low, double high, double *number) {
+static bool number_option(char **argv, int *i, const char *name, bool whole, double low, double high, double *number) {
     char *end;
-    if (strcmp(argv[*i], name) != 0 || !argv[*i + 1]) { return false; }
-    const double value = strtod(argv[++*i], &end);
-    if (*end || end == argv[*i] || !(value >= low && value <= high)) {
-        (void)fprintf(stderr, "llama: %s needs a number from %g to %g\n", name, low, high);
+    if (!option(argv, i, name)) { return false; }
+    const double value = strtod(argv[*i], &end);
+    if (*end || end == argv[*i] || !(value >= low && value <= high) || (whole && value != floor(value))) {
+        (void)fprintf(stderr, "llama: %s needs a%s number from %.16g to %.16g\n", name, whole ? " whole" : "", low,
+                      high);
         exit(2);
     }
     *number = value;
@@ -1174,16 +1326,35 @@ static bool read_number(char **argv, int *i, settings *s) {
     };
     double number = 0;
     for (size_t k = 0; k < sizeof options / sizeof *options; k++) {
-        if (!number_option(argv, i, options[k].name, options[k].low, options[k].high, &number)) { continue; }
+        if (!number_option(argv, i, options[k].name, options[k].whole != NULL, options[k].low, options[k].high,
+                           &number)) { continue; }
         if (options[k].real) { *options[k].real = number; } else { *options[k].whole = (int64_t)number; }
         return true;
     }
-    if (number_option(argv, i, "--seed", 0, 9007199254740992.0, &number)) { s->seed = (uint64_t)number; return true; }
-    if (number_option(argv, i, "--threads", 1, 1024, &number)) { s->threads = (int)number; return true; }
+    if (number_option(argv, i, "--seed", true, 0, 9007199254740992.0, &number)) {
+        s->seed = (uint64_t)number;
+        return true;
+    }
+    if (number_option(argv, i, "--threads", true, 1, 1024, &number)) {
+        (void)opd_threads_set((int)number);
+        return true;
+    }
     return false;
+}
+/* Returns what is wrong with options that do not fit together, or NULL. */
+static const char *contradiction(const settings *s) {
+    const bool of_new = s->rank || s->alpha > 0 || s->targets;
+    return s->save && !s->train ? "--save needs --train"
+           : s->train && s->prompt ? "--prompt cannot be used with --train"
+           : s->train && s->inputs ? "--inputs cannot be used with --train"
+           : s->prompt && s->inputs ? "--prompt cannot be used with --inputs"
+           : of_new && s->adapter ? "--rank, --alpha and --targets are those of the --adapter"
+           : of_new && !s->train ? "--rank, --alpha and --targets need --train"
+           : !s->inputs != !s->outputs ? "--inputs and --outputs need each other" : NULL;
 }
 static void run(settings *s) {
     OPD_SCOPED;
+    const char *prompt = s->prompt ? s->prompt : "";
     model m;
     tok_ids ids = {NULL, 0, 0};
     (void)opd_exact_blocks_set(s->exact);
@@ -1193,22 +1364,39 @@ static void run(settings *s) {
         OPD_NO_GRAD {
             if (s->inputs) { (void)write_logits(&m, s->inputs, s->outputs);
             } else if (cache_open(&m) == 0 &&
-                       tok_encode(m.vocabulary, s->prompt, (int64_t)strlen(s->prompt), true, s->special, &ids) == 0) {
-                (void)fputs(s->prompt, stdout);
-                (void)generate(&m, &ids, s, stdout);
+                       tok_encode(m.vocabulary, prompt, (int64_t)strlen(prompt), true, s->special, &ids) == 0) {
+                if (ids.count > m.context) {
+                    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the prompt has %lld tokens, but there is room for %lld "
+                                   "(see --context)", m.path, (long long)ids.count, (long long)m.context);
+                } else {
+                    (void)fputs(prompt, stdout);
+                    (void)fflush(stdout);
+                    (void)generate(&m, &ids, s, stdout);
+                }
             }
         }
     }
     free(ids.at);
     model_close(&m);
 }
+/* Prints an error or a warning.  It may have texts of the file: control characters could change the terminal. */
+static void print_log(void *user, int is_error, const char *text) {
+    (void)user;
+    if (is_error >= 0) { (void)fprintf(stderr, "opdispatch: %s: ", is_error ? "error" : "warning"); }
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        const bool two = at[0] == 0xc2 && (at[1] & 0xe0) == 0x80, control = *at < 32 || *at == 127 || two;
+        (void)fputc(control && *at != '\n' ? '?' : *at, stderr);
+        at += two;
+    }
+    (void)fputc('\n', stderr);
+}
 int main(int argc, char **argv) {
     settings s;
     memset(&s, 0, sizeof s);
-    s.prompt = "";
-    s.tokens = s.length = 128; s.rank = 8; s.steps = 100;
-    s.top_p = s.penalty = 1; s.alpha = 16; s.rate = 1e-3; s.seed = 1;
-    int status = 0;
+    s.tokens = s.length = 128; s.steps = 100;
+    s.top_p = s.penalty = 1; s.rate = 1e-3; s.seed = 1;
+    int status = 0, checked = 0;
+    (void)opd_log_set(print_log, NULL);
     for (int i = 1; i < argc; i++) {
         const struct { const char *name; const char **text;
         } texts[] = {
@@ -1216,8 +1404,9 @@ int main(int argc, char **argv) {
             {"--save", &s.save},     {"--adapter", &s.adapter}, {"--targets", &s.targets},
         };
         bool known = false;
-        for (int k = 0; k < 7 && !known && i + 1 < argc; k++) {
-            if (strcmp(argv[i], texts[k].name) == 0) { *texts[k].text = argv[++i]; known = true; }
+        for (int k = 0; k < 7 && !known; k++) {
+            known = option(argv, &i, texts[k].name);
+            if (known) { *texts[k].text = argv[i]; }
         }
         if (known || read_number(argv, &i, &s)) { continue; }
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) { return usage(stdout, 0); }
@@ -1227,22 +1416,30 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--check") == 0) { s.check = true; }
         else if (strcmp(argv[i], "--figures") == 0) { s.figures = true; }
         else if (argv[i][0] != '-' && s.check) {
-            s.model = argv[i];
+            checked++;
             if (check(argv[i], s.figures) != 0) { status = 1; }
             if (!opd_ok()) {
-                (void)fprintf(stderr, "llama: %s: %s\n", argv[i], opd_error_message());
+                (void)fprintf(stderr, "llama: %s: ", argv[i]);
+                print_log(NULL, 1, opd_error_message());
                 opd_error_clear();
             }
         }
         else if (argv[i][0] != '-' && !s.model) { s.model = argv[i]; }
         else { (void)fprintf(stderr, "llama: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
     }
-    if (!s.model || !s.inputs != !s.outputs) { return usage(stderr, 2); }
-    if (s.threads) { (void)opd_threads_set(s.threads); }
+    const char *wrong = s.check && (s.model || !checked) ? "--check needs files behind it, and no other"
+                        : s.check ? NULL : contradiction(&s);
+    if (wrong) { (void)fprintf(stderr, "llama: %s\n", wrong); return 2; }
+    if (!s.model && !s.check) { return usage(stderr, 2); }
     if (!s.check) {
         opd_manual_seed(s.seed);
         run(&s);
-        if (!opd_ok() && !strstr(opd_error_message(), s.model)) { (void)fprintf(stderr, "llama: %s: ", s.model); }
+    }
+    if ((fflush(stdout) != 0 || ferror(stdout)) && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_FILE, "the output cannot be written");
+    }
+    if (!opd_ok() && s.model && !strstr(opd_error_message(), s.model)) {
+        (void)fprintf(stderr, "llama: %s: ", s.model);
     }
     return opd_finish() || status;
 }

@@ -64,6 +64,30 @@ static void usage(void) {
 
 //-- text ---------------------------------------------------------------------------------------------------------
 
+/* Prints a text that may come from a file: control characters, which could change the terminal, become '?'.
+   lines: ends of lines stay. */
+static void print_clean(FILE *to, const char *text, bool lines) {
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        const bool two = at[0] == 0xc2 && (at[1] & 0xe0) == 0x80;          /* one of U+0080 to U+009F */
+        (void)fputc((*at < 32 && !(lines && *at == '\n')) || *at == 127 || two ? '?' : *at, to);
+        at += two;
+    }
+}
+static void print_log(void *user, int is_error, const char *text) {
+    (void)user;
+    if (is_error < 0) { (void)fprintf(stderr, "%s\n", text); return; }     /* what the library is asked to print */
+    (void)fprintf(stderr, "opdispatch: %s: ", is_error ? "error" : "warning");
+    print_clean(stderr, text, true);
+    (void)fputc('\n', stderr);
+}
+/* Ends the program: fails if something that was printed could not be written. */
+static int finish(void) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_FILE, "the output cannot be written");
+    }
+    return opd_finish();
+}
+
 /* Writes a float as Python does: the shortest text that reads back as the same number, with a point. */
 static void float_text(double v, char text[40]) {
     for (int digits = 1; digits <= 17; digits++) {
@@ -411,7 +435,8 @@ static void print_text(const char *text, size_t length) {
 static int gguf_metadata(const opd_tensor_file *file, const char *key) {
     const int64_t count = opd_tensor_file_metadata_count(file, key), shown = count < 0 ? 1 : count < 5 ? count : 4;
     const char *const type = opd_tensor_file_metadata_type(file, key);
-    printf("%s %s", key, type);
+    print_clean(stdout, key, false);
+    printf(" %s", type);
     if (count >= 0) { printf("[%lld]", (long long)count); }
     fputs(" = ", stdout);
     for (int64_t i = 0; i < shown; i++) {
@@ -449,7 +474,8 @@ static int gguf_list(const opd_tensor_file *file) {
         OPD_SCOPED;
         opd_tensor *const tensor = opd_tensor_file_at(file, i);
         if (!tensor) { return -1; }
-        printf("%s ", opd_tensor_file_name(file, i));
+        print_clean(stdout, opd_tensor_file_name(file, i), false);
+        putchar(' ');
         print_type(stdout, tensor);
         printf(" %lld\n", (long long)bytes_of(tensor));
         sum += bytes_of(tensor);
@@ -971,6 +997,7 @@ int main(int argc, char **argv) {
             return 0;
         }
     }
+    (void)opd_log_set(print_log, NULL);
     if (read_options(argc, argv, &o)) { return opd_finish(); }
     opd_grad_mode_set(false);
     for (int i = 0; i < o.nload && opd_ok(); i++) { load(o.load[i]); }
@@ -985,5 +1012,5 @@ int main(int argc, char **argv) {
         default: if (opd_ok()) { unknown(o.model); }
         }
     }
-    return opd_finish();
+    return finish();
 }

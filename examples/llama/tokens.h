@@ -644,6 +644,15 @@ static int tok_add_cut(tok_vocabulary *v, const char *expression) {
     }
     return opd_fail(OPD_ERROR_FILE, "tokeniser: more than 8 expressions");
 }
+/* Is `name` one of the names between bars? */
+static bool tok_is_name(const char *names, const char *name) {
+    for (const char *at = names + 1; *at; ) {
+        const size_t length = strcspn(at, "|");
+        if (length == strlen(name) && memcmp(at, name, length) == 0) { return true; }
+        at += length + 1;
+    }
+    return false;
+}
 /* Makes an empty vocabulary.  model: "llama" (SPM) or "gpt2" (BPE).  pre: the name of its expressions, or NULL for the
    default; "" for none, if the caller adds them.  Returns NULL with an error for others. */
 static tok_vocabulary *tok_new(const char *model, const char *pre) {
@@ -667,11 +676,7 @@ static tok_vocabulary *tok_new(const char *model, const char *pre) {
     v->add_bos = v->space_before = !v->bpe;
     if (!v->bpe || (pre && !*pre)) { return v; }
     for (int i = 0; i < (int)(sizeof tok_pres / sizeof *tok_pres); i++) {
-        char name[64];
-        if (snprintf(name, sizeof name, "|%s|", pre ? pre : "default") < (int)sizeof name &&
-            strstr(tok_pres[i].names, name)) {
-            known = i;
-        }
+        if (tok_is_name(tok_pres[i].names, pre ? pre : "default")) { known = i; }
     }
     if (known < 0) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "tokeniser: the pre-tokeniser '%.60s' (tokenizer.ggml.pre) is not known",
@@ -1211,9 +1216,10 @@ static int tok_read_tokens(tok_vocabulary *v, const opd_tensor_file *file) {
 /* Reads the vocabulary of a GGUF file.  The caller frees it with tok_free.  Returns NULL with an error. */
 static tok_vocabulary *tok_open(const opd_tensor_file *file) {
     const char *model = opd_tensor_file_metadata(file, TOK_KEY "model"),
-               *name = opd_tensor_file_metadata(file, "general.name");
+               *name = opd_tensor_file_metadata(file, "general.name"),
+               *pre = opd_tensor_file_metadata(file, TOK_KEY "pre");
     if (!model) { (void)opd_fail(OPD_ERROR_FILE, TOK_KEY "model is missing: the file has no vocabulary"); return NULL; }
-    tok_vocabulary *v = tok_new(model, opd_tensor_file_metadata(file, TOK_KEY "pre"));
+    tok_vocabulary *v = tok_new(model, pre && *pre ? pre : NULL);             /* llama.cpp: "" is the default, too */
     if (!v || tok_read_tokens(v, file) != 0) { tok_free(v); return NULL; }
     v->bos = (int32_t)tok_number(file, TOK_KEY "bos_token_id", 0, 0, v->count - 1, v->bos < v->count ? v->bos : -1);
     v->eos = (int32_t)tok_number(file, TOK_KEY "eos_token_id", 0, 0, v->count - 1, v->eos < v->count ? v->eos : -1);
@@ -1243,13 +1249,16 @@ static int64_t tok_wrong(const tok_vocabulary *v, const opd_json *json) {
     int64_t wrong = 0;
     tok_ids ids = {NULL, 0, 0};
     tok_text out = {NULL, 0, 0};
+    if (opd_json_kind_of(json, list) != OPD_JSON_LIST || opd_json_count(json, list) < 1) {
+        return opd_fail(OPD_ERROR_FILE, "the JSON file with llama.cpp's results has no list of tokens");
+    }
     for (int64_t row = opd_json_first(json, list); row >= 0 && opd_ok(); row = opd_json_next(json, row)) {
         const char *text = opd_json_text(json, opd_json_get(json, row, "text"), "");
         const char *hex = opd_json_text(json, opd_json_get(json, row, "detokenised_hex"), "");
         const int64_t bytes = (int64_t)strlen(text);
         ids.count = out.count = 0;
         bool same = tok_encode(v, text, bytes, true, true, &ids) == 0;
-        same = same && tok_same_ids(json, opd_json_get(json, row, "ids"), &ids);
+        same = same && opd_json_get(json, row, "ids") >= 0 && tok_same_ids(json, opd_json_get(json, row, "ids"), &ids);
         ids.count = 0;
         same = same && tok_encode(v, text, bytes, false, false, &ids) == 0;
         same = same && tok_same_ids(json, opd_json_get(json, row, "ids_no_special"), &ids);

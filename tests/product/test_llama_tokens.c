@@ -32,6 +32,21 @@ TEST(tokens_are_those_of_llama_cpp) {
     }
 }
 
+TEST(results_without_tokens_are_an_error) {
+    static const char *const texts[] = {"{}", "[]", "{\"tokens\": 3}"};
+    opd_tensor_file *file = opd_tensor_file_open(golden("gguf/llama_Q4_0", ".gguf"));
+    tok_vocabulary *v = file ? tok_open(file) : NULL;
+    CHECK_OR_RETURN(v != NULL);
+    for (int i = 0; i < 3; i++) {
+        opd_json *json = opd_json_parse(texts[i], strlen(texts[i]));
+        CHECK_INT(tok_wrong(v, json), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "has no list of tokens");
+        opd_json_free(json);
+    }
+    tok_free(v);
+    opd_tensor_file_close(file);
+}
+
 //-- small vocabularies -----------------------------------------------------------------------------------------------
 
 static int add(tok_vocabulary *v, const char *text, float score, int type) {
@@ -137,6 +152,8 @@ TEST(bad_vocabularies_are_refused) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "'unheard-of'");
     CHECK(!tok_new("gpt2", "a|"));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "'a|'");
+    CHECK(!tok_new("gpt2", "gpt-2|gpt2"));                     /* names are compared whole */
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "'gpt-2|gpt2'");
     static const char *const bytes[] = {"<0x-1>", "<0xZZ>", "<0x100>", "x"};
     for (int i = 0; i < 4; i++) {
         tok_vocabulary *v = small("llama", NULL);

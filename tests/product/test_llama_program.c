@@ -1,0 +1,212 @@
+/* The example examples/llama.c: files and options that it must refuse, because it would compute another model without a
+   word, and settings that it must follow.  Its results are compared with llama.cpp's when the example runs.
+   C ONLY: designated initializers, main under another name. */
+#define _GNU_SOURCE 1             /* for mkdtemp */
+#include "../../opdispatch.h"
+#include "../check.h"
+#define OPDI_IMPLEMENTED          /* the example must not compile the library again */
+#define OPDISPATCH_WRAPPERS
+#define main llama_main
+#define opd_finish() (opd_ok() ? 0 : 1)      /* it would end the scope of the test */
+#include "../../examples/llama.c"
+#undef main
+#undef opd_finish
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
+
+static const char *golden(const char *name) {
+    char below[300];
+    (void)snprintf(below, sizeof below, "golden/gguf/%s.gguf", name);
+    return check_path(below);
+}
+static char folder[100];
+/* Returns the path of a file in a new folder; the next call overwrites the text. */
+static const char *scratch(const char *name) {
+    static char path[200];
+    const char *tmp = getenv("TMPDIR");
+    if (!*folder) {
+        (void)snprintf(folder, sizeof folder, "%.60s/opd_llama_XXXXXX", tmp && *tmp ? tmp : "/tmp");
+#if !defined(_WIN32)
+        CHECK(mkdtemp(folder) != NULL);
+#endif
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+static int run_words(int argc, const char **argv) {
+    const int status = llama_main(argc, (char **)argv);
+    (void)opd_log_set(NULL, NULL);
+    opd_exact_blocks_set(false);
+    return status;
+}
+/* Runs `llama ...`. */
+#define RUN(...) run_words((int)(sizeof (const char *[]){__VA_ARGS__} / sizeof (const char *)) + 1, \
+                           (const char *[]){"llama", __VA_ARGS__, NULL})
+
+/* Writes scratch("m.gguf"): the golden file without the tensor `drop`, and with the tensor `name` (replaced, if it is
+   there) and a setting `key`, such as "llama.rope.scale_linear:f32".  All can be NULL. */
+static void changed(const char *file, const char *drop, const char *name, opd_tensor *tensor, const char *key,
+                    opd_value setting) {
+    opd_tensor_file *from = opd_tensor_file_open(golden(file));
+    const char *names[100], *keys[100];
+    opd_tensor *tensors[100];
+    opd_value values[100];
+    static char text[100][100];
+    int64_t n = 0, k = 0;
+    CHECK_OR_RETURN(from && opd_tensor_file_count(from) < 99);
+    for (int64_t i = 0; i < opd_tensor_file_count(from); i++) {
+        names[n] = opd_tensor_file_name(from, i);
+        if ((drop && strcmp(names[n], drop) == 0) || (name && strcmp(names[n], name) == 0)) { continue; }
+        tensors[n++] = opd_tensor_file_at(from, i);
+    }
+    if (name) { names[n] = name; tensors[n++] = tensor; }
+    for (const char *its; (its = opd_tensor_file_metadata_key(from, k)) != NULL && k < 99; k++) {
+        (void)snprintf(text[k], sizeof *text, "%s:%s", its, opd_tensor_file_metadata_type(from, its));
+        keys[k] = text[k];
+        CHECK_INT(opd_tensor_file_metadata_value(from, its, &values[k]), 0);
+    }
+    if (key) { keys[k] = key; values[k++] = setting; }
+    CHECK_INT(opd_gguf_save(scratch("m.gguf"), names, opd_tensors_of(tensors, n), keys, values, k), 0);
+    opd_tensor_file_close(from);
+}
+/* The exact logits of scratch("m.gguf") for some tokens. */
+static opd_tensor *logits_of_it(void) {
+    model m;
+    opd_tensor *out = NULL;
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s", scratch("m.gguf"));
+    (void)opd_exact_blocks_set(true);
+    OPD_NO_GRAD {
+        if (model_open(&m, path, 0) == 0) {
+            int32_t ids[40];
+            for (int i = 0; i < 40; i++) { ids[i] = 5 + 7 * i % 250; }
+            out = forward(&m, ids_tensor(ids, 40), true, false);
+        }
+        model_close(&m);
+    }
+    (void)opd_exact_blocks_set(false);
+    return out;
+}
+static double apart(opd_tensor *a, opd_tensor *b) { return a && b ? opd_item_f64(opd_max(opd_abs(opd_sub(a, b)))) : 1e9; }
+
+TEST(tensors_that_nothing_reads_are_refused) {
+    opd_tensor *one = opd_ones(OPD_INTS(1), OPD_FLOAT32);
+    changed("llama_Q4_0", NULL, "blk.0.attn_q.scale", one, NULL, opd_value_none());
+    CHECK_INT(RUN(scratch("m.gguf"), "--prompt", "a"), 1);
+    CHECK_ERROR(OPD_ERROR_FILE, "does not know what the tensor 'blk.0.attn_q.scale'");
+    changed("llama_Q4_0", NULL, "blk.0.attn_norm.bias", opd_ones(OPD_INTS(64), OPD_FLOAT32), NULL, opd_value_none());
+    CHECK_INT(RUN(scratch("m.gguf"), "--prompt", "a"), 1);
+    CHECK_ERROR(OPD_ERROR_FILE, "'blk.0.attn_norm.bias'");
+    changed("gpt2_BF16", "blk.0.ffn_up.bias", NULL, NULL, NULL, opd_value_none());
+    CHECK_INT(RUN(scratch("m.gguf"), "--prompt", "a"), 1);
+    CHECK_ERROR(OPD_ERROR_FILE, "'blk.0.ffn_up.bias' is missing");
+    changed("llama_Q4_0", NULL, "blk.0.attn_rot_embd", one, NULL, opd_value_none());       /* harmless */
+    CHECK(logits_of_it() != NULL);
+    CHECK_OK();
+}
+TEST(numbers_that_are_not_finite_are_refused) {
+    settings s;
+    float logits[3] = {1, NAN, 2};
+    memset(&s, 0, sizeof s);
+    s.penalty = s.top_p = 1;
+    for (int i = 0; i < 2; i++) {
+        s.temperature = i;
+        CHECK_INT(choose(logits, 3, NULL, 0, &s), -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "the logit of token 1 is not finite");
+    }
+    changed("llama_Q4_0", NULL, "output_norm.weight", opd_full(OPD_INTS(64), OPD_V(INFINITY), OPD_FLOAT32), NULL,
+            opd_value_none());
+    CHECK_INT(RUN(scratch("m.gguf"), "--train", golden("llama_Q4_0"), "--steps", "1", "--save", "/tmp/none.gguf"), 1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "the loss of step 1 is not finite");
+}
+/* A factor without a type is linear, and the old key means the same. */
+TEST(settings_are_followed) {
+    changed("llama_Q4_0", NULL, NULL, NULL, NULL, opd_value_none());
+    opd_tensor *plain = logits_of_it();
+    changed("llama_Q4_0", NULL, NULL, NULL, "llama.rope.scaling.factor:f32", OPD_V(4.0));
+    opd_tensor *factor = logits_of_it();
+    changed("llama_Q4_0", NULL, NULL, NULL, "llama.rope.scale_linear:f32", OPD_V(4.0));
+    CHECK(apart(factor, logits_of_it()) == 0);
+    CHECK(apart(factor, plain) > 1e-3);
+    changed("llama_Q4_0", NULL, NULL, NULL, "llama.attention.causal:bool", opd_value_bool(false));
+    CHECK(logits_of_it() == NULL);
+    CHECK_ERROR(OPD_ERROR_FILE, "tokens see later ones");
+}
+/* convert_weights --type q8_0 puts the table of positions in blocks, too. */
+TEST(positions_may_be_in_blocks) {
+    opd_tensor_file *file = opd_tensor_file_open(golden("gpt2_BF16"));
+    opd_tensor *positions = file ? opd_to_dtype(opd_tensor_file_get(file, "position_embd.weight"), OPD_Q8_0) : NULL;
+    CHECK(positions != NULL);
+    changed("gpt2_BF16", NULL, NULL, NULL, NULL, opd_value_none());
+    opd_tensor *plain = logits_of_it();
+    changed("gpt2_BF16", NULL, "position_embd.weight", positions, NULL, opd_value_none());
+    const double off = apart(plain, logits_of_it());
+    CHECK(off > 0 && off < 0.1 * opd_item_f64(opd_max(opd_abs(plain))));
+    CHECK_OK();
+    opd_tensor_file_close(file);
+}
+static void write_config(const char *more) {
+    FILE *f = fopen(scratch("adapter_config.json"), "w");
+    CHECK_OR_RETURN(f != NULL);
+    (void)fprintf(f, "{\"peft_type\": \"LORA\", \"r\": 4%s}\n", more);
+    (void)fclose(f);
+}
+TEST(adapters_of_peft_have_their_scale) {
+    static const char *const names[] = {"base_model.model.model.layers.0.self_attn.v_proj.lora_A.weight",
+                                        "base_model.model.model.layers.0.self_attn.v_proj.lora_B.weight"};
+    static const struct { const char *config; double scale; const char *error; } cases[] = {
+        {", \"lora_alpha\": 8", 2, NULL},
+        {", \"lora_alpha\": 8, \"use_rslora\": true", 4, NULL},
+        {", \"lora_alpha\": 8, \"use_dora\": true", 0, "use_dora is true"},
+        {", \"lora_alpha\": 8, \"rank_pattern\": {\"v_proj\": 2}", 0, "rank_pattern is not empty"},
+        {", \"lora_alpha\": \"8\"", 0, "lora_alpha is no positive number"},
+        {"", 0, "lora_alpha is missing"},
+    };
+    model m;
+    char path[200];
+    opd_tensor_file *file = opd_tensor_file_open(golden("llama_Q4_0"));
+    const int64_t rows = file ? opd_size(opd_tensor_file_get(file, "blk.0.attn_v.weight"), 0) : 0;
+    opd_tensor_file_close(file);
+    (void)snprintf(path, sizeof path, "%s", scratch("adapter_model.safetensors"));
+    for (int rank = 4; rank >= 0; rank -= 4) {
+        opd_tensor *const factors[] = {opd_zeros(OPD_INTS(rank, 64), OPD_FLOAT32),
+                                       opd_zeros(OPD_INTS(rows, rank), OPD_FLOAT32)};
+        CHECK_INT(opd_safetensors_save(path, names, opd_tensors_of((opd_tensor **)factors, 2), NULL), 0);
+        for (size_t i = 0; i < (rank ? sizeof cases / sizeof *cases : 1); i++) {
+            write_config(cases[i].config);
+            CHECK_INT(model_open(&m, golden("llama_Q4_0"), 0), 0);
+            const bool good = rank && !cases[i].error;
+            CHECK_INT(adapters_load(&m, path), good ? 0 : -1);
+            if (good) { CHECK_NEAR(m.adapter_scale, cases[i].scale, 1e-12); }
+            else { CHECK_ERROR(rank ? OPD_ERROR_FILE : OPD_ERROR_ARGUMENT, rank ? cases[i].error : "has rank 0"); }
+            model_close(&m);
+        }
+    }
+}
+TEST(bad_requests_fail_before_anything_is_computed) {
+    const char *const file = golden("llama_Q4_0");
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s", file);
+    CHECK_INT(RUN(path, "--prompt", "one two three four five six", "--context", "4"), 1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "tokens, but there is room for 4");
+    CHECK_INT(RUN(path, "--train", path, "--save", "/no/such/folder/a.gguf"), 1);
+    CHECK_ERROR(OPD_ERROR_FILE, "--save /no/such/folder/a.gguf: it cannot be written");
+    CHECK_INT(RUN(path, "--train", path, "--save", scratch("a.gguf"), "--targets", "attn_q,attn_x"), 1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "has no layers 'attn_x'");
+    CHECK_INT(RUN(path, "--train", path, "--prompt", "a"), 2);
+    CHECK_INT(RUN(path, "--save", "a.gguf"), 2);
+    CHECK_INT(RUN(path, "--train", path, "--adapter", "a.gguf", "--rank", "2"), 2);
+    CHECK_INT(RUN("--check"), 2);
+    CHECK_INT(RUN(path, "--check"), 2);
+    CHECK_OK();
+}
+TEST(files_are_removed) {
+    static const char *const names[] = {"m.gguf", "adapter_config.json", "adapter_model.safetensors"};
+    for (int i = 0; i < 3; i++) { (void)remove(scratch(names[i])); }
+#if !defined(_WIN32)
+    CHECK_INT(rmdir(folder), 0);                  /* nothing else was left there */
+#endif
+    *folder = 0;
+}
+CHECK_MAIN()
