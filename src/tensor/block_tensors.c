@@ -95,7 +95,7 @@ static int opdi_block_copy_same(opd_tensor *dst, const opd_tensor *src) {
 }
 /* Copies src, which broadcasts to dst, to dst.  At least one of them is in blocks; both are in the host's memory.
    Blocks are decoded and encoded as the dtypes demand.  Returns 0, or -1 and sets an error. */
-static int opdi_block_convert(opd_tensor *dst, const opd_tensor *src) {
+static int opdi_block_recode(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *floats = NULL;
     int rc = 0;
     if (opdi_is_complex(src)) {
@@ -118,11 +118,11 @@ static int opdi_block_convert(opd_tensor *dst, const opd_tensor *src) {
     if (floats) { opdi_drop(floats); }
     return rc;
 }
-/* Copies src, which broadcasts to dst, to dst, as opdi_block_convert does.  If a number cannot be stored, a part of dst
+/* Copies src, which broadcasts to dst, to dst, as opdi_block_recode does.  If a number cannot be stored, a part of dst
    may already be written, which counts as a write.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_block_copy(opd_tensor *dst, const opd_tensor *src) {
     if (dst->dtype == src->dtype) { return opdi_block_copy_same(dst, src); }
-    const int rc = opdi_block_convert(dst, src);
+    const int rc = opdi_block_recode(dst, src);
     if (rc && !opdi_is_inference(dst)) { (void)OPDI_ADD(&dst->storage->version, 1u); }
     return rc;
 }
