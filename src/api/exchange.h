@@ -181,10 +181,10 @@ OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd
    Values are ints, floats, bools, strings and lists of them.  A key may name the type of its value after a colon, as
    opd_tensor_file_metadata_type returns it: "llama.block_count:u64"; a key that has a colon itself must do so.
    Otherwise an int is written as u32 if it fits, else as i32 or i64; a list of ints as i32 if all fit, else as u32 or
-   i64; and floats as f32, which is what llama.cpp expects.  An int with the type u64 stands for the bits of an unsigned
-   number.  A value that its type cannot hold is an error.  The value of "general.alignment" (a power of two up to 65536;
-   32 if it is not given) says where the data of tensors may begin.  Writes the file as opd_npy_save does.  Returns 0, or
-   -1 with an error. */
+   i64; and floats as f32, which is what llama.cpp expects.  An int with the type u64 stands for the bits of an
+   unsigned number.  A value that its type cannot hold is an error.  The value of "general.alignment" (a power of two up
+   to 65536; 32 if it is not given) says where the data of tensors may begin.  Writes the file as opd_npy_save does.
+   Returns 0, or -1 with an error. */
 OPD_NEW int opd_gguf_save(const char *path, const char *const *names, opd_tensors tensors, const char *const *keys,
                           const opd_value *values, int64_t count);
 

@@ -122,8 +122,8 @@ static int opdi_gguf_put_pair(opdi_source *source, opdi_string *to, const char *
                         "lists of them");
     }
     if (length == 0 || (named < 0 && strchr(key, ':'))) {
-        return opdi_bad(source, OPDI_NOWHERE, length == 0 ? "the key is empty" : "the text after the last colon of a key "
-                        "must be a type, such as u64 or f32");
+        return opdi_bad(source, OPDI_NOWHERE, length == 0 ? "the key is empty"
+                        : "the text after the last colon of a key must be a type, such as u64 or f32");
     }
     if (length > OPDI_GGUF_KEY) {
         return opdi_bad(source, OPDI_NOWHERE, "the key has %llu bytes, but may have at most %d",
