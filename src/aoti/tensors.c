@@ -16,7 +16,9 @@ OPDI_INTERNAL int32_t opdi_aoti_get_storage_size(void *handle, int64_t *out) {
 }
 OPDI_INTERNAL int32_t opdi_aoti_get_storage_numel(void *handle, int64_t *out) {
     const opd_tensor *tensor = opdi_aoti_tensor(handle);
-    *out = tensor ? opdi_bytes_elements(tensor->dtype, opd_tensor_storage_bytes(tensor)) : 0;
+    int64_t bytes;
+    const int64_t block = tensor ? opd_dtype_block(opd_dtype(tensor), &bytes) : 0;
+    *out = block ? opd_tensor_storage_bytes(tensor) / bytes * block : 0;
     return opdi_aoti_status();
 }
 OPDI_INTERNAL int32_t opdi_aoti_get_dim(void *handle, int64_t *out) {
