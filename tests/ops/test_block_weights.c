@@ -358,7 +358,8 @@ TEST(transforms) {
             OPD_SCOPED;
             opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q4_K, 1), *f = opd_dequantize(w), *in[2];
             opd_tensor *got[OPD_TRANSFORM_OUTPUTS], *want[OPD_TRANSFORM_OUTPUTS];
-            in[0] = opd_div_Scalar(numbers(batch == 2 ? OPD_INTS(5, 256) : OPD_INTS(3, 4, 256), OPD_FLOAT32, 2), OPD_V(8));
+            in[0] = batch == 2 ? numbers(OPD_INTS(5, 256), OPD_FLOAT32, 2) : numbers(OPD_INTS(3, 4, 256), OPD_FLOAT32, 2);
+            in[0] = opd_div_Scalar(in[0], OPD_V(8));
             in[1] = numbers(OPD_INTS(48), OPD_FLOAT32, 3);
             const int64_t slow = opd_vmap_fallback_count();
             const int count = rows[i].fn(w, in, rows[i].nin, got);

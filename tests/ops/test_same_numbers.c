@@ -19,7 +19,8 @@ static uint64_t hash_of(opd_tensor *tensor) {
 enum { COUNT = 20011 };
 static opd_tensor *like(double value, opd_scalar_type dtype) { return opd_full(OPD_INTS(COUNT), OPD_V(value), dtype); }
 static opd_tensor *draw(int k) {
-    const opd_ints sizes = OPD_INTS(COUNT);
+    static const int64_t count[] = {COUNT};
+    const opd_ints sizes = opd_ints_of(count, 1);
     switch (k) {
     case 0: return opd_rand(sizes, OPD_FLOAT32);
     case 1: return opd_rand(sizes, OPD_FLOAT64);
