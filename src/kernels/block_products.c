@@ -76,11 +76,12 @@ static void opdi_block_forward(void *ctx, int64_t begin, int64_t end) {
     const opdi_block_job *const job = work->job;
     const int64_t nr = work->mk.nr;
     const size_t bytes = (size_t)(2 * nr * OPDI_BLOCK_STEP) * sizeof(float);
-    float *const rows = (float *)(void *)opdi_scratch_alloc(bytes), *const panel = rows + nr * OPDI_BLOCK_STEP;
+    float *const rows = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!rows) {
         OPDI_STORE(&work->failed, 1);
         return;
     }
+    float *const panel = rows + nr * OPDI_BLOCK_STEP;
     for (int64_t group = begin; group < end; group++) {
         const int64_t j = group * nr, count = OPDI_MIN(nr, job->n - j);
         for (int64_t k = 0; k < job->k; k += OPDI_BLOCK_STEP) {

@@ -493,10 +493,11 @@ OPDI_BLOCK_ROW_QUADS(opdi_block_row_mxfp4, 17, 1, OPDI_ROW_FP4, false)
 
 /* OPDI_ASM_SHORTS adds to each int32 of c the products of the two int16 in the same lane of a and of b. */
 #define OPDI_ASM_SHORTS(c, a, b) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+typedef uint8_t opdi_half_vector __attribute__((vector_size(32), aligned(1), may_alias));
 /* Returns the 32 bytes at `at`, twice. */
 OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_twice(const uint8_t *at) {
     opdi_v16u all;
-    __asm__("vbroadcasti64x4 {%1, %0|%0, %1}" : "=v"(all) : "m"(*(const uint8_t (*)[32])at));
+    __asm__("vbroadcasti64x4 {%1, %0|%0, %1}" : "=v"(all) : "m"(*(const opdi_half_vector *)(const void *)at));
     return all;
 }
 /* Multiplies the codes of two groups by x, which may begin with sums.  Returns both results as int16 in each lane. */
