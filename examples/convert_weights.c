@@ -16,21 +16,13 @@ typedef struct options {
     const char *in, *out, *type;
 } options;
 
-/* Prints a text that may come from a file: control characters, which could change the terminal, become '?'.
-   lines: ends of lines stay. */
-static void print_clean(FILE *to, const char *text, bool lines) {
+/* Prints a text that may come from a file: control characters, which could change the terminal, become '?'. */
+static void print_clean(FILE *to, const char *text) {
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
         const bool two = at[0] == 0xc2 && (at[1] & 0xe0) == 0x80;          /* one of U+0080 to U+009F */
-        (void)fputc((*at < 32 && !(lines && *at == '\n')) || *at == 127 || two ? '?' : *at, to);
+        (void)fputc(*at < 32 || *at == 127 || two ? '?' : *at, to);
         at += two;
     }
-}
-static void print_log(void *user, int is_error, const char *text) {
-    (void)user;
-    if (is_error < 0) { (void)fprintf(stderr, "%s\n", text); return; }     /* what the library is asked to print */
-    (void)fprintf(stderr, "opdispatch: %s: ", is_error ? "error" : "warning");
-    print_clean(stderr, text, true);
-    (void)fputc('\n', stderr);
 }
 /* Ends the program: fails if something that was printed could not be written. */
 static int finish(void) {
@@ -143,8 +135,8 @@ static void contents_free(contents *all) {
     free(all->values);
     free(all->tensor_values);
 }
-/* Reads the metadata: in the form of opd_gguf_save; `strings`: in that of opd_safetensors_save, which has only strings;
-   otherwise there is none.  Prints what is left out. */
+/* Reads the metadata for the file that is written: all of it for GGUF; if `strings` is true (safetensors), only strings;
+   else nothing, because the format has no metadata.  Prints what is left out. */
 static int metadata_of(const opd_tensor_file *file, contents *all, bool to_gguf, bool strings) {
     int64_t kept = 0, dropped = 0;
     for (int64_t i = 0; i < all->nkeys; i++) {
@@ -154,7 +146,7 @@ static int metadata_of(const opd_tensor_file *file, contents *all, bool to_gguf,
         if (opd_tensor_file_metadata_value(file, key, &all->values[i])) { return -1; }
         if (!to_gguf && (!strings || all->values[i].tag != OPD_TAG_STR)) {
             fputs(dropped++ ? ", " : "left out, because the new file cannot hold it: the metadata ", stderr);
-            print_clean(stderr, key, false);
+            print_clean(stderr, key);
         } else if (strings) {
             all->keys[2 * kept] = key;
             all->keys[2 * kept++ + 1] = all->values[i].u.s;
@@ -184,13 +176,13 @@ static int tensors_of(const opd_tensor_file *file, contents *all, opd_scalar_typ
         if (!name || opd_tensor_file_value_at(file, i, &value)) { return -1; }
         if (value.tag != OPD_TAG_TENSOR) {
             fputs("left out: ", stderr);
-            print_clean(stderr, name, false);
+            print_clean(stderr, name);
             fputs(" is not a tensor\n", stderr);
             continue;
         }
         opd_tensor *const tensor = converted(value.u.t, type, to_gguf);
         if (!tensor) { return error_of(name); }
-        print_clean(stdout, name, false);
+        print_clean(stdout, name);
         printf("%*s %-10s %s\n", strlen(name) < 40 ? 40 - (int)strlen(name) : 0, "",
                opd_dtype_name(opd_dtype(value.u.t)), opd_dtype_name(opd_dtype(tensor)));
         before += bytes_of(value.u.t);
@@ -239,7 +231,6 @@ int main(int argc, char **argv) {
         }
     }
     opd_grad_mode_set(false);
-    (void)opd_log_set(print_log, NULL);
     OPD_SCOPE {
         if (read_options(argc, argv, &o) == 0) { (void)convert(&o); }
     }

@@ -1270,7 +1270,7 @@ static int usage(FILE *to, int status) {
         "  mixtral, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, phi3, gpt2.\n"
         "  --prompt TEXT         the beginning of the text; --special: it may contain the names of special tokens\n"
         "  --tokens N            how many tokens are written at most (128)\n"
-        "  --context N           tokens for which there is room (that of the model, at most 4096)\n"
+        "  --context N           room for N tokens (as many as the model was trained for, at most 4096)\n"
         "  --temperature T       0: always the most likely token (the default); 1: tokens by their probabilities\n"
         "  --top-k K, --top-p P, --min-p P   leave out unlikely tokens (0, 1, 0: none)\n"
         "  --repeat-penalty R    makes the last 64 tokens less likely (1: not)\n"
@@ -1348,7 +1348,7 @@ static const char *contradiction(const settings *s) {
            : s->train && s->prompt ? "--prompt cannot be used with --train"
            : s->train && s->inputs ? "--inputs cannot be used with --train"
            : s->prompt && s->inputs ? "--prompt cannot be used with --inputs"
-           : of_new && s->adapter ? "--rank, --alpha and --targets are those of the --adapter"
+           : of_new && s->adapter ? "the --adapter has its own --rank, --alpha and --targets"
            : of_new && !s->train ? "--rank, --alpha and --targets need --train"
            : !s->inputs != !s->outputs ? "--inputs and --outputs need each other" : NULL;
 }
@@ -1379,24 +1379,12 @@ static void run(settings *s) {
     free(ids.at);
     model_close(&m);
 }
-/* Prints an error or a warning.  It may have texts of the file: control characters could change the terminal. */
-static void print_log(void *user, int is_error, const char *text) {
-    (void)user;
-    if (is_error >= 0) { (void)fprintf(stderr, "opdispatch: %s: ", is_error ? "error" : "warning"); }
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        const bool two = at[0] == 0xc2 && (at[1] & 0xe0) == 0x80, control = *at < 32 || *at == 127 || two;
-        (void)fputc(control && *at != '\n' ? '?' : *at, stderr);
-        at += two;
-    }
-    (void)fputc('\n', stderr);
-}
 int main(int argc, char **argv) {
     settings s;
     memset(&s, 0, sizeof s);
     s.tokens = s.length = 128; s.steps = 100;
     s.top_p = s.penalty = 1; s.rate = 1e-3; s.seed = 1;
     int status = 0, checked = 0;
-    (void)opd_log_set(print_log, NULL);
     for (int i = 1; i < argc; i++) {
         const struct { const char *name; const char **text;
         } texts[] = {
@@ -1419,8 +1407,7 @@ int main(int argc, char **argv) {
             checked++;
             if (check(argv[i], s.figures) != 0) { status = 1; }
             if (!opd_ok()) {
-                (void)fprintf(stderr, "llama: %s: ", argv[i]);
-                print_log(NULL, 1, opd_error_message());
+                opd_warn("%s: %s", argv[i], opd_error_message());
                 opd_error_clear();
             }
         }

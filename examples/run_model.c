@@ -64,21 +64,13 @@ static void usage(void) {
 
 //-- text ---------------------------------------------------------------------------------------------------------
 
-/* Prints a text that may come from a file: control characters, which could change the terminal, become '?'.
-   lines: ends of lines stay. */
-static void print_clean(FILE *to, const char *text, bool lines) {
+/* Prints a text that may come from a file: control characters, which could change the terminal, become '?'. */
+static void print_clean(FILE *to, const char *text) {
     for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
         const bool two = at[0] == 0xc2 && (at[1] & 0xe0) == 0x80;          /* one of U+0080 to U+009F */
-        (void)fputc((*at < 32 && !(lines && *at == '\n')) || *at == 127 || two ? '?' : *at, to);
+        (void)fputc(*at < 32 || *at == 127 || two ? '?' : *at, to);
         at += two;
     }
-}
-static void print_log(void *user, int is_error, const char *text) {
-    (void)user;
-    if (is_error < 0) { (void)fprintf(stderr, "%s\n", text); return; }     /* what the library is asked to print */
-    (void)fprintf(stderr, "opdispatch: %s: ", is_error ? "error" : "warning");
-    print_clean(stderr, text, true);
-    (void)fputc('\n', stderr);
 }
 /* Ends the program: fails if something that was printed could not be written. */
 static int finish(void) {
@@ -435,7 +427,9 @@ static void print_text(const char *text, size_t length) {
 static int gguf_metadata(const opd_tensor_file *file, const char *key) {
     const int64_t count = opd_tensor_file_metadata_count(file, key), shown = count < 0 ? 1 : count < 5 ? count : 4;
     const char *const type = opd_tensor_file_metadata_type(file, key);
-    print_clean(stdout, key, false);
+    opd_value value = opd_value_none();
+    if (strchr("iu", *type) && opd_tensor_file_metadata_value(file, key, &value)) { return -1; }
+    print_clean(stdout, key);
     printf(" %s", type);
     if (count >= 0) { printf("[%lld]", (long long)count); }
     fputs(" = ", stdout);
@@ -447,6 +441,9 @@ static int gguf_metadata(const opd_tensor_file *file, const char *key) {
             const char *const text = opd_tensor_file_metadata_text(file, key, i, &length);
             if (!text) { return -1; }
             print_text(text, length);
+        } else if (value.tag != OPD_TAG_NONE) {
+            const int64_t integer = count < 0 ? value.u.i : value.u.ints[i];
+            printf(*type == 'u' ? "%llu" : "%lld", (long long)integer);
         } else if (opd_tensor_file_metadata_number(file, key, i, &number)) {
             return -1;
         } else if (strcmp(type, "bool") == 0) {
@@ -474,7 +471,7 @@ static int gguf_list(const opd_tensor_file *file) {
         OPD_SCOPED;
         opd_tensor *const tensor = opd_tensor_file_at(file, i);
         if (!tensor) { return -1; }
-        print_clean(stdout, opd_tensor_file_name(file, i), false);
+        print_clean(stdout, opd_tensor_file_name(file, i));
         putchar(' ');
         print_type(stdout, tensor);
         printf(" %lld\n", (long long)bytes_of(tensor));
@@ -997,7 +994,6 @@ int main(int argc, char **argv) {
             return 0;
         }
     }
-    (void)opd_log_set(print_log, NULL);
     if (read_options(argc, argv, &o)) { return opd_finish(); }
     opd_grad_mode_set(false);
     for (int i = 0; i < o.nload && opd_ok(); i++) { load(o.load[i]); }

@@ -2,7 +2,7 @@
     python3 bench/peers/llama_cpp.py [--types Q8_0,Q4_0,q4_K] [--threads 1,2] [--rounds 5] [--tiny]
 The model is a llama of 124 million random parameters (12 layers of width 768, 12 heads, 4 of keys and values, 32,000
 words).  A prompt has 128 tokens, and 32 tokens of text follow.  Both programs run in turns, each in a process of its
-own; a figure is the median of the rounds, and the ratio that of the medians (above 1: faster here).  Types that the
+own; a figure is the median of the rounds, and the ratio divides the medians (above 1: faster here).  Types that the
 package gguf cannot write are converted by examples/convert_weights.c, so both programs read the same file.
 Needs cc, and the packages gguf, numpy and xllamacpp from pip."""
 import json

@@ -75,7 +75,8 @@ OPD_API int opd_finish(void);
 /* A log function, called for each message.  is_error is 1 for an error that the program did not handle, 0 for a
    warning, -1 for messages that $OPD_VERBOSE or the dispatch trace asks for. */
 typedef void (*opd_log_fn)(void *user, int is_error, const char *text);
-/* Sets the log function.  NULL restores the default, which writes one line to stderr.  Returns 0. */
+/* Sets the log function.  NULL restores the default, which writes the text to stderr, with '?' instead of control
+   characters in errors and warnings.  Returns 0. */
 OPD_API int opd_log_set(opd_log_fn fn, void *user);
 /* Writes a warning to the log. */
 OPDI_API_OPEN void opd_warn(const char *format, ...) OPD_PRINTF_LIKE(1, 2);

@@ -2,9 +2,19 @@
 
 //== the log ===========================================================================================================
 
+/* Errors and warnings may have texts of files.  Control characters, which could change the terminal, become '?'. */
 OPDI_INTERNAL void opdi_log_default(void *user, int is_error, const char *text) {
+    char clean[2200];                             /* no error is longer; the end of a longer warning is left out */
+    size_t to = 0;
     (void)user;
-    fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ", text);
+    for (const unsigned char *at = (const unsigned char *)text; *at && is_error >= 0 && to + 1 < sizeof clean; at++) {
+        const bool two = at[0] == 0xc2 && (at[1] & 0xe0) == 0x80;      /* one of U+0080 to U+009F */
+        clean[to++] = (*at < 32 && *at != '\n') || *at == 127 || two ? '?' : (char)*at;
+        at += two;
+    }
+    clean[to] = 0;
+    fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ",
+            is_error < 0 ? text : clean);
 }
 
 OPDI_INTERNAL opdi_log_target opdi_log = {OPDI_MUTEX_INIT, opdi_log_default, NULL};

@@ -63,6 +63,14 @@ OPDI_INTERNAL opdi_text opdi_text_of(char *buf, size_t cap) {
     if (text.cap) { buf[0] = 0; }
     return text;
 }
+/* Writes sizes as "[2, 3]" to buf.  Returns buf. */
+OPDI_INTERNAL const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
+    opdi_text text = opdi_text_of(buf, cap);
+    opdi_text_add(&text, "[");
+    for (int i = 0; i < ndim; i++) { opdi_text_add(&text, "%s%lld", i ? ", " : "", (long long)sizes[i]); }
+    opdi_text_add(&text, "]");
+    return buf;
+}
 
 const char *opd_op_name(const opd_op *op) { return op ? op->name : ""; }
 /* Returns the reason why an operator that was defined is no longer defined. */

@@ -19,21 +19,17 @@ enum { OPDI_DTYPES_NARROW = 1, OPDI_DTYPES_UINT64 = 2, OPDI_DTYPES_FLOAT8 = 4, O
    after each name. */
 typedef struct opdi_stored_row { int how; unsigned dtypes; const char *names; } opdi_stored_row;
 static const opdi_stored_row opdi_stored_rows[] = {
-    {OPDI_STORED_PLAIN, OPDI_DTYPES_ANY,
-     OPDI_TEXT(
-         " empty empty_like empty_strided empty_permuted new_empty new_empty_strided new_full new_ones new_zeros "
-         "full full_like ones ones_like zeros zeros_like scalar_tensor fill fill_ zero zero_ copy copy_ _to_copy "
-         "clone resize_ resize_as_ _local_scalar_dense is_same_size size stride numel dim _unsafe_view squeeze_ "
-         "unsqueeze_ transpose_ swapaxes_ swapdims_ t_ as_strided_ detach_ is_floating_point is_complex storage_offset "
-         "sym_size sym_stride sym_numel sym_storage_offset sym_is_contiguous _assert_tensor_metadata "
-         "_functional_assert_async _functional_assert_scalar _functional_sym_constrain_range "
-         "_functional_sym_constrain_range_for_size ")},
     {OPDI_STORED_PLAIN, OPDI_DTYPES_BLOCKS | OPDI_DTYPES_ANY,
      OPDI_TEXT(
          " empty empty_like empty_strided new_empty new_empty_strided copy copy_ _to_copy clone resize_ is_same_size "
          "size stride numel dim _unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ swapdims_ t_ as_strided_ detach_ "
          "is_floating_point is_complex storage_offset sym_size sym_stride sym_numel sym_storage_offset "
          "sym_is_contiguous _assert_tensor_metadata ")},
+    {OPDI_STORED_PLAIN, OPDI_DTYPES_ANY,
+     OPDI_TEXT(
+         " empty_permuted new_full new_ones new_zeros full full_like ones ones_like zeros zeros_like scalar_tensor "
+         "fill fill_ zero zero_ resize_as_ _local_scalar_dense _functional_assert_async _functional_assert_scalar "
+         "_functional_sym_constrain_range _functional_sym_constrain_range_for_size ")},
     {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS,
      OPDI_TEXT(" mm addmm bmm baddbmm mv embedding index_select cat ")},
     {OPDI_STORED_MOVED, OPDI_DTYPES_ANY,
@@ -92,8 +88,8 @@ OPDI_INTERNAL bool opdi_is_in_names(const char *name, const char *names) {
 }
 /* Returns how (OPDI_STORED_*) a built-in operator handles the stored dtypes in the set `dtypes`. */
 OPDI_INTERNAL int opdi_stored_mode(const opd_op *op, unsigned dtypes) {
-    if (dtypes & OPDI_DTYPES_BLOCKS && strcmp(op->schema->name, "_neg_view") == 0) { return OPDI_STORED_NOT; }
-    if (opdi_returns_views(op)) { return OPDI_STORED_PLAIN; }
+    const bool negates = dtypes & OPDI_DTYPES_BLOCKS && strcmp(op->schema->name, "_neg_view") == 0;
+    if (opdi_returns_views(op)) { return negates ? OPDI_STORED_NOT : OPDI_STORED_PLAIN; } /* blocks have no lazy sign */
     for (size_t i = 0; i < sizeof opdi_stored_rows / sizeof *opdi_stored_rows; i++) {
         const opdi_stored_row *row = &opdi_stored_rows[i];
         if (dtypes & ~row->dtypes) { continue; }

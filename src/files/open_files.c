@@ -123,7 +123,7 @@ static int opdi_was_known(const opdi_source *source) {
     }
     for (size_t i = 0; i < 4 && i < source->length; i++) { letters += source->data[i] == (unsigned char)gguf[i]; }
     if (letters == 3 && source->length >= 24 && opdi_le32(source->data + 4) - 1 < 3) {
-        return opdi_bad(source, 0, "the first bytes are almost those of a GGUF file: the file is damaged");
+        return opdi_bad(source, 0, "the first bytes are nearly right for a GGUF file: the file is damaged");
     }
     if (same[0] >= 5 || same[1] >= 12) {
         return opdi_bad(source, 0, "the first bytes are almost those of %s: the file is damaged",

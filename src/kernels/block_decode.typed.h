@@ -59,11 +59,11 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(bits_times_16)(const uint8_t *at, int cou
     for (int j = 0; j < count; j += 2) {
 #if OPDI_LEVEL > 0
         opdi_block_words pair = {at[j] * UINT64_C(0x0101010101010101), at[j + 1] * UINT64_C(0x0101010101010101)};
-        pair = ((pair & OPDI_BIT_OF_EACH) + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 3 & UINT64_C(0x1010101010101010);
+        pair = ((pair & OPDI_BIT_OF_BYTE) + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 3 & UINT64_C(0x1010101010101010);
         memcpy(bits + 8 * j, &pair, 16);
 #else
         for (int k = j; k < j + 2; k++) {
-            const uint64_t spread = at[k] * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_EACH;
+            const uint64_t spread = at[k] * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_BYTE;
             const uint64_t eight = (spread + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 3 & UINT64_C(0x1010101010101010);
             memcpy(bits + 8 * k, &eight, 8);
         }

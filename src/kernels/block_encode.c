@@ -3,12 +3,7 @@
 //== from numbers to blocks ============================================================================================
 
 /* Sums of products are not fused, so that every processor writes the same blocks. */
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
-#pragma GCC push_options
-#pragma GCC optimize ("fp-contract=off")
-#endif
+OPDI_UNFUSED_BEGIN
 /* The product of two floats, rounded to a float. */
 #define OPDI_PRODUCT(a, b) OPDI_ROUNDED(float, (a) * (b))
 /* Scales below this are 0 in a block. */
@@ -33,8 +28,8 @@ typedef struct opdi_block_trials {
    invert: sets `inverse` to 1 / scale, or 0.
    fit_scales, fit_ranges: set `scale`, or `scale` and `minimum`, to the best for the codes, and write the errors.
    errors: writes the errors: sums of (x - scale * q + minimum)^2, less the sum of x^2.  `sum` is the sum of x.
-   (The errors are no member of opdi_block_trials: gcc 12 for 32-bit x86 finds addresses of doubles from those of floats
-   in the same struct, and then takes the function for one that writes nothing.) */
+   (The errors are no member of opdi_block_trials: gcc 12 for 32-bit x86 computes the addresses of doubles from the
+   addresses of floats in the same struct, and then takes the function for one that writes nothing.) */
 typedef struct opdi_block_search {
     void (*codes)(const float *x, int n, const opdi_block_numbers *numbers, opdi_block_trials *trials);
     void (*numbers)(const float *x, int n, const opdi_block_numbers *numbers, opdi_block_trials *trials);
@@ -91,7 +86,7 @@ static bool opdi_f16_put(uint8_t *at, float scale) {
     return (half & 0x7c00u) != 0x7c00u;
 }
 static float opdi_rounded_f16(float scale) { return opdi_f16_to_f32(opdi_f32_to_f16(scale)); }
-/* Returns the bits of the largest magnitude.  Those of NaN are larger than those of numbers. */
+/* Returns the bits of the largest magnitude.  The bits of NaN are larger than the bits of any number. */
 static int32_t opdi_block_most(const float *x, int n) {
     int32_t most[16] = {0};
     int i = 0;
@@ -258,7 +253,7 @@ static float opdi_best_range(const opdi_block_search *search, const float *x, in
 //== blocks with one scale =============================================================================================
 
 /* OPD_Q4_0, OPD_Q5_0: numbers from -half to half - 1; OPD_Q4_1, OPD_Q5_1 (if `minimum` is set): from 0 to 2 * half - 1,
-   and a minimum.  The bytes are those of llama.cpp. */
+   and a minimum.  llama.cpp writes the same bytes. */
 static bool opdi_encode_q4_q5(const float *x, uint8_t *at, int half, bool minimum) {
     uint8_t q[32], *const codes = at + (minimum ? 4 : 2) + (half == 16 ? 4 : 0);
     const int most = 2 * half - 1;
@@ -547,8 +542,8 @@ typedef struct opdi_block_ranges {
     int scales[16], minima[16];
 } opdi_block_ranges;
 /* Finds found->scales[k] and found->minima[k] with the least error, near a scale and a minimum.  Tries four scales, and
-   eight minima for each.  If the codes stay the same, the best minimum for a scale is such that the mean of the stored
-   numbers is that of x.  Returns the error, less the sum of x^2, and writes the sums of x * q, q * q and q.  `sum` is
+   eight minima for each.  If the codes stay the same, the best minimum for a scale gives the stored numbers the same
+   mean as x.  Returns the error, less the sum of x^2, and writes the sums of x * q, q * q and q.  `sum` is
    the sum of x. */
 static double opdi_try_group_range(const opdi_block_search *search, const float *x, int n, int limit, float high,
                                    float scale, float minimum, double sum, int k, opdi_block_ranges *found,
@@ -751,8 +746,4 @@ OPDI_INTERNAL int opdi_blocks_encode(opd_scalar_type dtype, const float *in, voi
     }
     return 0;
 }
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT DEFAULT
-#elif defined(__GNUC__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
-#pragma GCC pop_options
-#endif
+OPDI_UNFUSED_END

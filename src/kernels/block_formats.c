@@ -12,12 +12,6 @@
 
 //== from blocks to numbers ============================================================================================
 
-/* Bit j of byte j of eight bytes in memory. */
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define OPDI_BIT_OF_EACH UINT64_C(0x0102040810204080)
-#else
-#define OPDI_BIT_OF_EACH UINT64_C(0x8040201008040201)
-#endif
 #if defined(OPDI_VECTORS)
 typedef int8_t opdi_block_bytes __attribute__((vector_size(16)));
 typedef uint64_t opdi_block_words __attribute__((vector_size(16)));
@@ -32,14 +26,14 @@ OPDI_ALWAYS int opdi_signed_byte(uint8_t byte) { return (int)(byte ^ 128u) - 128
 #endif
 #include "../typed/end.h"
 
-/* Returns 0 if opdi_blocks_decode can decode a dtype, else -1, with an error.  It cannot decode the formats of one to
-   three bits with tables of vectors. */
+/* Returns 0 if opdi_blocks_decode can decode a dtype, else -1, with an error.  Neither it nor opdi_blocks_encode knows
+   the formats of one to three bits with tables of vectors. */
 OPDI_INTERNAL int opdi_blocks_readable(opd_scalar_type dtype) {
     switch (dtype) {
         case OPD_IQ1_S: case OPD_IQ1_M: case OPD_IQ2_XXS: case OPD_IQ2_XS: case OPD_IQ2_S: case OPD_IQ3_XXS:
         case OPD_IQ3_S:
-            return opd_fail(OPD_ERROR_DTYPE, "blocks of dtype %s cannot be converted to numbers: the tables of "
-                            "vectors of this format are not in this library", opd_dtype_name(dtype));
+            return opd_fail(OPD_ERROR_NO_KERNEL, "blocks of %s cannot be read as numbers, nor written: the format needs "
+                            "tables of vectors that this library does not have", opd_dtype_name(dtype));
         default: break;
     }
     if (opdi_block_info_of((int)dtype)) { return 0; }

@@ -110,6 +110,7 @@ static void opdi_block_tile_plain(const opdi_block_tile *tile, float *sums) {
 #define OPDI_TILE_SUMS(i) opdi_v16f s##i = {0}, t##i = {0};
 #define OPDI_TILE_FIRST(i) opdi_v16u c##i = {0}, d##i;
 #define OPDI_TILE_BIAS(i) OPDI_ASM_SPLAT("s", c##i, tile->x[i].sums + sub);
+#define OPDI_TILE_TWICE(i) d##i = c##i;
 #define OPDI_TILE_STEP(i) { \
         opdi_v16u word; \
         OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(q##i + at)); \
@@ -161,10 +162,7 @@ OPDI_AVX512 static void opdi_block_tile_quads_once(const opdi_block_tile *tile, 
         const int64_t end = at + 32;
         OPDI_TILE_ROWS(OPDI_TILE_FIRST)
         OPDI_TILE_ROWS(OPDI_TILE_BIAS)
-        d0 = c0;
-        d1 = c1;
-        d2 = c2;
-        d3 = c3;
+        OPDI_TILE_ROWS(OPDI_TILE_TWICE)
         for (; at < end; at += 4, w += 2) {
             const opdi_v16u w0 = w[0], w1 = w[1];
             OPDI_TILE_ROWS(OPDI_TILE_STEP)
@@ -187,10 +185,7 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
             const int64_t end = at + tile->sub;
             OPDI_TILE_ROWS(OPDI_TILE_FIRST)
             if (!mins) { OPDI_TILE_ROWS(OPDI_TILE_BIAS) }
-            d0 = c0;
-            d1 = c1;
-            d2 = c2;
-            d3 = c3;
+            OPDI_TILE_ROWS(OPDI_TILE_TWICE)
             for (; at < end; at += 4, w += 2) {
                 const opdi_v16u w0 = w[0], w1 = w[1];
                 OPDI_TILE_ROWS(OPDI_TILE_STEP)
@@ -209,6 +204,7 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
 #undef OPDI_TILE_SUMS
 #undef OPDI_TILE_FIRST
 #undef OPDI_TILE_BIAS
+#undef OPDI_TILE_TWICE
 #undef OPDI_TILE_STEP
 #undef OPDI_TILE_SCALE
 #undef OPDI_TILE_SCALE_ONCE

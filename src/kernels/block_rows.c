@@ -66,7 +66,7 @@ static void opdi_block_fours(const opdi_block_form *form, int64_t wide, const op
 static const uint8_t opdi_block_places[3][8] = {
     {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 1, 3, 4, 6, 5, 7}, {0, 2, 4, 6, 1, 3, 5, 7}};
 /* Writes a rounded row as opdi_block_super.  In formats with minima, the groups of 32 elements change places, because
-   the codes of two of them share bytes; in formats of two bits, those of four. */
+   the codes of two groups share bytes; in formats of two bits, the codes of four groups do. */
 static void opdi_block_supers(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out) {
     const uint8_t *const order = opdi_block_places[form->dtype == OPD_Q2_K || form->dtype == OPD_Q3_K ? 2 : form->mins];
     opdi_block_super *to = (opdi_block_super *)out;
@@ -179,9 +179,7 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair
 }
 OPDI_AVX2 OPDI_ALWAYS float opdi_block_row_bytes(const void *rounded, const uint8_t *w, int64_t blocks, int bytes,
                                                  int at, int kind, bool mins) {
-    static const int8_t tables[2][16] = {{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113},
-        {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0}};
-    const uint8_t *const numbers = (const uint8_t *)tables[kind == OPDI_ROW_FP4];
+    const uint8_t *const numbers = kind == OPDI_ROW_FP4 ? opdi_block_e2m1 : (const uint8_t *)opdi_iq4_numbers;
     const opdi_v8u table = opdi_block_gather2(numbers, numbers);
     const opdi_v8u spread[2] = {{0, 0, 0, 0, 1, 1, 1, 1}, {2, 2, 2, 2, 3, 3, 3, 3}};
     const opdi_block_four *x = (const opdi_block_four *)rounded;
@@ -209,17 +207,18 @@ OPDI_AVX2 OPDI_ALWAYS float opdi_block_row_bytes(const void *rounded, const uint
     }
     return opdi_block_lanes8(sum, more);
 }
-#define OPDI_BLOCK_ROW_BYTES(name, bytes, at, kind, mins) \
-    OPDI_AVX2 static float name(const void *rounded, const uint8_t *w, int64_t blocks) { \
+/* The formats with blocks of 32 elements: M(name, dtype, bytes of a block, place of the codes in it, kind of the codes,
+   whether there are minima). */
+#define OPDI_ROW_FORMATS(M) \
+    M(q8_0, OPD_Q8_0, 34, 2, OPDI_ROW_EIGHTS, false) M(q4_0, OPD_Q4_0, 18, 2, OPDI_ROW_FOURS, false) \
+    M(q4_1, OPD_Q4_1, 20, 4, OPDI_ROW_FOURS, true) M(q5_0, OPD_Q5_0, 22, 6, OPDI_ROW_FIVES, false) \
+    M(q5_1, OPD_Q5_1, 24, 8, OPDI_ROW_FIVES, true) M(iq4_nl, OPD_IQ4_NL, 18, 2, OPDI_ROW_IQ4, false) \
+    M(mxfp4, OPD_MXFP4, 17, 1, OPDI_ROW_FP4, false)
+#define OPDI_ROW_BYTES(name, dtype, bytes, at, kind, mins) \
+    OPDI_AVX2 static float opdi_block_bytes_##name(const void *rounded, const uint8_t *w, int64_t blocks) { \
         return opdi_block_row_bytes(rounded, w, blocks, bytes, at, kind, mins); \
     }
-OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q8_0, 34, 2, OPDI_ROW_EIGHTS, false)
-OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q4_0, 18, 2, OPDI_ROW_FOURS, false)
-OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q4_1, 20, 4, OPDI_ROW_FOURS, true)
-OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q5_0, 22, 6, OPDI_ROW_FIVES, false)
-OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_q5_1, 24, 8, OPDI_ROW_FIVES, true)
-OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_iq4_nl, 18, 2, OPDI_ROW_IQ4, false)
-OPDI_BLOCK_ROW_BYTES(opdi_block_bytes_mxfp4, 17, 1, OPDI_ROW_FP4, false)
+OPDI_ROW_FORMATS(OPDI_ROW_BYTES)
 
 /* IQ4_XS: x is an opdi_block_four for each half of a block. */
 OPDI_AVX2 static float opdi_block_bytes_iq4_xs(const void *rounded, const uint8_t *w, int64_t blocks) {
@@ -479,25 +478,18 @@ OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_quads(const void *rounded, const ui
     }
     return opdi_block_lanes(sum, more);
 }
-#define OPDI_BLOCK_ROW_QUADS(name, bytes, at, kind, mins) \
-    OPDI_AVX512 static float name(const void *rounded, const uint8_t *w, int64_t blocks) { \
+#define OPDI_ROW_QUADS(name, dtype, bytes, at, kind, mins) \
+    OPDI_AVX512 static float opdi_block_row_##name(const void *rounded, const uint8_t *w, int64_t blocks) { \
         return opdi_block_row_quads(rounded, w, blocks, bytes, at, kind, mins); \
     }
-OPDI_BLOCK_ROW_QUADS(opdi_block_row_q8_0, 34, 2, OPDI_ROW_EIGHTS, false)
-OPDI_BLOCK_ROW_QUADS(opdi_block_row_q4_0, 18, 2, OPDI_ROW_FOURS, false)
-OPDI_BLOCK_ROW_QUADS(opdi_block_row_q4_1, 20, 4, OPDI_ROW_FOURS, true)
-OPDI_BLOCK_ROW_QUADS(opdi_block_row_q5_0, 22, 6, OPDI_ROW_FIVES, false)
-OPDI_BLOCK_ROW_QUADS(opdi_block_row_q5_1, 24, 8, OPDI_ROW_FIVES, true)
-OPDI_BLOCK_ROW_QUADS(opdi_block_row_iq4_nl, 18, 2, OPDI_ROW_IQ4, false)
-OPDI_BLOCK_ROW_QUADS(opdi_block_row_mxfp4, 17, 1, OPDI_ROW_FP4, false)
+OPDI_ROW_FORMATS(OPDI_ROW_QUADS)
 
 /* OPDI_ASM_SHORTS adds to each int32 of c the products of the two int16 in the same lane of a and of b. */
 #define OPDI_ASM_SHORTS(c, a, b) __asm__("vpdpwssd {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
-typedef uint8_t opdi_half_vector __attribute__((vector_size(32), aligned(1), may_alias));
 /* Returns the 32 bytes at `at`, twice. */
 OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_twice(const uint8_t *at) {
     opdi_v16u all;
-    __asm__("vbroadcasti64x4 {%1, %0|%0, %1}" : "=v"(all) : "m"(*(const opdi_half_vector *)(const void *)at));
+    __asm__("vbroadcasti64x4 {%1, %0|%0, %1}" : "=v"(all) : "m"(*(const opdi_v32b *)(const void *)at));
     return all;
 }
 /* Multiplies the codes of two groups by x, which may begin with sums.  Returns both results as int16 in each lane. */
@@ -710,24 +702,22 @@ typedef struct opdi_block_ways {
 #if defined(OPDI_X86)
 #define OPDI_WAYS_FOUR 128, (int)sizeof(opdi_block_four), 32, opdi_block_fours
 #define OPDI_WAYS_SUPER 256, (int)sizeof(opdi_block_super), 256, opdi_block_supers
+#define OPDI_WAYS_BYTES(name, dtype, bytes, at, kind, mins) {dtype, OPDI_WAYS_FOUR, opdi_block_bytes_##name},
 static const opdi_block_ways opdi_block_ways_bytes[] = {
-    {OPD_Q8_0, OPDI_WAYS_FOUR, opdi_block_bytes_q8_0}, {OPD_Q4_0, OPDI_WAYS_FOUR, opdi_block_bytes_q4_0},
-    {OPD_Q4_1, OPDI_WAYS_FOUR, opdi_block_bytes_q4_1}, {OPD_Q5_0, OPDI_WAYS_FOUR, opdi_block_bytes_q5_0},
-    {OPD_Q5_1, OPDI_WAYS_FOUR, opdi_block_bytes_q5_1}, {OPD_IQ4_NL, OPDI_WAYS_FOUR, opdi_block_bytes_iq4_nl},
-    {OPD_MXFP4, OPDI_WAYS_FOUR, opdi_block_bytes_mxfp4}, {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_bytes_q4_k},
-    {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_bytes_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_bytes_q6_k},
-    {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_bytes_q2_k}, {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_bytes_q3_k},
-    {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_bytes_iq4_xs}};
+    {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_bytes_q4_k}, {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_bytes_q5_k},
+    {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_bytes_q6_k}, {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_bytes_q2_k},
+    {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_bytes_q3_k},
+    {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_bytes_iq4_xs},
+    OPDI_ROW_FORMATS(OPDI_WAYS_BYTES)};
 #endif
 #if defined(OPDI_WORDS)
+#define OPDI_WAYS_QUADS(name, dtype, bytes, at, kind, mins) {dtype, OPDI_WAYS_FOUR, opdi_block_row_##name},
 static const opdi_block_ways opdi_block_ways_quads[] = {
-    {OPD_Q8_0, OPDI_WAYS_FOUR, opdi_block_row_q8_0}, {OPD_Q4_0, OPDI_WAYS_FOUR, opdi_block_row_q4_0},
-    {OPD_Q4_1, OPDI_WAYS_FOUR, opdi_block_row_q4_1}, {OPD_Q5_0, OPDI_WAYS_FOUR, opdi_block_row_q5_0},
-    {OPD_Q5_1, OPDI_WAYS_FOUR, opdi_block_row_q5_1}, {OPD_IQ4_NL, OPDI_WAYS_FOUR, opdi_block_row_iq4_nl},
-    {OPD_MXFP4, OPDI_WAYS_FOUR, opdi_block_row_mxfp4}, {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_row_q4_k},
-    {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_row_q5_k}, {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_row_q6_k},
-    {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_row_q2_k}, {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_row_q3_k},
-    {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_row_iq4_xs}};
+    {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_row_q4_k}, {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_row_q5_k},
+    {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_row_q6_k}, {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_row_q2_k},
+    {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_row_q3_k},
+    {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_row_iq4_xs},
+    OPDI_ROW_FORMATS(OPDI_WAYS_QUADS)};
 #endif
 /* A product of few rows. */
 typedef struct opdi_block_few {

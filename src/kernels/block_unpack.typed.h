@@ -90,7 +90,7 @@ OPDI_TARGET static void OPDI_WIDE(unpack_q2_0)(const uint8_t *block, uint8_t *co
     for (int i = 0; i < 2; i++) { scales[i] = OPDI_WIDE(block_half)(block); }
     (void)mins;
 }
-/* Replaces `count` codes of four bits, a multiple of 16, by those of a table. */
+/* Replaces `count` codes of four bits, a multiple of 16, by the codes of a table. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(unpack_by_table)(const uint8_t *table, int count, uint8_t *codes) {
 #if OPDI_LEVEL > 0
     opdi_v16b all, some;

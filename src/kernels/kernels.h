@@ -607,7 +607,7 @@ typedef struct opdi_block_job {
     float *y;
     int64_t y_stride;
 } opdi_block_job;
-/* The codes of IQ4_NL and IQ4_XS plus 128, and those of MXFP4 and NVFP4 plus 12. */
+/* The numbers for the codes of IQ4_NL and IQ4_XS, plus 128, and for the codes of MXFP4 and NVFP4, plus 12. */
 OPD_UNUSED static const uint8_t opdi_block_curve[16] = {
     1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 OPD_UNUSED static const uint8_t opdi_block_e2m1[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
@@ -670,7 +670,7 @@ typedef uint8_t opdi_v16b __attribute__((vector_size(16), aligned(1), may_alias)
 #if defined(OPDI_X86)
 typedef uint8_t opdi_v32b __attribute__((vector_size(32), aligned(1), may_alias));
 #endif
-/* OPDI_ASM_LOOK_UP replaces bytes from 0 to 15 by those of a table of 16 bytes. */
+/* OPDI_ASM_LOOK_UP replaces bytes from 0 to 15 by the bytes at these places of a table. */
 #if defined(OPDI_X86)
 #define OPDI_ASM_LOOK_UP(c, table, a) __asm__("vpshufb {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(table), "x"(a))
 #else
@@ -679,8 +679,8 @@ typedef uint8_t opdi_v32b __attribute__((vector_size(32), aligned(1), may_alias)
 #endif
 #if defined(OPDI_X86)
 /* OPDI_ASM_FLOATS converts int32 to float.  OPDI_ASM_BYTES multiplies uint8 of a by int8 of b, and adds each two
-   products that are neighbours to an int16, OPDI_ASM_JOIN adds two such sums to each int32 of c.  OPDI_ASM_SIGN gives
-   the bytes of a the signs of those of b, multiplied by their own ones, and OPDI_ASM_ABS takes signs away. */
+   products that are neighbours to an int16.  OPDI_ASM_JOIN adds two such sums to each int32 of c.  OPDI_ASM_SIGN
+   multiplies each byte of a by -1, 0 or 1, the sign of the byte of b.  OPDI_ASM_ABS removes signs. */
 #define OPDI_ASM_FLOATS(f, c) __asm__("vcvtdq2ps {%1, %0|%0, %1}" : "=v"(f) : "v"(c))
 #define OPDI_ASM_BYTES(c, a, b) __asm__("vpmaddubsw {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(a), "x"(b))
 #define OPDI_ASM_JOIN(c, a, ones) { \

@@ -18,13 +18,6 @@ static int opdi_block_row_of(const int64_t *sizes, const int64_t *strides, int n
 OPDI_INTERNAL int opdi_block_row_dim(const opd_tensor *tensor) {
     return opdi_block_row_of(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim);
 }
-/* Writes numbers as "[2, 3]" to buf.  Returns buf. */
-static const char *opdi_block_text(const int64_t *numbers, int count, char *buf, size_t cap) {
-    opdi_text text = opdi_text_of(buf, cap);
-    for (int i = 0; i < count; i++) { opdi_text_add(&text, "%s%lld", i ? ", " : "[", (long long)numbers[i]); }
-    opdi_text_add(&text, count ? "]" : "[]");
-    return buf;
-}
 /* Sets the error that blocks would be cut, and returns -1. */
 OPDI_NOINLINE static int opdi_block_cut(const opdi_block_info *info, const int64_t *sizes, const int64_t *strides,
                                         int ndim, int64_t offset) {
@@ -32,8 +25,8 @@ OPDI_NOINLINE static int opdi_block_cut(const opdi_block_info *info, const int64
     return opd_fail(OPD_ERROR_SHAPE, "%s is stored in blocks of %d elements, which sizes %s%s%s, at element %lld, "
                     "would cut: one dim must have stride 1 and whole blocks, and the others strides of whole blocks "
                     "(opd_dequantize makes float32 of a tensor in blocks)", info->info.name, (int)info->elements,
-                    opdi_block_text(sizes, ndim, first, sizeof first), strides ? " with strides " : "",
-                    strides ? opdi_block_text(strides, ndim, second, sizeof second) : "", (long long)offset);
+                    opdi_sizes_text(sizes, ndim, first, sizeof first), strides ? " with strides " : "",
+                    strides ? opdi_sizes_text(strides, ndim, second, sizeof second) : "", (long long)offset);
 }
 /* Checks that a tensor of a dtype in blocks can have these sizes and strides (NULL: contiguous), `offset` elements
    behind the begin of a block.  Returns 0, or -1 and sets an error if a block would be cut. */

@@ -47,15 +47,6 @@ OPDI_COLD_BEGIN
 
 //== making tensors ====================================================================================================
 
-/* Writes sizes as "[2, 3]" to buf.  Returns buf. */
-OPDI_INTERNAL const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
-    opdi_text text = opdi_text_of(buf, cap);
-    opdi_text_add(&text, "[");
-    for (int i = 0; i < ndim; i++) { opdi_text_add(&text, "%s%lld", i ? ", " : "", (long long)sizes[i]); }
-    opdi_text_add(&text, "]");
-    return buf;
-}
-
 /* Sets the error that sizes are negative, too many, or too large for memory.  Returns -1. */
 OPDI_NOINLINE OPDI_INTERNAL int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     char text[256];

@@ -118,8 +118,8 @@ static inline bool opdi_is_block(int dtype) { return dtype >= OPD_Q4_0; }
 /* Returns the bytes of an element, for checks that a number of elements fits into memory: 1 for dtypes in blocks, whose
    elements have at most 1.2 bytes.  Returns 0 for a number that is not a dtype. */
 static inline size_t opdi_element_size(int dtype) {
-    const size_t size = opd_dtype_size((opd_scalar_type)dtype);
-    return size || !opd_dtype_block((opd_scalar_type)dtype, NULL) ? size : 1;
+    if (OPDI_LIKELY(!opdi_is_block(dtype))) { return opd_dtype_size((opd_scalar_type)dtype); }
+    return opd_dtype_block((opd_scalar_type)dtype, NULL) > 0;
 }
 /* Returns how many bytes `count` elements have.  For a dtype in blocks, they are whole blocks. */
 static inline int64_t opdi_elements_bytes(int dtype, int64_t count) {
@@ -131,6 +131,7 @@ static inline int64_t opdi_elements_bytes(int dtype, int64_t count) {
 /* Returns how many elements lie in `bytes` bytes.  For a dtype in blocks, only whole blocks count. */
 static inline int64_t opdi_bytes_elements(int dtype, int64_t bytes) {
     int64_t each;
+    if (OPDI_LIKELY(!opdi_is_block(dtype))) { return bytes / (int64_t)opd_dtype_size((opd_scalar_type)dtype); }
     const int64_t elements = opd_dtype_block((opd_scalar_type)dtype, &each);
     return each ? bytes / each * elements : 0;
 }

@@ -411,7 +411,7 @@ TEST(a_wrong_letter_of_the_magic_is_told) {
         fclose(file);
         data[i] ^= 4;
         CHECK_INT(opd_file_kind_of(path), OPD_FILE_NONE);
-        CHECK_ERROR(OPD_ERROR_FILE, "almost those of a GGUF file");
+        CHECK_ERROR(OPD_ERROR_FILE, "nearly right for a GGUF file");
     }
     free(data);
     CHECK(remove(path) == 0);

@@ -509,24 +509,33 @@ TEST(many_fakes_and_many_kinds_of_operators) {
     opd_cost_free(cost);
 }
 
-//-- output to stdout --------------------------------------------------------------------------------------------------
+//-- output to stdout and stderr ---------------------------------------------------------------------------------------
 
-/* What write prints, without the zero at its end. */
-static void prints(void (*write)(void *), void *arg, char *text, size_t cap) {
+/* What write prints to stdout (fd 1) or stderr (fd 2), without the zero at its end. */
+static void prints_to(int fd, void (*write)(void *), void *arg, char *text, size_t cap) {
     FILE *file = tmpfile();
     int was;
     size_t n;
-    (void)fflush(stdout);
-    was = dup(1);
-    CHECK_OR_RETURN(file && was >= 0 && dup2(fileno(file), 1) == 1);
+    (void)fflush(fd == 1 ? stdout : stderr);
+    was = dup(fd);
+    CHECK_OR_RETURN(file && was >= 0 && dup2(fileno(file), fd) == fd);
     write(arg);
-    (void)fflush(stdout);
-    (void)dup2(was, 1);
+    (void)fflush(fd == 1 ? stdout : stderr);
+    (void)dup2(was, fd);
     (void)close(was);
     rewind(file);
     n = fread(text, 1, cap - 1, file);
     text[n] = 0;
     (void)fclose(file);
+}
+static void prints(void (*write)(void *), void *arg, char *text, size_t cap) { prints_to(1, write, arg, text, cap); }
+static void warn_of(void *arg) { opd_warn("%s", (const char *)arg); }
+/* A text of a file cannot change the terminal. */
+TEST(the_log_has_no_control_characters) {
+    static char warning[] = "a \x1b[31m b\x7f\tc \xc2\x9b 1\n\xc3\xa9";
+    char text[200];
+    prints_to(2, warn_of, warning, text, sizeof text);
+    CHECK_STR(text, "opdispatch: warning: a ?[31m b??c ? 1\n\xc3\xa9\n");
 }
 static void print_tensor(void *arg) { opd_print((opd_tensor *)arg); }
 static void print_profile(void *arg) { opd_profile_print((opd_profile *)arg); }

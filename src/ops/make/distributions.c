@@ -14,7 +14,7 @@
 typedef struct opdi_stream { uint64_t key, place, turn; uint32_t words[4]; int used; } opdi_stream;
 typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second);
 
-/* These functions give the same bits on every machine, which those of the C library do not. */
+/* These functions give the same bits on every machine.  The functions of the C library do not. */
 OPDI_UNFUSED_BEGIN
 static double opdi_same_log(double x) { return opdi_log1_f64(x); }
 static double opdi_same_exp(double x) { return opdi_exp1_f64(x); }

@@ -53,7 +53,7 @@ static int opdi_blocks_product_run(const opdi_blocks_product *product, const cha
    sets an error on failure. */
 static opd_tensor *opdi_blocks_product_f64(const opdi_blocks_product *product, opd_tensor *a, opd_tensor *weight) {
     enum { ROWS = 256 };
-    opd_tensor *sum = NULL, *parts[1];
+    opd_tensor *sum = NULL;
     const int64_t m = opdi_sizes(a)[0];
     opd_tensor *const out = opd_empty(OPD_INTS(m, product->back ? product->columns : product->rows), OPD_FLOAT64);
     if (!out || (product->back && !(sum = opd_zero_(out)))) { return NULL; }
@@ -61,9 +61,8 @@ static opd_tensor *opdi_blocks_product_f64(const opdi_blocks_product *product, o
         const int64_t count = OPDI_MIN((int64_t)ROWS, product->rows - at);
         OPD_SCOPE {
             opd_tensor *const rows = opd_to_dtype(opd_narrow(weight, 0, at, count), OPD_FLOAT64);
-            parts[0] = product->back ? opd_mm(opd_narrow(a, 1, at, count), rows) : opd_mm(a, opd_t(rows));
-            if (product->back) { (void)opd_add_(sum, parts[0]); }
-            else { (void)opd_copy_(opd_narrow(out, 1, at, count), parts[0]); }
+            if (product->back) { (void)opd_add_(sum, opd_mm(opd_narrow(a, 1, at, count), rows)); }
+            else { (void)opd_copy_(opd_narrow(out, 1, at, count), opd_mm(a, opd_t(rows))); }
         }
     }
     return opd_ok() ? out : NULL;
@@ -143,9 +142,8 @@ static int opdi_blocks_product_call(opd_call *call, int first, int ndim) {
     const opd_value alpha = first ? opd_arg_value(call, 4) : one;
     int64_t sizes[3];
     if (opdi_blocks_product_dtypes(call, self, turned ? b : a, turned ? a : b)) { return -1; }
-    if (beta.tag == OPD_TAG_COMPLEX || alpha.tag == OPD_TAG_COMPLEX) {
-        return opdi_overflow_fail(OPDI_DTYPE(turned ? b : a));
-    }
+    const opd_scalar_type dtype = OPDI_DTYPE(turned ? b : a);
+    if (opdi_number_check(beta, dtype) || opdi_number_check(alpha, dtype)) { return -1; }
     const int64_t *const x = opdi_sizes(a), *const y = opdi_sizes(b);
     if (a->ndim != ndim || b->ndim != ndim || x[ndim - 1] != y[ndim - 2] || (ndim == 3 && x[0] != y[0])) {
         char left[256], right[256];
@@ -157,7 +155,7 @@ static int opdi_blocks_product_call(opd_call *call, int first, int ndim) {
     sizes[ndim - 2] = x[ndim - 2];
     sizes[ndim - 1] = y[ndim - 1];
     if (self && opdi_expand_check(self, sizes, ndim) != 0) { return -1; }
-    opd_tensor *const out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(turned ? b : a));
+    opd_tensor *const out = opd_result(call, 0, sizes, ndim, dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     if (!turned) { return opdi_blocks_product_all(out, self, a, b, beta, alpha); }
     if (self) { self = opdi_mt(opd_expand(self, opd_ints_of(sizes, ndim))); }
@@ -180,6 +178,8 @@ static int opdi_blocks_vector(opd_call *call) {
 }
 
 //== rows ==============================================================================================================
+//
+//  These forms use nothing of the families of operators for indices, which a program can leave out.
 
 /* Returns the indices as contiguous int64 after checking that each is in [0, size).  Returns NULL and sets an error if
    one is not, or if that fails. */
@@ -287,8 +287,8 @@ static int opdi_blocks_cat(opd_call *call) {
         bool fits = tensor->ndim == first->ndim;
         for (int k = 0; fits && k < first->ndim; k++) { fits = k == dim || opdi_sizes(tensor)[k] == sizes[k]; }
         if (!fits) {
-            return opd_fail(OPD_ERROR_SHAPE, "cat: sizes of tensors must match except in dimension %d, but those of "
-                            "tensor %d do not", dim, i);
+            return opd_fail(OPD_ERROR_SHAPE, "cat: sizes of tensors must match except in dimension %d, but tensor %d "
+                            "has other sizes", dim, i);
         }
         sizes[dim] = opdi_size_plus(sizes[dim], opdi_sizes(tensor)[dim]);
     }
