@@ -32,8 +32,8 @@ OPDI_INTERNAL int opdi_blocks_readable(opd_scalar_type dtype) {
     switch (dtype) {
         case OPD_IQ1_S: case OPD_IQ1_M: case OPD_IQ2_XXS: case OPD_IQ2_XS: case OPD_IQ2_S: case OPD_IQ3_XXS:
         case OPD_IQ3_S:
-            return opd_fail(OPD_ERROR_NO_KERNEL, "blocks of %s cannot be read as numbers, nor written: the format needs "
-                            "tables of vectors that this library does not have", opd_dtype_name(dtype));
+            return opd_fail(OPD_ERROR_NO_KERNEL, "blocks of %s cannot be read as numbers, nor written: the format "
+                            "needs tables of vectors that this library does not have", opd_dtype_name(dtype));
         default: break;
     }
     if (opdi_block_info_of((int)dtype)) { return 0; }

@@ -254,11 +254,14 @@ static int64_t opdi_program_written_input(const opdi_program_reader *reader, con
     }
     return opdi_program_bad(reader, at, "there is no input '%.100s' to write into", name);
 }
+#define OPDI_LOSS "loss"
+/* Returns whether an output is in the structure of the results: its name is not the name of a gradient. */
+static bool opdi_program_is_result(const char *name) { return !*name || strcmp(name, OPDI_LOSS) == 0; }
 /* Writes the name of an output of a joint graph to *name: NAME.grad for the gradient of NAME; if `of` is NULL, "loss"
    or no name.  Returns 0, or -1 if memory runs out. */
 static int opdi_program_joint_name(const opdi_program_reader *reader, const char *of, const char **name, bool loss) {
     char *its;
-    *name = loss ? "loss" : "";
+    *name = loss ? OPDI_LOSS : "";
     if (!of) { return 0; }
     const size_t length = strlen(of);
     if (!(its = (char *)opdi_arena_alloc(&reader->program->arena, length + sizeof ".grad"))) { return -1; }
@@ -267,11 +270,15 @@ static int opdi_program_joint_name(const opdi_program_reader *reader, const char
     *name = its;
     return 0;
 }
-/* Gives the outputs their names in the structure of the results; `nnames` is their number.  Outputs that the structure
-   does not have, such as the gradients of a joint graph, keep their names. */
+/* Gives the outputs their `nnames` names in the structure of the results.  The gradients of a joint graph are not in
+   this structure, and keep their names.  If the numbers differ otherwise, no output gets another name. */
 static void opdi_program_name_outputs(const opd_program *program, const char *const *names, int64_t nnames) {
-    for (int64_t i = 0; nnames <= program->noutputs && i < nnames; i++) {
-        if (*names[i]) { program->outputs[i] = names[i]; }
+    int64_t at = 0, count = 0;
+    for (int32_t i = 0; i < program->noutputs; i++) { count += opdi_program_is_result(program->outputs[i]); }
+    for (int32_t i = 0; count == nnames && i < program->noutputs; i++) {
+        if (!opdi_program_is_result(program->outputs[i])) { continue; }
+        if (*names[at]) { program->outputs[i] = names[at]; }
+        at++;
     }
 }
 /* Reads the specification of an output, at `spec` in the JSON, and sets *place to its destination.  Returns 0, or -1
