@@ -7,7 +7,29 @@ OPDI_INTERNAL void opdi_ext_hold(opdi_ext *ext) {
     ext->holds++;
     (void)pthread_mutex_unlock(&opdi_ext_lock);
 }
-OPDI_INTERNAL void opdi_ext_free(opdi_ext *ext);
+static void opdi_ext_free(opdi_ext *ext) {
+    opdi_aoti_image_free(&ext->model.image);      /* the extension's destructors run here */
+    opdi_aoti_image_free(&ext->model.stubs);
+    while (ext->libraries) {
+        opdi_ext_library *library = ext->libraries;
+        ext->libraries = library->next;
+        while (library->entries) {
+            opdi_ext_entry *entry = library->entries;
+            library->entries = entry->next;
+            free(entry->signature);
+            free(entry->text);
+            free(entry);
+        }
+        free(library->ns);
+        free(library->key);
+        free(library->file);
+        free(library);
+    }
+    for (int64_t i = 0; i < ext->model.nrows; i++) { free(ext->model.rows[i]); }
+    free(ext->model.rows);
+    free(ext->model.path);
+    free(ext);
+}
 OPDI_INTERNAL void opdi_ext_release(opdi_ext *ext) {
     (void)pthread_mutex_lock(&opdi_ext_lock);
     const bool last = --ext->holds == 0;

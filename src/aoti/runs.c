@@ -173,10 +173,6 @@ const char *opd_aoti_file_name(const opd_aoti *model, int i) {
     for (; *at && i > 0; i--) { at += strlen(at) + 1; }
     return *at ? at : NULL;
 }
-const char *opd_aoti_metadata(const opd_aoti *model, const char *key) {
-    const opd_json *json = model && key ? model->metadata : NULL;
-    return json ? opd_json_text(json, opd_json_get(json, 0, key), NULL) : NULL;
-}
 int opd_aoti_ninputs(const opd_aoti *model) { return model ? (int)model->ninputs : 0; }
 int opd_aoti_noutputs(const opd_aoti *model) { return model ? (int)model->noutputs : 0; }
 static const char *opdi_aoti_named(const opd_aoti *model, int which, size_t count, int64_t i) {

@@ -5,6 +5,25 @@
 //  Each kernel calls forward mode if an argument has a tangent.  Otherwise it calls the functions of
 //  src/autograd/recording.c and writes.c, which record the call in the autograd graph.
 
+/* Runs a call of an operator that has a backward function, and records the call if something requires grad.  Returns 0,
+   or -1 and sets an error. */
+OPDI_INTERNAL int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
+    /* call->flags has both flags if the dispatcher has already found that an argument requires grad */
+    const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
+    const unsigned flags = (call->flags & seen) == seen && !call->th->state.no_grad ? call->flags
+        : opdi_call_flags(call);
+    if (!flags) { return opdi_below_autograd(call); }
+    if (OPDI_UNLIKELY(flags & OPDI_IS_VIEW) && card->desc.backward != opd_not_differentiable &&
+        opdi_refresh_args(call)) { return -1; }
+    if (OPDI_UNLIKELY(card->constant_args) && opdi_check_constant(call, card)) { return -1; }
+    if (OPDI_UNLIKELY(call->op->written_args != 0)) { return opdi_recording_writes(call, card); }
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
+    if (opdi_below_autograd(call)) { return -1; }
+    if (card->desc.backward == opd_not_differentiable) { return 0; }
+    if (opdi_unalias_results(call)) { return -1; }
+    return opdi_record(call, card, &card->formula, call->args);
+}
+
 OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     return opdi_call_forward(call) ? OPDI_ACQUIRE(&opdi_on_forward)->kernel(call, card)
@@ -28,6 +47,18 @@ OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
+/* The kernel at Autograd of operators for which nothing is registered there.  If something requires grad, records a
+   node that fails or warns in backward.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_recording_fallback(opd_call *call) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const int mode = OPDI_LOAD(&opdi_fallback_mode);
+    if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opdi_call_flags(call)) { return opdi_below_autograd(call); }
+    /* looks up both kernels in one table, because another thread may register a backward function and its kernel
+       meanwhile */
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
+    return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);
+}
 OPDI_INTERNAL int opdi_autograd_fallback(opd_call *call) {
     return opdi_call_forward(call) ? OPDI_ACQUIRE(&opdi_on_forward)->kernel(call, NULL) : opdi_recording_fallback(call);
 }

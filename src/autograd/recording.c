@@ -221,27 +221,6 @@ OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *car
     return 0;
 }
 
-OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi_card *card);
-
-/* Runs a call of an operator that has a backward function, and records the call if something requires grad.  Returns 0,
-   or -1 and sets an error. */
-OPDI_INTERNAL int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
-    /* call->flags has both flags if the dispatcher has already found that an argument requires grad */
-    const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
-    const unsigned flags = (call->flags & seen) == seen && !call->th->state.no_grad ? call->flags
-        : opdi_call_flags(call);
-    if (!flags) { return opdi_below_autograd(call); }
-    if (OPDI_UNLIKELY(flags & OPDI_IS_VIEW) && card->desc.backward != opd_not_differentiable &&
-        opdi_refresh_args(call)) { return -1; }
-    if (OPDI_UNLIKELY(card->constant_args) && opdi_check_constant(call, card)) { return -1; }
-    if (OPDI_UNLIKELY(call->op->written_args != 0)) { return opdi_recording_writes(call, card); }
-    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
-    if (opdi_below_autograd(call)) { return -1; }
-    if (card->desc.backward == opd_not_differentiable) { return 0; }
-    if (opdi_unalias_results(call)) { return -1; }
-    return opdi_record(call, card, &card->formula, call->args);
-}
-
 OPDI_COLD_BEGIN
 
 /* The functions below are for operators without a backward function. */
@@ -338,7 +317,6 @@ static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
     return NULL;
 }
 
-OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge);
 /* Makes `node` the history of `tensor`, result number `nr` of a call without a backward function.  If `tensor` is a
    written argument, `node` replaces its history.  If `node` only warns, the tensor keeps the history that it has, and
    gets a hook that warns when its gradient arrives.  Returns 0, or -1 and sets an error. */
@@ -358,7 +336,7 @@ static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor 
 /* Runs a call of an operator without a backward function in the mode OPD_AUTOGRAD_FALLBACK_WARN.  If the kernel itself
    records nodes, they remain; in addition, a node is recorded that warns in backward.  Returns 0, or -1 and sets an
    error. */
-static int opdi_warn_in(const opdi_table *table, opd_call *call) {
+OPDI_INTERNAL int opdi_warn_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
         return -1;
@@ -368,18 +346,5 @@ static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     }
     if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
     return opdi_record(call, card, &card->warning, call->args);
-}
-
-/* The kernel at Autograd of operators for which nothing is registered there.  If something requires grad, records a
-   node that fails or warns in backward.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_recording_fallback(opd_call *call) {
-    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
-    const int mode = OPDI_LOAD(&opdi_fallback_mode);
-    if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    /* looks up both kernels in one table, because another thread may register a backward function and its kernel
-       meanwhile */
-    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
-    if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
-    return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);
 }
 OPDI_COLD_END

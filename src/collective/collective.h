@@ -79,6 +79,7 @@ typedef struct opdi_parallel_param {
     int ndim;
 } opdi_parallel_param;
 typedef struct opdi_bucket { opd_tensor *flat; opd_work *work; int64_t numel; int count, ready; } opdi_bucket;
+typedef struct opdi_sharding_list { opdi_mutex lock; opd_parallel *first; } opdi_sharding_list;
 struct opd_parallel {
     opd_group *group;
     opdi_parallel_param *params;                  /* [count] */

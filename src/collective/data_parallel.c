@@ -508,12 +508,23 @@ OPDI_INTERNAL int opdi_parallel_check(opd_tensor *const *params, int count, opd_
     }
     return 0;
 }
-OPDI_INTERNAL void opdi_parts_forget(opd_parallel *parallel);
+/* The objects that opd_sharded_parallel has made. */
+OPDI_INTERNAL opdi_sharding_list opdi_shardings = {OPDI_MUTEX_INIT, NULL};
+static void opdi_shardings_forget(opd_parallel *parallel) {
+    opdi_lock(&opdi_shardings.lock);
+    for (opd_parallel **at = &opdi_shardings.first; *at; at = &(*at)->following) {
+        if (*at == parallel) {
+            *at = parallel->following;
+            break;
+        }
+    }
+    opdi_unlock(&opdi_shardings.lock);
+}
 void opd_parallel_free(opd_parallel *parallel) {
     if (parallel) { (void)opdi_group_lost(parallel->group); }
     if (!parallel || opdi_ref_down(&parallel->refs)) { return; }
     const size_t count = (size_t)parallel->count, capacity = (size_t)parallel->capacity;
-    if (parallel->sharded) { opdi_parts_forget(parallel); }
+    if (parallel->sharded) { opdi_shardings_forget(parallel); }
     for (size_t i = 0; parallel->params && i < count; i++) {
         opdi_parallel_param *const param = &parallel->params[i];
         if (param->hook) { (void)opd_hook_remove(param->hook); }

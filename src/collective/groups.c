@@ -28,8 +28,6 @@ OPDI_INTERNAL void opdi_move_writes(const opd_tensor *tensor);
 
 //== groups ============================================================================================================
 
-OPDI_INTERNAL int opdi_works_call(const opd_call *call);
-OPDI_INTERNAL int opdi_works_use(const opd_tensor *tensor);
 OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor);
 OPDI_INTERNAL opdi_group_list opdi_groups = {OPDI_MUTEX_INIT, NULL, NULL};
 
@@ -81,8 +79,6 @@ opd_group *opdi_group_register_sized(const opd_group_desc *desc, size_t size) {
     if (whole.timeout_ms == 0) { group->desc.timeout_ms = 600000; }
     opdi_lock(&opdi_groups.lock);
     const bool taken = opdi_group_named(group->name) != NULL;
-    OPDI_PUBLISH(&opdi_works_before_call, &opdi_works_call);
-    OPDI_PUBLISH(&opdi_works_before_use, &opdi_works_use);
     if (!taken) {
         group->next = opdi_groups.groups;
         opdi_groups.groups = group;

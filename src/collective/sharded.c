@@ -2,8 +2,6 @@
 
 //== sharded data parallel training ====================================================================================
 
-static struct { opdi_mutex lock; opd_parallel *first; } opdi_shardings = {OPDI_MUTEX_INIT, NULL};
-
 /* Returns the number of the parameter `tensor`, or -1 if there is no such parameter.  The search begins after the
    parameter that was found last. */
 OPDI_INTERNAL int opdi_part_find(opd_parallel *parallel, const opd_tensor *tensor) {
@@ -23,16 +21,6 @@ static bool opdi_part_known(const opd_tensor *tensor) {
     }
     opdi_unlock(&opdi_shardings.lock);
     return found;
-}
-OPDI_INTERNAL void opdi_parts_forget(opd_parallel *parallel) {
-    opdi_lock(&opdi_shardings.lock);
-    for (opd_parallel **at = &opdi_shardings.first; *at; at = &(*at)->following) {
-        if (*at == parallel) {
-            *at = parallel->following;
-            break;
-        }
-    }
-    opdi_unlock(&opdi_shardings.lock);
 }
 /* Links gathered memory, and the nodes that use it, to the parameter that was gathered. */
 typedef struct opdi_unsharded {

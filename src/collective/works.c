@@ -677,6 +677,8 @@ static void opdi_work_list(opd_work *work, const opd_tensor *read, const opd_ten
     if (work->written) { opdi_ref_up(&work->written->refs); }
     opdi_ref_up(&work->refs);
     opdi_lock(&opdi_groups.lock);
+    OPDI_PUBLISH(&opdi_works_before_call, &opdi_works_call);     /* before calls can see the work */
+    OPDI_PUBLISH(&opdi_works_before_use, &opdi_works_use);
     work->next = opdi_groups.works;
     opdi_groups.works = work;
     work->listed = true;

@@ -586,6 +586,22 @@ struct opd_compiled {
     opdi_variant *variants;
     const char *reason;                           /* the reason why the last run was not compiled, or NULL */
 };
+
+/* Returns whether a letter may be part of a C name. */
+static inline bool opdi_c_letter(char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
+        letter == '_';
+}
+/* Sets *low and *high to the first and the last element that an access reaches in the loops `from` to `to` - 1. */
+static inline void opdi_access_range(const opdi_access *access, const opdi_nest *nest, int from, int to,
+                                     int64_t *low, int64_t *high) {
+    *low = *high = access->offset;
+    for (int i = from; i < to; i++) {
+        const int64_t reach = access->strides[i] * (nest->sizes[i] - 1);
+        *low += OPDI_MIN(reach, 0);
+        *high += OPDI_MAX(reach, 0);
+    }
+}
 #endif
 #include "compiler.prototypes.h"
 #endif

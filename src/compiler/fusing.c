@@ -360,16 +360,6 @@ static bool opdi_expr_cast_exact(const opdi_expr *cast) {
     return (to == OPD_FLOAT64 && from != OPD_INT64) ||
         (to == OPD_FLOAT32 && from != OPD_FLOAT64 && from != OPD_INT64 && from != OPD_INT32);
 }
-/* Sets *low and *high to the first and the last element that an access reaches in the loops `from` to `to` - 1. */
-OPDI_INTERNAL void opdi_access_range(const opdi_access *access, const opdi_nest *nest, int from, int to, int64_t *low,
-                                     int64_t *high) {
-    *low = *high = access->offset;
-    for (int i = from; i < to; i++) {
-        const int64_t reach = access->strides[i] * (nest->sizes[i] - 1);
-        *low += OPDI_MIN(reach, 0);
-        *high += OPDI_MAX(reach, 0);
-    }
-}
 /* Returns whether a nest is computed as a matrix product with packed operands: it sums products of two loads, and
    opdi_nest_shares returns true. */
 OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {

@@ -65,11 +65,6 @@ OPDI_INTERNAL opdi_buffer *opdi_buffer_new(opdi_recording *recording, size_t byt
     recording->buffers[recording->nbuffers++] = buffer;
     return buffer;
 }
-/* Returns whether a letter may be part of a C name. */
-OPDI_INTERNAL bool opdi_c_letter(char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
-        letter == '_';
-}
 /* Returns the address of a buffer's first byte on the lazy device.  This address cannot be dereferenced. */
 OPDI_INTERNAL void *opdi_buffer_address(const opdi_buffer *buffer) {
     return (void *)(((uintptr_t)buffer->id + 1) << OPDI_NEST_SHIFT);

@@ -714,6 +714,8 @@ OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call);
 
 OPDI_INTERNAL const char *opdi_builtin_name(int i);
+OPDI_INTERNAL void opdi_started(void);
+OPDI_INTERNAL void opdi_builtins_make(const char *name);
 #include "dispatch.prototypes.h"
 #endif
 

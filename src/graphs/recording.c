@@ -579,9 +579,6 @@ static int opdi_trace_by_data(const opdi_graph_tracer *tracer) {
     return 0;
 }
 
-OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
-                                   int count, const opd_trace_options *options);
-
 /* The function opdi_tracer.ones. */
 static opd_tensor *opdi_trace_ones(const opd_tensor *tensor) {
     const bool was = opd_grad_mode_set(false);
@@ -641,26 +638,4 @@ OPDI_INTERNAL opd_graph *opdi_trace_told(opd_transform_fn fn, void *user, opd_te
 OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                          const opd_trace_options *options) {
     return opdi_trace_told(fn, user, inputs, ninputs, options, NULL);
-}
-
-/* Records the operators that `fn` calls on `inputs` as a graph.  If options->check is set, also records `fn` a second
-   time and compares the two graphs.  Returns the graph, which the caller owns, or NULL and sets an error. */
-opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                     const opd_trace_options *options) {
-    if (opdi_visits_left(opdi_self()) || !opd_ok()) { return NULL; }
-    if (!fn || ninputs < 0 || (ninputs && !inputs)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: the %s", fn ? "inputs are NULL" : "function is NULL");
-        return NULL;
-    }
-    if (opdi_any_dead(inputs, ninputs, "opd_graph_trace")) { return NULL; }
-    if (opdi_self()->innermost.tracer) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "Tracing can't be nested");
-        return NULL;
-    }
-    opd_graph *graph = opdi_trace_once(fn, user, inputs, ninputs, options);
-    if (graph && options && options->check && opdi_trace_check(graph, fn, user, inputs, ninputs, options)) {
-        opd_graph_free(graph);
-        return NULL;
-    }
-    return graph;
 }

@@ -1,6 +1,47 @@
 #include "transforms.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>batching     calls through the layers, batching rules: running an operator on a batch of examples
+//
+//  This section has rules for families of operators, the loop over examples for operators without a rule, and helper
+//  functions for writing rules.
+//----------------------------------------------------------------------------------------------------------------------
+
 //== batching rules ====================================================================================================
+
+OPDI_INTERNAL int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
+OPDI_INTERNAL bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
+OPDI_INTERNAL opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at);
+OPDI_INTERNAL opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count);
+
+/* Runs the kernel in *slot with the arguments of `call`, as a new call, and moves the results to `call`.  Returns 0, or
+   -1 and sets an error. */
+OPDI_INTERNAL int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
+    opd_call other;
+    other.op = call->op;
+    other.args = call->args;
+    other.rets = call->rets;
+    other.targets = NULL;
+    other.keys = call->keys;
+    other.slot = key;
+    other.flags = 0;
+    int rc = opdi_invoke(call->th, &other, slot);
+    call->filled = other.filled;
+    call->owned = other.owned;
+    call->cursor = other.cursor;
+    return rc;
+}
+
+OPDI_INTERNAL bool opdi_op_is_random(opd_op *op) {
+    if (OPDI_UNLIKELY(!OPDI_LOAD(&op->random))) {
+        OPDI_STORE(&op->random, (int8_t)(opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED ? 1 : -1));
+    }
+    return OPDI_LOAD(&op->random) > 0;
+}
+/* Returns whether a call of `op` with the arguments `values` draws random numbers. */
+OPDI_INTERNAL bool opdi_call_is_random(opd_op *op, const opd_value *values) {
+    return opdi_op_is_random(op) && opdi_schema_draws(op->schema, values);
+}
 
 static int opdi_batch_missing(const opd_call *call, const char *why) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
@@ -59,7 +100,7 @@ OPDI_INTERNAL int opdi_batch_as(opd_call *call, opd_kernel fn) {
 
 /* The rule of composite operators: runs the composite kernel, whose operators are batched.  If there is no such kernel,
    loops over the examples.  Returns 0, or -1 and sets an error. */
-static int opdi_rule_decompose(opd_call *call) {
+OPDI_INTERNAL int opdi_rule_decompose(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opdi_slot slot = {NULL, NULL};
     if (!call->th->innermost.rule) {
@@ -125,7 +166,7 @@ OPDI_INTERNAL int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bo
 
 /* The rule of pointwise operators: makes one call for all examples, because each element of a result depends on only
    one element of each argument.  Returns 0, or -1 and sets an error. */
-static int opdi_rule_pointwise(opd_call *call) {
+OPDI_INTERNAL int opdi_rule_pointwise(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *op = call->op;
     const int level = call->th->innermost.rule ? call->th->innermost.rule->level : 0;
@@ -388,7 +429,7 @@ static int opdi_batch_each(opd_call *call) {
 /* The rule OPD_BATCH_LOOP: runs the operator once for each example.  It works for every operator that returns tensors
    or lists of tensors and is not a view.  Unlike the rule of PyTorch, it also supports lists, in-place operators, and
    batches without examples.  Returns 0, or -1 and sets an error. */
-static int opdi_rule_loop(opd_call *call) {
+OPDI_INTERNAL int opdi_rule_loop(opd_call *call) {
     if (!call->th->innermost.rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
     return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
 }
@@ -459,7 +500,7 @@ static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
 
 /* The rule of view operators: runs the operator on one example, and changes the sizes and strides of all examples in
    the same way.  Returns 0, or -1 and sets an error. */
-static int opdi_rule_view(opd_call *call) {
+OPDI_INTERNAL int opdi_rule_view(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_layer *layer = call->th->innermost.rule;
     opd_value args[OPD_MAX_ARGS], ret;
@@ -652,7 +693,7 @@ static opd_tensor *opdi_batch_restore(opd_tensor *result, int what, int ndim, in
 /* The rule of operators that work along certain dims (the last dims, or dims in arguments like `dim`), or that have the
    sizes of the result as an argument.  Makes dim 0 count the examples, and adds one to the dims in the arguments.
    Returns 0, or -1 and sets an error. */
-static int opdi_rule_shift_dim(opd_call *call) {
+OPDI_INTERNAL int opdi_rule_shift_dim(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
@@ -855,7 +896,7 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
 
 /* The rule of factories: operators that make a tensor whose sizes are an argument or the sizes of another tensor, and
    read no elements.  They may fill the result with random numbers.  Returns 0, or -1 and sets an error. */
-static int opdi_rule_factory(opd_call *call) {
+OPDI_INTERNAL int opdi_rule_factory(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_tensor *self = op->tensor_args & 1 && call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
@@ -973,14 +1014,6 @@ OPDI_INTERNAL int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->innermost.rule;
     return layer && (opdi_call_is_random(call->op, call->args) || opdi_any_batched(call->op, call->args, layer->level))
         ? opdi_batched_rule(call) : opdi_batch_escaped(call);
-}
-
-/* Lets calls reach the kernels and rules of vmap: see src/dispatch/late_kernels.c. */
-OPDI_INTERNAL void opdi_vmap_reach(void) {
-    static const opd_kernel kernels[] = {         /* OPDI_LATE_FRONT to OPDI_LATE_LOOP */
-        opdi_front_kernel, opdi_back_kernel, opdi_batched_kernel, opdi_rule_pointwise, opdi_rule_shift_dim,
-        opdi_rule_view, opdi_rule_decompose, opdi_rule_factory, opdi_rule_loop};
-    opdi_late_fill(OPDI_LATE_FRONT, kernels, (int)(sizeof kernels / sizeof *kernels));
 }
 
 OPDI_COLD_BEGIN

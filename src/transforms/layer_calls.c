@@ -1,12 +1,5 @@
 #include "transforms.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>batching     calls through the layers, batching rules: running an operator on a batch of examples
-//
-//  This section has rules for families of operators, the loop over examples for operators without a rule, and helper
-//  functions for writing rules.
-//----------------------------------------------------------------------------------------------------------------------
-
 //== calls through the layers ==========================================================================================
 //
 //  The path of a call while a vmap layer is open.  An indented function is called by the function above it.
@@ -23,29 +16,6 @@
 //           opd_batch_view            if there is no rule, and the operator is a view
 //           opd_batch_decompose       if there is no rule: runs a composite kernel, or calls opd_batch_loop
 //       opdi_batched_kernel       the kernel at FuncTorchBatched: reports a tensor that has escaped from its vmap
-
-OPDI_INTERNAL int opdi_front_kernel(opd_call *call);
-OPDI_INTERNAL int opdi_back_kernel(opd_call *call);
-OPDI_INTERNAL int opdi_batch_as(opd_call *call, opd_kernel fn);
-OPDI_INTERNAL opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim);
-OPDI_INTERNAL int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim);
-OPDI_INTERNAL int opdi_batch_empty(opd_call *call);
-OPDI_INTERNAL int opdi_batch_unfit(opd_call *call);
-OPDI_INTERNAL int opdi_batch_query(opd_call *call);
-OPDI_INTERNAL int opdi_batch_dynamic(opd_call *call);
-OPDI_INTERNAL int opdi_batch_item(opd_call *call);
-OPDI_INTERNAL int opdi_batch_detach_(opd_call *call);
-OPDI_INTERNAL int opdi_batch_resize(opd_call *call);
-OPDI_INTERNAL opd_ints opdi_batch_all_dims(int ndim, int64_t *dims);
-OPDI_INTERNAL opd_tensor *opdi_batch_flat(opd_tensor *value);
-OPDI_INTERNAL opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *buffer);
-OPDI_INTERNAL opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at);
-OPDI_INTERNAL opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count);
-OPDI_INTERNAL int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single);
-OPDI_INTERNAL int opdi_batch_fold_1d(opd_call *call);
-OPDI_INTERNAL int opdi_batch_fold_2d(opd_call *call);
-OPDI_INTERNAL int opdi_batch_fold_3d(opd_call *call);
-OPDI_INTERNAL opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
 
 /* Runs the call again after the layers have handled it: below the layers, or, if `back` is true, at the autograd
    kernels of a vmap layer.  Returns 0, or -1 and sets an error. */
@@ -73,35 +43,6 @@ static int opdi_call_again(opd_call *call, bool back) {
     return rc;
 }
 
-/* Runs the kernel in *slot with the arguments of `call`, as a new call, and moves the results to `call`.  Returns 0, or
-   -1 and sets an error. */
-OPDI_INTERNAL int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
-    opd_call other;
-    other.op = call->op;
-    other.args = call->args;
-    other.rets = call->rets;
-    other.targets = NULL;
-    other.keys = call->keys;
-    other.slot = key;
-    other.flags = 0;
-    int rc = opdi_invoke(call->th, &other, slot);
-    call->filled = other.filled;
-    call->owned = other.owned;
-    call->cursor = other.cursor;
-    return rc;
-}
-
-OPDI_INTERNAL bool opdi_op_is_random(opd_op *op) {
-    if (OPDI_UNLIKELY(!OPDI_LOAD(&op->random))) {
-        OPDI_STORE(&op->random, (int8_t)(opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED ? 1 : -1));
-    }
-    return OPDI_LOAD(&op->random) > 0;
-}
-/* Returns whether a call of `op` with the arguments `values` draws random numbers. */
-OPDI_INTERNAL bool opdi_call_is_random(opd_op *op, const opd_value *values) {
-    return opdi_op_is_random(op) && opdi_schema_draws(op->schema, values);
-}
-
 /* If a result shares the memory of an argument, makes it a view of the argument for autograd in the inner layers,
    except if the operator is detach. */
 static void opdi_batch_tie(opd_call *call) {
@@ -126,8 +67,6 @@ static void opdi_batch_tie(opd_call *call) {
         }
     }
 }
-
-OPDI_INTERNAL int opdi_batched_rule(opd_call *call);
 
 /* Runs the batching rule of a call for a vmap layer.  Returns 0, or -1 and sets an error. */
 static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
@@ -229,5 +168,10 @@ OPDI_INTERNAL int opdi_outputs_check(int count, opd_tensor *const *out, const ch
 
 OPDI_COLD_END
 
-OPDI_INTERNAL int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
-OPDI_INTERNAL bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
+/* Lets calls reach the kernels and rules of vmap: see src/dispatch/late_kernels.c. */
+OPDI_INTERNAL void opdi_vmap_reach(void) {
+    static const opd_kernel kernels[] = {         /* OPDI_LATE_FRONT to OPDI_LATE_LOOP */
+        opdi_front_kernel, opdi_back_kernel, opdi_batched_kernel, opdi_rule_pointwise, opdi_rule_shift_dim,
+        opdi_rule_view, opdi_rule_decompose, opdi_rule_factory, opdi_rule_loop};
+    opdi_late_fill(OPDI_LATE_FRONT, kernels, (int)(sizeof kernels / sizeof *kernels));
+}
