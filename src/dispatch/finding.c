@@ -217,9 +217,13 @@ OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_
 /* Returns the defined operator with this name, by a single look-up.  Returns NULL if there is none, or while another
    thread registers operators: then opdi_find_waiting must be called. */
 static inline opd_op *opdi_find_defined(const char *name, size_t length) {
+    opdi_thread *thread = opdi_self();
     opdi_started();
-    const opdi_op_name *found = opdi_lookup_name(name, length);
-    return OPDI_LIKELY(found && !OPDI_ACQUIRE(&opdi_registry.making)) ? OPDI_ACQUIRE(&found->defined) : NULL;
+    const uint64_t was = opdi_enter(thread);
+    const opdi_op_name *found = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, length);
+    opd_op *op = OPDI_LIKELY(found && !OPDI_ACQUIRE(&opdi_registry.making)) ? OPDI_ACQUIRE(&found->defined) : NULL;
+    opdi_leave(thread, was);
+    return op;
 }
 
 opd_op *opd_find_quiet(const char *name) {

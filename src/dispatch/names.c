@@ -6,17 +6,14 @@
 
 //== names =============================================================================================================
 
-/* Returns the entry of a name in the published table, or NULL if there is none.  Takes no lock. */
-OPDI_INTERNAL opdi_op_name *opdi_lookup_name(const char *name, size_t length) {
+/* Returns the operator of a name in the published table, defined or not, or NULL if there is none.  Takes no lock. */
+OPDI_INTERNAL opd_op *opdi_lookup(const char *name, size_t length) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
-    opdi_op_name *found = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, length);
+    const opdi_op_name *found = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, length);
+    opd_op *op = found ? OPDI_ACQUIRE(&found->op) : NULL;
     opdi_leave(thread, was);
-    return found;
-}
-OPDI_INTERNAL opd_op *opdi_lookup(const char *name, size_t length) {
-    const opdi_op_name *found = opdi_lookup_name(name, length);
-    return found ? OPDI_ACQUIRE(&found->op) : NULL;
+    return op;
 }
 
 OPDI_COLD_BEGIN
