@@ -184,6 +184,7 @@ static int opdi_pulled_scan(opd_backward_call *bw, opdi_recorded *recorded, opd_
     int count = 0;
     recorded->kind = OPDI_RECORDED_SCAN;
     recorded->reverse = !of->reverse;
+    recorded->masked = false;
     recorded->may_be_empty = of->kind == OPDI_RECORDED_WHILE || of->may_be_empty;
     recorded->functions.fns[0] = opdi_pulled_loop;
     recorded->functions.fns[1] = NULL;
@@ -370,6 +371,7 @@ static int opdi_recorded_vmap(void *user, const opd_value *inputs, const int *in
         opd_tensor *tensor = inputs[i].u.t;
         if (i >= cond) { recorded->roles[i - cond] = in_dims[i] >= 0 || carried; }
         if (in_dims[i] >= 0 || carried) { tensor = opd_batch_front(tensor, in_dims[i]); }
+        if (carried && i >= cond) { tensor = opd_contiguous(tensor); }        /* as in later rounds */
         if (in_dims[i] >= 0 && sliced) { tensor = opd_movedim(tensor, 0, 1); }
         operands[i] = opd_value_tensor(tensor);
     }

@@ -498,6 +498,18 @@ static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
     return 0;
 }
 
+/* Returns a view of the storage of `value`.  A trace may run with tensors that begin elsewhere in their storages, such as
+   the slices of a loop: so if `given` is false, the view begins where it did relative to `value`. */
+static opd_tensor *opdi_batch_strided(opd_tensor *value, opd_ints sizes, opd_ints strides, int64_t offset, bool given) {
+    const int64_t from = offset - opd_tensor_offset(value);
+    if (given || from < 0) { return opd_as_strided_full(value, sizes, strides, opd_value_int(offset)); }
+    if (from > 0) {
+        const int64_t one = 1, count = from + opdi_extent(sizes.data, strides.data, (int)sizes.n);
+        value = opd_as_strided_full(value, opd_ints_of(&count, 1), opd_ints_of(&one, 1), opd_value_none());
+        value = value ? opd_narrow(value, 0, from, count - from) : NULL;
+    }
+    return value ? opd_as_strided_full(value, sizes, strides, opd_value_none()) : NULL;
+}
 /* The rule of view operators: runs the operator on one example, and changes the sizes and strides of all examples in
    the same way.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_rule_view(opd_call *call) {
@@ -518,6 +530,7 @@ OPDI_INTERNAL int opdi_rule_view(opd_call *call) {
         if (given->tag == OPD_TAG_TENSOR && !(given->u.t = opdi_batch_alias(given->u.t))) { return -1; }
     }
     state->include &= ~OPDI_FRONT_BIT;
+    state->allow &= ~OPD_BIT_OF(OPD_F_TRACER);    /* a trace does not know the example */
     state->no_grad = 1;
     state->forward |= OPDI_FORWARD_OFF;
     int rc = opd_call_all(call->op, &ret, args, op->nargs);
@@ -543,8 +556,9 @@ OPDI_INTERNAL int opdi_rule_view(opd_call *call) {
             sizes[i + 1] = result->dims[i];
             strides[i + 1] = result->dims[result->ndim + i];
         }
-        out[k] = opd_as_strided_full(value, opd_ints_of(sizes, result->ndim + 1),
-                                     opd_ints_of(strides, result->ndim + 1), opd_value_int(opd_tensor_offset(result)));
+        out[k] = opdi_batch_strided(value, opd_ints_of(sizes, result->ndim + 1),
+                                    opd_ints_of(strides, result->ndim + 1), opd_tensor_offset(result),
+                                    op->nargs == 4 && args[3].tag == OPD_TAG_INT);
         if (!out[k]) { return -1; }
     }
     if (op->written_args) { return opdi_batch_become(tensor, out[0]) ? -1 : opd_return_tensor(call, tensor); }

@@ -69,7 +69,8 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
 }
 static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, const char *scatter, int nargs,
                                       bool flat) {
-    opd_tensor *grad = flat ? opd_contiguous(opd_bw_grad(bw, 0)) : opd_bw_grad(bw, 0);
+    opd_tensor *grad = opd_bw_grad(bw, 0);        /* flat: as_strided counts from the beginning of a memory of its own */
+    if (flat) { grad = opd_clone_full(grad, opd_value_int(OPDI_FORMAT_CONTIGUOUS)); }
     opd_value values[7];
     opd_op *op = NULL, *handle = NULL;
     values[0] = opd_value_tensor(grad);
@@ -85,12 +86,17 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
 /* The batching rule of as_strided_scatter: places the examples one after another in memory, and calls the operator
    once, with the batch dim as one more dim of the sizes and strides. */
 static int opdi_strided_scatter_batch(opd_call *call) {
-    opd_tensor *all = opd_contiguous(opdi_batch_front_arg(call, 0));
+    const opd_tensor *const self = opd_arg_tensor(call, 0);
+    const opd_ints sizes = opd_arg_ints(call, 2), strides = opd_arg_ints(call, 3);
+    const int64_t offset = opd_arg_is_none(call, 4) ? 0 : opd_arg_int(call, 4) - opd_tensor_offset(self);
     int64_t buffer[2][OPD_MAX_DIMS];
-    const opd_ints size = opdi_batch_ints(opd_batch_size(), opd_arg_ints(call, 2), buffer[0]),
-        stride = opdi_batch_ints(opd_arg_tensor(call, 0)->numel, opd_arg_ints(call, 3), buffer[1]);
+    if (!(self->flags & OPDI_CONTIGUOUS) || sizes.n != strides.n || offset < 0 || offset > self->numel ||
+        opdi_extent(sizes.data, strides.data, (int)sizes.n) > self->numel - offset) { return opdi_batch_unfit(call); }
+    opd_tensor *const all = opd_clone_full(opdi_batch_front_arg(call, 0), opd_value_int(OPDI_FORMAT_CONTIGUOUS));
+    const opd_ints size = opdi_batch_ints(opd_batch_size(), sizes, buffer[0]),
+        stride = opdi_batch_ints(self->numel, strides, buffer[1]);
     return opd_batch_return(call, opd_as_strided_scatter_full(all, opdi_batch_front_arg(call, 1), size, stride,
-                                                              opd_arg_value(call, 4)), 0);
+                                                              opd_value_int(offset)), 0);
 }
 static int opdi_slice_scatter_kernel(opd_call *call) {
     return opdi_view_scatter(call, OPDI_NAME(slice_Tensor, "aten::slice.Tensor"), 5, false);
