@@ -272,7 +272,7 @@ int inside_arena_clashes(const opd_graph *graph, const opd_program *program, con
     static inside_arena arena;
     static opd_c_options options;
     static opdi_unit unit;
-    const opdi_unit_source source = {"a plan", graph, program, inputs, ninputs, &options, NULL};
+    const opdi_unit_source source = {"a plan", graph, program, inputs, ninputs, options.name, false, NULL, NULL};
     int clashes = -1;
     memset(&arena, 0, sizeof arena);
     if (opdi_unit_begin(&unit, "a plan", NULL)) { return -1; }

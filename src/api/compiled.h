@@ -41,6 +41,15 @@ typedef struct opd_c_options {
    error. */
 OPD_NEW int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
                               const opd_c_options *options);
+/* Writes a graph with open sizes (opd_graph_trace_open) as C99, as opd_graph_write_c does.  The open sizes, at most
+   four, are arguments of the functions: open_size, open_size_2 and so on, in the order of opd_graph_size, each divided
+   by its multiple_of.  NAME.h has the names, and the ranges as macros.  Each open size must have an upper bound.  A
+   range that begins at 0 begins at 1 here.  The sizes of inputs, results and loops must be sums of products of the
+   arguments, each with at most four factors and without cubes.  The C function returns 3 if an argument is outside of
+   its range.  options->open and open_2 are not read, and options->calls must be false.  Returns 0, or -1 with an
+   error. */
+OPD_NEW int opd_graph_write_c_open(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
+                                   const opd_c_options *options);
 /* Writes an exported program as C99, as opd_graph_write_c does for a graph.  The program's tensors are the weights.  A
    buffer that the program writes is state: it is kept from run to run, in the memory that the caller passes to the
    written function NAME_init.  Inputs that are not tensors are fixed to the values in `inputs`. */
@@ -87,8 +96,11 @@ typedef struct opd_compile_options {
    of gcc vectorise conditions wrongly.  The check is compiled once, in half a second, and stays in the cache.  If it
    fails, there is a warning, and the code is compiled with -fno-tree-vectorize.  If that fails, too, the code is
    compiled with -O2, unless options->flags were given, or not at all.
+   If a graph has one to four open sizes with upper bounds (opd_graph_trace_open), and the options name none, one code
+   is made for all sizes.  The same options and limits hold as for opd_graph_write_c_open.
    The first failure of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each value
-   of the size is a separate kind. */
+   of the size is a separate kind.  Without a warning, this also happens if uncompiled runs are faster, for the sizes of
+   the first run, than code with open sizes. */
 typedef struct opd_compiled opd_compiled;
 /* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The graph or program
    still belongs to the caller.  It must live as long as the opd_compiled, must not change, and must not be run by other

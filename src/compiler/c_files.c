@@ -31,15 +31,17 @@ static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_port *end) {
         opdi_c_write(file, "%s%lld", i ? ", " : ", strides ", (long long)end->strides[i]);
     }
 }
-/* Texts for the parameters and arguments of C functions; the index is the number of open sizes. */
-static const struct { const char *parameters, *arguments, *first, *given; } opdi_c_open[3] = {
-    {"", "", "", ""}, {", ptrdiff_t open_size", ", open_size", "ptrdiff_t open_size, ", "open_size"},
-    {", ptrdiff_t open_size, ptrdiff_t open_size_2", ", open_size, open_size_2",
-     "ptrdiff_t open_size, ptrdiff_t open_size_2, ", "open_size, open_size_2"}};
+/* Writes the open sizes as parameters or arguments of a C function: each with `before` before it and `after` after it,
+   such as ", ptrdiff_t open_size". */
+static void opdi_c_write_open_sizes(opdi_cfile *file, const opdi_unit *unit, const char *before, const char *after) {
+    for (int i = 0; i < unit->nopen; i++) {
+        opdi_c_write(file, "%sopen_size%s%s", before, opdi_open_suffixes[i], after);
+    }
+}
 /* Writes the parameters of the function that runs a unit, such as "model *model, const float *in_x, float *out_y". */
 static void opdi_c_write_signature(opdi_cfile *file, const opdi_unit *unit) {
-    opdi_c_write(file, "int %s_run(const %s *model%s", unit->name, unit->name,
-                 opdi_c_open[unit->nopen].parameters);
+    opdi_c_write(file, "int %s_run(const %s *model", unit->name, unit->name);
+    opdi_c_write_open_sizes(file, unit, ", ptrdiff_t ", "");
     for (int i = 0; i < unit->ninputs; i++) {
         const opdi_buffer *const buffer = unit->inputs[i].buffer;
         opdi_c_write(file, ", %s%s *%s", buffer->writes ? "" : "const ", opdi_c_type(buffer->dtype), buffer->name);
@@ -64,10 +66,16 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
         opdi_c_write(file, "\n");
     }
     for (int i = 0; i < unit->nopen; i++) {
-        const char *const end = i ? "_2" : "";
-        opdi_c_write(file, "%s   open_size%s is an argument, from %s_LEAST%s to %s_MOST%s.  "
+        const char *const end = opdi_open_suffixes[i];
+        char is[80] = "";
+        if (unit->open->graph) {
+            const opdi_gsize *const size = &unit->open->graph->sizes->names[i];
+            (void)snprintf(is, sizeof is, size->step > 1 ? " is %.40s / %lld," : " is %.40s,", size->name,
+                           (long long)size->step);
+        }
+        opdi_c_write(file, "%s   open_size%s%s%s an argument, from %s_LEAST%s to %s_MOST%s.  "
                      "The arena is for the largest.\n",
-                     i ? "" : "\n", end, name, end, name, end);
+                     i ? "" : "\n", end, is, *is ? "" : " is", name, end, name, end);
     }
     opdi_c_write(file, "\n   A bool is stored in a byte, float16 and bfloat16 in 16 bits.  No memory is allocated.\n"
                  "   Several threads may run one model, each with its own copy of the struct and its own arena. */\n");
@@ -80,8 +88,8 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
                  (long long)OPDI_MAX(unit->arena,
         1));
     for (int i = 0; i < unit->nopen; i++) {
-        opdi_c_write(file, "#define %s_LEAST%s %lld\n#define %s_MOST%s %lld\n\n", name, i ? "_2" : "",
-                     (long long)unit->least[i], name, i ? "_2" : "", (long long)unit->most[i]);
+        opdi_c_write(file, "#define %s_LEAST%s %lld\n#define %s_MOST%s %lld\n\n", name, opdi_open_suffixes[i],
+                     (long long)unit->open->least[i], name, opdi_open_suffixes[i], (long long)unit->open->most[i]);
     }
     opdi_c_write(file, "typedef struct %s {\n    const unsigned char *weights;\n"
                  "    unsigned char *fixed, *arena;\n%s} %s;\n\n", name, !unit->here ? ""
@@ -99,9 +107,9 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
                  unit->recording.called ? ";\n   4 if an operator that it calls fails, with opdispatch's error" : "");
     opdi_c_write_signature(file, unit);
     opdi_c_write(file, ";\n/* The same, with arrays of pointers to the inputs and outputs, in their order. */\n");
-    opdi_c_write(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs);\n", name, name,
-                 opdi_c_open[unit->nopen].first);
-    opdi_c_write(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    opdi_c_write(file, "int %s_call(const %s *model, ", name, name);
+    opdi_c_write_open_sizes(file, unit, "ptrdiff_t ", ", ");
+    opdi_c_write(file, "void *const *inputs, void *const *outputs);\n\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 /* Writes the address of a packed operand of a product: `place` bytes after the beginning of the memory for packed
    operands. */
@@ -188,7 +196,8 @@ static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_grou
         opdi_c_write(file, ", ");
         opdi_c_write_side(file, group, &all, all.right_early, group->right);
     }
-    opdi_c_write(file, "%s)) != 0) { return rc; }\n", group->early ? "" : opdi_c_open[unit->nopen].arguments);
+    if (!group->early) { opdi_c_write_open_sizes(file, unit, ", ", ""); }
+    opdi_c_write(file, ")) != 0) { return rc; }\n");
     if (choice) {
         opdi_c_write_close(file, 1);
         opdi_c_write_line(file, "if (model->clock) { model->clock(model->context, -1); }");
@@ -446,7 +455,7 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     opdi_c_write_signature(file, unit);
     opdi_c_write(file, " {\n    int rc = 0;\n    (void)model;\n");
     for (int i = 0; i < unit->nopen; i++) {
-        const char *const end = i ? "_2" : "";
+        const char *const end = opdi_open_suffixes[i];
         opdi_c_write(file, "    if (open_size%s < %s_LEAST%s || open_size%s > %s_MOST%s) { return 3; }\n", end, name,
                      end,
                      end, name, end);
@@ -461,10 +470,11 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
         if (!group->early) { opdi_c_write_call(file, unit, group); }
     }
     opdi_c_write(file, "    return rc;\n}\n\n");
-    opdi_c_write(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs) {\n", name, name,
-                 opdi_c_open[unit->nopen].first);
-    opdi_c_write(file, "    (void)inputs;\n    (void)outputs;\n    return %s_run(model%s", name,
-                 opdi_c_open[unit->nopen].arguments);
+    opdi_c_write(file, "int %s_call(const %s *model, ", name, name);
+    opdi_c_write_open_sizes(file, unit, "ptrdiff_t ", ", ");
+    opdi_c_write(file, "void *const *inputs, void *const *outputs) {\n    (void)inputs;\n    (void)outputs;\n"
+                 "    return %s_run(model", name);
+    opdi_c_write_open_sizes(file, unit, ", ", "");
     for (int i = 0; i < unit->ninputs; i++) {
         opdi_c_write(file, ", (%s *)inputs[%d]", opdi_c_type(unit->inputs[i].buffer->dtype), i);
     }

@@ -2,6 +2,9 @@
 
 //== groups of nests: the buffers that they use, and their names =======================================================
 
+/* What follows "open_size" in the name of each open size. */
+OPDI_INTERNAL const char opdi_open_suffixes[OPDI_OPEN_SIZES][3] = {"", "_2", "_3", "_4"};
+
 OPDI_INTERNAL int opdi_group_uses(opdi_group *group, opdi_group_buffers *buffers) {
     opdi_group_find_buffers(group, buffers);
     return buffers->count < OPDI_GROUP_BUFFERS ? 0
@@ -238,10 +241,10 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
         opdi_c_write(file, ", %s *RESTRICT left_rows, %s *RESTRICT right_rows", wide ? "double" : "float", wide
             ? "double" : "float");
     }
-    static const char *const open[3] = {
-        ") {\n", ", ptrdiff_t open_size) {\n    (void)open_size;\n",
-        ", ptrdiff_t open_size, ptrdiff_t open_size_2) {\n    (void)open_size;\n    (void)open_size_2;\n"};
-    opdi_c_write(file, "%s", open[group->early ? 0 : file->open]);
+    const int nopen = group->early ? 0 : file->open;
+    for (int i = 0; i < nopen; i++) { opdi_c_write(file, ", ptrdiff_t open_size%s", opdi_open_suffixes[i]); }
+    opdi_c_write(file, ") {\n");
+    for (int i = 0; i < nopen; i++) { opdi_c_write(file, "    (void)open_size%s;\n", opdi_open_suffixes[i]); }
     file->indent = 1;
     for (int i = 0; i < group->outer; i++) { opdi_c_write_for(file, i, group->nests[0]->sizes[i]); }
     for (int i = 0; i < buffers.count; i++) {

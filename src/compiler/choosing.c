@@ -59,19 +59,20 @@ static opd_value *opdi_choice_inputs(const opdi_variant *variant, const opd_valu
 /* Runs the code of a variant once, on copies of the tensors that it writes.  Returns the time in nanoseconds, or -1 if
    it cannot run. */
 static int64_t opdi_variant_timed(opdi_variant *variant, const opd_value *inputs) {
-    const int64_t sizes[2] = {0, 0};
+    opdi_open_at at;
     int64_t time = -1;
     opd_scope scope = opd_scope_open();
     opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(variant->nends + 1) * sizeof *all);
     opd_value *const results = (opd_value *)opdi_scope_alloc((size_t)(variant->nresults + 1) * sizeof *results);
     const opd_value *const given = all && results ? opdi_choice_inputs(variant, inputs) : NULL;
-    bool fits = given && !opdi_variant_tensors(opdi_self(), variant, given, all);
+    bool fits = given && opdi_variant_fits(variant, given, variant->ninputs, &at) &&
+        !opdi_variant_tensors(opdi_self(), variant, given, all);
     for (int i = variant->nends - variant->nconstants; i < variant->nends && fits; i++) {
         if (variant->written[i]) { fits = (all[i] = opdi_choice_copy(all[i])) != NULL; }
     }
     if (fits) {
         const int64_t start = opdi_choice_clock();
-        if (opdi_variant_run(variant, sizes, all, results) == 0) { time = opdi_choice_clock() - start; }
+        if (opdi_variant_run(variant, &at, all, results) == 0) { time = opdi_choice_clock() - start; }
     }
     opd_scope_close(&scope);
     if (!opd_ok()) { opd_error_clear(); }
@@ -130,7 +131,7 @@ OPDI_INTERNAL void opdi_variant_guard(opdi_variant *variant, const opd_compiled 
     const char *const always = getenv("OPD_COMPILED_ALWAYS");
     const int64_t begin = opdi_clock();
     if (always && strcmp(always, "1") == 0) { return; }
-    if (variant->once || variant->draws || variant->nopen) { return; }
+    if (variant->once || variant->draws) { return; }
     for (int i = variant->nends - variant->nconstants; i < variant->nends; i++) {
         if (variant->written[i]) { return; }
     }

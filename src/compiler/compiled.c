@@ -7,33 +7,39 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
-/* Returns whether the inputs have the dims that have open sizes, and their sizes are in the requested ranges. */
+/* Returns whether code with open sizes can have these inputs: their sizes are in the ranges, and tensors with open
+   sizes are contiguous. */
 static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *inputs, int ninputs) {
-    const opd_c_options *const options = &compiled->open;
-    if (!options->open || ninputs != compiled->ninputs) { return false; }
+    opdi_open_at at;
+    if (!compiled->open.n || ninputs != compiled->ninputs ||
+        !opdi_open_find_sizes(&compiled->open, inputs, ninputs, &at)) { return false; }
     for (int i = 0; i < ninputs; i++) {
-        for (int k = 0; k < (options->open_2 ? 2 : 1); k++) {
-            const int dim = k ? options->open_2[i] : options->open[i];
-            const opd_tensor *const tensor = inputs[i].tag == OPD_TAG_TENSOR ? inputs[i].u.t : NULL;
-            const int64_t least = k ? options->least_2 : options->least, most = k ? options->most_2 : options->most;
-            if (dim >= 0 && (!tensor || dim >= tensor->ndim || !opd_is_contiguous(tensor) ||
-                             tensor->dims[dim] < least || tensor->dims[dim] > most)) { return false; }
+        const opd_tensor *const tensor = inputs[i].tag == OPD_TAG_TENSOR ? inputs[i].u.t : NULL;
+        for (int k = 0; k < (tensor ? tensor->ndim : 0); k++) {
+            if (opdi_open_dim(&compiled->open, i, k) && !opd_is_contiguous(tensor)) { return false; }
+        }
+        for (int k = 0; k < compiled->open.n && !compiled->open.graph; k++) {
+            const int dim = compiled->open.dims[k][i];
+            if (dim >= 0 && (!tensor || dim >= tensor->ndim)) { return false; }
         }
     }
     return true;
 }
 /* Makes a variant with open sizes for these inputs and returns it.  If that is impossible, returns NULL; unless memory
-   ran out or a limit was reached, it also warns, and does not try open sizes again later. */
+   ran out or a limit was reached, it also warns, and does not try open sizes again later.  The same holds, without a
+   warning, if uncompiled runs with these inputs are faster: code for a single size may be faster, too. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
     opdi_variant *const variant = opdi_variant_new(inputs, ninputs);
     if (variant && variant->inputs && opdi_variant_make(variant, compiled, inputs, ninputs, true) == 0) {
-        return variant;
-    }
-    if (!opdi_error_passes()) {
+        opdi_variant_choose(variant, inputs);
+        opdi_variant_guard(variant, compiled, inputs);
+        if (!variant->why) { return variant; }
+        compiled->open.n = 0;
+    } else if (!opdi_error_passes()) {
         opd_warn("%s: '%s' cannot have open sizes, so it is compiled for each size: %s", compiled->what, compiled->name,
                  opd_error_message());
-        compiled->open.open = compiled->open.open_2 = NULL;
+        compiled->open.n = 0;
     }
     opd_error_clear();
     opdi_variant_free(variant);
@@ -65,7 +71,7 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
         if (!compiled->said) { opd_warn("%s: '%s' runs uncompiled: %s", compiled->what, compiled->name, why); }
         compiled->said = true;
     }
-    if (!variant->why) {
+    if (!variant->why && !made) {
         opdi_variant_choose(variant, inputs);
         opdi_variant_guard(variant, compiled, inputs);
     }
@@ -84,8 +90,8 @@ static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, 
     opdi_lock(&compiled->lock);
     if (--compiled->plain == 0 && rc >= 0 && !why && compiled->count < compiled->kinds) {
         const opdi_variant *variant = compiled->variants;
-        int64_t sizes[2];
-        while (variant && !opdi_variant_fits(variant, inputs, ninputs, sizes)) { variant = variant->next; }
+        opdi_open_at at;
+        while (variant && !opdi_variant_fits(variant, inputs, ninputs, &at)) { variant = variant->next; }
         if (!variant) { opdi_compiled_add(compiled, inputs, ninputs); }
     }
     OPDI_STORE(&compiled->reason, why ? why : compiled->count < compiled->kinds ? "inputs of this kind are new"
@@ -96,78 +102,31 @@ static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, 
 /* Stores the options that tell which dims have open sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_open(opd_compiled *compiled, const opd_compile_options *options) {
     const int n = compiled->ninputs;
-    compiled->open.name = compiled->name;
     if (!options || !options->open) { return 0; }
     if (!(compiled->dims = (int *)opdi_alloc((size_t)(2 * n + 1) * sizeof *compiled->dims))) { return -1; }
     memcpy(compiled->dims, options->open, (size_t)n * sizeof *compiled->dims);
-    compiled->open.open = compiled->dims;
-    compiled->open.least = options->least;
-    compiled->open.most = options->most;
-    if (!options->open_2) { return 0; }
-    memcpy(compiled->dims + n, options->open_2, (size_t)n * sizeof *compiled->dims);
-    compiled->open.open_2 = compiled->dims + n;
-    compiled->open.least_2 = options->least_2;
-    compiled->open.most_2 = options->most_2;
-    return 0;
-}
-/* Finds the dim of input i that is open size `name` of the graph.  Returns -1 if there is none; -2 if the code cannot
-   have this size open. */
-static int opdi_compiled_dim(const opd_graph *graph, int name, int i) {
-    const opdi_gvalue *const input = graph->inputs[i];
-    int dim = -1;
-    for (int k = 0; input->open && k < input->ndim; k++) {
-        const opdi_gexpr *const expr = input->open[k];
-        if (!expr || !(opdi_gexpr_names(expr) >> name & 1)) { continue; }
-        if (expr->kind != OPDI_GEXPR_NAME || dim >= 0) { return -2; }
-        dim = k;
-    }
-    return dim;
-}
-/* If the options say nothing of open sizes, but the graph has one or two, with ranges that end, makes them open in the
-   code.  Returns 0, or -1 if memory runs out. */
-static int opdi_compiled_graph_sizes(opd_compiled *compiled, const opd_graph *graph) {
-    const int count = opd_graph_nsizes(graph), n = compiled->ninputs;
-    if (compiled->open.open || count < 1 || count > 2 || graph->program) { return 0; }
-    int *const dims = (int *)opdi_alloc((size_t)(2 * n + 1) * sizeof *dims);
-    if (!dims) { return -1; }
-    for (int name = 0; name < count; name++) {
-        const opdi_gsize *const size = &graph->sizes->names[name];
-        bool possible = size->most < OPDI_OPEN_MOST && size->most > 1 && size->step == 1;
-        for (int i = 0; i < n && possible; i++) {
-            possible = (dims[name * n + i] = opdi_compiled_dim(graph, name, i)) >= -1;
-        }
-        if (possible) { continue; }
-        opdi_free(dims, (size_t)(2 * n + 1) * sizeof *dims);
-        return 0;
-    }
-    const opdi_gsize *const names = graph->sizes->names;
-    compiled->dims = dims;
-    compiled->open.open = dims;
-    compiled->open.least = OPDI_MAX(names[0].least, 1);
-    compiled->open.most = names[0].most;
-    if (count < 2) { return 0; }
-    compiled->open.open_2 = dims + n;
-    compiled->open.least_2 = OPDI_MAX(names[1].least, 1);
-    compiled->open.most_2 = names[1].most;
+    if (options->open_2) { memcpy(compiled->dims + n, options->open_2, (size_t)n * sizeof *compiled->dims); }
+    (void)opdi_open_of_options(&compiled->open, compiled->dims, options->open_2 ? compiled->dims + n : NULL);
+    compiled->open.least[0] = options->least;
+    compiled->open.most[0] = options->most;
+    compiled->open.least[1] = options->least_2;
+    compiled->open.most[1] = options->most_2;
     return 0;
 }
 static opd_compiled *opdi_compiled_new(const char *what, const opd_compile_options *options, int ninputs) {
     opd_compiled *const compiled = (opd_compiled *)opdi_alloc(sizeof *compiled);
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     const char *const flags = options ? options->flags : NULL;
-    opd_c_options name;
     opdi_unit unit;
     if (!compiled) { return NULL; }
     memset(compiled, 0, sizeof *compiled);
     compiled->refs = 1;
-    memset(&name, 0, sizeof name);
-    name.name = options ? options->name : NULL;
     compiled->lock = fresh;
     compiled->what = what;
     compiled->frozen = options && options->frozen;
     compiled->kinds = options && options->kinds > 0 ? options->kinds : 8;
     compiled->reason = "it has not run";
-    int rc = opdi_unit_begin(&unit, what, &name);
+    int rc = opdi_unit_begin(&unit, what, options ? options->name : NULL);
     if (rc == 0) { (void)snprintf(compiled->name, sizeof compiled->name, "%s", unit.name); }
     compiled->ninputs = ninputs;
     rc = rc || opdi_compiled_open(compiled, options) ? -1 : 0;
@@ -226,11 +185,9 @@ opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_option
         return NULL;
     }
     opd_compiled *const compiled = opdi_compiled_new("opd_graph_compile", options, graph->ninputs);
-    if (compiled) { compiled->graph = graph; }
-    if (compiled && opdi_compiled_graph_sizes(compiled, graph)) {
-        opd_compiled_free(compiled);
-        return NULL;
-    }
+    if (!compiled) { return NULL; }
+    compiled->graph = graph;
+    if (!compiled->open.n && (graph->program || !opdi_open_of_graph(graph, &compiled->open))) { compiled->open.n = 0; }
     return compiled;
 }
 opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options) {
@@ -312,7 +269,7 @@ static int opdi_compiled_run(opd_compiled *compiled, const opd_value *inputs, in
                              int cap) {
     opdi_thread *const thread = opdi_self();
     opdi_variant *variant = NULL;
-    int64_t sizes[2] = {0, 0};
+    opdi_open_at at;
     const opd_part_compiler *const parter = opdi_compiled_parter(inputs, ninputs);
     if (OPDI_ACQUIRE(&compiled->parted) || (parter && opdi_compiled_by_device(compiled, parter))) {
         const int rc = opdi_compiled_uncompiled(compiled, inputs, ninputs, outputs, cap);
@@ -323,7 +280,7 @@ static int opdi_compiled_run(opd_compiled *compiled, const opd_value *inputs, in
     if (!why) { why = opdi_compiled_inputs(thread, inputs, ninputs); }
     if (!why) {
         variant = OPDI_ACQUIRE(&compiled->variants);
-        while (variant && !opdi_variant_fits(variant, inputs, ninputs, sizes)) { variant = variant->next; }
+        while (variant && !opdi_variant_fits(variant, inputs, ninputs, &at)) { variant = variant->next; }
         why = variant ? variant->why : NULL;
     }
     if (!variant && !why) { why = opdi_compiled_module(thread, compiled); }
@@ -334,7 +291,7 @@ static int opdi_compiled_run(opd_compiled *compiled, const opd_value *inputs, in
     opd_span *const span = opd_span_open(compiled->name);
     opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(variant->nends + 1) * sizeof *all);
     why = all ? opdi_variant_tensors(thread, variant, inputs, all) : NULL;
-    const int rc = !all ? -1 : why ? 1 : opdi_variant_run(variant, sizes, all, outputs);
+    const int rc = !all ? -1 : why ? 1 : opdi_variant_run(variant, &at, all, outputs);
     bool held = rc == 0;
     for (int i = 0; i < variant->nresults && held; i++) { held = opdi_value_hold(&outputs[i]) == 0; }
     opd_span_close(span);

@@ -349,8 +349,21 @@ typedef struct opdi_group_buffers {
 //== units =============================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-/* A number that depends on open sizes: the sum over i and k of times[i][k] * (first size)^i * (second size)^k. */
-typedef struct opdi_open_terms { int64_t times[3][3]; } opdi_open_terms;
+/* OPEN_SIZES: the most open sizes.  OPEN_POWERS: 3^OPEN_SIZES.  OPEN_TERMS: the most terms of a number. */
+enum { OPDI_OPEN_SIZES = 4, OPDI_OPEN_POWERS = 81, OPDI_OPEN_TERMS = 16 };
+/* A number that depends on open sizes: a sum of terms.  A term is `times` times a product of powers of the sizes.  The
+   exponent of size k, at most 2, is in bits 4*k and up of `powers`. */
+typedef struct opdi_open_term { int64_t times; uint32_t powers; } opdi_open_term;
+typedef struct opdi_open_terms { int32_t count; opdi_open_term all[OPDI_OPEN_TERMS]; } opdi_open_terms;
+/* The open sizes of compiled code.  They are those of a graph (`graph` is not NULL), or the dims that options name:
+   dims[k] has, for each input, the dim with size k, or -1.  The code is given each size divided by its step; least and
+   most are the bounds of these quotients. */
+typedef struct opdi_open_sizes {
+    int n;
+    const opd_graph *graph;
+    const int *dims[2];
+    int64_t least[OPDI_OPEN_SIZES], most[OPDI_OPEN_SIZES], step[OPDI_OPEN_SIZES];
+} opdi_open_sizes;
 /* An input or output of a unit. */
 typedef struct opdi_unit_port {
     opdi_buffer *buffer;
@@ -385,7 +398,7 @@ typedef struct opdi_unit {
     opdi_index names;                             /* the names of buffers (see opdi_unit_name) */
     bool asks;                                    /* true: the graph reads the grad mode */
     int nopen;                                    /* number of open sizes */
-    int64_t least[2], most[2];                    /* the ranges of the open sizes */
+    const opdi_open_sizes *open;                  /* their ranges */
     bool here, frozen;                            /* here: true if the code runs in this process; frozen: true if this
                                                      code finds constants in a table of pointers; false if constants are
                                                      passed as inputs */
@@ -467,12 +480,15 @@ typedef struct opdi_unit_source {
     const opd_program *program;
     const opd_value *inputs;
     int ninputs;
-    const opd_c_options *options;
+    const char *name;                             /* of the model; NULL: "model" */
+    bool calls;                                   /* operators without a form in C are called */
+    const opdi_open_sizes *sizes;                 /* the open sizes; NULL: none */
     const opdi_recording *earlier;                /* as in opdi_unit */
 } opdi_unit_source;
-enum { OPDI_OPEN_POINTS = 10 };
-/* A value for each of the one or two open sizes. */
-typedef struct opdi_open_at { int64_t sizes[2]; } opdi_open_at;
+/* The most recordings: one for each product of at most four of four sizes in which none is cubed, and one more. */
+enum { OPDI_OPEN_POINTS = 51 };
+/* A value for each open size, divided by its step. */
+typedef struct opdi_open_at { int64_t sizes[OPDI_OPEN_SIZES]; } opdi_open_at;
 typedef struct opdi_open_entry {
     int64_t value;
     const char *what, *why;                       /* what: the operator, for errors; why: the error if the recordings
@@ -485,8 +501,8 @@ typedef struct opdi_open_list { opdi_open_entry *entries; int32_t count, capacit
 typedef struct opdi_open {
     const opdi_unit_source *source;
     opdi_unit units[2];
-    int n, npoints;                               /* n: number of open sizes; npoints: number of recordings, each with
-                                                     different sizes */
+    int n, npoints, npowers;                      /* n: number of open sizes; npoints: number of recordings, each with
+                                                     different sizes; npowers: 3^n */
     bool here, frozen;                            /* as in opdi_unit */
     opdi_open_at points[OPDI_OPEN_POINTS], least, most;
     opdi_arena arena;                             /* memory for the terms in the lists, and for the decisions */
@@ -544,10 +560,7 @@ typedef struct opdi_variant {
     bool writes, draws, whole, asks;              /* writes: the code writes an input; draws: the code calls an operator
                                                      that uses random numbers; whole, asks: as in opdi_unit */
     int64_t arena_bytes, fixed_bytes;
-    int nopen;                                    /* number of open sizes */
-    int *open[2];                                 /* open[0], open[1]: for each input, the dim that has the first or
-                                                     second open size, or -1 */
-    int64_t least[2], most[2];
+    opdi_open_sizes open;                         /* the open sizes */
     opdi_open_terms *shapes;                      /* the sizes and strides of the outputs, as in opdi_unit */
     void *library, *fixed, *spare;                /* spare: memory for the arena of a run, while no run uses it */
     opdi_c_model model;
@@ -579,7 +592,7 @@ struct opd_compiled {
                                                      variants */
     int ninputs, *dims;                           /* dims: the arrays `open` and `open_2` of the options, one after the
                                                      other */
-    opd_c_options open;                           /* the options about open sizes */
+    opdi_open_sizes open;                         /* the open sizes that the code is to have */
     opdi_mutex lock;                              /* is held while code is compiled; protects plain, count and
                                                      variants */
     int plain;                                    /* the number of uncompiled runs that are in progress */

@@ -421,7 +421,7 @@ opd_gpu_code *opd_graph_gpu_code(const opd_graph *graph, opd_tensor *const *inpu
     memset(&writer, 0, sizeof writer);
     writer.code = &owned->code;
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
-    const opdi_unit_source source = {"opd_graph_gpu_code", graph, NULL, values, ninputs, NULL, NULL};
+    const opdi_unit_source source = {"opd_graph_gpu_code", graph, NULL, values, ninputs, NULL, false, NULL, NULL};
     int rc = opdi_unit_begin(&writer.unit, source.what, NULL);
     if (rc == 0) {
         opdi_unit_job job = opdi_unit_job_begin(&writer.unit);

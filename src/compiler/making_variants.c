@@ -208,7 +208,7 @@ static int opdi_compiled_record(const opd_compiled *compiled, opdi_unit *unit, c
    error. */
 static int opdi_compiled_record_writes(const opd_compiled *compiled, const opdi_unit_source *source,
                                        opdi_unit *earlier) {
-    if (opdi_unit_begin(earlier, compiled->what, &compiled->open)) { return -1; }
+    if (opdi_unit_begin(earlier, compiled->what, compiled->name)) { return -1; }
     opdi_unit_job job = opdi_unit_job_begin(earlier);
     const int rc = opdi_compiled_record(compiled, earlier, source);
     opdi_unit_job_end(&job);
@@ -258,7 +258,7 @@ static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *com
     int count = 0;
     if (!open) { return -1; }
     memset(open, 0, sizeof *open);
-    int rc = opdi_unit_begin(&open->units[0], compiled->what, &compiled->open) ||
+    int rc = opdi_unit_begin(&open->units[0], compiled->what, compiled->name) ||
         opdi_compiled_text_open(compiled, open, source, &text) ||
         opdi_variant_made(variant, compiled, &open->units[0], &text) ? -1 : 0;
     const int dims = rc ? 0 : opdi_open_dims(&open->units[0]);
@@ -267,13 +267,7 @@ static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *com
     if (shapes) {
         memcpy(shapes, open->units[0].shapes, 2 * (size_t)dims * sizeof *shapes);
         variant->shapes = shapes;
-        variant->nopen = open->n;
-        variant->open[0] = (int *)(uintptr_t)compiled->open.open;
-        variant->open[1] = (int *)(uintptr_t)compiled->open.open_2;
-        for (int i = 0; i < 2; i++) {
-            variant->least[i] = open->least.sizes[i];
-            variant->most[i] = open->most.sizes[i];
-        }
+        variant->open = compiled->open;
         for (int i = 0; i < source->ninputs; i++) {
             if (source->inputs[i].tag != OPD_TAG_TENSOR) { continue; }
             opdi_port_keep(&variant->ends[count++], source->inputs[i].u.t);
@@ -290,7 +284,7 @@ static int opdi_variant_make_fixed(opdi_variant *variant, const opd_compiled *co
                                    const opdi_unit_source *source) {
     opdi_string text = {NULL, 0, 0, false};
     opdi_unit unit;
-    const int rc = opdi_unit_begin(&unit, compiled->what, &compiled->open) ||
+    const int rc = opdi_unit_begin(&unit, compiled->what, compiled->name) ||
         opdi_compiled_text(compiled, &unit, source, &text) ||
         opdi_variant_made(variant, compiled, &unit, &text) ? -1 : 0;
     opdi_unit_free(&unit);
@@ -300,8 +294,8 @@ static int opdi_variant_make_fixed(opdi_variant *variant, const opd_compiled *co
 /* Makes the code of a variant, with open sizes if `open` is true.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_variant_make(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs,
                                     int ninputs, bool open) {
-    opdi_unit_source source = {compiled->what, compiled->graph, compiled->program, inputs, ninputs, &compiled->open,
-                               NULL};
+    opdi_unit_source source = {compiled->what, compiled->graph, compiled->program, inputs, ninputs, compiled->name,
+                               false, open ? &compiled->open : NULL, NULL};
     opdi_unit earlier;
     int rc = 0;
     memset(&earlier, 0, sizeof earlier);

@@ -5,8 +5,8 @@
 //
 //  To compile a graph whose sizes are arguments, the graph is recorded several times, with different sizes.  Each
 //  recording becomes a list of words, which must be equal for all sizes, and of numbers.  Each number must be a sum of
-//  multiples of the sizes, their squares and products.  Three sizes determine the sum (nine pairs of sizes if two sizes
-//  are open), and one more confirms it.  The sizes are primes, because primes rarely divide another number by chance.
+//  multiples of the sizes, their squares and products (see opdi_open_points).  The sizes are primes, because primes
+//  rarely divide another number by chance.
 //
 //  The numbers of nests are found in the same way, from fused recordings.  The C text is also written for several
 //  sizes; a number that differs between the texts is replaced by an expression.  Conditions on which fused code relies
@@ -36,64 +36,8 @@ typedef enum opdi_open_kind {
     OPDI_OPEN_WORD, OPDI_OPEN_NUMBER, OPDI_OPEN_COUNT, OPDI_OPEN_SOME, OPDI_OPEN_DOUBLE, OPDI_OPEN_FLOAT
 } opdi_open_kind;
 
-//-- numbers as polynomials of the sizes -------------------------------------------------------------------------------
+//-- numbers that are computed from sizes ------------------------------------------------------------------------------
 
-/* Finds the polynomial c[0] + c[1] x + c[2] x^2 that goes through three points.  Returns false if its coefficients are
-   not integers. */
-static bool opdi_open_line(const int64_t x[3], const int64_t y[3], int64_t c[3]) {
-    const int64_t first = (y[1] - y[0]) / (x[1] - x[0]), second = (y[2] - y[1]) / (x[2] - x[1]);
-    c[2] = (second - first) / (x[2] - x[0]);
-    c[1] = first - c[2] * (x[0] + x[1]);
-    c[0] = y[0] - x[0] * (c[1] + c[2] * x[0]);
-    return (y[1] - y[0]) % (x[1] - x[0]) == 0 && (y[2] - y[1]) % (x[2] - x[1]) == 0 &&
-        (second - first) % (x[2] - x[0]) == 0;
-}
-/* Returns the number that has the terms `terms`, for the sizes `at`. */
-OPDI_INTERNAL int64_t opdi_open_number(const opdi_open_terms *terms, const opdi_open_at *at) {
-    int64_t sum = 0;
-    for (int i = 2; i >= 0; i--) {
-        const int64_t *const times = terms->times[i];
-        sum = sum * at->sizes[0] + times[0] + at->sizes[1] * (times[1] + at->sizes[1] * times[2]);
-    }
-    return sum;
-}
-/* Finds the terms of a number whose value for the sizes points[i] is numbers[i].  Returns false if there are none: the
-   number is then not such a polynomial (opdi_open_terms) of the sizes. */
-static bool opdi_open_fit(const opdi_open_at *points, int npoints, const int64_t *numbers, opdi_open_terms *terms) {
-    const int64_t x[3] = {points[0].sizes[0], points[1].sizes[0], points[2].sizes[0]};
-    const int64_t y[3] = {points[0].sizes[1], npoints > 4 ? points[3].sizes[1] : 0, npoints > 4 ? points[6].sizes[1]
-                          : 0};
-    int64_t lines[3][3];
-    memset(terms, 0, sizeof *terms);
-    memset(lines, 0, sizeof lines);
-    for (int k = 0; k < npoints / 3; k++) { if (!opdi_open_line(x, numbers + 3 * k, lines[k])) { return false; } }
-    for (int i = 0; i < 3; i++) {
-        const int64_t row[3] = {lines[0][i], lines[1][i], lines[2][i]};
-        if (npoints == 4) { terms->times[i][0] = row[0]; }
-        else if (!opdi_open_line(y, row, terms->times[i])) { return false; }
-    }
-    return opdi_open_number(terms, &points[npoints - 1]) == numbers[npoints - 1];
-}
-/* Returns a bound of a number over all sizes from open->least to open->most: an upper bound if `above` is true, else a
-   lower bound.  The bound is exact if the number only grows, or only shrinks, with each size. */
-static double opdi_open_bound(const opdi_open *open, const opdi_open_terms *terms, bool above) {
-    double sum = 0, moved[3][3] = {{0}};
-    static const double choose[3][3] = {{1, 0, 0}, {1, 1, 0}, {1, 2, 1}};
-    for (int i = 0; i < 9; i++) {                 /* rewrites the sum in terms of (size - smallest size) */
-        for (int k = 0; k < 9; k++) {
-            const int a = i / 3, b = i % 3, c = k / 3, d = k % 3;
-            if (c > a || d > b) { continue; }
-            moved[c][d] += (double)terms->times[a][b] * choose[a][c] * choose[b][d] *
-                pow((double)open->least.sizes[0], a - c) * pow((double)open->least.sizes[1], b - d);
-        }
-    }
-    for (int i = 0; i < 9; i++) {
-        const double part = moved[i / 3][i % 3] * pow((double)(open->most.sizes[0] - open->least.sizes[0]), i / 3) *
-            pow((double)(open->most.sizes[1] - open->least.sizes[1]), i % 3);
-        if (i == 0 || (part > 0) == above) { sum += part; }
-    }
-    return sum;
-}
 /* Returns a double that is computed from an integer as `form` (OPDI_FORM_...) says, by the same operations as in the
    generated code.  If `single` is true, the double is rounded to float. */
 static double opdi_open_formed(int32_t form, int64_t number, bool single) {
@@ -350,7 +294,7 @@ static bool opdi_open_fit_double(const opdi_open *open, int32_t at, opdi_open_en
             numbers[k] = fits ? (int64_t)(whole < 0 ? whole - 0.5 : whole + 0.5) : 0;
             fits = fits && opdi_open_formed(form, numbers[k], way > 3) == value;
         }
-        if (!fits || !opdi_open_fit(open->points, open->npoints, numbers, terms)) { continue; }
+        if (!fits || !opdi_open_fit(open, open->points, numbers, terms)) { continue; }
         entry->form = form;
         entry->kind = way > 3 ? OPDI_OPEN_FLOAT : OPDI_OPEN_DOUBLE;
         return true;
@@ -378,7 +322,7 @@ static int opdi_open_join(opdi_open *open, opdi_open_list *joined) {
         if (!terms) { return -1; }
         const bool doubles = entry->kind == OPDI_OPEN_DOUBLE || entry->kind == OPDI_OPEN_FLOAT;
         if (doubles ? !opdi_open_fit_double(open, i, entry, terms)
-            : !opdi_open_fit(open->points, open->npoints, numbers, terms)) {
+            : !opdi_open_fit(open, open->points, numbers, terms)) {
             return opdi_open_reject(open, entry, entry->why);
         }
         const double least = entry->kind == OPDI_OPEN_COUNT ? 0 : entry->kind == OPDI_OPEN_SOME ? 1
@@ -551,7 +495,7 @@ static bool opdi_open_always(const opdi_open *open, const int64_t *a, const int6
     int64_t numbers[OPDI_OPEN_POINTS];
     opdi_open_terms terms;
     for (int k = 0; k < open->npoints; k++) { numbers[k] = times * (a[k] - (b ? b[k] : 0)) - less; }
-    return opdi_open_fit(open->points, open->npoints, numbers, &terms) && opdi_open_bound(open, &terms, false) >= 0 &&
+    return opdi_open_fit(open, open->points, numbers, &terms) && opdi_open_bound(open, &terms, false) >= 0 &&
         opdi_open_bound(open, &terms, true) <= 4503599627370496.0;
 }
 /* Returns whether the comparison `kind` of a with b has the result `truth` for all sizes. */
@@ -563,7 +507,7 @@ static bool opdi_open_compares(const opdi_open *open, int32_t kind, bool truth, 
         bool same = true;
         for (int k = 0; k < open->npoints; k++) { same = same && a[k] == b[k]; }
         const bool equal = (kind == OPDI_DECISION_EQ) == truth;
-        if (same) { return equal && opdi_open_fit(open->points, open->npoints, a, &terms); }
+        if (same) { return equal && opdi_open_fit(open, open->points, a, &terms); }
         return !equal && (opdi_open_always(open, b, a, 1, 1) ||
                                                       opdi_open_always(open, b, a, -1, 1));
     }
@@ -582,7 +526,7 @@ static bool opdi_open_parts(const opdi_open *open, const int64_t *a, const int64
         rest[k] = (a[k] % b[k] + b[k]) % b[k];
         whole[k] = (a[k] - rest[k]) / b[k];
     }
-    return opdi_open_fit(open->points, open->npoints, whole, &terms) && opdi_open_always(open, rest, NULL, 1, 0) &&
+    return opdi_open_fit(open, open->points, whole, &terms) && opdi_open_always(open, rest, NULL, 1, 0) &&
         opdi_open_always(open, b, rest, 1, 1);
 }
 /* Returns whether, for all sizes, the result of decision `which` is the maximum (if `more` is true) or the minimum of
@@ -620,7 +564,7 @@ static bool opdi_open_settled(const opdi_open *open, int32_t which) {
     const bool truth = decision->result != 0, changes = opdi_open_decided(open, which, -1, result);
     if (!differ) { return !changes; }
     if (kind == OPDI_DECISION_LESS || kind == OPDI_DECISION_MORE || kind == OPDI_DECISION_PARTS) {
-        if (!opdi_open_fit(open->points, open->npoints, result, &terms)) { return true; }       /* the result is not a
+        if (!opdi_open_fit(open, open->points, result, &terms)) { return true; }       /* the result is not a
                                                                                                    polynomial of the
                                                                                                    sizes, so no recorded
                                                                                                    number can depend on
@@ -663,23 +607,24 @@ static int opdi_open_decisions(const opdi_open *open) {
 
 //-- recordings --------------------------------------------------------------------------------------------------------
 
-/* Returns the dim of input `input` that has the first open size (`which` is 0) or the second (`which` is 1).  Returns
-   -1 if there is none. */
-static int opdi_open_dim(const opdi_unit_source *source, int which, int input) {
-    const int *const dims = which ? source->options->open_2 : source->options->open;
-    return dims ? dims[input] : -1;
-}
 /* Fills `inputs` with values like the examples, but with the open sizes `at`.  The elements of tensors are not set,
    because nothing reads them.  Returns 0, or -1 and sets an error. */
 static int opdi_open_inputs(const opdi_unit_source *source, const opdi_open_at *at, opd_value *inputs) {
     for (int i = 0; i < source->ninputs; i++) {
-        const int dims[2] = {opdi_open_dim(source, 0, i), opdi_open_dim(source, 1, i)};
         int64_t sizes[OPD_MAX_DIMS];
+        bool open = false;
         inputs[i] = source->inputs[i];
-        if (dims[0] < 0 && dims[1] < 0) { continue; }
+        if (inputs[i].tag != OPD_TAG_TENSOR) { continue; }
         opd_tensor *const tensor = inputs[i].u.t;
-        memcpy(sizes, opd_sizes(tensor), (size_t)opd_ndim(tensor) * sizeof *sizes);
-        for (int k = 0; k < 2; k++) { if (dims[k] >= 0) { sizes[dims[k]] = at->sizes[k]; } }
+        for (int k = 0; k < opd_ndim(tensor); k++) {
+            open = open || opdi_open_dim(source->sizes, i, k);
+            sizes[k] = opdi_open_size(source->sizes, i, k, at, opd_size(tensor, k));
+            if (sizes[k] < 0) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "%s: size %d of input %d is not possible for all sizes",
+                                source->what, k, i);
+            }
+        }
+        if (!open) { continue; }
         opd_tensor *const other = opd_tensor_wrap(opd_data(tensor), opd_ints_of(sizes, opd_ndim(tensor)),
                                                   opd_is_contiguous(tensor) ? NULL : opd_strides(tensor),
                                                   opd_dtype(tensor), NULL, NULL);
@@ -688,47 +633,65 @@ static int opdi_open_inputs(const opdi_unit_source *source, const opdi_open_at *
     }
     return 0;
 }
-/* Checks the dim of input i that is to have open size `which`.  *size is this size in the inputs that were checked
-   before, or 0.  Returns 0, or -1 and sets an error. */
-static int opdi_open_check_dim(opdi_unit *unit, const opdi_unit_source *source, int which, int i, int64_t *size) {
-    const int dim = opdi_open_dim(source, which, i);
+/* Checks that input i can have the open sizes that it is to have.  Returns 0, or -1 and sets an error. */
+static int opdi_open_check_input(opdi_unit *unit, const opdi_unit_source *source, int i) {
     const opd_tensor *const tensor = source->inputs[i].tag == OPD_TAG_TENSOR ? source->inputs[i].u.t : NULL;
-    if (!tensor || dim >= opd_ndim(tensor) || opd_numel(tensor) < 1 || (*size && opd_sizes(tensor)[dim] != *size) ||
-        dim == opdi_open_dim(source, !which, i)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: dim %d of input %d cannot be open: it does not exist, or has another "
-                        "size than the open dim of another input", source->what, dim, i);
-    }
-    *size = opd_sizes(tensor)[dim];
-    bool outer = true;
-    const int64_t *const strides = opd_strides(tensor);
-    for (int k = 0; k < opd_ndim(tensor); k++) { outer = outer && strides[k] <= strides[dim]; }
-    if (!outer && !opd_is_contiguous(tensor)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the strides of input %d depend on its open size", source->what, i);
+    bool any = false;
+    for (int dim = 0; tensor && dim < opd_ndim(tensor); dim++) {
+        if (!opdi_open_dim(source->sizes, i, dim)) { continue; }
+        const int64_t *const strides = opd_strides(tensor);
+        bool outer = true;
+        for (int k = 0; k < opd_ndim(tensor); k++) { outer = outer && strides[k] <= strides[dim]; }
+        if (!outer && !opd_is_contiguous(tensor)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: the strides of input %d depend on its open size", source->what,
+                            i);
+        }
+        if (opd_numel(tensor) < 1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: input %d has an open size, but no elements", source->what, i);
+        }
+        any = true;
     }
 #if !defined(OPD_NO_PROGRAMS)
     const opd_graph *const graph = source->graph ? source->graph : source->program->graph;
 #else
     const opd_graph *const graph = source->graph;
 #endif
-    return opdi_unit_begins(unit, graph, tensor);
+    return any ? opdi_unit_begins(unit, graph, tensor) : 0;
 }
-/* Checks the options for open sizes against the example inputs.  Returns 0, or -1 and sets an error. */
+/* Checks the dims that options say to be open size k.  Returns 0, or -1 and sets an error. */
+static int opdi_open_check_dims(const opdi_unit_source *source, int k) {
+    const opdi_open_sizes *const sizes = source->sizes;
+    int64_t size = 0;
+    for (int i = 0; i < source->ninputs; i++) {
+        const int dim = sizes->dims[k][i];
+        const opd_tensor *const tensor = source->inputs[i].tag == OPD_TAG_TENSOR ? source->inputs[i].u.t : NULL;
+        if (dim < 0) { continue; }
+        if (!tensor || dim >= opd_ndim(tensor) || opd_numel(tensor) < 1 || (size && opd_size(tensor, dim) != size) ||
+            (sizes->n > 1 && dim == sizes->dims[!k][i])) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: dim %d of input %d cannot be open: it does not exist, or has "
+                            "another size than the open dim of another input", source->what, dim, i);
+        }
+        size = opd_size(tensor, dim);
+    }
+    return size ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: none of the inputs has an open dim", source->what);
+}
+/* Checks the open sizes against the example inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_open_check(opdi_open *open) {
     const opdi_unit_source *const source = open->source;
     for (int k = 0; k < open->n; k++) {
         const int64_t least = open->least.sizes[k], most = open->most.sizes[k];
-        int64_t size = 0;
         if (least < 1 || most < least || most < 2 || most > INT32_MAX) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: the range %lld to %lld is not possible for an open size: it must "
                             "begin at 1 or more, and end at 2 or more", source->what, (long long)least,
                             (long long)most);
         }
-        for (int i = 0; i < source->ninputs; i++) {
-            if (opdi_open_dim(source, k, i) >= 0 && opdi_open_check_dim(&open->units[0], source, k, i, &size)) {
-                return -1;
-            }
-        }
-        if (!size) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: none of the inputs has an open dim", source->what); }
+        if (!source->sizes->graph && opdi_open_check_dims(source, k)) { return -1; }
+    }
+    if (source->sizes->graph && opdi_graph_guard(source->sizes->graph, source->inputs, source->what, NULL)) {
+        return -1;
+    }
+    for (int i = 0; i < source->ninputs; i++) {
+        if (opdi_open_check_input(&open->units[0], source, i)) { return -1; }
     }
     return 0;
 }
@@ -740,12 +703,9 @@ static int opdi_open_record(opdi_open *open, int which, const opdi_open_at *at) 
     opdi_unit_free(unit);
     memset(unit, 0, sizeof *unit);
     unit->what = source->what;
-    unit->name = source->options->name ? source->options->name : "model";
+    unit->name = source->name ? source->name : "model";
     unit->nopen = open->n;
-    for (int i = 0; i < 2; i++) {
-        unit->least[i] = open->least.sizes[i];
-        unit->most[i] = open->most.sizes[i];
-    }
+    unit->open = source->sizes;
     unit->file = !open->here;
     unit->here = open->here;
     unit->frozen = open->frozen;
@@ -784,39 +744,38 @@ static int opdi_open_holds(opdi_open *open, const opdi_open_at *at) {
 
 /* Writes the number that has the terms `terms` as a C expression, such as "(2 * open_size * open_size + 1)". */
 static void opdi_open_expression(opdi_string *out, const opdi_open_terms *terms) {
-    char text[400] = "", part[160];
-    int parts = 0, factors = 0;
-    for (int i = 8; i >= 0; i--) {
-        const int64_t times = terms->times[i / 3][i % 3], size = times < 0 ? -times : times;
-        if (!times) { continue; }
-        const bool alone = size != 1 || i == 0;
-        part[0] = 0;
-        if (alone) { (void)snprintf(part, sizeof part, "%lld", (long long)size); }
-        factors += alone && i;
-        for (int k = 0; k < i / 3 + i % 3; k++) {
-            (void)snprintf(part + strlen(part), sizeof part - strlen(part), "%s%s", *part ? " * " : "",
-                           k < i / 3 ? "open_size" : "open_size_2");
-            factors += k > 0;
+    const bool alone = terms->count == 1 && !(terms->all[0].powers & (terms->all[0].powers - 1)) &&
+        (terms->all[0].powers ? terms->all[0].times == 1 && !(terms->all[0].powers & 0x2222) : terms->all[0].times > 0);
+    char part[40];
+    if (!terms->count) { opdi_string_add(out, "0"); }
+    if (terms->count && !alone) { opdi_string_add(out, "("); }
+    for (int i = 0; i < terms->count; i++) {
+        const int64_t times = terms->all[i].times, size = times < 0 ? -times : times;
+        uint32_t powers = terms->all[i].powers;
+        bool any = size != 1 || !powers;
+        opdi_string_add(out, i ? times < 0 ? " - " : " + " : times < 0 ? "-" : "");
+        (void)snprintf(part, sizeof part, "%lld", (long long)size);
+        opdi_string_add(out, any ? part : "");
+        for (int k = 0; powers; k++, powers >>= 4) {
+            for (uint32_t j = powers & 15; j; j--) {
+                opdi_string_add(out, any ? " * open_size" : "open_size");
+                opdi_string_add(out, opdi_open_suffixes[k]);
+                any = true;
+            }
         }
-        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", parts ? times < 0 ? " - " : " + "
-                       : times < 0 ? "-" : "", part);
-        factors += times < 0;
-        parts++;
     }
-    if (parts > 1 || factors) { opdi_string_add(out, "("); }
-    opdi_string_add(out, text);
-    if (parts > 1 || factors) { opdi_string_add(out, ")"); }
+    if (terms->count && !alone) { opdi_string_add(out, ")"); }
 }
 static size_t opdi_open_letters(const char *text) {
     size_t length = 0;
     while (opdi_c_letter(text[length]) || (text[length] == '.' && length)) { length++; }
     return length;
 }
-/* Joins the texts for the sizes `points` into one text.  Replaces a number that differs by an expression.  Sets
-   most->times[i][k] to the largest absolute value that this multiple has in any expression.  Returns false if the texts
-   differ in anything but numbers. */
-static bool opdi_open_text(opdi_string *out, const opdi_string *texts, const opdi_open_at *points, int npoints,
-                           opdi_open_terms *most) {
+/* Joins the texts for the sizes `points` into one text.  Replaces a number that differs by an expression.  Sets `most`
+   as opdi_open_most does for all expressions.  Returns false if the texts differ in anything but numbers. */
+static bool opdi_open_text(const opdi_open *open, opdi_string *out, const opdi_string *texts,
+                           const opdi_open_at *points, double *most) {
+    const int npoints = open->npoints;
     const char *at[OPDI_OPEN_POINTS];
     for (int i = 0; i < npoints; i++) { at[i] = texts[i].data; }
     while (*at[0]) {
@@ -833,12 +792,9 @@ static bool opdi_open_text(opdi_string *out, const opdi_string *texts, const opd
             numbers[i] = whole ? strtoll(at[i], NULL, 10) : 0;
         }
         if (same) { opdi_string_add_n(out, at[0], length[0] ? length[0] : 1); }
-        else if (whole && opdi_open_fit(points, npoints, numbers, &terms)) {
+        else if (whole && opdi_open_fit(open, points, numbers, &terms)) {
             opdi_open_expression(out, &terms);
-            for (int i = 0; i < 9; i++) {
-                const int64_t times = terms.times[i / 3][i % 3];
-                most->times[i / 3][i % 3] = OPDI_MAX(most->times[i / 3][i % 3], times < 0 ? -times : times);
-            }
+            opdi_open_most(most, open, &terms);
         } else { return false; }
         for (int i = 0; i < npoints; i++) { at[i] += length[i] ? length[i] : 1; }
     }
@@ -847,27 +803,32 @@ static bool opdi_open_text(opdi_string *out, const opdi_string *texts, const opd
 }
 /* Adds a check to the text for machines on which a ptrdiff_t has 32 bits.  There, numbers could overflow although the
    sizes are in their ranges.  The check makes the code return 3 for such sizes. */
-static void opdi_open_small(const opdi_open *open, opdi_string *text, const opdi_open_terms *most) {
+static void opdi_open_small(const opdi_open *open, opdi_string *text, const double *most) {
     static const char begin[] = "{ return 3; }\n";
     opdi_string all = {NULL, 0, 0, false};
-    char part[160];
+    char part[80];
     double worst = 0;
     const char *at = text->data, *next = at;
-    for (int i = 0; i < 9; i++) {
-        worst += (double)most->times[i / 3][i % 3] * pow((double)open->most.sizes[0], i / 3) *
-            pow((double)open->most.sizes[1], i % 3);
+    for (int code = 0; code < open->npowers; code++) {
+        double product = most[code];
+        for (int k = 0, rest = code; k < open->n; k++, rest /= 3) {
+            for (int i = rest % 3; i; i--) { product *= (double)open->most.sizes[open->n - 1 - k]; }
+        }
+        worst += product;
     }
     while ((next = strstr(next, begin)) != NULL) { at = next += strlen(begin); }
     if (worst <= 2147483647.0 || text->failed || at == text->data) { return; }
     opdi_string_add_n(&all, text->data, (size_t)(at - text->data));
     opdi_string_add(&all, "    if (sizeof open_size < 8 &&   /* 32 bits hold no larger numbers */\n        0.0");
-    for (int i = 0; i < 9; i++) {
-        const int64_t times = most->times[i / 3][i % 3];
-        if (!times) { continue; }
-        (void)snprintf(part, sizeof part, " + %lld.0", (long long)times);
+    for (int code = 0; code < open->npowers; code++) {
+        if (most[code] <= 0) { continue; }
+        (void)snprintf(part, sizeof part, " + %.0f.0", most[code]);
         opdi_string_add(&all, part);
-        for (int k = 0; k < i / 3 + i % 3; k++) {
-            opdi_string_add(&all, k < i / 3 ? " * (double)open_size" : " * (double)open_size_2");
+        for (int k = 0, digit = open->npowers / 3; digit; k++, digit /= 3) {
+            for (int i = code / digit % 3; i; i--) {
+                (void)snprintf(part, sizeof part, " * (double)open_size%s", opdi_open_suffixes[k]);
+                opdi_string_add(&all, part);
+            }
         }
     }
     opdi_string_add(&all, " > 2147483647.0) { return 3; }\n");
@@ -918,7 +879,7 @@ static int opdi_open_shapes(opdi_open *open, opdi_unit *unit, const opdi_open_at
     const size_t bytes = (size_t)(count + 1) * sizeof *unit->shapes;
     unit->shapes = (opdi_open_terms *)opdi_recording_alloc(&unit->recording, bytes);
     for (int i = 0; i < count && unit->shapes; i++) {
-        if (opdi_open_fit(points, open->npoints, numbers + i * OPDI_OPEN_POINTS, &unit->shapes[i])) { continue; }
+        if (opdi_open_fit(open, points, numbers + i * OPDI_OPEN_POINTS, &unit->shapes[i])) { continue; }
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the size of a result depends on the open size in another way than by "
                         "sums of multiples, squares and products", unit->what);
     }
@@ -927,14 +888,16 @@ static int opdi_open_shapes(opdi_open *open, opdi_unit *unit, const opdi_open_at
 /* Plans memory that is sufficient for all sizes, and writes the C text and the header.  Returns 0, or -1 and sets an
    error. */
 static int opdi_open_texts(opdi_open *open, opdi_string *source, opdi_string *header) {
-    static const int64_t sizes[2][4] = {{10007, 10009, 10037, 10039}, {20011, 20021, 20023, 20029}};
+    static int64_t sizes[2][OPDI_OPEN_SIZES][4] = {
+        {{10007, 10009, 10037, 10039}, {20011, 20021, 20023, 20029}},
+        {{1009, 1013, 1019, 1021}, {2003, 2011, 2017, 2027}, {3001, 3011, 3019, 3023}, {4001, 4003, 4007, 4013}}};
     opdi_unit *const unit = &open->units[0];
     opdi_open_at points[OPDI_OPEN_POINTS];
     opdi_string texts[2][OPDI_OPEN_POINTS];
-    opdi_open_terms most;
+    double most[OPDI_OPEN_POWERS] = {0};
     bool same = true;
     memset(texts, 0, sizeof texts);
-    memset(&most, 0, sizeof most);
+    (void)opdi_open_points(open, sizes[open->n > 2], points);
     int rc = opdi_open_set(open, unit, &open->fused, NULL);
     int *const forms = (int *)opdi_scope_alloc((size_t)(unit->ngroups + 1) * sizeof *forms);
     const int dims = opdi_open_dims(unit);
@@ -944,9 +907,6 @@ static int opdi_open_texts(opdi_open *open, opdi_string *source, opdi_string *he
         forms[group->id] = opdi_open_form(group);
     }
     for (int i = 0; i < open->npoints && rc == 0; i++) {
-        const bool last = i == open->npoints - 1;
-        points[i].sizes[0] = sizes[0][last ? 3 : i % 3];
-        points[i].sizes[1] = open->n > 1 ? sizes[1][last ? 3 : i / 3] : 0;
         rc = opdi_open_set(open, unit, &open->fused, &points[i]) ||
             opdi_open_shapes(open, unit, points, i, numbers) ? -1 : 0;
         for (const opdi_group *group = unit->groups; group && rc == 0; group = group->next) {
@@ -954,13 +914,13 @@ static int opdi_open_texts(opdi_open *open, opdi_string *source, opdi_string *he
         }
         rc = rc || opdi_unit_text(unit, &texts[0][i], &texts[1][i]) ? -1 : 0;
     }
-    if (rc == 0 && (!same || !opdi_open_text(source, texts[0], points, open->npoints, &most) ||
-                    !opdi_open_text(header, texts[1], points, open->npoints, &most) ||
+    if (rc == 0 && (!same || !opdi_open_text(open, source, texts[0], points, most) ||
+                    !opdi_open_text(open, header, texts[1], points, most) ||
                     !opdi_open_given(source->data))) {
         rc = opd_fail(OPD_ERROR_ARGUMENT, "%s: the generated code depends on the open size in another way than by sums "
                       "of multiples, squares and products", unit->what);
     }
-    if (rc == 0) { opdi_open_small(open, source, &most); }
+    if (rc == 0) { opdi_open_small(open, source, most); }
     for (int i = 0; i < OPDI_OPEN_POINTS; i++) {
         opdi_string_free(&texts[0][i]);
         opdi_string_free(&texts[1][i]);
@@ -1009,49 +969,46 @@ static int64_t opdi_open_taken(const opdi_open *open, int which, int64_t from) {
     }
     return from;
 }
-/* Chooses the sizes to record (open->points).  Rounds 0 and 1 choose sizes above the largest requested size, or, if
-   that is 4096 or more, above the smallest.  Round 2 chooses the largest sizes that a program accepts, and round 3 the
-   largest requested sizes.  Returns false if this round has no sizes. */
-static bool opdi_open_sizes(opdi_open *open, int round) {
-    int64_t sizes[2][4] = {{0}}, used = 0;
+/* Chooses the sizes to record (open->points).  Rounds 0 and 1 choose sizes above the largest requested size; or, if
+   that is 4096 or more, or if more than two sizes are open, above the smallest.  Round 2 chooses the largest sizes that
+   a program accepts, and round 3 the largest requested sizes.  Returns false if this round has no sizes. */
+static bool opdi_open_choose(opdi_open *open, int round) {
+    const bool many = open->n > 2;
+    int64_t sizes[OPDI_OPEN_SIZES][4] = {{0}}, used = 0;
     for (int k = 0; k < open->n; k++) {
         const int64_t least = open->least.sizes[k], most = open->most.sizes[k];
         const bool down = round > 1;
         int64_t at = round == 3 ? most + 1 : down ? opdi_open_taken(open, k, OPDI_MAX(most, 250)) + 1
-            : OPDI_MAX(most < 4096 ? most : least, 100);
-        if (k) { at = down ? OPDI_MIN(at, used) : OPDI_MAX(at, used); }       /* makes the two sizes different */
+            : many ? OPDI_MAX(least, 10) : OPDI_MAX(most < 4096 ? most : least, 100);
+        if (k) { at = down ? OPDI_MIN(at, used) : OPDI_MAX(at, used); }       /* makes the sizes different */
         for (int i = 0; i < 4; i++) {
-            at = opdi_open_prime(down ? at - 1 : at + 1, down ? -1 : 1, round == 0);
+            at = opdi_open_prime(down ? at - 1 : at + 1, down ? -1 : 1, round == many);
             sizes[k][down ? 3 - i : i] = at;
         }
         used = at;
         if (down && (at < least || at < 3)) { return false; }
     }
-    open->npoints = open->n > 1 ? 10 : 4;
-    for (int i = 0; i < open->npoints; i++) {
-        const bool last = i == open->npoints - 1;
-        open->points[i].sizes[0] = sizes[0][last ? 3 : i % 3];
-        open->points[i].sizes[1] = sizes[1][last ? 3 : i / 3];
-    }
+    open->npoints = opdi_open_points(open, sizes, open->points);
     return true;
 }
-/* Calls opdi_open_holds for some sizes: those at the ends of the ranges (if two sizes are open, all four combinations),
+/* Calls opdi_open_holds for some sizes: those at the ends of the ranges (if several sizes are open, all combinations),
    and one in the middle.  Returns 0, or -1 and sets an error. */
 static int opdi_open_samples(opdi_open *open) {
-    for (int i = 0; i < 4 && open->n > 1; i++) {
-        const opdi_open_at at = {{i & 1 ? open->most.sizes[0] : open->least.sizes[0],
-                                  i & 2 ? open->most.sizes[1] : open->least.sizes[1]}};
+    for (int i = 0; i < 1 << open->n && open->n > 1; i++) {
+        opdi_open_at at = open->least;
+        for (int k = 0; k < open->n; k++) { if (i >> k & 1) { at.sizes[k] = open->most.sizes[k]; } }
         if (opdi_open_holds(open, &at)) { return -1; }
     }
     for (int i = 0; i < 8; i++) {
-        opdi_open_at at;
-        for (int k = 0; k < 2; k++) {
-            static const int others[8] = {0, 4, 1, 7, 2, 0, 5, 3};
+        opdi_open_at at = open->least;
+        for (int k = 0; k < open->n; k++) {
+            static const int others[OPDI_OPEN_SIZES][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {0, 4, 1, 7, 2, 0, 5, 3},
+                                                           {5, 2, 7, 1, 0, 6, 3, 4}, {3, 7, 0, 5, 6, 1, 4, 2}};
             const int64_t least = open->least.sizes[k], most = open->most.sizes[k];
-            const int which = k ? others[i] : i;
+            const int which = others[k][i];
             const int64_t size = which < 4 ? least + which : which < 6 ? (least + most) / 2 + which - 4
                 : most - 7 + which;
-            at.sizes[k] = k < open->n ? OPDI_MIN(OPDI_MAX(size, least), most) : 0;
+            at.sizes[k] = OPDI_MIN(OPDI_MAX(size, least), most);
         }
         if (opdi_open_holds(open, &at)) { return -1; }
     }
@@ -1078,16 +1035,18 @@ static int opdi_open_try(opdi_open *open, opdi_string *source, opdi_string *head
 /* Writes the C text and the header of a graph with open sizes.  Tries several sets of sizes for the recordings.
    Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_open_find(opdi_open *open, opdi_string *source, opdi_string *header) {
-    const opd_c_options *const options = open->source->options;
-    open->n = options->open_2 ? 2 : 1;
-    open->least.sizes[0] = options->least;
-    open->most.sizes[0] = options->most;
-    open->least.sizes[1] = options->open_2 ? options->least_2 : 0;
-    open->most.sizes[1] = options->open_2 ? options->most_2 : 0;
+    const opdi_open_sizes *const sizes = open->source->sizes;
+    open->n = sizes->n;
+    open->npowers = 1;
+    for (int k = 0; k < open->n; k++) {
+        open->npowers *= 3;
+        open->least.sizes[k] = sizes->least[k];
+        open->most.sizes[k] = sizes->most[k];
+    }
     int rc = opdi_open_check(open) || opdi_open_takes(open, NULL) ? -1 : 0;
     if (rc) { return -1; }
     for (int round = 0; round < 4; round++) {
-        if (!opdi_open_sizes(open, round)) { continue; }
+        if (!opdi_open_choose(open, round)) { continue; }
         opd_error_clear();
         opdi_string_free(source);
         opdi_string_free(header);

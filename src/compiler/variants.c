@@ -22,11 +22,10 @@ OPDI_INTERNAL void opdi_port_keep(opdi_unit_port *end, const opd_tensor *tensor)
     memcpy(end->sizes, tensor->dims, tensor->ndim * sizeof *end->sizes);
     memcpy(end->strides, tensor->dims + tensor->ndim, tensor->ndim * sizeof *end->strides);
 }
-/* Returns whether a tensor fits the input `end`.  The dims open[0] and open[1] of the input (-1: none) have open sizes,
-   which must be in their ranges.  sizes[i] is open size i, or 0 if no input has had it yet: the first input that has it
-   sets sizes[i], and later inputs must have the same size. */
+/* Returns whether a tensor fits input number `input`, for which the variant has the properties `end`, with the open
+   sizes `at`. */
 static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_port *end, const opd_tensor *tensor,
-                                const int open[2], int64_t sizes[2]) {
+                                int input, const opdi_open_at *at) {
     int64_t dense = 1;
     bool whole = true;
     if (tensor->ndim != end->ndim || tensor->dtype != (int8_t)end->dtype) { return false; }
@@ -37,37 +36,24 @@ static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_por
     if (whole && !opd_is_contiguous(tensor)) { return false; }
     for (int i = 0; i < end->ndim; i++) {
         const int64_t size = tensor->dims[i];
-        const int which = i == open[0] ? 0 : i == open[1] ? 1 : -1;
-        if (!whole && size != 1 && tensor->dims[tensor->ndim + i] != end->strides[i]) { return false; }
-        if (which < 0) {
-            if (size != end->sizes[i]) { return false; }
-            continue;
-        }
-        if (size < variant->least[which] || size > variant->most[which] || (sizes[which] && sizes[which] != size)) {
-            return false;
-        }
-        sizes[which] = size;
+        if (size != opdi_open_size(&variant->open, input, i, at, end->sizes[i]) ||
+            (!whole && size != 1 && tensor->dims[tensor->ndim + i] != end->strides[i])) { return false; }
     }
     return true;
 }
-/* Returns whether inputs are of the kind for which the variant was compiled.  Sets `sizes` to their open sizes. */
+/* Returns whether inputs are of the kind for which the variant was compiled.  Sets *at to their open sizes. */
 OPDI_INTERNAL bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inputs, int ninputs,
-                                     int64_t sizes[2]) {
-    sizes[0] = sizes[1] = 0;
-    if (ninputs != variant->ninputs) { return false; }
+                                     opdi_open_at *at) {
+    if (ninputs != variant->ninputs ||
+        (variant->open.n && !opdi_open_find_sizes(&variant->open, inputs, ninputs, at))) { return false; }
     for (int i = 0, end = 0; i < ninputs; i++) {
         const opd_value *const is = &variant->inputs[i];
         if (inputs[i].tag != is->tag) { return false; }
         if (is->tag == OPD_TAG_TENSOR) {
             const opd_tensor *const tensor = inputs[i].u.t;
-            const int open[2] = {variant->nopen ? variant->open[0][i] : -1,
-                                 variant->nopen > 1 ? variant->open[1][i] : -1};
-            const bool fits = open[0] >= 0 || open[1] >= 0
-                ? opdi_port_fits_open(variant, &variant->ends[end], tensor, open, sizes)
-                : opdi_port_fits(&variant->ends[end], tensor);
-            end++;
-            if (!fits) { return false; }
-            if (variant->whole && tensor->data != tensor->storage->data) { return false; }
+            const opdi_unit_port *const its = &variant->ends[end++];
+            if (!(variant->open.n ? opdi_port_fits_open(variant, its, tensor, i, at) : opdi_port_fits(its, tensor)) ||
+                (variant->whole && tensor->data != tensor->storage->data)) { return false; }
         } else if (is->tag == OPD_TAG_FLOAT ? memcmp(&inputs[i].u.d, &is->u.d, sizeof is->u.d) != 0
                    : is->tag != OPD_TAG_NONE && is->tag != OPD_TAG_DEFAULT && inputs[i].u.i != is->u.i) {
             return false;
@@ -164,15 +150,23 @@ static opd_tensor *opdi_variant_output(const opdi_unit_port *end, const opdi_ope
 }
 /* Calls the compiled code of a variant, with the open sizes as arguments.  Returns the code's return value; 0 means
    success. */
-static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *model, const int64_t sizes[2],
+static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *model, const opdi_open_at *at,
                              void *const *inputs, void *const *outputs) {
     int (*one)(const opdi_c_model *, ptrdiff_t, void *const *, void *const *);
     int (*two)(const opdi_c_model *, ptrdiff_t, ptrdiff_t, void *const *, void *const *);
-    if (!variant->nopen) { return variant->call(model, inputs, outputs); }
+    int (*three)(const opdi_c_model *, ptrdiff_t, ptrdiff_t, ptrdiff_t, void *const *, void *const *);
+    int (*four)(const opdi_c_model *, ptrdiff_t, ptrdiff_t, ptrdiff_t, ptrdiff_t, void *const *, void *const *);
+    ptrdiff_t n[OPDI_OPEN_SIZES];
+    if (!variant->open.n) { return variant->call(model, inputs, outputs); }
+    for (int i = 0; i < OPDI_OPEN_SIZES; i++) { n[i] = (ptrdiff_t)at->sizes[i]; }
     memcpy(&one, &variant->call, sizeof one);
     memcpy(&two, &variant->call, sizeof two);
-    return variant->nopen == 1 ? one(model, (ptrdiff_t)sizes[0], inputs, outputs)
-        : two(model, (ptrdiff_t)sizes[0], (ptrdiff_t)sizes[1], inputs, outputs);
+    memcpy(&three, &variant->call, sizeof three);
+    memcpy(&four, &variant->call, sizeof four);
+    return variant->open.n == 1 ? one(model, n[0], inputs, outputs)
+        : variant->open.n == 2 ? two(model, n[0], n[1], inputs, outputs)
+        : variant->open.n == 3 ? three(model, n[0], n[1], n[2], inputs, outputs)
+        : four(model, n[0], n[1], n[2], n[3], inputs, outputs);
 }
 /* Returns memory for the arena of a run: the memory that an earlier run gave to opdi_variant_arena_put, or new
    memory. */
@@ -190,10 +184,9 @@ static void opdi_variant_arena_put(opdi_variant *variant, void *arena) {
 /* Runs compiled code on the tensors `all`.  New results belong to the innermost scope.  Returns 0.  Returns 1 if the
    code fails but has neither written inputs nor used random numbers; the caller can then run the graph uncompiled.  For
    other failures, returns -1 and sets an error. */
-OPDI_INTERNAL int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_tensor **all,
+OPDI_INTERNAL int opdi_variant_run(opdi_variant *variant, const opdi_open_at *at, opd_tensor **all,
                                    opd_value *results) {
     opdi_c_model model = variant->model;
-    const opdi_open_at at = {{sizes[0], sizes[1]}};
     const opdi_open_terms *shapes = variant->shapes;
     const size_t count = (size_t)(variant->nends + variant->noutputs + 1);
     void **const inputs = (void **)opdi_scope_alloc(count * sizeof *inputs);
@@ -202,14 +195,14 @@ OPDI_INTERNAL int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2]
     void **const outputs = inputs + variant->nends;
     for (int i = 0; i < variant->nends; i++) { inputs[i] = all[i]->data; }
     for (int i = 0; i < variant->noutputs; i++) {
-        if (!(made[i] = opdi_variant_output(&variant->outputs[i], shapes, &at))) { return -1; }
+        if (!(made[i] = opdi_variant_output(&variant->outputs[i], shapes, at))) { return -1; }
         if (shapes) { shapes += 2 * variant->outputs[i].ndim; }
         outputs[i] = made[i]->data;
     }
     void *const arena = opdi_variant_arena_take(variant);
     if (!arena) { return -1; }
     model.arena = (unsigned char *)(((uintptr_t)arena + 63) & ~(uintptr_t)63);
-    const int rc = opdi_variant_call(variant, &model, sizes, inputs, outputs);
+    const int rc = opdi_variant_call(variant, &model, at, inputs, outputs);
     opdi_variant_arena_put(variant, arena);
     for (int i = 0; i < variant->nends && variant->writes; i++) {
         if (variant->written[i] && !opdi_is_inference(all[i])) { (void)OPDI_ADD(&all[i]->storage->version, 1u); }

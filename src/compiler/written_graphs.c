@@ -37,8 +37,8 @@ static bool opdi_c_taken(const char *name) {
 }
 /* Begins a unit for the public function `what`: checks the model's name and registers the lazy device.  Returns 0, or
    -1 and sets an error. */
-OPDI_INTERNAL int opdi_unit_begin(opdi_unit *unit, const char *what, const opd_c_options *options) {
-    const char *const name = options && options->name ? options->name : "model";
+OPDI_INTERNAL int opdi_unit_begin(opdi_unit *unit, const char *what, const char *name) {
+    name = name ? name : "model";
     memset(unit, 0, sizeof *unit);
     unit->what = what;
     unit->name = name;
@@ -75,13 +75,13 @@ OPDI_INTERNAL void opdi_unit_job_end(opdi_unit_job *job) {
 }
 /* Compiles a graph or a program to C files in `folder`.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_written(const opdi_unit_source *source, const char *folder) {
-    const bool any = source->options && source->options->open;
+    const bool any = source->sizes != NULL;
     opdi_open *const open = any ? (opdi_open *)opdi_alloc(sizeof *open) : NULL;
     opdi_unit only, *const unit = open ? &open->units[0] : &only;
     int rc = -1;
     if (any && !open) { return -1; }
     if (open) { memset(open, 0, sizeof *open); }
-    if (opdi_unit_begin(unit, source->what, source->options) == 0) {
+    if (opdi_unit_begin(unit, source->what, source->name) == 0) {
         opdi_unit_job job = opdi_unit_job_begin(unit);
         if (open) {
             open->source = source;
@@ -90,7 +90,7 @@ static int opdi_unit_written(const opdi_unit_source *source, const char *folder)
             opdi_string_free(&text);
             opdi_string_free(&header);
         } else {
-            unit->recording.calls = source->options && source->options->calls;
+            unit->recording.calls = source->calls;
             unit->recording.controls = true;
             rc = opdi_unit_record(unit, source, source->inputs) || opdi_unit_fuse(unit) || opdi_unit_write(unit, folder)
                 ? -1 : 0;
@@ -104,21 +104,55 @@ static int opdi_unit_written(const opdi_unit_source *source, const char *folder)
     return rc;
 }
 
-int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
-                      const opd_c_options *options) {
+/* Returns what is to be compiled, with the open sizes that the options name, which are stored in *sizes. */
+static opdi_unit_source opdi_unit_source_of(const char *what, const opd_value *inputs, int ninputs,
+                                            const opd_c_options *options, opdi_open_sizes *sizes) {
+    opdi_unit_source source;
+    memset(&source, 0, sizeof source);
+    source.what = what;
+    source.inputs = inputs;
+    source.ninputs = ninputs;
+    if (!options) { return source; }
+    source.name = options->name;
+    source.calls = options->calls;
+    source.sizes = opdi_open_of_options(sizes, options->open, options->open_2) ? sizes : NULL;
+    sizes->least[0] = options->least;
+    sizes->most[0] = options->most;
+    sizes->least[1] = options->least_2;
+    sizes->most[1] = options->most_2;
+    return source;
+}
+/* Writes a graph as C.  If `open` is true, the open sizes of the graph become arguments of the functions.  Returns 0,
+   or -1 and sets an error. */
+static int opdi_graph_write_c(const char *what, const opd_graph *graph, opd_tensor *const *inputs, int ninputs,
+                              const char *folder, const opd_c_options *options, bool open) {
+    opdi_open_sizes sizes;
     if (!opd_ok()) { return -1; }
     if (!graph || !folder || ninputs != graph->ninputs || (ninputs && !inputs)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_write_c: a graph, a folder and an example of each of its inputs "
-                        "are needed");
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a graph, a folder and an example of each of its inputs are needed",
+                        what);
     }
     const size_t size = (size_t)(ninputs + 1) * sizeof(opd_value);
     opd_value *const values = (opd_value *)opdi_alloc(size);
     if (!values) { return -1; }
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
-    const opdi_unit_source source = {"opd_graph_write_c", graph, NULL, values, ninputs, options, NULL};
-    const int rc = opdi_unit_written(&source, folder);
+    opdi_unit_source source = opdi_unit_source_of(what, values, ninputs, options, &sizes);
+    source.graph = graph;
+    if (open) { source.sizes = &sizes; }
+    const int rc = open && (source.calls || !opdi_open_of_graph(graph, &sizes))
+        ? opd_fail(OPD_ERROR_ARGUMENT, source.calls ? "%s: with options->calls, no size can be open"
+                   : "%s: the graph must have one to four open sizes, each with several values and an upper bound, "
+                   "which follow from the sizes of its inputs", what) : opdi_unit_written(&source, folder);
     opdi_free(values, size);
     return rc;
+}
+int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
+                      const opd_c_options *options) {
+    return opdi_graph_write_c("opd_graph_write_c", graph, inputs, ninputs, folder, options, false);
+}
+int opd_graph_write_c_open(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
+                           const opd_c_options *options) {
+    return opdi_graph_write_c("opd_graph_write_c_open", graph, inputs, ninputs, folder, options, true);
 }
 int opd_program_write_c(const opd_program *program, const opd_value *inputs, int ninputs, const char *folder,
                         const opd_c_options *options) {
@@ -135,7 +169,9 @@ int opd_program_write_c(const opd_program *program, const opd_value *inputs, int
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_write_c: a program, a folder and an example of each of its "
                         "inputs are needed");
     }
-    const opdi_unit_source source = {"opd_program_write_c", NULL, program, inputs, ninputs, options, NULL};
+    opdi_open_sizes sizes;
+    opdi_unit_source source = opdi_unit_source_of("opd_program_write_c", inputs, ninputs, options, &sizes);
+    source.program = program;
     return opdi_unit_written(&source, folder);
 #endif
 }

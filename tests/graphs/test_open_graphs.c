@@ -2,6 +2,7 @@
    memory that runs out at each allocation. */
 #include "../../opdispatch.h"
 #include "../check.h"
+#include <dlfcn.h>
 #include <unistd.h>
 
 static char text[20000], again[20000];
@@ -516,6 +517,156 @@ TEST(compiled_graphs_have_the_open_sizes_of_the_graph) {
     }
     opd_compiled_free(compiled);
     opd_graph_free(graph);
+}
+
+/* Attention of S rows to 2*T + 1 rows of B batches, and rows that are joined and taken in pairs. */
+FUNCTION(three_sizes) {
+    UNUSED;
+    const int64_t batch = opd_size(in[0], 0), rows = opd_size(in[1], 1) / 2;
+    opd_tensor *scores = opd_softmax(opd_matmul(in[0], opd_transpose(in[1], 1, 2)), -1);
+    opd_tensor *const parts[] = {in[0], in[1]};
+    opd_tensor *both = opd_cat(opd_tensors_of((opd_tensor **)(uintptr_t)parts, 2), 1);
+    opd_tensor *first = opd_slice(in[1], 1, opd_value_int(0), opd_value_int(rows), 1);
+    out[0] = opd_gelu(opd_matmul(scores, in[1]));
+    out[1] = opd_mul_Scalar(opd_reshape(both, OPD_INTS(batch * opd_size(both, 1), 4)),
+                            opd_value_double(1.0 / (double)opd_size(both, 1)));
+    out[2] = opd_relu(opd_reshape(opd_contiguous(first), OPD_INTS(batch, rows / 2, 8)));
+    return 3;
+}
+FUNCTION(four_sizes) {
+    UNUSED;
+    opd_tensor *x = opd_contiguous(opd_permute(in[0], OPD_INTS(2, 0, 3, 1)));
+    out[0] = opd_reshape(opd_tanh(x), OPD_INTS(opd_size(x, 0) * opd_size(x, 1) * opd_size(x, 2) * opd_size(x, 3)));
+    out[1] = opd_mean_dim(x, OPD_INTS(0, 3), false);
+    return 2;
+}
+/* Runs a compiled graph and its function with the same inputs, and compares the results. */
+static void check_compiled(opd_compiled *compiled, opd_transform_fn fn, opd_tensor *const *in, int n, bool first) {
+    opd_value given[4], out[4];
+    opd_tensor *want[4];
+    const int count = fn(NULL, in, n, want);
+    for (int i = 0; i < n; i++) { given[i] = opd_value_tensor(in[i]); }
+    CHECK_INT(opd_compiled_run(compiled, given, n, out, 4), count);
+    CHECK_OK();
+    const char *const reason = opd_compiled_reason(compiled);
+    if (reason && !first) { printf("%s\n", reason); }
+    CHECK(first || !reason || strstr(reason, "compiler"));
+    for (int i = 0; i < count && opd_ok(); i++) { CHECK(opd_allclose_full(out[i].u.t, want[i], 1e-5, 1e-6, true)); }
+    opd_error_clear();
+}
+TEST(compiled_graphs_with_three_and_four_open_sizes) {
+    static const char *const sizes[] = {"B, S, 4", "B, 2*T + 1, 4"}, *const four[] = {"A, B, C, D"};
+    opd_tensor *in[] = {numbers(OPD_INTS(2, 3, 4)), numbers(OPD_INTS(2, 9, 4))};
+    opd_graph *graph = opd_graph_trace_open(three_sizes, NULL, in, 2, sizes,
+                                            "1 <= B <= 8, S <= 40, T % 4 == 0, 4 <= T <= 32", NULL);
+    CHECK_OK();
+    CHECK_OR_RETURN(graph);
+    opd_compiled *compiled = opd_graph_compile(graph, NULL);
+    check_compiled(compiled, three_sizes, in, 2, true);
+    for (int64_t i = 0; i < 40; i++) {
+        const int64_t batch = 1 + i % 8, rows = 2 + i * 7 % 39, other = 4 + i * 4 % 32;
+        in[0] = numbers(OPD_INTS(batch, rows, 4)), in[1] = numbers(OPD_INTS(batch, 2 * other + 1, 4));
+        check_compiled(compiled, three_sizes, in, 2, false);
+    }
+    opd_value given[2], out[3];
+    in[1] = numbers(OPD_INTS(opd_size(in[0], 0), 13, 4));
+    for (int i = 0; i < 2; i++) { given[i] = opd_value_tensor(in[i]); }
+    CHECK_INT(opd_compiled_run(compiled, given, 2, out, 3), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "input 1: size 1 is 13, so T is 6, but T must be a multiple of 4");
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    in[0] = numbers(OPD_INTS(2, 3, 4, 5));
+    graph = opd_graph_trace_open(four_sizes, NULL, in, 1, four, "A <= 9, B <= 9, 1 <= C <= 9, D <= 9", NULL);
+    CHECK_OK();
+    CHECK_OR_RETURN(graph);
+    compiled = opd_graph_compile(graph, NULL);
+    check_compiled(compiled, four_sizes, in, 1, true);
+    for (int64_t i = 0; i < 20; i++) {
+        in[0] = numbers(OPD_INTS(2 + i % 8, 2 + i * 3 % 8, 1 + i * 5 % 9, 9 - i * 7 % 8));
+        check_compiled(compiled, four_sizes, in, 1, false);
+    }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+}
+
+/* The functions of a written graph, which have three open sizes. */
+typedef struct written { const void *weights; void *fixed, *arena; } written;
+typedef int (*written_init)(written *model, const void *weights, void *fixed, void *arena);
+typedef int (*written_call)(const written *model, ptrdiff_t first, ptrdiff_t second, ptrdiff_t third,
+                            void *const *inputs, void *const *outputs);
+static void check_written(void *library) {
+    static double arena[500000], fixed[8];
+    void *const init = dlsym(library, "model_init"), *const call = dlsym(library, "model_call");
+    written_init start;
+    written_call run;
+    written model;
+    CHECK_OR_RETURN(init && call);
+    memcpy(&start, &init, sizeof start);
+    memcpy(&run, &call, sizeof run);
+    CHECK_INT(start(&model, NULL, (void *)(((uintptr_t)fixed + 63) / 64 * 64),
+                    (void *)(((uintptr_t)arena + 63) / 64 * 64)), 0);
+    for (int64_t i = 0; i < 20; i++) {
+        const int64_t batch = 1 + i % 8, rows = 2 + i * 7 % 39, other = 1 + i % 8;
+        opd_tensor *in[] = {numbers(OPD_INTS(batch, rows, 4)), numbers(OPD_INTS(batch, 8 * other + 1, 4))}, *want[3];
+        void *inputs[2], *outputs[3];
+        opd_tensor *out[3];
+        CHECK_INT(three_sizes(NULL, in, 2, want), 3);
+        for (int k = 0; k < 3; k++) { outputs[k] = opd_data(out[k] = opd_zeros_like(want[k])); }
+        for (int k = 0; k < 2; k++) { inputs[k] = opd_data(in[k]); }
+        CHECK_INT(run(&model, (ptrdiff_t)batch, (ptrdiff_t)rows, (ptrdiff_t)other, inputs, outputs), 0);
+        for (int k = 0; k < 3; k++) { CHECK(opd_allclose_full(out[k], want[k], 1e-5, 1e-6, true)); }
+        CHECK_INT(run(&model, 9, 2, 1, inputs, outputs), 3);
+        CHECK_INT(run(&model, 1, 2, 0, inputs, outputs), 3);
+    }
+}
+TEST(written_graphs_with_three_open_sizes) {
+    static const char *const sizes[] = {"B, S, 4", "B, 2*T + 1, 4"};
+    static const char *const wrong[] = {"B <= 8, S <= 40, T % 4 == 0", "B <= 8, S <= 40, T % 4 == 0, T <= 7"};
+    opd_tensor *in[] = {numbers(OPD_INTS(2, 3, 4)), numbers(OPD_INTS(2, 9, 4))};
+    char folder[200], command[1000];
+    opd_c_options options;
+    memset(&options, 0, sizeof options);
+    (void)snprintf(folder, sizeof folder, "%s.c", path());
+    (void)snprintf(command, sizeof command, "mkdir '%s'", folder);
+    CHECK_OR_RETURN(system(command) == 0);
+    opd_graph *graph = opd_graph_trace_open(three_sizes, NULL, in, 2, sizes,
+                                            "1 <= B <= 8, S <= 40, T % 4 == 0, 4 <= T <= 32", NULL);
+    CHECK_OK();
+    CHECK_OR_RETURN(graph);
+    CHECK_INT(opd_graph_write_c_open(graph, in, 2, folder, NULL), 0);
+    CHECK_OK();
+    (void)snprintf(command, sizeof command, "cd '%s' && grep -q 'open_size_3 is T / 4, an argument' model.h && "
+                   "grep -q 'in_1, float32 .open_size, (8 . open_size_3 + 1), 4.' model.h", folder);
+    CHECK_INT(system(command), 0);
+    (void)snprintf(command, sizeof command, "cd '%s' && ${CC:-cc} -std=c99 -Wall -Wextra -Werror -O1 -shared -fPIC "
+                   "model.c -lm -o model.so", folder);
+    if (!getenv("CC") || !strstr(getenv("CC"), "tcc")) {
+        CHECK_INT(system(command), 0);
+        (void)snprintf(command, sizeof command, "%s/model.so", folder);
+        void *const library = dlopen(command, RTLD_NOW | RTLD_LOCAL);
+        CHECK(library != NULL);
+        if (library) {
+            check_written(library);
+            (void)dlclose(library);
+        }
+    }
+    options.calls = true;
+    CHECK_INT(opd_graph_write_c_open(graph, in, 2, folder, &options), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "no size can be open");
+    in[1] = numbers(OPD_INTS(2, 10, 4));
+    CHECK_INT(opd_graph_write_c_open(graph, in, 2, folder, NULL), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "opd_graph_write_c_open: input 1: size 1 is 10, but must be 2*T + 1");
+    opd_graph_free(graph);
+    in[1] = numbers(OPD_INTS(2, 9, 4));
+    for (int i = 0; i < 2; i++) {
+        graph = opd_graph_trace_open(three_sizes, NULL, in, 2, sizes, wrong[i], NULL);
+        CHECK_OR_RETURN(graph);
+        CHECK_INT(opd_graph_write_c_open(graph, in, 2, folder, NULL), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "one to four open sizes, each with several values and an upper bound");
+        opd_graph_free(graph);
+    }
+    (void)snprintf(command, sizeof command, "rm -r '%s'", folder);
+    CHECK_INT(system(command), 0);
 }
 
 //-- memory that runs out ----------------------------------------------------------------------------------------------
