@@ -43,6 +43,7 @@ static opd_tensor *numbers(int64_t rows, int64_t columns) {
     return t;
 }
 static const opd_scalar_type types[] = {
+    OPD_WEIGHT_F16, OPD_WEIGHT_BF16,
     OPD_Q8_0, OPD_Q4_0, OPD_Q4_K, OPD_Q6_K, OPD_Q5_K, OPD_Q5_0, OPD_Q4_1, OPD_Q5_1, OPD_IQ4_NL, OPD_MXFP4, OPD_Q3_K,
     OPD_Q2_K, OPD_IQ4_XS, OPD_NVFP4, OPD_Q1_0, OPD_Q2_0, OPD_TQ1_0, OPD_TQ2_0};
 

@@ -156,8 +156,8 @@ static double real(const model *m, const char *key, double low, double high, dou
     return number;
 }
 /* Reads a tensor of these sizes (rows 0: a vector; experts 0: no experts).  Returns NULL if the tensor is missing and
-   `needed` is false, and NULL with an error if it does not fit.  The caller releases it.  Floats of 16 bits become
-   float32.  Weights in blocks stay views of the file. */
+   `needed` is false, and NULL with an error if it does not fit.  The caller releases it.  Matrices of 16-bit floats and
+   of blocks stay views of the file; vectors become float32. */
 static opd_tensor *weight(const model *m, const char *name, int64_t experts, int64_t rows, int64_t columns,
                           bool needed) {
     if (!opd_ok()) { return NULL; }
@@ -179,6 +179,10 @@ static opd_tensor *weight(const model *m, const char *name, int64_t experts, int
                            "%s: the tensor '%s' does not have the sizes [%lld, %lld, %lld] (0: none) that "
                            "the settings of the file ask for",
                            m->path, name, (long long)experts, (long long)rows, (long long)columns);
+        } else if (t && rows && columns % 32 == 0 && opd_dtype(t) == OPD_FLOAT16) {
+            kept = opd_keep(opd_view_dtype(t, OPD_WEIGHT_F16));
+        } else if (t && rows && columns % 32 == 0 && opd_dtype(t) == OPD_BFLOAT16) {
+            kept = opd_keep(opd_view_dtype(t, OPD_WEIGHT_BF16));
         } else if (t) {
             const opd_scalar_type dtype = opd_dtype(t);
             const bool widen = dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT64;

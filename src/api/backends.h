@@ -240,7 +240,7 @@ OPD_NEW opd_matmul_precision opd_float32_matmul_precision(void);
    and returns the previous setting.  If false, the default, such a product of float32, float16 or bfloat16 first rounds
    each row of activations to 8 bits by blocks, as llama.cpp does, which is faster.  This concerns sums along blocks, as
    in x wT of opd_linear.  Sums across blocks, as in x w and the gradients of opd_linear, are never rounded, and neither
-   are products of float64.  Any thread may call this. */
+   are products of float64 or with OPD_WEIGHT_F16 and OPD_WEIGHT_BF16.  Any thread may call this. */
 OPD_NEW bool opd_exact_blocks_set(bool exact);
 OPD_NEW bool opd_exact_blocks(void);
 /* Returns a tensor with the sizes of `tensor` whose numbers are stored in blocks of `dtype`, such as OPD_Q8_0, in the

@@ -12,7 +12,10 @@ typedef enum opd_scalar_type {
     OPD_COMPLEX32 = 8, OPD_FLOAT8_E5M2 = 23, OPD_FLOAT8_E4M3FN = 24, OPD_FLOAT8_E5M2FNUZ = 25,
     OPD_FLOAT8_E4M3FNUZ = 26, OPD_UINT16 = 27, OPD_UINT32 = 28, OPD_UINT64 = 29, OPD_FLOAT8_E8M0FNU = 44,
     /* Dtypes of weights in few bits.  A row of numbers is stored in blocks of 32 to 256, each with its own scale, as in
-       GGUF files: see opd_dtype_block.  The number is 64 plus the number of the type in GGUF. */
+       GGUF files: see opd_dtype_block.  The number is 64 plus the number of the type in GGUF.  OPD_WEIGHT_F16 and
+       OPD_WEIGHT_BF16 have no scale: they are the numbers of OPD_FLOAT16 and OPD_BFLOAT16, 32 in a block, as a weight
+       for activations of float32 (opd_view_dtype makes one of the other, without a copy). */
+    OPD_WEIGHT_F16 = 65, OPD_WEIGHT_BF16 = 94,
     OPD_Q4_0 = 66, OPD_Q4_1 = 67, OPD_Q5_0 = 70, OPD_Q5_1 = 71, OPD_Q8_0 = 72, OPD_Q8_1 = 73, OPD_Q2_K = 74,
     OPD_Q3_K = 75, OPD_Q4_K = 76, OPD_Q5_K = 77, OPD_Q6_K = 78, OPD_Q8_K = 79, OPD_IQ2_XXS = 80, OPD_IQ2_XS = 81,
     OPD_IQ3_XXS = 82, OPD_IQ1_S = 83, OPD_IQ4_NL = 84, OPD_IQ3_S = 85, OPD_IQ2_S = 86, OPD_IQ4_XS = 87,

@@ -254,7 +254,7 @@ static void opdi_print_suffixes(opdi_printer *printer, size_t line_length, int i
 static void opdi_print_contents(opdi_printer *printer, int indent) {
     const opd_tensor *tensor = printer->tensor;
     const opdi_dtype_info *info = opdi_dtype((opd_scalar_type)tensor->dtype);
-    printer->item = (int64_t)opdi_element_size(tensor->dtype);         /* blocks: offsets count elements */
+    printer->item = opdi_is_block(tensor->dtype) ? 1 : (int64_t)info->size;       /* blocks: offsets count elements */
     printer->part = info->size / 2;
     printer->ncolumns = info->kind == OPDI_CLASS_COMPLEX ? 2 : 1;
     printer->summarize = tensor->numel > OPDI_PRINT_THRESHOLD;

@@ -219,6 +219,10 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(decode_tq1_0)(const uint8_t *at, float *y
     break
 OPDI_TARGET static void OPDI_WIDE(decode)(opd_scalar_type dtype, const uint8_t *at, float *y, int64_t blocks) {
     switch (dtype) {
+        case OPD_WEIGHT_F16:
+            OPDI_EACH_BLOCK(64, 32, for (int j = 0; j < 32; j++) { y[j] = OPDI_WIDE(half)(at + 2 * j); });
+        case OPD_WEIGHT_BF16:
+            OPDI_EACH_BLOCK(64, 32, for (int j = 0; j < 32; j++) { y[j] = opdi_float(opdi_u16_at(at + 2 * j) << 16); });
         case OPD_Q4_0: OPDI_EACH_BLOCK(18, 32, OPDI_WIDE(decode_q4)(at, y, false));
         case OPD_Q4_1: OPDI_EACH_BLOCK(20, 32, OPDI_WIDE(decode_q4)(at, y, true));
         case OPD_Q5_0: OPDI_EACH_BLOCK(22, 32, OPDI_WIDE(decode_q5)(at, y, false));

@@ -690,11 +690,24 @@ static float opdi_block_limit(opd_scalar_type dtype) {
         case OPD_IQ4_XS: return 65504.0f * 31 * 113;
         case OPD_IQ4_NL: return 65504.0f * 113;
         case OPD_Q2_0: return 65504.0f;
+        case OPD_WEIGHT_F16: return 65519.996f;                        /* what is rounded to a finite number */
+        case OPD_WEIGHT_BF16: return 3.39615136e38f;
         default: return FLT_MAX;
     }
 }
+/* Writes 32 numbers of 16 bits. */
+static bool opdi_encode_halves(const float *x, uint8_t *at, bool bf16) {
+    for (int i = 0; i < 32; i++) {
+        const uint16_t half = bf16 ? opdi_f32_to_bf16(x[i]) : opdi_f32_to_f16(x[i]);
+        at[2 * i] = (uint8_t)half;
+        at[2 * i + 1] = (uint8_t)(half >> 8);
+    }
+    return true;
+}
 static bool opdi_encode_block(opd_scalar_type dtype, const opdi_block_search *search, const float *x, uint8_t *at) {
     switch (dtype) {
+        case OPD_WEIGHT_F16: return opdi_encode_halves(x, at, false);
+        case OPD_WEIGHT_BF16: return opdi_encode_halves(x, at, true);
         case OPD_Q4_0: return opdi_encode_q4_q5(x, at, 8, false);
         case OPD_Q4_1: return opdi_encode_q4_q5(x, at, 8, true);
         case OPD_Q5_0: return opdi_encode_q4_q5(x, at, 16, false);

@@ -205,6 +205,31 @@ static void opdi_block_backward_few(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
+//== products with weights of 16 bits ==================================================================================
+
+/* Returns the dtype of the numbers of a weight that the products of matrices can read, or OPD_DTYPE_NONE for blocks
+   that have to be decoded. */
+static opd_scalar_type opdi_weight_numbers(const opdi_block_job *job) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    (void)job;
+    return OPD_DTYPE_NONE;
+#else
+    if (((uintptr_t)job->w | (uintptr_t)job->w_stride) & 1) { return OPD_DTYPE_NONE; }
+    return job->dtype == OPD_WEIGHT_F16 ? OPD_FLOAT16 : job->dtype == OPD_WEIGHT_BF16 ? OPD_BFLOAT16 : OPD_DTYPE_NONE;
+#endif
+}
+/* Computes y = x wT or, if `back` is true, y = x w, with w of 16-bit floats.  x has the dtype `from`.  Returns 0, or -1
+   with an error. */
+static int opdi_weight_product(const opdi_block_job *job, const void *x, opd_scalar_type from, int64_t x_stride,
+                                     bool back) {
+    const int64_t apart = job->w_stride / 2, columns = back ? job->k : job->n;
+    const opdi_gemm_in left = opdi_gemm_in_of(x, from, x_stride, 1);
+    const opdi_gemm_in right = opdi_gemm_in_of(job->w, opdi_weight_numbers(job), back ? apart : 1, back ? 1 : apart);
+    return opdi_gemm(sizeof(float), job->m, columns, back ? job->n : job->k, &left, &right, 0, job->y, job->y_stride, 1)
+        ? opd_fail(OPD_ERROR_MEMORY, "product of %s: out of memory for a few rows of weights",
+                   opd_dtype_name(job->dtype)) : 0;
+}
+
 /* Computes y [m, k] = x [m, n] w, with w as floats.  Returns 0, or -1 with an error. */
 OPDI_INTERNAL int opdi_block_product_back(const opdi_block_job *job) {
     opdi_block_work work;
@@ -213,6 +238,9 @@ OPDI_INTERNAL int opdi_block_product_back(const opdi_block_job *job) {
     if (job->n == 0) {
         opdi_block_clear(job, job->k);
         return 0;
+    }
+    if (opdi_weight_numbers(job) != OPD_DTYPE_NONE) {
+        return opdi_weight_product(job, job->x, OPD_FLOAT32, job->x_stride, true);
     }
     const int64_t groups = (job->k - 1) / OPDI_BLOCK_STEP + 1;
     if (job->m <= OPDI_BLOCK_FEW) {
@@ -229,6 +257,9 @@ OPDI_INTERNAL int opdi_block_product_back(const opdi_block_job *job) {
 /* Computes y [m, n] = x [m, k] wT.  Returns 0, or -1 with an error. */
 OPDI_INTERNAL int opdi_block_product(const opdi_block_job *job) {
     if (job->m <= 0 || job->n <= 0) { return 0; }
+    if (opdi_weight_numbers(job) != OPD_DTYPE_NONE) {
+        return opdi_weight_product(job, job->x, OPD_FLOAT32, job->x_stride, false);
+    }
     const int done = job->exact ? 0 : opdi_block_rounded_try(job, opdi_block_exact);
     if (done) { return done < 0 ? -1 : 0; }
     return opdi_block_exact(job);

@@ -254,13 +254,38 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_scaled(opdi_v8u whole, opdi_v8u codes,
     OPDI_ASM_JOIN(whole, some, scale)
     return whole;
 }
+/* Moves bit number `bit` of each byte to its bit number `to`, and clears the others.  Both numbers are constant. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_bit(opdi_v8u bytes, int bit, int to) {
+    const opdi_v8u ones = OPDI_ALL8_OF(0x01010101u);
+    return (bit < to ? bytes << (to - bit) : bytes >> (bit - to)) & ones << to;
+}
+/* Adds the scaled products of part number i, from 0 to 3, of a block of Q4_K or, if `fives` is true, of Q5_K, whose
+   fifth bits are h.  i is constant, and so are the numbers by which bits are shifted. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_part_k(opdi_v8u whole, const uint8_t *codes, opdi_v8u h,
+                                                 const opdi_block_super *x, const uint16_t *scales, int i, bool fives) {
+    const opdi_v8u fifteens = OPDI_ALL8_OF(0x0f0f0f0fu);
+    const int places[4] = {0, 1, 4, 5};           /* see opdi_block_places */
+    opdi_v8u low;
+    opdi_v16h scale;
+    memcpy(&low, codes, sizeof low);
+    opdi_v8u high = low >> 4 & fifteens;
+    low &= fifteens;
+    if (fives) {
+        low |= opdi_block_bit(h, 2 * i, 4);
+        high |= opdi_block_bit(h, 2 * i + 1, 4);
+    }
+    __asm__("vpbroadcastw {%1, %0|%0, %1}" : "=x"(scale) : "m"(scales[2 * i]));
+    whole = opdi_block_scaled(whole, low, x->q + 32 * places[i], scale);
+    __asm__("vpbroadcastw {%1, %0|%0, %1}" : "=x"(scale) : "m"(scales[2 * i + 1]));
+    return opdi_block_scaled(whole, high, x->q + 32 * (places[i] + 2), scale);
+}
 /* Q4_K, and Q5_K if `fives` is true. */
 OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_k(const void *rounded, const uint8_t *w, int64_t blocks, bool fives) {
-    const opdi_v8u fifteens = OPDI_ALL8_OF(0x0f0f0f0fu), ones = OPDI_ALL8_OF(0x01010101u);
     const opdi_block_super *x = (const opdi_block_super *)rounded;
     opdi_v8f sum = {0};
     opdi_v4f more = {0};
     for (; blocks > 0; blocks--, x++, w += fives ? 176 : 144) {
+        const uint8_t *const codes = w + (fives ? 48 : 16);
         const uint32_t s0 = opdi_u32_at(w + 4), s1 = opdi_u32_at(w + 8), s2 = opdi_u32_at(w + 12);
         const opdi_v2w scales = {(s0 & 0x3f3f3f3fu) |
             (uint64_t)((s2 & 0x0f0f0f0fu) | (s0 >> 2 & 0x30303030u)) << 32, 0};
@@ -275,21 +300,10 @@ OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_k(const void *rounded, const uint8_
         __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(wide_mins) : "x"(mins));
         memcpy(all, &wide, sizeof all);
         if (fives) { memcpy(&h, w + 16, sizeof h); }
-        for (int i = 0; i < 4; i++) {
-            opdi_v8u low;
-            opdi_v16h scale;
-            memcpy(&low, w + (fives ? 48 : 16) + 32 * i, sizeof low);
-            opdi_v8u high = low >> 4 & fifteens;
-            low &= fifteens;
-            if (fives) {
-                low |= (h >> 2 * i & ones) << 4;
-                high |= (h >> (2 * i + 1) & ones) << 4;
-            }
-            __asm__("vpbroadcastw {%1, %0|%0, %1}" : "=x"(scale) : "m"(all[2 * i]));
-            whole = opdi_block_scaled(whole, low, x->q + 32 * opdi_block_places[1][2 * i], scale);
-            __asm__("vpbroadcastw {%1, %0|%0, %1}" : "=x"(scale) : "m"(all[2 * i + 1]));
-            whole = opdi_block_scaled(whole, high, x->q + 32 * opdi_block_places[1][2 * i + 1], scale);
-        }
+        whole = opdi_block_part_k(whole, codes, h, x, all, 0, fives);
+        whole = opdi_block_part_k(whole, codes + 32, h, x, all, 1, fives);
+        whole = opdi_block_part_k(whole, codes + 64, h, x, all, 2, fives);
+        whole = opdi_block_part_k(whole, codes + 96, h, x, all, 3, fives);
         __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=x"(joined) : "x"(wide_mins),
                 "m"(*(const opdi_v16b *)(const void *)x->sums));
         OPDI_ASM_FLOATS(from_mins, joined);
@@ -314,44 +328,57 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v16h opdi_block_two_scales(const int16_t *at) {
     OPDI_ASM_LOOK_UP(scale, scale, places);
     return scale;
 }
+/* Adds the scaled products of part number i, from 0 to 7, of a block of Q2_K, Q3_K or Q6_K.  i and `bits` are constant,
+   and so are the numbers by which bits are shifted. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_part_sixteens(opdi_v8u whole, const uint8_t *w, const opdi_block_super *x,
+                                                        const int16_t *scales, int i, int bits) {
+    const opdi_v8u threes = OPDI_ALL8_OF(0x03030303u), fifteens = OPDI_ALL8_OF(0x0f0f0f0fu);
+    const int place = bits == 6 ? i : i / 4 + i % 4 * 2;       /* see opdi_block_places */
+    opdi_v8u codes, high;
+    if (bits == 6) {
+        memcpy(&codes, w + 64 * (i / 4) + 32 * (i % 2), sizeof codes);
+        memcpy(&high, w + 128 + 32 * (i / 4), sizeof high);
+        codes = (i % 4 / 2 ? codes >> 4 : codes) & fifteens;
+        codes |= (i % 4 == 3 ? high >> 2 : high << (4 - i % 4 * 2)) & threes << 4;
+    } else {
+        memcpy(&codes, w + (bits == 3 ? 32 : 16) + 32 * (i / 4), sizeof codes);
+        codes = codes >> i % 4 * 2 & threes;
+    }
+    if (bits == 3) {
+        memcpy(&high, w, sizeof high);
+        codes |= opdi_block_bit(high, i, 2);
+    }
+    return opdi_block_scaled(whole, codes, x->q + 32 * place, opdi_block_two_scales(scales + 2 * i));
+}
 /* Q2_K, Q3_K or Q6_K, whose groups have 16 elements. */
 OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_sixteens(const void *rounded, const uint8_t *w, int64_t blocks, int bits) {
-    const opdi_v8u threes = OPDI_ALL8_OF(0x03030303u), fifteens = OPDI_ALL8_OF(0x0f0f0f0fu);
-    const opdi_v8u ones = OPDI_ALL8_OF(0x01010101u);
     const int bytes = bits == 2 ? 84 : bits == 3 ? 110 : 210, shift = bits == 3 ? 2 : 5;
-    const uint8_t *const places = opdi_block_places[bits == 6 ? 0 : 2];
     const opdi_block_super *x = (const opdi_block_super *)rounded;
     const opdi_v4f more = {0};
     opdi_v8f sum = {0};
     for (; blocks > 0; blocks--, x++, w += bytes) {
-        opdi_v8u whole = {0}, offsets = {0};
+        opdi_v8u whole = {0}, offsets = {0}, wide;
         opdi_v8f f;
         opdi_v16h scales, halves;
-        int16_t all[16], mins[16];
-        int8_t narrow[16];
-        if (bits == 6) { memcpy(narrow, w + 192, sizeof narrow); }
-        if (bits == 3) { opdi_block_scales(w + 96, narrow); }
-        for (int i = 0; i < 16; i++) { all[i] = bits == 2 ? (int16_t)(w[i] & 15) : narrow[i]; }
-        for (int i = 0; bits == 2 && i < 16; i++) { mins[i] = w[i] >> 4; }
-        memcpy(&scales, bits == 2 ? mins : all, sizeof scales);
+        int16_t all[16];
+        uint8_t narrow[16];
+        opdi_v16b bytes16;
+        memcpy(&bytes16, w + (bits == 6 ? 192 : 0), sizeof bytes16);
+        if (bits == 3) {
+            opdi_block_scales(w + 96, (int8_t *)narrow);
+            memcpy(&bytes16, narrow, sizeof bytes16);
+        }
+        const opdi_v16b mins = bytes16 >> 4;
+        if (bits == 2) { bytes16 &= 15; }
+        __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=x"(wide) : "x"(bytes16));
+        memcpy(all, &wide, sizeof all);
+        if (bits == 2) { __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(wide) : "x"(mins)); }
+        memcpy(&scales, &wide, sizeof scales);
         memcpy(&halves, x->halves, sizeof halves);
         OPDI_ASM_JOIN(offsets, scales, halves)
-        for (int group = 0; group < 8; group++) {
-            opdi_v8u codes, high;
-            if (bits == 6) {
-                memcpy(&codes, w + 64 * (group / 4) + 32 * (group % 2), sizeof codes);
-                memcpy(&high, w + 128 + 32 * (group / 4), sizeof high);
-                codes = (codes >> (group % 4 / 2 * 4) & fifteens) | (high >> group % 4 * 2 & threes) << 4;
-            } else {
-                memcpy(&codes, w + (bits == 3 ? 32 : 16) + 32 * (group / 4), sizeof codes);
-                codes = codes >> group % 4 * 2 & threes;
-            }
-            if (bits == 3) {
-                memcpy(&high, w, sizeof high);
-                codes |= (high >> group & ones) << 2;
-            }
-            whole = opdi_block_scaled(whole, codes, x->q + 32 * places[group], opdi_block_two_scales(all + 2 * group));
-        }
+#define OPDI_PART(i) whole = opdi_block_part_sixteens(whole, w, x, all, i, bits);
+        OPDI_PART(0) OPDI_PART(1) OPDI_PART(2) OPDI_PART(3) OPDI_PART(4) OPDI_PART(5) OPDI_PART(6) OPDI_PART(7)
+#undef OPDI_PART
         if (bits != 2) { whole -= offsets << shift; }
         OPDI_ASM_FLOATS(f, whole);
         sum += f * (opdi_f16_at(w + (bits == 2 ? 80 : bits == 3 ? 108 : 208)) * x->d);

@@ -432,6 +432,11 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 #define OPDI_ASM_MAX(s, r, x) __asm__("vmaxp" s " {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(x))
 /* Converts float16 to float and back, rounded to nearest.  Every processor with AVX2 has these instructions (F16C). */
 #define OPDI_ASM_WIDEN(x, halves) __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(x) : "m"(halves))
+/* Converts 16-bit integers to 32-bit integers, times 2^16: bfloat16 to the bits of floats. */
+#define OPDI_ASM_WIDEN_BF16(words, halves) { \
+        __asm__("vpmovzxwd {%1, %0|%0, %1}" : "=v"(words) : "m"(halves)); \
+        words <<= 16; \
+    }
 #define OPDI_ASM_NARROW(halves, x) __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves) : "v"(x))
 /* OPDI_ASM_PAIRS adds two products to each float of c.  Their factors are the two bfloat16 in the same 32-bit lane of a
    and of b. */
@@ -486,6 +491,7 @@ typedef uint16_t opdi_v4h __attribute__((vector_size(8), aligned(2), may_alias))
         __asm__("bit %0.16b, %1.16b, %2.16b" : "+w"(r) : "w"(x), "w"(larger)); \
     }
 #define OPDI_ASM_WIDEN(x, halves) __asm__("fcvtl %0.4s, %1.4h" : "=w"(x) : "w"(halves))
+#define OPDI_ASM_WIDEN_BF16(words, halves) __asm__("shll %0.4s, %1.4h, #16" : "=w"(words) : "w"(halves))
 #define OPDI_ASM_NARROW(halves, x) __asm__("fcvtn %0.4h, %1.4s" : "=w"(halves) : "w"(x))
 #endif
 OPDI_LOOPS_BEGIN

@@ -456,8 +456,18 @@ static void opdi_few_rows_choose(opdi_few_rows_job *few, int many, bool pairs) {
         few->run = OPDI_WIDEST(level, opdi_dots_one_f16_avx512_f32, opdi_dots_one_f16_avx2_f32);
         few->high = 1;
     }
+    if (many == OPD_BFLOAT16 && few->nrows > 1) {
+        few->run = OPDI_WIDEST(level, opdi_dots_few_bf16_avx512_f32, opdi_dots_few_bf16_avx2_f32);
+    }
+    if (many == OPD_BFLOAT16 && few->nrows == 1) {
+        few->run = OPDI_WIDEST(level, opdi_dots_one_bf16_avx512_f32, opdi_dots_one_bf16_avx2_f32);
+        few->high = 1;
+    }
 #if defined(OPDI_ASM_PAIRS)
-    if (pairs) { few->run = opdi_dots_pairs; }
+    if (pairs) {
+        few->run = opdi_dots_pairs;
+        few->high = 4;
+    }
 #endif
 #endif
     (void)many;
@@ -476,11 +486,13 @@ OPDI_INTERNAL opdi_dots_fn *opdi_dots_of(size_t size, int64_t *high) {
    floats, doubles or half precision.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs
    out. */
 OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
-    const bool turned = count < rows, half = opdi_gemm_moved(&job->a) == 0;
+    const bool turned = count < rows;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 &&
         (opdi_cpu_words() & OPDI_HAS_PAIRS) != 0;
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
     const int64_t nrows = OPDI_MIN(rows, count);
+    /* half: the many rows are converted to floats; if the few rows are, too, this is done once */
+    const bool half = opdi_gemm_moved(more) == 0, both = half && opdi_gemm_moved(less) == 0;
     opdi_few_rows_job few;
     few.nrows = nrows;
     opdi_few_rows_choose(&few, more->dtype, pairs);
@@ -489,15 +501,16 @@ OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int6
     const bool lengthy = depth * (int64_t)job->size >= 80 * nrows;
     const int64_t most = pairs ? nrows > OPDI_FEW_TILES && opdi_cpu_tiles() ? OPDI_FEW_TILES : OPDI_FEW_PAIRS
         : half ? OPDI_FEW_ROWS : OPDI_FEW_FLOATS * (lengthy ? few.high : 1);
-    if (!few.run || nrows > most || job->b.pack || job->a.rs != 1 || job->b.rs != 1 || job->a.dtype != job->b.dtype ||
+    if (!few.run || nrows > most || job->b.pack || job->a.rs != 1 || job->b.rs != 1 ||
+        (job->a.dtype != job->b.dtype && (!half || less->dtype != OPD_FLOAT32)) ||
         (half ? pairs && nrows <= OPDI_FEW : depth < 256 || nrows == 1)) { return 0; }
     const size_t bytes = (size_t)(nrows * depth) * sizeof(float);
-    float *const wide = half && !pairs ? (float *)(void *)opdi_scratch_alloc(bytes) : NULL;
-    if (half && !pairs && !wide) { return -1; }
+    float *const wide = both && !pairs ? (float *)(void *)opdi_scratch_alloc(bytes) : NULL;
+    if (both && !pairs && !wide) { return -1; }
     for (int64_t i = 0; wide && i < nrows; i++) { opdi_pack_line(less, i * less->cs, 1, depth, wide + i * depth); }
     few.size = job->size;
     few.few = wide ? (const char *)wide : (const char *)less->data;
-    few.few_step = wide ? depth * (int64_t)sizeof(float) : less->cs * (half ? 2 : (int64_t)job->size);
+    few.few_step = wide ? depth * (int64_t)sizeof(float) : less->cs * (both ? 2 : (int64_t)job->size);
     few.many = (const char *)more->data;
     few.many_step = more->cs * (half ? 2 : (int64_t)job->size);
     few.out = job->c;
@@ -690,14 +703,14 @@ static void opdi_cols_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Computes a product of half-precision operands with a single row (or column), if the rows (or columns) of the other
-   operand are contiguous.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs out. */
+/* Computes a product of a single row (or column), of floats or half precision, with an operand of half precision whose
+   rows (or columns) are contiguous.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count == 1;
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
     opdi_cols_job cols;
-    if ((rows != 1 && count != 1) || job->b.pack || more->cs != 1 || opdi_gemm_moved(less) || opdi_gemm_moved(more) ||
-        OPDI_MAX(rows, count) < 64 || opdi_cpu_level() == 0) { return 0; }
+    if ((rows != 1 && count != 1) || job->b.pack || more->cs != 1 || opdi_gemm_moved(more) ||
+        (opdi_gemm_moved(less) && less->dtype != OPD_FLOAT32) || OPDI_MAX(rows, count) < 64 || opdi_cpu_level() == 0) { return 0; }
     const size_t bytes = (size_t)depth * sizeof(float);
     float *const x = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!x) { return -1; }

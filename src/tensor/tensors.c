@@ -541,7 +541,7 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is NULL");
         return NULL;
     }
-    if ((uintptr_t)data % (uintptr_t)OPDI_MIN(element, sizeof(void *)) != 0) {
+    if (!opdi_is_block((int)dtype) && (uintptr_t)data % (uintptr_t)OPDI_MIN(element, sizeof(void *)) != 0) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is not aligned for elements of %s: copy it "
                        "(memcpy into the data of opd_tensor_new)", opd_dtype_name(dtype));
         return NULL;

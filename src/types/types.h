@@ -114,12 +114,12 @@ static inline bool opdi_is_bare_unsigned(int dtype) { return dtype >= OPD_UINT16
 /* Returns true for a dtype that few operators compute with: see >>stored_dtypes. */
 static inline bool opdi_is_stored_dtype(int dtype) { return dtype > OPD_BFLOAT16 || dtype == OPD_COMPLEX32; }
 /* Returns true for a number in the range of dtypes in blocks, see opd_dtype_block. */
-static inline bool opdi_is_block(int dtype) { return dtype >= OPD_Q4_0; }
-/* Returns the bytes of an element, for checks that a number of elements fits into memory: 1 for dtypes in blocks, whose
-   elements have at most 1.2 bytes.  Returns 0 for a number that is not a dtype. */
+static inline bool opdi_is_block(int dtype) { return dtype >= OPD_WEIGHT_F16; }
+/* Returns the bytes of an element, for checks that a number of elements fits into memory: 2 for dtypes in blocks, whose
+   elements have at most as many.  Returns 0 for a number that is not a dtype. */
 static inline size_t opdi_element_size(int dtype) {
     if (OPDI_LIKELY(!opdi_is_block(dtype))) { return opd_dtype_size((opd_scalar_type)dtype); }
-    return opd_dtype_block((opd_scalar_type)dtype, NULL) > 0;
+    return opd_dtype_block((opd_scalar_type)dtype, NULL) > 0 ? 2 : 0;
 }
 /* Returns how many bytes `count` elements have.  For a dtype in blocks, they are whole blocks. */
 static inline int64_t opdi_elements_bytes(int dtype, int64_t count) {

@@ -32,6 +32,8 @@ static const opdi_dtype_info opdi_dtypes[OPDI_DTYPES] = {
 
 /* The dtypes in blocks, see opd_dtype_block. */
 static const opdi_block_info opdi_block_dtypes[] = {
+    {{"weight_f16", "WEIGHT_F16", 0, OPDI_CLASS_BLOCK}, OPD_WEIGHT_F16, 32, 64},
+    {{"weight_bf16", "WEIGHT_BF16", 0, OPDI_CLASS_BLOCK}, OPD_WEIGHT_BF16, 32, 64},
     {{"q4_0", "Q4_0", 0, OPDI_CLASS_BLOCK}, OPD_Q4_0, 32, 18},
     {{"q4_1", "Q4_1", 0, OPDI_CLASS_BLOCK}, OPD_Q4_1, 32, 20},
     {{"q5_0", "Q5_0", 0, OPDI_CLASS_BLOCK}, OPD_Q5_0, 32, 22},

@@ -681,6 +681,12 @@ TEST(rows_of_blocks_are_written) {
                          row) == 0);
         }
         CHECK(all && memcmp(opd_data(all), opd_data(weight), 319 * row) == 0);
+        CHECK_INT(opd_gguf_save(path, names, OPD_TENSORS(opd_quantize_blocks(all, OPD_WEIGHT_BF16),
+                                                         opd_quantize_blocks(all, OPD_WEIGHT_F16)), NULL, NULL, 0), 0);
+        opd_tensor_file *const halves = opd_tensor_file_open(path);
+        CHECK(opd_equal(opd_tensor_file_get(halves, "rows"), opd_to_dtype(all, OPD_BFLOAT16)));
+        CHECK(opd_equal(opd_tensor_file_get(halves, "all"), opd_to_dtype(all, OPD_FLOAT16)));
+        opd_tensor_file_close(halves);
         opd_tensor_file_close(again);
         CHECK_INT(opd_gguf_save(path, names, OPD_TENSORS(opd_transpose(weight, 0, 1)), NULL, NULL, 0), -1);
         CHECK_ERROR(OPD_ERROR_FILE, "entry 'rows': its last dim, with the elements of a row, is not stored in whole");

@@ -61,12 +61,14 @@ TEST(block_products_golden) {
     opd_tensor_file_close(file);
 }
 
-/* Formats, and where their blocks have float16 scales (-1: nowhere).  `chunk` is the number of elements of x that share a scale. */
+/* Formats, and where their blocks have float16 scales (-1: nowhere).  `chunk` is the number of elements of x that share a
+   scale (0: x is not rounded). */
 static const struct { opd_scalar_type dtype; int first, second, chunk; } block_formats[] = {
     {OPD_Q8_0, 0, -1, 32}, {OPD_Q4_0, 0, -1, 32}, {OPD_Q4_1, 0, 2, 32}, {OPD_Q5_0, 0, -1, 32}, {OPD_Q5_1, 0, 2, 32},
     {OPD_Q1_0, 0, -1, 32}, {OPD_Q2_0, 0, -1, 32}, {OPD_IQ4_NL, 0, -1, 32}, {OPD_MXFP4, -1, -1, 32}, {OPD_NVFP4, -1, -1, 32},
     {OPD_Q2_K, 80, 82, 256}, {OPD_Q3_K, 108, -1, 256}, {OPD_Q4_K, 0, 2, 256}, {OPD_Q5_K, 0, 2, 256}, {OPD_Q6_K, 208, -1, 256},
-    {OPD_IQ4_XS, 0, -1, 256}, {OPD_TQ1_0, 52, -1, 256}, {OPD_TQ2_0, 64, -1, 256}};
+    {OPD_IQ4_XS, 0, -1, 256}, {OPD_TQ1_0, 52, -1, 256}, {OPD_TQ2_0, 64, -1, 256},
+    {OPD_WEIGHT_F16, -1, -1, 0}, {OPD_WEIGHT_BF16, -1, -1, 0}};
 enum { BLOCK_FORMATS = sizeof block_formats / sizeof *block_formats };
 
 /* Returns a row of random blocks whose scales are between 0.06 and 0.12, negative in half of them. */
@@ -82,6 +84,7 @@ static void blocks_random(int format, uint8_t *w, int64_t bytes, uint64_t *seed)
         for (int i = 0; i < 2; i++) {
             if (places[i] >= 0) w[at + places[i] + 1] = (uint8_t)((w[at + places[i] + 1] & 0x83) | 0x2c);
         }
+        for (int i = 1; block_formats[format].chunk == 0 && i < 64; i += 2) w[at + i] = (uint8_t)((w[at + i] & 0x83) | 0x3c);
         if (block_formats[format].dtype == OPD_MXFP4) w[at] = (uint8_t)(120 + w[at] % 8);
         for (int i = 0; block_formats[format].dtype == OPD_NVFP4 && i < 4; i++) w[at + i] &= 0x3f;
     }
@@ -99,7 +102,7 @@ static void blocks_round(const float *x, int64_t k, int chunk, double *out) {
 static void blocks_compare(int format, int64_t m, int64_t n, int64_t k, bool exact, bool back, uint64_t seed) {
     const opd_scalar_type dtype = block_formats[format].dtype;
     int64_t size;
-    const int64_t block = opd_dtype_block(dtype, &size), stride = k / block * size + 7;
+    const int64_t block = opd_dtype_block(dtype, &size), stride = k / block * size + 7 - n % 2;         /* odd and even */
     const int64_t in = back ? n : k, out = back ? k : n, xs = in + 3, ys = out + 5;
     uint8_t *const w = (uint8_t *)malloc((size_t)(n * stride + 1));
     float *const floats = (float *)malloc((size_t)(n * k + 1) * sizeof(float)), *const x = (float *)malloc((size_t)(m * xs) * sizeof(float));
@@ -117,7 +120,7 @@ static void blocks_compare(int format, int64_t m, int64_t n, int64_t k, bool exa
     double most = 0;
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < in; j++) near[j] = (double)x[i * xs + j];
-        if (!exact && !back) blocks_round(x + i * xs, k, block_formats[format].chunk, near);
+        if (!exact && !back && block_formats[format].chunk) blocks_round(x + i * xs, k, block_formats[format].chunk, near);
         for (int64_t j = 0; j < out; j++) {
             double sum = 0;
             for (int64_t step = 0; step < in; step++) sum += near[step] * (double)(back ? floats[step * k + j] : floats[j * k + step]);
@@ -248,14 +251,16 @@ TEST(block_products_empty) {
 /* The last byte of the weights is the last byte of their memory, which sanitizers check. */
 static int blocks_attempt(void *arg) { return inside_block_product((const inside_block_job *)arg); }
 TEST(block_products_allocations) {
-    for (int i = 0; i < 6; i++) {
-        const int64_t m = i < 3 ? 20 : 2;
+    for (int i = 0; i < 12; i++) {
+        const int64_t m = i / 3 % 2 ? 2 : 20;
+        const int format = i < 6 ? 12 : 19;
+        const int64_t bytes = i < 6 ? 144 : 512;
         uint64_t seed = 11;
-        uint8_t *const w = (uint8_t *)malloc(70 * 144);
+        uint8_t *const w = (uint8_t *)malloc((size_t)(70 * bytes));
         float *const x = (float *)calloc(20 * 256, sizeof(float)), *const y = (float *)calloc(20 * 256, sizeof(float));
         CHECK_OR_RETURN(w && x && y);
-        for (int j = 0; j < 70; j++) blocks_random(12, w + 144 * j, 144, &seed);
-        inside_block_job job = {OPD_Q4_K, i % 3 == 1, i % 3 == 2, m, 70, 256, w, 144, x, 256, y, 256};
+        for (int j = 0; j < 70; j++) blocks_random(format, w + bytes * j, bytes, &seed);
+        inside_block_job job = {block_formats[format].dtype, i % 3 == 1, i % 3 == 2, m, 70, 256, w, bytes, x, 256, y, 256};
         opd_threads_set(3);
         (void)check_allocations(blocks_attempt, &job, "a product of blocks", 20, false);
         opd_threads_set(0);

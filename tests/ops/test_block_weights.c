@@ -41,7 +41,7 @@ TEST(sizes_and_bytes) {
     opd_tensor *w = opd_tensor_new(OPD_INTS(3, 512), OPD_Q4_K);
     int64_t bytes = 0;
     CHECK(opd_dtype_block(OPD_Q4_K, &bytes) == 256 && bytes == 144 && opd_dtype_block(OPD_FLOAT32, &bytes) == 1 && bytes == 4);
-    CHECK(opd_dtype_block((opd_scalar_type)65, &bytes) == 0 && bytes == 0);
+    CHECK(opd_dtype_block((opd_scalar_type)64, &bytes) == 0 && bytes == 0);
     CHECK(w && opd_dtype(w) == OPD_Q4_K && opd_numel(w) == 1536 && opd_is_contiguous(w));
     CHECK_INT(opd_tensor_storage_bytes(w), 3 * 2 * 144);
     CHECK(!opd_dtype_is_floating(OPD_Q4_K) && !opd_can_cast(OPD_FLOAT32, OPD_Q4_K));
@@ -236,7 +236,8 @@ static void products_of(opd_scalar_type dtype, opd_scalar_type of, double most) 
 TEST(exact_products) {
     const bool was = opd_exact_blocks_set(true);
     CHECK(!was && opd_exact_blocks());
-    static const opd_scalar_type dtypes[] = {OPD_Q8_0, OPD_Q4_0, OPD_Q4_K, OPD_Q6_K, OPD_IQ4_NL, OPD_MXFP4, OPD_TQ2_0};
+    static const opd_scalar_type dtypes[] = {OPD_Q8_0, OPD_Q4_0, OPD_Q4_K, OPD_Q6_K, OPD_IQ4_NL, OPD_MXFP4, OPD_TQ2_0,
+                                             OPD_WEIGHT_F16, OPD_WEIGHT_BF16};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         products_of(dtypes[i], OPD_FLOAT32, 1e-5);
         products_of(dtypes[i], OPD_FLOAT64, 1e-13);
@@ -246,6 +247,53 @@ TEST(exact_products) {
     }
     (void)opd_exact_blocks_set(was);
     for (size_t i = 0; i < 3; i++) { products_of(dtypes[i], OPD_FLOAT32, 0.03); }
+}
+static int sum_of_product(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
+    out[0] = nin ? opd_sum(opd_sin(opd_linear(in[0], (opd_tensor *)user, NULL))) : NULL;
+    return out[0] ? 1 : -1;
+}
+/* Floats of 16 bits as weights for float32: a view of the same memory, whose numbers are not rounded again, and products that do
+   not round the activations. */
+TEST(weights_of_16_bits) {
+    static const opd_scalar_type dtypes[][2] = {{OPD_FLOAT16, OPD_WEIGHT_F16}, {OPD_BFLOAT16, OPD_WEIGHT_BF16}};
+    const uint16_t one = 1;
+    unsigned char low;
+    memcpy(&low, &one, 1);
+    for (int i = 0; i < 2; i++) {
+        OPD_SCOPED;
+        opd_tensor *plain = numbers(OPD_INTS(40, 96), dtypes[i][0], 5), *wide = opd_to_dtype(plain, OPD_FLOAT32), *w;
+        if (low == 0) {                           /* big-endian: blocks have the lowest byte first */
+            CHECK(!opd_view_dtype(plain, dtypes[i][1]) && fails_with("stored in blocks"));
+            w = opd_quantize_blocks(plain, dtypes[i][1]);
+        } else {
+            w = opd_view_dtype(plain, dtypes[i][1]);
+            CHECK(w && opd_tensor_same_storage(w, plain) && opd_data(w) == opd_data(plain));
+            CHECK(opd_equal(opd_view_dtype(w, dtypes[i][0]), plain) && opd_tensor_storage_bytes(w) == 40 * 96 * 2);
+            opd_tensor *made = opd_quantize_blocks(wide, dtypes[i][1]);
+            CHECK(made && memcmp(opd_data(made), opd_data(plain), 40 * 96 * 2) == 0);
+            CHECK(!opd_view_dtype(plain, dtypes[1 - i][1]) && fails_with("stored in blocks"));
+            CHECK(!opd_view_dtype(w, OPD_FLOAT32) && fails_with("stored in blocks"));
+            CHECK(!opd_view_dtype(opd_narrow(plain, 1, 0, 40), dtypes[i][1]) && fails_with("blocks of 32"));
+            CHECK(opd_equal(opd_dequantize(opd_view_dtype(opd_select(opd_view(plain, OPD_INTS(4, 10, 96)), 0, 2), dtypes[i][1])),
+                            opd_narrow(wide, 0, 20, 10)));
+        }
+        CHECK(opd_equal(opd_dequantize(w), wide) && opd_equal(opd_dequantize(opd_select(w, 0, 7)), opd_select(wide, 0, 7)));
+        for (int rows = 1; rows < 40; rows += rows < 4 ? 1 : 17) {
+            opd_tensor *x = numbers(OPD_INTS(rows, 96), OPD_FLOAT32, rows), *y = numbers(OPD_INTS(rows, 40), OPD_FLOAT32, rows);
+            CHECK(apart(opd_linear(x, w, NULL), opd_linear(x, wide, NULL)) < 1e-6);
+            CHECK(apart(opd_mm(y, w), opd_mm(y, wide)) < 1e-6);
+            CHECK(apart(opd_linear(opd_to_dtype(x, OPD_FLOAT64), w, NULL),
+                        opd_linear(opd_to_dtype(x, OPD_FLOAT64), opd_to_dtype(wide, OPD_FLOAT64), NULL)) < 1e-13);
+            opd_tensor *grads[2];
+            CHECK(opd_grad(sum_of_product, w, &x, 1, NULL, &grads[0], 1) == 1);
+            CHECK(opd_grad(sum_of_product, wide, &x, 1, NULL, &grads[1], 1) == 1);
+            CHECK(apart(grads[0], grads[1]) < 1e-5);
+        }
+        CHECK(!opd_quantize_blocks(opd_full(OPD_INTS(32), opd_value_double(i ? 3.4e38 : 65520), OPD_FLOAT32), dtypes[i][1]) &&
+              fails_with("too large"));
+        CHECK(opd_quantize_blocks(opd_full(OPD_INTS(32), opd_value_double(i ? 3.39e38 : 65519), OPD_FLOAT32), dtypes[i][1]));
+        CHECK_OK();
+    }
 }
 TEST(embeddings) {
     OPD_SCOPED;
@@ -356,8 +404,8 @@ TEST(transforms) {
     for (int batch = 2; batch < 4; batch++) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             OPD_SCOPED;
-            opd_tensor *w = weight_of(OPD_INTS(48, 256), OPD_Q4_K, 1), *f = opd_dequantize(w), *in[2];
-            opd_tensor *got[OPD_TRANSFORM_OUTPUTS], *want[OPD_TRANSFORM_OUTPUTS];
+            opd_tensor *w = weight_of(OPD_INTS(48, 256), batch == 2 ? OPD_Q4_K : OPD_WEIGHT_BF16, 1), *f = opd_dequantize(w);
+            opd_tensor *in[2], *got[OPD_TRANSFORM_OUTPUTS], *want[OPD_TRANSFORM_OUTPUTS];
             in[0] = batch == 2 ? numbers(OPD_INTS(5, 256), OPD_FLOAT32, 2) : numbers(OPD_INTS(3, 4, 256), OPD_FLOAT32, 2);
             in[0] = opd_div_Scalar(in[0], OPD_V(8));
             in[1] = numbers(OPD_INTS(48), OPD_FLOAT32, 3);

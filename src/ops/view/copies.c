@@ -241,6 +241,16 @@ OPDI_OP(item) {
 
 //== view.dtype ========================================================================================================
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define OPDI_WEIGHTS_VIEWED false                  /* blocks have the lowest byte first */
+#else
+#define OPDI_WEIGHTS_VIEWED true
+#endif
+/* Returns the dtype of 16-bit numbers in blocks whose bytes are those of numbers of `dtype`, or OPD_DTYPE_NONE. */
+static opd_scalar_type opdi_weight_of(opd_scalar_type dtype) {
+    if (!OPDI_WEIGHTS_VIEWED) { return OPD_DTYPE_NONE; }
+    return dtype == OPD_FLOAT16 ? OPD_WEIGHT_F16 : dtype == OPD_BFLOAT16 ? OPD_WEIGHT_BF16 : OPD_DTYPE_NONE;
+}
 /* view.dtype: returns a view of self's bytes as elements of another dtype.  If these have another size, the last dim,
    which must have stride 1, becomes longer or shorter; its bytes must be a multiple of the new size. */
 static int opdi_view_dtype_kernel(opd_call *call) {
@@ -250,6 +260,9 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     opdi_geometry geometry;
     int last = self->ndim - 1;
     if (!opd_ok()) { return -1; }
+    if (self->dtype == (int8_t)dtype) { old = now = 1; }
+    else if (opdi_weight_of((opd_scalar_type)self->dtype) == dtype) { now = old; }
+    else if (opdi_weight_of(dtype) == (opd_scalar_type)self->dtype) { old = now; }
     if (!old || !now) {
         return opd_fail(OPD_ERROR_DTYPE, "a tensor of %s cannot be viewed as %s, because one of them is stored in "
                         "blocks: opd_dequantize makes float32 of blocks, and opd_tensor_wrap makes a tensor of bytes "
