@@ -102,6 +102,8 @@ INSIDE(int, words_set, (int has), opdi_words_known = has)
 /* kernels: the level of instructions; -1: not determined */
 INSIDE(int, cpu_level, (void), opdi_cpu_level())
 INSIDE(int, cpu_level_set, (int level), opdi_cpu_known = level)
+INSIDE(int, cpu_most, (void), opdi_cpu_most)
+INSIDE(int, cpu_most_set, (int level), opdi_cpu_most = level)
 /* kernels: products with weights in blocks, y = x wT or (back) y = x w */
 typedef struct inside_block_job {
     int dtype;

@@ -106,4 +106,15 @@ OPD_API int64_t opd_memory_fail_at(int64_t count, bool forever);
 OPD_API int opd_threads_set(int count);
 /* Returns the number of threads that kernels may use. */
 OPD_API int opd_threads(void);
+/* Switches the mode of same bits on or off for the calling thread, and returns the previous setting.  In this mode,
+   results have the same bits on every processor with AVX2, with or without AVX-512, and do not depend on the batch: a
+   row of a product, an image of a convolution, or a query of attention gets the bits that it gets alone.  (Also without
+   the mode, results do not depend on the number of threads.)  Kernels use AVX2 at most, and each element of a product
+   is summed up in one order.  Compiled graphs run uncompiled.  The mode covers the work that this thread divides
+   among threads, but no other threads.  New threads begin with the mode off, or on if the environment has
+   OPD_SAME_BITS=1.  Results may differ from those without the mode, by rounding.  The guide's chapter "The same bits"
+   says what is outside. */
+OPD_NEW bool opd_same_bits_set(bool same);
+/* Returns whether the calling thread is in the mode of same bits. */
+OPD_NEW bool opd_same_bits(void);
 

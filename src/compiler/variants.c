@@ -67,6 +67,7 @@ OPDI_INTERNAL bool opdi_variant_fits(const opdi_variant *variant, const opd_valu
 OPDI_INTERNAL const char *opdi_compiled_modes(const opdi_thread *thread) {
     const opdi_innermost *const in = &thread->innermost;
     if (opdi_recording_now) { return "another graph is being compiled, so new tensors have no memory"; }
+    if (opd_same_bits()) { return "the thread is in the mode of same bits"; }
     if (thread->state.autocast) { return "an autocast region is open"; }
     if (thread->state.forward == OPDI_FORWARD_OPEN || in->level) { return "a level of forward mode is open"; }
     if (in->layer || in->rule || in->tracer || in->fake || in->mutation) { return "a transform or mode is open"; }

@@ -118,7 +118,7 @@ static int opdi_block_exact(const opdi_block_job *job) {
         opdi_block_clear(job, job->n);
         return 0;
     }
-    if (job->m <= OPDI_BLOCK_FEW) {
+    if (job->m <= OPDI_BLOCK_FEW && !opd_same_bits()) {
         opdi_parallel_for(job->n, OPDI_MAX(1, 16384 / job->k), opdi_block_forward_few, &work);
         return 0;
     }
@@ -243,7 +243,7 @@ OPDI_INTERNAL int opdi_block_product_back(const opdi_block_job *job) {
         return opdi_weight_product(job, job->x, OPD_FLOAT32, job->x_stride, true);
     }
     const int64_t groups = (job->k - 1) / OPDI_BLOCK_STEP + 1;
-    if (job->m <= OPDI_BLOCK_FEW) {
+    if (job->m <= OPDI_BLOCK_FEW && !opd_same_bits()) {
         const int64_t threads = opd_threads(), fewest = OPDI_MAX(1, 64 / job->n);
         opdi_block_clear(job, job->k);            /* each thread reads long parts of the rows */
         opdi_parallel_for(groups, OPDI_MAX(fewest, (groups - 1) / threads + 1), opdi_block_backward_few, &work);

@@ -793,7 +793,7 @@ OPDI_INTERNAL int opdi_block_few_try(const opdi_block_rounded *x) {
     const opdi_block_job *const job = x->job;
     const int64_t wide = opdi_round_up(job->k, 256), grain = OPDI_MAX(1, 32768 / job->k);
     opdi_block_few few = {x, opdi_block_ways_of(job->dtype), NULL, 0};
-    if (job->m > (few.ways ? OPDI_BLOCK_MOST : OPDI_BLOCK_LEAST)) { return 0; }
+    if (job->m > (few.ways ? OPDI_BLOCK_MOST : OPDI_BLOCK_LEAST) || opd_same_bits()) { return 0; }
     if (!few.ways) {
         opdi_parallel_for(job->n, grain, opdi_block_few_range, &few);
         return 1;

@@ -316,7 +316,7 @@ static void opdi_conv_apart(const opdi_conv_job *job, int64_t group, int64_t ima
         for (int64_t image = 0; image < images; image++, from += area * size) {
             void *const to = y + (image * conv->oc + o) * area * size;
             const void *const at = from;
-            if (!job->bias) { memcpy(to, at, (size_t)(area * size)); }
+            if (!job->bias && to != at) { memcpy(to, at, (size_t)(area * size)); }
             for (int64_t i = 0; job->bias && i < area; i++) {
                 if (size == 4) { ((float *)to)[i] = ((const float *)at)[i] + (float)b; }
                 else { ((double *)to)[i] = ((const double *)at)[i] + b; }
@@ -332,7 +332,8 @@ static void opdi_conv_images(opdi_conv_job *job, int64_t group, int64_t images, 
     const int64_t bytes = opdi_conv_pad_bytes(conv, conv->cg), all = opdi_conv_together(conv);
     const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     char *const out = all > 1 ? pad + all * bytes : y;
-    const double beta = job->bias && all == 1 ? 1 : 0;
+    const bool last = all > 1 || opd_same_bits();  /* the bias is added to the product, not the other way round */
+    const double beta = job->bias && !last ? 1 : 0;
     opdi_unfold unfold;
     unfold.conv = conv;
     unfold.pad = pad;
@@ -355,7 +356,7 @@ static void opdi_conv_images(opdi_conv_job *job, int64_t group, int64_t images, 
     if (beta != 0) { opdi_conv_fill(job, group, y); }
     if (opdi_gemm(conv->size, conv->og, images * area, depth, &left, &right, beta, out, images * area, 1)) {
         OPDI_STORE(&job->failed, 1);
-    } else if (all > 1) { opdi_conv_apart(job, group, images, out, y); }
+    } else if (last) { opdi_conv_apart(job, group, images, out, y); }
 }
 /* Computes items [begin, end) of ctx, an opdi_conv_job.  An item is one group of one image, or of a few small
    images.  Sets job->failed if memory runs out. */

@@ -8,7 +8,9 @@
 #include "../typed/typed.h"
 
 /* The instructions that the processor has: the level (see opdi_cpu_level), and those for 32-bit words of smaller
-   numbers, a sum of OPDI_HAS_... (see words.c).  -1: not determined yet. */
+   numbers, a sum of OPDI_HAS_... (see words.c).  -1: not determined yet.  OPDI_CPU_BY_THREAD: the level depends on the
+   thread, because a thread has called opd_same_bits_set.  opdi_cpu_most is the level without opd_same_bits. */
+#define OPDI_CPU_BY_THREAD (-2)
 #define OPDI_HAS_PAIRS 1                          /* AVX512_BF16 */
 #define OPDI_HAS_QUADS 2                          /* AVX512_VNNI */
 #define OPDI_HAS_TILES 4                          /* AMX for bfloat16 and 8-bit integers */
@@ -16,9 +18,9 @@
 #define OPDI_HAS_FAST_PAIRS 16                    /* pairs are faster than floats.  On Intel's processors they are
                                                      not: an instruction for pairs takes two cycles. */
 #if defined(OPDI_DIVIDED)
-extern OPDI_INTERNAL int opdi_cpu_known, opdi_words_known;
+extern OPDI_INTERNAL int opdi_cpu_known, opdi_cpu_most, opdi_words_known;
 #else
-static int opdi_cpu_known = -1;
+static int opdi_cpu_known = -1, opdi_cpu_most = -1;
 OPD_UNUSED static int opdi_words_known = -1;
 #endif
 
@@ -92,7 +94,7 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void);
 OPDI_LOOPS_BEGIN
 /* Returns the level of the instructions that kernels use.  0: plain C.  1: AVX2 with FMA, or NEON.  2: AVX-512 F, BW,
-   VL and DQ.  OPD_CPU_LEVEL in the environment may lower the level. */
+   VL and DQ.  OPD_CPU_LEVEL in the environment may lower the level.  If opd_same_bits(), the level is at most 1. */
 OPDI_ALWAYS int opdi_cpu_level(void) {
     const int level = OPDI_LOAD(&opdi_cpu_known);
     return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_detect();

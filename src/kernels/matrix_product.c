@@ -380,8 +380,10 @@ static void opdi_gemm_block(opdi_gemm_job *job) {
 
 OPDI_INTERNAL int64_t opdi_round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
-/* Returns the depth of a block of a product whose depth is `depth`. */
+/* Returns the depth of a block of a product whose depth is `depth`.  With opd_same_bits, it does not depend on `depth`,
+   because masked attention may multiply zeros at the end of a row or leave them out. */
 OPDI_INTERNAL int64_t opdi_gemm_depth_step(const opdi_micro *mk, int64_t depth) {
+    if (opd_same_bits()) { return OPDI_MIN(mk->kc, depth); }
     const int64_t parts = (depth - 1) / mk->kc + 1;
     return OPDI_MIN(opdi_round_up((depth - 1) / parts + 1, 16), depth);
 }
@@ -390,6 +392,9 @@ static void opdi_gemm_steps(const opdi_micro *mk, int64_t rows, int64_t count, i
     const int64_t most = OPDI_GEMM_M * OPDI_MIN(opd_threads(), 8);
     steps[0] = OPDI_MIN(opdi_round_up(rows, mk->mr), most / mk->mr * mk->mr);
     steps[1] = OPDI_MIN(opdi_round_up(count, mk->nr), OPDI_GEMM_N);
+    if (rows <= 2 * mk->mr && opd_same_bits()) {  /* panels that are used at once, while the cache has them */
+        steps[1] = OPDI_MIN(steps[1], 4 * mk->nr * OPDI_MIN(opd_threads(), 8));
+    }
     steps[2] = opdi_gemm_depth_step(mk, depth);
 }
 /* Returns an upper bound of the scratch memory, in bytes, that a product needs, no matter which operands are packed.

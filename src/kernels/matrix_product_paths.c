@@ -16,6 +16,7 @@ static int opdi_gemm_general(opdi_gemm_job *job, int64_t rows, int64_t count, in
    out. */
 OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                                const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
+    const bool same = opd_same_bits();
     opdi_gemm_job job;
     if (rows <= 0 || count <= 0) { return 0; }
     if (opdi_gemm_small(dtype, rows, count, depth, left, right, beta, product, rsc, csc)) { return 0; }
@@ -29,7 +30,8 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
     if (depth <= 0 || (beta != 0 && beta != 1)) { opdi_gemm_scale(&job, rows, count, beta); }
     if (depth <= 0) { return 0; }
     job.add = beta != 0;
-    if (!right->pack && csc != 1 && rsc == 1 && count != 1) {
+    const bool turned = same ? count < rows && count < job.mk.nr / 2 : csc != 1 && rsc == 1 && count != 1;
+    if (!right->pack && turned) {
         int64_t t = rows;                         /* compute C^T = B^T A^T, whose rows are contiguous */
         rows = count;
         count = t;
@@ -47,16 +49,16 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
         job.b = *right;
     }
     if (dtype == OPD_INT32 || dtype == OPD_INT64) { return opdi_gemm_blocked(&job, rows, count, depth); }
-    if (rows <= 16 && count <= 16 && depth <= 16 && rows * count * depth <= 256 && !right->pack &&
+    if (!same && rows <= 16 && count <= 16 && depth <= 16 && rows * count * depth <= 256 && !right->pack &&
         left->dtype == dtype && right->dtype == dtype) {
         opdi_gemm_tiny(&job, rows, count, depth);
         return 0;
     }
-    int done = opdi_gemv_try(&job, rows, count, depth);
-    if (!done) { done = opdi_few_rows_try(&job, rows, count, depth); }
-    if (!done) { done = opdi_row_groups_try(&job, rows, count, depth); }
-    if (!done) { done = opdi_halves_try(&job, rows, count, depth); }
-    if (!done) { done = opdi_cols_try(&job, rows, count, depth); }
+    int done = opdi_row_groups_try(&job, rows, count, depth);         /* the others sum up in another order */
+    if (!done && !same) { done = opdi_gemv_try(&job, rows, count, depth); }
+    if (!done && !same) { done = opdi_few_rows_try(&job, rows, count, depth); }
+    if (!done && !same) { done = opdi_halves_try(&job, rows, count, depth); }
+    if (!done && !same) { done = opdi_cols_try(&job, rows, count, depth); }
     if (done) { return done < 0 ? -1 : 0; }
     return opdi_gemm_general(&job, rows, count, depth);
 }

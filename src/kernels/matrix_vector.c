@@ -626,8 +626,9 @@ OPDI_INTERNAL int opdi_row_groups_try(const opdi_gemm_job *job, int64_t rows, in
     /* with more rows, packing the matrix would cost less time than it saves; the limits were measured on Zen 4 */
     const int64_t most = matrix >= 8 << 20 ? 6 : matrix >= 256 << 10 ? 3 : matrix >= 64 << 10 ? 2 : 0;
     opdi_row_groups_job groups;
-    if (rows < 2 || rows > most || count < 64 || depth < 64 || job->b.pack || job->b.cs != 1 || job->csc != 1 ||
-        job->a.dtype != dtype || job->b.dtype != dtype || opdi_cpu_level() == 0) { return 0; }
+    const int level = opdi_cpu_level();
+    if (level == 0 || rows < (level == 1 ? 1 : 2) || rows > most || count < 64 || depth < 64 || job->b.pack ||
+        job->b.cs != 1 || job->csc != 1 || job->a.dtype != dtype || job->b.dtype != dtype) { return 0; }
     const size_t bytes = (size_t)(rows * depth) * job->size;
     char *const x = opdi_scratch_alloc(bytes);
     if (!x) { return -1; }
@@ -637,7 +638,7 @@ OPDI_INTERNAL int opdi_row_groups_try(const opdi_gemm_job *job, int64_t rows, in
     groups.f32 = opdi_row_groups_avx2_f32;
     groups.f64 = opdi_row_groups_avx2_f64;
 #if defined(OPDI_X86)
-    if (opdi_cpu_level() == 2) {
+    if (level == 2) {
         groups.f32 = opdi_row_groups_avx512_f32;
         groups.f64 = opdi_row_groups_avx512_f64;
     }

@@ -14,9 +14,28 @@
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 #if defined(OPDI_DIVIDED)                           /* kernels.h declares it */
-int opdi_cpu_known = -1;
+int opdi_cpu_known = -1, opdi_cpu_most = -1;
 #endif
-OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void) {
+static int opdi_same_default = -1;                /* 1 if the environment has OPD_SAME_BITS=1; -1: not read yet */
+static OPDI_TLS int8_t opdi_same_chosen;          /* what this thread has set: 0: nothing, 1: false, 2: true */
+
+static bool opdi_same_by_default(void) {
+    int same = OPDI_LOAD(&opdi_same_default);
+    if (same < 0) {
+        const char *const wish = getenv("OPD_SAME_BITS");
+        same = wish && wish[0] == '1' && wish[1] == 0;
+        OPDI_STORE(&opdi_same_default, same);
+    }
+    return same != 0;
+}
+bool opd_same_bits(void) { return opdi_same_chosen ? opdi_same_chosen == 2 : opdi_same_by_default(); }
+bool opd_same_bits_set(bool same) {
+    const bool was = opd_same_bits();
+    opdi_same_chosen = same ? 2 : 1;
+    if (same != opdi_same_by_default()) { OPDI_STORE(&opdi_cpu_known, OPDI_CPU_BY_THREAD); }
+    return was;
+}
+static int opdi_cpu_find(void) {
     int level = 0;
 #if defined(OPDI_X86)
     __builtin_cpu_init();
@@ -30,8 +49,15 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void) {
     const char *wish = getenv("OPD_CPU_LEVEL");
     if (wish && wish[0] >= '0' && wish[0] <= '2' && wish[1] == 0 && wish[0] - '0' < level) { level = wish[0] - '0'; }
 #endif
-    OPDI_STORE(&opdi_cpu_known, level);
+    OPDI_STORE(&opdi_cpu_most, level);
     return level;
+}
+OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void) {
+    int unknown = -1, level = OPDI_LOAD(&opdi_cpu_most);
+    if (level < 0) { level = opdi_cpu_find(); }
+    const int same = OPDI_MIN(level, 1), usual = opdi_same_by_default() ? same : level;
+    while (OPDI_LOAD(&opdi_cpu_known) == -1 && !OPDI_EXCHANGE(&opdi_cpu_known, &unknown, usual)) { unknown = -1; }
+    return opd_same_bits() ? same : level;
 }
 OPDI_COLD_END
 
@@ -107,12 +133,13 @@ typedef struct opdi_pool {
                                                      range */
     char *scratch;                                /* threads * `bytes` of scratch memory, or NULL */
     size_t bytes;
+    bool same;                                    /* opd_same_bits() of the owner */
 } opdi_pool;
 
 static opdi_pool opdi_the_pool = {
     /* lock, wake, done */ PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
     /* busy, threads, sleeping, open, active, joined, generation */ 0, 0, 0, 0, 0, 0, 0,
-    /* fn, ctx, count, step, next, scratch, bytes */ NULL, NULL, 0, 0, 0, NULL, 0};
+    /* fn, ctx, count, step, next, scratch, bytes, same */ NULL, NULL, 0, 0, 0, NULL, 0, false};
 static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
 static OPDI_TLS int opdi_in_parallel;             /* nonzero: this thread runs part of a job */
 static OPDI_TLS char *opdi_thread_scratch, *opdi_scratch_next; /* this thread's part of `scratch`, and the first free
@@ -199,6 +226,7 @@ static void *opdi_pool_worker(void *unused) {
             void *ctx = pool->ctx;
             int64_t count = pool->count, step = pool->step;
             opdi_scratch_set(pool->scratch, pool->bytes, ++pool->joined);
+            opdi_same_chosen = pool->same ? 2 : 1;
             pthread_mutex_unlock(&pool->lock);
             opdi_pool_work(fn, ctx, count, step);
             opdi_scratch_set(NULL, 0, 0);
@@ -249,6 +277,7 @@ static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t s
     pool->joined = 0;
     pool->scratch = scratch;
     pool->bytes = bytes;
+    pool->same = opd_same_bits();
     OPDI_STORE(&pool->generation, pool->generation + 1);
     if (pool->sleeping > 0) { pthread_cond_broadcast(&pool->wake); }
     pthread_mutex_unlock(&pool->lock);

@@ -492,13 +492,27 @@ static int opdi_tiles_uneven(const opdi_conv *conv, const float *x) {
     opdi_scratch_free((char *)data, bytes);
     return largest <= 64 * (sum / (double)sizes.count) ? 0 : 1;
 }
-/* Computes y = conv(x, weights) + bias.  Returns 0, or 1 if this method does not suit the convolution or its
-   numbers, or -1 and sets an error. */
+/* With opd_same_bits, each image chooses its method.  Returns 0 or 1 if it is the same for all images, 2 if the images
+   have to be computed one by one, or -1 and sets an error. */
+static int opdi_tiles_uneven_each(const opdi_conv *conv, const float *x) {
+    opdi_conv one = *conv;
+    int first = 0;
+    one.n = opd_same_bits() ? 1 : conv->n;
+    for (int64_t image = 0; image < conv->n; image += one.n) {
+        const int uneven = opdi_tiles_uneven(&one, x + image * conv->c * conv->h * conv->w);
+        if (uneven < 0 || image == 0) { first = uneven; }
+        if (uneven < 0) { return -1; }
+        if (uneven != first) { return 2; }
+    }
+    return first;
+}
+/* Computes y = conv(x, weights) + bias.  Returns 0; 1 if this method does not suit the convolution or its numbers; 2 if
+   the images have to be computed one by one; or -1 and sets an error. */
 OPDI_INTERNAL int opdi_tiles_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
                                      void *y) {
     opdi_tiles tiles;
     if (!opdi_tiles_fit(conv, &tiles)) { return 1; }
-    const int rc = opdi_tiles_uneven(conv, (const float *)x);
+    const int rc = opdi_tiles_uneven_each(conv, (const float *)x);
     if (rc) { return rc; }
     tiles.x = (const float *)x;
     tiles.weight = (const float *)weights;
@@ -518,7 +532,7 @@ OPDI_INTERNAL int opdi_tiles_grad_input(const opdi_conv *conv, const void *gy, c
     other.oc = conv->c;
     if (conv->kh != 3 || conv->kw != 3 || other.ph < 0 || other.pw < 0 || conv->sh != 1 || conv->sw != 1 ||
         conv->dh != 1 || conv->dw != 1 || opdi_conv_init(&other) != 0 || !opdi_tiles_fit(&other, &tiles)) { return 1; }
-    const int rc = opdi_tiles_uneven(&other, (const float *)gy);
+    const int rc = opdi_tiles_uneven_each(&other, (const float *)gy);
     if (rc) { return rc; }
     tiles.turned = true;
     tiles.x = (const float *)gy;

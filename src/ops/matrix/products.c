@@ -163,7 +163,8 @@ static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double 
     products.dots = products.outer = products.large = 0;
     if (products.from == products.dtype && opd_dtype_is_floating(OPDI_DTYPE(c))) {
         products.dots = products.m == 1 && products.n == 1 &&
-            (products.k == 1 || (products.a.cs == 1 && products.b.rs == 1));
+            (products.k == 1 || (products.a.cs == 1 && products.b.rs == 1)) &&
+            (!opd_same_bits() || (a->ndim == 1 && b->ndim == 1));
         products.outer = products.k == 1 && beta == 0 && c->ndim == a->ndim && products.c.cs == 1 &&
             (products.b.cs == 1 || products.n == 1);
         products.large = c->numel >= 1 << 22;

@@ -373,6 +373,15 @@ static bool opdi_shift_pays(const opdi_shift *shift) {
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
     opdi_shift shift;
     int rc = opdi_tiles_forward(conv, x, weights, bias, y);
+    if (rc == 2) {
+        const int64_t from = conv->c * conv->h * conv->w, to = conv->oc * conv->oh * conv->ow;
+        opdi_conv one = *conv;
+        one.n = 1;
+        for (int64_t i = 0; i < conv->n; i++) {   /* only floats have tiles */
+            if (opdi_conv_any(&one, (const float *)x + i * from, weights, bias, (float *)y + i * to)) { return -1; }
+        }
+        return 0;
+    }
     if (rc > 0) { rc = opdi_pixels_forward(conv, x, weights, bias, y); }
     if (rc > 0) { rc = opdi_grouped_forward(conv, x, weights, bias, y); }
     if (rc <= 0) { return rc; }
@@ -648,6 +657,31 @@ static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weight
     opdi_scratch_free(col, (size_t)(depth * area * size) + 16);
     return rc;
 }
+/* Computes gx by the fastest method that suits the convolution, whose weight has `count` elements.  Returns 0, or -1
+   and sets an error. */
+static int opdi_vol_grad_input(const opdi_conv *conv, const void *gy, const void *weights, int64_t count, void *gx) {
+    const bool around = conv->kh * conv->kw * conv->sh * conv->sw > 1;    /* true: gy gets zeros around it or between
+                                                                             its elements */
+    int rc = opdi_tiles_grad_input(conv, gy, weights, gx);
+    if (rc == 2) {
+        const int64_t from = conv->oc * conv->oh * conv->ow, to = conv->c * conv->h * conv->w;
+        opdi_conv one = *conv;
+        one.n = 1;
+        for (int64_t i = 0; i < conv->n; i++) {   /* only floats have tiles */
+            rc = opdi_vol_grad_input(&one, (const float *)gy + i * from, weights, count, (float *)gx + i * to);
+            if (rc) { return rc; }
+        }
+        return 0;
+    }
+    /* the next two methods would multiply the zeros by an infinite weight; opdi_tiles_grad_input has its own test */
+    if (rc > 0 && around && !opdi_conv_finite(conv->size, count, weights)) {
+        return opdi_conv_grad_folded(conv, gy, weights, gx);
+    }
+    if (rc > 0) { rc = opdi_pixels_grad_input(conv, gy, weights, gx); }
+    if (rc > 0) { rc = opdi_grouped_grad_input(conv, gy, weights, gx); }
+    if (rc > 0) { rc = opdi_shift_grad_input(conv, gy, weights, gx); }
+    return rc <= 0 ? rc : opdi_conv_grad_input(conv, gy, weights, gx);
+}
 /* Runs one of the computations of opdi_vol_columns by the fastest method that suits it.  For OPDI_VOL_Y, `bias` may
    point to a bias [oc].  The function either adds the bias to output and sets *bias to NULL, or leaves it for the
    caller to add.  `bias` and *bias may be NULL.  Returns 0, or -1 and sets an error. */
@@ -671,18 +705,7 @@ OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *
         return opdi_conv_any(&conv, input->data, weight->data, second, output->data);
     }
     if (what == OPDI_VOL_GX) {
-        const bool around = conv.kh * conv.kw * conv.sh * conv.sw > 1;    /* true: gy gets zeros around it or between
-                                                                             its elements */
-        int rc = opdi_tiles_grad_input(&conv, output->data, weight->data, input->data);
-        /* the next two methods would multiply the zeros by an infinite weight; opdi_tiles_grad_input has its own
-           test */
-        if (rc > 0 && around && !opdi_conv_finite(conv.size, weight->numel, weight->data)) {
-            return opdi_conv_grad_folded(&conv, output->data, weight->data, input->data);
-        }
-        if (rc > 0) { rc = opdi_pixels_grad_input(&conv, output->data, weight->data, input->data); }
-        if (rc > 0) { rc = opdi_grouped_grad_input(&conv, output->data, weight->data, input->data); }
-        if (rc > 0) { rc = opdi_shift_grad_input(&conv, output->data, weight->data, input->data); }
-        return rc <= 0 ? rc : opdi_conv_grad_input(&conv, output->data, weight->data, input->data);
+        return opdi_vol_grad_input(&conv, output->data, weight->data, weight->numel, input->data);
     }
     int rc = opdi_tiles_grad_weight(&conv, output->data, input->data, weight->data);
     if (rc > 0) {

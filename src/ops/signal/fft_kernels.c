@@ -415,6 +415,7 @@ static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_
     const bool beside = fft.ndim && fft.xs[fft.ndim - 1] == 1 + fft.xcomplex;
     fft.side_by_side = fft.lines > 1 && (count < OPDI_FFT_SHORT || (count <= OPDI_FFT_NEAR &&
                                                                    (beside || fft.lines >= OPDI_FFT_MANY)));
+    if (opd_same_bits()) { fft.side_by_side = count < OPDI_FFT_SHORT; }
     fft.halves = fft.side_by_side && count % 2 == 0 && (mirror ? !fft.ycomplex : !fft.xcomplex &&
                                                         fft.out == count / 2 + 1);
     if (fft.halves) {
