@@ -198,6 +198,6 @@ OPD_NEW int opd_graph_fold_batch_norms(opd_graph *graph);
    quantisation may then choose the next code at a tie.  If a gradient or a transform needs it, the new operators call
    the replaced ones.  Runs of loaded programs do this by themselves: use it for graphs of your own.  The tensors that
    are given for two inputs of the graph must not share memory if the graph writes one of them.  Returns the number of
-   layers, or -1 and sets an error. */
+   layers (0 if the operators were left out of this build), or -1 and sets an error. */
 OPD_NEW int opd_graph_fuse_quantized(opd_graph *graph);
 

@@ -223,6 +223,9 @@ int opd_graph_fuse_quantized(opd_graph *graph) {
     if (!graph || !opd_ok()) {
         return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_fuse_quantized: the graph is NULL") : -1;
     }
+    if (!opd_find_quiet("opdispatch::quantized_linear") || !opd_find_quiet("opdispatch::quantized_convolution")) {
+        return opd_ok() ? 0 : -1;                 /* the operators were left out of this build */
+    }
     opd_scope scope = opd_scope_open();
     search.graph = graph;
     if (opdi_graph_alias(graph, false)) { rc = -1; }

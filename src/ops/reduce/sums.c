@@ -32,7 +32,8 @@ static int opdi_sum_bytes(opd_call *call) {
     const int64_t sizes[2] = {keep && dim == 0 ? 1 : n, dim ? 1 : n};
     if (opdi_strides(tensor)[dim] != 1) { return 0; }
     opd_tensor *const out = opd_result(call, 0, sizes, keep ? 2 : 1, OPD_INT32);
-    opd_tensor *const ones = out ? opd_full(OPD_INTS(k), opd_value_int(1), OPD_UINT8) : NULL;
+    if (!out || !out->data) { return out ? 1 : -1; }        /* only the size was asked for */
+    opd_tensor *const ones = opd_full(OPD_INTS(k), opd_value_int(1), OPD_UINT8);
     opd_tensor *const sums = ones ? opd_empty(OPD_INTS(n), OPD_INT32) : NULL;
     opdi_byte_job job;
     if (!sums) { return -1; }
