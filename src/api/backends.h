@@ -243,6 +243,15 @@ OPD_NEW opd_matmul_precision opd_float32_matmul_precision(void);
    are products of float64 or with OPD_WEIGHT_F16 and OPD_WEIGHT_BF16.  Any thread may call this. */
 OPD_NEW bool opd_exact_blocks_set(bool exact);
 OPD_NEW bool opd_exact_blocks(void);
+/* Sets for the process how weights of _weight_int4pack_mm_for_cpu are packed, and returns the previous setting; or -1,
+   and sets an error, for other numbers.  PyTorch packs blocks of 32 rows on processors with AVX2 and of 64 rows on
+   those with AVX-512, and a file does not say which.  rows: 32 or 64; or 0, the default: the product looks at the
+   codes.  Each group of a quantiser has the codes 0 and 15, unless it is symmetric, and a wrong reading mixes groups.
+   If that does not decide, the product takes 32.  _convert_weight_to_int4pack_for_cpu packs 64 rows only if that was
+   set.  Any thread may call this.
+   opd_int4_block: Returns the setting. */
+OPD_NEW int opd_int4_block_set(int rows);
+OPD_NEW int opd_int4_block(void);
 /* Returns a tensor with the sizes of `tensor` whose numbers are stored in blocks of `dtype`, such as OPD_Q8_0, in the
    innermost scope.  The last size of `tensor`, or another size with stride 1, must be whole blocks.  OPD_Q4_0,
    OPD_Q4_1, OPD_Q5_0, OPD_Q5_1 and OPD_Q8_0 get the bytes that llama.cpp writes.  The result has no gradient.  A

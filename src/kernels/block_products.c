@@ -17,10 +17,15 @@ typedef struct opdi_block_work {
 /* Sets *work to a job whose weights are converted to floats.  Returns 0, or -1 with an error if they cannot be. */
 static int opdi_block_work_begin(opdi_block_work *work, const opdi_block_job *job) {
     work->job = job;
-    work->elements = opd_dtype_block(job->dtype, &work->bytes);
-    work->form = opdi_block_form_of(job->dtype);
     work->mk = opdi_micro_of(OPD_FLOAT32);
     work->failed = 0;
+    work->form = job->form ? job->form : opdi_block_form_of(job->dtype);
+    if (job->form) {
+        work->elements = job->form->elements;
+        work->bytes = job->form->bytes;
+        return 0;
+    }
+    work->elements = opd_dtype_block(job->dtype, &work->bytes);
     return opdi_blocks_readable(job->dtype);
 }
 /* Returns 0, or -1 with an error if a thread got no memory. */

@@ -603,6 +603,7 @@ typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
 /* A product y = x wT or, for gradients, y = x w, where the weights w [n, k] are stored in blocks (see opd_dtype_block).
    Rows are whole blocks.  x and y are float32; strides of rows are in elements, and in bytes for w.
    opdi_block_product: x is [m, k], y [m, n].  opdi_block_product_back: x is [m, n], y [m, k]. */
+struct opdi_block_form;
 typedef struct opdi_block_job {
     opd_scalar_type dtype;       /* of w */
     bool exact;                  /* multiplies x as it is; false: opdi_block_product rounds the rows of x to 8 bits, as
@@ -614,7 +615,19 @@ typedef struct opdi_block_job {
     int64_t x_stride;
     float *y;
     int64_t y_stride;
+    const struct opdi_block_form *form;           /* how the weights of an exact product are converted to floats; NULL:
+                                                     as dtype says */
 } opdi_block_job;
+/* An exact product y [m, n] = x [m, k] wT of 8-bit integers, whose sums wrap.  Rows are contiguous; those of x and y
+   follow each other. */
+typedef struct opdi_byte_job {
+    int64_t m, n, k;
+    const uint8_t *x;
+    const int8_t *w;
+    int64_t w_stride;
+    int32_t *y;
+} opdi_byte_job;
+#define OPDI_BYTE_FEW 24                          /* largest number of rows of x for which w is not packed */
 /* The numbers for the codes of IQ4_NL and IQ4_XS, plus 128, and for the codes of MXFP4 and NVFP4, plus 12. */
 OPD_UNUSED static const uint8_t opdi_block_curve[16] = {
     1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
@@ -623,7 +636,6 @@ OPD_UNUSED static const uint8_t opdi_block_e2m1[16] = {12, 13, 14, 15, 16, 18, 2
 /* Unpacks a block: writes its codes, and the scale and the minimum of each group of codes.  An element is
    scale * (code - offset) + minimum.  Formats without minima do not write them. */
 typedef void opdi_block_unpack_fn(const uint8_t *block, uint8_t *codes, float *scales, float *mins);
-struct opdi_block_form;
 /* Converts `count` elements, whole blocks, to floats. */
 typedef void opdi_block_floats_fn(const struct opdi_block_form *form, const uint8_t *blocks, int64_t count, float *out);
 /* A row of x that is rounded to 8 bits: element i is about q[i] * d[i / chunk].  `sums` has the sum of the q of each
@@ -646,6 +658,25 @@ typedef struct opdi_block_form {
     opdi_block_floats_fn *floats;
     opdi_block_row_fn *row;
 } opdi_block_form;
+/* Rows of 8-bit codes, each group of `group` elements with a scale and a zero point: an element is (code - zero) *
+   scale.  scales, zeros: [rows, groups]; NULL: all 1, or all 0.  The form converts them for opdi_block_product. */
+typedef struct opdi_coded_rows {
+    opdi_block_form form;
+    const uint8_t *codes;
+    bool minus;                                   /* the codes are int8, not uint8 */
+    int64_t stride, group, groups;
+    const float *scales, *zeros;
+} opdi_coded_rows;
+/* How floats become codes of 8 bits: x * inverse is rounded, zero is added, and the sum is limited to low .. high.
+   late: the sum is rounded.  Each `row` elements have an own inverse and zero, which are `step` apart (0: all have the
+   same). */
+typedef struct opdi_code_job {
+    const float *x, *inverse, *zero;
+    int64_t row, step;
+    float low, high;
+    bool late;
+    uint8_t *codes;
+} opdi_code_job;
 #define OPDI_BLOCK_PAD 256                        /* rounded rows are padded with zeros to a multiple of this length */
 #define OPDI_BLOCK_PANEL 32                       /* rows of w in a panel */
 #define OPDI_BLOCK_TILE 4                         /* rows of x in a tile */

@@ -434,13 +434,21 @@ OPDI_INTERNAL int opdi_gemm_pairs_try(opdi_gemm_job *job, int64_t rows, int64_t 
 #endif
     return 0;
 }
+/* Returns whether opdi_gemm_bytes_try computes products. */
+OPD_UNUSED OPDI_INTERNAL bool opdi_gemm_bytes_are_fast(void) {
+#if defined(OPDI_WORDS)
+    return (opdi_cpu_words() & OPDI_HAS_QUADS) != 0;
+#else
+    return false;
+#endif
+}
 /* Computes a product of 8-bit integers with instructions for four of them.  `left` [rows, depth] has the dtype int8 or
    uint8, `right` [depth, count] int8.  The result `product` [rows, count] is contiguous; sums wrap.  Returns 1, or 0 if
    the processor lacks these instructions, or -1 if memory runs out. */
 OPD_UNUSED OPDI_INTERNAL int opdi_gemm_bytes_try(int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                                                  const opdi_gemm_in *right, int32_t *product) {
 #if defined(OPDI_WORDS)
-    if (!(opdi_cpu_words() & OPDI_HAS_QUADS)) { return 0; }
+    if (!opdi_gemm_bytes_are_fast()) { return 0; }
     if (rows == 0 || count == 0) { return 1; }
     opdi_gemm_job job;
     memset(&job, 0, sizeof job);

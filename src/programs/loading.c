@@ -6,6 +6,7 @@ void opd_program_free(opd_program *program) {
     if (!program || opdi_ref_down(&program->refs)) { return; }
     opd_tensor_file_close(program->file);
     opd_graph_free(program->graph);
+    opd_graph_free(program->quick);
     for (size_t i = 0; i < program->graphs.length / sizeof(opd_graph *); i++) {
         opd_graph_free(((opd_graph **)(void *)program->graphs.data)[i]);
     }
@@ -143,6 +144,25 @@ static int opdi_program_shapes(opd_program *program) {
     }
     return program->shapes ? 0 : -1;
 }
+/* Makes program->quick if the graph has quantised layers.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_program_quicken(opd_program *program) {
+    bool quantized = false;
+    opd_graph_free(program->quick);
+    program->quick = NULL;
+    for (const opd_graph_node *node = opd_graph_first(program->graph); node; node = opd_graph_next(node)) {
+        const char *const name = opd_graph_node_kind(node) == OPD_GRAPH_OP ? opd_op_name(opd_graph_node_op(node)) : "";
+        quantized = quantized || strstr(name, "::dequantize_") || strcmp(name, "aten::mm") == 0;
+    }
+    opd_graph *const copy = quantized ? opd_graph_copy(program->graph) : NULL;
+    if (!copy) { return quantized ? -1 : 0; }
+    const int fused = opd_graph_fuse_quantized(copy);
+    copy->program = program;
+    copy->kept = NULL;
+    opd_program_free(program);                    /* the reference that the copy had */
+    if (fused > 0) { program->quick = copy; }
+    else { opd_graph_free(copy); }
+    return fused < 0 ? -1 : 0;
+}
 /* Reads the program `name` from an open file.  Returns 0, or -1 and sets an error. */
 static int opdi_program_open(opdi_program_reader *reader, const char *name) {
     const opd_tensor_file *const file = reader->file;
@@ -195,7 +215,7 @@ static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     opd_scope_close(&scope);
     opdi_leave(thread, was);
     opdi_program_reader_end(&reader);
-    if (rc == 0) { return program; }
+    if (rc == 0 && opdi_program_quicken(program) == 0) { return program; }
     opd_program_free(program);
     return NULL;
 }

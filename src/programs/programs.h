@@ -68,6 +68,7 @@ struct opd_program {
     opdi_program_shape *shapes;  /* the properties of the module's tensors when the program was loaded */
     int32_t nshapes;
     opd_graph *graph;
+    opd_graph *quick;            /* a copy of graph with faster quantised layers, which runs use; NULL: there is none */
     const char *name;            /* the name of the program in its file */
     const char *path;
     opdi_program_place *from, *to;                /* from: for each input of the graph; to: for each output of the

@@ -402,7 +402,8 @@ OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_gr
     opdi_ref_up(&kept->refs);
     opd_scope scope = opd_scope_open();
     const int noutputs = program->noutputs;
-    const int rc = opdi_program_run_inside(program, graph ? graph : program->graph, inputs, ninputs, outputs, cap);
+    const opd_graph *const usual = program->quick ? program->quick : program->graph;
+    const int rc = opdi_program_run_inside(program, graph ? graph : usual, inputs, ninputs, outputs, cap);
     opd_scope_close(&scope);
     for (int i = 0; i < cap; i++) {
         outputs[i] = rc || i >= noutputs ? opd_value_none() : opdi_value_own(outputs[i]);
@@ -430,7 +431,7 @@ int opd_program_set_graph(opd_program *program, opd_graph *graph) {
     graph->program = program;
     graph->kept = NULL;
     opd_program_free(program);                    /* the reference that the copy had */
-    return 0;
+    return opdi_program_quicken(program);
 }
 OPDI_COLD_BEGIN
 static int opdi_program_named(const opd_program *program, bool input, const char *name) {

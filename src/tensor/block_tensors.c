@@ -137,6 +137,16 @@ bool opd_exact_blocks_set(bool exact) {
     OPDI_STORE(&opdi_blocks_exact, (int32_t)exact);
     return was;
 }
+static int32_t opdi_int4_rows_in_block;
+int opd_int4_block(void) { return (int)OPDI_LOAD(&opdi_int4_rows_in_block); }
+int opd_int4_block_set(int rows) {
+    const int was = opd_int4_block();
+    if (rows != 0 && rows != 32 && rows != 64) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_int4_block_set: rows is %d, but must be 0, 32 or 64", rows);
+    }
+    OPDI_STORE(&opdi_int4_rows_in_block, (int32_t)rows);
+    return was;
+}
 opd_tensor *opd_quantize_blocks(opd_tensor *tensor, opd_scalar_type dtype) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_quantize_blocks")) { return NULL; }
     if (!opdi_block_info_of((int)dtype)) {

@@ -67,6 +67,8 @@ static opd_tensor *opdi_affine_one(opd_call *call, int at) {
    true, rounds after zero was added. */
 static opd_tensor *opdi_affine_quantise(opd_tensor *numbers, opd_tensor *inverse, opd_tensor *zero, bool late,
                                         opd_value low, opd_value high, int64_t dtype) {
+    opd_tensor *const done = opd_ok() ? opdi_coded_at_once(numbers, inverse, zero, late, low, high, dtype) : NULL;
+    if (done) { return done; }
     numbers = opd_ok() ? opd_mul(numbers, inverse) : NULL;
     if (!late) { numbers = opd_round(numbers); }
     if (zero && opd_ok()) { numbers = opd_add(numbers, zero); }
@@ -138,6 +140,8 @@ static int opdi_affine_from_tensor_kernel(opd_call *call) {
         zero = scale ? opd_tensor_wrapped_number(opd_value_int(opd_arg_int(call, 2))) : NULL;
     }
     const opd_scalar_type dtype = opdi_affine_out(call, 6);
+    opd_tensor *const done = zero && dtype == OPD_FLOAT32 ? opdi_coded_wide_at_once(input, scale, zero) : NULL;
+    if (done) { return opd_return_tensor(call, done); }
     input = zero ? opd_to_dtype(input, dtype) : NULL;
     return input ? opd_return_tensor(call, opd_to_dtype(opd_mul(opd_sub(input, zero), scale), dtype)) : -1;
 }

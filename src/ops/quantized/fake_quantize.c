@@ -1,7 +1,7 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:quantized  numbers as integers with scales and zero points; products with packed weights and for experts
+//  >>op:quantized  numbers as integers with scales and zero points, and layers of such numbers
 //
 //  An integer q stands for (q - zero_point) * scale.
 //----------------------------------------------------------------------------------------------------------------------

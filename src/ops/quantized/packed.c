@@ -1,5 +1,9 @@
 #include "../ops.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:packed    products with packed weights of 8 and 4 bits, with float8, for experts, and with weights in blocks
+//----------------------------------------------------------------------------------------------------------------------
+
 /* Returns the product of two matrices in their own dtype.  Autocast does not lower it, because PyTorch's kernels of the
    operators here do not call mm. */
 OPDI_INTERNAL opd_tensor *opdi_product_as_given(opd_tensor *left, opd_tensor *right) {
@@ -40,14 +44,45 @@ OPDI_OP(_weight_int8pack_mm) {
 
 //== weights of 4 bits =================================================================================================
 
-/* The packed form of a matrix of n rows, 4 bits an element, that PyTorch has on a processor with AVX2.  A block of 32
-   rows has a line of 16 bytes for each column: byte j has row j in its low four bits, and row j + 16 in the high ones.
-   If 16 rows are left, each column has 8 bytes: byte j has rows 2 j and 2 j + 1.  Returns the place of the element,
-   counted in half bytes. */
-static int64_t opdi_int4_place(int64_t row, int64_t column, int64_t rows, int64_t columns) {
-    const int64_t block = row / 32 * 32, inside = row - block;
-    if (rows - block < 32) { return block * columns + column * (rows - block) + inside; }
-    return block * columns + column * 32 + inside % 16 * 2 + inside / 16;
+/* The packed form of a matrix of 4 bits an element, as PyTorch has it on processors with AVX2 or with AVX-512.  A
+   block of 32 rows (AVX2) has a line of 16 bytes for each column: byte j has row j in its low four bits, and row j + 16
+   in the high ones.  A block of 64 rows (AVX-512) has a line of 32 bytes: byte j has row j and row j + 32.  In a last
+   block of fewer rows, byte j of a line has rows 2 j and 2 j + 1.  Returns the place of row `inside` of a block in a
+   line of `count` rows, counted in half bytes. */
+static int64_t opdi_int4_place_in(int64_t inside, int64_t count, int64_t block) {
+    return count < block ? inside : inside % (block / 2) * 2 + inside / (block / 2);
+}
+/* Returns the place of an element, counted in half bytes. */
+static int64_t opdi_int4_place(int64_t row, int64_t column, int64_t rows, int64_t columns, int64_t block) {
+    const int64_t first = row / block * block, count = OPDI_MIN(block, rows - first);
+    return first * columns + column * count + opdi_int4_place_in(row - first, count, block);
+}
+static int opdi_int4_code(const uint8_t *packed, int64_t at) { return packed[at / 2] >> (at % 2 ? 4 : 0) & 15; }
+/* Returns how many groups of columns have both code 0 and code 15, in the first rows[0] of rows[1] rows. */
+static int64_t opdi_int4_full(const uint8_t *packed, const int64_t rows[2], int64_t columns, int64_t group,
+                              int64_t block) {
+    int64_t full = 0;
+    for (int64_t row = 0; row < rows[0]; row++) {
+        for (int64_t first = 0; first < columns; first += group) {
+            unsigned seen = 0;
+            for (int64_t k = first; k < first + group; k++) {
+                seen |= 1u << opdi_int4_code(packed, opdi_int4_place(row, k, rows[1], columns, block));
+            }
+            full += (seen & 0x8001u) == 0x8001u;
+        }
+    }
+    return full;
+}
+/* Returns the rows of a block of packed codes.  A file does not tell.  Each group of a quantiser has the code 0 for its
+   smallest element and 15 for the largest; if the codes are read in the wrong way, elements of two rows are mixed, and
+   fewer groups have both.  Returns 32 if that does not decide. */
+static int64_t opdi_int4_block(const uint8_t *packed, int64_t rows, int64_t columns, int64_t group) {
+    const int chosen = opd_int4_block();
+    if (chosen || !columns) { return chosen ? chosen : 32; }
+    const int64_t some[2] = {OPDI_MIN(rows, OPDI_MAX((int64_t)64, 262144 / columns / 64 * 64)), rows};
+    const int64_t wide = opdi_int4_full(packed, some, columns, group, 64);
+    if (wide * 10 < some[0] * (columns / group) * 9) { return 32; }
+    return wide > opdi_int4_full(packed, some, columns, group, 32) ? 64 : 32;
 }
 static int opdi_int4_pack_kernel(opd_call *call) {
     opd_tensor *const weight = opd_arg_tensor(call, 0);
@@ -62,9 +97,10 @@ static int opdi_int4_pack_kernel(opd_call *call) {
     const opd_tensor *const dense = opdi_dense_as(weight, OPD_INT32);
     if (!dense) { return -1; }
     const int32_t *const from = (const int32_t *)(const void *)dense->data;
+    const int64_t block = opd_int4_block() == 64 ? 64 : 32;
     memset(to, 0, (size_t)(rows * columns / 2));
     for (int64_t i = 0; i < rows * columns; i++) {
-        const int64_t at = opdi_int4_place(i / columns, i % columns, rows, columns);
+        const int64_t at = opdi_int4_place(i / columns, i % columns, rows, columns, block);
         if (from[i] < 0 || from[i] > 15) {
             return opd_fail(OPD_ERROR_ARGUMENT, "_convert_weight_to_int4pack_for_cpu: element %lld is %d, but must be "
                             "0 to 15", (long long)i, (int)from[i]);
@@ -73,33 +109,62 @@ static int opdi_int4_pack_kernel(opd_call *call) {
     }
     return 0;
 }
-/* opd__convert_weight_to_int4pack_for_cpu: numbers from 0 to 15, packed as PyTorch packs them on processors with
-   AVX2 */
+/* opd__convert_weight_to_int4pack_for_cpu: numbers from 0 to 15, packed as PyTorch packs them on processors with AVX2,
+   or with AVX-512 after opd_int4_block_set(64) */
 OPDI_OP(_convert_weight_to_int4pack_for_cpu) {
     op->schema = "_convert_weight_to_int4pack_for_cpu(Tensor self, int innerKTiles) -> Tensor";
     op->cpu = op->fake = opdi_int4_pack_kernel; op->any = opd_cpu_fallback; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
-/* Returns the matrix of a packed weight as float32: (q - 8) * scale + zero, with a scale and a zero for each row and
-   group of columns, in scales [groups, rows, 2]. */
-static opd_tensor *opdi_int4_wide(const opd_tensor *packed, const opd_tensor *scales, int64_t group) {
-    const int64_t rows = opdi_sizes(packed)[0], columns = opdi_sizes(packed)[1] * 2;
-    opd_tensor *const out = opd_empty(OPD_INTS(rows, columns), OPD_FLOAT32);
-    packed = opdi_dense_as((opd_tensor *)(uintptr_t)packed, OPD_UINT8);
-    scales = opdi_dense_as((opd_tensor *)(uintptr_t)scales, OPD_FLOAT32);
-    if (!out || !packed || !scales) { return NULL; }
-    const uint8_t *const from = (const uint8_t *)packed->data;
-    const float *const each = (const float *)(const void *)scales->data;
-    float *const to = (float *)(void *)out->data;
-    for (int64_t row = 0; row < rows; row++) {
-        for (int64_t k = 0; k < columns; k++) {
-            const int64_t at = opdi_int4_place(row, k, rows, columns);
-            const float *const two = each + (k / group * rows + row) * 2;
-            to[row * columns + k] = (float)((from[at / 2] >> (at % 2 ? 4 : 0) & 15) - 8) * two[0] + two[1];
-        }
+/* The rows of a packed weight [rows, columns], with a scale and a zero for each row and group of columns, in scales
+   [groups, rows, 2].  An element is (code - 8) * scale + zero. */
+typedef struct opdi_int4_rows {
+    opdi_block_form form;
+    const uint8_t *packed;
+    const float *scales;
+    int64_t rows, columns, group, block;
+} opdi_int4_rows;
+/* An opdi_block_floats_fn: `at` is as if each row had its codes side by side. */
+static void opdi_int4_floats(const opdi_block_form *form, const uint8_t *at, int64_t count, float *out) {
+    const opdi_int4_rows *const w = (const opdi_int4_rows *)(const void *)form;
+    const int64_t half = w->columns / 2, row = (at - w->packed) / half, first = (at - w->packed) % half * 2;
+    const int64_t begin = row / w->block * w->block, line = OPDI_MIN(w->block, w->rows - begin);
+    const int64_t place = begin * w->columns + opdi_int4_place_in(row - begin, line, w->block);
+    const uint8_t *from = w->packed + (place + first * line) / 2;
+    const int shift = place % 2 ? 4 : 0;          /* lines have an even number of codes */
+    for (int64_t k = 0; k < count; k++, from += line / 2) {
+        const float *const two = w->scales + ((first + k) / w->group * w->rows + row) * 2;
+        out[k] = (float)((*from >> shift & 15) - 8) * two[0] + two[1];
     }
-    return out;
+}
+/* Computes y [m, rows] = x [m, columns] wT.  Returns 0, or -1 and sets an error. */
+static int opdi_int4_product(const opd_tensor *x, const opd_tensor *packed, const opd_tensor *scales, int64_t group,
+                             float *y) {
+    opdi_int4_rows w;
+    opdi_block_job job;
+    memset(&w, 0, sizeof w);
+    memset(&job, 0, sizeof job);
+    w.packed = (const uint8_t *)packed->data;
+    w.scales = (const float *)(const void *)scales->data;
+    w.rows = job.n = opdi_sizes(packed)[0];
+    w.columns = job.k = opdi_sizes(x)[1];
+    w.group = group;
+    w.block = opdi_int4_block(w.packed, w.rows, w.columns, group);
+    w.form.elements = 2;
+    w.form.bytes = 1;
+    w.form.floats = opdi_int4_floats;
+    job.form = &w.form;
+    job.dtype = OPD_UINT8;
+    job.exact = true;
+    job.m = opdi_sizes(x)[0];
+    job.w = w.packed;
+    job.w_stride = w.columns / 2;
+    job.x = (const float *)(const void *)x->data;
+    job.x_stride = w.columns;
+    job.y = y;
+    job.y_stride = w.rows;
+    return opdi_block_product(&job);
 }
 static int opdi_int4_product_kernel(opd_call *call) {
     opd_tensor *const x = opd_arg_tensor(call, 0), *const packed = opd_arg_tensor(call, 1),
@@ -126,10 +191,12 @@ static int opdi_int4_product_kernel(opd_call *call) {
     }
     opd_tensor *const out = opd_result(call, 0, sizes, 2, OPDI_DTYPE(x));
     if (!out || !opd_data(out)) { return out ? 0 : -1; }
-    opd_tensor *const weight = opdi_int4_wide(packed, scales, group);
-    opd_tensor *const product = weight
-        ? opdi_product_as_given(opd_to_dtype(x, OPD_FLOAT32), opd_t(weight)) : NULL;
-    return product && opd_copy_(out, product) ? 0 : -1;
+    const opd_tensor *const from = opdi_dense_as(x, OPD_FLOAT32), *const codes = opdi_dense_as(packed, OPD_UINT8);
+    const opd_tensor *const each = opdi_dense_as(scales, OPD_FLOAT32);
+    opd_tensor *const product = opd_empty(opd_ints_of(sizes, 2), OPD_FLOAT32);
+    if (!from || !codes || !each || !product ||
+        opdi_int4_product(from, codes, each, group, (float *)(void *)product->data)) { return -1; }
+    return opd_copy_(out, product) ? 0 : -1;
 }
 /* The gradient of self is grad times the weight, which is the product of a unit matrix with the packed weight. */
 static int opdi_int4_product_backward(opd_backward_call *bw) {
@@ -141,7 +208,7 @@ static int opdi_int4_product_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_mm(grad, opd_to_dtype(opd_t(weight), opd_dtype(grad))));
 }
 /* opd__weight_int4pack_mm_for_cpu: self times a transposed matrix of 4 bits an element, packed as on processors with
-   AVX2, with a scale and a zero for each group of columns */
+   AVX2 or AVX-512 (see opd_int4_block_set), with a scale and a zero for each group of columns */
 OPDI_OP(_weight_int4pack_mm_for_cpu) {
     op->schema = "_weight_int4pack_mm_for_cpu(Tensor self, Tensor mat2, int qGroupSize, Tensor qScaleAndZeros) -> "
         "Tensor";

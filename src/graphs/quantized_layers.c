@@ -1,0 +1,241 @@
+#include "graphs.h"
+
+//== layers between conversions of codes ===============================================================================
+//
+//  A layer of a quantised model is linear(dequantize(x), dequantize(weight), bias), where x and weight are codes of 8
+//  bits; or x are floats.  One operator computes that without weights as floats (src/ops/quantized/coded.c).
+
+/* Codes with scales and zero points, which may be NULL; the conversion takes them to float32.  turned: the codes are
+   transposed. */
+typedef struct opdi_coded_value { opdi_gvalue *codes, *scales, *zeros; bool turned; } opdi_coded_value;
+/* A search for layers.  mark: values whose memory a node writes have it. */
+typedef struct opdi_coded_search { opd_graph *graph; uint64_t mark; } opdi_coded_search;
+
+/* Sets *number to argument `i` of a node, an int.  Returns false if the argument is not constant. */
+static bool opdi_coded_int(const opdi_gnode *node, int i, int64_t *number) {
+    const opdi_gnode *const from = i < node->nin ? node->in[i]->node : NULL;
+    if (!from || from->kind != OPDI_GNODE_CONSTANT || from->constant.tag != OPD_TAG_INT) { return false; }
+    *number = from->constant.u.i;
+    return true;
+}
+static bool opdi_coded_none(const opdi_gnode *node, int i) {
+    const opdi_gnode *const from = i < node->nin ? node->in[i]->node : NULL;
+    return i >= node->nin || (from && from->kind == OPDI_GNODE_CONSTANT && from->constant.tag == OPD_TAG_NONE);
+}
+/* Returns whether argument `i` of a node is a constant dtype, or None for `plain`, that is `want`. */
+static bool opdi_coded_dtype(const opdi_gnode *node, int i, opd_scalar_type want, opd_scalar_type plain) {
+    int64_t dtype;
+    return opdi_coded_none(node, i) ? plain == want : opdi_coded_int(node, i, &dtype) && dtype == want;
+}
+/* Returns a constant of the graph, or NULL and sets an error. */
+static opdi_gvalue *opdi_coded_number(opd_graph *graph, opd_value number, opd_scalar_type dtype) {
+    opd_tensor *const tensor = opd_full(opd_ints_of(NULL, 0), number, dtype);
+    return tensor ? opd_graph_constant(graph, opd_value_tensor(tensor)) : NULL;
+}
+/* Reads a scale and a zero point, the arguments 1 and 2 of a node, which may be numbers.  Returns 1, 0 or -1. */
+static int opdi_coded_steps(opd_graph *graph, const opdi_gnode *node, opdi_coded_value *coded) {
+    opd_value numbers[2];
+    coded->scales = node->in[1];
+    coded->zeros = node->in[2];
+    if (coded->scales->tag == OPD_TAG_TENSOR && coded->zeros->tag == OPD_TAG_TENSOR) { return 1; }
+    if (!opd_graph_value_constant(node->in[1], &numbers[0]) || !opd_graph_value_constant(node->in[2], &numbers[1]) ||
+        numbers[0].tag != OPD_TAG_FLOAT || numbers[1].tag != OPD_TAG_INT) { return opd_ok() ? 0 : -1; }
+    coded->scales = opdi_coded_number(graph, numbers[0], OPD_FLOAT32);
+    coded->zeros = coded->scales ? opdi_coded_number(graph, numbers[1], OPD_INT64) : NULL;
+    return coded->zeros ? 1 : -1;
+}
+/* Returns whether block_size, argument 1 of dequantize_affine, has a scale for each row, or group of a row. */
+static bool opdi_coded_by_rows(const opdi_gnode *node) {
+    opd_value sizes;
+    bool rows = opd_graph_value_constant(node->in[1], &sizes) && sizes.tag == OPD_TAG_INTS && sizes.n > 1;
+    for (int i = 0; rows && i < sizes.n - 1; i++) { rows = sizes.u.ints[i] == 1; }
+    return rows;
+}
+/* Reads the conversion of codes to float32 by a node.  Returns 1; 0 if it is none; or -1 and sets an error. */
+static int opdi_coded_by(opd_graph *graph, const opdi_gnode *node, bool weight, opdi_coded_value *coded) {
+    int64_t axis;
+    coded->codes = node->nin ? node->in[0] : NULL;
+    if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_channel")) {
+        coded->scales = node->in[1];
+        coded->zeros = opdi_coded_none(node, 2) ? NULL : node->in[2];
+        return weight && opdi_coded_int(node, 3, &axis) && axis == 0 &&
+            opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32);
+    }
+    if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_tensor")) {
+        return opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32) ? opdi_coded_steps(graph, node, coded) : 0;
+    }
+    if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_token") && !weight) {
+        coded->scales = node->in[1];
+        coded->zeros = node->in[2];
+        return opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32);
+    }
+    if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_channel_group") && weight) {
+        coded->scales = node->in[1];
+        coded->zeros = opdi_coded_none(node, 2) ? NULL : node->in[2];
+        return opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32);
+    }
+    if (opd_graph_node_is(node, "torchao::dequantize_affine") && opdi_coded_by_rows(node)) {
+        coded->scales = node->in[2];
+        coded->zeros = opdi_coded_none(node, 3) ? NULL : node->in[3];
+        return opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32) && (weight || coded->zeros);
+    }
+    return 0;
+}
+/* Returns whether a node transposes a matrix. */
+static bool opdi_coded_turns(const opdi_gnode *node) {
+    opd_value dims;
+    int64_t first, second;
+    if (opd_graph_node_is(node, "aten::t") || opd_graph_node_is(node, "aten::numpy_T")) { return true; }
+    if (opd_graph_node_is(node, "aten::permute")) {
+        return opd_graph_value_constant(node->in[1], &dims) && dims.tag == OPD_TAG_INTS && dims.n == 2 &&
+            dims.u.ints[0] == 1 && dims.u.ints[1] == 0;
+    }
+    return opd_graph_node_is(node, "aten::transpose.int") && opdi_coded_int(node, 1, &first) &&
+        opdi_coded_int(node, 2, &second) && (first == 0 || first == 1) && second == 1 - first;
+}
+/* Reads codes that are converted to floats: the value of the weight, or (x is NULL) of the input x of a layer.  A
+   weight without scales has the dtype of x.  Returns 1; 0 if the value is not such; or -1 and sets an error. */
+static int opdi_coded_find(opd_graph *graph, opdi_gvalue *value, const opdi_gvalue *x, opdi_coded_value *coded) {
+    int64_t dtype;
+    bool turned = false, wide = false;
+    memset(coded, 0, sizeof *coded);
+    for (int steps = 0; steps < 4 && value->node && value->node->kind == OPDI_GNODE_OP; steps++) {
+        const opdi_gnode *const node = value->node;
+        const int found = wide ? 0 : opdi_coded_by(graph, node, x != NULL, coded);
+        coded->turned = turned;
+        if (found) { return found; }
+        if (x && opdi_coded_turns(node)) { turned = !turned; }
+        else if (x && !wide && opdi_coded_int(node, 1, &dtype) && opd_dtype_is_floating((opd_scalar_type)dtype) &&
+                 (opd_graph_node_is(node, "aten::to.dtype") || opd_graph_node_is(node, "aten::_to_copy"))) {
+            wide = true;
+        }
+        else { return 0; }
+        value = node->in[0];
+        if (wide && !value->node) {               /* a parameter; the operator takes any dtype */
+            coded->codes = value;
+            coded->turned = turned;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+//== replacing =========================================================================================================
+
+/* The arguments of a layer; bias may be NULL.  conv: where stride and the like are among the arguments; groups: where
+   this number is. */
+typedef struct opdi_coded_layer { opdi_gvalue *x, *weight, *bias; bool turned; int conv, groups; } opdi_coded_layer;
+
+static bool opdi_coded_one(const opdi_gnode *node, int i) {
+    opd_value number;
+    return i >= node->nin || (opd_graph_value_constant(node->in[i], &number) &&
+                              (number.tag == OPD_TAG_INT ? number.u.i == 1
+                               : number.tag == OPD_TAG_FLOAT && !(number.u.d < 1) && !(number.u.d > 1)));
+}
+/* Returns whether a node is a layer, and sets *layer to its arguments. */
+static bool opdi_coded_layer_of(const opdi_gnode *node, opdi_coded_layer *layer) {
+    memset(layer, 0, sizeof *layer);
+    if (node->kind != OPDI_GNODE_OP || node->nout != 1 || node->nin < 2) { return false; }
+    const bool added = opd_graph_node_is(node, "aten::addmm"), plain = opd_graph_node_is(node, "aten::mm");
+    const bool conv = opd_graph_node_is(node, "aten::convolution"), flat = opd_graph_node_is(node, "aten::conv2d");
+    layer->x = node->in[added];
+    layer->weight = node->in[added + 1];
+    layer->turned = added || plain;
+    if (plain) { return true; }
+    if (added) {
+        layer->bias = node->in[0];
+        return opdi_coded_one(node, 3) && opdi_coded_one(node, 4);
+    }
+    layer->bias = opdi_coded_none(node, 2) ? NULL : node->in[2];
+    if (conv || flat) {
+        opd_value turned;
+        layer->conv = 3;
+        layer->groups = conv ? 8 : 6;
+        return node->nin == layer->groups + 1 && node->in[4]->tag == OPD_TAG_INTS &&
+            (!conv || (opd_graph_value_constant(node->in[6], &turned) && turned.tag == OPD_TAG_BOOL && !turned.u.i));
+    }
+    return opd_graph_node_is(node, "aten::linear");
+}
+/* Returns whether a node writes memory of a value.  Constants that this pass made have no alias yet. */
+static bool opdi_coded_written(const opdi_coded_search *search, opdi_gvalue *value) {
+    return value && value->alias && opdi_gvalue_root(value)->mark == search->mark;
+}
+/* Returns an argument for a call: None for NULL. */
+static opd_graph_arg opdi_coded_arg_of(opdi_gvalue *value) {
+    opd_graph_arg arg;
+    memset(&arg, 0, sizeof arg);
+    arg.kind = value ? OPD_GRAPH_ARG_VALUE : OPD_GRAPH_ARG_C;
+    arg.value = value;
+    arg.constant = opd_value_none();
+    return arg;
+}
+/* Removes the conversions and views that computed a value, if it has no users. */
+static int opdi_coded_remove(opd_graph *graph, opdi_gvalue *value) {
+    opdi_gnode *const node = value->node;
+    opdi_gvalue *inputs[OPD_MAX_ARGS];
+    if (!node || opd_graph_value_uses(value, NULL, 0) || node->nout != 1 || node->nin > OPD_MAX_ARGS ||
+        (node->kind != OPDI_GNODE_OP && node->kind != OPDI_GNODE_CONSTANT && node->kind != OPDI_GNODE_LIST) ||
+        opd_graph_node_has_effects(node)) { return 0; }
+    const int count = node->nin;
+    memcpy(inputs, node->in, (size_t)count * sizeof *inputs);
+    if (opd_graph_erase_node(graph, node)) { return -1; }
+    for (int i = 0; i < count; i++) {
+        if (!inputs[i]->node) { continue; }
+        bool again = false;
+        for (int k = 0; k < i; k++) { again = again || inputs[k] == inputs[i]; }
+        if (!again && opdi_coded_remove(graph, inputs[i])) { return -1; }
+    }
+    return 0;
+}
+/* Replaces a layer by one operator.  Returns 1; 0 if it stays; or -1 and sets an error. */
+static int opdi_coded_fuse(const opdi_coded_search *search, opdi_gnode *node) {
+    opd_graph *const graph = search->graph;
+    opdi_coded_layer layer;
+    opdi_coded_value x, w;
+    if (!opdi_coded_layer_of(node, &layer)) { return opd_ok() ? 0 : -1; }
+    if (opd_graph_insert_before(graph, node->out[0])) { return -1; }
+    int rc = opdi_coded_find(graph, layer.weight, layer.x, &w);
+    if (rc != 1 || w.turned != layer.turned) { return rc < 0 ? -1 : 0; }
+    rc = opdi_coded_find(graph, layer.x, NULL, &x);
+    if (rc < 0 || (rc == 0 && layer.conv)) { return rc; }
+    if (rc == 0) {
+        memset(&x, 0, sizeof x);
+        x.codes = layer.x;
+    }
+    opdi_gvalue *const all[] = {x.codes, x.scales, x.zeros, w.codes, w.scales, w.zeros};
+    opd_graph_arg args[11];
+    for (int i = 0; i < 6; i++) {
+        if (opdi_coded_written(search, all[i])) { return 0; }
+        args[i] = opdi_coded_arg_of(all[i]);
+    }
+    args[6] = opdi_coded_arg_of(layer.bias);
+    for (int i = 0; i < 3 && layer.conv; i++) { args[7 + i] = opdi_coded_arg_of(node->in[layer.conv + i]); }
+    if (layer.conv) { args[10] = opdi_coded_arg_of(node->in[layer.groups]); }
+    opdi_gvalue *const old = node->out[0];
+    opdi_gvalue *const made = opd_graph_call_args(graph, layer.conv ? "opdispatch::quantized_convolution"
+                                                  : "opdispatch::quantized_linear", args, layer.conv ? 11 : 7);
+    if (!made || opd_graph_replace(graph, old, made) < 0 || opdi_coded_remove(graph, old)) { return -1; }
+    return 1;
+}
+int opd_graph_fuse_quantized(opd_graph *graph) {
+    opdi_coded_search search;
+    int fused = 0, rc = 0;
+    if (!graph || !opd_ok()) {
+        return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_fuse_quantized: the graph is NULL") : -1;
+    }
+    if (!opd_find_quiet("opdispatch::quantized_linear") || !opd_find_quiet("opdispatch::quantized_convolution")) {
+        return opd_ok() ? 0 : -1;                 /* the operators were left out of this build */
+    }
+    opd_scope scope = opd_scope_open();
+    search.graph = graph;
+    if (opdi_graph_alias(graph, false)) { rc = -1; }
+    else { search.mark = opdi_graph_mark_written(graph); }
+    for (opd_graph_node *node = opd_graph_first(graph), *next; node && rc >= 0; node = next) {
+        next = opd_graph_next(node);
+        rc = opdi_coded_fuse(&search, node);
+        fused += rc > 0;
+    }
+    if (opd_graph_insert_before(graph, NULL)) { rc = -1; }
+    opd_scope_close(&scope);
+    return rc < 0 ? -1 : fused;
+}

@@ -1,0 +1,260 @@
+#include "kernels.h"
+
+//== codes of 8 bits and floats ========================================================================================
+
+/* Sets out[i] to (codes[i] - zero) * scale. */
+OPDI_ALWAYS void opdi_codes_widen_plain_part(const uint8_t *codes, bool minus, int64_t count, float zero, float scale,
+                                             float *out) {
+    for (int64_t i = 0; i < count; i++) { out[i] = ((float)(minus ? (int8_t)codes[i] : codes[i]) - zero) * scale; }
+}
+#if defined(OPDI_X86)
+/* The same with vectors of type V of int32 and F of floats, from bytes in vectors of type B. */
+#define OPDI_CODES_PART(level, attribute, V, F, B) \
+    attribute OPDI_ALWAYS void opdi_codes_widen_##level##_part(const uint8_t *codes, bool minus, int64_t count, \
+                                                               float zero, float scale, float *out) { \
+        enum { LANES = (int)(sizeof(F) / 4) }; \
+        int64_t i = 0; \
+        for (; i + LANES <= count; i += LANES) { \
+            V whole; \
+            F number; \
+            if (minus) { __asm__("vpmovsxbd {%1, %0|%0, %1}" : "=v"(whole) : "m"(*(const B *)(codes + i))); } \
+            else { __asm__("vpmovzxbd {%1, %0|%0, %1}" : "=v"(whole) : "m"(*(const B *)(codes + i))); } \
+            OPDI_ASM_FLOATS(number, whole); \
+            *(F *)(void *)(out + i) = (number - zero) * scale; \
+        } \
+        opdi_codes_widen_plain_part(codes + i, minus, count - i, zero, scale, out + i); \
+    }
+typedef uint8_t opdi_v8b __attribute__((vector_size(8), aligned(1), may_alias));
+OPDI_CODES_PART(avx2, OPDI_AVX2, opdi_v8u, opdi_v8f, opdi_v8b)
+OPDI_CODES_PART(avx512, OPDI_AVX512, opdi_v16u, opdi_v16f, opdi_v16b)
+#undef OPDI_CODES_PART
+#endif
+/* Sets out[i] to the code of x[i]: 0 if x[i] is NaN. */
+OPDI_ALWAYS void opdi_codes_make_here(const opdi_code_job *job, const float *x, int64_t count, float inverse,
+                                      float zero, uint8_t *out) {
+    const float low = job->low, high = job->high, most = 1048576, before = job->late ? zero : 0;
+    const float after = job->late ? 0 : zero;
+    float v[32];
+    int32_t whole[32];
+    for (int64_t i = 0; i < count; i += 32) {
+        const int64_t some = OPDI_MIN((int64_t)32, count - i);
+        if (some == 32) { for (int lane = 0; lane < 32; lane++) { v[lane] = x[i + lane]; } }
+        else {
+            memset(v, 0, sizeof v);
+            memcpy(v, x + i, (size_t)some * sizeof *v);
+        }
+        for (int lane = 0; lane < 32; lane++) {
+            float number = v[lane] * inverse + before;
+            number = number > most ? most : number;
+            number = number < -most ? -most : number;
+            number = OPDI_ROUNDED(float, number + OPDI_MAGIC) - OPDI_MAGIC + after;
+            number = number > high ? high : number;
+            number = number < low ? low : number;
+            v[lane] = number == number ? number : 0;
+        }
+        for (int lane = 0; lane < 32; lane++) { whole[lane] = (int32_t)v[lane]; }
+        if (some == 32) { for (int lane = 0; lane < 32; lane++) { out[i + lane] = (uint8_t)whole[lane]; } }
+        else { for (int lane = 0; lane < some; lane++) { out[i + lane] = (uint8_t)whole[lane]; } }
+    }
+}
+/* For each level, a function that converts `count` elements of row `row`, from element k on, to floats, and one that
+   makes codes. */
+#define OPDI_CODES_AT(level, attribute) \
+    attribute static void opdi_codes_widen_##level(const opdi_coded_rows *rows, int64_t row, int64_t k, int64_t count, \
+                                                   float *out) { \
+        const uint8_t *const codes = rows->codes + row * rows->stride + k; \
+        for (int64_t done = 0, at = row * rows->groups + k / rows->group; done < count; at++) { \
+            const int64_t some = OPDI_MIN(count - done, rows->group - (k + done) % rows->group); \
+            opdi_codes_widen_##level##_part(codes + done, rows->minus, some, rows->zeros ? rows->zeros[at] : 0, \
+                                            rows->scales ? rows->scales[at] : 1, out + done); \
+            done += some; \
+        } \
+    } \
+    attribute static void opdi_codes_make_##level(const opdi_code_job *job, const float *x, int64_t count, \
+                                                  float inverse, float zero, uint8_t *out) { \
+        opdi_codes_make_here(job, x, count, inverse, zero, out); \
+    }
+OPDI_CODES_AT(plain, )
+#if defined(OPDI_X86)
+OPDI_CODES_AT(avx2, OPDI_AVX2)
+OPDI_CODES_AT(avx512, OPDI_AVX512)
+#define OPDI_CODES(name) (opdi_cpu_level() == 0 ? opdi_codes_##name##_plain : opdi_cpu_level() == 1 \
+                          ? opdi_codes_##name##_avx2 : opdi_codes_##name##_avx512)
+#else
+#define OPDI_CODES(name) opdi_codes_##name##_plain
+#endif
+#undef OPDI_CODES_AT
+
+/* An opdi_block_floats_fn for opdi_coded_rows. */
+static void opdi_coded_floats(const opdi_block_form *form, const uint8_t *at, int64_t count, float *out) {
+    const opdi_coded_rows *const rows = (const opdi_coded_rows *)(const void *)form;
+    const int64_t place = at - rows->codes;
+    OPDI_CODES(widen)(rows, place / rows->stride, place % rows->stride, count, out);
+}
+/* Prepares rows whose members behind `form` are set for products. */
+OPDI_INTERNAL void opdi_coded_rows_begin(opdi_coded_rows *rows) {
+    memset(&rows->form, 0, sizeof rows->form);
+    rows->form.dtype = rows->minus ? OPD_INT8 : OPD_UINT8;
+    rows->form.elements = rows->form.bytes = 1;
+    rows->form.floats = opdi_coded_floats;
+}
+/* A conversion of all elements of rows to floats. */
+typedef struct opdi_codes_widening { const opdi_coded_rows *rows; float *out; } opdi_codes_widening;
+static void opdi_codes_widen_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_codes_widening *const all = (const opdi_codes_widening *)ctx;
+    for (int64_t row = begin; row < end; row++) {
+        OPDI_CODES(widen)(all->rows, row, 0, all->rows->stride, all->out + row * all->rows->stride);
+    }
+}
+/* Converts `count` rows to floats. */
+OPDI_INTERNAL void opdi_codes_widen(const opdi_coded_rows *rows, int64_t count, float *out) {
+    opdi_codes_widening all;
+    all.rows = rows;
+    all.out = out;
+    opdi_parallel_for(count, OPDI_MAX((int64_t)1, 65536 / OPDI_MAX(rows->stride, (int64_t)1)), opdi_codes_widen_range,
+                      &all);
+}
+enum { OPDI_CODES_AT_ONCE = 4096 };
+static void opdi_codes_make_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_code_job *const job = (const opdi_code_job *)ctx;
+    const int64_t parts = (job->row + OPDI_CODES_AT_ONCE - 1) / OPDI_CODES_AT_ONCE;
+    for (int64_t at = begin; at < end; at++) {
+        const int64_t row = at / parts, first = at % parts * OPDI_CODES_AT_ONCE;
+        const int64_t count = OPDI_MIN((int64_t)OPDI_CODES_AT_ONCE, job->row - first), place = row * job->row + first;
+        OPDI_CODES(make)(job, job->x + place, count, job->inverse[row * job->step], job->zero[row * job->step],
+                         job->codes + place);
+    }
+}
+/* Makes codes of `rows` rows of floats. */
+OPDI_INTERNAL void opdi_codes_make(const opdi_code_job *job, int64_t rows) {
+    if (!job->row) { return; }
+    const int64_t parts = (job->row + OPDI_CODES_AT_ONCE - 1) / OPDI_CODES_AT_ONCE;
+    opdi_parallel_for(rows * parts, OPDI_MAX((int64_t)1, 32768 / OPDI_MIN(job->row, (int64_t)OPDI_CODES_AT_ONCE)),
+                      opdi_codes_make_range, (void *)(uintptr_t)job);
+}
+
+//== products of 8-bit integers with few rows ==========================================================================
+//
+//  Sums of products of uint8 and int8, exact: each row of x with each row of w, which is read in place.  A product with
+//  many rows is packed first (see opdi_gemm_bytes_try in >>words).
+
+#if defined(OPDI_X86)
+/* Vectors at any address. */
+typedef uint32_t opdi_v8m __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint32_t opdi_v16m __attribute__((vector_size(64), aligned(1), may_alias));
+/* OPDI_ASM_FROM_INT8 and OPDI_ASM_FROM_UINT8 widen 16 int8 or uint8 in memory to int16.  OPDI_ASM_WHOLES adds the
+   products of neighbours of int16. */
+#define OPDI_ASM_FROM_INT8(h, p) __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=x"(h) : "m"(*(const opdi_v16b *)(p)))
+#define OPDI_ASM_FROM_UINT8(h, p) __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(h) : "m"(*(const opdi_v16b *)(p)))
+#define OPDI_ASM_WHOLES(c, a, b) __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(a), "x"(b))
+#endif
+
+/* Returns the product of `count` elements. */
+static uint32_t opdi_byte_dot(const uint8_t *x, const int8_t *w, int64_t count) {
+    uint32_t sum = 0;
+    int64_t k = 0;
+    for (; k + 16 <= count; k += 16) {
+        int32_t lanes[16], part = 0;
+        for (int lane = 0; lane < 16; lane++) { lanes[lane] = x[k + lane] * w[k + lane]; }
+        for (int lane = 0; lane < 16; lane++) { part += lanes[lane]; }
+        sum += (uint32_t)part;
+    }
+    for (; k < count; k++) { sum += (uint32_t)(x[k] * w[k]); }
+    return sum;
+}
+/* Computes the products of two rows of x and four rows of w: sums[4 i + j]. */
+typedef void opdi_byte_cell_fn(const uint8_t *const *x, const int8_t *const *w, int64_t count, uint32_t *sums);
+static void opdi_byte_cell_plain(const uint8_t *const *x, const int8_t *const *w, int64_t count, uint32_t *sums) {
+    for (int at = 0; at < 8; at++) { sums[at] = opdi_byte_dot(x[at / 4], w[at % 4], count); }
+}
+#if defined(OPDI_X86)
+#define OPDI_BYTE_CELLS(M) M(0, 0) M(0, 1) M(0, 2) M(0, 3) M(1, 0) M(1, 1) M(1, 2) M(1, 3)
+#define OPDI_BYTE_ZERO(i, j) c##i##j = {0},
+#define OPDI_BYTE_END(i, j) \
+    for (int lane = 0; lane < (int)(sizeof c##i##j / 4); lane++) { sums[4 * (i) + (j)] += c##i##j[lane]; } \
+    sums[4 * (i) + (j)] += opdi_byte_dot(x[i] + k, w[j] + k, count - k);
+OPDI_AVX2 static void opdi_byte_cell_avx2(const uint8_t *const *x, const int8_t *const *w, int64_t count,
+                                          uint32_t *sums) {
+    opdi_v8u OPDI_BYTE_CELLS(OPDI_BYTE_ZERO) part;
+    opdi_v16h a, b, h;
+    int64_t k = 0;
+    for (; k + 16 <= count; k += 16) {
+        OPDI_ASM_FROM_UINT8(a, x[0] + k);
+        OPDI_ASM_FROM_UINT8(b, x[1] + k);
+#define OPDI_BYTE_COLUMN(j) { \
+            OPDI_ASM_FROM_INT8(h, w[j] + k); \
+            OPDI_ASM_WHOLES(part, a, h); \
+            c0##j += part; \
+            OPDI_ASM_WHOLES(part, b, h); \
+            c1##j += part; \
+        }
+        OPDI_BYTE_COLUMN(0) OPDI_BYTE_COLUMN(1) OPDI_BYTE_COLUMN(2) OPDI_BYTE_COLUMN(3)
+#undef OPDI_BYTE_COLUMN
+    }
+    memset(sums, 0, 8 * sizeof *sums);
+    OPDI_BYTE_CELLS(OPDI_BYTE_END)
+}
+#if defined(OPDI_WORDS)
+OPDI_AVX512 static void opdi_byte_cell_quads(const uint8_t *const *x, const int8_t *const *w, int64_t count,
+                                             uint32_t *sums) {
+    opdi_v16u OPDI_BYTE_CELLS(OPDI_BYTE_ZERO) a, b, h;
+    int64_t k = 0;
+    for (; k + 64 <= count; k += 64) {
+        a = (opdi_v16u)*(const opdi_v16m *)(const void *)(x[0] + k);
+        b = (opdi_v16u)*(const opdi_v16m *)(const void *)(x[1] + k);
+#define OPDI_BYTE_COLUMN(j) { \
+            h = (opdi_v16u)*(const opdi_v16m *)(const void *)(w[j] + k); \
+            OPDI_ASM_QUADS(c0##j, a, h); \
+            OPDI_ASM_QUADS(c1##j, b, h); \
+        }
+        OPDI_BYTE_COLUMN(0) OPDI_BYTE_COLUMN(1) OPDI_BYTE_COLUMN(2) OPDI_BYTE_COLUMN(3)
+#undef OPDI_BYTE_COLUMN
+    }
+    memset(sums, 0, 8 * sizeof *sums);
+    OPDI_BYTE_CELLS(OPDI_BYTE_END)
+}
+#endif
+#undef OPDI_BYTE_CELLS
+#undef OPDI_BYTE_ZERO
+#undef OPDI_BYTE_END
+#endif
+
+static opdi_byte_cell_fn *opdi_byte_cell_of(void) {
+#if defined(OPDI_WORDS)
+    if (opdi_cpu_words() & OPDI_HAS_QUADS) { return opdi_byte_cell_quads; }
+#endif
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { return opdi_byte_cell_avx2; }
+#endif
+    return opdi_byte_cell_plain;
+}
+/* An opdi_range_fn: computes the columns of the result for the groups begin .. end - 1 of four rows of w. */
+static void opdi_byte_columns(void *ctx, int64_t begin, int64_t end) {
+    const opdi_byte_job *const job = (const opdi_byte_job *)ctx;
+    opdi_byte_cell_fn *const cell = opdi_byte_cell_of();
+    for (int64_t group = begin; group < end; group++) {
+        const int64_t j = 4 * group, count = OPDI_MIN((int64_t)4, job->n - j);
+        const int8_t *w[4];
+        for (int64_t at = 0; at < 4; at++) { w[at] = job->w + (j + OPDI_MIN(at, count - 1)) * job->w_stride; }
+        for (int64_t i = 0; i < job->m; i += 2) {
+            const bool both = i + 1 < job->m;
+            const uint8_t *const x[2] = {job->x + i * job->k, job->x + (both ? i + 1 : i) * job->k};
+            uint32_t sums[8];
+            cell(x, w, job->k, sums);
+            memcpy(job->y + i * job->n + j, sums, (size_t)count * 4);
+            if (both) { memcpy(job->y + (i + 1) * job->n + j, sums + 4, (size_t)count * 4); }
+        }
+    }
+}
+/* Computes the exact product of *job.  Returns 0, or -1 if memory runs out. */
+OPD_UNUSED OPDI_INTERNAL int opdi_byte_product(const opdi_byte_job *job) {
+    if (job->m > OPDI_BYTE_FEW) {
+        const opdi_gemm_in left = opdi_gemm_in_of((const char *)job->x, OPD_UINT8, job->k, 1);
+        const opdi_gemm_in right = opdi_gemm_in_of((const char *)job->w, OPD_INT8, 1, job->w_stride);
+        const int done = opdi_gemm_bytes_try(job->m, job->n, job->k, &left, &right, job->y);
+        if (done) { return done > 0 ? 0 : -1; }
+    }
+    opdi_parallel_for((job->n + 3) / 4, OPDI_MAX((int64_t)1, 65536 / OPDI_MAX(job->k * job->m, (int64_t)1)),
+                      opdi_byte_columns, (void *)(uintptr_t)job);
+    return 0;
+}

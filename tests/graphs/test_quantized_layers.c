@@ -1,0 +1,266 @@
+/* Layers of quantised models: opd_graph_fuse_quantized replaces them by operators that compute with integers or convert
+   a few weights at a time.  Results equal those of the layers; gradients, vmap and shapes without data work; layers
+   whose codes are written stay. */
+#include "../../opdispatch.h"
+#include "../check.h"
+
+#define QD "quantized_decomposed::"
+#define AO "torchao::"
+static opd_tensor *numbers(opd_ints sizes, int seed) {
+    opd_tensor *x = opd_tensor_new(sizes, OPD_FLOAT32);
+    for (int64_t i = 0; i < opd_numel(x); i++) {
+        opd_data_f32(x)[i] = (float)((i * 7919 + seed * 104729) % 1009) / 504 - 1;
+    }
+    return x;
+}
+static opd_tensor *codes(opd_ints sizes, int seed) {
+    opd_tensor *x = opd_tensor_new(sizes, OPD_INT8);
+    for (int64_t i = 0; i < opd_numel(x); i++) {
+        ((int8_t *)opd_data(x))[i] = (int8_t)((i * 7919 + seed * 31) % 256 - 128);
+    }
+    return x;
+}
+
+/* What a layer is made of: the input as floats (FLOATS), as uint8 or int8 codes, with an own scale for each row
+   (TOKENS) or scales found at run time (FOUND); the weight with one scale, one for each row, for each group of 8, or
+   none. */
+enum { FLOATS, BYTES, CHARS, TOKENS, FOUND };
+enum { ONE, ROWS, GROUPS, NONE };
+enum { LINEAR, MM, ADDMM, CONV };
+typedef struct layer { int input, weight, kind; } layer;
+
+static opd_graph_value *input_of(opd_graph *graph, const layer *its, opd_graph_value *x, int64_t k) {
+    const bool minus = its->input == CHARS || its->input == TOKENS;
+    const int dtype = minus ? OPD_INT8 : OPD_UINT8, low = minus ? -128 : 0;
+    const int high = low + 255, zero = low + 120;
+    if (its->input == FLOATS) { return x; }
+    if (its->input == TOKENS) {
+        const int64_t block[2] = {1, k};
+        opd_graph_value *scale = OPD_GRAPH_CALL(graph, AO "choose_qparams_affine", x, "ASYMMETRIC",
+                                                opd_ints_of(block, 2), dtype, low, high);
+        opd_graph_value *at = opd_graph_node_output(opd_graph_value_node(scale), 1);
+        x = OPD_GRAPH_CALL(graph, AO "quantize_affine", x, opd_ints_of(block, 2), scale, at, dtype, low, high);
+        return OPD_GRAPH_CALL(graph, AO "dequantize_affine", x, opd_ints_of(block, 2), scale, at, dtype, low, high);
+    }
+    if (its->input == FOUND) {
+        opd_graph_value *scale = OPD_GRAPH_CALL(graph, QD "choose_qparams.tensor", x, low, high, 1e-5,
+                                                dtype);
+        opd_graph_value *at = opd_graph_node_output(opd_graph_value_node(scale), 1);
+        x = OPD_GRAPH_CALL(graph, QD "quantize_per_tensor.tensor", x, scale, at, low, high, dtype);
+        return OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor.tensor", x, scale, at, low, high, dtype);
+    }
+    x = OPD_GRAPH_CALL(graph, QD "quantize_per_tensor", x, 0.0083, zero, low, high, dtype);
+    return OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", x, 0.0083, zero, low, high, dtype);
+}
+static opd_graph_value *weight_of(opd_graph *graph, const layer *its, opd_graph_value *const *in) {
+    const int64_t block[2] = {1, 8};
+    opd_graph_value *w = in[1];
+    switch (its->weight) {
+    case ONE: w = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", w, 0.013, 0, -128, 127, OPD_INT8); break;
+    case ROWS: w = OPD_GRAPH_CALL(graph, QD "dequantize_per_channel", w, in[2], in[3], 0, -128, 127,
+                                  OPD_INT8); break;
+    case GROUPS: w = OPD_GRAPH_CALL(graph, AO "dequantize_affine", w, opd_ints_of(block, 2), in[2], in[3], OPD_INT8,
+                                    -128, 127); break;
+    default: w = OPD_GRAPH_CALL(graph, "aten::to.dtype", OPD_GRAPH_CALL(graph, "aten::t", w), OPD_FLOAT32); break;
+    }
+    if (its->kind != MM && its->kind != ADDMM) { return w; }
+    return its->weight == NONE ? w : OPD_GRAPH_CALL(graph, "aten::t", w);
+}
+/* The inputs of the graph are x, the codes, scales, zero points and the bias. */
+static opd_graph *graph_of(const layer *its, int64_t k) {
+    static const char *const names[5] = {"x", "w", "s", "z", "b"};
+    opd_graph *graph = opd_graph_new();
+    opd_graph_value *in[5], *y;
+    for (int i = 0; i < 5; i++) { in[i] = opd_graph_input(graph, names[i], NULL); }
+    opd_graph_value *x = input_of(graph, its, in[0], k), *w = weight_of(graph, its, in);
+    switch (its->kind) {
+    case MM: y = OPD_GRAPH_CALL(graph, "aten::mm", x, w); break;
+    case ADDMM: y = OPD_GRAPH_CALL(graph, "aten::addmm", in[4], x, w); break;
+    case CONV: y = OPD_GRAPH_CALL(graph, "aten::conv2d", x, w, in[4], OPD_INTS(2, 1), OPD_INTS(1, 2), OPD_INTS(1, 2),
+                                  1); break;
+    default: y = OPD_GRAPH_CALL(graph, "aten::linear", x, w, in[4]); break;
+    }
+    CHECK_INT(opd_graph_output(graph, &y, 1, false), 0);
+    return graph;
+}
+static void inputs_of(const layer *its, int64_t m, int64_t n, int64_t k, opd_tensor **in) {
+    const bool conv = its->kind == CONV;
+    in[0] = conv ? numbers(OPD_INTS(2, k, m, 11), 1) : numbers(OPD_INTS(m, k), 1);
+    in[1] = conv ? codes(OPD_INTS(n, k, 3, 2), 2) : codes(OPD_INTS(n, k), 2);
+    const int64_t groups = its->weight == GROUPS ? k / 8 : 1;
+    in[2] = opd_add_Scalar(opd_abs(numbers(OPD_INTS(n * groups), 3)), opd_value_double(0.01));
+    in[3] = its->weight == GROUPS ? codes(OPD_INTS(n * groups), 4) : opd_zeros(OPD_INTS(n * groups), OPD_INT64);
+    in[4] = numbers(OPD_INTS(n), 5);
+}
+static bool near(opd_tensor *got, opd_tensor *want) {
+    const double most = opd_item_f64(opd_max(opd_abs(want))), off = opd_item_f64(opd_max(opd_abs(opd_sub(got, want))));
+    if (!(off <= 2e-6 * most)) { printf("off by %g of %g\n", off, most); }
+    return off <= 2e-6 * most;
+}
+static void check_layer(const layer *its, int64_t m, int64_t n, int64_t k) {
+    opd_tensor *in[5], *want = NULL, *got = NULL;
+    inputs_of(its, m, n, k, in);
+    opd_graph *graph = graph_of(its, k), *fused = opd_graph_copy(graph);
+    CHECK_INT(opd_graph_fuse_quantized(fused), 1);
+    CHECK_INT(opd_graph_check(fused), 0);
+    CHECK_INT(opd_graph_count(fused, QD "dequantize_per_channel"), 0);
+    CHECK_INT(opd_graph_run(graph, in, 5, &want, 1), 1);
+    CHECK_INT(opd_graph_run(fused, in, 5, &got, 1), 1);
+    const bool right = opd_ok() && near(got, want);
+    CHECK(right);
+    if (!right) {
+        printf("input %d, weight %d, kind %d, %d x %d x %d\n", its->input, its->weight, its->kind, (int)m, (int)n,
+               (int)k);
+    }
+    CHECK_INT(opd_graph_infer(fused, in, 5), 0);
+    opd_graph_free(graph);
+    opd_graph_free(fused);
+}
+TEST(layers_give_the_results_of_the_layers_they_replace) {
+    static const int64_t sizes[][3] = {{1, 3, 8}, {1, 37, 200}, {5, 16, 64}, {40, 33, 136}};
+    for (int input = FLOATS; input <= FOUND; input++) {
+        for (int weight = ONE; weight <= NONE; weight++) {
+            for (int kind = LINEAR; kind <= ADDMM; kind++) {
+                const layer its = {input, weight, kind};
+                if (weight == NONE && kind == LINEAR) { continue; }
+                for (int i = 0; i < 4; i++) { OPD_SCOPE { check_layer(&its, sizes[i][0], sizes[i][1], sizes[i][2]); } }
+            }
+        }
+    }
+    CHECK_OK();
+}
+TEST(convolutions_give_the_results_of_the_layers_they_replace) {
+    static const int64_t sizes[][3] = {{6, 3, 2}, {9, 40, 16}};
+    for (int input = BYTES; input <= FOUND; input++) {
+        for (int weight = ONE; weight <= ROWS; weight++) {
+            const layer its = {input, weight, CONV};
+            for (int i = 0; i < 2 && input != TOKENS; i++) {
+                OPD_SCOPE { check_layer(&its, sizes[i][0], sizes[i][1], sizes[i][2]); }
+            }
+        }
+    }
+    CHECK_OK();
+}
+
+//-- gradients and transforms ------------------------------------------------------------------------------------------
+
+TEST(gradients_flow_through_fused_layers) {
+    static const layer its = {FLOATS, ROWS, LINEAR};
+    opd_tensor *in[5], *out = NULL, *grads[2][3];
+    opd_graph *graph = graph_of(&its, 64), *fused = opd_graph_copy(graph);
+    CHECK_INT(opd_graph_fuse_quantized(fused), 1);
+    for (int turn = 0; turn < 2; turn++) {
+        inputs_of(&its, 5, 16, 64, in);
+        for (int i = 0; i < 3; i++) { opd_tensor_set_requires_grad(in[i == 0 ? 0 : i == 1 ? 2 : 4], true); }
+        CHECK_INT(opd_graph_run(turn ? fused : graph, in, 5, &out, 1), 1);
+        opd_backward(opd_sum(opd_mul(out, out)));
+        for (int i = 0; i < 3; i++) { grads[turn][i] = opd_tensor_grad(in[i == 0 ? 0 : i == 1 ? 2 : 4]); }
+    }
+    for (int i = 0; i < 3; i++) { CHECK(grads[1][i] && near(grads[1][i], grads[0][i])); }
+    CHECK_OK();
+    opd_graph_free(graph);
+    opd_graph_free(fused);
+}
+static int mapped(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor **rest = (opd_tensor **)user, *all[5] = {in[0], rest[1], rest[2], rest[3], rest[4]};
+    (void)n;
+    return opd_graph_run((opd_graph *)(void *)rest[0], all, 5, out, 1);
+}
+TEST(vmap_maps_fused_layers) {
+    static const layer its = {BYTES, ROWS, LINEAR};
+    opd_tensor *in[5], *out = NULL, *want = NULL;
+    opd_graph *fused = graph_of(&its, 64);
+    CHECK_INT(opd_graph_fuse_quantized(fused), 1);
+    inputs_of(&its, 6, 16, 64, in);
+    CHECK_INT(opd_graph_run(fused, in, 5, &want, 1), 1);
+    opd_tensor *x = opd_reshape(in[0], OPD_INTS(3, 2, 64));
+    in[0] = (opd_tensor *)(void *)fused;
+    CHECK_INT(opd_vmap(mapped, in, &x, 1, NULL, &out, 1), 1);
+    CHECK(out && near(opd_reshape(out, OPD_INTS(6, 16)), want));
+    CHECK_OK();
+    opd_graph_free(fused);
+}
+
+//-- layers that stay, and failures ------------------------------------------------------------------------------------
+
+TEST(layers_whose_codes_are_written_stay) {
+    opd_graph *graph = opd_graph_new();
+    opd_graph_value *x = opd_graph_input(graph, "x", NULL), *w = opd_graph_input(graph, "w", NULL), *y;
+    opd_graph_value *wide = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", w, 0.013, 0, -128, 127,
+                                           OPD_INT8);
+    (void)OPD_GRAPH_CALL(graph, "aten::neg_", w);
+    y = OPD_GRAPH_CALL(graph, "aten::linear", x, wide);
+    CHECK_INT(opd_graph_output(graph, &y, 1, false), 0);
+    CHECK_INT(opd_graph_fuse_quantized(graph), 0);
+    opd_graph_free(graph);
+    CHECK_INT(opd_graph_fuse_quantized(NULL), -1);
+    opd_error_clear();
+}
+static int attempt(void *arg) {
+    static const layer kinds[] = {{BYTES, ROWS, LINEAR}, {FLOATS, ROWS, ADDMM}, {BYTES, ROWS, CONV}};
+    int rc = 0;
+    for (int i = 0; i < 3 && rc >= 0; i++) {
+        opd_graph *const graph = opd_graph_copy(((opd_graph **)arg)[i]);
+        opd_tensor *out, *in[5];
+        rc = graph ? opd_graph_fuse_quantized(graph) : -1;
+        if (rc >= 0) {
+            opd_scope scope = opd_scope_open();
+            inputs_of(&kinds[i], 5, 16, 64, in);
+            rc = opd_ok() ? opd_graph_run(graph, in, 5, &out, 1) : -1;
+            opd_scope_close(&scope);
+        }
+        opd_graph_free(graph);
+    }
+    return rc;
+}
+TEST(fusing_fails_cleanly_if_memory_runs_out) {
+    static const layer kinds[] = {{BYTES, ROWS, LINEAR}, {FLOATS, ROWS, ADDMM}, {BYTES, ROWS, CONV}};
+    opd_graph *graphs[3];
+    for (int i = 0; i < 3; i++) { graphs[i] = graph_of(&kinds[i], 64); }
+    CHECK(check_allocations(attempt, graphs, "fusing", 400, false) > 20);
+    for (int i = 0; i < 3; i++) { opd_graph_free(graphs[i]); }
+}
+
+//-- codes -------------------------------------------------------------------------------------------------------------
+
+TEST(codes_of_ties_and_of_numbers_out_of_range) {
+    static const float x[] = {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 1e30f, -1e30f, 127.5f, 254.5f, 3};
+    static const uint8_t want[] = {10, 12, 12, 10, 8, 255, 0, 138, 255, 13};
+    static opd_op *op;
+    opd_tensor *numbers = opd_tensor_from(x, OPD_INTS(10), OPD_FLOAT32);
+    opd_tensor *made = OPD_CALL(OPD_OP(&op, QD "quantize_per_tensor"), numbers, 1.0, 10, 0, 255, OPD_UINT8);
+    for (int i = 0; i < 10; i++) { CHECK_INT(((const uint8_t *)opd_data(made))[i], want[i]); }
+    CHECK_OK();
+}
+/* Packs codes in blocks of 32 or 64 rows, as PyTorch does. */
+TEST(packed_codes_tell_how_they_are_packed) {
+    opd_tensor *q = opd_tensor_new(OPD_INTS(128, 64), OPD_INT32), *scales = opd_ones(OPD_INTS(2, 128, 2), OPD_FLOAT32);
+    opd_tensor *x = numbers(OPD_INTS(3, 64), 7), *many = numbers(OPD_INTS(9, 64), 8);
+    for (int64_t i = 0; i < 128 * 64; i++) {              /* each group of 32 columns has one 0 and one 15 */
+        const int64_t at = (i % 32 * 7 + i / 32 * 11) % 32;
+        ((int32_t *)opd_data(q))[i] = at == 0 ? 0 : at == 1 ? 15 : (int32_t)(1 + at * 5 % 14);
+    }
+    opd_tensor *w = opd_sub_Scalar(opd_to_dtype(q, OPD_FLOAT32), opd_value_int(7));      /* (q - 8) * 1 + 1 */
+    CHECK_INT(opd_int4_block(), 0);
+    for (int block = 32; block <= 64; block += 32) {
+        CHECK_INT(opd_int4_block_set(block), 0);
+        opd_tensor *packed = opd__convert_weight_to_int4pack_for_cpu(q, 1);
+        CHECK_INT(opd_int4_block_set(0), block);
+        CHECK(near(opd__weight_int4pack_mm_for_cpu(x, packed, 32, scales), opd_linear(x, w, NULL)));
+        CHECK(near(opd__weight_int4pack_mm_for_cpu(many, packed, 32, scales), opd_linear(many, w, NULL)));
+    }
+    CHECK_OK();
+    CHECK_INT(opd_int4_block_set(16), -1);
+    opd_error_clear();
+}
+TEST(sums_of_bytes_are_exact) {
+    opd_tensor *w = codes(OPD_INTS(37, 200), 6);
+    for (int64_t dim = 0; dim < 2; dim++) {
+        opd_tensor *view = dim ? w : opd_t(w);
+        opd_tensor *got = opd_sum_dim_full(view, opd_ints_of(&dim, 1), true, opd_value_int(OPD_INT32));
+        CHECK(opd_equal(got, opd_sum_dim_full(opd_to_dtype(view, OPD_INT32), opd_ints_of(&dim, 1), true,
+                                              opd_value_int(OPD_INT32))));
+    }
+    CHECK_OK();
+}
+CHECK_MAIN()
