@@ -20,7 +20,7 @@
 #endif
 
 typedef struct options {
-    const char *model, *inputs, *outputs, *method, *save, *trace, *load[16];
+    const char *model, *inputs, *outputs, *method, *save, *quantize, *layers, *trace, *load[16];
     int nload;
     bool list, profile, cost, code;
     int repeat;
@@ -29,7 +29,7 @@ typedef struct options {
 static void usage(void) {
     fputs("usage: run_model MODEL [--list] [--inputs FILE] [--outputs FILE] [--method NAME]\n"
           "                       [--save FILE] [--profile [TRACE]] [--cost] [--repeat N] [--load PLUGIN]\n"
-          "                       [--code]\n"
+          "                       [--quantize HOW [--layers PATTERN]] [--code]\n"
           "  MODEL           a file of PyTorch: an exported program (.pt2), TorchScript or a checkpoint (.pt, .pth; the\n"
           "                  kind is found from the contents); .safetensors, .npz or .gguf; a model that AOTInductor compiled\n"
           "                  (.pt2, or its .so), which is code: see --code\n"
@@ -50,6 +50,10 @@ static void usage(void) {
           "  --method NAME   the method of TorchScript (forward), or the program of an archive with several (the first)\n"
           "  --save FILE     saves the model for PyTorch, with its parameters, buffers and attributes after the first run:\n"
           "                  .pt2 for an exported program, .pt for TorchScript\n"
+          "  --quantize HOW  rounds the weights of an exported program to few bits first, and prints the errors; HOW is a text\n"
+          "                  such as \"int8\", \"int4, group 32, dynamic\" or \"int8, static, histogram\" (opd_quantize_program);\n"
+          "                  the ranges of the layers' inputs are found from --inputs.  The saved program has these weights\n"
+          "  --layers PATTERN  the weights that --quantize rounds: a name with * and ?, or !NAME for all others\n"
           "  --load PLUGIN   loads a library with operators of the model first: a plug-in (examples/plugin.c) or an extension\n"
           "                  of PyTorch; may be given several times\n"
           "  --code          runs code of MODEL: a compiled model, which is machine code and can do anything that you may\n"
@@ -511,7 +515,7 @@ static int checkpoint_write(const opd_tensor_file *file, const char *path) {
 /* gguf: the file is a GGUF file, otherwise another file of tensors. */
 static int checkpoint(const options *o, bool gguf) {
     const char *const not_for_it = o->inputs ? "--inputs" : o->method ? "--method" : o->save ? "--save" : o->profile ? "--profile"
-        : o->cost ? "--cost" : o->repeat ? "--repeat" : NULL;
+        : o->quantize ? "--quantize" : o->cost ? "--cost" : o->repeat ? "--repeat" : NULL;
     if (not_for_it) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s has only tensors, so %s cannot be used", o->model, not_for_it);
     }
@@ -594,7 +598,7 @@ static int costed(int (*once)(void *state), void *state) {
 /* Returns whether to run: if inputs are given, or if the model has none and an option needs a run.  -1: an error. */
 static int runs(const options *o, int ninputs) {
     if (o->inputs) { return 1; }
-    if (!o->outputs && !o->save && !o->profile && !o->cost && !o->repeat) { return 0; }
+    if (!o->outputs && !o->save && !o->quantize && !o->profile && !o->cost && !o->repeat) { return 0; }
     return ninputs == 0 ? 1
         : opd_fail(OPD_ERROR_ARGUMENT, "%s takes %d input%s: give them with --inputs FILE (see --help)", o->model, ninputs,
                    ninputs == 1 ? "" : "s");
@@ -680,7 +684,7 @@ static int program_inputs(const opd_program *program, const char *path, opd_valu
 
 typedef struct run {
     const options *o;
-    const opd_program *program;
+    opd_program *program;
     opd_value *inputs, *outputs;         /* of the program */
     int ninputs, noutputs;
 } run;
@@ -716,6 +720,26 @@ static int program_write(const run *r, const char *path) {
     return results_write(&all, path);
 }
 
+static void print_quantized(void *user, const opd_quantized *line) {
+    char text[600];
+    (void)user;
+    (void)opd_quantized_print(line, text, sizeof text);
+    print_clean(stdout, text);
+    (void)putchar('\n');
+}
+/* Quantises the program, as --quantize says.  Returns 0, or -1 and sets an error. */
+static int program_quantize(const run *r) {
+    opd_quantize_options how;
+    const opd_value *const batches[1] = {r->inputs};
+    memset(&how, 0, sizeof how);
+    how.layers = r->o->layers;
+    how.report = print_quantized;
+    how.batches = batches;
+    how.nbatches = opd_program_writes(r->program) ? 0 : 1;
+    how.ninputs = r->ninputs;
+    return opd_quantize_program(r->program, r->o->quantize, &how) < 0 ? -1 : 0;
+}
+
 static int program(const options *o) {
     opd_program *loaded = opd_program_load(o->model, o->method);
     if (!loaded) { return -1; }
@@ -727,7 +751,8 @@ static int program(const options *o) {
     for (int i = 0; i < nin; i++) { needed += opd_program_input_constant(loaded, i, &r.inputs[i]) != 1; }
     const int run_it = opd_ok() ? runs(o, needed) : -1;
     if (run_it >= 0 && (o->list || !run_it)) { program_list(loaded); }
-    if (run_it > 0 && opd_ok() && (!o->inputs || program_inputs(loaded, o->inputs, r.inputs) == 0) && first(o, program_once, &r) == 0 &&
+    if (run_it > 0 && opd_ok() && (!o->inputs || program_inputs(loaded, o->inputs, r.inputs) == 0) &&
+        (!o->quantize || program_quantize(&r) == 0) && first(o, program_once, &r) == 0 &&
         (!o->outputs || program_write(&r, o->outputs) == 0) &&
         (!o->save || opd_program_save_all(&loaded, NULL, 1, o->save) == 0)) { again(o, program_once, &r); }
     free(r.inputs);
@@ -803,7 +828,9 @@ static int compiled(const options *o) {
         return opd_fail(OPD_ERROR_FORBIDDEN, "%s is machine code, which can do anything that you may do. If you trust "
                         "its source, run it with --code.", o->model);
     }
-    if (o->save) { return opd_fail(OPD_ERROR_ARGUMENT, "%s is compiled: it cannot be saved", o->model); }
+    if (o->save || o->quantize) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s is compiled: it cannot be %s", o->model, o->save ? "saved" : "quantised");
+    }
     opd_aoti *model = opd_aoti_load(o->model, &which);
     if (!model) { return -1; }
     compiled_run r = {model, (opd_tensor **)calloc((size_t)opd_aoti_ninputs(model) + 1, sizeof(opd_tensor *)),
@@ -906,6 +933,7 @@ static int script_write(const script_run *r, const char *path) {
 }
 
 static int script(const options *o) {
+    if (o->quantize) { return opd_fail(OPD_ERROR_ARGUMENT, "%s is TorchScript: only exported programs can be quantised", o->model); }
     const opd_script_options trust = {.run_setstate = o->code};
     opd_script *loaded = opd_script_load_with(o->model, &trust);
     script_run r = {loaded, o->method, NULL, opd_value_none(), 0};
@@ -925,14 +953,14 @@ static int script(const options *o) {
 /* Reads the command line.  Returns 0, or -1 and sets an error. */
 static int read_options(int argc, char **argv, options *o) {
     for (int i = 1; i < argc; i++) {
-        static const char *const names[] = {"--inputs", "--outputs", "--method", "--save", "--repeat", "--load"};
-        const char *value = NULL, **const values[] = {&o->inputs, &o->outputs, &o->method, &o->save, &value, &value};
+        static const char *const names[] = {"--inputs", "--outputs", "--method", "--save", "--repeat", "--load", "--quantize", "--layers"};
+        const char *value = NULL, **const values[] = {&o->inputs, &o->outputs, &o->method, &o->save, &value, &value, &o->quantize, &o->layers};
         int k = 0;
-        while (k < 6 && strcmp(argv[i], names[k]) != 0) { k++; }
-        if (k < 6 && (i + 1 == argc || argv[i + 1][0] == '-')) {
+        while (k < 8 && strcmp(argv[i], names[k]) != 0) { k++; }
+        if (k < 8 && (i + 1 == argc || argv[i + 1][0] == '-')) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s needs an argument (see --help)", names[k]);
         }
-        if (k < 6) {
+        if (k < 8) {
             *values[k] = argv[++i];
             if (k == 5 && o->nload == 16) { return opd_fail(OPD_ERROR_ARGUMENT, "--load: at most 16 libraries can be loaded"); }
             if (k == 5) { o->load[o->nload++] = value; }

@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>api:modules    modules: named parameters and buffers, loading, saving; initialisers (may change)
+//  >>api:modules    modules: named parameters and buffers, loading, saving, quantising; initialisers (may change)
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A collection of tensors under dotted names ("0.weight"), in the order in which they were added.  A module holds the
@@ -90,8 +90,10 @@ typedef struct opd_module_load_options {
     void *user;
 } opd_module_load_options;
 OPD_NEW int opd_module_load(opd_module *module, const opd_tensor_file *file, const opd_module_load_options *options);
-/* Writes parameters and buffers to a file.  If path ends with .safetensors, that format is used, else the format of
-   torch.save(state_dict).  A tensor with several names is written once.  In a checkpoint, the names share a storage.  A
+/* Writes parameters and buffers to a file.  If path ends with .safetensors or .gguf, that format is used, else the
+   format of torch.save(state_dict).  Only GGUF has tensors in blocks (opd_quantize_module); it has no bool or
+   complex tensors.  A tensor with several names is written once.  In a GGUF file, it has its first name.  In a
+   checkpoint, the names share a storage.  A
    .safetensors file has the tensor under its first name, and {other name: first name} in the metadata, as
    safetensors.torch.save_model and load_model do.  Returns 0, or -1 and sets an error. */
 OPD_NEW int opd_module_save(const opd_module *module, const char *path);
@@ -134,3 +136,79 @@ OPD_NEW opd_tensor *opd_init_kaiming_normal_(opd_tensor *tensor, double param, b
 OPD_NEW opd_tensor *opd_init_orthogonal_(opd_tensor *tensor, double gain);
 OPD_NEW opd_tensor *opd_init_sparse_(opd_tensor *tensor, double sparsity, double std);
 
+/* Quantising: these functions replace float weights by weights of 8 or 4 bits.  The text `how` says how, in words with
+   commas between them:
+   "q8_0", "q4_k" and the names of other dtypes in blocks: blocks of GGUF files (opd_quantize_blocks).
+   "int8", "int4": integers with a scale for each row of a linear layer's weight, or for each output channel of a
+       convolution.  Numbers are symmetric around 0, as MinMaxObserver and PerChannelMinMaxObserver of PyTorch choose
+       them with the limits -127 and 127, or -8 and 7.  A number x is stored as round(x * (1 / scale)), half to even.
+   "asymmetric": integers also have zero points, and all of -128 to 127 or 0 to 15 is used.
+   "group 32": each 32 numbers of a row of a linear layer have their own scale.  Convolutions do not change.
+   "dynamic": runs also round the inputs of linear layers to 8 bits, each row (token) with a scale of its own.
+   "static": runs also round the inputs of linear layers and convolutions to 8 bits, with scales that are found by
+       running the float model with example inputs, the batches.  From these, "minmax" (the default) takes the smallest
+       and the largest number, "histogram" the range with the smallest error (HistogramObserver), and "percentile 99.9"
+       the range of the 99.9% of the numbers in the middle.
+   For example: "int4, group 32, dynamic" or "int8, static, histogram".
+   A quantised weight has no gradient; gradients flow through the activations.  The library computes these functions
+   without autograd. */
+
+/* A line of the report: what has become of a weight; or the error of an output of a graph, if op is NULL. */
+typedef struct opd_quantized {
+    const char *name;            /* the name of the weight or of the output */
+    const char *op;              /* the operator that uses the weight, such as "aten::linear" */
+    const char *form;            /* the form it has now, such as "int8, group 32", or why it stays as it is */
+    bool kept;                   /* the weight stays as it is */
+    int uses;                    /* the number of calls that use it */
+    int64_t bytes_before, bytes_after;
+    double weight_mean, weight_max;               /* the mean and the largest difference between the weight and the
+                                                     numbers that are stored for it */
+    double input_min, input_max;                  /* "static": the range of the layer's inputs, */
+    double input_scale;                           /* and the scale and zero point to which runs round them */
+    int64_t input_zero_point;
+    double output_mean, output_max;               /* the mean and the largest difference between the float layer's
+                                                     outputs and this layer's, for the same inputs: the batches.  NaN
+                                                     without batches */
+    double output_size;                           /* the root of the mean square of the float layer's outputs */
+} opd_quantized;
+typedef struct opd_quantize_options {
+    const char *layers;          /* a pattern (>>api:modules) that selects weights by their names; NULL: all.  If it is
+                                    "!lm_head*", the last layer of many language models stays as it is */
+    bool (*choose)(void *user, const opd_quantized *weight);
+                                 /* returns whether a weight is quantised.  Of weight, name, op, uses and bytes_before
+                                    are set.  NULL: all weights are */
+    void (*report)(void *user, const opd_quantized *line);
+                                 /* called for each weight that a layer uses, also for those that stay as they are, and
+                                    then for each output of the graph that has floats, if there are batches.  The texts
+                                    live until it returns.  NULL: there is no report */
+    void *user;
+    const opd_value *const *batches; int nbatches;          /* example inputs, such as opd_program_run takes: batches[i]
+                                                               has ninputs values */
+    int ninputs;
+} opd_quantize_options;
+/* Writes a line of the report as text, such as "0.weight aten::linear int8: 4096 -> 1152 bytes, weight off by ...".
+   The text is cut to `cap` bytes including the final zero.  Returns the full length. */
+OPD_NEW size_t opd_quantized_print(const opd_quantized *line, char *buf, size_t cap);
+/* Replaces the parameters of a module that are matrices of floats by tensors in blocks, which linear, embedding and
+   products take in their place.  how: the name of a dtype in blocks.  options: NULL means all matrices; batches are not
+   used, because a module has no code.  Forward code stays as it is; if it uses a matrix in another way, select the
+   others with options->layers.  Fails if a matrix has a gradient, has rows that are not whole blocks, or has a number
+   that is not finite.  Tied weights stay tied.  Returns the number of weights that were replaced, or -1 and sets an
+   error; then the module stays as it was.  opd_module_save writes a GGUF file if its path ends with ".gguf". */
+OPD_NEW int opd_quantize_module(opd_module *module, const char *how, const opd_quantize_options *options);
+/* Returns a new graph in which the weights of linear layers and convolutions (linear, mm, addmm, matmul; conv1d to
+   conv3d, conv_transpose1d to conv_transpose3d, convolution) are quantised.  graph: its first inputs are the tensors of
+   `module`, in this order; other weights are constants of the graph.  module: NULL if all weights are constants.  The
+   batches have a tensor for each other input.
+   The new graph reads integers with quantized_decomposed::dequantize_per_channel or dequantize_per_channel_group before
+   each layer.  int4 is stored as uint8 with two numbers in a byte, the first in the low bits, which bitwise_and,
+   bitwise_right_shift, stack and view of aten unpack.  It rounds inputs with quantize_per_token or quantize_per_tensor,
+   and the dequantize_ operators.  opd_program_save writes it for PyTorch.
+   In the module, the quantised tensors take the place of the float tensors, which the caller may keep.  The graph
+   `graph` stays as it was, for use with float tensors.  A weight stays as it is, and the report says why, if another
+   node than a layer uses it, if it is not float32, float16 or bfloat16, or if blocks or groups of 4 bits do not fit its
+   layer.  Fails if a weight has a gradient; if a group or block does not divide its rows; if a number of a weight or of
+   an input is not finite; or if static quantisation has no batches, or they do not reach a layer.  Then returns NULL
+   and sets an error, and the module stays as it was. */
+OPD_NEW opd_graph *opd_quantize_graph(const opd_graph *graph, opd_module *module, const char *how,
+                                      const opd_quantize_options *options);

@@ -66,9 +66,15 @@ OPD_NEW const opd_graph *opd_program_graph(const opd_program *program);
 OPD_NEW size_t opd_program_print(const opd_program *program, char *buf, size_t cap);
 /* Replaces the program's graph by a changed copy of it, which opd_graph_copy has made and which must have as many
    inputs and outputs.  The program owns `graph` from then on.  Runs, opd_program_compile and opd_program_write_c use
-   it; the program can no longer be saved.  No other thread may use the program meanwhile.  Returns 0, or -1 and sets an
+   it; opd_program_save records it anew.  No other thread may use the program meanwhile.  Returns 0, or -1 and sets an
    error. */
 OPD_NEW int opd_program_set_graph(opd_program *program, opd_graph *graph);
+/* Quantises the weights of a program, as opd_quantize_graph does for a graph.  The program runs the new graph from then
+   on, and its module has the quantised tensors; opd_program_save writes it for PyTorch.  The batches have the inputs of
+   opd_program_run.  A program that writes into its tensors is not run with batches.  If the program was compiled,
+   compile it again.  Returns the number of weights that were quantised, or -1 and sets an error; then the program stays
+   as it was. */
+OPD_NEW int opd_quantize_program(opd_program *program, const char *how, const opd_quantize_options *options);
 /* Returns the name of operator i that the program calls, or NULL beyond the last.  Writes the number of its calls to
    *count.  Writes the reason why the operator cannot be called to *missing; NULL if it can be called. */
 OPD_NEW const char *opd_program_operator(const opd_program *program, int64_t i, int64_t *count, const char **missing);
@@ -78,7 +84,10 @@ OPD_NEW const char *opd_program_note(const opd_program *program, int64_t i);
 /* These functions write a .pt2 file for torch.export.load.  They return 0, or -1 and set an error.
    opd_program_save, if `graph` and `module` belong to a loaded program: Saves the program with everything that its
    file contained (dynamic sizes, conditions, names, extra files), and the current tensors, whose dtypes and sizes must
-   not have changed.
+   not have changed.  If the program's graph was replaced (opd_program_set_graph, opd_quantize_program), it is recorded
+   with inputs of zeros and saved like a traced graph, with the same names of inputs and the same dynamic sizes, but
+   without inputs that are fixed.  Fails if the program writes into tensors, or has inputs or outputs that are not
+   tensors.
    opd_program_save, if `graph` was traced: The first inputs of the graph must be the tensors of `module`, in this order
    (none if module is NULL).  The other inputs of the graph become the inputs of the program.  Sizes are fixed to the
    sizes of the trace; but those that opd_graph_trace_open has left open are dynamic sizes, with the same names and

@@ -102,7 +102,7 @@ OPDI_INTERNAL int opdi_compiled_uncompiled(const opd_compiled *compiled, const o
                                     opd_value *outputs, int cap) {
 #if !defined(OPD_NO_PROGRAMS)
     if (!compiled->graph) {
-        return opdi_program_run_with(compiled->program, compiled->parted, inputs, ninputs, outputs, cap);
+        return opdi_program_run_with(compiled->program, compiled->parted, NULL, inputs, ninputs, outputs, cap);
     }
 #endif
     return opd_graph_run_values(compiled->parted ? compiled->parted : compiled->graph, inputs, ninputs, outputs, cap);

@@ -130,7 +130,7 @@ static int opdi_open_make_inputs(const opdi_open_trace *trace, const int64_t *va
                                        opd_value_device(opd_tensor_device(example)), none);
         if (in[i] && !trace->fakes) { (void)opd_zero_(in[i]); }
         if (!in[i] || !opd_ok() ||
-            (opdi_requires_grad(example) && opd_tensor_set_requires_grad(in[i], true) != 0)) { return -1; }
+            (opdi_requires_grad(example) && !opd_tensor_set_requires_grad(in[i], true))) { return -1; }
     }
     return 0;
 }

@@ -1077,7 +1077,8 @@ static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_st
     (void)snprintf(path, sizeof path, "model/data/sample_inputs/%.300s.pt", writer->name);
     return opdi_zip_add(zip, path, "", 0);
 }
-/* Writes a program.  `other` is a second trace of the graph, or NULL.  `numbers` has the numbers of the next entries in
+/* Writes a program.  If it was changed after it was loaded, records it anew first.  `other` is a second trace of the
+   graph, or NULL.  `numbers` has the numbers of the next entries in
    the file; they are advanced.  `extra` is as for opdi_program_put_beside.  Returns 0, or -1 and sets an error. */
 static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other, const opd_module *module,
                                   const char *name, opdi_program_put_block_fn put_block, int64_t *numbers,
@@ -1085,6 +1086,14 @@ static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other
     opdi_program_writer writer;
     opdi_string text = {NULL, 0, 0, false};
     opd_scope scope = opd_scope_open();
+    opd_graph *again = NULL;
+    if (graph->program && graph->program->changed) {
+        module = graph->program->module;
+        if (!(graph = again = opdi_program_record(graph->program))) {
+            opd_scope_close(&scope);
+            return -1;
+        }
+    }
     memset(&writer, 0, sizeof writer);
     writer.graph = graph;
     writer.other = other;
@@ -1104,6 +1113,7 @@ static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other
     opdi_pointer_set_free(&writer.values);
     opdi_pointer_set_free(&writer.done);
     opdi_arena_free(&writer.arena);
+    opd_graph_free(again);
     opd_scope_close(&scope);
     return rc;
 }
@@ -1120,10 +1130,6 @@ OPDI_INTERNAL int opdi_program_save(const char *who, const opd_graph *graph, con
     opdi_sink sink;
     int64_t numbers[2] = {0, 0};
     if (!opd_ok()) { return -1; }
-    if (graph && graph->program && graph->program->changed) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph of the program was changed; only a program "
-                        "as it was loaded can be saved");
-    }
     if (graph && graph->kept) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph is a copy of the graph of a program; only the "
                         "program as it was loaded can be saved");
@@ -1139,7 +1145,9 @@ OPDI_INTERNAL int opdi_program_save(const char *who, const opd_graph *graph, con
         opdi_program_write_one(graph, other, module, "model", put_block, numbers, &zip, true) ? -1 : 0;
     return opdi_sink_close(&sink, opdi_zip_close(&zip, rc));
 }
-int opd_program_save_all(opd_program *const *programs, const char *const *names, int count, const char *path) {
+/* Saves programs, as opd_program_save_all does; `put_block` is as in opdi_program_writer. */
+OPDI_INTERNAL int opdi_program_save_all(opd_program *const *programs, const char *const *names, int count,
+                                        const char *path, opdi_program_put_block_fn put_block) {
     opdi_sink sink;
     int64_t numbers[2] = {0, 0};
     if (!opd_ok()) { return -1; }
@@ -1163,7 +1171,7 @@ int opd_program_save_all(opd_program *const *programs, const char *const *names,
     int rc = opdi_program_write_head(&zip);
     for (int i = 0; i < count && rc == 0; i++) {
         rc = opdi_program_write_one(programs[i]->graph, NULL, programs[i]->module, names && names[i] ? names[i]
-                                    : programs[i]->name, NULL, numbers, &zip, i == 0);
+                                    : programs[i]->name, put_block, numbers, &zip, i == 0);
     }
     return opdi_sink_close(&sink, opdi_zip_close(&zip, rc));
 }

@@ -741,3 +741,6 @@ int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const 
     }
     return opdi_program_save("opd_program_save_open", graph, other, module, path, opdi_program_put_block);
 }
+int opd_program_save_all(opd_program *const *programs, const char *const *names, int count, const char *path) {
+    return opdi_program_save_all(programs, names, count, path, opdi_program_put_block);
+}

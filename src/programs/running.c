@@ -293,16 +293,17 @@ static int opdi_program_write(const opd_program *program, const opd_value *input
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs the graph with inputs that were checked.  `results` has space for all outputs of the graph.  Returns 0, or -1
-   and sets an error. */
-static int opdi_program_graph_run(const opd_program *program, const opd_graph *graph, const opd_value *inputs,
-                                  opd_value *results) {
+/* Runs the graph with inputs that were checked.  tensors: takes the place of the module's tensors; NULL: they are used.
+   `results` has space for all outputs of the graph.  Returns 0, or -1 and sets an error. */
+static int opdi_program_graph_run(const opd_program *program, const opd_graph *graph, opd_tensor *const *tensors,
+                                  const opd_value *inputs, opd_value *results) {
     const int count = graph->ninputs;
     opd_value *const all = (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof *all);
     if (!all) { return -1; }
     for (int i = 0; i < count; i++) {
         const opdi_program_place *const from = &program->from[i];
-        all[i] = from->kind == OPDI_FROM_MODULE ? opd_value_tensor(opd_module_at(program->module, from->at))
+        all[i] = from->kind == OPDI_FROM_MODULE
+            ? opd_value_tensor(tensors ? tensors[from->at] : opd_module_at(program->module, from->at))
             : from->kind == OPDI_FROM_USER ? inputs[from->at] : from->kind == OPDI_FROM_NOWHERE ? opd_value_none()
             : opd_value_device(opdi_program_where(program, inputs));
     }
@@ -353,10 +354,11 @@ OPDI_INTERNAL int opdi_program_takes(const opd_program *program, const opd_value
     return opdi_program_check(&run, given);
 }
 #endif
-/* Runs a program with `graph`, its graph or a changed copy of it, in the innermost scope.  Stores references to at most
-   `cap` results in `outputs`.  Returns 0, or -1 and sets an error. */
-static int opdi_program_run_inside(const opd_program *program, const opd_graph *graph, const opd_value *inputs,
-                                   int ninputs, opd_value *outputs, int cap) {
+/* Runs a program with `graph`, its graph or a changed copy of it, in the innermost scope.  `tensors` is as for
+   opdi_program_graph_run.  Stores references to at most `cap` results in `outputs`.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_program_run_inside(const opd_program *program, const opd_graph *graph, opd_tensor *const *tensors,
+                                   const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
     opdi_program_run run;
     opd_value *const given = (opd_value *)opdi_scope_alloc((size_t)(program->ninputs + 1) * sizeof *given);
     opd_value *const results = (opd_value *)opdi_scope_alloc((size_t)(program->graph->noutputs + 1) * sizeof *results);
@@ -375,7 +377,7 @@ static int opdi_program_run_inside(const opd_program *program, const opd_graph *
         if (!left_out && opdi_program_unwrap(&program->inputs[i], &given[i])) { return -1; }
         k += all || !left_out;
     }
-    if (opdi_program_check(&run, given) || opdi_program_graph_run(program, graph, given, results) ||
+    if (opdi_program_check(&run, given) || opdi_program_graph_run(program, graph, tensors, given, results) ||
         opdi_program_write(program, given, results)) { return -1; }
     for (int i = 0; i < program->graph->noutputs; i++) {
         const opdi_program_place *const place = &program->to[i];
@@ -389,10 +391,10 @@ static int opdi_program_run_inside(const opd_program *program, const opd_graph *
     }
     return 0;
 }
-/* Runs a program with `graph`, its graph or a changed copy of it (NULL: its graph).  Returns as opd_program_run does.
-   */
-OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_graph *graph, const opd_value *inputs,
-                                        int ninputs, opd_value *outputs, int cap) {
+/* Runs a program with `graph`, its graph or a changed copy of it (NULL: its graph), and with `tensors` in place of its
+   module's (NULL: the module's).  Returns as opd_program_run does. */
+OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_graph *graph, opd_tensor *const *tensors,
+                                        const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
     if (!opd_ok()) { return -1; }
     if (!program || ninputs < 0 || (ninputs && !inputs) || (cap > 0 && !outputs)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: the %s", !program ? "program is NULL"
@@ -403,7 +405,7 @@ OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_gr
     opd_scope scope = opd_scope_open();
     const int noutputs = program->noutputs;
     const opd_graph *const usual = program->quick ? program->quick : program->graph;
-    const int rc = opdi_program_run_inside(program, graph ? graph : usual, inputs, ninputs, outputs, cap);
+    const int rc = opdi_program_run_inside(program, graph ? graph : usual, tensors, inputs, ninputs, outputs, cap);
     opd_scope_close(&scope);
     for (int i = 0; i < cap; i++) {
         outputs[i] = rc || i >= noutputs ? opd_value_none() : opdi_value_own(outputs[i]);
@@ -412,7 +414,7 @@ OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_gr
     return rc || !opd_ok() ? -1 : noutputs;
 }
 int opd_program_run(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
-    return opdi_program_run_with(program, NULL, inputs, ninputs, outputs, cap);
+    return opdi_program_run_with(program, NULL, NULL, inputs, ninputs, outputs, cap);
 }
 int opd_program_set_graph(opd_program *program, opd_graph *graph) {
     if (!opd_ok()) { return -1; }

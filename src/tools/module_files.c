@@ -456,10 +456,30 @@ static int opdi_saving_save(opdi_saving *entries, const char *path) {
     return !names ? -1 : path && opdi_ends_with(path, ".safetensors") ? opdi_saving_flat(entries, names, values, path)
         : opd_checkpoint_file_save(path, names, values, entries->count);
 }
+/* Writes parameters and buffers into a GGUF file.  Returns 0, or -1 and sets an error. */
+static int opdi_module_save_gguf(const opd_module *module, const char *path) {
+    opd_tensor **const tensors = opdi_scope_tensors((int)module->count + 1);
+    const char **const names = (const char **)opdi_scope_alloc(((size_t)module->count + 1) * sizeof *names);
+    int count = 0;
+    if (!tensors || !names) { return -1; }
+    for (int64_t i = 0; i < module->count; i++) {
+        const opdi_module_item *const item = &module->items[i];
+        int k = 0;
+        while (k < count && tensors[k] != item->tensor) { k++; }
+        if (k < count || item->kind == OPD_MODULE_CONSTANT) { continue; }
+        names[count] = item->name;
+        tensors[count++] = item->tensor;
+    }
+    return opd_gguf_save(path, names, opd_tensors_of(tensors, count), NULL, NULL, 0);
+}
 int opd_module_save(const opd_module *module, const char *path) {
     opdi_saving entries;
     int rc = -1;
     if (!opd_ok() || opdi_null_module(module, "opd_module_save")) { return -1; }
+    if (path && opdi_ends_with(path, ".gguf")) {
+        OPD_SCOPE { rc = opdi_module_save_gguf(module, path); }
+        return rc;
+    }
     memset(&entries, 0, sizeof entries);
     OPD_SCOPE {
         opdi_saving_module(&entries, module, "");

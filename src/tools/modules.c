@@ -163,7 +163,7 @@ static bool opdi_glob(const char *pattern, const char *text) {
     while (*pattern == '*') { pattern++; }
     return !*pattern;
 }
-static bool opdi_module_matches(const char *pattern, const char *name) {
+OPDI_INTERNAL bool opdi_module_matches(const char *pattern, const char *name) {
     return !pattern || (*pattern == '!' ? !opdi_glob(pattern + 1, name) : opdi_glob(pattern, name));
 }
 /* Calls `visit` once for each floating-point or complex parameter whose name matches `pattern`.  Returns the number

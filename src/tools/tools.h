@@ -62,6 +62,51 @@ struct opd_module {
 };
 #endif
 
+//== quantising =======================================================================================================
+
+#if !defined(OPD_NO_MODULES)
+enum { OPDI_RANGE_MINMAX, OPDI_RANGE_HISTOGRAM, OPDI_RANGE_PERCENTILE };
+/* What a text such as "int8, group 32, static, percentile 99.9" says. */
+typedef struct opdi_quantize_how {
+    opd_scalar_type blocks;      /* the dtype in blocks; OPD_DTYPE_NONE: integers */
+    int bits;                    /* of integers: 4 or 8 */
+    int64_t group;               /* 0: a scale for each row */
+    int64_t least, most;         /* the limits of the integers that are stored */
+    bool asymmetric, dynamic, fixed;              /* fixed: static */
+    int ranges;                  /* OPDI_RANGE_...; -1: not said */
+    double percent;
+} opdi_quantize_how;
+typedef struct opdi_integers { opd_tensor *codes, *scales, *zeros; } opdi_integers;
+/* The numbers that the inputs of a layer had so far.  counts: in a histogram, how many numbers are in each of
+   OPDI_RANGE_BINS equal parts from low to high; a reference, or NULL. */
+#define OPDI_RANGE_BINS 2048
+typedef struct opdi_input_range {
+    bool seen;
+    float low, high;
+    opd_tensor *counts;
+} opdi_input_range;
+#if !defined(OPD_NO_GRAPHS)
+/* A graph to be quantised.  run: runs `graph`, or a changed copy of it, with other tensors of the module, as
+   opd_program_run does; NULL: the graph's inputs are the module's tensors and then the inputs. */
+typedef struct opdi_quantize_source {
+    const char *who;
+    const opd_graph *graph;
+    opd_module *module;
+    int (*run)(void *user, const opd_graph *graph, opd_tensor *const *tensors, const opd_value *inputs, int ninputs,
+               opd_value *outputs, int cap);
+    void *user;
+} opdi_quantize_source;
+/* An input of a graph that is recorded anew: the sizes that it has, and a value with its open sizes. */
+typedef struct opdi_again_input {
+    const char *name;
+    opd_scalar_type dtype;
+    int ndim;
+    int64_t sizes[OPD_MAX_DIMS];
+    const opdi_gvalue *value;
+} opdi_again_input;
+#endif
+#endif
+
 //== profiler ==========================================================================================================
 
 #if !defined(OPD_NO_PROFILER)
