@@ -29,7 +29,8 @@ typedef enum opd_graph_kind {
     OPD_GRAPH_BUILTIN,           /* calls a function of TorchScript that is no operator, such as prim::GetAttr */
     OPD_GRAPH_FUNCTION           /* calls a C function with its own data, such as a part of an exported program.  The
                                     graphs of a condition or loop of such a program (torch.cond) are data of the
-                                    function: no function here reads or changes them, so a pass does not reach them */
+                                    function, which no function here reads or changes.  opd_program_open_graph makes
+                                    them blocks, so that passes reach them */
 } opd_graph_kind;
 /* Return the first node of a graph, and the node that follows a node, in the order of the graph's text: the nodes in
    the blocks of a node follow it.  NULL: there is none.  Inside such a loop, the node may be removed, and nodes may be
@@ -198,7 +199,8 @@ OPD_NEW opd_graph_value *opd_graph_call_args(opd_graph *graph, const char *name,
    opd_graph_copy: Returns a copy that can be changed; so also for the graph of a program or of a script
    (opd_program_set_graph, opd_script_set_graph).  It runs as the graph does, with the same inputs.
    opd_graph_inline: Copies the nodes of another graph to the place where nodes are added (opd_graph_insert_before).
-   The values `args` take the place of its inputs.  Writes at most `cap` of its outputs to `results`, which may be
+   The values `args` take the place of its inputs.  The copies keep their source places and names; a name that another
+   value has gets a number ("y.1").  Writes at most `cap` of its outputs to `results`, which may be
    `args`, and returns how many it has; or -1 and sets an error, and the results are NULL.
    opd_graph_extract: Returns a new graph that computes the values `outputs` from the values `inputs`: with the nodes
    between them, and with the nodes that write memory of these values.  Returns NULL and sets an error if `outputs` need

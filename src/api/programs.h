@@ -64,10 +64,18 @@ OPD_NEW int opd_program_function(void *program, opd_tensor *const *inputs, int n
    cut to cap bytes.  Returns the full length. */
 OPD_NEW const opd_graph *opd_program_graph(const opd_program *program);
 OPD_NEW size_t opd_program_print(const opd_program *program, char *buf, size_t cap);
-/* Replaces the program's graph by a changed copy of it, which opd_graph_copy has made and which must have as many
-   inputs and outputs.  The program owns `graph` from then on.  Runs, opd_program_compile and opd_program_write_c use
-   it; opd_program_save records it anew.  No other thread may use the program meanwhile.  Returns 0, or -1 and sets an
-   error. */
+/* Returns a copy of the program's graph, as opd_graph_copy does, in which conditions and loops (torch.cond, while_loop,
+   scan, map) are nodes with blocks, as opd_cond and the others are recorded, so that passes, partitions and the
+   functions that read graphs reach their nodes.  Calls that only run a graph (checkpoints, hints, strict_mode,
+   invoke_subgraph) become the nodes of this graph.  These calls stay as they are: associative_scan, torch.vmap, regions
+   that set grad mode or autocast, and a loop whose condition has a condition or loop.  The caller owns the copy, and
+   may give it back (opd_program_set_graph).  Different from the program, a run under opd_vmap fails if a condition
+   differs between the examples.  Returns NULL and sets an error on failure. */
+OPD_NEW opd_graph *opd_program_open_graph(const opd_program *program);
+/* Replaces the program's graph by a changed copy of it, which opd_graph_copy or opd_program_open_graph has made and
+   which must have as many inputs and outputs.  The program owns `graph` from then on.  Runs, opd_program_compile and
+   opd_program_write_c use it; opd_program_save records it anew.  No other thread may use the program meanwhile.
+   Returns 0, or -1 and sets an error. */
 OPD_NEW int opd_program_set_graph(opd_program *program, opd_graph *graph);
 /* Quantises the weights of a program, as opd_quantize_graph does for a graph.  The program runs the new graph from then
    on, and its module has the quantised tensors; opd_program_save writes it for PyTorch.  The batches have the inputs of

@@ -509,10 +509,10 @@ OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_t
     return rc;
 }
 #if !defined(OPD_NO_PROGRAMS)
-/* Records an exported program.  The tensors of its module become constants or inputs (see opdi_unit_constant).  Returns
-   0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program, const opd_value *inputs) {
-    const opd_graph *const graph = program->graph;
+/* Records an exported program, whose graph is `graph`.  The tensors of its module become constants or inputs (see
+   opdi_unit_constant).  Returns 0, or -1 and sets an error. */
+static int opdi_unit_program_closed(opdi_unit *unit, const opd_program *program, const opd_graph *graph,
+                                    const opd_value *inputs) {
     const int64_t tensors = opd_module_count(program->module);
     opd_tensor **const lazy = (opd_tensor **)opdi_scope_alloc((size_t)(tensors + 1) * sizeof *lazy);
     opd_value *const all = (opd_value *)opdi_scope_alloc((size_t)(graph->ninputs + 1) * sizeof *all);
@@ -567,6 +567,12 @@ OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program,
         }
     }
     return 0;
+}
+OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program, const opd_value *inputs) {
+    opd_graph *const closed = unit->recording.controls ? opdi_graph_closed(program->graph) : NULL;
+    const int rc = opd_ok() ? opdi_unit_program_closed(unit, program, closed ? closed : program->graph, inputs) : -1;
+    opd_graph_free(closed);
+    return rc;
 }
 #endif
 

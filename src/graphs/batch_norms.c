@@ -231,7 +231,7 @@ static void opdi_norms_rename(opd_graph *graph) {
 int opd_graph_fold_batch_norms(opd_graph *graph) {
     opdi_norms_search search;
     int folded = 0;
-    if (!graph || !opd_ok()) { return -1; }
+    if (!opdi_graph_is_given(graph, "opd_graph_fold_batch_norms")) { return -1; }
     memset(&search, 0, sizeof search);
     search.graph = graph;
     const bool was = opd_grad_mode_set(false);

@@ -315,6 +315,18 @@ static char *opdi_graph_free_name(opd_graph *graph, opdi_graph_names *names, con
     return out;
 }
 
+/* Gives a new value of the graph the name `name`, or if another value has it, one such as "name.1".  Returns 0, or -1
+   if memory runs out. */
+OPDI_INTERNAL int opdi_graph_name_new(opd_graph *graph, opdi_gvalue *value, const char *name) {
+    opdi_graph_names *const names = opdi_graph_names_of(graph, 3);
+    if (!names) { return -1; }
+    value->name = opdi_graph_names_find(graph, names, name) ? opdi_graph_free_name(graph, names, name)
+        : opdi_arena_copy(&graph->arena, name, strlen(name));
+    if (!value->name) { return -1; }
+    (void)opdi_graph_names_put(names, value->name, value);
+    return 0;
+}
+
 /* Sets the name and the type of a value; if one of them is NULL, it is not changed.  Returns 0.  On failure, changes
    nothing, returns -1 and sets an error. */
 static int opdi_graph_build_describe(opdi_graph_builder *build, opdi_gvalue *value, const char *name,

@@ -4,7 +4,7 @@
 //
 //  A copier makes nodes in one graph that do what nodes of another graph do.  Its table says which value of the new
 //  graph stands for a value of the old one.  The old graph is only read.  Values that are copied into a graph that has
-//  nodes already get new numbers and no names.
+//  nodes already get new numbers, and their names if no other value has them.
 
 //== the copier ========================================================================================================
 
@@ -109,6 +109,16 @@ static int opdi_gcopier_called(const opdi_gcopier *copier, const opdi_gnode *fro
     return opdi_gcopier_text(copier, from->word, &node->word) || opdi_gcopier_text(copier, from->place, &node->place) ||
         opdi_gcopier_text(copier, from->attribute, &node->attribute) ? -1 : 0;
 }
+/* If values are copied into a graph that has nodes: gives the copies to[count] the names of the values from[count], as
+   far as they are free.  Returns 0, or -1 if memory runs out. */
+static int opdi_gcopier_rename(const opdi_gcopier *copier, opdi_gvalue *const *from, opdi_gvalue *const *to,
+                               int32_t count) {
+    int rc = 0;
+    for (int32_t i = 0; i < count && copier->renames && rc == 0; i++) {
+        rc = from[i]->name ? opdi_graph_name_new(copier->to, to[i], from[i]->name) : 0;
+    }
+    return rc;
+}
 static int opdi_gcopier_block(opdi_gcopier *copier, const opdi_gblock *from, opdi_gblock *block);
 /* Copies a node and its blocks to the new graph's insertion point.  Returns the new node, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_gcopier_node(opdi_gcopier *copier, const opdi_gnode *from) {
@@ -132,7 +142,8 @@ OPDI_INTERNAL opdi_gnode *opdi_gcopier_node(opdi_gcopier *copier, const opdi_gno
         opdi_ref_up(&((opdi_guser *)(uintptr_t)node->user)->refs);
     }
     opdi_gnode_append(graph, node);
-    if (from->nblocks && opdi_gnode_blocks(graph, node, from->nblocks)) { return NULL; }
+    if (opdi_gcopier_rename(copier, from->out, node->out, node->nout) ||
+        (from->nblocks && opdi_gnode_blocks(graph, node, from->nblocks))) { return NULL; }
     for (int32_t i = 0; i < from->nblocks; i++) {
         if (opdi_gcopier_block(copier, &from->blocks[i], &node->blocks[i])) { return NULL; }
     }
@@ -150,7 +161,7 @@ static int opdi_gcopier_block(opdi_gcopier *copier, const opdi_gblock *from, opd
         block->ninputs = i + 1;
     }
     const opdi_graph_insert_point was = opdi_gblock_enter(graph, block);
-    int rc = 0;
+    int rc = opdi_gcopier_rename(copier, from->inputs, block->inputs, block->ninputs);
     for (const opdi_gnode *node = from->first; node && rc == 0; node = node->next) {
         rc = opdi_gcopier_node(copier, node) ? 0 : -1;
     }
@@ -249,10 +260,11 @@ opd_graph *opd_graph_copy(const opd_graph *graph) {
 
 /* Copies the nodes of `inner` to the insertion point of `graph`.  The values `args` stand for its inputs.  Writes its
    outputs to `results`, at most `cap`.  Returns the number of outputs, or -1 and sets an error. */
-static int opdi_graph_inline(opd_graph *graph, const opd_graph *inner, opdi_gvalue *const *args,
-                             opdi_gvalue **results, int cap) {
+OPDI_INTERNAL int opdi_graph_inline(opd_graph *graph, const opd_graph *inner, opdi_gvalue *const *args,
+                                    opdi_gvalue **results, int cap) {
     opdi_gcopier copier;
     if (opdi_gcopier_begin(&copier, inner, graph, "opd_graph_inline")) { return -1; }
+    copier.renames = true;
     if (inner->space && !opdi_graph_space(graph)) { return -1; }
     for (int32_t i = 0; i < inner->ninputs; i++) {
         if (opdi_gcopier_put(&copier, inner->inputs[i], args[i])) { return -1; }

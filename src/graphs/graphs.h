@@ -652,6 +652,7 @@ typedef struct opdi_gcopier {
     opdi_gpair *pairs;                            /* [size] a hash table, in the innermost scope */
     int64_t size, used;
     bool names;                                   /* true: values keep their names and numbers */
+    bool renames;                                 /* true: values get their names, or names like them */
     bool sizes;                                   /* true: the new graph has the open sizes of the old one */
 } opdi_gcopier;
 #endif

@@ -130,8 +130,13 @@ static int opdi_gblock_dce(opd_graph *graph, opdi_gblock *block) {
     }
     return gone;
 }
+/* Returns whether the pass `who` can begin: no error is pending, and its graph is not NULL, else sets an error. */
+OPDI_INTERNAL bool opdi_graph_is_given(const opd_graph *graph, const char *who) {
+    if (!graph && opd_ok()) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph is NULL", who); }
+    return opd_ok();
+}
 int opd_graph_dce(opd_graph *graph) {
-    if (!graph || !opd_ok() || opdi_graph_too_deep(graph)) { return -1; }
+    if (!opdi_graph_is_given(graph, "opd_graph_dce") || opdi_graph_too_deep(graph)) { return -1; }
     opdi_graph_count_uses(graph);
     graph->counted = false;                       /* opdi_gblock_dce subtracts the uses by removed nodes itself */
     return opdi_gblock_dce(graph, &graph->body);
@@ -251,7 +256,7 @@ static int opdi_graph_cse(opd_graph *graph) {
     return gone;
 }
 int opd_graph_cse(opd_graph *graph) {
-    if (!graph || !opd_ok()) { return -1; }
+    if (!opdi_graph_is_given(graph, "opd_graph_cse")) { return -1; }
     opd_scope scope = opd_scope_open();
     int gone = opdi_graph_cse(graph);
     opd_scope_close(&scope);

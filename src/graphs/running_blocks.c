@@ -281,7 +281,7 @@ static int opdi_graph_fold(opd_graph *graph) {
     return i < 0 ? -1 : gone + i;
 }
 int opd_graph_fold(opd_graph *graph) {
-    if (!graph || !opd_ok()) { return -1; }
+    if (!opdi_graph_is_given(graph, "opd_graph_fold")) { return -1; }
     if (opdi_graph_writes(graph)) { return 0; }   /* the graph may write into its constants */
     opd_scope scope = opd_scope_open();
     opd_graph *const kept = opdi_graph_keep(graph);

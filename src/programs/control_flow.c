@@ -40,10 +40,19 @@ OPDI_INTERNAL int opdi_region_return(opd_value *rets, const opd_value *values, i
     }
     return 0;
 }
+/* The same for the outputs of a condition or loop, of which there are `count` (-1: it has failed). */
+static int opdi_region_give(const opdi_gnode *node, opd_value *rets, const opd_value *outputs, int count) {
+    if (count >= 0 && count != node->nout) {
+        return opdi_region_fail(node, "its graph takes or returns another number of values than expected");
+    }
+    return count < 0 ? -1 : opdi_region_return(rets, outputs, count);
+}
 /* Calls one of the graphs of a node (opdi_control.call). */
 static int opdi_region_flow_call(const opdi_control *flow, int which, const opd_value *args, int nargs,
                                  opd_value *outputs, int cap) {
-    return opdi_region_call((const opdi_gnode *)flow->user, which, args, nargs, outputs, cap) ? -1 : cap;
+    const opdi_gnode *const node = (const opdi_gnode *)flow->user;
+    const int count = opd_graph_noutputs(((const opdi_program_region *)node->user)->graphs[which]);
+    return opdi_region_call(node, which, args, nargs, outputs, OPDI_MIN(count, cap)) ? -1 : count;
 }
 static opdi_control opdi_region_flow(const opdi_gnode *node) {
     opdi_control flow = {node->function->name, {"the first graph", "the second graph"}, opdi_region_flow_call, node,
@@ -62,8 +71,8 @@ static opdi_control opdi_region_flow(const opdi_gnode *node) {
 static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_control flow = opdi_region_flow(node);
     opd_value *const outputs = opdi_control_values(node->nout);
-    if (!outputs || opdi_control_cond(&flow, &args[0], args + 1, node->nin - 1, outputs, node->nout) < 0) { return -1; }
-    return opdi_region_return(rets, outputs, node->nout);
+    const int count = outputs ? opdi_control_cond(&flow, &args[0], args + 1, node->nin - 1, outputs, node->nout) : -1;
+    return opdi_region_give(node, rets, outputs, count);
 }
 /* Runs while_loop(condition, body, carried, more).  The body returns the new carried values.  Returns 0, or -1 and sets
    an error. */
@@ -84,10 +93,9 @@ OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     const opdi_control flow = opdi_region_flow(node);
     opd_value *const outputs = opdi_control_values(node->nout);
-    if (!outputs || opdi_control_scan(&flow, args, node->nin, region->nfirst, region->nsliced, false, outputs) < 0) {
-        return -1;
-    }
-    return opdi_region_return(rets, outputs, node->nout);
+    const int count = outputs
+        ? opdi_control_scan(&flow, args, node->nin, region->nfirst, region->nsliced, false, outputs) : -1;
+    return opdi_region_give(node, rets, outputs, count);
 }
 /* Runs associative_scan(combine, sliced, more).  Slice k of the result, along dim 0, combines the slices 0 to k, one
    after another.  Returns 0, or -1 and sets an error. */
@@ -178,6 +186,13 @@ OPDI_INTERNAL const opdi_region_kind *opdi_region_find(const char *target) {
     if (strncmp(target, begin, sizeof begin - 1) != 0) { return NULL; }
     for (size_t i = 0; i < sizeof opdi_regions / sizeof *opdi_regions; i++) {
         if (strcmp(opdi_regions[i].function.name, target + sizeof begin - 1) == 0) { return &opdi_regions[i]; }
+    }
+    return NULL;
+}
+/* Returns the kind of a node that calls a function; NULL if it is none of these. */
+OPDI_INTERNAL const opdi_region_kind *opdi_region_of(const opdi_gnode *node) {
+    for (size_t i = 0; i < sizeof opdi_regions / sizeof *opdi_regions; i++) {
+        if (node->function == &opdi_regions[i].function) { return &opdi_regions[i]; }
     }
     return NULL;
 }

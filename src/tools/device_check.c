@@ -489,6 +489,20 @@ static int opdi_dcheck_run(opdi_dcheck *check) {
     }
     return check->counts[OPD_DEVICE_FAILS] + check->counts[OPD_DEVICE_WRONG];
 }
+/* Checks the options that are arrays or numbers.  Returns 0, or -1 and sets an error. */
+static int opdi_dcheck_options(const opd_device_check_options *options) {
+    if (options->ndtypes < 0 || (options->ndtypes && !options->dtypes)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, options->ndtypes < 0 ? "opd_device_check: the number of dtypes is negative"
+                        : "opd_device_check: dtypes is NULL");
+    }
+    for (int i = 0; i < options->ndtypes; i++) {
+        if (opd_dtype_size(options->dtypes[i]) > 0) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_device_check: dtypes[%d] is %d, which is no dtype, or one of weights "
+                        "in blocks", i, (int)options->dtypes[i]);
+    }
+    return options->atol >= 0 && options->rtol >= 0 ? 0
+        : opd_fail(OPD_ERROR_ARGUMENT, "opd_device_check: atol and rtol must not be negative or NaN");
+}
 int opd_device_check(opd_device device, const opd_device_check_options *options) {
     opd_device_check_options none;
     uint64_t random[2];
@@ -501,7 +515,7 @@ int opd_device_check(opd_device device, const opd_device_check_options *options)
         char name[40] = "";
         if (device.type >= 0 && device.type < OPD_BACKEND_COUNT) { (void)opd_device_print(device, name, sizeof name); }
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_device_check: there is no device '%s' to compare with the CPU", name);
-    } else if (check) {
+    } else if (check && (!options || opdi_dcheck_options(options) == 0)) {
         memset(&none, 0, sizeof none);
         memset(check, 0, sizeof *check);
         check->options = options ? options : &none;

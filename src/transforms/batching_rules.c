@@ -498,8 +498,8 @@ static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
     return 0;
 }
 
-/* Returns a view of the storage of `value`.  A trace may run with tensors that begin elsewhere in their storages, such as
-   the slices of a loop: so if `given` is false, the view begins where it did relative to `value`. */
+/* Returns a view of the storage of `value`.  A trace may run with tensors that begin elsewhere in their storages, such
+   as the slices of a loop: so if `given` is false, the view begins where it did relative to `value`. */
 static opd_tensor *opdi_batch_strided(opd_tensor *value, opd_ints sizes, opd_ints strides, int64_t offset, bool given) {
     const int64_t from = offset - opd_tensor_offset(value);
     if (given || from < 0) { return opd_as_strided_full(value, sizes, strides, opd_value_int(offset)); }

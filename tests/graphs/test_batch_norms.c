@@ -170,5 +170,6 @@ TEST(norms_that_remain) {
         opd_graph_free(graph);
     }
     CHECK_INT(opd_graph_fold_batch_norms(NULL), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_fold_batch_norms: the graph is NULL");
 }
 CHECK_MAIN()

@@ -396,7 +396,13 @@ TEST(parts_are_extracted_and_inlined) {
     CHECK_INT(opd_graph_check(part), 0);
     CHECK(opd_graph_equal(graph, copy));
     CHECK_INT(opd_graph_insert_after(graph, in[0]), 0);
+    CHECK_INT(opd_graph_describe(part, opd_graph_output_at(part, 0), "inner", NULL), 0);
     CHECK_INT(opd_graph_inline(graph, part, in, 3, results, 2), 2);
+    CHECK(opd_graph_find(graph, "inner") == results[0]);
+    CHECK_STR(opd_graph_node_place(opd_graph_value_node(results[0])),
+              opd_graph_node_place(opd_graph_value_node(opd_graph_output_at(part, 0))));
+    CHECK_INT(opd_graph_inline(graph, part, in, 3, results, 2), 2);
+    CHECK(opd_graph_find(graph, "inner.1") == results[0]);
     for (int i = 0; i < 2; i++) { CHECK(opd_graph_replace(graph, ends[i], results[i]) > 0); }
     CHECK(opd_graph_dce(graph) > 0);
     CHECK_INT(opd_graph_count(graph, "aten::addmm"), 2);

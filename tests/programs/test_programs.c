@@ -45,13 +45,20 @@ static int compile_part(void *user, const opd_graph *part, opd_part_function *fu
     taken++;
     return 0;
 }
-/* true: run_one runs a copy of the program's graph in which a compiler computes parts. */
-static bool parted;
+/* parted: run_one runs a copy of the program's graph in which a compiler computes parts.  in_blocks: the copy has blocks for
+   conditions and loops. */
+static bool parted, in_blocks;
+static int nblocks;
 static void change(opd_program *program) {
     const opd_part_compiler compiler = {every_other, compile_part, 0, NULL};
-    if (!program || !parted) { return; }
-    opd_graph *const graph = opd_graph_copy(opd_program_graph(program));
-    CHECK(opd_graph_equal(graph, opd_program_graph(program)));
+    if (!program || !(parted || in_blocks)) { return; }
+    opd_graph *const graph = in_blocks ? opd_program_open_graph(program) : opd_graph_copy(opd_program_graph(program));
+    if (!in_blocks) { CHECK(opd_graph_equal(graph, opd_program_graph(program))); }
+    CHECK_INT(opd_graph_check(graph), 0);
+    CHECK_OK();
+    for (opd_graph_node *node = opd_graph_first(graph); node; node = opd_graph_next(node)) {
+        nblocks += opd_graph_node_nblocks(node);
+    }
     CHECK(opd_graph_delegate(graph, &compiler) >= 0);
     CHECK_INT(opd_graph_check(graph), 0);
     CHECK_INT(opd_program_set_graph(program, graph), 0);
@@ -115,6 +122,68 @@ TEST(programs_whose_graphs_were_changed_give_the_same) {
     }
     CHECK(taken > 50);
     parted = false;
+}
+TEST(programs_with_open_conditions_and_loops_give_the_same) {
+    static const char *const all[] = {"branch", "branch_other", "branch_on_size", "loop", "until", "map", "scan", "modes", "hints",
+                                      "effects", "associative", "const_graph", "mlp", "torch_2_2_branch", "torch_2_5_branch"};
+    in_blocks = true;
+    nblocks = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        OPD_SCOPE { run_one(all[i], all[i]); }
+    }
+    CHECK_INT(nblocks, 14);
+    in_blocks = false;
+}
+/* The graphs of programs with conditions and loops, as they are and with blocks, become C code. */
+static const char *const flows[] = {"branch", "branch_other", "loop", "until", "map", "scan"};
+static void compile_one(const char *name, bool open) {
+    opd_program *program = opd_program_load(golden(name, ".pt2"), NULL);
+    opd_tensor_file *file = opd_tensor_file_open(golden(name, ".npz"));
+    opd_value inputs[16], outputs[16];
+    opd_compile_options options;
+    CHECK_OR_RETURN(program && file);
+    if (open) { CHECK_INT(opd_program_set_graph(program, opd_program_open_graph(program)), 0); }
+    const int count = fill(program, file, inputs);
+    memset(&options, 0, sizeof options);
+    options.flags = "-O0";
+    opd_compiled *compiled = opd_program_compile(program, &options);
+    OPD_NO_GRAD {
+        for (int k = 0; k < 3; k++) {
+            CHECK_INT(opd_compiled_run(compiled, inputs, count, outputs, 16), opd_program_noutputs(program));
+        }
+    }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    for (int i = 0; i < opd_program_noutputs(program) && opd_ok(); i++) {
+        char key[40];
+        (void)snprintf(key, sizeof key, "out%d", i);
+        check_close(name, outputs[i].u.t, array(file, key), 1e-5);
+    }
+    CHECK_OK();
+    opd_compiled_free(compiled);
+    opd_tensor_file_close(file);
+    opd_program_free(program);
+}
+TEST(conditions_and_loops_of_programs_are_compiled) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    for (size_t i = 0; i < sizeof flows / sizeof *flows; i++) {
+        for (int open = 0; open < 2; open++) {
+            OPD_SCOPE { compile_one(flows[i], open != 0); }
+        }
+    }
+}
+static int open_again(void *user) {
+    opd_graph *const graph = opd_program_open_graph((const opd_program *)user);
+    opd_graph_free(graph);
+    return graph ? 0 : -1;
+}
+TEST(memory_runs_out_while_a_graph_is_opened) {
+    CHECK(!opd_program_open_graph(NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_program_open_graph: the program is NULL");
+    for (size_t i = 0; i < sizeof flows / sizeof *flows; i++) {
+        opd_program *program = opd_program_load(golden(flows[i], ".pt2"), NULL);
+        CHECK(check_allocations(open_again, program, flows[i], 60, true) > 3);
+        opd_program_free(program);
+    }
 }
 TEST(a_file_cannot_keep_functions_of_programs) {
     opd_program *program = opd_program_load(golden("loop", ".pt2"), NULL);

@@ -172,6 +172,25 @@ TEST(options_choose_calls_and_tolerances) {
     CHECK_INT(opd_device_check(opd_device_make(OPD_PRIVATEUSE3, 0), NULL), -1);
     CHECK(strstr(opd_error_message(), "no device"));
     opd_error_clear();
+    const opd_scalar_type bad[] = {OPD_FLOAT32, (opd_scalar_type)77, OPD_DTYPE_NONE, OPD_Q4_0};
+    options.name = "aten::sin";
+    for (int i = 1; i < 4; i++) {
+        const opd_scalar_type pair[] = {bad[0], bad[i]};
+        options.dtypes = pair;
+        options.ndtypes = 2;
+        CHECK_INT(opd_device_check(device, &options), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_device_check: dtypes[1] is");
+    }
+    options.dtypes = NULL;
+    CHECK_INT(opd_device_check(device, &options), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_device_check: dtypes is NULL");
+    options.ndtypes = -1;
+    CHECK_INT(opd_device_check(device, &options), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_device_check: the number of dtypes is negative");
+    options.ndtypes = 0;
+    options.atol = -1;
+    CHECK_INT(opd_device_check(device, &options), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_device_check: atol and rtol");
     CHECK_INT(device.type, BENCH);
 }
 static void all_are_right(void *user, const opd_device_finding *finding) {

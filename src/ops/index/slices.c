@@ -69,7 +69,8 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
 }
 static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, const char *scatter, int nargs,
                                       bool flat) {
-    opd_tensor *grad = opd_bw_grad(bw, 0);        /* flat: as_strided counts from the beginning of a memory of its own */
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    /* as_strided counts from the beginning of the memory, so the gradient must not be a view of other memory */
     if (flat) { grad = opd_clone_full(grad, opd_value_int(OPDI_FORMAT_CONTIGUOUS)); }
     opd_value values[7];
     opd_op *op = NULL, *handle = NULL;
