@@ -48,7 +48,8 @@ OPD_NEW opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *
    root, or a small number divided by one of them.  The nodes of the graph compute these numbers from the sizes of its
    inputs, by aten::sym_size and the operators of integers.
    If fn fails for some sizes within a range that you did not give, the range becomes smaller, or the size must be a
-   multiple of a number; opd_graph_size has the reason.  Sizes that depend on data have names of their own, u0, u1, ....
+   multiple of a number; opd_graph_size has the reason.  Sizes that depend on data have names of their own, u0, u1, ...;
+   fn may not compute numbers for operators from them, and the error names the operator.
    Fails, with the place in fn if the program has debug information, if fn calls other operators for other sizes, or
    reads numbers that are no such expressions.  fn must not decide by sizes: a decision that is different only for sizes
    between those which are tried is not noticed.  Tried are the ends of the ranges, and sizes around powers of two up to

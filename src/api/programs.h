@@ -99,11 +99,11 @@ OPD_NEW const char *opd_program_note(const opd_program *program, int64_t i);
    opd_program_save, if `graph` was traced: The first inputs of the graph must be the tensors of `module`, in this order
    (none if module is NULL).  The other inputs of the graph become the inputs of the program.  Sizes are fixed to the
    sizes of the trace; but those that opd_graph_trace_open has left open are dynamic sizes, with the same names and
-   ranges, also in PyTorch.  A size T that is a multiple of 4 is 4*T__by_4 there.  Conditions and loops (opd_cond,
-   opd_while, opd_scan and opd_map, and their derivatives in the trace) become PyTorch's operators cond, while_loop,
-   scan and map_impl.  Fails for conditions and loops in a graph with open sizes, for the derivative of opd_while,
-   because the sizes of what it keeps are not known, and for values that are neither tensors nor constants; the error
-   names the node and its place.
+   ranges, also in PyTorch.  A size T that is a multiple of 4 is 4*T__by_4 there.  Sizes that depend on data are u0, u1,
+   ..., as PyTorch writes them.  Conditions and loops (opd_cond, opd_while, opd_scan and opd_map, and their derivatives
+   in the trace) become PyTorch's operators cond, while_loop, scan and map_impl.  Fails for conditions and loops in a
+   graph with open sizes, for the derivative of opd_while, because the sizes of what it keeps are not known, and for
+   values that are neither tensors nor constants; the error names the node and its place.
    opd_program_save_open: Saves a function that was traced twice, as graph and other, with other sizes of its inputs.
    The sizes of inputs that differ become the dynamic sizes of the program, at most 8.  Each must be at least 2 in both
    traces, and must differ by at least 2 (for example, batches of 7 and of 12); if the function divides it by a number,

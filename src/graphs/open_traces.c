@@ -29,6 +29,12 @@ typedef struct opdi_open_trace {
     bool fakes;
     opdi_fit_points *points;
     int64_t **numbers;                            /* for each point, the numbers of its recording */
+    const char ***texts;                          /* for each point, and each slot of a size that depends on data: the
+                                                     sizes of its tensor, see opd_graph_value.by_data; else NULL */
+    int less;                                     /* opdi_symbols_less in a recording */
+    int first_name, *first_names;                 /* the number of the first name that the fakes of the last recording
+                                                     could get, and of those at each point: in a fake mode of the
+                                                     program, it is not 0 */
     opdi_open_slot *slots;
     int64_t nslots;
     opdi_fit_known *known;
@@ -91,6 +97,11 @@ static int opdi_open_read(opdi_open_trace *trace, const char *const *sizes, cons
                         opdi_open_who);
     }
     for (int i = 0; i < shell->sizes->count; i++) {
+        const char *const its = shell->sizes->names[i].name;
+        if (its[0] == 'u' && strspn(its + 1, "0123456789") == strlen(its + 1)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: names such as %s are those of sizes that depend on data: choose "
+                            "another one", opdi_open_who, its);
+        }
         if (found >> i & 1) { continue; }
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s is not the size of an input, nor can it be computed from one: its "
                         "value must follow from a size such as %s or 2*%s + 1", opdi_open_who,
@@ -144,6 +155,9 @@ static opd_graph *opdi_open_record_once(opdi_open_trace *trace, const int64_t *v
     memset(&block, 0, sizeof block);
     memset(&trace->failure, 0, sizeof trace->failure);
     if (trace->fakes) { block = opd_fake_begin(); }
+    const opdi_fake_mode *const mode = trace->fakes ? opdi_fake_mode_of(opdi_self()) : NULL;
+    trace->first_name = mode && mode->symbols ? mode->symbols->names : 0;
+    if (mode) { opdi_symbols_less = trace->less; }
     if (in && opd_ok() && opdi_open_make_inputs(trace, values, in) == 0) {
         graph = opdi_trace_told(trace->fn, trace->user, in, trace->ninputs, &trace->options, &trace->failure);
     }
@@ -303,18 +317,30 @@ static int64_t opdi_open_numbers(const opd_graph *graph, int64_t *numbers, opdi_
     }
     return count;
 }
-/* Takes over which values of a recording have sizes that depend on data. */
-static int opdi_open_by_data(const opdi_open_trace *trace, const opd_graph *again) {
-    opdi_open_slot *const slots = (opdi_open_slot *)opdi_scope_alloc(((size_t)trace->nslots + 1) * sizeof *slots);
-    if (!slots) { return -1; }
-    (void)opdi_open_numbers(again, NULL, slots);
-    for (int64_t i = 0; i < trace->nslots; i++) {
-        const char *const text = slots[i].value->by_data;
-        if (text && !(trace->slots[i].by_data = opdi_arena_copy(&trace->shell->arena, text, strlen(text)))) {
-            return -1;
+/* Takes over which values of a recording, that at point k, have sizes that depend on data.  Returns 0, or -1 if memory
+   runs out. */
+static int opdi_open_by_data(opdi_open_trace *trace, int k, const opd_graph *again) {
+    opdi_arena *const arena = &trace->shell->arena;
+    const size_t count = (size_t)trace->nslots + 1;
+    opd_scope scope = opd_scope_open();
+    opdi_open_slot *const slots = (opdi_open_slot *)opdi_scope_alloc(count * sizeof *slots);
+    int rc = slots ? 0 : -1;
+    if (slots) { (void)opdi_open_numbers(again, NULL, slots); }
+    trace->first_names[k] = trace->first_name;
+    for (int64_t i = 0; i < trace->nslots && rc == 0; i++) {
+        const char *text = slots[i].value->by_data;
+        if (!text) { continue; }
+        if (!trace->texts[k]) {
+            trace->texts[k] = (const char **)opdi_arena_alloc(arena, count * sizeof *trace->texts[k]);
+            if (trace->texts[k]) { memset((void *)trace->texts[k], 0, count * sizeof *trace->texts[k]); }
         }
+        text = trace->texts[k] ? opdi_arena_copy(arena, text, strlen(text)) : NULL;
+        if (!text) { rc = -1; }
+        else { trace->texts[k][i] = text; }
+        if (k == 0) { trace->slots[i].by_data = text; }
     }
-    return 0;
+    opd_scope_close(&scope);
+    return rc;
 }
 /* Records the function with the sizes `values`, as the next point.  Returns 0 if this has worked; 1 if the function has
    failed (see trace->text); -1 and sets an error if the recording differs from the first one. */
@@ -341,7 +367,7 @@ static int opdi_open_sample(opdi_open_trace *trace, const int64_t *values, int a
         memcpy(points->at[points->count], values, sizeof points->at[0]);
         points->along[points->count] = along;
         trace->numbers[points->count] = numbers;
-        if (points->count++ == 0) { rc = opdi_open_by_data(trace, again); }
+        rc = opdi_open_by_data(trace, points->count++, again);
     } else { rc = -1; }
     opd_graph_free(again);
     return rc;
@@ -491,6 +517,36 @@ static int opdi_open_corners(opdi_open_trace *trace) {
     }
     return opdi_open_apart(trace, trace->example);
 }
+/* Records the base point again with other numbers for sizes that depend on data, and checks that nothing else depends
+   on these numbers.  Returns 0, or -1 and sets an error. */
+static int opdi_open_other_data(opdi_open_trace *trace) {
+    const opdi_gnode *node = NULL, *other;
+    char why[300];
+    int64_t *const numbers = (int64_t *)opdi_scope_alloc(((size_t)trace->nslots + 1) * sizeof *numbers);
+    if (!numbers) { return -1; }
+    if (!trace->fakes) { return 0; }
+    trace->less = 2;
+    opd_graph *const again = opdi_open_record_once(trace, trace->points->at[0]);
+    trace->less = opdi_symbols_less = 0;
+    if (!again && !opd_ok()) { return -1; }
+    bool differs = !again || opdi_open_mismatch(trace->graph, again, &node, &other);
+    const bool decides = differs;
+    if (!differs) { (void)opdi_open_numbers(again, numbers, NULL); }
+    for (int64_t i = 0; i < trace->nslots && !differs; i++) {
+        const opdi_open_slot *const slot = &trace->slots[i];
+        differs = (slot->kind == OPDI_SLOT_INT || slot->kind == OPDI_SLOT_FLOAT) && numbers[i] != trace->numbers[0][i];
+        node = slot->node;
+    }
+    opd_graph_free(again);
+    if (!differs || !opd_ok()) { return opd_ok() ? 0 : -1; }
+    opdi_open_node_text(opdi_open_call(node), why, sizeof why);
+    return decides && !node
+        ? opd_fail(OPD_ERROR_ARGUMENT, "%s: the function does not do the same for all sizes that depend on data%s%s",
+                   opdi_open_who, again ? "" : ": ", again ? "" : trace->text)
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s: %s %s depends on a size that depends on data, and would be a constant "
+                   "of the graph.  Let operators compute it, or pass -1 as a size that follows from the others",
+                   opdi_open_who, decides ? "the call of" : "a number that is given to", why);
+}
 /* Records the function at all points.  Returns 0, or -1 and sets an error. */
 static int opdi_open_sample_all(opdi_open_trace *trace) {
     const int n = trace->shell->sizes->count;
@@ -515,7 +571,7 @@ static int opdi_open_sample_all(opdi_open_trace *trace) {
             if (memcmp(points->at[k], values, sizeof values) == 0) { points->others[i] = k; }
         }
     }
-    return opdi_open_corners(trace);
+    return opdi_open_corners(trace) || opdi_open_other_data(trace) ? -1 : 0;
 }
 
 //== finding expressions ===============================================================================================
@@ -534,22 +590,81 @@ static bool opdi_open_gather(const opdi_open_trace *trace, int64_t slot, int64_t
     }
     return differs;
 }
-/* Finds the expression of a slot whose tensor has sizes that depend on data, from what the fakes say.  Returns 0, or -1
-   and sets an error. */
-static int opdi_open_fit_data(opdi_open_trace *trace, opdi_open_slot *slot, bool *data) {
-    const char *at = slot->by_data + 1;
-    *data = false;
-    for (int i = 0; i < slot->index % OPDI_MAX(slot->value->ndim, 1); i++) {
-        at += strcspn(at, ",)");
-        at += *at == ',';
+/* A size that depends on data, as a fake says it: (factor * symbols + rest) / divisor, where symbols is "u0" or
+   "u0*u1", for example. */
+typedef struct opdi_open_data { int64_t factor, rest, divisor; char symbols[40]; } opdi_open_data;
+
+/* Reads size `dim` in the text of a slot at point k, such as "(2*u0 + 1, 3)".  Returns whether it depends on data. */
+static bool opdi_open_read_data(const opdi_open_trace *trace, int k, int64_t slot, int dim, opdi_open_data *data) {
+    const char *const text = trace->texts[k] ? trace->texts[k][slot] : NULL, *at = text ? text + 1 : "";
+    opdi_text symbols = opdi_text_of(data->symbols, sizeof data->symbols);
+    for (int depth = 0; *at && (dim || depth); at++) {
+        depth += (*at == '(') - (*at == ')');
+        dim -= *at == ',' && !depth;
     }
-    const size_t length = strcspn(at, ",)");
-    if (slot->kind != OPDI_SLOT_STRIDE && !memchr(at, 'u', length)) { return 0; }
+    char *end;
+    at += strspn(at, " (");
+    data->factor = data->divisor = 1;
+    data->rest = 0;
+    if (*at >= '0' && *at <= '9') {
+        data->factor = strtoll(at, &end, 10);
+        at = end + (*end == '*');
+    }
+    if (*at != 'u') { return false; }
+    while (*at == 'u') {
+        opdi_text_add(&symbols, "u%lld", strtoll(at + 1, &end, 10) - (long long)trace->first_names[k]);
+        opdi_text_add(&symbols, *end == '*' ? "*" : "");
+        at = end + (*end == '*');
+    }
+    if (at[0] == ' ' && (at[1] == '+' || at[1] == '-')) {
+        data->rest = strtoll(at + 3, &end, 10) * (at[1] == '-' ? -1 : 1);
+        at = end;
+    }
+    at += *at == ')' && at[1] == '/';
+    if (*at == '/') { data->divisor = strtoll(at + 1, NULL, 10); }
+    return true;
+}
+/* Returns the expression with the values y[points->count], or the unknown expression if there is none; points with
+   skip[i] do not count.  Returns NULL if memory runs out. */
+static const opdi_gexpr *opdi_open_part(opdi_open_trace *trace, const int64_t *y, const bool *skip) {
+    bool same = true;
+    for (int k = 0; k < trace->points->count; k++) { same = same && (skip[k] || y[k] == y[0]); }
+    if (same) { return opdi_gexpr_number(trace->shell, y[0]); }
+    const opdi_gexpr *const expr = opdi_fit_find(trace->shell, trace->points, y, trace->known, skip);
+    return expr || !opd_ok() ? expr : opdi_gexpr_unknown(trace->shell);
+}
+/* Finds the expression of a slot whose tensor has sizes that depend on data, from what the fakes say at all points.
+   Returns 0, or -1 and sets an error. */
+static int opdi_open_fit_data(opdi_open_trace *trace, opdi_open_slot *slot, bool *data) {
+    opd_graph *const shell = trace->shell;
+    const int64_t number = slot - trace->slots;
+    const int dim = slot->index % OPDI_MAX(slot->value->ndim, 1);
+    int64_t factors[OPDI_FIT_POINTS], rests[OPDI_FIT_POINTS];
+    bool skip[OPDI_FIT_POINTS], same = true;
+    opdi_open_data first, other;
+    *data = slot->kind == OPDI_SLOT_STRIDE;
+    if (*data) { return (slot->expr = opdi_gexpr_unknown(shell)) != NULL ? 0 : -1; }
+    if (!opdi_open_read_data(trace, 0, number, dim, &first)) { return 0; }
     *data = true;
-    if (slot->kind == OPDI_SLOT_STRIDE) { return (slot->expr = opdi_gexpr_unknown(trace->shell)) != NULL ? 0 : -1; }
-    const opdi_gexpr *const expr = opdi_gexpr_read(trace->shell, &at, true);
-    for (int i = trace->points->n; i < trace->shell->sizes->count; i++) { trace->shell->sizes->names[i].least = 0; }
-    slot->expr = expr ? expr : opd_ok() ? opdi_gexpr_unknown(trace->shell) : NULL;
+    for (int k = 0; k < trace->points->count; k++) {
+        skip[k] = !opdi_open_read_data(trace, k, number, dim, &other);
+        if (skip[k]) { continue; }
+        factors[k] = other.factor;
+        rests[k] = other.rest;
+        same = same && other.divisor == first.divisor && strcmp(other.symbols, first.symbols) == 0;
+    }
+    const char *at = first.symbols;
+    const opdi_gexpr *const symbols = opdi_gexpr_read(shell, &at, true);
+    if (!symbols || !same) { return opd_ok() && (slot->expr = opdi_gexpr_unknown(shell)) != NULL ? 0 : -1; }
+    for (int i = trace->points->n; i < shell->sizes->count; i++) { shell->sizes->names[i].least = 0; }
+    const opdi_gexpr *const factor = opdi_open_part(trace, factors, skip);
+    const opdi_gexpr *const rest = factor ? opdi_open_part(trace, rests, skip) : NULL;
+    if (!rest) { return -1; }
+    if (factor->kind == OPDI_GEXPR_UNKNOWN || rest->kind == OPDI_GEXPR_UNKNOWN) {
+        return (slot->expr = opdi_gexpr_unknown(shell)) != NULL ? 0 : -1;
+    }
+    slot->expr = opdi_gexpr_of(shell, OPDI_GEXPR_ADD, opdi_gexpr_of(shell, OPDI_GEXPR_MUL, factor, symbols), rest);
+    slot->expr = opdi_gexpr_of(shell, OPDI_GEXPR_DIV, slot->expr, opdi_gexpr_number(shell, first.divisor));
     return slot->expr ? 0 : -1;
 }
 /* Returns a float that is computed from an integer by the same operations as in the graph. */
@@ -742,7 +857,10 @@ static int opdi_open_apply(opdi_open_trace *trace) {
         const opdi_gexpr *const expr = opdi_gexpr_copy(graph, slot->expr);
         slot->value->same = !expr ? NULL : slot->kind == OPDI_SLOT_INT ? opdi_gmaker_value(&maker, expr)
             : opdi_gmaker_float(&maker, expr, slot->form, slot->factor);
-        if (!slot->value->same) { return -1; }
+        if (!slot->value->same) {
+            opdi_gmaker_free(&maker);
+            return -1;
+        }
     }
     return opdi_gmaker_end(&maker);
 }
@@ -755,7 +873,11 @@ static int opdi_open_begin(opdi_open_trace *trace) {
     trace->points = (opdi_fit_points *)opdi_scope_alloc(sizeof *trace->points);
     trace->numbers = (int64_t **)opdi_scope_alloc(OPDI_FIT_POINTS * sizeof *trace->numbers);
     trace->known = (opdi_fit_known *)opdi_scope_alloc(sizeof *trace->known);
-    if (!trace->slots || !trace->points || !trace->numbers || !trace->known) { return -1; }
+    trace->texts = (const char ***)opdi_scope_alloc(OPDI_FIT_POINTS * sizeof *trace->texts);
+    trace->first_names = (int *)opdi_scope_alloc(OPDI_FIT_POINTS * sizeof *trace->first_names);
+    if (!trace->slots || !trace->points || !trace->numbers || !trace->known || !trace->texts ||
+        !trace->first_names) { return -1; }
+    memset((void *)trace->texts, 0, OPDI_FIT_POINTS * sizeof *trace->texts);
     memset(trace->points, 0, sizeof *trace->points);
     (void)opdi_open_numbers(trace->graph, NULL, trace->slots);
     for (int i = 0; i < 2; i++) {

@@ -228,10 +228,6 @@ static int opdi_program_put_expr(opdi_program_writer *writer, opdi_string *to, c
     if (expr->kind == OPDI_GEXPR_NUMBER) { opdi_json_print(to, "Integer(%lld)", (long long)expr->number); }
     else if (expr->kind == OPDI_GEXPR_NAME) {
         const char *const rest = size->least > 0 ? "positive=True, integer=True)" : "integer=True)";
-        if (!opdi_gsize_follows(writer->graph, expr->name)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the size %.60s depends on data, and cannot be saved",
-                            size->name);
-        }
         if (size->step == 1) { opdi_json_print(to, "Symbol('%.60s', %s", size->name, rest); }
         else {
             opdi_json_print(to, "Mul(Integer(%lld), Symbol('%.60s__by_%lld', %s)", (long long)size->step, size->name,
@@ -248,6 +244,12 @@ static int opdi_program_put_expr(opdi_program_writer *writer, opdi_string *to, c
     }
     return to->failed ? -1 : 0;
 }
+/* Returns whether an expression has the name of a size that depends on data. */
+static bool opdi_program_by_data(const opd_graph *graph, const opdi_gexpr *expr) {
+    const uint32_t names = opdi_gexpr_names(expr);
+    for (int32_t i = 0; names >> i; i++) { if (names >> i & 1 && !opdi_gsize_follows(graph, i)) { return true; } }
+    return false;
+}
 /* Appends a size or stride that is an expression, or the number `size` if it is not known.  Returns 0, or -1 and sets
    an error. */
 static int opdi_program_put_open(opdi_program_writer *writer, opdi_string *to, const opdi_gexpr *expr, int64_t size) {
@@ -257,7 +259,8 @@ static int opdi_program_put_open(opdi_program_writer *writer, opdi_string *to, c
     }
     opdi_string_add(to, "{\"as_expr\": {\"expr_str\": \"");
     if (opdi_program_put_expr(writer, to, expr)) { return -1; }
-    opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}}", (long long)size);
+    if (opdi_program_by_data(writer->graph, expr)) { opdi_string_add(to, "\", \"hint\": null}}"); }
+    else { opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}}", (long long)size); }
     return 0;
 }
 /* Appends the argument that is a number which a node computes. */
@@ -354,7 +357,6 @@ static void opdi_program_put_ranges(const opdi_program_writer *writer, opdi_stri
     for (int32_t i = 0; sizes && i < sizes->count; i++) {
         const opdi_gsize *const size = &sizes->names[i];
         char by[40] = "";
-        if (!opdi_gsize_follows(writer->graph, i)) { continue; }
         if (size->step > 1) { (void)snprintf(by, sizeof by, "__by_%lld", (long long)size->step); }
         opdi_json_print(to, "%s\"%.60s%s\": {\"min_val\": %lld, \"max_val\": ", any ? ", " : "", size->name, by,
                         (long long)((size->least + size->step - 1) / size->step));

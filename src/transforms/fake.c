@@ -59,6 +59,10 @@ OPDI_INTERNAL void opdi_fake_reach(void) {
     opdi_late_fill(OPDI_LATE_FAKE, &kernel, 1);
 }
 static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
+/* If it is not 0, new sizes that depend on data are computed with a smaller number than otherwise, so that a caller
+   finds out what depends on this number. */
+OPDI_INTERNAL OPDI_TLS int opdi_symbols_less;
+
 opd_fake_block opd_fake_begin(void) {
     opdi_fake_reach();
     opdi_thread *thread = opdi_self();
@@ -80,6 +84,7 @@ opd_fake_block opd_fake_begin(void) {
     fake->cost = fake->outer ? fake->outer->cost : NULL;
     fake->place = OPD_CPU;
     thread->innermost.fake = &fake->asked;
+    opdi_symbols_less = 0;                        /* a function that was left by a jump may have left it set */
     block.mode = fake;
     block.guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_FAKE), 0));
     return block;

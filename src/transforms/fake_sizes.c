@@ -51,13 +51,13 @@ OPDI_INTERNAL int opdi_symbol_new(opdi_symbols *symbols, int64_t value, int64_t 
     }
     opdi_symbol *symbol = &symbols->symbol[symbols->count];
     memset(symbol, 0, sizeof *symbol);
-    symbol->value = symbol->first = value;
     symbol->min = min;
     symbol->max = max;
     symbol->step = 1;
     symbol->same = -1;
     symbol->maybe = maybe;
     symbol->name = maybe < 0 ? symbols->names++ : -1;
+    symbol->value = symbol->first = value;
     return symbols->count++;
 }
 /* Returns whether the symbol can be `number`. */

@@ -63,6 +63,7 @@ OPDI_INTERNAL int64_t opdi_symbol_number(opdi_symbols *symbols, int64_t value, i
         search->made++;
         return search->round < 0 ? value : OPDI_MAX(min, opdi_probe(i, search->round));
     }
+    if (opdi_symbols_less) { value = OPDI_MAX(value - opdi_symbols_less - 3 * symbols->names, min); }
     return opdi_symbol_new(symbols, value, min, max, -1) < 0 ? -1 : value;
 }
 static int64_t opdi_search_number(const opdi_size_search *search, int symbol) {
