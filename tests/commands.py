@@ -174,6 +174,9 @@ ROWS = {
         ('built', 'bench/functions.c', 'bench/rows.h', 'bench/peer.h'),
     ('bench/README.md', 'cc -O2 bench/scaling.c -o bench_scaling -lm -lpthread && ./bench_scaling --quick'):
         ('built', 'bench/scaling.c'),
+    ('bench/README.md', 'cc -O2 bench/blocks.c -o bench_blocks -lm -lpthread -ldl && ./bench_blocks --quick'):
+        ('built', 'bench/blocks.c'),
+    ('bench/README.md', 'python3 bench/peers/llama_cpp.py --types BF16,Q8_0,q4_K'): ('why', 'needs llama.cpp'),
     ('bench/README.md', 'sh bench/instructions.sh'): ('why', 'needs a cross compiler and takes minutes',
                                                       'bench/instructions.c', 'bench/instructions_counter.c'),
     ('bench/README.md', 'python3 bench/peers/compiled_models.py FOLDER'): ('why', 'needs PyTorch and torchvision'),

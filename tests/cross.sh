@@ -38,7 +38,7 @@ tests=${TESTS:-'keys schema print tensors views overloads exchange
 dispatch:golden,values,kinds,fallthrough,guards,calls,coercions,results,typed,user
 autograd:derivatives,in_place,accumulate,wide,many,threads graphs:programs,by_hand,wrong,constants,files,texts,allocations
 memory:handles,define,network,create_graph same_numbers kernels:half,edges,philox,random,outer,conv,no_memory,--without=kernels_conv_ways'}
-neon='kernels:conv_ways,vector_math,gemm,dots,few_rows,extremes,short_floats,levels,winograd,functions_of_doubles,powers'
+neon='kernels:conv_ways,vector_math,gemm,dots,few_rows,extremes,short_floats,levels,winograd,functions_of_doubles,powers block_products'
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_cross.XXXXXX") || exit 1
 # wine's server ends some seconds after the last program, and writes files into $tmp until then.
 remove() { for again in 1 2 3 4 5 6 7 8 9; do rm -rf "$tmp" 2>/dev/null && return; sleep 1; done; }

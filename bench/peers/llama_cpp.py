@@ -1,8 +1,10 @@
 """Measures language models from GGUF files, beside llama.cpp on the CPU: tokens per second of a prompt and of text.
-    python3 bench/peers/llama_cpp.py [--types Q8_0,Q4_0,q4_K] [--threads 1,2] [--rounds 5] [--tiny]
+    python3 bench/peers/llama_cpp.py [--types Q8_0,Q4_0,q4_K] [--threads 1,2] [--rounds 5] [--tiny] [--busy]
 The model is a llama of 124 million random parameters (12 layers of width 768, 12 heads, 4 of keys and values, 32,000
 words).  A prompt has 128 tokens, and 32 tokens of text follow.  Both programs run in turns, each in a process of its
-own; a figure is the median of the rounds, and the ratio divides the medians (above 1: faster here).  Types that the
+own; a figure is the median of the rounds, and the ratio divides the medians (above 1: faster here).  --busy is for a
+machine that does other work, too: it measures processor time, with one thread, by which longer runs exceed a short one.
+Types that the
 package gguf cannot write are converted by examples/convert_weights.c, so both programs read the same file.
 Needs cc, and the packages gguf, numpy and xllamacpp from pip."""
 import json
@@ -69,14 +71,14 @@ def make(path, kind, tiny):
     file.close()
 
 
-def theirs(path, threads):
+def theirs(path, threads, prompt, text):
     """Prints the figures of llama.cpp.  Runs in a process of its own."""
     import xllamacpp
     setup = xllamacpp.CommonParams()
     setup.model.path, setup.n_ctx, setup.port, setup.warmup = path, 512, 0, True
     setup.cpuparams.n_threads = setup.cpuparams_batch.n_threads = threads
     server = xllamacpp.Server(setup)
-    request = {'prompt': [1] + [(i * 7) % 250 + 3 for i in range(PROMPT - 1)], 'n_predict': TEXT, 'temperature': 0,
+    request = {'prompt': [1] + [(i * 7) % 250 + 3 for i in range(prompt - 1)], 'n_predict': text, 'temperature': 0,
                'cache_prompt': False, 'ignore_eos': True}
     request = urllib.request.Request(server.listening_address + '/completion', json.dumps(request).encode(),
                                      {'Content-Type': 'application/json'})
@@ -86,22 +88,40 @@ def theirs(path, threads):
     os._exit(0)                                  # the server's threads would go on
 
 
+def their_command(path, threads, prompt, text):
+    return [sys.executable, os.path.abspath(__file__), '--theirs', path, str(threads), str(prompt), str(text)]
+
+
+def our_command(program, path, prompt, text):
+    letters = ''.join(chr(97 + i * 7 % 20) for i in range(prompt - 4))    # a token for each byte; 4 more for the begin
+    return [program, path, '--prompt', letters, '--tokens', str(text)]
+
+
 def run_theirs(path, threads):
-    said = subprocess.run([sys.executable, os.path.abspath(__file__), '--theirs', path, str(threads)],
-                          capture_output=True, text=True)
+    said = subprocess.run(their_command(path, threads, PROMPT, TEXT), capture_output=True, text=True)
     found = re.search(r'figures (\S+) (\S+)', said.stdout)
     return [float(found.group(1)), float(found.group(2))] if found else sys.exit(said.stderr[-500:])
 
 
 def run_ours(program, path, threads):
-    text = ''.join(chr(97 + i * 7 % 20) for i in range(PROMPT - 4))       # a token for each byte; 4 more for the begin
-    said = subprocess.run([program, path, '--prompt', text, '--tokens', str(TEXT)], capture_output=True, text=True,
-                          errors='replace', env=dict(os.environ, OPD_NUM_THREADS=str(threads)))
+    said = subprocess.run(our_command(program, path, PROMPT, TEXT), capture_output=True, text=True, errors='replace',
+                          env=dict(os.environ, OPD_NUM_THREADS=str(threads)))
     found = re.search(r'prompt: (\d+) tokens, ([\d.]+) per second; text: \d+ tokens, ([\d.]+) per second',
                       said.stderr + said.stdout)
     if not found or int(found.group(1)) != PROMPT:
         sys.exit((said.stderr + said.stdout)[-500:])
     return [float(found.group(2)), float(found.group(3))]
+
+
+def busy(command):
+    """Returns tokens of a prompt, and of text, per second of processor time.  command(prompt, text) runs them."""
+    def seconds(prompt, text):
+        process = subprocess.Popen(command(prompt, text), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=dict(os.environ, OPD_NUM_THREADS='1'))
+        _, status, used = os.wait4(process.pid, 0)
+        return used.ru_utime + used.ru_stime if status == 0 else sys.exit('a program failed')
+    short = seconds(64, 16)
+    return [256 / (seconds(320, 16) - short), 64 / (seconds(64, 80) - short)]
 
 
 def main():
@@ -115,16 +135,20 @@ def main():
         base = os.path.join(folder, 'F32.gguf')
         make(base, 'F32', tiny)
         print('%-6s %7s   %-26s   %-26s' % ('type', 'threads', 'prompt: here, llama.cpp', 'text: here, llama.cpp'))
-        for kind in option('--types', 'F32,Q8_0,Q4_0,q4_K,q6_K').split(','):
+        for kind in option('--types', 'F32,BF16,F16,Q8_0,Q4_0,q4_K,q6_K').split(','):
             path = os.path.join(folder, kind + '.gguf')
             if kind != 'F32' and kind.isupper():
                 make(path, kind, tiny)
             elif kind != 'F32':
                 subprocess.run([tools['convert_weights'], base, path, '--type', kind], check=True,
                                stdout=subprocess.DEVNULL)
-            for threads in map(int, option('--threads', '1,2').split(',')):
+            for threads in [1] if '--busy' in sys.argv else map(int, option('--threads', '1,2').split(',')):
                 here, there = [], []
                 for _ in range(int(option('--rounds', '5'))):
+                    if '--busy' in sys.argv:
+                        here.append(busy(lambda prompt, text: our_command(tools['llama'], path, prompt, text)))
+                        there.append(busy(lambda prompt, text: their_command(path, 1, prompt, text)))
+                        continue
                     here.append(run_ours(tools['llama'], path, threads))
                     there.append(run_theirs(path, threads))
                 figures = [(statistics.median(a[k] for a in here), statistics.median(a[k] for a in there))
@@ -137,7 +161,7 @@ def main():
 
 if __name__ == '__main__':
     if '--theirs' in sys.argv:
-        theirs(sys.argv[2], int(sys.argv[3]))
+        theirs(sys.argv[2], *map(int, sys.argv[3:6]))
     elif '--help' in sys.argv or '-h' in sys.argv:
         print(__doc__)
     else:

@@ -27,6 +27,9 @@
 #if defined(__TINYC__) && !defined(OPD_NO_SIMD)
 #define OPD_NO_SIMD
 #endif
+#if defined(__linux__) && defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
 #if !defined(OPD_NO_THREADS)
 #include <pthread.h>
 #include <sched.h>

@@ -299,6 +299,71 @@ OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *
 #undef OPDI_TILE_ADD
 #endif
 
+#if defined(OPDI_DOT)
+#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3)
+#define OPDI_TILE_WORDS(i) \
+    opdi_v4u c##i, d##i, e##i, f##i; \
+    OPDI_ASM_SPLAT("s", c##i, tile->x[i].sums + sub); \
+    if (tile->wide || tile->mins) { c##i ^= c##i; } \
+    d##i = e##i = f##i = c##i;
+#define OPDI_TILE_STEP(i, lane) { \
+        OPDI_ASM_DOT(c##i, w0, q##i, lane); \
+        OPDI_ASM_DOT(d##i, w1, q##i, lane); \
+        OPDI_ASM_DOT(e##i, w2, q##i, lane); \
+        OPDI_ASM_DOT(f##i, w3, q##i, lane); \
+    }
+#define OPDI_TILE_LANE(lane) { \
+        const opdi_v4u w0 = w[8 * lane] ^ flip, w1 = w[8 * lane + 1] ^ flip, w2 = w[8 * lane + 2] ^ flip, \
+            w3 = w[8 * lane + 3] ^ flip; \
+        OPDI_TILE_STEP(0, lane) OPDI_TILE_STEP(1, lane) OPDI_TILE_STEP(2, lane) OPDI_TILE_STEP(3, lane) \
+    }
+#define OPDI_TILE_LOAD(i) const opdi_v4u q##i = *(const opdi_v4u *)(const void *)(tile->x[i].q + at);
+#define OPDI_TILE_ADD(i) { \
+        const opdi_v4u whole[4] = {c##i, d##i, e##i, f##i}; \
+        opdi_block_tile_sum(tile, i, sub, part, whole, sums); \
+    }
+/* Adds the products of row i of x and group number `sub` of 16 rows of the weights, from row `part` on, to sums.  The
+   floats are added as by opdi_block_tile_plain. */
+OPDI_DOT OPDI_ALWAYS void opdi_block_tile_sum(const opdi_block_tile *tile, int i, int64_t sub, int part,
+                                              const opdi_v4u *whole, float *sums) {
+    const float d = tile->x[i].d[sub * tile->sub / tile->chunk], sum = opdi_float(tile->x[i].sums[sub]);
+    const opdi_v4f *const scales = (const opdi_v4f *)(const void *)(tile->scales + sub * OPDI_BLOCK_PANEL + part);
+    opdi_v4f *const to = (opdi_v4f *)(void *)(sums + i * OPDI_BLOCK_PANEL + part);
+    for (int v = 0; v < 4; v++) {
+        opdi_v4f product;
+        OPDI_ASM_FLOATS(product, whole[v]);
+        product *= scales[v];
+        if (tile->mins) {
+            product += ((const opdi_v4f *)(const void *)(tile->mins + sub * OPDI_BLOCK_PANEL + part))[v] * sum;
+        }
+        to[v] += product * d;
+    }
+}
+/* An opdi_block_tile_fn for processors with OPDI_ASM_DOT.  Codes of 8 bits are multiplied with their signs. */
+OPDI_DOT static void opdi_block_tile_dots(const opdi_block_tile *tile, float *sums) {
+    const uint32_t sign = tile->wide ? 0x80808080u : 0;
+    const opdi_v4u flip = {sign, sign, sign, sign};
+    for (int part = 0; part < OPDI_BLOCK_PANEL; part += 16) {
+        const opdi_v4u *w = (const opdi_v4u *)(const void *)(tile->codes + 4 * part);
+        for (int64_t at = 0, sub = 0; at < tile->depth; sub++) {
+            const int64_t end = at + tile->sub;
+            OPDI_TILE_ROWS(OPDI_TILE_WORDS)
+            for (; at < end; at += 16, w += 32) {
+                OPDI_TILE_ROWS(OPDI_TILE_LOAD)
+                OPDI_TILE_LANE(0) OPDI_TILE_LANE(1) OPDI_TILE_LANE(2) OPDI_TILE_LANE(3)
+            }
+            OPDI_TILE_ROWS(OPDI_TILE_ADD)
+        }
+    }
+}
+#undef OPDI_TILE_ROWS
+#undef OPDI_TILE_WORDS
+#undef OPDI_TILE_STEP
+#undef OPDI_TILE_LANE
+#undef OPDI_TILE_LOAD
+#undef OPDI_TILE_ADD
+#endif
+
 //== panels ============================================================================================================
 
 #define OPDI_BLOCK_DEPTH 512                      /* elements of rows in a panel: whole blocks and chunks */
@@ -406,6 +471,8 @@ static opdi_block_tile_fn *opdi_block_tile_of(const opdi_block_form *form) {
 #endif
 #if defined(OPDI_X86)
     if (opdi_cpu_level() > 0) { return opdi_block_tile_bytes; }
+#elif defined(OPDI_DOT)
+    if (opdi_cpu_words() & OPDI_HAS_QUADS) { return opdi_block_tile_dots; }
 #endif
     (void)form;
     return opdi_block_tile_plain;

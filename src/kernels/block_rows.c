@@ -718,6 +718,38 @@ OPDI_AVX512 static float opdi_block_row_iq4_xs(const void *rounded, const uint8_
 }
 #endif
 
+#if defined(OPDI_DOT)
+/* An opdi_block_row_fn for processors with OPDI_ASM_DOTS. */
+OPDI_DOT static float opdi_block_row_dots(const opdi_block_form *form, int64_t k, const opdi_block_row *row,
+                                          const uint8_t *w) {
+    const uint32_t sign = form->offset == 128 ? 0x80808080u : 0;
+    const opdi_v4u flip = {sign, sign, sign, sign};
+    opdi_v4f lanes = {0};
+    float sum = 0, each[4];
+    for (int64_t at = 0; at < k; at += form->elements, w += form->bytes) {
+        uint8_t codes[256];
+        float scales[16], mins[16];
+        form->unpack(w, codes, scales, mins);
+        for (int i = 0; i < form->elements; i += form->sub) {
+            const int64_t sub = (at + i) / form->sub;
+            const float d = row->d[(at + i) / form->chunk], scale = scales[i / form->sub] * d;
+            opdi_v4u whole = {0};
+            opdi_v4f f;
+            for (int j = i; j < i + form->sub; j += 16) {
+                const opdi_v4u code = *(const opdi_v4u *)(const void *)(codes + j) ^ flip;
+                OPDI_ASM_DOTS(whole, code, *(const opdi_v4u *)(const void *)(row->q + at + j));
+            }
+            OPDI_ASM_FLOATS(f, whole);
+            lanes += f * scale;
+            if (form->mins) { sum += mins[i / form->sub] * d * opdi_float(row->sums[sub]); }
+            else if (!sign) { sum += (float)(int32_t)row->sums[sub] * scale; }
+        }
+    }
+    memcpy(each, &lanes, sizeof each);
+    return ((each[0] + each[2]) + (each[1] + each[3])) + sum;
+}
+#endif
+
 /* The functions for rows of one format: `turn` writes a rounded row in the order that `row` needs, in `bytes` bytes per
    `elements` elements; `row` returns the product of such a row and `blocks` blocks. */
 typedef struct opdi_block_ways {
@@ -750,6 +782,7 @@ static const opdi_block_ways opdi_block_ways_quads[] = {
 typedef struct opdi_block_few {
     const opdi_block_rounded *x;
     const opdi_block_ways *ways;
+    opdi_block_row_fn *row;                       /* without ways */
     char *turned;
     int64_t bytes;                                /* of a row in `turned` */
 } opdi_block_few;
@@ -764,7 +797,7 @@ static void opdi_block_few_range(void *ctx, int64_t begin, int64_t end) {
             if (few->ways) { *y = few->ways->row(few->turned + i * few->bytes, w, job->k / few->ways->block); }
             else {
                 const opdi_block_row row = opdi_block_row_at(few->x, i);
-                *y = few->x->form->row(few->x->form, job->k, &row, w);
+                *y = few->row(few->x->form, job->k, &row, w);
             }
         }
     }
@@ -792,7 +825,10 @@ static const opdi_block_ways *opdi_block_ways_of(opd_scalar_type dtype) {
 OPDI_INTERNAL int opdi_block_few_try(const opdi_block_rounded *x) {
     const opdi_block_job *const job = x->job;
     const int64_t wide = opdi_round_up(job->k, 256), grain = OPDI_MAX(1, 32768 / job->k);
-    opdi_block_few few = {x, opdi_block_ways_of(job->dtype), NULL, 0};
+    opdi_block_few few = {x, opdi_block_ways_of(job->dtype), x->form->row, NULL, 0};
+#if defined(OPDI_DOT)
+    if (opdi_cpu_words() & OPDI_HAS_QUADS) { few.row = opdi_block_row_dots; }
+#endif
     if (job->m > (few.ways ? OPDI_BLOCK_MOST : OPDI_BLOCK_LEAST) || opd_same_bits()) { return 0; }
     if (!few.ways) {
         opdi_parallel_for(job->n, grain, opdi_block_few_range, &few);

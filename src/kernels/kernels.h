@@ -462,6 +462,20 @@ typedef double opdi_v2d __attribute__((vector_size(16), aligned(8), may_alias));
 typedef uint16_t opdi_v4h __attribute__((vector_size(8), aligned(2), may_alias));
 /* The same OPDI_ASM_ macros, for NEON.  OPDI_ASM_ONE loads the number only into the first lane of x, from which
    OPDI_ASM_FMA_ONE takes it.  OPDI_ASM_STREAM writes as usual, not past the caches. */
+/* OPDI_ASM_DOTS adds four products to each int32 of c, of the int8 in the same 32-bit lane of a and of b.  OPDI_ASM_DOT
+   takes those of one lane of b for all lanes of a.  Not every processor has these instructions: see opdi_cpu_words.
+   OPDI_DOT is before functions that use them.  (gcc cannot compile such functions for ARMv8.3 if it may not use the
+   instructions in other functions, too.) */
+#if defined(__clang__)
+#define OPDI_DOT __attribute__((target("dotprod")))
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define OPDI_DOT
+#elif !defined(__ARM_FEATURE_COMPLEX)
+#define OPDI_DOT __attribute__((target("arch=armv8.2-a+dotprod")))
+#endif
+#define OPDI_ASM_DOTS(c, a, b) __asm__("sdot %0.4s, %1.16b, %2.16b" : "+w"(c) : "w"(a), "w"(b))
+#define OPDI_ASM_DOT(c, a, b, lane) __asm__("sdot %0.4s, %1.16b, %2.4b[" #lane "]" : "+w"(c) : "w"(a), "w"(b))
+#define OPDI_ASM_FLOATS(f, c) __asm__("scvtf %0.4s, %1.4s" : "=w"(f) : "w"(c))
 #define OPDI_ASM_LANES(x) (sizeof(x) / sizeof((x)[0]))
 #define OPDI_ASM_FMA(s, c, a, b) { \
         if (OPDI_ASM_LANES(c) == 4) { __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b)); } \

@@ -30,11 +30,25 @@ OPDI_NOINLINE static int opdi_words_detect(void) {
     return has;
 }
 #endif
+#if defined(OPDI_DOT)
+/* Finds out if the processor has the instructions of OPDI_ASM_DOT, and stores the result in opdi_words_known. */
+OPDI_NOINLINE static int opdi_words_detect(void) {
+#if defined(__ARM_FEATURE_DOTPROD)
+    const int has = OPDI_HAS_QUADS;
+#elif defined(__linux__)
+    const int has = getauxval(AT_HWCAP) & 1ul << 20 ? OPDI_HAS_QUADS : 0;         /* HWCAP_ASIMDDP */
+#else
+    const int has = 0;
+#endif
+    OPDI_STORE(&opdi_words_known, has);
+    return has;
+}
+#endif
 /* Returns which instructions for words the kernels use: a sum of OPDI_HAS_PAIRS and so on. */
 OPDI_INTERNAL int opdi_cpu_words(void) {
-#if defined(OPDI_WORDS)
+#if defined(OPDI_WORDS) || defined(OPDI_DOT)
     const int has = OPDI_LOAD(&opdi_words_known);
-    return opdi_cpu_level() < 2 ? 0 : has >= 0 ? has : opdi_words_detect();
+    return opdi_cpu_level() < OPDI_WIDEST(2, 2, 1) ? 0 : has >= 0 ? has : opdi_words_detect();
 #else
     return 0;
 #endif
