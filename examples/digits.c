@@ -6,6 +6,7 @@
    one 2x2 max pooling, and two linear layers.  The optimizer is Adam.  Every fifth image (index mod 5 = 4) is used only
    for the test.  The same seed gives the same output with any number of threads ($OPD_NUM_THREADS).  --save writes a
    checkpoint of the network, the optimizer and the epoch, as PyTorch does, and --resume continues from a checkpoint.
+   --hash trains in the mode of same bits, and prints a hash of the weights: with it, two machines can be compared.
 
    For a GPU, compile without -DOPD_LEAN, and link or load the CUDA plug-in (see the first comment of
    opdispatch_cuda.cu):
@@ -310,8 +311,26 @@ static void draw_digits(const digit_set *set, const int *which, int n, const int
     }
 }
 
+/* Prints a hash (FNV-1a) of all weights, as 32-bit integers, so that the order of their bytes does not matter. */
+static void print_hash(const network *net) {
+    unsigned long long hash = 0xcbf29ce484222325u;
+    OPD_SCOPE {
+        for (int64_t i = 0; i < opd_module_count(net->parameters) && opd_ok(); i++) {
+            opd_tensor *weight = opd_to_device(opd_detach(opd_module_at(net->parameters, i)), opd_device_make(OPD_CPU, -1),
+                                               OPD_FLOAT32);
+            const float *numbers = opd_data_f32(weight = opd_contiguous(weight));
+            for (int64_t k = 0; numbers && k < opd_numel(weight); k++) {
+                uint32_t bits;
+                memcpy(&bits, numbers + k, sizeof bits);
+                hash = (hash ^ bits) * 0x100000001b3u;
+            }
+        }
+    }
+    printf("\nhash of the weights: %016llx\n", hash);
+}
+
 static int usage(FILE *to, int status) {
-    fprintf(to, "usage: digits [--epochs N] [--seed N] [--data FILE] [--plain]\n"
+    fprintf(to, "usage: digits [--epochs N] [--seed N] [--data FILE] [--plain] [--hash]\n"
                 "              [--save FILE] [--resume FILE] [--device NAME] [--load FILE]\n"
                 "  Trains a small convolutional network on 8x8 images of handwritten digits and tests it on every fifth one.\n"
                 "  --epochs N   passes over the training images (30)\n"
@@ -321,6 +340,7 @@ static int usage(FILE *to, int status) {
                 "  --save FILE  writes the trained network, the optimizer and the epoch (.pt or .safetensors)\n"
                 "  --resume F   continues the training from such a file for --epochs more epochs\n"
                 "  --device D   the device for the training: cpu (the default) or cuda\n"
+                "  --hash       trains in the mode of same bits, and prints a hash of the weights\n"
                 "  --load FILE  loads the plug-in of the device: opdispatch_cuda.so (not with -DOPD_LEAN)\n");
     return status;
 }
@@ -333,12 +353,14 @@ int main(int argc, char **argv) {
     progress p = {0};
     int epochs = 30, seen = 0, ntrain = 0, ntest = 0;
     unsigned long long seed = 0;
+    bool hash = false;
     p.live = IS_TERMINAL;
     device = opd_device_make(OPD_CPU, -1);
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) { return usage(stdout, 0); }
         else if (strcmp(argv[i], "--plain") == 0) { p.live = false; }
+        else if (strcmp(argv[i], "--hash") == 0) { hash = true; }
         else if (strcmp(argv[i], "--epochs") == 0 && more) { epochs = atoi(argv[++i]); }
         else if (strcmp(argv[i], "--seed") == 0 && more) { seed = strtoull(argv[++i], NULL, 10); }
         else if (strcmp(argv[i], "--data") == 0 && more) { data = argv[++i]; }
@@ -356,6 +378,7 @@ int main(int argc, char **argv) {
     if (read_digits(data, &set)) { return 1; }
     for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { test[ntest++] = i; } else { train[ntrain++] = i; } }
     opd_manual_seed(seed);
+    if (hash) { (void)opd_same_bits_set(true); }
     network_make(&net);
     if (resume) { seen = network_resume(&net, resume); }
     for (int e = seen + 1; e <= seen + epochs && opd_ok(); e++) {
@@ -369,6 +392,7 @@ int main(int argc, char **argv) {
         printf("\ntest accuracy %.2f%% (%d of %d)\n", 100.0 * right / ntest, right, ntest);
         print_confusion(&set, test, ntest, predicted);
         draw_digits(&set, test, ntest, predicted);
+        if (hash) { print_hash(&net); }
     }
     network_free(&net);
     return opd_finish();
