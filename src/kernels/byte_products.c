@@ -10,17 +10,19 @@ OPDI_ALWAYS void opdi_codes_widen_plain_part(const uint8_t *codes, bool minus, i
 #if defined(OPDI_X86)
 /* The same with vectors of type V of int32 and F of floats, from bytes in vectors of type B. */
 #define OPDI_CODES_PART(level, attribute, V, F, B) \
+    attribute OPDI_ALWAYS F opdi_codes_floats_##level(const uint8_t *codes, bool minus) { \
+        V whole; \
+        F number; \
+        if (minus) { __asm__("vpmovsxbd {%1, %0|%0, %1}" : "=v"(whole) : "m"(*(const B *)codes)); } \
+        else { __asm__("vpmovzxbd {%1, %0|%0, %1}" : "=v"(whole) : "m"(*(const B *)codes)); } \
+        OPDI_ASM_FLOATS(number, whole); \
+        return number; \
+    } \
     attribute OPDI_ALWAYS void opdi_codes_widen_##level##_part(const uint8_t *codes, bool minus, int64_t count, \
                                                                float zero, float scale, float *out) { \
-        enum { LANES = (int)(sizeof(F) / 4) }; \
         int64_t i = 0; \
-        for (; i + LANES <= count; i += LANES) { \
-            V whole; \
-            F number; \
-            if (minus) { __asm__("vpmovsxbd {%1, %0|%0, %1}" : "=v"(whole) : "m"(*(const B *)(codes + i))); } \
-            else { __asm__("vpmovzxbd {%1, %0|%0, %1}" : "=v"(whole) : "m"(*(const B *)(codes + i))); } \
-            OPDI_ASM_FLOATS(number, whole); \
-            *(F *)(void *)(out + i) = (number - zero) * scale; \
+        for (const int64_t lanes = (int64_t)sizeof(F) / 4; i + lanes <= count; i += lanes) { \
+            *(F *)(void *)(out + i) = (opdi_codes_floats_##level(codes + i, minus) - zero) * scale; \
         } \
         opdi_codes_widen_plain_part(codes + i, minus, count - i, zero, scale, out + i); \
     }

@@ -80,34 +80,6 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
         } \
         ROWS(OPDI_DOTS_SUM) \
     }
-/* The same for a single row of OPDI_T.  The other rows are read one after another, as memory likes best. */
-#define OPDI_DOTS_ROW(name, load) \
-    OPDI_TARGET static void OPDI_WIDE(name)(int64_t depth, const void *const *few, const void *const *many, \
-                                            void *product) { \
-        enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) }; \
-        const OPDI_T *const a = (const OPDI_T *)few[0]; \
-        for (int row = 0; row < 4; row++) { \
-            const uint16_t *const x = (const uint16_t *)many[row]; \
-            OPDI_V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}; \
-            int64_t step = 0; \
-            for (; step + 4 * WIDTH <= depth; step += 4 * WIDTH) { \
-                const OPDI_V y0 = load(x + step), y1 = load(x + step + WIDTH); \
-                const OPDI_V y2 = load(x + step + 2 * WIDTH), y3 = load(x + step + 3 * WIDTH); \
-                const OPDI_V *const b = (const OPDI_V *)(const void *)(a + step); \
-                OPDI_ASM_FMA("p" OPDI_ASM, s0, y0, b[0]); \
-                OPDI_ASM_FMA("p" OPDI_ASM, s1, y1, b[1]); \
-                OPDI_ASM_FMA("p" OPDI_ASM, s2, y2, b[2]); \
-                OPDI_ASM_FMA("p" OPDI_ASM, s3, y3, b[3]); \
-            } \
-            for (; step + WIDTH <= depth; step += WIDTH) { \
-                const OPDI_V y0 = load(x + step); \
-                OPDI_ASM_FMA("p" OPDI_ASM, s0, y0, OPDI_DOTS_LOAD(a + step)); \
-            } \
-            OPDI_T sum = OPDI_WIDE(lanes_sum)((s0 + s1) + (s2 + s3)); \
-            for (; step < depth; step++) { sum += a[step] * OPDI_DOTS_ONE(x[step]); } \
-            ((OPDI_T *)product)[row] = sum; \
-        } \
-    }
 #if OPDI_V_MANY
 #define OPDI_DOTS_FEW(M) M(0) M(1) M(2) M(3)
 #else
@@ -125,7 +97,6 @@ OPDI_TARGET OPDI_ALWAYS OPDI_V OPDI_WIDE(from_f16)(const uint16_t *at) {
 #undef OPDI_DOTS_ONE
 #define OPDI_DOTS_ONE(x) opdi_f16_to_f32(x)
 OPDI_DOTS_TILE(dots_few_f16, OPDI_DOTS_FEW, uint16_t, OPDI_WIDE(from_f16))
-OPDI_DOTS_ROW(dots_one_f16, OPDI_WIDE(from_f16))
 OPDI_TARGET OPDI_ALWAYS OPDI_V OPDI_WIDE(from_bf16)(const uint16_t *at) {
     OPDI_V_BITS words;
     OPDI_V wide;
@@ -136,7 +107,46 @@ OPDI_TARGET OPDI_ALWAYS OPDI_V OPDI_WIDE(from_bf16)(const uint16_t *at) {
 #undef OPDI_DOTS_ONE
 #define OPDI_DOTS_ONE(x) opdi_bf16_to_f32(x)
 OPDI_DOTS_TILE(dots_few_bf16, OPDI_DOTS_FEW, uint16_t, OPDI_WIDE(from_bf16))
-OPDI_DOTS_ROW(dots_one_bf16, OPDI_WIDE(from_bf16))
+OPDI_TARGET OPDI_ALWAYS OPDI_V OPDI_WIDE(from_half)(const uint16_t *at, bool bf16) {
+    return bf16 ? OPDI_WIDE(from_bf16)(at) : OPDI_WIDE(from_f16)(at);
+}
+/* Computes the dot products of a row of OPDI_T, few[0], with four rows of float16 or (if `bf16` is true) bfloat16.  The
+   four rows are read one after another, as memory likes best. */
+OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(dots_one)(int64_t depth, const void *const *few, const void *const *many,
+                                                 OPDI_T *product, bool bf16) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const OPDI_T *const a = (const OPDI_T *)few[0];
+    for (int row = 0; row < 4; row++) {
+        const uint16_t *const x = (const uint16_t *)many[row];
+        OPDI_V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+        int64_t step = 0;
+        for (; step + 4 * WIDTH <= depth; step += 4 * WIDTH) {
+            const OPDI_V y0 = OPDI_WIDE(from_half)(x + step, bf16), y1 = OPDI_WIDE(from_half)(x + step + WIDTH, bf16);
+            const OPDI_V y2 = OPDI_WIDE(from_half)(x + step + 2 * WIDTH, bf16);
+            const OPDI_V y3 = OPDI_WIDE(from_half)(x + step + 3 * WIDTH, bf16);
+            const OPDI_V *const b = (const OPDI_V *)(const void *)(a + step);
+            OPDI_ASM_FMA("p" OPDI_ASM, s0, y0, b[0]);
+            OPDI_ASM_FMA("p" OPDI_ASM, s1, y1, b[1]);
+            OPDI_ASM_FMA("p" OPDI_ASM, s2, y2, b[2]);
+            OPDI_ASM_FMA("p" OPDI_ASM, s3, y3, b[3]);
+        }
+        for (; step + WIDTH <= depth; step += WIDTH) {
+            const OPDI_V y0 = OPDI_WIDE(from_half)(x + step, bf16);
+            OPDI_ASM_FMA("p" OPDI_ASM, s0, y0, OPDI_DOTS_LOAD(a + step));
+        }
+        OPDI_T sum = OPDI_WIDE(lanes_sum)((s0 + s1) + (s2 + s3));
+        for (; step < depth; step++) { sum += a[step] * (bf16 ? opdi_bf16_to_f32(x[step]) : opdi_f16_to_f32(x[step])); }
+        product[row] = sum;
+    }
+}
+OPDI_TARGET static void OPDI_WIDE(dots_one_f16)(int64_t depth, const void *const *few, const void *const *many,
+                                                void *product) {
+    OPDI_WIDE(dots_one)(depth, few, many, (OPDI_T *)product, false);
+}
+OPDI_TARGET static void OPDI_WIDE(dots_one_bf16)(int64_t depth, const void *const *few, const void *const *many,
+                                                 void *product) {
+    OPDI_WIDE(dots_one)(depth, few, many, (OPDI_T *)product, true);
+}
 #endif
 #if OPDI_LEVEL > 0 && OPDI_BYTES == 4
 /* Adds x[k] * B[k, j], for all k < depth, to sums[j], for `count` columns of float16 or (if `bf16` is true) bfloat16.
@@ -167,7 +177,6 @@ OPDI_TARGET static void OPDI_WIDE(halves_cols)(int64_t depth, int64_t count, boo
 #undef OPDI_DOTS_SUM
 #undef OPDI_DOTS_NAMES
 #undef OPDI_DOTS_TILE
-#undef OPDI_DOTS_ROW
 #undef OPDI_DOTS_FEW
 #undef OPDI_DOTS_LOAD
 #undef OPDI_DOTS_ONE

@@ -1,7 +1,7 @@
 #include "kernels.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>matrix_product matrix product
+//  >>products       matrix product
 //
 //  C[m,n] = A[m,k] * B[k,n] + beta * C.  B is copied into panels of NR columns, in which each row is contiguous.  A is
 //  copied into panels of MR rows, unless it can be read directly.  A micro-kernel (the innermost loop) keeps an MR x NR

@@ -304,7 +304,35 @@ static int opdi_coded_linear_kernel(opd_call *call) {
     out = opd_linear(x, weight, NULL);            /* the layer was addmm */
     return out ? opd_return_tensor(call, opd_add(out, bias)) : -1;
 }
+/* Computes the sums of the rows or columns of a matrix of int8, which are contiguous, as int32.  Returns 1; 0 if the
+   call is another; or -1 and sets an error. */
+static int opdi_sum_bytes(opd_call *call) {
+    const opd_tensor *const tensor = opd_arg_tensor(call, 0);
+    const opd_ints dims = opd_arg_ints(call, 1);
+    if (tensor->dtype != OPD_INT8 || tensor->ndim != 2 || dims.n != 1 || dims.data[0] < -2 || dims.data[0] > 1 ||
+        opd_arg_is_none(call, 3) || opd_arg_int(call, 3) != OPD_INT32 || !tensor->numel || !tensor->data) { return 0; }
+    const int64_t dim = (dims.data[0] + 2) % 2, n = opdi_sizes(tensor)[1 - dim], k = opdi_sizes(tensor)[dim];
+    const bool keep = opd_arg_bool(call, 2);
+    const int64_t sizes[2] = {keep && dim == 0 ? 1 : n, dim ? 1 : n};
+    if (opdi_strides(tensor)[dim] != 1) { return 0; }
+    opd_tensor *const out = opd_result(call, 0, sizes, keep ? 2 : 1, OPD_INT32);
+    if (!out || !out->data) { return out ? 1 : -1; }        /* only the size was asked for */
+    opd_tensor *const ones = opd_full(OPD_INTS(k), opd_value_int(1), OPD_UINT8);
+    opd_tensor *const sums = ones ? opd_empty(OPD_INTS(n), OPD_INT32) : NULL;
+    opdi_byte_job job;
+    if (!sums) { return -1; }
+    job.m = 1;
+    job.n = n;
+    job.k = k;
+    job.x = (const uint8_t *)ones->data;
+    job.w = (const int8_t *)tensor->data;
+    job.w_stride = opdi_strides(tensor)[1 - dim];
+    job.y = (int32_t *)(void *)sums->data;
+    if (opdi_byte_product(&job)) { return opdi_buffer_fail(); }
+    return opd_copy_(out, opd_reshape(sums, opd_ints_of(opdi_sizes(out), out->ndim))) ? 1 : -1;
+}
 OPDI_INTERNAL void opdi_coded_linear(opd_op_desc *op) {
+    OPDI_PUBLISH(&opdi_on_byte_sums, &opdi_sum_bytes);     /* layers of codes need sums of their weights */
     op->schema = "quantized_linear(Tensor input, Tensor? input_scale, Tensor? input_zero_point, Tensor weight, Tensor? "
         "scales, Tensor? zero_points, Tensor? bias) -> Tensor";
     op->composite = opdi_coded_linear_kernel;
