@@ -3,7 +3,7 @@
 //== convolutions with the channels last ===============================================================================
 //
 //  A node is in a chain if it is a convolution of images, or if it keeps the layout of an input that a node of a chain
-//  computes.  Conversions stand where chains begin and end.  Those at the ends are added first: while the tensors are
+//  computes.  A concatenation takes a list; the node of the list is in the chain, too.  Blocks stay as they are.  Conversions stand where chains begin and end.  Those at the ends are added first: while the tensors are
 //  contiguous, they do nothing, so the graph is right after each change.
 //
 //  If memory is written in place, all tensors that may have this memory must be in chains, and only nodes of chains may
@@ -60,18 +60,37 @@ static bool opdi_layout_is_in(const opdi_layout_pass *pass, const opdi_gvalue *v
 static bool opdi_gvalue_same_sizes(const opdi_gvalue *value, const opdi_gvalue *other) {
     return memcmp(value->dims, other->dims, 4 * sizeof *value->dims) == 0;
 }
-/* Returns whether input i of a node of a chain must have the channels last: the input of a convolution, and images of
-   the size of the result. */
+/* Returns whether input i of a node of a chain must have the channels last: the input of a convolution, elements of a
+   list, and images of the size of the result. */
 static bool opdi_layout_wants(const opdi_gnode *node, int32_t i) {
     if (!opdi_gvalue_is_image(node->in[i])) { return false; }
+    if (node->kind == OPDI_GNODE_LIST) { return true; }
     return opdi_op_is_conv2d(node->op) ? i == 0 : i == 0 || opdi_gvalue_same_sizes(node->in[i], node->out[0]);
+}
+/* Returns whether a node joins the images of a list. */
+static bool opdi_layout_joins(const opdi_gnode *node) {
+    static const char *const names[] = {"aten::cat", "aten::concat", "aten::concatenate", NULL};
+    return node && node->kind == OPDI_GNODE_OP && opdi_op_named(node->op, names) && node->nout == 1 &&
+        opdi_gvalue_is_image(node->out[0]);
+}
+/* Returns whether a node is a list of images that only one node uses, which joins them. */
+static bool opdi_layout_is_list(const opdi_layout_pass *pass, const opdi_gnode *node) {
+    const opdi_guse *const uses = pass->graph->users->uses;
+    const int32_t use = node->kind == OPDI_GNODE_LIST ? node->out[0]->first_use : -1;
+    if (use < 0 || uses[use].next >= 0 || !opdi_layout_joins(uses[use].node)) { return false; }
+    for (int32_t i = 0; i < node->nin; i++) { if (!opdi_gvalue_is_image(node->in[i])) { return false; } }
+    return uses[use].node->block == node->block && opdi_gvalue_root(node->out[0])->mark != pass->blocked &&
+        opdi_gvalue_root(uses[use].node->out[0])->mark != pass->blocked;
 }
 /* Decides whether a node of the body belongs to a chain. */
 static bool opdi_layout_takes(const opdi_layout_pass *pass, const opdi_gnode *node) {
-    if (node->kind != OPDI_GNODE_OP || node->nout == 0 || !opdi_gvalue_is_image(node->out[0])) { return false; }
-    const bool conv = opdi_op_is_conv2d(node->op);
-    bool any = conv && opdi_gvalue_is_image(node->in[0]);
-    if (!conv && !opdi_op_keeps_layout(node->op)) { return false; }
+    const bool list = opdi_layout_is_list(pass, node);
+    if (!list && (node->kind != OPDI_GNODE_OP || node->nout == 0 || !opdi_gvalue_is_image(node->out[0]))) {
+        return false;
+    }
+    const bool conv = !list && opdi_op_is_conv2d(node->op), joins = opdi_layout_joins(node);
+    bool any = (conv && opdi_gvalue_is_image(node->in[0])) || (joins && opdi_layout_in_chain(pass, node->in[0]->node));
+    if (!list && !conv && !joins && !opdi_op_keeps_layout(node->op)) { return false; }
     for (int32_t i = 0; i < node->nin; i++) {
         if (opdi_gvalue_root(node->in[i])->mark == pass->blocked) { return false; }
         any |= !conv && opdi_layout_is_in(pass, node->in[i]) && opdi_layout_wants(node, i);
@@ -234,6 +253,7 @@ static int opdi_layout_run(opdi_layout_pass *pass) {
     if (opdi_graph_alias(graph, true)) { return -1; }
     pass->written = opdi_graph_mark_written(graph);
     pass->blocked = ++graph->mark;
+    if (!opdi_graph_users(graph)) { return -1; }
     do {
         pass->mark = ++graph->mark;
         for (opdi_gnode *node = graph->body.first; node; node = node->next) {
@@ -255,7 +275,7 @@ static int opdi_layout_run(opdi_layout_pass *pass) {
             }
             if (opdi_layout_enter(pass, value, node)) { return -1; }
         }
-        if (opdi_op_is_conv2d(node->op) && opdi_layout_weight(pass, node)) { return -1; }
+        if (node->op && opdi_op_is_conv2d(node->op) && opdi_layout_weight(pass, node)) { return -1; }
         for (int32_t i = 0; i < node->nout; i++) {
             if (opdi_gvalue_is_image(node->out[i]) && opdi_gvalue_set_last(graph, node->out[i])) { return -1; }
         }

@@ -36,6 +36,16 @@ static int residual(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
     out[1] = b;
     return 2;
 }
+/* Joins the results of convolutions, one of them with the input, as a U-Net does. */
+static int joining(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user, (void)n;
+    opd_tensor *a = opd_relu(convolved(in[0], 1)), *b = convolved(a, 2);
+    opd_tensor *both[] = {a, b}, *more[] = {in[0], b, a};
+    opd_tensor *c = opd_narrow(opd_cat(opd_tensors_of(both, 2), 1), 1, 2, 4);
+    out[0] = opd_relu(opd_cat(opd_tensors_of(both, 2), 2));
+    out[1] = opd_add(opd_cat(opd_tensors_of(more, 3), -1), opd_sum(c));
+    return 2;
+}
 /* Writes into the result of a convolution, and into a view of another. */
 static int writing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user, (void)n;
@@ -250,6 +260,8 @@ TEST(chains_of_convolutions_convert_at_their_ends) {
     CHECK(strstr(text, "strides=[256, 1, 32, 4]"));
     CHECK_INT(check_pass(writing, x, opd_graph_channels_last), 5);   /* x; a for b, and for the sum; c, and its view */
     CHECK(strstr(text, "aten::relu_("));
+    CHECK_INT(check_pass(joining, x, opd_graph_channels_last), 4);   /* x; before narrow; the results */
+    CHECK(strstr(text, "strides=[512, 1, 64, 8]"));                   /* of the joined channels */
     CHECK_INT(check_pass(chain, x, opd_graph_channels_last), 0);
     CHECK_INT(check_pass(residual, opd_contiguous_full(x, 2), opd_graph_channels_last), 0);
     CHECK_INT(opd_graph_channels_last(NULL), -1);
