@@ -1,6 +1,6 @@
 /* Measures products with weights in blocks: y = x wT with few and many rows of x, and gradients y = x w.
    cc -O2 bench/blocks.c -o bench_blocks -lm -lpthread -ldl
-   ./bench_blocks [--quick] [--filter TEXT] [--threads N] [--help]
+   ./bench_blocks [--quick] [--filter TEXT] [--threads N] [--level LEVEL] [--help]
    ci: --quick --filter q4_0
 
    Without --threads, measures one thread, and two if the processor has them.  First, the program adds up a large tensor,
@@ -12,6 +12,7 @@
    time. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
+#include "level.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,8 +101,9 @@ int main(int argc, char **argv) {
         if (!strcmp(argv[i], "--quick")) { quick = true; }
         else if (!strcmp(argv[i], "--filter") && i + 1 < argc) { filter = argv[++i]; }
         else if (!strcmp(argv[i], "--threads") && i + 1 < argc) { threads = atoi(argv[++i]); }
+        else if (!strcmp(argv[i], "--level") && i + 1 < argc && bench_level(argv[i + 1])) { i++; }
         else {
-            printf("usage: bench_blocks [--quick] [--filter TEXT] [--threads N]\n");
+            printf("usage: bench_blocks [--quick] [--filter TEXT] [--threads N] [--level LEVEL]\n" BENCH_LEVEL_HELP);
             return strcmp(argv[i], "--help") != 0;
         }
     }

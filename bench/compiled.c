@@ -1,7 +1,7 @@
 /* Measures exported programs: as they were loaded, compiled by opd_program_compile, and compiled by PyTorch
    (torch.compile and AOTInductor).
    cc -O2 bench/compiled.c -o bench_compiled -lm -lpthread -ldl
-   ./bench_compiled [--quick] [--filter TEXT] [--python PATH] [--markdown] [--help] [FOLDER]
+   ./bench_compiled [--quick] [--filter TEXT] [--python PATH] [--level LEVEL] [--markdown] [--help] [FOLDER]
    ci: --filter none
 
    For each model, FOLDER has a file MODEL.pt2 of torch.export, and a file MODEL.npz with the inputs (in0, in1, ...) and
@@ -208,13 +208,15 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "--markdown")) { o.markdown = true; }
         else if (!strcmp(argv[i], "--filter") && i + 1 < argc) { o.filter = argv[++i]; }
         else if (!strcmp(argv[i], "--python") && i + 1 < argc) { o.python = argv[++i]; }
+        else if (!strcmp(argv[i], "--level") && i + 1 < argc && bench_level(argv[i + 1])) { i++; }
         else if (argv[i][0] != '-') { o.folder = argv[i]; }
         else {
-            printf("usage: %s [--quick] [--filter TEXT] [--python PATH] [--markdown] [FOLDER]\n"
+            printf("usage: %s [--quick] [--filter TEXT] [--python PATH] [--level LEVEL] [--markdown] [FOLDER]\n"
                    "  FOLDER         the folder with MODEL.pt2 and MODEL.npz of each model (default: .)\n"
                    "  --quick        fewer and shorter rounds\n"
                    "  --filter TEXT  only models whose name contains TEXT\n"
                    "  --python PATH  a Python with PyTorch, which is also measured\n"
+                   BENCH_LEVEL_HELP
                    "  --markdown     prints Markdown, as in bench/tables\n", argv[0]);
             return strcmp(argv[i], "--help") != 0;
         }

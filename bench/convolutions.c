@@ -1,6 +1,6 @@
 /* Measures convolutions and their gradients, beside PyTorch on the same numbers.
    cc -O2 bench/convolutions.c -o bench_convolutions -lm -lpthread -ldl
-   ./bench_convolutions [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]
+   ./bench_convolutions [--quick] [--filter TEXT] [--python PATH] [--threads N] [--level LEVEL] [--markdown] [--help]
    ci: --filter 960
 
    A convolution has three rows: its result, and the gradients of its input and of its weight.  Tensor a is the input,

@@ -1,6 +1,6 @@
 /* Measures Fourier transforms, special functions and complex numbers, beside PyTorch on the same numbers.
    cc -O2 bench/functions.c -o bench_functions -lm -lpthread -ldl
-   ./bench_functions [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]
+   ./bench_functions [--quick] [--filter TEXT] [--python PATH] [--threads N] [--level LEVEL] [--markdown] [--help]
    ci: --filter 1009
 
    A row is an expression of TorchScript, which both sides run in turns (see bench/rows.h).  PyTorch's time includes a

@@ -1,6 +1,6 @@
 /* Measures the kernels of operators, beside PyTorch's kernels on the same tensors.
    cc -O2 bench/kernels.c -o bench_kernels -lm -lpthread -ldl
-   ./bench_kernels [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]
+   ./bench_kernels [--quick] [--filter TEXT] [--python PATH] [--threads N] [--level LEVEL] [--markdown] [--help]
    ci: --filter norm
 
    A row is an expression of TorchScript, which both sides run in turns (see bench/rows.h).  PyTorch is that of PATH
@@ -307,6 +307,7 @@ int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         asked = asked || !strcmp(argv[i], "--help");
         some = some || !strcmp(argv[i], "--filter");
+        if (!strcmp(argv[i], "--level") && i + 1 < argc) { (void)bench_level(argv[i + 1]); }
     }
     if (!asked && !some) {
         limits_of_products();

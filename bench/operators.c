@@ -1,6 +1,6 @@
 /* Measures many operators, each with one or two inputs of a usual size, beside PyTorch.
    cc -O2 bench/operators.c -o bench_operators -lm -lpthread -ldl
-   ./bench_operators [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]
+   ./bench_operators [--quick] [--filter TEXT] [--python PATH] [--threads N] [--level LEVEL] [--markdown] [--help]
    ci: --filter roll
 
    The kernels that matter most are in bench/kernels.c.  These rows are there to find operators that are slow because

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "level.h"
 
 /* PyTorch's process.  pid is 0 if there is none. */
 typedef struct bench_peer {

@@ -267,8 +267,9 @@ static void bench_summary(const bench_run *run, bench_figures *all, int count) {
         wrong += !all[i].agrees;
         logs += log(all[i].ours / all[i].theirs);
     }
-    printf("\n%s, %d thread%s: **%.0f%%** of %d rows take at most 1.05 times its time; "
-           "geometric mean of the ratios %.2f; the results of %d rows differ.\n", run->peer.version, run->threads, run->threads == 1 ? "" : "s", 100.0 * held / count, count,
+    printf("\n%s, %d thread%s%s: **%.0f%%** of %d rows take at most 1.05 times its time; "
+           "geometric mean of the ratios %.2f; the results of %d rows differ.\n", run->peer.version, run->threads, run->threads == 1 ? "" : "s",
+           bench_level_text, 100.0 * held / count, count,
            exp(logs / count), wrong);
     qsort(all, (size_t)count, sizeof *all, bench_by_ratio);
     printf("The largest ratios:");
@@ -301,6 +302,8 @@ static bool bench_options(bench_run *run, int argc, char **argv) {
             run->python = argv[++i];
         } else if (!strcmp(argv[i], "--threads") && more) {
             run->threads = atoi(argv[++i]);
+        } else if (!strcmp(argv[i], "--level") && more) {
+            if (!bench_level(argv[++i])) { return false; }
         } else {
             return false;
         }
@@ -309,11 +312,12 @@ static bool bench_options(bench_run *run, int argc, char **argv) {
 }
 /* The main function for a table of rows.  Run it in the folder of opdispatch.h. */
 static int bench_main(int argc, char **argv, const bench_row *rows, size_t nrows) {
-    static const char help[] = "[--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]\n"
+    static const char help[] = "[--quick] [--filter TEXT] [--python PATH] [--threads N] [--level LEVEL] [--markdown]\n"
         "  --quick        fewer and shorter rounds\n"
         "  --filter TEXT  only rows whose section, name, tensors or expression contain TEXT\n"
         "  --python PATH  a Python with PyTorch (default: python3)\n"
         "  --threads N    threads that each side uses (default: 1); above 1, times are wall-clock times\n"
+        BENCH_LEVEL_HELP
         "  --markdown     prints Markdown, as in bench/tables\n";
     bench_run run;
     int count = 0;

@@ -1,6 +1,7 @@
 /* Measures whole training steps of models that PyTorch exported, beside the same models in PyTorch.
    cc -O2 bench/steps.c -o bench_steps -lm -lpthread -ldl
-   ./bench_steps [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help] [FOLDER]
+   ./bench_steps [--quick] [--filter TEXT] [--python PATH] [--threads N] [--level LEVEL] [--markdown] [--help]
+     [FOLDER]
    ci: --filter none
 
    For each model, FOLDER has a file MODEL.pt2 of torch.export, which returns a loss, and a file MODEL.npz with the
@@ -189,14 +190,16 @@ static void read_options(options *o, int argc, char **argv) {
         else if (!strcmp(argv[i], "--filter") && more) { o->filter = argv[++i]; }
         else if (!strcmp(argv[i], "--python") && more) { o->python = argv[++i]; }
         else if (!strcmp(argv[i], "--threads") && more && atoi(argv[i + 1]) > 0) { o->threads = atoi(argv[++i]); }
+        else if (!strcmp(argv[i], "--level") && more && bench_level(argv[i + 1])) { i++; }
         else if (argv[i][0] != '-') { o->folder = argv[i]; }
         else {
-            printf("usage: %s [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [FOLDER]\n"
+            printf("usage: %s [--quick] [--filter TEXT] [--python PATH] [--threads N] [--level LEVEL] [--markdown] [FOLDER]\n"
                    "  FOLDER         the folder with MODEL.pt2 and MODEL.npz of each model (default: .)\n"
                    "  --quick        fewer and shorter rounds\n"
                    "  --filter TEXT  only models whose name contains TEXT\n"
                    "  --python PATH  a Python with PyTorch, which is also measured\n"
                    "  --threads N    both sides use N threads (default: 1)\n"
+                   BENCH_LEVEL_HELP
                    "  --markdown     prints Markdown, as in bench/tables\n", argv[0]);
             exit(strcmp(argv[i], "--help") != 0);
         }
