@@ -132,6 +132,7 @@ static int opdi_graph_write_c(const char *what, const opd_graph *graph, opd_tens
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: a graph, a folder and an example of each of its inputs are needed",
                         what);
     }
+    if (opdi_any_dead(inputs, ninputs, what)) { return -1; }
     const size_t size = (size_t)(ninputs + 1) * sizeof(opd_value);
     opd_value *const values = (opd_value *)opdi_alloc(size);
     if (!values) { return -1; }
