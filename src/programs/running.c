@@ -427,13 +427,14 @@ int opd_program_set_graph(opd_program *program, opd_graph *graph) {
                         "program has %d and %d", (int)graph->ninputs, (int)graph->noutputs,
                         (int)program->graph->ninputs, (int)program->graph->noutputs);
     }
+    if (opdi_program_quicken(program, graph)) { return -1; }
     opd_graph_free(program->graph);
     program->graph = graph;
     program->changed = true;
     graph->program = program;
     graph->kept = NULL;
     opd_program_free(program);                    /* the reference that the copy had */
-    return opdi_program_quicken(program);
+    return 0;
 }
 OPDI_COLD_BEGIN
 static int opdi_program_named(const opd_program *program, bool input, const char *name) {
