@@ -486,6 +486,8 @@ static void quantize_program(const char *name, const char *how, int weights, dou
         again = opd_program_load(temporary(".pt2"), NULL);
         CHECK(again && opd_program_ninputs(again) == ninputs);
         if (again) { CHECK_INT(opd_program_run(again, in, ninputs, saved, 16), count); }
+        CHECK_INT(opd_graph_count(opd_program_graph(again), "opdispatch::quantized_linear"), 0);    /* PyTorch lacks it */
+        CHECK_INT(opd_graph_count(opd_program_graph(again), "opdispatch::quantized_convolution"), 0);
         if (!opd_ok()) { printf("%s, %s: %s\n", name, how, opd_error_message()); opd_error_clear(); }
         else {
             for (int i = 0; i < count; i++) {
@@ -583,6 +585,22 @@ TEST(what_fails_leaves_programs_and_modules_as_they_were) {
         CHECK_OK();
         opd_graph_free(graph);
         opd_module_free(module);
+        /* A quantised program that is loaded inside of a fake block has its numbers. */
+        opd_program *program = opd_program_load(path, NULL), *again = NULL;
+        opd_value value = opd_value_tensor(x), out[2];
+        const opd_value *const batches[1] = {&value};
+        options = reported();
+        options.batches = batches;
+        options.nbatches = options.ninputs = 1;
+        CHECK_INT(opd_quantize_program(program, "int8, static", &options), 1);
+        CHECK_INT(opd_program_run(program, &value, 1, out, 1), 1);
+        CHECK_INT(opd_program_save(opd_program_graph(program), opd_program_module(program), temporary(".2.pt2")), 0);
+        OPD_FAKE_MODE { again = opd_program_load(temporary(".2.pt2"), NULL); }
+        CHECK_INT(opd_program_run(again, &value, 1, out + 1, 1), 1);
+        CHECK(near(out[1].u.t, out[0].u.t, 0));
+        (void)remove(temporary(".2.pt2"));
+        opd_program_free(again);
+        opd_program_free(program);
     }
     CHECK(check_allocations(attempt_program, path, "programs", 2000, false) > 100);
     (void)remove(path);

@@ -227,8 +227,9 @@ static int opdi_coded_whole(const opd_call *call, const opdi_coded_rows *w, cons
     opdi_parallel_for(m, OPDI_MAX((int64_t)1, 16384 / n), opdi_coded_ends, &product);
     return 1;
 }
-/* Returns an input of codes, or a weight, as floats: (codes - zeros) * scales.  scales may be NULL.  An input has scales
-   for the rows of its last dim, or for groups of a row; a weight has them for its first dim, or for such groups. */
+/* Returns an input of codes, or a weight, as floats: (codes - zeros) * scales.  scales may be NULL.  An input has
+   scales for the rows of its last dim, or for groups of a row; a weight has them for its first dim, or for such
+   groups. */
 static opd_tensor *opdi_coded_wide(opd_tensor *codes, opd_tensor *scales, opd_tensor *zeros, bool input) {
     const opd_tensor *const whole = codes;
     const int last = codes->ndim - 1;
@@ -412,7 +413,8 @@ static int opdi_coded_conv_read(const opd_call *call, opdi_coded_conv *conv) {
     int64_t *const to[3] = {conv->stride, conv->padding, conv->dilation};
     if (input->ndim != 4 || weight->ndim != 4 || opd_arg_int(call, 10) != 1 || !input->numel || !weight->numel ||
         weight->dtype != OPD_INT8 || (input->dtype != OPD_INT8 && input->dtype != OPD_UINT8) || zero->numel != 1 ||
-        !opd_dtype_is_integral(OPDI_DTYPE(zero), false) || opd_arg_tensor(call, 1)->numel != 1 || opdi_sizes(input)[1] != opdi_sizes(weight)[1]) { return 0; }
+        !opd_dtype_is_integral(OPDI_DTYPE(zero), false) || opd_arg_tensor(call, 1)->numel != 1 ||
+        opdi_sizes(input)[1] != opdi_sizes(weight)[1]) { return 0; }
     const int64_t *const sizes = opdi_sizes(weight), *const image = opdi_sizes(input);
     if (bias && (bias->dtype != OPD_FLOAT32 || bias->numel != sizes[0])) { return 0; }
     for (int i = 0; i < 3; i++) {
