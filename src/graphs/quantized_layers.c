@@ -128,8 +128,12 @@ static int opdi_coded_find(opd_graph *graph, opdi_gvalue *value, const opdi_gval
 //== replacing =========================================================================================================
 
 /* The arguments of a layer; bias may be NULL.  conv: where stride and the like are among the arguments; groups: where
-   this number is. */
-typedef struct opdi_coded_layer { opdi_gvalue *x, *weight, *bias; bool turned; int conv, groups; } opdi_coded_layer;
+   this number is.  flat: the layer is conv2d. */
+typedef struct opdi_coded_layer {
+    opdi_gvalue *x, *weight, *bias;
+    bool turned, flat;
+    int conv, groups;
+} opdi_coded_layer;
 
 static bool opdi_coded_one(const opdi_gnode *node, int i) {
     opd_value number;
@@ -155,6 +159,7 @@ static bool opdi_coded_layer_of(const opdi_gnode *node, opdi_coded_layer *layer)
     if (conv || flat) {
         opd_value turned;
         layer->conv = 3;
+        layer->flat = flat;
         layer->groups = conv ? 8 : 6;
         return node->nin == layer->groups + 1 && node->in[4]->tag == OPD_TAG_INTS &&
             (!conv || (opd_graph_value_constant(node->in[6], &turned) && turned.tag == OPD_TAG_BOOL && !turned.u.i));
@@ -208,17 +213,21 @@ static int opdi_coded_fuse(const opdi_coded_search *search, opdi_gnode *node) {
         x.codes = layer.x;
     }
     opdi_gvalue *const all[] = {x.codes, x.scales, x.zeros, w.codes, w.scales, w.zeros};
-    opd_graph_arg args[11];
+    opd_graph_arg args[12];
     for (int i = 0; i < 6; i++) {
         if (opdi_coded_written(search, all[i])) { return 0; }
         args[i] = opdi_coded_arg_of(all[i]);
     }
     args[6] = opdi_coded_arg_of(layer.bias);
     for (int i = 0; i < 3 && layer.conv; i++) { args[7 + i] = opdi_coded_arg_of(node->in[layer.conv + i]); }
-    if (layer.conv) { args[10] = opdi_coded_arg_of(node->in[layer.groups]); }
+    if (layer.conv) {
+        args[10] = opdi_coded_arg_of(node->in[layer.groups]);
+        args[11] = opdi_coded_arg_of(NULL);
+        args[11].constant = opd_value_bool(layer.flat);
+    }
     opdi_gvalue *const old = node->out[0];
     opdi_gvalue *const made = opd_graph_call_args(graph, layer.conv ? "opdispatch::quantized_convolution"
-                                                  : "opdispatch::quantized_linear", args, layer.conv ? 11 : 7);
+                                                  : "opdispatch::quantized_linear", args, layer.conv ? 12 : 7);
     if (!made || opd_graph_replace(graph, old, made) < 0 || opdi_coded_remove(graph, old)) { return -1; }
     return 1;
 }

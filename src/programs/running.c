@@ -392,8 +392,8 @@ static int opdi_program_run_inside(const opd_program *program, const opd_graph *
     return 0;
 }
 /* Runs a program with `graph`, its graph or a changed copy of it (NULL: its graph, or in its place program->quick;
-   traces see the operators of the graph, which PyTorch has, too), and with `tensors` in place of its module's (NULL: the
-   module's).  Returns as opd_program_run does. */
+   traces see the operators of the graph, which PyTorch has, too), and with `tensors` in place of its module's (NULL:
+   the module's).  Returns as opd_program_run does. */
 OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_graph *graph, opd_tensor *const *tensors,
                                         const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
     if (!opd_ok()) { return -1; }

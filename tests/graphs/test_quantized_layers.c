@@ -241,6 +241,23 @@ TEST(gradients_flow_through_fused_layers) {
     opd_graph_free(graph);
     opd_graph_free(fused);
 }
+TEST(autocast_lowers_fused_layers) {
+    static const layer kinds[] = {{FLOATS, ROWS, LINEAR}, {BYTES, ROWS, LINEAR}, {BYTES, ROWS, CONV}};
+    for (int i = 0; i < 3; i++) {
+        opd_tensor *in[5], *out[2] = {NULL, NULL};
+        opd_graph *graph = graph_of(&kinds[i], 64), *fused = opd_graph_copy(graph);
+        CHECK_INT(opd_graph_fuse_quantized(fused), 1);
+        inputs_of(&kinds[i], 5, 16, 64, in);
+        for (int turn = 0; turn < 2; turn++) {
+            OPD_AUTOCAST_AS(OPD_CPU, OPD_BFLOAT16, true, -1) { opd_graph_run(turn ? fused : graph, in, 5, &out[turn], 1); }
+        }
+        CHECK(out[0] && out[1] && opd_dtype(out[0]) == OPD_BFLOAT16 && opd_dtype(out[1]) == OPD_BFLOAT16);
+        CHECK(near(opd_to_dtype(out[1], OPD_FLOAT32), opd_to_dtype(out[0], OPD_FLOAT32)));
+        CHECK_OK();
+        opd_graph_free(graph);
+        opd_graph_free(fused);
+    }
+}
 static int mapped(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor **rest = (opd_tensor **)user, *all[5] = {in[0], rest[1], rest[2], rest[3], rest[4]};
     (void)n;

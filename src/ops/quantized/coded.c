@@ -491,21 +491,25 @@ static int opdi_coded_conv_kernel(opd_call *call) {
     const int done = opdi_coded_conv_at_once(call, &out);
     if (done) { return done < 0 ? -1 : opd_return_tensor(call, out); }
     static const int64_t none[3] = {0, 0, 0};
-    opd_tensor *x = opdi_coded_wide(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2), true);
+    opd_tensor *const bias = opdi_coded_arg(call, 6);
+    const opd_ints stride = opd_arg_ints(call, 7), padding = opd_arg_ints(call, 8), dilation = opd_arg_ints(call, 9);
+    const int64_t groups = opd_arg_int(call, 10);
+    opd_tensor *const x = opdi_coded_wide(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
+                                          true);
     opd_tensor *weight = opdi_coded_wide(opd_arg_tensor(call, 3), opdi_coded_arg(call, 4), opdi_coded_arg(call, 5),
                                          false);
     weight = x && weight ? opd_to_dtype(weight, opd_dtype(x)) : NULL;
     if (!weight) { return -1; }
+    if (opd_arg_bool(call, 11)) {                 /* autocast lowers conv2d, but not convolution */
+        return opd_return_tensor(call, opd_conv2d_full(x, weight, bias, stride, padding, dilation, groups));
+    }
     const int64_t dims = opd_ndim(weight) > 2 ? OPDI_MIN(3, opd_ndim(weight) - 2) : 1;
-    const bool one = opd_ndim(x) == dims + 1;     /* an image without a dim for the batch, which conv2d takes */
-    x = one ? opd_unsqueeze(x, 0) : x;
-    out = !x ? NULL : opd_convolution(x, weight, opdi_coded_arg(call, 6), opd_arg_ints(call, 7), opd_arg_ints(call, 8),
-                                      opd_arg_ints(call, 9), false, opd_ints_of(none, dims), opd_arg_int(call, 10));
-    return !out ? -1 : opd_return_tensor(call, one ? opd_squeeze_dim(out, 0) : out);
+    return opd_return_tensor(call, opd_convolution(x, weight, bias, stride, padding, dilation, false,
+                                                   opd_ints_of(none, dims), groups));
 }
 OPDI_INTERNAL void opdi_coded_convolution(opd_op_desc *op) {
     op->schema = "quantized_convolution(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor weight, "
         "Tensor? scales, Tensor? zero_points, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
-        "SymInt groups) -> Tensor";
+        "SymInt groups, bool flat) -> Tensor";
     op->composite = opdi_coded_conv_kernel;
 }
