@@ -27,10 +27,15 @@ static bool opdi_coded_dtype(const opdi_gnode *node, int i, opd_scalar_type want
     int64_t dtype;
     return opdi_coded_none(node, i) ? plain == want : opdi_coded_int(node, i, &dtype) && dtype == want;
 }
-/* Returns a constant of the graph, or NULL and sets an error. */
-static opdi_gvalue *opdi_coded_number(opd_graph *graph, opd_value number, opd_scalar_type dtype) {
-    opd_tensor *const tensor = opd_full(opd_ints_of(NULL, 0), number, dtype);
-    return tensor ? opd_graph_constant(graph, opd_value_tensor(tensor)) : NULL;
+/* Returns a tensor of one number as a constant of the graph: float32 for a float, int64 for an int.  No operator makes
+   it, so that it has data inside of fakes, traces and transforms, too.  Returns NULL and sets an error on failure. */
+static opdi_gvalue *opdi_coded_number(opd_graph *graph, opd_value number) {
+    const bool whole = number.tag == OPD_TAG_INT;
+    opd_tensor *const tensor = opd_tensor_new(opd_ints_of(NULL, 0), whole ? OPD_INT64 : OPD_FLOAT32);
+    if (!tensor) { return NULL; }
+    if (whole) { *(int64_t *)opd_data(tensor) = number.u.i; }
+    else { *opd_data_f32(tensor) = (float)number.u.d; }
+    return opd_graph_constant(graph, opd_value_tensor(tensor));
 }
 /* Reads a scale and a zero point, the arguments 1 and 2 of a node, which may be numbers.  Returns 1, 0 or -1. */
 static int opdi_coded_steps(opd_graph *graph, const opdi_gnode *node, opdi_coded_value *coded) {
@@ -40,8 +45,8 @@ static int opdi_coded_steps(opd_graph *graph, const opdi_gnode *node, opdi_coded
     if (coded->scales->tag == OPD_TAG_TENSOR && coded->zeros->tag == OPD_TAG_TENSOR) { return 1; }
     if (!opd_graph_value_constant(node->in[1], &numbers[0]) || !opd_graph_value_constant(node->in[2], &numbers[1]) ||
         numbers[0].tag != OPD_TAG_FLOAT || numbers[1].tag != OPD_TAG_INT) { return opd_ok() ? 0 : -1; }
-    coded->scales = opdi_coded_number(graph, numbers[0], OPD_FLOAT32);
-    coded->zeros = coded->scales ? opdi_coded_number(graph, numbers[1], OPD_INT64) : NULL;
+    coded->scales = opdi_coded_number(graph, numbers[0]);
+    coded->zeros = coded->scales ? opdi_coded_number(graph, numbers[1]) : NULL;
     return coded->zeros ? 1 : -1;
 }
 /* Returns whether block_size, argument 1 of dequantize_affine, has a scale for each row, or group of a row. */
@@ -123,8 +128,12 @@ static int opdi_coded_find(opd_graph *graph, opdi_gvalue *value, const opdi_gval
 //== replacing =========================================================================================================
 
 /* The arguments of a layer; bias may be NULL.  conv: where stride and the like are among the arguments; groups: where
-   this number is. */
-typedef struct opdi_coded_layer { opdi_gvalue *x, *weight, *bias; bool turned; int conv, groups; } opdi_coded_layer;
+   this number is.  flat: the layer is conv2d. */
+typedef struct opdi_coded_layer {
+    opdi_gvalue *x, *weight, *bias;
+    bool turned, flat;
+    int conv, groups;
+} opdi_coded_layer;
 
 static bool opdi_coded_one(const opdi_gnode *node, int i) {
     opd_value number;
@@ -150,6 +159,7 @@ static bool opdi_coded_layer_of(const opdi_gnode *node, opdi_coded_layer *layer)
     if (conv || flat) {
         opd_value turned;
         layer->conv = 3;
+        layer->flat = flat;
         layer->groups = conv ? 8 : 6;
         return node->nin == layer->groups + 1 && node->in[4]->tag == OPD_TAG_INTS &&
             (!conv || (opd_graph_value_constant(node->in[6], &turned) && turned.tag == OPD_TAG_BOOL && !turned.u.i));
@@ -203,17 +213,21 @@ static int opdi_coded_fuse(const opdi_coded_search *search, opdi_gnode *node) {
         x.codes = layer.x;
     }
     opdi_gvalue *const all[] = {x.codes, x.scales, x.zeros, w.codes, w.scales, w.zeros};
-    opd_graph_arg args[11];
+    opd_graph_arg args[12];
     for (int i = 0; i < 6; i++) {
         if (opdi_coded_written(search, all[i])) { return 0; }
         args[i] = opdi_coded_arg_of(all[i]);
     }
     args[6] = opdi_coded_arg_of(layer.bias);
     for (int i = 0; i < 3 && layer.conv; i++) { args[7 + i] = opdi_coded_arg_of(node->in[layer.conv + i]); }
-    if (layer.conv) { args[10] = opdi_coded_arg_of(node->in[layer.groups]); }
+    if (layer.conv) {
+        args[10] = opdi_coded_arg_of(node->in[layer.groups]);
+        args[11] = opdi_coded_arg_of(NULL);
+        args[11].constant = opd_value_bool(layer.flat);
+    }
     opdi_gvalue *const old = node->out[0];
     opdi_gvalue *const made = opd_graph_call_args(graph, layer.conv ? "opdispatch::quantized_convolution"
-                                                  : "opdispatch::quantized_linear", args, layer.conv ? 11 : 7);
+                                                  : "opdispatch::quantized_linear", args, layer.conv ? 12 : 7);
     if (!made || opd_graph_replace(graph, old, made) < 0 || opdi_coded_remove(graph, old)) { return -1; }
     return 1;
 }

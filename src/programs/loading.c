@@ -144,24 +144,28 @@ static int opdi_program_shapes(opd_program *program) {
     }
     return program->shapes ? 0 : -1;
 }
-/* Makes program->quick if the graph has quantised layers.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_program_quicken(opd_program *program) {
+/* Makes program->quick of `graph`, which is or becomes the program's graph: NULL if it has no quantised layers.
+   Returns 0, or -1 and sets an error; then nothing has changed. */
+OPDI_INTERNAL int opdi_program_quicken(opd_program *program, const opd_graph *graph) {
     bool quantized = false;
-    opd_graph_free(program->quick);
-    program->quick = NULL;
-    for (const opd_graph_node *node = opd_graph_first(program->graph); node; node = opd_graph_next(node)) {
+    for (const opd_graph_node *node = opd_graph_first(graph); node; node = opd_graph_next(node)) {
         const char *const name = opd_graph_node_kind(node) == OPD_GRAPH_OP ? opd_op_name(opd_graph_node_op(node)) : "";
         quantized = quantized || strstr(name, "::dequantize_") || strcmp(name, "aten::mm") == 0;
     }
-    opd_graph *const copy = quantized ? opd_graph_copy(program->graph) : NULL;
-    if (!copy) { return quantized ? -1 : 0; }
-    const int fused = opd_graph_fuse_quantized(copy);
-    copy->program = program;
-    copy->kept = NULL;
-    opd_program_free(program);                    /* the reference that the copy had */
-    if (fused > 0) { program->quick = copy; }
-    else { opd_graph_free(copy); }
-    return fused < 0 ? -1 : 0;
+    opd_graph *copy = quantized ? opd_graph_copy(graph) : NULL;
+    const int fused = copy ? opd_graph_fuse_quantized(copy) : quantized ? -1 : 0;
+    if (fused <= 0) {
+        opd_graph_free(copy);
+        copy = NULL;
+    } else {
+        copy->program = program;
+        copy->kept = NULL;
+        opd_program_free(program);                /* the reference that the copy had */
+    }
+    if (fused < 0) { return -1; }
+    opd_graph_free(program->quick);
+    program->quick = copy;
+    return 0;
 }
 /* Reads the program `name` from an open file.  Returns 0, or -1 and sets an error. */
 static int opdi_program_open(opdi_program_reader *reader, const char *name) {
@@ -215,7 +219,7 @@ static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     opd_scope_close(&scope);
     opdi_leave(thread, was);
     opdi_program_reader_end(&reader);
-    if (rc == 0 && opdi_program_quicken(program) == 0) { return program; }
+    if (rc == 0 && opdi_program_quicken(program, program->graph) == 0) { return program; }
     opd_program_free(program);
     return NULL;
 }

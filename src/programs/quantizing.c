@@ -68,6 +68,9 @@ static int opdi_program_quantized_run(void *user, const opd_graph *graph, opd_te
                                       const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
     return opdi_program_run_with((const opd_program *)user, graph, tensors, inputs, ninputs, outputs, cap);
 }
+static int opdi_program_quantized_accept(void *user, opd_graph *graph) {
+    return opd_program_set_graph((opd_program *)user, graph);
+}
 int opd_quantize_program(opd_program *program, const char *how, const opd_quantize_options *options) {
     opdi_quantize_source source;
     int count;
@@ -81,12 +84,7 @@ int opd_quantize_program(opd_program *program, const char *how, const opd_quanti
     source.graph = program->graph;
     source.module = program->module;
     source.run = opdi_program_quantized_run;
+    source.accept = opdi_program_quantized_accept;
     source.user = program;
-    opd_graph *const graph = opdi_quantize(&source, how, options, &count);
-    if (!graph) { return -1; }
-    if (opd_program_set_graph(program, graph)) {
-        opd_graph_free(graph);
-        return -1;
-    }
-    return count;
+    return opdi_quantize(&source, how, options, &count) ? count : -1;
 }

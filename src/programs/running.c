@@ -391,8 +391,9 @@ static int opdi_program_run_inside(const opd_program *program, const opd_graph *
     }
     return 0;
 }
-/* Runs a program with `graph`, its graph or a changed copy of it (NULL: its graph), and with `tensors` in place of its
-   module's (NULL: the module's).  Returns as opd_program_run does. */
+/* Runs a program with `graph`, its graph or a changed copy of it (NULL: its graph, or in its place program->quick;
+   traces see the operators of the graph, which PyTorch has, too), and with `tensors` in place of its module's (NULL:
+   the module's).  Returns as opd_program_run does. */
 OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_graph *graph, opd_tensor *const *tensors,
                                         const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
     if (!opd_ok()) { return -1; }
@@ -404,7 +405,7 @@ OPDI_INTERNAL int opdi_program_run_with(const opd_program *program, const opd_gr
     opdi_ref_up(&kept->refs);
     opd_scope scope = opd_scope_open();
     const int noutputs = program->noutputs;
-    const opd_graph *const usual = program->quick ? program->quick : program->graph;
+    const opd_graph *const usual = program->quick && !opdi_self()->innermost.tracer ? program->quick : program->graph;
     const int rc = opdi_program_run_inside(program, graph ? graph : usual, tensors, inputs, ninputs, outputs, cap);
     opd_scope_close(&scope);
     for (int i = 0; i < cap; i++) {
@@ -427,13 +428,14 @@ int opd_program_set_graph(opd_program *program, opd_graph *graph) {
                         "program has %d and %d", (int)graph->ninputs, (int)graph->noutputs,
                         (int)program->graph->ninputs, (int)program->graph->noutputs);
     }
+    if (opdi_program_quicken(program, graph)) { return -1; }
     opd_graph_free(program->graph);
     program->graph = graph;
     program->changed = true;
     graph->program = program;
     graph->kept = NULL;
     opd_program_free(program);                    /* the reference that the copy had */
-    return opdi_program_quicken(program);
+    return 0;
 }
 OPDI_COLD_BEGIN
 static int opdi_program_named(const opd_program *program, bool input, const char *name) {

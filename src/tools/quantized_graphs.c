@@ -770,12 +770,13 @@ static int opdi_quantize_inside(opdi_quantizer *q) {
         if (!made) { return -1; }
         q->graph = made;
     }
-    for (int64_t i = 0; i < q->ntensors; i++) {
+    if (options && options->report) { opdi_quantize_report(q, rows, counts); }
+    if (!opd_ok() || (source->accept && source->accept(source->user, q->graph))) { return -1; }
+    for (int64_t i = 0; i < q->ntensors; i++) {   /* nothing can fail any more */
         if (q->after[i] != q->before[i] &&
             opd_module_set(source->module, opd_module_name(source->module, i), q->after[i])) { return -1; }
     }
-    if (options && options->report) { opdi_quantize_report(q, rows, counts); }
-    return opd_ok() ? 0 : -1;
+    return 0;
 }
 /* Quantises a graph and the tensors of its module.  Returns the new graph, and sets *count to the number of weights
    that were quantised; NULL and sets an error on failure. */

@@ -20,7 +20,7 @@ static bool opdi_quantize_word_is(const char *word, size_t length, const char *n
 /* Reads the first word: "int8", "int4" or a dtype in blocks.  Returns whether it is one of them. */
 static bool opdi_quantize_first(const char *word, size_t length, opdi_quantize_how *how) {
     how->bits = opdi_quantize_word_is(word, length, "int8") ? 8 : opdi_quantize_word_is(word, length, "int4") ? 4 : 0;
-    for (int dtype = OPD_Q4_0; dtype < 128 && !how->bits && how->blocks == OPD_DTYPE_NONE; dtype++) {
+    for (int dtype = OPD_WEIGHT_F16; dtype < 128 && !how->bits && how->blocks == OPD_DTYPE_NONE; dtype++) {
         int64_t bytes;
         if (opd_dtype_block((opd_scalar_type)dtype, &bytes) > 1 &&
             opdi_quantize_word_is(word, length, opd_dtype_name((opd_scalar_type)dtype))) {
@@ -264,13 +264,14 @@ static int opdi_quantize_module_inside(opd_module *module, const char *how_text,
         items[count].weight = its->tensor;
         if (opdi_quantize_item_do(&how, options, items, count++)) { return -1; }
     }
-    for (int64_t i = 0; i < count; i++) {
-        if (items[i].blocks && opd_module_set(module, items[i].row.name, items[i].blocks)) { return -1; }
-        done += items[i].blocks != NULL;
-    }
     for (int64_t i = 0; i < count && options && options->report; i++) {
         options->report(options->user, &items[i].row);
     }
+    for (int64_t i = 0; i < count && opd_ok(); i++) {
+        if (items[i].blocks && opd_module_set(module, items[i].row.name, items[i].blocks)) { return -1; }
+        done += items[i].blocks != NULL;
+    }
+    if (!opd_ok()) { return -1; }
     if (!done) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_quantize_module: there is no matrix of floats%s%.200s",
                         options && options->layers ? " that is selected by " : "",

@@ -87,13 +87,15 @@ typedef struct opdi_input_range {
 } opdi_input_range;
 #if !defined(OPD_NO_GRAPHS)
 /* A graph to be quantised.  run: runs `graph`, or a changed copy of it, with other tensors of the module, as
-   opd_program_run does; NULL: the graph's inputs are the module's tensors and then the inputs. */
+   opd_program_run does; NULL: the graph's inputs are the module's tensors and then the inputs.  accept: takes the new
+   graph before the module changes, or returns -1 and sets an error; may be NULL. */
 typedef struct opdi_quantize_source {
     const char *who;
     const opd_graph *graph;
     opd_module *module;
     int (*run)(void *user, const opd_graph *graph, opd_tensor *const *tensors, const opd_value *inputs, int ninputs,
                opd_value *outputs, int cap);
+    int (*accept)(void *user, opd_graph *graph);
     void *user;
 } opdi_quantize_source;
 /* An input of a graph that is recorded anew: the sizes that it has, and a value with its open sizes. */

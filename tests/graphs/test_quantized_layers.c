@@ -93,6 +93,10 @@ static void inputs_of(const layer *its, int64_t m, int64_t n, int64_t k, opd_ten
     in[4] = numbers(OPD_INTS(n), 5);
 }
 static bool near(opd_tensor *got, opd_tensor *want) {
+    if (opd_equal(opd_isnan(got), opd_isnan(want))) {
+        got = opd_nan_to_num(got);
+        want = opd_nan_to_num(want);
+    }
     const double most = opd_item_f64(opd_max(opd_abs(want))), off = opd_item_f64(opd_max(opd_abs(opd_sub(got, want))));
     if (!(off <= 2e-6 * most)) { printf("off by %g of %g\n", off, most); }
     return off <= 2e-6 * most;
@@ -142,6 +146,82 @@ TEST(convolutions_give_the_results_of_the_layers_they_replace) {
     CHECK_OK();
 }
 
+//-- scales and zero points of other forms -----------------------------------------------------------------------------
+
+static void check_same(opd_graph *graph, opd_graph_value *y, opd_tensor *const *in, int n) {
+    opd_tensor *want = NULL, *got = NULL;
+    CHECK_INT(opd_graph_output(graph, &y, 1, false), 0);
+    opd_graph *fused = opd_graph_copy(graph);
+    CHECK_INT(opd_graph_fuse_quantized(fused), 1);
+    CHECK_INT(opd_graph_run(graph, in, n, &want, 1), 1);
+    CHECK_INT(opd_graph_run(fused, in, n, &got, 1), 1);
+    CHECK(opd_ok() && opd_dtype(got) == opd_dtype(want) && opd_ndim(got) == opd_ndim(want) && near(got, want));
+    CHECK_OK();
+    opd_graph_free(graph);
+    opd_graph_free(fused);
+}
+static opd_graph *graph_with(opd_graph_value **in, int n) {
+    static const char *const names[5] = {"x", "w", "s", "t", "z"};
+    opd_graph *graph = opd_graph_new();
+    for (int i = 0; i < n; i++) { in[i] = opd_graph_input(graph, names[i], NULL); }
+    return graph;
+}
+TEST(inputs_with_scales_for_groups) {
+    for (int dims = 2; dims < 4; dims++) {
+        const int64_t block[3] = {1, dims == 2 ? 16 : 1, 16};
+        opd_graph_value *in[5];
+        opd_graph *graph = graph_with(in, 5);
+        opd_tensor *x = dims == 2 ? codes(OPD_INTS(3, 64), 1) : codes(OPD_INTS(2, 3, 64), 1);
+        const int64_t groups = opd_numel(x) / 16;
+        opd_tensor *rest[5] = {x, codes(OPD_INTS(8, 64), 2), numbers(OPD_INTS(8), 3), numbers(OPD_INTS(groups), 4),
+                               codes(OPD_INTS(groups), 5)};
+        opd_graph_value *wide = OPD_GRAPH_CALL(graph, AO "dequantize_affine", in[0], opd_ints_of(block, dims), in[3], in[4], OPD_INT8,
+                                               -128, 127);
+        opd_graph_value *w = OPD_GRAPH_CALL(graph, QD "dequantize_per_channel", in[1], in[2], opd_value_none(), 0, -128, 127,
+                                            OPD_INT8);
+        check_same(graph, OPD_GRAPH_CALL(graph, "aten::linear", wide, w), rest, 5);
+    }
+}
+/* kind 0: a zero point that is no integer; 1: an infinite scale; 2: scales of float64 that require grad. */
+TEST(unusual_scales_and_zero_points) {
+    for (int kind = 0; kind < 3; kind++) {
+        for (int conv = 0; conv < 2; conv++) {
+            opd_graph_value *in[5];
+            opd_graph *graph = graph_with(in, 5);
+            opd_tensor *x = conv ? codes(OPD_INTS(2, 4, 6, 5), 1) : codes(OPD_INTS(3, 64), 1);
+            opd_tensor *w = conv ? codes(OPD_INTS(8, 4, 3, 3), 2) : codes(OPD_INTS(8, 64), 2);
+            opd_tensor *scales = opd_to_dtype(numbers(OPD_INTS(8), 3), kind == 2 ? OPD_FLOAT64 : OPD_FLOAT32);
+            opd_tensor *zero = opd_full(OPD_INTS(1), OPD_V(kind ? 3 : 3.7), kind ? OPD_INT64 : OPD_FLOAT32);
+            opd_tensor *scale = opd_full(OPD_INTS(1), OPD_V(kind == 1 ? (double)INFINITY : 0.3), OPD_FLOAT64);
+            if (kind == 1) { opd_fill_(x, OPD_V(3)); }                  /* 0 times infinity is no number */
+            opd_tensor_set_requires_grad(scales, kind == 2);
+            opd_tensor *rest[5] = {x, w, scales, scale, zero};
+            opd_graph_value *wide[2];
+            wide[0] = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor.tensor", in[0], in[3], in[4], -128, 127, OPD_INT8);
+            wide[1] = OPD_GRAPH_CALL(graph, QD "dequantize_per_channel", in[1], in[2], opd_value_none(), 0, -128, 127, OPD_INT8);
+            check_same(graph, conv ? OPD_GRAPH_CALL(graph, "aten::conv2d", wide[0], wide[1])
+                       : OPD_GRAPH_CALL(graph, "aten::linear", wide[0], wide[1]), rest, 5);
+        }
+    }
+}
+/* Rows: a weight whose codes only become floats; scales for each row of each plane; an image without a batch. */
+TEST(convolutions_of_other_forms) {
+    for (int kind = 0; kind < 3; kind++) {
+        static const int64_t block[4] = {1, 1, 1, 3};
+        opd_graph_value *in[3];
+        opd_graph *graph = graph_with(in, 3);
+        opd_tensor *rest[3] = {kind == 2 ? codes(OPD_INTS(4, 6, 5), 1) : codes(OPD_INTS(2, 4, 6, 5), 1),
+                               codes(OPD_INTS(8, 4, 3, 3), 2), kind == 1 ? numbers(OPD_INTS(8, 4, 3, 1), 3) : numbers(OPD_INTS(8), 3)};
+        opd_graph_value *x = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", in[0], 0.3, 5, -128, 127, OPD_INT8), *w;
+        if (kind == 0) { w = OPD_GRAPH_CALL(graph, "aten::to.dtype", in[1], OPD_FLOAT32); }
+        else if (kind == 1) {
+            w = OPD_GRAPH_CALL(graph, AO "dequantize_affine", in[1], opd_ints_of(block, 4), in[2], opd_value_none(), OPD_INT8, -128, 127);
+        }
+        else { w = OPD_GRAPH_CALL(graph, QD "dequantize_per_channel", in[1], in[2], opd_value_none(), 0, -128, 127, OPD_INT8); }
+        check_same(graph, OPD_GRAPH_CALL(graph, "aten::conv2d", x, w), rest, 3);
+    }
+}
+
 //-- gradients and transforms ------------------------------------------------------------------------------------------
 
 TEST(gradients_flow_through_fused_layers) {
@@ -160,6 +240,23 @@ TEST(gradients_flow_through_fused_layers) {
     CHECK_OK();
     opd_graph_free(graph);
     opd_graph_free(fused);
+}
+TEST(autocast_lowers_fused_layers) {
+    static const layer kinds[] = {{FLOATS, ROWS, LINEAR}, {BYTES, ROWS, LINEAR}, {BYTES, ROWS, CONV}};
+    for (int i = 0; i < 3; i++) {
+        opd_tensor *in[5], *out[2] = {NULL, NULL};
+        opd_graph *graph = graph_of(&kinds[i], 64), *fused = opd_graph_copy(graph);
+        CHECK_INT(opd_graph_fuse_quantized(fused), 1);
+        inputs_of(&kinds[i], 5, 16, 64, in);
+        for (int turn = 0; turn < 2; turn++) {
+            OPD_AUTOCAST_AS(OPD_CPU, OPD_BFLOAT16, true, -1) { opd_graph_run(turn ? fused : graph, in, 5, &out[turn], 1); }
+        }
+        CHECK(out[0] && out[1] && opd_dtype(out[0]) == OPD_BFLOAT16 && opd_dtype(out[1]) == OPD_BFLOAT16);
+        CHECK(near(opd_to_dtype(out[1], OPD_FLOAT32), opd_to_dtype(out[0], OPD_FLOAT32)));
+        CHECK_OK();
+        opd_graph_free(graph);
+        opd_graph_free(fused);
+    }
 }
 static int mapped(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor **rest = (opd_tensor **)user, *all[5] = {in[0], rest[1], rest[2], rest[3], rest[4]};

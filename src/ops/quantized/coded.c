@@ -157,13 +157,25 @@ static void opdi_coded_ends(void *ctx, int64_t begin, int64_t end) {
         for (int64_t j = 0; bias && j < n; j++) { y[j] += bias[j]; }
     }
 }
+static bool opdi_coded_all_zero(const float *zeros, int64_t count) {
+    bool zero = true;
+    for (int64_t i = 0; zeros && i < count; i++) { zero = zero && zeros[i] == 0; }
+    return zero;
+}
+/* Products in integers multiply by the scales at the end, so that 0 times infinity would get lost. */
+static bool opdi_coded_all_finite(const float *scales, int64_t count) {
+    bool finite = true;
+    for (int64_t i = 0; i < count; i++) { finite = finite && isfinite(scales[i]); }
+    return finite;
+}
 /* Makes the input of codes [m, k] of an integer product.  Adds a row of ones.  Returns 1; 0 if it is not such; or -1
    and sets an error. */
 static int opdi_coded_codes(opd_tensor *input, opd_tensor *scale, opd_tensor *zero, int64_t m, int64_t k,
                             opdi_coded_input *x) {
     const int64_t count = scale->numel;
     const bool minus = input->dtype == OPD_INT8;
-    if ((!minus && input->dtype != OPD_UINT8) || (count != 1 && count != m) || zero->numel != count) { return 0; }
+    if ((!minus && input->dtype != OPD_UINT8) || (count != 1 && count != m) || zero->numel != count ||
+        !opd_dtype_is_integral(OPDI_DTYPE(zero), false)) { return 0; }
     opd_tensor *const codes = opd_empty(OPD_INTS(m + 1, k), OPD_UINT8);
     input = opdi_dense_as(input, OPDI_DTYPE(input));
     scale = opdi_dense_as(scale, OPD_FLOAT32);
@@ -183,12 +195,7 @@ static int opdi_coded_codes(opd_tensor *input, opd_tensor *scale, opd_tensor *ze
     x->scales = (const float *)(const void *)scale->data;
     x->zeros = (const int32_t *)(const void *)zeros->data;
     x->step = count > 1;
-    return 1;
-}
-static bool opdi_coded_all_zero(const float *zeros, int64_t count) {
-    bool zero = true;
-    for (int64_t i = 0; zeros && i < count; i++) { zero = zero && zeros[i] == 0; }
-    return zero;
+    return opdi_coded_all_finite(x->scales, count);
 }
 /* Computes y [m, n] from an input of codes, in integers.  Returns 1; 0 if that is not possible; or -1 and sets an
    error. */
@@ -198,9 +205,8 @@ static int opdi_coded_whole(const opd_call *call, const opdi_coded_rows *w, cons
     opdi_byte_job job;
     opd_tensor *const scale = opdi_coded_arg(call, 1), *const zero = opdi_coded_arg(call, 2);
     const int64_t k = w->stride;
-    if (!scale || !zero || !w->minus || !w->scales || w->groups > 1 || k > 32768 || !opdi_coded_all_zero(w->zeros, n)) {
-        return 0;
-    }
+    if (!scale || !zero || !w->minus || !w->scales || w->groups > 1 || k > 32768 ||
+        !opdi_coded_all_zero(w->zeros, n) || !opdi_coded_all_finite(w->scales, n)) { return 0; }
     const int rc = opdi_coded_codes(opd_arg_tensor(call, 0), scale, zero, m, k, &product.x);
     opd_tensor *const sums = rc == 1 ? opd_empty(OPD_INTS(m + 1, n), OPD_INT32) : NULL;
     if (rc != 1 || !sums) { return rc == 1 ? -1 : rc; }
@@ -221,26 +227,28 @@ static int opdi_coded_whole(const opd_call *call, const opdi_coded_rows *w, cons
     opdi_parallel_for(m, OPDI_MAX((int64_t)1, 16384 / n), opdi_coded_ends, &product);
     return 1;
 }
-/* Returns an input of codes, or a weight, as floats: (codes - zeros) * scales.  scales may be NULL. */
+/* Returns an input of codes, or a weight, as floats: (codes - zeros) * scales.  scales may be NULL.  An input has
+   scales for the rows of its last dim, or for groups of a row; a weight has them for its first dim, or for such
+   groups. */
 static opd_tensor *opdi_coded_wide(opd_tensor *codes, opd_tensor *scales, opd_tensor *zeros, bool input) {
-    int64_t sizes[OPD_MAX_DIMS];
     const opd_tensor *const whole = codes;
-    int ndim = codes->ndim;
+    const int last = codes->ndim - 1;
     if (!scales) { return codes; }
     codes = opd_to_dtype(codes, OPD_FLOAT32);
-    const int64_t rows = input ? ndim - 1 : 1;
-    for (int i = 0; i < ndim; i++) { sizes[i] = i < rows ? opdi_sizes(whole)[i] : 1; }
-    if (!input && ndim == 2 && scales->numel > sizes[0] && scales->numel % sizes[0] == 0) {
-        const int64_t groups = scales->numel / sizes[0];
-        const int64_t parts[3] = {sizes[0], groups, groups ? opdi_sizes(whole)[1] / groups : 0};
-        codes = codes ? opdi_reshape_to(codes, parts, 3) : NULL;
-        sizes[1] = groups;
-        sizes[2] = 1;
-        ndim = 3;
+    if (!codes || !whole->numel) { return codes; }
+    int64_t rows = input || last < 1 ? 1 : opdi_sizes(whole)[0];
+    for (int i = 0; (input || scales->numel > rows) && i < last; i++) {
+        rows = (i ? rows : 1) * opdi_sizes(whole)[i];
     }
-    const int dims = scales->numel == 1 ? 0 : ndim;
-    if (codes && zeros) { codes = opd_sub(codes, opd_to_dtype(opdi_reshape_to(zeros, sizes, dims), OPD_FLOAT32)); }
-    codes = codes ? opd_mul(codes, opdi_reshape_to(scales, sizes, dims)) : NULL;
+    const int64_t groups = OPDI_MAX((int64_t)1, scales->numel / rows);
+    const int64_t parts[3] = {rows, groups, whole->numel / rows / groups}, each[3] = {rows, groups, 1};
+    codes = opdi_reshape_to(codes, parts, 3);
+    if (codes && zeros) {
+        zeros = opdi_reshape_to(zeros, each, zeros->numel == 1 ? 0 : 3);
+        codes = zeros ? opd_sub(codes, opd_to_dtype(zeros, OPD_FLOAT32)) : NULL;
+    }
+    codes = codes ? opd_mul(codes, opdi_reshape_to(scales, each, scales->numel == 1 ? 0 : 3)) : NULL;
+    codes = codes ? opd_to_dtype(codes, OPD_FLOAT32) : NULL;
     return codes ? opdi_reshape_to(codes, opdi_sizes(whole), whole->ndim) : NULL;
 }
 /* Computes a linear layer at once.  Returns 1, and *out is the result; 0 if that is not possible; or -1 and sets an
@@ -433,7 +441,8 @@ static int opdi_coded_conv_read(const opd_call *call, opdi_coded_conv *conv) {
     int64_t *const to[3] = {conv->stride, conv->padding, conv->dilation};
     if (input->ndim != 4 || weight->ndim != 4 || opd_arg_int(call, 10) != 1 || !input->numel || !weight->numel ||
         weight->dtype != OPD_INT8 || (input->dtype != OPD_INT8 && input->dtype != OPD_UINT8) || zero->numel != 1 ||
-        opd_arg_tensor(call, 1)->numel != 1 || opdi_sizes(input)[1] != opdi_sizes(weight)[1]) { return 0; }
+        !opd_dtype_is_integral(OPDI_DTYPE(zero), false) || opd_arg_tensor(call, 1)->numel != 1 ||
+        opdi_sizes(input)[1] != opdi_sizes(weight)[1]) { return 0; }
     const int64_t *const sizes = opdi_sizes(weight), *const image = opdi_sizes(input);
     if (bias && (bias->dtype != OPD_FLOAT32 || bias->numel != sizes[0])) { return 0; }
     for (int i = 0; i < 3; i++) {
@@ -483,12 +492,15 @@ static int opdi_coded_conv_at_once(opd_call *call, opd_tensor **out) {
     if (!opdi_coded_alone(call) || !opdi_gemm_bytes_are_fast()) { return 0; }
     const int read = opdi_coded_conv_read(call, &conv);
     if (read != 1 || conv.w.groups > 1 || !conv.w.scales || conv.w.stride > 32768 ||
-        !opdi_coded_all_zero(conv.w.zeros, conv.n)) { return read < 0 ? -1 : 0; }
+        !opdi_coded_all_zero(conv.w.zeros, conv.n) || !opdi_coded_all_finite(conv.w.scales, conv.n)) {
+        return read < 0 ? -1 : 0;
+    }
     const bool minus = input->dtype == OPD_INT8;
     const int64_t zero = opd_item_i64(opd_arg_tensor(call, 2)) - (minus ? 0 : 128);
     if (zero < -128 || zero > 127) { return 0; }
     conv.zero = (int32_t)zero;
     conv.scale = (float)opd_item_f64(opd_arg_tensor(call, 1));
+    if (!isfinite(conv.scale)) { return 0; }
     const opd_tensor *const image = opdi_dense_as(input, OPDI_DTYPE(input));
     const opd_tensor *const added = bias ? opdi_dense_as(bias, OPD_FLOAT32) : NULL;
     *out = opd_empty(OPD_INTS(opdi_sizes(input)[0], conv.n, conv.oh, conv.ow), OPD_FLOAT32);
@@ -507,19 +519,25 @@ static int opdi_coded_conv_kernel(opd_call *call) {
     const int done = opdi_coded_conv_at_once(call, &out);
     if (done) { return done < 0 ? -1 : opd_return_tensor(call, out); }
     static const int64_t none[3] = {0, 0, 0};
+    opd_tensor *const bias = opdi_coded_arg(call, 6);
+    const opd_ints stride = opd_arg_ints(call, 7), padding = opd_arg_ints(call, 8), dilation = opd_arg_ints(call, 9);
+    const int64_t groups = opd_arg_int(call, 10);
     opd_tensor *const x = opdi_coded_wide(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                                           true);
-    opd_tensor *const weight = opdi_coded_wide(opd_arg_tensor(call, 3), opdi_coded_arg(call, 4),
-                                               opdi_coded_arg(call, 5), false);
-    if (!x || !weight) { return -1; }
+    opd_tensor *weight = opdi_coded_wide(opd_arg_tensor(call, 3), opdi_coded_arg(call, 4), opdi_coded_arg(call, 5),
+                                         false);
+    weight = x && weight ? opd_to_dtype(weight, opd_dtype(x)) : NULL;
+    if (!weight) { return -1; }
+    if (opd_arg_bool(call, 11)) {                 /* autocast lowers conv2d, but not convolution */
+        return opd_return_tensor(call, opd_conv2d_full(x, weight, bias, stride, padding, dilation, groups));
+    }
     const int64_t dims = opd_ndim(weight) > 2 ? OPDI_MIN(3, opd_ndim(weight) - 2) : 1;
-    return opd_return_tensor(call, opd_convolution(x, weight, opdi_coded_arg(call, 6), opd_arg_ints(call, 7),
-                                                   opd_arg_ints(call, 8), opd_arg_ints(call, 9), false,
-                                                   opd_ints_of(none, dims), opd_arg_int(call, 10)));
+    return opd_return_tensor(call, opd_convolution(x, weight, bias, stride, padding, dilation, false,
+                                                   opd_ints_of(none, dims), groups));
 }
 OPDI_INTERNAL void opdi_coded_convolution(opd_op_desc *op) {
     op->schema = "quantized_convolution(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor weight, "
         "Tensor? scales, Tensor? zero_points, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
-        "SymInt groups) -> Tensor";
+        "SymInt groups, bool flat) -> Tensor";
     op->composite = opdi_coded_conv_kernel;
 }
