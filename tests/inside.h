@@ -120,6 +120,7 @@ int inside_block_product(const inside_block_job *from);
 #if defined(OPDISPATCH_IMPLEMENTATION)
 int inside_block_product(const inside_block_job *from) {
     opdi_block_job job;
+    memset(&job, 0, sizeof job);
     job.dtype = (opd_scalar_type)from->dtype;
     job.exact = from->exact;
     job.m = from->m;
