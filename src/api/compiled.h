@@ -100,7 +100,9 @@ typedef struct opd_compile_options {
    is made for all sizes.  The same options and limits hold as for opd_graph_write_c_open.
    The first failure of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each value
    of the size is a separate kind.  Without a warning, this also happens if uncompiled runs are faster, for the sizes of
-   the first run, than code with open sizes. */
+   the first run, than code with open sizes.  This is measured again in the first run with each range of sizes: a range
+   of a size ends before four times its start.  If uncompiled runs are faster there, sizes of this range are separate
+   kinds. */
 typedef struct opd_compiled opd_compiled;
 /* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The graph or program
    still belongs to the caller.  It must live as long as the opd_compiled, must not change, and must not be run by other

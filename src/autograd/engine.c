@@ -544,6 +544,7 @@ typedef struct opdi_engine_thread_args {
     opdi_thread *from;
     opd_tensor *const *outputs, *const *grads;
     int count, rc;
+    bool same_bits;
     opd_limits limits;
 } opdi_engine_thread_args;
 
@@ -556,6 +557,7 @@ static void *opdi_engine_thread(void *arg) {
         thread->state = from->state;
         thread->innermost = from->innermost;
         opd_limits_set(&elsewhere->limits);
+        (void)opd_same_bits_set(elsewhere->same_bits);
         elsewhere->rc = opdi_engine_here(elsewhere->engine, elsewhere->outputs, elsewhere->count, elsewhere->grads);
         memset(&thread->innermost, 0, sizeof thread->innermost);
     }
@@ -574,6 +576,7 @@ static int opdi_engine_on_thread(opdi_engine *engine, opd_tensor *const *outputs
     elsewhere.engine = engine;
     elsewhere.from = opdi_self();
     elsewhere.limits = opd_limits_left();
+    elsewhere.same_bits = opd_same_bits();
     elsewhere.outputs = outputs;
     elsewhere.grads = grads;
     elsewhere.count = count;

@@ -123,26 +123,39 @@ static int64_t opdi_compiled_timed(const opd_compiled *compiled, const opdi_vari
     if (!opd_ok()) { opd_error_clear(); }
     return time;
 }
-/* If uncompiled runs are faster than the code of a variant, lets later runs stay uncompiled.  OPD_COMPILED_ALWAYS=1 in
-   the environment turns this off.  Code that writes constants is not compared, because uncompiled runs would write
-   them, too. */
-OPDI_INTERNAL void opdi_variant_guard(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs) {
+/* Returns whether uncompiled runs are faster than the code of a variant.  OPD_COMPILED_ALWAYS=1 in the environment turns
+   this off.  Code that writes constants is not compared, because uncompiled runs would write them, too. */
+static bool opdi_variant_is_slow(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs) {
     int64_t here = INT64_MAX, plain = INT64_MAX;
     const char *const always = getenv("OPD_COMPILED_ALWAYS");
     const int64_t begin = opdi_clock();
-    if (always && strcmp(always, "1") == 0) { return; }
-    if (variant->once || variant->draws) { return; }
+    if (always && strcmp(always, "1") == 0) { return false; }
+    if (variant->once || variant->draws) { return false; }
     for (int i = variant->nends - variant->nconstants; i < variant->nends; i++) {
-        if (variant->written[i]) { return; }
+        if (variant->written[i]) { return false; }
     }
     for (int round = 0; round < OPDI_GUARD_ROUNDS; round++) {
         if (round && opdi_clock() - begin > OPDI_CHOICE_MOST) { break; }
         const int64_t time = opdi_variant_timed(variant, inputs);
-        if (time < OPDI_GUARD_LEAST) { return; }
+        if (time < OPDI_GUARD_LEAST) { return false; }
         const int64_t other = opdi_compiled_timed(compiled, variant, inputs);
-        if (other < 0) { return; }
+        if (other < 0) { return false; }
         here = OPDI_MIN(here, time);
         plain = OPDI_MIN(plain, other);
     }
-    if (plain < here) { variant->why = "uncompiled runs are faster"; }
+    return plain < here;
+}
+/* If uncompiled runs are faster than the code of a variant, lets later runs stay uncompiled. */
+OPDI_INTERNAL void opdi_variant_guard(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs) {
+    if (opdi_variant_is_slow(variant, compiled, inputs)) { variant->why = "uncompiled runs are faster"; }
+}
+/* Compares the code of a variant with uncompiled runs, if it has not yet run in this range of open sizes.  If it is
+   slower, it is not used for this range any more. */
+OPDI_INTERNAL void opdi_variant_compare(opdi_variant *variant, opd_compiled *compiled, const opd_value *inputs,
+                                        const opdi_open_at *at) {
+    unsigned char *const range = &variant->ranges[opdi_open_range(&variant->open, at)], was = OPDI_RANGE_NEW;
+    if (OPDI_LOAD(range) != OPDI_RANGE_NEW || !OPDI_EXCHANGE(range, &was, (unsigned char)OPDI_RANGE_USED)) { return; }
+    opdi_lock(&compiled->lock);
+    if (opdi_variant_is_slow(variant, compiled, inputs)) { OPDI_STORE(range, (unsigned char)OPDI_RANGE_SLOW); }
+    opdi_unlock(&compiled->lock);
 }

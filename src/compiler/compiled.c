@@ -25,16 +25,24 @@ static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *i
     }
     return true;
 }
-/* Makes a variant with open sizes for these inputs and returns it.  If that is impossible, returns NULL; unless memory
+/* Makes a variant with open sizes for these inputs and returns it.  If there is one, which is slower than uncompiled runs
+   for sizes in this range, returns NULL.  If code with open sizes is impossible, returns NULL; unless memory
    ran out or a limit was reached, it also warns, and does not try open sizes again later.  The same holds, without a
    warning, if uncompiled runs with these inputs are faster: code for a single size may be faster, too. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
+    opdi_open_at at;
     if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
+    for (const opdi_variant *made = compiled->variants; made; made = made->next) {
+        if (made->open.n && opdi_variant_is_of(made, inputs, ninputs, &at)) { return NULL; }
+    }
     opdi_variant *const variant = opdi_variant_new(inputs, ninputs);
     if (variant && variant->inputs && opdi_variant_make(variant, compiled, inputs, ninputs, true) == 0) {
         opdi_variant_choose(variant, inputs);
         opdi_variant_guard(variant, compiled, inputs);
-        if (!variant->why) { return variant; }
+        if (!variant->why && opdi_variant_is_of(variant, inputs, ninputs, &at)) {
+            variant->ranges[opdi_open_range(&variant->open, &at)] = OPDI_RANGE_USED;
+            return variant;
+        }
         compiled->open.n = 0;
     } else if (!opdi_error_passes()) {
         opd_warn("%s: '%s' cannot have open sizes, so it is compiled for each size: %s", compiled->what, compiled->name,
@@ -300,6 +308,7 @@ static int opdi_compiled_run(opd_compiled *compiled, const opd_value *inputs, in
         return opdi_compiled_plain(compiled, inputs, ninputs, outputs, cap, why ? why : "compiled code found an error");
     }
     for (int i = 0; i < variant->nresults && held; i++) { outputs[i] = opdi_value_own(outputs[i]); }
+    if (held && variant->open.n) { opdi_variant_compare(variant, compiled, inputs, &at); }
     OPDI_STORE(&compiled->reason, NULL);
     return held && opd_ok() ? variant->nresults : -1;
 }

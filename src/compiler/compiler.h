@@ -355,6 +355,8 @@ enum { OPDI_OPEN_SIZES = 4, OPDI_OPEN_POWERS = 81, OPDI_OPEN_TERMS = 16 };
    exponent of size k, at most 2, is in bits 4*k and up of `powers`. */
 typedef struct opdi_open_term { int64_t times; uint32_t powers; } opdi_open_term;
 typedef struct opdi_open_terms { int32_t count; opdi_open_term all[OPDI_OPEN_TERMS]; } opdi_open_terms;
+/* What is known about a range of open sizes: the code has not run there; it is used; uncompiled runs are faster. */
+enum { OPDI_RANGE_NEW, OPDI_RANGE_USED, OPDI_RANGE_SLOW };
 /* The open sizes of compiled code.  They are those of a graph (`graph` is not NULL), or the dims that options name:
    dims[k] has, for each input, the dim with size k, or -1.  The code is given each size divided by its step; least and
    most are the bounds of these quotients. */
@@ -562,6 +564,7 @@ typedef struct opdi_variant {
     int64_t arena_bytes, fixed_bytes;
     opdi_open_sizes open;                         /* the open sizes */
     opdi_open_terms *shapes;                      /* the sizes and strides of the outputs, as in opdi_unit */
+    unsigned char *ranges;                        /* OPDI_RANGE_... for each range of open sizes (opdi_open_range) */
     void *library, *fixed, *spare;                /* spare: memory for the arena of a run, while no run uses it */
     opdi_c_model model;
     opdi_extern_call **called;                    /* the operators that the code calls; the index is the operator's

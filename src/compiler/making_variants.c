@@ -264,7 +264,9 @@ static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *com
     const int dims = rc ? 0 : opdi_open_dims(&open->units[0]);
     opdi_open_terms *const shapes = rc ? NULL
         : (opdi_open_terms *)opdi_variant_alloc(variant, 2 * dims, sizeof *shapes);
-    if (shapes) {
+    variant->ranges = !shapes ? NULL
+        : (unsigned char *)opdi_variant_alloc(variant, opdi_open_ranges(&compiled->open), 1);
+    if (variant->ranges) {
         memcpy(shapes, open->units[0].shapes, 2 * (size_t)dims * sizeof *shapes);
         variant->shapes = shapes;
         variant->open = compiled->open;

@@ -186,6 +186,19 @@ OPDI_INTERNAL bool opdi_open_find_sizes(const opdi_open_sizes *sizes, const opd_
     }
     return found == (1u << sizes->n) - 1;
 }
+/* Returns the number of ranges of open sizes in which compiled code is compared with uncompiled runs. */
+OPDI_INTERNAL int opdi_open_ranges(const opdi_open_sizes *sizes) { return 1 << 3 * sizes->n; }
+/* Returns the number of the range that has the open sizes `at`.  Within a range, the largest value of a size is less
+   than four times the smallest one, except in the last range. */
+OPDI_INTERNAL int opdi_open_range(const opdi_open_sizes *sizes, const opdi_open_at *at) {
+    int range = 0;
+    for (int k = 0; k < sizes->n; k++) {
+        int part = 0;
+        while (part < 7 && at->sizes[k] >> 2 * (part + 1)) { part++; }
+        range = range << 3 | part;
+    }
+    return range;
+}
 /* Returns whether the open sizes of a graph can be those of compiled code, and sets *sizes to them: there are at most
    four, with upper bounds, and all follow from sizes of inputs. */
 OPDI_INTERNAL bool opdi_open_of_graph(const opd_graph *graph, opdi_open_sizes *sizes) {

@@ -42,7 +42,7 @@ static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_por
     return true;
 }
 /* Returns whether inputs are of the kind for which the variant was compiled.  Sets *at to their open sizes. */
-OPDI_INTERNAL bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inputs, int ninputs,
+OPDI_INTERNAL bool opdi_variant_is_of(const opdi_variant *variant, const opd_value *inputs, int ninputs,
                                      opdi_open_at *at) {
     if (ninputs != variant->ninputs ||
         (variant->open.n && !opdi_open_find_sizes(&variant->open, inputs, ninputs, at))) { return false; }
@@ -60,6 +60,13 @@ OPDI_INTERNAL bool opdi_variant_fits(const opdi_variant *variant, const opd_valu
         }
     }
     return true;
+}
+/* Returns whether the variant is to be used for inputs: they are of its kind, and uncompiled runs are not faster for
+   open sizes in their range. */
+OPDI_INTERNAL bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inputs, int ninputs,
+                                     opdi_open_at *at) {
+    return opdi_variant_is_of(variant, inputs, ninputs, at) &&
+        (!variant->open.n || OPDI_LOAD(&variant->ranges[opdi_open_range(&variant->open, at)]) != OPDI_RANGE_SLOW);
 }
 
 /* Returns a reason why compiled code cannot replace calls on this thread (a mode or transform is active), or NULL if it

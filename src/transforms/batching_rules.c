@@ -498,10 +498,22 @@ static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
     return 0;
 }
 
+/* If the view of `value` is being recorded in a trace, also records that runs whose tensor has other strides fail: the
+   distance between examples becomes a constant of the trace.  Returns 0, or -1 and sets an error. */
+static int opdi_batch_guard_strides(opd_tensor *value) {
+    opd_value args[6], ret;
+    opd_op *const op = value->flags & OPDI_TRACED ? opd_find_quiet("aten::_assert_tensor_metadata") : NULL;
+    if (!op) { return opd_ok() ? 0 : -1; }
+    for (int i = 0; i < 6; i++) { args[i] = opd_value_none(); }
+    args[0] = opd_value_tensor(value);
+    args[2] = opd_value_ints(value->dims + value->ndim, value->ndim);
+    return opd_call_all(op, &ret, args, 6);
+}
 /* Returns a view of the storage of `value`.  A trace may run with tensors that begin elsewhere in their storages, such
    as the slices of a loop: so if `given` is false, the view begins where it did relative to `value`. */
 static opd_tensor *opdi_batch_strided(opd_tensor *value, opd_ints sizes, opd_ints strides, int64_t offset, bool given) {
     const int64_t from = offset - opd_tensor_offset(value);
+    if (opdi_batch_guard_strides(value)) { return NULL; }
     if (given || from < 0) { return opd_as_strided_full(value, sizes, strides, opd_value_int(offset)); }
     if (from > 0) {
         const int64_t one = 1, count = from + opdi_extent(sizes.data, strides.data, (int)sizes.n);

@@ -239,11 +239,12 @@ TEST(gradients_that_others_hold_are_copied) {
 
 static int k_same(opd_call *call) { return opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 0))); }
 /* deep(x): backward counts x down by one in a backward of its own. */
-static int deep_runs;
+static int deep_runs, deep_same;
 static int deep_backward(opd_backward_call *bw) {
     opd_tensor *x = opd_bw_tensor(bw, 0);
     double left = opd_item_f64(x);
     deep_runs++;
+    deep_same += opd_same_bits();
     if (left > 0) {
         bool was = opd_grad_mode_set(true);
         opd_tensor *y = opd_tensor_set_requires_grad(of(left - 1), true);
@@ -266,7 +267,7 @@ static opd_library *deep_library(void) {
 }
 static void deep(double levels, int want) {
     opd_tensor *x = leaf(levels);
-    deep_runs = 0;
+    deep_runs = deep_same = 0;
     CHECK_INT(opd_backward(opd_sum(OPD_CALL(op_named("engine::deep"), x))), want);
 }
 TEST(backward_nests_to_any_depth) {                    /* test_deep_reentrant */
@@ -276,6 +277,12 @@ TEST(backward_nests_to_any_depth) {                    /* test_deep_reentrant */
         deep(i ? 2000 : 59, 0);
         CHECK_INT(deep_runs, i ? 2001 : 60);
         CHECK_OK();
+    }
+    for (i = 1; i >= 0; i--) {                    /* other threads have the mode of this one */
+        const bool was = opd_same_bits_set(i != 0);
+        deep(200, 0);
+        CHECK_INT(deep_same, i ? 201 : 0);
+        (void)opd_same_bits_set(was);
     }
     opd_library_close(lib);
 }

@@ -171,6 +171,41 @@ static void run_slow_code(bool always) {
     opd_graph_free(graph);
     (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
 }
+/* Code with an open size is compared again where the size is much larger than before. */
+TEST(open_sizes_are_compared_in_ranges) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    static const int64_t rows[] = {1, 2, 1023, 1023, 1023, 1000, 1, 3};
+    const int open = 0;
+    opd_compile_options options;
+    (void)setenv("OPD_COMPILED_ALWAYS", "0", 1);
+    memset(&options, 0, sizeof options);
+    options.flags = "-O0";
+    options.open = &open;
+    options.least = 1;
+    options.most = 2000;
+    options.kinds = 2;
+    opd_tensor *x = matrix(1, 1, 256), *got, *want;
+    opd_graph *const graph = opd_graph_trace(many_logarithms, NULL, &x, 1, NULL);
+    opd_compiled *const compiled = opd_graph_compile(graph, &options);
+    CHECK_OR_RETURN(compiled != NULL);
+    for (int i = 0; i < 8; i++) {
+        OPD_SCOPED;
+        x = matrix(i, rows[i], 256);
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1);
+        CHECK_INT(many_logarithms(NULL, &x, 1, &want), 1);
+        CHECK(opd_allclose_full(got, want, 1e-5, 1e-6, true));
+        const char *const why = opd_compiled_reason(compiled);
+        /* 1 row: the code is made; 1023: it is compared, then compiled for this size, and found slow again; 1000: would
+           be a third kind; 1: the code with an open size */
+        if (i == 1 || i > 5 || i == 2) { CHECK_STR(why, NULL); }
+#if !defined(CHECK_SANITIZED)
+        else { CHECK(why && (strstr(why, i == 0 ? "new" : i == 4 ? "faster" : "limit"))); }
+#endif
+    }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
+}
 TEST(slow_code_does_not_stay) {
     if (!check_cache_begin()) { SKIP("no cc"); }
     run_slow_code(false);

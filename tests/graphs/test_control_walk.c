@@ -257,4 +257,25 @@ TEST(examples_of_as_strided_scatter_keep_their_layout) {
         CHECK(opd_allclose(all[0], opd_stack(OPD_TENSORS(one[0], one[1]), 0)));
     }
 }
+/* A trace has the distance between examples as a constant, so runs with other strides fail. */
+BODY(reads_strided) {
+    UNUSED();
+    out[0] = opd_mul_Scalar(opd_as_strided(in[0], OPD_INTS(2, 2), OPD_INTS(4, 1)), OPD_V(2));
+    DONE(1);
+}
+BODY(all_strided) { (void)user; return opd_vmap(reads_strided, NULL, in, n, NULL, out, 1); }
+TEST(traced_views_of_examples_need_the_strides_of_the_trace) {
+    opd_tensor *x = opd_randn(OPD_INTS(5, 3, 4), OPD_FLOAT32), *want, *got;
+    opd_graph *const graph = opd_graph_trace(all_strided, NULL, &x, 1, NULL);
+    CHECK_OK();
+    CHECK_INT(opd_graph_dce(graph) >= 0 && opd_graph_cse(graph) >= 0 && opd_graph_fold(graph) >= 0, 1);
+    x = opd_neg(x);
+    CHECK_INT(all_strided(NULL, &x, 1, &want), 1);
+    CHECK_INT(opd_graph_run(graph, &x, 1, &got, 1), 1);
+    CHECK(opd_ok() && opd_equal(got, want));
+    x = opd_narrow(opd_randn(OPD_INTS(5, 3, 8), OPD_FLOAT32), 2, 0, 4);
+    CHECK_INT(opd_graph_run(graph, &x, 1, &got, 1), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "Tensor strides mismatch! Expected: [12, 4, 1], Got: [24, 8, 1]");
+    opd_graph_free(graph);
+}
 CHECK_MAIN()

@@ -87,7 +87,8 @@ static int opdi_distances_run(opd_tensor *out, opd_tensor *input, opd_tensor *ou
     return opdi_staging_store(out, work);
 }
 static bool opdi_cdist_by_product(double p, int64_t mode, const opd_tensor *input, const opd_tensor *output) {
-    return p == 2 && (mode == 1 || (mode == 0 && (opd_size(input, -2) > 25 || opd_size(output, -2) > 25)));
+    const bool many = !opd_same_bits() && (opd_size(input, -2) > 25 || opd_size(output, -2) > 25);
+    return p == 2 && (mode == 1 || (mode == 0 && many));
 }
 /* Checks the arguments of cdist: x1 and x2 [.., rows, columns] of one floating point dtype, order p, and mode.  Returns
    0, or -1 and sets an error. */

@@ -534,7 +534,7 @@ static int opdi_reduce_run(opdi_reduce *reduce) {
         work = reduce->count * reduce->tile;
         if (opdi_stack_short(NULL, OPDI_STACK_FOR(68 << 10))) { return -1; }
     }
-    if (items < 16 && work >= 2 * OPDI_REDUCE_CHUNK) {
+    if ((items < 16 || opd_same_bits()) && work >= 2 * OPDI_REDUCE_CHUNK) {
         reduce->chunk = reduce->tiles ? 4 * OPDI_REDUCE_CHUNK / reduce->tile : OPDI_REDUCE_CHUNK;
         reduce->chunks = (reduce->count + reduce->chunk - 1) / reduce->chunk;
         bytes = (size_t)(reduce->outer * reduce->chunks) * sizeof *reduce->states;
