@@ -316,7 +316,8 @@ static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor,
     const int64_t size = OPDI_MAX((int64_t)1, (int64_t)opd_dtype_size(opd_dtype(base)));
     const uintptr_t start = (uintptr_t)opd_device_data(base, OPD_LAZY);
     const uintptr_t here = (uintptr_t)opd_device_data(tensor, OPD_LAZY);
-    if (unit->nopen || opd_dtype(tensor) != opd_dtype(base) || opdi_is_block(opd_dtype(base)) || (int64_t)(here - start) % size) { return false; }
+    if (unit->nopen || opd_dtype(tensor) != opd_dtype(base) || opdi_is_block(opd_dtype(base)) ||
+        (int64_t)(here - start) % size) { return false; }
     if (of >= 0 && ((void *)start != opdi_buffer_address(buffer) ||
                     (size_t)(opd_numel(base) * size) != buffer->bytes)) { return false; }
     view->of = of;

@@ -705,13 +705,15 @@ static void opdi_cols_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Computes a product of a single row (or column), of floats or half precision, with an operand of half precision whose
-   rows (or columns) are contiguous.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs out. */
+   rows (or columns) are contiguous.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count == 1;
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
     opdi_cols_job cols;
     if ((rows != 1 && count != 1) || job->b.pack || more->cs != 1 || opdi_gemm_moved(more) ||
-        (opdi_gemm_moved(less) && less->dtype != OPD_FLOAT32) || OPDI_MAX(rows, count) < 64 || opdi_cpu_level() == 0) { return 0; }
+        (opdi_gemm_moved(less) && less->dtype != OPD_FLOAT32) || OPDI_MAX(rows, count) < 64 ||
+        opdi_cpu_level() == 0) { return 0; }
     const size_t bytes = (size_t)depth * sizeof(float);
     float *const x = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!x) { return -1; }
