@@ -123,8 +123,8 @@ static int64_t opdi_compiled_timed(const opd_compiled *compiled, const opdi_vari
     if (!opd_ok()) { opd_error_clear(); }
     return time;
 }
-/* Returns whether uncompiled runs are faster than the code of a variant.  OPD_COMPILED_ALWAYS=1 in the environment turns
-   this off.  Code that writes constants is not compared, because uncompiled runs would write them, too. */
+/* Returns whether uncompiled runs are faster than the code of a variant.  OPD_COMPILED_ALWAYS=1 in the environment
+   turns this off.  Code that writes constants is not compared, because uncompiled runs would write them, too. */
 static bool opdi_variant_is_slow(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs) {
     int64_t here = INT64_MAX, plain = INT64_MAX;
     const char *const always = getenv("OPD_COMPILED_ALWAYS");

@@ -25,8 +25,8 @@ static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *i
     }
     return true;
 }
-/* Makes a variant with open sizes for these inputs and returns it.  If there is one, which is slower than uncompiled runs
-   for sizes in this range, returns NULL.  If code with open sizes is impossible, returns NULL; unless memory
+/* Makes a variant with open sizes for these inputs and returns it.  If there is one, which is slower than uncompiled
+   runs for sizes in this range, returns NULL.  If code with open sizes is impossible, returns NULL; unless memory
    ran out or a limit was reached, it also warns, and does not try open sizes again later.  The same holds, without a
    warning, if uncompiled runs with these inputs are faster: code for a single size may be faster, too. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
