@@ -340,9 +340,9 @@ OPD_NEW size_t opd_graph_print_memory(opd_graph *graph, opd_device device, char 
 OPD_NEW int opd_graph_fuse_pointwise(opd_graph *graph, int least);
 /* Makes convolutions of images (conv2d, convolution) compute with the channels last, for devices on which this is
    faster: converts tensors where chains of convolutions and of operators that keep the layout (pointwise operators,
-   batch norms, pooling, cat) begin and end, and constant weights once.  Between them, there are no conversions.  A chain
-   may write in place (relu_).  Memory that other nodes write stays as it is, blocks stay as they are, and results of the
-   graph have their strides.
+   batch norms, pooling, cat) begin and end, and constant weights once.  Between them, there are no conversions.  A
+   chain may write in place (relu_).  Memory that other nodes write stays as it is, blocks stay as they are, and results
+   of the graph have their strides.
    Returns the number of conversions in the graph; or -1 and sets an error, and then the graph computes what it did.  On
    the CPU, the kernels of this library are as fast or faster without this pass. */
 OPD_NEW int opd_graph_channels_last(opd_graph *graph);

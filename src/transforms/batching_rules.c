@@ -502,8 +502,9 @@ static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
    distance between examples becomes a constant of the trace.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_guard_strides(opd_tensor *value) {
     opd_value args[6], ret;
-    opd_op *const op = value->flags & OPDI_TRACED ? opd_find_quiet("aten::_assert_tensor_metadata") : NULL;
-    if (!op) { return opd_ok() ? 0 : -1; }
+    if (!(value->flags & OPDI_TRACED)) { return 0; }
+    opd_op *const op = opd_find(OPDI_NAME(_assert_tensor_metadata, "aten::_assert_tensor_metadata"));
+    if (!op) { return -1; }
     for (int i = 0; i < 6; i++) { args[i] = opd_value_none(); }
     args[0] = opd_value_tensor(value);
     args[2] = opd_value_ints(value->dims + value->ndim, value->ndim);
