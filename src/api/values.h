@@ -14,7 +14,8 @@ typedef enum opd_scalar_type {
     /* Dtypes of weights in few bits.  A row of numbers is stored in blocks of 32 to 256, each with its own scale, as in
        GGUF files: see opd_dtype_block.  The number is 64 plus the number of the type in GGUF.  OPD_WEIGHT_F16 and
        OPD_WEIGHT_BF16 have no scale: they are the numbers of OPD_FLOAT16 and OPD_BFLOAT16, 32 in a block, as a weight
-       for activations of float32 (opd_view_dtype makes one of the other, without a copy). */
+       for activations of float32 (opd_view_dtype makes one of the other, without a copy; no gradient flows through
+       it). */
     OPD_WEIGHT_F16 = 65, OPD_WEIGHT_BF16 = 94,
     OPD_Q4_0 = 66, OPD_Q4_1 = 67, OPD_Q5_0 = 70, OPD_Q5_1 = 71, OPD_Q8_0 = 72, OPD_Q8_1 = 73, OPD_Q2_K = 74,
     OPD_Q3_K = 75, OPD_Q4_K = 76, OPD_Q5_K = 77, OPD_Q6_K = 78, OPD_Q8_K = 79, OPD_IQ2_XXS = 80, OPD_IQ2_XS = 81,

@@ -329,11 +329,12 @@ static int opdi_quantize_compare(const opdi_quantizer *q, opdi_quantize_weight *
     weight->row.output_max = weight->row.output_max >= most ? weight->row.output_max : most;
     return opd_ok() ? 0 : -1;
 }
-/* Returns the weight and the use that a call is, or NULL. */
-static opdi_quantize_weight *opdi_quantize_called(const opdi_quantizer *q, const opd_event *event,
+/* Returns the first weight from number *next on that a call uses, and the use, and sets *next to the number after it;
+   or NULL.  Weights may share memory. */
+static opdi_quantize_weight *opdi_quantize_called(const opdi_quantizer *q, const opd_event *event, int64_t *next,
                                                   const opdi_quantize_use **use) {
-    for (int64_t i = 0; i < q->count; i++) {
-        opdi_quantize_weight *const weight = &q->weights[i];
+    while (*next < q->count) {
+        opdi_quantize_weight *const weight = &q->weights[(*next)++];
         for (int k = 0; k < weight->row.uses && weight->stored; k++) {
             *use = &weight->uses[k];
             if ((*use)->layer->op != event->op || (*use)->weight_at >= event->nargs) { continue; }
@@ -351,17 +352,18 @@ static opdi_quantize_weight *opdi_quantize_called(const opdi_quantizer *q, const
 static void opdi_quantize_see(const opd_event *event, void *context, void *user) {
     opdi_quantizer *const q = (opdi_quantizer *)user;
     const opdi_quantize_use *use;
+    opdi_quantize_weight *weight;
+    int64_t next = 0;
     (void)context;
-    if (!event->rets || q->code) { return; }
-    opdi_quantize_weight *const weight = opdi_quantize_called(q, event, &use);
-    if (!weight) { return; }
-    const int rc = q->compare ? opdi_quantize_compare(q, weight, use, event)
-        : opdi_range_add(&weight->range, event->args[use->input_at].u.t, q->how.ranges > OPDI_RANGE_MINMAX);
-    if (rc == 0 && opd_ok()) { return; }
-    q->code = opd_error_code();
-    (void)snprintf(q->text, sizeof q->text, "%s: the layer of '%.200s': %.200s", q->source->who, weight->row.name,
-                   opd_error_message());
-    opd_error_clear();
+    while (event->rets && !q->code && (weight = opdi_quantize_called(q, event, &next, &use))) {
+        const int rc = q->compare ? opdi_quantize_compare(q, weight, use, event)
+            : opdi_range_add(&weight->range, event->args[use->input_at].u.t, q->how.ranges > OPDI_RANGE_MINMAX);
+        if (rc == 0 && opd_ok()) { continue; }
+        q->code = opd_error_code();
+        (void)snprintf(q->text, sizeof q->text, "%s: the layer of '%.200s': %.200s", q->source->who, weight->row.name,
+                       opd_error_message());
+        opd_error_clear();
+    }
 }
 /* Runs the float graph with batch `at` while the observer sees its layers.  Returns 0, or -1 and sets an error. */
 static int opdi_quantize_observed(opdi_quantizer *q, int at, opd_value *outputs) {

@@ -241,6 +241,16 @@ TEST(gradients_flow_through_fused_layers) {
     opd_graph_free(graph);
     opd_graph_free(fused);
 }
+TEST(gradients_flow_to_zero_points) {
+    static opd_op *op;
+    opd_tensor *scale = opd_full(OPD_INTS(1), OPD_V(0.5), OPD_FLOAT32), *zero = opd_full(OPD_INTS(1), OPD_V(2.5), OPD_FLOAT32);
+    opd_tensor_set_requires_grad(zero, true);
+    opd_tensor *wide = OPD_CALL(OPD_OP(&op, QD "dequantize_per_tensor.tensor"), codes(OPD_INTS(6), 1), scale, zero, -128, 127, OPD_INT8);
+    CHECK(opd_tensor_requires_grad(wide));
+    opd_backward(opd_sum(wide));
+    CHECK(opd_tensor_grad(zero) && opd_item_f64(opd_tensor_grad(zero)) == -3);
+    CHECK_OK();
+}
 TEST(autocast_lowers_fused_layers) {
     static const layer kinds[] = {{FLOATS, ROWS, LINEAR}, {BYTES, ROWS, LINEAR}, {BYTES, ROWS, CONV}};
     for (int i = 0; i < 3; i++) {

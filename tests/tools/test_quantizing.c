@@ -544,6 +544,30 @@ static int attempt(void *arg) {
     opd_module_free(module);
     return rc;
 }
+static int both_layers(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user, (void)n;
+    return (out[0] = opd_linear(opd_linear(in[2], in[0], NULL), in[1], NULL)) ? 1 : -1;
+}
+TEST(weights_that_share_memory) {
+    OPD_SCOPE {
+        opd_tensor *w = opd_randn(OPD_INTS(8, 8), OPD_FLOAT32), *x = opd_randn(OPD_INTS(4, 8), OPD_FLOAT32), *made[1];
+        opd_module *module = module_of(w, opd_detach(w));
+        opd_graph *graph = record(module, both_layers, x);
+        const opd_value value = opd_value_tensor(x), *const batches[1] = {&value};
+        opd_quantize_options options = reported();
+        options.batches = batches;
+        options.nbatches = options.ninputs = 1;
+        opd_graph *quantized = opd_quantize_graph(graph, module, "int8, static, histogram", &options);
+        CHECK(quantized && nlines == 3 && !lines[0].kept && !lines[1].kept);
+        opd_tensor *in[3] = {opd_module_at(module, 0), opd_module_at(module, 1), x};
+        CHECK_INT(opd_graph_run(quantized, in, 3, made, 1), 1);
+        CHECK(near(made[0], opd_linear(opd_linear(x, w, NULL), w, NULL), 1));
+        CHECK_OK();
+        opd_graph_free(quantized);
+        opd_graph_free(graph);
+        opd_module_free(module);
+    }
+}
 /* Quantises a program whose weight is a parameter.  If that fails, the program and its weight stay as they are. */
 static int attempt_program(void *arg) {
     opd_program *const program = opd_program_load((const char *)arg, NULL);

@@ -49,7 +49,7 @@ OPDI_INTERNAL opd_tensor *opdi_coded_wide_at_once(opd_tensor *codes, opd_tensor 
     opdi_coded_rows rows;
     if ((codes->dtype != OPD_INT8 && codes->dtype != OPD_UINT8) || !codes->numel || scale->numel != 1 ||
         zero->numel != 1 || !opdi_nothing_follows() || !opdi_in_memory(codes) ||
-        (scale->flags & OPDI_REQUIRES_GRAD)) { return NULL; }
+        ((scale->flags | zero->flags) & OPDI_REQUIRES_GRAD)) { return NULL; }
     opd_tensor *const out = opd_empty(opd_ints_of(opdi_sizes(codes), codes->ndim), OPD_FLOAT32);
     codes = out ? opdi_dense_as(codes, OPDI_DTYPE(codes)) : NULL;
     scale = codes ? opdi_coded_floats_of(scale) : NULL;
