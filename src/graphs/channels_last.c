@@ -3,8 +3,9 @@
 //== convolutions with the channels last ===============================================================================
 //
 //  A node is in a chain if it is a convolution of images, or if it keeps the layout of an input that a node of a chain
-//  computes.  A concatenation takes a list; the node of the list is in the chain, too.  Blocks stay as they are.  Conversions stand where chains begin and end.  Those at the ends are added first: while the tensors are
-//  contiguous, they do nothing, so the graph is right after each change.
+//  computes.  A concatenation takes a list; the node of the list is in the chain, too.  Blocks stay as they are.
+//  Conversions stand where chains begin and end.  Those at the ends are added first: while the tensors are contiguous,
+//  they do nothing, so the graph is right after each change.
 //
 //  If memory is written in place, all tensors that may have this memory must be in chains, and only nodes of chains may
 //  write it.  Other nodes that read it get a conversion directly before them.
