@@ -31,6 +31,8 @@ static void line(void *user, const opd_quantized *its) {
     lines[nlines] = *its;
     (void)snprintf(names[nlines], sizeof names[nlines], "%s", its->name);
     (void)snprintf(forms[nlines], sizeof forms[nlines], "%s", its->form);
+    lines[nlines].name = names[nlines];           /* the texts live until this function returns */
+    lines[nlines].form = forms[nlines];
     nlines++;
 }
 static opd_quantize_options reported(void) {
