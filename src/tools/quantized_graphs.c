@@ -751,6 +751,11 @@ static int opdi_quantize_inside(opdi_quantizer *q) {
     if (q->ntensors > q->graph->ninputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph has fewer inputs than the module has tensors", source->who);
     }
+    const int others = q->graph->ninputs - (int)q->ntensors;
+    if (batches && !source->run && options->ninputs != others) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the batches have %d inputs, but the graph has %d besides the module's "
+                        "tensors", source->who, options->ninputs, others);
+    }
     q->before = opdi_scope_tensors((int)q->ntensors + 1);
     q->after = opdi_scope_tensors((int)q->ntensors + 1);
     if (!q->before || !q->after) { return -1; }
