@@ -49,7 +49,8 @@ static opd_tensor *weight_of(void) {
     return how.infinite ? opd_mul_Scalar(weight, opd_value_double(1e38)) : weight;
 }
 static void make_constants(void) {
-    const opd_ints size = OPD_INTS(CHANNELS);
+    const int64_t channels = CHANNELS;
+    const opd_ints size = opd_ints_of(&channels, 1);
     made.weight = weight_of();
     made.bias = how.bias ? numbers(size, how.dtype, -1) : NULL;
     made.scale = how.affine ? numbers(size, how.stats, 0.5) : NULL;

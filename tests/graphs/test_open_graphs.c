@@ -158,7 +158,8 @@ TEST(attention_with_open_batch_and_tokens) {
 }
 FUNCTION(layers) {
     UNUSED;
-    const opd_ints one = OPD_INTS(1, 1), two = OPD_INTS(2, 2);
+    static const int64_t ones[] = {1, 1}, twos[] = {2, 2};
+    const opd_ints one = opd_ints_of(ones, 2), two = opd_ints_of(twos, 2);
     opd_tensor *y = opd_relu(opd_conv2d_full(in[0], in[1], NULL, two, one, one, 1));
     out[0] = opd_flatten(opd_max_pool2d(y, two, two, OPD_INTS(0, 0)), 1, -1);
     return 1;
