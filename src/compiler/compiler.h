@@ -357,9 +357,9 @@ typedef struct opdi_open_term { int64_t times; uint32_t powers; } opdi_open_term
 typedef struct opdi_open_terms { int32_t count; opdi_open_term all[OPDI_OPEN_TERMS]; } opdi_open_terms;
 /* What is known about a range of open sizes: the code has not run there; it is used; uncompiled runs are faster. */
 enum { OPDI_RANGE_NEW, OPDI_RANGE_USED, OPDI_RANGE_SLOW };
-/* The open sizes of compiled code.  They are those of a graph (`graph` is not NULL), or the dims that options name:
-   dims[k] has, for each input, the dim with size k, or -1.  The code is given each size divided by its step; least and
-   most are the bounds of these quotients. */
+/* The open sizes of compiled code.  The graph has named sizes (`graph` is not NULL), or options name dims: dims[k] has,
+   for each input, the dim with size k, or -1.  The code is given each size divided by its step; least and most are the
+   bounds of these quotients. */
 typedef struct opdi_open_sizes {
     int n;
     const opd_graph *graph;

@@ -199,8 +199,8 @@ OPDI_INTERNAL int opdi_open_range(const opdi_open_sizes *sizes, const opdi_open_
     }
     return range;
 }
-/* Returns whether the open sizes of a graph can be those of compiled code, and sets *sizes to them: there are at most
-   four, with upper bounds, and all follow from sizes of inputs. */
+/* Returns whether compiled code can have the open sizes of a graph, and sets *sizes to them: there are at most four,
+   with upper bounds, and all follow from sizes of inputs. */
 OPDI_INTERNAL bool opdi_open_of_graph(const opd_graph *graph, opdi_open_sizes *sizes) {
     memset(sizes, 0, sizeof *sizes);
     sizes->n = opd_graph_nsizes(graph);

@@ -99,7 +99,7 @@ static int opdi_open_read(opdi_open_trace *trace, const char *const *sizes, cons
     for (int i = 0; i < shell->sizes->count; i++) {
         const char *const its = shell->sizes->names[i].name;
         if (its[0] == 'u' && strspn(its + 1, "0123456789") == strlen(its + 1)) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s: names such as %s are those of sizes that depend on data: choose "
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: names such as %s are only for sizes that depend on data: choose "
                             "another one", opdi_open_who, its);
         }
         if (found >> i & 1) { continue; }

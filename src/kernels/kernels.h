@@ -463,7 +463,7 @@ typedef uint16_t opdi_v4h __attribute__((vector_size(8), aligned(2), may_alias))
 /* The same OPDI_ASM_ macros, for NEON.  OPDI_ASM_ONE loads the number only into the first lane of x, from which
    OPDI_ASM_FMA_ONE takes it.  OPDI_ASM_STREAM writes as usual, not past the caches. */
 /* OPDI_ASM_DOTS adds four products to each int32 of c, of the int8 in the same 32-bit lane of a and of b.  OPDI_ASM_DOT
-   takes those of one lane of b for all lanes of a.  Not every processor has these instructions: see opdi_cpu_words.
+   multiplies all lanes of a by one lane of b.  Not every processor has these instructions: see opdi_cpu_words.
    OPDI_DOT is before functions that use them.  (gcc cannot compile such functions for ARMv8.3 if it may not use the
    instructions in other functions, too.) */
 #if defined(__clang__)
@@ -632,8 +632,8 @@ typedef struct opdi_block_job {
     const struct opdi_block_form *form;           /* how the weights of an exact product are converted to floats; NULL:
                                                      as dtype says */
 } opdi_block_job;
-/* An exact product y [m, n] = x [m, k] wT of 8-bit integers, whose sums wrap.  Rows are contiguous; those of x and y
-   follow each other. */
+/* An exact product y [m, n] = x [m, k] wT of 8-bit integers, whose sums wrap.  Rows are contiguous, and there are no
+   gaps between rows of x and of y. */
 typedef struct opdi_byte_job {
     int64_t m, n, k;
     const uint8_t *x;

@@ -4,8 +4,8 @@
 //  >>quantizing   weights in few bits: modules, graphs, the ranges of inputs
 //
 //  Reads the texts that say how weights are quantised, computes integers with scales and zero points by operators, and
-//  quantises modules and graphs.  The formulas are those of torch.ao.quantization (observer.py, _decomposed.py).  Uses
-//  modules, graphs and observers.
+//  quantises modules and graphs.  The formulas are the same as in torch.ao.quantization (observer.py, _decomposed.py).
+//  Uses modules, graphs and observers.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== how to quantise ===================================================================================================

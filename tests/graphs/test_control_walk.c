@@ -1,5 +1,5 @@
-/* All compositions of transforms over conditions and loops whose functions have views and write into them: the results
-   are those of the same functions in plain C code, run as usual, traced, and compiled. */
+/* All compositions of transforms over conditions and loops whose functions have views and write into them: the same
+   functions in plain C code, run as usual, traced and compiled, have equal results. */
 #include "../../opdispatch.h"
 #include "../control_bodies.h"
 

@@ -416,7 +416,7 @@ TEST(expressions_of_sizes_that_depend_on_data) {
         CHECK_ERROR(OPD_ERROR_ARGUMENT, wrong[i].error);
     }
     CHECK(!opd_graph_trace_open(where, NULL, in, 1, taken, NULL, NULL));
-    CHECK_ERROR(OPD_ERROR_ARGUMENT, "names such as u0 are those of sizes that depend on data");
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "names such as u0 are only for sizes that depend on data");
     opd_fake_block block = opd_fake_begin();      /* shapes of fakes, as expressions */
     in[0] = opd_empty(OPD_INTS(4, 3), OPD_FLOAT32);
     graph = opd_graph_trace_open(where, NULL, in, 1, sizes, NULL, NULL);

@@ -1,6 +1,6 @@
 /* Layers of quantised models: opd_graph_fuse_quantized replaces them by operators that compute with integers or convert
-   a few weights at a time.  Results equal those of the layers; gradients, vmap and shapes without data work; layers
-   whose codes are written stay. */
+   a few weights at a time.  Both give equal results; gradients, vmap and shapes without data work; layers whose codes
+   are written stay. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

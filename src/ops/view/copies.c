@@ -246,7 +246,7 @@ OPDI_OP(item) {
 #else
 #define OPDI_WEIGHTS_VIEWED true
 #endif
-/* Returns the dtype of 16-bit numbers in blocks whose bytes are those of numbers of `dtype`, or OPD_DTYPE_NONE. */
+/* Returns the dtype of 16-bit numbers in blocks that has the same bytes as `dtype`, or OPD_DTYPE_NONE. */
 static opd_scalar_type opdi_weight_of(opd_scalar_type dtype) {
     if (!OPDI_WEIGHTS_VIEWED) { return OPD_DTYPE_NONE; }
     return dtype == OPD_FLOAT16 ? OPD_WEIGHT_F16 : dtype == OPD_BFLOAT16 ? OPD_WEIGHT_BF16 : OPD_DTYPE_NONE;
