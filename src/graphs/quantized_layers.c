@@ -86,31 +86,22 @@ static int opdi_coded_by(opd_graph *graph, const opdi_gnode *node, bool weight, 
     }
     return 0;
 }
-/* Returns whether a node transposes a matrix. */
-static bool opdi_coded_turns(const opdi_gnode *node) {
-    opd_value dims;
-    int64_t first, second;
-    if (opd_graph_node_is(node, "aten::t") || opd_graph_node_is(node, "aten::numpy_T")) { return true; }
-    if (opd_graph_node_is(node, "aten::permute")) {
-        return opd_graph_value_constant(node->in[1], &dims) && dims.tag == OPD_TAG_INTS && dims.n == 2 &&
-            dims.u.ints[0] == 1 && dims.u.ints[1] == 0;
-    }
-    return opd_graph_node_is(node, "aten::transpose.int") && opdi_coded_int(node, 1, &first) &&
-        opdi_coded_int(node, 2, &second) && (first == 0 || first == 1) && second == 1 - first;
-}
-/* Reads codes that are converted to floats: the value of the weight, or (x is NULL) of the input x of a layer.  A
-   weight without scales has the dtype of x.  Returns 1; 0 if the value is not such; or -1 and sets an error. */
-static int opdi_coded_find(opd_graph *graph, opdi_gvalue *value, const opdi_gvalue *x, opdi_coded_value *coded) {
+/* What a value is for a layer.  Only matrices may be transposed on their way to the layer. */
+typedef enum opdi_coded_role { OPDI_CODED_INPUT, OPDI_CODED_MATRIX, OPDI_CODED_PLANES } opdi_coded_role;
+/* Reads codes that are converted to floats.  A weight without scales gets the dtype of the layer's input.  Returns 1; 0
+   if the value is something else; or -1 and sets an error. */
+static int opdi_coded_find(opd_graph *graph, opdi_gvalue *value, opdi_coded_role role, opdi_coded_value *coded) {
+    const bool weight = role != OPDI_CODED_INPUT;
     int64_t dtype;
     bool turned = false, wide = false;
     memset(coded, 0, sizeof *coded);
     for (int steps = 0; steps < 4 && value->node && value->node->kind == OPDI_GNODE_OP; steps++) {
         const opdi_gnode *const node = value->node;
-        const int found = wide ? 0 : opdi_coded_by(graph, node, x != NULL, coded);
+        const int found = wide ? 0 : opdi_coded_by(graph, node, weight, coded);
         coded->turned = turned;
         if (found) { return found; }
-        if (x && opdi_coded_turns(node)) { turned = !turned; }
-        else if (x && !wide && opdi_coded_int(node, 1, &dtype) && opd_dtype_is_floating((opd_scalar_type)dtype) &&
+        if (role == OPDI_CODED_MATRIX && opdi_gnode_transposes(node)) { turned = !turned; }
+        else if (weight && !wide && opdi_coded_int(node, 1, &dtype) && opd_dtype_is_floating((opd_scalar_type)dtype) &&
                  (opd_graph_node_is(node, "aten::to.dtype") || opd_graph_node_is(node, "aten::_to_copy"))) {
             wide = true;
         }
@@ -204,9 +195,9 @@ static int opdi_coded_fuse(const opdi_coded_search *search, opdi_gnode *node) {
     opdi_coded_value x, w;
     if (!opdi_coded_layer_of(node, &layer)) { return opd_ok() ? 0 : -1; }
     if (opd_graph_insert_before(graph, node->out[0])) { return -1; }
-    int rc = opdi_coded_find(graph, layer.weight, layer.x, &w);
+    int rc = opdi_coded_find(graph, layer.weight, layer.conv ? OPDI_CODED_PLANES : OPDI_CODED_MATRIX, &w);
     if (rc != 1 || w.turned != layer.turned) { return rc < 0 ? -1 : 0; }
-    rc = opdi_coded_find(graph, layer.x, NULL, &x);
+    rc = opdi_coded_find(graph, layer.x, OPDI_CODED_INPUT, &x);
     if (rc < 0 || (rc == 0 && layer.conv)) { return rc; }
     if (rc == 0) {
         memset(&x, 0, sizeof x);

@@ -38,6 +38,18 @@ bool opd_graph_node_is(const opd_graph_node *node, const char *name) {
     return strcmp(opdi_gnode_name(node, text, sizeof text), name) == 0 ||
         (node->kind == OPDI_GNODE_OP && strcmp(node->op->name, name) == 0);
 }
+/* Returns whether a node transposes its input 0, a matrix. */
+OPDI_INTERNAL bool opdi_gnode_transposes(const opdi_gnode *node) {
+    opd_value first, second;
+    if (opd_graph_node_is(node, "aten::t") || opd_graph_node_is(node, "aten::numpy_T")) { return true; }
+    if (opd_graph_node_is(node, "aten::permute")) {
+        return opd_graph_value_constant(node->in[1], &first) && first.tag == OPD_TAG_INTS && first.n == 2 &&
+            first.u.ints[0] % 2 != 0;
+    }
+    return opd_graph_node_is(node, "aten::transpose") && opd_graph_value_constant(node->in[1], &first) &&
+        opd_graph_value_constant(node->in[2], &second) && first.tag == OPD_TAG_INT && second.tag == OPD_TAG_INT &&
+        (first.u.i - second.u.i) % 2 != 0;
+}
 size_t opd_graph_node_name(const opd_graph_node *node, char *buf, size_t cap) {
     char text[200];
     opdi_text out = opdi_text_of(buf, cap);

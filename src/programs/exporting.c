@@ -1080,8 +1080,8 @@ static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_st
     return opdi_zip_add(zip, path, "", 0);
 }
 /* Writes a program.  If it was changed after it was loaded, records it anew first.  `other` is a second trace of the
-   graph, or NULL.  `numbers` has the numbers of the next entries in
-   the file; they are advanced.  `extra` is as for opdi_program_put_beside.  Returns 0, or -1 and sets an error. */
+   graph, or NULL.  `numbers` has the numbers of the next entries in the file; they are advanced.  `extra` is as for
+   opdi_program_put_beside.  Returns 0, or -1 and sets an error. */
 static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other, const opd_module *module,
                                   const char *name, opdi_program_put_block_fn put_block, int64_t *numbers,
                                   opdi_zip_writer *zip, bool extra) {

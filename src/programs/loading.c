@@ -144,8 +144,9 @@ static int opdi_program_shapes(opd_program *program) {
     }
     return program->shapes ? 0 : -1;
 }
-/* Makes program->quick of `graph`, which is or becomes the program's graph: NULL if it has no quantised layers.
-   Returns 0, or -1 and sets an error; then nothing has changed. */
+/* Makes program->quick of `graph`, which is or becomes the program's graph: NULL if it has no quantised layers.  Such
+   layers dequantise something, or cast a weight of integers for a product (mm).  Returns 0, or -1 and sets an error;
+   then nothing has changed. */
 OPDI_INTERNAL int opdi_program_quicken(opd_program *program, const opd_graph *graph) {
     bool quantized = false;
     for (const opd_graph_node *node = opd_graph_first(graph); node; node = opd_graph_next(node)) {

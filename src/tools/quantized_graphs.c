@@ -59,17 +59,6 @@ static bool opdi_quantize_layer(opdi_gnode *node, int input, opdi_quantize_use *
     }
     return false;
 }
-/* Returns whether a node transposes a matrix, its input 0. */
-static bool opdi_quantize_transposes(const opdi_gnode *node) {
-    opd_value one, two;
-    if (opd_graph_node_is(node, "aten::t") || opd_graph_node_is(node, "aten::numpy_T")) { return true; }
-    if (opd_graph_node_is(node, "aten::permute")) {
-        return opd_graph_value_constant(node->in[1], &one) && one.n == 2 && one.u.ints[0] && one.u.ints[0] != -2;
-    }
-    return opd_graph_node_is(node, "aten::transpose") && node->nin == 3 &&
-        opd_graph_value_constant(node->in[1], &one) && opd_graph_value_constant(node->in[2], &two) &&
-        one.tag == OPD_TAG_INT && two.tag == OPD_TAG_INT && (one.u.i - two.u.i) % 2 != 0;
-}
 /* Returns the uses of a value in the innermost scope, and their number; NULL and sets an error if memory runs out. */
 static opd_graph_use *opdi_quantize_uses(const opdi_gvalue *value, int *count) {
     *count = opd_graph_value_uses(value, NULL, 0);
@@ -85,7 +74,7 @@ static int opdi_quantize_use_add(opdi_quantize_weight *weight, const opd_graph_u
     use->node = its->node;
     use->input = its->index;
     bool layer = its->node && opdi_quantize_layer(its->node, its->index, use, &turned, &convolution);
-    if (its->node && !layer && weight->tensor->ndim == 2 && its->index == 0 && opdi_quantize_transposes(its->node)) {
+    if (its->node && !layer && weight->tensor->ndim == 2 && its->index == 0 && opdi_gnode_transposes(its->node)) {
         int count;
         const opd_graph_use *const again = opdi_quantize_uses(its->node->out[0], &count);
         if (!again) { return -1; }

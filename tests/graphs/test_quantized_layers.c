@@ -360,7 +360,32 @@ TEST(packed_codes_tell_how_they_are_packed) {
     CHECK_INT(opd_int4_block_set(16), -1);
     opd_error_clear();
 }
+/* Two transposes of a matrix cancel; two permutations of a weight of planes need not. */
+TEST(weights_that_are_permuted_twice) {
+    for (int conv = 0; conv < 2; conv++) {
+        OPD_SCOPED;
+        opd_graph *graph = opd_graph_new();
+        opd_graph_value *x = opd_graph_input(graph, "x", NULL), *w = opd_graph_input(graph, "w", NULL), *y;
+        const layer its = {BYTES, ONE, conv ? CONV : LINEAR};
+        x = input_of(graph, &its, x, 3);
+        w = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", w, 0.013, 0, -128, 127, OPD_INT8);
+        w = OPD_GRAPH_CALL(graph, "aten::transpose.int", OPD_GRAPH_CALL(graph, "aten::numpy_T", w), 0, 1);
+        y = conv ? OPD_GRAPH_CALL(graph, "aten::conv2d", x, w) : OPD_GRAPH_CALL(graph, "aten::linear", x, w);
+        CHECK_INT(opd_graph_output(graph, &y, 1, false), 0);
+        opd_graph *fused = opd_graph_copy(graph);
+        CHECK_INT(opd_graph_fuse_quantized(fused), !conv);
+        opd_tensor *in[2] = {conv ? numbers(OPD_INTS(1, 3, 5, 5), 1) : numbers(OPD_INTS(4, 3), 1), NULL}, *want, *got;
+        in[1] = conv ? codes(OPD_INTS(3, 3, 3, 3), 2) : codes(OPD_INTS(3, 3), 2);
+        CHECK_INT(opd_graph_run(graph, in, 2, &want, 1), 1);
+        CHECK_INT(opd_graph_run(fused, in, 2, &got, 1), 1);
+        CHECK(near(got, want));
+        opd_graph_free(graph);
+        opd_graph_free(fused);
+    }
+    CHECK_OK();
+}
 TEST(sums_of_bytes_are_exact) {
+    CHECK(opd_find("opdispatch::quantized_linear") != NULL);          /* from now on, sums of bytes have their own way */
     opd_tensor *w = codes(OPD_INTS(37, 200), 6);
     for (int64_t dim = 0; dim < 2; dim++) {
         opd_tensor *view = dim ? w : opd_t(w);
