@@ -58,15 +58,15 @@ static int64_t opdi_int4_place(int64_t row, int64_t column, int64_t rows, int64_
     return first * columns + column * count + opdi_int4_place_in(row - first, count, block);
 }
 static int opdi_int4_code(const uint8_t *packed, int64_t at) { return packed[at / 2] >> (at % 2 ? 4 : 0) & 15; }
-/* Returns how many groups of columns have both code 0 and code 15, in the first rows[0] of rows[1] rows. */
-static int64_t opdi_int4_full(const uint8_t *packed, const int64_t rows[2], int64_t columns, int64_t group,
-                              int64_t block) {
+/* Returns how many of the first `groups` groups of columns, in the first `some` rows, have both code 0 and code 15. */
+static int64_t opdi_int4_full(const uint8_t *packed, int64_t rows, int64_t columns, int64_t some, int64_t groups,
+                              int64_t group, int64_t block) {
     int64_t full = 0;
-    for (int64_t row = 0; row < rows[0]; row++) {
-        for (int64_t first = 0; first < columns; first += group) {
+    for (int64_t row = 0; row < some; row++) {
+        for (int64_t first = 0; first < groups * group; first += group) {
             unsigned seen = 0;
             for (int64_t k = first; k < first + group; k++) {
-                seen |= 1u << opdi_int4_code(packed, opdi_int4_place(row, k, rows[1], columns, block));
+                seen |= 1u << opdi_int4_code(packed, opdi_int4_place(row, k, rows, columns, block));
             }
             full += (seen & 0x8001u) == 0x8001u;
         }
@@ -75,14 +75,16 @@ static int64_t opdi_int4_full(const uint8_t *packed, const int64_t rows[2], int6
 }
 /* Returns the rows of a block of packed codes.  A file does not tell.  Each group of a quantiser has the code 0 for its
    smallest element and 15 for the largest; if the codes are read in the wrong way, elements of two rows are mixed, and
-   fewer groups have both.  Returns 32 if that does not decide. */
+   fewer groups have both.  Reads 128 columns (or a group) of 64 rows, because each product asks.  Returns 32 if that
+   does not decide. */
 static int64_t opdi_int4_block(const uint8_t *packed, int64_t rows, int64_t columns, int64_t group) {
     const int chosen = opd_int4_block();
     if (chosen || !columns) { return chosen ? chosen : 32; }
-    const int64_t some[2] = {OPDI_MIN(rows, OPDI_MAX((int64_t)64, 262144 / columns / 64 * 64)), rows};
-    const int64_t wide = opdi_int4_full(packed, some, columns, group, 64);
-    if (wide * 10 < some[0] * (columns / group) * 9) { return 32; }
-    return wide > opdi_int4_full(packed, some, columns, group, 32) ? 64 : 32;
+    const int64_t some = OPDI_MIN(rows, (int64_t)64);
+    const int64_t groups = OPDI_MIN(columns / group, OPDI_MAX((int64_t)1, 128 / group));
+    const int64_t wide = opdi_int4_full(packed, rows, columns, some, groups, group, 64);
+    if (wide * 10 < some * groups * 9) { return 32; }
+    return wide > opdi_int4_full(packed, rows, columns, some, groups, group, 32) ? 64 : 32;
 }
 static int opdi_int4_pack_kernel(opd_call *call) {
     opd_tensor *const weight = opd_arg_tensor(call, 0);
