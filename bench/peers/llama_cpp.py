@@ -3,9 +3,9 @@
 The model is a llama of 124 million random parameters (12 layers of width 768, 12 heads, 4 of keys and values, 32,000
 words).  A prompt has 128 tokens, and 32 tokens of text follow.  Both programs run in turns, each in a process of its
 own; a figure is the median of the rounds, and the ratio divides the medians (above 1: faster here).  --busy is for a
-machine that does other work, too: it measures processor time, with one thread, by which longer runs exceed a short one.
-Types that the
-package gguf cannot write are converted by examples/convert_weights.c, so both programs read the same file.
+machine that does other work, too: it measures the processor time of one thread, and subtracts the time of a short run
+from the time of a longer one.  Types that the package gguf cannot write are converted by examples/convert_weights.c, so
+both programs read the same file.
 Needs cc, and the packages gguf, numpy and xllamacpp from pip."""
 import json
 import os

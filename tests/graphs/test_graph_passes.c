@@ -46,6 +46,18 @@ static int joining(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     out[1] = opd_add(opd_cat(opd_tensors_of(more, 3), -1), opd_sum(c));
     return 2;
 }
+/* Writes into images before and after they are joined. */
+static int joining_and_writing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user, (void)n;
+    opd_tensor *a = opd_relu_(convolved(in[0], 1)), *b = convolved(a, 2);
+    opd_tensor *both[] = {a, b}, *c = opd_cat(opd_tensors_of(both, 2), 1);
+    (void)opd_mul_Scalar_(opd_select(b, 0, 0), opd_value_double(2));
+    (void)opd_relu_(c);
+    (void)opd_add_(opd_narrow(c, 1, 0, 4), a);
+    out[0] = opd_neg(c);
+    out[1] = opd_add(b, a);
+    return 2;
+}
 /* Writes into the result of a convolution, and into a view of another. */
 static int writing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user, (void)n;
@@ -262,6 +274,7 @@ TEST(chains_of_convolutions_convert_at_their_ends) {
     CHECK(strstr(text, "aten::relu_("));
     CHECK_INT(check_pass(joining, x, opd_graph_channels_last), 4);   /* x; before narrow; the results */
     CHECK(strstr(text, "strides=[512, 1, 64, 8]"));                   /* of the joined channels */
+    CHECK(check_pass(joining_and_writing, x, opd_graph_channels_last) >= 0);
     CHECK_INT(check_pass(chain, x, opd_graph_channels_last), 0);
     CHECK_INT(check_pass(residual, opd_contiguous_full(x, 2), opd_graph_channels_last), 0);
     CHECK_INT(opd_graph_channels_last(NULL), -1);
