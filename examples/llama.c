@@ -478,6 +478,10 @@ static int all_used(const model *m) {
     }
     return opd_ok() ? 0 : -1;
 }
+static bool ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
 /* Is this path a folder?  Reading one fails. */
 static bool is_folder(const char *path) {
     char config[1100], byte;
@@ -536,7 +540,10 @@ static int model_open(model *m, const char *path, int64_t context) {
     char name[160];
     memset(m, 0, sizeof *m);
     m->path = path;
-    if (is_folder(path)) { m->folder = folder_open(path); } else { m->file = opd_tensor_file_open(path); }
+    if (is_folder(path)) { m->folder = folder_open(path); }
+    else if (ends_with(path, ".json") || ends_with(path, ".safetensors")) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s is only a part of a model: give the folder, or a GGUF file", path);
+    } else { m->file = opd_tensor_file_open(path); }
     if ((!m->file && !m->folder) || read_settings(m) != 0) { return -1; }
     m->context = context ? context : m->trained_context < 4096 ? m->trained_context : 4096;
     m->used = (bool *)calloc((size_t)tensors_of(m) + 1, sizeof *m->used);
@@ -1002,7 +1009,7 @@ static void print_rates(const model *m, const writing *list, int64_t n, double p
     }
     print_rate("prompt", given, given, prompts);
     print_rate("; text", made, made - started, texts);
-    (void)fprintf(stderr, "\ncache: %.2f MB, for %lld tokens of %lld %s\n", (double)bytes / 1e6, (long long)m->room,
+    (void)fprintf(stderr, "\ncache: %.3g MB, for %lld tokens of %lld %s\n", (double)bytes / 1e6, (long long)m->room,
                   (long long)m->texts, m->texts == 1 ? "text" : "texts");
     if (full) { (void)fprintf(stderr, "the context of %lld tokens is full\n", (long long)m->context); }
 }
@@ -1403,7 +1410,7 @@ int main(int argc, char **argv) {
             }
         }
         else if (argv[i][0] != '-' && !s.model) { s.model = argv[i]; }
-        else { (void)fprintf(stderr, "llama: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
+        else { (void)fprintf(stderr, "llama: '%s' is not understood (see --help)\n", argv[i]); return 2; }
     }
     const char *wrong = s.check && (s.model || !checked) ? "--check needs files behind it, and no other"
                         : s.check ? NULL : contradiction(&s);

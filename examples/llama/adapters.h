@@ -86,10 +86,6 @@ static opd_tensor *reorder(const model *m, const linear *l, opd_tensor *b, bool 
     b = opd_view(opd_contiguous(b), to_gguf ? OPD_INTS(heads, 2, half, rank) : OPD_INTS(heads, half, 2, rank));
     return opd_reshape(opd_transpose(b, 1, 2), OPD_INTS(heads * m->key_size, rank));
 }
-static bool ends_with(const char *text, const char *end) {
-    const size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
 /* Writes the text of a file beside `path`. */
 static void beside(const char *path, const char *name, char *buf, size_t cap) {
     const char *slash = strrchr(path, '/');

@@ -217,6 +217,8 @@ TEST(missing_files_are_named) {
     (void)remove(scratch("generation_config.json"));           /* this one need not be there */
     CHECK_INT(RUN(work, "--prompt", "a", "--tokens", "1"), 0);
     CHECK_OK();
+    CHECK_INT(RUN(scratch("model.safetensors"), "--prompt", "a"), 1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is only a part of a model: give the folder");
     CHECK_INT(RUN("/no/such/folder", "--prompt", "a"), 1);
     CHECK_ERROR(OPD_ERROR_FILE, "/no/such/folder");
 }
