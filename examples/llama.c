@@ -7,7 +7,7 @@
 
    The file has four parts:
    1. the settings and weights of the file, each of which is checked before it is used;
-   2. the network, which is about 150 lines of operator calls.  Weights in few bits stay as they are in the mapped file:
+   2. the network, which is about 200 lines of operator calls.  Weights in few bits stay as they are in the mapped file:
       opd_linear and opd_embedding take them.  Only the rotation of queries and keys is an operator of this program;
    3. choosing tokens, and writing text;
    4. training.  The weights of the file have no gradients; adapters that are added to some of them have.
@@ -1049,6 +1049,7 @@ static int generate(model *m, writing *list, int64_t n, bool same, settings *s, 
         texts += seconds() - answered;
     }
     if (out && opd_ok()) {
+        print_texts(list, n, &printed, out);
         if (n == 1) { (void)fprintf(out, "\n"); }
         print_rates(m, list, n, prompts, texts);
     }
@@ -1331,8 +1332,9 @@ static int64_t encode_prompts(const model *m, writing *list, int64_t n, char *li
             (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has %lld tokens, but there is room for %lld (see --context)",
                            m->path, which, (long long)count, (long long)m->context);
         }
-        if (count == 0) {
-            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s is empty", !lines ? "the prompt (--prompt)" : "a line of --prompts");
+        if (count == 0 && !lines) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the prompt is empty: give --prompt TEXT"); }
+        if (count == 0 && lines) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "line %lld of %s is empty", (long long)i + 1, s->prompts);
         }
         if (count > longest) { longest = count; }
     }

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/folders: small random models of Hugging Face's architectures, and what transformers makes of them.
+"""Writes tests/golden/folders: small random models of Hugging Face's architectures, with results of transformers.
 
 usage: pip install torch transformers && python3 tests/golden/make_llama_folders.py
 
 Each folder has config.json, weights (safetensors, one file or two), tokenizer.json and generation_config.json, as
-save_pretrained writes them.  Some have settings in the form of older versions of transformers.  golden.npz has token ids,
-their logits (computed in float64 from the saved weights), and tokens that follow them greedily.  golden.json has the
-tokens of texts, in the form that tok_wrong of examples/llama/tokens.h explains.
+save_pretrained writes them.  Some have settings in the form of older versions of transformers.  golden.npz has token
+ids, their logits (computed in float64 from the saved weights), and tokens that follow them greedily.  golden.json has
+the tokens of texts, in the form that tok_wrong of examples/llama/tokens.h explains.
 """
 import json
 import os
@@ -24,7 +24,8 @@ LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[
           r"\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN = LLAMA3.replace(r'\p{N}{1,3}', r'\p{N}')
 TEXTS = ['', ' ', 'Hello world', '  two  spaces and\ttabs\n\n\nlines ', "I'm here, we've 1234567 things: it's DON'T",
-         'Caf\u00e9 na\u00efve \u00fcber', '\u4f60\u597d\uff0c\u4e16\u754c \u3053\u3093', '\U0001f600 ok \U0001f9d1\u200d\U0001f680!',
+         'Caf\u00e9 na\u00efve \u00fcber', '\u4f60\u597d\uff0c\u4e16\u754c \u3053\u3093',
+         '\U0001f600 ok \U0001f9d1\u200d\U0001f680!',
          'x = [1, 2.5e-3]; # done\r\n', '<s>the</s> and <|end|>  after <|mark|>  it', 'a<tool>b  <tool> c',
          '\u0430\u0431\u0432 \u05d0 ...?!  \n']
 CORPUS = ['The sea is calm and the night is clear. We are here, and it is the end of the day.', 'in the house of the',
@@ -54,7 +55,9 @@ def tokenizer_of(model, specials, **parts):
 def begins_with(tokenizer, text, byte_level=False):
     after = processors.TemplateProcessing(single=text + ' $A', pair=text + ' $A ' + text + ':1 $B:1',
                                           special_tokens=[(text, tokenizer.token_to_id(text))])
-    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), after]) if byte_level else after
+    if byte_level:
+        after = processors.Sequence([processors.ByteLevel(trim_offsets=False), after])
+    tokenizer.post_processor = after
     return tokenizer
 
 
@@ -80,7 +83,8 @@ def pieces_bpe(specials, style, size=90):
                        byte_fallback=True)
     back = [decoders.Replace('\u2581', ' '), decoders.ByteFallback(), decoders.Fuse()]
     if style == 'llama':
-        parts = dict(normalizer=normalizers.Sequence([normalizers.Prepend('\u2581'), normalizers.Replace(' ', '\u2581')]))
+        parts = dict(normalizer=normalizers.Sequence([normalizers.Prepend('\u2581'),
+                                                      normalizers.Replace(' ', '\u2581')]))
     elif style == 'mistral':
         parts = dict(pre_tokenizer=pre_tokenizers.Metaspace(prepend_scheme='first', split=False))
     else:
@@ -128,7 +132,8 @@ def write(name, model_type, tokenizer, dtype, change=None, split=False, **settin
                 num_key_value_heads=2, intermediate_size=64, max_position_embeddings=64)
     if model_type == 'GPT2':
         base = dict(vocab_size=base['vocab_size'], n_embd=32, n_layer=2, n_head=4, n_positions=64)
-    config = getattr(transformers, model_type + ('Text' if model_type == 'Gemma3' else '') + 'Config')(**dict(base, **settings))
+    config_type = model_type + ('Text' if model_type == 'Gemma3' else '') + 'Config'
+    config = getattr(transformers, config_type)(**dict(base, **settings))
     end = 'LMHeadModel' if model_type == 'GPT2' else 'ForCausalLM'
     model = getattr(transformers, model_type + end)(config)
     numbers_for(model)
@@ -165,9 +170,10 @@ def main():
     chat = [('<s>', True, False), ('</s>', True, False), ('<|end|>', True, False), ('<tool>', False, False)]
     phi = [('<|end|>', True, True), ('<|mark|>', True, True), ('<tool>', False, False)]
     llama3 = bytes_bpe(LLAMA3, chat, bos='<s>', ignore_merges=True)
-    write('llama3', 'Llama', llama3, torch.bfloat16, split=True, head_dim=32, num_attention_heads=2, num_key_value_heads=1,
-          rope_parameters=dict(rope_type='llama3', rope_theta=500.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
-                               original_max_position_embeddings=32), eos_token_id=[3, 291])
+    write('llama3', 'Llama', llama3, torch.bfloat16, split=True, head_dim=32, num_attention_heads=2,
+          num_key_value_heads=1, eos_token_id=[3, 291],
+          rope_parameters=dict(rope_type='llama3', rope_theta=500.0, factor=8.0, low_freq_factor=1.0,
+                               high_freq_factor=4.0, original_max_position_embeddings=32))
     def plain_rope(config):
         config['rope_theta'] = config.pop('rope_parameters')['rope_theta']
     write('llama2', 'Llama', pieces_bpe([('<tool>', False, False)], 'llama'), torch.float16, plain_rope,
@@ -201,8 +207,9 @@ def main():
                 config.setdefault(name, config['rope_scaling'].pop(name))
     write('phi3', 'Phi3', pieces_bpe(phi, 'llama'), torch.bfloat16, phi3, pad_token_id=0, sliding_window=12,
           original_max_position_embeddings=32, partial_rotary_factor=0.75, eos_token_id=2, bos_token_id=1,
-          rope_parameters=dict(rope_type='longrope', rope_theta=10000.0, short_factor=short, long_factor=[2.0, 3.0, 4.0],
-                               partial_rotary_factor=0.75, original_max_position_embeddings=32))
+          rope_parameters=dict(rope_type='longrope', rope_theta=10000.0, short_factor=short,
+                               long_factor=[2.0, 3.0, 4.0], partial_rotary_factor=0.75,
+                               original_max_position_embeddings=32))
     write('gpt2', 'GPT2', bytes_bpe(None, [('<|end|>', True, False), ('<tool>', False, False)]), torch.float16,
           eos_token_id=290, bos_token_id=290)
     write('mixtral', 'Mixtral', pieces_bpe([('<tool>', False, False)], 'mistral'), torch.bfloat16, num_local_experts=3,

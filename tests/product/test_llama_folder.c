@@ -370,6 +370,10 @@ TEST(options_for_several_texts) {
     write_file("prompts.txt", "a\nthe house of the rising sun and other things", 46);
     CHECK_INT(RUN(work, "--prompts", scratch("prompts.txt"), "--context", "4"), 1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "prompt 2 of 2 has");
+    copy_folder("qwen2");                         /* without a token for the begin */
+    write_file("prompts.txt", "a\n\n", 3);
+    CHECK_INT(RUN(work, "--prompts", scratch("prompts.txt")), 1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "line 2 of ");
     CHECK_INT(RUN(work, "--prompts", "/no/such/file"), 1);
     CHECK_ERROR(OPD_ERROR_FILE, "/no/such/file cannot be opened");
     CHECK_INT(RUN(work, "--prompts", "a", "--prompt", "b"), 2);
