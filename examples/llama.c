@@ -1,16 +1,18 @@
-/* Runs a language model from a GGUF file, and trains adapters (LoRA) for it.
+/* Runs a language model from a GGUF file or a folder of Hugging Face's transformers, and trains adapters (LoRA) for it.
    cc -O2 examples/llama.c -o llama -lm && ./llama --check tests/golden/gguf/llama_Q4_0.gguf
-   ci: --check tests/golden/llama/[a-z]*.gguf tests/golden/gguf/{gpt2_BF16,llama_Q4_K_M,qwen2_Q8_0,vocab_llama-bpe}.gguf
+   ci: --check tests/golden/{llama/[a-z]*,gguf/{gpt2_BF16,llama_Q4_K_M,qwen2_Q8_0,vocab_llama-bpe}}.gguf \
+       tests/golden/folders/[a-z]*
 
-   ./llama MODEL.gguf --prompt "The sea is" writes text.  ./llama --help explains the other options.
+   ./llama MODEL --prompt "The sea is" writes text.  ./llama --help explains the other options.
 
    The file has four parts:
    1. the settings and weights of the file, each of which is checked before it is used;
-   2. the network, which is about 150 lines of operator calls.  Weights in few bits stay as they are in the mapped file:
+   2. the network, which is about 200 lines of operator calls.  Weights in few bits stay as they are in the mapped file:
       opd_linear and opd_embedding take them.  Only the rotation of queries and keys is an operator of this program;
    3. choosing tokens, and writing text;
    4. training.  The weights of the file have no gradients; adapters that are added to some of them have.
-   The tokenisers are in examples/llama/tokens.h. */
+   Files in examples/llama: tokens.h has the tokenisers, tokenizer.h reads tokenizer.json, folder.h reads the settings
+   and weights of a folder, adapters.h reads and writes adapters, and check.h compares results. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <ctype.h>
@@ -20,7 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "llama/tokens.h"
+#include "llama/folder.h"
+#include "llama/tokenizer.h"
 
 //-- the rotation, an operator -----------------------------------------------------------------------------------------
 
@@ -85,10 +88,10 @@ typedef struct norm { opd_tensor *weight, *bias; } norm;
 typedef struct block {
     norm attn, ffn, q, k, after_attn, after_ffn;
     linear wq, wk, wv, wqkv, wo, gate, up, down, route;
-    opd_tensor *gates, *ups, *downs;              /* of experts [experts, out, in] */
+    opd_tensor **experts;                         /* gate, up and down of each expert */
     int64_t kv_heads;
     bool window;                                  /* a token sees only the last `window` tokens */
-    opd_tensor *keys, *values;                    /* of the tokens so far [kv heads, context, size] */
+    opd_tensor *keys, *values;                    /* of the tokens so far [texts, kv heads, room, size] */
 } block;
 typedef enum family { LLAMA, QWEN2, QWEN3, GEMMA, GEMMA2, GEMMA3, PHI3, GPT2, FAMILIES } family;
 /* halves: how the rotation pairs numbers */
@@ -99,7 +102,8 @@ static const struct { const char *name; family family; bool halves; } architectu
 };
 typedef struct model {
     const char *path, *arch;
-    opd_tensor_file *file;
+    opd_tensor_file *file;                        /* a GGUF file ... */
+    model_folder *folder;                          /* ... or a folder as transformers writes it */
     tok_vocabulary *vocabulary;
     family family;
     bool halves;
@@ -112,48 +116,75 @@ typedef struct model {
     norm last;
     linear head;
     block *block;
-    opd_tensor *kept[64];                         /* released at the end, as the tensors of the blocks are */
-    int nkept;
-    int64_t past;                                 /* tokens in the cache */
+    int64_t texts, room, *past;                   /* of the cache; past: tokens of each text that are in it */
+    bool shares;                                  /* the shares of the chosen experts are made to add up to 1 */
     double adapter_scale;
 } model;
 
+static const char *settings_of(const model *m) { return m->folder ? m->folder->config_path : m->path; }
 static int bad(const model *m, const char *what, const char *name) {
-    return opd_fail(OPD_ERROR_FILE, "%s: '%s' %s", m->path, name, what);
+    return opd_fail(OPD_ERROR_FILE, "%s: '%s' %s", settings_of(m), name, what);
 }
-/* Reads the setting ARCH.key, an integer from 1 to `most`.  If the key is missing, returns `otherwise`; -1: the key
-   must be there. */
+/* Looks for a setting, and writes its name in the file to name[128].  Returns whether it is there. */
+static bool setting(const model *m, const char *key, char *name) {
+    const char *own = NULL;
+    const bool there = m->folder && folder_setting(m->folder, key, &own) >= 0;
+    if (m->folder) { (void)snprintf(name, 128, "%s", own); return there; }
+    (void)snprintf(name, 128, "%s.%s", m->arch, key);
+    return opd_tensor_file_metadata_type(m->file, name) != NULL;
+}
+/* Reads the setting `key`, an integer from 1 to `most`.  If the key is missing, returns `otherwise`; -1: the key must
+   be there. */
 static int64_t integer(const model *m, const char *key, int64_t i, int64_t most, int64_t otherwise) {
     char name[128];
     double number = 0;
-    (void)snprintf(name, sizeof name, "%s.%s", m->arch, key);
-    if (!opd_tensor_file_metadata_type(m->file, name)) {
+    if (!setting(m, key, name)) {
         if (otherwise < 0) { (void)bad(m, "is missing", name); }
         return otherwise;
     }
-    if (opd_tensor_file_metadata_count(m->file, name) < 0) { i = 0; }        /* one number for all layers */
-    if (opd_tensor_file_metadata_number(m->file, name, i, &number) != 0) { return -1; }
+    if (m->file && opd_tensor_file_metadata_count(m->file, name) < 0) { i = 0; }      /* one number for all layers */
+    if (m->file ? opd_tensor_file_metadata_number(m->file, name, i, &number) : folder_number(m->folder, key, &number)) {
+        return -1;
+    }
     const int least = otherwise != 0;                      /* 0 is allowed if a missing key means 0 */
     if (!(number >= least && number <= (double)most) || number != floor(number)) {
-        return opd_fail(OPD_ERROR_FILE, "%s: '%s' is %g, which is no integer from %d to %lld", m->path, name, number,
-                        least, (long long)most);
+        return opd_fail(OPD_ERROR_FILE, "%s: '%s' is %g, which is no integer from %d to %lld", settings_of(m), name,
+                        number, least, (long long)most);
     }
     return (int64_t)number;
 }
-/* Reads the setting ARCH.key, a number from low to high; NaN as `otherwise`: the key must be there. */
+/* Reads the setting `key`, a number from low to high; NaN as `otherwise`: the key must be there. */
 static double real(const model *m, const char *key, double low, double high, double otherwise) {
     char name[128];
     double number = 0;
-    (void)snprintf(name, sizeof name, "%s.%s", m->arch, key);
-    if (!opd_tensor_file_metadata_type(m->file, name)) {
+    if (!setting(m, key, name)) {
         if (otherwise != otherwise) { (void)bad(m, "is missing", name); }
         return otherwise;
     }
-    if (opd_tensor_file_metadata_number(m->file, name, 0, &number) != 0) { return otherwise; }
+    if (m->file ? opd_tensor_file_metadata_number(m->file, name, 0, &number) : folder_number(m->folder, key, &number)) {
+        return otherwise;
+    }
     if (!(number >= low && number <= high)) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: '%s' is %g, which is not from %g to %g", m->path, name, number, low, high);
+        (void)opd_fail(OPD_ERROR_FILE, "%s: '%s' is %g, which is not from %g to %g", settings_of(m), name, number, low,
+                       high);
     }
     return number;
+}
+/* Writes the name of the tensor blk.BLOCK.name.end, or without a block (-1), name.end, to text[160].  expert: of a
+   folder, which has a tensor for each; else -1. */
+static const char *tensor_name(const model *m, int64_t block, const char *name, int64_t expert, const char *end,
+                               char *text) {
+    if (m->folder) { folder_name(m->folder, block, name, expert, end, text, 160); }
+    else if (block < 0) { (void)snprintf(text, 160, "%s.%s", name, end); }
+    else { (void)snprintf(text, 160, "blk.%d.%s.%s", (int)block, name, end); }
+    return text;
+}
+/* Returns the tensor at a place of the file, or of a folder's files. */
+static opd_tensor *tensor_at(const model *m, int64_t place, const char *name) {
+    if (m->file) { return opd_tensor_file_at(m->file, place); }
+    const opd_tensor_file *part = folder_part(m->folder, place, &place);
+    opd_tensor *t = opd_tensor_file_at(part, place);
+    return t && folder_turned(m->folder, name) && opd_ndim(t) == 2 ? opd_contiguous(opd_t(t)) : t;
 }
 /* Reads a tensor of these sizes (rows 0: a vector; experts 0: no experts).  Returns NULL if the tensor is missing and
    `needed` is false, and NULL with an error if it does not fit.  The caller releases it.  Matrices of 16-bit floats and
@@ -161,7 +192,7 @@ static double real(const model *m, const char *key, double low, double high, dou
 static opd_tensor *weight(const model *m, const char *name, int64_t experts, int64_t rows, int64_t columns,
                           bool needed) {
     if (!opd_ok()) { return NULL; }
-    const int64_t place = opd_tensor_file_find(m->file, name);
+    const int64_t place = m->file ? opd_tensor_file_find(m->file, name) : folder_find(m->folder, name);
     if (place < 0) {
         if (needed) { (void)opd_fail(OPD_ERROR_FILE, "%s: the tensor '%s' is missing", m->path, name); }
         return NULL;
@@ -169,7 +200,7 @@ static opd_tensor *weight(const model *m, const char *name, int64_t experts, int
     opd_tensor *kept = NULL;
     m->used[place] = true;
     OPD_SCOPE {
-        opd_tensor *t = opd_tensor_file_get(m->file, name);
+        opd_tensor *t = tensor_at(m, place, name);
         const int64_t want[] = {experts, rows, columns};
         const int from = experts ? 0 : rows ? 1 : 2, dims = 3 - from;
         bool fits = t && opd_ndim(t) == dims;
@@ -196,43 +227,60 @@ static opd_tensor *weight(const model *m, const char *name, int64_t experts, int
 }
 static linear layer(const model *m, int i, const char *name, int64_t rows, int64_t columns, bool needed) {
     linear l;
-    char text[128];
+    char text[160];
     const bool biased = m->family == GPT2 || (m->family == QWEN2 && strncmp(name, "attn_", 5) == 0 &&
                                               strcmp(name, "attn_output") != 0);
     memset(&l, 0, sizeof l);
     l.name = name;
     l.block = i;
-    (void)snprintf(text, sizeof text, "blk.%d.%s.weight", i, name);
-    l.weight = weight(m, text, 0, rows, columns, needed);
-    (void)snprintf(text, sizeof text, "blk.%d.%s.bias", i, name);
-    l.bias = l.weight ? weight(m, text, 0, 0, rows, biased) : NULL;
+    l.weight = weight(m, tensor_name(m, i, name, -1, "weight", text), 0, rows, columns, needed);
+    l.bias = l.weight ? weight(m, tensor_name(m, i, name, -1, "bias", text), 0, 0, rows, biased) : NULL;
     return l;
 }
 /* i: -1 for the norm behind all blocks */
 static norm norm_of(const model *m, int i, const char *name, int64_t size) {
     norm n;
-    char text[128], prefix[32] = "";
-    if (i >= 0) { (void)snprintf(prefix, sizeof prefix, "blk.%d.", i); }
-    (void)snprintf(text, sizeof text, "%s%s.weight", prefix, name);
-    n.weight = weight(m, text, 0, 0, size, true);
-    (void)snprintf(text, sizeof text, "%s%s.bias", prefix, name);
-    n.bias = m->family == GPT2 ? weight(m, text, 0, 0, size, true) : NULL;
+    char text[160];
+    n.weight = weight(m, tensor_name(m, i, name, -1, "weight", text), 0, 0, size, true);
+    n.bias = m->family == GPT2 ? weight(m, tensor_name(m, i, name, -1, "bias", text), 0, 0, size, true) : NULL;
+    if (n.weight && m->folder && (m->folder->arch->flags & FOLDER_ADDS_ONE)) {
+        opd_tensor *before = n.weight;
+        OPD_SCOPE { n.weight = opd_keep(opd_add_Scalar(before, OPD_V(1))); }
+        opd_release(before);
+    }
     return n;
+}
+/* Reads the experts of block i.  A GGUF file has one tensor for all of them, a folder a tensor for each. */
+static void read_experts(const model *m, int i, block *b) {
+    static const char *const names[] = {"ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"};
+    char text[160];
+    b->experts = (opd_tensor **)calloc((size_t)(3 * m->experts), sizeof *b->experts);
+    if (!b->experts) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its experts", m->path); }
+    for (int64_t k = 0; k < 3 && opd_ok(); k++) {
+        const int64_t rows = k < 2 ? m->hidden : m->width, columns = k < 2 ? m->width : m->hidden;
+        opd_tensor *all = m->folder ? NULL : weight(m, tensor_name(m, i, names[k], -1, "weight", text), m->experts,
+                                                    rows, columns, true);
+        for (int64_t e = 0; e < m->experts && opd_ok(); e++) {
+            if (all) { OPD_SCOPE { b->experts[3 * e + k] = opd_keep(opd_select(all, 0, e)); } continue; }
+            b->experts[3 * e + k] = weight(m, tensor_name(m, i, names[k], e, "weight", text), 0, rows, columns, true);
+        }
+        opd_release(all);
+    }
 }
 /* Reads the tensors of block i. */
 static void read_block(const model *m, int i, block *b) {
     const int64_t heads = m->heads * m->key_size, out = m->heads * m->value_size, width = m->width;
     const bool two_norms = m->family == GEMMA2 || m->family == GEMMA3;
     const bool size_norms = m->family == QWEN3 || m->family == GEMMA3;
-    char name[64];
     b->kv_heads = integer(m, "attention.head_count_kv", i, m->heads, m->heads);
     if (opd_ok() && m->heads % b->kv_heads) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: '%s.attention.head_count' %lld is no multiple of head_count_kv %lld",
-                       m->path, m->arch, (long long)m->heads, (long long)b->kv_heads);
+        (void)opd_fail(OPD_ERROR_FILE, "%s: there are %lld heads, which is no multiple of the %lld heads of keys and "
+                       "values", settings_of(m), (long long)m->heads, (long long)b->kv_heads);
     }
     if (!opd_ok()) { return; }
     const int64_t keys = b->kv_heads * m->key_size, values = b->kv_heads * m->value_size;
-    b->window = m->window && two_norms && i % m->pattern != m->pattern - 1;
+    b->window = m->window && (m->folder ? folder_window(m->folder, i, m->blocks)
+                                        : two_norms && i % m->pattern != m->pattern - 1);
     b->attn = norm_of(m, i, "attn_norm", width);
     b->ffn = norm_of(m, i, "ffn_norm", width);
     if (two_norms) {
@@ -252,12 +300,7 @@ static void read_block(const model *m, int i, block *b) {
     b->wo = layer(m, i, "attn_output", width, out, true);
     if (m->experts) {
         b->route = layer(m, i, "ffn_gate_inp", m->experts, width, true);
-        (void)snprintf(name, sizeof name, "blk.%d.ffn_gate_exps.weight", i);
-        b->gates = weight(m, name, m->experts, m->hidden, width, true);
-        (void)snprintf(name, sizeof name, "blk.%d.ffn_up_exps.weight", i);
-        b->ups = weight(m, name, m->experts, m->hidden, width, true);
-        (void)snprintf(name, sizeof name, "blk.%d.ffn_down_exps.weight", i);
-        b->downs = weight(m, name, m->experts, width, m->hidden, true);
+        read_experts(m, i, b);
         return;
     }
     if (m->family != PHI3 && m->family != GPT2) { b->gate = layer(m, i, "ffn_gate", m->hidden, width, true); }
@@ -268,13 +311,13 @@ static void read_block(const model *m, int i, block *b) {
 static int read_settings(model *m) {
     const int64_t large = INT64_C(1) << 24;
     char pattern[128];
-    m->arch = opd_tensor_file_metadata(m->file, "general.architecture");
+    m->arch = m->folder ? m->folder->arch->gguf : opd_tensor_file_metadata(m->file, "general.architecture");
     if (!m->arch) { return bad(m, "is missing, or is no text", "general.architecture"); }
     m->family = FAMILIES;
     for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
         if (strcmp(architectures[i].name, m->arch) == 0) {
             m->family = architectures[i].family;
-            m->halves = architectures[i].halves;
+            m->halves = architectures[i].halves || m->folder;
         }
     }
     if (m->family == FAMILIES) { return bad(m, "is an architecture that this program does not know", m->arch); }
@@ -289,10 +332,10 @@ static int read_settings(model *m) {
     m->experts = integer(m, "expert_count", 0, 65536, 0);
     m->experts_used = m->experts ? integer(m, "expert_used_count", 0, m->experts, -1) : 0;
     m->hidden = integer(m, m->family == QWEN3 && m->experts ? "expert_feed_forward_length" : "feed_forward_length", 0,
-                        large, -1);
+                        large, m->folder && m->family == GPT2 ? 4 * m->width : -1);
     m->window = integer(m, "attention.sliding_window", 0, INT64_C(1) << 31, 0);
     m->pattern = 1;
-    if (m->family == GEMMA2 || m->family == GEMMA3) {
+    if (m->file && (m->family == GEMMA2 || m->family == GEMMA3)) {
         (void)snprintf(pattern, sizeof pattern, "%s.attention.sliding_window_pattern", m->arch);
         if (opd_tensor_file_metadata_count(m->file, pattern) >= 0) {
             return bad(m, "is a list, which this program does not know", pattern);
@@ -304,24 +347,26 @@ static int read_settings(model *m) {
     }
     const char *eps = m->family == GPT2 ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
     m->eps = real(m, eps, 0, 1, NAN);
-    m->cap_scores = m->family == GEMMA2 ? real(m, "attn_logit_softcapping", 0, 1e6, 50) : 0;
-    m->cap_logits = m->family == GEMMA2 || m->family == GEMMA3
-                  ? real(m, "final_logit_softcapping", 0, 1e6, m->family == GEMMA2 ? 30 : 0) : 0;
+    const bool caps = m->family == GEMMA2, may_cap = caps || m->family == GEMMA3;
+    m->cap_scores = caps || (may_cap && m->folder) ? real(m, "attn_logit_softcapping", 0, 1e6, m->folder ? 0 : 50) : 0;
+    m->cap_logits = may_cap ? real(m, "final_logit_softcapping", 0, 1e6, caps && !m->folder ? 30 : 0) : 0;
+    m->shares = !m->folder || m->family != QWEN3 ||
+                opd_json_bool(m->folder->config, folder_get(m->folder, 0, "norm_topk_prob"), false);
     if (!opd_ok()) { return -1; }
     /* gemma 2 and 3 with 27 billion weights scale by the width */
     const bool by_width = (m->family == GEMMA2 && m->blocks == 46) || (m->family == GEMMA3 && m->blocks == 62);
-    m->scale = 1 / sqrt(by_width ? (double)m->width / (double)m->heads : (double)m->key_size);
+    const double by = by_width ? (double)m->width / (double)m->heads : (double)m->key_size;
+    m->scale = 1 / sqrt(m->folder && may_cap ? real(m, "attention.scale", 1e-3, 1e6, NAN) : by);
+    if (!opd_ok()) { return -1; }
     if (m->experts && m->family != LLAMA && m->family != QWEN3) {
         return bad(m, "has experts, which this program does not know for it", m->arch);
     }
     return 0;
 }
 
-/* How much frequency i of the rotation is lowered: a text `rope.scaling.type`, and its settings. */
-typedef struct stretch { double factor, magnitude, low, high; bool yarn; opd_tensor *factors; } stretch;
-
+/* Reads how much the frequencies of the rotation are lowered: a text `rope.scaling.type`, and its settings. */
 static stretch stretch_of(const model *m, int64_t pairs, double base) {
-    stretch s = {1, 1, 0, 0, false, NULL};
+    stretch s = {base, 1, 1, 0, 0, false, NULL};
     char name[96];
     (void)snprintf(name, sizeof name, "%s.rope.scaling.type", m->arch);
     const char *type = opd_tensor_file_metadata(m->file, name);
@@ -345,21 +390,29 @@ static stretch stretch_of(const model *m, int64_t pairs, double base) {
         s.high = fmin(2 * (double)pairs - 1, ceil(2 * (double)pairs * log(original / (slow * turns)) / ln));
         s.magnitude *= 1 + 0.1 * log(s.factor);
     }
-    s.factors = weight(m, "rope_freqs.weight", 0, 0, pairs, false);
-    if (!s.factors && opd_ok()) {
-        s.factors = weight(m, (double)m->context > original ? "rope_factors_long.weight" : "rope_factors_short.weight",
-                           0, 0, pairs, false);
+    opd_tensor *factors = weight(m, "rope_freqs.weight", 0, 0, pairs, false);
+    if (!factors && opd_ok()) {
+        factors = weight(m, (double)m->context > original ? "rope_factors_long.weight" : "rope_factors_short.weight",
+                         0, 0, pairs, false);
     }
+    const float *data = factors ? opd_data_f32(factors) : NULL;
+    s.divide = data ? (double *)malloc((size_t)(pairs ? pairs : 1) * sizeof *s.divide) : NULL;
+    if (data && !s.divide) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its rotation", m->path); }
+    for (int64_t j = 0; s.divide && j < pairs; j++) { s.divide[j] = data[j]; }
+    opd_release(factors);
     return s;
 }
 /* Makes the tables of the angles of all positions.  which: 1 for layers with a window. */
 static int read_angles(model *m, int which) {
-    const int64_t size = integer(m, "rope.dimension_count", 0, m->key_size, m->key_size), pairs = size / 2;
+    const double share = m->file ? 1 : folder_rope_number(m->folder, folder_rope(m->folder, which),
+                                                          "partial_rotary_factor", 0, 1, 1);
+    const int64_t size = integer(m, "rope.dimension_count", 0, m->key_size, (int64_t)((double)m->key_size * share));
+    const int64_t pairs = size / 2;
     const bool own_base = m->family == GEMMA3 && which;
-    const double base =
-        own_base ? real(m, "rope.freq_base_swa", 1, 1e12, 10000) : real(m, "rope.freq_base", 1, 1e12, 10000);
-    stretch s = {1, 1, 0, 0, false, NULL};
-    if (opd_ok() && !own_base) { s = stretch_of(m, pairs, base); }
+    stretch s = {1, 1, 1, 0, 0, false, NULL};
+    if (opd_ok() && m->folder) { s = folder_stretch(m->folder, which, pairs, m->context); }
+    else if (opd_ok() && own_base) { s.base = real(m, "rope.freq_base_swa", 1, 1e12, 10000); }
+    else if (opd_ok()) { s = stretch_of(m, pairs, real(m, "rope.freq_base", 1, 1e12, 10000)); }
     if (opd_ok() && (size % 2 || m->key_size < 2)) { (void)bad(m, "is odd", "rope.dimension_count"); }
     if (opd_ok()) {
         m->cosines[which] = opd_keep(opd_tensor_new(OPD_INTS(m->context, pairs), OPD_FLOAT32));
@@ -367,9 +420,8 @@ static int read_angles(model *m, int which) {
     }
     float *co = opd_ok() ? opd_data_f32(m->cosines[which]) : NULL,
           *si = opd_ok() ? opd_data_f32(m->sines[which]) : NULL;
-    const float *factors = s.factors ? opd_data_f32(s.factors) : NULL;
     for (int64_t j = 0; co && si && j < pairs; j++) {
-        const double plain = pow(base, -2.0 * (double)j / (double)size) / (factors ? factors[j] : 1);
+        const double plain = pow(s.base, -2.0 * (double)j / (double)size) / (s.divide ? s.divide[j] : 1);
         const double ramp = !s.yarn ? 0 : 1 - fmin(1, fmax(0, ((double)j - s.low) / fmax(0.001, s.high - s.low)));
         const double frequency = plain / s.factor * (1 - ramp) + plain * ramp;
         for (int64_t i = 0; i < m->context; i++) {
@@ -377,7 +429,7 @@ static int read_angles(model *m, int which) {
             si[i * pairs + j] = (float)(sin((double)i * frequency) * s.magnitude);
         }
     }
-    opd_release(s.factors);
+    free(s.divide);
     return opd_ok() ? 0 : -1;
 }
 static void release_linear(linear *l) {
@@ -392,7 +444,9 @@ static void model_close(model *m) {
         linear *linears[] = {&b->wq, &b->wk, &b->wv, &b->wqkv, &b->wo, &b->gate, &b->up, &b->down, &b->route};
         for (int j = 0; j < 6; j++) { release_norm(norms[j]); }
         for (int j = 0; j < 9; j++) { release_linear(linears[j]); }
-        opd_release(b->gates); opd_release(b->ups); opd_release(b->downs); opd_release(b->keys); opd_release(b->values);
+        for (int64_t j = 0; b->experts && j < 3 * m->experts; j++) { opd_release(b->experts[j]); }
+        free(b->experts);
+        opd_release(b->keys); opd_release(b->values);
     }
     for (int i = 0; i < 2; i++) { opd_release(m->cosines[i]); opd_release(m->sines[i]); }
     if (m->head.weight != m->tokens) { opd_release(m->head.weight); }
@@ -400,15 +454,21 @@ static void model_close(model *m) {
     release_norm(&m->last);
     free(m->block);
     free(m->used);
+    free(m->past);
     tok_free(m->vocabulary);
     opd_tensor_file_close(m->file);
+    folder_close(m->folder);
 }
+static int64_t tensors_of(const model *m) { return m->file ? opd_tensor_file_count(m->file) : m->folder->tensors; }
 /* Fails if the file has a tensor that was not read: then it is not the model that this program computes. */
 static int all_used(const model *m) {
-    for (int64_t i = 0; opd_ok() && i < opd_tensor_file_count(m->file); i++) {
-        const char *name = opd_tensor_file_name(m->file, i);
+    for (int64_t i = 0; opd_ok() && i < tensors_of(m); i++) {
+        int64_t at = i;
+        const opd_tensor_file *file = m->file ? m->file : folder_part(m->folder, i, &at);
+        const char *name = opd_tensor_file_name(file, at);
         if (m->used[i] || !name) { continue; }
-        const bool harmless = strcmp(name, "rope_freqs.weight") == 0 || strcmp(name, "rope_factors_long.weight") == 0 ||
+        const bool harmless = m->folder ? folder_harmless(m->folder, name)
+                            : strcmp(name, "rope_freqs.weight") == 0 || strcmp(name, "rope_factors_long.weight") == 0 ||
                               strcmp(name, "rope_factors_short.weight") == 0 ||
                               (strncmp(name, "blk.", 4) == 0 && strstr(name, ".attn_rot_embd"));
         if (!harmless) {
@@ -418,24 +478,85 @@ static int all_used(const model *m) {
     }
     return opd_ok() ? 0 : -1;
 }
+static bool ends_with(const char *text, const char *end) {
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcmp(text + n - k, end) == 0;
+}
+/* Is this path a folder?  Reading one fails. */
+static bool is_folder(const char *path) {
+    char config[1100], byte;
+    (void)snprintf(config, sizeof config, "%.1000s/config.json", path);
+    FILE *file = fopen(path, "rb");
+    const bool reads = !file || fread(&byte, 1, 1, file) == 1 || !ferror(file);
+    if (file) { (void)fclose(file); }
+    return !reads || folder_has(config);
+}
+/* Reads the tokens that end a text from generation_config.json, or if it has none, from config.json. */
+static int read_ends(model *m) {
+    char path[1024];
+    tok_vocabulary *v = m->vocabulary;
+    (void)snprintf(path, sizeof path, "%.900s/generation_config.json", m->path);
+    opd_json *own = folder_has(path) ? opd_json_load(path) : NULL, *json = own;
+    int64_t value = json ? opd_json_get(json, 0, "eos_token_id") : -1;
+    if (opd_json_kind_of(json, value) < OPD_JSON_INT) {
+        json = m->folder->config;
+        value = opd_json_get(json, 0, "eos_token_id");
+        (void)snprintf(path, sizeof path, "%s", m->folder->config_path);
+    }
+    const bool list = opd_json_kind_of(json, value) == OPD_JSON_LIST;
+    if (opd_json_kind_of(json, value) < OPD_JSON_INT) { value = -1; }
+    for (int64_t at = list ? opd_json_first(json, value) : value; at >= 0 && opd_ok(); ) {
+        const int64_t id = opd_json_int(json, at, -1);
+        if (id < 0 || id >= m->words || v->ends_count == (int)(sizeof v->ends / sizeof *v->ends)) {
+            (void)opd_fail(OPD_ERROR_FILE, "%s: 'eos_token_id' is no token of the vocabulary of %lld, and no list of "
+                           "up to 16 tokens", path, (long long)m->words);
+        } else { v->ends[v->ends_count++] = (int32_t)id; }
+        at = list ? opd_json_next(json, at) : -1;
+    }
+    opd_json_free(own);
+    return opd_ok() ? 0 : -1;
+}
+static int read_vocabulary(model *m) {
+    char path[1024];
+    if (m->file) { m->vocabulary = tok_open(m->file); }
+    else {
+        m->words = integer(m, "vocab_size", 0, INT64_C(1) << 24, -1);
+        m->tokens = weight(m, tensor_name(m, -1, "token_embd", -1, "weight", path), 0, m->words, m->width, true);
+        (void)snprintf(path, sizeof path, "%.900s/tokenizer.json", m->path);
+        if (opd_ok() && !folder_has(path)) {
+            return opd_fail(OPD_ERROR_FILE, "%s has no tokenizer.json; other forms of vocabularies, such as "
+                            "tokenizer.model, are not read", m->path);
+        }
+        m->vocabulary = opd_ok() ? tok_open_json(path, m->words) : NULL;
+    }
+    if (!m->vocabulary) { return -1; }
+    if (m->folder) { return read_ends(m); }
+    m->words = m->vocabulary->count;
+    m->tokens = weight(m, "token_embd.weight", 0, m->words, m->width, true);
+    return opd_ok() ? 0 : -1;
+}
 /* Opens a model, with room for `context` tokens (0: what the model was trained for, at most 4096). */
 static int model_open(model *m, const char *path, int64_t context) {
+    char name[160];
     memset(m, 0, sizeof *m);
     m->path = path;
-    m->file = opd_tensor_file_open(path);
-    if (!m->file || read_settings(m) != 0) { return -1; }
+    if (is_folder(path)) { m->folder = folder_open(path); }
+    else if (ends_with(path, ".json") || ends_with(path, ".safetensors")) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s is only a part of a model: give the folder, or a GGUF file", path);
+    } else { m->file = opd_tensor_file_open(path); }
+    if ((!m->file && !m->folder) || read_settings(m) != 0) { return -1; }
     m->context = context ? context : m->trained_context < 4096 ? m->trained_context : 4096;
-    m->vocabulary = tok_open(m->file);
-    if (!m->vocabulary) { return -1; }
-    m->words = m->vocabulary->count;
-    m->used = (bool *)calloc((size_t)opd_tensor_file_count(m->file) + 1, sizeof *m->used);
+    m->used = (bool *)calloc((size_t)tensors_of(m) + 1, sizeof *m->used);
     if (!m->used) { return opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its tensors", path); }
-    m->tokens = weight(m, "token_embd.weight", 0, m->words, m->width, true);
+    if (read_vocabulary(m) != 0) { return -1; }
     m->last = norm_of(m, -1, "output_norm", m->width);
-    m->head.weight = weight(m, "output.weight", 0, m->words, m->width, false);
+    if (!m->folder || !m->folder->tied) {
+        m->head.weight = weight(m, tensor_name(m, -1, "output", -1, "weight", name), 0, m->words, m->width, m->folder);
+    }
     if (!m->head.weight) { m->head.weight = m->tokens; }
     if (m->family == GPT2) {
-        m->positions = weight(m, "position_embd.weight", 0, m->trained_context, m->width, true);
+        m->positions = weight(m, tensor_name(m, -1, "position_embd", -1, "weight", name), 0, m->trained_context,
+                              m->width, true);
         if (m->context > m->trained_context) { m->context = m->trained_context; }
         if (m->positions && opd_dtype_block(opd_dtype(m->positions), NULL) > 1) {
             opd_tensor *in_blocks = m->positions;
@@ -444,11 +565,12 @@ static int model_open(model *m, const char *path, int64_t context) {
         }
     }
     /* the blocks are named in the file before there is memory for them */
-    char last[64];
-    (void)snprintf(last, sizeof last, "blk.%lld.attn_norm.weight", (long long)m->blocks - 1);
-    if (opd_ok() && opd_tensor_file_find(m->file, last) < 0) {
-        return opd_fail(OPD_ERROR_FILE, "%s: '%s.block_count' is %lld, but the tensor '%s' is missing", path, m->arch,
-                        (long long)m->blocks, last);
+    (void)tensor_name(m, m->blocks - 1, "attn_norm", -1, "weight", name);
+    if (opd_ok() && (m->file ? opd_tensor_file_find(m->file, name) : folder_find(m->folder, name)) < 0) {
+        char key[128];
+        (void)setting(m, "block_count", key);
+        return opd_fail(OPD_ERROR_FILE, "%s: '%s' is %lld, but the tensor '%s' is missing", settings_of(m), key,
+                        (long long)m->blocks, name);
     }
     m->block = opd_ok() ? (block *)calloc((size_t)m->blocks, sizeof *m->block) : NULL;
     if (opd_ok() && !m->block) {
@@ -459,18 +581,39 @@ static int model_open(model *m, const char *path, int64_t context) {
     if (opd_ok() && m->family != GPT2 && read_angles(m, 0) == 0 && m->family == GEMMA3) { (void)read_angles(m, 1); }
     return all_used(m);
 }
-/* Makes the cache. */
-static int cache_open(model *m) {
+/* Makes the cache, with room for so many tokens of each text.  dtype: OPD_FLOAT32, OPD_WEIGHT_F16 or OPD_Q8_0. */
+static int cache_open(model *m, int64_t texts, int64_t room, opd_scalar_type dtype) {
+    const bool blocks = dtype != OPD_FLOAT32;              /* of 32 numbers */
+    if (blocks && (m->key_size % 32 || m->value_size % 32)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: --cache f16 and q8_0 need heads of a multiple of 32 numbers, but the "
+                        "heads of this model have %lld", m->path, (long long)m->key_size);
+    }
+    m->texts = texts;
+    m->room = room < m->context ? room : m->context;
+    m->past = (int64_t *)calloc((size_t)texts, sizeof *m->past);
+    if (!m->past) { return opd_fail(OPD_ERROR_MEMORY, "%s: no memory for %lld texts", m->path, (long long)texts); }
     for (int64_t i = 0; i < m->blocks && opd_ok(); i++) {
         block *b = &m->block[i];
-        b->keys = opd_keep(opd_tensor_new(OPD_INTS(b->kv_heads, m->context, m->key_size), OPD_FLOAT32));
-        b->values = opd_keep(opd_tensor_new(OPD_INTS(b->kv_heads, m->context, m->value_size), OPD_FLOAT32));
+        b->keys = opd_keep(opd_tensor_new(OPD_INTS(texts, b->kv_heads, m->room, m->key_size), dtype));
+        b->values = opd_keep(opd_tensor_new(OPD_INTS(texts, b->kv_heads, m->room, m->value_size), dtype));
     }
     return opd_ok() ? 0 : -1;
 }
 
 //-- the network -------------------------------------------------------------------------------------------------------
 
+/* Some tokens of a text: its place in the cache, and how many. */
+typedef struct span { int64_t text, tokens; } span;
+/* Tokens that go through the network together: `rows` of them, which belong to several texts. */
+typedef struct batch {
+    const span *span;
+    int64_t spans, rows;
+    bool cached;                                  /* the tokens follow those in the cache, and are added to it */
+    opd_tensor *places, *cosines[2], *sines[2];   /* the place of each token in its text, and its angles */
+} batch;
+static int64_t past_of(const model *m, const batch *all, int64_t i) {
+    return all->cached ? m->past[all->span[i].text] : 0;
+}
 /* x [tokens, in] -> [tokens, out] */
 static opd_tensor *apply(const model *m, const linear *l, opd_tensor *x) {
     opd_tensor *y = opd_linear(x, l->weight, l->bias);
@@ -498,9 +641,9 @@ static opd_tensor *sight(const model *m, const block *b, int64_t tokens, int64_t
     }
     return mask;
 }
-/* Attention of q [heads, tokens, size] over k and v [kv heads, keys, size]. */
+/* Attention of q [heads, tokens, size] over k and v [kv heads, keys, size], which may be in blocks. */
 static opd_tensor *attend(const model *m, opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, bool causal) {
-    if (!(m->cap_scores > 0)) {
+    if (!(m->cap_scores > 0) && opd_dtype(k) == OPD_FLOAT32) {
         return opd_select(opd_scaled_dot_product_attention_full(opd_unsqueeze(q, 0), opd_unsqueeze(k, 0),
                                                                 opd_unsqueeze(v, 0), mask, 0, causal, OPD_V(m->scale),
                                                                 true),
@@ -515,48 +658,65 @@ static opd_tensor *attend(const model *m, opd_tensor *q, opd_tensor *k, opd_tens
     scores = opd_reshape(opd_softmax(scores, 3), OPD_INTS(kv_heads, group * tokens, keys));
     return opd_reshape(opd_bmm(scores, v), OPD_INTS(kv_heads * group, tokens, m->value_size));
 }
-/* x [tokens, width] at the positions past ... -> [tokens, width].  cached: keys and values are in the cache. */
-static opd_tensor *attention(const model *m, const block *b, opd_tensor *x, bool cached) {
-    const int64_t tokens = opd_size(x, 0), queries = m->heads * m->key_size, keys = b->kv_heads * m->key_size;
-    const int64_t past = cached ? m->past : 0, values = b->kv_heads * m->value_size;
+/* Attention of one text of a batch: q [heads, tokens, size], k and v [kv heads, tokens, size] -> [tokens, ...]. */
+static opd_tensor *attend_text(const model *m, const block *b, opd_tensor *q, opd_tensor *k, opd_tensor *v,
+                               const batch *all, int64_t i) {
+    const int64_t tokens = all->span[i].tokens, past = past_of(m, all, i);
+    int64_t from = 0;
+    if (all->cached) {
+        opd_tensor *keys = opd_select(b->keys, 0, all->span[i].text), *values = opd_select(b->values, 0,
+                                                                                           all->span[i].text);
+        (void)opd_copy_(opd_narrow(keys, 1, past, tokens), k);
+        (void)opd_copy_(opd_narrow(values, 1, past, tokens), v);
+        from = b->window && past + 1 > m->window ? past + 1 - m->window : 0;
+        k = opd_narrow(keys, 1, from, past + tokens - from);
+        v = opd_narrow(values, 1, from, past + tokens - from);
+    }
+    const int64_t seen = past + tokens - from;
+    const bool fused = !(m->cap_scores > 0) && opd_ok() && opd_dtype(k) == OPD_FLOAT32;
+    const bool causal = tokens == seen && !(b->window && tokens > m->window) && fused;
+    opd_tensor *mask = tokens == 1 || causal ? NULL : sight(m, b, tokens, seen, past, from);
+    q = opd_ok() ? opd_transpose(attend(m, q, k, v, mask, causal && tokens > 1), 0, 1) : NULL;
+    return q ? opd_reshape(q, OPD_INTS(tokens, m->heads * m->value_size)) : NULL;
+}
+/* x [rows, width] -> [rows, width] */
+static opd_tensor *attention(const model *m, const block *b, opd_tensor *x, const batch *all) {
+    const int64_t rows = all->rows, queries = m->heads * m->key_size, keys = b->kv_heads * m->key_size;
+    const int64_t values = b->kv_heads * m->value_size;
     opd_tensor *q, *k, *v;
     if (b->wqkv.weight) {
-        opd_tensor *all = apply(m, &b->wqkv, x);
-        q = opd_narrow(all, 1, 0, queries);
-        k = opd_narrow(all, 1, queries, keys);
-        v = opd_narrow(all, 1, queries + keys, values);
+        opd_tensor *joined = apply(m, &b->wqkv, x);
+        q = opd_narrow(joined, 1, 0, queries);
+        k = opd_narrow(joined, 1, queries, keys);
+        v = opd_narrow(joined, 1, queries + keys, values);
     } else {
         q = apply(m, &b->wq, x);
         k = apply(m, &b->wk, x);
         v = apply(m, &b->wv, x);
     }
-    q = opd_reshape(q, OPD_INTS(tokens, m->heads, m->key_size));
-    k = opd_reshape(k, OPD_INTS(tokens, b->kv_heads, m->key_size));
-    v = opd_transpose(opd_reshape(v, OPD_INTS(tokens, b->kv_heads, m->value_size)), 0, 1);
+    q = opd_reshape(q, OPD_INTS(rows, m->heads, m->key_size));
+    k = opd_reshape(k, OPD_INTS(rows, b->kv_heads, m->key_size));
+    v = opd_transpose(opd_reshape(v, OPD_INTS(rows, b->kv_heads, m->value_size)), 0, 1);
     if (b->q.weight) { q = normalise(m, &b->q, q); }
     if (b->k.weight) { k = normalise(m, &b->k, k); }
     const int table = m->family == GEMMA3 && b->window;
-    if (m->cosines[table]) {
-        opd_tensor *co = opd_narrow(m->cosines[table], 0, past, tokens),
-                   *si = opd_narrow(m->sines[table], 0, past, tokens);
-        q = rotate(q, co, si, m->halves);
-        k = rotate(k, co, si, m->halves);
+    if (all->cosines[table]) {
+        q = rotate(q, all->cosines[table], all->sines[table], m->halves);
+        k = rotate(k, all->cosines[table], all->sines[table], m->halves);
     }
     q = opd_transpose(q, 0, 1);
     k = opd_transpose(k, 0, 1);
-    int64_t from = 0;
-    if (cached) {
-        (void)opd_copy_(opd_narrow(b->keys, 1, past, tokens), k);
-        (void)opd_copy_(opd_narrow(b->values, 1, past, tokens), v);
-        from = b->window && past + 1 > m->window ? past + 1 - m->window : 0;
-        k = opd_narrow(b->keys, 1, from, past + tokens - from);
-        v = opd_narrow(b->values, 1, from, past + tokens - from);
+    if (all->spans == 1) { return apply(m, &b->wo, attend_text(m, b, q, k, v, all, 0)); }
+    opd_tensor **parts = (opd_tensor **)calloc((size_t)all->spans, sizeof *parts);
+    if (!parts) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: no memory for a batch", m->path); return NULL; }
+    for (int64_t i = 0, row = 0; i < all->spans && opd_ok(); row += all->span[i++].tokens) {
+        const int64_t n = all->span[i].tokens;
+        parts[i] = attend_text(m, b, opd_narrow(q, 1, row, n), opd_narrow(k, 1, row, n), opd_narrow(v, 1, row, n), all,
+                               i);
     }
-    const int64_t seen = past + tokens - from;
-    const bool causal = tokens == seen && !(b->window && tokens > m->window) && !(m->cap_scores > 0);
-    opd_tensor *mask = tokens == 1 || causal ? NULL : sight(m, b, tokens, seen, past, from);
-    x = opd_transpose(attend(m, q, k, v, mask, causal && tokens > 1), 0, 1);
-    return apply(m, &b->wo, opd_reshape(x, OPD_INTS(tokens, m->heads * m->value_size)));
+    x = opd_ok() ? opd_cat(opd_tensors_of(parts, all->spans), 0) : NULL;
+    free(parts);
+    return apply(m, &b->wo, x);
 }
 static opd_tensor *activation(const model *m, opd_tensor *x) {
     const bool gelu = m->family == GEMMA || m->family == GEMMA2 || m->family == GEMMA3 || m->family == GPT2;
@@ -566,7 +726,7 @@ static opd_tensor *activation(const model *m, opd_tensor *x) {
 static opd_tensor *mixture(const model *m, const block *b, opd_tensor *x) {
     opd_tensor *best[2], *sum = opd_zeros_like(x);
     if (opd_topk(best, opd_softmax(apply(m, &b->route, x), 1), m->experts_used) < 0) { return NULL; }
-    opd_tensor *shares = opd_div(best[0], opd_sum_dim(best[0], OPD_INTS(1), true));
+    opd_tensor *shares = m->shares ? opd_div(best[0], opd_sum_dim(best[0], OPD_INTS(1), true)) : best[0];
     const int64_t *chosen = opd_data_i64(best[1]), tokens = opd_size(x, 0);
     for (int64_t expert = 0; chosen && expert < m->experts && opd_ok(); expert++) {
         int64_t n = 0;
@@ -579,9 +739,9 @@ static opd_tensor *mixture(const model *m, const block *b, opd_tensor *x) {
         }
         opd_tensor *part = opd_index_select(x, 0, rows);
         opd_tensor *share = opd_index_select(opd_reshape(shares, OPD_INTS(-1, 1)), 0, places);
-        opd_tensor *gate = activation(m, opd_linear(part, opd_select(b->gates, 0, expert), NULL));
-        part = opd_mul(gate, opd_linear(part, opd_select(b->ups, 0, expert), NULL));
-        part = opd_linear(part, opd_select(b->downs, 0, expert), NULL);
+        opd_tensor *gate = activation(m, opd_linear(part, b->experts[3 * expert], NULL));
+        part = opd_mul(gate, opd_linear(part, b->experts[3 * expert + 1], NULL));
+        part = opd_linear(part, b->experts[3 * expert + 2], NULL);
         sum = opd_index_add(sum, 0, rows, opd_mul(part, share));
     }
     return sum;
@@ -596,50 +756,75 @@ static opd_tensor *feed_forward(const model *m, const block *b, opd_tensor *x) {
     else { up = activation(m, up); }
     return apply(m, &b->down, up);
 }
-static opd_tensor *run_block(const model *m, const block *b, opd_tensor *x, bool cached) {
+static opd_tensor *run_block(const model *m, const block *b, opd_tensor *x, const batch *all) {
     OPD_SCOPED;
-    opd_tensor *y = attention(m, b, normalise(m, &b->attn, x), cached);
+    opd_tensor *y = attention(m, b, normalise(m, &b->attn, x), all);
     x = opd_add(x, b->after_attn.weight ? normalise(m, &b->after_attn, y) : y);
     y = feed_forward(m, b, normalise(m, &b->ffn, x));
     return opd_scope_return(opd_add(x, b->after_ffn.weight ? normalise(m, &b->after_ffn, y) : y));
 }
-/* ids [tokens] -> logits [tokens, words], or of the last token only.  cached: the tokens follow those in the cache, and
-   are added to it. */
-static opd_tensor *forward(model *m, opd_tensor *ids, bool all, bool cached) {
-    OPD_SCOPED;
-    const int64_t tokens = opd_size(ids, 0), past = cached ? m->past : 0;
-    if (tokens < 1) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: there are no tokens", m->path); return NULL; }
-    if (past + tokens > m->context) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT,
-                       "%s: the context is full: it has room for %lld tokens, and %lld are asked for (see "
-                       "--context)",
-                       m->path, (long long)m->context, (long long)(past + tokens));
-        return NULL;
+/* Checks a batch, and finds the places and angles of its tokens. */
+static int batch_ready(const model *m, batch *all, opd_tensor *ids) {
+    const int64_t *id = ids ? opd_data_i64(ids) : NULL;
+    for (int64_t i = 0; i < all->spans; i++) {
+        const int64_t tokens = all->span[i].tokens, most = all->cached && m->room < m->context ? m->room : m->context;
+        if (tokens < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: there are no tokens", m->path); }
+        if (past_of(m, all, i) + tokens > most) {
+            return opd_fail(OPD_ERROR_ARGUMENT,
+                            "%s: the context is full: it has room for %lld tokens, and %lld are asked for (see "
+                            "--context)",
+                            m->path, (long long)most, (long long)(past_of(m, all, i) + tokens));
+        }
+        all->rows += tokens;
     }
-    const int64_t *id = opd_data_i64(ids);
-    for (int64_t i = 0; id && i < tokens; i++) {
+    for (int64_t i = 0; id && i < all->rows; i++) {
         if (id[i] < 0 || id[i] >= m->words) {
-            (void)opd_fail(OPD_ERROR_INDEX, "%s: the token %lld (element %lld) is not in the vocabulary of %lld",
-                           m->path, (long long)id[i], (long long)i, (long long)m->words);
+            return opd_fail(OPD_ERROR_INDEX, "%s: the token %lld (element %lld) is not in the vocabulary of %lld",
+                            m->path, (long long)id[i], (long long)i, (long long)m->words);
         }
     }
+    all->places = opd_tensor_new(OPD_INTS(all->rows), OPD_INT64);
+    int64_t *place = all->places ? opd_data_i64(all->places) : NULL;
+    for (int64_t i = 0; place && i < all->spans; i++) {
+        for (int64_t k = 0; k < all->span[i].tokens; k++) { *place++ = past_of(m, all, i) + k; }
+    }
+    for (int i = 0; i < 2 && m->cosines[i] && opd_ok(); i++) {
+        all->cosines[i] = opd_index_select(m->cosines[i], 0, all->places);
+        all->sines[i] = opd_index_select(m->sines[i], 0, all->places);
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* ids [rows] of several texts -> logits [rows, words], or if `every` is false, [1, words] of the last row. */
+static opd_tensor *forward_batch(model *m, opd_tensor *ids, const span *spans, int64_t n, bool every, bool cached) {
+    OPD_SCOPED;
+    batch all;
+    memset(&all, 0, sizeof all);
+    all.span = spans;
+    all.spans = n;
+    all.cached = cached;
+    if (batch_ready(m, &all, ids) != 0) { return NULL; }
     opd_tensor *x = opd_embedding(m->tokens, ids);
     if (m->family == GEMMA || m->family == GEMMA2 || m->family == GEMMA3) {
         x = opd_mul_Scalar(x, OPD_V((float)sqrt((double)m->width)));
     }
-    if (m->positions) { x = opd_add(x, opd_narrow(m->positions, 0, past, tokens)); }
-    for (int64_t i = 0; i < m->blocks && opd_ok(); i++) { x = run_block(m, &m->block[i], x, cached); }
-    if (!all) { x = opd_narrow(x, 0, tokens - 1, 1); }
+    if (m->positions) { x = opd_add(x, opd_embedding(m->positions, all.places)); }
+    for (int64_t i = 0; i < m->blocks && opd_ok(); i++) { x = run_block(m, &m->block[i], x, &all); }
+    if (!every) { x = opd_narrow(x, 0, all.rows - 1, 1); }
     x = cap(opd_linear(normalise(m, &m->last, x), m->head.weight, NULL), m->cap_logits);
-    if (cached && opd_ok()) { m->past += tokens; }
+    for (int64_t i = 0; i < n && cached && opd_ok(); i++) { m->past[spans[i].text] += spans[i].tokens; }
     return opd_scope_return(x);
+}
+/* The same for the tokens of one text, which has place 0 in the cache. */
+static opd_tensor *forward(model *m, opd_tensor *ids, bool every, bool cached) {
+    const span one = {0, ids ? opd_size(ids, 0) : 0};
+    return forward_batch(m, ids, &one, 1, every, cached);
 }
 
 //-- choosing tokens, and writing text ---------------------------------------------------------------------------------
 
 typedef struct settings {
-    const char *model, *prompt, *inputs, *outputs, *train, *save, *adapter, *targets;
-    int64_t tokens, context, top_k, rank, steps, length;
+    const char *model, *prompt, *prompts, *inputs, *outputs, *train, *save, *adapter, *targets, *cache;
+    int64_t tokens, context, top_k, rank, steps, length, parallel;
     double temperature, top_p, min_p, penalty, alpha, rate;
     uint64_t seed;
     bool exact, check, figures, sgd, special;
@@ -715,51 +900,163 @@ static void print_rate(const char *what, int64_t tokens, int64_t timed, double t
     (void)fprintf(stderr, "%s: %lld tokens", what, (long long)tokens);
     if (timed > 0 && time > 0) { (void)fprintf(stderr, ", %.1f per second", (double)timed / time); }
 }
+/* A text that is being written. */
+typedef struct writing {
+    const char *prompt;
+    tok_ids ids;                                  /* of the prompt, and those that follow */
+    int64_t given, place;                         /* tokens of the prompt; the place in the cache, -1: none */
+    uint64_t seed;
+    bool done;
+    tok_text text;                                /* what was written, but not yet printed */
+} writing;
 enum { PART = 512 };                              /* tokens of a prompt that are computed at a time */
 
-/* Appends up to s->tokens tokens to ids, and prints their text to `out` if that is not NULL. */
-static int generate(model *m, tok_ids *ids, settings *s, FILE *out) {
-    tok_text text = {NULL, 0, 0};
-    const int64_t given = ids->count;
-    const double began = seconds();
-    double answered = began;
-    if (given == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "the prompt is empty: give --prompt TEXT"); }
-    m->past = 0;
-    for (int64_t n = 0; n < s->tokens && opd_ok(); n++) {
-        OPD_SCOPED;
-        opd_tensor *logits = NULL;
-        do {
-            const int64_t left = ids->count - m->past;
-            logits = forward(m, ids_tensor(ids->at + m->past, left < PART ? left : PART), false, true);
-        } while (logits && m->past < ids->count);
-        float *data = logits ? opd_data_f32(logits) : NULL;
-        if (n == 0) { answered = seconds(); }
-        const int64_t back = ids->count < 64 ? ids->count : 64;
-        const int64_t id = data ? choose(data, m->words, ids->at + ids->count - back, back, s) : -1;
-        if (id < 0 || tok_push(ids, (int32_t)id) != 0 || (out && tok_ends(m->vocabulary, (int32_t)id))) { break; }
-        text.count = 0;
-        if (out && tok_piece(m->vocabulary, (int32_t)id, &text) == 0) {
-            if (fwrite(text.at, 1, (size_t)text.count, out) != (size_t)text.count || fflush(out) != 0) {
-                (void)opd_fail(OPD_ERROR_FILE, "the text cannot be written: %s", strerror(errno));
-            }
-        }
-        if (m->past == m->context) { break; }
-    }
-    const double done = seconds();
-    const int64_t made = ids->count - given;
-    if (out && opd_ok()) {
-        (void)fprintf(out, "\n");
-        print_rate("prompt", given, given, answered - began);
-        print_rate("; text", made, made - 1, done - answered);
-        (void)fprintf(stderr, "\n");
-        if (m->past == m->context) {
-            (void)fprintf(stderr, "the context of %lld tokens is full\n", (long long)m->context);
+/* Chooses the next token of a text by logits[words], which are kept, and decides whether the text is done. */
+static int write_token(const model *m, writing *w, const float *logits, int64_t made, settings *s, bool stops) {
+    settings own = *s;
+    const int64_t back = w->ids.count < 64 ? w->ids.count : 64;
+    const int64_t choices = m->vocabulary->count < m->words ? m->vocabulary->count : m->words;
+    float *copy = (float *)malloc((size_t)m->words * sizeof *copy);
+    if (!copy) { return opd_fail(OPD_ERROR_MEMORY, "no memory for %lld logits", (long long)m->words); }
+    memcpy(copy, logits, (size_t)m->words * sizeof *copy);
+    own.seed = w->seed;
+    const int64_t id = choose(copy, choices, w->ids.at + w->ids.count - back, back, &own);
+    w->seed = own.seed;
+    free(copy);
+    if (id < 0 || tok_push(&w->ids, (int32_t)id) != 0) { return -1; }
+    w->done = (stops && tok_ends(m->vocabulary, (int32_t)id)) || made + 1 >= s->tokens ||
+              m->past[w->place] == m->context;
+    if (stops && tok_ends(m->vocabulary, (int32_t)id)) { return 0; }
+    return tok_piece(m->vocabulary, (int32_t)id, &w->text);
+}
+/* Computes the prompt of a text, at its place in the cache, and chooses its first token.  like: another text with the
+   same prompt that was just computed, or NULL. */
+static int write_first(model *m, writing *w, const writing *like, opd_tensor **logits, settings *s, bool stops) {
+    if (w->given == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "the prompt is empty: give --prompt TEXT"); }
+    m->past[w->place] = 0;
+    for (int64_t i = 0; i < m->blocks && like && opd_ok(); i++) {
+        const block *b = &m->block[i];
+        opd_tensor *caches[] = {b->keys, b->values};
+        for (int k = 0; k < 2; k++) {
+            (void)opd_copy_(opd_narrow(opd_select(caches[k], 0, w->place), 1, 0, w->given),
+                            opd_narrow(opd_select(caches[k], 0, like->place), 1, 0, w->given));
         }
     }
-    free(text.at);
+    if (like) { m->past[w->place] = w->given; }
+    while (m->past[w->place] < w->given && opd_ok()) {
+        const int64_t left = w->given - m->past[w->place];
+        const span part = {w->place, left < PART ? left : PART};
+        *logits = forward_batch(m, ids_tensor(w->ids.at + m->past[w->place], part.tokens), &part, 1, false, true);
+    }
+    const float *data = opd_ok() ? opd_data_f32(*logits) : NULL;
+    return data ? write_token(m, w, data, 0, s, stops) : -1;
+}
+/* Gives all texts that are not done a further token: one step through the weights for all of them. */
+static int write_step(model *m, writing *list, int64_t n, settings *s, bool stops) {
+    OPD_SCOPED;
+    span *spans = (span *)calloc((size_t)m->texts, sizeof *spans);
+    opd_tensor *ids = opd_tensor_new(OPD_INTS(m->texts), OPD_INT64), *logits = NULL;
+    int64_t *id = ids ? opd_data_i64(ids) : NULL, active = 0;
+    if (!spans) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for %lld texts", (long long)n); }
+    for (int64_t i = 0; i < n && id && spans; i++) {
+        if (list[i].done || list[i].place < 0) { continue; }
+        spans[active].text = list[i].place;
+        spans[active].tokens = 1;
+        id[active++] = list[i].ids.at[list[i].ids.count - 1];
+    }
+    if (opd_ok()) { logits = forward_batch(m, opd_narrow(ids, 0, 0, active), spans, active, true, true); }
+    const float *data = logits ? opd_data_f32(logits) : NULL;
+    for (int64_t i = 0; i < n && data && opd_ok(); i++) {
+        if (list[i].done || list[i].place < 0) { continue; }
+        (void)write_token(m, &list[i], data, list[i].ids.count - list[i].given, s, stops);
+        data += m->words;
+    }
+    free(spans);
     return opd_ok() ? 0 : -1;
 }
-/* Writes the logits of all positions of the tokens in0, [tokens] or [rows, tokens], as out0. */
+/* Prints what was written.  Of several texts, each is printed when it and those before it are done: printed counts
+   them. */
+static void print_texts(writing *list, int64_t n, int64_t *printed, FILE *out) {
+    for (; *printed < n && (n == 1 || list[*printed].done); ++*printed) {
+        writing *w = &list[*printed];
+        if (n > 1) {
+            (void)fprintf(out, "--- text %lld of %lld ---\n%s", (long long)*printed + 1, (long long)n, w->prompt);
+        }
+        if (fwrite(w->text.at, 1, (size_t)w->text.count, out) != (size_t)w->text.count ||
+            (n > 1 && fputc('\n', out) == EOF) || fflush(out) != 0) {
+            (void)opd_fail(OPD_ERROR_FILE, "the text cannot be written: %s", strerror(errno));
+        }
+        w->text.count = 0;
+        if (n == 1) { return; }
+    }
+}
+/* Says on stderr how fast the texts were written, and how much memory their cache needs. */
+static void print_rates(const model *m, const writing *list, int64_t n, double prompts, double texts) {
+    int64_t given = 0, made = 0, bytes = 0, full = 0, started = 0;
+    for (int64_t i = 0; i < n; i++) {
+        given += list[i].given;
+        made += list[i].ids.count - list[i].given;
+        started += list[i].ids.count > list[i].given;
+        full += list[i].ids.count > m->context;
+    }
+    for (int64_t i = 0; i < m->blocks; i++) {
+        opd_tensor *caches[] = {m->block[i].keys, m->block[i].values};
+        for (int k = 0; k < 2; k++) {
+            int64_t block_bytes;
+            const int64_t numbers = opd_dtype_block(opd_dtype(caches[k]), &block_bytes);
+            bytes += opd_numel(caches[k]) / numbers * block_bytes;
+        }
+    }
+    print_rate("prompt", given, given, prompts);
+    print_rate("; text", made, made - started, texts);
+    (void)fprintf(stderr, "\ncache: %.3g MB, for %lld tokens of %lld %s\n", (double)bytes / 1e6, (long long)m->room,
+                  (long long)m->texts, m->texts == 1 ? "text" : "texts");
+    if (full) { (void)fprintf(stderr, "the context of %lld tokens is full\n", (long long)m->context); }
+}
+/* Appends up to s->tokens tokens to each text, and prints them to `out`, or if that is NULL, ends at no special token.
+   As many texts are written at a time as the cache has room for.  same: they have the same prompt. */
+static int generate(model *m, writing *list, int64_t n, bool same, settings *s, FILE *out) {
+    int64_t next = 0, left = n, printed = 0;
+    double prompts = 0, texts = 0;
+    for (int64_t i = 0; i < n; i++) {
+        list[i].given = list[i].ids.count;
+        list[i].place = -1;
+        list[i].seed = s->seed + (uint64_t)i;
+        list[i].done = s->tokens == 0;
+    }
+    while (left > 0 && s->tokens > 0 && opd_ok()) {
+        OPD_SCOPED;
+        opd_tensor *logits = NULL;
+        const double began = seconds();
+        for (int64_t i = 0; i < next; i++) {
+            if (list[i].done && list[i].place >= 0) { list[i].place = -1; left--; }
+        }
+        for (int64_t place = 0; place < m->texts && next < n && opd_ok(); place++) {
+            bool taken = false;
+            for (int64_t i = 0; i < next; i++) { taken = taken || list[i].place == place; }
+            if (taken) { continue; }
+            list[next].place = place;
+            (void)write_first(m, &list[next], same && logits ? &list[next - 1] : NULL, &logits, s, out != NULL);
+            next++;
+            if (out) { print_texts(list, n, &printed, out); }
+        }
+        const double answered = seconds();
+        bool writes = false;
+        for (int64_t i = 0; i < next; i++) { writes = writes || !list[i].done; }
+        if (writes && opd_ok()) { (void)write_step(m, list, n, s, out != NULL); }
+        if (out && opd_ok()) { print_texts(list, n, &printed, out); }
+        prompts += answered - began;
+        texts += seconds() - answered;
+    }
+    if (out && opd_ok()) {
+        print_texts(list, n, &printed, out);
+        if (n == 1) { (void)fprintf(out, "\n"); }
+        print_rates(m, list, n, prompts, texts);
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* Writes the logits of all positions of the tokens in0, [tokens] or [rows, tokens], as out0.  If there is a cache, they
+   are computed by way of it. */
 static int write_logits(model *m, const char *inputs, const char *outputs) {
     static const char *const name[] = {"out0"};
     opd_tensor_file *file = opd_tensor_file_open(inputs);
@@ -772,7 +1069,8 @@ static int write_logits(model *m, const char *inputs, const char *outputs) {
     const bool one = ids && opd_ndim(ids) == 1;
     int64_t n = ids ? one ? 1 : opd_size(ids, 0) : 0;
     for (int64_t i = 0; i < n && opd_ok(); i++) {
-        rows[i] = forward(m, opd_contiguous(one ? ids : opd_select(ids, 0, i)), true, false);
+        if (m->past) { m->past[0] = 0; }
+        rows[i] = forward(m, opd_contiguous(one ? ids : opd_select(ids, 0, i)), true, m->past != NULL);
     }
     if (opd_ok()) {
         opd_tensor *all = one ? rows[0] : opd_stack(opd_tensors_of(rows, n), 0);
@@ -784,259 +1082,8 @@ static int write_logits(model *m, const char *inputs, const char *outputs) {
 
 //-- training ----------------------------------------------------------------------------------------------------------
 
-enum { LINEARS = 8 };
-static linear *linear_at(block *b, int i) {
-    linear *list[LINEARS] = {&b->wq, &b->wk, &b->wv, &b->wqkv, &b->wo, &b->gate, &b->up, &b->down};
-    return list[i];
-}
-/* Is `name` in a list like "attn_q,attn_v"? */
-static bool is_target(const char *list, const char *name) {
-    const size_t length = strlen(name);
-    for (const char *at = list; (at = strstr(at, name)) != NULL; at += length) {
-        if ((at == list || at[-1] == ',') && (at[length] == 0 || at[length] == ',')) { return true; }
-    }
-    return false;
-}
-/* Puts an adapter of A [rank, in] and B [out, rank] on a linear layer.  Keeps both. */
-static int adapter_put(const model *m, linear *l, opd_tensor *a, opd_tensor *b) {
-    if (!a || !b) { return -1; }
-    const int64_t rank = opd_size(a, 0);
-    if (opd_ndim(a) != 2 || opd_ndim(b) != 2 || opd_dtype(a) != OPD_FLOAT32 || opd_dtype(b) != OPD_FLOAT32 ||
-        opd_size(a, 1) != opd_size(l->weight, 1) || opd_size(b, 0) != opd_size(l->weight, 0) ||
-        opd_size(b, 1) != rank) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "the adapter of blk.%d.%s does not fit the weight [%lld, %lld] of %s",
-                        l->block, l->name, (long long)opd_size(l->weight, 0), (long long)opd_size(l->weight, 1),
-                        m->path);
-    }
-    if (rank < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "the adapter of blk.%d.%s has rank 0", l->block, l->name); }
-    opd_release(l->a); opd_release(l->b);
-    l->a = opd_keep(a);
-    l->b = opd_keep(b);
-    return 0;
-}
-/* Puts new adapters on the layers whose names are in `targets`.  B is zero, so the model is as before. */
-static int adapters_new(model *m, const char *targets, int64_t rank, double alpha) {
-    m->adapter_scale = alpha / (double)rank;
-    for (const char *at = targets; ; at++) {               /* each name of the list */
-        const size_t length = strcspn(at, ",");
-        bool found = false;
-        for (int64_t i = 0; i < m->blocks * LINEARS && !found; i++) {
-            const linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
-            found = l->weight && strlen(l->name) == length && memcmp(l->name, at, length) == 0;
-        }
-        if (!found) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%s has no layers '%.*s' (--targets)", m->path, (int)length, at);
-        }
-        at += length;
-        if (!*at) { break; }
-    }
-    for (int64_t i = 0; i < m->blocks * LINEARS && opd_ok(); i++) {
-        linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
-        if (!l->weight || !is_target(targets, l->name)) { continue; }
-        OPD_SCOPE {
-            const int64_t in = opd_size(l->weight, 1);
-            opd_tensor *a = opd_init_uniform_(opd_tensor_new(OPD_INTS(rank, in), OPD_FLOAT32), -1 / sqrt((double)in),
-                                              1 / sqrt((double)in));
-            (void)adapter_put(m, l, a, opd_zeros(OPD_INTS(opd_size(l->weight, 0), rank), OPD_FLOAT32));
-        }
-    }
-    return opd_ok() ? 0 : -1;
-}
-/* The names that PEFT gives the layers. */
-static int peft_name(const model *m, const linear *l, const char *factor, char *buf, size_t cap) {
-    static const char *const names[][3] = {
-        {"attn_q", "self_attn.q_proj", ""},
-        {"attn_k", "self_attn.k_proj", ""},
-        {"attn_v", "self_attn.v_proj", ""},
-        {"attn_qkv", "self_attn.qkv_proj", "attn.c_attn"},
-        {"attn_output", "self_attn.o_proj", "attn.c_proj"},
-        {"ffn_gate", "mlp.gate_proj", ""},
-        {"ffn_up", "mlp.up_proj", "mlp.c_fc"},
-        {"ffn_down", "mlp.down_proj", "mlp.c_proj"},
-    };
-    const bool gpt2 = m->family == GPT2;
-    const char *name = "";
-    for (int i = 0; i < LINEARS; i++) { if (strcmp(names[i][0], l->name) == 0) { name = names[i][gpt2 ? 2 : 1]; } }
-    if (m->family == PHI3 && strcmp(l->name, "ffn_up") == 0) { name = "mlp.gate_up_proj"; }
-    return snprintf(buf, cap, "base_model.model.%s.%d.%s%s", gpt2 ? "transformer.h" : "model.layers", l->block, name,
-                    factor);
-}
-/* GGUF files of llama pair neighbouring rows of queries and keys, Hugging Face's files rows half a head apart.  Orders
-   the rows of B [out, rank]; to_gguf: from Hugging Face's order. */
-static opd_tensor *reorder(const model *m, const linear *l, opd_tensor *b, bool to_gguf) {
-    const bool q = strcmp(l->name, "attn_q") == 0, k = strcmp(l->name, "attn_k") == 0;
-    if (m->halves || !(q || k) || !b) { return b; }
-    const int64_t heads = opd_size(b, 0) / m->key_size, half = m->key_size / 2, rank = opd_size(b, 1);
-    b = opd_view(opd_contiguous(b), to_gguf ? OPD_INTS(heads, 2, half, rank) : OPD_INTS(heads, half, 2, rank));
-    return opd_reshape(opd_transpose(b, 1, 2), OPD_INTS(heads * m->key_size, rank));
-}
-static bool ends_with(const char *text, const char *end) {
-    const size_t n = strlen(text), k = strlen(end);
-    return n >= k && strcmp(text + n - k, end) == 0;
-}
-/* Writes the text of a file beside `path`. */
-static void beside(const char *path, const char *name, char *buf, size_t cap) {
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(buf, cap, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
-}
-static int save_config(const model *m, const char *path, int64_t rank, double alpha) {
-    char name[1024], part[1032];
-    beside(path, "adapter_config.json", name, sizeof name);
-    (void)snprintf(part, sizeof part, "%s.part", name);    /* the file gets its name when it is complete */
-    FILE *f = fopen(part, "w");
-    if (!f) { return opd_fail(OPD_ERROR_FILE, "%s cannot be written: %s", part, strerror(errno)); }
-    (void)fprintf(
-        f,
-        "{\"peft_type\": \"LORA\", \"task_type\": \"CAUSAL_LM\", \"r\": %lld, \"lora_alpha\": %.17g, "
-        "\"bias\": \"none\", \"base_model_name_or_path\": null, \"fan_in_fan_out\": %s, \"target_modules\": [",
-        (long long)rank, alpha, m->family == GPT2 ? "true" : "false");
-    const char *comma = "";
-    for (int i = 0; i < LINEARS; i++) {
-        const linear *l = linear_at(&m->block[0], i);
-        char peft[160];
-        if (!l->a) { continue; }
-        (void)peft_name(m, l, "", peft, sizeof peft);
-        const char *end = strrchr(peft, '.');
-        while (end > peft && end[-1] != '.') { end--; }    /* the last two words, such as self_attn.q_proj */
-        (void)fprintf(f, "%s\"%s\"", comma, end);
-        comma = ", ";
-    }
-    (void)fprintf(f, "]}\n");
-    const bool written = !ferror(f);
-    if (fclose(f) == 0 && written && rename(part, name) == 0) { return 0; }
-    (void)opd_fail(OPD_ERROR_FILE, "%s cannot be written: %s", name, strerror(errno));
-    (void)remove(part);
-    return -1;
-}
-/* Saves the adapters: as safetensors with the names of PEFT, or as GGUF if the name ends with .gguf. */
-static int adapters_save(model *m, const char *path, int64_t rank, double alpha) {
-    OPD_SCOPED;
-    const int64_t most = 2 * m->blocks * LINEARS;
-    char (*names)[160] = (char (*)[160])calloc((size_t)most, sizeof *names), text[32];
-    const char **list = (const char **)calloc((size_t)most, sizeof *list);
-    opd_tensor **tensors = (opd_tensor **)calloc((size_t)most, sizeof *tensors);
-    const bool gguf = ends_with(path, ".gguf");
-    int64_t n = 0;
-    if (!names || !list || !tensors) {
-        (void)opd_fail(OPD_ERROR_MEMORY, "no memory for %lld adapters", (long long)most);
-    }
-    for (int64_t i = 0; i < m->blocks * LINEARS && opd_ok(); i++) {
-        const linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
-        for (int factor = 0; factor < 2 && l->a; factor++, n++) {
-            list[n] = names[n];
-            tensors[n] = opd_detach(factor ? l->b : l->a);
-            if (gguf) {
-                (void)snprintf(names[n], sizeof *names, "blk.%d.%s.weight.lora_%c", l->block, l->name, "ab"[factor]);
-                continue;
-            }
-            (void)peft_name(m, l, factor ? ".lora_B.weight" : ".lora_A.weight", names[n], sizeof *names);
-            if (factor) { tensors[n] = reorder(m, l, tensors[n], false); }
-        }
-    }
-    (void)snprintf(text, sizeof text, "%.17g", alpha);
-    const char *const metadata[] = {"format", "pt", "lora_alpha", text, NULL};
-    if (opd_ok() && gguf) {
-        static const char *const keys[] = {"general.type", "general.architecture", "adapter.type",
-                                           "adapter.lora.alpha"};
-        const opd_value values[] = {OPD_V("adapter"), OPD_V(m->arch), OPD_V("lora"), OPD_V(alpha)};
-        (void)opd_gguf_save(path, list, opd_tensors_of(tensors, n), keys, values, 4);
-    } else if (opd_ok()) { (void)opd_safetensors_save(path, list, opd_tensors_of(tensors, n), metadata); }
-    if (opd_ok() && !gguf && ends_with(path, "adapter_model.safetensors")) { (void)save_config(m, path, rank, alpha); }
-    free(names); free(list); free(tensors);
-    return opd_ok() ? 0 : -1;
-}
-/* Reads the scale of adapters from the file adapter_config.json that PEFT writes beside them. */
-static double peft_scale(const char *path, int64_t rank) {
-    char name[1024];
-    beside(path, "adapter_config.json", name, sizeof name);
-    opd_json *json = opd_json_load(name);
-    if (!json) { return NAN; }
-    const int64_t alpha = opd_json_get(json, 0, "lora_alpha");
-    const opd_json_kind kind = opd_json_kind_of(json, alpha);
-    const bool number = kind == OPD_JSON_INT || kind == OPD_JSON_FLOAT;
-    const double root = opd_json_bool(json, opd_json_get(json, 0, "use_rslora"), false) ? sqrt((double)rank) : 1;
-    const double scale = number ? opd_json_double(json, alpha, 0) / (double)rank * root : 0;
-    const char *type = opd_json_text(json, opd_json_get(json, 0, "peft_type"), "LORA");
-    const char *cannot =
-        strcmp(type, "LORA") != 0 ? "peft_type is not LORA"
-        : opd_json_bool(json, opd_json_get(json, 0, "use_dora"), false) ? "use_dora is true"
-        : opd_json_count(json, opd_json_get(json, 0, "alpha_pattern")) > 0 ? "alpha_pattern is not empty"
-        : opd_json_count(json, opd_json_get(json, 0, "rank_pattern")) > 0 ? "rank_pattern is not empty" : NULL;
-    if (cannot) { (void)opd_fail(OPD_ERROR_FILE, "%s: %s, which this program does not know", name, cannot); }
-    if (opd_json_int(json, opd_json_get(json, 0, "r"), rank) != rank) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: r is not %lld, the rank of the tensors", name, (long long)rank);
-    }
-    if (!number || !(scale > 0)) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: lora_alpha is %s", name, alpha < 0 ? "missing" : "no positive number");
-    }
-    opd_json_free(json);
-    return scale;
-}
-/* Returns the scale of adapters, alpha / rank: alpha is in the metadata of their file, or PEFT's file says it. */
-static double scale_of(const opd_tensor_file *file, const char *path, bool gguf, int64_t rank) {
-    const char *key = gguf ? "adapter.lora.alpha" : "lora_alpha", *text = NULL;
-    double alpha = NAN;
-    if (gguf) {
-        if (opd_tensor_file_metadata_number(file, key, 0, &alpha) != 0) { return NAN; }
-    } else if ((text = opd_tensor_file_metadata(file, key)) != NULL) {
-        char *end;
-        alpha = strtod(text, &end);
-        if (*end || end == text) { alpha = NAN; }
-    } else { return peft_scale(path, rank); }
-    if (!(alpha > 0 && isfinite(alpha))) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: %s is no positive number", path, key);
-    }
-    return alpha / (double)rank;
-}
-/* Loads adapters that adapters_save, PEFT or llama.cpp's converter wrote. */
-static int adapters_load(model *m, const char *path) {
-    OPD_SCOPED;
-    opd_tensor_file *file = opd_tensor_file_open(path);
-    const bool gguf = ends_with(path, ".gguf");
-    int64_t found = 0, rank = 0;
-    const char *arch = file && gguf ? opd_tensor_file_metadata(file, "general.architecture") : m->arch;
-    if (file && (!arch || strcmp(arch, m->arch) != 0)) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s is for the architecture %s, but %s is %s", path, arch ? arch : "?", m->path,
-                       m->arch);
-    }
-    for (int64_t i = 0; i < m->blocks * LINEARS && opd_ok(); i++) {
-        linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
-        char names[2][160];
-        if (!l->weight) { continue; }
-        for (int factor = 0; factor < 2; factor++) {
-            if (gguf) {
-                (void)snprintf(names[factor], sizeof names[factor], "blk.%d.%s.weight.lora_%c", l->block, l->name,
-                               "ab"[factor]);
-            } else {
-                (void)peft_name(m, l, factor ? ".lora_B.weight" : ".lora_A.weight", names[factor],
-                                sizeof names[factor]);
-            }
-        }
-        if (opd_tensor_file_find(file, names[0]) < 0) { continue; }
-        opd_tensor *a = opd_tensor_file_get(file, names[0]), *b = opd_tensor_file_get(file, names[1]);
-        a = a ? opd_to_dtype(a, OPD_FLOAT32) : NULL;
-        b = b ? opd_to_dtype(b, OPD_FLOAT32) : NULL;
-        if (a && b && rank && rank != opd_size(a, 0)) {
-            (void)opd_fail(OPD_ERROR_FILE, "%s: the adapters have different ranks", path);
-        }
-        if (a && b && opd_ndim(b) == 2 && opd_size(b, 0) == opd_size(l->weight, 0) && !gguf) {
-            b = reorder(m, l, b, true);
-        }
-        if (adapter_put(m, l, a, b) == 0) { rank = opd_size(a, 0); }
-        found += 2;
-    }
-    const int64_t all = file ? opd_tensor_file_count(file) : 0;
-    if (opd_ok() && (found == 0 || found != all)) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: %lld of its %lld tensors belong to layers of %s", path, (long long)found,
-                       (long long)all, m->path);
-    }
-    if (opd_ok()) { m->adapter_scale = scale_of(file, path, gguf, rank); }
-    if (opd_ok() && !isfinite(m->adapter_scale)) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: its alpha is too large", path);
-    }
-    opd_tensor_file_close(file);
-    return opd_ok() ? 0 : -1;
-}
+#include "llama/adapters.h"
+
 /* Collects the factors of all adapters, which get gradients from now on.  Returns their number. */
 static int adapters_of(model *m, opd_tensor **list, int cap) {
     int n = 0;
@@ -1147,147 +1194,38 @@ static int train(model *m, settings *s) {
     return opd_ok() ? 0 : -1;
 }
 
-//-- the results of llama.cpp ------------------------------------------------------------------------------------------
-
-static const char *verdict(bool good) { return good ? "ok" : "WRONG"; }
-
-/* Compares logits and greedy tokens with FILE.npz.  allowed: how far products with rounded activations may be off. */
-static bool check_logits(model *m, const opd_tensor_file *file, bool exact, double allowed, bool figures) {
-    opd_tensor *ids = opd_tensor_file_get(file, "ids"), *want = opd_tensor_file_get(file, "logits_exact");
-    opd_tensor *greedy = opd_tensor_file_get(file, "greedy_exact");
-    settings s;
-    tok_ids list = {NULL, 0, 0};
-    (void)opd_exact_blocks_set(exact);
-    opd_tensor *got = ids ? forward(m, ids, true, false) : NULL, *off = got ? opd_sub(got, want) : NULL;
-    if (!off || !greedy || opd_numel(want) == 0 || opd_numel(greedy) == 0) { return false; }
-    const bool gelu = m->family == GPT2 || m->family == GEMMA || m->family == GEMMA2 || m->family == GEMMA3;
-    const double most = opd_item_f64(opd_max(opd_abs(off))) / opd_item_f64(opd_max(opd_abs(want)));
-    const double spread = sqrt(opd_item_f64(opd_mean(opd_mul(off, off)))) / opd_item_f64(opd_std(want));
-    memset(&s, 0, sizeof s);
-    s.tokens = opd_size(greedy, 0);
-    s.penalty = 1;
-    const int64_t n = opd_size(ids, 0);
-    for (int64_t i = 0; i < n; i++) { (void)tok_push(&list, (int32_t)opd_data_i64(ids)[i]); }
-    bool same = generate(m, &list, &s, NULL) == 0 && list.count == n + s.tokens;
-    for (int64_t i = 0; same && i < s.tokens; i++) { same = list.at[n + i] == opd_data_i64(greedy)[i]; }
-    free(list.at);
-    const bool near = exact ? most < (gelu ? 1e-3 : 1e-5) : spread < allowed;
-    if (figures || !near || !same) {
-        (void)fprintf(stderr, "%s: %s: largest difference %.2g of the largest logit, spread %.2g; greedy tokens %s\n",
-                      m->path, exact ? "exact" : "rounded", most, spread, verdict(same));
-    }
-    return near && same && opd_ok();
-}
-/* Compares the gradients and losses of adapters with FILE.lora.npz. */
-static bool check_training(model *m, const opd_tensor_file *file, opd_tensor *ids) {
-    opd_tensor *list[64], *losses = opd_tensor_file_get(file, "losses");
-    bool good = losses != NULL;
-    m->adapter_scale = 2;
-    for (int64_t i = 0; i < m->blocks * LINEARS && opd_ok(); i++) {
-        linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
-        char names[2][64];
-        for (int factor = 0; factor < 2; factor++) {
-            (void)snprintf(names[factor], sizeof names[factor], "blk.%d.%s.lora_%c", l->block, l->name ? l->name : "",
-                           "ab"[factor]);
-        }
-        if (!l->weight || opd_tensor_file_find(file, names[0]) < 0) { continue; }
-        (void)adapter_put(m, l, opd_clone(opd_tensor_file_get(file, names[0])),
-                          opd_clone(opd_tensor_file_get(file, names[1])));
-    }
-    const int count = opd_ok() ? adapters_of(m, list, 64) : 0;
-    opd_sgd_options options = opd_sgd_defaults();
-    options.lr = 0.05;
-    opd_optimizer *sgd = count ? opd_sgd_new(list, count, &options) : NULL;
-    for (int step = 0; sgd && step < 4 && opd_ok(); step++) {
-        OPD_SCOPED;
-        opd_tensor *loss = loss_of(m, ids);
-        (void)opd_backward(loss);
-        good &= fabs(opd_item_f64(loss) / opd_data_f64(losses)[step] - 1) < 1e-3;
-        for (int64_t i = 0; step == 0 && i < m->blocks * LINEARS && opd_ok(); i++) {
-            const linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
-            for (int factor = 0; factor < 2 && l->a; factor++) {
-                char name[64];
-                (void)snprintf(name, sizeof name, "grad.blk.%d.%s.lora_%c", l->block, l->name, "ab"[factor]);
-                opd_tensor *want = opd_tensor_file_get(file, name), *got = opd_tensor_grad(factor ? l->b : l->a);
-                if (!want || !got) { good = false; continue; }
-                good &=
-                    opd_item_f64(opd_max(opd_abs(opd_sub(got, want)))) < 1e-4 * opd_item_f64(opd_max(opd_abs(want)));
-            }
-        }
-        (void)opd_optimizer_step(sgd);
-        (void)opd_optimizer_zero_grad(sgd);
-    }
-    good &= count > 0 && opd_ok();
-    opd_optimizer_free(sgd);
-    return good;
-}
-/* Compares a model, or a file with only a vocabulary, with the files FILE.json, FILE.npz and FILE.lora.npz. */
-static int check(const char *path, bool figures) {
-    char beside_it[4][1024];
-    static const char *const ends[] = {".json", ".npz", ".lora.npz"};
-    const int stem = (int)(strlen(path) - (ends_with(path, ".gguf") ? 5 : 0));
-    for (int i = 0; i < 3; i++) { (void)snprintf(beside_it[i], sizeof *beside_it, "%.*s%s", stem, path, ends[i]); }
-    FILE *logits = fopen(beside_it[1], "rb"), *adapters = fopen(beside_it[2], "rb");
-    if (logits) { (void)fclose(logits); }
-    if (adapters) { (void)fclose(adapters); }
-    OPD_SCOPED;
-    opd_json *json = opd_json_load(beside_it[0]);
-    if (!json) { return -1; }
-    model m;
-    bool good = false;
-    if (!logits) {
-        opd_tensor_file *file = opd_tensor_file_open(path);
-        tok_vocabulary *v = file ? tok_open(file) : NULL;
-        good = v && tok_wrong(v, json) == 0;
-        printf("%s: tokens %s\n", path, verdict(good));
-        tok_free(v);
-        opd_tensor_file_close(file);
-    } else if (model_open(&m, path, 0) != 0 || cache_open(&m) != 0) { model_close(&m); }
-    else {
-        const double spread = opd_json_double(json, opd_json_get(json, 0, "rms_difference_over_std"), 0);
-        opd_tensor_file *file = opd_tensor_file_open(beside_it[1]),
-                        *lora = adapters ? opd_tensor_file_open(beside_it[2]) : NULL;
-        bool tokens = tok_wrong(m.vocabulary, json) == 0, exact = false, rounded = false, trained = true;
-        OPD_NO_GRAD {
-            exact = check_logits(&m, file, true, 0, figures);
-            rounded = check_logits(&m, file, false, fmax(0.03, 1.5 * spread), figures);
-        }
-        (void)opd_exact_blocks_set(true);
-        if (lora) { trained = check_training(&m, lora, opd_tensor_file_get(file, "ids")); }
-        printf("%s: tokens %s, exact %s, rounded %s%s%s\n", path, verdict(tokens), verdict(exact), verdict(rounded),
-               lora ? ", training " : "", lora ? verdict(trained) : "");
-        good = tokens && exact && rounded && trained;
-        opd_tensor_file_close(file);
-        opd_tensor_file_close(lora);
-        model_close(&m);
-    }
-    opd_json_free(json);
-    return good && opd_ok() ? 0 : -1;
-}
+#include "llama/check.h"
 
 //-- the program -------------------------------------------------------------------------------------------------------
 
 static int usage(FILE *to, int status) {
     (void)fprintf(to,
-        "usage: llama MODEL.gguf [--prompt TEXT] [options]\n"
-        "  Writes text with a language model, or trains adapters (LoRA) for it.  Architectures: llama, mistral,\n"
-        "  mixtral, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, phi3, gpt2.\n"
+        "usage: llama MODEL [--prompt TEXT] [options]\n"
+        "  Writes text with a language model, or trains adapters (LoRA) for it.  MODEL is a GGUF file, or a folder\n"
+        "  with config.json, model.safetensors (also in parts) and tokenizer.json, as Hugging Face's transformers\n"
+        "  writes it.\n"
+        "  Architectures: llama, mistral, mixtral, qwen2, qwen3, qwen3moe, gemma, gemma2, gemma3, phi3, gpt2.\n"
         "  --prompt TEXT         the beginning of the text; --special: it may contain the names of special tokens\n"
+        "  --parallel N          writes N texts of the prompt at once; the seed of each is one higher\n"
+        "  --prompts FILE        writes a text for each line of a file, --parallel N (8) at a time\n"
         "  --tokens N            how many tokens are written at most (128)\n"
         "  --context N           room for N tokens (as many as the model was trained for, at most 4096)\n"
+        "  --cache TYPE          keeps keys and values as f32 (the default), f16 or q8_0, which need less memory\n"
         "  --temperature T       0: always the most likely token (the default); 1: tokens by their probabilities\n"
         "  --top-k K, --top-p P, --min-p P   leave out unlikely tokens (0, 1, 0: none)\n"
         "  --repeat-penalty R    makes the last 64 tokens less likely (1: not)\n"
         "  --seed S              of the random numbers (1)\n"
         "  --threads N           threads that compute\n"
         "  --exact               does not round activations in products with weights in few bits\n"
-        "  --inputs X.npz --outputs Y.npz   writes the logits out0 of all positions of the token ids in0 (int64)\n"
+        "  --inputs X.npz --outputs Y.npz   writes the logits out0 of all positions of the token ids in0 (int64);\n"
+        "                        with --cache, they are computed by way of the cache\n"
         "  --adapter FILE        adds an adapter: .safetensors as PEFT writes it, or .gguf\n"
         "  --train FILE.txt      trains an adapter on a text; --save FILE saves it.  --rank N (8), --alpha A (16),\n"
         "                        --lr R (0.001), --steps N (100), --length N (128 tokens a step), --sgd (instead of\n"
         "                        AdamW), --targets LIST (attn_q,attn_v)\n"
-        "  --check FILE...       compares models with FILE.json and FILE.npz, results of llama.cpp; with --figures\n"
-        "                        before it, prints the differences\n");
+        "  --check MODEL...      compares models with the results of llama.cpp in FILE.json and FILE.npz, or of\n"
+        "                        transformers in FOLDER/golden.json and golden.npz; with --figures before it, prints\n"
+        "                        the differences\n");
     return status;
 }
 /* If argv[*i] is this option, returns true and steps to its value.  Ends the program if there is none. */
@@ -1321,6 +1259,7 @@ static bool read_number(char **argv, int *i, settings *s) {
         {"--rank", 1, 65536, NULL, &s->rank},
         {"--steps", 1, 1e9, NULL, &s->steps},
         {"--length", 1, 1e9, NULL, &s->length},
+        {"--parallel", 1, 1024, NULL, &s->parallel},
         {"--temperature", 0, 1000, &s->temperature, NULL},
         {"--top-p", 0, 1, &s->top_p, NULL},
         {"--min-p", 0, 1, &s->min_p, NULL},
@@ -1345,10 +1284,20 @@ static bool read_number(char **argv, int *i, settings *s) {
     }
     return false;
 }
+static opd_scalar_type cache_dtype(const char *name) {
+    return !name || strcmp(name, "f32") == 0 ? OPD_FLOAT32 : strcmp(name, "f16") == 0 ? OPD_WEIGHT_F16
+         : strcmp(name, "q8_0") == 0 ? OPD_Q8_0 : OPD_DTYPE_NONE;
+}
 /* Returns what is wrong with options that do not fit together, or NULL. */
 static const char *contradiction(const settings *s) {
     const bool of_new = s->rank || s->alpha > 0 || s->targets;
+    const bool texts = s->prompts || s->parallel || s->cache;
     return s->save && !s->train ? "--save needs --train"
+           : s->prompt && s->prompts ? "--prompt and --prompts cannot be used together"
+           : s->prompts && s->inputs ? "--prompts cannot be used with --inputs"
+           : s->parallel && s->inputs ? "--parallel cannot be used with --inputs"
+           : s->train && texts ? "--prompts, --parallel and --cache cannot be used with --train"
+           : s->cache && cache_dtype(s->cache) == OPD_DTYPE_NONE ? "--cache is f32, f16 or q8_0"
            : s->train && s->prompt ? "--prompt cannot be used with --train"
            : s->train && s->inputs ? "--inputs cannot be used with --train"
            : s->prompt && s->inputs ? "--prompt cannot be used with --inputs"
@@ -1356,31 +1305,77 @@ static const char *contradiction(const settings *s) {
            : of_new && !s->train ? "--rank, --alpha and --targets need --train"
            : !s->inputs != !s->outputs ? "--inputs and --outputs need each other" : NULL;
 }
+/* Encodes the prompts of all texts, which are the lines of `lines` or, if that is NULL, the same prompt.  Returns the
+   number of tokens of the longest, -1 with an error. */
+static int64_t encode_prompts(const model *m, writing *list, int64_t n, char *lines, const settings *s) {
+    int64_t longest = 0;
+    bool warned = false;
+    for (int64_t i = 0; i < n && opd_ok(); i++) {
+        list[i].prompt = lines ? lines : s->prompt ? s->prompt : "";
+        if (lines) {
+            const size_t length = strcspn(lines, "\n");
+            lines += length + (lines[length] == '\n');
+            ((char *)list[i].prompt)[length] = 0;
+            if (length && list[i].prompt[length - 1] == '\r') { ((char *)list[i].prompt)[length - 1] = 0; }
+        }
+        const int64_t bytes = (int64_t)strlen(list[i].prompt);
+        if (!warned && m->folder && tok_may_compose(m->vocabulary, list[i].prompt, bytes)) {
+            warned = true;
+            opd_warn("the model wants text in the form NFC, and this program does not compose characters: if the "
+                     "prompt is not in this form, other tokens than transformers' are used");
+        }
+        if (tok_encode(m->vocabulary, list[i].prompt, bytes, true, s->special, &list[i].ids) != 0) { break; }
+        const int64_t count = list[i].ids.count;
+        if (count > m->context) {
+            char which[64] = "the prompt";
+            if (n > 1) { (void)snprintf(which, sizeof which, "prompt %lld of %lld", (long long)i + 1, (long long)n); }
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s has %lld tokens, but there is room for %lld (see --context)",
+                           m->path, which, (long long)count, (long long)m->context);
+        }
+        if (count == 0 && !lines) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the prompt is empty: give --prompt TEXT"); }
+        if (count == 0 && lines) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "line %lld of %s is empty", (long long)i + 1, s->prompts);
+        }
+        if (count > longest) { longest = count; }
+    }
+    return opd_ok() ? longest : -1;
+}
+/* Writes the texts that the options ask for. */
+static void write_texts(model *m, settings *s) {
+    int64_t n = s->parallel ? s->parallel : 1, bytes = 0;
+    char *lines = s->prompts ? read_text(s->prompts, &bytes) : NULL;
+    if (lines && bytes && lines[bytes - 1] != '\n') { n = 1; } else if (lines) { n = 0; }
+    for (int64_t i = 0; lines && i < bytes; i++) { n += lines[i] == '\n'; }
+    if (lines && (n == 0 || strlen(lines) != (size_t)bytes)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s %s", s->prompts, n ? "has zero bytes" : "has no lines");
+    }
+    writing *list = opd_ok() ? (writing *)calloc((size_t)n, sizeof *list) : NULL;
+    if (opd_ok() && !list) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for %lld texts", (long long)n); }
+    const int64_t longest = opd_ok() ? encode_prompts(m, list, n, lines, s) : -1;
+    const int64_t most = !lines ? n : s->parallel ? s->parallel : 8;
+    if (longest >= 0 && cache_open(m, n < most ? n : most, longest + s->tokens, cache_dtype(s->cache)) == 0) {
+        if (n == 1) { (void)fputs(list[0].prompt, stdout); }
+        (void)fflush(stdout);
+        (void)generate(m, list, n, !lines, s, stdout);
+    }
+    for (int64_t i = 0; list && i < n; i++) { free(list[i].ids.at); free(list[i].text.at); }
+    free(list);
+    free(lines);
+}
 static void run(settings *s) {
     OPD_SCOPED;
-    const char *prompt = s->prompt ? s->prompt : "";
     model m;
-    tok_ids ids = {NULL, 0, 0};
     (void)opd_exact_blocks_set(s->exact);
     if (model_open(&m, s->model, s->context) != 0 || (s->adapter && adapters_load(&m, s->adapter) != 0)) { }
     else if (s->train) { (void)train(&m, s); }
     else {
         OPD_NO_GRAD {
-            if (s->inputs) { (void)write_logits(&m, s->inputs, s->outputs);
-            } else if (cache_open(&m) == 0 &&
-                       tok_encode(m.vocabulary, prompt, (int64_t)strlen(prompt), true, s->special, &ids) == 0) {
-                if (ids.count > m.context) {
-                    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the prompt has %lld tokens, but there is room for %lld "
-                                   "(see --context)", m.path, (long long)ids.count, (long long)m.context);
-                } else {
-                    (void)fputs(prompt, stdout);
-                    (void)fflush(stdout);
-                    (void)generate(&m, &ids, s, stdout);
-                }
+            if (!s->inputs) { write_texts(&m, s); }
+            else if (!s->cache || cache_open(&m, 1, m.context, cache_dtype(s->cache)) == 0) {
+                (void)write_logits(&m, s->inputs, s->outputs);
             }
         }
     }
-    free(ids.at);
     model_close(&m);
 }
 int main(int argc, char **argv) {
@@ -1393,10 +1388,11 @@ int main(int argc, char **argv) {
         const struct { const char *name; const char **text;
         } texts[] = {
             {"--prompt", &s.prompt}, {"--inputs", &s.inputs},   {"--outputs", &s.outputs}, {"--train", &s.train},
-            {"--save", &s.save},     {"--adapter", &s.adapter}, {"--targets", &s.targets},
+            {"--save", &s.save},     {"--adapter", &s.adapter}, {"--targets", &s.targets}, {"--cache", &s.cache},
+            {"--prompts", &s.prompts},
         };
         bool known = false;
-        for (int k = 0; k < 7 && !known; k++) {
+        for (int k = 0; k < 9 && !known; k++) {
             known = option(argv, &i, texts[k].name);
             if (known) { *texts[k].text = argv[i]; }
         }
@@ -1416,7 +1412,7 @@ int main(int argc, char **argv) {
             }
         }
         else if (argv[i][0] != '-' && !s.model) { s.model = argv[i]; }
-        else { (void)fprintf(stderr, "llama: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
+        else { (void)fprintf(stderr, "llama: '%s' is not understood (see --help)\n", argv[i]); return 2; }
     }
     const char *wrong = s.check && (s.model || !checked) ? "--check needs files behind it, and no other"
                         : s.check ? NULL : contradiction(&s);

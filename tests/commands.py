@@ -102,6 +102,13 @@ ROWS = {
     ('examples/guide/language-models.md',
      "./llama model.gguf --special --prompt $'<|im_start|>user\\nWhy?<|im_end|>\\n<|im_start|>assistant\\n'"):
         ('why', 'needs a model from the net'),
+    ('examples/guide/language-models.md', './llama Qwen3-0.6B --prompt "The sea is"'):
+        ('why', 'needs a model from the net'),
+    ('examples/guide/language-models.md',
+     './llama model.gguf --prompt "The sea is" --parallel 4 --temperature 0.8 --seed 3'):
+        ('why', 'needs a model from the net'),
+    ('examples/guide/language-models.md', './llama model.gguf --prompts questions.txt --tokens 200'):
+        ('why', 'needs a model from the net'),
     ('examples/guide/language-models.md', './llama model.gguf --exact --inputs ids.npz --outputs logits.npz'):
         ('why', 'needs a model from the net'),
     ('examples/guide/language-models.md',

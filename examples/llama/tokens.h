@@ -2,7 +2,8 @@
 
    tok_vocabulary holds the tokens.  Its two kinds of model are
    - SPM (SentencePiece-like): the characters of the text are merged while the joined text is a token, the token with
-     the best score first.  Characters that are not in the vocabulary become bytes;
+     the best score first.  Characters that are not in the vocabulary become bytes.  A tokenizer.json has a list of
+     pairs instead of scores (by_rank);
    - BPE: regular expressions cut the text into words.  The bytes of a word are merged by a list of pairs, the pair that
      is earliest in the list first.
 
@@ -20,6 +21,7 @@
 #include "unicode.h"
 
 enum { TOK_NORMAL = 1, TOK_UNKNOWN, TOK_CONTROL, TOK_USER_DEFINED, TOK_UNUSED, TOK_BYTE };    /* types of tokens */
+enum { TOK_BEFORE = 1, TOK_AFTER = 2 };
 
 //-- lists that grow ---------------------------------------------------------------------------------------------------
 
@@ -434,6 +436,15 @@ typedef struct tok_vocabulary {
     bool add_bos, add_eos, space_before, whole_words;
     bool cleans;                                  /* decoding removes spaces in front of signs such as commas */
     bool drops_space;                             /* phi-3: white space after a special token is dropped */
+    /* for vocabularies of tokenizer.json, see tokenizer.h; false for those of GGUF files */
+    bool by_rank;                                 /* merges by a list of pairs; true for all BPE */
+    bool leftmost;                                /* special tokens are searched from left to right; their types hold */
+    bool space_first, space_once, space_splits;   /* the space in front: only at the start of the text, not if there is
+                                                     one; spaces begin new words */
+    bool composes;                                /* the model wants composed characters (NFC) */
+    unsigned char *strips;                        /* for each token, white space that it takes: TOK_BEFORE, TOK_AFTER */
+    int32_t ends[16];                             /* further tokens that end a text */
+    int ends_count;
     tok_string *strings;
     int64_t strings_count, strings_cap;
     float *scores;
@@ -458,6 +469,7 @@ static void tok_free(tok_vocabulary *v) {
     for (int i = 0; i < 8; i++) { free(v->cuts[i]); }
     free(v->strings); free(v->scores); free(v->types); free(v->pool); free(v->table); free(v->merges);
     free(v->merge_table); free(v->special_lengths); free(v->categories);
+    free(v->strips);
     free(v);
 }
 static const char *tok_string_of(const tok_vocabulary *v, int32_t id) { return v->pool + v->strings[id].at; }
@@ -552,6 +564,23 @@ static int64_t tok_merge_place(const tok_vocabulary *v, int32_t left, int32_t ri
     }
     return at;
 }
+/* Adds the merge of two texts, neither of which is empty, after all tokens. */
+static int tok_add_pair(tok_vocabulary *v, const char *a, int64_t left, const char *b, int64_t right) {
+    if (tok_room((void **)&v->merges, &v->merges_cap, v->merges_count, 1, sizeof *v->merges) != 0) { return -1; }
+    tok_merge merge;
+    char *joined = (char *)malloc((size_t)(left + right));
+    if (!joined) { return opd_fail(OPD_ERROR_MEMORY, "tokeniser: no memory for a merge"); }
+    memcpy(joined, a, (size_t)left);
+    memcpy(joined + left, b, (size_t)right);
+    merge.left = tok_intern(v, a, left);
+    merge.right = tok_intern(v, b, right);
+    merge.joined = tok_intern(v, joined, left + right);
+    merge.rank = (int32_t)v->merges_count;
+    free(joined);
+    if (merge.left < 0 || merge.right < 0 || merge.joined < 0) { return -1; }
+    v->merges[v->merges_count++] = merge;
+    return 0;
+}
 /* Adds the next merge, "left right", after all tokens. */
 static int tok_add_merge(tok_vocabulary *v, const char *text, int64_t bytes) {
     const char *space = bytes > 1 ? (const char *)memchr(text + 1, ' ', (size_t)bytes - 1) : NULL;
@@ -559,21 +588,7 @@ static int tok_add_merge(tok_vocabulary *v, const char *text, int64_t bytes) {
         return opd_fail(OPD_ERROR_FILE, "tokeniser: merge %lld, '%.*s', is not two texts with a space between them",
                         (long long)v->merges_count, (int)(bytes > 60 ? 60 : bytes), text);
     }
-    if (tok_room((void **)&v->merges, &v->merges_cap, v->merges_count, 1, sizeof *v->merges) != 0) { return -1; }
-    const int64_t left = space - text, right = bytes - left - 1;
-    tok_merge merge;
-    char *joined = (char *)malloc((size_t)(left + right));
-    if (!joined) { return opd_fail(OPD_ERROR_MEMORY, "tokeniser: no memory for a merge"); }
-    memcpy(joined, text, (size_t)left);
-    memcpy(joined + left, space + 1, (size_t)right);
-    merge.left = tok_intern(v, text, left);
-    merge.right = tok_intern(v, space + 1, right);
-    merge.joined = tok_intern(v, joined, left + right);
-    merge.rank = (int32_t)v->merges_count;
-    free(joined);
-    if (merge.left < 0 || merge.right < 0 || merge.joined < 0) { return -1; }
-    v->merges[v->merges_count++] = merge;
-    return 0;
+    return tok_add_pair(v, text, space - text, space + 1, bytes - (space - text) - 1);
 }
 
 //-- the expressions of the known vocabularies -------------------------------------------------------------------------
@@ -666,7 +681,7 @@ static tok_vocabulary *tok_new(const char *model, const char *pre) {
     }
     tok_read_categories(categories);
     v->categories = categories;
-    v->bpe = strcmp(model, "gpt2") == 0;
+    v->bpe = v->by_rank = strcmp(model, "gpt2") == 0;
     if (!v->bpe && strcmp(model, "llama") != 0) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "tokeniser: the model '%s' is not known; llama and gpt2 are", model);
         tok_free(v);
@@ -738,7 +753,8 @@ static bool tok_well_known(const char *text, bool *ends) {
 static bool tok_ends(const tok_vocabulary *v, int32_t id) {
     bool ends;
     if (id == v->eos) { return true; }
-    return id >= 0 && id < v->count && tok_well_known(tok_string_of(v, id), &ends) && ends;
+    for (int i = 0; i < v->ends_count; i++) { if (v->ends[i] == id) { return true; } }
+    return !v->leftmost && id >= 0 && id < v->count && tok_well_known(tok_string_of(v, id), &ends) && ends;
 }
 static bool tok_is_special(const tok_vocabulary *v, int32_t id) {
     return v->types[id] == TOK_UNKNOWN || v->types[id] == TOK_CONTROL || v->types[id] == TOK_USER_DEFINED;
@@ -761,7 +777,7 @@ static int tok_finish_tokens(tok_vocabulary *v) {
                             text);
         }
         if (!v->bpe && byte >= 0) { v->byte_id[byte] = id; }
-        if (tok_well_known(text, &ends)) { v->types[id] = TOK_CONTROL; }
+        if (!v->leftmost && tok_well_known(text, &ends)) { v->types[id] = TOK_CONTROL; }
         if (tok_is_special(v, id)) {
             v->special_lengths[n++] = v->strings[id].bytes;
             v->special_first[(unsigned char)text[0]] = true;
@@ -794,8 +810,8 @@ static int tok_finish(tok_vocabulary *v) {
     if (v->add_bos && v->bos < 0) { v->add_bos = false; }
     if (v->add_eos && v->eos < 0) { v->add_eos = false; }
     if (tok_finish_tokens(v) != 0) { return -1; }
-    if (!v->bpe) { return 0; }
-    for (int i = 0; i < 256; i++) {
+    if (!v->by_rank) { return 0; }
+    for (int i = 0; i < 256 && v->bpe; i++) {
         char text[4];
         v->byte_id[i] = tok_intern(v, text, tok_utf8(tok_byte_character(i), text));
         if (v->byte_id[i] < 0) { return -1; }
@@ -853,7 +869,7 @@ static int tok_try_pair(const tok_vocabulary *v, tok_work *w, const char *text, 
     const tok_symbol *a = &w->symbol[left], *b = &w->symbol[right];
     tok_pair pair;
     pair.left = left; pair.right = right; pair.a = a->id; pair.b = b->id;
-    if (v->bpe) {
+    if (v->by_rank) {
         const int32_t merge = v->merge_table[tok_merge_place(v, a->id, b->id)];
         if (!merge) { return 0; }
         pair.order = v->merges[merge - 1].rank;
@@ -885,7 +901,7 @@ static int tok_merge_all(const tok_vocabulary *v, tok_work *w, const char *text)
         const tok_pair pair = tok_heap_pop(w);
         tok_symbol *left = &w->symbol[pair.left], *right = &w->symbol[pair.right];
         if (!left->bytes || !right->bytes || left->after != pair.right) { continue; }      /* merged meanwhile */
-        if (v->bpe) {
+        if (v->by_rank) {
             if (left->id != pair.a || right->id != pair.b) { continue; }
             left->id = v->merges[v->merge_table[tok_merge_place(v, left->id, right->id)] - 1].joined;
         } else if (left->bytes != pair.a || right->bytes != pair.b) { continue; }
@@ -930,6 +946,26 @@ static int tok_encode_spm(const tok_vocabulary *v, tok_work *w, const char *text
             }
             if (byte < 0) { break; }
         }
+    }
+    return 0;
+}
+/* SPM by a list of pairs, for one word with spaces already marked.  The vocabulary has all bytes. */
+static int tok_encode_characters(const tok_vocabulary *v, tok_work *w, const char *text, int64_t bytes, tok_ids *ids) {
+    const int32_t whole = v->whole_words ? tok_find(v, text, bytes) : -1;
+    if (whole >= 0) { return tok_push(ids, whole); }
+    w->count = 0;
+    for (int64_t at = 0, length; at < bytes; at += length) {
+        uint32_t c;
+        length = tok_character(text + at, bytes - at, &c);
+        const int32_t id = tok_find(v, text + at, length);
+        if (id >= 0 && tok_add_symbol(w, at, length, id) != 0) { return -1; }
+        for (int64_t i = at; id < 0 && i < at + length; i++) {
+            if (tok_add_symbol(w, i, 1, v->byte_id[(unsigned char)text[i]]) != 0) { return -1; }
+        }
+    }
+    if (tok_merge_all(v, w, text) != 0) { return -1; }
+    for (int64_t i = w->count ? 0 : -1; i >= 0; i = w->symbol[i].after) {
+        if (tok_push(ids, w->symbol[i].id) != 0) { return -1; }
     }
     return 0;
 }
@@ -1030,19 +1066,25 @@ static int tok_encode_piece(const tok_vocabulary *v, tok_work *w, const char *te
                             tok_ids *ids) {
     if (v->bpe) { return tok_encode_bpe(v, w, text, bytes, ids); }
     tok_text marked = {NULL, 0, 0};
-    int failed = v->space_before && after_special ? tok_append(&marked, "\xe2\x96\x81", 3) : 0;
+    const bool has_one = v->space_once && (*text == ' ' || (bytes >= 3 && memcmp(text, "\xe2\x96\x81", 3) == 0));
+    int failed = v->space_before && after_special && !has_one ? tok_append(&marked, "\xe2\x96\x81", 3) : 0;
     for (int64_t i = 0, begin = 0; i <= bytes && !failed; i++) {
         if (i < bytes && text[i] != ' ') { continue; }
         failed = tok_append(&marked, text + begin, i - begin);
         if (i < bytes && !failed) { failed = tok_append(&marked, "\xe2\x96\x81", 3); }
         begin = i + 1;
     }
-    if (!failed) { failed = tok_encode_spm(v, w, marked.at, marked.count, ids); }
+    if (!failed && !v->by_rank) { failed = tok_encode_spm(v, w, marked.at, marked.count, ids); }
+    for (int64_t at = 0, end = 0; v->by_rank && at < marked.count && !failed; at = end) {
+        do { end++; } while (end < marked.count && !(v->space_splits && marked.count - end >= 3 &&
+                                                     memcmp(marked.at + end, "\xe2\x96\x81", 3) == 0));
+        failed = tok_encode_characters(v, w, marked.at + at, end - at, ids);
+    }
     free(marked.at);
     return failed;
 }
 /* A special token that was found in the text. */
-typedef struct tok_found { int64_t at; int32_t id; } tok_found;
+typedef struct tok_found { int64_t at, end; int32_t id; } tok_found;
 typedef struct tok_founds { tok_found *at; int64_t count, cap; } tok_founds;
 
 static int tok_compare_found(const void *a, const void *b) {
@@ -1065,12 +1107,47 @@ static int tok_find_special(const tok_vocabulary *v, const char *text, int64_t b
             if (memchr(taken + at, 1, (size_t)length)) { continue; }
             memset(taken + at, 1, (size_t)length);
             failed = TOK_ROOM(found, 1);
-            if (!failed) { found->at[found->count].at = at; found->at[found->count++].id = id; }
+            if (!failed) {
+                found->at[found->count].at = at;
+                found->at[found->count].end = at + length;
+                found->at[found->count++].id = id;
+            }
         }
     }
     free(taken);
     if (found->count) { qsort(found->at, (size_t)found->count, sizeof *found->at, tok_compare_found); }
     return failed;
+}
+/* Finds the special tokens in the text from left to right, the longest at each place, and takes the white space that
+   they want. */
+static int tok_find_leftmost(const tok_vocabulary *v, const char *text, int64_t bytes, bool control,
+                             tok_founds *found) {
+    for (int64_t at = 0, last = 0; at < bytes; ) {
+        int32_t id = -1;
+        for (int i = 0; v->special_first[(unsigned char)text[at]] && v->special_lengths[i] && id < 0; i++) {
+            if (v->special_lengths[i] <= bytes - at) { id = tok_find(v, text + at, v->special_lengths[i]); }
+            if (id >= 0 && v->types[id] != TOK_USER_DEFINED && !(control && tok_is_special(v, id))) { id = -1; }
+        }
+        if (id < 0) { at++; continue; }
+        if (TOK_ROOM(found, 1) != 0) { return -1; }
+        tok_found *f = &found->at[found->count++];
+        uint32_t c;
+        f->id = id;
+        f->at = at;
+        f->end = at += v->strings[id].bytes;
+        for (int64_t back = f->at; (v->strips[id] & TOK_BEFORE) && back > last; ) {
+            do { back--; } while (back > last && (text[back] & 0xc0) == 0x80);
+            if (tok_character(text + back, f->at - back, &c) != f->at - back || !tok_is_space(c)) { break; }
+            f->at = back;
+        }
+        while ((v->strips[id] & TOK_AFTER) && at < bytes) {
+            const int length = tok_character(text + at, bytes - at, &c);
+            if (!tok_is_space(c)) { break; }
+            f->end = at += length;
+        }
+        last = at;
+    }
+    return 0;
 }
 /* phi-3 drops white space behind special tokens, but not behind these. */
 static bool tok_keeps_space(const char *text) {
@@ -1085,7 +1162,7 @@ static int tok_encode(const tok_vocabulary *v, const char *text, int64_t bytes, 
     bool special = true;
     memset(&work, 0, sizeof work);
     int failed = add && v->add_bos ? tok_push(ids, v->bos) : 0;
-    if (!failed) { failed = tok_find_special(v, text, bytes, control, &found); }
+    if (!failed) { failed = (v->leftmost ? tok_find_leftmost : tok_find_special)(v, text, bytes, control, &found); }
     for (int64_t i = 0; i <= found.count && !failed; i++) {
         const int64_t end = i < found.count ? found.at[i].at : bytes;
         if (i > 0 && v->drops_space && !tok_keeps_space(tok_string_of(v, found.at[i - 1].id))) {
@@ -1094,8 +1171,8 @@ static int tok_encode(const tok_vocabulary *v, const char *text, int64_t bytes, 
         if (end > at) { failed = tok_encode_piece(v, &work, text + at, end - at, special, ids); special = false; }
         if (i == found.count || failed) { break; }
         failed = tok_push(ids, found.at[i].id);
-        special = true;
-        at = end + v->strings[found.at[i].id].bytes;
+        special = !v->space_first;
+        at = found.at[i].end;
     }
     if (!failed && add && v->add_eos) { failed = tok_push(ids, v->eos); }
     free(work.symbol); free(work.heap); free(work.characters); free(work.ends); free(work.other_ends); free(found.at);
