@@ -515,6 +515,7 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     opdi_c_write_functions(&file, unit);
     const bool failed = file.failed || groups.failed || source->failed || header->failed;
     opdi_string_free(&groups);
+    opdi_arena_free(&file.memory);
     if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: the text is too long", unit->what); }
     return failed ? -1 : 0;
 }
