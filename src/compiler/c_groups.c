@@ -223,7 +223,7 @@ static void opdi_c_write_function(opdi_cfile *file, opdi_group *group, const opd
         opdi_c_write(file, "%s%s: ", i ? ";\n   " : "", nest->what ? nest->what : "copy");
         opdi_c_write_sizes(file, nest);
     }
-    opdi_c_write(file, " */\nAPART static int %s(", name);
+    opdi_c_write(file, " */\n%sint %s(", opdi_c_linkage(file), name);
     bool any = false;
     for (int i = 0; i < buffers->count; i++) {
         char buffer[64];

@@ -335,6 +335,8 @@ typedef struct opdi_nest_kernel {
     opdi_buffer *raw;                             /* NULL, or memory for the contiguous result of a convolution, which
                                                      `after` copies to the nest's result */
     int64_t strides[OPDI_NEST_DIMS];              /* the strides of the nest's loops in `raw` */
+    int64_t packed, packed_bytes;                 /* the operands that are packed before all runs, which only the loops
+                                                     read: their place in the fixed memory */
 } opdi_nest_kernel;
 OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest);
 #endif
