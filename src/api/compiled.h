@@ -73,7 +73,9 @@ typedef struct opd_compile_options {
 /* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  Inputs are of
    one kind if they have the same dtypes, sizes and strides, and the same values of inputs that are not tensors.  Each
    kind is compiled separately, in seconds, by $CC or cc, as opd_compile_and_load does; after that, the result is in the
-   cache of opd_compile_and_load.  The first run of each kind is uncompiled, which means that the graph itself is run.
+   cache of opd_compile_and_load.  A long C text is divided into parts, and one compiler for each processor works on
+   them.  Layers whose loops are the same share their code.  The first run of each kind is uncompiled, which means that
+   the graph itself is run.
    Operators without a form in C, such as operators of the program, are called with copies of their tensors.  The copies
    have the strides of an uncompiled run (OPD_OPTAG_NEEDS_EXACT_STRIDES, the default for operators of the program), or
    are contiguous (OPD_OPTAG_FLEXIBLE_LAYOUT, the default for built-in operators).  If elements of a tensor share memory
@@ -87,11 +89,11 @@ typedef struct opd_compile_options {
    uncompiled if written tensors share memory, if results are views of a part of each other, if a run transposes its
    inputs in place (t_) or has side effects (prints), or if there is no compiler.
    Matrix products and convolutions are computed by C loops or by the library's kernels, whichever is faster.  To find
-   that out, the first run of a kind also runs the code up to four times with each, for about half a second.  These
+   that out, the first run of a kind also runs the code up to four times with each, for about 0.2 seconds.  These
    runs write copies of the tensors that the graph writes.  Nothing is timed if a run draws random numbers or calls an
    operator of the program.  Large attention is always computed by the library's kernel.  If the code takes at least
-   0.2 milliseconds and uncompiled runs are faster, later runs of the kind are uncompiled, unless the environment has
-   OPD_COMPILED_ALWAYS=1, or the graph writes its constants.
+   0.2 milliseconds and uncompiled runs are faster, the code is unloaded, and later runs of the kind are uncompiled,
+   unless the environment has OPD_COMPILED_ALWAYS=1, or the graph writes its constants.
    Before the code is used, a check finds out whether the C compiler gives right numbers with these flags: some versions
    of gcc vectorise conditions wrongly.  The check is compiled once, in half a second, and stays in the cache.  If it
    fails, there is a warning, and the code is compiled with -fno-tree-vectorize.  If that fails, too, the code is

@@ -39,7 +39,7 @@ OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
 /* Compiles C files (.cpp, .cc, .cxx: C++; .cu: CUDA) with $CC ($CXX, $NVCC), or cc (c++, nvcc), on Windows gcc (g++),
    into a plug-in and loads it (torch.utils.cpp_extension.load).  No shell is used.  Returns the plug-in.  On failure,
    returns NULL and sets an error with the compiler's message.  If $OPD_VERBOSE is set, commands are logged.
-   files: Ends with NULL.
+   files: Ends with NULL.  Compilers work on as many files at the same time as there are processors.
    flags: Words separated by blanks, for compilers and linker, or NULL.  nvcc gets words that it does not know by
    -Xcompiler.  It makes code for the GPU of this machine, unless a word or $NVCC ("nvcc -arch=sm_90") says otherwise.
    name: Letters, digits and _.+-, used in the names of files in the cache.

@@ -57,6 +57,18 @@ OPDI_INTERNAL void opdi_raw_free(void *memory, size_t size) {
     OPD_FREE(raw);
 }
 
+/* Gives whole pages of a block back to the system.  Their contents are lost, but the block stays allocated. */
+OPDI_INTERNAL void opdi_pages_forget(void *memory, size_t size) {
+#if defined(MADV_DONTNEED)
+    const uintptr_t page = 65536;                 /* no page is larger */
+    const uintptr_t from = ((uintptr_t)memory + page - 1) & ~(page - 1), to = ((uintptr_t)memory + size) & ~(page - 1);
+    if (from < to) { (void)madvise((void *)from, to - from, MADV_DONTNEED); }
+#else
+    (void)memory;
+    (void)size;
+#endif
+}
+
 OPDI_INTERNAL void opdi_live_flush(opdi_thread *thread) {
     int64_t total = OPDI_ADD(&opdi_live_total, thread->live_delta), peak = OPDI_LOAD(&opdi_live_peak);
     thread->live_before += thread->live_delta;

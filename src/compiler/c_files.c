@@ -391,7 +391,8 @@ static void opdi_c_write_inner(opdi_cfile *file, opdi_group *group) {
     } else {
         opdi_c_write(file, "/* %s: a %s */\n", inner->what, inner->kind == OPDI_RECORDED_WHILE ? "loop" : "condition");
     }
-    opdi_c_write(file, "static int %s(const %s *model, unsigned char *arena", name, file->model);
+    opdi_c_write(file, "%sint %s(const %s *model, unsigned char *arena", file->table ? "GROUP " : "static ", name,
+                 file->model);
     for (int i = 0; i < inner->noperands; i++) {
         opdi_c_write(file, ", const %s *a%d", opdi_c_type(inner->operands[i].dtype), i);
     }
@@ -420,6 +421,7 @@ static void opdi_c_write_inner(opdi_cfile *file, opdi_group *group) {
 static void opdi_c_write_groups(opdi_cfile *file, opdi_group *first) {
     for (opdi_group *group = first; group && !file->failed; group = group->next) {
         const opdi_inner *const inner = group->nests[0]->inner;
+        if (file->table && (!inner || inner->group == group)) { opdi_c_write(file, "\f\n"); }
         if (!inner) { opdi_c_write_group(file, group); }
         else if (inner->group == group) { opdi_c_write_inner(file, group); }
     }
@@ -483,8 +485,50 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     }
     opdi_c_write(file, ");\n}\n");
 }
+/* Returns the number of texts into which functions with this number of bytes are divided: at most one for each
+   processor, because each text costs the compiler a tenth of a second. */
+static size_t opdi_c_parts(size_t bytes) {
+#if defined(OPDI_COMPILES)
+    return OPDI_MAX((size_t)1, OPDI_MIN(bytes / 10000, OPDI_MIN((size_t)opdi_processors(), (size_t)8)));
+#else
+    (void)bytes;
+    return 1;
+#endif
+}
+/* Adds prototypes of the functions in `groups` to `out`: the lines that begin with GROUP, up to the brace. */
+static void opdi_c_write_prototypes(const char *groups, opdi_string *out) {
+    for (const char *line = groups; (line = strstr(line, "\nGROUP ")) != NULL; line++) {
+        const size_t length = strcspn(line + 1, "{");
+        opdi_string_add_n(out, line + 1, length);
+        opdi_string_add(out, ";\n");
+    }
+}
+/* Divides code for this process into a list of texts, which each end with a 0, so that compilers can work on several of
+   them at the same time.  In `text`, a form feed is before each function of a group and before the code after them. */
+OPDI_INTERNAL void opdi_c_divide(const opdi_string *text, opdi_string *list) {
+    const char *const groups = strchr(text->data, '\f'), *const last = strrchr(text->data, '\f'), *at = groups;
+    const size_t all = (size_t)(last - groups), parts = opdi_c_parts(all);
+    opdi_string prototypes = {NULL, 0, 0, false};
+    opdi_string_add(&prototypes, parts > 1 ? "#if (defined(__GNUC__) || defined(__clang__)) && !defined(_WIN32)\n"
+                    "#define GROUP APART __attribute__((visibility(\"hidden\")))\n"
+                    "#else\n#define GROUP APART\n#endif\n" : "#define GROUP APART static\n");
+    if (parts > 1) { opdi_c_write_prototypes(groups, &prototypes); }
+    for (size_t part = 1; part <= parts && !prototypes.failed; part++) {
+        const char *end = part == parts ? last : OPDI_MAX(at, groups + all * part / parts);
+        while (*end != '\f') { end++; }
+        opdi_string_add_n(list, text->data, (size_t)(groups - text->data));
+        opdi_string_add_n(list, prototypes.data, prototypes.length);
+        opdi_string_add_n(list, at, (size_t)(end - at));
+        if (part == parts) { opdi_string_add(list, last); }
+        opdi_string_add_n(list, "", 1);
+        at = end;
+    }
+    list->failed = list->failed || prototypes.failed;
+    opdi_string_free(&prototypes);
+}
 /* Writes the C text to `source`, and the text of the header to `header`.  If unit->file is true, the C text includes
-   the header; otherwise it contains the text of the header.  Returns 0, or -1 and sets an error. */
+   the header; otherwise it contains the text of the header.  opdi_c_divide divides code for this process.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_string *header) {
     opdi_string groups = {NULL, 0, 0, false};
     opdi_cfile file;
@@ -512,9 +556,11 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     opdi_c_write_families(&file);
     if (calls) { opdi_string_add(source, opdi_c_given); }
     if (groups.length) { opdi_string_add_n(source, groups.data, groups.length); }
+    if (file.table) { opdi_string_add(source, "\f"); }
     opdi_c_write_functions(&file, unit);
     const bool failed = file.failed || groups.failed || source->failed || header->failed;
     opdi_string_free(&groups);
+    opdi_arena_free(&file.memory);
     if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: the text is too long", unit->what); }
     return failed ? -1 : 0;
 }

@@ -21,8 +21,10 @@ OPDI_INTERNAL bool opdi_group_contracts(const opdi_group *group) {
     return group->nnests == 1 && opdi_nest_contracts(group->nests[0]);
 }
 /* Writes a group's name to `name`: "k3_add" for group 3, if the operator add has recorded its last nest; "k1_3_add" if
-   the group is in body 1 of a condition or loop. */
+   the group is in body 1 of a condition or loop.  If an earlier group has the same C function, it is the name of that
+   group. */
 OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
+    if (group->same) { group = group->same; }
     const char *what = group->nests[group->nnests - 1]->what;
     size_t length = (size_t)(group->inside ? snprintf(name, 64, "k%d_%d_", (int)group->inside, (int)group->id)
         : snprintf(name, 64, "k%d_", (int)group->id));
@@ -203,18 +205,13 @@ static void opdi_c_write_extern(opdi_cfile *file, opdi_group *group) {
 
 //== groups of nests, written as C functions ===========================================================================
 
-OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
-    opdi_group_buffers buffers;
+/* Writes the C functions of a group, which use these buffers-> */
+static void opdi_c_write_function(opdi_cfile *file, opdi_group *group, const opdi_group_buffers *buffers) {
     char name[64];
-    if (group->nests[0]->called) {
-        opdi_c_write_extern(file, group);
-        return;
-    }
     const bool product = opdi_group_contracts(group);
     file->group = group;
     file->next = 0;
     opdi_group_name(group, name);
-    opdi_group_uses(group, &buffers);
     if (product) {
         opdi_contraction all;
         opdi_contraction_of(&all, group->nests[0]);
@@ -226,14 +223,14 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
         opdi_c_write(file, "%s%s: ", i ? ";\n   " : "", nest->what ? nest->what : "copy");
         opdi_c_write_sizes(file, nest);
     }
-    opdi_c_write(file, " */\nAPART static int %s(", name);
+    opdi_c_write(file, " */\n%sint %s(", opdi_c_linkage(file), name);
     bool any = false;
-    for (int i = 0; i < buffers.count; i++) {
+    for (int i = 0; i < buffers->count; i++) {
         char buffer[64];
-        if (buffers.all[i]->group) { continue; }
-        opdi_c_name(buffers.all[i], buffer);
-        opdi_c_write(file, "%s%s%s *RESTRICT %s", any ? ", " : "", buffers.written[i] ? "" : "const ",
-                 opdi_c_type(buffers.all[i]->dtype), buffer);
+        if (buffers->all[i]->group) { continue; }
+        opdi_c_name(buffers->all[i], buffer);
+        opdi_c_write(file, "%s%s%s *RESTRICT %s", any ? ", " : "", buffers->written[i] ? "" : "const ",
+                 opdi_c_type(buffers->all[i]->dtype), buffer);
         any = true;
     }
     const bool wide = product && group->nests[0]->value->dtype == OPD_FLOAT64;
@@ -247,18 +244,18 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
     for (int i = 0; i < nopen; i++) { opdi_c_write(file, "    (void)open_size%s;\n", opdi_open_suffixes[i]); }
     file->indent = 1;
     for (int i = 0; i < group->outer; i++) { opdi_c_write_for(file, i, group->nests[0]->sizes[i]); }
-    for (int i = 0; i < buffers.count; i++) {
+    for (int i = 0; i < buffers->count; i++) {
         char buffer[64];
         int64_t low = 0, high = 0;
-        if (!buffers.all[i]->group) { continue; }
+        if (!buffers->all[i]->group) { continue; }
         for (int k = 0; k < group->nnests; k++) {
             const opdi_nest *const nest = group->nests[k];
-            if (nest->out.buffer == buffers.all[i]) {
+            if (nest->out.buffer == buffers->all[i]) {
                 opdi_access_range(&nest->out, nest, group->outer, nest->ndim - nest->nreduce, &low, &high);
             }
         }
-        opdi_c_name(buffers.all[i], buffer);
-        opdi_c_write_line(file, "%s %s[%lld];", opdi_c_type(buffers.all[i]->dtype), buffer,
+        opdi_c_name(buffers->all[i], buffer);
+        opdi_c_write_line(file, "%s %s[%lld];", opdi_c_type(buffers->all[i]->dtype), buffer,
                           (long long)(high - low + 1));
     }
     for (int i = 0; i < group->nnests; i++) {
@@ -267,6 +264,65 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
     }
     opdi_c_write_close(file, group->outer);
     opdi_c_write(file, "    return 0;\n}\n");
+}
+/* Writes a copy of `text`, the C functions of a group, to `out`.  The copy has numbers in the place of the names of
+   buffers, and no name of the group. */
+static void opdi_c_write_nameless(const opdi_group *group, const opdi_group_buffers *buffers, const char *text,
+                                  opdi_string *out) {
+    char own[64], names[OPDI_GROUP_BUFFERS][64];
+    int numbers[OPDI_GROUP_BUFFERS], count = 0;
+    opdi_group_name(group, own);
+    const size_t shared = strlen(own);
+    for (int i = 0; i < buffers->count; i++) {
+        opdi_c_name(buffers->all[i], names[i]);
+        numbers[i] = -1;
+    }
+    while (*text) {
+        size_t length = 0;
+        char number[16];
+        int at = 0;
+        while (opdi_c_letter(text[length])) { length++; }
+        while (at < buffers->count && (strncmp(names[at], text, length) != 0 || names[at][length])) { at++; }
+        if (length && at < buffers->count) {
+            if (numbers[at] < 0) { numbers[at] = count++; }
+            opdi_string_add_n(out, number, (size_t)snprintf(number, sizeof number, "@%d", numbers[at]));
+        } else if (length >= shared && strncmp(own, text, shared) == 0) {
+            opdi_string_add(out, "@");
+            opdi_string_add_n(out, text + shared, length - shared);
+        } else { opdi_string_add_n(out, text, OPDI_MAX(length, (size_t)1)); }
+        text += OPDI_MAX(length, (size_t)1);
+    }
+}
+/* Sets group->same to an earlier group whose C functions differ from those of this group, the text from byte `start`
+   on, only in names; then removes the text.  If there is none, later groups may find this group. */
+static void opdi_c_share(opdi_cfile *file, opdi_group *group, const opdi_group_buffers *buffers, size_t start) {
+    opdi_string text = {NULL, 0, 0, false};
+    if (file->out->failed) { return; }
+    opdi_c_write_nameless(group, buffers, file->out->data + start, &text);
+    group->same = text.failed ? NULL : (const opdi_group *)opdi_index_get(&file->functions, text.data, text.length);
+    if (group->same) {
+        file->out->length = start;
+        file->out->data[start] = 0;
+    } else {
+        const char *const key = text.failed ? NULL : opdi_arena_copy(&file->memory, text.data, text.length);
+        file->failed = file->failed || !key ||
+            opdi_index_set(&file->functions, &file->memory, key, text.length, group);
+    }
+    opdi_string_free(&text);
+}
+/* Writes the C functions of a group.  If an earlier group, such as that of another layer, has the same loops, its
+   functions are called instead. */
+OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
+    opdi_group_buffers buffers;
+    const size_t start = file->out->length;
+    if (group->nests[0]->called) {
+        opdi_c_write_extern(file, group);
+        return;
+    }
+    group->same = NULL;
+    opdi_group_uses(group, &buffers);
+    opdi_c_write_function(file, group, &buffers);
+    opdi_c_share(file, group, &buffers, start);
     const opdi_nest_kernel *const kernel = group->nests[0]->kernel;
     if (!kernel || !kernel->after) { return; }
     kernel->after->id = group->id;

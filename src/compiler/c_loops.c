@@ -669,16 +669,16 @@ OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contrac
     char operand[64];
     if (all->left_early) {
         opdi_c_name(all->left->buffer, operand);
-        opdi_c_write(file, "static void %s_left(const %s *RESTRICT %s, %s *RESTRICT left_rows) {\n", name,
-                     opdi_c_type(all->left->buffer->dtype), operand, type);
+        opdi_c_write(file, "%svoid %s_left(const %s *RESTRICT %s, %s *RESTRICT left_rows) {\n",
+                     opdi_c_linkage(file), name, opdi_c_type(all->left->buffer->dtype), operand, type);
         file->indent = 1;
         opdi_c_write_left(file, all);
         opdi_c_write(file, "}\n");
     }
     if (all->right_early) {
         opdi_c_name(all->right->buffer, operand);
-        opdi_c_write(file, "static void %s_right(const %s *RESTRICT %s, %s *RESTRICT right_rows) {\n", name,
-                     opdi_c_type(all->right->buffer->dtype), operand, type);
+        opdi_c_write(file, "%svoid %s_right(const %s *RESTRICT %s, %s *RESTRICT right_rows) {\n",
+                     opdi_c_linkage(file), name, opdi_c_type(all->right->buffer->dtype), operand, type);
         file->indent = 1;
         opdi_c_write_line(file, "const ptrdiff_t depths = %lld;", (long long)all->depth);
         opdi_c_write_open(file, "for (ptrdiff_t first = 0; first < %lld; first += %s) {", (long long)all->columns,

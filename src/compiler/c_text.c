@@ -48,6 +48,10 @@ OPDI_INTERNAL void opdi_c_write_close(opdi_cfile *file, int count) {
     }
 }
 
+/* Returns the words before the type of a group's function.  In code for this process, opdi_c_write_parts defines GROUP:
+   functions may be in different files. */
+OPDI_INTERNAL const char *opdi_c_linkage(const opdi_cfile *file) { return file->table ? "GROUP " : "APART static "; }
+
 /* The first lines of every C file.
 
    LANES: the number of floats in a vector of the C compiler.  PARTS: the number of vectors in a row of a tile.

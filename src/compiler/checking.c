@@ -64,13 +64,16 @@ static const char opdi_flags_check_source[] =
     "        b[i] = i * 5 % 3 == 0;\n        k[i] = i * 13 % 9 - 4;\n    }\n"
     "    return mask() + half() + both() + less() + byte() + whole() + mixed();\n}\n";
 
+static void opdi_flags_check_flags(const char *flags, opdi_string *quiet) {
+    opdi_string_add(quiet, flags);
+    opdi_string_add(quiet, " -w");                /* the flags may make warnings errors */
+}
 /* Compiles the check with these flags and runs it.  Returns the number of wrong elements, or -1 and sets an error. */
 static int opdi_flags_check_run(const char *what, const char *flags) {
     char path[OPDI_PATH];
     opdi_string quiet = {NULL, 0, 0, false};
     int (*ask)(void);
-    opdi_string_add(&quiet, flags);
-    opdi_string_add(&quiet, " -w");               /* the flags may make warnings errors */
+    opdi_flags_check_flags(flags, &quiet);
     const int rc = quiet.failed ? -1
         : opdi_build_text(what, "compiler_check", opdi_flags_check_source, quiet.data, path);
     opdi_string_free(&quiet);
@@ -82,20 +85,38 @@ static int opdi_flags_check_run(const char *what, const char *flags) {
     opdi_dlclose(library);
     return wrong;
 }
+/* The compilers and flags that were found to be right, as opdi_flags_key gives them. */
+static opdi_mutex opdi_checked_lock = OPDI_MUTEX_INIT;
+static uint64_t opdi_checked[OPDI_CHECKED_FLAGS];
+static uint32_t opdi_checked_count;
+static uint64_t opdi_flags_key(const char *flags) {
+    const char *const cc = getenv("CC");
+    return opdi_hash_text(opdi_hash_text(6, flags), cc ? cc : "");
+}
+static bool opdi_flags_known(uint64_t key) {
+    bool known = false;
+    opdi_lock(&opdi_checked_lock);
+    for (int i = 0; i < OPDI_CHECKED_FLAGS; i++) { known = known || opdi_checked[i] == key; }
+    opdi_unlock(&opdi_checked_lock);
+    return known;
+}
+/* Returns whether these flags have not been checked in this process.  Then sets *also to the text of the check, so that
+   it can be compiled at the same time as other texts.  `quiet` gets the flags for it. */
+OPDI_INTERNAL bool opdi_flags_check_new(const char *flags, opdi_build_also *also, opdi_string *quiet) {
+    if (opdi_flags_known(opdi_flags_key(flags))) { return false; }
+    opdi_flags_check_flags(flags, quiet);
+    also->name = "compiler_check";
+    also->flags = quiet->data;
+    also->source.data = (char *)(uintptr_t)opdi_flags_check_source;
+    also->source.length = sizeof opdi_flags_check_source;
+    return !quiet->failed;
+}
 /* Checks that the C compiler gives the right numbers with these flags, once in a process.  Returns 0, or -1 and sets an
    error; sets *wrong to whether numbers are wrong. */
 OPDI_INTERNAL int opdi_flags_check(const char *what, const char *flags, bool *wrong) {
-    static opdi_mutex lock = OPDI_MUTEX_INIT;
-    static uint64_t right[OPDI_CHECKED_FLAGS];
-    static uint32_t count;
-    const char *const cc = getenv("CC");
-    const uint64_t key = opdi_hash_text(opdi_hash_text(6, flags), cc ? cc : "");
-    bool known = false;
+    const uint64_t key = opdi_flags_key(flags);
     *wrong = false;
-    opdi_lock(&lock);
-    for (int i = 0; i < OPDI_CHECKED_FLAGS; i++) { known = known || right[i] == key; }
-    opdi_unlock(&lock);
-    if (known) { return 0; }
+    if (opdi_flags_known(key)) { return 0; }
     const int elements = opdi_flags_check_run(what, flags);
     if (elements < 0) { return -1; }
     if (elements > 0) {
@@ -103,9 +124,9 @@ OPDI_INTERNAL int opdi_flags_check(const char *what, const char *flags, bool *wr
         return opd_fail(OPD_ERROR_REGISTER, "%s: the C compiler gives wrong numbers with the flags '%s': a check has "
                         "%d wrong elements; set $CC to another compiler, or use other flags", what, flags, elements);
     }
-    opdi_lock(&lock);
-    right[count++ % OPDI_CHECKED_FLAGS] = key;
-    opdi_unlock(&lock);
+    opdi_lock(&opdi_checked_lock);
+    opdi_checked[opdi_checked_count++ % OPDI_CHECKED_FLAGS] = key;
+    opdi_unlock(&opdi_checked_lock);
     return 0;
 }
 #endif

@@ -11,7 +11,7 @@
 /* CHOICE_ROUNDS, GUARD_ROUNDS: the most pairs of runs that are compared.  MOST: no further pair begins after this time,
    in nanoseconds.  GUARD_LEAST: code that takes less time is not compared with uncompiled runs, because a disturbance
    could decide. */
-enum { OPDI_CHOICE_ROUNDS = 4, OPDI_GUARD_ROUNDS = 5, OPDI_CHOICE_MOST = 500000000, OPDI_GUARD_LEAST = 200000 };
+enum { OPDI_CHOICE_ROUNDS = 4, OPDI_GUARD_ROUNDS = 5, OPDI_CHOICE_MOST = 200000000, OPDI_GUARD_LEAST = 200000 };
 
 /* Returns the time in nanoseconds: the processor time of this thread, or the real time if kernels use several
    threads. */
@@ -78,6 +78,11 @@ static int64_t opdi_variant_timed(opdi_variant *variant, const opd_value *inputs
     if (!opd_ok()) { opd_error_clear(); }
     return time;
 }
+/* Gives the memory of packed operands back to the system, because no run will read them. */
+static void opdi_variant_forget(const opdi_variant *variant, const opdi_nest_kernel *kernel) {
+    char *const fixed = (char *)(((uintptr_t)variant->fixed + 63) & ~(uintptr_t)63);
+    if (kernel->packed_bytes) { opdi_pages_forget(fixed + kernel->packed, (size_t)kernel->packed_bytes); }
+}
 /* Chooses for each nest that a kernel of the library can compute whether the kernel or the loops compute it.  Runs the
    code several times with each, and keeps the way whose shortest time is shorter.  If the code cannot run twice with
    the same inputs, the kernels compute all these nests. */
@@ -95,6 +100,7 @@ OPDI_INTERNAL void opdi_variant_choose(opdi_variant *variant, const opd_value *i
     for (int i = 0; i < variant->nkernels; i++) {
         const int64_t *const times = variant->times[i];
         variant->ways[i] = !times[0] || !times[1] || times[1] < times[0];
+        if (variant->ways[i]) { opdi_variant_forget(variant, &variant->kernels[i]); }
     }
 }
 /* Runs the graph or program uncompiled.  Returns the number of results, or -1 and sets an error. */
@@ -145,9 +151,11 @@ static bool opdi_variant_is_slow(opdi_variant *variant, const opd_compiled *comp
     }
     return plain < here;
 }
-/* If uncompiled runs are faster than the code of a variant, lets later runs stay uncompiled. */
+/* If uncompiled runs are faster than the code of a variant, unloads it, and lets later runs stay uncompiled. */
 OPDI_INTERNAL void opdi_variant_guard(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs) {
-    if (opdi_variant_is_slow(variant, compiled, inputs)) { variant->why = "uncompiled runs are faster"; }
+    if (!opdi_variant_is_slow(variant, compiled, inputs)) { return; }
+    variant->why = "uncompiled runs are faster";
+    opdi_variant_unload(variant);
 }
 /* Compares the code of a variant with uncompiled runs, if it has not yet run in this range of open sizes.  If it is
    slower, it is not used for this range any more. */

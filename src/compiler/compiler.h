@@ -257,6 +257,8 @@ typedef struct opdi_group {
     bool early;                                   /* true: the group reads only constants, so it runs once, before all
                                                      runs */
     int64_t left, right;                          /* of a matrix product: byte offsets of the packed operands */
+    const struct opdi_group *same;                /* the earlier group whose C function computes this group, too, or
+                                                     NULL */
     int64_t scratch, scratch_bytes;               /* of a matrix product: memory in the arena for the packed operands,
                                                      unless they are packed before all runs; of a condition or loop:
                                                      memory for its bodies */
@@ -283,6 +285,9 @@ typedef struct opdi_cfile {
     const char *result;                           /* the name of the C variable that has a reduction's result */
     const char *model, *fixed, *arena;            /* model: the name of the model; fixed, arena: C expressions for the
                                                      two blocks of memory */
+    opdi_index functions;                         /* the groups that have C functions, by their texts with other names
+                                                     of buffers */
+    opdi_arena memory;                            /* of these texts */
 } opdi_cfile;
 enum { OPDI_C_HELPERS = 89 };
 /* A helper function that groups call.  In the list of helpers, a helper comes after the helpers that it calls. */
@@ -330,6 +335,8 @@ typedef struct opdi_nest_kernel {
     opdi_buffer *raw;                             /* NULL, or memory for the contiguous result of a convolution, which
                                                      `after` copies to the nest's result */
     int64_t strides[OPDI_NEST_DIMS];              /* the strides of the nest's loops in `raw` */
+    int64_t packed, packed_bytes;                 /* the operands that are packed before all runs, which only the loops
+                                                     read: their place in the fixed memory */
 } opdi_nest_kernel;
 OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest);
 #endif

@@ -4,15 +4,24 @@
 //
 //  Records a graph, writes the C code, compiles and loads it, and keeps in an opdi_variant what its runs need.
 
-/* Frees a variant and unloads its code. */
-OPDI_INTERNAL void opdi_variant_free(opdi_variant *variant) {
-    if (!variant) { return; }
+/* Unloads the code of a variant, and frees the memory that only runs of the code need. */
+OPDI_INTERNAL void opdi_variant_unload(opdi_variant *variant) {
     if (variant->library) { opdi_dlclose(variant->library); }
     for (int i = 0; i < variant->nfrozen; i++) {
         if (variant->storages[i]) { opdi_storage_drop(variant->storages[i]); }
     }
-    if (variant->fixed) { opdi_free(variant->fixed, (size_t)variant->fixed_bytes + 64); }
+    if (variant->fixed) {
+        opdi_pages_forget(variant->fixed, (size_t)variant->fixed_bytes);     /* may be as large as all weights */
+        opdi_free(variant->fixed, (size_t)variant->fixed_bytes + 64);
+    }
     if (variant->spare) { opdi_free(variant->spare, (size_t)variant->arena_bytes + 64); }
+    variant->library = variant->fixed = variant->spare = NULL;
+    variant->nfrozen = 0;
+}
+/* Frees a variant and unloads its code. */
+OPDI_INTERNAL void opdi_variant_free(opdi_variant *variant) {
+    if (!variant) { return; }
+    opdi_variant_unload(variant);
     opdi_arena_free(&variant->memory);
     opdi_free(variant, sizeof *variant);
 }
@@ -107,12 +116,17 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     return variant->called ? opdi_variant_kernels(variant, recording) : -1;
 }
 #if defined(OPDI_COMPILES)
-/* Compiles the C text `source` with these flags, and writes the path of the result to `path`.  Returns 0, or -1 and
-   sets an error; sets *wrong to whether the compiler gives wrong numbers with these flags. */
-static int opdi_variant_compile(const opd_compiled *compiled, const char *source, const char *flags, char *path,
+/* Compiles C texts with these flags, and writes the path of the result to `path`.  Returns 0, or -1 and sets an error;
+   sets *wrong to whether the compiler gives wrong numbers with these flags. */
+static int opdi_variant_compile(const opd_compiled *compiled, const opdi_string *source, const char *flags, char *path,
                                 bool *wrong) {
+    opdi_string quiet = {NULL, 0, 0, false};
+    opdi_build_also check;
     *wrong = false;
-    if (opdi_build_text(compiled->what, compiled->name, source, flags, path)) { return -1; }
+    const bool checks = opdi_flags_check_new(flags, &check, &quiet);
+    const int rc = opdi_build_texts(compiled->what, compiled->name, source, flags, path, checks ? &check : NULL);
+    opdi_string_free(&quiet);
+    if (rc) { return -1; }
     const char *const lacks = opd_plugin_lacks(path);
     if (lacks) {                                  /* the processor is emulated, or the flags are for another one */
         return opd_fail(OPD_ERROR_REGISTER, "%s: the flags '%s' give code for %s, which this processor lacks",
@@ -120,9 +134,9 @@ static int opdi_variant_compile(const opd_compiled *compiled, const char *source
     }
     return opdi_flags_check(compiled->what, flags, wrong);
 }
-/* Compiles the C text `source` with the flags of the caller, or with those for the fastest code.  If the compiler gives
+/* Compiles C texts with the flags of the caller, or with those for the fastest code.  If the compiler gives
    wrong numbers with them, its vectoriser is turned off.  Returns 0, or -1 and sets an error. */
-static int opdi_variant_build(const opd_compiled *compiled, const char *source, char *path) {
+static int opdi_variant_build(const opd_compiled *compiled, const opdi_string *source, char *path) {
     const char *const given = compiled->flags ? compiled->flags
         : "-O3 -march=native -fno-math-errno -fno-trapping-math -w";
     bool wrong;
@@ -141,16 +155,19 @@ static int opdi_variant_build(const opd_compiled *compiled, const char *source, 
     return opdi_variant_compile(compiled, source, "-O2", path, &wrong);
 }
 #endif
-/* Compiles the C text `source` and loads it.  Returns 0, or -1 and sets an error. */
-static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const char *source) {
+/* Compiles a C text and loads the result.  Returns 0, or -1 and sets an error. */
+static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const opdi_string *text) {
 #if !defined(OPDI_COMPILES)
     (void)variant;
-    (void)source;
+    (void)text;
     return opd_fail(OPD_ERROR_REGISTER, "%s: this program was built with OPD_NO_PLUGINS", compiled->what);
 #else
     typedef int (*opdi_init)(opdi_c_model *model, const void *weights, void *fixed, void *arena);
     char path[OPDI_PATH], name[64];
-    const int rc = opdi_variant_build(compiled, source, path);
+    opdi_string list = {NULL, 0, 0, false};
+    opdi_c_divide(text, &list);
+    const int rc = list.failed ? -1 : opdi_variant_build(compiled, &list, path);
+    opdi_string_free(&list);
     if (rc || !(variant->library = opdi_dlopen(path))) { return -1; }
     (void)snprintf(name, sizeof name, "%s_init", compiled->name);
     void *const init = opdi_dlsym(variant->library, name);
@@ -247,7 +264,7 @@ static int opdi_variant_made(opdi_variant *variant, const opd_compiled *compiled
 #if !defined(OPD_NO_PROGRAMS)
     if (compiled->program) { unit->nresults = compiled->program->noutputs; }
 #endif
-    return opdi_variant_keep(variant, unit) || opdi_variant_load(variant, compiled, text->data) ? -1 : 0;
+    return opdi_variant_keep(variant, unit) || opdi_variant_load(variant, compiled, text) ? -1 : 0;
 }
 /* Makes the code of a variant with open sizes: records, writes, compiles and loads it.  Returns 0, or -1 and sets an
    error. */

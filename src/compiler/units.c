@@ -782,12 +782,17 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
         if (!opdi_group_contracts(group)) { continue; }
         opdi_contraction all;
         opdi_contraction_of(&all, group->nests[0]);
-        const int64_t left = opdi_contraction_left(&all), right = opdi_contraction_right(&all);
+        const int64_t left = opdi_contraction_left(&all), right = opdi_contraction_right(&all), fixed = unit->fixed;
         group->left = all.left_early ? unit->fixed : 0;
         unit->fixed += all.left_early ? left : 0;
         group->right = all.right_early ? unit->fixed : all.left_early ? 0 : left;
         unit->fixed += all.right_early ? right : 0;
         group->scratch_bytes = (all.left_early ? 0 : left) + (all.right_early ? 0 : right);
+        opdi_nest_kernel *const choice = group->nests[0]->kernel;
+        if (choice) {
+            choice->packed = fixed;
+            choice->packed_bytes = unit->fixed - fixed;
+        }
     }
     for (opdi_group *group = unit->groups; group; group = group->next) {
         if (opdi_group_uses(group, &buffers)) { return -1; }

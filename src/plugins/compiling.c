@@ -264,70 +264,113 @@ static bool opdi_verbose(void) {
     return value && *value && strcmp(value, "0") != 0;
 }
 
-/* Runs a command without a shell; its output goes to a file.  Returns 0.  If the command fails or has not made the
-   file `made`, returns -1 and sets an error with the command's output. */
-static int opdi_build_run(const opdi_build *build, const opdi_string *words, const char *made) {
-    char log[OPDI_PATH];
+/* A command of a build, which runs in a process of its own. */
+typedef struct opdi_step {
+    opdi_build *build;
+    opdi_string words;                            /* the words of the command, each with its final 0 */
+    intptr_t process;
+    int rc;                                       /* errno if the command could not be started */
+    bool begun;
+    char log[OPDI_PATH], made[OPDI_PATH];         /* the files of its output and of its result */
+} opdi_step;
+
+/* Starts the command of a step, without a shell.  Returns 0, or -1 and sets an error. */
+static int opdi_step_begin(opdi_step *step, int number) {
+    const opdi_string *const words = &step->words;
     size_t length = 0, i = 0;
-    opdi_string said = {NULL, 0, 0, false};
-    bool failed = false;
-    if (words->failed || opdi_path(log, "%s/log", build->tmp)) { return -1; }
+    if (words->failed || opdi_path(step->log, "%s/log%d", step->build->tmp, number)) { return -1; }
     for (size_t at = 0; at < words->length; at += strlen(words->data + at) + 1) { length++; }
     char **argv = (char **)opdi_alloc((length + 1) * sizeof *argv);
     if (!argv) { return -1; }
     for (size_t at = 0; at < words->length; at += strlen(words->data + at) + 1) { argv[i++] = words->data + at; }
     argv[length] = NULL;
     if (opdi_verbose()) { opdi_print_command(argv); }
-    const int rc = opdi_command_run(argv, log, &failed);
-    failed = rc == 0 && (failed || !opdi_is_readable(made));
-    if (rc) {
-        const bool full = strcmp(opdi_cache_advice(rc), opdi_cache_advice(ENOSPC)) == 0;
-        (void)opd_fail(rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s%s",
-                       build->what, argv[0], strerror(rc), full ? opdi_cache_advice(rc) : "");
-    } else if (opdi_string_read(&said, log) && failed) {
-        const bool lost = !*build->include && strstr(said.data, "opdispatch.h");
-        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s%s", build->what, argv[0],
-                       build->name, said.data,
-                       said.length ? "" : "it gave no message: perhaps the disk of the cache is full",
-                       lost ? "opdispatch.h: " : "", lost ? build->hint : "",
-                       lost ? "; set $OPD_INCLUDE to its folder" : "");
-    } else if (said.length && !said.failed && opdi_verbose()) {
-        opdi_log_write(opdi_self(), -1, said.data, false);
-    }
+    step->rc = opdi_command_start(argv, step->log, &step->process);
+    step->begun = true;
     opdi_free(argv, (length + 1) * sizeof *argv);
+    return 0;
+}
+/* Sets the error of a step whose command could not be started, or has failed with the output `said`. */
+static void opdi_step_fails(const opdi_step *step, const opdi_string *said) {
+    const opdi_build *const build = step->build;
+    const char *const program = step->words.data;
+    if (step->rc) {
+        const bool full = strcmp(opdi_cache_advice(step->rc), opdi_cache_advice(ENOSPC)) == 0;
+        (void)opd_fail(step->rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER,
+                       "%s: cannot run the compiler '%s': %s%s", build->what, program, strerror(step->rc),
+                       full ? opdi_cache_advice(step->rc) : "");
+        return;
+    }
+    const bool lost = !*build->include && strstr(said->data, "opdispatch.h");
+    (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s%s", build->what, program, build->name,
+                   said->data, said->length ? "" : "it gave no message: perhaps the disk of the cache is full",
+                   lost ? "opdispatch.h: " : "", lost ? build->hint : "",
+                   lost ? "; set $OPD_INCLUDE to its folder" : "");
+}
+/* Waits for the command of a step, if it was started.  Returns 0.  If the command fails or has not
+   made the file step->made, returns -1 and sets an error with the command's output, unless there is an error
+   already. */
+static int opdi_step_end(opdi_step *step) {
+    opdi_string said = {NULL, 0, 0, false};
+    bool failed = !step->begun || step->rc || !opdi_command_wait(step->process);
+    failed = failed || !opdi_is_readable(step->made);
+    if (step->begun && opd_ok()) {
+        if (step->rc) { opdi_step_fails(step, &said); }
+        else if (opdi_string_read(&said, step->log) && failed) { opdi_step_fails(step, &said); }
+        else if (said.length && !said.failed && opdi_verbose()) {
+            opdi_log_write(opdi_self(), -1, said.data, false);
+        }
+    }
+    if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", step->build->what); }
     opdi_string_free(&said);
-    if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", build->what); }
-    return rc || failed || !opd_ok() ? -1 : 0;
+    return failed || !opd_ok() ? -1 : 0;
+}
+/* Runs `count` steps, as many at the same time as there are processors.  After a failure, waits for those that have
+   begun.  Returns 0, or -1 and sets an error. */
+static int opdi_steps_run(opdi_step *steps, int count) {
+    const int most = opdi_processors();
+    int rc = 0;
+    for (int done = 0, begun = 0; done < count; done++) {
+        for (; rc == 0 && begun < count && begun - done < most; begun++) { rc = opdi_step_begin(&steps[begun], begun); }
+        if (opdi_step_end(&steps[done])) { rc = -1; }
+    }
+    return rc;
 }
 
-/* Compiles file number `i`, and adds the files that the compiler read to `deps`.  Returns 0, or -1 and sets an
-   error. */
-static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) {
-    opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
-    char object[OPDI_PATH], dep[OPDI_PATH], command[OPDI_PATH];
-    const size_t before = deps->length;
+/* Sets the words of the command that compiles file number `i`.  Returns 0, or -1 and sets an error. */
+static int opdi_build_object(opdi_build *build, int i, opdi_step *step) {
+    opdi_string *const words = &step->words;
+    char dep[OPDI_PATH], command[OPDI_PATH];
     const opdi_language language = opdi_language_of(build->files[i]);
-    if (opdi_path(object, "%s/%d.o", build->tmp, i) || opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
-    opdi_argv_command(&words, opdi_compiler((int)language, command));
-    opdi_argv_add(&words, "-O2");
-    opdi_argv_flags(build, &words, (int)language);
-    opdi_argv_add(&words, "-DOPDISPATCH_PLUGIN");
-    if (language == OPDI_LANGUAGE_CUDA && sizeof OPDI_PIC > 1) { opdi_argv_add(&words, "-Xcompiler"); }
-    opdi_argv_split(&words, *build->include ? OPDI_PIC " -I" : OPDI_PIC);
-    words.length -= words.length > 0 && *build->include;  /* drops the last 0, so that -I and the folder are one word */
-    if (*build->include) { opdi_argv_add(&words, build->include); }
-    opdi_argv_split(&words, "-MD -MF");
-    opdi_argv_add(&words, dep);
-    opdi_argv_add(&words, "-c");
-    opdi_argv_add(&words, build->files[i]);
-    opdi_argv_add(&words, "-o");
-    opdi_argv_add(&words, object);
-    int rc = opdi_build_run(build, &words, object);
-    if (rc == 0 && opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
-    if (rc == 0 && deps->length == before) { opdi_argv_add(deps, build->files[i]); }
+    step->build = build;
+    if (opdi_path(step->made, "%s/%d.o", build->tmp, i) || opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
+    opdi_argv_command(words, opdi_compiler((int)language, command));
+    opdi_argv_add(words, "-O2");
+    opdi_argv_flags(build, words, (int)language);
+    opdi_argv_add(words, "-DOPDISPATCH_PLUGIN");
+    if (language == OPDI_LANGUAGE_CUDA && sizeof OPDI_PIC > 1) { opdi_argv_add(words, "-Xcompiler"); }
+    opdi_argv_split(words, *build->include ? OPDI_PIC " -I" : OPDI_PIC);
+    words->length -= words->length > 0 && *build->include;  /* drops the last 0, so that -I and the folder are one
+                                                               word */
+    if (*build->include) { opdi_argv_add(words, build->include); }
+    opdi_argv_split(words, "-MD -MF");
+    opdi_argv_add(words, dep);
+    opdi_argv_add(words, "-c");
+    opdi_argv_add(words, build->files[i]);
+    opdi_argv_add(words, "-o");
+    opdi_argv_add(words, step->made);
+    return words->failed ? -1 : 0;
+}
+/* Adds the files that the compiler read for file number `i` to `deps`.  Returns 0, or -1 and sets an error. */
+static int opdi_build_read(const opdi_build *build, int i, opdi_string *deps) {
+    opdi_string rule = {NULL, 0, 0, false};
+    char dep[OPDI_PATH];
+    const size_t before = deps->length;
+    if (opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
+    if (opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
+    if (deps->length == before) { opdi_argv_add(deps, build->files[i]); }
     opdi_string_free(&rule);
-    opdi_string_free(&words);
-    return rc || !opd_ok() ? -1 : 0;
+    return opd_ok() ? 0 : -1;
 }
 
 /* The end of a result file: a checksum of its name and of everything before it.  The checksum shows whether a crash or
@@ -361,45 +404,59 @@ static int opdi_checksum_append(const char *path, const char *out) {
     return ok ? 0 : opdi_cache_fails(out);
 }
 
-/* Links `count` object files.  Moves the result, and the list `deps` of the files that were read, to their final
-   places.  Writes the path of the result to `out`.  Returns 0, or -1 and sets an error. */
-static int opdi_build_link(const opdi_build *build, int count, const opdi_string *deps, char *out) {
-    opdi_string words = {NULL, 0, 0, false};
+/* Links the object files.  Moves the result, and the list of the files that were read, to their final places.  Writes
+   the path of the result to build->out.  Returns 0, or -1 and sets an error. */
+static int opdi_build_link(opdi_build *build) {
+    opdi_string deps = {NULL, 0, 0, false};
+    opdi_step step;
     char path[OPDI_PATH], list[OPDI_PATH], command[OPDI_PATH];
     int rc = 0;
-    opdi_argv_command(&words, opdi_compiler(build->language, command));
-    opdi_argv_split(&words, OPDI_SHARED);
-    for (int i = 0; i < count && rc == 0; i++) {
-        rc = opdi_path(path, "%s/%d.o", build->tmp, i);
-        opdi_argv_add(&words, path);
+    memset(&step, 0, sizeof step);
+    step.build = build;
+    opdi_argv_command(&step.words, opdi_compiler(build->language, command));
+    opdi_argv_split(&step.words, OPDI_SHARED);
+    for (int i = 0; build->files[i] && rc == 0; i++) {
+        rc = opdi_build_read(build, i, &deps) || opdi_path(path, "%s/%d.o", build->tmp, i) ? -1 : 0;
+        opdi_argv_add(&step.words, path);
     }
-    opdi_argv_flags(build, &words, build->language);
-    opdi_argv_split(&words, "-lm -o");
-    if (rc || opdi_path(path, "%s/library" OPDI_LIBRARY_ENDING, build->tmp)) {
-        opdi_string_free(&words);
-        return -1;
-    }
-    opdi_argv_add(&words, path);
-    rc = opdi_build_run(build, &words, path);
-    opdi_string_free(&words);
-    if (rc == 0 && !opdi_build_result(build, deps, out)) {
+    opdi_argv_flags(build, &step.words, build->language);
+    opdi_argv_split(&step.words, "-lm -o");
+    if (rc == 0) { rc = opdi_path(step.made, "%s/library" OPDI_LIBRARY_ENDING, build->tmp); }
+    opdi_argv_add(&step.words, step.made);
+    rc = rc || opdi_steps_run(&step, 1) ? -1 : 0;
+    if (rc == 0 && !opdi_build_result(build, &deps, build->out)) {
         rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read no longer exists", build->what);
     }
-    return rc || opdi_checksum_append(path, out) || opdi_path(list, "%s.deps", build->stem) ? -1 :
-           opdi_file_write(build->dir, list, deps->data, deps->length);
-}
-
-static int opdi_build_all(opdi_build *build, char *out) {
-    opdi_string deps = {NULL, 0, 0, false};
-    int count, rc = 0;
-    opdi_cache_sweep(build->dir);
-    if (opdi_path(build->tmp, "%s/tmp.XXXXXX", build->dir)) { return -1; }
-    if (!opdi_temporary_folder(build->tmp)) { return opdi_cache_fails(build->tmp); }
-    for (count = 0; build->files[count] && rc == 0; count++) { rc = opdi_build_object(build, count, &deps); }
-    if (rc == 0) { rc = opdi_build_link(build, count, &deps, out); }
+    rc = rc || opdi_checksum_append(step.made, build->out) || opdi_path(list, "%s.deps", build->stem) ||
+        opdi_file_write(build->dir, list, deps.data, deps.length) ? -1 : 0;
+    opdi_string_free(&step.words);
     opdi_string_free(&deps);
-    opdi_folder_remove(build->tmp);
-    if (rc == 0) { opdi_cache_shrink(build->dir); }
+    return rc;
+}
+/* Compiles the files of builds whose results are not in the cache, all at the same time.  `count` is the number of
+   their files.  Returns 0, or -1 and sets an error. */
+static int opdi_builds_all(opdi_build *builds, int nbuilds, int count) {
+    opdi_step *const steps = (opdi_step *)opdi_alloc((size_t)count * sizeof *steps);
+    int rc = steps ? 0 : -1, next = 0;
+    if (steps) { memset(steps, 0, (size_t)count * sizeof *steps); }
+    for (int b = 0; b < nbuilds && rc == 0; b++) {
+        opdi_build *const build = &builds[b];
+        if (build->known) { continue; }
+        opdi_cache_sweep(build->dir);
+        rc = opdi_path(build->tmp, "%s/tmp.XXXXXX", build->dir);
+        build->opened = rc == 0 && opdi_temporary_folder(build->tmp);
+        if (rc == 0 && !build->opened) { rc = opdi_cache_fails(build->tmp); }
+        for (int i = 0; build->files[i] && rc == 0; i++) { rc = opdi_build_object(build, i, &steps[next++]); }
+    }
+    if (rc == 0) { rc = opdi_steps_run(steps, count); }
+    for (int i = 0; i < count && steps; i++) { opdi_string_free(&steps[i].words); }
+    if (steps) { opdi_free(steps, (size_t)count * sizeof *steps); }
+    for (int b = 0; b < nbuilds; b++) {
+        if (rc == 0 && !builds[b].known) { rc = opdi_build_link(&builds[b]); }
+        if (builds[b].opened) { opdi_folder_remove(builds[b].tmp); }
+        builds[b].opened = false;
+        if (rc == 0 && !builds[b].known) { opdi_cache_shrink(builds[b].dir); }
+    }
     return rc;
 }
 
@@ -419,44 +476,83 @@ static int opdi_build_open(opdi_build *build, const char *what, const char *name
     return opdi_cache_dir(build->dir);
 }
 
-/* Compiles the files if the result is not in the cache yet, and writes the path of the result to `out`.  Returns 0, or
-   -1 and sets an error. */
-static int opdi_build_make(opdi_build *build, char *out) {
+/* Finds out whether the result of a build is in the cache; then writes its path to build->out.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_build_find(opdi_build *build) {
     opdi_string deps = {NULL, 0, 0, false};
     char list[OPDI_PATH];
-    if (opdi_stack_short("the compiler", OPDI_STACK_CALL)) { return -1; }
     if (opdi_build_key(build) || opdi_path(list, "%s.deps", build->stem)) { return -1; }
-    bool known = opdi_string_read(&deps, list) && deps.length > 0 && deps.data[deps.length - 1] == '\0' &&
-                 opdi_build_result(build, &deps, out);          /* a list that was cut off has no 0 at its end */
-    if (known) {                                  /* first marks them as used, so that no other process removes them */
+    build->known = opdi_string_read(&deps, list) && deps.length > 0 && deps.data[deps.length - 1] == '\0' &&
+        opdi_build_result(build, &deps, build->out);         /* a list that was cut off has no 0 at its end */
+    if (build->known) {                           /* first marks them as used, so that no other process removes them */
         opdi_cache_touch(list);
-        opdi_cache_touch(out);
-        known = opdi_checksum_matches(out);
+        opdi_cache_touch(build->out);
+        build->known = opdi_checksum_matches(build->out);
     }
     opdi_string_free(&deps);
-    return !opd_ok() || (!known && opdi_build_all(build, out)) ? -1 : 0;
+    return opd_ok() ? 0 : -1;
 }
-static opd_plugin *opdi_build_load(opdi_build *build) {
-    char out[OPDI_PATH];
-    return opdi_build_make(build, out) ? NULL : opd_plugin_load(out);
+/* Compiles the files of builds whose results are not in the cache yet, and writes the paths of the results to their
+   `out`.  Returns 0, or -1 and sets an error. */
+static int opdi_builds_make(opdi_build *builds, int nbuilds) {
+    int count = 0;
+    if (opdi_stack_short("the compiler", OPDI_STACK_CALL)) { return -1; }
+    for (int b = 0; b < nbuilds; b++) {
+        if (opdi_build_find(&builds[b])) { return -1; }
+        for (int i = 0; builds[b].files[i] && !builds[b].known; i++) { count++; }
+    }
+    return count ? opdi_builds_all(builds, nbuilds, count) : 0;
 }
-/* Compiles the text `source` instead of files; `name` is its file name.  Writes the path of the result to `out`.
-   Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char *source, const char *flags,
-                                  char *out) {
+/* Prepares a build of the texts `sources`, a list of strings that each end with a 0.  `name` is the file name of each.
+   build->files becomes a list of their files, which opdi_texts_close frees.  Returns 0, or -1 and sets an error. */
+static int opdi_texts_open(opdi_build *build, const char *what, const char *name, const opdi_string *sources,
+                           const char *flags) {
     static const char *const endings[] = {"c", "cpp", "cu"};
     const opdi_language language = name ? opdi_language_of(name) : OPDI_LANGUAGE_C;
-    char path[OPDI_PATH];
-    const char *files[2] = {path, NULL};
-    opdi_build build;
-    if (opdi_build_open(&build, what, name, flags, (int)language)) { return -1; }
-    if (!source) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the source is NULL", what); }
-    build.files = files;
-    if (opdi_path(path, "%s/%s-%016llx.%s", build.dir, name, (unsigned long long)opdi_hash_text(3, source),
-                  endings[language])) { return -1; }
-    if (opdi_file_is(path, source)) { opdi_cache_touch(path); }
-    else if (!opd_ok() || opdi_file_write(build.dir, path, source, strlen(source))) { return -1; }
-    return opdi_build_make(&build, out);
+    size_t count = 0, n = 0;
+    if (opdi_build_open(build, what, name, flags, (int)language)) { return -1; }
+    if (!sources->length) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the source is NULL", what); }
+    for (size_t at = 0; at < sources->length; at += strlen(sources->data + at) + 1) { count++; }
+    build->texts_bytes = (count + 1) * sizeof(char *) + count * OPDI_PATH;
+    const char **const files = build->texts = (const char **)opdi_alloc(build->texts_bytes);
+    if (!files) { return -1; }
+    build->files = files;
+    for (size_t at = 0; at < sources->length; at += strlen(sources->data + at) + 1) {
+        const char *const source = sources->data + at;
+        char *const path = (char *)(files + count + 1) + n * OPDI_PATH;
+        files[n++] = path;
+        if (opdi_path(path, "%s/%s-%016llx.%s", build->dir, name, (unsigned long long)opdi_hash_text(3, source),
+                      endings[language])) { return -1; }
+        if (opdi_file_is(path, source)) { opdi_cache_touch(path); }
+        else if (!opd_ok() || opdi_file_write(build->dir, path, source, strlen(source))) { return -1; }
+    }
+    files[n] = NULL;
+    return 0;
+}
+static void opdi_texts_close(opdi_build *build) {
+    if (build->texts) { opdi_free((void *)build->texts, build->texts_bytes); }
+}
+/* Compiles texts instead of files: `sources` is a list of strings that each end with a 0, and `name` their file name.
+   Writes the path of the result to `out`, which has OPDI_PATH bytes.  If `also` is not NULL, compiles this text at the
+   same time, and leaves its result in the cache.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_build_texts(const char *what, const char *name, const opdi_string *sources, const char *flags,
+                                   char *out, const opdi_build_also *also) {
+    opdi_build builds[2];
+    memset(builds, 0, sizeof builds);
+    int rc = opdi_texts_open(&builds[0], what, name, sources, flags);
+    if (rc == 0 && also) { rc = opdi_texts_open(&builds[1], what, also->name, &also->source, also->flags); }
+    if (rc == 0) { rc = opdi_builds_make(builds, also ? 2 : 1); }
+    if (rc == 0) { memcpy(out, builds[0].out, OPDI_PATH); }
+    for (int i = 0; i < 2; i++) { opdi_texts_close(&builds[i]); }
+    return rc;
+}
+/* Compiles one text, as opdi_build_texts does. */
+OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char *source, const char *flags,
+                                  char *out) {
+    opdi_string sources = {NULL, 0, 0, false};
+    sources.data = (char *)(uintptr_t)source;
+    sources.length = source ? strlen(source) + 1 : 0;
+    return opdi_build_texts(what, name, &sources, flags, out, NULL);
 }
 
 opd_plugin *opd_compile_and_load(const char *name, const char *const *files, const char *flags) {
@@ -469,7 +565,7 @@ opd_plugin *opd_compile_and_load(const char *name, const char *const *files, con
         return NULL;
     }
     build.files = files;
-    return opdi_build_load(&build);
+    return opdi_builds_make(&build, 1) ? NULL : opd_plugin_load(build.out);
 }
 
 opd_plugin *opd_compile_and_load_inline(const char *name, const char *source, const char *flags) {

@@ -62,9 +62,9 @@ enum { OPDI_PROCESSOR_WORDS = 8 };
 #endif
 /* A file in the cache: its name, size, and the time when it was last used. */
 typedef struct opdi_cached { int64_t bytes, used; char name[128]; } opdi_cached;
-/* A compilation: the files to compile, folders and flags. */
 /* The languages of files that are compiled at run time.  The compiler of the last one that occurs is the linker. */
 typedef enum opdi_language { OPDI_LANGUAGE_C, OPDI_LANGUAGE_CXX, OPDI_LANGUAGE_CUDA } opdi_language;
+/* A compilation: the files to compile, folders and flags. */
 typedef struct opdi_build {
     const char *what, *name, *flags;
     const char *const *files;
@@ -72,7 +72,14 @@ typedef struct opdi_build {
     char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
     char include[OPDI_PATH];                                  /* folder of opdispatch.h, or "" (`hint` tells why) */
     const char *hint;
+    bool known, opened;                                       /* known: the result is in the cache; opened: the folder
+                                                                 `tmp` was made */
+    char out[OPDI_PATH];                                      /* the path of the result */
+    const char **texts;                                       /* the files of texts that are compiled, or NULL */
+    size_t texts_bytes;
 } opdi_build;
+/* A text that is compiled at the same time as another one.  `source` is one string with its final 0. */
+typedef struct opdi_build_also { const char *name, *flags; opdi_string source; } opdi_build_also;
 #endif
 
 //== code addresses ====================================================================================================

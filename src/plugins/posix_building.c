@@ -186,13 +186,13 @@ OPDI_INTERNAL int opdi_wait(pid_t pid) {
     return status;
 }
 
-/* Runs a command; its output goes to the file `log`.  Sets *failed if the command fails.  Returns 0, or errno if it
-   cannot be started. */
-OPDI_INTERNAL int opdi_command_run(char *const *argv, const char *log, bool *failed) {
+/* Starts a command; its output goes to the file `log`.  Sets *process to the process.  Returns 0, or errno if it cannot
+   be started. */
+OPDI_INTERNAL int opdi_command_start(char *const *argv, const char *log, intptr_t *process) {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t children;
-    pid_t pid;
+    pid_t pid = 0;
     if (opd_code_forbidden(argv[0])) { return EPERM; }
     int rc = posix_spawn_file_actions_init(&files);
     if (rc) { return rc; }
@@ -208,6 +208,13 @@ OPDI_INTERNAL int opdi_command_run(char *const *argv, const char *log, bool *fai
         (void)posix_spawnattr_destroy(&attr);
     }
     (void)posix_spawn_file_actions_destroy(&files);
-    if (rc == 0) { *failed = opdi_wait(pid) != 0; }
+    *process = (intptr_t)pid;
     return rc;
+}
+/* Waits for a command that was started.  Returns whether it succeeded. */
+OPDI_INTERNAL bool opdi_command_wait(intptr_t process) { return opdi_wait((pid_t)process) == 0; }
+/* Returns the number of processors, at least 1. */
+OPDI_INTERNAL int opdi_processors(void) {
+    const long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return (int)OPDI_MAX(1, OPDI_MIN(count, 64));
 }

@@ -270,8 +270,8 @@ static void *opdi_process_start(const wchar_t *program, wchar_t *line, void *fil
     SetLastError(code);
     return ok ? made.process : NULL;
 }
-/* Runs the command line `line`, whose first word is the command `name`.  See opdi_command_run. */
-static int opdi_line_run(const char *name, const opdi_string *line, const char *log, bool *failed) {
+/* Starts the command line `line`, whose first word is the command `name`.  See opdi_command_start. */
+static int opdi_line_start(const char *name, const opdi_string *line, const char *log, intptr_t *started) {
     const size_t bytes = (line->length + 1) * sizeof(wchar_t);
     wchar_t program[OPDI_WIDE_PATH], path[OPDI_WIDE_PATH];
     if (!opdi_command_find(name, strlen(name), program)) { return opd_ok() ? ENOENT : ENOMEM; }
@@ -279,7 +279,6 @@ static int opdi_line_run(const char *name, const opdi_string *line, const char *
     if (line->length > 32000) { return E2BIG; }   /* Windows allows 32,767 characters */
     wchar_t *const wide = (wchar_t *)opdi_alloc(bytes);
     if (!wide) { return ENOMEM; }
-    unsigned long status = 1;
     void *files[3] = {opdi_open_inherited(L"NUL", OPDI_WIN_READ, OPDI_WIN_OPEN_EXISTING),
                       opdi_open_inherited(path, OPDI_WIN_WRITE, OPDI_WIN_MAKE_EMPTY), NULL};
     files[2] = files[1];
@@ -289,24 +288,37 @@ static int opdi_line_run(const char *name, const opdi_string *line, const char *
     } else if (files[0] == OPDI_WIN_NO_FILE || files[1] == OPDI_WIN_NO_FILE ||
                !(process = opdi_process_start(program, wide, files))) { (void)opdi_windows_failed(); }
     const int rc = process ? 0 : errno;
-    if (process) {
-        (void)WaitForSingleObject(process, 0xffffffffu);
-        *failed = !GetExitCodeProcess(process, &status) || status != 0;
-        (void)CloseHandle(process);
-    }
+    *started = (intptr_t)process;
     for (int i = 0; i < 2; i++) {
         if (files[i] != OPDI_WIN_NO_FILE) { (void)CloseHandle(files[i]); }
     }
     opdi_free(wide, bytes);
     return rc;
 }
-/* Runs a command; its output goes to the file `log`.  Sets *failed if the command fails.  Returns 0, or errno if it
-   cannot be started. */
-OPDI_INTERNAL int opdi_command_run(char *const *argv, const char *log, bool *failed) {
+/* Starts a command; its output goes to the file `log`.  Sets *process to the process.  Returns 0, or errno if it cannot
+   be started. */
+OPDI_INTERNAL int opdi_command_start(char *const *argv, const char *log, intptr_t *process) {
     opdi_string line = {NULL, 0, 0, false};
     for (int i = 0; argv[i]; i++) { opdi_line_add(&line, argv[i]); }
-    const int rc = line.failed ? ENOMEM : opdi_line_run(argv[0], &line, log, failed);
+    const int rc = line.failed ? ENOMEM : opdi_line_start(argv[0], &line, log, process);
     opdi_string_free(&line);
     return rc;
+}
+/* Waits for a command that was started.  Returns whether it succeeded. */
+OPDI_INTERNAL bool opdi_command_wait(intptr_t process) {
+    void *const handle = (void *)process;
+    unsigned long status = 1;
+    (void)WaitForSingleObject(handle, 0xffffffffu);
+    const bool failed = !GetExitCodeProcess(handle, &status) || status != 0;
+    (void)CloseHandle(handle);
+    return !failed;
+}
+/* Returns the number of processors, at least 1. */
+OPDI_INTERNAL int opdi_processors(void) {
+#if defined(OPD_NO_THREADS)
+    return 1;
+#else
+    return OPDI_MAX(1, OPDI_MIN(pthread_num_processors_np(), 64));
+#endif
 }
 #endif

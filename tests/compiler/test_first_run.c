@@ -1,0 +1,201 @@
+/* The time of the first compiled run: equal layers share their C functions, and a long C text is compiled in parts. */
+#include "../check.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LAYERS = 6, WIDTH = 24 };
+static opd_tensor *weights[LAYERS], *scales[LAYERS];           /* constants of the graph */
+
+/* Layers that differ only in their weights. */
+static int layers(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *x = in[0];
+    (void)user;
+    (void)n;
+    for (int i = 0; i < LAYERS; i++) {
+        x = opd_relu(opd_matmul(x, weights[i]));
+        x = opd_mul(opd_softmax(x, -1), scales[i]);
+    }
+    out[0] = x;
+    return 1;
+}
+/* The same two operations with the operands exchanged. */
+static int exchanged(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_sum(opd_sub(in[0], in[1]));
+    out[1] = opd_sum(opd_sub(in[1], in[0]));
+    out[2] = opd_sum(opd_sub(in[0], in[0]));
+    return 3;
+}
+static opd_tensor *numbers(opd_ints sizes, int from) {
+    opd_tensor *const x = opd_empty(sizes, OPD_FLOAT32);
+    for (int64_t i = 0; x && i < opd_numel(x); i++) { opd_data_f32(x)[i] = (float)((from + 7 * i) % 11) / 8 - 0.5f; }
+    return x;
+}
+static bool near(opd_tensor *a, opd_tensor *b) {
+    return opd_item_f64(opd_amax(opd_abs(opd_sub(a, b)), opd_ints_of(NULL, 0), false)) < 1e-4;
+}
+/* Returns how often `word` is in the file NAME.c in the folder check_cache. */
+static int words_in(const char *name, const char *word) {
+    char path[600], line[4096];
+    int count = 0;
+    (void)snprintf(path, sizeof path, "%s/%s.c", check_cache, name);
+    FILE *const file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) { count += strstr(line, word) != NULL; }
+    if (file) { (void)fclose(file); }
+    return count;
+}
+static void make_layers(void) {
+    for (int i = 0; i < LAYERS; i++) {
+        weights[i] = numbers(OPD_INTS(WIDTH, WIDTH), i);
+        scales[i] = numbers(OPD_INTS(WIDTH), 3 * i);
+    }
+}
+TEST(equal_layers_share_functions) {
+    opd_tensor *x, *want[1], *got[1];
+    opd_c_options options;
+    opd_compile_options compile;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    OPD_SCOPED;
+    make_layers();
+    x = numbers(OPD_INTS(5, WIDTH), 1);
+    opd_graph *const graph = opd_graph_trace(layers, NULL, &x, 1, NULL);
+    memset(&options, 0, sizeof options);
+    options.name = "layers";
+    CHECK_INT(opd_graph_write_c(graph, &x, 1, check_cache, &options), 0);
+    const int functions = words_in("layers", "APART static int k"), calls = words_in("layers", "FRESH; if ((rc = k");
+    CHECK(functions > 0 && 2 * functions <= calls);            /* not one function for each layer */
+    CHECK(calls >= 2 * LAYERS);
+    memset(&compile, 0, sizeof compile);
+    opd_compiled *const compiled = opd_graph_compile(graph, &compile);
+    for (int run = 0; run < 2; run++) {
+        CHECK_INT(opd_graph_run(graph, &x, 1, want, 1), 1);
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, got), 1);
+        CHECK(near(got[0], want[0]));
+    }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    CHECK(opd_ok());
+}
+TEST(other_operands_do_not_share) {
+    opd_tensor *in[2], *want[3], *got[3];
+    opd_compile_options compile;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    OPD_SCOPED;
+    in[0] = numbers(OPD_INTS(WIDTH, WIDTH), 1);
+    in[1] = numbers(OPD_INTS(WIDTH, WIDTH), 4);
+    opd_graph *const graph = opd_graph_trace(exchanged, NULL, in, 2, NULL);
+    memset(&compile, 0, sizeof compile);
+    opd_compiled *const compiled = opd_graph_compile(graph, &compile);
+    for (int run = 0; run < 2; run++) {
+        CHECK_INT(opd_graph_run(graph, in, 2, want, 3), 3);
+        CHECK_INT(opd_compiled_function(compiled, in, 2, got), 3);
+        for (int i = 0; i < 3; i++) { CHECK(near(got[i], want[i])); }
+    }
+    CHECK_STR(opd_compiled_reason(compiled) ? opd_compiled_reason(compiled) : "", "");
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    CHECK(opd_ok());
+}
+/* Many different loops: a text that is long enough for several parts. */
+enum { ROWS = 90 };
+static int different(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    for (int i = 0; i < 60; i++) {
+        opd_tensor *const x = opd_narrow(in[0], 0, 0, i + 2);
+        opd_tensor *const y = opd_softmax(opd_mul_Scalar(x, opd_value_double(0.25 * i)), -1);
+        out[i] = opd_cumsum(opd_matmul(y, weights[i % LAYERS]), 0);
+    }
+    return 60;
+}
+/* Returns the number of files in the cache whose names contain `first` and `second`. */
+static int files_in_cache(const char *first, const char *second) {
+    char command[300], line[300];
+    int count = 0;
+    (void)snprintf(command, sizeof command, "ls '%s/opdispatch'", check_cache);
+    FILE *const list = popen(command, "r");
+    while (list && fgets(line, sizeof line, list)) { count += strstr(line, first) && strstr(line, second); }
+    if (list) { (void)pclose(list); }
+    return count;
+}
+static void run_parts(const char *name, const char *why) {
+    opd_tensor *x, *want[60], *got[60];
+    opd_compile_options compile;
+    OPD_SCOPED;
+    make_layers();
+    x = numbers(OPD_INTS(ROWS, WIDTH), 1);
+    opd_graph *const graph = opd_graph_trace(different, NULL, &x, 1, NULL);
+    memset(&compile, 0, sizeof compile);
+    compile.name = name;
+    opd_compiled *const compiled = opd_graph_compile(graph, &compile);
+    for (int run = 0; run < 2; run++) {
+        CHECK_INT(opd_graph_run(graph, &x, 1, want, 60), 60);
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, got), 60);
+        for (int i = 0; i < 60; i++) { CHECK(near(got[i], want[i])); }
+    }
+    const char *const reason = opd_compiled_reason(compiled);
+    CHECK(why ? reason && strstr(reason, why) != NULL : !reason);
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    CHECK_OK();
+}
+TEST(long_texts_are_compiled_in_parts) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
+    run_parts("parted", NULL);
+    const int parts = files_in_cache("parted-", ".c");
+    CHECK(parts >= (sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1) && parts <= 8);
+    CHECK_INT(files_in_cache("parted-", ".so"), 1);
+    CHECK_INT(files_in_cache("tmp.", ""), 0);
+    run_parts("parted", NULL);                     /* from the cache */
+    CHECK_INT(files_in_cache("parted-", ".so"), 1);
+}
+static void ignore_log(void *user, int is_error, const char *text) {
+    (void)user;
+    (void)is_error;
+    (void)text;
+}
+/* A compiler that fails for one part: the others are waited for, and no file is left. */
+TEST(a_part_fails) {
+    char path[200], command[300], cc[300];
+    const char *const real = getenv("CC");
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)snprintf(cc, sizeof cc, "%s", real ? real : "");
+    (void)snprintf(path, sizeof path, "%s/half-cc", check_cache);
+    FILE *const script = fopen(path, "w");
+    CHECK_OR_RETURN(script != NULL);
+    fprintf(script, "#!/bin/sh\nmkdir '%s/first' 2>/dev/null && exec %s \"$@\"\necho 'the second fails' >&2\nexit 1\n",
+            check_cache, *cc ? cc : "cc");
+    CHECK_INT(fclose(script), 0);
+    (void)snprintf(command, sizeof command, "chmod +x '%s'", path);
+    CHECK_INT(system(command), 0);
+    (void)setenv("CC", path, 1);
+    opd_log_set(ignore_log, NULL);
+    run_parts("halved", "the second fails");
+    opd_log_set(NULL, NULL);
+    CHECK_INT(files_in_cache("halved-", ".so"), 0);
+    CHECK_INT(files_in_cache("tmp.", ""), 0);
+    if (*cc) { (void)setenv("CC", cc, 1); } else { (void)unsetenv("CC"); }
+}
+/* Two processes that compile the same graph at the same time. */
+TEST(two_processes) {
+    int status = 1;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)fflush(NULL);
+    const pid_t child = fork();
+    CHECK_OR_RETURN(child >= 0);
+    run_parts("twice", NULL);
+    if (child == 0) { _exit(opd_ok() && files_in_cache("twice-", ".so") >= 1 ? 0 : 1); }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK_INT(files_in_cache("twice-", ".so"), 1);
+    CHECK_INT(files_in_cache("tmp.", ""), 0);
+}
+/* The last test: removes the folder. */
+TEST(the_folder_is_removed) {
+    if (!check_cache_end()) { SKIP("nothing was compiled"); }
+}
+CHECK_MAIN()
