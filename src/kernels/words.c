@@ -198,26 +198,7 @@ static void opdi_gemm_pack_as(opdi_gemm_in *in, opdi_word_matrix *words, int64_t
 //== tiles =============================================================================================================
 
 #if defined(OPDI_AMX)
-/* The instructions are written as bytes, because old assemblers do not know them.  `tile`, `a` and `b` are numbers of
-   tiles, from 0 to 7.  The rows of the tile in memory begin at `at` and are `step` bytes apart. */
-#define OPDI_AMX_LOAD(tile, at, step)             /* tileloadd (at,step), tile */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x4b, 0x04 + 8 * " #tile ", 0x08" : : "a"(at), "c"(step) : "memory")
-#define OPDI_AMX_STORE(tile, at, step)            /* tilestored tile, (at,step) */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x7a, 0x4b, 0x04 + 8 * " #tile ", 0x08" : : "a"(at), "c"(step) : "memory")
-#define OPDI_AMX_ZERO(tile)                       /* tilezero tile */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x49, 0xc0 + 8 * " #tile)
-#define OPDI_AMX_PAIRS(tile, a, b)                /* tdpbf16ps b, a, tile */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x7a - 8 * " #b ", 0x5c, 0xc0 + 8 * " #tile " + " #a)
-#define OPDI_AMX_QUADS(tile, a, b)                /* tdpbusd b, a, tile */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x79 - 8 * " #b ", 0x5e, 0xc0 + 8 * " #tile " + " #a)
-#define OPDI_AMX_CONFIGURE(at)                    /* ldtilecfg (at) */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0x00" : : "a"(at) : "memory")
-#define OPDI_AMX_RELEASE()                        /* tilerelease */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0")
-
-/* What ldtilecfg reads: all eight tiles have 16 rows of 64 bytes. */
-typedef struct opdi_amx_config { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; }
-    opdi_amx_config;
+/* All eight tiles have 16 rows of 64 bytes. */
 static const opdi_amx_config opdi_amx_whole = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64},
     {16, 16, 16, 16, 16, 16, 16, 16}};
 
