@@ -119,8 +119,8 @@ OPDI_AVX512 OPDI_INTERNAL void opdi_exp_sums_avx512(int64_t count, float *out, c
 #if defined(OPDI_WORDS)
 /* Sets out[i] to e^((x[i] - top) * k), rounded to bfloat16, for i < count.  Returns the sum of these powers before they
    are rounded.  out may begin where x begins.  The processor must have OPDI_HAS_PAIRS. */
-OPD_UNUSED OPDI_AVX512 OPDI_INTERNAL float opdi_exp_narrow_avx512(int64_t count, uint16_t *out, const float *x, float top,
-                                                       float k) {
+OPD_UNUSED OPDI_AVX512 OPDI_INTERNAL float opdi_exp_narrow_avx512(int64_t count, uint16_t *out, const float *x,
+                                                                  float top, float k) {
     const opdi_v16f less = opdi_all_v16(top), times = opdi_all_v16(k);
     opdi_v16f sum = {0};
     float lanes[16], last[16];

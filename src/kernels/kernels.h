@@ -453,6 +453,7 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 #if defined(__linux__)
 #define OPDI_AMX
 #define OPDI_AMX_ROWS 32                          /* rows of a panel of A in products with tiles: two tiles */
+#define OPDI_AMX_LONG 1024                        /* largest depth of a block, in words, if one side has few rows */
 /* The instructions are written as bytes, because old assemblers do not know them.  `tile`, `a` and `b` are numbers of
    tiles, from 0 to 7.  The rows of the tile in memory begin at `at` and are `step` bytes apart. */
 #define OPDI_AMX_LOAD(tile, at, step)             /* tileloadd (at,step), tile */ \

@@ -264,7 +264,10 @@ static int opdi_attention_output(const opdi_attention *job, int64_t n, int64_t h
         if (opdi_gemm(job->size, rows, job->depth, keys, &weights, &v, 0, out, to[2], to[3])) { return -1; }
         for (int64_t i = 0; i < rows; i++) {
             float *const row = (float *)(void *)out + i * to[2];
-            for (int64_t j = 0; j < job->depth; j++) { row[j * to[3]] *= parts[i]; }
+            if (to[3] == 1) { opdi_line_affine(row, row, 0, parts[i], job->depth); }
+            else {
+                for (int64_t j = 0; j < job->depth; j++) { row[j * to[3]] *= parts[i]; }
+            }
         }
         return 0;
     }
