@@ -307,7 +307,8 @@ static void opdi_amx_blocks(void *ctx, int64_t begin, int64_t end) {
    sides change places: the long side is then read once, in memory if possible.  Returns true if it has chosen them. */
 static bool opdi_amx_choose(opdi_gemm_job *job, int64_t *rows, int64_t *count, int64_t words) {
     /* Tiles of bytes take A without signs and B with signs, so only pairs can be turned. */
-    const bool turned = *rows <= OPDI_AMX_ROWS && *rows < *count && job->a.rs == 1 && job->b.rs == 1 && job->dtype == OPD_FLOAT32;
+    const bool turned = *rows <= OPDI_AMX_ROWS && *rows < *count && job->a.rs == 1 && job->b.rs == 1 &&
+        job->dtype == OPD_FLOAT32;
     if (OPDI_MAX(*rows, *count) < 16 || OPDI_MIN(*rows, *count) <= OPDI_FEW_TILES || words < 16 ||
         (*rows < 16 && !turned) || !opdi_cpu_tiles()) { return false; }
     if (turned) {
@@ -323,7 +324,7 @@ static bool opdi_amx_choose(opdi_gemm_job *job, int64_t *rows, int64_t *count, i
     job->mk.mr = OPDI_AMX_ROWS;
     /* 256: a panel of B then fills two thirds of the first cache.  A long side that is read in place is read in longer
        pieces. */
-    job->mk.kc = turned && !opd_same_bits() ? OPDI_AMX_LONG : 256;
+    job->mk.kc = turned ? OPDI_AMX_LONG : 256;
     job->compute = opdi_amx_blocks;
     return true;
 }
