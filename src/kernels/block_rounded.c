@@ -364,6 +364,125 @@ OPDI_DOT static void opdi_block_tile_dots(const opdi_block_tile *tile, float *su
 #undef OPDI_TILE_ADD
 #endif
 
+#if defined(OPDI_AMX)
+/* Tiles of AMX have the products of 16 rows of x and 16 rows of w.  Tiles 0 and 1 have sums for a group of elements
+   that share a scale, tile 2 has these elements of x, tiles 3 and 4 of w.  The sums become floats outside of the tiles,
+   as in opdi_block_tile_quads and opdi_block_tile_quads_once: the results have the same bits.  A group of 16 elements
+   would take as long as one of 32, so that formats with such groups do not use tiles. */
+#define OPDI_BLOCK_TALL 16                        /* rows of x */
+#define OPDI_BLOCK_GROUPS 4                       /* groups whose sums are scaled together */
+#define OPDI_BLOCK_SUMS (OPDI_BLOCK_TALL * OPDI_BLOCK_PANEL)
+typedef struct opdi_block_tall {
+    const opdi_block_tile *tile;                  /* the weights, and the first row of x */
+    int64_t row_bytes;                            /* from a row of x to the next one */
+    uint32_t *whole;                              /* [2 * OPDI_BLOCK_GROUPS, OPDI_BLOCK_TALL, OPDI_BLOCK_PANEL] */
+} opdi_block_tall;
+
+static void opdi_block_tall_configure(int sub) {
+    opdi_amx_config config;
+    memset(&config, 0, sizeof config);
+    config.palette = 1;
+    for (int tile = 0; tile < 5; tile++) {
+        config.bytes[tile] = (uint16_t)(tile == 2 ? sub : 64);
+        config.rows[tile] = (uint8_t)(tile < 3 ? 16 : sub / 4);
+    }
+    OPDI_AMX_CONFIGURE(&config);
+}
+/* Computes the sums of one group of elements, and stores them at `to` [OPDI_BLOCK_TALL, OPDI_BLOCK_PANEL]. */
+static inline void opdi_block_tall_sums(const opdi_block_tall *tall, int64_t group, uint32_t *to) {
+    const int64_t sub = tall->tile->sub, line = 4 * OPDI_BLOCK_PANEL;
+    const int8_t *const q = tall->tile->x[0].q + group * sub;
+    const uint8_t *const codes = tall->tile->codes + group * sub * OPDI_BLOCK_PANEL;
+    OPDI_AMX_LOAD(2, q, tall->row_bytes);
+    OPDI_AMX_LOAD(3, codes, line);
+    OPDI_AMX_LOAD(4, codes + 64, line);
+    OPDI_AMX_ZERO(0);
+    OPDI_AMX_ZERO(1);
+    OPDI_AMX_QUADS_OF(0, 2, 3);
+    OPDI_AMX_QUADS_OF(1, 2, 4);
+    OPDI_AMX_STORE(0, to, line);
+    OPDI_AMX_STORE(1, to + 16, line);
+}
+/* Adds the scaled sums of `count` groups, from group `first` on, to the sum of a chunk in part [OPDI_BLOCK_TALL,
+   OPDI_BLOCK_PANEL], and adds whole chunks to sums.  A chunk has `each` groups.  `once`: scales groups as
+   opdi_block_tile_quads_once does, which has no chunks. */
+OPDI_AVX512 OPDI_ALWAYS void opdi_block_tall_row(const opdi_block_tall *tall, int64_t row, int64_t first, int64_t count,
+                                                 int64_t each, bool once, bool has_mins, float *part, float *sums) {
+    const opdi_block_tile *const tile = tall->tile;
+    const int64_t away = row * tall->row_bytes, at = row * OPDI_BLOCK_PANEL, from = first * OPDI_BLOCK_PANEL;
+    const opdi_v16u *whole = (const opdi_v16u *)(const void *)(tall->whole + first % (2 * OPDI_BLOCK_GROUPS) *
+                                                               OPDI_BLOCK_SUMS + at);
+    const opdi_v16f *scales = (const opdi_v16f *)(const void *)(tile->scales + from);
+    const opdi_v16f *mins = has_mins ? (const opdi_v16f *)(const void *)(tile->mins + from) : NULL;
+    const opdi_word32 *const bias = (const opdi_word32 *)(const void *)((const char *)tile->x[0].sums + away) + first;
+    const float *const d = (const float *)(const void *)((const char *)tile->x[0].d + away) + first / each;
+    opdi_v16f *const to = (opdi_v16f *)(void *)(sums + at), *const kept = (opdi_v16f *)(void *)(part + at);
+    opdi_v16f s = kept[0], t = kept[1], all = to[0], more = to[1];
+    int64_t left = each - first % each, chunk = 0;     /* left: groups until the end of the chunk */
+    for (int64_t group = 0; group < count; group++, whole += 2 * OPDI_BLOCK_TALL, scales += 2) {
+        opdi_v16u c = whole[0], e = whole[1], less;
+        opdi_v16f f, g, some;
+        OPDI_ASM_SPLAT("s", less, bias + group);
+        if (!has_mins) {
+            c += less;
+            e += less;
+        }
+        OPDI_ASM_FLOATS(f, c);
+        OPDI_ASM_FLOATS(g, e);
+        OPDI_ASM_SPLAT("s", some, d + chunk);
+        if (once) {
+            OPDI_ASM_FMA("ps", s, f * scales[0], some);
+            OPDI_ASM_FMA("ps", t, g * scales[1], some);
+            chunk++;
+            continue;
+        }
+        OPDI_ASM_FMA("ps", s, f, scales[0]);
+        OPDI_ASM_FMA("ps", t, g, scales[1]);
+        if (has_mins) {
+            OPDI_ASM_FMA("ps", s, (opdi_v16f)less, mins[0]);
+            OPDI_ASM_FMA("ps", t, (opdi_v16f)less, mins[1]);
+            mins += 2;
+        }
+        if (--left == 0) {
+            const opdi_v16f none = {0};
+            all += s * some;
+            more += t * some;
+            s = t = none;
+            left = each;
+            chunk++;
+        }
+    }
+    to[0] = all;
+    to[1] = more;
+    kept[0] = s;
+    kept[1] = t;
+}
+/* Does the work of an opdi_block_tile_fn for 16 rows of x. */
+OPDI_AVX512 static void opdi_block_tile_tall(const opdi_block_tall *tall, float *sums) {
+    const opdi_block_tile *const tile = tall->tile;
+    const int64_t groups = tile->depth / tile->sub, each = tile->chunk / tile->sub;
+    const bool once = each == 1 && !tile->mins;
+    const int64_t rows = OPDI_BLOCK_TALL / OPDI_BLOCK_GROUPS;
+    float part[OPDI_BLOCK_SUMS] = {0};
+    for (int64_t group = 0; group < OPDI_MIN(groups, OPDI_BLOCK_GROUPS); group++) {
+        opdi_block_tall_sums(tall, group, tall->whole + group * OPDI_BLOCK_SUMS);
+    }
+    for (int64_t first = 0; first < groups; first += OPDI_BLOCK_GROUPS) {
+        const int64_t count = OPDI_MIN(OPDI_BLOCK_GROUPS, groups - first);
+        for (int64_t row = 0; row < OPDI_BLOCK_TALL; row++) {
+            const int64_t next = first + OPDI_BLOCK_GROUPS + row / rows;
+            if (row % rows == 0 && next < groups) {   /* tiles multiply while vectors scale */
+                opdi_block_tall_sums(tall, next, tall->whole + next % (2 * OPDI_BLOCK_GROUPS) * OPDI_BLOCK_SUMS);
+            }
+            if (once) { opdi_block_tall_row(tall, row, first, count, each, true, false, part, sums); }
+            else if (tile->mins) { opdi_block_tall_row(tall, row, first, count, each, false, true, part, sums); }
+            else { opdi_block_tall_row(tall, row, first, count, each, false, false, part, sums); }
+        }
+    }
+    for (int j = 0; j < OPDI_BLOCK_SUMS && once; j++) { sums[j] += part[j]; }
+}
+#endif
+
 //== panels ============================================================================================================
 
 #define OPDI_BLOCK_DEPTH 512                      /* elements of rows in a panel: whole blocks and chunks */
@@ -371,6 +490,9 @@ OPDI_DOT static void opdi_block_tile_dots(const opdi_block_tile *tile, float *su
 typedef struct opdi_block_panel {
     uint8_t rows[OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH], codes[OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH];
     float row_scales[2][OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH / 16], scales[2][OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH / 16];
+#if defined(OPDI_AMX)
+    uint32_t whole[2 * OPDI_BLOCK_GROUPS * OPDI_BLOCK_SUMS];
+#endif
 } opdi_block_panel;
 
 /* Unpacks `depth` elements, from element k on, of 32 rows of w from row j on.  Only `count` of them exist; the last one
@@ -395,26 +517,53 @@ static void opdi_block_panel_fill(const opdi_block_rounded *x, int64_t j, int64_
                              OPDI_BLOCK_PANEL, OPDI_BLOCK_PANEL, (opdi_word32 *)(void *)panel->scales[i]);
     }
 }
-/* Adds the products of four rows of x, from row i on, and a panel to y.  Sets y to them if k is 0. */
-static void opdi_block_tile_add(const opdi_block_rounded *x, opdi_block_tile *tile, int64_t i, int64_t j, int64_t count,
-                                int64_t k) {
-    const opdi_block_job *const job = x->job;
-    const int64_t rows = OPDI_MIN(OPDI_BLOCK_TILE, job->m - i);
-    float sums[OPDI_BLOCK_TILE * OPDI_BLOCK_PANEL] = {0};
-    for (int64_t row = 0; row < OPDI_BLOCK_TILE; row++) {
-        tile->x[row] = opdi_block_row_at(x, i + OPDI_MIN(row, rows - 1));
-        tile->x[row].q += k;
-        tile->x[row].d += k / tile->chunk;
-        tile->x[row].sums += k / tile->sub;
-    }
-    x->tile(tile, sums);
+/* Adds `rows` rows of sums to y, from row i and column j on.  Sets y to them if k is 0. */
+static void opdi_block_sums_add(const opdi_block_job *job, const float *sums, int64_t i, int64_t rows, int64_t j,
+                                int64_t count, int64_t k) {
     for (int64_t row = 0; row < rows; row++) {
         float *const y = job->y + (i + row) * job->y_stride + j;
         const float *const sum = sums + row * OPDI_BLOCK_PANEL;
         if (k == 0) { memcpy(y, sum, (size_t)count * sizeof(float)); }
-        else {
+        else if (count == OPDI_BLOCK_PANEL) {
+            float whole[OPDI_BLOCK_PANEL];
+            for (int column = 0; column < OPDI_BLOCK_PANEL; column++) { whole[column] = y[column] + sum[column]; }
+            memcpy(y, whole, sizeof whole);
+        } else {
             for (int64_t column = 0; column < count; column++) { y[column] += sum[column]; }
         }
+    }
+}
+/* Sets tile->x[to] to row i of x, from element k on. */
+static void opdi_block_tile_row(const opdi_block_rounded *x, opdi_block_tile *tile, int64_t to, int64_t i, int64_t k) {
+    tile->x[to] = opdi_block_row_at(x, i);
+    tile->x[to].q += k;
+    tile->x[to].d += k / tile->chunk;
+    tile->x[to].sums += k / tile->sub;
+}
+/* Adds the products of all rows of x and a panel to y, or sets y to them if k is 0. */
+static void opdi_block_tiles_add(const opdi_block_rounded *x, opdi_block_tile *tile, opdi_block_panel *panel, int64_t j,
+                                 int64_t count, int64_t k) {
+    const int64_t m = x->job->m;
+    int64_t i = 0;
+#if defined(OPDI_AMX)
+    const opdi_block_tall tall = {tile, x->row_bytes, panel->whole};
+    for (; x->tall && i + OPDI_BLOCK_TALL <= m; i += OPDI_BLOCK_TALL) {
+        float sums[OPDI_BLOCK_SUMS] = {0};
+        opdi_block_tile_row(x, tile, 0, i, k);
+        opdi_block_tile_tall(&tall, sums);
+        opdi_block_sums_add(x->job, sums, i, OPDI_BLOCK_TALL, j, count, k);
+    }
+#else
+    (void)panel;
+#endif
+    for (; i < m; i += OPDI_BLOCK_TILE) {
+        const int64_t rows = OPDI_MIN(OPDI_BLOCK_TILE, m - i);
+        float sums[OPDI_BLOCK_TILE * OPDI_BLOCK_PANEL] = {0};
+        for (int64_t row = 0; row < OPDI_BLOCK_TILE; row++) {
+            opdi_block_tile_row(x, tile, row, i + OPDI_MIN(row, rows - 1), k);
+        }
+        x->tile(tile, sums);
+        opdi_block_sums_add(x->job, sums, i, rows, j, count, k);
     }
 }
 /* An opdi_range_fn: computes the columns of y for the groups begin .. end - 1 of 32 rows of w. */
@@ -435,14 +584,20 @@ static void opdi_block_panels(void *ctx, int64_t begin, int64_t end) {
     tile.chunk = x->form->chunk;
     tile.together = x->form->together;
     tile.wide = x->form->offset == 128;
+#if defined(OPDI_AMX)
+    if (x->tall) { opdi_block_tall_configure(tile.sub); }
+#endif
     for (int64_t group = begin; group < end; group++) {
         const int64_t j = group * OPDI_BLOCK_PANEL, count = OPDI_MIN(OPDI_BLOCK_PANEL, job->n - j);
         for (int64_t k = 0; k < job->k; k += OPDI_BLOCK_DEPTH) {
             tile.depth = OPDI_MIN(OPDI_BLOCK_DEPTH, job->k - k);
             opdi_block_panel_fill(x, j, count, k, tile.depth, panel);
-            for (int64_t i = 0; i < job->m; i += OPDI_BLOCK_TILE) { opdi_block_tile_add(x, &tile, i, j, count, k); }
+            opdi_block_tiles_add(x, &tile, panel, j, count, k);
         }
     }
+#if defined(OPDI_AMX)
+    if (x->tall) { OPDI_AMX_RELEASE(); }
+#endif
     opdi_scratch_free((char *)panel, sizeof(opdi_block_panel));
 }
 
@@ -487,6 +642,7 @@ OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job, int (*exact)
     x.form = opdi_block_form_of(job->dtype);
     if (job->k == 0 || !x.form) { return 0; }
     x.tile = opdi_block_tile_of(x.form);
+    x.tall = job->m >= 16 && x.form->sub == 32 && opdi_cpu_tiles();
     x.row_bytes = opdi_round_up(opdi_block_rounded_bytes(x.form, job->k), 64);
     if (job->m > INT64_MAX / 2 / (x.row_bytes + 1)) {
         return opd_fail(OPD_ERROR_MEMORY, "product of blocks: no memory for %lld rounded rows", (long long)job->m);

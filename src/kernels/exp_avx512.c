@@ -116,4 +116,34 @@ OPDI_AVX512 OPDI_INTERNAL void opdi_exp_sums_avx512(int64_t count, float *out, c
         *(opdi_v16f *)(void *)(sum + i) += power;
     }
 }
+#if defined(OPDI_WORDS)
+/* Sets out[i] to e^((x[i] - top) * k), rounded to bfloat16, for i < count.  Returns the sum of these powers before they
+   are rounded.  out may begin where x begins.  The processor must have OPDI_HAS_PAIRS. */
+OPD_UNUSED OPDI_AVX512 OPDI_INTERNAL float opdi_exp_narrow_avx512(int64_t count, uint16_t *out, const float *x,
+                                                                  float top, float k) {
+    const opdi_v16f less = opdi_all_v16(top), times = opdi_all_v16(k);
+    opdi_v16f sum = {0};
+    float lanes[16], last[16];
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        const opdi_v16f power = opdi_exp_v16((*(const opdi_v16f *)(const void *)(x + i) - less) * times);
+        OPDI_ASM_NARROW_BF16(*(opdi_v16h *)(void *)(out + i), power);
+        sum += power;
+    }
+    if (i < count) {                              /* e^-inf adds 0 to the sum */
+        opdi_v16h narrow;
+        for (int lane = 0; lane < 16; lane++) { last[lane] = i + lane < count ? x[i + lane] : -(float)OPDI_INF; }
+        for (int lane = 0; lane < 16; lane++) { last[lane] = (last[lane] - top) * k; }
+        const opdi_v16f power = opdi_exp_v16(*(const opdi_v16f *)(const void *)last);
+        OPDI_ASM_NARROW_BF16(narrow, power);
+        memcpy(out + i, &narrow, (size_t)(count - i) * 2);
+        sum += power;
+    }
+    memcpy(lanes, &sum, sizeof lanes);
+    for (int half = 8; half > 0; half /= 2) {
+        for (int lane = 0; lane < half; lane++) { lanes[lane] += lanes[lane + half]; }
+    }
+    return lanes[0];
+}
+#endif
 #endif

@@ -445,12 +445,37 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
 #define OPDI_WORDS
 #define OPDI_ASM_PAIRS(c, a, b) __asm__("vdpbf16ps {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+/* OPDI_ASM_NARROW_BF16 rounds floats to bfloat16. */
+#define OPDI_ASM_NARROW_BF16(halves, x) __asm__("vcvtneps2bf16 {%1, %0|%0, %1}" : "=v"(halves) : "v"(x))
 /* OPDI_ASM_QUADS adds four products to each int32 of c.  Their factors are the four uint8 in the same 32-bit lane of a,
    and the four int8 in that lane of b. */
 #define OPDI_ASM_QUADS(c, a, b) __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 #if defined(__linux__)
 #define OPDI_AMX
 #define OPDI_AMX_ROWS 32                          /* rows of a panel of A in products with tiles: two tiles */
+#define OPDI_AMX_LONG 1024                        /* largest depth of a block, in words, if one side has few rows */
+/* The instructions are written as bytes, because old assemblers do not know them.  `tile`, `a` and `b` are numbers of
+   tiles, from 0 to 7.  The rows of the tile in memory begin at `at` and are `step` bytes apart. */
+#define OPDI_AMX_LOAD(tile, at, step)             /* tileloadd (at,step), tile */ \
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x4b, 0x04 + 8 * " #tile ", 0x08" : : "a"(at), "c"(step) : "memory")
+#define OPDI_AMX_STORE(tile, at, step)            /* tilestored tile, (at,step) */ \
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x7a, 0x4b, 0x04 + 8 * " #tile ", 0x08" : : "a"(at), "c"(step) : "memory")
+#define OPDI_AMX_ZERO(tile)                       /* tilezero tile */ \
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x49, 0xc0 + 8 * " #tile)
+#define OPDI_AMX_PAIRS(tile, a, b)                /* tdpbf16ps b, a, tile */ \
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x7a - 8 * " #b ", 0x5c, 0xc0 + 8 * " #tile " + " #a)
+#define OPDI_AMX_QUADS(tile, a, b)                /* tdpbusd b, a, tile: a without signs, b with */ \
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x79 - 8 * " #b ", 0x5e, 0xc0 + 8 * " #tile " + " #a)
+#define OPDI_AMX_QUADS_OF(tile, a, b)             /* tdpbsud b, a, tile: a with signs, b without */ \
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x7a - 8 * " #b ", 0x5e, 0xc0 + 8 * " #tile " + " #a)
+#define OPDI_AMX_CONFIGURE(at)                    /* ldtilecfg (at) */ \
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0x00" : : "a"(at) : "memory")
+#define OPDI_AMX_RELEASE()                        /* tilerelease */ \
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0")
+
+/* What ldtilecfg reads: the number of rows of each tile, and of the bytes in a row. */
+typedef struct opdi_amx_config { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; }
+    opdi_amx_config;
 #endif
 #endif
 typedef uint16_t opdi_v8h __attribute__((vector_size(16), aligned(2), may_alias));
@@ -713,6 +738,7 @@ typedef struct opdi_block_rounded {
     const opdi_block_job *job;
     const opdi_block_form *form;
     opdi_block_tile_fn *tile;
+    bool tall;                                    /* multiplies 16 rows of x at a time, by tiles of AMX */
     char *memory, *rows;                          /* `rows` is `memory`, aligned */
     int64_t row_bytes;
     uint8_t *bad;                                 /* for each row of x: 1 if it has elements that are infinite or NaN */

@@ -408,6 +408,11 @@ OPDI_INTERNAL size_t opdi_gemm_scratch_size(size_t size, int64_t rows, int64_t c
     int64_t sides = OPDI_MAX(steps[0] + steps[1], turned[0] + turned[1]) * steps[2];
 #if defined(OPDI_AMX)
     if (OPDI_MIN(rows, count) > OPDI_FEW_TILES && depth > 30) { sides += OPDI_AMX_ROWS * steps[2]; }
+    if (OPDI_MIN(rows, count) > OPDI_FEW_TILES && OPDI_MIN(rows, count) <= OPDI_AMX_ROWS) {
+        const int64_t deep = OPDI_MIN(OPDI_AMX_LONG, opdi_round_up((depth + 1) / 2, 16)),
+            tall = OPDI_MIN(OPDI_MAX(rows, count), OPDI_GEMM_M * OPDI_MIN(opd_threads(), 8));
+        sides = OPDI_MAX(sides, (opdi_round_up(tall, OPDI_AMX_ROWS) + OPDI_AMX_ROWS) * deep);
+    }
 #endif
     if (rows > 1 && count > 1 && sides * (int64_t)size + 64 <= 4096) { return 0; }      /* fits on the stack */
     const int64_t few = OPDI_MIN(rows, count) <= OPDI_FEW_ROWS ? OPDI_FEW_ROWS * depth : depth;

@@ -198,26 +198,7 @@ static void opdi_gemm_pack_as(opdi_gemm_in *in, opdi_word_matrix *words, int64_t
 //== tiles =============================================================================================================
 
 #if defined(OPDI_AMX)
-/* The instructions are written as bytes, because old assemblers do not know them.  `tile`, `a` and `b` are numbers of
-   tiles, from 0 to 7.  The rows of the tile in memory begin at `at` and are `step` bytes apart. */
-#define OPDI_AMX_LOAD(tile, at, step)             /* tileloadd (at,step), tile */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x4b, 0x04 + 8 * " #tile ", 0x08" : : "a"(at), "c"(step) : "memory")
-#define OPDI_AMX_STORE(tile, at, step)            /* tilestored tile, (at,step) */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x7a, 0x4b, 0x04 + 8 * " #tile ", 0x08" : : "a"(at), "c"(step) : "memory")
-#define OPDI_AMX_ZERO(tile)                       /* tilezero tile */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x49, 0xc0 + 8 * " #tile)
-#define OPDI_AMX_PAIRS(tile, a, b)                /* tdpbf16ps b, a, tile */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x7a - 8 * " #b ", 0x5c, 0xc0 + 8 * " #tile " + " #a)
-#define OPDI_AMX_QUADS(tile, a, b)                /* tdpbusd b, a, tile */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x79 - 8 * " #b ", 0x5e, 0xc0 + 8 * " #tile " + " #a)
-#define OPDI_AMX_CONFIGURE(at)                    /* ldtilecfg (at) */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0x00" : : "a"(at) : "memory")
-#define OPDI_AMX_RELEASE()                        /* tilerelease */ \
-    __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0")
-
-/* What ldtilecfg reads: all eight tiles have 16 rows of 64 bytes. */
-typedef struct opdi_amx_config { uint8_t palette, start, reserved[14]; uint16_t bytes[16]; uint8_t rows[16]; }
-    opdi_amx_config;
+/* All eight tiles have 16 rows of 64 bytes. */
 static const opdi_amx_config opdi_amx_whole = {1, 0, {0}, {64, 64, 64, 64, 64, 64, 64, 64},
     {16, 16, 16, 16, 16, 16, 16, 16}};
 
@@ -270,10 +251,18 @@ static void opdi_amx_tiles(const opdi_gemm_job *job, int64_t i, int64_t j, int64
         OPDI_AMX_ZERO(2);
         OPDI_AMX_ZERO(3);
     }
+    /* Hardware does not prefetch so many rows that are read in place. */
+    const char *const ahead = job->apack || i + 2 * OPDI_AMX_ROWS > job->mc ? NULL : a + OPDI_AMX_ROWS * row;
     for (int64_t k = 0; k < job->kc; k += 16, a += job->apack ? 2048 : 64, panel += 2048) {
+        for (int next = 0; ahead && next < OPDI_AMX_ROWS; next++) { OPDI_PREFETCH(ahead + next * row + 4 * k); }
         OPDI_AMX_LOAD(4, a, row);
         OPDI_AMX_LOAD(5, a + 16 * row, row);
         OPDI_AMX_LOAD(6, panel, (int64_t)128);
+        if (count <= 16 && job->dtype != OPD_INT32) {
+            OPDI_AMX_PAIRS(0, 4, 6);
+            OPDI_AMX_PAIRS(2, 5, 6);
+            continue;
+        }
         OPDI_AMX_LOAD(7, panel + 64, (int64_t)128);
         if (job->dtype == OPD_INT32) {
             OPDI_AMX_QUADS(0, 4, 6);
@@ -318,7 +307,8 @@ static void opdi_amx_blocks(void *ctx, int64_t begin, int64_t end) {
    sides change places: the long side is then read once, in memory if possible.  Returns true if it has chosen them. */
 static bool opdi_amx_choose(opdi_gemm_job *job, int64_t *rows, int64_t *count, int64_t words) {
     /* Tiles of bytes take A without signs and B with signs, so only pairs can be turned. */
-    const bool turned = *rows < 32 && *rows < *count && job->a.rs == 1 && job->b.rs == 1 && job->dtype == OPD_FLOAT32;
+    const bool turned = *rows <= OPDI_AMX_ROWS && *rows < *count && job->a.rs == 1 && job->b.rs == 1 &&
+        job->dtype == OPD_FLOAT32;
     if (OPDI_MAX(*rows, *count) < 16 || OPDI_MIN(*rows, *count) <= OPDI_FEW_TILES || words < 16 ||
         (*rows < 16 && !turned) || !opdi_cpu_tiles()) { return false; }
     if (turned) {
@@ -332,7 +322,9 @@ static bool opdi_amx_choose(opdi_gemm_job *job, int64_t *rows, int64_t *count, i
         *count = n;
     }
     job->mk.mr = OPDI_AMX_ROWS;
-    job->mk.kc = 256;                             /* a panel of B then fills two thirds of the first cache */
+    /* 256: a panel of B then fills two thirds of the first cache.  A long side that is read in place is read in longer
+       pieces. */
+    job->mk.kc = turned ? OPDI_AMX_LONG : 256;
     job->compute = opdi_amx_blocks;
     return true;
 }

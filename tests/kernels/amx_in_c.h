@@ -11,7 +11,7 @@
 #include <ucontext.h>
 
 static __thread unsigned char amx_tiles[8][16][64];
-static __thread int amx_configured;
+static __thread int amx_configured, amx_rows[8], amx_bytes[8];         /* the sizes of the tiles */
 static long amx_products, amx_releases;           /* how many have run, in all threads */
 
 static float amx_bf16(const unsigned char *at) {
@@ -20,27 +20,30 @@ static float amx_bf16(const unsigned char *at) {
     memcpy(&f, &bits, 4);
     return (bits >> 23 & 255) ? f : 0;            /* denormals count as 0 */
 }
-/* tdpbf16ps: sum[m][n] += the two products of the pairs a[m][k] and b[k][n], for k = 0 to 15. */
+/* tdpbf16ps: sum[m][n] += the two products of the pairs a[m][k] and b[k][n], for each k. */
 static void amx_pairs(int sum, int a, int b) {
-    for (int m = 0; m < 16; m++) {
-        for (int n = 0; n < 16; n++) {
+    for (int m = 0; m < amx_rows[a]; m++) {
+        for (int n = 0; n < amx_bytes[b] / 4; n++) {
             float total;
             memcpy(&total, amx_tiles[sum][m] + 4 * n, 4);
-            for (int k = 0; k < 16; k++) {
+            for (int k = 0; k < amx_rows[b]; k++) {
                 for (int i = 0; i < 4; i += 2) { total += amx_bf16(amx_tiles[a][m] + 4 * k + i) * amx_bf16(amx_tiles[b][k] + 4 * n + i); }
             }
             memcpy(amx_tiles[sum][m] + 4 * n, &total, 4);
         }
     }
 }
-/* tdpbusd: the same for four bytes, in `a` without signs and in `b` with signs. */
-static void amx_quads(int sum, int a, int b) {
-    for (int m = 0; m < 16; m++) {
-        for (int n = 0; n < 16; n++) {
+/* tdpbusd: the same for four bytes, in `a` without signs and in `b` with signs.  tdpbsud (turned): the other way round. */
+static void amx_quads(int sum, int a, int b, int turned) {
+    for (int m = 0; m < amx_rows[a]; m++) {
+        for (int n = 0; n < amx_bytes[b] / 4; n++) {
             uint32_t total;
             memcpy(&total, amx_tiles[sum][m] + 4 * n, 4);
-            for (int k = 0; k < 16; k++) {
-                for (int i = 0; i < 4; i++) { total += (uint32_t)(amx_tiles[a][m][4 * k + i] * (int8_t)amx_tiles[b][k][4 * n + i]); }
+            for (int k = 0; k < amx_rows[b]; k++) {
+                for (int i = 0; i < 4; i++) {
+                    const unsigned char first = amx_tiles[a][m][4 * k + i], second = amx_tiles[b][k][4 * n + i];
+                    total += (uint32_t)(turned ? (int8_t)first * second : first * (int8_t)second);
+                }
             }
             memcpy(amx_tiles[sum][m] + 4 * n, &total, 4);
         }
@@ -55,7 +58,11 @@ static void amx_trap(int number, siginfo_t *info, void *context) {
     (void)info;
     if (known && at[3] == 0x49 && prefix == 0 && at[4] == 0) {                           /* ldtilecfg (%rax) */
         const unsigned char *const config = (const unsigned char *)(uintptr_t)regs[REG_RAX];
-        for (int i = 0; i < 8; i++) { known = known && config[48 + i] == 16 && config[16 + 2 * i] == 64 && config[17 + 2 * i] == 0; }
+        for (int i = 0; i < 8; i++) {
+            amx_rows[i] = config[48 + i];
+            amx_bytes[i] = config[16 + 2 * i];
+            known = known && amx_rows[i] <= 16 && amx_bytes[i] <= 64 && amx_bytes[i] % 4 == 0 && config[17 + 2 * i] == 0;
+        }
         known = known && config[0] == 1 && config[1] == 0;
         memset(amx_tiles, 0, sizeof amx_tiles);
         amx_configured = 1;
@@ -68,15 +75,19 @@ static void amx_trap(int number, siginfo_t *info, void *context) {
         memset(amx_tiles[tile], 0, sizeof amx_tiles[tile]);
     } else if (known && at[3] == 0x4b && prefix >= 2 && (at[4] & 0xc7) == 4 && at[5] == 8) {       /* (%rax, %rcx) */
         char *row = (char *)(uintptr_t)regs[REG_RAX];
-        for (int i = 0; i < 16; i++, row += regs[REG_RCX]) {
-            if (prefix == 3) { memcpy(amx_tiles[tile][i], row, 64); }                    /* tileloadd */
-            else { memcpy(row, amx_tiles[tile][i], 64); }                                /* tilestored */
+        known = amx_rows[tile] > 0;
+        for (int i = 0; i < amx_rows[tile]; i++, row += regs[REG_RCX]) {
+            if (prefix == 3) { memcpy(amx_tiles[tile][i], row, (size_t)amx_bytes[tile]); }               /* tileloadd */
+            else { memcpy(row, amx_tiles[tile][i], (size_t)amx_bytes[tile]); }                           /* tilestored */
         }
         bytes = 6;
     } else if (known && (at[3] == 0x5c || at[3] == 0x5e) && at[4] >= 0xc0 && second < 8) {
         /* The hardware refuses an instruction that names a tile twice. */
-        known = tile != first && tile != second && first != second && prefix == (at[3] == 0x5c ? 2 : 1);
-        if (at[3] == 0x5c) { amx_pairs(tile, first, second); } else { amx_quads(tile, first, second); }
+        known = tile != first && tile != second && first != second && (prefix == 2 || (prefix == 1 && at[3] == 0x5e));
+        /* It also refuses tiles whose sizes do not belong together. */
+        known = known && amx_rows[tile] == amx_rows[first] && amx_bytes[tile] == amx_bytes[second] &&
+            amx_bytes[first] == 4 * amx_rows[second] && amx_rows[second] > 0;
+        if (at[3] == 0x5c) { amx_pairs(tile, first, second); } else { amx_quads(tile, first, second, prefix == 2); }
         __atomic_fetch_add(&amx_products, 1, __ATOMIC_RELAXED);
     } else {
         known = 0;

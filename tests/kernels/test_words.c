@@ -169,6 +169,35 @@ TEST(words_convolutions_by_sums) {
     }
     words_end();
 }
+/* Products with weights in blocks, whose scales are multiples of 2^-14: with and without tiles, they have the same bits. */
+TEST(words_blocks) {
+    static const opd_scalar_type types[] = {OPD_Q8_0, OPD_Q4_0, OPD_Q5_1, OPD_Q2_0, OPD_IQ4_NL, OPD_Q4_K, OPD_Q5_K, OPD_Q6_K, OPD_IQ4_XS};
+    const int has = words_begin();
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        OPD_SCOPED;
+        int64_t bytes;
+        const int64_t k = 3 * 256 + 2 * opd_dtype_block(types[i], &bytes);
+        opd_tensor *const w = opd_tensor_new(OPD_INTS(41, k), types[i]), *const x = opd_randn(OPD_INTS(37, k), OPD_FLOAT32);
+        const int64_t size = 41 * k / opd_dtype_block(types[i], &bytes) * bytes;
+        unsigned char *const at = (unsigned char *)opd_data(w);
+        uint32_t seed = 7;
+        CHECK_OR_RETURN(at != NULL);
+        for (int64_t j = 0; j < size; j++, seed = seed * 1664525u + 1013904223u) { at[j] = (unsigned char)(seed >> 24 & 0x3f); }
+        opd_tensor *want = NULL;
+        for (int way = 0; way < 4; way++) {
+            inside_words_set(way < 2 ? has & ~TILES : has);
+            opd_threads_set(way % 2 ? 3 : 1);
+            opd_tensor *const y = opd_linear(x, w, NULL);
+            CHECK_OR_RETURN(y != NULL);
+            if (way == 0) want = y;
+            const bool same = memcmp(opd_data(y), opd_data(want), 37 * 41 * sizeof(float)) == 0;
+            if (!same) printf("    %s, instructions %d: other results\n", opd_dtype_name(types[i]), inside_words());
+            CHECK(same);
+        }
+    }
+    opd_threads_set(0);
+    words_end();
+}
 /* Numbers that are no whole numbers, beside products of doubles. */
 TEST(words_accuracy) {
     const int has = words_begin();
@@ -188,9 +217,10 @@ TEST(words_accuracy) {
 /* Attention of bfloat16: with tiles, the weights are rounded to bfloat16, too.  Weights and results are each wrong by at
    most 1/256 of the largest value. */
 TEST(words_attention) {
-    static const int64_t sizes[][3] = {{64, 64, 64}, {40, 100, 33}, {17, 31, 64}, {5, 64, 32}};        /* rows, keys, depth */
+    static const int64_t sizes[][3] = {
+        {64, 64, 64}, {40, 100, 33}, {17, 31, 64}, {5, 64, 32}, {300, 700, 64}};       /* rows, keys, depth */
     const int has = words_begin();
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 10; i++) {
         OPD_SCOPED;
         const int64_t *d = sizes[i / 2];
         const bool causal = i % 2;

@@ -102,9 +102,10 @@ typedef struct opdi_attention {
     const char *mask;
     int64_t mask_strides[4];
     double scale;
-    bool causal;
+    bool causal, narrow;                          /* narrow: weights are rounded to bfloat16 before they multiply v */
     int failed;
 } opdi_attention;
+#define OPDI_ATTENTION_BLOCK 256                  /* largest number of rows of a block */
 
 /* Computes x = x * k + mask - c for `count` numbers.  Elements of mask are `stride` apart. */
 OPDI_ALWAYS void opdi_attention_shift_body(float *x, float k, float c, const float *mask, int64_t stride,
@@ -216,19 +217,63 @@ static opdi_gemm_in opdi_attention_in(const opd_tensor *tensor, int64_t n, int64
     return opdi_gemm_in_of(opdi_attention_at(tensor, n, head, first), tensor->dtype, strides[turned ? 3 : 2],
                            strides[turned ? 2 : 3]);
 }
-/* Replaces `count` floats by bfloat16, which take the first half of their memory. */
-static void opdi_attention_narrow(void *memory, int64_t count) {
-    for (int64_t j = 0; j < count; j += 16) {
-        uint32_t bits[16];
-        uint16_t narrow[16];
-        const size_t part = (size_t)OPDI_MIN(16, count - j);
-        memcpy(bits, (const float *)memory + j, part * 4);
-        for (int lane = 0; lane < 16; lane++) {
-            const uint32_t b = bits[lane], rounded = b + 0x7fffu + (b >> 16 & 1u);
-            narrow[lane] = (uint16_t)((b & 0x7fffffffu) > 0x7f800000u ? b >> 16 | 0x40u : rounded >> 16);
+#if defined(OPDI_AMX)
+/* Replaces `scores` [rows, keys] by bfloat16, which take the first half of their memory: each number by e^(its score -
+   the largest score of its row).  parts[i] gets the factor that makes row i a softmax; otherwise this function does the
+   work of opdi_attention_rows. */
+static void opdi_attention_powers(const opdi_attention *job, int64_t n, int64_t head, int64_t first, int64_t rows,
+                                  float *scores, int64_t keys, float *parts) {
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t seen = job->causal ? OPDI_MIN(keys, first + i + 1) : keys;
+        const float *const mask = (const float *)(const void *)opdi_attention_mask_at(job, n, head, first + i);
+        const bool later = !mask && job->scale > 0;
+        const float scale = later ? (float)job->scale : 1;
+        float *const row = scores + i * keys;
+        float *const lse = (float *)(void *)opdi_attention_at(job->lse, n, head, first + i);
+        uint16_t *const to = (uint16_t *)(void *)scores + i * keys;
+        if (!later) { opdi_attention_shift(row, (float)job->scale, 0, mask, job->mask_strides[3], seen); }
+        float top = seen ? opdi_line_max(row, seen) : -(float)OPDI_INF;
+        int64_t none = 0;
+        while (top == -(float)OPDI_INF && none < seen && row[none] == top) { none++; }
+        if (none == seen) {                       /* all numbers are -inf */
+            parts[i] = *lse = 0;
+            memset(to, 0, (size_t)keys * 2);
+            continue;
         }
-        memcpy((uint16_t *)memory + j, narrow, part * 2);
+        top = top == -(float)OPDI_INF ? 0 : top;  /* all numbers are -inf or NaN */
+        const float sum = opdi_exp_narrow_avx512(seen, to, row, top, scale);
+        memset(to + seen, 0, (size_t)(keys - seen) * 2);
+        parts[i] = 1 / sum;
+        *lse = (float)((double)top * (double)scale + log((double)sum));
     }
+}
+#endif
+/* Computes the output and lse of `rows` rows of a head, from row `first` on.  `scores` [rows, keys] has their products
+   with k, and is overwritten.  Returns 0, or -1 if memory runs out. */
+static int opdi_attention_output(const opdi_attention *job, int64_t n, int64_t head, int64_t first, int64_t rows,
+                                 char *scores, int64_t keys) {
+    const int64_t *const to = opdi_strides(job->out);
+    const opdi_gemm_in v = opdi_attention_in(job->v, n, head / job->group, 0, false);
+    opdi_gemm_in weights = opdi_gemm_in_of(scores, job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, keys, 1);
+    char *const out = opdi_attention_at(job->out, n, head, first);
+#if defined(OPDI_AMX)
+    if (job->narrow) {                            /* as in PyTorch's kernel; tiles multiply bfloat16 */
+        float parts[OPDI_ATTENTION_BLOCK];
+        opdi_attention_powers(job, n, head, first, rows, (float *)(void *)scores, keys, parts);
+        weights.dtype = OPD_BFLOAT16;
+        if (opdi_gemm(job->size, rows, job->depth, keys, &weights, &v, 0, out, to[2], to[3])) { return -1; }
+        for (int64_t i = 0; i < rows; i++) {
+            float *const row = (float *)(void *)out + i * to[2];
+            if (to[3] == 1) { opdi_line_affine(row, row, 0, parts[i], job->depth); }
+            else {
+                for (int64_t j = 0; j < job->depth; j++) { row[j * to[3]] *= parts[i]; }
+            }
+        }
+        return 0;
+    }
+#endif
+    opdi_attention_rows(job, n, head, first, rows, scores, keys);
+    return opdi_gemm(job->size, rows, job->depth, keys, &weights, &v, 0, out, to[2], to[3]);
 }
 /* Computes the output and lse of items [begin, end) of the job ctx.  An item is a block of rows of one head. */
 static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
@@ -239,20 +284,11 @@ static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end && !failed; item++) {
         const int64_t n = item / job->blocks / job->heads, head = item / job->blocks % job->heads,
             first = item % job->blocks * job->block, rows = OPDI_MIN(job->block, job->rows - first),
-            keys = job->causal ? OPDI_MIN(job->keys, first + rows) : job->keys, *to = opdi_strides(job->out);
-        opdi_gemm_in q = opdi_attention_in(job->q, n, head, first, false),
-            k = opdi_attention_in(job->k, n, head / job->group, 0, true),
-            v = opdi_attention_in(job->v, n, head / job->group, 0, false);
-        char *out = opdi_attention_at(job->out, n, head, first);
-        failed = opdi_gemm(job->size, rows, keys, job->depth, &q, &k, 0, scores, keys, 1) != 0;
-        if (failed) { break; }
-        opdi_attention_rows(job, n, head, first, rows, scores, keys);
-        opdi_gemm_in weights = opdi_gemm_in_of(scores, job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, keys, 1);
-        if (job->v->dtype == OPD_BFLOAT16 && job->rows >= 16 && opdi_cpu_tiles()) {
-            opdi_attention_narrow(scores, rows * keys);           /* as in PyTorch's kernel; tiles multiply bfloat16 */
-            weights.dtype = OPD_BFLOAT16;
-        }
-        failed = opdi_gemm(job->size, rows, job->depth, keys, &weights, &v, 0, out, to[2], to[3]) != 0;
+            keys = job->causal ? OPDI_MIN(job->keys, first + rows) : job->keys;
+        const opdi_gemm_in q = opdi_attention_in(job->q, n, head, first, false),
+            k = opdi_attention_in(job->k, n, head / job->group, 0, true);
+        failed = opdi_gemm(job->size, rows, keys, job->depth, &q, &k, 0, scores, keys, 1) ||
+            opdi_attention_output(job, n, head, first, rows, scores, keys);
     }
     if (failed) { OPDI_STORE(&job->failed, 1); }
     if (scores) { opdi_scratch_free(scores, bytes); }
@@ -519,7 +555,10 @@ static int opdi_flash_kernel(opd_call *call) {
     job.size = opd_dtype_size(work);
     job.scale = opdi_attention_scale(opd_arg_value(call, 6), q);
     job.causal = opd_arg_bool(call, 4);
-    job.block = OPDI_MIN(job.rows, OPDI_MIN((int64_t)256, OPDI_MAX((int64_t)32, 131072 / (job.keys + 1))));
+    job.narrow = v->dtype == OPD_BFLOAT16 && job.rows >= 16 && opdi_cpu_tiles();
+    job.block = OPDI_MIN((int64_t)OPDI_ATTENTION_BLOCK, OPDI_MAX((int64_t)32, 131072 / (job.keys + 1)));
+    if (job.narrow) { job.block = opdi_round_up(job.block, 32); }     /* whole tiles */
+    job.block = OPDI_MIN(job.rows, job.block);
     job.blocks = (job.rows + job.block - 1) / job.block;
     if (!(job.out = opdi_flash_scratch(out, work)) || !(job.lse = opdi_flash_scratch(lse, work))) { return -1; }
     const double cost = (double)job.block * (double)(job.keys + 1) * (double)(job.depth + 8);
