@@ -249,13 +249,13 @@ static bool opdi_coded_numbers(const opdi_gnode *node, bool back, double *number
 static bool opdi_coded_any_strides(const opdi_gvalue *codes) {
     static const char *const takers[] = {
         "quantized_decomposed::dequantize_per_tensor", "opdispatch::quantized_convolution",
-        "opdispatch::quantized_max_pool2d", "aten::reshape", "aten::permute", "aten::transpose.int"};
+        "opdispatch::quantized_max_pool2d", "aten::reshape"};
     opd_graph_use uses[8];
     const int count = opd_graph_value_uses(codes, uses, 8);
     bool any = count > 0 && count <= 8;
     for (int i = 0; any && i < count; i++) {
-        any = uses[i].node && uses[i].node->kind == OPDI_GNODE_LIST;
-        for (int k = 0; uses[i].node && !any && k < 6; k++) { any = opd_graph_node_is(uses[i].node, takers[k]); }
+        any = false;
+        for (int k = 0; uses[i].node && !any && k < 4; k++) { any = opd_graph_node_is(uses[i].node, takers[k]); }
     }
     return any;
 }

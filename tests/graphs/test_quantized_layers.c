@@ -298,6 +298,11 @@ static void check_chain(const chain *its, int64_t channels, int64_t wide, int64_
                its->stride, its->dilation, its->add, its->pool, its->linear, (int)channels, (int)wide, (int)size);
     }
     CHECK_INT(opd_graph_infer(graph, in, 7), 0);
+    CHECK_INT(opd_graph_run(graph, in, 7, &got, 1), 1);               /* with what the graph now knows of sizes */
+    CHECK(opd_ok() && opd_equal(got, want[0]));
+    opd_tensor_set_requires_grad(in[3], true);                        /* now operators compute what follows, one by one */
+    CHECK_INT(opd_graph_run(graph, in, 7, &got, 1), 1);
+    CHECK(opd_ok() && opd_dtype(got) == OPD_FLOAT32 && opd_item_f64(opd_max(opd_abs(opd_sub(got, want[0])))) < 0.1);
     opd_graph_free(graph);
     opd_graph_free(apart);
 }

@@ -174,7 +174,8 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
 }
 OPDI_INTERNAL opd_tensor *opdi_affine_quantise(opd_tensor *numbers, opd_tensor *inverse, opd_tensor *zero, bool late,
                                                opd_value low, opd_value high, int64_t dtype);
-/* Returns what follows a layer with the result y, computed by operators. */
+/* Returns what follows a layer with the result y, computed by operators.  The codes keep the strides of y, because
+   operators that are called one by one also dequantise to the strides that they find. */
 static opd_tensor *opdi_coded_finish(const opd_call *call, const opdi_coded_ending *ending, opd_tensor *y) {
     const opd_value none = opd_value_none();
     if (y && ending->other) {
@@ -191,10 +192,9 @@ static opd_tensor *opdi_coded_finish(const opd_call *call, const opdi_coded_endi
     if (!y || !ending->codes) { return y; }
     opd_tensor *const inverse = opd_tensor_wrapped_number(opd_value_double(1 / ending->scale));
     opd_tensor *const zero = opd_tensor_wrapped_number(opd_value_int((int64_t)ending->zero));
-    y = inverse && zero ? opdi_affine_quantise(opd_to_dtype(y, OPD_FLOAT32), inverse, zero, false,
-                                               opd_value_int((int64_t)ending->least),
-                                               opd_value_int((int64_t)ending->most), ending->dtype) : NULL;
-    return y && ending->last ? opd_contiguous_full(y, 2) : y;
+    return inverse && zero ? opdi_affine_quantise(opd_to_dtype(y, OPD_FLOAT32), inverse, zero, false,
+                                                  opd_value_int((int64_t)ending->least),
+                                                  opd_value_int((int64_t)ending->most), ending->dtype) : NULL;
 }
 /* Sets what follows a product.  Returns 1; 0 if opdi_coded_finish has to do it; or -1 and sets an error.  sizes[ndim]:
    of the result. */
