@@ -5,7 +5,8 @@
    ci: --filter none
 
    For each model, FOLDER has a file MODEL.pt2 of torch.export, and a file MODEL.npz with the inputs (in0, in1, ...) and
-   the results (out0, ...).  bench/peers/compiled_models.py writes these files.  The program uses one thread.  A time is
+   the results (out0, ...).  bench/peers/compiled_models.py writes these files, and bench/peers/quantized_models.py those
+   of quantised models.  The program uses one thread.  A time is
    processor time, the median of several rounds.  In each round, all ways to run the model take turns.
    The columns c/plain and f/plain are the times of compiled and of frozen runs, divided by those of uncompiled runs.  A
    row in which one of them is above 1.00 is marked.  If the library has found that uncompiled runs of a model are
@@ -24,7 +25,9 @@
 static const char *const models[] = {
     "resnet18", "mnist_cnn", "convnext_tiny", "unet", "vae", "yolo_like", "bert", "transformer_enc", "gpt2_static",
     "llama_kv", "lstm_lm", "mlp", "bf16_mlp", "dlrm", "quant_int8_weight", "mobilenet_v3_small", "minilm_l6", "vit_tiny",
-    "lstm_256", "unet_128", "convnext_tiny_224", "small_mlp", "small_cnn", "chain_of_ten"};
+    "lstm_256", "unet_128", "convnext_tiny_224", "small_mlp", "small_cnn", "chain_of_ten", "mlp_float", "mlp_static",
+    "mlp_dynamic", "mlp_weight", "mlp_8da4w", "cnn_float", "cnn_static", "residual_float", "residual_static",
+    "block_float", "block_static", "block_dynamic", "block_weight", "block_8da4w"};
 enum { MOST_ENDS = 64, ROUNDS = 15, SIDES = 5 };
 enum { PLAIN, LIVE, FROZEN, TORCH, AOTI };
 /* The options, and PyTorch's process. */

@@ -29,11 +29,21 @@ static void opdi_gvalues_join(opdi_gvalue *const *values, int32_t count, opdi_gv
         if (opdi_gvalue_has_memory(values[i])) { opdi_gvalue_join(values[i], with); }
     }
 }
+/* Returns whether an operator is one of the built-in operators of quantised models.  They are composites, but their
+   results are always new memory. */
+static bool opdi_op_quantises(const opd_op *op) {
+    static const char *const spaces[] = {"quantized_decomposed::", "torchao::", "opdispatch::quantized_"};
+    const char *const name = opd_op_name(op);
+    bool quantises = false;
+    for (int i = 0; i < 3; i++) { quantises = quantises || strncmp(name, spaces[i], strlen(spaces[i])) == 0; }
+    return quantises && strcmp(op->definition->lib->file, "opdispatch.h") == 0;
+}
 /* Returns whether the schema of an operator says everything about the memory of its results: not if a tag says that it
    does not (dropout), nor if an operator of the program is a composite or has unknown effects. */
 OPDI_INTERNAL bool opdi_op_tells_aliases(const opd_op *op) {
     const opdi_registration *const definition = op->definition;
     if (!definition || (definition->tags & OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING)) { return false; }
+    if (opdi_op_quantises(op)) { return true; }
     return definition->lib == opdi_registry.aten ? !(definition->tags & OPDI_OPTAG_SHARES) :
         (definition->alias != OPD_ALIAS_CONSERVATIVE && !opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT));
 }

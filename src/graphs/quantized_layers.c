@@ -188,27 +188,198 @@ static int opdi_coded_remove(opd_graph *graph, opdi_gvalue *value) {
     }
     return 0;
 }
+
+//== what follows a layer ==============================================================================================
+//
+//  The operators of layers of codes also add other codes, limit the result, and make codes of it.
+
+/* What follows a layer, up to the value `end`.  numbers[count]: see opdi_coded_ending in src/ops/quantized/coded.c. */
+typedef struct opdi_coded_tail {
+    opdi_gvalue *end;
+    opdi_gvalue *wide;                            /* the dequantised `other`, or NULL */
+    opdi_coded_value other;
+    double numbers[8];
+    int count, nnodes;
+    opdi_gnode *nodes[3];
+} opdi_coded_tail;
+
+static bool opdi_coded_number_at(const opdi_gnode *node, int i, double none, double *number) {
+    opd_value value;
+    *number = none;
+    if (opdi_coded_none(node, i)) { return true; }
+    if (!opd_graph_value_constant(node->in[i], &value)) { return false; }
+    *number = value.tag == OPD_TAG_INT ? (double)value.u.i : value.u.d;
+    return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_FLOAT;
+}
+/* Returns the only user of a value, if it is a call with one result; else NULL. */
+static opdi_gnode *opdi_coded_user(const opdi_gvalue *value) {
+    opd_graph_use use;
+    return opd_graph_value_uses(value, &use, 1) == 1 && use.node && use.node->kind == OPDI_GNODE_OP &&
+        use.node->nout == 1 && use.node->block == value->node->block ? use.node : NULL;
+}
+/* Returns whether a node limits its argument, and sets the limits. */
+static bool opdi_coded_limits(const opdi_gnode *node, double *limits) {
+    limits[0] = 0;
+    limits[1] = (double)INFINITY;
+    if (opd_graph_node_is(node, "aten::relu") || opd_graph_node_is(node, "aten::relu_")) { return true; }
+    if (opd_graph_node_is(node, "aten::relu6") || opd_graph_node_is(node, "aten::relu6_")) {
+        limits[1] = 6;
+        return true;
+    }
+    const bool tanh = opd_graph_node_is(node, "aten::hardtanh") || opd_graph_node_is(node, "aten::hardtanh_");
+    if (!tanh && !opd_graph_node_is(node, "aten::clamp") && !opd_graph_node_is(node, "aten::clamp_")) { return false; }
+    return opdi_coded_number_at(node, 1, tanh ? -1 : -(double)INFINITY, &limits[0]) &&
+        opdi_coded_number_at(node, 2, tanh ? 1 : (double)INFINITY, &limits[1]) && limits[0] <= limits[1];
+}
+/* Reads the scale, zero point, quant_min, quant_max and dtype of quantize_per_tensor or dequantize_per_tensor with
+   numbers.  Returns false if the node is another, or has other scales. */
+static bool opdi_coded_numbers(const opdi_gnode *node, bool back, double *numbers) {
+    bool right = node && node->kind == OPDI_GNODE_OP && node->nin >= 6 &&
+        opd_graph_node_is(node, back ? "quantized_decomposed::dequantize_per_tensor"
+                          : "quantized_decomposed::quantize_per_tensor") &&
+        (!back || opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32));
+    for (int i = 0; right && i < 5; i++) {
+        right = !opdi_coded_none(node, i + 1) && opdi_coded_number_at(node, i + 1, 0, &numbers[i]);
+    }
+    const double inverse = right ? 1 / numbers[0] : 0;
+    return right && numbers[0] > 1e-30 && inverse > 1e-30 && fabs(numbers[1]) <= 65536 &&
+        (numbers[4] == OPD_INT8 || numbers[4] == OPD_UINT8);
+}
+/* Returns whether codes may be channels-last: all their users take any strides. */
+static bool opdi_coded_any_strides(const opdi_gvalue *codes) {
+    static const char *const takers[] = {
+        "quantized_decomposed::dequantize_per_tensor", "opdispatch::quantized_convolution",
+        "opdispatch::quantized_max_pool2d", "aten::reshape"};
+    opd_graph_use uses[8];
+    const int count = opd_graph_value_uses(codes, uses, 8);
+    bool any = count > 0 && count <= 8;
+    for (int i = 0; any && i < count; i++) {
+        any = false;
+        for (int k = 0; uses[i].node && !any && k < 4; k++) { any = opd_graph_node_is(uses[i].node, takers[k]); }
+    }
+    return any;
+}
+/* Adds a node to what follows a layer.  Returns the only user of its result, or NULL. */
+static opdi_gnode *opdi_coded_take(opdi_coded_tail *tail, opdi_gnode *node) {
+    tail->nodes[tail->nnodes++] = node;
+    tail->end = node->out[0];
+    return opdi_coded_user(tail->end);
+}
+/* Finds what follows a layer.  Returns 0, or -1 and sets an error. */
+static int opdi_coded_tail_find(const opdi_coded_search *search, opdi_gvalue *value, bool conv, opdi_coded_tail *tail) {
+    memset(tail, 0, sizeof *tail);
+    tail->end = value;
+    tail->numbers[0] = -(double)INFINITY;
+    tail->numbers[1] = (double)INFINITY;
+    opdi_gnode *next = opdi_coded_user(value);
+    if (next && (opd_graph_node_is(next, "aten::add.Tensor") || opd_graph_node_is(next, "aten::add_.Tensor")) &&
+        opdi_coded_one(next, 2) && next->in[0] != next->in[1] && next->in[0]->tag == OPD_TAG_TENSOR) {
+        const int at = next->in[0] == value;
+        const opdi_gnode *const from = next->in[at]->node;
+        double numbers[5];
+        if ((at == 1 || opd_graph_node_is(next, "aten::add.Tensor")) && opdi_coded_numbers(from, true, numbers) &&
+            !opdi_coded_written(search, from->out[0]) && !opdi_coded_written(search, from->in[0])) {
+            const int rc = opdi_coded_by(search->graph, from, false, &tail->other);
+            if (rc < 0) { return -1; }
+            tail->wide = from->out[0];
+            next = opdi_coded_take(tail, next);
+        }
+    }
+    if (next && next->in[0] == tail->end && opdi_coded_limits(next, tail->numbers)) {
+        tail->count = 2;
+        next = opdi_coded_take(tail, next);
+    } else {
+        tail->numbers[0] = -(double)INFINITY;
+        tail->numbers[1] = (double)INFINITY;
+    }
+    if (next && opdi_coded_numbers(next, false, tail->numbers + 2)) {
+        tail->count = 8;
+        (void)opdi_coded_take(tail, next);
+        tail->numbers[7] = conv && opdi_coded_any_strides(tail->end);
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+//== conversions that move behind other operators ======================================================================
+//
+//  Some operators only move elements, or choose some of them: a dequantisation behind them gives the same floats as
+//  one before them.  It then meets a quantisation with the same numbers, and both are left out; or a layer.
+
+/* Returns whether argument `i` of a node is absent or a list in which all numbers are `number`. */
+static bool opdi_coded_all(const opdi_gnode *node, int i, int64_t number) {
+    opd_value list;
+    bool all = i >= node->nin;
+    if (all || !opd_graph_value_constant(node->in[i], &list)) { return all; }
+    if (list.tag == OPD_TAG_INT) { return list.u.i == number; }
+    all = list.tag == OPD_TAG_INTS || list.tag == OPD_TAG_LIST;
+    for (int at = 0; all && at < list.n; at++) { all = list.u.ints[at] == number; }
+    return all;
+}
+static bool opdi_coded_moves(const opdi_gnode *node) {
+    static const char *const names[] = {
+        "aten::flatten.using_ints", "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::permute",
+        "aten::transpose.int", "aten::unsqueeze", "aten::squeeze.dim", "aten::squeeze.dims"};
+    bool moves = false;
+    for (int i = 0; !moves && i < 9; i++) { moves = opd_graph_node_is(node, names[i]); }
+    if (moves || !opd_graph_node_is(node, "aten::max_pool2d") || node->nin != 6) { return moves; }
+    return opdi_coded_all(node, 3, 0) || opdi_coded_all(node, 4, 1);        /* else a window may be all padding */
+}
+/* Returns a call of the operator of `node` with codes, and the result dequantised as `from` does. */
+static opdi_gvalue *opdi_coded_moved(opd_graph *graph, const opdi_gnode *node, const opdi_gnode *from) {
+    opd_graph_arg args[8];
+    const bool view = opd_graph_node_is(node, "aten::view") || opd_graph_node_is(node, "aten::_unsafe_view");
+    for (int i = 0; i < node->nin; i++) { args[i] = opdi_coded_arg_of(i ? node->in[i] : from->in[0]); }
+    const char *const name = view ? "aten::reshape" : opd_graph_node_is(node, "aten::max_pool2d")
+        ? "opdispatch::quantized_max_pool2d" : opd_op_name(node->op);
+    opdi_gvalue *const codes = opd_graph_call_args(graph, name, args, node->nin);
+    for (int i = 0; codes && i < from->nin; i++) { args[i] = opdi_coded_arg_of(i ? from->in[i] : codes); }
+    return codes ? opd_graph_call_args(graph, opd_op_name(from->op), args, from->nin) : NULL;
+}
+/* Moves the dequantisation before a node behind it, or leaves out a quantisation of dequantised codes.  Returns 1; 0 if
+   the node is another; or -1 and sets an error. */
+static int opdi_coded_move(const opdi_coded_search *search, opdi_gnode *node) {
+    const opdi_gnode *const from = node->kind == OPDI_GNODE_OP && node->nin && node->nout == 1 ? node->in[0]->node
+        : NULL;
+    double now[5], before[5];
+    if (!from || !opdi_coded_numbers(from, true, before) || opdi_coded_written(search, from->out[0]) ||
+        opdi_coded_written(search, from->in[0]) || opdi_coded_written(search, node->out[0])) { return 0; }
+    const bool whole = before[3] - before[2] >= 255;
+    const bool again = whole && opdi_coded_numbers(node, false, now) && memcmp(now, before, sizeof now) == 0;
+    if (!again && (node->nin > 8 || from->nin > 8 || !opdi_coded_moves(node))) { return 0; }
+    if (opd_graph_insert_before(search->graph, node->out[0])) { return -1; }
+    opdi_gvalue *const old = node->out[0];
+    opdi_gvalue *const made = again ? from->in[0] : opdi_coded_moved(search->graph, node, from);
+    return !made || opd_graph_replace(search->graph, old, made) < 0 || opdi_coded_remove(search->graph, old) ? -1 : 1;
+}
+
+//== layers ============================================================================================================
+
 /* Replaces a layer by one operator.  Returns 1; 0 if it stays; or -1 and sets an error. */
 static int opdi_coded_fuse(const opdi_coded_search *search, opdi_gnode *node) {
     opd_graph *const graph = search->graph;
     opdi_coded_layer layer;
     opdi_coded_value x, w;
+    opdi_coded_tail tail;
     if (!opdi_coded_layer_of(node, &layer)) { return opd_ok() ? 0 : -1; }
     if (opd_graph_insert_before(graph, node->out[0])) { return -1; }
     int rc = opdi_coded_find(graph, layer.weight, layer.conv ? OPDI_CODED_PLANES : OPDI_CODED_MATRIX, &w);
     if (rc != 1 || w.turned != layer.turned) { return rc < 0 ? -1 : 0; }
     rc = opdi_coded_find(graph, layer.x, OPDI_CODED_INPUT, &x);
     if (rc < 0 || (rc == 0 && layer.conv)) { return rc; }
+    memset(&tail, 0, sizeof tail);
+    tail.end = node->out[0];
     if (rc == 0) {
         memset(&x, 0, sizeof x);
         x.codes = layer.x;
-    }
+    } else if (!opdi_coded_written(search, layer.bias) &&
+               opdi_coded_tail_find(search, node->out[0], layer.conv != 0, &tail)) { return -1; }
     opdi_gvalue *const all[] = {x.codes, x.scales, x.zeros, w.codes, w.scales, w.zeros};
-    opd_graph_arg args[12];
+    opd_graph_arg args[16];
     for (int i = 0; i < 6; i++) {
         if (opdi_coded_written(search, all[i])) { return 0; }
         args[i] = opdi_coded_arg_of(all[i]);
     }
+    if (opd_graph_insert_before(graph, tail.end)) { return -1; }
     args[6] = opdi_coded_arg_of(layer.bias);
     for (int i = 0; i < 3 && layer.conv; i++) { args[7 + i] = opdi_coded_arg_of(node->in[layer.conv + i]); }
     if (layer.conv) {
@@ -216,11 +387,20 @@ static int opdi_coded_fuse(const opdi_coded_search *search, opdi_gnode *node) {
         args[11] = opdi_coded_arg_of(NULL);
         args[11].constant = opd_value_bool(layer.flat);
     }
+    const int at = layer.conv ? 12 : 7;
+    args[at] = opdi_coded_arg_of(tail.other.codes);
+    args[at + 1] = opdi_coded_arg_of(tail.other.scales);
+    args[at + 2] = opdi_coded_arg_of(tail.other.zeros);
+    args[at + 3] = opdi_coded_arg_of(NULL);
+    args[at + 3].constant = opd_value_doubles(tail.numbers, tail.count);
     opdi_gvalue *const old = node->out[0];
     opdi_gvalue *const made = opd_graph_call_args(graph, layer.conv ? "opdispatch::quantized_convolution"
-                                                  : "opdispatch::quantized_linear", args, layer.conv ? 12 : 7);
-    if (!made || opd_graph_replace(graph, old, made) < 0 || opdi_coded_remove(graph, old)) { return -1; }
-    return 1;
+                                                  : "opdispatch::quantized_linear", args, at + 4);
+    if (!made || opd_graph_replace(graph, tail.end, made) < 0) { return -1; }
+    while (tail.nnodes > 0) {                     /* operators in place, too, whose results nothing uses now */
+        if (opd_graph_erase_node(graph, tail.nodes[--tail.nnodes])) { return -1; }
+    }
+    return (tail.wide && opdi_coded_remove(graph, tail.wide)) || opdi_coded_remove(graph, old) ? -1 : 1;
 }
 int opd_graph_fuse_quantized(opd_graph *graph) {
     opdi_coded_search search;
@@ -237,7 +417,12 @@ int opd_graph_fuse_quantized(opd_graph *graph) {
     else { search.mark = opdi_graph_mark_written(graph); }
     for (opd_graph_node *node = opd_graph_first(graph), *next; node && rc >= 0; node = next) {
         next = opd_graph_next(node);
+        rc = opdi_coded_move(&search, node);
+    }
+    for (opd_graph_node *node = opd_graph_first(graph), *next; node && rc >= 0; node = next) {
+        next = opd_graph_next(node);
         rc = opdi_coded_fuse(&search, node);
+        if (rc > 0) { next = opd_graph_first(graph); }            /* `next` may have been left out */
         fused += rc > 0;
     }
     if (opd_graph_insert_before(graph, NULL)) { rc = -1; }

@@ -59,8 +59,71 @@ OPDI_ALWAYS void opdi_codes_make_here(const opdi_code_job *job, const float *x, 
         else { for (int lane = 0; lane < some; lane++) { out[i + lane] = (uint8_t)whole[lane]; } }
     }
 }
-/* For each level, a function that converts `count` elements of row `row`, from element k on, to floats, and one that
-   makes codes. */
+OPDI_UNFUSED_BEGIN
+/* Computes what follows a product for `rows` rows of `count` columns, from column j on, without codes: v [rows, 32]. */
+OPDI_ALWAYS void opdi_byte_ends_here(const opdi_byte_ends *ends, const int32_t *sums, int64_t ld, int64_t rows,
+                                     int64_t j, int64_t count, const uint8_t *other, int64_t other_step, float *v) {
+    const float low = ends->low, high = ends->high, less = ends->other_zero, more = ends->other_scale;
+    const uint8_t flip = ends->other_minus ? 0x80 : 0;
+    const float half = flip ? 128 : 0;
+    float scales[32] = {0}, bias[32] = {0}, t[32];
+    int32_t all[32] = {0}, whole[32] = {0};
+    uint8_t bytes[32] = {0};
+    for (int64_t i = 0; i < count; i++) {
+        scales[i] = ends->scale * ends->scales[j + i];
+        all[i] = ends->zero * ends->all[j + i];
+        bias[i] = ends->bias ? ends->bias[j + i] : 0;
+    }
+    for (int64_t row = 0; row < rows; row++, sums += ld, v += 32) {
+        memcpy(whole, sums, (size_t)count * sizeof *sums);
+        for (int i = 0; i < 32; i++) { t[i] = (float)(whole[i] - all[i]) * scales[i]; }
+        for (int i = 0; i < 32; i++) { t[i] += bias[i]; }
+        if (other) {
+            memcpy(bytes, other + row * other_step, (size_t)count);
+            for (int i = 0; i < 32; i++) { t[i] += ((float)(uint8_t)(bytes[i] ^ flip) - half - less) * more; }
+        }
+        if (ends->limited) {
+            for (int i = 0; i < 32; i++) { t[i] = t[i] < low ? low : t[i]; }
+            for (int i = 0; i < 32; i++) { t[i] = t[i] > high ? high : t[i]; }
+        }
+        for (int i = 0; i < 32; i++) { v[i] = t[i]; }
+    }
+}
+#define OPDI_BYTE_ENDS_AT(level, attribute) \
+    attribute static void opdi_codes_ends_##level( \
+        const opdi_byte_ends *ends, const int32_t *sums, int64_t ld, int64_t rows, int64_t j, int64_t count, \
+        const uint8_t *other, int64_t other_step, float *v) { \
+        if (count == 32) { opdi_byte_ends_here(ends, sums, ld, rows, j, 32, other, other_step, v); } \
+        else { opdi_byte_ends_here(ends, sums, ld, rows, j, count, other, other_step, v); } \
+    }
+OPDI_BYTE_ENDS_AT(plain, )
+#if defined(OPDI_X86)
+OPDI_BYTE_ENDS_AT(avx2, OPDI_AVX2)
+OPDI_BYTE_ENDS_AT(avx512, OPDI_AVX512)
+#endif
+#undef OPDI_BYTE_ENDS_AT
+OPDI_UNFUSED_END
+/* Sets to[i] to the larger one of to[i] and from[i].  flip: 0x80 if the codes are int8. */
+OPDI_ALWAYS void opdi_codes_max_here(const uint8_t *from, uint8_t flip, int64_t count, uint8_t *to) {
+    uint8_t a[32] = {0}, b[32] = {0};
+    for (int64_t i = 0; i < count; i += 32) {
+        const int64_t some = OPDI_MIN((int64_t)32, count - i);
+        if (some == 32) {
+            memcpy(a, from + i, 32);
+            memcpy(b, to + i, 32);
+        } else {
+            memcpy(a, from + i, (size_t)some);
+            memcpy(b, to + i, (size_t)some);
+        }
+        for (int lane = 0; lane < 32; lane++) {
+            const uint8_t x = a[lane] ^ flip, y = b[lane] ^ flip;
+            b[lane] = (uint8_t)((x > y ? x : y) ^ flip);
+        }
+        memcpy(to + i, b, (size_t)some);
+    }
+}
+/* For each level, a function that converts `count` elements of row `row`, from element k on, to floats, one that makes
+   codes, and one for the larger ones of codes. */
 #define OPDI_CODES_AT(level, attribute) \
     attribute static void opdi_codes_widen_##level(const opdi_coded_rows *rows, int64_t row, int64_t k, int64_t count, \
                                                    float *out) { \
@@ -75,6 +138,9 @@ OPDI_ALWAYS void opdi_codes_make_here(const opdi_code_job *job, const float *x, 
     attribute static void opdi_codes_make_##level(const opdi_code_job *job, const float *x, int64_t count, \
                                                   float inverse, float zero, uint8_t *out) { \
         opdi_codes_make_here(job, x, count, inverse, zero, out); \
+    } \
+    attribute static void opdi_codes_max_##level(const uint8_t *from, uint8_t flip, int64_t count, uint8_t *to) { \
+        opdi_codes_max_here(from, flip, count, to); \
     }
 OPDI_CODES_AT(plain, )
 #if defined(OPDI_X86)
@@ -133,6 +199,47 @@ OPDI_INTERNAL void opdi_codes_make(const opdi_code_job *job, int64_t rows) {
     const int64_t parts = (job->row + OPDI_CODES_AT_ONCE - 1) / OPDI_CODES_AT_ONCE;
     opdi_parallel_for(rows * parts, OPDI_MAX((int64_t)1, 32768 / OPDI_MIN(job->row, (int64_t)OPDI_CODES_AT_ONCE)),
                       opdi_codes_make_range, (void *)(uintptr_t)job);
+}
+
+/* Computes what follows a product for `rows` rows of `count` columns, at most 32 each, from column j on.  `sums` has
+   rows of ld elements.  Writes floats to v [rows, 32], or codes to out [rows, 32]. */
+OPD_UNUSED OPDI_INTERNAL void opdi_byte_ends_tile(
+    const opdi_byte_ends *ends, const int32_t *sums, int64_t ld, int64_t rows, int64_t j, int64_t count,
+    const uint8_t *other, int64_t other_step, float *v, uint8_t *out) {
+    opdi_code_job job;
+    OPDI_CODES(ends)(ends, sums, ld, rows, j, count, other, other_step, v);
+    if (!ends->codes) { return; }
+    memset(&job, 0, sizeof job);
+    job.low = ends->least;
+    job.high = ends->most;
+    OPDI_CODES(make)(&job, v, rows * OPDI_BYTE_SIDE, ends->inverse, ends->code_zero, out);
+}
+
+/* A max_pool2d of `planes` images of codes with their channels last. */
+static void opdi_codes_pool_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_code_pool *const pool = (const opdi_code_pool *)ctx;
+    const int64_t c = pool->channels;
+    for (int64_t row = begin; row < end; row++) {
+        const uint8_t *const image = pool->x + row / pool->out[0] * pool->in[0] * pool->in[1] * c;
+        const int64_t y = row % pool->out[0] * pool->stride[0] - pool->padding[0];
+        for (int64_t at = 0; at < pool->out[1]; at++) {
+            uint8_t *const to = pool->y + (row * pool->out[1] + at) * c;
+            const int64_t x = at * pool->stride[1] - pool->padding[1];
+            memset(to, pool->flip, (size_t)c);    /* the least code */
+            for (int64_t i = 0; i < pool->kernel[0]; i++) {
+                const int64_t line = y + i * pool->dilation[0];
+                for (int64_t k = 0; k < pool->kernel[1] && line >= 0 && line < pool->in[0]; k++) {
+                    const int64_t column = x + k * pool->dilation[1];
+                    if (column < 0 || column >= pool->in[1]) { continue; }
+                    OPDI_CODES(max)(image + (line * pool->in[1] + column) * c, pool->flip, c, to);
+                }
+            }
+        }
+    }
+}
+OPD_UNUSED OPDI_INTERNAL void opdi_codes_pool(const opdi_code_pool *pool) {
+    opdi_parallel_for(pool->images * pool->out[0], OPDI_MAX((int64_t)1, 32768 / (pool->out[1] * pool->channels)),
+                      opdi_codes_pool_range, (void *)(uintptr_t)pool);
 }
 
 //== products of 8-bit integers with few rows ==========================================================================

@@ -666,6 +666,50 @@ typedef struct opdi_byte_job {
     int64_t w_stride;
     int32_t *y;
 } opdi_byte_job;
+/* What follows a product of codes, whose sums of row i and column j are sums[i][j]:
+       y = (sums[i][j] - zero * all[j]) * (scale * scales[j]) + bias[j] + (other - other_zero) * other_scale
+   y is limited to low .. high, and becomes a code if `codes` is true.  bias and other may be NULL. */
+typedef struct opdi_byte_ends {
+    const int32_t *all;                           /* the sums of the rows of w */
+    const float *scales, *bias;
+    const uint8_t *other;                         /* as the result, with the last dim contiguous */
+    float scale, other_scale, other_zero, low, high;
+    int32_t zero;
+    bool other_minus, limited, codes;
+    float inverse, code_zero, least, most;        /* see opdi_code_job */
+} opdi_byte_ends;
+/* A max_pool2d of images of codes with their channels last.  flip: 0x80 if the codes are int8. */
+typedef struct opdi_code_pool {
+    int64_t images, channels, in[2], out[2], kernel[2], stride[2], padding[2], dilation[2];
+    const uint8_t *x;
+    uint8_t *y, flip;
+} opdi_code_pool;
+#define OPDI_BYTE_SIDE 32                         /* rows and columns of a tile of sums */
+/* A tile of sums of products of uint8 and int8.  Row i of A begins at a + i * step, and consists of runs of bytes,
+   which begin at `offsets`.  A run has `words` words of four bytes, rounded up to `parts` times 64 bytes: B, packed by
+   opdi_byte_conv_pack, has zeros for the rest. */
+typedef struct opdi_byte_tile {
+    const uint8_t *a;
+    const int8_t *b;
+    const int64_t *offsets;
+    int64_t step, runs, words, parts;
+} opdi_byte_tile;
+/* A convolution of images x [images, channels, ih, iw] of 8-bit codes with w [n, channels, kh, kw] of int8.  xs and ys
+   are the strides of x and y, in elements: of an image, a channel, a row and a column.  The result y has floats, or
+   codes (ends.codes).  `planes`, `packed` and `rows` are buffers, whose bytes opdi_byte_conv_sizes finds; `all` has n
+   elements. */
+typedef struct opdi_byte_conv {
+    int64_t images, channels, ih, iw, n, kh, kw, oh, ow, stride[2], padding[2], dilation[2];
+    const uint8_t *x;
+    uint8_t flip;                                 /* 0x80 if x is of int8: the codes become uint8 */
+    const int8_t *w;
+    int64_t xs[4], ys[4];
+    void *y;
+    opdi_byte_ends ends;
+    uint8_t *planes;
+    int8_t *packed, *rows;
+    int32_t *all;
+} opdi_byte_conv;
 #define OPDI_BYTE_FEW 24                          /* largest number of rows of x for which w is not packed */
 /* The numbers for the codes of IQ4_NL and IQ4_XS, plus 128, and for the codes of MXFP4 and NVFP4, plus 12. */
 OPD_UNUSED static const uint8_t opdi_block_curve[16] = {

@@ -415,6 +415,62 @@ OPDI_AVX512 static void opdi_micro_quads(int64_t kc, const void *const *rows, in
 #undef OPDI_QUADS_INIT
 #undef OPDI_QUADS_STEP
 #undef OPDI_QUADS_STORE
+/* Begins and ends the use of opdi_byte_tile_sums by a thread.  Returns whether it uses tiles. */
+OPD_UNUSED OPDI_INTERNAL bool opdi_byte_tiles_begin(void) {
+#if defined(OPDI_AMX)
+    if (opdi_cpu_tiles()) {
+        OPDI_AMX_CONFIGURE(&opdi_amx_whole);
+        return true;
+    }
+#endif
+    return false;
+}
+OPD_UNUSED OPDI_INTERNAL void opdi_byte_tiles_end(bool tiles) {
+#if defined(OPDI_AMX)
+    if (tiles) { OPDI_AMX_RELEASE(); }
+#else
+    (void)tiles;
+#endif
+}
+/* Sets sums [32, 32], which are aligned to 64 bytes, to the sums of a tile. */
+OPD_UNUSED OPDI_INTERNAL void opdi_byte_tile_sums(const opdi_byte_tile *tile, bool tiles, int32_t *sums) {
+    const int8_t *b = tile->b;
+#if defined(OPDI_AMX)
+    if (tiles) {
+        OPDI_AMX_ZERO(0);
+        OPDI_AMX_ZERO(1);
+        OPDI_AMX_ZERO(2);
+        OPDI_AMX_ZERO(3);
+        for (int64_t run = 0; run < tile->runs; run++) {
+            const uint8_t *a = tile->a + tile->offsets[run];
+            for (int64_t part = 0; part < tile->parts; part++, a += 64, b += 2048) {
+                OPDI_AMX_LOAD(4, a, tile->step);
+                OPDI_AMX_LOAD(5, a + 16 * tile->step, tile->step);
+                OPDI_AMX_LOAD(6, b, (int64_t)128);
+                OPDI_AMX_LOAD(7, b + 64, (int64_t)128);
+                OPDI_AMX_QUADS(0, 4, 6);
+                OPDI_AMX_QUADS(1, 4, 7);
+                OPDI_AMX_QUADS(2, 5, 6);
+                OPDI_AMX_QUADS(3, 5, 7);
+            }
+        }
+        OPDI_AMX_STORE(0, sums, (int64_t)128);
+        OPDI_AMX_STORE(1, sums + 16, (int64_t)128);
+        OPDI_AMX_STORE(2, sums + 512, (int64_t)128);
+        OPDI_AMX_STORE(3, sums + 528, (int64_t)128);
+        return;
+    }
+#endif
+    (void)tiles;
+    for (int64_t run = 0; run < tile->runs; run++, b += tile->parts * 2048) {
+        for (int64_t row = 0; row < OPDI_BYTE_SIDE; row += 8) {
+            const void *rows[8];
+            for (int64_t i = 0; i < 8; i++) { rows[i] = tile->a + tile->offsets[run] + (row + i) * tile->step; }
+            opdi_micro_quads(tile->words, rows, 1, b, OPDI_BYTE_SIDE, sums + row * OPDI_BYTE_SIDE, OPDI_BYTE_SIDE,
+                             run > 0);
+        }
+    }
+}
 static bool opdi_gemm_is_short(const opdi_gemm_in *in, int64_t rows) {
     return (in->dtype == OPD_BFLOAT16 && !in->pack) || (in->exact && rows >= 16);
 }

@@ -150,7 +150,7 @@ static int opdi_register_quantized(void) {
     static const opdi_card_fn torchao[] = {
         opdi_affine_quantize_blocks, opdi_affine_dequantize_blocks, opdi_affine_choose_blocks,
         opdi_affine_choose_float8, opdi_affine_quantize_float8, opdi_affine_dequantize_float8};
-    static const opdi_card_fn own[] = {opdi_coded_linear, opdi_coded_convolution};
+    static const opdi_card_fn own[] = {opdi_coded_linear, opdi_coded_convolution, opdi_coded_pool};
     static const opdi_card_fn transformers[] = {opdi_transformers_grouped, opdi_transformers_grouped_backward};
     if (OPDI_EXTRA_DEFINE_ALL("quantized_decomposed", pytorch, &all) ||
         OPDI_EXTRA_DEFINE_ALL("torchao", torchao, &all) || OPDI_EXTRA_DEFINE_ALL("opdispatch", own, &all) ||

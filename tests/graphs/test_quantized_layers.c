@@ -222,6 +222,130 @@ TEST(convolutions_of_other_forms) {
     }
 }
 
+//-- what follows a layer ----------------------------------------------------------------------------------------------
+
+/* Chains of layers: conv, (add), limit, quantise, (max_pool2d), conv ... */
+enum { RELU, RELU_, TANH, CLAMP, PLAIN };
+typedef struct chain { int limit, dtype, stride, dilation; bool add, pool, linear; } chain;
+
+static opd_graph_value *coded(opd_graph *graph, const chain *its, opd_graph_value *x, double scale, int zero) {
+    const int low = its->dtype == OPD_INT8 ? -128 : 0;
+    x = OPD_GRAPH_CALL(graph, QD "quantize_per_tensor", x, scale, low + zero, low, low + 255, its->dtype);
+    return OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", x, scale, low + zero, low, low + 255, its->dtype);
+}
+static opd_graph_value *limited(opd_graph *graph, const chain *its, opd_graph_value *x) {
+    switch (its->limit) {
+    case RELU: return OPD_GRAPH_CALL(graph, "aten::relu", x);
+    case RELU_: return OPD_GRAPH_CALL(graph, "aten::relu_", x);
+    case TANH: return OPD_GRAPH_CALL(graph, "aten::hardtanh", x, 0.0, 0.6);
+    case CLAMP: return OPD_GRAPH_CALL(graph, "aten::clamp", x, -0.5, opd_value_none());
+    default: return x;
+    }
+}
+/* apart: the floats of layers are outputs, too, so that nothing that follows can be joined to them. */
+static opd_graph *chain_of(const chain *its, bool apart) {
+    opd_graph *graph = opd_graph_new();
+    opd_graph_value *in[7], *out[4], *w[2];
+    static const char *const names[7] = {"x", "w", "s", "b", "v", "t", "c"};
+    int n = 1;
+    for (int i = 0; i < 7; i++) { in[i] = opd_graph_input(graph, names[i], NULL); }
+    for (int i = 0; i < 2; i++) {
+        w[i] = OPD_GRAPH_CALL(graph, QD "dequantize_per_channel", in[3 * i + 1], in[3 * i + 2], opd_value_none(), 0, -128, 127,
+                              OPD_INT8);
+    }
+    opd_graph_value *x = coded(graph, its, in[0], 0.0083, 120), *y;
+    const int64_t stride[1] = {its->stride}, padding[1] = {its->dilation}, dilation[1] = {its->dilation}, one[1] = {1};
+    y = its->linear ? OPD_GRAPH_CALL(graph, "aten::linear", x, w[0], in[3])
+        : OPD_GRAPH_CALL(graph, "aten::conv2d", x, w[0], in[3], opd_ints_of(stride, 1), opd_ints_of(padding, 1),
+                         opd_ints_of(dilation, 1), 1);
+    if (apart) { out[n++] = OPD_GRAPH_CALL(graph, "aten::mul.Scalar", y, 1.0); }
+    y = coded(graph, its, limited(graph, its, y), 0.0121, its->limit == RELU ? 0 : 90);
+    if (its->pool) {
+        const int64_t two[1] = {2}, none[1] = {1};
+        y = OPD_GRAPH_CALL(graph, "aten::max_pool2d", y, opd_ints_of(two, 1), opd_ints_of(two, 1), opd_ints_of(none, 1));
+        y = coded(graph, its, y, 0.0121, its->limit == RELU ? 0 : 90);
+    }
+    opd_graph_value *z = its->linear ? OPD_GRAPH_CALL(graph, "aten::linear", y, w[1], in[6])
+        : OPD_GRAPH_CALL(graph, "aten::conv2d", y, w[1], in[6], opd_ints_of(one, 1), opd_ints_of(one, 1), opd_ints_of(one, 1), 1);
+    if (apart) { out[n++] = OPD_GRAPH_CALL(graph, "aten::mul.Scalar", z, 1.0); }
+    if (its->add) { z = OPD_GRAPH_CALL(graph, "aten::add.Tensor", z, y); }
+    out[0] = coded(graph, its, limited(graph, its, z), 0.021, 70);
+    CHECK_INT(opd_graph_output(graph, out, n, false), 0);
+    return graph;
+}
+static void check_chain(const chain *its, int64_t channels, int64_t wide, int64_t size) {
+    opd_tensor *in[7], *want[3] = {NULL}, *got = NULL;
+    opd_graph *graph = chain_of(its, false), *apart = chain_of(its, true);
+    in[0] = its->linear ? numbers(OPD_INTS(size, channels), 1) : numbers(OPD_INTS(2, channels, size, size + 3), 1);
+    in[1] = its->linear ? codes(OPD_INTS(wide, channels), 2) : codes(OPD_INTS(wide, channels, 3, 3), 2);
+    in[4] = its->linear ? codes(OPD_INTS(wide, wide), 3) : codes(OPD_INTS(wide, wide, 3, 3), 3);
+    for (int i = 0; i < 2; i++) {
+        in[3 * i + 2] = opd_mul_Scalar(opd_add_Scalar(opd_abs(numbers(OPD_INTS(wide), 4 + i)), opd_value_double(0.1)), opd_value_double(0.01));
+        in[3 * i + 3] = numbers(OPD_INTS(wide), 6 + i);
+    }
+    CHECK_INT(opd_graph_fuse_quantized(graph), 2);
+    CHECK_INT(opd_graph_fuse_quantized(apart), 2);
+    CHECK_INT(opd_graph_check(graph), 0);
+    CHECK_INT(opd_graph_count(graph, QD "quantize_per_tensor"), 1);
+    CHECK_INT(opd_graph_count(graph, "aten::add.Tensor") + opd_graph_count(graph, "aten::relu_") +
+              opd_graph_count(graph, "aten::max_pool2d") + opd_graph_count(graph, "aten::hardtanh"), 0);
+    CHECK_INT(opd_graph_run(apart, in, 7, want, 3), 3);
+    CHECK_INT(opd_graph_run(graph, in, 7, &got, 1), 1);
+    const bool right = opd_ok() && opd_equal(got, want[0]) && opd_item_f64(opd_max(got)) > opd_item_f64(opd_min(got));
+    CHECK(right);
+    if (!right) {
+        printf("limit %d, %s, stride %d, dilation %d, %d %d %d; %d -> %d, %d\n", its->limit, opd_dtype_name((opd_scalar_type)its->dtype),
+               its->stride, its->dilation, its->add, its->pool, its->linear, (int)channels, (int)wide, (int)size);
+    }
+    CHECK_INT(opd_graph_infer(graph, in, 7), 0);
+    CHECK_INT(opd_graph_run(graph, in, 7, &got, 1), 1);               /* with what the graph now knows of sizes */
+    CHECK(opd_ok() && opd_equal(got, want[0]));
+    opd_tensor_set_requires_grad(in[3], true);                        /* now operators compute what follows, one by one */
+    CHECK_INT(opd_graph_run(graph, in, 7, &got, 1), 1);
+    CHECK(opd_ok() && opd_dtype(got) == OPD_FLOAT32 && opd_item_f64(opd_max(opd_abs(opd_sub(got, want[0])))) < 0.1);
+    opd_graph_free(graph);
+    opd_graph_free(apart);
+}
+/* The results are equal to the bit: the sums become floats, which are multiplied, added, limited and quantised as the
+   separate operators do. */
+TEST(layers_with_what_follows_give_equal_results) {
+    static const chain chains[] = {
+        {RELU, OPD_UINT8, 1, 1, false, true, false}, {RELU_, OPD_INT8, 2, 1, true, false, false},
+        {TANH, OPD_UINT8, 1, 2, true, true, false}, {CLAMP, OPD_INT8, 3, 1, false, true, false},
+        {PLAIN, OPD_UINT8, 2, 2, true, false, false}, {RELU_, OPD_UINT8, 1, 1, true, false, true},
+        {TANH, OPD_INT8, 1, 1, false, false, true}, {PLAIN, OPD_INT8, 1, 1, true, true, false}};
+    static const int64_t sizes[][3] = {{3, 5, 7}, {16, 33, 9}, {70, 64, 5}};
+    for (int i = 0; i < 8; i++) {
+        for (int k = 0; k < 3; k++) { OPD_SCOPE { check_chain(&chains[i], sizes[k][0], sizes[k][1], sizes[k][2] + 6 * (i % 3)); } }
+    }
+    CHECK_OK();
+}
+/* A value that something else uses, too, or an output, does not become codes inside of a layer; the result of add with a
+   factor neither. */
+TEST(what_has_other_users_stays) {
+    static const chain its = {RELU, OPD_UINT8, 1, 1, false, false, true};
+    for (int kind = 0; kind < 3; kind++) {
+        opd_graph_value *in[5], *y[2];
+        opd_graph *graph = graph_with(in, 3);
+        opd_graph_value *w = OPD_GRAPH_CALL(graph, QD "dequantize_per_channel", in[1], in[2], opd_value_none(), 0, -128, 127,
+                                            OPD_INT8), *x = coded(graph, &its, in[0], 0.0083, 120);
+        y[0] = OPD_GRAPH_CALL(graph, "aten::linear", x, w);
+        y[1] = kind == 1 ? y[0] : OPD_GRAPH_CALL(graph, "aten::add.Tensor", y[0], x, 2);
+        y[0] = kind == 2 ? y[1] : OPD_GRAPH_CALL(graph, "aten::relu", kind ? y[0] : y[1]);
+        CHECK_INT(opd_graph_output(graph, y, 2, false), 0);
+        opd_graph *fused = opd_graph_copy(graph);
+        opd_tensor *rest[3] = {numbers(OPD_INTS(4, 16), 1), codes(OPD_INTS(16, 16), 2), numbers(OPD_INTS(16), 3)}, *want[2], *got[2];
+        CHECK_INT(opd_graph_fuse_quantized(fused), 1);
+        CHECK_INT(opd_graph_count(fused, "aten::relu"), kind != 2);
+        CHECK_INT(opd_graph_run(graph, rest, 3, want, 2), 2);
+        CHECK_INT(opd_graph_run(fused, rest, 3, got, 2), 2);
+        CHECK(near(got[0], want[0]) && near(got[1], want[1]));
+        opd_graph_free(graph);
+        opd_graph_free(fused);
+    }
+    CHECK_OK();
+}
+
 //-- gradients and transforms ------------------------------------------------------------------------------------------
 
 TEST(gradients_flow_through_fused_layers) {

@@ -65,8 +65,8 @@ static opd_tensor *opdi_affine_one(opd_call *call, int at) {
 }
 /* Returns `numbers` times inverse, rounded, plus zero, between low and high, in dtype.  zero may be NULL.  If `late` is
    true, rounds after zero was added. */
-static opd_tensor *opdi_affine_quantise(opd_tensor *numbers, opd_tensor *inverse, opd_tensor *zero, bool late,
-                                        opd_value low, opd_value high, int64_t dtype) {
+OPDI_INTERNAL opd_tensor *opdi_affine_quantise(opd_tensor *numbers, opd_tensor *inverse, opd_tensor *zero, bool late,
+                                               opd_value low, opd_value high, int64_t dtype) {
     opd_tensor *const done = opd_ok() ? opdi_coded_at_once(numbers, inverse, zero, late, low, high, dtype) : NULL;
     if (done) { return done; }
     numbers = opd_ok() ? opd_mul(numbers, inverse) : NULL;

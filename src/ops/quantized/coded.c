@@ -135,26 +135,122 @@ typedef struct opdi_coded_input {
     const int32_t *zeros;
     int64_t step;
 } opdi_coded_input;
+/* What follows a layer, from argument `at` on: Tensor? other, Tensor? other_scale, Tensor? other_zero_point, float[]
+   ending.  The codes `other` are added, as floats; then the sum is limited to ending[0] .. ending[1]; then it becomes
+   codes: ending[2] to ending[7] are the scale, the zero point, quant_min, quant_max, the dtype and the memory format.
+   `ending` may be shorter. */
+typedef struct opdi_coded_ending {
+    int at;
+    bool limited, codes;
+    double low, high, scale, zero, least, most;
+    opd_scalar_type dtype;
+    bool last;                                    /* the codes are channels-last */
+    const opd_tensor *other;
+} opdi_coded_ending;
+/* Reads *ending.  Returns 0, or -1 and sets an error. */
+static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_ending *ending) {
+    const opd_value *const list = opd_call_args(call) + at + 3;
+    memset(ending, 0, sizeof *ending);
+    ending->at = at;
+    ending->other = opdi_coded_arg(call, at);
+    if (list->tag != OPD_TAG_FLOATS || list->n == 0) { return 0; }
+    const double *const d = list->u.floats;
+    if (list->n != 2 && list->n != 8) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: ending must have 0, 2 or 8 numbers, but has %d",
+                        opd_op_name(opd_call_operator(call)), (int)list->n);
+    }
+    ending->low = d[0];
+    ending->high = d[1];
+    ending->limited = !(isinf(d[0]) && isinf(d[1]));
+    if (list->n == 2) { return 0; }
+    ending->codes = true;
+    ending->scale = d[2];
+    ending->zero = d[3];
+    ending->least = d[4];
+    ending->most = d[5];
+    ending->dtype = (opd_scalar_type)d[6];
+    ending->last = d[7] > 0;
+    return 0;
+}
+OPDI_INTERNAL opd_tensor *opdi_affine_quantise(opd_tensor *numbers, opd_tensor *inverse, opd_tensor *zero, bool late,
+                                               opd_value low, opd_value high, int64_t dtype);
+/* Returns what follows a layer with the result y, computed by operators.  The codes keep the strides of y, because
+   operators that are called one by one also dequantise to the strides that they find. */
+static opd_tensor *opdi_coded_finish(const opd_call *call, const opdi_coded_ending *ending, opd_tensor *y) {
+    const opd_value none = opd_value_none();
+    if (y && ending->other) {
+        opd_tensor *const codes = opd_to_dtype(opd_arg_tensor(call, ending->at), OPD_FLOAT32);
+        opd_tensor *const zero = opd_to_dtype(opd_arg_tensor(call, ending->at + 2), OPD_FLOAT32);
+        opd_tensor *const other = opd_ok() ? opd_mul(opd_sub(codes, zero), opd_arg_tensor(call, ending->at + 1)) : NULL;
+        y = other ? opd_add(y, opd_to_dtype(other, OPD_FLOAT32)) : NULL;
+    }
+    if (y && ending->limited) {
+        const bool below = !isinf(ending->low), above = !isinf(ending->high);
+        y = !(ending->low < 0 || ending->low > 0) && !above ? opd_relu(y)
+            : opd_clamp(y, below ? opd_value_double(ending->low) : none, above ? opd_value_double(ending->high) : none);
+    }
+    if (!y || !ending->codes) { return y; }
+    opd_tensor *const inverse = opd_tensor_wrapped_number(opd_value_double(1 / ending->scale));
+    opd_tensor *const zero = opd_tensor_wrapped_number(opd_value_int((int64_t)ending->zero));
+    return inverse && zero ? opdi_affine_quantise(opd_to_dtype(y, OPD_FLOAT32), inverse, zero, false,
+                                                  opd_value_int((int64_t)ending->least),
+                                                  opd_value_int((int64_t)ending->most), ending->dtype) : NULL;
+}
+/* Sets what follows a product.  Returns 1; 0 if opdi_coded_finish has to do it; or -1 and sets an error.  sizes[ndim]:
+   of the result. */
+static int opdi_coded_ends_make(const opd_call *call, const opdi_coded_ending *ending, const int64_t *sizes, int ndim,
+                                bool last, opdi_byte_ends *ends) {
+    memset(ends, 0, sizeof *ends);
+    ends->limited = ending->limited;
+    ends->low = (float)ending->low;
+    ends->high = (float)ending->high;
+    ends->codes = ending->codes;
+    ends->inverse = (float)(1 / ending->scale);
+    ends->code_zero = (float)ending->zero;
+    ends->least = (float)ending->least;
+    ends->most = (float)ending->most;
+    if (ending->codes && ((ending->dtype != OPD_INT8 && ending->dtype != OPD_UINT8) || !isfinite(ends->inverse))) {
+        return 0;
+    }
+    if (!ending->other) { return 1; }
+    opd_tensor *other = opd_arg_tensor(call, ending->at), *scale = opdi_coded_arg(call, ending->at + 1);
+    opd_tensor *zero = opdi_coded_arg(call, ending->at + 2);
+    if (!scale || !zero || scale->numel != 1 || zero->numel != 1 || other->ndim != ndim || (last && ndim != 4) ||
+        memcmp(opdi_sizes(other), sizes, (size_t)ndim * sizeof *sizes) != 0 ||
+        (other->dtype != OPD_INT8 && other->dtype != OPD_UINT8)) { return 0; }
+    if (last) { other = opd_permute(other, OPD_INTS(0, 2, 3, 1)); }
+    other = other ? opdi_dense_as(other, OPDI_DTYPE(other)) : NULL;
+    if (!other) { return -1; }
+    ends->other = (const uint8_t *)other->data;
+    ends->other_minus = other->dtype == OPD_INT8;
+    ends->other_scale = (float)opd_item_f64(scale);
+    ends->other_zero = (float)opd_item_f64(zero);
+    return opd_ok() ? 1 : -1;
+}
 /* A product of such an input with rows of int8.  sums: [m + 1, n], the last row has the sums of the rows of int8. */
 typedef struct opdi_coded_product {
     opdi_coded_input x;
-    const float *scales, *bias;
+    opdi_byte_ends ends;
     const int32_t *sums;
     int64_t m, n;
-    float *y;
+    char *y;
 } opdi_coded_product;
 /* An opdi_range_fn: computes rows begin .. end - 1 of y from the sums. */
 static void opdi_coded_ends(void *ctx, int64_t begin, int64_t end) {
     const opdi_coded_product *const product = (const opdi_coded_product *)ctx;
-    const int64_t n = product->n;
-    const int32_t *const all = product->sums + product->m * n;
-    const float *const scales = product->scales, *const bias = product->bias;
+    const int64_t n = product->n, size = product->ends.codes ? 1 : 4;
+    opdi_byte_ends ends = product->ends;
+    float floats[OPDI_BYTE_SIDE];
+    uint8_t codes[OPDI_BYTE_SIDE];
     for (int64_t i = begin; i < end; i++) {
-        const int32_t *const sums = product->sums + i * n, zero = product->x.zeros[i * product->x.step];
-        const float scale = product->x.scales[i * product->x.step];
-        float *const y = product->y + i * n;
-        for (int64_t j = 0; j < n; j++) { y[j] = (float)(sums[j] - zero * all[j]) * (scale * scales[j]); }
-        for (int64_t j = 0; bias && j < n; j++) { y[j] += bias[j]; }
+        ends.zero = product->x.zeros[i * product->x.step];
+        ends.scale = product->x.scales[i * product->x.step];
+        for (int64_t j = 0; j < n; j += OPDI_BYTE_SIDE) {
+            const int64_t count = OPDI_MIN((int64_t)OPDI_BYTE_SIDE, n - j);
+            opdi_byte_ends_tile(&ends, product->sums + i * n + j, n, 1, j, count,
+                                ends.other ? ends.other + i * n + j : NULL, n, floats, codes);
+            memcpy(product->y + (i * n + j) * size, size == 1 ? (void *)codes : (void *)floats, (size_t)(count * size));
+        }
     }
 }
 static bool opdi_coded_all_zero(const float *zeros, int64_t count) {
@@ -197,17 +293,18 @@ static int opdi_coded_codes(opd_tensor *input, opd_tensor *scale, opd_tensor *ze
     x->step = count > 1;
     return opdi_coded_all_finite(x->scales, count);
 }
-/* Computes y [m, n] from an input of codes, in integers.  Returns 1; 0 if that is not possible; or -1 and sets an
-   error. */
-static int opdi_coded_whole(const opd_call *call, const opdi_coded_rows *w, const opd_tensor *bias, int64_t m,
-                            int64_t n, float *y) {
+/* Computes a layer with an input of codes, in integers, and what follows it.  Returns 1, and *out is the result; 0 if
+   that is not possible; or -1 and sets an error. */
+static int opdi_coded_whole(const opd_call *call, const opdi_coded_rows *w, const opd_tensor *bias,
+                            const opdi_coded_ending *ending, opd_ints sizes, opd_tensor **out) {
     opdi_coded_product product;
     opdi_byte_job job;
     opd_tensor *const scale = opdi_coded_arg(call, 1), *const zero = opdi_coded_arg(call, 2);
-    const int64_t k = w->stride;
+    const int64_t k = w->stride, n = sizes.data[sizes.n - 1], m = opd_arg_tensor(call, 0)->numel / k;
     if (!scale || !zero || !w->minus || !w->scales || w->groups > 1 || k > 32768 ||
         !opdi_coded_all_zero(w->zeros, n) || !opdi_coded_all_finite(w->scales, n)) { return 0; }
-    const int rc = opdi_coded_codes(opd_arg_tensor(call, 0), scale, zero, m, k, &product.x);
+    int rc = opdi_coded_ends_make(call, ending, sizes.data, (int)sizes.n, false, &product.ends);
+    rc = rc == 1 ? opdi_coded_codes(opd_arg_tensor(call, 0), scale, zero, m, k, &product.x) : rc;
     opd_tensor *const sums = rc == 1 ? opd_empty(OPD_INTS(m + 1, n), OPD_INT32) : NULL;
     if (rc != 1 || !sums) { return rc == 1 ? -1 : rc; }
     job.m = m + 1;
@@ -218,12 +315,15 @@ static int opdi_coded_whole(const opd_call *call, const opdi_coded_rows *w, cons
     job.w_stride = k;
     job.y = (int32_t *)(void *)sums->data;
     if (opdi_byte_product(&job)) { return opdi_buffer_fail(); }
-    product.scales = w->scales;
-    product.bias = bias ? (const float *)(const void *)bias->data : NULL;
+    *out = opd_empty(sizes, ending->codes ? ending->dtype : OPD_FLOAT32);
+    if (!*out) { return -1; }
+    product.ends.all = job.y + m * n;
+    product.ends.scales = w->scales;
+    product.ends.bias = bias ? (const float *)(const void *)bias->data : NULL;
     product.sums = job.y;
     product.m = m;
     product.n = n;
-    product.y = y;
+    product.y = (char *)(*out)->data;
     opdi_parallel_for(m, OPDI_MAX((int64_t)1, 16384 / n), opdi_coded_ends, &product);
     return 1;
 }
@@ -251,9 +351,9 @@ static opd_tensor *opdi_coded_wide(opd_tensor *codes, opd_tensor *scales, opd_te
     codes = codes ? opd_to_dtype(codes, OPD_FLOAT32) : NULL;
     return codes ? opdi_reshape_to(codes, opdi_sizes(whole), whole->ndim) : NULL;
 }
-/* Computes a linear layer at once.  Returns 1, and *out is the result; 0 if that is not possible; or -1 and sets an
-   error. */
-static int opdi_coded_linear_at_once(opd_call *call, opd_tensor **out) {
+/* Computes a linear layer at once, and what follows it.  Returns 1, and *out is the result; 0 if that is not possible;
+   or -1 and sets an error. */
+static int opdi_coded_linear_at_once(opd_call *call, const opdi_coded_ending *ending, opd_tensor **out) {
     opd_tensor *const input = opd_arg_tensor(call, 0), *const weight = opd_arg_tensor(call, 3);
     opd_tensor *const scale = opdi_coded_arg(call, 1), *const bias = opdi_coded_arg(call, 6);
     const opd_scalar_type dtype = scale ? OPD_FLOAT32 : OPDI_DTYPE(input);
@@ -267,13 +367,12 @@ static int opdi_coded_linear_at_once(opd_call *call, opd_tensor **out) {
     if (read != 1) { return read; }
     const int64_t n = opdi_sizes(weight)[0], k = w.stride, m = input->numel / k;
     for (int i = 0; i < input->ndim; i++) { sizes[i] = i == input->ndim - 1 ? n : opdi_sizes(input)[i]; }
-    opd_tensor *const made = opd_empty(opd_ints_of(sizes, input->ndim), OPD_FLOAT32);
     const opd_tensor *const added = bias ? opdi_dense_as(bias, OPD_FLOAT32) : NULL;
-    if (!made || (bias && !added)) { return -1; }
-    float *const y = (float *)(void *)made->data;
-    const int rc = opdi_coded_whole(call, &w, added, m, n, y);
-    *out = made;
+    if (bias && !added) { return -1; }
+    const int rc = opdi_coded_whole(call, &w, added, ending, opd_ints_of(sizes, input->ndim), out);
     if (rc) { return rc; }
+    opd_tensor *const made = opd_empty(opd_ints_of(sizes, input->ndim), OPD_FLOAT32);
+    if (!made) { return -1; }
     opd_tensor *const wide = opdi_coded_wide(input, scale, opdi_coded_arg(call, 2), true);
     const opd_tensor *const x = opdi_dense_as(wide, OPD_FLOAT32);
     opdi_block_job job;
@@ -288,17 +387,19 @@ static int opdi_coded_linear_at_once(opd_call *call, opd_tensor **out) {
     job.w_stride = k;
     job.x = (const float *)(const void *)x->data;
     job.x_stride = k;
-    job.y = y;
+    job.y = (float *)(void *)made->data;
     job.y_stride = n;
     job.form = &w.form;
     if (opdi_block_product(&job)) { return -1; }
-    if (added) { *out = opd_add_(made, (opd_tensor *)(uintptr_t)added); }
-    *out = *out ? opd_to_dtype(*out, dtype) : NULL;
+    *out = added ? opd_add_(made, (opd_tensor *)(uintptr_t)added) : made;
+    *out = *out ? opdi_coded_finish(call, ending, opd_to_dtype(*out, dtype)) : NULL;
     return *out ? 1 : -1;
 }
 static int opdi_coded_linear_kernel(opd_call *call) {
     opd_tensor *out = NULL;
-    const int done = opdi_coded_linear_at_once(call, &out);
+    opdi_coded_ending ending;
+    if (opdi_coded_ending_read(call, 7, &ending)) { return -1; }
+    const int done = opdi_coded_linear_at_once(call, &ending, &out);
     if (done) { return done < 0 ? -1 : opd_return_tensor(call, out); }
     opd_tensor *const x = opdi_coded_wide(opd_arg_tensor(call, 0), opdi_coded_arg(call, 1), opdi_coded_arg(call, 2),
                                           true);
@@ -306,11 +407,11 @@ static int opdi_coded_linear_kernel(opd_call *call) {
     weight = opdi_coded_wide(weight, opdi_coded_arg(call, 4), opdi_coded_arg(call, 5), false);
     weight = x && weight ? opd_to_dtype(weight, opd_dtype(x)) : NULL;
     opd_tensor *const bias = opdi_coded_arg(call, 6);
-    if (!weight || !bias || opd_ndim(bias) == 1) {
-        return weight ? opd_return_tensor(call, opd_linear(x, weight, bias)) : -1;
-    }
-    out = opd_linear(x, weight, NULL);            /* the layer was addmm */
-    return out ? opd_return_tensor(call, opd_add(out, bias)) : -1;
+    const bool one = !bias || opd_ndim(bias) == 1;               /* else the layer was addmm */
+    out = weight ? opd_linear(x, weight, one ? bias : NULL) : NULL;
+    out = out && !one ? opd_add(out, bias) : out;
+    out = opdi_coded_finish(call, &ending, out);
+    return out ? opd_return_tensor(call, out) : -1;
 }
 /* Computes the sums of the rows or columns of a matrix of int8, which are contiguous, as int32.  Returns 1; 0 if the
    call is another; or -1 and sets an error. */
@@ -342,99 +443,16 @@ static int opdi_sum_bytes(opd_call *call) {
 OPDI_INTERNAL void opdi_coded_linear(opd_op_desc *op) {
     OPDI_PUBLISH(&opdi_on_byte_sums, &opdi_sum_bytes);     /* layers of codes need sums of their weights */
     op->schema = "quantized_linear(Tensor input, Tensor? input_scale, Tensor? input_zero_point, Tensor weight, Tensor? "
-        "scales, Tensor? zero_points, Tensor? bias) -> Tensor";
+        "scales, Tensor? zero_points, Tensor? bias, Tensor? other, Tensor? other_scale, Tensor? other_zero_point, "
+        "float[] ending) -> Tensor";
     op->composite = opdi_coded_linear_kernel;
 }
 
 //== convolutions ======================================================================================================
 
-/* A 2-D convolution of codes.  planes: the padded image, int8 [channels, height, width]. */
-typedef struct opdi_coded_conv {
-    opdi_coded_rows w;
-    int64_t n, channels, kh, kw;                  /* of the weight */
-    int64_t ih, iw, height, width, oh, ow;        /* the sizes of an image, of the padded image, and of the result */
-    int64_t stride[2], padding[2], dilation[2];
-    int32_t zero;                                 /* the zero point of the codes in planes */
-    float scale;
-    const float *bias;
-    const int32_t *sums;                          /* [n]: the sums of the rows of w */
-    int8_t *planes, *columns;
-    int32_t *product;
-} opdi_coded_conv;
-
-/* Copies an image to conv->planes and pads it with zeros. */
-static void opdi_coded_pad(const opdi_coded_conv *conv, const uint8_t *image, bool minus) {
-    memset(conv->planes, conv->zero, (size_t)(conv->channels * conv->height * conv->width));
-    for (int64_t row = 0; row < conv->channels * conv->ih; row++) {
-        const int64_t plane = row / conv->ih, y = row % conv->ih + conv->padding[0];
-        const uint8_t *const from = image + row * conv->iw;
-        int8_t *const to = conv->planes + (plane * conv->height + y) * conv->width + conv->padding[1];
-        const uint8_t flip = minus ? 0 : 0x80;
-        for (int64_t x = 0; x < conv->iw; x++) { to[x] = (int8_t)(from[x] ^ flip); }
-    }
-}
-/* An opdi_range_fn: writes rows begin .. end - 1 of the matrix of columns for rows y .. y + count - 1 of the result. */
-typedef struct opdi_coded_unfold { const opdi_coded_conv *conv; int64_t y, count; } opdi_coded_unfold;
-static void opdi_coded_unfold_range(void *ctx, int64_t begin, int64_t end) {
-    const opdi_coded_unfold *const unfold = (const opdi_coded_unfold *)ctx;
-    const opdi_coded_conv *const conv = unfold->conv;
-    const int64_t sx = conv->stride[1];
-    for (int64_t row = begin; row < end; row++) {
-        const int64_t kx = row % conv->kw, ky = row / conv->kw % conv->kh, plane = row / conv->kw / conv->kh;
-        int8_t *to = conv->columns + row * unfold->count * conv->ow;
-        for (int64_t y = unfold->y; y < unfold->y + unfold->count; y++, to += conv->ow) {
-            const int8_t *const from = conv->planes + kx * conv->dilation[1] +
-                (plane * conv->height + y * conv->stride[0] + ky * conv->dilation[0]) * conv->width;
-            if (sx == 1) { memcpy(to, from, (size_t)conv->ow); }
-            else { for (int64_t x = 0; x < conv->ow; x++) { to[x] = from[x * sx]; } }
-        }
-    }
-}
-/* An opdi_range_fn: computes channels begin .. end - 1 of rows of the result from the product. */
-typedef struct opdi_coded_store { const opdi_coded_conv *conv; int64_t count; float *y; } opdi_coded_store;
-static void opdi_coded_store_range(void *ctx, int64_t begin, int64_t end) {
-    const opdi_coded_store *const store = (const opdi_coded_store *)ctx;
-    const opdi_coded_conv *const conv = store->conv;
-    for (int64_t j = begin; j < end; j++) {
-        const int32_t *const from = conv->product + j * store->count, less = conv->zero * conv->sums[j];
-        const float scale = conv->scale * conv->w.scales[j], more = conv->bias ? conv->bias[j] : 0;
-        float *const to = store->y + j * conv->oh * conv->ow;
-        for (int64_t i = 0; i < store->count; i++) { to[i] = (float)(from[i] - less) * scale + more; }
-    }
-}
-/* Returns how many rows of the result are computed at a time. */
-static int64_t opdi_coded_conv_rows(const opdi_coded_conv *conv) {
-    const int64_t rows = OPDI_MAX((int64_t)1, 524288 / OPDI_MAX((int64_t)1, conv->w.stride * conv->ow));
-    return OPDI_MIN(rows, conv->oh);
-}
-/* Computes one image.  Returns 1; 0 if the processor has no instructions for it; or -1 if memory runs out. */
-static int opdi_coded_conv_image(opdi_coded_conv *conv, const uint8_t *image, bool minus, float *y) {
-    const int64_t rows = opdi_coded_conv_rows(conv), k = conv->w.stride;
-    const bool plain = conv->kh == 1 && conv->kw == 1 && conv->stride[0] == 1 && conv->stride[1] == 1;
-    const opdi_gemm_in left = opdi_gemm_in_of(conv->w.codes, OPD_INT8, k, 1);
-    opdi_coded_pad(conv, image, minus);
-    for (int64_t at = 0; at < conv->oh; at += rows) {
-        opdi_coded_unfold unfold;
-        opdi_coded_store store;
-        unfold.conv = store.conv = conv;
-        unfold.y = at;
-        unfold.count = OPDI_MIN(rows, conv->oh - at);
-        store.count = unfold.count * conv->ow;
-        store.y = y + at * conv->ow;
-        if (!plain) {
-            opdi_parallel_for(k, OPDI_MAX((int64_t)1, 65536 / store.count), opdi_coded_unfold_range, &unfold);
-        }
-        const opdi_gemm_in right = opdi_gemm_in_of(plain ? conv->planes + at * conv->ow : conv->columns, OPD_INT8,
-                                                   plain ? conv->oh * conv->ow : store.count, 1);
-        const int done = opdi_gemm_bytes_try(conv->n, store.count, k, &left, &right, conv->product);
-        if (done != 1) { return done; }
-        opdi_parallel_for(conv->n, OPDI_MAX((int64_t)1, 16384 / store.count), opdi_coded_store_range, &store);
-    }
-    return 1;
-}
 /* Reads the arguments of a convolution.  Returns 1; 0 if it is not one of two dims and one group; or -1 and sets an
    error. */
-static int opdi_coded_conv_read(const opd_call *call, opdi_coded_conv *conv) {
+static int opdi_coded_conv_read(const opd_call *call, opdi_coded_rows *w, opdi_byte_conv *conv) {
     const opd_tensor *const input = opd_arg_tensor(call, 0), *const weight = opd_arg_tensor(call, 3);
     const opd_tensor *const zero = opd_arg_tensor(call, 2), *const bias = opdi_coded_arg(call, 6);
     const opd_ints settings[3] = {opd_arg_ints(call, 7), opd_arg_ints(call, 8), opd_arg_ints(call, 9)};
@@ -452,71 +470,79 @@ static int opdi_coded_conv_read(const opd_call *call, opdi_coded_conv *conv) {
             if (to[i][dim] < (i != 1) || to[i][dim] > 1024) { return 0; }
         }
     }
+    conv->images = image[0];
     conv->n = sizes[0];
     conv->channels = sizes[1];
     conv->kh = sizes[2];
     conv->kw = sizes[3];
     conv->ih = image[2];
     conv->iw = image[3];
-    conv->height = conv->ih + 2 * conv->padding[0];
-    conv->width = conv->iw + 2 * conv->padding[1];
-    conv->oh = (conv->height - conv->dilation[0] * (conv->kh - 1) - 1) / conv->stride[0] + 1;
-    conv->ow = (conv->width - conv->dilation[1] * (conv->kw - 1) - 1) / conv->stride[1] + 1;
-    if (conv->height < conv->dilation[0] * (conv->kh - 1) + 1 || conv->width < conv->dilation[1] * (conv->kw - 1) + 1) {
-        return 0;
-    }
-    return opdi_coded_read(opd_arg_tensor(call, 3), opdi_coded_arg(call, 4), opdi_coded_arg(call, 5), &conv->w);
+    const int64_t height = conv->ih + 2 * conv->padding[0] - conv->dilation[0] * (conv->kh - 1) - 1;
+    const int64_t width = conv->iw + 2 * conv->padding[1] - conv->dilation[1] * (conv->kw - 1) - 1;
+    conv->oh = height / conv->stride[0] + 1;
+    conv->ow = width / conv->stride[1] + 1;
+    if (height < 0 || width < 0) { return 0; }
+    return opdi_coded_read(opd_arg_tensor(call, 3), opdi_coded_arg(call, 4), opdi_coded_arg(call, 5), w);
 }
-/* Allocates the buffers, and computes the sums of the rows of the weight.  Returns 1, or -1 and sets an error. */
-static int opdi_coded_conv_begin(opdi_coded_conv *conv) {
-    const int64_t k = conv->w.stride, part = opdi_coded_conv_rows(conv) * conv->ow;
-    opd_tensor *const planes = opd_empty(OPD_INTS(conv->channels * conv->height * conv->width), OPD_INT8);
-    opd_tensor *const columns = opd_empty(OPD_INTS(k * part), OPD_INT8);
-    opd_tensor *const product = opd_empty(OPD_INTS(conv->n * (part + 1)), OPD_INT32);
-    if (!planes || !columns || !product) { return -1; }
-    conv->planes = (int8_t *)planes->data;
-    conv->columns = (int8_t *)columns->data;
-    conv->product = (int32_t *)(void *)product->data;
-    int32_t *const sums = conv->product + conv->n * part;
-    for (int64_t j = 0; j < conv->n; j++) {
-        int32_t sum = 0;
-        for (int64_t i = 0; i < k; i++) { sum += (int8_t)conv->w.codes[j * k + i]; }
-        sums[j] = sum;
-    }
-    conv->sums = sums;
-    return 1;
+/* Makes the result and the buffers of a convolution.  Returns the result, or NULL and sets an error; *fits is false if
+   the processor or the sizes do not suit it. */
+static opd_tensor *opdi_coded_conv_begin(const opdi_coded_ending *ending, opdi_byte_conv *conv, bool *fits) {
+    int64_t bytes[2];
+    *fits = opdi_byte_conv_sizes(conv, bytes);
+    if (!*fits) { return NULL; }
+    opd_tensor *const planes = opd_empty(OPD_INTS(bytes[0]), OPD_UINT8);
+    opd_tensor *const packed = planes ? opd_empty(OPD_INTS(2, bytes[1]), OPD_INT8) : NULL;
+    opd_tensor *const all = packed ? opd_empty(OPD_INTS(conv->n), OPD_INT32) : NULL;
+    const int64_t sizes[4] = {conv->images, conv->n, conv->oh, conv->ow};
+    const int64_t turned[4] = {conv->images, conv->oh, conv->ow, conv->n};
+    opd_tensor *out = all ? opd_empty(opd_ints_of(ending->last ? turned : sizes, 4),
+                                      ending->codes ? ending->dtype : OPD_FLOAT32) : NULL;
+    if (!out) { return NULL; }
+    conv->planes = (uint8_t *)planes->data;
+    conv->packed = (int8_t *)packed->data;
+    conv->rows = conv->packed + bytes[1];
+    conv->ends.all = conv->all = (int32_t *)(void *)all->data;
+    conv->y = out->data;
+    out = ending->last ? opd_permute(out, OPD_INTS(0, 3, 1, 2)) : out;
+    for (int i = 0; out && i < 4; i++) { conv->ys[i] = opdi_strides(out)[i]; }
+    return out;
 }
-static int opdi_coded_conv_at_once(opd_call *call, opd_tensor **out) {
-    opdi_coded_conv conv;
+static int opdi_coded_conv_at_once(opd_call *call, const opdi_coded_ending *ending, opd_tensor **out) {
+    opdi_byte_conv conv;
+    opdi_coded_rows w;
     opd_tensor *const input = opd_arg_tensor(call, 0), *const bias = opdi_coded_arg(call, 6);
+    bool fits;
+    memset(&conv, 0, sizeof conv);
     if (!opdi_coded_alone(call) || !opdi_gemm_bytes_are_fast()) { return 0; }
-    const int read = opdi_coded_conv_read(call, &conv);
-    if (read != 1 || conv.w.groups > 1 || !conv.w.scales || conv.w.stride > 32768 ||
-        !opdi_coded_all_zero(conv.w.zeros, conv.n) || !opdi_coded_all_finite(conv.w.scales, conv.n)) {
-        return read < 0 ? -1 : 0;
-    }
-    const bool minus = input->dtype == OPD_INT8;
-    const int64_t zero = opd_item_i64(opd_arg_tensor(call, 2)) - (minus ? 0 : 128);
-    if (zero < -128 || zero > 127) { return 0; }
-    conv.zero = (int32_t)zero;
-    conv.scale = (float)opd_item_f64(opd_arg_tensor(call, 1));
-    if (!isfinite(conv.scale)) { return 0; }
-    const opd_tensor *const image = opdi_dense_as(input, OPDI_DTYPE(input));
+    const int read = opdi_coded_conv_read(call, &w, &conv);
+    if (read != 1 || w.groups > 1 || !w.scales || w.stride > 32768 || !opdi_coded_all_zero(w.zeros, conv.n) ||
+        !opdi_coded_all_finite(w.scales, conv.n)) { return read < 0 ? -1 : 0; }
+    const int64_t sizes[4] = {conv.images, conv.n, conv.oh, conv.ow};
+    const int rc = opdi_coded_ends_make(call, ending, sizes, 4, true, &conv.ends);
+    if (rc != 1) { return rc; }
+    conv.flip = input->dtype == OPD_INT8 ? 0x80 : 0;
+    const int64_t zero = opd_item_i64(opd_arg_tensor(call, 2)) + conv.flip;
+    if (zero < 0 || zero > 255) { return 0; }
+    conv.ends.zero = (int32_t)zero;
+    conv.ends.scale = (float)opd_item_f64(opd_arg_tensor(call, 1));
+    if (!isfinite(conv.ends.scale)) { return 0; }
     const opd_tensor *const added = bias ? opdi_dense_as(bias, OPD_FLOAT32) : NULL;
-    *out = opd_empty(OPD_INTS(opdi_sizes(input)[0], conv.n, conv.oh, conv.ow), OPD_FLOAT32);
-    if (!image || !*out || (bias && !added) || opdi_coded_conv_begin(&conv) < 0) { return -1; }
-    conv.bias = added ? (const float *)(const void *)added->data : NULL;
-    for (int64_t i = 0; i < opdi_sizes(input)[0]; i++) {
-        const uint8_t *const from = (const uint8_t *)image->data + i * conv.channels * conv.ih * conv.iw;
-        float *const to = (float *)(void *)(*out)->data + i * conv.n * conv.oh * conv.ow;
-        const int done = opdi_coded_conv_image(&conv, from, minus, to);
-        if (done != 1) { return done < 0 ? opdi_buffer_fail() : 0; }
-    }
+    if (bias && !added) { return -1; }
+    *out = opdi_coded_conv_begin(ending, &conv, &fits);
+    if (!*out) { return fits ? -1 : 0; }
+    conv.x = (const uint8_t *)input->data;
+    for (int i = 0; i < 4; i++) { conv.xs[i] = opdi_strides(input)[i]; }
+    conv.w = (const int8_t *)w.codes;
+    conv.ends.scales = w.scales;
+    conv.ends.bias = added ? (const float *)(const void *)added->data : NULL;
+    opdi_byte_convolution(&conv);
     return 1;
 }
 static int opdi_coded_conv_kernel(opd_call *call) {
     opd_tensor *out = NULL;
-    const int done = opdi_coded_conv_at_once(call, &out);
+    opdi_coded_ending ending;
+    if (opdi_coded_ending_read(call, 12, &ending)) { return -1; }
+    const int done = opdi_coded_conv_at_once(call, &ending, &out);
     if (done) { return done < 0 ? -1 : opd_return_tensor(call, out); }
     static const int64_t none[3] = {0, 0, 0};
     opd_tensor *const bias = opdi_coded_arg(call, 6);
@@ -529,15 +555,70 @@ static int opdi_coded_conv_kernel(opd_call *call) {
     weight = x && weight ? opd_to_dtype(weight, opd_dtype(x)) : NULL;
     if (!weight) { return -1; }
     if (opd_arg_bool(call, 11)) {                 /* autocast lowers conv2d, but not convolution */
-        return opd_return_tensor(call, opd_conv2d_full(x, weight, bias, stride, padding, dilation, groups));
+        out = opd_conv2d_full(x, weight, bias, stride, padding, dilation, groups);
+    } else {
+        const int64_t dims = opd_ndim(weight) > 2 ? OPDI_MIN(3, opd_ndim(weight) - 2) : 1;
+        out = opd_convolution(x, weight, bias, stride, padding, dilation, false, opd_ints_of(none, dims), groups);
     }
-    const int64_t dims = opd_ndim(weight) > 2 ? OPDI_MIN(3, opd_ndim(weight) - 2) : 1;
-    return opd_return_tensor(call, opd_convolution(x, weight, bias, stride, padding, dilation, false,
-                                                   opd_ints_of(none, dims), groups));
+    out = opdi_coded_finish(call, &ending, out);
+    return out ? opd_return_tensor(call, out) : -1;
 }
 OPDI_INTERNAL void opdi_coded_convolution(opd_op_desc *op) {
     op->schema = "quantized_convolution(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor weight, "
         "Tensor? scales, Tensor? zero_points, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
-        "SymInt groups, bool flat) -> Tensor";
+        "SymInt groups, bool flat, Tensor? other, Tensor? other_scale, Tensor? other_zero_point, float[] ending) -> "
+        "Tensor";
     op->composite = opdi_coded_conv_kernel;
+}
+
+//== pooling ===========================================================================================================
+
+/* Pools codes with their channels last.  Returns 1, and *out is the result; 0 if that is not possible; or -1 and sets
+   an error. */
+static int opdi_coded_pool_at_once(opd_call *call, opd_tensor **out) {
+    opdi_code_pool pool;
+    opd_tensor *const input = opd_arg_tensor(call, 0);
+    int64_t *const to[4] = {pool.kernel, pool.stride, pool.padding, pool.dilation};
+    if (!opdi_coded_alone(call) || input->ndim != 4 || (input->dtype != OPD_INT8 && input->dtype != OPD_UINT8) ||
+        !input->numel || opd_arg_bool(call, 5) || !opdi_is_channels_last(input)) { return 0; }
+    for (int i = 0; i < 4; i++) {
+        const opd_ints list = opd_arg_ints(call, i + 1);
+        const opd_ints numbers = i == 1 && list.n == 0 ? opd_arg_ints(call, 1) : list;
+        if (numbers.n != 1 && numbers.n != 2) { return 0; }
+        for (int dim = 0; dim < 2; dim++) {
+            to[i][dim] = numbers.data[numbers.n == 2 ? dim : 0];
+            if (to[i][dim] < (i != 2) || to[i][dim] > 1024) { return 0; }
+        }
+    }
+    for (int dim = 0; dim < 2; dim++) {
+        pool.in[dim] = opdi_sizes(input)[2 + dim];
+        const int64_t room = pool.in[dim] + 2 * pool.padding[dim] - pool.dilation[dim] * (pool.kernel[dim] - 1) - 1;
+        if (room < 0 || 2 * pool.padding[dim] > pool.kernel[dim]) { return 0; }
+        pool.out[dim] = room / pool.stride[dim] + 1;
+    }
+    pool.images = opdi_sizes(input)[0];
+    pool.channels = opdi_sizes(input)[1];
+    pool.flip = input->dtype == OPD_INT8 ? 0x80 : 0;
+    pool.x = (const uint8_t *)input->data;
+    *out = opd_empty(OPD_INTS(pool.images, pool.out[0], pool.out[1], pool.channels), OPDI_DTYPE(input));
+    if (!*out) { return -1; }
+    pool.y = (uint8_t *)(*out)->data;
+    opdi_codes_pool(&pool);
+    *out = opd_permute(*out, OPD_INTS(0, 3, 1, 2));
+    return *out ? 1 : -1;
+}
+static int opdi_coded_pool_kernel(opd_call *call) {
+    opd_tensor *out = NULL;
+    const int done = opdi_coded_pool_at_once(call, &out);
+    if (done < 0) { return -1; }
+    if (!done) {
+        out = opd_max_pool2d_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2),
+                                  opd_arg_ints(call, 3), opd_arg_ints(call, 4), opd_arg_bool(call, 5));
+    }
+    return out ? opd_return_tensor(call, out) : -1;
+}
+OPDI_INTERNAL void opdi_coded_pool(opd_op_desc *op) {
+    op->schema = "quantized_max_pool2d(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] "
+        "dilation, bool ceil_mode) -> Tensor";
+    op->composite = opdi_coded_pool_kernel;
 }
