@@ -253,6 +253,12 @@ static int opdi_blocks_select(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "index_select(): dim %d has the blocks of %s, which cannot be cut "
                         "(opd_dequantize makes float32 of it)", dim, opd_dtype_name(OPDI_DTYPE(self)));
     }
+    const int row = self->numel ? opdi_block_row_dim(self) : self->ndim - 1, last = self->ndim - 1;
+    if (row != last) {                            /* a transposed weight: a result without gaps would cut blocks */
+        opd_tensor *const rows = opd_transpose(self, row, last);
+        opd_tensor *const some = rows ? opd_index_select(rows, dim == last ? row : dim, index) : NULL;
+        return some ? opd_return_tensor(call, opd_transpose(some, row, last)) : -1;
+    }
     memcpy(sizes, opdi_sizes(self), sizeof *sizes * self->ndim);
     sizes[dim] = index->numel;
     opd_tensor *const out = opd_result(call, 0, sizes, self->ndim, OPDI_DTYPE(self));
@@ -327,7 +333,7 @@ static int opdi_blocks_call(opd_call *call) {
    opdi_block_forms_of. */
 static void opdi_blocks_noted(void) {
     static const opdi_block_forms forms = {
-        opdi_blocks_decode, opdi_blocks_encode, opdi_blocks_call, opdi_block_copy};
+        opdi_blocks_decode, opdi_int_floats, opdi_blocks_encode, opdi_blocks_call, opdi_block_copy};
     OPDI_PUBLISH(&opdi_on_blocks, &forms);
 }
 
