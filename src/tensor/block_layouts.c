@@ -26,7 +26,8 @@ OPDI_NOINLINE static int opdi_block_cut(const opdi_block_info *info, const int64
                     "would cut: one dim must have stride 1 and whole blocks, and the others strides of whole blocks "
                     "(opd_dequantize makes float32 of a tensor in blocks)", opd_dtype_name(info->dtype),
                     (int)info->elements, opdi_sizes_text(sizes, ndim, first, sizeof first),
-                    strides ? " with strides " : "", strides ? opdi_sizes_text(strides, ndim, second, sizeof second) : "", (long long)offset);
+                    strides ? " with strides " : "",
+                    strides ? opdi_sizes_text(strides, ndim, second, sizeof second) : "", (long long)offset);
 }
 /* Checks that a tensor of a dtype in blocks can have these sizes and strides (NULL: contiguous), `offset` elements
    behind the begin of a block.  Returns 0, or -1 and sets an error if a block would be cut. */

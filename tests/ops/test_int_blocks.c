@@ -375,6 +375,35 @@ TEST(int_blocks_in_modules) {
     (void)opd_exact_blocks_set(was);
     CHECK_OK();
 }
+/* opd_opcheck finds no mistake in operators with weights in blocks, also transposed ones. */
+TEST(opcheck_of_operators_with_blocks) {
+    const opd_scalar_type dtypes[] = {OPD_Q8_0, opd_dtype_int_blocks(4, 32, true)};
+    static const int64_t at[2] = {1, 5};
+    for (int i = 0; i < 2; i++) {
+        OPD_SCOPED;
+        opd_tensor *w = opd_quantize_blocks(numbers(OPD_INTS(8, 64), OPD_FLOAT32, 1), dtypes[i]), *two[2] = {w, w};
+        opd_tensor *x = numbers(OPD_INTS(3, 64), OPD_FLOAT32, 2), *y = numbers(OPD_INTS(3, 8), OPD_FLOAT32, 3);
+        const opd_value v = opd_value_tensor(w), t = opd_value_tensor(opd_t(w)), zero = opd_value_int(0), one = opd_value_int(1);
+        const opd_value index = opd_value_tensor(opd_tensor_from(at, OPD_INTS(2), OPD_INT64));
+        const opd_value list = opd_value_tensors(two, 2), bytes = opd_value_int(OPD_UINT8);
+        const struct { const char *name; opd_value args[3]; int count; } rows[] = {
+            {"aten::mm", {opd_value_tensor(x), t, zero}, 2}, {"aten::mm", {opd_value_tensor(y), v, zero}, 2},
+            {"aten::linear", {opd_value_tensor(x), v, zero}, 2}, {"aten::matmul", {opd_value_tensor(x), t, zero}, 2},
+            {"aten::embedding", {v, index, zero}, 2}, {"aten::index_select", {v, zero, index}, 3},
+            {"aten::index_select", {t, one, index}, 3}, {"aten::dequantize.self", {v, zero, zero}, 1},
+            {"aten::t", {v, zero, zero}, 1}, {"aten::clone", {v, zero, zero}, 1}, {"aten::cat", {list, zero, zero}, 2},
+            {"aten::stack", {list, zero, zero}, 2}, {"aten::stack", {list, one, zero}, 2}, {"aten::view.dtype", {v, bytes, zero}, 2}};
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            const int rc = opd_opcheck(opd_find(rows[k].name), rows[k].args, rows[k].count, NULL);
+            if (rc) { printf("%s: %s\n", rows[k].name, opd_error_message()); }
+            CHECK_INT(rc, 0);
+            opd_error_clear();
+        }
+        CHECK(same(opd_select(opd_stack(opd_tensors_of(two, 2), 1), 1, 1), w));
+        CHECK(!opd_stack(opd_tensors_of(two, 2), 2) && fails_with("would cut"));
+        CHECK_OK();
+    }
+}
 static int attempt_all(void *arg) {
     const opd_scalar_type dtype = opd_dtype_int_blocks(7, 56, true);
     opd_tensor *x = numbers(OPD_INTS(5, 112), OPD_FLOAT32, 2), *part[3];
