@@ -240,7 +240,9 @@ OPD_NEW opd_matmul_precision opd_float32_matmul_precision(void);
    and returns the previous setting.  If false, the default, such a product of float32, float16 or bfloat16 first rounds
    each row of activations to 8 bits by blocks, as llama.cpp does, which is faster.  This concerns sums along blocks, as
    in x wT of opd_linear.  Sums across blocks, as in x w and the gradients of opd_linear, are never rounded, and neither
-   are products of float64 or with OPD_WEIGHT_F16 and OPD_WEIGHT_BF16.  Any thread may call this. */
+   are products of float64, products with OPD_WEIGHT_F16 and OPD_WEIGHT_BF16, and products with integers (see
+   opd_dtype_int_blocks) whose groups are not a multiple of 32 elements, or that have 8 bits and zero points.  Any
+   thread may call this. */
 OPD_NEW bool opd_exact_blocks_set(bool exact);
 OPD_NEW bool opd_exact_blocks(void);
 /* Sets for the process how weights of _weight_int4pack_mm_for_cpu are packed, and returns the previous setting; or -1,
@@ -254,11 +256,25 @@ OPD_NEW int opd_int4_block_set(int rows);
 OPD_NEW int opd_int4_block(void);
 /* Returns a tensor with the sizes of `tensor` whose numbers are stored in blocks of `dtype`, such as OPD_Q8_0, in the
    innermost scope.  The last size of `tensor`, or another size with stride 1, must be whole blocks.  OPD_Q4_0,
-   OPD_Q4_1, OPD_Q5_0, OPD_Q5_1 and OPD_Q8_0 get the bytes that llama.cpp writes.  The result has no gradient.  A
-   tensor that is in blocks is converted by way of float32.  Returns NULL with an error if `dtype` is not in blocks or
-   cannot be written, if blocks would be cut, or if a number is NaN, infinite or too large.  It is
+   OPD_Q4_1, OPD_Q5_0, OPD_Q5_1 and OPD_Q8_0 get the bytes that llama.cpp writes.  Integers (see opd_dtype_int_blocks)
+   get the scales, zero points and codes of torchao's choose_qparams_affine and quantize_affine.  The result has no
+   gradient.  A tensor that is in blocks is converted by way of float32.  Returns NULL with an error if `dtype` is not
+   in blocks or cannot be written, if blocks would be cut, or if a number is NaN, infinite or too large.  It is
    opd_to_dtype(tensor, dtype); opd_dequantize makes float32 again. */
 OPD_NEW opd_tensor *opd_quantize_blocks(opd_tensor *tensor, opd_scalar_type dtype);
+/* Makes a weight of integers with scales (see opd_dtype_int_blocks) of parts that exist, such as those of torchao, in
+   the innermost scope.  codes: int8 or uint8 [..., k], which must fit into `bits` bits, 1 to 8.  scales: one number;
+   [...], one for each row; or [..., groups], one for each k / groups codes of a row, which must be a multiple of 8.
+   They are float32, float16 or bfloat16.  zero_points: the same sizes, integers or floats; or NULL, which stands for 0
+   if the codes are int8, and for 2^(bits - 1) if they are uint8.  The numbers are (code - zero point) * scale.  All
+   tensors are on the CPU, and are copied.  Returns NULL with an error if they do not fit together.  Follows torchao's
+   dequantize_affine.
+   opd_int_blocks_parts: Sets *codes, *scales and *zero_points to the parts of such a weight, in the innermost scope:
+   int8 codes and no zero points (NULL) if it is symmetric, else uint8 codes and zero points.  Scales and zero points
+   are float32 [..., groups].  Returns 0, or -1 with an error if the tensor has another dtype, or is transposed. */
+OPD_NEW opd_tensor *opd_int_blocks(opd_tensor *codes, opd_tensor *scales, opd_tensor *zero_points, int bits);
+OPD_NEW int opd_int_blocks_parts(opd_tensor *tensor, opd_tensor **codes, opd_tensor **scales,
+                                 opd_tensor **zero_points);
 /* Whether an operator may give a slightly different result in each run, because it adds floats in any order. */
 typedef enum opd_deterministic {
     OPD_DETERMINISTIC_OFF = 0,   /* the default: it may, if that is faster */

@@ -21,6 +21,8 @@ typedef enum opd_scalar_type {
     OPD_Q3_K = 75, OPD_Q4_K = 76, OPD_Q5_K = 77, OPD_Q6_K = 78, OPD_Q8_K = 79, OPD_IQ2_XXS = 80, OPD_IQ2_XS = 81,
     OPD_IQ3_XXS = 82, OPD_IQ1_S = 83, OPD_IQ4_NL = 84, OPD_IQ3_S = 85, OPD_IQ2_S = 86, OPD_IQ4_XS = 87,
     OPD_IQ1_M = 93, OPD_TQ1_0 = 98, OPD_TQ2_0 = 99, OPD_MXFP4 = 103, OPD_NVFP4 = 104, OPD_Q1_0 = 105, OPD_Q2_0 = 106,
+    /* The range of the numbers of dtypes of integers with scales, which opd_dtype_int_blocks returns. */
+    OPD_INT_BLOCKS = 65536, OPD_INT_BLOCKS_LAST = OPD_INT_BLOCKS + 2097152 + 15,
     OPD_DTYPE_NONE = -1
 } opd_scalar_type;
 OPD_API const char *opd_dtype_name(opd_scalar_type dtype);        /* such as "float32"; "?" for an invalid number */
@@ -30,6 +32,18 @@ OPD_API size_t opd_dtype_size(opd_scalar_type dtype);             /* bytes per e
    and 18 for OPD_Q4_0.  For a dtype whose elements have their own bytes, the block is one element.  For a number that
    is not a dtype, returns 0 and writes 0. */
 OPD_NEW int64_t opd_dtype_block(opd_scalar_type dtype, int64_t *bytes);
+/* Returns the dtype of weights that are integers of `bits` bits, 1 to 8, in blocks of `group` elements.  `group` is a
+   multiple of 8, at most 1048576; if it is the length of a row, each row has one scale.  A block has the scale, a
+   float32; if `asymmetric` is true, the zero point, a float32; and the codes, from 0 to 2^bits - 1.  A number is
+   (code - zero point) * scale, as in torchao's dequantize_affine.  If `asymmetric` is false, the zero point is
+   2^(bits - 1).  Floats have the lowest byte first.  Codes follow one another without gaps, the first one in the lowest
+   bits of the first byte: of two codes of 4 bits, the first one is byte & 15.  The name is such as "int4_group32" or
+   "int4_group32_asymmetric".  Returns OPD_DTYPE_NONE, and sets an error, for other arguments.  Any thread may call
+   this.  The number of a dtype is the same in all programs and versions: it may be written to files.
+   opd_dtype_int_bits: Returns the bits of such a dtype, and writes the arguments with which it was made to *group and
+   *asymmetric, unless they are NULL.  For another dtype, returns 0 and writes 0 and false. */
+OPD_NEW opd_scalar_type opd_dtype_int_blocks(int bits, int64_t group, bool asymmetric);
+OPD_NEW int opd_dtype_int_bits(opd_scalar_type dtype, int64_t *group, bool *asymmetric);
 OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* true for float8 to float64 */
 OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype);
 OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool);

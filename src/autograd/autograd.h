@@ -33,8 +33,10 @@ struct opd_node {
     uint8_t flags;                                /* OPDI_NODE_* */
 };
 /* Returns the number of dims in the description of a forward result (see opdi_node_meta). */
-static inline int opdi_meta_ndim(const int64_t *meta) { return (int)(*meta >> 24 & 0xff); }
-#define OPDI_META_COLUMN_MAJOR ((int64_t)1 << 32) /* in a result's description: the result was a column-major matrix */
+static inline int opdi_meta_ndim(const int64_t *meta) { return (int)(*meta >> 48 & 0xff); }
+static inline opd_scalar_type opdi_meta_dtype(const int64_t *meta) { return (opd_scalar_type)(*meta & 0x7fffffff); }
+static inline int opdi_meta_place(const int64_t *meta) { return (int)(*meta >> 32 & 0xffff); }
+#define OPDI_META_COLUMN_MAJOR ((int64_t)1 << 56) /* in a result's description: the result was a column-major matrix */
 /* Returns true if `tensor` is a contiguous column-major matrix. */
 static inline bool opdi_is_column_major(const opd_tensor *tensor) {
     return tensor->ndim == 2 && tensor->dims[2] == 1 && tensor->dims[3] == tensor->dims[0];
@@ -365,7 +367,7 @@ typedef struct opdi_packed_saved {
     bool own;                                     /* true: edge.node is the node that saves the tensor, and `edge` holds
                                                      no reference */
     uint8_t ndim;
-    int8_t dtype;
+    int32_t dtype;
     int64_t sizes[1];                             /* the ndim sizes; the unpacked tensor must have the same */
 } opdi_packed_saved;
 /* A tensor that nodes saved between opd_allow_mutation_begin and opd_allow_mutation_end, with the contents that it had

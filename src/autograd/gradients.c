@@ -119,7 +119,7 @@ OPDI_INTERNAL opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor 
                        opdi_device_text(opd_tensor_device(grad), second, sizeof second));
         return NULL;
     }
-    if (grad->dtype != (int8_t)dtype) {
+    if (grad->dtype != (int32_t)dtype) {
         opd_value values[7];
         if (!opd_dtype_is_floating(dtype) && !opd_dtype_is_complex(dtype)) { return grad; }
         for (int k = 2; k < 7; k++) { values[k] = opd_value_none(); }
@@ -164,8 +164,8 @@ OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad
    `meta` (see opdi_node_meta).  Returns a reference, or NULL if the output was not a tensor. */
 OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
     if (!meta || !opd_ok()) { return NULL; }
-    opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, opdi_meta_ndim(meta), (opd_scalar_type)(*meta & 0xff),
-                                        (int)(*meta >> 8 & 0xffff));
+    opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, opdi_meta_ndim(meta), opdi_meta_dtype(meta),
+                                        opdi_meta_place(meta));
     opd_tensor *zero = grad ? opd_tensor_wrapped_number(opd_value_int(0)) : NULL;
     if (grad && (!zero || opdi_copy(grad, zero))) {
         opdi_drop(grad);

@@ -227,7 +227,7 @@ OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
             continue;
         }
         even = even && tensor->ndim == outs[0]->ndim;
-        *meta++ = (uint8_t)tensor->dtype | opdi_place_of(tensor) << 8 | (int64_t)tensor->ndim << 24 |
+        *meta++ = tensor->dtype | (int64_t)opdi_place_of(tensor) << 32 | (int64_t)tensor->ndim << 48 |
             (opdi_is_column_major(tensor) ? OPDI_META_COLUMN_MAJOR : 0);
         for (int k = 0; k < tensor->ndim; k++) { *meta++ = tensor->dims[k]; }
     }
@@ -477,8 +477,8 @@ OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, 
         if (!meta) { return false; }
         *sizes = meta + 1;
         *ndim = opdi_meta_ndim(meta);
-        *dtype = (opd_scalar_type)(*meta & 0xff);
-        *place = (int)(*meta >> 8 & 0xffff);
+        *dtype = opdi_meta_dtype(meta);
+        *place = opdi_meta_place(meta);
         if (OPDI_UNLIKELY(opdi_edge_node(edge->vertex)->flags & OPDI_NODE_OPEN)) {
             const opdi_fake *fake = opdi_self()->innermost.fake;
             if (fake) { *sizes = fake->today(opdi_edge_node(edge->vertex), edge->nr, *sizes); }

@@ -16,7 +16,7 @@ static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *tensor)
                                opd_tensor_offset(tensor) - at[2] / size, (uint64_t)at[1] & OPDI_LAZY_KEYS);
     } else {
         base = opdi_tensor_on(tensor->storage, tensor->data ? tensor->data - at[2] : NULL, meta + 1, at + 3 + 2 * at[0],
-                              ndim, (opd_scalar_type)(*meta & 0xff), tensor->backend);
+                              ndim, opdi_meta_dtype(meta), tensor->backend);
         if (base) {
             opdi_share_storage(base, tensor);
             if (!tensor->data) { base->begin -= at[2]; }

@@ -9,7 +9,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 static bool opdi_port_fits(const opdi_unit_port *end, const opd_tensor *tensor) {
-    if (tensor->ndim != end->ndim || tensor->dtype != (int8_t)end->dtype) { return false; }
+    if (tensor->ndim != end->ndim || tensor->dtype != (int32_t)end->dtype) { return false; }
     for (int i = 0; i < end->ndim; i++) {
         if (tensor->dims[i] != end->sizes[i]) { return false; }
         if (tensor->dims[tensor->ndim + i] != end->strides[i] && end->sizes[i] != 1) { return false; }
@@ -28,7 +28,7 @@ static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_por
                                 int input, const opdi_open_at *at) {
     int64_t dense = 1;
     bool whole = true;
-    if (tensor->ndim != end->ndim || tensor->dtype != (int8_t)end->dtype) { return false; }
+    if (tensor->ndim != end->ndim || tensor->dtype != (int32_t)end->dtype) { return false; }
     for (int i = end->ndim - 1; i >= 0; i--) {
         whole = whole && (end->sizes[i] == 1 || end->strides[i] == dense);
         dense *= end->sizes[i];

@@ -73,7 +73,7 @@ opd_tensors opd_arg_tensors(const opd_call *call, int i) {
 opd_scalar_type opd_arg_dtype(const opd_call *call, int i, opd_scalar_type if_none) {
     const opd_value *value = opdi_arg_of(call, i, OPD_TAG_INT);
     if (!value) { return if_none; }
-    if (value->u.i < 0 || value->u.i > 127 || !opdi_element_size((int)value->u.i)) {
+    if (value->u.i < 0 || value->u.i > OPD_INT_BLOCKS_LAST || !opdi_element_size((int)value->u.i)) {
         if (!opd_ok()) { return if_none; }
         (void)opd_fail(OPD_ERROR_DTYPE, "argument '%s': %lld is not a dtype", call->op->schema->args[i].name,
                        (long long)value->u.i);

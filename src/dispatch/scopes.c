@@ -64,11 +64,12 @@ static opdi_storage opdi_dead_storage = {
     /* device, index, stands_for, born */ 0, 0, 0, 0
 };
 static const opd_tensor opdi_dead_tensor = {
-    /* refs, dtype, ndim, capacity, own */ 0, OPD_DTYPE_NONE, 0, 0, OPDI_SAVED_BY_OWN,
+    /* refs, dtype */ 0, OPD_DTYPE_NONE,
     /* functionality, storage */ OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage,
     /* dims, data, begin, numel */ NULL, NULL, 0, 0,
     /* grad_fn, meta, output_nr */ NULL, NULL, 0,
-    /* flags, backend, backend_bit */ OPDI_TRACED, OPD_CPU, 1
+    /* flags, backend, backend_bit */ OPDI_TRACED, OPD_CPU, 1,
+    /* ndim, capacity, own */ 0, 0, OPDI_SAVED_BY_OWN
 };
 static const char opdi_released[] = "";           /* value of thread->ending while opd_release frees a tensor */
 /* The range of addresses of unmapped plug-ins, whose texts must not be read.  Protected by the registry's lock. */

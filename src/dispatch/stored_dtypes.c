@@ -31,7 +31,7 @@ static const opdi_stored_row opdi_stored_rows[] = {
          "fill fill_ zero zero_ resize_as_ _local_scalar_dense _functional_assert_async _functional_assert_scalar "
          "_functional_sym_constrain_range _functional_sym_constrain_range_for_size ")},
     {OPDI_STORED_BLOCKS, OPDI_DTYPES_BLOCKS,
-     OPDI_TEXT(" mm addmm bmm baddbmm mv embedding index_select cat ")},
+     OPDI_TEXT(" mm addmm bmm baddbmm mv embedding index_select cat stack ")},
     {OPDI_STORED_MOVED, OPDI_DTYPES_ANY,
      OPDI_TEXT(
          " cat stack index index_select where roll repeat embedding block_diag diag_embed select_scatter "

@@ -108,8 +108,9 @@ OPDI_INTERNAL int opdi_memory_of(const opd_tensor *tensor, const char *who, void
    error. */
 OPDI_INTERNAL int opdi_blocks_refused(const opd_tensor *tensor, const char *who) {
     return !tensor || opdi_is_dead(tensor) || !opdi_is_block(tensor->dtype) ? 0
-        : opd_fail(OPD_ERROR_DTYPE, "%s: this format does not have the dtype %s: opd_gguf_save writes it, and "
-                   "opd_dequantize makes float32 of it", who, opd_dtype_name((opd_scalar_type)tensor->dtype));
+        : opd_fail(OPD_ERROR_DTYPE, "%s: this format does not have the dtype %s: %s, and opd_dequantize makes float32 "
+                   "of it", who, opd_dtype_name((opd_scalar_type)tensor->dtype), tensor->dtype < OPD_INT_BLOCKS
+                   ? "opd_gguf_save writes it" : "opd_view_dtype makes a view as bytes (uint8) of it");
 }
 /* Allocates the struct of an exported tensor, and sets *tensors to the opdi_dl_tensor in the struct.  `versioned`
    selects one of the two structs of DLPack.  On failure, returns NULL and sets an error. */

@@ -24,8 +24,7 @@ OPDI_INTERNAL opd_scalar_type opdi_gguf_dtype(uint32_t type) {
     if (type < 2) { return type ? OPD_FLOAT16 : OPD_FLOAT32; }
     if (type >= 24 && type <= 28) { return plain[type - 24]; }
     if (type == 30) { return OPD_BFLOAT16; }
-    const opdi_block_info *const block = type < 64 ? opdi_block_info_of(64 + (int)type) : NULL;
-    return block ? block->dtype : OPD_DTYPE_NONE;
+    return type < 64 ? opdi_block_info_of(64 + (int)type).dtype : OPD_DTYPE_NONE;
 }
 /* Skips `count` bytes, and returns where they begin.  If the file has fewer, returns OPDI_NOWHERE and sets an error;
    `what` says what the bytes are. */

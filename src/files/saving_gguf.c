@@ -171,7 +171,7 @@ static int opdi_gguf_keys_check(const opdi_source *source, const char *const *ke
 }
 /* Returns the number of a dtype in the format, or -1 if the format lacks it. */
 static int opdi_gguf_type_of(opd_scalar_type dtype) {
-    if (opdi_is_block((int)dtype)) { return (int)dtype - 64; }
+    if (opdi_is_block((int)dtype)) { return (int)dtype < OPD_INT_BLOCKS ? (int)dtype - 64 : -1; }
     for (int type = 0; type < 64; type++) {
         if (opdi_gguf_dtype((uint32_t)type) == dtype) { return type; }
     }

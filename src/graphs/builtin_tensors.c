@@ -77,7 +77,7 @@ OPDI_INTERNAL int opdi_fn_result_type(opdi_bcall *call) {
     for (int i = 0; i < 2; i++) {
         const opd_value *const value = &call->args[i];
         numbers[i].flags = OPDI_WRAPPED;
-        numbers[i].dtype = (int8_t)(opdi_complex_of(value) ? OPD_COMPLEX128 : value->tag == OPD_TAG_FLOAT ? OPD_FLOAT64
+        numbers[i].dtype = (int32_t)(opdi_complex_of(value) ? OPD_COMPLEX128 : value->tag == OPD_TAG_FLOAT ? OPD_FLOAT64
                                     : value->tag == OPD_TAG_BOOL ? OPD_BOOL : OPD_INT64);
         both[i] = value->tag == OPD_TAG_TENSOR ? value->u.t : &numbers[i];
     }

@@ -160,7 +160,7 @@ typedef struct opd_graph_value {
     struct opd_graph_node *node;                      /* the node that computes the value; NULL if it is an input */
     int32_t id, tag;
     int32_t uses;
-    int8_t dtype;                                 /* of a tensor: the dtype that the traced tensor had, or -1 if it is
+    int32_t dtype;                                /* of a tensor: the dtype that the traced tensor had, or -1 if it is
                                                      unknown */
     uint8_t ndim, backend;
     int8_t index;                                 /* of a tensor: the index of its device */

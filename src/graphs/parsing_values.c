@@ -280,12 +280,16 @@ OPDI_INTERNAL int opdi_graph_parse_type(opdi_graph_parser *parser, opdi_gvalue *
         }
         return 0;
     }
-    for (int dtype = 0; dtype < 128; dtype++) {
-        const char *name = opdi_element_size(dtype) ? opd_dtype_cname((opd_scalar_type)dtype) : "";
-        if (strlen(name) != length || memcmp(parser->at, name, length) != 0 || !length) { continue; }
+    opd_scalar_type dtype = OPD_DTYPE_NONE;
+    for (int i = 0; i < 128 && dtype == OPD_DTYPE_NONE; i++) {
+        const char *name = opdi_element_size(i) ? opd_dtype_cname((opd_scalar_type)i) : "";
+        if (length && strlen(name) == length && memcmp(parser->at, name, length) == 0) { dtype = (opd_scalar_type)i; }
+    }
+    if (dtype == OPD_DTYPE_NONE && strncmp(parser->at, "INT", 3) == 0) { dtype = opdi_block_named(parser->at, length); }
+    if (dtype != OPD_DTYPE_NONE) {
         parser->at += length;
         value->tag = OPD_TAG_TENSOR;
-        value->dtype = (int8_t)dtype;
+        value->dtype = dtype;
         return opdi_graph_parse_shape(parser, value);
     }
     return opdi_graph_parse_gtype(parser, value);

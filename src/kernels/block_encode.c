@@ -704,6 +704,52 @@ static bool opdi_encode_halves(const float *x, uint8_t *at, bool bf16) {
     }
     return true;
 }
+/* Writes codes of integers, the first one in the lowest bits of the first byte. */
+OPDI_INTERNAL void opdi_int_codes_put(const uint8_t *codes, int64_t count, int bits, uint8_t *at) {
+    for (int64_t i = 0; i < count; i += 8, at += bits) {
+        uint64_t word = 0;
+        for (int j = 0; j < 8; j++) { word |= (uint64_t)codes[i + j] << bits * j; }
+        for (int byte = 0; byte < bits; byte++) { at[byte] = (uint8_t)(word >> 8 * byte); }
+    }
+}
+/* Writes a float, the lowest byte first. */
+OPDI_INTERNAL void opdi_f32_put(uint8_t *at, float number) {
+    const uint32_t bits = opdi_bits(number);
+    for (int byte = 0; byte < 4; byte++) { at[byte] = (uint8_t)(bits >> 8 * byte); }
+}
+/* Returns the code for x: rounded half to even, as torchao's quantize_affine does. */
+static uint8_t opdi_int_code(float x, float inverse, float zero, float most) {
+    float code = OPDI_PRODUCT(x, inverse);
+    code = code > 1000 ? 1000 : code < -1000 ? -1000 : code;
+    code = OPDI_ROUNDED(float, code + OPDI_MAGIC) - OPDI_MAGIC + zero;
+    return (uint8_t)(code > most ? most : code < 0 ? 0 : code);
+}
+/* Writes a block of integers whose scale and zero point are those of torchao's choose_qparams_affine.  Returns false if
+   the scale would be infinite. */
+static bool opdi_encode_ints(const opdi_block_info *info, const float *x, uint8_t *at) {
+    const int most = (1 << info->bits) - 1;
+    float low = 0, high = 0, zero = (float)((most + 1) / 2);
+    for (int i = 0; i < info->elements; i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    float scale = info->zero ? (high - low) / (float)most : (-low > high ? -low : high) / ((float)most / 2);
+    if (!(scale <= FLT_MAX)) { return false; }
+    scale = scale < FLT_MIN ? FLT_MIN : scale;
+    if (info->zero) {
+        zero = -(OPDI_ROUNDED(float, low / scale + OPDI_MAGIC) - OPDI_MAGIC);
+        zero = zero > (float)most ? (float)most : zero;
+    }
+    opdi_f32_put(at, scale);
+    if (info->zero) { opdi_f32_put(at + 4, zero + 0.0f); }
+    at += info->zero ? 8 : 4;
+    for (int i = 0; i < info->elements; i += 8, at += info->bits) {
+        uint8_t codes[8];
+        for (int j = 0; j < 8; j++) { codes[j] = opdi_int_code(x[i + j], 1.0f / scale, zero, (float)most); }
+        opdi_int_codes_put(codes, 8, info->bits, at);
+    }
+    return true;
+}
 static bool opdi_encode_block(opd_scalar_type dtype, const opdi_block_search *search, const float *x, uint8_t *at) {
     switch (dtype) {
         case OPD_WEIGHT_F16: return opdi_encode_halves(x, at, false);
@@ -736,25 +782,26 @@ static int opdi_encode_refused(const opdi_block_info *info, const float *x, int6
     const float top = x[place];
     if (!(fabsf(top) <= FLT_MAX)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld is %s, which cannot be stored as %s",
-                        (long long)(first + place), top != top ? "NaN" : "infinite", info->info.name);
+                        (long long)(first + place), top != top ? "NaN" : "infinite", opd_dtype_name(info->dtype));
     }
     return opd_fail(OPD_ERROR_ARGUMENT, "quantize: number %lld, %g, is too large for %s", (long long)(first + place),
-                    (double)top, info->info.name);
+                    (double)top, opd_dtype_name(info->dtype));
 }
 /* Writes n numbers to n / opd_dtype_block(dtype) blocks.  OPD_Q4_0, OPD_Q4_1, OPD_Q5_0, OPD_Q5_1 and OPD_Q8_0 get the
    bytes that llama.cpp writes.  For the other formats, searches for the scales with the least squared error.  Returns
    0, or -1 with an error if the format cannot be written, or a number is NaN, infinite or too large for the format.
    The error says which number, counted from `in`. */
 OPDI_INTERNAL int opdi_blocks_encode(opd_scalar_type dtype, const float *in, void *blocks, int64_t n) {
-    const opdi_block_info *const info = opdi_block_info_of((int)dtype);
+    const opdi_block_info info = opdi_block_info_of((int)dtype);
     const opdi_block_search *const search = opdi_block_search_of(opdi_cpu_level());
     const float limit = opdi_block_limit(dtype);
     if (opdi_blocks_readable(dtype) != 0) { return -1; }
-    for (int64_t i = 0; i + info->elements <= n; i += info->elements) {
-        const float most = opdi_float((uint32_t)opdi_block_most(in + i, info->elements));
-        if (!(most <= limit) ||
-            !opdi_encode_block(dtype, search, in + i, (uint8_t *)blocks + i / info->elements * info->bytes)) {
-            return opdi_encode_refused(info, in + i, i);
+    for (int64_t i = 0; i + info.elements <= n; i += info.elements) {
+        const float most = opdi_float((uint32_t)opdi_block_most(in + i, info.elements));
+        uint8_t *const at = (uint8_t *)blocks + i / info.elements * info.bytes;
+        if (!(most <= limit) || !(info.bits ? opdi_encode_ints(&info, in + i, at)
+                                  : opdi_encode_block(dtype, search, in + i, at))) {
+            return opdi_encode_refused(&info, in + i, i);
         }
     }
     return 0;

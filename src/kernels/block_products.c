@@ -10,6 +10,7 @@ typedef struct opdi_block_work {
     const opdi_block_job *job;
     int64_t elements, bytes;                      /* of a block */
     const opdi_block_form *form;                  /* NULL: opdi_blocks_decode converts the blocks */
+    opdi_block_info info;                         /* of the dtype, unless the job has a form */
     opdi_micro mk;
     int failed;                                   /* set by a thread that gets no memory */
 } opdi_block_work;
@@ -23,9 +24,12 @@ static int opdi_block_work_begin(opdi_block_work *work, const opdi_block_job *jo
     if (job->form) {
         work->elements = job->form->elements;
         work->bytes = job->form->bytes;
+        work->info.bits = 0;
         return 0;
     }
-    work->elements = opd_dtype_block(job->dtype, &work->bytes);
+    work->info = opdi_block_info_of((int)job->dtype);
+    work->elements = work->info.elements;
+    work->bytes = work->info.bytes;
     return opdi_blocks_readable(job->dtype);
 }
 /* Returns 0, or -1 with an error if a thread got no memory. */
@@ -40,7 +44,9 @@ static const uint8_t *opdi_block_at(const opdi_block_work *work, int64_t row, in
 }
 /* Converts `count` elements of row `row` of the weights, from element k on, to floats. */
 static void opdi_block_convert(const opdi_block_work *work, int64_t row, int64_t k, int64_t count, float *out) {
-    if (work->form) { work->form->floats(work->form, opdi_block_at(work, row, k), count, out); }
+    if (work->info.bits) {
+        opdi_int_floats(&work->info, (const uint8_t *)work->job->w + row * work->job->w_stride, k, count, out);
+    } else if (work->form) { work->form->floats(work->form, opdi_block_at(work, row, k), count, out); }
     else { (void)opdi_blocks_decode(work->job->dtype, opdi_block_at(work, row, k), out, count); }
 }
 /* Sets all elements of y [m, columns] to 0. */
@@ -149,15 +155,15 @@ static void opdi_block_backward(void *ctx, int64_t begin, int64_t end) {
         const int64_t columns = OPDI_MIN(OPDI_BLOCK_STEP, job->k - k);
         for (int64_t j = 0; j < job->n; j += OPDI_BLOCK_STEP) {
             const int64_t depth = OPDI_MIN(OPDI_BLOCK_STEP, job->n - j);
-            float row[OPDI_BLOCK_STEP];
+            float row[OPDI_BLOCK_STEP + 64] = {0};
             for (int64_t step = 0; step < depth; step++) {
                 opdi_block_convert(work, j + step, k, columns, row);
-                for (int64_t at = 0; at < columns; at += nr) {        /* nr divides the elements of a block */
+                for (int64_t at = 0; at < columns; at += nr) {        /* surplus columns are not used */
                     memcpy(panels + at * depth + step * nr, row + at, (size_t)nr * sizeof(float));
                 }
             }
             for (int64_t at = 0; at < columns; at += nr) {
-                opdi_block_tiles(work, j, depth, k + at, nr, panels + at * depth);
+                opdi_block_tiles(work, j, depth, k + at, OPDI_MIN(nr, columns - at), panels + at * depth);
             }
         }
     }

@@ -2,6 +2,23 @@
 
 //== tiles of blocks, for many rows of x ===============================================================================
 
+/* Writes codes k .. k + count - 1 of a row of blocks of integers, which begins at `row`, and for each 32 of them the
+   scale, and the minimum of formats with zero points.  k and count are multiples of 32. */
+static void opdi_int_unpack(const opdi_block_info *info, const uint8_t *row, int64_t k, int64_t count, uint8_t *codes,
+                            float *scales, float *mins) {
+    float scale, zero;
+    for (int64_t done = 0, some; done < count; done += some) {
+        const int64_t inside = (k + done) % info->elements;
+        const uint8_t *const block = row + (k + done) / info->elements * info->bytes;
+        const uint8_t *const from = opdi_int_scale(info, block, &scale, &zero);
+        some = OPDI_MIN(count - done, info->elements - inside);
+        opdi_int_codes(from + inside / 8 * info->bits, some, info->bits, codes + done);
+        for (int64_t at = done / 32; at < (done + some) / 32; at++) {
+            scales[at] = scale;
+            if (info->zero) { mins[at] = -zero * scale; }
+        }
+    }
+}
 /* Returns the highest digit, to base 3, of a byte of TQ1_0. */
 OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >> 8); }
 
@@ -501,7 +518,12 @@ static void opdi_block_panel_fill(const opdi_block_rounded *x, int64_t j, int64_
                                   opdi_block_panel *panel) {
     const opdi_block_form *const form = x->form;
     const int64_t subs = OPDI_BLOCK_DEPTH / form->sub;
-    for (int64_t row = 0; row < OPDI_BLOCK_PANEL; row++) {
+    for (int64_t row = 0; x->ints && row < OPDI_BLOCK_PANEL; row++) {
+        opdi_int_unpack(x->ints, (const uint8_t *)x->job->w + (j + OPDI_MIN(row, count - 1)) * x->job->w_stride, k,
+                        depth, panel->rows + row * OPDI_BLOCK_DEPTH, panel->row_scales[0] + row * subs,
+                        panel->row_scales[1] + row * subs);
+    }
+    for (int64_t row = 0; !x->ints && row < OPDI_BLOCK_PANEL; row++) {
         const uint8_t *at = (const uint8_t *)x->job->w + (j + OPDI_MIN(row, count - 1)) * x->job->w_stride +
             k / form->elements * form->bytes;
         for (int64_t step = 0; step < depth; step += form->elements, at += form->bytes) {
@@ -616,6 +638,20 @@ OPDI_INTERNAL const opdi_block_form *opdi_block_form_of(opd_scalar_type dtype) {
     }
     return NULL;
 }
+/* Makes the form of a dtype of integers.  Returns false if it has none: if groups are not a multiple of 32 elements, or
+   if codes of 8 bits have zero points. */
+static bool opdi_int_form_of(const opdi_block_info *info, opdi_int_form *ints) {
+    const int most = (1 << info->bits) - 1;
+    if (!info->bits || info->elements % 32 || (info->bits == 8 && info->zero)) { return false; }
+    memset(ints, 0, sizeof *ints);
+    ints->info = *info;
+    ints->form.dtype = info->dtype;
+    ints->form.sub = ints->form.chunk = 32;
+    ints->form.mins = info->zero;
+    ints->form.offset = (int16_t)(info->zero ? 0 : 1 << (info->bits - 1));
+    ints->form.together = (int16_t)(info->bits == 8 ? 1 : OPDI_MIN(8, 32767 / (254 * most)));
+    return true;
+}
 /* Returns the function for tiles of a format. */
 static opdi_block_tile_fn *opdi_block_tile_of(const opdi_block_form *form) {
 #if defined(OPDI_WORDS)
@@ -636,10 +672,16 @@ static opdi_block_tile_fn *opdi_block_tile_of(const opdi_block_form *form) {
    multiplied by `exact` instead, which computes an exact product.  Returns 1, or 0 if the format of w is not multiplied
    in integers, or -1 with an error. */
 OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job, int (*exact)(const opdi_block_job *job)) {
+    const opdi_block_info info = opdi_block_info_of((int)job->dtype);
+    opdi_int_form ints;
     opdi_block_rounded x;
     memset(&x, 0, sizeof x);
     x.job = job;
     x.form = opdi_block_form_of(job->dtype);
+    if (opdi_int_form_of(&info, &ints)) {
+        x.form = &ints.form;
+        x.ints = &ints.info;
+    }
     if (job->k == 0 || !x.form) { return 0; }
     x.tile = opdi_block_tile_of(x.form);
     x.tall = job->m >= 16 && x.form->sub == 32 && opdi_cpu_tiles();

@@ -129,8 +129,9 @@ OPDI_ALWAYS void opdi_block_scales(const uint8_t *at, int8_t *scales) {
     memcpy(scales, all, sizeof all);
 }
 /* How the codes of blocks of 32 elements are stored: nibbles, nibbles and fifth bits, bytes, or nibbles that choose
-   from a table.  The codes of bytes and of IQ4_NL have signs here. */
-enum { OPDI_ROW_FOURS, OPDI_ROW_FIVES, OPDI_ROW_EIGHTS, OPDI_ROW_IQ4, OPDI_ROW_FP4 };
+   from a table.  The codes of bytes and of IQ4_NL have signs here; those of WHOLES are bytes, of which 128 is
+   subtracted. */
+enum { OPDI_ROW_FOURS, OPDI_ROW_FIVES, OPDI_ROW_EIGHTS, OPDI_ROW_IQ4, OPDI_ROW_FP4, OPDI_ROW_WHOLES };
 #define OPDI_ALL8_OF(x) {x, x, x, x, x, x, x, x}
 /* Returns the sums of four products each of two blocks, the first at w.  Their codes begin `at` bytes after w, and
    fifth bits are before them. */
@@ -140,7 +141,7 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair
     const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const opdi_v8u x_low = *(const opdi_v8u *)(const void *)(x->low + 32 * pair);
     const opdi_v8u x_high = *(const opdi_v8u *)(const void *)(x->high + 32 * pair);
-    const bool eights = kind == OPDI_ROW_EIGHTS;
+    const bool eights = kind == OPDI_ROW_EIGHTS || kind == OPDI_ROW_WHOLES;
     const opdi_v8u first = opdi_block_gather2(w + at, w + at + bytes);
     const opdi_v8u lower = first & fifteens, upper = first >> 4 & fifteens;
     opdi_v8u high = eights ? opdi_block_gather2(w + at + 16, w + at + bytes + 16) : upper;
@@ -159,7 +160,12 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair
         OPDI_ASM_LOOK_UP(low, table, low);
         OPDI_ASM_LOOK_UP(high, table, high);
     }
-    if (kind == OPDI_ROW_EIGHTS || kind == OPDI_ROW_IQ4) {
+    if (kind == OPDI_ROW_WHOLES) {
+        const opdi_v8u flip = OPDI_ALL8_OF(0x80808080u);
+        low ^= flip;
+        high ^= flip;
+    }
+    if (eights || kind == OPDI_ROW_IQ4) {
         OPDI_ASM_ABS(size, low);
         OPDI_ASM_SIGN(turned, x_low, low);
         OPDI_ASM_BYTES(some, size, turned);
@@ -219,6 +225,69 @@ OPDI_AVX2 OPDI_ALWAYS float opdi_block_row_bytes(const void *rounded, const uint
         return opdi_block_row_bytes(rounded, w, blocks, bytes, at, kind, mins); \
     }
 OPDI_ROW_FORMATS(OPDI_ROW_BYTES)
+
+/* An opdi_block_row_fn for integers of 4 or 8 bits: row->q is the row as opdi_block_four. */
+OPDI_AVX2 OPDI_ALWAYS float opdi_int_row_bytes(const opdi_block_form *form, int64_t k, const opdi_block_row *row,
+                                               const uint8_t *w, int kind) {
+    const opdi_block_info *const info = &((const opdi_int_form *)(const void *)form)->info;
+    const opdi_v8u spread[2] = {{0, 0, 0, 0, 1, 1, 1, 1}, {2, 2, 2, 2, 3, 3, 3, 3}}, none = {0};
+    const opdi_block_four *x = (const opdi_block_four *)(const void *)row->q;
+    const int head = info->zero ? 8 : 4, parts = info->elements / 32;
+    const uint8_t *codes = w + head;
+    int left = parts;                             /* parts of 32 codes of the block at w that are left */
+    opdi_v8f sum = {0};
+    opdi_v4f more = {0};
+    for (int64_t count = k / 32; count > 0; count -= 4, x++) {
+        const uint8_t *at[4] = {codes, codes, codes, codes};
+        float each[4] = {0}, low[4] = {0};
+        opdi_v4f scales, mins;
+        for (int i = 0; i < 4 && i < count; i++) {
+            at[i] = codes;
+            each[i] = opdi_f32_at(w);
+            if (info->zero) { low[i] = -opdi_f32_at(w + 4) * each[i]; }
+            codes += 4 * info->bits;
+            if (--left) { continue; }
+            w += info->bytes;
+            codes = w + head;
+            left = parts;
+        }
+        memcpy(&scales, each, sizeof scales);
+        memcpy(&mins, low, sizeof mins);
+        scales *= *(const opdi_v4f *)(const void *)x->d;
+        more += mins * *(const opdi_v4f *)(const void *)x->sums;
+        for (int pair = 0; pair < 2; pair++) {
+            opdi_v8f f, scale;
+            const int apart = (int)(at[2 * pair + 1] - at[2 * pair]);
+            const opdi_v8u whole = opdi_block_two(x, pair, at[2 * pair], apart, 0, kind, none);
+            __asm__("vpermps {%t2, %1, %0|%0, %1, %t2}" : "=x"(scale) : "x"(spread[pair]), "x"(scales));
+            OPDI_ASM_FLOATS(f, whole);
+            OPDI_ASM_FMA("ps", sum, f, scale);
+        }
+    }
+    return opdi_block_lanes8(sum, more);
+}
+OPDI_AVX2 static float opdi_int_row_fours(const opdi_block_form *form, int64_t k, const opdi_block_row *row,
+                                          const uint8_t *w) {
+    return opdi_int_row_bytes(form, k, row, w, OPDI_ROW_FOURS);
+}
+OPDI_AVX2 static float opdi_int_row_wholes(const opdi_block_form *form, int64_t k, const opdi_block_row *row,
+                                           const uint8_t *w) {
+    return opdi_int_row_bytes(form, k, row, w, OPDI_ROW_WHOLES);
+}
+/* Writes a rounded row as opdi_block_four for opdi_int_row_fours, in which the elements with even numbers are the first
+   half of a block: they lie in the low bits. */
+static void opdi_int_fours(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out) {
+    opdi_block_row turned = *row;
+    for (int64_t at = 0; at < wide; at += 128) {
+        int8_t q[128];
+        float d[4];
+        for (int i = 0; i < 128; i++) { q[i / 32 * 32 + i % 2 * 16 + i % 32 / 2] = row->q[at + i]; }
+        memcpy(d, row->d + at / 32, sizeof d);
+        turned.q = q;
+        turned.d = d;
+        opdi_block_fours(form, 128, &turned, (opdi_block_four *)out + at / 128);
+    }
+}
 
 /* IQ4_XS: x is an opdi_block_four for each half of a block. */
 OPDI_AVX2 static float opdi_block_bytes_iq4_xs(const void *rounded, const uint8_t *w, int64_t blocks) {
@@ -783,7 +852,7 @@ typedef struct opdi_block_few {
     const opdi_block_rounded *x;
     const opdi_block_ways *ways;
     opdi_block_row_fn *row;                       /* without ways */
-    char *turned;
+    char *turned;                                 /* rows in another order; NULL: none */
     int64_t bytes;                                /* of a row in `turned` */
 } opdi_block_few;
 /* An opdi_range_fn: computes the columns begin .. end - 1 of y. */
@@ -796,7 +865,8 @@ static void opdi_block_few_range(void *ctx, int64_t begin, int64_t end) {
             float *const y = job->y + i * job->y_stride + j;
             if (few->ways) { *y = few->ways->row(few->turned + i * few->bytes, w, job->k / few->ways->block); }
             else {
-                const opdi_block_row row = opdi_block_row_at(few->x, i);
+                opdi_block_row row = opdi_block_row_at(few->x, i);
+                if (few->turned) { row.q = (int8_t *)few->turned + i * few->bytes; }
                 *y = few->row(few->x->form, job->k, &row, w);
             }
         }
@@ -829,18 +899,30 @@ OPDI_INTERNAL int opdi_block_few_try(const opdi_block_rounded *x) {
 #if defined(OPDI_DOT)
     if (opdi_cpu_words() & OPDI_HAS_QUADS) { few.row = opdi_block_row_dots; }
 #endif
-    if (job->m > (few.ways ? OPDI_BLOCK_MOST : OPDI_BLOCK_LEAST) || opd_same_bits()) { return 0; }
-    if (!few.ways) {
+    void (*turn)(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out) = NULL;
+    if (few.ways) {
+        turn = few.ways->turn;
+        few.bytes = wide / few.ways->elements * few.ways->bytes;
+    }
+#if defined(OPDI_X86)
+    if (x->ints && (x->ints->bits == 4 || x->ints->bits == 8) && opdi_cpu_level() > 0) {
+        turn = x->ints->bits == 4 ? opdi_int_fours : opdi_block_fours;
+        few.row = x->ints->bits == 4 ? opdi_int_row_fours : opdi_int_row_wholes;
+        few.bytes = wide / 128 * (int64_t)sizeof(opdi_block_four);
+    }
+#endif
+    const int most = turn && !(x->ints && x->ints->bits == 8) ? OPDI_BLOCK_MOST : OPDI_BLOCK_LEAST;
+    if (job->m > most || (x->ints && !turn) || opd_same_bits()) { return 0; }
+    if (!turn) {
         opdi_parallel_for(job->n, grain, opdi_block_few_range, &few);
         return 1;
     }
-    few.bytes = wide / few.ways->elements * few.ways->bytes;
     char *const memory = opdi_scratch_alloc((size_t)(few.bytes * job->m) + 64);
     if (!memory) { return -1; }
     few.turned = memory + (64 - ((uintptr_t)memory & 63)) % 64;
     for (int64_t i = 0; i < job->m; i++) {
         const opdi_block_row row = opdi_block_row_at(x, i);
-        few.ways->turn(x->form, wide, &row, few.turned + i * few.bytes);
+        turn(x->form, wide, &row, few.turned + i * few.bytes);
     }
     opdi_parallel_for(job->n, grain, opdi_block_few_range, &few);
     opdi_scratch_free(memory, (size_t)(few.bytes * job->m) + 64);

@@ -159,6 +159,17 @@ static void opdi_coded_floats(const opdi_block_form *form, const uint8_t *at, in
     const int64_t place = at - rows->codes;
     OPDI_CODES(widen)(rows, place / rows->stride, place % rows->stride, count, out);
 }
+/* Sets out[i] to (codes[i] - zero) * scale. */
+OPDI_INTERNAL void opdi_codes_floats(const uint8_t *codes, int64_t count, float zero, float scale, float *out) {
+    opdi_coded_rows rows;
+    rows.codes = codes;
+    rows.minus = false;
+    rows.stride = rows.group = count;
+    rows.groups = 1;
+    rows.scales = &scale;
+    rows.zeros = &zero;
+    OPDI_CODES(widen)(&rows, 0, 0, count, out);
+}
 /* Prepares rows whose members behind `form` are set for products. */
 OPDI_INTERNAL void opdi_coded_rows_begin(opdi_coded_rows *rows) {
     memset(&rows->form, 0, sizeof rows->form);

@@ -741,6 +741,12 @@ typedef struct opdi_block_form {
     opdi_block_floats_fn *floats;
     opdi_block_row_fn *row;
 } opdi_block_form;
+/* How integers with scales (see opd_dtype_int_blocks) are multiplied in integers. */
+typedef struct opdi_int_form {
+    opdi_block_form form;
+    opdi_block_info info;
+} opdi_int_form;
+#define OPDI_INT_PART 512                         /* the most codes of integers that are unpacked at a time */
 /* Rows of 8-bit codes, each group of `group` elements with a scale and a zero point: an element is (code - zero) *
    scale.  scales, zeros: [rows, groups]; NULL: all 1, or all 0.  The form converts them for opdi_block_product. */
 typedef struct opdi_coded_rows {
@@ -781,6 +787,7 @@ typedef void opdi_block_tile_fn(const opdi_block_tile *tile, float *sums);
 typedef struct opdi_block_rounded {
     const opdi_block_job *job;
     const opdi_block_form *form;
+    const opdi_block_info *ints;                  /* of a form of integers; else NULL */
     opdi_block_tile_fn *tile;
     bool tall;                                    /* multiplies 16 rows of x at a time, by tiles of AMX */
     char *memory, *rows;                          /* `rows` is `memory`, aligned */

@@ -24,25 +24,26 @@ OPDI_NOINLINE static int opdi_block_cut(const opdi_block_info *info, const int64
     char first[256], second[256];
     return opd_fail(OPD_ERROR_SHAPE, "%s is stored in blocks of %d elements, which sizes %s%s%s, at element %lld, "
                     "would cut: one dim must have stride 1 and whole blocks, and the others strides of whole blocks "
-                    "(opd_dequantize makes float32 of a tensor in blocks)", info->info.name, (int)info->elements,
-                    opdi_sizes_text(sizes, ndim, first, sizeof first), strides ? " with strides " : "",
+                    "(opd_dequantize makes float32 of a tensor in blocks)", opd_dtype_name(info->dtype),
+                    (int)info->elements, opdi_sizes_text(sizes, ndim, first, sizeof first),
+                    strides ? " with strides " : "",
                     strides ? opdi_sizes_text(strides, ndim, second, sizeof second) : "", (long long)offset);
 }
 /* Checks that a tensor of a dtype in blocks can have these sizes and strides (NULL: contiguous), `offset` elements
    behind the begin of a block.  Returns 0, or -1 and sets an error if a block would be cut. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_block_check(opd_scalar_type dtype, const int64_t *sizes, const int64_t *strides,
                                                  int ndim, int64_t offset) {
-    const opdi_block_info *const info = opdi_block_info_of((int)dtype);
-    if (!info) { return opd_fail(OPD_ERROR_DTYPE, "%d is not a dtype", (int)dtype); }
+    const opdi_block_info info = opdi_block_info_of((int)dtype);
+    if (!info.elements) { return opd_fail(OPD_ERROR_DTYPE, "%d is not a dtype", (int)dtype); }
     for (int i = 0; i < ndim; i++) {
         if (sizes[i] == 0) { return 0; }
     }
     const int row = opdi_block_row_of(sizes, strides, ndim);
-    bool fits = row >= 0 && sizes[row] % info->elements == 0 && offset % info->elements == 0;
+    bool fits = row >= 0 && sizes[row] % info.elements == 0 && offset % info.elements == 0;
     for (int i = 0; fits && strides && i < ndim; i++) {
-        fits = i == row || sizes[i] == 1 || strides[i] % info->elements == 0;
+        fits = i == row || sizes[i] == 1 || strides[i] % info.elements == 0;
     }
-    return fits ? 0 : opdi_block_cut(info, sizes, strides, ndim, offset);
+    return fits ? 0 : opdi_block_cut(&info, sizes, strides, ndim, offset);
 }
 
 //== what decodes and encodes blocks ===================================================================================
@@ -76,9 +77,13 @@ OPDI_INTERNAL bool opdi_block_readable(int dtype) {
    error if the program cannot decode blocks. */
 OPDI_INTERNAL double opdi_block_element(const opd_tensor *tensor, int64_t offset) {
     float values[OPDI_BLOCK_LARGEST];
-    const opdi_block_info *const info = opdi_block_info_of(tensor->dtype);
+    const opdi_block_info info = opdi_block_info_of(tensor->dtype);
     const opdi_block_forms *const forms = opdi_block_forms_of();
-    if (!forms || forms->decode(info->dtype, tensor->data + offset / info->elements * info->bytes, values,
-                                info->elements)) { return (double)NAN; }
-    return (double)values[offset % info->elements];
+    const char *const block = tensor->data + offset / info.elements * info.bytes;
+    if (forms && info.bits) {                     /* a block may be long */
+        forms->some(&info, (const uint8_t *)block, offset % info.elements / 8 * 8, 8, values);
+        return (double)values[offset % 8];
+    }
+    if (!forms || forms->decode(info.dtype, block, values, info.elements)) { return (double)NAN; }
+    return (double)values[offset % info.elements];
 }

@@ -149,10 +149,184 @@ int opd_int4_block_set(int rows) {
 }
 opd_tensor *opd_quantize_blocks(opd_tensor *tensor, opd_scalar_type dtype) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_quantize_blocks")) { return NULL; }
-    if (!opdi_block_info_of((int)dtype)) {
+    if (!opdi_block_info_of((int)dtype).elements) {
         (void)opd_fail(OPD_ERROR_DTYPE, "opd_quantize_blocks: %s is not a dtype in blocks, such as OPD_Q8_0",
                        opd_dtype_name(dtype));
         return NULL;
     }
     return opd_to_dtype(tensor, dtype);
+}
+
+//== integers with scales ==============================================================================================
+
+/* The parts of a weight of integers, contiguous and in the host's memory: codes [rows, groups * group] of uint8 or, if
+   `minus` is true, int8; scales and zero points of the groups.  Scale number g of row i is
+   scales[i * row_step + g]. */
+typedef struct opdi_int_parts {
+    const uint8_t *codes;
+    const float *scales, *zeros;                  /* zeros: NULL: none */
+    bool minus;
+    int bits;
+    int64_t rows, groups, group, row_step;
+} opdi_int_parts;
+/* Returns the memory of `tensor` as contiguous elements of `dtype`, or NULL and sets an error. */
+static const void *opdi_int_memory(opd_tensor *tensor, opd_scalar_type dtype) {
+    opd_tensor *const dense = opd_contiguous(opd_to_dtype(tensor, dtype));
+    return dense ? opd_data(dense) : NULL;
+}
+/* Finds out which sizes the scales or zero points have: one for all, one for each row of codes, or one for each group
+   of a row.  Returns 0, or -1 and sets an error. */
+static int opdi_int_steps(opdi_int_parts *parts, const opd_tensor *codes, const opd_tensor *scales) {
+    const int rows = codes->ndim - 1;
+    bool fits = scales->numel == 1 || scales->ndim == rows || scales->ndim == rows + 1;
+    parts->groups = scales->numel == 1 || scales->ndim != rows + 1 ? 1 : scales->dims[rows];
+    for (int i = 0; fits && scales->numel != 1 && i < rows; i++) { fits = scales->dims[i] == codes->dims[i]; }
+    parts->row_step = scales->numel == 1 ? 0 : parts->groups;
+    if (fits && parts->groups > 0 && codes->dims[rows] % parts->groups == 0) { return 0; }
+    char left[256], right[256];
+    return opd_fail(OPD_ERROR_SHAPE, "opd_int_blocks: scales of sizes %s do not fit codes of sizes %s: there must be "
+                    "one, one for each row, or one for each group of a row",
+                    opdi_sizes_text(scales->dims, scales->ndim, left, sizeof left),
+                    opdi_sizes_text(codes->dims, codes->ndim, right, sizeof right));
+}
+/* Writes a row of blocks.  Returns 0, or -1 and sets an error. */
+static int opdi_int_row_put(const opdi_int_parts *parts, int64_t row, uint8_t *to) {
+    const int half = 1 << (parts->bits - 1), shift = parts->minus ? half : 0;
+    const uint8_t *from = parts->codes + row * parts->groups * parts->group;
+    for (int64_t g = 0; g < parts->groups; g++) {
+        const int64_t at = row * parts->row_step + g;
+        const float zero = parts->zeros ? parts->zeros[at] + (float)shift : 0;
+        if (parts->zeros && (double)zero != (double)parts->zeros[at] + shift) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_int_blocks: zero point %lld, %g, cannot be stored: it must be "
+                            "an integer of at most 24 bits, unless the codes are uint8", (long long)at,
+                            (double)parts->zeros[at]);
+        }
+        opdi_f32_put(to, parts->scales[at]);
+        if (parts->zeros) { opdi_f32_put(to + 4, zero); }
+        to += parts->zeros ? 8 : 4;
+        for (int64_t i = 0; i < parts->group; i += 8, from += 8, to += parts->bits) {
+            uint8_t codes[8];
+            for (int j = 0; j < 8; j++) {
+                const int code = (parts->minus ? (int)(int8_t)from[j] : from[j]) + shift;
+                if (code < 0 || code >= 2 * half) {
+                    return opd_fail(OPD_ERROR_ARGUMENT, "opd_int_blocks: code %d, of row %lld, does not have %d bits: "
+                                    "it must be from %d to %d", code - shift, (long long)row, parts->bits, -shift,
+                                    2 * half - 1 - shift);
+                }
+                codes[j] = (uint8_t)code;
+            }
+            opdi_int_codes_put(codes, 8, parts->bits, to);
+        }
+    }
+    return 0;
+}
+/* Checks the dtypes and devices of the arguments of opd_int_blocks.  Returns 0, or -1 and sets an error. */
+static int opdi_int_check(const opd_tensor *codes, const opd_tensor *scales, const opd_tensor *zeros) {
+    const opd_scalar_type dtype = (opd_scalar_type)codes->dtype, scale = (opd_scalar_type)scales->dtype;
+    if ((dtype != OPD_INT8 && dtype != OPD_UINT8) || codes->ndim == 0) {
+        return opd_fail(OPD_ERROR_DTYPE, "opd_int_blocks: codes must be int8 or uint8 with rows, not a %d-D tensor of "
+                        "%s", (int)codes->ndim, opd_dtype_name(dtype));
+    }
+    if (scale != OPD_FLOAT32 && scale != OPD_FLOAT16 && scale != OPD_BFLOAT16) {
+        return opd_fail(OPD_ERROR_DTYPE, "opd_int_blocks: scales must be float32, float16 or bfloat16, not %s",
+                        opd_dtype_name(scale));
+    }
+    const opd_scalar_type zero = (opd_scalar_type)(zeros ? zeros->dtype : OPD_FLOAT32);
+    if (!opd_dtype_is_integral(zero, false) && zero != OPD_FLOAT32 && zero != OPD_FLOAT16 && zero != OPD_BFLOAT16) {
+        return opd_fail(OPD_ERROR_DTYPE, "opd_int_blocks: zero points must be integers, float32, float16 or bfloat16, "
+                        "not %s", opd_dtype_name(zero));
+    }
+    const opd_tensor *const all[3] = {codes, scales, zeros};
+    for (int i = 0; i < (zeros ? 3 : 2); i++) {
+        if (all[i]->backend == OPD_CPU) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_int_blocks: the tensors must be on the CPU, with data");
+    }
+    return 0;
+}
+/* Returns the dtype for the parts, or OPD_DTYPE_NONE and sets an error. */
+static opd_scalar_type opdi_int_dtype_for(const opdi_int_parts *parts, bool zeros) {
+    if (parts->bits < 1 || parts->bits > 8 || (parts->group % 8 == 0 && parts->group <= OPDI_INT_GROUP)) {
+        return opd_dtype_int_blocks(parts->bits, OPDI_MAX(parts->group, (int64_t)8), zeros);
+    }
+    (void)opd_fail(OPD_ERROR_SHAPE, "opd_int_blocks: a scale has %lld codes, but blocks need a multiple of 8, at most "
+                   "%d: pad the rows", (long long)parts->group, OPDI_INT_GROUP);
+    return OPD_DTYPE_NONE;
+}
+/* Does the work of opd_int_blocks in a scope of its own. */
+static opd_tensor *opdi_int_blocks_make(opd_tensor *codes, opd_tensor *scales, opd_tensor *zeros, int bits) {
+    opdi_int_parts parts;
+    const int64_t length = codes->dims[codes->ndim - 1];
+    memset(&parts, 0, sizeof parts);
+    parts.rows = length ? codes->numel / length : 0;
+    parts.minus = codes->dtype == OPD_INT8;
+    parts.bits = bits;
+    if (opdi_int_steps(&parts, codes, scales)) { return NULL; }
+    if (zeros && !opdi_has_sizes(zeros, scales->dims, scales->ndim) && (zeros->numel != 1 || scales->numel != 1)) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "opd_int_blocks: scales and zero points must have the same sizes");
+        return NULL;
+    }
+    parts.group = length / parts.groups;
+    parts.zeros = zeros ? (const float *)opdi_int_memory(zeros, OPD_FLOAT32) : NULL;
+    parts.scales = (const float *)opdi_int_memory(scales, OPD_FLOAT32);
+    parts.codes = (const uint8_t *)opdi_int_memory(codes, (opd_scalar_type)codes->dtype);
+    const opd_scalar_type dtype = opd_ok() ? opdi_int_dtype_for(&parts, zeros != NULL) : OPD_DTYPE_NONE;
+    opd_tensor *const out = opd_ok() ? opd_empty(opd_ints_of(codes->dims, codes->ndim), dtype) : NULL;
+    uint8_t *const to = out && out->numel ? (uint8_t *)opd_data(out) : NULL;
+    for (int64_t row = 0; to && row < parts.rows; row++) {
+        if (opdi_int_row_put(&parts, row, to + row * opdi_elements_bytes((int)dtype, length))) { return NULL; }
+    }
+    return opd_ok() ? out : NULL;
+}
+opd_tensor *opd_int_blocks(opd_tensor *codes, opd_tensor *scales, opd_tensor *zero_points, int bits) {
+    opd_tensor *out = NULL;
+    if (!opd_ok() || opdi_null_tensor(codes, "opd_int_blocks") || opdi_null_tensor(scales, "opd_int_blocks") ||
+        opdi_int_check(codes, scales, zero_points)) { return NULL; }
+    OPD_SCOPE { out = opd_scope_return(opdi_int_blocks_make(codes, scales, zero_points, bits)); }
+    return out;
+}
+/* Reads row number `i` of a weight of integers. */
+static void opdi_int_row_get(const opd_tensor *tensor, const opdi_block_info *info, int64_t i, uint8_t *codes,
+                             float *scales, float *zeros) {
+    const int last = tensor->ndim - 1;
+    const int64_t groups = tensor->dims[last] / info->elements;
+    const uint8_t *block = (const uint8_t *)opdi_block_row_place(tensor, last, i);
+    for (int64_t g = 0; g < groups; g++, block += info->bytes, codes += info->elements) {
+        float zero;
+        opdi_int_codes(opdi_int_scale(info, block, &scales[g], &zero), info->elements, info->bits, codes);
+        if (zeros) { zeros[g] = zero; }
+        for (int j = 0; !zeros && j < info->elements; j++) { codes[j] = (uint8_t)(codes[j] - (1 << (info->bits - 1))); }
+    }
+}
+int opd_int_blocks_parts(opd_tensor *tensor, opd_tensor **codes, opd_tensor **scales, opd_tensor **zero_points) {
+    int64_t sizes[OPD_MAX_DIMS];
+    if (codes) { *codes = NULL; }
+    if (scales) { *scales = NULL; }
+    if (zero_points) { *zero_points = NULL; }
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_int_blocks_parts")) { return -1; }
+    const opdi_block_info info = opdi_block_info_of(tensor->dtype);
+    const int last = tensor->ndim - 1;
+    if (!info.bits || !codes || !scales || !zero_points) {
+        return opd_fail(OPD_ERROR_DTYPE, info.bits ? "opd_int_blocks_parts: a place for a result is NULL"
+                        : "opd_int_blocks_parts: %s is not a dtype of opd_dtype_int_blocks",
+                        opd_dtype_name((opd_scalar_type)tensor->dtype));
+    }
+    if (tensor->numel && opdi_block_row_dim(tensor) != last) {
+        return opd_fail(OPD_ERROR_SHAPE, "opd_int_blocks_parts: the blocks must lie along the last dim");
+    }
+    const bool here = tensor->numel == 0 || opd_data(tensor) != NULL;
+    memcpy(sizes, tensor->dims, sizeof *sizes * tensor->ndim);
+    opd_tensor *const code = here ? opd_empty(opd_ints_of(sizes, last + 1), info.zero ? OPD_UINT8 : OPD_INT8) : NULL;
+    sizes[last] /= info.elements;
+    opd_tensor *const scale = code ? opd_empty(opd_ints_of(sizes, last + 1), OPD_FLOAT32) : NULL;
+    opd_tensor *const zero = scale && info.zero ? opd_empty_like(scale) : NULL;
+    if (!scale || (info.zero && !zero)) { return -1; }
+    for (int64_t i = 0, length = tensor->dims[last]; length && i < tensor->numel / length; i++) {
+        opdi_int_row_get(tensor, &info, i, (uint8_t *)code->data + i * length,
+                         (float *)(void *)scale->data + i * sizes[last],
+                         zero ? (float *)(void *)zero->data + i * sizes[last] : NULL);
+    }
+    *codes = code;
+    *scales = scale;
+    *zero_points = zero;
+    return 0;
 }

@@ -36,9 +36,9 @@ OPDI_INTERNAL int opdi_iter_walk(const opdi_iter *iter, const opdi_operand *oper
     return linear ? OPDI_WALK_LINEAR : scalar ? OPDI_WALK_SCALAR : OPDI_WALK_STRIDED;
 }
 /* Returns the dtype of a complex number's parts. */
-OPDI_INTERNAL int8_t opdi_real_dtype(int8_t t) {
-    return t == OPD_COMPLEX64 ? (int8_t)OPD_FLOAT32 : t == OPD_COMPLEX128 ? (int8_t)OPD_FLOAT64
-        : t == OPD_COMPLEX32 ? (int8_t)OPD_FLOAT16 : t;
+OPDI_INTERNAL int32_t opdi_real_dtype(int32_t t) {
+    return t == OPD_COMPLEX64 ? (int32_t)OPD_FLOAT32 : t == OPD_COMPLEX128 ? (int32_t)OPD_FLOAT64
+        : t == OPD_COMPLEX32 ? (int32_t)OPD_FLOAT16 : t;
 }
 /* Prepares a pass over nops operands, of which nout are outputs.  Every operand broadcasts to the sizes of ops[0], the
    inputs are promoted to dtype `common`, and loops compute in the type `compute` (OPDI_F32, ...).  If common is
@@ -63,13 +63,13 @@ OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int no
     iter->ndim = OPDI_MAX(ndim, 1);
     iter->sizes[0] = 1;
     iter->compute = (int8_t)compute;
-    iter->common = (int8_t)common;
+    iter->common = (int32_t)common;
     iter->buffered = false;
     iter->row_op = 0;
     for (int dim = 0; dim < ndim; dim++) { iter->sizes[dim] = opdi_sizes(out)[perm[dim]]; }
     for (int k = 0; k < nops; k++) {
         opdi_operand *operand = &iter->op[k];
-        const int8_t full = ops[k]->dtype, t = common == OPD_DTYPE_NONE ? opdi_real_dtype(full) : full;
+        const int32_t full = ops[k]->dtype, t = common == OPD_DTYPE_NONE ? opdi_real_dtype(full) : full;
         operand->data = ops[k]->data;
         operand->size = (int32_t)opd_dtype_size((opd_scalar_type)t);
         operand->convert = t != opdi_compute_dtype[compute];
@@ -574,7 +574,7 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
     flat->compute_size = compute == OPDI_F32 ? 4 : 8;
     for (int k = 0; k < nops; k++) {
         const opd_tensor *tensor = ops[k];
-        const int8_t dtype = tensor->dtype;
+        const int32_t dtype = tensor->dtype;
         flat->convert[k] = dtype == opdi_compute_dtype[compute] ? NULL : k ? opdi_load_of(compute, dtype)
             : opdi_store_of(compute, dtype);
         flat->places[k] = tensor->data;
@@ -585,7 +585,7 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
             (k > 0 && (tensor->data != out->data || tensor->numel != out->numel) && opdi_same_memory(tensor, out))) {
             return false;
         }
-        bool round = k > 0 && dtype != (int8_t)common && (int8_t)common != opdi_compute_dtype[compute];
+        bool round = k > 0 && dtype != (int32_t)common && (int32_t)common != opdi_compute_dtype[compute];
         if (!round && tensor->numel == out->numel && (k == 0 || tensor->numel != 1 || !flat->convert[k])) { continue; }
         if (k == 0 || tensor->numel != 1 || !opdi_load_of(compute, dtype)) { return false; }
         opdi_load_of(compute, dtype)(&flat->number[k], tensor->data, 1);

@@ -116,7 +116,7 @@ static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtyp
 OPDI_NOINLINE OPDI_INTERNAL void *opdi_data_error(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "reading the data: the tensor is NULL"); }
     else if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "reading the data"); }
-    else if (tensor->dtype != (int8_t)dtype) { opdi_data_dtype_error(tensor, dtype); }
+    else if (tensor->dtype != (int32_t)dtype) { opdi_data_dtype_error(tensor, dtype); }
     else if ((tensor->flags & (OPDI_BATCHED | OPDI_TRACED | OPDI_LAZY)) == OPDI_TRACED &&
                tensor->backend == OPD_CPU) {
         return opdi_traced_read(tensor) ? NULL : tensor->data;
@@ -180,7 +180,7 @@ static void *opdi_data_or_error(const opd_tensor *tensor, opd_scalar_type dtype)
 #endif
 OPDI_COLD_END
 static inline void *opdi_data_of(const opd_tensor *tensor, opd_scalar_type dtype) {
-    return OPDI_LIKELY(tensor && tensor->dtype == (int8_t)dtype &&
+    return OPDI_LIKELY(tensor && tensor->dtype == (int32_t)dtype &&
                        (tensor->backend | (unsigned)OPDI_LOAD(&opdi_works_running) |
                         (tensor->flags & (OPDI_BATCHED | OPDI_TRACED | OPDI_LAZY))) == 0)
         ? (void *)tensor->data

@@ -181,7 +181,7 @@ static int opdi_stored_number_bits(const opdi_stored_change *change, const opd_c
     double element[2];
     if (opdi_stored_element_of(*number, change->to, element)) { return -1; }
     memset(&bits, 0, sizeof bits);
-    bits.dtype = (int8_t)change->bits;
+    bits.dtype = (int32_t)change->bits;
     bits.data = (char *)element;
     *number = opd_value_int(opdi_element_i64(&bits, 0));
     return 0;
@@ -240,13 +240,13 @@ static int opdi_stored_move(opd_call *call, const opdi_slot *slot, opdi_stored_c
     call->targets = targets;
     for (int i = 0; i < call->op->nrets && rc == 0; i++) {
         opd_value *value = &call->rets[i];
-        if (!(call->filled >> i & 1) || value->tag != OPD_TAG_TENSOR || value->u.t->dtype != (int8_t)change->bits) {
+        if (!(call->filled >> i & 1) || value->tag != OPD_TAG_TENSOR || value->u.t->dtype != (int32_t)change->bits) {
             continue;
         }
         for (int k = 0; k < call->op->nargs; k++) {          /* a changed argument becomes the argument */
             if (given[k].tag == OPD_TAG_TENSOR && change->args[k].u.t == value->u.t) { value->u.t = given[k].u.t; }
         }
-        value->u.t->dtype = (int8_t)dtype;
+        value->u.t->dtype = (int32_t)dtype;
         value->u.t->flags |= OPDI_STORED;
     }
     return rc;
@@ -262,7 +262,7 @@ static int opdi_stored_compute(opd_call *call, opdi_stored_change *change, opd_s
     const opd_scalar_type wide = back == OPD_DTYPE_NONE ? back : opdi_stored_wider((int)back, false);
     for (int i = 0; i < call->op->nrets; i++) {
         opd_value value = rets[i];
-        if (value.tag == OPD_TAG_TENSOR && i == 0 && wide != OPD_DTYPE_NONE && value.u.t->dtype == (int8_t)wide) {
+        if (value.tag == OPD_TAG_TENSOR && i == 0 && wide != OPD_DTYPE_NONE && value.u.t->dtype == (int32_t)wide) {
             if (change->ordered) { value.u.t = opdi_stored_turned(value.u.t); }
             value.u.t = value.u.t ? opd_to_dtype(value.u.t, back) : NULL;
         } else if (value.tag == OPD_TAG_TENSOR && back == OPD_COMPLEX32 && value.u.t->dtype == OPD_FLOAT32) {

@@ -75,7 +75,7 @@ static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const
 #define OPDI_GRAD_KEYS (OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD))
 static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, int backend, int ndim) {
     tensor->refs = 1;
-    tensor->dtype = (int8_t)dtype;
+    tensor->dtype = (int32_t)dtype;
     tensor->backend = (uint8_t)backend;
     tensor->flags = OPDI_UNLIKELY(opdi_is_stored_dtype(dtype)) ? OPDI_STORED : 0;
     tensor->functionality = OPDI_TENSOR_KEYS;
@@ -318,8 +318,8 @@ typedef struct opdi_iter {
     int nops, nout, ndim;
     int64_t numel;
     int64_t sizes[OPD_MAX_DIMS];                  /* sizes of the loop, after joining dims; dim 0 is innermost */
-    int8_t compute, common;                       /* compute: the type in which the loop computes (OPDI_F32, ...);
-                                                     common: the dtype that operands are promoted to */
+    int32_t common;                               /* the dtype that operands are promoted to */
+    int8_t compute;                               /* the type in which the loop computes (OPDI_F32, ...) */
     bool buffered;                                /* an operand is converted, or gathered into a block */
     int8_t row_op, row_number;                    /* row_op: OPDI_ROWS_.. if opdi_iter_number_rows is used, else 0;
                                                      row_number: the operand that repeats one number along a row */
@@ -370,11 +370,13 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
 //== tensors in blocks =================================================================================================
 
 /* What a program with dtypes in blocks has in addition to others; see opdi_block_forms_of.
-   decode writes n elements, whole blocks, as floats to `out`.  encode writes n floats as blocks.  `call` runs a call of
+   decode writes n elements, whole blocks, as floats to `out`.  some does so for a part of a row of blocks of integers
+   (see opdi_int_floats).  encode writes n floats as blocks.  `call` runs a call of
    an operator that has a form for blocks.  `copy` copies src to dst, of which at least one is in blocks.  Each returns
    0, or -1 and sets an error. */
 typedef struct opdi_block_forms {
     int (*decode)(opd_scalar_type dtype, const void *blocks, float *out, int64_t n);
+    void (*some)(const opdi_block_info *info, const uint8_t *row, int64_t k, int64_t count, float *out);
     int (*encode)(opd_scalar_type dtype, const float *in, void *blocks, int64_t n);
     int (*call)(opd_call *call);
     int (*copy)(opd_tensor *dst, const opd_tensor *src);

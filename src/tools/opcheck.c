@@ -110,10 +110,10 @@ static opd_tensor **opdi_trial_copies(const opdi_trial *trial, bool grad) {
     }
     return in;
 }
-/* Returns a contiguous copy of tensor on the host, or NULL and sets an error. */
+/* Returns a contiguous copy of tensor on the host, or NULL and sets an error.  The copy of blocks is float32. */
 static opd_tensor *opdi_trial_bytes(const opd_tensor *tensor) {
-    opd_tensor *scratch = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
-                                                    OPD_CPU));
+    const opd_scalar_type dtype = opdi_is_block(tensor->dtype) ? OPD_FLOAT32 : (opd_scalar_type)tensor->dtype;
+    opd_tensor *scratch = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, dtype, OPD_CPU));
     return scratch && opdi_copy(scratch, tensor) == 0 ? scratch : NULL;
 }
 
@@ -557,6 +557,10 @@ static opd_tensor **opdi_trial_laid(const opdi_trial *trial, int how) {
         }
         in[k] = trial->inputs[k];
         if (tensor->flags & OPDI_WRAPPED) { continue; }
+        if (opdi_is_block(tensor->dtype)) {       /* other strides would cut blocks */
+            if (!(in[k] = opd_clone(trial->inputs[k]))) { return NULL; }
+            continue;
+        }
         in[k] = opdi_own(opdi_tensor_make(tensor->dims, how == OPDI_LAID_IN_ORDER ? NULL : strides, tensor->ndim,
                                           (opd_scalar_type)tensor->dtype, OPD_CPU));
         if (!in[k] || opdi_copy(in[k], tensor)) { return NULL; }
@@ -705,6 +709,7 @@ static int opdi_trial_grow(const opdi_trial *trial, int64_t from, opdi_trial *ot
     other->other_sizes = true;
     if (!(other->inputs = opdi_scope_tensors(trial->count + 1))) { return -1; }
     for (int k = 0; k < trial->count; k++) {
+        if (opdi_is_block(trial->inputs[k]->dtype)) { return 0; }     /* other sizes would cut blocks */
         other->inputs[k] = trial->inputs[k]->flags & OPDI_WRAPPED ? trial->inputs[k]
             : opdi_trial_grown(trial->inputs[k], from);
         if (!other->inputs[k]) { return -1; }

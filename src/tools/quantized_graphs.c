@@ -506,7 +506,7 @@ static int opdi_quantize_retype(opd_graph *graph, opdi_gvalue *value, const opd_
         value->ndim = stored->ndim;
         value->open = NULL;
     }
-    if (value->dtype >= 0) { value->dtype = (int8_t)stored->dtype; }
+    if (value->dtype >= 0) { value->dtype = stored->dtype; }
     return 0;
 }
 /* Changes use number `at` of a weight.  rounded, count, whose: pairs of a layer's input and its rounded form, how many,

@@ -20,13 +20,7 @@ static bool opdi_quantize_word_is(const char *word, size_t length, const char *n
 /* Reads the first word: "int8", "int4" or a dtype in blocks.  Returns whether it is one of them. */
 static bool opdi_quantize_first(const char *word, size_t length, opdi_quantize_how *how) {
     how->bits = opdi_quantize_word_is(word, length, "int8") ? 8 : opdi_quantize_word_is(word, length, "int4") ? 4 : 0;
-    for (int dtype = OPD_WEIGHT_F16; dtype < 128 && !how->bits && how->blocks == OPD_DTYPE_NONE; dtype++) {
-        int64_t bytes;
-        if (opd_dtype_block((opd_scalar_type)dtype, &bytes) > 1 &&
-            opdi_quantize_word_is(word, length, opd_dtype_name((opd_scalar_type)dtype))) {
-            how->blocks = (opd_scalar_type)dtype;
-        }
-    }
+    if (!how->bits) { how->blocks = opdi_block_named(word, length); }
     return how->bits || how->blocks != OPD_DTYPE_NONE;
 }
 /* Reads a word after the first.  Returns whether it is known and its number is allowed. */

@@ -221,7 +221,7 @@ OPDI_INTERNAL int opdi_cast_device(const opd_tensor *tensor);
 OPDI_INTERNAL bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
 
 static bool opdi_cast_fits(const opdi_cast *cast, opd_scalar_type dtype, const opd_tensor *tensor) {
-    return cast->source == tensor && cast->cast->dtype == (int8_t)dtype && cast->data == tensor->data &&
+    return cast->source == tensor && cast->cast->dtype == (int32_t)dtype && cast->data == tensor->data &&
            !(tensor->flags & OPDI_LAZY) &&
            cast->version == OPDI_LOAD(&tensor->storage->version);
 }
@@ -286,7 +286,7 @@ opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     opd_tensor *cast;
     if (opdi_is_none(tensor, "opd_autocast_cast")) { return NULL; }
-    if (!opdi_cast_castable(tensor) || tensor->dtype == (int8_t)dtype) { return tensor; }
+    if (!opdi_cast_castable(tensor) || tensor->dtype == (int32_t)dtype) { return tensor; }
     if (!opdi_cast_cacheable(thread, dtype, tensor)) { return opdi_cast_make(dtype, tensor); }
     if ((cast = opdi_cast_find(dtype, tensor)) != NULL) { return opdi_own(cast); }
     uint32_t version = OPDI_LOAD(&tensor->storage->version);
@@ -338,7 +338,7 @@ static int opdi_autocast_cast_list(opd_value *value, int device, opd_scalar_type
     opd_tensor **list = NULL;
     for (int32_t k = 0; k < value->n; k++) {
         opd_tensor *tensor = value->u.tensors[k], *cast;
-        if (!opdi_autocast_eligible(tensor, device) || tensor->dtype == (int8_t)dtype) { continue; }
+        if (!opdi_autocast_eligible(tensor, device) || tensor->dtype == (int32_t)dtype) { continue; }
         if (!list) {
             if (!(list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list))) { return -1; }
             memcpy(list, value->u.tensors, (size_t)value->n * sizeof *list);
@@ -361,7 +361,7 @@ static int opdi_autocast_cast(opd_call *call, opd_scalar_type dtype) {
         opd_value *value = &args[opdi_low_bit(mask)];
         if (value->tag == OPD_TAG_TENSORS && opdi_autocast_cast_list(value, device, dtype)) { return -1; }
         if (value->tag == OPD_TAG_TENSOR && opdi_autocast_eligible(value->u.t, device) &&
-            value->u.t->dtype != (int8_t)dtype && !(value->u.t = opd_autocast_cast(dtype, value->u.t))) {
+            value->u.t->dtype != (int32_t)dtype && !(value->u.t = opd_autocast_cast(dtype, value->u.t))) {
             return -1;
         }
     }

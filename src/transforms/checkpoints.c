@@ -172,7 +172,7 @@ static void opdi_segment_done(opdi_segment_run *run) {
 
 /* Returns a hash of the dtype, the opdi_place and the sizes of `tensor`. */
 static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
-    uint64_t ndim = (uint64_t)(uint8_t)tensor->dtype << 32 | (uint64_t)opdi_place_of(tensor) << 8 | tensor->ndim;
+    uint64_t ndim = (uint64_t)(uint32_t)tensor->dtype << 32 | (uint64_t)opdi_place_of(tensor) << 8 | tensor->ndim;
     for (int i = 0; i < tensor->ndim; i++) {
         ndim = (ndim ^ (uint64_t)tensor->dims[i]) * 0x9E3779B97F4A7C15u;
         ndim ^= ndim >> 29;

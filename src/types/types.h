@@ -113,6 +113,7 @@ static inline bool opdi_is_float8(int dtype) {
 static inline bool opdi_is_bare_unsigned(int dtype) { return dtype >= OPD_UINT16 && dtype <= OPD_UINT64; }
 /* Returns true for a dtype that few operators compute with: see >>stored_dtypes. */
 static inline bool opdi_is_stored_dtype(int dtype) { return dtype > OPD_BFLOAT16 || dtype == OPD_COMPLEX32; }
+#define OPDI_INT_GROUP 1048576                    /* the most elements of a group, see opd_dtype_int_blocks */
 /* Returns true for a number in the range of dtypes in blocks, see opd_dtype_block. */
 static inline bool opdi_is_block(int dtype) { return dtype >= OPD_WEIGHT_F16; }
 /* Returns the bytes of an element, for checks that a number of elements fits into memory: 2 for dtypes in blocks, whose
@@ -139,11 +140,13 @@ enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, O
 /* A row of the table of dtypes, see opdi_dtype_at.  `size` is in bytes, and 0 for a number that is not a dtype; `kind`
    is OPDI_CLASS_*. */
 typedef struct opdi_dtype_info { const char *name, *cname; uint8_t size, kind; } opdi_dtype_info;
-/* A row of the table of dtypes in blocks: a block has `elements` numbers in `bytes` bytes. */
+/* A dtype in blocks: a block has `elements` numbers in `bytes` bytes.  `bits` is 0 for dtypes of GGUF.  For integers
+   (see opd_dtype_int_blocks), it is their bits, and `zero` says whether a block has a zero point. */
 typedef struct opdi_block_info {
-    opdi_dtype_info info;
     opd_scalar_type dtype;
     int32_t elements, bytes;
+    uint8_t bits;
+    bool zero;
 } opdi_block_info;
 /* Returns name i of a collection, such as a module or a file, or NULL if i is too large: see opdi_did_you_mean. */
 typedef const char *(*opdi_name_at)(const void *owner, int64_t i);
@@ -194,10 +197,7 @@ typedef struct opdi_foreign {
    needed more memory. */
 struct opd_tensor {
     int32_t refs;
-    int8_t dtype;
-    uint8_t ndim;
-    uint8_t capacity;            /* how many int64_t there are after the struct, for dims */
-    uint8_t own;                 /* the bits OPDI_SAVED_BY_OWN to OPDI_GRAD_LEFT; any thread may write them */
+    int32_t dtype;
     uint64_t functionality;      /* the functionalities of the tensor's key set; the backend is in backend_bit */
     opdi_storage *storage;
     int64_t *dims;
@@ -209,6 +209,9 @@ struct opd_tensor {
     uint32_t output_nr;          /* index of the tensor among the results of grad_fn */
     uint8_t flags, backend;      /* together with backend_bit: the four bytes that opdi_traits_of reads */
     uint16_t backend_bit;
+    uint8_t ndim;
+    uint8_t capacity;            /* how many int64_t there are after the struct, for dims */
+    uint8_t own;                 /* the bits OPDI_SAVED_BY_OWN to OPDI_GRAD_LEFT; any thread may write them */
 };
 /* The properties of a tensor that the dispatcher needs for a call, in addition to its functionalities.  The traits of
    several tensors are combined with |. */

@@ -30,58 +30,167 @@ static const opdi_dtype_info opdi_dtypes[OPDI_DTYPES] = {
     {"float8_e8m0fnu", "Float8_e8m0fnu", 1, OPDI_CLASS_FLOAT}
 };
 
-/* The dtypes in blocks, see opd_dtype_block. */
-static const opdi_block_info opdi_block_dtypes[] = {
-    {{"weight_f16", "WEIGHT_F16", 0, OPDI_CLASS_BLOCK}, OPD_WEIGHT_F16, 32, 64},
-    {{"weight_bf16", "WEIGHT_BF16", 0, OPDI_CLASS_BLOCK}, OPD_WEIGHT_BF16, 32, 64},
-    {{"q4_0", "Q4_0", 0, OPDI_CLASS_BLOCK}, OPD_Q4_0, 32, 18},
-    {{"q4_1", "Q4_1", 0, OPDI_CLASS_BLOCK}, OPD_Q4_1, 32, 20},
-    {{"q5_0", "Q5_0", 0, OPDI_CLASS_BLOCK}, OPD_Q5_0, 32, 22},
-    {{"q5_1", "Q5_1", 0, OPDI_CLASS_BLOCK}, OPD_Q5_1, 32, 24},
-    {{"q8_0", "Q8_0", 0, OPDI_CLASS_BLOCK}, OPD_Q8_0, 32, 34},
-    {{"q8_1", "Q8_1", 0, OPDI_CLASS_BLOCK}, OPD_Q8_1, 32, 36},
-    {{"q2_K", "Q2_K", 0, OPDI_CLASS_BLOCK}, OPD_Q2_K, 256, 84},
-    {{"q3_K", "Q3_K", 0, OPDI_CLASS_BLOCK}, OPD_Q3_K, 256, 110},
-    {{"q4_K", "Q4_K", 0, OPDI_CLASS_BLOCK}, OPD_Q4_K, 256, 144},
-    {{"q5_K", "Q5_K", 0, OPDI_CLASS_BLOCK}, OPD_Q5_K, 256, 176},
-    {{"q6_K", "Q6_K", 0, OPDI_CLASS_BLOCK}, OPD_Q6_K, 256, 210},
-    {{"q8_K", "Q8_K", 0, OPDI_CLASS_BLOCK}, OPD_Q8_K, 256, 292},
-    {{"iq2_xxs", "IQ2_XXS", 0, OPDI_CLASS_BLOCK}, OPD_IQ2_XXS, 256, 66},
-    {{"iq2_xs", "IQ2_XS", 0, OPDI_CLASS_BLOCK}, OPD_IQ2_XS, 256, 74},
-    {{"iq3_xxs", "IQ3_XXS", 0, OPDI_CLASS_BLOCK}, OPD_IQ3_XXS, 256, 98},
-    {{"iq1_s", "IQ1_S", 0, OPDI_CLASS_BLOCK}, OPD_IQ1_S, 256, 50},
-    {{"iq4_nl", "IQ4_NL", 0, OPDI_CLASS_BLOCK}, OPD_IQ4_NL, 32, 18},
-    {{"iq3_s", "IQ3_S", 0, OPDI_CLASS_BLOCK}, OPD_IQ3_S, 256, 110},
-    {{"iq2_s", "IQ2_S", 0, OPDI_CLASS_BLOCK}, OPD_IQ2_S, 256, 82},
-    {{"iq4_xs", "IQ4_XS", 0, OPDI_CLASS_BLOCK}, OPD_IQ4_XS, 256, 136},
-    {{"iq1_m", "IQ1_M", 0, OPDI_CLASS_BLOCK}, OPD_IQ1_M, 256, 56},
-    {{"tq1_0", "TQ1_0", 0, OPDI_CLASS_BLOCK}, OPD_TQ1_0, 256, 54},
-    {{"tq2_0", "TQ2_0", 0, OPDI_CLASS_BLOCK}, OPD_TQ2_0, 256, 66},
-    {{"mxfp4", "MXFP4", 0, OPDI_CLASS_BLOCK}, OPD_MXFP4, 32, 17},
-    {{"nvfp4", "NVFP4", 0, OPDI_CLASS_BLOCK}, OPD_NVFP4, 64, 36},
-    {{"q1_0", "Q1_0", 0, OPDI_CLASS_BLOCK}, OPD_Q1_0, 128, 18},
-    {{"q2_0", "Q2_0", 0, OPDI_CLASS_BLOCK}, OPD_Q2_0, 64, 18}
+/* The dtypes in blocks of GGUF, see opd_dtype_block. */
+static const struct opdi_gguf_row { opdi_dtype_info names; opdi_block_info info; } opdi_block_dtypes[] = {
+    {{"weight_f16", "WEIGHT_F16", 0, OPDI_CLASS_BLOCK}, {OPD_WEIGHT_F16, 32, 64, 0, false}},
+    {{"weight_bf16", "WEIGHT_BF16", 0, OPDI_CLASS_BLOCK}, {OPD_WEIGHT_BF16, 32, 64, 0, false}},
+    {{"q4_0", "Q4_0", 0, OPDI_CLASS_BLOCK}, {OPD_Q4_0, 32, 18, 0, false}},
+    {{"q4_1", "Q4_1", 0, OPDI_CLASS_BLOCK}, {OPD_Q4_1, 32, 20, 0, false}},
+    {{"q5_0", "Q5_0", 0, OPDI_CLASS_BLOCK}, {OPD_Q5_0, 32, 22, 0, false}},
+    {{"q5_1", "Q5_1", 0, OPDI_CLASS_BLOCK}, {OPD_Q5_1, 32, 24, 0, false}},
+    {{"q8_0", "Q8_0", 0, OPDI_CLASS_BLOCK}, {OPD_Q8_0, 32, 34, 0, false}},
+    {{"q8_1", "Q8_1", 0, OPDI_CLASS_BLOCK}, {OPD_Q8_1, 32, 36, 0, false}},
+    {{"q2_K", "Q2_K", 0, OPDI_CLASS_BLOCK}, {OPD_Q2_K, 256, 84, 0, false}},
+    {{"q3_K", "Q3_K", 0, OPDI_CLASS_BLOCK}, {OPD_Q3_K, 256, 110, 0, false}},
+    {{"q4_K", "Q4_K", 0, OPDI_CLASS_BLOCK}, {OPD_Q4_K, 256, 144, 0, false}},
+    {{"q5_K", "Q5_K", 0, OPDI_CLASS_BLOCK}, {OPD_Q5_K, 256, 176, 0, false}},
+    {{"q6_K", "Q6_K", 0, OPDI_CLASS_BLOCK}, {OPD_Q6_K, 256, 210, 0, false}},
+    {{"q8_K", "Q8_K", 0, OPDI_CLASS_BLOCK}, {OPD_Q8_K, 256, 292, 0, false}},
+    {{"iq2_xxs", "IQ2_XXS", 0, OPDI_CLASS_BLOCK}, {OPD_IQ2_XXS, 256, 66, 0, false}},
+    {{"iq2_xs", "IQ2_XS", 0, OPDI_CLASS_BLOCK}, {OPD_IQ2_XS, 256, 74, 0, false}},
+    {{"iq3_xxs", "IQ3_XXS", 0, OPDI_CLASS_BLOCK}, {OPD_IQ3_XXS, 256, 98, 0, false}},
+    {{"iq1_s", "IQ1_S", 0, OPDI_CLASS_BLOCK}, {OPD_IQ1_S, 256, 50, 0, false}},
+    {{"iq4_nl", "IQ4_NL", 0, OPDI_CLASS_BLOCK}, {OPD_IQ4_NL, 32, 18, 0, false}},
+    {{"iq3_s", "IQ3_S", 0, OPDI_CLASS_BLOCK}, {OPD_IQ3_S, 256, 110, 0, false}},
+    {{"iq2_s", "IQ2_S", 0, OPDI_CLASS_BLOCK}, {OPD_IQ2_S, 256, 82, 0, false}},
+    {{"iq4_xs", "IQ4_XS", 0, OPDI_CLASS_BLOCK}, {OPD_IQ4_XS, 256, 136, 0, false}},
+    {{"iq1_m", "IQ1_M", 0, OPDI_CLASS_BLOCK}, {OPD_IQ1_M, 256, 56, 0, false}},
+    {{"tq1_0", "TQ1_0", 0, OPDI_CLASS_BLOCK}, {OPD_TQ1_0, 256, 54, 0, false}},
+    {{"tq2_0", "TQ2_0", 0, OPDI_CLASS_BLOCK}, {OPD_TQ2_0, 256, 66, 0, false}},
+    {{"mxfp4", "MXFP4", 0, OPDI_CLASS_BLOCK}, {OPD_MXFP4, 32, 17, 0, false}},
+    {{"nvfp4", "NVFP4", 0, OPDI_CLASS_BLOCK}, {OPD_NVFP4, 64, 36, 0, false}},
+    {{"q1_0", "Q1_0", 0, OPDI_CLASS_BLOCK}, {OPD_Q1_0, 128, 18, 0, false}},
+    {{"q2_0", "Q2_0", 0, OPDI_CLASS_BLOCK}, {OPD_Q2_0, 64, 18, 0, false}}
 };
-/* Returns the row of a dtype in blocks, or NULL for another dtype. */
-OPDI_INTERNAL const opdi_block_info *opdi_block_info_of(int dtype) {
-    for (size_t i = 0; opdi_is_block(dtype) && i < sizeof opdi_block_dtypes / sizeof *opdi_block_dtypes; i++) {
-        if ((int)opdi_block_dtypes[i].dtype == dtype) { return &opdi_block_dtypes[i]; }
+/* Returns the row of a dtype in blocks of GGUF, or NULL for another dtype. */
+static const struct opdi_gguf_row *opdi_block_row_find(int dtype) {
+    if (!opdi_is_block(dtype) || dtype >= OPD_INT_BLOCKS) { return NULL; }
+    for (size_t i = 0; i < sizeof opdi_block_dtypes / sizeof *opdi_block_dtypes; i++) {
+        if ((int)opdi_block_dtypes[i].info.dtype == dtype) { return &opdi_block_dtypes[i]; }
     }
     return NULL;
 }
-OPDI_INTERNAL const opdi_dtype_info *opdi_dtype(opd_scalar_type dtype) {
-    const opdi_block_info *const block = opdi_block_info_of((int)dtype);
-    return block ? &block->info : &opdi_dtypes[opdi_dtype_at((int)dtype)];
-}
-OPD_API int64_t opd_dtype_block(opd_scalar_type dtype, int64_t *bytes) {
-    const opdi_block_info *const block = opdi_block_info_of((int)dtype);
-    const size_t size = opd_dtype_size(dtype);
-    if (bytes) { *bytes = block ? block->bytes : (int64_t)size; }
-    return block ? block->elements : size > 0;
+/* Returns what a block of the dtype has.  Of a dtype that is not in blocks, `elements` is 0. */
+OPDI_INTERNAL opdi_block_info opdi_block_info_of(int dtype) {
+    static const opdi_block_info none = {OPD_DTYPE_NONE, 0, 0, 0, false};
+    const struct opdi_gguf_row *const row = opdi_block_row_find(dtype);
+    opdi_block_info info = row ? row->info : none;
+    if (dtype < OPD_INT_BLOCKS + 16 || dtype > OPD_INT_BLOCKS_LAST) { return info; }
+    const int parts = dtype - OPD_INT_BLOCKS;     /* the group / 8, one bit for the zero point, and the bits - 1 */
+    info.dtype = (opd_scalar_type)dtype;
+    info.elements = parts / 16 * 8;
+    info.bits = (uint8_t)(parts % 8 + 1);
+    info.zero = parts & 8;
+    info.bytes = 4 + (info.zero ? 4 : 0) + info.elements / 8 * info.bits;
+    return info;
 }
 
-OPD_API const char *opd_dtype_name(opd_scalar_type dtype) { return opdi_dtype(dtype)->name; }
-OPD_API const char *opd_dtype_cname(opd_scalar_type dtype) { return opdi_dtype(dtype)->cname; }
+//== dtypes of integers with scales ====================================================================================
+
+/* The names of a dtype of integers.  They are made when they are first asked for, and never freed. */
+typedef struct opdi_int_names {
+    opdi_dtype_info info;
+    int dtype;
+    char name[40], cname[40];
+    struct opdi_int_names *next;
+} opdi_int_names;
+static opdi_int_names *opdi_int_dtypes;
+static const opdi_dtype_info opdi_int_any = {"int_blocks", "INT_BLOCKS", 0, OPDI_CLASS_BLOCK};
+static opdi_mutex opdi_int_lock = OPDI_MUTEX_INIT;
+
+/* Writes the name of a dtype of integers, such as "int4_group32_asymmetric", to buf[40]. */
+static void opdi_int_name(const opdi_block_info *info, bool upper, char *buf) {
+    const char *const words = upper ? "INT%d_GROUP%d%s" : "int%d_group%d%s";
+    (void)snprintf(buf, 40, words, (int)info->bits, (int)info->elements,
+                   !info->zero ? "" : upper ? "_ASYMMETRIC" : "_asymmetric");
+}
+static const opdi_int_names *opdi_int_names_find(const opdi_int_names *at, int dtype) {
+    while (at && at->dtype != dtype) { at = at->next; }
+    return at;
+}
+/* Returns the names of a dtype of integers.  If memory runs out, returns names that do not tell which. */
+static const opdi_dtype_info *opdi_int_names_of(const opdi_block_info *info) {
+    const int dtype = (int)info->dtype;
+    const opdi_int_names *found = opdi_int_names_find(OPDI_ACQUIRE(&opdi_int_dtypes), dtype);
+    if (found) { return &found->info; }
+    opdi_int_names *const made = (opdi_int_names *)OPD_MALLOC(sizeof *made);
+    if (!made) { return &opdi_int_any; }
+    made->info = opdi_int_any;
+    made->dtype = dtype;
+    opdi_int_name(info, false, made->name);
+    opdi_int_name(info, true, made->cname);
+    made->info.name = made->name;
+    made->info.cname = made->cname;
+    opdi_lock(&opdi_int_lock);
+    found = opdi_int_names_find(opdi_int_dtypes, dtype);      /* another thread may have made them */
+    if (!found) {
+        made->next = opdi_int_dtypes;
+        OPDI_PUBLISH(&opdi_int_dtypes, made);
+    }
+    opdi_unlock(&opdi_int_lock);
+    if (!found) { return &made->info; }
+    OPD_FREE(made);
+    return &found->info;
+}
+OPD_API opd_scalar_type opd_dtype_int_blocks(int bits, int64_t group, bool asymmetric) {
+    if (bits >= 1 && bits <= 8 && group >= 8 && group <= OPDI_INT_GROUP && group % 8 == 0) {
+        return (opd_scalar_type)(OPD_INT_BLOCKS + (int)(group / 8) * 16 + (asymmetric ? 8 : 0) + bits - 1);
+    }
+    if (bits < 1 || bits > 8) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "opd_dtype_int_blocks: integers have 1 to 8 bits, not %d", bits);
+    } else {
+        (void)opd_fail(OPD_ERROR_DTYPE, "opd_dtype_int_blocks: a group has a multiple of 8 elements, at most %d, not "
+                       "%lld", OPDI_INT_GROUP, (long long)group);
+    }
+    return OPD_DTYPE_NONE;
+}
+OPD_API int opd_dtype_int_bits(opd_scalar_type dtype, int64_t *group, bool *asymmetric) {
+    const opdi_block_info info = opdi_block_info_of((int)dtype);
+    if (group) { *group = info.bits ? info.elements : 0; }
+    if (asymmetric) { *asymmetric = info.zero; }
+    return info.bits;
+}
+/* Returns the dtype in blocks with this name of `length` characters, or OPD_DTYPE_NONE.  Case does not matter. */
+OPDI_INTERNAL opd_scalar_type opdi_block_named(const char *text, size_t length) {
+    char word[40], name[40], *end = NULL;
+    if (length == 0 || length >= sizeof word) { return OPD_DTYPE_NONE; }
+    for (size_t i = 0; i < length; i++) { word[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] + 32 : text[i]); }
+    word[length] = 0;
+    for (size_t i = 0; i < sizeof opdi_block_dtypes / sizeof *opdi_block_dtypes; i++) {
+        const char *at = opdi_block_dtypes[i].names.name;
+        size_t same = 0;
+        while (at[same] && (at[same] == 'K' ? 'k' : at[same]) == word[same]) { same++; }
+        if (!at[same] && same == length) { return opdi_block_dtypes[i].info.dtype; }
+    }
+    if (length < 12 || memcmp(word, "int", 3) != 0 || memcmp(word + 4, "_group", 6) != 0) { return OPD_DTYPE_NONE; }
+    const int64_t bits = word[3] - '0', group = strtoll(word + 10, &end, 10);
+    if (bits < 1 || bits > 8 || group < 8 || group > OPDI_INT_GROUP || group % 8) { return OPD_DTYPE_NONE; }
+    const opdi_block_info info = opdi_block_info_of((int)opd_dtype_int_blocks((int)bits, group, *end != 0));
+    opdi_int_name(&info, false, name);            /* nothing else is accepted, such as other spaces or zeros */
+    return strcmp(name, word) == 0 ? info.dtype : OPD_DTYPE_NONE;
+}
+
+//== facts about dtypes ================================================================================================
+
+OPDI_INTERNAL const opdi_dtype_info *opdi_dtype(opd_scalar_type dtype) {
+    const struct opdi_gguf_row *const row = opdi_block_row_find((int)dtype);
+    return row ? &row->names : opdi_block_info_of((int)dtype).bits ? &opdi_int_any
+        : &opdi_dtypes[opdi_dtype_at((int)dtype)];
+}
+/* Returns what opdi_dtype returns, with the names of the dtype if it is one of integers. */
+static const opdi_dtype_info *opdi_dtype_names(opd_scalar_type dtype) {
+    const opdi_block_info info = opdi_block_info_of((int)dtype);
+    return info.bits ? opdi_int_names_of(&info) : opdi_dtype(dtype);
+}
+OPD_API int64_t opd_dtype_block(opd_scalar_type dtype, int64_t *bytes) {
+    const opdi_block_info block = opdi_block_info_of((int)dtype);
+    const size_t size = opd_dtype_size(dtype);
+    if (bytes) { *bytes = block.elements ? block.bytes : (int64_t)size; }
+    return block.elements ? block.elements : size > 0;
+}
+
+OPD_API const char *opd_dtype_name(opd_scalar_type dtype) { return opdi_dtype_names(dtype)->name; }
+OPD_API const char *opd_dtype_cname(opd_scalar_type dtype) { return opdi_dtype_names(dtype)->cname; }
 OPD_API size_t opd_dtype_size(opd_scalar_type dtype) { return opdi_dtype(dtype)->size; }
 OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype) { return opdi_dtype(dtype)->kind == OPDI_CLASS_FLOAT; }
 OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype) { return opdi_dtype(dtype)->kind == OPDI_CLASS_COMPLEX; }

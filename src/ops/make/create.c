@@ -618,7 +618,7 @@ static int opdi_sequence_write(opd_tensor *out, opdi_sequence *sequence) {
         if (rc <= 0) { return rc; }
     }
 #endif
-    if (out->dtype != (int8_t)work || !(out->flags & OPDI_CONTIGUOUS) || opdi_on_device(out)) {
+    if (out->dtype != (int32_t)work || !(out->flags & OPDI_CONTIGUOUS) || opdi_on_device(out)) {
         tensor = opd_tensor_new(opd_ints_of(&out->numel, 1), work);
     }
     if (!tensor) { return -1; }

@@ -56,14 +56,16 @@ static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal)
 /* Returns a contiguous tensor of dtype `dtype` in host memory, in which the random numbers for out are made: out itself
    if it is such a tensor, else a new one.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_random_staging(opd_tensor *out, opd_scalar_type dtype) {
-    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
+    if (out->dtype == (int32_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
 }
 /* Copies `staging` to out, unless both are the same tensor.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_staging_store(opd_tensor *out, const opd_tensor *staging) {
     return staging == out ? 0 : opdi_copy(out, staging);
 }
-OPDI_INTERNAL opd_scalar_type opdi_float_work(int8_t dtype) { return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
+OPDI_INTERNAL opd_scalar_type opdi_float_work(int32_t dtype) {
+    return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+}
 OPDI_INTERNAL int opdi_random_dtype(const char *name, const opd_tensor *out) {
     if (opd_dtype_is_floating((opd_scalar_type)out->dtype)) { return 0; }
     return opdi_dtype_fail(name, out->dtype);

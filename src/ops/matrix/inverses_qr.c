@@ -159,7 +159,7 @@ static int opdi__linalg_det_backward(opd_backward_call *bw) {
     if (opdi_differentiated_again(input)) {
         return opd_bw_return(bw, 0, opdi_det_gradient(input, grad, opd_bw_result(bw, 0)));
     }
-    const bool twice = opdi_real_dtype((int8_t)opd_bw_dtype(bw, 0)) == OPD_FLOAT64;
+    const bool twice = opdi_real_dtype((int32_t)opd_bw_dtype(bw, 0)) == OPD_FLOAT64;
     const double least = twice ? DBL_EPSILON : (double)FLT_EPSILON;
     opd_tensor *zero = opd_eq_Scalar(opd_diagonal_full(factors, 0, -2, -1), opd_value_int(0));
     factors = opd_add(factors, opd_diag_embed(opd_mul_Scalar(opd_to_dtype(zero, opd_bw_dtype(bw, 0)),

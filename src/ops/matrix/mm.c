@@ -818,11 +818,14 @@ static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
     for (int dim = 0; dim < ndim; dim++) { batch = opdi_size_times(batch, sizes[dim]); }
     for (int k = 0; k < 2; k++) {
         const int dims_count = in[k]->ndim;
+        const bool turned = opdi_is_block(in[k]->dtype) && in[k]->numel && opdi_block_row_dim(in[k]) == dims_count - 2;
+        if (turned && !(in[k] = opdi_mt(in[k]))) { return NULL; }    /* a copy has blocks along the same dim */
         memcpy(one, sizes, sizeof(int64_t) * (size_t)ndim);
         three[0] = batch;
         one[ndim] = three[1] = opdi_sizes(in[k])[dims_count - 2];
         one[ndim + 1] = three[2] = opdi_sizes(in[k])[dims_count - 1];
         in[k] = opdi_reshape_to(opdi_expand_to(in[k], one, ndim + 2), three, 3);
+        if (in[k] && turned) { in[k] = opdi_mt(in[k]); }
         if (!in[k]) { return NULL; }
     }
     opd_tensor *output = opd_bmm(in[0], in[1]);

@@ -35,7 +35,7 @@ OPDI_INTERNAL opd_tensor *opdi_permute_to(opd_tensor *tensor, const int64_t *dim
    failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype) {
     const unsigned as_it_is = OPDI_CONTIGUOUS;
-    if (!tensor || (tensor->dtype == (int8_t)dtype && (tensor->flags & (as_it_is | OPDI_LAZY)) == as_it_is)) {
+    if (!tensor || (tensor->dtype == (int32_t)dtype && (tensor->flags & (as_it_is | OPDI_LAZY)) == as_it_is)) {
         return tensor;
     }
     opd_tensor *c = opdi_own(opdi_tensor_make(opdi_sizes(tensor), NULL, tensor->ndim, dtype, OPD_CPU));
@@ -44,7 +44,7 @@ OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtyp
 /* Returns a contiguous tensor of this dtype in which a kernel computes the contents of `out`: out itself if possible,
    else a new tensor, which opdi_staging_store later copies to out.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_staging(opd_tensor *out, opd_scalar_type dtype) {
-    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
+    if (out->dtype == (int32_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
     return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
 }
 /* Returns the dtype in which a kernel for float32 and float64 (`ints`: also int64) computes with elements of dtype
@@ -298,7 +298,7 @@ OPDI_INTERNAL int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a,
         b = opdi_dense_as(b, dtype);
         if (!a || !b) { return -1; }
     }
-    if (out->dtype == (int8_t)dtype && opdi_number_f64(alpha) == 1 && (!whole || !self)) {
+    if (out->dtype == (int32_t)dtype && opdi_number_f64(alpha) == 1 && (!whole || !self)) {
         if (self && opdi_copy(out, self) != 0) { return -1; }
         return opdi_product_run(out, a, b, self ? opdi_number_f64(beta) : 0);
     }
@@ -450,7 +450,7 @@ OPDI_INTERNAL int opdi_product_batch(opd_call *call, int na, int nb, bool summed
         const int mark = opd_error_mark();
         const bool fits = tensor->ndim <= ndim && opdi_expand_check(tensor, sizes, ndim) == 0;
         (void)opd_error_rewind(mark);
-        if (!fits || tensor->dtype != (int8_t)dtype || (!opd_dtype_is_floating(OPDI_DTYPE(tensor)) &&
+        if (!fits || tensor->dtype != (int32_t)dtype || (!opd_dtype_is_floating(OPDI_DTYPE(tensor)) &&
             (beta.tag == OPD_TAG_FLOAT || alpha.tag == OPD_TAG_FLOAT)) || (!opdi_is_complex(input) &&
             (beta.tag == OPD_TAG_COMPLEX || alpha.tag == OPD_TAG_COMPLEX))) { return opdi_batch_unfit(call); }
         if (!opdi_number_is_zero(beta)) { added = opd_batch_arg(call, 0, &sdim); }

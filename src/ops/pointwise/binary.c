@@ -183,7 +183,7 @@ static const opdi_formula *opdi_div_trunc_formula(opd_call *call) {
     ops[0] = opd_arg_tensor(call, 0);
     ops[1] = opdi_operand_of(call, 1, &number);
     const opd_scalar_type common = opdi_result_type(ops, 2);
-    if (ops[1]->ndim == 0 && ops[1]->dtype != (int8_t)common) { return &opdi_formula_div_trunc; }
+    if (ops[1]->ndim == 0 && ops[1]->dtype != (int32_t)common) { return &opdi_formula_div_trunc; }
     return common == OPD_BFLOAT16 ? &opdi_formula_div_trunc_bf16 : common == OPD_FLOAT16 ? &opdi_formula_div_trunc_f16
         : &opdi_formula_div_trunc;
 }

@@ -299,7 +299,7 @@ static int opdi_masked_fill_kernel(opd_call *call) {
         (opd_dtype_is_complex((opd_scalar_type)value->dtype) && !opd_dtype_is_complex(dtype))) {
         return opdi_overflow_fail(dtype);
     }
-    cast.t.dtype = (int8_t)dtype;
+    cast.t.dtype = (int32_t)dtype;
     if (value->data && opdi_copy(&cast.t, value) != 0) { return -1; }
     return opdi_pointwise_typed(call, &opdi_formula_masked_fill, ops, 3, dtype, dtype, &opdi_no_params);
 }
@@ -346,7 +346,7 @@ OPDI_OP(masked_fill_Tensor) {
 OPDI_FORMULA_F(lerp, lerp, 0)
 OPDI_FORMULA_F(lerp_scalar, lerp_scalar, 0)
 static int opdi_lerp_check(const opd_tensor *tensor, const char *name, opd_scalar_type want) {
-    if (tensor->dtype == (int8_t)want) { return 0; }
+    if (tensor->dtype == (int32_t)want) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `%s` but got dtype %s", opd_dtype_name(want), name,
                     opd_dtype_name((opd_scalar_type)tensor->dtype));
 }

@@ -759,7 +759,7 @@ static void opdi_pairs_range(void *ctx, int64_t begin, int64_t end) {
    have the same dtype and the same first element. */
 OPDI_INTERNAL bool opdi_pairs_alike(opd_tensor *const *ops, int nin, opd_scalar_type common, opd_scalar_type result) {
     for (int k = 0; k <= nin; k++) {
-        if (ops[k]->dtype != (int8_t)(k ? common : result) || !(ops[k]->flags & OPDI_CONTIGUOUS) ||
+        if (ops[k]->dtype != (int32_t)(k ? common : result) || !(ops[k]->flags & OPDI_CONTIGUOUS) ||
             ops[k]->backend != OPD_CPU || !ops[k]->data || !opdi_same_sizes(ops[k], ops[0]) ||
             (k > 0 && (ops[k]->data != ops[0]->data || common != result) && opdi_same_memory(ops[k], ops[0]))) {
             return false;

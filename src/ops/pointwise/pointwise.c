@@ -616,7 +616,7 @@ OPDI_INTERNAL int opdi_pointwise(opd_call *call, const opdi_formula *formula, op
     if (formula->rule & (OPDI_TO_FLOAT | OPDI_BOOL_TO_INT)) { common = opdi_rule_dtype(formula->rule, common); }
     const opd_scalar_type result = formula->rule & OPDI_TO_BOOL ? OPD_BOOL : common;
     if ((formula->rule & OPDI_NUMBER_KEPT) && nin > 1 && ops[2]->ndim == 0 &&
-        (common == OPD_BFLOAT16 || common == OPD_FLOAT16) && ops[2]->dtype != (int8_t)common) {
+        (common == OPD_BFLOAT16 || common == OPD_FLOAT16) && ops[2]->dtype != (int32_t)common) {
         common = OPD_FLOAT32;                     /* the dtype in which 16-bit floats are computed */
     }
     return opdi_pointwise_typed(call, formula, ops, nin, common, result, params);

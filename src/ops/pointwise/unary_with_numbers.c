@@ -428,7 +428,7 @@ OPDI_OP(hardshrink_backward) {
    smallest number of the dtype. */
 static const opdi_formula opdi_formula_nan_to_num =
     {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor}, "nan_to_num", 0, OPDI_NUMBER(nan_to_num, floor)};
-static double opdi_dtype_max(int8_t t) {
+static double opdi_dtype_max(int32_t t) {
     return t == OPD_FLOAT16 ? 65504.0 : t == OPD_BFLOAT16 ? 3.38953138925153547590e38
         : t == OPD_FLOAT32 ? (double)FLT_MAX : DBL_MAX;
 }

@@ -253,6 +253,12 @@ static int opdi_blocks_select(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "index_select(): dim %d has the blocks of %s, which cannot be cut "
                         "(opd_dequantize makes float32 of it)", dim, opd_dtype_name(OPDI_DTYPE(self)));
     }
+    const int row = self->numel ? opdi_block_row_dim(self) : self->ndim - 1, last = self->ndim - 1;
+    if (row != last) {                            /* a transposed weight: a result without gaps would cut blocks */
+        opd_tensor *const rows = opd_transpose(self, row, last);
+        opd_tensor *const some = rows ? opd_index_select(rows, dim == last ? row : dim, index) : NULL;
+        return some ? opd_return_tensor(call, opd_transpose(some, row, last)) : -1;
+    }
     memcpy(sizes, opdi_sizes(self), sizeof *sizes * self->ndim);
     sizes[dim] = index->numel;
     opd_tensor *const out = opd_result(call, 0, sizes, self->ndim, OPDI_DTYPE(self));
@@ -307,6 +313,17 @@ static int opdi_blocks_cat(opd_call *call) {
     }
     return 0;
 }
+/* stack: joins tensors of one dtype along a new dim, as blocks. */
+static int opdi_blocks_stack(opd_call *call) {
+    const opd_tensors tensors = opd_arg_tensors(call, 0);
+    const int dim = opdi_dim_of(opd_arg_int(call, 1), tensors.data[0]->ndim + 1);
+    opd_tensor **const rows = dim < 0 ? NULL : opdi_scope_tensors((int)tensors.n);
+    if (!rows) { return -1; }
+    for (int i = 0; i < tensors.n; i++) {
+        if (!(rows[i] = opd_unsqueeze(tensors.data[i], OPDI_MIN(dim, tensors.data[i]->ndim)))) { return -1; }
+    }
+    return opd_return_tensor(call, opd_cat(opd_tensors_of(rows, tensors.n), dim));
+}
 
 //== the forms =========================================================================================================
 
@@ -316,7 +333,8 @@ static int opdi_blocks_call(opd_call *call) {
     static const struct { const char *name; int (*run)(opd_call *call); int first, ndim; } forms[] = {
         {"mm", NULL, 0, 2}, {"addmm", NULL, 1, 2}, {"bmm", NULL, 0, 3}, {"baddbmm", NULL, 1, 3},
         {"mv", opdi_blocks_vector, 0, 0}, {"embedding", opdi_blocks_embedding, 0, 0},
-        {"index_select", opdi_blocks_select, 0, 0}, {"cat", opdi_blocks_cat, 0, 0}};
+        {"index_select", opdi_blocks_select, 0, 0}, {"cat", opdi_blocks_cat, 0, 0},
+        {"stack", opdi_blocks_stack, 0, 0}};
     const bool device = call->slot != OPD_KEY_CPU && call->slot != OPD_KEY_META;
     size_t at = 0;
     if (device) { return opd_cpu_fallback(call); }
@@ -327,7 +345,7 @@ static int opdi_blocks_call(opd_call *call) {
    opdi_block_forms_of. */
 static void opdi_blocks_noted(void) {
     static const opdi_block_forms forms = {
-        opdi_blocks_decode, opdi_blocks_encode, opdi_blocks_call, opdi_block_copy};
+        opdi_blocks_decode, opdi_int_floats, opdi_blocks_encode, opdi_blocks_call, opdi_block_copy};
     OPDI_PUBLISH(&opdi_on_blocks, &forms);
 }
 

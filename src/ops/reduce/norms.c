@@ -90,7 +90,7 @@ static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, 
         (given != OPD_DTYPE_NONE && opd_dtype_is_integral(given, true));
     if (!whole && opdi_norm_dtype_check(tensor, given, "linalg.vector_norm")) { return -1; }
     if (opdi_is_complex(tensor)) {                /* the norm of the absolute values */
-        if (given != OPD_DTYPE_NONE) { given = (opd_scalar_type)opdi_real_dtype((int8_t)given); }
+        if (given != OPD_DTYPE_NONE) { given = (opd_scalar_type)opdi_real_dtype((int32_t)given); }
         if (!(tensor = opd_abs(tensor))) { return -1; }
     }
     const opd_scalar_type in = (opd_scalar_type)tensor->dtype;
@@ -194,7 +194,7 @@ static int opdi_powsum_kernel(opd_call *call) {
     const opd_scalar_type given = opd_arg_dtype(call, 4, opd_dtype(self));
     if (!opd_ok()) { return -1; }
     if (opd_dtype_is_integral(given, true)) { return opdi_dtype_fail("powsum_cpu", given); }
-    const opd_scalar_type dtype = opd_dtype_is_complex(given) ? (opd_scalar_type)opdi_real_dtype((int8_t)given) : given;
+    const opd_scalar_type dtype = opd_dtype_is_complex(given) ? (opd_scalar_type)opdi_real_dtype(given) : given;
     self = opd_to_dtype(opdi_is_complex(self) ? opd_abs(self) : self, dtype == OPD_FLOAT64 ? dtype : OPD_FLOAT32);
     opd_tensor *powers = p == 2 ? opd_square(self) : p == 1 ? opd_abs(self)
         : opd_pow_Tensor_Scalar(opd_abs(self), opd_value_double(p));

@@ -251,6 +251,33 @@ static opd_scalar_type opdi_weight_of(opd_scalar_type dtype) {
     if (!OPDI_WEIGHTS_VIEWED) { return OPD_DTYPE_NONE; }
     return dtype == OPD_FLOAT16 ? OPD_WEIGHT_F16 : dtype == OPD_BFLOAT16 ? OPD_WEIGHT_BF16 : OPD_DTYPE_NONE;
 }
+/* Returns a view of a tensor in blocks as its bytes (uint8), or the reverse.  Blocks and bytes lie along the last dim.
+   On failure, returns NULL and sets an error. */
+static opd_tensor *opdi_view_bytes(opd_tensor *self, opd_scalar_type dtype) {
+    const bool to = dtype == OPD_UINT8;           /* to bytes */
+    const opd_scalar_type block = to ? (opd_scalar_type)self->dtype : dtype;
+    const int last = self->ndim - 1;
+    int64_t bytes;
+    const int64_t elements = opd_dtype_block(block, &bytes), from = to ? elements : bytes, into = to ? bytes : elements;
+    const int64_t offset = self->data ? (int64_t)(self->data - self->storage->data) : self->begin;
+    opdi_geometry geometry;
+    opdi_geometry_of(&geometry, self);
+    bool fits = last >= 0 && (to || offset % bytes == 0) && (self->numel == 0 || geometry.sizes[last] % from == 0);
+    for (int dim = 0; fits && self->numel && dim <= last; dim++) {
+        fits = dim == last ? geometry.strides[dim] == 1
+            : geometry.sizes[dim] == 1 || geometry.strides[dim] % from == 0;
+    }
+    if (!fits) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "a tensor of %s cannot be viewed as %s: the last dim must have stride 1 and "
+                       "whole blocks, of %lld elements in %lld bytes, and so must the strides of the other dims",
+                       opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name(dtype), (long long)elements,
+                       (long long)bytes);
+        return NULL;
+    }
+    for (int dim = 0; dim < last; dim++) { geometry.strides[dim] = geometry.strides[dim] / from * into; }
+    geometry.sizes[last] = geometry.sizes[last] / from * into;
+    return opdi_view_retyped(self, &geometry, dtype);
+}
 /* view.dtype: returns a view of self's bytes as elements of another dtype.  If these have another size, the last dim,
    which must have stride 1, becomes longer or shorter; its bytes must be a multiple of the new size. */
 static int opdi_view_dtype_kernel(opd_call *call) {
@@ -260,15 +287,18 @@ static int opdi_view_dtype_kernel(opd_call *call) {
     opdi_geometry geometry;
     int last = self->ndim - 1;
     if (!opd_ok()) { return -1; }
-    if (self->dtype == (int8_t)dtype) { old = now = 1; }
+    if (self->dtype == (int32_t)dtype) { old = now = 1; }
     else if (opdi_weight_of((opd_scalar_type)self->dtype) == dtype) { now = old; }
     else if (opdi_weight_of(dtype) == (opd_scalar_type)self->dtype) { old = now; }
+    if ((dtype == OPD_UINT8 && opdi_is_block(self->dtype)) || (self->dtype == OPD_UINT8 && opdi_is_block((int)dtype))) {
+        return opd_return_tensor(call, opdi_view_bytes(self, dtype));
+    }
     if (!old || !now) {
         return opd_fail(OPD_ERROR_DTYPE, "a tensor of %s cannot be viewed as %s, because one of them is stored in "
-                        "blocks: opd_dequantize makes float32 of blocks, and opd_tensor_wrap makes a tensor of bytes "
-                        "in memory", opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name(dtype));
+                        "blocks: opd_dequantize makes float32 of blocks, and only uint8 is a view of their bytes",
+                        opd_dtype_name((opd_scalar_type)self->dtype), opd_dtype_name(dtype));
     }
-    if ((self->flags & OPDI_LAZY) && self->dtype != (int8_t)dtype) {
+    if ((self->flags & OPDI_LAZY) && self->dtype != (int32_t)dtype) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_view_dtype is not supported for %s when converting to a different "
                         "dtype.", opd_tensor_is_conj(self) ? "conjugate view tensors"
                                                                  : "tensors with negative bit set");
