@@ -11,10 +11,11 @@ OPDI_ALWAYS double opdi_sigmoid1_f64(double x) { return 1.0 / (1.0 + opdi_exp1_f
 OPDI_ALWAYS double opdi_tanh1_f64(double a) {
     const uint64_t sign = opdi_bits64(a) & 0x8000000000000000u;
     double x = opdi_double(opdi_bits64(a) ^ sign), t;
-    x = x > 22.0 ? 22.0 : x;
-    const double r = opdi_exp_rest(x + x, &t), power = opdi_double((opdi_bits64(t) << 52) + 0x3ff0000000000000u);
+    const double most = OPDI_LIMIT(22.0);
+    x = x > most ? most : x;
+    const double r = opdi_exp_rest(x + x, &t), power = opdi_double((opdi_bits64(t) << 52) - 0x3ff0000000000000u);
     const double m = OPDI_FMA(power, OPDI_FMA(opdi_exp_series(r), r * r, r), power - 1.0);
-    const double y = x < 1e-9 ? x : m / (m + 2.0);
+    const double y = opdi_select_f64(x < 1e-9, x, m / (m + 2.0));
     return opdi_double(opdi_bits64(y) | sign);
 }
 /* Returns sin(x).  For a zero, returns x itself, to keep its sign. */
@@ -62,12 +63,14 @@ static double opdi_sinc_f64(double x) {
    out[i] = name(a[i]) for i < count; out may be a.  The loop of level 0 computes the expression `one` with the C
    library; the loops of the other levels need a multiple of eight elements. */
 typedef void (*opdi_vmath64_loop)(int64_t count, double *out, const double *a);
-#define OPDI_VMATH64_LOOP(at, name, target) \
+typedef struct { double at[8]; } opdi_eight;
+#define OPDI_VMATH64_LOOP(at, name, lanes, target) \
     target static void opdi_vmath64_##at##_##name(int64_t count, double *out, const double *a) { \
-        for (int64_t i = 0; i < count; i += 8) { \
-            double y[8]; \
-            for (int j = 0; j < 8; j++) { y[j] = opdi_##name##1_f64(a[i + j]); } \
-            for (int j = 0; j < 8; j++) { out[i + j] = y[j]; } \
+        enum { step = (int)sizeof(lanes) / 8 }; \
+        for (int64_t i = 0; i < count; i += step) { \
+            double y[step]; \
+            for (int j = 0; j < step; j++) { y[j] = opdi_##name##1_f64(a[i + j]); } \
+            *(lanes *)(void *)(out + i) = *(const lanes *)(const void *)y; \
         } \
     }
 #define OPDI_VMATH64_PLAIN(name, one) \
@@ -79,11 +82,11 @@ typedef void (*opdi_vmath64_loop)(int64_t count, double *out, const double *a);
     }
 #if defined(OPDI_X86)
 #define OPDI_VMATH64(name, one) OPDI_VMATH64_PLAIN(name, one) \
-    OPDI_VMATH64_LOOP(avx2, name, OPDI_AVX2) OPDI_VMATH64_LOOP(avx512, name, OPDI_AVX512) \
+    OPDI_VMATH64_LOOP(avx2, name, OPDI_V_8_1, OPDI_AVX2) OPDI_VMATH64_LOOP(avx512, name, opdi_v8d, OPDI_AVX512) \
     static const opdi_vmath64_loop opdi_vmath64_##name[3] = { \
         opdi_vmath64_plain_##name, opdi_vmath64_avx2_##name, opdi_vmath64_avx512_##name};
 #elif defined(OPDI_VECTORS)
-#define OPDI_VMATH64(name, one) OPDI_VMATH64_PLAIN(name, one) OPDI_VMATH64_LOOP(avx2, name, OPDI_AVX2) \
+#define OPDI_VMATH64(name, one) OPDI_VMATH64_PLAIN(name, one) OPDI_VMATH64_LOOP(avx2, name, OPDI_V_8_1, OPDI_AVX2) \
     static const opdi_vmath64_loop opdi_vmath64_##name[2] = {opdi_vmath64_plain_##name, opdi_vmath64_avx2_##name};
 #else
 #define OPDI_VMATH64(name, one) OPDI_VMATH64_PLAIN(name, one) \
@@ -101,22 +104,26 @@ static void opdi_vmath64(const opdi_vmath64_loop *loops, double (*again)(double)
         loop(count, out, a);
         return;
     }
+    uint32_t masks[64];                            /* of the high words */
+    for (int k = 0; k < 64; k++) { masks[k] = k % 2 ? 0x7fffffffu : 0u; }
     for (int64_t from = 0, rows; from < count; from += rows) {
-        double angle[256] = {0}, rest[8] = {0};
-        const double *x = again ? angle : a + from;
-        uint64_t large = 0;
+        double copy[256], rest[8] = {0};
+        const double *x = a + from;
         rows = OPDI_MIN(count - from, most);
         const int64_t whole = rows & ~(int64_t)7;
-        if (again) { memcpy(angle, a + from, (size_t)rows * sizeof *x); }
+        if (again && (out == a || rows % 32 != 0)) {
+            memcpy(copy, x, (size_t)rows * sizeof *x);
+            for (int64_t j = rows; j % 32 != 0; j++) { copy[j] = 0.0; }
+            x = copy;
+        }
         memcpy(rest, x + whole, (size_t)(rows - whole) * sizeof *x);
         loop(whole, out + from, x);
         if (rows > whole) {
             loop(8, rest, rest);
             memcpy(out + from + whole, rest, (size_t)(rows - whole) * sizeof *rest);
         }
-        if (!again) { continue; }
-        for (int j = 0; j < 256; j++) { large |= (opdi_bits64(x[j]) & 0x7fffffffffffffffu) >= 0x4130000000000000u; }
-        for (int64_t j = 0; large && j < rows; j++) {
+        if (!again || opdi_vmath_most((2 * rows + 63) & ~(int64_t)63, x, masks, 0) < 0x41300000u) { continue; }
+        for (int64_t j = 0; j < rows; j++) {
             if (!(fabs(x[j]) < OPDI_TRIG_MAX_F64)) { out[from + j] = again(x[j]); }
         }
     }
@@ -128,9 +135,9 @@ OPDI_VMATH64(cos, cos(x))
 OPDI_VMATH64(sigmoid, 1 / (1 + exp(-x)))
 /* The logarithm, sine and cosine with the same bits at every level, of `count` numbers, a multiple of eight.  Angles
    are less than 2^20. */
-OPDI_VMATH64_LOOP(once, log, )
-OPDI_VMATH64_LOOP(once, sin, )
-OPDI_VMATH64_LOOP(once, cos, )
+OPDI_VMATH64_LOOP(once, log, opdi_eight, )
+OPDI_VMATH64_LOOP(once, sin, opdi_eight, )
+OPDI_VMATH64_LOOP(once, cos, opdi_eight, )
 OPDI_INTERNAL void opdi_vlog64_same(int64_t count, double *out, const double *a) {
     (opdi_cpu_level() ? opdi_vmath64_log[opdi_cpu_level()] : opdi_vmath64_once_log)(count, out, a);
 }

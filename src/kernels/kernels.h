@@ -109,6 +109,14 @@ typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
 
 #define OPDI_VSTEP 16
 #define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: a float plus this number is rounded to an integer */
+/* OPDI_LIMIT(number) is `number`.  gcc computes `x > limit ? limit : x` by one instruction, the smaller of two numbers,
+   only if it does not know the value of `limit`; otherwise by four.  So this adds a zero that gcc does not know. */
+#if defined(OPDI_X86) && !defined(__clang__)
+static float opdi_zero __attribute__((used)) = 0.0f;
+#define OPDI_LIMIT(number) ((number) + opdi_zero)
+#else
+#define OPDI_LIMIT(number) (number)
+#endif
 /* Rounds `sum` to its type, even if the compiler evaluates expressions with more digits (x87). */
 #if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
 #define OPDI_ROUNDED(type, sum) (sum)
@@ -139,34 +147,44 @@ OPDI_ALWAYS float opdi_fused_f32(float a, float b, float c) {
     return (float)opdi_double((uint64_t)(bits + (lost > 0.0 ? even : 0) - (lost < 0.0 ? even : 0)));
 #endif
 }
-/* Sets *count to round(x / ln 2), and returns r = x - count * ln 2, which is at most 0.347 in absolute value.  `lv` is
-   the level of instructions. */
-OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *count) {
-    float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
+/* Returns r = x - n * ln 2, at most 0.347 in absolute value, for n = round(x / ln 2).  Sets the last 9 bits of *count
+   to those of n + 254.  `lv` is the level of instructions. */
+#define OPDI_MAGIC_EXP (OPDI_MAGIC + 254)
+OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, uint32_t *count) {
+    float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC_EXP)), k = t - OPDI_MAGIC_EXP;
     float r = OPDI_FMAF(lv, k, -0.693359375f, x);
-    *count = (int32_t)(opdi_bits(t) - 0x4b400000u);
+    *count = opdi_bits(t);
     return OPDI_FMAF(lv, k, 2.12194442e-4f, r);
 }
-OPDI_ALWAYS float opdi_select_f32(int condition, float a, float b) {
-    return opdi_float(opdi_select_bits(condition, opdi_bits(a), opdi_bits(b)));
+OPDI_ALWAYS float opdi_select_f32(int condition, float a, float b) { return condition ? a : b; }
+/* Return x, but at most `most`, or limited to [least, most].  They return NaN if x is NaN. */
+OPDI_ALWAYS float opdi_at_most_f32(float x, float most) {
+    const float limit = OPDI_LIMIT(most);
+    return x > limit ? limit : x;
+}
+OPDI_ALWAYS float opdi_limited_f32(float x, float least, float most) {
+    const float limit = OPDI_LIMIT(least), y = opdi_at_most_f32(x, most);
+    return y < limit ? limit : y;
 }
 OPDI_ALWAYS float opdi_pow2(int32_t count) { return opdi_float((uint32_t)(count + 127) << 23); }
-/* Returns 2^count * e^r for |r| <= 0.35.  2^count is applied in two factors, so that very large and very small results
-   are rounded only once. */
-OPDI_ALWAYS float opdi_exp_scaled(int lv, float r, int32_t count) {
+/* Returns e^r for |r| <= 0.35. */
+OPDI_ALWAYS float opdi_exp_near(int lv, float r) {
     float q = OPDI_FMAF(lv, 0.00139505544f, r, 0.00836892892f);
     q = OPDI_FMAF(lv, q, r, 0.041666206f);
     q = OPDI_FMAF(lv, q, r, 0.166665182f);
     q = OPDI_FMAF(lv, q, r, 0.5f);
-    q = OPDI_FMAF(lv, q, r * r, r) + 1.0f;
-    count &= -(int32_t)(r == r);
-    return q * opdi_pow2(count >> 1) * opdi_pow2(count - (count >> 1));
+    return OPDI_FMAF(lv, q, r * r, r) + 1.0f;
+}
+/* Returns 2^n * e^r for |r| <= 0.35, where the last 9 bits of `count` are those of n + 254.  2^n is applied in two
+   factors, so that very large and very small results are rounded only once. */
+OPDI_ALWAYS float opdi_exp_scaled(int lv, float r, uint32_t count) {
+    const uint32_t half = count >> 1;
+    return opdi_exp_near(lv, r) * opdi_float(half << 23) * opdi_float((count - half) << 23);
 }
 /* Returns e^(x - less) for a small `less`. */
 OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
-    int32_t count;
-    x = opdi_select_f32(x > 89.0f, 89.0f, x);
-    x = opdi_select_f32(x < -104.0f, -104.0f, x);
+    uint32_t count;
+    x = opdi_limited_f32(x, -104.0f, 89.0f);
     const float r = opdi_exp_reduce(lv, x, &count) - less;
     return opdi_exp_scaled(lv, r, count);
 }
@@ -193,6 +211,11 @@ OPDI_ALWAYS float opdi_log_split(float a, float *exponent) {
     *exponent = (float)(((int32_t)bits >> 23) - (23 & -tiny));
     return opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
 }
+/* Returns log(a).  a is positive, finite and not denormal. */
+OPDI_ALWAYS float opdi_log_normal1(int lv, float a) {
+    const uint32_t bits = opdi_bits(a) - 0x3f3504f3u;
+    return opdi_log_core(lv, opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f, (float)((int32_t)bits >> 23));
+}
 /* Returns the logarithm y of a, or the logarithm of an `a` that is negative, 0, infinite or NaN. */
 OPDI_ALWAYS float opdi_log_special(float a, float y) {
     y = opdi_select_f32(a < HUGE_VALF, y, a);              /* inf and NaN are returned */
@@ -216,11 +239,16 @@ OPDI_ALWAYS double opdi_split_f64(double x, double *exponent) {
     *exponent = opdi_double(((bits >> 52) ^ 0x800u) | 0x4330000000000000u) - 4503599627372544.0;
     return opdi_double((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
 }
-/* Returns y * 2^n for |n| <= 1100, where n is in the low bits of the double t.  2^n is applied in two factors, so that
-   very large and very small results are rounded only once. */
+/* Returns a if `condition` is true, else b, without a branch, which would keep clang from vectorising. */
+OPDI_ALWAYS double opdi_select_f64(bool condition, double a, double b) {
+    const uint64_t mask = condition ? ~(uint64_t)0 : 0;
+    return opdi_double((opdi_bits64(a) & mask) | (opdi_bits64(b) & ~mask));
+}
+/* Returns y * 2^n for |n| <= 1100, where the last 12 bits of t are those of n + 2046.  2^n is applied in two factors,
+   so that very large and very small results are rounded only once. */
 OPDI_ALWAYS double opdi_scale_f64(double y, double t) {
-    const uint64_t bits = opdi_bits64(t) - (0x4338000000000000u - 2048);   /* n + 2048 > 0, so a shift halves it */
-    return y * opdi_double(((bits >> 1) - 1) << 52) * opdi_double((bits - (bits >> 1) - 1) << 52);
+    const uint64_t count = opdi_bits64(t), half = count >> 1;
+    return y * opdi_double(half << 52) * opdi_double((count - half) << 52);
 }
 OPDI_LOOPS_END
 /* OPDI_FMA returns a * b + c, rounded once. */
@@ -229,35 +257,35 @@ OPDI_LOOPS_END
 #else
 #define OPDI_FMA(a, b, c) fma(a, b, c)
 #endif
-/* The functions below compute e^x = 2^n * e^r, |r| <= ln(2) / 2, with the series of e^r to r^13.  The error is at most
-   1 ulp. */
+/* The functions below compute e^x = 2^n * e^r, |r| <= ln(2) / 2, with a polynomial of degree 12 for e^r.  The error is
+   at most 1 ulp. */
 #define OPDI_MAGIC_F64 6755399441055744.0         /* 1.5 * 2^52, see OPDI_MAGIC */
+#define OPDI_MAGIC_EXP64 (OPDI_MAGIC_F64 + 2046)
 OPDI_LOOPS_BEGIN
-/* Returns (e^r - 1 - r) / r^2. */
+/* Returns (e^r - 1 - r) / r^2.  The even and the odd powers of r are added separately: two short chains of operations
+   take less time than a long one. */
 OPDI_ALWAYS double opdi_exp_series(double r) {
-    double q = OPDI_FMA(1.0 / 6227020800, r, 1.0 / 479001600);
-    q = OPDI_FMA(q, r, 1.0 / 39916800);
-    q = OPDI_FMA(q, r, 1.0 / 3628800);
-    q = OPDI_FMA(q, r, 1.0 / 362880);
-    q = OPDI_FMA(q, r, 1.0 / 40320);
-    q = OPDI_FMA(q, r, 1.0 / 5040);
-    q = OPDI_FMA(q, r, 1.0 / 720);
-    q = OPDI_FMA(q, r, 1.0 / 120);
-    q = OPDI_FMA(q, r, 1.0 / 24);
-    q = OPDI_FMA(q, r, 1.0 / 6);
-    return OPDI_FMA(q, r, 1.0 / 2);
+    const double z = r * r;
+    double even = OPDI_FMA(2.0975501691911855e-09, z, 2.755713230227415e-07);
+    double odd = OPDI_FMA(2.5103137236375596e-08, z, 2.7557261085892016e-06);
+    even = OPDI_FMA(even, z, 2.4801587429262468e-05);
+    odd = OPDI_FMA(odd, z, 0.0001984126986986777);
+    even = OPDI_FMA(even, z, 0.0013888888888855808);
+    odd = OPDI_FMA(odd, z, 0.008333333333327598);
+    even = OPDI_FMA(even, z, 0.04166666666666669);
+    odd = OPDI_FMA(odd, z, 0.1666666666666667);
+    return OPDI_FMA(OPDI_FMA(even, r, odd), r, 0.5);
 }
-/* Returns r with x = n * ln(2) + r for an integer n, and leaves n in the low bits of *t. */
+/* Returns r with x = n * ln(2) + r for an integer n.  Sets the last 12 bits of *t to those of n + 2046. */
 OPDI_ALWAYS double opdi_exp_rest(double x, double *t) {
-    *t = OPDI_FMA(x, 1.4426950408889634, OPDI_MAGIC_F64);
-    const double k = OPDI_MAGIC_F64 - *t;
+    *t = OPDI_FMA(x, 1.4426950408889634, OPDI_MAGIC_EXP64);
+    const double k = OPDI_MAGIC_EXP64 - *t;
     return OPDI_FMA(k, 1.90821492927058770002e-10, OPDI_FMA(k, 0.69314718036912381649, x));
 }
 OPDI_ALWAYS double opdi_exp1_f64(double x) {
     double t;
-    x = x > 710.0 ? 710.0 : x;
-    x = x < -746.0 ? -746.0 : x;
-    const double r = opdi_exp_rest(x, &t);
+    const double from = OPDI_LIMIT(-746.0), to = OPDI_LIMIT(710.0), y = x > to ? to : x;
+    const double r = opdi_exp_rest(y < from ? from : y, &t);
     return opdi_scale_f64(OPDI_FMA(opdi_exp_series(r), r * r, r) + 1.0, t);
 }
 /* Returns log((1 + f) * 2^e), with 1 + f and e from opdi_split_f64.  It is e * ln(2) + f - (f^2 / 2 - s * (f^2 / 2 + z

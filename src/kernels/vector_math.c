@@ -9,12 +9,10 @@
 //  log 1.1; exp2 1.2; erf 1.3; log1p, expm1 1.6; log2 1.7; sin, cos 1.8; atan 1.9; tan, log10 2; sigmoid 2.5; tanh
 //  2.6; erfc 4; powers of floats 0.6; powers of doubles 1.5.  Results differ in the last place between levels.
 
-/* Returns e^x - 1 = 2^count * (e^r - 1) + (2^count - 1), where x = count * ln(2) + r.  All terms are halved, so that
-   count = 128 does not overflow early. */
-OPDI_ALWAYS float opdi_expm11(int lv, float a) {
-    int32_t count;
-    float x = opdi_select_f32(a > 89.0f, 89.0f, a);
-    x = opdi_select_f32(x < -18.0f, -18.0f, x);
+/* Returns e^x - 1 = 2^count * (e^r - 1) + (2^count - 1) for -18 <= x <= 89, where x = count * ln(2) + r.  All terms are
+   halved, so that count = 128 does not overflow early. */
+OPDI_ALWAYS float opdi_expm1_core(int lv, float x) {
+    uint32_t count;
     float r = opdi_exp_reduce(lv, x, &count);
     float q = OPDI_FMAF(lv, 0.000199127855f, r, 0.00139411015f);
     q = OPDI_FMAF(lv, q, r, 0.00833327603f);
@@ -22,8 +20,11 @@ OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     q = OPDI_FMAF(lv, q, r, 0.166666672f);
     q = OPDI_FMAF(lv, q, r, 0.5f);
     q = OPDI_FMAF(lv, q, r * r, r);
-    count &= -(int32_t)(x == x);
-    float sum = opdi_pow2(count - 1), y = OPDI_FMAF(lv, sum, q, sum - 0.5f) * 2.0f;
+    float sum = opdi_float((count - 128) << 23);
+    return OPDI_FMAF(lv, sum, q, sum - 0.5f) * 2.0f;
+}
+OPDI_ALWAYS float opdi_expm11(int lv, float a) {
+    const float y = opdi_expm1_core(lv, opdi_limited_f32(a, -18.0f, 89.0f));
     return opdi_select_f32((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
 }
 
@@ -42,10 +43,8 @@ OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
 
 /* Returns 2^a = 2^count * e^r, where a = count + r / ln(2). */
 OPDI_ALWAYS float opdi_exp21(int lv, float a) {
-    float x = opdi_select_f32(a > 129.0f, 129.0f, a);
-    x = opdi_select_f32(x < -151.0f, -151.0f, x);
-    const float t = OPDI_ROUNDED(float, x + OPDI_MAGIC), r = (x - (t - OPDI_MAGIC)) * 0.693147181f;
-    return opdi_exp_scaled(lv, r, (int32_t)(opdi_bits(t) - 0x4b400000u));
+    const float x = opdi_limited_f32(a, -151.0f, 129.0f), t = OPDI_ROUNDED(float, x + OPDI_MAGIC_EXP);
+    return opdi_exp_scaled(lv, (x - (t - OPDI_MAGIC_EXP)) * 0.693147181f, opdi_bits(t));
 }
 /* Return the logarithm of a to the base 2 or 10: for a = m * 2^e, the logarithm of m plus that of 2^e.  Logarithms of
    powers of the base are exact. */
@@ -65,8 +64,8 @@ OPDI_ALWAYS float opdi_log101(int lv, float a) {
 OPDI_ALWAYS float opdi_tanh1(int lv, float a) {
     uint32_t sign = opdi_bits(a) & 0x80000000u;
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
-    x = opdi_select_f32(x > 10.0f, 10.0f, x);
-    float m = opdi_expm11(lv, x + x), y = m / (m + 2.0f);
+    x = opdi_at_most_f32(x, 10.0f);
+    float m = opdi_expm1_core(lv, x + x), y = m / (m + 2.0f);
     y = opdi_select_f32(x < 1e-4f, x, y);
     return opdi_float(opdi_bits(y) | sign);
 }
@@ -92,15 +91,16 @@ OPDI_ALWAYS float opdi_erf_near(int lv, float x) {
    erf(x)). */
 OPDI_ALWAYS float opdi_erf1(int lv, float a) {
     uint32_t sign = opdi_bits(a) & 0x80000000u;
-    float x = opdi_float(opdi_bits(a) & 0x7fffffffu), t = opdi_select_f32(x > 4.0f, 4.0f, x), p = opdi_erf_near(lv, x);
+    float x = opdi_float(opdi_bits(a) & 0x7fffffffu), t = opdi_at_most_f32(x, 4.0f), p = opdi_erf_near(lv, x);
     float q = OPDI_FMAF(lv, 1.11483105e-5f, t, -0.000321903295f);
     q = OPDI_FMAF(lv, q, t, 0.00363849476f);
     q = OPDI_FMAF(lv, q, t, -0.023753006f);
     q = OPDI_FMAF(lv, q, t, 0.10622555f);
     q = OPDI_FMAF(lv, q, t, 0.635158658f);
     q = OPDI_FMAF(lv, q, t, 0.128646553f);
-    q = 1.0f - opdi_exp1(lv, -OPDI_FMAF(lv, q, t, t));
-    q = opdi_select_f32(x > 4.0f, 1.0f, q);
+    uint32_t count;
+    const float r = opdi_exp_reduce(lv, -OPDI_FMAF(lv, q, t, t), &count);
+    q = 1.0f - opdi_exp_near(lv, r) * opdi_float((count - 127) << 23);
     p = opdi_select_f32(!(x >= 0.93f), p, q);
     return opdi_float(opdi_bits(p) | sign);
 }
@@ -109,7 +109,7 @@ OPDI_ALWAYS float opdi_erf1(int lv, float a) {
    erfc(-a). */
 OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
-    x = opdi_select_f32(x > 10.2f, 10.2f, x);
+    x = opdi_at_most_f32(x, 10.2f);
     const float t = (x - 2.5f) / (x + 2.5f), square = x * x;
     const float high = opdi_float(opdi_bits(x) & 0xfffff000u), low = x - high;
     const float rest = ((high * high - square) + 2.0f * (high * low)) + low * low;
@@ -127,10 +127,11 @@ OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
     return opdi_select_f32(x < 0.5f, 1.0f - opdi_erf_near(lv, a), opdi_select_f32(a < 0.0f, 2.0f - p, p));
 }
 
-/* opdi_trig1 returns sin(a) if `shift` is 0, cos(a) if it is 1, for |a| < 2^27.  It finds n and r with a = n * pi/2 + r
-   in double, then evaluates the polynomial for the quadrant n + shift. */
+/* opdi_trig1 returns sin(a) if `shift` is 0, cos(a) if it is 1, for |a| < 2^27, and changes its sign if the first bit
+   of `sign` is 1.  It finds n and r with a = n * pi/2 + r in double, then evaluates the polynomial for the quadrant n +
+   shift. */
 #define OPDI_TRIG_MAX 134217728.0f
-OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift) {
+OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift, uint32_t sign) {
     double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
     double k = t - 6755399441055744.0;
     uint64_t bits;
@@ -143,20 +144,18 @@ OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift) {
     float c = OPDI_FMAF(lv, 2.44375278e-5f, z, -0.00138873595f);
     c = OPDI_FMAF(lv, c, z, 0.0416666456f);
     c = OPDI_FMAF(lv, c, z * z, OPDI_FMAF(lv, -0.5f, z, 1.0f));
-    return opdi_float(opdi_bits(count & 1u ? c : sum) ^ (count & 2u) << 30);
+    const float y = (int32_t)(count << 31) < 0 ? c : sum;
+    return opdi_float(opdi_bits(y) ^ (((count << 30) ^ sign) & 0x80000000u));
 }
 OPDI_ALWAYS float opdi_sin1(int lv, float a) {
-    float y = opdi_trig1(lv, a, 0u);
-    return a == 0.0f ? a : y;
+    return opdi_trig1(lv, opdi_float(opdi_bits(a) & 0x7fffffffu), 0u, opdi_bits(a));
 }
-OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, a, 1u); }
+OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, a, 1u, 0u); }
 
 /* Returns the normal distribution function Phi(a), for gelu: 1/2 + x * P(x^2) / Q(x^2), where x is a limited to [-5.6,
    5.6].  The absolute error is at most 2e-7. */
 OPDI_ALWAYS float opdi_phi1(int lv, float a) {
-    float x = opdi_select_f32(a > 5.6f, 5.6f, a);
-    x = opdi_select_f32(x < -5.6f, -5.6f, x);
-    const float z = x * x;
+    const float x = opdi_limited_f32(a, -5.6f, 5.6f), z = x * x;
     float p = OPDI_FMAF(lv, 2.21612200e-8f, z, 6.34756685e-6f);
     p = OPDI_FMAF(lv, p, z, 0.000173217964f);
     p = OPDI_FMAF(lv, p, z, 0.00470335987f);
@@ -212,37 +211,39 @@ OPDI_ALWAYS float opdi_atan1(int lv, float a) {
 }
 
 /* OPDI_VMATH(name) defines opdi_vmath_NAME, the loops of the function `name` for each level (see opdi_cpu_level).  A
-   loop computes out[i] = name(a[i]) for i < count, a multiple of OPDI_VSTEP; out may be a.  Each step writes to the
-   buffer y first, so that compilers see that the loop does not overwrite its inputs.  The functions are separate, so
-   that a lean program contains only those that it uses.  OPDI_VMATH_EXP defines a function that has a loop of its own
-   for AVX-512, opdi_exp_loop_NAME. */
+   loop computes out[i] = name(a[i]) for i < count, a multiple of OPDI_VSTEP; out may be a.  Each step computes as many
+   elements as a vector has, in the array y, so that compilers see that the loop does not overwrite its inputs.  The
+   functions are separate, so that a lean program contains only those that it uses.  OPDI_VMATH_EXP defines a function
+   that has a loop of its own for AVX-512, opdi_exp_loop_NAME. */
 typedef void (*opdi_vmath_loop)(int64_t count, float *out, const float *a);
-#define OPDI_VMATH_LOOP(at, name, level, target) \
+typedef struct { float at[OPDI_VSTEP]; } opdi_vmath_step;
+#define OPDI_VMATH_LOOP(at, name, level, lanes, target) \
     target static void opdi_vmath_##at##_##name(int64_t count, float *out, const float *a) { \
-        for (int64_t i = 0; i < count; i += OPDI_VSTEP) { \
-            float y[OPDI_VSTEP]; \
-            for (int step = 0; step < OPDI_VSTEP; step++) { y[step] = opdi_##name##1(level, a[i + step]); } \
-            for (int step = 0; step < OPDI_VSTEP; step++) { out[i + step] = y[step]; } \
+        enum { step = (int)sizeof(lanes) / 4 }; \
+        for (int64_t i = 0; i < count; i += step) { \
+            float y[step]; \
+            for (int k = 0; k < step; k++) { y[k] = opdi_##name##1(level, a[i + k]); } \
+            *(lanes *)(void *)(out + i) = *(const lanes *)(const void *)y; \
         } \
     }
 #if defined(OPDI_X86)
 #define OPDI_VMATH(name) \
-    OPDI_VMATH_LOOP(plain, name, 0, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_AVX2) \
-    OPDI_VMATH_LOOP(avx512, name, 2, OPDI_AVX512) \
+    OPDI_VMATH_LOOP(plain, name, 0, opdi_vmath_step, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_V_4_1, OPDI_AVX2) \
+    OPDI_VMATH_LOOP(avx512, name, 2, opdi_v16f, OPDI_AVX512) \
     static const opdi_vmath_loop opdi_vmath_##name[3] = { \
         opdi_vmath_plain_##name, opdi_vmath_avx2_##name, opdi_vmath_avx512_##name};
 #define OPDI_VMATH_EXP(name) \
-    OPDI_VMATH_LOOP(plain, name, 0, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_AVX2) \
+    OPDI_VMATH_LOOP(plain, name, 0, opdi_vmath_step, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_V_4_1, OPDI_AVX2) \
     static const opdi_vmath_loop opdi_vmath_##name[3] = { \
         opdi_vmath_plain_##name, opdi_vmath_avx2_##name, opdi_exp_loop_##name};
 #elif defined(OPDI_VECTORS)
 #define OPDI_VMATH(name) \
-    OPDI_VMATH_LOOP(plain, name, 0, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_AVX2) \
+    OPDI_VMATH_LOOP(plain, name, 0, opdi_vmath_step, ) OPDI_VMATH_LOOP(avx2, name, 1, OPDI_V_4_1, OPDI_AVX2) \
     static const opdi_vmath_loop opdi_vmath_##name[2] = {opdi_vmath_plain_##name, opdi_vmath_avx2_##name};
 #define OPDI_VMATH_EXP(name) OPDI_VMATH(name)
 #else
 #define OPDI_VMATH(name) \
-    OPDI_VMATH_LOOP(plain, name, 0, ) \
+    OPDI_VMATH_LOOP(plain, name, 0, opdi_vmath_step, ) \
     static const opdi_vmath_loop opdi_vmath_##name[1] = {opdi_vmath_plain_##name};
 #define OPDI_VMATH_EXP(name) OPDI_VMATH(name)
 #endif
@@ -260,34 +261,82 @@ static void opdi_vmath(const opdi_vmath_loop *loops, int64_t count, float *out, 
     }
 }
 
+/* Checks the domain of a formula: returns the largest (w & mask) - least of the 32-bit words w at x.  masks: one for
+   each of 64 words in turn; only the high words of doubles count.  words: a multiple of 64. */
+OPDI_ALWAYS uint32_t opdi_vmath_most_body(int64_t words, const void *x, const uint32_t *masks, uint32_t least) {
+    uint32_t most = 0;
+    for (int64_t i = 0; i < words; i += 64) {
+        uint32_t part = 0, w;
+        for (int k = 0; k < 64; k++) {
+            memcpy(&w, (const char *)x + 4 * (i + k), sizeof w);
+            part = OPDI_MAX(part, (w & masks[k]) - least);
+        }
+        most = OPDI_MAX(most, part);
+    }
+    return most;
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static uint32_t opdi_vmath_most_avx2(int64_t words, const void *x, const uint32_t *masks, uint32_t least) {
+    return opdi_vmath_most_body(words, x, masks, least);
+}
+#endif
+OPDI_INTERNAL uint32_t opdi_vmath_most(int64_t words, const void *x, const uint32_t *masks, uint32_t least) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { return opdi_vmath_most_avx2(words, x, masks, least); }
+#endif
+    return opdi_vmath_most_body(words, x, masks, least);
+}
+/* Returns the elements i to i + rows - 1 of a, followed by ones up to a multiple of 64 elements: a + i, or a copy of
+   the elements if they are about to be overwritten, or too few.  rows: at most 256. */
+static const float *opdi_vmath_part(int64_t rows, float copy[256], const float *out, const float *a, int64_t i) {
+    if (out != a && rows % 64 == 0) { return a + i; }
+    memcpy(copy, a + i, (size_t)rows * sizeof *copy);
+    for (; rows % 64; rows++) { copy[rows] = 1.0f; }
+    return copy;
+}
 /* Computes sin, cos or tan.  Elements that are too large for the range reduction are computed again by the C library's
    function `again`. */
 static void opdi_vtrig(const opdi_vmath_loop *loops, float (*again)(float), int64_t count, float *out, const float *a) {
-    float x[256];
+    float copy[256];
+    uint32_t masks[64];
+    for (int k = 0; k < 64; k++) { masks[k] = 0x7fffffffu; }
     for (int64_t i = 0; i < count; i += 256) {
-        int64_t rows = OPDI_MIN(count - i, 256);
-        uint32_t large = 0;
-        if (rows < 256) { memset(x, 0, sizeof x); }
-        memcpy(x, a + i, (size_t)rows * sizeof(float));
-        for (int step = 0; step < 256; step++) { large |= (opdi_bits(x[step]) & 0x7fffffffu) >= 0x4d000000u ? 1u : 0u; }
+        const int64_t rows = OPDI_MIN(count - i, 256);
+        const float *const x = opdi_vmath_part(rows, copy, out, a, i);
         opdi_vmath(loops, rows, out + i, x);
-        for (int64_t step = 0; large && step < rows; step++) {
-            if (!(fabsf(x[step]) < OPDI_TRIG_MAX)) { out[i + step] = again(x[step]); }
+        if (opdi_vmath_most((rows + 63) & ~(int64_t)63, x, masks, 0) < 0x4d000000u) { continue; }
+        for (int64_t k = 0; k < rows; k++) {
+            if (!(fabsf(x[k]) < OPDI_TRIG_MAX)) { out[i + k] = again(x[k]); }
         }
     }
 }
 
-OPDI_VMATH(log)
+OPDI_VMATH(log_normal)
 OPDI_VMATH(sin)
 OPDI_VMATH(cos)
-OPDI_INTERNAL void opdi_vlog(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_log, count, out, a); }
+/* Computes logarithms.  Elements for which opdi_log_normal1 is no logarithm are computed again. */
+OPDI_INTERNAL void opdi_vlog(int64_t count, float *out, const float *a) {
+    float copy[256];
+    uint32_t masks[64];
+    for (int k = 0; k < 64; k++) { masks[k] = 0xffffffffu; }
+    for (int64_t i = 0; i < count; i += 256) {
+        const int64_t rows = OPDI_MIN(count - i, 256);
+        const float *const x = opdi_vmath_part(rows, copy, out, a, i);
+        opdi_vmath(opdi_vmath_log_normal, rows, out + i, x);
+        if (opdi_vmath_most((rows + 63) & ~(int64_t)63, x, masks, 0x00800000u) < 0x7f000000u) { continue; }
+        for (int64_t k = 0; k < rows; k++) {
+            const bool tiny = opdi_bits(x[k]) - 1u < 0x007fffffu;
+            out[i + k] = tiny ? opdi_log1(OPDI_ONCE, x[k]) : opdi_log_special(x[k], out[i + k]);
+        }
+    }
+}
 /* The logarithm, sine and cosine with the same bits at every level, of `count` numbers, a multiple of OPDI_VSTEP.
-   Angles are at most 2^27. */
-OPDI_VMATH_LOOP(once, log, OPDI_ONCE, )
-OPDI_VMATH_LOOP(once, sin, OPDI_ONCE, )
-OPDI_VMATH_LOOP(once, cos, OPDI_ONCE, )
+   Angles are at most 2^27, and logarithms are those of opdi_log_normal1. */
+OPDI_VMATH_LOOP(once, log_normal, OPDI_ONCE, opdi_vmath_step, )
+OPDI_VMATH_LOOP(once, sin, OPDI_ONCE, opdi_vmath_step, )
+OPDI_VMATH_LOOP(once, cos, OPDI_ONCE, opdi_vmath_step, )
 OPDI_INTERNAL void opdi_vlog_same(int64_t count, float *out, const float *a) {
-    (opdi_cpu_level() ? opdi_vmath_log[opdi_cpu_level()] : opdi_vmath_once_log)(count, out, a);
+    (opdi_cpu_level() ? opdi_vmath_log_normal[opdi_cpu_level()] : opdi_vmath_once_log_normal)(count, out, a);
 }
 OPDI_INTERNAL void opdi_vsin_same(int64_t count, float *out, const float *a) {
     (opdi_cpu_level() ? opdi_vmath_sin[opdi_cpu_level()] : opdi_vmath_once_sin)(count, out, a);
@@ -297,7 +346,7 @@ OPDI_INTERNAL void opdi_vcos_same(int64_t count, float *out, const float *a) {
 }
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_NEON)
-OPDI_VMATH_LOOP(plain, exp, 0, )
+OPDI_VMATH_LOOP(plain, exp, 0, opdi_vmath_step, )
 static const opdi_vmath_loop opdi_vmath_exp[2] = {opdi_vmath_plain_exp, opdi_exp_neon_f32};
 #else
 OPDI_VMATH_EXP(exp)

@@ -113,7 +113,26 @@ OPDI_CONVERT_WIDE(opdi_cvt_i64_b, int64_t, uint8_t, (int64_t)(x != 0))
    INT32_MIN. */
 OPDI_CONVERT_WIDE(opdi_cvt_u8_f32, uint8_t, float, OPDI_WRAP_u8(opdi_f32_to_i32(x)))
 OPDI_CONVERT_WIDE(opdi_cvt_i32_f32, int32_t, float, opdi_f32_to_i32(x))
-OPDI_CONVERT_WIDE(opdi_cvt_i64_f32, int64_t, float, opdi_f32_to_i64(x))
+#if defined(OPDI_X86)
+OPDI_CONVERT_WIDE(opdi_cvt_i64_f32_any, int64_t, float, opdi_f32_to_i64(x))
+/* Converts 64 floats if all of them fit in an int32, to which AVX2 can convert vectors; otherwise returns false. */
+OPDI_AVX2 static bool opdi_cvt_i64_f32_small(int64_t *to, const float *from) {
+    uint32_t most = 0;
+    for (int j = 0; j < 64; j++) { most = OPDI_MAX(most, opdi_bits(from[j]) & 0x7fffffffu); }
+    for (int j = 0; j < 64 && most < 0x4f000000u; j++) { to[j] = (int32_t)from[j]; }
+    return most < 0x4f000000u;
+}
+static void opdi_cvt_i64_f32(void *dst, const void *src, int64_t count) {
+    int64_t *to = (int64_t *)dst, i = 0;
+    const float *from = (const float *)src;
+    for (; opdi_cpu_level() == 1 && i + 64 <= count; i += 64) {
+        if (!opdi_cvt_i64_f32_small(to + i, from + i)) { opdi_cvt_i64_f32_any(to + i, from + i, 64); }
+    }
+    opdi_cvt_i64_f32_any(to + i, from + i, count - i);
+}
+#else
+OPDI_CONVERT(opdi_cvt_i64_f32, int64_t, float, opdi_f32_to_i64(x))
+#endif
 OPDI_CONVERT_WIDE(opdi_cvt_b_f32, uint8_t, float, (uint8_t)(x != 0))
 OPDI_CONVERT_SMALL(opdi_cvt_i32_f64, int32_t, double, opdi_to_i32(x))
 OPDI_CONVERT_SMALL(opdi_cvt_i64_f64, int64_t, double, opdi_to_i64(x))

@@ -283,10 +283,10 @@ static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) 
     memcpy(bits, flags, sizeof bits);
     memcpy(lanes, tops, sizeof lanes);
     for (int lane = 0; lane < 8; lane++) { any |= bits[lane]; }
-    for (int lane = 1; lane < 8; lane++) {
-        if (most ? lanes[lane] > lanes[0] : lanes[lane] < lanes[0]) { lanes[0] = lanes[lane]; }
-    }
-    return any ? NAN : lanes[0];
+    float best = lanes[0];                        /* without branches, which no processor could predict */
+    for (int lane = 1; lane < 8 && most; lane++) { best = lanes[lane] > best ? lanes[lane] : best; }
+    for (int lane = 1; lane < 8 && !most; lane++) { best = lanes[lane] < best ? lanes[lane] : best; }
+    return any ? NAN : best;
 }
 /* Defines a function that returns the largest or smallest of `count` floats, a multiple of 64.  The instruction
    (vmaxps, vminps) returns its second operand if either operand is NaN.  So NaNs are looked for separately, two vectors

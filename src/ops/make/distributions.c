@@ -17,7 +17,16 @@ typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second)
 /* These functions give the same bits on every machine.  The functions of the C library do not. */
 OPDI_UNFUSED_BEGIN
 static double opdi_same_log(double x) { return opdi_log1_f64(x); }
-static double opdi_same_exp(double x) { return opdi_exp1_f64(x); }
+/* Returns e^x, with the Taylor series of e^r to r^13.  opdi_exp1_f64 may change, but random numbers may not. */
+static double opdi_same_exp(double x) {
+    double t, q = 1.0 / 6227020800, factorial = 479001600;
+    const double r = opdi_exp_rest(x > 710.0 ? 710.0 : x < -746.0 ? -746.0 : x, &t);
+    for (int k = 12; k > 1; k--) {
+        q = OPDI_FMA(q, r, 1 / factorial);
+        factorial /= k;
+    }
+    return opdi_scale_f64(OPDI_FMA(q, r * r, r) + 1.0, t);
+}
 static double opdi_same_cos(double x) { return opdi_trig1_f64(x, 1); }
 static double opdi_same_tan(double x) { return opdi_trig1_f64(x, 0) / opdi_trig1_f64(x, 1); }
 static double opdi_same_log1p(double x) {

@@ -383,7 +383,7 @@ OPDI_ALWAYS void opdi_complex_trig_exp(const opdi_complex *x, opdi_complex *y, d
 OPDI_ALWAYS double opdi_complex_sinh_size(double size, double *high) {
     double t;
     const double r = opdi_exp_rest(size < 300 ? size : 300.0, &t);
-    const double power = opdi_double((opdi_bits64(t) << 52) + 0x3ff0000000000000u);
+    const double power = opdi_double((opdi_bits64(t) << 52) - 0x3ff0000000000000u);
     const double m = OPDI_FMA(power, OPDI_FMA(opdi_exp_series(r), r * r, r), power - 1), part = m / (m + 1);
     *high = OPDI_FMA(0.5 * m, part, 1.0);
     return 0.5 * (m + part);

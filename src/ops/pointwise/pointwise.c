@@ -288,7 +288,7 @@ OPDI_ALWAYS double opdi_pow1_f64(double x, double y) {
     w = w > 1100.0 ? 1100.0 : w;
     w = w < -1100.0 ? -1100.0 : w;
     w_low = fabs(w) < 1100.0 ? w_low : 0.0;
-    const double t = w + OPDI_MAGIC_F64, r = (w - (t - OPDI_MAGIC_F64)) + w_low;
+    const double t = w + OPDI_MAGIC_EXP64, r = (w - (t - OPDI_MAGIC_EXP64)) + w_low;
     p = 2.5729344553786755e-11 * r + 4.455822025014915e-10;
     p = p * r + 7.054897292691627e-09;
     p = p * r + 1.0178057064573359e-07;

@@ -50,14 +50,15 @@ OPDI_FOLD_EXTREME(opdi_fold_less_f32, float, f, <)
 OPDI_FOLD_EXTREME(opdi_fold_min_f64, double, f, <)
 OPDI_FOLD_EXTREME(opdi_fold_min_i64, int64_t, i, <)
 /* Finds the largest or, if `most` is false, the smallest of float32 elements.  opdi_extreme_whole processes most of the
-   elements with vector instructions. */
+   elements with vector instructions.  Its result and single elements need no loop. */
 static void opdi_fold_extreme_f32(bool most, OPDI_FOLD_ARGS) {
     const float *x = (const float *)px;
-    void (*const fold)(OPDI_FOLD_ARGS) = most ? opdi_fold_more_f32 : opdi_fold_less_f32;
-    float best = 0;
-    const int64_t whole = opdi_extreme_whole(most, x, count, &best);
-    if (whole) { fold(folded, &best, 1, at, reduce); }
-    if (whole < count) { fold(folded, x + whole, count - whole, at, reduce); }
+    float best = x[0];
+    const int64_t whole = opdi_extreme_whole(most, x, count, &best), first = OPDI_MAX(whole, 1);
+    const float y = (float)folded->f;
+    folded->f = (double)(((most ? best > y : best < y) | (best != best)) ? best : y);
+    if (first == count) { return; }
+    (most ? opdi_fold_more_f32 : opdi_fold_less_f32)(folded, x + first, count - first, at, reduce);
 }
 OPDI_INTERNAL void opdi_fold_max_f32(OPDI_FOLD_ARGS) { opdi_fold_extreme_f32(true, folded, px, count, at, reduce); }
 OPDI_INTERNAL void opdi_fold_min_f32(OPDI_FOLD_ARGS) { opdi_fold_extreme_f32(false, folded, px, count, at, reduce); }

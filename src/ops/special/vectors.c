@@ -11,10 +11,6 @@ OPDI_LOOPS_BEGIN
 typedef void opdi_wide_fn(const double *x, double *y);
 #define OPDI_BLOCK_EACH OPDI_IVDEP for (int i = 0; i < 64; i++)
 
-OPDI_ALWAYS double opdi_select_f64(bool condition, double a, double b) {
-    const uint64_t mask = condition ? ~(uint64_t)0 : 0;
-    return opdi_double((opdi_bits64(a) & mask) | (opdi_bits64(b) & ~mask));
-}
 /* Returns x - round(x). */
 OPDI_ALWAYS double opdi_wide_rest(double x) { return x - ((x + OPDI_MAGIC_F64) - OPDI_MAGIC_F64); }
 /* Sets y [64] to x * erfinv(u) / u, where 1 - u^2 = rest. */
