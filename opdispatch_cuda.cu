@@ -13332,9 +13332,11 @@ static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *g
 //
 //  For float16 and bfloat16, and for float32 if there are more than a few rows, one kernel computes softmax(scale * q
 //  k^T + mask) v without storing the scores in memory.  It also stores the logarithm of each row's sum of exponentials
-//  (lse), which the derivative reads.  For 16-bit floats, three kernels compute the derivative.  All other cases are
-//  computed by separate operators.  The operators have the names of PyTorch's kernels for the CPU, and the same
-//  results.
+//  (lse), which the derivative reads.  Three kernels compute the derivative.  All other cases are computed by separate
+//  operators.  The operators have the names of PyTorch's kernels for the CPU, and the same results.
+//
+//  With dropout, each kernel computes from a key and a counter which weights are kept, so that no mask is stored.  The
+//  random words are the ones that dropout of the weights [batch, head, row, key] would draw.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== attention of 16-bit floats in one kernel ==========================================================================
@@ -13353,9 +13355,14 @@ struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 /* A mask [batch, head, row, key].  Strides are in elements, and 0 along dims in which the mask is repeated.  kind is
    the dtype of its elements, or -1 if there is no mask.  The elements are added to the scores. */
 struct opdi_cu_at_mask { const void *data; int64_t batch, head, row, key; int kind; };
+/* Dropout of the weights.  keep: the probability that a weight is kept, or 1 without dropout; scale: the factor of kept
+   weights.  seed: the key and the position of the first random word, in device memory.  The words of heads and rows
+   are `head` and `row` apart. */
+struct opdi_cu_at_drop { float keep, scale; const uint64_t *seed; int64_t head, row; };
 struct opdi_cu_attention {
     opdi_cu_heads q, k, v, out, lse;              /* lse: [batch, head, row] of float */
     opdi_cu_at_mask mask;
+    opdi_cu_at_drop drop;
     int rows, keys, depth, group;                 /* group: number of heads of q that share a head of k and v */
     float scale;                                  /* greater than 0 */
     bool causal;
@@ -13371,9 +13378,37 @@ __device__ __forceinline__ float opdi_cu_mask_read(const opdi_cu_at_mask &m, int
                                 : __bfloat162float(static_cast<const opdi_cu_bf16 *>(m.data)[at]);
     return fabsf(x) > 1.38e38f && fabsf(x) < INFINITY ? copysignf(2e38f, x) : x * 1.44269504f;
 }
-/* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask.  If BY_KEY, s is [16 keys, 16 rows].  `at`
-   is the place of the head in the mask.  For rows and keys that do not exist, adds some number of the mask. */
+/* Returns whether dropout keeps the weight number `e`.  r: four random words; *group: the number of weights before
+   these words / 4, or -1.  Computes other words if they are needed. */
+__device__ __forceinline__ bool opdi_cu_at_kept(const opdi_cu_at_drop &d, int64_t e, uint32_t *r, int64_t *group) {
+    if (e / 4 != *group) {
+        *group = e / 4;
+        opdi_cu_philox(d.seed[0], d.seed[1] / 4 + (uint64_t)*group, r);
+    }
+    const uint32_t low = e % 2 ? r[1] : r[0], high = e % 2 ? r[3] : r[2];
+    return (float)(int32_t)((e % 4 < 2 ? low : high) >> 8) * 5.9604644775390625e-8f < d.keep;
+}
+/* Returns the number of a head over all batches.  There are at most 65,535 of each. */
+__device__ __forceinline__ uint32_t opdi_cu_at_which(int batch, int head, unsigned heads) {
+    return (uint32_t)batch * heads + (uint32_t)head;
+}
+/* Returns bits that say which weights dropout keeps among a lane's elements of [16 rows, 16 keys] (if BY_KEY, [16 keys,
+   16 rows]): bit i for element i.  at: the number of the head's first weight. */
 template <class M, bool BY_KEY>
+__device__ __forceinline__ uint32_t opdi_cu_at_kept_bits(const opdi_cu_attention &a, int64_t at, int row0, int key0) {
+    uint32_t bits = 0, r[4] = {0, 0, 0, 0};
+    int64_t group = -1;
+    OPDI_CU_ROLLED
+    for (int i = 0; i < 8; i++) {
+        const int row = row0 + (BY_KEY ? M::column(i) : M::row(i)), key = key0 + (BY_KEY ? M::row(i) : M::column(i));
+        bits |= (uint32_t)opdi_cu_at_kept(a.drop, at + row * a.drop.row + key, r, &group) << i;
+    }
+    return bits;
+}
+/* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask, if there is one; SURE: there is one.  If
+   BY_KEY, s is [16 keys, 16 rows].  `at` is the place of the head in the mask.  For rows and keys that do not exist,
+   adds some number of the mask. */
+template <class M, bool BY_KEY, bool SURE>
 __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int64_t at, typename M::S &s, int row0,
                                                  int key0, float scale) {
     const int64_t same = BY_KEY ? a.mask.key : a.mask.row;        /* 0: the two rows of s in a lane share numbers */
@@ -13381,7 +13416,8 @@ __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int
     OPDI_CU_UNROLL
     for (int i = 0; i < 8; i++) {
         const int row = row0 + (BY_KEY ? M::column(i) : M::row(i)), key = key0 + (BY_KEY ? M::row(i) : M::column(i));
-        if (M::of_two(i) && same == 0) { m[i] = m[i ^ 2]; }
+        if (!SURE && a.mask.kind < 0) { m[i] = 0; }
+        else if (M::of_two(i) && same == 0) { m[i] = m[i ^ 2]; }
         else {
             const int64_t r = row < a.rows ? row : 0, k = key < a.keys ? key : 0;
             m[i] = opdi_cu_mask_read(a.mask, at + r * a.mask.row + k * a.mask.key);
@@ -13473,7 +13509,7 @@ __device__ __forceinline__ void opdi_cu_attention_store(const opdi_cu_attention 
     OPDI_CU_UNROLL
     for (int i = 0; i < 8; i += 2) {
         const int r = M::of_two(i), row = first + M::row(i);
-        const float all = total[r], by = all > 0 || all != all ? 1 / all : 0;
+        const float all = total[r], by = all > 0 || all != all ? a.drop.scale / all : 0;
         if (row >= a.rows) { continue; }
         OPDI_CU_UNROLL
         for (int d = 0; d < D / 16; d++) {
@@ -13495,6 +13531,7 @@ __device__ __forceinline__ void opdi_cu_attention_store(const opdi_cu_attention 
         }
     }
 }
+/* MASKED: whether there is a mask or dropout. */
 template <typename T, int D, int TILES, int KEYS, bool MASKED>
 __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
@@ -13574,9 +13611,16 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         for (int t = 0; t < TILES; t++) {
             OPDI_CU_UNROLL
             for (int n = 0; n < KEYS / 16 && MASKED; n++) {
-                opdi_cu_mask_add<M, false>(a, masked, s[t][n], mine + t * 16, base + n * 16, scale);
+                opdi_cu_mask_add<M, false, false>(a, masked, s[t][n], mine + t * 16, base + n * 16, scale);
             }
             opdi_cu_attention_exps<M, KEYS>(a, s[t], base, mine + t * 16, of_exps, most[t], total[t], sum[t], D / 16);
+            OPDI_CU_UNROLL
+            for (int n = 0; n < KEYS / 16 && MASKED && a.drop.keep < 1; n++) {
+                const uint32_t kept = opdi_cu_at_kept_bits<M, false>(
+                    a, opdi_cu_at_which(batch, head, gridDim.y) * a.drop.head, mine + t * 16, base + n * 16);
+                OPDI_CU_UNROLL
+                for (int i = 0; i < 8; i++) { s[t][n].x[i] = kept >> i & 1 ? s[t][n].x[i] : 0; }
+            }
         }
         OPDI_CU_UNROLL
         for (int n = 0; n < KEYS / 16; n++) {
@@ -13817,12 +13861,21 @@ opdi_cu_attention_float_kernel(const __grid_constant__ opdi_cu_attention a) {
 //   P = exp(scale * q * k^T + mask - lse),  dP = grad * v^T,  dS = P * (dP - delta),  delta = sum(grad * out):
 //     dq = scale * dS * k,  dk = scale * dS^T * q,  dv = P^T * grad
 //
+//  With dropout, P in the formula of dv, and dP, are multiplied by what dropout multiplied the weights by.
+//
 //  Three kernels.  The first computes delta for each row.  The second has a block for each 64 or 128 rows, goes through
 //  the keys and computes dq.  The third has a block for each 64 or 128 keys, goes through the rows of all heads that
 //  share these keys, and computes dk and dv.  So P and dP are computed twice, but no sum is divided among blocks, and
 //  the results do not depend on the order in which blocks run.  P and dS stay in registers, where they become the first
-//  factor of the next product.
+//  factor of the next product.  For depths over 128, a lane has too few registers for dk and dv, so that the third
+//  kernel runs twice.
 
+/* Unrolls the following loop, unless D is over 128: then a lane has no registers for it. */
+#if defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_UNROLL_IF_HELD
+#else
+#define OPDI_CU_UNROLL_IF_HELD _Pragma("unroll (D > 128 ? 1 : 8)")
+#endif
 struct opdi_cu_at_back {
     opdi_cu_attention a;                          /* out and lse: the results of attention */
     opdi_cu_heads grad, dq, dk, dv;
@@ -13832,6 +13885,7 @@ struct opdi_cu_at_back {
 };
 /* Computes delta for a row by 16 threads.  The block has 256 threads. */
 template <typename T> __global__ void opdi_cu_attention_delta_kernel(const __grid_constant__ opdi_cu_at_back b) {
+    constexpr int W = 16 / sizeof(T);
     for (int64_t block = blockIdx.x; block * 16 < b.all; block += gridDim.x) {
         const int64_t at = block * 16 + threadIdx.x / 16, row = at % b.a.rows, head = at / b.a.rows % b.heads;
         const int64_t batch = at / b.a.rows / b.heads;
@@ -13839,10 +13893,10 @@ template <typename T> __global__ void opdi_cu_attention_delta_kernel(const __gri
         if (at < b.all) {
             const T *x = opdi_cu_head<const T>(b.grad, batch, head) + row * b.grad.row;
             const T *y = opdi_cu_head<const T>(b.a.out, batch, head) + row * b.a.out.row;
-            for (int c = (int)threadIdx.x % 16 * 8; c < b.a.depth; c += 128) {
-                const opdi_cu_vector<T, 8> g = opdi_cu_load_vector<8>(x + c), o = opdi_cu_load_vector<8>(y + c);
+            for (int c = (int)threadIdx.x % 16 * W; c < b.a.depth; c += 16 * W) {
+                const opdi_cu_vector<T, W> g = opdi_cu_load_vector<W>(x + c), o = opdi_cu_load_vector<W>(y + c);
                 OPDI_CU_UNROLL
-                for (int i = 0; i < 8; i++) {
+                for (int i = 0; i < W; i++) {
                     sum = fmaf(opdi_cu_taken<float>(g, i), opdi_cu_taken<float>(o, i), sum);
                 }
             }
@@ -13857,16 +13911,23 @@ template <typename T> __global__ void opdi_cu_attention_delta_kernel(const __gri
 }
 /* Replaces the products s = q * k^T and d = grad * v^T of 16 rows and 16 keys by P and dS.  If BY_KEY, s and d are
    [key, row], and lse and delta have a number for each of 16 rows; otherwise they have one for each of the lane's
-   two rows.  edge: whether some of the pairs do not exist or are hidden by the causal mask.  scale: times log2(e). */
-template <class M, bool MASKED, bool BY_KEY>
-__device__ __forceinline__ void opdi_cu_attention_slopes(const opdi_cu_attention &a, int64_t masked, typename M::S &s,
-    typename M::S &d, int row0, int key0, const float *lse, const float *delta, bool edge, float scale) {
-    if (MASKED) { opdi_cu_mask_add<M, BY_KEY>(a, masked, s, row0, key0, scale); }
+   two rows.  edge: whether some of the pairs do not exist or are hidden by the causal mask.  scale: times log2(e).
+   HOW: 0: no mask, 1: a mask, 2: perhaps a mask, perhaps dropout.  which: the number of the head, over all batches. */
+template <class M, int HOW, bool BY_KEY>
+__device__ __forceinline__ void opdi_cu_attention_slopes(const opdi_cu_attention &a, int64_t masked, uint32_t which,
+    typename M::S &s, typename M::S &d, int row0, int key0, const float *lse, const float *delta, bool edge,
+    float scale) {
+    if (HOW > 0) { opdi_cu_mask_add<M, BY_KEY, HOW == 1>(a, masked, s, row0, key0, scale); }
+    uint32_t kept = 255;
+    if (HOW > 1 && a.drop.keep < 1) { kept = opdi_cu_at_kept_bits<M, BY_KEY>(a, which * a.drop.head, row0, key0); }
     OPDI_CU_UNROLL
     for (int i = 0; i < 8; i++) {
         const int of = BY_KEY ? M::column(i) : M::of_two(i);
-        s.x[i] = opdi_cu_exp2(MASKED ? s.x[i] - lse[of] : fmaf(s.x[i], scale, -lse[of]));
-        d.x[i] = s.x[i] * (d.x[i] - delta[of]);
+        const float by = HOW > 1 ? a.drop.scale : 1;
+        const bool none = HOW > 1 && !(kept >> i & 1);
+        s.x[i] = opdi_cu_exp2(HOW > 0 ? s.x[i] - lse[of] : fmaf(s.x[i], scale, -lse[of]));
+        d.x[i] = s.x[i] * ((none ? 0 : d.x[i] * by) - delta[of]);
+        s.x[i] = none ? 0 : s.x[i] * by;
     }
     if (edge) {
         OPDI_CU_UNROLL
@@ -13899,11 +13960,14 @@ __device__ __forceinline__ void opdi_cu_attention_factors(typename M::A *to, con
     OPDI_CU_UNROLL
     for (int d = 0; d < D / 16; d++) { M::load(to[d], from + d * 16 + M::place_a(D + 8), D + 8); }
 }
-template <typename T, int D, int TILES, bool MASKED>
+/* STAGES: 2 if the next keys are loaded while these are used, otherwise 1.  If D is at most 128, rows of q and grad
+   stay in registers; otherwise they are loaded again for each product. */
+template <typename T, int D, int TILES, int KEYS, int STAGES, int HOW>
 __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;
-    constexpr int LD = D + 8, KEYS = D > 64 ? 32 : 64, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * 64;
+    constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * 64;
+    constexpr bool HELD = D <= 128;
     const opdi_cu_attention &a = b.a;
     const float scale = a.scale * 1.44269504f;
     T *qs = reinterpret_cast<T *>(scratch), *gs = qs + TILES * TILE, *kv = gs + TILES * TILE;
@@ -13911,11 +13975,19 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
     const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
-    const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
+    const int64_t masked = HOW > 0 ? batch * a.mask.batch + head * a.mask.head : 0;
     const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
     typename M::S sum[TILES][D / 16];
-    typename M::A fq[TILES][D / 16], fg[TILES][D / 16];
+    typename M::A fq[TILES][HELD ? D / 16 : 1], fg[TILES][HELD ? D / 16 : 1];
     float lse[TILES][2], delta[TILES][2];
+    const auto fetch = [&](int key) {             /* begins to load the keys from `key` on, if there are more */
+        T *to = kv + key / KEYS % STAGES * 2 * SIDE;
+        if (key < last) {
+            opdi_cu_load_rows<T, D, KEYS>(to, k, a.k.row, key, a.keys, a.depth);
+            opdi_cu_load_rows<T, D, KEYS>(to + SIDE, v, a.v.row, key, a.keys, a.depth);
+        }
+        opdi_cu_stages_commit();
+    };
     OPDI_CU_UNROLL
     for (int t = 0; t < TILES; t++) {
         OPDI_CU_UNROLL
@@ -13932,31 +14004,24 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
         opdi_cu_load_rows<T, D>(gs + t * TILE, opdi_cu_head<const T>(b.grad, batch, head), b.grad.row, first + t * 64,
                                 a.rows, a.depth);
     }
-    opdi_cu_load_rows<T, D, KEYS>(kv, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_load_rows<T, D, KEYS>(kv + SIDE, v, a.v.row, 0, a.keys, a.depth);
-    opdi_cu_stages_commit();
+    fetch(0);
     OPDI_CU_ROLLED
     for (int base = 0; base < last; base += KEYS) {
-        const T *kt = kv + base / KEYS % 2 * 2 * SIDE, *vt = kt + SIDE;
+        const T *kt = kv + base / KEYS % STAGES * 2 * SIDE, *vt = kt + SIDE;
         const bool edge = base + KEYS > a.keys || mine + TILES * 16 > a.rows || (a.causal && base + KEYS > mine);
         opdi_cu_stages_wait<0>();
         __syncthreads();
-        if (base == 0) {
+        if constexpr (HELD) {
             OPDI_CU_UNROLL
-            for (int t = 0; t < TILES; t++) {
+            for (int t = 0; t < TILES && base == 0; t++) {
                 opdi_cu_attention_factors<M, D>(fq[t], qs + (of_warp + t * 16) * LD);
                 opdi_cu_attention_factors<M, D>(fg[t], gs + (of_warp + t * 16) * LD);
             }
         }
-        if (base + KEYS < last) {
-            T *to = kv + (base / KEYS + 1) % 2 * 2 * SIDE;
-            opdi_cu_load_rows<T, D, KEYS>(to, k, a.k.row, base + KEYS, a.keys, a.depth);
-            opdi_cu_load_rows<T, D, KEYS>(to + SIDE, v, a.v.row, base + KEYS, a.keys, a.depth);
-        }
-        opdi_cu_stages_commit();
-        if (mine >= a.rows || (a.causal && base >= mine + TILES * 16)) { continue; }
-        OPDI_CU_UNROLL
-        for (int n = 0; n < KEYS / 16; n++) {
+        if (STAGES == 2) { fetch(base + KEYS); }
+        const bool none = mine >= a.rows || (a.causal && base >= mine + TILES * 16);
+        OPDI_CU_UNROLL_IF_HELD
+        for (int n = 0; n < KEYS / 16 && !none; n++) {
             typename M::S s[TILES], g[TILES];
             typename M::A fs[TILES];
             OPDI_CU_UNROLL
@@ -13967,12 +14032,18 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
                 M::load(fk, kt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
                 M::load(fv, vt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
                 OPDI_CU_UNROLL
-                for (int t = 0; t < TILES; t++) { M::add(s[t], fq[t][d], fk); M::add(g[t], fg[t][d], fv); }
+                for (int t = 0; t < TILES; t++) {
+                    const int at = (of_warp + t * 16) * LD + d * 16;
+                    if (!HELD) { M::load(fq[t][0], qs + at + M::place_a(LD), LD); }
+                    if (!HELD) { M::load(fg[t][0], gs + at + M::place_a(LD), LD); }
+                    M::add(s[t], fq[t][HELD ? d : 0], fk);
+                    M::add(g[t], fg[t][HELD ? d : 0], fv);
+                }
             }
             OPDI_CU_UNROLL
             for (int t = 0; t < TILES; t++) {
-                opdi_cu_attention_slopes<M, MASKED, false>(a, masked, s[t], g[t], mine + t * 16, base + n * 16, lse[t],
-                                                           delta[t], edge, scale);
+                opdi_cu_attention_slopes<M, HOW, false>(a, masked, opdi_cu_at_which(batch, head, b.heads), s[t], g[t],
+                                                        mine + t * 16, base + n * 16, lse[t], delta[t], edge, scale);
                 M::turn(fs[t], g[t]);
             }
             OPDI_CU_UNROLL
@@ -13983,6 +14054,10 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
                 for (int t = 0; t < TILES; t++) { M::add(sum[t][d], fs[t], fk); }
             }
         }
+        if (STAGES == 1) {
+            __syncthreads();
+            fetch(base + KEYS);
+        }
     }
     OPDI_CU_UNROLL
     for (int t = 0; t < TILES; t++) {
@@ -13990,8 +14065,9 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
                                               a.rows, a.depth, a.scale);
     }
 }
-/* HELD: whether v, too, stays in registers, as k does; otherwise it is loaded again for each product. */
-template <typename T, int D, int TILES, int ROWS, bool HELD, bool MASKED>
+/* HELD: how many of k and v stay in registers, k first; the others are loaded again for each product.  STAGES: as for
+   dq.  DK and DV: whether dk and dv are computed. */
+template <typename T, int D, int TILES, int ROWS, int STAGES, int HELD, bool DK, bool DV, int HOW>
 __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;
@@ -13999,13 +14075,13 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
     const opdi_cu_attention &a = b.a;
     const float scale = a.scale * 1.44269504f;
     T *ks = reinterpret_cast<T *>(scratch), *vs = ks + TILES * TILE, *qg = vs + TILES * TILE;
-    float *sums = reinterpret_cast<float *>(qg + 4 * SIDE);                   /* twice lse and delta of ROWS rows */
+    float *sums = reinterpret_cast<float *>(qg + STAGES * 2 * SIDE);          /* STAGES times: lse and delta */
     const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)blockIdx.x * KEYS;
     const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
     const int from = a.causal ? first / ROWS * ROWS : 0;                      /* the first row that sees a key */
     int head = of_keys * a.group, row0 = from;    /* of the current tile */
-    typename M::S dk[TILES][D / 16], dv[TILES][D / 16];
-    typename M::A fk[TILES][D / 16], fv[HELD ? TILES : 1][HELD ? D / 16 : 1];
+    typename M::S dk[DK ? TILES : 1][DK ? D / 16 : 1], dv[DV ? TILES : 1][DV ? D / 16 : 1];
+    typename M::A fk[HELD > 0 ? TILES : 1][HELD > 0 ? D / 16 : 1], fv[HELD > 1 ? TILES : 1][HELD > 1 ? D / 16 : 1];
     const auto fetch = [&](int side, int head, int row) {                     /* begins to load a tile */
         T *to = qg + side * 2 * SIDE;
         opdi_cu_load_rows<T, D, ROWS>(to, opdi_cu_head<const T>(a.q, batch, head), a.q.row, row, a.rows, a.depth);
@@ -14024,13 +14100,17 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
         opdi_cu_load_rows<T, D>(vs + t * TILE, opdi_cu_head<const T>(a.v, batch, of_keys), a.v.row, first + t * 64,
                                 a.keys, a.depth);
         OPDI_CU_UNROLL
-        for (int d = 0; d < D / 16; d++) { M::zero(dk[t][d]); M::zero(dv[t][d]); }
+        for (int d = 0; d < D / 16; d++) {
+            if (DK) { M::zero(dk[DK ? t : 0][DK ? d : 0]); }
+            if (DV) { M::zero(dv[DV ? t : 0][DV ? d : 0]); }
+        }
     }
     if (from < a.rows) { fetch(0, head, from); }
     opdi_cu_stages_commit();
     OPDI_CU_ROLLED
-    for (int side = 0; from < a.rows && head < (of_keys + 1) * a.group; side ^= 1) {
-        const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
+    for (int side = 0; from < a.rows && head < (of_keys + 1) * a.group; side ^= STAGES - 1) {
+        const int64_t masked = HOW > 0 ? batch * a.mask.batch + head * a.mask.head : 0;
+        const uint32_t which = opdi_cu_at_which(batch, head, b.heads);    /* below, `head` is the next tile's */
         const T *qt = qg + side * 2 * SIDE, *gt = qt + SIDE;
         const float *lse = sums + side * 2 * ROWS, *delta = lse + ROWS;
         const int row = row0;
@@ -14040,17 +14120,17 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
         if (row == from && head == of_keys * a.group) {
             OPDI_CU_UNROLL
             for (int t = 0; t < TILES; t++) {
-                opdi_cu_attention_factors<M, D>(fk[t], ks + (of_warp + t * 16) * LD);
-                if constexpr (HELD) { opdi_cu_attention_factors<M, D>(fv[HELD ? t : 0], vs + (of_warp + t * 16) * LD); }
+                if constexpr (HELD > 0) { opdi_cu_attention_factors<M, D>(fk[t], ks + (of_warp + t * 16) * LD); }
+                if constexpr (HELD > 1) { opdi_cu_attention_factors<M, D>(fv[t], vs + (of_warp + t * 16) * LD); }
             }
         }
         row0 += ROWS;
         if (row0 >= a.rows) { row0 = from; head++; }
-        if (head < (of_keys + 1) * a.group) { fetch(side ^ 1, head, row0); }
+        if (STAGES == 2 && head < (of_keys + 1) * a.group) { fetch(side ^ 1, head, row0); }
         opdi_cu_stages_commit();
-        if (mine >= a.keys || (a.causal && row + ROWS <= mine)) { continue; }
-        OPDI_CU_UNROLL
-        for (int n = 0; n < ROWS / 16; n++) {
+        const bool none = mine >= a.keys || (a.causal && row + ROWS <= mine);
+        OPDI_CU_UNROLL_IF_HELD
+        for (int n = 0; n < ROWS / 16 && !none; n++) {
             typename M::S s[TILES], g[TILES];
             typename M::A fp[TILES], fs[TILES];
             OPDI_CU_UNROLL
@@ -14059,59 +14139,398 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
             for (int d = 0; d < D / 16; d++) {
                 typename M::B fq, fg;
                 M::load(fq, qt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
-                M::load(fg, gt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                if (DK) { M::load(fg, gt + n * 16 * LD + d * 16 + M::place_b(LD), LD); }
                 OPDI_CU_UNROLL
                 for (int t = 0; t < TILES; t++) {
-                    if (!HELD) { M::load(fv[0][0], vs + (of_warp + t * 16) * LD + d * 16 + M::place_a(LD), LD); }
-                    M::add(s[t], fk[t][d], fq);
-                    M::add(g[t], fv[HELD ? t : 0][HELD ? d : 0], fg);
+                    const int at = (of_warp + t * 16) * LD + d * 16;
+                    if (HELD < 1) { M::load(fk[0][0], ks + at + M::place_a(LD), LD); }
+                    if (DK && HELD < 2) { M::load(fv[0][0], vs + at + M::place_a(LD), LD); }
+                    M::add(s[t], fk[HELD > 0 ? t : 0][HELD > 0 ? d : 0], fq);
+                    if (DK) { M::add(g[t], fv[HELD > 1 ? t : 0][HELD > 1 ? d : 0], fg); }
                 }
             }
             OPDI_CU_UNROLL
             for (int t = 0; t < TILES; t++) {
-                opdi_cu_attention_slopes<M, MASKED, true>(a, masked, s[t], g[t], row + n * 16, mine + t * 16,
-                                                          lse + n * 16, delta + n * 16, edge, scale);
-                M::turn(fp[t], s[t]);
-                M::turn(fs[t], g[t]);
+                opdi_cu_attention_slopes<M, HOW, true>(a, masked, which, s[t], g[t], row + n * 16, mine + t * 16,
+                                                       lse + n * 16, delta + n * 16, edge, scale);
+                if (DV) { M::turn(fp[t], s[t]); }
+                if (DK) { M::turn(fs[t], g[t]); }
             }
             OPDI_CU_UNROLL
             for (int d = 0; d < D / 16; d++) {
                 typename V::B fq, fg;
-                V::load(fg, gt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
-                V::load(fq, qt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
+                if (DV) { V::load(fg, gt + n * 16 * LD + d * 16 + V::place_b(LD), LD); }
+                if (DK) { V::load(fq, qt + n * 16 * LD + d * 16 + V::place_b(LD), LD); }
                 OPDI_CU_UNROLL
-                for (int t = 0; t < TILES; t++) { M::add(dv[t][d], fp[t], fg); M::add(dk[t][d], fs[t], fq); }
+                for (int t = 0; t < TILES; t++) {
+                    if (DV) { M::add(dv[DV ? t : 0][DV ? d : 0], fp[t], fg); }
+                    if (DK) { M::add(dk[DK ? t : 0][DK ? d : 0], fs[t], fq); }
+                }
             }
+        }
+        if (STAGES == 1) {
+            __syncthreads();
+            if (head < (of_keys + 1) * a.group) { fetch(0, head, row0); }
+            opdi_cu_stages_commit();
         }
     }
     OPDI_CU_UNROLL
     for (int t = 0; t < TILES; t++) {
-        opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dk, batch, of_keys), b.dk.row, dk[t], mine + t * 16,
-                                              a.keys, a.depth, a.scale);
-        opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dv, batch, of_keys), b.dv.row, dv[t], mine + t * 16,
-                                              a.keys, a.depth, 1);
+        if constexpr (DK) {
+            opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dk, batch, of_keys), b.dk.row, dk[t], mine + t * 16,
+                                                  a.keys, a.depth, a.scale);
+        }
+        if constexpr (DV) {
+            opdi_cu_attention_grad_store<M, T, D>(opdi_cu_head<T>(b.dv, batch, of_keys), b.dv.row, dv[t], mine + t * 16,
+                                                  a.keys, a.depth, 1);
+        }
     }
 }
-template <typename T, int D, int TILES, bool MASKED> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
+template <typename T, int D, int TILES, int KEYS, int STAGES, int HOW>
+__global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
 opdi_cu_attention_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
     OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
-    opdi_cu_attention_dq<T, D, TILES, MASKED>(b, scratch);
+    opdi_cu_attention_dq<T, D, TILES, KEYS, STAGES, HOW>(b, scratch);
 #elif defined(__CUDA_ARCH__)
     __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
 #endif
 }
-template <typename T, int D, int TILES, int ROWS, bool HELD, bool MASKED>
+template <typename T, int D, int TILES, int ROWS, int STAGES, int HELD, bool DK, bool DV, int HOW>
 __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
 opdi_cu_attention_dkv_kernel(const __grid_constant__ opdi_cu_at_back b) {
     OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
-    opdi_cu_attention_dkv<T, D, TILES, ROWS, HELD, MASKED>(b, scratch);
+    opdi_cu_attention_dkv<T, D, TILES, ROWS, STAGES, HELD, DK, DV, HOW>(b, scratch);
 #elif defined(__CUDA_ARCH__)
     __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
 #endif
+}
+//== attention of float32: the derivative, and heads of more than 128 elements =========================================
+//
+//  The formulas are the ones of 16-bit floats.  A block of 256 threads has OWN rows (for dk and dv: keys), and goes
+//  through the keys (rows), OTHER at a time.  All tensors are stored in shared memory row by row, D + 4 numbers apart.
+//  Thread (y, x) of 16 x 16 computes the scores of the own rows y + 16 i with the other rows x + 16 j, so that the
+//  loads of eight threads reach all banks once.  Then P or dS go through shared memory, because the next product sums
+//  over the other rows; there, the thread has columns 4 x .. 4 x + 3 of each 64 columns.  While a product is computed,
+//  the part of the next tile whose memory is free is loaded.  No sum is divided among blocks.
+
+enum { OPDI_CU_AW_THREADS = 256 };
+/* Begins to load ROWS rows of a tensor, from row `first` on.  Rows and columns that do not exist become zeros. */
+template <int D, int ROWS>
+__device__ __forceinline__ void opdi_cu_aw_load(float *to, const float *from, int64_t stride, int first, int rows,
+                                                int depth) {
+    OPDI_CU_UNROLL_4
+    for (int i = 0; i < ROWS * D / 4 / OPDI_CU_AW_THREADS; i++) {
+        const int at = i * OPDI_CU_AW_THREADS + (int)threadIdx.x, r = at / (D / 4), c = at % (D / 4) * 4;
+        const bool there = first + r < rows && c < depth;
+        opdi_cu_stage_16(to + r * (D + 4) + c, there ? from + (first + r) * stride + c : from, there);
+    }
+}
+/* Computes s[i][j] = the product of own row y + 16 i and other row x + 16 j. */
+template <int D, int OWN, int OTHER>
+__device__ __forceinline__ void opdi_cu_aw_scores(float (*s)[OTHER / 16], const float *own, const float *other) {
+    constexpr int M = OWN / 16, N = OTHER / 16, LD = D + 4;
+    const float *a = own + (int)threadIdx.x / 16 * LD, *b = other + (int)threadIdx.x % 16 * LD;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < M * N; i++) { s[i / N][i % N] = 0; }
+    OPDI_CU_ROLLED
+    for (int d = 0; d < D; d += 4) {
+        float u[M][4], v[N][4];
+        OPDI_CU_UNROLL
+        for (int i = 0; i < M; i++) { opdi_cu_af_read(u[i], a + i * 16 * LD + d); }
+        OPDI_CU_UNROLL
+        for (int j = 0; j < N; j++) { opdi_cu_af_read(v[j], b + j * 16 * LD + d); }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < 4 * M * N; k++) {
+            const int i = k / N % M, j = k % N, e = k / N / M;
+            s[i][j] = fmaf(u[i][e], v[j][e], s[i][j]);
+        }
+    }
+}
+/* Stores a thread's weights in w [OWN, OTHER], whose rows are OTHER + 16 apart. */
+template <int OWN, int OTHER>
+__device__ __forceinline__ void opdi_cu_aw_store(float *w, float (*s)[OTHER / 16]) {
+    constexpr int N = OTHER / 16;
+    float *const to = w + (int)threadIdx.x / 16 * (OTHER + 16) + (int)threadIdx.x % 16;
+    OPDI_CU_UNROLL
+    for (int k = 0; k < OWN / 16 * N; k++) { to[k / N * 16 * (OTHER + 16) + k % N * 16] = s[k / N][k % N]; }
+}
+/* Adds the product of the weights w [OWN, OTHER] and the other rows to `sum`. */
+template <int D, int OWN, int OTHER>
+__device__ __forceinline__ void opdi_cu_aw_add(float (*sum)[D / 16], const float *w, const float *other) {
+    constexpr int M = OWN / 16, LD = D + 4, LW = OTHER + 16;
+    const float *a = w + (int)threadIdx.x / 16 * LW, *b = other + (int)threadIdx.x % 16 * 4;
+    OPDI_CU_ROLLED
+    for (int o = 0; o < OTHER; o += 4) {
+        float u[M][4];
+        OPDI_CU_UNROLL
+        for (int i = 0; i < M; i++) { opdi_cu_af_read(u[i], a + i * 16 * LW + o); }
+        OPDI_CU_UNROLL
+        for (int e = 0; e < 4; e++) {
+            OPDI_CU_UNROLL
+            for (int c = 0; c < D / 16; c += 4) {
+                float v[4];
+                opdi_cu_af_read(v, b + (o + e) * LD + c * 16);
+                OPDI_CU_UNROLL
+                for (int k = 0; k < 4 * M; k++) {
+                    sum[k / 4][c + k % 4] = fmaf(u[k / 4][e], v[k % 4], sum[k / 4][c + k % 4]);
+                }
+            }
+        }
+    }
+}
+/* Stores the own rows of a sum, from row `first` on; by[i]: the factor of row y + 16 i. */
+template <int D, int OWN>
+__device__ __forceinline__ void opdi_cu_aw_rows(float *to, int64_t stride, float (*sum)[D / 16], int first,
+                                                int rows, int depth, const float *by) {
+    OPDI_CU_UNROLL
+    for (int i = 0; i < OWN / 16; i++) {
+        const int row = first + (int)threadIdx.x / 16 + i * 16;
+        OPDI_CU_UNROLL
+        for (int c = 0; c < D / 16; c += 4) {
+            const int at = c * 16 + (int)threadIdx.x % 16 * 4;
+            const opdi_cu_af_four v = {{sum[i][c] * by[i], sum[i][c + 1] * by[i], sum[i][c + 2] * by[i],
+                                        sum[i][c + 3] * by[i]}};
+            if (row < rows && at < depth) { *reinterpret_cast<opdi_cu_af_four *>(to + row * stride + at) = v; }
+        }
+    }
+}
+/* Returns a score times log2(e) with its mask, or -inf if the pair does not exist or is hidden by the causal mask.
+   masked: the place of the head in the mask. */
+__device__ __forceinline__ float opdi_cu_aw_score(const opdi_cu_attention &a, int64_t masked, float s, int row,
+                                                  int key) {
+    if (row >= a.rows || key >= a.keys || (a.causal && key > row)) { return -INFINITY; }
+    s *= a.scale * 1.44269504f;
+    return a.mask.kind < 0 ? s : s + opdi_cu_mask_read(a.mask, masked + row * a.mask.row + key * a.mask.key);
+}
+/* Replaces the products s = q * k^T and g = grad * v^T of own and other rows, from own0 and other0 on, by P and dS.  If
+   BY_KEY, own rows are keys.  lse and delta: of the thread's rows of q.  weights: the number of
+   the head's first weight. */
+template <int OWN, int OTHER, bool BY_KEY>
+__device__ __forceinline__ void opdi_cu_aw_slopes(const opdi_cu_attention &a, int64_t masked, int64_t weights,
+    float (*s)[OTHER / 16], float (*g)[OTHER / 16], int own0, int other0, const float *lse, const float *delta) {
+    constexpr int N = OTHER / 16;
+    OPDI_CU_UNROLL
+    for (int n = 0; n < OWN / 16 * N; n++) {
+        const int i = n / N, j = n % N, of = BY_KEY ? j : i;
+        const int own = own0 + (int)threadIdx.x / 16 + 16 * i, other = other0 + (int)threadIdx.x % 16 + 16 * j;
+        const int row = BY_KEY ? other : own, key = BY_KEY ? own : other;
+        const bool there = row < a.rows && key < a.keys && !(a.causal && key > row);
+        const float p = there ? opdi_cu_exp2(opdi_cu_aw_score(a, masked, s[i][j], row, key) - lse[of]) : 0;
+        bool kept = true;
+        if (a.drop.keep < 1) {
+            uint32_t r[4];
+            int64_t group = -1;
+            kept = opdi_cu_at_kept(a.drop, weights + row * a.drop.row + key, r, &group);
+        }
+        g[i][j] = there ? p * ((kept ? g[i][j] * a.drop.scale : 0) - delta[of]) : 0;
+        s[i][j] = kept ? p * a.drop.scale : 0;
+    }
+}
+/* Reads lse and delta of N rows, 16 apart, of a head; at: the number of the head's first row.  For rows that do not
+   exist, reads the numbers of the first row. */
+template <int N>
+__device__ __forceinline__ void opdi_cu_aw_sums(const opdi_cu_at_back &b, int64_t at, int row, float *lse,
+                                                float *delta) {
+    OPDI_CU_UNROLL
+    for (int i = 0; i < N; i++) {
+        const int64_t of = at + (row + 16 * i < b.a.rows ? row + 16 * i : 0);
+        lse[i] = b.sums[of];
+        delta[i] = b.sums[b.all + of];
+    }
+}
+/* Returns the bytes of shared memory for a block of the kernels below. */
+static size_t opdi_cu_aw_shared(int d, int own, int other, bool back) {
+    return (size_t)(((back ? 2 : 1) * own + 2 * other) * (d + 4) + own * (other + 16)) * sizeof(float);
+}
+template <int D, int OWN, int OTHER> __global__ void __launch_bounds__(OPDI_CU_AW_THREADS, D == 64 ? 2 : 1)
+opdi_cu_float_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
+    constexpr int LD = D + 4, M = OWN / 16, N = OTHER / 16;
+    OPDI_CU_SHARED(scratch);
+    const opdi_cu_attention &a = b.a;
+    float *qs = reinterpret_cast<float *>(scratch), *gs = qs + OWN * LD, *ks = gs + OWN * LD, *vs = ks + OTHER * LD;
+    float *ws = vs + OTHER * LD, sum[M][D / 16], lse[M], delta[M], by[M];
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
+    const int last = a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const float *k = opdi_cu_head<const float>(a.k, batch, head / a.group);
+    const float *v = opdi_cu_head<const float>(a.v, batch, head / a.group);
+    const int64_t masked = batch * a.mask.batch + head * a.mask.head, at = (int64_t)batch * b.heads + head;
+    opdi_cu_aw_load<D, OWN>(qs, opdi_cu_head<const float>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
+    opdi_cu_aw_load<D, OWN>(gs, opdi_cu_head<const float>(b.grad, batch, head), b.grad.row, first, a.rows, a.depth);
+    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_stages_commit();
+    opdi_cu_aw_sums<M>(b, at * a.rows, first + (int)threadIdx.x / 16, lse, delta);
+    OPDI_CU_UNROLL
+    for (int i = 0; i < M; i++) {
+        by[i] = a.scale;
+        OPDI_CU_UNROLL
+        for (int c = 0; c < D / 16; c++) { sum[i][c] = 0; }
+    }
+    OPDI_CU_ROLLED
+    for (int base = 0; base < last; base += OTHER) {
+        float s[M][N], g[M][N];
+        opdi_cu_stages_wait<0>();
+        __syncthreads();
+        opdi_cu_aw_scores<D, OWN, OTHER>(s, qs, ks);
+        opdi_cu_aw_scores<D, OWN, OTHER>(g, gs, vs);
+        opdi_cu_aw_slopes<OWN, OTHER, false>(a, masked, at * a.drop.head, s, g, first, base, lse, delta);
+        opdi_cu_aw_store<OWN, OTHER>(ws, g);
+        __syncthreads();                          /* dS has arrived; v is no longer needed */
+        if (base + OTHER < last) { opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, base + OTHER, a.keys, a.depth); }
+        opdi_cu_aw_add<D, OWN, OTHER>(sum, ws, ks);
+        __syncthreads();
+        if (base + OTHER < last) { opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, base + OTHER, a.keys, a.depth); }
+        opdi_cu_stages_commit();
+    }
+    opdi_cu_aw_rows<D, OWN>(opdi_cu_head<float>(b.dq, batch, head), b.dq.row, sum, first, a.rows, a.depth, by);
+}
+template <int D, int OWN, int OTHER> __global__ void __launch_bounds__(OPDI_CU_AW_THREADS, D == 64 ? 2 : 1)
+opdi_cu_float_dkv_kernel(const __grid_constant__ opdi_cu_at_back b) {
+    constexpr int LD = D + 4, M = OWN / 16, N = OTHER / 16;
+    OPDI_CU_SHARED(scratch);
+    const opdi_cu_attention &a = b.a;
+    float *ks = reinterpret_cast<float *>(scratch), *vs = ks + OWN * LD, *qs = vs + OWN * LD, *gs = qs + OTHER * LD;
+    float *ws = gs + OTHER * LD, dk[M][D / 16], dv[M][D / 16], by[M], one[M];
+    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)blockIdx.x * OWN;
+    const int from = a.causal ? first / OTHER * OTHER : 0;        /* the first row that sees a key */
+    const int end = from < a.rows ? (of_keys + 1) * a.group : 0;
+    int head = of_keys * a.group, row0 = from;
+    const auto fetch = [&](float *to, const opdi_cu_heads &of) {  /* begins to load a tile of q or grad */
+        if (head < end) {
+            opdi_cu_aw_load<D, OTHER>(to, opdi_cu_head<const float>(of, batch, head), of.row, row0, a.rows, a.depth);
+        }
+    };
+    opdi_cu_aw_load<D, OWN>(ks, opdi_cu_head<const float>(a.k, batch, of_keys), a.k.row, first, a.keys, a.depth);
+    opdi_cu_aw_load<D, OWN>(vs, opdi_cu_head<const float>(a.v, batch, of_keys), a.v.row, first, a.keys, a.depth);
+    fetch(qs, a.q);
+    fetch(gs, b.grad);
+    opdi_cu_stages_commit();
+    OPDI_CU_UNROLL
+    for (int i = 0; i < M; i++) {
+        by[i] = a.scale;
+        one[i] = 1;
+        OPDI_CU_UNROLL
+        for (int c = 0; c < D / 16; c++) { dk[i][c] = dv[i][c] = 0; }
+    }
+    OPDI_CU_ROLLED
+    while (head < end) {
+        const int64_t masked = batch * a.mask.batch + head * a.mask.head, at = (int64_t)batch * b.heads + head;
+        const int row = row0;
+        float s[M][N], g[M][N], lse[N], delta[N];
+        opdi_cu_aw_sums<N>(b, at * a.rows, row + (int)threadIdx.x % 16, lse, delta);
+        row0 += OTHER;
+        if (row0 >= a.rows) { row0 = from; head++; }
+        opdi_cu_stages_wait<0>();
+        __syncthreads();
+        opdi_cu_aw_scores<D, OWN, OTHER>(s, ks, qs);
+        opdi_cu_aw_scores<D, OWN, OTHER>(g, vs, gs);
+        opdi_cu_aw_slopes<OWN, OTHER, true>(a, masked, at * a.drop.head, s, g, first, row, lse, delta);
+        opdi_cu_aw_store<OWN, OTHER>(ws, s);
+        __syncthreads();
+        opdi_cu_aw_add<D, OWN, OTHER>(dv, ws, gs);
+        __syncthreads();                          /* P and grad are no longer needed */
+        fetch(gs, b.grad);
+        opdi_cu_aw_store<OWN, OTHER>(ws, g);
+        __syncthreads();
+        opdi_cu_aw_add<D, OWN, OTHER>(dk, ws, qs);
+        __syncthreads();
+        fetch(qs, a.q);
+        opdi_cu_stages_commit();
+    }
+    opdi_cu_aw_rows<D, OWN>(opdi_cu_head<float>(b.dk, batch, of_keys), b.dk.row, dk, first, a.keys, a.depth, by);
+    opdi_cu_aw_rows<D, OWN>(opdi_cu_head<float>(b.dv, batch, of_keys), b.dv.row, dv, first, a.keys, a.depth, one);
+}
+/* Turns the scores s of the thread's rows into exponentials, finds the new maxima, and scales `total` and `sum` down if
+   they have grown: see opdi_cu_attention_exps.  With dropout, sets the exponentials of other weights to 0. */
+template <int D, int OWN, int OTHER>
+__device__ __forceinline__ void opdi_cu_aw_exps(const opdi_cu_attention &a, int64_t masked, int64_t weights,
+    float (*s)[OTHER / 16], int first, int base, float *most, float *total, float (*sum)[D / 16]) {
+    constexpr int N = OTHER / 16;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < OWN / 16; i++) {
+        const int row = first + (int)threadIdx.x / 16 + 16 * i, key0 = base + (int)threadIdx.x % 16;
+        float top = most[i];
+        OPDI_CU_UNROLL
+        for (int j = 0; j < N; j++) {
+            s[i][j] = opdi_cu_aw_score(a, masked, s[i][j], row, key0 + 16 * j);
+            top = fmaxf(top, s[i][j]);
+        }
+        OPDI_CU_UNROLL
+        for (int lane = 8; lane > 0; lane /= 2) { top = fmaxf(top, __shfl_xor_sync(OPDI_CU_ALL_LANES, top, lane)); }
+        const float shift = top == -INFINITY ? 0 : top, fade = opdi_cu_exp2(most[i] - shift);
+        total[i] *= fade;
+        most[i] = top;
+        OPDI_CU_UNROLL
+        for (int j = 0; j < N; j++) {
+            s[i][j] = opdi_cu_exp2(s[i][j] - shift);
+            total[i] += s[i][j];
+            if (a.drop.keep < 1) {
+                uint32_t r[4];
+                int64_t group = -1;
+                const int64_t e = weights + row * a.drop.row + key0 + 16 * j;
+                s[i][j] = opdi_cu_at_kept(a.drop, e, r, &group) ? s[i][j] : 0;
+            }
+        }
+        OPDI_CU_UNROLL
+        for (int c = 0; c < D / 16; c++) { sum[i][c] *= fade; }
+    }
+}
+/* Computes attention: for heads of more than 128 elements, and with dropout. */
+template <int D, int OWN, int OTHER> __global__ void __launch_bounds__(OPDI_CU_AW_THREADS, D == 64 ? 2 : 1)
+opdi_cu_float_wide_kernel(const __grid_constant__ opdi_cu_attention a) {
+    constexpr int LD = D + 4, M = OWN / 16, N = OTHER / 16;
+    OPDI_CU_SHARED(scratch);
+    float *qs = reinterpret_cast<float *>(scratch), *ks = qs + OWN * LD, *vs = ks + OTHER * LD;
+    float *ws = vs + OTHER * LD, sum[M][D / 16], most[M], total[M], by[M];
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
+    const int last = a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const float *k = opdi_cu_head<const float>(a.k, batch, head / a.group);
+    const float *v = opdi_cu_head<const float>(a.v, batch, head / a.group);
+    const int64_t masked = batch * a.mask.batch + head * a.mask.head;
+    opdi_cu_aw_load<D, OWN>(qs, opdi_cu_head<const float>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
+    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_stages_commit();
+    OPDI_CU_UNROLL
+    for (int i = 0; i < M; i++) {
+        most[i] = -INFINITY;
+        total[i] = 0;
+        OPDI_CU_UNROLL
+        for (int c = 0; c < D / 16; c++) { sum[i][c] = 0; }
+    }
+    OPDI_CU_ROLLED
+    for (int base = 0; base < last; base += OTHER) {
+        float s[M][N];
+        opdi_cu_stages_wait<0>();
+        __syncthreads();
+        opdi_cu_aw_scores<D, OWN, OTHER>(s, qs, ks);
+        opdi_cu_aw_exps<D, OWN, OTHER>(a, masked, opdi_cu_at_which(batch, head, gridDim.y) * a.drop.head, s, first,
+                                       base, most, total, sum);
+        opdi_cu_aw_store<OWN, OTHER>(ws, s);
+        __syncthreads();                          /* the exponentials have arrived; k is no longer needed */
+        if (base + OTHER < last) { opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, base + OTHER, a.keys, a.depth); }
+        opdi_cu_aw_add<D, OWN, OTHER>(sum, ws, vs);
+        __syncthreads();
+        if (base + OTHER < last) { opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, base + OTHER, a.keys, a.depth); }
+        opdi_cu_stages_commit();
+    }
+    OPDI_CU_UNROLL
+    for (int i = 0; i < M; i++) {
+        const int row = first + (int)threadIdx.x / 16 + 16 * i;
+        float all = total[i];
+        OPDI_CU_UNROLL
+        for (int lane = 8; lane > 0; lane /= 2) { all += __shfl_xor_sync(OPDI_CU_ALL_LANES, all, lane); }
+        by[i] = all > 0 || all != all ? a.drop.scale / all : 0;
+        if (threadIdx.x % 16 == 0 && row < a.rows) {
+            opdi_cu_head<float>(a.lse, batch, head)[row * a.lse.row] =
+                all == 0 ? 0 : most[i] * 0.693147181f + logf(all);              /* the logarithm of 2 */
+        }
+    }
+    opdi_cu_aw_rows<D, OWN>(opdi_cu_head<float>(a.out, batch, head), a.out.row, sum, first, a.rows, a.depth, by);
 }
 //== the operator ======================================================================================================
 
@@ -14139,22 +14558,48 @@ static bool opdi_cu_mask_of(const opd_tensor *t, opdi_cu_at_mask *m) {
     m->data = opdi_cu_data<void>(t);
     return m->data != NULL;
 }
-/* Returns the bytes of shared memory that the kernel for 16-bit floats and D = d needs. */
-static size_t opdi_cu_at_shared(int d, int tiles) {
-    return (size_t)((tiles * OPDI_CU_AT_ROWS + (d > 128 ? 4 * 32 : 4 * 64)) * (d + 8)) * 2;
+/* Returns the bytes of shared memory that the kernel for 16-bit floats needs. */
+static size_t opdi_cu_at_shared(int d, int tiles, int keys) {
+    return (size_t)(tiles * OPDI_CU_AT_ROWS + 4 * keys) * (size_t)(d + 8) * 2;
 }
-/* Returns whether one of the kernels can compute this attention.  The scale must not become 0 as a float, because the
-   kernels multiply -inf by it.  The kernel for float32 is not used for few rows, because most of its threads would then
-   compute rows that do not exist.  scaled_dot_product_attention (src/ops/nn/attention.c) has the same limit. */
-static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, double scale) {
-    const opd_scalar_type t = opd_dtype(q);
-    const int64_t depth = opd_size(q, 3), rows = opd_size(q, 2);
-    const size_t shared = (size_t)opdi_cu_properties()->shared - OPDI_CU_STATIC_SHARED;
-    const bool compiled = t == OPD_FLOAT32
-        ? rows >= OPDI_CU_AF_FEWEST && depth <= 128 && opdi_cu_af_shared(depth) <= shared
-        : (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && depth <= 256 && opdi_cu_tc_compiled() &&
-            opdi_cu_at_shared(depth <= 64 ? 64 : depth <= 128 ? 128 : 256, 1) <= shared;
-    return compiled && scale > 1e-30 && scale < 1e30 && depth > 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
+/* Returns the bytes of shared memory that the kernels for the derivative of 16-bit floats need at most.  `others`: keys
+   for dq or rows for dk and dv that are in memory at once, in one or two stages. */
+static size_t opdi_cu_at_back_shared(int d, int tiles, int others) {
+    return (size_t)(tiles * 128 + 2 * others) * (size_t)(d + 8) * 2 + (size_t)others * 2 * sizeof(float);
+}
+/* Tiles of the kernels for float32 in attention_float_wide.cu: see there.  For each depth, the largest comes first. */
+static const struct { int depth, own, other; } opdi_cu_aw_tiles[] = {
+    {64, 64, 32}, {128, 64, 64}, {128, 32, 32}, {256, 64, 32}, {256, 32, 32}, {256, 16, 16}};
+static size_t opdi_cu_shared_most() { return (size_t)opdi_cu_properties()->shared - OPDI_CU_STATIC_SHARED; }
+/* Returns the number of the largest tiles that the device has shared memory for, or -1.  back: for the derivative. */
+static int opdi_cu_aw_choice(int64_t depth, bool back) {
+    for (int i = 0; i < (int)(sizeof opdi_cu_aw_tiles / sizeof *opdi_cu_aw_tiles); i++) {
+        const int d = opdi_cu_aw_tiles[i].depth, own = opdi_cu_aw_tiles[i].own, other = opdi_cu_aw_tiles[i].other;
+        if (d >= depth && (d == 64 || depth > d / 2) && opdi_cu_aw_shared(d, own, other, back) <=
+            opdi_cu_shared_most()) { return i; }
+    }
+    return -1;
+}
+/* Returns whether the device has shared memory for the kernels.  back: for the derivative; drop: for dropout. */
+static bool opdi_cu_attention_room(opd_scalar_type t, int64_t depth, bool back, bool drop) {
+    const int d = depth <= 64 ? 64 : depth <= 128 ? 128 : 256;
+    if (t == OPD_FLOAT32) {
+        return depth <= 128 && !back && !drop ? opdi_cu_af_shared(depth) <= opdi_cu_shared_most()
+            : opdi_cu_aw_choice(depth, back) >= 0;
+    }
+    return depth <= 256 && (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && opdi_cu_tc_compiled() &&
+        (back ? opdi_cu_at_back_shared(d, d == 64 ? 2 : 1, d == 64 ? 128 : d == 128 ? 64 : 16)
+              : opdi_cu_at_shared(d, 1, d == 256 ? 16 : 64)) <= opdi_cu_shared_most();
+}
+/* Returns whether kernels can compute this attention or, if `back`, its derivative.  The scale must not become 0 as a
+   float, because the kernels multiply -inf by it.  The kernel for float32 without dropout is not used for few rows,
+   because most of its threads would then compute rows that do not exist.  scaled_dot_product_attention
+   (src/ops/nn/attention.c) has the same limit. */
+static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, double scale, bool back, bool drop) {
+    const int64_t rows = opd_size(q, 2);
+    return opdi_cu_attention_room(opd_dtype(q), opd_size(q, 3), back, drop) &&
+        (opd_dtype(q) != OPD_FLOAT32 || back || drop || rows >= OPDI_CU_AF_FEWEST) &&
+        scale > 1e-30 && scale < 1e30 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
         opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && rows < (1 << 30) && opd_size(k, 2) < (1 << 30);
 }
 /* Returns t, or a copy in which the last dim is filled up with zeros to a multiple of 16 bytes. */
@@ -14227,6 +14672,8 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     }
     return 0;
 }
+/* Returns whether the weights need more than the causal mask. */
+static bool opdi_cu_attention_masked(const opdi_cu_attention &a) { return a.mask.kind >= 0 || a.drop.keep < 1; }
 /* Divides the keys of an attention with few blocks, as when one token is generated, among several blocks.  `blocks`:
    the blocks without this; tiles: into how many tiles the keys are divided.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_split(opdi_cu_attention *a, int64_t batch, int64_t heads, int64_t blocks, int64_t tiles) {
@@ -14238,22 +14685,22 @@ static int opdi_cu_attention_split(opdi_cu_attention *a, int64_t batch, int64_t 
     a->sums = a->parts ? a->parts + all * a->depth : NULL;
     return a->parts ? 0 : -1;
 }
-/* Runs the kernel.  With a mask, TILES must be 1: a lane has too few registers for more. */
+/* Runs the kernel.  With a mask or dropout, TILES must be 1: a lane has too few registers for more. */
 template <typename T, int D, int TILES, int KEYS>
 static int opdi_cu_attention_launch(opdi_cu_attention *a, int64_t batch, int64_t heads) {
     const int64_t blocks = opdi_cu_ceil(a->rows, TILES * OPDI_CU_AT_ROWS), all = batch * heads * a->rows;
     if (opdi_cu_attention_split(a, batch, heads, blocks * batch * heads, opdi_cu_ceil(a->keys, KEYS))) { return -1; }
     const dim3 grid((unsigned)(blocks * a->splits), (unsigned)heads, (unsigned)batch);
-    if (opdi_cu_launch(a->mask.kind < 0 ? opdi_cu_attention_kernel<T, D, TILES, KEYS, false>
+    if (opdi_cu_launch(!opdi_cu_attention_masked(*a) ? opdi_cu_attention_kernel<T, D, TILES, KEYS, false>
                                         : opdi_cu_attention_kernel<T, D, TILES, KEYS, TILES == 1>,
-                       grid, dim3(OPDI_CU_AT_THREADS), opdi_cu_at_shared(D, TILES), *a)) { return -1; }
+                       grid, dim3(OPDI_CU_AT_THREADS), opdi_cu_at_shared(D, TILES, KEYS), *a)) { return -1; }
     return a->splits < 2 ? 0 : opdi_cu_launch(opdi_cu_attention_join_kernel<T>, dim3((unsigned)opdi_cu_ceil(all, 4)),
                                               dim3(128), 0, *a, heads, all);
 }
-/* If there is one row, the heads of q that share a head of k become the rows of this head. */
+/* If there is one row, without dropout, the heads of q that share a head of k become the rows of this head. */
 static void opdi_cu_attention_pack(opdi_cu_attention *a, int64_t *heads) {
     opdi_cu_heads *const all[3] = {&a->q, &a->out, &a->lse};
-    if (a->rows != 1) { return; }
+    if (a->rows != 1 || a->drop.keep < 1) { return; }
     for (int i = 0; i < 3; i++) {
         all[i]->row = all[i]->head;
         all[i]->head *= a->group;
@@ -14268,12 +14715,32 @@ static void opdi_cu_attention_pack(opdi_cu_attention *a, int64_t *heads) {
 }
 template <typename T> static int opdi_cu_attention_run(opdi_cu_attention a, int64_t batch, int64_t heads) {
     opdi_cu_attention_pack(&a, &heads);
-    return a.depth > 128 ? opdi_cu_attention_launch<T, 256, 1, 32>(&a, batch, heads)
+    const bool room = opdi_cu_at_shared(256, 1, 32) <= opdi_cu_shared_most();
+    const bool few = a.rows <= OPDI_CU_AT_ROWS || opdi_cu_attention_masked(a);
+    return a.depth > 128 && room ? opdi_cu_attention_launch<T, 256, 1, 32>(&a, batch, heads)
+        : a.depth > 128 ? opdi_cu_attention_launch<T, 256, 1, 16>(&a, batch, heads)
         : a.depth > 64 ? opdi_cu_attention_launch<T, 128, 1, 64>(&a, batch, heads)
-        : a.rows <= OPDI_CU_AT_ROWS || a.mask.kind >= 0 ? opdi_cu_attention_launch<T, 64, 1, 64>(&a, batch, heads)
+        : few ? opdi_cu_attention_launch<T, 64, 1, 64>(&a, batch, heads)
         : opdi_cu_attention_launch<T, 64, OPDI_CU_AT_TILES, 64>(&a, batch, heads);
 }
+template <int D, int OWN, int OTHER>
+static int opdi_cu_attention_wide_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
+    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OWN), (unsigned)heads, (unsigned)batch);
+    return opdi_cu_launch(opdi_cu_float_wide_kernel<D, OWN, OTHER>, grid, dim3(OPDI_CU_AW_THREADS),
+                          opdi_cu_aw_shared(D, OWN, OTHER, false), a);
+}
+static int opdi_cu_attention_wide(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
+    switch (opdi_cu_aw_choice(a.depth, false)) {
+        case 0: return opdi_cu_attention_wide_run<64, 64, 32>(a, batch, heads);
+        case 1: return opdi_cu_attention_wide_run<128, 64, 64>(a, batch, heads);
+        case 2: return opdi_cu_attention_wide_run<128, 32, 32>(a, batch, heads);
+        case 3: return opdi_cu_attention_wide_run<256, 64, 32>(a, batch, heads);
+        case 4: return opdi_cu_attention_wide_run<256, 32, 32>(a, batch, heads);
+        default: return opdi_cu_attention_wide_run<256, 16, 16>(a, batch, heads);
+    }
+}
 static int opdi_cu_attention_float(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
+    if (a.depth > 128 || a.drop.keep < 1) { return opdi_cu_attention_wide(a, batch, heads); }
     const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AF_ROWS), (unsigned)heads, (unsigned)batch);
     const bool masked = a.mask.kind >= 0;
     return opdi_cu_launch(a.depth <= 64 ? masked ? opdi_cu_attention_float_kernel<64, true>
@@ -14299,7 +14766,34 @@ static int opdi_cu_attention_of(opdi_cu_attention *a, opd_tensor *q, opd_tensor 
     a->scale = (float)scale;
     a->causal = causal;
     a->splits = 1;
+    a->drop.keep = a->drop.scale = 1;
     return 0;
+}
+/* Adds dropout with probability p to an attention.  seed: [2], the key and the position of the random words. */
+static void opdi_cu_attention_drop(opdi_cu_attention *a, double p, const opd_tensor *seed) {
+    const float keep = (float)(1 - p);
+    a->drop.keep = keep;
+    a->drop.scale = (float)(1 / (1 - p));
+    a->drop.seed = opdi_cu_data<const uint64_t>(seed);
+    a->drop.row = a->keys;
+    a->drop.head = (int64_t)a->rows * a->keys;
+}
+/* Computes attention by a kernel, for which opdi_cu_attention_fits has returned true, and writes `out` and `lse`.
+   seed: NULL without dropout.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_attention_forward(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
+    bool causal, double p, const opd_tensor *seed, opd_tensor *out, opd_tensor *lse) {
+    const bool whole = opd_size(q, 3) * (int64_t)opd_dtype_size(opd_dtype(q)) % 16 == 0;
+    opdi_cu_attention a;
+    q = opdi_cu_padded(q); k = opdi_cu_padded(k); v = opdi_cu_padded(v);
+    opd_tensor *work = whole && opd_strides(out)[3] == 1 ? out
+        : q ? opdi_cu_new(opd_ints_of(opd_sizes(q), 4), opd_dtype(out)) : NULL;
+    if (!work || opdi_cu_attention_of(&a, q, k, v, work, lse, mask, scale, causal)) { return -1; }
+    if (seed) { opdi_cu_attention_drop(&a, p, seed); }
+    const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1);
+    if (opd_dtype(q) == OPD_FLOAT32 ? opdi_cu_attention_float(a, batch, heads)
+        : opd_dtype(q) == OPD_FLOAT16 ? opdi_cu_attention_run<opdi_cu_f16>(a, batch, heads)
+                                      : opdi_cu_attention_run<opdi_cu_bf16>(a, batch, heads)) { return -1; }
+    return work == out || opd_copy_(out, opd_narrow(work, 3, 0, opd_size(out, 3))) ? 0 : -1;
 }
 static int opdi_cu_flash_attention(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
@@ -14308,20 +14802,9 @@ static int opdi_cu_flash_attention(opd_call *call) {
     out = opdi_cu_result(call, 0); lse = opdi_cu_result(call, 1);
     const double scale = opd_arg_is_none(call, 6) ? 1 / sqrt((double)opd_size(q, 3)) : opd_arg_double(call, 6);
     const bool causal = opd_arg_bool(call, 4);
-    opdi_cu_attention a;
-    if (!opdi_cu_attention_fits(q, k, scale)) {
-        return opdi_cu_attention_parts(q, k, v, mask, scale, causal, out, lse);
-    }
-    const bool whole = opd_size(q, 3) * (int64_t)opd_dtype_size(opd_dtype(q)) % 16 == 0;
-    q = opdi_cu_padded(q); k = opdi_cu_padded(k); v = opdi_cu_padded(v);
-    opd_tensor *work = whole && opd_strides(out)[3] == 1 ? out
-        : q ? opdi_cu_new(opd_ints_of(opd_sizes(q), 4), opd_dtype(out)) : NULL;
-    if (!work || opdi_cu_attention_of(&a, q, k, v, work, lse, mask, scale, causal)) { return -1; }
-    const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1);
-    if (opd_dtype(q) == OPD_FLOAT32 ? opdi_cu_attention_float(a, batch, heads)
-        : opd_dtype(q) == OPD_FLOAT16 ? opdi_cu_attention_run<opdi_cu_f16>(a, batch, heads)
-                                      : opdi_cu_attention_run<opdi_cu_bf16>(a, batch, heads)) { return -1; }
-    return work == out || opd_copy_(out, opd_narrow(work, 3, 0, opd_size(out, 3))) ? 0 : -1;
+    return opdi_cu_attention_fits(q, k, scale, false, false)
+        ? opdi_cu_attention_forward(q, k, v, mask, scale, causal, 0, NULL, out, lse)
+        : opdi_cu_attention_parts(q, k, v, mask, scale, causal, out, lse);
 }
 
 //== the derivative ====================================================================================================
@@ -14331,48 +14814,76 @@ static opdi_cu_heads opdi_cu_heads_at(const opd_tensor *t) {
     const opdi_cu_heads h = {opdi_cu_data<void>(t), s[0], s[1], s[2]};
     return h;
 }
-template <typename T, int D, int TILES, bool MASKED>
+template <typename T, int D, int TILES, int KEYS, int STAGES, int HOW>
 static int opdi_cu_attention_dq_run(const opdi_cu_at_back &b, int64_t batch) {
     const dim3 grid((unsigned)opdi_cu_ceil(b.a.rows, TILES * 64), (unsigned)b.heads, (unsigned)batch);
-    return opdi_cu_launch(opdi_cu_attention_dq_kernel<T, D, TILES, MASKED>, grid, dim3(OPDI_CU_AT_THREADS),
-                          (D + 8) * sizeof(T) * (TILES * 128 + (D > 64 ? 128 : 256)), b);
+    return opdi_cu_launch(opdi_cu_attention_dq_kernel<T, D, TILES, KEYS, STAGES, HOW>, grid,
+                          dim3(OPDI_CU_AT_THREADS), opdi_cu_at_back_shared(D, TILES, KEYS * STAGES), b);
 }
-template <typename T, int D, int TILES, int ROWS, bool HELD, bool MASKED>
+template <typename T, int D, int TILES, int ROWS, int STAGES, int HELD, bool DK, bool DV, int HOW>
 static int opdi_cu_attention_dkv_run(const opdi_cu_at_back &b, int64_t batch) {
     const dim3 grid((unsigned)opdi_cu_ceil(b.a.keys, TILES * 64), (unsigned)(b.heads / b.a.group), (unsigned)batch);
-    return opdi_cu_launch(opdi_cu_attention_dkv_kernel<T, D, TILES, ROWS, HELD, MASKED>, grid, dim3(OPDI_CU_AT_THREADS),
-                          (D + 8) * sizeof(T) * (TILES * 128 + 4 * ROWS) + 4 * ROWS * sizeof(float), b);
+    return opdi_cu_launch(opdi_cu_attention_dkv_kernel<T, D, TILES, ROWS, STAGES, HELD, DK, DV, HOW>, grid,
+                          dim3(OPDI_CU_AT_THREADS), opdi_cu_at_back_shared(D, TILES, ROWS * STAGES), b);
 }
-/* Runs the three kernels.  The sizes of their tiles are the largest for which the registers of a lane suffice. */
+template <typename T, int OTHERS, int STAGES>
+static int opdi_cu_attention_back_256(const opdi_cu_at_back &b, int64_t batch) {
+    return opdi_cu_attention_dq_run<T, 256, 1, OTHERS, STAGES, 2>(b, batch) ||
+        opdi_cu_attention_dkv_run<T, 256, 1, OTHERS, STAGES, 0, false, true, 2>(b, batch) ||
+        opdi_cu_attention_dkv_run<T, 256, 1, OTHERS, STAGES, 0, true, false, 2>(b, batch) ? -1 : 0;
+}
+/* Runs the kernels for dq, dk and dv.  The sizes of their tiles are the largest for which the registers of a lane and
+   the shared memory suffice. */
 template <typename T> static int opdi_cu_attention_back_run(const opdi_cu_at_back &b, int64_t batch) {
-    if (opdi_cu_launch(opdi_cu_attention_delta_kernel<T>, opdi_cu_grid_rows(opdi_cu_ceil(b.all, 16)), dim3(256), 0,
-                       b)) { return -1; }
-    if (b.a.depth <= 64 && b.a.mask.kind < 0) {
-        return opdi_cu_attention_dq_run<T, 64, 2, false>(b, batch) ? -1
-            : opdi_cu_attention_dkv_run<T, 64, 2, 32, true, false>(b, batch);
+    const int how = b.a.drop.keep < 1 ? 2 : b.a.mask.kind >= 0 ? 1 : 0;
+    if (b.a.depth > 128) {
+        return opdi_cu_at_back_shared(256, 1, 64) <= opdi_cu_shared_most()
+            ? opdi_cu_attention_back_256<T, 32, 2>(b, batch) : opdi_cu_attention_back_256<T, 16, 1>(b, batch);
     }
     if (b.a.depth <= 64) {
-        return opdi_cu_attention_dq_run<T, 64, 2, true>(b, batch) ? -1
-            : opdi_cu_attention_dkv_run<T, 64, 1, 64, true, true>(b, batch);
+        return (how == 0 ? opdi_cu_attention_dq_run<T, 64, 2, 64, 2, 0>(b, batch)
+                : how == 1 ? opdi_cu_attention_dq_run<T, 64, 2, 64, 2, 1>(b, batch)
+                           : opdi_cu_attention_dq_run<T, 64, 1, 64, 2, 2>(b, batch)) ? -1
+            : how == 0 ? opdi_cu_attention_dkv_run<T, 64, 2, 32, 2, 2, true, true, 0>(b, batch)
+                       : opdi_cu_attention_dkv_run<T, 64, 1, 64, 2, 2, true, true, 2>(b, batch);
     }
-    if (b.a.mask.kind < 0) {
-        return opdi_cu_attention_dq_run<T, 128, 1, false>(b, batch) ? -1
-            : opdi_cu_attention_dkv_run<T, 128, 1, 32, false, false>(b, batch);
-    }
-    return opdi_cu_attention_dq_run<T, 128, 1, true>(b, batch) ? -1
-        : opdi_cu_attention_dkv_run<T, 128, 1, 32, false, true>(b, batch);
+    return (how == 0 ? opdi_cu_attention_dq_run<T, 128, 1, 32, 2, 0>(b, batch)
+                     : opdi_cu_attention_dq_run<T, 128, 1, 32, 2, 2>(b, batch)) ? -1
+        : how == 0 ? opdi_cu_attention_dkv_run<T, 128, 1, 32, 2, 1, true, true, 0>(b, batch)
+        : how == 1 ? opdi_cu_attention_dkv_run<T, 128, 1, 32, 2, 1, true, true, 1>(b, batch)
+                   : opdi_cu_attention_dkv_run<T, 128, 1, 32, 2, 0, true, true, 2>(b, batch);
 }
-/* Computes the derivatives of attention: a call of _scaled_dot_product_flash_attention_for_cpu_backward.  Returns 0, or
-   -1 and sets an error; or 1 if there is no kernel for this call, which then has no result. */
-static int opdi_cu_attention_backward(opd_call *call) {
-    opd_tensor *in[5], *mask = opd_arg_tensor(call, 8), *lse = opd_arg_tensor(call, 5), *grads[3];
-    for (int i = 0; i < 5; i++) { in[i] = opd_arg_tensor(call, i); }
+template <int D, int OWN, int OTHER>
+static int opdi_cu_attention_back_wide_run(const opdi_cu_at_back &b, int64_t batch) {
+    const dim3 rows((unsigned)opdi_cu_ceil(b.a.rows, OWN), (unsigned)b.heads, (unsigned)batch);
+    const dim3 keys((unsigned)opdi_cu_ceil(b.a.keys, OWN), (unsigned)(b.heads / b.a.group), (unsigned)batch);
+    const size_t shared = opdi_cu_aw_shared(D, OWN, OTHER, true);
+    return opdi_cu_launch(opdi_cu_float_dq_kernel<D, OWN, OTHER>, rows, dim3(OPDI_CU_AW_THREADS), shared, b) ? -1
+        : opdi_cu_launch(opdi_cu_float_dkv_kernel<D, OWN, OTHER>, keys, dim3(OPDI_CU_AW_THREADS), shared, b);
+}
+static int opdi_cu_attention_back_wide(const opdi_cu_at_back &b, int64_t batch) {
+    switch (opdi_cu_aw_choice(b.a.depth, true)) {
+        case 0: return opdi_cu_attention_back_wide_run<64, 64, 32>(b, batch);
+        case 1: return opdi_cu_attention_back_wide_run<128, 64, 64>(b, batch);
+        case 2: return opdi_cu_attention_back_wide_run<128, 32, 32>(b, batch);
+        case 3: return opdi_cu_attention_back_wide_run<256, 64, 32>(b, batch);
+        case 4: return opdi_cu_attention_back_wide_run<256, 32, 32>(b, batch);
+        default: return opdi_cu_attention_back_wide_run<256, 16, 16>(b, batch);
+    }
+}
+template <typename T> static int opdi_cu_attention_delta_run(const opdi_cu_at_back &b) {
+    return opdi_cu_launch(opdi_cu_attention_delta_kernel<T>, opdi_cu_grid_rows(opdi_cu_ceil(b.all, 16)), dim3(256), 0,
+                          b);
+}
+/* Computes the derivatives by kernels, for which opdi_cu_attention_fits has returned true, and returns them from the
+   call.  in: the gradient of the result, q, k, v and the result.  seed: NULL without dropout.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_cu_attention_gradients(opd_call *call, opd_tensor **in /*[5]*/, opd_tensor *lse, opd_tensor *mask,
+                                       double scale, bool causal, double p, const opd_tensor *seed) {
     const int64_t depth = opd_size(in[1], 3), batch = opd_size(in[1], 0);
-    const double scale = opd_arg_is_none(call, 9) ? 1 / sqrt((double)depth) : opd_arg_double(call, 9);
     const opd_scalar_type type = opd_dtype(in[1]);
-    const opdi_cu_on device(opd_tensor_device(in[1]).index);
+    opd_tensor *grads[3];
     opdi_cu_at_back b;
-    if (type == OPD_FLOAT32 || depth > 128 || !opdi_cu_attention_fits(in[1], in[2], scale)) { return 1; }
     for (int i = 0; i < 5; i++) { if (!(in[i] = opdi_cu_padded(in[i]))) { return -1; } }
     for (int i = 0; i < 3; i++) {                 /* [batch, row, head, depth] in memory */
         const int64_t *n = opd_sizes(in[1 + i]);
@@ -14383,16 +14894,99 @@ static int opdi_cu_attention_backward(opd_call *call) {
     b.heads = (int)opd_size(in[1], 1);
     b.all = batch * b.heads * opd_size(in[1], 2);
     b.sums = static_cast<float *>(opdi_cu_scratch(2 * b.all * (int64_t)sizeof(float)));
-    if (!b.sums || opdi_cu_attention_of(&b.a, in[1], in[2], in[3], NULL, lse, mask, scale, opd_arg_bool(call, 7)) ||
+    if (!b.sums || opdi_cu_attention_of(&b.a, in[1], in[2], in[3], NULL, lse, mask, scale, causal) ||
         !opdi_cu_heads_of(in[4], &b.a.out) || !opdi_cu_heads_of(in[0], &b.grad)) { return -1; }
+    if (seed) { opdi_cu_attention_drop(&b.a, p, seed); }
     b.dq = opdi_cu_heads_at(grads[0]); b.dk = opdi_cu_heads_at(grads[1]); b.dv = opdi_cu_heads_at(grads[2]);
-    if (type == OPD_FLOAT16 ? opdi_cu_attention_back_run<opdi_cu_f16>(b, batch)
-                            : opdi_cu_attention_back_run<opdi_cu_bf16>(b, batch)) { return -1; }
+    if (type == OPD_FLOAT32 ? opdi_cu_attention_delta_run<float>(b) || opdi_cu_attention_back_wide(b, batch)
+        : type == OPD_FLOAT16 ? opdi_cu_attention_delta_run<opdi_cu_f16>(b) ||
+            opdi_cu_attention_back_run<opdi_cu_f16>(b, batch)
+        : opdi_cu_attention_delta_run<opdi_cu_bf16>(b) || opdi_cu_attention_back_run<opdi_cu_bf16>(b, batch)) {
+        return -1;
+    }
     for (int i = 0; i < 3; i++) {
-        if (depth % 8) { grads[i] = opd_narrow(grads[i], 3, 0, depth); }
+        if (opd_size(grads[i], 3) != depth) { grads[i] = opd_narrow(grads[i], 3, 0, depth); }
         if (opd_return_tensor(call, grads[i])) { return -1; }
     }
     return 0;
+}
+/* Computes the derivatives of attention: a call of _scaled_dot_product_flash_attention_for_cpu_backward.  Returns 0, or
+   -1 and sets an error; or 1 if there is no kernel for this call, which then has no result. */
+static int opdi_cu_attention_backward(opd_call *call) {
+    opd_tensor *in[5];
+    for (int i = 0; i < 5; i++) { in[i] = opd_arg_tensor(call, i); }
+    const double scale = opd_arg_is_none(call, 9) ? 1 / sqrt((double)opd_size(in[1], 3)) : opd_arg_double(call, 9);
+    const opdi_cu_on device(opd_tensor_device(in[1]).index);
+    return !opdi_cu_attention_fits(in[1], in[2], scale, true, false) ? 1
+        : opdi_cu_attention_gradients(call, in, opd_arg_tensor(call, 5), opd_arg_tensor(call, 8), scale,
+                                      opd_arg_bool(call, 7), 0, NULL);
+}
+
+//== dropout ===========================================================================================================
+
+__global__ void opdi_cu_attention_seed_kernel(uint64_t *seed, uint64_t key, uint64_t at, const uint64_t *state) {
+    seed[0] = state ? state[0] : key;
+    seed[1] = at + (state ? state[1] : 0);
+}
+/* Returns the key and the position of the random words for the weights of an attention, [2] of int64, which are taken
+   from the generator.  Returns NULL and sets an error if it fails. */
+static opd_tensor *opdi_cu_attention_seed(int64_t weights) {
+    const int64_t two = 2;
+    const uint64_t *state = NULL;
+    opd_draw draw;
+    opd_tensor *seed = opdi_cu_new(opd_ints_of(&two, 1), OPD_INT64);
+    if (!seed) { return NULL; }
+    memset(&draw, 0, sizeof draw);
+    draw.words = weights;
+    draw.at = opd_generator_take(draw.generator, draw.words, &draw.key);
+    return opdi_cu_sequence_of(opdi_cu_current(), &draw, &state) ||
+        opdi_cu_launch(opdi_cu_attention_seed_kernel, dim3(1), dim3(1), 0, opdi_cu_data<uint64_t>(seed), draw.key,
+                       draw.at, state) ? NULL : seed;
+}
+/* opd_cuda::attention_dropout: attention with dropout, lse and the seed; or None three times if there is no kernel. */
+static int opdi_cu_attention_dropout(opd_call *call) {
+    opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2), *out, *lse;
+    const double p = opd_arg_double(call, 4), scale = opd_arg_double(call, 6);
+    if (!opdi_cu_attention_fits(q, k, scale, false, true)) {
+        for (int i = 0; i < 3; i++) { if (opd_return_value(call, opd_value_none())) { return -1; } }
+        return 0;
+    }
+    const int64_t *n = opd_sizes(q);
+    opd_tensor *seed = opdi_cu_attention_seed(n[0] * n[1] * n[2] * opd_size(k, 2));
+    out = opd_transpose(opdi_cu_new(OPD_INTS(n[0], n[2], n[1], n[3]), opd_dtype(q)), 1, 2);
+    lse = opdi_cu_new(OPD_INTS(n[0], n[1], n[2]), OPD_FLOAT32);
+    if (!seed || !out || !lse ||
+        opdi_cu_attention_forward(q, k, v, opd_arg_tensor(call, 3), scale, opd_arg_bool(call, 5), p, seed, out, lse)) {
+        return -1;
+    }
+    return opd_return_tensor(call, out) || opd_return_tensor(call, lse) || opd_return_tensor(call, seed) ? -1 : 0;
+}
+static int opdi_cu_attention_dropout_backward(opd_call *call) {
+    opd_tensor *in[5];
+    for (int i = 0; i < 5; i++) { in[i] = opd_arg_tensor(call, i); }
+    return opdi_cu_attention_gradients(call, in, opd_arg_tensor(call, 5), opd_arg_tensor(call, 7),
+                                       opd_arg_double(call, 10), opd_arg_bool(call, 9), opd_arg_double(call, 8),
+                                       opd_arg_tensor(call, 6));
+}
+__global__ void opdi_cu_attention_kept_kernel(float *out, opdi_cu_at_drop d, int64_t n) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i * 4 < n; i += step) {
+        uint32_t r[4];
+        int64_t group = -1;
+        for (int64_t k = i * 4; k < n && k < i * 4 + 4; k++) {
+            out[k] = opdi_cu_at_kept(d, k, r, &group) ? d.scale : 0;
+        }
+    }
+}
+/* opd_cuda::attention_kept: what dropout multiplies the weights by, with the sizes [batch, heads, rows, keys]. */
+static int opdi_cu_attention_kept(opd_call *call) {
+    opdi_cu_attention a;
+    opd_tensor *out = opdi_cu_new(opd_arg_ints(call, 1), OPD_FLOAT32);
+    memset(&a, 0, sizeof a);
+    opdi_cu_attention_drop(&a, opd_arg_double(call, 2), opd_arg_tensor(call, 0));
+    if (!out || opdi_cu_launch(opdi_cu_attention_kept_kernel, opdi_cu_grid(opdi_cu_ceil(opd_numel(out), 4), 256),
+                               dim3(256), 0, opdi_cu_data<float>(out), a.drop, opd_numel(out))) { return -1; }
+    return opd_return_tensor(call, out);
 }
 
 static const opdi_cu_registration opdi_cu_table_attention[] = {
@@ -15637,7 +16231,13 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
     {"cross_entropy", "cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor)",
      opdi_cu_cross_entropy},
     {"cross_entropy_backward", "cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, "
-     "int reduction, int ignore) -> Tensor", opdi_cu_cross_entropy_backward}};
+     "int reduction, int ignore) -> Tensor", opdi_cu_cross_entropy_backward},
+    {"attention_dropout", "attention_dropout(Tensor q, Tensor k, Tensor v, Tensor? mask, float p, bool causal, float "
+     "scale) -> (Tensor, Tensor, Tensor)", opdi_cu_attention_dropout},
+    {"attention_dropout_backward", "attention_dropout_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, "
+     "Tensor lse, Tensor seed, Tensor? mask, float p, bool causal, float scale) -> (Tensor, Tensor, Tensor)",
+     opdi_cu_attention_dropout_backward},
+    {"attention_kept", "attention_kept(Tensor seed, int[] size, float p) -> Tensor", opdi_cu_attention_kept}};
 static void opdi_cu_own_register() {
     opd_library *lib = opd_library_open(OPD_DEF, "opd_cuda", NULL, __FILE__, __LINE__);
     for (const opdi_cu_own &r : opdi_cu_own_rows) {

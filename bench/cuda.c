@@ -305,18 +305,27 @@ static void gpt2_params(opd_tensor **out, int64_t c) {
 }
 /* What decides the time of a transformer's step.  tokens: 1,024 for the measured sizes. */
 static void transformers(int64_t tokens) {
+    static const struct { const char *key, *what; opd_scalar_type type; double dropout; } back[] = {
+        {"attention_back", "the gradients of attention_f16, causal", OPD_FLOAT16, 0},
+        {"attention_drop_back", "the same with dropout", OPD_FLOAT16, 0.1},
+        {"attention_back_f32", "attention_back in float32", OPD_FLOAT32, 0}};
     const double pairs = 8.0 * 16 * 64 * (double)(tokens * tokens), rows = 8.0 * (double)tokens;
     OPD_SCOPE {
         opd_tensor *in[5];
-        for (int k = 0; k < 5; k++) { in[k] = random_on(OPD_INTS(8, 16, tokens, 64), OPD_FLOAT16); }
+        for (int k = 0; k < 3; k++) { in[k] = random_on(OPD_INTS(8, 16, tokens, 64), OPD_FLOAT16); }
         in[3] = opd_lt_Scalar(opd_arange(OPD_V(tokens), OPD_INT64), OPD_V(tokens * 3 / 4));
         in[3] = opd_to_device(opd_expand(in[3], OPD_INTS(8, 1, 1, tokens)), gpu, OPD_BOOL);
         bench((row){"attention_mask", "attention_f16 with a mask of bools, [8, 1, 1, 1,024]",
               0, 4 * pairs, 0, 0}, w_masked, in);
-        for (int k = 0; k < 3; k++) { opd_tensor_set_requires_grad(in[k], true); }
-        in[3] = opd_scaled_dot_product_attention(in[0], in[1], in[2], NULL, 0, true);
-        bench((row){"attention_back", "the gradients of attention_f16, causal",
-              0, 5 * pairs, 0, 0}, w_attention_back, in);
+    }
+    for (int i = 0; i < 3; i++) {
+        OPD_SCOPE {
+            opd_tensor *in[5];
+            for (int k = 0; k < 5; k++) { in[k] = random_on(OPD_INTS(8, 16, tokens, 64), back[i].type); }
+            for (int k = 0; k < 3; k++) { opd_tensor_set_requires_grad(in[k], true); }
+            in[3] = opd_scaled_dot_product_attention(in[0], in[1], in[2], NULL, back[i].dropout, true);
+            bench((row){back[i].key, back[i].what, 0, 5 * pairs, 0, 0}, w_attention_back, in);
+        }
     }
     OPD_SCOPE {
         opd_tensor *in[3] = {random_on(OPD_INTS(1, 32, 1, 128), OPD_BFLOAT16), NULL, NULL};

@@ -92,10 +92,11 @@ tokens = 16 if quick else 1024
 q, k, v, g = (torch.randn(8, 16, tokens, 64, device="cuda").mul(0.1).half() for _ in range(4))
 mask = (torch.arange(tokens, device="cuda") < tokens * 3 // 4).expand(8, 1, 1, tokens).contiguous()
 measure("attention_mask", lambda: F.scaled_dot_product_attention(q, k, v, mask))
-for t in (q, k, v):
-    t.requires_grad_()
-y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-measure("attention_back", lambda: torch.autograd.grad(y, (q, k, v), g, retain_graph=True))
+for key, dtype, dropout in (("attention_back", torch.float16, 0.0), ("attention_drop_back", torch.float16, 0.1),
+                            ("attention_back_f32", torch.float32, 0.0)):
+    q, k, v = (t.detach().to(dtype).requires_grad_() for t in (q, k, v))
+    y = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+    measure(key, lambda: torch.autograd.grad(y, (q, k, v), g.to(dtype), retain_graph=True))
 
 
 def on_gpu(*sizes, dtype=torch.float32):

@@ -3,9 +3,11 @@
 //
 //  For float16 and bfloat16, and for float32 if there are more than a few rows, one kernel computes softmax(scale * q
 //  k^T + mask) v without storing the scores in memory.  It also stores the logarithm of each row's sum of exponentials
-//  (lse), which the derivative reads.  For 16-bit floats, three kernels compute the derivative.  All other cases are
-//  computed by separate operators.  The operators have the names of PyTorch's kernels for the CPU, and the same
-//  results.
+//  (lse), which the derivative reads.  Three kernels compute the derivative.  All other cases are computed by separate
+//  operators.  The operators have the names of PyTorch's kernels for the CPU, and the same results.
+//
+//  With dropout, each kernel computes from a key and a counter which weights are kept, so that no mask is stored.  The
+//  random words are the ones that dropout of the weights [batch, head, row, key] would draw.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== attention of 16-bit floats in one kernel ==========================================================================
@@ -24,9 +26,14 @@ struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 /* A mask [batch, head, row, key].  Strides are in elements, and 0 along dims in which the mask is repeated.  kind is
    the dtype of its elements, or -1 if there is no mask.  The elements are added to the scores. */
 struct opdi_cu_at_mask { const void *data; int64_t batch, head, row, key; int kind; };
+/* Dropout of the weights.  keep: the probability that a weight is kept, or 1 without dropout; scale: the factor of kept
+   weights.  seed: the key and the position of the first random word, in device memory.  The words of heads and rows
+   are `head` and `row` apart. */
+struct opdi_cu_at_drop { float keep, scale; const uint64_t *seed; int64_t head, row; };
 struct opdi_cu_attention {
     opdi_cu_heads q, k, v, out, lse;              /* lse: [batch, head, row] of float */
     opdi_cu_at_mask mask;
+    opdi_cu_at_drop drop;
     int rows, keys, depth, group;                 /* group: number of heads of q that share a head of k and v */
     float scale;                                  /* greater than 0 */
     bool causal;
@@ -42,9 +49,37 @@ __device__ __forceinline__ float opdi_cu_mask_read(const opdi_cu_at_mask &m, int
                                 : __bfloat162float(static_cast<const opdi_cu_bf16 *>(m.data)[at]);
     return fabsf(x) > 1.38e38f && fabsf(x) < INFINITY ? copysignf(2e38f, x) : x * 1.44269504f;
 }
-/* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask.  If BY_KEY, s is [16 keys, 16 rows].  `at`
-   is the place of the head in the mask.  For rows and keys that do not exist, adds some number of the mask. */
+/* Returns whether dropout keeps the weight number `e`.  r: four random words; *group: the number of weights before
+   these words / 4, or -1.  Computes other words if they are needed. */
+__device__ __forceinline__ bool opdi_cu_at_kept(const opdi_cu_at_drop &d, int64_t e, uint32_t *r, int64_t *group) {
+    if (e / 4 != *group) {
+        *group = e / 4;
+        opdi_cu_philox(d.seed[0], d.seed[1] / 4 + (uint64_t)*group, r);
+    }
+    const uint32_t low = e % 2 ? r[1] : r[0], high = e % 2 ? r[3] : r[2];
+    return (float)(int32_t)((e % 4 < 2 ? low : high) >> 8) * 5.9604644775390625e-8f < d.keep;
+}
+/* Returns the number of a head over all batches.  There are at most 65,535 of each. */
+__device__ __forceinline__ uint32_t opdi_cu_at_which(int batch, int head, unsigned heads) {
+    return (uint32_t)batch * heads + (uint32_t)head;
+}
+/* Returns bits that say which weights dropout keeps among a lane's elements of [16 rows, 16 keys] (if BY_KEY, [16 keys,
+   16 rows]): bit i for element i.  at: the number of the head's first weight. */
 template <class M, bool BY_KEY>
+__device__ __forceinline__ uint32_t opdi_cu_at_kept_bits(const opdi_cu_attention &a, int64_t at, int row0, int key0) {
+    uint32_t bits = 0, r[4] = {0, 0, 0, 0};
+    int64_t group = -1;
+    OPDI_CU_ROLLED
+    for (int i = 0; i < 8; i++) {
+        const int row = row0 + (BY_KEY ? M::column(i) : M::row(i)), key = key0 + (BY_KEY ? M::row(i) : M::column(i));
+        bits |= (uint32_t)opdi_cu_at_kept(a.drop, at + row * a.drop.row + key, r, &group) << i;
+    }
+    return bits;
+}
+/* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask, if there is one; SURE: there is one.  If
+   BY_KEY, s is [16 keys, 16 rows].  `at` is the place of the head in the mask.  For rows and keys that do not exist,
+   adds some number of the mask. */
+template <class M, bool BY_KEY, bool SURE>
 __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int64_t at, typename M::S &s, int row0,
                                                  int key0, float scale) {
     const int64_t same = BY_KEY ? a.mask.key : a.mask.row;        /* 0: the two rows of s in a lane share numbers */
@@ -52,7 +87,8 @@ __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int
     OPDI_CU_UNROLL
     for (int i = 0; i < 8; i++) {
         const int row = row0 + (BY_KEY ? M::column(i) : M::row(i)), key = key0 + (BY_KEY ? M::row(i) : M::column(i));
-        if (M::of_two(i) && same == 0) { m[i] = m[i ^ 2]; }
+        if (!SURE && a.mask.kind < 0) { m[i] = 0; }
+        else if (M::of_two(i) && same == 0) { m[i] = m[i ^ 2]; }
         else {
             const int64_t r = row < a.rows ? row : 0, k = key < a.keys ? key : 0;
             m[i] = opdi_cu_mask_read(a.mask, at + r * a.mask.row + k * a.mask.key);
@@ -144,7 +180,7 @@ __device__ __forceinline__ void opdi_cu_attention_store(const opdi_cu_attention 
     OPDI_CU_UNROLL
     for (int i = 0; i < 8; i += 2) {
         const int r = M::of_two(i), row = first + M::row(i);
-        const float all = total[r], by = all > 0 || all != all ? 1 / all : 0;
+        const float all = total[r], by = all > 0 || all != all ? a.drop.scale / all : 0;
         if (row >= a.rows) { continue; }
         OPDI_CU_UNROLL
         for (int d = 0; d < D / 16; d++) {
@@ -166,6 +202,7 @@ __device__ __forceinline__ void opdi_cu_attention_store(const opdi_cu_attention 
         }
     }
 }
+/* MASKED: whether there is a mask or dropout. */
 template <typename T, int D, int TILES, int KEYS, bool MASKED>
 __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
@@ -245,9 +282,16 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         for (int t = 0; t < TILES; t++) {
             OPDI_CU_UNROLL
             for (int n = 0; n < KEYS / 16 && MASKED; n++) {
-                opdi_cu_mask_add<M, false>(a, masked, s[t][n], mine + t * 16, base + n * 16, scale);
+                opdi_cu_mask_add<M, false, false>(a, masked, s[t][n], mine + t * 16, base + n * 16, scale);
             }
             opdi_cu_attention_exps<M, KEYS>(a, s[t], base, mine + t * 16, of_exps, most[t], total[t], sum[t], D / 16);
+            OPDI_CU_UNROLL
+            for (int n = 0; n < KEYS / 16 && MASKED && a.drop.keep < 1; n++) {
+                const uint32_t kept = opdi_cu_at_kept_bits<M, false>(
+                    a, opdi_cu_at_which(batch, head, gridDim.y) * a.drop.head, mine + t * 16, base + n * 16);
+                OPDI_CU_UNROLL
+                for (int i = 0; i < 8; i++) { s[t][n].x[i] = kept >> i & 1 ? s[t][n].x[i] : 0; }
+            }
         }
         OPDI_CU_UNROLL
         for (int n = 0; n < KEYS / 16; n++) {

@@ -18,7 +18,13 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
     {"cross_entropy", "cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor)",
      opdi_cu_cross_entropy},
     {"cross_entropy_backward", "cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, "
-     "int reduction, int ignore) -> Tensor", opdi_cu_cross_entropy_backward}};
+     "int reduction, int ignore) -> Tensor", opdi_cu_cross_entropy_backward},
+    {"attention_dropout", "attention_dropout(Tensor q, Tensor k, Tensor v, Tensor? mask, float p, bool causal, float "
+     "scale) -> (Tensor, Tensor, Tensor)", opdi_cu_attention_dropout},
+    {"attention_dropout_backward", "attention_dropout_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, "
+     "Tensor lse, Tensor seed, Tensor? mask, float p, bool causal, float scale) -> (Tensor, Tensor, Tensor)",
+     opdi_cu_attention_dropout_backward},
+    {"attention_kept", "attention_kept(Tensor seed, int[] size, float p) -> Tensor", opdi_cu_attention_kept}};
 static void opdi_cu_own_register() {
     opd_library *lib = opd_library_open(OPD_DEF, "opd_cuda", NULL, __FILE__, __LINE__);
     for (const opdi_cu_own &r : opdi_cu_own_rows) {

@@ -1195,7 +1195,8 @@ TEST(attention_with_masks) {
     static const struct { int64_t n[4]; int of_keys, depth, causal, mask; } shapes[] = {
         {{2, 2, 70, 90}, 2, 24, 0, 1}, {{1, 4, 65, 40}, 2, 64, 0, 2}, {{2, 2, 33, 70}, 1, 80, 0, 3}, {{1, 2, 90, 65}, 2, 64, 0, 4}, {{2, 2, 20, 30}, 2, 128, 0, 4},
         {{2, 2, 9, 20}, 1, 36, 0, 5}, {{1, 2, 30, 20}, 2, 13, 1, 0}, {{1, 2, 40, 70}, 1, 256, 0, 1}, {{1, 2, 9, 20}, 2, 200, 1, 0}, {{1, 1, 17, 9}, 1, 131, 0, 3},
-        {{1, 4, 1, 300}, 1, 64, 0, 0}, {{1, 4, 1, 200}, 2, 128, 0, 3}, {{2, 4, 1, 150}, 1, 16, 0, 5}, {{1, 2, 1, 9}, 1, 64, 1, 0}, {{1, 1, 3, 500}, 1, 256, 0, 4}};
+        {{1, 2, 129, 63}, 1, 8, 0, 0}, {{1, 1, 300, 65}, 1, 64, 1, 0}, {{1, 2, 65, 127}, 2, 136, 1, 0}, {{1, 2, 33, 129}, 1, 256, 0, 4}, {{1, 2, 128, 17}, 2, 160, 0, 3},
+        {{1, 2, 64, 300}, 2, 72, 0, 1}, {{1, 2, 63, 15}, 1, 7, 1, 0}, {{1, 1, 127, 64}, 1, 256, 1, 0}, {{1, 1, 64, 1}, 1, 16, 0, 0}, {{1, 4, 1, 300}, 1, 64, 0, 0}, {{1, 4, 1, 200}, 2, 128, 0, 3}, {{2, 4, 1, 150}, 1, 16, 0, 5}, {{1, 2, 1, 9}, 1, 64, 1, 0}, {{1, 1, 3, 500}, 1, 256, 0, 4}};
     if (!there()) { SKIP("no GPU"); }
     for (size_t k = 0; k < 3 * sizeof shapes / sizeof *shapes; k++) {
         if (!check_visits(k, 3 * sizeof shapes / sizeof *shapes)) { continue; }
@@ -1228,17 +1229,143 @@ TEST(attention_with_masks) {
     }
     CHECK_OK();
 }
-/* The derivative of attention of 16-bit floats needs few tensors, and none with a number for each score. */
+/* Attention, with dropout or without, and its derivative need few tensors, and none with a number for each score. */
 TEST(attention_backward_in_few_kernels) {
     if (!there()) { SKIP("no GPU"); }
-    for (int masked = 0; masked < 2; masked++) {
+    for (int k = 0; k < 12; k++) {
         OPD_SCOPE {
+            const bool masked = k % 2 != 0;
             opd_tensor *in[3], *grads[3], *out, *mask = masked ? to_gpu(opd_randn(OPD_INTS(1, 1, 1, 64), OPD_FLOAT32)) : NULL;
-            for (int i = 0; i < 3; i++) { in[i] = opd_tensor_set_requires_grad(to_gpu(opd_to_dtype(opd_randn(OPD_INTS(1, 2, 64, 8), OPD_FLOAT32), OPD_BFLOAT16)), true); }
-            out = opd_sum(opd_scaled_dot_product_attention(in[0], in[1], in[2], mask, 0, !masked));
             const int64_t before = opd_device_memory(gpu(-1)).allocations;
+            for (int i = 0; i < 3; i++) {
+                in[i] = opd_to_dtype(opd_randn(OPD_INTS(1, 2, 64, k % 4 < 2 ? 8 : 200), OPD_FLOAT32), k < 6 ? OPD_BFLOAT16 : OPD_FLOAT32);
+                in[i] = opd_tensor_set_requires_grad(to_gpu(in[i]), true);
+            }
+            out = opd_sum(opd_scaled_dot_product_attention(in[0], in[1], in[2], mask, k % 3 ? 0 : 0.25, !masked));
             (void)opd_autograd_grad(&out, 1, in, 3, NULL, grads);
-            CHECK(opd_device_memory(gpu(-1)).allocations - before <= 8);
+            CHECK(opd_device_memory(gpu(-1)).allocations - before <= 3 + 4 + 8);
+        }
+    }
+    CHECK_OK();
+}
+/* Dropout of the weights drops what the CPU drops with the same seed: results, derivatives, and second derivatives,
+   with masks, shared heads, strided and repeated inputs, and numbers of keys that are no multiple of 4. */
+TEST(attention_with_dropout) {
+    static const struct { int64_t n[4]; int of_keys, depth, causal, mask; } shapes[] = {
+        {{2, 2, 70, 90}, 2, 24, 0, 0}, {{1, 4, 65, 43}, 2, 64, 1, 0}, {{2, 2, 34, 67}, 1, 80, 0, 3}, {{1, 2, 90, 65}, 2, 200, 0, 4}, {{1, 2, 64, 64}, 2, 13, 1, 0},
+        {{1, 2, 33, 2}, 1, 256, 0, 0}};
+    if (!there()) { SKIP("no GPU"); }
+    for (size_t k = 0; k < 3 * sizeof shapes / sizeof *shapes; k++) {
+        if (!check_visits(k, 3 * sizeof shapes / sizeof *shapes)) { continue; }
+        OPD_SCOPE {
+            const opd_scalar_type type = k % 3 == 0 ? OPD_FLOAT16 : k % 3 == 1 ? OPD_BFLOAT16 : OPD_FLOAT32;
+            const size_t s = k / 3;
+            const int64_t *n = shapes[s].n;
+            opd_tensor *of[2][9], *in[2][3], *mask = shapes[s].mask ? attention_mask(shapes[s].mask, n, type) : NULL,
+                *g = opd_to_dtype(opd_randn(OPD_INTS(n[0], n[1], n[2], shapes[s].depth), OPD_FLOAT32), type);
+            opd_backward_options again;
+            memset(&again, 0, sizeof again);
+            again.create_graph = true;
+            for (int i = 0; i < 3; i++) {
+                const int64_t rows = n[i ? 3 : 2], heads = i ? shapes[s].of_keys : n[1];
+                in[0][i] = opd_to_dtype(opd_randn(OPD_INTS(n[0], rows, s == 2 && i ? 1 : heads, shapes[s].depth), OPD_FLOAT32), type);
+                in[1][i] = to_gpu(in[0][i]);
+                for (int at = 0; at < 2; at++) {
+                    in[at][i] = opd_transpose(opd_expand(in[at][i], OPD_INTS(n[0], rows, heads, shapes[s].depth)), 1, 2);
+                }
+            }
+            for (int at = 0; at < 2 && opd_ok(); at++) {
+                opd_tensor *sum, *m = at ? to_gpu(mask) : mask, *gradient = at ? to_gpu(g) : g;
+                for (int i = 0; i < 3; i++) { in[at][i] = opd_tensor_set_requires_grad(opd_detach(in[at][i]), true); }
+                for (int twice = 0; twice < 2; twice++) {
+                    (void)opd_manual_seed(7);
+                    of[at][twice] = opd_scaled_dot_product_attention_full(in[at][0], in[at][1], in[at][2], m, 0.25, shapes[s].causal != 0, OPD_NONE, true);
+                    sum = opd_sum(opd_mul(of[at][twice], gradient));
+                    (void)opd_autograd_grad(&sum, 1, in[at], 3, twice ? &again : NULL, of[at] + 2 + 3 * twice);
+                }
+                sum = opd_sum(opd_mul(of[at][5], of[at][5]));
+                (void)opd_autograd_grad(&sum, 1, &in[at][1], 1, NULL, &of[at][8]);
+            }
+            (void)snprintf(what, sizeof what, "    attention %d with dropout of %s", (int)s, opd_dtype_name(type));
+            if (went_well(opd_ok() ? 0 : -1)) {
+                for (int i = 0; i < 9; i++) {
+                    opd_tensor *want = opd_to_dtype(opd_detach(of[0][i]), OPD_FLOAT32), *got = opd_to_dtype(to_host(of[1][i]), OPD_FLOAT32);
+                    const double most = opd_item_f64(opd_max(opd_abs(want))) + 0.1;      /* gradients of one key are 0 */
+                    same_values(opd_div_Scalar(got, opd_value_double(most)), opd_div_Scalar(want, opd_value_double(most)), type == OPD_FLOAT32 ? 1e-5 : type == OPD_FLOAT16 ? 4e-3 : 3e-2);
+                }
+            }
+        }
+    }
+    CHECK_OK();
+}
+/* Each replay of a capture drops other weights, and its derivative the same as its result: with equal scores and values
+   1, the sum of the derivative with respect to the values is the sum of the results. */
+TEST(attention_with_dropout_in_a_capture) {
+    opd_tensor *q, *v, *sums[2], *seen[3];
+    opd_capture *c = NULL;
+    opd_stream s, was;
+    if (!there()) { SKIP("no GPU"); }
+    q = to_gpu(opd_zeros(OPD_INTS(1, 2, 40, 8), OPD_FLOAT32));
+    v = opd_tensor_set_requires_grad(to_gpu(opd_ones(OPD_INTS(1, 2, 40, 8), OPD_FLOAT32)), true);
+    for (int i = 0; i < 2; i++) { sums[i] = to_gpu(opd_zeros(OPD_INTS(2, 40), OPD_FLOAT32)); }
+    s = opd_stream_new(gpu(0));
+    (void)opd_stream_wait(s, opd_stream_current(gpu(0)));
+    was = opd_stream_set(s);
+    for (int i = 0; i < 2; i++) {                 /* the first time without a capture */
+        if (i) { CHECK_INT(opd_capture_begin(s), 0); }
+        OPD_SCOPE {
+            opd_tensor *const y = opd_scaled_dot_product_attention(q, q, v, NULL, 0.5, false), *sum = opd_sum(y), *g;
+            (void)opd_autograd_grad(&sum, 1, &v, 1, NULL, &g);
+            (void)opd_copy_(sums[0], opd_select(opd_select(opd_detach(y), 0, 0), 2, 0));
+            (void)opd_copy_(sums[1], opd_select(opd_select(g, 0, 0), 2, 0));
+        }
+        if (i) { c = opd_capture_end(s); }
+    }
+    CHECK(c != NULL);
+    opd_stream_set(was);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(opd_capture_replay(c, s), 0);
+        CHECK_INT(opd_stream_wait(was, s), 0);
+        seen[i] = to_host(opd_clone(sums[0]));
+        CHECK_NEAR(opd_item_f64(opd_sum(to_host(sums[1]))), opd_item_f64(opd_sum(seen[i])), 1e-3);
+        CHECK_NEAR(opd_item_f64(opd_mean(seen[i])), 1, 0.1);
+        CHECK(i == 0 || !opd_equal(seen[i], seen[i - 1]));
+    }
+    opd_capture_free(c);
+    opd_stream_free(s);
+    CHECK_OK();
+}
+/* The gradients of rows that see no key, of infinite scores and of NaN are as on the CPU. */
+TEST(attention_gradients_of_unusual_rows) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 12; k++) {
+        if (!check_visits((size_t)k, 12)) { continue; }
+        OPD_SCOPE {
+            const opd_scalar_type type = types[k % 3];
+            const int how = k / 3;                /* hidden rows, NaN in a key, an infinite value, NaN in a hidden key */
+            opd_tensor *in[2][3], *got[2][3], *mask = NULL;
+            for (int i = 0; i < 3; i++) { in[0][i] = opd_to_dtype(opd_randn(OPD_INTS(1, 2, 70, how % 2 ? 8 : 136), OPD_FLOAT32), type); }
+            if (how == 0) {
+                mask = opd_zeros(OPD_INTS(70, 70), OPD_FLOAT32);
+                (void)opd_fill_(opd_narrow(mask, 0, 3, 20), opd_value_double(-INFINITY));
+            } else { (void)opd_fill_(opd_select(opd_select(in[0][how == 2 ? 2 : 1], 2, 69), 2, 3), opd_value_double(how == 2 ? INFINITY : (double)NAN)); }
+            for (int at = 0; at < 2; at++) {
+                opd_tensor *sum;
+                for (int i = 0; i < 3; i++) {
+                    if (at) { in[1][i] = to_gpu(opd_detach(in[0][i])); }
+                    in[at][i] = opd_tensor_set_requires_grad(in[at][i], true);
+                }
+                sum = opd_sum(opd_scaled_dot_product_attention(in[at][0], in[at][1], in[at][2], at ? to_gpu(mask) : mask, 0, how == 3));
+                (void)opd_autograd_grad(&sum, 1, in[at], 3, NULL, got[at]);
+            }
+            (void)snprintf(what, sizeof what, "    gradients of unusual rows %d of %s", how, opd_dtype_name(type));
+            if (went_well(opd_ok() ? 0 : -1)) {
+                for (int i = 0; i < 3; i++) {
+                    opd_tensor *want = opd_to_dtype(got[0][i], OPD_FLOAT32), *have = opd_to_dtype(to_host(got[1][i]), OPD_FLOAT32);
+                    same_values(have, want, type == OPD_FLOAT32 ? 1e-4 : type == OPD_FLOAT16 ? 1e-2 : 6e-2);
+                }
+            }
         }
     }
     CHECK_OK();

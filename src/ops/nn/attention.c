@@ -753,44 +753,46 @@ static int opdi_flash_back_device(opd_call *call) {
     if (mask && opdi_expand_check(mask, full, 4)) { return -1; }
     return backend && backend->desc.attention_backward ? backend->desc.attention_backward(call) : 1;
 }
+/* Computes the derivatives of attention by operators, which have derivatives.  in: the gradient of the result, q, k and
+   v.  kept: what dropout multiplied the weights by, or NULL.  Returns 0, or -1 and sets an error. */
+static int opdi_flash_back_steps(opd_tensor *const *in /*[4]*/, opd_tensor *mask, bool causal, double scale,
+                                 opd_tensor *kept, opd_tensor **results /*[3]*/) {
+    opd_tensor *x[4];
+    const opd_scalar_type work = in[1]->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    const int64_t few = in[2]->dims[1], group = in[1]->dims[1] / OPDI_MAX(few, (int64_t)1);
+    for (int i = 0; i < 4; i++) {
+        x[i] = opd_to_dtype(in[i], work);
+        if (i > 1 && group != 1) { x[i] = opd_repeat_interleave_full(x[i], group, opd_value_int(1), OPD_NONE); }
+    }
+    opd_tensor *weights = opdi_muls(opd_matmul(x[1], opdi_mt(x[2])), scale), *dropped = opd_matmul(x[0], opdi_mt(x[3]));
+    if (mask) { weights = opd_add(weights, opd_to_dtype(opdi_attention_mask(mask, work), work)); }
+    if (causal) { weights = opd_add(weights, opdi_causal_mask(weights)); }
+    weights = opd_safe_softmax(weights, -1);
+    if (kept) { dropped = opd_mul(dropped, kept); }
+    opd_tensor *scores = opdi_muls(opd__softmax_backward_data(dropped, weights, -1, work), scale);
+    results[0] = opd_matmul(scores, x[2]);
+    results[1] = opdi_flash_group_sum(opd_matmul(opdi_mt(scores), x[1]), few);
+    results[2] = opdi_flash_group_sum(opd_matmul(opdi_mt(kept ? opd_mul(weights, kept) : weights), x[0]), few);
+    return opd_ok() ? 0 : -1;
+}
 /* Computes the derivatives of attention with one kernel.  If this computation must itself be recorded, uses separate
    operators, which have derivatives. */
 static int opdi_flash_back_kernel(opd_call *call) {
-    opd_tensor *grad = opd_arg_tensor(call, 0), *q = opd_arg_tensor(call, 1), *k = opd_arg_tensor(call, 2),
-        *v = opd_arg_tensor(call, 3), *mask = opd_arg_tensor(call, 8), *results[3];
-    const opd_scalar_type dtype = OPDI_DTYPE(q), work = dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
-    const int64_t few = k->ndim == 4 ? k->dims[1] : 0;
-    if (opdi_flash_check(q, k, v, NULL, opd_arg_double(call, 6)) || !opdi_same_sizes(grad, q)) {
+    opd_tensor *in[4], *results[3], *const q = opd_arg_tensor(call, 1);
+    for (int i = 0; i < 4; i++) { in[i] = opd_arg_tensor(call, i); }
+    if (opdi_flash_check(q, in[2], in[3], NULL, opd_arg_double(call, 6)) || !opdi_same_sizes(in[0], q)) {
         return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of query") : -1;
     }
     if (opdi_flash_back_fits(call)) {
         if (q->backend == OPD_CPU) {
-            return opdi_flash_back_run(call, results) ? -1 : opdi_flash_return(call, results, dtype);
+            return opdi_flash_back_run(call, results) ? -1 : opdi_flash_return(call, results, OPDI_DTYPE(q));
         }
         const int rc = opdi_flash_back_device(call);
         if (rc <= 0) { return rc; }
     }
-    const double scale = opdi_attention_scale(opd_arg_value(call, 9), q);
-    const int64_t group = q->dims[1] / OPDI_MAX(few, (int64_t)1);
-    grad = opd_to_dtype(grad, work);
-    q = opd_to_dtype(q, work);
-    k = opd_to_dtype(k, work);
-    v = opd_to_dtype(v, work);
-    if (group != 1) {
-        k = opd_repeat_interleave_full(k, group, opd_value_int(1), OPD_NONE);
-        v = opd_repeat_interleave_full(v, group, opd_value_int(1), OPD_NONE);
-    }
-    opd_tensor *weights = opdi_muls(opd_matmul(q, opdi_mt(k)), scale);
-    if (mask) { weights = opd_add(weights, opd_to_dtype(opdi_attention_mask(mask, work), work)); }
-    if (opd_arg_bool(call, 7)) { weights = opd_add(weights, opdi_causal_mask(weights)); }
-    weights = opd_safe_softmax(weights, -1);
-    opd_tensor *scores = opd__softmax_backward_data(opd_matmul(grad, opdi_mt(v)), weights, -1, work);
-    scores = opdi_muls(scores, scale);
-    results[0] = opd_matmul(scores, k);
-    results[1] = opd_matmul(opdi_mt(scores), q);
-    results[2] = opd_matmul(opdi_mt(weights), grad);
-    for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], few); }
-    return opdi_flash_return(call, results, dtype);
+    return opdi_flash_back_steps(in, opd_arg_tensor(call, 8), opd_arg_bool(call, 7),
+                                 opdi_attention_scale(opd_arg_value(call, 9), q), NULL, results) ? -1
+        : opdi_flash_return(call, results, OPDI_DTYPE(q));
 }
 /* opd_scaled_dot_product_flash_attention_for_cpu_backward: derivatives of that operator without _backward */
 OPDI_OP(_scaled_dot_product_flash_attention_for_cpu_backward) {
@@ -888,9 +890,9 @@ static bool opdi_sdpa_called(const opd_tensor *q, const opd_tensor *k) {
 #endif
 }
 /* Returns true if one kernel can do all the work.  On the CPU, these are the cases in which PyTorch uses its own
-   kernel (sdp::use_flash_attention_cpp).  On GPUs, q must also be of 16-bit floats, with at most 256 elements in a row,
-   or of float32, with at most 128 elements in a row and more than 32 rows.  A graph that is compiled calls the kernel
-   if the scores of q and k are many. */
+   kernel (sdp::use_flash_attention_cpp).  On GPUs, q must also be of 16-bit floats, or of float32 with more than 32
+   rows, and have at most 256 elements in a row.  A graph that is compiled calls the kernel if the scores of q and k are
+   many. */
 static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout, bool gqa) {
     const opd_tensor *all[3];
@@ -904,7 +906,7 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
     }
     if (backend == OPD_CUDA) {
         const bool half = q->dtype == OPD_FLOAT16 || q->dtype == OPD_BFLOAT16;
-        if (q->ndim != 4 || q->dims[3] > (half ? 256 : 128)) { return false; }
+        if (q->ndim != 4 || q->dims[3] > 256) { return false; }
         if (!half && (q->dtype != OPD_FLOAT32 || q->dims[2] <= 32)) { return false; }
     }
     for (int i = 0; i < 3; i++) {
@@ -923,6 +925,105 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
 static bool opdi_sdpa_mask_needs_grad(const opd_tensor *mask) {
     return mask && (opdi_is_dual_inside(mask) || opdi_tracked(mask));
 }
+
+//== attention with dropout on a GPU ===================================================================================
+//
+//  One kernel computes which weights are kept from a seed: the key of the generator and the position of its next random
+//  word.  The derivative computes this again from the seed.  The seed lies in memory of the GPU, so that replays of a
+//  captured graph have other numbers.
+
+/* Returns the operator of the CUDA plug-in for attention with dropout, or NULL if there is none. */
+static opd_op *opdi_sdpa_dropout_op(void) {
+    static opd_op *attention;
+    return opdi_cuda_op(&attention, "opd_cuda::attention_dropout");
+}
+/* The inputs are query, key, value, mask, the probability, is_causal and scale.  The output is None if there is no
+   kernel for them. */
+static int opdi_sdpa_dropout_record(opd_context *ctx) {
+    opd_value args[7], got[3];
+    opd_tensor *saved[7];
+    for (int i = 0; i < 7; i++) { args[i] = opd_context_input(ctx, i); }
+    if (opd_call_all(opdi_sdpa_dropout_op(), got, args, 7)) { return -1; }
+    if (got[0].tag != OPD_TAG_TENSOR) { return opd_context_return_value(ctx, opd_value_none()); }
+    for (int i = 0; i < 3; i++) {
+        saved[i] = args[i].u.t;
+        saved[3 + i] = got[i].u.t;
+    }
+    saved[6] = opd_context_tensor(ctx, 3);
+    return opd_context_set(ctx, "p", args[4]) || opd_context_set(ctx, "causal", args[5]) ||
+        opd_context_set(ctx, "scale", args[6]) || opd_context_save_for_backward(ctx, saved, 7) ? -1
+        : opd_context_return(ctx, got[0].u.t);
+}
+/* Computes the derivatives by operators.  in: the gradient of the output, query, key and value. */
+static int opdi_sdpa_dropout_steps(opd_context *ctx, opd_tensor *const *in /*[4]*/, opd_tensor **results) {
+    static opd_op *kept;
+    int64_t sizes[4];
+    opd_value args[3], got;
+    memcpy(sizes, opdi_sizes(in[1]), sizeof sizes);
+    sizes[3] = in[2]->dims[2];
+    args[0] = opd_value_tensor(opd_context_saved(ctx, 5));
+    args[1] = opd_value_ints(sizes, 4);
+    args[2] = opd_context_get(ctx, "p");
+    if (!args[0].u.t || opd_call_all(opdi_cuda_op(&kept, "opd_cuda::attention_kept"), &got, args, 3) ||
+        opdi_flash_back_steps(in, opd_context_saved(ctx, 6), opd_context_get(ctx, "causal").u.i != 0,
+                              opd_context_get(ctx, "scale").u.d, got.u.t, results)) { return -1; }
+    for (int i = 0; i < 3; i++) { results[i] = opd_to_dtype(results[i], OPDI_DTYPE(in[1])); }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_sdpa_dropout_formula(opd_backward_call *bw) {
+    static opd_op *back;
+    opd_context *const ctx = opd_bw_context(bw);
+    opd_tensor *saved[8], *results[3];
+    saved[0] = opd_bw_grad(bw, 0);
+    if (!saved[0]) { return 0; }
+    for (int i = 0; i < 7; i++) { if (!(saved[1 + i] = opd_context_saved(ctx, i)) && i < 6) { return -1; } }
+    if (opd_grad_mode_enabled() || !opdi_only_autocast_follows() || !opdi_in_cuda(saved[0]) ||
+        !opdi_in_cuda(saved[1])) {
+        if (opdi_sdpa_dropout_steps(ctx, saved, results)) { return -1; }
+    } else {
+        opd_value args[11], got[3];
+        opd_op *const op = opdi_cuda_op(&back, "opd_cuda::attention_dropout_backward");
+        for (int i = 0; i < 8; i++) { args[i] = saved[i] ? opd_value_tensor(saved[i]) : opd_value_none(); }
+        args[8] = opd_context_get(ctx, "p");
+        args[9] = opd_context_get(ctx, "causal");
+        args[10] = opd_context_get(ctx, "scale");
+        if (!op || opd_call_all(op, got, args, 11)) { return -1; }
+        for (int i = 0; i < 3; i++) { results[i] = got[i].u.t; }
+    }
+    for (int i = 0; i < 3; i++) {
+        if (opd_context_needs_input_grad(ctx, i) && opd_bw_return(bw, i, results[i])) { return -1; }
+    }
+    return 0;
+}
+/* Computes attention with dropout on a GPU in one kernel, and sets *result.  `in`: query, key, value and mask.  Returns
+   1, or -1 and sets an error, or 0 if this is not possible, because another layer has to see the operators, or because
+   of the arguments. */
+static int opdi_sdpa_dropout_in_cuda(opd_tensor *const *in /*[4]*/, double p, bool causal, opd_value scale, bool gqa,
+                                     opd_tensor **result) {
+    if (in[0]->backend != OPD_CUDA || !(p > 0 && p < 1) || !opdi_only_autocast_follows() || !opdi_sdpa_dropout_op() ||
+        !opdi_sdpa_flash(in[0], in[1], in[2], in[3], 0, gqa) || opdi_sdpa_mask_needs_grad(in[3])) { return 0; }
+    for (int i = 0; i < 4; i++) {
+        if (in[i] && (!opdi_in_cuda(in[i]) || in[i]->storage->index != in[0]->storage->index)) { return 0; }
+    }
+    opd_tensor *const mask = in[3] ? opdi_attention_mask(in[3], OPDI_DTYPE(in[0])) : NULL;
+    opd_autograd_function function;
+    opd_value values[7], got;
+    memset(&function, 0, sizeof function);
+    function.name = "AttentionDropout";
+    function.forward = opdi_sdpa_dropout_record;
+    function.backward = opdi_sdpa_dropout_formula;
+    for (int i = 0; i < 3; i++) { values[i] = opd_value_tensor(in[i]); }
+    values[3] = mask ? opd_value_tensor(mask) : opd_value_none();
+    values[4] = opd_value_double(p);
+    values[5] = opd_value_bool(causal);
+    values[6] = opd_value_double(opdi_attention_scale(scale, in[0]));
+    if (!opd_ok() || opd_autograd_apply(&function, values, 7, &got, 1) < 0) { return -1; }
+    *result = got.tag == OPD_TAG_TENSOR ? got.u.t : NULL;
+    return *result ? 1 : 0;
+}
+
+//== scaled_dot_product_attention ======================================================================================
+
 /* scaled_dot_product_attention: computes attention with one kernel, or else in separate steps.  Tensors of three
    dims are taken as the heads of one sample. */
 static int opdi_sdpa_kernel(opd_call *call) {
@@ -939,16 +1040,19 @@ static int opdi_sdpa_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
                         "is_causal=True");
     }
-    if (opdi_sdpa_flash(in[0], in[1], in[2], in[3], dropout, gqa) && !opdi_sdpa_mask_needs_grad(in[3])) {
+    const int done = opdi_sdpa_dropout_in_cuda(in, dropout, causal, scale, gqa, results);
+    if (done < 0) { return -1; }
+    if (!done && opdi_sdpa_flash(in[0], in[1], in[2], in[3], dropout, gqa) && !opdi_sdpa_mask_needs_grad(in[3])) {
         opd_tensor *mask = in[3] ? opdi_attention_mask(in[3], OPDI_DTYPE(in[0])) : NULL;
         if (!opd_ok() || opd_scaled_dot_product_flash_attention_for_cpu_full(results, in[0], in[1], in[2], dropout,
                                                                             causal, mask, scale)) {
             return -1;
         }
-    } else if (opdi_sdpa_check_sizes(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
-                                     opd_arg_tensor(call, 3), gqa) ||
-               opd_scaled_dot_product_attention_math_full(results, in[0], in[1], in[2], in[3], dropout, causal, NULL,
-                                                          scale, gqa)) {
+    } else if (!done &&
+               (opdi_sdpa_check_sizes(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
+                                      opd_arg_tensor(call, 3), gqa) ||
+                opd_scaled_dot_product_attention_math_full(results, in[0], in[1], in[2], in[3], dropout, causal, NULL,
+                                                           scale, gqa))) {
         return -1;
     }
     return opd_return_tensor(call, one ? opd_squeeze_dim(results[0], 0) : results[0]);
@@ -1033,138 +1137,4 @@ OPDI_OP(_scaled_dot_product_attention_forward) {
     op->composite = opdi_sdpa_old_kernel;
     op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2], None, 0.0, True; [3,2], [4,2], [4,2], None, 0.0, False, True";
-}
-
-//== _native_multi_head_attention, _transformer_encoder_layer_fwd ======================================================
-
-/* Returns the scores [B, H, T, S], with -inf where the mask is true.  The mask's sizes depend on `type`, the
-   argument mask_type: [T, S] for 0, [B, S] for 1, the sizes of the scores for 2.  On failure, returns NULL and sets
-   an error. */
-static opd_tensor *opdi_mha_mask(opd_tensor *scores, opd_tensor *mask, opd_value type) {
-    const int64_t *sizes = opdi_sizes(scores), batch = sizes[0], rows = sizes[2], keys = sizes[3];
-    int64_t to[4] = {1, 1, rows, keys};
-    if (type.tag == OPD_TAG_NONE || type.u.i < 0 || type.u.i > 2) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "Mask Type should be defined: 0 (src_mask), 1 (src_key_padding_mask) or 2 "
-                       "(default_mask)");
-        return NULL;
-    }
-    if (type.u.i == 1) {
-        to[0] = batch;
-        to[2] = 1;
-    }
-    if (type.u.i == 2) { memcpy(to, sizes, sizeof to); }
-    if (!(type.u.i == 0 ? opdi_has_sizes(mask, to + 2, 2) : type.u.i == 2 ? opdi_has_sizes(mask, to, 4)
-          : mask->ndim == 2 && opdi_sizes(mask)[0] == batch && opdi_sizes(mask)[1] == keys)) {
-        (void)opd_fail(OPD_ERROR_SHAPE, type.u.i == 0 ? "For mask_type == 0 mask shape should be (L, L)"
-                       : type.u.i == 1 ? "For mask_type == 1 mask shape should be (B, L)"
-                       : "For mask_type == 2 mask shape should match input shape");
-        return NULL;
-    }
-    if (mask->dtype != OPD_BOOL) { mask = opd_to_dtype(mask, OPD_BOOL); }
-    mask = mask ? opdi_reshape_to(mask, to, 4) : NULL;
-    return mask ? opd_masked_fill_Scalar(scores, mask, opd_value_double(-INFINITY)) : NULL;
-}
-/* Returns part i (0: q, 1: k, 2: v) of the projection of x [B, T, D] by weight [3 D, D], as heads [B, H, T, D / H]. */
-static opd_tensor *opdi_mha_heads(opd_tensor *x, opd_tensor *weight, opd_tensor *bias, int64_t i, int64_t heads) {
-    const int64_t dim = opd_size(x, 2);
-    x = opd_linear(x, opd_narrow(weight, 0, i * dim, dim), opd_narrow(bias, 0, i * dim, dim));
-    if (!x) { return NULL; }
-    const int64_t sizes[4] = {x->dims[0], x->dims[1], heads, dim / heads};
-    x = opdi_reshape_to(x, sizes, 4);
-    return x ? opd_transpose(x, 1, 2) : NULL;
-}
-static int opdi_native_multi_head_attention_kernel(opd_call *call) {
-    opd_tensor *x[3], *weight = opd_arg_tensor(call, 5), *bias = opd_arg_tensor(call, 6),
-        *mask = opd_arg_tensor(call, 9);
-    static const char *const names[] = {"query", "key", "value"};
-    const int64_t width = opd_arg_int(call, 3), heads = opd_arg_int(call, 4);
-    for (int i = 0; i < 3; i++) {
-        x[i] = opd_arg_tensor(call, i);
-        if (x[i]->ndim != 3) {
-            return opd_fail(OPD_ERROR_SHAPE, "expected 3-D `%s`, got %d-D tensor", names[i], x[i]->ndim);
-        }
-    }
-    const int64_t dim = opd_size(x[0], 2);
-    if (dim != width) {
-        return opd_fail(OPD_ERROR_SHAPE, "passed-in embed_dim %lld didn't match last dim of query %lld",
-                        (long long)width, (long long)dim);
-    }
-    if (!opdi_has_sizes(x[1], opdi_sizes(x[0]), 3) || !opdi_has_sizes(x[2], opdi_sizes(x[0]), 3)) {
-        return opd_fail(OPD_ERROR_SHAPE, "expected `query`/`key`/`value` shapes to match");
-    }
-    if (weight->ndim != 2 || opd_size(weight, 0) != 3 * dim) {
-        return opd_fail(OPD_ERROR_SHAPE, "expected `qkv_weight` first dim to be 3x embed_dim");
-    }
-    if (bias->ndim != 1 || opd_size(bias, 0) != 3 * dim) {
-        return opd_fail(OPD_ERROR_SHAPE, "expected `qkv_bias` first dim and first dim of query to be equal");
-    }
-    if (heads < 1 || dim % heads != 0) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "`embed_dim` must divide evenly by `num_heads`");
-    }
-    for (int i = 0; i < 3; i++) {
-        x[i] = opdi_mha_heads(x[i], weight, bias, i, heads);
-        if (!x[i]) { return -1; }
-    }
-    opd_tensor *scores = opd_mul_Scalar(x[0], opd_value_double(1 / sqrt((double)(dim / heads))));
-    scores = opd_matmul(scores, opd_transpose(x[1], -2, -1));
-    if (scores && mask) { scores = opdi_mha_mask(scores, mask, opd_arg_value(call, 12)); }
-    scores = opd_softmax(scores, -1);
-    opd_tensor *out = opd_transpose(opd_matmul(scores, x[2]), 1, 2);
-    if (!out) { return -1; }
-    const int64_t sizes[3] = {out->dims[0], out->dims[1], dim}, one = 1;
-    out = opd_linear(opdi_reshape_to(out, sizes, 3), opd_arg_tensor(call, 7), opd_arg_tensor(call, 8));
-    if (!opd_ok() || opd_return_tensor(call, out)) { return -1; }
-    if (!opd_arg_bool(call, 10)) { return opd_return_value(call, opd_value_none()); }
-    if (opd_arg_bool(call, 11)) { scores = opd_mean_dim(scores, opd_ints_of(&one, 1), false); }
-    return opd_return_tensor(call, scores);
-}
-/* Returns the layer norm of x over its last dim.  `weight` is the index of the weight among the arguments; the next
-   argument is the bias. */
-static opd_tensor *opdi_encoder_norm(opd_call *call, opd_tensor *x, int weight) {
-    const int64_t size = opd_arg_int(call, 1);
-    return opd_layer_norm_full(x, opd_ints_of(&size, 1), opd_arg_tensor(call, weight), opd_arg_tensor(call, weight + 1),
-                               opd_arg_double(call, 9), true);
-}
-static int opdi_transformer_encoder_layer_fwd_kernel(opd_call *call) {
-    opd_tensor *src = opd_arg_tensor(call, 0), *x = src;
-    const bool first = opd_arg_bool(call, 8);
-    opd_value args[13], results[2];
-    if (first) { x = opdi_encoder_norm(call, x, 10); }
-    for (int i = 0; i < 3; i++) { args[i] = opd_value_tensor(x); }
-    for (int i = 3; i < 9; i++) { args[i] = opd_arg_value(call, i - 2); }
-    args[9] = opd_arg_value(call, 18);
-    args[10] = opd_value_bool(false);
-    args[11] = opd_value_bool(true);
-    args[12] = opd_arg_value(call, 19);
-    opd_op *const attention = opd_op_builtin(OPDI_BY_NUMBER(_native_multi_head_attention));
-    if (!x || opd_call_all(attention, results, args, 13)) { return -1; }
-    src = x = opd_add(results[0].u.t, src);
-    if (!first) { src = x = opdi_encoder_norm(call, x, 10); }
-    if (first) { x = opdi_encoder_norm(call, x, 12); }
-    x = opd_linear(x, opd_arg_tensor(call, 14), opd_arg_tensor(call, 15));
-    x = opd_arg_bool(call, 7) ? opd_gelu(x) : opd_relu(x);
-    x = opd_add(opd_linear(x, opd_arg_tensor(call, 16), opd_arg_tensor(call, 17)), src);
-    return opd_return_tensor(call, first ? x : opdi_encoder_norm(call, x, 12));
-}
-#define OPDI_MHA_ARGS "Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, " \
-    "Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool " \
-    "average_attn_weights=True, int? mask_type=None"
-/* opd__native_multi_head_attention: multi-head attention with its projections, and the weights; true in mask hides */
-OPDI_OP(_native_multi_head_attention) {
-    op->schema = "_native_multi_head_attention(" OPDI_MHA_ARGS ") -> (Tensor, Tensor)";
-    op->composite = opdi_native_multi_head_attention_kernel;
-    op->autocast = OPD_AUTOCAST_LOWER_CPU;
-    op->cases = "[2,3,4], [2,3,4], [2,3,4], 4, 2, [12,4], [12], [4,4], [4]; [2,3,4], [2,3,4], [2,3,4], 4, 2, [12,4], "
-        "[12], [4,4], [4], None, True, False";
-}
-/* opd__transformer_encoder_layer_fwd: attention and feed-forward of a transformer's layer, normalised before or after
-   */
-OPDI_OP(_transformer_encoder_layer_fwd) {
-    op->schema = "_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor "
-        "qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor "
-        "norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor "
-        "ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor";
-    op->composite = opdi_transformer_encoder_layer_fwd_kernel;
-    op->cases = "[2,3,4], 4, 2, [12,4], [12], [4,4], [4], False, False, 1e-5, [4], [4], [4], [4], [6,4], [6], [4,6], "
-        "[4]; [2,3,4], 4, 2, [12,4], [12], [4,4], [4], True, True, 1e-5, [4], [4], [4], [4], [6,4], [6], [4,6], [4]";
 }
