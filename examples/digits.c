@@ -213,7 +213,12 @@ static int count_right(opd_tensor *scores, opd_tensor *labels) {
     return (int)opd_item_i64(opd_sum(opd_eq(opd_argmax(scores, OPD_V(1), false), labels)));
 }
 
-typedef struct progress { int epoch, epochs, done, all, right; double loss; bool live; } progress;
+typedef struct progress {
+    int epoch, epochs, done, all, right, steps, most; /* most: the number of steps that end the training; 0: none does */
+    double loss;
+    bool live;
+} progress;
+static bool goes_on(const progress *p) { return (p->most == 0 || p->steps < p->most) && opd_ok(); }
 
 static void show_progress(const progress *p, bool last) {
     char bar[31];
@@ -235,7 +240,7 @@ static void train_epoch(network *net, const digit_set *set, const int *train, in
         const int64_t *perm = opd_data_i64(opd_randperm(n, OPD_INT64));
         for (int i = 0; perm && i < n; i++) { order[i] = train[perm[i]]; }
     }
-    for (int at = 0; at < n && opd_ok(); at += BATCH) {
+    for (int at = 0; at < n && goes_on(p); at += BATCH, p->steps++) {
         OPD_SCOPED;
         int size = n - at < BATCH ? n - at : BATCH;
         opd_tensor *images, *labels;
@@ -330,10 +335,11 @@ static void print_hash(const network *net) {
 }
 
 static int usage(FILE *to, int status) {
-    fprintf(to, "usage: digits [--epochs N] [--seed N] [--data FILE] [--plain] [--hash]\n"
+    fprintf(to, "usage: digits [--epochs N] [--steps N] [--seed N] [--data FILE] [--plain] [--hash]\n"
                 "              [--save FILE] [--resume FILE] [--device NAME] [--load FILE]\n"
                 "  Trains a small convolutional network on 8x8 images of handwritten digits and tests it on every fifth one.\n"
                 "  --epochs N   passes over the training images (30)\n"
+                "  --steps N    ends the training after N batches of 64 images\n"
                 "  --seed N     the seed for the first weights and for the order of the images (0)\n"
                 "  --data FILE  the images (examples/data/digits.txt)\n"
                 "  --plain      prints one line per epoch, without a progress bar (the default if the output is not a terminal)\n"
@@ -362,6 +368,7 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--plain") == 0) { p.live = false; }
         else if (strcmp(argv[i], "--hash") == 0) { hash = true; }
         else if (strcmp(argv[i], "--epochs") == 0 && more) { epochs = atoi(argv[++i]); }
+        else if (strcmp(argv[i], "--steps") == 0 && more) { p.most = atoi(argv[++i]) > 0 ? atoi(argv[i]) : -1; }
         else if (strcmp(argv[i], "--seed") == 0 && more) { seed = strtoull(argv[++i], NULL, 10); }
         else if (strcmp(argv[i], "--data") == 0 && more) { data = argv[++i]; }
         else if (strcmp(argv[i], "--save") == 0 && more) { save = argv[++i]; }
@@ -374,14 +381,17 @@ int main(int argc, char **argv) {
 #endif
         else { fprintf(stderr, "digits: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
     }
-    if (epochs < 1) { fprintf(stderr, "digits: --epochs needs a number of at least 1\n"); return 2; }
+    if (epochs < 1 || p.most < 0) {
+        fprintf(stderr, "digits: %s needs a number of at least 1\n", epochs < 1 ? "--epochs" : "--steps");
+        return 2;
+    }
     if (read_digits(data, &set)) { return 1; }
     for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { test[ntest++] = i; } else { train[ntrain++] = i; } }
     opd_manual_seed(seed);
     if (hash) { (void)opd_same_bits_set(true); }
     network_make(&net);
     if (resume) { seen = network_resume(&net, resume); }
-    for (int e = seen + 1; e <= seen + epochs && opd_ok(); e++) {
+    for (int e = seen + 1; e <= seen + epochs && goes_on(&p); e++) {
         p.epoch = e; p.epochs = seen + epochs; p.done = p.right = 0; p.loss = 0; p.all = ntrain;
         train_epoch(&net, &set, train, ntrain, &p);
         show_progress(&p, true);

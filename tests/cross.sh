@@ -2,7 +2,7 @@
 # Compiles the library for other machines, and runs tests in emulators.  See --help.
 set -u
 
-all='s390x riscv64 aarch64 armhf i686 x86-64-v1 x86-64-v2 x86-64-v3 mingw emscripten musl'
+all='s390x riscv64 aarch64 armhf i686 x86-64-v1 x86-64-v2 x86-64-v3 no-simd mingw emscripten musl'
 help() {
     cat <<'TEXT'
 usage: sh tests/cross.sh [target...]
@@ -17,6 +17,8 @@ an unwinder.
   x86-64-v1 x86-64-v2 x86-64-v3  tests of kernels and examples/quickstart.c on processors that have no instructions of
                                  later levels, with qemu-user; with the kernels that they use, all tests of kernels
                                  also run directly on this machine (OPD_CPU_LEVEL)
+  no-simd                        training in the mode of same bits without vector code (OPD_NO_SIMD), compiled by gcc
+                                 and clang, and for 64-bit ARM with qemu-user
   mingw                          examples/quickstart.c for Windows, with threads; if wine is installed, it and the tests
                                  of tests/windows.sh run
   emscripten                     examples/quickstart.c, and one epoch of examples/digits.c, both run by node
@@ -37,7 +39,7 @@ cd "$root" || exit 1
 tests=${TESTS:-'keys schema print tensors views overloads exchange
 dispatch:golden,values,kinds,fallthrough,guards,calls,coercions,results,typed,user
 autograd:derivatives,in_place,accumulate,wide,many,threads graphs:programs,by_hand,wrong,constants,files,texts,allocations
-memory:handles,define,network,create_graph same_numbers kernels:half,edges,philox,random,outer,conv,no_memory,--without=kernels_conv_ways'}
+memory:handles,define,network,create_graph same_numbers same_training kernels:half,edges,philox,random,outer,conv,no_memory,--without=kernels_conv_ways'}
 neon='kernels:conv_ways,vector_math,gemm,dots,few_rows,extremes,short_floats,levels,winograd,functions_of_doubles,powers block_products'
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_cross.XXXXXX") || exit 1
 # wine's server ends some seconds after the last program, and writes files into $tmp until then.
@@ -133,6 +135,17 @@ older() {
     example quickstart.c tests/golden/quickstart.out qemu-x86_64 -cpu $processor "$tmp/program"
     run_test kernels qemu-x86_64 -cpu $processor "$tmp/kernels" $few
 }
+# without_simd COMPILER RUN...: trains in the mode of same bits without vector code, and compares the weights with those
+# of AVX2.
+without_simd() {
+    cc=$1; shift
+    have "$cc" || { skip "no $cc"; return; }
+    [ $# = 0 ] || have "$1" || { skip "no $1"; return; }
+    if $cc -O1 -DOPD_NO_SIMD -c tests/kernels/test_kernels.c -o "$tmp/$target.o" >"$tmp/out" 2>&1 &&
+       $cc -O0 tests/walks/test_same_training.c "$tmp/$target.o" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1; then
+        run_test same_training "$@" "$tmp/program"
+    else bad "$cc: the implementation does not build" "$tmp/out"; fi
+}
 mingw() {
     cc=x86_64-w64-mingw32-gcc
     have $cc || { skip "no $cc"; return; }
@@ -198,6 +211,8 @@ for target in ${*:-$all}; do
         x86-64-v2) older Nehalem '' ;;
         #| Linux on x86-64 without AVX-512 | gcc | tests of kernels, an example | natively with AVX2, some of them in an emulator
         x86-64-v3) older Haswell 1 ;;
+        #| Linux without vector code (`OPD_NO_SIMD`), x86-64 and 64-bit ARM | gcc, clang | training in the mode of same bits | natively, in an emulator
+        no-simd) without_simd gcc; without_simd clang; arm=aarch64-linux-gnu; without_simd $arm-gcc qemu-aarch64 -L /usr/$arm ;;
         #| Windows on x86-64 | mingw-w64 gcc | tests of dispatcher, tensors, autograd, graphs, files, plug-ins and compiling at run time, an example | with wine, if it is installed
         #| Windows on x86-64, code for Microsoft's compiler | clang for this target, with the C library of mingw-w64 | an example (with the library; with a DLL of the library; a plug-in) | with wine, if it is installed
         mingw) mingw ;;

@@ -107,10 +107,11 @@ OPD_API int opd_threads_set(int count);
 /* Returns the number of threads that kernels may use. */
 OPD_API int opd_threads(void);
 /* Switches the mode of same bits on or off for the calling thread, and returns the previous setting.  In this mode,
-   results have the same bits on every processor with AVX2, with or without AVX-512, and do not depend on the batch: a
-   row of a product, an image of a convolution, or a query of attention gets the bits that it gets alone.  (Also without
-   the mode, results do not depend on the number of threads.)  Kernels use AVX2 at most, and each element of a product
-   is summed up in one order.  Compiled graphs run uncompiled.  The mode covers the work that this thread divides
+   results have the same bits on every processor with AVX2, with or without AVX-512, and in programs that are compiled
+   with OPD_NO_SIMD or for processors without vector kernels; and they do not depend on the batch: a row of a product,
+   an image of a convolution, or a query of attention gets the bits that it gets alone.  (Also without the mode, results
+   do not depend on the number of threads.)  Kernels use AVX2 at most, and each element of a product is summed up in one
+   order.  Compiled graphs run uncompiled.  The mode covers the work that this thread divides
    among threads, but no other threads.  New threads begin with the mode off, or on if the environment has
    OPD_SAME_BITS=1.  Results may differ from those without the mode, by rounding.  The guide's chapter "The same bits"
    says what is outside. */

@@ -158,7 +158,6 @@ struct opd_context {
 
 //== recording =========================================================================================================
 
-OPDI_INTERNAL opdi_level *opdi_level_of(const opd_value *args, int count);
 /* Returns true if forward mode has to compute tangents for this call: a level is open, and an argument has a
    tangent. */
 static inline bool opdi_call_forward(const opd_call *call) {

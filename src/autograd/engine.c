@@ -33,7 +33,6 @@
 
 static int opdi_engines;                          /* number of running engines */
 
-OPDI_INTERNAL void opdi_packers_leave(opdi_visit *visit);
 static bool opdi_leaf_hooked(const opd_tensor *tensor) {
     return OPDI_UNLIKELY(OPDI_ACQUIRE(&tensor->meta->extra) != NULL);
 }

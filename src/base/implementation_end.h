@@ -4,6 +4,12 @@
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC diagnostic pop
 #endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT DEFAULT
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC pop_options
+#pragma GCC diagnostic pop
+#endif
 #endif /* OPDISPATCH_IMPLEMENTATION */
 #if !defined(OPDI_IMPLEMENTED) && defined(OPDISPATCH_IMPLEMENTATION)
 #error "this copy of opdispatch.h has only the declarations: compile the implementation with the whole opdispatch.h"

@@ -233,6 +233,10 @@ extern char **environ;
     defined(OPDISPATCH_PART)
 #define OPDI_LESS                /* helpers of left-out families or of other parts are compiled, but unused */
 #endif
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"          /* inlined functions return vectors: see OPDI_PORTABLE */
+#endif
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
@@ -371,28 +375,23 @@ typedef pthread_mutex_t opdi_mutex;
 #define opdi_try_lock(m) (pthread_mutex_trylock(m) == 0)
 #endif
 
+/* In the whole implementation, the compiler rounds each product and each sum, also if the processor can compute
+   a * b + c with one rounding, so that all compilers give the same bits.  The code says where it rounds once
+   (OPDI_FMAF, OPDI_ASM_FMA).  implementation_end.h ends this mode. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC push_options
+#pragma GCC optimize ("fp-contract=off")
+#endif
+
 /* Marks for how much the compiler optimises.  Code between OPDI_COLD_BEGIN and OPDI_COLD_END is not on any hot path;
    gcc takes a third of the time to compile it.  OPDI_COLD marks a single function.  Functions that hot loops call and
    the compiler should inline stay outside.
    Between OPDI_ONCE_BEGIN and OPDI_ONCE_END nothing is optimised: tools, text and code that runs once.
    Between OPDI_LOOPS_BEGIN and OPDI_LOOPS_END are loops over elements.  Passes of gcc that gain nothing there are
    switched off.  gcc may assume that floating-point exceptions do not trap, so that the loops vectorise.  Still, gcc
-   lets square roots set errno: see opdi_vsqrt.
-   Between OPDI_UNFUSED_BEGIN and OPDI_UNFUSED_END the compiler rounds each product and each sum, also if the processor
-   can compute a * b + c with one rounding, so that the results are the same on every machine. */
-#define OPDI_UNFUSED_BEGIN
-#define OPDI_UNFUSED_END
-#if defined(__clang__)
-#undef OPDI_UNFUSED_BEGIN
-#undef OPDI_UNFUSED_END
-#define OPDI_UNFUSED_BEGIN _Pragma("STDC FP_CONTRACT OFF")
-#define OPDI_UNFUSED_END _Pragma("STDC FP_CONTRACT DEFAULT")
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#undef OPDI_UNFUSED_BEGIN
-#undef OPDI_UNFUSED_END
-#define OPDI_UNFUSED_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"fp-contract=off\")")
-#define OPDI_UNFUSED_END _Pragma("GCC pop_options")
-#endif
+   lets square roots set errno: see opdi_vsqrt. */
 #define OPDI_COLD_BEGIN
 #define OPDI_COLD_END
 #define OPDI_COLD

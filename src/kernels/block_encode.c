@@ -3,7 +3,6 @@
 //== from numbers to blocks ============================================================================================
 
 /* Sums of products are not fused, so that every processor writes the same blocks. */
-OPDI_UNFUSED_BEGIN
 /* The product of two floats, rounded to a float. */
 #define OPDI_PRODUCT(a, b) OPDI_ROUNDED(float, (a) * (b))
 /* Scales below this are 0 in a block. */
@@ -806,4 +805,3 @@ OPDI_INTERNAL int opdi_blocks_encode(opd_scalar_type dtype, const float *in, voi
     }
     return 0;
 }
-OPDI_UNFUSED_END

@@ -12,7 +12,7 @@
 
 //== from blocks to numbers ============================================================================================
 
-#if defined(OPDI_VECTORS)
+#if defined(OPDI_X86) || defined(OPDI_NEON)
 typedef int8_t opdi_block_bytes __attribute__((vector_size(16)));
 typedef uint64_t opdi_block_words __attribute__((vector_size(16)));
 #endif
@@ -20,7 +20,7 @@ OPDI_ALWAYS int opdi_signed_byte(uint8_t byte) { return (int)(byte ^ 128u) - 128
 
 #include "../typed/f32.h"
 #include "block_decode.typed.h"
-#if defined(OPDI_VECTORS)
+#if defined(OPDI_X86) || defined(OPDI_NEON)
 #include "../typed/f32_avx2.h"
 #include "block_decode.typed.h"
 #endif
@@ -108,7 +108,7 @@ OPDI_INTERNAL int opdi_blocks_decode(opd_scalar_type dtype, const void *blocks, 
         opdi_int_floats(&info, at, 0, n, out);
         return 0;
     }
-#if defined(OPDI_VECTORS)
+#if defined(OPDI_X86) || defined(OPDI_NEON)
     if (opdi_cpu_level() > 0) {                    /* AVX-512 would not help: memory is as slow */
         opdi_decode_avx2_f32(dtype, at, out, count);
         return 0;

@@ -24,7 +24,7 @@ OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >
 
 #include "../typed/f32.h"
 #include "block_unpack.typed.h"
-#if defined(OPDI_VECTORS)
+#if defined(OPDI_X86) || defined(OPDI_NEON)
 #include "../typed/f32_avx2.h"
 #include "block_unpack.typed.h"
 #endif
@@ -628,7 +628,7 @@ static void opdi_block_panels(void *ctx, int64_t begin, int64_t end) {
 /* Returns how a format is multiplied, or NULL if it has no codes with scales. */
 OPDI_INTERNAL const opdi_block_form *opdi_block_form_of(opd_scalar_type dtype) {
     const opdi_block_form *forms = opdi_block_forms_plain_f32;
-#if defined(OPDI_VECTORS)
+#if defined(OPDI_X86) || defined(OPDI_NEON)
     if (opdi_cpu_level() > 0) {
         forms = OPDI_WIDEST(opdi_cpu_level(), opdi_block_forms_avx512_f32, opdi_block_forms_avx2_f32);
     }

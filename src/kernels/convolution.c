@@ -580,7 +580,7 @@ static void opdi_conv_merge(const opdi_conv *conv, int64_t rows, int64_t first, 
         const float *b = (const float *)(const void *)odd + row * (w / 2);
         float *const to = (float *)(void *)gx + (row / rows * conv->h + first + row % rows * conv->sh) * w;
         int64_t x = 0;
-#if defined(OPDI_VECTORS)
+#if defined(OPDI_X86) || defined(OPDI_NEON)
 #if !defined(__clang__)
         const opdi_v4i mix_0415 = {0, 4, 1, 5}, mix_2637 = {2, 6, 3, 7};
 #endif

@@ -51,8 +51,15 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
     !defined(__AARCH64EB__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
 #define OPDI_NEON
 #define OPDI_AVX2
+/* In all other builds, the functions of level 1 are compiled for vectors of 32 bytes, which the compiler divides into
+   smaller ones.  With opd_same_bits they give the bits of AVX2; otherwise, plain C is faster.  Lean programs have them
+   only if OPD_NO_SIMD is defined. */
+#elif defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && \
+    (!defined(OPD_LEAN) || defined(OPD_NO_SIMD))
+#define OPDI_PORTABLE
+#define OPDI_AVX2
 #endif
-#if defined(OPDI_X86) || defined(OPDI_NEON)
+#if defined(OPDI_X86) || defined(OPDI_NEON) || defined(OPDI_PORTABLE)
 #define OPDI_VECTORS
 #endif
 /* OPDI_WIDEST(level, avx512, other) is the function `avx512` if level is 2, else `other`, the function for level 1.
@@ -62,10 +69,18 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
 #else
 #define OPDI_WIDEST(level, avx512, other) (other)
 #endif
+/* OPDI_SAME_LEVEL(level) is the level with opd_same_bits, if it is `level` without. */
+#if defined(OPDI_PORTABLE)
+#define OPDI_SAME_LEVEL(level) 1
+#else
+#define OPDI_SAME_LEVEL(level) OPDI_MIN(level, 1)
+#endif
 /* OPDI_FMAF(level, a, b, c) is a * b + c for floats: rounded once at level 1 and above.  Level 0 rounds twice.  Level
    OPDI_ONCE rounds once without an instruction for it, for code that gives the same bits at every level. */
 #define OPDI_ONCE (-1)
-#if defined(__GNUC__) && !defined(__TINYC__)
+#if defined(OPDI_PORTABLE)
+#define OPDI_FMAF(level, a, b, c) ((level) ? opdi_fused_f32(a, b, c) : (a) * (b) + (c))
+#elif defined(__GNUC__) && !defined(__TINYC__)
 #define OPDI_FMAF(level, a, b, c) \
     ((level) > 0 ? __builtin_fmaf(a, b, c) : (level) < 0 ? opdi_fused_f32(a, b, c) : (a) * (b) + (c))
 #else
@@ -432,14 +447,17 @@ typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; opdi_micro_a
 typedef void opdi_dots_fn(int64_t depth, const void *const *few, const void *const *many, void *sums);
 #define OPDI_MAX_MR 8
 #define OPDI_MAX_NR 32
-#if defined(OPDI_X86)
+#if defined(OPDI_X86) || defined(OPDI_PORTABLE)
 typedef uint32_t opdi_v8u __attribute__((vector_size(32), aligned(4), may_alias));
-typedef uint32_t opdi_v16u __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint64_t opdi_v4w __attribute__((vector_size(32), aligned(8), may_alias));
-typedef uint64_t opdi_v8w __attribute__((vector_size(64), aligned(8), may_alias));
 typedef float opdi_v8f __attribute__((vector_size(32), aligned(4), may_alias));
-typedef float opdi_v16f __attribute__((vector_size(64), aligned(4), may_alias));
 typedef double opdi_v4d __attribute__((vector_size(32), aligned(8), may_alias));
+typedef uint16_t opdi_v8h __attribute__((vector_size(16), aligned(2), may_alias));
+#endif
+#if defined(OPDI_X86)
+typedef uint32_t opdi_v16u __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint64_t opdi_v8w __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float opdi_v16f __attribute__((vector_size(64), aligned(4), may_alias));
 typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 /* OPDI_ASM_FMA adds the products a * b to c, lane by lane.  It uses assembly, because compilers do not contract a * b +
    c to this instruction in ISO mode (-std=c11). */
@@ -460,6 +478,8 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 #define OPDI_ASM_ROOT(s, r, x) __asm__("vsqrtp" s " {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
 #define OPDI_ASM_ROOT_OF(s, r) __asm__("vsqrtp" s " {%0, %0|%0, %0}" : "+x"(r))
 #define OPDI_ASM_MAX(s, r, x) __asm__("vmaxp" s " {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(x))
+/* Converts half a vector of floats in memory to a vector of doubles. */
+#define OPDI_ASM_TO_DOUBLE(x, floats) __asm__("vcvtps2pd {%1, %0|%0, %1}" : "=v"(x) : "m"(floats))
 /* Converts float16 to float and back, rounded to nearest.  Every processor with AVX2 has these instructions (F16C). */
 #define OPDI_ASM_WIDEN(x, halves) __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(x) : "m"(halves))
 /* Converts 16-bit integers to 32-bit integers, times 2^16: bfloat16 to the bits of floats. */
@@ -506,7 +526,6 @@ typedef struct opdi_amx_config { uint8_t palette, start, reserved[14]; uint16_t 
     opdi_amx_config;
 #endif
 #endif
-typedef uint16_t opdi_v8h __attribute__((vector_size(16), aligned(2), may_alias));
 typedef uint16_t opdi_v16h __attribute__((vector_size(32), aligned(2), may_alias));
 #elif defined(OPDI_NEON)
 typedef uint32_t opdi_v4u __attribute__((vector_size(16), aligned(4), may_alias));
@@ -562,6 +581,48 @@ typedef uint16_t opdi_v4h __attribute__((vector_size(8), aligned(2), may_alias))
 #define OPDI_ASM_WIDEN(x, halves) __asm__("fcvtl %0.4s, %1.4h" : "=w"(x) : "w"(halves))
 #define OPDI_ASM_WIDEN_BF16(words, halves) __asm__("shll %0.4s, %1.4h, #16" : "=w"(words) : "w"(halves))
 #define OPDI_ASM_NARROW(halves, x) __asm__("fcvtn %0.4h, %1.4s" : "=w"(halves) : "w"(x))
+#elif defined(OPDI_PORTABLE)
+/* The same OPDI_ASM_ macros without assembly, lane by lane.  OPDI_EACH_LANE repeats a statement for each lane of x. */
+#define OPDI_EACH_LANE(x, ...) \
+    for (size_t opdi_at = 0; opdi_at < sizeof(x) / sizeof((x)[0]); opdi_at++) { __VA_ARGS__; }
+#define OPDI_ASM_FMA(s, c, a, b) { \
+        const __typeof__(c) opdi_a = (a), opdi_b = (b); \
+        OPDI_EACH_LANE(c, opdi_fuse_lane(sizeof((c)[0]), &(c), &opdi_a, &opdi_b, opdi_at)) \
+    }
+#define OPDI_ASM_FMA_ONE OPDI_ASM_FMA
+#define OPDI_ASM_TO_DOUBLE(x, floats) OPDI_EACH_LANE(x, (x)[opdi_at] = (double)(floats)[opdi_at])
+#define OPDI_ASM_SPLAT(s, x, p) OPDI_EACH_LANE(x, (x)[opdi_at] = *(p))
+#define OPDI_ASM_ONE OPDI_ASM_SPLAT
+#define OPDI_ASM_STREAM(s, p, x) *(p) = (x)
+#define OPDI_STREAM_END (void)0
+#define OPDI_ASM_ROOT(s, r, x) OPDI_EACH_LANE(x, (r)[opdi_at] = OPDI_ROOT_LANE((x)[opdi_at]))
+#define OPDI_ROOT_LANE(x) (sizeof(x) == 4 ? (double)sqrtf((float)(x)) : sqrt((double)(x)))
+#define OPDI_ASM_ROOT_OF(s, r) OPDI_ASM_ROOT(s, r, r)
+#define OPDI_ASM_MAX(s, r, x) OPDI_EACH_LANE(x, if ((x)[opdi_at] > (r)[opdi_at]) { (r)[opdi_at] = (x)[opdi_at]; })
+#define OPDI_ASM_WIDEN(x, halves) { \
+        const opdi_v8h opdi_halves = (halves); \
+        OPDI_EACH_LANE(x, (x)[opdi_at] = opdi_f16_to_f32(opdi_halves[opdi_at])) \
+    }
+#define OPDI_ASM_WIDEN_BF16(words, halves) { \
+        const opdi_v8h opdi_halves = (halves); \
+        OPDI_EACH_LANE(words, (words)[opdi_at] = (uint32_t)opdi_halves[opdi_at] << 16) \
+    }
+#define OPDI_ASM_NARROW(halves, x) { \
+        const opdi_v8f opdi_wide = (x); \
+        OPDI_EACH_LANE(opdi_wide, (halves)[opdi_at] = opdi_f32_to_f16(opdi_wide[opdi_at])) \
+    }
+OPDI_LOOPS_BEGIN
+/* Adds the product of lane `at` of a and b to lane `at` of c.  `size` is the size of a lane, 4 or 8. */
+OPDI_ALWAYS void opdi_fuse_lane(size_t size, void *c, const void *a, const void *b, size_t at) {
+    if (size == 4) {
+        float *const sum = (float *)c + at;
+        *sum = opdi_fused_f32(((const float *)a)[at], ((const float *)b)[at], *sum);
+    } else {
+        double *const sum = (double *)c + at;
+        *sum = OPDI_FMA(((const double *)a)[at], ((const double *)b)[at], *sum);
+    }
+}
+OPDI_LOOPS_END
 #endif
 OPDI_LOOPS_BEGIN
 /* Returns the size of elements that are packed without conversion, or 0 for half precision, which is converted to
@@ -573,6 +634,8 @@ static inline size_t opdi_gemm_moved(const opdi_gemm_in *in) {
 OPDI_LOOPS_END
 #if defined(OPDI_VECTORS)
 typedef float opdi_v4f __attribute__((vector_size(16), aligned(4), may_alias));
+#endif
+#if defined(OPDI_X86) || defined(OPDI_NEON)
 typedef int opdi_v4i __attribute__((vector_size(16)));
 #if defined(__clang__)
 #define OPDI_MIX4(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
@@ -597,8 +660,7 @@ static inline void opdi_transpose4(const void *p0, const void *p1, const void *p
     *(opdi_v4f *)(void *)(out + 3 * ld) = OPDI_MIX4(even2, odd2, 2, 6, 3, 7);
 }
 OPDI_LOOPS_END
-#endif
-#if !defined(OPDI_VECTORS)
+#else
 OPDI_LOOPS_BEGIN
 static inline void opdi_transpose4(const void *p0, const void *p1, const void *p2, const void *p3, void *to,
                                    int64_t ld) {
@@ -660,8 +722,10 @@ static inline double opdi_number_at(size_t size, const void *memory, int64_t i) 
     return size == 4 ? (double)((const float *)memory)[i] : ((const double *)memory)[i];
 }
 OPDI_LOOPS_END
-#if defined(OPDI_X86)
+#if defined(OPDI_X86) || defined(OPDI_PORTABLE)
 typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
+#endif
+#if defined(OPDI_X86)
 typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
 #endif
 

@@ -444,7 +444,7 @@ static void opdi_few_rows_choose(opdi_few_rows_job *few, int many, bool pairs) {
 #if defined(OPDI_VECTORS)
     const int level = opdi_cpu_level();
     if (level == 0) { return; }
-#if defined(OPDI_X86)
+#if !defined(OPDI_NEON)
     if (level == 1) { few->high = 2; }
 #endif
     if (many == OPD_FLOAT32) { few->run = OPDI_WIDEST(level, opdi_dots_few_avx512_f32, opdi_dots_few_avx2_f32); }

@@ -55,7 +55,7 @@ static int opdi_cpu_find(void) {
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void) {
     int unknown = -1, level = OPDI_LOAD(&opdi_cpu_most);
     if (level < 0) { level = opdi_cpu_find(); }
-    const int same = OPDI_MIN(level, 1), usual = opdi_same_by_default() ? same : level;
+    const int same = OPDI_SAME_LEVEL(level), usual = opdi_same_by_default() ? same : level;
     while (OPDI_LOAD(&opdi_cpu_known) == -1 && !OPDI_EXCHANGE(&opdi_cpu_known, &unknown, usual)) { unknown = -1; }
     return opd_same_bits() ? same : level;
 }

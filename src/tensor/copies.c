@@ -258,7 +258,7 @@ static float opdi_extreme_min_avx2(const float *x, int64_t count) { return opdi_
 #undef OPDI_EXTREME_STEP
 #undef OPDI_EXTREME_FOUR
 #endif
-#if defined(OPDI_X86)
+#if defined(OPDI_X86) || defined(OPDI_PORTABLE)
 /* Returns the product of the `count` floats at x, a multiple of 32.  One instruction reads four floats and converts
    them to double. */
 OPDI_AVX2 static double opdi_prod_avx2(const float *x, int64_t count) {
@@ -266,7 +266,7 @@ OPDI_AVX2 static double opdi_prod_avx2(const float *x, int64_t count) {
     for (int64_t i = 0; i < count; i += 32) {
         const opdi_v4f *const at = (const opdi_v4f *)(const void *)(x + i);
 #define OPDI_PROD_STEP(k) \
-        __asm__("vcvtps2pd {%1, %0|%0, %1}" : "=x"(next) : "m"(at[k])); \
+        OPDI_ASM_TO_DOUBLE(next, at[k]); \
         a##k *= next;
         OPDI_PROD_STEP(0) OPDI_PROD_STEP(1) OPDI_PROD_STEP(2) OPDI_PROD_STEP(3)
         OPDI_PROD_STEP(4) OPDI_PROD_STEP(5) OPDI_PROD_STEP(6) OPDI_PROD_STEP(7)
@@ -275,6 +275,19 @@ OPDI_AVX2 static double opdi_prod_avx2(const float *x, int64_t count) {
     a0 = ((a0 * a4) * (a2 * a6)) * ((a1 * a5) * (a3 * a7));
     return (a0[0] * a0[2]) * (a0[1] * a0[3]);
 }
+#endif
+#if defined(OPDI_PORTABLE)
+OPDI_ALWAYS float opdi_extreme_body(const float *x, int64_t count, bool most) {
+    float best = x[0];
+    for (int64_t i = 0; i < count && best == best; i++) {
+        if (x[i] != x[i] || (most ? x[i] > best : x[i] < best)) { best = x[i]; }
+    }
+    return best == best ? best : NAN;
+}
+static float opdi_extreme_max_avx2(const float *x, int64_t count) { return opdi_extreme_body(x, count, true); }
+static float opdi_extreme_min_avx2(const float *x, int64_t count) { return opdi_extreme_body(x, count, false); }
+#endif
+#if defined(OPDI_X86)
 /* Returns the largest (smallest, if `most` is false) of the eight floats at `tops`, or NaN if one of the eight words at
    `flags` is not 0. */
 static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) {

@@ -40,7 +40,7 @@
 #define OPDI_V_BITS_8_2 opdi_v8w
 #define OPDI_V_HALVES OPDI_BY(OPDI_V_HALVES_, OPDI_LEVEL)
 #define OPDI_V_HALVES_2 opdi_v16h
-#if defined(__aarch64__)
+#if defined(__aarch64__) && !defined(__AARCH64EB__) && !defined(OPD_NO_SIMD)
 #define OPDI_V_4_1 opdi_v4f
 #define OPDI_V_8_1 opdi_v2d
 #define OPDI_V_INT_1 opdi_v4i
@@ -56,7 +56,7 @@
 #define OPDI_V_HALVES_1 opdi_v8h
 #endif
 /* True if there are 32 vector registers (AVX-512, NEON), not 16 (AVX2). */
-#if defined(__aarch64__)
+#if defined(__aarch64__) && !defined(__AARCH64EB__) && !defined(OPD_NO_SIMD)
 #define OPDI_V_MANY 1
 #else
 #define OPDI_V_MANY (OPDI_LEVEL == 2)

@@ -15,7 +15,6 @@ typedef struct opdi_stream { uint64_t key, place, turn; uint32_t words[4]; int u
 typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second);
 
 /* These functions give the same bits on every machine.  The functions of the C library do not. */
-OPDI_UNFUSED_BEGIN
 static double opdi_same_log(double x) { return opdi_log1_f64(x); }
 /* Returns e^x, with the Taylor series of e^r to r^13.  opdi_exp1_f64 may change, but random numbers may not. */
 static double opdi_same_exp(double x) {
@@ -164,7 +163,6 @@ static double opdi_sample_log_gamma(opdi_stream *stream, double shape, double un
     const double result = opdi_same_log(value) + scale;
     return result < -DBL_MAX ? -DBL_MAX : result;    /* if all logarithms were -infinity, their softmax would be NaN */
 }
-OPDI_UNFUSED_END
 
 /* The task of drawing random numbers out [n] by calls of `sample`.  The parameters of number i are first[i] (if first
    is NULL, a) and second[i] (if second is NULL, b). */

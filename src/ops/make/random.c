@@ -112,7 +112,6 @@ typedef struct opdi_shape {
 } opdi_shape;
 #define OPDI_SHAPE_LOOP(T, formula) \
     for (i = begin; i < end; i++) { const T x = ((T *)shape->p)[i]; ((T *)shape->p)[i] = (T)(formula); }
-OPDI_UNFUSED_BEGIN
 /* Replaces each number x by log(1 - x). */
 static void opdi_shape_logs(const opdi_shape *shape, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i += OPDI_VSTEP) {
@@ -147,7 +146,6 @@ static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
     if (shape->shapes) { (shape->wide ? opdi_shape_doubles : opdi_shape_floats)(shape, begin, end); }
     if (shape->to) { shape->store(shape->to + begin * shape->size, (const float *)shape->p + begin, end - begin); }
 }
-OPDI_UNFUSED_END
 /* Fills out with random numbers of a distribution `kind`: uniform in [a, b), normal with mean a and deviation b,
    exponential with rate a, or Bernoulli (1 with probability a, else 0).  Uniform numbers for 16-bit floats have only as
    many random bits as the dtype can hold, so that rounding cannot make them b.  Returns 0, or -1 and sets an error. */

@@ -37,7 +37,7 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(lanes_minus)(OPDI_V *to, OPDI_V a, OPDI_V
     OPDI_V product = a * b;
 #if defined(OPDI_NEON)
     __asm__("" : "+w"(product));
-#else
+#elif defined(OPDI_X86)
     __asm__("" : "+x"(product));
 #endif
     *to -= product;

@@ -206,7 +206,7 @@ static inline void opdi_shift_line(char *to, const char *from, int64_t bytes) {
 /* Copies elements 0, 2, 4 and so on of the `count` floats `from` to `even`, and the elements between them to `odd`. */
 static inline void opdi_shift_split(const float *from, int64_t count, float *even, float *odd) {
     int64_t x = 0;
-#if defined(OPDI_VECTORS)
+#if defined(OPDI_X86) || defined(OPDI_NEON)
 #if !defined(__clang__)
     const opdi_v4i mix_0246 = {0, 2, 4, 6}, mix_1357 = {1, 3, 5, 7};
 #endif

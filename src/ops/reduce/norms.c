@@ -8,17 +8,19 @@ OPDI_FOLD_SUM(opdi_fold_squares_f32, float, (double)x * (double)x)
 OPDI_FOLD_SUM(opdi_fold_square_f64, double, x * x)
 OPDI_FOLD_SUM(opdi_fold_power_f32, float, pow(fabs((double)x), reduce->number))
 OPDI_FOLD_SUM(opdi_fold_power_f64, double, pow(fabs(x), reduce->number))
-#if defined(OPDI_X86)
+#if defined(OPDI_X86) || defined(OPDI_PORTABLE)
 #include "../../typed/f64_avx2.h"
 #include "square_sums.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../../typed/f64_avx512.h"
 #include "square_sums.typed.h"
-#include "../../typed/end.h"
 #endif
+#include "../../typed/end.h"
 static void opdi_fold_square_f32(OPDI_FOLD_ARGS) {
     const float *x = (const float *)px;
     int64_t whole = 0;
-#if defined(OPDI_X86)
+#if defined(OPDI_X86) || defined(OPDI_PORTABLE)
     if (count >= 32 && opdi_cpu_level() > 0) {
         whole = count & ~(int64_t)31;
         folded->f += OPDI_WIDEST(opdi_cpu_level(), opdi_squares_sum_avx512_f64, opdi_squares_sum_avx2_f64)(x, whole);

@@ -307,16 +307,18 @@ OPDI_ALWAYS void opdi_column_exp_body(int lv, opdi_columns *columns, float *to, 
         part[i] += to[i];
     }
 }
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static void opdi_column_exp_avx2(opdi_columns *columns, float *to, const float *x, int64_t i, int64_t count) {
     opdi_column_exp_body(1, columns, to, x, i, count);
 }
 #endif
 static void opdi_column_exp(opdi_columns *columns, float *to, const float *x, int64_t count) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int level = opdi_cpu_level();
     int64_t from = 0;
+#if defined(OPDI_X86)
     if (level == 2) { opdi_exp_sums_avx512(from = count & ~(int64_t)15, to, x, columns->top, columns->part); }
+#endif
     if (level) {
         opdi_column_exp_avx2(columns, to, x, from, count);
         return;

@@ -7,7 +7,7 @@ OPDI_TARGET static double OPDI_WIDE(squares_sum)(const float *x, int64_t count) 
     for (int64_t i = 0; i < count; i += 4 * WIDTH) {
         const opdi_floats *const at = (const opdi_floats *)(const void *)(x + i);
 #define OPDI_SQUARES_STEP(k) \
-        __asm__("vcvtps2pd {%1, %0|%0, %1}" : "=v"(next) : "m"(at[k])); \
+        OPDI_ASM_TO_DOUBLE(next, at[k]); \
         OPDI_ASM_FMA("pd", a##k, next, next);
         OPDI_SQUARES_STEP(0) OPDI_SQUARES_STEP(1) OPDI_SQUARES_STEP(2) OPDI_SQUARES_STEP(3)
 #undef OPDI_SQUARES_STEP

@@ -445,14 +445,7 @@ OPDI_LOOPS_BEGIN
 /* Defines opdi_NAME_f32, which computes any number of float32 values, from opdi_NAME_body, which computes 64 values.
    The body is compiled once for each vector level of the processor: plain, AVX2 and AVX-512, or on ARM plain and
    NEON (named avx2). */
-#if defined(OPDI_NEON)
-#define OPDI_SINGLES_LEVELS(name) \
-    static void opdi_##name##_plain(const float *x, float *y) { opdi_##name##_body(0, x, y); } \
-    static void opdi_##name##_avx2(const float *x, float *y) { opdi_##name##_body(1, x, y); } \
-    OPDI_INTERNAL void opdi_##name##_f32(int64_t count, float *out, const float *x) { \
-        opdi_singles(opdi_cpu_level() > 0 ? opdi_##name##_avx2 : opdi_##name##_plain, count, out, x); \
-    }
-#elif defined(OPDI_X86)
+#if defined(OPDI_X86)
 #define OPDI_SINGLES_LEVELS(name) \
     static void opdi_##name##_plain(const float *x, float *y) { opdi_##name##_body(0, x, y); } \
     OPDI_AVX2 static void opdi_##name##_avx2(const float *x, float *y) { opdi_##name##_body(1, x, y); } \
@@ -461,6 +454,13 @@ OPDI_LOOPS_BEGIN
         const int level = opdi_cpu_level(); \
         opdi_singles(level == 2 ? opdi_##name##_avx512 : level ? opdi_##name##_avx2 : opdi_##name##_plain, count, \
                      out, x); \
+    }
+#elif defined(OPDI_VECTORS)
+#define OPDI_SINGLES_LEVELS(name) \
+    static void opdi_##name##_plain(const float *x, float *y) { opdi_##name##_body(0, x, y); } \
+    static void opdi_##name##_avx2(const float *x, float *y) { opdi_##name##_body(1, x, y); } \
+    OPDI_INTERNAL void opdi_##name##_f32(int64_t count, float *out, const float *x) { \
+        opdi_singles(opdi_cpu_level() > 0 ? opdi_##name##_avx2 : opdi_##name##_plain, count, out, x); \
     }
 #else
 #define OPDI_SINGLES_LEVELS(name) \

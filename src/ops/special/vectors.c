@@ -329,6 +329,10 @@ enum { OPDI_HERMITE_H, OPDI_HERMITE_HE, OPDI_LAGUERRE, OPDI_LEGENDRE, OPDI_CHEBY
 typedef opdi_v2d opdi_degrees;
 typedef opdi_v2w opdi_degree_bits;
 #define OPDI_DEGREES_ONE {1, 1}
+#elif defined(OPDI_PORTABLE)
+typedef opdi_v4d opdi_degrees;
+typedef opdi_v4w opdi_degree_bits;
+#define OPDI_DEGREES_ONE {1, 1, 1, 1}
 #else
 typedef opdi_v8d opdi_degrees;
 typedef opdi_v8w opdi_degree_bits;

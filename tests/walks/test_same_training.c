@@ -1,0 +1,147 @@
+/* Training in the mode of same bits (opd_same_bits_set) gives the weights whose hashes are written here, on each
+   processor, with each compiler and any number of threads.  tests/cross.sh runs this test for other machines.  With
+   OPD_TEST_LIST in the environment, prints the hashes. */
+#include "../inside.h"
+#include "../check.h"
+
+enum { LIMIT = 32, WORDS = 40, PLACES = 12, FEATURES = 32, HEADS = 4 };
+static opd_tensor *weights[LIMIT];
+static int count;
+
+/* Makes a weight with random numbers, or with ones if `scale` is 0. */
+static opd_tensor *weight(opd_ints sizes, double scale) {
+    opd_tensor *const random = opd_randn(sizes, OPD_FLOAT32);
+    opd_tensor *const all = scale > 0 ? opd_mul_Scalar(random, opd_value_double(scale)) : opd_ones(sizes, OPD_FLOAT32);
+    weights[count++] = opd_tensor_set_requires_grad(all, true);
+    return all;
+}
+/* Returns a hash (FNV-1a) of all weights, as 32-bit integers, so that the order of their bytes does not matter. */
+static uint64_t hash_of_weights(void) {
+    uint64_t hash = 14695981039346656037u;
+    for (int i = 0; i < count; i++) {
+        const float *const x = opd_data_f32(opd_detach(weights[i]));
+        for (int64_t k = 0; x && k < opd_numel(weights[i]); k++) {
+            uint32_t bits;
+            memcpy(&bits, x + k, sizeof bits);
+            hash = (hash ^ bits) * 1099511628211u;
+        }
+    }
+    return hash;
+}
+static void expect(const char *name, uint64_t want) {
+    const uint64_t hash = hash_of_weights();
+    if (hash != want || getenv("OPD_TEST_LIST")) {
+        printf("%s: the hash of the weights is 0x%016llxu\n", name, (unsigned long long)hash);
+    }
+    CHECK_OK();
+    CHECK(hash == want);
+}
+/* Trains in the mode of same bits: with one thread, with eight threads, and without AVX-512.  Skips the test where the
+   mode does not promise these bits. */
+static void train_in_each_way(void (*train)(void)) {
+    const bool was = opd_same_bits_set(true), promised = inside_same_everywhere();
+    const int threads = opd_threads(), most = inside_cpu_most();
+    for (int way = 0; way < 3 && promised; way++) {
+        (void)opd_threads_set(way == 0 ? 1 : 8);
+        if (way == 2) { (void)inside_cpu_most_set(most < 1 ? most : 1); }
+        train();
+    }
+    (void)inside_cpu_most_set(most);
+    (void)opd_threads_set(threads);
+    (void)opd_same_bits_set(was);
+    if (!promised) { SKIP("the bits are others without AVX2, without optimisation, and with NEON"); }
+}
+
+//-- a convolutional network -------------------------------------------------------------------------------------------
+
+static opd_tensor *convolutional(opd_tensor *x) {
+    opd_tensor *y = opd_conv2d(x, weights[0], weights[1], OPD_INTS(1), OPD_INTS(1));
+    y = opd_relu(opd_batch_norm(y, weights[2], weights[3], NULL, NULL, true, 0.1, 1e-5, false));
+    y = opd_max_pool2d(opd_relu(opd_conv2d(y, weights[4], NULL, OPD_INTS(1), OPD_INTS(1))), OPD_INTS(2), OPD_INTS(2), OPD_INTS(0));
+    y = opd_silu(opd_conv2d(y, weights[5], NULL, OPD_INTS(2), OPD_INTS(2)));
+    return opd_linear(opd_reshape(y, OPD_INTS(opd_size(x, 0), -1)), weights[6], weights[7]);
+}
+static void train_a_convolutional_network(void) {
+    OPD_SCOPED;
+    count = 0;
+    opd_manual_seed(7);
+    weight(OPD_INTS(16, 3, 3, 3), 0.2);
+    weight(OPD_INTS(16), 0.1);
+    weight(OPD_INTS(16), 0);
+    weight(OPD_INTS(16), 0.1);
+    weight(OPD_INTS(24, 16, 3, 3), 0.1);
+    weight(OPD_INTS(20, 24, 5, 5), 0.05);
+    weight(OPD_INTS(10, 180), 0.1);
+    weight(OPD_INTS(10), 0.1);
+    opd_sgd_options options = opd_sgd_defaults();
+    options.lr = 0.05;
+    options.momentum = 0.9;
+    options.weight_decay = 0.001;
+    opd_optimizer *const sgd = opd_sgd_new(weights, count, &options);
+    opd_tensor *const images = opd_randn(OPD_INTS(24, 3, 10, 10), OPD_FLOAT32);
+    opd_tensor *const labels = opd_randint(10, OPD_INTS(24), OPD_INT64);
+    for (int step = 0; step < 6; step++) {
+        OPD_SCOPED;
+        CHECK(opd_backward(opd_cross_entropy_loss(convolutional(images), labels)) == 0);
+        opd_optimizer_step(sgd);
+        opd_optimizer_zero_grad(sgd);
+    }
+    opd_optimizer_free(sgd);
+    expect("a convolutional network", 0x7a98465364cc5517u);
+}
+TEST(a_convolutional_network) { train_in_each_way(train_a_convolutional_network); }
+
+//-- a transformer -----------------------------------------------------------------------------------------------------
+
+static opd_tensor *heads(opd_tensor *x, opd_tensor *w) {
+    opd_tensor *const y = opd_reshape(opd_linear(x, w, NULL), OPD_INTS(opd_size(x, 0), PLACES, HEADS, FEATURES / HEADS));
+    return opd_transpose(y, 1, 2);
+}
+static opd_tensor *transformer(opd_tensor *tokens) {
+    opd_tensor *x = opd_add(opd_embedding(weights[0], tokens), weights[1]);
+    for (int layer = 0; layer < 2; layer++) {
+        opd_tensor *const *const w = weights + 3 + 8 * layer;
+        opd_tensor *y = opd_layer_norm(x, OPD_INTS(FEATURES), w[0], NULL, 1e-5);
+        opd_tensor *const q = heads(y, w[1]);     /* not as arguments: C does not say which it evaluates first */
+        opd_tensor *const k = heads(y, w[2]), *const v = heads(y, w[3]);
+        y = opd_scaled_dot_product_attention_full(q, k, v, NULL, 0.1, true, opd_value_none(), false);
+        y = opd_linear(opd_reshape(opd_transpose(y, 1, 2), OPD_INTS(-1, PLACES, FEATURES)), w[4], NULL);
+        x = opd_add(x, opd_dropout(y, 0.1, true));
+        y = opd_gelu(opd_linear(opd_layer_norm(x, OPD_INTS(FEATURES), w[5], NULL, 1e-5), w[6], NULL));
+        x = opd_add(x, opd_dropout(opd_linear(y, w[7], NULL), 0.1, true));
+    }
+    return opd_linear(opd_rms_norm(x, OPD_INTS(FEATURES), weights[2], opd_value_none()), weights[0], NULL);
+}
+static void train_a_transformer(void) {
+    OPD_SCOPED;
+    count = 0;
+    opd_manual_seed(7);
+    weight(OPD_INTS(WORDS, FEATURES), 0.1);
+    weight(OPD_INTS(PLACES, FEATURES), 0.1);
+    weight(OPD_INTS(FEATURES), 0);
+    for (int layer = 0; layer < 2; layer++) {
+        weight(OPD_INTS(FEATURES), 0);
+        for (int i = 0; i < 4; i++) { weight(OPD_INTS(FEATURES, FEATURES), 0.2); }
+        weight(OPD_INTS(FEATURES), 0);
+        weight(OPD_INTS(4 * FEATURES, FEATURES), 0.2);
+        weight(OPD_INTS(FEATURES, 4 * FEATURES), 0.1);
+    }
+    opd_adam_options options = opd_adamw_defaults();
+    options.lr = 0.003;
+    opd_optimizer *const adam = opd_adamw_new(weights, count, &options);
+    for (int step = 0; step < 8; step++) {
+        OPD_SCOPED;
+        opd_tensor *const tokens = opd_randint(WORDS, OPD_INTS(5, PLACES + 1), OPD_INT64);
+        opd_tensor *const scores = transformer(opd_contiguous(opd_narrow(tokens, 1, 0, PLACES)));
+        opd_tensor *const next = opd_reshape(opd_narrow(tokens, 1, 1, PLACES), OPD_INTS(-1));
+        CHECK(opd_backward(opd_cross_entropy_loss(opd_reshape(scores, OPD_INTS(-1, WORDS)), next)) == 0);
+        (void)opd_clip_grad_norm(weights, count, 1.0, 2.0, false);
+        (void)opd_optimizer_set_lr(adam, opd_lr_cosine(0.003, step, 8, 0));
+        opd_optimizer_step(adam);
+        opd_optimizer_zero_grad(adam);
+    }
+    opd_optimizer_free(adam);
+    expect("a transformer", 0x733c1e2ae36337cbu);
+}
+TEST(a_transformer) { train_in_each_way(train_a_transformer); }
+CHECK_MAIN()
