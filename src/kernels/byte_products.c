@@ -59,7 +59,6 @@ OPDI_ALWAYS void opdi_codes_make_here(const opdi_code_job *job, const float *x, 
         else { for (int lane = 0; lane < some; lane++) { out[i + lane] = (uint8_t)whole[lane]; } }
     }
 }
-OPDI_UNFUSED_BEGIN
 /* Computes what follows a product for `rows` rows of `count` columns, from column j on, without codes: v [rows, 32]. */
 OPDI_ALWAYS void opdi_byte_ends_here(const opdi_byte_ends *ends, const int32_t *sums, int64_t ld, int64_t rows,
                                      int64_t j, int64_t count, const uint8_t *other, int64_t other_step, float *v) {
@@ -102,7 +101,6 @@ OPDI_BYTE_ENDS_AT(avx2, OPDI_AVX2)
 OPDI_BYTE_ENDS_AT(avx512, OPDI_AVX512)
 #endif
 #undef OPDI_BYTE_ENDS_AT
-OPDI_UNFUSED_END
 /* Sets to[i] to the larger one of to[i] and from[i].  flip: 0x80 if the codes are int8. */
 OPDI_ALWAYS void opdi_codes_max_here(const uint8_t *from, uint8_t flip, int64_t count, uint8_t *to) {
     uint8_t a[32] = {0}, b[32] = {0};
