@@ -8,7 +8,6 @@
 #pragma STDC FP_CONTRACT DEFAULT
 #elif defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC pop_options
-#pragma GCC diagnostic pop
 #endif
 #endif /* OPDISPATCH_IMPLEMENTATION */
 #if !defined(OPDI_IMPLEMENTED) && defined(OPDISPATCH_IMPLEMENTATION)

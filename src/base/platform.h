@@ -233,10 +233,6 @@ extern char **environ;
     defined(OPDISPATCH_PART)
 #define OPDI_LESS                /* helpers of left-out families or of other parts are compiled, but unused */
 #endif
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpsabi"          /* inlined functions return vectors: see OPDI_PORTABLE */
-#endif
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"

@@ -16,13 +16,14 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
     int64_t step = 0;
     for (; step + 4 * WIDTH <= depth; step += 4 * WIDTH) {
         const OPDI_V *v8f = (const OPDI_V *)(const void *)(a + step), *other = (const OPDI_V *)(const void *)(x + step);
-        s0 += v8f[0] * other[0];
-        s1 += v8f[1] * other[1];
-        s2 += v8f[2] * other[2];
-        s3 += v8f[3] * other[3];
+        OPDI_ASM_FMA("p" OPDI_ASM, s0, v8f[0], other[0]);
+        OPDI_ASM_FMA("p" OPDI_ASM, s1, v8f[1], other[1]);
+        OPDI_ASM_FMA("p" OPDI_ASM, s2, v8f[2], other[2]);
+        OPDI_ASM_FMA("p" OPDI_ASM, s3, v8f[3], other[3]);
     }
     for (; step + WIDTH <= depth; step += WIDTH) {
-        s0 += *(const OPDI_V *)(const void *)(a + step) * *(const OPDI_V *)(const void *)(x + step);
+        OPDI_ASM_FMA("p" OPDI_ASM, s0, *(const OPDI_V *)(const void *)(a + step),
+                     *(const OPDI_V *)(const void *)(x + step));
     }
     s0 = (s0 + s1) + (s2 + s3);
 #if defined(OPDI_NEON)

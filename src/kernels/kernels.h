@@ -58,6 +58,8 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
     (!defined(OPD_LEAN) || defined(OPD_NO_SIMD))
 #define OPDI_PORTABLE
 #define OPDI_AVX2
+/* Functions have vectors as arguments.  This is not restored, because gcc warns at the end of the file. */
+#pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 #if defined(OPDI_X86) || defined(OPDI_NEON) || defined(OPDI_PORTABLE)
 #define OPDI_VECTORS
