@@ -1,6 +1,11 @@
 #include "kernels.h"
 
-//== tiles of blocks, for many rows of x ===============================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>tiles        products of many rows with weights in blocks
+//
+//  This is the second method of >>rounded: panels of unpacked weights, and tiles of four rows of x.
+//----------------------------------------------------------------------------------------------------------------------
+
 
 /* Writes codes k .. k + count - 1 of a row of blocks of integers, which begins at `row`, and for each 32 of them the
    scale, and the minimum of formats with zero points.  k and count are multiples of 32. */

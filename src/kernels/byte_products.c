@@ -1,5 +1,12 @@
 #include "kernels.h"
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>codes        products and convolutions of codes of 8 bits
+//
+//  A quantised tensor has codes: integers of 8 bits, which stand for (code - zero) * scale.  Layers of quantised models
+//  multiply codes, add the products exactly as integers, and scale the sums.
+//----------------------------------------------------------------------------------------------------------------------
+
 //== codes of 8 bits and floats ========================================================================================
 
 /* Sets out[i] to (codes[i] - zero) * scale. */

@@ -1,10 +1,8 @@
-//----------------------------------------------------------------------------------------------------------------------
-//  >>left_out     functions of tools that are left out
+//== functions of tools that are left out ==============================================================================
 //
 //  If a macro leaves a tool out, all its functions still exist, so that programs, plug-ins and other tools can be
 //  linked.  Such a function fails with an error that names the macro, writes NULL for its results, and does not take
 //  ownership of arguments.  Functions that free or close something do nothing.
-//----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
 OPDI_INTERNAL int opdi_cast_device(const opd_tensor *tensor);
