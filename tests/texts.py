@@ -218,6 +218,15 @@ def lean_names():
                         name, number, line.strip())
 
 
+def fork_locks():
+    """A process that forks takes each lock of the library before, so that no lock stays taken in the child."""
+    taken = read('src/process/fork.c')
+    for name in files('src/**/*.c'):
+        for lock in re.findall(r'^(?:OPDI_INTERNAL|static) opdi_mutex (\w+) = OPDI_MUTEX_INIT', read(name), re.M):
+            if not re.search(r'&%s\b' % lock, taken):
+                yield '%s: %s is not in opdi_fork_locks of src/process/fork.c' % (name, lock)
+
+
 # Types of ATen, classes and modules of Python, and values of Python that C does not have.  The folders read or run
 # texts of Python, and may use its words.
 PYTHON_WORDS = re.compile(r'\b(functorch|version_counter|Variable|kwargs|tuples?|dicts?|None|autograd\.Function|'
@@ -534,8 +543,8 @@ def platforms(write=False):
 #-- the script ---------------------------------------------------------------------------------------------------------
 
 CHECKS = {check.__name__: check for check in (
-    contents, rooms, modes, includes, macro_names, function_length, macro_functions, line_length, short_names, lean_names, error_words,
-    documents_claims, platforms)}
+    contents, rooms, modes, includes, macro_names, function_length, macro_functions, line_length, short_names, lean_names,
+    fork_locks, error_words, documents_claims, platforms)}
 
 
 def report(name):

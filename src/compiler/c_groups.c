@@ -205,7 +205,7 @@ static void opdi_c_write_extern(opdi_cfile *file, opdi_group *group) {
 
 //== groups of nests, written as C functions ===========================================================================
 
-/* Writes the C functions of a group, which use these buffers-> */
+/* Writes the C functions of a group, which use these buffers. */
 static void opdi_c_write_function(opdi_cfile *file, opdi_group *group, const opdi_group_buffers *buffers) {
     char name[64];
     const bool product = opdi_group_contracts(group);

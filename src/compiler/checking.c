@@ -86,7 +86,7 @@ static int opdi_flags_check_run(const char *what, const char *flags) {
     return wrong;
 }
 /* The compilers and flags that were found to be right, as opdi_flags_key gives them. */
-static opdi_mutex opdi_checked_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_checked_lock = OPDI_MUTEX_INIT;
 static uint64_t opdi_checked[OPDI_CHECKED_FLAGS];
 static uint32_t opdi_checked_count;
 static uint64_t opdi_flags_key(const char *flags) {

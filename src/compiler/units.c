@@ -8,7 +8,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A lock for the first compilation, which registers the lazy device and its kernels. */
-static opdi_mutex opdi_lazy_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_lazy_lock = OPDI_MUTEX_INIT;
 static int opdi_lazy_state;                       /* 0: the device is not registered yet; 1: it is registered; -1: other
                                                      code uses the device */
 OPDI_INTERNAL int opdi_lazy_open(const char *what) {

@@ -1019,7 +1019,7 @@ static const opdi_builtin opdi_builtins[] = {
 };
 #define OPDI_BUILTINS (int32_t)(sizeof opdi_builtins / sizeof *opdi_builtins)
 #define OPDI_BUILTIN_CHAINS 512
-static opdi_mutex opdi_builtin_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_builtin_lock = OPDI_MUTEX_INIT;
 static int16_t opdi_builtin_heads[OPDI_BUILTIN_CHAINS];       /* for each hash: the first row of its chain + 1; 0: there
                                                                  is none */
 static int16_t opdi_builtin_more[OPDI_BUILTINS];              /* for each row: the next row of its chain + 1; 0: there

@@ -95,13 +95,19 @@ int opd_finish(void) {
 
 #if !defined(OPD_NO_THREADS) && !defined(_WIN32)
 static opdi_mutex *const opdi_fork_locks[] = {
-    &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_key_lock,
+    &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_key_lock, &opdi_int_lock,
 #if !defined(OPD_NO_CACHE)
     &opdi_large.lock,
 #endif
     &opdi_meta_lock, &opdi_backend_lock, &opdi_own_lock, &opdi_view_lock, &opdi_accumulate_lock, &opdi_dual_lock,
 #if !defined(OPD_NO_GRAPHS)
-    &opdi_plan_lock,
+    &opdi_plan_lock, &opdi_builtin_lock,
+#endif
+#if !defined(OPD_NO_COMPILER)
+    &opdi_lazy_lock,
+#if defined(OPDI_COMPILES)
+    &opdi_checked_lock,
+#endif
 #endif
 #if !defined(OPD_NO_SCRIPTS)
     &opdi_script_lock,
@@ -116,7 +122,7 @@ static opdi_mutex *const opdi_fork_locks[] = {
     &opdi_groups.lock,
 #endif
     &opdi_keeping_lock, &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock, &opdi_generator_lock,
-    &opdi_mapping_lock};
+    &opdi_mapping_lock, &opdi_sized_lock};
 enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
 static uint32_t opdi_fork_held;                   /* a bit for each lock that this thread holds for the fork */
 

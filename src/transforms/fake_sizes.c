@@ -24,7 +24,7 @@ typedef struct opdi_sized_node {
     opdi_size size[1];                            /* ndim of them */
 } opdi_sized_node;
 /* Protects the lists of tensors with such sizes: any thread may free a tensor. */
-static opdi_mutex opdi_sized_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_sized_lock = OPDI_MUTEX_INIT;
 
 //== symbols and sizes =================================================================================================
 

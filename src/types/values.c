@@ -96,7 +96,7 @@ typedef struct opdi_int_names {
 } opdi_int_names;
 static opdi_int_names *opdi_int_dtypes;
 static const opdi_dtype_info opdi_int_any = {"int_blocks", "INT_BLOCKS", 0, OPDI_CLASS_BLOCK};
-static opdi_mutex opdi_int_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_int_lock = OPDI_MUTEX_INIT;
 
 /* Writes the name of a dtype of integers, such as "int4_group32_asymmetric", to buf[40]. */
 static void opdi_int_name(const opdi_block_info *info, bool upper, char *buf) {
