@@ -280,6 +280,7 @@ static opd_tensor *opdi_int_blocks_make(opd_tensor *codes, opd_tensor *scales, o
 opd_tensor *opd_int_blocks(opd_tensor *codes, opd_tensor *scales, opd_tensor *zero_points, int bits) {
     opd_tensor *out = NULL;
     if (!opd_ok() || opdi_null_tensor(codes, "opd_int_blocks") || opdi_null_tensor(scales, "opd_int_blocks") ||
+        (zero_points && opdi_null_tensor(zero_points, "opd_int_blocks")) ||
         opdi_int_check(codes, scales, zero_points)) { return NULL; }
     OPD_SCOPE { out = opd_scope_return(opdi_int_blocks_make(codes, scales, zero_points, bits)); }
     return out;
