@@ -1221,7 +1221,7 @@ TEST(attention_with_masks) {
             if (went_well(opd_ok() ? 0 : -1)) {
                 for (int i = 0; i < 4; i++) {
                     opd_tensor *want = opd_to_dtype(opd_detach(of[0][i]), OPD_FLOAT32), *got = opd_to_dtype(to_host(of[1][i]), OPD_FLOAT32);
-                    const double most = opd_item_f64(opd_max(opd_abs(want))) + 0.1;      /* gradients of one key are 0 */
+                    const double most = opd_item_f64(opd_max(opd_abs(want))) + (n[3] > 1 ? 0.1 : 1);      /* gradients of one key are 0 */
                     same_values(opd_div_Scalar(got, opd_value_double(most)), opd_div_Scalar(want, opd_value_double(most)), type == OPD_FLOAT32 ? 1e-5 : type == OPD_FLOAT16 ? 4e-3 : 3e-2);
                 }
             }
@@ -1308,8 +1308,8 @@ TEST(attention_with_dropout_in_a_capture) {
     q = to_gpu(opd_zeros(OPD_INTS(1, 2, 40, 8), OPD_FLOAT32));
     v = opd_tensor_set_requires_grad(to_gpu(opd_ones(OPD_INTS(1, 2, 40, 8), OPD_FLOAT32)), true);
     for (int i = 0; i < 2; i++) { sums[i] = to_gpu(opd_zeros(OPD_INTS(2, 40), OPD_FLOAT32)); }
-    s = opd_stream_new(gpu(0));
-    (void)opd_stream_wait(s, opd_stream_current(gpu(0)));
+    s = opd_stream_new(gpu(-1));
+    (void)opd_stream_wait(s, opd_stream_current(gpu(-1)));
     was = opd_stream_set(s);
     for (int i = 0; i < 2; i++) {                 /* the first time without a capture */
         if (i) { CHECK_INT(opd_capture_begin(s), 0); }
