@@ -485,15 +485,11 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     }
     opdi_c_write(file, ");\n}\n");
 }
+#if defined(OPDI_COMPILES)
 /* Returns the number of texts into which functions with this number of bytes are divided: at most one for each
    processor, because each text costs the compiler a tenth of a second. */
 static size_t opdi_c_parts(size_t bytes) {
-#if defined(OPDI_COMPILES)
     return OPDI_MAX((size_t)1, OPDI_MIN(bytes / 10000, OPDI_MIN((size_t)opdi_processors(), (size_t)8)));
-#else
-    (void)bytes;
-    return 1;
-#endif
 }
 /* Adds prototypes of the functions in `groups` to `out`: the lines that begin with GROUP, up to the brace. */
 static void opdi_c_write_prototypes(const char *groups, opdi_string *out) {
@@ -526,6 +522,7 @@ OPDI_INTERNAL void opdi_c_divide(const opdi_string *text, opdi_string *list) {
     list->failed = list->failed || prototypes.failed;
     opdi_string_free(&prototypes);
 }
+#endif
 /* Writes the C text to `source`, and the text of the header to `header`.  If unit->file is true, the C text includes
    the header; otherwise it contains the text of the header.  opdi_c_divide divides code for this process.  Returns
    0, or -1 and sets an error. */
