@@ -243,7 +243,7 @@ static bool opdi_coded_numbers(const opdi_gnode *node, bool back, double *number
     }
     const double inverse = right ? 1 / numbers[0] : 0;
     return right && numbers[0] > 1e-30 && inverse > 1e-30 && fabs(numbers[1]) <= 65536 &&
-        (numbers[4] == OPD_INT8 || numbers[4] == OPD_UINT8);
+        (numbers[4] == (double)OPD_INT8 || numbers[4] == (double)OPD_UINT8);
 }
 /* Returns whether codes may be channels-last: all their users take any strides. */
 static bool opdi_coded_any_strides(const opdi_gvalue *codes) {
