@@ -346,7 +346,7 @@ static void folder_name(const model_folder *f, int64_t block, const char *name, 
     }
     (void)snprintf(buf, cap, "%s.%s", stem, end);
 }
-/* Returns the place of a tensor among those of all files, -1 if it is missing.  Some folders of gpt2 leave out the word
+/* Returns the place of a tensor among the tensors of all files, -1 if it is missing.  Some folders of gpt2 leave out the word
    "transformer." in front of all names, as others leave out "model.". */
 static int64_t folder_find(const model_folder *f, const char *name) {
     const char *dot = strchr(name, '.');

@@ -436,7 +436,7 @@ typedef struct tok_vocabulary {
     bool add_bos, add_eos, space_before, whole_words;
     bool cleans;                                  /* decoding removes spaces in front of signs such as commas */
     bool drops_space;                             /* phi-3: white space after a special token is dropped */
-    /* for vocabularies of tokenizer.json, see tokenizer.h; false for those of GGUF files */
+    /* for vocabularies of tokenizer.json, see tokenizer.h; false for vocabularies of GGUF files */
     bool by_rank;                                 /* merges by a list of pairs; true for all BPE */
     bool leftmost;                                /* special tokens are searched from left to right; their types hold */
     bool space_first, space_once, space_splits;   /* the space in front: only at the start of the text, not if there is

@@ -262,13 +262,13 @@ OPD_NEW int opd_int4_block(void);
    in blocks or cannot be written, if blocks would be cut, or if a number is NaN, infinite or too large.  It is
    opd_to_dtype(tensor, dtype); opd_dequantize makes float32 again. */
 OPD_NEW opd_tensor *opd_quantize_blocks(opd_tensor *tensor, opd_scalar_type dtype);
-/* Makes a weight of integers with scales (see opd_dtype_int_blocks) of parts that exist, such as those of torchao, in
-   the innermost scope.  codes: int8 or uint8 [..., k], which must fit into `bits` bits, 1 to 8.  scales: one number;
-   [...], one for each row; or [..., groups], one for each k / groups codes of a row, which must be a multiple of 8.
-   They are float32, float16 or bfloat16.  zero_points: the same sizes, integers or floats; or NULL, which stands for 0
-   if the codes are int8, and for 2^(bits - 1) if they are uint8.  The numbers are (code - zero point) * scale.  All
-   tensors are on the CPU, and are copied.  Returns NULL with an error if they do not fit together.  Follows torchao's
-   dequantize_affine.
+/* Makes a weight of integers with scales (see opd_dtype_int_blocks) of parts that exist, such as the parts of a tensor
+   of torchao, in the innermost scope.  codes: int8 or uint8 [..., k], which must fit into `bits` bits, 1 to 8.  scales:
+   one number; [...], one for each row; or [..., groups], one for each k / groups codes of a row, which must be a
+   multiple of 8.  They are float32, float16 or bfloat16.  zero_points: the same sizes, integers or floats; or NULL,
+   which stands for 0 if the codes are int8, and for 2^(bits - 1) if they are uint8.  The numbers are (code - zero
+   point) * scale.  All tensors are on the CPU, and are copied.  Returns NULL with an error if they do not fit
+   together.  Follows torchao's dequantize_affine.
    opd_int_blocks_parts: Sets *codes, *scales and *zero_points to the parts of such a weight, in the innermost scope:
    int8 codes and no zero points (NULL) if it is symmetric, else uint8 codes and zero points.  Scales and zero points
    are float32 [..., groups].  Returns 0, or -1 with an error if the tensor has another dtype, or is transposed. */

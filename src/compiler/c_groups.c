@@ -293,8 +293,8 @@ static void opdi_c_write_nameless(const opdi_group *group, const opdi_group_buff
         text += OPDI_MAX(length, (size_t)1);
     }
 }
-/* Sets group->same to an earlier group whose C functions differ from those of this group, the text from byte `start`
-   on, only in names; then removes the text.  If there is none, later groups may find this group. */
+/* Sets group->same to an earlier group with the same C functions, except for names, and removes the functions of this
+   group, which are the text from byte `start` on.  If there is none, later groups may find this group. */
 static void opdi_c_share(opdi_cfile *file, opdi_group *group, const opdi_group_buffers *buffers, size_t start) {
     opdi_string text = {NULL, 0, 0, false};
     if (file->out->failed) { return; }

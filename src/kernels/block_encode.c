@@ -723,8 +723,8 @@ static uint8_t opdi_int_code(float x, float inverse, float zero, float most) {
     code = OPDI_ROUNDED(float, code + OPDI_MAGIC) - OPDI_MAGIC + zero;
     return (uint8_t)(code > most ? most : code < 0 ? 0 : code);
 }
-/* Writes a block of integers whose scale and zero point are those of torchao's choose_qparams_affine.  Returns false if
-   the scale would be infinite. */
+/* Writes a block of integers with the scale and zero point that torchao's choose_qparams_affine gives.  Returns false
+   if the scale would be infinite. */
 static bool opdi_encode_ints(const opdi_block_info *info, const float *x, uint8_t *at) {
     const int most = (1 << info->bits) - 1;
     float low = 0, high = 0, zero = (float)((most + 1) / 2);

@@ -129,8 +129,8 @@ OPDI_ALWAYS void opdi_block_scales(const uint8_t *at, int8_t *scales) {
     memcpy(scales, all, sizeof all);
 }
 /* How the codes of blocks of 32 elements are stored: nibbles, nibbles and fifth bits, bytes, or nibbles that choose
-   from a table.  The codes of bytes and of IQ4_NL have signs here; those of WHOLES are bytes, of which 128 is
-   subtracted. */
+   from a table.  The codes of bytes and of IQ4_NL have signs here.  WHOLES are bytes without a sign: 128 is
+   subtracted from each. */
 enum { OPDI_ROW_FOURS, OPDI_ROW_FIVES, OPDI_ROW_EIGHTS, OPDI_ROW_IQ4, OPDI_ROW_FP4, OPDI_ROW_WHOLES };
 #define OPDI_ALL8_OF(x) {x, x, x, x, x, x, x, x}
 /* Returns the sums of four products each of two blocks, the first at w.  Their codes begin `at` bytes after w, and

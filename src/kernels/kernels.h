@@ -165,7 +165,7 @@ OPDI_ALWAYS float opdi_fused_f32(float a, float b, float c) {
 #endif
 }
 /* Returns r = x - n * ln 2, at most 0.347 in absolute value, for n = round(x / ln 2).  Sets the last 9 bits of *count
-   to those of n + 254.  `lv` is the level of instructions. */
+   to the last bits of n + 254.  `lv` is the level of instructions. */
 #define OPDI_MAGIC_EXP (OPDI_MAGIC + 254)
 OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, uint32_t *count) {
     float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC_EXP)), k = t - OPDI_MAGIC_EXP;
@@ -192,7 +192,7 @@ OPDI_ALWAYS float opdi_exp_near(int lv, float r) {
     q = OPDI_FMAF(lv, q, r, 0.5f);
     return OPDI_FMAF(lv, q, r * r, r) + 1.0f;
 }
-/* Returns 2^n * e^r for |r| <= 0.35, where the last 9 bits of `count` are those of n + 254.  2^n is applied in two
+/* Returns 2^n * e^r for |r| <= 0.35, where `count` ends with the last 9 bits of n + 254.  2^n is applied in two
    factors, so that very large and very small results are rounded only once. */
 OPDI_ALWAYS float opdi_exp_scaled(int lv, float r, uint32_t count) {
     const uint32_t half = count >> 1;
@@ -261,7 +261,7 @@ OPDI_ALWAYS double opdi_select_f64(bool condition, double a, double b) {
     const uint64_t mask = condition ? ~(uint64_t)0 : 0;
     return opdi_double((opdi_bits64(a) & mask) | (opdi_bits64(b) & ~mask));
 }
-/* Returns y * 2^n for |n| <= 1100, where the last 12 bits of t are those of n + 2046.  2^n is applied in two factors,
+/* Returns y * 2^n for |n| <= 1100, where t ends with the last 12 bits of n + 2046.  2^n is applied in two factors,
    so that very large and very small results are rounded only once. */
 OPDI_ALWAYS double opdi_scale_f64(double y, double t) {
     const uint64_t count = opdi_bits64(t), half = count >> 1;
@@ -293,7 +293,7 @@ OPDI_ALWAYS double opdi_exp_series(double r) {
     odd = OPDI_FMA(odd, z, 0.1666666666666667);
     return OPDI_FMA(OPDI_FMA(even, r, odd), r, 0.5);
 }
-/* Returns r with x = n * ln(2) + r for an integer n.  Sets the last 12 bits of *t to those of n + 2046. */
+/* Returns r with x = n * ln(2) + r for an integer n.  Sets the last 12 bits of *t to the last bits of n + 2046. */
 OPDI_ALWAYS double opdi_exp_rest(double x, double *t) {
     *t = OPDI_FMA(x, 1.4426950408889634, OPDI_MAGIC_EXP64);
     const double k = OPDI_MAGIC_EXP64 - *t;

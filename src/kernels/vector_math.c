@@ -331,7 +331,7 @@ OPDI_INTERNAL void opdi_vlog(int64_t count, float *out, const float *a) {
     }
 }
 /* The logarithm, sine and cosine with the same bits at every level, of `count` numbers, a multiple of OPDI_VSTEP.
-   Angles are at most 2^27, and logarithms are those of opdi_log_normal1. */
+   Angles are at most 2^27.  opdi_log_normal1 computes a logarithm. */
 OPDI_VMATH_LOOP(once, log_normal, OPDI_ONCE, opdi_vmath_step, )
 OPDI_VMATH_LOOP(once, sin, OPDI_ONCE, opdi_vmath_step, )
 OPDI_VMATH_LOOP(once, cos, OPDI_ONCE, opdi_vmath_step, )
