@@ -4,13 +4,7 @@
 #define _GNU_SOURCE 1             /* for mkdtemp */
 #include "../../opdispatch.h"
 #include "../check.h"
-#define OPDI_IMPLEMENTED          /* the example must not compile the library again */
-#define OPDISPATCH_WRAPPERS
-#define main llama_main
-#define opd_finish() (opd_ok() ? 0 : 1)      /* it would end the scope of the test */
-#include "../../examples/llama.c"
-#undef main
-#undef opd_finish
+#include "llama_inside.h"
 #if defined(_WIN32)
 #include <direct.h>
 #define rmdir _rmdir
@@ -85,16 +79,6 @@ static void edit(const char *name, const char *from, const char *to) {
     write_file(name, made.at, made.count);
     free(made.at); free(data);
 }
-static int run_words(int argc, const char **argv) {
-    const int status = llama_main(argc, (char **)argv);
-    (void)opd_log_set(NULL, NULL);
-    opd_exact_blocks_set(false);
-    return status;
-}
-/* Runs `llama ...`. */
-#define RUN(...) run_words((int)(sizeof (const char *[]){__VA_ARGS__} / sizeof (const char *)) + 1, \
-                           (const char *[]){"llama", __VA_ARGS__, NULL})
-
 TEST(folders_give_the_tokens_and_logits_of_transformers) {
     for (int i = 0; i < FOLDERS; i++) {
         CHECK_INT(check(golden("folders/", folders[i]), false), 0);

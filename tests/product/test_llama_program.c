@@ -4,13 +4,7 @@
 #define _GNU_SOURCE 1             /* for mkdtemp */
 #include "../../opdispatch.h"
 #include "../check.h"
-#define OPDI_IMPLEMENTED          /* the example must not compile the library again */
-#define OPDISPATCH_WRAPPERS
-#define main llama_main
-#define opd_finish() (opd_ok() ? 0 : 1)      /* it would end the scope of the test */
-#include "../../examples/llama.c"
-#undef main
-#undef opd_finish
+#include "llama_inside.h"
 #if !defined(_WIN32)
 #include <unistd.h>
 #endif
@@ -34,16 +28,6 @@ static const char *scratch(const char *name) {
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
-static int run_words(int argc, const char **argv) {
-    const int status = llama_main(argc, (char **)argv);
-    (void)opd_log_set(NULL, NULL);
-    opd_exact_blocks_set(false);
-    return status;
-}
-/* Runs `llama ...`. */
-#define RUN(...) run_words((int)(sizeof (const char *[]){__VA_ARGS__} / sizeof (const char *)) + 1, \
-                           (const char *[]){"llama", __VA_ARGS__, NULL})
-
 /* Writes scratch("m.gguf"): the golden file without the tensor `drop`, and with the tensor `name` (replaced, if it is
    there) and a setting `key`, such as "llama.rope.scale_linear:f32".  All can be NULL. */
 static void changed(const char *file, const char *drop, const char *name, opd_tensor *tensor, const char *key,
