@@ -5,9 +5,9 @@
    ci: --filter none
 
    For each model, FOLDER has a file MODEL.pt2 of torch.export, and a file MODEL.npz with the inputs (in0, in1, ...) and
-   the results (out0, ...).  bench/peers/compiled_models.py writes these files, and bench/peers/quantized_models.py those
-   of quantised models.  The program uses one thread.  A time is
-   processor time, the median of several rounds.  In each round, all ways to run the model take turns.
+   the results (out0, ...).  bench/peers/compiled_models.py writes these files; bench/peers/quantized_models.py writes
+   quantised models and the same models in float32.  The program uses one thread.  A time is processor time, the median
+   of several rounds.  In each round, all ways to run the model take turns.
    The columns c/plain and f/plain are the times of compiled and of frozen runs, divided by those of uncompiled runs.  A
    row in which one of them is above 1.00 is marked.  If the library has found that uncompiled runs of a model are
    faster, compiled runs are uncompiled, too, and the row says so.

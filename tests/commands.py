@@ -187,6 +187,8 @@ ROWS = {
     ('bench/README.md', 'sh bench/instructions.sh'): ('why', 'needs a cross compiler and takes minutes',
                                                       'bench/instructions.c', 'bench/instructions_counter.c'),
     ('bench/README.md', 'python3 bench/peers/compiled_models.py FOLDER'): ('why', 'needs PyTorch and torchvision'),
+    ('bench/README.md', 'python3 bench/peers/quantized_models.py FOLDER'): ('why', 'needs PyTorch and torchao'),
+    ('bench/README.md', 'python3 bench/peers/torch_quantized.py FOLDER'): ('why', 'needs PyTorch'),
     ('bench/README.md', 'cc -O2 bench/compiled.c -o bench_compiled -lm -lpthread -ldl && '
      './bench_compiled --quick --python python3 FOLDER'): ('built', 'bench/compiled.c', 'bench/peer.h'),
     ('bench/README.md', 'python3 bench/peers/torch_steps.py FOLDER'): ('why', 'needs PyTorch and torchvision'),
