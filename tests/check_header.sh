@@ -594,6 +594,7 @@ check_parts() {
     awk '$1 ~ /\.c$/ && $2 !~ /^[0-9]+$/ { print "src/files.txt has no time for " $1 }' \
         "$root/src/files.txt"
     for n in 1 7 2; do
+        [ $n = 7 ] || turn $((n - 1)) 2 || continue
         parts_of $n "$programs/main.c $programs/use.c" "$quick_c $strict_c" -O0
         for object in $objects; do
             nm "$object" | awk 'NF == 3 && $2 ~ /[bBdD]/ && $3 !~ /\./ { print $3 }' | sort -u

@@ -26,8 +26,12 @@ quiet() {
 $quiet_out"
     [ -z "$quiet_out" ] || printf '%s\n' "$quiet_out" | head -n 12
 }
+# turn K N: whether a check runs that one of N commits runs, the one whose count of commits leaves the rest K.  It runs for
+# every commit with .ci/run --whole, and without .ci/run.
+turn() { [ -z "${CHECK_TURNS:-}" ] || [ "$((${CHECK_TURN:-0} % $2))" = "$1" ]; }
+another_turn='SKIP: other commits run it, and .ci/run --whole'
 # built_before MODE_CC HEADER: prints an implementation that tests/run.sh has compiled from HEADER in this mode with this compiler
-# (sanitize_clang; plain_*: with any compiler), if it is in $OBJECTS.
+# (address_clang: with its address sanitizer; plain_*: with any compiler), if it is in $OBJECTS.
 built_before() {
     for built in "${OBJECTS:-/nowhere}"/$1.o; do
         if [ "$built" -nt "$2" ]; then echo "$built"; return; fi

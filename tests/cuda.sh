@@ -182,9 +182,10 @@ check_cuda_first_run_without_gpu() {
     return 0
 }
 check_cuda_emulated_sanitized() {
+    turn 0 2 || { echo "$another_turn"; return; }
     flags='-g1 -O0 -DOPD_NO_CACHE -fsanitize=address'
     quiet $quick_c $flags -I"$root" "$root/tests/cuda/test_cuda.c" -c -o "$tmp/s_tests.o"
-    s_implementation=$(built_before "sanitize_$quick_c" "$root/opdispatch.h")
+    s_implementation=$(built_before "address_$quick_c" "$root/opdispatch.h")
     if [ -z "$s_implementation" ]; then
         s_implementation=$tmp/s_implementation.o
         quiet $quick_c $flags -I"$root" -c "$tmp/implementation.c" -o "$s_implementation"
@@ -248,6 +249,7 @@ check_cuda_emulated_mpi() {
     done
 }
 check_cuda_emulated_plugin() {
+    turn 1 2 || { echo "$another_turn"; return; }
     implementation; tests_object
     quiet $quick -std=c++17 -O0 -shared -fPIC -DOPDISPATCH_PLUGIN -I"$root/tests/cuda" -I"$root" -x c++ "$root/opdispatch_cuda.cu" \
         -o "$tmp/emulated.so"

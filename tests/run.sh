@@ -35,7 +35,8 @@ terminal, a bar shows the progress and the remaining time.
   --header            runs only the checks of the header
   --rooms             compiles each file of src/ separately (make -C src), if it has changed, and tests these files
                       instead of the header.  It can be combined with the options above, except --cxx, --std11 and
-                      --header.  With --cxx-on-c, the files with C ONLY are compiled as C.
+                      --header.  With --cxx-on-c, the files with C ONLY are compiled as C.  A sanitizer can be
+                      combined with both.
   --quick             like --rooms, for work on the library: tcc compiles the test files, in a twentieth of a second.  If
                       tcc refuses a file, or a case fails or is skipped, CC compiles the file again, and only this
                       result counts.  The names of such files are printed at the end.
@@ -102,6 +103,10 @@ one() {
     case $file in *.cpp) build=$CXX ;; esac
     if [ "$RUN_LANGUAGE" = c++ ] && head -n 10 "$file" | grep -q 'C ONLY'; then build=$CC source="-x c $file -x none"; fi
     build="$build $RUN_FLAGS $RUN_QUICK $source $RUN_OBJECT"
+    # this file calls private functions of the files of src/, and contains what inside.o contains
+    if [ "$file" = "$RUN_WHOLE" ] && [ -n "$RUN_APART" ]; then
+        build="$CC $RUN_FLAGS -w -O0 -U_FORTIFY_SOURCE -DOPDI_APART -I${0%/*}/../src -I$RUN_APART $file $RUN_APART/libopdispatch.a"
+    fi
     passed=0; failed=0; skipped=0; built=; rc=0; by_tcc=
     if [ -n "$RUN_TCC" ]; then with_tcc && by_tcc=yes || echo "$base" >>"$RUN_TMP/by_cc"; fi
     if [ -z "$by_tcc" ] && ! $build -o "$RUN_TMP/$name" -lm -lpthread >"$log" 2>&1; then
@@ -158,11 +163,11 @@ fi
 #-- options ------------------------------------------------------------------------------------------------------------
 
 here=$(cd "$(dirname "$0")" && pwd)
-mode=plain; name=; operator=; RUN_AGAIN=; rooms=no; CHECKS=; RUN_TCC=
+mode=plain; sanitizer=none; name=; operator=; RUN_AGAIN=; rooms=no; CHECKS=; RUN_TCC=
 for arg in "$@"; do
     case $arg in
-        --sanitize) mode=sanitize ;;
-        --thread-sanitize) mode=thread ;;
+        --sanitize) sanitizer=address ;;
+        --thread-sanitize) sanitizer=thread ;;
         --cxx) mode=cxx ;;
         --cxx-on-c) mode=cxx_on_c ;;
         --again) RUN_AGAIN=yes ;;
@@ -190,9 +195,11 @@ fi
 # The plain tests use -O2, as programs do: only then does gcc fuse multiplications and additions.  They also have the
 # checks of glibc's functions (_FORTIFY_SOURCE), and the compiler's warnings for them.
 RUN_FLAGS=${CFLAGS:--O1}
-[ $rooms$mode != noplain ] || [ -n "${CFLAGS:-}" ] || RUN_FLAGS='-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2'
-case $mode in
-    sanitize)
+[ $rooms$mode$sanitizer != noplainnone ] || [ -n "${CFLAGS:-}" ] || RUN_FLAGS='-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2'
+kind=$mode                           # of an implementation that other scripts use, too: see built_before in checks.sh
+[ $sanitizer = none ] || kind=$sanitizer
+case $sanitizer in
+    address)
         RUN_FLAGS="-DOPD_NO_CACHE -g1 $RUN_FLAGS -fsanitize=address,undefined -fno-omit-frame-pointer"
         # clang takes 40 s less to compile the library if undefined behaviour traps: the address sanitizer then prints
         # the line, but not the reason.  It also finds what null and object-size find.
@@ -218,27 +225,26 @@ trap 'exit 130' INT TERM
 
 header=no; header_name=; linkage=no; RUN_LINKAGE_NAME=; cuda=no; RUN_CUDA_NAME=
 files=$(ls "$here"/*/test_*.c "$here"/*/test_*.cpp 2>/dev/null | grep -v test_cuda.c)  # tests/cuda.sh runs test_cuda.c
-case $mode in
-    plain) header=yes; [ -n "$name" ] || linkage=yes; ;;
-    header|std11) header=yes ;;
+case $mode$sanitizer in
+    plainnone) header=yes; [ -n "$name" ] || linkage=yes; ;;
+    headernone|std11none) header=yes ;;
 esac
 if [ "$CHECKS" = slow ]; then files=
-elif [ -z "$CHECKS$name" ] && [ $mode = plain ]; then CHECKS=quick      # if a name is given, slow checks run, too
+elif [ -z "$CHECKS$name" ] && [ $mode$sanitizer = plainnone ]; then CHECKS=quick      # if a name is given, slow checks run, too
 fi
 export CHECKS
 if [ -z "$name" ] && [ "$CHECKS" != all ]; then export CHECK_COMPILED_PART="${CHECK_COMPILED_PART:-8}"; fi      # see check.h
 case $mode in
     header|std11) files= ;;
-    thread) files=$(for f in $files; do head -n 10 "$f" | grep -q THREADED && echo "$f"; done) ;;
     cxx*) [ $rooms = yes ] ||
         files=$(for f in $files; do head -n 10 "$f" | grep -q 'C ONLY' || echo "$f"; done) ;;
 esac
+[ $sanitizer != thread ] || files=$(for f in $files; do head -n 10 "$f" | grep -q THREADED && echo "$f"; done)
 [ $mode = std11 ] && header_name=std11
 case $rooms$mode in
     yescxx|yesheader|yesstd11) echo "run.sh: --rooms cannot be combined with --cxx, --header or --std11 (see --help)" >&2; exit 2 ;;
 esac
-# test_kernels.c needs the whole header
-[ $rooms = no ] || { header=no; linkage=no; files=$(printf '%s\n' "$files" | grep -v /test_kernels.c); }
+[ $rooms = no ] || { header=no; linkage=no; }
 RUN_CASES=
 if [ -n "$operator" ] && [ -z "$name" ]; then
     echo "run.sh: the name of an operator is missing, as in: sh tests/run.sh operator softmax" >&2; exit 2
@@ -261,20 +267,20 @@ if [ -n "$name" ]; then
     elif [ -n "$layer" ]; then files=$layer; header=no
     elif [ -n "$chosen" ]; then files=$chosen; header=no
     elif [ $header = yes ] && sh "$here/check_header.sh" --list | grep -q "$name"; then files=; header_name=$name
-    elif [ $mode = plain ] && { echo linkage; sh "$here/linkage.sh" --list; } | grep -q "$name"; then
+    elif [ $mode$sanitizer = plainnone ] && { echo linkage; sh "$here/linkage.sh" --list; } | grep -q "$name"; then
         files=; header=no; linkage=yes
         [ "$name" = linkage ] || RUN_LINKAGE_NAME=$name
-    elif [ $mode = plain ] && sh "$here/cuda.sh" --list | grep -q "$name"; then
+    elif [ $mode$sanitizer = plainnone ] && sh "$here/cuda.sh" --list | grep -q "$name"; then
         files=; header=no; cuda=yes; RUN_CUDA_NAME=$name
     else RUN_CASES=$name; header=no; fi
 fi
 RUN_COMPILER=$CC; RUN_LANGUAGE=c; language=c
 # In a run of all tests, clang compiles the test files for an implementation of gcc: in half of gcc's time.
-if [ $rooms$mode = noplain ] && [ -z "$name${CFLAGS:-}" ] && command -v clang >/dev/null 2>&1; then RUN_COMPILER=clang; fi
+if [ $rooms$mode$sanitizer = noplainnone ] && [ -z "$name${CFLAGS:-}" ] && command -v clang >/dev/null 2>&1; then RUN_COMPILER=clang; fi
 case $mode in
     cxx*) RUN_COMPILER="$CXX -std=c++11"; RUN_LANGUAGE=c++; [ $mode = cxx_on_c ] || language=c++ ;;
 esac
-RUN_WHOLE=$here/kernels/test_kernels.c
+RUN_WHOLE=$here/kernels/test_kernels.c; RUN_APART=
 [ $language = c ] && build="$CC $RUN_FLAGS" || build="$RUN_COMPILER -x c++ $RUN_FLAGS"
 built_from=$(cat "$here/../opdispatch.h" "$RUN_WHOLE" "$here/inside.h" "$here/check.h" | cksum)
 RUN_OBJECT=${OBJECTS:-$RUN_TMP}/implementation_$(echo "$build $built_from" | cksum | tr ' ' _).o
@@ -288,7 +294,7 @@ if [ -t 1 ]; then
                 [ $cuda = no ] || sh "$here/cuda.sh" --list
                 [ $header = no ] || sh "$here/check_header.sh" --list; } | grep -c .)
 fi
-if [ -n "$RUN_TCC" ] && [ $mode != plain ]; then
+if [ -n "$RUN_TCC" ] && [ $mode$sanitizer != plainnone ]; then
     echo "run.sh: --quick can be combined only with a name (see --help)" >&2; exit 2
 fi
 if [ -n "$RUN_TCC" ] && ! command -v tcc >/dev/null 2>&1; then RUN_TCC=; echo "there is no tcc: $CC compiles the test files"; fi
@@ -301,13 +307,17 @@ export CC CXX RUN_TMP RUN_QUICK RUN_OBJECT RUN_FLAGS RUN_COMPILER RUN_LANGUAGE R
 rooms_built() {
     folder=${OBJECTS:-$here/../build}/rooms_$(echo "$build" | cksum | cut -d ' ' -f 1)
     mkdir -p "$folder" && folder=$(cd "$folder" && pwd) || return 1
+    RUN_APART=$folder; export RUN_APART
     RUN_OBJECT="$folder/inside.o $folder/libopdispatch.a"
     export OPD_INCLUDE=${OPD_INCLUDE:-$here/..}   # the library's own path would lead to src/
     [ ! -f "$folder/libopdispatch.a" ] || ! [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] ||
         [ -n "$(find "$here/../src" "$here/seams.h" "$here/inside.h" -type f ! -name '*.pyc' -newer "$folder/libopdispatch.a" | head -n 1)" ] || return 0
     make -s -C "$here/../src" -j "${JOBS:-2}" CC="$CC" FLAGS="$RUN_FLAGS -include $here/seams.h" B="$folder" || return 1
     [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] && [ "$folder/inside.o" -nt "$here/inside.h" ] ||
-        $build -DOPDI_APART -I"$here/../src" -I"$folder" -c "$here/inside_apart.c" -o "$folder/inside.o"
+        $build -DOPDI_APART -I"$here/../src" -I"$folder" -c "$here/inside_apart.c" -o "$folder/inside.o" || return 1
+    # one object of all, for other scripts; aoti/unsupported.c is for programs without OPD_AOTI
+    [ -z "${OBJECTS:-}" ] || [ -n "${CFLAGS:-}" ] || [ $sanitizer = none ] ||
+        ld -r $(find "$folder" -name '*.o' ! -name unsupported.o) -o "$OBJECTS/${kind}_$CC.o"
 }
 # The checks of the header do not need the implementation's object.  With more than one job, they start before it is
 # built.
@@ -316,7 +326,7 @@ if [ $header = yes ] && [ -n "$files" ] && [ "${JOBS:-2}" -gt 1 ]; then
     beside=$!
 fi
 failed_early=0; warned=0; rest=
-warnings=; [ $mode != plain ] || warnings='-Wall -Wextra'           # with sanitizers, compilers give false warnings
+warnings=; [ $mode$sanitizer != plainnone ] || warnings='-Wall -Wextra'           # with sanitizers, compilers give false warnings
 if [ -n "$files" ]; then
     if [ $rooms = yes ]; then
         if rooms_built; then times >"$RUN_TMP/times"; echo "the files of src/: built, $(seconds "$RUN_TMP/times") s"
@@ -324,8 +334,7 @@ if [ -n "$files" ]; then
     elif [ -f "$RUN_OBJECT" ]; then echo 'the implementation: built before'
     elif $build $warnings -c "$RUN_WHOLE" -o "$RUN_TMP/implementation.o" 2>"$RUN_TMP/warnings" &&
          mv "$RUN_TMP/implementation.o" "$RUN_OBJECT"; then
-        # tests/cuda.sh, tests/mpi.sh and tests/cross.sh use it, too: see built_before in tests/checks.sh
-        [ -z "${OBJECTS:-}" ] || [ -n "${CFLAGS:-}" ] || ln -sf "$(basename "$RUN_OBJECT")" "$OBJECTS/${mode}_$CC.o"
+        [ -z "${OBJECTS:-}" ] || [ -n "${CFLAGS:-}" ] || ln -sf "$(basename "$RUN_OBJECT")" "$OBJECTS/${kind}_$CC.o"
         times >"$RUN_TMP/times"; echo "the implementation: built, $(seconds "$RUN_TMP/times") s"
         if [ -s "$RUN_TMP/warnings" ]; then       # warnings of the optimiser, which check_header.sh does not use
             head -n 20 "$RUN_TMP/warnings"; echo 'the implementation: warnings'; warned=1

@@ -440,7 +440,8 @@ def wrong_lists():
 
 #-- the tables of platforms and of the parts of .ci/run ----------------------------------------------------------------
 
-ALWAYS, RELEASE, BY_HAND = TIMES = 'every change', 'before a release', 'by hand'
+ALWAYS, SECOND, RELEASE, BY_HAND = TIMES = 'every change', 'every second change', 'before a release', 'by hand'
+TURN = re.compile(r'\$\(its_turn ([^)]*)\)')
 PART = re.compile(r'''(?:^|\s)part (?:'([^']*)'|"([^"]*)") (.*)''')
 
 
@@ -466,7 +467,8 @@ def place_of(script, line, parts):
     if check:
         return 'sh %s %s' % (script, check.group(1)), ALWAYS
     word = target.group(1) if script == 'tests/cross.sh' and target else ''
-    times = [when for command, when, _ in parts.values() if script in command and (not word or word in command.split())]
+    times = [when for command, when, _ in parts.values() if script in command and (not word or word in TURN.sub('', command).split())]
+    times += [SECOND for command, _, _ in parts.values() if word and word in ' '.join(TURN.findall(command)).split()]
     return ('sh %s %s' % (script, word)).strip(), min(times, key=TIMES.index) if times else BY_HAND
 
 

@@ -89,10 +89,3 @@ OPD_UNUSED OPDI_INTERNAL int opdi_gemm_f32(int64_t rows, int64_t count, int64_t 
     opdi_gemm_in left = opdi_gemm_in_of(a, OPD_FLOAT32, rsa, csa), right = opdi_gemm_in_of(b, OPD_FLOAT32, rsb, csb);
     return opdi_gemm(4, rows, count, depth, &left, &right, (double)beta, product, rsc, csc);
 }
-
-OPD_UNUSED static int opdi_gemm_f64(int64_t rows, int64_t count, int64_t depth, const double *a, int64_t rsa,
-                                    int64_t csa, const double *b, int64_t rsb, int64_t csb, double beta,
-                                    double *product, int64_t rsc, int64_t csc) {
-    opdi_gemm_in left = opdi_gemm_in_of(a, OPD_FLOAT64, rsa, csa), right = opdi_gemm_in_of(b, OPD_FLOAT64, rsb, csb);
-    return opdi_gemm(8, rows, count, depth, &left, &right, beta, product, rsc, csc);
-}

@@ -97,8 +97,8 @@ typedef struct opdi_tiles {
     int failed, bad;                              /* failed: memory ran out; bad: a result is not finite */
 } opdi_tiles;
 
-static int opdi_winograd_known = -1;              /* 0 if the environment turns this method off, else 1; -1: not read
-                                                     yet */
+/* 0 if the environment turns this method off, else 1; -1: not read yet */
+OPDI_INTERNAL int opdi_winograd_known = -1;
 static bool opdi_winograd_wanted(void) {
     int wanted = OPDI_LOAD(&opdi_winograd_known);
     if (wanted < 0) {

@@ -3,6 +3,9 @@
 #define OPDISPATCH_IMPLEMENTATION
 #include "../inside.h"
 #include "../check.h"
+#if defined(OPDI_APART)                   /* with the separate files of src/: see run.sh --rooms */
+extern int opdi_winograd_known;
+#endif
 
 static float kn_random(void) {
     static uint32_t s = 12345;
@@ -10,6 +13,7 @@ static float kn_random(void) {
     return (float)(s >> 8) / 16777216.0f - 0.5f;
 }
 
+static int32_t kn_to_i32(double x) { return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN; }
 static double kn_sigmoid(double x) { return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x)); }
 
 static double kn_rsqrt(double x) { return 1 / sqrt(x); }
@@ -259,7 +263,7 @@ TEST(kernels_floats_to_short_integers) {
         opdi_store_of(OPDI_F32, OPD_INT8)(i8, x, n);
         opdi_store_of(OPDI_F32, OPD_INT16)(i16, x, n);
         for (int i = 0; i < n; i++) {
-            const uint64_t bits = (uint64_t)opdi_to_i64((double)x[i]), low = (uint64_t)opdi_to_i32((double)x[i]);
+            const uint64_t bits = (uint64_t)opdi_to_i64((double)x[i]), low = (uint64_t)kn_to_i32((double)x[i]);
             CHECK_OR_RETURN(u8[i] == (uint8_t)bits && (uint8_t)i8[i] == (uint8_t)bits && (uint16_t)i16[i] == (uint16_t)low);
         }
     }
@@ -533,30 +537,30 @@ TEST(kernels_casts_of_lines) {
         four[i] = (int32_t)(whole[i] >> 20);
         byte[i] = (uint8_t)(i * 7);
     }
-    opdi_cvt_f32_f16(wide, half, N);
+    opdi_load_of(OPDI_F32, OPD_FLOAT16)(wide, half, N);
     for (int i = 0; i < N; i++) {
         const float one = opdi_f16_to_f32(half[i]);
         bad += one != one ? wide[i] == wide[i] : wide[i] != one || signbit(wide[i]) != signbit(one);
         wide[i] = one != one ? one : one * (1.0f + (float)(i % 5 - 2) / 4096.0f) * (i % 3 ? 1.0f : 1e-3f);
     }
     CHECK_INT(bad, 0);
-    opdi_cvt_f16_f32(half, wide, N);
+    opdi_store_of(OPDI_F32, OPD_FLOAT16)(half, wide, N);
     for (int i = 0; i < N; i++) {
         const uint16_t one = opdi_f32_to_f16(wide[i]);
         bad += wide[i] != wide[i] ? (half[i] & 0x7fffu) <= 0x7c00u : half[i] != one;
     }
     CHECK_INT(bad, 0);
-    opdi_cvt_f32_i64(got, whole, N);
+    opdi_load_of(OPDI_F32, OPD_INT64)(got, whole, N);
     for (int i = 0; i < N; i++) { bad += got[i] != (float)whole[i]; }
-    opdi_cvt_f32_i32(got, four, N);
+    opdi_load_of(OPDI_F32, OPD_INT32)(got, four, N);
     for (int i = 0; i < N; i++) { bad += got[i] != (float)four[i]; }
-    opdi_cvt_f32_u8(got, byte, N);
+    opdi_load_of(OPDI_F32, OPD_UINT8)(got, byte, N);
     for (int i = 0; i < N; i++) { bad += got[i] != (float)byte[i]; }
-    opdi_cvt_f64_i64(twice, whole, N);
+    opdi_load_of(OPDI_F64, OPD_INT64)(twice, whole, N);
     for (int i = 0; i < N; i++) { bad += twice[i] != (double)whole[i]; }
-    opdi_cvt_f32_f64(got, twice, N);
+    opdi_load_of(OPDI_F32, OPD_FLOAT64)(got, twice, N);
     for (int i = 0; i < N; i++) { bad += got[i] != (float)twice[i]; }
-    opdi_cvt_i64_i32(whole, four, N);
+    opdi_load_of(OPDI_I64, OPD_INT32)(whole, four, N);
     for (int i = 0; i < N; i++) { bad += whole[i] != four[i]; }
     CHECK_INT(bad, 0);
     free(half); free(wide); free(got); free(whole); free(twice); free(four); free(byte);
@@ -662,7 +666,7 @@ TEST(kernels_parallel_for_many_users) {
 TEST(kernels_parallel_for_fork) {
     opd_threads_set(3);
     CHECK(kn_user_thread(NULL) == NULL);
-#if !defined(OPDI_SANITIZED)
+#if !defined(OPDI_SANITIZED) && !defined(OPDI_APART)
     int status = 1;
     pid_t child = fork();
     if (child == 0) { CHECK_CHILD_ENDS(kn_user_thread(NULL) == NULL && opdi_the_pool.threads > 0 ? 0 : 1); }
@@ -684,7 +688,10 @@ static double kn_gemm_error(int64_t m, int64_t n, int64_t k, int ta, int tb, int
         db[i] = (double)(b[i] = kn_random());
         dc[i] = (double)(before[i] = c[i] = beta == 0 ? NAN : kn_random());
     }
-    if (wide) CHECK_INT(opdi_gemm_f64(m, n, k, da, rsa, csa, db, rsb, csb, (double)beta, dc, rsc, csc), 0);
+    if (wide) {
+        const opdi_gemm_in left = opdi_gemm_in_of(da, OPD_FLOAT64, rsa, csa), right = opdi_gemm_in_of(db, OPD_FLOAT64, rsb, csb);
+        CHECK_INT(opdi_gemm(8, m, n, k, &left, &right, (double)beta, dc, rsc, csc), 0);
+    }
     else CHECK_INT(opdi_gemm_f32(m, n, k, a, rsa, csa, b, rsb, csb, beta, c, rsc, csc), 0);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
@@ -1286,7 +1293,7 @@ TEST(kernels_complex_rows) {
         opdi_cpu_known = known;
     }
 }
-#if !defined(OPD_NO_THREADS)
+#if !defined(OPD_NO_THREADS) && !defined(OPDI_APART)
 /* The threads share the work on the gradient of the weight, also if there is only one image and one group. */
 TEST(kernels_conv_gradients_use_threads) {
     /* n c h w oc kh kw sh sw ph pw dh dw groups; the last one computes dot products */
@@ -1569,6 +1576,7 @@ TEST(kernels_random_fill) {
     }
 }
 
+#if !defined(OPDI_APART)
 /* Each name that >>stored lists is that of a built-in operator with a kernel of its own: the others never ask there. */
 static bool has_kernel(const char *name) {
     char full[120];
@@ -1598,6 +1606,7 @@ TEST(operators_of_stored_dtypes_are_there) {
     }
     CHECK(count > 100);
 }
+#endif
 
 /* A tensor of short floats whose bits are any, from its second element on: no vector begins where a line does. */
 static opd_tensor *kn_shorts(int64_t n, opd_scalar_type dtype, bool finite) {
