@@ -18,7 +18,7 @@ int opdi_cpu_known = -1, opdi_cpu_most = -1;
 #endif
 static int opdi_same_default = -1;                /* 1 if the environment has OPD_SAME_BITS=1; -1: not read yet */
 static OPDI_TLS int8_t opdi_same_chosen;          /* what this thread has set: 0: nothing, 1: false, 2: true */
-static int opdi_cpu_same = -1;                    /* the level in the mode of same bits; OPD_CPU_LEVEL=0 does not lower it */
+static int opdi_cpu_same = -1;                   /* the level in the mode of same bits, which ignores OPD_CPU_LEVEL=0 */
 
 static int opdi_cpu_find(void) {
     int level = 0;
@@ -42,7 +42,7 @@ static int opdi_cpu_find(void) {
     OPDI_STORE(&opdi_cpu_most, level);
     return level;
 }
-/* Returns the level in the mode of same bits: 1, or 0 if this program has no vector code that this processor can run. */
+/* Returns the level in the mode of same bits: 1, or 0 if the program has no vector code that this processor runs. */
 OPDI_INTERNAL int opdi_cpu_same_level(void) {
     if (OPDI_LOAD(&opdi_cpu_same) < 0) { (void)opdi_cpu_find(); }
     return OPDI_LOAD(&opdi_cpu_same);
