@@ -6,7 +6,7 @@
    one 2x2 max pooling, and two linear layers.  The optimizer is Adam.  Every fifth image (index mod 5 = 4) is used only
    for the test.  The same seed gives the same output with any number of threads ($OPD_NUM_THREADS).  --save writes a
    checkpoint of the network, the optimizer and the epoch, as PyTorch does, and --resume continues from a checkpoint.
-   --hash trains in the mode of same bits, and prints a hash of the weights: with it, two machines can be compared.
+   --hash trains in the mode of same bits, and prints the SHA-256 of the weights: with it, two machines can be compared.
 
    For a GPU, compile without -DOPD_LEAN, and link or load the CUDA plug-in (see the first comment of
    opdispatch_cuda.cu):
@@ -316,22 +316,13 @@ static void draw_digits(const digit_set *set, const int *which, int n, const int
     }
 }
 
-/* Prints a hash (FNV-1a) of all weights, as 32-bit integers, so that the order of their bytes does not matter. */
+/* Prints the SHA-256 of all weights. */
 static void print_hash(const network *net) {
-    unsigned long long hash = 0xcbf29ce484222325u;
-    OPD_SCOPE {
-        for (int64_t i = 0; i < opd_module_count(net->parameters) && opd_ok(); i++) {
-            opd_tensor *weight = opd_to_device(opd_detach(opd_module_at(net->parameters, i)), opd_device_make(OPD_CPU, -1),
-                                               OPD_FLOAT32);
-            const float *numbers = opd_data_f32(weight = opd_contiguous(weight));
-            for (int64_t k = 0; numbers && k < opd_numel(weight); k++) {
-                uint32_t bits;
-                memcpy(&bits, numbers + k, sizeof bits);
-                hash = (hash ^ bits) * 0x100000001b3u;
-            }
-        }
-    }
-    printf("\nhash of the weights: %016llx\n", hash);
+    enum { MOST = 8 };
+    opd_tensor *weights[MOST];
+    char hash[65];
+    const int count = opd_module_parameters(net->parameters, NULL, weights, MOST);
+    if (count >= 0 && opd_tensor_sha256(weights, count, hash) == 0) { printf("\nSHA-256 of the weights: %s\n", hash); }
 }
 
 static int usage(FILE *to, int status) {
@@ -346,7 +337,7 @@ static int usage(FILE *to, int status) {
                 "  --save FILE  writes the trained network, the optimizer and the epoch (.pt or .safetensors)\n"
                 "  --resume F   continues the training from such a file for --epochs more epochs\n"
                 "  --device D   the device for the training: cpu (the default) or cuda\n"
-                "  --hash       trains in the mode of same bits, and prints a hash of the weights\n"
+                "  --hash       trains in the mode of same bits, and prints the SHA-256 of the weights\n"
                 "  --load FILE  loads the plug-in of the device: opdispatch_cuda.so (not with -DOPD_LEAN)\n");
     return status;
 }

@@ -2,7 +2,8 @@
 # Compiles the library for other machines, and runs tests in emulators.  See --help.
 set -u
 
-all='s390x riscv64 aarch64 armhf i686 x86-64-v1 x86-64-v2 x86-64-v3 no-simd mingw emscripten musl'
+all='s390x riscv64 aarch64 armhf i686 x86-64-v1 x86-64-v2 x86-64-v3 no-simd same-bits mingw
+emscripten musl'
 help() {
     cat <<'TEXT'
 usage: sh tests/cross.sh [target...]
@@ -19,9 +20,13 @@ an unwinder.
                                  also run directly on this machine (OPD_CPU_LEVEL)
   no-simd                        training in the mode of same bits without vector code (OPD_NO_SIMD), compiled by gcc
                                  and clang, and for 64-bit ARM with qemu-user
+  same-bits                      training in the mode of same bits for i686, for Windows (if wine is installed), and with
+                                 another C library (musl); then each operator, with both C libraries: only operators in
+                                 golden/outside_same_bits.txt may give other bits
   mingw                          examples/quickstart.c for Windows, with threads; if wine is installed, it and the tests
                                  of tests/windows.sh run
-  emscripten                     examples/quickstart.c, and one epoch of examples/digits.c, both run by node
+  emscripten                     examples/quickstart.c, one epoch of examples/digits.c, and training in the mode of same
+                                 bits, run by node
   musl                           examples/quickstart.c with another C library, linked statically
 
 A target is skipped with a message if its compiler or emulator is missing.  Without arguments, the script runs all
@@ -39,7 +44,7 @@ cd "$root" || exit 1
 tests=${TESTS:-'keys schema print tensors views overloads exchange
 dispatch:golden,values,kinds,fallthrough,guards,calls,coercions,results,typed,user
 autograd:derivatives,in_place,accumulate,wide,many,threads graphs:programs,by_hand,wrong,constants,files,texts,allocations
-memory:handles,define,network,create_graph same_numbers same_training kernels:half,edges,philox,random,outer,conv,no_memory,--without=kernels_conv_ways'}
+memory:handles,define,network,create_graph same_numbers same_training audit kernels:half,edges,philox,random,outer,conv,no_memory,--without=kernels_conv_ways'}
 neon='kernels:conv_ways,vector_math,gemm,dots,few_rows,extremes,short_floats,levels,winograd,functions_of_doubles,powers block_products'
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_cross.XXXXXX") || exit 1
 # wine's server ends some seconds after the last program, and writes files into $tmp until then.
@@ -57,6 +62,7 @@ have() { command -v "$1" >/dev/null 2>&1; }
 
 # The examples, and their output, which must be equal on all machines.
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
+printf '#define OPDISPATCH_IMPLEMENTATION\n#include "tests/inside.h"\n' >"$tmp/inside.c"
 mkdir "$tmp/examples"
 ln -s "$root/opdispatch.h" "$tmp/opdispatch.h"
 for example in quickstart digits; do        # the implementation is compiled separately
@@ -135,22 +141,49 @@ older() {
     example quickstart.c tests/golden/quickstart.out qemu-x86_64 -cpu $processor "$tmp/program"
     run_test kernels qemu-x86_64 -cpu $processor "$tmp/kernels" $few
 }
-# without_simd COMPILER RUN...: trains in the mode of same bits without vector code, and compares the weights with those
-# of AVX2.
-without_simd() {
-    cc=$1; shift
+# trains COMPILER FLAGS RUN...: trains in the mode of same bits, and compares the weights with golden/same_training.txt.
+trains() {
+    cc=$1 flags=$2; shift 2
     have "$cc" || { skip "no $cc"; return; }
     [ $# = 0 ] || have "$1" || { skip "no $1"; return; }
-    if $cc -O1 -DOPD_NO_SIMD -c tests/kernels/test_kernels.c -o "$tmp/$target.o" >"$tmp/out" 2>&1 &&
-       $cc -O0 tests/walks/test_same_training.c "$tmp/$target.o" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1; then
-        run_test same_training "$@" "$tmp/program"
+    if $cc $flags -O1 -I. -c "$tmp/inside.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 &&
+       $cc $flags -O0 tests/walks/test_same_training.c "$tmp/$target.o" -o "$tmp/trains.exe" -lm -lpthread >"$tmp/out" 2>&1
+    then run_test same_training "$@" "$tmp/trains.exe"
     else bad "$cc: the implementation does not build" "$tmp/out"; fi
+}
+no_simd() {
+    trains gcc -DOPD_NO_SIMD
+    trains clang -DOPD_NO_SIMD
+    trains aarch64-linux-gnu-gcc -DOPD_NO_SIMD qemu-aarch64 -L /usr/aarch64-linux-gnu
+}
+# calls_operators COMPILER FILE FLAGS...: writes hashes of the results of all operators in the mode of same bits to FILE.
+calls_operators() {
+    cc=$1 to=$2; shift 2
+    $cc -O0 tests/walks/test_same_bits.c "$@" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1 &&
+        OPD_SAME_BITS=1 OPD_TEST_LIST=1 $limit "$tmp/program" --without=a_row_has_the_same_bits_in_each_batch \
+            --without=long_rows_have_the_same_bits_in_each_batch >"$to" 2>"$tmp/out" </dev/null
+}
+same_bits() {
+    loader=/usr/i686-linux-gnu/lib/ld-linux.so.2
+    trains i686-linux-gnu-gcc '-msse2 -mfpmath=sse' "$loader" --library-path /usr/i686-linux-gnu/lib
+    export WINEDEBUG=-all WINEDLLOVERRIDES=winedevice.exe=d WINEPREFIX="$tmp/wine"
+    trains x86_64-w64-mingw32-gcc -static wine
+    trains musl-gcc -static
+    have musl-gcc || return
+    object=$(built_before 'plain_*' opdispatch.h)
+    if [ -z "$object" ]; then
+        object=$tmp/glibc.o
+        gcc -O1 -c tests/kernels/test_kernels.c -o "$object" >"$tmp/out" 2>&1 || { bad 'does not build' "$tmp/out"; return; }
+    fi
+    if calls_operators musl-gcc "$tmp/musl.txt" -static "$tmp/$target.o" &&
+       calls_operators gcc "$tmp/glibc.txt" "$object" &&
+       python3 tests/same_bits.py "$tmp/glibc.txt" "$tmp/musl.txt" >"$tmp/out" 2>&1; then good
+    else bad 'operators give other bits with musl' "$tmp/out"; fi
 }
 mingw() {
     cc=x86_64-w64-mingw32-gcc
     have $cc || { skip "no $cc"; return; }
     # -O0 is enough: the programs need no speed, and other builds show the warnings that need optimisation
-    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "tests/inside.h"\n' >"$tmp/inside.c"
     if ! $cc -Wall -Wextra -Werror -O0 -I. -c "$tmp/inside.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 ||
        ! $cc -O0 -static "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/q.exe" -lm -lpthread >"$tmp/out" 2>&1; then
         bad 'does not build' "$tmp/out"; return
@@ -168,7 +201,7 @@ mingw() {
 emscripten() {
     have emcc || { skip 'no emcc'; return; }
     have node || { skip 'no node'; return; }
-    if ! emcc -Wall -Wextra -Werror -O1 -I. -c "$tmp/implementation.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1; then
+    if ! emcc -Wall -Wextra -Werror -O1 -I. -c "$tmp/inside.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1; then
         bad 'the implementation does not build' "$tmp/out"; return
     fi
     for example in quickstart digits; do
@@ -180,6 +213,9 @@ emscripten() {
     example quickstart.c tests/golden/quickstart.out node "$tmp/quickstart.js"
     if $limit node "$tmp/digits.js" --epochs 1 --plain >"$tmp/out" 2>&1 && grep -q "$digits" "$tmp/out"; then good
     else bad "digits.c does not say $digits" "$tmp/out"; fi
+    if emcc -O1 tests/walks/test_same_training.c "$tmp/$target.o" -o "$tmp/same.js" -lm -sALLOW_MEMORY_GROWTH -sSINGLE_FILE \
+        -sNODERAWFS >"$tmp/out" 2>&1; then run_test same_training node "$tmp/same.js"
+    else bad 'test_same_training.c does not build' "$tmp/out"; fi
 }
 # Kernels for other instruction sets round differently: plain C gives 2.1818 and 35.1%, vector code 2.1817 and 35.2%.
 digits='loss 2\.181[78]  accuracy  35\.[12]%'
@@ -212,11 +248,13 @@ for target in ${*:-$all}; do
         #| Linux on x86-64 without AVX-512 | gcc | tests of kernels, an example | natively with AVX2, some of them in an emulator
         x86-64-v3) older Haswell 1 ;;
         #| Linux without vector code (`OPD_NO_SIMD`), x86-64 and 64-bit ARM | gcc, clang | training in the mode of same bits | natively, in an emulator
-        no-simd) without_simd gcc; without_simd clang; arm=aarch64-linux-gnu; without_simd $arm-gcc qemu-aarch64 -L /usr/$arm ;;
+        no-simd) no_simd ;;
+        #| Linux on i686, Windows on x86-64, Linux on x86-64 with musl | gcc | training in the mode of same bits; with musl, each operator | natively, with wine
+        same-bits) same_bits ;;
         #| Windows on x86-64 | mingw-w64 gcc | tests of dispatcher, tensors, autograd, graphs, files, plug-ins and compiling at run time, an example | with wine, if it is installed
         #| Windows on x86-64, code for Microsoft's compiler | clang for this target, with the C library of mingw-w64 | an example (with the library; with a DLL of the library; a plug-in) | with wine, if it is installed
         mingw) mingw ;;
-        #| browser (no plug-ins, no threads) | emscripten | an example | with node
+        #| browser (no plug-ins, no threads) | emscripten | two examples, training in the mode of same bits | with node
         emscripten) emscripten ;;
         #| Linux on x86-64 with musl | gcc | an example | natively
         musl) musl ;;

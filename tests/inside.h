@@ -104,10 +104,10 @@ INSIDE(int, cpu_level, (void), opdi_cpu_level())
 INSIDE(int, cpu_level_set, (int level), opdi_cpu_known = level)
 INSIDE(int, cpu_most, (void), opdi_cpu_most)
 INSIDE(int, cpu_most_set, (int level), opdi_cpu_most = level)
-INSIDE(int, same_level, (int level), OPDI_SAME_LEVEL(level))
+INSIDE(int, same_level, (void), opdi_cpu_same_level())
 /* kernels: whether this build and this processor give the bits of AVX2 in the mode of same bits */
 #if defined(OPDI_VECTORS) && !defined(OPDI_NEON)
-INSIDE(bool, same_everywhere, (void), OPDI_SAME_LEVEL(opdi_cpu_most < 0 ? opdi_cpu_detect() : opdi_cpu_most) > 0)
+INSIDE(bool, same_everywhere, (void), opdi_cpu_same_level() > 0)
 #else
 INSIDE(bool, same_everywhere, (void), false)
 #endif

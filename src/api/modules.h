@@ -136,6 +136,64 @@ OPD_NEW opd_tensor *opd_init_kaiming_normal_(opd_tensor *tensor, double param, b
 OPD_NEW opd_tensor *opd_init_orthogonal_(opd_tensor *tensor, double gain);
 OPD_NEW opd_tensor *opd_init_sparse_(opd_tensor *tensor, double sparsity, double std);
 
+/* Writes the SHA-256 of `count` tensors as 64 hexadecimal digits and a final 0 into `text`, which has at least 65
+   bytes.  Two lists of tensors have the same hash if their dtypes, sizes and elements are the same, bit for bit; the
+   device, the strides and the byte order of the machine do not matter, and each NaN counts as the same NaN.  The hash
+   is that of these bytes: for each tensor, a line such as "float32 [2, 3]\n", then its elements in the order of
+   contiguous tensors, the lowest byte first.  Autograd records nothing.  Fails if a tensor is NULL or has no numbers
+   (fake, meta, batched).  Returns 0, or -1 and sets an error.  Any thread may call it, while no other thread writes the
+   tensors. */
+OPD_NEW int opd_tensor_sha256(opd_tensor *const *tensors, int count, char *text);
+/* Audits say where two runs of a training part: in which step and tensor, in forward, backward or the update.  A run
+   writes a text file with hashes of its tensors.  A run that repeats it compares its tensors with those of the file.
+       opd_audit *audit = again ? opd_audit_check("run.audit", 0) : opd_audit_begin("run.audit", 0);
+       opd_audit_module(audit, NULL, module);
+       for (...) {
+           loss = ...;
+           opd_audit_tensor(audit, "loss", loss);
+           opd_backward(loss);
+           opd_audit_step(audit);                    -- after backward, before the optimizer's step
+           opd_optimizer_step(optimizer);
+           opd_optimizer_zero_grad(optimizer);
+       }
+       opd_audit_end(audit);
+   Audits change nothing in the training, and switch no mode on: other processors give the same bits only with
+   opd_same_bits_set.  Only one thread may use an audit at a time; several threads may have one each. */
+typedef struct opd_audit opd_audit;
+/* opd_audit_begin: Begins an audit that writes the file `path`; an existing file is replaced.
+   opd_audit_check: Begins an audit that compares the run with the file `path`, which opd_audit_begin has written.
+   step: the number of the first step, usually 0.  A run that continues a checkpoint after 500 steps begins with step
+   500.  Steps are then counted by one.
+   Both return an audit that the caller ends with opd_audit_end, or NULL and set an error: the file cannot be opened, is
+   no audit, or does not have this step. */
+OPD_NEW opd_audit *opd_audit_begin(const char *path, int64_t step);
+OPD_NEW opd_audit *opd_audit_check(const char *path, int64_t step);
+/* opd_audit_watch: From now on, each step has the values of `tensor`, which the audit keeps, and its gradient if the
+   tensor requires grad; then it must be a leaf.  name: at most 511 bytes without control characters, and no name that
+   is watched already.
+   opd_audit_module: Watches all parameters and buffers that the module has now, in its order.  prefix: is put in front
+   of their names, which are at most 511 bytes long then; may be NULL.
+   Both return 0.  On failure, change nothing, return -1 and set an error. */
+OPD_NEW int opd_audit_watch(opd_audit *audit, const char *name, opd_tensor *tensor);
+OPD_NEW int opd_audit_module(opd_audit *audit, const char *prefix, const opd_module *module);
+/* opd_audit_tensor: Adds the values of a tensor of any kind to the current step: inputs, results of layers, losses.
+   A step begins with the first call of opd_audit_tensor, or with opd_audit_step: then the values of the watched tensors
+   and the state of the default generator are added.
+   opd_audit_step: Adds the gradients of the watched tensors, in reverse order, and ends the step.  Call it after
+   opd_backward and before the step of the optimizer, or of all optimizers, that are part of this step.
+   Both return 0, or -1 and set an error.  If the audit compares, the first difference is an error that names step and
+   tensor, and says in which part of the training the runs part.  After an error, the audit can only be ended. */
+OPD_NEW int opd_audit_tensor(opd_audit *audit, const char *name, opd_tensor *tensor);
+OPD_NEW int opd_audit_step(opd_audit *audit);
+/* Adds the values of the watched tensors after the last step, and frees the audit, also on failure.  NULL is allowed.
+   A run that is compared may end before that of the file.  Returns 0, or -1 and sets an error: a difference in the last
+   values, a file that cannot be written, or an earlier error. */
+OPD_NEW int opd_audit_end(opd_audit *audit);
+/* Compares two files of audits, from the first step that both have.  Returns 0 if their lines are the same; 1 if the
+   runs part, and describes the first difference in text, cut to `cap` bytes; or -1 and sets an error if a file cannot
+   be read, is no audit or is cut within a line, or if they have no step in common. */
+OPD_NEW int opd_audit_compare(const char *path, const char *other, char *text, size_t cap);
+
 /* Quantising: these functions replace float weights by weights of 8 or 4 bits.  The text `how` says how, in words with
    commas between them:
    "q8_0", "q4_k" and the names of other dtypes in blocks: blocks of GGUF files (opd_quantize_blocks).

@@ -71,12 +71,6 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
 #else
 #define OPDI_WIDEST(level, avx512, other) (other)
 #endif
-/* OPDI_SAME_LEVEL(level) is the level with opd_same_bits, if it is `level` without. */
-#if defined(OPDI_PORTABLE)
-#define OPDI_SAME_LEVEL(level) 1
-#else
-#define OPDI_SAME_LEVEL(level) OPDI_MIN(level, 1)
-#endif
 /* OPDI_FMAF(level, a, b, c) is a * b + c for floats: rounded once at level 1 and above.  Level 0 rounds twice.  Level
    OPDI_ONCE rounds once without an instruction for it, for code that gives the same bits at every level. */
 #define OPDI_ONCE (-1)
@@ -111,7 +105,8 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void);
 OPDI_LOOPS_BEGIN
 /* Returns the level of the instructions that kernels use.  0: plain C.  1: AVX2 with FMA, or NEON.  2: AVX-512 F, BW,
-   VL and DQ.  OPD_CPU_LEVEL in the environment may lower the level.  If opd_same_bits(), the level is at most 1. */
+   VL and DQ.  OPD_CPU_LEVEL in the environment may lower the level.  If opd_same_bits(), the level is 1, also with
+   OPD_CPU_LEVEL=0, or 0 if the processor has no AVX2. */
 OPDI_ALWAYS int opdi_cpu_level(void) {
     const int level = OPDI_LOAD(&opdi_cpu_known);
     return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_detect();

@@ -18,23 +18,8 @@ int opdi_cpu_known = -1, opdi_cpu_most = -1;
 #endif
 static int opdi_same_default = -1;                /* 1 if the environment has OPD_SAME_BITS=1; -1: not read yet */
 static OPDI_TLS int8_t opdi_same_chosen;          /* what this thread has set: 0: nothing, 1: false, 2: true */
+static int opdi_cpu_same = -1;                   /* the level in the mode of same bits, which ignores OPD_CPU_LEVEL=0 */
 
-static bool opdi_same_by_default(void) {
-    int same = OPDI_LOAD(&opdi_same_default);
-    if (same < 0) {
-        const char *const wish = getenv("OPD_SAME_BITS");
-        same = wish && wish[0] == '1' && wish[1] == 0;
-        OPDI_STORE(&opdi_same_default, same);
-    }
-    return same != 0;
-}
-bool opd_same_bits(void) { return opdi_same_chosen ? opdi_same_chosen == 2 : opdi_same_by_default(); }
-bool opd_same_bits_set(bool same) {
-    const bool was = opd_same_bits();
-    opdi_same_chosen = same ? 2 : 1;
-    if (same != opdi_same_by_default()) { OPDI_STORE(&opdi_cpu_known, OPDI_CPU_BY_THREAD); }
-    return was;
-}
 static int opdi_cpu_find(void) {
     int level = 0;
 #if defined(OPDI_X86)
@@ -45,6 +30,11 @@ static int opdi_cpu_find(void) {
 #elif defined(OPDI_NEON)
     level = 1;
 #endif
+#if defined(OPDI_PORTABLE)
+    OPDI_STORE(&opdi_cpu_same, 1);
+#else
+    OPDI_STORE(&opdi_cpu_same, OPDI_MIN(level, 1));
+#endif
 #if defined(OPDI_VECTORS)
     const char *wish = getenv("OPD_CPU_LEVEL");
     if (wish && wish[0] >= '0' && wish[0] <= '2' && wish[1] == 0 && wish[0] - '0' < level) { level = wish[0] - '0'; }
@@ -52,10 +42,47 @@ static int opdi_cpu_find(void) {
     OPDI_STORE(&opdi_cpu_most, level);
     return level;
 }
+/* Returns the level in the mode of same bits: 1, or 0 if the program has no vector code that this processor runs. */
+OPDI_INTERNAL int opdi_cpu_same_level(void) {
+    if (OPDI_LOAD(&opdi_cpu_same) < 0) { (void)opdi_cpu_find(); }
+    return OPDI_LOAD(&opdi_cpu_same);
+}
+/* Warns once if the mode of same bits gives other bits than elsewhere. */
+static void opdi_same_check(void) {
+    static int told;
+    if (opdi_cpu_same_level() == 0 && !OPDI_LOAD(&told)) {
+        OPDI_STORE(&told, 1);
+#if defined(OPDI_VECTORS)
+        opd_warn("same bits: this processor has no AVX2, so the bits are not those of other processors, unless the "
+                 "program is compiled with OPD_NO_SIMD");
+#else
+        opd_warn("same bits: the bits are not those of other processors, because the program is compiled without "
+                 "optimisation, or by a compiler without vectors");
+#endif
+    }
+}
+static bool opdi_same_by_default(void) {
+    int same = OPDI_LOAD(&opdi_same_default);
+    if (same < 0) {
+        const char *const wish = getenv("OPD_SAME_BITS");
+        same = wish && wish[0] == '1' && wish[1] == 0;
+        OPDI_STORE(&opdi_same_default, same);
+        if (same) { opdi_same_check(); }
+    }
+    return same != 0;
+}
+bool opd_same_bits(void) { return opdi_same_chosen ? opdi_same_chosen == 2 : opdi_same_by_default(); }
+bool opd_same_bits_set(bool same) {
+    const bool was = opd_same_bits();
+    opdi_same_chosen = same ? 2 : 1;
+    if (same) { opdi_same_check(); }
+    if (same != opdi_same_by_default()) { OPDI_STORE(&opdi_cpu_known, OPDI_CPU_BY_THREAD); }
+    return was;
+}
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void) {
     int unknown = -1, level = OPDI_LOAD(&opdi_cpu_most);
     if (level < 0) { level = opdi_cpu_find(); }
-    const int same = OPDI_SAME_LEVEL(level), usual = opdi_same_by_default() ? same : level;
+    const int same = opdi_cpu_same_level(), usual = opdi_same_by_default() ? same : level;
     while (OPDI_LOAD(&opdi_cpu_known) == -1 && !OPDI_EXCHANGE(&opdi_cpu_known, &unknown, usual)) { unknown = -1; }
     return opd_same_bits() ? same : level;
 }

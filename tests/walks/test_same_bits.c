@@ -285,7 +285,7 @@ TEST(the_mode_belongs_to_the_thread) {
     CHECK(opd_same_bits() && opd_same_bits_set(false) && !opd_same_bits());
     (void)inside_cpu_most_set(-1);                /* determines the level again */
     const int level = inside_cpu_level(), most = inside_cpu_most();
-    CHECK(level == most && !opd_same_bits_set(true) && inside_cpu_level() == inside_same_level(most));
+    CHECK(level == most && !opd_same_bits_set(true) && inside_cpu_level() == inside_same_level());
     (void)opd_same_bits_set(was);
 }
 TEST(compiled_graphs_run_uncompiled) {

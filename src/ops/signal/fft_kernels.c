@@ -154,17 +154,25 @@ static void opdi_fft_steps_here(opdi_fft_steps *steps, bool twice) {
 #include "fft_lines.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
+/* Sets cosine[j] and sine[j] to those of 2 pi (at + j) step / order, for j < 8, with the same bits on all machines. */
+static void opdi_fft_circle(int64_t at, int64_t step, int64_t order, double cosine[8], double sine[8]) {
+    double angle[8];
+    for (int64_t j = 0; j < 8; j++) { angle[j] = 6.283185307179586476925 * (double)((at + j) * step) / (double)order; }
+    opdi_vcos64_same(8, cosine, angle);
+    opdi_vsin64_same(8, sine, angle);
+}
 /* Sets weight [count, 2] to exp(-2 pi i k / order).  Computes only one eighth of the circle; all other values are
    mirror images of these. */
 static void opdi_fft_twiddles_mirrored(double *weight, int64_t count, int64_t order) {
-    const int64_t quarter = order / 4;
-    for (int64_t k = 0; k <= order / 8 && k < count; k++) {
-        const double a = 6.283185307179586476925 * (double)k / (double)order, cosine = cos(a), sine = sin(a);
-        weight[2 * k] = cosine;
-        weight[2 * k + 1] = -sine;
+    const int64_t quarter = order / 4, most = OPDI_MIN(order / 8 + 1, count);
+    double cosine[8], sine[8];
+    for (int64_t k = 0; k < most; k++) {
+        if (k % 8 == 0) { opdi_fft_circle(k, 1, order, cosine, sine); }
+        weight[2 * k] = cosine[k % 8];
+        weight[2 * k + 1] = -sine[k % 8];
         if (quarter - k < count) {
-            weight[2 * (quarter - k)] = sine;
-            weight[2 * (quarter - k) + 1] = -cosine;
+            weight[2 * (quarter - k)] = sine[k % 8];
+            weight[2 * (quarter - k) + 1] = -cosine[k % 8];
         }
     }
     for (int64_t k = quarter + 1; k < count; k++) {
@@ -175,7 +183,7 @@ static void opdi_fft_twiddles_mirrored(double *weight, int64_t count, int64_t or
 /* Returns a table of exp(-2 pi i k step / order) for k < count, as [count, 2].  On failure, returns NULL and sets an
    error. */
 static double *opdi_fft_twiddles(int64_t count, int64_t step, int64_t order) {
-    double *weight = (double *)opdi_scope_alloc((size_t)(2 * count) * sizeof *weight);
+    double *weight = (double *)opdi_scope_alloc((size_t)(2 * count) * sizeof *weight), cosine[8], sine[8];
     if (step > 1 && order % step == 0) {
         order /= step;
         step = 1;
@@ -185,9 +193,9 @@ static double *opdi_fft_twiddles(int64_t count, int64_t step, int64_t order) {
         return weight;
     }
     for (int64_t k = 0; weight && k < count; k++) {
-        const double a = -6.283185307179586476925 * (double)(k * step) / (double)order;
-        weight[2 * k] = cos(a);
-        weight[2 * k + 1] = sin(a);
+        if (k % 8 == 0) { opdi_fft_circle(k, step, order, cosine, sine); }
+        weight[2 * k] = cosine[k % 8];
+        weight[2 * k + 1] = -sine[k % 8];
     }
     return weight;
 }
