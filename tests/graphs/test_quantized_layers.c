@@ -566,6 +566,32 @@ TEST(fusing_fails_cleanly_if_memory_runs_out) {
     for (int i = 0; i < 3; i++) { opd_graph_free(graphs[i]); }
 }
 
+/* The graph and inputs of a chain. */
+typedef struct chain_run { opd_graph *graph; opd_tensor *in[7]; } chain_run;
+static int attempt_chain(void *arg) {
+    const chain_run *const its = (const chain_run *)arg;
+    opd_graph *const graph = opd_graph_copy(its->graph);
+    opd_tensor *out;
+    int rc = graph ? opd_graph_fuse_quantized(graph) : -1;
+    OPD_SCOPE { rc = rc >= 0 ? opd_graph_run(graph, its->in, 7, &out, 1) : -1; }
+    opd_graph_free(graph);
+    return rc;
+}
+TEST(chains_fail_cleanly_if_memory_runs_out) {
+    static const chain chains[] = {{RELU_, OPD_UINT8, 1, 1, true, true, false}, {TANH, OPD_INT8, 1, 1, true, false, true}};
+    for (int i = 0; i < 2; i++) {
+        OPD_SCOPED;
+        chain_run its;
+        its.graph = chain_of(&chains[i], false);
+        its.in[0] = i ? numbers(OPD_INTS(5, 6), 1) : numbers(OPD_INTS(1, 6, 5, 5), 1);
+        its.in[1] = i ? codes(OPD_INTS(8, 6), 2) : codes(OPD_INTS(8, 6, 3, 3), 2);
+        its.in[4] = i ? codes(OPD_INTS(8, 8), 3) : codes(OPD_INTS(8, 8, 3, 3), 3);
+        its.in[2] = its.in[3] = its.in[5] = its.in[6] = opd_full(OPD_INTS(8), OPD_V(0.01), OPD_FLOAT32);
+        CHECK(check_allocations(attempt_chain, &its, "a chain", 600, false) > 20);
+        opd_graph_free(its.graph);
+    }
+}
+
 //-- codes -------------------------------------------------------------------------------------------------------------
 
 TEST(codes_of_ties_and_of_numbers_out_of_range) {
