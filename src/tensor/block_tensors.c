@@ -173,8 +173,9 @@ typedef struct opdi_int_parts {
    too, and are constants there. */
 
 /* Returns a contiguous copy of `tensor` as elements of `dtype`, or NULL and sets an error. */
-static const void *opdi_int_memory(const opd_tensor *tensor, opd_scalar_type dtype) {
-    if (tensor->numel && !opd_data(tensor)) { return NULL; }
+static const void *opdi_int_memory(opd_tensor *tensor, opd_scalar_type dtype) {
+    if (tensor->flags & OPDI_LAZY) { tensor = opd_resolve_neg(tensor); }
+    if (!tensor || (tensor->numel && !opd_data(tensor))) { return NULL; }
     opd_tensor *const dense = opd_tensor_new(opd_ints_of(tensor->dims, tensor->ndim), dtype);
     return dense && opdi_copy(dense, tensor) == 0 ? dense->data : NULL;
 }

@@ -348,7 +348,10 @@ TEST(int_blocks_of_parts_in_traces_and_fakes) {
         CHECK(opd_graph_run(graph, &x, 1, &got, 1) == 1 && same(got, want));
         opd_graph_free(graph);
     }
-    opd_tensor *w = opd_int_blocks(codes, from[1], NULL, 4);
+    opd_tensor *w = opd_int_blocks(codes, from[1], NULL, 4), *minus = opd_neg(from[1]);
+    CHECK(same(opd_int_blocks(codes, opd__neg_view(minus), NULL, 4), w));
+    CHECK(same(opd_int_blocks(opd_t(opd_contiguous(opd_t(codes))), opd_expand(opd_narrow(from[1], 0, 0, 1), OPD_INTS(5, 2)), NULL, 4),
+               opd_int_blocks(codes, opd_repeat(opd_narrow(from[1], 0, 0, 1), OPD_INTS(5, 1)), NULL, 4)));
     OPD_FAKE_MODE {
         opd_tensor *fake = opd_fake_tensor(w);
         CHECK(opd_int_blocks(codes, from[1], NULL, 4) && opd_data(opd_int_blocks(codes, from[1], NULL, 4)));
