@@ -31,14 +31,18 @@ static const opd_value *opdi_gnode_constant(const opdi_gnode *node, int i) {
     const opdi_gnode *const from = i < node->nin ? node->in[i]->node : NULL;
     return from && from->kind == OPDI_GNODE_CONSTANT ? &from->constant : NULL;
 }
+/* Returns the layer that a node calls, or NULL.  A call that writes a tensor, as convolution.out does, is none: the
+   tensor would get the results of the new weight. */
 static const opdi_norm_layer *opdi_gnode_layer(const opdi_gnode *node) {
+    if (opdi_gnode_written(node)) { return NULL; }
     for (size_t i = 0; node->kind == OPDI_GNODE_OP && i < sizeof opdi_norm_layers / sizeof *opdi_norm_layers; i++) {
         if (strcmp(node->op->base_name, opdi_norm_layers[i].name) == 0) { return &opdi_norm_layers[i]; }
     }
     return NULL;
 }
-/* Returns the batch norm that a node calls in eval mode, or NULL. */
+/* Returns the batch norm that a node calls in eval mode, or NULL.  A call that writes a tensor is none. */
 static const opdi_norm_kind *opdi_gnode_norm(const opdi_gnode *node) {
+    if (opdi_gnode_written(node)) { return NULL; }
     for (size_t i = 0; node->kind == OPDI_GNODE_OP && i < sizeof opdi_norm_kinds / sizeof *opdi_norm_kinds; i++) {
         if (strcmp(node->op->base_name, opdi_norm_kinds[i].name) != 0) { continue; }
         const int at = opdi_norm_kinds[i].training;

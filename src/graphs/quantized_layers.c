@@ -11,6 +11,11 @@ typedef struct opdi_coded_value { opdi_gvalue *codes, *scales, *zeros; bool turn
 /* A search for layers.  mark: values whose memory a node writes have it. */
 typedef struct opdi_coded_search { opd_graph *graph; uint64_t mark; } opdi_coded_search;
 
+/* Returns whether a node calls exactly this operator, and no other overload of it: for aten::mm, not mm.out, which
+   writes, or mm.dtype. */
+static bool opdi_coded_is(const opdi_gnode *node, const char *name) {
+    return node->kind == OPDI_GNODE_OP && strcmp(node->op->name, name) == 0;
+}
 /* Sets *number to argument `i` of a node, an int.  Returns false if the argument is not constant. */
 static bool opdi_coded_int(const opdi_gnode *node, int i, int64_t *number) {
     const opdi_gnode *const from = i < node->nin ? node->in[i]->node : NULL;
@@ -56,6 +61,38 @@ static bool opdi_coded_by_rows(const opdi_gnode *node) {
     for (int i = 0; rows && i < sizes.n - 1; i++) { rows = sizes.u.ints[i] == 1; }
     return rows;
 }
+/* Returns the dtype of a tensor, or -1 if it is unknown. */
+static int opdi_coded_dtype_of(const opdi_gvalue *value) {
+    const opd_value *const constant = value->node && value->node->kind == OPDI_GNODE_CONSTANT ? &value->node->constant
+        : NULL;
+    if (constant) { return constant->tag == OPD_TAG_TENSOR ? constant->u.t->dtype : -1; }
+    return value->tag == OPD_TAG_TENSOR ? value->dtype : -1;
+}
+/* Returns whether scales or zero points of dequantize_per_token, which broadcast, have one number for each row. */
+static bool opdi_coded_each_row(const opdi_gvalue *codes, const opdi_gvalue *steps) {
+    static const char *const names[] = {
+        "choose_qparams_per_token", "choose_qparams_per_token_asymmetric", "_choose_qparams_per_token_asymmetric_impl"};
+    bool each = false;
+    for (int i = 0; i < 3 && !each && steps->node && steps->node->kind == OPDI_GNODE_OP; i++) {
+        const char *const name = steps->node->op->name, *const found = strstr(name, "::");
+        each = found && strcmp(found + 2, names[i]) == 0;
+    }
+    if (each || !codes->dims || !steps->dims || codes->ndim != steps->ndim || !codes->ndim) { return each; }
+    each = true;
+    for (int i = 0; i < codes->ndim; i++) {
+        each = each && steps->dims[i] == (i < codes->ndim - 1 ? codes->dims[i] : 1);
+    }
+    return each;
+}
+/* Returns whether codes and zero points have dtypes for which the operators of layers compute what the conversion does.
+   `at`: the argument with the dtype of the codes.  Some conversions subtract integers, so that 8-bit zero points wrap
+   around. */
+static bool opdi_coded_dtypes_suit(const opdi_gnode *node, int at, bool whole, const opdi_coded_value *coded) {
+    const int codes = opdi_coded_dtype_of(coded->codes), zeros = coded->zeros ? opdi_coded_dtype_of(coded->zeros) : -1;
+    int64_t dtype;
+    return opdi_coded_int(node, at, &dtype) && (codes < 0 || codes == dtype) &&
+        (!whole || (zeros != OPD_INT8 && zeros != OPD_UINT8));
+}
 /* Reads the conversion of codes to float32 by a node.  Returns 1; 0 if it is none; or -1 and sets an error. */
 static int opdi_coded_by(opd_graph *graph, const opdi_gnode *node, bool weight, opdi_coded_value *coded) {
     int64_t axis;
@@ -64,25 +101,28 @@ static int opdi_coded_by(opd_graph *graph, const opdi_gnode *node, bool weight, 
         coded->scales = node->in[1];
         coded->zeros = opdi_coded_none(node, 2) ? NULL : node->in[2];
         return weight && opdi_coded_int(node, 3, &axis) && axis == 0 &&
-            opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32);
+            opdi_coded_dtypes_suit(node, 6, true, coded) && opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32);
     }
     if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_tensor")) {
-        return opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32) ? opdi_coded_steps(graph, node, coded) : 0;
+        return opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32) && opdi_coded_dtypes_suit(node, 5, false, coded)
+            ? opdi_coded_steps(graph, node, coded) : 0;
     }
     if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_token") && !weight) {
         coded->scales = node->in[1];
         coded->zeros = node->in[2];
-        return opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32);
+        return opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32) && opdi_coded_dtypes_suit(node, 5, true, coded) &&
+            opdi_coded_each_row(coded->codes, coded->scales) && opdi_coded_each_row(coded->codes, coded->zeros);
     }
     if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_channel_group") && weight) {
         coded->scales = node->in[1];
         coded->zeros = opdi_coded_none(node, 2) ? NULL : node->in[2];
-        return opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32);
+        return opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32) && opdi_coded_dtypes_suit(node, 5, true, coded);
     }
     if (opd_graph_node_is(node, "torchao::dequantize_affine") && opdi_coded_by_rows(node)) {
         coded->scales = node->in[2];
         coded->zeros = opdi_coded_none(node, 3) ? NULL : node->in[3];
-        return opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32) && (weight || coded->zeros);
+        return opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32) && (weight || coded->zeros) &&
+            opdi_coded_dtypes_suit(node, 4, false, coded);
     }
     return 0;
 }
@@ -136,8 +176,8 @@ static bool opdi_coded_one(const opdi_gnode *node, int i) {
 static bool opdi_coded_layer_of(const opdi_gnode *node, opdi_coded_layer *layer) {
     memset(layer, 0, sizeof *layer);
     if (node->kind != OPDI_GNODE_OP || node->nout != 1 || node->nin < 2) { return false; }
-    const bool added = opd_graph_node_is(node, "aten::addmm"), plain = opd_graph_node_is(node, "aten::mm");
-    const bool conv = opd_graph_node_is(node, "aten::convolution"), flat = opd_graph_node_is(node, "aten::conv2d");
+    const bool added = opdi_coded_is(node, "aten::addmm"), plain = opdi_coded_is(node, "aten::mm");
+    const bool conv = opdi_coded_is(node, "aten::convolution"), flat = opdi_coded_is(node, "aten::conv2d");
     layer->x = node->in[added];
     layer->weight = node->in[added + 1];
     layer->turned = added || plain;
@@ -155,7 +195,7 @@ static bool opdi_coded_layer_of(const opdi_gnode *node, opdi_coded_layer *layer)
         return node->nin == layer->groups + 1 && node->in[4]->tag == OPD_TAG_INTS &&
             (!conv || (opd_graph_value_constant(node->in[6], &turned) && turned.tag == OPD_TAG_BOOL && !turned.u.i));
     }
-    return opd_graph_node_is(node, "aten::linear");
+    return opdi_coded_is(node, "aten::linear");
 }
 /* Returns whether a node writes memory of a value.  Constants that this pass made have no alias yet. */
 static bool opdi_coded_written(const opdi_coded_search *search, opdi_gvalue *value) {
@@ -221,13 +261,13 @@ static opdi_gnode *opdi_coded_user(const opdi_gvalue *value) {
 static bool opdi_coded_limits(const opdi_gnode *node, double *limits) {
     limits[0] = 0;
     limits[1] = (double)INFINITY;
-    if (opd_graph_node_is(node, "aten::relu") || opd_graph_node_is(node, "aten::relu_")) { return true; }
-    if (opd_graph_node_is(node, "aten::relu6") || opd_graph_node_is(node, "aten::relu6_")) {
+    if (opdi_coded_is(node, "aten::relu") || opdi_coded_is(node, "aten::relu_")) { return true; }
+    if (opdi_coded_is(node, "aten::relu6") || opdi_coded_is(node, "aten::relu6_")) {
         limits[1] = 6;
         return true;
     }
-    const bool tanh = opd_graph_node_is(node, "aten::hardtanh") || opd_graph_node_is(node, "aten::hardtanh_");
-    if (!tanh && !opd_graph_node_is(node, "aten::clamp") && !opd_graph_node_is(node, "aten::clamp_")) { return false; }
+    const bool tanh = opdi_coded_is(node, "aten::hardtanh") || opdi_coded_is(node, "aten::hardtanh_");
+    if (!tanh && !opdi_coded_is(node, "aten::clamp") && !opdi_coded_is(node, "aten::clamp_")) { return false; }
     return opdi_coded_number_at(node, 1, tanh ? -1 : -(double)INFINITY, &limits[0]) &&
         opdi_coded_number_at(node, 2, tanh ? 1 : (double)INFINITY, &limits[1]) && limits[0] <= limits[1];
 }
@@ -241,9 +281,9 @@ static bool opdi_coded_numbers(const opdi_gnode *node, bool back, double *number
     for (int i = 0; right && i < 5; i++) {
         right = !opdi_coded_none(node, i + 1) && opdi_coded_number_at(node, i + 1, 0, &numbers[i]);
     }
-    const double inverse = right ? 1 / numbers[0] : 0;
-    return right && numbers[0] > 1e-30 && inverse > 1e-30 && fabs(numbers[1]) <= 65536 &&
-        (numbers[4] == (double)OPD_INT8 || numbers[4] == (double)OPD_UINT8);
+    const double inverse = right ? 1 / numbers[0] : 0, least = right && numbers[4] == (double)OPD_INT8 ? -128 : 0;
+    return right && numbers[0] > 1e-30 && inverse > 1e-30 && fabs(numbers[1]) <= 65536 && numbers[2] >= least &&
+        numbers[3] <= least + 255 && (numbers[4] == (double)OPD_INT8 || numbers[4] == (double)OPD_UINT8);
 }
 /* Returns whether codes may be channels-last: all their users take any strides. */
 static bool opdi_coded_any_strides(const opdi_gvalue *codes) {
@@ -272,12 +312,12 @@ static int opdi_coded_tail_find(const opdi_coded_search *search, opdi_gvalue *va
     tail->numbers[0] = -(double)INFINITY;
     tail->numbers[1] = (double)INFINITY;
     opdi_gnode *next = opdi_coded_user(value);
-    if (next && (opd_graph_node_is(next, "aten::add.Tensor") || opd_graph_node_is(next, "aten::add_.Tensor")) &&
+    if (next && (opdi_coded_is(next, "aten::add.Tensor") || opdi_coded_is(next, "aten::add_.Tensor")) &&
         opdi_coded_one(next, 2) && next->in[0] != next->in[1] && next->in[0]->tag == OPD_TAG_TENSOR) {
         const int at = next->in[0] == value;
         const opdi_gnode *const from = next->in[at]->node;
         double numbers[5];
-        if ((at == 1 || opd_graph_node_is(next, "aten::add.Tensor")) && opdi_coded_numbers(from, true, numbers) &&
+        if ((at == 1 || opdi_coded_is(next, "aten::add.Tensor")) && opdi_coded_numbers(from, true, numbers) &&
             !opdi_coded_written(search, from->out[0]) && !opdi_coded_written(search, from->in[0])) {
             const int rc = opdi_coded_by(search->graph, from, false, &tail->other);
             if (rc < 0) { return -1; }
@@ -320,16 +360,16 @@ static bool opdi_coded_moves(const opdi_gnode *node) {
         "aten::flatten.using_ints", "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::permute",
         "aten::transpose.int", "aten::unsqueeze", "aten::squeeze.dim", "aten::squeeze.dims"};
     bool moves = false;
-    for (int i = 0; !moves && i < 9; i++) { moves = opd_graph_node_is(node, names[i]); }
-    if (moves || !opd_graph_node_is(node, "aten::max_pool2d") || node->nin != 6) { return moves; }
+    for (int i = 0; !moves && i < 9; i++) { moves = opdi_coded_is(node, names[i]); }
+    if (moves || !opdi_coded_is(node, "aten::max_pool2d") || node->nin != 6) { return moves; }
     return opdi_coded_all(node, 3, 0) || opdi_coded_all(node, 4, 1);        /* else a window may be all padding */
 }
 /* Returns a call of the operator of `node` with codes, and the result dequantised as `from` does. */
 static opdi_gvalue *opdi_coded_moved(opd_graph *graph, const opdi_gnode *node, const opdi_gnode *from) {
     opd_graph_arg args[8];
-    const bool view = opd_graph_node_is(node, "aten::view") || opd_graph_node_is(node, "aten::_unsafe_view");
+    const bool view = opdi_coded_is(node, "aten::view") || opdi_coded_is(node, "aten::_unsafe_view");
     for (int i = 0; i < node->nin; i++) { args[i] = opdi_coded_arg_of(i ? node->in[i] : from->in[0]); }
-    const char *const name = view ? "aten::reshape" : opd_graph_node_is(node, "aten::max_pool2d")
+    const char *const name = view ? "aten::reshape" : opdi_coded_is(node, "aten::max_pool2d")
         ? "opdispatch::quantized_max_pool2d" : opd_op_name(node->op);
     opdi_gvalue *const codes = opd_graph_call_args(graph, name, args, node->nin);
     for (int i = 0; codes && i < from->nin; i++) { args[i] = opdi_coded_arg_of(i ? from->in[i] : codes); }

@@ -169,10 +169,15 @@ typedef struct opdi_int_parts {
     int bits;
     int64_t rows, groups, group, row_step;
 } opdi_int_parts;
-/* Returns the memory of `tensor` as contiguous elements of `dtype`, or NULL and sets an error. */
+/* Weights of integers and their parts are made without operators, so that they have data inside of fakes and traces,
+   too, and are constants there. */
+
+/* Returns a contiguous copy of `tensor` as elements of `dtype`, or NULL and sets an error. */
 static const void *opdi_int_memory(opd_tensor *tensor, opd_scalar_type dtype) {
-    opd_tensor *const dense = opd_contiguous(opd_to_dtype(tensor, dtype));
-    return dense ? opd_data(dense) : NULL;
+    if (tensor->flags & OPDI_LAZY) { tensor = opd_resolve_neg(tensor); }
+    if (!tensor || (tensor->numel && !opd_data(tensor))) { return NULL; }
+    opd_tensor *const dense = opd_tensor_new(opd_ints_of(tensor->dims, tensor->ndim), dtype);
+    return dense && opdi_copy(dense, tensor) == 0 ? dense->data : NULL;
 }
 /* Finds out which sizes the scales or zero points have: one for all, one for each row of codes, or one for each group
    of a row.  Returns 0, or -1 and sets an error. */
@@ -270,8 +275,8 @@ static opd_tensor *opdi_int_blocks_make(opd_tensor *codes, opd_tensor *scales, o
     parts.scales = (const float *)opdi_int_memory(scales, OPD_FLOAT32);
     parts.codes = (const uint8_t *)opdi_int_memory(codes, (opd_scalar_type)codes->dtype);
     const opd_scalar_type dtype = opd_ok() ? opdi_int_dtype_for(&parts, zeros != NULL) : OPD_DTYPE_NONE;
-    opd_tensor *const out = opd_ok() ? opd_empty(opd_ints_of(codes->dims, codes->ndim), dtype) : NULL;
-    uint8_t *const to = out && out->numel ? (uint8_t *)opd_data(out) : NULL;
+    opd_tensor *const out = opd_ok() ? opd_tensor_new(opd_ints_of(codes->dims, codes->ndim), dtype) : NULL;
+    uint8_t *const to = out && out->numel ? (uint8_t *)out->data : NULL;
     for (int64_t row = 0; to && row < parts.rows; row++) {
         if (opdi_int_row_put(&parts, row, to + row * opdi_elements_bytes((int)dtype, length))) { return NULL; }
     }
@@ -314,12 +319,15 @@ int opd_int_blocks_parts(opd_tensor *tensor, opd_tensor **codes, opd_tensor **sc
     if (tensor->numel && opdi_block_row_dim(tensor) != last) {
         return opd_fail(OPD_ERROR_SHAPE, "opd_int_blocks_parts: the blocks must lie along the last dim");
     }
-    const bool here = tensor->numel == 0 || opd_data(tensor) != NULL;
+    if (tensor->numel && !opd_data(tensor)) {
+        return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_int_blocks_parts: the tensor has no data") : -1;
+    }
     memcpy(sizes, tensor->dims, sizeof *sizes * tensor->ndim);
-    opd_tensor *const code = here ? opd_empty(opd_ints_of(sizes, last + 1), info.zero ? OPD_UINT8 : OPD_INT8) : NULL;
+    const opd_ints rows = opd_ints_of(sizes, last + 1);
+    opd_tensor *const code = opd_tensor_new(rows, info.zero ? OPD_UINT8 : OPD_INT8);
     sizes[last] /= info.elements;
-    opd_tensor *const scale = code ? opd_empty(opd_ints_of(sizes, last + 1), OPD_FLOAT32) : NULL;
-    opd_tensor *const zero = scale && info.zero ? opd_empty_like(scale) : NULL;
+    opd_tensor *const scale = code ? opd_tensor_new(rows, OPD_FLOAT32) : NULL;
+    opd_tensor *const zero = scale && info.zero ? opd_tensor_new(rows, OPD_FLOAT32) : NULL;
     if (!scale || (info.zero && !zero)) { return -1; }
     for (int64_t i = 0, length = tensor->dims[last]; length && i < tensor->numel / length; i++) {
         opdi_int_row_get(tensor, &info, i, (uint8_t *)code->data + i * length,

@@ -33,6 +33,7 @@ typedef struct opdi_quantizer {
     int64_t count;
     opd_tensor **before, **after;                 /* the tensors of the module */
     int64_t ntensors;
+    uint64_t written;            /* the mark of values of the copy whose memory a node writes */
     bool compare;                /* the observer compares layers; else it finds ranges */
     opd_code code;               /* the error of the observer, OPD_OK if there is none */
     char text[500];
@@ -511,7 +512,7 @@ static int opdi_quantize_retype(opd_graph *graph, opdi_gvalue *value, const opd_
 }
 /* Changes use number `at` of a weight.  rounded, count, whose: pairs of a layer's input and its rounded form, how many,
    and for which weight each was made; each layer with the same input, in the same block and with the same scale, takes
-   the same form.  Returns 0, or -1 and sets an error. */
+   the same form, unless a node writes the input.  Returns 0, or -1 and sets an error. */
 static int opdi_quantize_change(opdi_quantizer *q, opdi_quantize_weight *weight, int at, opdi_gvalue **rounded,
                                 int64_t *count, const opdi_quantize_weight **whose) {
     const opdi_quantize_use *const use = &weight->uses[at];
@@ -522,7 +523,7 @@ static int opdi_quantize_change(opdi_quantizer *q, opdi_quantize_weight *weight,
     if (!read || (read != use->node->in[use->input] &&
                   opd_graph_set_input(q->graph, use->node, use->input, read))) { return -1; }
     if (!q->how.fixed && (!q->how.dynamic || weight->convolution)) { return 0; }
-    int64_t i = 0;
+    int64_t i = x->alias && opdi_gvalue_root(x)->mark == q->written ? *count : 0;
     while (i < *count && (rounded[2 * i] != x || rounded[2 * i + 1]->node->block != use->layer->block ||
                           whose[i]->tensor->dtype != weight->tensor->dtype || (q->how.fixed &&
                            (whose[i]->row.input_zero_point != weight->row.input_zero_point ||
@@ -549,7 +550,8 @@ static int opdi_quantize_change_all(opdi_quantizer *q) {
     opdi_gvalue **const rounded = (opdi_gvalue **)opdi_scope_alloc(2 * (size_t)(total + 1) * sizeof *rounded);
     const opdi_quantize_weight **const whose = (const opdi_quantize_weight **)opdi_scope_alloc(
         (size_t)(total + 1) * sizeof *whose);
-    if (!places || !rounded || !whose) { return -1; }
+    if (!places || !rounded || !whose || opdi_graph_alias(q->graph, true)) { return -1; }
+    q->written = opdi_graph_mark_written(q->graph);
     for (int64_t i = at = 0; i < q->count; i++) {
         for (int k = 0; k < q->weights[i].row.uses && q->weights[i].stored; k++, at++) {
             places[at].layer = q->weights[i].uses[k].layer;

@@ -173,4 +173,40 @@ TEST(norms_that_remain) {
     CHECK_INT(opd_graph_fold_batch_norms(NULL), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_graph_fold_batch_norms: the graph is NULL");
 }
+/* A layer or a batch norm that writes a tensor: others see what it writes. */
+TEST(calls_that_write_stay) {
+    static const int64_t none[2] = {0, 0}, one[2] = {1, 1};
+    for (int kind = 0; kind < 2; kind++) {
+        OPD_SCOPED;
+        opd_graph *graph = opd_graph_new();
+        opd_graph_value *x = opd_graph_input(graph, "x", "Float(2, 3, 5, 5, strides=[75, 25, 5, 1], device=cpu)");
+        opd_graph_value *to = opd_graph_input(graph, "to", "Float(2, 4, 3, 3, strides=[36, 9, 3, 1], device=cpu)"), *y[2];
+        opd_graph_value *more[2] = {opd_graph_input(graph, "m", NULL), opd_graph_input(graph, "v", NULL)};
+        opd_tensor *const ones = opd_ones(OPD_INTS(4), OPD_FLOAT32), *want[2], *got[2];
+        opd_graph_value *w = opd_graph_constant(graph, opd_value_tensor(opd_randn(OPD_INTS(4, 3, 3, 3), OPD_FLOAT32)));
+        opd_graph_value *c = opd_graph_constant(graph, opd_value_tensor(opd_mul_Scalar(ones, opd_value_int(3))));
+        const opd_value no = opd_value_bool(false), bias = opd_value_none();
+        const opd_ints twice = opd_ints_of(one, 2), zeros = opd_ints_of(none, 2);
+        if (kind == 0) {
+            y[0] = OPD_GRAPH_CALL(graph, "aten::convolution.out", x, w, bias, twice, zeros, twice, no, zeros, 1, to);
+            y[0] = OPD_GRAPH_CALL(graph, "aten::batch_norm", y[0], c, c, c, c, no, 0.1, 1e-5, no);
+        } else {
+            y[0] = OPD_GRAPH_CALL(graph, "aten::convolution", x, w, bias, twice, zeros, twice, no, zeros, 1);
+            y[0] = OPD_GRAPH_CALL(graph, "aten::native_batch_norm.out", y[0], c, c, c, c, no, 0.1, 1e-5, to, more[0], more[1]);
+        }
+        y[1] = OPD_GRAPH_CALL(graph, "aten::neg", to);
+        CHECK_INT(opd_graph_output(graph, y, 2, false), 0);
+        opd_tensor *in[4] = {opd_randn(OPD_INTS(2, 3, 5, 5), OPD_FLOAT32), opd_zeros(OPD_INTS(2, 4, 3, 3), OPD_FLOAT32),
+                             opd_zeros(OPD_INTS(0), OPD_FLOAT32), opd_zeros(OPD_INTS(0), OPD_FLOAT32)};
+        CHECK_INT(opd_graph_run(graph, in, 4, want, 2), 2);
+        want[0] = opd_clone(want[0]);
+        opd_zero_(in[1]);
+        CHECK_INT(opd_graph_infer(graph, in, 4), 0);
+        CHECK_INT(opd_graph_fold_batch_norms(graph), 0);
+        CHECK_INT(opd_graph_run(graph, in, 4, got, 2), 2);
+        CHECK(opd_equal(got[0], want[0]) && opd_equal(got[1], want[1]));
+        opd_graph_free(graph);
+    }
+    CHECK_OK();
+}
 CHECK_MAIN()

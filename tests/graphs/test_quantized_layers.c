@@ -346,6 +346,120 @@ TEST(what_has_other_users_stays) {
     CHECK_OK();
 }
 
+//-- operators and scales that look like layers ------------------------------------------------------------------------
+
+/* A graph of dequantised codes [4, 16], in[0], and weights [16, 16], in[1]. */
+static opd_graph *codes_with(opd_graph_value *wide[2]) {
+    opd_graph *graph = opd_graph_new();
+    wide[0] = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", opd_graph_input(graph, "x", NULL), 0.01, 5, -128, 127, OPD_INT8);
+    wide[1] = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", opd_graph_input(graph, "w", NULL), 0.02, 0, -128, 127, OPD_INT8);
+    return graph;
+}
+/* Runs a graph and a copy of it, in which `count` layers are replaced, with copies of the inputs; both must give the
+   same results, or fail. */
+static void check_both(opd_graph *graph, opd_graph_value **y, int ny, int count, opd_tensor *const *in, int n) {
+    opd_tensor *got[2][2] = {{NULL}}, *again[5];
+    int rc[2];
+    CHECK_INT(opd_graph_output(graph, y, ny, false), 0);
+    opd_graph *graphs[2] = {graph, opd_graph_copy(graph)};
+    CHECK_INT(opd_graph_fuse_quantized(graphs[1]), count);
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < n; i++) { again[i] = opd_clone(in[i]); }
+        rc[turn] = opd_graph_run(graphs[turn], again, n, got[turn], ny);
+        if (rc[turn] < 0) { opd_error_clear(); }
+    }
+    CHECK_INT(rc[1], rc[0]);
+    for (int i = 0; i < ny && rc[0] == ny && rc[1] == ny; i++) {
+        CHECK(opd_dtype(got[0][i]) == opd_dtype(got[1][i]) && near(opd_to_dtype(got[1][i], OPD_FLOAT64), opd_to_dtype(got[0][i], OPD_FLOAT64)));
+    }
+    opd_graph_free(graphs[0]);
+    opd_graph_free(graphs[1]);
+    CHECK_OK();
+}
+/* Overloads that write into a tensor, or give another dtype. */
+TEST(other_overloads_are_no_layers) {
+    static const char *const names[] = {"aten::relu.out", "aten::clamp.out", "aten::mm.out", "aten::mm.dtype", "aten::view.dtype"};
+    for (int i = 0; i < 5; i++) {
+        OPD_SCOPED;
+        opd_graph_value *wide[2], *y[2];
+        opd_graph *graph = codes_with(wide);
+        opd_tensor *in[3] = {codes(OPD_INTS(4, 16), 1), codes(OPD_INTS(16, 16), 2), opd_zeros(OPD_INTS(4, 16), OPD_FLOAT32)};
+        opd_graph_value *buffer = opd_graph_input(graph, "buffer", NULL), *layer = NULL;
+        if (i < 2) { layer = OPD_GRAPH_CALL(graph, "aten::linear", wide[0], wide[1]); }
+        else if (i == 3) { layer = OPD_GRAPH_CALL(graph, "aten::to.dtype", OPD_GRAPH_CALL(graph, "aten::t", opd_graph_input(graph, "v", NULL)), OPD_BFLOAT16); }
+        else { layer = OPD_GRAPH_CALL(graph, "aten::t", wide[1]); }
+        switch (i) {
+        case 0: y[0] = OPD_GRAPH_CALL(graph, names[i], layer, buffer); break;
+        case 1: y[0] = OPD_GRAPH_CALL(graph, names[i], layer, -0.1, 0.1, buffer); break;
+        case 2: y[0] = OPD_GRAPH_CALL(graph, names[i], wide[0], layer, buffer); break;
+        case 3: y[0] = OPD_GRAPH_CALL(graph, names[i], OPD_GRAPH_CALL(graph, "aten::to.dtype", wide[0], OPD_BFLOAT16), layer, OPD_FLOAT32); break;
+        default: y[0] = OPD_GRAPH_CALL(graph, names[i], wide[0], OPD_INT32); break;
+        }
+        y[1] = OPD_GRAPH_CALL(graph, "aten::add.Tensor", buffer, buffer);
+        opd_tensor *all[4] = {in[0], in[1], in[2], in[1]};
+        check_both(graph, y, 2, i < 2, all, i == 3 ? 4 : 3);
+    }
+}
+/* Scales of dequantize_per_token broadcast; they may be those of columns, or of a part of the rows. */
+TEST(scales_of_tokens_broadcast) {
+    static const int64_t sizes[][3] = {{0, 0, 16}, {0, 4, 1}, {1, 4, 1}, {2, 1, 1}};
+    for (int i = 0; i < 4; i++) {
+        OPD_SCOPED;
+        opd_graph_value *in[4];
+        opd_graph *graph = graph_with(in, 4);
+        const opd_ints shape = opd_ints_of(sizes[i] + (i == 0 ? 2 : i == 1), i == 0 ? 1 : i == 1 ? 2 : 3);
+        opd_tensor *rest[4] = {i == 0 ? codes(OPD_INTS(16, 16), 1) : i == 1 ? codes(OPD_INTS(4, 16), 1) : codes(OPD_INTS(2, 4, 16), 1),
+                               codes(OPD_INTS(16, 16), 2), numbers(shape, 3), opd_ones(shape, OPD_INT64)};
+        opd_graph_value *x = OPD_GRAPH_CALL(graph, QD "dequantize_per_token", in[0], in[2], in[3], -128, 127, OPD_INT8, OPD_FLOAT32);
+        opd_graph_value *w = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", in[1], 0.02, 0, -128, 127, OPD_INT8);
+        opd_graph_value *y = OPD_GRAPH_CALL(graph, "aten::linear", x, w);
+        check_both(graph, &y, 1, 1, rest, 4);
+    }
+}
+/* Tokens whose scales are known to be those of the rows are multiplied as integers. */
+TEST(scales_of_tokens_from_rows) {
+    OPD_SCOPED;
+    opd_graph *graph = opd_graph_new();
+    opd_graph_value *x = opd_graph_input(graph, "x", NULL), *scale = OPD_GRAPH_CALL(graph, QD "choose_qparams_per_token_asymmetric", x, OPD_INT8);
+    opd_graph_value *zero = opd_graph_node_output(opd_graph_value_node(scale), 1);
+    x = OPD_GRAPH_CALL(graph, QD "quantize_per_token", x, scale, zero, -128, 127, OPD_INT8);
+    x = OPD_GRAPH_CALL(graph, QD "dequantize_per_token", x, scale, zero, -128, 127, OPD_INT8, OPD_FLOAT32);
+    opd_graph_value *w = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", opd_graph_input(graph, "w", NULL), 0.02, 0, -128, 127, OPD_INT8);
+    opd_graph_value *y = OPD_GRAPH_CALL(graph, "aten::linear", x, w);
+    opd_tensor *in[2] = {numbers(OPD_INTS(2, 4, 16), 1), codes(OPD_INTS(16, 16), 2)};
+    CHECK_INT(opd_graph_output(graph, &y, 1, false), 0);
+    opd_graph *fused = opd_graph_copy(graph);
+    CHECK_INT(opd_graph_fuse_quantized(fused), 1);
+    CHECK_INT(opd_graph_count(fused, QD "dequantize_per_token"), 0);
+    opd_graph_free(fused);
+    check_both(graph, &y, 1, 1, in, 2);
+}
+/* 0: products of scales that are infinite, times sums that are 0; 1: so small that digits get lost; 2 and 3: limits that
+   are infinite; 4: a range that the dtype does not have; 5: a bias with too many dims. */
+TEST(numbers_that_only_floats_have) {
+    for (int kind = 0; kind < 6; kind++) {
+        for (int conv = 0; conv < (kind < 2 ? 2 : 1); conv++) {
+            OPD_SCOPED;
+            opd_graph_value *in[4];
+            opd_graph *graph = graph_with(in, 4);
+            const double scale = kind == 0 ? 1e30 : kind == 1 ? 1e-22 : 0.02;
+            opd_tensor *rest[4] = {conv ? codes(OPD_INTS(1, 4, 6, 5), 1) : codes(OPD_INTS(4, 16), 1), conv ? codes(OPD_INTS(16, 4, 3, 3), 2) : codes(OPD_INTS(16, 16), 2),
+                                   opd_full(OPD_INTS(16), OPD_V(scale), OPD_FLOAT32), opd_ones(OPD_INTS(2, 4, 16), OPD_FLOAT32)};
+            if (kind == 0) { opd_fill_(rest[0], OPD_V(5)); }
+            opd_graph_value *x = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", in[0], scale, 5, -128, 127, OPD_INT8), *y;
+            opd_graph_value *w = OPD_GRAPH_CALL(graph, QD "dequantize_per_channel", in[1], in[2], opd_value_none(), 0, -128, 127, OPD_INT8);
+            if (kind == 5) { y = OPD_GRAPH_CALL(graph, "aten::addmm", in[3], x, OPD_GRAPH_CALL(graph, "aten::t", w)); }
+            else { y = conv ? OPD_GRAPH_CALL(graph, "aten::conv2d", x, w) : OPD_GRAPH_CALL(graph, "aten::linear", x, w); }
+            if (kind == 1) { y = OPD_GRAPH_CALL(graph, "aten::mul.Scalar", OPD_GRAPH_CALL(graph, "aten::mul.Scalar", y, 1e20), 1e20); }
+            if (kind == 2) { y = OPD_GRAPH_CALL(graph, "aten::clamp", y, (double)INFINITY); }
+            if (kind == 3) { y = OPD_GRAPH_CALL(graph, "aten::clamp", y, opd_value_none(), -(double)INFINITY); }
+            if (kind == 2 || kind == 3) { y = OPD_GRAPH_CALL(graph, "aten::reciprocal", y); }
+            if (kind == 4) { y = OPD_GRAPH_CALL(graph, QD "quantize_per_tensor", y, 0.1, 3, -1000, 1000, OPD_UINT8); }
+            check_both(graph, &y, 1, 1, rest, 4);
+        }
+    }
+}
+
 //-- gradients and transforms ------------------------------------------------------------------------------------------
 
 TEST(gradients_flow_through_fused_layers) {
@@ -450,6 +564,32 @@ TEST(fusing_fails_cleanly_if_memory_runs_out) {
     for (int i = 0; i < 3; i++) { graphs[i] = graph_of(&kinds[i], 64); }
     CHECK(check_allocations(attempt, graphs, "fusing", 400, false) > 20);
     for (int i = 0; i < 3; i++) { opd_graph_free(graphs[i]); }
+}
+
+/* The graph and inputs of a chain. */
+typedef struct chain_run { opd_graph *graph; opd_tensor *in[7]; } chain_run;
+static int attempt_chain(void *arg) {
+    const chain_run *const its = (const chain_run *)arg;
+    opd_graph *const graph = opd_graph_copy(its->graph);
+    opd_tensor *out;
+    int rc = graph ? opd_graph_fuse_quantized(graph) : -1;
+    OPD_SCOPE { rc = rc >= 0 ? opd_graph_run(graph, its->in, 7, &out, 1) : -1; }
+    opd_graph_free(graph);
+    return rc;
+}
+TEST(chains_fail_cleanly_if_memory_runs_out) {
+    static const chain chains[] = {{RELU_, OPD_UINT8, 1, 1, true, true, false}, {TANH, OPD_INT8, 1, 1, true, false, true}};
+    for (int i = 0; i < 2; i++) {
+        OPD_SCOPED;
+        chain_run its;
+        its.graph = chain_of(&chains[i], false);
+        its.in[0] = i ? numbers(OPD_INTS(5, 6), 1) : numbers(OPD_INTS(1, 6, 5, 5), 1);
+        its.in[1] = i ? codes(OPD_INTS(8, 6), 2) : codes(OPD_INTS(8, 6, 3, 3), 2);
+        its.in[4] = i ? codes(OPD_INTS(8, 8), 3) : codes(OPD_INTS(8, 8, 3, 3), 3);
+        its.in[2] = its.in[3] = its.in[5] = its.in[6] = opd_full(OPD_INTS(8), OPD_V(0.01), OPD_FLOAT32);
+        CHECK(check_allocations(attempt_chain, &its, "a chain", 600, false) > 20);
+        opd_graph_free(its.graph);
+    }
 }
 
 //-- codes -------------------------------------------------------------------------------------------------------------

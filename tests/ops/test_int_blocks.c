@@ -326,6 +326,41 @@ TEST(int_blocks_in_mechanisms) {
     }
     (void)opd_exact_blocks_set(was);
 }
+static int parts_of_both(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
+    opd_tensor **const from = (opd_tensor **)user, *parts[3];
+    opd_tensor *const w = opd_int_blocks(from[0], from[1], from[2], 4);
+    if (!nin || !w || opd_int_blocks_parts(w, &parts[0], &parts[1], &parts[2])) { return -1; }
+    out[0] = opd_add(opd_linear(in[0], w, NULL), opd_sum(opd_mul(opd_sum(opd_to_dtype(parts[0], OPD_FLOAT32)), parts[1])));
+    return out[0] ? 1 : -1;
+}
+/* Weights of parts, and the parts of weights, have data in traces and fakes, unless what they are made of has none. */
+TEST(int_blocks_of_parts_in_traces_and_fakes) {
+    OPD_SCOPED;
+    opd_tensor *codes = opd_full(OPD_INTS(5, 64), opd_value_int(3), OPD_UINT8), *x = numbers(OPD_INTS(2, 64), OPD_FLOAT32, 1);
+    opd_tensor *from[3] = {codes, opd_add_Scalar(opd_abs(numbers(OPD_INTS(5, 2), OPD_FLOAT32, 2)), opd_value_int(1)), NULL};
+    opd_tensor *want, *got, *parts[3];
+    for (int zeros = 0; zeros < 2; zeros++) {
+        if (zeros) { from[2] = opd_ones(OPD_INTS(5, 2), OPD_FLOAT32); }
+        CHECK_INT(parts_of_both(from, &x, 1, &want), 1);
+        opd_graph *graph = opd_graph_trace(parts_of_both, from, &x, 1, NULL);
+        CHECK_OR_RETURN(graph != NULL);
+        CHECK_INT(opd_graph_count(graph, "aten::empty"), 0);
+        CHECK(opd_graph_run(graph, &x, 1, &got, 1) == 1 && same(got, want));
+        opd_graph_free(graph);
+    }
+    opd_tensor *w = opd_int_blocks(codes, from[1], NULL, 4), *minus = opd_neg(from[1]);
+    CHECK(same(opd_int_blocks(codes, opd__neg_view(minus), NULL, 4), w));
+    CHECK(same(opd_int_blocks(opd_t(opd_contiguous(opd_t(codes))), opd_expand(opd_narrow(from[1], 0, 0, 1), OPD_INTS(5, 2)), NULL, 4),
+               opd_int_blocks(codes, opd_repeat(opd_narrow(from[1], 0, 0, 1), OPD_INTS(5, 1)), NULL, 4)));
+    OPD_FAKE_MODE {
+        opd_tensor *fake = opd_fake_tensor(w);
+        CHECK(opd_int_blocks(codes, from[1], NULL, 4) && opd_data(opd_int_blocks(codes, from[1], NULL, 4)));
+        CHECK(opd_int_blocks_parts(w, &parts[0], &parts[1], &parts[2]) == 0 && ((int8_t *)opd_data(parts[0]))[7] == -5);
+        CHECK(opd_int_blocks_parts(fake, &parts[0], &parts[1], &parts[2]) == -1 && fails_with("has no data"));
+        CHECK(!opd_int_blocks(opd_fake_tensor(codes), from[1], NULL, 4) && fails_with("with data"));
+    }
+    CHECK_OK();
+}
 /* A graph's text has the dtype's name, and dtypes as numbers. */
 TEST(int_blocks_in_texts) {
     OPD_SCOPED;

@@ -323,6 +323,36 @@ TEST(which_weights_are_quantised) {
         opd_module_free(module);
     }
 }
+/* Two layers with one input, whose memory is written between them, through a view or through the base of a view. */
+static int written_between(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const weight = (opd_tensor *)user, *const base = opd_mul_Scalar(in[0], opd_value_int(2));
+    opd_tensor *const x = n == 1 ? opd_view(base, OPD_INTS(-1, 32)) : NULL, *const first = opd_linear(x, weight, NULL);
+    opd_mul_Scalar_(opd_ok() ? opd_narrow(base, 1, 0, 16) : NULL, opd_value_int(-1));
+    opd_tensor *const second = opd_linear(x, weight, NULL);
+    return (out[0] = opd_sub(first, second)) ? 1 : -1;
+}
+TEST(inputs_that_are_written_between_layers_are_rounded_again) {
+    static const char *const hows[] = {"int8", "int8, dynamic", "int8, static, minmax"};
+    for (int i = 0; i < 3; i++) {
+        OPD_SCOPED;
+        opd_tensor *const weight = opd_randn(OPD_INTS(24, 32), OPD_FLOAT32), *const x = opd_randn(OPD_INTS(5, 32), OPD_FLOAT32);
+        opd_tensor *before, *after = NULL;
+        const opd_value batch = opd_value_tensor(x), *const batches = &batch;
+        opd_quantize_options options;
+        memset(&options, 0, sizeof options);
+        options.batches = &batches;
+        options.nbatches = options.ninputs = 1;
+        CHECK_INT(written_between(weight, &x, 1, &before), 1);
+        opd_graph *graph = opd_graph_trace(written_between, weight, &x, 1, NULL);
+        opd_graph *made = opd_quantize_graph(graph, NULL, hows[i], &options);
+        CHECK_OR_RETURN(made != NULL);
+        CHECK_INT(opd_graph_run(made, &x, 1, &after, 1), 1);
+        CHECK(after && near(after, before, 0.05 * opd_item_f64(opd_max(opd_abs(before)))));
+        opd_graph_free(graph);
+        opd_graph_free(made);
+    }
+    CHECK_OK();
+}
 TEST(a_tied_weight_stays_tied_in_a_module) {
     OPD_SCOPE {
         opd_tensor *const w = opd_randn(OPD_INTS(4, 64), OPD_FLOAT32), *const x = opd_randn(OPD_INTS(2, 64), OPD_FLOAT32);

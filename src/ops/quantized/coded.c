@@ -161,7 +161,7 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
     }
     ending->low = d[0];
     ending->high = d[1];
-    ending->limited = !(isinf(d[0]) && isinf(d[1]));
+    ending->limited = d[0] > -(double)INFINITY || d[1] < (double)INFINITY;
     if (list->n == 2) { return 0; }
     ending->codes = true;
     ending->scale = d[2];
@@ -185,7 +185,7 @@ static opd_tensor *opdi_coded_finish(const opd_call *call, const opdi_coded_endi
         y = other ? opd_add(y, opd_to_dtype(other, OPD_FLOAT32)) : NULL;
     }
     if (y && ending->limited) {
-        const bool below = !isinf(ending->low), above = !isinf(ending->high);
+        const bool below = ending->low > -(double)INFINITY, above = ending->high < (double)INFINITY;
         y = !(ending->low < 0 || ending->low > 0) && !above ? opd_relu(y)
             : opd_clamp(y, below ? opd_value_double(ending->low) : none, above ? opd_value_double(ending->high) : none);
     }
@@ -258,11 +258,23 @@ static bool opdi_coded_all_zero(const float *zeros, int64_t count) {
     for (int64_t i = 0; zeros && i < count; i++) { zero = zero && zeros[i] == 0; }
     return zero;
 }
-/* Products in integers multiply by the scales at the end, so that 0 times infinity would get lost. */
-static bool opdi_coded_all_finite(const float *scales, int64_t count) {
-    bool finite = true;
-    for (int64_t i = 0; i < count; i++) { finite = finite && isfinite(scales[i]); }
-    return finite;
+/* Sets range[0] and range[1] to the least size of the scales besides 0 and to the largest one. */
+static void opdi_coded_range(const float *scales, int64_t count, double range[2]) {
+    range[0] = (double)INFINITY;
+    range[1] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double size = fabs((double)scales[i]);
+        if (size > 0 && size < range[0]) { range[0] = size; }
+        if (!(size <= range[1])) { range[1] = size; }        /* once it is NaN, it remains so */
+    }
+}
+/* Returns whether the products of the scales of an input and of a weight are normal float32.  Products in integers
+   multiply by them at the end: 0 times infinity would get lost, and digits of tiny products. */
+static bool opdi_coded_scales_fit(const float *input, int64_t m, const float *weight, int64_t n) {
+    double x[2], w[2];
+    opdi_coded_range(input, m, x);
+    opdi_coded_range(weight, n, w);
+    return isfinite(x[1]) && isfinite(w[1]) && x[1] * w[1] <= (double)FLT_MAX && !(x[0] * w[0] < (double)FLT_MIN);
 }
 /* Makes the input of codes [m, k] of an integer product.  Adds a row of ones.  Returns 1; 0 if it is not such; or -1
    and sets an error. */
@@ -291,7 +303,7 @@ static int opdi_coded_codes(opd_tensor *input, opd_tensor *scale, opd_tensor *ze
     x->scales = (const float *)(const void *)scale->data;
     x->zeros = (const int32_t *)(const void *)zeros->data;
     x->step = count > 1;
-    return opdi_coded_all_finite(x->scales, count);
+    return 1;
 }
 /* Computes a layer with an input of codes, in integers, and what follows it.  Returns 1, and *out is the result; 0 if
    that is not possible; or -1 and sets an error. */
@@ -302,9 +314,10 @@ static int opdi_coded_whole(const opd_call *call, const opdi_coded_rows *w, cons
     opd_tensor *const scale = opdi_coded_arg(call, 1), *const zero = opdi_coded_arg(call, 2);
     const int64_t k = w->stride, n = sizes.data[sizes.n - 1], m = opd_arg_tensor(call, 0)->numel / k;
     if (!scale || !zero || !w->minus || !w->scales || w->groups > 1 || k > 32768 ||
-        !opdi_coded_all_zero(w->zeros, n) || !opdi_coded_all_finite(w->scales, n)) { return 0; }
+        !opdi_coded_all_zero(w->zeros, n)) { return 0; }
     int rc = opdi_coded_ends_make(call, ending, sizes.data, (int)sizes.n, false, &product.ends);
     rc = rc == 1 ? opdi_coded_codes(opd_arg_tensor(call, 0), scale, zero, m, k, &product.x) : rc;
+    if (rc == 1 && !opdi_coded_scales_fit(product.x.scales, scale->numel, w->scales, n)) { return 0; }
     opd_tensor *const sums = rc == 1 ? opd_empty(OPD_INTS(m + 1, n), OPD_INT32) : NULL;
     if (rc != 1 || !sums) { return rc == 1 ? -1 : rc; }
     job.m = m + 1;
@@ -408,8 +421,7 @@ static int opdi_coded_linear_kernel(opd_call *call) {
     weight = x && weight ? opd_to_dtype(weight, opd_dtype(x)) : NULL;
     opd_tensor *const bias = opdi_coded_arg(call, 6);
     const bool one = !bias || opd_ndim(bias) == 1;               /* else the layer was addmm */
-    out = weight ? opd_linear(x, weight, one ? bias : NULL) : NULL;
-    out = out && !one ? opd_add(out, bias) : out;
+    if (weight) { out = one ? opd_linear(x, weight, bias) : opd_addmm(bias, x, opd_t(weight)); }
     out = opdi_coded_finish(call, &ending, out);
     return out ? opd_return_tensor(call, out) : -1;
 }
@@ -515,8 +527,9 @@ static int opdi_coded_conv_at_once(opd_call *call, const opdi_coded_ending *endi
     memset(&conv, 0, sizeof conv);
     if (!opdi_coded_alone(call) || !opdi_gemm_bytes_are_fast()) { return 0; }
     const int read = opdi_coded_conv_read(call, &w, &conv);
-    if (read != 1 || w.groups > 1 || !w.scales || w.stride > 32768 || !opdi_coded_all_zero(w.zeros, conv.n) ||
-        !opdi_coded_all_finite(w.scales, conv.n)) { return read < 0 ? -1 : 0; }
+    if (read != 1 || w.groups > 1 || !w.scales || w.stride > 32768 || !opdi_coded_all_zero(w.zeros, conv.n)) {
+        return read < 0 ? -1 : 0;
+    }
     const int64_t sizes[4] = {conv.images, conv.n, conv.oh, conv.ow};
     const int rc = opdi_coded_ends_make(call, ending, sizes, 4, true, &conv.ends);
     if (rc != 1) { return rc; }
@@ -525,7 +538,7 @@ static int opdi_coded_conv_at_once(opd_call *call, const opdi_coded_ending *endi
     if (zero < 0 || zero > 255) { return 0; }
     conv.ends.zero = (int32_t)zero;
     conv.ends.scale = (float)opd_item_f64(opd_arg_tensor(call, 1));
-    if (!isfinite(conv.ends.scale)) { return 0; }
+    if (!opdi_coded_scales_fit(&conv.ends.scale, 1, w.scales, conv.n)) { return 0; }
     const opd_tensor *const added = bias ? opdi_dense_as(bias, OPD_FLOAT32) : NULL;
     if (bias && !added) { return -1; }
     *out = opdi_coded_conv_begin(ending, &conv, &fits);
