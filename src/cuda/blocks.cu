@@ -166,9 +166,8 @@ OPDI_CU_FORM(OPD_TQ1_0, 256, 54,
         const int e = 8 * u + i;
         const int from = e < 160 ? e % 32 : e < 240 ? 32 + e % 16 : 48 + e % 4;
         const int digit = e < 160 ? e / 32 : e < 240 ? (e - 160) / 16 : (e - 240) / 4;
-        uint32_t rest = at[from];
-        for (int n = 0; n < digit; n++) { rest = rest * 3 & 255; }
-        v[i] = d * (float)((int)(rest * 3 >> 8) - 1);
+        const uint32_t power = digit < 2 ? (digit ? 3 : 1) : digit == 2 ? 9 : digit == 3 ? 27 : 81;
+        v[i] = d * (float)((int)((at[from] * power & 255) * 3 >> 8) - 1);
     })
 /* Integers with scales. */
 template <> struct opdi_cu_form<OPD_INT_BLOCKS> {
@@ -178,7 +177,8 @@ template <> struct opdi_cu_form<OPD_INT_BLOCKS> {
         const float d = opdi_cu_float_of(at), zero = w.zero ? opdi_cu_float_of(at + 4) : (float)(1 << (w.bits - 1));
         uint64_t word = 0;
         at += (w.zero ? 8 : 4) + u * w.bits;
-        for (int i = 0; i < w.bits; i++) { word |= (uint64_t)at[i] << 8 * i; }
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { if (i < w.bits) { word |= (uint64_t)at[i] << 8 * i; } }
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) { v[i] = ((float)(int)(word >> w.bits * i & ((1u << w.bits) - 1)) - zero) * d; }
     }
