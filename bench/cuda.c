@@ -346,6 +346,19 @@ static void transformers(int64_t tokens) {
         bench((row){"linear_1_bf16", "linear, 1 x 4,096 to 14,336, bfloat16",
               2.0 * 4096 * 14336, 0, 0, 0}, w_linear, in);
     }
+    for (int i = 0; i < 2; i++) {
+        OPD_SCOPE {
+            const opd_scalar_type dtype = i ? OPD_Q8_0 : OPD_Q4_K;
+            int64_t bytes = 0;
+            const double blocks = 4096.0 * 14336 / (double)opd_dtype_block(dtype, &bytes);
+            opd_tensor *some = opd_quantize_blocks(opd_randn(OPD_INTS(112, 4096), OPD_FLOAT32), dtype), *parts[128];
+            for (int k = 0; k < 128; k++) { parts[k] = some; }
+            opd_tensor *in[3] = {random_on(OPD_INTS(1, 4096), OPD_FLOAT32), NULL, NULL};
+            in[1] = opd_to_device(opd_cat(opd_tensors_of(parts, 128), 0), gpu, dtype);
+            bench((row){i ? "linear_1_q8" : "linear_1_q4", i ? "linear_1_bf16 in float32 with weights of Q8_0"
+                  : "linear_1_bf16 in float32 with weights of Q4_K", blocks * (double)bytes, 0, 0, 0}, w_linear, in);
+        }
+    }
     OPD_SCOPE {
         opd_tensor *in[2] = {random_on(OPD_INTS(8 * tokens, 4096), OPD_BFLOAT16),
                              random_on(OPD_INTS(4096), OPD_BFLOAT16)};

@@ -30,8 +30,10 @@ static int nparams;
 extern long bench_launches(void) __attribute__((weak));
 extern long opd_emu_count(const char *name) __attribute__((weak));
 #define LAUNCHES() (bench_launches ? bench_launches() : opd_emu_count ? opd_emu_count("launches") : -1L)
+#define COUNTED(name) (opd_emu_count ? opd_emu_count(name) : -1L)
 #else
 #define LAUNCHES() (-1L)
+#define COUNTED(name) (-1L)
 #endif
 
 static double now_ms(void) {
@@ -469,19 +471,24 @@ static void measure(const model *m) {
         opd_device_memory_reset_peak(gpu);
         if (step && opd_ok()) { first_ms = run_steps(step, m->trains, 1, &first); }
         for (int i = 0; i < 2 && opd_ok(); i++) { ms = run_steps(step, m->trains, 1, &last); }
-        const long before = LAUNCHES();
+        const long before = LAUNCHES(), products = COUNTED("products"), flops = COUNTED("megaflops");
         if (opd_ok()) { ms = run_steps(step, m->trains, 1, &last); }
         if (before >= 0) { launches = LAUNCHES() - before; }
+        char counted[80] = "";
+        if (products >= 0) {
+            (void)snprintf(counted, sizeof counted, " (and %ld matrix products of %.4g TFLOP)", COUNTED("products") - products,
+                           (double)(COUNTED("megaflops") - flops) * 1e-6);
+        }
         const double want = seconds * 1e3 / (count * (ms + 1e-3));
         const int steps = quick || want < 1 ? 1 : want > 20 ? 20 : (int)want;
         for (int r = 0; r < count && opd_ok(); r++) { rounds[r] = run_steps(step, m->trains, steps, &last); }
         if (!opd_ok()) { printf("%-16s %s\n", m->name, opd_error_message()); opd_error_clear(); }
         else {
             qsort(rounds, (size_t)count, sizeof *rounds, compare);
-            printf("%-16s %9.3f ms %7ld launches %8.2f GB  loss %.4f to %.4f%s  (made in %.0f ms, first step %.0f ms) %s\n",
+            printf("%-16s %9.3f ms %7ld launches %8.2f GB  loss %.4f to %.4f%s  (made in %.0f ms, first step %.0f ms) %s%s\n",
                    m->name, rounds[count / 2], launches, (double)opd_device_memory(gpu).peak / 1e9, first, last,
                    !isfinite(last) ? " NOT FINITE" : m->trains && !(last < first) ? " DOES NOT FALL" : "",
-                   made, first_ms, m->what);
+                   made, first_ms, m->what, counted);
         }
         if (training.optimizer) { opd_optimizer_free(training.optimizer); }
         for (int i = 0; i < nparams; i++) { opd_tensor_set_requires_grad(params[i], false); }

@@ -60,6 +60,20 @@ static int rotate_cpu(opd_call *call) {
     if (opd_dtype(x) == OPD_FLOAT64) { ROTATE(double, opd_data_f64); } else { ROTATE(float, opd_data_f32); }
     return 0;
 }
+/* The same by operators, for devices. */
+static int rotate_any(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *c = opd_unsqueeze(opd_arg_tensor(call, 1), 1);
+    opd_tensor *s = opd_unsqueeze(opd_arg_tensor(call, 2), 1);
+    const int64_t tokens = opd_size(x, 0), heads = opd_size(x, 1), size = opd_size(x, 2), pairs = opd_size(c, -1);
+    const bool halves = opd_arg_bool(call, 3);
+    opd_tensor *turned = opd_narrow(x, 2, 0, 2 * pairs), *rest = opd_narrow(x, 2, 2 * pairs, size - 2 * pairs);
+    turned = opd_reshape(turned, halves ? OPD_INTS(tokens, heads, 2, pairs) : OPD_INTS(tokens, heads, pairs, 2));
+    const int dim = halves ? 2 : 3;
+    opd_tensor *a = opd_select(turned, dim, 0), *b = opd_select(turned, dim, 1);
+    turned = opd_stack(OPD_TENSORS(opd_sub(opd_mul(a, c), opd_mul(b, s)), opd_add(opd_mul(a, s), opd_mul(b, c))), dim);
+    turned = opd_reshape(turned, OPD_INTS(tokens, heads, 2 * pairs));
+    return opd_return_tensor(call, size > 2 * pairs ? opd_cat(OPD_TENSORS(turned, rest), 2) : turned);
+}
 static opd_op *rotate_op;
 static opd_tensor *rotate(opd_tensor *x, opd_tensor *cosines, opd_tensor *sines, bool halves) {
     return OPD_CALL(OPD_OP(&rotate_op, "llama::rotate"), x, cosines, sines, OPD_V(halves));
@@ -76,7 +90,7 @@ static int rotate_jvp(opd_jvp_call *jv) {
 OPD_LIBRARY(llama, lib) {
     opd_define(lib, &(opd_op_desc){
         .schema = "rotate(Tensor x, Tensor cosines, Tensor sines, bool halves) -> Tensor",
-        .cpu = rotate_cpu, .fake = rotate_cpu, .backward = rotate_backward, .save = "cosines, sines",
+        .cpu = rotate_cpu, .any = rotate_any, .fake = rotate_cpu, .backward = rotate_backward, .save = "cosines, sines",
         .constant = "cosines, sines", .jvp = rotate_jvp, .vmap = OPD_BATCH_LOOP });
 }
 
@@ -186,9 +200,17 @@ static opd_tensor *tensor_at(const model *m, int64_t place, const char *name) {
     opd_tensor *t = opd_tensor_file_at(part, place);
     return t && folder_turned(m->folder, name) && opd_ndim(t) == 2 ? opd_contiguous(opd_t(t)) : t;
 }
+/* Where the weights are, and where the network computes: --device. */
+static opd_device place;
+static opd_tensor *there(opd_tensor *t) {
+    return t && place.type != OPD_CPU ? opd_to_device(t, place, opd_dtype(t)) : t;
+}
+static opd_tensor *back(opd_tensor *t) {
+    return t && place.type != OPD_CPU ? opd_to_device(t, opd_device_make(OPD_CPU, -1), opd_dtype(t)) : t;
+}
 /* Reads a tensor of these sizes (rows 0: a vector; experts 0: no experts).  Returns NULL if the tensor is missing and
    `needed` is false, and NULL with an error if it does not fit.  The caller releases it.  Matrices of 16-bit floats and
-   of blocks stay views of the file; vectors become float32. */
+   of blocks stay views of the file, unless they move to a device; vectors become float32. */
 static opd_tensor *weight(const model *m, const char *name, int64_t experts, int64_t rows, int64_t columns,
                           bool needed) {
     if (!opd_ok()) { return NULL; }
@@ -211,16 +233,16 @@ static opd_tensor *weight(const model *m, const char *name, int64_t experts, int
                            "the settings of the file ask for",
                            m->path, name, (long long)experts, (long long)rows, (long long)columns);
         } else if (t && rows && columns % 32 == 0 && opd_dtype(t) == OPD_FLOAT16) {
-            kept = opd_keep(opd_view_dtype(t, OPD_WEIGHT_F16));
+            kept = opd_keep(there(opd_view_dtype(t, OPD_WEIGHT_F16)));
         } else if (t && rows && columns % 32 == 0 && opd_dtype(t) == OPD_BFLOAT16) {
-            kept = opd_keep(opd_view_dtype(t, OPD_WEIGHT_BF16));
+            kept = opd_keep(there(opd_view_dtype(t, OPD_WEIGHT_BF16)));
         } else if (t) {
             const opd_scalar_type dtype = opd_dtype(t);
             const bool widen = dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT64;
             if (!widen && dtype != OPD_FLOAT32 && (!rows || opd_dtype_size(dtype))) {
                 (void)opd_fail(OPD_ERROR_FILE, "%s: the tensor '%s' has the dtype %s", m->path, name,
                                opd_dtype_name(dtype));
-            } else { kept = opd_keep(widen ? opd_to_dtype(t, OPD_FLOAT32) : t); }
+            } else { kept = opd_keep(there(widen ? opd_to_dtype(t, OPD_FLOAT32) : t)); }
         }
     }
     return kept;
@@ -395,7 +417,8 @@ static stretch stretch_of(const model *m, int64_t pairs, double base) {
         factors = weight(m, (double)m->context > original ? "rope_factors_long.weight" : "rope_factors_short.weight",
                          0, 0, pairs, false);
     }
-    const float *data = factors ? opd_data_f32(factors) : NULL;
+    OPD_SCOPED;
+    const float *data = factors ? opd_data_f32(back(factors)) : NULL;
     s.divide = data ? (double *)malloc((size_t)(pairs ? pairs : 1) * sizeof *s.divide) : NULL;
     if (data && !s.divide) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its rotation", m->path); }
     for (int64_t j = 0; s.divide && j < pairs; j++) { s.divide[j] = data[j]; }
@@ -414,12 +437,9 @@ static int read_angles(model *m, int which) {
     else if (opd_ok() && own_base) { s.base = real(m, "rope.freq_base_swa", 1, 1e12, 10000); }
     else if (opd_ok()) { s = stretch_of(m, pairs, real(m, "rope.freq_base", 1, 1e12, 10000)); }
     if (opd_ok() && (size % 2 || m->key_size < 2)) { (void)bad(m, "is odd", "rope.dimension_count"); }
-    if (opd_ok()) {
-        m->cosines[which] = opd_keep(opd_tensor_new(OPD_INTS(m->context, pairs), OPD_FLOAT32));
-        m->sines[which] = opd_keep(opd_tensor_new(OPD_INTS(m->context, pairs), OPD_FLOAT32));
-    }
-    float *co = opd_ok() ? opd_data_f32(m->cosines[which]) : NULL,
-          *si = opd_ok() ? opd_data_f32(m->sines[which]) : NULL;
+    OPD_SCOPED;
+    opd_tensor *cosines = opd_tensor_new(OPD_INTS(m->context, pairs), OPD_FLOAT32), *sines = opd_empty_like(cosines);
+    float *co = opd_ok() ? opd_data_f32(cosines) : NULL, *si = opd_ok() ? opd_data_f32(sines) : NULL;
     for (int64_t j = 0; co && si && j < pairs; j++) {
         const double plain = pow(s.base, -2.0 * (double)j / (double)size) / (s.divide ? s.divide[j] : 1);
         const double ramp = !s.yarn ? 0 : 1 - fmin(1, fmax(0, ((double)j - s.low) / fmax(0.001, s.high - s.low)));
@@ -430,6 +450,10 @@ static int read_angles(model *m, int which) {
         }
     }
     free(s.divide);
+    if (opd_ok()) {
+        m->cosines[which] = opd_keep(there(cosines));
+        m->sines[which] = opd_keep(there(sines));
+    }
     return opd_ok() ? 0 : -1;
 }
 static void release_linear(linear *l) {
@@ -594,8 +618,8 @@ static int cache_open(model *m, int64_t texts, int64_t room, opd_scalar_type dty
     if (!m->past) { return opd_fail(OPD_ERROR_MEMORY, "%s: no memory for %lld texts", m->path, (long long)texts); }
     for (int64_t i = 0; i < m->blocks && opd_ok(); i++) {
         block *b = &m->block[i];
-        b->keys = opd_keep(opd_tensor_new(OPD_INTS(texts, b->kv_heads, m->room, m->key_size), dtype));
-        b->values = opd_keep(opd_tensor_new(OPD_INTS(texts, b->kv_heads, m->room, m->value_size), dtype));
+        b->keys = opd_keep(opd_tensor_new_on(OPD_INTS(texts, b->kv_heads, m->room, m->key_size), dtype, place));
+        b->values = opd_keep(opd_tensor_new_on(OPD_INTS(texts, b->kv_heads, m->room, m->value_size), dtype, place));
     }
     return opd_ok() ? 0 : -1;
 }
@@ -635,11 +659,11 @@ static opd_tensor *sight(const model *m, const block *b, int64_t tokens, int64_t
     bool *sees = mask ? opd_data_bool(mask) : NULL;
     for (int64_t i = 0; sees && i < tokens; i++) {
         for (int64_t j = 0; j < keys; j++) {
-            const int64_t back = past + i - (from + j);
-            *sees++ = back >= 0 && (!b->window || back < m->window);
+            const int64_t behind = past + i - (from + j);
+            *sees++ = behind >= 0 && (!b->window || behind < m->window);
         }
     }
-    return mask;
+    return there(mask);
 }
 /* Attention of q [heads, tokens, size] over k and v [kv heads, keys, size], which may be in blocks. */
 static opd_tensor *attend(const model *m, opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, bool causal) {
@@ -727,7 +751,7 @@ static opd_tensor *mixture(const model *m, const block *b, opd_tensor *x) {
     opd_tensor *best[2], *sum = opd_zeros_like(x);
     if (opd_topk(best, opd_softmax(apply(m, &b->route, x), 1), m->experts_used) < 0) { return NULL; }
     opd_tensor *shares = m->shares ? opd_div(best[0], opd_sum_dim(best[0], OPD_INTS(1), true)) : best[0];
-    const int64_t *chosen = opd_data_i64(best[1]), tokens = opd_size(x, 0);
+    const int64_t *chosen = opd_data_i64(back(best[1])), tokens = opd_size(x, 0);
     for (int64_t expert = 0; chosen && expert < m->experts && opd_ok(); expert++) {
         int64_t n = 0;
         for (int64_t i = 0; i < tokens * m->experts_used; i++) { n += chosen[i] == expert; }
@@ -737,8 +761,9 @@ static opd_tensor *mixture(const model *m, const block *b, opd_tensor *x) {
         for (int64_t i = 0; row && place && i < tokens * m->experts_used; i++) {
             if (chosen[i] == expert) { *row++ = i / m->experts_used; *place++ = i; }
         }
+        rows = there(rows);
         opd_tensor *part = opd_index_select(x, 0, rows);
-        opd_tensor *share = opd_index_select(opd_reshape(shares, OPD_INTS(-1, 1)), 0, places);
+        opd_tensor *share = opd_index_select(opd_reshape(shares, OPD_INTS(-1, 1)), 0, there(places));
         opd_tensor *gate = activation(m, opd_linear(part, b->experts[3 * expert], NULL));
         part = opd_mul(gate, opd_linear(part, b->experts[3 * expert + 1], NULL));
         part = opd_linear(part, b->experts[3 * expert + 2], NULL);
@@ -788,6 +813,7 @@ static int batch_ready(const model *m, batch *all, opd_tensor *ids) {
     for (int64_t i = 0; place && i < all->spans; i++) {
         for (int64_t k = 0; k < all->span[i].tokens; k++) { *place++ = past_of(m, all, i) + k; }
     }
+    all->places = there(all->places);
     for (int i = 0; i < 2 && m->cosines[i] && opd_ok(); i++) {
         all->cosines[i] = opd_index_select(m->cosines[i], 0, all->places);
         all->sines[i] = opd_index_select(m->sines[i], 0, all->places);
@@ -803,7 +829,7 @@ static opd_tensor *forward_batch(model *m, opd_tensor *ids, const span *spans, i
     all.spans = n;
     all.cached = cached;
     if (batch_ready(m, &all, ids) != 0) { return NULL; }
-    opd_tensor *x = opd_embedding(m->tokens, ids);
+    opd_tensor *x = opd_embedding(m->tokens, there(ids));
     if (m->family == GEMMA || m->family == GEMMA2 || m->family == GEMMA3) {
         x = opd_mul_Scalar(x, OPD_V((float)sqrt((double)m->width)));
     }
@@ -823,7 +849,7 @@ static opd_tensor *forward(model *m, opd_tensor *ids, bool every, bool cached) {
 //-- choosing tokens, and writing text ---------------------------------------------------------------------------------
 
 typedef struct settings {
-    const char *model, *prompt, *prompts, *inputs, *outputs, *train, *save, *adapter, *targets, *cache;
+    const char *model, *prompt, *prompts, *inputs, *outputs, *train, *save, *adapter, *targets, *cache, *device, *load;
     int64_t tokens, context, top_k, rank, steps, length, parallel;
     double temperature, top_p, min_p, penalty, alpha, rate;
     uint64_t seed;
@@ -948,7 +974,7 @@ static int write_first(model *m, writing *w, const writing *like, opd_tensor **l
         const span part = {w->place, left < PART ? left : PART};
         *logits = forward_batch(m, ids_tensor(w->ids.at + m->past[w->place], part.tokens), &part, 1, false, true);
     }
-    const float *data = opd_ok() ? opd_data_f32(*logits) : NULL;
+    const float *data = opd_ok() ? opd_data_f32(back(*logits)) : NULL;
     return data ? write_token(m, w, data, 0, s, stops) : -1;
 }
 /* Gives all texts that are not done a further token: one step through the weights for all of them. */
@@ -965,7 +991,7 @@ static int write_step(model *m, writing *list, int64_t n, settings *s, bool stop
         id[active++] = list[i].ids.at[list[i].ids.count - 1];
     }
     if (opd_ok()) { logits = forward_batch(m, opd_narrow(ids, 0, 0, active), spans, active, true, true); }
-    const float *data = logits ? opd_data_f32(logits) : NULL;
+    const float *data = logits ? opd_data_f32(back(logits)) : NULL;
     for (int64_t i = 0; i < n && data && opd_ok(); i++) {
         if (list[i].done || list[i].place < 0) { continue; }
         (void)write_token(m, &list[i], data, list[i].ids.count - list[i].given, s, stops);
@@ -1070,7 +1096,7 @@ static int write_logits(model *m, const char *inputs, const char *outputs) {
     int64_t n = ids ? one ? 1 : opd_size(ids, 0) : 0;
     for (int64_t i = 0; i < n && opd_ok(); i++) {
         if (m->past) { m->past[0] = 0; }
-        rows[i] = forward(m, opd_contiguous(one ? ids : opd_select(ids, 0, i)), true, m->past != NULL);
+        rows[i] = back(forward(m, opd_contiguous(one ? ids : opd_select(ids, 0, i)), true, m->past != NULL));
     }
     if (opd_ok()) {
         opd_tensor *all = one ? rows[0] : opd_stack(opd_tensors_of(rows, n), 0);
@@ -1099,7 +1125,7 @@ static int adapters_of(model *m, opd_tensor **list, int cap) {
 static opd_tensor *loss_of(model *m, opd_tensor *ids) {
     const int64_t n = opd_size(ids, 0) - 1;
     opd_tensor *logits = forward(m, opd_narrow(ids, 0, 0, n), true, false);
-    return opd_cross_entropy_loss(logits, opd_narrow(ids, 0, 1, n));
+    return opd_cross_entropy_loss(logits, there(opd_narrow(ids, 0, 1, n)));
 }
 static char *read_text(const char *path, int64_t *bytes) {
     FILE *f = fopen(path, "rb");
@@ -1130,7 +1156,8 @@ static int try_to_write(const char *path) {
 }
 static int all_finite(opd_tensor **list, int count) {
     for (int i = 0; i < count; i++) {
-        const float *data = opd_data_f32(list[i]);
+        OPD_SCOPED;
+        const float *data = opd_data_f32(back(list[i]));
         for (int64_t k = 0; data && k < opd_numel(list[i]); k++) {
             if (!isfinite(data[k])) {
                 return opd_fail(OPD_ERROR_ARGUMENT, "the adapter has numbers that are not finite, so it is not saved: "
@@ -1216,6 +1243,7 @@ static int usage(FILE *to, int status) {
         "  --repeat-penalty R    makes the last 64 tokens less likely (1: not)\n"
         "  --seed S              of the random numbers (1)\n"
         "  --threads N           threads that compute\n"
+        "  --device cuda[:N]     computes on a GPU; --load FILE loads the CUDA plug-in, unless it is linked in\n"
         "  --exact               does not round activations in products with weights in few bits\n"
         "  --inputs X.npz --outputs Y.npz   writes the logits out0 of all positions of the token ids in0 (int64);\n"
         "                        with --cache, they are computed by way of the cache\n"
@@ -1298,6 +1326,7 @@ static const char *contradiction(const settings *s) {
            : s->parallel && s->inputs ? "--parallel cannot be used with --inputs"
            : s->train && texts ? "--prompts, --parallel and --cache cannot be used with --train"
            : s->cache && cache_dtype(s->cache) == OPD_DTYPE_NONE ? "--cache is f32, f16 or q8_0"
+           : s->device && s->cache && cache_dtype(s->cache) != OPD_FLOAT32 ? "with --device, --cache is f32"
            : s->train && s->prompt ? "--prompt cannot be used with --train"
            : s->train && s->inputs ? "--inputs cannot be used with --train"
            : s->prompt && s->inputs ? "--prompt cannot be used with --inputs"
@@ -1378,6 +1407,13 @@ static void run(settings *s) {
     }
     model_close(&m);
 }
+/* Sets the device.  Behind --load, and before the models of --check. */
+static int place_of(const char *name) {
+    if (opd_device_parse(name, &place) != 0) { return -1; }
+    if (place.type == OPD_CPU || opd_device_count((opd_backend)place.type) > 0) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "--device %s: there is no such device, or its plug-in is missing (--load comes "
+                    "before --device)", name);
+}
 int main(int argc, char **argv) {
     settings s;
     memset(&s, 0, sizeof s);
@@ -1389,13 +1425,15 @@ int main(int argc, char **argv) {
         } texts[] = {
             {"--prompt", &s.prompt}, {"--inputs", &s.inputs},   {"--outputs", &s.outputs}, {"--train", &s.train},
             {"--save", &s.save},     {"--adapter", &s.adapter}, {"--targets", &s.targets}, {"--cache", &s.cache},
-            {"--prompts", &s.prompts},
+            {"--prompts", &s.prompts}, {"--device", &s.device}, {"--load", &s.load},
         };
         bool known = false;
-        for (int k = 0; k < 9 && !known; k++) {
+        for (int k = 0; k < 11 && !known; k++) {
             known = option(argv, &i, texts[k].name);
             if (known) { *texts[k].text = argv[i]; }
         }
+        if (known && argv[i] == s.load && !opd_plugin_load(s.load)) { return opd_finish(); }
+        if (known && argv[i] == s.device && place_of(s.device) != 0) { return opd_finish(); }
         if (known || read_number(argv, &i, &s)) { continue; }
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) { return usage(stdout, 0); }
         else if (strcmp(argv[i], "--exact") == 0) { s.exact = true; }

@@ -13,7 +13,7 @@ set -u
 
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
 cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
-cuda_emulated_unusable cuda_emulated_ranges cuda_emulated_models cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
+cuda_emulated_unusable cuda_emulated_ranges cuda_emulated_models cuda_emulated_llama cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
 cuda_emulated_sanitized cuda_emulated_compiled cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_atomics cuda_without_plugin cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
@@ -144,6 +144,7 @@ status 0' ] || printf '%s: %s\n' "$how" "$cpu"
 }
 check_cuda_emulated_ranges() { emulated; OPD_CUDA_NVTX=1 ran "$tmp/emulated" ranges_of_operators; }
 # Steps of small models: their losses fall, and they take no more launches than tests/golden/cuda_launches.txt says.
+# Of models in full size, launches are only counted.
 check_cuda_emulated_models() {
     emulated
     sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/bench/gpu_models.c" >"$tmp/models.c"
@@ -152,10 +153,22 @@ check_cuda_emulated_models() {
     grep -v ' launches .* GB .*loss' "$tmp/models.log"
     grep -e NOT -e DOES "$tmp/models.log"
     awk '/ launches / { print $1, $4 }' "$tmp/models.log" >"$tmp/launches.txt"
+    OPD_EMU_COUNT=1 OPD_EMU_DEVICES=1 OPD_EMU_MEMORY=200000000000 "$tmp/models" --quick >"$tmp/models_whole.log" 2>&1
+    awk '/ launches / { print $1 "_whole", $4 }' "$tmp/models_whole.log" >>"$tmp/launches.txt"
     listed=$root/tests/golden/cuda_launches.txt
     [ -z "$write" ] || cp "$tmp/launches.txt" "$listed"
     awk 'NR == FNR { most[$1] = $2; n++; next } !($1 in most) || $2 > most[$1] { print $1 ": " $2 " launches, not " most[$1] } { n-- }
          END { if (n) { print n " models are missing" } }' "$listed" "$tmp/launches.txt"
+}
+# Language models on a GPU: their logits, texts and trained adapters are those of llama.cpp and transformers.
+check_cuda_emulated_llama() {
+    emulated
+    sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/examples/llama.c" >"$tmp/llama.c"
+    quiet $quick_c -O0 -I"$root/examples" "$tmp/llama.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/llama" $emulated_lib
+    golden=$root/tests/golden
+    "$tmp/llama" --device cuda --check "$golden"/gguf/llama_Q4_K_M.gguf \
+        "$golden"/llama/llama_Q4_0_moe.gguf >"$tmp/llama.log" 2>&1 || cat "$tmp/llama.log"
+    [ "$(grep -c ': tokens ok, exact ok, rounded ok' "$tmp/llama.log")" = 2 ] || echo 'not all models'
 }
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16.
 check_cuda_emulated_compiled_for_older() { emulated; OPD_EMU_COMPILED=75 ran "$tmp/emulated" aten::convolution; }

@@ -80,12 +80,16 @@ part_compile() {
     rm -f build.failed
     compiled
     [ ! -f build.failed ] || return 1
-    (part_code) || [ $? = 77 ]
+    (part_code)
+    rc=$?
+    touch code.said
+    tar czf objects.tgz -- *.o build_companion.log code.said && rm -f -- *.o || return 1    # a fifth of the bytes
+    [ $rc = 0 ] || [ $rc = 77 ]
 }
 part_build() {
     rm -f build.failed
     if [ -z "$BUILT" ]; then compiled
-    else for name in $programs implementation companion; do made "$name" cp "$BUILT/$name.o" .; done; cp "$BUILT/build_companion.log" .
+    else made objects tar xzf "$BUILT/objects.tgz"
     fi
     [ ! -f build.failed ] || return 1
     for program in $programs; do
@@ -97,7 +101,7 @@ part_build() {
     echo "$(wc -l <ptxas_stacks) kernels with a stack (ptxas_stacks)"
 }
 part_code() {                                # needs no GPU: --compile has done it
-    if [ -n "$BUILT" ] && [ -f "$BUILT/code.said" ]; then cat "$BUILT/code.said"; return; fi
+    if [ -n "$BUILT" ] && [ -s code.said ]; then cat code.said; return; fi
     CUOBJDUMP=${CUOBJDUMP:-$toolkit/bin/cuobjdump}
     have "$CUOBJDUMP" || CUOBJDUMP=cuobjdump
     have "$CUOBJDUMP" || unavailable 'no cuobjdump'

@@ -26,8 +26,8 @@ static int adapter_put(const model *m, linear *l, opd_tensor *a, opd_tensor *b) 
     }
     if (rank < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "the adapter of blk.%d.%s has rank 0", l->block, l->name); }
     opd_release(l->a); opd_release(l->b);
-    l->a = opd_keep(a);
-    l->b = opd_keep(b);
+    l->a = opd_keep(there(a));
+    l->b = opd_keep(there(b));
     return 0;
 }
 /* Puts new adapters on the layers whose names are in `targets`.  B is zero, so the model is as before. */
@@ -136,7 +136,7 @@ static int adapters_save(model *m, const char *path, int64_t rank, double alpha)
         const linear *l = linear_at(&m->block[i / LINEARS], (int)(i % LINEARS));
         for (int factor = 0; factor < 2 && l->a; factor++, n++) {
             list[n] = names[n];
-            tensors[n] = opd_detach(factor ? l->b : l->a);
+            tensors[n] = back(opd_detach(factor ? l->b : l->a));
             if (factor) { tensors[n] = reorder(m, l, tensors[n], !m->folder, gguf); }
             if (gguf) {
                 (void)snprintf(names[n], sizeof *names, "blk.%d.%s.weight.lora_%c", l->block, l->name, "ab"[factor]);

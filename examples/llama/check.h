@@ -12,7 +12,7 @@ static bool check_logits(model *m, const opd_tensor_file *file, bool exact, doub
     tok_ids *list = &w.ids;
     memset(&w, 0, sizeof w);
     (void)opd_exact_blocks_set(exact);
-    opd_tensor *got = ids ? forward(m, ids, true, false) : NULL, *off = got ? opd_sub(got, want) : NULL;
+    opd_tensor *got = ids ? back(forward(m, ids, true, false)) : NULL, *off = got ? opd_sub(got, want) : NULL;
     if (!off || !greedy || opd_numel(want) == 0 || opd_numel(greedy) == 0) { return false; }
     const bool gelu = m->family == GPT2 || m->family == GEMMA || m->family == GEMMA2 || m->family == GEMMA3;
     const double most = opd_item_f64(opd_max(opd_abs(off))) / opd_item_f64(opd_max(opd_abs(want)));
@@ -62,7 +62,7 @@ static bool check_training(model *m, const opd_tensor_file *file, opd_tensor *id
             for (int factor = 0; factor < 2 && l->a; factor++) {
                 char name[64];
                 (void)snprintf(name, sizeof name, "grad.blk.%d.%s.lora_%c", l->block, l->name, "ab"[factor]);
-                opd_tensor *want = opd_tensor_file_get(file, name), *got = opd_tensor_grad(factor ? l->b : l->a);
+                opd_tensor *want = opd_tensor_file_get(file, name), *got = back(opd_tensor_grad(factor ? l->b : l->a));
                 if (!want || !got) { good = false; continue; }
                 good &=
                     opd_item_f64(opd_max(opd_abs(opd_sub(got, want)))) < 1e-4 * opd_item_f64(opd_max(opd_abs(want)));

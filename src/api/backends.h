@@ -82,6 +82,15 @@ typedef struct opd_backend_desc {
        many of them run as one, but later work and other functions of the backend must find them done or queued.  Calls
        may be nested. */
     int (*gather)(void *user, int index, bool on);
+    /* optional, from 0.9 on.  Computes a call of mm, addmm, bmm, baddbmm, mv, embedding, index_select, cat or stack
+       with a tensor in blocks (see opd_dtype_block) in memory of the device, and returns its result by
+       opd_return_tensor or opd_results_from_fake.  Returns 0, -1 for an error, or 1, before it has made a result, if it
+       has no kernel for this call.  Then, and if it is NULL, the call runs on the CPU. */
+    opd_kernel blocks;
+    /* optional, from 0.9 on.  Writes the numbers of src, a contiguous tensor in blocks, to dst, a contiguous tensor of
+       a floating dtype with the same sizes.  Both are in memory of the device.  Returns 0, -1 for an error, or 1 if it
+       has no kernel for these dtypes: then, and if it is NULL, the host converts. */
+    int (*decode)(void *user, int index, opd_tensor *dst, opd_tensor *src);
 } opd_backend_desc;
 /* Registers the devices of a backend: PrivateUse1 to 3, or a backend of PyTorch other than CPU and Meta.  On its
    tensors, empty, zeros, full, copy_, to, clone, item, printing, views, random numbers and autograd then work.  Other
@@ -241,8 +250,8 @@ OPD_NEW opd_matmul_precision opd_float32_matmul_precision(void);
    each row of activations to 8 bits by blocks, as llama.cpp does, which is faster.  This concerns sums along blocks, as
    in x wT of opd_linear.  Sums across blocks, as in x w and the gradients of opd_linear, are never rounded, and neither
    are products of float64, products with OPD_WEIGHT_F16 and OPD_WEIGHT_BF16, and products with integers (see
-   opd_dtype_int_blocks) whose groups are not a multiple of 32 elements, or that have 8 bits and zero points.  Any
-   thread may call this. */
+   opd_dtype_int_blocks) whose groups are not a multiple of 32 elements, or that have 8 bits and zero points.  The CUDA
+   plug-in never rounds activations.  Any thread may call this. */
 OPD_NEW bool opd_exact_blocks_set(bool exact);
 OPD_NEW bool opd_exact_blocks(void);
 /* Sets for the process how weights of _weight_int4pack_mm_for_cpu are packed, and returns the previous setting; or -1,

@@ -193,6 +193,19 @@ OPD_NEW int opd_audit_end(opd_audit *audit);
    runs part, and describes the first difference in text, cut to `cap` bytes; or -1 and sets an error if a file cannot
    be read, is no audit or is cut within a line, or if they have no step in common. */
 OPD_NEW int opd_audit_compare(const char *path, const char *other, char *text, size_t cap);
+/* Returns attention of texts of different lengths, which lie one after another without padding: softmax(query keyT
+   scale) value of each text, [rows, heads, features of value].  query is [rows, heads, features], key and value are
+   [keys, heads, features]; heads of query may share heads of key and value.  Text i has the rows offsets_q[i] to
+   offsets_q[i + 1] and the keys offsets_k[i] to offsets_k[i + 1]; the offsets are int32 or int64 [texts + 1], begin
+   with 0 and end with the number of rows or keys.  A row sees keys from window_left before its position to window_right
+   after it; -1: all of them; -1 and 0: causal.  The last row of a text has the position of its last key.  A row that
+   sees no key becomes 0.  scale: opd_value_none() for 1 / sqrt(features).  If the offsets are on a device, waits for
+   them; each text is a call of scaled_dot_product_attention, with its derivatives, dtypes and devices.  Returns NULL
+   and sets an error if sizes or offsets do not fit.  The innermost scope owns the result.  Any thread may call this.
+   Follows torch.nn.attention.varlen.varlen_attn. */
+OPD_NEW opd_tensor *opd_varlen_attention(opd_tensor *query, opd_tensor *key, opd_tensor *value, opd_tensor *offsets_q,
+                                         opd_tensor *offsets_k, int64_t window_left, int64_t window_right,
+                                         opd_value scale);
 
 /* Quantising: these functions replace float weights by weights of 8 or 4 bits.  The text `how` says how, in words with
    commas between them:

@@ -77,9 +77,10 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
 }
 
 /* Computes out = alpha * a * b + beta * out.  cuBLAS assumes column-major matrices, so it is asked for out^T = b^T *
-   a^T.  out_dtype may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
+   a^T.  out_dtype may be float32 if the factors are 16-bit floats.  out_row: elements from one row of out to the next,
+   0 for q->p.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
-    double beta) {
+    double beta, int64_t out_row = 0) {
     const float alpha32 = (float)alpha, beta32 = (float)beta;
     const bool wide = dtype == OPD_FLOAT64;
     int64_t lda = 0, ldb = 0;
@@ -93,7 +94,8 @@ static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_sca
     s = cublasGemmStridedBatchedEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)q->p,
         (int)q->m, (int)q->k, wide ? (const void *)&alpha : &alpha32, q->b.data, type, (int)ldb, q->b.batch, q->a.data,
         type, (int)lda,
-        q->a.batch, wide ? (const void *)&beta : &beta32, q->out, out_type, (int)q->p, q->out_batch, (int)q->n,
+        q->a.batch, wide ? (const void *)&beta : &beta32, q->out, out_type, (int)(out_row ? out_row : q->p),
+        q->out_batch, (int)q->n,
         wide ? CUBLAS_COMPUTE_64F : dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
             ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
         CUBLAS_GEMM_DEFAULT);
@@ -347,8 +349,46 @@ static int opdi_cu_dot(opd_call *call) {
     return -1;
 }
 
+/* Computes out [m, p] of int32 = a [m, k] * bT [p, k] of int8, which are contiguous, on tensor cores.  Returns 1, or 0
+   if cuBLAS cannot, or -1 and sets an error. */
+static int opdi_cu_bytes_product(const opd_tensor *a, const opd_tensor *turned, opd_tensor *out) {
+    const int64_t m = opd_size(a, 0), k = opd_size(a, 1), p = opd_size(turned, 0);
+    const int32_t one = 1, zero = 0;
+    if (!opdi_cu_aligned(opdi_cu_data<void>(a)) || !opdi_cu_aligned(opdi_cu_data<void>(turned)) || !opd_ok()) {
+        return opd_ok() ? 0 : -1;
+    }
+    cublasHandle_t h = opdi_cu_blas();
+    if (!h) { return -1; }
+    const cublasStatus_t s = cublasGemmEx(h, CUBLAS_OP_T, CUBLAS_OP_N, (int)p, (int)m, (int)k, &one,
+                                          opdi_cu_data<void>(turned), CUDA_R_8I, (int)k, opdi_cu_data<void>(a),
+                                          CUDA_R_8I, (int)k, &zero, opdi_cu_data<void>(out), CUDA_R_32I, (int)p,
+                                          CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT);
+    if (s == CUBLAS_STATUS_NOT_SUPPORTED || s == CUBLAS_STATUS_INVALID_VALUE) { return 0; }
+    if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasGemmEx"); }
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmEx");
+    return 1;
+}
+/* _int_mm: on tensor cores if the sizes are multiples of 8, else as a product of int32. */
+static int opdi_cu_int_mm(opd_call *call) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *out;
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0) { return 0; }
+    const int64_t m = opd_size(a, 0), k = opd_size(a, 1), p = opd_size(b, 1);
+    if (opd_dtype(a) == OPD_INT8 && k > 0 && k % 8 == 0 && p % 8 == 0 && opd_is_contiguous(out) && m <= INT32_MAX &&
+        k <= INT32_MAX && p <= INT32_MAX) {
+        opd_tensor *const turned = opd_contiguous(opd_t(b));
+        if (!turned || !(a = opd_contiguous(a))) { return -1; }
+        const int done = opdi_cu_bytes_product(a, turned, out);
+        if (done) { return done < 0 ? -1 : 0; }
+    }
+    opd_tensor *const product = opd_mm(opd_to_dtype(a, OPD_INT32), opd_to_dtype(b, OPD_INT32));
+    return product && opd_copy_(out, product) ? 0 : -1;
+}
+
 static const opdi_cu_registration opdi_cu_table_matmul[] = {
     {"mm", opdi_cu_mm}, {"bmm", opdi_cu_mm}, {"mv", opdi_cu_mm}, {"addmm", opdi_cu_addmm}, {"baddbmm", opdi_cu_addmm},
     {"addmv", opdi_cu_addmm}, {"addbmm", opdi_cu_addbmm}, {"dot", opdi_cu_dot}, {"vdot", opdi_cu_dot},
+    {"_int_mm", opdi_cu_int_mm},
     {NULL, NULL}};
 

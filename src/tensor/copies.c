@@ -611,6 +611,18 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     if (to && to != dst) { opdi_drop(to); }
     return rc;
 }
+/* Writes the numbers of src, in blocks, to dst on the same device.  Returns 0, -1 and sets an error, or 1 if the device
+   cannot. */
+static int opdi_device_decode(opd_tensor *dst, const opd_tensor *src) {
+    const opdi_backend *const backend = opdi_backend_of(dst->backend);
+    if (!opdi_is_block(src->dtype) || (dst->flags & OPDI_STORED) || !backend || !backend->desc.decode ||
+        !opdi_has_sizes(src, dst->dims, dst->ndim) || !(dst->flags & src->flags & OPDI_CONTIGUOUS)) { return 1; }
+    int rc = -1;
+    OPD_SCOPE {
+        rc = backend->desc.decode(backend->desc.user, dst->storage->index, dst, (opd_tensor *)(uintptr_t)src);
+    }
+    return rc;
+}
 /* Copies src to dst if one of them is batched or on a device.  If their elements lie in the same order without gaps,
    all bytes are copied at once.  Within a device, the device's copy_ or its pointwise formulas are used.  All other
    copies go through the host.  Returns 0, or -1 and sets an error. */
@@ -633,7 +645,10 @@ OPDI_INTERNAL int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
          memcmp(dst->dims + dst->ndim, src->dims + src->ndim, (size_t)dst->ndim * sizeof *dst->dims) == 0)) {
         return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
     }
-    if (stored) { return opdi_copy_by_host(dst, src); }
+    if (stored) {
+        const int rc = within ? opdi_device_decode(dst, src) : 1;
+        return rc == 1 ? opdi_copy_by_host(dst, src) : rc;
+    }
     if (within && opdi_device_has(OPD_OP(&op, OPDI_NAME(copy_, "aten::copy_")), dst->backend, opdi_copy__kernel)) {
         args[0] = opd_value_tensor(dst);
         args[1] = opd_value_tensor((opd_tensor *)(uintptr_t)src);

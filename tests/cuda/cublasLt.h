@@ -77,6 +77,8 @@ static inline cublasStatus_t cublasLtMatmul(
         return CUBLAS_STATUS_INVALID_VALUE;
     }
     (void)h;
+    opd_emu::count_product(m, n, k, 1);
+    if (opd_emu::only_counts()) { return CUBLAS_STATUS_SUCCESS; }
     const opd_emu_complex al = opd_emu_get(alpha, 0, CUDA_R_32F);
     const cublasLtMatmulDescOpaque_t desc = *d;
     const cublasLtMatrixLayoutOpaque_t a = *la, b = *lb, c = *ld;

@@ -144,6 +144,8 @@ static inline cublasStatus_t cublasGemmStridedBatchedEx(
     if (at != bt || (compute == CUBLAS_COMPUTE_64F) != (ct == CUDA_R_64F || ct == CUDA_C_64F)) { return CUBLAS_STATUS_NOT_SUPPORTED; }
     if (at == CUDA_R_8I && (compute != CUBLAS_COMPUTE_32I || ct != CUDA_R_32I)) { return CUBLAS_STATUS_NOT_SUPPORTED; }
     const bool real = scale != CUDA_C_32F && scale != CUDA_C_64F;
+    opd_emu::count_product(m, n, k, batch);
+    if (opd_emu::only_counts()) { return CUBLAS_STATUS_SUCCESS; }
     const cudaError_t e = opd_emu::queue(h->stream, [=] {
         opd_emu::Open open;
         for (int b = 0; b < batch; b++) {

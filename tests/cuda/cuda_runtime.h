@@ -276,9 +276,16 @@ inline long setting(const char *name, long otherwise) {
 inline int devices() { static const int n = (int)setting("OPD_EMU_DEVICES", 2); return n > 16 ? 16 : n; }
 OPD_EMU_UNSEEN inline long compiled() { static const long n = setting("OPD_EMU_COMPILED", 90); return n; }
 /* What tests ask for by opd_emu_count, and what is called while CUDA makes memory or waits, by opd_emu_hook_set. */
-struct Counts { long contexts, direct, staged, handles, destroyed, pinned, libraries, launches, calls; };
+struct Counts { long contexts, direct, staged, handles, destroyed, pinned, libraries, launches, calls, products, megaflops; };
 inline Counts counts;
 inline void (*hook)(const char *call);
+/* OPD_EMU_COUNT=1: kernels, products and memset are only counted, not run, so that models of full size can be counted. */
+OPD_EMU_UNSEEN inline bool only_counts() { static const bool only = setting("OPD_EMU_COUNT", 0) != 0; return only; }
+inline void count_product(double m, double n, double k, double batch) {
+    static thread_local double rest;
+    rest += 2e-6 * m * n * k * batch;
+    counts.products++; counts.megaflops += (long)rest; rest -= (double)(long)rest;
+}
 inline cudaError_t note(cudaError_t e) { if (e != cudaSuccess) { last_error = e; } return e; }
 /* What every call asks first; all but a few make a context where there is none. */
 inline cudaError_t usable(bool context = true) {
@@ -1036,7 +1043,7 @@ static inline cudaError_t cudaMalloc(void **p, size_t bytes) {
     if (!at) { return opd_emu::note(cudaErrorMemoryAllocation); }
     opd_emu::machine.blocks[at] = std::make_pair(bytes, opd_emu::current_device);
     opd_emu::machine.used[opd_emu::current_device] += whole;
-    { opd_emu::Open open; memset(at, 0xcd, bytes); }
+    if (!opd_emu::only_counts()) { opd_emu::Open open; memset(at, 0xcd, bytes); }
     OPD_EMU_TELL(races_made(at, bytes));
     *p = at;
     return cudaSuccess;
@@ -1158,7 +1165,7 @@ static inline cudaError_t cudaMemsetAsync(void *to, int v, size_t bytes, cudaStr
     return opd_emu::queue(s, [=] {
         opd_emu::Open open;
         if (!opd_emu::inside(to, bytes)) { return cudaErrorInvalidValue; }
-        if (bytes) { memset(to, v, bytes); }
+        if (bytes && !opd_emu::only_counts()) { memset(to, v, bytes); }
         OPD_EMU_TELL(races_host(to, NULL, bytes));
         return cudaSuccess;
     });
@@ -1431,6 +1438,7 @@ inline cudaError_t launch(const cudaLaunchConfig_t *c, const void *kernel, const
         return note(machine.sticky = cudaErrorIllegalAddress);
     }
     counts.launches++;
+    if (only_counts()) { return note(usable()); }
     return queue(c->stream, [=] { return launch_now(kernel, grid, block, shared, device, launched); });
 }
 template <class... P>
@@ -1510,6 +1518,7 @@ __attribute__((used)) inline long opd_emu_count(const char *name) {
     return !strcmp(name, "contexts") ? c.contexts : !strcmp(name, "direct") ? c.direct : !strcmp(name, "staged") ? c.staged
         : !strcmp(name, "handles") ? c.handles : !strcmp(name, "destroyed") ? c.destroyed : !strcmp(name, "pinned") ? c.pinned
         : !strcmp(name, "libraries") ? c.libraries : !strcmp(name, "launches") ? c.launches
+        : !strcmp(name, "products") ? c.products : !strcmp(name, "megaflops") ? c.megaflops
         : !strcmp(name, "calls") ? c.calls : -1;
 }
 __attribute__((used)) inline void opd_emu_hook_set(void (*hook)(const char *call)) { opd_emu::hook = hook; }

@@ -333,3 +333,26 @@ TEST(products_with_a_bias) {
     }
     CHECK_OK();
 }
+/* Attention of texts that lie one after another: a kernel for each text, and derivatives, also in bfloat16. */
+TEST(attention_of_texts_of_different_lengths) {
+    static const int32_t starts[] = {0, 70, 70, 101, 102};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 6; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type type = k % 2 ? OPD_BFLOAT16 : OPD_FLOAT32;
+            opd_tensor *h[3], *g[3], *out[2][4], *at = opd_tensor_from(starts, OPD_INTS(5), OPD_INT32);
+            for (int i = 0; i < 3; i++) {
+                h[i] = opd_tensor_set_requires_grad(opd_to_dtype(opd_randn(OPD_INTS(102, i ? 2 : 4, 24), OPD_FLOAT32), type), true);
+                g[i] = opd_tensor_set_requires_grad(to_gpu(opd_detach(h[i])), true);
+            }
+            for (int on = 0; on < 2; on++) {
+                opd_tensor **x = on ? g : h, *sum;
+                out[on][3] = opd_varlen_attention(x[0], x[1], x[2], on && k > 2 ? to_gpu(at) : at, at, k % 3 == 2 ? 9 : -1, k % 3 ? 0 : -1, opd_value_none());
+                sum = opd_sum(opd_mul(out[on][3], out[on][3]));
+                (void)opd_autograd_grad(&sum, 1, x, 3, NULL, out[on]);
+            }
+            for (int i = 0; i < 4; i++) { as_on_host("attention of several texts", out[1][i], opd_detach(out[0][i]), type == OPD_FLOAT32 ? 1e-5 : 3e-2); }
+        }
+    }
+    CHECK_OK();
+}

@@ -327,8 +327,15 @@ static int opdi_blocks_stack(opd_call *call) {
 
 //== the forms =========================================================================================================
 
-/* Runs a call of an operator that has a form for blocks: the operators with OPDI_STORED_BLOCKS in >>stored_dtypes.  On
-   a device, the call runs on the CPU.  Returns 0, or -1 and sets an error. */
+/* Runs a call on a device: by its kernel for blocks or, if it has none for this call, on the CPU.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_blocks_on_device(opd_call *call) {
+    const opdi_backend *const backend = opdi_backend_of((int)call->slot - (int)OPD_KEY_CPU);
+    const int rc = backend && backend->desc.blocks ? backend->desc.blocks(call) : 1;
+    return rc == 1 ? opd_cpu_fallback(call) : rc;
+}
+/* Runs a call of an operator that has a form for blocks: the operators with OPDI_STORED_BLOCKS in >>stored_dtypes.
+   Returns 0, or -1 and sets an error. */
 static int opdi_blocks_call(opd_call *call) {
     static const struct { const char *name; int (*run)(opd_call *call); int first, ndim; } forms[] = {
         {"mm", NULL, 0, 2}, {"addmm", NULL, 1, 2}, {"bmm", NULL, 0, 3}, {"baddbmm", NULL, 1, 3},
@@ -337,7 +344,7 @@ static int opdi_blocks_call(opd_call *call) {
         {"stack", opdi_blocks_stack, 0, 0}};
     const bool device = call->slot != OPD_KEY_CPU && call->slot != OPD_KEY_META;
     size_t at = 0;
-    if (device) { return opd_cpu_fallback(call); }
+    if (device) { return opdi_blocks_on_device(call); }
     while (at + 1 < sizeof forms / sizeof *forms && strcmp(call->op->schema->name, forms[at].name) != 0) { at++; }
     return forms[at].run ? forms[at].run(call) : opdi_blocks_product_call(call, forms[at].first, forms[at].ndim);
 }
