@@ -40,12 +40,17 @@ static int tok_json_unknown(const tok_json *t, int64_t part, const char *key) {
 static const char *tok_json_text(const tok_json *t, int64_t object, const char *key) {
     return opd_json_text(t->json, opd_json_get(t->json, object, key), "");
 }
-static bool tok_json_true(const tok_json *t, int64_t object, const char *key, bool otherwise) {
-    return opd_json_bool(t->json, opd_json_get(t->json, object, key), otherwise);
-}
 /* Is the value missing or null? */
 static bool tok_json_none(const tok_json *t, int64_t value) {
     return opd_json_kind_of(t->json, value) == OPD_JSON_NONE || opd_json_kind_of(t->json, value) == OPD_JSON_NULL;
+}
+/* Returns a value that is true or false.  Sets an error if it is anything else. */
+static bool tok_json_true(const tok_json *t, int64_t object, const char *key, bool otherwise) {
+    const int64_t value = opd_json_get(t->json, object, key);
+    if (!tok_json_none(t, value) && opd_json_kind_of(t->json, value) != OPD_JSON_BOOL) {
+        (void)tok_json_bad(t, value, key, "is neither true nor false");
+    }
+    return opd_json_bool(t->json, value, otherwise);
 }
 /* Returns a value that must have this kind; -1 with an error. */
 static int64_t tok_json_needs(const tok_json *t, int64_t object, const char *key, opd_json_kind kind,
@@ -258,6 +263,7 @@ static int tok_json_read(tok_json *t, int64_t words) {
     v->whole_words = tok_json_true(t, t->model, "ignore_merges", false);
     v->unknown = *unknown ? tok_find(v, unknown, (int64_t)strlen(unknown)) : -1;
     if (tok_json_parts(t, post, "post_processor", "processors", tok_json_template) != 0) { return -1; }
+    if (!opd_ok()) { return -1; }
     if (tok_finish(v) != 0) { return tok_json_named(t); }
     for (int i = 0; i < 256 && !v->bpe; i++) {
         char name[24];
