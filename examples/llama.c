@@ -412,6 +412,7 @@ static stretch stretch_of(const model *m, int64_t pairs, double base) {
 /* Makes the tables of the angles of all positions.  which: 1 for layers with a window. */
 static int read_angles(model *m, int which) {
     const double share = m->file ? 1 : folder_rope_share(m->folder, which);
+    if (!opd_ok()) { return -1; }
     const int64_t size = integer(m, "rope.dimension_count", 0, m->key_size, (int64_t)((double)m->key_size * share));
     const int64_t pairs = size / 2;
     const bool own_base = m->family == GEMMA3 && which;

@@ -156,7 +156,7 @@ TEST(mistakes_in_folders_name_file_and_key) {
         {"llama3", "tokenizer.json", "\"dropout\": null", "\"dropout\": 0.1", "'dropout' is set"},
         {"llama3", "tokenizer.json", "\"id\": 290", "\"id\": 297",
          "'<s>' has an id for which the model has no numbers (vocab_size)"},
-        {"llama3", "tokenizer.json", "\"id\": 290", "\"id\": 291", "has the id of another token"},
+        {"llama3", "tokenizer.json", "\"id\": 291", "\"id\": 290", "has the id of another token"},
         {"llama3", "tokenizer.json", "\"id\": 290", "\"id\": 7", "'<s>' has the id of another token of the vocabulary"},
         {"llama3", "tokenizer.json", "\"single_word\": false", "\"single_word\": true", "'<s>' has single_word"},
         {"llama3", "tokenizer.json", "\"merges\": [", "\"merges\": [[\"a\"], ",
@@ -195,6 +195,8 @@ TEST(mistakes_in_folders_name_file_and_key) {
          "'model.layers.0.self_attn.q_proj.bias' is missing"},
         {"llama2", "config.json", "\"mlp_bias\": false", "\"mlp_bias\": true", "mlp.gate_proj.bias' is missing"},
         {"llama2", "config.json", "{", "{\"partial_rotary_factor\": 0.5, ", "'partial_rotary_factor' is not 1"},
+        {"phi3", "config.json", "\"partial_rotary_factor\": 0.75", "\"partial_rotary_factor\": NaN",
+         "'partial_rotary_factor' is missing, or no number from 0 to 1"},
         {"llama2", "config.json", "{", "{\"rope_scaling\": \"yarn\", ", "'rope_parameters or rope_scaling' is not an"},
         {"llama2", "config.json", "{", "{\"rope_scaling\": {\"factor\": 2.0}, ",
          "'rope_type' is missing, but there is a factor"},
@@ -206,6 +208,10 @@ TEST(mistakes_in_folders_name_file_and_key) {
          "'max_window_layers' is no integer"},
         {"qwen3moe", "config.json", "\"norm_topk_prob\": false", "\"norm_topk_prob\": 1",
          "'norm_topk_prob' is neither true nor false"},
+        {"llama3", "tokenizer.json", "\"id\": 293", "\"id\": 294", "'<tool>' has another id than its place"},
+        {"llama3", "tokenizer.json", "\"ids\": [\n              290", "\"ids\": [\n              291",
+         "'special_tokens' gives the token other ids"},
+        {"mistral", "tokenizer.json", "\"pre_tokenizer\"", "\"x\"", "'normalizer' has no Replace of spaces"},
         {"llama3", "tokenizer.json", "\"ignore_merges\": true", "\"ignore_merges\": 1",
          "'ignore_merges' is neither true nor false"},
         {"gpt2", "config.json", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false",
@@ -287,6 +293,41 @@ TEST(two_rotations) {
     edit("config.json", "\"rope_parameters\"", "\"x\"");
     opd_tensor *one = logits_of();
     CHECK(plain && both && one && opd_equal(both, one) && !opd_equal(both, plain));
+}
+/* Checks the tokens of a text with the vocabulary of the scratch folder.  control: as tok_encode. */
+static void check_ids(const char *text, bool control, int64_t words, const int32_t *ids, int64_t count) {
+    tok_vocabulary *v = tok_open_json(scratch("tokenizer.json"), words);
+    tok_ids got = {NULL, 0, 0};
+    CHECK_OR_RETURN(v != NULL);
+    CHECK_INT(tok_encode(v, text, (int64_t)strlen(text), false, control, &got), 0);
+    CHECK_INT(got.count, count);
+    for (int64_t i = 0; i < got.count && i < count; i++) { CHECK_INT(got.at[i], ids[i]); }
+    free(got.at);
+    tok_free(v);
+}
+#define IDS(...) (const int32_t[]){__VA_ARGS__}, (int64_t)(sizeof (const int32_t[]){__VA_ARGS__} / sizeof (int32_t))
+/* The expected tokens are those of the library tokenizers. */
+TEST(special_tokens_as_in_tokenizers) {
+    copy_folder("llama3");                        /* the name of a special token is no word, even with ignore_merges */
+    edit("tokenizer.json", "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r", "\\\\s+|[^\\\\r");
+    edit("tokenizer.json", "[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|", "\\\\S+|");
+    check_ids("a <s> a", false, 297, IDS(64, 220, 27, 82, 29, 220, 64));
+    check_ids("a <s> a", true, 297, IDS(64, 220, 290, 220, 64));
+    copy_folder("gemma");                         /* tokens that are not 'normalized' come first */
+    edit("tokenizer.json", "\"content\": \"\\n\\n\\n\",\n      \"single_word\": false,\n      \"lstrip\": false,\n      "
+         "\"rstrip\": false,\n      \"normalized\": false", "\"content\": \"\\n\\n\\n\", \"normalized\": true");
+    check_ids("\n\n\n", false, 355, IDS(350, 13));
+    copy_folder("gemma");                         /* a control token stays text, also its part that is another token */
+    edit("tokenizer.json", "\"content\": \"\\n\\n\\n\",\n      \"single_word\": false,\n      \"lstrip\": false,\n      "
+         "\"rstrip\": false,\n      \"normalized\": false,\n      \"special\": false",
+         "\"content\": \"\\n\\n\\n\", \"special\": true");
+    check_ids("\n\n\n", false, 355, IDS(13, 13, 13));
+    check_ids("\n\n\n", true, 355, IDS(351));
+    copy_folder("llama2");                        /* these tokens would be searched behind the normalizer Prepend */
+    edit("tokenizer.json", "\"normalized\": false", "\"normalized\": true");
+    CHECK_INT(RUN(work, "--prompt", "a", "--tokens", "1"), 0);
+    CHECK_INT(RUN(work, "--prompt", "a", "--tokens", "1", "--special"), 1);
+    CHECK_ERROR(OPD_ERROR_FILE, "beside the normalizer Prepend");
 }
 /* A bias that config.json does not announce is an error, as is a head beside tied embeddings, unless it equals them. */
 TEST(tensors_that_the_settings_do_not_announce) {
