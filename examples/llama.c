@@ -250,13 +250,16 @@ static opd_tensor *weight(const model *m, const char *name, int64_t experts, int
 static linear layer(const model *m, int i, const char *name, int64_t rows, int64_t columns, bool needed) {
     linear l;
     char text[160];
-    const bool biased = m->family == GPT2 || (m->family == QWEN2 && strncmp(name, "attn_", 5) == 0 &&
+    const bool biased = m->folder ? folder_biased(m->folder, name)
+                      : m->family == GPT2 || (m->family == QWEN2 && strncmp(name, "attn_", 5) == 0 &&
                                               strcmp(name, "attn_output") != 0);
     memset(&l, 0, sizeof l);
     l.name = name;
     l.block = i;
     l.weight = weight(m, tensor_name(m, i, name, -1, "weight", text), 0, rows, columns, needed);
-    l.bias = l.weight ? weight(m, tensor_name(m, i, name, -1, "bias", text), 0, 0, rows, biased) : NULL;
+    if (l.weight && (biased || m->file)) {        /* a bias of a folder that does not say so is a tensor too many */
+        l.bias = weight(m, tensor_name(m, i, name, -1, "bias", text), 0, 0, rows, biased);
+    }
     return l;
 }
 /* i: -1 for the norm behind all blocks */
@@ -329,6 +332,10 @@ static void read_block(const model *m, int i, block *b) {
     b->up = layer(m, i, "ffn_up", m->family == PHI3 ? 2 * m->hidden : m->hidden, width, true);
     b->down = layer(m, i, "ffn_down", width, m->hidden, true);
 }
+/* Reads a limit of scores or logits: 0 if there is none. */
+static double cap_setting(const model *m, const char *key, double otherwise) {
+    return real(m, key, 0, 1e6, m->folder && folder_null(m->folder, key) ? 0 : otherwise);
+}
 /* Reads the settings that all architectures have. */
 static int read_settings(model *m) {
     const int64_t large = INT64_C(1) << 24;
@@ -355,7 +362,8 @@ static int read_settings(model *m) {
     m->experts_used = m->experts ? integer(m, "expert_used_count", 0, m->experts, -1) : 0;
     m->hidden = integer(m, m->family == QWEN3 && m->experts ? "expert_feed_forward_length" : "feed_forward_length", 0,
                         large, m->folder && m->family == GPT2 ? 4 * m->width : -1);
-    m->window = integer(m, "attention.sliding_window", 0, INT64_C(1) << 31, 0);
+    m->window = integer(m, "attention.sliding_window", 0, INT64_C(1) << 31,
+                        m->folder ? folder_window_default(m->folder) : 0);
     m->pattern = 1;
     if (m->file && (m->family == GEMMA2 || m->family == GEMMA3)) {
         (void)snprintf(pattern, sizeof pattern, "%s.attention.sliding_window_pattern", m->arch);
@@ -370,10 +378,9 @@ static int read_settings(model *m) {
     const char *eps = m->family == GPT2 ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
     m->eps = real(m, eps, 0, 1, NAN);
     const bool caps = m->family == GEMMA2, may_cap = caps || m->family == GEMMA3;
-    m->cap_scores = caps || (may_cap && m->folder) ? real(m, "attn_logit_softcapping", 0, 1e6, m->folder ? 0 : 50) : 0;
-    m->cap_logits = may_cap ? real(m, "final_logit_softcapping", 0, 1e6, caps && !m->folder ? 30 : 0) : 0;
-    m->shares = !m->folder || m->family != QWEN3 ||
-                opd_json_bool(m->folder->config, folder_get(m->folder, 0, "norm_topk_prob"), false);
+    m->cap_scores = caps ? cap_setting(m, "attn_logit_softcapping", 50) : 0;
+    m->cap_logits = may_cap ? cap_setting(m, "final_logit_softcapping", caps ? 30 : 0) : 0;
+    m->shares = !m->folder || m->family != QWEN3 || folder_true(m->folder, 0, "norm_topk_prob", false);
     if (!opd_ok()) { return -1; }
     /* gemma 2 and 3 with 27 billion weights scale by the width */
     const bool by_width = (m->family == GEMMA2 && m->blocks == 46) || (m->family == GEMMA3 && m->blocks == 62);
@@ -427,8 +434,8 @@ static stretch stretch_of(const model *m, int64_t pairs, double base) {
 }
 /* Makes the tables of the angles of all positions.  which: 1 for layers with a window. */
 static int read_angles(model *m, int which) {
-    const double share = m->file ? 1 : folder_rope_number(m->folder, folder_rope(m->folder, which),
-                                                          "partial_rotary_factor", 0, 1, 1);
+    const double share = m->file ? 1 : folder_rope_share(m->folder, which);
+    if (!opd_ok()) { return -1; }
     const int64_t size = integer(m, "rope.dimension_count", 0, m->key_size, (int64_t)((double)m->key_size * share));
     const int64_t pairs = size / 2;
     const bool own_base = m->family == GEMMA3 && which;
@@ -559,6 +566,18 @@ static int read_vocabulary(model *m) {
     m->tokens = weight(m, "token_embd.weight", 0, m->words, m->width, true);
     return opd_ok() ? 0 : -1;
 }
+/* If a folder's head is tied to the embeddings, and the folder has the head, too: are they equal? */
+static bool tied_head_is_equal(const model *m) {
+    const int64_t place = folder_find(m->folder, "lm_head.weight");
+    bool equal = place < 0;
+    OPD_SCOPE {
+        char name[160];
+        const int64_t words = folder_find(m->folder, tensor_name(m, -1, "token_embd", -1, "weight", name));
+        opd_tensor *head = equal ? NULL : tensor_at(m, place, "lm_head.weight");
+        equal = equal || (head && opd_equal(head, tensor_at(m, words, name)));
+    }
+    return equal || !opd_ok();
+}
 /* Opens a model, with room for `context` tokens (0: what the model was trained for, at most 4096). */
 static int model_open(model *m, const char *path, int64_t context) {
     char name[160];
@@ -578,6 +597,10 @@ static int model_open(model *m, const char *path, int64_t context) {
         m->head.weight = weight(m, tensor_name(m, -1, "output", -1, "weight", name), 0, m->words, m->width, m->folder);
     }
     if (!m->head.weight) { m->head.weight = m->tokens; }
+    if (opd_ok() && m->folder && m->folder->tied && !tied_head_is_equal(m)) {
+        return opd_fail(OPD_ERROR_FILE, "%s: 'tie_word_embeddings' is true, but the tensor 'lm_head.weight' differs "
+                        "from the embeddings", settings_of(m));
+    }
     if (m->family == GPT2) {
         m->positions = weight(m, tensor_name(m, -1, "position_embd", -1, "weight", name), 0, m->trained_context,
                               m->width, true);

@@ -157,6 +157,16 @@ static int adapters_save(model *m, const char *path, int64_t rank, double alpha)
     free(names); free(list); free(tensors);
     return opd_ok() ? 0 : -1;
 }
+/* Returns a value of adapter_config.json that is true or false, false if it is missing or null.  Sets an error if it is
+   anything else. */
+static bool peft_true(const opd_json *json, const char *path, const char *key) {
+    const int64_t value = opd_json_get(json, 0, key);
+    const opd_json_kind kind = opd_json_kind_of(json, value);
+    if (kind != OPD_JSON_NONE && kind != OPD_JSON_NULL && kind != OPD_JSON_BOOL) {
+        (void)opd_fail(OPD_ERROR_FILE, "%s: %s is neither true nor false", path, key);
+    }
+    return opd_json_bool(json, value, false);
+}
 /* Reads the scale of adapters from the file adapter_config.json that PEFT writes beside them. */
 static double peft_scale(const char *path, int64_t rank) {
     char name[1024];
@@ -166,12 +176,12 @@ static double peft_scale(const char *path, int64_t rank) {
     const int64_t alpha = opd_json_get(json, 0, "lora_alpha");
     const opd_json_kind kind = opd_json_kind_of(json, alpha);
     const bool number = kind == OPD_JSON_INT || kind == OPD_JSON_FLOAT;
-    const double root = opd_json_bool(json, opd_json_get(json, 0, "use_rslora"), false) ? sqrt((double)rank) : 1;
+    const double root = peft_true(json, name, "use_rslora") ? sqrt((double)rank) : 1;
     const double scale = number ? opd_json_double(json, alpha, 0) / (double)rank * root : 0;
     const char *type = opd_json_text(json, opd_json_get(json, 0, "peft_type"), "LORA");
     const char *cannot =
         strcmp(type, "LORA") != 0 ? "peft_type is not LORA"
-        : opd_json_bool(json, opd_json_get(json, 0, "use_dora"), false) ? "use_dora is true"
+        : peft_true(json, name, "use_dora") ? "use_dora is true"
         : opd_json_count(json, opd_json_get(json, 0, "alpha_pattern")) > 0 ? "alpha_pattern is not empty"
         : opd_json_count(json, opd_json_get(json, 0, "rank_pattern")) > 0 ? "rank_pattern is not empty" : NULL;
     if (cannot) { (void)opd_fail(OPD_ERROR_FILE, "%s: %s, which this program does not know", name, cannot); }

@@ -17,21 +17,23 @@ typedef struct folder_arch {
     const char *act_key, *act;                    /* the only activation function that is known */
     int flags;
     bool tied;                                    /* tie_word_embeddings, if the folder does not say it */
+    int window;                                   /* sliding_window, if the folder does not say it; -1: no layer has a
+                                                     window, whatever the folder says */
 } folder_arch;
 static const folder_arch folder_archs[] = {
-    {"LlamaForCausalLM", "llama", "hidden_act", "silu", 0, false},
-    {"MistralForCausalLM", "llama", "hidden_act", "silu", 0, false},
-    {"MixtralForCausalLM", "llama", "hidden_act", "silu", FOLDER_MIXTRAL, false},
-    {"Qwen2ForCausalLM", "qwen2", "hidden_act", "silu", 0, false},
-    {"Qwen3ForCausalLM", "qwen3", "hidden_act", "silu", 0, false},
-    {"Qwen3MoeForCausalLM", "qwen3moe", "hidden_act", "silu", 0, false},
-    {"GemmaForCausalLM", "gemma", NULL, NULL, FOLDER_ADDS_ONE, true},
+    {"LlamaForCausalLM", "llama", "hidden_act", "silu", 0, false, -1},
+    {"MistralForCausalLM", "llama", "hidden_act", "silu", 0, false, 4096},
+    {"MixtralForCausalLM", "llama", "hidden_act", "silu", FOLDER_MIXTRAL, false, 0},
+    {"Qwen2ForCausalLM", "qwen2", "hidden_act", "silu", 0, false, 4096},
+    {"Qwen3ForCausalLM", "qwen3", "hidden_act", "silu", 0, false, 4096},
+    {"Qwen3MoeForCausalLM", "qwen3moe", "hidden_act", "silu", 0, false, 4096},
+    {"GemmaForCausalLM", "gemma", "hidden_act", "gelu_pytorch_tanh", FOLDER_ADDS_ONE, true, -1},
     {"Gemma2ForCausalLM", "gemma2", "hidden_activation", "gelu_pytorch_tanh", FOLDER_ADDS_ONE | FOLDER_FOUR_NORMS,
-     true},
+     true, 4096},
     {"Gemma3ForCausalLM", "gemma3", "hidden_activation", "gelu_pytorch_tanh", FOLDER_ADDS_ONE | FOLDER_FOUR_NORMS,
-     true},
-    {"Phi3ForCausalLM", "phi3", "hidden_act", "silu", FOLDER_PHI3, false},
-    {"GPT2LMHeadModel", "gpt2", "activation_function", "gelu_new", FOLDER_GPT2, true},
+     true, 4096},
+    {"Phi3ForCausalLM", "phi3", "hidden_act", "silu", FOLDER_PHI3, false, 0},
+    {"GPT2LMHeadModel", "gpt2", "activation_function", "gelu_new", FOLDER_GPT2, true, -1},
 };
 /* The settings.  names: in config.json, the first that is there counts. */
 static const struct { const char *key, *names[2], *gpt2; } folder_keys[] = {
@@ -122,6 +124,18 @@ static int64_t folder_get(const model_folder *f, int64_t object, const char *key
     const int64_t value = opd_json_get(f->config, object, key);
     return opd_json_kind_of(f->config, value) == OPD_JSON_NULL ? -1 : value;
 }
+/* Is a value there, but null?  This means none, where a missing value means the default of the architecture. */
+static bool folder_null(const model_folder *f, const char *key) {
+    return opd_json_kind_of(f->config, opd_json_get(f->config, 0, key)) == OPD_JSON_NULL;
+}
+/* Returns a value of config.json that is true or false.  Sets an error if it is anything else. */
+static bool folder_true(const model_folder *f, int64_t object, const char *key, bool otherwise) {
+    const int64_t value = folder_get(f, object, key);
+    if (value >= 0 && opd_json_kind_of(f->config, value) != OPD_JSON_BOOL) {
+        (void)folder_bad(f, value, key, "is neither true nor false");
+    }
+    return opd_json_bool(f->config, value, otherwise);
+}
 
 //-- settings ----------------------------------------------------------------------------------------------------------
 
@@ -149,14 +163,18 @@ static int folder_number(const model_folder *f, const char *key, double *number)
     *number = opd_json_double(f->config, value, 0);
     return 0;
 }
+/* Returns the number of tokens of a window, if the folder does not say it. */
+static int64_t folder_window_default(const model_folder *f) {
+    return f->arch->window < 0 || folder_null(f, "sliding_window") ? 0 : f->arch->window;
+}
 /* Does layer i see only the last tokens?  Sets an error if the settings do not say it. */
 static bool folder_window(const model_folder *f, int64_t i, int64_t blocks) {
-    const int64_t types = folder_get(f, 0, "layer_types"), at = folder_get(f, 0, "sliding_window_pattern");
+    const int64_t types = folder_get(f, 0, "layer_types"), at = folder_get(f, 0, "sliding_window_pattern"),
+                  first = folder_get(f, 0, "max_window_layers");
     const char *arch = f->arch->gguf;
-    if (folder_get(f, 0, "sliding_window") < 0 || (f->arch->flags & FOLDER_GPT2)) { return false; }
-    if (strncmp(arch, "qwen", 4) == 0 && !opd_json_bool(f->config, folder_get(f, 0, "use_sliding_window"), false)) {
-        return false;
-    }
+    const bool qwen = strncmp(arch, "qwen", 4) == 0;
+    if (f->arch->window < 0 || (qwen && !folder_true(f, 0, "use_sliding_window", false))) { return false; }
+    if ((!qwen || strcmp(arch, "qwen3moe") == 0) && !(f->arch->flags & FOLDER_FOUR_NORMS)) { return true; }
     if (types >= 0) {
         int64_t value = opd_json_first(f->config, types);
         for (int64_t k = 0; k < i; k++) { value = opd_json_next(f->config, value); }
@@ -168,16 +186,30 @@ static bool folder_window(const model_folder *f, int64_t i, int64_t blocks) {
         }
         return window;
     }
-    if (strncmp(arch, "qwen", 4) == 0) {
-        return i >= opd_json_int(f->config, folder_get(f, 0, "max_window_layers"), 28);
+    if (qwen) {
+        const int64_t from = first < 0 ? 28 : opd_json_int(f->config, first, -1);
+        if (from < 0) { (void)folder_bad(f, first, "max_window_layers", "is no integer from 0 on"); }
+        return i >= from;
     }
     if (strcmp(arch, "gemma2") == 0) { return i % 2 == 0; }
-    if (strcmp(arch, "gemma3") == 0) {
-        const int64_t pattern = at < 0 ? 6 : opd_json_int(f->config, at, 0);
-        if (pattern < 1) { (void)folder_bad(f, at, "sliding_window_pattern", "is no positive integer"); return false; }
-        return (i + 1) % pattern != 0;
+    const int64_t pattern = at < 0 ? 6 : opd_json_int(f->config, at, 0);
+    if (pattern < 1) { (void)folder_bad(f, at, "sliding_window_pattern", "is no positive integer"); return false; }
+    return (i + 1) % pattern != 0;
+}
+/* Fails if the activation function is not the one that this program computes.  Gemma's first folders say gelu, and mean
+   gelu_pytorch_tanh. */
+static int folder_check_act(const model_folder *f) {
+    const bool gemma = strcmp(f->arch->gguf, "gemma") == 0;
+    const char *const keys[] = {f->arch->act_key, "hidden_activation"};
+    for (int i = 0; i < (gemma ? 2 : 1); i++) {
+        const int64_t value = folder_get(f, 0, keys[i]);
+        const char *act = opd_json_text(f->config, value, "");
+        char what[100];
+        if (strcmp(act, f->arch->act) == 0 || (gemma && (value < 0 || strcmp(act, "gelu") == 0))) { continue; }
+        (void)snprintf(what, sizeof what, "is not %s, the only one that this program knows here", f->arch->act);
+        return folder_bad(f, value, keys[i], what);
     }
-    return strcmp(f->arch->name, "LlamaForCausalLM") != 0;
+    return 0;
 }
 /* Fails if the folder asks for something that this program does not compute. */
 static int folder_check(model_folder *f) {
@@ -185,15 +217,10 @@ static int folder_check(model_folder *f) {
         {"scale_attn_weights", true}, {"scale_attn_by_inverse_layer_idx", false}, {"add_cross_attention", false},
         {"use_bidirectional_attention", false}, {"is_encoder_decoder", false},
     };
-    const int64_t act = f->arch->act ? folder_get(f, 0, f->arch->act_key) : -1,
-                  quantised = folder_get(f, 0, "quantization_config"), step = folder_get(f, 0, "decoder_sparse_step"),
-                  dense = folder_get(f, 0, "mlp_only_layers");
-    f->tied = opd_json_bool(f->config, folder_get(f, 0, "tie_word_embeddings"), f->arch->tied);
-    if (f->arch->act && strcmp(opd_json_text(f->config, act, ""), f->arch->act) != 0) {
-        char what[100];
-        (void)snprintf(what, sizeof what, "is not %s, the only one that this program knows here", f->arch->act);
-        return folder_bad(f, act, f->arch->act_key, what);
-    }
+    const int64_t quantised = folder_get(f, 0, "quantization_config"), step = folder_get(f, 0, "decoder_sparse_step"),
+                  dense = folder_get(f, 0, "mlp_only_layers"), cap = folder_get(f, 0, "attn_logit_softcapping");
+    f->tied = folder_true(f, 0, "tie_word_embeddings", f->arch->tied);
+    if (!opd_ok() || folder_check_act(f) != 0) { return -1; }
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         const int64_t value = folder_get(f, 0, flags[i].key);
         if (value >= 0 && opd_json_bool(f->config, value, !flags[i].known) != flags[i].known) {
@@ -210,6 +237,12 @@ static int folder_check(model_folder *f) {
     }
     if (dense >= 0 && opd_json_first(f->config, dense) >= 0) {
         return folder_bad(f, dense, "mlp_only_layers", "is not empty, which this program does not know");
+    }
+    if (cap >= 0 && strcmp(f->arch->gguf, "gemma3") == 0) {
+        return folder_bad(f, cap, "attn_logit_softcapping", "is not null, which this program does not know here");
+    }
+    if ((f->arch->flags & FOLDER_FOUR_NORMS) && folder_null(f, "sliding_window")) {
+        return folder_bad(f, opd_json_get(f->config, 0, "sliding_window"), "sliding_window", "is null");
     }
     return 0;
 }
@@ -235,9 +268,36 @@ static double folder_rope_number(const model_folder *f, int64_t object, const ch
 }
 /* Returns the object with the settings of the rotation; -1 if there is none.  local: of layers with a window. */
 static int64_t folder_rope(const model_folder *f, bool local) {
-    const int64_t all = folder_get(f, 0, "rope_parameters");
-    const int64_t own = folder_get(f, all, local ? "sliding_attention" : "full_attention");
-    return own >= 0 ? own : all >= 0 ? all : local ? -1 : folder_get(f, 0, "rope_scaling");
+    const int64_t all = folder_get(f, 0, "rope_parameters"), old = folder_get(f, 0, "rope_scaling");
+    if (all >= 0 && strcmp(f->arch->gguf, "gemma3") == 0) {
+        const char *key = local ? "sliding_attention" : "full_attention";
+        const int64_t own = folder_get(f, all, key);
+        if (old >= 0) { (void)folder_bad(f, old, "rope_scaling", "stands beside rope_parameters"); }
+        if (own < 0 && !local) { (void)folder_bad(f, all, key, "is missing in rope_parameters"); }
+        return own;
+    }
+    /* transformers prefers rope_scaling if both are there, too */
+    return local ? -1 : all >= 0 && opd_json_first(f->config, old) < 0 ? all : old;
+}
+/* Returns the type of a rotation. */
+static const char *folder_rope_type(const model_folder *f, int64_t rope) {
+    const int64_t first = folder_get(f, rope, "rope_type"), value = first >= 0 ? first : folder_get(f, rope, "type");
+    const char *type = opd_json_text(f->config, value, value < 0 ? "default" : "");
+    if (rope >= 0 && opd_json_kind_of(f->config, rope) != OPD_JSON_OBJECT) {
+        (void)folder_bad(f, rope, "rope_parameters or rope_scaling", "is not an object");
+    } else if (value < 0 && folder_get(f, rope, "factor") >= 0) {
+        (void)folder_bad(f, rope, "rope_type", "is missing, but there is a factor");
+    }
+    return type;
+}
+/* Returns the share of each head that is rotated. */
+static double folder_rope_share(const model_folder *f, bool local) {
+    const int64_t rope = folder_rope(f, local);
+    const double share = folder_rope_number(f, rope, "partial_rotary_factor", 0, 1, 1);
+    if (share != 1 && !(f->arch->flags & FOLDER_PHI3)) {
+        (void)folder_bad(f, rope, "partial_rotary_factor", "is not 1, which this program does not know here");
+    }
+    return share;
 }
 /* longrope: a list of factors, for short or long texts. */
 static void folder_longrope(const model_folder *f, int64_t rope, int64_t context, double original, double trained,
@@ -273,7 +333,7 @@ static void folder_yarn(const model_folder *f, int64_t rope, double original, do
     s->yarn = true;
     s->low = 2 * (double)pairs * log(original / (fast * turns)) / ln;
     s->high = 2 * (double)pairs * log(original / (slow * turns)) / ln;
-    if (opd_json_bool(f->config, folder_get(f, rope, "truncate"), true)) {
+    if (folder_true(f, rope, "truncate", true)) {
         s->low = floor(s->low);
         s->high = ceil(s->high);
     }
@@ -298,8 +358,7 @@ static void folder_llama3(const model_folder *f, int64_t rope, double original, 
 static stretch folder_stretch(const model_folder *f, bool local, int64_t pairs, int64_t context) {
     const bool mild = strcmp(f->arch->gguf, "gemma3") != 0 && !(f->arch->flags & FOLDER_MIXTRAL);
     const int64_t rope = folder_rope(f, local);
-    const char *type = opd_json_text(f->config, folder_get(f, rope, "rope_type"),
-                                     opd_json_text(f->config, folder_get(f, rope, "type"), "default"));
+    const char *type = folder_rope_type(f, rope);
     const bool longrope = strcmp(type, "longrope") == 0 || strcmp(type, "su") == 0;
     stretch s = {0, 1, 1, 0, 0, false, NULL};
     const double trained = folder_rope_number(f, 0, "max_position_embeddings", 1, 1e9, NAN);
@@ -366,6 +425,17 @@ static const opd_tensor_file *folder_part(const model_folder *f, int64_t i, int6
     while (i >= opd_tensor_file_count(f->part[part])) { i -= opd_tensor_file_count(f->part[part++]); }
     *at = i;
     return f->part[part];
+}
+/* Does this linear layer have a bias?  name: as in GGUF files. */
+static bool folder_biased(const model_folder *f, const char *name) {
+    const char *arch = f->arch->gguf;
+    const bool attention = strncmp(name, "attn_", 5) == 0;
+    const bool llama = strcmp(f->arch->name, "LlamaForCausalLM") == 0,
+               may = llama || strncmp(arch, "gemma", 5) == 0 || strncmp(arch, "qwen3", 5) == 0;
+    if (f->arch->flags & FOLDER_GPT2) { return true; }
+    if (strcmp(arch, "qwen2") == 0) { return attention && strcmp(name, "attn_output") != 0; }
+    return attention ? may && folder_true(f, 0, "attention_bias", false)
+                     : llama && folder_true(f, 0, "mlp_bias", false);
 }
 /* Does the folder store this matrix as [in, out]?  gpt2's layers do. */
 static bool folder_turned(const model_folder *f, const char *name) {

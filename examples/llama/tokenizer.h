@@ -14,6 +14,7 @@ typedef struct tok_json {
     int64_t model;
     tok_vocabulary *v;
     bool byte_level;                              /* the pre-tokeniser ByteLevel was found */
+    bool marks_spaces;                            /* spaces become U+2581 */
 } tok_json;
 
 /* Sets an error about a value of the file.  key: its name; what: what is wrong, in words. */
@@ -40,12 +41,17 @@ static int tok_json_unknown(const tok_json *t, int64_t part, const char *key) {
 static const char *tok_json_text(const tok_json *t, int64_t object, const char *key) {
     return opd_json_text(t->json, opd_json_get(t->json, object, key), "");
 }
-static bool tok_json_true(const tok_json *t, int64_t object, const char *key, bool otherwise) {
-    return opd_json_bool(t->json, opd_json_get(t->json, object, key), otherwise);
-}
 /* Is the value missing or null? */
 static bool tok_json_none(const tok_json *t, int64_t value) {
     return opd_json_kind_of(t->json, value) == OPD_JSON_NONE || opd_json_kind_of(t->json, value) == OPD_JSON_NULL;
+}
+/* Returns a value that is true or false.  Sets an error if it is anything else. */
+static bool tok_json_true(const tok_json *t, int64_t object, const char *key, bool otherwise) {
+    const int64_t value = opd_json_get(t->json, object, key);
+    if (!tok_json_none(t, value) && opd_json_kind_of(t->json, value) != OPD_JSON_BOOL) {
+        (void)tok_json_bad(t, value, key, "is neither true nor false");
+    }
+    return opd_json_bool(t->json, value, otherwise);
 }
 /* Returns a value that must have this kind; -1 with an error. */
 static int64_t tok_json_needs(const tok_json *t, int64_t object, const char *key, opd_json_kind kind,
@@ -73,7 +79,9 @@ static int tok_json_parts(tok_json *t, int64_t part, const char *key, const char
    Both have a row for each id: the place of the value in the file, or -1. */
 static int tok_json_added(const tok_json *t, int64_t words, int64_t *at, int64_t *added) {
     const opd_json *json = t->json;
-    const int64_t list = opd_json_get(json, 0, "added_tokens");
+    const int64_t list = opd_json_get(json, 0, "added_tokens"), vocab = opd_json_get(json, t->model, "vocab");
+    int64_t most = -1, count = 0;
+    for (int64_t i = 0; i < words; i++) { count += at[i] >= 0; }
     if (!tok_json_none(t, list) && opd_json_kind_of(json, list) != OPD_JSON_LIST) {
         return tok_json_bad(t, list, "added_tokens", "is not a list");
     }
@@ -86,6 +94,13 @@ static int tok_json_added(const tok_json *t, int64_t words, int64_t *at, int64_t
             return tok_json_bad(t, token, text, "has an id for which the model has no numbers (vocab_size)");
         }
         if (added[id] >= 0) { return tok_json_bad(t, token, text, "has the id of another token"); }
+        /* the library tokenizers numbers tokens that are not in the vocabulary itself */
+        const int64_t own = at[id] >= 0 ? -1 : opd_json_get(json, vocab, text);
+        if (at[id] < 0 && id != (own >= 0 ? opd_json_int(json, own, -1) : most >= count ? most + 1 : count)) {
+            return tok_json_bad(t, token, text, "has another id than its place in the list or in the vocabulary gives "
+                                "it");
+        }
+        if (id > most) { most = id; }
         if (at[id] >= 0 && strcmp(opd_json_key(json, at[id]), text) != 0) {
             return tok_json_bad(t, token, text, "has the id of another token of the vocabulary");
         }
@@ -93,9 +108,12 @@ static int tok_json_added(const tok_json *t, int64_t words, int64_t *at, int64_t
         if (tok_json_true(t, token, "single_word", false)) {
             return tok_json_bad(t, token, text, "has single_word, which this program does not know");
         }
-        if (prepends && tok_json_true(t, token, "normalized", false) && !tok_json_true(t, token, "special", false)) {
-            return tok_json_bad(t, token, text, "has 'normalized' beside the normalizer Prepend, which this program "
-                                "does not know");
+        if (prepends && tok_json_true(t, token, "normalized", false)) {
+            if (!tok_json_true(t, token, "special", false)) {
+                return tok_json_bad(t, token, text, "has 'normalized' beside the normalizer Prepend, which this "
+                                    "program does not know");
+            }
+            t->v->late_control = true;
         }
         added[id] = token;
     }
@@ -126,13 +144,15 @@ static int tok_json_tokens(const tok_json *t, int64_t words) {
     }
     if (opd_ok() && tok_json_added(t, words, at, added) == 0) {
         for (int64_t i = 0; i < words; i++) { if (at[i] >= 0 || added[i] >= 0) { n = i + 1; } }
-        t->v->strips = (unsigned char *)calloc((size_t)n + 1, 1);
-        if (!t->v->strips) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its tokens", t->path); }
+        t->v->flags = (unsigned char *)calloc((size_t)n + 1, 1);
+        if (!t->v->flags) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its tokens", t->path); }
     }
     for (int64_t i = 0; i < n && opd_ok(); i++) {
         if (tok_json_add(t, at[i], added[i]) != 0) { break; }
-        t->v->strips[i] = (unsigned char)((tok_json_true(t, added[i], "lstrip", false) ? TOK_BEFORE : 0) |
-                                          (tok_json_true(t, added[i], "rstrip", false) ? TOK_AFTER : 0));
+        t->v->flags[i] = (unsigned char)((tok_json_true(t, added[i], "lstrip", false) ? TOK_BEFORE : 0) |
+                                         (tok_json_true(t, added[i], "rstrip", false) ? TOK_AFTER : 0) |
+                                         (tok_json_true(t, added[i], "normalized", false) ? TOK_LATE : 0) |
+                                         (at[i] < 0 ? TOK_ADDED : 0));
     }
     free(at); free(added);
     return opd_ok() ? 0 : -1;
@@ -165,7 +185,10 @@ static int tok_json_normalizer(tok_json *t, int64_t part, const char *key) {
         return 0;
     }
     if (!t->v->bpe && strcmp(type, "Replace") == 0 && strcmp(tok_json_text(t, pattern, "String"), " ") == 0 &&
-        strcmp(tok_json_text(t, part, "content"), space) == 0) { return 0; }
+        strcmp(tok_json_text(t, part, "content"), space) == 0) {
+        t->marks_spaces = true;
+        return 0;
+    }
     return tok_json_unknown(t, part, key);
 }
 /* Metaspace: spaces become U+2581, and begin words. */
@@ -176,6 +199,7 @@ static int tok_json_metaspace(tok_json *t, int64_t part, const char *key) {
     const bool first = strcmp(scheme, "first") == 0, always = strcmp(scheme, "always") == 0;
     if (strcmp(tok_json_text(t, part, "replacement"), "\xe2\x96\x81") != 0 ||
         !(first || always || strcmp(scheme, "never") == 0)) { return tok_json_unknown(t, part, key); }
+    t->marks_spaces = true;
     v->space_before = v->space_before || first || always;
     v->space_first = first;
     v->space_once = true;
@@ -220,6 +244,12 @@ static int tok_json_template(tok_json *t, int64_t part, const char *key) {
         const char *name = tok_json_text(t, special, "id");
         const int32_t id = tok_find(t->v, name, (int64_t)strlen(name));
         if (id < 0) { return tok_json_bad(t, special, "SpecialToken", "is not in the vocabulary"); }
+        const int64_t row = opd_json_get(t->json, opd_json_get(t->json, part, "special_tokens"), name),
+                      ids = opd_json_get(t->json, row, "ids"), one = opd_json_first(t->json, ids);
+        if (opd_json_int(t->json, one, -1) != id || opd_json_next(t->json, one) >= 0) {
+            return tok_json_bad(t, row < 0 ? part : row, "special_tokens", "gives the token other ids than the "
+                                "vocabulary");
+        }
         if (text) { t->v->eos = id; t->v->add_eos = ++after; } else { t->v->bos = id; t->v->add_bos = ++before; }
     }
     if (text && before <= 1 && after <= 1) { return 0; }
@@ -250,6 +280,10 @@ static int tok_json_read(tok_json *t, int64_t words) {
     if (v->bpe && !t->byte_level) {
         return tok_json_bad(t, pre < 0 ? 0 : pre, "pre_tokenizer", "has no ByteLevel, and the model no byte_fallback");
     }
+    if (!v->bpe && !t->marks_spaces) {
+        return tok_json_bad(t, normalizer < 0 ? 0 : normalizer, "normalizer", "has no Replace of spaces, and the "
+                            "pre_tokenizer no Metaspace");
+    }
     const int64_t merges = tok_json_needs(t, t->model, "merges", OPD_JSON_LIST, "is not a list");
     if (merges < 0 || tok_json_tokens(t, words) != 0) { return -1; }
     for (int64_t at = opd_json_first(json, merges); at >= 0; at = opd_json_next(json, at)) {
@@ -258,6 +292,7 @@ static int tok_json_read(tok_json *t, int64_t words) {
     v->whole_words = tok_json_true(t, t->model, "ignore_merges", false);
     v->unknown = *unknown ? tok_find(v, unknown, (int64_t)strlen(unknown)) : -1;
     if (tok_json_parts(t, post, "post_processor", "processors", tok_json_template) != 0) { return -1; }
+    if (!opd_ok()) { return -1; }
     if (tok_finish(v) != 0) { return tok_json_named(t); }
     for (int i = 0; i < 256 && !v->bpe; i++) {
         char name[24];

@@ -21,7 +21,7 @@
 #include "unicode.h"
 
 enum { TOK_NORMAL = 1, TOK_UNKNOWN, TOK_CONTROL, TOK_USER_DEFINED, TOK_UNUSED, TOK_BYTE };    /* types of tokens */
-enum { TOK_BEFORE = 1, TOK_AFTER = 2 };
+enum { TOK_BEFORE = 1, TOK_AFTER = 2, TOK_ADDED = 4, TOK_LATE = 8 };
 
 //-- lists that grow ---------------------------------------------------------------------------------------------------
 
@@ -442,7 +442,10 @@ typedef struct tok_vocabulary {
     bool space_first, space_once, space_splits;   /* the space in front: only at the start of the text, not if there is
                                                      one; spaces begin new words */
     bool composes;                                /* the model wants composed characters (NFC) */
-    unsigned char *strips;                        /* for each token, white space that it takes: TOK_BEFORE, TOK_AFTER */
+    bool late_control;                            /* control tokens are searched in a text in an unknown form */
+    unsigned char *flags;                         /* for each token.  TOK_BEFORE, TOK_AFTER: it takes white space there.
+                                                     TOK_ADDED: it is not in the vocabulary.  TOK_LATE: it is searched
+                                                     after the others */
     int32_t ends[16];                             /* further tokens that end a text */
     int ends_count;
     tok_string *strings;
@@ -469,7 +472,7 @@ static void tok_free(tok_vocabulary *v) {
     for (int i = 0; i < 8; i++) { free(v->cuts[i]); }
     free(v->strings); free(v->scores); free(v->types); free(v->pool); free(v->table); free(v->merges);
     free(v->merge_table); free(v->special_lengths); free(v->categories);
-    free(v->strips);
+    free(v->flags);
     free(v);
 }
 static const char *tok_string_of(const tok_vocabulary *v, int32_t id) { return v->pool + v->strings[id].at; }
@@ -498,6 +501,11 @@ static int32_t tok_find(const tok_vocabulary *v, const char *text, int64_t bytes
     if (bytes > v->most_bytes) { return -1; }
     const int32_t found = tok_find_string(v, text, bytes, &place);
     return found < v->count ? found : -1;
+}
+/* Like tok_find, but not for tokens that were added to the vocabulary: they are no words of ordinary text. */
+static int32_t tok_find_word(const tok_vocabulary *v, const char *text, int64_t bytes) {
+    const int32_t id = tok_find(v, text, bytes);
+    return id >= 0 && v->flags && (v->flags[id] & TOK_ADDED) ? -1 : id;
 }
 /* Returns the string with this text, which is added if it is new; -1 with an error. */
 static int32_t tok_intern(tok_vocabulary *v, const char *text, int64_t bytes) {
@@ -951,13 +959,13 @@ static int tok_encode_spm(const tok_vocabulary *v, tok_work *w, const char *text
 }
 /* SPM by a list of pairs, for one word with spaces already marked.  The vocabulary has all bytes. */
 static int tok_encode_characters(const tok_vocabulary *v, tok_work *w, const char *text, int64_t bytes, tok_ids *ids) {
-    const int32_t whole = v->whole_words ? tok_find(v, text, bytes) : -1;
+    const int32_t whole = v->whole_words ? tok_find_word(v, text, bytes) : -1;
     if (whole >= 0) { return tok_push(ids, whole); }
     w->count = 0;
     for (int64_t at = 0, length; at < bytes; at += length) {
         uint32_t c;
         length = tok_character(text + at, bytes - at, &c);
-        const int32_t id = tok_find(v, text + at, length);
+        const int32_t id = tok_find_word(v, text + at, length);
         if (id >= 0 && tok_add_symbol(w, at, length, id) != 0) { return -1; }
         for (int64_t i = at; id < 0 && i < at + length; i++) {
             if (tok_add_symbol(w, i, 1, v->byte_id[(unsigned char)text[i]]) != 0) { return -1; }
@@ -978,7 +986,7 @@ static int tok_encode_word(const tok_vocabulary *v, tok_work *w, const char *wor
             const int32_t id = v->byte_id[(unsigned char)word[i]];
             if (tok_append(written, tok_string_of(v, id), v->strings[id].bytes) != 0) { return -1; }
         }
-        const int32_t whole = tok_find(v, written->at, written->count);
+        const int32_t whole = tok_find_word(v, written->at, written->count);
         if (whole >= 0) { return tok_push(ids, whole); }
     }
     w->count = 0;
@@ -1118,36 +1126,56 @@ static int tok_find_special(const tok_vocabulary *v, const char *text, int64_t b
     if (found->count) { qsort(found->at, (size_t)found->count, sizeof *found->at, tok_compare_found); }
     return failed;
 }
-/* Finds the special tokens in the text from left to right, the longest at each place, and takes the white space that
-   they want. */
-static int tok_find_leftmost(const tok_vocabulary *v, const char *text, int64_t bytes, bool control,
-                             tok_founds *found) {
-    for (int64_t at = 0, last = 0; at < bytes; ) {
+/* Finds those special tokens in text [from, to) that are searched late, or all others: from left to right, the longest
+   at each place.  Control tokens that are not asked for stay text, as a whole.  Takes the white space that tokens
+   want. */
+static int tok_find_within(const tok_vocabulary *v, const char *text, int64_t from, int64_t to, bool late, bool control,
+                           tok_founds *found) {
+    for (int64_t at = from, last = from; at < to; ) {
         int32_t id = -1;
         for (int i = 0; v->special_first[(unsigned char)text[at]] && v->special_lengths[i] && id < 0; i++) {
-            if (v->special_lengths[i] <= bytes - at) { id = tok_find(v, text + at, v->special_lengths[i]); }
-            if (id >= 0 && v->types[id] != TOK_USER_DEFINED && !(control && tok_is_special(v, id))) { id = -1; }
+            if (v->special_lengths[i] <= to - at) { id = tok_find(v, text + at, v->special_lengths[i]); }
+            if (id >= 0 && (!tok_is_special(v, id) || late != !!(v->flags[id] & TOK_LATE))) { id = -1; }
         }
         if (id < 0) { at++; continue; }
+        if (v->types[id] != TOK_USER_DEFINED && !control) { at += v->strings[id].bytes; continue; }
         if (TOK_ROOM(found, 1) != 0) { return -1; }
         tok_found *f = &found->at[found->count++];
         uint32_t c;
         f->id = id;
         f->at = at;
         f->end = at += v->strings[id].bytes;
-        for (int64_t back = f->at; (v->strips[id] & TOK_BEFORE) && back > last; ) {
+        for (int64_t back = f->at; (v->flags[id] & TOK_BEFORE) && back > last; ) {
             do { back--; } while (back > last && (text[back] & 0xc0) == 0x80);
             if (tok_character(text + back, f->at - back, &c) != f->at - back || !tok_is_space(c)) { break; }
             f->at = back;
         }
-        while ((v->strips[id] & TOK_AFTER) && at < bytes) {
-            const int length = tok_character(text + at, bytes - at, &c);
+        while ((v->flags[id] & TOK_AFTER) && at < to) {
+            const int length = tok_character(text + at, to - at, &c);
             if (!tok_is_space(c)) { break; }
             f->end = at += length;
         }
         last = at;
     }
     return 0;
+}
+/* Finds the special tokens in a text as tokenizers does: first those whose 'normalized' is false, then the others in
+   the text between them. */
+static int tok_find_leftmost(const tok_vocabulary *v, const char *text, int64_t bytes, bool control,
+                             tok_founds *found) {
+    if (control && v->late_control) {
+        return opd_fail(OPD_ERROR_FILE, "tokeniser: the names of special tokens cannot be used in texts, because the "
+                        "vocabulary has some with 'normalized' beside the normalizer Prepend");
+    }
+    int failed = tok_find_within(v, text, 0, bytes, false, control, found);
+    const int64_t first = found->count;
+    for (int64_t i = 0, at = 0; i <= first && !failed; i++) {
+        const int64_t end = i < first ? found->at[i].at : bytes, next = i < first ? found->at[i].end : bytes;
+        failed = tok_find_within(v, text, at, end, true, control, found);
+        at = next;
+    }
+    if (found->count) { qsort(found->at, (size_t)found->count, sizeof *found->at, tok_compare_found); }
+    return failed;
 }
 /* phi-3 drops white space behind special tokens, but not behind these. */
 static bool tok_keeps_space(const char *text) {

@@ -36,7 +36,7 @@ static double kn_ulp(void (*f)(int64_t, float *, const float *), double (*ref)(d
                 continue;
             }
             if (want == 0) {
-                if (!(fabsf(o[i]) < 1.5e-45f) || (e == 0 && opdi_bits(o[i]) != opdi_bits(want))) *bad += 1;
+                if (!(fabsf(o[i]) < 2e-45f) || (e == 0 && opdi_bits(o[i]) != opdi_bits(want))) *bad += 1;
                 continue;
             }
             int exponent;
@@ -66,10 +66,10 @@ TEST(kernels_vector_math) {
     } t[] = {
         {"exp", opdi_vexp, exp, 1.1}, {"log", opdi_vlog, log, 1.1}, {"log1p", opdi_vlog1p, log1p, 1.6},
         {"expm1", opdi_vexpm1, expm1, 1.6}, {"tanh", opdi_vtanh, tanh, 2.6}, {"erf", opdi_verf, erf, 1.3},
-        {"erfc", opdi_verfc, erfc, 4.0},
+        {"erfc", opdi_verfc, erfc, 4.5},
         {"sin", opdi_vsin, sin, 1.8}, {"cos", opdi_vcos, cos, 1.8}, {"sigmoid", opdi_vsigmoid, kn_sigmoid, 2.5},
         {"tan", opdi_vtan, tan, 2.0}, {"atan", opdi_vatan, atan, 1.9}, {"sqrt", opdi_vsqrt, sqrt, 0.6},
-        {"rsqrt", opdi_vrsqrt, kn_rsqrt, 1.6}, {"exp2", opdi_vexp2, exp2, 1.2}, {"log2", opdi_vlog2, log2, 1.7},
+        {"rsqrt", opdi_vrsqrt, kn_rsqrt, 1.6}, {"exp2", opdi_vexp2, exp2, 1.2}, {"log2", opdi_vlog2, log2, 1.9},
         {"log10", opdi_vlog10, log10, 2.0}, {"asin", kn_asin, asin, 2.4}, {"acos", kn_acos, acos, 1.3}};
     uint64_t step = getenv("OPD_TEST_ALL_FLOATS") ? 1 : 10007;
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
@@ -79,6 +79,33 @@ TEST(kernels_vector_math) {
             printf("    %-8s %.3f ulp, %d bad, level %d\n", t[i].name, e, bad, opdi_cpu_level());
         CHECK(e <= t[i].bound);
         CHECK_INT(bad, 0);
+    }
+}
+
+/* The floats at which AVX2 and AVX-512 have the largest errors of all floats. */
+TEST(kernels_vector_math_at_its_worst) {
+    static const struct {
+        const char *name;
+        void (*f)(int64_t, float *, const float *);
+        double (*ref)(double);
+        uint32_t at;
+        double bound;
+    } t[] = {
+        {"exp", opdi_vexp, exp, 0xc0bb638du, 1.1}, {"log", opdi_vlog, log, 0x3fb42c5du, 1.1}, {"tanh",
+        opdi_vtanh, tanh, 0x3c7f52fbu, 2.6}, {"erf", opdi_verf, erf, 0x3f720f3bu, 1.3}, {"erfc", opdi_verfc,
+        erfc, 0x40f760d9u, 4.5}, {"sigmoid", opdi_vsigmoid, kn_sigmoid, 0xc085088du, 2.5}, {"log2",
+        opdi_vlog2, log2, 0x3fb33b97u, 1.9}, {"log10", opdi_vlog10, log10, 0x3faa1152u, 2.0}, {"atan",
+        opdi_vatan, atan, 0x3f8202d8u, 1.9}};
+    for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
+        const float x = opdi_float(t[i].at);
+        float y;
+        int exponent;
+        t[i].f(1, &y, &x);
+        const double e = t[i].ref((double)x);
+        (void)frexp((double)(float)e, &exponent);
+        const double error = fabs((double)y - e) / ldexp(1, exponent - 24);
+        if (!(error <= t[i].bound)) { printf("    %s(%g): %.3f ulp\n", t[i].name, (double)x, error); }
+        CHECK(error <= t[i].bound);
     }
 }
 

@@ -156,7 +156,7 @@ TEST(mistakes_in_folders_name_file_and_key) {
         {"llama3", "tokenizer.json", "\"dropout\": null", "\"dropout\": 0.1", "'dropout' is set"},
         {"llama3", "tokenizer.json", "\"id\": 290", "\"id\": 297",
          "'<s>' has an id for which the model has no numbers (vocab_size)"},
-        {"llama3", "tokenizer.json", "\"id\": 290", "\"id\": 291", "has the id of another token"},
+        {"llama3", "tokenizer.json", "\"id\": 291", "\"id\": 290", "has the id of another token"},
         {"llama3", "tokenizer.json", "\"id\": 290", "\"id\": 7", "'<s>' has the id of another token of the vocabulary"},
         {"llama3", "tokenizer.json", "\"single_word\": false", "\"single_word\": true", "'<s>' has single_word"},
         {"llama3", "tokenizer.json", "\"merges\": [", "\"merges\": [[\"a\"], ",
@@ -177,6 +177,43 @@ TEST(mistakes_in_folders_name_file_and_key) {
          "'decoder_sparse_step' is not 1"},
         {"gemma3", "config.json", "\"sliding_window_pattern\": 2", "\"sliding_window_pattern\": 0",
          "'sliding_window_pattern' is no positive integer"},
+        {"gemma", "config.json", "\"hidden_act\": \"gelu_pytorch_tanh\"", "\"hidden_act\": \"relu\"",
+         "'hidden_act' is not gelu_pytorch_tanh"},
+        {"gemma", "config.json", "{", "{\"hidden_activation\": \"silu\", ", "'hidden_activation' is not gelu_pytorch"},
+        {"gemma2", "config.json", "\"sliding_window\": 8", "\"sliding_window\": null", "'sliding_window' is null"},
+        {"gemma3", "config.json", "\"attn_logit_softcapping\": null", "\"attn_logit_softcapping\": 50.0",
+         "'attn_logit_softcapping' is not null"},
+        {"gemma3", "config.json", "{", "{\"rope_parameters\": {\"rope_theta\": 5.0}, ",
+         "'rope_scaling' stands beside rope_parameters"},
+        {"gemma3", "config.json", "\"rope_scaling\"", "\"rope_parameters\"",
+         "'full_attention' is missing in rope_parameters"},
+        {"llama2", "config.json", "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true",
+         "'tie_word_embeddings' is true, but the tensor 'lm_head.weight' differs"},
+        {"llama2", "config.json", "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": 0",
+         "'tie_word_embeddings' is neither true nor false"},
+        {"llama2", "config.json", "\"attention_bias\": false", "\"attention_bias\": true",
+         "'model.layers.0.self_attn.q_proj.bias' is missing"},
+        {"llama2", "config.json", "\"mlp_bias\": false", "\"mlp_bias\": true", "mlp.gate_proj.bias' is missing"},
+        {"llama2", "config.json", "{", "{\"partial_rotary_factor\": 0.5, ", "'partial_rotary_factor' is not 1"},
+        {"phi3", "config.json", "\"partial_rotary_factor\": 0.75", "\"partial_rotary_factor\": NaN",
+         "'partial_rotary_factor' is missing, or no number from 0 to 1"},
+        {"llama2", "config.json", "{", "{\"rope_scaling\": \"yarn\", ", "'rope_parameters or rope_scaling' is not an"},
+        {"llama2", "config.json", "{", "{\"rope_scaling\": {\"factor\": 2.0}, ",
+         "'rope_type' is missing, but there is a factor"},
+        {"llama2", "config.json", "{", "{\"rope_scaling\": {\"rope_type\": 3}, ", "'rope_type' is not default"},
+        {"qwen2", "config.json", "\"use_sliding_window\": false", "\"use_sliding_window\": 1, \"sliding_window\": 8",
+         "'use_sliding_window' is neither true nor false"},
+        {"qwen2", "config.json", "\"use_sliding_window\": false",
+         "\"use_sliding_window\": true, \"layer_types\": null, \"sliding_window\": 8, \"max_window_layers\": \"1\"",
+         "'max_window_layers' is no integer"},
+        {"qwen3moe", "config.json", "\"norm_topk_prob\": false", "\"norm_topk_prob\": 1",
+         "'norm_topk_prob' is neither true nor false"},
+        {"llama3", "tokenizer.json", "\"id\": 293", "\"id\": 294", "'<tool>' has another id than its place"},
+        {"llama3", "tokenizer.json", "\"ids\": [\n              290", "\"ids\": [\n              291",
+         "'special_tokens' gives the token other ids"},
+        {"mistral", "tokenizer.json", "\"pre_tokenizer\"", "\"x\"", "'normalizer' has no Replace of spaces"},
+        {"llama3", "tokenizer.json", "\"ignore_merges\": true", "\"ignore_merges\": 1",
+         "'ignore_merges' is neither true nor false"},
         {"gpt2", "config.json", "\"scale_attn_weights\": true", "\"scale_attn_weights\": false",
          "'scale_attn_weights' is not true"},
         {"gpt2", "config.json", "\"n_positions\": 64", "\"n_positions\": 63",
@@ -188,6 +225,133 @@ TEST(mistakes_in_folders_name_file_and_key) {
         CHECK_INT(RUN(work, "--prompt", "a", "--tokens", "1"), 1);
         if (!strstr(opd_error_message(), rows[i].error)) { printf("row %d: %s\n", (int)i, opd_error_message()); }
         CHECK_ERROR(strstr(rows[i].error, "tokeniser") ? OPD_ERROR_ARGUMENT : OPD_ERROR_FILE, rows[i].error);
+    }
+}
+/* Returns the logits of 20 tokens of the scratch folder, or NULL with an error. */
+static opd_tensor *logits_of(void) {
+    model m;
+    int32_t ids[20];
+    opd_tensor *y = NULL;
+    for (int32_t i = 0; i < 20; i++) { ids[i] = (5 + 37 * i) % 280; }
+    OPD_NO_GRAD {
+        if (model_open(&m, work, 32) == 0) { y = forward(&m, ids_tensor(ids, 20), true, false); }
+        model_close(&m);
+    }
+    return y;
+}
+/* A missing setting means the default of transformers; null means none. */
+TEST(missing_settings_have_the_defaults_of_transformers) {
+    static const struct { const char *folder, *from, *to, *same; } rows[] = {
+        {"gemma2", "\"attn_logit_softcapping\": 50.0,", "", NULL},
+        {"gemma2", "\"final_logit_softcapping\": 30.0,", "", NULL},
+        {"gemma3", "\"sliding_window\": 8", "\"x\": 0", "\"sliding_window\": 4096"},
+        {"qwen2", "\"use_sliding_window\": false", "\"use_sliding_window\": true", NULL},
+        {"gemma", "\"hidden_act\": \"gelu_pytorch_tanh\"", "\"hidden_act\": \"gelu\"", NULL},
+        {"gemma", "{", "{\"sliding_window\": 4, ", NULL},
+        {"llama2", "{", "{\"sliding_window\": 4, ", NULL},
+        {"mistral", "{", "{\"layer_types\": [\"full_attention\", \"full_attention\"], ", NULL},
+        {"mixtral", "{", "{\"rope_scaling\": {}, ", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        OPD_SCOPED;
+        copy_folder(rows[i].folder);
+        if (rows[i].same) { edit("config.json", rows[i].from, rows[i].same); }
+        opd_tensor *want = logits_of();
+        if (rows[i].same) { copy_folder(rows[i].folder); }
+        edit("config.json", rows[i].from, rows[i].to);
+        opd_tensor *got = logits_of();
+        if (!got || !want || !opd_equal(got, want)) { printf("row %d: %s\n", (int)i, opd_error_message()); }
+        CHECK(got && want && opd_equal(got, want));
+    }
+    model m;
+    copy_folder("mistral");
+    edit("config.json", "\"sliding_window\": 8", "\"x\": 8");
+    CHECK_INT(model_open(&m, work, 32), 0);
+    CHECK_INT(m.window, 4096);
+    CHECK(m.block[0].window);
+    model_close(&m);
+}
+/* In all layers of qwen3moe, whatever max_window_layers says. */
+TEST(windows_of_qwen3moe) {
+    OPD_SCOPED;
+    copy_folder("qwen3moe");
+    opd_tensor *none = logits_of();
+    edit("config.json", "\"use_sliding_window\": false", "\"use_sliding_window\": true, \"max_window_layers\": 0");
+    edit("config.json", "\"sliding_window\": null", "\"sliding_window\": 8");
+    opd_tensor *all = logits_of();
+    edit("config.json", "\"max_window_layers\": 0", "\"max_window_layers\": 28");
+    opd_tensor *late = logits_of();
+    CHECK(none && all && late && opd_equal(all, late) && !opd_equal(all, none));
+}
+/* rope_scaling counts if rope_parameters are there, too. */
+TEST(two_rotations) {
+    OPD_SCOPED;
+    copy_folder("mixtral");
+    opd_tensor *plain = logits_of();
+    edit("config.json", "{", "{\"rope_scaling\": {\"type\": \"linear\", \"factor\": 4.0, \"rope_theta\": 50.0}, ");
+    opd_tensor *both = logits_of();
+    edit("config.json", "\"rope_parameters\"", "\"x\"");
+    opd_tensor *one = logits_of();
+    CHECK(plain && both && one && opd_equal(both, one) && !opd_equal(both, plain));
+}
+/* Checks the tokens of a text with the vocabulary of the scratch folder.  control: as tok_encode. */
+static void check_ids(const char *text, bool control, int64_t words, const int32_t *ids, int64_t count) {
+    tok_vocabulary *v = tok_open_json(scratch("tokenizer.json"), words);
+    tok_ids got = {NULL, 0, 0};
+    CHECK_OR_RETURN(v != NULL);
+    CHECK_INT(tok_encode(v, text, (int64_t)strlen(text), false, control, &got), 0);
+    CHECK_INT(got.count, count);
+    for (int64_t i = 0; i < got.count && i < count; i++) { CHECK_INT(got.at[i], ids[i]); }
+    free(got.at);
+    tok_free(v);
+}
+#define IDS(...) (const int32_t[]){__VA_ARGS__}, (int64_t)(sizeof (const int32_t[]){__VA_ARGS__} / sizeof (int32_t))
+/* The expected tokens are those of the library tokenizers. */
+TEST(special_tokens_as_in_tokenizers) {
+    copy_folder("llama3");                        /* the name of a special token is no word, even with ignore_merges */
+    edit("tokenizer.json", "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r", "\\\\s+|[^\\\\r");
+    edit("tokenizer.json", "[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|", "\\\\S+|");
+    check_ids("a <s> a", false, 297, IDS(64, 220, 27, 82, 29, 220, 64));
+    check_ids("a <s> a", true, 297, IDS(64, 220, 290, 220, 64));
+    copy_folder("gemma");                         /* tokens that are not 'normalized' come first */
+    edit("tokenizer.json", "\"content\": \"\\n\\n\\n\",\n      \"single_word\": false,\n      \"lstrip\": false,\n      "
+         "\"rstrip\": false,\n      \"normalized\": false", "\"content\": \"\\n\\n\\n\", \"normalized\": true");
+    check_ids("\n\n\n", false, 355, IDS(350, 13));
+    copy_folder("gemma");                         /* a control token stays text, also its part that is another token */
+    edit("tokenizer.json", "\"content\": \"\\n\\n\\n\",\n      \"single_word\": false,\n      \"lstrip\": false,\n      "
+         "\"rstrip\": false,\n      \"normalized\": false,\n      \"special\": false",
+         "\"content\": \"\\n\\n\\n\", \"special\": true");
+    check_ids("\n\n\n", false, 355, IDS(13, 13, 13));
+    check_ids("\n\n\n", true, 355, IDS(351));
+    copy_folder("llama2");                        /* these tokens would be searched behind the normalizer Prepend */
+    edit("tokenizer.json", "\"normalized\": false", "\"normalized\": true");
+    CHECK_INT(RUN(work, "--prompt", "a", "--tokens", "1"), 0);
+    CHECK_INT(RUN(work, "--prompt", "a", "--tokens", "1", "--special"), 1);
+    CHECK_ERROR(OPD_ERROR_FILE, "beside the normalizer Prepend");
+}
+/* A bias that config.json does not announce is an error, as is a head beside tied embeddings, unless it equals them. */
+TEST(tensors_that_the_settings_do_not_announce) {
+    static const char *const names[] = {"model.layers.0.self_attn.q_proj.bias", "model.layers.1.mlp.up_proj.bias",
+                                        "lm_head.weight"};
+    for (int k = 0; k < 3; k++) {
+        OPD_SCOPED;
+        const char *list[100];
+        opd_tensor *tensors[100];
+        copy_folder(k == 2 ? "qwen2" : "llama2");
+        opd_tensor_file *file = opd_tensor_file_open(golden(k == 2 ? "folders/qwen2" : "folders/llama2",
+                                                            "/model.safetensors"));
+        int64_t n = file ? opd_tensor_file_count(file) : 0;
+        for (int64_t i = 0; i < n; i++) {
+            list[i] = opd_tensor_file_name(file, i);
+            tensors[i] = opd_tensor_file_at(file, i);
+        }
+        list[n] = names[k];
+        tensors[n++] = k == 2 ? opd_tensor_file_get(file, "model.embed_tokens.weight")
+                              : opd_ones(OPD_INTS(k ? 64 : 32), OPD_FLOAT32);
+        CHECK_INT(opd_safetensors_save(scratch("model.safetensors"), list, opd_tensors_of(tensors, n), NULL), 0);
+        opd_tensor_file_close(file);
+        opd_tensor *y = logits_of();
+        if (k == 2) { CHECK(y != NULL); CHECK_OK(); } else { CHECK_ERROR(OPD_ERROR_FILE, names[k]); }
     }
 }
 TEST(missing_files_are_named) {

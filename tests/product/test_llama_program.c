@@ -143,6 +143,8 @@ TEST(adapters_of_peft_have_their_scale) {
         {", \"lora_alpha\": 8", 2, NULL},
         {", \"lora_alpha\": 8, \"use_rslora\": true", 4, NULL},
         {", \"lora_alpha\": 8, \"use_dora\": true", 0, "use_dora is true"},
+        {", \"lora_alpha\": 8, \"use_rslora\": 1", 0, "use_rslora is neither true nor false"},
+        {", \"lora_alpha\": 8, \"use_dora\": \"yes\"", 0, "use_dora is neither true nor false"},
         {", \"lora_alpha\": 8, \"rank_pattern\": {\"v_proj\": 2}", 0, "rank_pattern is not empty"},
         {", \"lora_alpha\": \"8\"", 0, "lora_alpha is no positive number"},
         {"", 0, "lora_alpha is missing"},
