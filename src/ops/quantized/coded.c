@@ -138,7 +138,7 @@ typedef struct opdi_coded_input {
 /* What follows a layer, from argument `at` on: Tensor? other, Tensor? other_scale, Tensor? other_zero_point, float[]
    ending.  The codes `other` are added, as floats; then the sum is limited to ending[0] .. ending[1]; then it becomes
    codes: ending[2] to ending[7] are the scale, the zero point, quant_min, quant_max, the dtype and the memory format.
-   `ending` may be shorter. */
+   If the dtype is float32, it stays as it is.  `ending` may be shorter. */
 typedef struct opdi_coded_ending {
     int at;
     bool limited, codes;
@@ -163,7 +163,7 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
     ending->high = d[1];
     ending->limited = !(isinf(d[0]) && isinf(d[1]));
     if (list->n == 2) { return 0; }
-    ending->codes = true;
+    ending->codes = (int)d[6] != OPD_FLOAT32;
     ending->scale = d[2];
     ending->zero = d[3];
     ending->least = d[4];
