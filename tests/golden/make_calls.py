@@ -411,6 +411,29 @@ for row in ('linear_dynamic_fp16(x, p, b)', 'linear_relu_dynamic_fp16(x.view(1, 
             'linear_dynamic_fp16(x.half(), p, b)  ## x must be float32, and w a matrix of float16'):
     ROWS += HALF + ONE + row + '\n'
 
+# Fake quantisation with an observer: the state after two calls, the result, its gradient.
+OBS = 'x = (torch.arange(24, dtype=torch.float32).view(4, 6) * 7 % 11 - 4.5) * 0.37; a = torch.ones([1]); b = torch.ones([1]); l = torch.full([%s], float(\'inf\')); h = l.neg(); s = torch.ones([%s]); z = torch.zeros([%s], dtype=torch.int32); '
+FUSED = 'torch.fused_moving_avg_obs_fake_quant(%s, a, b, l, h, s, z, 0.01, %s)'
+for limits in ('-128, 127, 0', '0, 127, 0', '0, 255, 0', '-8, 7, 0'):
+    for rows in ('False', 'True'):
+        for symmetric in ('False', 'True'):
+            n = '4' if rows == 'True' else '1'
+            call = FUSED % ('%s', '%s, %s, %s' % (limits, rows, symmetric))
+            start = OBS.replace('%s', n) + 'y = ' + call % 'x' + '; y = ' + call % '(x * 3)' + '; '
+            ROWS += start + 'return y\n' + start + 'return torch.cat([l, h, s, z.float()])\n'
+for x in ('x.abs()', '(x * 1e-9)', '(x.neg().abs() * 1e-3).neg()', '(x * 0)'):
+    ROWS += OBS.replace('%s', '1') + 'y = ' + FUSED % (x, '0, 127, 0') + '; return torch.cat([l, h, s, z.float(), y.view(-1)])\n'
+ROWS += OBS.replace('%s', '0') + 'y = ' + FUSED % ('x', '-8, 7, 0, True') + '; return torch.cat([l, h, s, z.float(), y.view(-1)])\n'
+ROWS += OBS.replace('%s', '1') + 'x.requires_grad_(); y = ' + FUSED % ('x', '-8, 7, 0') + '; a = a * 0; y = ' + FUSED % ('(x * 2)', '-8, 7, 0') + '; (y * y).sum().backward(); return x.grad\n'
+ROWS += OBS.replace('%s', '4') + 'b = b * 0; y = ' + FUSED % ('x', '-8, 7, 0, True') + '; return torch.cat([l, h, s, z.float(), y.view(-1)])\n'
+ROWS += OBS.replace('%s', '1') + 'a = a * 0; b = b * 0; y = ' + FUSED % ('x', '-8, 7, 0') + '; return torch.cat([l, s, z.float(), y.view(-1)])\n'
+ROWS += OBS.replace('%s', '1') + 'y = torch.ops.aten._fused_moving_avg_obs_fq_helper_functional(x, a, b, l, h, s, z, 0.01, -8, 7, 0); return torch.cat([y[0].view(-1), y[1].float().view(-1), y[2], y[3], y[4], y[5].float(), l, s])\n'
+for n, x, rest, text in (('2', 'x', '-8, 7, 0, True', 'running_min must have dtype float32 and 4 elements, but has float32 and 2'),
+                         ('4', 'x', '-8, 7, 1, True', 'ch_axis must be 0'), ('1', 'x.double()', '-8, 7, 0', 'self must be float32, but is float64'),
+                         ('1', 'x', '8, 7, 0', '`quant_min` should be less than or equal to `quant_max`.')):
+    ROWS += OBS.replace('%s', n) + FUSED % (x, rest) + '  ## ' + text + '\n'
+ROWS += OBS.replace('%s', '1') + FUSED % ('x[:0]', '-8, 7, 0') + '\n'
+
 
 def source(statements):
     lines = statements.split('; ')
