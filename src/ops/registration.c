@@ -149,7 +149,8 @@ static int opdi_register_quantized(void) {
         opdi_affine_dequantize_groups};
     static const opdi_card_fn torchao[] = {
         opdi_affine_quantize_blocks, opdi_affine_dequantize_blocks, opdi_affine_choose_blocks,
-        opdi_affine_choose_float8, opdi_affine_quantize_float8, opdi_affine_dequantize_float8};
+        opdi_affine_choose_float8, opdi_affine_quantize_float8, opdi_affine_dequantize_float8, opdi_affine_product,
+        opdi_affine_scaled_product};
     static const opdi_card_fn onednn[] = {
         opdi_onednn_linear_numbers, opdi_onednn_linear_tensors, opdi_onednn_linear_binary_numbers,
         opdi_onednn_linear_binary_tensors, opdi_onednn_linear_pack, opdi_onednn_conv_numbers, opdi_onednn_conv_tensors,

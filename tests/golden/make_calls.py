@@ -434,6 +434,16 @@ for n, x, rest, text in (('2', 'x', '-8, 7, 0, True', 'running_min must have dty
     ROWS += OBS.replace('%s', n) + FUSED % (x, rest) + '  ## ' + text + '\n'
 ROWS += OBS.replace('%s', '1') + FUSED % ('x[:0]', '-8, 7, 0') + '\n'
 
+# Products of torchao, which PyTorch computes on GPUs only; and of activations with weights of 4 bits.
+INTS = 'a = (torch.arange(17 * 16).view(17, 16) * 37 % 255 - 127).to(torch.int8); b = (torch.arange(128).view(16, 8) * 29 % 255 - 127).to(torch.int8); s = torch.arange(17, dtype=torch.float32).view(17, 1) * 0.01; '
+ROWS += INTS + AO + 'int_matmul(a, b)  #= ' + INTS + 'torch._int_mm(a, b)\n'
+ROWS += INTS + AO + 'int_scaled_matmul(a, b, s)  #= ' + INTS + 'torch._int_mm(a, b).float() * s\n'
+ROWS += INTS + AO + 'int_scaled_matmul(a, b, s[:3])  #! scales1 must have a floating dtype, and an element for each of the 17 rows of a\n'
+FOUR = 'w = (torch.arange(192).view(6, 32) * 37 % 256).to(torch.uint8); x = torch.arange(192, dtype=torch.float32).view(3, 64).sin(); b = torch.arange(6, dtype=torch.float32); '
+for group, bias, dtype in ((32, 'b', 'float32'), (32, 'None', 'float32'), (64, 'b', 'float32')):
+    ROWS += FOUR + 's = torch.arange(%d, dtype=torch.float32).view(6, %d) * 0.01; p = torch.ops.aten._dyn_quant_pack_4bit_weight(w, s, %s, %d, 64, 6); torch.ops.aten._dyn_quant_matmul_4bit(x.to(torch.%s), p, %d, 64, 6)\n' % (
+        384 // group, 64 // group, bias, group, dtype, group)
+
 
 def source(statements):
     lines = statements.split('; ')

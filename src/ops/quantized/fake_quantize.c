@@ -556,8 +556,8 @@ OPDI_OP(_fused_moving_avg_obs_fq_helper) {
 OPDI_OP(_fused_moving_avg_obs_fq_helper_functional) {
     op->schema = "_fused_moving_avg_obs_fq_helper_functional(Tensor self, Tensor observer_on, Tensor fake_quant_on, "
         "Tensor running_min, Tensor running_max, Tensor scale, Tensor zero_point, float averaging_const, int "
-        "quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> (Tensor output, "
-        "Tensor mask, Tensor running_min_out, Tensor running_max_out, Tensor scale_out, Tensor zero_point_out)";
+        "quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> (Tensor "
+        "output, Tensor mask, Tensor running_min_out, Tensor running_max_out, Tensor scale_out, Tensor zero_point_out)";
     op->cpu = opdi_observed_functional_kernel; op->fake = opdi_observed_fake;
     op->backward = opdi_fake_quantize_backward; op->any = opd_cpu_fallback;
     op->save = "result1"; op->constant = "running_min, running_max, scale, zero_point";
