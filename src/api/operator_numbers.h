@@ -27,9 +27,9 @@ OPD_NEW opd_op *opd_op_builtin(opd_op_id id);
    The statement OPD_KEEP(name) keeps a built-in operator.  Execute the statement before the program looks up the
    operator by name or number, or registers a kernel for the operator: OPD_KEEP(conv2d); opd_find("aten::conv2d").  name
    is the constant of opd_op_id without OPD_OP_.  OPD_KEEP(torchvision), OPD_KEEP(quantized) and
-   OPD_KEEP(collectives) keep all operators of these groups (quantized: the namespaces quantized_decomposed, torchao and
-   transformers).  If the library is compiled without OPD_LEAN, OPD_KEEP does nothing.  Any thread may execute the
-   statement. */
+   OPD_KEEP(collectives) keep all operators of these groups (quantized: the namespaces quantized_decomposed, torchao,
+   onednn and transformers).  If the library is compiled without OPD_LEAN, OPD_KEEP does nothing.  Any thread may
+   execute the statement. */
 #if defined(OPDISPATCH_PLUGIN)
 #define OPD_KEEP(card) ((void)0)
 #elif !defined(OPD_LEAN)

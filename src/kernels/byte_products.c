@@ -66,6 +66,61 @@ OPDI_ALWAYS void opdi_codes_make_here(const opdi_code_job *job, const float *x, 
         else { for (int lane = 0; lane < some; lane++) { out[i + lane] = (uint8_t)whole[lane]; } }
     }
 }
+#if defined(OPDI_X86)
+/* OPDI_ASM_LIMIT replaces each x by `limit` if it is below ("max") or above it ("min"); NaN stays. */
+#define OPDI_ASM_LIMIT(s, x, limit) __asm__("v" s "ps {%0, %1, %0|%0, %1, %0}" : "+v"(x) : "v"(limit))
+/* Returns the codes of a vector of floats as int32: see opdi_codes_make_here. */
+#define OPDI_CODES_WHOLE(level, attribute, V, F) \
+    attribute OPDI_ALWAYS V opdi_codes_whole_##level(const opdi_code_job *job, const float *x, float inverse, \
+                                                     float before, float after) { \
+        const F none = {0}, most = none + 1048576.0f, low = none + job->low, high = none + job->high; \
+        F number = *(const F *)(const void *)x * inverse + before; \
+        V whole; \
+        OPDI_ASM_LIMIT("min", number, most); OPDI_ASM_LIMIT("max", number, -most); \
+        number = number + (float)OPDI_MAGIC - (float)OPDI_MAGIC + after; \
+        OPDI_ASM_LIMIT("min", number, high); OPDI_ASM_LIMIT("max", number, low); \
+        __asm__("vcvtps2dq {%1, %0|%0, %1}" : "=v"(whole) : "v"(number)); return whole & (V)(number == number); \
+    }
+OPDI_CODES_WHOLE(avx2, OPDI_AVX2, opdi_v8u, opdi_v8f)
+OPDI_CODES_WHOLE(avx512, OPDI_AVX512, opdi_v16u, opdi_v16f)
+#undef OPDI_CODES_WHOLE
+/* Makes 32 codes. */
+OPDI_AVX2 OPDI_ALWAYS void opdi_codes_make32_avx2(const opdi_code_job *job, const float *x, float inverse, float before,
+                                                  float after, uint8_t *out) {
+    static const uint32_t order[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+    opdi_v8u w[4];
+    for (int i = 0; i < 4; i++) { w[i] = opdi_codes_whole_avx2(job, x + 8 * i, inverse, before, after) & 255; }
+    __asm__("vpackusdw {%1, %0, %0|%0, %0, %1}" : "+x"(w[0]) : "x"(w[1]));
+    __asm__("vpackusdw {%1, %0, %0|%0, %0, %1}" : "+x"(w[2]) : "x"(w[3]));
+    __asm__("vpackuswb {%1, %0, %0|%0, %0, %1}" : "+x"(w[0]) : "x"(w[2]));
+    __asm__("vpermd {%1, %2, %0|%0, %2, %1}" : "=x"(w[1]) : "x"(w[0]), "x"(*(const opdi_v8u *)order));
+    memcpy(out, &w[1], 32);
+}
+OPDI_AVX512 OPDI_ALWAYS void opdi_codes_make32_avx512(const opdi_code_job *job, const float *x, float inverse,
+                                                      float before, float after, uint8_t *out) {
+    for (int i = 0; i < 32; i += 16) {
+        const opdi_v16u whole = opdi_codes_whole_avx512(job, x + i, inverse, before, after);
+        __asm__("vpmovdb {%1, %0|%0, %1}" : "=m"(*(opdi_v16b *)(void *)(out + i)) : "v"(whole));
+    }
+}
+#endif
+#define OPDI_CODES_MAKE(level, attribute, vectors) \
+    attribute static void opdi_codes_make_##level(const opdi_code_job *job, const float *x, int64_t count, \
+                                                  float inverse, float zero, uint8_t *out) { \
+        const float before = job->late ? zero : 0, after = job->late ? 0 : zero; \
+        int64_t i = 0; \
+        for (; i + 32 <= count; i += 32) { vectors(job, x + i, inverse, before, after, out + i); } \
+        opdi_codes_make_here(job, x + i, count - i, inverse, zero, out + i); \
+    }
+#if defined(OPDI_X86)
+OPDI_CODES_MAKE(avx2, OPDI_AVX2, opdi_codes_make32_avx2)
+OPDI_CODES_MAKE(avx512, OPDI_AVX512, opdi_codes_make32_avx512)
+#endif
+#undef OPDI_CODES_MAKE
+static void opdi_codes_make_plain(const opdi_code_job *job, const float *x, int64_t count, float inverse, float zero,
+                                  uint8_t *out) {
+    opdi_codes_make_here(job, x, count, inverse, zero, out);
+}
 /* Computes what follows a product for `rows` rows of `count` columns, from column j on, without codes: v [rows, 32]. */
 OPDI_ALWAYS void opdi_byte_ends_here(const opdi_byte_ends *ends, const int32_t *sums, int64_t ld, int64_t rows,
                                      int64_t j, int64_t count, const uint8_t *other, int64_t other_step, float *v) {
@@ -139,10 +194,6 @@ OPDI_ALWAYS void opdi_codes_max_here(const uint8_t *from, uint8_t flip, int64_t 
                                             rows->scales ? rows->scales[at] : 1, out + done); \
             done += some; \
         } \
-    } \
-    attribute static void opdi_codes_make_##level(const opdi_code_job *job, const float *x, int64_t count, \
-                                                  float inverse, float zero, uint8_t *out) { \
-        opdi_codes_make_here(job, x, count, inverse, zero, out); \
     } \
     attribute static void opdi_codes_max_##level(const uint8_t *from, uint8_t flip, int64_t count, uint8_t *to) { \
         opdi_codes_max_here(from, flip, count, to); \

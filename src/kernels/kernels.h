@@ -755,6 +755,21 @@ typedef struct opdi_byte_job {
     int64_t w_stride;
     int32_t *y;
 } opdi_byte_job;
+/* A product of codes x [m, k] with rows of codes w [n, k] that have a scale for each group of elements, scales [n, k /
+   group].  Behind the rows of x is a row of ones.  x_scales and x_zeros are those of each row of x, `step` apart.
+       y[i][j] = x_scales[i] * sum over k of (x[i][k] - x_zeros[i]) * w[j][k] * scales[j][k / group] + bias[j]
+   bias may be NULL. */
+typedef struct opdi_group_job {
+    int64_t m, n, k, group;
+    const uint8_t *x;
+    const int8_t *w;
+    const float *scales, *bias, *x_scales;
+    const int32_t *x_zeros;
+    int64_t step;
+    float *y;
+    int64_t together;            /* the rest is set by opdi_byte_groups_product */
+    int failed;
+} opdi_group_job;
 /* What follows a product of codes, whose sums of row i and column j are sums[i][j]:
        y = (sums[i][j] - zero * all[j]) * (scale * scales[j]) + bias[j] + (other - other_zero) * other_scale
    y is limited to low .. high, and becomes a code if `codes` is true.  bias and other may be NULL. */

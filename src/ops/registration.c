@@ -149,11 +149,20 @@ static int opdi_register_quantized(void) {
         opdi_affine_dequantize_groups};
     static const opdi_card_fn torchao[] = {
         opdi_affine_quantize_blocks, opdi_affine_dequantize_blocks, opdi_affine_choose_blocks,
-        opdi_affine_choose_float8, opdi_affine_quantize_float8, opdi_affine_dequantize_float8};
+        opdi_affine_choose_float8, opdi_affine_quantize_float8, opdi_affine_dequantize_float8, opdi_affine_product,
+        opdi_affine_scaled_product};
+    static const opdi_card_fn onednn[] = {
+        opdi_onednn_linear_numbers, opdi_onednn_linear_tensors, opdi_onednn_linear_binary_numbers,
+        opdi_onednn_linear_binary_tensors, opdi_onednn_linear_pack, opdi_onednn_conv_numbers, opdi_onednn_conv_tensors,
+        opdi_onednn_flat_conv_numbers, opdi_onednn_plane_conv_numbers, opdi_onednn_plane_conv_tensors,
+        opdi_onednn_deep_conv_numbers, opdi_onednn_plane_sum_numbers, opdi_onednn_plane_sum_tensors,
+        opdi_onednn_conv_pack, opdi_onednn_half_pack, opdi_onednn_half_linear, opdi_onednn_half_linear_relu,
+        opdi_onednn_add, opdi_onednn_add_relu, opdi_onednn_mul, opdi_onednn_norm};
     static const opdi_card_fn own[] = {opdi_coded_linear, opdi_coded_convolution, opdi_coded_pool};
     static const opdi_card_fn transformers[] = {opdi_transformers_grouped, opdi_transformers_grouped_backward};
     if (OPDI_EXTRA_DEFINE_ALL("quantized_decomposed", pytorch, &all) ||
         OPDI_EXTRA_DEFINE_ALL("torchao", torchao, &all) || OPDI_EXTRA_DEFINE_ALL("opdispatch", own, &all) ||
+        OPDI_EXTRA_DEFINE_ALL("onednn", onednn, &all) ||
         OPDI_EXTRA_DEFINE_ALL("transformers", transformers, &all)) { return -1; }
 #endif
     OPDI_STORE(&opdi_registry.extra[OPDI_EXTRA_QUANTIZED], all ? 1 : 0);

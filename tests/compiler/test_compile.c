@@ -1630,7 +1630,7 @@ static int run_program(const opd_program *program, opd_compiled *compiled, const
 TEST(programs) {
     static const char *const files[] = {"conv", "heads", "mlp", "mlp_bf16", "tied", "modes", "numbers", "sizes", "tree",
                                         "quantized",
-                                        "ao_dynamic", "ao_groups", "pt2e", "experts", "state", "conv_training", "two", "branch", "branch_other",
+                                        "ao_dynamic", "ao_groups", "pt2e", "lowered", "experts", "state", "conv_training", "two", "branch", "branch_other",
                                         "size_as_input", "fours", NULL};
     int i, k, frozen, right = 0;
     if (!check_cache_begin()) { SKIP("no cc"); }

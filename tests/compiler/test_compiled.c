@@ -352,7 +352,7 @@ static int add_program(const char *name, const char *end) {
 TEST(exported_programs) {
     static const char *const files[] = {"conv", "conv_training", "heads", "mlp", "mlp_bf16", "state", "tied", "clicks", "const_graph",
                                         "fours", "modes", "numbers", "quantized",
-                                        "ao_dynamic", "ao_groups", "pt2e", "experts", "size_as_input", "sizes", "strides",
+                                        "ao_dynamic", "ao_groups", "pt2e", "lowered", "experts", "size_as_input", "sizes", "strides",
                                         "tensor_of_sizes", "tree", "two", "writers", "effects", "hints", "map", "scan",
                                         "tokens", "pooled", NULL};
     int i, right = 0;

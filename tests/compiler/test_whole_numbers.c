@@ -6,6 +6,8 @@
 #define AO "torch.ops.torchao."
 #define Q8 QD "quantize_per_tensor(x, 0.02, 3, -128, 127, torch.int8)"
 #define W8 "(torch.arange(2048).view(64, 32) * 29 % 251 - 125).to(torch.int8)"
+#define PACKED "torch.ops.onednn.qlinear_prepack(w.t(), None), torch.arange(32) * 0.001 + 0.001, torch.zeros([32])"
+#define LOWERED(out) "torch.ops.onednn.qlinear_pointwise(" Q8 ", 0.02, 3, " PACKED ", torch.arange(32) * 0.1, " out ")"
 #define PLACES "(x * 9).long().abs().clamp(0, 63)"
 #define ROWS "torch.arange(5) * 0.01 + 0.01, torch.arange(5)"
 
@@ -28,6 +30,10 @@ static const char *const expressions[] = {
     AO "choose_qparams_affine(x, 'ASYMMETRIC', [1, 16], torch.int8, -8, 7)[1]",
     AO "choose_qparams_affine(x, 'SYMMETRIC', [1, 64], torch.int8)[0]",
     AO "quantize_affine(x, [1, 64], " ROWS ", torch.int8)", AO "dequantize_affine(w, [64, 1], torch.arange(32) * 0.1, None, torch.int8)",
+    LOWERED("0.05, 7, torch.uint8, 'relu', [], ''"), LOWERED("1.0, 0, torch.bfloat16, 'gelu', [], 'tanh'"),
+    LOWERED("1.0, 0, torch.float32, 'none', [], ''"), "torch.ops.onednn.qlinear_pointwise(" Q8 ", 0.02, 3, " PACKED
+    ", x[:, :32], None, 1.0, 0, torch.float32, 1.0, 0, 'add', 1.0, 'relu', [], '').add(100)",
+    "torch.ops.onednn.qlinear_pointwise(" Q8 ", 0.02, 3, " PACKED ", w[:5], None, 0.05, 0, torch.int8, 0.3, 4, 'sum', 1.0, 'relu', [], '')",
     "torch._weight_int8pack_mm(x, w.t().contiguous(), torch.arange(32) * 0.1)",
     "torch.fake_quantize_per_tensor_affine(x, 0.02, 3, -128, 127)",
     "torch.scatter_add(x, 1, " PLACES ", x)", "torch.scatter_add(torch.zeros_like(x), 1, " PLACES ", x)",

@@ -300,6 +300,150 @@ for row in (
         G + 'torch._grouped_mm(x, w)  ## offs is missing'):
     ROWS += row + '\n'
 
+# Layers of codes as PyTorch lowers them for processors.
+ONE = 'torch.ops.onednn.'
+LIN = ('x = (torch.arange(48).view(3, 16) * 37 % 256).to(torch.uint8); w = (torch.arange(80).view(5, 16) * 29 % 255 - 127).to(torch.int8); '
+       's = torch.tensor([0.003, 0.001, 0.0052, 0.0021, 0.0017]); z = torch.zeros([5], dtype=torch.int64); b = torch.tensor([0.5, -1., 2., 0., 0.25]); '
+       'p = ' + ONE + 'qlinear_prepack(w, None); o = torch.arange(15, dtype=torch.float32).view(3, 5) * 0.3 - 2; u = (torch.arange(15).view(3, 5) * 17 % 256).to(torch.uint8); ')
+CONV = ('x = (torch.arange(240).view(2, 4, 6, 5) * 37 % 256).to(torch.uint8); w = (torch.arange(144).view(6, 4, 3, 2) * 29 % 255 - 127).to(torch.int8); '
+        's = torch.tensor([0.003, 0.001, 0.0052, 0.0021, 0.0017, 0.004]); z = torch.zeros([6], dtype=torch.int64); b = torch.tensor([0.5, -1., 2., 0., 0.25, 3.]); ')
+FLOAT = ', 1.0, 0, torch.float32, '
+NONE = "'none', [], ''"
+for out in ('1.0, 0, torch.float32', '1.0, 0, torch.bfloat16', '1.0, 0, torch.float16', '0.05, 100, torch.uint8', '0.05, -3, torch.int8',
+            '1.0, 0, None', '0.5, 3, torch.float32  ## scales must be 1 and zero points 0', '1.0, 0, torch.int32  ## output_dtype must be'):
+    out, mark, text = out.partition('  ## ')
+    ROWS += LIN + ONE + 'qlinear_pointwise(x, 0.02, 120, p, s, z, b, %s, %s)' % (out, NONE) + mark + text + '\n'
+    ROWS += LIN + ONE + "qlinear_pointwise(x, 0.02, 120, p, s, z, None, %s, 'relu', [], '')" % out + mark + text + '\n'
+for way in ("'relu', [], ''", "'tanh', [], ''", "'gelu', [], 'none'", "'gelu', [], 'tanh'", "'hardswish', [], ''", "'swish', [], ''", "'gelu', [], 'x'  ## the algorithm of gelu must be none or tanh",
+            "'silu', [], ''  ## the operation silu cannot follow this layer",
+            "'leaky_relu', [], ''  ## leaky_relu needs its negative slope"):
+    way, mark, text = way.partition('  ## ')
+    for out in (FLOAT, ', 0.05, 100, torch.uint8, '):
+        ROWS += LIN + ONE + 'qlinear_pointwise(x, 0.02, 120, p, s, z, b%s%s)' % (out, way) + mark + text + '\n'
+for row in (
+        'qlinear_pointwise((x.int() - 128).to(torch.int8), 0.02, -8, p, s, z, b' + FLOAT + NONE + ')',
+        'qlinear_pointwise(x[0], 0.02, 120, p, s[:1], z[:1], b' + FLOAT + NONE + ')',
+        'qlinear_pointwise(x.view(1, 3, 16), 0.02, 120, p, s, z + 2, b' + FLOAT + NONE + ')',
+        'qlinear_pointwise(x.t().contiguous().t(), 0.02, 120, p, s, z, b.bfloat16().float()' + FLOAT + NONE + ')',
+        'qlinear_pointwise(x[:0], 0.02, 120, p, s, z, b' + FLOAT + NONE + ')',
+        'qlinear_pointwise(x, torch.tensor([0.02]), torch.tensor([120]), p, s, z, b' + FLOAT + NONE + ')',
+        'qlinear_pointwise(x, torch.tensor(0.02), torch.tensor(120), p, s, z, b, 0.05, 100, torch.uint8, ' + NONE + ')',
+        'qlinear_pointwise(x, torch.tensor([0.02]), torch.tensor([], dtype=torch.int32), p, s, z, b' + FLOAT + NONE + ')',
+        'qlinear_pointwise(x, torch.full([3], 0.02), torch.tensor([120]), p, s, z, b' + FLOAT + NONE + ')  ## x_scale must have one element, but has 3',
+        'qlinear_pointwise(x.float(), 0.02, 120, p, s, z, b' + FLOAT + NONE + ')  ## qx must be uint8 or int8',
+        'qlinear_pointwise(x, 0.02, 120, w, s, z, b' + FLOAT + NONE + ')  #! qw must be a packed weight, a matrix with as many rows as qx has columns',
+        'qlinear_pointwise(x, 0.02, 120, p, s[:3], z, b' + FLOAT + NONE + ')  #! w_scale must have dtype float32 and 1 or 5 elements',
+        'qlinear_pointwise(x, 0.02, 120, p, s.double(), z, b' + FLOAT + NONE + ')  ## w_scale must have dtype float32',
+        'qlinear_pointwise(x, 0.02, 120, p, s, z, b[:3]' + FLOAT + NONE + ')  ## bias must be a vector of 5 elements'):
+    ROWS += LIN + ONE + row + '\n'
+ADD = 'qlinear_pointwise(x, 0.02, 120, p, s, z, %s, b, %s, %s, %s, ' + NONE + ')'
+for other, out, more, what in (
+        ('o', '1.0, 0, torch.float32', '1.0, 0', "'add', 1.0"), ('o', '0.05, 100, torch.uint8', '1.0, 0', "'add', 1.0"),
+        ('o[:1]', '1.0, 0, torch.float32', '1.0, 0', "'add', 1.0"), ('o.bfloat16()', '1.0, 0, torch.bfloat16', '1.0, 0', "'add', 1.0"),
+        ('u', '1.0, 0, torch.float32', '1.0, 0', "'add', 1.0"), ('u', '0.5, 3, torch.uint8', '0.03, 9', "'add', 1.0"),
+        ('o', '1.0, 0, torch.float32', '1.0, 0', "'sum', 1.0"), ('u', '0.05, 100, torch.uint8', '0.03, 9', "'sum', 1.0"),
+        ('(u.int() - 128).to(torch.int8)', '0.05, 3, torch.int8', '0.03, -119', "'sum', 1.0"),
+        ('o.bfloat16()', '1.0, 0, torch.bfloat16', '1.0, 0', "'sum', 1.0"), ('None', '1.0, 0, torch.float32', '1.0, 0', "'none', 1.0")):
+    row = LIN + ONE + ADD % (other, out, more, what) + '\n'
+    ROWS += row + row.replace(NONE, "'relu', [], ''")
+for other, out, more, what, text in (
+        ('o', '1.0, 0, torch.float32', '1.0, 0', "'add', 2.0", 'alpha must be 1, but is 2'),
+        ('o', '1.0, 0, torch.float32', '2.0, 0', "'add', 1.0", 'scales must be 1 and zero points 0'),
+        ('None', '1.0, 0, torch.float32', '1.0, 0', "'add', 1.0", 'the tensor for the operation add is missing'),
+        ('o', '1.0, 0, torch.float32', '1.0, 0', "'mul', 1.0", 'the binary operation must be none, add or sum, but is mul'),
+        ('o', '0.05, 0, torch.uint8', '1.0, 0', "'sum', 1.0", 'the tensor that is added must have the dtype of the result, uint8, but has float32')):
+    ROWS += LIN + ONE + ADD % (other, out, more, what) + '  ## ' + text + '\n'
+ROWS += LIN + ONE + ADD.replace(NONE, "'gelu', [], 'none'") % ('o', '1.0, 0, torch.float32', '1.0, 0', "'add', 1.0") + '  ## the operation gelu cannot follow this layer and a binary operation, only relu\n'
+ROWS += LIN + ONE + ADD % ('o[:2]', '1.0, 0, torch.float32', '1.0, 0', "'sum', 1.0") + '  #! other must have the sizes of the result\n'
+ROWS += LIN + ONE + 'qlinear_prepack(w.float(), None)  ## weight must be int8 or float8_e4m3fn, but is float32\n'
+ROWS += LIN + ONE + 'qlinear_prepack(w, [3, 9])  #! weight must be a matrix, with as many columns as the last size of x_shape\n'
+for out, way in ((FLOAT, NONE), (', 0.25, 0, torch.float8_e4m3fn, ', "'relu', [], ''"), (', 1.0, 0, torch.bfloat16, ', "'swish', [], ''")):
+    ROWS += LIN + 'f = torch.float8_e4m3fn; ' + ONE + 'qlinear_pointwise((x.float() * 0.01).to(f), 0.5, 0, ' + ONE + 'qlinear_prepack((w.float() * 0.02).to(f), None), s, z, b%s%s).float()\n' % (out, way)
+ROWS += LIN + 'f = torch.float8_e4m3fn; ' + ONE + 'qlinear_pointwise(x.float().to(f), 0.5, 0, p, s, z, b' + FLOAT + NONE + ')  ## qx must be uint8 or int8\n'
+SET = '[2, 1], [1, 0], [1, 2], 1'
+PACK = 'p = ' + ONE + 'qconv_prepack(w, s, 0.02, 120, %s, None); '
+for name in ('qconv_pointwise', 'qconv2d_pointwise'):
+    for x in ('x', 'x.contiguous(memory_format=torch.channels_last)'):
+        for out in (FLOAT, ', 1.0, 0, torch.bfloat16, ', ', 0.05, 100, torch.uint8, ', ', 0.05, -3, torch.int8, '):
+            ROWS += CONV + PACK % SET + ONE + '%s(%s, 0.02, 120, p, s, z, b, %s%s%s)\n' % (name, x, SET, out, NONE)
+for way in ("'relu', [], ''", "'hardswish', [], ''", "'swish', [], None", "'tanh', [], ''  ## the operation tanh cannot follow this layer",
+            "'hardtanh', [], ''  ## hardtanh needs two numbers"):
+    way, mark, text = way.partition('  ## ')
+    for out in (FLOAT, ', 0.05, 100, torch.uint8, '):
+        ROWS += CONV + PACK % SET + ONE + 'qconv_pointwise(x, 0.02, 120, p, s, z, b, %s%s%s)' % (SET, out, way) + mark + text + '\n'
+O2 = 'o = (torch.arange(108, dtype=torch.float32).view(2, 6, 3, 3) * 0.1 - 3).contiguous(memory_format=torch.channels_last); u = (torch.arange(108).view(2, 6, 3, 3) * 17 % 256).to(torch.uint8).contiguous(memory_format=torch.channels_last); '
+SUM = ONE + "qconv2d_pointwise(x, 0.02, 120, p, s, z, %s, b, " + SET + ", %s, %s, 'sum', 1.0, %s, [], '')"
+for other, out, more in (('o', '1.0, 0, torch.float32', '1.0, 0'), ('o.bfloat16()', '1.0, 0, torch.bfloat16', '1.0, 0'),
+                         ('u', '0.05, 100, torch.uint8', '0.03, 9'), ('(u.int() - 128).to(torch.int8)', '0.05, 3, torch.int8', '0.03, -119')):
+    for unary in ("'none'", "'relu'", 'None'):
+        ROWS += CONV + PACK % SET + O2 + SUM % (other, out, more, unary) + '\n'
+    ROWS += CONV + PACK % SET + O2 + 'a = %s.clone(); y = ' % other + SUM % ('a', out, more, 'None') + '; return a\n'
+for other, out, more, unary, text in (
+        ('o', '1.0, 0, torch.float32', '2.0, 0', "'none'", 'scales must be 1 and zero points 0'),
+        ('o', '1.0, 0, torch.float32', '1.0, 0', "'hardswish'", 'the operation hardswish cannot follow this layer and a binary operation'),
+        ('o[:, :, :2].contiguous(memory_format=torch.channels_last)', '1.0, 0, torch.float32', '1.0, 0', "'none'", 'qaccum must have the sizes of the result')):
+    ROWS += CONV + PACK % SET + O2 + SUM % (other, out, more, unary) + '  ## ' + text + '\n'
+ROWS += CONV + PACK % SET + O2 + SUM.replace("'sum'", "'add'") % ('o', '1.0, 0, torch.float32', '1.0, 0', "'none'") + '  ## the binary operation must be sum, but is add\n'
+ROWS += CONV + PACK % SET + O2 + SUM % ('o', '0.05, 0, torch.uint8', '1.0, 0', "'none'") + '  #! the tensor that is added must have the dtype of the result, uint8, but has float32\n'
+for w, x, setting, tail in (
+        ('w[:, :2]', 'x', '[2, 1], [1, 0], [1, 2], 2', ''), ('w[:4, :1]', 'x', '[2, 1], [1, 0], [1, 2], 4', '[:4]'), ('w[:, :, :, 0]', 'x[:, :, :, 0]', '[2], [1], [1], 1', ''),
+        ('w.view(6, 4, 3, 2, 1)', 'x.view(2, 4, 6, 5, 1)', '[2, 1, 1], [1, 0, 0], [1, 2, 1], 1', '')):
+    for out in (FLOAT, ', 0.05, 100, torch.uint8, '):
+        ROWS += CONV + 's = s%s; z = z%s; b = b%s; w = %s.contiguous(); ' % (tail, tail, tail, w) + PACK % setting + ONE + 'qconv_pointwise(%s.contiguous(), 0.02, 120, p, s, z, b, %s%s%s)\n' % (x, setting, out, NONE)
+ROWS += CONV + 'w = w[:, :, :, 0].contiguous(); ' + PACK % '[2], [1], [1], 1' + ONE + 'qconv1d_pointwise(x[:, :, :, 0].contiguous(), 0.02, 120, p, s, z, b, [2], [1], [1], 1' + FLOAT + NONE + ')\n'
+ROWS += CONV + PACK % SET + ONE + 'qconv_pointwise(x, torch.tensor(0.02), torch.tensor(120), p, s, z, b, ' + SET + FLOAT + NONE + ')\n'
+ROWS += CONV + PACK % SET + ONE + 'qconv_pointwise(x, 0.02, 120, p, s, z, b, [2], [1], [1], 1' + FLOAT + NONE + ')  ## stride must have 2 numbers, but has 1\n'
+ROWS += CONV + PACK % SET + ONE + 'qconv_pointwise(x[0], 0.02, 120, p, s, z, b, ' + SET + FLOAT + NONE + ')  ## stride must have 1 numbers, but has 2\n'
+ROWS += CONV + PACK % SET + ONE + 'qconv_pointwise(x.float(), 0.02, 120, p, s, z, b, ' + SET + FLOAT + NONE + ')  ## qx must be uint8 or int8\n'
+TWO = 'a = (torch.arange(15).view(3, 5) * 37 % 256).to(torch.uint8); b = (torch.arange(15).view(3, 5) * 91 % 256).to(torch.uint8); '
+for name in ('qadd', 'qadd_relu', 'qmul'):
+    for out in ('0.05, 30, torch.uint8', '1.0, 0, torch.float32', '1.0, 0, torch.bfloat16', '0.5, 0, torch.float32  ## output_scale must be 1', '1.0, 0, torch.int8  ## output_dtype must be uint8'):
+        out, mark, text = out.partition('  ## ')
+        ROWS += TWO + ONE + '%s(a, 0.03, 9, b, 0.02, 100, %s)' % (name, out) + mark + text + '\n'
+ROWS += TWO + ONE + 'qadd(a, 0.03, 9, b[:1], 0.02, 100, 0.05, 3, torch.uint8)  ## self and other must have the same sizes\n'
+ROWS += TWO + ONE + 'qadd(a.float(), 0.03, 9, b, 0.02, 100, 0.05, 3, torch.uint8)  ## self must be uint8, but is float32\n'
+BN = 'x = (torch.arange(96).view(2, 3, 4, 4) * 37 % 256).to(torch.uint8); w = torch.tensor([0.5, 1., 2.]); b = w - 1; m = w * 0.3; v = w + 0.1; '
+for out in ('0.04, 100, torch.uint8', '1.0, 0, torch.float32'):
+    ROWS += BN + ONE + 'qbatch_norm2d(x, 0.02, 120, w, b, m, v, 1e-5, %s)\n' % out
+ROWS += BN + ONE + 'qbatch_norm2d(x[0], 0.02, 120, w, b, m, v, 1e-5, 0.04, 100, torch.uint8)  ## qx must have 4 dims, but has 3\n'
+HALF = 'x = torch.arange(48, dtype=torch.float32).view(3, 16).sin(); w = torch.arange(80, dtype=torch.float32).view(5, 16).cos(); b = torch.tensor([0.5, -1., 2., 0., 0.25]); p = ' + ONE + 'linear_prepack_fp16(w, None); '
+for row in ('linear_dynamic_fp16(x, p, b)', 'linear_relu_dynamic_fp16(x.view(1, 3, 16), p, None)',
+            'linear_dynamic_fp16(x.half(), p, b)  ## x must be float32, and w a matrix of float16'):
+    ROWS += HALF + ONE + row + '\n'
+
+# Fake quantisation with an observer: the state after two calls, the result, its gradient.
+OBS = 'x = (torch.arange(24, dtype=torch.float32).view(4, 6) * 7 % 11 - 4.5) * 0.37; a = torch.ones([1]); b = torch.ones([1]); l = torch.full([%s], float(\'inf\')); h = l.neg(); s = torch.ones([%s]); z = torch.zeros([%s], dtype=torch.int32); '
+FUSED = 'torch.fused_moving_avg_obs_fake_quant(%s, a, b, l, h, s, z, 0.01, %s)'
+for limits in ('-128, 127, 0', '0, 127, 0', '0, 255, 0', '-8, 7, 0'):
+    for rows in ('False', 'True'):
+        for symmetric in ('False', 'True'):
+            n = '4' if rows == 'True' else '1'
+            call = FUSED % ('%s', '%s, %s, %s' % (limits, rows, symmetric))
+            start = OBS.replace('%s', n) + 'y = ' + call % 'x' + '; y = ' + call % '(x * 3)' + '; '
+            ROWS += start + 'return y\n' + start + 'return torch.cat([l, h, s, z.float()])\n'
+for x in ('x.abs()', '(x * 1e-9)', '(x.neg().abs() * 1e-3).neg()', '(x * 0)'):
+    ROWS += OBS.replace('%s', '1') + 'y = ' + FUSED % (x, '0, 127, 0') + '; return torch.cat([l, h, s, z.float(), y.view(-1)])\n'
+ROWS += OBS.replace('%s', '0') + 'y = ' + FUSED % ('x', '-8, 7, 0, True') + '; return torch.cat([l, h, s, z.float(), y.view(-1)])\n'
+ROWS += OBS.replace('%s', '1') + 'x.requires_grad_(); y = ' + FUSED % ('x', '-8, 7, 0') + '; a = a * 0; y = ' + FUSED % ('(x * 2)', '-8, 7, 0') + '; (y * y).sum().backward(); return x.grad\n'
+ROWS += OBS.replace('%s', '4') + 'b = b * 0; y = ' + FUSED % ('x', '-8, 7, 0, True') + '; return torch.cat([l, h, s, z.float(), y.view(-1)])\n'
+ROWS += OBS.replace('%s', '1') + 'a = a * 0; b = b * 0; y = ' + FUSED % ('x', '-8, 7, 0') + '; return torch.cat([l, s, z.float(), y.view(-1)])\n'
+ROWS += OBS.replace('%s', '1') + 'y = torch.ops.aten._fused_moving_avg_obs_fq_helper_functional(x, a, b, l, h, s, z, 0.01, -8, 7, 0); return torch.cat([y[0].view(-1), y[1].float().view(-1), y[2], y[3], y[4], y[5].float(), l, s])\n'
+for n, x, rest, text in (('2', 'x', '-8, 7, 0, True', 'running_min must have dtype float32 and 4 elements, but has float32 and 2'),
+                         ('4', 'x', '-8, 7, 1, True', 'ch_axis must be 0'), ('1', 'x.double()', '-8, 7, 0', 'self must be float32, but is float64'),
+                         ('1', 'x', '8, 7, 0', '`quant_min` should be less than or equal to `quant_max`.')):
+    ROWS += OBS.replace('%s', n) + FUSED % (x, rest) + '  ## ' + text + '\n'
+ROWS += OBS.replace('%s', '1') + FUSED % ('x[:0]', '-8, 7, 0') + '\n'
+
+# Products of torchao, which PyTorch computes on GPUs only; and of activations with weights of 4 bits.
+INTS = 'a = (torch.arange(17 * 16).view(17, 16) * 37 % 255 - 127).to(torch.int8); b = (torch.arange(128).view(16, 8) * 29 % 255 - 127).to(torch.int8); s = torch.arange(17, dtype=torch.float32).view(17, 1) * 0.01; '
+ROWS += INTS + AO + 'int_matmul(a, b)  #= ' + INTS + 'torch._int_mm(a, b)\n'
+ROWS += INTS + AO + 'int_scaled_matmul(a, b, s)  #= ' + INTS + 'torch._int_mm(a, b).float() * s\n'
+ROWS += INTS + AO + 'int_scaled_matmul(a, b, s[:3])  #! scales1 must have a floating dtype, and an element for each of the 17 rows of a\n'
+FOUR = 'w = (torch.arange(192).view(6, 32) * 37 % 256).to(torch.uint8); x = torch.arange(192, dtype=torch.float32).view(3, 64).sin(); b = torch.arange(6, dtype=torch.float32); '
+for group, bias, dtype in ((32, 'b', 'float32'), (32, 'None', 'float32'), (64, 'b', 'float32')):
+    ROWS += FOUR + 's = torch.arange(%d, dtype=torch.float32).view(6, %d) * 0.01; p = torch.ops.aten._dyn_quant_pack_4bit_weight(w, s, %s, %d, 64, 6); torch.ops.aten._dyn_quant_matmul_4bit(x.to(torch.%s), p, %d, 64, 6)\n' % (
+        384 // group, 64 // group, bias, group, dtype, group)
+
 
 def source(statements):
     lines = statements.split('; ')
@@ -328,7 +472,7 @@ def expected(row):
                 raise SystemExit('%s: PyTorch gives %s' % (row, given(statements)))
             except Exception:
                 pass
-        return statements, '!' + rest
+        return statements, '!' + plain_names(rest)
     try:
         return row, given(row)
     except Exception as error:

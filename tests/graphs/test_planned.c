@@ -254,7 +254,7 @@ static void check_mallocs(const char *name, const char *arrays) {
 TEST(second_runs_of_programs_allocate_nothing) {
     static const char *const names[] = {"mlp", "mlp_bf16", "conv", "conv_training", "branch", "loop", "map", "scan", "state", "tied",
                                         "sizes", "strides", "tree", "fours", "modes", "size_as_input", "item", "heads", "clicks",
-                                        "quantized", "ao_dynamic", "ao_groups", "pt2e", "experts", "effects"};
+                                        "quantized", "ao_dynamic", "ao_groups", "pt2e", "lowered", "experts", "effects"};
     static const char *const cores[] = {"mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads"};
     const int threads = opd_threads();
     for (int count = 1; count <= 4; count *= 2) {

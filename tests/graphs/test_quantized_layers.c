@@ -23,9 +23,9 @@ static opd_tensor *codes(opd_ints sizes, int seed) {
 
 /* What a layer is made of: the input as floats (FLOATS), as uint8 or int8 codes, with an own scale for each row
    (TOKENS) or scales found at run time (FOUND); the weight with one scale, one for each row, for each group of 8, or
-   none. */
+   none; BITS: groups of 8 codes of 4 bits without zero points. */
 enum { FLOATS, BYTES, CHARS, TOKENS, FOUND };
-enum { ONE, ROWS, GROUPS, NONE };
+enum { ONE, ROWS, GROUPS, BITS, NONE };
 enum { LINEAR, MM, ADDMM, CONV };
 typedef struct layer { int input, weight, kind; } layer;
 
@@ -59,6 +59,7 @@ static opd_graph_value *weight_of(opd_graph *graph, const layer *its, opd_graph_
     case ONE: w = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", w, 0.013, 0, -128, 127, OPD_INT8); break;
     case ROWS: w = OPD_GRAPH_CALL(graph, QD "dequantize_per_channel", w, in[2], in[3], 0, -128, 127,
                                   OPD_INT8); break;
+    case BITS:
     case GROUPS: w = OPD_GRAPH_CALL(graph, AO "dequantize_affine", w, opd_ints_of(block, 2), in[2], in[3], OPD_INT8,
                                     -128, 127); break;
     default: w = OPD_GRAPH_CALL(graph, "aten::to.dtype", OPD_GRAPH_CALL(graph, "aten::t", w), OPD_FLOAT32); break;
@@ -87,7 +88,8 @@ static void inputs_of(const layer *its, int64_t m, int64_t n, int64_t k, opd_ten
     const bool conv = its->kind == CONV;
     in[0] = conv ? numbers(OPD_INTS(2, k, m, 11), 1) : numbers(OPD_INTS(m, k), 1);
     in[1] = conv ? codes(OPD_INTS(n, k, 3, 2), 2) : codes(OPD_INTS(n, k), 2);
-    const int64_t groups = its->weight == GROUPS ? k / 8 : 1;
+    const int64_t groups = its->weight == GROUPS || its->weight == BITS ? k / 8 : 1;
+    if (its->weight == BITS) { (void)opd_copy_(in[1], opd_clamp(in[1], opd_value_int(-8), opd_value_int(7))); }
     in[2] = opd_add_Scalar(opd_abs(numbers(OPD_INTS(n * groups), 3)), opd_value_double(0.01));
     in[3] = its->weight == GROUPS ? codes(OPD_INTS(n * groups), 4) : opd_zeros(OPD_INTS(n * groups), OPD_INT64);
     in[4] = numbers(OPD_INTS(n), 5);

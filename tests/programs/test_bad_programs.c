@@ -153,7 +153,7 @@ static const char *changed(const char *word, size_t length, int round) {
 TEST(every_word_of_programs_may_be_another) {
     static const char *const names[] = {"size_as_input", "branch", "numbers", "modes", "sizes.core", "item", "tree", "strides",
                                         "loop", "until", "scan", "map", "associative", "state.core", "tensor_of_sizes", "quantized",
-                                        "ao_dynamic", "ao_groups", "pt2e", "experts",
+                                        "ao_dynamic", "ao_groups", "pt2e", "lowered", "experts",
                                         "const_graph", "effects", "tied", "torch_2_2_sizes"};
     int outcomes = 0, refused = 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -106,7 +106,7 @@ static void run_one(const char *name, const char *arrays) {
 static const char *const names[] = {
     "mlp", "mlp_bf16", "conv", "conv_training", "branch", "branch_other", "branch_on_size", "loop", "until", "map", "scan", "state",
     "tied", "strides", "tree", "sizes", "fours", "modes", "numbers", "size_as_input", "item", "heads", "clicks", "quantized",
-    "ao_dynamic", "ao_groups", "pt2e", "experts",
+    "ao_dynamic", "ao_groups", "pt2e", "lowered", "experts",
     "effects", "associative", "hints", "const_graph", "tensor_of_sizes", "tokens", "pooled", "joint"};
 static const char *const cores[] = {"associative", "mlp", "conv", "conv_training", "branch", "state", "sizes", "item", "heads",
                                     "tokens", "pooled"};

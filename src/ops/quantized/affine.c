@@ -695,3 +695,29 @@ OPDI_INTERNAL void opdi_affine_dequantize_float8(opd_op_desc *op) {
         "Tensor";
     op->composite = opdi_affine_from_float8_kernel;
 }
+
+//== products of integers ==============================================================================================
+
+static int opdi_affine_product_kernel(opd_call *call) {
+    return opd_return_tensor(call, opd__int_mm(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
+}
+OPDI_INTERNAL void opdi_affine_product(opd_op_desc *op) {
+    op->schema = "int_matmul(Tensor a, Tensor b) -> Tensor";
+    op->composite = opdi_affine_product_kernel;
+}
+static int opdi_affine_scaled_product_kernel(opd_call *call) {
+    opd_tensor *const a = opd_arg_tensor(call, 0), *const scales = opd_arg_tensor(call, 2);
+    const int64_t rows = a->ndim ? opdi_sizes(a)[0] : 0;
+    if (!opd_dtype_is_floating(OPDI_DTYPE(scales)) || (scales->numel != 1 && scales->numel != rows)) {
+        return opd_fail(OPD_ERROR_SHAPE, "torchao::int_scaled_matmul: scales1 must have a floating dtype, and an "
+                        "element for each of the %lld rows of a, or one", (long long)rows);
+    }
+    opd_tensor *const sums = opd__int_mm(a, opd_arg_tensor(call, 1));
+    const int64_t column[2] = {scales->numel, 1};
+    opd_tensor *const each = sums ? opdi_reshape_to(scales, column, 2) : NULL;
+    return each ? opd_return_tensor(call, opd_mul(opd_to_dtype(sums, OPDI_DTYPE(scales)), each)) : -1;
+}
+OPDI_INTERNAL void opdi_affine_scaled_product(opd_op_desc *op) {
+    op->schema = "int_scaled_matmul(Tensor a, Tensor b, Tensor scales1) -> Tensor";
+    op->composite = opdi_affine_scaled_product_kernel;
+}

@@ -138,7 +138,7 @@ typedef struct opdi_coded_input {
 /* What follows a layer, from argument `at` on: Tensor? other, Tensor? other_scale, Tensor? other_zero_point, float[]
    ending.  The codes `other` are added, as floats; then the sum is limited to ending[0] .. ending[1]; then it becomes
    codes: ending[2] to ending[7] are the scale, the zero point, quant_min, quant_max, the dtype and the memory format.
-   `ending` may be shorter. */
+   If the dtype is float32, it stays as it is.  `ending` may be shorter. */
 typedef struct opdi_coded_ending {
     int at;
     bool limited, codes;
@@ -163,7 +163,7 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
     ending->high = d[1];
     ending->limited = d[0] > -(double)INFINITY || d[1] < (double)INFINITY;
     if (list->n == 2) { return 0; }
-    ending->codes = true;
+    ending->codes = (int)d[6] != OPD_FLOAT32;
     ending->scale = d[2];
     ending->zero = d[3];
     ending->least = d[4];
@@ -340,6 +340,32 @@ static int opdi_coded_whole(const opd_call *call, const opdi_coded_rows *w, cons
     opdi_parallel_for(m, OPDI_MAX((int64_t)1, 16384 / n), opdi_coded_ends, &product);
     return 1;
 }
+/* Computes a layer of codes whose weight has scales for groups, in integers, to made [m, n].  Returns 1; 0 if that is
+   not possible; or -1 and sets an error. */
+static int opdi_coded_grouped(const opd_call *call, const opdi_coded_rows *w, const opd_tensor *bias, int64_t m,
+                              int64_t n, opd_tensor *made) {
+    opd_tensor *const scale = opdi_coded_arg(call, 1), *const zero = opdi_coded_arg(call, 2);
+    opdi_coded_input x;
+    opdi_group_job job;
+    if (!scale || !zero || !w->minus || w->groups < 2 || !opdi_coded_all_zero(w->zeros, n * w->groups) ||
+        !opdi_coded_all_finite(w->scales, n * w->groups)) { return 0; }
+    const int rc = opdi_coded_codes(opd_arg_tensor(call, 0), scale, zero, m, w->stride, &x);
+    if (rc != 1) { return rc; }
+    job.m = m;
+    job.n = n;
+    job.k = w->stride;
+    job.group = w->group;
+    job.x = x.codes;
+    job.w = (const int8_t *)w->codes;
+    job.scales = w->scales;
+    job.bias = bias ? (const float *)(const void *)bias->data : NULL;
+    job.x_scales = x.scales;
+    job.x_zeros = x.zeros;
+    job.step = x.step;
+    job.y = (float *)(void *)made->data;
+    const int done = opdi_byte_groups_product(&job);
+    return done < 0 ? opdi_buffer_fail() : done;
+}
 /* Returns an input of codes, or a weight, as floats: (codes - zeros) * scales.  scales may be NULL.  An input has
    scales for the rows of its last dim, or for groups of a row; a weight has them for its first dim, or for such
    groups. */
@@ -364,6 +390,30 @@ static opd_tensor *opdi_coded_wide(opd_tensor *codes, opd_tensor *scales, opd_te
     codes = codes ? opd_to_dtype(codes, OPD_FLOAT32) : NULL;
     return codes ? opdi_reshape_to(codes, opdi_sizes(whole), whole->ndim) : NULL;
 }
+/* Computes the product of an input as floats with a weight, whose codes become floats a few at a time, to made [m, n].
+   Returns 0, or -1 and sets an error. */
+static int opdi_coded_of_floats(const opd_call *call, const opdi_coded_rows *w, int64_t m, int64_t n,
+                                opd_tensor *made) {
+    opd_tensor *const wide = opdi_coded_wide(opd_arg_tensor(call, 0), opdi_coded_arg(call, 1), opdi_coded_arg(call, 2),
+                                             true);
+    const opd_tensor *const x = opdi_dense_as(wide, OPD_FLOAT32);
+    opdi_block_job job;
+    if (!x) { return -1; }
+    memset(&job, 0, sizeof job);
+    job.dtype = w->minus ? OPD_INT8 : OPD_UINT8;
+    job.exact = true;
+    job.m = m;
+    job.n = n;
+    job.k = w->stride;
+    job.w = w->codes;
+    job.w_stride = w->stride;
+    job.x = (const float *)(const void *)x->data;
+    job.x_stride = w->stride;
+    job.y = (float *)(void *)made->data;
+    job.y_stride = n;
+    job.form = &w->form;
+    return opdi_block_product(&job);
+}
 /* Computes a linear layer at once, and what follows it.  Returns 1, and *out is the result; 0 if that is not possible;
    or -1 and sets an error. */
 static int opdi_coded_linear_at_once(opd_call *call, const opdi_coded_ending *ending, opd_tensor **out) {
@@ -386,25 +436,9 @@ static int opdi_coded_linear_at_once(opd_call *call, const opdi_coded_ending *en
     if (rc) { return rc; }
     opd_tensor *const made = opd_empty(opd_ints_of(sizes, input->ndim), OPD_FLOAT32);
     if (!made) { return -1; }
-    opd_tensor *const wide = opdi_coded_wide(input, scale, opdi_coded_arg(call, 2), true);
-    const opd_tensor *const x = opdi_dense_as(wide, OPD_FLOAT32);
-    opdi_block_job job;
-    if (!x) { return -1; }
-    memset(&job, 0, sizeof job);
-    job.dtype = OPDI_DTYPE(weight);
-    job.exact = true;
-    job.m = m;
-    job.n = n;
-    job.k = k;
-    job.w = w.codes;
-    job.w_stride = k;
-    job.x = (const float *)(const void *)x->data;
-    job.x_stride = k;
-    job.y = (float *)(void *)made->data;
-    job.y_stride = n;
-    job.form = &w.form;
-    if (opdi_block_product(&job)) { return -1; }
-    *out = added ? opd_add_(made, (opd_tensor *)(uintptr_t)added) : made;
+    const int grouped = opdi_coded_grouped(call, &w, added, m, n, made);
+    if (grouped < 0 || (!grouped && opdi_coded_of_floats(call, &w, m, n, made))) { return -1; }
+    *out = added && !grouped ? opd_add_(made, (opd_tensor *)(uintptr_t)added) : made;
     *out = *out ? opdi_coded_finish(call, ending, opd_to_dtype(*out, dtype)) : NULL;
     return *out ? 1 : -1;
 }

@@ -370,3 +370,215 @@ OPDI_OP(_fake_quantize_learnable_per_channel_affine_backward) {
     op->any = opdi_learnable_channel_grads_kernel; op->backward = OPD_NOT_DIFFERENTIABLE; op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
+
+//== fake quantisation with an observer ================================================================================
+//
+//  While a quantised model is trained, an observer follows the smallest and the largest number of each batch by moving
+//  averages, and chooses the scale and the zero point.  The state are four tensors: running_min, running_max, scale and
+//  zero_point, with an element for each row of self, or one.
+
+typedef struct opdi_observed {
+    opd_tensor *state[4], *results[2];            /* the new state, and the output and the mask */
+    int64_t count;               /* the elements of a state tensor */
+    bool observes;
+} opdi_observed;
+
+/* Reads and checks the arguments.  Returns 0, or -1 and sets an error. */
+static int opdi_observed_read(const opd_call *call, opdi_observed *made) {
+    static const char *const names[] = {"running_min", "running_max", "scale", "zero_point"};
+    const char *const name = opd_op_name(opd_call_operator(call));
+    const opd_tensor *const x = opd_arg_tensor(call, 0);
+    const bool rows = opd_arg_bool(call, 11);
+    memset(made, 0, sizeof *made);
+    if (x->dtype != OPD_FLOAT32) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: self must be float32, but is %s", name, opd_dtype_name(OPDI_DTYPE(x)));
+    }
+    if (opd_arg_int(call, 8) > opd_arg_int(call, 9)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: `quant_min` should be less than or equal to `quant_max`.", name);
+    }
+    if (rows && (opd_arg_int(call, 10) != 0 || x->ndim < 1)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: with per_row_fake_quant, ch_axis must be 0, and self must have a dim",
+                        name);
+    }
+    for (int i = 1; i < 3; i++) {
+        if (opd_arg_tensor(call, i)->numel != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "%s: %s must have one element", name,
+                            i == 1 ? "observer_on" : "fake_quant_on");
+        }
+    }
+    made->count = rows ? opdi_sizes(x)[0] : 1;
+    for (int i = 0; i < 4; i++) {
+        const opd_tensor *const state = opd_arg_tensor(call, 3 + i);
+        const bool fits = i < 3 ? state->dtype == OPD_FLOAT32 : state->dtype == OPD_INT32 || state->dtype == OPD_INT64;
+        if (!fits || (state->numel != made->count && !(rows && !state->numel))) {
+            return opd_fail(OPD_ERROR_SHAPE, "%s: %s must have dtype %s and %lld elements, but has %s and %lld", name,
+                            names[i], i < 3 ? "float32" : "int32", (long long)made->count,
+                            opd_dtype_name(OPDI_DTYPE(state)), (long long)state->numel);
+        }
+    }
+    return 0;
+}
+/* Returns the integer that stands for 0, and sets *scale, such that the integers from least to most stand for the
+   numbers from low to high.  symmetric: numbers on both sides of 0 get the same range. */
+static double opdi_observed_steps(double low, double high, double least, double most, bool symmetric, double *scale) {
+    const double smallest = 6.1e-5, width = most - least;
+    const bool both = symmetric && low < 0 && high > 0;
+    if (both) {
+        const double below = -floor(width / 2) - 1, above = floor(width / 2);
+        const double each = OPDI_MAX(fabs(low / below), fabs(high / above));
+        low = each * below;
+        high = each * above;
+    }
+    low = OPDI_MIN(low, 0);
+    high = OPDI_MAX(high, 0);
+    *scale = (high - low) / width;
+    if ((float)*scale == 0 || isinf(1 / (float)*scale)) { *scale = 0.1; }
+    if (*scale < smallest) {
+        const double wider = smallest / *scale;
+        const bool positive = low == 0, negative = high == 0;
+        *scale = smallest;
+        low = positive ? 0 : negative ? -smallest * width : low * wider;
+        high = positive ? smallest * width : negative ? 0 : high * wider;
+    }
+    *scale = (double)(float)*scale;               /* as the state has it */
+    const bool from_low = fabs(least) + fabs(low / *scale) < fabs(most) + fabs(high / *scale);
+    const double zero = both ? (least + most) / 2 : from_low ? least - low / *scale : most - high / *scale;
+    return zero < least ? least : zero > most ? most : nearbyint(zero);
+}
+/* Sets the new state: the scale and the zero point only if the call quantises.  Returns 0, or -1 and sets an error. */
+static int opdi_observed_state(const opd_call *call, bool quantises, opdi_observed *made) {
+    opd_tensor *const x = opd_arg_tensor(call, 0), *both[2], *zeros;
+    const float share = (float)opd_arg_double(call, 7);
+    float *to[3];
+    for (int i = 0; i < 4; i++) {
+        opd_tensor *const now = opd_arg_tensor(call, 3 + i);
+        opd_tensor *const none = opd_full(OPD_INTS(made->count), opd_value_double(
+            i == 0 ? (double)INFINITY : i == 1 ? -(double)INFINITY : i == 2), i < 3 ? OPD_FLOAT32 : OPDI_DTYPE(now));
+        if (none && now->numel) { (void)opd_copy_(none, opd_reshape(now, OPD_INTS(-1))); }
+        made->state[i] = none;
+        if (!none || !opd_ok()) { return -1; }
+        if (i < 3) { to[i] = (float *)(void *)none->data; }
+    }
+    if (!made->observes || !x->numel) { return 0; }
+    opd_tensor *const whole = opd_reshape(x, OPD_INTS(made->count, -1));
+    const int64_t last = 1;
+    both[0] = opd_contiguous(opd_amin(whole, opd_ints_of(&last, 1), false));
+    both[1] = opd_contiguous(opd_amax(whole, opd_ints_of(&last, 1), false));
+    zeros = opd_empty(OPD_INTS(made->count), OPD_INT64);
+    if (!zeros || !opd_ok()) { return -1; }
+    for (int64_t i = 0; i < made->count; i++) {
+        double scale;
+        for (int side = 0; side < 2; side++) {
+            const float number = ((const float *)(const void *)both[side]->data)[i];
+            to[side][i] = isinf(to[side][i]) ? number : to[side][i] + share * (number - to[side][i]);
+        }
+        if (!quantises) { continue; }
+        ((int64_t *)(void *)zeros->data)[i] = (int64_t)opdi_observed_steps(
+            (double)to[0][i], (double)to[1][i], (double)opd_arg_int(call, 8), (double)opd_arg_int(call, 9),
+            opd_arg_bool(call, 12), &scale);
+        to[2][i] = (float)scale;
+    }
+    return !quantises || opd_copy_(made->state[3], zeros) ? 0 : -1;
+}
+/* Computes the results and the new state.  Returns 0, or -1 and sets an error. */
+static int opdi_observed_make(const opd_call *call, opdi_observed *made) {
+    opd_tensor *const x = opd_arg_tensor(call, 0), *const on = opd_arg_tensor(call, 2);
+    if (opdi_observed_read(call, made)) { return -1; }
+    made->observes = opd_item_f64(opd_arg_tensor(call, 1)) != 0;
+    const bool quantises = opd_ok() && opd_item_f64(on) != 0;
+    if (!opd_ok() || opdi_observed_state(call, quantises, made)) { return -1; }
+    if (opd_arg_bool(call, 11) && quantises) {
+        return opd_fake_quantize_per_channel_affine_cachemask(
+            made->results, x, made->state[2], opd_to_dtype(made->state[3], OPD_INT32), 0, opd_arg_int(call, 8),
+            opd_arg_int(call, 9));
+    }
+    if (opd_arg_bool(call, 11)) {
+        made->results[0] = opd_clone(x);
+        made->results[1] = opd_ones(opd_ints_of(opdi_sizes(x), x->ndim), OPD_BOOL);
+        return opd_ok() ? 0 : -1;
+    }
+    return opd__fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+        made->results, x, made->state[2], made->state[3], on, opd_arg_int(call, 8), opd_arg_int(call, 9));
+}
+static int opdi_observed_return(opd_call *call, opdi_observed *made) {
+    return opd_return_tensor(call, made->results[0]) ? -1 : opd_return_tensor(call, made->results[1]);
+}
+static int opdi_observed_kernel(opd_call *call) {
+    opdi_observed made;
+    if (opdi_observed_make(call, &made)) { return -1; }
+    for (int i = 0; i < 4 && made.observes; i++) {
+        opd_tensor *state = opd_arg_tensor(call, 3 + i);
+        if (!state->numel && made.count) { state = opd_resize_(state, OPD_INTS(made.count)); }
+        if (!state || !opd_copy_(state, opd_reshape(made.state[i], opd_ints_of(opdi_sizes(state), state->ndim)))) {
+            return -1;
+        }
+    }
+    return opdi_observed_return(call, &made);
+}
+static int opdi_observed_functional_kernel(opd_call *call) {
+    opdi_observed made;
+    if (opdi_observed_make(call, &made) || opdi_observed_return(call, &made)) { return -1; }
+    for (int i = 0; i < 4; i++) {
+        const opd_tensor *const state = opd_arg_tensor(call, 3 + i);
+        const bool same = made.observes || state->numel;
+        opd_tensor *const whole = !same ? opd_clone((opd_tensor *)(uintptr_t)state)
+            : state->numel ? opd_reshape(made.state[i], opd_ints_of(opdi_sizes(state), state->ndim)) : made.state[i];
+        if (!whole || opd_return_tensor(call, whole)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_observed_fake(opd_call *call) {
+    opdi_observed made;
+    const opd_tensor *const x = opd_arg_tensor(call, 0);
+    if (opdi_observed_read(call, &made) || !opd_result(call, 0, opdi_sizes(x), x->ndim, OPD_FLOAT32) ||
+        !opd_result(call, 1, opdi_sizes(x), x->ndim, OPD_BOOL)) { return -1; }
+    for (int i = 2; i < call->op->nrets; i++) {
+        const opd_tensor *const state = opd_arg_tensor(call, 1 + i);
+        const bool given = state->numel > 0;
+        const int64_t *const sizes = given ? opdi_sizes(state) : &made.count;
+        if (!opd_result(call, i, sizes, given ? state->ndim : 1, OPDI_DTYPE(state))) { return -1; }
+    }
+    return 0;
+}
+/* opd__fused_moving_avg_obs_fq_helper: updates the state with self, if observer_on is not 0, and returns self after
+   fake quantisation, if fake_quant_on is not 0, and a mask of the elements in range */
+OPDI_OP(_fused_moving_avg_obs_fq_helper) {
+    op->schema = "_fused_moving_avg_obs_fq_helper(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) "
+        "running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, float averaging_const, int "
+        "quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> (Tensor "
+        "output, Tensor mask)";
+    op->cpu = opdi_observed_kernel; op->fake = opdi_observed_fake; op->backward = opdi_fake_quantize_backward;
+    op->save = "result1"; op->constant = "running_min, running_max, scale, zero_point";
+    op->vmap = OPD_BATCH_LOOP;
+    op->cases = "";
+}
+/* opd__fused_moving_avg_obs_fq_helper_functional: the same, but the new state are results */
+OPDI_OP(_fused_moving_avg_obs_fq_helper_functional) {
+    op->schema = "_fused_moving_avg_obs_fq_helper_functional(Tensor self, Tensor observer_on, Tensor fake_quant_on, "
+        "Tensor running_min, Tensor running_max, Tensor scale, Tensor zero_point, float averaging_const, int "
+        "quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> (Tensor "
+        "output, Tensor mask, Tensor running_min_out, Tensor running_max_out, Tensor scale_out, Tensor zero_point_out)";
+    op->cpu = opdi_observed_functional_kernel; op->fake = opdi_observed_fake;
+    op->backward = opdi_fake_quantize_backward; op->any = opd_cpu_fallback;
+    op->save = "result1"; op->constant = "running_min, running_max, scale, zero_point";
+    op->vmap = OPD_BATCH_LOOP;
+    op->cases = "";
+}
+static int opdi_observed_composite(opd_call *call) {
+    const opd_value *const args = opd_call_args(call);
+    opd_tensor *rets[2];
+    if (!args[0].u.t->numel) { return opd_return_tensor(call, opd_clone(args[0].u.t)); }
+    if (opd__fused_moving_avg_obs_fq_helper_full(
+            rets, args[0].u.t, args[1].u.t, args[2].u.t, args[3].u.t, args[4].u.t, args[5].u.t, args[6].u.t,
+            opd_arg_double(call, 7), opd_arg_int(call, 8), opd_arg_int(call, 9), opd_arg_int(call, 10),
+            opd_arg_bool(call, 11), opd_arg_bool(call, 12))) { return -1; }
+    return opd_return_tensor(call, rets[0]);
+}
+/* opd_fused_moving_avg_obs_fake_quant: fake quantisation with an observer, for training quantised models */
+OPDI_OP(fused_moving_avg_obs_fake_quant) {
+    op->schema = "fused_moving_avg_obs_fake_quant(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) "
+        "running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, float averaging_const, int "
+        "quant_min, int quant_max, int ch_axis, bool per_row_fake_quant=False, bool symmetric_quant=False) -> Tensor";
+    op->composite = opdi_observed_composite;
+    op->cases = "";
+}

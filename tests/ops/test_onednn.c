@@ -1,0 +1,110 @@
+/* Operators of oneDNN for quantised layers: their values are among the calls of golden/calls.txt.  Here: what other
+   mechanisms make of them, and layers that are large enough for integers. */
+#include "../check.h"
+
+static opd_tensor *codes(opd_ints sizes, opd_scalar_type dtype, int seed) {
+    opd_tensor *x = opd_tensor_new(sizes, dtype);
+    for (int64_t i = 0; i < opd_numel(x); i++) { ((uint8_t *)opd_data(x))[i] = (uint8_t)((i * 7919 + seed * 31) % 253); }
+    return x;
+}
+static opd_tensor *scales(int64_t n) {
+    return opd_add_Scalar(opd_mul_Scalar(opd_arange(opd_value_int(n), OPD_FLOAT32), OPD_V(1e-5)), OPD_V(1e-4));
+}
+/* The arguments of qlinear_pointwise, for a result of dtype. */
+static int linear_args(opd_value *v, int64_t m, int64_t n, int64_t k, opd_scalar_type dtype, const char *after) {
+    opd_tensor *w = codes(OPD_INTS(n, k), OPD_INT8, 3);
+    const opd_value none = opd_value_none();
+    const bool floats = dtype == OPD_FLOAT32;
+    opd_value pack[2];
+    pack[0] = opd_value_tensor(w);
+    pack[1] = none;
+    v[0] = opd_value_tensor(codes(OPD_INTS(m, k), OPD_UINT8, 1));
+    v[1] = opd_value_double(0.02);
+    v[2] = opd_value_int(117);
+    v[3] = opd_value_tensor(opd_call_op(opd_find("onednn::qlinear_prepack"), pack, 2));
+    v[4] = opd_value_tensor(scales(n));
+    v[5] = opd_value_tensor(opd_zeros(OPD_INTS(n), OPD_INT64));
+    v[6] = opd_value_tensor(opd_sub_Scalar(scales(n), OPD_V(3e-4)));
+    v[7] = opd_value_double(floats ? 1 : 0.03);
+    v[8] = opd_value_int(floats ? 0 : 4);
+    v[9] = opd_value_int(dtype);
+    v[10] = opd_value_str(after);
+    v[11] = opd_value_list(NULL, 0);
+    v[12] = opd_value_str("none");
+    return 13;
+}
+static opd_tensor *wide(opd_tensor *x, int zero) {
+    return opd_sub_Scalar(opd_to_dtype(x, OPD_FLOAT32), opd_value_int(zero));
+}
+static bool near(opd_tensor *got, opd_tensor *want, double most) {
+    const double off = got && want ? opd_item_f64(opd_max(opd_abs(opd_sub(opd_to_dtype(got, OPD_FLOAT32), want)))) : 1e9;
+    if (!(off <= most)) { printf("off by %g\n", off); }
+    return off <= most;
+}
+TEST(linear_layers_are_those_of_the_floats) {
+    static const int64_t sizes[][3] = {{1, 3, 8}, {3, 70, 200}, {40, 33, 513}};
+    for (int i = 0; i < 3; i++) {
+        for (int form = 0; form < 4; form++) {
+            OPD_SCOPED;
+            opd_value v[13];
+            const bool relu = form & 1, floats = form & 2;
+            const int n = linear_args(v, sizes[i][0], sizes[i][1], sizes[i][2], floats ? OPD_FLOAT32 : OPD_UINT8,
+                                      relu ? "relu" : "none");
+            opd_tensor *got = opd_call_op(opd_find("onednn::qlinear_pointwise"), v, n);
+            opd_tensor *w = opd_mul(wide(opd_t(v[3].u.t), 0), opd_unsqueeze(v[4].u.t, 1));
+            opd_tensor *y = opd_linear(opd_mul_Scalar(wide(v[0].u.t, 117), OPD_V(0.02)), w, v[6].u.t);
+            if (relu) { y = opd_relu(y); }
+            CHECK(floats || opd_dtype(got) == OPD_UINT8);
+            if (!floats) { y = opd_clamp(opd_add_Scalar(opd_div_Scalar(y, OPD_V(0.03)), OPD_V(4)), OPD_V(0), OPD_V(255)); }
+            CHECK(near(got, y, floats ? 1e-5 * opd_item_f64(opd_max(opd_abs(y))) : 0.501));
+            CHECK_OK();
+        }
+    }
+}
+TEST(packed_weights_are_tensors_of_their_own) {
+    OPD_SCOPED;
+    opd_value v[13];
+    (void)linear_args(v, 2, 3, 8, OPD_FLOAT32, "none");
+    CHECK_INT(opd_size(v[3].u.t, 0), 8);
+    CHECK_INT(opd_size(v[3].u.t, 1), 3);
+    CHECK(opd_call_op(opd_find("aten::zero_"), v + 3, 1) != NULL);
+    CHECK_OK();
+}
+TEST(operators_pass_their_checks) {
+    OPD_SCOPED;
+    opd_value v[17], conv[17], two[9];
+    static const int64_t ones[2] = {1, 1};
+    int n = linear_args(v, 3, 5, 16, OPD_FLOAT32, "relu");
+    CHECK_INT(opd_opcheck(opd_find("onednn::qlinear_pointwise"), v, n, NULL), 0);
+    v[7] = opd_value_double(0.03);
+    v[9] = opd_value_int(OPD_UINT8);
+    CHECK_INT(opd_opcheck(opd_find("onednn::qlinear_pointwise"), v, n, NULL), 0);
+    for (int i = 0; i < 3; i++) { conv[i] = v[i]; }
+    conv[0] = opd_value_tensor(codes(OPD_INTS(2, 4, 6, 5), OPD_UINT8, 1));
+    conv[3] = opd_value_tensor(codes(OPD_INTS(5, 4, 3, 3), OPD_INT8, 2));
+    for (int i = 4; i < 7; i++) { conv[i] = v[i]; }
+    for (int i = 7; i < 10; i++) { conv[i] = opd_value_ints(ones, 2); }
+    conv[10] = opd_value_int(1);
+    for (int i = 11; i < 17; i++) { conv[i] = v[i - 4]; }
+    CHECK_INT(opd_opcheck(opd_find("onednn::qconv_pointwise"), conv, 17, NULL), 0);
+    two[0] = two[3] = opd_value_tensor(codes(OPD_INTS(3, 5), OPD_UINT8, 1));
+    two[1] = two[4] = two[6] = opd_value_double(0.1);
+    two[2] = two[5] = two[7] = opd_value_int(9);
+    two[8] = opd_value_int(OPD_UINT8);
+    CHECK_INT(opd_opcheck(opd_find("onednn::qadd.tensor"), two, 9, NULL), 0);
+    CHECK_INT(opd_opcheck(opd_find("onednn::qmul.tensor"), two, 9, NULL), 0);
+    CHECK_OK();
+}
+/* A bias has the gradient that the layer of floats gives it. */
+TEST(a_bias_has_a_gradient) {
+    OPD_SCOPED;
+    opd_value v[13];
+    const int n = linear_args(v, 3, 5, 16, OPD_FLOAT32, "none");
+    v[6] = opd_value_tensor(opd_ones(OPD_INTS(5), OPD_FLOAT32));
+    CHECK_OR_RETURN(opd_tensor_set_requires_grad(v[6].u.t, true) != NULL);
+    opd_tensor *y = opd_call_op(opd_find("onednn::qlinear_pointwise"), v, n);
+    CHECK_INT(opd_backward(opd_sum(y)), 0);
+    CHECK(near(opd_tensor_grad(v[6].u.t), opd_full(OPD_INTS(5), OPD_V(3), OPD_FLOAT32), 0));
+    CHECK_OK();
+}
+CHECK_MAIN()
