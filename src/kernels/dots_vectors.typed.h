@@ -1,6 +1,7 @@
-/* Returns the dot product of `depth` elements of a and x, as the sum of four vectors of sums. */
+/* Returns the dot product of `depth` elements of a and x, as the sum of four vectors of sums.  a may be a row of a
+   large matrix: it is asked for AHEAD bytes early, as opdi_block_ahead does. */
 OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const OPDI_T *x) {
-    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), AHEAD = 1024 };
 #if !defined(OPDI_NEON)
     typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
     typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
@@ -16,6 +17,7 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
     int64_t step = 0;
     for (; step + 4 * WIDTH <= depth; step += 4 * WIDTH) {
         const OPDI_V *v8f = (const OPDI_V *)(const void *)(a + step), *other = (const OPDI_V *)(const void *)(x + step);
+        for (int at = 0; at < 4 * (int)sizeof(OPDI_V); at += 64) { OPDI_PREFETCH((const char *)v8f + AHEAD + at); }
         OPDI_ASM_FMA("p" OPDI_ASM, s0, v8f[0], other[0]);
         OPDI_ASM_FMA("p" OPDI_ASM, s1, v8f[1], other[1]);
         OPDI_ASM_FMA("p" OPDI_ASM, s2, v8f[2], other[2]);
@@ -115,7 +117,7 @@ OPDI_TARGET OPDI_ALWAYS OPDI_V OPDI_WIDE(from_half)(const uint16_t *at, bool bf1
    four rows are read one after another, as memory likes best. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(dots_one)(int64_t depth, const void *const *few, const void *const *many,
                                                  OPDI_T *product, bool bf16) {
-    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), AHEAD = 512 };
     const OPDI_T *const a = (const OPDI_T *)few[0];
     for (int row = 0; row < 4; row++) {
         const uint16_t *const x = (const uint16_t *)many[row];
@@ -126,6 +128,7 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(dots_one)(int64_t depth, const void *cons
             const OPDI_V y2 = OPDI_WIDE(from_half)(x + step + 2 * WIDTH, bf16);
             const OPDI_V y3 = OPDI_WIDE(from_half)(x + step + 3 * WIDTH, bf16);
             const OPDI_V *const b = (const OPDI_V *)(const void *)(a + step);
+            for (int at = 0; at < 4 * WIDTH; at += 32) { OPDI_PREFETCH(x + step + AHEAD + at); }
             OPDI_ASM_FMA("p" OPDI_ASM, s0, y0, b[0]);
             OPDI_ASM_FMA("p" OPDI_ASM, s1, y1, b[1]);
             OPDI_ASM_FMA("p" OPDI_ASM, s2, y2, b[2]);

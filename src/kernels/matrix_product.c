@@ -12,8 +12,8 @@
 
 //== matrix product ====================================================================================================
 
-#define OPDI_GEMM_K 576                           /* largest depth of a block; a panel of B, K x NR, then has at most 72
-                                                     KiB */
+#define OPDI_GEMM_K 576                           /* largest depth of a block of floats; a panel of B, K x NR, then has
+                                                     at most 72 KiB.  Of doubles and integers: half of it */
 
 static opdi_micro_fn opdi_micro_plain_f32, opdi_micro_plain_f64, opdi_micro_whole_plain_f32, opdi_micro_whole_plain_f64;
 static opdi_micro_at_fn opdi_micro_at_plain_f32, opdi_micro_at_plain_f64;
@@ -57,8 +57,8 @@ OPDI_AVX512 static opdi_micro_at_fn opdi_micro_at_avx512_f32, opdi_micro_at_avx5
 /* Returns the micro-kernel for a C of dtype `dtype`, with the sizes of its tiles. */
 OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
     const bool whole = dtype == OPD_INT32 || dtype == OPD_INT64, four = dtype == OPD_FLOAT32 || dtype == OPD_INT32;
-    opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8, whole ? OPDI_GEMM_K / 2 : OPDI_GEMM_K,
-        four ? opdi_micro_at_plain_f32 : opdi_micro_at_plain_f64};
+    opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8,
+        whole || !four ? OPDI_GEMM_K / 2 : OPDI_GEMM_K, four ? opdi_micro_at_plain_f32 : opdi_micro_at_plain_f64};
     if (whole) { mk.run = four ? opdi_micro_whole_plain_f32 : opdi_micro_whole_plain_f64; }
 #if defined(OPDI_VECTORS)
     int level = opdi_cpu_level();
@@ -85,6 +85,38 @@ OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
     }
 #endif
     return mk;
+}
+#if defined(OPDI_X86)
+/* Do all elements of a matrix [rows, columns] of int64 fit into 32 bits? */
+static bool opdi_gemm_fits(const opdi_gemm_in *in, int64_t rows, int64_t columns) {
+    const bool down = in->rs == 1;
+    const int64_t inner = down ? rows : columns, outer = down ? columns : rows, step = down ? 1 : in->cs;
+    uint64_t beyond = 0;
+    if (in->pack || in->at || in->dtype != OPD_INT64) { return false; }
+    for (int64_t i = 0; i < outer && !beyond; i++) {
+        const uint64_t *const at = (const uint64_t *)in->data + i * (down ? in->cs : in->rs);
+        for (int64_t j = 0; j < inner; j++) { beyond |= (at[j * step] + UINT64_C(0x80000000)) >> 32; }
+    }
+    return !beyond;
+}
+#endif
+/* Chooses a faster micro-kernel for a product of int64 if all elements fit into 32 bits, which is read first.  The
+   sums have the same bits: integers wrap. */
+OPDI_INTERNAL void opdi_micro_brief(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth,
+                                    const opdi_gemm_in *left, const opdi_gemm_in *right) {
+#if defined(OPDI_X86)
+    const int level = opdi_cpu_level();
+    if (level == 0 || job->dtype != OPD_INT64 || OPDI_MIN(rows, count) < 16) { return; }
+    if (!opdi_gemm_fits(left, rows, depth) || !opdi_gemm_fits(right, depth, count)) { return; }
+    job->mk.run = level == 1 ? opdi_micro_brief_avx2_f64 : opdi_micro_brief_avx512_f64;
+#else
+    (void)job;
+    (void)rows;
+    (void)count;
+    (void)depth;
+    (void)left;
+    (void)right;
+#endif
 }
 static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
     if (in->dtype == OPD_BFLOAT16) { return opdi_bf16_to_f32(((const uint16_t *)in->data)[at]); }

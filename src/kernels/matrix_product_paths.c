@@ -30,6 +30,7 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
     if (depth <= 0 || (beta != 0 && beta != 1)) { opdi_gemm_scale(&job, rows, count, beta); }
     if (depth <= 0) { return 0; }
     job.add = beta != 0;
+    opdi_micro_brief(&job, rows, count, depth, left, right);
     const bool turned = same ? count < rows && count < job.mk.nr / 2 : csc != 1 && rsc == 1 && count != 1;
     if (!right->pack && turned) {
         int64_t t = rows;                         /* compute C^T = B^T A^T, whose rows are contiguous */

@@ -96,10 +96,23 @@ OPDI_TARGET OPDI_INTERNAL void OPDI_WIDE(micro_pairs)(int64_t kc, const void *co
     OPDI_TILE_ROWS(OPDI_ROW_STORE)
 }
 #endif
-/* An opdi_micro_fn: computes a tile, with four rows, of a product of integer matrices, whose elements are as wide as
-   OPDI_T. */
-OPDI_TARGET static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
-                                               int64_t ldb, void *cv, int64_t ldc, int add) {
+/* Returns b times the integer at p.  `brief` (constant): both are int64 that fit into 32 bits, so that one instruction
+   multiplies them exactly. */
+OPDI_TARGET OPDI_ALWAYS OPDI_V_BITS OPDI_WIDE(whole_product)(OPDI_V_BITS b, const OPDI_BITS *p, bool brief) {
+#if OPDI_BYTES == 8 && defined(OPDI_X86)
+    if (brief) {
+        OPDI_V_BITS product;
+        OPDI_ASM_SPLAT("d", product, p);
+        __asm__("vpmuldq {%1, %0, %0|%0, %0, %1}" : "+v"(product) : "v"(b));
+        return product;
+    }
+#endif
+    (void)brief;
+    return b * *p;
+}
+/* Computes a tile, with four rows, of a product of integer matrices, whose elements are as wide as OPDI_T. */
+OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(whole_tile)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
+                                                   int64_t ldb, void *cv, int64_t ldc, int add, bool brief) {
     enum { WIDTH = (int)(sizeof(OPDI_V_BITS) / sizeof(OPDI_BITS)) };
     const OPDI_BITS *const *from = (const OPDI_BITS *const *)(const void *)rows;
     const OPDI_BITS *p0 = from[0], *p1 = from[1], *p2 = from[2], *p3 = from[3], *b = (const OPDI_BITS *)bv;
@@ -110,14 +123,14 @@ OPDI_TARGET static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *ro
     for (int64_t step = 0; step < kc; step++, p0 += csa, p1 += csa, p2 += csa, p3 += csa, b += ldb) {
         const OPDI_V_BITS b0 = *(const OPDI_V_BITS *)(const void *)b;
         const OPDI_V_BITS b1 = *(const OPDI_V_BITS *)(const void *)(b + WIDTH);
-        sums[0] += b0 * *p0;
-        sums[1] += b1 * *p0;
-        sums[2] += b0 * *p1;
-        sums[3] += b1 * *p1;
-        sums[4] += b0 * *p2;
-        sums[5] += b1 * *p2;
-        sums[6] += b0 * *p3;
-        sums[7] += b1 * *p3;
+        sums[0] += OPDI_WIDE(whole_product)(b0, p0, brief);
+        sums[1] += OPDI_WIDE(whole_product)(b1, p0, brief);
+        sums[2] += OPDI_WIDE(whole_product)(b0, p1, brief);
+        sums[3] += OPDI_WIDE(whole_product)(b1, p1, brief);
+        sums[4] += OPDI_WIDE(whole_product)(b0, p2, brief);
+        sums[5] += OPDI_WIDE(whole_product)(b1, p2, brief);
+        sums[6] += OPDI_WIDE(whole_product)(b0, p3, brief);
+        sums[7] += OPDI_WIDE(whole_product)(b1, p3, brief);
     }
     if (add) {
         sums[0] += to0[0];
@@ -138,6 +151,18 @@ OPDI_TARGET static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *ro
     to3[0] = sums[6];
     to3[1] = sums[7];
 }
+/* An opdi_micro_fn for integers. */
+OPDI_TARGET static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
+                                               int64_t ldb, void *cv, int64_t ldc, int add) {
+    OPDI_WIDE(whole_tile)(kc, rows, csa, bv, ldb, cv, ldc, add, false);
+}
+#if OPDI_BYTES == 8 && defined(OPDI_X86)
+/* An opdi_micro_fn for int64 that fit into 32 bits. */
+OPDI_TARGET static void OPDI_WIDE(micro_brief)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
+                                               int64_t ldb, void *cv, int64_t ldc, int add) {
+    OPDI_WIDE(whole_tile)(kc, rows, csa, bv, ldb, cv, ldc, add, true);
+}
+#endif
 #if OPDI_LEVEL == 1
 /* Computes the product of opdi_gemm_small, four rows at a time, with tiles that are one vector wide. */
 OPDI_TARGET OPDI_INTERNAL void OPDI_WIDE(gemm_small)(int64_t rows, int64_t count, int64_t depth,

@@ -314,8 +314,10 @@ static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) 
         const opdi_v8f flags = odd, tops = a0;    /* copies, so that odd and a0 stay in registers */ \
         return opdi_extreme_lanes(&tops, &flags, (instruction)[1] == 'a'); \
     }
+enum { OPDI_EXTREME_AHEAD = 512 };                /* elements of a large tensor that are asked for early */
 #define OPDI_EXTREME_NEXT(instruction) \
     const opdi_v8f *const at = (const opdi_v8f *)(const void *)(x + i); \
+    for (int line = 0; line < 64; line += 16) { OPDI_PREFETCH(x + i + OPDI_EXTREME_AHEAD + line); } \
     OPDI_EXTREME_TWO(instruction, 0, 1) OPDI_EXTREME_TWO(instruction, 2, 3) \
     OPDI_EXTREME_TWO(instruction, 4, 5) OPDI_EXTREME_TWO(instruction, 6, 7)
 #define OPDI_EXTREME_FOLD(instruction) \

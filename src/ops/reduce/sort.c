@@ -49,7 +49,39 @@ OPDI_ALWAYS int64_t opdi_keys_below_body(int32_t *places, const uint64_t *keys, 
     }
     return found;
 }
+#define OPDI_RANKED 128
+/* Sorts at most OPDI_RANKED keys to `to`: the place of a key is the number of smaller keys, which is counted without
+   branches.  Returns false if there are equal keys, whose places would be the same. */
+OPDI_ALWAYS bool opdi_keys_rank_body(opdi_key *to, const opdi_key *from, int64_t count) {
+    int64_t words[OPDI_RANKED], sum = 0;
+    const int64_t up = (count + 15) & ~(int64_t)15;
+    for (int64_t i = 0; i < up; i++) {
+        words[i] = i < count ? (int64_t)(from[i].key ^ (uint64_t)1 << 63) : INT64_MAX;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t own = words[i];
+        int64_t rank = 0;
+        for (int64_t k = 0; k < up; k += 16) {
+            for (int j = 0; j < 16; j++) { rank += words[k + j] < own; }
+        }
+        to[rank] = from[i];
+        sum += rank;
+    }
+    return sum == count * (count - 1) / 2;
+}
 #if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_keys_avx2(uint64_t *place, const void *px, int64_t count, int type, uint64_t flip) {
+    opdi_keys_body(place, px, count, type, flip);
+}
+OPDI_AVX2 static int64_t opdi_keys_below_avx2(int32_t *places, const uint64_t *keys, int64_t count, uint64_t limit) {
+    return opdi_keys_below_body(places, keys, count, limit);
+}
+OPDI_AVX2 static bool opdi_keys_rank_avx2(opdi_key *to, const opdi_key *from, int64_t count) {
+    return opdi_keys_rank_body(to, from, count);
+}
+OPDI_AVX512 static bool opdi_keys_rank_avx512(opdi_key *to, const opdi_key *from, int64_t count) {
+    return opdi_keys_rank_body(to, from, count);
+}
 OPDI_AVX512 static void opdi_keys_avx512(uint64_t *place, const void *px, int64_t count, int type, uint64_t flip) {
     opdi_keys_body(place, px, count, type, flip);
 }
@@ -57,9 +89,9 @@ OPDI_AVX512 static int64_t opdi_keys_below_avx512(int32_t *places, const uint64_
                                                   uint64_t limit) {
     return opdi_keys_below_body(places, keys, count, limit);
 }
-#define OPDI_KEYS_WIDE(wide) if (opdi_cpu_level() > 1) { wide; }
+#define OPDI_KEYS_WIDE(level, wide) if (opdi_cpu_level() == (level)) { wide; }
 #else
-#define OPDI_KEYS_WIDE(wide)
+#define OPDI_KEYS_WIDE(level, wide)
 #endif
 /* opdi_keys_of and opdi_keys_below do the work of the two functions above for any count.  The arrays of keys and
    indices must have at least count elements, rounded up to a multiple of 16. */
@@ -68,16 +100,29 @@ static void opdi_keys_of(uint64_t *place, const void *px, int64_t count, int typ
     const uint64_t flip = descending ? UINT64_MAX : 0;
     uint64_t rest[16] = {0};
     memcpy(rest, (const char *)px + most * size, (size_t)((count - most) * size));
-    OPDI_KEYS_WIDE(opdi_keys_avx512(place, px, most, type, flip); opdi_keys_avx512(place + most, rest, 16, type, flip);
+    OPDI_KEYS_WIDE(1, opdi_keys_avx2(place, px, most, type, flip); opdi_keys_avx2(place + most, rest, 16, type, flip);
                    return)
+    OPDI_KEYS_WIDE(2, opdi_keys_avx512(place, px, most, type, flip);
+                   opdi_keys_avx512(place + most, rest, 16, type, flip); return)
     opdi_keys_body(place, px, most, type, flip);
     opdi_keys_body(place + most, rest, 16, type, flip);
 }
 static int64_t opdi_keys_below(int32_t *places, uint64_t *keys, int64_t count, uint64_t limit) {
     const int64_t up = (count + 15) & ~(int64_t)15;
     for (int64_t i = count; i < up; i++) { keys[i] = UINT64_MAX; }
-    OPDI_KEYS_WIDE(return opdi_keys_below_avx512(places, keys, up, limit))
+    OPDI_KEYS_WIDE(1, return opdi_keys_below_avx2(places, keys, up, limit))
+    OPDI_KEYS_WIDE(2, return opdi_keys_below_avx512(places, keys, up, limit))
     return opdi_keys_below_body(places, keys, up, limit);
+}
+/* Does the work of opdi_keys_rank_body if the processor compares several keys at a time and there are few keys.
+   Returns false if it has not sorted them. */
+static bool opdi_keys_rank(opdi_key *to, const opdi_key *from, int64_t count) {
+    if (count > OPDI_RANKED) { return false; }
+    OPDI_KEYS_WIDE(1, return opdi_keys_rank_avx2(to, from, count))
+    OPDI_KEYS_WIDE(2, return opdi_keys_rank_avx512(to, from, count))
+    (void)to;
+    (void)from;
+    return false;
 }
 #define OPDI_COUNTED 128                          /* counting sort is used for this number of words or more (or 4 times
                                                      as many keys) */
@@ -354,7 +399,8 @@ OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory,
         total += found;
         if (total > most) { return false; }
         if (count < want || (full && count < 2 * want + 32 && from + rows < lines->count)) { continue; }
-        const opdi_key *sorted = opdi_keys_sort(few, few + buffer, count);
+        const bool ranked = opdi_keys_rank(few + buffer, few, count);
+        const opdi_key *sorted = ranked ? few + buffer : opdi_keys_sort(few, few + buffer, count);
         if (sorted != few) { memcpy(few, sorted, (size_t)want * sizeof *few); }
         count = want;
         limit = few[want - 1].key;
