@@ -74,7 +74,8 @@ TEST(counts_of_numbers) {
 TEST(sums_as_bool) {
     static const float given[] = {0.25f, -0.5f, 0, 0, 0, 0.125f, 1, -1, 2, 0};
     opd_tensor *x = opd_tensor_from(given, OPD_INTS(5, 2), OPD_FLOAT32), *out = opd_zeros(OPD_INTS(5), OPD_BOOL), *t;
-    const opd_value as_bool = opd_value_dtype(OPD_BOOL), dim = OPD_V(OPD_INTS(1));
+    static const int64_t one = 1;                 /* in C++, what OPD_INTS makes would end with its statement */
+    const opd_value as_bool = opd_value_dtype(OPD_BOOL), dim = opd_value_ints(&one, 1);
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_COMPLEX64};
     static const bool sums[] = {true, false, true, true, true}, products[] = {true, false, false, true, false};
     for (int i = 0; i < 4; i++) {

@@ -72,8 +72,8 @@ TEST(maxima_of_one_dim) {
                 OPD_SCOPE {
                     const window *w = &windows[i];
                     opd_tensor *x = numbers(OPD_INTS(2, 3, lengths[k]), dtypes[d]), *rets[2];
-                    const opd_ints kernel = OPD_INTS(w->kernel[2]), stride = OPD_INTS(w->stride[2]);
-                    const opd_ints pad = OPD_INTS(w->pad[2]), dilation = OPD_INTS(w->dilation[2]);
+                    const opd_ints kernel = opd_ints_of(&w->kernel[2], 1), stride = opd_ints_of(&w->stride[2], 1);
+                    const opd_ints pad = opd_ints_of(&w->pad[2], 1), dilation = opd_ints_of(&w->dilation[2], 1);
                     opd_tensor *y = opd_max_pool1d_full(x, kernel, stride, pad, dilation, (k & 1) != 0);
                     CHECK_INT(opd_max_pool1d_with_indices_full(rets, x, kernel, stride, pad, dilation, (k & 1) != 0), 0);
                     compared(opd_unsqueeze(opd_unsqueeze(x, 2), 2), w, opd_unsqueeze(opd_unsqueeze(y, 2), 2), NULL);

@@ -6,7 +6,8 @@
 
 static opd_tensor *turned(opd_tensor *x) { return opd_contiguous(opd_transpose(x, 2, 3)); }
 static opd_tensor *resized(int how, opd_tensor *x, int64_t rows, int64_t columns) {
-    const opd_ints to = OPD_INTS(rows, columns);
+    const int64_t sizes[2] = {rows, columns};
+    const opd_ints to = opd_ints_of(sizes, 2);
     if (how == 0) { return opd_upsample_nearest2d(x, to); }
     if (how == 1) { return opd_upsample_bilinear2d(x, to, false); }
     if (how == 2) { return opd_upsample_bilinear2d(x, to, true); }
