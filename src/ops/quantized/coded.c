@@ -347,10 +347,12 @@ static int opdi_coded_grouped(const opd_call *call, const opdi_coded_rows *w, co
     opd_tensor *const scale = opdi_coded_arg(call, 1), *const zero = opdi_coded_arg(call, 2);
     opdi_coded_input x;
     opdi_group_job job;
-    if (!scale || !zero || !w->minus || w->groups < 2 || !opdi_coded_all_zero(w->zeros, n * w->groups) ||
-        !opdi_coded_all_finite(w->scales, n * w->groups)) { return 0; }
+    if (!scale || !zero || !w->minus || w->groups < 2 || !opdi_coded_all_zero(w->zeros, n * w->groups)) {
+        return 0;
+    }
     const int rc = opdi_coded_codes(opd_arg_tensor(call, 0), scale, zero, m, w->stride, &x);
     if (rc != 1) { return rc; }
+    if (!opdi_coded_scales_fit(x.scales, scale->numel, w->scales, n * w->groups)) { return 0; }
     job.m = m;
     job.n = n;
     job.k = w->stride;
