@@ -87,10 +87,11 @@ typedef struct opd_backend_desc {
        opd_return_tensor or opd_results_from_fake.  Returns 0, -1 for an error, or 1, before it has made a result, if it
        has no kernel for this call.  Then, and if it is NULL, the call runs on the CPU. */
     opd_kernel blocks;
-    /* optional, from 0.9 on.  Writes the numbers of src, a contiguous tensor in blocks, to dst, a contiguous tensor of
-       a floating dtype with the same sizes.  Both are in memory of the device.  Returns 0, -1 for an error, or 1 if it
-       has no kernel for these dtypes: then, and if it is NULL, the host converts. */
-    int (*decode)(void *user, int index, opd_tensor *dst, opd_tensor *src);
+    /* optional, from 0.9 on.  Copies src to dst, in memory of the device, with the same sizes.  src is in blocks, or
+       one of the two has floats of 8 bits; the other one has a floating dtype.  Both are contiguous or, unless src is
+       in blocks, have the same strides, without gaps.  Returns 0, -1 for an error, or 1 if it has no kernel for these
+       dtypes: then, and if it is NULL, the host converts. */
+    int (*convert)(void *user, int index, opd_tensor *dst, opd_tensor *src);
 } opd_backend_desc;
 /* Registers the devices of a backend: PrivateUse1 to 3, or a backend of PyTorch other than CPU and Meta.  On its
    tensors, empty, zeros, full, copy_, to, clone, item, printing, views, random numbers and autograd then work.  Other

@@ -531,9 +531,8 @@ static int opdi_cu_blocks(opd_call *call) {
     return 1;
 }
 /* Writes the numbers of src, in blocks along its last dim, to dst, contiguous float32, float16 or bfloat16 of the same
-   sizes: see opd_backend_desc.decode. */
-static int opdi_cu_decode(void *, int index, opd_tensor *dst, opd_tensor *src) {
-    const opdi_cu_on device(index);
+   sizes.  Returns 0, -1 and sets an error, or 1 if there is no kernel. */
+static int opdi_cu_decode(opd_tensor *dst, opd_tensor *src) {
     const int last = opd_ndim(src) - 1;
     opdi_cu_blocks_floats k;
     bool across = false;
@@ -550,4 +549,9 @@ static int opdi_cu_decode(void *, int index, opd_tensor *dst, opd_tensor *src) {
     k.out = opdi_cu_data<void>(dst);
     k.type = type;
     return opdi_cu_blocks_floats_run(opd_dtype(src), k);
+}
+/* See opd_backend_desc.convert. */
+static int opdi_cu_stored_convert(void *, int index, opd_tensor *dst, opd_tensor *src) {
+    const opdi_cu_on device(index);
+    return opd_dtype_block(opd_dtype(src), NULL) > 1 ? opdi_cu_decode(dst, src) : opdi_cu_float8(dst, src);
 }

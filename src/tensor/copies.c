@@ -613,15 +613,22 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     if (to && to != dst) { opdi_drop(to); }
     return rc;
 }
-/* Writes the numbers of src, in blocks, to dst on the same device.  Returns 0, -1 and sets an error, or 1 if the device
-   cannot. */
-static int opdi_device_decode(opd_tensor *dst, const opd_tensor *src) {
+/* Copies src to dst on the same device, where one of them has a stored dtype, by the device's function for such copies.
+   Returns 0, -1 and sets an error, or 1 if the device cannot. */
+static int opdi_device_convert(opd_tensor *dst, const opd_tensor *src) {
     const opdi_backend *const backend = opdi_backend_of(dst->backend);
-    if (!opdi_is_block(src->dtype) || (dst->flags & OPDI_STORED) || !backend || !backend->desc.decode ||
-        !opdi_has_sizes(src, dst->dims, dst->ndim) || !(dst->flags & src->flags & OPDI_CONTIGUOUS)) { return 1; }
+    const bool blocks = opdi_is_block(src->dtype), ordered = dst->flags & src->flags & OPDI_CONTIGUOUS;
+    const opd_tensor *const plain = dst->flags & OPDI_STORED ? src : dst;
+    if (!backend || !backend->desc.convert || plain->flags & OPDI_STORED ||
+        !opdi_has_sizes(src, dst->dims, dst->ndim) || !opd_dtype_is_floating((opd_scalar_type)plain->dtype) ||
+        (plain == src && !opdi_is_float8(dst->dtype)) ||
+        (plain == dst && !blocks && !opdi_is_float8(src->dtype))) { return 1; }
+    if (!ordered && (blocks || opdi_extent(dst->dims, dst->dims + dst->ndim, dst->ndim) != dst->numel ||
+                     memcmp(dst->dims + dst->ndim, src->dims + src->ndim,
+                            (size_t)dst->ndim * sizeof *dst->dims) != 0 || opdi_overlaps_itself(dst))) { return 1; }
     int rc = -1;
     OPD_SCOPE {
-        rc = backend->desc.decode(backend->desc.user, dst->storage->index, dst, (opd_tensor *)(uintptr_t)src);
+        rc = backend->desc.convert(backend->desc.user, dst->storage->index, dst, (opd_tensor *)(uintptr_t)src);
     }
     return rc;
 }
@@ -648,7 +655,7 @@ OPDI_INTERNAL int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
         return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
     }
     if (stored) {
-        const int rc = within ? opdi_device_decode(dst, src) : 1;
+        const int rc = within ? opdi_device_convert(dst, src) : 1;
         return rc == 1 ? opdi_copy_by_host(dst, src) : rc;
     }
     if (within && opdi_device_has(OPD_OP(&op, OPDI_NAME(copy_, "aten::copy_")), dst->backend, opdi_copy__kernel)) {

@@ -1,4 +1,4 @@
-/* Tests of weights in blocks of few bits on a GPU, and of products of bytes.  Part of test_cuda.c. */
+/* Tests of weights in blocks of few bits on a GPU, of products of bytes, and of floats of 8 bits.  Part of test_cuda.c. */
 
 static const opd_scalar_type block_dtypes[] = {
     OPD_WEIGHT_F16, OPD_WEIGHT_BF16, OPD_Q4_0, OPD_Q4_1, OPD_Q5_0, OPD_Q5_1, OPD_Q8_0, OPD_Q8_1, OPD_Q8_K, OPD_Q1_0, OPD_Q2_0, OPD_IQ4_NL,
@@ -135,4 +135,31 @@ TEST(products_of_bytes) {
     opd_error_clear();
     CHECK(!opd__int_mm(to_gpu(opd_ones(OPD_INTS(2, 8), OPD_FLOAT32)), to_gpu(opd_ones(OPD_INTS(8, 8), OPD_INT8))));
     CHECK_ERROR(OPD_ERROR_DTYPE, "Expected self to be int8 or uint8, but got float32");
+}
+/* All codes of floats of 8 bits, and numbers of all sizes, to the bit; also of strided tensors; products with scales. */
+TEST(floats_of_8_bits) {
+    static const opd_scalar_type eights[] = {OPD_FLOAT8_E5M2, OPD_FLOAT8_E4M3FN, OPD_FLOAT8_E5M2FNUZ, OPD_FLOAT8_E4M3FNUZ, OPD_FLOAT8_E8M0FNU};
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 15; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type eight = eights[k / 3], type = types[k % 3];
+            opd_tensor *codes = opd_view_dtype(opd_to_dtype(opd_arange(opd_value_int(256), OPD_INT64), OPD_UINT8), eight);
+            opd_tensor *on = opd_to_dtype(to_gpu(codes), type), *x;
+            CHECK(opd_tensor_device(on).type == OPD_CUDA);
+            CHECK(opd_equal(opd_view_dtype(to_host(on), type == OPD_FLOAT32 ? OPD_INT32 : OPD_INT16), opd_view_dtype(opd_to_dtype(codes, type), type == OPD_FLOAT32 ? OPD_INT32 : OPD_INT16)));
+            x = opd_mul(opd_randn(OPD_INTS(7, 143), OPD_FLOAT32), opd_exp(opd_mul_Scalar(opd_randn(OPD_INTS(7, 143), OPD_FLOAT32), opd_value_double(6))));
+            (void)opd_fill_(opd_narrow(x, 1, 0, 1), opd_value_double(k % 2 ? INFINITY : NAN));
+            x = opd_to_dtype(x, type);
+            if (k % 2) { x = opd_t(x); }
+            CHECK(opd_equal(opd_view_dtype(opd_contiguous(to_host(opd_to_dtype(to_gpu(x), eight))), OPD_UINT8), opd_view_dtype(opd_contiguous(opd_to_dtype(x, eight)), OPD_UINT8)));
+        }
+    }
+    OPD_SCOPE {
+        opd_tensor *a = opd_to_dtype(opd_randn(OPD_INTS(16, 32), OPD_FLOAT32), OPD_FLOAT8_E4M3FN), *b = opd_t(opd_to_dtype(opd_randn(OPD_INTS(16, 32), OPD_FLOAT32), OPD_FLOAT8_E4M3FN));
+        opd_tensor *s = opd_full(OPD_INTS(1), opd_value_double(0.5), OPD_FLOAT32);
+        opd_tensor *got = opd__scaled_mm_full(to_gpu(a), to_gpu(b), to_gpu(s), to_gpu(s), NULL, NULL, opd_value_int(OPD_FLOAT32), false);
+        as_on_host("a product with scales", got, opd__scaled_mm_full(a, b, s, s, NULL, NULL, opd_value_int(OPD_FLOAT32), false), 1e-5);
+    }
+    CHECK_OK();
 }
