@@ -12,7 +12,7 @@ static opd_tensor *opdi_varlen_offsets(opd_tensor *offsets, const char *name, in
     if (offsets->ndim != 1 || offsets->numel < 1 || (offsets->dtype != OPD_INT32 && offsets->dtype != OPD_INT64)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_varlen_attention: %s must be int32 or int64 [texts + 1], but is a %d-D "
                        "tensor of %s with %lld elements", name, (int)offsets->ndim,
-                       opd_dtype_name(OPDI_DTYPE(offsets)), (long long)offsets->numel);
+                       opd_dtype_name(opd_dtype(offsets)), (long long)offsets->numel);
         return NULL;
     }
     opd_tensor *const host = opd_to_device(opd_detach(offsets), opd_device_make(OPD_CPU, -1), OPD_INT64);
