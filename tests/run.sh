@@ -104,7 +104,7 @@ one() {
     if [ "$RUN_LANGUAGE" = c++ ] && head -n 10 "$file" | grep -q 'C ONLY'; then build=$CC source="-x c $file -x none"; fi
     build="$build $RUN_FLAGS $RUN_QUICK $source $RUN_OBJECT"
     # this file calls private functions of the files of src/, and contains what inside.o contains
-    if [ "$file" = "$RUN_WHOLE" ] && [ -n "$RUN_APART" ]; then
+    if [ "$file" = "$RUN_WHOLE" ] && [ -n "${RUN_APART:-}" ]; then
         build="$CC $RUN_FLAGS -w -O0 -U_FORTIFY_SOURCE -DOPDI_APART -I${0%/*}/../src -I$RUN_APART $file $RUN_APART/libopdispatch.a"
     fi
     passed=0; failed=0; skipped=0; built=; rc=0; by_tcc=

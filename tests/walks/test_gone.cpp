@@ -51,6 +51,12 @@ static opd_module *a_module;
 static opd_value results[64];
 static opd_derivative *a_derivative, *another;
 static opd_tensor **no_outputs() { return outputs; }
+static opd_audit *an_audit;
+static opd_audit *next_audit() {                  /* after an error, an audit can only be ended */
+    if (an_audit) { (void)opd_audit_end(an_audit); }
+    opd_error_clear();
+    return an_audit = opd_audit_begin("/dev/null", 0);
+}
 TENSORS(opd_tensor *, next_tensor())
 TENSORS(const opd_tensor *, next_tensor())
 TENSORS(opd_tensor *const *, next_list())
@@ -76,6 +82,7 @@ GIVEN(opd_graph *, a_graph)
 GIVEN(opd_scaler *, a_scaler)
 GIVEN(opd_value *, results)
 GIVEN(opd_module *, a_module)
+GIVEN(opd_audit *, next_audit())
 GIVEN(const opd_module *, a_module)
 GIVEN(opd_derivative *, a_derivative)
 FOREIGN(opd_call *)
@@ -152,6 +159,9 @@ TEST(every_function_that_takes_a_tensor) {
 #define PROBE(R, name, n, types) probe(#name, name);
 #define PROBE_V(name, n, types) probe(#name, name);
     OPDI_HOST_FUNCTIONS(PROBE, PROBE_V)
+    if (an_audit) { (void)opd_audit_end(an_audit); }
+    an_audit = NULL;
+    opd_error_clear();
     opd_module_free(a_module);
     opd_scaler_free(a_scaler);
     opd_graph_free(a_graph);
