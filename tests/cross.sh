@@ -136,10 +136,19 @@ older() {
         gcc -O0 $source "$object" -o "$tmp/$name" -lm -lpthread >"$tmp/out" 2>&1 || bad "test_$name.c does not build" "$tmp/out"
         [ -z "$level" ] || run_test $name env OPD_CPU_LEVEL=$level "$tmp/$name"
     done
+    if gcc -O0 -Iexamples "$tmp/examples/digits.c" "$object" -o "$tmp/digits" -lm -lpthread >"$tmp/out" 2>&1; then
+        same_digits env OPD_CPU_LEVEL="${level:-2}" "$tmp/digits"
+    else bad 'digits.c does not build' "$tmp/out"; fi
     have qemu-x86_64 || { skip 'no qemu-x86_64'; return; }
     gcc -O0 "$tmp/examples/quickstart.c" "$object" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1
     example quickstart.c tests/golden/quickstart.out qemu-x86_64 -cpu $processor "$tmp/program"
     run_test kernels qemu-x86_64 -cpu $processor "$tmp/kernels" $few
+}
+# same_digits RUN...: RUN is examples/digits.c, which has to print the hash of the weights in golden/same_training.txt.
+same_digits() {
+    if $limit "$@" --steps 20 --hash --data examples/data/digits.txt >"$tmp/out" 2>&1 &&
+       grep -q "$(sed -n 's/^digits: //p' tests/golden/same_training.txt)" "$tmp/out"; then good
+    else bad 'digits.c --hash says something else' "$tmp/out"; fi
 }
 # trains COMPILER FLAGS RUN...: trains in the mode of same bits, and compares the weights with golden/same_training.txt.
 trains() {
@@ -219,6 +228,7 @@ emscripten() {
     example quickstart.c tests/golden/quickstart.out node "$tmp/quickstart.js"
     if $limit node "$tmp/digits.js" --epochs 1 --plain >"$tmp/out" 2>&1 && grep -q "$digits" "$tmp/out"; then good
     else bad "digits.c does not say $digits" "$tmp/out"; fi
+    same_digits node "$tmp/digits.js"
     if emcc -O1 tests/walks/test_same_training.c "$tmp/$target.o" -o "$tmp/same.js" -lm -sALLOW_MEMORY_GROWTH -sSINGLE_FILE \
         -sNODERAWFS >"$tmp/out" 2>&1; then run_test same_training node "$tmp/same.js"
     else bad 'test_same_training.c does not build' "$tmp/out"; fi
