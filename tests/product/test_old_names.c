@@ -60,7 +60,8 @@ TEST(old_long_forms) {
     OPD_SCOPE {
         opd_tensor *const x = opd_reshape(opd_arange(OPD_V(6), OPD_FLOAT64), OPD_INTS(2, 3)), *rets[2];
         opd_tensor *const place = opd_reshape(opd_ones(OPD_INTS(1), OPD_INT64), OPD_INTS(1));
-        const opd_tensors pair = OPD_TENSORS(x, x), where = OPD_TENSORS(place);
+        opd_tensor *const both[] = {x, x};        /* in C++, what OPD_TENSORS makes would end with its statement */
+        const opd_tensors pair = opd_tensors_of(both, 2), where = opd_tensors_of(&place, 1);
         CHECK_INT(opd_size(opd_cat_full(pair, 1), 1), 6);
         CHECK_INT(opd_size(opd_stack_full(pair, 2), 2), 2);
         CHECK_INT(opd_ndim(opd_flatten_full(x, 0, 1)), 1);
