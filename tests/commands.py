@@ -97,6 +97,8 @@ ROWS = {
      './bench_scaling --table bench/scaling.txt --bucket 1 --per-node 8 --plot bench/scaling.svg'): ('run', {}, 'bench/scaling.svg'),
     ('examples/guide/11-processes.md', 'mpicc -O2 -DSCALING_MPI bench/scaling.c -o bench_scaling_mpi -lm && '
      'mpirun -n 2 ./bench_scaling_mpi --bucket 1'): ('built', 'bench/scaling.c'),
+    ('examples/guide/language-models.md', './llama model.gguf --load ./opdispatch_cuda.so --device cuda --prompt "The sea is"'):
+        ('why', GPU),
     ('examples/guide/language-models.md', 'cc -O2 examples/llama.c -o llama -lm && ./llama Qwen3-0.6B-Q8_0.gguf --prompt "The sea is"'):
         ('built', 'examples/llama.c'),
     ('examples/guide/language-models.md',
