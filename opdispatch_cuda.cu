@@ -11341,7 +11341,7 @@ static const opdi_cu_registration opdi_cu_table_matmul[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:float8      conversions to and from floats of 8 bits
 //
-//  Bit for bit those of the CPU: rounded to nearest even, numbers that are too large become infinite or NaN.
+//  The results have the CPU's bits: rounded to nearest even, numbers that are too large become infinite or NaN.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* See opdi_f8_form in src/types/types.h.  scale: float8_e8m0fnu, an exponent without sign and mantissa. */

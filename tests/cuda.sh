@@ -160,7 +160,7 @@ check_cuda_emulated_models() {
     awk 'NR == FNR { most[$1] = $2; n++; next } !($1 in most) || $2 > most[$1] { print $1 ": " $2 " launches, not " most[$1] } { n-- }
          END { if (n) { print n " models are missing" } }' "$listed" "$tmp/launches.txt"
 }
-# Language models on a GPU: their logits, texts and trained adapters are those of llama.cpp and transformers.
+# Language models on a GPU: llama.cpp and transformers give the same logits, texts and trained adapters.
 check_cuda_emulated_llama() {
     emulated
     sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/examples/llama.c" >"$tmp/llama.c"

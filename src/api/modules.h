@@ -145,7 +145,7 @@ OPD_NEW opd_tensor *opd_init_sparse_(opd_tensor *tensor, double sparsity, double
    tensors. */
 OPD_NEW int opd_tensor_sha256(opd_tensor *const *tensors, int count, char *text);
 /* Audits say where two runs of a training part: in which step and tensor, in forward, backward or the update.  A run
-   writes a text file with hashes of its tensors.  A run that repeats it compares its tensors with those of the file.
+   writes a text file with hashes of its tensors.  A run that repeats it compares its tensors with the file.
        opd_audit *audit = again ? opd_audit_check("run.audit", 0) : opd_audit_begin("run.audit", 0);
        opd_audit_module(audit, NULL, module);
        for (...) {

@@ -756,7 +756,7 @@ typedef struct opdi_byte_job {
     int32_t *y;
 } opdi_byte_job;
 /* A product of codes x [m, k] with rows of codes w [n, k] that have a scale for each group of elements, scales [n, k /
-   group].  Behind the rows of x is a row of ones.  x_scales and x_zeros are those of each row of x, `step` apart.
+   group].  Behind the rows of x is a row of ones.  x_scales and x_zeros have a number for each row of x, `step` apart.
        y[i][j] = x_scales[i] * sum over k of (x[i][k] - x_zeros[i]) * w[j][k] * scales[j][k / group] + bias[j]
    bias may be NULL. */
 typedef struct opdi_group_job {

@@ -53,10 +53,10 @@ static void opdi_same_check(void) {
     if (opdi_cpu_same_level() == 0 && !OPDI_LOAD(&told)) {
         OPDI_STORE(&told, 1);
 #if defined(OPDI_VECTORS)
-        opd_warn("same bits: this processor has no AVX2, so the bits are not those of other processors, unless the "
+        opd_warn("same bits: this processor has no AVX2, so the bits differ from other processors', unless the "
                  "program is compiled with OPD_NO_SIMD");
 #else
-        opd_warn("same bits: the bits are not those of other processors, because the program is compiled without "
+        opd_warn("same bits: the bits differ from other programs', because this program is compiled without "
                  "optimisation, or by a compiler without vectors");
 #endif
     }

@@ -402,7 +402,7 @@ TEST(other_overloads_are_no_layers) {
         check_both(graph, y, 2, i < 2, all, i == 3 ? 4 : 3);
     }
 }
-/* Scales of dequantize_per_token broadcast; they may be those of columns, or of a part of the rows. */
+/* Scales of dequantize_per_token broadcast; they may belong to columns, or to a part of the rows. */
 TEST(scales_of_tokens_broadcast) {
     static const int64_t sizes[][3] = {{0, 0, 16}, {0, 4, 1}, {1, 4, 1}, {2, 1, 1}};
     for (int i = 0; i < 4; i++) {
@@ -418,7 +418,7 @@ TEST(scales_of_tokens_broadcast) {
         check_both(graph, &y, 1, 1, rest, 4);
     }
 }
-/* Tokens whose scales are known to be those of the rows are multiplied as integers. */
+/* Tokens are multiplied as integers if each row is known to have its own scale. */
 TEST(scales_of_tokens_from_rows) {
     OPD_SCOPED;
     opd_graph *graph = opd_graph_new();

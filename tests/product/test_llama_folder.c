@@ -306,7 +306,7 @@ static void check_ids(const char *text, bool control, int64_t words, const int32
     tok_free(v);
 }
 #define IDS(...) (const int32_t[]){__VA_ARGS__}, (int64_t)(sizeof (const int32_t[]){__VA_ARGS__} / sizeof (int32_t))
-/* The expected tokens are those of the library tokenizers. */
+/* The library tokenizers gives the expected tokens. */
 TEST(special_tokens_as_in_tokenizers) {
     copy_folder("llama3");                        /* the name of a special token is no word, even with ignore_merges */
     edit("tokenizer.json", "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r", "\\\\s+|[^\\\\r");

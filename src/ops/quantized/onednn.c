@@ -72,7 +72,12 @@ static int opdi_onednn_check_ending(const opdi_onednn_layer *layer) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the operation %.40s cannot follow this layer%s", name, unary,
                         none ? "" : " and a binary operation, only relu");
     }
-    if (layer->numbers.n < (opdi_onednn_is(unary, "hardtanh") ? 2 : opdi_onednn_is(unary, "leaky_relu") ? 1 : 0)) {
+    bool numbers = true;
+    for (int i = 0; i < (opdi_onednn_is(unary, "hardtanh") ? 2 : opdi_onednn_is(unary, "leaky_relu")); i++) {
+        const int tag = i < layer->numbers.n ? (int)layer->numbers.u.list[i].tag : OPD_TAG_NONE;
+        numbers = numbers && (tag == OPD_TAG_FLOAT || tag == OPD_TAG_INT || tag == OPD_TAG_BOOL);
+    }
+    if (!numbers) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s needs %s", name, unary,
                         opdi_onednn_is(unary, "hardtanh") ? "two numbers, min_val and max_val" : "its negative slope");
     }
@@ -187,7 +192,8 @@ static int opdi_onednn_ending(const opdi_onednn_layer *layer, bool last, double 
     ending[7] = last;
     return bytes || last ? 8 : limited || relu ? 2 : 0;
 }
-/* Calls a layer's own operator, `op`, whose arguments count to 16 with those of the ending; and what follows it. */
+/* Calls a layer's own operator, `op`, and what follows it.  args: its arguments, of which number `at` and the three
+   after it describe what follows. */
 static opd_tensor *opdi_onednn_run(opd_call *call, const opdi_onednn_layer *layer, opd_op *op, opd_value *args,
                                    int at) {
     double ending[8];
@@ -368,7 +374,7 @@ static opd_tensor *opdi_onednn_last(opd_tensor *y) {
     return !y || y->flags & OPDI_BATCHED ? y
         : opd_contiguous_full(y, y->ndim == 5 ? OPDI_FORMAT_LAST_3D : OPDI_FORMAT_LAST);
 }
-/* Returns whether the sizes of `other` differ from those of the result.  numbers: stride, padding and dilation. */
+/* Returns whether `other` has other sizes than the result.  numbers: stride, padding and dilation. */
 static bool opdi_onednn_sum_fails(const opdi_onednn_layer *layer, int64_t numbers[3][3]) {
     const int64_t *const x = opdi_sizes(layer->x), *const w = opdi_sizes(layer->w), *const y = opdi_sizes(layer->other);
     const int dims = layer->w->ndim - 2;

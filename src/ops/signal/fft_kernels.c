@@ -154,7 +154,8 @@ static void opdi_fft_steps_here(opdi_fft_steps *steps, bool twice) {
 #include "fft_lines.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Sets cosine[j] and sine[j] to those of 2 pi (at + j) step / order, for j < 8, with the same bits on all machines. */
+/* Sets cosine[j] and sine[j] to the cosine and sine of 2 pi (at + j) step / order, for j < 8, with the same bits on all
+   machines. */
 static void opdi_fft_circle(int64_t at, int64_t step, int64_t order, double cosine[8], double sine[8]) {
     double angle[8];
     for (int64_t j = 0; j < 8; j++) { angle[j] = 6.283185307179586476925 * (double)((at + j) * step) / (double)order; }
