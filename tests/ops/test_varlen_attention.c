@@ -62,6 +62,45 @@ TEST(varlen_attention_has_derivatives) {
     }
     CHECK_OK();
 }
+/* A function of rows, whose offsets are `user`, or input 1. */
+static int by_offsets(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const at = n > 1 ? in[1] : (opd_tensor *)user;
+    out[0] = opd_varlen_attention(in[0], in[0], in[0], at, at, -1, 0, opd_value_none());
+    return out[0] ? 1 : -1;
+}
+/* Offsets with data are constants in traces and for fake tensors; offsets that a graph gets as an input are an error. */
+TEST(varlen_attention_in_other_mechanisms) {
+    static const int32_t two[] = {0, 3, 7}, gaps[] = {0, -1, 3, -1, 7, -1};
+    OPD_SCOPE {
+        opd_tensor *x = opd_randn(OPD_INTS(7, 2, 4), OPD_FLOAT64), *at = ints(two, 3), *want, *got = NULL, *in[2] = {x, at}, *each[3];
+        CHECK_INT(by_offsets(at, &x, 1, &want), 1);
+        opd_tensor *const wide = opd_select(opd_reshape(ints(gaps, 6), OPD_INTS(3, 2)), 1, 0);
+        CHECK(by_offsets(wide, &x, 1, &got) == 1 && opd_equal(got, want));
+        opd_graph *graph = opd_graph_trace(by_offsets, at, &x, 1, NULL);
+        CHECK_OR_RETURN(graph != NULL);
+        x = opd_randn(OPD_INTS(7, 2, 4), OPD_FLOAT64);
+        CHECK(by_offsets(at, &x, 1, &want) == 1 && opd_graph_run(graph, &x, 1, &got, 1) == 1 && opd_equal(got, want));
+        opd_graph_free(graph);
+        CHECK(!opd_graph_trace(by_offsets, NULL, in, 2, NULL));
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "the data of a traced tensor");
+        opd_tensor *const three = opd_randn(OPD_INTS(3, 7, 2, 4), OPD_FLOAT64);
+        CHECK_INT(opd_vmap(by_offsets, at, &three, 1, NULL, &got, 1), 1);
+        for (int i = 0; i < 3; i++) {
+            x = opd_select(three, 0, i);
+            CHECK_INT(by_offsets(at, &x, 1, &each[i]), 1);
+        }
+        CHECK(opd_equal(got, opd_stack(opd_tensors_of(each, 3), 0)));
+        OPD_FAKE_MODE {
+            opd_tensor *const fake = opd_fake_tensor(x);
+            got = opd_varlen_attention(fake, fake, fake, at, at, -1, 0, opd_value_none());
+            CHECK(got && opd_size(got, 0) == 7 && opd_size(got, 2) == 4);
+            CHECK(!opd_varlen_attention(fake, fake, fake, opd_fake_tensor(at), at, -1, 0, opd_value_none()));
+            CHECK(strstr(opd_error_message(), "has no data") != NULL);
+            opd_error_clear();
+        }
+    }
+    CHECK_OK();
+}
 TEST(varlen_attention_without_rows) {
     OPD_SCOPE {
         const int32_t none[] = {0, 0};

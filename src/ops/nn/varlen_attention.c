@@ -6,29 +6,33 @@
 //  Each text is one call of scaled_dot_product_attention, so that its kernels on all devices, its derivatives and all
 //  transforms hold here, too.
 
-/* Reads offsets [texts + 1], the places where texts begin in `rows` rows, and the end of the last.  Returns them as
-   int64 on the host, or NULL and sets an error. */
-static opd_tensor *opdi_varlen_offsets(opd_tensor *offsets, const char *name, int64_t rows) {
+/* Reads offsets [texts + 1], the places where texts begin in `rows` rows, and the end of the last.  Returns them, or
+   NULL and sets an error.  Offsets on the CPU are read without operators, so that a trace and fake tensors may have
+   offsets with data, which are constants there. */
+static const int64_t *opdi_varlen_offsets(opd_tensor *offsets, const char *name, int64_t rows) {
     if (offsets->ndim != 1 || offsets->numel < 1 || (offsets->dtype != OPD_INT32 && offsets->dtype != OPD_INT64)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_varlen_attention: %s must be int32 or int64 [texts + 1], but is a %d-D "
                        "tensor of %s with %lld elements", name, (int)offsets->ndim,
                        opd_dtype_name(opd_dtype(offsets)), (long long)offsets->numel);
         return NULL;
     }
-    opd_tensor *const host = opd_to_device(opd_detach(offsets), opd_device_make(OPD_CPU, -1), OPD_INT64);
-    int64_t before = 0;
-    for (int64_t i = 0; host && i < host->numel; i++) {
-        const int64_t at = opd_item_i64(opd_select(host, 0, i));
-        if (!opd_ok()) { return NULL; }
+    const opd_tensor *const host = offsets->backend == OPD_CPU ? offsets
+        : opd_to_device(opd_detach(offsets), opd_device_make(OPD_CPU, -1), OPD_INT64);
+    const int64_t *const wide = host && host->dtype == OPD_INT64 ? opd_data_i64(host) : NULL;
+    const int32_t *const brief = host && host->dtype == OPD_INT32 ? opd_data_i32(host) : NULL;
+    int64_t *const all = wide || brief ? (int64_t *)opdi_scope_alloc((size_t)host->numel * sizeof *all) : NULL;
+    for (int64_t i = 0; all && i < host->numel; i++) {
+        const int64_t place = i * host->dims[1], before = i ? all[i - 1] : 0;
+        const int64_t at = wide ? wide[place] : brief[place];
         if (at < before || at > rows || (i == 0 && at != 0) || (i + 1 == host->numel && at != rows)) {
             (void)opd_fail(OPD_ERROR_INDEX, "opd_varlen_attention: element %lld of %s is %lld, but offsets must begin "
                            "with 0, never fall, and end with the number of rows, %lld", (long long)i, name,
                            (long long)at, (long long)rows);
             return NULL;
         }
-        before = at;
+        all[i] = at;
     }
-    return host;
+    return all;
 }
 /* Checks the tensors that do not depend on offsets.  Returns 0, or -1 and sets an error. */
 static int opdi_varlen_check(opd_tensor *const *in /*[3]*/, int64_t left, int64_t right) {
@@ -75,18 +79,17 @@ static opd_tensor *opdi_varlen_text(opd_tensor *const *in /*[3]*/, int64_t at, i
 static opd_tensor *opdi_varlen_all(opd_tensor *const *in /*[3]*/, opd_tensor *offsets_q, opd_tensor *offsets_k,
                                    int64_t left, int64_t right, opd_value scale) {
     if (opdi_varlen_check(in, left, right)) { return NULL; }
-    opd_tensor *const q = opdi_varlen_offsets(offsets_q, "offsets_q", in[0]->dims[0]);
-    opd_tensor *const k = q ? opdi_varlen_offsets(offsets_k, "offsets_k", in[1]->dims[0]) : NULL;
-    if (!k) { return NULL; }
-    if (q->numel != k->numel) {
+    const int64_t *const at = opdi_varlen_offsets(offsets_q, "offsets_q", in[0]->dims[0]);
+    const int64_t *const from = at ? opdi_varlen_offsets(offsets_k, "offsets_k", in[1]->dims[0]) : NULL;
+    if (!from) { return NULL; }
+    if (offsets_q->numel != offsets_k->numel) {
         (void)opd_fail(OPD_ERROR_SHAPE, "opd_varlen_attention: offsets_q and offsets_k must have as many elements, but "
-                       "have %lld and %lld", (long long)q->numel, (long long)k->numel);
+                       "have %lld and %lld", (long long)offsets_q->numel, (long long)offsets_k->numel);
         return NULL;
     }
-    const int64_t *const at = opd_data_i64(q), *const from = opd_data_i64(k);
-    opd_tensor **const parts = opdi_scope_tensors((int)q->numel);
+    opd_tensor **const parts = opdi_scope_tensors((int)offsets_q->numel);
     int64_t n = 0;
-    for (int64_t i = 0; parts && i + 1 < q->numel; i++) {
+    for (int64_t i = 0; parts && i + 1 < offsets_q->numel; i++) {
         const int64_t rows = at[i + 1] - at[i];
         if (rows == 0) { continue; }
         parts[n++] = opdi_varlen_text(in, at[i], rows, from[i], from[i + 1] - from[i], left, right, scale);
