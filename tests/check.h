@@ -230,16 +230,21 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
 #define CHECK_MAIN_ADD(add) \
     int main(int argc, char **argv) { check_source = __FILE__; check_walking = true; add(); return check_main(argc, argv, __FILE__); }
 
+/* Returns which of `parts` shares this run visits.  CHECK_TURN in the environment selects it: every twelfth commit has
+   the next share, because some checks run for every second, third or fourth commit only, and must meet all shares. */
+OPD_UNUSED static size_t check_share(size_t parts) {
+    const char *const turn = getenv("CHECK_TURN");
+    return (turn ? (size_t)atoi(turn) : 0) / 12 % parts;
+}
 /* Divides the names that a test file walks over into `parts` shares, in a different way for each file.  Returns whether
-   `name` belongs to the share that CHECK_TURN in the environment selects.  With parts = 4, the turns 0 to 3 together
-   have all names. */
+   this run visits the share of `name`. */
 static const char *check_source = "";
 OPD_UNUSED static bool check_shares(const char *name, unsigned parts) {
-    const char *const turn = getenv("CHECK_TURN"), *slash = strrchr(check_source, '/'), *at;
+    const char *const slash = strrchr(check_source, '/'), *at;
     unsigned hash = 5381;
     for (at = slash ? slash : check_source; *at; at++) { hash = hash * 33 ^ (unsigned char)*at; }
     for (at = name; *at; at++) { hash = hash * 33 ^ (unsigned char)*at; }
-    return parts < 2 || (hash >> 4) % parts == (turn ? (unsigned)atoi(turn) : 0) % parts;
+    return parts < 2 || (hash >> 4) % parts == check_share(parts);
 }
 /* Returns whether a walk visits `name`.  With CHECK_PART=4 in the environment, the walk visits one of four shares.
    This is for builds that repeat a walk that another build does completely. */
@@ -250,10 +255,10 @@ OPD_UNUSED static bool check_walks(const char *name) {
 /* Returns whether a loop over the numbers from 0 to count - 1 visits number `at`: all of them, or with CHECK_PART=4 every
    fourth, but at least one. */
 OPD_UNUSED static bool check_visits(size_t at, size_t count) {
-    const char *const said = getenv("CHECK_PART"), *const turn = getenv("CHECK_TURN");
+    const char *const said = getenv("CHECK_PART");
     size_t parts = said ? (size_t)atoi(said) : 1;
     if (parts > count) { parts = count; }
-    return parts < 2 || at % parts == (turn ? (size_t)atoi(turn) : 0) % parts;
+    return parts < 2 || at % parts == check_share(parts);
 }
 /* The same for walks that call a compiler for each name.  With CHECK_COMPILED_PART=8, which tests/run.sh sets if it runs
    without --whole and without a name, these walks visit one of eight shares, too. */

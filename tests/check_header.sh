@@ -386,6 +386,7 @@ check_static_in_two_files() {
 }
 # Each build line of the manual compiles a small program, with the flags of the line, but without -O2.
 check_build_lines() {
+    turn 1 2 || { echo "$another_turn"; return; }
     first_comment | sed -n 's/^[ *]*\(\$ *\)\{0,1\}\(\(cc\|gcc\|clang\|tcc\|c++\|g++\|clang++\) .*\)/\2/p' |
         grep -E '\.(c|cpp|cc)( |$)' | sed 's/  *\(\/\*\|#\|(\).*//' >"$tmp/lines"
     [ -s "$tmp/lines" ] || echo "the first comment has no build line"
@@ -524,6 +525,7 @@ says() {
 # Without the built-in operators, a program's own operator and its derivative run.  A call of an operator that was left
 # out fails with an error that says so.
 check_core_alone() {
+    turn 1 2 || { echo "$another_turn"; return; }
     quiet $quick_c $strict_c -O0 -DOPD_NO_OPERATORS $inc -c "$programs/implementation.c" -o "$tmp/core.o"
     build_run core $quick_c -O0 $inc "$programs/core.c" "$tmp/core.o"
     build_run core_device $quick_c -O0 $inc "$root/tests/product/core_device.c" "$tmp/core.o"
@@ -555,6 +557,7 @@ check_families() {
 # function that frees or closes something does nothing, and plug-ins can be loaded.
 tools='TRANSFORMS GRAPHS CHECKING TRAINING EXCHANGE MODULES PROFILER AUTOCAST'
 check_tools() {
+    turn 0 2 || { echo "$another_turn"; return; }
     flags=
     for tool in $tools; do
         flags="$flags -DOPD_NO_$tool"

@@ -318,6 +318,7 @@ seen=-O3 run=-O3 unoptimised='-O0 -Xcicc -O0 -Xptxas -O0'
 command -v nvidia-smi >/dev/null 2>&1 || run=$unoptimised
 command -v "${CUOBJDUMP:-cuobjdump}" >/dev/null 2>&1 || [ -x /usr/local/cuda/bin/cuobjdump ] || seen=$run
 check_cuda_builds() {
+    turn 1 2 || { echo "$another_turn"; return; }
     no_nvcc && return
     quiet "$NVCC" $seen -arch="$arch" -Xcompiler -Wall,-Wextra -I"$root" -c "$root/opdispatch_cuda.cu" -o "$tmp/companion.o"
 }

@@ -67,6 +67,7 @@ check_four_digits() {
     sized four_digits $arm "$(${arm%gcc}size "$tmp/digits.o" | awk 'NR == 2 { print $1 }')"
 }
 check_no_warnings() {
+    turn 1 2 || { echo "$another_turn"; return; }
     for cc in 'gcc -std=c11' 'clang -std=c11' 'g++ -x c++ -std=c++11' 'clang++ -x c++ -std=c++11'; do
         have "${cc%% *}" || continue
         # gcc warns of unused code only when it compiles; check_first_program compiles the same code as C
@@ -127,6 +128,7 @@ check_random() {
 # Features that use operators that the program does not call work as without OPD_LEAN, or give an error: kernels that
 # the program registers for built-in operators, the choice among overloads, and autocast on other devices.
 check_as_whole() {
+    turn 1 2 || { echo "$another_turn"; return; }
     source_of whole '        opd_tensor *x = opd_full(OPD_INTS(2, 2), OPD_V(3), OPD_FLOAT32), *out;
         opd_graph *graph = opd_graph_new();
         opd_graph_value *in[] = {opd_graph_input(graph, "x", NULL), opd_graph_constant(graph, opd_value_int(0))}, *y[2];
@@ -357,6 +359,7 @@ check_web() {
 }
 # OPD_LEAN works together with the macros that leave something out.
 check_left_out() {
+    turn 0 2 || { echo "$another_turn"; return; }
     for macro in STATIC NO_OPERATORS NO_OP_CONV NO_OP_NORM NO_COMPLEX NO_TRANSFORMS NO_GRAPHS NO_TRAINING NO_EXCHANGE NO_CHECKING \
         NO_MODULES NO_AUTOCAST NO_SCRIPTS NO_COLLECTIVES NO_COMPILER NO_PLUGINS NO_THREADS NO_SIMD AOTI; do
         quiet $quick -fsyntax-only -Wall -Wextra -Werror -DOPD_$macro $lean "$tmp/first.c"

@@ -440,7 +440,9 @@ def wrong_lists():
 
 #-- the tables of platforms and of the parts of .ci/run ----------------------------------------------------------------
 
-ALWAYS, SECOND, RELEASE, BY_HAND = TIMES = 'every change', 'every second change', 'before a release', 'by hand'
+TURNS = ['every change', 'every second change', 'every third change', 'every fourth change']
+TIMES = TURNS + ['before a release', 'by hand']
+ALWAYS, SECOND, RELEASE, BY_HAND = TURNS[0], TURNS[1], TIMES[-2], TIMES[-1]
 TURN = re.compile(r'\$\(its_turn ([^)]*)\)')
 PART = re.compile(r'''(?:^|\s)part (?:'([^']*)'|"([^"]*)") (.*)''')
 
@@ -454,7 +456,8 @@ def ci_parts():
         if line.strip().startswith('#- '):
             purpose = line.strip()[3:]
         elif part and not line.startswith('#'):
-            found[part.group(1) or part.group(2)], purpose = (part.group(3), when, purpose), None
+            often = SECOND if re.search(r'(^| )second \d part ', line) else when
+            found[part.group(1) or part.group(2)], purpose = (part.group(3), often, purpose), None
     return found
 
 
@@ -468,7 +471,8 @@ def place_of(script, line, parts):
         return 'sh %s %s' % (script, check.group(1)), ALWAYS
     word = target.group(1) if script == 'tests/cross.sh' and target else ''
     times = [when for command, when, _ in parts.values() if script in command and (not word or word in TURN.sub('', command).split())]
-    times += [SECOND for command, _, _ in parts.values() if word and word in ' '.join(TURN.findall(command)).split()]
+    for turns in (group.split() for command, _, _ in parts.values() for group in TURN.findall(command)):
+        times += [TURNS[len(turns) - 1]] if word in turns else []
     return ('sh %s %s' % (script, word)).strip(), min(times, key=TIMES.index) if times else BY_HAND
 
 
