@@ -236,6 +236,15 @@ static int opdi_aoti_int4_mm(const opd_value *args, void *const *handles, opd_va
     opd_op *const op = opd_ok() ? OPD_OP(&product, "opdispatch::int4pack_mm") : NULL;
     return opdi_aoti_return(rets, op ? opd_call_op(op, values, 5) : NULL);
 }
+/* Calls a layer of codes with a second tensor, args[6].  PyTorch writes a "sum" to this tensor, which the model then
+   reads, though the schema does not say so.  Returns 0, or -1 and sets an error. */
+static int opdi_aoti_coded_linear_binary(const opd_value *args, void *const *handles, opd_value *rets) {
+    static opd_op *op;
+    const bool sum = args[13].tag == OPD_TAG_STR && strcmp(args[13].u.s, "sum") == 0;
+    (void)handles;
+    opd_tensor *const y = opd_call_op(OPD_OP(&op, "onednn::qlinear_pointwise.binary_tensor"), args, 18);
+    return opdi_aoti_return(rets, y && sum ? opd_copy_(args[6].u.t, y) : y);
+}
 /* Calls a convolution of codes, whose packed weight is args[3].  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_coded_conv_of(opd_op *op, int count, const opd_value *args, void *const *handles,
                                    opd_value *rets) {
@@ -326,7 +335,8 @@ OPDI_INTERNAL const opdi_aoti_other opdi_aoti_others[] = {
      "addmm(Tensor self, Tensor a, Tensor b, Scalar beta, Scalar alpha, bool gelu) -> Tensor",
          opdi_aoti_addmm_activation},
     {"aoti_torch_cpu__qlinear_pointwise_tensor", "onednn::qlinear_pointwise.tensor", NULL},
-    {"aoti_torch_cpu__qlinear_pointwise_binary_tensor", "onednn::qlinear_pointwise.binary_tensor", NULL},
+    {"aoti_torch_cpu__qlinear_pointwise_binary_tensor", "onednn::qlinear_pointwise.binary_tensor",
+     opdi_aoti_coded_linear_binary},
     {"aoti_torch_cpu__qconv_pointwise_tensor", "onednn::qconv_pointwise.tensor", opdi_aoti_coded_conv},
     {"aoti_torch_cpu__qconv2d_pointwise_binary_tensor", "onednn::qconv2d_pointwise.binary_tensor",
      opdi_aoti_coded_conv_binary},
