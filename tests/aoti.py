@@ -4,7 +4,7 @@
 usage: python3 tests/aoti.py --program RUN_MODEL [--folder FOLDER] [name...]
 
 RUN_MODEL is the compiled program examples/run_model.c.  Compiled models and arrays are written to FOLDER (default: a
-temporary folder).  If they exist, they are used again.  Needs torch and a C++ compiler.  A model takes about 20 s.  The
+temporary folder).  If they exist, they are used again.  Needs torch, torchao and a C++ compiler.  A model takes about 20 s.  The
 last line is "N passed, N failed".  The exit status is 1 if a model failed.
 """
 import argparse
@@ -127,6 +127,53 @@ class Buffers(nn.Module):
         return {'z': z, 'x': x, 'total': self.total + 0, 't': (z.t(), y.int(), x.T @ z)}
 
 
+class Codes(nn.Module):
+    """Layers that a quantiser changes: linear ones, convolutions, sums after them, groups."""
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Conv2d(3, 16, 3, 1, 1), nn.Conv2d(16, 16, 3, 1, 1), nn.Conv2d(16, 16, 3, 1, 1)
+        self.d, self.e, self.out = nn.Conv2d(16, 16, 3, 1, 1, 1, 16), nn.Conv2d(16, 24, 3, 2, 0, 2, 2), nn.Linear(24, 12)
+        self.u, self.v, self.w = nn.Linear(12, 24), nn.Linear(24, 12), nn.Linear(12, 7, bias=False)
+
+    def forward(self, x):
+        x = F.relu(self.a(x))
+        x = F.relu(x + self.c(F.relu(self.b(x))))
+        x = F.max_pool2d(F.hardtanh(self.d(x), 0, 6), 2)
+        x = self.out(F.hardswish(self.e(x)).mean((2, 3)))
+        return self.w(self.v(F.relu(self.u(x))) + x)
+
+
+class Packed(nn.Module):
+    """Products with weights of 8 and 4 bits that are packed before."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer('a', torch.randint(-127, 127, (32, 64), dtype=torch.int8))
+        self.register_buffer('scale', torch.rand(32) / 100)
+        self.register_buffer('b', torch.ops.aten._convert_weight_to_int4pack_for_cpu(
+            torch.randint(0, 15, (32, 64), dtype=torch.int32), 1))
+        self.register_buffer('numbers', torch.randn(2, 32, 2) / 10)
+        self.register_buffer('c', torch.ops.aten._dyn_quant_pack_4bit_weight(
+            torch.randint(0, 255, (32, 32), dtype=torch.uint8), torch.rand(32, 2) / 10, None, 32, 64, 32))
+        self.register_buffer('d', torch.randn(32, 64).to(torch.float8_e4m3fn))
+
+    def forward(self, x):
+        one, d = torch.ones(()), self.d.t()
+        return (torch.ops.aten._weight_int8pack_mm(x, self.a, self.scale),
+                torch.ops.aten._weight_int4pack_mm_for_cpu(x, self.b, 32, self.numbers),
+                torch.ops.aten._dyn_quant_matmul_4bit(x, self.c, 32, 64, 32),
+                torch.ops.aten._scaled_mm(x.to(torch.float8_e4m3fn), d, one / 2, one / 4, None, None, torch.float32))
+
+
+def quantised(module, inputs, dynamic=False):
+    """Returns a module with weights and activations of 8 bits, for Inductor to lower to oneDNN's operators."""
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+    prepared = prepare_pt2e(torch.export.export(module.eval(), inputs).module(), x86.X86InductorQuantizer().set_global(
+        x86.get_default_x86_inductor_quantization_config(is_dynamic=dynamic)))
+    prepared(*inputs)
+    return convert_pt2e(prepared)
+
+
 class Linalg(nn.Module):
     def forward(self, a, b):
         _, r = torch.linalg.qr(a)
@@ -146,6 +193,7 @@ def models():
         return torch.randint(0, high, sizes, generator=g)
     outside = {'aot_inductor.package_constants_in_so': False}
     tokens, image, sequence = ints(50, 3, 9), rand(2, 3, 16, 16), rand(4, 11, 32)
+    frozen = {'freezing': True}
     return {
         'lstm': (Lstm(), (tokens,), None, {}),
         'lstm_frozen': (Lstm(), (tokens,), None, {'freezing': True}),
@@ -165,6 +213,10 @@ def models():
                  dict(outside, **{'aot_inductor.package_constants_on_disk_format': 'binary_blob'})),
         'pickled': (Mlp(), (rand(5, 16),), None,
                     dict(outside, **{'aot_inductor.package_constants_on_disk_format': 'pickle_weights'})),
+        'packed': (Packed(), (rand(5, 64),), None, frozen),
+        'codes': (lambda: quantised(Codes(), (image,)), (image,), None, frozen),
+        'codes_transformer': (lambda: quantised(Transformer(), (sequence,)), (sequence,), None, frozen),
+        'codes_dynamic': (lambda: quantised(Transformer(), (sequence,), True), (sequence,), None, frozen),
     }
 
 
@@ -175,7 +227,7 @@ def array(tensor):
 
 
 def make(folder, name, module, inputs, dynamic, config):
-    module = module.eval()
+    module = module.eval() if isinstance(module, nn.Module) else module()
     arrays = {}
     with torch.no_grad():
         program = torch.export.export(copy.deepcopy(module), inputs, dynamic_shapes=dynamic)

@@ -128,8 +128,9 @@ struct opdi_aoti_row {
 
 //== oneDNN's operators in PyTorch, vector functions ===================================================================
 
-/* A function that is not an operator of ATen, or that does not have the operator's arguments.  The schema is written
-   here.  If `compose` is NULL, the operator that the schema names is called. */
+/* A function that is not an operator of ATen, or that does not have the operator's arguments.  `schema` is a schema or,
+   if the arguments are an operator's, only its name.  If `compose` is NULL, the operator that `schema` names is
+   called. */
 typedef struct opdi_aoti_other { const char *symbol, *schema; opdi_aoti_compose compose; } opdi_aoti_other;
 typedef struct opdi_aoti_math {
     const char *name;

@@ -232,14 +232,16 @@ OPDI_INTERNAL opdi_aoti_row *opdi_aoti_row_of(opd_aoti *model, const char *symbo
         if (strcmp(symbol, opdi_aoti_others[i].symbol) == 0) { other = &opdi_aoti_others[i]; }
     }
     opd_op *op = other ? NULL : opdi_aoti_find_operator(symbol);
+    const bool written = other && strchr(other->schema, '(');
     if (other) {
-        schema = other->schema;
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(schema, "("), schema);
-        if (!other->compose) { op = opd_find_quiet(name); }
-    } else if (op && (!opd_op_schema(op) || opd_schema_print(opd_op_schema(op), text, sizeof text) >= sizeof text)) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(other->schema, "("), other->schema);
+        if (!other->compose || !written) { op = opd_find_quiet(name); }
+    }
+    if (written) { schema = other->schema; }
+    else if (op && (!opd_op_schema(op) || opd_schema_print(opd_op_schema(op), text, sizeof text) >= sizeof text)) {
         op = NULL;
     }
-    if (!op && !(other && other->compose)) { return NULL; }
+    if (!op && !(written && other->compose)) { return NULL; }
     opdi_aoti_row **rows = (opdi_aoti_row **)realloc(model->rows, (size_t)(model->nrows + 1) * sizeof *rows);
     opdi_aoti_row *row = rows ? (opdi_aoti_row *)calloc(1, sizeof *row) : NULL;
     if (rows) { model->rows = rows; }

@@ -223,20 +223,44 @@ static int opdi_aoti_addmm_activation(const opd_value *args, void *const *handle
     opd_tensor *sum = opd_call_op(OPD_OP(&addmm, "aten::addmm"), args, 5);
     return opdi_aoti_return(rets, !sum ? NULL : args[5].u.i ? opd_gelu_full(sum, "tanh") : opd_relu(sum));
 }
-static int opdi_aoti_int_mm(const opd_value *args, void *const *handles, opd_value *rets) {
+/* Multiplies by packed weights of 4 bits.  The group size args[2] is a tensor here.  How the weights are packed follows
+   from the processor for which the model was compiled.  Returns 0, or -1 and sets an error. */
+static int opdi_aoti_int4_mm(const opd_value *args, void *const *handles, opd_value *rets) {
+    static opd_op *product;
+    const char *const sets = opdi_aoti_current ? opd_aoti_metadata(opdi_aoti_current->model, "AOTI_CPU_ISA") : NULL;
+    opd_value values[5];
     (void)handles;
-    (void)rets;
-    opd_tensor *a = opd_to_dtype(args[0].u.t, OPD_INT32), *b = opd_to_dtype(args[1].u.t, OPD_INT32);
-    opd_tensor *product = a && b ? opd_mm(a, b) : NULL;
-    return product && opd_copy_(args[2].u.t, product) ? 0 : -1;
+    memcpy(values, args, 4 * sizeof *values);
+    values[2] = opd_value_int(opd_item_i64(args[2].u.t));
+    values[4] = opd_value_int(!sets ? 0 : strstr(sets, "AVX512") ? 64 : 32);
+    opd_op *const op = opd_ok() ? OPD_OP(&product, "opdispatch::int4pack_mm") : NULL;
+    return opdi_aoti_return(rets, op ? opd_call_op(op, values, 5) : NULL);
 }
-/* Multiplies args[0] by the transpose of an int8 matrix args[1], [n, k].  args[2] has a factor for each row of the
-   matrix.  Returns 0, or -1 and sets an error. */
-static int opdi_aoti_int8_mm(const opd_value *args, void *const *handles, opd_value *rets) {
+/* Calls a layer of codes with a second tensor, args[6].  PyTorch writes a "sum" to this tensor, which the model then
+   reads, though the schema does not say so.  Returns 0, or -1 and sets an error. */
+static int opdi_aoti_coded_linear_binary(const opd_value *args, void *const *handles, opd_value *rets) {
+    static opd_op *op;
+    const bool sum = args[13].tag == OPD_TAG_STR && strcmp(args[13].u.s, "sum") == 0;
     (void)handles;
-    opd_tensor *weight = opd_to_dtype(args[1].u.t, opd_dtype(args[0].u.t));
-    opd_tensor *product = weight ? opd_mm(args[0].u.t, opd_t(weight)) : NULL;
-    return opdi_aoti_return(rets, product ? opd_to_dtype(opd_mul(product, args[2].u.t), opd_dtype(args[0].u.t)) : NULL);
+    opd_tensor *const y = opd_call_op(OPD_OP(&op, "onednn::qlinear_pointwise.binary_tensor"), args, 18);
+    return opdi_aoti_return(rets, y && sum ? opd_copy_(args[6].u.t, y) : y);
+}
+/* Calls a convolution of codes, whose packed weight is args[3].  Returns 0, or -1 and sets an error. */
+static int opdi_aoti_coded_conv_of(opd_op *op, int count, const opd_value *args, void *const *handles,
+                                   opd_value *rets) {
+    opd_value values[OPDI_AOTI_ARGS];
+    const int ndim = opd_ndim(args[0].u.t);
+    memcpy(values, args, (size_t)count * sizeof *values);
+    values[3] = opd_value_tensor(opdi_aoti_ungrouped(args[3].u.t, handles[3], ndim == 3 ? 4 : ndim, false));
+    return opdi_aoti_return(rets, op && values[3].u.t ? opd_call_op(op, values, count) : NULL);
+}
+static int opdi_aoti_coded_conv(const opd_value *args, void *const *handles, opd_value *rets) {
+    static opd_op *op;
+    return opdi_aoti_coded_conv_of(OPD_OP(&op, "onednn::qconv_pointwise.tensor"), 17, args, handles, rets);
+}
+static int opdi_aoti_coded_conv_binary(const opd_value *args, void *const *handles, opd_value *rets) {
+    static opd_op *op;
+    return opdi_aoti_coded_conv_of(OPD_OP(&op, "onednn::qconv2d_pointwise.binary_tensor"), 22, args, handles, rets);
 }
 /* Computes the gradient of masked_scatter with respect to its source: the elements of the gradient args[0] that the
    mask args[1] selects, then zeros.  args[2] are the sizes of the source.  Returns 0, or -1 and sets an error. */
@@ -310,8 +334,14 @@ OPDI_INTERNAL const opdi_aoti_other opdi_aoti_others[] = {
     {"aoti_torch_cpu__addmm_activation",
      "addmm(Tensor self, Tensor a, Tensor b, Scalar beta, Scalar alpha, bool gelu) -> Tensor",
          opdi_aoti_addmm_activation},
-    {"aoti_torch_cpu__int_mm_out", "mm(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)", opdi_aoti_int_mm},
-    {"aoti_torch_cpu__weight_int8pack_mm", "mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor", opdi_aoti_int8_mm},
+    {"aoti_torch_cpu__qlinear_pointwise_tensor", "onednn::qlinear_pointwise.tensor", NULL},
+    {"aoti_torch_cpu__qlinear_pointwise_binary_tensor", "onednn::qlinear_pointwise.binary_tensor",
+     opdi_aoti_coded_linear_binary},
+    {"aoti_torch_cpu__qconv_pointwise_tensor", "onednn::qconv_pointwise.tensor", opdi_aoti_coded_conv},
+    {"aoti_torch_cpu__qconv2d_pointwise_binary_tensor", "onednn::qconv2d_pointwise.binary_tensor",
+     opdi_aoti_coded_conv_binary},
+    {"aoti_torch_cpu__weight_int4pack_mm_cpu_tensor",
+     "mm(Tensor self, Tensor mat2, Tensor group, Tensor scales_and_zeros) -> Tensor", opdi_aoti_int4_mm},
     {"aoti_torch_cpu_masked_scatter_backward",
      "masked(Tensor grad, Tensor mask, int[] sizes) -> Tensor", opdi_aoti_masked_backward},
     {"aoti_torch_cpu_set__source_Tensor", "set_(Tensor(a!) self, Tensor source) -> Tensor(a!)", opdi_aoti_set},

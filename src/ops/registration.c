@@ -158,7 +158,8 @@ static int opdi_register_quantized(void) {
         opdi_onednn_deep_conv_numbers, opdi_onednn_plane_sum_numbers, opdi_onednn_plane_sum_tensors,
         opdi_onednn_conv_pack, opdi_onednn_half_pack, opdi_onednn_half_linear, opdi_onednn_half_linear_relu,
         opdi_onednn_add, opdi_onednn_add_relu, opdi_onednn_mul, opdi_onednn_norm};
-    static const opdi_card_fn own[] = {opdi_coded_linear, opdi_coded_convolution, opdi_coded_pool};
+    static const opdi_card_fn own[] = {
+        opdi_coded_linear, opdi_coded_convolution, opdi_coded_pool, opdi_int4_product_of_block};
     static const opdi_card_fn transformers[] = {opdi_transformers_grouped, opdi_transformers_grouped_backward};
     if (OPDI_EXTRA_DEFINE_ALL("quantized_decomposed", pytorch, &all) ||
         OPDI_EXTRA_DEFINE_ALL("torchao", torchao, &all) || OPDI_EXTRA_DEFINE_ALL("opdispatch", own, &all) ||

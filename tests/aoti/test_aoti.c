@@ -147,6 +147,33 @@ TEST(handles_that_are_given_back) {
     check_handles(model);
     opd_aoti_free(model);
 }
+/* Layers of codes with packed weights, as in packages of quantised models. */
+TEST(codes) {
+    static const float linear[4] = {5.5f, 0, 8, 3.1f};
+    static const float conv[12] = {-10, -9, -8, -7, -6, -5, 12, 9, 6, 3, 0, -3};
+    static const float sum[12] = {0, 0, 0, 0, 0, 0, 18, 16, 14, 12, 10, 8};
+    static const uint8_t wants[4] = {48, 39, 93, 94};
+    float four[16];
+    opd_tensor *out[2];
+    opd_aoti *model = model_of("plain", "");
+    if (!model && opd_ok()) { SKIP("no compiler"); }
+    CHECK_OR_RETURN(model != NULL);
+    for (int i = 0; i < 16; i++) { four[i] = 32 * ((float)i + 1.5f); }
+    CHECK_INT(ask(model, 15, out), 2);
+    check_numbers(out[0], linear, 4);
+    CHECK_INT(ask(model, 16, out), 2);
+    CHECK(opd_dtype(out[0]) == OPD_UINT8 && memcmp(opd_data(out[0]), wants, 4) == 0);
+    CHECK_INT(ask(model, 17, out), 2);
+    check_numbers(out[0], conv, 12);
+    for (int run = 0; run < 2; run++) {
+        CHECK_INT(ask(model, 18, out), 2);
+        check_numbers(out[0], sum, 12);
+    }
+    CHECK_INT(ask(model, 19, out), 2);
+    check_numbers(out[0], four, 16);
+    CHECK_OK();
+    opd_aoti_free(model);
+}
 /* The model is compiled as C++, so its failures are exceptions. */
 TEST(exceptions) {
     const char *path = library_of("aoti/model.c", "exceptions", true, "");

@@ -621,6 +621,19 @@ TEST(packed_codes_tell_how_they_are_packed) {
         CHECK_INT(opd_int4_block_set(0), block);
         CHECK(near(opd__weight_int4pack_mm_for_cpu(x, packed, 32, scales), opd_linear(x, w, NULL)));
         CHECK(near(opd__weight_int4pack_mm_for_cpu(many, packed, 32, scales), opd_linear(many, w, NULL)));
+        /* a caller may know the blocks, which codes without 0 and 15 do not tell */
+        opd_value args[5];
+        opd_tensor *const equal = opd_remainder_Scalar(opd_to_dtype(q, OPD_INT32), OPD_V(5));
+        CHECK_INT(opd_int4_block_set(block), 0);
+        packed = opd__convert_weight_to_int4pack_for_cpu(equal, 1);
+        opd_tensor *const want = opd__weight_int4pack_mm_for_cpu(many, packed, 32, scales);
+        CHECK_INT(opd_int4_block_set(0), block);
+        args[0] = opd_value_tensor(many);
+        args[1] = opd_value_tensor(packed);
+        args[2] = opd_value_int(32);
+        args[3] = opd_value_tensor(scales);
+        args[4] = opd_value_int(block);
+        CHECK(near(opd_call_op(opd_find("opdispatch::int4pack_mm"), args, 5), want));
     }
     CHECK_OK();
     CHECK_INT(opd_int4_block_set(16), -1);

@@ -76,9 +76,8 @@ static int64_t opdi_int4_full(const uint8_t *packed, int64_t rows, int64_t colum
 /* Returns the rows of a block of packed codes.  A file does not tell.  Each group of a quantiser has the code 0 for its
    smallest element and 15 for the largest; if the codes are read in the wrong way, elements of two rows are mixed, and
    fewer groups have both.  Reads 128 columns (or a group) of 64 rows, because each product asks.  Returns 32 if that
-   does not decide. */
-static int64_t opdi_int4_block(const uint8_t *packed, int64_t rows, int64_t columns, int64_t group) {
-    const int chosen = opd_int4_block();
+   does not decide.  chosen: the answer, if it is known, or 0. */
+static int64_t opdi_int4_block(const uint8_t *packed, int64_t rows, int64_t columns, int64_t group, int chosen) {
     if (chosen || !columns) { return chosen ? chosen : 32; }
     const int64_t some = OPDI_MIN(rows, (int64_t)64);
     const int64_t groups = OPDI_MIN(columns / group, OPDI_MAX((int64_t)1, 128 / group));
@@ -140,9 +139,9 @@ static void opdi_int4_floats(const opdi_block_form *form, const uint8_t *at, int
         out[k] = (float)((*from >> shift & 15) - 8) * two[0] + two[1];
     }
 }
-/* Computes y [m, rows] = x [m, columns] wT.  Returns 0, or -1 and sets an error. */
+/* Computes y [m, rows] = x [m, columns] wT.  chosen: see opdi_int4_block.  Returns 0, or -1 and sets an error. */
 static int opdi_int4_product(const opd_tensor *x, const opd_tensor *packed, const opd_tensor *scales, int64_t group,
-                             float *y) {
+                             int chosen, float *y) {
     opdi_int4_rows w;
     opdi_block_job job;
     memset(&w, 0, sizeof w);
@@ -152,7 +151,7 @@ static int opdi_int4_product(const opd_tensor *x, const opd_tensor *packed, cons
     w.rows = job.n = opdi_sizes(packed)[0];
     w.columns = job.k = opdi_sizes(x)[1];
     w.group = group;
-    w.block = opdi_int4_block(w.packed, w.rows, w.columns, group);
+    w.block = opdi_int4_block(w.packed, w.rows, w.columns, group, chosen);
     w.form.elements = 2;
     w.form.bytes = 1;
     w.form.floats = opdi_int4_floats;
@@ -172,6 +171,7 @@ static int opdi_int4_product_kernel(opd_call *call) {
     opd_tensor *const x = opd_arg_tensor(call, 0), *const packed = opd_arg_tensor(call, 1),
         *const scales = opd_arg_tensor(call, 3);
     const int64_t group = opd_arg_int(call, 2), columns = x->ndim == 2 ? opdi_sizes(x)[1] : 0;
+    const int set = opd_int4_block(), chosen = set || opd_call_nargs(call) < 5 ? set : (int)opd_arg_int(call, 4);
     if (x->ndim != 2 || !opd_dtype_is_floating(OPDI_DTYPE(x)) || x->dtype == OPD_FLOAT64) {
         return opd_fail(OPD_ERROR_ARGUMENT, "_weight_int4pack_mm_for_cpu: self must be a matrix of float32, float16 or "
                         "bfloat16");
@@ -197,7 +197,7 @@ static int opdi_int4_product_kernel(opd_call *call) {
     const opd_tensor *const each = opdi_dense_as(scales, OPD_FLOAT32);
     opd_tensor *const product = opd_empty(opd_ints_of(sizes, 2), OPD_FLOAT32);
     if (!from || !codes || !each || !product ||
-        opdi_int4_product(from, codes, each, group, (float *)(void *)product->data)) { return -1; }
+        opdi_int4_product(from, codes, each, group, chosen, (float *)(void *)product->data)) { return -1; }
     return opd_copy_(out, product) ? 0 : -1;
 }
 /* The gradient of self is grad times the weight, which is the product of a unit matrix with the packed weight. */
@@ -218,6 +218,12 @@ OPDI_OP(_weight_int4pack_mm_for_cpu) {
     op->backward = opdi_int4_product_backward; op->save = "mat2, qScaleAndZeros"; op->constant = "qScaleAndZeros";
     op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
+}
+/* The same product of a weight whose blocks have 32 or 64 rows, as the file says; 0: unknown. */
+OPDI_INTERNAL void opdi_int4_product_of_block(opd_op_desc *op) {
+    op->schema = "int4pack_mm(Tensor self, Tensor mat2, int qGroupSize, Tensor qScaleAndZeros, int block) -> Tensor";
+    op->cpu = op->fake = opdi_int4_product_kernel; op->any = opd_cpu_fallback; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP;
 }
 
 //== weights of 4 bits, and activations of 8 ===========================================================================
