@@ -11384,12 +11384,12 @@ __device__ __forceinline__ float opdi_cu_f8_number(uint32_t code, const opdi_cu_
     const float value = __uint_as_float(at << (23 - form.bits)) * __uint_as_float((254 - form.bias) << 23);
     return __uint_as_float(__float_as_uint(value) | sign);
 }
-/* Converts n numbers: x of T to codes, or if TO is false, codes to x. */
+/* Converts n numbers: x of T to codes, or if TO is false, codes to x.  even: whether four at a time may be loaded. */
 template <typename T, bool TO>
-__global__ void opdi_cu_f8_kernel(T *x, uint8_t *codes, int64_t n, const opdi_cu_f8_form form) {
+__global__ void opdi_cu_f8_kernel(T *x, uint8_t *codes, int64_t n, bool even, const opdi_cu_f8_form form) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x * 4;
     for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * 4; i < n; i += step) {
-        if (i + 4 <= n) {
+        if (even && i + 4 <= n) {
             if constexpr (TO) {
                 const opdi_cu_vector<T, 4> four = opdi_cu_load_vector<4>((const T *)x + i);
                 opdi_cu_vector<uint8_t, 4> out;
@@ -11407,7 +11407,7 @@ __global__ void opdi_cu_f8_kernel(T *x, uint8_t *codes, int64_t n, const opdi_cu
             }
             continue;
         }
-        for (int64_t k = i; k < n; k++) {
+        for (int64_t k = i; k < n && k < i + 4; k++) {
             if constexpr (TO) { codes[k] = (uint8_t)opdi_cu_f8_code(opdi_cu_load<float>((const T *)x + k), form); }
             else { opdi_cu_store(x + k, opdi_cu_f8_number(codes[k], form)); }
         }
@@ -11415,8 +11415,9 @@ __global__ void opdi_cu_f8_kernel(T *x, uint8_t *codes, int64_t n, const opdi_cu
 }
 template <typename T> static int opdi_cu_f8_run(T *x, uint8_t *codes, bool to, int64_t n, const opdi_cu_f8_form &form) {
     const dim3 grid = opdi_cu_grid(opdi_cu_ceil(n, 4), 256);
-    return to ? opdi_cu_launch(opdi_cu_f8_kernel<T, true>, grid, dim3(256), 0, x, codes, n, form)
-              : opdi_cu_launch(opdi_cu_f8_kernel<T, false>, grid, dim3(256), 0, x, codes, n, form);
+    const bool even = (uintptr_t)codes % 4 == 0 && opdi_cu_aligned(x);
+    return to ? opdi_cu_launch(opdi_cu_f8_kernel<T, true>, grid, dim3(256), 0, x, codes, n, even, form)
+              : opdi_cu_launch(opdi_cu_f8_kernel<T, false>, grid, dim3(256), 0, x, codes, n, even, form);
 }
 /* Copies src to dst, of which one has floats of 8 bits, and whose elements lie in the same order.  Returns 0, -1 and
    sets an error, or 1 if there is no kernel. */
@@ -11428,8 +11429,8 @@ static int opdi_cu_float8(opd_tensor *dst, opd_tensor *src) {
     uint8_t *const codes = opdi_cu_data<uint8_t>(to ? dst : src);
     void *const x = opdi_cu_data<void>(numbers);
     const int64_t n = opd_numel(src);
+    if (n == 0) { return 0; }
     if (!codes || !x) { return -1; }
-    if ((uintptr_t)codes % 4 || !opdi_cu_aligned(x)) { return 1; }
     switch (opd_dtype(numbers)) {
         case OPD_FLOAT32: return opdi_cu_f8_run(static_cast<float *>(x), codes, to, n, form);
         case OPD_FLOAT16: return opdi_cu_f8_run(static_cast<opdi_cu_f16 *>(x), codes, to, n, form);
@@ -14055,8 +14056,13 @@ struct opdi_cu_at_mask { const void *data; int64_t batch, head, row, key; int ki
    weights.  seed: the key and the position of the first random word, in device memory.  The words of heads and rows
    are `head` and `row` apart. */
 struct opdi_cu_at_drop { float keep, scale; const uint64_t *seed; int64_t head, row; };
+/* Texts of different lengths, whose rows lie one after another: text i has the rows at[i] to at[i + 1] and the keys
+   from[i] to from[i + 1], in device memory.  A row sees the keys from `left` before its position to `right` after it
+   (-1: all of them); the last row of a text has the position of its last key.  at is NULL if there are no texts. */
+struct opdi_cu_at_texts { const int64_t *at, *from; int count, left, right; };
 struct opdi_cu_attention {
     opdi_cu_heads q, k, v, out, lse;              /* lse: [batch, head, row] of float */
+    opdi_cu_at_texts texts;
     opdi_cu_at_mask mask;
     opdi_cu_at_drop drop;
     int rows, keys, depth, group;                 /* group: number of heads of q that share a head of k and v */
@@ -14066,6 +14072,58 @@ struct opdi_cu_attention {
     float *parts, *sums;                          /* if splits > 1: the results [split, batch, head, row, depth] and
                                                      logarithms of sums [split, batch, head, row] of the parts */
 };
+//  Texts of different lengths are one element of the batch with the rows of all texts.  Blocks of `own` rows (or keys)
+//  are numbered so that text i begins with block at[i] / own + i.  So the host, which does not know the offsets, starts
+//  rows / own + texts blocks, and a block finds its text by a binary search; some blocks have nothing to do.  A kernel
+//  works on a copy of its arguments that describes only the block's text.
+
+/* Turns the attention `a` into that of the text of this block, and sets *row and *key to the text's first row and first
+   key.  BY_KEY: the block has `own` keys, otherwise rows.  Returns the first of these in the text, or -1 if the block
+   has nothing to do. */
+template <typename T, bool BY_KEY>
+__device__ __forceinline__ int opdi_cu_at_text(opdi_cu_attention &a, int own, int64_t *row, int64_t *key) {
+    const int64_t *const by = BY_KEY ? a.texts.from : a.texts.at;
+    int low = 0, high = a.texts.count;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (by[middle] / own + middle <= (int64_t)blockIdx.x) { low = middle; } else { high = middle; }
+    }
+    const int tile = (int)((int64_t)blockIdx.x - by[low] / own - low);
+    *row = a.texts.at[low];
+    *key = a.texts.from[low];
+    a.rows = (int)(a.texts.at[low + 1] - *row);
+    a.keys = (int)(a.texts.from[low + 1] - *key);
+    const int tiles = ((BY_KEY ? a.keys : a.rows) + own - 1) / own;
+    a.q.data = static_cast<T *>(a.q.data) + *row * a.q.row;
+    a.k.data = static_cast<T *>(a.k.data) + *key * a.k.row;
+    a.v.data = static_cast<T *>(a.v.data) + *key * a.v.row;
+    a.out.data = static_cast<T *>(a.out.data) + *row * a.out.row;
+    a.lse.data = static_cast<float *>(a.lse.data) + *row * a.lse.row;
+    return tile < tiles ? (tiles - 1 - tile) * own : -1;
+}
+/* Returns whether a row of a text sees a key. */
+__device__ __forceinline__ bool opdi_cu_at_seen(const opdi_cu_attention &a, int row, int key) {
+    const int back = row + a.keys - a.rows - key;
+    return (a.texts.left < 0 || back <= a.texts.left) && (a.texts.right < 0 || back >= -a.texts.right);
+}
+/* The first key that rows from `row` on see, and the number of keys up to the last that rows before `row` see. */
+__device__ __forceinline__ int opdi_cu_at_begin(const opdi_cu_attention &a, int row) {
+    const int64_t at = (int64_t)row + a.keys - a.rows - a.texts.left;
+    return a.texts.left < 0 || at < 0 ? 0 : at < a.keys ? (int)at : a.keys;
+}
+__device__ __forceinline__ int opdi_cu_at_end(const opdi_cu_attention &a, int row) {
+    const int64_t at = (int64_t)row + a.keys - a.rows + a.texts.right;
+    return a.texts.right < 0 || at > a.keys ? a.keys : at > 0 ? (int)at : 0;
+}
+/* The first row that sees keys from `key` on, and the number of rows up to the last that sees keys before `key`. */
+__device__ __forceinline__ int opdi_cu_at_rows_begin(const opdi_cu_attention &a, int key) {
+    const int64_t at = (int64_t)key - a.keys + a.rows - a.texts.right;
+    return a.texts.right < 0 || at < 0 ? 0 : at < a.rows ? (int)at : a.rows;
+}
+__device__ __forceinline__ int opdi_cu_at_rows_end(const opdi_cu_attention &a, int key) {
+    const int64_t at = (int64_t)key - a.keys + a.rows + a.texts.left;
+    return a.texts.left < 0 || at > a.rows ? a.rows : at > 0 ? (int)at : 0;
+}
 /* Returns element `at` of a mask as a number to add to a score, times log2(e).  A finite number stays finite, at most
    2e38: many programs hide keys by the smallest float, and a row whose keys are all hidden so sees them all. */
 __device__ __forceinline__ float opdi_cu_mask_read(const opdi_cu_at_mask &m, int64_t at) {
@@ -14112,7 +14170,7 @@ __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int
     OPDI_CU_UNROLL
     for (int i = 0; i < 8; i++) {
         const int row = row0 + (BY_KEY ? M::column(i) : M::row(i)), key = key0 + (BY_KEY ? M::row(i) : M::column(i));
-        if (!SURE && a.mask.kind < 0) { m[i] = 0; }
+        if (!SURE && a.mask.kind < 0) { m[i] = a.texts.at && !opdi_cu_at_seen(a, row, key) ? -INFINITY : 0; }
         else if (M::of_two(i) && same == 0) { m[i] = m[i ^ 2]; }
         else {
             const int64_t r = row < a.rows ? row : 0, k = key < a.keys ? key : 0;
@@ -14227,24 +14285,32 @@ __device__ __forceinline__ void opdi_cu_attention_store(const opdi_cu_attention 
         }
     }
 }
-/* MASKED: whether there is a mask or dropout. */
+/* MASKED: whether there is a mask, dropout or texts. */
 template <typename T, int D, int TILES, int KEYS, bool MASKED>
-__device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *scratch) {
+__device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &all_of, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
     constexpr bool HELD = D <= 128;               /* q stays in registers */
+    typename std::conditional<MASKED, opdi_cu_attention, const opdi_cu_attention &>::type a = all_of;
+    int64_t text[2];
+    int first = 0;
+    if constexpr (MASKED) {
+        if (a.texts.at && (first = opdi_cu_at_text<T, false>(a, ROWS, &text[0], &text[1])) < 0) { return; }
+    }
+    const bool texts = MASKED && a.texts.at;
     const float scale = a.scale * 1.44269504f, of_exps = MASKED ? 1 : scale;          /* log2(e) */
     T *qs = reinterpret_cast<T *>(scratch), *kv = qs + TILES * TILE;          /* rows of q; twice the rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
     const int split = (int)blockIdx.x % a.splits, blocks = (int)gridDim.x / a.splits;
-    const int first = (blocks - 1 - (int)blockIdx.x / a.splits) * ROWS;     /* if causal, the blocks with most keys
-                                                                               start first */
+    if (!texts) { first = (blocks - 1 - (int)blockIdx.x / a.splits) * ROWS; }       /* if causal, the blocks with most
+                                                                                       keys start first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
     const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
-    const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
-    const int all = (last + KEYS - 1) / KEYS, begin = (int)((int64_t)all * split / a.splits);
+    const int last = texts ? opdi_cu_at_end(a, first + ROWS)
+        : a.causal && first + ROWS < a.keys ? first + ROWS : a.keys, all = (last + KEYS - 1) / KEYS;
+    const int begin = texts ? opdi_cu_at_begin(a, first) / KEYS : (int)((int64_t)all * split / a.splits);
     const int end = (int)((int64_t)all * (split + 1) / a.splits);
     const int of_warp = warp * TILES * 16, mine = first + of_warp;
     typename M::S sum[TILES][D / 16];
@@ -14577,8 +14643,19 @@ struct opdi_cu_at_back {
     opdi_cu_heads grad, dq, dk, dv;
     float *sums;                                  /* [2, batch, head, row]: lse * log2(e), and delta */
     int64_t all;                                  /* batch * heads * rows */
-    int heads;
+    int heads, rows;                              /* rows: in sums, from one head to the next */
 };
+/* Turns the arguments into the ones of the text of this block: see opdi_cu_at_text. */
+template <typename T, bool BY_KEY> __device__ __forceinline__ int opdi_cu_at_back_text(opdi_cu_at_back &b, int own) {
+    int64_t row, key;
+    const int first = opdi_cu_at_text<T, BY_KEY>(b.a, own, &row, &key);
+    b.grad.data = static_cast<T *>(b.grad.data) + row * b.grad.row;
+    b.dq.data = static_cast<T *>(b.dq.data) + row * b.dq.row;
+    b.dk.data = static_cast<T *>(b.dk.data) + key * b.dk.row;
+    b.dv.data = static_cast<T *>(b.dv.data) + key * b.dv.row;
+    b.sums += row;
+    return first;
+}
 /* Computes delta for a row by 16 threads.  The block has 256 threads. */
 template <typename T> __global__ void opdi_cu_attention_delta_kernel(const __grid_constant__ opdi_cu_at_back b) {
     constexpr int W = 16 / sizeof(T);
@@ -14608,7 +14685,7 @@ template <typename T> __global__ void opdi_cu_attention_delta_kernel(const __gri
 /* Replaces the products s = q * k^T and d = grad * v^T of 16 rows and 16 keys by P and dS.  If BY_KEY, s and d are
    [key, row], and lse and delta have a number for each of 16 rows; otherwise they have one for each of the lane's
    two rows.  edge: whether some of the pairs do not exist or are hidden by the causal mask.  scale: times log2(e).
-   HOW: 0: no mask, 1: a mask, 2: perhaps a mask, perhaps dropout.  which: the number of the head, over all batches. */
+   HOW: 0: no mask, 1: a mask, 2: perhaps a mask, dropout or texts.  which: the number of the head, over all batches. */
 template <class M, int HOW, bool BY_KEY>
 __device__ __forceinline__ void opdi_cu_attention_slopes(const opdi_cu_attention &a, int64_t masked, uint32_t which,
     typename M::S &s, typename M::S &d, int row0, int key0, const float *lse, const float *delta, bool edge,
@@ -14659,20 +14736,28 @@ __device__ __forceinline__ void opdi_cu_attention_factors(typename M::A *to, con
 /* STAGES: 2 if the next keys are loaded while these are used, otherwise 1.  If D is at most 128, rows of q and grad
    stay in registers; otherwise they are loaded again for each product. */
 template <typename T, int D, int TILES, int KEYS, int STAGES, int HOW>
-__device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, unsigned char *scratch) {
+__device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &all, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * 64;
     constexpr bool HELD = D <= 128;
+    typename std::conditional<(HOW > 1), opdi_cu_at_back, const opdi_cu_at_back &>::type b = all;
+    int first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;
+    if constexpr (HOW > 1) {
+        if (b.a.texts.at && (first = opdi_cu_at_back_text<T, false>(b, ROWS)) < 0) { return; }
+    }
     const opdi_cu_attention &a = b.a;
+    const bool texts = HOW > 1 && a.texts.at;
     const float scale = a.scale * 1.44269504f;
     T *qs = reinterpret_cast<T *>(scratch), *gs = qs + TILES * TILE, *kv = gs + TILES * TILE;
-    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z;
     const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
     const int64_t masked = HOW > 0 ? batch * a.mask.batch + head * a.mask.head : 0;
-    const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
+    const int last = texts ? opdi_cu_at_end(a, first + ROWS)
+        : a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
+    const int begin = texts ? opdi_cu_at_begin(a, first) / KEYS * KEYS : 0;
     typename M::S sum[TILES][D / 16];
     typename M::A fq[TILES][HELD ? D / 16 : 1], fg[TILES][HELD ? D / 16 : 1];
     float lse[TILES][2], delta[TILES][2];
@@ -14689,7 +14774,7 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) {
             const int row = mine + t * 16 + M::row(i);
-            const int64_t at = ((int64_t)batch * b.heads + head) * a.rows + (row < a.rows ? row : 0);
+            const int64_t at = ((int64_t)batch * b.heads + head) * b.rows + (row < a.rows ? row : 0);
             lse[t][M::of_two(i)] = b.sums[at];
             delta[t][M::of_two(i)] = b.sums[b.all + at];
         }
@@ -14700,16 +14785,16 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
         opdi_cu_load_rows<T, D>(gs + t * TILE, opdi_cu_head<const T>(b.grad, batch, head), b.grad.row, first + t * 64,
                                 a.rows, a.depth);
     }
-    fetch(0);
+    fetch(begin);
     OPDI_CU_ROLLED
-    for (int base = 0; base < last; base += KEYS) {
+    for (int base = begin; base < last; base += KEYS) {
         const T *kt = kv + base / KEYS % STAGES * 2 * SIDE, *vt = kt + SIDE;
         const bool edge = base + KEYS > a.keys || mine + TILES * 16 > a.rows || (a.causal && base + KEYS > mine);
         opdi_cu_stages_wait<0>();
         __syncthreads();
         if constexpr (HELD) {
             OPDI_CU_UNROLL
-            for (int t = 0; t < TILES && base == 0; t++) {
+            for (int t = 0; t < TILES && base == begin; t++) {
                 opdi_cu_attention_factors<M, D>(fq[t], qs + (of_warp + t * 16) * LD);
                 opdi_cu_attention_factors<M, D>(fg[t], gs + (of_warp + t * 16) * LD);
             }
@@ -14764,17 +14849,24 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
 /* HELD: how many of k and v stay in registers, k first; the others are loaded again for each product.  STAGES: as for
    dq.  DK and DV: whether dk and dv are computed. */
 template <typename T, int D, int TILES, int ROWS, int STAGES, int HELD, bool DK, bool DV, int HOW>
-__device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, unsigned char *scratch) {
+__device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &all, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = ROWS * LD, KEYS = TILES * 64;
+    typename std::conditional<(HOW > 1), opdi_cu_at_back, const opdi_cu_at_back &>::type b = all;
+    int first = (int)blockIdx.x * KEYS;
+    if constexpr (HOW > 1) {
+        if (b.a.texts.at && (first = opdi_cu_at_back_text<T, true>(b, KEYS)) < 0) { return; }
+    }
     const opdi_cu_attention &a = b.a;
+    const bool texts = HOW > 1 && a.texts.at;
     const float scale = a.scale * 1.44269504f;
     T *ks = reinterpret_cast<T *>(scratch), *vs = ks + TILES * TILE, *qg = vs + TILES * TILE;
     float *sums = reinterpret_cast<float *>(qg + STAGES * 2 * SIDE);          /* STAGES times: lse and delta */
-    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)blockIdx.x * KEYS;
+    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z;
     const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
-    const int from = a.causal ? first / ROWS * ROWS : 0;                      /* the first row that sees a key */
+    const int from = texts ? opdi_cu_at_rows_begin(a, first) / ROWS * ROWS    /* the first row that sees a key */
+        : a.causal ? first / ROWS * ROWS : 0, end = texts ? opdi_cu_at_rows_end(a, first + KEYS) : a.rows;
     int head = of_keys * a.group, row0 = from;    /* of the current tile */
     typename M::S dk[DK ? TILES : 1][DK ? D / 16 : 1], dv[DV ? TILES : 1][DV ? D / 16 : 1];
     typename M::A fk[HELD > 0 ? TILES : 1][HELD > 0 ? D / 16 : 1], fv[HELD > 1 ? TILES : 1][HELD > 1 ? D / 16 : 1];
@@ -14785,7 +14877,7 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
                                       a.depth);
         for (int i = (int)threadIdx.x; i < 2 * ROWS; i += OPDI_CU_AT_THREADS) {
             const int r = row + i % ROWS;
-            const int64_t at = ((int64_t)batch * b.heads + head) * a.rows + r;
+            const int64_t at = ((int64_t)batch * b.heads + head) * b.rows + r;
             sums[side * 2 * ROWS + i] = r < a.rows ? b.sums[(i / ROWS) * b.all + at] : 0;
         }
     };
@@ -14801,10 +14893,10 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
             if (DV) { M::zero(dv[DV ? t : 0][DV ? d : 0]); }
         }
     }
-    if (from < a.rows) { fetch(0, head, from); }
+    if (from < end) { fetch(0, head, from); }
     opdi_cu_stages_commit();
     OPDI_CU_ROLLED
-    for (int side = 0; from < a.rows && head < (of_keys + 1) * a.group; side ^= STAGES - 1) {
+    for (int side = 0; from < end && head < (of_keys + 1) * a.group; side ^= STAGES - 1) {
         const int64_t masked = HOW > 0 ? batch * a.mask.batch + head * a.mask.head : 0;
         const uint32_t which = opdi_cu_at_which(batch, head, b.heads);    /* below, `head` is the next tile's */
         const T *qt = qg + side * 2 * SIDE, *gt = qt + SIDE;
@@ -14821,7 +14913,7 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
             }
         }
         row0 += ROWS;
-        if (row0 >= a.rows) { row0 = from; head++; }
+        if (row0 >= end) { row0 = from; head++; }
         if (STAGES == 2 && head < (of_keys + 1) * a.group) { fetch(side ^ 1, head, row0); }
         opdi_cu_stages_commit();
         const bool none = mine >= a.keys || (a.causal && row + ROWS <= mine);
@@ -14998,7 +15090,9 @@ __device__ __forceinline__ void opdi_cu_aw_rows(float *to, int64_t stride, float
    masked: the place of the head in the mask. */
 __device__ __forceinline__ float opdi_cu_aw_score(const opdi_cu_attention &a, int64_t masked, float s, int row,
                                                   int key) {
-    if (row >= a.rows || key >= a.keys || (a.causal && key > row)) { return -INFINITY; }
+    if (row >= a.rows || key >= a.keys || (a.causal && key > row) || (a.texts.at && !opdi_cu_at_seen(a, row, key))) {
+        return -INFINITY;
+    }
     s *= a.scale * 1.44269504f;
     return a.mask.kind < 0 ? s : s + opdi_cu_mask_read(a.mask, masked + row * a.mask.row + key * a.mask.key);
 }
@@ -15043,23 +15137,28 @@ static size_t opdi_cu_aw_shared(int d, int own, int other, bool back) {
     return (size_t)(((back ? 2 : 1) * own + 2 * other) * (d + 4) + own * (other + 16)) * sizeof(float);
 }
 template <int D, int OWN, int OTHER> __global__ void __launch_bounds__(OPDI_CU_AW_THREADS, D == 64 ? 2 : 1)
-opdi_cu_float_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
+opdi_cu_float_dq_kernel(const __grid_constant__ opdi_cu_at_back all) {
     constexpr int LD = D + 4, M = OWN / 16, N = OTHER / 16;
     OPDI_CU_SHARED(scratch);
+    opdi_cu_at_back b = all;
+    int first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
+    if (b.a.texts.at && (first = opdi_cu_at_back_text<float, false>(b, OWN)) < 0) { return; }
     const opdi_cu_attention &a = b.a;
     float *qs = reinterpret_cast<float *>(scratch), *gs = qs + OWN * LD, *ks = gs + OWN * LD, *vs = ks + OTHER * LD;
     float *ws = vs + OTHER * LD, sum[M][D / 16], lse[M], delta[M], by[M];
-    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
-    const int last = a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z;
+    const int last = a.texts.at ? opdi_cu_at_end(a, first + OWN)
+        : a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const int begin = a.texts.at ? opdi_cu_at_begin(a, first) / OTHER * OTHER : 0;
     const float *k = opdi_cu_head<const float>(a.k, batch, head / a.group);
     const float *v = opdi_cu_head<const float>(a.v, batch, head / a.group);
     const int64_t masked = batch * a.mask.batch + head * a.mask.head, at = (int64_t)batch * b.heads + head;
     opdi_cu_aw_load<D, OWN>(qs, opdi_cu_head<const float>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
     opdi_cu_aw_load<D, OWN>(gs, opdi_cu_head<const float>(b.grad, batch, head), b.grad.row, first, a.rows, a.depth);
-    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, begin, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, begin, a.keys, a.depth);
     opdi_cu_stages_commit();
-    opdi_cu_aw_sums<M>(b, at * a.rows, first + (int)threadIdx.x / 16, lse, delta);
+    opdi_cu_aw_sums<M>(b, at * b.rows, first + (int)threadIdx.x / 16, lse, delta);
     OPDI_CU_UNROLL
     for (int i = 0; i < M; i++) {
         by[i] = a.scale;
@@ -15067,7 +15166,7 @@ opdi_cu_float_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
         for (int c = 0; c < D / 16; c++) { sum[i][c] = 0; }
     }
     OPDI_CU_ROLLED
-    for (int base = 0; base < last; base += OTHER) {
+    for (int base = begin; base < last; base += OTHER) {
         float s[M][N], g[M][N];
         opdi_cu_stages_wait<0>();
         __syncthreads();
@@ -15085,15 +15184,20 @@ opdi_cu_float_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
     opdi_cu_aw_rows<D, OWN>(opdi_cu_head<float>(b.dq, batch, head), b.dq.row, sum, first, a.rows, a.depth, by);
 }
 template <int D, int OWN, int OTHER> __global__ void __launch_bounds__(OPDI_CU_AW_THREADS, D == 64 ? 2 : 1)
-opdi_cu_float_dkv_kernel(const __grid_constant__ opdi_cu_at_back b) {
+opdi_cu_float_dkv_kernel(const __grid_constant__ opdi_cu_at_back all) {
     constexpr int LD = D + 4, M = OWN / 16, N = OTHER / 16;
     OPDI_CU_SHARED(scratch);
+    opdi_cu_at_back b = all;
+    int first = (int)blockIdx.x * OWN;
+    if (b.a.texts.at && (first = opdi_cu_at_back_text<float, true>(b, OWN)) < 0) { return; }
     const opdi_cu_attention &a = b.a;
     float *ks = reinterpret_cast<float *>(scratch), *vs = ks + OWN * LD, *qs = vs + OWN * LD, *gs = qs + OTHER * LD;
     float *ws = gs + OTHER * LD, dk[M][D / 16], dv[M][D / 16], by[M], one[M];
-    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)blockIdx.x * OWN;
-    const int from = a.causal ? first / OTHER * OTHER : 0;        /* the first row that sees a key */
-    const int end = from < a.rows ? (of_keys + 1) * a.group : 0;
+    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z;
+    const int from = a.texts.at ? opdi_cu_at_rows_begin(a, first) / OTHER * OTHER    /* the first row that sees a key */
+        : a.causal ? first / OTHER * OTHER : 0;
+    const int rows = a.texts.at ? opdi_cu_at_rows_end(a, first + OWN) : a.rows;
+    const int end = from < rows ? (of_keys + 1) * a.group : 0;
     int head = of_keys * a.group, row0 = from;
     const auto fetch = [&](float *to, const opdi_cu_heads &of) {  /* begins to load a tile of q or grad */
         if (head < end) {
@@ -15117,9 +15221,9 @@ opdi_cu_float_dkv_kernel(const __grid_constant__ opdi_cu_at_back b) {
         const int64_t masked = batch * a.mask.batch + head * a.mask.head, at = (int64_t)batch * b.heads + head;
         const int row = row0;
         float s[M][N], g[M][N], lse[N], delta[N];
-        opdi_cu_aw_sums<N>(b, at * a.rows, row + (int)threadIdx.x % 16, lse, delta);
+        opdi_cu_aw_sums<N>(b, at * b.rows, row + (int)threadIdx.x % 16, lse, delta);
         row0 += OTHER;
-        if (row0 >= a.rows) { row0 = from; head++; }
+        if (row0 >= rows) { row0 = from; head++; }
         opdi_cu_stages_wait<0>();
         __syncthreads();
         opdi_cu_aw_scores<D, OWN, OTHER>(s, ks, qs);
@@ -15177,19 +15281,25 @@ __device__ __forceinline__ void opdi_cu_aw_exps(const opdi_cu_attention &a, int6
 }
 /* Computes attention: for heads of more than 128 elements, and with dropout. */
 template <int D, int OWN, int OTHER> __global__ void __launch_bounds__(OPDI_CU_AW_THREADS, D == 64 ? 2 : 1)
-opdi_cu_float_wide_kernel(const __grid_constant__ opdi_cu_attention a) {
+opdi_cu_float_wide_kernel(const __grid_constant__ opdi_cu_attention all_of) {
     constexpr int LD = D + 4, M = OWN / 16, N = OTHER / 16;
     OPDI_CU_SHARED(scratch);
+    opdi_cu_attention a = all_of;
+    int64_t text[2];
+    int first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
+    if (a.texts.at && (first = opdi_cu_at_text<float, false>(a, OWN, &text[0], &text[1])) < 0) { return; }
     float *qs = reinterpret_cast<float *>(scratch), *ks = qs + OWN * LD, *vs = ks + OTHER * LD;
     float *ws = vs + OTHER * LD, sum[M][D / 16], most[M], total[M], by[M];
-    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
-    const int last = a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z;
+    const int last = a.texts.at ? opdi_cu_at_end(a, first + OWN)
+        : a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const int begin = a.texts.at ? opdi_cu_at_begin(a, first) / OTHER * OTHER : 0;
     const float *k = opdi_cu_head<const float>(a.k, batch, head / a.group);
     const float *v = opdi_cu_head<const float>(a.v, batch, head / a.group);
     const int64_t masked = batch * a.mask.batch + head * a.mask.head;
     opdi_cu_aw_load<D, OWN>(qs, opdi_cu_head<const float>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
-    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, begin, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, begin, a.keys, a.depth);
     opdi_cu_stages_commit();
     OPDI_CU_UNROLL
     for (int i = 0; i < M; i++) {
@@ -15199,7 +15309,7 @@ opdi_cu_float_wide_kernel(const __grid_constant__ opdi_cu_attention a) {
         for (int c = 0; c < D / 16; c++) { sum[i][c] = 0; }
     }
     OPDI_CU_ROLLED
-    for (int base = 0; base < last; base += OTHER) {
+    for (int base = begin; base < last; base += OTHER) {
         float s[M][N];
         opdi_cu_stages_wait<0>();
         __syncthreads();
@@ -15369,12 +15479,18 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     return 0;
 }
 /* Returns whether the weights need more than the causal mask. */
-static bool opdi_cu_attention_masked(const opdi_cu_attention &a) { return a.mask.kind >= 0 || a.drop.keep < 1; }
+static bool opdi_cu_attention_masked(const opdi_cu_attention &a) {
+    return a.mask.kind >= 0 || a.drop.keep < 1 || a.texts.at;
+}
+/* Returns the number of blocks for `count` rows or keys, if a block has `own` of them. */
+static unsigned opdi_cu_at_blocks(const opdi_cu_attention &a, int64_t count, int own) {
+    return (unsigned)(a.texts.at ? count / own + a.texts.count : opdi_cu_ceil(count, own));
+}
 /* Divides the keys of an attention with few blocks, as when one token is generated, among several blocks.  `blocks`:
    the blocks without this; tiles: into how many tiles the keys are divided.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_split(opdi_cu_attention *a, int64_t batch, int64_t heads, int64_t blocks, int64_t tiles) {
     const int64_t want = 2 * opdi_cu_properties()->multiprocessors / blocks, most = want < tiles ? want : tiles;
-    if (a->causal || most < 2) { return 0; }
+    if (a->causal || a->texts.at || most < 2) { return 0; }
     a->splits = (int)most;
     const int64_t all = most * batch * heads * a->rows;
     a->parts = static_cast<float *>(opdi_cu_scratch(all * (a->depth + 1) * (int64_t)sizeof(float)));
@@ -15384,7 +15500,7 @@ static int opdi_cu_attention_split(opdi_cu_attention *a, int64_t batch, int64_t 
 /* Runs the kernel.  With a mask or dropout, TILES must be 1: a lane has too few registers for more. */
 template <typename T, int D, int TILES, int KEYS>
 static int opdi_cu_attention_launch(opdi_cu_attention *a, int64_t batch, int64_t heads) {
-    const int64_t blocks = opdi_cu_ceil(a->rows, TILES * OPDI_CU_AT_ROWS), all = batch * heads * a->rows;
+    const int64_t blocks = opdi_cu_at_blocks(*a, a->rows, TILES * OPDI_CU_AT_ROWS), all = batch * heads * a->rows;
     if (opdi_cu_attention_split(a, batch, heads, blocks * batch * heads, opdi_cu_ceil(a->keys, KEYS))) { return -1; }
     const dim3 grid((unsigned)(blocks * a->splits), (unsigned)heads, (unsigned)batch);
     if (opdi_cu_launch(!opdi_cu_attention_masked(*a) ? opdi_cu_attention_kernel<T, D, TILES, KEYS, false>
@@ -15396,7 +15512,7 @@ static int opdi_cu_attention_launch(opdi_cu_attention *a, int64_t batch, int64_t
 /* If there is one row, without dropout, the heads of q that share a head of k become the rows of this head. */
 static void opdi_cu_attention_pack(opdi_cu_attention *a, int64_t *heads) {
     opdi_cu_heads *const all[3] = {&a->q, &a->out, &a->lse};
-    if (a->rows != 1 || a->drop.keep < 1) { return; }
+    if (a->rows != 1 || a->drop.keep < 1 || a->texts.at) { return; }
     for (int i = 0; i < 3; i++) {
         all[i]->row = all[i]->head;
         all[i]->head *= a->group;
@@ -15421,7 +15537,7 @@ template <typename T> static int opdi_cu_attention_run(opdi_cu_attention a, int6
 }
 template <int D, int OWN, int OTHER>
 static int opdi_cu_attention_wide_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
-    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OWN), (unsigned)heads, (unsigned)batch);
+    const dim3 grid(opdi_cu_at_blocks(a, a.rows, OWN), (unsigned)heads, (unsigned)batch);
     return opdi_cu_launch(opdi_cu_float_wide_kernel<D, OWN, OTHER>, grid, dim3(OPDI_CU_AW_THREADS),
                           opdi_cu_aw_shared(D, OWN, OTHER, false), a);
 }
@@ -15436,7 +15552,7 @@ static int opdi_cu_attention_wide(const opdi_cu_attention &a, int64_t batch, int
     }
 }
 static int opdi_cu_attention_float(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
-    if (a.depth > 128 || a.drop.keep < 1) { return opdi_cu_attention_wide(a, batch, heads); }
+    if (a.depth > 128 || a.drop.keep < 1 || a.texts.at) { return opdi_cu_attention_wide(a, batch, heads); }
     const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AF_ROWS), (unsigned)heads, (unsigned)batch);
     const bool masked = a.mask.kind >= 0;
     return opdi_cu_launch(a.depth <= 64 ? masked ? opdi_cu_attention_float_kernel<64, true>
@@ -15477,13 +15593,15 @@ static void opdi_cu_attention_drop(opdi_cu_attention *a, double p, const opd_ten
 /* Computes attention by a kernel, for which opdi_cu_attention_fits has returned true, and writes `out` and `lse`.
    seed: NULL without dropout.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_forward(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
-    bool causal, double p, const opd_tensor *seed, opd_tensor *out, opd_tensor *lse) {
+    bool causal, double p, const opd_tensor *seed, opd_tensor *out, opd_tensor *lse,
+    const opdi_cu_at_texts &texts = opdi_cu_at_texts()) {
     const bool whole = opd_size(q, 3) * (int64_t)opd_dtype_size(opd_dtype(q)) % 16 == 0;
     opdi_cu_attention a;
     q = opdi_cu_padded(q); k = opdi_cu_padded(k); v = opdi_cu_padded(v);
     opd_tensor *work = whole && opd_strides(out)[3] == 1 ? out
         : q ? opdi_cu_new(opd_ints_of(opd_sizes(q), 4), opd_dtype(out)) : NULL;
     if (!work || opdi_cu_attention_of(&a, q, k, v, work, lse, mask, scale, causal)) { return -1; }
+    a.texts = texts;
     if (seed) { opdi_cu_attention_drop(&a, p, seed); }
     const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1);
     if (opd_dtype(q) == OPD_FLOAT32 ? opdi_cu_attention_float(a, batch, heads)
@@ -15505,6 +15623,9 @@ static int opdi_cu_flash_attention(opd_call *call) {
 
 //== the derivative ====================================================================================================
 
+/* Rows [row, head, depth] as [1, head, row, depth], and back. */
+static opd_tensor *opdi_cu_at_heads_of(opd_tensor *t) { return opd_unsqueeze(opd_transpose(t, 0, 1), 0); }
+static opd_tensor *opdi_cu_at_rows_of(opd_tensor *t) { return opd_transpose(opd_select(t, 0, 0), 0, 1); }
 static opdi_cu_heads opdi_cu_heads_at(const opd_tensor *t) {
     const int64_t *s = opd_strides(t);
     const opdi_cu_heads h = {opdi_cu_data<void>(t), s[0], s[1], s[2]};
@@ -15512,13 +15633,13 @@ static opdi_cu_heads opdi_cu_heads_at(const opd_tensor *t) {
 }
 template <typename T, int D, int TILES, int KEYS, int STAGES, int HOW>
 static int opdi_cu_attention_dq_run(const opdi_cu_at_back &b, int64_t batch) {
-    const dim3 grid((unsigned)opdi_cu_ceil(b.a.rows, TILES * 64), (unsigned)b.heads, (unsigned)batch);
+    const dim3 grid(opdi_cu_at_blocks(b.a, b.a.rows, TILES * 64), (unsigned)b.heads, (unsigned)batch);
     return opdi_cu_launch(opdi_cu_attention_dq_kernel<T, D, TILES, KEYS, STAGES, HOW>, grid,
                           dim3(OPDI_CU_AT_THREADS), opdi_cu_at_back_shared(D, TILES, KEYS * STAGES), b);
 }
 template <typename T, int D, int TILES, int ROWS, int STAGES, int HELD, bool DK, bool DV, int HOW>
 static int opdi_cu_attention_dkv_run(const opdi_cu_at_back &b, int64_t batch) {
-    const dim3 grid((unsigned)opdi_cu_ceil(b.a.keys, TILES * 64), (unsigned)(b.heads / b.a.group), (unsigned)batch);
+    const dim3 grid(opdi_cu_at_blocks(b.a, b.a.keys, TILES * 64), (unsigned)(b.heads / b.a.group), (unsigned)batch);
     return opdi_cu_launch(opdi_cu_attention_dkv_kernel<T, D, TILES, ROWS, STAGES, HELD, DK, DV, HOW>, grid,
                           dim3(OPDI_CU_AT_THREADS), opdi_cu_at_back_shared(D, TILES, ROWS * STAGES), b);
 }
@@ -15531,7 +15652,7 @@ static int opdi_cu_attention_back_256(const opdi_cu_at_back &b, int64_t batch) {
 /* Runs the kernels for dq, dk and dv.  The sizes of their tiles are the largest for which the registers of a lane and
    the shared memory suffice. */
 template <typename T> static int opdi_cu_attention_back_run(const opdi_cu_at_back &b, int64_t batch) {
-    const int how = b.a.drop.keep < 1 ? 2 : b.a.mask.kind >= 0 ? 1 : 0;
+    const int how = b.a.drop.keep < 1 || b.a.texts.at ? 2 : b.a.mask.kind >= 0 ? 1 : 0;
     if (b.a.depth > 128) {
         return opdi_cu_at_back_shared(256, 1, 64) <= opdi_cu_shared_most()
             ? opdi_cu_attention_back_256<T, 32, 2>(b, batch) : opdi_cu_attention_back_256<T, 16, 1>(b, batch);
@@ -15551,8 +15672,8 @@ template <typename T> static int opdi_cu_attention_back_run(const opdi_cu_at_bac
 }
 template <int D, int OWN, int OTHER>
 static int opdi_cu_attention_back_wide_run(const opdi_cu_at_back &b, int64_t batch) {
-    const dim3 rows((unsigned)opdi_cu_ceil(b.a.rows, OWN), (unsigned)b.heads, (unsigned)batch);
-    const dim3 keys((unsigned)opdi_cu_ceil(b.a.keys, OWN), (unsigned)(b.heads / b.a.group), (unsigned)batch);
+    const dim3 rows(opdi_cu_at_blocks(b.a, b.a.rows, OWN), (unsigned)b.heads, (unsigned)batch);
+    const dim3 keys(opdi_cu_at_blocks(b.a, b.a.keys, OWN), (unsigned)(b.heads / b.a.group), (unsigned)batch);
     const size_t shared = opdi_cu_aw_shared(D, OWN, OTHER, true);
     return opdi_cu_launch(opdi_cu_float_dq_kernel<D, OWN, OTHER>, rows, dim3(OPDI_CU_AW_THREADS), shared, b) ? -1
         : opdi_cu_launch(opdi_cu_float_dkv_kernel<D, OWN, OTHER>, keys, dim3(OPDI_CU_AW_THREADS), shared, b);
@@ -15575,7 +15696,8 @@ template <typename T> static int opdi_cu_attention_delta_run(const opdi_cu_at_ba
    call.  in: the gradient of the result, q, k, v and the result.  seed: NULL without dropout.  Returns 0, or -1 and
    sets an error. */
 static int opdi_cu_attention_gradients(opd_call *call, opd_tensor **in /*[5]*/, opd_tensor *lse, opd_tensor *mask,
-                                       double scale, bool causal, double p, const opd_tensor *seed) {
+                                       double scale, bool causal, double p, const opd_tensor *seed,
+                                       const opdi_cu_at_texts &texts = opdi_cu_at_texts()) {
     const int64_t depth = opd_size(in[1], 3), batch = opd_size(in[1], 0);
     const opd_scalar_type type = opd_dtype(in[1]);
     opd_tensor *grads[3];
@@ -15588,10 +15710,12 @@ static int opdi_cu_attention_gradients(opd_call *call, opd_tensor **in /*[5]*/, 
     }
     memset(&b, 0, sizeof b);
     b.heads = (int)opd_size(in[1], 1);
-    b.all = batch * b.heads * opd_size(in[1], 2);
+    b.rows = (int)opd_size(in[1], 2);
+    b.all = batch * b.heads * b.rows;
     b.sums = static_cast<float *>(opdi_cu_scratch(2 * b.all * (int64_t)sizeof(float)));
     if (!b.sums || opdi_cu_attention_of(&b.a, in[1], in[2], in[3], NULL, lse, mask, scale, causal) ||
         !opdi_cu_heads_of(in[4], &b.a.out) || !opdi_cu_heads_of(in[0], &b.grad)) { return -1; }
+    b.a.texts = texts;
     if (seed) { opdi_cu_attention_drop(&b.a, p, seed); }
     b.dq = opdi_cu_heads_at(grads[0]); b.dk = opdi_cu_heads_at(grads[1]); b.dv = opdi_cu_heads_at(grads[2]);
     if (type == OPD_FLOAT32 ? opdi_cu_attention_delta_run<float>(b) || opdi_cu_attention_back_wide(b, batch)
@@ -15602,6 +15726,7 @@ static int opdi_cu_attention_gradients(opd_call *call, opd_tensor **in /*[5]*/, 
     }
     for (int i = 0; i < 3; i++) {
         if (opd_size(grads[i], 3) != depth) { grads[i] = opd_narrow(grads[i], 3, 0, depth); }
+        if (texts.at) { grads[i] = opdi_cu_at_rows_of(grads[i]); }
         if (opd_return_tensor(call, grads[i])) { return -1; }
     }
     return 0;
@@ -15683,6 +15808,101 @@ static int opdi_cu_attention_kept(opd_call *call) {
     if (!out || opdi_cu_launch(opdi_cu_attention_kept_kernel, opdi_cu_grid(opdi_cu_ceil(opd_numel(out), 4), 256),
                                dim3(256), 0, opdi_cu_data<float>(out), a.drop, opd_numel(out))) { return -1; }
     return opd_return_tensor(call, out);
+}
+
+//== texts of different lengths ========================================================================================
+
+struct opdi_cu_at_offsets {
+    const void *from[2];
+    int64_t step[2], most[2];                     /* step: between offsets; most: the number of rows, keys */
+    bool brief[2];                                /* int32, otherwise int64 */
+    int64_t *to;                                  /* [2, n] */
+    int n;
+    opdi_cu_guard guard;
+    __device__ int64_t read(int which, int i) const {
+        return brief[which] ? static_cast<const int32_t *>(from[which])[i * step[which]]
+                            : static_cast<const int64_t *>(from[which])[i * step[which]];
+    }
+};
+/* Copies the offsets of texts.  If some are wrong, notes a fault and writes zeros, so that no text has rows. */
+__global__ void opdi_cu_at_offsets_kernel(const opdi_cu_at_offsets o) {
+    int good = 1;
+    for (int i = (int)threadIdx.x; i < 2 * o.n; i += (int)blockDim.x) {
+        const int which = i >= o.n, at = i - which * o.n;
+        const int64_t x = o.read(which, at), before = at ? o.read(which, at - 1) : 0;
+        if (x < before || x > o.most[which] || (at == 0 && x != 0) || (at + 1 == o.n && x != o.most[which])) {
+            good = 0;
+            o.guard.note(at, o.n);
+        }
+    }
+    good = __syncthreads_and(good);
+    for (int i = (int)threadIdx.x; i < 2 * o.n; i += (int)blockDim.x) {
+        o.to[i] = good ? o.read(i >= o.n, i >= o.n ? i - o.n : i) : 0;
+    }
+}
+/* Describes texts to the kernels.  offsets: [2, texts + 1] of int64. */
+static opdi_cu_at_texts opdi_cu_at_texts_of(const opd_tensor *offsets, int64_t left, int64_t right) {
+    const int64_t n = opd_size(offsets, 1);
+    opdi_cu_at_texts t = {opdi_cu_data<const int64_t>(offsets), NULL, (int)(n - 1), -1, -1};
+    t.from = t.at + n;
+    if (left < 1 << 30) { t.left = (int)left; }
+    if (right < 1 << 30) { t.right = (int)right; }
+    return t;
+}
+/* Returns the offsets of rows and keys that arguments 3 and 4 of the call have, as [2, texts + 1] of int64. */
+static opd_tensor *opdi_cu_at_offsets_of(opd_call *call) {
+    opdi_cu_at_offsets o;
+    opd_tensor *offsets = NULL;
+    for (int i = 0; i < 2; i++) {
+        const opd_tensor *const t = opd_arg_tensor(call, 3 + i);
+        o.from[i] = opdi_cu_data<const void>(t);
+        o.step[i] = opd_strides(t)[0];
+        o.most[i] = opd_size(opd_arg_tensor(call, i), 0);
+        o.brief[i] = opd_dtype(t) == OPD_INT32;
+        o.n = (int)opd_size(t, 0);
+    }
+    o.guard = opdi_cu_guard_of(call, "opd_varlen_attention: offsets_q and offsets_k must begin with 0, never fall, and "
+                               "end with the number of rows or keys");
+    if (!(offsets = opdi_cu_new(OPD_INTS(2, o.n), OPD_INT64))) { return NULL; }
+    o.to = opdi_cu_data<int64_t>(offsets);
+    return opdi_cu_launch(opdi_cu_at_offsets_kernel, dim3(1), dim3(256), 0, o) ? NULL : offsets;
+}
+/* Returns whether there are kernels for texts, forward and backward.  The kernel for float32 that takes texts has the
+   limits of the one with dropout. */
+static bool opdi_cu_at_texts_fit(const opd_tensor *q, const opd_tensor *k, double scale) {
+    return opdi_cu_attention_fits(q, k, scale, true, true) && opdi_cu_attention_fits(q, k, scale, false, true);
+}
+/* opd_cuda::attention_texts: attention of texts of different lengths, lse and offsets; or None three times if there is
+   no kernel. */
+static int opdi_cu_attention_texts(opd_call *call) {
+    opd_tensor *in[3], *rows, *lse, *offsets;
+    for (int i = 0; i < 3; i++) {
+        if (!(in[i] = opdi_cu_at_heads_of(opd_arg_tensor(call, i)))) { return -1; }
+    }
+    const double scale = opd_arg_double(call, 7);
+    if (!opdi_cu_at_texts_fit(in[0], in[1], scale)) {
+        for (int i = 0; i < 3; i++) { if (opd_return_value(call, opd_value_none())) { return -1; } }
+        return 0;
+    }
+    const int64_t *n = opd_sizes(in[0]);
+    rows = opdi_cu_new(OPD_INTS(n[2], n[1], n[3]), opd_dtype(in[0]));
+    lse = opdi_cu_new(OPD_INTS(1, n[1], n[2]), OPD_FLOAT32);
+    offsets = opdi_cu_at_offsets_of(call);
+    if (!rows || !lse || !offsets ||
+        opdi_cu_attention_forward(in[0], in[1], in[2], NULL, scale, false, 0, NULL, opdi_cu_at_heads_of(rows), lse,
+                                  opdi_cu_at_texts_of(offsets, opd_arg_int(call, 5), opd_arg_int(call, 6)))) {
+        return -1;
+    }
+    return opd_return_tensor(call, rows) || opd_return_tensor(call, lse) || opd_return_tensor(call, offsets) ? -1 : 0;
+}
+static int opdi_cu_attention_texts_backward(opd_call *call) {
+    opd_tensor *in[5];
+    for (int i = 0; i < 5; i++) {
+        if (!(in[i] = opdi_cu_at_heads_of(opd_arg_tensor(call, i)))) { return -1; }
+    }
+    return opdi_cu_attention_gradients(call, in, opd_arg_tensor(call, 5), NULL, opd_arg_double(call, 9), false, 0, NULL,
+                                       opdi_cu_at_texts_of(opd_arg_tensor(call, 6), opd_arg_int(call, 7),
+                                                           opd_arg_int(call, 8)));
 }
 
 static const opdi_cu_registration opdi_cu_table_attention[] = {
@@ -16933,7 +17153,12 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
     {"attention_dropout_backward", "attention_dropout_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, "
      "Tensor lse, Tensor seed, Tensor? mask, float p, bool causal, float scale) -> (Tensor, Tensor, Tensor)",
      opdi_cu_attention_dropout_backward},
-    {"attention_kept", "attention_kept(Tensor seed, int[] size, float p) -> Tensor", opdi_cu_attention_kept}};
+    {"attention_kept", "attention_kept(Tensor seed, int[] size, float p) -> Tensor", opdi_cu_attention_kept},
+    {"attention_texts", "attention_texts(Tensor q, Tensor k, Tensor v, Tensor at, Tensor begin, int left, int right, "
+     "float scale) -> (Tensor, Tensor, Tensor)", opdi_cu_attention_texts},
+    {"attention_texts_backward", "attention_texts_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, Tensor "
+     "lse, Tensor offsets, int left, int right, float scale) -> (Tensor, Tensor, Tensor)",
+     opdi_cu_attention_texts_backward}};
 static void opdi_cu_own_register() {
     opd_library *lib = opd_library_open(OPD_DEF, "opd_cuda", NULL, __FILE__, __LINE__);
     for (const opdi_cu_own &r : opdi_cu_own_rows) {

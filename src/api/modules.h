@@ -199,10 +199,12 @@ OPD_NEW int opd_audit_compare(const char *path, const char *other, char *text, s
    offsets_q[i + 1] and the keys offsets_k[i] to offsets_k[i + 1]; the offsets are int32 or int64 [texts + 1], begin
    with 0 and end with the number of rows or keys.  A row sees keys from window_left before its position to window_right
    after it; -1: all of them; -1 and 0: causal.  The last row of a text has the position of its last key.  A row that
-   sees no key becomes 0.  scale: opd_value_none() for 1 / sqrt(features).  If the offsets are on a device, waits for
-   them; each text is a call of scaled_dot_product_attention, with its derivatives, dtypes and devices.  In a trace,
-   offsets are constants, and cannot be inputs of the graph.  Returns NULL and sets an error if sizes or offsets do not
-   fit, or if offsets have no data.  The innermost scope owns the result.  Any thread may call this.
+   sees no key becomes 0.  scale: opd_value_none() for 1 / sqrt(features).  On a GPU, one kernel computes all texts, and
+   notes wrong offsets on the GPU as a fault, as for an index that is out of range.  On other devices, in transforms,
+   and for other dtypes, or more than 256 features, each text is a call of scaled_dot_product_attention, with its
+   derivatives and dtypes; this waits for offsets on a device.  In a trace, offsets are constants, and cannot be inputs
+   of the graph.  Returns NULL and sets an error if sizes or offsets do not fit, or if offsets have no data.  The
+   innermost scope owns the result.  Any thread may call this.
    Follows torch.nn.attention.varlen.varlen_attn. */
 OPD_NEW opd_tensor *opd_varlen_attention(opd_tensor *query, opd_tensor *key, opd_tensor *value, opd_tensor *offsets_q,
                                          opd_tensor *offsets_k, int64_t window_left, int64_t window_right,

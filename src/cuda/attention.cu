@@ -30,8 +30,13 @@ struct opdi_cu_at_mask { const void *data; int64_t batch, head, row, key; int ki
    weights.  seed: the key and the position of the first random word, in device memory.  The words of heads and rows
    are `head` and `row` apart. */
 struct opdi_cu_at_drop { float keep, scale; const uint64_t *seed; int64_t head, row; };
+/* Texts of different lengths, whose rows lie one after another: text i has the rows at[i] to at[i + 1] and the keys
+   from[i] to from[i + 1], in device memory.  A row sees the keys from `left` before its position to `right` after it
+   (-1: all of them); the last row of a text has the position of its last key.  at is NULL if there are no texts. */
+struct opdi_cu_at_texts { const int64_t *at, *from; int count, left, right; };
 struct opdi_cu_attention {
     opdi_cu_heads q, k, v, out, lse;              /* lse: [batch, head, row] of float */
+    opdi_cu_at_texts texts;
     opdi_cu_at_mask mask;
     opdi_cu_at_drop drop;
     int rows, keys, depth, group;                 /* group: number of heads of q that share a head of k and v */
@@ -41,6 +46,58 @@ struct opdi_cu_attention {
     float *parts, *sums;                          /* if splits > 1: the results [split, batch, head, row, depth] and
                                                      logarithms of sums [split, batch, head, row] of the parts */
 };
+//  Texts of different lengths are one element of the batch with the rows of all texts.  Blocks of `own` rows (or keys)
+//  are numbered so that text i begins with block at[i] / own + i.  So the host, which does not know the offsets, starts
+//  rows / own + texts blocks, and a block finds its text by a binary search; some blocks have nothing to do.  A kernel
+//  works on a copy of its arguments that describes only the block's text.
+
+/* Turns the attention `a` into that of the text of this block, and sets *row and *key to the text's first row and first
+   key.  BY_KEY: the block has `own` keys, otherwise rows.  Returns the first of these in the text, or -1 if the block
+   has nothing to do. */
+template <typename T, bool BY_KEY>
+__device__ __forceinline__ int opdi_cu_at_text(opdi_cu_attention &a, int own, int64_t *row, int64_t *key) {
+    const int64_t *const by = BY_KEY ? a.texts.from : a.texts.at;
+    int low = 0, high = a.texts.count;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (by[middle] / own + middle <= (int64_t)blockIdx.x) { low = middle; } else { high = middle; }
+    }
+    const int tile = (int)((int64_t)blockIdx.x - by[low] / own - low);
+    *row = a.texts.at[low];
+    *key = a.texts.from[low];
+    a.rows = (int)(a.texts.at[low + 1] - *row);
+    a.keys = (int)(a.texts.from[low + 1] - *key);
+    const int tiles = ((BY_KEY ? a.keys : a.rows) + own - 1) / own;
+    a.q.data = static_cast<T *>(a.q.data) + *row * a.q.row;
+    a.k.data = static_cast<T *>(a.k.data) + *key * a.k.row;
+    a.v.data = static_cast<T *>(a.v.data) + *key * a.v.row;
+    a.out.data = static_cast<T *>(a.out.data) + *row * a.out.row;
+    a.lse.data = static_cast<float *>(a.lse.data) + *row * a.lse.row;
+    return tile < tiles ? (tiles - 1 - tile) * own : -1;
+}
+/* Returns whether a row of a text sees a key. */
+__device__ __forceinline__ bool opdi_cu_at_seen(const opdi_cu_attention &a, int row, int key) {
+    const int back = row + a.keys - a.rows - key;
+    return (a.texts.left < 0 || back <= a.texts.left) && (a.texts.right < 0 || back >= -a.texts.right);
+}
+/* The first key that rows from `row` on see, and the number of keys up to the last that rows before `row` see. */
+__device__ __forceinline__ int opdi_cu_at_begin(const opdi_cu_attention &a, int row) {
+    const int64_t at = (int64_t)row + a.keys - a.rows - a.texts.left;
+    return a.texts.left < 0 || at < 0 ? 0 : at < a.keys ? (int)at : a.keys;
+}
+__device__ __forceinline__ int opdi_cu_at_end(const opdi_cu_attention &a, int row) {
+    const int64_t at = (int64_t)row + a.keys - a.rows + a.texts.right;
+    return a.texts.right < 0 || at > a.keys ? a.keys : at > 0 ? (int)at : 0;
+}
+/* The first row that sees keys from `key` on, and the number of rows up to the last that sees keys before `key`. */
+__device__ __forceinline__ int opdi_cu_at_rows_begin(const opdi_cu_attention &a, int key) {
+    const int64_t at = (int64_t)key - a.keys + a.rows - a.texts.right;
+    return a.texts.right < 0 || at < 0 ? 0 : at < a.rows ? (int)at : a.rows;
+}
+__device__ __forceinline__ int opdi_cu_at_rows_end(const opdi_cu_attention &a, int key) {
+    const int64_t at = (int64_t)key - a.keys + a.rows + a.texts.left;
+    return a.texts.left < 0 || at > a.rows ? a.rows : at > 0 ? (int)at : 0;
+}
 /* Returns element `at` of a mask as a number to add to a score, times log2(e).  A finite number stays finite, at most
    2e38: many programs hide keys by the smallest float, and a row whose keys are all hidden so sees them all. */
 __device__ __forceinline__ float opdi_cu_mask_read(const opdi_cu_at_mask &m, int64_t at) {
@@ -87,7 +144,7 @@ __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int
     OPDI_CU_UNROLL
     for (int i = 0; i < 8; i++) {
         const int row = row0 + (BY_KEY ? M::column(i) : M::row(i)), key = key0 + (BY_KEY ? M::row(i) : M::column(i));
-        if (!SURE && a.mask.kind < 0) { m[i] = 0; }
+        if (!SURE && a.mask.kind < 0) { m[i] = a.texts.at && !opdi_cu_at_seen(a, row, key) ? -INFINITY : 0; }
         else if (M::of_two(i) && same == 0) { m[i] = m[i ^ 2]; }
         else {
             const int64_t r = row < a.rows ? row : 0, k = key < a.keys ? key : 0;
@@ -202,24 +259,32 @@ __device__ __forceinline__ void opdi_cu_attention_store(const opdi_cu_attention 
         }
     }
 }
-/* MASKED: whether there is a mask or dropout. */
+/* MASKED: whether there is a mask, dropout or texts. */
 template <typename T, int D, int TILES, int KEYS, bool MASKED>
-__device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *scratch) {
+__device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &all_of, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
     constexpr bool HELD = D <= 128;               /* q stays in registers */
+    typename std::conditional<MASKED, opdi_cu_attention, const opdi_cu_attention &>::type a = all_of;
+    int64_t text[2];
+    int first = 0;
+    if constexpr (MASKED) {
+        if (a.texts.at && (first = opdi_cu_at_text<T, false>(a, ROWS, &text[0], &text[1])) < 0) { return; }
+    }
+    const bool texts = MASKED && a.texts.at;
     const float scale = a.scale * 1.44269504f, of_exps = MASKED ? 1 : scale;          /* log2(e) */
     T *qs = reinterpret_cast<T *>(scratch), *kv = qs + TILES * TILE;          /* rows of q; twice the rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
     const int split = (int)blockIdx.x % a.splits, blocks = (int)gridDim.x / a.splits;
-    const int first = (blocks - 1 - (int)blockIdx.x / a.splits) * ROWS;     /* if causal, the blocks with most keys
-                                                                               start first */
+    if (!texts) { first = (blocks - 1 - (int)blockIdx.x / a.splits) * ROWS; }       /* if causal, the blocks with most
+                                                                                       keys start first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
     const int64_t masked = MASKED ? batch * a.mask.batch + head * a.mask.head : 0;
-    const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
-    const int all = (last + KEYS - 1) / KEYS, begin = (int)((int64_t)all * split / a.splits);
+    const int last = texts ? opdi_cu_at_end(a, first + ROWS)
+        : a.causal && first + ROWS < a.keys ? first + ROWS : a.keys, all = (last + KEYS - 1) / KEYS;
+    const int begin = texts ? opdi_cu_at_begin(a, first) / KEYS : (int)((int64_t)all * split / a.splits);
     const int end = (int)((int64_t)all * (split + 1) / a.splits);
     const int of_warp = warp * TILES * 16, mine = first + of_warp;
     typename M::S sum[TILES][D / 16];

@@ -23,8 +23,19 @@ struct opdi_cu_at_back {
     opdi_cu_heads grad, dq, dk, dv;
     float *sums;                                  /* [2, batch, head, row]: lse * log2(e), and delta */
     int64_t all;                                  /* batch * heads * rows */
-    int heads;
+    int heads, rows;                              /* rows: in sums, from one head to the next */
 };
+/* Turns the arguments into the ones of the text of this block: see opdi_cu_at_text. */
+template <typename T, bool BY_KEY> __device__ __forceinline__ int opdi_cu_at_back_text(opdi_cu_at_back &b, int own) {
+    int64_t row, key;
+    const int first = opdi_cu_at_text<T, BY_KEY>(b.a, own, &row, &key);
+    b.grad.data = static_cast<T *>(b.grad.data) + row * b.grad.row;
+    b.dq.data = static_cast<T *>(b.dq.data) + row * b.dq.row;
+    b.dk.data = static_cast<T *>(b.dk.data) + key * b.dk.row;
+    b.dv.data = static_cast<T *>(b.dv.data) + key * b.dv.row;
+    b.sums += row;
+    return first;
+}
 /* Computes delta for a row by 16 threads.  The block has 256 threads. */
 template <typename T> __global__ void opdi_cu_attention_delta_kernel(const __grid_constant__ opdi_cu_at_back b) {
     constexpr int W = 16 / sizeof(T);
@@ -54,7 +65,7 @@ template <typename T> __global__ void opdi_cu_attention_delta_kernel(const __gri
 /* Replaces the products s = q * k^T and d = grad * v^T of 16 rows and 16 keys by P and dS.  If BY_KEY, s and d are
    [key, row], and lse and delta have a number for each of 16 rows; otherwise they have one for each of the lane's
    two rows.  edge: whether some of the pairs do not exist or are hidden by the causal mask.  scale: times log2(e).
-   HOW: 0: no mask, 1: a mask, 2: perhaps a mask, perhaps dropout.  which: the number of the head, over all batches. */
+   HOW: 0: no mask, 1: a mask, 2: perhaps a mask, dropout or texts.  which: the number of the head, over all batches. */
 template <class M, int HOW, bool BY_KEY>
 __device__ __forceinline__ void opdi_cu_attention_slopes(const opdi_cu_attention &a, int64_t masked, uint32_t which,
     typename M::S &s, typename M::S &d, int row0, int key0, const float *lse, const float *delta, bool edge,
@@ -105,20 +116,28 @@ __device__ __forceinline__ void opdi_cu_attention_factors(typename M::A *to, con
 /* STAGES: 2 if the next keys are loaded while these are used, otherwise 1.  If D is at most 128, rows of q and grad
    stay in registers; otherwise they are loaded again for each product. */
 template <typename T, int D, int TILES, int KEYS, int STAGES, int HOW>
-__device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, unsigned char *scratch) {
+__device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &all, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * 64;
     constexpr bool HELD = D <= 128;
+    typename std::conditional<(HOW > 1), opdi_cu_at_back, const opdi_cu_at_back &>::type b = all;
+    int first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;
+    if constexpr (HOW > 1) {
+        if (b.a.texts.at && (first = opdi_cu_at_back_text<T, false>(b, ROWS)) < 0) { return; }
+    }
     const opdi_cu_attention &a = b.a;
+    const bool texts = HOW > 1 && a.texts.at;
     const float scale = a.scale * 1.44269504f;
     T *qs = reinterpret_cast<T *>(scratch), *gs = qs + TILES * TILE, *kv = gs + TILES * TILE;
-    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z;
     const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
     const int64_t masked = HOW > 0 ? batch * a.mask.batch + head * a.mask.head : 0;
-    const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
+    const int last = texts ? opdi_cu_at_end(a, first + ROWS)
+        : a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
+    const int begin = texts ? opdi_cu_at_begin(a, first) / KEYS * KEYS : 0;
     typename M::S sum[TILES][D / 16];
     typename M::A fq[TILES][HELD ? D / 16 : 1], fg[TILES][HELD ? D / 16 : 1];
     float lse[TILES][2], delta[TILES][2];
@@ -135,7 +154,7 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) {
             const int row = mine + t * 16 + M::row(i);
-            const int64_t at = ((int64_t)batch * b.heads + head) * a.rows + (row < a.rows ? row : 0);
+            const int64_t at = ((int64_t)batch * b.heads + head) * b.rows + (row < a.rows ? row : 0);
             lse[t][M::of_two(i)] = b.sums[at];
             delta[t][M::of_two(i)] = b.sums[b.all + at];
         }
@@ -146,16 +165,16 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
         opdi_cu_load_rows<T, D>(gs + t * TILE, opdi_cu_head<const T>(b.grad, batch, head), b.grad.row, first + t * 64,
                                 a.rows, a.depth);
     }
-    fetch(0);
+    fetch(begin);
     OPDI_CU_ROLLED
-    for (int base = 0; base < last; base += KEYS) {
+    for (int base = begin; base < last; base += KEYS) {
         const T *kt = kv + base / KEYS % STAGES * 2 * SIDE, *vt = kt + SIDE;
         const bool edge = base + KEYS > a.keys || mine + TILES * 16 > a.rows || (a.causal && base + KEYS > mine);
         opdi_cu_stages_wait<0>();
         __syncthreads();
         if constexpr (HELD) {
             OPDI_CU_UNROLL
-            for (int t = 0; t < TILES && base == 0; t++) {
+            for (int t = 0; t < TILES && base == begin; t++) {
                 opdi_cu_attention_factors<M, D>(fq[t], qs + (of_warp + t * 16) * LD);
                 opdi_cu_attention_factors<M, D>(fg[t], gs + (of_warp + t * 16) * LD);
             }
@@ -210,17 +229,24 @@ __device__ __forceinline__ void opdi_cu_attention_dq(const opdi_cu_at_back &b, u
 /* HELD: how many of k and v stay in registers, k first; the others are loaded again for each product.  STAGES: as for
    dq.  DK and DV: whether dk and dv are computed. */
 template <typename T, int D, int TILES, int ROWS, int STAGES, int HELD, bool DK, bool DV, int HOW>
-__device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, unsigned char *scratch) {
+__device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &all, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = ROWS * LD, KEYS = TILES * 64;
+    typename std::conditional<(HOW > 1), opdi_cu_at_back, const opdi_cu_at_back &>::type b = all;
+    int first = (int)blockIdx.x * KEYS;
+    if constexpr (HOW > 1) {
+        if (b.a.texts.at && (first = opdi_cu_at_back_text<T, true>(b, KEYS)) < 0) { return; }
+    }
     const opdi_cu_attention &a = b.a;
+    const bool texts = HOW > 1 && a.texts.at;
     const float scale = a.scale * 1.44269504f;
     T *ks = reinterpret_cast<T *>(scratch), *vs = ks + TILES * TILE, *qg = vs + TILES * TILE;
     float *sums = reinterpret_cast<float *>(qg + STAGES * 2 * SIDE);          /* STAGES times: lse and delta */
-    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)blockIdx.x * KEYS;
+    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z;
     const int of_warp = (int)threadIdx.x / 32 * TILES * 16, mine = first + of_warp;
-    const int from = a.causal ? first / ROWS * ROWS : 0;                      /* the first row that sees a key */
+    const int from = texts ? opdi_cu_at_rows_begin(a, first) / ROWS * ROWS    /* the first row that sees a key */
+        : a.causal ? first / ROWS * ROWS : 0, end = texts ? opdi_cu_at_rows_end(a, first + KEYS) : a.rows;
     int head = of_keys * a.group, row0 = from;    /* of the current tile */
     typename M::S dk[DK ? TILES : 1][DK ? D / 16 : 1], dv[DV ? TILES : 1][DV ? D / 16 : 1];
     typename M::A fk[HELD > 0 ? TILES : 1][HELD > 0 ? D / 16 : 1], fv[HELD > 1 ? TILES : 1][HELD > 1 ? D / 16 : 1];
@@ -231,7 +257,7 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
                                       a.depth);
         for (int i = (int)threadIdx.x; i < 2 * ROWS; i += OPDI_CU_AT_THREADS) {
             const int r = row + i % ROWS;
-            const int64_t at = ((int64_t)batch * b.heads + head) * a.rows + r;
+            const int64_t at = ((int64_t)batch * b.heads + head) * b.rows + r;
             sums[side * 2 * ROWS + i] = r < a.rows ? b.sums[(i / ROWS) * b.all + at] : 0;
         }
     };
@@ -247,10 +273,10 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
             if (DV) { M::zero(dv[DV ? t : 0][DV ? d : 0]); }
         }
     }
-    if (from < a.rows) { fetch(0, head, from); }
+    if (from < end) { fetch(0, head, from); }
     opdi_cu_stages_commit();
     OPDI_CU_ROLLED
-    for (int side = 0; from < a.rows && head < (of_keys + 1) * a.group; side ^= STAGES - 1) {
+    for (int side = 0; from < end && head < (of_keys + 1) * a.group; side ^= STAGES - 1) {
         const int64_t masked = HOW > 0 ? batch * a.mask.batch + head * a.mask.head : 0;
         const uint32_t which = opdi_cu_at_which(batch, head, b.heads);    /* below, `head` is the next tile's */
         const T *qt = qg + side * 2 * SIDE, *gt = qt + SIDE;
@@ -267,7 +293,7 @@ __device__ __forceinline__ void opdi_cu_attention_dkv(const opdi_cu_at_back &b, 
             }
         }
         row0 += ROWS;
-        if (row0 >= a.rows) { row0 = from; head++; }
+        if (row0 >= end) { row0 = from; head++; }
         if (STAGES == 2 && head < (of_keys + 1) * a.group) { fetch(side ^ 1, head, row0); }
         opdi_cu_stages_commit();
         const bool none = mine >= a.keys || (a.causal && row + ROWS <= mine);

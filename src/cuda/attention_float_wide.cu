@@ -92,7 +92,9 @@ __device__ __forceinline__ void opdi_cu_aw_rows(float *to, int64_t stride, float
    masked: the place of the head in the mask. */
 __device__ __forceinline__ float opdi_cu_aw_score(const opdi_cu_attention &a, int64_t masked, float s, int row,
                                                   int key) {
-    if (row >= a.rows || key >= a.keys || (a.causal && key > row)) { return -INFINITY; }
+    if (row >= a.rows || key >= a.keys || (a.causal && key > row) || (a.texts.at && !opdi_cu_at_seen(a, row, key))) {
+        return -INFINITY;
+    }
     s *= a.scale * 1.44269504f;
     return a.mask.kind < 0 ? s : s + opdi_cu_mask_read(a.mask, masked + row * a.mask.row + key * a.mask.key);
 }
@@ -137,23 +139,28 @@ static size_t opdi_cu_aw_shared(int d, int own, int other, bool back) {
     return (size_t)(((back ? 2 : 1) * own + 2 * other) * (d + 4) + own * (other + 16)) * sizeof(float);
 }
 template <int D, int OWN, int OTHER> __global__ void __launch_bounds__(OPDI_CU_AW_THREADS, D == 64 ? 2 : 1)
-opdi_cu_float_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
+opdi_cu_float_dq_kernel(const __grid_constant__ opdi_cu_at_back all) {
     constexpr int LD = D + 4, M = OWN / 16, N = OTHER / 16;
     OPDI_CU_SHARED(scratch);
+    opdi_cu_at_back b = all;
+    int first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
+    if (b.a.texts.at && (first = opdi_cu_at_back_text<float, false>(b, OWN)) < 0) { return; }
     const opdi_cu_attention &a = b.a;
     float *qs = reinterpret_cast<float *>(scratch), *gs = qs + OWN * LD, *ks = gs + OWN * LD, *vs = ks + OTHER * LD;
     float *ws = vs + OTHER * LD, sum[M][D / 16], lse[M], delta[M], by[M];
-    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
-    const int last = a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z;
+    const int last = a.texts.at ? opdi_cu_at_end(a, first + OWN)
+        : a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const int begin = a.texts.at ? opdi_cu_at_begin(a, first) / OTHER * OTHER : 0;
     const float *k = opdi_cu_head<const float>(a.k, batch, head / a.group);
     const float *v = opdi_cu_head<const float>(a.v, batch, head / a.group);
     const int64_t masked = batch * a.mask.batch + head * a.mask.head, at = (int64_t)batch * b.heads + head;
     opdi_cu_aw_load<D, OWN>(qs, opdi_cu_head<const float>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
     opdi_cu_aw_load<D, OWN>(gs, opdi_cu_head<const float>(b.grad, batch, head), b.grad.row, first, a.rows, a.depth);
-    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, begin, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, begin, a.keys, a.depth);
     opdi_cu_stages_commit();
-    opdi_cu_aw_sums<M>(b, at * a.rows, first + (int)threadIdx.x / 16, lse, delta);
+    opdi_cu_aw_sums<M>(b, at * b.rows, first + (int)threadIdx.x / 16, lse, delta);
     OPDI_CU_UNROLL
     for (int i = 0; i < M; i++) {
         by[i] = a.scale;
@@ -161,7 +168,7 @@ opdi_cu_float_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
         for (int c = 0; c < D / 16; c++) { sum[i][c] = 0; }
     }
     OPDI_CU_ROLLED
-    for (int base = 0; base < last; base += OTHER) {
+    for (int base = begin; base < last; base += OTHER) {
         float s[M][N], g[M][N];
         opdi_cu_stages_wait<0>();
         __syncthreads();
@@ -179,15 +186,20 @@ opdi_cu_float_dq_kernel(const __grid_constant__ opdi_cu_at_back b) {
     opdi_cu_aw_rows<D, OWN>(opdi_cu_head<float>(b.dq, batch, head), b.dq.row, sum, first, a.rows, a.depth, by);
 }
 template <int D, int OWN, int OTHER> __global__ void __launch_bounds__(OPDI_CU_AW_THREADS, D == 64 ? 2 : 1)
-opdi_cu_float_dkv_kernel(const __grid_constant__ opdi_cu_at_back b) {
+opdi_cu_float_dkv_kernel(const __grid_constant__ opdi_cu_at_back all) {
     constexpr int LD = D + 4, M = OWN / 16, N = OTHER / 16;
     OPDI_CU_SHARED(scratch);
+    opdi_cu_at_back b = all;
+    int first = (int)blockIdx.x * OWN;
+    if (b.a.texts.at && (first = opdi_cu_at_back_text<float, true>(b, OWN)) < 0) { return; }
     const opdi_cu_attention &a = b.a;
     float *ks = reinterpret_cast<float *>(scratch), *vs = ks + OWN * LD, *qs = vs + OWN * LD, *gs = qs + OTHER * LD;
     float *ws = gs + OTHER * LD, dk[M][D / 16], dv[M][D / 16], by[M], one[M];
-    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)blockIdx.x * OWN;
-    const int from = a.causal ? first / OTHER * OTHER : 0;        /* the first row that sees a key */
-    const int end = from < a.rows ? (of_keys + 1) * a.group : 0;
+    const int of_keys = (int)blockIdx.y, batch = (int)blockIdx.z;
+    const int from = a.texts.at ? opdi_cu_at_rows_begin(a, first) / OTHER * OTHER    /* the first row that sees a key */
+        : a.causal ? first / OTHER * OTHER : 0;
+    const int rows = a.texts.at ? opdi_cu_at_rows_end(a, first + OWN) : a.rows;
+    const int end = from < rows ? (of_keys + 1) * a.group : 0;
     int head = of_keys * a.group, row0 = from;
     const auto fetch = [&](float *to, const opdi_cu_heads &of) {  /* begins to load a tile of q or grad */
         if (head < end) {
@@ -211,9 +223,9 @@ opdi_cu_float_dkv_kernel(const __grid_constant__ opdi_cu_at_back b) {
         const int64_t masked = batch * a.mask.batch + head * a.mask.head, at = (int64_t)batch * b.heads + head;
         const int row = row0;
         float s[M][N], g[M][N], lse[N], delta[N];
-        opdi_cu_aw_sums<N>(b, at * a.rows, row + (int)threadIdx.x % 16, lse, delta);
+        opdi_cu_aw_sums<N>(b, at * b.rows, row + (int)threadIdx.x % 16, lse, delta);
         row0 += OTHER;
-        if (row0 >= a.rows) { row0 = from; head++; }
+        if (row0 >= rows) { row0 = from; head++; }
         opdi_cu_stages_wait<0>();
         __syncthreads();
         opdi_cu_aw_scores<D, OWN, OTHER>(s, ks, qs);
@@ -271,19 +283,25 @@ __device__ __forceinline__ void opdi_cu_aw_exps(const opdi_cu_attention &a, int6
 }
 /* Computes attention: for heads of more than 128 elements, and with dropout. */
 template <int D, int OWN, int OTHER> __global__ void __launch_bounds__(OPDI_CU_AW_THREADS, D == 64 ? 2 : 1)
-opdi_cu_float_wide_kernel(const __grid_constant__ opdi_cu_attention a) {
+opdi_cu_float_wide_kernel(const __grid_constant__ opdi_cu_attention all_of) {
     constexpr int LD = D + 4, M = OWN / 16, N = OTHER / 16;
     OPDI_CU_SHARED(scratch);
+    opdi_cu_attention a = all_of;
+    int64_t text[2];
+    int first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
+    if (a.texts.at && (first = opdi_cu_at_text<float, false>(a, OWN, &text[0], &text[1])) < 0) { return; }
     float *qs = reinterpret_cast<float *>(scratch), *ks = qs + OWN * LD, *vs = ks + OTHER * LD;
     float *ws = vs + OTHER * LD, sum[M][D / 16], most[M], total[M], by[M];
-    const int head = (int)blockIdx.y, batch = (int)blockIdx.z, first = (int)(gridDim.x - 1 - blockIdx.x) * OWN;
-    const int last = a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z;
+    const int last = a.texts.at ? opdi_cu_at_end(a, first + OWN)
+        : a.causal && first + OWN < a.keys ? first + OWN : a.keys;
+    const int begin = a.texts.at ? opdi_cu_at_begin(a, first) / OTHER * OTHER : 0;
     const float *k = opdi_cu_head<const float>(a.k, batch, head / a.group);
     const float *v = opdi_cu_head<const float>(a.v, batch, head / a.group);
     const int64_t masked = batch * a.mask.batch + head * a.mask.head;
     opdi_cu_aw_load<D, OWN>(qs, opdi_cu_head<const float>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
-    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(ks, k, a.k.row, begin, a.keys, a.depth);
+    opdi_cu_aw_load<D, OTHER>(vs, v, a.v.row, begin, a.keys, a.depth);
     opdi_cu_stages_commit();
     OPDI_CU_UNROLL
     for (int i = 0; i < M; i++) {
@@ -293,7 +311,7 @@ opdi_cu_float_wide_kernel(const __grid_constant__ opdi_cu_attention a) {
         for (int c = 0; c < D / 16; c++) { sum[i][c] = 0; }
     }
     OPDI_CU_ROLLED
-    for (int base = 0; base < last; base += OTHER) {
+    for (int base = begin; base < last; base += OTHER) {
         float s[M][N];
         opdi_cu_stages_wait<0>();
         __syncthreads();

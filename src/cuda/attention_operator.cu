@@ -139,12 +139,18 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     return 0;
 }
 /* Returns whether the weights need more than the causal mask. */
-static bool opdi_cu_attention_masked(const opdi_cu_attention &a) { return a.mask.kind >= 0 || a.drop.keep < 1; }
+static bool opdi_cu_attention_masked(const opdi_cu_attention &a) {
+    return a.mask.kind >= 0 || a.drop.keep < 1 || a.texts.at;
+}
+/* Returns the number of blocks for `count` rows or keys, if a block has `own` of them. */
+static unsigned opdi_cu_at_blocks(const opdi_cu_attention &a, int64_t count, int own) {
+    return (unsigned)(a.texts.at ? count / own + a.texts.count : opdi_cu_ceil(count, own));
+}
 /* Divides the keys of an attention with few blocks, as when one token is generated, among several blocks.  `blocks`:
    the blocks without this; tiles: into how many tiles the keys are divided.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_split(opdi_cu_attention *a, int64_t batch, int64_t heads, int64_t blocks, int64_t tiles) {
     const int64_t want = 2 * opdi_cu_properties()->multiprocessors / blocks, most = want < tiles ? want : tiles;
-    if (a->causal || most < 2) { return 0; }
+    if (a->causal || a->texts.at || most < 2) { return 0; }
     a->splits = (int)most;
     const int64_t all = most * batch * heads * a->rows;
     a->parts = static_cast<float *>(opdi_cu_scratch(all * (a->depth + 1) * (int64_t)sizeof(float)));
@@ -154,7 +160,7 @@ static int opdi_cu_attention_split(opdi_cu_attention *a, int64_t batch, int64_t 
 /* Runs the kernel.  With a mask or dropout, TILES must be 1: a lane has too few registers for more. */
 template <typename T, int D, int TILES, int KEYS>
 static int opdi_cu_attention_launch(opdi_cu_attention *a, int64_t batch, int64_t heads) {
-    const int64_t blocks = opdi_cu_ceil(a->rows, TILES * OPDI_CU_AT_ROWS), all = batch * heads * a->rows;
+    const int64_t blocks = opdi_cu_at_blocks(*a, a->rows, TILES * OPDI_CU_AT_ROWS), all = batch * heads * a->rows;
     if (opdi_cu_attention_split(a, batch, heads, blocks * batch * heads, opdi_cu_ceil(a->keys, KEYS))) { return -1; }
     const dim3 grid((unsigned)(blocks * a->splits), (unsigned)heads, (unsigned)batch);
     if (opdi_cu_launch(!opdi_cu_attention_masked(*a) ? opdi_cu_attention_kernel<T, D, TILES, KEYS, false>
@@ -166,7 +172,7 @@ static int opdi_cu_attention_launch(opdi_cu_attention *a, int64_t batch, int64_t
 /* If there is one row, without dropout, the heads of q that share a head of k become the rows of this head. */
 static void opdi_cu_attention_pack(opdi_cu_attention *a, int64_t *heads) {
     opdi_cu_heads *const all[3] = {&a->q, &a->out, &a->lse};
-    if (a->rows != 1 || a->drop.keep < 1) { return; }
+    if (a->rows != 1 || a->drop.keep < 1 || a->texts.at) { return; }
     for (int i = 0; i < 3; i++) {
         all[i]->row = all[i]->head;
         all[i]->head *= a->group;
@@ -191,7 +197,7 @@ template <typename T> static int opdi_cu_attention_run(opdi_cu_attention a, int6
 }
 template <int D, int OWN, int OTHER>
 static int opdi_cu_attention_wide_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
-    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OWN), (unsigned)heads, (unsigned)batch);
+    const dim3 grid(opdi_cu_at_blocks(a, a.rows, OWN), (unsigned)heads, (unsigned)batch);
     return opdi_cu_launch(opdi_cu_float_wide_kernel<D, OWN, OTHER>, grid, dim3(OPDI_CU_AW_THREADS),
                           opdi_cu_aw_shared(D, OWN, OTHER, false), a);
 }
@@ -206,7 +212,7 @@ static int opdi_cu_attention_wide(const opdi_cu_attention &a, int64_t batch, int
     }
 }
 static int opdi_cu_attention_float(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
-    if (a.depth > 128 || a.drop.keep < 1) { return opdi_cu_attention_wide(a, batch, heads); }
+    if (a.depth > 128 || a.drop.keep < 1 || a.texts.at) { return opdi_cu_attention_wide(a, batch, heads); }
     const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AF_ROWS), (unsigned)heads, (unsigned)batch);
     const bool masked = a.mask.kind >= 0;
     return opdi_cu_launch(a.depth <= 64 ? masked ? opdi_cu_attention_float_kernel<64, true>
@@ -247,13 +253,15 @@ static void opdi_cu_attention_drop(opdi_cu_attention *a, double p, const opd_ten
 /* Computes attention by a kernel, for which opdi_cu_attention_fits has returned true, and writes `out` and `lse`.
    seed: NULL without dropout.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_forward(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
-    bool causal, double p, const opd_tensor *seed, opd_tensor *out, opd_tensor *lse) {
+    bool causal, double p, const opd_tensor *seed, opd_tensor *out, opd_tensor *lse,
+    const opdi_cu_at_texts &texts = opdi_cu_at_texts()) {
     const bool whole = opd_size(q, 3) * (int64_t)opd_dtype_size(opd_dtype(q)) % 16 == 0;
     opdi_cu_attention a;
     q = opdi_cu_padded(q); k = opdi_cu_padded(k); v = opdi_cu_padded(v);
     opd_tensor *work = whole && opd_strides(out)[3] == 1 ? out
         : q ? opdi_cu_new(opd_ints_of(opd_sizes(q), 4), opd_dtype(out)) : NULL;
     if (!work || opdi_cu_attention_of(&a, q, k, v, work, lse, mask, scale, causal)) { return -1; }
+    a.texts = texts;
     if (seed) { opdi_cu_attention_drop(&a, p, seed); }
     const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1);
     if (opd_dtype(q) == OPD_FLOAT32 ? opdi_cu_attention_float(a, batch, heads)
@@ -275,6 +283,9 @@ static int opdi_cu_flash_attention(opd_call *call) {
 
 //== the derivative ====================================================================================================
 
+/* Rows [row, head, depth] as [1, head, row, depth], and back. */
+static opd_tensor *opdi_cu_at_heads_of(opd_tensor *t) { return opd_unsqueeze(opd_transpose(t, 0, 1), 0); }
+static opd_tensor *opdi_cu_at_rows_of(opd_tensor *t) { return opd_transpose(opd_select(t, 0, 0), 0, 1); }
 static opdi_cu_heads opdi_cu_heads_at(const opd_tensor *t) {
     const int64_t *s = opd_strides(t);
     const opdi_cu_heads h = {opdi_cu_data<void>(t), s[0], s[1], s[2]};
@@ -282,13 +293,13 @@ static opdi_cu_heads opdi_cu_heads_at(const opd_tensor *t) {
 }
 template <typename T, int D, int TILES, int KEYS, int STAGES, int HOW>
 static int opdi_cu_attention_dq_run(const opdi_cu_at_back &b, int64_t batch) {
-    const dim3 grid((unsigned)opdi_cu_ceil(b.a.rows, TILES * 64), (unsigned)b.heads, (unsigned)batch);
+    const dim3 grid(opdi_cu_at_blocks(b.a, b.a.rows, TILES * 64), (unsigned)b.heads, (unsigned)batch);
     return opdi_cu_launch(opdi_cu_attention_dq_kernel<T, D, TILES, KEYS, STAGES, HOW>, grid,
                           dim3(OPDI_CU_AT_THREADS), opdi_cu_at_back_shared(D, TILES, KEYS * STAGES), b);
 }
 template <typename T, int D, int TILES, int ROWS, int STAGES, int HELD, bool DK, bool DV, int HOW>
 static int opdi_cu_attention_dkv_run(const opdi_cu_at_back &b, int64_t batch) {
-    const dim3 grid((unsigned)opdi_cu_ceil(b.a.keys, TILES * 64), (unsigned)(b.heads / b.a.group), (unsigned)batch);
+    const dim3 grid(opdi_cu_at_blocks(b.a, b.a.keys, TILES * 64), (unsigned)(b.heads / b.a.group), (unsigned)batch);
     return opdi_cu_launch(opdi_cu_attention_dkv_kernel<T, D, TILES, ROWS, STAGES, HELD, DK, DV, HOW>, grid,
                           dim3(OPDI_CU_AT_THREADS), opdi_cu_at_back_shared(D, TILES, ROWS * STAGES), b);
 }
@@ -301,7 +312,7 @@ static int opdi_cu_attention_back_256(const opdi_cu_at_back &b, int64_t batch) {
 /* Runs the kernels for dq, dk and dv.  The sizes of their tiles are the largest for which the registers of a lane and
    the shared memory suffice. */
 template <typename T> static int opdi_cu_attention_back_run(const opdi_cu_at_back &b, int64_t batch) {
-    const int how = b.a.drop.keep < 1 ? 2 : b.a.mask.kind >= 0 ? 1 : 0;
+    const int how = b.a.drop.keep < 1 || b.a.texts.at ? 2 : b.a.mask.kind >= 0 ? 1 : 0;
     if (b.a.depth > 128) {
         return opdi_cu_at_back_shared(256, 1, 64) <= opdi_cu_shared_most()
             ? opdi_cu_attention_back_256<T, 32, 2>(b, batch) : opdi_cu_attention_back_256<T, 16, 1>(b, batch);
@@ -321,8 +332,8 @@ template <typename T> static int opdi_cu_attention_back_run(const opdi_cu_at_bac
 }
 template <int D, int OWN, int OTHER>
 static int opdi_cu_attention_back_wide_run(const opdi_cu_at_back &b, int64_t batch) {
-    const dim3 rows((unsigned)opdi_cu_ceil(b.a.rows, OWN), (unsigned)b.heads, (unsigned)batch);
-    const dim3 keys((unsigned)opdi_cu_ceil(b.a.keys, OWN), (unsigned)(b.heads / b.a.group), (unsigned)batch);
+    const dim3 rows(opdi_cu_at_blocks(b.a, b.a.rows, OWN), (unsigned)b.heads, (unsigned)batch);
+    const dim3 keys(opdi_cu_at_blocks(b.a, b.a.keys, OWN), (unsigned)(b.heads / b.a.group), (unsigned)batch);
     const size_t shared = opdi_cu_aw_shared(D, OWN, OTHER, true);
     return opdi_cu_launch(opdi_cu_float_dq_kernel<D, OWN, OTHER>, rows, dim3(OPDI_CU_AW_THREADS), shared, b) ? -1
         : opdi_cu_launch(opdi_cu_float_dkv_kernel<D, OWN, OTHER>, keys, dim3(OPDI_CU_AW_THREADS), shared, b);
@@ -345,7 +356,8 @@ template <typename T> static int opdi_cu_attention_delta_run(const opdi_cu_at_ba
    call.  in: the gradient of the result, q, k, v and the result.  seed: NULL without dropout.  Returns 0, or -1 and
    sets an error. */
 static int opdi_cu_attention_gradients(opd_call *call, opd_tensor **in /*[5]*/, opd_tensor *lse, opd_tensor *mask,
-                                       double scale, bool causal, double p, const opd_tensor *seed) {
+                                       double scale, bool causal, double p, const opd_tensor *seed,
+                                       const opdi_cu_at_texts &texts = opdi_cu_at_texts()) {
     const int64_t depth = opd_size(in[1], 3), batch = opd_size(in[1], 0);
     const opd_scalar_type type = opd_dtype(in[1]);
     opd_tensor *grads[3];
@@ -358,10 +370,12 @@ static int opdi_cu_attention_gradients(opd_call *call, opd_tensor **in /*[5]*/, 
     }
     memset(&b, 0, sizeof b);
     b.heads = (int)opd_size(in[1], 1);
-    b.all = batch * b.heads * opd_size(in[1], 2);
+    b.rows = (int)opd_size(in[1], 2);
+    b.all = batch * b.heads * b.rows;
     b.sums = static_cast<float *>(opdi_cu_scratch(2 * b.all * (int64_t)sizeof(float)));
     if (!b.sums || opdi_cu_attention_of(&b.a, in[1], in[2], in[3], NULL, lse, mask, scale, causal) ||
         !opdi_cu_heads_of(in[4], &b.a.out) || !opdi_cu_heads_of(in[0], &b.grad)) { return -1; }
+    b.a.texts = texts;
     if (seed) { opdi_cu_attention_drop(&b.a, p, seed); }
     b.dq = opdi_cu_heads_at(grads[0]); b.dk = opdi_cu_heads_at(grads[1]); b.dv = opdi_cu_heads_at(grads[2]);
     if (type == OPD_FLOAT32 ? opdi_cu_attention_delta_run<float>(b) || opdi_cu_attention_back_wide(b, batch)
@@ -372,6 +386,7 @@ static int opdi_cu_attention_gradients(opd_call *call, opd_tensor **in /*[5]*/, 
     }
     for (int i = 0; i < 3; i++) {
         if (opd_size(grads[i], 3) != depth) { grads[i] = opd_narrow(grads[i], 3, 0, depth); }
+        if (texts.at) { grads[i] = opdi_cu_at_rows_of(grads[i]); }
         if (opd_return_tensor(call, grads[i])) { return -1; }
     }
     return 0;
@@ -453,6 +468,101 @@ static int opdi_cu_attention_kept(opd_call *call) {
     if (!out || opdi_cu_launch(opdi_cu_attention_kept_kernel, opdi_cu_grid(opdi_cu_ceil(opd_numel(out), 4), 256),
                                dim3(256), 0, opdi_cu_data<float>(out), a.drop, opd_numel(out))) { return -1; }
     return opd_return_tensor(call, out);
+}
+
+//== texts of different lengths ========================================================================================
+
+struct opdi_cu_at_offsets {
+    const void *from[2];
+    int64_t step[2], most[2];                     /* step: between offsets; most: the number of rows, keys */
+    bool brief[2];                                /* int32, otherwise int64 */
+    int64_t *to;                                  /* [2, n] */
+    int n;
+    opdi_cu_guard guard;
+    __device__ int64_t read(int which, int i) const {
+        return brief[which] ? static_cast<const int32_t *>(from[which])[i * step[which]]
+                            : static_cast<const int64_t *>(from[which])[i * step[which]];
+    }
+};
+/* Copies the offsets of texts.  If some are wrong, notes a fault and writes zeros, so that no text has rows. */
+__global__ void opdi_cu_at_offsets_kernel(const opdi_cu_at_offsets o) {
+    int good = 1;
+    for (int i = (int)threadIdx.x; i < 2 * o.n; i += (int)blockDim.x) {
+        const int which = i >= o.n, at = i - which * o.n;
+        const int64_t x = o.read(which, at), before = at ? o.read(which, at - 1) : 0;
+        if (x < before || x > o.most[which] || (at == 0 && x != 0) || (at + 1 == o.n && x != o.most[which])) {
+            good = 0;
+            o.guard.note(at, o.n);
+        }
+    }
+    good = __syncthreads_and(good);
+    for (int i = (int)threadIdx.x; i < 2 * o.n; i += (int)blockDim.x) {
+        o.to[i] = good ? o.read(i >= o.n, i >= o.n ? i - o.n : i) : 0;
+    }
+}
+/* Describes texts to the kernels.  offsets: [2, texts + 1] of int64. */
+static opdi_cu_at_texts opdi_cu_at_texts_of(const opd_tensor *offsets, int64_t left, int64_t right) {
+    const int64_t n = opd_size(offsets, 1);
+    opdi_cu_at_texts t = {opdi_cu_data<const int64_t>(offsets), NULL, (int)(n - 1), -1, -1};
+    t.from = t.at + n;
+    if (left < 1 << 30) { t.left = (int)left; }
+    if (right < 1 << 30) { t.right = (int)right; }
+    return t;
+}
+/* Returns the offsets of rows and keys that arguments 3 and 4 of the call have, as [2, texts + 1] of int64. */
+static opd_tensor *opdi_cu_at_offsets_of(opd_call *call) {
+    opdi_cu_at_offsets o;
+    opd_tensor *offsets = NULL;
+    for (int i = 0; i < 2; i++) {
+        const opd_tensor *const t = opd_arg_tensor(call, 3 + i);
+        o.from[i] = opdi_cu_data<const void>(t);
+        o.step[i] = opd_strides(t)[0];
+        o.most[i] = opd_size(opd_arg_tensor(call, i), 0);
+        o.brief[i] = opd_dtype(t) == OPD_INT32;
+        o.n = (int)opd_size(t, 0);
+    }
+    o.guard = opdi_cu_guard_of(call, "opd_varlen_attention: offsets_q and offsets_k must begin with 0, never fall, and "
+                               "end with the number of rows or keys");
+    if (!(offsets = opdi_cu_new(OPD_INTS(2, o.n), OPD_INT64))) { return NULL; }
+    o.to = opdi_cu_data<int64_t>(offsets);
+    return opdi_cu_launch(opdi_cu_at_offsets_kernel, dim3(1), dim3(256), 0, o) ? NULL : offsets;
+}
+/* Returns whether there are kernels for texts, forward and backward.  The kernel for float32 that takes texts has the
+   limits of the one with dropout. */
+static bool opdi_cu_at_texts_fit(const opd_tensor *q, const opd_tensor *k, double scale) {
+    return opdi_cu_attention_fits(q, k, scale, true, true) && opdi_cu_attention_fits(q, k, scale, false, true);
+}
+/* opd_cuda::attention_texts: attention of texts of different lengths, lse and offsets; or None three times if there is
+   no kernel. */
+static int opdi_cu_attention_texts(opd_call *call) {
+    opd_tensor *in[3], *rows, *lse, *offsets;
+    for (int i = 0; i < 3; i++) {
+        if (!(in[i] = opdi_cu_at_heads_of(opd_arg_tensor(call, i)))) { return -1; }
+    }
+    const double scale = opd_arg_double(call, 7);
+    if (!opdi_cu_at_texts_fit(in[0], in[1], scale)) {
+        for (int i = 0; i < 3; i++) { if (opd_return_value(call, opd_value_none())) { return -1; } }
+        return 0;
+    }
+    const int64_t *n = opd_sizes(in[0]);
+    rows = opdi_cu_new(OPD_INTS(n[2], n[1], n[3]), opd_dtype(in[0]));
+    lse = opdi_cu_new(OPD_INTS(1, n[1], n[2]), OPD_FLOAT32);
+    offsets = opdi_cu_at_offsets_of(call);
+    if (!rows || !lse || !offsets ||
+        opdi_cu_attention_forward(in[0], in[1], in[2], NULL, scale, false, 0, NULL, opdi_cu_at_heads_of(rows), lse,
+                                  opdi_cu_at_texts_of(offsets, opd_arg_int(call, 5), opd_arg_int(call, 6)))) {
+        return -1;
+    }
+    return opd_return_tensor(call, rows) || opd_return_tensor(call, lse) || opd_return_tensor(call, offsets) ? -1 : 0;
+}
+static int opdi_cu_attention_texts_backward(opd_call *call) {
+    opd_tensor *in[5];
+    for (int i = 0; i < 5; i++) {
+        if (!(in[i] = opdi_cu_at_heads_of(opd_arg_tensor(call, i)))) { return -1; }
+    }
+    return opdi_cu_attention_gradients(call, in, opd_arg_tensor(call, 5), NULL, opd_arg_double(call, 9), false, 0, NULL,
+                                       opdi_cu_at_texts_of(opd_arg_tensor(call, 6), opd_arg_int(call, 7),
+                                                           opd_arg_int(call, 8)));
 }
 
 static const opdi_cu_registration opdi_cu_table_attention[] = {

@@ -44,12 +44,12 @@ __device__ __forceinline__ float opdi_cu_f8_number(uint32_t code, const opdi_cu_
     const float value = __uint_as_float(at << (23 - form.bits)) * __uint_as_float((254 - form.bias) << 23);
     return __uint_as_float(__float_as_uint(value) | sign);
 }
-/* Converts n numbers: x of T to codes, or if TO is false, codes to x. */
+/* Converts n numbers: x of T to codes, or if TO is false, codes to x.  even: whether four at a time may be loaded. */
 template <typename T, bool TO>
-__global__ void opdi_cu_f8_kernel(T *x, uint8_t *codes, int64_t n, const opdi_cu_f8_form form) {
+__global__ void opdi_cu_f8_kernel(T *x, uint8_t *codes, int64_t n, bool even, const opdi_cu_f8_form form) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x * 4;
     for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * 4; i < n; i += step) {
-        if (i + 4 <= n) {
+        if (even && i + 4 <= n) {
             if constexpr (TO) {
                 const opdi_cu_vector<T, 4> four = opdi_cu_load_vector<4>((const T *)x + i);
                 opdi_cu_vector<uint8_t, 4> out;
@@ -67,7 +67,7 @@ __global__ void opdi_cu_f8_kernel(T *x, uint8_t *codes, int64_t n, const opdi_cu
             }
             continue;
         }
-        for (int64_t k = i; k < n; k++) {
+        for (int64_t k = i; k < n && k < i + 4; k++) {
             if constexpr (TO) { codes[k] = (uint8_t)opdi_cu_f8_code(opdi_cu_load<float>((const T *)x + k), form); }
             else { opdi_cu_store(x + k, opdi_cu_f8_number(codes[k], form)); }
         }
@@ -75,8 +75,9 @@ __global__ void opdi_cu_f8_kernel(T *x, uint8_t *codes, int64_t n, const opdi_cu
 }
 template <typename T> static int opdi_cu_f8_run(T *x, uint8_t *codes, bool to, int64_t n, const opdi_cu_f8_form &form) {
     const dim3 grid = opdi_cu_grid(opdi_cu_ceil(n, 4), 256);
-    return to ? opdi_cu_launch(opdi_cu_f8_kernel<T, true>, grid, dim3(256), 0, x, codes, n, form)
-              : opdi_cu_launch(opdi_cu_f8_kernel<T, false>, grid, dim3(256), 0, x, codes, n, form);
+    const bool even = (uintptr_t)codes % 4 == 0 && opdi_cu_aligned(x);
+    return to ? opdi_cu_launch(opdi_cu_f8_kernel<T, true>, grid, dim3(256), 0, x, codes, n, even, form)
+              : opdi_cu_launch(opdi_cu_f8_kernel<T, false>, grid, dim3(256), 0, x, codes, n, even, form);
 }
 /* Copies src to dst, of which one has floats of 8 bits, and whose elements lie in the same order.  Returns 0, -1 and
    sets an error, or 1 if there is no kernel. */
@@ -88,8 +89,8 @@ static int opdi_cu_float8(opd_tensor *dst, opd_tensor *src) {
     uint8_t *const codes = opdi_cu_data<uint8_t>(to ? dst : src);
     void *const x = opdi_cu_data<void>(numbers);
     const int64_t n = opd_numel(src);
+    if (n == 0) { return 0; }
     if (!codes || !x) { return -1; }
-    if ((uintptr_t)codes % 4 || !opdi_cu_aligned(x)) { return 1; }
     switch (opd_dtype(numbers)) {
         case OPD_FLOAT32: return opdi_cu_f8_run(static_cast<float *>(x), codes, to, n, form);
         case OPD_FLOAT16: return opdi_cu_f8_run(static_cast<opdi_cu_f16 *>(x), codes, to, n, form);

@@ -24,7 +24,12 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
     {"attention_dropout_backward", "attention_dropout_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, "
      "Tensor lse, Tensor seed, Tensor? mask, float p, bool causal, float scale) -> (Tensor, Tensor, Tensor)",
      opdi_cu_attention_dropout_backward},
-    {"attention_kept", "attention_kept(Tensor seed, int[] size, float p) -> Tensor", opdi_cu_attention_kept}};
+    {"attention_kept", "attention_kept(Tensor seed, int[] size, float p) -> Tensor", opdi_cu_attention_kept},
+    {"attention_texts", "attention_texts(Tensor q, Tensor k, Tensor v, Tensor at, Tensor begin, int left, int right, "
+     "float scale) -> (Tensor, Tensor, Tensor)", opdi_cu_attention_texts},
+    {"attention_texts_backward", "attention_texts_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, Tensor "
+     "lse, Tensor offsets, int left, int right, float scale) -> (Tensor, Tensor, Tensor)",
+     opdi_cu_attention_texts_backward}};
 static void opdi_cu_own_register() {
     opd_library *lib = opd_library_open(OPD_DEF, "opd_cuda", NULL, __FILE__, __LINE__);
     for (const opdi_cu_own &r : opdi_cu_own_rows) {

@@ -110,6 +110,16 @@ TEST(errors_of_blocks) {
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "device");
         CHECK(!opd_linear(opd_to_device(opd_ones(OPD_INTS(2, 512), OPD_INT32), gpu(-1), OPD_INT32), weight[1], NULL));
         CHECK_ERROR(OPD_ERROR_DTYPE, "int32");
+        if (opd_device_count(OPD_CUDA) > 1) {     /* the weight is on gpu(-1) */
+            const opd_device other = opd_device_make(OPD_CUDA, opd_tensor_device(weight[1]).index == 0);
+            opd_tensor *const both[2] = {weight[1], opd_to_device(weight[1], other, OPD_Q8_0)};
+            CHECK(!opd_linear(opd_to_device(x, other, OPD_FLOAT32), weight[1], NULL));
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "on the same device, but found at least two devices, cuda:");
+            CHECK(!opd_embedding(weight[1], opd_to_device(opd_ones(OPD_INTS(2), OPD_INT64), other, OPD_INT64)));
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "checking argument for argument indices in method aten::embedding");
+            CHECK(!opd_cat(opd_tensors_of(both, 2), 0));
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "same device");
+        }
         (void)opd_embedding(weight[1], to_gpu(opd_full(OPD_INTS(2), opd_value_int(13), OPD_INT64)));
         if (opd_ok()) { (void)opd_device_synchronize(gpu(-1)); }
         CHECK_ERROR(OPD_ERROR_INDEX, "index 13 is out of bounds");
@@ -147,6 +157,11 @@ TEST(floats_of_8_bits) {
             opd_tensor *codes = opd_view_dtype(opd_to_dtype(opd_arange(opd_value_int(256), OPD_INT64), OPD_UINT8), eight);
             opd_tensor *on = opd_to_dtype(to_gpu(codes), type), *x;
             CHECK(opd_tensor_device(on).type == OPD_CUDA);
+            opd_tensor *odd = opd_narrow(to_gpu(codes), 0, 3, 102);
+            const long before = launches();
+            odd = opd_to_dtype(odd, type);
+            CHECK(!opd_emu_count || launches() - before == 1);
+            as_on_host("numbers at an odd address", odd, opd_to_dtype(opd_narrow(codes, 0, 3, 102), type), 0);
             CHECK(opd_equal(opd_view_dtype(to_host(on), type == OPD_FLOAT32 ? OPD_INT32 : OPD_INT16), opd_view_dtype(opd_to_dtype(codes, type), type == OPD_FLOAT32 ? OPD_INT32 : OPD_INT16)));
             x = opd_mul(opd_randn(OPD_INTS(7, 143), OPD_FLOAT32), opd_exp(opd_mul_Scalar(opd_randn(OPD_INTS(7, 143), OPD_FLOAT32), opd_value_double(6))));
             (void)opd_fill_(opd_narrow(x, 1, 0, 1), opd_value_double(k % 2 ? INFINITY : NAN));

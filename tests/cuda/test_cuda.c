@@ -2538,6 +2538,7 @@ TEST(an_index_out_of_range_is_an_error_of_the_next_call_that_waits) {
 
 #include "fused_tests.h"
 #include "blocks_tests.h"
+#include "texts_tests.h"
 
 //-- a GPU that is left alone, or cannot be used -----------------------------------------------------------------------
 

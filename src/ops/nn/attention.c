@@ -519,7 +519,7 @@ static opd_tensor *opdi_flash_scratch(opd_tensor *out, opd_scalar_type work) {
     return out->dtype == work ? out
         : opdi_own(opdi_tensor_make(opdi_sizes(out), opdi_strides(out), out->ndim, work, OPD_CPU));
 }
-static double opdi_attention_scale(opd_value scale, const opd_tensor *query) {
+OPDI_INTERNAL double opdi_attention_scale(opd_value scale, const opd_tensor *query) {
     return scale.tag == OPD_TAG_NONE ? 1 / sqrt((double)opd_size(query, -1))
         : scale.tag == OPD_TAG_INT ? (double)scale.u.i : scale.u.d;
 }
@@ -755,8 +755,8 @@ static int opdi_flash_back_device(opd_call *call) {
 }
 /* Computes the derivatives of attention by operators, which have derivatives.  in: the gradient of the result, q, k and
    v.  kept: what dropout multiplied the weights by, or NULL.  Returns 0, or -1 and sets an error. */
-static int opdi_flash_back_steps(opd_tensor *const *in /*[4]*/, opd_tensor *mask, bool causal, double scale,
-                                 opd_tensor *kept, opd_tensor **results /*[3]*/) {
+OPDI_INTERNAL int opdi_flash_back_steps(opd_tensor *const *in /*[4]*/, opd_tensor *mask, bool causal, double scale,
+                                        opd_tensor *kept, opd_tensor **results /*[3]*/) {
     opd_tensor *x[4];
     const opd_scalar_type work = in[1]->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const int64_t few = in[2]->dims[1], group = in[1]->dims[1] / OPDI_MAX(few, (int64_t)1);

@@ -4,7 +4,8 @@
 //
 //  The rows of several texts lie one after another in one tensor, without padding; offsets say where each text begins.
 //  Each text is one call of scaled_dot_product_attention, so that its kernels on all devices, its derivatives and all
-//  transforms hold here, too.
+//  transforms hold here, too.  On a GPU, one kernel computes all texts if no other layer has to see the operators.  It
+//  reads the offsets itself, so that the host does not wait for them.
 
 /* Reads offsets [texts + 1], the places where texts begin in `rows` rows, and the end of the last.  Returns them, or
    NULL and sets an error.  Offsets on the CPU are read without operators, so that a trace and fake tensors may have
@@ -100,15 +101,136 @@ static opd_tensor *opdi_varlen_all(opd_tensor *const *in /*[3]*/, opd_tensor *of
     }
     return parts && opd_ok() ? opd_cat(opd_tensors_of(parts, n), 0) : NULL;
 }
+
+//== all texts in one kernel of a GPU ==================================================================================
+
+/* Returns the operator of the CUDA plug-in for texts of different lengths, or NULL if there is none. */
+static opd_op *opdi_varlen_op(void) {
+    static opd_op *attention;
+    return opdi_cuda_op(&attention, "opd_cuda::attention_texts");
+}
+/* The inputs are query, key, value, both offsets, the window and scale.  The output is None if there is no kernel. */
+static int opdi_varlen_record(opd_context *ctx) {
+    static const char *const names[3] = {"left", "right", "scale"};
+    opd_value args[8], got[3];
+    opd_tensor *saved[8];
+    for (int i = 0; i < 8; i++) { args[i] = opd_context_input(ctx, i); }
+    if (opd_call_all(opdi_varlen_op(), got, args, 8)) { return -1; }
+    if (got[0].tag != OPD_TAG_TENSOR) { return opd_context_return_value(ctx, opd_value_none()); }
+    for (int i = 0; i < 5; i++) { saved[i] = args[i].u.t; }
+    for (int i = 0; i < 3; i++) {
+        saved[5 + i] = got[i].u.t;
+        if (opd_context_set(ctx, names[i], args[5 + i])) { return -1; }
+    }
+    return opd_context_save_for_backward(ctx, saved, 8) ? -1 : opd_context_return(ctx, got[0].u.t);
+}
+/* Computes the derivatives by operators, so that they can be differentiated.  in: the gradient of the result, query,
+   key, value and both offsets. */
+static int opdi_varlen_steps(opd_tensor *const *in /*[6]*/, int64_t left, int64_t right, double scale,
+                             opd_tensor **results /*[3]*/) {
+    const int64_t *const at = opdi_varlen_offsets(in[4], "offsets_q", in[1]->dims[0]);
+    const int64_t *const from = at ? opdi_varlen_offsets(in[5], "offsets_k", in[2]->dims[0]) : NULL;
+    const int64_t texts = in[4]->numel - 1;
+    opd_tensor **const parts = from ? opdi_scope_tensors((int)(3 * texts)) : NULL;
+    for (int64_t i = 0; parts && i < texts; i++) {
+        const int64_t rows = at[i + 1] - at[i], keys = from[i + 1] - from[i];
+        opd_tensor *const mask = left >= 0 || right >= 0
+            ? opdi_varlen_window(rows, keys, left, right, opd_tensor_device(in[1])) : NULL;
+        opd_tensor *x[4], *grads[3];
+        for (int k = 0; k < 4; k++) {
+            x[k] = opdi_varlen_heads(in[k], k < 2 ? at[i] : from[i], k < 2 ? rows : keys);
+        }
+        if (!opd_ok() || opdi_flash_back_steps(x, mask, false, scale, NULL, grads)) { return -1; }
+        for (int k = 0; k < 3; k++) { parts[k * texts + i] = opd_transpose(opd_select(grads[k], 0, 0), 0, 1); }
+    }
+    for (int k = 0; k < 3 && parts; k++) {
+        results[k] = opd_to_dtype(opd_cat(opd_tensors_of(parts + k * texts, texts), 0), OPDI_DTYPE(in[1]));
+    }
+    return parts && opd_ok() ? 0 : -1;
+}
+static int opdi_varlen_formula(opd_backward_call *bw) {
+    static opd_op *back;
+    opd_context *const ctx = opd_bw_context(bw);
+    opd_tensor *saved[9], *results[3];
+    if (!(saved[0] = opd_bw_grad(bw, 0))) { return 0; }
+    for (int i = 0; i < 8; i++) { if (!(saved[1 + i] = opd_context_saved(ctx, i))) { return -1; } }
+    const opd_value left = opd_context_get(ctx, "left"), right = opd_context_get(ctx, "right"),
+        scale = opd_context_get(ctx, "scale");
+    if (opd_grad_mode_enabled() || !opdi_only_autocast_follows() || !opdi_in_cuda(saved[0]) ||
+        !opdi_in_cuda(saved[1])) {
+        if (opdi_varlen_steps(saved, left.u.i, right.u.i, scale.u.d, results)) { return -1; }
+    } else {
+        opd_op *const op = opdi_cuda_op(&back, "opd_cuda::attention_texts_backward");
+        opd_value args[10], got[3];
+        for (int i = 0; i < 7; i++) { args[i] = opd_value_tensor(saved[i < 4 ? i : i + 2]); }
+        args[7] = left;
+        args[8] = right;
+        args[9] = scale;
+        if (!op || opd_call_all(op, got, args, 10)) { return -1; }
+        for (int i = 0; i < 3; i++) { results[i] = got[i].u.t; }
+    }
+    for (int i = 0; i < 3; i++) {
+        if (opd_context_needs_input_grad(ctx, i) && opd_bw_return(bw, i, results[i])) { return -1; }
+    }
+    return 0;
+}
+/* Returns whether one kernel may compute all texts.  Offsets in memory of the host are checked there. */
+static bool opdi_varlen_fits(opd_tensor *const *in /*[5]*/) {
+    const opd_tensor *const q = in[0], *const k = in[1];
+    if (q->backend != OPD_CUDA || !opdi_only_autocast_follows() || !opdi_varlen_op() ||
+        (opdi_self()->state.autocast && opd_autocast_enabled(OPD_CUDA) &&
+         opd_autocast_dtype(OPD_CUDA) != OPDI_DTYPE(q))) { return false; }
+    for (int i = 0; i < 5; i++) {
+        const opd_tensor *const t = in[i];
+        if (i > 2 && t->backend == OPD_CPU && opdi_in_memory(t)) { continue; }
+        if (!opdi_in_cuda(t) || t->storage->index != q->storage->index || t->numel == 0) { return false; }
+        if (i < 3 && (t->dtype != q->dtype || t->dims[2] != q->dims[2] || opdi_strides(t)[2] != 1)) { return false; }
+    }
+    return k->dims[1] > 0 && q->dims[1] % k->dims[1] == 0 && in[3]->numel == in[4]->numel && in[3]->numel > 1 &&
+        in[3]->numel < 1 << 28 && q->dims[0] < 1 << 30 && k->dims[0] < 1 << 30;
+}
+/* Computes all texts by one kernel, and sets *result.  in: query, key, value and both offsets.  Returns 1, or -1 and
+   sets an error, or 0 if this is not possible. */
+static int opdi_varlen_in_cuda(opd_tensor *const *in /*[5]*/, int64_t left, int64_t right, opd_value scale,
+                               opd_tensor **result) {
+    static const char *const names[2] = {"offsets_q", "offsets_k"};
+    opd_autograd_function function;
+    opd_value values[8], got;
+    if (opdi_varlen_check(in, left, right)) { return -1; }
+    for (int i = 3; i < 5; i++) {
+        const opd_scalar_type dtype = OPDI_DTYPE(in[i]);
+        if (in[i]->ndim != 1 || (dtype != OPD_INT32 && dtype != OPD_INT64)) { return 0; }
+    }
+    if (!opdi_varlen_fits(in)) { return 0; }
+    for (int i = 0; i < 5; i++) {
+        opd_tensor *t = in[i];
+        if (t->backend == OPD_CPU) {
+            if (!opdi_varlen_offsets(t, names[i - 3], in[i - 3]->dims[0])) { return -1; }
+            t = opd_to_device(t, opd_tensor_device(in[0]), OPDI_DTYPE(t));
+        }
+        values[i] = opd_value_tensor(t);
+    }
+    values[5] = opd_value_int(left);
+    values[6] = opd_value_int(right);
+    values[7] = opd_value_double(opdi_attention_scale(scale, in[0]));
+    memset(&function, 0, sizeof function);
+    function.name = "VarlenAttention";
+    function.forward = opdi_varlen_record;
+    function.backward = opdi_varlen_formula;
+    if (!opd_ok() || opd_autograd_apply(&function, values, 8, &got, 1) < 0) { return -1; }
+    *result = got.tag == OPD_TAG_TENSOR ? got.u.t : NULL;
+    return *result ? 1 : 0;
+}
 opd_tensor *opd_varlen_attention(opd_tensor *query, opd_tensor *key, opd_tensor *value, opd_tensor *offsets_q,
                                  opd_tensor *offsets_k, int64_t window_left, int64_t window_right, opd_value scale) {
-    opd_tensor *const in[3] = {query, key, value};
+    opd_tensor *const in[5] = {query, key, value, offsets_q, offsets_k};
     opd_tensor *out = NULL;
     if (!opd_ok() || opdi_null_tensor(query, "opd_varlen_attention") || opdi_null_tensor(key, "opd_varlen_attention") ||
         opdi_null_tensor(value, "opd_varlen_attention") || opdi_null_tensor(offsets_q, "opd_varlen_attention") ||
         opdi_null_tensor(offsets_k, "opd_varlen_attention")) { return NULL; }
     OPD_SCOPE {
-        out = opdi_varlen_all(in, offsets_q, offsets_k, window_left, window_right, scale);
+        const int done = opdi_varlen_in_cuda(in, window_left, window_right, scale, &out);
+        if (!done) { out = opdi_varlen_all(in, offsets_q, offsets_k, window_left, window_right, scale); }
         if (out) { out = opd_scope_return(out); }
     }
     return out;

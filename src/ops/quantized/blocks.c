@@ -327,9 +327,27 @@ static int opdi_blocks_stack(opd_call *call) {
 
 //== the forms =========================================================================================================
 
+/* Checks that all tensors of a call on a device are on the same one.  Returns 0, or -1 and sets an error. */
+static int opdi_blocks_same_device(const opd_call *call) {
+    const opd_tensor *first = NULL;
+    for (int i = 0; i < call->op->nargs; i++) {
+        const opd_value *const v = &call->args[i];
+        const int n = v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
+        for (int k = 0; k < n; k++) {
+            const opd_tensor *const t = v->tag == OPD_TAG_TENSOR ? v->u.t : v->u.tensors[k];
+            if (!t || !opdi_on_device(t)) { continue; }
+            if (!first) { first = t; }
+            if (opd_tensor_device(t).index != opd_tensor_device(first).index) {
+                return opdi_device_differs(call, opd_tensor_device(first), t);
+            }
+        }
+    }
+    return 0;
+}
 /* Runs a call on a device: by its kernel for blocks or, if it has none for this call, on the CPU.  Returns 0, or -1 and
    sets an error. */
 static int opdi_blocks_on_device(opd_call *call) {
+    if (opdi_blocks_same_device(call)) { return -1; }
     const opdi_backend *const backend = opdi_backend_of((int)call->slot - (int)OPD_KEY_CPU);
     const int rc = backend && backend->desc.blocks ? backend->desc.blocks(call) : 1;
     return rc == 1 ? opd_cpu_fallback(call) : rc;
