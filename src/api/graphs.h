@@ -195,12 +195,14 @@ OPD_NEW int opd_graph_fold_batch_norms(opd_graph *graph);
 /* Replaces layers of quantised models, as PyTorch and torchao export them, by operators that compute the same without
    weights as floats.  A layer is linear, mm, addmm or conv2d of a weight of 8-bit codes that are converted to float32
    (dequantize_per_channel, dequantize_per_tensor, dequantize_affine, ...), and of an input of floats or of such codes.
-   Codes times codes is computed in integers.  The rounding of float32 differs; a later quantisation may then choose
-   the next code at a tie.  Such a layer also adds other codes, limits its result (relu, hardtanh, clamp, in place,
-   too) and quantises it, if these operators follow it and quantize_per_tensor has numbers; max_pool2d, flatten and
-   other views between layers then move codes, so that no floats are made between layers.  If a gradient or a transform
-   needs it, the new operators call the replaced ones.  Runs of loaded programs do this by themselves: use it for graphs
-   of your own.  The tensors that are given for two inputs of the graph must not share memory if the graph writes one of
-   them.  Returns the number of layers (0 if the operators were left out of this build), or -1 and sets an error. */
+   Codes times codes is computed in integers.  The rounding of float32 differs; a later quantisation may then choose the
+   next code at a tie.  Such a layer also adds other codes, limits its result (relu, hardtanh, clamp, in place, too) and
+   quantises it, if these operators follow it and quantize_per_tensor has numbers; max_pool2d, flatten and other views
+   between layers then move codes, so that no floats are made between layers.  oneDNN's layers read weights that the
+   graph packs (onednn::qlinear_prepack, qconv_prepack) without a copy; each such packing counts as a layer.  If a
+   gradient or a transform needs it, the new operators call the replaced ones.  Runs of loaded programs do this by
+   themselves: use it for graphs of your own.  The tensors that are given for two inputs of the graph must not share
+   memory if the graph writes one of them.  Returns the number of layers (0 if the operators were left out of this
+   build), or -1 and sets an error. */
 OPD_NEW int opd_graph_fuse_quantized(opd_graph *graph);
 

@@ -392,6 +392,31 @@ static int opdi_coded_move(const opdi_coded_search *search, opdi_gnode *node) {
     return !made || opd_graph_replace(search->graph, old, made) < 0 || opdi_coded_remove(search->graph, old) ? -1 : 1;
 }
 
+//== weights that are packed in the graph ==============================================================================
+
+/* Lets oneDNN's layers read a weight that the graph packs for them: here, packing is only a copy, which each run would
+   make.  Returns 1; 0 if the node is another; or -1 and sets an error. */
+static int opdi_coded_unpack(const opdi_coded_search *search, const opdi_gnode *node) {
+    const bool op = node->kind == OPDI_GNODE_OP && node->nout == 1;
+    const bool linear = op && opdi_coded_is(node, "onednn::qlinear_prepack");
+    opd_graph_use uses[8];
+    if (!linear && !(op && opdi_coded_is(node, "onednn::qconv_prepack"))) { return 0; }
+    opdi_gvalue *const weight = node->in[0], *const packed = node->out[0];
+    const int count = opd_graph_value_uses(packed, uses, 8);
+    if (count < 1 || count > 8 || !weight->dims || (linear ? weight->ndim != 2 : weight->ndim < 4) ||
+        opdi_coded_written(search, weight) || opdi_coded_written(search, packed)) { return opd_ok() ? 0 : -1; }
+    for (int i = 0; i < count; i++) {
+        const opdi_gnode *const user = uses[i].node;
+        if (!user || user->kind != OPDI_GNODE_OP || uses[i].index != 3 ||
+            strncmp(user->op->name, linear ? "onednn::qlinear" : "onednn::qconv", linear ? 15 : 13) != 0) { return 0; }
+    }
+    const opd_graph_arg arg = opdi_coded_arg_of(weight);
+    if (opd_graph_insert_before(search->graph, packed)) { return -1; }
+    opdi_gvalue *const made = linear ? opd_graph_call_args(search->graph, "aten::t", &arg, 1) : weight;
+    return !made || opd_graph_replace(search->graph, packed, made) < 0 || opdi_coded_remove(search->graph, packed) ? -1
+        : 1;
+}
+
 //== layers ============================================================================================================
 
 /* Replaces a layer by one operator.  Returns 1; 0 if it stays; or -1 and sets an error. */
@@ -457,7 +482,9 @@ int opd_graph_fuse_quantized(opd_graph *graph) {
     else { search.mark = opdi_graph_mark_written(graph); }
     for (opd_graph_node *node = opd_graph_first(graph), *next; node && rc >= 0; node = next) {
         next = opd_graph_next(node);
-        rc = opdi_coded_move(&search, node);
+        const int moved = opdi_coded_move(&search, node);
+        rc = moved ? moved : opdi_coded_unpack(&search, node);
+        fused += !moved && rc > 0;
     }
     for (opd_graph_node *node = opd_graph_first(graph), *next; node && rc >= 0; node = next) {
         next = opd_graph_next(node);

@@ -145,13 +145,14 @@ static int opdi_program_shapes(opd_program *program) {
     return program->shapes ? 0 : -1;
 }
 /* Makes program->quick of `graph`, which is or becomes the program's graph: NULL if it has no quantised layers.  Such
-   layers dequantise something, or cast a weight of integers for a product (mm).  Returns 0, or -1 and sets an error;
-   then nothing has changed. */
+   layers dequantise something, cast a weight of integers for a product (mm), or have packed weights.  Returns 0, or -1
+   and sets an error; then nothing has changed. */
 OPDI_INTERNAL int opdi_program_quicken(opd_program *program, const opd_graph *graph) {
     bool quantized = false;
     for (const opd_graph_node *node = opd_graph_first(graph); node; node = opd_graph_next(node)) {
         const char *const name = opd_graph_node_kind(node) == OPD_GRAPH_OP ? opd_op_name(opd_graph_node_op(node)) : "";
-        quantized = quantized || strstr(name, "::dequantize_") || strcmp(name, "aten::mm") == 0;
+        quantized = quantized || strstr(name, "::dequantize_") || strcmp(name, "aten::mm") == 0 ||
+            strncmp(name, "onednn::q", 9) == 0;
     }
     opd_graph *copy = quantized ? opd_graph_copy(graph) : NULL;
     const int fused = copy ? opd_graph_fuse_quantized(copy) : quantized ? -1 : 0;

@@ -639,6 +639,41 @@ TEST(packed_codes_tell_how_they_are_packed) {
     CHECK_INT(opd_int4_block_set(16), -1);
     opd_error_clear();
 }
+/* Weights that a graph packs for oneDNN's layers are read where they are, unless the graph writes them, or uses what
+   was packed in another way. */
+TEST(weights_that_are_packed_in_the_graph) {
+    static const char *const texts[] = {
+        "graph(%x : Tensor, %w : Char(5, 16, strides=[16, 1], device=cpu), %s : Tensor, %z : Tensor):\n"
+        "  %n : NoneType = prim::Constant()\n  %scale : float = prim::Constant[value=0.02]()\n"
+        "  %i : int = prim::Constant[value=3]()\n  %one : float = prim::Constant[value=1.]()\n"
+        "  %f32 : int = prim::Constant[value=6]()\n  %o : int = prim::Constant[value=0]()\n"
+        "  %t : str = prim::Constant[value=\"none\"]()\n  %l : Scalar[] = prim::ListConstruct()\n"
+        "  %p : Tensor = onednn::qlinear_prepack(%w, %n)\n"
+        "  %y : Tensor = onednn::qlinear_pointwise(%x, %scale, %i, %p, %s, %z, %n, %one, %o, %f32, %t, %l, %t)\n",
+        "  %zero : Tensor = aten::zero_(%w)\n", "  %y.2 : Tensor = aten::abs(%p)\n"};
+    for (int other = 0; other < 3; other++) {
+        OPD_SCOPED;
+        char text[2000];
+        snprintf(text, sizeof text, "%s%s  return (%%y)\n", texts[0], other ? texts[other] : "");
+        opd_graph *graph = opd_graph_parse(text), *fused = graph ? opd_graph_copy(graph) : NULL;
+        CHECK_OR_RETURN(fused != NULL);
+        CHECK_INT(opd_graph_fuse_quantized(fused), !other);
+        CHECK_INT(opd_graph_count(fused, "onednn::qlinear_prepack"), other != 0);
+        for (int run = 0; run < 2; run++) {
+            opd_tensor *in[4], *want, *got;
+            in[0] = opd_to_dtype(opd_abs(numbers(OPD_INTS(run ? 3 : 40, 16), 1)), OPD_UINT8);
+            in[1] = codes(OPD_INTS(5, 16), 2);
+            in[2] = opd_abs(numbers(OPD_INTS(5), 3));
+            in[3] = opd_zeros(OPD_INTS(5), OPD_INT64);
+            CHECK_INT(opd_graph_run(graph, in, 4, &want, 1), 1);
+            in[1] = codes(OPD_INTS(5, 16), 2);
+            CHECK_INT(opd_graph_run(fused, in, 4, &got, 1), 1);
+            CHECK(opd_ok() && opd_equal(got, want));
+        }
+        opd_graph_free(graph);
+        opd_graph_free(fused);
+    }
+}
 /* Two transposes of a matrix cancel; two permutations of a weight of planes need not. */
 TEST(weights_that_are_permuted_twice) {
     for (int conv = 0; conv < 2; conv++) {
