@@ -370,12 +370,15 @@ static int opdi_coded_grouped(const opd_call *call, const opdi_coded_rows *w, co
     opd_tensor *const scale = opdi_coded_arg(call, 1), *const zero = opdi_coded_arg(call, 2);
     opdi_coded_input x;
     opdi_group_job job;
+    double range[2];
     if (!scale || !zero || !w->minus || w->groups < 2 || !opdi_coded_all_zero(w->zeros, n * w->groups)) {
         return 0;
     }
     const int rc = opdi_coded_codes(opd_arg_tensor(call, 0), scale, zero, m, w->stride, &x);
     if (rc != 1) { return rc; }
-    if (!opdi_coded_scales_fit(x.scales, scale->numel, w->scales, n * w->groups)) { return 0; }
+    opdi_coded_range(w->scales, n * w->groups, range);
+    if (!opdi_coded_scales_fit(x.scales, scale->numel, w->scales, n * w->groups) ||
+        range[1] * 32640 * (double)w->stride > (double)FLT_MAX) { return 0; }        /* sums have no scale of x yet */
     job.m = m;
     job.n = n;
     job.k = w->stride;
