@@ -698,6 +698,22 @@ TEST(weights_that_are_permuted_twice) {
     }
     CHECK_OK();
 }
+/* Sums of groups are multiplied by the scales of the input last: without these, they must not overflow. */
+TEST(large_scales_of_groups) {
+    OPD_SCOPED;
+    opd_value v[11];
+    for (int i = 5; i < 10; i++) { v[i] = opd_value_none(); }
+    v[0] = opd_value_tensor(opd_full(OPD_INTS(2, 64), opd_value_int(200), OPD_UINT8));
+    v[1] = opd_value_tensor(opd_full(OPD_INTS(2), opd_value_double(1e-3), OPD_FLOAT32));
+    v[2] = opd_value_tensor(opd_full(OPD_INTS(2), opd_value_int(190), OPD_INT64));
+    v[3] = opd_value_tensor(opd_full(OPD_INTS(3, 64), opd_value_int(7), OPD_INT8));
+    v[4] = opd_value_tensor(opd_full(OPD_INTS(3, 2), opd_value_double(1e34), OPD_FLOAT32));
+    v[10] = opd_value_doubles(NULL, 0);
+    opd_tensor *const y = opd_call_op(opd_find("opdispatch::quantized_linear"), v, 11);
+    CHECK(y && fabs(opd_item_f64(opd_max(y)) / (64 * 70e31) - 1) < 1e-5);
+    CHECK(y && fabs(opd_item_f64(opd_min(y)) / (64 * 70e31) - 1) < 1e-5);
+    CHECK_OK();
+}
 TEST(sums_of_bytes_are_exact) {
     CHECK(opd_find("opdispatch::quantized_linear") != NULL);          /* from now on, sums of bytes have their own way */
     opd_tensor *w = codes(OPD_INTS(37, 200), 6);

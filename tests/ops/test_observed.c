@@ -66,6 +66,55 @@ TEST(operators_pass_their_checks) {
         CHECK_OK();
     }
 }
+/* Without an observer, the scale follows the range that an earlier call left; as in PyTorch 2.15. */
+TEST(a_call_that_only_quantises_chooses_the_scale) {
+    for (int rows = 0; rows < 4; rows += 3) {
+        OPD_SCOPED;
+        opd_value v[13], whole[13];
+        opd_tensor *x = numbers(OPD_INTS(3, 5), 4);
+        const int n = observer(v, x, rows);
+        (void)observer(whole, x, rows);
+        opd_op *fused = opd_find("aten::fused_moving_avg_obs_fake_quant");
+        opd_tensor *want = opd_call_op(fused, whole, n), *off = opd_zeros(OPD_INTS(1), OPD_INT64);
+        v[2] = opd_value_tensor(off);
+        CHECK(opd_call_op(fused, v, n) != NULL && opd_item_f64(opd_min(v[5].u.t)) == 1);
+        v[2] = v[1];
+        v[1] = opd_value_tensor(off);
+        opd_tensor *const got = opd_call_op(fused, v, n);
+        CHECK(got && opd_equal(got, want));
+        for (int i = 3; i < 7; i++) { CHECK(opd_equal(v[i].u.t, whole[i].u.t)); }
+        CHECK_OK();
+    }
+}
+/* NaN is not hidden by a scale of other numbers; as in PyTorch 2.15. */
+TEST(nan_remains) {
+    for (int rows = 0; rows < 4; rows += 3) {
+        OPD_SCOPED;
+        opd_value v[13];
+        opd_tensor *x = numbers(OPD_INTS(3, 5), 4);
+        opd_data_f32(x)[1] = NAN;
+        const int n = observer(v, x, rows);
+        opd_tensor *const y = opd_call_op(opd_find("aten::fused_moving_avg_obs_fake_quant"), v, n);
+        CHECK_OR_RETURN(y != NULL);
+        CHECK(isnan(opd_data_f32(y)[0]) && isnan(opd_data_f32(v[5].u.t)[0]) && isnan(opd_data_f32(y)[5]) == (rows == 0));
+        CHECK_OK();
+    }
+}
+/* Empty states get a size for each row, also if nothing is observed. */
+TEST(empty_states_get_sizes) {
+    OPD_SCOPED;
+    opd_value v[13];
+    const int n = observer(v, numbers(OPD_INTS(3, 5), 4), 3);
+    v[1] = opd_value_tensor(opd_zeros(OPD_INTS(1), OPD_INT64));
+    for (int i = 3; i < 7; i++) {
+        v[i] = opd_value_tensor(opd_zeros(OPD_INTS(0), i < 6 ? OPD_FLOAT32 : OPD_INT32));
+    }
+    CHECK_INT(opd_opcheck(opd_find("aten::_fused_moving_avg_obs_fq_helper_functional"), v, n, NULL), 0);
+    CHECK(opd_call_op(opd_find("aten::fused_moving_avg_obs_fake_quant"), v, n) != NULL);
+    for (int i = 3; i < 7; i++) { CHECK_INT(opd_numel(v[i].u.t), 3); }
+    CHECK(isinf(opd_item_f64(opd_max(v[3].u.t))) && opd_item_f64(opd_max(v[5].u.t)) == opd_item_f64(opd_min(v[5].u.t)));
+    CHECK_OK();
+}
 /* An error changes no state. */
 TEST(errors_change_nothing) {
     OPD_SCOPED;

@@ -108,6 +108,86 @@ TEST(a_bias_has_a_gradient) {
     CHECK_OK();
 }
 
+/* Codes of 8-bit floats that are added have a scale, too. */
+TEST(sums_of_float8_have_a_scale) {
+    OPD_SCOPED;
+    static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
+    const opd_value text = opd_value_str("none"), none = opd_value_none();
+    opd_tensor *x = opd_to_dtype(opd_sub_Scalar(opd_to_dtype(codes(OPD_INTS(6, 4), OPD_UINT8, 1), OPD_FLOAT32), OPD_V(99)),
+                                 OPD_FLOAT8_E4M3FN);
+    opd_tensor *w = opd_to_dtype(scales(12), OPD_FLOAT32);
+    w = opd_to_dtype(opd_reshape(opd_mul_Scalar(w, OPD_V(1e3)), OPD_INTS(3, 4)), OPD_FLOAT8_E4M3FN);
+    opd_tensor *other = opd_to_dtype(opd_reshape(opd_arange(opd_value_int(18), OPD_FLOAT32), OPD_INTS(6, 3)),
+                                     OPD_FLOAT8_E4M3FN);
+    opd_tensor *y = opd_linear(opd_to_dtype(x, OPD_FLOAT32), opd_to_dtype(w, OPD_FLOAT32), NULL);
+    y = opd_mul_Scalar(opd_add(y, opd_mul_Scalar(opd_to_dtype(other, OPD_FLOAT32), OPD_V(0.25))), OPD_V(2));
+    y = opd_to_dtype(opd_to_dtype(y, OPD_FLOAT8_E4M3FN), OPD_FLOAT32);
+    opd_value v[18], c[22];
+    const opd_value head[7] = {opd_value_tensor(x), opd_value_double(1), opd_value_int(0), opd_value_tensor(opd_t(w)),
+                               opd_value_tensor(opd_ones(OPD_INTS(1), OPD_FLOAT32)),
+                               opd_value_tensor(opd_zeros(OPD_INTS(1), OPD_INT64)), opd_value_tensor(other)};
+    const opd_value tail[10] = {opd_value_double(0.5), opd_value_int(0), opd_value_int(OPD_FLOAT8_E4M3FN),
+                                opd_value_double(0.25), opd_value_int(0), opd_value_str("sum"), opd_value_double(1), text,
+                                opd_value_list(NULL, 0), text};
+    for (int i = 0; i < 7; i++) { v[i] = c[i] = head[i]; }
+    for (int i = 0; i < 10; i++) { v[8 + i] = c[12 + i] = tail[i]; }
+    v[7] = none;
+    CHECK(near(opd_call_op(opd_find("onednn::qlinear_pointwise.binary"), v, 18), y, 0));
+    opd_tensor *image = opd_reshape(x, OPD_INTS(6, 4, 1, 1)), *sum = opd_clone(opd_reshape(other, OPD_INTS(6, 3, 1, 1)));
+    c[0] = opd_value_tensor(image);
+    c[3] = opd_value_tensor(opd_reshape(w, OPD_INTS(3, 4, 1, 1)));
+    c[6] = opd_value_tensor(sum);
+    c[7] = none;
+    c[8] = c[10] = opd_value_ints(ones, 2);
+    c[9] = opd_value_ints(zeros, 2);
+    c[11] = opd_value_int(1);
+    CHECK(near(opd_call_op(opd_find("onednn::qconv2d_pointwise.binary"), c, 22), opd_reshape(y, OPD_INTS(6, 3, 1, 1)), 0));
+    CHECK(near(sum, opd_reshape(y, OPD_INTS(6, 3, 1, 1)), 0));
+    CHECK_OK();
+}
+/* Codes lie as floats do: channels-last tensors, transposed ones, and parts of tensors. */
+TEST(codes_keep_the_order_of_their_dims) {
+    for (int form = 0; form < 4; form++) {
+        OPD_SCOPED;
+        opd_tensor *x = codes(OPD_INTS(4, 6, 8, 5), OPD_UINT8, 1);
+        x = form == 0 ? opd_permute(x, OPD_INTS(0, 3, 1, 2)) : form == 1 ? opd_permute(x, OPD_INTS(3, 2, 1, 0))
+            : form == 2 ? opd_slice(x, 1, opd_value_int(1), opd_value_int(5), 2) : opd_permute(x, OPD_INTS(0, 2, 3, 1));
+        opd_value two[9], q[7];
+        for (int i = 0; i < 6; i += 3) {
+            two[i] = opd_value_tensor(x);
+            two[i + 1] = opd_value_double(0.01);
+            two[i + 2] = opd_value_int(3);
+        }
+        two[6] = opd_value_double(0.05);
+        two[7] = opd_value_int(9);
+        two[8] = opd_value_int(OPD_UINT8);
+        CHECK_INT(opd_opcheck(opd_find("onednn::qadd.tensor"), two, 9, NULL), 0);
+        for (int i = 1; i < 3; i++) { q[i] = two[5 + i]; }
+        q[0] = opd_value_tensor(x);
+        q[3] = opd_value_int(0);
+        q[4] = opd_value_int(255);
+        q[5] = two[8];
+        CHECK_INT(opd_opcheck(opd_find("quantized_decomposed::dequantize_per_tensor"), q, 6, NULL), 0);
+        opd_tensor *wide = opd_to_dtype(x, OPD_FLOAT32), *floats = opd_sub_Scalar(wide, OPD_V(100));
+        q[0] = opd_value_tensor(form == 2 ? opd_slice(opd_to_dtype(codes(OPD_INTS(4, 6), OPD_UINT8, 1), OPD_FLOAT32), 1,
+                                                      opd_value_int(1), opd_value_int(5), 2) : floats);
+        CHECK_INT(opd_opcheck(opd_find("quantized_decomposed::quantize_per_tensor"), q, 6, NULL), 0);
+        opd_tensor *got = opd_call_op(opd_find("quantized_decomposed::quantize_per_tensor"), q, 6);
+        opd_tensor *want = opd_clamp(opd_add_Scalar(opd_round(opd_mul_Scalar(q[0].u.t, OPD_V(20))), OPD_V(9)), OPD_V(0),
+                                     OPD_V(255));
+        CHECK(near(got, want, 0));
+        q[1] = opd_value_tensor(opd_add_Scalar(scales(opd_size(q[0].u.t, 0)), OPD_V(0.05)));
+        q[2] = opd_value_tensor(opd_zeros(OPD_INTS(opd_size(q[0].u.t, 0)), OPD_INT64));
+        q[6] = q[5]; q[5] = q[4]; q[4] = q[3]; q[3] = opd_value_int(0);
+        CHECK_INT(opd_opcheck(opd_find("quantized_decomposed::quantize_per_channel"), q, 7, NULL), 0);
+        got = opd_call_op(opd_find("quantized_decomposed::quantize_per_channel"), q, 7);
+        opd_tensor *each = opd_reciprocal(q[1].u.t);
+        while (opd_ndim(each) < opd_ndim(q[0].u.t)) { each = opd_unsqueeze(each, -1); }
+        CHECK(near(got, opd_clamp(opd_round(opd_mul(q[0].u.t, each)), OPD_V(0), OPD_V(255)), 0));
+        CHECK_OK();
+    }
+}
+
 /* Calls an operator, which has to fail with an error that contains `text`. */
 static void check_fails(const char *name, const opd_value *v, int n, const char *text) {
     opd_tensor *const y = opd_call_op(opd_find(name), v, n);

@@ -43,6 +43,29 @@ static opd_tensor *opdi_coded_floats_of(opd_tensor *tensor) {
     }
     return opdi_in_memory(tensor) ? opdi_dense_as(tensor, OPD_FLOAT32) : NULL;
 }
+/* Makes *out: an empty tensor of dtype with the strides that a pointwise operator gives its result for `from`.  Returns
+   `from` as a tensor of its dtype with these strides, or NULL and sets an error. */
+static opd_tensor *opdi_coded_laid(opd_tensor *from, int64_t dtype, opd_tensor **out) {
+    int64_t strides[OPD_MAX_DIMS];
+    const size_t bytes = (size_t)from->ndim * sizeof *strides;
+    opdi_strides_like(from, strides);
+    *out = opdi_own(opdi_tensor_make(opdi_sizes(from), strides, from->ndim, (opd_scalar_type)dtype, OPD_CPU));
+    if (!*out) { return NULL; }
+    if (!(from->flags & OPDI_LAZY) && memcmp(opdi_strides(from), strides, bytes) == 0) { return from; }
+    opd_tensor *const copy = opdi_own(opdi_tensor_make(opdi_sizes(from), strides, from->ndim, OPDI_DTYPE(from),
+                                                       OPD_CPU));
+    return copy && opdi_copy(copy, from) == 0 ? copy : NULL;
+}
+/* Returns whether the elements of each `row` elements, by the order of indices, lie together, row by row. */
+static bool opdi_coded_rows_lie_together(const opd_tensor *tensor, int64_t row) {
+    int64_t inner = 1;
+    for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
+        const int64_t size = opdi_sizes(tensor)[dim];
+        if (inner >= row && size != 1 && opdi_strides(tensor)[dim] != inner) { return false; }
+        inner *= size;
+    }
+    return true;
+}
 /* Returns (codes - zero) * scale as float32, computed in one pass; scale and zero have one element.  Returns NULL,
    without an error, if that is not possible. */
 OPDI_INTERNAL opd_tensor *opdi_coded_wide_at_once(opd_tensor *codes, opd_tensor *scale, opd_tensor *zero) {
@@ -50,8 +73,8 @@ OPDI_INTERNAL opd_tensor *opdi_coded_wide_at_once(opd_tensor *codes, opd_tensor 
     if ((codes->dtype != OPD_INT8 && codes->dtype != OPD_UINT8) || !codes->numel || scale->numel != 1 ||
         zero->numel != 1 || !opdi_nothing_follows() || !opdi_in_memory(codes) ||
         ((scale->flags | zero->flags) & OPDI_REQUIRES_GRAD)) { return NULL; }
-    opd_tensor *const out = opd_empty(opd_ints_of(opdi_sizes(codes), codes->ndim), OPD_FLOAT32);
-    codes = out ? opdi_dense_as(codes, OPDI_DTYPE(codes)) : NULL;
+    opd_tensor *out;
+    codes = opdi_coded_laid(codes, OPD_FLOAT32, &out);
     scale = codes ? opdi_coded_floats_of(scale) : NULL;
     zero = scale ? opdi_coded_floats_of(zero) : NULL;
     if (!zero) { return NULL; }
@@ -77,12 +100,12 @@ OPDI_INTERNAL opd_tensor *opdi_coded_at_once(opd_tensor *numbers, opd_tensor *in
     }
     if (low.tag == OPD_TAG_TENSOR || high.tag == OPD_TAG_TENSOR) { return NULL; }
     const bool grad = opd_grad_mode_set(false);
-    opd_tensor *const out = opd_empty(opd_ints_of(opdi_sizes(numbers), numbers->ndim), (opd_scalar_type)dtype);
-    numbers = opdi_dense_as(numbers, OPD_FLOAT32);
+    opd_tensor *out;
+    numbers = opdi_coded_laid(numbers, dtype, &out);
     inverse = opdi_coded_floats_of(inverse);
     zero = zero ? opdi_coded_floats_of(zero) : opd_zeros(opd_ints_of(NULL, 0), OPD_FLOAT32);
     (void)opd_grad_mode_set(grad);
-    if (!out || !numbers || !inverse || !zero) { return NULL; }
+    if (!numbers || !inverse || !zero || !opdi_coded_rows_lie_together(out, row)) { return NULL; }
     job.x = (const float *)(const void *)numbers->data;
     job.inverse = (const float *)(const void *)inverse->data;
     job.zero = (const float *)(const void *)zero->data;
@@ -347,12 +370,15 @@ static int opdi_coded_grouped(const opd_call *call, const opdi_coded_rows *w, co
     opd_tensor *const scale = opdi_coded_arg(call, 1), *const zero = opdi_coded_arg(call, 2);
     opdi_coded_input x;
     opdi_group_job job;
+    double range[2];
     if (!scale || !zero || !w->minus || w->groups < 2 || !opdi_coded_all_zero(w->zeros, n * w->groups)) {
         return 0;
     }
     const int rc = opdi_coded_codes(opd_arg_tensor(call, 0), scale, zero, m, w->stride, &x);
     if (rc != 1) { return rc; }
-    if (!opdi_coded_scales_fit(x.scales, scale->numel, w->scales, n * w->groups)) { return 0; }
+    opdi_coded_range(w->scales, n * w->groups, range);
+    if (!opdi_coded_scales_fit(x.scales, scale->numel, w->scales, n * w->groups) ||
+        range[1] * 32640 * (double)w->stride > (double)FLT_MAX) { return 0; }        /* sums have no scale of x yet */
     job.m = m;
     job.n = n;
     job.k = w->stride;

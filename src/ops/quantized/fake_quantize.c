@@ -380,7 +380,7 @@ OPDI_OP(_fake_quantize_learnable_per_channel_affine_backward) {
 typedef struct opdi_observed {
     opd_tensor *state[4], *results[2];            /* the new state, and the output and the mask */
     int64_t count;               /* the elements of a state tensor */
-    bool observes;
+    bool observes, quantises;
 } opdi_observed;
 
 /* Reads and checks the arguments.  Returns 0, or -1 and sets an error. */
@@ -429,8 +429,8 @@ static double opdi_observed_steps(double low, double high, double least, double 
         low = each * below;
         high = each * above;
     }
-    low = OPDI_MIN(low, 0);
-    high = OPDI_MAX(high, 0);
+    low = low > 0 ? 0 : low;                      /* NaN remains, and then is the scale, as in PyTorch */
+    high = high < 0 ? 0 : high;
     *scale = (high - low) / width;
     if ((float)*scale == 0 || isinf(1 / (float)*scale)) { *scale = 0.1; }
     if (*scale < smallest) {
@@ -443,12 +443,30 @@ static double opdi_observed_steps(double low, double high, double least, double 
     *scale = (double)(float)*scale;               /* as the state has it */
     const bool from_low = fabs(least) + fabs(low / *scale) < fabs(most) + fabs(high / *scale);
     const double zero = both ? (least + most) / 2 : from_low ? least - low / *scale : most - high / *scale;
-    return zero < least ? least : zero > most ? most : nearbyint(zero);
+    return zero > most ? most : zero >= least ? nearbyint(zero) : least;
 }
-/* Sets the new state: the scale and the zero point only if the call quantises.  Returns 0, or -1 and sets an error. */
-static int opdi_observed_state(const opd_call *call, bool quantises, opdi_observed *made) {
-    opd_tensor *const x = opd_arg_tensor(call, 0), *both[2], *zeros;
+/* Updates the smallest and the largest numbers of the new state.  Returns 0, or -1 and sets an error. */
+static int opdi_observed_numbers(const opd_call *call, const opdi_observed *made) {
+    opd_tensor *const whole = opd_reshape(opd_arg_tensor(call, 0), OPD_INTS(made->count, -1));
     const float share = (float)opd_arg_double(call, 7);
+    const int64_t last = 1;
+    for (int side = 0; side < 2; side++) {
+        opd_tensor *const found = side ? opd_amax(whole, opd_ints_of(&last, 1), false)
+            : opd_amin(whole, opd_ints_of(&last, 1), false);
+        const opd_tensor *const numbers = opd_contiguous(found);
+        float *const to = (float *)(void *)made->state[side]->data;
+        if (!numbers) { return -1; }
+        for (int64_t i = 0; i < made->count; i++) {
+            const float number = ((const float *)(const void *)numbers->data)[i];
+            to[i] = isinf(to[i]) ? number : to[i] + share * (number - to[i]);
+        }
+    }
+    return 0;
+}
+/* Sets the new state.  As in PyTorch, a call that quantises chooses the scale and the zero point also if it does not
+   observe.  Returns 0, or -1 and sets an error. */
+static int opdi_observed_state(const opd_call *call, opdi_observed *made) {
+    const opd_tensor *const x = opd_arg_tensor(call, 0);
     float *to[3];
     for (int i = 0; i < 4; i++) {
         opd_tensor *const now = opd_arg_tensor(call, 3 + i);
@@ -459,35 +477,26 @@ static int opdi_observed_state(const opd_call *call, bool quantises, opdi_observ
         if (!none || !opd_ok()) { return -1; }
         if (i < 3) { to[i] = (float *)(void *)none->data; }
     }
-    if (!made->observes || !x->numel) { return 0; }
-    opd_tensor *const whole = opd_reshape(x, OPD_INTS(made->count, -1));
-    const int64_t last = 1;
-    both[0] = opd_contiguous(opd_amin(whole, opd_ints_of(&last, 1), false));
-    both[1] = opd_contiguous(opd_amax(whole, opd_ints_of(&last, 1), false));
-    zeros = opd_empty(OPD_INTS(made->count), OPD_INT64);
-    if (!zeros || !opd_ok()) { return -1; }
+    if (!x->numel || (made->observes && opdi_observed_numbers(call, made))) { return x->numel ? -1 : 0; }
+    opd_tensor *const zeros = made->quantises ? opd_empty(OPD_INTS(made->count), OPD_INT64) : NULL;
+    if (!zeros) { return made->quantises ? -1 : 0; }
     for (int64_t i = 0; i < made->count; i++) {
         double scale;
-        for (int side = 0; side < 2; side++) {
-            const float number = ((const float *)(const void *)both[side]->data)[i];
-            to[side][i] = isinf(to[side][i]) ? number : to[side][i] + share * (number - to[side][i]);
-        }
-        if (!quantises) { continue; }
         ((int64_t *)(void *)zeros->data)[i] = (int64_t)opdi_observed_steps(
             (double)to[0][i], (double)to[1][i], (double)opd_arg_int(call, 8), (double)opd_arg_int(call, 9),
             opd_arg_bool(call, 12), &scale);
         to[2][i] = (float)scale;
     }
-    return !quantises || opd_copy_(made->state[3], zeros) ? 0 : -1;
+    return opd_copy_(made->state[3], zeros) ? 0 : -1;
 }
 /* Computes the results and the new state.  Returns 0, or -1 and sets an error. */
 static int opdi_observed_make(const opd_call *call, opdi_observed *made) {
     opd_tensor *const x = opd_arg_tensor(call, 0), *const on = opd_arg_tensor(call, 2);
     if (opdi_observed_read(call, made)) { return -1; }
     made->observes = opd_item_f64(opd_arg_tensor(call, 1)) != 0;
-    const bool quantises = opd_ok() && opd_item_f64(on) != 0;
-    if (!opd_ok() || opdi_observed_state(call, quantises, made)) { return -1; }
-    if (opd_arg_bool(call, 11) && quantises) {
+    made->quantises = opd_ok() && opd_item_f64(on) != 0;
+    if (!opd_ok() || opdi_observed_state(call, made)) { return -1; }
+    if (opd_arg_bool(call, 11) && made->quantises) {
         return opd_fake_quantize_per_channel_affine_cachemask(
             made->results, x, made->state[2], opd_to_dtype(made->state[3], OPD_INT32), 0, opd_arg_int(call, 8),
             opd_arg_int(call, 9));
@@ -506,8 +515,9 @@ static int opdi_observed_return(opd_call *call, opdi_observed *made) {
 static int opdi_observed_kernel(opd_call *call) {
     opdi_observed made;
     if (opdi_observed_make(call, &made)) { return -1; }
-    for (int i = 0; i < 4 && made.observes; i++) {
+    for (int i = 0; i < 4; i++) {
         opd_tensor *state = opd_arg_tensor(call, 3 + i);
+        if (state->numel && !(i < 2 ? made.observes : made.quantises)) { continue; }
         if (!state->numel && made.count) { state = opd_resize_(state, OPD_INTS(made.count)); }
         if (!state || !opd_copy_(state, opd_reshape(made.state[i], opd_ints_of(opdi_sizes(state), state->ndim)))) {
             return -1;
@@ -520,9 +530,8 @@ static int opdi_observed_functional_kernel(opd_call *call) {
     if (opdi_observed_make(call, &made) || opdi_observed_return(call, &made)) { return -1; }
     for (int i = 0; i < 4; i++) {
         const opd_tensor *const state = opd_arg_tensor(call, 3 + i);
-        const bool same = made.observes || state->numel;
-        opd_tensor *const whole = !same ? opd_clone((opd_tensor *)(uintptr_t)state)
-            : state->numel ? opd_reshape(made.state[i], opd_ints_of(opdi_sizes(state), state->ndim)) : made.state[i];
+        opd_tensor *const whole = state->numel ? opd_reshape(made.state[i], opd_ints_of(opdi_sizes(state), state->ndim))
+            : made.state[i];
         if (!whole || opd_return_tensor(call, whole)) { return -1; }
     }
     return 0;
@@ -540,8 +549,9 @@ static int opdi_observed_fake(opd_call *call) {
     }
     return 0;
 }
-/* opd__fused_moving_avg_obs_fq_helper: updates the state with self, if observer_on is not 0, and returns self after
-   fake quantisation, if fake_quant_on is not 0, and a mask of the elements in range */
+/* opd__fused_moving_avg_obs_fq_helper: updates the range with self, if observer_on is not 0; if fake_quant_on is not
+   0, sets scale and zero_point by the range, and returns self after fake quantisation; and a mask of the elements in
+   range */
 OPDI_OP(_fused_moving_avg_obs_fq_helper) {
     op->schema = "_fused_moving_avg_obs_fq_helper(Tensor self, Tensor observer_on, Tensor fake_quant_on, Tensor(a!) "
         "running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, float averaging_const, int "

@@ -192,6 +192,13 @@ static int opdi_onednn_ending(const opdi_onednn_layer *layer, bool last, double 
     ending[7] = last;
     return bytes || last ? 8 : limited || relu ? 2 : 0;
 }
+/* Returns what a binary operation adds.  The tensor for a sum has a scale and a zero point if it is of codes. */
+static opd_tensor *opdi_onednn_added(const opdi_onednn_layer *layer) {
+    opd_tensor *const other = opd_to_dtype(layer->other, OPD_FLOAT32);
+    if (!other || !opdi_onednn_is(layer->binary, "sum") || opdi_onednn_is_float((int)layer->dtype)) { return other; }
+    return opd_mul_Scalar(opd_sub_Scalar(other, opd_value_int(layer->other_zero)),
+                          opd_value_double(layer->other_scale));
+}
 /* Calls a layer's own operator, `op`, and what follows it.  args: its arguments, of which number `at` and the three
    after it describe what follows. */
 static opd_tensor *opdi_onednn_run(opd_call *call, const opdi_onednn_layer *layer, opd_op *op, opd_value *args,
@@ -212,7 +219,7 @@ static opd_tensor *opdi_onednn_run(opd_call *call, const opdi_onednn_layer *laye
     args[at + 3] = opd_value_doubles(ending, count > 0 ? count : 0);
     opd_tensor *y = opd_call_op(op, args, at + 4);
     if (count >= 0) { return y; }
-    if (y && !opdi_onednn_is(layer->binary, "none")) { y = opd_add(y, opd_to_dtype(layer->other, OPD_FLOAT32)); }
+    if (y && !opdi_onednn_is(layer->binary, "none")) { y = opd_add(y, opdi_onednn_added(layer)); }
     return opdi_onednn_codes(opdi_onednn_unary(layer, y), layer->scale, layer->zero, layer->dtype);
 }
 
