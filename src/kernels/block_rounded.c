@@ -233,92 +233,104 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
 #undef OPDI_TILE_STORE
 #undef OPDI_TILE_MINS
 #undef OPDI_TILE_ADD
-#define OPDI_TILE_WORDS(i) opdi_v8u c##i = {0}, d##i = {0};
-#define OPDI_TILE_SHORTS(i) opdi_v16h a##i = {0}, b##i = {0};
-#define OPDI_TILE_STEP(i) { \
-        opdi_v8u word; \
-        opdi_v16h some; \
-        OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(tile->x[i].q + at)); \
-        OPDI_ASM_BYTES(some, w0, word); \
-        a##i += some; \
-        OPDI_ASM_BYTES(some, w1, word); \
-        b##i += some; \
-    }
-#define OPDI_TILE_SIGNED(i) { \
-        opdi_v8u word, turned; \
-        opdi_v16h some; \
-        OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(tile->x[i].q + at)); \
-        OPDI_ASM_SIGN(turned, word, w0); \
-        OPDI_ASM_BYTES(some, p0, turned); \
-        OPDI_ASM_JOIN(c##i, some, ones) \
-        OPDI_ASM_SIGN(turned, word, w1); \
-        OPDI_ASM_BYTES(some, p1, turned); \
-        OPDI_ASM_JOIN(d##i, some, ones) \
-    }
-#define OPDI_TILE_JOIN(i) OPDI_ASM_JOIN(c##i, a##i, ones) OPDI_ASM_JOIN(d##i, b##i, ones)
-/* Adds the products of row i of x and group number `sub` of the weights, as integers in `low` and `high`, to sums. */
-OPDI_AVX2 OPDI_ALWAYS void opdi_block_tile_sum(const opdi_block_tile *tile, int64_t i, int64_t chunk, int64_t sub,
-                                               const opdi_v8f *scales, const opdi_v8f *mins, opdi_v8u low,
-                                               opdi_v8u high, float *sums) {
-    opdi_v8f f, g, d;
-    opdi_v8u bias;
-    opdi_v8f *const to = (opdi_v8f *)(void *)(sums + i * OPDI_BLOCK_PANEL);
-    OPDI_ASM_SPLAT("s", d, tile->x[i].d + chunk);
-    OPDI_ASM_SPLAT("s", bias, tile->x[i].sums + sub);
-    const opdi_v8f sum = (opdi_v8f)bias;
-    if (tile->wide || mins) { bias ^= bias; }
-    OPDI_ASM_FLOATS(f, low + bias);
-    OPDI_ASM_FLOATS(g, high + bias);
-    f *= scales[0];
-    g *= scales[1];
-    if (mins) {
-        OPDI_ASM_FMA("ps", f, sum, mins[0]);
-        OPDI_ASM_FMA("ps", g, sum, mins[1]);
-    }
-    to[0] += f * d;
-    to[1] += g * d;
-}
-#define OPDI_TILE_ADD(i) opdi_block_tile_sum(tile, i, chunk, sub, scales, mins, c##i, d##i, sums + part);
-/* An opdi_block_tile_fn for AVX2.  Codes of 8 bits are multiplied with their signs, because sums of two products of
-   8-bit numbers without signs would not fit into 16 bits. */
-OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *sums) {
+#define OPDI_TILE_ROW(i) const int8_t *const q##i = tile->x[i].q; opdi_v8f s##i = {0};
+#define OPDI_TILE_BIAS(i) \
+    opdi_v8u c##i; \
+    OPDI_ASM_SPLAT("s", c##i, tile->x[i].sums + sub); \
+    if (wide || mins) { c##i ^= c##i; }
+#define OPDI_TILE_FIRST(i) \
+    opdi_v16h a##i; \
+    OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(q##i + at)); \
+    OPDI_ASM_BYTES(a##i, codes, word);
+#define OPDI_TILE_NEXT(i) \
+    OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(q##i + at)); \
+    OPDI_ASM_BYTES(some, codes, word); \
+    a##i += some;
+#define OPDI_TILE_JOIN(i) OPDI_ASM_JOIN(c##i, a##i, ones)
+#define OPDI_TILE_SIGNED(i) \
+    OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(q##i + at)); \
+    OPDI_ASM_SIGN(word, word, codes); \
+    OPDI_ASM_BYTES(some, sizes, word); \
+    OPDI_ASM_JOIN(c##i, some, ones)
+#define OPDI_TILE_ADD(i) \
+    OPDI_ASM_FLOATS(f, c##i); \
+    f *= scale; \
+    if (mins) { \
+        OPDI_ASM_SPLAT("s", d, tile->x[i].sums + sub); \
+        OPDI_ASM_FMA("ps", f, d, min); \
+    } \
+    OPDI_ASM_SPLAT("s", d, tile->x[i].d + chunk); \
+    s##i += f * d;
+#define OPDI_TILE_STORE(i) *(opdi_v8f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL) = s##i;
+/* Computes 8 columns of a tile, from column `part` on.  Codes of 8 bits (`wide`) are multiplied with their signs,
+   because sums of two products of 8-bit numbers without signs would not fit into 16 bits; of others, as many sums as
+   `together` says are added as 16-bit numbers. */
+OPDI_AVX2 OPDI_ALWAYS void opdi_block_tile_part(const opdi_block_tile *tile, int64_t part, int together, bool wide,
+                                                float *sums) {
     const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const opdi_v8u flip = {0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u,
         0x80808080u};
-    for (int part = 0; part < OPDI_BLOCK_PANEL; part += 16) {
-        const opdi_v8u *w = (const opdi_v8u *)(const void *)(tile->codes + 4 * part);
-        for (int64_t at = 0, sub = 0; at < tile->depth; sub++) {
-            const int64_t end = at + tile->sub, chunk = at / tile->chunk, first = sub * OPDI_BLOCK_PANEL + part;
-            const opdi_v8f *const scales = (const opdi_v8f *)(const void *)(tile->scales + first);
-            const opdi_v8f *const mins = tile->mins ? (const opdi_v8f *)(const void *)(tile->mins + first) : NULL;
-            OPDI_TILE_ROWS(OPDI_TILE_WORDS)
-            for (; tile->wide && at < end; at += 4, w += 4) {
-                const opdi_v8u w0 = w[0] ^ flip, w1 = w[1] ^ flip;
-                opdi_v8u p0, p1;
-                OPDI_ASM_ABS(p0, w0);
-                OPDI_ASM_ABS(p1, w1);
-                OPDI_TILE_ROWS(OPDI_TILE_SIGNED)
-            }
-            while (at < end) {
-                const int64_t stop = OPDI_MIN(end, at + 4 * tile->together);
-                OPDI_TILE_ROWS(OPDI_TILE_SHORTS)
-                for (; at < stop; at += 4, w += 4) {
-                    const opdi_v8u w0 = w[0], w1 = w[1];
-                    OPDI_TILE_ROWS(OPDI_TILE_STEP)
-                }
-                OPDI_TILE_ROWS(OPDI_TILE_JOIN)
-            }
-            OPDI_TILE_ROWS(OPDI_TILE_ADD)
+    const opdi_v8u *w = (const opdi_v8u *)(const void *)(tile->codes + 4 * part);
+    const float *scales = tile->scales + part, *mins = tile->mins ? tile->mins + part : NULL;
+    const int64_t each = tile->chunk / tile->sub;
+    int64_t at = 0, chunk = 0, left = each;        /* left: groups until the end of the chunk */
+    OPDI_TILE_ROWS(OPDI_TILE_ROW)
+    for (int64_t sub = 0; at < tile->depth; sub++, scales += OPDI_BLOCK_PANEL) {
+        const int64_t end = at + tile->sub;
+        const opdi_v8f scale = *(const opdi_v8f *)(const void *)scales;
+        opdi_v8f f, d, min = {0};
+        opdi_v8u word;
+        opdi_v16h some;
+        OPDI_TILE_ROWS(OPDI_TILE_BIAS)
+        for (; wide && at < end; at += 4, w += 4) {
+            const opdi_v8u codes = *w ^ flip;
+            opdi_v8u sizes;
+            OPDI_ASM_ABS(sizes, codes);
+            OPDI_TILE_ROWS(OPDI_TILE_SIGNED)
         }
+        while (!wide && at < end) {
+            opdi_v8u codes = *w;
+            OPDI_TILE_ROWS(OPDI_TILE_FIRST)
+            at += 4;
+            w += 4;
+            for (int more = 1; more < together; more++, at += 4, w += 4) {
+                codes = *w;
+                OPDI_TILE_ROWS(OPDI_TILE_NEXT)
+            }
+            OPDI_TILE_ROWS(OPDI_TILE_JOIN)
+        }
+        if (mins) {
+            min = *(const opdi_v8f *)(const void *)mins;
+            mins += OPDI_BLOCK_PANEL;
+        }
+        OPDI_TILE_ROWS(OPDI_TILE_ADD)
+        if (--left == 0) {
+            left = each;
+            chunk++;
+        }
+    }
+    OPDI_TILE_ROWS(OPDI_TILE_STORE)
+}
+/* An opdi_block_tile_fn for AVX2. */
+OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *sums) {
+    const int together = OPDI_MIN(tile->together, tile->sub / 4);
+    for (int64_t part = 0; part < OPDI_BLOCK_PANEL; part += 8) {
+        if (tile->wide) { opdi_block_tile_part(tile, part, 1, true, sums + part); }
+        else if (together >= 8) { opdi_block_tile_part(tile, part, 8, false, sums + part); }
+        else if (together >= 4) { opdi_block_tile_part(tile, part, 4, false, sums + part); }
+        else if (together >= 2) { opdi_block_tile_part(tile, part, 2, false, sums + part); }
+        else { opdi_block_tile_part(tile, part, 1, false, sums + part); }
     }
 }
 #undef OPDI_TILE_ROWS
-#undef OPDI_TILE_WORDS
-#undef OPDI_TILE_SHORTS
-#undef OPDI_TILE_STEP
-#undef OPDI_TILE_SIGNED
+#undef OPDI_TILE_ROW
+#undef OPDI_TILE_BIAS
+#undef OPDI_TILE_FIRST
+#undef OPDI_TILE_NEXT
 #undef OPDI_TILE_JOIN
+#undef OPDI_TILE_SIGNED
 #undef OPDI_TILE_ADD
+#undef OPDI_TILE_STORE
 #endif
 
 #if defined(OPDI_DOT)
@@ -550,7 +562,8 @@ static void opdi_block_sums_add(const opdi_block_job *job, const float *sums, in
     for (int64_t row = 0; row < rows; row++) {
         float *const y = job->y + (i + row) * job->y_stride + j;
         const float *const sum = sums + row * OPDI_BLOCK_PANEL;
-        if (k == 0) { memcpy(y, sum, (size_t)count * sizeof(float)); }
+        if (k == 0 && count == OPDI_BLOCK_PANEL) { memcpy(y, sum, OPDI_BLOCK_PANEL * sizeof(float)); }
+        else if (k == 0) { memcpy(y, sum, (size_t)count * sizeof(float)); }
         else if (count == OPDI_BLOCK_PANEL) {
             float whole[OPDI_BLOCK_PANEL];
             for (int column = 0; column < OPDI_BLOCK_PANEL; column++) { whole[column] = y[column] + sum[column]; }
@@ -560,23 +573,29 @@ static void opdi_block_sums_add(const opdi_block_job *job, const float *sums, in
         }
     }
 }
-/* Sets tile->x[to] to row i of x, from element k on. */
-static void opdi_block_tile_row(const opdi_block_rounded *x, opdi_block_tile *tile, int64_t to, int64_t i, int64_t k) {
-    tile->x[to] = opdi_block_row_at(x, i);
-    tile->x[to].q += k;
-    tile->x[to].d += k / tile->chunk;
-    tile->x[to].sums += k / tile->sub;
+/* Returns row number i of x.  `first` is row 0, from some element on. */
+OPDI_ALWAYS opdi_block_row opdi_block_row_after(const opdi_block_rounded *x, const opdi_block_row *first, int64_t i) {
+    const int64_t away = i * x->row_bytes;
+    opdi_block_row row;
+    row.q = first->q + away;
+    row.d = (float *)(void *)((char *)first->d + away);
+    row.sums = (opdi_word32 *)(void *)((char *)first->sums + away);
+    return row;
 }
 /* Adds the products of all rows of x and a panel to y, or sets y to them if k is 0. */
 static void opdi_block_tiles_add(const opdi_block_rounded *x, opdi_block_tile *tile, opdi_block_panel *panel, int64_t j,
                                  int64_t count, int64_t k) {
     const int64_t m = x->job->m;
+    opdi_block_row first = opdi_block_row_at(x, 0);
     int64_t i = 0;
+    first.q += k;
+    first.d += k / tile->chunk;
+    first.sums += k / tile->sub;
 #if defined(OPDI_AMX)
     const opdi_block_tall tall = {tile, x->row_bytes, panel->whole};
     for (; x->tall && i + OPDI_BLOCK_TALL <= m; i += OPDI_BLOCK_TALL) {
         float sums[OPDI_BLOCK_SUMS] = {0};
-        opdi_block_tile_row(x, tile, 0, i, k);
+        tile->x[0] = opdi_block_row_after(x, &first, i);
         opdi_block_tile_tall(&tall, sums);
         opdi_block_sums_add(x->job, sums, i, OPDI_BLOCK_TALL, j, count, k);
     }
@@ -587,7 +606,7 @@ static void opdi_block_tiles_add(const opdi_block_rounded *x, opdi_block_tile *t
         const int64_t rows = OPDI_MIN(OPDI_BLOCK_TILE, m - i);
         float sums[OPDI_BLOCK_TILE * OPDI_BLOCK_PANEL] = {0};
         for (int64_t row = 0; row < OPDI_BLOCK_TILE; row++) {
-            opdi_block_tile_row(x, tile, row, i + OPDI_MIN(row, rows - 1), k);
+            tile->x[row] = opdi_block_row_after(x, &first, i + OPDI_MIN(row, rows - 1));
         }
         x->tile(tile, sums);
         opdi_block_sums_add(x->job, sums, i, rows, j, count, k);

@@ -422,6 +422,113 @@ static void opdi_byte_columns(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
+//== products of 8-bit integers with many rows, with AVX2 ==============================================================
+//
+//  AVX2 cannot add products of bytes exactly.  So both operands become int16: x once, and w 16 rows at a time.  A word
+//  of such a panel has two elements of a row of w, and the words of all rows are side by side.
+
+#if defined(OPDI_X86)
+enum { OPDI_SHORT_PANEL = 16, OPDI_SHORT_TILE = 4, OPDI_SHORT_DEPTH = 256, OPDI_SHORT_FEW = 6 };
+/* A product while it is computed.  x has the rows of job->x as int16, `wide` elements apart. */
+typedef struct opdi_short_product { const opdi_byte_job *job; const int16_t *x; int64_t wide; } opdi_short_product;
+
+/* Widens `count` bytes, which have signs if `minus` is true.  If `count` is odd, a zero follows. */
+OPDI_AVX2 OPDI_ALWAYS void opdi_short_widen(const uint8_t *from, bool minus, int64_t count, int16_t *to) {
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16) {
+        opdi_v16h h;
+        if (minus) { OPDI_ASM_FROM_INT8(h, from + i); }
+        else { OPDI_ASM_FROM_UINT8(h, from + i); }
+        memcpy(to + i, &h, sizeof h);
+    }
+    for (; i < count; i++) { to[i] = (int16_t)(minus ? (int8_t)from[i] : from[i]); }
+    if (count % 2) { to[count] = 0; }
+}
+#define OPDI_SHORT_ROWS(M) M(0) M(1) M(2) M(3)
+#define OPDI_SHORT_BEGIN(i) const opdi_word32 *const p##i = x[i]; opdi_v8u c##i = {0}, d##i = {0};
+#define OPDI_SHORT_STEP(i) \
+    OPDI_ASM_SPLAT("s", a, p##i + word); \
+    OPDI_ASM_WHOLES(part, a, b0); \
+    c##i += part; \
+    OPDI_ASM_WHOLES(part, a, b1); \
+    d##i += part;
+#define OPDI_SHORT_END(i) sums[2 * i] = c##i; sums[2 * i + 1] = d##i;
+/* Computes the products of four rows of x and a panel of `words` words: sums [4, 16]. */
+OPDI_AVX2 OPDI_ALWAYS void opdi_short_tile(const opdi_word32 *const *x, const opdi_word32 *panel, int64_t words,
+                                           opdi_v8u *sums) {
+    OPDI_SHORT_ROWS(OPDI_SHORT_BEGIN)
+    for (int64_t word = 0; word < words; word++, panel += OPDI_SHORT_PANEL) {
+        const opdi_v8u b0 = *(const opdi_v8u *)(const void *)panel, b1 = *(const opdi_v8u *)(const void *)(panel + 8);
+        opdi_v8u a, part;
+        OPDI_SHORT_ROWS(OPDI_SHORT_STEP)
+    }
+    OPDI_SHORT_ROWS(OPDI_SHORT_END)
+}
+#undef OPDI_SHORT_ROWS
+#undef OPDI_SHORT_BEGIN
+#undef OPDI_SHORT_STEP
+#undef OPDI_SHORT_END
+/* Adds the products of all rows of x and `count` rows of w, from row j on, to y, or sets y to them if k is 0.  The
+   products have `depth` elements, from element k on. */
+OPDI_AVX2 static void opdi_short_tiles(const opdi_short_product *all, int64_t j, int64_t count, int64_t k,
+                                       int64_t depth) {
+    const opdi_byte_job *const job = all->job;
+    int16_t rows[OPDI_SHORT_PANEL * OPDI_SHORT_DEPTH] __attribute__((aligned(32)));
+    opdi_word32 panel[OPDI_SHORT_PANEL * OPDI_SHORT_DEPTH / 2] __attribute__((aligned(32)));
+    const int64_t words = (depth + 1) / 2;
+    for (int64_t row = 0; row < OPDI_SHORT_PANEL; row++) {       /* surplus rows repeat the last one */
+        opdi_short_widen((const uint8_t *)job->w + (j + OPDI_MIN(row, count - 1)) * job->w_stride + k, true, depth,
+                         rows + row * OPDI_SHORT_DEPTH);
+    }
+    opdi_pack_transposed((const opdi_word32 *)(const void *)rows, OPDI_SHORT_DEPTH / 2, words, OPDI_SHORT_PANEL,
+                         OPDI_SHORT_PANEL, panel);
+    for (int64_t i = 0; i < job->m; i += OPDI_SHORT_TILE) {
+        const opdi_word32 *x[OPDI_SHORT_TILE];
+        opdi_v8u tile[2 * OPDI_SHORT_TILE];
+        uint32_t sums[OPDI_SHORT_TILE * OPDI_SHORT_PANEL], *y = (uint32_t *)job->y + i * job->n + j;
+        for (int64_t row = 0; row < OPDI_SHORT_TILE; row++) {
+            x[row] = (const opdi_word32 *)(const void *)(all->x + OPDI_MIN(i + row, job->m - 1) * all->wide + k);
+        }
+        opdi_short_tile(x, panel, words, tile);
+        memcpy(sums, tile, sizeof sums);
+        for (int64_t row = 0; row < OPDI_MIN((int64_t)OPDI_SHORT_TILE, job->m - i); row++, y += job->n) {
+            const uint32_t *const sum = sums + row * OPDI_SHORT_PANEL;
+            if (k == 0) { memcpy(y, sum, (size_t)count * sizeof *y); }
+            else { for (int64_t column = 0; column < count; column++) { y[column] += sum[column]; } }
+        }
+    }
+}
+/* An opdi_range_fn: computes the columns of y for the panels begin .. end - 1. */
+static void opdi_short_panels(void *ctx, int64_t begin, int64_t end) {
+    const opdi_short_product *const all = (const opdi_short_product *)ctx;
+    const opdi_byte_job *const job = all->job;
+    for (int64_t j = begin * OPDI_SHORT_PANEL; j < OPDI_MIN(end * OPDI_SHORT_PANEL, job->n); j += OPDI_SHORT_PANEL) {
+        for (int64_t k = 0; k == 0 || k < job->k; k += OPDI_SHORT_DEPTH) {
+            opdi_short_tiles(all, j, OPDI_MIN((int64_t)OPDI_SHORT_PANEL, job->n - j), k,
+                             OPDI_MIN((int64_t)OPDI_SHORT_DEPTH, job->k - k));
+        }
+    }
+}
+OPDI_AVX2 static void opdi_short_widen_all(const opdi_byte_job *job, int64_t wide, int16_t *x) {
+    for (int64_t i = 0; i < job->m; i++) { opdi_short_widen(job->x + i * job->k, false, job->k, x + i * wide); }
+}
+/* Computes the product.  Returns 0, or -1 if memory runs out. */
+static int opdi_short_product_of(const opdi_byte_job *job) {
+    opdi_short_product all;
+    all.job = job;
+    all.wide = opdi_round_up(job->k, 16);
+    const size_t bytes = (size_t)(job->m * all.wide) * sizeof(int16_t);
+    int16_t *const x = (int16_t *)(void *)opdi_scratch_alloc(bytes);
+    if (!x) { return -1; }
+    opdi_short_widen_all(job, all.wide, x);
+    all.x = x;
+    opdi_parallel_for((job->n + OPDI_SHORT_PANEL - 1) / OPDI_SHORT_PANEL,
+                      OPDI_MAX((int64_t)1, 16384 / OPDI_MAX(job->k * job->m / 4, (int64_t)1)), opdi_short_panels, &all);
+    opdi_scratch_free((char *)x, bytes);
+    return 0;
+}
+#endif
+
 /* Computes the exact product of *job.  Returns 0, or -1 if memory runs out. */
 OPD_UNUSED OPDI_INTERNAL int opdi_byte_product(const opdi_byte_job *job) {
     if (job->m > OPDI_BYTE_FEW) {
@@ -430,6 +537,11 @@ OPD_UNUSED OPDI_INTERNAL int opdi_byte_product(const opdi_byte_job *job) {
         const int done = opdi_gemm_bytes_try(job->m, job->n, job->k, &left, &right, job->y);
         if (done) { return done > 0 ? 0 : -1; }
     }
+#if defined(OPDI_X86)
+    if (job->m >= OPDI_SHORT_FEW && job->n && opdi_cpu_level() > 0 && !opdi_gemm_bytes_are_fast()) {
+        return opdi_short_product_of(job);
+    }
+#endif
     opdi_parallel_for((job->n + 3) / 4, OPDI_MAX((int64_t)1, 65536 / OPDI_MAX(job->k * job->m, (int64_t)1)),
                       opdi_byte_columns, (void *)(uintptr_t)job);
     return 0;

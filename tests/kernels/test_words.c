@@ -141,6 +141,33 @@ TEST(words_bytes) {
     }
     words_end();
 }
+/* Products of uint8 and rows of int8 at each level of instructions, beside sums of single products. */
+TEST(bytes_at_each_level) {
+    static const int64_t sizes[][3] = {{7, 33, 300}, {65, 16, 513}, {6, 17, 1}, {33, 40, 256}, {5, 9, 31}, {12, 15, 1027}};
+    inside_cpu_level_set(-1);
+    const int most = inside_cpu_level();
+    for (int level = 0; level <= most; level++) {
+        inside_cpu_level_set(level);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            OPD_SCOPED;
+            const int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+            const opd_tensor *const x = words_matrix(m, k, 0, 255, OPD_UINT8, 0), *const w = words_matrix(n, k, -128, 127, OPD_INT8, 0);
+            const opd_tensor *const y = opd__int_mm((opd_tensor *)(uintptr_t)x, opd_t((opd_tensor *)(uintptr_t)w));
+            CHECK_OR_RETURN(y != NULL && opd_dtype(y) == OPD_INT32);
+            int wrong = 0;
+            for (int64_t at = 0; at < m * n; at++) {
+                int32_t sum = 0;
+                for (int64_t step = 0; step < k; step++) {
+                    sum += ((const uint8_t *)opd_data(x))[at / n * k + step] * ((const int8_t *)opd_data(w))[at % n * k + step];
+                }
+                wrong += ((const int32_t *)opd_data(y))[at] != sum;
+            }
+            if (wrong) { printf("    %d x %d x %d, level %d: %d sums differ\n", (int)m, (int)n, (int)k, level, wrong); }
+            CHECK_INT(wrong, 0);
+        }
+    }
+    inside_cpu_level_set(most);
+}
 /* Convolutions of bfloat16 multiply floats that are packed as pairs. */
 TEST(words_convolutions) {
     const int has = words_begin();

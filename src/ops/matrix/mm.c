@@ -144,7 +144,8 @@ static opd_tensor *opdi_int_mm_at_once(const opd_tensor *a, const opd_tensor *b)
     const opdi_gemm_in left = opdi_gemm_in_of(a->data, a->dtype, x[0], x[1]);
     const opdi_gemm_in right = opdi_gemm_in_of(b->data, b->dtype, y[0], y[1]);
     opd_tensor *const out = opd_empty(OPD_INTS(rows, count), OPD_INT32);
-    if (out && a->dtype == OPD_UINT8 && x[1] == 1 && x[0] == depth && y[0] == 1 && rows <= OPDI_BYTE_FEW) {
+    const bool packed = rows > OPDI_BYTE_FEW && opdi_gemm_bytes_are_fast();
+    if (out && a->dtype == OPD_UINT8 && x[1] == 1 && x[0] == depth && y[0] == 1 && !packed) {
         opdi_byte_job job;
         job.m = rows;
         job.n = count;

@@ -262,17 +262,26 @@ typedef struct opdi_coded_product {
 static void opdi_coded_ends(void *ctx, int64_t begin, int64_t end) {
     const opdi_coded_product *const product = (const opdi_coded_product *)ctx;
     const int64_t n = product->n, size = product->ends.codes ? 1 : 4;
+    const int64_t most = product->x.step ? 1 : OPDI_BYTE_SIDE;    /* rows that have the same scale */
     opdi_byte_ends ends = product->ends;
-    float floats[OPDI_BYTE_SIDE];
-    uint8_t codes[OPDI_BYTE_SIDE];
-    for (int64_t i = begin; i < end; i++) {
+    float floats[OPDI_BYTE_SIDE * OPDI_BYTE_SIDE];
+    uint8_t codes[OPDI_BYTE_SIDE * OPDI_BYTE_SIDE];
+    for (int64_t i = begin, rows; i < end; i += rows) {
+        rows = OPDI_MIN(most, end - i);
         ends.zero = product->x.zeros[i * product->x.step];
         ends.scale = product->x.scales[i * product->x.step];
         for (int64_t j = 0; j < n; j += OPDI_BYTE_SIDE) {
             const int64_t count = OPDI_MIN((int64_t)OPDI_BYTE_SIDE, n - j);
-            opdi_byte_ends_tile(&ends, product->sums + i * n + j, n, 1, j, count,
+            const char *const made = size == 1 ? (const char *)codes : (const char *)floats;
+            opdi_byte_ends_tile(&ends, product->sums + i * n + j, n, rows, j, count,
                                 ends.other ? ends.other + i * n + j : NULL, n, floats, codes);
-            memcpy(product->y + (i * n + j) * size, size == 1 ? (void *)codes : (void *)floats, (size_t)(count * size));
+            for (int64_t row = 0; row < rows; row++) {
+                char *const to = product->y + ((i + row) * n + j) * size;
+                const char *const from = made + row * OPDI_BYTE_SIDE * size;
+                if (count < OPDI_BYTE_SIDE) { memcpy(to, from, (size_t)(count * size)); }
+                else if (size == 1) { memcpy(to, from, OPDI_BYTE_SIDE); }
+                else { memcpy(to, from, OPDI_BYTE_SIDE * sizeof(float)); }
+            }
         }
     }
 }
