@@ -331,6 +331,30 @@ OPD_UNUSED static int results_of(const opd_op *op, const opd_value *rets, opd_te
     return n;
 }
 
+/* Copies the sample arguments to `to`, with sizes that are 32 times as large: all, or only the last of each tensor.
+   Returns false if a tensor would be too large. */
+OPD_UNUSED static bool case_enlarge(const char *cases, char *to, size_t cap, bool all) {
+    size_t n = 0;
+    for (const char *at = cases; *at;) {
+        if (n + 64 >= cap) { return false; }
+        if (*at != '[') { to[n++] = *at++; continue; }
+        const char *const end = strchr(at, ']');
+        int64_t elements = 1;
+        to[n++] = *at++;
+        while (end && at < end) {
+            char *next;
+            long long size = strtoll(at, &next, 10);
+            if (next == at) { to[n++] = *at++; continue; }
+            if (size > 1 && (all || next == end)) { size = size * 32 + 3; }
+            elements *= size > 1 ? size : 1;
+            if (elements > 1 << 15) { return false; }
+            n += (size_t)snprintf(to + n, cap - n, "%lld", size);
+            at = next;
+        }
+    }
+    to[n] = 0;
+    return true;
+}
 /* An opd_transform_fn: calls the operator of user, an op_case, with `in` as its tensor arguments that are not lists. */
 OPD_UNUSED static int case_call(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const op_case *const c = (const op_case *)user;

@@ -111,9 +111,10 @@ OPD_API int opd_threads(void);
    with OPD_NO_SIMD or for processors without vector kernels; and they do not depend on the batch: a row of a product,
    an image of a convolution, or a query of attention gets the bits that it gets alone.  (Also without the mode, results
    do not depend on the number of threads.)  Kernels use AVX2 at most, and each element of a product is summed up in one
-   order.  Compiled graphs run uncompiled.  The mode covers the work that this thread divides
-   among threads, but no other threads.  New threads begin with the mode off, or on if the environment has
-   OPD_SAME_BITS=1.  Results may differ from those without the mode, by rounding.  OPD_CPU_LEVEL does not matter.  If
+   order.  Compiled graphs have the bits of uncompiled ones: their code calls each operator that C code would round in
+   another way, and is compiled again for the mode.  The mode covers the work that this thread divides among threads,
+   but no other threads.  New threads begin with the mode off, or on if the environment has OPD_SAME_BITS=1.  Results
+   may differ from those without the mode, by rounding.  OPD_CPU_LEVEL does not matter.  If
    the processor has no AVX2 and the program is compiled without OPD_NO_SIMD, or if it is compiled without optimisation,
    the bits are others, and a warning says so.  The guide's chapter "The same bits" says what is outside. */
 OPD_NEW bool opd_same_bits_set(bool same);

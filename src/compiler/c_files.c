@@ -547,6 +547,7 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     if (unit->file) { opdi_c_write(&file, "#include \"%s.h\"\n", unit->name); }
     else if (header->length) { opdi_string_add_n(source, header->data, header->length); }
     opdi_string_add(source, opdi_c_prelude);
+    if (!unit->here && opd_same_bits()) { opdi_string_add(source, opdi_c_apart); }
     for (int i = 0; i < OPDI_C_HELPERS; i++) {
         if (file.helpers[i / 64] >> (i % 64) & 1) { opdi_string_add(source, opdi_c_helpers[i].text); }
     }

@@ -87,6 +87,11 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     "typedef double vector64 __attribute__((vector_size(4 * LANES), aligned(8), may_alias));\n"
     "#define WIDTH (LANES * PARTS)\n#define WIDTH64 (LANES / 2 * PARTS)\n"
     "#else\ntypedef float vector;\ntypedef double vector64;\n#define WIDTH PARTS\n#define WIDTH64 PARTS\n#endif\n\n";
+/* In the mode of same bits, these lines follow in files: a product and a sum are rounded apart.  Code for this process
+   is compiled with the flag instead. */
+OPDI_INTERNAL const char opdi_c_apart[] =
+    "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
+    "#elif defined(__GNUC__) && !defined(__TINYC__)\n#pragma GCC optimize (\"fp-contract=off\")\n#endif\n\n";
 /* The text of helper functions for a floating-point type of C, `type`.  `name` is the suffix of the helpers' names, and
    `f` the suffix of functions in libm. */
 #define OPDI_C_REMAINDER(type, name, f) {"remainder_" name, \
@@ -905,6 +910,58 @@ OPDI_INTERNAL bool opdi_c_writes(const opdi_expr *expr) {
         all = all && opdi_c_has(name);
     }
     return all;
+}
+/* Returns whether all words `macro`, such as "OPD_FN(", in a text have one of the names in `names` behind them. */
+static bool opdi_c_calls_only(const char *text, const char *macro, const char *names) {
+    while ((text = strstr(text, macro)) != NULL) {
+        char name[32];
+        text += strlen(macro);
+        (void)snprintf(name, sizeof name, " %.*s ", (int)strcspn(text, ")"), text);
+        if (!strstr(names, name)) { return false; }
+    }
+    return true;
+}
+/* Returns whether the C text of a formula rounds: OPDI_ROUNDS_NEVER, OPDI_ROUNDS_SAME if it gives the bits that the
+   operator gives in the mode of same bits, or OPDI_ROUNDS_ELSE.  A sum, product or quotient is rounded where the text
+   has it.  Functions have other polynomials in C than in the library, and formulas of kind D are computed in double
+   there. */
+OPDI_INTERNAL int opdi_c_rounds(const opdi_expr *expr) {
+    const char *const text = opdi_formula_text(expr);
+    if (expr->dtype == OPD_INT64) { return OPDI_ROUNDS_NEVER; }
+    if (!opdi_c_calls_only(text, "OPD_FN(", " fabs trunc floor ceil nearbyint copysign sqrt fmod nextafter ") ||
+        !opdi_c_calls_only(text, "OPD_H(", " relu6 clamp nan_to_num as_bf16 as_f16 remainder div_floor ")) {
+        return OPDI_ROUNDS_ELSE;
+    }
+    if (!strpbrk(text, "*/+") && !strstr(text, " - ") && !strstr(text, "OPD_ADD") && !strstr(text, "OPD_SUB") &&
+        !strstr(text, "OPD_MUL") && !strstr(text, "sqrt") && !strstr(text, "remainder") && !strstr(text, "div_floor")) {
+        return OPDI_ROUNDS_NEVER;
+    }
+    return strcmp(opdi_formula_kinds[expr->formula], "D") == 0 ? OPDI_ROUNDS_ELSE : OPDI_ROUNDS_SAME;
+}
+/* Returns how often an expression rounds in the way of its operator, or 2 if it rounds in another way.  A value that
+   several expressions use counts once. */
+static int opdi_same_rounds(opdi_expr *expr) {
+    if (!expr || expr->round == opdi_expr_round) { return 0; }
+    expr->round = opdi_expr_round;
+    const int how = expr->kind == OPDI_EXPR_FORMULA ? opdi_c_rounds(expr) : OPDI_ROUNDS_NEVER;
+    int sum = how == OPDI_ROUNDS_ELSE ? 2 : how == OPDI_ROUNDS_SAME;
+    for (int i = 0; i < expr->nin; i++) { sum += opdi_same_rounds(expr->in[i]); }
+    return sum;
+}
+/* Returns whether the nests that a kernel has recorded after `last` give the bits that the operator gives in the mode
+   of same bits: at most one formula rounds, or one operator is called.  Several could be in another order than in the
+   kernel for the CPU.  The order of zeros with different signs is not certain in a maximum. */
+OPDI_INTERNAL bool opdi_same_nests(const opdi_recording *recording, const opdi_nest *last) {
+    int rounds = 0;
+    for (opdi_nest *nest = last ? last->next : recording->first; nest && rounds < 2; nest = nest->next) {
+        const bool number = nest->value && opd_dtype_is_floating(nest->value->dtype);
+        opdi_expr_round++;
+        rounds += nest->reduction == OPDI_REDUCTION_EXTERN;
+        rounds += opdi_same_rounds(nest->value) + opdi_same_rounds(nest->finish) + opdi_same_rounds(nest->place);
+        if (number && nest->reduction >= OPDI_REDUCTION_SUM && nest->reduction <= OPDI_REDUCTION_MIN) { rounds = 2; }
+        if (nest->follows && number) { rounds = 2; }
+    }
+    return rounds < 2;
 }
 /* Writes a cast of the C expression `from`, whose dtype is `was`, to `dtype`. */
 static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_type was, opd_scalar_type dtype) {

@@ -290,6 +290,8 @@ typedef struct opdi_cfile {
     opdi_arena memory;                            /* of these texts */
 } opdi_cfile;
 enum { OPDI_C_HELPERS = 89 };
+/* What the C text of a formula does with numbers, see opdi_c_rounds. */
+enum { OPDI_ROUNDS_NEVER, OPDI_ROUNDS_SAME, OPDI_ROUNDS_ELSE };
 /* A helper function that groups call.  In the list of helpers, a helper comes after the helpers that it calls. */
 typedef struct opdi_c_helper { const char *name, *text; } opdi_c_helper;
 #endif
@@ -582,6 +584,7 @@ typedef struct opdi_variant {
     int64_t (*times)[2], started;                 /* times[i][k]: the shortest time of the nest of kernel i, computed in
                                                      way k, or 0; started: when the current nest began */
     int nkernels, timed;                          /* timed: the kernel whose nest is running while nests are timed */
+    bool same;                                    /* true: the code was made in the mode of same bits */
     bool once;                                    /* true: the code cannot be timed, because a second run with the same
                                                      inputs may have another effect */
     int (*call)(const opdi_c_model *model, void *const *inputs, void *const *outputs);

@@ -56,10 +56,11 @@ static int opdi_extern_copy(const opdi_extern_tensor *slot, const opd_tensor *te
     return opdi_nest_add(nest, load);
 }
 /* Returns whether the arguments of an operator keep their strides.  Without a tag, those of an operator of the program
-   do, and those of a built-in operator do not, as in PyTorch. */
+   do, and those of a built-in operator do not, as in PyTorch; in the mode of same bits they do, because strides may
+   decide in which order a kernel adds. */
 static bool opdi_extern_is_exact(const opd_op *op) {
     const uint32_t tags = opd_op_tags(op);
-    if (tags & (OPD_OPTAG_NEEDS_EXACT_STRIDES | OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER)) { return true; }
+    if (opd_same_bits() || (tags & (OPD_OPTAG_NEEDS_EXACT_STRIDES | OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER))) { return true; }
     return !(tags & OPD_OPTAG_FLEXIBLE_LAYOUT) && op->definition && op->definition->lib != opdi_registry.aten;
 }
 /* Returns whether two elements of a tensor can share memory, except along dims with the stride 0. */

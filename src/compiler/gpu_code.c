@@ -424,12 +424,14 @@ opd_gpu_code *opd_graph_gpu_code(const opd_graph *graph, opd_tensor *const *inpu
     const opdi_unit_source source = {"opd_graph_gpu_code", graph, NULL, values, ninputs, NULL, false, NULL, NULL};
     int rc = opdi_unit_begin(&writer.unit, source.what, NULL);
     if (rc == 0) {
+        const bool was = opd_same_bits_set(false);                        /* the mode does not concern GPUs */
         opdi_unit_job job = opdi_unit_job_begin(&writer.unit);
         writer.unit.here = writer.unit.exact = true;
         writer.unit.device = opd_tensor_device(inputs[0]);
         rc = opdi_unit_record(&writer.unit, &source, values) || opdi_unit_fuse(&writer.unit) ||
             opdi_gpu_write_unit(&writer, graph->noutputs) ? -1 : 0;
         opdi_unit_job_end(&job);
+        (void)opd_same_bits_set(was);
     }
     opdi_unit_free(&writer.unit);
     opdi_string_free(&writer.groups);

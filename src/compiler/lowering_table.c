@@ -81,9 +81,10 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
     {"aten::special_modified_bessel_i1", opdi_lower_special}
 };
 /* Returns whether a graph is recorded that is compiled for this process, and a kernel with `work` multiplications
-   should be called instead of written as loops. */
+   should be called instead of written as loops.  In the mode of same bits, kernels are always called. */
 OPDI_INTERNAL bool opdi_lazy_calls(double work) {
     const opdi_recording *const recording = opdi_recording_now;
+    if (recording && opd_same_bits()) { return recording->calls && !recording->open; }
     return recording && recording->here && !recording->open && work >= 8 * OPDI_KERNEL_LEAST;
 }
 /* Makes the results of a call that has an empty tensor among its arguments.  Returns 1 if all results are empty, too,
@@ -125,12 +126,16 @@ OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
     }
     return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", name);
 }
+OPDI_INTERNAL bool opdi_same_nests(const opdi_recording *recording, const opdi_nest *last);
 /* Runs a kernel on the lazy device.  If the kernel reads data, or cannot be written in C, removes everything that it
    has recorded, and records a call of the operator instead.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_nest *const last = recording ? recording->last : NULL;
-    const int rc = kernel(call);
+    int rc = kernel(call);
+    if (rc == 0 && opd_ok() && recording && opd_same_bits() && !opdi_same_nests(recording, last)) {
+        rc = opdi_same_refuse(opd_op_name(opd_call_operator(call)));
+    }
     if ((rc == 0 && opd_ok()) || !recording || opdi_error_passes() ||
         (opdi_generator_was_missed() && !recording->draws) ||
         opdi_extern_refuses(recording, call, NULL)) { return rc; }

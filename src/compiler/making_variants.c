@@ -134,25 +134,32 @@ static int opdi_variant_compile(const opd_compiled *compiled, const opdi_string 
     }
     return opdi_flags_check(compiled->what, flags, wrong);
 }
+/* Compiles C texts with these flags and those that the mode of same bits needs.  Returns 0, or -1 and sets an error. */
+static int opdi_variant_compile_same(const opd_compiled *compiled, const opdi_string *source, const char *flags,
+                                     const char *more, char *path, bool *wrong) {
+    opdi_string all = {NULL, 0, 0, false};
+    opdi_string_add(&all, flags);
+    opdi_string_add(&all, more);
+    opdi_string_add(&all, opd_same_bits() ? " -ffp-contract=off" : "");      /* a product and a sum are rounded apart */
+    const int rc = all.failed ? -1 : opdi_variant_compile(compiled, source, all.data, path, wrong);
+    opdi_string_free(&all);
+    return rc;
+}
 /* Compiles C texts with the flags of the caller, or with those for the fastest code.  If the compiler gives
    wrong numbers with them, its vectoriser is turned off.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_build(const opd_compiled *compiled, const opdi_string *source, char *path) {
     const char *const given = compiled->flags ? compiled->flags
         : "-O3 -march=native -fno-math-errno -fno-trapping-math -w";
     bool wrong;
-    int rc = opdi_variant_compile(compiled, source, given, path, &wrong);
+    int rc = opdi_variant_compile_same(compiled, source, given, "", path, &wrong);
     if (wrong) {
-        opdi_string safe = {NULL, 0, 0, false};
         opd_warn("%s; '%s' is compiled with -fno-tree-vectorize", opd_error_message(), compiled->name);
         opd_error_clear();
-        opdi_string_add(&safe, given);
-        opdi_string_add(&safe, " -fno-tree-vectorize");
-        rc = safe.failed ? -1 : opdi_variant_compile(compiled, source, safe.data, path, &wrong);
-        opdi_string_free(&safe);
+        rc = opdi_variant_compile_same(compiled, source, given, " -fno-tree-vectorize", path, &wrong);
     }
     if (rc == 0 || compiled->flags) { return rc; }
     opd_error_clear();                            /* other flags: the C compiler may not know the first flags */
-    return opdi_variant_compile(compiled, source, "-O2", path, &wrong);
+    return opdi_variant_compile_same(compiled, source, "-O2", "", path, &wrong);
 }
 #endif
 /* Compiles a C text and loads the result.  Returns 0, or -1 and sets an error. */
@@ -334,6 +341,7 @@ OPDI_INTERNAL opdi_variant *opdi_variant_new(const opd_value *inputs, int ninput
     if (!variant) { return NULL; }
     memset(variant, 0, sizeof *variant);
     variant->ninputs = ninputs;
+    variant->same = opd_same_bits();
     variant->inputs = (opd_value *)opdi_variant_alloc(variant, ninputs, sizeof *variant->inputs);
     for (int i = 0; i < ninputs && variant->inputs; i++) { variant->inputs[i] = inputs[i]; }
     return variant;

@@ -331,6 +331,13 @@ OPDI_INTERNAL const char *const opdi_formula_kinds[] = {
     OPDI_NEST_FORMULAS(OPDI_FORMULA_KIND)
 };
 OPDI_INTERNAL bool opdi_c_writes(const opdi_expr *expr);
+OPDI_INTERNAL int opdi_c_rounds(const opdi_expr *expr);
+/* Sets the error of an operator whose C text gives other bits than the operator.  Returns -1. */
+OPDI_INTERNAL int opdi_same_refuse(const char *what) {
+    return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be written in C in the mode of same bits: the C text gives other "
+                    "bits; end the mode (opd_same_bits_set), or let the code call the operator (opd_c_options.calls)",
+                    what);
+}
 /* Records a pointwise formula as a nest.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise *pointwise) {
     opdi_recording *const recording = opdi_recording_now;
@@ -380,6 +387,7 @@ OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise
         if (!opdi_c_writes(value)) {
             return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be written in C", nest->what);
         }
+        if (opd_same_bits() && opdi_c_rounds(value) == OPDI_ROUNDS_ELSE) { return opdi_same_refuse(nest->what); }
     }
     return opdi_nest_add(nest, opdi_expr_cast(value, nest->out.dtype));
 }

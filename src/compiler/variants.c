@@ -44,7 +44,7 @@ static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_por
 /* Returns whether inputs are of the kind for which the variant was compiled.  Sets *at to their open sizes. */
 OPDI_INTERNAL bool opdi_variant_is_of(const opdi_variant *variant, const opd_value *inputs, int ninputs,
                                      opdi_open_at *at) {
-    if (ninputs != variant->ninputs ||
+    if (ninputs != variant->ninputs || variant->same != opd_same_bits() ||
         (variant->open.n && !opdi_open_find_sizes(&variant->open, inputs, ninputs, at))) { return false; }
     for (int i = 0, end = 0; i < ninputs; i++) {
         const opd_value *const is = &variant->inputs[i];
@@ -74,7 +74,6 @@ OPDI_INTERNAL bool opdi_variant_fits(const opdi_variant *variant, const opd_valu
 OPDI_INTERNAL const char *opdi_compiled_modes(const opdi_thread *thread) {
     const opdi_innermost *const in = &thread->innermost;
     if (opdi_recording_now) { return "another graph is being compiled, so new tensors have no memory"; }
-    if (opd_same_bits()) { return "the thread is in the mode of same bits"; }
     if (thread->state.autocast) { return "an autocast region is open"; }
     if (thread->state.forward == OPDI_FORWARD_OPEN || in->level) { return "a level of forward mode is open"; }
     if (in->layer || in->rule || in->tracer || in->fake || in->mutation) { return "a transform or mode is open"; }

@@ -1,19 +1,37 @@
+#if defined(OPDI_NEON)
+/* Returns the dot product of `depth` elements of a and x, as the sum of eight vectors of sums: the lanes of AVX2's four
+   vectors, so that the sum has the same bits. */
+OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const OPDI_T *x) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), AHEAD = 1024 };
+    OPDI_V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, s4 = {0}, s5 = {0}, s6 = {0}, s7 = {0};
+    OPDI_T rest = 0;
+    int64_t step = 0;
+#define OPDI_DOT_STEP(k) OPDI_ASM_FMA("p" OPDI_ASM, s##k, left[k], right[k]);
+    for (; step + 2 * WIDTH <= depth; step += 2 * WIDTH) {
+        const OPDI_V *left = (const OPDI_V *)(const void *)(a + step), *right = (const OPDI_V *)(const void *)(x + step);
+        for (; step + 8 * WIDTH <= depth; step += 8 * WIDTH, left += 8, right += 8) {
+            for (int at = 0; at < 8 * (int)sizeof(OPDI_V); at += 64) { OPDI_PREFETCH((const char *)left + AHEAD + at); }
+            OPDI_DOT_STEP(0) OPDI_DOT_STEP(1) OPDI_DOT_STEP(2) OPDI_DOT_STEP(3)
+            OPDI_DOT_STEP(4) OPDI_DOT_STEP(5) OPDI_DOT_STEP(6) OPDI_DOT_STEP(7)
+        }
+        if (step + 2 * WIDTH > depth) { break; }
+        OPDI_DOT_STEP(0) OPDI_DOT_STEP(1)
+    }
+#undef OPDI_DOT_STEP
+    for (; step < depth; step++) { rest += a[step] * x[step]; }
+    return OPDI_WIDE(lanes_sum)(((s0 + s2) + (s4 + s6)) + ((s1 + s3) + (s5 + s7))) + rest;
+}
+#else
 /* Returns the dot product of `depth` elements of a and x, as the sum of four vectors of sums.  a may be a row of a
    large matrix: it is asked for AHEAD bytes early, as opdi_block_ahead does. */
 OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const OPDI_T *x) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), AHEAD = 1024 };
-#if !defined(OPDI_NEON)
     typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
     typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
-#endif
     OPDI_V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-#if defined(OPDI_NEON)
-    OPDI_T lanes[1], sum = 0;
-#else
     H half[2];
     Q quarter[2];
     OPDI_T lanes[WIDTH / 4], sum = 0;
-#endif
     int64_t step = 0;
     for (; step + 4 * WIDTH <= depth; step += 4 * WIDTH) {
         const OPDI_V *v8f = (const OPDI_V *)(const void *)(a + step), *other = (const OPDI_V *)(const void *)(x + step);
@@ -28,9 +46,6 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
                      *(const OPDI_V *)(const void *)(x + step));
     }
     s0 = (s0 + s1) + (s2 + s3);
-#if defined(OPDI_NEON)
-    lanes[0] = OPDI_WIDE(lanes_sum)(s0);
-#else
     memcpy(half, &s0, sizeof half);
     half[0] += half[1];
     memcpy(quarter, &half[0], sizeof quarter);
@@ -39,10 +54,10 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
     for (int w = WIDTH / 8; w > 0; w /= 2) {
         for (int lane = 0; lane < w; lane++) { lanes[lane] += lanes[lane + w]; }
     }
-#endif
     for (; step < depth; step++) { sum += a[step] * x[step]; }
     return lanes[0] + sum;
 }
+#endif
 /* The following macros define a function of type opdi_dots_fn, which multiplies rows of OPDI_T by four rows of `type`.
    load(at) returns a vector of the elements at `at`, converted to OPDI_T. */
 #define OPDI_DOTS_FROM(i) \

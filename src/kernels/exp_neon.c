@@ -5,7 +5,7 @@
 //  With few instructions: in NEON, the instruction for a * b + c overwrites c, so that each constant c has to be copied
 //  first.  So the polynomials are sums of two parts, and 2^n is added to the exponent of the result.  This is right if
 //  e^x and 2^n are normal numbers; the other elements are computed again.  Such elements are searched only if the sum
-//  of the squares in a step is large.
+//  of the squares in a step is large.  In the mode of same bits, the function of the other processors is computed.
 
 #if defined(OPDI_NEON) && !defined(OPD_NO_OPERATORS)
 #define OPDI_EXP_NEON(type, lane) \
@@ -53,6 +53,10 @@ OPDI_ALWAYS opdi_v4f opdi_exp_four(opdi_v4f x) {
 }
 /* Sets out[i] to e^a[i] for i < count, a multiple of 16; out may be a. */
 OPDI_INTERNAL void opdi_exp_neon_f32(int64_t count, float *out, const float *a) {
+    if (opd_same_bits()) {
+        for (int64_t i = 0; i < count; i++) { out[i] = opdi_exp1(1, a[i]); }
+        return;
+    }
     for (const float *const end = a + count; a < end; a += 16, out += 16) {
         const opdi_v4f *x = (const opdi_v4f *)(const void *)a, limit = OPDI_FOUR(87.0f * 87.0f);
         const opdi_v4f x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];
@@ -196,6 +200,10 @@ OPDI_ALWAYS opdi_v2d opdi_exp_two(opdi_v2d x) {
 }
 /* Sets out[i] to e^a[i] for i < count, a multiple of 8; out may be a. */
 OPDI_INTERNAL void opdi_exp_neon_f64(int64_t count, double *out, const double *a) {
+    if (opd_same_bits()) {
+        for (int64_t i = 0; i < count; i++) { out[i] = opdi_exp1_f64(a[i]); }
+        return;
+    }
     for (const double *const end = a + count; a < end; a += 8, out += 8) {
         const opdi_v2d *x = (const opdi_v2d *)(const void *)a, limit = OPDI_TWO(708.0 * 708.0);
         const opdi_v2d x0 = x[0], x1 = x[1], x2 = x[2], x3 = x[3];

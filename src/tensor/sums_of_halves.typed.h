@@ -37,28 +37,44 @@ OPDI_TARGET static int64_t OPDI_WIDE(half_loop)(int what, bool bf16, uint16_t *t
     else { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(half_loop_two)(what, false, to + j, x + j, y + j); } }
     return j;
 }
-/* Reads as many 16-bit floats as four vectors of floats hold, and adds them to sums[4]. */
+/* Reads 16-bit floats and adds them to `sums`, as many as vectors[4] of floats hold; with NEON, as many as vectors[8]:
+   the lower and the upper half of each vector of AVX2, so that sums have the same bits. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(sum_four)(const uint16_t *x, bool bf16, OPDI_V *sums) {
     OPDI_V two[2];
+#if defined(OPDI_NEON)
+    for (int part = 0; part < 4; part++) {
+        OPDI_WIDE(longer)(x + part * 8, bf16, two);
+        const int first = bf16 ? part / 2 * 4 + part % 2 : 2 * part;
+        sums[first] += two[0];
+        sums[first + (bf16 ? 2 : 1)] += two[1];
+    }
+#else
     for (int part = 0; part < 4; part += 2) {
         OPDI_WIDE(longer)(x + part * (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), bf16, two);
         sums[part] += two[0];
         sums[part + 1] += two[1];
     }
+#endif
 }
 /* Returns the sum of the `count` 16-bit floats at x.  Each group of 4096 elements is summed in four vectors of floats,
    whose sum is added to a double. */
 OPDI_TARGET OPDI_INTERNAL double OPDI_WIDE(sum_halves)(const uint16_t *x, int64_t count, bool bf16) {
-    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+#if defined(OPDI_NEON)
+    enum { PARTS = 2, WIDTH = 2 * (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+#else
+    enum { PARTS = 1, WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+#endif
     double total = 0;
     int64_t i = 0;
     while (count - i >= 4 * WIDTH) {
-        OPDI_V sums[4] = {{0}, {0}, {0}, {0}};
+        OPDI_V sums[4 * PARTS] = {{0}};
         const int64_t rows = OPDI_MIN(count, i + 4096) - (4 * WIDTH - 1);
         if (bf16) { for (; i < rows; i += 4 * WIDTH) { OPDI_WIDE(sum_four)(x + i, true, sums); } }
         else { for (; i < rows; i += 4 * WIDTH) { OPDI_WIDE(sum_four)(x + i, false, sums); } }
-        sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-        for (int j = 0; j < WIDTH; j++) { total += (double)sums[0][j]; }
+        for (int part = 0; part < PARTS; part++) {
+            const OPDI_V sum = (sums[part] + sums[PARTS + part]) + (sums[2 * PARTS + part] + sums[3 * PARTS + part]);
+            for (int j = 0; j < WIDTH / PARTS; j++) { total += (double)sum[j]; }
+        }
     }
     for (; i < count; i++) { total += (double)(bf16 ? opdi_bf16_to_f32(x[i]) : opdi_f16_to_f32(x[i])); }
     return total;
