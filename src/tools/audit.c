@@ -85,10 +85,12 @@ static void opdi_sha_end(opdi_sha *sha, char text[65]) {
     for (int i = 0; i < 8; i++) { (void)snprintf(text + 8 * i, 9, "%08lx", (unsigned long)sha->state[i]); }
 }
 
-/* Returns the bits of infinity in a dtype whose numbers, or parts of complex numbers, have `bytes` bytes; 0: the dtype
-   has no floating-point numbers, or numbers of one byte. */
+/* Returns the largest bits, without a sign, that are no NaN in a dtype whose numbers, or parts of complex numbers, have
+   `bytes` bytes; 0: the dtype has no floating-point numbers, or only one NaN. */
 static uint64_t opdi_infinity_of(int dtype, size_t bytes) {
     const opd_scalar_type type = (opd_scalar_type)dtype;
+    if (type == OPD_FLOAT8_E5M2) { return 0x7c; }
+    if (type == OPD_FLOAT8_E4M3FN) { return 0x7e; }                  /* no infinity: the largest number */
     if (!opd_dtype_is_floating(type) && !opd_dtype_is_complex(type)) { return 0; }
     return bytes == 8 ? UINT64_C(0x7ff0000000000000) : bytes == 4 ? 0x7f800000u : bytes != 2 ? 0
         : type == OPD_BFLOAT16 ? 0x7f80u : 0x7c00u;
@@ -210,8 +212,13 @@ static int opdi_audit_read(opdi_audit_file *from, const char *who) {
     from->text[length - 1] = 0;
     if (length > 1 && from->text[length - 2] == '\r') { from->text[length - 2] = 0; }
     if (strncmp(from->text, "step ", 5) == 0) {
+        char line[32];
         from->step = strtoll(from->text + 5, NULL, 10);
         from->tensors = false;
+        (void)snprintf(line, sizeof line, "step %lld", (long long)from->step);
+        if (from->step < 0 || strcmp(line, from->text) != 0) {
+            return opdi_audit_bad(from, who, "this is no line of an audit");
+        }
     }
     if (strncmp(from->text, "tensor ", 7) == 0) { from->tensors = true; }
     return 1;
@@ -239,6 +246,7 @@ static int opdi_audit_seek(opdi_audit_file *from, int64_t step, const char *who)
     int64_t first = -1;
     int got;
     while ((got = opdi_audit_read(from, who)) > 0) {
+        if (from->step < 0) { return opdi_audit_bad(from, who, "the first step must begin here"); }
         if (first < 0) { first = from->step; }
         if (strncmp(from->text, "step ", 5) == 0 && from->step >= step) { break; }
     }

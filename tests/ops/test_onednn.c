@@ -188,6 +188,31 @@ TEST(codes_keep_the_order_of_their_dims) {
     }
 }
 
+/* Autocast changes no layer, as in PyTorch: products stay as exact as they are, and results keep their dtypes. */
+TEST(autocast_lowers_no_layer) {
+    static const char *const names[3] = {"onednn::qlinear_pointwise", "onednn::linear_dynamic_fp16", "aten::_grouped_mm"};
+    OPD_SCOPED;
+    opd_value v[3][13];
+    const int n[3] = {linear_args(v[0], 3, 5, 16, OPD_FLOAT32, "gelu"), 3, 2};
+    opd_tensor *const x = opd_mul_Scalar(wide(codes(OPD_INTS(4, 16), OPD_UINT8, 1), 100), OPD_V(0.0123));
+    opd_tensor *const w = opd_mul_Scalar(wide(codes(OPD_INTS(16, 5), OPD_UINT8, 2), 100), OPD_V(0.0123));
+    v[1][0] = opd_value_tensor(x);
+    v[1][1] = opd_value_tensor(opd_to_dtype(w, OPD_FLOAT16));
+    v[1][2] = opd_value_none();
+    v[2][0] = opd_value_tensor(opd_to_dtype(opd_unsqueeze(x, 0), OPD_BFLOAT16));
+    v[2][1] = opd_value_tensor(opd_to_dtype(opd_unsqueeze(opd_contiguous(opd_narrow(w, 0, 0, 16)), 0), OPD_BFLOAT16));
+    for (int i = 0; i < 3; i++) {
+        for (int k = n[i]; i == 2 && k < 5; k++) { v[i][k] = opd_value_none(); }
+        opd_tensor *const want = opd_call_op(opd_find(names[i]), v[i], i == 2 ? 5 : n[i]);
+        opd_autocast_region region = opd_autocast_begin(OPD_CPU, i == 2 ? OPD_FLOAT16 : OPD_BFLOAT16, true, -1);
+        opd_tensor *const got = opd_call_op(opd_find(names[i]), v[i], i == 2 ? 5 : n[i]);
+        opd_autocast_end(&region);
+        CHECK_OR_RETURN(got && want);
+        CHECK_INT(opd_dtype(got), opd_dtype(want));
+        CHECK(near(got, opd_to_dtype(want, OPD_FLOAT32), i ? 0 : 1e-6));
+        CHECK_OK();
+    }
+}
 /* Calls an operator, which has to fail with an error that contains `text`. */
 static void check_fails(const char *name, const opd_value *v, int n, const char *text) {
     opd_tensor *const y = opd_call_op(opd_find(name), v, n);

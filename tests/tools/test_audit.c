@@ -83,6 +83,23 @@ TEST(hashes_of_short_and_complex_numbers) {
     want(z, "4da5abf2b68f4416335539c895c562bb3b0d9e56107201bb557eae01a6a88132");
     want(opd_conj(opd_resolve_conj(opd_conj(z))), "4da5abf2b68f4416335539c895c562bb3b0d9e56107201bb557eae01a6a88132");
 }
+/* The sign and the digits of NaN do not count in floats of 8 bits either; infinity does. */
+TEST(hashes_of_floats_of_8_bits) {
+    static const uint8_t four[2][3] = {{0x7f, 0x38, 0xff}, {0xff, 0x38, 0x7f}}, five[2][3] = {{0x7d, 0xff, 0x7c},
+                                                                                           {0xfe, 0x7e, 0x7c}};
+    char texts[4][65];
+    for (int i = 0; i < 4; i++) {
+        opd_tensor *const bits = opd_tensor_from(i < 2 ? four[i] : five[i - 2], OPD_INTS(3), OPD_UINT8);
+        opd_tensor *x = opd_view_dtype(bits, i < 2 ? OPD_FLOAT8_E4M3FN : OPD_FLOAT8_E5M2);
+        CHECK(opd_tensor_sha256(&x, 1, texts[i]) == 0);
+    }
+    CHECK_STR(texts[0], texts[1]);
+    CHECK_STR(texts[2], texts[3]);
+    want(opd_view_dtype(opd_tensor_from(five[0] + 2, OPD_INTS(1), OPD_UINT8), OPD_FLOAT8_E5M2),
+         "bc03fe93fd29f110d6ad04dbb37b0f6f4a8bf7cde3089e64740f7767aeabaafd");
+    want(opd_view_dtype(opd_tensor_from(four[0] + 1, OPD_INTS(1), OPD_UINT8), OPD_FLOAT8_E4M3FN),
+         "0a6dfd08a59d4c46fdbe71c6c35b89fe3273f169acd173c5b581c6c9ee3045e5");
+}
 TEST(mistakes_of_hashes) {
     char text[65] = "x";
     opd_tensor *meta = opd_tensor_new_on(OPD_INTS(2), OPD_FLOAT32, opd_device_make(OPD_META, -1)), *none = NULL;
@@ -328,6 +345,24 @@ TEST(files_that_are_no_audits) {
     CHECK_ERROR(OPD_ERROR_FILE, "line 3: this is no line of an audit");
     CHECK(opd_audit_end(audit) == -1);
     opd_error_clear();
+    clean();
+}
+/* A damaged line of a step may not hide the step: files would look the same that are not. */
+TEST(damaged_lines_of_steps_are_errors) {
+    static const char *const lines[] = {"stxp 0", "step0", "step", "step 0x", "step 00", "step -1", "step +0", "step 0 ", "",
+                                        "step 99999999999999999999", "end 0"};
+    char text[100];
+    write_file(file("two"), "opdispatch audit 1\nstep 0\nrandom 0 0\nstep 1\nend 1\n", 50);
+    for (int i = 0; i < (int)(sizeof lines / sizeof *lines); i++) {
+        char damaged[120];
+        const int length = snprintf(damaged, sizeof damaged, "opdispatch audit 1\n%s\nrandom 0 0\nstep 1\nend 1\n",
+                                    lines[i]);
+        write_file(file("one"), damaged, (size_t)length);
+        CHECK(opd_audit_compare(file("one"), file("two"), text, sizeof text) == -1);
+        CHECK_ERROR(OPD_ERROR_FILE, "line 2: ");
+        CHECK(opd_audit_check(file("one"), 1) == NULL);
+        CHECK_ERROR(OPD_ERROR_FILE, "line 2: ");
+    }
     clean();
 }
 TEST(mistakes) {

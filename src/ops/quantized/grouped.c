@@ -111,7 +111,12 @@ static opd_tensor *opdi_grouped_all(const opdi_group_product *grouped, const int
 static int opdi_grouped_mm_kernel(opd_call *call) {
     opdi_group_product grouped;
     if (opdi_grouped_read(call, &grouped)) { return -1; }
-    if (grouped.form == OPDI_GROUPED_NONE) { return opd_return_tensor(call, opd_bmm(grouped.left, grouped.right)); }
+    if (grouped.form == OPDI_GROUPED_NONE) {      /* autocast does not lower it */
+        const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
+        opd_tensor *const product = opd_bmm(grouped.left, grouped.right);
+        opd_keys_restore(guard);
+        return opd_return_tensor(call, product);
+    }
     opd_tensor *const ends = opd_contiguous(opd_to_device(opd_arg_tensor(call, 2), opd_device_make(OPD_CPU, -1),
                                                           OPD_INT32));
     return !ends ? -1 : opd_return_tensor(call, opdi_grouped_all(&grouped, (const int32_t *)(const void *)ends->data));

@@ -201,8 +201,8 @@ static opd_tensor *opdi_onednn_added(const opdi_onednn_layer *layer) {
 }
 /* Calls a layer's own operator, `op`, and what follows it.  args: its arguments, of which number `at` and the three
    after it describe what follows. */
-static opd_tensor *opdi_onednn_run(opd_call *call, const opdi_onednn_layer *layer, opd_op *op, opd_value *args,
-                                   int at) {
+static opd_tensor *opdi_onednn_make(opd_call *call, const opdi_onednn_layer *layer, opd_op *op, opd_value *args,
+                                    int at) {
     double ending[8];
     const bool last = layer->settings && layer->w->ndim == 4;
     opd_tensor *const scale = opdi_onednn_number(call, 1, OPD_FLOAT32);
@@ -221,6 +221,15 @@ static opd_tensor *opdi_onednn_run(opd_call *call, const opdi_onednn_layer *laye
     if (count >= 0) { return y; }
     if (y && !opdi_onednn_is(layer->binary, "none")) { y = opd_add(y, opdi_onednn_added(layer)); }
     return opdi_onednn_codes(opdi_onednn_unary(layer, y), layer->scale, layer->zero, layer->dtype);
+}
+
+/* The same, and autocast does not lower the layer, because PyTorch's kernels of these operators do not call linear. */
+static opd_tensor *opdi_onednn_run(opd_call *call, const opdi_onednn_layer *layer, opd_op *op, opd_value *args,
+                                   int at) {
+    const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
+    opd_tensor *const y = opdi_onednn_make(call, layer, op, args, at);
+    opd_keys_restore(guard);
+    return y;
 }
 
 //== linear layers =====================================================================================================
@@ -318,7 +327,9 @@ static int opdi_onednn_half(opd_call *call, bool relu) {
     }
     if (bias) { bias = opd_to_dtype(bias, OPD_FLOAT32); }
     opd_tensor *const weight = opd_ok() ? opd_to_dtype(opd_t(w), OPD_FLOAT32) : NULL;
+    const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
     opd_tensor *const y = weight ? opd_linear(x, weight, bias) : NULL;
+    opd_keys_restore(guard);
     return y ? opd_return_tensor(call, relu ? opd_relu(y) : y) : -1;
 }
 static int opdi_onednn_half_kernel(opd_call *call) { return opdi_onednn_half(call, false); }
