@@ -135,7 +135,7 @@ OPDI_INTERNAL void opdi_extras_find(const char *ns, size_t length) {
     if (length == 11 && memcmp(ns, "torchvision", 11) == 0) { opdi_extra_make(OPDI_EXTRA_VISION); }
     if ((length == 20 && memcmp(ns, "quantized_decomposed", 20) == 0) ||
         (length == 7 && memcmp(ns, "torchao", 7) == 0) || (length == 10 && memcmp(ns, "opdispatch", 10) == 0) ||
-        (length == 6 && memcmp(ns, "onednn", 6) == 0) ||
+        (length == 6 && memcmp(ns, "onednn", 6) == 0) || (length == 9 && memcmp(ns, "quantized", 9) == 0) ||
         (length == 12 && memcmp(ns, "transformers", 12) == 0)) { opdi_extra_make(OPDI_EXTRA_QUANTIZED); }
     if ((length == 4 && memcmp(ns, "c10d", 4) == 0) || (length >= 16 && memcmp(ns, "_c10d_functional", 16) == 0)) {
         opdi_extra_make(OPDI_EXTRA_COLLECTIVES);

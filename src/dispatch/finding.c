@@ -98,7 +98,7 @@ static void opdi_lean_hint(const char *name, char *text, size_t size) {
     char card[400];
     if (strncmp(name, "quantized_decomposed::", 22) == 0 || strncmp(name, "torchao::", 9) == 0 ||
         strncmp(name, "opdispatch::", 12) == 0 || strncmp(name, "onednn::", 8) == 0 ||
-        strncmp(name, "transformers::", 14) == 0) { all = "quantized"; }
+        strncmp(name, "quantized::", 11) == 0 || strncmp(name, "transformers::", 14) == 0) { all = "quantized"; }
     if (strncmp(name, "c10d::", 6) == 0 || strncmp(name, "_c10d_functional", 16) == 0) { all = "collectives"; }
     if (OPDI_LOAD(&opdi_lean_has_all) || (!all && strchr(name, ':') && strncmp(name, "aten::", 6) != 0)) { return; }
     if (all || opdi_lean_card_of(name, card, sizeof card)) {

@@ -160,10 +160,14 @@ static int opdi_register_quantized(void) {
         opdi_onednn_add, opdi_onednn_add_relu, opdi_onednn_mul, opdi_onednn_norm};
     static const opdi_card_fn own[] = {
         opdi_coded_linear, opdi_coded_convolution, opdi_coded_pool, opdi_int4_product_of_block};
+    static const opdi_card_fn rowwise[] = {
+        opdi_rowwise_pack8, opdi_rowwise_pack4, opdi_rowwise_pack2, opdi_rowwise_limited8, opdi_rowwise_limited4,
+        opdi_rowwise_limited2, opdi_rowwise_unpack8, opdi_rowwise_unpack4, opdi_rowwise_unpack2, opdi_rowwise_sum8,
+        opdi_rowwise_sum4, opdi_rowwise_sum2};
     static const opdi_card_fn transformers[] = {opdi_transformers_grouped, opdi_transformers_grouped_backward};
     if (OPDI_EXTRA_DEFINE_ALL("quantized_decomposed", pytorch, &all) ||
         OPDI_EXTRA_DEFINE_ALL("torchao", torchao, &all) || OPDI_EXTRA_DEFINE_ALL("opdispatch", own, &all) ||
-        OPDI_EXTRA_DEFINE_ALL("onednn", onednn, &all) ||
+        OPDI_EXTRA_DEFINE_ALL("onednn", onednn, &all) || OPDI_EXTRA_DEFINE_ALL("quantized", rowwise, &all) ||
         OPDI_EXTRA_DEFINE_ALL("transformers", transformers, &all)) { return -1; }
 #endif
     OPDI_STORE(&opdi_registry.extra[OPDI_EXTRA_QUANTIZED], all ? 1 : 0);

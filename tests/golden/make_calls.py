@@ -411,6 +411,37 @@ for row in ('linear_dynamic_fp16(x, p, b)', 'linear_relu_dynamic_fp16(x.view(1, 
             'linear_dynamic_fp16(x.half(), p, b)  ## x must be float32, and w a matrix of float16'):
     ROWS += HALF + ONE + row + '\n'
 
+# Embeddings whose rows are codes with their own scale.
+BAG = 'w = (torch.arange(24, dtype=torch.float32).view(3, 8) * 7 % 11 - 4.5) * 0.37; i = torch.tensor([0, 2, 1, 1]); o = torch.tensor([0, 1, 1]); f = torch.tensor([0.5, 1., 2., 3.]); m = torch.tensor([0, -1, 1, 2], dtype=torch.int32); '
+for bits, columns in (('byte', 1), ('4bit', 2), ('2bit', 4)):
+    OF = 'torch.ops.quantized.embedding_bag_%s_' % bits
+    START = BAG + 'p = ' + OF + 'prepack(w); '
+    for w in ('w', 'w.half()', 'w * 0', '(w * 1e-6)', 'w * 1e30' if bits == 'byte' else 'w * 30', 'w[:0]', 'w.t().contiguous().t()'):
+        ROWS += BAG + OF + 'prepack(%s)\n' % w
+    ROWS += START + OF + 'unpack(p)\n' + START + OF + 'unpack(' + OF + 'prepack(w.half()))\n'
+    ROWS += BAG + OF + 'prepack_with_rowwise_min_max(w, torch.tensor([[-5., 5.], [-4., 6.], [-2., 3.]]))\n'
+    for rest in ('i, o', 'i.int(), o.int()', 'i.view(2, 2)', 'i, o, False, 1', 'i, o, True, 0, False, f', 'i.view(2, 2), None, False, 0, False, f',
+                 'i, torch.tensor([0, 1, 4]), False, 0, False, None, None, True', 'i[:0], o * 0', 'torch.tensor([0, 1, 2, 3, 3]), torch.tensor([0, 2]), False, 0, True, None, m',
+                 'i, o, False, 0, True, None, m[:1]', 'i, o, False, 0, False, None, m'):
+        ROWS += START + OF + 'rowwise_offsets(p, %s)\n' % rest
+    for rest, mark, text in (
+            ('i + 1, o', '##', 'index 1 is 3, but the weight has rows 0 to 2'), ('i - 1, o', '#!', 'index 0 is -1, but the weight has rows 0 to 2'),
+            ('i', '##', 'with indices of 1 dim, offsets must be'), ('i.view(2, 2), o', '##', 'with 2 dims, offsets must be None'),
+            ('i, torch.tensor([0, 2, 9])', '##', 'offsets[2] is 9, but offsets must not decrease, and be at most 4'),
+            ('i, torch.tensor([0, 2, 1])', '#!', 'offsets[2] is 1, but offsets must not decrease'), ('i.float(), o', '##', 'indices must be int32 or int64'),
+            ('i, o, False, 0, False, f[:2]', '#!', 'per_sample_weights must be float32, with an element for each of the 4'),
+            ('torch.tensor([4]), o[:1], False, 0, True, None, m', '#!', 'index 0 is 4, but the weight has rows 0 to 3'),
+            ('i, o, False, 0, True, None, m + 2', '#!', 'index 1 is 3, but the weight has rows 0 to 2')):
+        ROWS += START + OF + 'rowwise_offsets(p, %s)  %s %s\n' % (rest, mark, text)
+    ROWS += START + OF + 'rowwise_offsets(w, i, o)  ## weight must be a packed matrix of uint8\n' + START + OF + 'unpack(p[:, :3])  #! weight must be a packed matrix of uint8\n'
+    ROWS += BAG + OF + 'prepack(w.double())  #! weight must be a matrix of float32 or float16\n'
+    if columns > 1:
+        ROWS += BAG + OF + 'prepack(w, True)\n' + BAG + OF + 'prepack(w.half(), True, 50, 0.5)\n'
+        ROWS += BAG + OF + 'prepack(w, True, 0)  #! nbins must be 1 to 100000\n'
+        ROWS += BAG + OF + 'prepack(w[:, :3])  ## the number of columns of weight, 3, must be a multiple of %d\n' % columns
+    ROWS += BAG + OF + 'prepack_with_rowwise_min_max(w, w[:, :2].t())  ## rowwise_min_max must have the dtype of weight\n'
+ROWS += BAG + 'torch.ops.quantized.embedding_bag_byte_prepack(w.view(3, 2, 4))\n'
+
 # Fake quantisation with an observer: the state after two calls, the result, its gradient.
 OBS = 'x = (torch.arange(24, dtype=torch.float32).view(4, 6) * 7 % 11 - 4.5) * 0.37; a = torch.ones([1]); b = torch.ones([1]); l = torch.full([%s], float(\'inf\')); h = l.neg(); s = torch.ones([%s]); z = torch.zeros([%s], dtype=torch.int32); '
 FUSED = 'torch.fused_moving_avg_obs_fake_quant(%s, a, b, l, h, s, z, 0.01, %s)'
