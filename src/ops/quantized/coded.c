@@ -290,15 +290,28 @@ static bool opdi_coded_all_zero(const float *zeros, int64_t count) {
     for (int64_t i = 0; zeros && i < count; i++) { zero = zero && zeros[i] == 0; }
     return zero;
 }
-/* Sets range[0] and range[1] to the least size of the scales besides 0 and to the largest one. */
+/* Sets range[0] and range[1] to the least size of the scales besides 0 and to the largest one, NaN if one is NaN.  The
+   bits of sizes are in the order of the sizes, and those of NaN are above. */
 static void opdi_coded_range(const float *scales, int64_t count, double range[2]) {
-    range[0] = (double)INFINITY;
-    range[1] = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const double size = fabs((double)scales[i]);
-        if (size > 0 && size < range[0]) { range[0] = size; }
-        if (!(size <= range[1])) { range[1] = size; }        /* once it is NaN, it remains so */
+    uint32_t least[8], most[8] = {0};             /* least: bits - 1, so that 0 is above all */
+    memset(least, 0xff, sizeof least);
+    for (int64_t i = 0, some; i < count; i += some) {
+        uint32_t bits[8] = {0};
+        some = OPDI_MIN((int64_t)8, count - i);
+        if (some == 8) { memcpy(bits, scales + i, sizeof bits); }
+        else { memcpy(bits, scales + i, (size_t)some * sizeof *bits); }
+        for (int lane = 0; lane < 8; lane++) {
+            const uint32_t size = bits[lane] & 0x7fffffffu;
+            least[lane] = size - 1 < least[lane] ? size - 1 : least[lane];
+            most[lane] = size > most[lane] ? size : most[lane];
+        }
     }
+    for (int lane = 1; lane < 8; lane++) {
+        least[0] = OPDI_MIN(least[0], least[lane]);
+        most[0] = OPDI_MAX(most[0], most[lane]);
+    }
+    range[0] = least[0] == UINT32_MAX ? (double)INFINITY : (double)opdi_float(least[0] + 1);
+    range[1] = (double)opdi_float(most[0]);
 }
 /* Returns whether the products of the scales of an input and of a weight are normal float32.  Products in integers
    multiply by them at the end: 0 times infinity would get lost, and digits of tiny products. */
@@ -323,7 +336,14 @@ static int opdi_coded_codes(opd_tensor *input, opd_tensor *scale, opd_tensor *ze
     opd_tensor *const zeros = opd_empty(OPD_INTS(count), OPD_INT32);
     if (!codes || !input || !scale || !given || !zeros) { return -1; }
     uint8_t *const to = (uint8_t *)codes->data, *const from = (uint8_t *)input->data;
-    for (int64_t i = 0; minus && i < m * k; i++) { to[i] = from[i] ^ 0x80; }
+    int64_t at = 0;
+    for (; minus && at + 32 <= m * k; at += 32) {
+        uint8_t some[32];
+        memcpy(some, from + at, sizeof some);
+        for (int lane = 0; lane < 32; lane++) { some[lane] ^= 0x80; }
+        memcpy(to + at, some, sizeof some);
+    }
+    for (; minus && at < m * k; at++) { to[at] = from[at] ^ 0x80; }
     if (!minus) { memcpy(to, from, (size_t)(m * k)); }
     memset(to + m * k, 1, (size_t)k);
     for (int64_t i = 0; i < count; i++) {
