@@ -1235,4 +1235,15 @@ TEST(packed_and_grouped_products_are_not_lowered) {
     CHECK_OK();
     for (int i = 0; i < 2; i++) { CHECK(got[i] && opd_dtype(got[i]) == OPD_FLOAT32 && opd_equal(got[i], want[i])); }
 }
+/* The products within an exponential are not lowered; as in PyTorch. */
+TEST(autocast_leaves_exponentials_of_matrices) {
+    OPD_SCOPED;
+    opd_tensor *const x = opd_sin(opd_reshape(opd_arange(opd_value_int(25), OPD_FLOAT32), OPD_INTS(5, 5)));
+    opd_tensor *const want = opd_linalg_matrix_exp(x);
+    opd_autocast_region region = opd_autocast_begin(OPD_CPU, OPD_BFLOAT16, true, -1);
+    opd_tensor *const got = opd_linalg_matrix_exp(x);
+    opd_autocast_end(&region);
+    CHECK(got && want && opd_equal(got, want));
+    CHECK_OK();
+}
 CHECK_MAIN()
