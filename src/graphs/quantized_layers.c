@@ -403,7 +403,8 @@ static int opdi_coded_unpack(const opdi_coded_search *search, const opdi_gnode *
     if (!linear && !(op && opdi_coded_is(node, "onednn::qconv_prepack"))) { return 0; }
     opdi_gvalue *const weight = node->in[0], *const packed = node->out[0];
     const int count = opd_graph_value_uses(packed, uses, 8);
-    if (count < 1 || count > 8 || !weight->dims || (linear ? weight->ndim != 2 : weight->ndim < 4) ||
+    const bool known = weight->dims != NULL, other = linear ? known && weight->ndim != 2 : !known || weight->ndim < 4;
+    if (count < 1 || count > 8 || other ||
         opdi_coded_written(search, weight) || opdi_coded_written(search, packed)) { return opd_ok() ? 0 : -1; }
     for (int i = 0; i < count; i++) {
         const opdi_gnode *const user = uses[i].node;

@@ -144,6 +144,75 @@ static void opdi_byte_conv_blocks(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_byte_tiles_end(tiles);
 }
+
+//== convolutions of each channel by itself ============================================================================
+
+static int64_t opdi_byte_deep_wide(const opdi_byte_conv *conv) { return (conv->n + 31) / 32 * 32; }
+/* Packs w as int16 [kh * kw, n], n rounded up to 32. */
+static void opdi_byte_deep_pack(const opdi_byte_conv *conv) {
+    const int64_t taps = conv->kh * conv->kw, wide = opdi_byte_deep_wide(conv);
+    int16_t *const to = (int16_t *)(void *)conv->packed;
+    memset(to, 0, (size_t)(taps * wide) * sizeof *to);
+    for (int64_t j = 0; j < conv->n; j++) {
+        int32_t sum = 0;
+        for (int64_t tap = 0; tap < taps; tap++) {
+            to[tap * wide + j] = conv->w[j * taps + tap];
+            sum += conv->w[j * taps + tap];
+        }
+        conv->all[j] = sum;
+    }
+}
+/* Computes the sums of `count` positions and 32 channels, from channel j on.  `from`: where the first position begins
+   in the image. */
+OPDI_ALWAYS void opdi_byte_deep_here(const opdi_byte_plan *plan, const uint8_t *from, int64_t count, int64_t j,
+                                     int32_t *sums) {
+    const opdi_byte_conv *const conv = plan->conv;
+    const int64_t c = conv->channels, wide = opdi_byte_deep_wide(conv);
+    const int64_t right = conv->dilation[1] * c, down = conv->dilation[0] * plan->width * c;
+    for (int64_t i = 0; i < count; i++, from += conv->stride[1] * c, sums += OPDI_BYTE_SIDE) {
+        const int16_t *w = (const int16_t *)(const void *)conv->packed + j;
+        int32_t t[OPDI_BYTE_SIDE] = {0};
+        for (int64_t y = 0; y < conv->kh; y++) {
+            const uint8_t *at = from + y * down;
+            for (int64_t x = 0; x < conv->kw; x++, at += right, w += wide) {
+                for (int k = 0; k < OPDI_BYTE_SIDE; k++) { t[k] += (int32_t)(int16_t)(at[k] * w[k]); }
+            }
+        }
+        for (int k = 0; k < OPDI_BYTE_SIDE; k++) { sums[k] = t[k]; }
+    }
+}
+#define OPDI_BYTE_DEEP_AT(level, attribute) \
+    attribute static void opdi_byte_deep_##level(const opdi_byte_plan *plan, const uint8_t *from, int64_t count, \
+                                                 int64_t j, int32_t *sums) { \
+        opdi_byte_deep_here(plan, from, count, j, sums); \
+    }
+OPDI_BYTE_DEEP_AT(plain, )
+#if defined(OPDI_X86)
+OPDI_BYTE_DEEP_AT(avx2, OPDI_AVX2)
+OPDI_BYTE_DEEP_AT(avx512, OPDI_AVX512)
+#define OPDI_BYTE_DEEP (opdi_cpu_level() == 0 ? opdi_byte_deep_plain : opdi_cpu_level() == 1 ? opdi_byte_deep_avx2 \
+                        : opdi_byte_deep_avx512)
+#else
+#define OPDI_BYTE_DEEP opdi_byte_deep_plain
+#endif
+#undef OPDI_BYTE_DEEP_AT
+/* An opdi_range_fn: computes rows begin .. end - 1 of an image of the result. */
+static void opdi_byte_deep_rows(void *ctx, int64_t begin, int64_t end) {
+    const opdi_byte_plan *const plan = (const opdi_byte_plan *)ctx;
+    const opdi_byte_conv *const conv = plan->conv;
+    const int64_t c = conv->channels;
+    opdi_byte_block sums;
+    for (int64_t y = begin; y < end; y++) {
+        for (int64_t x = 0; x < conv->ow; x += OPDI_BYTE_SIDE) {
+            const int64_t count = OPDI_MIN((int64_t)OPDI_BYTE_SIDE, conv->ow - x);
+            const uint8_t *const from = plan->image + (y * conv->stride[0] * plan->width + x * conv->stride[1]) * c;
+            for (int64_t j = 0; j < conv->n; j += OPDI_BYTE_SIDE) {
+                OPDI_BYTE_DEEP(plan, from + j, count, j, sums.sums);
+                opdi_byte_conv_store(plan, &sums, 0, y, x, count, j, OPDI_MIN((int64_t)OPDI_BYTE_SIDE, conv->n - j));
+            }
+        }
+    }
+}
 #endif
 
 /* Sets sizes[] to the bytes of planes, and of packed and rows each.  Returns false if the processor or the sizes do not
@@ -154,7 +223,8 @@ OPD_UNUSED OPDI_INTERNAL bool opdi_byte_conv_sizes(const opdi_byte_conv *conv, i
     if (!opdi_gemm_bytes_are_fast() || conv->kh * conv->kw > OPDI_BYTE_RUNS) { return false; }
     opdi_byte_plan_make(conv, NULL, &plan);
     sizes[0] = (plan.height + 1) * plan.width * conv->channels + 64 * (plan.tile.step + plan.tile.parts) + 64;
-    sizes[1] = (conv->n + 31) / 32 * plan.tile.runs * plan.tile.parts * 2048;
+    sizes[1] = conv->deep ? conv->kh * conv->kw * opdi_byte_deep_wide(conv)      /* packed and rows are one buffer */
+        : (conv->n + 31) / 32 * plan.tile.runs * plan.tile.parts * 2048;
     return true;
 #else
     (void)conv;
@@ -170,7 +240,8 @@ OPD_UNUSED OPDI_INTERNAL void opdi_byte_convolution(const opdi_byte_conv *conv) 
     opdi_byte_plan_make(conv, offsets, &plan);
     (void)opdi_byte_conv_sizes(conv, sizes);
     const int64_t panels = (conv->n + 31) / 32, blocks = plan.rows * ((plan.count + 31) / 32);
-    opdi_parallel_for(panels, OPDI_MAX((int64_t)1, 65536 / (sizes[1] / panels)), opdi_byte_conv_pack, &plan);
+    if (conv->deep) { opdi_byte_deep_pack(conv); }
+    else { opdi_parallel_for(panels, OPDI_MAX((int64_t)1, 65536 / (sizes[1] / panels)), opdi_byte_conv_pack, &plan); }
     plan.image = conv->planes;
     memset(plan.image, 0, (size_t)sizes[0]);
     for (int64_t i = 0; i < conv->images; i++) {
@@ -178,6 +249,11 @@ OPD_UNUSED OPDI_INTERNAL void opdi_byte_convolution(const opdi_byte_conv *conv) 
         plan.y = (char *)conv->y + i * conv->ys[0] * (conv->ends.codes ? 1 : 4);
         plan.other = conv->ends.other ? conv->ends.other + i * image : NULL;
         opdi_byte_conv_pad(&plan, i);
+        if (conv->deep) {
+            opdi_parallel_for(conv->oh, OPDI_MAX((int64_t)1, 262144 / (conv->ow * conv->n * conv->kh * conv->kw)),
+                              opdi_byte_deep_rows, &plan);
+            continue;
+        }
         opdi_parallel_for(blocks, OPDI_MAX((int64_t)1, (int64_t)(1 << 21) / (sizes[1] + 1)), opdi_byte_conv_blocks,
                           &plan);
     }

@@ -801,8 +801,9 @@ typedef struct opdi_byte_tile {
 /* A convolution of images x [images, channels, ih, iw] of 8-bit codes with w [n, channels, kh, kw] of int8.  xs and ys
    are the strides of x and y, in elements: of an image, a channel, a row and a column.  The result y has floats, or
    codes (ends.codes).  `planes`, `packed` and `rows` are buffers, whose bytes opdi_byte_conv_sizes finds; `all` has n
-   elements. */
+   elements.  deep: w is [n, 1, kh, kw], and each of the n channels has its own row. */
 typedef struct opdi_byte_conv {
+    bool deep;
     int64_t images, channels, ih, iw, n, kh, kw, oh, ow, stride[2], padding[2], dilation[2];
     const uint8_t *x;
     uint8_t flip;                                 /* 0x80 if x is of int8: the codes become uint8 */

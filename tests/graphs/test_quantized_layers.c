@@ -639,6 +639,44 @@ TEST(packed_codes_tell_how_they_are_packed) {
     CHECK_INT(opd_int4_block_set(16), -1);
     opd_error_clear();
 }
+/* Convolutions of each channel by itself, with all that may follow; and of groups of several channels, which are
+   computed in floats. */
+TEST(convolutions_of_channels_by_themselves) {
+    static const int64_t channels[] = {2, 31, 33, 70};
+    for (int at = 0; at < 32; at++) {
+        OPD_SCOPED;
+        const int64_t c = channels[at % 4], each = at == 5 || at == 10 ? 2 : 1, groups = at == 10 ? 1 : c;
+        const layer its = {at & 4 ? CHARS : BYTES, ROWS, CONV};
+        opd_graph *graph = opd_graph_new();
+        opd_graph_value *in[5], *y;
+        static const char *const names[5] = {"x", "w", "s", "z", "b"};
+        for (int i = 0; i < 5; i++) { in[i] = opd_graph_input(graph, names[i], NULL); }
+        opd_graph_value *x = input_of(graph, &its, in[0], c), *w = weight_of(graph, &its, in);
+        y = OPD_GRAPH_CALL(graph, "aten::conv2d", x, w, in[4], OPD_INTS(1 + (at & 1), 2), OPD_INTS(1, at & 2),
+                           OPD_INTS(1, 1 + (at & 1)), groups);
+        if (at & 8) { y = OPD_GRAPH_CALL(graph, "aten::relu", y); }
+        if (at & 16) { y = OPD_GRAPH_CALL(graph, QD "quantize_per_tensor", y, 0.07, 3, 0, 255, OPD_UINT8); }
+        CHECK_INT(opd_graph_output(graph, &y, 1, false), 0);
+        opd_graph *fused = opd_graph_copy(graph);
+        CHECK_INT(opd_graph_fuse_quantized(fused), 1);
+        opd_tensor *args[5], *want = NULL, *got = NULL;
+        args[0] = numbers(OPD_INTS(2, c, 9, 75), 1);
+        args[1] = codes(OPD_INTS(c * each, groups == 1 ? c : 1, 3, 2), 2);
+        args[2] = opd_add_Scalar(opd_abs(numbers(OPD_INTS(c * each), 3)), opd_value_double(0.01));
+        args[3] = opd_zeros(OPD_INTS(c * each), OPD_INT64);
+        args[4] = numbers(OPD_INTS(c * each), 5);
+        CHECK_INT(opd_graph_run(graph, args, 5, &want, 1), 1);
+        CHECK_INT(opd_graph_run(fused, args, 5, &got, 1), 1);
+        if (at & 16) {                            /* a tie may be rounded to the next code */
+            const double most = opd_item_f64(opd_max(opd_abs(opd_sub(opd_to_dtype(got, OPD_INT32),
+                                                                     opd_to_dtype(want, OPD_INT32)))));
+            CHECK(opd_dtype(got) == OPD_UINT8 && most <= 1);
+        } else { CHECK(near(got, want)); }
+        opd_graph_free(graph);
+        opd_graph_free(fused);
+    }
+    CHECK_OK();
+}
 /* Weights that a graph packs for oneDNN's layers are read where they are, unless the graph writes them, or uses what
    was packed in another way. */
 TEST(weights_that_are_packed_in_the_graph) {

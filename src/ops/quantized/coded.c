@@ -553,18 +553,21 @@ OPDI_INTERNAL void opdi_coded_linear(opd_op_desc *op) {
 
 //== convolutions ======================================================================================================
 
-/* Reads the arguments of a convolution.  Returns 1; 0 if it is not one of two dims and one group; or -1 and sets an
-   error. */
+/* Reads the arguments of a convolution.  Returns 1; 0 if it is not one of two dims and one group, or of a group for
+   each channel; or -1 and sets an error. */
 static int opdi_coded_conv_read(const opd_call *call, opdi_coded_rows *w, opdi_byte_conv *conv) {
     const opd_tensor *const input = opd_arg_tensor(call, 0), *const weight = opd_arg_tensor(call, 3);
     const opd_tensor *const zero = opd_arg_tensor(call, 2), *const bias = opdi_coded_arg(call, 6);
     const opd_ints settings[3] = {opd_arg_ints(call, 7), opd_arg_ints(call, 8), opd_arg_ints(call, 9)};
     int64_t *const to[3] = {conv->stride, conv->padding, conv->dilation};
-    if (input->ndim != 4 || weight->ndim != 4 || opd_arg_int(call, 10) != 1 || !input->numel || !weight->numel ||
+    const int64_t groups = opd_arg_int(call, 10);
+    if (input->ndim != 4 || weight->ndim != 4 || groups < 1 || !input->numel || !weight->numel ||
         weight->dtype != OPD_INT8 || (input->dtype != OPD_INT8 && input->dtype != OPD_UINT8) || zero->numel != 1 ||
         !opd_dtype_is_integral(OPDI_DTYPE(zero), false) || opd_arg_tensor(call, 1)->numel != 1 ||
-        opdi_sizes(input)[1] != opdi_sizes(weight)[1]) { return 0; }
+        opdi_sizes(input)[1] != opdi_sizes(weight)[1] * groups) { return 0; }
     const int64_t *const sizes = opdi_sizes(weight), *const image = opdi_sizes(input);
+    conv->deep = groups > 1 && sizes[1] == 1 && sizes[0] == groups;
+    if (groups > 1 && !conv->deep) { return 0; }
     if (bias && (bias->dtype != OPD_FLOAT32 || bias->numel != sizes[0])) { return 0; }
     for (int i = 0; i < 3; i++) {
         for (int64_t dim = 0; dim < 2; dim++) {
@@ -575,7 +578,7 @@ static int opdi_coded_conv_read(const opd_call *call, opdi_coded_rows *w, opdi_b
     }
     conv->images = image[0];
     conv->n = sizes[0];
-    conv->channels = sizes[1];
+    conv->channels = image[1];
     conv->kh = sizes[2];
     conv->kw = sizes[3];
     conv->ih = image[2];
