@@ -447,15 +447,17 @@ OPDI_AVX2 OPDI_ALWAYS void opdi_short_widen(const uint8_t *from, bool minus, int
 #define OPDI_SHORT_ROWS(M) M(0) M(1) M(2) M(3)
 #define OPDI_SHORT_BEGIN(i) const opdi_word32 *const p##i = x[i]; opdi_v8u c##i = {0}, d##i = {0};
 #define OPDI_SHORT_STEP(i) \
-    OPDI_ASM_SPLAT("s", a, p##i + word); \
-    OPDI_ASM_WHOLES(part, a, b0); \
-    c##i += part; \
-    OPDI_ASM_WHOLES(part, a, b1); \
-    d##i += part;
+    if ((i) < rows) { \
+        OPDI_ASM_SPLAT("s", a, p##i + word); \
+        OPDI_ASM_WHOLES(part, a, b0); \
+        c##i += part; \
+        OPDI_ASM_WHOLES(part, a, b1); \
+        d##i += part; \
+    }
 #define OPDI_SHORT_END(i) sums[2 * i] = c##i; sums[2 * i + 1] = d##i;
-/* Computes the products of four rows of x and a panel of `words` words: sums [4, 16]. */
+/* Computes the products of four rows of x, or of `rows` of them, and a panel of `words` words: sums [4, 16]. */
 OPDI_AVX2 OPDI_ALWAYS void opdi_short_tile(const opdi_word32 *const *x, const opdi_word32 *panel, int64_t words,
-                                           opdi_v8u *sums) {
+                                           int rows, opdi_v8u *sums) {
     OPDI_SHORT_ROWS(OPDI_SHORT_BEGIN)
     for (int64_t word = 0; word < words; word++, panel += OPDI_SHORT_PANEL) {
         const opdi_v8u b0 = *(const opdi_v8u *)(const void *)panel, b1 = *(const opdi_v8u *)(const void *)(panel + 8);
@@ -489,7 +491,8 @@ OPDI_AVX2 static void opdi_short_tiles(const opdi_short_product *all, int64_t j,
         for (int64_t row = 0; row < OPDI_SHORT_TILE; row++) {
             x[row] = (const opdi_word32 *)(const void *)(all->x + OPDI_MIN(i + row, job->m - 1) * all->wide + k);
         }
-        opdi_short_tile(x, panel, words, tile);
+        if (i + 1 == job->m) { opdi_short_tile(x, panel, words, 1, tile); }     /* often the row of ones */
+        else { opdi_short_tile(x, panel, words, OPDI_SHORT_TILE, tile); }
         memcpy(sums, tile, sizeof sums);
         for (int64_t row = 0; row < OPDI_MIN((int64_t)OPDI_SHORT_TILE, job->m - i); row++, y += job->n) {
             const uint32_t *const sum = sums + row * OPDI_SHORT_PANEL;
