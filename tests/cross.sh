@@ -20,8 +20,9 @@ an unwinder.
                                  also run directly on this machine (OPD_CPU_LEVEL)
   no-simd                        training in the mode of same bits without vector code (OPD_NO_SIMD), compiled by gcc
                                  and clang, and for 64-bit ARM with qemu-user
-  same-bits                      training in the mode of same bits for i686, for Windows (if wine is installed), and with
-                                 another C library (musl); then each operator, with both C libraries: only operators in
+  same-bits                      training in the mode of same bits for i686, for Windows (if wine is installed), with
+                                 another C library (musl), and for aarch64, armhf, s390x and riscv64; then each operator
+                                 with musl, and an eighth of them in the emulators: only operators in
                                  golden/outside_same_bits.txt may give other bits
   mingw                          examples/quickstart.c for Windows, with threads; if wine is installed, it and the tests
                                  of tests/windows.sh run
@@ -156,7 +157,7 @@ trains() {
     have "$cc" || { skip "no $cc"; return; }
     [ $# = 0 ] || have "$1" || { skip "no $1"; return; }
     if $cc $flags -O1 -I. -c "$tmp/inside.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 &&
-       $cc $flags -O0 tests/walks/test_same_training.c "$tmp/$target.o" -o "$tmp/trains.exe" -lm -lpthread >"$tmp/out" 2>&1
+       $cc $flags -O0 tests/walks/test_same_training.c "$tmp/$target.o" -o "$tmp/trains.exe" -lm -lpthread $libs >"$tmp/out" 2>&1
     then run_test same_training "$@" "$tmp/trains.exe"
     else bad "$cc: the implementation does not build" "$tmp/out"; fi
 }
@@ -166,10 +167,11 @@ no_simd() {
     trains aarch64-linux-gnu-gcc -DOPD_NO_SIMD qemu-aarch64 -L /usr/aarch64-linux-gnu
 }
 # calls_operators COMPILER FILE FLAGS...: writes hashes of the results of all operators in the mode of same bits to FILE.
+# $run: the emulator, in which an eighth of the operators is called; or empty.
 calls_operators() {
     cc=$1 to=$2; shift 2
-    $cc -O0 tests/walks/test_same_bits.c "$@" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1 &&
-        OPD_SAME_BITS=1 OPD_TEST_LIST=1 $limit "$tmp/program" --without=a_row_has_the_same_bits_in_each_batch \
+    $cc -O0 tests/walks/test_same_bits.c "$@" -o "$tmp/program" -lm -lpthread $libs >"$tmp/out" 2>&1 &&
+        OPD_SAME_BITS=1 OPD_TEST_LIST=1 $limit env ${run:+CHECK_PART=8} $run "$tmp/program" --without=a_row_has_the_same_bits_in_each_batch \
             --without=long_rows_have_the_same_bits_in_each_batch >"$to" 2>"$tmp/out" </dev/null
 }
 same_bits() {
@@ -179,17 +181,30 @@ same_bits() {
     if ! have $cc; then skip "no $cc"
     elif $cc -O1 -I. -c "$tmp/inside.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1; then windows_tests same_training
     else bad "$cc: the implementation does not build" "$tmp/out"; fi
-    trains musl-gcc -static
-    have musl-gcc || return
     object=$(built_before 'plain_*' opdispatch.h)
     if [ -z "$object" ]; then
         object=$tmp/glibc.o
         gcc -O1 -c tests/kernels/test_kernels.c -o "$object" >"$tmp/out" 2>&1 || { bad 'does not build' "$tmp/out"; return; }
     fi
-    if calls_operators musl-gcc "$tmp/musl.txt" -static "$tmp/$target.o" &&
-       calls_operators gcc "$tmp/glibc.txt" "$object" &&
-       python3 tests/same_bits.py "$tmp/glibc.txt" "$tmp/musl.txt" >"$tmp/out" 2>&1; then good
-    else bad 'operators give other bits with musl' "$tmp/out"; fi
+    run=
+    calls_operators gcc "$tmp/glibc.txt" "$object" || { bad 'test_same_bits.c died' "$tmp/out"; return; }
+    same_operators 'musl-gcc -static'
+    same_operators aarch64-linux-gnu-gcc qemu-aarch64 -L /usr/aarch64-linux-gnu
+    same_operators arm-linux-gnueabihf-gcc qemu-arm -L /usr/arm-linux-gnueabihf
+    same_operators s390x-linux-gnu-gcc qemu-s390x -L /usr/s390x-linux-gnu
+    libs=-latomic
+    same_operators riscv64-linux-gnu-gcc qemu-riscv64 -L /usr/riscv64-linux-gnu
+}
+# same_operators COMPILER RUN...: trains, and compares the results of operators with those on this machine.
+same_operators() {
+    cc=${1%% *} flags=${1#"$cc"}; shift
+    trains "$cc" "$flags" "$@"
+    have "$cc" || return
+    [ $# = 0 ] || have "$1" || return
+    run=$*
+    if calls_operators "$cc" "$tmp/other.txt" $flags "$tmp/$target.o" &&
+       python3 tests/same_bits.py "$tmp/glibc.txt" "$tmp/other.txt" >"$tmp/out" 2>&1; then good
+    else bad "operators give other bits with $cc" "$tmp/out"; fi
 }
 mingw() {
     cc=x86_64-w64-mingw32-gcc
@@ -265,7 +280,7 @@ for target in ${*:-$all}; do
         x86-64-v3) older Haswell 1 ;;
         #| Linux without vector code (`OPD_NO_SIMD`), x86-64 and 64-bit ARM | gcc, clang | training in the mode of same bits | natively, in an emulator
         no-simd) no_simd ;;
-        #| Linux on i686, Windows on x86-64, Linux on x86-64 with musl | gcc | training in the mode of same bits; with musl, each operator | natively, with wine
+        #| Linux on i686, 64- and 32-bit ARM, s390x, RISC-V, and on x86-64 with musl; Windows on x86-64 | gcc | training in the mode of same bits; with musl, each operator; in emulators, an eighth of the operators | natively, with wine, in an emulator
         same-bits) same_bits ;;
         #| Windows on x86-64 | mingw-w64 gcc | tests of dispatcher, tensors, autograd, graphs, files, plug-ins and compiling at run time, an example | with wine, if it is installed
         #| Windows on x86-64, code for Microsoft's compiler | clang for this target, with the C library of mingw-w64 | an example (with the library; with a DLL of the library; a plug-in) | with wine, if it is installed

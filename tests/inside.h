@@ -106,7 +106,7 @@ INSIDE(int, cpu_most, (void), opdi_cpu_most)
 INSIDE(int, cpu_most_set, (int level), opdi_cpu_most = level)
 INSIDE(int, same_level, (void), opdi_cpu_same_level())
 /* kernels: whether this build and this processor give the bits of AVX2 in the mode of same bits */
-#if defined(OPDI_VECTORS) && !defined(OPDI_NEON)
+#if defined(OPDI_VECTORS)
 INSIDE(bool, same_everywhere, (void), opdi_cpu_same_level() > 0)
 #else
 INSIDE(bool, same_everywhere, (void), false)

@@ -23,9 +23,10 @@ typedef struct opd_c_options {
    each input: the C function takes their dtypes, sizes and strides, and ignores the numbers.  Results are contiguous.
    Chains of operators become loops, and rows of a normalisation are read once.  Operators after a product or
    convolution are computed when its result is stored.  A batch norm becomes part of the weights.  Sums have another
-   order than in an uncompiled run.  In the mode of same bits (opd_same_bits_set), results have the bits of an uncompiled
-   run, if gcc or clang compiles NAME.c and, with options->calls, the thread that runs it is in the mode.  Without
-   options->calls, operators that C code would round in another way, such as sums and products of matrices, are errors.
+   order than in an uncompiled run.  In the mode of same bits (opd_same_bits_set), results have the bits of an
+   uncompiled run, if gcc or clang compiles NAME.c and, with options->calls, the thread that runs it is in the mode.
+   Without options->calls, operators that C code would round in another way, such as sums and products of matrices,
+   are errors.
    With options->open, the size of a batch or sequence (or both) is an argument of the functions, open_size.  Other
    sizes may depend on it only by multiples, squares and products.  If a size depends on it in another way, or if some
    sizes need other code, this fails with an error that names the place.  This also fails for random operators, for

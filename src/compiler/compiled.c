@@ -31,8 +31,8 @@ static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *i
    warning, if uncompiled runs with these inputs are faster: code for a single size may be faster, too. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     opdi_open_at at;
-    if (opd_same_bits() || !opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }     /* code with open sizes
-                                                                                                    calls no operators */
+    if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
+    if (opd_same_bits()) { return NULL; }         /* code with open sizes calls no operators */
     for (const opdi_variant *made = compiled->variants; made; made = made->next) {
         if (made->open.n && opdi_variant_is_of(made, inputs, ninputs, &at)) { return NULL; }
     }

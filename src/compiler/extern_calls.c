@@ -60,7 +60,8 @@ static int opdi_extern_copy(const opdi_extern_tensor *slot, const opd_tensor *te
    decide in which order a kernel adds. */
 static bool opdi_extern_is_exact(const opd_op *op) {
     const uint32_t tags = opd_op_tags(op);
-    if (opd_same_bits() || (tags & (OPD_OPTAG_NEEDS_EXACT_STRIDES | OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER))) { return true; }
+    if (opd_same_bits()) { return true; }
+    if (tags & (OPD_OPTAG_NEEDS_EXACT_STRIDES | OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER)) { return true; }
     return !(tags & OPD_OPTAG_FLEXIBLE_LAYOUT) && op->definition && op->definition->lib != opdi_registry.aten;
 }
 /* Returns whether two elements of a tensor can share memory, except along dims with the stride 0. */

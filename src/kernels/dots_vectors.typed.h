@@ -8,7 +8,8 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
     int64_t step = 0;
 #define OPDI_DOT_STEP(k) OPDI_ASM_FMA("p" OPDI_ASM, s##k, left[k], right[k]);
     for (; step + 2 * WIDTH <= depth; step += 2 * WIDTH) {
-        const OPDI_V *left = (const OPDI_V *)(const void *)(a + step), *right = (const OPDI_V *)(const void *)(x + step);
+        const OPDI_V *left = (const OPDI_V *)(const void *)(a + step);
+        const OPDI_V *right = (const OPDI_V *)(const void *)(x + step);
         for (; step + 8 * WIDTH <= depth; step += 8 * WIDTH, left += 8, right += 8) {
             for (int at = 0; at < 8 * (int)sizeof(OPDI_V); at += 64) { OPDI_PREFETCH((const char *)left + AHEAD + at); }
             OPDI_DOT_STEP(0) OPDI_DOT_STEP(1) OPDI_DOT_STEP(2) OPDI_DOT_STEP(3)

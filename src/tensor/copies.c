@@ -147,14 +147,57 @@ static void opdi_copy_converted(void *ctx, int64_t begin, int64_t end) {
     one(to->data + begin * to->size, from->data + begin * from->size, end - begin);
 }
 #if defined(__GNUC__) && !defined(__TINYC__)
-#if defined(OPDI_NEON)
-typedef float opdi_sum_lanes __attribute__((vector_size(16), aligned(4), may_alias));
-#else
+#if !defined(OPDI_NEON)
 typedef float opdi_sum_lanes __attribute__((vector_size(32), aligned(4), may_alias));     /* also without OPDI_X86 */
 #endif
-/* Returns the sum of x[0 .. count).  Each group of up to 4096 elements is summed in 64 float accumulators (32 with
-   NEON), whose sum is added to a double.  If `odd` is not NULL, elements at odd indices are added to *odd instead; then
-   count is even. */
+/* Returns the sum of x[0 .. count).  Each group of up to 4096 elements is summed in 64 float accumulators, whose sum is
+   added to a double.  If `odd` is not NULL, elements at odd indices are added to *odd instead; then count is even. */
+#if defined(OPDI_NEON)
+OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd) {
+    double total = 0;
+    int64_t i = 0;
+#define OPDI_SUM_STEP(k) a##k += row[k];
+    while (count - i >= 64) {                     /* low and high halves of eight vectors, as in AVX2 */
+        opdi_v4f a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
+        opdi_v4f a8 = {0}, a9 = {0}, a10 = {0}, a11 = {0}, a12 = {0}, a13 = {0}, a14 = {0}, a15 = {0};
+        for (int64_t rows = OPDI_MIN(count, i + 4096) - 63; i < rows; i += 64) {
+            const opdi_v4f *row = (const opdi_v4f *)(const void *)(x + i);
+            OPDI_SUM_STEP(0) OPDI_SUM_STEP(1) OPDI_SUM_STEP(2) OPDI_SUM_STEP(3)
+            OPDI_SUM_STEP(4) OPDI_SUM_STEP(5) OPDI_SUM_STEP(6) OPDI_SUM_STEP(7)
+            OPDI_SUM_STEP(8) OPDI_SUM_STEP(9) OPDI_SUM_STEP(10) OPDI_SUM_STEP(11)
+            OPDI_SUM_STEP(12) OPDI_SUM_STEP(13) OPDI_SUM_STEP(14) OPDI_SUM_STEP(15)
+        }
+        a0 = ((a0 + a2) + (a4 + a6)) + ((a8 + a10) + (a12 + a14));
+        a1 = ((a1 + a3) + (a5 + a7)) + ((a9 + a11) + (a13 + a15));
+        for (int j = 0; j < 4; j++) { *(odd && j & 1 ? odd : &total) += (double)a0[j]; }
+        for (int j = 0; j < 4; j++) { *(odd && j & 1 ? odd : &total) += (double)a1[j]; }
+    }
+    if (count - i >= 8) {                         /* the rest, in two accumulators */
+        opdi_v4f a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0};
+        for (; i + 16 <= count; i += 16) {
+            const opdi_v4f *row = (const opdi_v4f *)(const void *)(x + i);
+            OPDI_SUM_STEP(0) OPDI_SUM_STEP(1) OPDI_SUM_STEP(2) OPDI_SUM_STEP(3)
+        }
+        if (i + 8 <= count) {
+            const opdi_v4f *row = (const opdi_v4f *)(const void *)(x + i);
+            OPDI_SUM_STEP(0) OPDI_SUM_STEP(1)
+            i += 8;
+        }
+        a0 += a2;
+        a1 += a3;
+        if (odd) {
+            for (int j = 0; j < 4; j++) { *(j & 1 ? odd : &total) += (double)a0[j]; }
+            for (int j = 0; j < 4; j++) { *(j & 1 ? odd : &total) += (double)a1[j]; }
+        } else {
+            a0 += a1;
+            total += (double)((a0[0] + a0[2]) + (a0[1] + a0[3]));
+        }
+    }
+#undef OPDI_SUM_STEP
+    for (; i < count; i++) { *(odd && i & 1 ? odd : &total) += (double)x[i]; }
+    return total;
+}
+#else
 OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd) {
     enum { LANES = (int)(sizeof(opdi_sum_lanes) / sizeof(float)), STEP = 8 * LANES };
     double total = 0;
@@ -188,15 +231,15 @@ OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd)
         }
         a0 += a1;
         if (odd) { for (int j = 0; j < LANES; j++) { *(j & 1 ? odd : &total) += (double)a0[j]; } }
-        else if (LANES == 4) { total += (double)((a0[0] + a0[2]) + (a0[1] + a0[3])); }
         else {
-            const float low = (a0[0] + a0[4 % LANES]) + (a0[2] + a0[6 % LANES]);
-            total += (double)(low + ((a0[1] + a0[5 % LANES]) + (a0[3] + a0[7 % LANES])));
+            const float low = (a0[0] + a0[4]) + (a0[2] + a0[6]);
+            total += (double)(low + ((a0[1] + a0[5]) + (a0[3] + a0[7])));
         }
     }
     for (; i < count; i++) { *(odd && i & 1 ? odd : &total) += (double)x[i]; }
     return total;
 }
+#endif
 #else
 OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd) {
     double total = 0;

@@ -264,6 +264,7 @@ TEST(the_mode_belongs_to_the_thread) {
 }
 TEST(code_that_was_compiled_in_the_mode_belongs_to_it) {
     OPD_SCOPED;
+    if (sizeof(void *) < 8) { SKIP("graphs are compiled only with 64-bit addresses"); }
     const bool was = opd_same_bits_set(true);
     opd_tensor *x = opd_ones(OPD_INTS(3), OPD_FLOAT32);
     opd_graph *const graph = opd_graph_trace(twice, NULL, &x, 1, NULL);
@@ -271,7 +272,7 @@ TEST(code_that_was_compiled_in_the_mode_belongs_to_it) {
     const opd_value input = opd_value_tensor(x);
     opd_value output;
     CHECK_OR_RETURN(compiled != NULL);
-    if (!check_cache_begin()) { SKIP("no cc"); }
+    if (getenv("OPD_TEST_LIST") || !check_cache_begin()) { SKIP("no cc, or in an emulator"); }
     for (int i = 0; i < 4; i++) {                 /* the first run of each mode is uncompiled */
         (void)opd_same_bits_set(i < 2);
         CHECK(opd_compiled_run(compiled, &input, 1, &output, 1) == 1);

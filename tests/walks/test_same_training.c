@@ -47,7 +47,7 @@ static void train_in_each_way(void (*train)(void)) {
     (void)inside_cpu_most_set(most);
     (void)opd_threads_set(threads);
     (void)opd_same_bits_set(was);
-    if (!promised) { SKIP("the bits are others without AVX2, without optimisation, and with NEON"); }
+    if (!promised) { SKIP("the bits are others without AVX2 and without optimisation"); }
 }
 
 //-- a convolutional network -------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-/* Writes the distances (p is 2) of the row x [count] and of each row of y [rows, count] to out.  NEON has two vectors in
-   place of each one of AVX2, so that the distances have the same bits. */
+/* Writes the distances (p is 2) of the row x [count] and of each row of y [rows, count] to out.  NEON has two vectors
+   in place of each one of AVX2, so that the distances have the same bits. */
 #define OPDI_DISTANCE_STEP(sum, k) { \
         const OPDI_V less = a[k] - b[k]; \
         OPDI_ASM_FMA("p" OPDI_ASM, sum, less, less); \
