@@ -816,17 +816,14 @@ static opd_tensor *opdi_exp_of(opd_tensor *input) {
 static int opdi_linalg_matrix_exp_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     if (opdi_square_check(input, "linalg.matrix_exp") || opdi_float_check(input, "linalg.matrix_exp", false) ||
-        opdi_exact_out(call, OPDI_DTYPE(input))) {
-        return -1;
-    }
+        opdi_exact_out(call, OPDI_DTYPE(input))) { return -1; }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(input), input->ndim, OPDI_DTYPE(input));
     if (!out || out->numel == 0 || opdi_no_data(out)) { return out ? 0 : -1; }
     if (!opdi_is_complex(input) && input->dtype != OPD_FLOAT64) { input = opd_to_dtype(input, OPD_FLOAT32); }
     const bool number = opd_size(out, -1) == 1;
-    /* As in PyTorch, autocast does not lower the products. */
     const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
     opd_tensor *result = !input ? NULL : number ? opd_exp(input) : opdi_exp_of(input);
-    opd_keys_restore(guard);
+    opd_keys_restore(guard);                      /* as in PyTorch, autocast does not lower the products */
     return result ? opdi_copy(out, result) : -1;
 }
 /* Computes the gradient: the upper right block of exp([a^H, grad; 0, a^H]). */
