@@ -426,7 +426,7 @@ for bits, columns in (('byte', 1), ('4bit', 2), ('2bit', 4)):
         ROWS += START + OF + 'rowwise_offsets(p, %s)\n' % rest
     for rest, mark, text in (
             ('i + 1, o', '##', 'index 1 is 3, but the weight has rows 0 to 2'), ('i - 1, o', '#!', 'index 0 is -1, but the weight has rows 0 to 2'),
-            ('i', '##', 'with indices of 1 dim, offsets must be'), ('i.view(2, 2), o', '##', 'with 2 dims, offsets must be None'),
+            ('i', '##', 'with indices of 1 dim, offsets must be'), ('i.view(2, 2), o', '##', 'with 2 dims, offsets must be NULL'),
             ('i, torch.tensor([0, 2, 9])', '##', 'offsets[2] is 9, but offsets must not decrease, and be at most 4'),
             ('i, torch.tensor([0, 2, 1])', '#!', 'offsets[2] is 1, but offsets must not decrease'), ('i.float(), o', '##', 'indices must be int32 or int64'),
             ('i, o, False, 0, False, f[:2]', '#!', 'per_sample_weights must be float32, with an element for each of the 4'),

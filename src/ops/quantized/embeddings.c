@@ -276,7 +276,7 @@ static int opdi_rowwise_arguments(const opd_call *call, const opd_tensor *indice
     if (flat != (offsets != NULL) || (offsets && (offsets->ndim != 1 || (offsets->dtype != OPD_INT32 &&
                                                                          offsets->dtype != OPD_INT64)))) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: with indices of 1 dim, offsets must be an int32 or int64 vector; with "
-                        "2 dims, offsets must be None", name);
+                        "2 dims, offsets must be NULL", name);
     }
     if (factors && (factors->dtype != OPD_FLOAT32 || factors->numel != indices->numel)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: per_sample_weights must be float32, with an element for each of the "
