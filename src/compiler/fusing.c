@@ -26,6 +26,31 @@ static void opdi_access_split(opdi_access *access, int dim, int ndim, int64_t in
 /* The number of the current walk over an expression.  Each node that is visited gets this number, so that a node that
    is used several times is visited once. */
 OPDI_INTERNAL OPDI_TLS int32_t opdi_expr_round;
+/* Returns how often an expression rounds in the way of its operator, or 2 if it rounds in another way.  A value that
+   several expressions use counts once. */
+static int opdi_same_rounds(opdi_expr *expr) {
+    if (!expr || expr->round == opdi_expr_round) { return 0; }
+    expr->round = opdi_expr_round;
+    const int how = expr->kind == OPDI_EXPR_FORMULA ? opdi_c_rounds(expr) : OPDI_ROUNDS_NEVER;
+    int sum = how == OPDI_ROUNDS_ELSE ? 2 : how == OPDI_ROUNDS_SAME;
+    for (int i = 0; i < expr->nin; i++) { sum += opdi_same_rounds(expr->in[i]); }
+    return sum;
+}
+/* Returns whether the nests that a kernel has recorded after `last` give the bits that the operator gives in the mode
+   of same bits: at most one formula rounds, or one operator is called.  Several could be in another order than in the
+   kernel for the CPU.  The order of zeros with different signs is not certain in a maximum. */
+OPDI_INTERNAL bool opdi_same_nests(const opdi_recording *recording, const opdi_nest *last) {
+    int rounds = 0;
+    for (opdi_nest *nest = last ? last->next : recording->first; nest && rounds < 2; nest = nest->next) {
+        const bool number = nest->value && opd_dtype_is_floating(nest->value->dtype);
+        opdi_expr_round++;
+        rounds += nest->reduction == OPDI_REDUCTION_EXTERN;
+        rounds += opdi_same_rounds(nest->value) + opdi_same_rounds(nest->finish) + opdi_same_rounds(nest->place);
+        if (number && nest->reduction >= OPDI_REDUCTION_SUM && nest->reduction <= OPDI_REDUCTION_MIN) { rounds = 2; }
+        if (nest->follows && number) { rounds = 2; }
+    }
+    return rounds < 2;
+}
 static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner) {
     if (!expr || expr->round == opdi_expr_round) { return; }
     expr->round = opdi_expr_round;
