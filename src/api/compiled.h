@@ -72,6 +72,8 @@ typedef struct opd_compile_options {
     int64_t least, most;
     const int *open_2;
     int64_t least_2, most_2;
+    bool background;             /* the C compiler works while the program goes on: runs are uncompiled until it is
+        done.  Then one run also loads and times the code.  Without threads, this option does nothing */
 } opd_compile_options;
 /* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  Inputs are of
    one kind if they have the same dtypes, sizes and strides, and the same values of inputs that are not tensors.  Each
@@ -103,6 +105,9 @@ typedef struct opd_compile_options {
    compiled with -O2, unless options->flags were given, or not at all.
    If a graph has one to four open sizes with upper bounds (opd_graph_trace_open), and the options name none, one code
    is made for all sizes.  The same options and limits hold as for opd_graph_write_c_open.
+   With options->background, the first run of a kind takes little longer than an uncompiled run: a thread of the library
+   waits for the C compiler, and opd_compiled_reason says so.  One kind is compiled at a time.  opd_compiled_free waits
+   for the compiler; a child process of a fork compiles again.
    The first failure of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each value
    of the size is a separate kind.  Without a warning, this also happens if uncompiled runs are faster, for the sizes of
    the first run, than code with open sizes.  This is measured again in the first run with each range of sizes: a range

@@ -222,6 +222,20 @@ static void opdi_c_write_inner_operand(opdi_cfile *file, const opdi_inner *inner
         opdi_c_write(file, " + %lld)", (long long)operand->place);
     } else { opdi_c_write_pointer(file, buffer); }
 }
+/* Writes the function that packs the constant operands of kernel number `which`, for code that runs in this process.
+   Other constant operands are packed by the function init. */
+static void opdi_c_write_pack(opdi_cfile *file, const opdi_unit *unit) {
+    opdi_c_write(file, "\nvoid %s_pack(const %s *model, int which) {\n    (void)model;\n    (void)which;\n", unit->name,
+                 unit->name);
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        const opdi_nest_kernel *const kernel = group->nests[0]->kernel;
+        if (!kernel || !kernel->packed_bytes) { continue; }
+        opdi_c_write_line(file, "if (which == %d) {", (int)kernel->id);
+        opdi_c_write_early_calls(file, group);
+        opdi_c_write_line(file, "}");
+    }
+    opdi_c_write(file, "}\n");
+}
 /* Writes the call of the function of a condition or loop. */
 static void opdi_c_write_inner_call(opdi_cfile *file, opdi_group *group) {
     const opdi_inner *const inner = group->nests[0]->inner;
@@ -434,6 +448,7 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     const char *const name = unit->name;
     const opdi_recording *const recording = &unit->recording;
     file->indent = 1;
+    if (file->table) { opdi_c_write_pack(file, unit); }
     opdi_c_write(file, "\nint %s_init(%s *model, const void *weights, void *fixed, void *arena) {\n    int rc = 0;\n",
         name, name);
     opdi_c_write(file, "    model->weights = (const unsigned char *)weights;\n"
@@ -448,7 +463,8 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
         }
     }
     for (opdi_group *group = unit->groups; group; group = group->next) {
-        if (opdi_group_contracts(group)) { opdi_c_write_early_calls(file, group); }
+        const bool later = file->table && group->nests[0]->kernel;
+        if (!later && opdi_group_contracts(group)) { opdi_c_write_early_calls(file, group); }
     }
     for (opdi_group *group = unit->groups; group; group = group->next) {
         if (group->early) { opdi_c_write_call(file, unit, group); }

@@ -61,6 +61,7 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
     opdi_variant *variant = opdi_compiled_add_open(compiled, inputs, ninputs);
     const bool made = variant != NULL;
     char why[700];
+    if (compiled->job) { return; }                /* the C compiler works in the background: a later run goes on */
     variant = made ? variant : opdi_variant_new(inputs, ninputs);
     if (!variant) {
         opd_error_clear();
@@ -101,9 +102,13 @@ static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, 
         const opdi_variant *variant = compiled->variants;
         opdi_open_at at;
         while (variant && !opdi_variant_fits(variant, inputs, ninputs, &at)) { variant = variant->next; }
-        if (!variant) { opdi_compiled_add(compiled, inputs, ninputs); }
+        if (!variant && !opdi_compile_job_end(compiled, false)) {
+            opdi_compiled_add(compiled, inputs, ninputs);
+            compiled->ready = false;
+        }
     }
-    OPDI_STORE(&compiled->reason, why ? why : compiled->count < compiled->kinds ? "inputs of this kind are new"
+    OPDI_STORE(&compiled->reason, why ? why : compiled->job ? "the C compiler is working in the background"
+               : compiled->count < compiled->kinds ? "inputs of this kind are new"
                : "there are more kinds of inputs than the limit for compiling (opd_compile_options.kinds)");
     opdi_unlock(&compiled->lock);
     return rc;
@@ -133,6 +138,7 @@ static opd_compiled *opdi_compiled_new(const char *what, const opd_compile_optio
     compiled->lock = fresh;
     compiled->what = what;
     compiled->frozen = options && options->frozen;
+    compiled->background = options && options->background;
     compiled->kinds = options && options->kinds > 0 ? options->kinds : 8;
     compiled->reason = "it has not run";
     int rc = opdi_unit_begin(&unit, what, options ? options->name : NULL);
@@ -218,6 +224,7 @@ opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_
 }
 void opd_compiled_free(opd_compiled *compiled) {
     if (!compiled || opdi_ref_down(&compiled->refs)) { return; }
+    (void)opdi_compile_job_end(compiled, true);
     for (opdi_variant *variant = compiled->variants, *next; variant; variant = next) {
         next = variant->next;
         opdi_variant_free(variant);

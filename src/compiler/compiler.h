@@ -337,8 +337,9 @@ typedef struct opdi_nest_kernel {
     opdi_buffer *raw;                             /* NULL, or memory for the contiguous result of a convolution, which
                                                      `after` copies to the nest's result */
     int64_t strides[OPDI_NEST_DIMS];              /* the strides of the nest's loops in `raw` */
-    int64_t packed, packed_bytes;                 /* the operands that are packed before all runs, which only the loops
-                                                     read: their place in the fixed memory */
+    int64_t packed, packed_bytes;                 /* the operands that are packed before the loops run, which only the
+                                                     loops read: their place in the fixed memory */
+    int32_t frozen[2];                            /* for each operand: which of opdi_variant.frozen it is, or -1 */
 } opdi_nest_kernel;
 OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest);
 #endif
@@ -587,7 +588,10 @@ typedef struct opdi_variant {
     bool same;                                    /* true: the code was made in the mode of same bits */
     bool once;                                    /* true: the code cannot be timed, because a second run with the same
                                                      inputs may have another effect */
+    int64_t plain;                                /* the shortest time of an uncompiled run, measured before operands
+                                                     were packed, or 0 */
     int (*call)(const opdi_c_model *model, void *const *inputs, void *const *outputs);
+    void (*pack)(const opdi_c_model *model, int which);      /* packs the constant operands of a kernel */
     const char *why;                              /* the reason why this kind of inputs is not compiled; NULL if it is
                                                      compiled */
 } opdi_variant;
@@ -600,14 +604,18 @@ struct opd_compiled {
     const char *what;
     char name[48];
     char *flags;                                  /* the flags for the C compiler; NULL: flags for this machine */
-    bool frozen, said;                            /* said: a warning has said that these inputs run uncompiled */
+    bool frozen, background, said;                /* background: the C compiler works in a thread; said: a warning has
+                                                     said that these inputs run uncompiled */
+    bool ready;                                   /* the thread has compiled the next kind, whose code is in the
+                                                     cache */
     int kinds, count;                             /* kinds: the most variants that are made; count: the number of
                                                      variants */
     int ninputs, *dims;                           /* dims: the arrays `open` and `open_2` of the options, one after the
                                                      other */
     opdi_open_sizes open;                         /* the open sizes that the code is to have */
-    opdi_mutex lock;                              /* is held while code is compiled; protects plain, count and
-                                                     variants */
+    opdi_mutex lock;                              /* is held while code is compiled; protects plain, count, ready, job
+                                                     and variants */
+    struct opdi_compile_job *job;                 /* the thread in which the C compiler works, or NULL */
     int plain;                                    /* the number of uncompiled runs that are in progress */
     opdi_variant *variants;
     const char *reason;                           /* the reason why the last run was not compiled, or NULL */

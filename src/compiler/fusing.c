@@ -868,12 +868,24 @@ static int64_t opdi_fold_place(const opdi_access *access, int ndim, const int64_
     for (int i = 0; i < ndim; i++) { place += access->strides[i] * at[i]; }
     return place;
 }
+/* Returns whether a scale of the expression `part`, scale * result + shift, is not 1.  The scales depend on the loops
+   in the mask `outer`. */
+static bool opdi_fold_scales(const opdi_nest *nest, const opdi_expr *part, uint32_t outer) {
+    int64_t at[OPDI_NEST_DIMS] = {0};
+    do {
+        opdi_fold_pair value;
+        int visits = OPDI_FOLD_VISITS;
+        const opdi_fold_at where = {at, nest->ndim, &visits};
+        if (!opdi_fold_value(part, where, &value)) { return false; }
+        if (value.scale != 1) { return true; }
+    } while (opdi_fold_next(nest, outer, at));
+    return false;
+}
 /* Computes the elements of the new operand and of the shift.  `part` is the expression scale * result + shift.  The
-   shift depends on the loops in the mask `outer`, the old operand `was` on those in `loops`.  Sets *scaled to true if a
-   scale is not 1.  Returns false if all scales are 1, or if a number is infinite or NaN. */
+   shift depends on the loops in the mask `outer`, the old operand `was` on those in `loops`.  Returns false if a number
+   is infinite or NaN. */
 static bool opdi_fold_fill(const opdi_nest *nest, const opdi_expr *part, const opdi_access *was,
-                           const opdi_expr *operand,
-                           const opdi_expr *shift, uint32_t loops, uint32_t outer, bool *scaled) {
+                           const opdi_expr *operand, const opdi_expr *shift, uint32_t loops, uint32_t outer) {
     int64_t at[OPDI_NEST_DIMS] = {0};
     do {
         opdi_fold_pair value;
@@ -881,7 +893,6 @@ static bool opdi_fold_fill(const opdi_nest *nest, const opdi_expr *part, const o
         const opdi_fold_at where = {at, nest->ndim, &visits};
         if (!opdi_fold_value(part, where, &value) || value.scale - value.scale != 0 ||
             !opdi_fold_store(shift, opdi_fold_place(&shift->access, nest->ndim, at), value.shift)) { return false; }
-        *scaled = *scaled || value.scale != 1;
         do {
             const int64_t place = opdi_fold_place(was, nest->ndim, at);
             const double number = was->dtype == OPD_FLOAT64 ? ((const double *)was->buffer->data)[place]
@@ -890,7 +901,7 @@ static bool opdi_fold_fill(const opdi_nest *nest, const opdi_expr *part, const o
             if (!opdi_fold_store(operand, to, number * value.scale)) { return false; }
         } while (opdi_fold_next(nest, loops & ~outer, at));
     } while (opdi_fold_next(nest, outer, at));
-    return *scaled;
+    return true;
 }
 static void opdi_seen_folded(opdi_expr *expr) {
     if (expr->round == opdi_expr_round) { return; }
@@ -908,17 +919,17 @@ static void opdi_seen_folded(opdi_expr *expr) {
 static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
     opdi_expr *const operand = nest->finish ? opdi_fold_operand(nest) : NULL;
     uint32_t loops = 0, outer = 0;
-    bool scaled = false;
     if (!operand) { return 0; }
     opdi_fold_loops(operand, nest->ndim, &loops);
     opdi_expr *const part = opdi_fold_part(nest, loops & ((1u << (nest->ndim - nest->nreduce)) - 1));
     if (!part) { return 0; }
     opdi_fold_loops(part, nest->ndim, &outer);
+    if (!opdi_fold_scales(nest, part, outer)) { return 0; }   /* before memory as large as the operand is allocated */
     const opdi_buffer *const was = operand->access.buffer;
     opdi_expr *const fresh = opdi_fold_constant(recording, nest, loops, was->name);
     opdi_expr *const shift = fresh ? opdi_fold_constant(recording, nest, outer, "shift") : NULL;
     if (!shift) { return -1; }
-    if (!opdi_fold_fill(nest, part, &operand->access, fresh, shift, loops, outer, &scaled)) { return 0; }
+    if (!opdi_fold_fill(nest, part, &operand->access, fresh, shift, loops, outer)) { return 0; }
     opdi_expr_round++;
     opdi_seen_folded(operand);
     opdi_seen_folded(part);

@@ -4,20 +4,6 @@
 //
 //  Records a graph, writes the C code, compiles and loads it, and keeps in an opdi_variant what its runs need.
 
-/* Unloads the code of a variant, and frees the memory that only runs of the code need. */
-OPDI_INTERNAL void opdi_variant_unload(opdi_variant *variant) {
-    if (variant->library) { opdi_dlclose(variant->library); }
-    for (int i = 0; i < variant->nfrozen; i++) {
-        if (variant->storages[i]) { opdi_storage_drop(variant->storages[i]); }
-    }
-    if (variant->fixed) {
-        opdi_pages_forget(variant->fixed, (size_t)variant->fixed_bytes);     /* may be as large as all weights */
-        opdi_free(variant->fixed, (size_t)variant->fixed_bytes + 64);
-    }
-    if (variant->spare) { opdi_free(variant->spare, (size_t)variant->arena_bytes + 64); }
-    variant->library = variant->fixed = variant->spare = NULL;
-    variant->nfrozen = 0;
-}
 /* Frees a variant and unloads its code. */
 OPDI_INTERNAL void opdi_variant_free(opdi_variant *variant) {
     if (!variant) { return; }
@@ -38,7 +24,13 @@ static int opdi_variant_kernels(opdi_variant *variant, const opdi_recording *rec
     variant->times = (int64_t (*)[2])opdi_variant_alloc(variant, count, sizeof *variant->times);
     if (!variant->kernels || !variant->ways || !variant->times) { return -1; }
     for (const opdi_nest_kernel *kernel = recording->kernels; kernel; kernel = kernel->next) {
-        variant->kernels[kernel->id] = *kernel;
+        opdi_nest_kernel *const kept = &variant->kernels[kernel->id];
+        *kept = *kernel;
+        for (int i = 0; i < 2; i++) {
+            const opdi_buffer *const buffer = kernel->operands[i]->buffer;
+            kept->frozen[i] = buffer->role == OPDI_BUFFER_CONSTANT && buffer->tensor && variant->nfrozen
+                ? (int32_t)buffer->index : -1;
+        }
     }
     variant->model.ways = variant->ways;
     return 0;
@@ -107,7 +99,7 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     variant->ncalled = variant->called ? recording->ncalled : 0;
     for (const opdi_extern_call *called = recording->called; called && variant->called; called = called->next) {
         variant->draws = variant->draws || called->draws;
-        variant->once = variant->once || strncmp(opd_op_name(called->op), "aten::", 6) != 0;
+        variant->once = variant->once || opdi_extern_once(called);
         if (!(variant->called[called->id] = opdi_extern_keep(&variant->memory, called))) { return -1; }
     }
     variant->model.call = opdi_variant_extern;
@@ -162,8 +154,90 @@ static int opdi_variant_build(const opd_compiled *compiled, const opdi_string *s
     return opdi_variant_compile_same(compiled, source, "-O2", "", path, &wrong);
 }
 #endif
+
+//== compiling in the background =======================================================================================
+//
+//  A thread compiles the C texts and leaves the result in the cache.  A later run finds it there.  The thread uses no
+//  tensor and no graph.
+
+#if defined(OPDI_COMPILES) && !defined(OPD_NO_THREADS)
+typedef struct opdi_compile_job {
+    pthread_t thread;
+    const opd_compiled *compiled;                 /* the thread reads what, name and flags, which do not change */
+    opdi_string texts;
+    int process;                                  /* the child of a fork has no such thread */
+    int32_t done;
+} opdi_compile_job;
+static int opdi_process_number(void) {
+#if defined(_WIN32)
+    return 0;
+#else
+    return (int)getpid();
+#endif
+}
+static void *opdi_compile_job_run(void *user) {
+    opdi_compile_job *const job = (opdi_compile_job *)user;
+    char path[OPDI_PATH];
+    if (opdi_variant_build(job->compiled, &job->texts, path)) { opd_error_clear(); }  /* a later run sets it again */
+    OPDI_PUBLISH(&job->done, 1);
+    return NULL;
+}
+/* Starts to compile texts in a thread, which then owns them, unless the caller is to compile them: if that is what
+   `compiled` wants, if a thread has just done so, or if there can be no thread.  Returns whether it has started. */
+static bool opdi_compile_job_start(opd_compiled *compiled, opdi_string *texts) {
+    const bool ready = compiled->ready;
+    compiled->ready = false;
+    if (!compiled->background || ready || compiled->job) { return false; }
+    opdi_compile_job *const job = (opdi_compile_job *)opdi_alloc(sizeof *job);
+    if (!job) {
+        opd_error_clear();
+        return false;
+    }
+    memset(job, 0, sizeof *job);
+    job->compiled = compiled;
+    job->texts = *texts;
+    job->process = opdi_process_number();
+    if (opdi_thread_start(&job->thread, opdi_compile_job_run, job)) {
+        opdi_free(job, sizeof *job);
+        return false;
+    }
+    memset(texts, 0, sizeof *texts);
+    compiled->job = job;
+    return true;
+}
+/* Ends the job of `compiled`, if there is one and it is done or `waits` is true.  Returns whether one is still
+   running. */
+OPDI_INTERNAL bool opdi_compile_job_end(opd_compiled *compiled, bool waits) {
+    opdi_compile_job *const job = compiled->job;
+    if (!job) { return false; }
+    const bool here = job->process == opdi_process_number();
+    if (here && !waits && !OPDI_ACQUIRE(&job->done)) { return true; }
+    if (here) { (void)pthread_join(job->thread, NULL); }
+    opdi_string_free(&job->texts);
+    opdi_free(job, sizeof *job);
+    compiled->job = NULL;
+    compiled->ready = here;
+    return false;
+}
+#else
+#if defined(OPDI_COMPILES)
+static bool opdi_compile_job_start(opd_compiled *compiled, opdi_string *texts) {
+    (void)compiled;
+    (void)texts;
+    return false;
+}
+#endif
+OPDI_INTERNAL bool opdi_compile_job_end(opd_compiled *compiled, bool waits) {
+    (void)compiled;
+    (void)waits;
+    return false;
+}
+#endif
+
+//== making the code of a variant ======================================================================================
+
 /* Compiles a C text and loads the result.  Returns 0, or -1 and sets an error. */
-static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const opdi_string *text) {
+static int opdi_variant_load(opdi_variant *variant, opd_compiled *compiled, const opdi_string *text) {
 #if !defined(OPDI_COMPILES)
     (void)variant;
     (void)text;
@@ -173,21 +247,28 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     char path[OPDI_PATH], name[64];
     opdi_string list = {NULL, 0, 0, false};
     opdi_c_divide(text, &list);
-    const int rc = list.failed ? -1 : opdi_variant_build(compiled, &list, path);
+    const bool later = !list.failed && opdi_compile_job_start(compiled, &list);
+    const int rc = list.failed ? -1 : later
+        ? opd_fail(OPD_ERROR_LIMIT, "%s: the C compiler is working in the background", compiled->what)
+        : opdi_variant_build(compiled, &list, path);
     opdi_string_free(&list);
     if (rc || !(variant->library = opdi_dlopen(path))) { return -1; }
     (void)snprintf(name, sizeof name, "%s_init", compiled->name);
     void *const init = opdi_dlsym(variant->library, name);
     (void)snprintf(name, sizeof name, "%s_call", compiled->name);
     void *const call = opdi_dlsym(variant->library, name);
-    if (!init || !call) {
+    (void)snprintf(name, sizeof name, "%s_pack", compiled->name);
+    void *const pack = opdi_dlsym(variant->library, name);
+    if (!init || !call || !pack) {
         return opd_fail(OPD_ERROR_REGISTER, "%s: the compiled file %s has no function %s", compiled->what, path, name);
     }
     opdi_init start;
     memcpy(&start, &init, sizeof start);
     memcpy(&variant->call, &call, sizeof variant->call);
+    memcpy(&variant->pack, &pack, sizeof variant->pack);
     if (!(variant->fixed = opdi_alloc((size_t)variant->fixed_bytes + 64)) ||
         !(variant->spare = opdi_alloc((size_t)variant->arena_bytes + 64))) { return -1; }
+    opdi_variant_drop(variant);
     if (start(&variant->model, variant->table, (void *)(((uintptr_t)variant->fixed + 63) & ~(uintptr_t)63),
               (void *)(((uintptr_t)variant->spare + 63) & ~(uintptr_t)63))) {
         return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "%s: the values that are computed from constants could not be "
@@ -265,17 +346,14 @@ static int opdi_compiled_text_open(const opd_compiled *compiled, opdi_open *open
 }
 /* Stores the properties of a unit in a variant; compiles and loads the C text of the unit.  Returns 0, or -1 and sets
    an error. */
-static int opdi_variant_made(opdi_variant *variant, const opd_compiled *compiled, opdi_unit *unit,
+static int opdi_variant_made(opdi_variant *variant, opd_compiled *compiled, opdi_unit *unit,
                              const opdi_string *text) {
-    unit->nresults = compiled->graph ? compiled->graph->noutputs : 0;
-#if !defined(OPD_NO_PROGRAMS)
-    if (compiled->program) { unit->nresults = compiled->program->noutputs; }
-#endif
+    unit->nresults = opdi_compiled_nresults(compiled);
     return opdi_variant_keep(variant, unit) || opdi_variant_load(variant, compiled, text) ? -1 : 0;
 }
 /* Makes the code of a variant with open sizes: records, writes, compiles and loads it.  Returns 0, or -1 and sets an
    error. */
-static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *compiled,
+static int opdi_variant_make_open(opdi_variant *variant, opd_compiled *compiled,
                                   const opdi_unit_source *source) {
     opdi_string text = {NULL, 0, 0, false};
     opdi_open *const open = (opdi_open *)opdi_alloc(sizeof *open);
@@ -306,7 +384,7 @@ static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *com
     return rc;
 }
 /* Makes the code of a variant without open sizes, as opdi_variant_make_open does. */
-static int opdi_variant_make_fixed(opdi_variant *variant, const opd_compiled *compiled,
+static int opdi_variant_make_fixed(opdi_variant *variant, opd_compiled *compiled,
                                    const opdi_unit_source *source) {
     opdi_string text = {NULL, 0, 0, false};
     opdi_unit unit;
@@ -318,7 +396,7 @@ static int opdi_variant_make_fixed(opdi_variant *variant, const opd_compiled *co
     return rc;
 }
 /* Makes the code of a variant, with open sizes if `open` is true.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_variant_make(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs,
+OPDI_INTERNAL int opdi_variant_make(opdi_variant *variant, opd_compiled *compiled, const opd_value *inputs,
                                     int ninputs, bool open) {
     opdi_unit_source source = {compiled->what, compiled->graph, compiled->program, inputs, ninputs, compiled->name,
                                false, open ? &compiled->open : NULL, NULL};
@@ -328,6 +406,9 @@ OPDI_INTERNAL int opdi_variant_make(opdi_variant *variant, const opd_compiled *c
     if (compiled->frozen) {
         rc = opdi_compiled_record_writes(compiled, &source, &earlier);
         source.earlier = &earlier.recording;
+    }
+    if (rc == 0 && compiled->frozen && !open && (!compiled->background || compiled->ready)) {
+        variant->plain = opdi_compiled_time_first(compiled, &earlier, inputs);
     }
     if (rc == 0) {
         rc = open ? opdi_variant_make_open(variant, compiled, &source)

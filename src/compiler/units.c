@@ -758,6 +758,25 @@ static int opdi_plan_places(opdi_unit *unit) {
     }
     return 0;
 }
+/* Gives the packed operands of products their memory: of those that a kernel of the library can compute, too, if
+   `kernels` is true, else of the others. */
+static void opdi_plan_packs(opdi_unit *unit, bool kernels) {
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        opdi_nest_kernel *const choice = group->nests[0]->kernel;
+        opdi_contraction all;
+        if (!opdi_group_contracts(group) || (choice != NULL) != kernels) { continue; }
+        opdi_contraction_of(&all, group->nests[0]);
+        const int64_t left = opdi_contraction_left(&all), right = opdi_contraction_right(&all), fixed = unit->fixed;
+        group->left = all.left_early ? unit->fixed : 0;
+        unit->fixed += all.left_early ? left : 0;
+        group->right = all.right_early ? unit->fixed : all.left_early ? 0 : left;
+        unit->fixed += all.right_early ? right : 0;
+        group->scratch_bytes = (all.left_early ? 0 : left) + (all.right_early ? 0 : right);
+        if (!choice) { continue; }
+        choice->packed = fixed;
+        choice->packed_bytes = unit->fixed - fixed;
+    }
+}
 /* Gives each buffer its memory.  If only one group uses a buffer, and only one row of its outer loop at a time, the C
    function of the group declares an array for one row.  The other buffers get a place in the arena or in the fixed
    memory.  Returns 0, or -1 and sets an error. */
@@ -779,21 +798,9 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
         opdi_inner_plan(group);
         const opdi_nest_kernel *const kernel = group->nests[0]->kernel;
         if (kernel && kernel->raw) { kernel->raw->first = kernel->raw->last = group->id; }
-        if (!opdi_group_contracts(group)) { continue; }
-        opdi_contraction all;
-        opdi_contraction_of(&all, group->nests[0]);
-        const int64_t left = opdi_contraction_left(&all), right = opdi_contraction_right(&all), fixed = unit->fixed;
-        group->left = all.left_early ? unit->fixed : 0;
-        unit->fixed += all.left_early ? left : 0;
-        group->right = all.right_early ? unit->fixed : all.left_early ? 0 : left;
-        unit->fixed += all.right_early ? right : 0;
-        group->scratch_bytes = (all.left_early ? 0 : left) + (all.right_early ? 0 : right);
-        opdi_nest_kernel *const choice = group->nests[0]->kernel;
-        if (choice) {
-            choice->packed = fixed;
-            choice->packed_bytes = unit->fixed - fixed;
-        }
     }
+    opdi_plan_packs(unit, false);
+    opdi_plan_packs(unit, true);
     for (opdi_group *group = unit->groups; group; group = group->next) {
         if (opdi_group_uses(group, &buffers)) { return -1; }
         for (int i = 0; i < buffers.count && group->outer; i++) {

@@ -246,3 +246,67 @@ OPDI_INTERNAL int opdi_variant_extern(void *context, int which, const void *in, 
 OPDI_INTERNAL int opdi_variant_kernel(void *context, int which, const void *left, const void *right, void *out) {
     return opdi_kernel_run(&((const opdi_variant *)context)->kernels[which], left, right, out);
 }
+
+//== memory of variants ================================================================================================
+
+/* Gives pages of mapped files back to the system, so that they need no memory until they are read again.  Pages that
+   were written, and other memory, stay. */
+static void opdi_pages_drop(const void *memory, size_t size) {
+#if defined(__linux__) && defined(MADV_DONTNEED)
+    enum { OPDI_PAGE_FILE = 5 };                  /* the page is in memory, and belongs to a file */
+    uint64_t words[256];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uintptr_t at = ((uintptr_t)memory + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)memory + size) / page * page;
+    const int fd = at < end ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
+    while (fd >= 0 && at < end) {
+        const size_t count = OPDI_MIN((end - at) / page, sizeof words / sizeof *words);
+        if (pread(fd, words, count * sizeof *words, (off_t)(at / page * sizeof *words)) !=
+            (ssize_t)(count * sizeof *words)) { break; }
+        for (size_t i = 0, first; i < count; i++) {
+            for (first = i; i < count && (words[i] >> 61 & 5) == OPDI_PAGE_FILE;) { i++; }
+            if (i > first) { (void)madvise((void *)(at + first * page), (i - first) * page, MADV_DONTNEED); }
+        }
+        at += count * page;
+    }
+    if (fd >= 0) { (void)close(fd); }
+#else
+    (void)memory;
+    (void)size;
+#endif
+}
+/* Gives the pages of a frozen constant back to the system, if `which` is one. */
+OPDI_INTERNAL void opdi_variant_drop_one(const opdi_variant *variant, int32_t which) {
+    const opd_tensor *const tensor = which < 0 ? NULL : variant->frozen[which];
+    if (tensor) { opdi_pages_drop(tensor->data, (size_t)opdi_span(tensor)); }
+}
+/* Gives the pages of all frozen constants back to the system.  Runs read again what they need, which is less if the
+   code reads packed copies. */
+OPDI_INTERNAL void opdi_variant_drop(const opdi_variant *variant) {
+    for (int i = 0; i < variant->nfrozen; i++) { opdi_variant_drop_one(variant, i); }
+}
+/* Unloads the code of a variant, and frees the memory that only runs of the code need. */
+OPDI_INTERNAL void opdi_variant_unload(opdi_variant *variant) {
+    if (variant->library) { opdi_dlclose(variant->library); }
+    for (int i = 0; i < variant->nfrozen; i++) {
+        if (variant->storages[i]) { opdi_storage_drop(variant->storages[i]); }
+    }
+    if (variant->fixed) {
+        opdi_pages_forget(variant->fixed, (size_t)variant->fixed_bytes);     /* may be as large as all weights */
+        opdi_free(variant->fixed, (size_t)variant->fixed_bytes + 64);
+    }
+    if (variant->spare) { opdi_free(variant->spare, (size_t)variant->arena_bytes + 64); }
+    variant->library = variant->fixed = variant->spare = NULL;
+    variant->nfrozen = 0;
+}
+/* Returns whether a call may have another effect in a second run: an operator of the program, or random numbers. */
+OPDI_INTERNAL bool opdi_extern_once(const opdi_extern_call *called) {
+    return called->draws || strncmp(opd_op_name(called->op), "aten::", 6) != 0;
+}
+/* Returns the number of results of the graph or program. */
+OPDI_INTERNAL int opdi_compiled_nresults(const opd_compiled *compiled) {
+#if !defined(OPD_NO_PROGRAMS)
+    if (compiled->program) { return compiled->program->noutputs; }
+#endif
+    return compiled->graph->noutputs;
+}

@@ -282,6 +282,41 @@ TEST(timed_runs_do_not_write_weights) {
     }
     (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
 }
+/* Frozen weights in a mapped file may leave the memory while the code is made, but not what was written into them. */
+static opd_tensor *mapped;
+static int multiplies(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_relu(opd_mm(in[0], mapped));
+    return out[0] ? 1 : -1;
+}
+TEST(written_pages_of_a_mapped_file_stay) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    const char *const name = "weight";
+    char path[200];
+    opd_compile_options options;
+    memset(&options, 0, sizeof options);
+    options.frozen = true;
+    (void)snprintf(path, sizeof path, "/tmp/opd_test_mapped_%d.safetensors", (int)getpid());
+    opd_tensor *x = matrix(1, 96, 512), *weight = matrix(2, 512, 512), *got, *want;
+    CHECK_INT(opd_safetensors_save(path, &name, opd_tensors_of(&weight, 1), NULL), 0);
+    opd_tensor_file *const file = opd_tensor_file_open(path);
+    CHECK_OR_RETURN(file != NULL);
+    CHECK(unlink(path) == 0);
+    mapped = opd_tensor_file_get(file, name);
+    CHECK(opd_add_(opd_narrow(mapped, 0, 100, 300), opd_ones(OPD_INTS(1), OPD_FLOAT32)) != NULL);
+    want = opd_clone(mapped);
+    opd_graph *const graph = opd_graph_trace(multiplies, NULL, &x, 1, NULL);
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, &options) : NULL;
+    CHECK_OR_RETURN(compiled != NULL);
+    for (int i = 0; i < 3; i++) { CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1); }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    CHECK(opd_equal(mapped, want));
+    CHECK(opd_allclose_full(got, opd_relu(opd_mm(x, want)), 1e-4, 1e-4, false));
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    opd_tensor_file_close(file);
+}
 /* Slow code is timed only once in each way, so that the first run does not take long. */
 static int histograms;
 static void *sleep_before_histc(const opd_event *event, void *user) {

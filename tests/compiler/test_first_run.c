@@ -194,6 +194,95 @@ TEST(two_processes) {
     CHECK_INT(files_in_cache("twice-", ".so"), 1);
     CHECK_INT(files_in_cache("tmp.", ""), 0);
 }
+#if !defined(OPD_NO_THREADS)
+/* Makes a compiler that writes `text` if there is one, and fails; or else waits until there is a file "go". */
+static void use_compiler(const char *real, const char *text) {
+    char path[200], command[300];
+    (void)snprintf(path, sizeof path, "%s/own-cc%s", check_cache, text ? "-fails" : "");
+    FILE *const script = fopen(path, "w");
+    CHECK_OR_RETURN(script != NULL);
+    if (text) { fprintf(script, "#!/bin/sh\necho '%s' >&2\nexit 1\n", text); }
+    else {
+        fprintf(script, "#!/bin/sh\nwhile [ ! -f '%s/go' ]; do sleep 0.05; done\nexec %s \"$@\"\n", check_cache, real);
+    }
+    CHECK_INT(fclose(script), 0);
+    (void)snprintf(command, sizeof command, "chmod +x '%s'; rm -f '%s/go'", path, check_cache);
+    CHECK_INT(system(command), 0);
+    (void)setenv("CC", path, 1);
+}
+static void let_it_go(void) {
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s/go", check_cache);
+    FILE *const file = fopen(path, "w");
+    CHECK_OR_RETURN(file != NULL);
+    CHECK_INT(fclose(file), 0);
+}
+/* Runs a graph until the compiler is done.  Returns the reason for which the last run was uncompiled. */
+static const char *run_until_done(opd_compiled *compiled, opd_tensor *x, opd_tensor *want, bool uncompiled) {
+    const char *reason = "";
+    for (int i = 0; i < 1200 && reason; i++) {
+        opd_tensor *got;
+        OPD_SCOPED;
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1);
+        CHECK(near(got, want));
+        reason = opd_compiled_reason(compiled);
+        if (reason && uncompiled && !strstr(reason, "background") && !strstr(reason, "new")) { break; }
+        if (reason) { (void)usleep(50000); }
+    }
+    return reason;
+}
+/* While the compiler waits, runs are uncompiled.  A child of a fork, and a graph that is freed, need no compiler. */
+TEST(the_compiler_works_in_the_background) {
+    static const char *const names[] = {"behind", "freed", "failing"};
+    char cc[300];
+    const char *const real = getenv("CC");
+    opd_tensor *x, *want, *got;
+    opd_compiled *all[3];
+    opd_compile_options options;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)snprintf(cc, sizeof cc, "%s", real ? real : "");
+    make_layers();
+    x = numbers(OPD_INTS(3, WIDTH), 1);
+    opd_graph *const graph = opd_graph_trace(layers, NULL, &x, 1, NULL);
+    CHECK_INT(opd_graph_run(graph, &x, 1, &want, 1), 1);
+    use_compiler(*cc ? cc : "cc", NULL);
+    memset(&options, 0, sizeof options);
+    options.background = true;
+    for (int i = 0; i < 3; i++) {
+        options.name = names[i];
+        all[i] = opd_graph_compile(graph, &options);
+        CHECK_OR_RETURN(all[i] != NULL);
+    }
+    for (int i = 0; i < 6; i++) {
+        CHECK_INT(opd_compiled_function(all[i / 3], &x, 1, &got), 1);
+        CHECK(near(got, want));
+        CHECK(opd_compiled_reason(all[i / 3]) && strstr(opd_compiled_reason(all[i / 3]), "background"));
+    }
+    let_it_go();
+#if !defined(CHECK_SANITIZED)
+    int status = 1;
+    (void)fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool done = !run_until_done(all[0], x, want, false);
+        opd_compiled_free(all[1]);
+        _exit(done && opd_ok() ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+#endif
+    opd_compiled_free(all[1]);
+    CHECK_STR(run_until_done(all[0], x, want, false), NULL);
+    opd_compiled_free(all[0]);
+    use_compiler(cc, "the compiler says no");
+    opd_log_set(ignore_log, NULL);
+    const char *const reason = run_until_done(all[2], x, want, true);
+    CHECK(reason && strstr(reason, "the compiler says no"));
+    opd_log_set(NULL, NULL);
+    opd_compiled_free(all[2]);
+    opd_graph_free(graph);
+    if (*cc) { (void)setenv("CC", cc, 1); } else { (void)unsetenv("CC"); }
+}
+#endif
 /* The last test: removes the folder. */
 TEST(the_folder_is_removed) {
     if (!check_cache_end()) { SKIP("nothing was compiled"); }
