@@ -50,6 +50,9 @@
      >>cu:detection      operators of models that detect objects in images
      >>cu:losses         losses
      >>cu:matmul         matrix products
+     >>cu:float8         conversions to and from floats of 8 bits
+     >>cu:blocks         weights in blocks of few bits
+     >>cu:fft            discrete Fourier transforms
      >>cu:convolution    convolution
      >>cu:attention      attention
      >>cu:recurrent      cells of recurrent layers
@@ -75,6 +78,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -5809,12 +5813,13 @@ static const opdi_cu_registration opdi_cu_table_softmax[] = {
 //== rms norm ==========================================================================================================
 
 /* rms norm of rows of n elements: y = x * rstd * w with rstd = 1 / sqrt(mean(x^2) + eps).  w is NULL, or of x's type;
-   if `wide` is true, of the type in which the kernel computes.  Backward: y is the gradient dx, and `parts`, unless it
-   is NULL, gets sums of g * x * rstd over rows for dw: a row for each blockIdx.x and threadIdx.y. */
+   if `wide` is true, of the type in which the kernel computes.  If r is not NULL, x + r is stored in `sum` and takes
+   the place of x.  Backward: y is the gradient dx, to which r is added unless it is NULL, and `parts`, unless it is
+   NULL, gets sums of g * x * rstd over rows for dw: a row for each blockIdx.x and threadIdx.y. */
 enum { OPDI_CU_RMS_THREADS = 1024 };             /* threads of a multiprocessor in the backward pass */
 typedef struct opdi_cu_rms {
-    const void *x, *g, *w;
-    void *y, *rstd, *parts;
+    const void *x, *g, *w, *r;
+    void *y, *rstd, *parts, *sum;
     double eps;
     int64_t rows, n;
     bool wide;
@@ -5839,6 +5844,19 @@ __device__ __forceinline__ void opdi_cu_rms_put(const opdi_cu_rms &k, T *y, cons
     for (int w = 0; w < W; w++) { c[w] = opdi_cu_taken<C>(v, w) * rstd * a[w]; }
     opdi_cu_store_some<W>(y + i, c);
 }
+/* Returns x + r from element `at` on, rounded, and stores it in `sum`. */
+template <typename T, int W>
+__device__ __forceinline__ opdi_cu_vector<T, W> opdi_cu_rms_added(const opdi_cu_rms &k, const opdi_cu_vector<T, W> &x,
+                                                                  int64_t at) {
+    const opdi_cu_vector<T, W> r = opdi_cu_load_vector<W>((const T *)k.r + at);
+    opdi_cu_vector<T, W> sum;
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        sum.at[w] = opdi_cu_cast<T>(opdi_cu_taken<opdi_cu_acc<T>>(x, w) + opdi_cu_taken<opdi_cu_acc<T>>(r, w));
+    }
+    opdi_cu_store_vector<W>((T *)k.sum + at, sum);
+    return sum;
+}
 template <typename T, int W, int PACKS> __global__ void __launch_bounds__(1024) opdi_cu_rms_rows(const opdi_cu_rms k) {
     typedef opdi_cu_acc<T> C;
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
@@ -5857,8 +5875,15 @@ template <typename T, int W, int PACKS> __global__ void __launch_bounds__(1024) 
         };
         if constexpr (PACKS > 0) {
             there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, v);
+            OPDI_CU_EACH_PACK(p, i) { if (p < there && k.r) { v[p] = opdi_cu_rms_added(k, v[p], row * n + i); } }
             OPDI_CU_EACH_PACK(p, i) { if (p < there) { add(v[p]); } }
-        } else { OPDI_CU_EACH_ROUND(i) { add(opdi_cu_load_vector<W>(x + i)); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                const opdi_cu_vector<T, W> pack = opdi_cu_load_vector<W>(x + i);
+                add(k.r ? opdi_cu_rms_added(k, pack, row * n + i) : pack);
+            }
+            x = k.r ? (const T *)k.sum + row * n : x;         /* what this thread has stored */
+        }
         squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
         const C rstd = (C)1 / (C)sqrt(squares / (C)n + (C)k.eps);
         if (in && lane == 0) { ((C *)k.rstd)[row] = rstd; }
@@ -5903,6 +5928,11 @@ __global__ void __launch_bounds__(512) opdi_cu_rms_backward_rows(const opdi_cu_r
                 to[w] += gw * xw * rstd;
                 a[w] = rstd * (a[w] * gw - xw * sum);
             }
+            if (k.r) {
+                const opdi_cu_vector<T, W> r = opdi_cu_load_vector<W>((const T *)k.r + (dx - (T *)k.y) + i);
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { a[w] += opdi_cu_taken<C>(r, w); }
+            }
             opdi_cu_store_some<W>(dx + i, a);
         };
         if constexpr (PACKS > 0) {
@@ -5930,37 +5960,44 @@ __global__ void __launch_bounds__(512) opdi_cu_rms_backward_rows(const opdi_cu_r
         }
     }
 }
-/* Runs rms_norm(Tensor x, Tensor? w, int n, float eps) -> (Tensor, Tensor): the norm of rows of n elements, and rstd of
-   each row, as one dim.  x is contiguous; w has n elements, and x's dtype or float32. */
+/* Runs rms_norm(Tensor x, Tensor? w, int n, float eps, Tensor? r) -> (Tensor, Tensor, Tensor): the norm of rows of n
+   elements, and rstd of each row, as one dim.  w has n elements, and x's dtype or float32.  If r, with the sizes and
+   dtype of x, is not None: the norm of x + r, and third x + r, otherwise None. */
 static int opdi_cu_rms_norm(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *y, *rstd;
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *r = opd_arg_tensor(call, 4), *y, *rstd,
+        *sum = NULL;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     opdi_cu_rms k = opdi_cu_rms();
     bool bad = false;
     k.n = opd_arg_int(call, 2); k.eps = opd_arg_double(call, 3);
     k.rows = k.n > 0 ? opd_numel(x) / k.n : 0;
     x = opdi_cu_norm_in(x, opd_dtype(x), &bad); w = opdi_cu_norm_in(w, w ? opd_dtype(w) : acc, &bad);
+    r = opdi_cu_norm_in(r, x ? opd_dtype(x) : acc, &bad);
+    if (r && !bad && !(sum = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x)))) { return -1; }
     y = bad ? NULL : opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
     rstd = y ? opdi_cu_new(opd_ints_of(&k.rows, 1), acc) : NULL;
     if (!rstd) { return -1; }
     k.x = opdi_cu_norm_data(x); k.w = opdi_cu_norm_data(w); k.wide = w && opd_dtype(w) != opd_dtype(x);
     k.y = (void *)opdi_cu_norm_data(y); k.rstd = (void *)opdi_cu_norm_data(rstd);
+    k.r = opdi_cu_norm_data(r); k.sum = (void *)opdi_cu_norm_data(sum);
     if (k.rows > 0) {
         OPDI_CU_FLOATS(opd_dtype(x), T, {
             const int W = 16 / (int)sizeof(T), most = sizeof(T) == 8 ? 2 : 4;
-            const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.w);
+            const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.w) && opdi_cu_aligned(k.r);
             const opdi_cu_row_plan p = opdi_cu_row_plan_of(k.rows, k.n, W, vec, most);
             if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_rms_rows, T, most), p.grid, p.block, 0, k)) { return -1; }
         })
     }
-    return opd_return_tensor(call, y) ? -1 : opd_return_tensor(call, rstd);
+    return opd_return_tensor(call, y) || opd_return_tensor(call, rstd) ? -1
+        : sum ? opd_return_tensor(call, sum) : opd_return_value(call, opd_value_none());
 }
 /* Computes dx and, if dw is not NULL, dw [n] of the type of the computation. */
 template <typename T> static int opdi_cu_rms_backward_of(opdi_cu_rms k, opd_tensor *x, opd_tensor *g, opd_tensor *rstd,
                                                          opd_tensor *dw) {
     const int W = 16 / (int)sizeof(T), most = 2;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
-    const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.g) && opdi_cu_aligned(k.w);
+    const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.g) && opdi_cu_aligned(k.w) &&
+        opdi_cu_aligned(k.r);
     opdi_cu_row_plan p = opdi_cu_row_plan_of(k.rows, k.n, W, vec, most);
     if (p.block.x > 512) { p.packs = 0; p.block = dim3(512); }
     if (p.packs == 0 || !dw) {
@@ -5980,11 +6017,11 @@ template <typename T> static int opdi_cu_rms_backward_of(opdi_cu_rms k, opd_tens
     }
     return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(parts, 1, dw, NULL, opdi_cu_fold_make(0), false);
 }
-/* Runs rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need) -> (Tensor, Tensor?): dx, and dw
-   [n] in w's dtype if `need` is true, else None. */
+/* Runs rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need, Tensor? r) -> (Tensor, Tensor?):
+   dx, to which r is added unless it is None, and dw [n] in w's dtype if `need` is true, else None. */
 static int opdi_cu_rms_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2),
-        *rstd = opd_arg_tensor(call, 3), *dx, *dw = NULL;
+        *rstd = opd_arg_tensor(call, 3), *r = opd_arg_tensor(call, 6), *dx, *dw = NULL;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const bool need = opd_arg_bool(call, 5) && w;
     opdi_cu_rms k = opdi_cu_rms();
@@ -5993,16 +6030,114 @@ static int opdi_cu_rms_norm_backward(opd_call *call) {
     k.rows = k.n > 0 ? opd_numel(x) / k.n : 0;
     g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
     w = opdi_cu_norm_in(w, w ? opd_dtype(w) : acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
+    r = opdi_cu_norm_in(r, x ? opd_dtype(x) : acc, &bad);
     dx = bad ? NULL : opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
     if (!dx || (need && !(dw = opdi_cu_new(opd_ints_of(&k.n, 1), acc)))) { return -1; }
     k.x = opdi_cu_norm_data(x); k.g = opdi_cu_norm_data(g); k.w = opdi_cu_norm_data(w);
     k.wide = w && opd_dtype(w) != opd_dtype(x);
+    k.r = opdi_cu_norm_data(r);
     k.y = (void *)opdi_cu_norm_data(dx); k.rstd = (void *)opdi_cu_norm_data(rstd);
     if (k.rows == 0) { if (dw && !opd_zero_(dw)) { return -1; } }
     else { OPDI_CU_FLOATS(opd_dtype(x), T, if (opdi_cu_rms_backward_of<T>(k, x, g, rstd, dw)) { return -1; }) }
     if (dw && opd_dtype(dw) != opd_dtype(w) && !(dw = opd_to_dtype(dw, opd_dtype(w)))) { return -1; }
     return opd_return_tensor(call, dx) ? -1 : dw ? opd_return_tensor(call, dw)
         : opd_return_value(call, opd_value_none());
+}
+
+//== rotation of pairs of features =====================================================================================
+
+/* y = x with pairs of features of each row turned by angles: (a, b) becomes (a cos - b sin, a sin + b cos).  A row has
+   `depth` features, of which the first 2 half are in pairs: i and half + i, or if `next` is true, 2 i and 2 i + 1.
+   Rows have three dims; strides: of x; table: of cos and sin, 0 if they are repeated along a dim.  y is contiguous.
+   cos and sin are of x's type; if `wide` is true, of the type in which the kernel computes. */
+struct opdi_cu_rotary {
+    const void *x, *cos, *sin;
+    void *y;
+    int64_t sizes[3], strides[3], table[3], depth, half;
+    bool wide, next, back;                        /* back: turns by the negative angles */
+};
+template <typename T, int W, typename C>
+__device__ __forceinline__ void opdi_cu_rotary_table(const void *table, bool wide, int64_t at, C *c) {
+    constexpr int P = W * (int)sizeof(C) > 16 ? 16 / (int)sizeof(C) : W;
+    if (wide) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w += P) { opdi_cu_load_some<P>((const C *)table + at + w, c + w); }
+    } else { opdi_cu_load_some<W>((const T *)table + at, c); }
+}
+/* W: how many pairs a thread turns. */
+template <typename T, int W> __global__ void opdi_cu_rotary_kernel(const opdi_cu_rotary k) {
+    typedef opdi_cu_acc<T> C;
+    const int64_t turned = k.half / W, units = (k.depth - k.half) / W;
+    const int64_t all = k.sizes[0] * k.sizes[1] * k.sizes[2] * units;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += (int64_t)gridDim.x * blockDim.x) {
+        const int64_t row = i / units, u = i - row * units, r1 = row / k.sizes[2], r2 = row - r1 * k.sizes[2];
+        const int64_t r0 = r1 / k.sizes[1], m = r1 - r0 * k.sizes[1];
+        const T *x = (const T *)k.x + r0 * k.strides[0] + m * k.strides[1] + r2 * k.strides[2];
+        const int64_t at = r0 * k.table[0] + m * k.table[1] + r2 * k.table[2] + u * W;
+        T *y = (T *)k.y + row * k.depth;
+        C c[W], s[W], v[2 * W];
+        if (u >= turned) {                        /* features that are not turned */
+            const int64_t from = u * W + k.half;
+            opdi_cu_store_vector<W>(y + from, opdi_cu_load_vector<W>(x + from));
+            continue;
+        }
+        opdi_cu_rotary_table<T, W>(k.cos, k.wide, at, c);
+        opdi_cu_rotary_table<T, W>(k.sin, k.wide, at, s);
+        const int64_t low = k.next ? 2 * u * W : u * W, high = k.next ? low + W : k.half + low;
+        opdi_cu_load_some<W>(x + low, v);
+        opdi_cu_load_some<W>(x + high, v + W);
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) {
+            const C sine = k.back ? -s[w] : s[w];
+            if (k.next) {
+                const C a = v[2 * w], b = v[2 * w + 1];
+                v[2 * w] = a * c[w] - b * sine;
+                v[2 * w + 1] = b * c[w] + a * sine;
+            } else {
+                const C a = v[w], b = v[W + w];
+                v[w] = a * c[w] - b * sine;
+                v[W + w] = b * c[w] + a * sine;
+            }
+        }
+        opdi_cu_store_some<W>(y + low, v);
+        opdi_cu_store_some<W>(y + high, v + W);
+    }
+}
+/* Runs rotary(Tensor x, Tensor cos, Tensor sin, bool next, bool back) -> Tensor.  x has at most four dims and its
+   features one after another; cos and sin have the sizes of x, but `half` features, and stride 1 there.  Their dtype is
+   that of x, or float32. */
+static int opdi_cu_rotary_run(opd_call *call) {
+    opd_tensor *const x = opd_arg_tensor(call, 0), *const cos = opd_arg_tensor(call, 1),
+        *const sin = opd_arg_tensor(call, 2), *y;
+    const int last = opd_ndim(x) - 1;
+    opdi_cu_rotary k = opdi_cu_rotary();
+    k.depth = opd_size(x, last); k.half = opd_size(cos, last);
+    k.next = opd_arg_bool(call, 3); k.back = opd_arg_bool(call, 4);
+    k.wide = opd_dtype(cos) != opd_dtype(x);
+    if (!(y = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x)))) { return -1; }
+    k.x = opdi_cu_data<const void>(x); k.cos = opdi_cu_data<const void>(cos); k.sin = opdi_cu_data<const void>(sin);
+    k.y = opdi_cu_data<void>(y);
+    const int64_t W = 16 / (int64_t)opd_dtype_size(opd_dtype(x));
+    bool vec = k.depth % W == 0 && k.half % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.cos) &&
+        opdi_cu_aligned(k.sin) && opdi_cu_aligned(k.y);
+    for (int d = 0; d < 3; d++) {
+        const int of = last - 3 + d;
+        k.sizes[d] = of < 0 ? 1 : opd_size(x, of);
+        k.strides[d] = of < 0 || k.sizes[d] == 1 ? 0 : opd_strides(x)[of];
+        k.table[d] = of < 0 || k.sizes[d] == 1 ? 0 : opd_strides(cos)[of];
+        vec = vec && k.strides[d] % W == 0 && k.table[d] % W == 0;
+    }
+    if (opd_numel(x) > 0) {
+        const int64_t units = k.sizes[0] * k.sizes[1] * k.sizes[2] * (k.depth - k.half);
+        OPDI_CU_FLOATS(opd_dtype(x), T, {
+            constexpr int P = 16 / (int)sizeof(T);
+            if (vec ? opdi_cu_launch(opdi_cu_rotary_kernel<T, P>, opdi_cu_grid(units / P, 256), dim3(256), 0, k)
+                    : opdi_cu_launch(opdi_cu_rotary_kernel<T, 1>, opdi_cu_grid(units, 256), dim3(256), 0, k)) {
+                return -1;
+            }
+        })
+    }
+    return opd_return_tensor(call, y);
 }
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:scans       scans and sorting
@@ -10607,9 +10742,7 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
 static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
-    /* Fourier transforms run on the CPU, with copies to the host and back */
-    {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
-    /* factorizations of matrices run on the CPU, too */
+    /* factorizations of matrices run on the CPU, with copies to the host and back */
     {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
     {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
     {"linalg_solve_triangular", opd_cpu_fallback}, {"linalg_lu_factor_ex", opd_cpu_fallback},
@@ -11049,10 +11182,11 @@ static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_sca
     OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
     return opdi_cu_debug ? opdi_cu_faults() : 0;
 }
-/* What cublasLt needs to choose an algorithm for a product with a bias, and the algorithm. */
+/* What cublasLt needs to choose an algorithm for a product, and the algorithm. */
 struct opdi_cu_biased {
     int64_t m, k, p, lda, ldb;
-    int32_t ta, tb, type, compute, device, aligned[3];            /* aligned: the addresses of a, b and out */
+    int32_t ta, tb, types[3], compute, epilogue, bias, scaled, fast, device;
+    int32_t aligned[3];                           /* the addresses of a, b and out */
     bool operator<(const opdi_cu_biased &o) const { return memcmp(this, &o, sizeof *this) < 0; }
 };
 struct opdi_cu_algorithm { bool there; cublasLtMatmulAlgo_t algorithm; size_t scratch; };
@@ -11093,57 +11227,103 @@ static opdi_cu_algorithm opdi_cu_algorithm_of(const opdi_cu_biased *key, cublasL
     (*opdi_cu_algorithms)[*key] = a;
     return a;
 }
-/* Computes out [m, p] = alpha * a * b + bias [p] by cublasLt, which adds the bias before it stores the product.
-   Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
-static int opdi_cu_gemm_biased(const opdi_cu_product *q, opd_scalar_type dtype, double alpha, const void *bias) {
-    const float alpha32 = (float)alpha, zero = 0;
-    const cublasComputeType_t compute = dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
-        ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+/* A product for cublasLt: out [m, p] = what the epilogue makes of alpha * a * b, with a bias [p] or NULL.  Factors of
+   float8 have scales: one number for each, or if `rows` is true, one for each row of a and each column of b. */
+struct opdi_cu_lt {
+    const opdi_cu_product *q;
+    cudaDataType types[3], bias_type;             /* of a, b and out */
+    cublasComputeType_t compute;
+    cublasLtEpilogue_t epilogue;
+    double alpha;
+    const void *bias;
+    const float *scales[2];                       /* of a and b, or NULL */
+    bool rows, fast;                              /* fast: sums of float8 with fewer bits */
+};
+template <typename V>
+static bool opdi_cu_lt_set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t a, const V &value) {
+    return cublasLtMatmulDescSetAttribute(d, a, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
+}
+/* Sets what a product has besides its factors.  Returns false if cublasLt does not know this. */
+static bool opdi_cu_lt_describe(const opdi_cu_lt &p, cublasLtMatmulDesc_t d) {
+    bool good = opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_EPILOGUE, p.epilogue);
+    if (p.bias) {
+        good = good && opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias) &&
+            opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, p.bias_type);
+    }
+    if (p.fast) { good = good && opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_FAST_ACCUM, (int8_t)1); }
+    if (p.scales[0]) {                            /* cublasLt's first factor is our second: see opdi_cu_gemm */
+        good = good && opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, (const void *)p.scales[1]) &&
+            opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, (const void *)p.scales[0]);
+    }
+    if (p.rows) {
+#if defined(OPD_CUDA_EMULATED) || (defined(CUBLAS_VERSION) && CUBLAS_VERSION >= 120900)
+        const cublasLtMatmulMatrixScale_t each = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+        good = good && opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, each) &&
+            opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, each);
+#else
+        good = false;
+#endif
+    }
+    return good;
+}
+/* Computes a product by cublasLt.  Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+static int opdi_cu_lt_run(const opdi_cu_lt &p) {
+    const opdi_cu_product *const q = p.q;
+    const float alpha = (float)p.alpha, zero = 0;
     cublasOperation_t ta, tb;
     bool turned[2] = {false, false};
     opdi_cu_biased key;
     cublasLtMatmulDescOpaque_t desc;
     cublasLtMatrixLayoutOpaque_t layouts[3];
     cublasLtMatrixLayout_t l[3] = {&layouts[0], &layouts[1], &layouts[2]};
-    cudaDataType type = CUDA_R_32F;
     void *scratch = NULL;
-    if (q->n != 1 || q->m < 2 || dtype == OPD_FLOAT64 || !opdi_cu_aligned(bias) || !opdi_cu_cuda_type(dtype, &type)) {
-        return 0;
-    }
     memset(&key, 0, sizeof key);
     (void)opdi_cu_leading(&q->a, q->m, q->k, &key.lda, &turned[0]);
     (void)opdi_cu_leading(&q->b, q->k, q->p, &key.ldb, &turned[1]);
     ta = turned[0] ? CUBLAS_OP_T : CUBLAS_OP_N; tb = turned[1] ? CUBLAS_OP_T : CUBLAS_OP_N;
-    key.m = q->m; key.k = q->k; key.p = q->p; key.ta = ta; key.tb = tb; key.type = type; key.compute = compute;
-    key.device = opdi_cu_current();
+    key.m = q->m; key.k = q->k; key.p = q->p; key.ta = ta; key.tb = tb; key.compute = p.compute;
+    for (int i = 0; i < 3; i++) { key.types[i] = p.types[i]; }
+    key.epilogue = p.epilogue; key.bias = p.bias ? (int32_t)p.bias_type + 1 : 0;
+    key.scaled = (p.scales[0] != NULL) + p.rows; key.fast = p.fast; key.device = opdi_cu_current();
     key.aligned[0] = opdi_cu_alignment(q->a.data); key.aligned[1] = opdi_cu_alignment(q->b.data);
     key.aligned[2] = opdi_cu_alignment(q->out);
     const cublasLtHandle_t h = (cublasLtHandle_t)opdi_cu_blas();            /* a handle of cuBLAS is one of cublasLt */
     if (!h) { return -1; }
-    if (cublasLtMatmulDescInit(&desc, compute, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_TRANSA, &tb, sizeof tb) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_TRANSB, &ta, sizeof ta) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) !=
-        CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias) !=
-        CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatrixLayoutInit(&layouts[0], type, (uint64_t)(turned[1] ? q->k : q->p),
+    if (cublasLtMatmulDescInit(&desc, p.compute, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS ||
+        !opdi_cu_lt_set(&desc, CUBLASLT_MATMUL_DESC_TRANSA, tb) ||
+        !opdi_cu_lt_set(&desc, CUBLASLT_MATMUL_DESC_TRANSB, ta) || !opdi_cu_lt_describe(p, &desc) ||
+        cublasLtMatrixLayoutInit(&layouts[0], p.types[1], (uint64_t)(turned[1] ? q->k : q->p),
                                  (uint64_t)(turned[1] ? q->p : q->k), key.ldb) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatrixLayoutInit(&layouts[1], type, (uint64_t)(turned[0] ? q->m : q->k),
+        cublasLtMatrixLayoutInit(&layouts[1], p.types[0], (uint64_t)(turned[0] ? q->m : q->k),
                                  (uint64_t)(turned[0] ? q->k : q->m), key.lda) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatrixLayoutInit(&layouts[2], type, (uint64_t)q->p, (uint64_t)q->m, q->p) != CUBLAS_STATUS_SUCCESS) {
+        cublasLtMatrixLayoutInit(&layouts[2], p.types[2], (uint64_t)q->p, (uint64_t)q->m, q->p) !=
+        CUBLAS_STATUS_SUCCESS) {
         return 0;
     }
     const opdi_cu_algorithm a = opdi_cu_algorithm_of(&key, h, &desc, l);
-    if (!a.there) { return 0; }
+    if (!a.there) { (void)cudaGetLastError(); return 0; }
     if (a.scratch > 0 && !(scratch = opdi_cu_scratch((int64_t)a.scratch))) { return -1; }
-    const cublasStatus_t s = cublasLtMatmul(h, &desc, &alpha32, q->b.data, l[0], q->a.data, l[1], &zero, q->out, l[2],
+    const cublasStatus_t s = cublasLtMatmul(h, &desc, &alpha, q->b.data, l[0], q->a.data, l[1], &zero, q->out, l[2],
                                             q->out, l[2], &a.algorithm, scratch, a.scratch, opdi_cu_stream());
-    if (s == CUBLAS_STATUS_NOT_SUPPORTED || s == CUBLAS_STATUS_INVALID_VALUE) { return 0; }
+    if (s == CUBLAS_STATUS_NOT_SUPPORTED || s == CUBLAS_STATUS_INVALID_VALUE) { (void)cudaGetLastError(); return 0; }
     if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasLtMatmul"); }
     OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasLtMatmul");
     return opdi_cu_debug && opdi_cu_faults() ? -1 : 1;
+}
+/* Computes out [m, p] = what `epilogue` makes of alpha * a * b + bias [p] by cublasLt, which does this before it stores
+   the product.  Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+static int opdi_cu_gemm_biased(const opdi_cu_product *q, opd_scalar_type dtype, double alpha, const void *bias,
+                               cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS) {
+    opdi_cu_lt p = opdi_cu_lt();
+    cudaDataType type = CUDA_R_32F;
+    if (q->n != 1 || q->m < 2 || dtype == OPD_FLOAT64 || !opdi_cu_aligned(bias) || !opdi_cu_cuda_type(dtype, &type)) {
+        return 0;
+    }
+    p.q = q; p.types[0] = p.types[1] = p.types[2] = p.bias_type = type;
+    p.compute = dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
+        ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    p.epilogue = epilogue; p.alpha = alpha; p.bias = bias;
+    return opdi_cu_lt_run(p);
 }
 /* Computes the product with one thread per element of the result. */
 template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, opdi_cu_acc<T> alpha,
@@ -11330,6 +11510,88 @@ static int opdi_cu_int_mm(opd_call *call) {
     }
     opd_tensor *const product = opd_mm(opd_to_dtype(a, OPD_INT32), opd_to_dtype(b, OPD_INT32));
     return product && opd_copy_(out, product) ? 0 : -1;
+}
+
+//== products whose results go on ======================================================================================
+
+/* Returns x as a contiguous tensor at a multiple of 16 bytes, or NULL and sets an error. */
+static opd_tensor *opdi_cu_blocks_lines(opd_tensor *x) {
+    opd_tensor *lines = opd_contiguous(x);
+    return lines && !opdi_cu_aligned(opdi_cu_data<void>(lines)) ? opd_clone(lines) : lines;
+}
+/* Runs linear_relu(Tensor bias, Tensor a, Tensor b) -> Tensor?: relu(a b + bias) in one kernel of cublasLt, or None if
+   it cannot do this. */
+static int opdi_cu_linear_relu(opd_call *call) {
+    opd_tensor *const bias = opd_arg_tensor(call, 0), *const a = opd_arg_tensor(call, 1),
+        *const b = opd_arg_tensor(call, 2);
+    opdi_cu_product q;
+    memset(&q, 0, sizeof q);
+    opd_tensor *const out = opdi_cu_new(OPD_INTS(opd_size(a, 0), opd_size(b, 1)), opd_dtype(a));
+    if (!out || opdi_cu_factor(a, false, &q.a, false) || opdi_cu_factor(b, true, &q.b, false)) { return -1; }
+    q.n = 1; q.m = opd_size(a, 0); q.k = opd_size(a, 1); q.p = opd_size(b, 1);
+    q.out = opdi_cu_data<void>(out);
+    const int done = q.m == 0 || q.k == 0 || q.p == 0 ? 0
+        : opdi_cu_gemm_biased(&q, opd_dtype(a), 1, opdi_cu_data<void>(bias), CUBLASLT_EPILOGUE_RELU_BIAS);
+    return done < 0 ? -1 : done ? opd_return_tensor(call, out) : opd_return_value(call, opd_value_none());
+}
+/* Computes out [m, p] of float8 factors, by tensor cores.  rows: a scale for each row and column; scales NULL: none.
+   Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+static int opdi_cu_scaled_run(opdi_cu_lt *p, opd_tensor *const *scales, bool rows, const opd_tensor *bias,
+                              opd_scalar_type out_type) {
+    const opd_scalar_type fit = out_type == OPD_FLOAT16 ? OPD_FLOAT16 : OPD_BFLOAT16;     /* the dtype of a bias */
+    if (!opdi_cu_cuda_type(out_type, &p->types[2]) || (bias && (opd_dtype(bias) != fit || !opd_is_contiguous(bias) ||
+                                                                !opdi_cu_aligned(opdi_cu_data<void>(bias))))) {
+        return 0;
+    }
+    p->rows = rows;
+    p->bias = bias ? opdi_cu_data<const void>(bias) : NULL;
+    p->epilogue = bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    p->bias_type = fit == OPD_FLOAT16 ? CUDA_R_16F : CUDA_R_16BF;
+    for (int i = 0; i < 2; i++) { p->scales[i] = scales ? opdi_cu_data<const float>(scales[i]) : NULL; }
+    return opdi_cu_lt_run(*p);
+}
+/* Runs scaled_mm(Tensor a, Tensor b, Tensor left, Tensor right, Tensor? bias, int kinds, int dtype, bool fast) ->
+   Tensor?: the product of matrices of float8, which are given as bytes, times the scales `left` (one, or one for each
+   row of a) and `right` (one, or one for each column of b), plus the bias.  kinds: bit 0 says that a is float8_e5m2,
+   otherwise float8_e4m3fn; bit 1 says this of b.  None if cublasLt cannot do this. */
+static int opdi_cu_scaled_mm(opd_call *call) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *turned, *scales[2], *const bias = opd_arg_tensor(call, 4), *out, *work;
+    const int64_t m = opd_size(a, 0), k = opd_size(a, 1), n = opd_size(opd_arg_tensor(call, 1), 1),
+        kinds = opd_arg_int(call, 5);
+    const opd_scalar_type type = (opd_scalar_type)opd_arg_int(call, 6);
+    opdi_cu_product q;
+    opdi_cu_lt p = opdi_cu_lt();
+    memset(&q, 0, sizeof q);
+    for (int i = 0; i < 2; i++) {
+        if (!(scales[i] = opdi_cu_as(opd_arg_tensor(call, 2 + i), OPD_FLOAT32))) { return -1; }
+    }
+    const bool rows = opd_numel(scales[0]) > 1 || opd_numel(scales[1]) > 1;
+    cudaDataType known;
+    if (m == 0 || k == 0 || k % 16 || n % 16 || n == 0 || m > INT32_MAX || k > INT32_MAX || n > INT32_MAX ||
+        kinds == 3 || type == OPD_FLOAT64 || !opdi_cu_cuda_type(type, &known)) {
+        return opd_return_value(call, opd_value_none());
+    }
+    a = opdi_cu_blocks_lines(a);
+    turned = a ? opdi_cu_blocks_lines(opd_t(opd_arg_tensor(call, 1))) : NULL;
+    if (!turned || !(out = opdi_cu_new(OPD_INTS(m, n), type))) { return -1; }
+    q.n = 1; q.m = m; q.k = k; q.p = n;
+    const opdi_cu_matrix left = {opdi_cu_data<const void>(a), 0, k, 1};
+    const opdi_cu_matrix right = {opdi_cu_data<const void>(turned), 0, 1, k};
+    q.a = left; q.b = right; q.out = opdi_cu_data<void>(out);
+    p.q = &q; p.alpha = 1; p.compute = CUBLAS_COMPUTE_32F; p.fast = opd_arg_bool(call, 7);
+    p.types[0] = kinds & 1 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3; p.types[1] = kinds & 2 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
+    const bool both = opd_numel(scales[0]) == m && opd_numel(scales[1]) == n;
+    int done = !rows || both ? opdi_cu_scaled_run(&p, scales, rows, bias, type) : 0;
+    if (done < 0) { return -1; }
+    if (done) { return opd_return_tensor(call, out); }
+    if (!(work = opdi_cu_new(OPD_INTS(m, n), OPD_FLOAT32))) { return -1; }    /* scales by other kernels */
+    q.out = opdi_cu_data<void>(work);
+    done = opdi_cu_scaled_run(&p, NULL, false, NULL, OPD_FLOAT32);
+    if (done <= 0) { return done < 0 ? -1 : opd_return_value(call, opd_value_none()); }
+    work = opd_mul(opd_mul(work, opd_reshape(scales[0], OPD_INTS(-1, 1))), opd_reshape(scales[1], OPD_INTS(1, -1)));
+    if (bias) { work = opd_add(work, opd_to_dtype(opd_reshape(bias, OPD_INTS(-1)), OPD_FLOAT32)); }
+    work = opd_to_dtype(work, type);
+    return work ? opd_return_tensor(call, work) : -1;
 }
 
 static const opdi_cu_registration opdi_cu_table_matmul[] = {
@@ -11819,11 +12081,6 @@ static void opdi_cu_blocks_read(const opd_tensor *t, opdi_cu_blocks_of *w, bool 
     if (parts >= 0) { w->bits = parts % 8 + 1; w->zero = (parts & 8) != 0; }
     *across = row == 0;
 }
-/* Returns x as a contiguous tensor at a multiple of 16 bytes, or NULL and sets an error. */
-static opd_tensor *opdi_cu_blocks_lines(opd_tensor *x) {
-    opd_tensor *lines = opd_contiguous(x);
-    return lines && !opdi_cu_aligned(opdi_cu_data<void>(lines)) ? opd_clone(lines) : lines;
-}
 /* Computes the part of y = x w, or of y = x wT if `back` is false, for `count` rows of the weight, as floats.  In x w,
    it is added to the parts before.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_blocks_piece(opd_scalar_type dtype, const opdi_cu_blocks_of &w, bool back, opd_tensor *x,
@@ -11995,6 +12252,266 @@ static int opdi_cu_stored_convert(void *, int index, opd_tensor *dst, opd_tensor
     const opdi_cu_on device(index);
     return opd_dtype_block(opd_dtype(src), NULL) > 1 ? opdi_cu_decode(dst, src) : opdi_cu_float8(dst, src);
 }
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:fft         discrete Fourier transforms
+//
+//  cuFFT computes them.  It is loaded when the first transform runs; without it, transforms run on the CPU.  The dims
+//  of a transform become the last ones of a contiguous tensor.  The plans of cuFFT that were used last are kept, and
+//  not destroyed at the end of the program.
+//----------------------------------------------------------------------------------------------------------------------
+
+#define OPDI_CU_FFT_FUNCTIONS(X) \
+    X(Create, (int *plan)) \
+    X(Destroy, (int plan)) \
+    X(SetStream, (int plan, cudaStream_t stream)) \
+    X(SetAutoAllocation, (int plan, int on)) \
+    X(SetWorkArea, (int plan, void *work)) \
+    X(MakePlanMany64, (int plan, int rank, long long *n, long long *inembed, long long istride, long long idist, \
+                       long long *onembed, long long ostride, long long odist, int type, long long batch, \
+                       size_t *bytes)) \
+    X(ExecC2C, (int plan, void *in, void *out, int direction)) \
+    X(ExecZ2Z, (int plan, void *in, void *out, int direction)) \
+    X(ExecR2C, (int plan, void *in, void *out)) \
+    X(ExecD2Z, (int plan, void *in, void *out)) \
+    X(ExecC2R, (int plan, void *in, void *out)) \
+    X(ExecZ2D, (int plan, void *in, void *out))
+#define OPDI_CU_FFT_MEMBER(name, parameters) int (*name) parameters;
+static struct opdi_cu_fft_functions { OPDI_CU_FFT_FUNCTIONS(OPDI_CU_FFT_MEMBER) } opdi_cu_fft;
+static std::mutex opdi_cu_fft_lock;
+static int opdi_cu_fft_state;                     /* 0: not yet loaded, 1: loaded, -1: it cannot be loaded */
+
+/* Loads a library: the file that the environment variable `variable` names, or else the first of `names` that there is.
+   Returns NULL if there is none, or if loading code is forbidden. */
+static void *opdi_cu_library(const char *variable, const char *const *names, int n) {
+    const char *const given = getenv(variable);
+    void *library = NULL;
+    if (opd_code_forbidden(variable)) { opd_error_clear(); return NULL; }
+    if (given && *given) { return dlopen(given, RTLD_NOW | RTLD_LOCAL); }
+#if defined(OPD_CUDA_EMULATED)
+    n = 0;                                        /* a real library would look for a GPU */
+#endif
+    for (int i = 0; i < n && !library; i++) { library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL); }
+    return library;
+}
+/* Returns whether cuFFT is there; loads it if nobody has tried yet. */
+static bool opdi_cu_fft_there() {
+    static const char *const names[] = {"libcufft.so.12", "libcufft.so.11", "libcufft.so"};
+    std::lock_guard<std::mutex> guard(opdi_cu_fft_lock);
+    bool whole = true;
+    if (opdi_cu_fft_state) { return opdi_cu_fft_state > 0; }
+    void *const library = opdi_cu_library("OPD_CUFFT", names, 3);
+#define OPDI_CU_FFT_TAKE(name, parameters) { \
+        void *const found = library ? dlsym(library, "cufft" #name) : NULL; \
+        memcpy(&opdi_cu_fft.name, &found, sizeof found); \
+        whole = whole && found; \
+    }
+    OPDI_CU_FFT_FUNCTIONS(OPDI_CU_FFT_TAKE)
+    opdi_cu_fft_state = whole ? 1 : -1;
+    return whole;
+}
+enum {                                            /* cuFFT's names are cufftType and the directions */
+    OPDI_CU_R2C = 0x2a, OPDI_CU_C2R = 0x2c, OPDI_CU_C2C = 0x29, OPDI_CU_D2Z = 0x6a, OPDI_CU_Z2D = 0x6c,
+    OPDI_CU_Z2Z = 0x69,
+    OPDI_CU_FORWARD = -1, OPDI_CU_INVERSE = 1, OPDI_CU_FFT_KEPT = 128
+};
+/* A transform over the last `rank` dims of a contiguous tensor; n: their sizes, of the real tensor if one is real. */
+struct opdi_cu_fft_key {
+    int64_t rank, n[3], batch, type, device;
+    bool operator==(const opdi_cu_fft_key &o) const { return memcmp(this, &o, sizeof o) == 0; }
+};
+struct opdi_cu_fft_plan { opdi_cu_fft_key key; int plan; size_t bytes; };
+static std::vector<opdi_cu_fft_plan> *opdi_cu_fft_plans;      /* the last used one first */
+static int opdi_cu_fft_failed(int rc, const char *what) {
+    (void)cudaGetLastError();
+    return opd_fail(rc == 2 ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "cuFFT error %d in %s", rc, what);
+}
+/* Returns the plan of a transform, or NULL and sets an error.  The caller holds the lock. */
+static const opdi_cu_fft_plan *opdi_cu_fft_plan_of(const opdi_cu_fft_key &key) {
+    if (!opdi_cu_fft_plans) { opdi_cu_fft_plans = new std::vector<opdi_cu_fft_plan>(); }
+    std::vector<opdi_cu_fft_plan> &all = *opdi_cu_fft_plans;
+    for (size_t i = 0; i < all.size(); i++) {
+        if (all[i].key == key) {
+            std::rotate(all.begin(), all.begin() + (ptrdiff_t)i, all.begin() + (ptrdiff_t)i + 1);
+            return &all[0];
+        }
+    }
+    opdi_cu_fft_plan made = {key, 0, 0};
+    long long n[3] = {key.n[0], key.n[1], key.n[2]};
+    int rc = opdi_cu_fft.Create(&made.plan);
+    if (rc) { (void)opdi_cu_fft_failed(rc, "cufftCreate"); return NULL; }
+    rc = opdi_cu_fft.SetAutoAllocation(made.plan, 0);
+    if (!rc) {
+        rc = opdi_cu_fft.MakePlanMany64(made.plan, (int)key.rank, n, NULL, 1, 0, NULL, 1, 0, (int)key.type, key.batch,
+                                        &made.bytes);
+    }
+    if (rc) {
+        (void)opdi_cu_fft.Destroy(made.plan);
+        (void)opdi_cu_fft_failed(rc, "cufftMakePlanMany64");
+        return NULL;
+    }
+    if (all.size() == OPDI_CU_FFT_KEPT) { (void)opdi_cu_fft.Destroy(all.back().plan); all.pop_back(); }
+    all.insert(all.begin(), made);
+    return &all[0];
+}
+/* Transforms the last `rank` dims of `in`, contiguous and of at least one element, to `out`.  `real` has the sizes of
+   the real tensor if one is real.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_fft_run(opd_tensor *in, opd_tensor *out, opd_tensor *real, int rank, int type, bool inverse) {
+    opdi_cu_fft_key key;
+    memset(&key, 0, sizeof key);
+    key.rank = rank; key.type = type; key.device = opdi_cu_current(); key.batch = 1;
+    for (int i = 0; i < opd_ndim(real); i++) {
+        const int at = i - (opd_ndim(real) - rank);
+        if (at < 0) { key.batch *= opd_size(real, i); } else { key.n[at] = opd_size(real, i); }
+    }
+    std::lock_guard<std::mutex> guard(opdi_cu_fft_lock);
+    const opdi_cu_fft_plan *const p = opdi_cu_fft_plan_of(key);
+    if (!p) { return -1; }
+    void *const work = p->bytes ? opdi_cu_scratch((int64_t)p->bytes) : NULL, *const x = opdi_cu_data<void>(in),
+        *const y = opdi_cu_data<void>(out);
+    if (!x || !y || (p->bytes && !work)) { return -1; }
+    int rc = opdi_cu_fft.SetStream(p->plan, opdi_cu_stream());
+    if (!rc && work) { rc = opdi_cu_fft.SetWorkArea(p->plan, work); }
+    if (!rc) {
+        const int direction = inverse ? OPDI_CU_INVERSE : OPDI_CU_FORWARD;
+        rc = type == OPDI_CU_C2C ? opdi_cu_fft.ExecC2C(p->plan, x, y, direction)
+            : type == OPDI_CU_Z2Z ? opdi_cu_fft.ExecZ2Z(p->plan, x, y, direction)
+            : type == OPDI_CU_R2C ? opdi_cu_fft.ExecR2C(p->plan, x, y)
+            : type == OPDI_CU_D2Z ? opdi_cu_fft.ExecD2Z(p->plan, x, y)
+            : type == OPDI_CU_C2R ? opdi_cu_fft.ExecC2R(p->plan, x, y) : opdi_cu_fft.ExecZ2D(p->plan, x, y);
+    }
+    if (rc) { return opdi_cu_fft_failed(rc, "a transform"); }
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cuFFT");
+    return 0;
+}
+/* x = x * scale, for n numbers. */
+template <typename T> __global__ void opdi_cu_fft_scale(T *x, T scale, int64_t n) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) { x[i] *= scale; }
+}
+static int opdi_cu_fft_scaled(opd_tensor *t, double scale) {
+    const bool wide = opd_dtype(t) == OPD_COMPLEX128 || opd_dtype(t) == OPD_FLOAT64;
+    const int64_t n = opd_numel(t) * (opd_dtype_is_complex(opd_dtype(t)) ? 2 : 1);
+    if (scale == 1) { return 0; }
+    return wide ? opdi_cu_launch(opdi_cu_fft_scale<double>, opdi_cu_grid(n, 256), dim3(256), 0, opdi_cu_data<double>(t),
+                                 scale, n)
+                : opdi_cu_launch(opdi_cu_fft_scale<float>, opdi_cu_grid(n, 256), dim3(256), 0, opdi_cu_data<float>(t),
+                                 (float)scale, n);
+}
+/* Sets order to the dims of t, the `count` dims of the transform last.  Returns false if there is no cuFFT, or if it
+   does not take the transform. */
+static bool opdi_cu_fft_order(const opd_tensor *t, opd_ints dims, int64_t *order) {
+    const int nd = opd_ndim(t), count = (int)dims.n;
+    bool used[OPD_MAX_DIMS] = {false};
+    int at = 0;
+    if (count < 1 || count > 3 || nd < 1 || opd_numel(t) == 0 || !opdi_cu_fft_there()) { return false; }
+    for (int i = 0; i < count; i++) {
+        const int64_t d = dims.data[i] < 0 ? dims.data[i] + nd : dims.data[i];
+        if (d < 0 || d >= nd || used[d]) { return false; }
+        used[d] = true;
+        order[nd - count + i] = d;
+    }
+    for (int d = 0; d < nd; d++) { if (!used[d]) { order[at++] = d; } }
+    return true;
+}
+/* Moves the dims of t back from `order`. */
+static opd_tensor *opdi_cu_fft_back(opd_tensor *t, const int64_t *order) {
+    int64_t back[OPD_MAX_DIMS];
+    for (int i = 0; i < opd_ndim(t); i++) { back[order[i]] = i; }
+    return opd_permute(t, opd_ints_of(back, opd_ndim(t)));
+}
+static double opdi_cu_fft_factor(const opd_tensor *real, int rank, int64_t norm) {
+    double n = 1;
+    for (int i = 1; i <= rank; i++) { n *= (double)opd_size(real, -i); }
+    return norm == 0 ? 1 : norm == 1 ? 1 / sqrt(n) : 1 / n;
+}
+/* Returns t with its dims in `order` as a new contiguous tensor, which a transform may overwrite. */
+static opd_tensor *opdi_cu_fft_moved(opd_tensor *t, const int64_t *order) {
+    opd_tensor *const moved = opd_permute(t, opd_ints_of(order, opd_ndim(t)));
+    opd_tensor *const copy = moved ? opdi_cu_new(opd_ints_of(opd_sizes(moved), opd_ndim(t)), opd_dtype(t)) : NULL;
+    return copy && opd_copy_(copy, moved) ? copy : NULL;
+}
+/* y = x as complex numbers. */
+template <typename T> __global__ void opdi_cu_fft_widen(const T *x, T *y, int64_t n) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        y[2 * i] = x[i];
+        y[2 * i + 1] = 0;
+    }
+}
+/* _fft_c2c */
+static int opdi_cu_fft_c2c(opd_call *call) {
+    opd_tensor *const self = opd_arg_tensor(call, 0), *x, *out;
+    const opd_ints dims = opd_arg_ints(call, 1);
+    int64_t order[OPD_MAX_DIMS];
+    if (!opd_dtype_is_complex(opd_dtype(self)) || !opdi_cu_fft_order(self, dims, order)) {
+        return opd_cpu_fallback(call);
+    }
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (!(x = opdi_cu_fft_moved(self, order)) ||
+        opdi_cu_fft_run(x, x, x, (int)dims.n, opd_dtype(x) == OPD_COMPLEX128 ? OPDI_CU_Z2Z : OPDI_CU_C2C,
+                        !opd_arg_bool(call, 3)) ||
+        opdi_cu_fft_scaled(x, opdi_cu_fft_factor(x, (int)dims.n, opd_arg_int(call, 2)))) { return -1; }
+    return opd_copy_(out, opdi_cu_fft_back(x, order)) ? 0 : -1;
+}
+/* _fft_r2c: if the whole result is wanted, a transform of complex numbers. */
+static int opdi_cu_fft_r2c(opd_call *call) {
+    opd_tensor *const self = opd_arg_tensor(call, 0), *x, *y, *out;
+    const opd_ints dims = opd_arg_ints(call, 1);
+    const bool wide = opd_dtype(self) == OPD_FLOAT64, half = opd_arg_bool(call, 3);
+    const opd_scalar_type type = wide ? OPD_COMPLEX128 : OPD_COMPLEX64;
+    int64_t order[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS];
+    const int nd = opd_ndim(self), rank = (int)dims.n;
+    if ((opd_dtype(self) != OPD_FLOAT32 && !wide) || !opdi_cu_fft_order(self, dims, order)) {
+        return opd_cpu_fallback(call);
+    }
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (!(x = opdi_cu_fft_moved(self, order))) { return -1; }
+    memcpy(sizes, opd_sizes(x), (size_t)nd * sizeof *sizes);
+    if (half) { sizes[nd - 1] = sizes[nd - 1] / 2 + 1; }
+    if (!(y = opdi_cu_new(opd_ints_of(sizes, nd), type))) { return -1; }
+    const dim3 grid = opdi_cu_grid(opd_numel(x), 256);
+    if (half ? opdi_cu_fft_run(x, y, x, rank, wide ? OPDI_CU_D2Z : OPDI_CU_R2C, false)
+        : (wide ? opdi_cu_launch(opdi_cu_fft_widen<double>, grid, dim3(256), 0, opdi_cu_data<const double>(x),
+                                 opdi_cu_data<double>(y), opd_numel(x))
+                : opdi_cu_launch(opdi_cu_fft_widen<float>, grid, dim3(256), 0, opdi_cu_data<const float>(x),
+                                 opdi_cu_data<float>(y), opd_numel(x))) ||
+            opdi_cu_fft_run(y, y, y, rank, wide ? OPDI_CU_Z2Z : OPDI_CU_C2C, false)) { return -1; }
+    if (opdi_cu_fft_scaled(y, opdi_cu_fft_factor(x, rank, opd_arg_int(call, 2)))) { return -1; }
+    return opd_copy_(out, opdi_cu_fft_back(y, order)) ? 0 : -1;
+}
+/* _fft_c2r: the other dims are transformed before the last, because cuFFT wants a half of a whole Hermitian tensor. */
+static int opdi_cu_fft_c2r(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *x, *y, *out;
+    const opd_ints dims = opd_arg_ints(call, 1);
+    const bool wide = opd_dtype(self) == OPD_COMPLEX128;
+    const int64_t points = opd_arg_int(call, 3);
+    int64_t order[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS];
+    const int nd = opd_ndim(self), rank = (int)dims.n;
+    double factor = 1;
+    if (!opd_dtype_is_complex(opd_dtype(self)) || !opdi_cu_fft_order(self, dims, order)) {
+        return opd_cpu_fallback(call);
+    }
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0) { return 0; }
+    self = opd_narrow(self, (int)order[nd - 1], 0, points / 2 + 1);
+    if (rank > 1 && self) { self = opd_fft_c2c(self, opd_ints_of(dims.data, rank - 1), 0, false); }
+    if (!self || !(x = opdi_cu_fft_moved(self, order))) { return -1; }
+    memcpy(sizes, opd_sizes(x), (size_t)nd * sizeof *sizes);
+    sizes[nd - 1] = points;
+    if (!(y = opdi_cu_new(opd_ints_of(sizes, nd), wide ? OPD_FLOAT64 : OPD_FLOAT32))) { return -1; }
+    factor = opdi_cu_fft_factor(y, rank, opd_arg_int(call, 2));
+    if (opdi_cu_fft_run(x, y, y, 1, wide ? OPDI_CU_Z2D : OPDI_CU_C2R, true) || opdi_cu_fft_scaled(y, factor)) {
+        return -1;
+    }
+    return opd_copy_(out, opdi_cu_fft_back(y, order)) ? 0 : -1;
+}
+
+static const opdi_cu_registration opdi_cu_table_fft[] = {
+    {"_fft_c2c", opdi_cu_fft_c2c}, {"_fft_r2c", opdi_cu_fft_r2c}, {"_fft_c2r", opdi_cu_fft_c2r},
+    {NULL, NULL}};
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:convolution convolution
 //
@@ -14159,10 +14676,10 @@ __device__ __forceinline__ uint32_t opdi_cu_at_kept_bits(const opdi_cu_attention
     }
     return bits;
 }
-/* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask, if there is one; SURE: there is one.  If
-   BY_KEY, s is [16 keys, 16 rows].  `at` is the place of the head in the mask.  For rows and keys that do not exist,
-   adds some number of the mask. */
-template <class M, bool BY_KEY, bool SURE>
+/* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask, if there is one; SURE: there is one; TEXTS:
+   there may be texts.  If BY_KEY, s is [16 keys, 16 rows].  `at` is the place of the head in the mask.  For rows and
+   keys that do not exist, adds some number of the mask. */
+template <class M, bool BY_KEY, bool SURE, bool TEXTS = true>
 __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int64_t at, typename M::S &s, int row0,
                                                  int key0, float scale) {
     const int64_t same = BY_KEY ? a.mask.key : a.mask.row;        /* 0: the two rows of s in a lane share numbers */
@@ -14170,7 +14687,7 @@ __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int
     OPDI_CU_UNROLL
     for (int i = 0; i < 8; i++) {
         const int row = row0 + (BY_KEY ? M::column(i) : M::row(i)), key = key0 + (BY_KEY ? M::row(i) : M::column(i));
-        if (!SURE && a.mask.kind < 0) { m[i] = a.texts.at && !opdi_cu_at_seen(a, row, key) ? -INFINITY : 0; }
+        if (!SURE && a.mask.kind < 0) { m[i] = TEXTS && a.texts.at && !opdi_cu_at_seen(a, row, key) ? -INFINITY : 0; }
         else if (M::of_two(i) && same == 0) { m[i] = m[i ^ 2]; }
         else {
             const int64_t r = row < a.rows ? row : 0, k = key < a.keys ? key : 0;
@@ -14292,13 +14809,14 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
     constexpr bool HELD = D <= 128;               /* q stays in registers */
-    typename std::conditional<MASKED, opdi_cu_attention, const opdi_cu_attention &>::type a = all_of;
+    constexpr bool TEXTS = MASKED && D * KEYS < 256 * 32;         /* more keys: a lane has no registers for texts */
+    typename std::conditional<TEXTS, opdi_cu_attention, const opdi_cu_attention &>::type a = all_of;
     int64_t text[2];
     int first = 0;
-    if constexpr (MASKED) {
+    if constexpr (TEXTS) {
         if (a.texts.at && (first = opdi_cu_at_text<T, false>(a, ROWS, &text[0], &text[1])) < 0) { return; }
     }
-    const bool texts = MASKED && a.texts.at;
+    const bool texts = TEXTS && a.texts.at;
     const float scale = a.scale * 1.44269504f, of_exps = MASKED ? 1 : scale;          /* log2(e) */
     T *qs = reinterpret_cast<T *>(scratch), *kv = qs + TILES * TILE;          /* rows of q; twice the rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
@@ -14373,7 +14891,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         for (int t = 0; t < TILES; t++) {
             OPDI_CU_UNROLL
             for (int n = 0; n < KEYS / 16 && MASKED; n++) {
-                opdi_cu_mask_add<M, false, false>(a, masked, s[t][n], mine + t * 16, base + n * 16, scale);
+                opdi_cu_mask_add<M, false, false, TEXTS>(a, masked, s[t][n], mine + t * 16, base + n * 16, scale);
             }
             opdi_cu_attention_exps<M, KEYS>(a, s[t], base, mine + t * 16, of_exps, most[t], total[t], sum[t], D / 16);
             OPDI_CU_UNROLL
@@ -14632,11 +15150,11 @@ opdi_cu_attention_float_kernel(const __grid_constant__ opdi_cu_attention a) {
 //  factor of the next product.  For depths over 128, a lane has too few registers for dk and dv, so that the third
 //  kernel runs twice.
 
-/* Unrolls the following loop, unless D is over 128: then a lane has no registers for it. */
+/* Unrolls the following loop if its first factors stay in registers: otherwise a lane has no registers for it. */
 #if defined(OPD_CUDA_EMULATED)
 #define OPDI_CU_UNROLL_IF_HELD
 #else
-#define OPDI_CU_UNROLL_IF_HELD _Pragma("unroll (D > 128 ? 1 : 8)")
+#define OPDI_CU_UNROLL_IF_HELD _Pragma("unroll (HELD ? 8 : 1)")
 #endif
 struct opdi_cu_at_back {
     opdi_cu_attention a;                          /* out and lse: the results of attention */
@@ -15527,7 +16045,7 @@ static void opdi_cu_attention_pack(opdi_cu_attention *a, int64_t *heads) {
 }
 template <typename T> static int opdi_cu_attention_run(opdi_cu_attention a, int64_t batch, int64_t heads) {
     opdi_cu_attention_pack(&a, &heads);
-    const bool room = opdi_cu_at_shared(256, 1, 32) <= opdi_cu_shared_most();
+    const bool room = opdi_cu_at_shared(256, 1, 32) <= opdi_cu_shared_most() && !a.texts.at;
     const bool few = a.rows <= OPDI_CU_AT_ROWS || opdi_cu_attention_masked(a);
     return a.depth > 128 && room ? opdi_cu_attention_launch<T, 256, 1, 32>(&a, batch, heads)
         : a.depth > 128 ? opdi_cu_attention_launch<T, 256, 1, 16>(&a, batch, heads)
@@ -15768,7 +16286,7 @@ static opd_tensor *opdi_cu_attention_seed(int64_t weights) {
 static int opdi_cu_attention_dropout(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2), *out, *lse;
     const double p = opd_arg_double(call, 4), scale = opd_arg_double(call, 6);
-    if (!opdi_cu_attention_fits(q, k, scale, false, true)) {
+    if (!opdi_cu_attention_fits(q, k, scale, false, true) || !opdi_cu_attention_fits(q, k, scale, true, true)) {
         for (int i = 0; i < 3; i++) { if (opd_return_value(call, opd_value_none())) { return -1; } }
         return 0;
     }
@@ -17135,15 +17653,21 @@ static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
     opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_filters, opdi_cu_table_losses,
     opdi_cu_table_ctc, opdi_cu_table_distances, opdi_cu_table_matmul,
+    opdi_cu_table_fft,
     opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
 /* Operators that only the library itself calls, of namespace opd_cuda: their schemas and kernels. */
 typedef struct opdi_cu_own { const char *name, *schema; opd_kernel kernel; } opdi_cu_own;
 static const opdi_cu_own opdi_cu_own_rows[] = {
     {"list_norm", "list_norm(Tensor[] self, float order) -> Tensor", opdi_cu_list_norm},
-    {"rms_norm", "rms_norm(Tensor x, Tensor? w, int n, float eps) -> (Tensor, Tensor)", opdi_cu_rms_norm},
-    {"rms_norm_backward", "rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need) -> (Tensor, "
-     "Tensor)", opdi_cu_rms_norm_backward},
+    {"rms_norm", "rms_norm(Tensor x, Tensor? w, int n, float eps, Tensor? r) -> (Tensor, Tensor, Tensor)",
+     opdi_cu_rms_norm},
+    {"rms_norm_backward", "rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need, Tensor? r) "
+     "-> (Tensor, Tensor)", opdi_cu_rms_norm_backward},
+    {"linear_relu", "linear_relu(Tensor bias, Tensor a, Tensor b) -> Tensor", opdi_cu_linear_relu},
+    {"scaled_mm", "scaled_mm(Tensor a, Tensor b, Tensor left, Tensor right, Tensor? bias, int kinds, int dtype, bool "
+     "fast) -> Tensor", opdi_cu_scaled_mm},
+    {"rotary", "rotary(Tensor x, Tensor cos, Tensor sin, bool next, bool back) -> Tensor", opdi_cu_rotary_run},
     {"cross_entropy", "cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor)",
      opdi_cu_cross_entropy},
     {"cross_entropy_backward", "cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, "

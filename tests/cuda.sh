@@ -13,7 +13,7 @@ set -u
 
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
 cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
-cuda_emulated_unusable cuda_emulated_ranges cuda_emulated_models cuda_emulated_llama cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
+cuda_emulated_unusable cuda_emulated_ranges cuda_emulated_models cuda_emulated_llama cuda_emulated_less_shared cuda_emulated_older_cublaslt cuda_emulated_fft cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
 cuda_emulated_sanitized cuda_emulated_compiled cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_atomics cuda_without_plugin cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
@@ -169,6 +169,26 @@ check_cuda_emulated_llama() {
     "$tmp/llama" --device cuda --check "$golden"/gguf/llama_Q4_K_M.gguf \
         "$golden"/llama/llama_Q4_0_moe.gguf >"$tmp/llama.log" 2>&1 || cat "$tmp/llama.log"
     [ "$(grep -c ': tokens ok, exact ok, rounded ok' "$tmp/llama.log")" = 2 ] || echo 'not all models'
+}
+# GPUs with less shared memory for a block, as 7.5 and 8.6 have: the kernels with smaller tiles run.
+check_cuda_emulated_less_shared() {
+    emulated
+    for bytes in 65536 101376; do OPD_EMU_SHARED=$bytes CHECK_PART=2 ran "$tmp/emulated" attention aten::convolution aten::mm; done
+}
+# A cublasLt without scales for rows, and a GPU without tensor cores for floats of 8 bits.
+check_cuda_emulated_older_cublaslt() {
+    emulated
+    OPD_EMU_LT_OLD=1 ran "$tmp/emulated" products_of_float8
+    OPD_EMU_LT_NO_EIGHT=1 ran "$tmp/emulated" products_of_float8
+}
+# Transforms by an emulated cuFFT; errors of it; and a machine without cuFFT, where they run on the CPU.
+check_cuda_emulated_fft() {
+    emulated
+    quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/cufft.cpp" -o "$tmp/cufft.so"
+    OPD_CUFFT="$tmp/cufft.so" OPD_TEST_CUFFT=1 ran "$tmp/emulated" fft stft
+    OPD_CUFFT="$tmp/cufft.so" OPD_EMU_CUFFT_FAILS=5 OPD_TEST_CUFFT='cuFFT error 5 in cufftMakePlanMany64' ran "$tmp/emulated" cufft_that_fails
+    OPD_CUFFT="$tmp/cufft.so" OPD_EMU_CUFFT_FAILS=2 OPD_TEST_CUFFT='cuFFT error 2 in cufftMakePlanMany64' ran "$tmp/emulated" cufft_that_fails
+    OPD_CUFFT=libm.so.6 ran "$tmp/emulated" fft_of_all_kinds
 }
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16.
 check_cuda_emulated_compiled_for_older() { emulated; OPD_EMU_COMPILED=75 ran "$tmp/emulated" aten::convolution; }

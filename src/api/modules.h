@@ -209,6 +209,22 @@ OPD_NEW int opd_audit_compare(const char *path, const char *other, char *text, s
 OPD_NEW opd_tensor *opd_varlen_attention(opd_tensor *query, opd_tensor *key, opd_tensor *value, opd_tensor *offsets_q,
                                          opd_tensor *offsets_k, int64_t window_left, int64_t window_right,
                                          opd_value scale);
+/* Returns x [..., features] with pairs of features turned by angles (rotary position embedding), in the dtype of x:
+   (a, b) becomes (a cos - b sin, a sin + b cos).  cosines and sines are floats [..., half], whose other dims broadcast
+   to the ones of x; half is at most half of the features.  interleaved: if true, pair i are the features 2 i
+   and 2 i + 1, otherwise i and half + i, for i below half; other features stay as they are.  Computes in float32 (for
+   float64: in float64) and rounds once.  On a GPU, one kernel does all the work.  Returns NULL and sets an error if
+   dtypes or sizes do not fit.  The innermost scope owns the result.  Any thread may call this.
+   Follows apply_rotary_emb of the package flash-attn. */
+OPD_NEW opd_tensor *opd_rotary_embedding(opd_tensor *x, opd_tensor *cosines, opd_tensor *sines, bool interleaved);
+/* Returns rms_norm(x + residual, normalized_shape, weight, eps), and sets *sum to x + residual, with which a
+   transformer goes on; sum may be NULL.  x and residual are floats whose sizes broadcast.  normalized_shape: the sizes
+   of the last dims, over which the mean square is taken.  weight: of this shape, or NULL.  eps: opd_value_none() for
+   the smallest step of the dtype at 1.  On a GPU, one kernel does all the work, and one kernel the derivative by x and
+   residual.  Returns NULL and sets an error, and *sum to NULL, if sizes or dtypes do not fit.  The innermost scope owns
+   the results.  Any thread may call this.  Follows torch.nn.functional.rms_norm after torch.add. */
+OPD_NEW opd_tensor *opd_add_rms_norm(opd_tensor *x, opd_tensor *residual, opd_ints normalized_shape, opd_tensor *weight,
+                                     opd_value eps, opd_tensor **sum);
 
 /* Quantising: these functions replace float weights by weights of 8 or 4 bits.  The text `how` says how, in words with
    commas between them:

@@ -133,10 +133,10 @@ __device__ __forceinline__ uint32_t opdi_cu_at_kept_bits(const opdi_cu_attention
     }
     return bits;
 }
-/* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask, if there is one; SURE: there is one.  If
-   BY_KEY, s is [16 keys, 16 rows].  `at` is the place of the head in the mask.  For rows and keys that do not exist,
-   adds some number of the mask. */
-template <class M, bool BY_KEY, bool SURE>
+/* Multiplies the scores s [16 rows, 16 keys] by `scale` and adds the mask, if there is one; SURE: there is one; TEXTS:
+   there may be texts.  If BY_KEY, s is [16 keys, 16 rows].  `at` is the place of the head in the mask.  For rows and
+   keys that do not exist, adds some number of the mask. */
+template <class M, bool BY_KEY, bool SURE, bool TEXTS = true>
 __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int64_t at, typename M::S &s, int row0,
                                                  int key0, float scale) {
     const int64_t same = BY_KEY ? a.mask.key : a.mask.row;        /* 0: the two rows of s in a lane share numbers */
@@ -144,7 +144,7 @@ __device__ __forceinline__ void opdi_cu_mask_add(const opdi_cu_attention &a, int
     OPDI_CU_UNROLL
     for (int i = 0; i < 8; i++) {
         const int row = row0 + (BY_KEY ? M::column(i) : M::row(i)), key = key0 + (BY_KEY ? M::row(i) : M::column(i));
-        if (!SURE && a.mask.kind < 0) { m[i] = a.texts.at && !opdi_cu_at_seen(a, row, key) ? -INFINITY : 0; }
+        if (!SURE && a.mask.kind < 0) { m[i] = TEXTS && a.texts.at && !opdi_cu_at_seen(a, row, key) ? -INFINITY : 0; }
         else if (M::of_two(i) && same == 0) { m[i] = m[i ^ 2]; }
         else {
             const int64_t r = row < a.rows ? row : 0, k = key < a.keys ? key : 0;
@@ -266,13 +266,14 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
     constexpr bool HELD = D <= 128;               /* q stays in registers */
-    typename std::conditional<MASKED, opdi_cu_attention, const opdi_cu_attention &>::type a = all_of;
+    constexpr bool TEXTS = MASKED && D * KEYS < 256 * 32;         /* more keys: a lane has no registers for texts */
+    typename std::conditional<TEXTS, opdi_cu_attention, const opdi_cu_attention &>::type a = all_of;
     int64_t text[2];
     int first = 0;
-    if constexpr (MASKED) {
+    if constexpr (TEXTS) {
         if (a.texts.at && (first = opdi_cu_at_text<T, false>(a, ROWS, &text[0], &text[1])) < 0) { return; }
     }
-    const bool texts = MASKED && a.texts.at;
+    const bool texts = TEXTS && a.texts.at;
     const float scale = a.scale * 1.44269504f, of_exps = MASKED ? 1 : scale;          /* log2(e) */
     T *qs = reinterpret_cast<T *>(scratch), *kv = qs + TILES * TILE;          /* rows of q; twice the rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
@@ -347,7 +348,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         for (int t = 0; t < TILES; t++) {
             OPDI_CU_UNROLL
             for (int n = 0; n < KEYS / 16 && MASKED; n++) {
-                opdi_cu_mask_add<M, false, false>(a, masked, s[t][n], mine + t * 16, base + n * 16, scale);
+                opdi_cu_mask_add<M, false, false, TEXTS>(a, masked, s[t][n], mine + t * 16, base + n * 16, scale);
             }
             opdi_cu_attention_exps<M, KEYS>(a, s[t], base, mine + t * 16, of_exps, most[t], total[t], sum[t], D / 16);
             OPDI_CU_UNROLL

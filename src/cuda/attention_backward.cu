@@ -12,11 +12,11 @@
 //  factor of the next product.  For depths over 128, a lane has too few registers for dk and dv, so that the third
 //  kernel runs twice.
 
-/* Unrolls the following loop, unless D is over 128: then a lane has no registers for it. */
+/* Unrolls the following loop if its first factors stay in registers: otherwise a lane has no registers for it. */
 #if defined(OPD_CUDA_EMULATED)
 #define OPDI_CU_UNROLL_IF_HELD
 #else
-#define OPDI_CU_UNROLL_IF_HELD _Pragma("unroll (D > 128 ? 1 : 8)")
+#define OPDI_CU_UNROLL_IF_HELD _Pragma("unroll (HELD ? 8 : 1)")
 #endif
 struct opdi_cu_at_back {
     opdi_cu_attention a;                          /* out and lse: the results of attention */

@@ -187,7 +187,7 @@ static void opdi_cu_attention_pack(opdi_cu_attention *a, int64_t *heads) {
 }
 template <typename T> static int opdi_cu_attention_run(opdi_cu_attention a, int64_t batch, int64_t heads) {
     opdi_cu_attention_pack(&a, &heads);
-    const bool room = opdi_cu_at_shared(256, 1, 32) <= opdi_cu_shared_most();
+    const bool room = opdi_cu_at_shared(256, 1, 32) <= opdi_cu_shared_most() && !a.texts.at;
     const bool few = a.rows <= OPDI_CU_AT_ROWS || opdi_cu_attention_masked(a);
     return a.depth > 128 && room ? opdi_cu_attention_launch<T, 256, 1, 32>(&a, batch, heads)
         : a.depth > 128 ? opdi_cu_attention_launch<T, 256, 1, 16>(&a, batch, heads)
@@ -428,7 +428,7 @@ static opd_tensor *opdi_cu_attention_seed(int64_t weights) {
 static int opdi_cu_attention_dropout(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2), *out, *lse;
     const double p = opd_arg_double(call, 4), scale = opd_arg_double(call, 6);
-    if (!opdi_cu_attention_fits(q, k, scale, false, true)) {
+    if (!opdi_cu_attention_fits(q, k, scale, false, true) || !opdi_cu_attention_fits(q, k, scale, true, true)) {
         for (int i = 0; i < 3; i++) { if (opd_return_value(call, opd_value_none())) { return -1; } }
         return 0;
     }

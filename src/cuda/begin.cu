@@ -50,6 +50,9 @@
      >>cu:detection      operators of models that detect objects in images
      >>cu:losses         losses
      >>cu:matmul         matrix products
+     >>cu:float8         conversions to and from floats of 8 bits
+     >>cu:blocks         weights in blocks of few bits
+     >>cu:fft            discrete Fourier transforms
      >>cu:convolution    convolution
      >>cu:attention      attention
      >>cu:recurrent      cells of recurrent layers
@@ -75,6 +78,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>

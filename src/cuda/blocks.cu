@@ -379,11 +379,6 @@ static void opdi_cu_blocks_read(const opd_tensor *t, opdi_cu_blocks_of *w, bool 
     if (parts >= 0) { w->bits = parts % 8 + 1; w->zero = (parts & 8) != 0; }
     *across = row == 0;
 }
-/* Returns x as a contiguous tensor at a multiple of 16 bytes, or NULL and sets an error. */
-static opd_tensor *opdi_cu_blocks_lines(opd_tensor *x) {
-    opd_tensor *lines = opd_contiguous(x);
-    return lines && !opdi_cu_aligned(opdi_cu_data<void>(lines)) ? opd_clone(lines) : lines;
-}
 /* Computes the part of y = x w, or of y = x wT if `back` is false, for `count` rows of the weight, as floats.  In x w,
    it is added to the parts before.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_blocks_piece(opd_scalar_type dtype, const opdi_cu_blocks_of &w, bool back, opd_tensor *x,

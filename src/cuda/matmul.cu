@@ -103,10 +103,11 @@ static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_sca
     OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
     return opdi_cu_debug ? opdi_cu_faults() : 0;
 }
-/* What cublasLt needs to choose an algorithm for a product with a bias, and the algorithm. */
+/* What cublasLt needs to choose an algorithm for a product, and the algorithm. */
 struct opdi_cu_biased {
     int64_t m, k, p, lda, ldb;
-    int32_t ta, tb, type, compute, device, aligned[3];            /* aligned: the addresses of a, b and out */
+    int32_t ta, tb, types[3], compute, epilogue, bias, scaled, fast, device;
+    int32_t aligned[3];                           /* the addresses of a, b and out */
     bool operator<(const opdi_cu_biased &o) const { return memcmp(this, &o, sizeof *this) < 0; }
 };
 struct opdi_cu_algorithm { bool there; cublasLtMatmulAlgo_t algorithm; size_t scratch; };
@@ -147,57 +148,103 @@ static opdi_cu_algorithm opdi_cu_algorithm_of(const opdi_cu_biased *key, cublasL
     (*opdi_cu_algorithms)[*key] = a;
     return a;
 }
-/* Computes out [m, p] = alpha * a * b + bias [p] by cublasLt, which adds the bias before it stores the product.
-   Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
-static int opdi_cu_gemm_biased(const opdi_cu_product *q, opd_scalar_type dtype, double alpha, const void *bias) {
-    const float alpha32 = (float)alpha, zero = 0;
-    const cublasComputeType_t compute = dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
-        ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
-    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+/* A product for cublasLt: out [m, p] = what the epilogue makes of alpha * a * b, with a bias [p] or NULL.  Factors of
+   float8 have scales: one number for each, or if `rows` is true, one for each row of a and each column of b. */
+struct opdi_cu_lt {
+    const opdi_cu_product *q;
+    cudaDataType types[3], bias_type;             /* of a, b and out */
+    cublasComputeType_t compute;
+    cublasLtEpilogue_t epilogue;
+    double alpha;
+    const void *bias;
+    const float *scales[2];                       /* of a and b, or NULL */
+    bool rows, fast;                              /* fast: sums of float8 with fewer bits */
+};
+template <typename V>
+static bool opdi_cu_lt_set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t a, const V &value) {
+    return cublasLtMatmulDescSetAttribute(d, a, &value, sizeof value) == CUBLAS_STATUS_SUCCESS;
+}
+/* Sets what a product has besides its factors.  Returns false if cublasLt does not know this. */
+static bool opdi_cu_lt_describe(const opdi_cu_lt &p, cublasLtMatmulDesc_t d) {
+    bool good = opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_EPILOGUE, p.epilogue);
+    if (p.bias) {
+        good = good && opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias) &&
+            opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, p.bias_type);
+    }
+    if (p.fast) { good = good && opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_FAST_ACCUM, (int8_t)1); }
+    if (p.scales[0]) {                            /* cublasLt's first factor is our second: see opdi_cu_gemm */
+        good = good && opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, (const void *)p.scales[1]) &&
+            opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, (const void *)p.scales[0]);
+    }
+    if (p.rows) {
+#if defined(OPD_CUDA_EMULATED) || (defined(CUBLAS_VERSION) && CUBLAS_VERSION >= 120900)
+        const cublasLtMatmulMatrixScale_t each = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+        good = good && opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, each) &&
+            opdi_cu_lt_set(d, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, each);
+#else
+        good = false;
+#endif
+    }
+    return good;
+}
+/* Computes a product by cublasLt.  Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+static int opdi_cu_lt_run(const opdi_cu_lt &p) {
+    const opdi_cu_product *const q = p.q;
+    const float alpha = (float)p.alpha, zero = 0;
     cublasOperation_t ta, tb;
     bool turned[2] = {false, false};
     opdi_cu_biased key;
     cublasLtMatmulDescOpaque_t desc;
     cublasLtMatrixLayoutOpaque_t layouts[3];
     cublasLtMatrixLayout_t l[3] = {&layouts[0], &layouts[1], &layouts[2]};
-    cudaDataType type = CUDA_R_32F;
     void *scratch = NULL;
-    if (q->n != 1 || q->m < 2 || dtype == OPD_FLOAT64 || !opdi_cu_aligned(bias) || !opdi_cu_cuda_type(dtype, &type)) {
-        return 0;
-    }
     memset(&key, 0, sizeof key);
     (void)opdi_cu_leading(&q->a, q->m, q->k, &key.lda, &turned[0]);
     (void)opdi_cu_leading(&q->b, q->k, q->p, &key.ldb, &turned[1]);
     ta = turned[0] ? CUBLAS_OP_T : CUBLAS_OP_N; tb = turned[1] ? CUBLAS_OP_T : CUBLAS_OP_N;
-    key.m = q->m; key.k = q->k; key.p = q->p; key.ta = ta; key.tb = tb; key.type = type; key.compute = compute;
-    key.device = opdi_cu_current();
+    key.m = q->m; key.k = q->k; key.p = q->p; key.ta = ta; key.tb = tb; key.compute = p.compute;
+    for (int i = 0; i < 3; i++) { key.types[i] = p.types[i]; }
+    key.epilogue = p.epilogue; key.bias = p.bias ? (int32_t)p.bias_type + 1 : 0;
+    key.scaled = (p.scales[0] != NULL) + p.rows; key.fast = p.fast; key.device = opdi_cu_current();
     key.aligned[0] = opdi_cu_alignment(q->a.data); key.aligned[1] = opdi_cu_alignment(q->b.data);
     key.aligned[2] = opdi_cu_alignment(q->out);
     const cublasLtHandle_t h = (cublasLtHandle_t)opdi_cu_blas();            /* a handle of cuBLAS is one of cublasLt */
     if (!h) { return -1; }
-    if (cublasLtMatmulDescInit(&desc, compute, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_TRANSA, &tb, sizeof tb) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_TRANSB, &ta, sizeof ta) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue) !=
-        CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulDescSetAttribute(&desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias) !=
-        CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatrixLayoutInit(&layouts[0], type, (uint64_t)(turned[1] ? q->k : q->p),
+    if (cublasLtMatmulDescInit(&desc, p.compute, CUDA_R_32F) != CUBLAS_STATUS_SUCCESS ||
+        !opdi_cu_lt_set(&desc, CUBLASLT_MATMUL_DESC_TRANSA, tb) ||
+        !opdi_cu_lt_set(&desc, CUBLASLT_MATMUL_DESC_TRANSB, ta) || !opdi_cu_lt_describe(p, &desc) ||
+        cublasLtMatrixLayoutInit(&layouts[0], p.types[1], (uint64_t)(turned[1] ? q->k : q->p),
                                  (uint64_t)(turned[1] ? q->p : q->k), key.ldb) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatrixLayoutInit(&layouts[1], type, (uint64_t)(turned[0] ? q->m : q->k),
+        cublasLtMatrixLayoutInit(&layouts[1], p.types[0], (uint64_t)(turned[0] ? q->m : q->k),
                                  (uint64_t)(turned[0] ? q->k : q->m), key.lda) != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatrixLayoutInit(&layouts[2], type, (uint64_t)q->p, (uint64_t)q->m, q->p) != CUBLAS_STATUS_SUCCESS) {
+        cublasLtMatrixLayoutInit(&layouts[2], p.types[2], (uint64_t)q->p, (uint64_t)q->m, q->p) !=
+        CUBLAS_STATUS_SUCCESS) {
         return 0;
     }
     const opdi_cu_algorithm a = opdi_cu_algorithm_of(&key, h, &desc, l);
-    if (!a.there) { return 0; }
+    if (!a.there) { (void)cudaGetLastError(); return 0; }
     if (a.scratch > 0 && !(scratch = opdi_cu_scratch((int64_t)a.scratch))) { return -1; }
-    const cublasStatus_t s = cublasLtMatmul(h, &desc, &alpha32, q->b.data, l[0], q->a.data, l[1], &zero, q->out, l[2],
+    const cublasStatus_t s = cublasLtMatmul(h, &desc, &alpha, q->b.data, l[0], q->a.data, l[1], &zero, q->out, l[2],
                                             q->out, l[2], &a.algorithm, scratch, a.scratch, opdi_cu_stream());
-    if (s == CUBLAS_STATUS_NOT_SUPPORTED || s == CUBLAS_STATUS_INVALID_VALUE) { return 0; }
+    if (s == CUBLAS_STATUS_NOT_SUPPORTED || s == CUBLAS_STATUS_INVALID_VALUE) { (void)cudaGetLastError(); return 0; }
     if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasLtMatmul"); }
     OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasLtMatmul");
     return opdi_cu_debug && opdi_cu_faults() ? -1 : 1;
+}
+/* Computes out [m, p] = what `epilogue` makes of alpha * a * b + bias [p] by cublasLt, which does this before it stores
+   the product.  Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+static int opdi_cu_gemm_biased(const opdi_cu_product *q, opd_scalar_type dtype, double alpha, const void *bias,
+                               cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS) {
+    opdi_cu_lt p = opdi_cu_lt();
+    cudaDataType type = CUDA_R_32F;
+    if (q->n != 1 || q->m < 2 || dtype == OPD_FLOAT64 || !opdi_cu_aligned(bias) || !opdi_cu_cuda_type(dtype, &type)) {
+        return 0;
+    }
+    p.q = q; p.types[0] = p.types[1] = p.types[2] = p.bias_type = type;
+    p.compute = dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
+        ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    p.epilogue = epilogue; p.alpha = alpha; p.bias = bias;
+    return opdi_cu_lt_run(p);
 }
 /* Computes the product with one thread per element of the result. */
 template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, opdi_cu_acc<T> alpha,
@@ -384,6 +431,88 @@ static int opdi_cu_int_mm(opd_call *call) {
     }
     opd_tensor *const product = opd_mm(opd_to_dtype(a, OPD_INT32), opd_to_dtype(b, OPD_INT32));
     return product && opd_copy_(out, product) ? 0 : -1;
+}
+
+//== products whose results go on ======================================================================================
+
+/* Returns x as a contiguous tensor at a multiple of 16 bytes, or NULL and sets an error. */
+static opd_tensor *opdi_cu_blocks_lines(opd_tensor *x) {
+    opd_tensor *lines = opd_contiguous(x);
+    return lines && !opdi_cu_aligned(opdi_cu_data<void>(lines)) ? opd_clone(lines) : lines;
+}
+/* Runs linear_relu(Tensor bias, Tensor a, Tensor b) -> Tensor?: relu(a b + bias) in one kernel of cublasLt, or None if
+   it cannot do this. */
+static int opdi_cu_linear_relu(opd_call *call) {
+    opd_tensor *const bias = opd_arg_tensor(call, 0), *const a = opd_arg_tensor(call, 1),
+        *const b = opd_arg_tensor(call, 2);
+    opdi_cu_product q;
+    memset(&q, 0, sizeof q);
+    opd_tensor *const out = opdi_cu_new(OPD_INTS(opd_size(a, 0), opd_size(b, 1)), opd_dtype(a));
+    if (!out || opdi_cu_factor(a, false, &q.a, false) || opdi_cu_factor(b, true, &q.b, false)) { return -1; }
+    q.n = 1; q.m = opd_size(a, 0); q.k = opd_size(a, 1); q.p = opd_size(b, 1);
+    q.out = opdi_cu_data<void>(out);
+    const int done = q.m == 0 || q.k == 0 || q.p == 0 ? 0
+        : opdi_cu_gemm_biased(&q, opd_dtype(a), 1, opdi_cu_data<void>(bias), CUBLASLT_EPILOGUE_RELU_BIAS);
+    return done < 0 ? -1 : done ? opd_return_tensor(call, out) : opd_return_value(call, opd_value_none());
+}
+/* Computes out [m, p] of float8 factors, by tensor cores.  rows: a scale for each row and column; scales NULL: none.
+   Returns 1, or 0 if cublasLt cannot do this, or -1 and sets an error. */
+static int opdi_cu_scaled_run(opdi_cu_lt *p, opd_tensor *const *scales, bool rows, const opd_tensor *bias,
+                              opd_scalar_type out_type) {
+    const opd_scalar_type fit = out_type == OPD_FLOAT16 ? OPD_FLOAT16 : OPD_BFLOAT16;     /* the dtype of a bias */
+    if (!opdi_cu_cuda_type(out_type, &p->types[2]) || (bias && (opd_dtype(bias) != fit || !opd_is_contiguous(bias) ||
+                                                                !opdi_cu_aligned(opdi_cu_data<void>(bias))))) {
+        return 0;
+    }
+    p->rows = rows;
+    p->bias = bias ? opdi_cu_data<const void>(bias) : NULL;
+    p->epilogue = bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    p->bias_type = fit == OPD_FLOAT16 ? CUDA_R_16F : CUDA_R_16BF;
+    for (int i = 0; i < 2; i++) { p->scales[i] = scales ? opdi_cu_data<const float>(scales[i]) : NULL; }
+    return opdi_cu_lt_run(*p);
+}
+/* Runs scaled_mm(Tensor a, Tensor b, Tensor left, Tensor right, Tensor? bias, int kinds, int dtype, bool fast) ->
+   Tensor?: the product of matrices of float8, which are given as bytes, times the scales `left` (one, or one for each
+   row of a) and `right` (one, or one for each column of b), plus the bias.  kinds: bit 0 says that a is float8_e5m2,
+   otherwise float8_e4m3fn; bit 1 says this of b.  None if cublasLt cannot do this. */
+static int opdi_cu_scaled_mm(opd_call *call) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *turned, *scales[2], *const bias = opd_arg_tensor(call, 4), *out, *work;
+    const int64_t m = opd_size(a, 0), k = opd_size(a, 1), n = opd_size(opd_arg_tensor(call, 1), 1),
+        kinds = opd_arg_int(call, 5);
+    const opd_scalar_type type = (opd_scalar_type)opd_arg_int(call, 6);
+    opdi_cu_product q;
+    opdi_cu_lt p = opdi_cu_lt();
+    memset(&q, 0, sizeof q);
+    for (int i = 0; i < 2; i++) {
+        if (!(scales[i] = opdi_cu_as(opd_arg_tensor(call, 2 + i), OPD_FLOAT32))) { return -1; }
+    }
+    const bool rows = opd_numel(scales[0]) > 1 || opd_numel(scales[1]) > 1;
+    cudaDataType known;
+    if (m == 0 || k == 0 || k % 16 || n % 16 || n == 0 || m > INT32_MAX || k > INT32_MAX || n > INT32_MAX ||
+        kinds == 3 || type == OPD_FLOAT64 || !opdi_cu_cuda_type(type, &known)) {
+        return opd_return_value(call, opd_value_none());
+    }
+    a = opdi_cu_blocks_lines(a);
+    turned = a ? opdi_cu_blocks_lines(opd_t(opd_arg_tensor(call, 1))) : NULL;
+    if (!turned || !(out = opdi_cu_new(OPD_INTS(m, n), type))) { return -1; }
+    q.n = 1; q.m = m; q.k = k; q.p = n;
+    const opdi_cu_matrix left = {opdi_cu_data<const void>(a), 0, k, 1};
+    const opdi_cu_matrix right = {opdi_cu_data<const void>(turned), 0, 1, k};
+    q.a = left; q.b = right; q.out = opdi_cu_data<void>(out);
+    p.q = &q; p.alpha = 1; p.compute = CUBLAS_COMPUTE_32F; p.fast = opd_arg_bool(call, 7);
+    p.types[0] = kinds & 1 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3; p.types[1] = kinds & 2 ? CUDA_R_8F_E5M2 : CUDA_R_8F_E4M3;
+    const bool both = opd_numel(scales[0]) == m && opd_numel(scales[1]) == n;
+    int done = !rows || both ? opdi_cu_scaled_run(&p, scales, rows, bias, type) : 0;
+    if (done < 0) { return -1; }
+    if (done) { return opd_return_tensor(call, out); }
+    if (!(work = opdi_cu_new(OPD_INTS(m, n), OPD_FLOAT32))) { return -1; }    /* scales by other kernels */
+    q.out = opdi_cu_data<void>(work);
+    done = opdi_cu_scaled_run(&p, NULL, false, NULL, OPD_FLOAT32);
+    if (done <= 0) { return done < 0 ? -1 : opd_return_value(call, opd_value_none()); }
+    work = opd_mul(opd_mul(work, opd_reshape(scales[0], OPD_INTS(-1, 1))), opd_reshape(scales[1], OPD_INTS(1, -1)));
+    if (bias) { work = opd_add(work, opd_to_dtype(opd_reshape(bias, OPD_INTS(-1)), OPD_FLOAT32)); }
+    work = opd_to_dtype(work, type);
+    return work ? opd_return_tensor(call, work) : -1;
 }
 
 static const opdi_cu_registration opdi_cu_table_matmul[] = {

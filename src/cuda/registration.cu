@@ -6,15 +6,21 @@ static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
     opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_filters, opdi_cu_table_losses,
     opdi_cu_table_ctc, opdi_cu_table_distances, opdi_cu_table_matmul,
+    opdi_cu_table_fft,
     opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
 /* Operators that only the library itself calls, of namespace opd_cuda: their schemas and kernels. */
 typedef struct opdi_cu_own { const char *name, *schema; opd_kernel kernel; } opdi_cu_own;
 static const opdi_cu_own opdi_cu_own_rows[] = {
     {"list_norm", "list_norm(Tensor[] self, float order) -> Tensor", opdi_cu_list_norm},
-    {"rms_norm", "rms_norm(Tensor x, Tensor? w, int n, float eps) -> (Tensor, Tensor)", opdi_cu_rms_norm},
-    {"rms_norm_backward", "rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need) -> (Tensor, "
-     "Tensor)", opdi_cu_rms_norm_backward},
+    {"rms_norm", "rms_norm(Tensor x, Tensor? w, int n, float eps, Tensor? r) -> (Tensor, Tensor, Tensor)",
+     opdi_cu_rms_norm},
+    {"rms_norm_backward", "rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need, Tensor? r) "
+     "-> (Tensor, Tensor)", opdi_cu_rms_norm_backward},
+    {"linear_relu", "linear_relu(Tensor bias, Tensor a, Tensor b) -> Tensor", opdi_cu_linear_relu},
+    {"scaled_mm", "scaled_mm(Tensor a, Tensor b, Tensor left, Tensor right, Tensor? bias, int kinds, int dtype, bool "
+     "fast) -> Tensor", opdi_cu_scaled_mm},
+    {"rotary", "rotary(Tensor x, Tensor cos, Tensor sin, bool next, bool back) -> Tensor", opdi_cu_rotary_run},
     {"cross_entropy", "cross_entropy(Tensor x, Tensor target, int reduction, int ignore) -> (Tensor, Tensor, Tensor)",
      opdi_cu_cross_entropy},
     {"cross_entropy_backward", "cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, "

@@ -2,12 +2,13 @@
 //== rms norm ==========================================================================================================
 
 /* rms norm of rows of n elements: y = x * rstd * w with rstd = 1 / sqrt(mean(x^2) + eps).  w is NULL, or of x's type;
-   if `wide` is true, of the type in which the kernel computes.  Backward: y is the gradient dx, and `parts`, unless it
-   is NULL, gets sums of g * x * rstd over rows for dw: a row for each blockIdx.x and threadIdx.y. */
+   if `wide` is true, of the type in which the kernel computes.  If r is not NULL, x + r is stored in `sum` and takes
+   the place of x.  Backward: y is the gradient dx, to which r is added unless it is NULL, and `parts`, unless it is
+   NULL, gets sums of g * x * rstd over rows for dw: a row for each blockIdx.x and threadIdx.y. */
 enum { OPDI_CU_RMS_THREADS = 1024 };             /* threads of a multiprocessor in the backward pass */
 typedef struct opdi_cu_rms {
-    const void *x, *g, *w;
-    void *y, *rstd, *parts;
+    const void *x, *g, *w, *r;
+    void *y, *rstd, *parts, *sum;
     double eps;
     int64_t rows, n;
     bool wide;
@@ -32,6 +33,19 @@ __device__ __forceinline__ void opdi_cu_rms_put(const opdi_cu_rms &k, T *y, cons
     for (int w = 0; w < W; w++) { c[w] = opdi_cu_taken<C>(v, w) * rstd * a[w]; }
     opdi_cu_store_some<W>(y + i, c);
 }
+/* Returns x + r from element `at` on, rounded, and stores it in `sum`. */
+template <typename T, int W>
+__device__ __forceinline__ opdi_cu_vector<T, W> opdi_cu_rms_added(const opdi_cu_rms &k, const opdi_cu_vector<T, W> &x,
+                                                                  int64_t at) {
+    const opdi_cu_vector<T, W> r = opdi_cu_load_vector<W>((const T *)k.r + at);
+    opdi_cu_vector<T, W> sum;
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        sum.at[w] = opdi_cu_cast<T>(opdi_cu_taken<opdi_cu_acc<T>>(x, w) + opdi_cu_taken<opdi_cu_acc<T>>(r, w));
+    }
+    opdi_cu_store_vector<W>((T *)k.sum + at, sum);
+    return sum;
+}
 template <typename T, int W, int PACKS> __global__ void __launch_bounds__(1024) opdi_cu_rms_rows(const opdi_cu_rms k) {
     typedef opdi_cu_acc<T> C;
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
@@ -50,8 +64,15 @@ template <typename T, int W, int PACKS> __global__ void __launch_bounds__(1024) 
         };
         if constexpr (PACKS > 0) {
             there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, v);
+            OPDI_CU_EACH_PACK(p, i) { if (p < there && k.r) { v[p] = opdi_cu_rms_added(k, v[p], row * n + i); } }
             OPDI_CU_EACH_PACK(p, i) { if (p < there) { add(v[p]); } }
-        } else { OPDI_CU_EACH_ROUND(i) { add(opdi_cu_load_vector<W>(x + i)); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                const opdi_cu_vector<T, W> pack = opdi_cu_load_vector<W>(x + i);
+                add(k.r ? opdi_cu_rms_added(k, pack, row * n + i) : pack);
+            }
+            x = k.r ? (const T *)k.sum + row * n : x;         /* what this thread has stored */
+        }
         squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
         const C rstd = (C)1 / (C)sqrt(squares / (C)n + (C)k.eps);
         if (in && lane == 0) { ((C *)k.rstd)[row] = rstd; }
@@ -96,6 +117,11 @@ __global__ void __launch_bounds__(512) opdi_cu_rms_backward_rows(const opdi_cu_r
                 to[w] += gw * xw * rstd;
                 a[w] = rstd * (a[w] * gw - xw * sum);
             }
+            if (k.r) {
+                const opdi_cu_vector<T, W> r = opdi_cu_load_vector<W>((const T *)k.r + (dx - (T *)k.y) + i);
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { a[w] += opdi_cu_taken<C>(r, w); }
+            }
             opdi_cu_store_some<W>(dx + i, a);
         };
         if constexpr (PACKS > 0) {
@@ -123,37 +149,44 @@ __global__ void __launch_bounds__(512) opdi_cu_rms_backward_rows(const opdi_cu_r
         }
     }
 }
-/* Runs rms_norm(Tensor x, Tensor? w, int n, float eps) -> (Tensor, Tensor): the norm of rows of n elements, and rstd of
-   each row, as one dim.  x is contiguous; w has n elements, and x's dtype or float32. */
+/* Runs rms_norm(Tensor x, Tensor? w, int n, float eps, Tensor? r) -> (Tensor, Tensor, Tensor): the norm of rows of n
+   elements, and rstd of each row, as one dim.  w has n elements, and x's dtype or float32.  If r, with the sizes and
+   dtype of x, is not None: the norm of x + r, and third x + r, otherwise None. */
 static int opdi_cu_rms_norm(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *y, *rstd;
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *r = opd_arg_tensor(call, 4), *y, *rstd,
+        *sum = NULL;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     opdi_cu_rms k = opdi_cu_rms();
     bool bad = false;
     k.n = opd_arg_int(call, 2); k.eps = opd_arg_double(call, 3);
     k.rows = k.n > 0 ? opd_numel(x) / k.n : 0;
     x = opdi_cu_norm_in(x, opd_dtype(x), &bad); w = opdi_cu_norm_in(w, w ? opd_dtype(w) : acc, &bad);
+    r = opdi_cu_norm_in(r, x ? opd_dtype(x) : acc, &bad);
+    if (r && !bad && !(sum = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x)))) { return -1; }
     y = bad ? NULL : opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
     rstd = y ? opdi_cu_new(opd_ints_of(&k.rows, 1), acc) : NULL;
     if (!rstd) { return -1; }
     k.x = opdi_cu_norm_data(x); k.w = opdi_cu_norm_data(w); k.wide = w && opd_dtype(w) != opd_dtype(x);
     k.y = (void *)opdi_cu_norm_data(y); k.rstd = (void *)opdi_cu_norm_data(rstd);
+    k.r = opdi_cu_norm_data(r); k.sum = (void *)opdi_cu_norm_data(sum);
     if (k.rows > 0) {
         OPDI_CU_FLOATS(opd_dtype(x), T, {
             const int W = 16 / (int)sizeof(T), most = sizeof(T) == 8 ? 2 : 4;
-            const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.w);
+            const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.w) && opdi_cu_aligned(k.r);
             const opdi_cu_row_plan p = opdi_cu_row_plan_of(k.rows, k.n, W, vec, most);
             if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_rms_rows, T, most), p.grid, p.block, 0, k)) { return -1; }
         })
     }
-    return opd_return_tensor(call, y) ? -1 : opd_return_tensor(call, rstd);
+    return opd_return_tensor(call, y) || opd_return_tensor(call, rstd) ? -1
+        : sum ? opd_return_tensor(call, sum) : opd_return_value(call, opd_value_none());
 }
 /* Computes dx and, if dw is not NULL, dw [n] of the type of the computation. */
 template <typename T> static int opdi_cu_rms_backward_of(opdi_cu_rms k, opd_tensor *x, opd_tensor *g, opd_tensor *rstd,
                                                          opd_tensor *dw) {
     const int W = 16 / (int)sizeof(T), most = 2;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
-    const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.g) && opdi_cu_aligned(k.w);
+    const bool vec = k.n % W == 0 && opdi_cu_aligned(k.x) && opdi_cu_aligned(k.g) && opdi_cu_aligned(k.w) &&
+        opdi_cu_aligned(k.r);
     opdi_cu_row_plan p = opdi_cu_row_plan_of(k.rows, k.n, W, vec, most);
     if (p.block.x > 512) { p.packs = 0; p.block = dim3(512); }
     if (p.packs == 0 || !dw) {
@@ -173,11 +206,11 @@ template <typename T> static int opdi_cu_rms_backward_of(opdi_cu_rms k, opd_tens
     }
     return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(parts, 1, dw, NULL, opdi_cu_fold_make(0), false);
 }
-/* Runs rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need) -> (Tensor, Tensor?): dx, and dw
-   [n] in w's dtype if `need` is true, else None. */
+/* Runs rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need, Tensor? r) -> (Tensor, Tensor?):
+   dx, to which r is added unless it is None, and dw [n] in w's dtype if `need` is true, else None. */
 static int opdi_cu_rms_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2),
-        *rstd = opd_arg_tensor(call, 3), *dx, *dw = NULL;
+        *rstd = opd_arg_tensor(call, 3), *r = opd_arg_tensor(call, 6), *dx, *dw = NULL;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const bool need = opd_arg_bool(call, 5) && w;
     opdi_cu_rms k = opdi_cu_rms();
@@ -186,10 +219,12 @@ static int opdi_cu_rms_norm_backward(opd_call *call) {
     k.rows = k.n > 0 ? opd_numel(x) / k.n : 0;
     g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
     w = opdi_cu_norm_in(w, w ? opd_dtype(w) : acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
+    r = opdi_cu_norm_in(r, x ? opd_dtype(x) : acc, &bad);
     dx = bad ? NULL : opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), opd_dtype(x));
     if (!dx || (need && !(dw = opdi_cu_new(opd_ints_of(&k.n, 1), acc)))) { return -1; }
     k.x = opdi_cu_norm_data(x); k.g = opdi_cu_norm_data(g); k.w = opdi_cu_norm_data(w);
     k.wide = w && opd_dtype(w) != opd_dtype(x);
+    k.r = opdi_cu_norm_data(r);
     k.y = (void *)opdi_cu_norm_data(dx); k.rstd = (void *)opdi_cu_norm_data(rstd);
     if (k.rows == 0) { if (dw && !opd_zero_(dw)) { return -1; } }
     else { OPDI_CU_FLOATS(opd_dtype(x), T, if (opdi_cu_rms_backward_of<T>(k, x, g, rstd, dw)) { return -1; }) }

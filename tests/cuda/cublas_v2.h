@@ -8,7 +8,7 @@
 
 typedef enum {
     CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_R_8I = 3, CUDA_C_32F = 4, CUDA_C_64F = 5, CUDA_R_32I = 10,
-    CUDA_R_16BF = 14
+    CUDA_R_16BF = 14, CUDA_R_8F_E4M3 = 28, CUDA_R_8F_E5M2 = 29
 } cudaDataType_t;
 typedef cudaDataType_t cudaDataType;
 typedef enum {
@@ -60,9 +60,17 @@ static inline size_t opd_emu_element(cudaDataType t) {
         case CUDA_R_64F: case CUDA_C_32F: return 8;
         case CUDA_R_16F: case CUDA_R_16BF: return 2;
         case CUDA_C_64F: return 16;
-        case CUDA_R_8I: return 1;
+        case CUDA_R_8I: case CUDA_R_8F_E4M3: case CUDA_R_8F_E5M2: return 1;
     }
     return 0;
+}
+/* A float of 8 bits with `bits` bits after the point. */
+static inline double opd_emu_eight(unsigned char code, int bits) {
+    const int exponent = (code & 127) >> bits, part = code & ((1 << bits) - 1), bias = bits == 2 ? 15 : 7;
+    const double sign = code & 128 ? -1 : 1;
+    if (bits == 2 && exponent == 31) { return part ? NAN : sign * INFINITY; }
+    if (bits == 3 && (code & 127) == 127) { return NAN; }
+    return sign * (exponent ? scalbn(1 + scalbn(part, -bits), exponent - bias) : scalbn(part, 1 - bias - bits));
 }
 static inline opd_emu_complex opd_emu_get(const void *p, int64_t i, cudaDataType t) {
     opd_emu_complex v = {0, 0};
@@ -73,6 +81,8 @@ static inline opd_emu_complex opd_emu_get(const void *p, int64_t i, cudaDataType
         case CUDA_R_16F: v.re = (float)((const __half *)p)[i]; break;
         case CUDA_R_16BF: v.re = (float)((const __nv_bfloat16 *)p)[i]; break;
         case CUDA_R_8I: v.re = ((const signed char *)p)[i]; break;
+        case CUDA_R_8F_E4M3: v.re = opd_emu_eight(((const unsigned char *)p)[i], 3); break;
+        case CUDA_R_8F_E5M2: v.re = opd_emu_eight(((const unsigned char *)p)[i], 2); break;
         case CUDA_R_32I: v.re = ((const int *)p)[i]; break;
         case CUDA_C_32F: v.re = ((const float *)p)[2 * i]; v.im = ((const float *)p)[2 * i + 1]; break;
         case CUDA_C_64F: v.re = ((const double *)p)[2 * i]; v.im = ((const double *)p)[2 * i + 1]; break;
@@ -87,6 +97,7 @@ static inline void opd_emu_set(void *p, int64_t i, cudaDataType t, opd_emu_compl
         case CUDA_R_16F: ((__half *)p)[i] = __half((float)v.re); break;
         case CUDA_R_16BF: ((__nv_bfloat16 *)p)[i] = __nv_bfloat16((float)v.re); break;
         case CUDA_R_8I: ((signed char *)p)[i] = (signed char)v.re; break;
+        case CUDA_R_8F_E4M3: case CUDA_R_8F_E5M2: break;          /* results are no floats of 8 bits here */
         case CUDA_R_32I: ((int *)p)[i] = (int)v.re; break;
         case CUDA_C_32F: ((float *)p)[2 * i] = (float)v.re; ((float *)p)[2 * i + 1] = (float)v.im; break;
         case CUDA_C_64F: ((double *)p)[2 * i] = v.re; ((double *)p)[2 * i + 1] = v.im; break;

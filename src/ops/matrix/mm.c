@@ -118,8 +118,31 @@ OPDI_OP(addmm) {
     op->inplace = "addmm_"; op->out = "addmm.out";
     op->cases = "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2";
 }
+static bool opdi_factor_is_one(opd_value v) {
+    return v.tag == OPD_TAG_INT ? v.u.i == 1 : v.tag == OPD_TAG_FLOAT && v.u.d == 1;
+}
+/* Computes relu(bias + a b) in one kernel of a GPU.  Returns NULL if this fails, and also, without an error, if it is
+   not possible. */
+static opd_tensor *opdi_addmm_relu_in_cuda(const opd_value *args) {
+    static opd_op *product;
+    const opd_tensor *const bias = args[0].u.t, *const b = args[2].u.t;
+    opd_op *const op = bias->backend == OPD_CUDA && opdi_nothing_follows()
+        ? opdi_cuda_op(&product, "opd_cuda::linear_relu") : NULL;
+    opd_value got;
+    for (int i = 0; i < 3 && op; i++) {
+        const opd_tensor *const t = args[i].u.t;
+        if (!opdi_in_cuda(t) || t->storage->index != bias->storage->index || t->ndim != (i ? 2 : 1) || t->numel == 0 ||
+            t->dtype != bias->dtype || !opd_dtype_is_floating(OPDI_DTYPE(t)) ||
+            (opd_grad_mode_enabled() && opdi_tracked(t))) { return NULL; }
+    }
+    const bool plain = op && opdi_factor_is_one(args[3]) && opdi_factor_is_one(args[4]) && opd_is_contiguous(bias) &&
+        b->dims[0] == args[1].u.t->dims[1] && b->dims[1] == bias->dims[0];
+    return !plain || opd_call_all(op, &got, args, 3) || got.tag != OPD_TAG_TENSOR ? NULL : got.u.t;
+}
 static int opdi_addmm_activation_kernel(opd_call *call) {
     const opd_value *args = opd_call_args(call);
+    opd_tensor *const quick = opd_arg_bool(call, 5) ? NULL : opdi_addmm_relu_in_cuda(args);
+    if (quick || !opd_ok()) { return quick ? opd_return_tensor(call, quick) : -1; }
     opd_tensor *sum = opd_addmm_full(args[0].u.t, args[1].u.t, args[2].u.t, args[3], args[4]);
     return opd_return_tensor(call, opd_arg_bool(call, 5) ? opd_gelu(sum) : opd_relu(sum));
 }

@@ -384,15 +384,18 @@ static opd_op *opdi_rms_op(void) {
     return opdi_cuda_op(&norm, "opd_cuda::rms_norm");
 }
 /* Computes rms_norm on a GPU in one kernel: results[0], and results[1] with one dim, 1 / the root of the mean square of
-   each row of `count` elements.  Returns 0, or -1 and sets an error. */
-static int opdi_rms_at_once(opd_tensor *input, opd_tensor *weight, int64_t count, double eps, opd_tensor **results) {
-    opd_value args[4], got[2];
+   each row of `count` elements.  If residual is not NULL: of input + residual, which becomes results[2].  Returns 0, or
+   -1 and sets an error. */
+static int opdi_rms_at_once(opd_tensor *input, opd_tensor *weight, int64_t count, double eps, opd_tensor *residual,
+                            opd_tensor **results /*[3]*/) {
+    opd_value args[5], got[3];
     args[0] = opd_value_tensor(input);
     args[1] = weight ? opd_value_tensor(weight) : opd_value_none();
     args[2] = opd_value_int(count);
     args[3] = opd_value_double(eps);
-    if (opd_call_all(opdi_rms_op(), got, args, 4)) { return -1; }
-    for (int i = 0; i < 2; i++) { results[i] = got[i].u.t; }
+    args[4] = residual ? opd_value_tensor(residual) : opd_value_none();
+    if (opd_call_all(opdi_rms_op(), got, args, 5)) { return -1; }
+    for (int i = 0; i < 3; i++) { results[i] = i < 2 || residual ? got[i].u.t : NULL; }
     return 0;
 }
 /* Computes the gradients of opdi_rms_at_once by operators, so that they can be differentiated: results[0] and, if there
@@ -420,57 +423,77 @@ static int opdi_rms_back(opd_tensor *grad, opd_tensor *input, opd_tensor *weight
     }
     return opd_ok() ? 0 : -1;
 }
+/* The inputs are the input, weight, the number of elements in a row, eps and residual. */
 static int opdi_rms_record(opd_context *ctx) {
-    opd_tensor *saved[3], *out[2], *const weight = opd_context_tensor(ctx, 1);
+    opd_tensor *saved[3], *out[3], *const weight = opd_context_tensor(ctx, 1),
+        *const residual = opd_context_tensor(ctx, 4);
     const opd_value count = opd_context_input(ctx, 2), eps = opd_context_input(ctx, 3);
-    if (opdi_rms_at_once(opd_context_tensor(ctx, 0), weight, count.u.i, eps.u.d, out)) { return -1; }
-    saved[0] = opd_context_tensor(ctx, 0);
+    if (opdi_rms_at_once(opd_context_tensor(ctx, 0), weight, count.u.i, eps.u.d, residual, out)) { return -1; }
+    saved[0] = residual ? out[2] : opd_context_tensor(ctx, 0);
     saved[1] = out[1];
     saved[2] = weight;
     return opd_context_set(ctx, "count", count) || opd_context_set(ctx, "eps", eps) ||
         opd_context_set(ctx, "weight", opd_value_bool(weight != NULL)) ||
-        opd_context_save_for_backward(ctx, saved, weight ? 3 : 2) ? -1 : opd_context_return(ctx, out[0]);
+        opd_context_set(ctx, "residual", opd_value_bool(residual != NULL)) ||
+        opd_context_save_for_backward(ctx, saved, weight ? 3 : 2) || opd_context_return(ctx, out[0]) ? -1
+        : residual ? opd_context_return(ctx, out[2]) : 0;
+}
+/* Returns the gradients for the input (and residual) and for the weight, which may be NULL. */
+static int opdi_rms_return(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight) {
+    static const int at[3] = {0, 1, 4};
+    for (int i = 0; i < 3; i++) {
+        opd_tensor *const grad = i == 1 ? weight : input;
+        if (grad && opd_context_needs_input_grad(opd_bw_context(bw), at[i]) && opd_bw_return(bw, at[i], grad)) {
+            return -1;
+        }
+    }
+    return 0;
 }
 static int opdi_rms_formula(opd_backward_call *bw) {
     static opd_op *back;
     opd_context *const ctx = opd_bw_context(bw);
     opd_tensor *const grad = opd_bw_grad(bw, 0), *const input = opd_context_saved(ctx, 0), *results[2],
+        *const added = opd_context_get(ctx, "residual").u.i ? opd_bw_grad(bw, 1) : NULL,
         *const weight = opd_context_get(ctx, "weight").u.i ? opd_context_saved(ctx, 2) : NULL;
     const opd_value count = opd_context_get(ctx, "count");
     opd_tensor *const rstd = opd_context_saved(ctx, 1);
-    if (!grad || !input || !rstd) { return opd_ok() ? 0 : -1; }
+    if (!input || !rstd) { return -1; }
+    if (!grad) { return added ? opdi_rms_return(bw, added, NULL) : opd_ok() ? 0 : -1; }
     if (opd_grad_mode_enabled() || !opdi_only_autocast_follows() || !opdi_in_cuda(grad) || !opdi_in_cuda(input)) {
         if (opdi_rms_back(grad, input, weight, count.u.i, opd_context_get(ctx, "eps").u.d, results)) { return -1; }
+        if (added && !(results[0] = opd_add(results[0], added))) { return -1; }
     } else {
         opd_op *const op = opdi_cuda_op(&back, "opd_cuda::rms_norm_backward");
         const bool need = weight && opd_context_needs_input_grad(ctx, 1);
-        opd_value args[6], got[2];
+        opd_value args[7], got[2];
         args[0] = opd_value_tensor(grad);
         args[1] = opd_value_tensor(input);
         args[2] = weight ? opd_value_tensor(weight) : opd_value_none();
         args[3] = opd_value_tensor(rstd);
         args[4] = count;
         args[5] = opd_value_bool(need);
-        if (!op || opd_call_all(op, got, args, 6)) { return -1; }
+        args[6] = added ? opd_value_tensor(added) : opd_value_none();
+        if (!op || opd_call_all(op, got, args, 7)) { return -1; }
         results[0] = got[0].u.t;
         results[1] = need ? opd_reshape(got[1].u.t, opd_ints_of(opdi_sizes(weight), weight->ndim)) : NULL;
     }
-    for (int i = 0; i < 2; i++) {
-        if (results[i] && opd_context_needs_input_grad(ctx, i) && opd_bw_return(bw, i, results[i])) { return -1; }
-    }
-    return 0;
+    return opdi_rms_return(bw, results[0], results[1]);
 }
 /* Computes rms_norm on a GPU in one kernel, and sets *result.  Returns 1, or -1 and sets an error, or 0 if this is not
    possible, because another layer has to see the operators, or because of dtypes or layouts.  If `scales` is not NULL,
-   sets *scales to the factors as opdi_rms_norm returns them, and does nothing if a gradient would be needed. */
-static int opdi_rms_in_cuda(opd_call *call, opd_tensor **result, opd_tensor **scales) {
-    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2), *out[2];
-    const opd_ints shape = opd_arg_ints(call, 1);
+   sets *scales to the factors as opdi_rms_norm returns them, and does nothing if a gradient would be needed.  If
+   residual is not NULL, the norm is that of input + residual, to which *sum is set. */
+static int opdi_rms_in_cuda(opd_tensor *input, opd_ints shape, opd_tensor *weight, opd_value epsilon,
+                            opd_tensor *residual, opd_tensor **result, opd_tensor **scales, opd_tensor **sum) {
+    opd_tensor *out[3];
     const bool wide = input->dtype == OPD_FLOAT64;
-    const double given = opd_arg_is_none(call, 3) ? wide ? 2.220446049250313e-16 : 1.1920928955078125e-07
-        : opd_arg_double(call, 3), eps = wide ? given : (double)(float)given;
+    const double given = epsilon.tag == OPD_TAG_NONE ? wide ? 2.220446049250313e-16 : 1.1920928955078125e-07
+        : epsilon.tag == OPD_TAG_INT ? (double)epsilon.u.i : epsilon.u.d, eps = wide ? given : (double)(float)given;
     if (input->backend != OPD_CUDA || !opdi_only_autocast_follows() || !opdi_in_cuda(input) || input->numel == 0 ||
         !opdi_rms_op() ||
+        (residual && (!opdi_in_cuda(residual) || residual->storage->index != input->storage->index ||
+                      residual->dtype != input->dtype || !opdi_same_sizes(residual, input) ||
+                      !opd_is_contiguous(residual))) ||
         !opd_dtype_is_floating(OPDI_DTYPE(input)) || (input->ndim > 3 && !opd_is_contiguous(input)) ||
         (weight && (!opdi_in_cuda(weight) || weight->storage->index != input->storage->index ||
                     (weight->dtype != input->dtype && (weight->dtype != OPD_FLOAT32 || wide)) ||
@@ -479,18 +502,20 @@ static int opdi_rms_in_cuda(opd_call *call, opd_tensor **result, opd_tensor **sc
     }
     const int axis = opdi_norm_axis(input, shape, weight, NULL);
     if (axis < 0 || opdi_norm_floating(input, "rms_norm")) { return -1; }
-    const bool learns = opd_grad_mode_enabled() && (opdi_tracked(input) || (weight && opdi_tracked(weight)));
+    const bool learns = opd_grad_mode_enabled() && (opdi_tracked(input) || (weight && opdi_tracked(weight)) ||
+                                                    (residual && opdi_tracked(residual)));
     if (learns && scales) { return 0; }
     if (!learns) {
         int64_t sizes[OPD_MAX_DIMS];
-        if (opdi_rms_at_once(input, weight, opdi_rms_row(shape), eps, out)) { return -1; }
+        if (opdi_rms_at_once(input, weight, opdi_rms_row(shape), eps, residual, out)) { return -1; }
         for (int i = 0; i < input->ndim; i++) { sizes[i] = i < axis ? opdi_sizes(input)[i] : 1; }
         if (scales) { *scales = opdi_maybe_reshape(out[1], sizes, input->ndim); }
+        if (residual) { *sum = out[2]; }
         *result = out[0];
         return opd_ok() ? 1 : -1;
     }
     opd_autograd_function function;
-    opd_value values[4], got;
+    opd_value values[5], got[2];
     memset(&function, 0, sizeof function);
     function.name = "RmsNorm";
     function.forward = opdi_rms_record;
@@ -499,19 +524,43 @@ static int opdi_rms_in_cuda(opd_call *call, opd_tensor **result, opd_tensor **sc
     values[1] = weight ? opd_value_tensor(weight) : opd_value_none();
     values[2] = opd_value_int(opdi_rms_row(shape));
     values[3] = opd_value_double(eps);
-    if (opd_autograd_apply(&function, values, 4, &got, 1) < 0) { return -1; }
-    *result = got.u.t;
+    values[4] = residual ? opd_value_tensor(residual) : opd_value_none();
+    if (opd_autograd_apply(&function, values, 5, got, residual ? 2 : 1) < 0) { return -1; }
+    *result = got[0].u.t;
+    if (residual) { *sum = got[1].u.t; }
     return 1;
+}
+opd_tensor *opd_add_rms_norm(opd_tensor *x, opd_tensor *residual, opd_ints normalized_shape, opd_tensor *weight,
+                             opd_value eps, opd_tensor **sum) {
+    opd_tensor *y = NULL, *added = NULL;
+    if (!opd_ok() || opdi_null_tensor(x, "opd_add_rms_norm") || opdi_null_tensor(residual, "opd_add_rms_norm")) {
+        return NULL;
+    }
+    OPD_SCOPE {
+        const int done = opdi_rms_in_cuda(x, normalized_shape, weight, eps, residual, &y, NULL, &added);
+        if (done == 0) {
+            added = opd_add(x, residual);
+            y = added ? opd_rms_norm(added, normalized_shape, weight, eps) : NULL;
+        }
+        if (y) {
+            y = opd_scope_return(y);
+            if (sum) { added = opd_scope_return(added); }
+        }
+    }
+    if (sum) { *sum = y ? added : NULL; }
+    return y;
 }
 static int opdi_rms_norm_kernel(opd_call *call) {
     opd_tensor *results[2];
-    const int done = opdi_rms_in_cuda(call, results, NULL);
+    const int done = opdi_rms_in_cuda(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_tensor(call, 2),
+                                      opd_arg_value(call, 3), NULL, results, NULL, NULL);
     if (done) { return done < 0 ? -1 : opd_return_tensor(call, results[0]); }
     return opdi_rms_norm(call, results) ? -1 : opd_return_tensor(call, results[0]);
 }
 static int opdi_fused_rms_norm_kernel(opd_call *call) {
     opd_tensor *results[2];
-    const int done = opdi_rms_in_cuda(call, results, results + 1);
+    const int done = opdi_rms_in_cuda(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_tensor(call, 2),
+                                      opd_arg_value(call, 3), NULL, results, results + 1, NULL);
     if (done) {
         return done < 0 || opd_return_tensor(call, results[0]) ? -1 : opd_return_tensor(call, results[1]);
     }

@@ -347,6 +347,26 @@ static opd_tensor *opdi_scaled_scale(const opd_call *call, int at, int64_t count
                    at == 2 ? "scale_a" : "scale_b", (long long)sizes[0], (long long)sizes[1]);
     return NULL;
 }
+/* Computes a product of float8 on tensor cores of a GPU.  in: both matrices, their scales, and the bias or NULL.
+   Returns NULL if this fails, and also, without an error, if it is not possible. */
+static opd_tensor *opdi_scaled_in_cuda(opd_tensor *const *in /*[5]*/, opd_scalar_type dtype, bool fast) {
+    static opd_op *product;
+    opd_op *const op = in[0]->backend == OPD_CUDA && opdi_only_autocast_follows()
+        ? opdi_cuda_op(&product, "opd_cuda::scaled_mm") : NULL;
+    opd_value args[8], got;
+    if (!op || (dtype != OPD_FLOAT32 && dtype != OPD_FLOAT16 && dtype != OPD_BFLOAT16)) { return NULL; }
+    for (int i = 0; i < 5; i++) {
+        opd_tensor *t = in[i];
+        if (t && opd_grad_mode_enabled() && opdi_tracked(t)) { return NULL; }
+        if (i < 2 && !(t = opd_view_dtype(t, OPD_UINT8))) { return NULL; }
+        if (t && (!opdi_in_cuda(t) || t->storage->index != in[0]->storage->index)) { return NULL; }
+        args[i] = t ? opd_value_tensor(t) : opd_value_none();
+    }
+    args[5] = opd_value_int((in[0]->dtype == OPD_FLOAT8_E5M2) + 2 * (in[1]->dtype == OPD_FLOAT8_E5M2));
+    args[6] = opd_value_int((int64_t)dtype);
+    args[7] = opd_value_bool(fast);
+    return opd_call_all(op, &got, args, 8) || got.tag != OPD_TAG_TENSOR ? NULL : got.u.t;
+}
 static int opdi_scaled_product_kernel(opd_call *call) {
     opd_tensor *const a = opd_arg_tensor(call, 0), *const b = opd_arg_tensor(call, 1);
     if (a->ndim != 2 || b->ndim != 2 || opdi_sizes(a)[1] != opdi_sizes(b)[0]) {
@@ -360,6 +380,10 @@ static int opdi_scaled_product_kernel(opd_call *call) {
     opd_tensor *const left = opdi_scaled_scale(call, 2, opdi_sizes(a)[0]);
     opd_tensor *const right = left ? opdi_scaled_scale(call, 3, opdi_sizes(b)[1]) : NULL;
     if (!right) { return -1; }
+    opd_tensor *const all[5] = {a, b, left, right, opd_arg_is_none(call, 4) ? NULL : opd_arg_tensor(call, 4)};
+    opd_tensor *const quick = !all[4] || all[4]->numel == opdi_sizes(b)[1]
+        ? opdi_scaled_in_cuda(all, dtype, opd_arg_bool(call, 7)) : NULL;
+    if (quick || !opd_ok()) { return quick ? opd_return_tensor(call, quick) : -1; }
     opd_tensor *out = opdi_product_as_given(opd_mul(opd_to_dtype(a, OPD_FLOAT32), left),
                                             opd_mul(opd_to_dtype(b, OPD_FLOAT32), right));
     if (!opd_arg_is_none(call, 4)) {
