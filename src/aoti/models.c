@@ -4,7 +4,7 @@
 //  >>aoti_tensors  compiled models: exported functions, tensors, packed weights
 //----------------------------------------------------------------------------------------------------------------------
 
-//== functions that models export ======================================================================================
+//== functions that models export, and metadata ========================================================================
 
 OPDI_INTERNAL const opdi_aoti_export opdi_aoti_exports[OPDI_AOTI_FUNCTIONS] = {
     {"AOTInductorModelContainerCreateWithDevice", true}, {"AOTInductorModelContainerDelete", true},
@@ -23,6 +23,11 @@ OPDI_INTERNAL const opdi_aoti_export opdi_aoti_exports[OPDI_AOTI_FUNCTIONS] = {
 };
 
 OPDI_INTERNAL OPDI_AOTI_THREAD opdi_aoti_frame *opdi_aoti_current;
+
+const char *opd_aoti_metadata(const opd_aoti *model, const char *key) {
+    const opd_json *json = model && key ? model->metadata : NULL;
+    return json ? opd_json_text(json, opd_json_get(json, 0, key), NULL) : NULL;
+}
 
 //== handles ===========================================================================================================
 //

@@ -75,10 +75,6 @@ static opd_json *opdi_aoti_entry_json(const opd_tensor_file *file, int64_t entry
     opd_scope_close(&scope);
     return json;
 }
-const char *opd_aoti_metadata(const opd_aoti *model, const char *key) {
-    const opd_json *json = model && key ? model->metadata : NULL;
-    return json ? opd_json_text(json, opd_json_get(json, 0, key), NULL) : NULL;
-}
 /* Checks that the model was compiled for a machine like this one, as the package's metadata says.  Returns 0, or -1 and
    sets an error. */
 static int opdi_aoti_check_metadata(const opd_aoti *model) {

@@ -166,6 +166,7 @@ typedef struct opdi_compile_job {
     const opd_compiled *compiled;                 /* the thread reads what, name and flags, which do not change */
     opdi_string texts;
     int process;                                  /* the child of a fork has no such thread */
+    bool same;                                    /* the code is for the mode of same bits */
     int32_t done;
 } opdi_compile_job;
 static int opdi_process_number(void) {
@@ -178,6 +179,7 @@ static int opdi_process_number(void) {
 static void *opdi_compile_job_run(void *user) {
     opdi_compile_job *const job = (opdi_compile_job *)user;
     char path[OPDI_PATH];
+    (void)opd_same_bits_set(job->same);
     if (opdi_variant_build(job->compiled, &job->texts, path)) { opd_error_clear(); }  /* a later run sets it again */
     OPDI_PUBLISH(&job->done, 1);
     return NULL;
@@ -197,6 +199,7 @@ static bool opdi_compile_job_start(opd_compiled *compiled, opdi_string *texts) {
     job->compiled = compiled;
     job->texts = *texts;
     job->process = opdi_process_number();
+    job->same = opd_same_bits();
     if (opdi_thread_start(&job->thread, opdi_compile_job_run, job)) {
         opdi_free(job, sizeof *job);
         return false;
