@@ -172,8 +172,9 @@ check_cuda_emulated_llama() {
 }
 # GPUs with less shared memory for a block, as 7.5 and 8.6 have: the kernels with smaller tiles run.
 check_cuda_emulated_less_shared() {
+    turn 0 2 || { echo "$another_turn"; return; }
     emulated
-    for bytes in 65536 101376; do OPD_EMU_SHARED=$bytes CHECK_PART=2 ran "$tmp/emulated" attention aten::convolution aten::mm; done
+    for bytes in 65536 101376; do OPD_EMU_SHARED=$bytes CHECK_PART=8 ran "$tmp/emulated" attention aten::convolution aten::mm; done
 }
 # A cublasLt without scales for rows, and a GPU without tensor cores for floats of 8 bits.
 check_cuda_emulated_older_cublaslt() {

@@ -260,8 +260,8 @@ CLAIMS = '''
 README.md
 uint16, uint32, uint64, complex32 and float8, but few operators compute with them | product/test_limits.c stored_dtypes
 PyTorch has the same limit | types/test_dtypes_stored.c operators_are_pytorchs
-No GPU kernels exist for Fourier transforms | src/cuda/losses.cu: {"_fft_c2c", opd_cpu_fallback}
-matrix factorisations | src/cuda/losses.cu: {"linalg_qr", opd_cpu_fallback}
+Fourier transforms need cuFFT | src/cuda/fft.cu: "libcufft.so.12"
+No GPU kernels exist for matrix factorisations | src/cuda/losses.cu: {"linalg_qr", opd_cpu_fallback}
 special functions: the CPU computes them | src/cuda/losses.cu: {"lgamma", opd_cpu_fallback}
 Sums, convolutions and matrix products of complex GPU tensors fail | cuda/test_cuda.c complex_numbers_on_the_gpu
 A seed gives the same random numbers on every machine | product/test_limits.c random_numbers
@@ -280,7 +280,8 @@ five float8 dtypes are mainly for storage | product/test_limits.c stored_dtypes
 results of casts equal PyTorch's, bit for bit | types/test_dtypes_stored.c casts_are_pytorchs
 .npy has no complex32 and no float8 | product/test_limits.c stored_dtypes
 "add_cpu" not implemented for 'float8_e4m3fn' | product/test_limits.c stored_dtypes
-no GPU kernels for Fourier transforms | src/cuda/losses.cu: {"_fft_r2c", opd_cpu_fallback}
+no GPU kernels for matrix factorisations | src/cuda/losses.cu: {"linalg_qr", opd_cpu_fallback}
+also Fourier transforms if there is no cuFFT | cuda/texts_tests.h fft_of_all_kinds
 convolutions of complex CUDA tensors fail with an error | cuda/test_cuda.c complex_numbers_on_the_gpu
 safetensors, GGUF, .npy, .npz and the library's own graphs | files/test_exchange.c files_read_by_numpy_and_safetensors
 Random numbers are counter-based (Philox) | kernels/test_kernels.c kernels_philox

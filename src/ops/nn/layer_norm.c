@@ -483,8 +483,9 @@ static int opdi_rms_formula(opd_backward_call *bw) {
    possible, because another layer has to see the operators, or because of dtypes or layouts.  If `scales` is not NULL,
    sets *scales to the factors as opdi_rms_norm returns them, and does nothing if a gradient would be needed.  If
    residual is not NULL, the norm is that of input + residual, to which *sum is set. */
-static int opdi_rms_in_cuda(opd_tensor *input, opd_ints shape, opd_tensor *weight, opd_value epsilon,
-                            opd_tensor *residual, opd_tensor **result, opd_tensor **scales, opd_tensor **sum) {
+OPDI_INTERNAL int opdi_rms_in_cuda(opd_tensor *input, opd_ints shape, opd_tensor *weight, opd_value epsilon,
+                                   opd_tensor *residual, opd_tensor **result, opd_tensor **scales,
+                                   opd_tensor **sum) {
     opd_tensor *out[3];
     const bool wide = input->dtype == OPD_FLOAT64;
     const double given = epsilon.tag == OPD_TAG_NONE ? wide ? 2.220446049250313e-16 : 1.1920928955078125e-07
@@ -529,26 +530,6 @@ static int opdi_rms_in_cuda(opd_tensor *input, opd_ints shape, opd_tensor *weigh
     *result = got[0].u.t;
     if (residual) { *sum = got[1].u.t; }
     return 1;
-}
-opd_tensor *opd_add_rms_norm(opd_tensor *x, opd_tensor *residual, opd_ints normalized_shape, opd_tensor *weight,
-                             opd_value eps, opd_tensor **sum) {
-    opd_tensor *y = NULL, *added = NULL;
-    if (!opd_ok() || opdi_null_tensor(x, "opd_add_rms_norm") || opdi_null_tensor(residual, "opd_add_rms_norm")) {
-        return NULL;
-    }
-    OPD_SCOPE {
-        const int done = opdi_rms_in_cuda(x, normalized_shape, weight, eps, residual, &y, NULL, &added);
-        if (done == 0) {
-            added = opd_add(x, residual);
-            y = added ? opd_rms_norm(added, normalized_shape, weight, eps) : NULL;
-        }
-        if (y) {
-            y = opd_scope_return(y);
-            if (sum) { added = opd_scope_return(added); }
-        }
-    }
-    if (sum) { *sum = y ? added : NULL; }
-    return y;
 }
 static int opdi_rms_norm_kernel(opd_call *call) {
     opd_tensor *results[2];

@@ -14,20 +14,20 @@ static opd_op *opdi_rotary_op(void) {
 static int opdi_rotary_check(opd_tensor *x, opd_tensor **table /*[2]*/) {
     static const char *const names[2] = {"cosines", "sines"};
     int64_t sizes[OPD_MAX_DIMS];
-    if (x->ndim < 1 || !opd_dtype_is_floating(OPDI_DTYPE(x))) {
+    if (x->ndim < 1 || !opd_dtype_is_floating(opd_dtype(x))) {
         return opd_fail(x->ndim < 1 ? OPD_ERROR_SHAPE : OPD_ERROR_DTYPE, "opd_rotary_embedding: x must be a tensor of "
-                        "floats [..., features], but is a %d-D tensor of %s", x->ndim, opd_dtype_name(OPDI_DTYPE(x)));
+                        "floats [..., features], but is a %d-D tensor of %s", x->ndim, opd_dtype_name(opd_dtype(x)));
     }
     memcpy(sizes, opdi_sizes(x), (size_t)x->ndim * sizeof *sizes);
     for (int i = 0; i < 2; i++) {
         const opd_tensor *const t = table[i];
         const int64_t half = t->ndim > 0 ? opdi_sizes(t)[t->ndim - 1] : 0;
-        if (!opd_dtype_is_floating(OPDI_DTYPE(t)) || t->ndim < 1 || t->ndim > x->ndim ||
+        if (!opd_dtype_is_floating(opd_dtype(t)) || t->ndim < 1 || t->ndim > x->ndim ||
             half > opdi_sizes(x)[x->ndim - 1] / 2) {
             return opd_fail(OPD_ERROR_SHAPE, "opd_rotary_embedding: %s must be floats [..., half] with no more dims "
                             "than x, and half at most half of x's features, %lld, but is a %d-D tensor of %s whose "
                             "last size is %lld", names[i], (long long)opdi_sizes(x)[x->ndim - 1], t->ndim,
-                            opd_dtype_name(OPDI_DTYPE(t)), (long long)half);
+                            opd_dtype_name(opd_dtype(t)), (long long)half);
         }
         if (i == 1 && half != sizes[x->ndim - 1]) {
             return opd_fail(OPD_ERROR_SHAPE, "opd_rotary_embedding: cosines and sines must have the same last size, "
@@ -55,9 +55,9 @@ static opd_tensor *opdi_rotary_steps(opd_tensor *x, opd_tensor *const *table /*[
     out[2] = opd_narrow(wide, last, 2 * half, depth - 2 * half);
     if (next) {
         out[1] = opd_flatten(opd_stack(opd_tensors_of(out, 2), last + 1), last, last + 1);
-        return opd_to_dtype(opd_cat(opd_tensors_of(out + 1, 2), last), OPDI_DTYPE(x));
+        return opd_to_dtype(opd_cat(opd_tensors_of(out + 1, 2), last), opd_dtype(x));
     }
-    return opd_to_dtype(opd_cat(opd_tensors_of(out, 3), last), OPDI_DTYPE(x));
+    return opd_to_dtype(opd_cat(opd_tensors_of(out, 3), last), opd_dtype(x));
 }
 /* Calls the kernel.  in: x, cosines, sines and whether the pairs are neighbours. */
 static opd_tensor *opdi_rotary_call(const opd_value *in /*[4]*/, bool back) {
@@ -133,4 +133,27 @@ opd_tensor *opd_rotary_embedding(opd_tensor *x, opd_tensor *cosines, opd_tensor 
         if (out) { out = opd_scope_return(out); }
     }
     return out;
+}
+opd_tensor *opd_add_rms_norm(opd_tensor *x, opd_tensor *residual, opd_ints normalized_shape, opd_tensor *weight,
+                             opd_value eps, opd_tensor **sum) {
+    opd_tensor *y = NULL, *added = NULL;
+    if (!opd_ok() || opdi_null_tensor(x, "opd_add_rms_norm") || opdi_null_tensor(residual, "opd_add_rms_norm")) {
+        return NULL;
+    }
+    OPD_SCOPE {
+        int done = 0;
+#if !defined(OPD_NO_OP_NORM)
+        done = opdi_rms_in_cuda(x, normalized_shape, weight, eps, residual, &y, NULL, &added);
+#endif
+        if (done == 0) {
+            added = opd_add(x, residual);
+            y = added ? opd_rms_norm(added, normalized_shape, weight, eps) : NULL;
+        }
+        if (y) {
+            y = opd_scope_return(y);
+            if (sum) { added = opd_scope_return(added); }
+        }
+    }
+    if (sum) { *sum = y ? added : NULL; }
+    return y;
 }

@@ -104,6 +104,7 @@ static opd_tensor *opdi_varlen_all(opd_tensor *const *in /*[3]*/, opd_tensor *of
 
 //== all texts in one kernel of a GPU ==================================================================================
 
+#if !defined(OPD_NO_OP_SEQUENCE)
 /* Returns the operator of the CUDA plug-in for texts of different lengths, or NULL if there is none. */
 static opd_op *opdi_varlen_op(void) {
     static opd_op *attention;
@@ -221,6 +222,7 @@ static int opdi_varlen_in_cuda(opd_tensor *const *in /*[5]*/, int64_t left, int6
     *result = got.tag == OPD_TAG_TENSOR ? got.u.t : NULL;
     return *result ? 1 : 0;
 }
+#endif
 opd_tensor *opd_varlen_attention(opd_tensor *query, opd_tensor *key, opd_tensor *value, opd_tensor *offsets_q,
                                  opd_tensor *offsets_k, int64_t window_left, int64_t window_right, opd_value scale) {
     opd_tensor *const in[5] = {query, key, value, offsets_q, offsets_k};
@@ -229,7 +231,10 @@ opd_tensor *opd_varlen_attention(opd_tensor *query, opd_tensor *key, opd_tensor 
         opdi_null_tensor(value, "opd_varlen_attention") || opdi_null_tensor(offsets_q, "opd_varlen_attention") ||
         opdi_null_tensor(offsets_k, "opd_varlen_attention")) { return NULL; }
     OPD_SCOPE {
-        const int done = opdi_varlen_in_cuda(in, window_left, window_right, scale, &out);
+        int done = 0;
+#if !defined(OPD_NO_OP_SEQUENCE)
+        done = opdi_varlen_in_cuda(in, window_left, window_right, scale, &out);
+#endif
         if (!done) { out = opdi_varlen_all(in, offsets_q, offsets_k, window_left, window_right, scale); }
         if (out) { out = opd_scope_return(out); }
     }
