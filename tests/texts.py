@@ -261,8 +261,8 @@ README.md
 uint16, uint32, uint64, complex32 and float8, but few operators compute with them | product/test_limits.c stored_dtypes
 PyTorch has the same limit | types/test_dtypes_stored.c operators_are_pytorchs
 Fourier transforms need cuFFT | src/cuda/fft.cu: "libcufft.so.12"
-No GPU kernels exist for matrix factorisations | src/cuda/losses.cu: {"linalg_qr", opd_cpu_fallback}
-special functions: the CPU computes them | src/cuda/losses.cu: {"lgamma", opd_cpu_fallback}
+the CPU computes matrix factorisations | src/cuda/losses.cu: {"linalg_qr", opd_cpu_fallback}
+matrix factorisations and special functions | src/cuda/losses.cu: {"lgamma", opd_cpu_fallback}
 Sums, convolutions and matrix products of complex GPU tensors fail | cuda/test_cuda.c complex_numbers_on_the_gpu
 A seed gives the same random numbers on every machine | product/test_limits.c random_numbers
 PyTorch has other numbers on CPUs | product/test_limits.c random_numbers

@@ -1795,3 +1795,13 @@ TEST(steps_of_halves_are_rounded_as_in_pytorch) {
     halves_are(opd_logit_full(p, opd_value_double(.1)), logit_eps, 23, "logit_eps");
     halves_are(opd_xlogy(x, p), xlogy, 23, "xlogy");
 }
+/* Where a step of the search for a smaller range does not change a large number, the search ends. */
+TEST(ranges_of_large_numbers) {
+    static const float numbers[8] = {1e8f, 1e8f + 64, 1e8f + 8, 1e8f + 16, 1e8f + 24, 1e8f + 32, 1e8f + 40, 1e8f + 48};
+    OPD_SCOPED;
+    opd_tensor *x = opd_reshape(floats(numbers, 8), OPD_INTS(1, 8)), *codes, *back;
+    codes = CALL("quantized::embedding_bag_4bit_prepack", x, OPD_V(true), OPD_V(200), OPD_V(0.16));
+    back = CALL("quantized::embedding_bag_4bit_unpack", codes);
+    CHECK_OK();
+    CHECK(codes && opd_size(codes, 1) == 8 && back && opd_size(back, 1) == 8);
+}

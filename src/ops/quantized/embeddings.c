@@ -65,7 +65,7 @@ static void opdi_rowwise_narrow(const float *x, int64_t count, int bits, int64_t
                                 float *high) {
     const float step = (*high - *low) / (float)bins, least = (float)bins * (1 - (float)ratio) * step;
     float from = *low, to = *high, loss = opdi_rowwise_loss(x, count, from, to, bits), now = loss;
-    while (from + least < to) {
+    for (int64_t i = 0; i < bins && from + least < to; i++) {          /* a step may be too small to change a number */
         const float up = opdi_rowwise_loss(x, count, from + step, to, bits);
         const float down = opdi_rowwise_loss(x, count, from, to - step, bits);
         if (now < up && now < down && now < loss) {
