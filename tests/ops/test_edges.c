@@ -1805,3 +1805,15 @@ TEST(ranges_of_large_numbers) {
     CHECK_OK();
     CHECK(codes && opd_size(codes, 1) == 8 && back && opd_size(back, 1) == 8);
 }
+/* A mapping to a row of a weight without rows. */
+TEST(rows_of_an_empty_weight) {
+    static const int32_t mapping[2] = {0, -1};
+    static const int64_t ids[1] = {0};
+    OPD_SCOPED;
+    opd_tensor *weight = opd_zeros(OPD_INTS(0, 12), OPD_UINT8), *map = opd_tensor_from(mapping, OPD_INTS(2), OPD_INT32);
+    opd_tensor *indices = opd_tensor_from(ids, OPD_INTS(1), OPD_INT64), *offsets = opd_zeros(OPD_INTS(1), OPD_INT64);
+    CHECK(!CALL("quantized::embedding_bag_byte_rowwise_offsets", weight, indices, offsets, OPD_V(false), OPD_V(0), OPD_V(true),
+                (opd_tensor *)NULL, map, OPD_V(false)));
+    CHECK_STR(opd_error_message(), "quantized::embedding_bag_byte_rowwise_offsets: index 0 is 0, but the weight has rows 0 to -1");
+    opd_error_clear();
+}

@@ -255,8 +255,8 @@ static int opdi_rowwise_indices(const opd_call *call, const opdi_rowwise_bags *b
     for (int64_t i = 0; i < total; i++) {
         const int64_t at = bags->indices[i];
         const bool inside = at >= 0 && at < limit;
-        const int64_t row = inside && bags->map ? bags->map[at] : 0;
-        if (!inside || row < -1 || row >= OPDI_MAX(rows, (int64_t)1)) {
+        const int64_t row = inside && bags->map ? bags->map[at] : -1;
+        if (!inside || row < -1 || row >= rows) {
             return opd_fail(OPD_ERROR_INDEX, "%s: index %lld is %lld, but the weight has rows 0 to %lld",
                             opd_op_name(opd_call_operator(call)), (long long)i, (long long)(inside ? row : at),
                             (long long)(inside ? rows : limit) - 1);
