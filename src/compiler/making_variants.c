@@ -130,6 +130,7 @@ static int opdi_variant_compile(const opd_compiled *compiled, const opdi_string 
 static int opdi_variant_compile_same(const opd_compiled *compiled, const opdi_string *source, const char *flags,
                                      const char *more, char *path, bool *wrong) {
     opdi_string all = {NULL, 0, 0, false};
+    *wrong = false;
     opdi_string_add(&all, flags);
     opdi_string_add(&all, more);
     opdi_string_add(&all, opd_same_bits() ? " -ffp-contract=off" : "");      /* a product and a sum are rounded apart */
