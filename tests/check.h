@@ -277,9 +277,12 @@ OPD_UNUSED static const char *check_include(void) {
     snprintf(folder, sizeof folder, "%.*s/..", slash ? (int)(slash - here) : 1, slash ? here : ".");
     return folder;
 }
-/* In builds with CHECK_PART, tcc (if it is installed) compiles C that is written at run time, because it is faster. */
+/* In builds with CHECK_PART, tcc (if it is installed) compiles C that is written at run time, because it is faster.
+   CC=false in the environment says that nothing can be compiled. */
 OPD_UNUSED static void check_quick_compiler(void) {
-    if (getenv("CHECK_PART") && system("tcc -v >/dev/null 2>&1") == 0) { (void)setenv("CC", "tcc", 1); }
+    const char *const cc = getenv("CC");
+    if (!getenv("CHECK_PART") || (cc && strcmp(cc, "false") == 0)) { return; }
+    if (system("tcc -v >/dev/null 2>&1") == 0) { (void)setenv("CC", "tcc", 1); }
 }
 
 #if defined(_WIN32)
