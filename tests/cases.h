@@ -331,9 +331,9 @@ OPD_UNUSED static int results_of(const opd_op *op, const opd_value *rets, opd_te
     return n;
 }
 
-/* Copies the sample arguments to `to`, with sizes that are 32 times as large: all, or only the last of each tensor.
-   Returns false if a tensor would be too large. */
-OPD_UNUSED static bool case_enlarge(const char *cases, char *to, size_t cap, bool all) {
+/* Copies the sample arguments to `to`, with sizes that are 32 times as large, plus `more`: all, or only the last of each
+   tensor.  Returns false if a tensor would have more than `most` elements. */
+OPD_UNUSED static bool case_enlarge(const char *cases, char *to, size_t cap, bool all, int more, int64_t most) {
     size_t n = 0;
     for (const char *at = cases; *at;) {
         if (n + 64 >= cap) { return false; }
@@ -345,9 +345,9 @@ OPD_UNUSED static bool case_enlarge(const char *cases, char *to, size_t cap, boo
             char *next;
             long long size = strtoll(at, &next, 10);
             if (next == at) { to[n++] = *at++; continue; }
-            if (size > 1 && (all || next == end)) { size = size * 32 + 3; }
+            if (size > 1 && (all || next == end)) { size = size * 32 + more; }
             elements *= size > 1 ? size : 1;
-            if (elements > 1 << 15) { return false; }
+            if (elements > most) { return false; }
             n += (size_t)snprintf(to + n, cap - n, "%lld", size);
             at = next;
         }

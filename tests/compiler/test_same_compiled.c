@@ -89,7 +89,7 @@ static void compile_operators(opd_scalar_type dtype, bool large, int least) {
         const opd_op_desc *const card = opd_op_card(op);
         const char *const name = opd_op_name(op), *at = card && card->cases ? card->cases : "";
         if (is_unfit(name) || !check_compiles(name) || (!quick && turn++ % 16)) { continue; }
-        if (large && !case_enlarge(at, text, sizeof text, false)) { continue; }
+        if (large && !case_enlarge(at, text, sizeof text, false, 3, 1 << 15)) { continue; }
         for (at = large ? text : at; *at; at += strcspn(at, ";")) {
             at += *at == ';';
             const int one = compile_case(op, at, dtype);

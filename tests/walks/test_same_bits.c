@@ -61,7 +61,7 @@ static void run_operator(void *user) {
     for (int k = 0; k < 9; k++) {
         if (!list && k % 3 != 0 && k != 7) { continue; }      /* float32, and float64 of the largest sizes */
         const char *const cases = opd_op_card(op)->cases;
-        if (k >= 3 && !case_enlarge(cases, text, sizeof text, k >= 6)) { continue; }
+        if (k >= 3 && !case_enlarge(cases, text, sizeof text, k >= 6, 3, 1 << 15)) { continue; }
         const char *const arguments = k >= 3 ? text : cases;
         for (int at = 0; at < 8; at++) {
             if (list) {

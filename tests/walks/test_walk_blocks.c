@@ -6,29 +6,6 @@
 
 enum { TIMES = 32, MOST_ELEMENTS = 1 << 17 };
 
-/* Copies the sample arguments to `to`, with larger sizes.  Returns false if a tensor would be too large. */
-static bool enlarge(const char *cases, char *to, size_t cap, bool all) {
-    size_t n = 0;
-    for (const char *at = cases; *at;) {
-        if (n + 64 >= cap) { return false; }
-        if (*at != '[') { to[n++] = *at++; continue; }
-        const char *const end = strchr(at, ']');
-        int64_t elements = 1;
-        to[n++] = *at++;
-        while (end && at < end) {
-            char *next;
-            long long size = strtoll(at, &next, 10);
-            if (next == at) { to[n++] = *at++; continue; }
-            if (size > 1 && (all || next == end)) { size *= TIMES; }
-            elements *= size > 1 ? size : 1;
-            if (elements > MOST_ELEMENTS) { return false; }
-            n += (size_t)snprintf(to + n, cap - n, "%lld", size);
-            at = next;
-        }
-    }
-    to[n] = 0;
-    return true;
-}
 static double largest(opd_tensor *t) {
     return opd_numel(t) ? opd_item_f64(opd_max(opd_abs(opd_to_dtype(t, OPD_FLOAT64)))) : 0;
 }
@@ -72,7 +49,7 @@ static void run_operator(void *user) {
     const bool was = opd_exact_blocks_set(true);
     bool has_form = false;
     for (int all = 0; all < 2; all++) {
-        if (!enlarge(opd_op_card(op)->cases, text, sizeof text, all != 0)) { continue; }
+        if (!case_enlarge(opd_op_card(op)->cases, text, sizeof text, all != 0, 0, MOST_ELEMENTS)) { continue; }
         for (int at = 0, found = 0; at < 8 && found >= 0; at++) {
             found = -1;
             for (int arg = 0; arg < opd_schema_nargs(opd_op_schema(op)); arg++) {
