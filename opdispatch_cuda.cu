@@ -11515,7 +11515,7 @@ static int opdi_cu_int_mm(opd_call *call) {
 //== products whose results go on ======================================================================================
 
 /* Returns x as a contiguous tensor at a multiple of 16 bytes, or NULL and sets an error. */
-static opd_tensor *opdi_cu_blocks_lines(opd_tensor *x) {
+static opd_tensor *opdi_cu_in_lines(opd_tensor *x) {
     opd_tensor *lines = opd_contiguous(x);
     return lines && !opdi_cu_aligned(opdi_cu_data<void>(lines)) ? opd_clone(lines) : lines;
 }
@@ -11571,8 +11571,8 @@ static int opdi_cu_scaled_mm(opd_call *call) {
         kinds == 3 || type == OPD_FLOAT64 || !opdi_cu_cuda_type(type, &known)) {
         return opd_return_value(call, opd_value_none());
     }
-    a = opdi_cu_blocks_lines(a);
-    turned = a ? opdi_cu_blocks_lines(opd_t(opd_arg_tensor(call, 1))) : NULL;
+    a = opdi_cu_in_lines(a);
+    turned = a ? opdi_cu_in_lines(opd_t(opd_arg_tensor(call, 1))) : NULL;
     if (!turned || !(out = opdi_cu_new(OPD_INTS(m, n), type))) { return -1; }
     q.n = 1; q.m = m; q.k = k; q.p = n;
     const opdi_cu_matrix left = {opdi_cu_data<const void>(a), 0, k, 1};
@@ -12109,7 +12109,7 @@ static opd_tensor *opdi_cu_blocks_times(opd_scalar_type dtype, const opdi_cu_blo
     const bool dots = !back && m <= OPDI_CU_DOTS_MOST, parts = back && count < w.rows;
     const opd_scalar_type type = opd_dtype(x), out = whole && (dots || (!bias && !parts)) ? type : OPD_FLOAT32;
     opd_tensor *y = opdi_cu_new(OPD_INTS(m, back ? w.columns : w.rows), out);
-    if (!y || !(x = opdi_cu_blocks_lines(x))) { return NULL; }
+    if (!y || !(x = opdi_cu_in_lines(x))) { return NULL; }
     if (dots) {
         opdi_cu_blocks_dots k;
         k.w = w; k.x = opdi_cu_data<const void>(x); k.y = opdi_cu_data<void>(y);
@@ -12438,12 +12438,15 @@ template <typename T> __global__ void opdi_cu_fft_widen(const T *x, T *y, int64_
         y[2 * i + 1] = 0;
     }
 }
+static bool opdi_cu_fft_complex(const opd_tensor *t) {        /* others are complex32 and real numbers */
+    return opd_dtype(t) == OPD_COMPLEX64 || opd_dtype(t) == OPD_COMPLEX128;
+}
 /* _fft_c2c */
 static int opdi_cu_fft_c2c(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *x, *out;
     const opd_ints dims = opd_arg_ints(call, 1);
     int64_t order[OPD_MAX_DIMS];
-    if (!opd_dtype_is_complex(opd_dtype(self)) || !opdi_cu_fft_order(self, dims, order)) {
+    if (!opdi_cu_fft_complex(self) || !opdi_cu_fft_order(self, dims, order)) {
         return opd_cpu_fallback(call);
     }
     if (opd_results_from_fake(call)) { return -1; }
@@ -12490,7 +12493,7 @@ static int opdi_cu_fft_c2r(opd_call *call) {
     int64_t order[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS];
     const int nd = opd_ndim(self), rank = (int)dims.n;
     double factor = 1;
-    if (!opd_dtype_is_complex(opd_dtype(self)) || !opdi_cu_fft_order(self, dims, order)) {
+    if (!opdi_cu_fft_complex(self) || !opdi_cu_fft_order(self, dims, order)) {
         return opd_cpu_fallback(call);
     }
     if (opd_results_from_fake(call)) { return -1; }

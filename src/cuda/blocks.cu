@@ -407,7 +407,7 @@ static opd_tensor *opdi_cu_blocks_times(opd_scalar_type dtype, const opdi_cu_blo
     const bool dots = !back && m <= OPDI_CU_DOTS_MOST, parts = back && count < w.rows;
     const opd_scalar_type type = opd_dtype(x), out = whole && (dots || (!bias && !parts)) ? type : OPD_FLOAT32;
     opd_tensor *y = opdi_cu_new(OPD_INTS(m, back ? w.columns : w.rows), out);
-    if (!y || !(x = opdi_cu_blocks_lines(x))) { return NULL; }
+    if (!y || !(x = opdi_cu_in_lines(x))) { return NULL; }
     if (dots) {
         opdi_cu_blocks_dots k;
         k.w = w; k.x = opdi_cu_data<const void>(x); k.y = opdi_cu_data<void>(y);

@@ -184,12 +184,15 @@ template <typename T> __global__ void opdi_cu_fft_widen(const T *x, T *y, int64_
         y[2 * i + 1] = 0;
     }
 }
+static bool opdi_cu_fft_complex(const opd_tensor *t) {        /* others are complex32 and real numbers */
+    return opd_dtype(t) == OPD_COMPLEX64 || opd_dtype(t) == OPD_COMPLEX128;
+}
 /* _fft_c2c */
 static int opdi_cu_fft_c2c(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *x, *out;
     const opd_ints dims = opd_arg_ints(call, 1);
     int64_t order[OPD_MAX_DIMS];
-    if (!opd_dtype_is_complex(opd_dtype(self)) || !opdi_cu_fft_order(self, dims, order)) {
+    if (!opdi_cu_fft_complex(self) || !opdi_cu_fft_order(self, dims, order)) {
         return opd_cpu_fallback(call);
     }
     if (opd_results_from_fake(call)) { return -1; }
@@ -236,7 +239,7 @@ static int opdi_cu_fft_c2r(opd_call *call) {
     int64_t order[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS];
     const int nd = opd_ndim(self), rank = (int)dims.n;
     double factor = 1;
-    if (!opd_dtype_is_complex(opd_dtype(self)) || !opdi_cu_fft_order(self, dims, order)) {
+    if (!opdi_cu_fft_complex(self) || !opdi_cu_fft_order(self, dims, order)) {
         return opd_cpu_fallback(call);
     }
     if (opd_results_from_fake(call)) { return -1; }

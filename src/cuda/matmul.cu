@@ -436,7 +436,7 @@ static int opdi_cu_int_mm(opd_call *call) {
 //== products whose results go on ======================================================================================
 
 /* Returns x as a contiguous tensor at a multiple of 16 bytes, or NULL and sets an error. */
-static opd_tensor *opdi_cu_blocks_lines(opd_tensor *x) {
+static opd_tensor *opdi_cu_in_lines(opd_tensor *x) {
     opd_tensor *lines = opd_contiguous(x);
     return lines && !opdi_cu_aligned(opdi_cu_data<void>(lines)) ? opd_clone(lines) : lines;
 }
@@ -492,8 +492,8 @@ static int opdi_cu_scaled_mm(opd_call *call) {
         kinds == 3 || type == OPD_FLOAT64 || !opdi_cu_cuda_type(type, &known)) {
         return opd_return_value(call, opd_value_none());
     }
-    a = opdi_cu_blocks_lines(a);
-    turned = a ? opdi_cu_blocks_lines(opd_t(opd_arg_tensor(call, 1))) : NULL;
+    a = opdi_cu_in_lines(a);
+    turned = a ? opdi_cu_in_lines(opd_t(opd_arg_tensor(call, 1))) : NULL;
     if (!turned || !(out = opdi_cu_new(OPD_INTS(m, n), type))) { return -1; }
     q.n = 1; q.m = m; q.k = k; q.p = n;
     const opdi_cu_matrix left = {opdi_cu_data<const void>(a), 0, k, 1};

@@ -29,6 +29,11 @@ static inline opdi_complex opdi_complex_times(double k, opdi_complex x) {
     return opdi_complex_make(k * x.re, k * x.im);
 }
 static inline bool opdi_complex_zero(opdi_complex x) { return x.re == 0 && x.im == 0; }
+/* Lets autocast lower no operators that a kernel calls, until opd_keys_restore of the result.  For kernels that do not
+   call lowered operators in PyTorch. */
+static inline opd_key_guard opdi_autocast_off(void) {
+    return opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
+}
 OPDI_COLD_BEGIN
 /* Returns true and sets an error if complex numbers were left out of this build (OPD_NO_COMPLEX).  Then compilers drop
    the code after the check. */

@@ -195,18 +195,20 @@ TEST(two_processes) {
     CHECK_INT(files_in_cache("tmp.", ""), 0);
 }
 #if !defined(OPD_NO_THREADS)
-/* Makes a compiler that writes `text` if there is one, and fails; or else waits until there is a file "go". */
+/* Makes a compiler that writes `text` if there is one, and fails; or else waits until there is a file "go".  It writes
+   its arguments to a file "calls". */
 static void use_compiler(const char *real, const char *text) {
-    char path[200], command[300];
+    char path[200], command[400];
     (void)snprintf(path, sizeof path, "%s/own-cc%s", check_cache, text ? "-fails" : "");
     FILE *const script = fopen(path, "w");
     CHECK_OR_RETURN(script != NULL);
     if (text) { fprintf(script, "#!/bin/sh\necho '%s' >&2\nexit 1\n", text); }
     else {
-        fprintf(script, "#!/bin/sh\nwhile [ ! -f '%s/go' ]; do sleep 0.05; done\nexec %s \"$@\"\n", check_cache, real);
+        fprintf(script, "#!/bin/sh\necho \"$@\" >>'%s/calls'\nwhile [ ! -f '%s/go' ]; do sleep 0.05; done\nexec %s \"$@\"\n", check_cache,
+                check_cache, real);
     }
     CHECK_INT(fclose(script), 0);
-    (void)snprintf(command, sizeof command, "chmod +x '%s'; rm -f '%s/go'", path, check_cache);
+    (void)snprintf(command, sizeof command, "chmod +x '%s'; rm -f '%s/go' '%s/calls'", path, check_cache, check_cache);
     CHECK_INT(system(command), 0);
     (void)setenv("CC", path, 1);
 }
@@ -280,6 +282,34 @@ TEST(the_compiler_works_in_the_background) {
     opd_log_set(NULL, NULL);
     opd_compiled_free(all[2]);
     opd_graph_free(graph);
+    if (*cc) { (void)setenv("CC", cc, 1); } else { (void)unsetenv("CC"); }
+}
+/* In the mode of same bits, the thread compiles the code of the mode, and no later run compiles it again. */
+TEST(the_background_has_the_mode_of_the_run) {
+    char cc[300], command[300];
+    const char *const real = getenv("CC");
+    opd_tensor *x, *want;
+    opd_compile_options options;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)snprintf(cc, sizeof cc, "%s", real ? real : "");
+    make_layers();
+    x = numbers(OPD_INTS(3, WIDTH), 1);
+    const bool was = opd_same_bits_set(true);
+    opd_graph *const graph = opd_graph_trace(layers, NULL, &x, 1, NULL);
+    CHECK_INT(opd_graph_run(graph, &x, 1, &want, 1), 1);
+    use_compiler(*cc ? cc : "cc", NULL);
+    let_it_go();
+    memset(&options, 0, sizeof options);
+    options.background = true;
+    options.name = "same";
+    opd_compiled *const compiled = opd_graph_compile(graph, &options);
+    CHECK_OR_RETURN(compiled != NULL);
+    CHECK_STR(run_until_done(compiled, x, want, false), NULL);
+    (void)snprintf(command, sizeof command, "grep -q . '%s/calls' && ! grep -v -e -ffp-contract=off '%s/calls'", check_cache, check_cache);
+    CHECK_INT(system(command), 0);
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    (void)opd_same_bits_set(was);
     if (*cc) { (void)setenv("CC", cc, 1); } else { (void)unsetenv("CC"); }
 }
 #endif

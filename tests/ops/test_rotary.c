@@ -92,7 +92,8 @@ TEST(the_rms_norm_of_a_sum) {
         sum = y;
         CHECK(!opd_add_rms_norm(in[0], in[1], OPD_INTS(5), NULL, opd_value_none(), &sum) && !sum);
         CHECK_ERROR(OPD_ERROR_SHAPE, "normalized_shape");
-        CHECK(!opd_add_rms_norm(in[0], NULL, OPD_INTS(4), NULL, opd_value_none(), &sum));
+        sum = y;
+        CHECK(!opd_add_rms_norm(in[0], NULL, OPD_INTS(4), NULL, opd_value_none(), &sum) && !sum);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_add_rms_norm");
     }
     CHECK_OK();

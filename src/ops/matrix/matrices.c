@@ -821,7 +821,7 @@ static int opdi_linalg_matrix_exp_kernel(opd_call *call) {
     if (!out || out->numel == 0 || opdi_no_data(out)) { return out ? 0 : -1; }
     if (!opdi_is_complex(input) && input->dtype != OPD_FLOAT64) { input = opd_to_dtype(input, OPD_FLOAT32); }
     const bool number = opd_size(out, -1) == 1;
-    const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
+    const opd_key_guard guard = opdi_autocast_off();
     opd_tensor *result = !input ? NULL : number ? opd_exp(input) : opdi_exp_of(input);
     opd_keys_restore(guard);                      /* as in PyTorch, autocast does not lower the products */
     return result ? opdi_copy(out, result) : -1;

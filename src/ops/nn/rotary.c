@@ -137,6 +137,7 @@ opd_tensor *opd_rotary_embedding(opd_tensor *x, opd_tensor *cosines, opd_tensor 
 opd_tensor *opd_add_rms_norm(opd_tensor *x, opd_tensor *residual, opd_ints normalized_shape, opd_tensor *weight,
                              opd_value eps, opd_tensor **sum) {
     opd_tensor *y = NULL, *added = NULL;
+    if (sum) { *sum = NULL; }
     if (!opd_ok() || opdi_null_tensor(x, "opd_add_rms_norm") || opdi_null_tensor(residual, "opd_add_rms_norm")) {
         return NULL;
     }
@@ -151,9 +152,8 @@ opd_tensor *opd_add_rms_norm(opd_tensor *x, opd_tensor *residual, opd_ints norma
         }
         if (y) {
             y = opd_scope_return(y);
-            if (sum) { added = opd_scope_return(added); }
+            if (sum) { *sum = opd_scope_return(added); }
         }
     }
-    if (sum) { *sum = y ? added : NULL; }
     return y;
 }

@@ -112,7 +112,7 @@ static int opdi_grouped_mm_kernel(opd_call *call) {
     opdi_group_product grouped;
     if (opdi_grouped_read(call, &grouped)) { return -1; }
     if (grouped.form == OPDI_GROUPED_NONE) {      /* autocast does not lower it */
-        const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
+        const opd_key_guard guard = opdi_autocast_off();
         opd_tensor *const product = opd_bmm(grouped.left, grouped.right);
         opd_keys_restore(guard);
         return opd_return_tensor(call, product);

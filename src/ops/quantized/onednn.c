@@ -226,7 +226,7 @@ static opd_tensor *opdi_onednn_make(opd_call *call, const opdi_onednn_layer *lay
 /* The same, and autocast does not lower the layer, because PyTorch's kernels of these operators do not call linear. */
 static opd_tensor *opdi_onednn_run(opd_call *call, const opdi_onednn_layer *layer, opd_op *op, opd_value *args,
                                    int at) {
-    const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
+    const opd_key_guard guard = opdi_autocast_off();
     opd_tensor *const y = opdi_onednn_make(call, layer, op, args, at);
     opd_keys_restore(guard);
     return y;
@@ -327,7 +327,7 @@ static int opdi_onednn_half(opd_call *call, bool relu) {
     }
     if (bias) { bias = opd_to_dtype(bias, OPD_FLOAT32); }
     opd_tensor *const weight = opd_ok() ? opd_to_dtype(opd_t(w), OPD_FLOAT32) : NULL;
-    const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
+    const opd_key_guard guard = opdi_autocast_off();
     opd_tensor *const y = weight ? opd_linear(x, weight, bias) : NULL;
     opd_keys_restore(guard);
     return y ? opd_return_tensor(call, relu ? opd_relu(y) : y) : -1;

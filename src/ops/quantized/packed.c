@@ -7,7 +7,7 @@
 /* Returns the product of two matrices in their own dtype.  Autocast does not lower it, because PyTorch's kernels of the
    operators here do not call mm. */
 OPDI_INTERNAL opd_tensor *opdi_product_as_given(opd_tensor *left, opd_tensor *right) {
-    const opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOCAST), 0));
+    const opd_key_guard guard = opdi_autocast_off();
     opd_tensor *const product = opd_mm(left, right);
     opd_keys_restore(guard);
     return product;
