@@ -161,6 +161,12 @@ TEST(rotary_embedding_in_one_kernel) {
             as_on_host("its second derivative", opd_detach(seconds[1]), opd_detach(seconds[0]), near * 10);
         }
     }
+    OPD_SCOPE {                                   /* floats of 8 bits have no kernel, and are rounded as on the CPU */
+        opd_tensor *const x = opd_to_dtype(normal_of(OPD_INTS(3, 8), OPD_FLOAT32), OPD_FLOAT8_E4M3FN), *const t = normal_of(OPD_INTS(3, 4), OPD_FLOAT32);
+        opd_tensor *const got = opd_rotary_embedding(to_gpu(x), to_gpu(t), to_gpu(t), false), *const want = opd_rotary_embedding(x, t, t, false);
+        CHECK(got && want && opd_dtype(got) == OPD_FLOAT8_E4M3FN);
+        as_on_host("rotation of float8", opd_to_dtype(got, OPD_FLOAT32), opd_to_dtype(want, OPD_FLOAT32), 0);
+    }
     CHECK_OK();
 }
 TEST(rms_norm_of_a_sum_in_one_kernel) {

@@ -99,7 +99,8 @@ static int opdi_rotary_in_cuda(opd_tensor *x, opd_tensor *const *table /*[2]*/, 
     opd_autograd_function function;
     opd_value values[4], got;
     if (x->backend != OPD_CUDA || x->ndim > 4 || !opdi_only_autocast_follows() || !opdi_in_cuda(x) || x->numel == 0 ||
-        opdi_strides(x)[x->ndim - 1] != 1 || !opdi_rotary_op() || table[0]->dtype != table[1]->dtype ||
+        opd_dtype_size(opd_dtype(x)) < 2 || opdi_strides(x)[x->ndim - 1] != 1 || !opdi_rotary_op() ||
+        table[0]->dtype != table[1]->dtype ||
         (table[0]->dtype != x->dtype && (table[0]->dtype != OPD_FLOAT32 || x->dtype == OPD_FLOAT64))) { return 0; }
     for (int i = 0; i < 2; i++) {
         if (!opdi_in_cuda(table[i]) || table[i]->storage->index != x->storage->index || table[i]->numel == 0 ||
