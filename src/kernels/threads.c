@@ -227,6 +227,20 @@ static inline void opdi_pause(void) {
 #endif
 }
 
+/* Waits a little for an event.  The caller calls this function with round = 0, 1, 2, ... until the event has happened
+   or the result is false.  That is after some 100 us, which is longer than the time between two products of a network:
+   to wake a thread that sleeps takes as long as a small product.  After a few us, other threads that wait for this core
+   get it first, so that more threads than cores do not slow each other down.  Only this function uses *end. */
+static bool opdi_pool_spin(int round, int64_t *end) {
+    if (round < 256) {
+        opdi_pause();
+        return true;
+    }
+    if (round == 256) { *end = opdi_clock() + 100000; }
+    (void)sched_yield();
+    return opdi_clock() < *end;
+}
+
 static void opdi_pool_work(opdi_range_fn fn, void *ctx, int64_t count, int64_t step) {
     opdi_pool *pool = &opdi_the_pool;
     for (;;) {
@@ -241,6 +255,7 @@ static void opdi_pool_work(opdi_range_fn fn, void *ctx, int64_t count, int64_t s
 static void *opdi_pool_worker(void *unused) {
     opdi_pool *pool = &opdi_the_pool;
     uint32_t seen = 0;
+    int64_t end = 0;
     (void)unused;
     opdi_in_parallel = 1;
     pthread_mutex_lock(&pool->lock);
@@ -264,7 +279,7 @@ static void *opdi_pool_worker(void *unused) {
         }
         seen = pool->generation;
         pthread_mutex_unlock(&pool->lock);
-        for (int spin = 0; spin < 400 && OPDI_LOAD(&pool->generation) == seen; spin++) { opdi_pause(); }
+        for (int i = 0; OPDI_LOAD(&pool->generation) == seen && opdi_pool_spin(i, &end); i++) {}
         pthread_mutex_lock(&pool->lock);
         if (pool->generation == seen) {
             pool->sleeping++;
@@ -314,8 +329,9 @@ static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t s
     pthread_mutex_lock(&pool->lock);
     pool->open = 0;                               /* now no worker can join */
     if (pool->active > 0) {
+        int64_t end = 0;
         pthread_mutex_unlock(&pool->lock);
-        for (int spin = 0; spin < 2000 && OPDI_LOAD(&pool->active) > 0; spin++) { opdi_pause(); }
+        for (int i = 0; OPDI_LOAD(&pool->active) > 0 && opdi_pool_spin(i, &end); i++) {}
         pthread_mutex_lock(&pool->lock);
         while (pool->active > 0) { pthread_cond_wait(&pool->done, &pool->lock); }
     }
