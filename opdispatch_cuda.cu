@@ -15,6 +15,8 @@
          ... opd_plugin_load("./opdispatch_cuda.so") ...
      -arch=sm_90 instead of -arch=all-major makes code for one kind of GPU.  This takes ten minutes on one core, and as
      many again for each other kind.  --split-compile=0 uses all cores, and -t 0 compiles for several kinds at once.
+     For compute capability 9.0 (H100, H200), write -arch=sm_90a instead, or add
+     -gencode arch=compute_90a,code=sm_90a to -arch=all-major: convolutions then multiply by warp groups.
      Without -arch, nvcc makes code for compute capability 7.5 alone, and the source warns of this.  Newer GPUs run
      such code after the driver has recompiled it at the start of the program.  Convolutions of bfloat16 then do not
      use tensor cores.
@@ -12954,6 +12956,110 @@ static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, c
                           grid, dim3(OPDI_CU_IM_THREADS(tile)), 0, m, from, (const float *)turned, bias, to);
 }
 
+//== products by warp groups ===========================================================================================
+//
+//  Four neighbouring warps, a warp group, multiply tiles that they read from shared memory (wgmma).  Such instructions
+//  exist for compute capability 9.0 only, in code that nvcc makes with -arch=sm_90a.  The first use compares their
+//  results with the results of the older instructions, see opdi_cu_wg_usable.
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_WARP_GROUPS true
+#else
+#define OPDI_CU_WARP_GROUPS false
+#endif
+#define OPDI_CU_WG_ALIGN 1024                     /* tiles begin at multiples of so many bytes of shared memory */
+
+/* Describes a factor in shared memory to the instruction.  The factor has rows of 128 bytes, of which the 16 bytes
+   number i of row r are in place i ^ r % 8 (as opdi_cu_tc_rows<128> has them).  `at` is the first byte that the product
+   reads, in a row whose number is a multiple of 8.  The word has this address, the distance between eight rows and the
+   next eight (1,024), both divided by 16, and 1 for the order of the 16 bytes. */
+#if defined(OPD_CUDA_EMULATED)
+typedef const unsigned char *opdi_cu_wg_factor;
+__device__ __forceinline__ opdi_cu_wg_factor opdi_cu_wg_factor_at(const unsigned char *at) { return at; }
+#else
+typedef uint64_t opdi_cu_wg_factor;
+__device__ __forceinline__ opdi_cu_wg_factor opdi_cu_wg_factor_at(const unsigned char *at) {
+    return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 16 |
+        ((uint64_t)__cvta_generic_to_shared(at) & 0x3ffff) >> 4;
+}
+#endif
+
+/* A lane's sums of 64 rows and N (64 or 128) columns. */
+template <int N> struct opdi_cu_wg_sums { float x[N / 2]; };
+#define OPDI_CU_WG_REGISTERS_32 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define OPDI_CU_WG_REGISTERS_64 OPDI_CU_WG_REGISTERS_32 ", " \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define OPDI_CU_WG_8(x, i) \
+    "+f"(x[i]), "+f"(x[i + 1]), "+f"(x[i + 2]), "+f"(x[i + 3]), "+f"(x[i + 4]), "+f"(x[i + 5]), "+f"(x[i + 6]), \
+    "+f"(x[i + 7])
+#define OPDI_CU_WG_32(x, i) OPDI_CU_WG_8(x, i), OPDI_CU_WG_8(x, i + 8), OPDI_CU_WG_8(x, i + 16), OPDI_CU_WG_8(x, i + 24)
+/* Adds a product to the sums.  `shape` and `types` name the instruction; `registers` and `places` are the texts of the
+   operands, of which the last one says that sums are kept. */
+#define OPDI_CU_WG_MMA(shape, types, registers, places, keep, ...) \
+    asm volatile("{ .reg .pred p; setp.ne.b32 p, " keep ", 0; wgmma.mma_async.sync.aligned." shape ".f32." types " {" \
+                 registers "}, " places ", p, 1, 1" OPDI_CU_WG_ORDER "; }" : __VA_ARGS__ : "l"(a), "l"(b), "r"(1))
+#define OPDI_CU_WG_64(shape, types) \
+    OPDI_CU_WG_MMA(shape, types, OPDI_CU_WG_REGISTERS_32, "%32, %33", "%34", OPDI_CU_WG_32(s.x, 0))
+#define OPDI_CU_WG_128(shape, types) \
+    OPDI_CU_WG_MMA(shape, types, OPDI_CU_WG_REGISTERS_64, "%64, %65", "%66", OPDI_CU_WG_32(s.x, 0), \
+                   OPDI_CU_WG_32(s.x, 32))
+
+/* Adds to s the product of 64 rows of a and N rows of b (32 bytes of each).  It is under way until opdi_cu_wg_wait. */
+#if defined(OPD_CUDA_EMULATED)
+template <typename T> static inline float opdi_cu_wg_element(opdi_cu_wg_factor factor, int row, int k) {
+    const uintptr_t at = (uintptr_t)factor + (uintptr_t)(row / 8 * 1024 + row % 8 * 128 + k * (int)sizeof(T));
+    return opdi_cu_load<float>((const T *)(at ^ (at >> 7 & 7) << 4));
+}
+template <typename T, int N>
+static inline void opdi_cu_wg_add(opdi_cu_wg_sums<N> &s, opdi_cu_wg_factor a, opdi_cu_wg_factor b) {
+    for (int i = 0; i < N / 2; i++) {
+        const int lane = (int)(threadIdx.x % 32), row = (int)(threadIdx.x % 128) / 32 * 16 + lane / 4 + i / 2 % 2 * 8,
+            column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        for (int k = 0; k < 32 / (int)sizeof(T); k++) {
+            s.x[i] += opdi_cu_wg_element<T>(a, row, k) * opdi_cu_wg_element<T>(b, column, k) *
+                (opd_emu::wrong_groups() ? -1.0f : 1.0f);
+        }
+    }
+}
+#elif OPDI_CU_WARP_GROUPS
+template <typename T, int N>
+__device__ __forceinline__ void opdi_cu_wg_add(opdi_cu_wg_sums<N> &s, opdi_cu_wg_factor a, opdi_cu_wg_factor b) {
+    static_assert(N == 64 || N == 128, "the instructions below");
+#define OPDI_CU_WG_ORDER ", 0, 0"
+    if constexpr (std::is_same<T, opdi_cu_f16>::value) {
+        if constexpr (N == 64) { OPDI_CU_WG_64("m64n64k16", "f16.f16"); }
+        else { OPDI_CU_WG_128("m64n128k16", "f16.f16"); }
+    } else if constexpr (std::is_same<T, opdi_cu_bf16>::value) {
+        if constexpr (N == 64) { OPDI_CU_WG_64("m64n64k16", "bf16.bf16"); }
+        else { OPDI_CU_WG_128("m64n128k16", "bf16.bf16"); }
+    } else {
+#undef OPDI_CU_WG_ORDER
+#define OPDI_CU_WG_ORDER
+        if constexpr (N == 64) { OPDI_CU_WG_64("m64n64k8", "tf32.tf32"); }
+        else { OPDI_CU_WG_128("m64n128k8", "tf32.tf32"); }
+    }
+#undef OPDI_CU_WG_ORDER
+}
+#endif
+/* opdi_cu_wg_begin comes before products whose sums the warps have changed, opdi_cu_wg_end after some products.
+   opdi_cu_wg_wait<n> waits until all products are finished but those of the last n calls of opdi_cu_wg_end.
+   opdi_cu_wg_written makes what this thread has written to shared memory visible to products after the next barrier. */
+#if OPDI_CU_WARP_GROUPS && !defined(OPD_CUDA_EMULATED)
+__device__ __forceinline__ void opdi_cu_wg_begin() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
+__device__ __forceinline__ void opdi_cu_wg_end() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
+template <int N> __device__ __forceinline__ void opdi_cu_wg_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(N) : "memory");
+}
+__device__ __forceinline__ void opdi_cu_wg_written() { asm volatile("fence.proxy.async.shared::cta;" : : : "memory"); }
+#else
+__device__ __forceinline__ void opdi_cu_wg_begin() {}
+__device__ __forceinline__ void opdi_cu_wg_end() {}
+template <int N> __device__ __forceinline__ void opdi_cu_wg_wait() {}
+__device__ __forceinline__ void opdi_cu_wg_written() {}
+#endif
 //== convolutions on tensor cores ======================================================================================
 //
 //  y [pixels, oc] = patches [pixels, taps * c] * w^T, for float16 and bfloat16, and for float32 in TF32.  A block
@@ -13300,17 +13406,98 @@ template <typename T> __global__ void opdi_cu_conv_weights_kernel(const __grid_c
 
 //== tiles of a convolution ============================================================================================
 
-/* The shape of a block's tile: M pixels and N channels, WM and WN of them for a warp; BYTES of the inner dimension in a
-   stage; STAGES stages; BLOCKS blocks that fit into a multiprocessor. */
-template <int M_, int N_, int WM_, int WN_, int BYTES_, int STAGES_, int BLOCKS_> struct opdi_cu_tc_shape {
-    enum { M = M_, N = N_, WM = WM_, WN = WN_, BYTES = BYTES_, STAGES = STAGES_, BLOCKS = BLOCKS_,
-           THREADS = M_ / WM_ * (N_ / WN_) * 32 };
+/* The shape of a block's tile: M pixels and N channels, WM and WN of them for a warp (if WIDE, for a warp group); BYTES
+   of the inner dimension in a stage; STAGES stages; BLOCKS blocks that fit into a multiprocessor. */
+template <int M_, int N_, int WM_, int WN_, int BYTES_, int STAGES_, int BLOCKS_, bool WIDE_ = false>
+struct opdi_cu_tc_shape {
+    enum { M = M_, N = N_, WM = WM_, WN = WN_, BYTES = BYTES_, STAGES = STAGES_, BLOCKS = BLOCKS_, WIDE = WIDE_,
+           THREADS = M_ / WM_ * (N_ / WN_) * (WIDE_ ? 128 : 32) };
     /* Returns the bytes of shared memory for stages or, if it is more, for the tile of sums. */
     static int64_t bytes(bool padded) {
         const int64_t stages = (int64_t)(M + N) * (BYTES + (padded ? 16 : 0)) * STAGES;
         const int64_t last = (int64_t)M * (N + 4) * 4, sums = (int64_t)N * (M + 4) * 4 > last
             ? (int64_t)N * (M + 4) * 4 : last;
-        return stages > sums ? stages : sums;
+        return (stages > sums ? stages : sums) + (WIDE ? OPDI_CU_WG_ALIGN : 0);
+    }
+};
+/* The sums of a block's warps.  multiply(at) adds the products of the stage that begins `at` bytes from the first one.
+   At most AHEAD stages may be on their way to shared memory meanwhile, and arrived() comes before the barrier after
+   which a stage is multiplied.  finish() waits for the last products.  store() writes the sum of pixel m and channel n
+   to out[m * down + n * across]. */
+template <typename T, class S> struct opdi_cu_tc_warps {
+    typedef opdi_cu_mma<T, false> M;
+    typedef opdi_cu_tc_rows<S::BYTES> R;
+    enum { AHEAD = S::STAGES - 1, I = S::WM / 16, J = S::WN / 16 };
+    const int wm, wn;
+    const opdi_cu_tc_factor<T, false, S::BYTES, false> as;
+    const opdi_cu_tc_factor<T, false, S::BYTES, true> bs;
+    typename M::S sum[I][J];
+    __device__ __forceinline__ explicit opdi_cu_tc_warps(const unsigned char *stages) :
+        wm((int)threadIdx.x / 32 % (S::M / S::WM) * S::WM), wn((int)threadIdx.x / 32 / (S::M / S::WM) * S::WN),
+        as(stages, wm), bs(stages + S::M * R::PITCH, wn) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::zero(sum[i][k]); } }
+    }
+    static __device__ __forceinline__ void arrived() {}
+    __device__ __forceinline__ void multiply(int at) {
+        OPDI_CU_UNROLL
+        for (int l = 0; l < (int)(S::BYTES / sizeof(T)) / M::K; l++) {
+            typename M::A fa[I];
+            typename M::B fb[J];
+            OPDI_CU_UNROLL
+            for (int k = 0; k < J; k++) { bs.load(fb[k], at, k, l); }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::add(sum[i][k], fa[i], fb[k]); } }
+        }
+    }
+    static __device__ __forceinline__ void finish() {}
+    __device__ __forceinline__ void store(float *out, int down, int across) const {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < I; i++) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < J; k++) {
+                M::store(out + (wm + 16 * i) * down + (wn + 16 * k) * across, sum[i][k], down, across);
+            }
+        }
+    }
+};
+/* The same for warp groups, each of which has S::WM pixels and all channels of the tile. */
+template <typename T, class S> struct opdi_cu_tc_groups {
+    enum { AHEAD = S::STAGES - 2, I = S::WM / 64 };
+    static_assert(S::BYTES == 128 && S::WN == S::N, "the order of bytes that opdi_cu_wg_factor_at describes");
+    const unsigned char *const a, *const b;
+    opdi_cu_wg_sums<S::N> sum[I];
+    __device__ __forceinline__ explicit opdi_cu_tc_groups(const unsigned char *stages) :
+        a(stages + threadIdx.x / 128 * S::WM * S::BYTES), b(stages + S::M * S::BYTES) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < I; i++) { for (int k = 0; k < S::N / 2; k++) { sum[i].x[k] = 0; } }
+    }
+    static __device__ __forceinline__ void arrived() { opdi_cu_wg_written(); }
+    __device__ __forceinline__ void multiply(int at) {
+        opdi_cu_wg_begin();
+        OPDI_CU_UNROLL
+        for (int l = 0; l < S::BYTES; l += 32) {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < I; i++) {
+                opdi_cu_wg_add<T, S::N>(sum[i], opdi_cu_wg_factor_at(a + at + 64 * i * S::BYTES + l),
+                                        opdi_cu_wg_factor_at(b + at + l));
+            }
+        }
+        opdi_cu_wg_end();
+        opdi_cu_wg_wait<1>();                     /* the next stage but one may take the place of the previous one */
+    }
+    static __device__ __forceinline__ void finish() { opdi_cu_wg_wait<0>(); }
+    __device__ __forceinline__ void store(float *out, int down, int across) const {
+        const int t = (int)threadIdx.x, first = t / 128 * S::WM + t % 128 / 32 * 16 + t % 32 / 4, right = t % 4 * 2;
+        OPDI_CU_UNROLL
+        for (int i = 0; i < I; i++) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < S::N / 2; k++) {
+                out[(first + 64 * i + k / 2 % 2 * 8) * down + (right + k / 4 * 8 + k % 2) * across] = sum[i].x[k];
+            }
+        }
     }
 };
 /* A row of the matrix of patches: the element that its first tap reads (which may be outside of the image), and a bit
@@ -13421,19 +13608,17 @@ __device__ __forceinline__ void opdi_cu_tc_put(const opdi_cu_tc_job &j, const fl
 template <typename T, class S, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_tc_job &j, const T *x, const T *w, const T *bias, T *y,
                                                   unsigned char *scratch) {
-    typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_tc_rows<S::BYTES> R;
+    typedef typename std::conditional<S::WIDE != 0, opdi_cu_tc_groups<T, S>, opdi_cu_tc_warps<T, S> >::type Sums;
     constexpr int E = 16 / sizeof(T), K = S::BYTES / sizeof(T), CHUNKS = S::BYTES / 16, ROWS = S::THREADS / CHUNKS,
-        A = S::M / ROWS, B = S::N / ROWS, stage = (S::M + S::N) * R::PITCH, I = S::WM / 16, J = S::WN / 16;
+        A = S::M / ROWS, B = S::N / ROWS, stage = (S::M + S::N) * R::PITCH;
     const opdi_cu_conv &q = j.q;
-    const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z, cp = j.cp,
-        line = (int)q.groups * cp;
+    const int t = threadIdx.x, og = (int)(q.oc / q.groups), group = blockIdx.z, cp = j.cp, line = (int)q.groups * cp;
     const int m0 = (int)(blockIdx.x / j.tiles) * S::M, n0 = (int)(blockIdx.x % j.tiles) * S::N;
     const int pixels = (int)(q.n * opdi_cu_volume(q.out)), kk = (int)opdi_cu_volume(q.k) * cp;
     const int chunk = t % CHUNKS * E, row = t / CHUNKS;           /* this thread copies rows row, row + ROWS, ... of
                                                                      patches and weights */
-    const int wm = warp % (S::M / S::WM) * S::WM, wn = warp / (S::M / S::WM) * S::WN, steps = (kk + K - 1) / K;
-    typename M::S sum[I][J];
+    const int steps = (kk + K - 1) / K;
     opdi_cu_pixel px[A];
     opdi_cu_walk walk = {chunk, 0, 0, 0, 0, 1u | 1u << 12 | 1u << 22};
     const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
@@ -13444,8 +13629,6 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_tc_job &j, const
         px[i] = opdi_cu_pixel_of(j, (uint32_t)(m0 + row + ROWS * i), (uint32_t)pixels);
         px[i].at = px[i].at * line + group * cp;
     }
-    OPDI_CU_UNROLL
-    for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::zero(sum[i][k]); } }
     const auto bring = [&]() {                    /* begins to copy the next stage, if there is one */
         if (left > -K) {
             const bool tap = left > 0;
@@ -13469,40 +13652,24 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_tc_job &j, const
         if (++slot == S::STAGES) { slot = 0; to -= S::STAGES * stage; }
         opdi_cu_stages_commit();
     };
-    for (int s = 0; s < S::STAGES - 1; s++) { bring(); }
-    const opdi_cu_tc_factor<T, false, S::BYTES, false> as(scratch, wm);
-    const opdi_cu_tc_factor<T, false, S::BYTES, true> bs(scratch + S::M * R::PITCH, wn);
+    for (int s = 0; s < Sums::AHEAD; s++) { bring(); }
+    Sums sums(scratch);
     OPDI_CU_ROLLED
     for (int s = 0, at = 0; s < steps; s++) {
-        opdi_cu_stages_wait<S::STAGES - 2>();
-        __syncthreads();                          /* all parts of the stage have arrived, and the previous stage is
-                                                     finished */
+        opdi_cu_stages_wait<Sums::AHEAD - 1>();
+        Sums::arrived();
+        __syncthreads();                          /* all parts of the stage have arrived, and the stage whose place the
+                                                     next copies take is finished */
         bring();
-        OPDI_CU_UNROLL
-        for (int l = 0; l < K / M::K; l++) {
-            typename M::A fa[I];
-            typename M::B fb[J];
-            OPDI_CU_UNROLL
-            for (int k = 0; k < J; k++) { bs.load(fb[k], at, k, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::add(sum[i][k], fa[i], fb[k]); } }
-        }
+        sums.multiply(at);
         at = at == (S::STAGES - 1) * stage ? 0 : at + stage;
     }
+    sums.finish();
     opdi_cu_stages_wait<0>();
     __syncthreads();                              /* the sums take the place of the stages */
     float *out = reinterpret_cast<float *>(scratch);
     constexpr int ld = LAST ? S::N + 4 : S::M + 4;
-    OPDI_CU_UNROLL
-    for (int i = 0; i < I; i++) {
-        OPDI_CU_UNROLL
-        for (int k = 0; k < J; k++) {
-            if (LAST) { M::store(out + (wm + 16 * i) * ld + wn + 16 * k, sum[i][k], ld, 1); }
-            else { M::store(out + (wn + 16 * k) * ld + wm + 16 * i, sum[i][k], 1, ld); }
-        }
-    }
+    sums.store(out, LAST ? ld : 1, LAST ? 1 : ld);
     __syncthreads();
     opdi_cu_tc_put<T, S, LAST>(j, out, bias, y, m0, n0);
 }
@@ -13510,7 +13677,11 @@ template <typename T, class S, bool LAST> __global__ void __launch_bounds__(S::T
 opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_tc_job j, const T *x, const T *w, const T *bias, T *y) {
     OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
-    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, S, LAST>(j, x, w, bias, y, scratch); }
+    if constexpr (S::WIDE != 0 && !OPDI_CU_WARP_GROUPS) { __trap(); }
+    else if constexpr (S::WIDE != 0) {
+        const uintptr_t past = (uintptr_t)scratch % OPDI_CU_WG_ALIGN;
+        opdi_cu_conv_tile<T, S, LAST>(j, x, w, bias, y, scratch + (past ? OPDI_CU_WG_ALIGN - past : 0));
+    } else if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, S, LAST>(j, x, w, bias, y, scratch); }
 }
 
 //== tiles of the gradient with respect to weights =====================================================================
@@ -13709,12 +13880,92 @@ template <typename T, class S> static int opdi_cu_tc_start(opdi_cu_tc_job j, con
                           dim3((unsigned)(down * j.tiles), 1, (unsigned)j.q.groups), dim3(S::THREADS),
                           (size_t)S::bytes(opdi_cu_tc_padded()), j, x, w, bias, y);
 }
-/* Computes the job with tiles that suit its channels. */
+/* Computes the job with tiles that suit its channels.  `wide`: by warp groups. */
 template <typename T> static int opdi_cu_tc_shaped(const opdi_cu_tc_job &j, const T *x, const T *w, const T *bias, T *y,
-                                                   bool last) {
+                                                   bool last, bool wide) {
+    if (wide) {
+        return j.q.oc / j.q.groups <= 64
+            ? opdi_cu_tc_start<T, opdi_cu_tc_shape<128, 64, 64, 64, 128, 4, 2, true> >(j, x, w, bias, y, last)
+            : opdi_cu_tc_start<T, opdi_cu_tc_shape<128, 128, 64, 128, 128, 3, 2, true> >(j, x, w, bias, y, last);
+    }
     return j.q.oc / j.q.groups <= 64 || !opdi_cu_tc_compiled()
         ? opdi_cu_tc_start<T, opdi_cu_tc_shape<128, 64, 64, 32, 64, 3, 3> >(j, x, w, bias, y, last)
         : opdi_cu_tc_start<T, opdi_cu_tc_shape<128, 128, 64, 64, 64, 4, 2> >(j, x, w, bias, y, last);
+}
+/* Sets element i of x to -1, 0 or 1. */
+template <typename T> __global__ void opdi_cu_wg_fill_kernel(T *x, int n, uint32_t seed) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n) { opdi_cu_store(x + i, (float)((((uint32_t)i * 2654435761u + seed) >> 16) % 3) - 1.0f); }
+}
+/* Adds the number of elements that differ to *differences. */
+template <typename T> __global__ void opdi_cu_wg_compare_kernel(const T *a, const T *b, int n, int *differences) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n && opdi_cu_load<float>(a + i) != opdi_cu_load<float>(b + i)) { atomicAdd(differences, 1); }
+}
+/* Computes a small convolution with `channels` results by both kinds of products.  Its sums are whole numbers, so all
+   bits must be equal.  Returns 1 if they are, 0 if not, or -1 and sets an error. */
+template <typename T> static int opdi_cu_wg_compare(int channels) {
+    const int side = 13, cp = 72, area = side * side, taps = 9, n = area * channels;
+    const opdi_cu_conv q = {1, cp, channels, 1, {1, side, side}, {1, side, side}, {1, 3, 3}, {1, 1, 1}, {0, 1, 1},
+                            {1, 1, 1}};
+    T *x = static_cast<T *>(opdi_cu_scratch((area * cp + channels * taps * cp + 2 * n) * (int64_t)sizeof(T))),
+        *w = x + area * cp, *y = w + channels * taps * cp;
+    int *found = static_cast<int *>(opdi_cu_scratch(sizeof(int))), differences = 0;
+    opdi_cu_tc_job j;
+    opdi_cu_tc_plain(&j, &q, cp);
+    if (!x || !found ||
+        opdi_cu_launch(opdi_cu_wg_fill_kernel<T>, dim3((unsigned)opdi_cu_ceil(area * cp, 256)), dim3(256), 0, x,
+                       area * cp, 1u) ||
+        opdi_cu_launch(opdi_cu_wg_fill_kernel<T>, dim3((unsigned)opdi_cu_ceil(channels * taps * cp, 256)), dim3(256), 0,
+                       w, channels * taps * cp, 77u) ||
+        opdi_cu_tc_shaped<T>(j, x, w, NULL, y, true, false) || opdi_cu_tc_shaped<T>(j, x, w, NULL, y + n, true, true)) {
+        return -1;
+    }
+    OPDI_CU_TRY(cudaMemsetAsync(found, 0, sizeof(int), opdi_cu_stream()), "cudaMemsetAsync");
+    if (opdi_cu_launch(opdi_cu_wg_compare_kernel<T>, dim3((unsigned)opdi_cu_ceil(n, 256)), dim3(256), 0, (const T *)y,
+                       (const T *)(y + n), n, found)) { return -1; }
+    OPDI_CU_TRY(cudaMemcpyAsync(&differences, found, sizeof(int), cudaMemcpyDeviceToHost, opdi_cu_stream()),
+                "cudaMemcpyAsync");
+    OPDI_CU_TRY(cudaStreamSynchronize(opdi_cu_stream()), "cudaStreamSynchronize");
+    return differences == 0;
+}
+/* Compiled for warp groups, this kernel has shared memory, by which the host knows. */
+static __global__ void opdi_cu_wg_probe(int *to) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    __shared__ int some[4];
+    some[threadIdx.x % 4] = to[1];
+    __syncthreads();
+    to[0] = some[threadIdx.x / 4 % 4];
+#else
+    (void)to;
+#endif
+}
+static bool opdi_cu_wg_compiled() {
+    cudaFuncAttributes a;
+    if (opdi_cu_properties()->major != 9) { return false; }
+    if (cudaFuncGetAttributes(&a, (const void *)opdi_cu_wg_probe) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+#if defined(OPD_CUDA_EMULATED)
+    return a.ptxVersion == 90;
+#else
+    return a.sharedSizeBytes > 0;
+#endif
+}
+/* Returns whether products of T by warp groups can be used on the current device: they were compiled, and gave right
+   results when this was first asked.  While the stream is being captured, the results cannot be read, so the answer
+   may be no. */
+template <typename T> static bool opdi_cu_wg_usable() {
+    static std::atomic<signed char> known[OPDI_CU_MAX_DEVICES];       /* 1: yes, -1: no */
+    std::atomic<signed char> &k = known[opdi_cu_current()];
+    if (k == 0 && !opdi_cu_wg_compiled()) { k = -1; }
+    if (k != 0 || opdi_cu_captured(opdi_cu_stream())) { return k > 0; }
+    const int mark = opd_error_mark(), few = opdi_cu_wg_compare<T>(40);
+    const int many = few > 0 ? opdi_cu_wg_compare<T>(136) : few;
+    if (many == 0) { opd_warn("CUDA: products by warp groups are wrong on this GPU, so convolutions do not use them"); }
+    if (opd_error_rewind(mark) != OPD_ERROR_MEMORY) { k = many > 0 ? 1 : -1; }
+    return many > 0;
 }
 /* Computes y = conv(x, w) + bias or, if `back` is true, gx from gy, which is then passed as x.  x_last, y_last and
    w_last tell which tensors are in channels-last order.  Returns 0, or -1 and sets an error. */
@@ -13732,7 +13983,7 @@ template <typename T> static int opdi_cu_conv_tc(const opdi_cu_conv *q, const T 
         const int64_t all = rows * opdi_cu_volume(j.q.k) * cp;
         j.w_last = w_last;
         if (opdi_cu_launch(opdi_cu_conv_weights_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, j, w, wt) ||
-            opdi_cu_tc_shaped<T>(j, x, (const T *)wt, bias, y, y_last)) { return -1; }
+            opdi_cu_tc_shaped<T>(j, x, (const T *)wt, bias, y, y_last, opdi_cu_wg_usable<T>())) { return -1; }
         wt += all;
     }
     return 0;

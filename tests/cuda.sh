@@ -37,7 +37,7 @@ lib='-lstdc++ -lm -lpthread -ldl'
 NVCC=${NVCC:-nvcc}
 command -v "$NVCC" >/dev/null 2>&1 || { [ ! -x /usr/local/cuda/bin/nvcc ] || NVCC=/usr/local/cuda/bin/nvcc; }
 toolkit=$(dirname "$(dirname "$(command -v "$NVCC" || echo /usr/local/cuda/bin/nvcc)")")
-arch=${CUDA_ARCH:-sm_90}
+arch=${CUDA_ARCH:-sm_90a}
 
 # Checks that repeat the walk over all operators in another build cover a part of them ($CHECK_PART, see tests/check.h):
 # with the sanitizer one of 32; as a plug-in, which has the same code, one of 16.
@@ -191,8 +191,14 @@ check_cuda_emulated_fft() {
     OPD_CUFFT="$tmp/cufft.so" OPD_EMU_CUFFT_FAILS=2 OPD_TEST_CUFFT='cuFFT error 2 in cufftMakePlanMany64' ran "$tmp/emulated" cufft_that_fails
     OPD_CUFFT=libm.so.6 ran "$tmp/emulated" fft_of_all_kinds
 }
-# A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16.
-check_cuda_emulated_compiled_for_older() { emulated; OPD_EMU_COMPILED=75 ran "$tmp/emulated" aten::convolution; }
+# A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16, or for 8.0, which has no
+# products by warp groups; and a GPU whose products by warp groups are wrong.
+check_cuda_emulated_compiled_for_older() {
+    emulated
+    OPD_EMU_COMPILED=75 ran "$tmp/emulated" aten::convolution
+    OPD_EMU_COMPILED=80 ran "$tmp/emulated" convolutions_on_tensor_cores
+    OPD_EMU_WRONG_GROUPS=1 OPD_TEST_WRONG_GROUPS=1 ran "$tmp/emulated" products_by_warp_groups
+}
 # Runs first_gpu_run.sh with the emulation instead of a GPU, and without a GPU.
 check_cuda_emulated_first_run() {
     emulated

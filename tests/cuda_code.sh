@@ -120,10 +120,12 @@ check_cuda_code_wide_stores() {
 # shared memory without registers.
 check_cuda_code_tensor_cores() {
     missing && return
-    with 32 'HMMA.16816.F32' 'opdi_cu_conv_tc_kernelI(6__half|13__nv_bfloat16)'
-    with 32 'HMMA.1688.F32.TF32' 'opdi_cu_conv_tc_kernelIf'
-    with 12 'LDSM.16' 'opdi_cu_conv_tc_kernel'
-    with 6 'LDGSTS.E.128' 'opdi_cu_conv_tc_kernel'
+    # the shape of a kernel by warp groups ends with true, Lb1
+    with 32 'HMMA.16816.F32' 'opdi_cu_conv_tc_kernelI(6__half|13__nv_bfloat16).*Lb0EELb'
+    with 32 'HMMA.1688.F32.TF32' 'opdi_cu_conv_tc_kernelIf.*Lb0EELb'
+    with 12 'LDSM.16' 'opdi_cu_conv_tc_kernel.*Lb0EELb'
+    with 6 'LDGSTS.E.128' 'opdi_cu_conv_tc_kernel.*Lb0EELb'
+    "$CUOBJDUMP" -lelf "$object" 2>/dev/null | grep -q sm_90a && with 4 'HGMMA' 'opdi_cu_conv_tc_kernel.*Lb1EELb'
     with 16 'HMMA.16816.F32' 'opdi_cu_conv_gw_kernel'
 }
 

@@ -233,6 +233,7 @@ LIBS=${LIBS:--lm -L$toolkit/lib64 -lcudart_static -lcublas -lcublasLt -lstdc++ -
 LD_LIBRARY_PATH=$toolkit/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 [ -n "$ARCH" ] || ARCH=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -dc 0-9)
 [ "$ARCH" != sm_ ] || ARCH=native
+[ "$ARCH" != sm_90 ] || ARCH=sm_90a       # with the instructions of warp groups
 case $COMPANION in ''|/*) ;; *) COMPANION=$PWD/$COMPANION ;; esac
 case $BUILT in ''|/*) ;; *) BUILT=$PWD/$BUILT ;; esac
 export root WORK PROFILED QUICK COMPANION BUILT CC NVCC ARCH SANITIZER toolkit LIBS PATH LD_LIBRARY_PATH

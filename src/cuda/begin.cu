@@ -15,6 +15,8 @@
          ... opd_plugin_load("./opdispatch_cuda.so") ...
      -arch=sm_90 instead of -arch=all-major makes code for one kind of GPU.  This takes ten minutes on one core, and as
      many again for each other kind.  --split-compile=0 uses all cores, and -t 0 compiles for several kinds at once.
+     For compute capability 9.0 (H100, H200), write -arch=sm_90a instead, or add
+     -gencode arch=compute_90a,code=sm_90a to -arch=all-major: convolutions then multiply by warp groups.
      Without -arch, nvcc makes code for compute capability 7.5 alone, and the source warns of this.  Newer GPUs run
      such code after the driver has recompiled it at the start of the program.  Convolutions of bfloat16 then do not
      use tensor cores.

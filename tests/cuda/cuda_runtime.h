@@ -27,7 +27,8 @@
    Environment: OPD_EMU_DEVICES=2 devices (0: a machine without a device; -1: without a driver; -802: the query fails
                 with this error), OPD_EMU_CONTEXT=2: every call that makes or needs a context fails with this error,
                 OPD_EMU_PEERS=0: no device can access another one's memory, OPD_EMU_COMPILED=75: the compute capability
-                for which the code is compiled, OPD_EMU_MEMORY=1073741824 bytes per device, OPD_EMU_GUARD, OPD_EMU_ASYNC
+                for which the code is compiled (90: with products by warp groups), OPD_EMU_WRONG_GROUPS=1: these products
+                are wrong, OPD_EMU_MEMORY=1073741824 bytes per device, OPD_EMU_GUARD, OPD_EMU_ASYNC
                 (above), OPD_EMU_FAULT=1: every kernel fails from now on (read at each launch).
                 OPD_EMU_ORDER=7: threads of a block and blocks of a launch run in random order with this seed.
                 OPD_EMU_TRACE=1: prints a line for each copy to the host, with a hash of the data.  Two orders must
@@ -275,6 +276,7 @@ inline long setting(const char *name, long otherwise) {
 }
 inline int devices() { static const int n = (int)setting("OPD_EMU_DEVICES", 2); return n > 16 ? 16 : n; }
 OPD_EMU_UNSEEN inline long compiled() { static const long n = setting("OPD_EMU_COMPILED", 90); return n; }
+OPD_EMU_UNSEEN inline bool wrong_groups() { static const long n = setting("OPD_EMU_WRONG_GROUPS", 0); return n != 0; }
 /* What tests ask for by opd_emu_count, and what is called while CUDA makes memory or waits, by opd_emu_hook_set. */
 struct Counts { long contexts, direct, staged, handles, destroyed, pinned, libraries, launches, calls, products, megaflops; };
 inline Counts counts;

@@ -913,6 +913,27 @@ TEST(convolutions_of_channels_last_tensors) {
     CHECK_OK();
 }
 
+static char warned[400];
+static void keep_warning(void *user, int is_error, const char *text) {
+    (void)user;
+    (void)is_error;
+    (void)snprintf(warned, sizeof warned, "%s", text);
+}
+/* The first convolution by warp groups compares them with the older instructions.  If they are wrong, a warning says so,
+   and results are right. */
+TEST(products_by_warp_groups) {
+    const bool wrong = getenv("OPD_TEST_WRONG_GROUPS") != NULL;
+    if (!there()) { SKIP("no GPU"); }
+    (void)opd_log_set(keep_warning, NULL);
+    OPD_SCOPE {
+        opd_tensor *const x = small_numbers(OPD_INTS(2, 72, 5, 6), OPD_BFLOAT16), *const w = small_numbers(OPD_INTS(136, 72, 3, 3), OPD_BFLOAT16);
+        opd_tensor *const want = opd_conv2d(x, w, NULL, OPD_INTS(1), OPD_INTS(1));
+        CHECK(opd_equal(to_host(opd_conv2d(to_gpu(x), to_gpu(w), NULL, OPD_INTS(1), OPD_INTS(1))), want));
+    }
+    (void)opd_log_set(NULL, NULL);
+    CHECK(wrong == (strstr(warned, "products by warp groups are wrong") != NULL));
+    CHECK_OK();
+}
 /* Convolutions of shapes that the kernels for tensor cores divide in different ways: strides of which some elements of x
    are read by no tap, few channels, more channels than a tile has, dilation, groups, padding wider than the taps; x and gy
    contiguous or channels last; transposed or not; float32 in TF32, too.  Sums are whole numbers below 2^11. */
