@@ -177,6 +177,57 @@ TEST(graphs_of_several_operators) {
     (void)opd_same_bits_set(was);
 }
 
+/* Scans of one element: the operators give 0 for -0, which a copy would not do. */
+static int scans(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    for (int i = 0; i < n; i++) {
+        out[2 * i] = opd_cumsum(in[i], 0);
+        out[2 * i + 1] = opd_logcumsumexp(in[i], -1);
+    }
+    return opd_ok() ? 2 * n : -1;
+}
+TEST(scans_of_one_element) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
+    OPD_SCOPED;
+    opd_tensor *in[8], *want[16], *got[16];
+    const bool was = opd_same_bits_set(true);
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
+    for (int i = 0; i < 8; i++) {
+        in[i] = opd_full(opd_ints_of(opd_sizes(opd_ones(OPD_INTS(1, 1), OPD_FLOAT32)), i / 4 ? 2 : 0), opd_value_double(-0.0), dtypes[i % 4]);
+    }
+    opd_graph *const graph = opd_graph_trace(scans, NULL, in, 8, NULL);
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
+    CHECK_OR_RETURN(compiled && scans(NULL, in, 8, want) == 16);
+    for (int k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, in, 8, got), 16); }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    for (int i = 0; i < 16; i++) { CHECK(same_bits(got[i], want[i])); }
+    CHECK_OK();
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    (void)unsetenv("OPD_COMPILED_ALWAYS");
+    (void)opd_same_bits_set(was);
+}
+/* Flags that let the compiler round otherwise have no effect in the mode. */
+TEST(flags_do_not_change_the_bits) {
+    static const char *const compilers[] = {"gcc", "clang"};
+    static const char *const flags[] = {"-O3 -march=native -ffast-math", "-Ofast -march=native", "-O2 -march=native -freciprocal-math -fassociative-math"
+                                        " -fno-signed-zeros -fno-trapping-math -ffp-contract=fast", "-O2 -march=native -funsafe-math-optimizations"};
+    const bool was = opd_same_bits_set(true);
+    char before[200];
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)snprintf(before, sizeof before, "%s", getenv("CC") ? getenv("CC") : "cc");
+    (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
+    for (int i = 0; i < 2; i++) {
+        char command[40];
+        (void)snprintf(command, sizeof command, "%s -v >/dev/null 2>&1", compilers[i]);
+        for (int k = 0; k < 4 && system(command) == 0; k++) { compare(chain, compilers[i], flags[k], 24, 100, OPD_FLOAT32); }
+    }
+    (void)unsetenv("OPD_COMPILED_ALWAYS");
+    (void)setenv("CC", before, 1);
+    (void)opd_same_bits_set(was);
+}
+
 //-- files -------------------------------------------------------------------------------------------------------------
 
 /* Graphs are written as C without calls only if the text gives the same bits. */
