@@ -102,10 +102,7 @@ static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, 
         const opdi_variant *variant = compiled->variants;
         opdi_open_at at;
         while (variant && !opdi_variant_fits(variant, inputs, ninputs, &at)) { variant = variant->next; }
-        if (!variant && !opdi_compile_job_end(compiled, false)) {
-            opdi_compiled_add(compiled, inputs, ninputs);
-            compiled->ready = false;
-        }
+        if (!variant && !opdi_compile_job_end(compiled, false)) { opdi_compiled_add(compiled, inputs, ninputs); }
     }
     OPDI_STORE(&compiled->reason, why ? why : compiled->job ? "the C compiler is working in the background"
                : compiled->count < compiled->kinds ? "inputs of this kind are new"

@@ -595,6 +595,7 @@ typedef struct opdi_variant {
     const char *why;                              /* the reason why this kind of inputs is not compiled; NULL if it is
                                                      compiled */
 } opdi_variant;
+enum { OPDI_COMPILE_READY = 64 };
 struct opd_compiled {
     int32_t refs;                                 /* the program has one reference, and each run has one */
     const opd_graph *graph;                       /* NULL if a program is compiled */
@@ -606,8 +607,9 @@ struct opd_compiled {
     char *flags;                                  /* the flags for the C compiler; NULL: flags for this machine */
     bool frozen, background, said;                /* background: the C compiler works in a thread; said: a warning has
                                                      said that these inputs run uncompiled */
-    bool ready;                                   /* the thread has compiled the next kind, whose code is in the
-                                                     cache */
+    uint64_t ready[OPDI_COMPILE_READY];           /* hashes of the texts of kinds that the thread has compiled, whose
+                                                     code is in the cache: a run of the kind loads it */
+    int nready;
     int kinds, count;                             /* kinds: the most variants that are made; count: the number of
                                                      variants */
     int ninputs, *dims;                           /* dims: the arrays `open` and `open_2` of the options, one after the

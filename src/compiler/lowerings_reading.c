@@ -328,8 +328,9 @@ OPDI_INTERNAL int opdi_lower_cumsum(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     const int ndim = opd_ndim(self), dim = (int)(given < 0 ? given + ndim : given);
-    if (!ndim) { return opdi_lower_return(call, 0, self); }
     const bool floating = opd_dtype_is_floating(opd_dtype(result));
+    if (floating && opd_same_bits()) { return opdi_same_refuse(name); }      /* it adds -0 to 0; a copy does not */
+    if (!ndim) { return opdi_lower_return(call, 0, self); }
     self = opd_to_dtype(self, opd_dtype(result));
     opd_tensor *const out = !self ? NULL : opdi_lower_scanned(self, dim, strstr(name, "cumprod") ? OPD_FORMULA_mul
         : strstr(name, "logcum") ? OPD_FORMULA_logaddexp : OPD_FORMULA_add, floating ? OPD_FLOAT64 : OPD_INT64);

@@ -133,7 +133,10 @@ static int opdi_variant_compile_same(const opd_compiled *compiled, const opdi_st
     *wrong = false;
     opdi_string_add(&all, flags);
     opdi_string_add(&all, more);
-    opdi_string_add(&all, opd_same_bits() ? " -ffp-contract=off" : "");      /* a product and a sum are rounded apart */
+    if (opd_same_bits()) {                        /* also if the flags of the caller want other numbers */
+        opdi_string_add(&all, " -fno-fast-math -fno-unsafe-math-optimizations -fno-associative-math "
+                        "-fno-reciprocal-math -fno-finite-math-only -fsigned-zeros -ffp-contract=off");
+    }
     const int rc = all.failed ? -1 : opdi_variant_compile(compiled, source, all.data, path, wrong);
     opdi_string_free(&all);
     return rc;
@@ -166,6 +169,7 @@ typedef struct opdi_compile_job {
     pthread_t thread;
     const opd_compiled *compiled;                 /* the thread reads what, name and flags, which do not change */
     opdi_string texts;
+    uint64_t hash;                                /* of the texts */
     int process;                                  /* the child of a fork has no such thread */
     bool same;                                    /* the code is for the mode of same bits */
     int32_t done;
@@ -185,12 +189,21 @@ static void *opdi_compile_job_run(void *user) {
     OPDI_PUBLISH(&job->done, 1);
     return NULL;
 }
+/* Returns whether a thread has compiled the texts with this hash, and forgets it. */
+static bool opdi_compile_was_done(opd_compiled *compiled, uint64_t hash) {
+    for (int i = 0; i < compiled->nready; i++) {
+        if (compiled->ready[i] != hash) { continue; }
+        compiled->ready[i] = compiled->ready[--compiled->nready];
+        return true;
+    }
+    return false;
+}
 /* Starts to compile texts in a thread, which then owns them, unless the caller is to compile them: if that is what
-   `compiled` wants, if a thread has just done so, or if there can be no thread.  Returns whether it has started. */
+   `compiled` wants, if a thread has just compiled these texts, or if there can be no thread.  Returns whether it has
+   started. */
 static bool opdi_compile_job_start(opd_compiled *compiled, opdi_string *texts) {
-    const bool ready = compiled->ready;
-    compiled->ready = false;
-    if (!compiled->background || ready || compiled->job) { return false; }
+    const uint64_t hash = opdi_hash_bytes(opd_same_bits() + UINT64_C(1), texts->data, texts->length);
+    if (!compiled->background || opdi_compile_was_done(compiled, hash) || compiled->job) { return false; }
     opdi_compile_job *const job = (opdi_compile_job *)opdi_alloc(sizeof *job);
     if (!job) {
         opd_error_clear();
@@ -199,6 +212,7 @@ static bool opdi_compile_job_start(opd_compiled *compiled, opdi_string *texts) {
     memset(job, 0, sizeof *job);
     job->compiled = compiled;
     job->texts = *texts;
+    job->hash = hash;
     job->process = opdi_process_number();
     job->same = opd_same_bits();
     if (opdi_thread_start(&job->thread, opdi_compile_job_run, job)) {
@@ -217,10 +231,14 @@ OPDI_INTERNAL bool opdi_compile_job_end(opd_compiled *compiled, bool waits) {
     const bool here = job->process == opdi_process_number();
     if (here && !waits && !OPDI_ACQUIRE(&job->done)) { return true; }
     if (here) { (void)pthread_join(job->thread, NULL); }
+    if (here) {
+        const int last = OPDI_MIN(compiled->nready, OPDI_COMPILE_READY - 1);
+        compiled->ready[last] = job->hash;
+        compiled->nready = last + 1;
+    }
     opdi_string_free(&job->texts);
     opdi_free(job, sizeof *job);
     compiled->job = NULL;
-    compiled->ready = here;
     return false;
 }
 #else
@@ -411,7 +429,7 @@ OPDI_INTERNAL int opdi_variant_make(opdi_variant *variant, opd_compiled *compile
         rc = opdi_compiled_record_writes(compiled, &source, &earlier);
         source.earlier = &earlier.recording;
     }
-    if (rc == 0 && compiled->frozen && !open && (!compiled->background || compiled->ready)) {
+    if (rc == 0 && compiled->frozen && !open && (!compiled->background || compiled->nready)) {
         variant->plain = opdi_compiled_time_first(compiled, &earlier, inputs);
     }
     if (rc == 0) {

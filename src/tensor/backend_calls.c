@@ -74,6 +74,12 @@ static int opdi_device_kernel(opd_call *call) {
 static int opdi_device_mixed_kernel(opd_call *call) {
     return opdi_device_round(call, true, opdi_guarded_kernel(call, (int)(call->slot - OPD_KEY_CPU)));
 }
+/* Runs a composite kernel with tensors of the lazy device.  In the mode of same bits, a composite of several operators
+   is called as a whole, because it may have a way of its own on the CPU. */
+static int opdi_lazy_composite_kernel(opd_call *call) {
+    const opd_kernel fn = opdi_guarded_kernel(call, OPD_LAZY);
+    return !fn ? -1 : opdi_lazy_round && opd_same_bits() ? opdi_lazy_round(call, fn) : fn(call);
+}
 /* Runs the kernel of a handle (call->user, see opd_kernel_get) as opdi_device_kernel runs the kernel of a slot. */
 OPDI_INTERNAL int opdi_device_handle_kernel(opd_call *call) {
     const opd_kernel_handle *handle = (const opd_kernel_handle *)call->user;
@@ -116,8 +122,9 @@ static bool opdi_has_device_kernel(const opd_op *op) {
 }
 
 /* If a backend is registered for a slot of the table, replaces the slot's kernel by a guarding kernel
-   (opdi_device_kernel or opdi_device_mixed_kernel), which calls the replaced kernel, table->behind.  At the slot of
-   calls without tensors, the guarding kernel is opdi_by_device_kernel.  `how` tells where the slot's kernel comes
+   (opdi_device_kernel or opdi_device_mixed_kernel), which calls the replaced kernel, table->behind.  At the slots of
+   the lazy device, the guarding kernel of a composite is opdi_lazy_composite_kernel.  At the slot of calls without
+   tensors, the guarding kernel is opdi_by_device_kernel.  `how` tells where the slot's kernel comes
    from. */
 OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
     opdi_slot *to = &table->slots[slot];
@@ -132,6 +139,12 @@ OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot
             to->fn = opdi_by_device_kernel;
             return;
         }
+    }
+    const bool lazy = device == OPD_LAZY || slot == OPD_KEY_PER_BACKEND(5, OPD_LAZY);      /* 5: autograd keys */
+    if (lazy && how == OPDI_CHOSEN_MATH && opdi_backend_of(OPD_LAZY)) {
+        table->behind[OPD_LAZY] = to->fn;
+        to->fn = opdi_lazy_composite_kernel;
+        return;
     }
     if (!opdi_backend_of(device) || how == OPDI_CHOSEN_MATH || how == OPDI_CHOSEN_AMBIGUOUS ||
         how == OPDI_CHOSEN_MISSING || to->fn == opd_fallthrough) { return; }

@@ -181,11 +181,14 @@ typedef struct opdi_audit_file {
     int64_t line, step;                           /* of the last line */
     bool tensors;                                 /* the step has a line of opd_audit_tensor */
     char text[OPDI_AUDIT_LINE];                   /* the last line */
+    size_t at, filled;                            /* the next byte of `part`, and its bytes */
+    char part[4096];                              /* what was read from the file */
 } opdi_audit_file;
 typedef struct opdi_audit_item { char *name; size_t bytes; opd_tensor *tensor; } opdi_audit_item;
 struct opd_audit {
     opdi_audit_file from;                         /* from.file is NULL if the audit writes a file */
     FILE *to;
+    int process;                                  /* that has begun the audit */
     bool failed, open, found;                     /* open: the step has begun; found: its line was read already */
     int64_t step, first;                          /* first: the number of the first step */
     opdi_audit_item *items;
@@ -197,17 +200,32 @@ struct opd_audit {
 static int opdi_audit_bad(const opdi_audit_file *from, const char *who, const char *what) {
     return opd_fail(OPD_ERROR_FILE, "%s: %.400s, line %lld: %s", who, from->path, (long long)from->line, what);
 }
+/* Reads a line and its end into from->text, as fgets does.  The file itself has no buffer: else the end of a child
+   process would move the place from which its parent reads.  Returns whether there is one. */
+static bool opdi_audit_gets(opdi_audit_file *from) {
+    size_t length = 0;
+    while (length + 1 < sizeof from->text && (!length || from->text[length - 1] != '\n')) {
+        if (from->at == from->filled) {
+            from->at = 0;
+            from->filled = fread(from->part, 1, sizeof from->part, from->file);
+            if (!from->filled) { break; }
+        }
+        from->text[length++] = from->part[from->at++];
+    }
+    from->text[length] = 0;
+    return length > 0;
+}
 /* Reads the next line into from->text.  Returns 1, 0 at the end of the file, or -1 and sets an error. */
 static int opdi_audit_read(opdi_audit_file *from, const char *who) {
-    if (!fgets(from->text, sizeof from->text, from->file)) {
+    if (!opdi_audit_gets(from)) {
         if (!ferror(from->file)) { return 0; }
         return opdi_audit_bad(from, who, "cannot be read");
     }
     const size_t length = strlen(from->text);
     from->line++;
     if (length == 0 || from->text[length - 1] != '\n') {
-        return opdi_audit_bad(from, who, feof(from->file) ? "the file is cut in this line"
-                                                          : "this is no line of an audit");
+        return opdi_audit_bad(from, who, length + 1 < sizeof from->text ? "the file is cut in this line"
+                                                                        : "this is no line of an audit");
     }
     from->text[length - 1] = 0;
     if (length > 1 && from->text[length - 2] == '\r') { from->text[length - 2] = 0; }
@@ -231,6 +249,7 @@ static int opdi_audit_open(opdi_audit_file *from, const char *path, const char *
     if (!(from->file = opdi_file_open(path, "rb"))) {
         return opd_fail(opdi_errno_code(OPD_ERROR_FILE), "%s: %.400s cannot be read: %s", who, path, opdi_errno_text());
     }
+    (void)setvbuf(from->file, NULL, _IONBF, 0);
     const int got = opdi_audit_read(from, who);
     if (got > 0 && strcmp(from->text, OPDI_AUDIT_HEAD) == 0) { return 0; }
     if (got >= 0) {
@@ -347,10 +366,19 @@ static int opdi_audit_enter(opd_audit *audit, const char *who, bool ends) {
     (void)snprintf(line, sizeof line, "random %llu %llu", (unsigned long long)state[0], (unsigned long long)state[1]);
     return rc || ends ? rc : opdi_audit_line(audit, who, line);
 }
+static int opdi_audit_process(void) {
+#if defined(OPDI_MAPS)
+    return (int)getpid();
+#else
+    return 0;
+#endif
+}
 /* Returns 0 if an audit can be used, otherwise -1 with an error. */
 static int opdi_audit_usable(const opd_audit *audit, const char *who) {
     if (!opd_ok()) { return -1; }
     OPD_CHECK(audit, "%s: the audit is NULL", who);
+    OPD_CHECK(audit->process == opdi_audit_process(), "%s: the audit (%.400s) belongs to the process that began it",
+              who, audit->path);
     OPD_CHECK(!audit->failed, "%s: an earlier call for this audit (%.400s) failed; end it with opd_audit_end", who,
               audit->path);
     return 0;
@@ -377,6 +405,7 @@ static opd_audit *opdi_audit_new(const char *path, int64_t step, const char *who
     memset(audit, 0, sizeof *audit);
     audit->bytes = bytes;
     audit->step = audit->first = step;
+    audit->process = opdi_audit_process();
     memcpy(audit->path, path, strlen(path) + 1);
     return audit;
 }
@@ -384,6 +413,7 @@ opd_audit *opd_audit_begin(const char *path, int64_t step) {
     opd_audit *const audit = opdi_audit_new(path, step, "opd_audit_begin");
     if (!audit) { return NULL; }
     if (!(audit->to = opdi_file_open(path, "wb"))) { (void)opdi_audit_unwritten(audit, "opd_audit_begin"); }
+    else { (void)setvbuf(audit->to, NULL, _IOLBF, BUFSIZ); }     /* a child process writes no line a second time */
     if (!audit->to || opdi_audit_line(audit, "opd_audit_begin", OPDI_AUDIT_HEAD)) {
         (void)opd_audit_end(audit);
         return NULL;

@@ -195,8 +195,8 @@ TEST(two_processes) {
     CHECK_INT(files_in_cache("tmp.", ""), 0);
 }
 #if !defined(OPD_NO_THREADS)
-/* Makes a compiler that writes `text` if there is one, and fails; or else waits until there is a file "go".  It writes
-   its arguments to a file "calls". */
+/* Makes a compiler that writes `text` if there is one, and fails; or else waits until there is a file "go", for at most 20
+   seconds.  It writes its arguments to a file "calls". */
 static void use_compiler(const char *real, const char *text) {
     char path[200], command[400];
     (void)snprintf(path, sizeof path, "%s/own-cc%s", check_cache, text ? "-fails" : "");
@@ -204,8 +204,8 @@ static void use_compiler(const char *real, const char *text) {
     CHECK_OR_RETURN(script != NULL);
     if (text) { fprintf(script, "#!/bin/sh\necho '%s' >&2\nexit 1\n", text); }
     else {
-        fprintf(script, "#!/bin/sh\necho \"$@\" >>'%s/calls'\nwhile [ ! -f '%s/go' ]; do sleep 0.05; done\nexec %s \"$@\"\n", check_cache,
-                check_cache, real);
+        fprintf(script, "#!/bin/sh\necho \"$@\" >>'%s/calls'\nn=0\nwhile [ ! -f '%s/go' ] && [ $n -lt 400 ]; do sleep 0.05; n=$((n + 1)); done\n"
+                "exec %s \"$@\"\n", check_cache, check_cache, real);
     }
     CHECK_INT(fclose(script), 0);
     (void)snprintf(command, sizeof command, "chmod +x '%s'; rm -f '%s/go' '%s/calls'", path, check_cache, check_cache);
@@ -311,6 +311,56 @@ TEST(the_background_has_the_mode_of_the_run) {
     opd_graph_free(graph);
     (void)opd_same_bits_set(was);
     if (*cc) { (void)setenv("CC", cc, 1); } else { (void)unsetenv("CC"); }
+}
+/* Kinds that take turns: no run of a kind waits for the compiler because the code of another kind is done, and all are
+   compiled in the end. */
+TEST(kinds_take_turns_in_the_background) {
+    enum { KINDS = 3 };
+    static int times;
+    char cc[300], command[300], name[20];
+    const char *const real = getenv("CC");
+    opd_tensor *x[KINDS], *got;
+    opd_compile_options options;
+    int left = KINDS;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    OPD_SCOPED;
+    (void)snprintf(cc, sizeof cc, "%s", real ? real : "");
+    make_layers();
+    for (int i = 0; i < KINDS; i++) { x[i] = numbers(OPD_INTS(i + 2, WIDTH), i); }
+    opd_graph *const graph = opd_graph_trace(layers, NULL, x, 1, NULL);
+    use_compiler(*cc ? cc : "cc", NULL);
+    let_it_go();
+    memset(&options, 0, sizeof options);
+    options.background = true;
+    (void)snprintf(name, sizeof name, "turns%d", times++);         /* nothing is in the cache, also if the case is repeated */
+    options.name = name;
+    opd_compiled *const compiled = opd_graph_compile(graph, &options);
+    CHECK_OR_RETURN(compiled != NULL);
+    CHECK_INT(opd_compiled_function(compiled, &x[0], 1, &got), 1);
+    for (int i = 0; i < 1200 && !files_in_cache(name, ".so"); i++) { (void)usleep(50000); }
+    (void)snprintf(command, sizeof command, "rm '%s/go'", check_cache);
+    CHECK_INT(system(command), 0);
+    for (int i = 0; i < 40; i++) {                /* the code of kind 0 is done, and the compiler waits */
+        CHECK_INT(opd_compiled_function(compiled, &x[1], 1, &got), 1);
+        CHECK(opd_compiled_reason(compiled) && strstr(opd_compiled_reason(compiled), "background"));
+        (void)usleep(5000);
+    }
+    let_it_go();
+    for (int i = 0, turn = 0; i < 1200 && left; i++) {
+        left = 0;
+        for (int k = 0; k < KINDS; k++) {
+            OPD_SCOPED;
+            turn = (turn + 2) % KINDS;
+            CHECK_INT(opd_compiled_function(compiled, &x[turn], 1, &got), 1);
+            left += opd_compiled_reason(compiled) != NULL;
+            (void)usleep(10000);
+        }
+    }
+    CHECK_INT(left, 0);
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    if (*cc) { (void)setenv("CC", cc, 1); } else { (void)unsetenv("CC"); }
+    CHECK_OK();
 }
 #endif
 /* The last test: removes the folder. */

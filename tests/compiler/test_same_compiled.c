@@ -177,6 +177,106 @@ TEST(graphs_of_several_operators) {
     (void)opd_same_bits_set(was);
 }
 
+/* Scans of one element: the operators give 0 for -0, which a copy would not do. */
+static int scans(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    for (int i = 0; i < n; i++) {
+        out[2 * i] = opd_cumsum(in[i], 0);
+        out[2 * i + 1] = opd_logcumsumexp(in[i], -1);
+    }
+    return opd_ok() ? 2 * n : -1;
+}
+TEST(scans_of_one_element) {
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
+    OPD_SCOPED;
+    opd_tensor *in[8], *want[16], *got[16];
+    const bool was = opd_same_bits_set(true);
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
+    for (int i = 0; i < 8; i++) {
+        in[i] = opd_full(OPD_INTS(1, 1), opd_value_double(-0.0), dtypes[i % 4]);
+        if (i < 4) { in[i] = opd_reshape(in[i], opd_ints_of(NULL, 0)); }
+    }
+    opd_graph *const graph = opd_graph_trace(scans, NULL, in, 8, NULL);
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
+    CHECK_OR_RETURN(compiled && scans(NULL, in, 8, want) == 16);
+    for (int k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, in, 8, got), 16); }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    for (int i = 0; i < 16; i++) { CHECK(same_bits(got[i], want[i])); }
+    CHECK_OK();
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    (void)unsetenv("OPD_COMPILED_ALWAYS");
+    (void)opd_same_bits_set(was);
+}
+/* Composites that the CPU computes in a way of its own, and not by the operators into which they can be divided: derivatives of
+   attention, and layers of codes. */
+static int own_ways(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const double ending[2] = {0, 2.5};
+    opd_value args[11], kept[3], rets[3];
+    (void)user;
+    (void)n;
+    for (int i = 0; i < 3; i++) { args[i] = opd_value_tensor(in[i]); }
+    if (opd_call_all(opd_find("aten::_scaled_dot_product_flash_attention_for_cpu"), kept, args, 3)) { return -1; }
+    args[0] = opd_value_tensor(in[3]);
+    for (int i = 0; i < 3; i++) { args[1 + i] = opd_value_tensor(in[i]); }
+    args[4] = kept[0];
+    args[5] = kept[1];
+    args[6] = opd_value_double(0);
+    args[7] = opd_value_bool(true);
+    if (opd_call_all(opd_find("aten::_scaled_dot_product_flash_attention_for_cpu_backward"), rets, args, 8)) { return -1; }
+    for (int i = 0; i < 3; i++) { out[i] = rets[i].u.t; }
+    for (int i = 0; i < 11; i++) { args[i] = opd_value_none(); }
+    for (int i = 0; i < 5; i++) { args[i] = opd_value_tensor(in[4 + i]); }
+    args[10] = opd_value_doubles(ending, 2);
+    out[3] = opd_call_op(opd_find("opdispatch::quantized_linear"), args, 11);
+    return out[3] ? 4 : -1;
+}
+TEST(composites_with_a_way_of_their_own) {
+    OPD_SCOPED;
+    opd_tensor *in[9], *want[4], *got[4];
+    const bool was = opd_same_bits_set(true);
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
+    opd_manual_seed(3);
+    for (int i = 0; i < 4; i++) { in[i] = opd_randn(OPD_INTS(2, 3, 17, 16), OPD_FLOAT32); }
+    in[4] = opd_to_dtype(opd_mul_Scalar(opd_randn(OPD_INTS(9, 70), OPD_FLOAT32), opd_value_double(40)), OPD_INT8);
+    in[5] = opd_full(opd_ints_of(NULL, 0), opd_value_double(0.0137), OPD_FLOAT32);
+    in[6] = opd_full(opd_ints_of(NULL, 0), opd_value_int(3), OPD_INT64);
+    in[7] = opd_to_dtype(opd_mul_Scalar(opd_randn(OPD_INTS(33, 70), OPD_FLOAT32), opd_value_double(40)), OPD_INT8);
+    in[8] = opd_add_Scalar(opd_abs(opd_randn(OPD_INTS(33), OPD_FLOAT32)), opd_value_double(0.01));
+    opd_graph *const graph = opd_graph_trace(own_ways, NULL, in, 9, NULL);
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
+    CHECK_OR_RETURN(compiled && own_ways(NULL, in, 9, want) == 4);
+    for (int k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, in, 9, got), 4); }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    for (int i = 0; i < 4; i++) { CHECK(same_bits(got[i], want[i])); }
+    CHECK_OK();
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    (void)unsetenv("OPD_COMPILED_ALWAYS");
+    (void)opd_same_bits_set(was);
+}
+/* Flags that let the compiler round otherwise have no effect in the mode. */
+TEST(flags_do_not_change_the_bits) {
+    static const char *const compilers[] = {"gcc", "clang"};
+    static const char *const flags[] = {"-O3 -march=native -ffast-math", "-Ofast -march=native", "-O2 -march=native -funsafe-math-optimizations",
+        "-O2 -march=native -freciprocal-math -fassociative-math -fno-signed-zeros -fno-trapping-math -ffp-contract=fast"};
+    const bool was = opd_same_bits_set(true);
+    char before[200];
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    (void)snprintf(before, sizeof before, "%s", getenv("CC") ? getenv("CC") : "cc");
+    (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
+    for (int i = 0; i < 2; i++) {
+        char command[40];
+        (void)snprintf(command, sizeof command, "%s -v >/dev/null 2>&1", compilers[i]);
+        for (int k = 0; k < 4 && system(command) == 0; k++) { compare(chain, compilers[i], flags[k], 24, 100, OPD_FLOAT32); }
+    }
+    (void)unsetenv("OPD_COMPILED_ALWAYS");
+    (void)setenv("CC", before, 1);
+    (void)opd_same_bits_set(was);
+}
+
 //-- files -------------------------------------------------------------------------------------------------------------
 
 /* Graphs are written as C without calls only if the text gives the same bits. */

@@ -1,6 +1,10 @@
 /* SHA-256 of tensors, and audits: a run that is repeated, runs that part in each part of a training, and files that are
    cut, of other runs, or no audits. */
 #include <unistd.h>
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(__EMSCRIPTEN__)
+#include <sys/wait.h>
+#define FORKS
+#endif
 #include "../inside.h"
 #include "../check.h"
 
@@ -434,4 +438,45 @@ TEST(allocations_that_fail_are_errors) {
     opd_module_free(module);
     clean();
 }
+#if defined(FORKS) && !defined(CHECK_SANITIZED)
+static void quiet(void *user, int is_error, const char *text) {
+    (void)user;
+    (void)is_error;
+    (void)text;
+}
+/* Children that end during a step neither write lines a second time nor move the place where their parent reads. */
+TEST(children_do_not_disturb_an_audit) {
+    OPD_SCOPED;
+    char path[64], name[80];
+    opd_tensor *const w = opd_ones(OPD_INTS(4), OPD_FLOAT32);
+    (void)snprintf(path, sizeof path, "/tmp/opd_audit.%d", (int)getpid());
+    for (int check = 0; check < 2; check++) {
+        opd_audit *const audit = check ? opd_audit_check(path, 0) : opd_audit_begin(path, 0);
+        CHECK_OR_RETURN(audit != NULL);
+        for (int i = 0; i < 90; i++) {            /* more than one buffer of lines */
+            (void)snprintf(name, sizeof name, "a tensor with a long name, number %040d", i);
+            CHECK_INT(opd_audit_watch(audit, name, w), 0);
+        }
+        for (int step = 0; step < 3; step++) {
+            int status = 1;
+            CHECK_INT(opd_audit_tensor(audit, "x", w), 0);
+            (void)fflush(NULL);
+            const pid_t child = fork();
+            if (child == 0) {
+                opd_log_set(quiet, NULL);
+                const bool right = opd_audit_tensor(audit, "y", w) == -1 && strstr(opd_error_message(), "belongs to the process");
+                opd_error_clear();
+                if (step == 1) { (void)opd_audit_end(audit); }
+                opd_error_clear();
+                exit(right ? 0 : 1);
+            }
+            CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+            CHECK_INT(opd_audit_step(audit), 0);
+        }
+        CHECK_INT(opd_audit_end(audit), 0);
+    }
+    CHECK_OK();
+    (void)remove(path);
+}
+#endif
 CHECK_MAIN()
