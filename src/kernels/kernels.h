@@ -791,7 +791,7 @@ typedef struct opdi_code_pool {
 #define OPDI_BYTE_SIDE 32                         /* rows and columns of a tile of sums */
 /* A tile of sums of products of uint8 and int8.  Row i of A begins at a + i * step, and consists of runs of bytes,
    which begin at `offsets`.  A run has `words` words of four bytes, rounded up to `parts` times 64 bytes: B, packed by
-   opdi_byte_conv_pack, has zeros for the rest. */
+   opdi_byte_conv_panels, has zeros for the rest. */
 typedef struct opdi_byte_tile {
     const uint8_t *a;
     const int8_t *b;
@@ -800,8 +800,9 @@ typedef struct opdi_byte_tile {
 } opdi_byte_tile;
 /* A convolution of images x [images, channels, ih, iw] of 8-bit codes with w [n, channels, kh, kw] of int8.  xs and ys
    are the strides of x and y, in elements: of an image, a channel, a row and a column.  The result y has floats, or
-   codes (ends.codes).  `planes`, `packed` and `rows` are buffers, whose bytes opdi_byte_conv_sizes finds; `all` has n
-   elements.  deep: w is [n, 1, kh, kw], and each of the n channels has its own row. */
+   codes (ends.codes).  opdi_byte_conv_pack writes w to `packed`, and the sums of its n rows to `all`.  `planes`,
+   `packed` and `rows` are buffers, whose bytes opdi_byte_conv_sizes finds.  deep: w is [n, 1, kh, kw], and each of the n
+   channels has its own row. */
 typedef struct opdi_byte_conv {
     bool deep;
     int64_t images, channels, ih, iw, n, kh, kw, oh, ow, stride[2], padding[2], dilation[2];

@@ -590,24 +590,46 @@ static int opdi_coded_conv_read(const opd_call *call, opdi_coded_rows *w, opdi_b
     if (height < 0 || width < 0) { return 0; }
     return opdi_coded_read(opd_arg_tensor(call, 3), opdi_coded_arg(call, 4), opdi_coded_arg(call, 5), w);
 }
-/* Makes the result and the buffers of a convolution.  Returns the result, or NULL and sets an error; *fits is false if
-   the processor or the sizes do not suit it. */
-static opd_tensor *opdi_coded_conv_begin(const opdi_coded_ending *ending, opdi_byte_conv *conv, bool *fits) {
-    int64_t bytes[2];
-    *fits = opdi_byte_conv_sizes(conv, bytes);
-    if (!*fits) { return NULL; }
-    opd_tensor *const planes = opd_empty(OPD_INTS(bytes[0]), OPD_UINT8);
-    opd_tensor *const packed = planes ? opd_empty(OPD_INTS(2, bytes[1]), OPD_INT8) : NULL;
-    opd_tensor *const all = packed ? opd_empty(OPD_INTS(conv->n), OPD_INT32) : NULL;
+/* An opdi_packing_fn: packs the weight of a convolution.  The sums of its rows follow the packed weight. */
+static int opdi_coded_conv_pack(void *user, char *data) {
+    opdi_byte_conv *const conv = (opdi_byte_conv *)user;
+    int64_t bytes[3];
+    (void)opdi_byte_conv_sizes(conv, bytes);
+    opd_tensor *const rows = bytes[2] ? opd_empty(OPD_INTS(bytes[2]), OPD_INT8) : NULL;
+    if (bytes[2] && !rows) { return -1; }
+    conv->rows = rows ? (int8_t *)rows->data : NULL;
+    conv->packed = (int8_t *)data;
+    conv->all = (int32_t *)(void *)(data + bytes[1]);
+    opdi_byte_conv_pack(conv);
+    return 0;
+}
+/* Sets the packed weight of a convolution.  Returns a reference to it, or NULL and sets an error. */
+static opdi_packing *opdi_coded_conv_packed(opdi_byte_conv *conv, const opd_tensor *weight, int64_t bytes) {
+    opdi_packing_key key;
+    memset(&key, 0, sizeof key);
+    key.form = OPDI_PACKING_CONV;
+    key.sizes[0] = conv->n;
+    key.sizes[1] = conv->deep ? 0 : conv->channels;
+    key.sizes[2] = conv->kh;
+    key.sizes[3] = conv->kw;
+    key.sizes[4] = conv->dilation[1] == 1;        /* then the elements of a row of the kernel are one run */
+    key.bytes = bytes + conv->n * (int64_t)sizeof *conv->all;
+    opdi_packing *const packing = opdi_packing_of(weight, conv->w, weight->numel, &key, opdi_coded_conv_pack, conv);
+    if (!packing) { return NULL; }
+    conv->packed = (int8_t *)packing->data;
+    conv->ends.all = (const int32_t *)(const void *)(packing->data + bytes);
+    return packing;
+}
+/* Makes the result and the buffer of a convolution.  Returns the result, or NULL and sets an error.  bytes: of the
+   buffer. */
+static opd_tensor *opdi_coded_conv_begin(const opdi_coded_ending *ending, opdi_byte_conv *conv, int64_t bytes) {
+    opd_tensor *const planes = opd_empty(OPD_INTS(bytes), OPD_UINT8);
     const int64_t sizes[4] = {conv->images, conv->n, conv->oh, conv->ow};
     const int64_t turned[4] = {conv->images, conv->oh, conv->ow, conv->n};
-    opd_tensor *out = all ? opd_empty(opd_ints_of(ending->last ? turned : sizes, 4),
+    opd_tensor *out = planes ? opd_empty(opd_ints_of(ending->last ? turned : sizes, 4),
                                       ending->codes ? ending->dtype : OPD_FLOAT32) : NULL;
     if (!out) { return NULL; }
     conv->planes = (uint8_t *)planes->data;
-    conv->packed = (int8_t *)packed->data;
-    conv->rows = conv->packed + bytes[1];
-    conv->ends.all = conv->all = (int32_t *)(void *)all->data;
     conv->y = out->data;
     out = ending->last ? opd_permute(out, OPD_INTS(0, 3, 1, 2)) : out;
     for (int i = 0; out && i < 4; i++) { conv->ys[i] = opdi_strides(out)[i]; }
@@ -617,7 +639,7 @@ static int opdi_coded_conv_at_once(opd_call *call, const opdi_coded_ending *endi
     opdi_byte_conv conv;
     opdi_coded_rows w;
     opd_tensor *const input = opd_arg_tensor(call, 0), *const bias = opdi_coded_arg(call, 6);
-    bool fits;
+    int64_t bytes[3];
     memset(&conv, 0, sizeof conv);
     if (!opdi_coded_alone(call) || !opdi_gemm_bytes_are_fast()) { return 0; }
     const int read = opdi_coded_conv_read(call, &w, &conv);
@@ -635,14 +657,18 @@ static int opdi_coded_conv_at_once(opd_call *call, const opdi_coded_ending *endi
     if (!opdi_coded_scales_fit(&conv.ends.scale, 1, w.scales, conv.n)) { return 0; }
     const opd_tensor *const added = bias ? opdi_dense_as(bias, OPD_FLOAT32) : NULL;
     if (bias && !added) { return -1; }
-    *out = opdi_coded_conv_begin(ending, &conv, &fits);
-    if (!*out) { return fits ? -1 : 0; }
+    if (!opdi_byte_conv_sizes(&conv, bytes)) { return 0; }
+    *out = opdi_coded_conv_begin(ending, &conv, bytes[0]);
+    if (!*out) { return -1; }
     conv.x = (const uint8_t *)input->data;
     for (int i = 0; i < 4; i++) { conv.xs[i] = opdi_strides(input)[i]; }
     conv.w = (const int8_t *)w.codes;
     conv.ends.scales = w.scales;
     conv.ends.bias = added ? (const float *)(const void *)added->data : NULL;
+    opdi_packing *const packing = opdi_coded_conv_packed(&conv, opd_arg_tensor(call, 3), bytes[1]);
+    if (!packing) { return -1; }
     opdi_byte_convolution(&conv);
+    opdi_packing_drop(packing);
     return 1;
 }
 static int opdi_coded_conv_kernel(opd_call *call) {
