@@ -220,7 +220,7 @@ static void opdi_byte_deep_rows(void *ctx, int64_t begin, int64_t end) {
 OPD_UNUSED OPDI_INTERNAL bool opdi_byte_conv_sizes(const opdi_byte_conv *conv, int64_t *sizes) {
 #if defined(OPDI_WORDS)
     opdi_byte_plan plan;
-    if (!opdi_gemm_bytes_are_fast() || conv->kh * conv->kw > OPDI_BYTE_RUNS) { return false; }
+    if (!opdi_byte_tiles_are_fast() || conv->kh * conv->kw > OPDI_BYTE_RUNS) { return false; }
     opdi_byte_plan_make(conv, NULL, &plan);
     sizes[0] = (plan.height + 1) * plan.width * conv->channels + 64 * (plan.tile.step + plan.tile.parts) + 64;
     sizes[2] = conv->deep ? 0 : (conv->n + 31) / 32 * plan.tile.runs * plan.tile.parts * 2048;

@@ -732,11 +732,10 @@ OPDI_INTERNAL void opdi_i1e_f32(int64_t count, float *out, const float *x);
 
 //== packed forms of weights (quantized/packings.c) ====================================================================
 
-/* What a packed form is made of: which form; sizes on which it depends; how many bytes it has; and the weight: where it
+/* What a packed form is made of: sizes on which it depends; how many bytes it has; and the weight: where it
    begins in its memory, how many bytes it has, and numbers by which they are recognised.  All bytes are set. */
-typedef enum opdi_packing_form { OPDI_PACKING_CONV = 1, OPDI_PACKING_LINEAR } opdi_packing_form;
 typedef struct opdi_packing_key {
-    int64_t form, sizes[5], bytes, place, count;
+    int64_t sizes[5], bytes, place, count;
     uint64_t print[2];
 } opdi_packing_key;
 typedef struct opdi_packing {

@@ -118,6 +118,66 @@ TEST(packing_fails_cleanly_if_memory_runs_out) {
     CHECK(check_allocations(attempt, NULL, "packing", 200, false) > 5);
 }
 
+//-- products of floats ------------------------------------------------------------------------------------------------
+
+/* Layers of floats with weights of codes, and _weight_int8pack_mm: few and many rows, scales, and writes. */
+TEST(products_of_floats_follow_each_write_to_the_weight) {
+    static const int64_t rows[] = {1, 7, 8, 33};
+    opd_tensor *w = codes(OPD_INTS(37, 300), 2), *scales = opd_arange(opd_value_int(37), OPD_FLOAT32);
+    scales = opd_div_Scalar(opd_add_Scalar(scales, OPD_V(1)), OPD_V(300));
+    for (int turn = 0; turn < 4; turn++) {
+        for (int i = 0; i < 4; i++) {
+            OPD_SCOPED;
+            opd_tensor *x = opd_to_dtype(codes(OPD_INTS(rows[i], 300), 1), OPD_FLOAT32);
+            opd_tensor *want = opd_mm(x, opd_t(opd_to_dtype(w, OPD_FLOAT32)));
+            for (int form = 0; form < 3; form++) {
+                opd_value v[11];
+                for (int at = 0; at < 11; at++) { v[at] = opd_value_none(); }
+                v[0] = opd_value_tensor(x);
+                v[3] = opd_value_tensor(w);
+                if (form) { v[4] = opd_value_tensor(scales); }
+                if (form == 2) { v[5] = opd_value_tensor(opd_zeros(OPD_INTS(37), OPD_INT64)); }
+                v[10] = opd_value_doubles(NULL, 0);
+                opd_tensor *const y = opd_call_op(opd_find("opdispatch::quantized_linear"), v, 11);
+                CHECK(form ? opd_allclose_full(y, opd_mul(want, scales), 1e-5, 1e-1, false) : same(y, want));
+            }
+            CHECK(same(opd__weight_int8pack_mm(x, w, scales), opd_mul(want, scales)));
+            opd_tensor *const half = opd_to_dtype(x, OPD_BFLOAT16);
+            opd_tensor *const y = opd__weight_int8pack_mm(half, w, opd_to_dtype(scales, OPD_BFLOAT16));
+            CHECK(y && opd_dtype(y) == OPD_BFLOAT16);
+            want = opd_mm(opd_to_dtype(half, OPD_FLOAT32), opd_t(opd_to_dtype(w, OPD_FLOAT32)));
+            want = opd_mul(want, opd_to_dtype(opd_to_dtype(scales, OPD_BFLOAT16), OPD_FLOAT32));
+            CHECK(opd_equal(y, opd_to_dtype(want, OPD_BFLOAT16)));
+        }
+        ((int8_t *)opd_data(w))[turn * 299] ^= 0x55;
+    }
+    CHECK_OK();
+}
+static int function_of_x(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const *const rest = (opd_tensor *const *)user;
+    (void)n;
+    return (out[0] = opd__weight_int8pack_mm(in[0], rest[0], rest[1])) ? 1 : -1;
+}
+TEST(weight_int8pack_mm_under_transforms) {
+    opd_tensor *w = codes(OPD_INTS(5, 24), 2), *scales = opd_full(OPD_INTS(5), OPD_V(0.5), OPD_FLOAT32);
+    opd_tensor *rest[2] = {w, scales}, *out = NULL, *tangent = NULL;
+    opd_tensor *x = opd_to_dtype(codes(OPD_INTS(3, 9, 24), 1), OPD_FLOAT32);
+    opd_tensor *wide = opd_mul_Scalar(opd_to_dtype(w, OPD_FLOAT32), OPD_V(0.5)), *want = opd_matmul(x, opd_t(wide));
+    CHECK_INT(opd_vmap(function_of_x, rest, &x, 1, NULL, &out, 1), 1);
+    CHECK(same(out, want));
+    opd_tensor *first = opd_select(x, 0, 0);
+    CHECK_INT(opd_jvp(function_of_x, rest, &first, &first, 1, NULL, &out, &tangent, 1), 1);
+    CHECK(same(out, opd_select(want, 0, 0)) && same(tangent, opd_select(want, 0, 0)));
+    first = opd_detach(first);
+    opd_tensor_set_requires_grad(first, true);
+    opd_tensor_set_requires_grad(scales, true);
+    opd_backward(opd_sum(opd__weight_int8pack_mm(first, w, scales)));
+    CHECK(same(opd_tensor_grad(first), opd_expand(opd_sum_dim(wide, OPD_INTS(0), false), OPD_INTS(9, 24))));
+    opd_tensor *const sums = opd_sum_dim(opd_select(want, 0, 0), OPD_INTS(0), false);
+    CHECK(same(opd_tensor_grad(scales), opd_mul_Scalar(sums, OPD_V(2))));
+    CHECK_OK();
+}
+
 //-- compiled graphs ---------------------------------------------------------------------------------------------------
 
 /* A frozen weight that is changed, and codes that are a constant of a layer of another kind. */
