@@ -575,9 +575,10 @@ OPD_UNUSED OPDI_INTERNAL bool opdi_gemm_bytes_are_fast(void) {
     return false;
 #endif
 }
-/* Returns whether opdi_byte_tile_sums computes sums. */
+/* Returns whether opdi_byte_tile_sums computes sums.  In the mode of same bits it does not, because other machines have
+   no such code, and sums of floats are rounded. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_byte_tiles_are_fast(void) {
-    return opdi_gemm_bytes_are_fast() || opdi_cpu_fours();
+    return !opd_same_bits() && (opdi_gemm_bytes_are_fast() || opdi_cpu_fours());
 }
 /* Computes a product of 8-bit integers with instructions for four of them.  `left` [rows, depth] has the dtype int8 or
    uint8, `right` [depth, count] int8.  The result `product` [rows, count] is contiguous; sums wrap.  Returns 1, or 0 if
