@@ -746,9 +746,11 @@ typedef struct opdi_packing {
     int32_t refs;
 } opdi_packing;
 typedef int opdi_packing_fn(void *user, char *data);
+#if !defined(OPD_NO_OP_QUANTIZED)
 OPDI_INTERNAL opdi_packing *opdi_packing_of(const opd_tensor *weight, const void *bytes, int64_t count,
                                             opdi_packing_key *key, opdi_packing_fn *pack, void *user);
 OPDI_INTERNAL void opdi_packing_drop(opdi_packing *packing);
+#endif
 
 //== registration ======================================================================================================
 
