@@ -60,6 +60,16 @@ static opd_tensor *array(const opd_tensor_file *file, const char *kind, int at) 
     snprintf(name, sizeof name, "%s%d", kind, at);
     return opd_tensor_file_find(file, name) >= 0 ? opd_tensor_file_get(file, name) : NULL;
 }
+/* Returns the flags of the C compiler for the option --level: without them, compiled code uses all instructions. */
+static const char *level_flags(void) {
+    const char *const level = getenv("OPD_CPU_LEVEL");
+#if defined(__x86_64__)
+    if (level && *level == '0') { return "-O3 -fno-math-errno -fno-trapping-math -w"; }
+    if (level && *level == '1') { return "-O3 -march=haswell -fno-math-errno -fno-trapping-math -w"; }
+#endif
+    (void)level;
+    return NULL;
+}
 static bool open_model(model *m, const options *o, const char *name) {
     char path[900];
     memset(m, 0, sizeof *m);
@@ -71,6 +81,7 @@ static bool open_model(model *m, const options *o, const char *name) {
         opd_compile_options how;
         memset(&how, 0, sizeof how);
         how.frozen = side == FROZEN;
+        how.flags = level_flags();
         if (!(m->programs[side] = opd_program_load(path, NULL))) { return false; }
         if (side != PLAIN && !(m->compiled[side] = opd_program_compile(m->programs[side], &how))) { return false; }
     }

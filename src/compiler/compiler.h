@@ -179,8 +179,7 @@ enum { OPDI_FORMULAS = OPD_FORMULA_COUNT + 12 };
 #if !defined(OPD_NO_COMPILER)
 /* A tensor argument or result of a call.  The tensor is contiguous and begins at byte `place` of a buffer.  If `place`
    is -1, the argument is None.  If it is OPDI_EXTERN_NUMBER, the argument is a number instead of a tensor.  If it is
-   OPDI_EXTERN_HELD, the argument is a part of `held`, a constant of the graph whose dtype is stored in blocks, which is
-   passed without a copy. */
+   OPDI_EXTERN_HELD, the argument is a part of `held`, a constant of the graph that is passed without a copy. */
 #define OPDI_EXTERN_NUMBER (-2)
 #define OPDI_EXTERN_HELD (-3)
 typedef struct opdi_extern_tensor {

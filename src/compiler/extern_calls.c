@@ -97,13 +97,17 @@ static void opdi_extern_slot(opdi_extern_tensor *slot, const opd_tensor *tensor,
     const size_t size = slot->laid ? opdi_span(tensor) : (size_t)opd_numel(tensor) * opd_dtype_size(slot->dtype);
     *end += (size + 63) / 64 * 64;
 }
-/* Fills `slot` for a tensor in blocks, which must be a part of a constant.  Returns 0, or -1 and sets an error. */
+/* Fills `slot` for a part of a constant, which is passed as it is: a tensor in blocks, or frozen codes of 8 bits, of
+   which operators may keep a packed form.  Returns 1; 0 if a tensor of codes is no such constant; or -1 and sets an
+   error. */
 static int opdi_extern_hold(const opdi_extern_call *called, opdi_extern_tensor *slot, const opd_tensor *tensor) {
     const void *const data = opd_device_data(tensor, OPD_LAZY);
     const opdi_buffer *const buffer = data ? opdi_buffer_at(opdi_recording_now, data) : NULL;
+    const bool block = opdi_is_block(tensor->dtype), here = opdi_recording_now->here && !called->written;
+    if (!block && (!here || (tensor->dtype != OPD_INT8 && tensor->dtype != OPD_UINT8))) { return 0; }
     if (!buffer || buffer->role != OPDI_BUFFER_CONSTANT || !buffer->tensor ||
         buffer->tensor->dtype != tensor->dtype) {
-        return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled: a tensor of %s is not a constant",
+        return !block ? 0 : opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled: a tensor of %s is not a constant",
                         opd_op_name(called->op), opd_dtype_name(opd_dtype(tensor)));
     }
     slot->place = OPDI_EXTERN_HELD;
@@ -115,9 +119,9 @@ static int opdi_extern_hold(const opdi_extern_call *called, opdi_extern_tensor *
     memcpy(slot->strides, opd_strides(tensor), (size_t)slot->ndim * sizeof *slot->strides);
     slot->held_ndim = slot->held->ndim;
     memcpy(slot->held_dims, slot->held->dims, 2 * (size_t)slot->held_ndim * sizeof *slot->held_dims);
-    return 0;
+    return 1;
 }
-/* Returns whether the constants in blocks that a call uses are still what they were when it was recorded. */
+/* Returns whether the constants that a call gets as they are, are still what they were when it was recorded. */
 OPDI_INTERNAL bool opdi_extern_holds(const opdi_extern_call *called) {
     bool holds = true;
     for (int i = 0; i < called->nin && holds; i++) {
@@ -142,10 +146,9 @@ static int opdi_extern_argument(opdi_extern_call *called, const opd_tensor *tens
     opdi_extern_tensor *const slot = &called->in[called->nin++];
     slot->place = -1;
     if (!tensor) { return 0; }
-    if (opd_tensor_device(tensor).type == OPD_LAZY && opdi_is_block(tensor->dtype)) {
-        return opdi_extern_hold(called, slot, tensor);
-    }
     if (opd_tensor_device(tensor).type == OPD_LAZY) {
+        const int held = opdi_extern_hold(called, slot, tensor);
+        if (held) { return held < 0 ? -1 : 0; }
         opdi_extern_slot(slot, tensor, opdi_extern_is_exact(called->op), &called->in_bytes);
         return 0;
     }

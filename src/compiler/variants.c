@@ -124,7 +124,7 @@ OPDI_INTERNAL const char *opdi_variant_tensors(const opdi_thread *thread, const 
     }
     for (int i = 0; i < variant->ncalled; i++) {
         if (variant->called[i] && !opdi_extern_holds(variant->called[i])) {
-            return "a constant in blocks has another size or dtype";
+            return "a constant that is not copied has another size or dtype";
         }
     }
     for (int i = 0; i < variant->nfrozen; i++) {

@@ -373,6 +373,7 @@ typedef struct opdi_release_hooks {
     void (*extra)(struct opdi_extra *extra);      /* frees an extra, its hooks, retained grads and anomaly trace */
     void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to its opdi_retained_grad */
     void (*tangents)(opdi_storage *storage);      /* drops all tangents of a storage that is about to be freed */
+    void (*packed)(opdi_storage *storage);        /* drops the packed forms of weights in such a storage */
     void (*device)(opdi_storage *storage);        /* frees a storage's memory on a device */
 } opdi_release_hooks;
 typedef struct opdi_tape_release_hooks {

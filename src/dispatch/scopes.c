@@ -41,6 +41,7 @@ OPDI_INTERNAL void opdi_apart_free(opdi_storage *storage) {
 OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
     if (OPDI_ACQUIRE(&storage->refs) != 1 && opdi_ref_down(&storage->refs) != 0) { return; }
     if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { OPDI_ACQUIRE(&opdi_on_release.tangents)(storage); }
+    if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->packed) != NULL)) { OPDI_ACQUIRE(&opdi_on_release.packed)(storage); }
     if (storage->block_bytes < 0) {
         opdi_foreign *foreign = (opdi_foreign *)(void *)storage;
         opd_plugin *plugin = foreign->plugin;
@@ -60,7 +61,7 @@ OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
    tensor has no dtype, and its flags lead to the slow paths, which check for freed tensors. */
 static opdi_storage opdi_dead_storage = {
     /* refs, version, data, bytes */ 1 << 30, 0, NULL, 0,
-    /* block, block_bytes, duals */ NULL, 0, NULL,
+    /* block, block_bytes, duals, packed */ NULL, 0, NULL, NULL,
     /* device, index, stands_for, born */ 0, 0, 0, 0
 };
 static const opd_tensor opdi_dead_tensor = {

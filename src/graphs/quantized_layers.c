@@ -231,16 +231,16 @@ static int opdi_coded_remove(opd_graph *graph, opdi_gvalue *value) {
 
 //== what follows a layer ==============================================================================================
 //
-//  The operators of layers of codes also add other codes, limit the result, and make codes of it.
+//  The operators of layers of codes also add other codes, limit the result or apply gelu or silu, and make codes of it.
 
 /* What follows a layer, up to the value `end`.  numbers[count]: see opdi_coded_ending in src/ops/quantized/coded.c. */
 typedef struct opdi_coded_tail {
     opdi_gvalue *end;
     opdi_gvalue *wide;                            /* the dequantised `other`, or NULL */
     opdi_coded_value other;
-    double numbers[8];
+    double numbers[9];
     int count, nnodes;
-    opdi_gnode *nodes[3];
+    opdi_gnode *nodes[4];
 } opdi_coded_tail;
 
 static bool opdi_coded_number_at(const opdi_gnode *node, int i, double none, double *number) {
@@ -270,6 +270,20 @@ static bool opdi_coded_limits(const opdi_gnode *node, double *limits) {
     if (!tanh && !opdi_coded_is(node, "aten::clamp") && !opdi_coded_is(node, "aten::clamp_")) { return false; }
     return opdi_coded_number_at(node, 1, tanh ? -1 : -(double)INFINITY, &limits[0]) &&
         opdi_coded_number_at(node, 2, tanh ? 1 : (double)INFINITY, &limits[1]) && limits[0] <= limits[1];
+}
+/* Returns whether a node applies gelu or silu, and sets *function to its number. */
+static bool opdi_coded_function(const opdi_gnode *node, double *function) {
+    opd_value way;
+    if (opdi_coded_is(node, "aten::silu") || opdi_coded_is(node, "aten::silu_")) {
+        *function = 3;
+        return true;
+    }
+    if (!opdi_coded_is(node, "aten::gelu") && !opdi_coded_is(node, "aten::gelu_")) { return false; }
+    *function = 1;
+    if (node->nin < 2 || opdi_coded_none(node, 1)) { return true; }
+    if (!opd_graph_value_constant(node->in[1], &way) || way.tag != OPD_TAG_STR) { return false; }
+    *function = strcmp(way.u.s, "tanh") == 0 ? 2 : 1;
+    return *function > 1 || strcmp(way.u.s, "none") == 0;
 }
 /* Reads the scale, zero point, quant_min, quant_max and dtype of quantize_per_tensor or dequantize_per_tensor with
    numbers.  Returns false if the node is another, or has other scales. */
@@ -332,8 +346,12 @@ static int opdi_coded_tail_find(const opdi_coded_search *search, opdi_gvalue *va
         tail->numbers[0] = -(double)INFINITY;
         tail->numbers[1] = (double)INFINITY;
     }
+    opdi_gnode *const then = next && next->in[0] == tail->end && opdi_coded_function(next, &tail->numbers[8])
+        ? opdi_coded_user(next->out[0]) : NULL;
+    if (then && opdi_coded_numbers(then, false, tail->numbers + 2)) { next = opdi_coded_take(tail, next); }
+    else { tail->numbers[8] = 0; }
     if (next && opdi_coded_numbers(next, false, tail->numbers + 2)) {
-        tail->count = 8;
+        tail->count = 9;
         (void)opdi_coded_take(tail, next);
         tail->numbers[7] = conv && opdi_coded_any_strides(tail->end);
     }
@@ -358,9 +376,9 @@ static bool opdi_coded_all(const opdi_gnode *node, int i, int64_t number) {
 static bool opdi_coded_moves(const opdi_gnode *node) {
     static const char *const names[] = {
         "aten::flatten.using_ints", "aten::view", "aten::reshape", "aten::_unsafe_view", "aten::permute",
-        "aten::transpose.int", "aten::unsqueeze", "aten::squeeze.dim", "aten::squeeze.dims"};
+        "aten::transpose.int", "aten::unsqueeze", "aten::squeeze.dim", "aten::squeeze.dims", "aten::embedding"};
     bool moves = false;
-    for (int i = 0; !moves && i < 9; i++) { moves = opdi_coded_is(node, names[i]); }
+    for (int i = 0; !moves && i < 10; i++) { moves = opdi_coded_is(node, names[i]); }
     if (moves || !opdi_coded_is(node, "aten::max_pool2d") || node->nin != 6) { return moves; }
     return opdi_coded_all(node, 3, 0) || opdi_coded_all(node, 4, 1);        /* else a window may be all padding */
 }
@@ -390,6 +408,72 @@ static int opdi_coded_move(const opdi_coded_search *search, opdi_gnode *node) {
     opdi_gvalue *const old = node->out[0];
     opdi_gvalue *const made = again ? from->in[0] : opdi_coded_moved(search->graph, node, from);
     return !made || opd_graph_replace(search->graph, old, made) < 0 || opdi_coded_remove(search->graph, old) ? -1 : 1;
+}
+
+/* Lets an embedding read codes with a scale for each row, and dequantises only the rows that it takes.  Returns 1; 0 if
+   the node is another; or -1 and sets an error. */
+static int opdi_coded_embed(const opdi_coded_search *search, opdi_gnode *node) {
+    opd_graph *const graph = search->graph;
+    const opdi_gnode *const from = node->nin > 1 && node->nin <= 8 && node->in[0]->node ? node->in[0]->node : node;
+    opd_graph_arg args[8], two[2];
+    opdi_coded_value coded;
+    if (!opdi_coded_is(node, "aten::embedding") || node->nout != 1 || from->nout != 1 ||
+        !opd_graph_node_is(from, "quantized_decomposed::dequantize_per_channel") ||
+        opdi_coded_by(graph, from, true, &coded) != 1 || opdi_coded_dtype_of(coded.scales) != OPD_FLOAT32) {
+        return opd_ok() ? 0 : -1;
+    }
+    opdi_gvalue *const parts[3] = {coded.codes, coded.scales, coded.zeros};
+    opdi_gvalue *made[3] = {NULL, NULL, NULL};
+    if (opdi_coded_written(search, from->out[0]) || opdi_coded_written(search, node->out[0])) { return 0; }
+    for (int i = 0; i < 3; i++) { if (opdi_coded_written(search, parts[i])) { return 0; } }
+    if (opd_graph_insert_before(graph, node->out[0])) { return -1; }
+    two[1] = opdi_coded_arg_of(NULL);
+    for (int i = 0; i < 3 && parts[i]; i++) {     /* the rows of the codes, and their scales and zero points [.., 1] */
+        for (int k = 1; k < node->nin; k++) { args[k] = opdi_coded_arg_of(node->in[k]); }
+        two[0] = opdi_coded_arg_of(parts[i]);
+        two[1].constant = opd_value_int(1);
+        args[0] = i ? opdi_coded_arg_of(opd_graph_call_args(graph, "aten::unsqueeze", two, 2)) : two[0];
+        made[i] = args[0].value ? opd_graph_call_args(graph, "aten::embedding", args, node->nin) : NULL;
+        if (!made[i]) { return -1; }
+    }
+    two[0] = opdi_coded_arg_of(made[0]);
+    two[1].constant = opd_value_int(OPD_FLOAT32);
+    opdi_gvalue *wide = opd_graph_call_args(graph, "aten::to.dtype", two, 2);
+    for (int i = 2; wide && i > 0; i--) {         /* subtracts zero points, and multiplies by scales */
+        if (!made[i]) { continue; }
+        two[0] = opdi_coded_arg_of(wide);
+        two[1] = opdi_coded_arg_of(made[i]);
+        wide = opd_graph_call_args(graph, i == 2 ? "aten::sub.Tensor" : "aten::mul.Tensor", two, 2);
+    }
+    opdi_gvalue *const old = node->out[0];
+    return !wide || opd_graph_replace(graph, old, wide) < 0 || opdi_coded_remove(graph, old) ? -1 : 1;
+}
+/* Joins codes instead of floats, if all of them are dequantised with the same numbers.  Returns 1; 0 if the node is
+   another; or -1 and sets an error. */
+static int opdi_coded_join(const opdi_coded_search *search, opdi_gnode *node) {
+    opd_graph *const graph = search->graph;
+    const opdi_gnode *const list = node->nin == 2 && node->nout == 1 ? node->in[0]->node : NULL;
+    double numbers[5], first[5];
+    opd_graph_arg args[8];
+    opdi_gvalue *codes[OPD_MAX_ARGS];
+    if (!opdi_coded_is(node, "aten::cat") || !list || list->kind != OPDI_GNODE_LIST || list->nin < 1 ||
+        list->nin > OPD_MAX_ARGS || opdi_coded_written(search, node->out[0])) { return 0; }
+    for (int i = 0; i < list->nin; i++) {
+        const opdi_gnode *const from = list->in[i]->node;
+        if (!from || !opdi_coded_numbers(from, true, i ? numbers : first) || from->nin > 8 ||
+            (i && memcmp(numbers, first, sizeof first) != 0) || opdi_coded_written(search, from->out[0]) ||
+            opdi_coded_written(search, from->in[0])) { return opd_ok() ? 0 : -1; }
+        codes[i] = from->in[0];
+    }
+    if (opd_graph_insert_before(graph, node->out[0])) { return -1; }
+    const opdi_gnode *const from = list->in[0]->node;
+    args[0] = opdi_coded_arg_of(opd_graph_list(graph, "Tensor", codes, list->nin));
+    args[1] = opdi_coded_arg_of(node->in[1]);
+    opdi_gvalue *made = args[0].value ? opd_graph_call_args(graph, "aten::cat", args, 2) : NULL;
+    for (int i = 0; made && i < from->nin; i++) { args[i] = opdi_coded_arg_of(i ? from->in[i] : made); }
+    made = made ? opd_graph_call_args(graph, opd_op_name(from->op), args, from->nin) : NULL;
+    opdi_gvalue *const old = node->out[0];
+    return !made || opd_graph_replace(graph, old, made) < 0 || opdi_coded_remove(graph, old) ? -1 : 1;
 }
 
 //== weights that are packed in the graph ==============================================================================
@@ -483,8 +567,10 @@ int opd_graph_fuse_quantized(opd_graph *graph) {
     else { search.mark = opdi_graph_mark_written(graph); }
     for (opd_graph_node *node = opd_graph_first(graph), *next; node && rc >= 0; node = next) {
         next = opd_graph_next(node);
-        const int moved = opdi_coded_move(&search, node);
-        rc = moved ? moved : opdi_coded_unpack(&search, node);
+        int moved = opdi_coded_move(&search, node);
+        if (!moved) { moved = opdi_coded_join(&search, node); }
+        rc = moved ? moved : opdi_coded_embed(&search, node);
+        if (!rc) { rc = opdi_coded_unpack(&search, node); }
         fused += !moved && rc > 0;
     }
     for (opd_graph_node *node = opd_graph_first(graph), *next; node && rc >= 0; node = next) {

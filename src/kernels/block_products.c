@@ -97,6 +97,18 @@ static void opdi_block_forward(void *ctx, int64_t begin, int64_t end) {
         const int64_t j = group * nr, count = OPDI_MIN(nr, job->n - j);
         for (int64_t k = 0; k < job->k; k += OPDI_BLOCK_STEP) {
             const int64_t depth = OPDI_MIN(OPDI_BLOCK_STEP, job->k - k);
+            if (job->codes && job->w_stride % 4 == 0 && depth % 4 == 0 && ((uintptr_t)job->codes & 3) == 0) {
+                opdi_word32 *const words = (opdi_word32 *)(void *)(rows + nr);
+                for (int64_t row = 0; row < nr; row++) {
+                    rows[row] = job->scales ? job->scales[j + OPDI_MIN(row, count - 1)] : 1;
+                }
+                if (count < nr) { memset(words, 0, (size_t)(depth / 4 * nr) * sizeof *words); }
+                opdi_pack_transposed((const opdi_word32 *)(const void *)(job->codes + j * job->w_stride + k),
+                                     job->w_stride / 4, depth / 4, count, nr, words);
+                opdi_codes_panel(words, job->minus, depth / 4, nr, rows, panel);
+                opdi_block_tiles(work, k, depth, j, count, panel);
+                continue;
+            }
             for (int64_t row = 0; row < nr; row++) {                  /* surplus rows repeat the last row */
                 opdi_block_convert(work, j + OPDI_MIN(row, count - 1), k, depth, rows + row * OPDI_BLOCK_STEP);
             }

@@ -48,7 +48,7 @@ static void opdi_byte_plan_make(const opdi_byte_conv *conv, int64_t *offsets, op
     }
 }
 /* An opdi_range_fn: packs panels begin .. end - 1 of w, 32 rows each. */
-static void opdi_byte_conv_pack(void *ctx, int64_t begin, int64_t end) {
+static void opdi_byte_conv_panels(void *ctx, int64_t begin, int64_t end) {
     const opdi_byte_plan *const plan = (const opdi_byte_plan *)ctx;
     const opdi_byte_conv *const conv = plan->conv;
     const int64_t c = conv->channels, taps = conv->kh * conv->kw, bytes = plan->tile.parts * 64;
@@ -215,16 +215,16 @@ static void opdi_byte_deep_rows(void *ctx, int64_t begin, int64_t end) {
 }
 #endif
 
-/* Sets sizes[] to the bytes of planes, and of packed and rows each.  Returns false if the processor or the sizes do not
-   suit this way. */
+/* Sets sizes[0], sizes[1] and sizes[2] to the bytes of planes, packed and rows.  Returns false if the processor or the
+   sizes do not suit this way. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_byte_conv_sizes(const opdi_byte_conv *conv, int64_t *sizes) {
 #if defined(OPDI_WORDS)
     opdi_byte_plan plan;
-    if (!opdi_gemm_bytes_are_fast() || conv->kh * conv->kw > OPDI_BYTE_RUNS) { return false; }
+    if (!opdi_byte_tiles_are_fast() || conv->kh * conv->kw > OPDI_BYTE_RUNS) { return false; }
     opdi_byte_plan_make(conv, NULL, &plan);
     sizes[0] = (plan.height + 1) * plan.width * conv->channels + 64 * (plan.tile.step + plan.tile.parts) + 64;
-    sizes[1] = conv->deep ? conv->kh * conv->kw * opdi_byte_deep_wide(conv)      /* packed and rows are one buffer */
-        : (conv->n + 31) / 32 * plan.tile.runs * plan.tile.parts * 2048;
+    sizes[2] = conv->deep ? 0 : (conv->n + 31) / 32 * plan.tile.runs * plan.tile.parts * 2048;
+    sizes[1] = conv->deep ? conv->kh * conv->kw * opdi_byte_deep_wide(conv) * 2 : sizes[2];
     return true;
 #else
     (void)conv;
@@ -232,16 +232,29 @@ OPD_UNUSED OPDI_INTERNAL bool opdi_byte_conv_sizes(const opdi_byte_conv *conv, i
     return false;
 #endif
 }
-/* Computes a convolution. */
+/* Packs the weight of a convolution.  The result does not depend on the image. */
+OPD_UNUSED OPDI_INTERNAL void opdi_byte_conv_pack(const opdi_byte_conv *conv) {
+#if defined(OPDI_WORDS)
+    opdi_byte_plan plan;
+    if (conv->deep) {
+        opdi_byte_deep_pack(conv);
+        return;
+    }
+    opdi_byte_plan_make(conv, NULL, &plan);
+    opdi_parallel_for((conv->n + 31) / 32, OPDI_MAX((int64_t)1, 32 / (plan.tile.runs * plan.tile.parts)),
+                      opdi_byte_conv_panels, &plan);
+#else
+    (void)conv;
+#endif
+}
+/* Computes a convolution whose weight is packed. */
 OPD_UNUSED OPDI_INTERNAL void opdi_byte_convolution(const opdi_byte_conv *conv) {
 #if defined(OPDI_WORDS)
-    int64_t offsets[OPDI_BYTE_RUNS], sizes[2];
+    int64_t offsets[OPDI_BYTE_RUNS], sizes[3];
     opdi_byte_plan plan;
     opdi_byte_plan_make(conv, offsets, &plan);
     (void)opdi_byte_conv_sizes(conv, sizes);
-    const int64_t panels = (conv->n + 31) / 32, blocks = plan.rows * ((plan.count + 31) / 32);
-    if (conv->deep) { opdi_byte_deep_pack(conv); }
-    else { opdi_parallel_for(panels, OPDI_MAX((int64_t)1, 65536 / (sizes[1] / panels)), opdi_byte_conv_pack, &plan); }
+    const int64_t blocks = plan.rows * ((plan.count + 31) / 32);
     plan.image = conv->planes;
     memset(plan.image, 0, (size_t)sizes[0]);
     for (int64_t i = 0; i < conv->images; i++) {

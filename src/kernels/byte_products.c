@@ -198,6 +198,35 @@ OPDI_ALWAYS void opdi_codes_max_here(const uint8_t *from, uint8_t flip, int64_t 
     attribute static void opdi_codes_max_##level(const uint8_t *from, uint8_t flip, int64_t count, uint8_t *to) { \
         opdi_codes_max_here(from, flip, count, to); \
     }
+static void opdi_codes_panel_plain(const opdi_word32 *words, bool minus, int64_t count, int64_t side,
+                                   const float *scales, float *out) {
+    for (int64_t k = 0; k < 4 * count; k++) {
+        const uint8_t *const codes = (const uint8_t *)(const void *)(words + k / 4 * side) + k % 4;
+        for (int64_t i = 0; i < side; i++) {
+            out[k * side + i] = (float)(minus ? (int8_t)codes[4 * i] : codes[4 * i]) * scales[i];
+        }
+    }
+}
+#if defined(OPDI_X86)
+/* The same with vectors of uint32, int32 and floats. */
+#define OPDI_CODES_PANEL(level, attribute, V, S, F) \
+    attribute static void opdi_codes_panel_##level(const opdi_word32 *words, bool minus, int64_t count, int64_t side, \
+                                                   const float *scales, float *out) { \
+        for (int64_t k = 0; k < count; k++, words += side, out += 4 * side) { \
+            for (int64_t i = 0; i < side; i += (int64_t)sizeof(F) / 4) { \
+                const V word = *(const V *)(const void *)(words + i); \
+                for (int byte = 0; byte < 4; byte++) { \
+                    const V high = word << (24 - 8 * byte), whole = minus ? (V)((S)high >> 24) : high >> 24; \
+                    F number; OPDI_ASM_FLOATS(number, whole); \
+                    *(F *)(void *)(out + byte * side + i) = number * *(const F *)(const void *)(scales + i); \
+                } \
+            } \
+        } \
+    }
+OPDI_CODES_PANEL(avx2, OPDI_AVX2, opdi_v8u, opdi_v8i, opdi_v8f)
+OPDI_CODES_PANEL(avx512, OPDI_AVX512, opdi_v16u, opdi_v16i, opdi_v16f)
+#undef OPDI_CODES_PANEL
+#endif
 OPDI_CODES_AT(plain, )
 #if defined(OPDI_X86)
 OPDI_CODES_AT(avx2, OPDI_AVX2)
@@ -225,6 +254,12 @@ OPDI_INTERNAL void opdi_codes_floats(const uint8_t *codes, int64_t count, float 
     rows.scales = &scale;
     rows.zeros = &zero;
     OPDI_CODES(widen)(&rows, 0, 0, count, out);
+}
+/* Converts the codes of `side` rows to floats: out [4 * count, side].  Word [k, i] has four codes of row i, which has
+   the scale scales[i].  `side` is a multiple of 16. */
+OPDI_INTERNAL void opdi_codes_panel(const opdi_word32 *words, bool minus, int64_t count, int64_t side,
+                                    const float *scales, float *out) {
+    OPDI_CODES(panel)(words, minus, count, side, scales, out);
 }
 /* Prepares rows whose members behind `form` are set for products. */
 OPDI_INTERNAL void opdi_coded_rows_begin(opdi_coded_rows *rows) {
@@ -275,6 +310,7 @@ OPD_UNUSED OPDI_INTERNAL void opdi_byte_ends_tile(
     const uint8_t *other, int64_t other_step, float *v, uint8_t *out) {
     opdi_code_job job;
     OPDI_CODES(ends)(ends, sums, ld, rows, j, count, other, other_step, v);
+    if (ends->apply) { ends->apply(rows * OPDI_BYTE_SIDE, v, v); }
     if (!ends->codes) { return; }
     memset(&job, 0, sizeof job);
     job.low = ends->least;
@@ -390,12 +426,35 @@ OPDI_AVX512 static void opdi_byte_cell_quads(const uint8_t *const *x, const int8
     OPDI_BYTE_CELLS(OPDI_BYTE_END)
 }
 #endif
+#if defined(OPDI_FOURS)
+OPDI_FOURS static void opdi_byte_cell_fours(const uint8_t *const *x, const int8_t *const *w, int64_t count,
+                                            uint32_t *sums) {
+    opdi_v8u OPDI_BYTE_CELLS(OPDI_BYTE_ZERO) a, b, h;
+    int64_t k = 0;
+    for (; k + 32 <= count; k += 32) {
+        a = (opdi_v8u)*(const opdi_v8m *)(const void *)(x[0] + k);
+        b = (opdi_v8u)*(const opdi_v8m *)(const void *)(x[1] + k);
+#define OPDI_BYTE_COLUMN(j) { \
+            h = (opdi_v8u)*(const opdi_v8m *)(const void *)(w[j] + k); \
+            OPDI_ASM_FOURS(c0##j, a, h); \
+            OPDI_ASM_FOURS(c1##j, b, h); \
+        }
+        OPDI_BYTE_COLUMN(0) OPDI_BYTE_COLUMN(1) OPDI_BYTE_COLUMN(2) OPDI_BYTE_COLUMN(3)
+#undef OPDI_BYTE_COLUMN
+    }
+    memset(sums, 0, 8 * sizeof *sums);
+    OPDI_BYTE_CELLS(OPDI_BYTE_END)
+}
+#endif
 #undef OPDI_BYTE_CELLS
 #undef OPDI_BYTE_ZERO
 #undef OPDI_BYTE_END
 #endif
 
 static opdi_byte_cell_fn *opdi_byte_cell_of(void) {
+#if defined(OPDI_FOURS)
+    if (opdi_cpu_fours()) { return opdi_byte_cell_fours; }
+#endif
 #if defined(OPDI_WORDS)
     if (opdi_cpu_words() & OPDI_HAS_QUADS) { return opdi_byte_cell_quads; }
 #endif
@@ -424,12 +483,13 @@ static void opdi_byte_columns(void *ctx, int64_t begin, int64_t end) {
 }
 //== products of 8-bit integers with many rows, with AVX2 ==============================================================
 //
-//  AVX2 cannot add products of bytes exactly.  So both operands become int16: x once, and w 16 rows at a time.  A word
-//  of such a panel has two elements of a row of w, and the words of all rows are side by side.
+//  AVX2 cannot add products of bytes exactly (AVX-VNNI can).  So both operands become int16: x once, and w 16 rows at a
+//  time.  A word of such a panel has two elements of a row of w, and the words of all rows are side by side.
 
 #if defined(OPDI_X86)
 enum { OPDI_SHORT_PANEL = 16, OPDI_SHORT_TILE = 4, OPDI_SHORT_DEPTH = 256, OPDI_SHORT_FEW = 6 };
-/* A product while it is computed.  x has the rows of job->x as int16, `wide` elements apart. */
+/* A product while it is computed.  x has the rows of job->x as int16, `wide` elements apart; NULL: AVX-VNNI multiplies
+   bytes. */
 typedef struct opdi_short_product { const opdi_byte_job *job; const int16_t *x; int64_t wide; } opdi_short_product;
 
 /* Widens `count` bytes, which have signs if `minus` is true.  If `count` is odd, a zero follows. */
@@ -470,6 +530,16 @@ OPDI_AVX2 OPDI_ALWAYS void opdi_short_tile(const opdi_word32 *const *x, const op
 #undef OPDI_SHORT_BEGIN
 #undef OPDI_SHORT_STEP
 #undef OPDI_SHORT_END
+/* Stores the sums [4, 16] of rows of y from row i on, and of `count` columns from column j on, or adds them to y. */
+OPDI_AVX2 OPDI_ALWAYS void opdi_short_store(const opdi_byte_job *job, const uint32_t *sums, int64_t i, int64_t j,
+                                            int64_t count, bool add) {
+    uint32_t *y = (uint32_t *)job->y + i * job->n + j;
+    for (int64_t row = 0; row < OPDI_MIN((int64_t)OPDI_SHORT_TILE, job->m - i); row++, y += job->n) {
+        const uint32_t *const sum = sums + row * OPDI_SHORT_PANEL;
+        if (!add) { memcpy(y, sum, (size_t)count * sizeof *y); }
+        else { for (int64_t column = 0; column < count; column++) { y[column] += sum[column]; } }
+    }
+}
 /* Adds the products of all rows of x and `count` rows of w, from row j on, to y, or sets y to them if k is 0.  The
    products have `depth` elements, from element k on. */
 OPDI_AVX2 static void opdi_short_tiles(const opdi_short_product *all, int64_t j, int64_t count, int64_t k,
@@ -487,28 +557,59 @@ OPDI_AVX2 static void opdi_short_tiles(const opdi_short_product *all, int64_t j,
     for (int64_t i = 0; i < job->m; i += OPDI_SHORT_TILE) {
         const opdi_word32 *x[OPDI_SHORT_TILE];
         opdi_v8u tile[2 * OPDI_SHORT_TILE];
-        uint32_t sums[OPDI_SHORT_TILE * OPDI_SHORT_PANEL], *y = (uint32_t *)job->y + i * job->n + j;
+        uint32_t sums[OPDI_SHORT_TILE * OPDI_SHORT_PANEL];
         for (int64_t row = 0; row < OPDI_SHORT_TILE; row++) {
             x[row] = (const opdi_word32 *)(const void *)(all->x + OPDI_MIN(i + row, job->m - 1) * all->wide + k);
         }
         if (i + 1 == job->m) { opdi_short_tile(x, panel, words, 1, tile); }     /* often the row of ones */
         else { opdi_short_tile(x, panel, words, OPDI_SHORT_TILE, tile); }
         memcpy(sums, tile, sizeof sums);
-        for (int64_t row = 0; row < OPDI_MIN((int64_t)OPDI_SHORT_TILE, job->m - i); row++, y += job->n) {
-            const uint32_t *const sum = sums + row * OPDI_SHORT_PANEL;
-            if (k == 0) { memcpy(y, sum, (size_t)count * sizeof *y); }
-            else { for (int64_t column = 0; column < count; column++) { y[column] += sum[column]; } }
-        }
+        opdi_short_store(job, sums, i, j, count, k > 0);
     }
 }
+#if defined(OPDI_FOURS)
+/* Does the work of opdi_short_tiles with AVX-VNNI, which multiplies bytes: x is read in place. */
+OPDI_FOURS static void opdi_four_tiles(const opdi_byte_job *job, int64_t j, int64_t count, int64_t k, int64_t depth) {
+    opdi_word32 rows[OPDI_SHORT_PANEL * OPDI_SHORT_DEPTH / 2], panel[OPDI_SHORT_PANEL * OPDI_SHORT_DEPTH / 2]
+        __attribute__((aligned(32)));
+    const int64_t words = depth / 4, rest = depth % 4;
+    for (int64_t row = 0; row < OPDI_SHORT_PANEL; row++) {       /* surplus rows repeat the last one */
+        memcpy(rows + row * OPDI_SHORT_DEPTH / 2, job->w + (j + OPDI_MIN(row, count - 1)) * job->w_stride + k,
+               (size_t)(4 * words));
+    }
+    opdi_pack_transposed(rows, OPDI_SHORT_DEPTH / 2, words, OPDI_SHORT_PANEL, OPDI_SHORT_PANEL, panel);
+    for (int64_t i = 0; i < job->m; i += OPDI_SHORT_TILE) {
+        const void *x[OPDI_SHORT_TILE];
+        uint32_t sums[OPDI_SHORT_TILE * OPDI_SHORT_PANEL] __attribute__((aligned(32)));
+        for (int64_t row = 0; row < OPDI_SHORT_TILE; row++) {
+            x[row] = job->x + OPDI_MIN(i + row, job->m - 1) * job->k + k;
+        }
+        opdi_micro_fours(words, x, panel, OPDI_SHORT_PANEL, sums, OPDI_SHORT_PANEL, false);
+        for (int64_t at = 0; rest && at < OPDI_SHORT_TILE * count; at++) {
+            const int64_t row = at / count, column = at % count;
+            sums[row * OPDI_SHORT_PANEL + column] += opdi_byte_dot((const uint8_t *)x[row] + 4 * words,
+                job->w + (j + column) * job->w_stride + k + 4 * words, rest);
+        }
+        opdi_short_store(job, sums, i, j, count, k > 0);
+    }
+}
+#endif
 /* An opdi_range_fn: computes the columns of y for the panels begin .. end - 1. */
 static void opdi_short_panels(void *ctx, int64_t begin, int64_t end) {
     const opdi_short_product *const all = (const opdi_short_product *)ctx;
     const opdi_byte_job *const job = all->job;
+    const int64_t most = all->x ? OPDI_SHORT_DEPTH : 2 * OPDI_SHORT_DEPTH;
     for (int64_t j = begin * OPDI_SHORT_PANEL; j < OPDI_MIN(end * OPDI_SHORT_PANEL, job->n); j += OPDI_SHORT_PANEL) {
-        for (int64_t k = 0; k == 0 || k < job->k; k += OPDI_SHORT_DEPTH) {
-            opdi_short_tiles(all, j, OPDI_MIN((int64_t)OPDI_SHORT_PANEL, job->n - j), k,
-                             OPDI_MIN((int64_t)OPDI_SHORT_DEPTH, job->k - k));
+        const int64_t count = OPDI_MIN((int64_t)OPDI_SHORT_PANEL, job->n - j);
+        for (int64_t k = 0; k == 0 || k < job->k; k += most) {
+            const int64_t depth = OPDI_MIN(most, job->k - k);
+#if defined(OPDI_FOURS)
+            if (!all->x) {
+                opdi_four_tiles(job, j, count, k, depth);
+                continue;
+            }
+#endif
+            opdi_short_tiles(all, j, count, k, depth);
         }
     }
 }
@@ -520,11 +621,15 @@ static int opdi_short_product_of(const opdi_byte_job *job) {
     opdi_short_product all;
     all.job = job;
     all.wide = opdi_round_up(job->k, 16);
-    const size_t bytes = (size_t)(job->m * all.wide) * sizeof(int16_t);
+    all.x = NULL;
+    const bool fours = opdi_cpu_fours();
+    const size_t bytes = fours ? 64 : (size_t)(job->m * all.wide) * sizeof(int16_t);
     int16_t *const x = (int16_t *)(void *)opdi_scratch_alloc(bytes);
     if (!x) { return -1; }
-    opdi_short_widen_all(job, all.wide, x);
-    all.x = x;
+    if (!fours) {
+        opdi_short_widen_all(job, all.wide, x);
+        all.x = x;
+    }
     opdi_parallel_for((job->n + OPDI_SHORT_PANEL - 1) / OPDI_SHORT_PANEL,
                       OPDI_MAX((int64_t)1, 16384 / OPDI_MAX(job->k * job->m / 4, (int64_t)1)), opdi_short_panels, &all);
     opdi_scratch_free((char *)x, bytes);

@@ -15,6 +15,7 @@
 #define OPDI_HAS_QUADS 2                          /* AVX512_VNNI */
 #define OPDI_HAS_TILES 4                          /* AMX for bfloat16 and 8-bit integers */
 #define OPDI_HAS_PERMISSION 8                     /* the operating system permits the use of tiles */
+#define OPDI_HAS_FOURS 32                         /* AVX-VNNI */
 #define OPDI_HAS_FAST_PAIRS 16                    /* pairs are faster than floats.  On Intel's processors they are
                                                      not: an instruction for pairs takes two cycles. */
 #if defined(OPDI_DIVIDED)
@@ -495,6 +496,12 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 /* OPDI_ASM_QUADS adds four products to each int32 of c.  Their factors are the four uint8 in the same 32-bit lane of a,
    and the four int8 in that lane of b. */
 #define OPDI_ASM_QUADS(c, a, b) __asm__("vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+/* The same for vectors of 32 bytes, on processors with AVX-VNNI, which need not have AVX-512. */
+#if defined(__clang__) ? __clang_major__ >= 12 && !defined(__apple_build_version__) : __GNUC__ >= 11
+#define OPDI_FOURS __attribute__((target("avx2,fma,avxvnni")))
+#define OPDI_ASM_FOURS(c, a, b) \
+    __asm__("%{vex%} vpdpbusd {%2, %1, %0|%0, %1, %2}" : "+x"(c) : "x"(a), "x"(b))
+#endif
 #if defined(__linux__)
 #define OPDI_AMX
 #define OPDI_AMX_ROWS 32                          /* rows of a panel of A in products with tiles: two tiles */
@@ -745,6 +752,9 @@ typedef struct opdi_block_job {
     int64_t y_stride;
     const struct opdi_block_form *form;           /* how the weights of an exact product are converted to floats; NULL:
                                                      as dtype says */
+    const uint8_t *codes;        /* w, if it has codes of 8 bits, whose rows are multiplied by scales; else NULL */
+    bool minus;                  /* the codes are int8 */
+    const float *scales;         /* NULL: 1 */
 } opdi_block_job;
 /* An exact product y [m, n] = x [m, k] wT of 8-bit integers, whose sums wrap.  Rows are contiguous, and there are no
    gaps between rows of x and of y. */
@@ -772,7 +782,8 @@ typedef struct opdi_group_job {
 } opdi_group_job;
 /* What follows a product of codes, whose sums of row i and column j are sums[i][j]:
        y = (sums[i][j] - zero * all[j]) * (scale * scales[j]) + bias[j] + (other - other_zero) * other_scale
-   y is limited to low .. high, and becomes a code if `codes` is true.  bias and other may be NULL. */
+   y is limited to low .. high, becomes apply(y), and becomes a code if `codes` is true.  bias, other and apply may be
+   NULL. */
 typedef struct opdi_byte_ends {
     const int32_t *all;                           /* the sums of the rows of w */
     const float *scales, *bias;
@@ -780,6 +791,7 @@ typedef struct opdi_byte_ends {
     float scale, other_scale, other_zero, low, high;
     int32_t zero;
     bool other_minus, limited, codes;
+    void (*apply)(int64_t count, float *out, const float *x);
     float inverse, code_zero, least, most;        /* see opdi_code_job */
 } opdi_byte_ends;
 /* A max_pool2d of images of codes with their channels last.  flip: 0x80 if the codes are int8. */
@@ -791,7 +803,7 @@ typedef struct opdi_code_pool {
 #define OPDI_BYTE_SIDE 32                         /* rows and columns of a tile of sums */
 /* A tile of sums of products of uint8 and int8.  Row i of A begins at a + i * step, and consists of runs of bytes,
    which begin at `offsets`.  A run has `words` words of four bytes, rounded up to `parts` times 64 bytes: B, packed by
-   opdi_byte_conv_pack, has zeros for the rest. */
+   opdi_byte_conv_panels, has zeros for the rest. */
 typedef struct opdi_byte_tile {
     const uint8_t *a;
     const int8_t *b;
@@ -800,8 +812,9 @@ typedef struct opdi_byte_tile {
 } opdi_byte_tile;
 /* A convolution of images x [images, channels, ih, iw] of 8-bit codes with w [n, channels, kh, kw] of int8.  xs and ys
    are the strides of x and y, in elements: of an image, a channel, a row and a column.  The result y has floats, or
-   codes (ends.codes).  `planes`, `packed` and `rows` are buffers, whose bytes opdi_byte_conv_sizes finds; `all` has n
-   elements.  deep: w is [n, 1, kh, kw], and each of the n channels has its own row. */
+   codes (ends.codes).  opdi_byte_conv_pack writes w to `packed`, and the sums of its n rows to `all`.  `planes`,
+   `packed` and `rows` are buffers, whose bytes opdi_byte_conv_sizes finds.  deep: w is [n, 1, kh, kw], and each of the
+   n channels has its own row. */
 typedef struct opdi_byte_conv {
     bool deep;
     int64_t images, channels, ih, iw, n, kh, kw, oh, ow, stride[2], padding[2], dilation[2];

@@ -14,14 +14,22 @@ int opdi_words_known = -1;
 #endif
 #if defined(OPDI_WORDS)
 /* Finds out which instructions for words the processor has, and stores the result in opdi_words_known.  If the
-   environment has OPD_CPU_LEVEL, tiles are not used. */
+   environment has OPD_CPU_LEVEL, tiles and AVX-VNNI are not used. */
 OPDI_NOINLINE static int opdi_words_detect(void) {
     int has = __builtin_cpu_supports("avx512bf16") ? OPDI_HAS_PAIRS : 0;
     if (has && !__builtin_cpu_is("intel")) { has |= OPDI_HAS_FAST_PAIRS; }
     if (__builtin_cpu_supports("avx512vnni")) { has |= OPDI_HAS_QUADS; }
-#if defined(OPDI_AMX)
     uint32_t leaf = 7, b, c = 0, features;
     __asm__("cpuid" : "+a"(leaf), "=b"(b), "+c"(c), "=d"(features));
+#if defined(OPDI_FOURS)
+    if (leaf > 0 && !getenv("OPD_CPU_LEVEL")) {
+        uint32_t more = 7, d;
+        c = 1;
+        __asm__("cpuid" : "+a"(more), "=b"(b), "+c"(c), "=d"(d));
+        has |= more >> 4 & 1 ? OPDI_HAS_FOURS : 0;
+    }
+#endif
+#if defined(OPDI_AMX)
     if ((features >> 22 & 13u) == 13 && has & OPDI_HAS_PAIRS && has & OPDI_HAS_QUADS && !getenv("OPD_CPU_LEVEL")) {
         has |= OPDI_HAS_TILES;
     }
@@ -51,6 +59,16 @@ OPDI_INTERNAL int opdi_cpu_words(void) {
     return opdi_cpu_level() < OPDI_WIDEST(2, 2, 1) ? 0 : has >= 0 ? has : opdi_words_detect();
 #else
     return 0;
+#endif
+}
+/* Returns whether kernels at level 1 use AVX-VNNI (OPDI_ASM_FOURS): not if the environment has OPD_CPU_LEVEL, because
+   then level 1 is AVX2. */
+OPD_UNUSED OPDI_INTERNAL bool opdi_cpu_fours(void) {
+#if defined(OPDI_WORDS) && defined(OPDI_FOURS)
+    const int has = OPDI_LOAD(&opdi_words_known);
+    return opdi_cpu_level() == 1 && ((has >= 0 ? has : opdi_words_detect()) & OPDI_HAS_FOURS) != 0;
+#else
+    return false;
 #endif
 }
 /* Returns true if tiles can be used.  The first call asks Linux for the permission, because a program that has it needs
@@ -415,6 +433,53 @@ OPDI_AVX512 static void opdi_micro_quads(int64_t kc, const void *const *rows, in
 #undef OPDI_QUADS_INIT
 #undef OPDI_QUADS_STEP
 #undef OPDI_QUADS_STORE
+#if defined(OPDI_FOURS)
+#define OPDI_FOURS_ROWS(M) M(0) M(1) M(2) M(3)
+#define OPDI_FOURS_INIT(i) \
+    const opdi_word32 *const p##i = (const opdi_word32 *)rows[i]; \
+    opdi_v8u c##i = {0}, d##i = {0};
+#define OPDI_FOURS_STEP(i) { \
+        opdi_v8u word; \
+        OPDI_ASM_SPLAT("s", word, p##i + step); \
+        OPDI_ASM_FOURS(c##i, word, b0); \
+        OPDI_ASM_FOURS(d##i, word, b1); \
+    }
+#define OPDI_FOURS_STORE(i) { \
+        opdi_v8u *const to = (opdi_v8u *)(void *)(sums + i * ld); \
+        if (add) { c##i += to[0]; d##i += to[1]; } \
+        to[0] = c##i; \
+        to[1] = d##i; \
+    }
+/* Computes sums of four rows of `words` words and 16 columns: sums [4, ld].  The words of b are `side` words apart.
+   sums and b are aligned to 32 bytes. */
+OPDI_FOURS OPDI_INTERNAL void opdi_micro_fours(int64_t words, const void *const *rows, const void *panel, int64_t side,
+                                               uint32_t *sums, int64_t ld, bool add) {
+    const uint32_t *b = (const uint32_t *)panel;
+    OPDI_FOURS_ROWS(OPDI_FOURS_INIT)
+    for (int64_t step = 0; step < words; step++, b += side) {
+        const opdi_v8u b0 = *(const opdi_v8u *)(const void *)b, b1 = *(const opdi_v8u *)(const void *)(b + 8);
+        OPDI_FOURS_ROWS(OPDI_FOURS_STEP)
+    }
+    OPDI_FOURS_ROWS(OPDI_FOURS_STORE)
+}
+#undef OPDI_FOURS_ROWS
+#undef OPDI_FOURS_INIT
+#undef OPDI_FOURS_STEP
+#undef OPDI_FOURS_STORE
+/* Does the work of opdi_byte_tile_sums with AVX-VNNI. */
+static void opdi_fours_tile_sums(const opdi_byte_tile *tile, int32_t *sums) {
+    const int8_t *b = tile->b;
+    for (int64_t run = 0; run < tile->runs; run++, b += tile->parts * 2048) {
+        for (int64_t row = 0; row < OPDI_BYTE_SIDE; row += 4) {
+            const void *rows[4];
+            uint32_t *const to = (uint32_t *)(void *)sums + row * OPDI_BYTE_SIDE;
+            for (int64_t i = 0; i < 4; i++) { rows[i] = tile->a + tile->offsets[run] + (row + i) * tile->step; }
+            opdi_micro_fours(tile->words, rows, b, OPDI_BYTE_SIDE, to, OPDI_BYTE_SIDE, run > 0);
+            opdi_micro_fours(tile->words, rows, b + 64, OPDI_BYTE_SIDE, to + 16, OPDI_BYTE_SIDE, run > 0);
+        }
+    }
+}
+#endif
 /* Begins and ends the use of opdi_byte_tile_sums by a thread.  Returns whether it uses tiles. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_byte_tiles_begin(void) {
 #if defined(OPDI_AMX)
@@ -462,6 +527,12 @@ OPD_UNUSED OPDI_INTERNAL void opdi_byte_tile_sums(const opdi_byte_tile *tile, bo
     }
 #endif
     (void)tiles;
+#if defined(OPDI_FOURS)
+    if (opdi_cpu_level() < 2) {
+        opdi_fours_tile_sums(tile, sums);
+        return;
+    }
+#endif
     for (int64_t run = 0; run < tile->runs; run++, b += tile->parts * 2048) {
         for (int64_t row = 0; row < OPDI_BYTE_SIDE; row += 8) {
             const void *rows[8];
@@ -503,6 +574,11 @@ OPD_UNUSED OPDI_INTERNAL bool opdi_gemm_bytes_are_fast(void) {
 #else
     return false;
 #endif
+}
+/* Returns whether opdi_byte_tile_sums computes sums.  In the mode of same bits it does not, because other machines have
+   no such code, and sums of floats are rounded. */
+OPD_UNUSED OPDI_INTERNAL bool opdi_byte_tiles_are_fast(void) {
+    return !opd_same_bits() && (opdi_gemm_bytes_are_fast() || opdi_cpu_fours());
 }
 /* Computes a product of 8-bit integers with instructions for four of them.  `left` [rows, depth] has the dtype int8 or
    uint8, `right` [depth, count] int8.  The result `product` [rows, count] is contiguous; sums wrap.  Returns 1, or 0 if

@@ -730,6 +730,28 @@ OPDI_INTERNAL void opdi_i1e_f32(int64_t count, float *out, const float *x);
 #endif
 #endif
 
+//== packed forms of weights (quantized/packings.c) ====================================================================
+
+/* What a packed form is made of: sizes on which it depends; how many bytes it has; and the weight: where it
+   begins in its memory, how many bytes it has, and numbers by which they are recognised.  All bytes are set. */
+typedef struct opdi_packing_key {
+    int64_t sizes[5], bytes, place, count;
+    uint64_t print[2];
+} opdi_packing_key;
+typedef struct opdi_packing {
+    struct opdi_packing *next;
+    size_t block_bytes;
+    opdi_packing_key key;
+    char *data;
+    int32_t refs;
+} opdi_packing;
+typedef int opdi_packing_fn(void *user, char *data);
+#if !defined(OPD_NO_OP_QUANTIZED)
+OPDI_INTERNAL opdi_packing *opdi_packing_of(const opd_tensor *weight, const void *bytes, int64_t count,
+                                            opdi_packing_key *key, opdi_packing_fn *pack, void *user);
+OPDI_INTERNAL void opdi_packing_drop(opdi_packing *packing);
+#endif
+
 //== registration ======================================================================================================
 
 OPDI_INTERNAL int opdi_register_builtins(void);

@@ -129,6 +129,7 @@ OPDI_INTERNAL opdi_storage *opdi_storage_again(opdi_storage *storage, uint32_t v
     foreign->storage.block = NULL;
     foreign->storage.block_bytes = OPDI_AGAIN;
     foreign->storage.duals = NULL;
+    foreign->storage.packed = NULL;
     foreign->deleter = opdi_storage_root_drop;
     foreign->user = storage;
     return &foreign->storage;

@@ -142,6 +142,7 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *
     storage->block = tensor;
     storage->block_bytes = (int64_t)block;
     storage->duals = NULL;
+    storage->packed = NULL;
     storage->device = 0;
     storage->index = 0;
     storage->stands_for = 0;

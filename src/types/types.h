@@ -169,6 +169,7 @@ typedef struct opdi_storage {
     void *block;                 /* the block to free with the storage */
     int64_t block_bytes;         /* the block's size; -1: an opdi_foreign; OPDI_AGAIN: memory of another storage */
     struct opdi_dual *duals;     /* forward mode: tangents of the tensors with this storage */
+    struct opdi_packing *packed; /* packed forms of weights in `data` */
     uint8_t device;              /* backend of `data`; 0: the host, or no memory; Meta: memory of a fake */
     int8_t index;                /* the index of the backend's device */
     uint16_t stands_for;         /* for a fake: opdi_place of its device, plus one; 0: meta */

@@ -227,7 +227,7 @@ TEST(convolutions_of_other_forms) {
 //-- what follows a layer ----------------------------------------------------------------------------------------------
 
 /* Chains of layers: conv, (add), limit, quantise, (max_pool2d), conv ... */
-enum { RELU, RELU_, TANH, CLAMP, PLAIN };
+enum { RELU, RELU_, TANH, CLAMP, PLAIN, GELU, GELU_TANH, SILU, RELU_SILU };
 typedef struct chain { int limit, dtype, stride, dilation; bool add, pool, linear; } chain;
 
 static opd_graph_value *coded(opd_graph *graph, const chain *its, opd_graph_value *x, double scale, int zero) {
@@ -241,6 +241,10 @@ static opd_graph_value *limited(opd_graph *graph, const chain *its, opd_graph_va
     case RELU_: return OPD_GRAPH_CALL(graph, "aten::relu_", x);
     case TANH: return OPD_GRAPH_CALL(graph, "aten::hardtanh", x, 0.0, 0.6);
     case CLAMP: return OPD_GRAPH_CALL(graph, "aten::clamp", x, -0.5, opd_value_none());
+    case GELU: return OPD_GRAPH_CALL(graph, "aten::gelu", x);
+    case GELU_TANH: return OPD_GRAPH_CALL(graph, "aten::gelu", x, "tanh");
+    case SILU: return OPD_GRAPH_CALL(graph, "aten::silu_", x);
+    case RELU_SILU: return OPD_GRAPH_CALL(graph, "aten::silu", OPD_GRAPH_CALL(graph, "aten::relu", x));
     default: return x;
     }
 }
@@ -290,7 +294,9 @@ static void check_chain(const chain *its, int64_t channels, int64_t wide, int64_
     CHECK_INT(opd_graph_check(graph), 0);
     CHECK_INT(opd_graph_count(graph, QD "quantize_per_tensor"), 1);
     CHECK_INT(opd_graph_count(graph, "aten::add.Tensor") + opd_graph_count(graph, "aten::relu_") +
-              opd_graph_count(graph, "aten::max_pool2d") + opd_graph_count(graph, "aten::hardtanh"), 0);
+              opd_graph_count(graph, "aten::max_pool2d") + opd_graph_count(graph, "aten::hardtanh") +
+              opd_graph_count(graph, "aten::gelu") + opd_graph_count(graph, "aten::silu") +
+              opd_graph_count(graph, "aten::silu_"), 0);
     CHECK_INT(opd_graph_run(apart, in, 7, want, 3), 3);
     CHECK_INT(opd_graph_run(graph, in, 7, &got, 1), 1);
     const bool right = opd_ok() && opd_equal(got, want[0]) && opd_item_f64(opd_max(got)) > opd_item_f64(opd_min(got));
@@ -315,9 +321,11 @@ TEST(layers_with_what_follows_give_equal_results) {
         {RELU, OPD_UINT8, 1, 1, false, true, false}, {RELU_, OPD_INT8, 2, 1, true, false, false},
         {TANH, OPD_UINT8, 1, 2, true, true, false}, {CLAMP, OPD_INT8, 3, 1, false, true, false},
         {PLAIN, OPD_UINT8, 2, 2, true, false, false}, {RELU_, OPD_UINT8, 1, 1, true, false, true},
-        {TANH, OPD_INT8, 1, 1, false, false, true}, {PLAIN, OPD_INT8, 1, 1, true, true, false}};
+        {TANH, OPD_INT8, 1, 1, false, false, true}, {PLAIN, OPD_INT8, 1, 1, true, true, false},
+        {GELU, OPD_UINT8, 1, 1, true, false, true}, {GELU_TANH, OPD_INT8, 1, 1, false, false, true},
+        {SILU, OPD_UINT8, 2, 1, true, true, false}, {RELU_SILU, OPD_INT8, 1, 1, true, false, false}};
     static const int64_t sizes[][3] = {{3, 5, 7}, {16, 33, 9}, {70, 64, 5}};
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 12; i++) {
         for (int k = 0; k < 3; k++) { OPD_SCOPE { check_chain(&chains[i], sizes[k][0], sizes[k][1], sizes[k][2] + 6 * (i % 3)); } }
     }
     CHECK_OK();
@@ -459,6 +467,83 @@ TEST(numbers_that_only_floats_have) {
             if (kind == 4) { y = OPD_GRAPH_CALL(graph, QD "quantize_per_tensor", y, 0.1, 3, -1000, 1000, OPD_UINT8); }
             check_both(graph, &y, 1, 1, rest, 4);
         }
+    }
+}
+
+//-- embeddings and lists ----------------------------------------------------------------------------------------------
+
+static int rows_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor **rest = (opd_tensor **)user, *all[4] = {rest[1], rest[2], rest[3], in[0]};
+    (void)n;
+    return opd_graph_run((opd_graph *)(void *)rest[0], all, 4, out, 1);
+}
+/* An embedding reads codes: with a scale for each row, with zero points, or with one scale; kind 3: the codes are
+   written, so that it stays. */
+TEST(embeddings_of_codes_read_only_their_rows) {
+    for (int kind = 0; kind < 4; kind++) {
+        OPD_SCOPED;
+        static const char *const names[] = {"w", "s", "z", "i"};
+        opd_graph *graph = opd_graph_new();
+        opd_graph_value *in[4], *wide, *y;
+        opd_tensor *rest[4] = {codes(OPD_INTS(50, 24), 1), opd_abs(numbers(OPD_INTS(50), 2)), NULL, NULL};
+        rest[2] = opd_sub_Scalar(opd_arange(opd_value_int(50), OPD_INT64), opd_value_int(20));
+        rest[3] = opd_remainder_Scalar(opd_mul_Scalar(opd_reshape(opd_arange(opd_value_int(12), OPD_INT64), OPD_INTS(3, 4)),
+                                                      opd_value_int(7)), opd_value_int(50));
+        for (int i = 0; i < 4; i++) { in[i] = opd_graph_input(graph, names[i], NULL); }
+        if (kind == 2) { wide = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", in[0], 0.013, 5, -128, 127, OPD_INT8); }
+        else {
+            opd_graph_value *const scales = opd_graph_constant(graph, opd_value_tensor(rest[1]));
+            opd_graph_value *const zeros = kind ? in[2] : opd_graph_constant(graph, opd_value_none());
+            wide = OPD_GRAPH_CALL(graph, QD "dequantize_per_channel", in[0], scales, zeros, 0, -128, 127, OPD_INT8);
+        }
+        if (kind == 3) { (void)OPD_GRAPH_CALL(graph, "aten::neg_", in[0]); }
+        y = OPD_GRAPH_CALL(graph, "aten::embedding", wide, in[3]);
+        CHECK_INT(opd_graph_output(graph, &y, 1, false), 0);
+        opd_graph *fused = opd_graph_copy(graph);
+        CHECK_INT(opd_graph_fuse_quantized(fused), kind < 2);
+        CHECK_INT(opd_graph_check(fused), 0);
+        CHECK_INT(opd_graph_count(fused, QD "dequantize_per_channel"), kind == 3);
+        opd_tensor *want = NULL, *got = NULL, *again = opd_clone(rest[0]);
+        CHECK_INT(opd_graph_run(graph, rest, 4, &want, 1), 1);
+        if (kind == 3) { (void)opd_copy_(rest[0], again); }
+        CHECK_INT(opd_graph_run(fused, rest, 4, &got, 1), 1);
+        CHECK(got && opd_dtype(got) == OPD_FLOAT32 && opd_equal(got, want));
+        if (kind < 3) {
+            opd_tensor *user[4] = {(opd_tensor *)(void *)fused, rest[0], rest[1], rest[2]}, *mapped_rows = NULL;
+            CHECK_INT(opd_vmap(rows_of, user, &rest[3], 1, NULL, &mapped_rows, 1), 1);
+            CHECK(mapped_rows && opd_equal(mapped_rows, want));
+            rest[3] = opd_full(OPD_INTS(1), opd_value_int(50), OPD_INT64);
+            CHECK_INT(opd_graph_run(fused, rest, 4, &got, 1), -1);
+            opd_error_clear();
+        }
+        CHECK_OK();
+        opd_graph_free(graph);
+        opd_graph_free(fused);
+    }
+}
+/* Codes are joined if all have the same numbers (kind 0), and not otherwise. */
+TEST(lists_of_codes_are_joined) {
+    for (int kind = 0; kind < 2; kind++) {
+        OPD_SCOPED;
+        opd_graph_value *in[2], *wide[2], *y;
+        opd_graph *graph = graph_with(in, 2);
+        opd_tensor *rest[2] = {codes(OPD_INTS(3, 5), 1), codes(OPD_INTS(4, 5), 2)}, *want = NULL, *got = NULL;
+        for (int i = 0; i < 2; i++) {
+            wide[i] = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", in[i], i && kind ? 0.02 : 0.01, 5, -128, 127, OPD_INT8);
+        }
+        y = OPD_GRAPH_CALL(graph, "aten::cat", opd_graph_list(graph, "Tensor", wide, 2), 0);
+        y = OPD_GRAPH_CALL(graph, QD "quantize_per_tensor", y, 0.01, 5, -128, 127, OPD_INT8);
+        CHECK_INT(opd_graph_output(graph, &y, 1, false), 0);
+        opd_graph *fused = opd_graph_copy(graph);
+        CHECK_INT(opd_graph_fuse_quantized(fused), 0);
+        CHECK_INT(opd_graph_check(fused), 0);
+        CHECK_INT(opd_graph_count(fused, QD "quantize_per_tensor"), kind);
+        CHECK_INT(opd_graph_run(graph, rest, 2, &want, 1), 1);
+        CHECK_INT(opd_graph_run(fused, rest, 2, &got, 1), 1);
+        CHECK(got && want && opd_dtype(got) == OPD_INT8 && opd_equal(got, want));
+        CHECK_OK();
+        opd_graph_free(graph);
+        opd_graph_free(fused);
     }
 }
 

@@ -13,7 +13,7 @@
 #include "amx_in_c.h"
 #endif
 
-enum { PLAIN = 0, PAIRS = 1, QUADS = 2, TILES = 4, PERMISSION = 8, FAST_PAIRS = 16 };
+enum { PLAIN = 0, PAIRS = 1, QUADS = 2, TILES = 4, PERMISSION = 8, FAST_PAIRS = 16, FOURS = 32 };
 
 /* A matrix of whole numbers from low to high, as `dtype`.  `way` is its layout: 0 contiguous, 1 transposed, 2 every second
    column of a larger matrix, 3 behind one element (so that words are not aligned), 4 one row for all rows, 5 the first
@@ -141,13 +141,28 @@ TEST(words_bytes) {
     }
     words_end();
 }
+/* Whether the processor has AVX-VNNI, and the library code for it. */
+static bool words_fours(void) {
+#if defined(WORDS) && (defined(__clang__) ? __clang_major__ >= 12 && !defined(__apple_build_version__) : __GNUC__ >= 11)
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && a > 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+#else
+    return false;
+#endif
+}
+/* Sets the level of instructions.  Level 3 is level 1 with AVX-VNNI. */
+static void words_level_set(int level, int words) {
+    inside_cpu_level_set(level == 3 ? 1 : level);
+    inside_words_set(level == 3 ? FOURS : words & ~FOURS);
+}
 /* Products of uint8 and rows of int8 at each level of instructions, beside sums of single products. */
 TEST(bytes_at_each_level) {
     static const int64_t sizes[][3] = {{7, 33, 300}, {65, 16, 513}, {6, 17, 1}, {33, 40, 256}, {5, 9, 31}, {12, 15, 1027}};
     inside_cpu_level_set(-1);
-    const int most = inside_cpu_level();
-    for (int level = 0; level <= most; level++) {
-        inside_cpu_level_set(level);
+    const int most = inside_cpu_level(), words = inside_words();
+    for (int level = 0; level <= (most > 0 && words_fours() ? 3 : most); level++) {
+        if (level > most && level < 3) continue;
+        words_level_set(level, words);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             OPD_SCOPED;
             const int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
@@ -166,7 +181,43 @@ TEST(bytes_at_each_level) {
             CHECK_INT(wrong, 0);
         }
     }
-    inside_cpu_level_set(most);
+    words_level_set(most, words);
+}
+/* Convolutions of codes at each level of instructions: sums are whole numbers, and scales powers of two. */
+TEST(convolutions_of_bytes_at_each_level) {
+    static const int64_t one[1] = {1}, two[1] = {2};
+    inside_cpu_level_set(-1);
+    const int most = inside_cpu_level(), words = inside_words();
+    for (int i = 0; i < 8; i++) {
+        OPD_SCOPED;
+        const int64_t in = i & 1 ? 35 : 4, out = i & 2 ? 66 : 9, side = i & 4 ? 3 : 1;
+        const opd_tensor *const x = opd_reshape(words_matrix(2, in * 13 * 11, 0, 255, OPD_UINT8, 0), OPD_INTS(2, in, 13, 11));
+        opd_tensor *const w = opd_reshape(words_matrix(out, in * side * side, -128, 127, OPD_INT8, 0), OPD_INTS(out, in, side, side));
+        opd_value v[16];
+        for (int at = 0; at < 16; at++) { v[at] = opd_value_none(); }
+        v[0] = opd_value_tensor((opd_tensor *)(uintptr_t)x);
+        v[1] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_double(0.5), OPD_FLOAT32));
+        v[2] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_int(i % 3 * 100), OPD_INT64));
+        v[3] = opd_value_tensor(w);
+        v[4] = opd_value_tensor(opd_full(OPD_INTS(out), opd_value_double(0.25), OPD_FLOAT32));
+        v[7] = opd_value_ints(i & 1 ? two : one, 1);
+        v[8] = opd_value_ints(one, 1);
+        v[9] = opd_value_ints(i & 4 ? two : one, 1);
+        v[10] = opd_value_int(1);
+        v[11] = opd_value_bool(true);
+        v[15] = opd_value_doubles(NULL, 0);
+        opd_tensor *want = NULL;
+        for (int level = 0; level <= (most > 0 && words_fours() ? 3 : most); level++) {
+            if (level > most && level < 3) continue;
+            words_level_set(level, words);
+            opd_tensor *const y = opd_call_op(opd_find("opdispatch::quantized_convolution"), v, 16);
+            CHECK_OR_RETURN(y != NULL);
+            want = want ? want : y;
+            CHECK(opd_equal(y, want));
+        }
+        words_level_set(most, words);
+    }
+    CHECK_OK();
 }
 /* Convolutions of bfloat16 multiply floats that are packed as pairs. */
 TEST(words_convolutions) {

@@ -61,6 +61,38 @@ TEST(linear_layers_equal_layers_of_floats) {
         }
     }
 }
+/* gelu and silu of floats, and the codes of them, with and without a sum: as by operators called one by one, which
+   compute them if a derivative is wanted. */
+TEST(functions_follow_a_layer_without_another_pass) {
+    static const char *const names[] = {"gelu", "gelu", "swish"};
+    for (int form = 0; form < 12; form++) {
+        OPD_SCOPED;
+        opd_value v[13], plain[13], args[6];
+        const bool floats = form & 1, few = form & 2;
+        const int at = form / 4, n = linear_args(v, few ? 3 : 33, 70, 200, floats ? OPD_FLOAT32 : OPD_UINT8, names[at]);
+        v[12] = opd_value_str(at == 1 ? "tanh" : "none");
+        memcpy(plain, v, sizeof v);
+        plain[7] = opd_value_double(1);
+        plain[8] = opd_value_int(0);
+        plain[9] = opd_value_int(OPD_FLOAT32);
+        plain[10] = opd_value_str("none");
+        opd_tensor *y = opd_call_op(opd_find("onednn::qlinear_pointwise"), plain, n);
+        opd_tensor *const got = opd_call_op(opd_find("onednn::qlinear_pointwise"), v, n);
+        y = at == 2 ? opd_silu(y) : opd_gelu_full(y, at ? "tanh" : "none");
+        args[0] = opd_value_tensor(y);
+        args[1] = opd_value_double(0.03);
+        args[2] = opd_value_int(4);
+        args[3] = opd_value_int(0);
+        args[4] = opd_value_int(255);
+        args[5] = opd_value_int(OPD_UINT8);
+        opd_tensor *const want = floats ? y : opd_call_op(opd_find("quantized_decomposed::quantize_per_tensor"), args, 6);
+        CHECK(got && want && opd_dtype(got) == opd_dtype(want) && opd_equal(got, want));
+        CHECK(opd_tensor_set_requires_grad(v[6].u.t, true) != NULL);
+        opd_tensor *const other = opd_call_op(opd_find("onednn::qlinear_pointwise"), v, n);
+        CHECK(near(other, opd_to_dtype(want, OPD_FLOAT32), floats ? 2e-6 * opd_item_f64(opd_max(opd_abs(want))) : 1));
+        CHECK_OK();
+    }
+}
 TEST(packed_weights_are_tensors_of_their_own) {
     OPD_SCOPED;
     opd_value v[13];

@@ -159,15 +159,17 @@ typedef struct opdi_coded_input {
     int64_t step;
 } opdi_coded_input;
 /* What follows a layer, from argument `at` on: Tensor? other, Tensor? other_scale, Tensor? other_zero_point, float[]
-   ending.  The codes `other` are added, as floats; then the sum is limited to ending[0] .. ending[1]; then it becomes
-   codes: ending[2] to ending[7] are the scale, the zero point, quant_min, quant_max, the dtype and the memory format.
-   If the dtype is float32, it stays as it is.  `ending` may be shorter. */
+   ending.  The codes `other` are added, as floats; then the sum is limited to ending[0] .. ending[1]; then the function
+   ending[8] is applied; then the result becomes codes: ending[2] to ending[7] are the scale, the zero point, quant_min,
+   quant_max, the dtype and the memory format.  If the dtype is float32, it stays as it is.  `ending` may be shorter. */
+enum { OPDI_CODED_GELU = 1, OPDI_CODED_GELU_TANH, OPDI_CODED_SILU };
 typedef struct opdi_coded_ending {
     int at;
     bool limited, codes;
     double low, high, scale, zero, least, most;
     opd_scalar_type dtype;
     bool last;                                    /* the codes are channels-last */
+    int function;                                 /* 0 or OPDI_CODED_... */
     const opd_tensor *other;
 } opdi_coded_ending;
 /* Reads *ending.  Returns 0, or -1 and sets an error. */
@@ -178,9 +180,13 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
     ending->other = opdi_coded_arg(call, at);
     if (list->tag != OPD_TAG_FLOATS || list->n == 0) { return 0; }
     const double *const d = list->u.floats;
-    if (list->n != 2 && list->n != 8) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: ending must have 0, 2 or 8 numbers, but has %d",
+    if (list->n != 2 && list->n != 8 && list->n != 9) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: ending must have 0, 2, 8 or 9 numbers, but has %d",
                         opd_op_name(opd_call_operator(call)), (int)list->n);
+    }
+    if (list->n == 9 && !(d[8] >= 0 && d[8] <= OPDI_CODED_SILU)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: ending[8] must be 0 to %d, the number of a function, but is %g",
+                        opd_op_name(opd_call_operator(call)), (int)OPDI_CODED_SILU, d[8]);
     }
     ending->low = d[0];
     ending->high = d[1];
@@ -193,6 +199,7 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
     ending->most = d[5];
     ending->dtype = (opd_scalar_type)d[6];
     ending->last = d[7] > 0;
+    ending->function = list->n == 9 ? (int)d[8] : 0;
     return 0;
 }
 OPDI_INTERNAL opd_tensor *opdi_affine_quantise(opd_tensor *numbers, opd_tensor *inverse, opd_tensor *zero, bool late,
@@ -212,12 +219,20 @@ static opd_tensor *opdi_coded_finish(const opd_call *call, const opdi_coded_endi
         y = !(ending->low < 0 || ending->low > 0) && !above ? opd_relu(y)
             : opd_clamp(y, below ? opd_value_double(ending->low) : none, above ? opd_value_double(ending->high) : none);
     }
+    if (y && ending->function) {
+        y = ending->function == OPDI_CODED_SILU ? opd_silu(y)
+            : opd_gelu_full(y, ending->function == OPDI_CODED_GELU ? "none" : "tanh");
+    }
     if (!y || !ending->codes) { return y; }
     opd_tensor *const inverse = opd_tensor_wrapped_number(opd_value_double(1 / ending->scale));
     opd_tensor *const zero = opd_tensor_wrapped_number(opd_value_int((int64_t)ending->zero));
     return inverse && zero ? opdi_affine_quantise(opd_to_dtype(y, OPD_FLOAT32), inverse, zero, false,
                                                   opd_value_int((int64_t)ending->least),
                                                   opd_value_int((int64_t)ending->most), ending->dtype) : NULL;
+}
+static void opdi_coded_gelu_tanh(int64_t count, float *out, const float *x) {
+    void *const data[2] = {out, (void *)(uintptr_t)x};
+    opdi_f32_vgelu_tanh(data, count, NULL);
 }
 /* Sets what follows a product.  Returns 1; 0 if opdi_coded_finish has to do it; or -1 and sets an error.  sizes[ndim]:
    of the result. */
@@ -228,6 +243,8 @@ static int opdi_coded_ends_make(const opd_call *call, const opdi_coded_ending *e
     ends->low = (float)ending->low;
     ends->high = (float)ending->high;
     ends->codes = ending->codes;
+    ends->apply = !ending->function ? NULL : ending->function == OPDI_CODED_SILU ? opdi_vsilu
+        : ending->function == OPDI_CODED_GELU ? opdi_vgelu : opdi_coded_gelu_tanh;
     ends->inverse = (float)(1 / ending->scale);
     ends->code_zero = (float)ending->zero;
     ends->least = (float)ending->least;
@@ -447,6 +464,43 @@ static opd_tensor *opdi_coded_wide(opd_tensor *codes, opd_tensor *scales, opd_te
     codes = codes ? opd_to_dtype(codes, OPD_FLOAT32) : NULL;
     return codes ? opdi_reshape_to(codes, opdi_sizes(whole), whole->ndim) : NULL;
 }
+/* Returns whether all elements of a row have the same scale, and no zero point. */
+static bool opdi_coded_is_simple(const opdi_coded_rows *w, int64_t n) {
+    return w->groups == 1 && opdi_coded_all_zero(w->zeros, n);
+}
+/* Fills a job for the product of x [m, k] and w, to made [m, n]. */
+static void opdi_coded_job(const opdi_coded_rows *w, const opd_tensor *x, int64_t m, int64_t n, opd_tensor *made,
+                           opdi_block_job *job) {
+    memset(job, 0, sizeof *job);
+    job->dtype = w->minus ? OPD_INT8 : OPD_UINT8;
+    job->exact = true;
+    job->m = m;
+    job->n = n;
+    job->k = w->stride;
+    job->w = w->codes;
+    job->w_stride = w->stride;
+    job->x = (const float *)(const void *)x->data;
+    job->x_stride = w->stride;
+    job->y = (float *)(void *)made->data;
+    job->y_stride = n;
+    job->form = &w->form;
+    job->codes = opdi_coded_is_simple(w, n) ? w->codes : NULL;
+    job->minus = w->minus;
+    job->scales = w->scales;
+}
+/* Returns x [m, k] times the transposed weight of int8, or NULL: without an error, if other kernels have to see the
+   product, or if the arguments do not suit. */
+OPDI_INTERNAL opd_tensor *opdi_coded_float_mm(const opd_call *call, opd_tensor *x, opd_tensor *weight) {
+    const int64_t m = opdi_sizes(x)[0], n = opdi_sizes(weight)[0];
+    opdi_coded_rows w;
+    if (!opdi_coded_alone(call) || !x->numel || opdi_coded_read(weight, NULL, NULL, &w) != 1) { return NULL; }
+    x = opdi_dense_as(x, OPD_FLOAT32);
+    opd_tensor *const made = x ? opd_empty(OPD_INTS(m, n), OPD_FLOAT32) : NULL;
+    opdi_block_job job;
+    if (!made) { return NULL; }
+    opdi_coded_job(&w, x, m, n, made, &job);
+    return opdi_block_product(&job) ? NULL : made;
+}
 /* Computes the product of an input as floats with a weight, whose codes become floats a few at a time, to made [m, n].
    Returns 0, or -1 and sets an error. */
 static int opdi_coded_of_floats(const opd_call *call, const opdi_coded_rows *w, int64_t m, int64_t n,
@@ -456,19 +510,7 @@ static int opdi_coded_of_floats(const opd_call *call, const opdi_coded_rows *w, 
     const opd_tensor *const x = opdi_dense_as(wide, OPD_FLOAT32);
     opdi_block_job job;
     if (!x) { return -1; }
-    memset(&job, 0, sizeof job);
-    job.dtype = w->minus ? OPD_INT8 : OPD_UINT8;
-    job.exact = true;
-    job.m = m;
-    job.n = n;
-    job.k = w->stride;
-    job.w = w->codes;
-    job.w_stride = w->stride;
-    job.x = (const float *)(const void *)x->data;
-    job.x_stride = w->stride;
-    job.y = (float *)(void *)made->data;
-    job.y_stride = n;
-    job.form = &w->form;
+    opdi_coded_job(w, x, m, n, made, &job);
     return opdi_block_product(&job);
 }
 /* Computes a linear layer at once, and what follows it.  Returns 1, and *out is the result; 0 if that is not possible;
@@ -590,24 +632,45 @@ static int opdi_coded_conv_read(const opd_call *call, opdi_coded_rows *w, opdi_b
     if (height < 0 || width < 0) { return 0; }
     return opdi_coded_read(opd_arg_tensor(call, 3), opdi_coded_arg(call, 4), opdi_coded_arg(call, 5), w);
 }
-/* Makes the result and the buffers of a convolution.  Returns the result, or NULL and sets an error; *fits is false if
-   the processor or the sizes do not suit it. */
-static opd_tensor *opdi_coded_conv_begin(const opdi_coded_ending *ending, opdi_byte_conv *conv, bool *fits) {
-    int64_t bytes[2];
-    *fits = opdi_byte_conv_sizes(conv, bytes);
-    if (!*fits) { return NULL; }
-    opd_tensor *const planes = opd_empty(OPD_INTS(bytes[0]), OPD_UINT8);
-    opd_tensor *const packed = planes ? opd_empty(OPD_INTS(2, bytes[1]), OPD_INT8) : NULL;
-    opd_tensor *const all = packed ? opd_empty(OPD_INTS(conv->n), OPD_INT32) : NULL;
+/* An opdi_packing_fn: packs the weight of a convolution.  The sums of its rows follow the packed weight. */
+static int opdi_coded_conv_pack(void *user, char *data) {
+    opdi_byte_conv *const conv = (opdi_byte_conv *)user;
+    int64_t bytes[3];
+    (void)opdi_byte_conv_sizes(conv, bytes);
+    opd_tensor *const rows = bytes[2] ? opd_empty(OPD_INTS(bytes[2]), OPD_INT8) : NULL;
+    if (bytes[2] && !rows) { return -1; }
+    conv->rows = rows ? (int8_t *)rows->data : NULL;
+    conv->packed = (int8_t *)data;
+    conv->all = (int32_t *)(void *)(data + bytes[1]);
+    opdi_byte_conv_pack(conv);
+    return 0;
+}
+/* Sets the packed weight of a convolution.  Returns a reference to it, or NULL and sets an error. */
+static opdi_packing *opdi_coded_conv_packed(opdi_byte_conv *conv, const opd_tensor *weight, int64_t bytes) {
+    opdi_packing_key key;
+    memset(&key, 0, sizeof key);
+    key.sizes[0] = conv->n;
+    key.sizes[1] = conv->deep ? 0 : conv->channels;
+    key.sizes[2] = conv->kh;
+    key.sizes[3] = conv->kw;
+    key.sizes[4] = conv->dilation[1] == 1;        /* then the elements of a row of the kernel are one run */
+    key.bytes = bytes + conv->n * (int64_t)sizeof *conv->all;
+    opdi_packing *const packing = opdi_packing_of(weight, conv->w, weight->numel, &key, opdi_coded_conv_pack, conv);
+    if (!packing) { return NULL; }
+    conv->packed = (int8_t *)packing->data;
+    conv->ends.all = (const int32_t *)(const void *)(packing->data + bytes);
+    return packing;
+}
+/* Makes the result and the buffer of a convolution.  Returns the result, or NULL and sets an error.  bytes: of the
+   buffer. */
+static opd_tensor *opdi_coded_conv_begin(const opdi_coded_ending *ending, opdi_byte_conv *conv, int64_t bytes) {
+    opd_tensor *const planes = opd_empty(OPD_INTS(bytes), OPD_UINT8);
     const int64_t sizes[4] = {conv->images, conv->n, conv->oh, conv->ow};
     const int64_t turned[4] = {conv->images, conv->oh, conv->ow, conv->n};
-    opd_tensor *out = all ? opd_empty(opd_ints_of(ending->last ? turned : sizes, 4),
+    opd_tensor *out = planes ? opd_empty(opd_ints_of(ending->last ? turned : sizes, 4),
                                       ending->codes ? ending->dtype : OPD_FLOAT32) : NULL;
     if (!out) { return NULL; }
     conv->planes = (uint8_t *)planes->data;
-    conv->packed = (int8_t *)packed->data;
-    conv->rows = conv->packed + bytes[1];
-    conv->ends.all = conv->all = (int32_t *)(void *)all->data;
     conv->y = out->data;
     out = ending->last ? opd_permute(out, OPD_INTS(0, 3, 1, 2)) : out;
     for (int i = 0; out && i < 4; i++) { conv->ys[i] = opdi_strides(out)[i]; }
@@ -617,9 +680,9 @@ static int opdi_coded_conv_at_once(opd_call *call, const opdi_coded_ending *endi
     opdi_byte_conv conv;
     opdi_coded_rows w;
     opd_tensor *const input = opd_arg_tensor(call, 0), *const bias = opdi_coded_arg(call, 6);
-    bool fits;
+    int64_t bytes[3];
     memset(&conv, 0, sizeof conv);
-    if (!opdi_coded_alone(call) || !opdi_gemm_bytes_are_fast()) { return 0; }
+    if (!opdi_coded_alone(call) || !opdi_byte_tiles_are_fast()) { return 0; }
     const int read = opdi_coded_conv_read(call, &w, &conv);
     if (read != 1 || w.groups > 1 || !w.scales || w.stride > 32768 || !opdi_coded_all_zero(w.zeros, conv.n)) {
         return read < 0 ? -1 : 0;
@@ -635,14 +698,18 @@ static int opdi_coded_conv_at_once(opd_call *call, const opdi_coded_ending *endi
     if (!opdi_coded_scales_fit(&conv.ends.scale, 1, w.scales, conv.n)) { return 0; }
     const opd_tensor *const added = bias ? opdi_dense_as(bias, OPD_FLOAT32) : NULL;
     if (bias && !added) { return -1; }
-    *out = opdi_coded_conv_begin(ending, &conv, &fits);
-    if (!*out) { return fits ? -1 : 0; }
+    if (!opdi_byte_conv_sizes(&conv, bytes)) { return 0; }
+    *out = opdi_coded_conv_begin(ending, &conv, bytes[0]);
+    if (!*out) { return -1; }
     conv.x = (const uint8_t *)input->data;
     for (int i = 0; i < 4; i++) { conv.xs[i] = opdi_strides(input)[i]; }
     conv.w = (const int8_t *)w.codes;
     conv.ends.scales = w.scales;
     conv.ends.bias = added ? (const float *)(const void *)added->data : NULL;
+    opdi_packing *const packing = opdi_coded_conv_packed(&conv, opd_arg_tensor(call, 3), bytes[1]);
+    if (!packing) { return -1; }
     opdi_byte_convolution(&conv);
+    opdi_packing_drop(packing);
     return 1;
 }
 static int opdi_coded_conv_kernel(opd_call *call) {

@@ -167,14 +167,15 @@ static opd_tensor *opdi_onednn_codes(opd_tensor *y, double scale, int64_t zero, 
     return added ? opdi_affine_quantise(y, inverse, added, false, opd_value_int(minus ? -128 : 0),
                                         opd_value_int(minus ? 127 : 255), dtype) : NULL;
 }
-/* Writes to ending[8] what the layer's own operator does: limits, and codes.  Returns how many numbers that are, or -1
-   if other operators have to follow.  Sets args[3] to the codes that are added, with their scale and zero point.
-   last: the result is channels-last. */
+/* Writes to ending[9] what the layer's own operator does: limits, gelu or silu, and codes.  Returns how many numbers
+   that are, or -1 if other operators have to follow.  Sets args[3] to the codes that are added, with their scale and
+   zero point.  last: the result is channels-last. */
 static int opdi_onednn_ending(const opdi_onednn_layer *layer, bool last, double *ending, opd_value *args) {
     const bool limited = opdi_onednn_is(layer->unary, "hardtanh"), relu = opdi_onednn_is(layer->unary, "relu");
     const bool bytes = layer->dtype == OPD_UINT8 || layer->dtype == OPD_INT8;
-    const bool sum = opdi_onednn_is(layer->binary, "sum");
-    if ((!bytes && layer->dtype != OPD_FLOAT32) || (!limited && !relu && !opdi_onednn_is(layer->unary, "none")) ||
+    const bool sum = opdi_onednn_is(layer->binary, "sum"), gelu = opdi_onednn_is(layer->unary, "gelu");
+    const bool silu = opdi_onednn_is(layer->unary, "swish"), other = !limited && !relu && !gelu && !silu;
+    if ((!bytes && layer->dtype != OPD_FLOAT32) || (other && !opdi_onednn_is(layer->unary, "none")) ||
         (!opdi_onednn_is(layer->binary, "none") && !(sum && bytes))) { return -1; }
     if (sum) {
         opd_tensor *const scale = opd_full(opd_ints_of(NULL, 0), opd_value_double(layer->other_scale), OPD_FLOAT32);
@@ -190,7 +191,8 @@ static int opdi_onednn_ending(const opdi_onednn_layer *layer, bool last, double 
     ending[5] = ending[4] + 255;
     ending[6] = (double)layer->dtype;
     ending[7] = last;
-    return bytes || last ? 8 : limited || relu ? 2 : 0;
+    ending[8] = silu ? 3 : !gelu ? 0 : opdi_onednn_is(layer->way, "tanh") ? 2 : 1;      /* OPDI_CODED_GELU, ... */
+    return gelu || silu ? 9 : bytes || last ? 8 : limited || relu ? 2 : 0;
 }
 /* Returns what a binary operation adds.  The tensor for a sum has a scale and a zero point if it is of codes. */
 static opd_tensor *opdi_onednn_added(const opdi_onednn_layer *layer) {
@@ -203,7 +205,7 @@ static opd_tensor *opdi_onednn_added(const opdi_onednn_layer *layer) {
    after it describe what follows. */
 static opd_tensor *opdi_onednn_make(opd_call *call, const opdi_onednn_layer *layer, opd_op *op, opd_value *args,
                                     int at) {
-    double ending[8];
+    double ending[9];
     const bool last = layer->settings && layer->w->ndim == 4;
     opd_tensor *const scale = opdi_onednn_number(call, 1, OPD_FLOAT32);
     opd_tensor *const zero = scale ? opdi_onednn_number(call, 2, OPD_INT64) : NULL;

@@ -31,8 +31,12 @@ static int opdi_int8_product_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "_weight_int8pack_mm: scales must have an element for each of the %lld rows "
                         "of mat2", (long long)opdi_sizes(weight)[0]);
     }
-    opd_tensor *const wide = opd_t(opd_to_dtype(weight, OPD_FLOAT32));
-    opd_tensor *const product = opdi_product_as_given(opd_to_dtype(x, OPD_FLOAT32), wide);
+    opd_tensor *product = opdi_coded_float_mm(call, x, weight);
+    if (!product && opd_ok()) {
+        opd_tensor *const wide = opd_t(opd_to_dtype(weight, OPD_FLOAT32));
+        product = opdi_product_as_given(opd_to_dtype(x, OPD_FLOAT32), wide);
+    }
+    if (!product) { return -1; }
     return opd_return_tensor(call, opd_to_dtype(opd_mul(product, opd_to_dtype(scales, OPD_FLOAT32)), dtype));
 }
 /* opd__weight_int8pack_mm: self times the transposed int8 matrix mat2, whose rows have scales */
