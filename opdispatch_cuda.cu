@@ -42,6 +42,7 @@
      >>cu:groups         process groups over NCCL
      >>cu:pointwise      pointwise formulas
      >>cu:copy           strided and converting copies
+     >>cu:complex        pointwise formulas of complex numbers
      >>cu:random         random numbers
      >>cu:reductions     sums, extremes, norms
      >>cu:softmax        softmax and norms over rows
@@ -319,6 +320,25 @@ typedef __half opdi_cu_f16;
 typedef __nv_bfloat16 opdi_cu_bf16;
 struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 bytes, for moving elements without
                                                                            conversion */
+/* Complex numbers.  A real number is converted to one with the imaginary part 0. */
+template <typename T> struct alignas(2 * sizeof(T)) opdi_cu_pair_of {
+    T re, im;
+    opdi_cu_pair_of() = default;
+    __host__ __device__ __forceinline__ opdi_cu_pair_of(T re_, T im_ = 0) : re(re_), im(im_) {}
+    template <typename P>
+    __host__ __device__ __forceinline__ opdi_cu_pair_of(opdi_cu_pair_of<P> v) : re((T)v.re), im((T)v.im) {}
+    __host__ __device__ __forceinline__ opdi_cu_pair_of operator+(opdi_cu_pair_of y) const {
+        return opdi_cu_pair_of(re + y.re, im + y.im);
+    }
+    __host__ __device__ __forceinline__ opdi_cu_pair_of operator*(opdi_cu_pair_of y) const {
+        return opdi_cu_pair_of(re * y.re - im * y.im, re * y.im + im * y.re);
+    }
+    __host__ __device__ __forceinline__ opdi_cu_pair_of &operator+=(opdi_cu_pair_of y) { return *this = *this + y; }
+    __host__ __device__ __forceinline__ bool operator==(opdi_cu_pair_of y) const { return re == y.re && im == y.im; }
+    __host__ __device__ __forceinline__ bool operator!=(opdi_cu_pair_of y) const { return !(*this == y); }
+};
+typedef opdi_cu_pair_of<float> opdi_cu_c64;
+typedef opdi_cu_pair_of<double> opdi_cu_c128;
 
 /* Sets an error because no kernel exists for a dtype, and returns -1.  This should not happen: dtypes are checked when
    the result is made. */
@@ -341,6 +361,10 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
 #define OPDI_CU_ALL(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
         OPDI_CU_CASE(OPD_BOOL, bool, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+/* For complex dtypes. */
+#define OPDI_CU_COMPLEX(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASE(OPD_COMPLEX64, opdi_cu_c64, T, __VA_ARGS__) \
+        OPDI_CU_CASE(OPD_COMPLEX128, opdi_cu_c128, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 /* For all sizes of elements, for kernels that only move elements: T is uint8_t to uint64_t, or opdi_cu_16. */
 #define OPDI_CU_SIZES(dtype, T, ...) \
     switch (opd_dtype_size(dtype)) { \
@@ -352,13 +376,14 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     switch (dtype) { OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__) \
         default: return opdi_cu_no_dtype(dtype); }
 
-/* The type in which sums of T are computed: float for float and 16-bit floats, double, or int64_t for integers and
-   bool. */
+/* The type in which sums of T are computed: float for float and 16-bit floats, double, int64_t for integers and bool,
+   or complex128. */
 template <typename T> struct opdi_cu_acc_of { typedef int64_t type; };
 template <> struct opdi_cu_acc_of<float> { typedef float type; };
 template <> struct opdi_cu_acc_of<double> { typedef double type; };
 template <> struct opdi_cu_acc_of<opdi_cu_f16> { typedef float type; };
 template <> struct opdi_cu_acc_of<opdi_cu_bf16> { typedef float type; };
+template <typename P> struct opdi_cu_acc_of<opdi_cu_pair_of<P> > { typedef opdi_cu_c128 type; };
 template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
 
 /* Converts a number to type C: 16-bit floats by way of float; to bool, by comparing with 0. */
@@ -2656,8 +2681,10 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
                           0, f);
 }
 static int opdi_cu_copy_part(const opd_pointwise *p);
+static int opdi_cu_complex_part(const opd_pointwise *p);
 static int opdi_cu_pointwise_one(const opd_pointwise *p) {
     if (p->formula == OPD_FORMULA_copy) { return opdi_cu_copy_part(p); }
+    if (p->compute == OPD_COMPLEX128) { return opdi_cu_complex_part(p); }
     return p->compute == OPD_FLOAT32 ? opdi_cu_pointwise_part<float>(p)
         : p->compute == OPD_FLOAT64 ? opdi_cu_pointwise_part<double>(p) : opdi_cu_pointwise_part<int64_t>(p);
 }
@@ -2699,30 +2726,24 @@ static int opdi_cu_pointwise(void *user, int index, const opd_pointwise *p) {
 //  >>cu:copy        strided and converting copies
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Complex numbers.  Kernels only copy and convert them. */
-template <typename T> struct alignas(2 * sizeof(T)) opdi_cu_pointwise_complex { T re, im; };
-typedef opdi_cu_pointwise_complex<float> opdi_cu_c64;
-typedef opdi_cu_pointwise_complex<double> opdi_cu_c128;
 template <typename To, typename From> struct opdi_cu_pointwise_moved {
     static __device__ __forceinline__ To of(From v) { return opdi_cu_cast<To>(v); }
 };
-template <typename To, typename P> struct opdi_cu_pointwise_moved<To, opdi_cu_pointwise_complex<P> > {
-    static __device__ __forceinline__ To of(opdi_cu_pointwise_complex<P> v) { return opdi_cu_cast<To>(v.re); }
+template <typename To, typename P> struct opdi_cu_pointwise_moved<To, opdi_cu_pair_of<P> > {
+    static __device__ __forceinline__ To of(opdi_cu_pair_of<P> v) { return opdi_cu_cast<To>(v.re); }
 };
-template <typename P> struct opdi_cu_pointwise_moved<bool, opdi_cu_pointwise_complex<P> > {
-    static __device__ __forceinline__ bool of(opdi_cu_pointwise_complex<P> v) { return v.re != 0 || v.im != 0; }
+template <typename P> struct opdi_cu_pointwise_moved<bool, opdi_cu_pair_of<P> > {
+    static __device__ __forceinline__ bool of(opdi_cu_pair_of<P> v) { return v.re != 0 || v.im != 0; }
 };
-template <typename Q, typename From> struct opdi_cu_pointwise_moved<opdi_cu_pointwise_complex<Q>, From> {
-    static __device__ __forceinline__ opdi_cu_pointwise_complex<Q> of(From v) {
-        const opdi_cu_pointwise_complex<Q> c = {opdi_cu_cast<Q>(v), Q(0)};
-        return c;
+template <typename Q, typename From> struct opdi_cu_pointwise_moved<opdi_cu_pair_of<Q>, From> {
+    static __device__ __forceinline__ opdi_cu_pair_of<Q> of(From v) {
+        return opdi_cu_pair_of<Q>(opdi_cu_cast<Q>(v));
     }
 };
-template <typename Q, typename P> struct opdi_cu_pointwise_moved<opdi_cu_pointwise_complex<Q>,
-    opdi_cu_pointwise_complex<P> > {
-    static __device__ __forceinline__ opdi_cu_pointwise_complex<Q> of(opdi_cu_pointwise_complex<P> v) {
-        const opdi_cu_pointwise_complex<Q> c = {(Q)v.re, (Q)v.im};
-        return c;
+template <typename Q, typename P> struct opdi_cu_pointwise_moved<opdi_cu_pair_of<Q>,
+    opdi_cu_pair_of<P> > {
+    static __device__ __forceinline__ opdi_cu_pair_of<Q> of(opdi_cu_pair_of<P> v) {
+        return opdi_cu_pair_of<Q>(v);
     }
 };
 
@@ -2967,6 +2988,424 @@ static int opdi_cu_copy_part(const opd_pointwise *p) {
     }
 }
 
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:complex     pointwise formulas of complex numbers
+//
+//  The functions and formulas are the processor's: the text of src/ops/pointwise/complex_functions.typed.h.  One
+//  kernel computes each formula as complex128, for all layouts, and for dtypes that are known only at run time.
+//----------------------------------------------------------------------------------------------------------------------
+
+typedef struct opdi_complex { double re, im; } opdi_complex;
+#define OPDI_COMPLEX_TEXT static __device__
+#define OPDI_INTERNAL static __device__ inline
+#define OPDI_LOOP_TEXT static __device__ inline
+#define OPDI_LOOPS_BEGIN
+#define OPDI_LOOPS_END
+#define OPDI_COLD_BEGIN
+#define OPDI_COLD_END
+#if !defined(DBL_MAX)
+#define DBL_MAX 1.7976931348623157e308
+#endif
+OPDI_INTERNAL opdi_complex opdi_complex_make(double re, double im) { const opdi_complex z = {re, im}; return z; }
+OPDI_INTERNAL opdi_complex opdi_complex_add(opdi_complex x, opdi_complex y) {
+    return opdi_complex_make(x.re + y.re, x.im + y.im);
+}
+OPDI_INTERNAL opdi_complex opdi_complex_sub(opdi_complex x, opdi_complex y) {
+    return opdi_complex_make(x.re - y.re, x.im - y.im);
+}
+OPDI_INTERNAL opdi_complex opdi_complex_mul(opdi_complex x, opdi_complex y) {
+#if defined(OPD_CUDA_EMULATED)
+    return opdi_complex_make(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
+#else                                             /* without FMA, so that z * conj(z) is real */
+    return opdi_complex_make(__dsub_rn(__dmul_rn(x.re, y.re), __dmul_rn(x.im, y.im)),
+                             __dadd_rn(__dmul_rn(x.re, y.im), __dmul_rn(x.im, y.re)));
+#endif
+}
+OPDI_INTERNAL opdi_complex opdi_complex_conj(opdi_complex x) { return opdi_complex_make(x.re, -x.im); }
+OPDI_INTERNAL opdi_complex opdi_complex_times(double k, opdi_complex x) {
+    return opdi_complex_make(k * x.re, k * x.im);
+}
+OPDI_INTERNAL bool opdi_complex_zero(opdi_complex x) { return x.re == 0 && x.im == 0; }
+/* src/ops/pointwise/complex_functions.typed.h */
+/* Functions and pointwise formulas of complex numbers, for the processor (complex.c) and CUDA (complex.cu). */
+
+//== arithmetic ========================================================================================================
+
+OPDI_COMPLEX_TEXT inline bool opdi_complex_nan(opdi_complex x) { return isnan(x.re) || isnan(x.im); }
+OPDI_LOOPS_BEGIN
+#define OPDI_PAIR_LARGE 2.0370359763344861e90      /* 2^300 */
+/* Returns a power of two s for which the squares of s * a and s * b neither overflow nor underflow to 0. */
+OPDI_LOOP_TEXT double opdi_pair_scale(double a, double b) {
+    const double most = fabs(a) > fabs(b) ? fabs(a) : fabs(b), square = OPDI_PAIR_LARGE * OPDI_PAIR_LARGE;
+    const double down = most > OPDI_PAIR_LARGE ? 1 / square : 1;
+    return most < 1 / OPDI_PAIR_LARGE ? square : down;
+}
+/* Returns |a + bi|, which is infinite if a part is infinite (like hypot). */
+OPDI_LOOP_TEXT double opdi_pair_abs_f64(double a, double b) {
+    const double scale = opdi_pair_scale(a, b), x = a * scale, y = b * scale, size = sqrt(x * x + y * y) * (1 / scale);
+    return fabs(a) > DBL_MAX || fabs(b) > DBL_MAX ? INFINITY : size;
+}
+/* Computes 1 / (a + bi), which is 0 if a part is infinite.  Sets *real and *imaginary.  `scale` is a power of two that
+   prevents overflow of squares.  Computes all alternatives before it chooses one, so that compilers make no
+   branches. */
+OPDI_LOOP_TEXT void opdi_pair_over(double a, double b, double scale, double *real, double *imaginary) {
+    const double x = a * scale, y = b * scale, square = x * x + y * y, over = 1 / square;
+    const double re = x * over * scale, re_a = copysign(0.0, a) + 0 * b, re_b = 0 * a;
+    const double im = 0 - y * over * scale, im_a = 0 - 0 * b, im_b = 0 - (copysign(0.0, b) + 0 * a);
+    *real = fabs(a) > DBL_MAX ? re_a : re;
+    *imaginary = fabs(a) > DBL_MAX ? im_a : im;
+    *real = fabs(b) > DBL_MAX ? re_b : *real;
+    *imaginary = fabs(b) > DBL_MAX ? im_b : *imaginary;
+    *real = square == 0 ? INFINITY : *real;
+}
+/* Computes (a + bi) / |a + bi|, or 0 for 0.  `scale` is a power of two that prevents overflow of squares. */
+OPDI_LOOP_TEXT void opdi_pair_unit(double a, double b, double scale, double *real, double *imaginary) {
+    const double x = a * scale, y = b * scale, square = x * x + y * y, size = sqrt(square);
+    const double re = x / size, im = y / size;
+    *real = square == 0 ? 0 : re;
+    *imaginary = square == 0 ? 0 : im;
+}
+OPDI_LOOPS_END
+
+OPDI_COLD_BEGIN
+
+OPDI_INTERNAL double opdi_complex_abs(opdi_complex x) { return opdi_pair_abs_f64(x.re, x.im); }
+/* Returns x / y by Smith's method, which avoids overflow of intermediate results. */
+OPDI_INTERNAL opdi_complex opdi_complex_div(opdi_complex x, opdi_complex y) {
+    if (opdi_complex_zero(y)) { return opdi_complex_make(x.re / fabs(y.re), x.im / fabs(y.re)); }
+    if (fabs(y.re) >= fabs(y.im)) {
+        const double k = y.im / y.re, below = y.re + y.im * k;
+        return opdi_complex_make((x.re + x.im * k) / below, (x.im - x.re * k) / below);
+    }
+    const double k = y.re / y.im, below = y.re * k + y.im;
+    return opdi_complex_make((x.re * k + x.im) / below, (x.im * k - x.re) / below);
+}
+
+//== functions =========================================================================================================
+
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_exp(opdi_complex x) {
+    if (x.im == 0) { return opdi_complex_make(exp(x.re), x.im); }
+    if (isinf(x.re) && !isfinite(x.im)) { return x.re < 0 ? opdi_complex_make(0, 0) : opdi_complex_make(x.re, NAN); }
+    const bool large = x.re > 709;                /* e^re may overflow even if the products do not */
+    const double size = exp(large ? x.re / 2 : x.re), rest = large ? size : 1;
+    return opdi_complex_make(size * cos(x.im) * rest, size * sin(x.im) * rest);
+}
+/* Returns log|x| + i * arg(x).  If |x| is near 1, the real part is log1p((a - 1) * (a + 1) + b^2) / 2, where a is the
+   larger and b the smaller absolute value of the parts. */
+OPDI_INTERNAL opdi_complex opdi_complex_log(opdi_complex x) {
+    const double a = fmax(fabs(x.re), fabs(x.im)), b = fmin(fabs(x.re), fabs(x.im));
+    const double size = hypot(x.re, x.im);        /* NaN if a part is NaN */
+    const double log_of = size > 0.5 && size < 2 ? log1p((a - 1) * (a + 1) + b * b) / 2
+        : isinf(size) && isfinite(a) ? log(hypot(a / 2, b / 2)) + 0.69314718055994530942 : log(size);
+    return opdi_complex_make(log_of, atan2(x.im, x.re));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_log1p(opdi_complex x) {
+    const double size = x.re * (2 + x.re) + x.im * x.im;
+    if (!(fabs(x.re) < 0.5 && fabs(x.im) < 0.5)) { return opdi_complex_log(opdi_complex_make(1 + x.re, x.im)); }
+    return opdi_complex_make(log1p(size) / 2, atan2(x.im, 1 + x.re));
+}
+/* Returns e^x - 1 for x = a + bi.  The real part is e^a * cos(b) - 1 = expm1(a) * cos(b) - 2 * sin(b / 2)^2. */
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_expm1(opdi_complex x) {
+    const double half = sin(x.im / 2);
+    if (x.im == 0) { return opdi_complex_make(expm1(x.re), x.im); }
+    if (!isfinite(x.re)) { return opdi_complex_sub(opdi_complex_exp(x), opdi_complex_make(1, 0)); }
+    return opdi_complex_make(expm1(x.re) * cos(x.im) - 2 * half * half, exp(x.re) * sin(x.im));
+}
+OPDI_COLD_END
+OPDI_LOOPS_BEGIN
+OPDI_INTERNAL opdi_complex opdi_complex_sqrt(opdi_complex x) {
+    if (opdi_complex_zero(x)) { return opdi_complex_make(0, x.im); }
+    if (isinf(x.im)) { return opdi_complex_make(INFINITY, x.im); }
+    if (isinf(x.re) && x.re > 0) { return opdi_complex_make(x.re, isnan(x.im) ? x.im : copysign(0.0, x.im)); }
+    if (isinf(x.re)) { return opdi_complex_make(isnan(x.im) ? x.im : 0, copysign(INFINITY, x.im)); }
+    const bool large = fabs(x.re) > 1e300 || fabs(x.im) > 1e300;
+    const double scale = large ? 0.25 : fabs(x.re) < 1e-290 && fabs(x.im) < 1e-290 ? 1e32 : 1;
+    const double back = large ? 2 : scale == 1 ? 1 : 1e-16;
+    const double re = x.re * scale, im = x.im * scale, root = sqrt((fabs(re) + opdi_pair_abs_f64(re, im)) / 2);
+    return re >= 0 ? opdi_complex_make(back * root, back * (im / (2 * root)))
+        : opdi_complex_make(back * (fabs(im) / (2 * root)), back * copysign(root, x.im));
+}
+OPDI_LOOPS_END
+OPDI_COLD_BEGIN
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_sinh(opdi_complex x) {
+    if (x.im == 0) { return opdi_complex_make(sinh(x.re), x.im); }
+    if (!isfinite(x.im)) { return opdi_complex_make(x.re == 0 || isinf(x.re) ? x.re : NAN, NAN); }
+    return opdi_complex_make(x.re == 0 ? copysign(x.re, x.re * cos(x.im)) : sinh(x.re) * cos(x.im),
+                           cosh(x.re) * sin(x.im));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_cosh(opdi_complex x) {
+    if (x.im == 0) {
+        const double sign = x.re == 0 || isnan(x.re) ? x.re : copysign(0.0, x.re);
+        return opdi_complex_make(cosh(x.re), sign * x.im);
+    }
+    if (!isfinite(x.im)) { return opdi_complex_make(isinf(x.re) ? INFINITY : NAN, x.re == 0 ? 0 : NAN); }
+    return opdi_complex_make(cosh(x.re) * cos(x.im), x.re == 0 ? x.re * sin(x.im) : sinh(x.re) * sin(x.im));
+}
+/* Returns tanh(a + bi) by Kahan's formula: (k * r * s + i * t) / (1 + k * s^2) with t = tan(b), s = sinh(a), r = sqrt(1
+   + s^2) and k = 1 + t^2. */
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_tanh(opdi_complex x) {
+    if (x.im == 0) { return opdi_complex_make(tanh(x.re), x.im); }
+    if (isinf(x.re)) {
+        return opdi_complex_make(copysign(1.0, x.re), isfinite(x.im) ? copysign(0.0, sin(2 * x.im)) : 0);
+    }
+    if (!isfinite(x.im)) { return opdi_complex_make(x.re == 0 ? x.re : NAN, NAN); }
+    if (fabs(x.re) > 20) {
+        return opdi_complex_make(copysign(1.0, x.re), 4 * sin(x.im) * cos(x.im) * exp(-2 * fabs(x.re)));
+    }
+    const double t = tan(x.im), s = sinh(x.re), r = sqrt(1 + s * s), k = 1 + t * t, below = 1 + k * s * s;
+    return opdi_complex_make(k * r * s / below, t / below);
+}
+/* The next two functions return i * x and -i * x, by which trigonometric functions are computed from hyperbolic
+   ones. */
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_times_i(opdi_complex x) { return opdi_complex_make(-x.im, x.re); }
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_times_minus_i(opdi_complex x) { return opdi_complex_make(x.im, -x.re); }
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_sin(opdi_complex x) {
+    return opdi_complex_times_minus_i(opdi_complex_sinh(opdi_complex_times_i(x)));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_cos(opdi_complex x) { return opdi_complex_cosh(opdi_complex_times_i(x)); }
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_tan(opdi_complex x) {
+    return opdi_complex_times_minus_i(opdi_complex_tanh(opdi_complex_times_i(x)));
+}
+OPDI_COLD_END
+OPDI_LOOPS_BEGIN
+/* Returns true if the squares of x's parts could overflow.  The inverse functions then use opdi_complex_log2x, which
+   returns log(2 |x|). */
+OPDI_COMPLEX_TEXT bool opdi_complex_large(opdi_complex x) { return fabs(x.re) > 1e150 || fabs(x.im) > 1e150; }
+OPDI_COMPLEX_TEXT double opdi_complex_log2x(opdi_complex x) {
+    return log(hypot(x.re / 2, x.im / 2)) + 2 * 0.69314718055994530942;
+}
+/* Returns asinh(x), computed as +-log(1 + u) with u = |x| + x^2 / (1 + sqrt(1 + x^2)), and corrected by the rounding
+   error of 1 + u. */
+OPDI_COMPLEX_TEXT double opdi_complex_asinh_of(double x) {
+    const double size = fabs(x), square = size * size, u = size + square / (1 + sqrt(1 + square)), one = 1 + u;
+    if (!(size < 1e150)) { return asinh(x); }
+    return copysign(log(one) + (u - (one - 1)) / one, x);
+}
+/* The next two functions return the square roots of 1 - x and 1 + x, which Kahan's formulas for the inverse functions
+   use. */
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_root_less(opdi_complex x) {
+    return opdi_complex_sqrt(opdi_complex_make(1 - x.re, -x.im));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_root_more(opdi_complex x) {
+    return opdi_complex_sqrt(opdi_complex_make(1 + x.re, x.im));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_asin(opdi_complex x) {
+    if (opdi_complex_large(x)) {
+        return opdi_complex_make(atan2(x.re, fabs(x.im)), copysign(opdi_complex_log2x(x), x.im));
+    }
+    const opdi_complex less = opdi_complex_root_less(x), more = opdi_complex_root_more(x);
+    return opdi_complex_make(atan2(x.re, less.re * more.re - less.im * more.im),
+                           opdi_complex_asinh_of(less.re * more.im - less.im * more.re));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_acos(opdi_complex x) {
+    if (opdi_complex_large(x)) {
+        return opdi_complex_make(atan2(fabs(x.im), x.re), -copysign(opdi_complex_log2x(x), x.im));
+    }
+    const opdi_complex less = opdi_complex_root_less(x), more = opdi_complex_root_more(x);
+    return opdi_complex_make(2 * atan2(less.re, more.re), opdi_complex_asinh_of(more.re * less.im - more.im * less.re));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_asinh(opdi_complex x) {
+    return opdi_complex_times_minus_i(opdi_complex_asin(opdi_complex_times_i(x)));
+}
+OPDI_LOOPS_END
+OPDI_COLD_BEGIN
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_acosh(opdi_complex x) {
+    if (opdi_complex_large(x)) { return opdi_complex_make(opdi_complex_log2x(x), atan2(x.im, x.re)); }
+    const opdi_complex less = opdi_complex_sqrt(opdi_complex_make(x.re - 1, x.im)), more = opdi_complex_root_more(x);
+    return opdi_complex_make(asinh(less.re * more.re + less.im * more.im), 2 * atan2(less.im, more.re));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_atanh(opdi_complex x) {
+    const double square = x.im * x.im, size = fabs(x.re);
+    if (opdi_complex_large(x)) {
+        return opdi_complex_make(copysign(0.0, x.re), isnan(x.im) ? x.im : copysign(1.57079632679489661923, x.im));
+    }
+    if (size == 1 && x.im != 0 && square < 1e-200) {  /* x.im^2 may have underflowed to 0 */
+        return opdi_complex_make(copysign(log(2 / fabs(x.im)) / 2, x.re), atan2(2 * x.im, -square) / 2);
+    }
+    return opdi_complex_make(copysign(log1p(4 * size / ((1 - size) * (1 - size) + square)) / 4, x.re),
+                           atan2(2 * x.im, (1 - x.re) * (1 + x.re) - square) / 2);
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_atan(opdi_complex x) {
+    return opdi_complex_times_minus_i(opdi_complex_atanh(opdi_complex_times_i(x)));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_reciprocal(opdi_complex x) {
+    return opdi_complex_div(opdi_complex_make(1, 0), x);
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_sigmoid(opdi_complex x) {
+    const opdi_complex e = opdi_complex_exp(opdi_complex_make(-x.re, -x.im));
+    return opdi_complex_reciprocal(opdi_complex_make(1 + e.re, e.im));
+}
+/* Returns x^y = exp(y * log(x)).  0^0 is 1, and 0^y is 0 if y has a positive real part. */
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_pow(opdi_complex x, opdi_complex y) {
+    if (opdi_complex_zero(y)) { return opdi_complex_make(1, 0); }
+    if (opdi_complex_zero(x) && y.re > 0) { return opdi_complex_make(0, 0); }
+    return opdi_complex_exp(opdi_complex_mul(y, opdi_complex_log(x)));
+}
+/* Returns log(e^x + e^y), computed as h + log1p(e^(l - h)), where h is the number with the larger real part and l the
+   other number.  If both real parts are +infinity, computes the exponentials themselves. */
+OPDI_INTERNAL opdi_complex opdi_complex_logaddexp(opdi_complex x, opdi_complex y) {
+    const bool second = x.re < y.re;
+    const opdi_complex high = second ? y : x, low = second ? x : y;
+    if (opdi_complex_nan(x) || opdi_complex_nan(y)) { return opdi_complex_make(NAN, NAN); }
+    if (isinf(x.re) && x.re == y.re) {
+        return x.re < 0 ? y
+            : opdi_complex_log(opdi_complex_add(opdi_complex_exp(x), opdi_complex_exp(y)));
+    }
+    return opdi_complex_add(high, opdi_complex_log1p(opdi_complex_exp(opdi_complex_sub(low, high))));
+}
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_sinc(opdi_complex x) {
+    const opdi_complex px = opdi_complex_times(3.14159265358979323846, x);
+    return opdi_complex_zero(x) ? opdi_complex_make(1, 0) : opdi_complex_div(opdi_complex_sin(px), px);
+}
+/* Returns x + k * (y - x), computed as a difference from y if |k| >= 0.5. */
+OPDI_COMPLEX_TEXT opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_complex k) {
+    const opdi_complex whole = opdi_complex_sub(y, x);
+    if (opdi_complex_abs(k) < 0.5) { return opdi_complex_add(x, opdi_complex_mul(k, whole)); }
+    return opdi_complex_sub(y, opdi_complex_mul(whole, opdi_complex_sub(opdi_complex_make(1, 0), k)));
+}
+OPDI_COLD_END
+
+//== pointwise formulas ================================================================================================
+
+/* The pointwise formulas, as in >>api:formulas: X(name, inputs, formula) with up to three inputs x, y, z and a number
+   a.  OPDI_B converts a truth value to a complex number. */
+#define OPDI_B(value) opdi_complex_make((value), 0)
+#define OPDI_COMPLEX_FORMULAS(X) \
+    X(add_scaled, 2, opdi_complex_add(x, opdi_complex_mul(a, y))) \
+    X(sub_scaled, 2, opdi_complex_sub(x, opdi_complex_mul(a, y))) \
+    X(cube, 1, opdi_complex_mul(opdi_complex_mul(x, x), x)) \
+    X(where, 3, opdi_complex_zero(x) ? z : y) \
+    X(addcmul, 3, opdi_complex_add(x, opdi_complex_mul(opdi_complex_mul(a, y), z))) \
+    X(addcdiv, 3, opdi_complex_add(x, opdi_complex_div(opdi_complex_mul(a, y), z))) \
+    X(logical_not, 1, OPDI_B(opdi_complex_zero(x))) \
+    X(logical_and, 2, OPDI_B(!opdi_complex_zero(x) && !opdi_complex_zero(y))) \
+    X(logical_or, 2, OPDI_B(!opdi_complex_zero(x) || !opdi_complex_zero(y))) \
+    X(logical_xor, 2, OPDI_B(opdi_complex_zero(x) != opdi_complex_zero(y))) \
+    X(isnan, 1, OPDI_B(opdi_complex_nan(x))) \
+    X(isinf, 1, OPDI_B(isinf(x.re) || isinf(x.im))) \
+    X(isfinite, 1, OPDI_B(isfinite(x.re) && isfinite(x.im))) \
+    X(pow, 2, opdi_complex_pow(x, y)) \
+    X(exp2, 1, opdi_complex_exp(opdi_complex_times(0.69314718055994530942, x))) \
+    X(expm1, 1, opdi_complex_expm1(x)) \
+    X(log, 1, opdi_complex_log(x)) \
+    X(log2, 1, opdi_complex_times(1.44269504088896340736, opdi_complex_log(x))) \
+    X(log10, 1, opdi_complex_times(0.43429448190325182765, opdi_complex_log(x))) \
+    X(log1p, 1, opdi_complex_log1p(x)) \
+    X(sqrt, 1, opdi_complex_sqrt(x)) \
+    X(rsqrt, 1, opdi_complex_reciprocal(opdi_complex_sqrt(x))) \
+    X(tan, 1, opdi_complex_tan(x)) \
+    X(acos, 1, opdi_complex_acos(x)) \
+    X(atan, 1, opdi_complex_atan(x)) \
+    X(sinh, 1, opdi_complex_sinh(x)) \
+    X(cosh, 1, opdi_complex_cosh(x)) \
+    X(asinh, 1, opdi_complex_asinh(x)) \
+    X(acosh, 1, opdi_complex_acosh(x)) \
+    X(atanh, 1, opdi_complex_atanh(x)) \
+    X(silu, 1, opdi_complex_mul(x, opdi_complex_sigmoid(x))) \
+    X(sinc, 1, opdi_complex_sinc(x)) \
+    X(logaddexp, 2, opdi_complex_logaddexp(x, y)) \
+    X(lerp, 3, opdi_complex_lerp(x, y, z)) \
+    X(lerp_scalar, 2, opdi_complex_lerp(x, y, a)) \
+    X(tanh_backward, 2, opdi_complex_mul(x, opdi_complex_conj(opdi_complex_sub(opdi_complex_make(1, 0), \
+                                                                             opdi_complex_mul(y, y))))) \
+    X(sigmoid_backward, 2, opdi_complex_mul(x, opdi_complex_conj(opdi_complex_mul( \
+        opdi_complex_sub(opdi_complex_make(1, 0), y), y))))
+/* Pointwise formulas with bool or real results.  They also have faster loops, for contiguous tensors. */
+#define OPDI_COMPLEX_TO_REAL(X) \
+    X(eq, 2, OPDI_B(x.re == y.re && x.im == y.im)) \
+    X(ne, 2, OPDI_B(x.re != y.re || x.im != y.im)) \
+    X(abs, 1, opdi_complex_make(opdi_complex_abs(x), 0))
+OPDI_INTERNAL opdi_complex opdi_complex_over(opdi_complex x) {
+    opdi_complex z;
+    opdi_pair_over(x.re, x.im, opdi_pair_scale(x.re, x.im), &z.re, &z.im);
+    return z;
+}
+OPDI_INTERNAL opdi_complex opdi_complex_unit(opdi_complex x) {
+    opdi_complex z;
+    opdi_pair_unit(x.re, x.im, opdi_pair_scale(x.re, x.im), &z.re, &z.im);
+    return z;
+}
+/* The formulas for which the processor has loops of their own. */
+#define OPDI_CU_COMPLEX_OWN(X) \
+    X(add, 2, opdi_complex_add(x, y)) X(sub, 2, opdi_complex_sub(x, y)) X(neg, 1, opdi_complex_make(-x.re, -x.im)) \
+    X(mul, 2, opdi_complex_mul(x, y)) X(square, 1, opdi_complex_mul(x, x)) X(div, 2, opdi_complex_div(x, y)) \
+    X(reciprocal, 1, opdi_complex_over(x)) X(sign, 1, opdi_complex_unit(x)) X(exp, 1, opdi_complex_exp(x)) \
+    X(sigmoid, 1, opdi_complex_sigmoid(x)) X(tanh, 1, opdi_complex_tanh(x)) X(sin, 1, opdi_complex_sin(x)) \
+    X(cos, 1, opdi_complex_cos(x)) X(asin, 1, opdi_complex_asin(x))
+#define OPDI_CU_COMPLEX_ALL(X) OPDI_COMPLEX_FORMULAS(X) OPDI_COMPLEX_TO_REAL(X) OPDI_CU_COMPLEX_OWN(X)
+
+/* a: the number of the formula; in: the inputs that are numbers.  common: see opdi_cu_pointwise_general_args. */
+struct opdi_cu_complex_args {
+    opdi_cu_pointwise_walk w;
+    opdi_complex a, in[3];
+    int32_t common;
+};
+__device__ __forceinline__ opdi_complex opdi_cu_complex_in(const opdi_cu_complex_args &f, int k, int64_t at) {
+    const int dtype = f.w.dtype[k];
+    if (!f.w.data[k]) { return f.in[k - 1]; }
+    opdi_cu_c128 v = dtype == OPD_COMPLEX128 ? static_cast<const opdi_cu_c128 *>(f.w.data[k])[at]
+        : dtype == OPD_COMPLEX64 ? opdi_cu_c128(static_cast<const opdi_cu_c64 *>(f.w.data[k])[at])
+                                 : opdi_cu_c128(opdi_cu_load_as<double>(f.w.data[k], at, dtype));
+    if (f.common == OPD_COMPLEX64) { v = opdi_cu_c64(v); }
+    return opdi_complex_make(v.re, v.im);
+}
+__device__ __forceinline__ void opdi_cu_complex_out(const opdi_cu_complex_args &f, int64_t at,
+                                                            opdi_complex z) {
+    const opdi_cu_c128 v(z.re, z.im);
+    switch (f.w.dtype[0]) {
+        case OPD_COMPLEX64: static_cast<opdi_cu_c64 *>(f.w.data[0])[at] = v; break;
+        case OPD_COMPLEX128: static_cast<opdi_cu_c128 *>(f.w.data[0])[at] = v; break;
+        default: opdi_cu_store_as<double>(f.w.data[0], at, f.w.dtype[0], z.re);
+    }
+}
+template <int F> struct opdi_cu_complex_formula;
+#define OPDI_CU_COMPLEX_FORMULA(name, inputs_, formula) \
+    template <> struct opdi_cu_complex_formula<OPD_FORMULA_##name> { \
+        enum { inputs = inputs_ }; \
+        static __device__ __forceinline__ opdi_complex run(opdi_complex x, opdi_complex y, opdi_complex z, \
+                                                           opdi_complex a) { \
+            (void)y; (void)z; (void)a; \
+            return formula; \
+        } \
+    };
+OPDI_CU_COMPLEX_ALL(OPDI_CU_COMPLEX_FORMULA)
+template <int F> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_complex_kernel(const __grid_constant__ opdi_cu_complex_args f) {
+    constexpr int K = opdi_cu_complex_formula<F>::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0;
+    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE;
+    int64_t at[K];
+    OPDI_CU_ROLLED
+    for (uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        opdi_cu_pointwise_offsets<K>(f.w, i, at);
+        const opdi_complex x = opdi_cu_complex_in(f, 1, at[1]);
+        const opdi_complex y = K > 2 ? opdi_cu_complex_in(f, 2, at[Y]) : x;
+        const opdi_complex z = K > 3 ? opdi_cu_complex_in(f, 3, at[Z]) : x;
+        opdi_cu_complex_out(f, at[0], opdi_cu_complex_formula<F>::run(x, y, z, f.a));
+    }
+}
+/* Computes a formula of complex numbers.  Returns 0, 1 if there are too many elements or dims for one launch, or -1 and
+   sets an error. */
+static int opdi_cu_complex_part(const opd_pointwise *p) {
+    void (*kernel)(opdi_cu_complex_args) = NULL;
+    opdi_cu_complex_args f;
+    if (!opdi_cu_pointwise_walk_of(p, &f.w)) { return 1; }
+    f.a.re = p->f64[0]; f.a.im = p->f64[1];
+    f.common = p->common;
+    for (int k = 1; k < 4; k++) {
+        const bool number = k < p->noperands;
+        f.in[k - 1].re = number ? p->operands[k].f64[0] : 0;
+        f.in[k - 1].im = number ? p->operands[k].f64[1] : 0;
+    }
+    switch ((int)p->formula) {
+#define OPDI_CU_COMPLEX_CASE(name, inputs, formula) \
+        case OPD_FORMULA_##name: kernel = opdi_cu_complex_kernel<OPD_FORMULA_##name>; break;
+        OPDI_CU_COMPLEX_ALL(OPDI_CU_COMPLEX_CASE)
+        default: break;
+    }
+    return !kernel ? opd_fail(OPD_ERROR_NO_KERNEL, "the CUDA plug-in lacks function %d of complex numbers: compile "
+                              "opdispatch_cuda.cu with the opdispatch.h of the program", (int)p->formula)
+        : opdi_cu_launch(kernel, opdi_cu_grid(f.w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, f);
+}
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:random      random numbers
 //
@@ -3382,6 +3821,11 @@ template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtyp
     }
 }
 
+__device__ __forceinline__ void opdi_cu_put(void *p, int dtype, int64_t i, opdi_cu_c128 v) {
+    if (dtype == OPD_COMPLEX64) { static_cast<opdi_cu_c64 *>(p)[i] = v; }
+    else { static_cast<opdi_cu_c128 *>(p)[i] = v; }
+}
+
 /* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these are all threads of
    the block along x, and only the first warp gets the result.  Otherwise, each thread gets it.  `scratch` has space for
    32 states. */
@@ -3469,9 +3913,13 @@ template <class C_, class MAP> struct opdi_cu_fold_sums {
     __device__ __forceinline__ void join(State &s, const State &with) const { s.v = opdi_cu_plus(s.v, with.v); }
     __device__ void store(const State &s, const opdi_cu_results &out) const {
         C v = s.v;
-        if (how.kind == OPDI_CU_MEAN) { v = v / (C)how.n; }
-        if (how.kind == OPDI_CU_ROOT) { v = (C)sqrt((double)v); }
-        if (how.kind == OPDI_CU_ROOT_P) { v = (C)pow((double)v, 1.0 / how.p); }
+        if constexpr (std::is_same<C, opdi_cu_c128>::value) {
+            if (how.kind == OPDI_CU_MEAN) { v = C(v.re / (double)how.n, v.im / (double)how.n); }
+        } else {
+            if (how.kind == OPDI_CU_MEAN) { v = v / (C)how.n; }
+            if (how.kind == OPDI_CU_ROOT) { v = (C)sqrt((double)v); }
+            if (how.kind == OPDI_CU_ROOT_P) { v = (C)pow((double)v, 1.0 / how.p); }
+        }
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], v);
     }
 };
@@ -4035,8 +4483,8 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     return opdi_cu_launch(opdi_cu_reduce_chunks<F>, opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.x)), block,
                           block.x * (block.y / 2) * sizeof(S), *r, f);
 }
-/* The kinds of dtypes that a fold supports: floating, integers, or both.  Other dtypes have been converted before. */
-enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3 };
+/* The kinds of dtypes that a fold supports: floating, integers, complex.  Other dtypes have been converted before. */
+enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3, OPDI_CU_C = 4, OPDI_CU_FIC = 7 };
 template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(opdi_cu_reduction *r, opdi_cu_fold how) {
     const bool integers = opd_dtype_is_integral((opd_scalar_type)r->dtype, true);
     if constexpr ((KINDS & OPDI_CU_I) != 0) {
@@ -4050,6 +4498,11 @@ template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(o
             case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_halves>(r, f); }
             default: break;
         }
+    }
+    if constexpr ((KINDS & OPDI_CU_C) != 0) {
+        const F<opdi_cu_c128> f = {how};
+        if (r->dtype == OPD_COMPLEX64) { return opdi_cu_reduce_launch<opdi_cu_c64>(r, f); }
+        if (r->dtype == OPD_COMPLEX128) { return opdi_cu_reduce_launch<opdi_cu_c128>(r, f); }
     }
     return opdi_cu_no_dtype((opd_scalar_type)r->dtype);
 }
@@ -4079,8 +4532,10 @@ static opdi_cu_fold opdi_cu_fold_make(int kind, int flag = 0, double p = 0) {
     return how;
 }
 /* Converts x for a fold whose result has dtype `dtype`: for bool, to bool; for an integer result, floats become int64;
-   for a floating result, integers become floats.  Returns NULL and sets an error if it fails. */
+   for a floating result, integers become floats; between real and complex numbers, to dtype.  Returns NULL and sets an
+   error if it fails. */
 static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
+    if (x && (opd_dtype_is_complex(dtype) || opd_dtype_is_complex(opd_dtype(x)))) { return opd_to_dtype(x, dtype); }
     if (dtype == OPD_BOOL) { return opd_to_dtype(x, OPD_BOOL); }
     const bool whole = x && opd_dtype_is_integral(opd_dtype(x), true);
     if (opd_dtype_is_integral(dtype, true)) { return whole ? x : opd_to_dtype(x, OPD_INT64); }
@@ -4090,7 +4545,7 @@ static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
 
 //== sum, nansum, mean, prod ===========================================================================================
 
-template <template <class> class F, int KINDS = OPDI_CU_FI>
+template <template <class> class F, int KINDS = OPDI_CU_FIC>
 static int opdi_cu_sum_of(opd_call *call, opd_ints dims, int kind) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     if (opd_results_from_fake(call)) { return -1; }
@@ -4128,12 +4583,13 @@ static int opdi_cu_trace(opd_call *call) {
     n = opd_size(x, 0) < opd_size(x, 1) ? opd_size(x, 0) : opd_size(x, 1);
     stride = opd_strides(x)[0] + opd_strides(x)[1];
     x = opd_tensor_view(x, &n, &stride, 1, opd_tensor_offset(x));
-    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FIC>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
 }
 
 //== var, std ==========================================================================================================
 
 static int opdi_cu_var_of(opd_call *call, int kind) {
+    if (opd_dtype_is_complex(opd_dtype(opd_arg_tensor(call, 0)))) { return opd_cpu_fallback(call); }
     opd_tensor *x = opd_arg_tensor(call, 0);
     const opd_value c = opd_call_args(call)[2];
     const double correction = c.tag == OPD_TAG_NONE ? 1.0 : c.tag == OPD_TAG_FLOAT ? c.u.d : (double)c.u.i;
@@ -4192,8 +4648,10 @@ static int opdi_cu_aminmax(opd_call *call) {
 /* Counts the elements that are not 0.  kind 0: the result is their number; 1: whether there are any; 2: whether all
    elements are not 0.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
+    if (opd_dtype_is_complex(opd_dtype(x))) { x = opd_ne_Scalar(x, opd_value_int(0)); }
+    return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, opdi_cu_result(call, 0), NULL,
                                                     opdi_cu_fold_make(kind), false);
 }
 static uint64_t opdi_cu_dims_of(opd_call *call, int i) {
@@ -4228,13 +4686,13 @@ static bool opdi_cu_is_complex(opd_call *call, int i) {
     return opd_dtype_is_complex(opd_dtype(opd_arg_tensor(call, i)));
 }
 static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
-    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     const opd_value v = opd_call_args(call)[1];
     const double p = v.tag == OPD_TAG_NONE ? 2.0 : v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i;
     const uint64_t mask = opdi_cu_dims_mask(dims, opd_ndim(x));
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
+    if (opd_dtype_is_complex(opd_dtype(x))) { x = opd_abs(x); }
     x = opdi_cu_reduce_input(x, opd_dtype(y));
     if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, y, NULL, opdi_cu_fold_make(0), false); }
     if (p == 1 || p == 2) {
@@ -6352,7 +6810,8 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
 }
 /* Scans along the dim that argument 1 names.  Writes result 0 and, if `two` is true, the indices as result 1.  Returns
    0, or -1 and sets an error. */
-template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
+template <template <class> class L, bool INTEGERS, bool PAIRS = false>
+static int opdi_cu_scan_of(opd_call *call, bool two) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *staging, *index_staging = NULL;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
     if (opd_results_from_fake(call)) { return -1; }
@@ -6366,13 +6825,16 @@ template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(op
 #define OPDI_CU_SCAN_RUN(T)                                                                                           \
     if (opdi_cu_scan_run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(staging),                                   \
                                    two ? opdi_cu_data<int64_t>(index_staging) : NULL)) { return -1; }
-    if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+    if (INTEGERS && opd_dtype_is_complex(opd_dtype(y))) {
+        if constexpr (PAIRS) { OPDI_CU_COMPLEX(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+        else { return opdi_cu_no_dtype(opd_dtype(y)); }
+    } else if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
     else { OPDI_CU_FLOATS(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
 #undef OPDI_CU_SCAN_RUN
     return opdi_cu_staging_store(y, staging) || (two && opdi_cu_staging_store(index, index_staging)) ? -1 : 0;
 }
-static int opdi_cu_cumsum(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_sum, true>(call, false); }
-static int opdi_cu_cumprod(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_prod, true>(call, false); }
+static int opdi_cu_cumsum(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_sum, true, true>(call, false); }
+static int opdi_cu_cumprod(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_prod, true, true>(call, false); }
 static int opdi_cu_logcumsumexp(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_exps, false>(call, false); }
 static int opdi_cu_cummax(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_max, true>(call, true); }
 static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_min, true>(call, true); }
@@ -11082,9 +11544,9 @@ static const opdi_cu_registration opdi_cu_table_ctc[] = {
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:matmul      matrix products
 //
-//  cuBLAS computes products of floating-point matrices, a simple kernel those of integers.  Each product has the form
-//  out[n] = alpha * a[n] * b[n] + beta * out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector
-//  counts as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread
+//  cuBLAS computes products of floats and complex numbers, a simple kernel products of integers.  Each product has the
+//  form out[n] = alpha * a[n] * b[n] + beta * out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A
+//  vector counts as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread
 //  computes on several streams at once, the last bits may differ.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -11157,6 +11619,13 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
+static double opdi_cu_number(opd_value v) {
+    return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i;
+}
+static double opdi_cu_number_imaginary(opd_value v) { return v.tag == OPD_TAG_COMPLEX ? v.u.c[1] : 0; }
+static bool opdi_cu_number_is(opd_value v, double x) {
+    return opdi_cu_number(v) == x && opdi_cu_number_imaginary(v) == 0;
+}
 /* Computes out = alpha * a * b + beta * out.  cuBLAS assumes column-major matrices, so it is asked for out^T = b^T *
    a^T.  out_dtype may be float32 if the factors are 16-bit floats.  out_row: elements from one row of out to the next,
    0 for q->p.  Returns 0, or -1 and sets an error. */
@@ -11344,13 +11813,41 @@ template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, 
         opdi_cu_store(out, beta == A(0) ? alpha * sum : alpha * sum + beta * opdi_cu_load<A>(out));
     }
 }
+template <typename A> struct opdi_cu_factor_of {
+    static A of(opd_value v) { return v.tag == OPD_TAG_FLOAT ? (A)v.u.d : (A)v.u.i; }
+};
+template <> struct opdi_cu_factor_of<opdi_cu_c128> {
+    static opdi_cu_c128 of(opd_value v) { return opdi_cu_c128(opdi_cu_number(v), opdi_cu_number_imaginary(v)); }
+};
 template <typename T> static int opdi_cu_product_plain(const opdi_cu_product *q, opd_value alpha, opd_value beta) {
     typedef opdi_cu_acc<T> A;
-    const A al = alpha.tag == OPD_TAG_FLOAT ? (A)alpha.u.d : (A)alpha.u.i,
-        be = beta.tag == OPD_TAG_FLOAT ? (A)beta.u.d : (A)beta.u.i;
+    const A al = opdi_cu_factor_of<A>::of(alpha), be = opdi_cu_factor_of<A>::of(beta);
     return opdi_cu_launch(opdi_cu_product_kernel<T>, opdi_cu_grid(q->n * q->m * q->p, 256), dim3(256), 0, *q, al, be);
 }
-static double opdi_cu_number(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i; }
+/* Computes out = alpha * a * b + beta * out for complex numbers: see opdi_cu_gemm. */
+static int opdi_cu_gemm_complex(const opdi_cu_product *q, opd_scalar_type dtype, opd_value alpha, opd_value beta) {
+    const bool wide = dtype == OPD_COMPLEX128;
+    const opdi_cu_c128 al(opdi_cu_number(alpha), opdi_cu_number_imaginary(alpha)),
+        be(opdi_cu_number(beta), opdi_cu_number_imaginary(beta));
+    const opdi_cu_c64 al64(al), be64(be);
+    const cudaDataType type = wide ? CUDA_C_64F : CUDA_C_32F;
+    int64_t lda = 0, ldb = 0;
+    bool ta = false, tb = false;
+    cublasHandle_t h = opdi_cu_blas();
+    if (!h) { return -1; }
+    (void)opdi_cu_leading(&q->a, q->m, q->k, &lda, &ta);
+    (void)opdi_cu_leading(&q->b, q->k, q->p, &ldb, &tb);
+    const cublasStatus_t s = cublasGemmStridedBatchedEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N,
+        ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)q->p, (int)q->m, (int)q->k, wide ? (const void *)&al : &al64, q->b.data,
+        type, (int)ldb, q->b.batch, q->a.data, type, (int)lda, q->a.batch, wide ? (const void *)&be : &be64, q->out,
+        type, (int)q->p, q->out_batch, (int)q->n,
+        wide ? CUBLAS_COMPUTE_64F : opd_float32_matmul_precision() == OPD_MATMUL_HIGH ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                                                       : CUBLAS_COMPUTE_32F,
+        CUBLAS_GEMM_DEFAULT);
+    if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasGemmStridedBatchedEx"); }
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
+    return opdi_cu_debug ? opdi_cu_faults() : 0;
+}
 /* Computes a product of any sizes and dtype.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, opd_value alpha, opd_value beta) {
     const bool fits = q->m <= INT32_MAX && q->k <= INT32_MAX && q->p <= INT32_MAX && q->n <= INT32_MAX;
@@ -11358,6 +11855,10 @@ static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, 
     if (q->n == 0 || q->m == 0 || q->p == 0) { return 0; }
     if (q->k > 0 && fits && opdi_cu_cuda_type(dtype, &type)) {
         return opdi_cu_gemm(q, dtype, dtype, opdi_cu_number(alpha), opdi_cu_number(beta));
+    }
+    if (opd_dtype_is_complex(dtype)) {
+        if (q->k > 0 && fits) { return opdi_cu_gemm_complex(q, dtype, alpha, beta); }
+        OPDI_CU_COMPLEX(dtype, T, return opdi_cu_product_plain<T>(q, alpha, beta))
     }
     OPDI_CU_ALL(dtype, T, return opdi_cu_product_plain<T>(q, alpha, beta))
     return -1;
@@ -11401,8 +11902,8 @@ static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, o
     q.p = nb == 1 ? 1 : opd_size(b, nb - 1);
     q.out = opd_device_data(work, OPD_CUDA);
     q.out_batch = q.m * q.p;
-    if (!self || opdi_cu_number(beta) == 0) { beta = opd_value_int(0); }
-    else if (opdi_cu_number(beta) == 1 && q.k > 0 && q.n == 1 && opd_numel(self) == q.p && opd_ndim(self) > 0 &&
+    if (!self || opdi_cu_number_is(beta, 0)) { beta = opd_value_int(0); }
+    else if (opdi_cu_number_is(beta, 1) && q.k > 0 && q.n == 1 && opd_numel(self) == q.p && opd_ndim(self) > 0 &&
              opd_size(self, -1) == q.p && opd_is_contiguous(self) && opd_dtype(self) == opd_dtype(a)) {
         const int done = opdi_cu_gemm_biased(&q, opd_dtype(a), opdi_cu_number(alpha), opdi_cu_data<void>(self));
         if (done < 0) { return -1; }
@@ -11432,7 +11933,7 @@ static int opdi_cu_addbmm(opd_call *call) {
     out = opdi_cu_result(call, 0);
     if (opd_size(a, 0) == 0) {
         const opd_scalar_type t = opd_dtype(out);
-        sum = opdi_cu_number(beta) == 0 ? opd_zeros_like(out) : opd_mul_Scalar(self, beta);
+        sum = opdi_cu_number_is(beta, 0) ? opd_zeros_like(out) : opd_mul_Scalar(self, beta);
         return sum && opd_copy_(out, opd_to_dtype(sum, t)) ? 0 : -1;
     }
     for (i = 0; i < opd_size(a, 0); i++, beta = opd_value_int(1)) {
@@ -11469,12 +11970,19 @@ template <typename T> static int opdi_cu_dot_run(opd_tensor *a, opd_tensor *b, o
                                  opdi_cu_data<T>(b), opd_strides(b)[0], n, parts)) { return -1; }
     return opdi_cu_launch(opdi_cu_dot_end_kernel<T>, dim3(1), dim3(256), 0, parts, (int)grid.x, opdi_cu_data<T>(out));
 }
-static int opdi_cu_dot(opd_call *call) {
-    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *out;
+/* Sets result 0 of the call to the sum of a[i] * b[i], with b argument 1. */
+static int opdi_cu_dot_of(opd_call *call, opd_tensor *a) {
+    opd_tensor *b = opd_arg_tensor(call, 1), *out;
     if (opd_results_from_fake(call)) { return -1; }
     out = opdi_cu_result(call, 0);
+    if (opd_dtype_is_complex(opd_dtype(a))) { OPDI_CU_COMPLEX(opd_dtype(a), T, return opdi_cu_dot_run<T>(a, b, out)) }
     OPDI_CU_ALL(opd_dtype(a), T, return opdi_cu_dot_run<T>(a, b, out))
     return -1;
+}
+static int opdi_cu_dot(opd_call *call) { return opdi_cu_dot_of(call, opd_arg_tensor(call, 0)); }
+static int opdi_cu_vdot(opd_call *call) {
+    opd_tensor *const a = opd_conj_physical(opd_arg_tensor(call, 0));
+    return a ? opdi_cu_dot_of(call, a) : -1;
 }
 
 /* Computes out [m, p] of int32 = a [m, k] * bT [p, k] of int8, which are contiguous, on tensor cores.  Returns 1, or 0
@@ -11598,7 +12106,7 @@ static int opdi_cu_scaled_mm(opd_call *call) {
 
 static const opdi_cu_registration opdi_cu_table_matmul[] = {
     {"mm", opdi_cu_mm}, {"bmm", opdi_cu_mm}, {"mv", opdi_cu_mm}, {"addmm", opdi_cu_addmm}, {"baddbmm", opdi_cu_addmm},
-    {"addmv", opdi_cu_addmm}, {"addbmm", opdi_cu_addbmm}, {"dot", opdi_cu_dot}, {"vdot", opdi_cu_dot},
+    {"addmv", opdi_cu_addmm}, {"addbmm", opdi_cu_addbmm}, {"dot", opdi_cu_dot}, {"vdot", opdi_cu_vdot},
     {"_int_mm", opdi_cu_int_mm},
     {NULL, NULL}};
 
@@ -15063,7 +15571,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
     constexpr bool HELD = D <= 128;               /* q stays in registers */
-    constexpr bool TEXTS = MASKED && D * KEYS < 256 * 32;         /* more keys: a lane has no registers for texts */
+    constexpr bool TEXTS = MASKED && (D < 256 || KEYS < 32);      /* else a lane has no registers for texts */
     typename std::conditional<TEXTS, opdi_cu_attention, const opdi_cu_attention &>::type a = all_of;
     int64_t text[2];
     int first = 0;
@@ -18014,6 +18522,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.gather = opdi_cu_gather_set;
     d.blocks = opdi_cu_blocks;
     d.convert = opdi_cu_stored_convert;
+    d.complex_formulas = true;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     opdi_cu_own_register();
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {

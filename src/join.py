@@ -244,6 +244,8 @@ def included(path, line):
     if not match:
         return None
     name = match.group(1).decode('utf-8')
+    if path.endswith('.cu') and not name.endswith('.typed.h'):        # the header itself
+        return None
     if name == DECLARATIONS:
         return ''
     if name.endswith((printing.SUFFIX, PROTOTYPES)):
@@ -311,8 +313,8 @@ def pieces():
 
 @functools.lru_cache(None)
 def companion_pieces():
-    """Returns [(path, 1, text)] for the CUDA plug-in, in order."""
-    return [(path, 1, read(os.path.join(SRC, path))) for path, _ in rows(COMPANION_LIST)]
+    """Returns [(path, number of the first line, text)] for the CUDA plug-in, in order."""
+    return [piece for path, _ in rows(COMPANION_LIST) for piece in pasted(path, set(paths()))]
 
 
 def joined(some=None):

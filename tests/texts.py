@@ -263,7 +263,7 @@ PyTorch has the same limit | types/test_dtypes_stored.c operators_are_pytorchs
 Fourier transforms need cuFFT | src/cuda/fft.cu: "libcufft.so.12"
 the CPU computes matrix factorisations | src/cuda/losses.cu: {"linalg_qr", opd_cpu_fallback}
 matrix factorisations and special functions | src/cuda/losses.cu: {"lgamma", opd_cpu_fallback}
-Sums, convolutions and matrix products of complex GPU tensors fail | cuda/test_cuda.c complex_numbers_on_the_gpu
+Convolutions of complex GPU tensors fail | cuda/test_cuda.c complex_numbers_on_the_gpu
 A seed gives the same random numbers on every machine | product/test_limits.c random_numbers
 PyTorch has other numbers on CPUs | product/test_limits.c random_numbers
 does not compile with -ffast-math | tests/check_header.sh: check_fast_math()
@@ -281,8 +281,8 @@ results of casts equal PyTorch's, bit for bit | types/test_dtypes_stored.c casts
 .npy has no complex32 and no float8 | product/test_limits.c stored_dtypes
 "add_cpu" not implemented for 'float8_e4m3fn' | product/test_limits.c stored_dtypes
 no GPU kernels for matrix factorisations | src/cuda/losses.cu: {"linalg_qr", opd_cpu_fallback}
-also Fourier transforms if there is no cuFFT | cuda/texts_tests.h fft_of_all_kinds
-convolutions of complex CUDA tensors fail with an error | cuda/test_cuda.c complex_numbers_on_the_gpu
+and Fourier transforms if there is no cuFFT | cuda/texts_tests.h fft_of_all_kinds
+logcumsumexp of complex CUDA tensors fail with an error | cuda/test_cuda.c complex_numbers_on_the_gpu
 safetensors, GGUF, .npy, .npz and the library's own graphs | files/test_exchange.c files_read_by_numpy_and_safetensors
 Random numbers are counter-based (Philox) | kernels/test_kernels.c kernels_philox
 the same numbers on every machine and with any number of threads | product/test_limits.c random_numbers

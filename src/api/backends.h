@@ -92,6 +92,9 @@ typedef struct opd_backend_desc {
        in blocks, have the same strides, without gaps.  Returns 0, -1 for an error, or 1 if it has no kernel for these
        dtypes: then, and if it is NULL, the host converts. */
     int (*convert)(void *user, int index, opd_tensor *dst, opd_tensor *src);
+    /* optional, from 0.9 on.  Says that `pointwise` also computes formulas of complex numbers: then its `compute` may
+       be complex128.  Otherwise, pointwise operators of complex numbers run on the CPU. */
+    bool complex_formulas;
 } opd_backend_desc;
 /* Registers the devices of a backend: PrivateUse1 to 3, or a backend of PyTorch other than CPU and Meta.  On its
    tensors, empty, zeros, full, copy_, to, clone, item, printing, views, random numbers and autograd then work.  Other

@@ -181,7 +181,7 @@ typedef struct opd_operand {
     void *data;
     const int64_t *strides;      /* [ndim], in elements; 0 for a repeated dimension */
     opd_scalar_type dtype;
-    double f64[2];               /* the number as a double (f64[1] is the imaginary part, used only by copies) */
+    double f64[2];               /* the number as a double; f64[1] is the imaginary part of a complex number */
     int64_t i64;                 /* the same number as an integer */
 } opd_operand;
 /* A computation for opd_backend_desc.pointwise: operands[0][i] = formula(operands[1][i], ...) for every index.  Inputs
@@ -190,14 +190,14 @@ typedef struct opd_operand {
 struct opd_pointwise {
     opd_formula formula;
     int32_t noperands;           /* the result and one to three inputs */
-    opd_scalar_type compute;     /* float32, float64 or int64 */
+    opd_scalar_type compute;     /* float32, float64, int64 or, see opd_backend_desc, complex128 */
     opd_scalar_type common;      /* the promoted dtype of the inputs; OPD_DTYPE_NONE for copies */
     int32_t ndim;                /* at least 1; adjacent dimensions are merged if possible */
     bool linear;                 /* every operand in memory is contiguous: ndim is 1 */
     const int64_t *sizes;        /* [ndim], the innermost first; no size is 0 */
     int64_t numel;
     opd_operand operands[4];
-    double f64[3];               /* the numbers a, b, c */
+    double f64[3];               /* the numbers a, b, c; if `compute` is complex128, the two parts of a */
     float f32[3];
     int64_t i64[3];
     int32_t *zero;               /* for integer division; may be NULL.  The backend's function sets *zero to 1 if an

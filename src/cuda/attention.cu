@@ -266,7 +266,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD, SIDE = KEYS * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
     constexpr bool HELD = D <= 128;               /* q stays in registers */
-    constexpr bool TEXTS = MASKED && D * KEYS < 256 * 32;         /* more keys: a lane has no registers for texts */
+    constexpr bool TEXTS = MASKED && (D < 256 || KEYS < 32);      /* else a lane has no registers for texts */
     typename std::conditional<TEXTS, opdi_cu_attention, const opdi_cu_attention &>::type a = all_of;
     int64_t text[2];
     int first = 0;

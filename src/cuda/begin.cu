@@ -42,6 +42,7 @@
      >>cu:groups         process groups over NCCL
      >>cu:pointwise      pointwise formulas
      >>cu:copy           strided and converting copies
+     >>cu:complex        pointwise formulas of complex numbers
      >>cu:random         random numbers
      >>cu:reductions     sums, extremes, norms
      >>cu:softmax        softmax and norms over rows

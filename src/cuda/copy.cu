@@ -2,30 +2,24 @@
 //  >>cu:copy        strided and converting copies
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Complex numbers.  Kernels only copy and convert them. */
-template <typename T> struct alignas(2 * sizeof(T)) opdi_cu_pointwise_complex { T re, im; };
-typedef opdi_cu_pointwise_complex<float> opdi_cu_c64;
-typedef opdi_cu_pointwise_complex<double> opdi_cu_c128;
 template <typename To, typename From> struct opdi_cu_pointwise_moved {
     static __device__ __forceinline__ To of(From v) { return opdi_cu_cast<To>(v); }
 };
-template <typename To, typename P> struct opdi_cu_pointwise_moved<To, opdi_cu_pointwise_complex<P> > {
-    static __device__ __forceinline__ To of(opdi_cu_pointwise_complex<P> v) { return opdi_cu_cast<To>(v.re); }
+template <typename To, typename P> struct opdi_cu_pointwise_moved<To, opdi_cu_pair_of<P> > {
+    static __device__ __forceinline__ To of(opdi_cu_pair_of<P> v) { return opdi_cu_cast<To>(v.re); }
 };
-template <typename P> struct opdi_cu_pointwise_moved<bool, opdi_cu_pointwise_complex<P> > {
-    static __device__ __forceinline__ bool of(opdi_cu_pointwise_complex<P> v) { return v.re != 0 || v.im != 0; }
+template <typename P> struct opdi_cu_pointwise_moved<bool, opdi_cu_pair_of<P> > {
+    static __device__ __forceinline__ bool of(opdi_cu_pair_of<P> v) { return v.re != 0 || v.im != 0; }
 };
-template <typename Q, typename From> struct opdi_cu_pointwise_moved<opdi_cu_pointwise_complex<Q>, From> {
-    static __device__ __forceinline__ opdi_cu_pointwise_complex<Q> of(From v) {
-        const opdi_cu_pointwise_complex<Q> c = {opdi_cu_cast<Q>(v), Q(0)};
-        return c;
+template <typename Q, typename From> struct opdi_cu_pointwise_moved<opdi_cu_pair_of<Q>, From> {
+    static __device__ __forceinline__ opdi_cu_pair_of<Q> of(From v) {
+        return opdi_cu_pair_of<Q>(opdi_cu_cast<Q>(v));
     }
 };
-template <typename Q, typename P> struct opdi_cu_pointwise_moved<opdi_cu_pointwise_complex<Q>,
-    opdi_cu_pointwise_complex<P> > {
-    static __device__ __forceinline__ opdi_cu_pointwise_complex<Q> of(opdi_cu_pointwise_complex<P> v) {
-        const opdi_cu_pointwise_complex<Q> c = {(Q)v.re, (Q)v.im};
-        return c;
+template <typename Q, typename P> struct opdi_cu_pointwise_moved<opdi_cu_pair_of<Q>,
+    opdi_cu_pair_of<P> > {
+    static __device__ __forceinline__ opdi_cu_pair_of<Q> of(opdi_cu_pair_of<P> v) {
+        return opdi_cu_pair_of<Q>(v);
     }
 };
 

@@ -1,9 +1,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:matmul      matrix products
 //
-//  cuBLAS computes products of floating-point matrices, a simple kernel those of integers.  Each product has the form
-//  out[n] = alpha * a[n] * b[n] + beta * out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector
-//  counts as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread
+//  cuBLAS computes products of floats and complex numbers, a simple kernel products of integers.  Each product has the
+//  form out[n] = alpha * a[n] * b[n] + beta * out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A
+//  vector counts as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread
 //  computes on several streams at once, the last bits may differ.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -76,6 +76,13 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
+static double opdi_cu_number(opd_value v) {
+    return v.tag == OPD_TAG_FLOAT ? v.u.d : v.tag == OPD_TAG_COMPLEX ? v.u.c[0] : (double)v.u.i;
+}
+static double opdi_cu_number_imaginary(opd_value v) { return v.tag == OPD_TAG_COMPLEX ? v.u.c[1] : 0; }
+static bool opdi_cu_number_is(opd_value v, double x) {
+    return opdi_cu_number(v) == x && opdi_cu_number_imaginary(v) == 0;
+}
 /* Computes out = alpha * a * b + beta * out.  cuBLAS assumes column-major matrices, so it is asked for out^T = b^T *
    a^T.  out_dtype may be float32 if the factors are 16-bit floats.  out_row: elements from one row of out to the next,
    0 for q->p.  Returns 0, or -1 and sets an error. */
@@ -263,13 +270,41 @@ template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, 
         opdi_cu_store(out, beta == A(0) ? alpha * sum : alpha * sum + beta * opdi_cu_load<A>(out));
     }
 }
+template <typename A> struct opdi_cu_factor_of {
+    static A of(opd_value v) { return v.tag == OPD_TAG_FLOAT ? (A)v.u.d : (A)v.u.i; }
+};
+template <> struct opdi_cu_factor_of<opdi_cu_c128> {
+    static opdi_cu_c128 of(opd_value v) { return opdi_cu_c128(opdi_cu_number(v), opdi_cu_number_imaginary(v)); }
+};
 template <typename T> static int opdi_cu_product_plain(const opdi_cu_product *q, opd_value alpha, opd_value beta) {
     typedef opdi_cu_acc<T> A;
-    const A al = alpha.tag == OPD_TAG_FLOAT ? (A)alpha.u.d : (A)alpha.u.i,
-        be = beta.tag == OPD_TAG_FLOAT ? (A)beta.u.d : (A)beta.u.i;
+    const A al = opdi_cu_factor_of<A>::of(alpha), be = opdi_cu_factor_of<A>::of(beta);
     return opdi_cu_launch(opdi_cu_product_kernel<T>, opdi_cu_grid(q->n * q->m * q->p, 256), dim3(256), 0, *q, al, be);
 }
-static double opdi_cu_number(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i; }
+/* Computes out = alpha * a * b + beta * out for complex numbers: see opdi_cu_gemm. */
+static int opdi_cu_gemm_complex(const opdi_cu_product *q, opd_scalar_type dtype, opd_value alpha, opd_value beta) {
+    const bool wide = dtype == OPD_COMPLEX128;
+    const opdi_cu_c128 al(opdi_cu_number(alpha), opdi_cu_number_imaginary(alpha)),
+        be(opdi_cu_number(beta), opdi_cu_number_imaginary(beta));
+    const opdi_cu_c64 al64(al), be64(be);
+    const cudaDataType type = wide ? CUDA_C_64F : CUDA_C_32F;
+    int64_t lda = 0, ldb = 0;
+    bool ta = false, tb = false;
+    cublasHandle_t h = opdi_cu_blas();
+    if (!h) { return -1; }
+    (void)opdi_cu_leading(&q->a, q->m, q->k, &lda, &ta);
+    (void)opdi_cu_leading(&q->b, q->k, q->p, &ldb, &tb);
+    const cublasStatus_t s = cublasGemmStridedBatchedEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N,
+        ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)q->p, (int)q->m, (int)q->k, wide ? (const void *)&al : &al64, q->b.data,
+        type, (int)ldb, q->b.batch, q->a.data, type, (int)lda, q->a.batch, wide ? (const void *)&be : &be64, q->out,
+        type, (int)q->p, q->out_batch, (int)q->n,
+        wide ? CUBLAS_COMPUTE_64F : opd_float32_matmul_precision() == OPD_MATMUL_HIGH ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                                                       : CUBLAS_COMPUTE_32F,
+        CUBLAS_GEMM_DEFAULT);
+    if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasGemmStridedBatchedEx"); }
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
+    return opdi_cu_debug ? opdi_cu_faults() : 0;
+}
 /* Computes a product of any sizes and dtype.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, opd_value alpha, opd_value beta) {
     const bool fits = q->m <= INT32_MAX && q->k <= INT32_MAX && q->p <= INT32_MAX && q->n <= INT32_MAX;
@@ -277,6 +312,10 @@ static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, 
     if (q->n == 0 || q->m == 0 || q->p == 0) { return 0; }
     if (q->k > 0 && fits && opdi_cu_cuda_type(dtype, &type)) {
         return opdi_cu_gemm(q, dtype, dtype, opdi_cu_number(alpha), opdi_cu_number(beta));
+    }
+    if (opd_dtype_is_complex(dtype)) {
+        if (q->k > 0 && fits) { return opdi_cu_gemm_complex(q, dtype, alpha, beta); }
+        OPDI_CU_COMPLEX(dtype, T, return opdi_cu_product_plain<T>(q, alpha, beta))
     }
     OPDI_CU_ALL(dtype, T, return opdi_cu_product_plain<T>(q, alpha, beta))
     return -1;
@@ -320,8 +359,8 @@ static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, o
     q.p = nb == 1 ? 1 : opd_size(b, nb - 1);
     q.out = opd_device_data(work, OPD_CUDA);
     q.out_batch = q.m * q.p;
-    if (!self || opdi_cu_number(beta) == 0) { beta = opd_value_int(0); }
-    else if (opdi_cu_number(beta) == 1 && q.k > 0 && q.n == 1 && opd_numel(self) == q.p && opd_ndim(self) > 0 &&
+    if (!self || opdi_cu_number_is(beta, 0)) { beta = opd_value_int(0); }
+    else if (opdi_cu_number_is(beta, 1) && q.k > 0 && q.n == 1 && opd_numel(self) == q.p && opd_ndim(self) > 0 &&
              opd_size(self, -1) == q.p && opd_is_contiguous(self) && opd_dtype(self) == opd_dtype(a)) {
         const int done = opdi_cu_gemm_biased(&q, opd_dtype(a), opdi_cu_number(alpha), opdi_cu_data<void>(self));
         if (done < 0) { return -1; }
@@ -351,7 +390,7 @@ static int opdi_cu_addbmm(opd_call *call) {
     out = opdi_cu_result(call, 0);
     if (opd_size(a, 0) == 0) {
         const opd_scalar_type t = opd_dtype(out);
-        sum = opdi_cu_number(beta) == 0 ? opd_zeros_like(out) : opd_mul_Scalar(self, beta);
+        sum = opdi_cu_number_is(beta, 0) ? opd_zeros_like(out) : opd_mul_Scalar(self, beta);
         return sum && opd_copy_(out, opd_to_dtype(sum, t)) ? 0 : -1;
     }
     for (i = 0; i < opd_size(a, 0); i++, beta = opd_value_int(1)) {
@@ -388,12 +427,19 @@ template <typename T> static int opdi_cu_dot_run(opd_tensor *a, opd_tensor *b, o
                                  opdi_cu_data<T>(b), opd_strides(b)[0], n, parts)) { return -1; }
     return opdi_cu_launch(opdi_cu_dot_end_kernel<T>, dim3(1), dim3(256), 0, parts, (int)grid.x, opdi_cu_data<T>(out));
 }
-static int opdi_cu_dot(opd_call *call) {
-    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *out;
+/* Sets result 0 of the call to the sum of a[i] * b[i], with b argument 1. */
+static int opdi_cu_dot_of(opd_call *call, opd_tensor *a) {
+    opd_tensor *b = opd_arg_tensor(call, 1), *out;
     if (opd_results_from_fake(call)) { return -1; }
     out = opdi_cu_result(call, 0);
+    if (opd_dtype_is_complex(opd_dtype(a))) { OPDI_CU_COMPLEX(opd_dtype(a), T, return opdi_cu_dot_run<T>(a, b, out)) }
     OPDI_CU_ALL(opd_dtype(a), T, return opdi_cu_dot_run<T>(a, b, out))
     return -1;
+}
+static int opdi_cu_dot(opd_call *call) { return opdi_cu_dot_of(call, opd_arg_tensor(call, 0)); }
+static int opdi_cu_vdot(opd_call *call) {
+    opd_tensor *const a = opd_conj_physical(opd_arg_tensor(call, 0));
+    return a ? opdi_cu_dot_of(call, a) : -1;
 }
 
 /* Computes out [m, p] of int32 = a [m, k] * bT [p, k] of int8, which are contiguous, on tensor cores.  Returns 1, or 0
@@ -517,7 +563,7 @@ static int opdi_cu_scaled_mm(opd_call *call) {
 
 static const opdi_cu_registration opdi_cu_table_matmul[] = {
     {"mm", opdi_cu_mm}, {"bmm", opdi_cu_mm}, {"mv", opdi_cu_mm}, {"addmm", opdi_cu_addmm}, {"baddbmm", opdi_cu_addmm},
-    {"addmv", opdi_cu_addmm}, {"addbmm", opdi_cu_addbmm}, {"dot", opdi_cu_dot}, {"vdot", opdi_cu_dot},
+    {"addmv", opdi_cu_addmm}, {"addbmm", opdi_cu_addbmm}, {"dot", opdi_cu_dot}, {"vdot", opdi_cu_vdot},
     {"_int_mm", opdi_cu_int_mm},
     {NULL, NULL}};
 

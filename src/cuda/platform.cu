@@ -222,6 +222,25 @@ typedef __half opdi_cu_f16;
 typedef __nv_bfloat16 opdi_cu_bf16;
 struct alignas(16) opdi_cu_16 { uint64_t a, b; };                       /* 16 bytes, for moving elements without
                                                                            conversion */
+/* Complex numbers.  A real number is converted to one with the imaginary part 0. */
+template <typename T> struct alignas(2 * sizeof(T)) opdi_cu_pair_of {
+    T re, im;
+    opdi_cu_pair_of() = default;
+    __host__ __device__ __forceinline__ opdi_cu_pair_of(T re_, T im_ = 0) : re(re_), im(im_) {}
+    template <typename P>
+    __host__ __device__ __forceinline__ opdi_cu_pair_of(opdi_cu_pair_of<P> v) : re((T)v.re), im((T)v.im) {}
+    __host__ __device__ __forceinline__ opdi_cu_pair_of operator+(opdi_cu_pair_of y) const {
+        return opdi_cu_pair_of(re + y.re, im + y.im);
+    }
+    __host__ __device__ __forceinline__ opdi_cu_pair_of operator*(opdi_cu_pair_of y) const {
+        return opdi_cu_pair_of(re * y.re - im * y.im, re * y.im + im * y.re);
+    }
+    __host__ __device__ __forceinline__ opdi_cu_pair_of &operator+=(opdi_cu_pair_of y) { return *this = *this + y; }
+    __host__ __device__ __forceinline__ bool operator==(opdi_cu_pair_of y) const { return re == y.re && im == y.im; }
+    __host__ __device__ __forceinline__ bool operator!=(opdi_cu_pair_of y) const { return !(*this == y); }
+};
+typedef opdi_cu_pair_of<float> opdi_cu_c64;
+typedef opdi_cu_pair_of<double> opdi_cu_c128;
 
 /* Sets an error because no kernel exists for a dtype, and returns -1.  This should not happen: dtypes are checked when
    the result is made. */
@@ -244,6 +263,10 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
 #define OPDI_CU_ALL(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
         OPDI_CU_CASE(OPD_BOOL, bool, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+/* For complex dtypes. */
+#define OPDI_CU_COMPLEX(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASE(OPD_COMPLEX64, opdi_cu_c64, T, __VA_ARGS__) \
+        OPDI_CU_CASE(OPD_COMPLEX128, opdi_cu_c128, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 /* For all sizes of elements, for kernels that only move elements: T is uint8_t to uint64_t, or opdi_cu_16. */
 #define OPDI_CU_SIZES(dtype, T, ...) \
     switch (opd_dtype_size(dtype)) { \
@@ -255,13 +278,14 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     switch (dtype) { OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__) \
         default: return opdi_cu_no_dtype(dtype); }
 
-/* The type in which sums of T are computed: float for float and 16-bit floats, double, or int64_t for integers and
-   bool. */
+/* The type in which sums of T are computed: float for float and 16-bit floats, double, int64_t for integers and bool,
+   or complex128. */
 template <typename T> struct opdi_cu_acc_of { typedef int64_t type; };
 template <> struct opdi_cu_acc_of<float> { typedef float type; };
 template <> struct opdi_cu_acc_of<double> { typedef double type; };
 template <> struct opdi_cu_acc_of<opdi_cu_f16> { typedef float type; };
 template <> struct opdi_cu_acc_of<opdi_cu_bf16> { typedef float type; };
+template <typename P> struct opdi_cu_acc_of<opdi_cu_pair_of<P> > { typedef opdi_cu_c128 type; };
 template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
 
 /* Converts a number to type C: 16-bit floats by way of float; to bool, by comparing with 0. */

@@ -656,8 +656,10 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
                           0, f);
 }
 static int opdi_cu_copy_part(const opd_pointwise *p);
+static int opdi_cu_complex_part(const opd_pointwise *p);
 static int opdi_cu_pointwise_one(const opd_pointwise *p) {
     if (p->formula == OPD_FORMULA_copy) { return opdi_cu_copy_part(p); }
+    if (p->compute == OPD_COMPLEX128) { return opdi_cu_complex_part(p); }
     return p->compute == OPD_FLOAT32 ? opdi_cu_pointwise_part<float>(p)
         : p->compute == OPD_FLOAT64 ? opdi_cu_pointwise_part<double>(p) : opdi_cu_pointwise_part<int64_t>(p);
 }

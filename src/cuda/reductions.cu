@@ -161,6 +161,11 @@ template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtyp
     }
 }
 
+__device__ __forceinline__ void opdi_cu_put(void *p, int dtype, int64_t i, opdi_cu_c128 v) {
+    if (dtype == OPD_COMPLEX64) { static_cast<opdi_cu_c64 *>(p)[i] = v; }
+    else { static_cast<opdi_cu_c128 *>(p)[i] = v; }
+}
+
 /* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these are all threads of
    the block along x, and only the first warp gets the result.  Otherwise, each thread gets it.  `scratch` has space for
    32 states. */
@@ -248,9 +253,13 @@ template <class C_, class MAP> struct opdi_cu_fold_sums {
     __device__ __forceinline__ void join(State &s, const State &with) const { s.v = opdi_cu_plus(s.v, with.v); }
     __device__ void store(const State &s, const opdi_cu_results &out) const {
         C v = s.v;
-        if (how.kind == OPDI_CU_MEAN) { v = v / (C)how.n; }
-        if (how.kind == OPDI_CU_ROOT) { v = (C)sqrt((double)v); }
-        if (how.kind == OPDI_CU_ROOT_P) { v = (C)pow((double)v, 1.0 / how.p); }
+        if constexpr (std::is_same<C, opdi_cu_c128>::value) {
+            if (how.kind == OPDI_CU_MEAN) { v = C(v.re / (double)how.n, v.im / (double)how.n); }
+        } else {
+            if (how.kind == OPDI_CU_MEAN) { v = v / (C)how.n; }
+            if (how.kind == OPDI_CU_ROOT) { v = (C)sqrt((double)v); }
+            if (how.kind == OPDI_CU_ROOT_P) { v = (C)pow((double)v, 1.0 / how.p); }
+        }
         opdi_cu_put(out.data[0], out.dtype[0], out.at[0], v);
     }
 };
@@ -814,8 +823,8 @@ template <class T, class F> static int opdi_cu_reduce_launch(opdi_cu_reduction *
     return opdi_cu_launch(opdi_cu_reduce_chunks<F>, opdi_cu_grid_rows(opdi_cu_ceil(r->outer, block.x)), block,
                           block.x * (block.y / 2) * sizeof(S), *r, f);
 }
-/* The kinds of dtypes that a fold supports: floating, integers, or both.  Other dtypes have been converted before. */
-enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3 };
+/* The kinds of dtypes that a fold supports: floating, integers, complex.  Other dtypes have been converted before. */
+enum { OPDI_CU_F = 1, OPDI_CU_I = 2, OPDI_CU_FI = 3, OPDI_CU_C = 4, OPDI_CU_FIC = 7 };
 template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(opdi_cu_reduction *r, opdi_cu_fold how) {
     const bool integers = opd_dtype_is_integral((opd_scalar_type)r->dtype, true);
     if constexpr ((KINDS & OPDI_CU_I) != 0) {
@@ -829,6 +838,11 @@ template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(o
             case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_halves>(r, f); }
             default: break;
         }
+    }
+    if constexpr ((KINDS & OPDI_CU_C) != 0) {
+        const F<opdi_cu_c128> f = {how};
+        if (r->dtype == OPD_COMPLEX64) { return opdi_cu_reduce_launch<opdi_cu_c64>(r, f); }
+        if (r->dtype == OPD_COMPLEX128) { return opdi_cu_reduce_launch<opdi_cu_c128>(r, f); }
     }
     return opdi_cu_no_dtype((opd_scalar_type)r->dtype);
 }
@@ -858,8 +872,10 @@ static opdi_cu_fold opdi_cu_fold_make(int kind, int flag = 0, double p = 0) {
     return how;
 }
 /* Converts x for a fold whose result has dtype `dtype`: for bool, to bool; for an integer result, floats become int64;
-   for a floating result, integers become floats.  Returns NULL and sets an error if it fails. */
+   for a floating result, integers become floats; between real and complex numbers, to dtype.  Returns NULL and sets an
+   error if it fails. */
 static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
+    if (x && (opd_dtype_is_complex(dtype) || opd_dtype_is_complex(opd_dtype(x)))) { return opd_to_dtype(x, dtype); }
     if (dtype == OPD_BOOL) { return opd_to_dtype(x, OPD_BOOL); }
     const bool whole = x && opd_dtype_is_integral(opd_dtype(x), true);
     if (opd_dtype_is_integral(dtype, true)) { return whole ? x : opd_to_dtype(x, OPD_INT64); }
@@ -869,7 +885,7 @@ static opd_tensor *opdi_cu_reduce_input(opd_tensor *x, opd_scalar_type dtype) {
 
 //== sum, nansum, mean, prod ===========================================================================================
 
-template <template <class> class F, int KINDS = OPDI_CU_FI>
+template <template <class> class F, int KINDS = OPDI_CU_FIC>
 static int opdi_cu_sum_of(opd_call *call, opd_ints dims, int kind) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     if (opd_results_from_fake(call)) { return -1; }
@@ -907,12 +923,13 @@ static int opdi_cu_trace(opd_call *call) {
     n = opd_size(x, 0) < opd_size(x, 1) ? opd_size(x, 0) : opd_size(x, 1);
     stride = opd_strides(x)[0] + opd_strides(x)[1];
     x = opd_tensor_view(x, &n, &stride, 1, opd_tensor_offset(x));
-    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FIC>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
 }
 
 //== var, std ==========================================================================================================
 
 static int opdi_cu_var_of(opd_call *call, int kind) {
+    if (opd_dtype_is_complex(opd_dtype(opd_arg_tensor(call, 0)))) { return opd_cpu_fallback(call); }
     opd_tensor *x = opd_arg_tensor(call, 0);
     const opd_value c = opd_call_args(call)[2];
     const double correction = c.tag == OPD_TAG_NONE ? 1.0 : c.tag == OPD_TAG_FLOAT ? c.u.d : (double)c.u.i;
@@ -971,8 +988,10 @@ static int opdi_cu_aminmax(opd_call *call) {
 /* Counts the elements that are not 0.  kind 0: the result is their number; 1: whether there are any; 2: whether all
    elements are not 0.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
-    return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
+    if (opd_dtype_is_complex(opd_dtype(x))) { x = opd_ne_Scalar(x, opd_value_int(0)); }
+    return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, opdi_cu_result(call, 0), NULL,
                                                     opdi_cu_fold_make(kind), false);
 }
 static uint64_t opdi_cu_dims_of(opd_call *call, int i) {
@@ -1007,13 +1026,13 @@ static bool opdi_cu_is_complex(opd_call *call, int i) {
     return opd_dtype_is_complex(opd_dtype(opd_arg_tensor(call, i)));
 }
 static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
-    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *x = opd_arg_tensor(call, 0), *y;
     const opd_value v = opd_call_args(call)[1];
     const double p = v.tag == OPD_TAG_NONE ? 2.0 : v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i;
     const uint64_t mask = opdi_cu_dims_mask(dims, opd_ndim(x));
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
+    if (opd_dtype_is_complex(opd_dtype(x))) { x = opd_abs(x); }
     x = opdi_cu_reduce_input(x, opd_dtype(y));
     if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, y, NULL, opdi_cu_fold_make(0), false); }
     if (p == 1 || p == 2) {

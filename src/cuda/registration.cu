@@ -113,6 +113,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.gather = opdi_cu_gather_set;
     d.blocks = opdi_cu_blocks;
     d.convert = opdi_cu_stored_convert;
+    d.complex_formulas = true;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     opdi_cu_own_register();
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {

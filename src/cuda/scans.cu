@@ -209,7 +209,8 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
 }
 /* Scans along the dim that argument 1 names.  Writes result 0 and, if `two` is true, the indices as result 1.  Returns
    0, or -1 and sets an error. */
-template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
+template <template <class> class L, bool INTEGERS, bool PAIRS = false>
+static int opdi_cu_scan_of(opd_call *call, bool two) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *staging, *index_staging = NULL;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
     if (opd_results_from_fake(call)) { return -1; }
@@ -223,13 +224,16 @@ template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(op
 #define OPDI_CU_SCAN_RUN(T)                                                                                           \
     if (opdi_cu_scan_run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(staging),                                   \
                                    two ? opdi_cu_data<int64_t>(index_staging) : NULL)) { return -1; }
-    if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+    if (INTEGERS && opd_dtype_is_complex(opd_dtype(y))) {
+        if constexpr (PAIRS) { OPDI_CU_COMPLEX(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+        else { return opdi_cu_no_dtype(opd_dtype(y)); }
+    } else if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
     else { OPDI_CU_FLOATS(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
 #undef OPDI_CU_SCAN_RUN
     return opdi_cu_staging_store(y, staging) || (two && opdi_cu_staging_store(index, index_staging)) ? -1 : 0;
 }
-static int opdi_cu_cumsum(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_sum, true>(call, false); }
-static int opdi_cu_cumprod(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_prod, true>(call, false); }
+static int opdi_cu_cumsum(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_sum, true, true>(call, false); }
+static int opdi_cu_cumprod(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_prod, true, true>(call, false); }
 static int opdi_cu_logcumsumexp(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_exps, false>(call, false); }
 static int opdi_cu_cummax(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_max, true>(call, true); }
 static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_min, true>(call, true); }

@@ -138,6 +138,12 @@ typedef struct opdi_formula {
 /* Functions of a later file, for `run` of formulas. */
 OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const *ops, int nops);
 OPDI_INTERNAL bool opdi_bits_or_words_run(const opdi_formula *formula, opd_tensor *const *ops, int nops);
+/* Functions of complex_functions.typed.h. */
+OPDI_INTERNAL double opdi_complex_abs(opdi_complex x);
+OPDI_INTERNAL opdi_complex opdi_complex_div(opdi_complex x, opdi_complex y);
+OPDI_INTERNAL opdi_complex opdi_complex_log(opdi_complex x);
+OPDI_INTERNAL opdi_complex opdi_complex_sqrt(opdi_complex x);
+OPDI_INTERNAL opdi_complex opdi_complex_logaddexp(opdi_complex x, opdi_complex y);
 /* The pointwise formulas for complex numbers, see complex.c.  OPDI_COMPLEX_LOOPS(add) is the function that returns the
    loops of add; for a formula that is not listed here, it is NULL. */
 #define OPDI_COMPLEX_NAMES(X) \

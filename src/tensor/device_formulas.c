@@ -12,14 +12,13 @@ OPDI_INTERNAL const opdi_params opdi_no_params = {
 static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, opd_scalar_type common, int compute) {
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     uint64_t count[2] = {0, 0}, raw[2];
-    if (opd_dtype_is_complex(dtype)) {            /* only in copies */
-        float pair[2];
-        if (dtype == OPD_COMPLEX128) { memcpy(operand->f64, tensor->data, sizeof operand->f64); }
-        else {
-            memcpy(pair, tensor->data, sizeof pair);
-            operand->f64[0] = pair[0];
-            operand->f64[1] = pair[1];
+    if (opd_dtype_is_complex(dtype) || compute == OPDI_C128) {
+        const opdi_convert load = opdi_load_of(OPDI_C128, dtype);
+        if (!load) {
+            return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'", opd_dtype_name(dtype));
         }
+        load(operand->f64, tensor->data, 1);
+        for (int i = 0; i < 2 && common == OPD_COMPLEX64; i++) { operand->f64[i] = (double)(float)operand->f64[i]; }
         operand->i64 = opdi_f64_to_i64(operand->f64[0]);
         return 0;
     }
@@ -68,6 +67,7 @@ OPDI_INTERNAL int opdi_device_run(opd_tensor *const *ops, int nops, int formula,
     pointwise.compute = (opd_scalar_type)opdi_compute_dtype[compute];
     pointwise.zero = params->zero;
     memcpy(pointwise.f64, params->f64, sizeof pointwise.f64);
+    if (compute == OPDI_C128) { pointwise.f64[1] = params->imaginary[0]; }
     memcpy(pointwise.f32, params->f32, sizeof pointwise.f32);
     memcpy(pointwise.i64, params->i64, sizeof pointwise.i64);
     pointwise.linear = true;

@@ -56,6 +56,28 @@ TEST(attention_of_texts) {
     }
     CHECK_OK();
 }
+/* Two short texts, with all depths for which there are kernels of their own: each kernel keeps the texts apart. */
+TEST(attention_of_short_texts) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16};
+    static const int64_t depths[] = {1, 64, 65, 96, 128, 129, 256};
+    static const int32_t rows[] = {0, 3, 8}, keys[] = {0, 7, 9};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 21; k++) {
+        OPD_SCOPE {
+            const opd_scalar_type type = types[k % 3];
+            opd_tensor *in[3], *on[3], *const at = opd_tensor_from(rows, OPD_INTS(3), OPD_INT32), *const from = opd_tensor_from(keys, OPD_INTS(3), OPD_INT32);
+            for (int i = 0; i < 3; i++) {
+                in[i] = normal_of(OPD_INTS(i ? 9 : 8, i ? 1 : 3, depths[k / 3]), type);
+                on[i] = to_gpu(in[i]);
+            }
+            const opd_value none = opd_value_none();
+            (void)snprintf(what, sizeof what, "    short texts %d", k);
+            as_on_host(what, opd_varlen_attention(on[0], on[1], on[2], to_gpu(at), to_gpu(from), -1, -1, none),
+                       opd_varlen_attention(in[0], in[1], in[2], at, from, -1, -1, none), 4 * rounding(type));
+        }
+    }
+    CHECK_OK();
+}
 /* The host does not wait for offsets, so that a capture may have the call; second derivatives; float64. */
 TEST(attention_of_texts_in_other_mechanisms) {
     opd_capture *c = NULL;

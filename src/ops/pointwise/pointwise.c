@@ -512,33 +512,30 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_not_implemented(const opdi_formula *formula
     return opdi_dtype_fail(formula->what, dtype);
 }
 OPDI_COLD_BEGIN
-/* Runs a loop of complex numbers like opdi_pointwise_typed.  If a tensor is on another device, runs the operator on the
-   CPU (opd_cpu_fallback).  `fast` is a loop for contiguous numbers of dtype `common`, or NULL.  Returns 0, or -1 and
-   sets an error. */
-static int opdi_complex_run(opd_call *call, opdi_loop loop, opdi_loop fast, opd_tensor **ops, int nin,
-                            opd_scalar_type common, opd_scalar_type result, const opdi_params *params,
-                            bool contiguous) {
-    for (int i = 1; i <= nin; i++) {
-        if (ops[i]->backend != OPD_CPU && ops[i]->backend != OPD_META) { return opd_cpu_fallback(call); }
-    }
-    ops[0] = contiguous ? opdi_contiguous_result(call, ops + 1, nin, result)
-        : opdi_pointwise_result(call, ops + 1, nin, result);
-    if (!ops[0]) { return -1; }
-    if (!ops[0]->data || ops[0]->numel == 0) { return 0; }
-    if (!fast || !opdi_pairs_alike(ops, nin, common, result)) {
-        return opdi_iter_run(ops, nin + 1, 1, common, OPDI_C128, loop, params);
-    }
-    opdi_pairs_run(fast, ops, nin);
-    return 0;
-}
-/* Does the work of opdi_pointwise_typed for complex numbers, which are computed as complex128. */
+/* Does the work of opdi_pointwise_typed for complex numbers, which are computed as complex128.  If a tensor is on a
+   device whose backend has no complex formulas, runs the operator on the CPU (opd_cpu_fallback). */
 static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
                                   opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
     if (opdi_complex_left_out()) { return -1; }
     if (!formula->complex_loop) { return opdi_not_implemented(formula, common); }
     const opdi_loop loop = formula->complex_loop(OPD_DTYPE_NONE), fast = formula->complex_loop(common);
-    return opdi_complex_run(call, loop, fast, ops, nin, common, result, params,
-                            (formula->rule & OPDI_CONTIGUOUS_RESULT) != 0);
+    for (int i = 1; i <= nin; i++) {
+        if (ops[i]->backend == OPD_CPU || ops[i]->backend == OPD_META) { continue; }
+        const opdi_backend *const backend = opdi_backend_of(ops[i]->backend);
+        if (!backend || !backend->desc.complex_formulas || !backend->desc.pointwise) { return opd_cpu_fallback(call); }
+    }
+    ops[0] = formula->rule & OPDI_CONTIGUOUS_RESULT ? opdi_contiguous_result(call, ops + 1, nin, result)
+        : opdi_pointwise_result(call, ops + 1, nin, result);
+    if (!ops[0]) { return -1; }
+    if (!ops[0]->data || ops[0]->numel == 0) { return 0; }
+    if (ops[0]->backend != OPD_CPU) {
+        return opdi_device_run(ops, nin + 1, formula->number[0], common, OPDI_C128, params);
+    }
+    if (!fast || !opdi_pairs_alike(ops, nin, common, result)) {
+        return opdi_iter_run(ops, nin + 1, 1, common, OPDI_C128, loop, params);
+    }
+    opdi_pairs_run(fast, ops, nin);
+    return 0;
 }
 OPDI_COLD_END
 /* A pass over the words of contiguous tensors: see opdi_words_run. */
