@@ -12,24 +12,24 @@ import sys
 
 # The family, its functions, and how many bytes the README's first program may contain of it.
 FAMILIES = [
-    ('vmap', r'opdi_(rule|vmap|layer_call|front|back|batch(?!_(copy|wrap|again|clone))|batched)_\w+|opd_(vmap|batch)_\w+', 6500),
-    ('batching rules of operators', r'opdi_\w+_batch', 1700),
+    ('vmap', r'opdi_(rule|vmap|layer_call|front|back|batch(?!_(copy|wrap|again|clone))|batched)_\w+|opd_(vmap|batch)_\w+', 4400),
+    ('batching rules of operators', r'opdi_\w+_batch', 1500),
     ('forward mode', r'opdi_(jvp|forward|tangent)_\w+', 300),
-    ('recording of graphs', r'opdi_(trace|traced|tracer)_\w+|opd_graph_\w+', 600),
+    ('recording of graphs', r'opdi_(trace|traced|tracer)_\w+|opd_graph_\w+', 620),
     ('fake tensors', r'opdi_(fake|faked)_\w+', 500),
     ('anomaly mode', r'opdi_(anomaly|unwind|addresses|frames)\w*|opdi_trace_node', 300),
-    ('autocast', r'opdi_autocast_\w+|opd_autocast_\w+', 6000),
+    ('autocast', r'opdi_autocast_\w+|opd_autocast_\w+', 1400),
     ('vector math', r'opdi_vmath\w*|opdi_vtrig\w*|opdi_exp_loop\w*', 6700),
-    ('conversions of dtypes', r'opdi_cvt_\w+', 26500),
-    ('complex numbers', r'opdi_c(64|128)_\w+|opdi_complex_\w+|opdi_sum_c\w+', 15600),
+    ('conversions of dtypes', r'opdi_cvt_\w+', 25200),
+    ('complex numbers', r'opdi_c(64|128)_\w+|opdi_complex_\w+|opdi_sum_c\w+', 14700),
     ('views of complex numbers', r'opdi_(card|kept)_(view_as_(real|complex)|complex|stack|cat)', 0),
     ('loops over bits', r'opdi_bits_\w+|opdi_words_\w+', 0),
     ('lowerings of the compiler', r'opdi_(lower(?!_name)|nest|expr)_\w+', 0),
-    ('stored dtypes', r'opdi_stored_\w+', 6500),
-    ('schemas as text', r'opdi_(parse|lex|write|syntax|word|read_number)_?\w*', 3500),
-    ('names for errors', r'opdi_lean_(numbers|overloads|names\w*)', 7000),
-    ('scripts, files, compiler', r'opdi_(script|pickle|program|zip|json|c_text|c_helpers|builtin_fn)_\w*|opdi_builtins', 1000),
-    ('texts of tables', r'str1', 14700),
+    ('stored dtypes', r'opdi_stored_\w+', 5300),
+    ('schemas as text', r'opdi_(parse|lex|write|syntax|word|read_number)_?\w*', 2800),
+    ('names for errors', r'opdi_lean_(numbers|overloads|names\w*)', 6600),
+    ('scripts, files, compiler', r'opdi_(script|pickle|program|zip|json|c_text|c_helpers|builtin_fn)_\w*|opdi_builtins', 600),
+    ('texts of tables', r'str1', 13400),
 ]
 
 

@@ -466,7 +466,8 @@ typedef struct opdi_kept_hooks {
 
 /* The kernels in the table opdi_late: see src/dispatch/late_kernels.c. */
 enum { OPDI_LATE_FRONT, OPDI_LATE_BACK, OPDI_LATE_BATCHED, OPDI_LATE_POINTWISE, OPDI_LATE_SHIFT_DIM, OPDI_LATE_VIEW,
-    OPDI_LATE_DECOMPOSE, OPDI_LATE_FACTORY, OPDI_LATE_LOOP, OPDI_LATE_TRACER, OPDI_LATE_FAKE, OPDI_LATES };
+    OPDI_LATE_DECOMPOSE, OPDI_LATE_FACTORY, OPDI_LATE_LOOP, OPDI_LATE_UNFIT, OPDI_LATE_TRACER, OPDI_LATE_FAKE,
+    OPDI_LATES };
 
 //== observers =========================================================================================================
 

@@ -42,3 +42,5 @@ int opd_batch_view(opd_call *call) { return opdi_late_rule(call, OPDI_LATE_VIEW,
 int opd_batch_decompose(opd_call *call) { return opdi_late_rule(call, OPDI_LATE_DECOMPOSE, "opd_batch_decompose"); }
 int opd_batch_factory(opd_call *call) { return opdi_late_rule(call, OPDI_LATE_FACTORY, "opd_batch_factory"); }
 int opd_batch_loop(opd_call *call) { return opdi_late_rule(call, OPDI_LATE_LOOP, "opd_batch_loop"); }
+/* Runs an operator once for each example, because a batching rule cannot take its arguments: see opdi_rule_unfit. */
+OPDI_INTERNAL int opdi_batch_unfit(opd_call *call) { return opdi_late_rule(call, OPDI_LATE_UNFIT, "opdi_batch_unfit"); }

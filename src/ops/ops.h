@@ -220,29 +220,29 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
    double, int64.  I: int64.  DV: double, by a vector function.  V: float, double and int64, by vector
    functions. */
 #define OPDI_FORMULA_A(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, \
+        OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_F(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, \
+        OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_B(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_##name, NULL}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_##name, NULL}, \
+        OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_D(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, \
+        OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_DV(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_v##name, NULL}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_v##name, NULL}, \
+        OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_DI(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, \
+        OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_V(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_v##name, opdi_i64_v##name}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_v##name, opdi_i64_v##name}, \
+        OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_I(id, name, rule_, run_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", \
-        rule_, OPDI_NUMBER_RUN(name, name, run_)};
+    static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, \
+        OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER_RUN(name, name, run_)};
 /* A number as an operand without dims, which does not decide the dtype in type promotion (c10::scalar_to_tensor,
    wrapped). */
 typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; double c[2]; } u; } opdi_number;

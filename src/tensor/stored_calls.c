@@ -195,10 +195,14 @@ static int opdi_stored_number_rounded(const opdi_stored_change *change, opd_valu
         return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to %s without overflow",
                         opd_dtype_name(change->rounded));
     }
+    const opd_scalar_type wide = change->rounded == OPD_COMPLEX32 ? OPD_COMPLEX128
+        : opdi_stored_wider((int)change->rounded, false);
     opd_tensor *one = opd_full(opd_ints_of(&none, 0), *number, change->rounded);
-    one = one ? opd_to_dtype(one, opdi_stored_wider((int)change->rounded, false)) : NULL;
+    one = one ? opd_to_dtype(one, wide) : NULL;
     if (!one) { return -1; }
-    *number = opd_item(one);
+    *number = wide == OPD_INT64 ? opd_value_int(opd_item_i64(one))
+        : wide == OPD_COMPLEX128 && opd_data(one) ? opd_value_complex((const double *)opd_data(one))
+        : opd_value_double(opd_item_f64(one));
     return opd_ok() ? 0 : -1;
 }
 /* Fills change->args with the changed arguments of call.  Returns 0, or -1 and sets an error. */

@@ -109,12 +109,14 @@ static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
     return opdi_autocast_unsupported((int)device);
 }
 
+static void opdi_policies_reach(void);
 /* Begins an autocast region for one device, inside the regions that are already open.  On failure, sets an error and
    returns a region whose `open` is false. */
 opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache) {
     opdi_thread *thread = opdi_self();
     opd_autocast_region region;
     uint16_t number;
+    opdi_policies_reach();
     (void)opdi_visits_left(thread);
     opdi_autocast_state state = *opdi_autocast_here(thread);
     memset(&region, 0, sizeof region);
@@ -477,23 +479,42 @@ static int opdi_autocast_banned(opd_call *call) {
                     is_safe ? safe : "", is_safe ? " is safe to autocast." : "");
 }
 
-#define OPDI_POLICY(fn) {fn, NULL, NULL, 0, false, NULL, {OPDI_TEXT("by `autocast` of its opd_op_desc"), 0}, NULL, NULL}
-static opdi_kernel opdi_policies[OPDI_POLICIES] = {             /* indexed by policy */
-    OPDI_POLICY(NULL), OPDI_POLICY(opd_fallthrough), OPDI_POLICY(opdi_autocast_lower), OPDI_POLICY(opdi_autocast_fp32),
-    OPDI_POLICY(opdi_autocast_set_dtype), OPDI_POLICY(opdi_autocast_promote), OPDI_POLICY(opdi_autocast_banned),
-    OPDI_POLICY(opdi_autocast_append_dtype)};
+static const opd_kernel opdi_policies[OPDI_POLICIES] = {        /* indexed by policy */
+    NULL, opd_fallthrough, opdi_autocast_lower, opdi_autocast_fp32, opdi_autocast_set_dtype, opdi_autocast_promote,
+    opdi_autocast_banned, opdi_autocast_append_dtype};
+/* opdi_policies.  In a lean program it is NULL until opd_autocast_begin is called, so that a program without regions
+   does not contain the kernels. */
+#if defined(OPD_LEAN)
+static const opd_kernel *opdi_on_policies;
+#else
+static const opd_kernel *opdi_on_policies = opdi_policies;
+#endif
+static void opdi_policies_reach(void) { OPDI_PUBLISH(&opdi_on_policies, opdi_policies); }
 
 static int opdi_policy_on(opd_autocast policy, int device) {
     const int place = (int)policy;
     return device == OPD_CPU && place >> 4 ? place >> 4 : place & 15;
 }
+/* Returns the policy of a built-in operator for a device, from its descriptor. */
+static int opdi_policy_of(const opd_op *op, int device) {
+    const opdi_card *card = op->card;
+    return card && !card->base && opdi_autocast_default(device) != OPD_DTYPE_NONE
+        ? opdi_policy_on(card->desc.autocast, device) : 0;
+}
+/* The kernel of all operators whose descriptor has a policy. */
+static int opdi_policy_kernel(opd_call *call) {
+    const opd_kernel *const kernels = OPDI_ACQUIRE(&opdi_on_policies);
+    const int place = opdi_policy_of(call->op, opdi_autocast_device(call));
+    return kernels && place > OPD_AUTOCAST_KEEP ? kernels[place](call)
+        : opd_fail(OPD_ERROR_KERNEL, "%s: a program with OPD_LEAN must call opd_autocast_begin before it calls an "
+                   "operator at an autocast key", call->op->name);
+}
+static opdi_kernel opdi_by_policy = {
+    opdi_policy_kernel, NULL, NULL, 0, false, NULL, {OPDI_TEXT("by `autocast` of its opd_op_desc"), 0}, NULL, NULL};
 /* Returns the autocast kernel for a device, according to the policy in the operator's descriptor, or NULL if the
    operator has no policy. */
 OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
-    const opdi_card *card = op->card;
-    const int place = card && !card->base && opdi_autocast_default(device) != OPD_DTYPE_NONE
-        ? opdi_policy_on(card->desc.autocast, device) : 0;
-    return place > OPD_AUTOCAST_KEEP ? &opdi_policies[place] : NULL;
+    return opdi_policy_of(op, device) > OPD_AUTOCAST_KEEP ? &opdi_by_policy : NULL;
 }
 
 /* Registers the kernel of `policy` at the autocast key of `device`; if `device` is OPD_BACKEND_COUNT, at the autocast
@@ -511,7 +532,7 @@ int opd_autocast_register(opd_library *lib, const char *name, opd_backend device
         const int place = opdi_policy_on(policy, known);
         if (device != OPD_BACKEND_COUNT && (int)device != known) { continue; }
         if (place == OPD_AUTOCAST_FORGOTTEN || opdi_autocast_default(known) == OPD_DTYPE_NONE) { continue; }
-        if (opdi_impl_at(lib, qualified, OPDI_AUTOCAST_SLOT + known, opdi_policies[place].fn, NULL, NULL)) {
+        if (opdi_impl_at(lib, qualified, OPDI_AUTOCAST_SLOT + known, opdi_policies[place], NULL, NULL)) {
             opdi_library_undo(lib, before);
             return opdi_library_error(lib);
         }

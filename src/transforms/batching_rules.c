@@ -448,7 +448,7 @@ static int opdi_batch_first(opd_call *call, opd_value *rets) {
 }
 /* Handles sizes or dtypes that a rule does not support.  If they are invalid, calling the operator for one example
    reports the error; otherwise the operator runs example by example.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_batch_unfit(opd_call *call) {
+OPDI_INTERNAL int opdi_rule_unfit(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     const bool none = call->th->innermost.rule->size == 0;
     return (none ? opdi_batch_made(call, rets) : opdi_batch_first(call, rets)) ? -1 : opd_batch_loop(call);

@@ -170,8 +170,8 @@ OPDI_COLD_END
 
 /* Lets calls reach the kernels and rules of vmap: see src/dispatch/late_kernels.c. */
 OPDI_INTERNAL void opdi_vmap_reach(void) {
-    static const opd_kernel kernels[] = {         /* OPDI_LATE_FRONT to OPDI_LATE_LOOP */
+    static const opd_kernel kernels[] = {         /* OPDI_LATE_FRONT to OPDI_LATE_UNFIT */
         opdi_front_kernel, opdi_back_kernel, opdi_batched_kernel, opdi_rule_pointwise, opdi_rule_shift_dim,
-        opdi_rule_view, opdi_rule_decompose, opdi_rule_factory, opdi_rule_loop};
+        opdi_rule_view, opdi_rule_decompose, opdi_rule_factory, opdi_rule_loop, opdi_rule_unfit};
     opdi_late_fill(OPDI_LATE_FRONT, kernels, (int)(sizeof kernels / sizeof *kernels));
 }
