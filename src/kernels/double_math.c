@@ -150,6 +150,42 @@ OPDI_INTERNAL void opdi_vcos64_same(int64_t count, double *out, const double *a)
 #if defined(OPDI_NEON) && !defined(OPD_NO_OPERATORS)
 OPDI_VMATH64_PLAIN(exp, exp(x))
 static const opdi_vmath64_loop opdi_vmath64_exp[2] = {opdi_vmath64_plain_exp, opdi_exp_neon_f64};
+#elif defined(OPDI_X86)
+/* Returns e^x for |x| <= 708, with the bits of opdi_exp1_f64: 2^n is added to the exponent. */
+OPDI_ALWAYS double opdi_exp_normal1_f64(double x) {
+    const double t = OPDI_FMA(x, 1.4426950408889634, OPDI_MAGIC_F64), k = OPDI_MAGIC_F64 - t;
+    const double r = OPDI_FMA(k, 1.90821492927058770002e-10, OPDI_FMA(k, 0.69314718036912381649, x));
+    return opdi_double(opdi_bits64(OPDI_FMA(opdi_exp_series(r), r * r, r) + 1.0) + (opdi_bits64(t) << 52));
+}
+/* Are the absolute values of `count` numbers, a multiple of eight, at most 708? */
+OPDI_ALWAYS bool opdi_exp_all_normal_f64(int64_t count, const double *a) {
+    uint64_t beyond[8] = {0}, any = 0;
+    for (int64_t i = 0; i < count; i += 8) {
+        for (int k = 0; k < 8; k++) {
+            beyond[k] |= (opdi_bits64(a[i + k]) & 0x7fffffffffffffffu) + (0x7fffffffffffffffu - 0x4086200000000000u);
+        }
+    }
+    for (int k = 0; k < 8; k++) { any |= beyond[k]; }
+    return any >> 63 == 0;
+}
+OPDI_VMATH64_PLAIN(exp, exp(x))
+OPDI_VMATH64_LOOP(avx2, exp, OPDI_V_8_1, OPDI_AVX2)
+OPDI_VMATH64_LOOP(avx2, exp_normal, OPDI_V_8_1, OPDI_AVX2)
+OPDI_VMATH64_LOOP(avx512, exp, opdi_v8d, OPDI_AVX512)
+OPDI_VMATH64_LOOP(avx512, exp_normal, opdi_v8d, OPDI_AVX512)
+/* Define loops that compute e^x: in blocks without very large or small results by a shorter formula. */
+#define OPDI_EXP64_LOOP(at, target) \
+    target static void opdi_exp64_loop_##at(int64_t count, double *out, const double *a) { \
+        for (int64_t i = 0, rows; i < count; i += rows) { \
+            rows = OPDI_MIN(count - i, 128); \
+            if (opdi_exp_all_normal_f64(rows, a + i)) { opdi_vmath64_##at##_exp_normal(rows, out + i, a + i); } \
+            else { opdi_vmath64_##at##_exp(rows, out + i, a + i); } \
+        } \
+    }
+OPDI_EXP64_LOOP(avx2, OPDI_AVX2)
+OPDI_EXP64_LOOP(avx512, OPDI_AVX512)
+static const opdi_vmath64_loop opdi_vmath64_exp[3] = {
+    opdi_vmath64_plain_exp, opdi_exp64_loop_avx2, opdi_exp64_loop_avx512};
 #else
 OPDI_VMATH64(exp, exp(x))
 #endif

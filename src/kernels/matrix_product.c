@@ -364,6 +364,29 @@ OPDI_INTERNAL void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j
     if (!direct) { opdi_gemm_store(job, tile, job->i0 + i, job->j0 + j, part, count); }
 }
 
+/* Does the work of opdi_gemm_tile for whole tiles, from row i on and below row `end`.  Returns the first row that is
+   left.  In products of small depth, a tile takes little longer than finding the addresses of its rows. */
+static int64_t opdi_gemm_whole_tiles(const opdi_gemm_job *job, int64_t i, int64_t end, int64_t j, const void *panel,
+                                     int64_t ldb) {
+    const opdi_micro *const mk = &job->mk;
+    const int64_t size = (int64_t)job->size, line = job->rsc * size, row_step = (job->apack ? 1 : job->a.cs) * size;
+    const int64_t step = mk->mr * (job->apack ? job->kc * size : row_step), csa = job->apack ? mk->mr : job->a.rs;
+    const char *from = job->apack ? job->apack + i * job->kc * size
+        : (const char *)job->a.data + ((job->i0 + i) * job->a.cs + job->k0 * job->a.rs) * size;
+    char *to = job->c + ((job->i0 + i) * job->rsc + job->j0 + j) * size;
+    const void *rows[OPDI_MAX_MR];
+    for (; i + mk->mr <= end; i += mk->mr, from += step, to += mk->mr * line) {
+        for (int64_t row = 0; row < mk->mr; row++) {
+            rows[row] = from + row * row_step;
+            OPDI_PREFETCH(to + row * line);       /* hardware does not prefetch rows that are far apart */
+            OPDI_PREFETCH(to + row * line + 64);
+        }
+        if (job->b.at) { mk->run_at(job->kc, rows, csa, panel, job->b.at + job->k0, to, job->rsc, job->add); }
+        else { mk->run(job->kc, rows, csa, panel, ldb, to, job->rsc, job->add); }
+    }
+    return i;
+}
+
 /* Computes work items [begin, end) of ctx, an opdi_gemm_job.  An item is a group of mb x nb elements of the current
    block of C; items are numbered row by row. */
 static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
@@ -382,7 +405,9 @@ static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
                 ldb = job->b.rs;
                 second = (const char *)job->b.data + (job->k0 * ldb + job->j0 + j) * (int64_t)job->size;
             }
-            for (int64_t i = ib; i < ie; i += job->mk.mr) { opdi_gemm_tile(job, i, j, count, second, ldb); }
+            int64_t i = ib;
+            if (count == nr && job->csc == 1) { i = opdi_gemm_whole_tiles(job, i, ie, j, second, ldb); }
+            for (; i < ie; i += job->mk.mr) { opdi_gemm_tile(job, i, j, count, second, ldb); }
         }
     }
 }

@@ -131,13 +131,21 @@ OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
    of `sign` is 1.  It finds n and r with a = n * pi/2 + r in double, then evaluates the polynomial for the quadrant n +
    shift. */
 #define OPDI_TRIG_MAX 134217728.0f
-OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift, uint32_t sign) {
-    double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
-    double k = t - 6755399441055744.0;
+/* a * b + c for doubles, rounded once if `fused` is true, which takes less time, else twice, which gives the same bits
+   at every level. */
+#if defined(OPDI_PORTABLE)
+#define OPDI_TRIG_FMA(fused, a, b, c) ((void)(fused), (a) * (b) + (c))
+#else
+#define OPDI_TRIG_FMA(fused, a, b, c) ((fused) ? OPDI_FMA(a, b, c) : (a) * (b) + (c))
+#endif
+OPDI_ALWAYS float opdi_trig1(int lv, bool fused, float a, uint32_t shift, uint32_t sign) {
+    double x = (double)a, t = OPDI_ROUNDED(double, OPDI_TRIG_FMA(fused, x, 0.63661977236758134308, OPDI_MAGIC_F64));
+    double k = OPDI_MAGIC_F64 - t;
     uint64_t bits;
     memcpy(&bits, &t, sizeof bits);
     uint32_t count = (uint32_t)bits + shift;
-    float r = (float)((x - k * 1.57079631090164184570) - k * 1.58932547735281966916e-8), z = r * r;
+    const double rest = OPDI_TRIG_FMA(fused, k, 1.57079631090164184570, x);
+    float r = (float)OPDI_TRIG_FMA(fused, k, 1.58932547735281966916e-8, rest), z = r * r;
     float sum = OPDI_FMAF(lv, -0.000195164772f, z, 0.00833217241f);
     sum = OPDI_FMAF(lv, sum, z, -0.166666552f);
     sum = OPDI_FMAF(lv, sum, z * r, r);
@@ -148,9 +156,13 @@ OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift, uint32_t sign) {
     return opdi_float(opdi_bits(y) ^ (((count << 30) ^ sign) & 0x80000000u));
 }
 OPDI_ALWAYS float opdi_sin1(int lv, float a) {
-    return opdi_trig1(lv, opdi_float(opdi_bits(a) & 0x7fffffffu), 0u, opdi_bits(a));
+    return opdi_trig1(lv, false, opdi_float(opdi_bits(a) & 0x7fffffffu), 0u, opdi_bits(a));
 }
-OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, a, 1u, 0u); }
+OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, false, a, 1u, 0u); }
+OPDI_ALWAYS float opdi_sin_fused1(int lv, float a) {
+    return opdi_trig1(lv, lv > 0, opdi_float(opdi_bits(a) & 0x7fffffffu), 0u, opdi_bits(a));
+}
+OPDI_ALWAYS float opdi_cos_fused1(int lv, float a) { return opdi_trig1(lv, lv > 0, a, 1u, 0u); }
 
 /* Returns the normal distribution function Phi(a), for gelu: 1/2 + x * P(x^2) / Q(x^2), where x is a limited to [-5.6,
    5.6].  The absolute error is at most 2e-7. */
@@ -173,24 +185,26 @@ OPDI_ALWAYS float opdi_gelu1(int lv, float a) { return a * opdi_phi1(lv, a); }
 OPDI_ALWAYS float opdi_silu1(int lv, float a) { return a * opdi_sigmoid1(lv, a); }
 
 /* Returns tan(a).  Finds n and r with a = n * pi/2 + r in double; the result is tan(r), or -1 / tan(r) if n is odd. */
-OPDI_ALWAYS float opdi_tan1(int lv, float a) {
-    double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
-    double k = t - 6755399441055744.0;
+OPDI_ALWAYS float opdi_tan_of(bool fused, float a) {
+    double x = (double)a, t = OPDI_ROUNDED(double, OPDI_TRIG_FMA(fused, x, 0.63661977236758134308, OPDI_MAGIC_F64));
+    double k = OPDI_MAGIC_F64 - t;
     uint64_t bits;
-    (void)lv;
     memcpy(&bits, &t, sizeof bits);
     const uint32_t odd = (uint32_t)bits & 1u;
-    const double r = (x - k * 1.57079631090164184570) - k * 1.58932547735281966916e-8, z = r * r;
-    double p = 0.0017914672010024635 * z - 4.42024166083553499e-6;
-    p = p * z + 0.00442875607666278028;
-    p = p * z + 0.00860793261604007003;
-    p = p * z + 0.0219109335317343739;
-    p = p * z + 0.0539649923336653721;
-    p = p * z + 0.133333430200397371;
-    p = p * z + 0.333333332865134876;
-    const float y = (float)(p * (z * r) + r);
+    const double rest = OPDI_TRIG_FMA(fused, k, 1.57079631090164184570, x);
+    const double r = OPDI_TRIG_FMA(fused, k, 1.58932547735281966916e-8, rest), z = r * r;
+    double p = OPDI_TRIG_FMA(fused, 0.0017914672010024635, z, -4.42024166083553499e-6);
+    p = OPDI_TRIG_FMA(fused, p, z, 0.00442875607666278028);
+    p = OPDI_TRIG_FMA(fused, p, z, 0.00860793261604007003);
+    p = OPDI_TRIG_FMA(fused, p, z, 0.0219109335317343739);
+    p = OPDI_TRIG_FMA(fused, p, z, 0.0539649923336653721);
+    p = OPDI_TRIG_FMA(fused, p, z, 0.133333430200397371);
+    p = OPDI_TRIG_FMA(fused, p, z, 0.333333332865134876);
+    const float y = (float)OPDI_TRIG_FMA(fused, p, z * r, r);
     return opdi_select_f32(a == 0.0f, a, opdi_select_f32(odd != 0, -1.0f / opdi_select_f32(odd != 0, y, 1.0f), y));
 }
+OPDI_ALWAYS float opdi_tan1(int lv, float a) { return opdi_tan_of(lv > 2, a); }
+OPDI_ALWAYS float opdi_tan_fused1(int lv, float a) { return opdi_tan_of(lv > 0, a); }
 /* Returns atan(a).  For x = |a| <= 1, atan(x) = x + x^3 * P(x^2); for x > 1, atan(x) = pi/2 - atan(1/x). */
 OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     const uint32_t sign = opdi_bits(a) & 0x80000000u;
@@ -314,15 +328,59 @@ static void opdi_vtrig(const opdi_vmath_loop *loops, float (*again)(float), int6
 OPDI_VMATH(log_normal)
 OPDI_VMATH(sin)
 OPDI_VMATH(cos)
+#if defined(OPDI_X86)
+/* For each eighth of [sqrt(1/2), sqrt(2)), which is a range of bits, a number near the reciprocal of its middle, and
+   minus the logarithm of this number, a multiple of 2^-16 within 3e-10.  In the two eighths beside the one with 1, the
+   middle is nearer to 1, so that rounding r costs less. */
+static const float opdi_log_inverses[8] __attribute__((aligned(32))) = {
+    1.35295606f, 1.24604023f, 1.15763319f, 1.06408846f, 1.0f, 0.933725297f, 0.815242708f, 0.738908052f};
+static const float opdi_log_middles[8] __attribute__((aligned(32))) = {
+    -0.30229187f, -0.219970703f, -0.146377563f, -0.0621185303f, 0.0f, 0.068572998f, 0.204269409f, 0.302581787f};
+/* Sets each lane to the number of the table `from` that has the index of the last three bits of `index`. */
+#define OPDI_ASM_PICK(to, index, from) __asm__("vpermps {%2, %1, %0|%0, %1, %2}" : "=x"(to) : "x"(index), "x"(from))
+/* Sets out[i] to log(a[i]) for i < count, a multiple of 8, where a[i] is positive, finite and not denormal; out may be
+   a.  For a = m * 2^e, it is e * ln(2) + log(c) + log(1 + r), where 1 + r = m / c for a number c near the middle of m's
+   eighth.  As |r| <= 0.088, the polynomial has half as many terms as in opdi_log_core.  The results have other bits. */
+OPDI_AVX2 static void opdi_log_loop_avx2(int64_t count, float *out, const float *a) {
+    const OPDI_V_4_1 zeros = {0}, inverses = *(const OPDI_V_4_1 *)(const void *)opdi_log_inverses;
+    const OPDI_V_4_1 middles = *(const OPDI_V_4_1 *)(const void *)opdi_log_middles;
+    for (int64_t i = 0; i < count; i += 8) {
+        const opdi_v8u word = *(const opdi_v8u *)(const void *)(a + i), bits = word - 0x3f3504f3u;
+        const opdi_v8u whole = bits & 0xff800000u, eighth = bits >> 20;
+        OPDI_V_4_1 e, r = zeros - 1.0f, high, p = zeros - 0.168337867f, q = zeros + 0.201361775f;
+        OPDI_ASM_FLOATS(e, whole);                /* e * 2^23 */
+        OPDI_ASM_PICK(high, eighth, inverses);
+        OPDI_ASM_FMA("ps", r, high, (OPDI_V_4_1)(word - whole));
+        OPDI_ASM_PICK(high, eighth, middles);
+        OPDI_ASM_FMA("ps", high, e, zeros + 0.693359375f / 8388608.0f);
+        OPDI_ASM_FMA("ps", q, p, r);
+        p = zeros - 0.249994099f;
+        OPDI_ASM_FMA("ps", p, q, r);
+        q = zeros + 0.33333075f;
+        OPDI_ASM_FMA("ps", q, p, r);
+        p = zeros - 0.5f;
+        OPDI_ASM_FMA("ps", p, q, r);
+        e *= -2.12194442e-4f / 8388608.0f;
+        OPDI_ASM_FMA("ps", e, p, r * r);
+        *(OPDI_V_4_1 *)(void *)(out + i) = high + (r + e);
+    }
+}
+static const opdi_vmath_loop opdi_vmath_log[3] = {
+    opdi_vmath_plain_log_normal, opdi_log_loop_avx2, opdi_vmath_avx512_log_normal};
+#endif
 /* Computes logarithms.  Elements for which opdi_log_normal1 is no logarithm are computed again. */
 OPDI_INTERNAL void opdi_vlog(int64_t count, float *out, const float *a) {
+    const opdi_vmath_loop *loops = opdi_vmath_log_normal;
     float copy[256];
     uint32_t masks[64];
+#if defined(OPDI_X86)
+    if (!opd_same_bits()) { loops = opdi_vmath_log; }
+#endif
     for (int k = 0; k < 64; k++) { masks[k] = 0xffffffffu; }
     for (int64_t i = 0; i < count; i += 256) {
         const int64_t rows = OPDI_MIN(count - i, 256);
         const float *const x = opdi_vmath_part(rows, copy, out, a, i);
-        opdi_vmath(opdi_vmath_log_normal, rows, out + i, x);
+        opdi_vmath(loops, rows, out + i, x);
         if (opdi_vmath_most((rows + 63) & ~(int64_t)63, x, masks, 0x00800000u) < 0x7f000000u) { continue; }
         for (int64_t k = 0; k < rows; k++) {
             const bool tiny = opdi_bits(x[k]) - 1u < 0x007fffffu;
@@ -348,8 +406,38 @@ OPDI_INTERNAL void opdi_vcos_same(int64_t count, float *out, const float *a) {
 #if defined(OPDI_NEON)
 OPDI_VMATH_LOOP(plain, exp, 0, opdi_vmath_step, )
 static const opdi_vmath_loop opdi_vmath_exp[2] = {opdi_vmath_plain_exp, opdi_exp_neon_f32};
+#elif defined(OPDI_X86)
+/* Returns e^x for |x| <= 87, with the bits of opdi_exp1: 2^n is added to the exponent. */
+OPDI_ALWAYS float opdi_exp_normal1(int lv, float x) {
+    const float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
+    const float r = OPDI_FMAF(lv, k, 2.12194442e-4f, OPDI_FMAF(lv, k, -0.693359375f, x));
+    return opdi_float(opdi_bits(opdi_exp_near(lv, r)) + (opdi_bits(t) << 23));
+}
+/* Are the absolute values of `count` numbers, a multiple of 16, at most 87? */
+OPDI_ALWAYS bool opdi_exp_all_normal(int64_t count, const float *a) {
+    uint32_t beyond[16] = {0}, any = 0;
+    for (int64_t i = 0; i < count; i += 16) {
+        for (int k = 0; k < 16; k++) {
+            beyond[k] |= (opdi_bits(a[i + k]) & 0x7fffffffu) + (0x7fffffffu - 0x42ae0000u);
+        }
+    }
+    for (int k = 0; k < 16; k++) { any |= beyond[k]; }
+    return any >> 31 == 0;
+}
+OPDI_VMATH_LOOP(plain, exp, 0, opdi_vmath_step, )
+OPDI_VMATH_LOOP(avx2, exp, 1, OPDI_V_4_1, OPDI_AVX2)
+OPDI_VMATH_LOOP(avx2, exp_normal, 1, OPDI_V_4_1, OPDI_AVX2)
+/* Computes e^x: in blocks without very large or small results by a shorter formula. */
+OPDI_AVX2 static void opdi_exp_loop_avx2(int64_t count, float *out, const float *a) {
+    for (int64_t i = 0, rows; i < count; i += rows) {
+        rows = OPDI_MIN(count - i, 128);
+        if (opdi_exp_all_normal(rows, a + i)) { opdi_vmath_avx2_exp_normal(rows, out + i, a + i); }
+        else { opdi_vmath_avx2_exp(rows, out + i, a + i); }
+    }
+}
+static const opdi_vmath_loop opdi_vmath_exp[3] = {opdi_vmath_plain_exp, opdi_exp_loop_avx2, opdi_exp_loop_exp};
 #else
-OPDI_VMATH_EXP(exp)
+OPDI_VMATH(exp)
 #endif
 OPDI_VMATH_EXP(exp2)
 OPDI_VMATH_EXP(sigmoid)
@@ -364,6 +452,9 @@ OPDI_VMATH(tanh)
 OPDI_VMATH(erf)
 OPDI_VMATH(erfc)
 OPDI_VMATH(tan)
+OPDI_VMATH(sin_fused)
+OPDI_VMATH(cos_fused)
+OPDI_VMATH(tan_fused)
 OPDI_VMATH(atan)
 OPDI_INTERNAL void opdi_vexp(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_exp, count, out, a); }
 OPDI_INTERNAL void opdi_vexp2(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_exp2, count, out, a); }
@@ -388,13 +479,13 @@ OPDI_INTERNAL void opdi_verf(int64_t count, float *out, const float *a) { opdi_v
 OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_erfc, count, out, a); }
 OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(opdi_vmath_atan, count, out, a); }
 OPDI_INTERNAL void opdi_vsin(int64_t count, float *out, const float *a) {
-    opdi_vtrig(opdi_vmath_sin, sinf, count, out, a);
+    opdi_vtrig(opd_same_bits() ? opdi_vmath_sin : opdi_vmath_sin_fused, sinf, count, out, a);
 }
 OPDI_INTERNAL void opdi_vcos(int64_t count, float *out, const float *a) {
-    opdi_vtrig(opdi_vmath_cos, cosf, count, out, a);
+    opdi_vtrig(opd_same_bits() ? opdi_vmath_cos : opdi_vmath_cos_fused, cosf, count, out, a);
 }
 OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) {
-    opdi_vtrig(opdi_vmath_tan, tanf, count, out, a);
+    opdi_vtrig(opd_same_bits() ? opdi_vmath_tan : opdi_vmath_tan_fused, tanf, count, out, a);
 }
 #endif
 

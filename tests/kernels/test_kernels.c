@@ -91,7 +91,8 @@ TEST(kernels_vector_math_at_its_worst) {
         uint32_t at;
         double bound;
     } t[] = {
-        {"exp", opdi_vexp, exp, 0xc0bb638du, 1.1}, {"log", opdi_vlog, log, 0x3fb42c5du, 1.1}, {"tanh",
+        {"exp", opdi_vexp, exp, 0xc0bb638du, 1.1}, {"log", opdi_vlog, log, 0x3fb42c5du, 1.1}, {"log", opdi_vlog, log,
+        0x3f74779du, 1.1}, {"log", opdi_vlog, log, 0x3f883333u, 1.1}, {"tanh",
         opdi_vtanh, tanh, 0x3c7f52fbu, 2.6}, {"erf", opdi_verf, erf, 0x3f720f3bu, 1.3}, {"erfc", opdi_verfc,
         erfc, 0x40f760d9u, 4.5}, {"sigmoid", opdi_vsigmoid, kn_sigmoid, 0xc085088du, 2.5}, {"log2",
         opdi_vlog2, log2, 0x3fb33b97u, 1.9}, {"log10", opdi_vlog10, log10, 0x3faa1152u, 2.0}, {"atan",
@@ -321,6 +322,53 @@ TEST(kernels_vector_math_beside_large_elements) {
     opdi_vexp64(48, x64, x64);
     CHECK(memcmp(x64, y64, sizeof y64) == 0);
     for (int i = 0; i < 48; i++) { CHECK(x[i] == y[i] || isnan(y[i])); }
+}
+
+/* A block with a very large or a very small element is computed by another formula.  The other elements keep their
+   bits. */
+TEST(kernels_exp_in_blocks) {
+    static const double places[] = {86.9, -86.9, 87.1, -87.4, 0, 1e-30, -103.9, -0.0};
+    static const double twice_places[] = {707.9, -707.9, 708.1, -708.5, 0, 1e-300, -745.0, -0.0};
+    float x[304], y[304], z[304];
+    double a[304], b[304], c[304];
+    for (int i = 0; i < 304; i++) {
+        x[i] = i % 9 == 0 ? (float)places[i / 9 % 2] : (float)sin(i) * 80.0f;
+        a[i] = i % 9 == 0 ? twice_places[i / 9 % 2] : sin(i) * 700;
+    }
+    opdi_vexp(304, y, x);
+    opdi_vexp64(304, b, a);
+    for (int k = 0; k < 8; k++) {
+        const double want = exp((double)(float)places[k]);
+        for (int i = 5; i < 304; i += 64) {
+            x[i] = (float)places[k];
+            a[i] = twice_places[k];
+        }
+        opdi_vexp(304, z, x);
+        opdi_vexp64(304, c, a);
+        for (int i = 0; i < 304; i++) {
+            CHECK(i % 64 == 5 || (opdi_bits(y[i]) == opdi_bits(z[i]) && memcmp(&b[i], &c[i], sizeof c[i]) == 0));
+            CHECK(i % 64 != 5 || fabs((double)z[i] - want) <= 1.2e-7 * want + 1.5e-45);
+        }
+        memcpy(z, x, sizeof z);
+        opdi_vexp(304, z, z);                     /* in place */
+        for (int i = 0; i < 304; i++) { CHECK(i % 64 == 5 || opdi_bits(y[i]) == opdi_bits(z[i])); }
+    }
+}
+/* In the mode of same bits, functions have the bits of every level, and not those of faster formulas. */
+TEST(kernels_same_bits_of_functions) {
+    float x[256], y[256], z[256];
+    const bool was = opd_same_bits_set(true);
+    for (int i = 0; i < 256; i++) { x[i] = 0.01f + (float)i * (float)i * 0.01f; }
+    opdi_vlog(256, y, x);
+    opdi_vlog_same(256, z, x);
+    CHECK(memcmp(y, z, sizeof y) == 0);
+    opdi_vsin(256, y, x);
+    opdi_vsin_same(256, z, x);
+    CHECK(memcmp(y, z, sizeof y) == 0);
+    opdi_vcos(256, y, x);
+    opdi_vcos_same(256, z, x);
+    CHECK(memcmp(y, z, sizeof y) == 0);
+    (void)opd_same_bits_set(was);
 }
 
 /* exp and sigmoid in double, compared with the C library (exact within 1 ulp), at a few hundred thousand places and

@@ -279,32 +279,38 @@ static void opdi_shift_fill(opdi_shift_task *task) {
     const opdi_conv *conv = &task->shift->conv;
     opdi_parallel_for(task->count * conv->cg, 65536 / (conv->h * conv->w) + 1, opdi_shift_fill_range, task);
 }
-/* Writes y for images first .. first + count - 1 from the columns `col` of the product, and adds the bias.  Skips
-   the unused columns. */
-static void opdi_shift_store(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, const char *col) {
+/* Returns how many rows of a chunk of images are multiplied together.  Their results stay in the cache until they are
+   stored: they have at most 512 KiB, but at least 1,024 columns.  Whole tiles have 16 columns, or 32. */
+static int64_t opdi_shift_together(const opdi_shift *shift) {
+    const int64_t columns = OPDI_MAX(1024, ((int64_t)512 << 10) / (shift->conv.og * (int64_t)shift->conv.size));
+    return OPDI_MIN(opdi_round_up((columns - 1) / shift->wide + 1, 32), shift->chunk * shift->high);
+}
+/* Writes to y rows line .. line + lines - 1 of a chunk of images that begins with image `first`, from the columns `col`
+   of the product, and adds the bias.  Skips the unused rows and columns. */
+static void opdi_shift_store(const opdi_shift *shift, int64_t group, int64_t first, int64_t line, int64_t lines,
+                             const char *col) {
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size;
     int64_t j;
-    for (int64_t batch = 0; batch < count; batch++) {
-        for (int64_t o = 0; o < conv->og; o++) {
-            const double add = shift->bias ? opdi_number_at(conv->size, shift->bias, group * conv->og + o) : 0;
-            for (int64_t i = 0; i < conv->oh; i++) {
-                const void *from = col + (o * shift->cols + (batch * shift->high + i) * shift->wide) * size;
-                void *to = shift->output + (((first + batch) * conv->oc + group * conv->og + o) * conv->oh + i) *
-                    conv->ow * size;
-                if (size == 4) {
-                    const float *at = (const float *)from, f = (float)add;
-                    float *there = (float *)to;
-                    for (j = 0; j + 4 <= conv->ow; j += 4) {
-                        OPDI_IVDEP
-                        for (int lane = 0; lane < 4; lane++) { there[j + lane] = at[j + lane] + f; }
-                    }
-                    for (; j < conv->ow; j++) { there[j] = at[j] + f; }
-                } else {
-                    const double *at = (const double *)from;
-                    double *there = (double *)to;
-                    for (j = 0; j < conv->ow; j++) { there[j] = at[j] + add; }
+    for (int64_t o = 0; o < conv->og; o++) {
+        const double add = shift->bias ? opdi_number_at(conv->size, shift->bias, group * conv->og + o) : 0;
+        for (int64_t i = line; i < line + lines; i++, col += shift->wide * size) {
+            const int64_t plane = (first + i / shift->high) * conv->oc + group * conv->og + o, row = i % shift->high;
+            const void *const from = col;
+            void *const to = shift->output + (plane * conv->oh + row) * conv->ow * size;
+            if (row >= conv->oh) { continue; }
+            if (size == 4) {
+                const float *at = (const float *)from, f = (float)add;
+                float *there = (float *)to;
+                for (j = 0; j + 16 <= conv->ow; j += 16) {
+                    OPDI_IVDEP
+                    for (int lane = 0; lane < 16; lane++) { there[j + lane] = at[j + lane] + f; }
                 }
+                for (; j < conv->ow; j++) { there[j] = at[j] + f; }
+            } else {
+                const double *at = (const double *)from;
+                double *there = (double *)to;
+                for (j = 0; j < conv->ow; j++) { there[j] = at[j] + add; }
             }
         }
     }
@@ -316,7 +322,8 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw,
-        pads = opdi_shift_bytes(shift), all = pads + conv->og * shift->cols * size;
+        pads = opdi_shift_bytes(shift), together = opdi_shift_together(shift),
+        all = pads + conv->og * together * shift->wide * size;
     const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     char *pad = opdi_scratch_alloc((size_t)all);
     if (!pad) {
@@ -332,17 +339,21 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
             side = opdi_gemm_in_of(NULL, dtype, 0, 0);
         opdi_shift_source source = {shift, pad};
         other.exact = side.exact = conv->exact;
-        side.data = pad;
         side.pack = opdi_shift_pack;
         side.ctx = &source;
         side.at = shift->at;
         opdi_shift_task task = {shift, group, first, count, 0, pad, NULL, NULL, 0};
         opdi_shift_fill(&task);
-        if (opdi_gemm(conv->size, conv->og, count * shift->high * shift->wide, depth, &other, &side, 0, col,
-                      shift->cols, 1) != 0) {
-            OPDI_STORE(&shift->failed, 1);
+        for (int64_t line = 0, lines; line < count * shift->high; line += lines) {
+            lines = OPDI_MIN(together, count * shift->high - line);
+            side.data = source.pad = pad + line * shift->wide * size;
+            if (opdi_gemm(conv->size, conv->og, lines * shift->wide, depth, &other, &side, 0, col, lines * shift->wide,
+                          1) != 0) {
+                OPDI_STORE(&shift->failed, 1);
+                break;
+            }
+            opdi_shift_store(shift, group, first, line, lines, col);
         }
-        else { opdi_shift_store(shift, group, first, count, col); }
     }
     opdi_scratch_free(pad, (size_t)all);
 }
@@ -352,11 +363,12 @@ static int opdi_shift_forward(opdi_shift *shift, const void *x, const void *weig
     shift->bias = (const char *)bias;
     shift->output = (char *)y;
     const opdi_conv *const conv = &shift->conv;
-    const int64_t all = opdi_shift_bytes(shift) + conv->og * shift->cols * (int64_t)conv->size;
+    const int64_t columns = opdi_shift_together(shift) * shift->wide;
+    const int64_t all = opdi_shift_bytes(shift) + conv->og * columns * (int64_t)conv->size;
     if (opdi_shift_offsets(shift)) { return -1; }
     opdi_parallel_for_scratch((conv->n + shift->chunk - 1) / shift->chunk * conv->groups, 1, opdi_shift_forward_range,
                               shift, OPDI_SCRATCH_BYTES((size_t)all) +
-                           opdi_gemm_scratch_size(conv->size, conv->og, shift->cols, conv->cg * conv->kh * conv->kw));
+                           opdi_gemm_scratch_size(conv->size, conv->og, columns, conv->cg * conv->kh * conv->kw));
     opdi_shift_free(shift);
     return shift->failed ? opdi_buffer_fail() : 0;
 }
