@@ -271,8 +271,8 @@ OPDI_INTERNAL int opdi_lower_softmax(opd_call *call) {
     if (opd_ndim(self) == 0) {
         return opdi_lower_return(call, 0, logs ? opd_sub(self, self) : opd_exp(opd_sub(self, self)));
     }
-    if (opdi_same_writes() && opd_dtype(self) == OPD_FLOAT32 && opd_size(self, dim) <= OPDI_ORDER_ROW_MOST &&
-        opdi_lower_along_rows(opd_arg_tensor(call, 0), dim)) { return opdi_lower_softmax_same(call, self, logs); }
+    if (opdi_same_writes() && opd_dtype(opd_arg_tensor(call, 0)) == OPD_FLOAT32 && opd_dtype(self) == OPD_FLOAT32 &&
+        opdi_lower_along_rows(opd_arg_tensor(call, 0), dim) && opd_size(self, -1) <= OPDI_ORDER_ROW_MOST) { return opdi_lower_softmax_same(call, self, logs); }
     opd_tensor *const less = opd_sub(self, opd_amax(self, dims, true));
     opd_tensor *const exps = opd_exp(less), *const sum = opd_sum_dim(exps, dims, true);
     return opdi_lower_return(call, 0, logs ? opd_sub(less, opd_log(sum)) : opd_div(exps, sum));
@@ -411,7 +411,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *seco
 /* Returns whether the product of a row and a column of this length is a chain of fused multiply-adds in the mode of
    same bits, and can be written as such.  A product of one number is none: its zeros have other signs. */
 OPDI_INTERNAL bool opdi_lower_chains(const opd_tensor *first, int64_t depth) {
-    return opdi_same_writes() && opdi_lower_wide(opd_dtype(first)) == OPD_FLOAT32 && depth > 1;
+    return opdi_same_writes() && opd_dtype(first) == OPD_FLOAT32 && depth > 1;
 }
 /* Returns start + first * second (`start` NULL: the product alone), added in blocks of the depth, as kernels do in the
    mode of same bits. */

@@ -615,7 +615,7 @@ OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     if (reduction == 0 && opd_ndim(self) > 1) {
         return opdi_lower_return(call, 0, picked) || !opd_fill_(opd_call_rets(call)[1].u.t, opd_value_int(0)) ? -1 : 0;
     }
-    if (opdi_same_writes() && wide == OPD_FLOAT32 && !opd_arg_tensor(call, 2)) {
+    if (opdi_same_writes() && opd_dtype(self) == OPD_FLOAT32 && !opd_arg_tensor(call, 2)) {
         opd_tensor *const loss = opdi_lower_ordered(picked, everything, OPDI_ORDER_LINE);
         opd_tensor *const count = opdi_lower_ordered(all.weights, everything, OPDI_ORDER_LINE);
         opdi_lower_vouch();
