@@ -413,11 +413,12 @@ OPDI_INTERNAL opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *seco
 OPDI_INTERNAL bool opdi_lower_chains(const opd_tensor *first, int64_t depth) {
     return opdi_same_writes() && opd_dtype(first) == OPD_FLOAT32 && depth > 1;
 }
+/* The depth of a block, OPDI_GEMM_K.  Kernels are not asked, because programs that only write C do not have them. */
+enum { OPDI_SAME_DEPTH = 576 };
 /* Returns start + first * second (`start` NULL: the product alone), added in blocks of the depth, as kernels do in the
    mode of same bits. */
 OPDI_INTERNAL opd_tensor *opdi_lower_product_same(opd_tensor *start, opd_tensor *first, opd_tensor *second) {
-    const opdi_micro micro = opdi_micro_of(OPD_FLOAT32);
-    const int64_t depth = opd_size(first, -1), step = opdi_gemm_depth_step(&micro, depth);
+    const int64_t depth = opd_size(first, -1), step = OPDI_MIN(depth, OPDI_SAME_DEPTH);
     for (int64_t from = 0; from < depth && opd_ok(); from += step) {
         const int64_t count = OPDI_MIN(step, depth - from);
         opd_tensor *const part = opdi_lower_product(opd_narrow(first, -1, from, count),
@@ -671,10 +672,9 @@ static bool opdi_lower_conv_chains(const opd_call *call, const opd_tensor *weigh
    or -1 and sets an error. */
 static int opdi_lower_convolve_same(opd_tensor *out, opd_tensor *self, opd_tensor *weight, const int64_t *steps,
                                     const int64_t *dilation) {
-    const opdi_micro micro = opdi_micro_of(OPD_FLOAT32);
     const int64_t channels = opd_size(weight, 1), taps = opd_numel(weight) / channels / opd_size(weight, 0);
-    const int64_t depth = channels * taps, step = opdi_gemm_depth_step(&micro, depth) / taps;
-    if (step * taps != opdi_gemm_depth_step(&micro, depth)) {
+    const int64_t depth = OPDI_MIN(channels * taps, OPDI_SAME_DEPTH), step = depth / taps;
+    if (step * taps != depth) {
         return opdi_same_refuse("a convolution whose blocks do not end with a channel");
     }
     opdi_lower_vouch();
