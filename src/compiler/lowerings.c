@@ -272,7 +272,9 @@ OPDI_INTERNAL int opdi_lower_softmax(opd_call *call) {
         return opdi_lower_return(call, 0, logs ? opd_sub(self, self) : opd_exp(opd_sub(self, self)));
     }
     if (opdi_same_writes() && opd_dtype(opd_arg_tensor(call, 0)) == OPD_FLOAT32 && opd_dtype(self) == OPD_FLOAT32 &&
-        opdi_lower_along_rows(opd_arg_tensor(call, 0), dim) && opd_size(self, -1) <= OPDI_ORDER_ROW_MOST) { return opdi_lower_softmax_same(call, self, logs); }
+        opdi_lower_along_rows(opd_arg_tensor(call, 0), dim) && opd_size(self, -1) <= OPDI_ORDER_ROW_MOST) {
+        return opdi_lower_softmax_same(call, self, logs);
+    }
     opd_tensor *const less = opd_sub(self, opd_amax(self, dims, true));
     opd_tensor *const exps = opd_exp(less), *const sum = opd_sum_dim(exps, dims, true);
     return opdi_lower_return(call, 0, logs ? opd_sub(less, opd_log(sum)) : opd_div(exps, sum));
