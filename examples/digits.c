@@ -7,6 +7,7 @@
    for the test.  The same seed gives the same output with any number of threads ($OPD_NUM_THREADS).  --save writes a
    checkpoint of the network, the optimizer and the epoch, as PyTorch does, and --resume continues from a checkpoint.
    --hash trains in the mode of same bits, and prints the SHA-256 of the weights: with it, two machines can be compared.
+   --compiled (not with -DOPD_LEAN) lets a compiled graph compute the gradients; with --hash, the weights are the same.
 
    For a GPU, compile without -DOPD_LEAN, and link or load the CUDA plug-in (see the first comment of
    opdispatch_cuda.cu):
@@ -144,9 +145,11 @@ static void batch_of(const digit_set *set, const int *which, int n, opd_tensor *
 
 //-- the network --------------------------------------------------------------------------------------------------
 
+enum { WEIGHTS = 8 };                    /* a weight and a bias for each of four layers */
 typedef struct network {
     opd_module *parameters;
     opd_optimizer *adam;
+    opd_tensor *weights[WEIGHTS];        /* the parameters, in the order of their layers */
 } network;
 
 /* Adds a layer's weight of these sizes and its bias, with PyTorch's initial values: uniform in +-1/sqrt(fan_in). */
@@ -172,6 +175,7 @@ static void network_make(network *net) {
         add_layer(net->parameters, "linear2", OPD_INTS(CLASSES, 64));
         opd_module_to(net->parameters, &device, OPD_DTYPE_NONE);
         net->adam = opd_module_adam(net->parameters, NULL, NULL);
+        (void)opd_module_parameters(net->parameters, NULL, net->weights, WEIGHTS);
     }
 }
 static void network_free(network *net) {
@@ -195,19 +199,79 @@ static int network_save(const network *net, const char *path, int epoch) {
 }
 
 /* (n, 1, 8, 8) -> (n, 10) */
-static opd_tensor *forward(const network *net, opd_tensor *x) {
-    const opd_module *p = net->parameters;
+static opd_tensor *forward(opd_tensor *const *w, opd_tensor *x) {
     const opd_ints one = OPD_INTS(1, 1);          /* stride, padding, dilation */
-    x = opd_conv2d_full(x, opd_module_get(p, "conv1.weight"), NULL, one, one, one, 1);
-    x = bias_relu(x, opd_module_get(p, "conv1.bias"));
-    x = opd_conv2d_full(x, opd_module_get(p, "conv2.weight"), NULL, one, one, one, 1);
-    x = opd_max_pool2d(bias_relu(x, opd_module_get(p, "conv2.bias")), OPD_INTS(2, 2), OPD_INTS(2, 2), OPD_INTS(0));
-    x = opd_flatten(x, 1, -1);
-    x = opd_relu(opd_linear(x, opd_module_get(p, "linear1.weight"), opd_module_get(p, "linear1.bias")));
-    return opd_linear(x, opd_module_get(p, "linear2.weight"), opd_module_get(p, "linear2.bias"));
+    x = bias_relu(opd_conv2d_full(x, w[0], NULL, one, one, one, 1), w[1]);
+    x = bias_relu(opd_conv2d_full(x, w[2], NULL, one, one, one, 1), w[3]);
+    x = opd_flatten(opd_max_pool2d(x, OPD_INTS(2, 2), OPD_INTS(2, 2), OPD_INTS(0)), 1, -1);
+    return opd_linear(opd_relu(opd_linear(x, w[4], w[5])), w[6], w[7]);
 }
 
 //-- training and testing -----------------------------------------------------------------------------------------
+
+/* A step of the training, compiled for each size of a batch: 64, and 30 for the last one. */
+enum { SIZES = 2 };
+#if !defined(OPD_LEAN)                    /* compiled graphs may call any operator */
+static bool compiles;
+static opd_graph *graphs[SIZES];
+static opd_compiled *compiled[SIZES];
+static int runs, compiled_runs;
+
+/* Weights, images and labels -> the gradients of the weights, the loss and the scores. */
+static int gradients(void *user, opd_tensor *const *inputs, int n, opd_tensor **outputs) {
+    opd_tensor *w[WEIGHTS];
+    (void)user;
+    for (int i = 0; i < WEIGHTS; i++) { w[i] = opd_tensor_set_requires_grad(opd_detach(inputs[i]), true); }
+    opd_tensor *scores = forward(w, inputs[WEIGHTS]), *loss = opd_cross_entropy_loss(scores, inputs[n - 1]);
+    if (opd_autograd_grad(&loss, 1, w, WEIGHTS, NULL, outputs)) { return -1; }
+    outputs[WEIGHTS] = opd_detach(loss);
+    outputs[WEIGHTS + 1] = opd_detach(scores);
+    return WEIGHTS + 2;
+}
+/* Computes the gradients, *loss and *scores by compiled code. */
+static void compiled_step(const network *net, opd_tensor *images, opd_tensor *labels, opd_tensor **loss,
+                          opd_tensor **scores) {
+    opd_tensor *in[WEIGHTS + 2], *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    const int which = opd_size(images, 0) != BATCH;
+    for (int i = 0; i < WEIGHTS; i++) { in[i] = opd_detach(net->weights[i]); }
+    in[WEIGHTS] = images;
+    in[WEIGHTS + 1] = labels;
+    if (!compiled[which]) {
+        opd_trace_options options;
+        memset(&options, 0, sizeof options);
+        options.parts = true;                     /* needed for gradients */
+        graphs[which] = opd_graph_trace(gradients, NULL, in, WEIGHTS + 2, &options);
+        compiled[which] = graphs[which] ? opd_graph_compile(graphs[which], NULL) : NULL;
+    }
+    if (!compiled[which] || opd_compiled_function(compiled[which], in, WEIGHTS + 2, out) < 0) { return; }
+    runs++;
+    compiled_runs += opd_compiled_reason(compiled[which]) == NULL;
+    for (int i = 0; i < WEIGHTS; i++) { opd_tensor_set_grad(net->weights[i], out[i]); }
+    *loss = out[WEIGHTS];
+    *scores = out[WEIGHTS + 1];
+}
+/* Says how many steps were compiled: not the first of each size, and none if there is no C compiler. */
+static void compiled_end(void) {
+    if (compiles) { printf("\n%d of %d steps were compiled\n", compiled_runs, runs); }
+    for (int i = 0; i < SIZES; i++) {
+        opd_compiled_free(compiled[i]);
+        opd_graph_free(graphs[i]);
+    }
+}
+#endif
+/* Computes the gradients of the weights, *loss and *scores. */
+static void step(const network *net, opd_tensor *images, opd_tensor *labels, opd_tensor **loss, opd_tensor **scores) {
+    *loss = *scores = NULL;
+#if !defined(OPD_LEAN)
+    if (compiles) {
+        compiled_step(net, images, labels, loss, scores);
+        return;
+    }
+#endif
+    *scores = forward(net->weights, images);
+    *loss = opd_cross_entropy_loss(*scores, labels);
+    opd_backward(*loss);
+}
 
 static int count_right(opd_tensor *scores, opd_tensor *labels) {
     return (int)opd_item_i64(opd_sum(opd_eq(opd_argmax(scores, OPD_V(1), false), labels)));
@@ -243,10 +307,9 @@ static void train_epoch(network *net, const digit_set *set, const int *train, in
     for (int at = 0; at < n && goes_on(p); at += BATCH, p->steps++) {
         OPD_SCOPED;
         int size = n - at < BATCH ? n - at : BATCH;
-        opd_tensor *images, *labels;
+        opd_tensor *images, *labels, *loss, *scores;
         batch_of(set, order + at, size, &images, &labels);
-        opd_tensor *scores = forward(net, images), *loss = opd_cross_entropy_loss(scores, labels);
-        opd_backward(loss);
+        step(net, images, labels, &loss, &scores);
         const double done = (p->epoch - 1 + (double)at / n) / p->epochs;
         opd_optimizer_set_lr(net->adam, 0.002 * (1 - done));                 /* falls to zero */
         opd_optimizer_step(net->adam);
@@ -265,7 +328,7 @@ static int predict(const network *net, const digit_set *set, const int *which, i
     OPD_SCOPE {
         opd_tensor *images, *labels, *best;
         batch_of(set, which, n, &images, &labels);
-        best = opd_to_device(opd_argmax(forward(net, images), OPD_V(1), false), opd_device_make(OPD_CPU, -1), OPD_INT64);
+        best = opd_to_device(opd_argmax(forward(net->weights, images), OPD_V(1), false), opd_device_make(OPD_CPU, -1), OPD_INT64);
         const int64_t *b = opd_data_i64(best);
         for (int i = 0; b && i < n; i++) {
             predicted[i] = (int)b[i];
@@ -318,16 +381,13 @@ static void draw_digits(const digit_set *set, const int *which, int n, const int
 
 /* Prints the SHA-256 of all weights. */
 static void print_hash(const network *net) {
-    enum { MOST = 8 };
-    opd_tensor *weights[MOST];
     char hash[65];
-    const int count = opd_module_parameters(net->parameters, NULL, weights, MOST);
-    if (count >= 0 && opd_tensor_sha256(weights, count, hash) == 0) { printf("\nSHA-256 of the weights: %s\n", hash); }
+    if (opd_tensor_sha256(net->weights, WEIGHTS, hash) == 0) { printf("\nSHA-256 of the weights: %s\n", hash); }
 }
 
 static int usage(FILE *to, int status) {
     fprintf(to, "usage: digits [--epochs N] [--steps N] [--seed N] [--data FILE] [--plain] [--hash]\n"
-                "              [--save FILE] [--resume FILE] [--device NAME] [--load FILE]\n"
+                "              [--compiled] [--save FILE] [--resume FILE] [--device NAME] [--load FILE]\n"
                 "  Trains a small convolutional network on 8x8 images of handwritten digits and tests it on every fifth one.\n"
                 "  --epochs N   passes over the training images (30)\n"
                 "  --steps N    ends the training after N batches of 64 images\n"
@@ -338,6 +398,7 @@ static int usage(FILE *to, int status) {
                 "  --resume F   continues the training from such a file for --epochs more epochs\n"
                 "  --device D   the device for the training: cpu (the default) or cuda\n"
                 "  --hash       trains in the mode of same bits, and prints the SHA-256 of the weights\n"
+                "  --compiled   trains with a compiled graph, which needs a C compiler (not with -DOPD_LEAN)\n"
                 "  --load FILE  loads the plug-in of the device: opdispatch_cuda.so (not with -DOPD_LEAN)\n");
     return status;
 }
@@ -367,7 +428,9 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--device") == 0 && more) {
             if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
         }
-#if !defined(OPD_LEAN)                             /* a plug-in may call any operator, so loading would keep all of them */
+#if !defined(OPD_LEAN)
+        else if (strcmp(argv[i], "--compiled") == 0) { compiles = true; }
+                                                   /* a plug-in may call any operator, so loading would keep all of them */
         else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_plugin_load(argv[++i])) { return opd_finish(); } }
 #endif
         else { fprintf(stderr, "digits: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
@@ -395,6 +458,9 @@ int main(int argc, char **argv) {
         draw_digits(&set, test, ntest, predicted);
         if (hash) { print_hash(&net); }
     }
+#if !defined(OPD_LEAN)
+    compiled_end();
+#endif
     network_free(&net);
     return opd_finish();
 }

@@ -40,7 +40,7 @@ static void train_epoch_of_ranks(network *net, opd_parallel *parallel, const opd
         if (opd_parallel_begin(parallel, mine) > 0 && mine > 0) {
             opd_tensor *images, *labels;
             batch_of(set, order + at + begin, mine, &images, &labels);
-            opd_tensor *scores = forward(net, images), *loss = opd_cross_entropy_loss(scores, labels);
+            opd_tensor *scores = forward(net->weights, images), *loss = opd_cross_entropy_loss(scores, labels);
             opd_backward(loss);                   /* gradients are now the means of all ranks */
             seen[0] = opd_item_f64(loss) * mine;
             seen[1] = count_right(scores, labels);

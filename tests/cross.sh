@@ -140,6 +140,11 @@ older() {
     done
     if gcc -O0 -Iexamples "$tmp/examples/digits.c" "$object" -o "$tmp/digits" -lm -lpthread >"$tmp/out" 2>&1; then
         same_digits env OPD_CPU_LEVEL="${level:-2}" "$tmp/digits"
+        for cc in gcc clang; do
+            for threads in 1 8; do
+                same_compiled_digits $cc env OPD_CPU_LEVEL="${level:-2}" OPD_NUM_THREADS=$threads "$tmp/digits"
+            done
+        done
     else bad 'digits.c does not build' "$tmp/out"; fi
     have qemu-x86_64 || { skip 'no qemu-x86_64'; return; }
     gcc -O0 "$tmp/examples/quickstart.c" "$object" -o "$tmp/program" -lm -lpthread >"$tmp/out" 2>&1
@@ -151,6 +156,13 @@ same_digits() {
     if $limit "$@" --steps 20 --hash --data examples/data/digits.txt >"$tmp/out" 2>&1 &&
        grep -q "$(sed -n 's/^digits: //p' tests/golden/same_training.txt)" "$tmp/out"; then good
     else bad 'digits.c --hash says something else' "$tmp/out"; fi
+}
+# same_compiled_digits COMPILER RUN...: the same if COMPILER compiles the steps of the training.  The first is uncompiled.
+same_compiled_digits() {
+    cc=$1; shift
+    have "$cc" || { skip "no $cc"; return; }
+    same_digits env "CC=$cc" OPD_COMPILED_ALWAYS=1 "XDG_CACHE_HOME=$tmp" "$@" --compiled
+    grep -q '^19 of 20 steps were compiled' "$tmp/out" || bad "digits.c --compiled is not compiled by $cc" "$tmp/out"
 }
 # trains COMPILER FLAGS RUN...: trains in the mode of same bits, and compares the weights with golden/same_training.txt.
 trains() {
@@ -202,6 +214,10 @@ same_operators() {
     trains "$cc" "$flags" "$@"
     have "$cc" || return
     [ $# = 0 ] || have "$1" || return
+    if [ $# != 0 ]; then                # the emulator runs this machine's cross compiler
+        $cc -O0 "$tmp/examples/digits.c" "$tmp/$target.o" -o "$tmp/digits" -lm -lpthread $libs >"$tmp/out" 2>&1
+        same_compiled_digits $cc "$@" "$tmp/digits"
+    fi
     run=$*
     if calls_operators "$cc" "$tmp/other.txt" $flags "$tmp/$target.o" &&
        python3 tests/same_bits.py "$tmp/glibc.txt" "$tmp/other.txt" >"$tmp/out" 2>&1; then good

@@ -84,7 +84,7 @@ EMSCRIPTEN_KEEPALIVE int web_step(void) {
     }
     opd_optimizer_zero_grad(net.adam);
     batch_of(&set, order + at, size, &images, &labels);
-    opd_tensor *scores = forward(&net, images), *loss = opd_cross_entropy_loss(scores, labels);
+    opd_tensor *scores = forward(net.weights, images), *loss = opd_cross_entropy_loss(scores, labels);
     opd_backward(loss);
     opd_optimizer_set_lr(net.adam, 0.002 * (1 - (epoch + (double)at / ntrain) / epochs));      /* falls to zero */
     opd_optimizer_step(net.adam);
@@ -126,7 +126,7 @@ EMSCRIPTEN_KEEPALIVE int web_classify(const float *pixels) {
     OPD_NO_GRAD {
         const opd_ints one = OPD_INTS(1, 1);
         opd_tensor *x = opd_tensor_from(pixels, OPD_INTS(1, 1, 8, 8), OPD_FLOAT32);
-        opd_tensor *p = opd_softmax(forward(&net, x), 1);
+        opd_tensor *p = opd_softmax(forward(net.weights, x), 1);
         opd_tensor *y = opd_conv2d_full(x, opd_module_get(net.parameters, "conv1.weight"), NULL, one, one, one, 1);
         copy_out(p, probabilities, CLASSES);
         copy_out(bias_relu(y, opd_module_get(net.parameters, "conv1.bias")), responses[0], FILTERS * PIXELS);

@@ -25,8 +25,9 @@ typedef struct opd_c_options {
    convolution are computed when its result is stored.  A batch norm becomes part of the weights.  Sums have another
    order than in an uncompiled run.  In the mode of same bits (opd_same_bits_set), results have the bits of an
    uncompiled run, if gcc or clang compiles NAME.c and, with options->calls, the thread that runs it is in the mode.
-   Without options->calls, operators that C code would round in another way, such as sums and products of matrices,
-   are errors.
+   Without options->calls, the code adds as the library does: products of matrices, convolutions without groups and
+   without Winograd's method, pooling by maxima, softmax and losses of rows of float32.  Operators that the code would
+   round in another way, such as other sums, are errors.
    With options->open, the size of a batch or sequence (or both) is an argument of the functions, open_size.  Other
    sizes may depend on it only by multiples, squares and products.  If a size depends on it in another way, or if some
    sizes need other code, this fails with an error that names the place.  This also fails for random operators, for

@@ -51,7 +51,8 @@ OPDI_INTERNAL void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, o
 static bool opdi_nest_deep(const opdi_nest *nest, int lanes) {
     int64_t count = 1;
     for (int i = nest->ndim - nest->nreduce; i < nest->ndim; i++) { count *= nest->sizes[i]; }
-    return nest->reduction == OPDI_REDUCTION_SUM && nest->value->dtype == OPD_FLOAT32 && count / lanes > OPDI_C_ADDED;
+    return nest->reduction == OPDI_REDUCTION_SUM && nest->value->dtype == OPD_FLOAT32 && !nest->order &&
+        count / lanes > OPDI_C_ADDED;
 }
 /* Writes the size of a loop to `text`, rounded down to a multiple of 16, as a C expression. */
 static void opdi_c_write_sixteens(char text[48], const opdi_nest *nest, int loop) {
@@ -66,6 +67,36 @@ static void opdi_c_write_lane(opdi_cfile *file, const opdi_nest *nest, int loop,
     opdi_fold_loops(nest->value, nest->ndim, &loops);
     if (loops >> loop & 1) { opdi_c_write_line(file, "const ptrdiff_t i%d = %s + l;", loop, first); }
 }
+/* Writes the lines that compute the value of an iteration and combine the variable `sum` with it. */
+static void opdi_c_write_term(opdi_cfile *file, opdi_nest *nest, const char *sum) {
+    char value[32], other[32];
+    opdi_expr_round++;
+    if (nest->order == OPDI_ORDER_CHAIN) {
+        opdi_c_need(file, "fused_f32");
+        opdi_c_write_value(file, nest->value->in[0], nest->ndim, value);
+        opdi_c_write_value(file, nest->value->in[1], nest->ndim, other);
+        opdi_c_write_line(file, "%s = fused_f32(%s, %s, %s);", sum, value, other, sum);
+        return;
+    }
+    opdi_c_write_value(file, nest->value, nest->ndim, value);
+    opdi_c_write_reduce(file, nest, sum, value);
+}
+/* Writes the loops that store the values of a row, whose sum becomes the C variable `result`. */
+static void opdi_c_write_row(opdi_cfile *file, opdi_nest *nest, const char *result) {
+    const int first = nest->ndim - nest->nreduce;
+    long long count = 1;
+    char value[32];
+    for (int i = first; i < nest->ndim; i++) { count *= (long long)nest->sizes[i]; }
+    opdi_c_need(file, "sum_row");
+    opdi_c_write_line(file, "float %s_row[%lld];", result, count);
+    opdi_c_write_line(file, "ptrdiff_t %s_at = 0;", result);
+    for (int i = first; i < nest->ndim; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
+    opdi_expr_round++;
+    opdi_c_write_value(file, nest->value, nest->ndim, value);
+    opdi_c_write_line(file, "%s_row[%s_at++] = (float)%s;", result, result, value);
+    opdi_c_write_close(file, nest->nreduce);
+    opdi_c_write_line(file, "const double %s = sum_row(%s_row, %lld);", result, result, count);
+}
 static bool opdi_over_places(opdi_over reduction) {
     return reduction == OPDI_REDUCTION_ARGMAX || reduction == OPDI_REDUCTION_ARGMIN ||
         reduction == OPDI_REDUCTION_POOLED;
@@ -74,13 +105,17 @@ static bool opdi_over_places(opdi_over reduction) {
 static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char *result) {
     const int first = nest->ndim - nest->nreduce, last = nest->ndim - 1;
     const bool places = opdi_over_places(nest->reduction);
+    if (nest->order == OPDI_ORDER_ROW) {
+        opdi_c_write_row(file, nest, result);
+        return;
+    }
     const bool logic = nest->reduction == OPDI_REDUCTION_ANY || nest->reduction == OPDI_REDUCTION_ALL;
     const opd_scalar_type dtype = logic ? OPD_BOOL : nest->value->dtype;
     const int64_t size = nest->sizes[last];
     /* The C compiler may not change the order of floats, so it gets 16 partial results.  It may change that of
        integers; with partial results of these, gcc 12 (-O3 -mavx2) makes wrong code. */
     const bool floats = opd_dtype_is_floating(nest->value->dtype) || opd_dtype_is_complex(nest->value->dtype);
-    const bool lanes = size >= 32 && floats && (nest->reduction == OPDI_REDUCTION_SUM ||
+    const bool lanes = size >= 32 && floats && !nest->order && (nest->reduction == OPDI_REDUCTION_SUM ||
                                                 nest->reduction == OPDI_REDUCTION_MAX ||
                                                 nest->reduction == OPDI_REDUCTION_MIN);
     const bool deep = opdi_nest_deep(nest, lanes ? 16 : 1);
@@ -126,17 +161,13 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
         opdi_c_write_open(file, "for (ptrdiff_t j = 0; j < %s; j += 16) {", sixteens);
         opdi_c_write_open(file, "for (int l = 0; l < 16; l++) {");
         opdi_c_write_lane(file, nest, last, "j");
-        opdi_expr_round++;
-        opdi_c_write_value(file, nest->value, nest->ndim, value);
-        opdi_c_write_reduce(file, nest, lane, value);
+        opdi_c_write_term(file, nest, lane);
         opdi_c_write_close(file, 2);
     }
     if (!lanes || size % 16 || opdi_nest_open(nest, last)) {
         opdi_c_write_open(file, "for (ptrdiff_t i%d = %s; i%d < %lld; i%d++) {", last, sixteens, last, (long long)size,
                           last);
-        opdi_expr_round++;
-        opdi_c_write_value(file, nest->value, nest->ndim, value);
-        opdi_c_write_reduce(file, nest, sum, value);
+        opdi_c_write_term(file, nest, sum);
         opdi_c_write_close(file, 1);
     }
     opdi_c_write_close(file, last - first);
@@ -159,7 +190,7 @@ static int opdi_across_lanes(int64_t size) {
 static bool opdi_across_products(const opdi_nest *nest, int lane) {
     const opdi_expr *const value = nest->value;
     bool any = false;
-    if (nest->reduction != OPDI_REDUCTION_SUM || value->kind != OPDI_EXPR_FORMULA ||
+    if (nest->reduction != OPDI_REDUCTION_SUM || nest->order || value->kind != OPDI_EXPR_FORMULA ||
         value->formula != OPD_FORMULA_mul || value->dtype != OPD_FLOAT32) { return false; }
     for (int i = 0; i < 2; i++) {
         const opdi_expr *const in = value->in[i];
@@ -194,7 +225,6 @@ static void opdi_c_write_across_product(opdi_cfile *file, const opdi_nest *nest,
    `from` on. */
 static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane, int lanes, int from) {
     const int inner = nest->ndim - nest->nreduce;
-    char value[32];
     if (!opdi_nest_deep(nest, 1) && opdi_across_products(nest, lane)) {
         char helper[16];
         (void)snprintf(helper, sizeof helper, "sums_%d", lanes);
@@ -215,9 +245,7 @@ static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane
     for (int i = inner; i < nest->ndim; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
     opdi_c_write_open(file, "for (int l = 0; l < %d; l++) {", lanes);
     opdi_c_write_lane(file, nest, lane, "start");
-    opdi_expr_round++;
-    opdi_c_write_value(file, nest->value, nest->ndim, value);
-    opdi_c_write_reduce(file, nest, "sums[l]", value);
+    opdi_c_write_term(file, nest, "sums[l]");
     opdi_c_write_close(file, 1 + nest->nreduce);
     opdi_c_write_line(file, "for (int l = 0; l < %d; l++) { row[%d + l] = (%s)sums[l]; }", lanes, from,
                       opdi_c_value(nest->value->dtype));

@@ -184,7 +184,142 @@ OPDI_INTERNAL const char opdi_c_apart[] =
     "    for (int l = 0; l < " count "; l++) { sums[l] += x[l] * y[l]; }\n" \
     "#endif\n" \
     "}\n"}
+/* The text that declares the float `to` with the bits of `bits`. */
+#define OPDI_C_FLOAT_OF(to, bits) \
+    "    float " to ";\n    memcpy(&" to ", &" bits ", sizeof " to ");\n"
+/* The helpers whose names begin with same_ are for the mode of same bits.  They round as the functions of the library
+   do at level 1: opdi_exp1, opdi_log1 and so on. */
 OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
+    {"fused_f32",
+    "/* x * y + z, rounded once.  The product is exact in double, and the sum is rounded to odd. */\n"
+    "static inline float fused_f32(float x, float y, float z) {\n"
+    "#if defined(__FP_FAST_FMAF) || defined(__FMA__) || (defined(__ARM_FEATURE_FMA) && defined(__ARM_FP))\n"
+    "    return fmaf(x, y, z);\n"
+    "#else\n"
+    "    const double product = (double)x * (double)y, sum = product + (double)z;\n"
+    "    const double part = sum - product, other = sum - part;\n"
+    "    const double lost = ((product - other) + ((double)z - part)) * sum;\n"
+    "    int64_t bits;\n"
+    "    double odd;\n"
+    "    memcpy(&bits, &sum, sizeof bits);\n"
+    "    bits += lost > 0 ? ~bits & 1 : lost < 0 ? -(~bits & 1) : 0;\n"
+    "    memcpy(&odd, &bits, sizeof odd);\n"
+    "    return (float)odd;\n"
+    "#endif\n"
+    "}\n"},
+    {"same_power",
+    "/* 2^n e^r, where `count` ends with the last 9 bits of n + 254. */\n"
+    "static inline float same_power(float r, uint32_t count) {\n"
+    "    float q = fused_f32(0.00139505544f, r, 0.00836892892f);\n"
+    "    q = fused_f32(fused_f32(q, r, 0.041666206f), r, 0.166665182f);\n"
+    "    q = fused_f32(fused_f32(q, r, 0.5f), r * r, r) + 1.0f;\n"
+    "    const uint32_t half = count >> 1, bits = half << 23, rest = (count - half) << 23;\n"
+    OPDI_C_FLOAT_OF("first", "bits") OPDI_C_FLOAT_OF("second", "rest")
+    "    return q * first * second;\n"
+    "}\n"},
+    {"same_reduced",
+    "/* r = x - n log 2.  *count ends with the last 9 bits of n + 254. */\n"
+    "static inline float same_reduced(float x, uint32_t *count) {\n"
+    "    const float t = fused_f32(x, 1.44269504f, 12583166.0f), k = t - 12583166.0f;\n"
+    "    memcpy(count, &t, sizeof *count);\n"
+    "    return fused_f32(k, 2.12194442e-4f, fused_f32(k, -0.693359375f, x));\n"
+    "}\n"},
+    {"same_exp_f32",
+    "static inline float same_exp_f32(float x) {\n"
+    "    const float high = x > 89.0f ? 89.0f : x;\n"
+    "    uint32_t count;\n"
+    "    const float r = same_reduced(high < -104.0f ? -104.0f : high, &count);\n"
+    "    return same_power(r, count);\n"
+    "}\n"},
+    {"same_log_f32",
+    "static inline float same_log_f32(float x) {\n"
+    "    const float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;\n"
+    "    uint32_t bits;\n"
+    "    memcpy(&bits, &scaled, sizeof bits);\n"
+    "    bits -= 0x3f3504f3u;\n"
+    "    const int32_t whole = (int32_t)(bits >> 23), n = whole > 255 ? whole - 512 : whole;\n"
+    "    const uint32_t rest = (bits & 0x7fffffu) + 0x3f3504f3u;\n"
+    OPDI_C_FLOAT_OF("m", "rest")
+    "    const float e = (float)(n - (x < 1.17549435e-38f ? 23 : 0)), f = m - 1.0f, z = f * f;\n"
+    "    float p = fused_f32(0.0691537708f, f, -0.117898293f);\n"
+    "    p = fused_f32(fused_f32(p, f, 0.118729778f), f, -0.123843402f);\n"
+    "    p = fused_f32(fused_f32(p, f, 0.142186567f), f, -0.16669251f);\n"
+    "    p = fused_f32(fused_f32(p, f, 0.200022265f), f, -0.249999866f);\n"
+    "    p = fused_f32(p, f, 0.333333105f);\n"
+    "    float y = fused_f32(-0.5f, z, fused_f32(e, -2.12194442e-4f, p * f * z));\n"
+    "    y = fused_f32(e, 0.693359375f, f + y);\n"
+    "    y = x < (float)INFINITY ? y : x;\n"
+    "    return x == 0 ? -(float)INFINITY : x < 0 ? (float)NAN : y;\n"
+    "}\n"},
+    {"same_less_one",
+    "/* e^x - 1 for -18 <= x <= 89 */\n"
+    "static inline float same_less_one(float x) {\n"
+    "    uint32_t count;\n"
+    "    const float r = same_reduced(x, &count);\n"
+    "    const uint32_t bits = (count - 128) << 23;\n"
+    OPDI_C_FLOAT_OF("power", "bits")
+    "    float q = fused_f32(0.000199127855f, r, 0.00139411015f);\n"
+    "    q = fused_f32(fused_f32(q, r, 0.00833327603f), r, 0.041666355f);\n"
+    "    q = fused_f32(fused_f32(q, r, 0.166666672f), r, 0.5f);\n"
+    "    q = fused_f32(q, r * r, r);\n"
+    "    return fused_f32(power, q, power - 0.5f) * 2.0f;\n"
+    "}\n"},
+    {"same_expm1_f32",
+    "static inline float same_expm1_f32(float x) {\n"
+    "    const float high = x > 89.0f ? 89.0f : x;\n"
+    "    const float y = same_less_one(high < -18.0f ? -18.0f : high);\n"
+    "    return fabsf(x) < 2.98023224e-8f ? x : y;\n"
+    "}\n"},
+    {"same_tanh_f32",
+    "static inline float same_tanh_f32(float x) {\n"
+    "    const float whole = fabsf(x), a = whole > 10.0f ? 10.0f : whole;\n"
+    "    const float m = same_less_one(a + a), y = m / (m + 2.0f);\n"
+    "    return copysignf(a < 1e-4f ? a : y, x);\n"
+    "}\n"},
+    {"same_sigmoid_f32",
+    "static inline float same_sigmoid_f32(float x) {\n"
+    "    const float t = same_exp_f32(-fabsf(x));\n"
+    "    return (x >= 0 ? 1.0f : t) / (1.0f + t);\n"
+    "}\n"},
+    {"same_silu_f32", "static inline float same_silu_f32(float x) { return x * same_sigmoid_f32(x); }\n"},
+    {"same_gelu_f32",
+    "static inline float same_gelu_f32(float x) {\n"
+    "    const float high = x > 5.6f ? 5.6f : x, a = high < -5.6f ? -5.6f : high, z = a * a;\n"
+    "    float p = fused_f32(2.21612200e-8f, z, 6.34756685e-6f);\n"
+    "    p = fused_f32(fused_f32(p, z, 0.000173217964f), z, 0.00470335987f);\n"
+    "    p = fused_f32(fused_f32(p, z, 0.0343191040f), z, 0.398942226f);\n"
+    "    float q = fused_f32(1.18001065e-6f, z, 7.48746640e-5f);\n"
+    "    q = fused_f32(fused_f32(q, z, 0.00190941968f), z, 0.0289064122f);\n"
+    "    q = fused_f32(fused_f32(q, z, 0.252691010f), z, 1.0f);\n"
+    "    p = p * a / q + 0.5f;\n"
+    "    return x * (x <= -5.6f ? 0.0f : x >= 5.6f ? 1.0f : p);\n"
+    "}\n"},
+    {"sum_row",
+    "/* The sum of a row: in groups of up to 4096 floats in 64 partial sums, which are added as doubles. */\n"
+    "static double sum_row(const float *x, ptrdiff_t count) {\n"
+    "    double total = 0;\n"
+    "    ptrdiff_t i = 0;\n"
+    "    while (count - i >= 64) {\n"
+    "        const ptrdiff_t last = (count < i + 4096 ? count : i + 4096) - 64;\n"
+    "        float a[64] = {0};\n"
+    "        for (; i <= last; i += 64) { for (int l = 0; l < 64; l++) { a[l] += x[i + l]; } }\n"
+    "        for (int l = 0; l < 8; l++) {\n"
+    "            const float low = (a[l] + a[l + 8]) + (a[l + 16] + a[l + 24]);\n"
+    "            total += (double)(low + ((a[l + 32] + a[l + 40]) + (a[l + 48] + a[l + 56])));\n"
+    "        }\n"
+    "    }\n"
+    "    if (count - i >= 8) {\n"
+    "        float a[16] = {0};\n"
+    "        for (; i + 16 <= count; i += 16) { for (int l = 0; l < 16; l++) { a[l] += x[i + l]; } }\n"
+    "        for (int l = 0; l < 8 && i + 8 <= count; l++) { a[l] += x[i + l]; }\n"
+    "        i += i + 8 <= count ? 8 : 0;\n"
+    "        for (int l = 0; l < 8; l++) { a[l] += a[l + 8]; }\n"
+    "        const float low = (a[0] + a[4]) + (a[2] + a[6]);\n"
+    "        total += (double)(low + ((a[1] + a[5]) + (a[3] + a[7])));\n"
+    "    }\n"
+    "    for (; i < count; i++) { total += (double)x[i]; }\n"
+    "    return total;\n"
+    "}\n"},
     {"from_bf16",
     "static inline float from_bf16(uint16_t x) {\n"
     "    const uint32_t bits = (uint32_t)x << 16;\n"
@@ -831,9 +966,10 @@ static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t leng
         const bool helper = word == 5 && strncmp(text, "OPD_H(", 6) == 0;
         if (function || helper) {
             const char *const from = strchr(text, '(') + 1, *const to = strchr(from, ')');
-            char name[64], full[72];
+            char name[64], full[80];
             (void)snprintf(name, sizeof name, "%.*s", (int)(to - from), from);
-            (void)snprintf(full, sizeof full, "%s_%s", name, suffix);
+            (void)snprintf(full, sizeof full, "same_%s_%s", name, suffix);
+            if (!opd_same_bits() || !opdi_c_has(full)) { (void)snprintf(full, sizeof full, "%s_%s", name, suffix); }
             if (helper || opdi_c_has(full)) {
                 opdi_c_need(file, full);
                 opdi_c_write(file, "%s", full);
@@ -865,7 +1001,7 @@ static const struct { const char *name, *text; } opdi_formula_int_texts[] = {
 #define OPDI_FORMULA_INT_TEXT(name, inputs, kind, formula) {#name, #formula},
     OPDI_FORMULAS_INT_SHARED(OPDI_FORMULA_INT_TEXT)
 };
-static const char *opdi_formula_text(const opdi_expr *expr) {
+OPDI_INTERNAL const char *opdi_formula_text(const opdi_expr *expr) {
     const size_t count = sizeof opdi_formula_int_texts / sizeof *opdi_formula_int_texts;
     for (size_t i = 0; expr->dtype == OPD_INT64 && i < count; i++) {
         if (strcmp(opdi_formula_int_texts[i].name, opdi_formula_names[expr->formula]) == 0) {
@@ -873,6 +1009,10 @@ static const char *opdi_formula_text(const opdi_expr *expr) {
         }
     }
     if (expr->formula == OPD_FORMULA_gelu && expr->dtype == OPD_FLOAT32) { return "OPD_H(gelu)(x)"; }
+    if (expr->dtype == OPD_FLOAT32 && opd_same_bits()) {
+        if (expr->formula == OPD_FORMULA_sigmoid) { return "OPD_H(same_sigmoid)(x)"; }
+        if (expr->formula == OPD_FORMULA_silu) { return "OPD_H(same_silu)(x)"; }
+    }
     return opdi_formula_texts[expr->formula];
 }
 
@@ -910,33 +1050,6 @@ OPDI_INTERNAL bool opdi_c_writes(const opdi_expr *expr) {
         all = all && opdi_c_has(name);
     }
     return all;
-}
-/* Returns whether all words `macro`, such as "OPD_FN(", in a text have one of the names in `names` behind them. */
-static bool opdi_c_calls_only(const char *text, const char *macro, const char *names) {
-    while ((text = strstr(text, macro)) != NULL) {
-        char name[32];
-        text += strlen(macro);
-        (void)snprintf(name, sizeof name, " %.*s ", (int)strcspn(text, ")"), text);
-        if (!strstr(names, name)) { return false; }
-    }
-    return true;
-}
-/* Returns whether the C text of a formula rounds: OPDI_ROUNDS_NEVER, OPDI_ROUNDS_SAME if it gives the bits that the
-   operator gives in the mode of same bits, or OPDI_ROUNDS_ELSE.  A sum, product or quotient is rounded where the text
-   has it.  Functions have other polynomials in C than in the library, and formulas of kind D are computed in double
-   there. */
-OPDI_INTERNAL int opdi_c_rounds(const opdi_expr *expr) {
-    const char *const text = opdi_formula_text(expr);
-    if (expr->dtype == OPD_INT64) { return OPDI_ROUNDS_NEVER; }
-    if (!opdi_c_calls_only(text, "OPD_FN(", " fabs trunc floor ceil nearbyint copysign sqrt fmod nextafter ") ||
-        !opdi_c_calls_only(text, "OPD_H(", " relu6 clamp nan_to_num as_bf16 as_f16 remainder div_floor ")) {
-        return OPDI_ROUNDS_ELSE;
-    }
-    if (!strpbrk(text, "*/+") && !strstr(text, " - ") && !strstr(text, "OPD_ADD") && !strstr(text, "OPD_SUB") &&
-        !strstr(text, "OPD_MUL") && !strstr(text, "sqrt") && !strstr(text, "remainder") && !strstr(text, "div_floor")) {
-        return OPDI_ROUNDS_NEVER;
-    }
-    return strcmp(opdi_formula_kinds[expr->formula], "D") == 0 ? OPDI_ROUNDS_ELSE : OPDI_ROUNDS_SAME;
 }
 /* Writes a cast of the C expression `from`, whose dtype is `was`, to `dtype`. */
 static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_type was, opd_scalar_type dtype) {

@@ -99,6 +99,11 @@ typedef enum opdi_over {
                                                      its buffer, or a condition or loop (opdi_inner); no pass changes
                                                      the nest */
 } opdi_over;
+/* How a nest adds.  FREE: in any order.  The others are the orders of kernels in the mode of same bits.  CHAIN: one
+   product after the other, each fused with its addition.  ROW: a row of at most OPDI_ORDER_ROW_MOST floats, as
+   opdi_sum_f32_body adds them, to a double.  LINE: one after the other. */
+enum { OPDI_ORDER_FREE, OPDI_ORDER_CHAIN, OPDI_ORDER_ROW, OPDI_ORDER_LINE };
+enum { OPDI_ORDER_ROW_MOST = 1024 };
 /* A nest: loops, the outermost first, and the value that they store.  The innermost `nreduce` loops are reduced: over
    them, the value is combined as `reduction` says, and `out` does not depend on their indices. */
 typedef struct opdi_nest {
@@ -106,6 +111,7 @@ typedef struct opdi_nest {
     int32_t ndim, nreduce, id;
     int64_t sizes[OPDI_NEST_DIMS];
     opdi_over reduction;
+    int32_t order;                                /* how a sum is added (OPDI_ORDER_...) */
     opdi_access out;
     opdi_expr *value, *finish;                    /* value: the value of one iteration; finish: the value to store after
                                                      a reduction, computed from the reduction's result
@@ -153,6 +159,8 @@ typedef struct opdi_recording {
                                                      call */
     bool draws;                                   /* true: this also holds for operators that use random numbers */
     bool here;                                    /* true: the code will run in this process */
+    bool vouched;                                 /* true: a lowering says that its nests give the bits of the operator
+                                                     in the mode of same bits */
     struct opdi_extern_call *called;              /* the calls of operators, the newest first */
     int32_t ncalled, nkernels, ninner;
     struct opdi_inner *inner;                     /* the conditions and loops, the newest first; they have recordings of
@@ -288,7 +296,7 @@ typedef struct opdi_cfile {
                                                      of buffers */
     opdi_arena memory;                            /* of these texts */
 } opdi_cfile;
-enum { OPDI_C_HELPERS = 89 };
+enum { OPDI_C_HELPERS = 101 };
 /* What the C text of a formula does with numbers, see opdi_c_rounds. */
 enum { OPDI_ROUNDS_NEVER, OPDI_ROUNDS_SAME, OPDI_ROUNDS_ELSE };
 /* A helper function that groups call.  In the list of helpers, a helper comes after the helpers that it calls. */

@@ -389,7 +389,7 @@ static bool opdi_expr_cast_exact(const opdi_expr *cast) {
    opdi_nest_shares returns true. */
 OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     const opdi_expr *const value = nest->value;
-    if (nest->reduction != OPDI_REDUCTION_SUM || value->kind != OPDI_EXPR_FORMULA ||
+    if (nest->reduction != OPDI_REDUCTION_SUM || nest->order || value->kind != OPDI_EXPR_FORMULA ||
         value->formula != OPD_FORMULA_mul ||
         (value->dtype != OPD_FLOAT32 && value->dtype != OPD_FLOAT64)) { return false; }
     for (int i = 0; i < 2; i++) {
@@ -917,7 +917,7 @@ static void opdi_seen_folded(opdi_expr *expr) {
    addition of a constant then replaces scale and shift.  Does nothing if that is impossible.  Returns 0, or -1 and sets
    an error. */
 static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
-    opdi_expr *const operand = nest->finish ? opdi_fold_operand(nest) : NULL;
+    opdi_expr *const operand = nest->finish && !nest->order ? opdi_fold_operand(nest) : NULL;
     uint32_t loops = 0, outer = 0;
     if (!operand) { return 0; }
     opdi_fold_loops(operand, nest->ndim, &loops);
@@ -1013,7 +1013,7 @@ OPDI_INTERNAL bool opdi_nest_across(opdi_nest *nest) {
     const int lane = nest->ndim - nest->nreduce - 1;
     const bool sums = nest->reduction == OPDI_REDUCTION_SUM || nest->reduction == OPDI_REDUCTION_MAX ||
         nest->reduction == OPDI_REDUCTION_MIN;
-    return sums && lane >= 0 && nest->nreduce && opdi_nest_beside(nest, lane);
+    return sums && nest->order != OPDI_ORDER_ROW && lane >= 0 && nest->nreduce && opdi_nest_beside(nest, lane);
 }
 /* Moves a loop after all other loops that are not reduced. */
 static void opdi_nest_order_last(opdi_nest *nest, int loop) {

@@ -132,10 +132,14 @@ OPDI_INTERNAL bool opdi_same_nests(const opdi_recording *recording, const opdi_n
 OPDI_INTERNAL int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_nest *const last = recording ? recording->last : NULL;
+    const bool outside = recording && recording->vouched;           /* of the operator whose lowering calls this one */
+    if (recording) { recording->vouched = false; }
     int rc = kernel(call);
-    if (rc == 0 && opd_ok() && recording && opd_same_bits() && !opdi_same_nests(recording, last)) {
+    if (rc == 0 && opd_ok() && recording && opd_same_bits() && !recording->vouched &&
+        !opdi_same_nests(recording, last)) {
         rc = opdi_same_refuse(opd_op_name(opd_call_operator(call)));
     }
+    if (recording) { recording->vouched = outside; }
     if ((rc == 0 && opd_ok()) || !recording || opdi_error_passes() ||
         (opdi_generator_was_missed() && !recording->draws) ||
         opdi_extern_refuses(recording, call, NULL)) { return rc; }

@@ -66,6 +66,8 @@ OPDI_INTERNAL int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first
 
 //== reductions ========================================================================================================
 
+/* Says that the nests of the operator that is being lowered give its bits in the mode of same bits. */
+OPDI_INTERNAL void opdi_lower_vouch(void) { opdi_recording_now->vouched = true; }
 /* Records the reduction of a tensor over the dims in `mask` into `out`, in which these dims have size 1.  If the
    reduction finds an index, the index counts the elements of all reduced dims.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_reduce_into(opd_tensor *out, opd_tensor *self, uint64_t mask, opdi_over reduction) {
@@ -107,6 +109,12 @@ OPDI_INTERNAL opd_tensor *opdi_lower_reduced(opd_tensor *self, uint64_t mask, op
     for (int i = 0; i < opd_ndim(self); i++) { sizes[i] = mask >> i & 1 ? 1 : opd_sizes(self)[i]; }
     opd_tensor *const out = opdi_lower_empty(sizes, opd_ndim(self), dtype);
     return out && opdi_lower_reduce_into(out, self, mask, reduction) == 0 ? out : NULL;
+}
+/* Returns the sum of self over the dims in `mask`, as a double, added in this order (OPDI_ORDER_...). */
+OPDI_INTERNAL opd_tensor *opdi_lower_ordered(opd_tensor *self, uint64_t mask, int32_t order) {
+    opd_tensor *const out = self ? opdi_lower_reduced(self, mask, OPDI_REDUCTION_SUM, OPD_FLOAT64) : NULL;
+    if (out) { opdi_recording_now->last->order = order; }
+    return out;
 }
 static int64_t opdi_lower_count(const opd_tensor *self, uint64_t mask) {
     int64_t count = 1;
@@ -226,6 +234,33 @@ OPDI_INTERNAL int opdi_lower_var(opd_call *call) {
 
 //== softmax and normalizations ========================================================================================
 
+/* Returns the logarithm of doubles by the C library, as opdi_line_softmax_f32 computes it. */
+static opd_tensor *opdi_lower_log_f64(opd_tensor *self) {
+    int by[OPD_MAX_DIMS];
+    opd_tensor *const out = opdi_lower_empty(opd_sizes(self), opd_ndim(self), OPD_FLOAT64);
+    opdi_nest *const nest = out ? opdi_nest_new(opd_sizes(self), opd_ndim(self), 0) : NULL;
+    for (int i = 0; i < opd_ndim(self); i++) { by[i] = i; }
+    if (!nest || opdi_nest_out(nest, out, by)) { return NULL; }
+    opdi_expr *const value = opdi_expr_formula(OPD_FORMULA_log, OPD_FLOAT64, opdi_expr_load(self, by), NULL);
+    return opdi_nest_add(nest, value) ? NULL : out;
+}
+/* Returns whether elements along dim are adjacent, so that kernels compute line by line. */
+static bool opdi_lower_along_rows(const opd_tensor *self, int64_t dim) {
+    const int64_t last = opd_ndim(self) - 1;
+    return (dim == -1 || dim == last) && opd_is_contiguous(self);
+}
+/* Does the work of opdi_lower_softmax in the mode of same bits: adds and rounds as opdi_line_softmax_f32 does. */
+static int opdi_lower_softmax_same(opd_call *call, opd_tensor *self, bool logs) {
+    const uint64_t mask = (uint64_t)1 << (opd_ndim(self) - 1);
+    opd_tensor *const top = opdi_lower_reduced(self, mask, OPDI_REDUCTION_MAX, OPD_FLOAT32);
+    opd_tensor *const less = top ? opd_sub(self, top) : NULL, *const exps = less ? opd_exp(less) : NULL;
+    opd_tensor *const sum = exps ? opdi_lower_ordered(exps, mask, OPDI_ORDER_ROW) : NULL;
+    if (!sum) { return -1; }
+    opd_tensor *const part = logs ? opdi_lower_log_f64(sum) : opd_reciprocal(sum);
+    opd_tensor *const one = part ? opd_to_dtype(part, OPD_FLOAT32) : NULL;
+    opdi_lower_vouch();
+    return one ? opdi_lower_return(call, 0, logs ? opd_sub(less, one) : opd_mul(exps, one)) : -1;
+}
 OPDI_INTERNAL int opdi_lower_softmax(opd_call *call) {
     const bool logs = strstr(opd_op_name(opd_call_operator(call)), "log") != NULL;
     if (opd_results_from_fake(call)) { return -1; }
@@ -235,6 +270,10 @@ OPDI_INTERNAL int opdi_lower_softmax(opd_call *call) {
     const opd_ints dims = opd_ints_of(&dim, 1);
     if (opd_ndim(self) == 0) {
         return opdi_lower_return(call, 0, logs ? opd_sub(self, self) : opd_exp(opd_sub(self, self)));
+    }
+    if (opdi_same_writes() && opd_dtype(opd_arg_tensor(call, 0)) == OPD_FLOAT32 && opd_dtype(self) == OPD_FLOAT32 &&
+        opdi_lower_along_rows(opd_arg_tensor(call, 0), dim) && opd_size(self, -1) <= OPDI_ORDER_ROW_MOST) {
+        return opdi_lower_softmax_same(call, self, logs);
     }
     opd_tensor *const less = opd_sub(self, opd_amax(self, dims, true));
     opd_tensor *const exps = opd_exp(less), *const sum = opd_sum_dim(exps, dims, true);
@@ -357,6 +396,7 @@ static int opdi_lower_product_into(opd_tensor *out, opd_tensor *first, opd_tenso
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(first));
     if (!nest || opdi_nest_out(nest, out, by_out)) { return -1; }
     nest->reduction = OPDI_REDUCTION_SUM;
+    nest->order = wide == OPD_FLOAT32 && opdi_same_writes() ? OPDI_ORDER_CHAIN : OPDI_ORDER_FREE;
     return opdi_nest_add(nest, opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(opdi_expr_load(first, by_first),
         wide),
                                                  opdi_expr_cast(opdi_expr_load(second, by_second), wide)));
@@ -370,10 +410,35 @@ OPDI_INTERNAL opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *seco
     opd_tensor *const out = opdi_lower_empty(sizes, batch + 2, opdi_lower_wide(opd_dtype(first)));
     return out && opdi_lower_product_into(out, first, second) == 0 ? out : NULL;
 }
+/* Returns whether the product of a row and a column of this length is a chain of fused multiply-adds in the mode of
+   same bits, and can be written as such.  A product of one number is none: its zeros have other signs. */
+OPDI_INTERNAL bool opdi_lower_chains(const opd_tensor *first, int64_t depth) {
+    return opdi_same_writes() && opd_dtype(first) == OPD_FLOAT32 && depth > 1;
+}
+/* The depth of a block, OPDI_GEMM_K.  Kernels are not asked, because programs that only write C do not have them. */
+enum { OPDI_SAME_DEPTH = 576 };
+/* Returns start + first * second (`start` NULL: the product alone), added in blocks of the depth, as kernels do in the
+   mode of same bits. */
+OPDI_INTERNAL opd_tensor *opdi_lower_product_same(opd_tensor *start, opd_tensor *first, opd_tensor *second) {
+    const int64_t depth = opd_size(first, -1), step = OPDI_MIN(depth, OPDI_SAME_DEPTH);
+    for (int64_t from = 0; from < depth && opd_ok(); from += step) {
+        const int64_t count = OPDI_MIN(step, depth - from);
+        opd_tensor *const part = opdi_lower_product(opd_narrow(first, -1, from, count),
+                                                    opd_narrow(second, -2, from, count));
+        start = start && part ? opd_add(start, part) : part;
+    }
+    opdi_lower_vouch();
+    return opd_ok() ? start : NULL;
+}
 /* Lowers mm and bmm.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_mm(opd_call *call) {
+    opd_tensor *const first = opd_arg_tensor(call, 0), *const second = opd_arg_tensor(call, 1);
+    if (opdi_lower_chains(first, opd_size(first, -1))) {
+        return opd_results_from_fake(call) ||
+            opdi_lower_return(call, 0, opdi_lower_product_same(NULL, first, second)) ? -1 : 0;
+    }
     return opd_results_from_fake(call) ||
-        opdi_lower_return(call, 0, opdi_lower_product(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))) ? -1 : 0;
+        opdi_lower_return(call, 0, opdi_lower_product(first, second)) ? -1 : 0;
 }
 OPDI_INTERNAL opd_tensor *opdi_lower_scaled(opd_tensor *tensor, opd_value factor) {
     if (tensor && factor.tag == OPD_TAG_FLOAT && opd_dtype_is_integral(opd_dtype(tensor), true) &&
@@ -387,8 +452,16 @@ OPDI_INTERNAL int opdi_lower_addmm(opd_call *call) {
     const opd_value beta = opd_arg_value(call, 3), alpha = opd_arg_value(call, 4);
     const bool none = (beta.tag == OPD_TAG_INT && beta.u.i == 0) || (beta.tag == OPD_TAG_FLOAT && beta.u.d == 0);
     if (opd_results_from_fake(call)) { return -1; }
-    opd_tensor *const self = opd_arg_tensor(call, 0);
-    opd_tensor *out = opdi_lower_scaled(opdi_lower_product(opd_arg_tensor(call, 1), opd_arg_tensor(call, 2)), alpha);
+    opd_tensor *const self = opd_arg_tensor(call, 0), *const first = opd_arg_tensor(call, 1);
+    opd_tensor *const second = opd_arg_tensor(call, 2);
+    const bool one = (alpha.tag == OPD_TAG_INT && alpha.u.i == 1) || (alpha.tag == OPD_TAG_FLOAT && alpha.u.d == 1);
+    const bool same = opdi_lower_chains(first, opd_size(first, -1));
+    if (same && one) {                            /* kernels add the products to beta * self */
+        opd_tensor *const start = none ? NULL : opdi_lower_scaled(opd_to_dtype(self, OPD_FLOAT32), beta);
+        return opdi_lower_return(call, 0, opdi_lower_product_same(start, first, second));
+    }
+    opd_tensor *out = same ? opdi_lower_product_same(NULL, first, second) : opdi_lower_product(first, second);
+    out = opdi_lower_scaled(out, alpha);
     if (out && !none) { out = opd_add(out, opdi_lower_scaled(opd_to_dtype(self, opd_dtype(out)), beta)); }
     return opdi_lower_return(call, 0, out);
 }
@@ -498,6 +571,7 @@ static int opdi_lower_convolve(opd_tensor *out, opd_tensor *self, opd_tensor *we
         w->access.strides[window + i] = flip ? -weights[2 + i] : weights[2 + i];
         if (flip) { w->access.offset += weights[2 + i] * (opd_sizes(weight)[2 + i] - 1); }
     }
+    nest->order = opdi_recording_now->vouched ? OPDI_ORDER_CHAIN : OPDI_ORDER_FREE;
     nest->conv = flip || count > 2 ? NULL : opdi_lower_conv_of(out, self, weight, steps, dilation, groups);
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     return opdi_nest_add(nest,
@@ -579,6 +653,42 @@ static opd_tensor *opdi_lower_transposed(opd_tensor *self, opd_tensor *weight, c
     }
     return out;
 }
+/* Returns whether kernels compute each element of a convolution as a chain of fused multiply-adds in the mode of same
+   bits: not if they use Winograd's method, or have other loops for groups. */
+static bool opdi_lower_conv_chains(const opd_call *call, const opd_tensor *weight, const opd_tensor *result) {
+    const int64_t *const sizes = opd_sizes(weight);
+    const int last = opd_ndim(weight) - 1;
+    const opd_ints strides = opd_arg_ints(call, 3), dilation = opd_arg_ints(call, 5);
+    bool plain = sizes[last] == 3 && (last < 3 || sizes[2] == 3);
+    for (int i = 0; i < strides.n; i++) { plain = plain && strides.data[i] == 1; }
+    for (int i = 0; i < dilation.n; i++) { plain = plain && dilation.data[i] == 1; }
+    const bool tiles = plain && last == 3 && sizes[0] >= 16 && sizes[1] >= 16 && opd_size(result, 2) >= 4 &&
+        opd_size(result, 3) >= 4 && opd_size(result, 3) <= 2048 && opdi_winograd_wanted();
+    if (!opdi_lower_chains(weight, 2) || opd_arg_bool(call, 6) || opd_arg_int(call, 8) != 1) { return false; }
+    if (tiles) {
+        (void)opdi_same_refuse("a convolution by Winograd's method (set OPD_WINOGRAD=0 in the environment)");
+    }
+    return (last == 2 || last == 3) && (sizes[0] > 1 || sizes[1] > 1);
+}
+/* Records the convolution of padded input in blocks of the depth, as kernels add in the mode of same bits.  Returns 0,
+   or -1 and sets an error. */
+static int opdi_lower_convolve_same(opd_tensor *out, opd_tensor *self, opd_tensor *weight, const int64_t *steps,
+                                    const int64_t *dilation) {
+    const int64_t channels = opd_size(weight, 1), taps = opd_numel(weight) / channels / opd_size(weight, 0);
+    const int64_t depth = OPDI_MIN(channels * taps, OPDI_SAME_DEPTH), step = depth / taps;
+    if (step * taps != depth) {
+        return opdi_same_refuse("a convolution whose blocks do not end with a channel");
+    }
+    opdi_lower_vouch();
+    for (int64_t from = 0; from < channels && opd_ok(); from += step) {
+        const int64_t count = OPDI_MIN(step, channels - from);
+        opd_tensor *const part = from ? opdi_lower_empty(opd_sizes(out), opd_ndim(out), OPD_FLOAT32) : out;
+        if (!part || opdi_lower_convolve(part, opd_narrow(self, 1, from, count), opd_narrow(weight, 1, from, count),
+                                         steps, dilation, 1, false) ||
+            (from && !opd_add_(out, part))) { return -1; }
+    }
+    return opd_ok() ? 0 : -1;
+}
 OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *const weight = opd_arg_tensor(call, 1),
         *const bias = opd_arg_tensor(call, 2);
@@ -615,7 +725,10 @@ OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
     } else {
         if (!(self = opdi_lower_padded(self, 2, before, after, spread, opd_value_int(0)))) { return -1; }
         out = opdi_lower_empty(opd_sizes(result), opd_ndim(result), opdi_lower_wide(opd_dtype(result)));
-        if (!out || opdi_lower_convolve(out, self, weight, step, every, groups, transposed)) { return -1; }
+        const bool chains = out && opdi_lower_conv_chains(call, weight, result);
+        if (!out || !opd_ok()) { return -1; }
+        if (chains ? opdi_lower_convolve_same(out, self, weight, step, every)
+            : opdi_lower_convolve(out, self, weight, step, every, groups, transposed)) { return -1; }
     }
     if (bias) { out = opd_add(out, opdi_lower_channels(opd_to_dtype(bias, opd_dtype(out)), out)); }
     return opdi_lower_return(call, 0, out);
@@ -698,6 +811,12 @@ OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     opd_tensor *const padded = opdi_lower_padded(self, first, pool.before, pool.after, NULL,
                                                  opdi_lower_least(opd_dtype(self)));
     if (!padded || opdi_lower_pool_into(result, padded, &pool, OPDI_REDUCTION_MAX)) { return -1; }
+    int64_t elements = 1;
+    for (int i = 0; i < pool.count; i++) { elements *= pool.window[i]; }
+    if (opdi_same_writes() && elements <= 9) {    /* the first of equal zeros counts, as in opdi_max_pool_f32 */
+        opdi_recording_now->last->order = OPDI_ORDER_LINE;
+        opdi_lower_vouch();
+    }
     opd_tensor *const place = opdi_lower_empty(opd_sizes(result), ndim, OPD_INT64);
     if (!place || opdi_lower_pool_into(place, padded, &pool, OPDI_REDUCTION_POOLED)) { return -1; }
     int by[OPD_MAX_DIMS];

@@ -422,7 +422,9 @@ OPDI_INTERNAL int opdi_lower_mv(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     opd_tensor *const column = opd_unsqueeze(second, 1), *const rows = dot ? opd_unsqueeze(first, 0) : first;
-    opd_tensor *out = column && rows ? opdi_lower_product(rows, column) : NULL;
+    const bool same = column && rows && !dot && !more && opdi_lower_chains(rows, opd_size(rows, -1));
+    opd_tensor *out = same ? opdi_lower_product_same(NULL, rows, column)
+        : column && rows ? opdi_lower_product(rows, column) : NULL;
     out = out ? opd_view(out, opd_ints_of(opd_sizes(result), opd_ndim(result))) : NULL;
     if (out && more) {
         const opd_value beta = opd_arg_value(call, 3);
@@ -612,6 +614,13 @@ OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     if (!picked) { return -1; }
     if (reduction == 0 && opd_ndim(self) > 1) {
         return opdi_lower_return(call, 0, picked) || !opd_fill_(opd_call_rets(call)[1].u.t, opd_value_int(0)) ? -1 : 0;
+    }
+    if (opdi_same_writes() && opd_dtype(self) == OPD_FLOAT32 && !opd_arg_tensor(call, 2)) {
+        opd_tensor *const loss = opdi_lower_ordered(picked, everything, OPDI_ORDER_LINE);
+        opd_tensor *const count = opdi_lower_ordered(all.weights, everything, OPDI_ORDER_LINE);
+        opdi_lower_vouch();
+        return count && opdi_lower_return_as(call, 0, reduction == 1 ? opd_div(loss, count) : loss) == 0
+            ? opdi_lower_return_as(call, 1, count) : -1;
     }
     opd_tensor *sum = opdi_lower_reduced(picked, everything, OPDI_REDUCTION_SUM, wide);
     opd_tensor *const total = sum ? opdi_lower_reduced(all.weights, everything, OPDI_REDUCTION_SUM, wide) : NULL;

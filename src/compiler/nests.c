@@ -331,7 +331,47 @@ OPDI_INTERNAL const char *const opdi_formula_kinds[] = {
     OPDI_NEST_FORMULAS(OPDI_FORMULA_KIND)
 };
 OPDI_INTERNAL bool opdi_c_writes(const opdi_expr *expr);
-OPDI_INTERNAL int opdi_c_rounds(const opdi_expr *expr);
+OPDI_INTERNAL const char *opdi_formula_text(const opdi_expr *expr);
+OPDI_INTERNAL bool opdi_c_has(const char *name);
+/* Returns whether all words `macro`, such as "OPD_FN(", in a text have one of the names in `names` behind them, or, if
+   `same` is true, that of a helper for the mode of same bits. */
+static bool opdi_c_calls_only(const char *text, const char *macro, const char *names, bool same) {
+    while ((text = strstr(text, macro)) != NULL) {
+        char name[32], full[64];
+        text += strlen(macro);
+        const int length = (int)strcspn(text, ")");
+        (void)snprintf(name, sizeof name, " %.*s ", length, text);
+        (void)snprintf(full, sizeof full, "%s%.*s_f32", strncmp(text, "same_", 5) == 0 ? "" : "same_", length, text);
+        if (!strstr(names, name) && !(same && opdi_c_has(full))) { return false; }
+    }
+    return true;
+}
+/* Returns whether a graph is written as C that calls no operators and gives the bits of the mode of same bits: then the
+   text adds and rounds as kernels do. */
+OPDI_INTERNAL bool opdi_same_writes(void) {
+    const opdi_recording *const recording = opdi_recording_now;
+    return recording && !recording->calls && !recording->open && opd_same_bits();
+}
+/* Returns whether the C text of a formula rounds: OPDI_ROUNDS_NEVER, OPDI_ROUNDS_SAME if it gives the bits that the
+   operator gives in the mode of same bits, or OPDI_ROUNDS_ELSE.  A sum, product or quotient is rounded where the text
+   has it.  Functions have other polynomials in C than in the library, and formulas of kind D are computed in double
+   there. */
+OPDI_INTERNAL int opdi_c_rounds(const opdi_expr *expr) {
+    const char *const text = opdi_formula_text(expr);
+    const bool same = expr->dtype == OPD_FLOAT32 && opdi_same_writes();
+    if (expr->dtype == OPD_INT64) { return OPDI_ROUNDS_NEVER; }
+    if (!opdi_c_calls_only(text, "OPD_FN(", " fabs trunc floor ceil nearbyint copysign sqrt fmod nextafter ", same) ||
+        !opdi_c_calls_only(text, "OPD_H(", " relu6 clamp nan_to_num as_bf16 as_f16 remainder div_floor ", same)) {
+        return OPDI_ROUNDS_ELSE;
+    }
+    if (same && (strchr("NM", *opdi_formula_kinds[expr->formula]) || strcmp(text, "OPD_H(gelu)(x)") == 0 ||
+                 strncmp(text, "OPD_H(same_", 11) == 0)) { return OPDI_ROUNDS_SAME; }
+    if (!strpbrk(text, "*/+") && !strstr(text, " - ") && !strstr(text, "OPD_ADD") && !strstr(text, "OPD_SUB") &&
+        !strstr(text, "OPD_MUL") && !strstr(text, "sqrt") && !strstr(text, "remainder") && !strstr(text, "div_floor")) {
+        return OPDI_ROUNDS_NEVER;
+    }
+    return strcmp(opdi_formula_kinds[expr->formula], "D") == 0 ? OPDI_ROUNDS_ELSE : OPDI_ROUNDS_SAME;
+}
 /* Sets the error of an operator whose C text gives other bits than the operator.  Returns -1. */
 OPDI_INTERNAL int opdi_same_refuse(const char *what) {
     return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be written in C in the mode of same bits: the C text gives other "

@@ -99,7 +99,7 @@ typedef struct opdi_tiles {
 
 /* 0 if the environment turns this method off, else 1; -1: not read yet */
 OPDI_INTERNAL int opdi_winograd_known = -1;
-static bool opdi_winograd_wanted(void) {
+OPDI_INTERNAL bool opdi_winograd_wanted(void) {
     int wanted = OPDI_LOAD(&opdi_winograd_known);
     if (wanted < 0) {
         const char *wish = getenv("OPD_WINOGRAD");
