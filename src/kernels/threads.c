@@ -299,7 +299,8 @@ static void *opdi_pool_worker(void *unused) {
         }
         seen = pool->generation;
         pthread_mutex_unlock(&pool->lock);
-        for (int i = 0; OPDI_LOAD(&pool->generation) == seen && opdi_pool_spin(i, &end); i++) {}
+        int tries = 0;
+        while (OPDI_LOAD(&pool->generation) == seen && opdi_pool_spin(tries, &end)) { tries++; }
         pthread_mutex_lock(&pool->lock);
         if (pool->generation == seen) {
             pool->sleeping++;
@@ -350,8 +351,9 @@ static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t s
     pool->open = 0;                               /* now no worker can join */
     if (pool->active > 0) {
         int64_t end = 0;
+        int tries = 0;
         pthread_mutex_unlock(&pool->lock);
-        for (int i = 0; OPDI_LOAD(&pool->active) > 0 && opdi_pool_spin(i, &end); i++) {}
+        while (OPDI_LOAD(&pool->active) > 0 && opdi_pool_spin(tries, &end)) { tries++; }
         pthread_mutex_lock(&pool->lock);
         while (pool->active > 0) { pthread_cond_wait(&pool->done, &pool->lock); }
     }
