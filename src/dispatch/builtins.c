@@ -5,8 +5,6 @@
 //  A program uses few of the built-in operators, so each is registered only when an operator of its family is looked
 //  up.  A family is the overloads and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out).
 
-OPDI_COLD_BEGIN
-
 /* Returns the length of the part of a name that names its family (the overloads and derived forms of one operator): for
    "aten::add_.Tensor", the length of "aten::add". */
 OPDI_INTERNAL size_t opdi_family(const char *name) {
@@ -78,8 +76,6 @@ static int opdi_pending_next(int i, const char *name) {
     return at ? at - 1 : OPD_OP_COUNT;
 }
 #endif
-
-OPDI_COLD_END
 
 /* The parts of the thread's state that are saved while built-in operators are registered in the middle of a call. */
 typedef struct opdi_registering {

@@ -20,8 +20,6 @@
 //      opdi_builtins_make(NULL)                the same for all descriptors
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_LOOPS_BEGIN
-
 //== operator descriptors by family
 
 typedef void (*opdi_card_fn)(opd_op_desc *op);
@@ -65,8 +63,6 @@ static int opdi_register_fallbacks(opd_library *lib) {
     }
     return 0;
 }
-
-OPDI_LOOPS_END
 
 /* Opens the library of the built-in operators, before any library block runs, and registers the fallbacks.  Returns 0,
    or -1 and sets an error; then the next use tries again. */
