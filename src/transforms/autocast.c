@@ -489,7 +489,7 @@ static const opd_kernel *opdi_on_policies;
 #else
 static const opd_kernel *opdi_on_policies = opdi_policies;
 #endif
-static void opdi_policies_reach(void) { OPDI_PUBLISH(&opdi_on_policies, opdi_policies); }
+static void opdi_policies_reach(void) { OPDI_PUBLISH(&opdi_on_policies, &opdi_policies[0]); }
 
 static int opdi_policy_on(opd_autocast policy, int device) {
     const int place = (int)policy;
