@@ -416,7 +416,7 @@ OPDI_INTERNAL bool opdi_lower_chains(const opd_tensor *first, int64_t depth) {
     return opdi_same_writes() && opd_dtype(first) == OPD_FLOAT32 && depth > 1;
 }
 /* The depth of a block, OPDI_GEMM_K.  Kernels are not asked, because programs that only write C do not have them. */
-enum { OPDI_SAME_DEPTH = 576 };
+#define OPDI_SAME_DEPTH INT64_C(576)
 /* Returns start + first * second (`start` NULL: the product alone), added in blocks of the depth, as kernels do in the
    mode of same bits. */
 OPDI_INTERNAL opd_tensor *opdi_lower_product_same(opd_tensor *start, opd_tensor *first, opd_tensor *second) {
