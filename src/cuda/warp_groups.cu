@@ -85,6 +85,9 @@ __device__ __forceinline__ void opdi_cu_wg_add(opdi_cu_wg_sums<N> &s, opdi_cu_wg
     }
 #undef OPDI_CU_WG_ORDER
 }
+#else                                             /* the host, and other GPUs: kernels stop before this */
+template <typename T, int N>
+__device__ __forceinline__ void opdi_cu_wg_add(opdi_cu_wg_sums<N> &, opdi_cu_wg_factor, opdi_cu_wg_factor) {}
 #endif
 /* opdi_cu_wg_begin comes before products whose sums the warps have changed, opdi_cu_wg_end after some products.
    opdi_cu_wg_wait<n> waits until all products are finished but those of the last n calls of opdi_cu_wg_end.
