@@ -59,7 +59,8 @@ static void opdi_packings_drop(opdi_storage *storage) {
     }
 }
 /* Returns a reference to the packed form of weights with this key, if the storage has it.  Drops such a form of other
-   bytes, and the forms that several threads have added above the limit.  Sets *count to the number of forms that the storage has. */
+   bytes, and the forms that several threads have added above the limit.  Sets *count to the number of forms that the
+   storage has. */
 static opdi_packing *opdi_packing_find(opdi_storage *storage, const opdi_packing_key *key, int *count) {
     opdi_packing *list = opdi_packings_take(storage), *found = NULL;
     *count = 0;
