@@ -112,6 +112,8 @@ typedef struct opdi_nest {
     int64_t sizes[OPDI_NEST_DIMS];
     opdi_over reduction;
     int32_t order;                                /* how a sum is added (OPDI_ORDER_...) */
+    int32_t vouched;                              /* not 0: the nests with this number give the bits of an operator in
+                                                     the mode of same bits (opdi_lower_vouch) */
     opdi_access out;
     opdi_expr *value, *finish;                    /* value: the value of one iteration; finish: the value to store after
                                                      a reduction, computed from the reduction's result
@@ -161,6 +163,7 @@ typedef struct opdi_recording {
     bool here;                                    /* true: the code will run in this process */
     bool vouched;                                 /* true: a lowering says that its nests give the bits of the operator
                                                      in the mode of same bits */
+    int32_t nvouched;                             /* the number of such operators */
     struct opdi_extern_call *called;              /* the calls of operators, the newest first */
     int32_t ncalled, nkernels, ninner;
     struct opdi_inner *inner;                     /* the conditions and loops, the newest first; they have recordings of

@@ -37,12 +37,19 @@ static int opdi_same_rounds(opdi_expr *expr) {
     return sum;
 }
 /* Returns whether the nests that a kernel has recorded after `last` give the bits that the operator gives in the mode
-   of same bits: at most one formula rounds, or one operator is called.  Several could be in another order than in the
-   kernel for the CPU.  The order of zeros with different signs is not certain in a maximum. */
+   of same bits: at most one formula rounds, or one operator is called, or the nests are of one operator whose lowering
+   vouches for them.  Several could be in another order than in the kernel for the CPU.  The order of zeros with
+   different signs is not certain in a maximum. */
 OPDI_INTERNAL bool opdi_same_nests(const opdi_recording *recording, const opdi_nest *last) {
     int rounds = 0;
+    int32_t vouched = 0;
     for (opdi_nest *nest = last ? last->next : recording->first; nest && rounds < 2; nest = nest->next) {
         const bool number = nest->value && opd_dtype_is_floating(nest->value->dtype);
+        if (nest->vouched) {
+            rounds += nest->vouched != vouched;
+            vouched = nest->vouched;
+            continue;
+        }
         opdi_expr_round++;
         rounds += nest->reduction == OPDI_REDUCTION_EXTERN;
         rounds += opdi_same_rounds(nest->value) + opdi_same_rounds(nest->finish) + opdi_same_rounds(nest->place);

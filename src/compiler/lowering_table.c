@@ -127,10 +127,18 @@ OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
     return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", name);
 }
 OPDI_INTERNAL bool opdi_same_nests(const opdi_recording *recording, const opdi_nest *last);
-/* Returns whether the CPU runs the same composite kernel: then it also calls the operators whose nests were recorded. */
-static bool opdi_lazy_composes(const opd_call *call, opd_kernel kernel) {
-    const opdi_table *const table = OPDI_ACQUIRE(&call->op->table);
-    return table && table->slots[OPD_KEY_CPU].fn == kernel;
+/* Returns whether the nests after `last`, of a call that succeeded, give the bits of its operator in the mode of same
+   bits.  Without calls, cross_entropy_loss is the operators that it calls, and each of them was examined. */
+static bool opdi_lazy_same(const opd_call *call, opdi_recording *recording, opdi_nest *last) {
+    if (recording->vouched) {
+        recording->nvouched++;
+        for (opdi_nest *nest = last ? last->next : recording->first; nest; nest = nest->next) {
+            nest->vouched = recording->nvouched;
+        }
+        return true;
+    }
+    return opdi_same_nests(recording, last) ||
+        (opdi_same_writes() && strcmp(opd_op_name(opd_call_operator(call)), "aten::cross_entropy_loss") == 0);
 }
 /* Runs a kernel on the lazy device.  If the kernel reads data, or cannot be written in C, removes everything that it
    has recorded, and records a call of the operator instead.  Returns 0, or -1 and sets an error. */
@@ -140,8 +148,7 @@ OPDI_INTERNAL int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
     const bool outside = recording && recording->vouched;           /* of the operator whose lowering calls this one */
     if (recording) { recording->vouched = false; }
     int rc = kernel(call);
-    const bool known = recording && (recording->vouched || (opdi_same_writes() && opdi_lazy_composes(call, kernel)));
-    if (rc == 0 && opd_ok() && recording && opd_same_bits() && !known && !opdi_same_nests(recording, last)) {
+    if (rc == 0 && opd_ok() && recording && opd_same_bits() && !opdi_lazy_same(call, recording, last)) {
         rc = opdi_same_refuse(opd_op_name(opd_call_operator(call)));
     }
     if (recording) { recording->vouched = outside; }

@@ -47,6 +47,7 @@ GRAPH(conv_padded, 1, { out[0] = opd_conv2d(in[0], in[1], NULL, OPD_INTS(1), OPD
 GRAPH(conv_plain, 1, { out[0] = opd_conv2d(in[0], in[1], NULL, OPD_INTS(1), OPD_INTS(0)); })
 GRAPH(conv_groups, 1, { out[0] = opd_conv2d_full(in[0], in[1], NULL, OPD_INTS(1), OPD_INTS(1), OPD_INTS(1), 4); })
 GRAPH(conv_line, 1, { out[0] = opd_conv1d_full(in[0], in[1], in[2], OPD_INTS(2), OPD_INTS(1), OPD_INTS(2), 1); })
+GRAPH(conv_even, 1, { out[0] = opd_conv1d_full(in[0], in[1], NULL, OPD_INTS(2), OPD_INTS(0), OPD_INTS(1), 1); })
 GRAPH(one_less, 1, { out[0] = opd_expm1(in[0]); })
 GRAPH(functions, 6, {
     out[0] = opd_exp(in[0]);
@@ -78,6 +79,7 @@ static const example examples[] = {
     {"conv, deep", conv_padded, {{1, 130, 9, 9}, {4, 130, 3, 3}}, 1},
     {"conv, 1 x 1", conv_plain, {{2, 40, 6, 6}, {24, 40, 1, 1}}, 1},
     {"conv1d", conv_line, {{2, 6, 50}, {9, 6, 3}, {9}}, 1},
+    {"products below the least float", conv_even, {{2, 13, 26}, {8, 13, 4}}, 1e-30},
     {"functions of large numbers", functions, {{2000}}, 30},
     {"functions", functions, {{2000}}, 1},
     {"functions of tiny numbers", functions, {{200}}, 1e-39},

@@ -293,7 +293,8 @@ static void opdi_shift_store(const opdi_shift *shift, int64_t group, int64_t fir
     const int64_t size = (int64_t)conv->size;
     int64_t j;
     for (int64_t o = 0; o < conv->og; o++) {
-        const double add = shift->bias ? opdi_number_at(conv->size, shift->bias, group * conv->og + o) : 0;
+        /* zeros keep their signs if -0 is added */
+        const double add = shift->bias ? opdi_number_at(conv->size, shift->bias, group * conv->og + o) : -0.0;
         for (int64_t i = line; i < line + lines; i++, col += shift->wide * size) {
             const int64_t plane = (first + i / shift->high) * conv->oc + group * conv->og + o, row = i % shift->high;
             const void *const from = col;

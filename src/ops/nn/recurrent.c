@@ -521,12 +521,6 @@ static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, boo
    last to the first.  Returns the outputs [T, B, H]. */
 static opd_tensor *opdi_recurrent_run(opdi_recurrent *layer, opd_tensor *input, bool back) {
     if (opdi_lstm_fits(layer, input)) { return opdi_lstm_layer(layer, input, back); }
-#if !defined(OPD_NO_COMPILER)
-    if (layer->cell == OPDI_RNN_LSTM && input && opd_tensor_device(input).type == OPD_LAZY && opd_same_bits()) {
-        (void)opdi_same_refuse("lstm");           /* uncompiled runs use opdi_lstm_layer */
-        return NULL;
-    }
-#endif
     opd_tensor *const gates = opd_linear(input, layer->w_ih, layer->b_ih);
     return opdi_recurrent_check(layer, gates) ? NULL : opdi_recurrent_steps(layer, gates, back);
 }

@@ -3,14 +3,15 @@
 //== packed forms of weights ===========================================================================================
 //
 //  Some kernels read a weight in another order than it has.  The packed form stays with the memory of the weight, and
-//  later calls use it.  They recognise the bytes of the weight by two numbers of 64 bits that depend on each byte.  So
-//  each write to the weight is noticed, also one through a pointer, which no version counts.
+//  later calls use it.  They recognise the bytes of the weight by two numbers of 64 bits, of which one depends on each
+//  byte.  So each write to the weight is noticed, also one through a pointer, which no version counts.
 
 enum { OPDI_PACKINGS = 64 };                      /* most packed forms of one memory */
 
-/* Mixes the bits of a number; different numbers stay different. */
+/* Mixes the bits of a number; different numbers stay different.  A product alone would leave a change of the highest
+   bit a change of this bit, which changes of signs in the next word could undo. */
 OPDI_ALWAYS uint64_t opdi_packing_mix(uint64_t x) {
-    x *= UINT64_C(0x9fb21c651e98df25);
+    x = (x ^ x >> 32) * UINT64_C(0x9fb21c651e98df25);
     return x ^ x >> 32;
 }
 /* Sets print[2] to the numbers by which `count` bytes are recognised. */
@@ -58,7 +59,8 @@ static void opdi_packings_drop(opdi_storage *storage) {
     }
 }
 /* Returns a reference to the packed form of weights with this key, if the storage has it.  Drops such a form of other
-   bytes.  Sets *count to the number of forms that the storage has. */
+   bytes, and the forms that several threads have added above the limit.  Sets *count to the number of forms that the
+   storage has. */
 static opdi_packing *opdi_packing_find(opdi_storage *storage, const opdi_packing_key *key, int *count) {
     opdi_packing *list = opdi_packings_take(storage), *found = NULL;
     *count = 0;
@@ -69,7 +71,7 @@ static opdi_packing *opdi_packing_find(opdi_storage *storage, const opdi_packing
         if (equal && !found) {
             found = packing;
             opdi_ref_up(&found->refs);
-        } else if (same) {
+        } else if (same || *count >= OPDI_PACKINGS) {
             *at = packing->next;
             opdi_packing_drop(packing);
             continue;
