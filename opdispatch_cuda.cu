@@ -11212,7 +11212,6 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"cholesky_inverse", opd_cpu_fallback}, {"linalg_solve_triangular", opd_cpu_fallback},
     {"lu_unpack", opd_cpu_fallback}, {"geqrf", opd_cpu_fallback}, {"linalg_householder_product", opd_cpu_fallback},
     {"ormqr", opd_cpu_fallback},
-    {"linalg_qr", opd_cpu_fallback}, {"_linalg_eigh", opd_cpu_fallback}, {"_linalg_svd", opd_cpu_fallback},
     {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
     {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
@@ -13046,7 +13045,28 @@ static const opdi_cu_registration opdi_cu_table_fft[] = {
     X(Xgetrf, (void *handle, void *params, int64_t m, int64_t n, int type, void *a, int64_t lda, int64_t *pivots, \
                int compute, OPDI_CU_SOLVER_ROOM)) \
     X(Xgetrs, (void *handle, void *params, int turned, int64_t n, int64_t columns, int type, const void *a, \
-               int64_t lda, const int64_t *pivots, int b_type, void *b, int64_t ldb, int *info))
+               int64_t lda, const int64_t *pivots, int b_type, void *b, int64_t ldb, int *info)) \
+    X(Xgeqrf_bufferSize, (void *handle, void *params, int64_t m, int64_t n, int type, const void *a, int64_t lda, \
+                          int tau_type, const void *tau, int compute, size_t *device, size_t *host)) \
+    X(Xgeqrf, (void *handle, void *params, int64_t m, int64_t n, int type, void *a, int64_t lda, int tau_type, \
+               void *tau, int compute, OPDI_CU_SOLVER_ROOM)) \
+    X(Sorgqr_bufferSize, (void *handle, int m, int n, int k, const float *a, int lda, const float *tau, int *size)) \
+    X(Dorgqr_bufferSize, (void *handle, int m, int n, int k, const double *a, int lda, const double *tau, int *size)) \
+    X(Sorgqr, (void *handle, int m, int n, int k, float *a, int lda, const float *tau, float *work, int size, \
+               int *info)) \
+    X(Dorgqr, (void *handle, int m, int n, int k, double *a, int lda, const double *tau, double *work, int size, \
+               int *info)) \
+    X(Xsyevd_bufferSize, (void *handle, void *params, int vectors, int triangle, int64_t n, int type, const void *a, \
+                          int64_t lda, int w_type, const void *w, int compute, size_t *device, size_t *host)) \
+    X(Xsyevd, (void *handle, void *params, int vectors, int triangle, int64_t n, int type, void *a, int64_t lda, \
+               int w_type, void *w, int compute, OPDI_CU_SOLVER_ROOM)) \
+    X(Xgesvd_bufferSize, (void *handle, void *params, signed char job_u, signed char job_v, int64_t m, int64_t n, \
+                          int type, const void *a, int64_t lda, int s_type, const void *s, int u_type, const void *u, \
+                          int64_t ldu, int v_type, const void *v, int64_t ldv, int compute, size_t *device, \
+                          size_t *host)) \
+    X(Xgesvd, (void *handle, void *params, signed char job_u, signed char job_v, int64_t m, int64_t n, int type, \
+               void *a, int64_t lda, int s_type, void *s, int u_type, void *u, int64_t ldu, int v_type, void *v, \
+               int64_t ldv, int compute, OPDI_CU_SOLVER_ROOM))
 #define OPDI_CU_SOLVER_MEMBER(name, parameters) int (*name) parameters;
 static struct opdi_cu_solver_functions { OPDI_CU_SOLVER_FUNCTIONS(OPDI_CU_SOLVER_MEMBER) } opdi_cu_solver;
 static std::mutex opdi_cu_solver_lock;            /* protects the variables below, and the order of calls of a handle */
@@ -13157,8 +13177,8 @@ struct opdi_cu_solver_matrices {
     }
     void *at(int64_t i) const { return data + i * step; }
 };
-/* If an element of `info`, which is on the device, is not 0, fails with the CPU's error, which names the called operator
-   and not _linalg_check_errors.  Waits for the device.  Returns 0, or -1 and sets an error. */
+/* If an element of `info`, which is on the device, is not 0, fails with the CPU's error, which names the called
+   operator and not _linalg_check_errors.  Waits for the device.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_solver_check(opd_tensor *info, const char *name, const opd_tensor *input) {
     opd_tensor *const read = info ? opd_to_device(info, opd_device_make(OPD_CPU, -1), OPD_INT32) : NULL;
     if (!read) { return -1; }
@@ -13341,11 +13361,136 @@ static int opdi_cu_solver_determinant(opd_call *call, bool both) {
 static int opdi_cu_solver_det(opd_call *call) { return opdi_cu_solver_determinant(call, false); }
 static int opdi_cu_solver_slogdet(opd_call *call) { return opdi_cu_solver_determinant(call, true); }
 
+//== QR ================================================================================================================
+
+/* Overwrites q, which begins with the `count` reflections of geqrf, with the orthogonal matrix.  Returns 0, or -1 and
+   sets an error. */
+template <typename T, typename S, typename R>
+static int opdi_cu_solver_orgqr(opd_tensor *q, opd_tensor *tau, int *infos, S size, R run) {
+    const opdi_cu_solver_matrices m(q);
+    const int rows = (int)m.rows, columns = (int)m.columns, count = (int)opd_size(tau, -1);
+    const T *const factors = opdi_cu_data<const T>(tau);
+    return opdi_cu_solver_each(m.batch, "cusolverDnorgqr", [&](opdi_cu_solver_room &r) {
+        int n = 0;
+        const int rc = size(r.handle, rows, columns, count, (const T *)(void *)m.data, rows, factors, &n);
+        r.device_bytes = (size_t)n * sizeof(T);
+        return rc;
+    }, [&](opdi_cu_solver_room &r, int64_t i) {
+        return run(r.handle, rows, columns, count, (T *)m.at(i), rows, factors + i * count, (T *)r.device,
+                   (int)(r.device_bytes / sizeof(T)), infos + i);
+    });
+}
+/* linalg_qr */
+static int opdi_cu_solver_qr(opd_call *call) {
+    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *q, *tau, *info;
+    if (!opdi_cu_solver_takes(input) || opd_size(input, -2) > INT32_MAX || opd_size(input, -1) > INT32_MAX) {
+        return opd_cpu_fallback(call);
+    }
+    if (opdi_cu_solver_begin(call)) { return -1; }
+    const opd_scalar_type type = opd_dtype(input);
+    const bool wide = type == OPD_FLOAT64;
+    const int64_t rows = opd_size(input, -2), columns = opd_size(input, -1), count = rows < columns ? rows : columns;
+    const int64_t high = opd_size(opdi_cu_result(call, 1), -2);             /* rows of R, columns of Q */
+    a = opdi_cu_solver_copy(opdi_cu_solver_turned(input));
+    tau = opdi_cu_solver_new(input, 2, count, -1, type);
+    info = opdi_cu_solver_new(input, 2, -1, -1, OPD_INT32);
+    if (!a || !tau || !info) { return -1; }
+    const opdi_cu_solver_matrices m(a);
+    char *const factors = opdi_cu_data<char>(tau);
+    int *const infos = opdi_cu_data<int>(info);
+    if (opdi_cu_solver_each(m.batch, "cusolverDnXgeqrf", [&](opdi_cu_solver_room &r) {
+            return opdi_cu_solver.Xgeqrf_bufferSize(r.handle, r.params, m.rows, m.columns, m.type, m.data, m.rows,
+                                                    m.type, factors, m.type, &r.device_bytes, &r.host_bytes);
+        }, [&](opdi_cu_solver_room &r, int64_t i) {
+            return opdi_cu_solver.Xgeqrf(r.handle, r.params, m.rows, m.columns, m.type, m.at(i), m.rows, m.type,
+                                         factors + i * count * (wide ? 8 : 4), m.type, r.device, r.device_bytes, r.host,
+                                         r.host_bytes, infos + i);
+        }) || opdi_cu_solver_return(call, 1, opd_triu(opd_narrow(opdi_cu_solver_turned(a), -2, 0, high), 0))) {
+        return -1;
+    }
+    if (strcmp(opd_arg_str(call, 1), "r") == 0) { return 0; }
+    q = opdi_cu_solver_new(a, 2, high, rows, type);
+    if (!q || !opd_copy_(opd_narrow(q, -2, 0, count), opd_narrow(a, -2, 0, count)) ||
+        (wide ? opdi_cu_solver_orgqr<double>(q, tau, infos, opdi_cu_solver.Dorgqr_bufferSize, opdi_cu_solver.Dorgqr)
+         : opdi_cu_solver_orgqr<float>(q, tau, infos, opdi_cu_solver.Sorgqr_bufferSize, opdi_cu_solver.Sorgqr))) {
+        return -1;
+    }
+    return opdi_cu_solver_return(call, 0, opdi_cu_solver_turned(q));
+}
+
+//== eigenvalues and singular values ===================================================================================
+
+/* _linalg_eigh */
+static int opdi_cu_solver_eigh(opd_call *call) {
+    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *w, *info;
+    if (!opdi_cu_solver_takes(input)) { return opd_cpu_fallback(call); }
+    if (opdi_cu_solver_begin(call)) { return -1; }
+    const char triangle = *opd_arg_str(call, 1);
+    const int which = triangle == 'L' || triangle == 'l' ? OPDI_CU_LOWER : OPDI_CU_UPPER;
+    const int vectors = opd_arg_bool(call, 2);
+    a = opdi_cu_solver_copy(opdi_cu_solver_turned(input));
+    w = opdi_cu_solver_new(input, 1, -1, -1, opd_dtype(input));
+    info = opdi_cu_solver_new(input, 2, -1, -1, OPD_INT32);
+    if (!a || !w || !info) { return -1; }
+    const opdi_cu_solver_matrices m(a);
+    char *const values = opdi_cu_data<char>(w);
+    int *const infos = opdi_cu_data<int>(info);
+    if (opdi_cu_solver_each(m.batch, "cusolverDnXsyevd", [&](opdi_cu_solver_room &r) {
+            return opdi_cu_solver.Xsyevd_bufferSize(r.handle, r.params, vectors, which, m.rows, m.type, m.data, m.rows,
+                                                    m.type, values, m.type, &r.device_bytes, &r.host_bytes);
+        }, [&](opdi_cu_solver_room &r, int64_t i) {
+            return opdi_cu_solver.Xsyevd(r.handle, r.params, vectors, which, m.rows, m.type, m.at(i), m.rows, m.type,
+                                         values + i * (m.step / m.rows), m.type, r.device, r.device_bytes, r.host,
+                                         r.host_bytes, infos + i);
+        }) || opdi_cu_solver_check(info, "linalg.eigh", input) || opdi_cu_solver_return(call, 0, w)) { return -1; }
+    return vectors ? opdi_cu_solver_return(call, 1, opdi_cu_solver_turned(a)) : 0;
+}
+/* _linalg_svd.  cuSOLVER wants as many rows as columns, or more: a wide matrix is factored as its transpose, whose left
+   vectors are the right ones. */
+static int opdi_cu_solver_svd(opd_call *call) {
+    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *s, *u, *v, *info, *finite;
+    static const int64_t last[] = {-2, -1};
+    if (!opdi_cu_solver_takes(input)) { return opd_cpu_fallback(call); }
+    if (opdi_cu_solver_begin(call)) { return -1; }
+    const opd_scalar_type type = opd_dtype(input);
+    const bool vectors = opd_arg_bool(call, 2), tall = opd_size(input, -2) >= opd_size(input, -1);
+    const signed char job = !vectors ? 'N' : opd_arg_bool(call, 1) ? 'A' : 'S';
+    a = opdi_cu_solver_copy(tall ? opdi_cu_solver_turned(input) : input);
+    info = opdi_cu_solver_new(input, 2, -1, -1, OPD_INT32);
+    if (!a || !info) { return -1; }
+    const opdi_cu_solver_matrices m(a);
+    const int64_t wide = job == 'A' ? m.rows : m.columns;
+    s = opdi_cu_solver_new(input, 2, m.columns, -1, type);
+    u = opdi_cu_solver_new(input, 2, vectors ? wide : 1, vectors ? m.rows : 1, type);
+    v = opdi_cu_solver_new(input, 2, vectors ? m.columns : 1, vectors ? m.columns : 1, type);
+    if (!s || !u || !v) { return -1; }
+    const opdi_cu_solver_matrices left(u), right(v);
+    char *const values = opdi_cu_data<char>(s);
+    int *const infos = opdi_cu_data<int>(info);
+    if (opdi_cu_solver_each(m.batch, "cusolverDnXgesvd", [&](opdi_cu_solver_room &r) {
+            return opdi_cu_solver.Xgesvd_bufferSize(r.handle, r.params, job, job, m.rows, m.columns, m.type, m.data,
+                                                    m.rows, m.type, values, m.type, left.data, m.rows, m.type,
+                                                    right.data, m.columns, m.type, &r.device_bytes, &r.host_bytes);
+        }, [&](opdi_cu_solver_room &r, int64_t i) {
+            return opdi_cu_solver.Xgesvd(r.handle, r.params, job, job, m.rows, m.columns, m.type, m.at(i), m.rows,
+                                         m.type, values + i * (m.step / m.rows), m.type, left.at(i), m.rows, m.type,
+                                         right.at(i), m.columns, m.type, r.device, r.device_bytes, r.host, r.host_bytes,
+                                         infos + i);
+        })) { return -1; }
+    finite = opd_all_dims(opd_isfinite(input), opd_ints_of(last, 2), false);
+    info = opd_where_ScalarOther(finite, info, opd_value_int(-4));             /* as on the CPU */
+    if (opdi_cu_solver_check(info, "linalg.svd", input) || opdi_cu_solver_return(call, 1, s)) { return -1; }
+    if (!vectors) { return 0; }
+    return opdi_cu_solver_return(call, 0, tall ? opdi_cu_solver_turned(u) : v) ||
+        opdi_cu_solver_return(call, 2, tall ? opdi_cu_solver_turned(v) : u) ? -1 : 0;
+}
+
 static const opdi_cu_registration opdi_cu_table_solver[] = {
     {"linalg_cholesky_ex", opdi_cu_solver_cholesky}, {"linalg_lu_factor_ex", opdi_cu_solver_lu_factor},
     {"linalg_lu_solve", opdi_cu_solver_lu_solve}, {"_linalg_solve_ex", opdi_cu_solver_solve},
     {"linalg_inv_ex", opdi_cu_solver_inverse}, {"_linalg_det", opdi_cu_solver_det},
-    {"_linalg_slogdet", opdi_cu_solver_slogdet},
+    {"_linalg_slogdet", opdi_cu_solver_slogdet}, {"linalg_qr", opdi_cu_solver_qr},
+    {"_linalg_eigh", opdi_cu_solver_eigh}, {"_linalg_svd", opdi_cu_solver_svd},
     {NULL, NULL}};
 
 //----------------------------------------------------------------------------------------------------------------------

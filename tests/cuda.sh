@@ -196,11 +196,12 @@ check_cuda_emulated_fft() {
 check_cuda_emulated_solvers() {
     emulated
     quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/cusolver.cpp" -o "$tmp/cusolver.so"
-    OPD_CUSOLVER="$tmp/cusolver.so" OPD_TEST_CUSOLVER=1 ran "$tmp/emulated" solvers linalg aten::inverse det cholesky lu_
+    OPD_CUSOLVER="$tmp/cusolver.so" OPD_TEST_CUSOLVER=1 ran "$tmp/emulated" solvers linalg aten::inverse det cholesky lu_ qr svd
     for error in 2 7; do
         OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_FAILS=$error OPD_TEST_CUSOLVER="cuSOLVER error $error in cusolverDnXpotrf" \
             ran "$tmp/emulated" cusolver_that_fails
     done
+    OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_INFO=3 ran "$tmp/emulated" cusolver_that_does_not_converge
     OPD_CUSOLVER=libm.so.6 ran "$tmp/emulated" solvers
 }
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16, or for 8.0, which has no

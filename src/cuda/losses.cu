@@ -512,7 +512,6 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"cholesky_inverse", opd_cpu_fallback}, {"linalg_solve_triangular", opd_cpu_fallback},
     {"lu_unpack", opd_cpu_fallback}, {"geqrf", opd_cpu_fallback}, {"linalg_householder_product", opd_cpu_fallback},
     {"ormqr", opd_cpu_fallback},
-    {"linalg_qr", opd_cpu_fallback}, {"_linalg_eigh", opd_cpu_fallback}, {"_linalg_svd", opd_cpu_fallback},
     {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
     {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},

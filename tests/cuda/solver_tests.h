@@ -138,6 +138,108 @@ TEST(solvers_in_a_capture) {
     }
     CHECK_OK();
 }
+/* Products of factors, whose signs are free, give the matrix back; what is unique is as on the CPU. */
+static void orthonormal(opd_tensor *q, double near) {
+    opd_tensor *const x = to_host(q);
+    as_on_host("orthogonal columns", to_gpu(opd_matmul(opd_transpose(x, -2, -1), x)), opd_expand(opd_eye(opd_size(x, -1), opd_dtype(x)), opd_ints_of(opd_sizes(opd_matmul(opd_transpose(x, -2, -1), x)), opd_ndim(x))), near);
+}
+static opd_tensor *of_columns(opd_tensor *u, opd_tensor *s, opd_tensor *vh) {
+    const int64_t n = opd_size(s, -1);
+    return opd_matmul(opd_mul(opd_narrow(u, -1, 0, n), opd_unsqueeze(s, -2)), opd_narrow(vh, -2, 0, n));
+}
+static void like_on_host(opd_tensor *got, opd_tensor *want) {
+    CHECK(got && want && opd_dtype(got) == opd_dtype(want) && same_shape(got, want) && opd_tensor_device(got).type == OPD_CUDA);
+    CHECK(got && want && memcmp(opd_strides(got), opd_strides(want), (size_t)opd_ndim(want) * sizeof(int64_t)) == 0);
+}
+/* kind: QR, reduced, complete or only R; eigenvalues with vectors of L and U, or without vectors; singular values with
+   few and all vectors, or without vectors. */
+static int factored(int kind, opd_tensor *x, opd_tensor **out) {
+    static const char *const modes[] = {"reduced", "complete", "r"};
+    if (kind < 3) { return opd_linalg_qr_full(out, x, modes[kind]) ? 0 : 2; }
+    if (kind < 6) { return opd__linalg_eigh_full(out, x, kind == 4 ? "U" : "L", kind != 5) ? 0 : 2; }
+    return opd__linalg_svd_full(out, x, kind == 7, kind != 8, NULL) ? 0 : 3;
+}
+TEST(solvers_with_free_signs) {
+    static const int64_t shapes[][2] = {{5, 5}, {6, 3}, {3, 6}, {1, 4}, {4, 1}};
+    const bool quick = getenv("OPD_TEST_CUSOLVER") != NULL;
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 9 * 5 * SOLVER_LAYOUTS; k++) {
+        if (!quick && !check_visits((size_t)k, 9 * 5 * SOLVER_LAYOUTS)) { continue; }
+        OPD_SCOPE {
+            const int kind = k % 9, layout = k / 45;
+            const int64_t rows = shapes[k / 9 % 5][0], columns = kind > 2 && kind < 6 ? rows : shapes[k / 9 % 5][1];
+            const opd_scalar_type type = (kind + layout) % 2 ? OPD_FLOAT64 : OPD_FLOAT32;
+            const double near = type == OPD_FLOAT64 ? 1e-10 : 1e-4;
+            opd_tensor *const a = solver_input(rows, columns, type, layout, false), *const on = to_gpu(a), *out[2][3], *g[2], *product;
+            const int64_t before = opd_cpu_fallback_count();
+            const int count = factored(kind, on, out[1]);
+            if (quick) { CHECK_INT(opd_cpu_fallback_count(), before); }
+            CHECK(count > 0 && factored(kind, a, out[0]) == count);
+            for (int i = 0; i < count && opd_ok(); i++) { like_on_host(out[1][i], out[0][i]); }
+            if (!opd_ok()) { break; }
+            const int values = kind < 3 ? 1 : kind < 6 ? 0 : 1;
+            as_on_host("values", opd_abs(out[1][values]), opd_abs(out[0][values]), near);
+            if (kind < 2) {
+                opd_tensor *const r = to_host(out[1][1]);
+                as_on_host("Q R", opd_matmul(out[1][0], out[1][1]), a, near);
+                as_on_host("R", out[1][1], opd_triu(r, 0), 0);
+                orthonormal(out[1][0], near);
+            } else if (kind == 3 || kind == 4) {
+                opd_tensor *const half = kind == 3 ? opd_tril(a, -1) : opd_triu(a, 1);
+                opd_tensor *const whole = opd_add(opd_add(half, opd_transpose(half, -2, -1)), opd_diag_embed(opd_diagonal_full(a, 0, -2, -1)));
+                as_on_host("V L V^T", of_columns(out[1][1], out[1][0], opd_transpose(out[1][1], -2, -1)), whole, near);
+                orthonormal(out[1][1], near);
+            } else if (kind == 6 || kind == 7) {
+                as_on_host("U S V^T", of_columns(out[1][0], out[1][1], out[1][2]), a, near);
+                orthonormal(out[1][0], near);
+                orthonormal(opd_transpose(out[1][2], -2, -1), near);
+            }
+            for (int at = 0; at < 2 && opd_ok() && kind != 2 && (kind != 1 || rows <= columns); at++) {
+                opd_tensor *leaf = opd_tensor_set_requires_grad(opd_detach(at ? on : a), true), *sum;
+                if (!factored(kind, leaf, out[at])) { break; }
+                product = opd_square(out[at][values]);
+                sum = opd_sum(opd_mul(product, opd_square(product)));
+                if (opd_autograd_grad(&sum, 1, &leaf, 1, NULL, &g[at])) { break; }
+                if (at) { as_on_host("its derivative", g[1], g[0], 100 * near); }
+            }
+        }
+    }
+    CHECK_OK();
+}
+/* Errors of arguments, matrices that are not finite, and infos of algorithms that do not converge. */
+TEST(solvers_with_free_signs_at_the_limits) {
+    if (!there()) { SKIP("no GPU"); }
+    OPD_SCOPE {
+        opd_tensor *out[2][3], *const nan = opd_full(OPD_INTS(2, 2, 2), opd_value_double(NAN), OPD_FLOAT32);
+        for (int k = 0; k < 9; k++) {
+            opd_tensor *const none = opd_zeros(k % 2 ? OPD_INTS(0, 3, 3) : OPD_INTS(2, 0, 0), OPD_FLOAT32);
+            const int count = factored(k, none, out[0]);
+            CHECK(count > 0 && factored(k, to_gpu(none), out[1]) == count);
+            for (int i = 0; i < count && opd_ok(); i++) { like_on_host(out[1][i], out[0][i]); }
+        }
+        CHECK(factored(1, opd_zeros(OPD_INTS(3, 0), OPD_FLOAT32), out[0]) && factored(1, to_gpu(opd_zeros(OPD_INTS(3, 0), OPD_FLOAT32)), out[1]));
+        as_on_host("Q without columns of A", out[1][0], out[0][0], 0);
+        CHECK(opd__linalg_svd(out[1], to_gpu(nan)) != 0);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "(Batch element 0): The algorithm failed to converge because the input matrix contained non-finite values");
+        CHECK(opd_linalg_qr_full(out[1], to_gpu(nan), "all") != 0);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "qr received unrecognized mode 'all'");
+        CHECK(opd__linalg_eigh_full(out[1], to_gpu(nan), "X", true) != 0);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected UPLO argument to be 'L' or 'U'");
+        CHECK(opd__linalg_svd_full(out[1], to_gpu(nan), true, true, "gesvd") != 0);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "driver");
+    }
+    CHECK_OK();
+}
+/* OPD_EMU_CUSOLVER_INFO=3: eigenvalues do not converge. */
+TEST(cusolver_that_does_not_converge) {
+    opd_tensor *out[3], *x;
+    if (!there() || !getenv("OPD_EMU_CUSOLVER_INFO")) { SKIP("it converges"); }
+    x = to_gpu(opd_eye(4, OPD_FLOAT32));
+    CHECK(opd__linalg_eigh(out, x) != 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: 3)");
+    CHECK(opd__linalg_svd(out, x) != 0);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated singular values (error code: 3)");
+}
 TEST(cusolver_that_fails) {
     const char *const text = getenv("OPD_TEST_CUSOLVER");
     opd_tensor *out[2];
