@@ -13,7 +13,7 @@ set -u
 
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races
 cuda_emulated_without_gpu cuda_emulated_without_driver cuda_emulated_out_of_memory cuda_emulated_left_alone
-cuda_emulated_unusable cuda_emulated_ranges cuda_emulated_models cuda_emulated_llama cuda_emulated_less_shared cuda_emulated_older_cublaslt cuda_emulated_fft cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
+cuda_emulated_unusable cuda_emulated_ranges cuda_emulated_models cuda_emulated_llama cuda_emulated_less_shared cuda_emulated_older_cublaslt cuda_emulated_fft cuda_emulated_solvers cuda_emulated_compiled_for_older cuda_emulated_first_run cuda_first_run_without_gpu
 cuda_emulated_sanitized cuda_emulated_compiled cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugin cuda_emulated_example cuda_emulated_digits cuda_atomics cuda_without_plugin cuda_builds cuda_linked cuda_plugin
 '$(sh "$(dirname "$0")/cuda_code.sh" --list)
 
@@ -191,6 +191,19 @@ check_cuda_emulated_fft() {
     OPD_CUFFT="$tmp/cufft.so" OPD_EMU_CUFFT_FAILS=2 OPD_TEST_CUFFT='cuFFT error 2 in cufftMakePlanMany64' ran "$tmp/emulated" cufft_that_fails
     OPD_CUFFT=libm.so.6 ran "$tmp/emulated" fft_of_all_kinds
 }
+# Factorizations by an emulated cuSOLVER, with the cases of all operators that use it; errors of it; and a machine without
+# cuSOLVER, where they run on the CPU.
+check_cuda_emulated_solvers() {
+    emulated
+    quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/cusolver.cpp" -o "$tmp/cusolver.so"
+    OPD_CUSOLVER="$tmp/cusolver.so" OPD_TEST_CUSOLVER=1 ran "$tmp/emulated" solvers linalg aten::inverse det cholesky lu_ qr svd
+    for error in 2 7; do
+        OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_FAILS=$error OPD_TEST_CUSOLVER="cuSOLVER error $error in cusolverDnXpotrf" \
+            ran "$tmp/emulated" cusolver_that_fails
+    done
+    OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_INFO=3 ran "$tmp/emulated" cusolver_that_does_not_converge
+    OPD_CUSOLVER=libm.so.6 ran "$tmp/emulated" solvers
+}
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16, or for 8.0, which has no
 # products by warp groups; and a GPU whose products by warp groups are wrong.
 check_cuda_emulated_compiled_for_older() {
@@ -344,10 +357,19 @@ no_nvcc() { command -v "$NVCC" >/dev/null 2>&1 && return 1; echo 'SKIP: no nvcc'
 seen=-O3 run=-O3 unoptimised='-O0 -Xcicc -O0 -Xptxas -O0'
 command -v nvidia-smi >/dev/null 2>&1 || run=$unoptimised
 command -v "${CUOBJDUMP:-cuobjdump}" >/dev/null 2>&1 || [ -x /usr/local/cuda/bin/cuobjdump ] || seen=$run
+# nvcc_of FLAGS ARGUMENTS...: runs nvcc.  Code that is not optimised has no registers for products by warp groups, which
+# ptxas says for each of them.
+nvcc_of() {
+    flags=$1; shift
+    hidden='^$'; [ "$flags" != "$unoptimised" ] || hidden='^ptxas info'
+    "$NVCC" $flags -arch="$arch" "$@" >"$tmp/nvcc.log" 2>&1; nvcc_status=$?
+    grep -v "$hidden" "$tmp/nvcc.log"
+    return $nvcc_status
+}
 check_cuda_builds() {
     turn 1 2 || { echo "$another_turn"; return; }
     no_nvcc && return
-    quiet "$NVCC" $seen -arch="$arch" -Xcompiler -Wall,-Wextra -I"$root" -c "$root/opdispatch_cuda.cu" -o "$tmp/companion.o"
+    quiet nvcc_of "$seen" -Xcompiler -Wall,-Wextra -I"$root" -c "$root/opdispatch_cuda.cu" -o "$tmp/companion.o"
 }
 check_cuda_linked() {  # links as the first comment of opdispatch_cuda.cu says; runs all cases if there is a GPU
     no_nvcc && return
@@ -360,7 +382,7 @@ check_cuda_linked() {  # links as the first comment of opdispatch_cuda.cu says; 
 check_cuda_plugin() {
     no_nvcc && return
     implementation; tests_object
-    quiet "$NVCC" $run -arch="$arch" -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN -I"$root" "$root/opdispatch_cuda.cu" \
+    quiet nvcc_of "$run" -shared -Xcompiler -fPIC -DOPDISPATCH_PLUGIN -I"$root" "$root/opdispatch_cuda.cu" \
         -o "$tmp/opdispatch_cuda.so" -lcublas -lcublasLt
     quiet $CC "$tmp/tests.o" "$tmp/implementation.o" -o "$tmp/alone" $lib
     OPD_TEST_PLUGIN=$tmp/opdispatch_cuda.so LD_LIBRARY_PATH=$toolkit/lib64 ran "$tmp/alone"

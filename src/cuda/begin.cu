@@ -56,6 +56,7 @@
      >>cu:float8         conversions to and from floats of 8 bits
      >>cu:blocks         weights in blocks of few bits
      >>cu:fft            discrete Fourier transforms
+     >>cu:solver         factorizations of matrices, linear equations, eigenvalues and singular values
      >>cu:convolution    convolution
      >>cu:attention      attention
      >>cu:recurrent      cells of recurrent layers

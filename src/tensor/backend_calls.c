@@ -240,8 +240,7 @@ static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *stand_ins
     }
     opd_tensor *const tensor = factor ? opdi_stands_for(stand_ins, factor) : NULL;
     if (factor && !tensor) {
-        return opd_result_strided(call, i, factor->dims,
-                                  factor->flags & OPDI_CONTIGUOUS ? NULL : factor->dims + factor->ndim, factor->ndim,
+        return opd_result_strided(call, i, factor->dims, factor->dims + factor->ndim, factor->ndim,
                                   (opd_scalar_type)factor->dtype, opdi_call_device(call)) ? 0 : -1;
     }
     call->filled |= 1u << i;

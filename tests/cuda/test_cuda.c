@@ -2556,6 +2556,7 @@ TEST(an_index_out_of_range_is_an_error_of_the_next_call_that_waits) {
 #include "fused_tests.h"
 #include "blocks_tests.h"
 #include "texts_tests.h"
+#include "solver_tests.h"
 #include "complex_tests.h"
 
 //-- a GPU that is left alone, or cannot be used -----------------------------------------------------------------------
