@@ -653,6 +653,9 @@ static opd_tensor *opdi_lower_transposed(opd_tensor *self, opd_tensor *weight, c
     }
     return out;
 }
+#if defined(OPD_NO_OP_CONV)
+static bool opdi_winograd_wanted(void) { return false; }
+#endif
 /* Returns whether kernels compute each element of a convolution as a chain of fused multiply-adds in the mode of same
    bits: not if they use Winograd's method, or have other loops for groups. */
 static bool opdi_lower_conv_chains(const opd_call *call, const opd_tensor *weight, const opd_tensor *result) {

@@ -184,7 +184,7 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: ending must have 0, 2, 8 or 9 numbers, but has %d",
                         opd_op_name(opd_call_operator(call)), (int)list->n);
     }
-    if (list->n == 9 && !(d[8] >= 0 && d[8] <= OPDI_CODED_SILU)) {
+    if (list->n == 9 && !(d[8] >= 0 && d[8] <= (double)OPDI_CODED_SILU)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: ending[8] must be 0 to %d, the number of a function, but is %g",
                         opd_op_name(opd_call_operator(call)), (int)OPDI_CODED_SILU, d[8]);
     }
