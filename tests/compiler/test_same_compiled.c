@@ -177,6 +177,19 @@ TEST(graphs_of_several_operators) {
     (void)opd_same_bits_set(was);
 }
 
+/* Compares `count` results of fn with those of compiled code, for which no run may stay uncompiled. */
+static void compiled_equally(opd_transform_fn fn, opd_tensor *const *in, int n, int count) {
+    opd_tensor *want[16], *got[16];
+    opd_graph *const graph = opd_graph_trace(fn, NULL, in, n, NULL);
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
+    CHECK_OR_RETURN(compiled && fn(NULL, in, n, want) == count);
+    for (int k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, in, n, got), count); }
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    for (int i = 0; i < count; i++) { CHECK(same_bits(got[i], want[i])); }
+    CHECK_OK();
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+}
 /* Scans of one element: the operators give 0 for -0, which a copy would not do. */
 static int scans(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
@@ -189,7 +202,7 @@ static int scans(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 TEST(scans_of_one_element) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
     OPD_SCOPED;
-    opd_tensor *in[8], *want[16], *got[16];
+    opd_tensor *in[8];
     const bool was = opd_same_bits_set(true);
     if (!check_cache_begin()) { SKIP("no cc"); }
     (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
@@ -197,15 +210,7 @@ TEST(scans_of_one_element) {
         in[i] = opd_full(OPD_INTS(1, 1), opd_value_double(-0.0), dtypes[i % 4]);
         if (i < 4) { in[i] = opd_reshape(in[i], opd_ints_of(NULL, 0)); }
     }
-    opd_graph *const graph = opd_graph_trace(scans, NULL, in, 8, NULL);
-    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
-    CHECK_OR_RETURN(compiled && scans(NULL, in, 8, want) == 16);
-    for (int k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, in, 8, got), 16); }
-    CHECK_STR(opd_compiled_reason(compiled), NULL);
-    for (int i = 0; i < 16; i++) { CHECK(same_bits(got[i], want[i])); }
-    CHECK_OK();
-    opd_compiled_free(compiled);
-    opd_graph_free(graph);
+    compiled_equally(scans, in, 8, 16);
     (void)unsetenv("OPD_COMPILED_ALWAYS");
     (void)opd_same_bits_set(was);
 }
@@ -234,7 +239,7 @@ static int own_ways(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
 }
 TEST(composites_with_a_way_of_their_own) {
     OPD_SCOPED;
-    opd_tensor *in[9], *want[4], *got[4];
+    opd_tensor *in[9];
     const bool was = opd_same_bits_set(true);
     if (!check_cache_begin()) { SKIP("no cc"); }
     (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
@@ -245,15 +250,7 @@ TEST(composites_with_a_way_of_their_own) {
     in[6] = opd_full(opd_ints_of(NULL, 0), opd_value_int(3), OPD_INT64);
     in[7] = opd_to_dtype(opd_mul_Scalar(opd_randn(OPD_INTS(33, 70), OPD_FLOAT32), opd_value_double(40)), OPD_INT8);
     in[8] = opd_add_Scalar(opd_abs(opd_randn(OPD_INTS(33), OPD_FLOAT32)), opd_value_double(0.01));
-    opd_graph *const graph = opd_graph_trace(own_ways, NULL, in, 9, NULL);
-    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
-    CHECK_OR_RETURN(compiled && own_ways(NULL, in, 9, want) == 4);
-    for (int k = 0; k < 2; k++) { CHECK_INT(opd_compiled_function(compiled, in, 9, got), 4); }
-    CHECK_STR(opd_compiled_reason(compiled), NULL);
-    for (int i = 0; i < 4; i++) { CHECK(same_bits(got[i], want[i])); }
-    CHECK_OK();
-    opd_compiled_free(compiled);
-    opd_graph_free(graph);
+    compiled_equally(own_ways, in, 9, 4);
     (void)unsetenv("OPD_COMPILED_ALWAYS");
     (void)opd_same_bits_set(was);
 }
