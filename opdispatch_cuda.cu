@@ -13420,6 +13420,13 @@ static int opdi_cu_solver_qr(opd_call *call) {
 
 //== eigenvalues and singular values ===================================================================================
 
+/* Returns info, with `number` for each matrix of `read` that has an infinite element or NaN, as on the CPU.  What
+   cuSOLVER computes for such matrices is not known. */
+static opd_tensor *opdi_cu_solver_finite(opd_tensor *info, opd_tensor *read, int64_t number) {
+    static const int64_t last[] = {-2, -1};
+    opd_tensor *const finite = read ? opd_all_dims(opd_isfinite(read), opd_ints_of(last, 2), false) : NULL;
+    return finite ? opd_where_ScalarOther(finite, info, opd_value_int(number)) : NULL;
+}
 /* _linalg_eigh */
 static int opdi_cu_solver_eigh(opd_call *call) {
     opd_tensor *const input = opd_arg_tensor(call, 0), *a, *w, *info;
@@ -13442,14 +13449,16 @@ static int opdi_cu_solver_eigh(opd_call *call) {
             return opdi_cu_solver.Xsyevd(r.handle, r.params, vectors, which, m.rows, m.type, m.at(i), m.rows, m.type,
                                          values + i * (m.step / m.rows), m.type, r.device, r.device_bytes, r.host,
                                          r.host_bytes, infos + i);
-        }) || opdi_cu_solver_check(info, "linalg.eigh", input) || opdi_cu_solver_return(call, 0, w)) { return -1; }
+        })) { return -1; }
+    info = opdi_cu_solver_finite(info, which == OPDI_CU_LOWER ? opd_tril(input, 0) : opd_triu(input, 0),
+                                 m.rows > 2 ? m.rows - 1 : 1);
+    if (opdi_cu_solver_check(info, "linalg.eigh", input) || opdi_cu_solver_return(call, 0, w)) { return -1; }
     return vectors ? opdi_cu_solver_return(call, 1, opdi_cu_solver_turned(a)) : 0;
 }
 /* _linalg_svd.  cuSOLVER wants as many rows as columns, or more: a wide matrix is factored as its transpose, whose left
    vectors are the right ones. */
 static int opdi_cu_solver_svd(opd_call *call) {
-    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *s, *u, *v, *info, *finite;
-    static const int64_t last[] = {-2, -1};
+    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *s, *u, *v, *info;
     if (!opdi_cu_solver_takes(input)) { return opd_cpu_fallback(call); }
     if (opdi_cu_solver_begin(call)) { return -1; }
     const opd_scalar_type type = opd_dtype(input);
@@ -13477,8 +13486,7 @@ static int opdi_cu_solver_svd(opd_call *call) {
                                          right.at(i), m.columns, m.type, r.device, r.device_bytes, r.host, r.host_bytes,
                                          infos + i);
         })) { return -1; }
-    finite = opd_all_dims(opd_isfinite(input), opd_ints_of(last, 2), false);
-    info = opd_where_ScalarOther(finite, info, opd_value_int(-4));             /* as on the CPU */
+    info = opdi_cu_solver_finite(info, input, -4);
     if (opdi_cu_solver_check(info, "linalg.svd", input) || opdi_cu_solver_return(call, 1, s)) { return -1; }
     if (!vectors) { return 0; }
     return opdi_cu_solver_return(call, 0, tall ? opdi_cu_solver_turned(u) : v) ||
@@ -14282,6 +14290,22 @@ template <typename T, bool TURNED, int BYTES, bool B> struct opdi_cu_tc_factor {
     }
 #endif
 };
+/* Adds the products of a stage, which begins `at` bytes from the factors' memory and has STEPS parts of the inner
+   dimension, to a warp's sums. */
+template <class M, int STEPS, int I, int J, class A, class B>
+__device__ __forceinline__ void opdi_cu_tc_multiply(typename M::S (&sum)[I][J], const A &as, const B &bs, int at) {
+    OPDI_CU_UNROLL
+    for (int l = 0; l < STEPS; l++) {
+        typename M::A fa[I];
+        typename M::B fb[J];
+        OPDI_CU_UNROLL
+        for (int k = 0; k < J; k++) { bs.load(fb[k], at, k, l); }
+        OPDI_CU_UNROLL
+        for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
+        OPDI_CU_UNROLL
+        for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::add(sum[i][k], fa[i], fb[k]); } }
+    }
+}
 //== layouts for tensor cores ==========================================================================================
 
 /* Returns v as tensor cores read it: a float is rounded to TF32, which has 10 bits of mantissa. */
@@ -14419,17 +14443,7 @@ template <typename T, class S> struct opdi_cu_tc_warps {
     }
     static __device__ __forceinline__ void arrived() {}
     __device__ __forceinline__ void multiply(int at) {
-        OPDI_CU_UNROLL
-        for (int l = 0; l < (int)(S::BYTES / sizeof(T)) / M::K; l++) {
-            typename M::A fa[I];
-            typename M::B fb[J];
-            OPDI_CU_UNROLL
-            for (int k = 0; k < J; k++) { bs.load(fb[k], at, k, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::add(sum[i][k], fa[i], fb[k]); } }
-        }
+        opdi_cu_tc_multiply<M, (int)(S::BYTES / sizeof(T)) / M::K>(sum, as, bs, at);
     }
     static __device__ __forceinline__ void finish() {}
     __device__ __forceinline__ void store(float *out, int down, int across) const {
@@ -14740,17 +14754,7 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_gw &k, const 
         opdi_cu_stages_wait<S::STAGES - 2>();
         __syncthreads();
         bring(s + S::STAGES - 1);
-        OPDI_CU_UNROLL
-        for (int l = 0; l < K / 16; l++) {
-            typename M::A fa[I];
-            typename M::B fb[J];
-            OPDI_CU_UNROLL
-            for (int n = 0; n < J; n++) { bs.load(fb[n], at, n, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { for (int n = 0; n < J; n++) { M::add(sum[i][n], fa[i], fb[n]); } }
-        }
+        opdi_cu_tc_multiply<M, K / 16>(sum, as, bs, at);
     }
     opdi_cu_stages_wait<0>();
     __syncthreads();

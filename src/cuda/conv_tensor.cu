@@ -241,6 +241,22 @@ template <typename T, bool TURNED, int BYTES, bool B> struct opdi_cu_tc_factor {
     }
 #endif
 };
+/* Adds the products of a stage, which begins `at` bytes from the factors' memory and has STEPS parts of the inner
+   dimension, to a warp's sums. */
+template <class M, int STEPS, int I, int J, class A, class B>
+__device__ __forceinline__ void opdi_cu_tc_multiply(typename M::S (&sum)[I][J], const A &as, const B &bs, int at) {
+    OPDI_CU_UNROLL
+    for (int l = 0; l < STEPS; l++) {
+        typename M::A fa[I];
+        typename M::B fb[J];
+        OPDI_CU_UNROLL
+        for (int k = 0; k < J; k++) { bs.load(fb[k], at, k, l); }
+        OPDI_CU_UNROLL
+        for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
+        OPDI_CU_UNROLL
+        for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::add(sum[i][k], fa[i], fb[k]); } }
+    }
+}
 //== layouts for tensor cores ==========================================================================================
 
 /* Returns v as tensor cores read it: a float is rounded to TF32, which has 10 bits of mantissa. */
@@ -378,17 +394,7 @@ template <typename T, class S> struct opdi_cu_tc_warps {
     }
     static __device__ __forceinline__ void arrived() {}
     __device__ __forceinline__ void multiply(int at) {
-        OPDI_CU_UNROLL
-        for (int l = 0; l < (int)(S::BYTES / sizeof(T)) / M::K; l++) {
-            typename M::A fa[I];
-            typename M::B fb[J];
-            OPDI_CU_UNROLL
-            for (int k = 0; k < J; k++) { bs.load(fb[k], at, k, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { for (int k = 0; k < J; k++) { M::add(sum[i][k], fa[i], fb[k]); } }
-        }
+        opdi_cu_tc_multiply<M, (int)(S::BYTES / sizeof(T)) / M::K>(sum, as, bs, at);
     }
     static __device__ __forceinline__ void finish() {}
     __device__ __forceinline__ void store(float *out, int down, int across) const {
@@ -699,17 +705,7 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_gw &k, const 
         opdi_cu_stages_wait<S::STAGES - 2>();
         __syncthreads();
         bring(s + S::STAGES - 1);
-        OPDI_CU_UNROLL
-        for (int l = 0; l < K / 16; l++) {
-            typename M::A fa[I];
-            typename M::B fb[J];
-            OPDI_CU_UNROLL
-            for (int n = 0; n < J; n++) { bs.load(fb[n], at, n, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { as.load(fa[i], at, i, l); }
-            OPDI_CU_UNROLL
-            for (int i = 0; i < I; i++) { for (int n = 0; n < J; n++) { M::add(sum[i][n], fa[i], fb[n]); } }
-        }
+        opdi_cu_tc_multiply<M, K / 16>(sum, as, bs, at);
     }
     opdi_cu_stages_wait<0>();
     __syncthreads();

@@ -395,6 +395,13 @@ static int opdi_cu_solver_qr(opd_call *call) {
 
 //== eigenvalues and singular values ===================================================================================
 
+/* Returns info, with `number` for each matrix of `read` that has an infinite element or NaN, as on the CPU.  What
+   cuSOLVER computes for such matrices is not known. */
+static opd_tensor *opdi_cu_solver_finite(opd_tensor *info, opd_tensor *read, int64_t number) {
+    static const int64_t last[] = {-2, -1};
+    opd_tensor *const finite = read ? opd_all_dims(opd_isfinite(read), opd_ints_of(last, 2), false) : NULL;
+    return finite ? opd_where_ScalarOther(finite, info, opd_value_int(number)) : NULL;
+}
 /* _linalg_eigh */
 static int opdi_cu_solver_eigh(opd_call *call) {
     opd_tensor *const input = opd_arg_tensor(call, 0), *a, *w, *info;
@@ -417,14 +424,16 @@ static int opdi_cu_solver_eigh(opd_call *call) {
             return opdi_cu_solver.Xsyevd(r.handle, r.params, vectors, which, m.rows, m.type, m.at(i), m.rows, m.type,
                                          values + i * (m.step / m.rows), m.type, r.device, r.device_bytes, r.host,
                                          r.host_bytes, infos + i);
-        }) || opdi_cu_solver_check(info, "linalg.eigh", input) || opdi_cu_solver_return(call, 0, w)) { return -1; }
+        })) { return -1; }
+    info = opdi_cu_solver_finite(info, which == OPDI_CU_LOWER ? opd_tril(input, 0) : opd_triu(input, 0),
+                                 m.rows > 2 ? m.rows - 1 : 1);
+    if (opdi_cu_solver_check(info, "linalg.eigh", input) || opdi_cu_solver_return(call, 0, w)) { return -1; }
     return vectors ? opdi_cu_solver_return(call, 1, opdi_cu_solver_turned(a)) : 0;
 }
 /* _linalg_svd.  cuSOLVER wants as many rows as columns, or more: a wide matrix is factored as its transpose, whose left
    vectors are the right ones. */
 static int opdi_cu_solver_svd(opd_call *call) {
-    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *s, *u, *v, *info, *finite;
-    static const int64_t last[] = {-2, -1};
+    opd_tensor *const input = opd_arg_tensor(call, 0), *a, *s, *u, *v, *info;
     if (!opdi_cu_solver_takes(input)) { return opd_cpu_fallback(call); }
     if (opdi_cu_solver_begin(call)) { return -1; }
     const opd_scalar_type type = opd_dtype(input);
@@ -452,8 +461,7 @@ static int opdi_cu_solver_svd(opd_call *call) {
                                          right.at(i), m.columns, m.type, r.device, r.device_bytes, r.host, r.host_bytes,
                                          infos + i);
         })) { return -1; }
-    finite = opd_all_dims(opd_isfinite(input), opd_ints_of(last, 2), false);
-    info = opd_where_ScalarOther(finite, info, opd_value_int(-4));             /* as on the CPU */
+    info = opdi_cu_solver_finite(info, input, -4);
     if (opdi_cu_solver_check(info, "linalg.svd", input) || opdi_cu_solver_return(call, 1, s)) { return -1; }
     if (!vectors) { return 0; }
     return opdi_cu_solver_return(call, 0, tall ? opdi_cu_solver_turned(u) : v) ||

@@ -221,6 +221,16 @@ TEST(solvers_with_free_signs_at_the_limits) {
         as_on_host("Q without columns of A", out[1][0], out[0][0], 0);
         CHECK(opd__linalg_svd(out[1], to_gpu(nan)) != 0);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "(Batch element 0): The algorithm failed to converge because the input matrix contained non-finite values");
+        opd_tensor *const half = opd_clone(opd_full(OPD_INTS(2, 4, 4), opd_value_double(2), OPD_FLOAT32));
+        (void)opd_fill_(opd_select(opd_select(half, 1, 0), 1, 3), opd_value_double(INFINITY));          /* above the diagonal */
+        CHECK_INT(opd__linalg_eigh_full(out[0], half, "L", true), 0);
+        CHECK_INT(opd__linalg_eigh_full(out[1], to_gpu(half), "L", true), 0);
+        as_on_host("the triangle that is read", out[1][0], out[0][0], 1e-5);
+        for (int at = 0; at < 2; at++) {
+            CHECK(opd__linalg_eigh_full(out[at], at ? to_gpu(half) : half, "U", true) != 0);
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "(Batch element 0): The algorithm failed to converge because the input matrix is ill-conditioned or has too many "
+                        "repeated eigenvalues (error code: 3)");
+        }
         CHECK(opd_linalg_qr_full(out[1], to_gpu(nan), "all") != 0);
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "qr received unrecognized mode 'all'");
         CHECK(opd__linalg_eigh_full(out[1], to_gpu(nan), "X", true) != 0);
