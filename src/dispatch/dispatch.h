@@ -653,6 +653,7 @@ struct opd_overloads {
 static inline const opdi_slot *opdi_slot_for_keys(const opdi_table *table, opd_call *call, opd_keyset keys) {
     const unsigned backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
     call->keys.functionality = keys.functionality & table->masks[16 + backend];
+    OPDI_IN_ORDER();                              /* two ands of one word: one wide one would stall after two stores */
     call->keys.backends = keys.backends & OPDI_BACKEND_MASK;
     unsigned base = (unsigned)opdi_key_base[opdi_top_bit(call->keys.functionality << 1 | 1)];
     base += base >= OPD_KEY_BACKEND_BASE ? backend : 0;

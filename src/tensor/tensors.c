@@ -125,7 +125,8 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *
         (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         return NULL;
     }
-    const size_t bytes = (size_t)opdi_elements_bytes((int)dtype, extent);
+    const size_t bytes = OPDI_LIKELY(!opdi_is_block((int)dtype)) ? (size_t)extent * element
+        : (size_t)opdi_elements_bytes((int)dtype, extent);
     bool apart = backend == OPD_META || bytes > OPDI_INLINE_DATA_MAX;
     size_t head = sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) + sizeof *storage;
     size_t align = bytes <= 8 ? 8 : bytes < 256 ? 16 : 64;
