@@ -294,7 +294,10 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
 #define OPDI_TILE_STORE(i) *(opdi_v8f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL) = s##i;
 #define OPDI_TILE_NUMBER(i) numbers[at].sums[i] = tile->x[i].sums[at];
 /* The numbers of the four rows of x that belong to a group of elements, side by side: one pointer leads to all. */
-typedef struct opdi_block_tile_four { opdi_word32 sums[OPDI_BLOCK_TILE]; float d[OPDI_BLOCK_TILE]; } opdi_block_tile_four;
+typedef struct opdi_block_tile_four {
+    opdi_word32 sums[OPDI_BLOCK_TILE];
+    float d[OPDI_BLOCK_TILE];
+} opdi_block_tile_four;
 /* Computes 8 columns of a tile, from column `part` on.  Codes of 8 bits (`wide`) are multiplied with their signs,
    because sums of two products of 8-bit numbers without signs would not fit into 16 bits; of others, as many sums as
    `together` says are added as 16-bit numbers.  sub, together, mins and wide are constant, so that the steps of a group
@@ -573,8 +576,8 @@ typedef struct opdi_block_panel {
 } opdi_block_panel;
 
 /* Asks for the blocks that the next panel needs from row j of w, which was unpacked up to element k, at `at`: the next
-   blocks of the row, or the first ones of the row that takes its place in the next panel.  Panels read a few blocks from
-   each of many rows, which the processor does not guess. */
+   blocks of the row, or the first ones of the row that takes its place in the next panel.  Panels read a few blocks of
+   many rows, which the processor does not guess. */
 OPDI_ALWAYS void opdi_block_panel_ahead(const opdi_block_rounded *x, int64_t j, int64_t k, const uint8_t *at) {
     const opdi_block_job *const job = x->job;
     int64_t left = job->k - k;
