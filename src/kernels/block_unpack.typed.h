@@ -173,10 +173,9 @@ OPDI_TARGET static void OPDI_WIDE(unpack_fours)(const uint8_t *from, uint8_t *co
     const uint64_t mask = UINT64_C(0x0f0f0f0f0f0f0f0f);
     for (int i = 0; i < 16; i++) {
         uint8_t *const to = codes + 64 * (i / 4) + 8 * (i % 4);
-        uint64_t q, low, high;
+        uint64_t q;
         memcpy(&q, from + 8 * i, sizeof q);
-        low = q & mask;
-        high = q >> 4 & mask;
+        const uint64_t low = q & mask, high = q >> 4 & mask;
         memcpy(to, &low, sizeof low);
         memcpy(to + 32, &high, sizeof high);
     }
