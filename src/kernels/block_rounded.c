@@ -43,7 +43,7 @@ OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >
 
 /* Rounds `count` elements of x, 32 or 256, to 8 bits: x is about d * q.  Returns d, or NaN if an element is infinite or
    NaN, or if the elements are so small or so large that their products with scales could not be represented. */
-static float opdi_block_round(const float *x, int count, int8_t *q) {
+OPDI_ALWAYS float opdi_block_round(const float *x, int count, int8_t *q) {
     float most[16] = {0};
     uint32_t bad = 0;
     for (int i = 0; i < count; i += 16) {
@@ -77,9 +77,8 @@ static int64_t opdi_block_rounded_bytes(const opdi_block_form *form, int64_t k) 
     const int64_t wide = opdi_round_up(k, OPDI_BLOCK_PAD);
     return wide + opdi_round_up(wide / form->chunk * 4, 64) + wide / form->sub * 4;
 }
-/* An opdi_range_fn: rounds rows begin .. end - 1 of x. */
-static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
-    const opdi_block_rounded *const x = (const opdi_block_rounded *)ctx;
+/* Rounds rows begin .. end - 1 of x. */
+OPDI_ALWAYS void opdi_block_round_some(const opdi_block_rounded *x, int64_t begin, int64_t end) {
     const opdi_block_form *const form = x->form;
     const int64_t k = x->job->k;
     for (int64_t i = begin; i < end; i++) {
@@ -100,7 +99,20 @@ static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* An opdi_range_fn: rounds rows begin .. end - 1 of x. */
+static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
+    opdi_block_round_some((const opdi_block_rounded *)ctx, begin, end);
+}
+#if defined(OPDI_X86)
+/* Does the same with AVX2. */
+OPDI_AVX2 static void opdi_block_round_rows_avx2(void *ctx, int64_t begin, int64_t end) {
+    opdi_block_round_some((const opdi_block_rounded *)ctx, begin, end);
+}
+#endif
+
 //== instructions for tiles ============================================================================================
+
+#define OPDI_BLOCK_DEPTH 512                      /* elements of rows in a panel: whole blocks and chunks */
 
 /* An opdi_block_tile_fn in plain C. */
 static void opdi_block_tile_plain(const opdi_block_tile *tile, float *sums) {
@@ -234,103 +246,138 @@ OPDI_AVX512 static void opdi_block_tile_quads(const opdi_block_tile *tile, float
 #undef OPDI_TILE_MINS
 #undef OPDI_TILE_ADD
 #define OPDI_TILE_ROW(i) const int8_t *const q##i = tile->x[i].q; opdi_v8f s##i = {0};
-#define OPDI_TILE_BIAS(i) \
-    opdi_v8u c##i; \
-    OPDI_ASM_SPLAT("s", c##i, tile->x[i].sums + sub); \
-    if (wide || mins) { c##i ^= c##i; }
-#define OPDI_TILE_FIRST(i) \
+#define OPDI_TILE_NONE(i) \
     opdi_v16h a##i; \
+    opdi_v8u c##i = {0}; \
+    if (bias && !once) { OPDI_ASM_SPLAT("s", c##i, numbers->sums + i); }
+#define OPDI_TILE_FIRST(i) \
     OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(q##i + at)); \
     OPDI_ASM_BYTES(a##i, codes, word);
 #define OPDI_TILE_NEXT(i) \
     OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(q##i + at)); \
     OPDI_ASM_BYTES(some, codes, word); \
     a##i += some;
+#define OPDI_TILE_WORD(number) \
+    if (together > number) { \
+        codes = *w; \
+        OPDI_TILE_ROWS(OPDI_TILE_NEXT) \
+        at += 4; \
+        w += 4; \
+    }
 #define OPDI_TILE_JOIN(i) OPDI_ASM_JOIN(c##i, a##i, ones)
+#define OPDI_TILE_SOME \
+    codes = *w; \
+    OPDI_TILE_ROWS(OPDI_TILE_FIRST) \
+    at += 4; \
+    w += 4; \
+    OPDI_TILE_WORD(1) OPDI_TILE_WORD(2) OPDI_TILE_WORD(3) \
+    OPDI_TILE_WORD(4) OPDI_TILE_WORD(5) OPDI_TILE_WORD(6) OPDI_TILE_WORD(7) \
+    OPDI_TILE_ROWS(OPDI_TILE_JOIN)
 #define OPDI_TILE_SIGNED(i) \
     OPDI_ASM_SPLAT("s", word, (const opdi_word32 *)(const void *)(q##i + at)); \
     OPDI_ASM_SIGN(word, word, codes); \
-    OPDI_ASM_BYTES(some, sizes, word); \
-    OPDI_ASM_JOIN(c##i, some, ones)
+    OPDI_ASM_BYTES(a##i, sizes, word); \
+    OPDI_ASM_JOIN(c##i, a##i, ones)
 #define OPDI_TILE_ADD(i) \
+    if (bias && once) { \
+        OPDI_ASM_SPLAT("s", word, numbers->sums + i); \
+        c##i += word; \
+    } \
     OPDI_ASM_FLOATS(f, c##i); \
     f *= scale; \
     if (mins) { \
-        OPDI_ASM_SPLAT("s", d, tile->x[i].sums + sub); \
+        OPDI_ASM_SPLAT("s", d, numbers->sums + i); \
         OPDI_ASM_FMA("ps", f, d, min); \
     } \
-    OPDI_ASM_SPLAT("s", d, tile->x[i].d + chunk); \
+    OPDI_ASM_SPLAT("s", d, numbers->d + i); \
     s##i += f * d;
 #define OPDI_TILE_STORE(i) *(opdi_v8f *)(void *)(sums + (i) * OPDI_BLOCK_PANEL) = s##i;
+#define OPDI_TILE_NUMBER(i) numbers[at].sums[i] = tile->x[i].sums[at];
+/* The numbers of the four rows of x that belong to a group of elements, side by side: one pointer leads to all. */
+typedef struct opdi_block_tile_four {
+    opdi_word32 sums[OPDI_BLOCK_TILE];
+    float d[OPDI_BLOCK_TILE];
+} opdi_block_tile_four;
 /* Computes 8 columns of a tile, from column `part` on.  Codes of 8 bits (`wide`) are multiplied with their signs,
    because sums of two products of 8-bit numbers without signs would not fit into 16 bits; of others, as many sums as
-   `together` says are added as 16-bit numbers. */
-OPDI_AVX2 OPDI_ALWAYS void opdi_block_tile_part(const opdi_block_tile *tile, int64_t part, int together, bool wide,
+   `together` says are added as 16-bit numbers.  sub, together, mins and wide are constant, so that the steps of a group
+   have no branches. */
+OPDI_AVX2 OPDI_ALWAYS void opdi_block_tile_part(const opdi_block_tile *tile, const opdi_block_tile_four *numbers,
+                                                int64_t part, int sub, int together, bool mins, bool wide,
                                                 float *sums) {
     const opdi_v16h ones = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     const opdi_v8u flip = {0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u,
         0x80808080u};
     const opdi_v8u *w = (const opdi_v8u *)(const void *)(tile->codes + 4 * part);
-    const float *scales = tile->scales + part, *mins = tile->mins ? tile->mins + part : NULL;
-    const int64_t each = tile->chunk / tile->sub;
-    int64_t at = 0, chunk = 0, left = each;        /* left: groups until the end of the chunk */
+    const float *scales = tile->scales + part, *low = mins ? tile->mins + part : NULL;
+    const bool bias = !mins && !wide, once = 4 * together >= sub;     /* once: a sum needs no register until its end */
+    int64_t at = 0;
     OPDI_TILE_ROWS(OPDI_TILE_ROW)
-    for (int64_t sub = 0; at < tile->depth; sub++, scales += OPDI_BLOCK_PANEL) {
-        const int64_t end = at + tile->sub;
-        const opdi_v8f scale = *(const opdi_v8f *)(const void *)scales;
+    for (; at < tile->depth; numbers++, scales += OPDI_BLOCK_PANEL) {
         opdi_v8f f, d, min = {0};
-        opdi_v8u word;
+        opdi_v8u word, codes, sizes;
         opdi_v16h some;
-        OPDI_TILE_ROWS(OPDI_TILE_BIAS)
-        for (; wide && at < end; at += 4, w += 4) {
-            const opdi_v8u codes = *w ^ flip;
-            opdi_v8u sizes;
+        OPDI_TILE_ROWS(OPDI_TILE_NONE)
+        for (int step = 0; wide && step < sub; step += 4, at += 4, w += 4) {
+            codes = *w ^ flip;
             OPDI_ASM_ABS(sizes, codes);
             OPDI_TILE_ROWS(OPDI_TILE_SIGNED)
         }
-        while (!wide && at < end) {
-            opdi_v8u codes = *w;
-            OPDI_TILE_ROWS(OPDI_TILE_FIRST)
-            at += 4;
-            w += 4;
-            for (int more = 1; more < together; more++, at += 4, w += 4) {
-                codes = *w;
-                OPDI_TILE_ROWS(OPDI_TILE_NEXT)
-            }
-            OPDI_TILE_ROWS(OPDI_TILE_JOIN)
-        }
+        if (!wide) { OPDI_TILE_SOME }
+        if (!wide && sub / together >= 8) { OPDI_TILE_SOME }
+        for (int step = 8 * together; !wide && step < sub; step += 4 * together) { OPDI_TILE_SOME }
+        const opdi_v8f scale = *(const opdi_v8f *)(const void *)scales;
         if (mins) {
-            min = *(const opdi_v8f *)(const void *)mins;
-            mins += OPDI_BLOCK_PANEL;
+            min = *(const opdi_v8f *)(const void *)low;
+            low += OPDI_BLOCK_PANEL;
         }
         OPDI_TILE_ROWS(OPDI_TILE_ADD)
-        if (--left == 0) {
-            left = each;
-            chunk++;
-        }
     }
     OPDI_TILE_ROWS(OPDI_TILE_STORE)
 }
+/* Computes 8 columns of a tile of a format whose groups have 16 or 32 elements (`sub`, which is constant). */
+OPDI_AVX2 OPDI_ALWAYS void opdi_block_tile_some(const opdi_block_tile *tile, const opdi_block_tile_four *numbers,
+                                                int64_t part, int sub, float *sums) {
+    const int together = OPDI_MIN(tile->together, sub / 4);
+    if (tile->wide) { opdi_block_tile_part(tile, numbers, part, sub, 1, false, true, sums); }
+    else if (together >= 8 && tile->mins) { opdi_block_tile_part(tile, numbers, part, 32, 8, true, false, sums); }
+    else if (together >= 8) { opdi_block_tile_part(tile, numbers, part, 32, 8, false, false, sums); }
+    else if (together >= 4 && tile->mins) { opdi_block_tile_part(tile, numbers, part, sub, 4, true, false, sums); }
+    else if (together >= 4) { opdi_block_tile_part(tile, numbers, part, sub, 4, false, false, sums); }
+    else if (together >= 2 && tile->mins) { opdi_block_tile_part(tile, numbers, part, sub, 2, true, false, sums); }
+    else if (together >= 2) { opdi_block_tile_part(tile, numbers, part, sub, 2, false, false, sums); }
+    else if (tile->mins) { opdi_block_tile_part(tile, numbers, part, sub, 1, true, false, sums); }
+    else { opdi_block_tile_part(tile, numbers, part, sub, 1, false, false, sums); }
+}
 /* An opdi_block_tile_fn for AVX2. */
 OPDI_AVX2 static void opdi_block_tile_bytes(const opdi_block_tile *tile, float *sums) {
-    const int together = OPDI_MIN(tile->together, tile->sub / 4);
+    opdi_block_tile_four numbers[OPDI_BLOCK_DEPTH / 16];
+    const int64_t groups = tile->depth / tile->sub, each = tile->chunk / tile->sub;
+    for (int64_t at = 0, chunk = 0; at < groups; chunk++) {
+        const float d[OPDI_BLOCK_TILE] = {tile->x[0].d[chunk], tile->x[1].d[chunk], tile->x[2].d[chunk],
+            tile->x[3].d[chunk]};
+        for (int64_t end = OPDI_MIN(at + each, groups); at < end; at++) {
+            OPDI_TILE_ROWS(OPDI_TILE_NUMBER)
+            memcpy(numbers[at].d, d, sizeof d);
+        }
+    }
     for (int64_t part = 0; part < OPDI_BLOCK_PANEL; part += 8) {
-        if (tile->wide) { opdi_block_tile_part(tile, part, 1, true, sums + part); }
-        else if (together >= 8) { opdi_block_tile_part(tile, part, 8, false, sums + part); }
-        else if (together >= 4) { opdi_block_tile_part(tile, part, 4, false, sums + part); }
-        else if (together >= 2) { opdi_block_tile_part(tile, part, 2, false, sums + part); }
-        else { opdi_block_tile_part(tile, part, 1, false, sums + part); }
+        if (tile->sub == 16) { opdi_block_tile_some(tile, numbers, part, 16, sums + part); }
+        else { opdi_block_tile_some(tile, numbers, part, 32, sums + part); }
     }
 }
 #undef OPDI_TILE_ROWS
 #undef OPDI_TILE_ROW
-#undef OPDI_TILE_BIAS
+#undef OPDI_TILE_NONE
 #undef OPDI_TILE_FIRST
 #undef OPDI_TILE_NEXT
+#undef OPDI_TILE_WORD
+#undef OPDI_TILE_SOME
 #undef OPDI_TILE_JOIN
 #undef OPDI_TILE_SIGNED
 #undef OPDI_TILE_ADD
 #undef OPDI_TILE_STORE
+#undef OPDI_TILE_NUMBER
 #endif
 
 #if defined(OPDI_DOT)
@@ -519,7 +566,6 @@ OPDI_AVX512 static void opdi_block_tile_tall(const opdi_block_tall *tall, float 
 
 //== panels ============================================================================================================
 
-#define OPDI_BLOCK_DEPTH 512                      /* elements of rows in a panel: whole blocks and chunks */
 /* Memory for a panel, and for the rows from which it is made. */
 typedef struct opdi_block_panel {
     uint8_t rows[OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH], codes[OPDI_BLOCK_PANEL * OPDI_BLOCK_DEPTH];
@@ -529,6 +575,20 @@ typedef struct opdi_block_panel {
 #endif
 } opdi_block_panel;
 
+/* Asks for the blocks that the next panel needs from row j of w, which was unpacked up to element k, at `at`: the next
+   blocks of the row, or the first ones of the row that takes its place in the next panel.  Panels read a few blocks of
+   many rows, which the processor does not guess. */
+OPDI_ALWAYS void opdi_block_panel_ahead(const opdi_block_rounded *x, int64_t j, int64_t k, const uint8_t *at) {
+    const opdi_block_job *const job = x->job;
+    int64_t left = job->k - k;
+    if (left == 0) {
+        if (j + OPDI_BLOCK_PANEL >= job->n) { return; }
+        at = (const uint8_t *)job->w + (j + OPDI_BLOCK_PANEL) * job->w_stride;
+        left = job->k;
+    }
+    const int64_t bytes = OPDI_MIN(left, OPDI_BLOCK_DEPTH) / x->form->elements * x->form->bytes;
+    for (int64_t line = 0; line < bytes; line += 64) { OPDI_PREFETCH(at + line); }
+}
 /* Unpacks `depth` elements, from element k on, of 32 rows of w from row j on.  Only `count` of them exist; the last one
    stands for the others. */
 static void opdi_block_panel_fill(const opdi_block_rounded *x, int64_t j, int64_t count, int64_t k, int64_t depth,
@@ -548,6 +608,7 @@ static void opdi_block_panel_fill(const opdi_block_rounded *x, int64_t j, int64_
             form->unpack(at, panel->rows + row * OPDI_BLOCK_DEPTH + step, panel->row_scales[0] + sub,
                          panel->row_scales[1] + sub);
         }
+        opdi_block_panel_ahead(x, j + row, k + depth, at);
     }
     opdi_pack_transposed((const opdi_word32 *)(const void *)panel->rows, OPDI_BLOCK_DEPTH / 4, depth / 4,
                          OPDI_BLOCK_PANEL, OPDI_BLOCK_PANEL, (opdi_word32 *)(void *)panel->codes);
@@ -718,7 +779,11 @@ OPDI_INTERNAL int opdi_block_rounded_try(const opdi_block_job *job, int (*exact)
     if (!x.memory) { return -1; }
     x.rows = x.memory + (64 - ((uintptr_t)x.memory & 63)) % 64;
     x.bad = (uint8_t *)x.rows + job->m * x.row_bytes;
-    opdi_parallel_for(job->m, OPDI_MAX(1, 16384 / job->k), opdi_block_round_rows, &x);
+    opdi_range_fn round = opdi_block_round_rows;
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { round = opdi_block_round_rows_avx2; }
+#endif
+    opdi_parallel_for(job->m, OPDI_MAX(1, 16384 / job->k), round, &x);
     int rc = opdi_block_few_try(&x);
     if (rc == 0) {
         opdi_parallel_for_scratch((job->n - 1) / OPDI_BLOCK_PANEL + 1, 1, opdi_block_panels, &x,

@@ -170,13 +170,14 @@ OPDI_TARGET static void OPDI_WIDE(unpack_sixes)(const uint8_t *block, float *sca
 }
 /* Unpacks 256 codes of four bits: the low bits of 32 bytes, then their high bits, and so on. */
 OPDI_TARGET static void OPDI_WIDE(unpack_fours)(const uint8_t *from, uint8_t *codes) {
-    for (int i = 0; i < 4; i++) {
-        uint8_t q[32], out[32];
-        memcpy(q, from + 32 * i, sizeof q);
-        for (int j = 0; j < 32; j++) { out[j] = q[j] & 15; }
-        memcpy(codes + 64 * i, out, sizeof out);
-        for (int j = 0; j < 32; j++) { out[j] = (uint8_t)(q[j] >> 4); }
-        memcpy(codes + 64 * i + 32, out, sizeof out);
+    const uint64_t mask = UINT64_C(0x0f0f0f0f0f0f0f0f);
+    for (int i = 0; i < 16; i++) {
+        uint8_t *const to = codes + 64 * (i / 4) + 8 * (i % 4);
+        uint64_t q;
+        memcpy(&q, from + 8 * i, sizeof q);
+        const uint64_t low = q & mask, high = q >> 4 & mask;
+        memcpy(to, &low, sizeof low);
+        memcpy(to + 32, &high, sizeof high);
     }
 }
 OPDI_TARGET static void OPDI_WIDE(unpack_q4_k)(const uint8_t *block, uint8_t *codes, float *scales, float *mins) {
@@ -197,15 +198,17 @@ OPDI_TARGET static void OPDI_WIDE(unpack_q5_k)(const uint8_t *block, uint8_t *co
 }
 OPDI_TARGET static void OPDI_WIDE(unpack_q6_k)(const uint8_t *block, uint8_t *codes, float *scales, float *mins) {
     const float d = OPDI_WIDE(block_half)(block + 208);
-    for (int half = 0; half < 2; half++) {
-        uint8_t l[64], h[32], out[128];
-        memcpy(l, block + 64 * half, sizeof l);
-        memcpy(h, block + 128 + 32 * half, sizeof h);
-        for (int j = 0; j < 32; j++) { out[j] = (uint8_t)((l[j] & 15) | (h[j] & 3) << 4); }
-        for (int j = 0; j < 32; j++) { out[32 + j] = (uint8_t)((l[32 + j] & 15) | (h[j] & 12) << 2); }
-        for (int j = 0; j < 32; j++) { out[64 + j] = (uint8_t)(l[j] >> 4 | (h[j] & 48)); }
-        for (int j = 0; j < 32; j++) { out[96 + j] = (uint8_t)(l[32 + j] >> 4 | (h[j] & 192) >> 2); }
-        memcpy(codes + 128 * half, out, sizeof out);
+    const uint64_t fours = UINT64_C(0x0f0f0f0f0f0f0f0f), twos = UINT64_C(0x3030303030303030);
+    for (int i = 0; i < 8; i++) {
+        const uint8_t *const from = block + 64 * (i / 4) + 8 * (i % 4);
+        uint8_t *const to = codes + 128 * (i / 4) + 8 * (i % 4);
+        uint64_t first, second, h;
+        memcpy(&first, from, sizeof first);
+        memcpy(&second, from + 32, sizeof second);
+        memcpy(&h, block + 128 + 8 * i, sizeof h);
+        const uint64_t out[4] = {(first & fours) | (h << 4 & twos), (second & fours) | (h << 2 & twos),
+            (first >> 4 & fours) | (h & twos), (second >> 4 & fours) | (h >> 2 & twos)};
+        for (int part = 0; part < 4; part++) { memcpy(to + 32 * part, &out[part], sizeof out[part]); }
     }
     for (int i = 0; i < 16; i++) { scales[i] = d * (float)(int8_t)block[192 + i]; }
     (void)mins;
