@@ -800,6 +800,9 @@ typedef struct opdi_code_pool {
     const uint8_t *x;
     uint8_t *y, flip;
 } opdi_code_pool;
+/* The operators that convert codes to floats: see opdi_coded_rule in src/ops/quantized/coded.c. */
+enum { OPDI_CODED_BY_TENSOR = 1, OPDI_CODED_BY_CHANNEL, OPDI_CODED_BY_TOKEN, OPDI_CODED_BY_GROUP,
+       OPDI_CODED_BY_BLOCK };
 #define OPDI_BYTE_SIDE 32                         /* rows and columns of a tile of sums */
 /* A tile of sums of products of uint8 and int8.  Row i of A begins at a + i * step, and consists of runs of bytes,
    which begin at `offsets`.  A run has `words` words of four bytes, rounded up to `parts` times 64 bytes: B, packed by

@@ -5,7 +5,7 @@
 //
 //  The weights of these layers are packed first.  In PyTorch, a packed weight is opaque; here, it is a tensor with the
 //  sizes that PyTorch says: that of a linear layer is transposed.  The operators are composites of quantized_linear and
-//  quantized_convolution (>>op:quantized).  As in PyTorch, zero points of weights count as 0.
+//  quantized_convolution (>>op:coded).  As in PyTorch, zero points of weights count as 0.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* The arguments of a layer.  settings: where stride is among the arguments of a convolution; else 0. */
