@@ -768,7 +768,8 @@ static opdi_packing *opdi_coded_conv_packed(opdi_byte_conv *conv, const opd_tens
     key.sizes[1] = conv->deep ? 0 : conv->channels;
     key.sizes[2] = conv->kh;
     key.sizes[3] = conv->kw;
-    key.sizes[4] = conv->dilation[1] == 1;        /* then the elements of a row of the kernel are one run */
+    key.sizes[4] = (conv->dilation[1] == 1) +     /* then the elements of a row of the kernel are one run */
+        2 * opdi_byte_conv_form(conv);
     key.bytes = bytes + conv->n * (int64_t)sizeof *conv->all;
     opdi_packing *const packing = opdi_packing_of(weight, conv->w, weight->numel, &key, opdi_coded_conv_pack, conv);
     if (!packing) { return NULL; }
