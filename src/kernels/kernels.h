@@ -438,8 +438,13 @@ typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, con
 /* The same for a second operand whose row t begins at second[at[t]]. */
 typedef void opdi_micro_at_fn(int64_t kc, const void *const *rows, int64_t csa, const void *second, const int64_t *at,
                               void *product, int64_t ldc, int add);
-/* kc: the largest number of rows of a panel */
-typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; opdi_micro_at_fn *run_at; } opdi_micro;
+/* kc: the largest number of rows of a panel.  run_few: computes the first four rows of a tile; may be NULL. */
+typedef struct opdi_micro {
+    opdi_micro_fn *run;
+    int64_t mr, nr, kc;
+    opdi_micro_at_fn *run_at;
+    opdi_micro_fn *run_few;
+} opdi_micro;
 /* Computes the dot products of a few rows few[i] and of four rows many[j], all of `depth` elements: sums[4 * i + j] =
    few[i] . many[j].  The number of rows in `few` depends on the function. */
 typedef void opdi_dots_fn(int64_t depth, const void *const *few, const void *const *many, void *sums);

@@ -656,7 +656,7 @@ OPD_UNUSED OPDI_INTERNAL int opdi_gemm_bytes_try(int64_t rows, int64_t count, in
         for (int64_t i = 1; i < rows; i++) { memcpy(product + i * count, product, (size_t)count * 4); }
         if (depth == 0) { return 1; }
     }
-    const opdi_micro quads = {opdi_micro_quads, 8, 32, 576, NULL};
+    const opdi_micro quads = {opdi_micro_quads, 8, 32, 576, NULL, NULL};
     job.mk = quads;
     job.dtype = OPD_INT32;
     job.size = 4;
