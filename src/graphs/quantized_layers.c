@@ -6,8 +6,12 @@
 //  bits; or x are floats.  One operator computes that without weights as floats (src/ops/quantized/coded.c).
 
 /* Codes with scales and zero points, which may be NULL; the conversion takes them to float32.  turned: the codes are
-   transposed. */
-typedef struct opdi_coded_value { opdi_gvalue *codes, *scales, *zeros; bool turned; } opdi_coded_value;
+   transposed.  rule: which operator converts them, see opdi_coded_rule in src/ops/quantized/coded.c. */
+typedef struct opdi_coded_value {
+    opdi_gvalue *codes, *scales, *zeros;
+    bool turned;
+    int64_t rule[4];
+} opdi_coded_value;
 /* A search for layers.  mark: values whose memory a node writes have it. */
 typedef struct opdi_coded_search { opd_graph *graph; uint64_t mark; } opdi_coded_search;
 
@@ -26,6 +30,15 @@ static bool opdi_coded_int(const opdi_gnode *node, int i, int64_t *number) {
 static bool opdi_coded_none(const opdi_gnode *node, int i) {
     const opdi_gnode *const from = i < node->nin ? node->in[i]->node : NULL;
     return i >= node->nin || (from && from->kind == OPDI_GNODE_CONSTANT && from->constant.tag == OPD_TAG_NONE);
+}
+/* Sets *number to argument `i` of a node, a constant number; to `none` for None.  Returns false for other arguments. */
+static bool opdi_coded_number_at(const opdi_gnode *node, int i, double none, double *number) {
+    opd_value value;
+    *number = none;
+    if (opdi_coded_none(node, i)) { return true; }
+    if (!opd_graph_value_constant(node->in[i], &value)) { return false; }
+    *number = value.tag == OPD_TAG_INT ? (double)value.u.i : value.u.d;
+    return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_FLOAT;
 }
 /* Returns whether argument `i` of a node is a constant dtype, or None for `plain`, that is `want`. */
 static bool opdi_coded_dtype(const opdi_gnode *node, int i, opd_scalar_type want, opd_scalar_type plain) {
@@ -55,10 +68,12 @@ static int opdi_coded_steps(opd_graph *graph, const opdi_gnode *node, opdi_coded
     return coded->zeros ? 1 : -1;
 }
 /* Returns whether block_size, argument 1 of dequantize_affine, has a scale for each row, or group of a row. */
-static bool opdi_coded_by_rows(const opdi_gnode *node) {
+static bool opdi_coded_by_rows(const opdi_gnode *node, opdi_coded_value *coded) {
     opd_value sizes;
     bool rows = opd_graph_value_constant(node->in[1], &sizes) && sizes.tag == OPD_TAG_INTS && sizes.n > 1;
     for (int i = 0; rows && i < sizes.n - 1; i++) { rows = sizes.u.ints[i] == 1; }
+    coded->rule[2] = rows ? sizes.u.ints[sizes.n - 1] : 0;
+    coded->rule[3] = rows ? sizes.n : 0;
     return rows;
 }
 /* Returns the dtype of a tensor, or -1 if it is unknown. */
@@ -84,45 +99,61 @@ static bool opdi_coded_each_row(const opdi_gvalue *codes, const opdi_gvalue *ste
     }
     return each;
 }
-/* Returns whether codes and zero points have dtypes for which the operators of layers compute what the conversion does.
-   `at`: the argument with the dtype of the codes.  Some conversions subtract integers, so that 8-bit zero points wrap
-   around. */
-static bool opdi_coded_dtypes_suit(const opdi_gnode *node, int at, bool whole, const opdi_coded_value *coded) {
-    const int codes = opdi_coded_dtype_of(coded->codes), zeros = coded->zeros ? opdi_coded_dtype_of(coded->zeros) : -1;
+/* Returns whether codes have 8 bits, and argument `at`, a dtype, says so.  In a run, codes of an input of the graph may
+   have another dtype; the operators of layers look at that. */
+static bool opdi_coded_bytes(const opdi_gnode *node, int at, opdi_coded_value *coded) {
+    const int codes = opdi_coded_dtype_of(coded->codes);
     int64_t dtype;
-    return opdi_coded_int(node, at, &dtype) && (codes < 0 || codes == dtype) &&
-        (!whole || (zeros != OPD_INT8 && zeros != OPD_UINT8));
+    const bool bytes = opdi_coded_int(node, at, &dtype) && (dtype == OPD_INT8 || dtype == OPD_UINT8);
+    coded->rule[1] = bytes ? dtype : 0;
+    return bytes && (codes < 0 || codes == dtype);
+}
+/* Returns whether the arguments `at` and at + 1, quant_min and quant_max, are constant, and the codes' dtype has these
+   numbers; else the conversion fails. */
+static bool opdi_coded_in_range(const opdi_gnode *node, int at, const opdi_coded_value *coded) {
+    const double least = coded->rule[1] == OPD_INT8 ? -128 : 0;
+    double low, high;
+    return opdi_coded_number_at(node, at, least, &low) && opdi_coded_number_at(node, at + 1, least + 255, &high) &&
+        low >= least && high <= least + 255;
+}
+/* Reads a scale for each row, the arguments 1 and 2 of a node. */
+static void opdi_coded_rows_of(const opdi_gnode *node, int64_t kind, opdi_coded_value *coded) {
+    coded->scales = node->in[1];
+    coded->zeros = opdi_coded_none(node, 2) ? NULL : node->in[2];
+    coded->rule[0] = kind;
 }
 /* Reads the conversion of codes to float32 by a node.  Returns 1; 0 if it is none; or -1 and sets an error. */
 static int opdi_coded_by(opd_graph *graph, const opdi_gnode *node, bool weight, opdi_coded_value *coded) {
     int64_t axis;
+    memset(coded, 0, sizeof *coded);
     coded->codes = node->nin ? node->in[0] : NULL;
     if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_channel")) {
-        coded->scales = node->in[1];
-        coded->zeros = opdi_coded_none(node, 2) ? NULL : node->in[2];
-        return weight && opdi_coded_int(node, 3, &axis) && axis == 0 &&
-            opdi_coded_dtypes_suit(node, 6, true, coded) && opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32);
+        opdi_coded_rows_of(node, OPDI_CODED_BY_CHANNEL, coded);
+        return weight && opdi_coded_int(node, 3, &axis) && axis == 0 && opdi_coded_bytes(node, 6, coded) &&
+            opdi_coded_in_range(node, 4, coded) && opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32);
     }
     if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_tensor")) {
-        return opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32) && opdi_coded_dtypes_suit(node, 5, false, coded)
+        coded->rule[0] = OPDI_CODED_BY_TENSOR;
+        return opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32) && opdi_coded_bytes(node, 5, coded)
             ? opdi_coded_steps(graph, node, coded) : 0;
     }
     if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_token") && !weight) {
-        coded->scales = node->in[1];
-        coded->zeros = node->in[2];
-        return opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32) && opdi_coded_dtypes_suit(node, 5, true, coded) &&
-            opdi_coded_each_row(coded->codes, coded->scales) && opdi_coded_each_row(coded->codes, coded->zeros);
+        opdi_coded_rows_of(node, OPDI_CODED_BY_TOKEN, coded);
+        return coded->zeros && opdi_coded_dtype(node, 6, OPD_FLOAT32, OPD_FLOAT32) &&
+            opdi_coded_bytes(node, 5, coded) && opdi_coded_each_row(coded->codes, coded->scales) &&
+            opdi_coded_each_row(coded->codes, coded->zeros);
     }
     if (opd_graph_node_is(node, "quantized_decomposed::dequantize_per_channel_group") && weight) {
-        coded->scales = node->in[1];
-        coded->zeros = opdi_coded_none(node, 2) ? NULL : node->in[2];
-        return opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32) && opdi_coded_dtypes_suit(node, 5, true, coded);
+        opdi_coded_rows_of(node, OPDI_CODED_BY_GROUP, coded);
+        return opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32) && opdi_coded_bytes(node, 5, coded) &&
+            opdi_coded_int(node, 6, &coded->rule[2]);
     }
-    if (opd_graph_node_is(node, "torchao::dequantize_affine") && opdi_coded_by_rows(node)) {
+    if (opd_graph_node_is(node, "torchao::dequantize_affine") && opdi_coded_by_rows(node, coded)) {
+        coded->rule[0] = OPDI_CODED_BY_BLOCK;
         coded->scales = node->in[2];
         coded->zeros = opdi_coded_none(node, 3) ? NULL : node->in[3];
         return opdi_coded_dtype(node, 7, OPD_FLOAT32, OPD_FLOAT32) && (weight || coded->zeros) &&
-            opdi_coded_dtypes_suit(node, 4, false, coded);
+            opdi_coded_bytes(node, 4, coded) && opdi_coded_in_range(node, 5, coded);
     }
     return 0;
 }
@@ -148,6 +179,7 @@ static int opdi_coded_find(opd_graph *graph, opdi_gvalue *value, opdi_coded_role
         else { return 0; }
         value = node->in[0];
         if (wide && !value->node) {               /* a parameter; the operator takes any dtype */
+            memset(coded, 0, sizeof *coded);
             coded->codes = value;
             coded->turned = turned;
             return 1;
@@ -243,14 +275,6 @@ typedef struct opdi_coded_tail {
     opdi_gnode *nodes[4];
 } opdi_coded_tail;
 
-static bool opdi_coded_number_at(const opdi_gnode *node, int i, double none, double *number) {
-    opd_value value;
-    *number = none;
-    if (opdi_coded_none(node, i)) { return true; }
-    if (!opd_graph_value_constant(node->in[i], &value)) { return false; }
-    *number = value.tag == OPD_TAG_INT ? (double)value.u.i : value.u.d;
-    return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_FLOAT;
-}
 /* Returns the only user of a value, if it is a call with one result; else NULL. */
 static opdi_gnode *opdi_coded_user(const opdi_gvalue *value) {
     opd_graph_use use;
@@ -382,6 +406,27 @@ static bool opdi_coded_moves(const opdi_gnode *node) {
     if (moves || !opdi_coded_is(node, "aten::max_pool2d") || node->nin != 6) { return moves; }
     return opdi_coded_all(node, 3, 0) || opdi_coded_all(node, 4, 1);        /* else a window may be all padding */
 }
+/* Returns whether a value has this dtype in each run: it is constant, or made by a quantisation, and perhaps moved. */
+static bool opdi_coded_surely(const opdi_gvalue *value, double dtype, int depth) {
+    static const char *const makers[] = {
+        "quantized_decomposed::quantize_per_tensor", "quantized_decomposed::quantize_per_token",
+        "quantized_decomposed::quantize_per_channel_group", "quantized_decomposed::quantize_per_channel",
+        "torchao::quantize_affine"};
+    static const int at[] = {5, 5, 5, 6, 4};
+    const opdi_gnode *const node = value->node;
+    int64_t made;
+    if (!node || depth > 16) { return false; }
+    if (node->kind == OPDI_GNODE_CONSTANT) { return (double)opdi_coded_dtype_of(value) == dtype; }
+    bool sure = node->kind == OPDI_GNODE_LIST && node->nin > 0;
+    for (int i = 0; sure && i < node->nin; i++) { sure = opdi_coded_surely(node->in[i], dtype, depth + 1); }
+    if (sure || node->kind != OPDI_GNODE_OP) { return sure; }
+    for (int i = 0; i < 5; i++) {
+        if (opd_graph_node_is(node, makers[i])) { return opdi_coded_int(node, at[i], &made) && (double)made == dtype; }
+    }
+    return (opdi_coded_moves(node) || opdi_coded_is(node, "aten::cat") ||
+            opd_graph_node_is(node, "opdispatch::quantized_max_pool2d")) &&
+        opdi_coded_surely(node->in[0], dtype, depth + 1);
+}
 /* Returns a call of the operator of `node` with codes, and the result dequantised as `from` does. */
 static opdi_gvalue *opdi_coded_moved(opd_graph *graph, const opdi_gnode *node, const opdi_gnode *from) {
     opd_graph_arg args[8];
@@ -402,7 +447,8 @@ static int opdi_coded_move(const opdi_coded_search *search, opdi_gnode *node) {
     if (!from || !opdi_coded_numbers(from, true, before) || opdi_coded_written(search, from->out[0]) ||
         opdi_coded_written(search, from->in[0]) || opdi_coded_written(search, node->out[0])) { return 0; }
     const bool whole = before[3] - before[2] >= 255;
-    const bool again = whole && opdi_coded_numbers(node, false, now) && memcmp(now, before, sizeof now) == 0;
+    const bool again = whole && opdi_coded_numbers(node, false, now) && memcmp(now, before, sizeof now) == 0 &&
+        opdi_coded_surely(from->in[0], before[4], 0);            /* else the conversion may fail in a run */
     if (!again && (node->nin > 8 || from->nin > 8 || !opdi_coded_moves(node))) { return 0; }
     if (opd_graph_insert_before(search->graph, node->out[0])) { return -1; }
     opdi_gvalue *const old = node->out[0];
@@ -410,43 +456,34 @@ static int opdi_coded_move(const opdi_coded_search *search, opdi_gnode *node) {
     return !made || opd_graph_replace(search->graph, old, made) < 0 || opdi_coded_remove(search->graph, old) ? -1 : 1;
 }
 
+/* Returns a list of ints as an argument for a call. */
+static opd_graph_arg opdi_coded_ints(const int64_t *ints, int count) {
+    opd_graph_arg arg = opdi_coded_arg_of(NULL);
+    arg.constant = opd_value_ints(ints, count);
+    return arg;
+}
 /* Lets an embedding read codes with a scale for each row, and dequantises only the rows that it takes.  Returns 1; 0 if
    the node is another; or -1 and sets an error. */
 static int opdi_coded_embed(const opdi_coded_search *search, opdi_gnode *node) {
     opd_graph *const graph = search->graph;
-    const opdi_gnode *const from = node->nin > 1 && node->nin <= 8 && node->in[0]->node ? node->in[0]->node : node;
-    opd_graph_arg args[8], two[2];
+    const opdi_gnode *const from = node->nin == 5 && node->in[0]->node ? node->in[0]->node : node;
+    opd_graph_arg args[8];
     opdi_coded_value coded;
     if (!opdi_coded_is(node, "aten::embedding") || node->nout != 1 || from->nout != 1 ||
         !opd_graph_node_is(from, "quantized_decomposed::dequantize_per_channel") ||
-        opdi_coded_by(graph, from, true, &coded) != 1 || opdi_coded_dtype_of(coded.scales) != OPD_FLOAT32) {
-        return opd_ok() ? 0 : -1;
-    }
+        opdi_coded_by(graph, from, true, &coded) != 1) { return opd_ok() ? 0 : -1; }
     opdi_gvalue *const parts[3] = {coded.codes, coded.scales, coded.zeros};
-    opdi_gvalue *made[3] = {NULL, NULL, NULL};
     if (opdi_coded_written(search, from->out[0]) || opdi_coded_written(search, node->out[0])) { return 0; }
-    for (int i = 0; i < 3; i++) { if (opdi_coded_written(search, parts[i])) { return 0; } }
+    for (int i = 0; i < 3; i++) {
+        if (opdi_coded_written(search, parts[i])) { return 0; }
+        args[i] = opdi_coded_arg_of(parts[i]);
+    }
     if (opd_graph_insert_before(graph, node->out[0])) { return -1; }
-    two[1] = opdi_coded_arg_of(NULL);
-    for (int i = 0; i < 3 && parts[i]; i++) {     /* the rows of the codes, and their scales and zero points [.., 1] */
-        for (int k = 1; k < node->nin; k++) { args[k] = opdi_coded_arg_of(node->in[k]); }
-        two[0] = opdi_coded_arg_of(parts[i]);
-        two[1].constant = opd_value_int(1);
-        args[0] = i ? opdi_coded_arg_of(opd_graph_call_args(graph, "aten::unsqueeze", two, 2)) : two[0];
-        made[i] = args[0].value ? opd_graph_call_args(graph, "aten::embedding", args, node->nin) : NULL;
-        if (!made[i]) { return -1; }
-    }
-    two[0] = opdi_coded_arg_of(made[0]);
-    two[1].constant = opd_value_int(OPD_FLOAT32);
-    opdi_gvalue *wide = opd_graph_call_args(graph, "aten::to.dtype", two, 2);
-    for (int i = 2; wide && i > 0; i--) {         /* subtracts zero points, and multiplies by scales */
-        if (!made[i]) { continue; }
-        two[0] = opdi_coded_arg_of(wide);
-        two[1] = opdi_coded_arg_of(made[i]);
-        wide = opd_graph_call_args(graph, i == 2 ? "aten::sub.Tensor" : "aten::mul.Tensor", two, 2);
-    }
+    for (int i = 1; i < 5; i++) { args[2 + i] = opdi_coded_arg_of(node->in[i]); }
+    args[7] = opdi_coded_ints(coded.rule, 4);
+    opdi_gvalue *const made = opd_graph_call_args(graph, "opdispatch::quantized_embedding", args, 8);
     opdi_gvalue *const old = node->out[0];
-    return !wide || opd_graph_replace(graph, old, wide) < 0 || opdi_coded_remove(graph, old) ? -1 : 1;
+    return !made || opd_graph_replace(graph, old, made) < 0 || opdi_coded_remove(graph, old) ? -1 : 1;
 }
 /* Joins codes instead of floats, if all of them are dequantised with the same numbers.  Returns 1; 0 if the node is
    another; or -1 and sets an error. */
@@ -462,7 +499,9 @@ static int opdi_coded_join(const opdi_coded_search *search, opdi_gnode *node) {
         const opdi_gnode *const from = list->in[i]->node;
         if (!from || !opdi_coded_numbers(from, true, i ? numbers : first) || from->nin > 8 ||
             (i && memcmp(numbers, first, sizeof first) != 0) || opdi_coded_written(search, from->out[0]) ||
-            opdi_coded_written(search, from->in[0])) { return opd_ok() ? 0 : -1; }
+            opdi_coded_written(search, from->in[0]) || !opdi_coded_surely(from->in[0], first[4], 0)) {
+            return opd_ok() ? 0 : -1;             /* cat takes several dtypes, but the conversion does not */
+        }
         codes[i] = from->in[0];
     }
     if (opd_graph_insert_before(graph, node->out[0])) { return -1; }
@@ -524,7 +563,8 @@ static int opdi_coded_fuse(const opdi_coded_search *search, opdi_gnode *node) {
     } else if (!opdi_coded_written(search, layer.bias) &&
                opdi_coded_tail_find(search, node->out[0], layer.conv != 0, &tail)) { return -1; }
     opdi_gvalue *const all[] = {x.codes, x.scales, x.zeros, w.codes, w.scales, w.zeros};
-    opd_graph_arg args[16];
+    opd_graph_arg args[17];
+    int64_t rules[9];
     for (int i = 0; i < 6; i++) {
         if (opdi_coded_written(search, all[i])) { return 0; }
         args[i] = opdi_coded_arg_of(all[i]);
@@ -543,9 +583,13 @@ static int opdi_coded_fuse(const opdi_coded_search *search, opdi_gnode *node) {
     args[at + 2] = opdi_coded_arg_of(tail.other.zeros);
     args[at + 3] = opdi_coded_arg_of(NULL);
     args[at + 3].constant = opd_value_doubles(tail.numbers, tail.count);
+    memcpy(rules, x.rule, sizeof x.rule);
+    memcpy(rules + 4, w.rule, sizeof w.rule);
+    rules[8] = tail.other.rule[1];
+    args[at + 4] = opdi_coded_ints(rules, 9);
     opdi_gvalue *const old = node->out[0];
     opdi_gvalue *const made = opd_graph_call_args(graph, layer.conv ? "opdispatch::quantized_convolution"
-                                                  : "opdispatch::quantized_linear", args, at + 4);
+                                                  : "opdispatch::quantized_linear", args, at + 5);
     if (!made || opd_graph_replace(graph, tail.end, made) < 0) { return -1; }
     while (tail.nnodes > 0) {                     /* operators in place, too, whose results nothing uses now */
         if (opd_graph_erase_node(graph, tail.nodes[--tail.nnodes])) { return -1; }
@@ -558,7 +602,8 @@ int opd_graph_fuse_quantized(opd_graph *graph) {
     if (!graph || !opd_ok()) {
         return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_fuse_quantized: the graph is NULL") : -1;
     }
-    if (!opd_find_quiet("opdispatch::quantized_linear") || !opd_find_quiet("opdispatch::quantized_convolution")) {
+    if (!opd_find_quiet("opdispatch::quantized_linear") || !opd_find_quiet("opdispatch::quantized_convolution") ||
+        !opd_find_quiet("opdispatch::quantized_embedding")) {
         return opd_ok() ? 0 : -1;                 /* the operators were left out of this build */
     }
     opd_scope scope = opd_scope_open();

@@ -150,19 +150,49 @@ OPDI_ALWAYS void opdi_byte_ends_here(const opdi_byte_ends *ends, const int32_t *
         for (int i = 0; i < 32; i++) { v[i] = t[i]; }
     }
 }
-#define OPDI_BYTE_ENDS_AT(level, attribute) \
+static void opdi_codes_ends_plain(const opdi_byte_ends *ends, const int32_t *sums, int64_t ld, int64_t rows, int64_t j,
+                                  int64_t count, const uint8_t *other, int64_t other_step, float *v) {
+    opdi_byte_ends_here(ends, sums, ld, rows, j, count, other, other_step, v);
+}
+#if defined(OPDI_X86)
+/* The same for as many columns as a vector has, and for `count` columns. */
+#define OPDI_BYTE_ENDS_COLUMNS(level, attribute, V, F) \
+    attribute OPDI_ALWAYS F opdi_byte_ends_of_##level(const opdi_byte_ends *ends, F number, const uint8_t *other) { \
+        const F none = {0}, low = none + ends->low, high = none + ends->high; \
+        if (other) { number += (opdi_codes_floats_##level(other, ends->other_minus) - ends->other_zero) * \
+                               ends->other_scale; } \
+        if (ends->limited) { OPDI_ASM_LIMIT("max", number, low); OPDI_ASM_LIMIT("min", number, high); } \
+        return number; \
+    } \
+    attribute OPDI_ALWAYS void opdi_byte_ends_column_##level( \
+        const opdi_byte_ends *ends, const int32_t *sums, int64_t ld, int64_t rows, int64_t j, const uint8_t *other, \
+        int64_t other_step, float *v) { \
+        const V all = *(const V *)(const void *)(ends->all + j) * (uint32_t)ends->zero; \
+        const F none = {0}, scale = *(const F *)(const void *)(ends->scales + j) * ends->scale; \
+        const F bias = ends->bias ? *(const F *)(const void *)(ends->bias + j) : none; \
+        for (int64_t row = 0; row < rows; row++, sums += ld, v += 32) { \
+            const V whole = *(const V *)(const void *)sums - all; F number; OPDI_ASM_FLOATS(number, whole); \
+            number = opdi_byte_ends_of_##level(ends, number * scale + bias, other ? other + row * other_step : NULL); \
+            *(F *)(void *)v = number; \
+        } \
+    }
+#define OPDI_BYTE_ENDS_AT(level, attribute, F) \
     attribute static void opdi_codes_ends_##level( \
         const opdi_byte_ends *ends, const int32_t *sums, int64_t ld, int64_t rows, int64_t j, int64_t count, \
-        const uint8_t *other, int64_t other_step, float *v) { \
-        if (count == 32) { opdi_byte_ends_here(ends, sums, ld, rows, j, 32, other, other_step, v); } \
-        else { opdi_byte_ends_here(ends, sums, ld, rows, j, count, other, other_step, v); } \
+        const uint8_t *other, int64_t step, float *v) { \
+        const int64_t lanes = (int64_t)sizeof(F) / 4; \
+        if (count % lanes) { opdi_byte_ends_here(ends, sums, ld, rows, j, count, other, step, v); return; } \
+        if (count < 32) { memset(v, 0, (size_t)rows * 32 * sizeof *v); } \
+        for (int64_t i = 0; i < count; i += lanes) { opdi_byte_ends_column_##level( \
+            ends, sums + i, ld, rows, j + i, other ? other + i : NULL, step, v + i); } \
     }
-OPDI_BYTE_ENDS_AT(plain, )
-#if defined(OPDI_X86)
-OPDI_BYTE_ENDS_AT(avx2, OPDI_AVX2)
-OPDI_BYTE_ENDS_AT(avx512, OPDI_AVX512)
-#endif
+OPDI_BYTE_ENDS_COLUMNS(avx2, OPDI_AVX2, opdi_v8u, opdi_v8f)
+OPDI_BYTE_ENDS_COLUMNS(avx512, OPDI_AVX512, opdi_v16u, opdi_v16f)
+OPDI_BYTE_ENDS_AT(avx2, OPDI_AVX2, opdi_v8f)
+OPDI_BYTE_ENDS_AT(avx512, OPDI_AVX512, opdi_v16f)
+#undef OPDI_BYTE_ENDS_COLUMNS
 #undef OPDI_BYTE_ENDS_AT
+#endif
 /* Sets to[i] to the larger one of to[i] and from[i].  flip: 0x80 if the codes are int8. */
 OPDI_ALWAYS void opdi_codes_max_here(const uint8_t *from, uint8_t flip, int64_t count, uint8_t *to) {
     uint8_t a[32] = {0}, b[32] = {0};
@@ -354,11 +384,6 @@ OPD_UNUSED OPDI_INTERNAL void opdi_codes_pool(const opdi_code_pool *pool) {
 /* Vectors at any address. */
 typedef uint32_t opdi_v8m __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint32_t opdi_v16m __attribute__((vector_size(64), aligned(1), may_alias));
-/* OPDI_ASM_FROM_INT8 and OPDI_ASM_FROM_UINT8 widen 16 int8 or uint8 in memory to int16.  OPDI_ASM_WHOLES adds the
-   products of neighbours of int16. */
-#define OPDI_ASM_FROM_INT8(h, p) __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=x"(h) : "m"(*(const opdi_v16b *)(p)))
-#define OPDI_ASM_FROM_UINT8(h, p) __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(h) : "m"(*(const opdi_v16b *)(p)))
-#define OPDI_ASM_WHOLES(c, a, b) __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(a), "x"(b))
 #endif
 
 /* Returns the product of `count` elements. */

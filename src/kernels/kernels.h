@@ -438,8 +438,13 @@ typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, con
 /* The same for a second operand whose row t begins at second[at[t]]. */
 typedef void opdi_micro_at_fn(int64_t kc, const void *const *rows, int64_t csa, const void *second, const int64_t *at,
                               void *product, int64_t ldc, int add);
-/* kc: the largest number of rows of a panel */
-typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; opdi_micro_at_fn *run_at; } opdi_micro;
+/* kc: the largest number of rows of a panel.  run_few: computes the first four rows of a tile; may be NULL. */
+typedef struct opdi_micro {
+    opdi_micro_fn *run;
+    int64_t mr, nr, kc;
+    opdi_micro_at_fn *run_at;
+    opdi_micro_fn *run_few;
+} opdi_micro;
 /* Computes the dot products of a few rows few[i] and of four rows many[j], all of `depth` elements: sums[4 * i + j] =
    few[i] . many[j].  The number of rows in `few` depends on the function. */
 typedef void opdi_dots_fn(int64_t depth, const void *const *few, const void *const *many, void *sums);
@@ -486,6 +491,12 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
         words <<= 16; \
     }
 #define OPDI_ASM_NARROW(halves, x) __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves) : "v"(x))
+/* OPDI_ASM_FROM_INT8 and OPDI_ASM_FROM_UINT8 widen 16 int8 or uint8 in memory to int16. */
+#define OPDI_ASM_FROM_INT8(h, p) __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=x"(h) : "m"(*(const opdi_v16b *)(p)))
+#define OPDI_ASM_FROM_UINT8(h, p) __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(h) : "m"(*(const opdi_v16b *)(p)))
+/* OPDI_ASM_WHOLES sets each int32 of c to the sum of two products.  Their factors are the two int16 in the same 32-bit
+   lane of a and of b. */
+#define OPDI_ASM_WHOLES(c, a, b) __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(a), "x"(b))
 /* OPDI_ASM_PAIRS adds two products to each float of c.  Their factors are the two bfloat16 in the same 32-bit lane of a
    and of b. */
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
@@ -800,14 +811,17 @@ typedef struct opdi_code_pool {
     const uint8_t *x;
     uint8_t *y, flip;
 } opdi_code_pool;
+/* The operators that convert codes to floats: see opdi_coded_rule in src/ops/quantized/coded.c. */
+enum { OPDI_CODED_BY_TENSOR = 1, OPDI_CODED_BY_CHANNEL, OPDI_CODED_BY_TOKEN, OPDI_CODED_BY_GROUP,
+       OPDI_CODED_BY_BLOCK };
 #define OPDI_BYTE_SIDE 32                         /* rows and columns of a tile of sums */
-/* A tile of sums of products of uint8 and int8.  Row i of A begins at a + i * step, and consists of runs of bytes,
-   which begin at `offsets`.  A run has `words` words of four bytes, rounded up to `parts` times 64 bytes: B, packed by
-   opdi_byte_conv_panels, has zeros for the rest. */
+/* A tile of sums of products of uint8 and int8.  Row i of A begins at a + places[i], or with AMX at a + i * step, and
+   consists of runs of bytes, which begin at `offsets`.  A run has `words` words of four bytes, rounded up to `parts`
+   times 64 bytes: B, packed by opdi_byte_conv_panels, has zeros for the rest. */
 typedef struct opdi_byte_tile {
     const uint8_t *a;
     const int8_t *b;
-    const int64_t *offsets;
+    const int64_t *offsets, *places;
     int64_t step, runs, words, parts;
 } opdi_byte_tile;
 /* A convolution of images x [images, channels, ih, iw] of 8-bit codes with w [n, channels, kh, kw] of int8.  xs and ys

@@ -24,6 +24,7 @@ OPDI_AVX2 static opdi_micro_fn opdi_micro_whole_avx2_f32, opdi_micro_whole_avx2_
 OPDI_AVX2 static opdi_micro_at_fn opdi_micro_at_avx2_f32, opdi_micro_at_avx2_f64;
 #endif
 #if defined(OPDI_X86)
+OPDI_AVX2 static opdi_micro_fn opdi_micro_few_avx2_f32, opdi_micro_few_avx2_f64;
 #if defined(OPDI_WORDS)
 OPDI_AVX512 OPDI_INTERNAL opdi_micro_fn opdi_micro_pairs_avx512_f32;
 #endif
@@ -58,7 +59,7 @@ OPDI_AVX512 static opdi_micro_at_fn opdi_micro_at_avx512_f32, opdi_micro_at_avx5
 OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
     const bool whole = dtype == OPD_INT32 || dtype == OPD_INT64, four = dtype == OPD_FLOAT32 || dtype == OPD_INT32;
     opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8,
-        whole || !four ? OPDI_GEMM_K / 2 : OPDI_GEMM_K, four ? opdi_micro_at_plain_f32 : opdi_micro_at_plain_f64};
+        whole || !four ? OPDI_GEMM_K / 2 : OPDI_GEMM_K, four ? opdi_micro_at_plain_f32 : opdi_micro_at_plain_f64, NULL};
     if (whole) { mk.run = four ? opdi_micro_whole_plain_f32 : opdi_micro_whole_plain_f64; }
 #if defined(OPDI_VECTORS)
     int level = opdi_cpu_level();
@@ -72,6 +73,9 @@ OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
 #else
         mk.mr = whole ? 4 : 6;
         mk.nr = four ? 16 : 8;
+#if defined(OPDI_X86)
+        mk.run_few = whole ? NULL : four ? opdi_micro_few_avx2_f32 : opdi_micro_few_avx2_f64;
+#endif
 #endif
     }
 #endif
@@ -360,7 +364,7 @@ OPDI_INTERNAL void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j
         }
     }
     if (job->b.at) { mk->run_at(job->kc, rows, csa, panel, job->b.at + job->k0, to, ldc, add); }
-    else { mk->run(job->kc, rows, csa, panel, ldb, to, ldc, add); }
+    else { (part <= 4 && mk->run_few ? mk->run_few : mk->run)(job->kc, rows, csa, panel, ldb, to, ldc, add); }
     if (!direct) { opdi_gemm_store(job, tile, job->i0 + i, job->j0 + j, part, count); }
 }
 

@@ -53,6 +53,21 @@ OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, in
     }
     OPDI_TILE_ROWS(OPDI_ROW_STORE)
 }
+#if OPDI_LEVEL == 1 && defined(OPDI_X86)
+/* An opdi_micro_fn: computes the first four rows of a tile. */
+OPDI_TARGET static void OPDI_WIDE(micro_few)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
+                                             int64_t ldb, void *cv, int64_t ldc, int add) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const OPDI_T *b = (const OPDI_T *)bv;
+    OPDI_T *out_row = (OPDI_T *)cv;
+    OPDI_ROW_INIT(0) OPDI_ROW_INIT(1) OPDI_ROW_INIT(2) OPDI_ROW_INIT(3)
+    for (int64_t step = 0, at = 0; step < kc; step++, at += csa, b += ldb) {
+        OPDI_V b0 = *(const OPDI_V *)(const void *)b, b1 = *(const OPDI_V *)(const void *)(b + WIDTH);
+        OPDI_ROW_STEP(0) OPDI_ROW_STEP(1) OPDI_ROW_STEP(2) OPDI_ROW_STEP(3)
+    }
+    OPDI_ROW_STORE(0) OPDI_ROW_STORE(1) OPDI_ROW_STORE(2) OPDI_ROW_STORE(3)
+}
+#endif
 /* An opdi_micro_at_fn. */
 OPDI_TARGET static void OPDI_WIDE(micro_at)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
                                             const int64_t *from, void *cv, int64_t ldc, int add) {

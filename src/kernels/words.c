@@ -71,6 +71,14 @@ OPD_UNUSED OPDI_INTERNAL bool opdi_cpu_fours(void) {
     return false;
 #endif
 }
+/* Returns whether opdi_byte_tile_sums needs words of two int16, because the processor cannot multiply four bytes. */
+OPD_UNUSED OPDI_INTERNAL bool opdi_byte_tiles_are_pairs(void) {
+#if defined(OPDI_WORDS)
+    return opdi_cpu_level() > 0 && !(opdi_cpu_words() & OPDI_HAS_QUADS) && !opdi_cpu_fours();
+#else
+    return false;
+#endif
+}
 /* Returns true if tiles can be used.  The first call asks Linux for the permission, because a program that has it needs
    larger alternative signal stacks (sigaltstack). */
 OPDI_INTERNAL bool opdi_cpu_tiles(void) {
@@ -473,13 +481,59 @@ static void opdi_fours_tile_sums(const opdi_byte_tile *tile, int32_t *sums) {
         for (int64_t row = 0; row < OPDI_BYTE_SIDE; row += 4) {
             const void *rows[4];
             uint32_t *const to = (uint32_t *)(void *)sums + row * OPDI_BYTE_SIDE;
-            for (int64_t i = 0; i < 4; i++) { rows[i] = tile->a + tile->offsets[run] + (row + i) * tile->step; }
+            for (int64_t i = 0; i < 4; i++) { rows[i] = tile->a + tile->offsets[run] + tile->places[row + i]; }
             opdi_micro_fours(tile->words, rows, b, OPDI_BYTE_SIDE, to, OPDI_BYTE_SIDE, run > 0);
             opdi_micro_fours(tile->words, rows, b + 64, OPDI_BYTE_SIDE, to + 16, OPDI_BYTE_SIDE, run > 0);
         }
     }
 }
 #endif
+#define OPDI_PAIRS_ROWS(M) M(0) M(1) M(2) M(3)
+#define OPDI_PAIRS_INIT(i) \
+    const opdi_word32 *const p##i = (const opdi_word32 *)rows[i]; \
+    opdi_v8u c##i = {0}, d##i = {0};
+#define OPDI_PAIRS_STEP(i) { \
+        opdi_v8u word, part; \
+        OPDI_ASM_SPLAT("s", word, p##i + step); \
+        OPDI_ASM_WHOLES(part, word, b0); \
+        c##i += part; \
+        OPDI_ASM_WHOLES(part, word, b1); \
+        d##i += part; \
+    }
+#define OPDI_PAIRS_STORE(i) { \
+        opdi_v8u *const to = (opdi_v8u *)(void *)(sums + i * OPDI_BYTE_SIDE); \
+        if (add) { c##i += to[0]; d##i += to[1]; } \
+        to[0] = c##i; \
+        to[1] = d##i; \
+    }
+/* Computes sums of four rows and 16 columns, or adds to them: sums [4, 32].  The words have two int16. */
+OPDI_AVX2 OPDI_INTERNAL void opdi_micro_short_pairs(int64_t words, const void *const *rows, const void *panel,
+                                                    uint32_t *sums, bool add) {
+    const uint32_t *b = (const uint32_t *)panel;
+    OPDI_PAIRS_ROWS(OPDI_PAIRS_INIT)
+    for (int64_t step = 0; step < words; step++, b += OPDI_BYTE_SIDE) {
+        const opdi_v8u b0 = *(const opdi_v8u *)(const void *)b, b1 = *(const opdi_v8u *)(const void *)(b + 8);
+        OPDI_PAIRS_ROWS(OPDI_PAIRS_STEP)
+    }
+    OPDI_PAIRS_ROWS(OPDI_PAIRS_STORE)
+}
+#undef OPDI_PAIRS_ROWS
+#undef OPDI_PAIRS_INIT
+#undef OPDI_PAIRS_STEP
+#undef OPDI_PAIRS_STORE
+/* Does the work of opdi_byte_tile_sums with AVX2, for words of two int16. */
+static void opdi_pairs_tile_sums(const opdi_byte_tile *tile, int32_t *sums) {
+    const int8_t *b = tile->b;
+    for (int64_t run = 0; run < tile->runs; run++, b += tile->parts * 2048) {
+        for (int64_t row = 0; row < OPDI_BYTE_SIDE; row += 4) {
+            const void *rows[4];
+            uint32_t *const to = (uint32_t *)(void *)sums + row * OPDI_BYTE_SIDE;
+            for (int64_t i = 0; i < 4; i++) { rows[i] = tile->a + tile->offsets[run] + tile->places[row + i]; }
+            opdi_micro_short_pairs(tile->words, rows, b, to, run > 0);
+            opdi_micro_short_pairs(tile->words, rows, b + 64, to + 16, run > 0);
+        }
+    }
+}
 /* Begins and ends the use of opdi_byte_tile_sums by a thread.  Returns whether it uses tiles. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_byte_tiles_begin(void) {
 #if defined(OPDI_AMX)
@@ -527,6 +581,10 @@ OPD_UNUSED OPDI_INTERNAL void opdi_byte_tile_sums(const opdi_byte_tile *tile, bo
     }
 #endif
     (void)tiles;
+    if (opdi_byte_tiles_are_pairs()) {
+        opdi_pairs_tile_sums(tile, sums);
+        return;
+    }
 #if defined(OPDI_FOURS)
     if (opdi_cpu_level() < 2) {
         opdi_fours_tile_sums(tile, sums);
@@ -536,7 +594,7 @@ OPD_UNUSED OPDI_INTERNAL void opdi_byte_tile_sums(const opdi_byte_tile *tile, bo
     for (int64_t run = 0; run < tile->runs; run++, b += tile->parts * 2048) {
         for (int64_t row = 0; row < OPDI_BYTE_SIDE; row += 8) {
             const void *rows[8];
-            for (int64_t i = 0; i < 8; i++) { rows[i] = tile->a + tile->offsets[run] + (row + i) * tile->step; }
+            for (int64_t i = 0; i < 8; i++) { rows[i] = tile->a + tile->offsets[run] + tile->places[row + i]; }
             opdi_micro_quads(tile->words, rows, 1, b, OPDI_BYTE_SIDE, sums + row * OPDI_BYTE_SIDE, OPDI_BYTE_SIDE,
                              run > 0);
         }
@@ -578,7 +636,7 @@ OPD_UNUSED OPDI_INTERNAL bool opdi_gemm_bytes_are_fast(void) {
 /* Returns whether opdi_byte_tile_sums computes sums.  In the mode of same bits it does not, because other machines have
    no such code, and sums of floats are rounded. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_byte_tiles_are_fast(void) {
-    return !opd_same_bits() && (opdi_gemm_bytes_are_fast() || opdi_cpu_fours());
+    return !opd_same_bits() && (opdi_gemm_bytes_are_fast() || opdi_cpu_fours() || opdi_byte_tiles_are_pairs());
 }
 /* Computes a product of 8-bit integers with instructions for four of them.  `left` [rows, depth] has the dtype int8 or
    uint8, `right` [depth, count] int8.  The result `product` [rows, count] is contiguous; sums wrap.  Returns 1, or 0 if
@@ -598,7 +656,7 @@ OPD_UNUSED OPDI_INTERNAL int opdi_gemm_bytes_try(int64_t rows, int64_t count, in
         for (int64_t i = 1; i < rows; i++) { memcpy(product + i * count, product, (size_t)count * 4); }
         if (depth == 0) { return 1; }
     }
-    const opdi_micro quads = {opdi_micro_quads, 8, 32, 576, NULL};
+    const opdi_micro quads = {opdi_micro_quads, 8, 32, 576, NULL, NULL};
     job.mk = quads;
     job.dtype = OPD_INT32;
     job.size = 4;

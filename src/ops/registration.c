@@ -155,7 +155,7 @@ static int opdi_register_quantized(void) {
         opdi_onednn_conv_pack, opdi_onednn_half_pack, opdi_onednn_half_linear, opdi_onednn_half_linear_relu,
         opdi_onednn_add, opdi_onednn_add_relu, opdi_onednn_mul, opdi_onednn_norm};
     static const opdi_card_fn own[] = {
-        opdi_coded_linear, opdi_coded_convolution, opdi_coded_pool, opdi_int4_product_of_block};
+        opdi_coded_linear, opdi_coded_convolution, opdi_coded_embedding, opdi_coded_pool, opdi_int4_product_of_block};
     static const opdi_card_fn rowwise[] = {
         opdi_rowwise_pack8, opdi_rowwise_pack4, opdi_rowwise_pack2, opdi_rowwise_limited8, opdi_rowwise_limited4,
         opdi_rowwise_limited2, opdi_rowwise_unpack8, opdi_rowwise_unpack4, opdi_rowwise_unpack2, opdi_rowwise_sum8,

@@ -316,7 +316,9 @@ for out in ('1.0, 0, torch.float32', '1.0, 0, torch.bfloat16', '1.0, 0, torch.fl
     ROWS += LIN + ONE + "qlinear_pointwise(x, 0.02, 120, p, s, z, None, %s, 'relu', [], '')" % out + mark + text + '\n'
 for way in ("'relu', [], ''", "'tanh', [], ''", "'gelu', [], 'none'", "'gelu', [], 'tanh'", "'hardswish', [], ''", "'swish', [], ''", "'gelu', [], 'x'  ## the algorithm of gelu must be none or tanh",
             "'silu', [], ''  ## the operation silu cannot follow this layer",
-            "'leaky_relu', [], ''  ## leaky_relu needs its negative slope"):
+            "'leaky_relu', [], ''  ## leaky_relu needs its negative slope",
+            *("'%s', [], ''  ## the operation %s cannot follow this layer" % (name, name)
+              for name in ('sigmoid', 'hardsigmoid', 'elu', 'mish', 'clip', 'square'))):
     way, mark, text = way.partition('  ## ')
     for out in (FLOAT, ', 0.05, 100, torch.uint8, '):
         ROWS += LIN + ONE + 'qlinear_pointwise(x, 0.02, 120, p, s, z, b%s%s)' % (out, way) + mark + text + '\n'
@@ -367,7 +369,9 @@ for name in ('qconv_pointwise', 'qconv2d_pointwise'):
         for out in (FLOAT, ', 1.0, 0, torch.bfloat16, ', ', 0.05, 100, torch.uint8, ', ', 0.05, -3, torch.int8, '):
             ROWS += CONV + PACK % SET + ONE + '%s(%s, 0.02, 120, p, s, z, b, %s%s%s)\n' % (name, x, SET, out, NONE)
 for way in ("'relu', [], ''", "'hardswish', [], ''", "'swish', [], None", "'tanh', [], ''  ## the operation tanh cannot follow this layer",
-            "'hardtanh', [], ''  ## hardtanh needs two numbers"):
+            "'hardtanh', [], ''  ## hardtanh needs two numbers",
+            *("'%s', [], ''  ## the operation %s cannot follow this layer" % (name, name)
+              for name in ('gelu', 'leaky_relu', 'sigmoid', 'hardsigmoid', 'silu'))):
     way, mark, text = way.partition('  ## ')
     for out in (FLOAT, ', 0.05, 100, torch.uint8, '):
         ROWS += CONV + PACK % SET + ONE + 'qconv_pointwise(x, 0.02, 120, p, s, z, b, %s%s%s)' % (SET, out, way) + mark + text + '\n'

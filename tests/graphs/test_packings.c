@@ -102,7 +102,7 @@ TEST(packed_forms_are_freed_with_the_weight) {
         else { CHECK_INT(opd_memory_stats().live - now, 0); }
         ((int8_t *)opd_data(w))[5]++;                              /* another weight: its form replaces the first one */
     }
-    CHECK(kept == 0 || (kept > 32 * 64 * 9 && kept < 2 * 32 * 64 * 9));      /* 0: this processor packs nothing */
+    CHECK(kept == 0 || (kept > 32 * 64 * 9 && kept < 4 * 32 * 64 * 9));      /* 0: this processor packs nothing */
     opd_scope_close(&scope);
     CHECK_INT(opd_memory_stats().live - before, 0);
     CHECK_OK();

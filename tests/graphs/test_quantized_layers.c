@@ -521,15 +521,20 @@ TEST(embeddings_of_codes_read_only_their_rows) {
         opd_graph_free(fused);
     }
 }
-/* Codes are joined if all have the same numbers (kind 0), and not otherwise. */
+/* Codes are joined if all have the same numbers and surely the same dtype (kind 0), and not otherwise. */
 TEST(lists_of_codes_are_joined) {
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < 3; kind++) {
         OPD_SCOPED;
         opd_graph_value *in[2], *wide[2], *y;
         opd_graph *graph = graph_with(in, 2);
         opd_tensor *rest[2] = {codes(OPD_INTS(3, 5), 1), codes(OPD_INTS(4, 5), 2)}, *want = NULL, *got = NULL;
         for (int i = 0; i < 2; i++) {
-            wide[i] = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", in[i], i && kind ? 0.02 : 0.01, 5, -128, 127, OPD_INT8);
+            const double scale = i && kind == 1 ? 0.02 : 0.01;
+            if (kind < 2) {
+                rest[i] = numbers(OPD_INTS(3 + i, 5), i);
+                in[i] = OPD_GRAPH_CALL(graph, QD "quantize_per_tensor", in[i], scale, 5, -128, 127, OPD_INT8);
+            }
+            wide[i] = OPD_GRAPH_CALL(graph, QD "dequantize_per_tensor", in[i], scale, 5, -128, 127, OPD_INT8);
         }
         y = OPD_GRAPH_CALL(graph, "aten::cat", opd_graph_list(graph, "Tensor", wide, 2), 0);
         y = OPD_GRAPH_CALL(graph, QD "quantize_per_tensor", y, 0.01, 5, -128, 127, OPD_INT8);
@@ -537,7 +542,7 @@ TEST(lists_of_codes_are_joined) {
         opd_graph *fused = opd_graph_copy(graph);
         CHECK_INT(opd_graph_fuse_quantized(fused), 0);
         CHECK_INT(opd_graph_check(fused), 0);
-        CHECK_INT(opd_graph_count(fused, QD "quantize_per_tensor"), kind);
+        CHECK_INT(opd_graph_count(fused, QD "quantize_per_tensor"), kind == 0 ? 2 : kind == 1 ? 3 : 1);
         CHECK_INT(opd_graph_run(graph, rest, 2, &want, 1), 1);
         CHECK_INT(opd_graph_run(fused, rest, 2, &got, 1), 1);
         CHECK(got && want && opd_dtype(got) == OPD_INT8 && opd_equal(got, want));

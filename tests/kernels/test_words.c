@@ -183,37 +183,63 @@ TEST(bytes_at_each_level) {
     }
     words_level_set(most, words);
 }
-/* Convolutions of codes at each level of instructions: sums are whole numbers, and scales powers of two. */
+/* Returns number `at` of the result of a convolution of codes with 3 x 3 elements: the sum, as a whole number. */
+static int64_t words_conv_sum(const opd_tensor *x, const opd_tensor *w, int64_t zero, int64_t at) {
+    const int64_t c = opd_size(x, 1), wide = opd_size(x, 3), all = opd_size(x, 2) * wide, out = opd_size(w, 0);
+    const int64_t image = at / (out * all), j = at / all % out, row = at % all / wide, column = at % wide;
+    int64_t sum = 0;
+    for (int64_t i = 0; i < c * 9; i++) {
+        const int64_t y = row + i % 9 / 3 - 1, across = column + i % 3 - 1;
+        if (y < 0 || across < 0 || y >= opd_size(x, 2) || across >= wide) { continue; }
+        sum += (((const uint8_t *)opd_data(x))[(image * c + i / 9) * all + y * wide + across] - zero) *
+            ((const int8_t *)opd_data(w))[j * c * 9 + i];
+    }
+    return sum;
+}
+/* Convolutions of codes at each level of instructions: sums are whole numbers, and scales powers of two.  From 8 on,
+   AVX2 multiplies sums of pixels and of weights, and plain floats are not exact; the last ones are as large as can
+   be. */
 TEST(convolutions_of_bytes_at_each_level) {
     static const int64_t one[1] = {1}, two[1] = {2};
     inside_cpu_level_set(-1);
     const int most = inside_cpu_level(), words = inside_words();
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 14; i++) {
         OPD_SCOPED;
-        const int64_t in = i & 1 ? 35 : 4, out = i & 2 ? 66 : 9, side = i & 4 ? 3 : 1;
-        const opd_tensor *const x = opd_reshape(words_matrix(2, in * 13 * 11, 0, 255, OPD_UINT8, 0), OPD_INTS(2, in, 13, 11));
+        const bool squares = i >= 8, largest = i >= 12;
+        const int64_t in = largest ? 896 : squares ? i & 1 ? 48 : 16 : i & 1 ? 35 : 4, out = i & 2 ? 66 : 9, side = squares || i & 4 ? 3 : 1;
+        opd_tensor *const x = opd_reshape(words_matrix(2, in * 13 * 11, 0, 255, OPD_UINT8, 0), OPD_INTS(2, in, 13, 11));
         opd_tensor *const w = opd_reshape(words_matrix(out, in * side * side, -128, 127, OPD_INT8, 0), OPD_INTS(out, in, side, side));
         opd_value v[16];
+        if (largest) {
+            (void)opd_fill_(x, OPD_V(255));
+            (void)opd_fill_(w, OPD_V(i & 1 ? 127 : -128));
+        }
         for (int at = 0; at < 16; at++) { v[at] = opd_value_none(); }
-        v[0] = opd_value_tensor((opd_tensor *)(uintptr_t)x);
+        v[0] = opd_value_tensor(x);
         v[1] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_double(0.5), OPD_FLOAT32));
         v[2] = opd_value_tensor(opd_full(opd_ints_of(NULL, 0), opd_value_int(i % 3 * 100), OPD_INT64));
         v[3] = opd_value_tensor(w);
         v[4] = opd_value_tensor(opd_full(OPD_INTS(out), opd_value_double(0.25), OPD_FLOAT32));
-        v[7] = opd_value_ints(i & 1 ? two : one, 1);
+        v[7] = opd_value_ints(i & 1 && !squares ? two : one, 1);
         v[8] = opd_value_ints(one, 1);
-        v[9] = opd_value_ints(i & 4 ? two : one, 1);
+        v[9] = opd_value_ints(i & 4 && !squares ? two : one, 1);
         v[10] = opd_value_int(1);
         v[11] = opd_value_bool(true);
         v[15] = opd_value_doubles(NULL, 0);
         opd_tensor *want = NULL;
         for (int level = 0; level <= (most > 0 && words_fours() ? 3 : most); level++) {
-            if (level > most && level < 3) continue;
+            if ((level > most && level < 3) || (squares && level == 0)) { continue; }
             words_level_set(level, words);
             opd_tensor *const y = opd_call_op(opd_find("opdispatch::quantized_convolution"), v, 16);
             CHECK_OR_RETURN(y != NULL);
             want = want ? want : y;
             CHECK(opd_equal(y, want));
+            int wrong = 0;
+            for (int64_t at = 0; squares && at < opd_numel(y); at += 37) {
+                const float sum = (float)words_conv_sum(x, w, i % 3 * 100, at) / 8;
+                wrong += opd_data_f32(y)[at] < sum || opd_data_f32(y)[at] > sum;
+            }
+            CHECK_INT(wrong, 0);
         }
         words_level_set(most, words);
     }

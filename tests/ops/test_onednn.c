@@ -1,5 +1,6 @@
-/* Operators of oneDNN for quantised layers: their values are among the calls of golden/calls.txt.  Here: what other
-   mechanisms make of them, and layers that are large enough for integers. */
+/* Operators of oneDNN for quantised layers: their values are among the calls of golden/calls.txt.  Here: operations with
+   parameters after layers (golden/onednn_ends.npz, made by golden/make_onednn_ends.py), what other mechanisms make of
+   the operators, and layers that are large enough for integers. */
 #include "../check.h"
 
 static opd_tensor *codes(opd_ints sizes, opd_scalar_type dtype, int seed) {
@@ -92,6 +93,69 @@ TEST(functions_follow_a_layer_without_another_pass) {
         CHECK(near(other, opd_to_dtype(want, OPD_FLOAT32), floats ? 2e-6 * opd_item_f64(opd_max(opd_abs(want))) : 1));
         CHECK_OK();
     }
+}
+/* What may follow a layer; the first CONVOLUTIONS rows may also follow a convolution. */
+enum { CONVOLUTIONS = 6, ENDS = 11 };
+static const struct { const char *name, *way; int count; double numbers[2]; } ends[ENDS] = {
+    {"none", "", 0, {0, 0}}, {"relu", "", 0, {0, 0}}, {"hardtanh", "", 2, {-0.5, 1.5}}, {"hardtanh", "", 2, {0, 6}},
+    {"hardswish", "", 0, {0, 0}}, {"swish", "", 0, {0, 0}}, {"leaky_relu", "", 1, {0.25, 0}},
+    {"leaky_relu", "", 1, {-2, 0}}, {"tanh", "", 0, {0, 0}}, {"gelu", "none", 0, {0, 0}}, {"gelu", "tanh", 0, {0, 0}}};
+/* Compares a layer with PyTorch's result: floats, bfloat16 within their last digits, and codes, of which one in 200 may
+   be rounded to the next one. */
+static void check_end(const opd_tensor_file *file, const char *kind, opd_value *v, int n, int at, int end, int form) {
+    static const double scale[4] = {1, 1, 0.05, 0.05}, room[4] = {2e-5, 0.04, 1, 1};
+    static const int zero[4] = {0, 0, 100, -3}, dtype[4] = {OPD_FLOAT32, OPD_BFLOAT16, OPD_UINT8, OPD_INT8};
+    char name[40], key[40];
+    opd_value numbers[2];
+    for (int i = 0; i < 2; i++) { numbers[i] = opd_value_double(ends[end].numbers[i]); }
+    v[at] = opd_value_double(scale[form]);
+    v[at + 1] = opd_value_int(zero[form]);
+    v[at + 2] = opd_value_int(dtype[form]);
+    v[at + 3] = opd_value_str(ends[end].name);
+    v[at + 4] = opd_value_list(numbers, ends[end].count);
+    v[at + 5] = opd_value_str(ends[end].way);
+    (void)snprintf(name, sizeof name, "onednn::q%s_pointwise", kind);
+    (void)snprintf(key, sizeof key, "%s_%d_%d", kind, end, form);
+    opd_tensor *const got = opd_call_op(opd_find(name), v, n), *const want = opd_tensor_file_get(file, key);
+    CHECK_OR_RETURN(got && want);
+    CHECK(opd_dtype(got) == (opd_scalar_type)dtype[form] && near(got, want, room[form]));
+    const int64_t off = opd_item_i64(opd_sum(opd_ne(opd_to_dtype(got, OPD_FLOAT32), want)));
+    CHECK(form < 2 || 200 * off <= opd_numel(want));
+}
+TEST(operations_with_parameters_give_what_pytorch_gives) {
+    OPD_SCOPED;
+    char path[1100];
+    static const int64_t ones[2] = {1, 1};
+    const char *const slash = strrchr(__FILE__, '/');
+    (void)snprintf(path, sizeof path, "%.*s../golden/onednn_ends.npz", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__);
+    opd_tensor_file *file = opd_tensor_file_open(path);
+    CHECK_OR_RETURN(file != NULL);
+    opd_value v[13], c[17], pack[2];
+    pack[0] = opd_value_tensor(opd_tensor_file_get(file, "w"));
+    pack[1] = opd_value_none();
+    v[0] = opd_value_tensor(opd_tensor_file_get(file, "x"));
+    v[1] = opd_value_double(0.02);
+    v[2] = opd_value_int(120);
+    v[3] = opd_value_tensor(opd_call_op(opd_find("onednn::qlinear_prepack"), pack, 2));
+    v[4] = opd_value_tensor(opd_tensor_file_get(file, "s"));
+    v[5] = opd_value_tensor(opd_zeros(OPD_INTS(19), OPD_INT64));
+    v[6] = opd_value_tensor(opd_tensor_file_get(file, "b"));
+    for (int i = 0; i < 3; i++) { c[i] = v[i]; }
+    c[0] = opd_value_tensor(opd_tensor_file_get(file, "image"));
+    c[3] = opd_value_tensor(opd_tensor_file_get(file, "kernel"));
+    c[4] = opd_value_tensor(opd_tensor_file_get(file, "scales"));
+    c[5] = opd_value_tensor(opd_zeros(OPD_INTS(21), OPD_INT64));
+    c[6] = opd_value_tensor(opd_tensor_file_get(file, "bias"));
+    for (int i = 7; i < 10; i++) { c[i] = opd_value_ints(ones, 2); }
+    c[10] = opd_value_int(1);
+    for (int end = 0; end < ENDS; end++) {
+        for (int form = 0; form < 4; form++) {
+            check_end(file, "linear", v, 13, 7, end, form);
+            if (end < CONVOLUTIONS) { check_end(file, "conv", c, 17, 11, end, form); }
+        }
+    }
+    opd_tensor_file_close(file);
+    CHECK_OK();
 }
 TEST(packed_weights_are_tensors_of_their_own) {
     OPD_SCOPED;
@@ -248,21 +312,30 @@ TEST(autocast_lowers_no_layer) {
 /* Calls an operator, which has to fail with an error that contains `text`. */
 static void check_fails(const char *name, const opd_value *v, int n, const char *text) {
     opd_tensor *const y = opd_call_op(opd_find(name), v, n);
-    CHECK(!y && !opd_ok() && strstr(opd_error_message(), text));
+    const bool right = !y && !opd_ok() && strstr(opd_error_message(), text);
+    CHECK(right);
+    if (!right) { printf("'%s', expected '%s'\n", opd_error_message(), text); }
     opd_error_clear();
 }
 /* Mistakes that golden/calls.txt does not have. */
 TEST(mistakes) {
     OPD_SCOPED;
     static const int64_t ones[3] = {1, 1, 1};
-    const opd_value none[2] = {opd_value_none(), opd_value_none()}, two[2] = {opd_value_double(-1), opd_value_double(1)};
+    const opd_value none[2] = {opd_value_none(), opd_value_none()};
+    const opd_value three[3] = {opd_value_double(-1), opd_value_double(1), opd_value_double(-2)}, *const two = three;
     opd_value v[13], c[17], pack[9];
     const int n = linear_args(v, 3, 5, 16, OPD_FLOAT32, "hardtanh");
     v[11] = opd_value_list(two, 2);
     CHECK(opd_call_op(opd_find("onednn::qlinear_pointwise"), v, n) != NULL);
     v[11] = opd_value_list(none, 2);
     check_fails("onednn::qlinear_pointwise", v, n, "hardtanh needs two numbers");
+    v[11] = opd_value_list(three, 3);
+    check_fails("onednn::qlinear_pointwise", v, n, "hardtanh needs two numbers, min_val and max_val, but got 3");
+    v[11] = opd_value_list(two + 1, 2);
+    check_fails("onednn::qlinear_pointwise", v, n, "hardtanh needs min_val of at most max_val, but got 1 and -2");
     v[10] = opd_value_str("leaky_relu");
+    check_fails("onednn::qlinear_pointwise", v, n, "leaky_relu needs one number, but got 2");
+    v[11] = opd_value_list(none, 1);
     check_fails("onednn::qlinear_pointwise", v, n, "its negative slope");
     v[10] = opd_value_str("none");
     for (int i = 0; i < 7; i++) { c[i] = v[i]; }

@@ -63,6 +63,9 @@ static opd_tensor *opdi_affine_one(opd_call *call, int at) {
                    opd_schema_arg_name(opd_op_schema(opd_call_operator(call)), at), (long long)number->numel);
     return NULL;
 }
+OPDI_INTERNAL opd_tensor *opdi_coded_wide_at_once(opd_tensor *codes, opd_tensor *scale, opd_tensor *zero);
+OPDI_INTERNAL opd_tensor *opdi_coded_at_once(opd_tensor *numbers, opd_tensor *inverse, opd_tensor *zero, bool late,
+                                             opd_value low, opd_value high, int64_t dtype);
 /* Returns `numbers` times inverse, rounded, plus zero, between low and high, in dtype.  zero may be NULL.  If `late` is
    true, rounds after zero was added. */
 OPDI_INTERNAL opd_tensor *opdi_affine_quantise(opd_tensor *numbers, opd_tensor *inverse, opd_tensor *zero, bool late,

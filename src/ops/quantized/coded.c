@@ -1,10 +1,12 @@
 #include "../ops.h"
 
-//== layers whose weights, and perhaps inputs, are codes of 8 bits =====================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:coded     layers whose weights, and perhaps inputs, are codes of 8 bits
 //
 //  opd_graph_fuse_quantized makes these operators of layers between conversions (src/graphs/quantized_layers.c).  They
 //  compute what the conversions and the layer would; if no other layer has to see those, on integers, or on a few
 //  weights at a time that become floats.
+//----------------------------------------------------------------------------------------------------------------------
 
 /* Returns whether all tensors among the arguments are in the memory of the CPU, and nothing has to see the operators
    that a composite calls. */
@@ -121,6 +123,88 @@ OPDI_INTERNAL opd_tensor *opdi_coded_at_once(opd_tensor *numbers, opd_tensor *in
     return out;
 }
 
+//== the conversion of codes to floats =================================================================================
+
+/* Which operator converts codes to floats: its number (OPDI_CODED_BY_...), the dtype that it says the codes have,
+   group_size or the last element of block_size, and the number of elements of block_size.  Number 0: the caller has
+   checked the codes and scales. */
+typedef struct opdi_coded_rule { int64_t kind, dtype, group, ndim; } opdi_coded_rule;
+
+/* Returns rule `which` of argument `at`, a list of ints, which may be empty. */
+static opdi_coded_rule opdi_coded_rule_at(const opd_call *call, int at, int which) {
+    const opd_ints list = opd_arg_ints(call, at);
+    opdi_coded_rule rule;
+    memset(&rule, 0, sizeof rule);
+    if (list.n < 4 * which + 4) { return rule; }
+    rule.kind = list.data[4 * which];
+    rule.dtype = list.data[4 * which + 1];
+    rule.group = list.data[4 * which + 2];
+    rule.ndim = list.data[4 * which + 3];
+    return rule;
+}
+/* Returns whether the sizes of scales or zero points are what the conversion needs, and have no meaning beside that. */
+static bool opdi_coded_steps_fit(const opdi_coded_rule *rule, const opd_tensor *codes, const opd_tensor *steps) {
+    const int last = codes->ndim - 1;
+    const int64_t columns = last < 0 ? 1 : opdi_sizes(codes)[last];
+    const int64_t group = rule->kind == OPDI_CODED_BY_BLOCK && rule->group < 1 ? columns : rule->group;
+    bool fits = true;
+    switch (rule->kind) {
+    case OPDI_CODED_BY_TENSOR: return steps->numel == 1;
+    case OPDI_CODED_BY_CHANNEL: return last >= 0 && (steps->numel == 1 || steps->numel == opdi_sizes(codes)[0]);
+    case OPDI_CODED_BY_TOKEN:
+        fits = last >= 0 && steps->ndim == codes->ndim && opdi_sizes(steps)[last] == 1;
+        return fits && memcmp(opdi_sizes(steps), opdi_sizes(codes), (size_t)last * sizeof(int64_t)) == 0;
+    case OPDI_CODED_BY_GROUP: fits = codes->ndim == 2 && group > 1; break;
+    default: fits = codes->ndim == rule->ndim && last >= 0; break;
+    }
+    return fits && group > 0 && columns % group == 0 && steps->numel == codes->numel / group;
+}
+/* Returns whether the conversion would succeed, and whether its floats are (codes - zeros) * scales in float32.  Some
+   conversions subtract integers, so that 8-bit zero points wrap around, and multiply in the dtype of the scales. */
+static bool opdi_coded_fits(const opdi_coded_rule *rule, const opd_tensor *codes, const opd_tensor *scales,
+                            const opd_tensor *zeros) {
+    const bool whole = rule->kind != OPDI_CODED_BY_TENSOR && rule->kind != OPDI_CODED_BY_BLOCK;
+    if (!rule->kind) { return true; }
+    if (!scales || codes->dtype != rule->dtype || !opdi_coded_steps_fit(rule, codes, scales) ||
+        (zeros && !opdi_coded_steps_fit(rule, codes, zeros))) { return false; }
+    if (!whole) { return true; }
+    return (scales->dtype == OPD_FLOAT32 || scales->dtype == OPD_FLOAT64) &&
+        (!zeros || zeros->dtype == OPD_INT32 || zeros->dtype == OPD_INT64 || zeros->dtype == OPD_FLOAT32 ||
+         zeros->dtype == OPD_FLOAT64);
+}
+/* Returns codes as floats, or NULL and sets an error, as the conversion itself does. */
+static opd_tensor *opdi_coded_convert(const opdi_coded_rule *rule, opd_tensor *codes, opd_tensor *scales,
+                                      opd_tensor *zeros) {
+    static const char *const names[] = {
+        "quantized_decomposed::dequantize_per_tensor.tensor", "quantized_decomposed::dequantize_per_channel",
+        "quantized_decomposed::dequantize_per_token", "quantized_decomposed::dequantize_per_channel_group",
+        "torchao::dequantize_affine"};
+    const opd_value none = opd_value_int(0), dtype = opd_value_int(rule->dtype), out = opd_value_int(OPD_FLOAT32);
+    opd_op *const op = opd_find(names[rule->kind - 1]);
+    int64_t block[OPD_MAX_DIMS];
+    opd_value args[8];
+    int at = 3;
+    if (!op) { return NULL; }
+    for (int i = 0; i < OPD_MAX_DIMS; i++) { block[i] = i == rule->ndim - 1 ? rule->group : 1; }
+    args[0] = opd_value_tensor(codes);
+    args[1] = opd_value_tensor(scales);
+    args[2] = opd_value_tensor(zeros);
+    if (rule->kind == OPDI_CODED_BY_BLOCK) {
+        args[3] = args[2];
+        args[2] = args[1];
+        args[1] = opd_value_ints(block, OPDI_MIN(rule->ndim, (int64_t)OPD_MAX_DIMS));
+        args[4] = dtype;
+        return opd_call_op(op, args, 5);
+    }
+    if (rule->kind == OPDI_CODED_BY_CHANNEL) { args[at++] = none; }     /* the axis */
+    args[at++] = none;                            /* quant_min and quant_max, which change nothing */
+    args[at++] = none;
+    args[at++] = dtype;
+    if (rule->kind == OPDI_CODED_BY_GROUP) { args[at++] = opd_value_int(rule->group); }
+    if (rule->kind == OPDI_CODED_BY_GROUP || rule->kind == OPDI_CODED_BY_TOKEN) { args[at++] = out; }
+    return opd_call_op(op, args, at);
+}
+
 //== layers ============================================================================================================
 
 /* Reads codes with scales and zero points: [rows] or one for all, or [rows, groups] if the codes are a matrix.  Returns
@@ -161,7 +245,9 @@ typedef struct opdi_coded_input {
 /* What follows a layer, from argument `at` on: Tensor? other, Tensor? other_scale, Tensor? other_zero_point, float[]
    ending.  The codes `other` are added, as floats; then the sum is limited to ending[0] .. ending[1]; then the function
    ending[8] is applied; then the result becomes codes: ending[2] to ending[7] are the scale, the zero point, quant_min,
-   quant_max, the dtype and the memory format.  If the dtype is float32, it stays as it is.  `ending` may be shorter. */
+   quant_max, the dtype and the memory format.  If the dtype is float32, it stays as it is.  `ending` may be shorter.
+   Then: int[] rules, which has an opdi_coded_rule for the input and one for the weight, and the dtype of `other`; or is
+   empty. */
 enum { OPDI_CODED_GELU = 1, OPDI_CODED_GELU_TANH, OPDI_CODED_SILU };
 typedef struct opdi_coded_ending {
     int at;
@@ -171,6 +257,7 @@ typedef struct opdi_coded_ending {
     bool last;                                    /* the codes are channels-last */
     int function;                                 /* 0 or OPDI_CODED_... */
     const opd_tensor *other;
+    int64_t other_dtype;                          /* the dtype that `other` must have; 0: the caller has checked it */
 } opdi_coded_ending;
 /* Reads *ending.  Returns 0, or -1 and sets an error. */
 static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_ending *ending) {
@@ -178,6 +265,12 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
     memset(ending, 0, sizeof *ending);
     ending->at = at;
     ending->other = opdi_coded_arg(call, at);
+    const opd_ints rules = opd_arg_ints(call, at + 4);
+    if (rules.n != 0 && rules.n != 9) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: rules must have 0 or 9 numbers, but has %lld",
+                        opd_op_name(opd_call_operator(call)), (long long)rules.n);
+    }
+    ending->other_dtype = rules.n ? rules.data[8] : 0;
     if (list->tag != OPD_TAG_FLOATS || list->n == 0) { return 0; }
     const double *const d = list->u.floats;
     if (list->n != 2 && list->n != 8 && list->n != 9) {
@@ -202,13 +295,17 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
     ending->function = list->n == 9 ? (int)d[8] : 0;
     return 0;
 }
-OPDI_INTERNAL opd_tensor *opdi_affine_quantise(opd_tensor *numbers, opd_tensor *inverse, opd_tensor *zero, bool late,
-                                               opd_value low, opd_value high, int64_t dtype);
 /* Returns what follows a layer with the result y, computed by operators.  The codes keep the strides of y, because
    operators that are called one by one also dequantise to the strides that they find. */
 static opd_tensor *opdi_coded_finish(const opd_call *call, const opdi_coded_ending *ending, opd_tensor *y) {
     const opd_value none = opd_value_none();
-    if (y && ending->other) {
+    if (y && ending->other && ending->other_dtype) {
+        const opdi_coded_rule rule = {OPDI_CODED_BY_TENSOR, ending->other_dtype, 0, 0};
+        opd_tensor *const other = opdi_coded_convert(&rule, opd_arg_tensor(call, ending->at),
+                                                     opd_arg_tensor(call, ending->at + 1),
+                                                     opd_arg_tensor(call, ending->at + 2));
+        y = other ? opd_add(y, other) : NULL;
+    } else if (y && ending->other) {
         opd_tensor *const codes = opd_to_dtype(opd_arg_tensor(call, ending->at), OPD_FLOAT32);
         opd_tensor *const zero = opd_to_dtype(opd_arg_tensor(call, ending->at + 2), OPD_FLOAT32);
         opd_tensor *const other = opd_ok() ? opd_mul(opd_sub(codes, zero), opd_arg_tensor(call, ending->at + 1)) : NULL;
@@ -257,7 +354,8 @@ static int opdi_coded_ends_make(const opd_call *call, const opdi_coded_ending *e
     opd_tensor *zero = opdi_coded_arg(call, ending->at + 2);
     if (!scale || !zero || scale->numel != 1 || zero->numel != 1 || other->ndim != ndim || (last && ndim != 4) ||
         memcmp(opdi_sizes(other), sizes, (size_t)ndim * sizeof *sizes) != 0 ||
-        (other->dtype != OPD_INT8 && other->dtype != OPD_UINT8)) { return 0; }
+        (other->dtype != OPD_INT8 && other->dtype != OPD_UINT8) ||
+        (ending->other_dtype && other->dtype != ending->other_dtype)) { return 0; }
     if (last) { other = opd_permute(other, OPD_INTS(0, 2, 3, 1)); }
     other = other ? opdi_dense_as(other, OPDI_DTYPE(other)) : NULL;
     if (!other) { return -1; }
@@ -464,6 +562,23 @@ static opd_tensor *opdi_coded_wide(opd_tensor *codes, opd_tensor *scales, opd_te
     codes = codes ? opd_to_dtype(codes, OPD_FLOAT32) : NULL;
     return codes ? opdi_reshape_to(codes, opdi_sizes(whole), whole->ndim) : NULL;
 }
+/* Returns the input of a layer, or its weight, as floats, computed as its rule says. */
+static opd_tensor *opdi_coded_operand(const opd_call *call, int rules, bool input) {
+    const opdi_coded_rule rule = opdi_coded_rule_at(call, rules, !input);
+    opd_tensor *const codes = opd_arg_tensor(call, input ? 0 : 3), *const scales = opdi_coded_arg(call, input ? 1 : 4);
+    opd_tensor *const zeros = opdi_coded_arg(call, input ? 2 : 5);
+    return rule.kind ? opdi_coded_convert(&rule, codes, scales, zeros) : opdi_coded_wide(codes, scales, zeros, input);
+}
+/* Returns whether the conversions of the input and the weight of a layer are those that the layer computes. */
+static bool opdi_coded_rules_fit(const opd_call *call, int rules) {
+    bool fit = true;
+    for (int i = 0; i < 2; i++) {
+        const opdi_coded_rule rule = opdi_coded_rule_at(call, rules, i);
+        fit = fit && opdi_coded_fits(&rule, opd_arg_tensor(call, 3 * i), opdi_coded_arg(call, 3 * i + 1),
+                                     opdi_coded_arg(call, 3 * i + 2));
+    }
+    return fit;
+}
 /* Returns whether all elements of a row have the same scale, and no zero point. */
 static bool opdi_coded_is_simple(const opdi_coded_rows *w, int64_t n) {
     return w->groups == 1 && opdi_coded_all_zero(w->zeros, n);
@@ -513,6 +628,7 @@ static int opdi_coded_of_floats(const opd_call *call, const opdi_coded_rows *w, 
     opdi_coded_job(w, x, m, n, made, &job);
     return opdi_block_product(&job);
 }
+enum { OPDI_CODED_LINEAR_RULES = 11, OPDI_CODED_CONV_RULES = 16 };      /* where rules is among the arguments */
 /* Computes a linear layer at once, and what follows it.  Returns 1, and *out is the result; 0 if that is not possible;
    or -1 and sets an error. */
 static int opdi_coded_linear_at_once(opd_call *call, const opdi_coded_ending *ending, opd_tensor **out) {
@@ -522,6 +638,7 @@ static int opdi_coded_linear_at_once(opd_call *call, const opdi_coded_ending *en
     opdi_coded_rows w;
     int64_t sizes[OPD_MAX_DIMS];
     if (!opdi_coded_alone(call) || input->ndim < 1 || weight->ndim != 2 || !input->numel ||
+        !opdi_coded_rules_fit(call, OPDI_CODED_LINEAR_RULES) ||
         opdi_sizes(input)[input->ndim - 1] != opdi_sizes(weight)[1]) { return 0; }
     if ((dtype != OPD_FLOAT32 && dtype != OPD_FLOAT16 && dtype != OPD_BFLOAT16) ||
         (bias && (bias->dtype != OPD_FLOAT32 || bias->ndim != 1 || bias->numel != opdi_sizes(weight)[0]))) { return 0; }
@@ -547,10 +664,8 @@ static int opdi_coded_linear_kernel(opd_call *call) {
     if (opdi_coded_ending_read(call, 7, &ending)) { return -1; }
     const int done = opdi_coded_linear_at_once(call, &ending, &out);
     if (done) { return done < 0 ? -1 : opd_return_tensor(call, out); }
-    opd_tensor *const x = opdi_coded_wide(opd_arg_tensor(call, 0), opdi_coded_arg(call, 1), opdi_coded_arg(call, 2),
-                                          true);
-    opd_tensor *weight = opd_arg_tensor(call, 3);
-    weight = opdi_coded_wide(weight, opdi_coded_arg(call, 4), opdi_coded_arg(call, 5), false);
+    opd_tensor *const x = opdi_coded_operand(call, OPDI_CODED_LINEAR_RULES, true);
+    opd_tensor *weight = x ? opdi_coded_operand(call, OPDI_CODED_LINEAR_RULES, false) : NULL;
     weight = x && weight ? opd_to_dtype(weight, opd_dtype(x)) : NULL;
     opd_tensor *const bias = opdi_coded_arg(call, 6);
     const bool one = !bias || opd_ndim(bias) == 1;               /* else the layer was addmm */
@@ -589,7 +704,7 @@ OPDI_INTERNAL void opdi_coded_linear(opd_op_desc *op) {
     OPDI_PUBLISH(&opdi_on_byte_sums, &opdi_sum_bytes);     /* layers of codes need sums of their weights */
     op->schema = "quantized_linear(Tensor input, Tensor? input_scale, Tensor? input_zero_point, Tensor weight, Tensor? "
         "scales, Tensor? zero_points, Tensor? bias, Tensor? other, Tensor? other_scale, Tensor? other_zero_point, "
-        "float[] ending) -> Tensor";
+        "float[] ending, int[] rules=[]) -> Tensor";
     op->composite = opdi_coded_linear_kernel;
 }
 
@@ -653,7 +768,8 @@ static opdi_packing *opdi_coded_conv_packed(opdi_byte_conv *conv, const opd_tens
     key.sizes[1] = conv->deep ? 0 : conv->channels;
     key.sizes[2] = conv->kh;
     key.sizes[3] = conv->kw;
-    key.sizes[4] = conv->dilation[1] == 1;        /* then the elements of a row of the kernel are one run */
+    key.sizes[4] = (conv->dilation[1] == 1) +     /* then the elements of a row of the kernel are one run */
+        2 * opdi_byte_conv_form(conv);
     key.bytes = bytes + conv->n * (int64_t)sizeof *conv->all;
     opdi_packing *const packing = opdi_packing_of(weight, conv->w, weight->numel, &key, opdi_coded_conv_pack, conv);
     if (!packing) { return NULL; }
@@ -682,7 +798,9 @@ static int opdi_coded_conv_at_once(opd_call *call, const opdi_coded_ending *endi
     opd_tensor *const input = opd_arg_tensor(call, 0), *const bias = opdi_coded_arg(call, 6);
     int64_t bytes[3];
     memset(&conv, 0, sizeof conv);
-    if (!opdi_coded_alone(call) || !opdi_byte_tiles_are_fast()) { return 0; }
+    if (!opdi_coded_alone(call) || !opdi_byte_tiles_are_fast() || !opdi_coded_rules_fit(call, OPDI_CODED_CONV_RULES)) {
+        return 0;
+    }
     const int read = opdi_coded_conv_read(call, &w, &conv);
     if (read != 1 || w.groups > 1 || !w.scales || w.stride > 32768 || !opdi_coded_all_zero(w.zeros, conv.n)) {
         return read < 0 ? -1 : 0;
@@ -722,10 +840,8 @@ static int opdi_coded_conv_kernel(opd_call *call) {
     opd_tensor *const bias = opdi_coded_arg(call, 6);
     const opd_ints stride = opd_arg_ints(call, 7), padding = opd_arg_ints(call, 8), dilation = opd_arg_ints(call, 9);
     const int64_t groups = opd_arg_int(call, 10);
-    opd_tensor *const x = opdi_coded_wide(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
-                                          true);
-    opd_tensor *weight = opdi_coded_wide(opd_arg_tensor(call, 3), opdi_coded_arg(call, 4), opdi_coded_arg(call, 5),
-                                         false);
+    opd_tensor *const x = opdi_coded_operand(call, OPDI_CODED_CONV_RULES, true);
+    opd_tensor *weight = x ? opdi_coded_operand(call, OPDI_CODED_CONV_RULES, false) : NULL;
     weight = x && weight ? opd_to_dtype(weight, opd_dtype(x)) : NULL;
     if (!weight) { return -1; }
     if (opd_arg_bool(call, 11)) {                 /* autocast lowers conv2d, but not convolution */
@@ -740,9 +856,49 @@ static int opdi_coded_conv_kernel(opd_call *call) {
 OPDI_INTERNAL void opdi_coded_convolution(opd_op_desc *op) {
     op->schema = "quantized_convolution(Tensor input, Tensor input_scale, Tensor input_zero_point, Tensor weight, "
         "Tensor? scales, Tensor? zero_points, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
-        "SymInt groups, bool flat, Tensor? other, Tensor? other_scale, Tensor? other_zero_point, float[] ending) -> "
-        "Tensor";
+        "SymInt groups, bool flat, Tensor? other, Tensor? other_scale, Tensor? other_zero_point, float[] ending, "
+        "int[] rules=[]) -> Tensor";
     op->composite = opdi_coded_conv_kernel;
+}
+
+//== embeddings ========================================================================================================
+
+/* Returns the rows of a table that an embedding takes. */
+static opd_tensor *opdi_coded_taken(const opd_call *call, opd_tensor *table) {
+    return table ? opd_embedding_full(table, opd_arg_tensor(call, 3), opd_arg_int(call, 4), opd_arg_bool(call, 5),
+                                      opd_arg_bool(call, 6)) : NULL;
+}
+/* Returns the rows that an embedding takes of codes, each with a scale and perhaps a zero point, as floats. */
+static opd_tensor *opdi_coded_rows_taken(const opd_call *call, opd_tensor *codes, opd_tensor *scales,
+                                         opd_tensor *zeros) {
+    const int64_t column[2] = {scales->numel, 1};
+    opd_tensor *wide = opdi_coded_taken(call, codes);
+    wide = wide ? opd_to_dtype(wide, OPD_FLOAT32) : NULL;
+    if (wide && zeros) { wide = opd_sub(wide, opdi_coded_taken(call, opdi_reshape_to(zeros, column, 2))); }
+    return wide ? opd_mul(wide, opdi_coded_taken(call, opdi_reshape_to(scales, column, 2))) : NULL;
+}
+static int opdi_coded_embedding_kernel(opd_call *call) {
+    opd_tensor *const codes = opd_arg_tensor(call, 0), *const scales = opd_arg_tensor(call, 1);
+    opd_tensor *const zeros = opdi_coded_arg(call, 2);
+    const opdi_coded_rule rule = opdi_coded_rule_at(call, 7, 0);
+    const int64_t rows = codes->ndim == 2 ? opdi_sizes(codes)[0] : -1;
+    if (rule.kind != OPDI_CODED_BY_CHANNEL) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the rule must be that of dequantize_per_channel",
+                        opd_op_name(opd_call_operator(call)));
+    }
+    opd_tensor *out = NULL;
+    if (opdi_coded_fits(&rule, codes, scales, zeros) && scales->numel == rows && (!zeros || zeros->numel == rows) &&
+        scales->dtype == OPD_FLOAT32 && (!zeros || zeros->dtype != OPD_FLOAT64)) {
+        out = opdi_coded_rows_taken(call, codes, scales, zeros);
+    } else {
+        out = opdi_coded_taken(call, opdi_coded_convert(&rule, codes, scales, zeros));
+    }
+    return out ? opd_return_tensor(call, out) : -1;
+}
+OPDI_INTERNAL void opdi_coded_embedding(opd_op_desc *op) {
+    op->schema = "quantized_embedding(Tensor weight, Tensor scales, Tensor? zero_points, Tensor indices, int "
+        "padding_idx, bool scale_grad_by_freq, bool sparse, int[] rule) -> Tensor";
+    op->composite = opdi_coded_embedding_kernel;
 }
 
 //== pooling ===========================================================================================================

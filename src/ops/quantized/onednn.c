@@ -5,7 +5,7 @@
 //
 //  The weights of these layers are packed first.  In PyTorch, a packed weight is opaque; here, it is a tensor with the
 //  sizes that PyTorch says: that of a linear layer is transposed.  The operators are composites of quantized_linear and
-//  quantized_convolution (>>op:quantized).  As in PyTorch, zero points of weights count as 0.
+//  quantized_convolution (>>op:coded).  As in PyTorch, zero points of weights count as 0.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* The arguments of a layer.  settings: where stride is among the arguments of a convolution; else 0. */
@@ -54,6 +54,29 @@ static void opdi_onednn_arguments(const opd_call *call, bool conv, bool binary, 
     layer->numbers = opd_call_args(call)[at++];
     layer->way = opdi_onednn_text(call, at);
 }
+/* Checks the parameters of what follows a layer.  Returns 0, or -1 and sets an error. */
+static int opdi_onednn_check_numbers(const opdi_onednn_layer *layer) {
+    const bool limits = opdi_onednn_is(layer->unary, "hardtanh");
+    const int count = limits ? 2 : opdi_onednn_is(layer->unary, "leaky_relu"), given = (int)layer->numbers.n;
+    const char *const needs = limits ? "two numbers, min_val and max_val" : given > 1 ? "one number"
+        : "its negative slope";
+    bool numbers = given == count;
+    if (!count) { return 0; }
+    for (int i = 0; i < count && numbers; i++) {
+        const int tag = (int)layer->numbers.u.list[i].tag;
+        numbers = tag == OPD_TAG_FLOAT || tag == OPD_TAG_INT || tag == OPD_TAG_BOOL;
+    }
+    if (!numbers && given > count) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s needs %s, but got %d", layer->name, layer->unary, needs, given);
+    }
+    if (!numbers) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s needs %s", layer->name, layer->unary, needs); }
+    if (limits && !(opdi_number_f64(layer->numbers.u.list[0]) <= opdi_number_f64(layer->numbers.u.list[1]))) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: hardtanh needs min_val of at most max_val, but got %g and %g",
+                        layer->name, opdi_number_f64(layer->numbers.u.list[0]),
+                        opdi_number_f64(layer->numbers.u.list[1]));
+    }
+    return 0;
+}
 /* Checks what follows a layer.  Returns 0, or -1 and sets an error. */
 static int opdi_onednn_check_ending(const opdi_onednn_layer *layer) {
     const char *const name = layer->name, *const unary = layer->unary;
@@ -72,15 +95,7 @@ static int opdi_onednn_check_ending(const opdi_onednn_layer *layer) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the operation %.40s cannot follow this layer%s", name, unary,
                         none ? "" : " and a binary operation, only relu");
     }
-    bool numbers = true;
-    for (int i = 0; i < (opdi_onednn_is(unary, "hardtanh") ? 2 : opdi_onednn_is(unary, "leaky_relu")); i++) {
-        const int tag = i < layer->numbers.n ? (int)layer->numbers.u.list[i].tag : OPD_TAG_NONE;
-        numbers = numbers && (tag == OPD_TAG_FLOAT || tag == OPD_TAG_INT || tag == OPD_TAG_BOOL);
-    }
-    if (!numbers) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s needs %s", name, unary,
-                        opdi_onednn_is(unary, "hardtanh") ? "two numbers, min_val and max_val" : "its negative slope");
-    }
+    if (opdi_onednn_check_numbers(layer)) { return -1; }
     if (opdi_onednn_is(unary, "gelu") && !opdi_onednn_is(layer->way, "none") && !opdi_onednn_is(layer->way, "tanh")) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the algorithm of gelu must be none or tanh, but is %.40s", name,
                         layer->way);
