@@ -174,7 +174,8 @@ OPD_NEW int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, i
 OPD_NEW int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
 /* Passes that simplify a graph.  Each returns the number of nodes that it removed, or -1 and sets an error.
    opd_graph_dce: Removes nodes that no output needs and that have no side effects.  Operators that write, or whose
-   effects are unknown, stay.  Unused random operators are removed, so later random operators draw different numbers.
+   effects are unknown, stay.  Unused random operators stay (as in torch.fx), so that later random operators draw the
+   same numbers as in the function.  opd_graph_trace, which calls this pass, keeps them, too.
    opd_graph_cse: Removes nodes that compute the same value as an earlier node.
    opd_graph_fold: Replaces operators whose arguments are all constants by constants. */
 OPD_NEW int opd_graph_dce(opd_graph *graph);

@@ -104,6 +104,9 @@ static int opdi_graph_outline(opd_graph *graph, const opd_part *part, const opd_
     delegate->called.name = delegate->name;
     delegate->called.run = opdi_delegate_run;
     delegate->called.flags = OPDI_GFUNCTION_COUNTED;
+    for (int i = 0; i < part->nnodes; i++) {
+        if (opdi_gnode_draws_inside(part->nodes[i])) { delegate->called.flags |= OPDI_GFUNCTION_DRAWS; }
+    }
     delegate->user.refs = 1;
     delegate->user.destroy = opdi_delegate_destroy;
     opdi_gblock *const into = graph->into;

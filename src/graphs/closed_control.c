@@ -468,7 +468,7 @@ static opdi_gnode *opdi_closing_replace(const opdi_closing *all) {
     closed->user.destroy = opdi_closed_destroy;
     closed->called.name = all->kind == OPDI_RECORDED_COND ? "prim::If" : "prim::Loop";
     closed->called.run = opdi_closed_run;
-    closed->called.flags = OPDI_GFUNCTION_COUNTED;
+    closed->called.flags = OPDI_GFUNCTION_COUNTED | (opdi_gnode_draws_inside(node) ? OPDI_GFUNCTION_DRAWS : 0);
     closed->kind = all->kind;
     closed->ncarried = node->kind == OPDI_GNODE_LOOP ? node->nin - 2 : 0;
     closed->nsliced = all->nslices;

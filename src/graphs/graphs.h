@@ -116,8 +116,9 @@ typedef int (*opdi_gfunction_run)(const struct opd_graph_node *node, const opd_v
 typedef struct opdi_gfunction { const char *name; opdi_gfunction_run run; int32_t flags; } opdi_gfunction;
 enum {
     OPDI_GFUNCTION_EFFECTS = 1,                   /* the function has side effects */
-    OPDI_GFUNCTION_COUNTED = 2                    /* node->user is an opdi_guser.  Without the flag, it belongs to the
+    OPDI_GFUNCTION_COUNTED = 2,                   /* node->user is an opdi_guser.  Without the flag, it belongs to the
                                                      program that owns the graph */
+    OPDI_GFUNCTION_DRAWS = 4                      /* the function may draw random numbers */
 };
 /* The first member of the data of a counted function: each node that has the data holds a reference. */
 typedef struct opdi_guser { int32_t refs; void (*destroy)(struct opdi_guser *user); } opdi_guser;

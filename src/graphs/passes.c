@@ -73,6 +73,17 @@ OPDI_INTERNAL bool opdi_gnode_draws(const opdi_gnode *node) {
     opdi_gnode_values(node, values);
     return opdi_schema_draws(node->op->schema, values);
 }
+/* Returns whether a node, or a node in its blocks, draws random numbers. */
+OPDI_INTERNAL bool opdi_gnode_draws_inside(const opdi_gnode *node) {
+    bool draws = node->kind == OPDI_GNODE_FUNCTION ? (node->function->flags & OPDI_GFUNCTION_DRAWS) != 0
+        : opdi_gnode_draws(node);
+    for (int32_t i = 0; i < node->nblocks && !draws; i++) {
+        for (const opdi_gnode *inner = node->blocks[i].first; inner && !draws; inner = inner->next) {
+            draws = opdi_gnode_draws_inside(inner);
+        }
+    }
+    return draws;
+}
 /* Returns whether the schema of an operator tells what the operator writes. */
 OPDI_INTERNAL bool opdi_op_tells_writes(const opd_op *op) {
     const opdi_registration *const definition = op->definition;
@@ -99,9 +110,11 @@ OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
         (node->op->nrets == 0 || opdi_gnode_writes(node) ||
          (node->op->definition && (node->op->definition->tags & OPDI_OPTAG_SENDS)));
 }
+/* Returns whether a node must remain.  A node that draws random numbers remains even if its results are not used, so
+   that the nodes after it draw the same numbers as the recorded function. */
 static bool opdi_gnode_used(const opdi_gnode *node) {
     for (int i = 0; i < node->nout; i++) { if (node->out[i]->uses > 0) { return true; } }
-    return opdi_gnode_stays(node);
+    return opdi_gnode_stays(node) || opdi_gnode_draws_inside(node);
 }
 
 /* Subtracts the uses of values by a removed node, and by the nodes in its blocks, from the members `uses` of the

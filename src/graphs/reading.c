@@ -62,16 +62,6 @@ size_t opd_graph_node_print(const opd_graph_node *node, char *buf, size_t cap) {
     return out.length;
 }
 const char *opd_graph_node_place(const opd_graph_node *node) { return node ? node->place : NULL; }
-/* Returns whether a node, or a node in its blocks, draws random numbers. */
-static bool opdi_gnode_draws_inside(const opdi_gnode *node) {
-    bool draws = opdi_gnode_draws(node);
-    for (int32_t i = 0; i < node->nblocks; i++) {
-        for (const opdi_gnode *inner = node->blocks[i].first; inner && !draws; inner = inner->next) {
-            draws = opdi_gnode_draws_inside(inner);
-        }
-    }
-    return draws;
-}
 bool opd_graph_node_has_effects(const opd_graph_node *node) {
     return node && (opdi_gnode_stays(node) || opdi_gnode_draws_inside(node));
 }

@@ -45,6 +45,11 @@ __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
         OPDI_UNALIGN("vmovaps", "vmovups") OPDI_UNALIGN("vmovapd", "vmovupd") OPDI_UNALIGN("vmovdqa", "vmovdqu")
         OPDI_UNALIGN("vmovdqa32", "vmovdqu32") OPDI_UNALIGN("vmovdqa64", "vmovdqu64") ".endif\n");
 #endif
+/* Writes EAX to EDX of the instruction CPUID to r. */
+static inline void opdi_cpu_leaf(uint32_t leaf, uint32_t part, uint32_t *r /*[4]*/) {
+    __asm__ __volatile__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "0"(leaf), "2"(part));
+}
+OPDI_INTERNAL int opdi_cpu_features(void);
 /* On 64-bit ARM, level 1 is NEON, which every processor has: vectors of 16 bytes and 32 registers.  Its functions have
    `avx2` in their names, like all functions of level 1.  32-bit ARM runs plain C, because its NEON has no vectors of
    doubles and rounds denormals to 0.  Machines that store the highest byte first also run plain C. */

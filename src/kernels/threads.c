@@ -21,21 +21,18 @@ static OPDI_TLS int8_t opdi_same_chosen;          /* what this thread has set: 0
 static int opdi_cpu_same = -1;                   /* the level in the mode of same bits, which ignores OPD_CPU_LEVEL=0 */
 
 #if defined(OPDI_X86)
-static void opdi_cpu_leaf(uint32_t leaf, uint32_t *r /*[4]*/) {
-    __asm__ __volatile__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "0"(leaf), "2"(0));
-}
 /* Returns the level of the processor.  (__builtin_cpu_supports would bring 4 KB of code, which knows all processors,
    into each program.)  The operating system must save the registers of the level; macOS does so from the first use of
    AVX-512 on. */
-static int opdi_cpu_features(void) {
+OPDI_INTERNAL int opdi_cpu_features(void) {
     const uint32_t avx512 = 1u << 31 | 1u << 30 | 1u << 17 | 1u << 16;        /* VL, BW, DQ, F */
     uint32_t r[4], saved, high;
-    opdi_cpu_leaf(0, r);
+    opdi_cpu_leaf(0, 0, r);
     if (r[0] < 7) { return 0; }
-    opdi_cpu_leaf(1, r);
+    opdi_cpu_leaf(1, 0, r);
     if ((r[2] >> 27 & 3u) != 3 || !(r[2] >> 12 & 1u)) { return 0; }           /* XGETBV and AVX; FMA */
     __asm__ __volatile__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
-    opdi_cpu_leaf(7, r);
+    opdi_cpu_leaf(7, 0, r);
     if ((saved & 6u) != 6 || !(r[1] >> 5 & 1u)) { return 0; }                 /* AVX2 */
 #if !defined(__APPLE__)
     if ((saved & 0xe0u) != 0xe0) { return 1; }

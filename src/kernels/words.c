@@ -16,21 +16,25 @@ int opdi_words_known = -1;
 /* Finds out which instructions for words the processor has, and stores the result in opdi_words_known.  If the
    environment has OPD_CPU_LEVEL, tiles and AVX-VNNI are not used. */
 OPDI_NOINLINE static int opdi_words_detect(void) {
-    int has = __builtin_cpu_supports("avx512bf16") ? OPDI_HAS_PAIRS : 0;
-    if (has && !__builtin_cpu_is("intel")) { has |= OPDI_HAS_FAST_PAIRS; }
-    if (__builtin_cpu_supports("avx512vnni")) { has |= OPDI_HAS_QUADS; }
-    uint32_t leaf = 7, b, c = 0, features;
-    __asm__("cpuid" : "+a"(leaf), "=b"(b), "+c"(c), "=d"(features));
-#if defined(OPDI_FOURS)
-    if (leaf > 0 && !getenv("OPD_CPU_LEVEL")) {
-        uint32_t more = 7, d;
-        c = 1;
-        __asm__("cpuid" : "+a"(more), "=b"(b), "+c"(c), "=d"(d));
-        has |= more >> 4 & 1 ? OPDI_HAS_FOURS : 0;
+    const int level = opdi_cpu_features();
+    uint32_t first[4], more[4] = {0, 0, 0, 0}, maker[4];
+    int has = 0;
+    if (level == 0) {
+        OPDI_STORE(&opdi_words_known, has);
+        return has;
     }
+    opdi_cpu_leaf(0, 0, maker);
+    opdi_cpu_leaf(7, 0, first);
+    if (first[0] > 0) { opdi_cpu_leaf(7, 1, more); }
+    if (level == 2 && more[0] >> 5 & 1) {         /* AVX512_BF16; Intel's processors take two cycles for it */
+        has |= maker[1] == 0x756e6547 ? OPDI_HAS_PAIRS : OPDI_HAS_PAIRS | OPDI_HAS_FAST_PAIRS;        /* "Genu" */
+    }
+    if (level == 2 && first[2] >> 11 & 1) { has |= OPDI_HAS_QUADS; }          /* AVX512_VNNI */
+#if defined(OPDI_FOURS)
+    if (more[0] >> 4 & 1 && !getenv("OPD_CPU_LEVEL")) { has |= OPDI_HAS_FOURS; }
 #endif
 #if defined(OPDI_AMX)
-    if ((features >> 22 & 13u) == 13 && has & OPDI_HAS_PAIRS && has & OPDI_HAS_QUADS && !getenv("OPD_CPU_LEVEL")) {
+    if ((first[3] >> 22 & 13u) == 13 && has & OPDI_HAS_PAIRS && has & OPDI_HAS_QUADS && !getenv("OPD_CPU_LEVEL")) {
         has |= OPDI_HAS_TILES;
     }
 #endif

@@ -1044,6 +1044,41 @@ TEST(random_operators_are_drawn_in_each_run) {
     CHECK(same(a, b));
     opd_graph_free(g);
 }
+/* Draws numbers that nothing uses: in the function itself, in dropout, and in both sides of a condition. */
+static int drawn_side(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user; (void)n;
+    (void)opd_randn(opd_ints_of(two_three, 2), OPD_FLOAT32);
+    out[0] = opd_rand_like(in[0]);
+    return 1;
+}
+static int draws_unused(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)n;
+    (void)opd_rand(opd_ints_of(two_three, 2), OPD_FLOAT32);
+    (void)opd_dropout(in[0], 0.5, true);
+    opd_tensor *const pred = opd_gt_Scalar(opd_sum(in[0]), opd_value_int(-1000));
+    if (opd_cond(pred, drawn_side, drawn_side, NULL, in, 1, out, 1) < 0) { return -1; }
+    return random_sum(user, in, 1, out);
+}
+TEST(unused_random_operators_stay) {
+    opd_tensor *x = numbers(opd_ints_of(two_three, 2)), *a[4], *b[4];
+    for (int compiled = 0; compiled < 2; compiled++) {
+        opd_graph *g = opd_graph_trace(draws_unused, NULL, &x, 1, NULL);
+        CHECK(opd_graph_fold(g) >= 0 && opd_graph_cse(g) >= 0 && opd_graph_dce(g) >= 0);
+        CHECK_INT(opd_graph_count(g, "aten::dropout"), 1);
+        CHECK_INT(opd_graph_count(g, "aten::rand_like"), 2);
+        CHECK_INT(opd_graph_count(g, "aten::rand"), 2);
+        if (compiled) { CHECK(opd_graph_fuse_pointwise(g, 2) >= 0); }
+        opd_manual_seed(5);
+        CHECK_INT(opd_graph_run(g, &x, 1, a, 1), 1);
+        a[1] = opd_rand_like(x);
+        opd_manual_seed(5);
+        CHECK_INT(draws_unused(NULL, &x, 1, b), 1);
+        b[1] = opd_rand_like(x);
+        CHECK(same(a[0], b[0]) && same(a[1], b[1]));
+        opd_graph_free(g);
+        CHECK_OK();
+    }
+}
 /* A chain of operators on 1 MiB: two results live at a time, whatever its length. */
 static int chain(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     int i;
