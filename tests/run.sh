@@ -47,8 +47,7 @@ terminal, a bar shows the progress and the remaining time.
   CC=clang CXX=clang++   other compilers
   CFLAGS=-O3             flags instead of -O2 for the implementation (-O1 with sanitizers, or as C++) and -O0 for the
                          test files
-  JOBS=3                 the number of files that are compiled and run at the same time: one more than two cores have,
-                         because some tests wait
+  JOBS=2                 the number of files that are compiled and run at the same time
   TMPDIR=/tmp            the folder for builds
   OBJECTS=folder         keeps implementations for later runs with the same header, compiler and flags
 TEXT
@@ -317,7 +316,7 @@ rooms_built() {
     export OPD_INCLUDE=${OPD_INCLUDE:-$here/..}   # the library's own path would lead to src/
     [ ! -f "$folder/libopdispatch.a" ] || ! [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] ||
         [ -n "$(find "$here/../src" "$here/seams.h" "$here/inside.h" -type f ! -name '*.pyc' -newer "$folder/libopdispatch.a" | head -n 1)" ] || return 0
-    make -s -C "$here/../src" -j "${JOBS:-3}" CC="$CC" FLAGS="$RUN_FLAGS -include $here/seams.h" B="$folder" || return 1
+    make -s -C "$here/../src" -j "${JOBS:-2}" CC="$CC" FLAGS="$RUN_FLAGS -include $here/seams.h" B="$folder" || return 1
     [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] && [ "$folder/inside.o" -nt "$here/inside.h" ] ||
         $build -DOPDI_APART -I"$here/../src" -I"$folder" -c "$here/inside_apart.c" -o "$folder/inside.o" || return 1
     # one object of all, for other scripts; aoti/unsupported.c is for programs without OPD_AOTI
@@ -326,7 +325,7 @@ rooms_built() {
 }
 # The checks of the header do not need the implementation's object.  With more than one job, they start before it is
 # built.
-if [ $header = yes ] && [ -n "$files" ] && [ "${JOBS:-3}" -gt 1 ]; then
+if [ $header = yes ] && [ -n "$files" ] && [ "${JOBS:-2}" -gt 1 ]; then
     { checks "$here/check_header.sh" "$header_name"; progress; } &
     beside=$!
 fi
@@ -353,7 +352,7 @@ fi
 [ $failed_early = 0 ] || scripts=
 [ -z "$scripts$files" ] ||
     { [ -z "$scripts" ] || echo "$scripts"; [ -z "$files" ] || printf '%s\n' "$files"; } |
-        xargs -P "${JOBS:-3}" -n 1 sh "$here/run.sh" --one
+        xargs -P "${JOBS:-2}" -n 1 sh "$here/run.sh" --one
 if [ -n "$beside" ] && [ $failed_early = 0 ]; then wait "$beside"; rest=$beside; beside=
 elif [ $header = yes ] && [ $failed_early = 0 ]; then checks "$here/check_header.sh" "$header_name"
 fi

@@ -5,7 +5,7 @@ words).  A prompt has 128 tokens, and 32 tokens of text follow.  Both programs r
 own; a figure is the median of the rounds, and the ratio divides the medians (above 1: faster here).  --busy is for a
 machine that does other work, too: it measures the processor time of one thread, and subtracts the time of a short run
 from the time of a longer one.  Types that the package gguf cannot write are converted by examples/convert_weights.c, so
-both programs read the same file.
+both programs read the same file.  Q4_K_M is llama.cpp's mixture of q4_K and q6_K.
 Needs cc, and the packages gguf, numpy and xllamacpp from pip."""
 import json
 import os
@@ -24,12 +24,23 @@ def option(name, default):
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
 
-def make(path, kind, tiny):
-    """Writes a model whose weights have the type `kind`."""
+def mixed(name, layers):
+    """Returns the type of a weight in llama.cpp's mixture Q4_K_M."""
+    block = int(name.split('.')[1]) if name.startswith('blk.') else 0
+    more = block < layers // 8 or block >= 7 * layers // 8 or (block - layers // 8) % 3 == 2
+    return 'q6_K' if name == 'output' or ('attn_v' in name or 'ffn_down' in name) and more else 'q4_K'
+
+
+def make(path, kind, tiny, parts=None):
+    """Writes a model whose weights have the type `kind`.  For Q4_K_M, `parts` has the files of the two types."""
     import gguf
     import numpy
     layers, width, heads, shared, hidden, words = (2, 256, 4, 2, 512, 400) if tiny else (12, 768, 12, 4, 2048, 32000)
-    numbers, kind = numpy.random.default_rng(0), getattr(gguf.GGMLQuantizationType, kind)
+    numbers = numpy.random.default_rng(0)
+    if parts:
+        parts = {part: {tensor.name: tensor for tensor in gguf.GGUFReader(parts[part]).tensors} for part in parts}
+    else:
+        kind = getattr(gguf.GGMLQuantizationType, kind)
     file = gguf.GGUFWriter(path, 'llama')
     file.add_context_length(2048)
     file.add_embedding_length(width)
@@ -53,6 +64,10 @@ def make(path, kind, tiny):
     def add(name, *sizes):
         if len(sizes) == 1:
             file.add_tensor(name + '.weight', numpy.ones(sizes, numpy.float32))
+            return
+        if parts:
+            tensor = parts[mixed(name, layers)][name + '.weight']
+            file.add_tensor(name + '.weight', tensor.data, raw_dtype=tensor.tensor_type)
             return
         array = numbers.standard_normal(sizes, dtype=numpy.float32) / numpy.float32(sizes[1] ** 0.5)
         file.add_tensor(name + '.weight', gguf.quants.quantize(array, kind), raw_dtype=kind)
@@ -134,14 +149,24 @@ def main():
                             os.path.join(ROOT, 'examples', name + '.c'), '-lm', '-lpthread', '-ldl'], check=True)
         base = os.path.join(folder, 'F32.gguf')
         make(base, 'F32', tiny)
+
+        def convert(kind, path):
+            subprocess.run([tools['convert_weights'], base, path, '--type', kind], check=True,
+                           stdout=subprocess.DEVNULL)
         print('%-6s %7s   %-26s   %-26s' % ('type', 'threads', 'prompt: here, llama.cpp', 'text: here, llama.cpp'))
         for kind in option('--types', 'F32,BF16,F16,Q8_0,Q4_0,q4_K,q6_K').split(','):
             path = os.path.join(folder, kind + '.gguf')
-            if kind != 'F32' and kind.isupper():
+            if kind == 'Q4_K_M':
+                parts = {part: os.path.join(folder, part + '_part.gguf') for part in ('q4_K', 'q6_K')}
+                for part in parts:
+                    convert(part, parts[part])
+                make(path, kind, tiny, parts)
+                for part in parts:
+                    os.remove(parts[part])
+            elif kind != 'F32' and kind.isupper():
                 make(path, kind, tiny)
             elif kind != 'F32':
-                subprocess.run([tools['convert_weights'], base, path, '--type', kind], check=True,
-                               stdout=subprocess.DEVNULL)
+                convert(kind, path)
             for threads in [1] if '--busy' in sys.argv else map(int, option('--threads', '1,2').split(',')):
                 here, there = [], []
                 for _ in range(int(option('--rounds', '5'))):

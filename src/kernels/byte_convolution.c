@@ -314,7 +314,8 @@ static void opdi_byte_square_blocks(void *ctx, int64_t begin, int64_t end) {
     opdi_byte_block m[8], sums;
     opdi_byte_squares(conv, &down, &right);
     for (int64_t block = begin; block < end; block++) {
-        const int64_t first = block * OPDI_BYTE_SQUARES, count = OPDI_MIN(down * right - first, OPDI_BYTE_SQUARES);
+        const int64_t first = block * OPDI_BYTE_SQUARES, left = down * right - first;
+        const int64_t count = OPDI_MIN(left, (int64_t)OPDI_BYTE_SQUARES);
         int16_t *const v = plan->squares + first * 16 * c;
         opdi_byte_square_in(plan, first, count, right, v);
         for (int64_t j = 0; j < conv->n; j += OPDI_BYTE_SIDE) {

@@ -177,12 +177,10 @@ OPDI_NOINLINE static const opdi_dtype_info *opdi_dtype_in_blocks(opd_scalar_type
     return row ? &row->names : opdi_block_info_of((int)dtype).bits ? &opdi_int_any
         : &opdi_dtypes[opdi_dtype_at((int)dtype)];
 }
-/* Is opdi_dtype, for the functions below that each call of an operator uses. */
-static OPDI_FORCE_INLINE const opdi_dtype_info *opdi_dtype_row(opd_scalar_type dtype) {
+OPDI_NOINLINE OPDI_INTERNAL const opdi_dtype_info *opdi_dtype(opd_scalar_type dtype) {
     return OPDI_LIKELY(!opdi_is_block((int)dtype)) ? &opdi_dtypes[opdi_dtype_at((int)dtype)]
         : opdi_dtype_in_blocks(dtype);
 }
-OPDI_INTERNAL const opdi_dtype_info *opdi_dtype(opd_scalar_type dtype) { return opdi_dtype_row(dtype); }
 /* Returns what opdi_dtype returns, with the names of the dtype if it is one of integers. */
 static const opdi_dtype_info *opdi_dtype_names(opd_scalar_type dtype) {
     const opdi_block_info info = opdi_block_info_of((int)dtype);
@@ -197,11 +195,11 @@ OPD_API int64_t opd_dtype_block(opd_scalar_type dtype, int64_t *bytes) {
 
 OPD_API const char *opd_dtype_name(opd_scalar_type dtype) { return opdi_dtype_names(dtype)->name; }
 OPD_API const char *opd_dtype_cname(opd_scalar_type dtype) { return opdi_dtype_names(dtype)->cname; }
-OPD_API size_t opd_dtype_size(opd_scalar_type dtype) { return opdi_dtype_row(dtype)->size; }
-OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype) { return opdi_dtype_row(dtype)->kind == OPDI_CLASS_FLOAT; }
-OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype) { return opdi_dtype_row(dtype)->kind == OPDI_CLASS_COMPLEX; }
+OPD_API size_t opd_dtype_size(opd_scalar_type dtype) { return opdi_dtype(dtype)->size; }
+OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype) { return opdi_dtype(dtype)->kind == OPDI_CLASS_FLOAT; }
+OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype) { return opdi_dtype(dtype)->kind == OPDI_CLASS_COMPLEX; }
 OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool) {
-    int kind = opdi_dtype_row(dtype)->kind;
+    int kind = opdi_dtype(dtype)->kind;
     return kind == OPDI_CLASS_INT || (include_bool && kind == OPDI_CLASS_BOOL);
 }
 
