@@ -325,8 +325,8 @@ static void opdi_byte_square_blocks(void *ctx, int64_t begin, int64_t end) {
                     uint32_t *const to = (uint32_t *)m[0].sums + i * matrix + row * OPDI_BYTE_SIDE;
                     const void *rows[4];
                     for (int64_t k = 0; k < 4; k++) { rows[k] = v + (i * OPDI_BYTE_SQUARES + row + k) * c; }
-                    opdi_micro_short_pairs(c / 2, rows, b, to, false);
-                    opdi_micro_short_pairs(c / 2, rows, b + 64, to + 16, false);
+                    opdi_micro_short_pairs(c / 2, rows, b, OPDI_BYTE_SIDE, to, OPDI_BYTE_SIDE, false);
+                    opdi_micro_short_pairs(c / 2, rows, b + 64, OPDI_BYTE_SIDE, to + 16, OPDI_BYTE_SIDE, false);
                 }
             }
             for (int low = 0; low < 2; low++) {

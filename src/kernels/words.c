@@ -445,57 +445,41 @@ OPDI_AVX512 static void opdi_micro_quads(int64_t kc, const void *const *rows, in
 #undef OPDI_QUADS_INIT
 #undef OPDI_QUADS_STEP
 #undef OPDI_QUADS_STORE
-#if defined(OPDI_FOURS)
-#define OPDI_FOURS_ROWS(M) M(0) M(1) M(2) M(3)
-#define OPDI_FOURS_INIT(i) \
+/* Four rows and 16 columns of sums, in two vectors of AVX2 for each row: OPDI_AVX2_SUMS_FOUR(M) repeats M. */
+#define OPDI_AVX2_SUMS_FOUR(M) M(0) M(1) M(2) M(3)
+#define OPDI_AVX2_SUMS_INIT(i) \
     const opdi_word32 *const p##i = (const opdi_word32 *)rows[i]; \
     opdi_v8u c##i = {0}, d##i = {0};
+#define OPDI_AVX2_SUMS_STORE(i) { \
+        opdi_v8u *const to = (opdi_v8u *)(void *)(sums + i * ld); \
+        if (add) { c##i += to[0]; d##i += to[1]; } \
+        to[0] = c##i; \
+        to[1] = d##i; \
+    }
+/* An opdi_short_sums_fn computes sums of four rows of `words` words and 16 columns, or adds to them: sums [4, ld].  The
+   words of the panel are `side` words apart.  sums and the panel are aligned to 32 bytes. */
+typedef void opdi_short_sums_fn(int64_t words, const void *const *rows, const void *panel, int64_t side, uint32_t *sums,
+                                int64_t ld, bool add);
+#if defined(OPDI_FOURS)
 #define OPDI_FOURS_STEP(i) { \
         opdi_v8u word; \
         OPDI_ASM_SPLAT("s", word, p##i + step); \
         OPDI_ASM_FOURS(c##i, word, b0); \
         OPDI_ASM_FOURS(d##i, word, b1); \
     }
-#define OPDI_FOURS_STORE(i) { \
-        opdi_v8u *const to = (opdi_v8u *)(void *)(sums + i * ld); \
-        if (add) { c##i += to[0]; d##i += to[1]; } \
-        to[0] = c##i; \
-        to[1] = d##i; \
-    }
-/* Computes sums of four rows of `words` words and 16 columns: sums [4, ld].  The words of b are `side` words apart.
-   sums and b are aligned to 32 bytes. */
+/* An opdi_short_sums_fn for words of four bytes. */
 OPDI_FOURS OPDI_INTERNAL void opdi_micro_fours(int64_t words, const void *const *rows, const void *panel, int64_t side,
                                                uint32_t *sums, int64_t ld, bool add) {
     const uint32_t *b = (const uint32_t *)panel;
-    OPDI_FOURS_ROWS(OPDI_FOURS_INIT)
+    OPDI_AVX2_SUMS_FOUR(OPDI_AVX2_SUMS_INIT)
     for (int64_t step = 0; step < words; step++, b += side) {
         const opdi_v8u b0 = *(const opdi_v8u *)(const void *)b, b1 = *(const opdi_v8u *)(const void *)(b + 8);
-        OPDI_FOURS_ROWS(OPDI_FOURS_STEP)
+        OPDI_AVX2_SUMS_FOUR(OPDI_FOURS_STEP)
     }
-    OPDI_FOURS_ROWS(OPDI_FOURS_STORE)
+    OPDI_AVX2_SUMS_FOUR(OPDI_AVX2_SUMS_STORE)
 }
-#undef OPDI_FOURS_ROWS
-#undef OPDI_FOURS_INIT
 #undef OPDI_FOURS_STEP
-#undef OPDI_FOURS_STORE
-/* Does the work of opdi_byte_tile_sums with AVX-VNNI. */
-static void opdi_fours_tile_sums(const opdi_byte_tile *tile, int32_t *sums) {
-    const int8_t *b = tile->b;
-    for (int64_t run = 0; run < tile->runs; run++, b += tile->parts * 2048) {
-        for (int64_t row = 0; row < OPDI_BYTE_SIDE; row += 4) {
-            const void *rows[4];
-            uint32_t *const to = (uint32_t *)(void *)sums + row * OPDI_BYTE_SIDE;
-            for (int64_t i = 0; i < 4; i++) { rows[i] = tile->a + tile->offsets[run] + tile->places[row + i]; }
-            opdi_micro_fours(tile->words, rows, b, OPDI_BYTE_SIDE, to, OPDI_BYTE_SIDE, run > 0);
-            opdi_micro_fours(tile->words, rows, b + 64, OPDI_BYTE_SIDE, to + 16, OPDI_BYTE_SIDE, run > 0);
-        }
-    }
-}
 #endif
-#define OPDI_PAIRS_ROWS(M) M(0) M(1) M(2) M(3)
-#define OPDI_PAIRS_INIT(i) \
-    const opdi_word32 *const p##i = (const opdi_word32 *)rows[i]; \
-    opdi_v8u c##i = {0}, d##i = {0};
 #define OPDI_PAIRS_STEP(i) { \
         opdi_v8u word, part; \
         OPDI_ASM_SPLAT("s", word, p##i + step); \
@@ -504,37 +488,31 @@ static void opdi_fours_tile_sums(const opdi_byte_tile *tile, int32_t *sums) {
         OPDI_ASM_WHOLES(part, word, b1); \
         d##i += part; \
     }
-#define OPDI_PAIRS_STORE(i) { \
-        opdi_v8u *const to = (opdi_v8u *)(void *)(sums + i * OPDI_BYTE_SIDE); \
-        if (add) { c##i += to[0]; d##i += to[1]; } \
-        to[0] = c##i; \
-        to[1] = d##i; \
-    }
-/* Computes sums of four rows and 16 columns, or adds to them: sums [4, 32].  The words have two int16. */
+/* An opdi_short_sums_fn for words of two int16. */
 OPDI_AVX2 OPDI_INTERNAL void opdi_micro_short_pairs(int64_t words, const void *const *rows, const void *panel,
-                                                    uint32_t *sums, bool add) {
+                                                    int64_t side, uint32_t *sums, int64_t ld, bool add) {
     const uint32_t *b = (const uint32_t *)panel;
-    OPDI_PAIRS_ROWS(OPDI_PAIRS_INIT)
-    for (int64_t step = 0; step < words; step++, b += OPDI_BYTE_SIDE) {
+    OPDI_AVX2_SUMS_FOUR(OPDI_AVX2_SUMS_INIT)
+    for (int64_t step = 0; step < words; step++, b += side) {
         const opdi_v8u b0 = *(const opdi_v8u *)(const void *)b, b1 = *(const opdi_v8u *)(const void *)(b + 8);
-        OPDI_PAIRS_ROWS(OPDI_PAIRS_STEP)
+        OPDI_AVX2_SUMS_FOUR(OPDI_PAIRS_STEP)
     }
-    OPDI_PAIRS_ROWS(OPDI_PAIRS_STORE)
+    OPDI_AVX2_SUMS_FOUR(OPDI_AVX2_SUMS_STORE)
 }
-#undef OPDI_PAIRS_ROWS
-#undef OPDI_PAIRS_INIT
 #undef OPDI_PAIRS_STEP
-#undef OPDI_PAIRS_STORE
-/* Does the work of opdi_byte_tile_sums with AVX2, for words of two int16. */
-static void opdi_pairs_tile_sums(const opdi_byte_tile *tile, int32_t *sums) {
+#undef OPDI_AVX2_SUMS_FOUR
+#undef OPDI_AVX2_SUMS_INIT
+#undef OPDI_AVX2_SUMS_STORE
+/* Does the work of opdi_byte_tile_sums with AVX2: micro multiplies the words of the tile. */
+static void opdi_byte_tile_by_fours(const opdi_byte_tile *tile, opdi_short_sums_fn *micro, int32_t *sums) {
     const int8_t *b = tile->b;
     for (int64_t run = 0; run < tile->runs; run++, b += tile->parts * 2048) {
         for (int64_t row = 0; row < OPDI_BYTE_SIDE; row += 4) {
             const void *rows[4];
             uint32_t *const to = (uint32_t *)(void *)sums + row * OPDI_BYTE_SIDE;
             for (int64_t i = 0; i < 4; i++) { rows[i] = tile->a + tile->offsets[run] + tile->places[row + i]; }
-            opdi_micro_short_pairs(tile->words, rows, b, to, run > 0);
-            opdi_micro_short_pairs(tile->words, rows, b + 64, to + 16, run > 0);
+            micro(tile->words, rows, b, OPDI_BYTE_SIDE, to, OPDI_BYTE_SIDE, run > 0);
+            micro(tile->words, rows, b + 64, OPDI_BYTE_SIDE, to + 16, OPDI_BYTE_SIDE, run > 0);
         }
     }
 }
@@ -586,12 +564,12 @@ OPD_UNUSED OPDI_INTERNAL void opdi_byte_tile_sums(const opdi_byte_tile *tile, bo
 #endif
     (void)tiles;
     if (opdi_byte_tiles_are_pairs()) {
-        opdi_pairs_tile_sums(tile, sums);
+        opdi_byte_tile_by_fours(tile, opdi_micro_short_pairs, sums);
         return;
     }
 #if defined(OPDI_FOURS)
     if (opdi_cpu_level() < 2) {
-        opdi_fours_tile_sums(tile, sums);
+        opdi_byte_tile_by_fours(tile, opdi_micro_fours, sums);
         return;
     }
 #endif

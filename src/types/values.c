@@ -172,14 +172,11 @@ OPDI_INTERNAL opd_scalar_type opdi_block_named(const char *text, size_t length) 
 
 //== facts about dtypes ================================================================================================
 
-OPDI_NOINLINE static const opdi_dtype_info *opdi_dtype_in_blocks(opd_scalar_type dtype) {
+OPDI_INTERNAL const opdi_dtype_info *opdi_dtype(opd_scalar_type dtype) {
+    if (OPDI_LIKELY(!opdi_is_block((int)dtype))) { return &opdi_dtypes[opdi_dtype_at((int)dtype)]; }
     const struct opdi_gguf_row *const row = opdi_block_row_find((int)dtype);
     return row ? &row->names : opdi_block_info_of((int)dtype).bits ? &opdi_int_any
         : &opdi_dtypes[opdi_dtype_at((int)dtype)];
-}
-OPDI_NOINLINE OPDI_INTERNAL const opdi_dtype_info *opdi_dtype(opd_scalar_type dtype) {
-    return OPDI_LIKELY(!opdi_is_block((int)dtype)) ? &opdi_dtypes[opdi_dtype_at((int)dtype)]
-        : opdi_dtype_in_blocks(dtype);
 }
 /* Returns what opdi_dtype returns, with the names of the dtype if it is one of integers. */
 static const opdi_dtype_info *opdi_dtype_names(opd_scalar_type dtype) {

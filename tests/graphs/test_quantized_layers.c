@@ -842,6 +842,34 @@ TEST(large_scales_of_groups) {
     CHECK(y && fabs(opd_item_f64(opd_min(y)) / (64 * 70e31) - 1) < 1e-5);
     CHECK_OK();
 }
+/* Rules that no graph has: numbers of operators and dims that do not exist are errors. */
+TEST(rules_that_do_not_exist) {
+    static const int64_t wrong[][2] = {{-1, 0}, {6, 0}, {INT64_MAX, 0}, {INT64_MIN, 0}, {5, -1}, {5, 65}, {5, INT64_MIN}};
+    OPD_SCOPED;
+    opd_tensor *const x = opd_ones(OPD_INTS(2, 4), OPD_UINT8), *const w = opd_ones(OPD_INTS(3, 4), OPD_INT8);
+    opd_tensor *const scale = opd_ones(OPD_INTS(1), OPD_FLOAT32), *const zero = opd_zeros(OPD_INTS(1), OPD_INT64);
+    for (int k = 0; k < 7 * 3; k++) {
+        int64_t rules[9] = {1, OPD_UINT8, 0, 0, 1, OPD_INT8, 0, 0, 0};
+        opd_value v[12];
+        const int at = k % 3 * 4;                 /* the input's rule, the weight's, and that of an embedding */
+        rules[at % 8] = wrong[k / 3][0];
+        rules[at % 8 + 3] = wrong[k / 3][1];
+        for (int i = 0; i < 12; i++) { v[i] = opd_value_none(); }
+        v[0] = opd_value_tensor(at == 8 ? w : x);
+        v[1] = opd_value_tensor(scale);
+        v[2] = opd_value_tensor(zero);
+        v[3] = opd_value_tensor(at == 8 ? opd_zeros(OPD_INTS(1), OPD_INT64) : w);
+        v[4] = at == 8 ? opd_value_int(-1) : v[1];
+        for (int i = 5; i < 7 && at == 8; i++) { v[i] = opd_value_bool(false); }
+        v[7] = at == 8 ? opd_value_ints(rules, 4) : v[7];
+        v[10] = opd_value_doubles(NULL, 0);
+        v[11] = opd_value_ints(rules, 9);
+        CHECK(opd_call_op(opd_find(at == 8 ? "opdispatch::quantized_embedding" : "opdispatch::quantized_linear"), v,
+                          at == 8 ? 8 : 12) == NULL);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "must begin with the number of an operator");
+    }
+    CHECK_OK();
+}
 TEST(sums_of_bytes_are_exact) {
     CHECK(opd_find("opdispatch::quantized_linear") != NULL);          /* from now on, sums of bytes have their own way */
     opd_tensor *w = codes(OPD_INTS(37, 200), 6);

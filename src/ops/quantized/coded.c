@@ -142,6 +142,16 @@ static opdi_coded_rule opdi_coded_rule_at(const opd_call *call, int at, int whic
     rule.ndim = list.data[4 * which + 3];
     return rule;
 }
+/* Checks that a rule names an operator, and a number of dims.  Returns 0, or -1 and sets an error. */
+static int opdi_coded_rule_check(const opd_call *call, const opdi_coded_rule *rule) {
+    if (rule->kind >= 0 && rule->kind <= OPDI_CODED_BY_BLOCK && rule->ndim >= 0 && rule->ndim <= OPD_MAX_DIMS) {
+        return 0;
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: a rule begins with %lld and ends with %lld, but must begin with the number"
+                    " of an operator, 0 to %d, and end with a number of dims, 0 to %d",
+                    opd_op_name(opd_call_operator(call)), (long long)rule->kind, (long long)rule->ndim,
+                    (int)OPDI_CODED_BY_BLOCK, OPD_MAX_DIMS);
+}
 /* Returns whether the sizes of scales or zero points are what the conversion needs, and have no meaning beside that. */
 static bool opdi_coded_steps_fit(const opdi_coded_rule *rule, const opd_tensor *codes, const opd_tensor *steps) {
     const int last = codes->ndim - 1;
@@ -192,7 +202,7 @@ static opd_tensor *opdi_coded_convert(const opdi_coded_rule *rule, opd_tensor *c
     if (rule->kind == OPDI_CODED_BY_BLOCK) {
         args[3] = args[2];
         args[2] = args[1];
-        args[1] = opd_value_ints(block, OPDI_MIN(rule->ndim, (int64_t)OPD_MAX_DIMS));
+        args[1] = opd_value_ints(block, rule->ndim);
         args[4] = dtype;
         return opd_call_op(op, args, 5);
     }
@@ -269,6 +279,10 @@ static int opdi_coded_ending_read(const opd_call *call, int at, opdi_coded_endin
     if (rules.n != 0 && rules.n != 9) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: rules must have 0 or 9 numbers, but has %lld",
                         opd_op_name(opd_call_operator(call)), (long long)rules.n);
+    }
+    for (int i = 0; i < 2; i++) {
+        const opdi_coded_rule rule = opdi_coded_rule_at(call, at + 4, i);
+        if (opdi_coded_rule_check(call, &rule)) { return -1; }
     }
     ending->other_dtype = rules.n ? rules.data[8] : 0;
     if (list->tag != OPD_TAG_FLOATS || list->n == 0) { return 0; }
@@ -882,6 +896,7 @@ static int opdi_coded_embedding_kernel(opd_call *call) {
     opd_tensor *const zeros = opdi_coded_arg(call, 2);
     const opdi_coded_rule rule = opdi_coded_rule_at(call, 7, 0);
     const int64_t rows = codes->ndim == 2 ? opdi_sizes(codes)[0] : -1;
+    if (opdi_coded_rule_check(call, &rule)) { return -1; }
     if (rule.kind != OPDI_CODED_BY_CHANNEL) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the rule must be that of dequantize_per_channel",
                         opd_op_name(opd_call_operator(call)));
