@@ -72,10 +72,14 @@ static void opdi_block_fours(const opdi_block_form *form, int64_t wide, const op
 /* The places of groups of 32 elements in an opdi_block_super: for Q6_K, for Q4_K and Q5_K, and for Q2_K and Q3_K. */
 static const uint8_t opdi_block_places[3][8] = {
     {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 1, 3, 4, 6, 5, 7}, {0, 2, 4, 6, 1, 3, 5, 7}};
+/* Returns whether the codes of a format are pairs of bits, or begin with them. */
+static bool opdi_block_is_of_pairs(opd_scalar_type dtype) {
+    return dtype == OPD_Q2_K || dtype == OPD_Q3_K || dtype == OPD_TQ2_0;
+}
 /* Writes a rounded row as opdi_block_super.  In formats with minima, the groups of 32 elements change places, because
    the codes of two groups share bytes; in formats of two bits, the codes of four groups do. */
 static void opdi_block_supers(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out) {
-    const uint8_t *const order = opdi_block_places[form->dtype == OPD_Q2_K || form->dtype == OPD_Q3_K ? 2 : form->mins];
+    const uint8_t *const order = opdi_block_places[opdi_block_is_of_pairs(form->dtype) ? 2 : form->mins];
     opdi_block_super *to = (opdi_block_super *)out;
     for (int64_t at = 0; at < wide; at += 256, to++) {
         for (int b = 0; b < 8; b++) {
@@ -113,6 +117,13 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_gather2(const uint8_t *first, const ui
     __asm__("vinserti128 {$1, %1, %0, %0|%0, %0, %1, 1}" : "+x"(both) : "m"(*(const opdi_v16b *)second));
     return both;
 }
+/* Does what opdi_f16_at does, by one instruction. */
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_half1(const uint8_t *at) {
+    const opdi_v4u half = {opdi_u16_at(at), 0, 0, 0};
+    opdi_v4f floats;
+    __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=x"(floats) : "x"(half));
+    return floats[0];
+}
 /* Returns the float16 at four places, `step` bytes apart, as floats. */
 OPDI_AVX2 OPDI_ALWAYS opdi_v4f opdi_block_halves4(const uint8_t *at, int64_t step) {
     const opdi_v2w all = {(uint64_t)opdi_u16_at(at) | (uint64_t)opdi_u16_at(at + step) << 16 |
@@ -121,25 +132,59 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v4f opdi_block_halves4(const uint8_t *at, int64_t ste
     __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=x"(floats) : "x"(all));
     return floats;
 }
-/* Returns eight bytes, each 16 if its bit in `bits` is set, else 0. */
-OPDI_ALWAYS uint64_t opdi_block_spread(uint32_t bits) {
-    const uint64_t spread = (bits & 255) * UINT64_C(0x0101010101010101) & OPDI_BIT_OF_BYTE;
-    return (spread + UINT64_C(0x7f7f7f7f7f7f7f7f)) >> 3 & UINT64_C(0x1010101010101010);
+#define OPDI_ALL8_OF(x) {x, x, x, x, x, x, x, x}
+/* Returns 32 bytes, each 16 if its bit is set, else 0: 16 bits each of both halves of `bits`, whose bytes are at
+   `places`. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_spread(opdi_v8u bits, opdi_v8u places) {
+    const opdi_v4w each = {OPDI_BIT_OF_BYTE, OPDI_BIT_OF_BYTE, OPDI_BIT_OF_BYTE, OPDI_BIT_OF_BYTE};
+    const opdi_v8u sixteens = OPDI_ALL8_OF(0x10101010u);
+    opdi_v8u spread;
+    OPDI_ASM_LOOK_UP(spread, bits, places);
+    return (opdi_v8u)((opdi_v32b)((opdi_v4w)spread & each) == (opdi_v32b)each) & sixteens;
 }
-/* Does the same as opdi_q3_K_scales, four scales at a time. */
-OPDI_ALWAYS void opdi_block_scales(const uint8_t *at, int8_t *scales) {
-    const uint32_t low = 0x0f0f0f0fu, pair = 0x30303030u, s0 = opdi_u32_at(at), s1 = opdi_u32_at(at + 4);
-    const uint32_t high = opdi_u32_at(at + 8);
-    uint32_t all[4] = {(s0 & low) | (high << 4 & pair), (s1 & low) | (high << 2 & pair),
-        (s0 >> 4 & low) | (high & pair), (s1 >> 4 & low) | (high >> 2 & pair)};
-    for (int i = 0; i < 4; i++) { all[i] = ((all[i] | 0x80808080u) - 0x20202020u) ^ 0x80808080u; }
-    memcpy(scales, all, sizeof all);
+/* The scales of a block come in registers: a vector that is loaded just after its bytes were stored waits for them. */
+/* Returns eight bytes from 0 to 63, less 32 each. */
+OPDI_ALWAYS uint64_t opdi_block_less_32(uint64_t bytes) {
+    const uint64_t signs = UINT64_C(0x8080808080808080);
+    return ((bytes | signs) - UINT64_C(0x2020202020202020)) ^ signs;
+}
+/* Returns what opdi_q3_K_scales writes. */
+OPDI_ALWAYS opdi_v16b opdi_block_scales(const uint8_t *at) {
+    const uint64_t low = UINT64_C(0x0f0f0f0f0f0f0f0f), pair = 0x30303030u, high = opdi_u32_at(at + 8);
+    const uint64_t s = opdi_u32_at(at) | (uint64_t)opdi_u32_at(at + 4) << 32;
+    const opdi_v2w all = {opdi_block_less_32((s & low) | (high << 4 & pair) | (high << 2 & pair) << 32),
+        opdi_block_less_32((s >> 4 & low) | (high & pair) | (high >> 2 & pair) << 32)};
+    return (opdi_v16b)all;
+}
+/* Returns what opdi_iq4_xs_scales writes, one scale in each byte. */
+OPDI_ALWAYS uint64_t opdi_block_scales_iq4_xs(const uint8_t *at) {
+    uint64_t low = opdi_u32_at(at + 4), high = opdi_u16_at(at + 2);
+    low = (low | low << 16) & UINT64_C(0x0000ffff0000ffff);
+    low = (low | low << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    low = (low | low << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    high = (high | high << 24) & UINT64_C(0x000000ff000000ff);
+    high = (high | high << 12) & UINT64_C(0x000f000f000f000f);
+    high = (high | high << 6) & UINT64_C(0x0303030303030303);
+    return opdi_block_less_32(low | high << 4);
+}
+/* Returns four bytes, numbers with signs, as floats. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v4f opdi_block_bytes4(uint32_t bytes) {
+    const opdi_v4u all = {bytes, 0, 0, 0};
+    opdi_v4u wide;
+    opdi_v4f floats;
+    __asm__("vpmovsxbd {%1, %0|%0, %1}" : "=x"(wide) : "x"(all));
+    OPDI_ASM_FLOATS(floats, wide);
+    return floats;
+}
+/* Returns opdi_mxfp4_scale of the bytes at four places, `step` bytes apart. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v4f opdi_block_powers4(const uint8_t *at, int64_t step) {
+    const opdi_v4u e = {at[0], at[step], at[2 * step], at[3 * step]}, small = (opdi_v4u)(e < 2);
+    return (opdi_v4f)(((e + 1) << 21 & small) | ((e - 1) << 23 & ~small));
 }
 /* How the codes of blocks of 32 elements are stored: nibbles, nibbles and fifth bits, bytes, or nibbles that choose
    from a table.  The codes of bytes and of IQ4_NL have signs here.  WHOLES are bytes without a sign: 128 is
    subtracted from each. */
 enum { OPDI_ROW_FOURS, OPDI_ROW_FIVES, OPDI_ROW_EIGHTS, OPDI_ROW_IQ4, OPDI_ROW_FP4, OPDI_ROW_WHOLES };
-#define OPDI_ALL8_OF(x) {x, x, x, x, x, x, x, x}
 /* Returns the sums of four products each of two blocks, the first at w.  Their codes begin `at` bytes after w, and
    fifth bits are before them. */
 OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair, const uint8_t *w, int bytes, int at,
@@ -155,13 +200,10 @@ OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_two(const opdi_block_four *x, int pair
     opdi_v8u low = eights ? first : lower, whole = {0}, size, turned;
     opdi_v16h some, more;
     if (kind == OPDI_ROW_FIVES) {
-        const uint32_t h0 = opdi_u32_at(w + at - 4), h1 = opdi_u32_at(w + at - 4 + bytes);
-        const opdi_v4w lows = {opdi_block_spread(h0), opdi_block_spread(h0 >> 8), opdi_block_spread(h1),
-            opdi_block_spread(h1 >> 8)};
-        const opdi_v4w highs = {opdi_block_spread(h0 >> 16), opdi_block_spread(h0 >> 24), opdi_block_spread(h1 >> 16),
-            opdi_block_spread(h1 >> 24)};
-        low |= (opdi_v8u)lows;
-        high |= (opdi_v8u)highs;
+        const opdi_v8u bits = {opdi_u32_at(w + at - 4), 0, 0, 0, opdi_u32_at(w + at - 4 + bytes), 0, 0, 0};
+        const opdi_v8u places = {0, 0, 0x01010101u, 0x01010101u, 0, 0, 0x01010101u, 0x01010101u};
+        low |= opdi_block_spread(bits, places);
+        high |= opdi_block_spread(bits, places + 0x02020202u);
     }
     if (kind == OPDI_ROW_IQ4 || kind == OPDI_ROW_FP4) {
         OPDI_ASM_LOOK_UP(low, table, low);
@@ -205,10 +247,7 @@ OPDI_AVX2 OPDI_ALWAYS float opdi_block_row_bytes(const void *rounded, const uint
             memcpy(rest, w, (size_t)(blocks * bytes));
             w = rest;
         }
-        opdi_v4f scales = {1, 1, 1, 1};
-        if (kind == OPDI_ROW_FP4) {
-            for (int i = 0; i < 4; i++) { scales[i] = opdi_mxfp4_scale(w[i * bytes]); }
-        } else { scales = opdi_block_halves4(w, bytes); }
+        opdi_v4f scales = kind == OPDI_ROW_FP4 ? opdi_block_powers4(w, bytes) : opdi_block_halves4(w, bytes);
         scales *= *(const opdi_v4f *)(const void *)x->d;
         if (mins) { more += opdi_block_halves4(w + 2, bytes) * *(const opdi_v4f *)(const void *)x->sums; }
         for (int pair = 0; pair < 2; pair++) {
@@ -234,39 +273,53 @@ OPDI_AVX2 OPDI_ALWAYS float opdi_block_row_bytes(const void *rounded, const uint
     }
 OPDI_ROW_FORMATS(OPDI_ROW_BYTES)
 
+/* A place in a row of blocks of integers: the block, its next 32 codes, those before, how many 32 codes are left in the
+   block and in the row. */
+typedef struct opdi_int_walk { const uint8_t *block, *codes, *last; int64_t left, count; } opdi_int_walk;
+/* Goes on by 32 codes.  Returns them, and sets the bits of the scale and the zero point of their block.  At the end of
+   the row it stays, with a scale of 0. */
+OPDI_ALWAYS const uint8_t *opdi_int_step(const opdi_block_info *info, opdi_int_walk *walk, uint64_t *scale,
+                                         uint64_t *zero) {
+    *scale = *zero = 0;
+    if (walk->count <= 0) { return walk->last; }
+    if (walk->left == 0) {
+        walk->block += info->bytes;
+        walk->codes = walk->block + (info->zero ? 8 : 4);
+        walk->left = info->elements / 32;
+    }
+    *scale = opdi_u32_at(walk->block);
+    if (info->zero) { *zero = opdi_u32_at(walk->block + 4); }
+    walk->last = walk->codes;
+    walk->codes += 4 * info->bits;
+    walk->left--;
+    walk->count--;
+    return walk->last;
+}
 /* An opdi_block_row_fn for integers of 4 or 8 bits: row->q is the row as opdi_block_four. */
 OPDI_AVX2 OPDI_ALWAYS float opdi_int_row_bytes(const opdi_block_form *form, int64_t k, const opdi_block_row *row,
                                                const uint8_t *w, int kind) {
     const opdi_block_info *const info = &((const opdi_int_form *)(const void *)form)->info;
     const opdi_v8u spread[2] = {{0, 0, 0, 0, 1, 1, 1, 1}, {2, 2, 2, 2, 3, 3, 3, 3}}, none = {0};
     const opdi_block_four *x = (const opdi_block_four *)(const void *)row->q;
-    const int head = info->zero ? 8 : 4, parts = info->elements / 32;
-    const uint8_t *codes = w + head;
-    int left = parts;                             /* parts of 32 codes of the block at w that are left */
+    const uint8_t *const codes = w + (info->zero ? 8 : 4);
+    opdi_int_walk walk = {w, codes, codes, info->elements / 32, k / 32};
     opdi_v8f sum = {0};
     opdi_v4f more = {0};
-    for (int64_t count = k / 32; count > 0; count -= 4, x++) {
-        const uint8_t *at[4] = {codes, codes, codes, codes};
-        float each[4] = {0}, low[4] = {0};
-        opdi_v4f scales, mins;
-        for (int i = 0; i < 4 && i < count; i++) {
-            at[i] = codes;
-            each[i] = opdi_f32_at(w);
-            if (info->zero) { low[i] = -opdi_f32_at(w + 4) * each[i]; }
-            codes += 4 * info->bits;
-            if (--left) { continue; }
-            w += info->bytes;
-            codes = w + head;
-            left = parts;
-        }
-        memcpy(&scales, each, sizeof scales);
-        memcpy(&mins, low, sizeof mins);
-        scales *= *(const opdi_v4f *)(const void *)x->d;
+    for (; walk.count > 0; x++) {
+        uint64_t step[4], zero[4];
+        const uint8_t *const at0 = opdi_int_step(info, &walk, &step[0], &zero[0]);
+        const uint8_t *const at1 = opdi_int_step(info, &walk, &step[1], &zero[1]);
+        const uint8_t *const at2 = opdi_int_step(info, &walk, &step[2], &zero[2]);
+        const uint8_t *const at3 = opdi_int_step(info, &walk, &step[3], &zero[3]);
+        const opdi_v2w all_scales = {step[0] | step[1] << 32, step[2] | step[3] << 32};
+        const opdi_v2w all_zeros = {zero[0] | zero[1] << 32, zero[2] | zero[3] << 32};
+        const opdi_v4f steps = (opdi_v4f)all_scales, mins = -(opdi_v4f)all_zeros * steps;
+        const opdi_v4f scales = steps * *(const opdi_v4f *)(const void *)x->d;
         more += mins * *(const opdi_v4f *)(const void *)x->sums;
         for (int pair = 0; pair < 2; pair++) {
             opdi_v8f f, scale;
-            const int apart = (int)(at[2 * pair + 1] - at[2 * pair]);
-            const opdi_v8u whole = opdi_block_two(x, pair, at[2 * pair], apart, 0, kind, none);
+            const uint8_t *const first = pair ? at2 : at0;
+            const opdi_v8u whole = opdi_block_two(x, pair, first, (int)((pair ? at3 : at1) - first), 0, kind, none);
             __asm__("vpermps {%t2, %1, %0|%0, %1, %t2}" : "=x"(scale) : "x"(spread[pair]), "x"(scales));
             OPDI_ASM_FLOATS(f, whole);
             OPDI_ASM_FMA("ps", sum, f, scale);
@@ -307,12 +360,11 @@ OPDI_AVX2 static float opdi_block_bytes_iq4_xs(const void *rounded, const uint8_
     opdi_v8f sum = {0};
     for (; blocks > 0; blocks--, w += 136) {
         opdi_block_ahead(w, 136);
-        const float d = opdi_f16_at(w);
-        int8_t six[8];
-        opdi_iq4_xs_scales(w, six);
+        const float d = opdi_block_half1(w);
+        const uint64_t six = opdi_block_scales_iq4_xs(w);
         for (int half = 0; half < 2; half++, x++) {
-            const opdi_v4f scales = {(float)six[4 * half] * d * x->d[0], (float)six[4 * half + 1] * d * x->d[1],
-                (float)six[4 * half + 2] * d * x->d[2], (float)six[4 * half + 3] * d * x->d[3]};
+            const opdi_v4f numbers4 = opdi_block_bytes4((uint32_t)(six >> 32 * half));
+            const opdi_v4f scales = numbers4 * d * *(const opdi_v4f *)(const void *)x->d;
             for (int pair = 0; pair < 2; pair++) {
                 opdi_v8f f, scale;
                 const uint8_t *const q = w + 8 + 64 * half + 32 * pair;
@@ -387,8 +439,8 @@ OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_k(const void *rounded, const uint8_
                 "m"(*(const opdi_v16b *)(const void *)x->sums));
         OPDI_ASM_FLOATS(from_mins, joined);
         OPDI_ASM_FLOATS(f, whole);
-        sum += f * (opdi_f16_at(w) * x->d);
-        more -= from_mins * (opdi_f16_at(w + 2) * x->d);
+        sum += f * (opdi_block_half1(w) * x->d);
+        more -= from_mins * (opdi_block_half1(w + 2) * x->d);
     }
     return opdi_block_lanes8(sum, more);
 }
@@ -439,32 +491,27 @@ OPDI_AVX2 OPDI_ALWAYS float opdi_block_bytes_sixteens(const void *rounded, const
         opdi_block_ahead(w, bytes);
         opdi_v8u whole = {0}, offsets = {0}, wide;
         opdi_v8f f;
-        opdi_v16h scales, halves;
+        opdi_v16h scales;
         int16_t all[16];
-        uint8_t narrow[16];
         opdi_v16b bytes16;
         memcpy(&bytes16, w + (bits == 6 ? 192 : 0), sizeof bytes16);
-        if (bits == 3) {
-            opdi_block_scales(w + 96, (int8_t *)narrow);
-            memcpy(&bytes16, narrow, sizeof bytes16);
-        }
+        if (bits == 3) { bytes16 = opdi_block_scales(w + 96); }
         const opdi_v16b mins = bytes16 >> 4;
         if (bits == 2) { bytes16 &= 15; }
         __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=x"(wide) : "x"(bytes16));
         memcpy(all, &wide, sizeof all);
         if (bits == 2) { __asm__("vpmovzxbw {%1, %0|%0, %1}" : "=x"(wide) : "x"(mins)); }
         memcpy(&scales, &wide, sizeof scales);
-        memcpy(&halves, x->halves, sizeof halves);
-        OPDI_ASM_JOIN(offsets, scales, halves)
+        OPDI_ASM_JOIN(offsets, scales, *(const opdi_v16h *)(const void *)x->halves)
 #define OPDI_PART(i) whole = opdi_block_part_sixteens(whole, w, x, all, i, bits);
         OPDI_PART(0) OPDI_PART(1) OPDI_PART(2) OPDI_PART(3) OPDI_PART(4) OPDI_PART(5) OPDI_PART(6) OPDI_PART(7)
 #undef OPDI_PART
         if (bits != 2) { whole -= offsets << shift; }
         OPDI_ASM_FLOATS(f, whole);
-        sum += f * (opdi_f16_at(w + (bits == 2 ? 80 : bits == 3 ? 108 : 208)) * x->d);
+        sum += f * (opdi_block_half1(w + (bits == 2 ? 80 : bits == 3 ? 108 : 208)) * x->d);
         if (bits == 2) {
             OPDI_ASM_FLOATS(f, offsets);
-            sum -= f * (opdi_f16_at(w + 82) * x->d);
+            sum -= f * (opdi_block_half1(w + 82) * x->d);
         }
     }
     return opdi_block_lanes8(sum, more);
@@ -477,6 +524,31 @@ OPDI_AVX2 static float opdi_block_bytes_q3_k(const void *rounded, const uint8_t 
 }
 OPDI_AVX2 static float opdi_block_bytes_q6_k(const void *rounded, const uint8_t *w, int64_t blocks) {
     return opdi_block_bytes_sixteens(rounded, w, blocks, 6);
+}
+OPDI_AVX2 static float opdi_block_bytes_tq2_0(const void *rounded, const uint8_t *w, int64_t blocks) {
+    const opdi_v8u threes = OPDI_ALL8_OF(0x03030303u), ones = OPDI_ALL8_OF(0x00010001u);
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    const opdi_v4f more = {0};
+    opdi_v8f sum = {0};
+    for (; blocks > 0; blocks--, x++, w += 66) {
+        opdi_block_ahead(w, 66);
+        opdi_v8u whole = {0}, first, second;
+        opdi_v16h some, pairs = -*(const opdi_v16h *)(const void *)x->halves;       /* at most 64 * 127 */
+        opdi_v8f f;
+        memcpy(&first, w, sizeof first);
+        memcpy(&second, w + 32, sizeof second);
+#define OPDI_PART(i) { \
+            const opdi_v8u code = ((i) % 2 ? second : first) >> (i) / 2 * 2 & threes; \
+            OPDI_ASM_BYTES(some, code, *(const opdi_v8u *)(const void *)(x->q + 32 * (i))); \
+            pairs += some; \
+        }
+        OPDI_PART(0) OPDI_PART(1) OPDI_PART(2) OPDI_PART(3) OPDI_PART(4) OPDI_PART(5) OPDI_PART(6) OPDI_PART(7)
+#undef OPDI_PART
+        OPDI_ASM_JOIN(whole, pairs, ones)
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * (opdi_block_half1(w + 64) * x->d);
+    }
+    return opdi_block_lanes8(sum, more);
 }
 #endif
 #if defined(OPDI_WORDS)
@@ -570,14 +642,11 @@ OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_quads(const void *rounded, const ui
         }
         opdi_v16u whole = {0}, low, high;
         opdi_v16f f, scale;
-        opdi_v4f scales = {1, 1, 1, 1};
+        opdi_v4f scales = kind == OPDI_ROW_FP4 ? opdi_block_powers4(w, bytes) : opdi_block_halves(w, bytes);
         opdi_block_codes(w, bytes, at, kind, table, &low, &high);
         if (!mins) { memcpy(&whole, x->bias, sizeof whole); }
         OPDI_ASM_QUADS(whole, low, *(const opdi_v16u *)(const void *)x->low);
         OPDI_ASM_QUADS(whole, high, *(const opdi_v16u *)(const void *)x->high);
-        if (kind == OPDI_ROW_FP4) {
-            for (int i = 0; i < 4; i++) { scales[i] = opdi_mxfp4_scale(w[i * bytes]); }
-        } else { scales = opdi_block_halves(w, bytes); }
         scales *= *(const opdi_v4f *)(const void *)x->d;
         __asm__("vpermps {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(spread), "v"(scales));
         OPDI_ASM_FLOATS(f, whole);
@@ -698,7 +767,7 @@ OPDI_AVX512 static float opdi_block_row_q6_k(const void *rounded, const uint8_t 
             OPDI_ASM_SHORTS(whole, low, scale);
         }
         OPDI_ASM_FLOATS(f, whole);
-        sum += f * (opdi_f16_at(w + 208) * x->d);
+        sum += f * (opdi_block_half1(w + 208) * x->d);
     }
     return opdi_block_lanes(sum, more);
 }
@@ -725,7 +794,6 @@ OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const
         opdi_v16u codes[4], whole = {0}, scale, q;
         opdi_v8u wide;
         opdi_v16f f;
-        uint8_t scales[16];
         memcpy(&q, w + (threes ? 32 : 16), sizeof q);
         for (int part = 0; part < 4; part++) { codes[part] = opdi_block_pair(q, part); }
         if (threes) {
@@ -734,8 +802,7 @@ OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const
             codes[1] |= ((h & lowest << 1) << 1) >> down & fours;
             codes[2] |= (h & lowest << 2) >> down & fours;
             codes[3] |= ((h & lowest << 3) >> 1) >> down & fours;
-            opdi_block_scales(w + 96, (int8_t *)scales);
-            __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v16b *)scales));
+            __asm__("vpmovsxbw {%1, %0|%0, %1}" : "=v"(wide) : "v"(opdi_block_scales(w + 96)));
         } else {
             opdi_v16b all;
             opdi_v8u wide_mins, joined;
@@ -747,7 +814,7 @@ OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const
             __asm__("vpmaddwd {%2, %1, %0|%0, %1, %2}" : "=v"(joined) : "v"(wide_mins),
                     "m"(*(const opdi_v8u *)(const void *)x->halves));
             OPDI_ASM_FLOATS(from_mins, joined);
-            more -= from_mins * (opdi_f16_at(w + 82) * x->d);
+            more -= from_mins * (opdi_block_half1(w + 82) * x->d);
         }
         __asm__("vpermw {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(first), "v"(wide));
         OPDI_ASM_SHORTS(whole, opdi_block_both(codes[0], codes[1], x->q, threes ? bias[0] : zeros,
@@ -756,7 +823,7 @@ OPDI_AVX512 OPDI_ALWAYS float opdi_block_row_few_bits(const void *rounded, const
         OPDI_ASM_SHORTS(whole, opdi_block_both(codes[2], codes[3], x->q + 128, threes ? bias[2] : zeros,
                                                threes ? bias[3] : zeros), scale);
         OPDI_ASM_FLOATS(f, whole);
-        sum += f * (opdi_f16_at(w + (threes ? 108 : 80)) * x->d);
+        sum += f * (opdi_block_half1(w + (threes ? 108 : 80)) * x->d);
     }
     float lanes[8];
     memcpy(lanes, &more, sizeof lanes);
@@ -769,6 +836,27 @@ OPDI_AVX512 static float opdi_block_row_q2_k(const void *rounded, const uint8_t 
 OPDI_AVX512 static float opdi_block_row_q3_k(const void *rounded, const uint8_t *w, int64_t blocks) {
     return opdi_block_row_few_bits(rounded, w, blocks, true);
 }
+OPDI_AVX512 static float opdi_block_row_tq2_0(const void *rounded, const uint8_t *w, int64_t blocks) {
+    const opdi_block_super *x = (const opdi_block_super *)rounded;
+    const opdi_v4f more = {0};
+    opdi_v16f sum = {0};
+    for (; blocks > 0; blocks--, x++, w += 66) {
+        opdi_block_ahead(w, 66);
+        const opdi_v16u *const bias = (const opdi_v16u *)(const void *)x->bias;
+        const opdi_v16u *const q = (const opdi_v16u *)(const void *)x->q;
+        opdi_v16u codes, whole = bias[0] + bias[1], more_whole = bias[2] + bias[3];
+        opdi_v16f f;
+        memcpy(&codes, w, sizeof codes);
+        OPDI_ASM_QUADS(whole, opdi_block_pair(codes, 0), q[0]);
+        OPDI_ASM_QUADS(more_whole, opdi_block_pair(codes, 1), q[1]);
+        OPDI_ASM_QUADS(whole, opdi_block_pair(codes, 2), q[2]);
+        OPDI_ASM_QUADS(more_whole, opdi_block_pair(codes, 3), q[3]);
+        whole += more_whole;
+        OPDI_ASM_FLOATS(f, whole);
+        sum += f * (opdi_block_half1(w + 64) * x->d);
+    }
+    return opdi_block_lanes(sum, more);
+}
 /* IQ4_XS: x is an opdi_block_four for each half of a block. */
 OPDI_AVX512 static float opdi_block_row_iq4_xs(const void *rounded, const uint8_t *w, int64_t blocks) {
     const opdi_v16u spread = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3}, fifteens = OPDI_ALL16(0x0f0f0f0fu);
@@ -778,21 +866,18 @@ OPDI_AVX512 static float opdi_block_row_iq4_xs(const void *rounded, const uint8_
     const opdi_v4f more = {0};
     for (; blocks > 0; blocks--, w += 136) {
         opdi_block_ahead(w, 136);
-        const float d = opdi_f16_at(w);
-        int8_t six[8];
-        opdi_iq4_xs_scales(w, six);
+        const float d = opdi_block_half1(w);
+        const uint64_t six = opdi_block_scales_iq4_xs(w);
         for (int half = 0; half < 2; half++, x++) {
-            const opdi_v4i some = {six[4 * half], six[4 * half + 1], six[4 * half + 2], six[4 * half + 3]};
             opdi_v16u whole, low;
             opdi_v16f f, scale;
-            opdi_v4f scales;
+            opdi_v4f scales = opdi_block_bytes4((uint32_t)(six >> 32 * half));
             memcpy(&low, w + 8 + 64 * half, sizeof low);
             memcpy(&whole, x->bias, sizeof whole);
             const opdi_v16u high = opdi_block_look_up(curve, low >> 4 & fifteens);
             low = opdi_block_look_up(curve, low & fifteens);
             OPDI_ASM_QUADS(whole, low, *(const opdi_v16u *)(const void *)x->low);
             OPDI_ASM_QUADS(whole, high, *(const opdi_v16u *)(const void *)x->high);
-            OPDI_ASM_FLOATS(scales, some);
             scales *= *(const opdi_v4f *)(const void *)x->d * d;
             __asm__("vpermps {%g2, %1, %0|%0, %1, %g2}" : "=v"(scale) : "v"(spread), "v"(scales));
             OPDI_ASM_FLOATS(f, whole);
@@ -850,7 +935,7 @@ typedef struct opdi_block_ways {
 static const opdi_block_ways opdi_block_ways_bytes[] = {
     {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_bytes_q4_k}, {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_bytes_q5_k},
     {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_bytes_q6_k}, {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_bytes_q2_k},
-    {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_bytes_q3_k},
+    {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_bytes_q3_k}, {OPD_TQ2_0, OPDI_WAYS_SUPER, opdi_block_bytes_tq2_0},
     {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_bytes_iq4_xs},
     OPDI_ROW_FORMATS(OPDI_WAYS_BYTES)};
 #endif
@@ -859,7 +944,7 @@ static const opdi_block_ways opdi_block_ways_bytes[] = {
 static const opdi_block_ways opdi_block_ways_quads[] = {
     {OPD_Q4_K, OPDI_WAYS_SUPER, opdi_block_row_q4_k}, {OPD_Q5_K, OPDI_WAYS_SUPER, opdi_block_row_q5_k},
     {OPD_Q6_K, OPDI_WAYS_SUPER, opdi_block_row_q6_k}, {OPD_Q2_K, OPDI_WAYS_SUPER, opdi_block_row_q2_k},
-    {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_row_q3_k},
+    {OPD_Q3_K, OPDI_WAYS_SUPER, opdi_block_row_q3_k}, {OPD_TQ2_0, OPDI_WAYS_SUPER, opdi_block_row_tq2_0},
     {OPD_IQ4_XS, 128, (int)sizeof(opdi_block_four), 256, opdi_block_fours, opdi_block_row_iq4_xs},
     OPDI_ROW_FORMATS(OPDI_WAYS_QUADS)};
 #endif
