@@ -731,6 +731,26 @@ TEST(instance_norm_of_one_channel_writes_its_statistics) {
     CHECK(opd_tensor_grad(x) != NULL);
     CHECK_OK();
 }
+/* If all is dropped, no random numbers are drawn, as in PyTorch: so this also works in vmap that forbids random operators. */
+static int drop_all(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_dropout(in[0], 1, true);
+    out[1] = opd_feature_dropout(in[0], 1, true);
+    out[2] = opd_dropout_(opd_clone(in[0]), 1, true);
+    return out[2] ? 3 : -1;
+}
+TEST(dropping_all_draws_no_numbers) {
+    opd_tensor *const x = opd_ones(OPD_INTS(2, 3, 2), OPD_FLOAT32);
+    opd_tensor *out[3];
+    opd_manual_seed(4);
+    opd_tensor *const first = opd_rand(OPD_INTS(3), OPD_FLOAT32);
+    opd_manual_seed(4);
+    CHECK_INT(opd_vmap(drop_all, NULL, &x, 1, NULL, out, 3), 3);
+    for (int i = 0; i < 3; i++) { CHECK(out[i] && opd_equal(out[i], opd_zeros(OPD_INTS(2, 3, 2), OPD_FLOAT32))); }
+    CHECK(opd_equal(opd_rand(OPD_INTS(3), OPD_FLOAT32), first));
+    CHECK_OK();
+}
 CHECK_MAIN()
 /* torch.ops.aten.ctc_loss.IntList(log_softmax(x, 2), [[0, 0], [1, 0]], [4, 3], [2, 1], 2), its mean, and what backward gives. */
 TEST(alignments_of_targets) {
