@@ -433,4 +433,20 @@ TEST(copies_with_the_channels_last) {
     CHECK_INT(opd_vmap(copies_last, (void *)(uintptr_t)&format, &flat, 1, NULL, out, 6), -1);
     CHECK_ERROR(OPD_ERROR_SHAPE, "required rank 4 tensor to use channels_last format");
 }
+/* Products of complex numbers whose parts are neighbours in the input: the Jacobian in forward mode
+   is that of backward. */
+static int products_of_pairs(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const pairs = opd_view_as_complex(opd_reshape(in[0], OPD_INTS(3, 4, 2)));
+    (void)user;
+    (void)n;
+    out[0] = opd_view_as_real(opd_mul(pairs, opd_narrow(pairs, 1, 1, 1)));
+    return out[0] ? 1 : -1;
+}
+TEST(jacobians_through_pairs_of_numbers) {
+    opd_tensor *const x = opd_sin(opd_reshape(opd_arange(opd_value_int(24), OPD_FLOAT32), OPD_INTS(3, 8))), *forward = NULL, *back = NULL;
+    CHECK_INT(opd_jacfwd(products_of_pairs, NULL, &x, 1, NULL, &forward, 1), 1);
+    CHECK_INT(opd_jacrev(products_of_pairs, NULL, &x, 1, NULL, &back, 1), 1);
+    CHECK(forward && back && opd_allclose_full(forward, back, 1e-5, 1e-6, false));
+    CHECK_OK();
+}
 CHECK_MAIN()
