@@ -117,7 +117,8 @@ typedef struct opd_compile_options {
 typedef struct opd_compiled opd_compiled;
 /* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The graph or program
    still belongs to the caller.  It must live as long as the opd_compiled, must not change, and must not be run by other
-   functions at the same time.  On failure they return NULL with an error. */
+   functions at the same time.  Between runs, a program's tensors may be replaced (opd_module_set), and its graph
+   (opd_program_set_graph): the next runs are compiled again.  On failure they return NULL with an error. */
 OPD_NEW opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options);
 OPD_NEW opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options);
 /* Lets `compiler` compute the parts of the graph that it supports (see opd_graph_delegate).  Call it before the first
@@ -130,7 +131,8 @@ OPD_NEW int opd_compiled_delegate(opd_compiled *compiled, const struct opd_part_
    nothing is written. */
 OPD_NEW int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap);
 /* Runs a compiled graph or program on tensors, as an opd_transform_fn: pass the opd_compiled as user.  outputs has
-   room for OPD_TRANSFORM_OUTPUTS tensors; if there are more, the call fails. */
+   room for OPD_TRANSFORM_OUTPUTS tensors; if there are more, the call fails.  Of a program, outputs gets the results
+   that are tensors, as from opd_program_function. */
 OPD_NEW int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Returns the reason why the last run was uncompiled, or NULL if it was compiled.  Before the first run, the reason is
    that there was no run.  The text is valid until opd_compiled_free. */

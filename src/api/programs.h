@@ -54,7 +54,8 @@ OPD_NEW int opd_program_run(const opd_program *program, const opd_value *inputs,
 OPD_NEW int opd_program_run_named(const opd_program *program, const char *const *names, const opd_value *inputs,
                                   int ninputs, opd_value *outputs, int cap);
 /* Runs a program whose inputs are tensors as an opd_transform_fn.  Pass the program as user.  Fixed inputs are left
-   out.  outputs has room for OPD_TRANSFORM_OUTPUTS tensors; if the program has more outputs, the call fails. */
+   out.  outputs gets the results that are tensors, and has room for OPD_TRANSFORM_OUTPUTS; if the program has more
+   outputs, the call fails. */
 OPD_NEW int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Returns the program's graph, borrowed.  The graph's inputs are the module's tensors, then the user's inputs: input i
    (opd_graph_input_at) is the tensor i of the module (opd_module_at), if the module has so many.  If the program has

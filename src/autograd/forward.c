@@ -90,14 +90,23 @@ static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
     return opdi_own(whole);
 }
 /* Returns the batched tangent `whole` with another dtype: pairs of numbers (the last dim has the real and imaginary
-   parts) as complex numbers, or complex numbers as such pairs.  Returns NULL and sets an error on failure. */
+   parts, in turn) as complex numbers, or complex numbers as such pairs.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_retyped_batched(opd_tensor *whole) {
-    if (whole->flags & OPDI_BATCHED) {
-        if (opd_dtype_is_complex((opd_scalar_type)whole->dtype)) { return opd_view_as_real(whole); }
-        if (whole->ndim > 0 && opdi_sizes(whole)[whole->ndim - 1] == 2) { return opd_view_as_complex(whole); }
+    const int last = whole->ndim - 1;
+    const int64_t parts = whole->ndim > 0 ? opdi_sizes(whole)[last] : 0;
+    const bool batched = whole->flags & OPDI_BATCHED;
+    if (batched && opd_dtype_is_complex((opd_scalar_type)whole->dtype)) { return opd_view_as_real(whole); }
+    if (batched && parts > 0 && parts % 2 == 0 && opdi_strides(whole)[last] == 1 && last < OPD_MAX_DIMS - 1) {
+        int64_t pairs[OPD_MAX_DIMS];
+        memcpy(pairs, opdi_sizes(whole), (size_t)last * sizeof *pairs);
+        pairs[last] = parts / 2;
+        pairs[last + 1] = 2;
+        if (parts > 2) { whole = opd_view(whole, opd_ints_of(pairs, last + 2)); }
+        return whole ? opd_view_as_complex(whole) : NULL;
     }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD inside vmap with a complex view of real numbers, or "
-                   "with their parts, which is not supported unless the parts are the last dim of the batched tensor");
+                   "with their parts, which is not supported unless the parts are in the last dim of the batched "
+                   "tensor");
     return NULL;
 }
 /* Returns the memory of the tangent `whole` as a tensor with the dtype of `tensor`: complex numbers as pairs of real

@@ -180,6 +180,37 @@ int opd_compiled_delegate(opd_compiled *compiled, const opd_part_compiler *compi
     opdi_unlock(&compiled->lock);
     return count;
 }
+/* Returns a number that grows when a tensor of the program's module or the program's graph is replaced. */
+static uint32_t opdi_compiled_changes(const opd_compiled *compiled) {
+#if !defined(OPD_NO_PROGRAMS)
+    if (compiled->program) { return compiled->program->changes + compiled->program->module->changes; }
+#endif
+    (void)compiled;
+    return 0;
+}
+/* Unloads the code of all variants, because they have the addresses of tensors that the program no longer has, or the
+   code of another graph.  They stay in the list, in which other threads may be searching.  The compiler of parts gets
+   the new graph.  Returns 0, or -1 and sets an error. */
+static int opdi_compiled_renew(opd_compiled *compiled) {
+    int rc = 0;
+    opdi_lock(&compiled->lock);
+    const uint32_t changes = opdi_compiled_changes(compiled);
+    if (compiled->changes != changes) {
+        for (opdi_variant *variant = compiled->variants; variant; variant = variant->next) {
+            opdi_variant_unload(variant);
+            variant->gone = true;
+        }
+        compiled->count = 0;
+        if (compiled->parted) {
+            opd_graph_free(compiled->parted);
+            compiled->parted = NULL;
+            rc = opdi_compiled_part(compiled, compiled->parter);
+        }
+        OPDI_PUBLISH(&compiled->changes, changes);
+    }
+    opdi_unlock(&compiled->lock);
+    return rc < 0 ? -1 : 0;
+}
 /* Returns the compiler of the device on which an input is, or NULL if the device has none. */
 static const opd_part_compiler *opdi_compiled_parter(const opd_value *inputs, int ninputs) {
     for (int i = 0; i < ninputs && inputs; i++) {
@@ -215,7 +246,10 @@ opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_
         return NULL;
     }
     opd_compiled *const compiled = opdi_compiled_new("opd_program_compile", options, program->ninputs);
-    if (compiled) { compiled->program = program; }
+    if (compiled) {
+        compiled->program = program;
+        compiled->changes = opdi_compiled_changes(compiled);
+    }
     return compiled;
 #endif
 }
@@ -284,6 +318,9 @@ static int opdi_compiled_run(opd_compiled *compiled, const opd_value *inputs, in
     opdi_variant *variant = NULL;
     opdi_open_at at;
     const opd_part_compiler *const parter = opdi_compiled_parter(inputs, ninputs);
+    if (OPDI_ACQUIRE(&compiled->changes) != opdi_compiled_changes(compiled) && opdi_compiled_renew(compiled)) {
+        return -1;
+    }
     if (OPDI_ACQUIRE(&compiled->parted) || (parter && opdi_compiled_by_device(compiled, parter))) {
         const int rc = opdi_compiled_uncompiled(compiled, inputs, ninputs, outputs, cap);
         OPDI_STORE(&compiled->reason, NULL);
@@ -336,6 +373,13 @@ int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs
     if (opdi_function_outputs("opd_compiled_function", total, "opd_compiled_run") < 0) { return -1; }
     for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
     const int count = opd_compiled_run((opd_compiled *)compiled, values, ninputs, results, OPD_TRANSFORM_OUTPUTS);
+    if (called->program) {                        /* as opd_program_function: only the tensors */
+        int tensors = 0;
+        for (int i = 0; i < count; i++) {
+            if (results[i].tag == OPD_TAG_TENSOR) { outputs[tensors++] = results[i].u.t; }
+        }
+        return count < 0 ? -1 : tensors;
+    }
     for (int i = 0; i < count; i++) {
         outputs[i] = results[i].tag == OPD_TAG_TENSOR ? results[i].u.t : NULL;
         if (!outputs[i] && results[i].tag != OPD_TAG_NONE) {

@@ -596,6 +596,7 @@ typedef struct opdi_variant {
                                                      way k, or 0; started: when the current nest began */
     int nkernels, timed;                          /* timed: the kernel whose nest is running while nests are timed */
     bool same;                                    /* true: the code was made in the mode of same bits */
+    bool gone;                                    /* true: the code was unloaded, because the program has changed */
     bool once;                                    /* true: the code cannot be timed, because a second run with the same
                                                      inputs may have another effect */
     int64_t plain;                                /* the shortest time of an uncompiled run, measured before operands
@@ -622,6 +623,8 @@ struct opd_compiled {
     int nready;
     int kinds, count;                             /* kinds: the most variants that are made; count: the number of
                                                      variants */
+    uint32_t changes;                             /* what opdi_compiled_changes returned when the first of the variants
+                                                     that are not gone was made */
     int ninputs, *dims;                           /* dims: the arrays `open` and `open_2` of the options, one after the
                                                      other */
     opdi_open_sizes open;                         /* the open sizes that the code is to have */

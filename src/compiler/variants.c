@@ -44,7 +44,7 @@ static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_por
 /* Returns whether inputs are of the kind for which the variant was compiled.  Sets *at to their open sizes. */
 OPDI_INTERNAL bool opdi_variant_is_of(const opdi_variant *variant, const opd_value *inputs, int ninputs,
                                      opdi_open_at *at) {
-    if (ninputs != variant->ninputs || variant->same != opd_same_bits() ||
+    if (variant->gone || ninputs != variant->ninputs || variant->same != opd_same_bits() ||
         (variant->open.n && !opdi_open_find_sizes(&variant->open, inputs, ninputs, at))) { return false; }
     for (int i = 0, end = 0; i < ninputs; i++) {
         const opd_value *const is = &variant->inputs[i];

@@ -59,6 +59,7 @@ typedef struct opdi_program_shape {
 struct opd_program {
     int32_t refs;                /* the caller has one reference, and each run has one */
     bool changed;                /* true if opd_program_set_graph has replaced the graph */
+    uint32_t changes;            /* how often it has replaced the graph */
     opdi_arena arena;            /* the memory of names and tables */
     opd_tensor_file *file;       /* the file from which the program was loaded; saving copies its entries */
     int64_t text;                /* the number of the entry that has the JSON text */

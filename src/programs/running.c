@@ -432,6 +432,7 @@ int opd_program_set_graph(opd_program *program, opd_graph *graph) {
     opd_graph_free(program->graph);
     program->graph = graph;
     program->changed = true;
+    program->changes++;
     graph->program = program;
     graph->kept = NULL;
     opd_program_free(program);                    /* the reference that the copy had */

@@ -123,6 +123,7 @@ int opd_module_set(opd_module *module, const char *name, opd_tensor *tensor) {
     if (i < 0 || opdi_module_check(name, tensor, module->items[i].kind, "opd_module_set")) { return -1; }
     opd_tensor *was = module->items[i].tensor;
     module->items[i].tensor = opdi_keep(tensor);
+    module->changes++;
     opdi_release(was);
     return 0;
 }

@@ -56,6 +56,7 @@ typedef struct opdi_module_item {
 } opdi_module_item;
 struct opd_module {
     int32_t refs;
+    uint32_t changes;            /* how often opd_module_set has replaced a tensor */
     int64_t count, cap;
     opdi_module_item *items;     /* [cap] */
     int64_t *table;              /* [2 * cap]: indices of items by the hash of their names; -1: free */

@@ -1701,6 +1701,84 @@ TEST(programs_that_train) {
     opd_tensor_file_close(file);
     opd_program_free(program);
 }
+/* Replaces the weight and the bias of a layer by their halves, and the graph by one with negated results. */
+static int halve(opd_program *program, const char *name) {
+    OPD_SCOPED;
+    opd_tensor *const was = opd_module_get(opd_program_module(program), name);
+    return opd_module_set(opd_program_module(program), name, opd_mul_Scalar(opd_detach(was), opd_value_double(0.5)));
+}
+static int negate(opd_program *program) {
+    opd_graph *const graph = opd_graph_copy(opd_program_graph(program));
+    opd_graph_value *last = opd_graph_output_at(graph, 0), *made;
+    opd_graph_insert_after(graph, last);
+    opd_graph_call(graph, "aten::neg", &last, 1, &made, 1);
+    CHECK(opd_graph_replace(graph, last, made) > 0);
+    return opd_program_set_graph(program, graph);
+}
+/* A program whose tensors or graph were replaced after it was compiled is compiled again. */
+TEST(programs_that_change) {
+    opd_value got[64], want[64];
+    char names[2][100];
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    opd_program *const program = opd_program_load(golden("mlp", ".pt2"), NULL);
+    opd_program *const plain = opd_program_load(golden("mlp", ".pt2"), NULL);
+    opd_tensor_file *const file = opd_tensor_file_open(golden("mlp", ".npz"));
+    CHECK_OR_RETURN(program && plain && file);
+    (void)opd_grad_mode_set(false);
+    for (int i = 0; i < 2; i++) { (void)snprintf(names[i], sizeof names[i], "%s", opd_module_name(opd_program_module(program), i)); }
+    for (int frozen = 0; frozen < 2; frozen++) {
+        opd_compile_options options = {.frozen = frozen, .kinds = 2};
+        opd_compiled *const compiled = opd_program_compile(program, &options);
+        CHECK_OR_RETURN(compiled != NULL);
+        for (int change = 0; change < 6; change++) {
+            if (change) { CHECK_INT(change < 5 ? halve(program, names[change % 2]) : negate(program), 0); }
+            if (change) { CHECK_INT(change < 5 ? halve(plain, names[change % 2]) : negate(plain), 0); }
+            for (int run = 0; run < 2; run++) {
+                OPD_SCOPED;
+                const int count = run_program(plain, NULL, file, want);
+                CHECK_INT(run_program(program, compiled, file, got), count);
+                CHECK((opd_compiled_reason(compiled) == NULL) == run);
+                CHECK(count > 0 && opd_ok() && opd_allclose_full(got[0].u.t, want[0].u.t, 1e-5, 1e-6, false));
+            }
+        }
+        opd_compiled_free(compiled);
+    }
+    (void)opd_grad_mode_set(true);
+    opd_tensor_file_close(file);
+    opd_program_free(plain);
+    opd_program_free(program);
+    CHECK_OK();
+}
+/* As a function of tensors, a compiled program has the outputs of opd_program_function: those that are tensors. */
+TEST(compiled_programs_are_functions) {
+    opd_tensor *in[8], *want[8], *got[8];
+    char name[20];
+    int n = 0;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    opd_program *const program = opd_program_load(golden("tree", ".pt2"), NULL);
+    opd_tensor_file *const file = opd_tensor_file_open(golden("tree", ".npz"));
+    opd_compiled *const compiled = opd_program_compile(program, NULL);
+    CHECK_OR_RETURN(program && file && compiled);
+    (void)opd_grad_mode_set(false);
+    for (int i = 0; i < opd_program_ninputs(program) && n < 8; i++) {
+        if (opd_program_input_constant(program, i, NULL)) { continue; }
+        (void)snprintf(name, sizeof name, "in%d", i);
+        in[n++] = opd_tensor_file_get(file, name);
+    }
+    const int count = opd_program_function(program, in, n, want);
+    CHECK(count > 0 && count < opd_program_noutputs(program));
+    for (int run = 0; run < 3; run++) {
+        CHECK_INT(opd_compiled_function(compiled, in, n, got), count);
+        for (int i = 0; i < count && opd_ok(); i++) {
+            CHECK(opd_dtype(got[i]) == opd_dtype(want[i]) && opd_allclose_full(got[i], want[i], 1e-5, 1e-6, false));
+        }
+    }
+    (void)opd_grad_mode_set(true);
+    opd_compiled_free(compiled);
+    opd_tensor_file_close(file);
+    opd_program_free(program);
+    CHECK_OK();
+}
 static void *run_often(void *arg) {
     opd_compiled *const compiled = (opd_compiled *)arg;
     int k;

@@ -715,6 +715,42 @@ TEST(instance_norm_of_one_example_can_be_differentiated) {
     CHECK(!opd_equal(mean, opd_zeros(OPD_INTS(3), OPD_FLOAT32)));
     CHECK_OK();
 }
+/* torch.instance_norm(torch.arange(12.).view(3, 1, 4), None, None, mean, var, True, 0.1, 1e-5, False) with mean 0 and variance 1 of
+   one channel. */
+TEST(instance_norm_of_one_channel_writes_its_statistics) {
+    const float one = 0, two = 1;
+    opd_tensor *const x = opd_tensor_set_requires_grad(opd_reshape(opd_arange(opd_value_int(12), OPD_FLOAT32), OPD_INTS(3, 1, 4)), true);
+    opd_tensor *const mean = opd_tensor_from(&one, OPD_INTS(1), OPD_FLOAT32), *const var = opd_tensor_from(&two, OPD_INTS(1), OPD_FLOAT32);
+    opd_tensor *const y = opd_instance_norm(x, NULL, NULL, mean, var, true, 0.1, 1e-5, true);
+    CHECK_OR_RETURN(y != NULL);
+    ARE(opd_reshape(y, OPD_INTS(-1)), -1.341635, -0.4472118, 0.4472118, 1.341635, -1.341635, -0.4472118, 0.4472118, 1.341635,
+        -1.341635, -0.4472118, 0.4472118, 1.341635);
+    ARE(mean, 0.55);
+    ARE(var, 1.066667);
+    CHECK_INT(opd_backward(opd_sum(opd_mul(opd_mul(y, y), y))), 0);
+    CHECK(opd_tensor_grad(x) != NULL);
+    CHECK_OK();
+}
+/* If all is dropped, no random numbers are drawn, as in PyTorch: so this also works in vmap that forbids random operators. */
+static int drop_all(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_dropout(in[0], 1, true);
+    out[1] = opd_feature_dropout(in[0], 1, true);
+    out[2] = opd_dropout_(opd_clone(in[0]), 1, true);
+    return out[2] ? 3 : -1;
+}
+TEST(dropping_all_draws_no_numbers) {
+    opd_tensor *const x = opd_ones(OPD_INTS(2, 3, 2), OPD_FLOAT32);
+    opd_tensor *out[3];
+    opd_manual_seed(4);
+    opd_tensor *const first = opd_rand(OPD_INTS(3), OPD_FLOAT32);
+    opd_manual_seed(4);
+    CHECK_INT(opd_vmap(drop_all, NULL, &x, 1, NULL, out, 3), 3);
+    for (int i = 0; i < 3; i++) { CHECK(out[i] && opd_equal(out[i], opd_zeros(OPD_INTS(2, 3, 2), OPD_FLOAT32))); }
+    CHECK(opd_equal(opd_rand(OPD_INTS(3), OPD_FLOAT32), first));
+    CHECK_OK();
+}
 CHECK_MAIN()
 /* torch.ops.aten.ctc_loss.IntList(log_softmax(x, 2), [[0, 0], [1, 0]], [4, 3], [2, 1], 2), its mean, and what backward gives. */
 TEST(alignments_of_targets) {

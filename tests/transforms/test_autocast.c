@@ -1246,4 +1246,25 @@ TEST(autocast_leaves_exponentials_of_matrices) {
     CHECK(got && want && opd_equal(got, want));
     CHECK_OK();
 }
+/* bilinear and its derivative stay in float32, as in PyTorch. */
+TEST(autocast_leaves_bilinear) {
+    OPD_SCOPED;
+    opd_tensor *in[3], *got[2] = {NULL, NULL}, *grads[3], *want[3];
+    for (int i = 0; i < 3; i++) {
+        in[i] = opd_sin(opd_add_Scalar(opd_arange(opd_value_int(i == 2 ? 24 : 12), OPD_FLOAT32), opd_value_double(i / 3.)));
+        in[i] = opd_reshape(in[i], i == 2 ? OPD_INTS(2, 3, 4) : i ? OPD_INTS(3, 4) : OPD_INTS(4, 3));
+    }
+    in[0] = opd_narrow(in[0], 0, 0, 3);
+    for (int i = 0; i < 3; i++) { in[i] = opd_tensor_set_requires_grad(opd_clone(in[i]), true); }
+    got[0] = opd_bilinear(in[0], in[1], in[2]);
+    OPD_AUTOCAST(OPD_CPU) { got[1] = opd_bilinear(in[0], in[1], in[2]); }
+    CHECK_OR_RETURN(got[0] && got[1]);
+    CHECK(opd_dtype(got[1]) == OPD_FLOAT32 && opd_equal(got[0], got[1]));
+    for (int i = 0; i < 2; i++) {
+        opd_tensor *const sum = opd_sum(opd_mul(got[i], got[i]));
+        CHECK_INT(opd_autograd_grad(&sum, 1, in, 3, NULL, i ? grads : want), 0);
+    }
+    for (int i = 0; i < 3 && opd_ok(); i++) { CHECK(opd_equal(grads[i], want[i])); }
+    CHECK_OK();
+}
 CHECK_MAIN()

@@ -392,4 +392,61 @@ TEST(reductions_over_all_dims_that_keep_them) {
         CHECK_NEAR(opd_item_f64(opd_select(out, 0, 3)), rows[i].last, 1e-6);
     }
 }
+/* Copies of examples whose channels are last in memory, and operators that make such copies.  user: the memory format of the copies. */
+static int copies_last(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const opd_value format = opd_value_int(*(const int *)user);
+    const bool three = opd_ndim(in[0]) == 5;
+    (void)n;
+    out[0] = opd_clone_full(in[0], format);
+    out[1] = opd_contiguous_full(in[0], 0);
+    out[2] = opd_contiguous_full(out[1], *(const int *)user);
+    out[3] = opd_to_copy_full(in[0], opd_value_dtype(OPD_FLOAT64), OPD_NONE, OPD_NONE, OPD_NONE, false, format);
+    if (three || !opd_ok()) { return opd_ok() ? 4 : -1; }
+    out[4] = opd_pixel_unshuffle(out[2], 2);
+    out[5] = opd_pixel_shuffle(out[2], 2);
+    return opd_ok() ? 6 : -1;
+}
+TEST(copies_with_the_channels_last) {
+    for (int three = 0; three < 2; three++) {
+        const int format = three ? 3 : 2;
+        const opd_ints sizes = three ? OPD_INTS(3, 2, 4, 2, 3, 4) : OPD_INTS(3, 2, 4, 2, 4);
+        opd_tensor *const x = opd_reshape(opd_arange(opd_value_int(three ? 576 : 192), OPD_FLOAT32), sizes), *out[6], *want[6];
+        for (int dim = 0; dim < 2; dim++) {       /* where the examples are */
+            opd_vmap_options options = {.in_dims = &dim, .nin_dims = 1};
+            opd_tensor *const batch = opd_movedim(x, 0, dim);
+            const int count = opd_vmap(copies_last, (void *)(uintptr_t)&format, &batch, 1, &options, out, 6);
+            CHECK_INT(count, three ? 4 : 6);
+            for (int i = 0; i < 3 && count > 0; i++) {
+                opd_tensor *const one = opd_select(x, 0, i);
+                CHECK_INT(copies_last((void *)(uintptr_t)&format, &one, 1, want), count);
+                for (int k = 0; k < count; k++) {
+                    opd_tensor *const got = opd_select(out[k], 0, i);
+                    CHECK(opd_dtype(got) == opd_dtype(want[k]) && opd_equal(got, want[k]));
+                    for (int d = 0; d < opd_ndim(got); d++) { CHECK_INT(opd_strides(got)[d], opd_strides(want[k])[d]); }
+                }
+            }
+        }
+    }
+    opd_tensor *const flat = opd_zeros(OPD_INTS(3, 2), OPD_FLOAT32);
+    opd_tensor *out[6];
+    const int format = 2;
+    CHECK_INT(opd_vmap(copies_last, (void *)(uintptr_t)&format, &flat, 1, NULL, out, 6), -1);
+    CHECK_ERROR(OPD_ERROR_SHAPE, "required rank 4 tensor to use channels_last format");
+}
+/* Products of complex numbers whose parts are neighbours in the input: the Jacobian in forward mode
+   is that of backward. */
+static int products_of_pairs(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    opd_tensor *const pairs = opd_view_as_complex(opd_reshape(in[0], OPD_INTS(3, 4, 2)));
+    (void)user;
+    (void)n;
+    out[0] = opd_view_as_real(opd_mul(pairs, opd_narrow(pairs, 1, 1, 1)));
+    return out[0] ? 1 : -1;
+}
+TEST(jacobians_through_pairs_of_numbers) {
+    opd_tensor *const x = opd_sin(opd_reshape(opd_arange(opd_value_int(24), OPD_FLOAT32), OPD_INTS(3, 8))), *forward = NULL, *back = NULL;
+    CHECK_INT(opd_jacfwd(products_of_pairs, NULL, &x, 1, NULL, &forward, 1), 1);
+    CHECK_INT(opd_jacrev(products_of_pairs, NULL, &x, 1, NULL, &back, 1), 1);
+    CHECK(forward && back && opd_allclose_full(forward, back, 1e-5, 1e-6, false));
+    CHECK_OK();
+}
 CHECK_MAIN()

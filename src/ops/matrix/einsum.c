@@ -621,7 +621,10 @@ static int opdi_trilinear_kernel(opd_call *call) {
     text[at++] = '>';
     if (opdi_trilinear_letters(text, &at, opd_arg_ints(call, 6), (int)total, -1)) { return -1; }
     text[at] = 0;
-    return opd_return_tensor(call, opd_clone_full(opd_einsum(text, opd_tensors_of(each, 3)), opd_value_int(0)));
+    const opd_key_guard guard = opdi_autocast_off();
+    opd_tensor *const sum = opd_einsum(text, opd_tensors_of(each, 3));
+    opd_keys_restore(guard);                      /* as in PyTorch, autocast does not lower the products */
+    return opd_return_tensor(call, opd_clone_full(sum, opd_value_int(0)));
 }
 /* Computes the gradients.  The gradient of one operand is a _trilinear product of grad and the other two operands.
    grad does not have the dims that were summed, so they take the place of grad's expand list. */

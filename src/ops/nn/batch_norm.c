@@ -572,8 +572,10 @@ static int opdi_instance_norm_kernel(opd_call *call) {
     sizes[1] = nc[0] * nc[1];
     for (int i = 0; i < 2; i++) {
         all[i] = opdi_repeated(run[i], nc[0]);
-        if (all[i] && nc[0] == 1) { all[i] = opd_clone(all[i]); }     /* the backward function reads it after run[i] was
-                                                                         written */
+        if (all[i] && (nc[0] == 1 || run[i]->numel == 1)) {
+            all[i] = opd_clone(all[i]);           /* a view of run[i]: the batch norm writes each of its elements,
+                                                     and the backward function reads them after run[i] was written */
+        }
     }
     if (opd_native_batch_norm(results, opdi_maybe_reshape(input, sizes, input->ndim),
                               opdi_repeated(opd_arg_tensor(call, 1), nc[0]),

@@ -100,8 +100,11 @@ static int opdi_dropout_kernel(opd_call *call) {
         opd_tensor *results[2];
         return opd_native_dropout(results, input, p, opd_value_bool(true)) ? -1 : opd_return_tensor(call, results[0]);
     }
+    const bool here = name[strlen(name) - 1] == '_';
+    if (p >= 1 && here) { return opd_return_tensor(call, opd_mul_Scalar_(input, opd_value_int(0))); }
+    if (p >= 1) { return opd_return_tensor(call, opdi_muls(input, 0)); }       /* as PyTorch: draws no numbers */
     opd_tensor *noise = opdi_dropout_noise(input, p, strncmp(name, "feature_", strlen("feature_")) == 0);
-    if (name[strlen(name) - 1] != '_') { return opd_return_tensor(call, opd_mul(input, noise)); }
+    if (!here) { return opd_return_tensor(call, opd_mul(input, noise)); }
     return opd_return_tensor(call, noise ? opd_mul_(input, noise) : NULL);
 }
 /* opd_dropout: 0 with probability p, else input / (1 - p); input itself unless train */

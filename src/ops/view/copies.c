@@ -86,8 +86,20 @@ static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     }
     return !opdi_is_dense(tensor);
 }
+/* Turns the order of a batch of examples, whose dim is in front: if `back` is false, moves the channels behind the
+   other dims; if it is true, moves them back.  Returns a view, or NULL and sets an error. */
+static opd_tensor *opdi_turn_examples(opd_tensor *batch, bool back) {
+    const int ndim = batch->ndim;
+    int64_t order[OPD_MAX_DIMS];
+    order[0] = 0;
+    order[1] = 1;
+    for (int dim = 2; dim < ndim; dim++) {
+        order[dim] = back ? (dim == 2 ? ndim - 1 : dim - 1) : (dim == ndim - 1 ? 2 : dim + 1);
+    }
+    return opd_permute(batch, opd_ints_of(order, ndim));
+}
 /* The batching rule of copies that take a memory format.  For the contiguous format, each example becomes
-   contiguous. */
+   contiguous; for a format with the channels last, each example becomes a copy of this format. */
 static int opdi_copy_format_batch(opd_call *call) {
     opd_value args[8], *value = &args[call->op->nargs - 1], ret;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -95,12 +107,16 @@ static int opdi_copy_format_batch(opd_call *call) {
         if (!opdi_copies_to_rows(args[0].u.t)) { return opd_batch_pointwise(call); }
         *value = opd_value_int(OPDI_FORMAT_CONTIGUOUS);
     }
-    if (value->u.i != OPDI_FORMAT_CONTIGUOUS) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "inside vmap, the memory format of a copy can only be contiguous or "
-                        "preserved");
+    const bool last = value->u.i >= OPDI_FORMAT_LAST;
+    if (last && args[0].u.t->ndim != (value->u.i == OPDI_FORMAT_LAST ? 4 : 5)) {
+        return opd_fail(OPD_ERROR_SHAPE, "required rank %d tensor to use channels_last%s format",
+                        value->u.i == OPDI_FORMAT_LAST ? 4 : 5, value->u.i == OPDI_FORMAT_LAST ? "" : "_3d");
     }
-    if (!(args[0].u.t = opdi_batch_front_arg(call, 0))) { return -1; }
-    return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
+    *value = opd_value_int(OPDI_FORMAT_CONTIGUOUS);
+    args[0].u.t = opdi_batch_front_arg(call, 0);
+    if (args[0].u.t && last) { args[0].u.t = opdi_turn_examples(args[0].u.t, false); }
+    if (!args[0].u.t || opd_call_all(call->op, &ret, args, call->op->nargs)) { return -1; }
+    return opd_batch_return(call, last ? opdi_turn_examples(ret.u.t, true) : ret.u.t, 0);
 }
 /* opd_clone: a copy of self */
 OPDI_OP(clone) {
