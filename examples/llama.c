@@ -1036,7 +1036,7 @@ static void print_texts(writing *list, int64_t n, int64_t *printed, FILE *out) {
         if (n > 1) {
             (void)fprintf(out, "--- text %lld of %lld ---\n%s", (long long)*printed + 1, (long long)n, w->prompt);
         }
-        if (fwrite(w->text.at, 1, (size_t)w->text.count, out) != (size_t)w->text.count ||
+        if ((w->text.count && fwrite(w->text.at, 1, (size_t)w->text.count, out) != (size_t)w->text.count) ||
             (n > 1 && fputc('\n', out) == EOF) || fflush(out) != 0) {
             (void)opd_fail(OPD_ERROR_FILE, "the text cannot be written: %s", strerror(errno));
         }

@@ -176,6 +176,12 @@ TEST(biases_of_qwen2) {
     CHECK(apart(plain, logits_of_it()) == 0);
     CHECK_OK();
 }
+/* A text without tokens: the undefined-behaviour sanitizer looks at how nothing is written. */
+TEST(no_tokens_are_a_text) {
+    CHECK_INT(RUN(golden("llama_Q4_0"), "--prompt", "", "--tokens", "0"), 0);
+    CHECK_INT(RUN(golden("llama_Q4_0"), "--prompt", "a", "--tokens", "0", "--parallel", "2"), 0);
+    CHECK_OK();
+}
 /* convert_weights --type q8_0 puts the table of positions in blocks, too. */
 TEST(positions_may_be_in_blocks) {
     opd_tensor_file *file = opd_tensor_file_open(golden("gpt2_BF16"));
