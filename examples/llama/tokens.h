@@ -1270,7 +1270,7 @@ static int tok_decode(const tok_vocabulary *v, const int32_t *ids, int64_t count
     for (int64_t i = 0; i < count; i++) {
         if (tok_piece(v, ids[i], out) != 0) { return -1; }
     }
-    if (v->space_before && !v->bpe && out->count > begin && out->at[begin] == ' ') {
+    if (v->space_before && !(v->bpe && v->leftmost) && out->count > begin && out->at[begin] == ' ') {
         memmove(out->at + begin, out->at + begin + 1, (size_t)(out->count - begin - 1));
         out->count--;
     }

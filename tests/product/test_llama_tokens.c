@@ -255,6 +255,23 @@ TEST(white_space_behind_special_tokens_is_dropped) {
         tok_free(v);
     }
 }
+/* `tokenizer.ggml.add_space_prefix` adds no space for BPE, but leaves one out of the text of tokens, as in llama.cpp. */
+TEST(a_space_in_front_of_byte_pairs) {
+    for (int i = 0; i < 2; i++) {
+        tok_ids ids = {NULL, 0, 0};
+        tok_text out = {NULL, 0, 0};
+        tok_vocabulary *v = small("gpt2", "qwen2");
+        v->space_before = i == 1;
+        CHECK_INT(tok_finish(v), 0);
+        CHECK_INT(tok_encode(v, "  b", 3, false, false, &ids), 0);
+        CHECK_INT(ids.count, 3);
+        CHECK_INT(tok_decode(v, ids.at, ids.count, &out), 0);
+        CHECK_INT(out.count, 3 - i);
+        tok_free(v);
+        free(ids.at);
+        free(out.at);
+    }
+}
 TEST(unused_tokens_have_no_text) {
     tok_text out = {NULL, 0, 0};
     tok_vocabulary *v = small("llama", NULL);
