@@ -123,7 +123,7 @@ typedef struct model {
     bool halves;
     int64_t blocks, width, hidden, heads, key_size, value_size, context, words, experts, experts_used, window;
     int64_t trained_context;                      /* tokens for which the model was trained */
-    int64_t pattern;                              /* of so many layers, all but the last have the window */
+    int64_t pattern;                              /* of so many layers, all but the last have the window; 0: a list */
     bool *used;                                   /* for each tensor of the file: it was read */
     double eps, scale, cap_scores, cap_logits;
     opd_tensor *tokens, *positions, *cosines[2], *sines[2];        /* [1]: in layers with a window */
@@ -250,9 +250,7 @@ static opd_tensor *weight(const model *m, const char *name, int64_t experts, int
 static linear layer(const model *m, int i, const char *name, int64_t rows, int64_t columns, bool needed) {
     linear l;
     char text[160];
-    const bool biased = m->folder ? folder_biased(m->folder, name)
-                      : m->family == GPT2 || (m->family == QWEN2 && strncmp(name, "attn_", 5) == 0 &&
-                                              strcmp(name, "attn_output") != 0);
+    const bool biased = m->folder ? folder_biased(m->folder, name) : m->family == GPT2;
     memset(&l, 0, sizeof l);
     l.name = name;
     l.block = i;
@@ -305,7 +303,8 @@ static void read_block(const model *m, int i, block *b) {
     if (!opd_ok()) { return; }
     const int64_t keys = b->kv_heads * m->key_size, values = b->kv_heads * m->value_size;
     b->window = m->window && (m->folder ? folder_window(m->folder, i, m->blocks)
-                                        : two_norms && i % m->pattern != m->pattern - 1);
+               : two_norms && (m->pattern ? i % m->pattern != m->pattern - 1
+                               : integer(m, "attention.sliding_window_pattern", i, 100000, 0) > 0));
     b->attn = norm_of(m, i, "attn_norm", width);
     b->ffn = norm_of(m, i, "ffn_norm", width);
     if (two_norms) {
@@ -360,17 +359,17 @@ static int read_settings(model *m) {
     m->value_size = integer(m, "attention.value_length", 0, large, whole ? m->width / m->heads : -1);
     m->experts = integer(m, "expert_count", 0, 65536, 0);
     m->experts_used = m->experts ? integer(m, "expert_used_count", 0, m->experts, -1) : 0;
-    m->hidden = integer(m, m->family == QWEN3 && m->experts ? "expert_feed_forward_length" : "feed_forward_length", 0,
-                        large, m->folder && m->family == GPT2 ? 4 * m->width : -1);
+    const bool each = m->family == QWEN3 && m->experts;    /* the file says how large each expert is, or all are */
+    const int64_t all = each && m->file ? integer(m, "feed_forward_length", 0, large, 0) : 0;
+    m->hidden = integer(m, each ? "expert_feed_forward_length" : "feed_forward_length", 0, large,
+                        all ? all / m->experts_used : m->folder && m->family == GPT2 ? 4 * m->width : -1);
     m->window = integer(m, "attention.sliding_window", 0, INT64_C(1) << 31,
-                        m->folder ? folder_window_default(m->folder) : 0);
+                        m->folder ? folder_window_default(m->folder) : m->family == GEMMA2 ? 4096 : 0);
     m->pattern = 1;
     if (m->file && (m->family == GEMMA2 || m->family == GEMMA3)) {
         (void)snprintf(pattern, sizeof pattern, "%s.attention.sliding_window_pattern", m->arch);
-        if (opd_tensor_file_metadata_count(m->file, pattern) >= 0) {
-            return bad(m, "is a list, which this program does not know", pattern);
-        }
-        m->pattern = integer(m, "attention.sliding_window_pattern", 0, 100000, m->family == GEMMA2 ? 2 : 6);
+        m->pattern = opd_tensor_file_metadata_count(m->file, pattern) >= 0 ? 0
+                   : integer(m, "attention.sliding_window_pattern", 0, 100000, m->family == GEMMA2 ? 2 : 6);
     }
     if (real(m, "attention.causal", 0, 1, 1) != 1) {
         return bad(m, "is a model whose tokens see later ones, which this program does not know", m->arch);
@@ -389,6 +388,9 @@ static int read_settings(model *m) {
     if (!opd_ok()) { return -1; }
     if (m->experts && m->family != LLAMA && m->family != QWEN3) {
         return bad(m, "has experts, which this program does not know for it", m->arch);
+    }
+    if (m->file && m->experts && integer(m, "expert_group_count", 0, 65536, 0) > 1) {
+        return bad(m, "has groups of experts, which this program does not know", m->arch);
     }
     return 0;
 }
@@ -410,14 +412,14 @@ static stretch stretch_of(const model *m, int64_t pairs, double base) {
         if (factor > 0) { s.factor = factor; }
     }
     s.magnitude = real(m, "rope.scaling.attn_factor", 1e-3, 1e3, 1);
-    if (type && strcmp(type, "yarn") == 0 && s.factor > 1) {
+    if (type && strcmp(type, "yarn") == 0 && s.factor != 1) {
         const double fast = real(m, "rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32),
                      slow = real(m, "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1);
         const double turns = 2 * 3.14159265358979323846, ln = 2 * log(base);
         s.yarn = true;
         s.low = fmax(0, floor(2 * (double)pairs * log(original / (fast * turns)) / ln));
         s.high = fmin(2 * (double)pairs - 1, ceil(2 * (double)pairs * log(original / (slow * turns)) / ln));
-        s.magnitude *= 1 + 0.1 * log(s.factor);
+        s.magnitude *= 1 + 0.1 * log(fmax(1, s.factor));
     }
     opd_tensor *factors = weight(m, "rope_freqs.weight", 0, 0, pairs, false);
     if (!factors && opd_ok()) {
@@ -439,10 +441,11 @@ static int read_angles(model *m, int which) {
     const int64_t size = integer(m, "rope.dimension_count", 0, m->key_size, (int64_t)((double)m->key_size * share));
     const int64_t pairs = size / 2;
     const bool own_base = m->family == GEMMA3 && which;
+    const double base = m->file ? real(m, "rope.freq_base", 1, 1e12, 10000) : 0;
     stretch s = {1, 1, 1, 0, 0, false, NULL};
     if (opd_ok() && m->folder) { s = folder_stretch(m->folder, which, pairs, m->context); }
     else if (opd_ok() && own_base) { s.base = real(m, "rope.freq_base_swa", 1, 1e12, 10000); }
-    else if (opd_ok()) { s = stretch_of(m, pairs, real(m, "rope.freq_base", 1, 1e12, 10000)); }
+    else if (opd_ok()) { s = stretch_of(m, pairs, which ? real(m, "rope.freq_base_swa", 1, 1e12, base) : base); }
     if (opd_ok() && (size % 2 || m->key_size < 2)) { (void)bad(m, "is odd", "rope.dimension_count"); }
     OPD_SCOPED;
     opd_tensor *cosines = opd_tensor_new(OPD_INTS(m->context, pairs), OPD_FLOAT32), *sines = opd_empty_like(cosines);
@@ -481,7 +484,7 @@ static void model_close(model *m) {
     }
     for (int i = 0; i < 2; i++) { opd_release(m->cosines[i]); opd_release(m->sines[i]); }
     if (m->head.weight != m->tokens) { opd_release(m->head.weight); }
-    opd_release(m->tokens); opd_release(m->positions);
+    opd_release(m->head.bias); opd_release(m->tokens); opd_release(m->positions);
     release_norm(&m->last);
     free(m->block);
     free(m->used);
@@ -597,6 +600,7 @@ static int model_open(model *m, const char *path, int64_t context) {
         m->head.weight = weight(m, tensor_name(m, -1, "output", -1, "weight", name), 0, m->words, m->width, m->folder);
     }
     if (!m->head.weight) { m->head.weight = m->tokens; }
+    if (m->file && m->family == QWEN2) { m->head.bias = weight(m, "output.bias", 0, 0, m->words, false); }
     if (opd_ok() && m->folder && m->folder->tied && !tied_head_is_equal(m)) {
         return opd_fail(OPD_ERROR_FILE, "%s: 'tie_word_embeddings' is true, but the tensor 'lm_head.weight' differs "
                         "from the embeddings", settings_of(m));
@@ -625,7 +629,8 @@ static int model_open(model *m, const char *path, int64_t context) {
     }
     for (int64_t i = 0; i < m->blocks && opd_ok(); i++) { read_block(m, (int)i, &m->block[i]); }
     /* memory for angles after the blocks, whose tensors say that the size of a head is right */
-    if (opd_ok() && m->family != GPT2 && read_angles(m, 0) == 0 && m->family == GEMMA3) { (void)read_angles(m, 1); }
+    if (opd_ok() && m->family != GPT2 && read_angles(m, 0) == 0 &&
+        (m->family == GEMMA3 || (m->family == GEMMA2 && m->file))) { (void)read_angles(m, 1); }
     return all_used(m);
 }
 /* Makes the cache, with room for so many tokens of each text.  dtype: OPD_FLOAT32, OPD_WEIGHT_F16 or OPD_Q8_0. */
@@ -746,7 +751,7 @@ static opd_tensor *attention(const model *m, const block *b, opd_tensor *x, cons
     v = opd_transpose(opd_reshape(v, OPD_INTS(rows, b->kv_heads, m->value_size)), 0, 1);
     if (b->q.weight) { q = normalise(m, &b->q, q); }
     if (b->k.weight) { k = normalise(m, &b->k, k); }
-    const int table = m->family == GEMMA3 && b->window;
+    const int table = all->cosines[1] && b->window;
     if (all->cosines[table]) {
         q = rotate(q, all->cosines[table], all->sines[table], m->halves);
         k = rotate(k, all->cosines[table], all->sines[table], m->halves);
@@ -859,7 +864,7 @@ static opd_tensor *forward_batch(model *m, opd_tensor *ids, const span *spans, i
     if (m->positions) { x = opd_add(x, opd_embedding(m->positions, all.places)); }
     for (int64_t i = 0; i < m->blocks && opd_ok(); i++) { x = run_block(m, &m->block[i], x, &all); }
     if (!every) { x = opd_narrow(x, 0, all.rows - 1, 1); }
-    x = cap(opd_linear(normalise(m, &m->last, x), m->head.weight, NULL), m->cap_logits);
+    x = cap(opd_linear(normalise(m, &m->last, x), m->head.weight, m->head.bias), m->cap_logits);
     for (int64_t i = 0; i < n && cached && opd_ok(); i++) { m->past[spans[i].text] += spans[i].tokens; }
     return opd_scope_return(x);
 }
@@ -1031,7 +1036,7 @@ static void print_texts(writing *list, int64_t n, int64_t *printed, FILE *out) {
         if (n > 1) {
             (void)fprintf(out, "--- text %lld of %lld ---\n%s", (long long)*printed + 1, (long long)n, w->prompt);
         }
-        if (fwrite(w->text.at, 1, (size_t)w->text.count, out) != (size_t)w->text.count ||
+        if ((w->text.count && fwrite(w->text.at, 1, (size_t)w->text.count, out) != (size_t)w->text.count) ||
             (n > 1 && fputc('\n', out) == EOF) || fflush(out) != 0) {
             (void)opd_fail(OPD_ERROR_FILE, "the text cannot be written: %s", strerror(errno));
         }

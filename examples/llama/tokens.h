@@ -143,6 +143,7 @@ typedef struct tok_regex {
     int nodes, sets, nranges, start;
     const char *text, *at;                        /* while it is read */
     bool any_case;
+    bool only_spaces;                             /* white space outside of ASCII is in no range, but only in \s */
     const unsigned char *categories;
     int64_t steps;                                /* left for a text; an expression of a stranger may take very long */
 } tok_regex;
@@ -182,7 +183,8 @@ static int tok_set_range(tok_regex *r, int set, uint32_t low, uint32_t high) {
 static bool tok_set_search(const tok_regex *r, const tok_set *s, uint32_t c) {
     bool found =
         (s->kinds >> r->categories[c] & 1) || (s->space && tok_is_space(c)) || (s->no_space && !tok_is_space(c));
-    for (int i = s->first; i < s->first + s->count && !found; i++) {
+    const bool in_no_range = r->only_spaces && c >= 128 && tok_is_space(c);
+    for (int i = s->first; i < s->first + s->count && !found && !in_no_range; i++) {
         found = c >= r->ranges[2 * i] && c <= r->ranges[2 * i + 1];
     }
     return found != s->negated && (s->both < 0 || tok_set_search(r, &r->set[s->both], c));
@@ -610,6 +612,7 @@ static int tok_add_merge(tok_vocabulary *v, const char *text, int64_t bytes) {
 #define TOK_LOWER "[\\p{L}&&[^A-Z]]"
 #define TOK_CASES(numbers, end) "[^\\r\\n\\p{L}\\p{N}]?" TOK_UPPER "*" TOK_LOWER "+" end "|[^\\r\\n\\p{L}\\p{N}]?" \
     TOK_UPPER "+" TOK_LOWER "*" end "|" numbers "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|" TOK_SPACES
+#define TOK_BLOOM " ?[^(\\s|.,!?\\u2026\\u3002\\uff0c\\u3001\\u0964\\u06d4\\u060c)]+"
 /* The cased letters of deepseek-llm, by number, because editors might normalise some. */
 #define TOK_LATIN_GREEK_CYRILLIC \
     "\\s?[A-Za-z\\u00b5\\u00c0-\\u00d6\\u00d8-\\u00f6\\u00f8-\\u01ba\\u01bc-\\u01bf\\u01c4-\\u0293" \
@@ -632,9 +635,10 @@ static const tok_pre tok_pres[] = {
      false, false, true, {TOK_GPT2}},
     {"|llama-bpe|llama3|llama-v3|falcon3|falcon-h1|pixtral|midm-2.0|lfm2|", true, true, true,
      {TOK_MODERN("\\p{N}{1,3}")}},
-    {"|glm4|chatglm-bpe|", true, false, true, {TOK_MODERN("\\p{N}{1,3}")}},
-    {"|dbrx|smaug-bpe|", false, false, true, {TOK_MODERN("\\p{N}{1,3}")}},
-    {"|qwen2|deepseek-r1-qwen|stablelm2|hunyuan|megrez|solar-open|", false, false, false, {TOK_MODERN("\\p{N}")}},
+    {"|glm4|", true, false, true, {TOK_MODERN("\\p{N}{1,3}")}},
+    {"|dbrx|smaug-bpe|chatglm-bpe|", false, false, true, {TOK_MODERN("\\p{N}{1,3}")}},
+    {"|qwen2|deepseek-r1-qwen|hunyuan|solar-open|", false, false, false, {TOK_MODERN("\\p{N}")}},
+    {"|stablelm2|megrez|", false, false, true, {TOK_MODERN("\\p{N}")}},
     {"|qwen35|", false, false, false,
      {TOK_SHORT "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|" TOK_SPACES}},
     {"|smollm|command-r|", false, false, false, {"\\p{N}", TOK_GPT2}},
@@ -652,8 +656,8 @@ static const tok_pre tok_pres[] = {
       " ?[\\p{P}\\p{S}]+[\\r\\n]*|" TOK_SPACES}},
     {"|tekken|", true, true, false, {TOK_CASES("\\p{N}", "")}},
     {"|gpt-4o|llama4|kanana2|", false, false, false, {TOK_CASES("\\p{N}{1,3}", TOK_SHORT "?")}},
-    {"|poro-chat|bloom|gpt3-finnish|", false, false, false,
-     {" ?[^(\\s|.,!?\\u2026\\u3002\\uff0c\\u3001\\u0964\\u06d4\\u060c)]+"}},
+    {"|poro-chat|", false, false, false, {TOK_BLOOM}},
+    {"|bloom|gpt3-finnish|", false, false, true, {TOK_BLOOM}},
     {"|default|", false, false, true, {"[\\p{P}\\$\\+<=>\\^~\\|]+", TOK_GPT2, "\\p{N}+", "[0-9][0-9][0-9]"}},
 };
 
@@ -712,6 +716,7 @@ static tok_vocabulary *tok_new(const char *model, const char *pre) {
     v->cleans = tok_pres[known].cleans;
     for (int i = 0; i < 8 && tok_pres[known].cuts[i]; i++) {
         if (tok_add_cut(v, tok_pres[known].cuts[i]) != 0) { tok_free(v); return NULL; }
+        v->cuts[i]->only_spaces = true;                    /* as in llama.cpp */
     }
     return v;
 }
@@ -1099,6 +1104,10 @@ static int tok_compare_found(const void *a, const void *b) {
     const int64_t x = ((const tok_found *)a)->at, y = ((const tok_found *)b)->at;
     return x < y ? -1 : x > y;
 }
+/* phi-3 drops white space behind special tokens, but not behind these. */
+static bool tok_keeps_space(const char *text) {
+    return strcmp(text, "<unk>") == 0 || strcmp(text, "<s>") == 0 || strcmp(text, "<|endoftext|>") == 0;
+}
 /* Finds the special tokens in the text, longest first.  control: also control and unknown tokens, not only those that
    the user has defined. */
 static int tok_find_special(const tok_vocabulary *v, const char *text, int64_t bytes, bool control, tok_founds *found) {
@@ -1113,11 +1122,14 @@ static int tok_find_special(const tok_vocabulary *v, const char *text, int64_t b
             const int32_t id = tok_find(v, text + at, length);
             if (id < 0 || !(v->types[id] == TOK_USER_DEFINED || (control && tok_is_special(v, id)))) { continue; }
             if (memchr(taken + at, 1, (size_t)length)) { continue; }
-            memset(taken + at, 1, (size_t)length);
+            int64_t end = at + length;
+            while (v->drops_space && !tok_keeps_space(tok_string_of(v, id)) && end < bytes && !taken[end] &&
+                   (unsigned char)text[end] < 128 && tok_is_space((unsigned char)text[end])) { end++; }
+            memset(taken + at, 1, (size_t)(end - at));
             failed = TOK_ROOM(found, 1);
             if (!failed) {
                 found->at[found->count].at = at;
-                found->at[found->count].end = at + length;
+                found->at[found->count].end = end;
                 found->at[found->count++].id = id;
             }
         }
@@ -1177,10 +1189,6 @@ static int tok_find_leftmost(const tok_vocabulary *v, const char *text, int64_t 
     if (found->count) { qsort(found->at, (size_t)found->count, sizeof *found->at, tok_compare_found); }
     return failed;
 }
-/* phi-3 drops white space behind special tokens, but not behind these. */
-static bool tok_keeps_space(const char *text) {
-    return strcmp(text, "<unk>") == 0 || strcmp(text, "<s>") == 0 || strcmp(text, "<|endoftext|>") == 0;
-}
 /* Appends the tokens of a text to ids.  add: also the tokens for begin and end, if the model wants them.  control: the
    names of control tokens in the text (<|im_start|>) become these tokens.  Returns 0, or -1 with an error. */
 static int tok_encode(const tok_vocabulary *v, const char *text, int64_t bytes, bool add, bool control, tok_ids *ids) {
@@ -1193,9 +1201,6 @@ static int tok_encode(const tok_vocabulary *v, const char *text, int64_t bytes, 
     if (!failed) { failed = (v->leftmost ? tok_find_leftmost : tok_find_special)(v, text, bytes, control, &found); }
     for (int64_t i = 0; i <= found.count && !failed; i++) {
         const int64_t end = i < found.count ? found.at[i].at : bytes;
-        if (i > 0 && v->drops_space && !tok_keeps_space(tok_string_of(v, found.at[i - 1].id))) {
-            while (at < end && tok_is_space((unsigned char)text[at]) && (unsigned char)text[at] < 128) { at++; }
-        }
         if (end > at) { failed = tok_encode_piece(v, &work, text + at, end - at, special, ids); special = false; }
         if (i == found.count || failed) { break; }
         failed = tok_push(ids, found.at[i].id);
@@ -1218,6 +1223,7 @@ static int tok_piece(const tok_vocabulary *v, int32_t id, tok_text *out) {
     const char *text = tok_string_of(v, id);
     const int64_t bytes = v->strings[id].bytes;
     if (tok_is_special(v, id)) { return tok_append(out, text, bytes); }
+    if (v->types[id] == TOK_UNUSED && !v->leftmost) { return 0; }             /* as in llama.cpp */
     const int byte = v->types[id] == TOK_BYTE ? tok_byte_of(text, bytes) : -1;
     if (byte >= 0) {
         const char c = (char)byte;
@@ -1264,7 +1270,7 @@ static int tok_decode(const tok_vocabulary *v, const int32_t *ids, int64_t count
     for (int64_t i = 0; i < count; i++) {
         if (tok_piece(v, ids[i], out) != 0) { return -1; }
     }
-    if (v->space_before && !v->bpe && out->count > begin && out->at[begin] == ' ') {
+    if (v->space_before && !(v->bpe && v->leftmost) && out->count > begin && out->at[begin] == ' ') {
         memmove(out->at + begin, out->at + begin + 1, (size_t)(out->count - begin - 1));
         out->count--;
     }

@@ -158,7 +158,7 @@ enum {
     OPDI_GLOBAL_STRANGE,         /* makes a value that cannot be read */
     OPDI_GLOBAL_WORD             /* a name that cannot be called: a dtype, or a storage's class */
 };
-enum { OPDI_PICKLE_GLOBALS = 122 };
+enum { OPDI_PICKLE_GLOBALS = 136 };
 /* A known class or function. dtype: if the name is a dtype or a class of storages, the dtype of the elements; bytes:
    their size. */
 typedef struct opdi_pickle_known {

@@ -126,7 +126,14 @@ OPDI_INTERNAL const opdi_pickle_known opdi_pickle_globals[] = {
     {"torch", "per_tensor_symmetric", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},
     {"torch", "per_channel_affine", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},
     {"torch", "per_channel_symmetric", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},
-    {"torch", "per_channel_affine_float_qparams", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0}};
+    {"torch", "per_channel_affine_float_qparams", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},
+    {"torch", "int1", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1}, {"torch", "uint1", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1},
+    {"torch", "int2", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1}, {"torch", "uint2", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1},
+    {"torch", "int3", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1}, {"torch", "uint3", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1},
+    {"torch", "int4", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1}, {"torch", "uint4", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1},
+    {"torch", "int5", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1}, {"torch", "uint5", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1},
+    {"torch", "int6", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1}, {"torch", "uint6", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1},
+    {"torch", "int7", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1}, {"torch", "uint7", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 1}};
 OPDI_HAS_COUNT(opdi_pickle_globals, OPDI_PICKLE_GLOBALS);
 
 OPDI_INTERNAL opdi_pickle_node *opdi_pickle_at(const opdi_pickle *pickle, uint32_t node) {

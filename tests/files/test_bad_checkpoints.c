@@ -186,6 +186,25 @@ TEST(numbers_that_lie) {
         CHECK_ERROR(OPD_ERROR_FILE, bad[i].text);
     }
 }
+/* torchao stores the names of dtypes of less than 8 bits beside its tensors. */
+TEST(names_of_dtypes_are_texts) {
+    for (int bits = 0; bits < 8; bits++) {
+        for (int i = 0; i < 2; i++) {
+            opd_value value;
+            char name[20];
+            (void)snprintf(name, sizeof name, "%s%d", i ? "uint" : "int", bits ? bits : 8);
+            begin_pickle();
+            put_text("ctorch\n");
+            put_text(name);
+            put_text("\n.");
+            opd_tensor_file *file = open_pickle();
+            CHECK_INT(opd_tensor_file_value_at(file, 0, &value), 0);
+            CHECK(value.tag == OPD_TAG_STR && strcmp(value.u.s, name) == 0);
+            CHECK_OK();
+            opd_tensor_file_close(file);
+        }
+    }
+}
 /* No function that a pickle names is called.  An entry that is not data gives an error that says so. */
 TEST(what_would_be_run) {
     static const struct { const char *pickle; size_t bytes; const char *text; } all[] = {

@@ -30,6 +30,7 @@ static const char *scratch(const char *name) {
 }
 /* Writes scratch("m.gguf"): the golden file without the tensor `drop`, and with the tensor `name` (replaced, if it is
    there) and a setting `key`, such as "llama.rope.scale_linear:f32".  All can be NULL. */
+static struct { const char *key; opd_value value; } more[4];  /* further settings; the next call forgets them */
 static void changed(const char *file, const char *drop, const char *name, opd_tensor *tensor, const char *key,
                     opd_value setting) {
     opd_tensor_file *from = opd_tensor_file_open(golden(file));
@@ -51,6 +52,8 @@ static void changed(const char *file, const char *drop, const char *name, opd_te
         CHECK_INT(opd_tensor_file_metadata_value(from, its, &values[k]), 0);
     }
     if (key) { keys[k] = key; values[k++] = setting; }
+    for (int i = 0; i < 4 && more[i].key; i++) { keys[k] = more[i].key; values[k++] = more[i].value; }
+    memset(more, 0, sizeof more);
     CHECK_INT(opd_gguf_save(scratch("m.gguf"), names, opd_tensors_of(tensors, n), keys, values, k), 0);
     opd_tensor_file_close(from);
 }
@@ -116,6 +119,68 @@ TEST(settings_are_followed) {
     changed("llama_Q4_0", NULL, NULL, NULL, "llama.attention.causal:bool", opd_value_bool(false));
     CHECK(logits_of_it() == NULL);
     CHECK_ERROR(OPD_ERROR_FILE, "tokens see later ones");
+}
+/* Checks logits of the last token beside those of llama.cpp for the same settings and dequantised weights. */
+static void near_llama_cpp(double a, double b, double c, double d, double most) {
+    const double want[] = {a, b, c, d};
+    opd_tensor *out = logits_of_it();
+    CHECK_OR_RETURN(out != NULL);
+    for (int i = 0; i < 4; i++) {
+        const double is = opd_item_f64(opd_select(opd_select(out, 0, 39), 0, i ? 100 * i : 7));
+        if (!(fabs(is - want[i]) < most)) { printf("%g beside %g\n", is, want[i]); }
+        CHECK(fabs(is - want[i]) < most);
+    }
+    CHECK_OK();
+}
+TEST(rotations_are_those_of_llama_cpp) {
+    for (int i = 0; i < 2; i++) {                             /* yarn, with longer and with shorter waves */
+        more[0].key = "llama.rope.scaling.type:str"; more[0].value = opd_value_str("yarn");
+        more[1].key = "llama.rope.scaling.original_context_length:u32"; more[1].value = opd_value_int(64);
+        changed("llama_Q4_0", NULL, NULL, NULL, "llama.rope.scaling.factor:f32", OPD_V(i ? 0.5 : 4.0));
+        if (i) { near_llama_cpp(1.406774, -2.410818, 3.018916, 2.389375, 1e-4); }
+        else { near_llama_cpp(0.4409661, -6.193786, 3.183665, 2.455523, 1e-4); }
+    }
+    changed("../llama/gemma2_Q5_0", NULL, NULL, NULL, "gemma2.rope.freq_base_swa:f32", OPD_V(100.0));
+    near_llama_cpp(2.887835, 12.06933, 9.115293, 0.0595421, 2e-2);
+}
+TEST(windows_of_layers_are_those_of_llama_cpp) {
+    static const int64_t window_first[] = {1, 0}, window_last[] = {0, 3};
+    changed("../llama/gemma2_Q5_0", NULL, NULL, NULL, "gemma2.attention.sliding_window_pattern:i32",
+            opd_value_ints(window_first, 2));
+    near_llama_cpp(-4.178089, 6.407483, -2.603198, -1.303374, 2e-2);
+    changed("../llama/gemma2_Q5_0", NULL, NULL, NULL, "gemma2.attention.sliding_window_pattern:i32",
+            opd_value_ints(window_last, 2));
+    near_llama_cpp(-3.836258, 10.51936, 5.817057, 9.556923, 2e-2);
+    changed("../llama/gemma2_Q5_0", NULL, NULL, NULL, "gemma2.attention.sliding_window_pattern:i32",
+            opd_value_ints(window_last, 1));
+    CHECK(logits_of_it() == NULL);
+    CHECK_ERROR(OPD_ERROR_INDEX, "sliding_window_pattern");
+}
+TEST(experts_in_groups_are_refused) {
+    changed("../llama/llama_Q4_0_moe", NULL, NULL, NULL, "llama.expert_group_count:u32", opd_value_int(2));
+    CHECK(logits_of_it() == NULL);
+    CHECK_ERROR(OPD_ERROR_FILE, "has groups of experts");
+    changed("../llama/llama_Q4_0_moe", NULL, NULL, NULL, "llama.expert_group_count:u32", opd_value_int(1));
+    CHECK(logits_of_it() != NULL);
+}
+/* qwen2 may have a bias behind its head, and lack those of its queries. */
+TEST(biases_of_qwen2) {
+    changed("qwen2_Q8_0", NULL, NULL, NULL, NULL, opd_value_none());
+    opd_tensor *plain = logits_of_it();
+    opd_tensor *bias = opd_linspace(OPD_V(-1.0), OPD_V(1.0), 319, OPD_FLOAT32);
+    changed("qwen2_Q8_0", NULL, "output.bias", bias, NULL, opd_value_none());
+    CHECK(apart(plain ? opd_add(plain, bias) : NULL, logits_of_it()) < 1e-5);
+    changed("qwen2_Q8_0", NULL, "blk.0.attn_q.bias", opd_zeros(OPD_INTS(64), OPD_FLOAT32), NULL, opd_value_none());
+    plain = logits_of_it();
+    changed("qwen2_Q8_0", "blk.0.attn_q.bias", NULL, NULL, NULL, opd_value_none());
+    CHECK(apart(plain, logits_of_it()) == 0);
+    CHECK_OK();
+}
+/* A text without tokens: the undefined-behaviour sanitizer looks at how nothing is written. */
+TEST(no_tokens_are_a_text) {
+    CHECK_INT(RUN(golden("llama_Q4_0"), "--prompt", "", "--tokens", "0"), 0);
+    CHECK_INT(RUN(golden("llama_Q4_0"), "--prompt", "a", "--tokens", "0", "--parallel", "2"), 0);
+    CHECK_OK();
 }
 /* convert_weights --type q8_0 puts the table of positions in blocks, too. */
 TEST(positions_may_be_in_blocks) {

@@ -203,6 +203,87 @@ TEST(vocabularies_with_gaps_work) {
     tok_free(v);
 }
 
+/* Small differences between vocabularies that have almost the same rules.  llama.cpp gives these tokens and texts. */
+TEST(known_vocabularies_differ_in_small_things) {
+    static const struct { const char *pre; int tokens; bool cleans; } row[] = {
+        {"glm4", 1, true}, {"chatglm-bpe", 2, true}, {"qwen2", 2, false}, {"stablelm2", 2, true}, {"megrez", 2, true},
+        {"poro-chat", 2, false}, {"bloom", 2, true}, {"gpt3-finnish", 2, true}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        tok_ids ids = {NULL, 0, 0};
+        tok_text out = {NULL, 0, 0};
+        tok_vocabulary *v = small("gpt2", row[i].pre);
+        CHECK_INT(add(v, "bc", 0, TOK_NORMAL), 0);            /* a token that no merge makes */
+        CHECK_INT(tok_finish(v), 0);
+        CHECK_INT(count_of(v, "bc", 2, false), row[i].tokens);
+        CHECK_INT(tok_encode(v, "b .", 3, false, false, &ids), 0);
+        CHECK_INT(tok_decode(v, ids.at, ids.count, &out), 0);
+        CHECK_INT(out.count, row[i].cleans ? 2 : 3);
+        tok_free(v);
+        free(ids.at);
+        free(out.at);
+    }
+}
+/* U+3000 is a space between the signs U+3002, although the expression has the range from U+3000 to U+3002. */
+TEST(white_space_is_in_no_range_of_signs) {
+    static const struct { const char *pre; int byte; const char *text; int tokens; } row[] = {
+        {"deepseek-llm", 0x82, "\xe3\x80\x82\xe3\x80\x80\xe3\x80\x82", 9},
+        {"deepseek-llm", 0x83, "\xe0\xa4\x83\xe3\x80\x80", 6},
+        {"deepseek-coder", 0x83, "\xe0\xa4\x83\xe3\x80\x80", 6},
+        {"gpt-2", 0x83, "\xe0\xa4\x83\xe3\x80\x80", 6},
+        {"deepseek-llm", 0x83, "\xe0\xa4\x83\xe3\x82\xa2", 5}};         /* no white space: one piece */
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        tok_vocabulary *v = small("gpt2", row[i].pre);
+        char word[8], other[4];
+        const int n = tok_utf8(tok_byte_character(row[i].byte), word), k = tok_utf8(tok_byte_character(0xe3), other);
+        memcpy(word + n, other, (size_t)k);
+        CHECK_INT(tok_add(v, word, n + k, 0, TOK_NORMAL), 0); /* would join bytes of two characters */
+        CHECK_INT(tok_add_pair(v, word, n, other, k), 0);
+        CHECK_INT(tok_finish(v), 0);
+        CHECK_INT(count_of(v, row[i].text, (int64_t)strlen(row[i].text), false), row[i].tokens);
+        tok_free(v);
+    }
+}
+/* phi-3 drops white space behind a special token even if the white space is a token. */
+TEST(white_space_behind_special_tokens_is_dropped) {
+    for (int i = 0; i < 2; i++) {
+        tok_vocabulary *v = small("gpt2", "gpt-2");
+        CHECK_INT(add(v, "\n\n", 0, TOK_USER_DEFINED), 0);
+        v->drops_space = i == 1;
+        CHECK_INT(tok_finish(v), 0);
+        CHECK_INT(count_of(v, "<mark>\n\n b", 10, false), i ? 2 : 4);
+        CHECK_INT(count_of(v, "b\n\n<mark>", 9, false), 3);
+        tok_free(v);
+    }
+}
+/* `tokenizer.ggml.add_space_prefix` adds no space for BPE, but leaves one out of the text of tokens, as in llama.cpp. */
+TEST(a_space_in_front_of_byte_pairs) {
+    for (int i = 0; i < 2; i++) {
+        tok_ids ids = {NULL, 0, 0};
+        tok_text out = {NULL, 0, 0};
+        tok_vocabulary *v = small("gpt2", "qwen2");
+        v->space_before = i == 1;
+        CHECK_INT(tok_finish(v), 0);
+        CHECK_INT(tok_encode(v, "  b", 3, false, false, &ids), 0);
+        CHECK_INT(ids.count, 3);
+        CHECK_INT(tok_decode(v, ids.at, ids.count, &out), 0);
+        CHECK_INT(out.count, 3 - i);
+        tok_free(v);
+        free(ids.at);
+        free(out.at);
+    }
+}
+TEST(unused_tokens_have_no_text) {
+    tok_text out = {NULL, 0, 0};
+    tok_vocabulary *v = small("llama", NULL);
+    CHECK_INT(add(v, "<unused7>", 0, TOK_UNUSED), 0);
+    CHECK_INT(tok_finish(v), 0);
+    const int32_t ids[] = {v->count - 1, tok_find(v, "aa", 2)};
+    CHECK_INT(tok_decode(v, ids, 2, &out), 0);
+    CHECK_INT(out.count, 2);
+    tok_free(v);
+    free(out.at);
+}
+
 //-- regular expressions ----------------------------------------------------------------------------------------------
 
 static int64_t matched(const char *expression, const char *text) {
