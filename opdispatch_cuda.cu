@@ -11282,11 +11282,21 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
                                 opd_arg_double(call, 2));
 }
+/* Runs _linalg_check_errors(info, api_name, is_matrix).  The host has to know the numbers in `info` anyway, to report
+   an error, so this does not count as a call that runs on the CPU instead. */
+static int opdi_cu_check_errors(opd_call *call) {
+    opd_tensor *info = opd_arg_tensor(call, 0);
+    opd_value args[3];
+    memcpy(args, opd_call_args(call), sizeof args);
+    args[0] = opd_value_tensor(opd_to_device(info, opd_device_make(OPD_CPU, -1), opd_dtype(info)));
+    return args[0].u.t ? opd_call_all(opd_call_operator(call), NULL, args, 3) : -1;
+}
 static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
+    {"_linalg_check_errors", opdi_cu_check_errors},
     /* these run on the CPU, with copies to the host and back */
-    {"_linalg_check_errors", opd_cpu_fallback}, {"cholesky_solve", opd_cpu_fallback},
+    {"cholesky_solve", opd_cpu_fallback},
     {"cholesky_inverse", opd_cpu_fallback}, {"linalg_solve_triangular", opd_cpu_fallback},
     {"lu_unpack", opd_cpu_fallback}, {"geqrf", opd_cpu_fallback}, {"linalg_householder_product", opd_cpu_fallback},
     {"ormqr", opd_cpu_fallback},
@@ -19234,8 +19244,8 @@ static int opdi_cu_special_run(opd_call *call) {
 }
 typedef struct opdi_cu_special_row { const char *name; int function; } opdi_cu_special_row;
 #define OPDI_CU_SPECIAL_POLYNOMIAL(name, function) \
-    {"special_" name, OPDI_CU_SPECIAL_##function}, {"special_" name ".x_scalar", OPDI_CU_SPECIAL_##function}, \
-    {"special_" name ".n_scalar", OPDI_CU_SPECIAL_##function},
+    {name, OPDI_CU_SPECIAL_##function}, {name ".x_scalar", OPDI_CU_SPECIAL_##function}, \
+    {name ".n_scalar", OPDI_CU_SPECIAL_##function},
 static const opdi_cu_special_row opdi_cu_special_rows[] = {
     {"lgamma", OPDI_CU_SPECIAL_lgamma}, {"digamma", OPDI_CU_SPECIAL_digamma},
     {"polygamma", OPDI_CU_SPECIAL_polygamma}, {"erfinv", OPDI_CU_SPECIAL_erfinv},
@@ -19253,18 +19263,18 @@ static const opdi_cu_special_row opdi_cu_special_rows[] = {
     {"igamma", OPDI_CU_SPECIAL_igamma}, {"igammac", OPDI_CU_SPECIAL_igammac}, {"special_zeta", OPDI_CU_SPECIAL_zeta},
     {"special_xlog1py", OPDI_CU_SPECIAL_xlog1py}, {"_standard_gamma_grad", OPDI_CU_SPECIAL_gamma_moves},
     {"_dirichlet_grad", OPDI_CU_SPECIAL_beta_moves},
-    OPDI_CU_SPECIAL_POLYNOMIAL("chebyshev_polynomial_t", chebyshev_t)
-    OPDI_CU_SPECIAL_POLYNOMIAL("chebyshev_polynomial_u", chebyshev_u)
-    OPDI_CU_SPECIAL_POLYNOMIAL("chebyshev_polynomial_v", chebyshev_v)
-    OPDI_CU_SPECIAL_POLYNOMIAL("chebyshev_polynomial_w", chebyshev_w)
-    OPDI_CU_SPECIAL_POLYNOMIAL("shifted_chebyshev_polynomial_t", shifted_t)
-    OPDI_CU_SPECIAL_POLYNOMIAL("shifted_chebyshev_polynomial_u", shifted_u)
-    OPDI_CU_SPECIAL_POLYNOMIAL("shifted_chebyshev_polynomial_v", shifted_v)
-    OPDI_CU_SPECIAL_POLYNOMIAL("shifted_chebyshev_polynomial_w", shifted_w)
-    OPDI_CU_SPECIAL_POLYNOMIAL("hermite_polynomial_h", hermite_h)
-    OPDI_CU_SPECIAL_POLYNOMIAL("hermite_polynomial_he", hermite_he)
-    OPDI_CU_SPECIAL_POLYNOMIAL("laguerre_polynomial_l", laguerre_l)
-    OPDI_CU_SPECIAL_POLYNOMIAL("legendre_polynomial_p", legendre_p)};
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_chebyshev_polynomial_t", chebyshev_t)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_chebyshev_polynomial_u", chebyshev_u)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_chebyshev_polynomial_v", chebyshev_v)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_chebyshev_polynomial_w", chebyshev_w)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_shifted_chebyshev_polynomial_t", shifted_t)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_shifted_chebyshev_polynomial_u", shifted_u)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_shifted_chebyshev_polynomial_v", shifted_v)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_shifted_chebyshev_polynomial_w", shifted_w)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_hermite_polynomial_h", hermite_h)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_hermite_polynomial_he", hermite_he)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_laguerre_polynomial_l", laguerre_l)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_legendre_polynomial_p", legendre_p)};
 static void opdi_cu_special_register(opd_library *lib) {
     for (const opdi_cu_special_row &r : opdi_cu_special_rows) {
         (void)opd_impl_key(lib, r.name, "CUDA", opdi_cu_special_run, (void *)(uintptr_t)r.function, NULL);

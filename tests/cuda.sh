@@ -88,7 +88,7 @@ check_cuda_emulated() {
     emulated_libraries
     CUDA_TABLE=1 OPD_CUFFT="$tmp/cufft.so" OPD_TEST_CUFFT=1 OPD_CUSOLVER="$tmp/cusolver.so" OPD_TEST_CUSOLVER=1 ran "$tmp/emulated"
     for what in 'on the CPU' 'in no fixed order'; do
-        echo "# operators of CUDA tensors that run $what, if the GPU has cuFFT and cuSOLVER"
+        echo "# operators of CUDA tensors that run $what (with cuFFT and cuSOLVER)"
         sed -n "s/^\([a-z_]*::[^ ]*\) .*, $what.*/\1/p" "$tmp/ran.log" | LC_ALL=C sort -u
     done >"$tmp/operators.txt"
     listed=$root/tests/golden/cuda_operators.txt

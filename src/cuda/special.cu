@@ -187,8 +187,8 @@ static int opdi_cu_special_run(opd_call *call) {
 }
 typedef struct opdi_cu_special_row { const char *name; int function; } opdi_cu_special_row;
 #define OPDI_CU_SPECIAL_POLYNOMIAL(name, function) \
-    {"special_" name, OPDI_CU_SPECIAL_##function}, {"special_" name ".x_scalar", OPDI_CU_SPECIAL_##function}, \
-    {"special_" name ".n_scalar", OPDI_CU_SPECIAL_##function},
+    {name, OPDI_CU_SPECIAL_##function}, {name ".x_scalar", OPDI_CU_SPECIAL_##function}, \
+    {name ".n_scalar", OPDI_CU_SPECIAL_##function},
 static const opdi_cu_special_row opdi_cu_special_rows[] = {
     {"lgamma", OPDI_CU_SPECIAL_lgamma}, {"digamma", OPDI_CU_SPECIAL_digamma},
     {"polygamma", OPDI_CU_SPECIAL_polygamma}, {"erfinv", OPDI_CU_SPECIAL_erfinv},
@@ -206,18 +206,18 @@ static const opdi_cu_special_row opdi_cu_special_rows[] = {
     {"igamma", OPDI_CU_SPECIAL_igamma}, {"igammac", OPDI_CU_SPECIAL_igammac}, {"special_zeta", OPDI_CU_SPECIAL_zeta},
     {"special_xlog1py", OPDI_CU_SPECIAL_xlog1py}, {"_standard_gamma_grad", OPDI_CU_SPECIAL_gamma_moves},
     {"_dirichlet_grad", OPDI_CU_SPECIAL_beta_moves},
-    OPDI_CU_SPECIAL_POLYNOMIAL("chebyshev_polynomial_t", chebyshev_t)
-    OPDI_CU_SPECIAL_POLYNOMIAL("chebyshev_polynomial_u", chebyshev_u)
-    OPDI_CU_SPECIAL_POLYNOMIAL("chebyshev_polynomial_v", chebyshev_v)
-    OPDI_CU_SPECIAL_POLYNOMIAL("chebyshev_polynomial_w", chebyshev_w)
-    OPDI_CU_SPECIAL_POLYNOMIAL("shifted_chebyshev_polynomial_t", shifted_t)
-    OPDI_CU_SPECIAL_POLYNOMIAL("shifted_chebyshev_polynomial_u", shifted_u)
-    OPDI_CU_SPECIAL_POLYNOMIAL("shifted_chebyshev_polynomial_v", shifted_v)
-    OPDI_CU_SPECIAL_POLYNOMIAL("shifted_chebyshev_polynomial_w", shifted_w)
-    OPDI_CU_SPECIAL_POLYNOMIAL("hermite_polynomial_h", hermite_h)
-    OPDI_CU_SPECIAL_POLYNOMIAL("hermite_polynomial_he", hermite_he)
-    OPDI_CU_SPECIAL_POLYNOMIAL("laguerre_polynomial_l", laguerre_l)
-    OPDI_CU_SPECIAL_POLYNOMIAL("legendre_polynomial_p", legendre_p)};
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_chebyshev_polynomial_t", chebyshev_t)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_chebyshev_polynomial_u", chebyshev_u)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_chebyshev_polynomial_v", chebyshev_v)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_chebyshev_polynomial_w", chebyshev_w)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_shifted_chebyshev_polynomial_t", shifted_t)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_shifted_chebyshev_polynomial_u", shifted_u)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_shifted_chebyshev_polynomial_v", shifted_v)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_shifted_chebyshev_polynomial_w", shifted_w)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_hermite_polynomial_h", hermite_h)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_hermite_polynomial_he", hermite_he)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_laguerre_polynomial_l", laguerre_l)
+    OPDI_CU_SPECIAL_POLYNOMIAL("special_legendre_polynomial_p", legendre_p)};
 static void opdi_cu_special_register(opd_library *lib) {
     for (const opdi_cu_special_row &r : opdi_cu_special_rows) {
         (void)opd_impl_key(lib, r.name, "CUDA", opdi_cu_special_run, (void *)(uintptr_t)r.function, NULL);

@@ -1025,6 +1025,7 @@ static int opdi_dirichlet_grad_kernel(opd_call *call) {
     opd_tensor *out = opd_result(call, 0, sizes, ndim, dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     opd_tensor *staging = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
+    opdi_cpu_fallback_note(out);
     for (int i = 0; i < 3; i++) {
         const opd_tensor *tensor = opdi_to_f64(opd_arg_tensor(call, i), sizes, ndim);
         if (!tensor || !staging) { return -1; }
