@@ -432,10 +432,11 @@ def prototypes_of(path):
         elif other and other.startswith('typed/'):
             typed = [] if other == 'typed/end.h' else [other]
             i += 1
-        elif other and typed and other.endswith('.typed.h'):
+        elif other and other.endswith('.typed.h'):
             inner = prototypes_of(other)
-            if inner:
-                out.append(('', '#include "%s"\n%s#include "typed/end.h"\n' % (typed[0], inner)))
+            if inner and typed:
+                inner = '#include "%s"\n%s#include "typed/end.h"\n' % (typed[0], inner)
+            out += [('', inner)] * bool(inner)
             i += 1
         elif SHARED.match(lines[i]):
             text, end, i = code_of(lines, i)

@@ -266,14 +266,15 @@ def chained(body, name):
 
 
 def cuda_rows():
-    """Returns {operator: kernel} for the tables of the CUDA plug-in."""
-    found = {}
+    """Returns {operator: kernel} for the tables of the CUDA plug-in.  In the table of special functions, the kernel is
+    the number of a function."""
+    found, kernel = {}, r'(opdi?_\w+|OPDI_CU_SPECIAL_[\w#]+)'
     for path, _ in join.rows(join.COMPANION_LIST):
         text = join.read(os.path.join(join.SRC, path)).decode('utf-8')
-        found.update(re.findall(r'\{"([\w.]+)", (opdi?_\w+)', text))
-        for macro, rows in re.findall(r'^#define (OPDI_CU_\w+)\(name\)((?:.*\\\n)*.*)$', text, re.M):
-            for name in re.findall(macro + r'\("([\w.]+)"\)', text):
-                found.update((name + more, kernel) for more, kernel in re.findall(r'\{name(?: "(\w+)")?, (opdi?_\w+)', rows))
+        found.update(re.findall(r'\{"([\w.]+)", ' + kernel, text))
+        for macro, rows in re.findall(r'^#define (OPDI_CU_\w+)\(name(?:, \w+)?\)((?:.*\\\n)*.*)$', text, re.M):
+            for name in re.findall(macro + r'\("([\w.]+)"(?:, \w+)?\)', text):
+                found.update((name + more, one) for more, one in re.findall(r'\{name(?: "([\w.]+)")?, ' + kernel, rows))
     return found
 
 

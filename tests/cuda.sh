@@ -75,12 +75,20 @@ ran() {
     esac
 }
 
-# Runs all cases, and lists the operators whose float32 cases use the CPU, and those that opd_deterministic_set refuses.
+# Builds libraries that compute what the plug-in leaves to cuFFT and cuSOLVER.
+emulated_libraries() {
+    for library in cufft cusolver; do
+        [ -f "$tmp/$library.so" ] || quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/$library.cpp" -o "$tmp/$library.so"
+    done
+}
+# Runs all cases, with cuFFT and cuSOLVER, and lists the operators whose float32 cases use the CPU, and those that
+# opd_deterministic_set refuses.
 check_cuda_emulated() {
     emulated
-    CUDA_TABLE=1 ran "$tmp/emulated"
+    emulated_libraries
+    CUDA_TABLE=1 OPD_CUFFT="$tmp/cufft.so" OPD_TEST_CUFFT=1 OPD_CUSOLVER="$tmp/cusolver.so" OPD_TEST_CUSOLVER=1 ran "$tmp/emulated"
     for what in 'on the CPU' 'in no fixed order'; do
-        echo "# operators of CUDA tensors that run $what"
+        echo "# operators of CUDA tensors that run $what (with cuFFT and cuSOLVER)"
         sed -n "s/^\([a-z_]*::[^ ]*\) .*, $what.*/\1/p" "$tmp/ran.log" | LC_ALL=C sort -u
     done >"$tmp/operators.txt"
     listed=$root/tests/golden/cuda_operators.txt
@@ -182,27 +190,24 @@ check_cuda_emulated_older_cublaslt() {
     OPD_EMU_LT_OLD=1 ran "$tmp/emulated" products_of_float8
     OPD_EMU_LT_NO_EIGHT=1 ran "$tmp/emulated" products_of_float8
 }
-# Transforms by an emulated cuFFT; errors of it; and a machine without cuFFT, where they run on the CPU.
+# Errors of an emulated cuFFT; and a machine without cuFFT, where transforms run on the CPU.
 check_cuda_emulated_fft() {
     emulated
-    quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/cufft.cpp" -o "$tmp/cufft.so"
-    OPD_CUFFT="$tmp/cufft.so" OPD_TEST_CUFFT=1 ran "$tmp/emulated" fft stft
+    emulated_libraries
     OPD_CUFFT="$tmp/cufft.so" OPD_EMU_CUFFT_FAILS=5 OPD_TEST_CUFFT='cuFFT error 5 in cufftMakePlanMany64' ran "$tmp/emulated" cufft_that_fails
     OPD_CUFFT="$tmp/cufft.so" OPD_EMU_CUFFT_FAILS=2 OPD_TEST_CUFFT='cuFFT error 2 in cufftMakePlanMany64' ran "$tmp/emulated" cufft_that_fails
-    OPD_CUFFT=libm.so.6 ran "$tmp/emulated" fft_of_all_kinds
+    OPD_CUFFT=libm.so.6 ran "$tmp/emulated" fft stft
 }
-# Factorizations by an emulated cuSOLVER, with the cases of all operators that use it; errors of it; and a machine without
-# cuSOLVER, where they run on the CPU.
+# Errors of an emulated cuSOLVER; and a machine without cuSOLVER, where factorizations run on the CPU.
 check_cuda_emulated_solvers() {
     emulated
-    quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/cusolver.cpp" -o "$tmp/cusolver.so"
-    OPD_CUSOLVER="$tmp/cusolver.so" OPD_TEST_CUSOLVER=1 ran "$tmp/emulated" solvers linalg aten::inverse det cholesky lu_ qr svd
+    emulated_libraries
     for error in 2 7; do
         OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_FAILS=$error OPD_TEST_CUSOLVER="cuSOLVER error $error in cusolverDnXpotrf" \
             ran "$tmp/emulated" cusolver_that_fails
     done
     OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_INFO=3 ran "$tmp/emulated" cusolver_that_does_not_converge
-    OPD_CUSOLVER=libm.so.6 ran "$tmp/emulated" solvers
+    OPD_CUSOLVER=libm.so.6 ran "$tmp/emulated" solvers linalg aten::inverse det cholesky lu_ qr svd
 }
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16, or for 8.0, which has no
 # products by warp groups; and a GPU whose products by warp groups are wrong.

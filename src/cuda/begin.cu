@@ -61,6 +61,7 @@
      >>cu:attention      attention
      >>cu:recurrent      cells of recurrent layers
      >>cu:lists          lists of tensors
+     >>cu:special        special functions
      >>cu:optimizers     steps of optimizers
      >>cu:compiled       parts of compiled graphs
      >>cu:registration   registering kernels for operators

@@ -102,10 +102,11 @@ static int opdi_cu_nms(opd_call *call) {
     opd_tensor *boxes = opd_arg_tensor(call, 0), *scores = opd_arg_tensor(call, 1), *sorted[2], *out;
     const opd_scalar_type t = opd_dtype(boxes) == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const int64_t n = opd_ndim(boxes) == 2 ? opd_size(boxes, 0) : 0, words = opdi_cu_ceil(n, OPDI_CU_NMS);
-    if (n == 0 || opd_size(boxes, 1) != 4 || opd_ndim(scores) != 1 || opd_size(scores, 0) != n ||
+    if (opd_ndim(boxes) != 2 || opd_size(boxes, 1) != 4 || opd_ndim(scores) != 1 || opd_size(scores, 0) != n ||
         opd_dtype(boxes) != opd_dtype(scores) || !opd_dtype_is_floating(opd_dtype(boxes))) {
         return opd_cpu_fallback(call);            /* reports what is wrong */
     }
+    if (n == 0) { return opd_return_tensor(call, opdi_cu_new(opd_ints_of(&n, 1), OPD_INT64)); }
     if (opd_sort_stable(sorted, scores, opd_value_bool(true), 0, true)) { return -1; }
     const int64_t room = n + 1;
     opd_tensor *order = opdi_cu_as(sorted[1], OPD_INT64), *all = opdi_cu_new(opd_ints_of(&room, 1), OPD_INT64);

@@ -305,11 +305,18 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
    an error. */
 static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors list, opd_tensor *values,
                             bool accumulate) {
-    const opd_scalar_type t = accumulate ? opdi_cu_compute_dtype(opd_dtype(out)) : opd_dtype(out);
-    opd_tensor *staging = t == opd_dtype(out) ? out : opdi_cu_staging_filled(out, t);
     int64_t sizes[OPD_MAX_DIMS];
     opdi_cu_list p;
     int n;
+    if (accumulate && opd_dtype_is_complex(opd_dtype(out))) {        /* the parts are the elements of one more dim */
+        values = opd_tensor_device(values).type == OPD_CUDA ? opdi_cu_as(values, opd_dtype(out))
+            : opd_to_device(values, opd_tensor_device(out), opd_dtype(out));
+        out = opd_view_as_real(out);
+        values = values ? opd_view_as_real(values) : NULL;
+        return out && values ? opdi_cu_list_put(call, out, list, values, true) : -1;
+    }
+    const opd_scalar_type t = accumulate ? opdi_cu_compute_dtype(opd_dtype(out)) : opd_dtype(out);
+    opd_tensor *staging = t == opd_dtype(out) ? out : opdi_cu_staging_filled(out, t);
     if (!staging || opdi_cu_list_make(call, &p, staging, list, sizes, &n)) { return -1; }
     if (opd_tensor_device(values).type != OPD_CUDA) {
         values = opd_to_device(values, opd_tensor_device(out), opd_dtype(values));
@@ -324,14 +331,13 @@ static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors l
     return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_index_put_kernel(opd_call *call) {
-    if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
+    if (opd_arg_bool(call, 3) && opdi_cu_parts_fit_no_dim(call)) { return opd_cpu_fallback(call); }
     opd_tensor *out = opd_result_update(call);
     return !out ? -1 : opdi_cu_list_put(call, out, opd_arg_tensors(call, 1), opd_arg_tensor(call, 2),
                                         opd_arg_bool(call, 3));
 }
 /* Runs put(self, index, source, accumulate), which indexes `self` as if it had one dim. */
 static int opdi_cu_put_kernel(opd_call *call) {
-    if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *out = opd_result_update(call), *staging, *flat, *index, *src;
     staging = !out ? NULL : opd_is_contiguous(out) ? out : opdi_cu_staging_filled(out, opd_dtype(out));
     flat = staging ? opdi_cu_flat(staging) : NULL;
@@ -342,12 +348,15 @@ static int opdi_cu_put_kernel(opd_call *call) {
 }
 /* Runs embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq). */
 static int opdi_cu_embedding_backward_kernel(opd_call *call) {
-    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *staging;
     int64_t sizes[OPD_MAX_DIMS], skip = opd_arg_int(call, 3);
     opdi_cu_list p;
     int n;
     if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    if (opd_dtype_is_complex(opd_dtype(out))) {   /* the parts are the elements of one more dim */
+        out = opd_view_as_real(out);
+        g = opd_view_as_real(opd_contiguous(g));
+    }
     staging = opdi_cu_staging(out, opdi_cu_compute_dtype(opd_dtype(out)));
     x = staging && opd_zero_(staging) ? opdi_cu_as(x, OPD_INT64) : NULL;
     g = x ? opdi_cu_as(g, opd_dtype(staging)) : NULL;

@@ -251,14 +251,37 @@ static int opdi_cu_gather_kernel(opd_call *call) {
     return opdi_cu_indexed_run(call, OPDI_CU_GATHER, self, opdi_cu_dim(opd_arg_int(call, 1), self), index,
                                opdi_cu_result(call, 0), false, 1);
 }
+/* Adds complex elements of src, which has at least the sizes of index or is one number, to elements of out, as
+   opdi_cu_indexed_run does.  The parts become the elements of one more dim. */
+static int opdi_cu_add_pairs(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src) {
+    int64_t sizes[OPD_MAX_DIMS];
+    const int ndim = opd_ndim(index);
+    memcpy(sizes, opd_sizes(index), (size_t)ndim * sizeof *sizes);
+    sizes[ndim] = 2;
+    if (opd_ndim(src) == 0) { src = opd_expand(src, opd_ints_of(sizes, ndim)); }
+    index = opd_expand(opd_unsqueeze(index, -1), opd_ints_of(sizes, ndim + 1));
+    out = opd_view_as_real(out);
+    src = src ? opd_view_as_real(src) : NULL;
+    return index && out && src ? opdi_cu_indexed_run(call, OPDI_CU_ADD, out, dim, index, src, false, 1) : -1;
+}
+/* Returns whether argument 0 is complex, and has no dim, or so many that its parts cannot be elements of one more. */
+static bool opdi_cu_parts_fit_no_dim(opd_call *call) {
+    const int ndim = opd_ndim(opd_arg_tensor(call, 0));
+    return opdi_cu_is_complex(call, 0) && (ndim == 0 || ndim == OPD_MAX_DIMS);
+}
 /* Runs scatter(self, dim, index, src or value), or a variant that combines elements, in the dtype in which kernels
    compute, as `how` says. */
 static int opdi_cu_scatter_mode(opd_call *call, int how) {
-    if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
+    const bool pairs = how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0);
+    if (pairs && (how != OPDI_CU_ADD || opdi_cu_parts_fit_no_dim(call))) { return opd_cpu_fallback(call); }
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *staging = out;
     opd_scalar_type t = opd_dtype(out);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     if (!out) { return -1; }
+    if (pairs) {
+        src = opdi_cu_arg_as(call, 3, out, t);
+        return src ? opdi_cu_add_pairs(call, out, dim, index, src) : -1;
+    }
     if (how != OPDI_CU_SCATTER) { t = opdi_cu_compute_dtype(t); }
     if (t != opd_dtype(out)) { staging = opdi_cu_staging_filled(out, t); }
     src = opd_arg_value(call, 3).tag == OPD_TAG_TENSOR && opd_dtype(opd_arg_tensor(call, 3)) == t
@@ -390,13 +413,18 @@ static int opdi_cu_index_add_run(const opd_call *call, opd_tensor *out, int dim,
 }
 /* These functions run index_add and index_copy(self, dim, index, source, ...). */
 static int opdi_cu_index_add_kernel(opd_call *call) {
-    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
+    if (opdi_cu_parts_fit_no_dim(call)) { return opd_cpu_fallback(call); }
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *staging, *index;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
     const opd_value alpha = opd_arg_value(call, 4);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     const double times = alpha.tag == OPD_TAG_FLOAT ? alpha.u.d : (double)alpha.u.i;
     if (!out) { return -1; }
+    if (opd_dtype_is_complex(opd_dtype(out))) {
+        src = opd_mul_Scalar(opdi_cu_as(src, opd_dtype(out)), alpha);
+        index = src ? opdi_cu_expand(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
+        return index ? opdi_cu_add_pairs(call, out, dim, index, src) : -1;
+    }
     if (opdi_cu_index_add_fits(out, dim, src)) {
         return opdi_cu_index_add_run(call, out, dim, opd_arg_tensor(call, 2), src, times);
     }

@@ -663,10 +663,10 @@ static int opdi_cu_pointwise_one(const opd_pointwise *p) {
     return p->compute == OPD_FLOAT32 ? opdi_cu_pointwise_part<float>(p)
         : p->compute == OPD_FLOAT64 ? opdi_cu_pointwise_part<double>(p) : opdi_cu_pointwise_part<int64_t>(p);
 }
-/* Computes a pointwise formula.  If there are too many elements or dims for one launch, splits the outermost dim.
-   Returns 0, or -1 and sets an error. */
-static int opdi_cu_pointwise_split(const opd_pointwise *p) {
-    const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
+/* Computes a pointwise formula by `part`, a function such as opdi_cu_pointwise_one.  If there are too many elements or
+   dims for one launch, splits the outermost dim.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_pointwise_split(const opd_pointwise *p, int (*part)(const opd_pointwise *)) {
+    const int rc = part(p), last = p->ndim - 1;
     const int64_t size = p->sizes[last], half_size = opdi_cu_ceil(size, 2);  /* the second half stays aligned */
     const int64_t step = p->ndim > OPDI_CU_POINTWISE_DIMS ? 1
         : size < 32 ? half_size : opdi_cu_ceil(half_size, 16) * 16;
@@ -685,7 +685,7 @@ static int opdi_cu_pointwise_split(const opd_pointwise *p) {
             const int64_t stride = p->linear ? 1 : o->strides[last];
             if (o->data) { half.operands[k].data = (char *)o->data + at * stride * (int64_t)opd_dtype_size(o->dtype); }
         }
-        if (opdi_cu_pointwise_split(&half)) { return -1; }
+        if (opdi_cu_pointwise_split(&half, part)) { return -1; }
     }
     return 0;
 }
@@ -694,6 +694,6 @@ static int opdi_cu_pointwise(void *user, int index, const opd_pointwise *p) {
     (void)user;
     if (opdi_cu_gather_add(index, p)) { return 0; }
     const opdi_cu_on on(index);
-    return opdi_cu_pointwise_split(p);
+    return opdi_cu_pointwise_split(p, opdi_cu_pointwise_one);
 }
 

@@ -928,9 +928,24 @@ static int opdi_cu_trace(opd_call *call) {
 
 //== var, std ==========================================================================================================
 
+/* Does the work of opdi_cu_var_of for complex numbers: adds the variances of the real and imaginary parts. */
+static int opdi_cu_var_complex(opd_call *call, int kind) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *parts = opd_view_as_real(x), *var = NULL;
+    opd_value args[4], one;
+    if (opd_results_from_fake(call)) { return -1; }
+    memcpy(args, opd_call_args(call), sizeof args);
+    for (int part = 0; part < 2 && parts; part++) {
+        args[0] = opd_value_tensor(opd_select(parts, -1, part));
+        if (!args[0].u.t || opd_call_all(opd_find("aten::var.correction"), &one, args, 4)) { return -1; }
+        var = part ? opd_add(var, one.u.t) : one.u.t;
+    }
+    if (!var || !opd_copy_(opdi_cu_result(call, 0), kind & 1 ? opd_sqrt(var) : var)) { return -1; }
+    return kind < 2 || opd_copy_(opdi_cu_result(call, 1), opd_mean_dim(x, opd_arg_ints(call, 1), opd_arg_bool(call, 3)))
+        ? 0 : -1;
+}
 static int opdi_cu_var_of(opd_call *call, int kind) {
-    if (opd_dtype_is_complex(opd_dtype(opd_arg_tensor(call, 0)))) { return opd_cpu_fallback(call); }
     opd_tensor *x = opd_arg_tensor(call, 0);
+    if (opd_dtype_is_complex(opd_dtype(x))) { return opdi_cu_var_complex(call, kind); }
     const opd_value c = opd_call_args(call)[2];
     const double correction = c.tag == OPD_TAG_NONE ? 1.0 : c.tag == OPD_TAG_FLOAT ? c.u.d : (double)c.u.i;
     if (opd_results_from_fake(call)) { return -1; }

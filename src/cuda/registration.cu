@@ -119,6 +119,7 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
         for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
     }
+    opdi_cu_special_register(lib);
     if (ranges && *ranges && *ranges != '0') { (void)opdi_cu_ranges_begin(); }
 }
 

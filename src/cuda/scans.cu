@@ -54,6 +54,23 @@ template <typename T> struct opdi_cu_scan_exps {
         opdi_cu_store(y + i, s.m + (C)log1p(s.others));
     }
 };
+/* The same of complex numbers.  Lines are scanned from the first element to the last, as on the CPU: in another order,
+   imaginary parts might differ by multiples of 2 pi. */
+template <typename P> struct opdi_cu_scan_exps<opdi_cu_pair_of<P> > {
+    typedef opdi_cu_c128 C;
+    typedef opdi_cu_scan_value<C> S;
+    static __device__ __forceinline__ S none() { const S s = {C(-(double)INFINITY)}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t) { const S s = {x}; return s; }
+    static __device__ __forceinline__ S join(S a, S b) {
+        const opdi_complex z = opdi_complex_logaddexp(opdi_complex_make(b.v.re, b.v.im),
+                                                      opdi_complex_make(a.v.re, a.v.im));
+        a.v = C(z.re, z.im);
+        return a;
+    }
+    static __device__ __forceinline__ void store(const S &s, opdi_cu_pair_of<P> *y, int64_t *, int64_t i) {
+        y[i] = s.v;
+    }
+};
 /* The largest element so far (the smallest, if LEAST) and its index; of equal elements, the last.  Once there has been
    a NaN, it stays. */
 template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
@@ -183,13 +200,18 @@ __global__ void opdi_cu_scan_columns(const opdi_cu_line l, const T *x, T *y, int
         }
     }
 }
+template <typename T, typename L>
+static int opdi_cu_scan_columns_run(opdi_cu_line l, const T *x, T *y, int64_t *index) {
+    return opdi_cu_launch(opdi_cu_scan_columns<T, L>, opdi_cu_grid(l.outer * l.inner, 128), dim3(128), 0, l, x, y,
+                          index);
+}
 template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, const T *x, T *y, int64_t *index) {
     typedef typename L::S S;
     const int64_t lines = l.outer * l.inner;
     opdi_cu_scan_plan k = {l, l.n, 1, NULL, false, l.inner == 1 && l.n % 4 == 0 && opdi_cu_aligned(x)};
     dim3 block = l.n <= 1024 ? dim3(OPDI_CU_WARP, 4) : dim3(256, 1);
     if (l.n <= 8 || (l.inner >= 16 && lines >= 4096)) {
-        return opdi_cu_launch(opdi_cu_scan_columns<T, L>, opdi_cu_grid(lines, 128), dim3(128), 0, l, x, y, index);
+        return opdi_cu_scan_columns_run<T, L>(l, x, y, index);
     }
     if (lines < 128 && l.n >= 32768) {
         k.chunks = 512 / lines < l.n / 8192 ? 512 / lines : l.n / 8192;
@@ -207,8 +229,9 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
     return opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(opdi_cu_ceil(lines * k.chunks, block.y)), block,
                           0, k, x, y, index);
 }
-/* Scans along the dim that argument 1 names.  Writes result 0 and, if `two` is true, the indices as result 1.  Returns
-   0, or -1 and sets an error. */
+/* Scans along the dim that argument 1 names.  Writes result 0 and, if `two` is true, the indices as result 1.  If there
+   are scans of complex numbers (PAIRS), but not of integers, a thread scans a complex line in order.  Returns 0, or -1
+   and sets an error. */
 template <template <class> class L, bool INTEGERS, bool PAIRS = false>
 static int opdi_cu_scan_of(opd_call *call, bool two) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *staging, *index_staging = NULL;
@@ -221,20 +244,21 @@ static int opdi_cu_scan_of(opd_call *call, bool two) {
     if (opd_numel(y) == 0) { return 0; }
     x = opd_contiguous(opd_dtype(x) == opd_dtype(y) ? x : opd_to_dtype(x, opd_dtype(y)));
     if (!x) { return -1; }
-#define OPDI_CU_SCAN_RUN(T)                                                                                           \
-    if (opdi_cu_scan_run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(staging),                                   \
-                                   two ? opdi_cu_data<int64_t>(index_staging) : NULL)) { return -1; }
-    if (INTEGERS && opd_dtype_is_complex(opd_dtype(y))) {
-        if constexpr (PAIRS) { OPDI_CU_COMPLEX(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+#define OPDI_CU_SCAN_RUN(T, run)                                                                                      \
+    if (run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(staging),                                                \
+                      two ? opdi_cu_data<int64_t>(index_staging) : NULL)) { return -1; }
+    if (opd_dtype_is_complex(opd_dtype(y))) {
+        if constexpr (PAIRS && INTEGERS) { OPDI_CU_COMPLEX(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T, opdi_cu_scan_run)) }
+        else if constexpr (PAIRS) { OPDI_CU_COMPLEX(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T, opdi_cu_scan_columns_run)) }
         else { return opdi_cu_no_dtype(opd_dtype(y)); }
-    } else if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
-    else { OPDI_CU_FLOATS(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+    } else if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T, opdi_cu_scan_run)) }
+    else { OPDI_CU_FLOATS(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T, opdi_cu_scan_run)) }
 #undef OPDI_CU_SCAN_RUN
     return opdi_cu_staging_store(y, staging) || (two && opdi_cu_staging_store(index, index_staging)) ? -1 : 0;
 }
 static int opdi_cu_cumsum(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_sum, true, true>(call, false); }
 static int opdi_cu_cumprod(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_prod, true, true>(call, false); }
-static int opdi_cu_logcumsumexp(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_exps, false>(call, false); }
+static int opdi_cu_logcumsumexp(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_exps, false, true>(call, false); }
 static int opdi_cu_cummax(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_max, true>(call, true); }
 static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_min, true>(call, true); }
 

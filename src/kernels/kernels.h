@@ -388,13 +388,10 @@ OPDI_ALWAYS double opdi_polynomial(const double *table, int count, double x) {
 }
 OPDI_LOOPS_END
 #define OPDI_POLYNOMIAL(table, x) opdi_polynomial(table, (int)(sizeof(table) / sizeof(double)), x)
-static const double opdi_erfcx_scaled[25] = {
-    1.2375126308378275, -0.14024059858554697, 0.0035854154854644293, 0.0822767384901452, -0.10880393014174886,
-    0.09230432116037748, -0.05869339858963677, 0.028362277418956406, -0.009746579558029276, 0.0017556258528952954,
-    0.00029371366559134476, -0.00029015408054084167, 5.164909889268259e-05, 2.238423915508205e-05,
-    -1.1444146237700994e-05, -9.735598967364506e-07, 1.7516376488498498e-06, -5.7218230603606515e-08,
-    -2.586685071624259e-07, 2.3263508709141603e-08, 3.867533424282623e-08, -3.744210081080678e-09,
-    -5.173990214252411e-09, 3.111433381196195e-10, 4.251471445216738e-10};
+/* They begin a definition in a text that CUDA has, too.  For CUDA, a large function is not inlined. */
+#define OPDI_SHARED_TEXT static
+#define OPDI_SHARED_LARGE static
+#include "erfcx_scaled.typed.h"
 OPDI_LOOPS_BEGIN
 /* Returns exp(x^2) * erfc(x) for x >= 0: a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2 * x. */
 OPDI_ALWAYS double opdi_erfcx1_f64(double x) {

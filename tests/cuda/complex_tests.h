@@ -116,7 +116,11 @@ TEST(pointwise_formulas_of_complex_numbers) {
     }
     CHECK_OK();
 }
-enum { COMPLEX_REDUCTIONS = 19 };
+enum { COMPLEX_REDUCTIONS = 27 };
+/* Returns n indices, each below 3, on the device of x; some are equal. */
+static opd_tensor *complex_indices(opd_tensor *x, int64_t n) {
+    return opd_to_device(opd_remainder_Scalar(opd_arange(opd_value_int(n), OPD_INT64), opd_value_int(3)), opd_tensor_device(x), OPD_INT64);
+}
 static opd_tensor *complex_reduction(int k, opd_tensor *x, opd_tensor *y, opd_tensor *z) {
     static const double numbers[2][2] = {{0.5, 2}, {-1, 0.25}};
     const opd_value a = opd_value_complex(numbers[0]), b = opd_value_complex(numbers[1]);
@@ -140,6 +144,20 @@ static opd_tensor *complex_reduction(int k, opd_tensor *x, opd_tensor *y, opd_te
         case 14: return opd_bmm(opd_unsqueeze(x, 0), opd_unsqueeze(opd_t(y), 0));
         case 15: return opd_mv(x, opd_select(y, 0, 0));
         case 16: return opd_dot(opd_select(x, 0, 0), opd_select(y, 0, 0));
+        case 19: return opd_var_dim(x, OPD_INTS(1), true, false);
+        case 20: return opd_std(x);
+        case 21: {
+            opd_tensor *out[2] = {NULL, NULL};
+            return opd_var_mean_correction(out, x, OPD_INTS(0), OPD_V(0), true) ? NULL : opd_mul(out[0], out[1]);
+        }
+        case 22: return opd_logcumsumexp(x, 1);
+        case 23: return opd_index_add_full(x, 0, complex_indices(x, opd_size(y, 0)), y, a);
+        case 24: return opd_scatter_add(x, 1, opd_expand(complex_indices(x, opd_size(y, 1)), opd_ints_of(opd_sizes(y), 2)), y);
+        case 25: {
+            opd_tensor *index = complex_indices(x, 40);
+            return opd_index_put(x, opd_tensors_of(&index, 1), opd_select(y, 0, 0), true);
+        }
+        case 26: return opd_put_full(x, complex_indices(x, opd_size(y, 1)), opd_select(y, 0, 0), true);
         case 17: return opd_vdot(opd_select(x, 0, 0), opd_select(y, 0, 0));
         default: return opd_addmm_full(opd_t(opd_select(x, 0, 0)), opd_narrow(x, 1, 0, 0), opd_narrow(opd_t(x), 0, 0, 0), opd_value_int(0), a);
     }

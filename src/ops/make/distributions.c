@@ -194,6 +194,7 @@ static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out
     opd_tensor *draws = opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), OPD_FLOAT64);
     opdi_sampling sampling;
     if (!draws || opdi_exact_out(call, (opd_scalar_type)out->dtype)) { return NULL; }
+    opdi_cpu_fallback_note(out);
     if ((first && !(first = opdi_to_f64(first, opdi_sizes(out), out->ndim))) ||
         (second && !(second = opdi_to_f64(second, opdi_sizes(out), out->ndim)))) { return NULL; }
     sampling.sample = sample;
