@@ -271,7 +271,8 @@ static inline opd_tensor *opdi_unless(opd_tensor *tensor, opd_tensor *mask) {
 /* Returns tensor / divisor, or 0 where `zero` is true.  There, the divisor is replaced before the division, so that the
    derivatives are 0, too: the derivative of an infinite quotient is NaN, even if the quotient is not used. */
 static inline opd_tensor *opdi_div_unless(opd_tensor *tensor, opd_tensor *divisor, opd_tensor *zero) {
-    return opd_div(opdi_unless(tensor, zero), opd_masked_fill_Scalar(divisor, zero, opd_value_int(1)));
+    opd_tensor *const kept = opdi_unless(tensor, zero);
+    return opd_div(kept, opd_masked_fill_Scalar(divisor, zero, opd_value_int(1)));
 }
 static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *tensor) {
     return opd_where_ScalarOther(mask, tensor, opd_value_int(0));

@@ -106,7 +106,7 @@ static int opdi_heaviside_kernel(opd_call *call) {
 }
 static int opdi_atan2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    opd_tensor *sum = opd_add(opd_mul(input, input), opd_mul(other, other));
+    opd_tensor *const product = opd_mul(input, input), *sum = opd_add(product, opd_mul(other, other));
     opd_tensor *zero = opd_eq_Scalar(sum, opd_value_int(0));
     opd_tensor *keep = opdi_unless(opd_reciprocal(opd_add(sum, zero)), zero);      /* or 0 at (0, 0) */
     OPDI_BW_RETURN(0, opd_mul(opd_mul(grad, other), keep));
@@ -142,7 +142,10 @@ static int opdi_logaddexp2_backward(opd_backward_call *bw) {
 }
 static int opdi_copysign_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
-    OPDI_BW_RETURN(0, opd_mul(grad, opd_mul(opd_sgn(opd_bw_result(bw, 0)), opd_sgn(input))));
+    if (opd_bw_needs(bw, 0)) {
+        opd_tensor *const sign = opd_sgn(opd_bw_result(bw, 0));
+        OPDI_BW_RETURN(0, opd_mul(grad, opd_mul(sign, opd_sgn(input))));
+    }
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(grad)); }
     return 0;
 }
@@ -440,7 +443,10 @@ static int opdi_addcdiv_backward(opd_backward_call *bw) {
     const opd_value value = opd_bw_value(bw, 3);
     OPDI_BW_RETURN(0, grad);
     OPDI_BW_RETURN(1, opd_mul(grad, opdi_scale(opd_reciprocal(t2), value)));
-    OPDI_BW_RETURN(2, opd_mul(opd_neg(grad), opd_div(opdi_scale(t1, value), opd_mul(t2, t2))));
+    if (opd_bw_needs(bw, 2)) {
+        opd_tensor *const minus = opd_neg(grad), *const first = opdi_scale(t1, value);
+        OPDI_BW_RETURN(2, opd_mul(minus, opd_div(first, opd_mul(t2, t2))));
+    }
     return 0;
 }
 /* opd_addcmul(self, tensor1, tensor2, value): self + value * tensor1 * tensor2 */

@@ -136,7 +136,8 @@ OPDI_FORMULA_F(rsqrt, rsqrt, OPDI_TO_FLOAT)
 static int opdi_rsqrt_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_rsqrt); }
 static int opdi_rsqrt_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
-    return opd_bw_return(bw, 0, opd_mul(opdi_muls(grad, -0.5), opd_mul(result, opd_square(result))));
+    opd_tensor *const scaled = opdi_muls(grad, -0.5);
+    return opd_bw_return(bw, 0, opd_mul(scaled, opd_mul(result, opd_square(result))));
 }
 /* opd_rsqrt: 1 / sqrt(self) */
 OPDI_OP(rsqrt) {
@@ -152,7 +153,8 @@ OPDI_FORMULA_F(reciprocal, reciprocal, OPDI_TO_FLOAT)
 static int opdi_reciprocal_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_reciprocal); }
 static int opdi_reciprocal_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
-    return opd_bw_return(bw, 0, opd_mul(opd_neg(grad), opd_mul(result, result)));
+    opd_tensor *const minus = opd_neg(grad);
+    return opd_bw_return(bw, 0, opd_mul(minus, opd_mul(result, result)));
 }
 /* opd_reciprocal: 1 / self */
 OPDI_OP(reciprocal) {
@@ -325,7 +327,8 @@ static int opdi_acosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     if (input && opdi_is_complex(input)) {        /* if Re(input) < 0, the square root of the product would have the
                                                      wrong sign */
-        opd_tensor *const roots = opd_mul(opd_rsqrt(opdi_adds(input, -1)), opd_rsqrt(opdi_adds(input, 1)));
+        opd_tensor *const root = opd_rsqrt(opdi_adds(input, -1)),
+            *const roots = opd_mul(root, opd_rsqrt(opdi_adds(input, 1)));
         return opd_bw_return(bw, 0, opd_mul(grad, roots));
     }
     return opd_bw_return(bw, 0, opd_mul(grad, opd_rsqrt(opdi_adds(opd_square(input), -1))));
