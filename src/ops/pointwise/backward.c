@@ -202,7 +202,7 @@ OPDI_OP(softplus_backward) {
     op->cases = "[2,3], [2,3], 1.5, 20";
 }
 
-static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL},
+static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_vsilu_backward, NULL},
     "silu_backward_cpu", 0, OPDI_NUMBER(silu_backward, silu_backward)};
 static int opdi_silu_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_silu_backward); }
 /* Computes the gradients of silu_backward.  With s = sigmoid(input), the second derivative of silu is s * (1 - s) * (2

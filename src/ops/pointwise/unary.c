@@ -259,7 +259,8 @@ OPDI_OP(acos) {
     op->cases = "[2,3]u";
 }
 
-OPDI_FORMULA_F(atan, atan, OPDI_TO_FLOAT)
+static const opdi_formula opdi_formula_atan = {{opdi_f32_atan, opdi_f64_vatan, NULL}, "atan_cpu", OPDI_TO_FLOAT,
+    OPDI_NUMBER(atan, atan)};
 static int opdi_atan_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_atan); }
 static int opdi_atan_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -290,7 +291,7 @@ OPDI_OP(sinh) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_D(cosh, cosh, OPDI_TO_FLOAT)
+OPDI_FORMULA_DV(cosh, cosh, OPDI_TO_FLOAT)
 static int opdi_cosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_cosh); }
 static int opdi_cosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -321,7 +322,7 @@ OPDI_OP(asinh) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_D(acosh, acosh, OPDI_TO_FLOAT)
+OPDI_FORMULA_DV(acosh, acosh, OPDI_TO_FLOAT)
 static int opdi_acosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_acosh); }
 static int opdi_acosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -342,7 +343,7 @@ OPDI_OP(acosh) {
     op->cases = "[2,3]+";
 }
 
-OPDI_FORMULA_D(atanh, atanh, OPDI_TO_FLOAT)
+OPDI_FORMULA_DV(atanh, atanh, OPDI_TO_FLOAT)
 static int opdi_atanh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_atanh); }
 static int opdi_atanh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -737,8 +738,8 @@ OPDI_OP(relu) {
     op->cases = "[2,3]";
 }
 
-/* The formula of silu.  Its float32 loop processes blocks by vector functions. */
-static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, NULL}, "silu_cpu", 0,
+/* The formula of silu.  Its loops process blocks by vector functions. */
+static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_vsilu, NULL}, "silu_cpu", 0,
     OPDI_NUMBER(silu, silu)};
 static int opdi_silu_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_silu); }
 static int opdi_silu_backward(opd_backward_call *bw) {
