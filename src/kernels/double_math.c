@@ -319,17 +319,17 @@ OPD_UNUSED OPDI_INTERNAL void opdi_verfc64(int64_t count, double *out, const dou
 OPD_UNUSED OPDI_INTERNAL void opdi_vsinc64(int64_t count, double *out, const double *a) {
     opdi_vmath64(opdi_vmath64_sinc, opdi_sinc_f64, count, out, a);
 }
-/* Functions of one number: the C library's or, in the mode of same bits, those of the vectors above. */
-#define OPDI_ONE64(name, known) \
-    OPD_UNUSED OPDI_INTERNAL double opdi_##name##_f64(double x) { \
-        return opd_same_bits() && (known) ? opdi_##name##1_f64(x) : name(x); \
-    }
-OPDI_ONE64(exp, true)
-OPDI_ONE64(expm1, true)
-OPDI_ONE64(log, true)
-OPDI_ONE64(log1p, true)
-OPDI_ONE64(sin, fabs(x) < OPDI_TRIG_MAX_F64)
-OPDI_ONE64(cos, fabs(x) < OPDI_TRIG_MAX_F64)
+/* Functions of one number: the C library's or, in the mode of same bits, the functions of the vectors above. */
+OPD_UNUSED OPDI_INTERNAL double opdi_exp_f64(double x) { return opd_same_bits() ? opdi_exp1_f64(x) : exp(x); }
+OPD_UNUSED OPDI_INTERNAL double opdi_expm1_f64(double x) { return opd_same_bits() ? opdi_expm11_f64(x) : expm1(x); }
+OPD_UNUSED OPDI_INTERNAL double opdi_log_f64(double x) { return opd_same_bits() ? opdi_log1_f64(x) : log(x); }
+OPD_UNUSED OPDI_INTERNAL double opdi_log1p_f64(double x) { return opd_same_bits() ? opdi_log1p1_f64(x) : log1p(x); }
+OPD_UNUSED OPDI_INTERNAL double opdi_sin_f64(double x) {
+    return opd_same_bits() && fabs(x) < OPDI_TRIG_MAX_F64 ? opdi_sin1_f64(x) : sin(x);
+}
+OPD_UNUSED OPDI_INTERNAL double opdi_cos_f64(double x) {
+    return opd_same_bits() && fabs(x) < OPDI_TRIG_MAX_F64 ? opdi_cos1_f64(x) : cos(x);
+}
 #if defined(OPDI_VECTORS)
 static const double opdi_atan_series[11] = {
     -0.3333333333333333, 0.19999999999995652, -0.1428571428469138, 0.11111111017100327, -0.0909090464769568,
