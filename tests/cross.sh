@@ -22,8 +22,8 @@ an unwinder.
                                  and clang, and for 64-bit ARM with qemu-user
   same-bits                      training in the mode of same bits for i686, for Windows (if wine is installed), with
                                  another C library (musl), and for aarch64, armhf, s390x and riscv64; then each operator
-                                 with musl, and an eighth of them in the emulators: only operators in
-                                 golden/outside_same_bits.txt may give other bits
+                                 with clang, without vector code (OPD_NO_SIMD) and with musl, and an eighth of them in
+                                 the emulators: only operators in golden/outside_same_bits.txt may give other bits
   mingw                          examples/quickstart.c for Windows, with threads; if wine is installed, it and the tests
                                  of tests/windows.sh run
   emscripten                     examples/quickstart.c, one epoch of examples/digits.c, and training in the mode of same
@@ -201,6 +201,8 @@ same_bits() {
     fi
     run=
     calls_operators gcc "$tmp/glibc.txt" "$object" || { bad 'test_same_bits.c died' "$tmp/out"; return; }
+    same_operators clang
+    same_operators 'gcc -DOPD_NO_SIMD'
     same_operators 'musl-gcc -static'
     same_operators aarch64-linux-gnu-gcc qemu-aarch64 -L /usr/aarch64-linux-gnu
     same_operators arm-linux-gnueabihf-gcc qemu-arm -L /usr/arm-linux-gnueabihf
@@ -297,7 +299,7 @@ for target in ${*:-$all}; do
         x86-64-v3) older Haswell 1 ;;
         #| Linux without vector code (`OPD_NO_SIMD`), x86-64 and 64-bit ARM | gcc, clang | training in the mode of same bits | natively, in an emulator
         no-simd) no_simd ;;
-        #| Linux on i686, 64- and 32-bit ARM, s390x, RISC-V, and on x86-64 with musl; Windows on x86-64 | gcc | training in the mode of same bits; with musl, each operator; in emulators, an eighth of the operators | natively, with wine, in an emulator
+        #| Linux on i686, 64- and 32-bit ARM, s390x, RISC-V, and on x86-64 with musl; Windows on x86-64 | gcc | training in the mode of same bits; with musl, with clang, and without vector code, each operator; in emulators, an eighth of the operators | natively, with wine, in an emulator
         same-bits) same_bits ;;
         #| Windows on x86-64 | mingw-w64 gcc | tests of dispatcher, tensors, autograd, graphs, files, plug-ins and compiling at run time, an example | with wine, if it is installed
         #| Windows on x86-64, code for Microsoft's compiler | clang for this target, with the C library of mingw-w64 | an example (with the library; with a DLL of the library; a plug-in) | with wine, if it is installed

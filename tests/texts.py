@@ -29,7 +29,8 @@ INSTALL, COMING = GUIDE + '01-install.md', 'examples/coming-from.md'
 # Checks that scripts of their own make: their commands.
 SCRIPTS = {'calls_up': 'tests/calls_up.py --most 1', 'knots': 'tests/knots.py --most 3 --files 13', 'tested': 'tests/tested.py',
            'code_switch': 'tests/code_switch.py', 'dialect': 'tests/dialect.py', 'reference': 'src/reference.py --check',
-           'promises': 'tests/promises.py', 'same_bits': 'tests/same_bits.py --check'}
+           'promises': 'tests/promises.py', 'same_bits': 'tests/same_bits.py --check',
+           'argument_order': 'tests/argument_order.py'}
 SHORT_NAMES = 10          # at most this percentage of all names have one letter
 
 

@@ -59,17 +59,17 @@
     X(pow, 2, S, OPD_FN(pow)(x, y)) \
     X(reciprocal, 1, V, 1 / x) \
     X(exp, 1, N, OPD_FN(exp)(x)) \
-    X(exp2, 1, M, OPD_FN(exp2)(x)) \
-    X(expm1, 1, M, OPD_FN(expm1)(x)) \
+    X(exp2, 1, N, OPD_FN(exp2)(x)) \
+    X(expm1, 1, N, OPD_FN(expm1)(x)) \
     X(log, 1, N, OPD_FN(log)(x)) \
-    X(log2, 1, M, OPD_FN(log2)(x)) \
-    X(log10, 1, M, OPD_FN(log10)(x)) \
-    X(log1p, 1, M, OPD_FN(log1p)(x)) \
+    X(log2, 1, N, OPD_FN(log2)(x)) \
+    X(log10, 1, N, OPD_FN(log10)(x)) \
+    X(log1p, 1, N, OPD_FN(log1p)(x)) \
     X(sqrt, 1, N, OPD_FN(sqrt)(x)) \
     X(rsqrt, 1, N, 1 / OPD_FN(sqrt)(x)) \
     X(sin, 1, N, OPD_FN(sin)(x)) \
     X(cos, 1, N, OPD_FN(cos)(x)) \
-    X(tan, 1, M, OPD_FN(tan)(x)) \
+    X(tan, 1, N, OPD_FN(tan)(x)) \
     X(asin, 1, D, OPD_FN(asin)(x)) \
     X(acos, 1, D, OPD_FN(acos)(x)) \
     X(atan, 1, M, OPD_FN(atan)(x)) \

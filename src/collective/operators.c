@@ -108,8 +108,9 @@ static opd_tensor *opdi_collective_others(opd_tensor *all) {
     above[1] = opd_narrow(all, 0, 0, count - 1);
     below[1] = opd_flip(opd_narrow(all, 0, 1, count - 1), rows);
     const opd_tensors upper = {above, 2}, lower = {below, 2};
-    return !opd_ok() ? NULL
-        : opd_mul(opd_cumprod(opd_cat(upper, 0), 0), opd_flip(opd_cumprod(opd_cat(lower, 0), 0), rows));
+    if (!opd_ok()) { return NULL; }
+    opd_tensor *const product = opd_cumprod(opd_cat(upper, 0), 0);
+    return opd_mul(product, opd_flip(opd_cumprod(opd_cat(lower, 0), 0), rows));
 }
 /* Returns the gradient of a product over the ranks with respect to this rank's input, from the gradients and inputs
    of all ranks.  If reduce_op is "sum", the ranks' gradients are summed; if "avg", all ranks have the same gradient. */

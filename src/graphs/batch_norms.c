@@ -155,8 +155,8 @@ static int opdi_norms_compute(const opdi_norm_pair *pair, opd_tensor **weight, o
         parts[i] = i < more ? pair->groups : i == more && more ? sizes[0] / pair->groups : sizes[i - more];
         each[i] = pair->groups ? i == 0 ? pair->groups : i == 2 ? sizes[1] : 1 : i == 0 ? sizes[0] : 1;
     }
-    *weight = opd_mul(opd_reshape(opd_to_dtype(pair->weight, OPD_FLOAT64), opd_ints_of(parts, ndim + more)),
-                      opd_reshape(scale, opd_ints_of(each, ndim + more)));
+    opd_tensor *const shaped = opd_reshape(opd_to_dtype(pair->weight, OPD_FLOAT64), opd_ints_of(parts, ndim + more));
+    *weight = opd_mul(shaped, opd_reshape(scale, opd_ints_of(each, ndim + more)));
     *weight = opd_to_dtype(opd_reshape(*weight, opd_ints_of(sizes, ndim)), dtype);
     opd_tensor *sum = opd_neg(opd_to_dtype(pair->mean, OPD_FLOAT64));
     if (pair->bias) { sum = opd_add(sum, opd_to_dtype(pair->bias, OPD_FLOAT64)); }

@@ -193,8 +193,10 @@ static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
     if (opd_dtype(weight) != OPD_INT8) { return opd_to_dtype(weight, OPD_FLOAT32); }
     opd_tensor *const scale = opdi_packed_part(&parts[OPDI_PACKED_SCALE], opd_size(weight, 0), true);
     opd_tensor *const zero = scale ? opdi_packed_part(&parts[OPDI_PACKED_ZERO], opd_size(weight, 0), true) : NULL;
-    opd_tensor *const from = zero ? opd_sub(opd_to_dtype(weight, OPD_FLOAT32), opd_to_dtype(zero, OPD_FLOAT32)) : NULL;
-    return from ? opd_mul(from, opd_to_dtype(scale, OPD_FLOAT32)) : NULL;
+    if (!zero) { return NULL; }
+    opd_tensor *const numbers = opd_to_dtype(weight, OPD_FLOAT32),
+        *const from = opd_sub(numbers, opd_to_dtype(zero, OPD_FLOAT32));
+    return opd_mul(from, opd_to_dtype(scale, OPD_FLOAT32));
 }
 /* Runs a convolution of `input` with the packed weights `parts`.  If `line` is true, the convolution has one dimension.
    Returns the result, or NULL and sets an error.
@@ -255,8 +257,9 @@ static opd_tensor *opdi_quantized_bag(const opdi_bcall *call, opd_tensor *weight
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: indices of one dimension need offsets", call->builtin->schema);
         return NULL;
     }
-    return opd_embedding_bag_full(rets, weight, opd_to_dtype(indices, OPD_INT64), opd_to_dtype(offsets, OPD_INT64),
-                                  false, 0, false, call->nargs > 6 ? opdi_tensor_in(&call->args[6]) : NULL,
+    indices = opd_to_dtype(indices, OPD_INT64);
+    return opd_embedding_bag_full(rets, weight, indices, opd_to_dtype(offsets, OPD_INT64), false, 0, false,
+                                  call->nargs > 6 ? opdi_tensor_in(&call->args[6]) : NULL,
                                   call->nargs > 8 && opdi_call_int(call, 8)) ? NULL : rets[0];
 }
 /* Runs a convolution, a linear layer or an embedding; `kind` (OPDI_Q_...) tells which.  Returns the result, or NULL and
@@ -461,7 +464,8 @@ static int opdi_quantized_step(const opdi_qcell *cell, opd_tensor *gates, opd_te
     }
     if (!more || !opd_ok()) { return -1; }
     if (cell->lstm) {
-        state[1] = opd_add(opd_mul(first[1], state[1]), opd_mul(first[0], opd_tanh(first[2])));
+        opd_tensor *const product = opd_mul(first[1], state[1]);
+        state[1] = opd_add(product, opd_mul(first[0], opd_tanh(first[2])));
         state[0] = opd_mul(first[3], opd_tanh(state[1]));
     } else {
         opd_tensor *const fresh = opd_tanh(opd_add(first[2], opd_mul(second[2], first[0])));

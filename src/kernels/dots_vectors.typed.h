@@ -107,6 +107,29 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
 #define OPDI_DOTS_LOAD(at) (*(const OPDI_V *)(const void *)(at))
 #define OPDI_DOTS_ONE(x) (x)
 OPDI_DOTS_TILE(dots_few, OPDI_DOTS_FEW, OPDI_T, OPDI_DOTS_LOAD)
+#if defined(OPDI_NEON)
+#define OPDI_DOTS_ADD(i, k) { c##i##0 += c##k##0; c##i##1 += c##k##1; c##i##2 += c##k##2; c##i##3 += c##k##3; }
+/* An opdi_dots_fn that multiplies two rows by four rows.  Two vectors have the lanes of one vector of AVX2, so that the
+   sums have the same bits. */
+OPDI_TARGET static void OPDI_WIDE(dots_same)(int64_t depth, const void *const *two, const void *const *many,
+                                             void *product) {
+    OPDI_DOTS_NAMES(OPDI_T)
+    const void *const few[4] = {two[0], two[1], (const OPDI_T *)two[0] + WIDTH, (const OPDI_T *)two[1] + WIDTH};
+    OPDI_DOTS_FROM(0) OPDI_DOTS_FROM(1) OPDI_DOTS_FROM(2) OPDI_DOTS_FROM(3)
+    for (; step + 2 * WIDTH <= depth; step += 2 * WIDTH) {
+        OPDI_V y0 = OPDI_DOTS_LOAD(x0 + step), y1 = OPDI_DOTS_LOAD(x1 + step), y2 = OPDI_DOTS_LOAD(x2 + step),
+            y3 = OPDI_DOTS_LOAD(x3 + step);
+        OPDI_DOTS_STEP(0) OPDI_DOTS_STEP(1)
+        y0 = OPDI_DOTS_LOAD(x0 + step + WIDTH);
+        y1 = OPDI_DOTS_LOAD(x1 + step + WIDTH);
+        y2 = OPDI_DOTS_LOAD(x2 + step + WIDTH);
+        y3 = OPDI_DOTS_LOAD(x3 + step + WIDTH);
+        OPDI_DOTS_STEP(2) OPDI_DOTS_STEP(3)
+    }
+    OPDI_DOTS_ADD(0, 2) OPDI_DOTS_ADD(1, 3)
+    OPDI_DOTS_SUM(0) OPDI_DOTS_SUM(1)
+}
+#endif
 #if OPDI_LEVEL > 0 && OPDI_BYTES == 4
 OPDI_TARGET OPDI_ALWAYS OPDI_V OPDI_WIDE(from_f16)(const uint16_t *at) {
     OPDI_V wide;
@@ -195,6 +218,7 @@ OPDI_TARGET static void OPDI_WIDE(halves_cols)(int64_t depth, int64_t count, boo
 #undef OPDI_DOTS_FROM
 #undef OPDI_DOTS_STEP
 #undef OPDI_DOTS_SUM
+#undef OPDI_DOTS_ADD
 #undef OPDI_DOTS_NAMES
 #undef OPDI_DOTS_TILE
 #undef OPDI_DOTS_FEW

@@ -3,7 +3,8 @@
 //== functions of doubles ==============================================================================================
 //
 //  With AVX2, AVX-512 or NEON, vectors compute eight elements per step; otherwise the C library computes each element.
-//  Error bounds in units in the last place: exp, log 1; sin, cos 1.5; tanh 3; erf, erfc 1.6; sinc 2.5.
+//  Error bounds in units in the last place: log2, log10, log1p 0.7; exp2 0.8; expm1 0.9; exp, log 1; sin, cos 1.5;
+//  erf, erfc 1.6; sinc 2.5; tanh 3; tan 3.5.
 
 OPDI_ALWAYS double opdi_sigmoid1_f64(double x) { return 1.0 / (1.0 + opdi_exp1_f64(-x)); }
 /* Returns tanh(a).  For x = |a|, tanh(x) = m / (m + 2) with m = e^(2x) - 1 = 2^n (e^r - 1) + (2^n - 1).  The error is
@@ -25,6 +26,75 @@ OPDI_ALWAYS double opdi_sin1_f64(double x) {
 }
 OPDI_ALWAYS double opdi_cos1_f64(double x) { return opdi_trig1_f64(x, 1); }
 #if !defined(OPD_NO_OPERATORS)
+/* Returns tan(x).  For a zero, returns x itself, to keep its sign. */
+OPDI_ALWAYS double opdi_tan1_f64(double x) {
+    const double y = opdi_trig1_f64(x, 0) / opdi_trig1_f64(x, 1);
+    return x == 0.0 ? x : y;
+}
+/* Returns 2^x = 2^n * e^y, where n is the integer next to x, and y = (x - n) * ln(2) is the sum of two doubles. */
+OPDI_ALWAYS double opdi_exp21_f64(double x) {
+    const double from = OPDI_LIMIT(-1077.0), to = OPDI_LIMIT(1025.0);
+    x = x > to ? to : x;
+    x = x < from ? from : x;
+    const double t = x + OPDI_MAGIC_EXP64, r = x - (t - OPDI_MAGIC_EXP64), y = r * 0.6931471805599453;
+    const double low = OPDI_FMA(r, 2.3190468138462996e-17, OPDI_FMA(r, 0.6931471805599453, -y)), sum = 1.0 + y;
+    const double rest = OPDI_FMA(y * y, opdi_exp_series(y), low) + (y - (sum - 1.0));
+    return opdi_scale_f64(sum + rest, t);
+}
+/* Returns e^x - 1 = 2^n * (e^r - 1) + (2^n - 1), halved until the end, because 2^1024 is no double. */
+OPDI_ALWAYS double opdi_expm11_f64(double x) {
+    const double from = OPDI_LIMIT(-40.0), to = OPDI_LIMIT(710.0);
+    double y = x > to ? to : x;
+    y = y < from ? from : y;
+    const double t = OPDI_FMA(y, 1.4426950408889634, OPDI_MAGIC_F64 + 1022.0), k = OPDI_MAGIC_F64 + 1022.0 - t;
+    const double power = opdi_double(opdi_bits64(t) << 52), near = OPDI_FMA(k, 0.69314718036912381649, y);
+    const double off = k * 1.90821492927058770002e-10, r = near + off, low = (near - r) + off;
+    const double rest = OPDI_FMA(r * r, opdi_exp_series(r), OPDI_FMA(low, r, low));
+    const double first = power - 0.5, second = power * r, sum = first + second;
+    const double errors = ((first - sum) + second) + ((power - first) - 0.5);
+    const double result = 2.0 * (sum + OPDI_FMA(power, rest, errors));
+    return opdi_select_f64(fabs(x) < 1e-17, x, result);
+}
+/* Returns the leading part of log(1 + f) for 1 + f from opdi_split_f64, and sets *low to the rest. */
+OPDI_ALWAYS double opdi_log_two_f64(double f, double *low) {
+    const double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f, high = f - half;
+    const double rest = s * OPDI_FMA(z, opdi_log_series(z), half);
+    *low = rest + (((f - high) - half) - OPDI_FMA(0.5 * f, f, -half));
+    return high;
+}
+/* Returns the logarithm of a to a base.  The logarithms of 2 and e to this base are sums of two numbers; e times the
+   first number two[0] is exact. */
+OPDI_ALWAYS double opdi_log_base_f64(double a, double two, double two_low, double base, double base_low) {
+    const bool tiny = a < 2.2250738585072014e-308;
+    double e, low;
+    const double f = opdi_split_f64(tiny ? a * 18014398509481984.0 : a, &e) - 1.0;
+    e -= tiny ? 54.0 : 0.0;
+    const double high = opdi_log_two_f64(f, &low), product = high * base, first = e * two, sum = first + product;
+    low = OPDI_FMA(low, base, OPDI_FMA(high, base_low, OPDI_FMA(high, base, -product)));
+    double y = sum + (((first - sum) + product) + OPDI_FMA(e, two_low, low));
+    y = a < HUGE_VAL ? y : a;                     /* inf and NaN are returned */
+    y = a < 0.0 ? (double)NAN : y;
+    return a == 0.0 ? -HUGE_VAL : y;
+}
+OPDI_ALWAYS double opdi_log21_f64(double a) {
+    return opdi_log_base_f64(a, 1.0, 0.0, 1.4426950408889634, 2.0355273740931033e-17);
+}
+OPDI_ALWAYS double opdi_log101_f64(double a) {
+    return opdi_log_base_f64(a, 0.30102999566361177, 3.694239077158931e-13, 0.4342944819032518, 1.098319650216765e-17);
+}
+/* Returns log(1 + x) = log(u) + c / u, where u + c is 1 + x, and u is 1 + x rounded. */
+OPDI_ALWAYS double opdi_log1p1_f64(double x) {
+    const double u = 1.0 + x, back = u - 1.0, c = (1.0 - (u - back)) + (x - back);
+    double e, low;
+    const double f = opdi_split_f64(u, &e) - 1.0;
+    const double high = opdi_log_two_f64(f, &low), first = e * 0.693147180559663, sum = first + high;
+    low = OPDI_FMA(e, 2.8235290563031577e-13, low + c / u);
+    double y = sum + (((first - sum) + high) + low);
+    y = x < HUGE_VAL ? y : x;                     /* inf and NaN are returned */
+    y = x < -1.0 ? (double)NAN : y;
+    y = x == -1.0 ? -HUGE_VAL : y;
+    return opdi_select_f64(fabs(x) < 1e-17, x, y);
+}
 /* The coefficients of erf(x) / x - 1 as a polynomial in 2 * x^2 - 1, for |x| <= 1.  For erfcx, see >>op:special. */
 static const double opdi_erf_series[14] = {
     -0.03453126133013269, -0.1405360890227171, 0.019852496688983708, -0.0022854855611440673, 0.00021751715604160108,
@@ -93,36 +163,41 @@ typedef struct { double at[8]; } opdi_eight;
     static const opdi_vmath64_loop opdi_vmath64_##name[1] = {opdi_vmath64_plain_##name};
 #endif
 
+/* Runs a loop that needs a multiple of eight elements on `count` elements. */
+OPDI_ALWAYS void opdi_vmath64_run(opdi_vmath64_loop loop, int64_t count, double *out, const double *a) {
+    const int64_t whole = count & ~(int64_t)7, left = count - whole;
+    double rest[8] = {0};
+    memcpy(rest, a + whole, (size_t)left * sizeof *a);
+    loop(whole, out, a);
+    if (left) {
+        loop(8, rest, rest);
+        memcpy(out + whole, rest, (size_t)left * sizeof *rest);
+    }
+}
 /* Applies a function to `count` elements.  again: NULL, or the C library's function, which computes those elements
-   again that are too large for the range reduction of sin, cos and sinc. */
+   again that are too large for the range reduction of sin, cos, tan and sinc. */
 static void opdi_vmath64(const opdi_vmath64_loop *loops, double (*again)(double), int64_t count, double *out,
                          const double *a) {
     const int level = opdi_cpu_level();
     const opdi_vmath64_loop loop = loops[level];
-    const int64_t most = again ? 256 : count;
-    if (level == 0) {
-        loop(count, out, a);
+    if (level == 0 || !again) {
+        if (level == 0) { loop(count, out, a); }
+        else { opdi_vmath64_run(loop, count, out, a); }
         return;
     }
     uint32_t masks[64];                            /* of the high words */
     for (int k = 0; k < 64; k++) { masks[k] = k % 2 ? 0x7fffffffu : 0u; }
     for (int64_t from = 0, rows; from < count; from += rows) {
-        double copy[256], rest[8] = {0};
+        double copy[256];
         const double *x = a + from;
-        rows = OPDI_MIN(count - from, most);
-        const int64_t whole = rows & ~(int64_t)7;
-        if (again && (out == a || rows % 32 != 0)) {
+        rows = OPDI_MIN(count - from, (int64_t)256);
+        if (out == a || rows % 32 != 0) {
             memcpy(copy, x, (size_t)rows * sizeof *x);
             for (int64_t j = rows; j % 32 != 0; j++) { copy[j] = 0.0; }
             x = copy;
         }
-        memcpy(rest, x + whole, (size_t)(rows - whole) * sizeof *x);
-        loop(whole, out + from, x);
-        if (rows > whole) {
-            loop(8, rest, rest);
-            memcpy(out + from + whole, rest, (size_t)(rows - whole) * sizeof *rest);
-        }
-        if (!again || opdi_vmath_most((2 * rows + 63) & ~(int64_t)63, x, masks, 0) < 0x41300000u) { continue; }
+        opdi_vmath64_run(loop, rows, out + from, x);
+        if (opdi_vmath_most((2 * rows + 63) & ~(int64_t)63, x, masks, 0) < 0x41300000u) { continue; }
         for (int64_t j = 0; j < rows; j++) {
             if (!(fabs(x[j]) < OPDI_TRIG_MAX_F64)) { out[from + j] = again(x[j]); }
         }
@@ -208,9 +283,33 @@ OPD_UNUSED OPDI_INTERNAL void opdi_vcos64(int64_t count, double *out, const doub
     opdi_vmath64(opdi_vmath64_cos, cos, count, out, a);
 }
 #if !defined(OPD_NO_OPERATORS)
+OPDI_VMATH64(exp2, exp2(x))
+OPDI_VMATH64(expm1, expm1(x))
+OPDI_VMATH64(log2, log2(x))
+OPDI_VMATH64(log10, log10(x))
+OPDI_VMATH64(log1p, log1p(x))
+OPDI_VMATH64(tan, tan(x))
 OPDI_VMATH64(erf, erf(x))
 OPDI_VMATH64(erfc, erfc(x))
 OPDI_VMATH64(sinc, opdi_sinc_f64(x))
+OPD_UNUSED OPDI_INTERNAL void opdi_vexp264(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_exp2, NULL, count, out, a);
+}
+OPD_UNUSED OPDI_INTERNAL void opdi_vexpm164(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_expm1, NULL, count, out, a);
+}
+OPD_UNUSED OPDI_INTERNAL void opdi_vlog264(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_log2, NULL, count, out, a);
+}
+OPD_UNUSED OPDI_INTERNAL void opdi_vlog1064(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_log10, NULL, count, out, a);
+}
+OPD_UNUSED OPDI_INTERNAL void opdi_vlog1p64(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_log1p, NULL, count, out, a);
+}
+OPD_UNUSED OPDI_INTERNAL void opdi_vtan64(int64_t count, double *out, const double *a) {
+    opdi_vmath64(opdi_vmath64_tan, tan, count, out, a);
+}
 OPD_UNUSED OPDI_INTERNAL void opdi_verf64(int64_t count, double *out, const double *a) {
     opdi_vmath64(opdi_vmath64_erf, NULL, count, out, a);
 }
@@ -219,5 +318,64 @@ OPD_UNUSED OPDI_INTERNAL void opdi_verfc64(int64_t count, double *out, const dou
 }
 OPD_UNUSED OPDI_INTERNAL void opdi_vsinc64(int64_t count, double *out, const double *a) {
     opdi_vmath64(opdi_vmath64_sinc, opdi_sinc_f64, count, out, a);
+}
+/* Functions of one number: the C library's or, in the mode of same bits, the functions of the vectors above. */
+OPD_UNUSED OPDI_INTERNAL double opdi_exp_f64(double x) { return opd_same_bits() ? opdi_exp1_f64(x) : exp(x); }
+OPD_UNUSED OPDI_INTERNAL double opdi_expm1_f64(double x) { return opd_same_bits() ? opdi_expm11_f64(x) : expm1(x); }
+OPD_UNUSED OPDI_INTERNAL double opdi_log_f64(double x) { return opd_same_bits() ? opdi_log1_f64(x) : log(x); }
+OPD_UNUSED OPDI_INTERNAL double opdi_log1p_f64(double x) { return opd_same_bits() ? opdi_log1p1_f64(x) : log1p(x); }
+OPD_UNUSED OPDI_INTERNAL double opdi_sin_f64(double x) {
+    return opd_same_bits() && fabs(x) < OPDI_TRIG_MAX_F64 ? opdi_sin1_f64(x) : sin(x);
+}
+OPD_UNUSED OPDI_INTERNAL double opdi_cos_f64(double x) {
+    return opd_same_bits() && fabs(x) < OPDI_TRIG_MAX_F64 ? opdi_cos1_f64(x) : cos(x);
+}
+#if defined(OPDI_VECTORS)
+static const double opdi_atan_series[11] = {
+    -0.3333333333333333, 0.19999999999995652, -0.1428571428469138, 0.11111111017100327, -0.0909090464769568,
+    0.07692184699371778, -0.06664531369805009, 0.05858311810501153, -0.05086254885823143, 0.039253696320618564,
+    -0.01920252926841228};
+/* Returns atan2(y, x), or NaN unless both numbers are finite and one of them is at least 1e-300 in absolute value.
+   With t = the smaller absolute value divided by the larger, uses atan(t) or, for t above tan(pi / 8), pi / 4 +
+   atan((t - 1) / (t + 1)).  The error is at most 2 ulp. */
+OPDI_ALWAYS double opdi_atan21_f64(double y, double x) {
+    const double across = fabs(x), up = fabs(y), size = across > up ? across : up;
+    const bool known = (size > 1e-300) & (size < HUGE_VAL) & (x == x) & (y == y);
+    const double most = known ? size : 1, least = known ? across > up ? up : across : 0;
+    const bool steep = least > 0.41421356237309503 * most;
+    const double t = (steep ? least - most : least) / (steep ? least + most : most), z = t * t;
+    double angle = t + t * z * OPDI_POLYNOMIAL(opdi_atan_series, z);
+    angle = steep ? 0.78539816339744828 + (angle + 3.061616997868383e-17) : angle;
+    angle = up > across ? 1.5707963267948966 - (angle - 6.123233995736766e-17) : angle;
+    angle = x < 0 ? 3.141592653589793 - (angle - 1.2246467991473532e-16) : angle;
+    angle = known ? angle : (double)NAN;
+    return opdi_double(opdi_bits64(angle) | (opdi_bits64(y) & 0x8000000000000000u));
+}
+/* Computes opdi_atan21_f64 for `count` pairs of numbers, a multiple of eight. */
+OPDI_AVX2 static void opdi_atan2_wide(int64_t count, const double *y, const double *x, double *out) {
+    enum { step = (int)sizeof(OPDI_V_8_1) / 8 };
+    for (int64_t i = 0; i < count; i += step) {
+        double angles[step];
+        for (int j = 0; j < step; j++) { angles[j] = opdi_atan21_f64(y[i + j], x[i + j]); }
+        *(OPDI_V_8_1 *)(void *)(out + i) = *(const OPDI_V_8_1 *)(const void *)angles;
+    }
+}
+#endif
+/* Computes atan2(across[i], along[i]) for `count` pairs of numbers. */
+OPD_UNUSED OPDI_INTERNAL void opdi_vatan264(int64_t count, double *to, const double *across, const double *along) {
+#if defined(OPDI_VECTORS)
+    for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {
+        double y[64], x[64], out[64];
+        rows = OPDI_MIN(count - from, (int64_t)64);
+        memcpy(y, across + from, (size_t)rows * sizeof *y);
+        memcpy(x, along + from, (size_t)rows * sizeof *x);
+        for (int64_t i = rows; i % 8 != 0; i++) { x[i] = y[i] = 1; }
+        opdi_atan2_wide((rows + 7) & ~(int64_t)7, y, x, out);
+        for (int64_t i = 0; i < rows; i++) { out[i] = out[i] != out[i] ? atan2(y[i], x[i]) : out[i]; }
+        memcpy(to + from, out, (size_t)rows * sizeof *out);
+    }
+    if (opdi_cpu_level() > 0) { return; }
+#endif
+    for (int64_t i = 0; i < count; i++) { to[i] = atan2(across[i], along[i]); }
 }
 #endif

@@ -306,17 +306,19 @@ OPDI_ALWAYS double opdi_exp1_f64(double x) {
     const double r = opdi_exp_rest(y < from ? from : y, &t);
     return opdi_scale_f64(OPDI_FMA(opdi_exp_series(r), r * r, r) + 1.0, t);
 }
-/* Returns log((1 + f) * 2^e), with 1 + f and e from opdi_split_f64.  It is e * ln(2) + f - (f^2 / 2 - s * (f^2 / 2 + z
-   * P(z))), with s = f / (2 + f) and z = s^2.  The error is at most 1 ulp. */
-OPDI_ALWAYS double opdi_log_parts_f64(double f, double e) {
-    const double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+/* Returns P(z), with which log(1 + f) is f - (f^2 / 2 - s * (f^2 / 2 + z * P(z))) for s = f / (2 + f) and z = s^2. */
+OPDI_ALWAYS double opdi_log_series(double z) {
     double p = OPDI_FMA(0.14617498693915612, z, 0.1533163669954134);
     p = OPDI_FMA(p, z, 0.18182891680439894);
     p = OPDI_FMA(p, z, 0.22222211099711292);
     p = OPDI_FMA(p, z, 0.28571428626190487);
     p = OPDI_FMA(p, z, 0.39999999999899033);
-    p = OPDI_FMA(p, z, 0.666666666666667);
-    const double rest = OPDI_FMA(s, OPDI_FMA(z, p, half), e * 2.8235290563031577e-13);
+    return OPDI_FMA(p, z, 0.666666666666667);
+}
+/* Returns log((1 + f) * 2^e), with 1 + f and e from opdi_split_f64.  The error is at most 1 ulp. */
+OPDI_ALWAYS double opdi_log_parts_f64(double f, double e) {
+    const double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    const double rest = OPDI_FMA(s, OPDI_FMA(z, opdi_log_series(z), half), e * 2.8235290563031577e-13);
     return OPDI_FMA(e, 0.693147180559663, f - (half - rest));
 }
 /* Returns log(a) for a number that is positive, finite and not denormal. */

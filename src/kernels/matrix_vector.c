@@ -479,6 +479,12 @@ OPDI_INTERNAL opdi_dots_fn *opdi_dots_of(size_t size, int64_t *high) {
     opdi_few_rows_job few;
     few.nrows = 4;
     opdi_few_rows_choose(&few, size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, false);
+#if defined(OPDI_NEON)
+    if (few.run && opd_same_bits()) {
+        few.run = size == 4 ? opdi_dots_same_avx2_f32 : opdi_dots_same_avx2_f64;
+        few.high = 2;
+    }
+#endif
     *high = few.high;
     return few.run;
 }

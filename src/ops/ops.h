@@ -216,7 +216,7 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 #define OPDI_NUMBER_RUN(f, i, run) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f), run
 #define OPDI_NUMBER(f, i) OPDI_NUMBER_RUN(f, i, NULL)
 /* The macros OPDI_FORMULA_.. define opdi_formula_ID.  The letters in their names say which loops the formula has.  A:
-   float, double, int64.  F: float, double.  B: float by blocks (see >>op:float_blocks), double.  D: double.  DI:
+   float, double, int64.  F: float, double.  B: float and double by blocks (see >>op:float_blocks).  D: double.  DI:
    double, int64.  I: int64.  DV: double, by a vector function.  V: float, double and int64, by vector
    functions. */
 #define OPDI_FORMULA_A(id, name, rule_) \
@@ -226,7 +226,7 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, \
         OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_B(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_##name, NULL}, \
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_v##name, NULL}, \
         OPDI_TEXT(#id "_cpu"), rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_D(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, \
@@ -271,7 +271,8 @@ static inline opd_tensor *opdi_unless(opd_tensor *tensor, opd_tensor *mask) {
 /* Returns tensor / divisor, or 0 where `zero` is true.  There, the divisor is replaced before the division, so that the
    derivatives are 0, too: the derivative of an infinite quotient is NaN, even if the quotient is not used. */
 static inline opd_tensor *opdi_div_unless(opd_tensor *tensor, opd_tensor *divisor, opd_tensor *zero) {
-    return opd_div(opdi_unless(tensor, zero), opd_masked_fill_Scalar(divisor, zero, opd_value_int(1)));
+    opd_tensor *const kept = opdi_unless(tensor, zero);
+    return opd_div(kept, opd_masked_fill_Scalar(divisor, zero, opd_value_int(1)));
 }
 static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *tensor) {
     return opd_where_ScalarOther(mask, tensor, opd_value_int(0));
@@ -697,6 +698,30 @@ OPDI_DECLARED(i64, vfmod)
 OPDI_DECLARED(f32, vremainder)
 OPDI_DECLARED(f64, vremainder)
 OPDI_DECLARED(i64, vremainder)
+OPDI_DECLARED(f64, vname)
+OPDI_DECLARED(f64, vsilu)
+OPDI_DECLARED(f64, vsilu_backward)
+OPDI_DECLARED(f64, vgelu)
+OPDI_DECLARED(f64, vgelu_backward)
+OPDI_DECLARED(f64, vgelu_tanh)
+OPDI_DECLARED(f64, vgelu_tanh_backward)
+OPDI_DECLARED(f64, velu)
+OPDI_DECLARED(f64, velu_backward)
+OPDI_DECLARED(f64, vsoftplus)
+OPDI_DECLARED(f64, vsoftplus_backward)
+OPDI_DECLARED(f64, vmish)
+OPDI_DECLARED(f64, vmish_backward)
+OPDI_DECLARED(f64, vlogaddexp)
+OPDI_DECLARED(f64, vlogaddexp2)
+OPDI_DECLARED(f64, vhypot)
+OPDI_DECLARED(f64, vasin)
+OPDI_DECLARED(f64, vacos)
+OPDI_DECLARED(f64, vatan)
+OPDI_DECLARED(f64, vsinh)
+OPDI_DECLARED(f64, vcosh)
+OPDI_DECLARED(f64, vasinh)
+OPDI_DECLARED(f64, vacosh)
+OPDI_DECLARED(f64, vatanh)
 OPDI_DECLARED(f32, velu)
 OPDI_DECLARED(f32, velu_backward)
 OPDI_DECLARED(f32, vsoftplus)

@@ -26,7 +26,8 @@ static int opdi_range_count(opdi_input_range *range, opd_tensor *x, float was_lo
     if (!counts) { return -1; }
     if (old && was_low <= was_high && was_low >= was_high && range->low < range->high) {
         opd_tensor *const one = opd_scalar_tensor(opd_value_double(was_low), OPD_FLOAT32);
-        old = opd_mul(opd_histc_full(one, OPDI_RANGE_BINS, low, high), opd_sum(old));
+        opd_tensor *const first_counts = opd_histc_full(one, OPDI_RANGE_BINS, low, high);
+        old = opd_mul(first_counts, opd_sum(old));
     } else if (old && (was_low > range->low || was_high < range->high)) {
         old = opdi_range_widen(old, was_low, was_high, range->low, range->high);
     }

@@ -135,7 +135,8 @@ OPDI_INTERNAL int opdi_quantize_integers(const opdi_quantize_how *how, opd_tenso
 }
 /* Sets *mean and *most to the mean and the largest difference of two tensors.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_quantize_differ(opd_tensor *x, opd_tensor *y, double *mean, double *most) {
-    opd_tensor *const off = opd_abs(opd_sub(opd_to_dtype(x, OPD_FLOAT64), opd_to_dtype(y, OPD_FLOAT64)));
+    opd_tensor *const converted = opd_to_dtype(x, OPD_FLOAT64),
+        *const off = opd_abs(opd_sub(converted, opd_to_dtype(y, OPD_FLOAT64)));
     *mean = *most = 0;
     if (off && off->numel) {
         *mean = opd_item_f64(opd_mean(off));

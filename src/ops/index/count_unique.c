@@ -157,8 +157,8 @@ static int opdi_multinomial_kernel(opd_call *call) {
     sizes[probs->ndim - 1] = count;
     opd_tensor *upper = opd_uniform_full_(opd_new_empty_full(sums, opd_ints_of(sizes, probs->ndim), OPD_NONE, OPD_NONE,
                                                              OPD_NONE, OPD_NONE), 0, 1, generator);
-    upper = opd_mul(opd_mul_Scalar(upper, opd_value_double(1 - 1e-15)), opdi_range_dim(sums, -1, opd_size(sums, -1) - 1,
-                                                                                      opd_size(sums, -1)));
+    opd_tensor *const scaled = opd_mul_Scalar(upper, opd_value_double(1 - 1e-15));
+    upper = opd_mul(scaled, opdi_range_dim(sums, -1, opd_size(sums, -1) - 1, opd_size(sums, -1)));
     upper = opd_searchsorted_full(sums, upper, false, true, OPD_NONE, OPD_NONE);
     return opd_return_tensor(call, opd_clamp_max(upper, opd_value_int(opd_size(probs, -1) - 1)));
 }
@@ -245,8 +245,8 @@ static int opdi_histc_kernel(opd_call *call) {
     at = opd_clamp_max(opd_to_dtype(opdi_where(in, at), OPD_INT64), opd_value_int(bins - 1));
     opd_tensor *counts = opd_new_zeros_full(input, opd_ints_of(&bins, 1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE,
                                             OPD_NONE);
-    counts = opd_index_add(counts, 0, opdi_maybe_reshape(at, &input->numel, 1),
-                           opdi_maybe_reshape(opd_to_dtype(in, OPD_INT64), &input->numel, 1));
+    opd_tensor *const shaped = opdi_maybe_reshape(at, &input->numel, 1);
+    counts = opd_index_add(counts, 0, shaped, opdi_maybe_reshape(opd_to_dtype(in, OPD_INT64), &input->numel, 1));
     return opd_return_tensor(call, opd_to_dtype(counts, dtype));
 }
 /* opd_histc(self, bins): the number of elements in each of bins equal parts between min and max */

@@ -661,8 +661,8 @@ static int opdi__embedding_bag_per_sample_weights_backward_kernel(opd_call *call
     }
     if (opdi_refuse_complex(grad, "_embedding_bag_per_sample_weights_backward_cpu") ||
         opdi_refuse_complex(weight, "_embedding_bag_per_sample_weights_backward_cpu")) { return -1; }
-    grad =
-        opdi_maybe_sum_dims(opd_mul(opdi_bags_rows(grad, bags), opd_index_select(weight, 0, input)), &last, 1, false);
+    opd_tensor *const rows = opdi_bags_rows(grad, bags);
+    grad = opdi_maybe_sum_dims(opd_mul(rows, opd_index_select(weight, 0, input)), &last, 1, false);
     return opd_return_tensor(call, skip < 0 ? grad : opdi_unless(grad, opd_eq_Scalar(input, opd_value_int(skip))));
 }
 /* opd_embedding_bag_dense_backward: the gradient of _embedding_bag's weight */

@@ -440,14 +440,15 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     opd_tensor *part = opdi_reach(picker, src), *base = picker->include_self ? self : opdi_blank(picker, self, 1);
     if (!part || !base) { return -1; }
     const opdi_zero_factors mine = opdi_zero_factors_of(base), theirs = opdi_zero_factors_of(part);
-    opd_tensor *counts = opdi_drop_into(picker, opd_to_dtype(mine.zero, OPD_INT64),
-                                        opd_to_dtype(theirs.zero, OPD_INT64));
+    opd_tensor *const converted = opd_to_dtype(mine.zero, OPD_INT64),
+        *counts = opdi_drop_into(picker, converted, opd_to_dtype(theirs.zero, OPD_INT64));
     opd_tensor *rest = picker->rows ? opd_index_reduce(mine.ones, picker->dim, picker->index, theirs.ones, "prod")
         : opd_scatter_reduce_two(mine.ones, picker->dim, picker->index, theirs.ones, "prod");
     opd_tensor *sums = NULL, *squares = NULL;
     if (mine.live && theirs.live) {
         sums = opdi_drop_into(picker, mine.live, theirs.live);
-        squares = opdi_drop_into(picker, opd_mul(mine.live, mine.live), opd_mul(theirs.live, theirs.live));
+        opd_tensor *const product = opd_mul(mine.live, mine.live);
+        squares = opdi_drop_into(picker, product, opd_mul(theirs.live, theirs.live));
     }
     if (!opd_ok()) { return -1; }
     if (opd_bw_needs(bw, 0)) {
@@ -457,8 +458,10 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     }
     if (opd_bw_needs(bw, at)) {
         opd_tensor *delta = opd_div(opdi_picked(picker, rest), theirs.ones);
-        delta = opdi_times_zeros(delta, &theirs, opdi_picked(picker, counts), sums ? opdi_picked(picker, sums) : NULL,
-                                 squares ? opdi_picked(picker, squares) : NULL);
+        counts = opdi_picked(picker, counts);
+        if (sums) { sums = opdi_picked(picker, sums); }
+        if (squares) { squares = opdi_picked(picker, squares); }
+        delta = opdi_times_zeros(delta, &theirs, counts, sums, squares);
         if (opd_bw_return(bw, at, opd_mul(delta, opdi_picked(picker, grad)))) { return -1; }
     }
     return 0;

@@ -91,7 +91,8 @@ static opd_tensor *opdi_histogram_bin(opd_tensor *values, opd_tensor *edges, boo
     *inside = *inside ? opd_logical_and(*inside, in) : in;
     values = opdi_where(in, values);
     if (even) {
-        at = opd_mul_Scalar(opd_div(opd_sub(values, first), opd_sub(last, first)), opd_value_int(bins));
+        opd_tensor *const difference = opd_sub(values, first);
+        at = opd_mul_Scalar(opd_div(difference, opd_sub(last, first)), opd_value_int(bins));
         at = opd_clamp(opd_to_dtype(opdi_where(in, at), OPD_INT64), opd_value_int(0), opd_value_int(bins - 1));
         at = opd_sub(at, opd_to_dtype(opd_lt(values, opd_take(edges, at)), OPD_INT64));
         at = opd_clamp_min(at, opd_value_int(0));
@@ -124,8 +125,8 @@ static opd_tensor *opdi_histogram_of(opd_tensor *points, opd_tensor *const *edge
     if ((total = opdi_count(sizes, (int)axes, 8)) < 0) { return NULL; }
     if (!(points = opd_to_dtype(points, work))) { return NULL; }
     for (int64_t i = 0; i < axes; i++) {
-        opd_tensor *bin = opdi_histogram_bin(opd_contiguous(opd_select(points, 1, i)), opd_to_dtype(edges[i], work),
-                                             even, &inside);
+        opd_tensor *const line = opd_contiguous(opd_select(points, 1, i)),
+            *bin = opdi_histogram_bin(line, opd_to_dtype(edges[i], work), even, &inside);
         at = at ? opd_add(opd_mul_Scalar(at, opd_value_int(sizes[i])), bin) : bin;
     }
     opd_tensor *counts = opd_new_zeros(points, opd_ints_of(&total, 1));
@@ -138,7 +139,8 @@ static opd_tensor *opdi_histogram_of(opd_tensor *points, opd_tensor *const *edge
     for (int64_t i = 0; i < axes; i++) {
         for (int64_t k = 0; k < axes; k++) { shape[k] = k == i ? -1 : 1; }
         opd_tensor *edge = opd_to_dtype(edges[i], work);
-        opd_tensor *width = opd_sub(opd_narrow(edge, 0, 1, sizes[i]), opd_narrow(edge, 0, 0, sizes[i]));
+        opd_tensor *const part = opd_narrow(edge, 0, 1, sizes[i]),
+            *width = opd_sub(part, opd_narrow(edge, 0, 0, sizes[i]));
         counts = opd_div(counts, opd_reshape(width, opd_ints_of(shape, axes)));
     }
     return opd_to_dtype(counts, dtype);

@@ -681,8 +681,8 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
                         opd_dtype_name((opd_scalar_type)index->dtype));
     }
     if (opd_arg_is_none(call, 2)) {
-        return opd_return_tensor(call, opd_gather(opdi_maybe_reshape(self, &minus, 1), 0,
-                                                  opdi_maybe_reshape(index, &minus, 1)));
+        opd_tensor *const shaped = opdi_maybe_reshape(self, &minus, 1);
+        return opd_return_tensor(call, opd_gather(shaped, 0, opdi_maybe_reshape(index, &minus, 1)));
     }
     if (self->ndim != index->ndim) {
         return opd_fail(OPD_ERROR_SHAPE, "take_along_dim: input and indices should have the same number of "
@@ -705,8 +705,8 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
         first[axis] = axis == dim ? rows : rows == 1 ? count : rows;
         second[axis] = axis == dim ? count : first[axis];
     }
-    return opd_return_tensor(call, opd_gather(opdi_maybe_expand(self, first, self->ndim), dim,
-                                              opdi_maybe_expand(index, second, self->ndim)));
+    opd_tensor *const expanded = opdi_maybe_expand(self, first, self->ndim);
+    return opd_return_tensor(call, opd_gather(expanded, dim, opdi_maybe_expand(index, second, self->ndim)));
 }
 /* opd_take_along_dim: gather along dim, with the other dims broadcast; without dim, the same as take */
 OPDI_OP(take_along_dim) {

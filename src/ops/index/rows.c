@@ -170,7 +170,10 @@ static int opdi_index_add_complex(opd_call *call, opd_tensor *self, opd_tensor *
     opd_tensor *index = opd_arg_tensor(call, 2), *parts[2];
     const int64_t dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     src = opdi_scale(src, alpha);
-    for (int i = 0; i < 2; i++) { parts[i] = opd_index_add(opdi_part_of(self, i), dim, index, opdi_part_of(src, i)); }
+    for (int i = 0; i < 2; i++) {
+        opd_tensor *const part = opdi_part_of(self, i);
+        parts[i] = opd_index_add(part, dim, index, opdi_part_of(src, i));
+    }
     return opdi_return_parts(call, 0, parts[0], parts[1]);
 }
 /* index_add: adds alpha times slice i of source to slice index[i] of self along dim, for each i. */

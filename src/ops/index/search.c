@@ -545,9 +545,10 @@ static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor 
     zeros.ones = opd_masked_fill_Scalar(zeros.ones, lost, opd_value_int(1));
     opd_tensor *rest = opdi_segments_fold(segments, zeros.ones, "prod", initial, true);
     opd_tensor *share = opd_div(opdi_segments_pick(segments, opd_mul(grad, rest)), zeros.ones);
-    share = opdi_times_zeros(share, &zeros, opdi_segments_sum(segments, opd_to_dtype(zeros.zero, OPD_INT64)),
-                             opdi_segments_sum(segments, zeros.live),
-                             opdi_segments_sum(segments, zeros.live ? opd_mul(zeros.live, zeros.live) : NULL));
+    opd_tensor *const counts = opdi_segments_sum(segments, opd_to_dtype(zeros.zero, OPD_INT64)),
+        *const sums = opdi_segments_sum(segments, zeros.live),
+        *const squares = opdi_segments_sum(segments, zeros.live ? opd_mul(zeros.live, zeros.live) : NULL);
+    share = opdi_times_zeros(share, &zeros, counts, sums, squares);
     return opd_masked_fill_Scalar(share, opd_gt(opdi_segments_sum(segments, own), own), opd_value_double(NAN));
 }
 /* Computes the gradient of data.  The gradient is, for sum, the grad of the segment; for mean, this grad divided by the

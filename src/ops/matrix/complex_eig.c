@@ -311,9 +311,10 @@ static opd_tensor *opdi_eig_gradient(opd_tensor *value_grad, opd_tensor *grad, o
     if (grad) {
         opd_tensor *inner = opd_matmul(turned, grad), *diagonal = opd_diagonal_full(inner, 0, -2, -1);
         if (opdi_phase_check(diagonal, "linalg_eig_backward")) { return NULL; }
-        opd_tensor *gaps = opd_sub(opd_unsqueeze(values, -2), opd_unsqueeze(values, -1));
+        opd_tensor *const column = opd_unsqueeze(values, -2), *gaps = opd_sub(column, opd_unsqueeze(values, -1));
         gaps = opdi_conj(opd_add(gaps, opdi_identity_like(gaps)));
-        sum = opd_sub(inner, opd_mul(opd_matmul(turned, vectors), opd_unsqueeze(opd_real(diagonal), -2)));
+        opd_tensor *const product = opd_matmul(turned, vectors);
+        sum = opd_sub(inner, opd_mul(product, opd_unsqueeze(opd_real(diagonal), -2)));
         sum = opd_div(sum, gaps);
         sum = opd_sub(sum, opd_diag_embed(opd_diagonal_full(sum, 0, -2, -1)));
     }
@@ -342,8 +343,9 @@ static int opdi_linalg_eig_jvp(opd_jvp_call *jv) {
     opd_tensor *inner = opd_matmul(opd_to_dtype(tangent, opd_dtype(values)), vectors);
     inner = opd_linalg_solve(vectors, inner);
     opd_tensor *diagonal = opd_diagonal_full(inner, 0, -2, -1);
-    opd_tensor *gaps = opd_sub(opd_unsqueeze(values, -2), opd_unsqueeze(values, -1));
-    inner = opd_div(opd_sub(inner, opd_diag_embed(diagonal)), opd_add(gaps, opdi_identity_like(gaps)));
+    opd_tensor *const column = opd_unsqueeze(values, -2), *gaps = opd_sub(column, opd_unsqueeze(values, -1));
+    opd_tensor *const difference = opd_sub(inner, opd_diag_embed(diagonal));
+    inner = opd_div(difference, opd_add(gaps, opdi_identity_like(gaps)));
     inner = opd_matmul(vectors, inner);
     opd_tensor *longer = opd_real(opd_diagonal_full(opd_matmul(opdi_mh(vectors), inner), 0, -2, -1));
     inner = opd_sub(inner, opd_mul(vectors, opd_unsqueeze(longer, -2)));

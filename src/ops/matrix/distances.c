@@ -185,8 +185,8 @@ static int opdi__euclidean_dist_kernel(opd_call *call) {
     others[1] = opd_ones_like(others[2]);
     firsts[0] = opd_mul_Scalar(input, opd_value_int(-2));
     others[0] = other;
-    input = opd_matmul(opd_cat(opd_tensors_of(firsts, 3), -1),
-                       opd_mT(opd_cat(opd_tensors_of(others, 3), -1)));
+    opd_tensor *const joined = opd_cat(opd_tensors_of(firsts, 3), -1);
+    input = opd_matmul(joined, opd_mT(opd_cat(opd_tensors_of(others, 3), -1)));
     return opd_return_tensor(call, opd_sqrt(opd_clamp_min(input, opd_value_int(0))));
 }
 static int opdi__cdist_forward_backward(opd_backward_call *bw) {
@@ -194,7 +194,10 @@ static int opdi__cdist_forward_backward(opd_backward_call *bw) {
         *delta = opd_bw_result(bw, 0);
     const double p = opd_bw_value(bw, 2).u.d;
     OPDI_BW_RETURN(0, opd_cdist_backward(grad, input, other, p, delta));
-    OPDI_BW_RETURN(1, opd_cdist_backward(opd_mT(grad), other, input, p, opd_mT(delta)));
+    if (opd_bw_needs(bw, 1)) {
+        opd_tensor *const turned = opd_mT(grad);
+        OPDI_BW_RETURN(1, opd_cdist_backward(turned, other, input, p, opd_mT(delta)));
+    }
     return 0;
 }
 /* Computes the gradients of _euclidean_dist.  With result = grad / delta, or 0 where delta is 0, the gradient of x1 is
@@ -206,8 +209,10 @@ static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     in[0] = opd_bw_tensor(bw, 0);
     in[1] = opd_bw_tensor(bw, 1);
     for (int i = 0; i < 2; i++) {
-        OPDI_BW_RETURN(i,
-                       opd_sub(opd_mul(in[i], opdi_sum_over(result, &last, 1, true)), opd_matmul(result, in[1 - i])));
+        if (opd_bw_needs(bw, i)) {
+            opd_tensor *const product = opd_mul(in[i], opdi_sum_over(result, &last, 1, true));
+            OPDI_BW_RETURN(i, opd_sub(product, opd_matmul(result, in[1 - i])));
+        }
         result = opd_mT(result);
     }
     return 0;
@@ -220,7 +225,7 @@ static void opdi_cdist_second(opd_tensor *upper, opd_tensor *grad, opd_tensor *i
                               opd_tensor *delta, double p, opd_tensor **results /*[4]*/) {
     const int64_t rows = -2, columns = -1, all = -3;
     const opd_value none = opd_value_int(0), one = opd_value_int(1);
-    opd_tensor *value = opd_sub(opd_unsqueeze(input, -2), opd_unsqueeze(output, -3)),
+    opd_tensor *const column = opd_unsqueeze(input, -2), *value = opd_sub(column, opd_unsqueeze(output, -3)),
         *same = opd_eq_Scalar(delta, none);
     opd_tensor *factor = opd_sign(value), *size = opd_abs(value), *zero = opd_eq_Scalar(value, none);
     results[0] = results[1] = results[2] = results[3] = NULL;
@@ -387,9 +392,11 @@ static int opdi__pdist_backward_backward(opd_backward_call *bw) {
     const int64_t count = opdi_sizes(input)[0];
     opd_tensor *at = opd_triu_indices_full(count, count, 1, opd_value_int(OPD_INT64), OPD_NONE,
                                            opd_value_device(opd_tensor_device(input)), OPD_NONE);
-    at = opd_add(opd_mul_Scalar(opd_select(at, 0, 0), opd_value_int(count)), opd_select(at, 0, 1));
-    opdi_cdist_second(opd_bw_grad(bw, 0), opdi_pairs_matrix(opd_bw_tensor(bw, 0), at, count), input, input,
-                      opdi_pairs_matrix(opd_bw_tensor(bw, 3), at, count), opd_bw_value(bw, 2).u.d, results);
+    opd_tensor *const scaled = opd_mul_Scalar(opd_select(at, 0, 0), opd_value_int(count));
+    at = opd_add(scaled, opd_select(at, 0, 1));
+    opd_tensor *const first = opdi_pairs_matrix(opd_bw_tensor(bw, 0), at, count);
+    opdi_cdist_second(opd_bw_grad(bw, 0), first, input, input, opdi_pairs_matrix(opd_bw_tensor(bw, 3), at, count),
+        opd_bw_value(bw, 2).u.d, results);
     if (!opd_ok()) { return -1; }
     OPDI_BW_RETURN(0, results[0] ? opdi_matrix_pairs(results[0], at, count) : NULL);
     OPDI_BW_RETURN(1, results[1] ? opd_add(results[1], results[2]) : NULL);

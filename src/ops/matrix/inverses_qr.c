@@ -112,7 +112,8 @@ static opd_tensor *opdi_cofactors(opd_tensor *a, opd_tensor *grad) {
     const int64_t n = opd_size(a, -1), last = -1;
     opd_tensor *rets[3], *parts[2];
     if (opd_linalg_svd_full(rets, a, true, NULL)) { return NULL; }
-    opd_tensor *sign = opd_sgn(opd_mul(opd_linalg_det(opd_detach(rets[0])), opd_linalg_det(opd_detach(rets[2]))));
+    opd_tensor *const det = opd_linalg_det(opd_detach(rets[0])),
+        *sign = opd_sgn(opd_mul(det, opd_linalg_det(opd_detach(rets[2]))));
     opd_tensor *ones = opd_ones_like(opd_narrow(rets[1], -1, 0, 1));
     parts[0] = ones;
     parts[1] = opd_narrow(rets[1], -1, 0, n - 1);
@@ -149,7 +150,8 @@ static opd_tensor *opdi_det_gradient(opd_tensor *a, opd_tensor *grad, opd_tensor
     opd_tensor *mask = opd_unsqueeze(opd_unsqueeze(zero, -1), -1), *one = opdi_identity_like(a);
     opd_tensor *order = opd_mul(one, opd_unsqueeze(opd_cumsum(opd_diagonal_full(one, 0, -2, -1), -1), -1));
     opd_tensor *others = opdi_cofactors(opd_where_self(mask, a, order), grad);
-    return opd_where_self(mask, others, opdi_times_inverse(opd_where_self(mask, one, a), opd_mul(grad, det)));
+    opd_tensor *const chosen = opd_where_self(mask, one, a);
+    return opd_where_self(mask, others, opdi_times_inverse(chosen, opd_mul(grad, det)));
 }
 /* Computes the gradient conj(det) A^-H grad.  If no second derivative is needed, zeros on the diagonal of U are
    replaced by a tiny number, which hardly changes the result. */
@@ -403,7 +405,8 @@ static int opdi_reflections_gradient(opd_tensor *grad, opd_tensor *input, opd_te
         const int64_t pad[4] = {0, 0, i + 1, 0};
         taus[i] = opd_squeeze_dim(opd_neg(opd_matmul(opdi_mh(a), b)), -1);
         opd_tensor *turned = opdi_conj(tau[i]);
-        b = opd_neg(opd_add(opd_mul(turned, opd_matmul(grad, b)), opd_mul(tau[i], opd_matmul(right[i + 1], a))));
+        opd_tensor *const product = opd_mul(turned, opd_matmul(grad, b));
+        b = opd_neg(opd_add(product, opd_mul(tau[i], opd_matmul(right[i + 1], a))));
         b = opd_constant_pad_nd(opd_narrow(b, -2, i + 1, rows - i - 1), opd_ints_of(pad, 4));
         grad = opdi_reflected(v[i], turned, grad);
         right[i] = b;

@@ -60,8 +60,8 @@ static opd_tensor *opdi_lu_gradient(opd_tensor *lower_grad, opd_tensor *upper_gr
     if (!lower_grad) { lower_grad = opd_zeros_like(lower); }
     if (!upper_grad) { upper_grad = opd_zeros_like(upper); }
     opd_tensor *first = opd_narrow(lower, -2, 0, count), *second = opd_narrow(upper, -1, 0, count), *rest[2];
-    opd_tensor *below = opd_matmul(opdi_mt(first), opd_narrow(lower_grad, -2, 0, count));
-    opd_tensor *above = opd_matmul(opd_narrow(upper_grad, -1, 0, count), opdi_mt(second));
+    opd_tensor *const turned = opdi_mt(first), *below = opd_matmul(turned, opd_narrow(lower_grad, -2, 0, count));
+    opd_tensor *const part = opd_narrow(upper_grad, -1, 0, count), *above = opd_matmul(part, opdi_mt(second));
     if (columns > count) {
         rest[1] = opd_narrow(upper_grad, -1, count, columns - count);
         below = opd_sub(below, opd_matmul(rest[1], opdi_mt(opd_narrow(upper, -1, count, columns - count))));
@@ -70,7 +70,8 @@ static opd_tensor *opdi_lu_gradient(opd_tensor *lower_grad, opd_tensor *upper_gr
         rest[1] = opd_narrow(lower_grad, -2, count, rows - count);
         above = opd_sub(above, opd_matmul(opdi_mt(opd_narrow(lower, -2, count, rows - count)), rest[1]));
     }
-    rest[0] = opd_add(opd_tril(below, -1), opd_triu(above, 0));
+    opd_tensor *const first_below = opd_tril(below, -1);
+    rest[0] = opd_add(first_below, opd_triu(above, 0));
     rest[0] = opdi_by_triangle(opdi_mt(second), rest[0], false, false, false);
     if (columns > count) { rest[0] = opd_cat(opd_tensors_of(rest, 2), -1); }
     rest[0] = opdi_by_triangle(opdi_mt(first), rest[0], true, true, true);
@@ -85,9 +86,9 @@ static int opdi_linalg_lu_factor_ex_backward(opd_backward_call *bw) {
     if (!grad) { return 0; }
     const int64_t count = OPDI_MIN(opd_size(factors, -2), opd_size(factors, -1));
     if (opd_lu_unpack(parts, factors, opd_bw_result(bw, 1))) { return -1; }
-    return opd_bw_return(bw, 0, opdi_lu_gradient(opd_tril(opd_narrow(grad, -1, 0, count), -1),
-                                                 opd_triu(opd_narrow(grad, -2, 0, count), 0), parts[0], parts[1],
-                                                 parts[2]));
+    opd_tensor *const below = opd_tril(opd_narrow(grad, -1, 0, count), -1);
+    return opd_bw_return(bw, 0,
+        opdi_lu_gradient(below, opd_triu(opd_narrow(grad, -2, 0, count), 0), parts[0], parts[1], parts[2]));
 }
 /* opd_linalg_lu_factor_ex: L below the diagonal, U on and above it; pivots: exchanged rows from 1; info */
 OPDI_OP(linalg_lu_factor_ex) {
@@ -346,16 +347,21 @@ static opd_tensor *opdi_lu_solve_gradient(opd_backward_call *bw, opd_tensor *gra
     if (opd_lu_unpack_full(parts, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), true, left == turned)) { return NULL; }
     opd_tensor *over = opdi_mh(parts[1]);
     if (left != turned) {
-        opd_tensor *sum = opd_neg(opd_matmul(left ? grad : opdi_mh(grad), left ? opdi_mh(x) : x));
+        if (left) { x = opdi_mh(x); } else { grad = opdi_mh(grad); }
+        opd_tensor *sum = opd_neg(opd_matmul(grad, x));
         sum = opdi_by_triangle(opdi_mh(parts[2]), sum, false, true, false);
         opd_tensor *below = opdi_by_triangle(over, opd_matmul(sum, opdi_mh(parts[2])), true, true, true);
-        return opd_add(opd_tril(below, -1), opd_triu(sum, 0));
+        opd_tensor *const first_below = opd_tril(below, -1);
+        return opd_add(first_below, opd_triu(sum, 0));
     }
-    opd_tensor *sum = opd_matmul(left ? x : opdi_mh(x), left ? opdi_mh(grad) : grad);
+    if (left) { grad = opdi_mh(grad); } else { x = opdi_mh(x); }
+    opd_tensor *sum = opd_matmul(x, grad);
     sum = opd_neg(opd_matmul(opd_matmul(opdi_mh(parts[0]), sum), parts[0]));
     sum = opdi_by_triangle(over, sum, true, false, true);
-    opd_tensor *above = opdi_by_triangle(opdi_mh(parts[2]), opd_matmul(over, sum), false, false, false);
-    return opd_add(opd_tril(sum, -1), opd_triu(above, 0));
+    opd_tensor *const first_turned = opdi_mh(parts[2]),
+        *above = opdi_by_triangle(first_turned, opd_matmul(over, sum), false, false, false);
+    opd_tensor *const other_below = opd_tril(sum, -1);
+    return opd_add(other_below, opd_triu(above, 0));
 }
 static int opdi_linalg_lu_solve_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);

@@ -24,9 +24,10 @@ static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
     opd_tensor *parts[3];
     for (int i = 0; i < 3; i++) {
         const int next = (i + 1) % 3, last = (i + 2) % 3;
-        parts[i] = opd_sub(opd_mul(opd_select(a, place, next), opd_select(b, place, last)),
-                           opd_mul(opd_select(a, place, last), opd_select(b, place, next)));
-        if (!parts[i]) { return -1; }
+        opd_tensor *one = opd_select(a, place, next), *other = opd_select(a, place, last);
+        one = opd_mul(one, opd_select(b, place, last));
+        other = opd_mul(other, opd_select(b, place, next));
+        if (!(parts[i] = opd_sub(one, other))) { return -1; }
     }
     return opd_return_tensor(call, opd_stack(opd_tensors_of(parts, 3), place));
 }
@@ -380,8 +381,8 @@ static opd_tensor *opdi_condition_by_inverse(opd_tensor *input, opd_value order)
     if (opd_linalg_inv_ex(rets, input)) { return NULL; }
     opd_tensor *none = opd_unsqueeze(opd_unsqueeze(opd_gt_Scalar(rets[1], opd_value_int(0)), -1), -1);
     opd_tensor *inverse = opd_masked_fill_Scalar(rets[0], none, opd_value_double(OPDI_INF));
-    opd_tensor *number = opd_mul(opdi_matrix_norm(input, order, dims, false, OPD_DTYPE_NONE),
-                                 opdi_matrix_norm(inverse, order, dims, false, OPD_DTYPE_NONE));
+    opd_tensor *const norm = opdi_matrix_norm(input, order, dims, false, OPD_DTYPE_NONE),
+        *number = opd_mul(norm, opdi_matrix_norm(inverse, order, dims, false, OPD_DTYPE_NONE));
     const opd_value infinite = opd_value_double(OPDI_INF);          /* NaN from 0 * infinity also becomes infinity */
     return opd_nan_to_num_full(number, infinite, infinite, opd_value_double(-OPDI_INF));
 }
@@ -403,9 +404,8 @@ static opd_tensor *opdi_condition(opd_tensor *input, opd_value order) {
                                   opd_value_int(opdi_real_dtype(input->dtype)), OPD_NONE, OPD_NONE, OPD_NONE);
     }
     if (opdi_is_text(order, "nuc")) {
-        opd_tensor *values = opd_linalg_svdvals(input);
-        return opd_mul(opd_sum_dim(values, opd_ints_of(&last, 1), false),
-                       opd_sum_dim(opd_reciprocal(values), opd_ints_of(&last, 1), false));
+        opd_tensor *values = opd_linalg_svdvals(input), *sum = opd_sum_dim(values, opd_ints_of(&last, 1), false);
+        return opd_mul(sum, opd_sum_dim(opd_reciprocal(values), opd_ints_of(&last, 1), false));
     }
     if (size == 2) {
         opd_tensor *values = opd_linalg_svdvals(input);
@@ -462,13 +462,12 @@ static opd_tensor *opdi_threshold(opd_tensor *input, opd_tensor *sizes, opd_tens
     const int64_t last = -1;
     if (!rtol && input) {
         rtol = opdi_new_number(input, opdi_default_rtol(input));
-        if (atol) {
-            rtol = opd_where_self(opd_gt_Scalar(atol, opd_value_int(0)), opdi_new_number(input, 0), rtol);
-        }
+        if (atol) { rtol = opd_where_self(opd_gt_Scalar(atol, opd_value_int(0)), opdi_new_number(input, 0), rtol); }
     }
     if (!atol && input) { atol = opdi_new_number(input, 0); }
-    return opd_maximum(opd_unsqueeze(atol, -1),
-                       opd_mul(opd_unsqueeze(rtol, -1), opd_amax(sizes, opd_ints_of(&last, 1), true)));
+    atol = opd_unsqueeze(atol, -1);
+    rtol = opd_unsqueeze(rtol, -1);
+    return opd_maximum(atol, opd_mul(rtol, opd_amax(sizes, opd_ints_of(&last, 1), true)));
 }
 static opd_tensor *opdi_matrix_rank(opd_tensor *input, opd_tensor *atol, opd_tensor *rtol, bool hermitian) {
     const char *name = "linalg.matrix_rank";
@@ -566,8 +565,7 @@ static opd_tensor *opdi_pseudo_inverse(opd_tensor *input, opd_tensor *atol, opd_
                        opdi_sizes_text(opdi_sizes(input), input->ndim, text, sizeof text));
         return NULL;
     }
-    if (opdi_tolerance_check(atol, "linalg.pinv", "atol") ||
-        opdi_tolerance_check(rtol, "linalg.pinv", "rtol")) {
+    if (opdi_tolerance_check(atol, "linalg.pinv", "atol") || opdi_tolerance_check(rtol, "linalg.pinv", "rtol")) {
         return NULL;
     }
     if (input->numel == 0) { return opd_clone(opdi_mt(input)); }
@@ -576,7 +574,8 @@ static opd_tensor *opdi_pseudo_inverse(opd_tensor *input, opd_tensor *atol, opd_
     opd_tensor *sizes = hermitian ? opd_abs(rets[1]) : rets[1];
     opd_tensor *kept = opd_gt(sizes, opdi_threshold(input, sizes, atol, rtol));
     opd_tensor *inverse = opd_where_ScalarOther(kept, opd_reciprocal(rets[1]), opd_value_int(0));
-    opd_tensor *result = opd_matmul(opd_mul(left, opd_unsqueeze(inverse, -2)), opdi_mh(right));
+    left = opd_mul(left, opd_unsqueeze(inverse, -2));
+    opd_tensor *result = opd_matmul(left, opdi_mh(right));
     return result && result->ndim > 2 ? opd_clone(result) : result;       /* a copy, so that no view is returned */
 }
 static int opdi_linalg_pinv_tensors_kernel(opd_call *call) {
@@ -590,7 +589,8 @@ static opd_tensor *opdi_pinv_gradient(opd_tensor *grad, opd_tensor *pinv, opd_te
     opd_tensor *second = opd_matmul(over, opd_matmul(pinv, turned));
     first = opd_sub(first, opd_matmul(input, opd_matmul(pinv, first)));
     second = opd_sub(second, opd_matmul(opd_matmul(second, pinv), input));
-    return opd_sub(opd_add(first, second), opd_matmul(opd_matmul(over, grad), over));
+    first = opd_add(first, second);
+    return opd_sub(first, opd_matmul(opd_matmul(over, grad), over));
 }
 static int opdi_linalg_pinv_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_pinv_gradient(opd_bw_grad(bw, 0), opd_bw_result(bw, 0), opd_bw_tensor(bw, 0)));
@@ -683,7 +683,8 @@ static opd_tensor *opdi_product_of(opd_tensor **list, const int64_t *split, int6
                                    int64_t last) {
     if (first == last || !opd_ok()) { return list[first]; }
     const int64_t at = split[first * count + last];
-    return opd_mm(opdi_product_of(list, split, count, first, at), opdi_product_of(list, split, count, at + 1, last));
+    opd_tensor *const product = opdi_product_of(list, split, count, first, at);
+    return opd_mm(product, opdi_product_of(list, split, count, at + 1, last));
 }
 static int opdi_multi_dot_check(opd_tensors given) {
     char first[256], second[256];
@@ -875,8 +876,7 @@ static int opdi_linalg_tensorsolve_kernel(opd_call *call) {
     for (int64_t i = 0; i < dims.n; i++) { to[i] = input->ndim - dims.n + i; }
     if (dims.n > 0 && !(input = opd_movedim_intlist(input, dims, opd_ints_of(to, dims.n)))) { return -1; }
     if (other->ndim > input->ndim) {
-        return opd_fail(OPD_ERROR_SHAPE, "other has %d dimensions, but self has only %d", other->ndim,
-                        input->ndim);
+        return opd_fail(OPD_ERROR_SHAPE, "other has %d dimensions, but self has only %d", other->ndim, input->ndim);
     }
     square[0] = opdi_sizes_product(input, 0, other->ndim);
     square[1] = opdi_sizes_product(input, other->ndim, input->ndim);
@@ -1003,8 +1003,8 @@ static int opdi_lstsq_by_values(opdi_lstsq *all) {
     if (opd_linalg_svd_full(rets, all->own, false, NULL)) { return -1; }
     opd_tensor *kept = opd_size(rets[1], -1) == 0 ? opd_gt_Scalar(rets[1], opd_value_int(0))
         : opd_gt(rets[1], opdi_muls(opd_amax(rets[1], opd_ints_of(&last, 1), true), all->rcond));
-    opd_tensor *inverse = opd_where_ScalarOther(kept, opd_reciprocal(rets[1]), opd_value_int(0));
-    opd_tensor *inner = opd_mul(opd_unsqueeze(inverse, -1), opd_matmul(opdi_mh(rets[0]), all->b));
+    opd_tensor *inverse = opd_unsqueeze(opd_where_ScalarOther(kept, opd_reciprocal(rets[1]), opd_value_int(0)), -1);
+    opd_tensor *inner = opd_mul(inverse, opd_matmul(opdi_mh(rets[0]), all->b));
     all->x = opd_matmul(opdi_mh(rets[2]), inner);
     all->rank = opd_sum_dim(kept, opd_ints_of(&last, 1), false);
     all->values = rets[1];
@@ -1145,8 +1145,8 @@ static int opdi_linalg_lstsq_backward(opd_backward_call *bw) {
         if (opd_bw_needs(bw, 1)) { b_grad = opd_matmul(opdi_mh(pinv), grad); }
     }
     if (rest && rest->numel > 0) {
-        opd_tensor *over = opd_sub(opd_matmul(input, x), b);
-        over = opd_mul(opdi_muls(over, 2), opd_unsqueeze(rest, -2));
+        opd_tensor *over = opdi_muls(opd_sub(opd_matmul(input, x), b), 2);
+        over = opd_mul(over, opd_unsqueeze(rest, -2));
         if (opd_bw_needs(bw, 0)) { a_grad = opdi_plus(a_grad, opd_matmul(over, opdi_mh(x))); }
         if (opd_bw_needs(bw, 1)) { b_grad = opdi_plus(b_grad, opd_neg(over)); }
     }

@@ -381,8 +381,8 @@ OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor oth
     int64_t place = other.ndim > 1 ? bs[other.ndim - 1] : 1;
     int64_t count = factor.ndim > 2 ? opdi_sizes(input)[1] : 1;
     if (other.dim >= 0) {
-        output = opd_bmm(opdi_batch_shape3(input, size * count, rows, depth),
-                         opdi_batch_shape3(output, size * count, depth, place));
+        opd_tensor *const batch = opdi_batch_shape3(input, size * count, rows, depth);
+        output = opd_bmm(batch, opdi_batch_shape3(output, size * count, depth, place));
     }
     else if (factor.ndim > 2) {
         output = opd_bmm(opdi_batch_shape3(opdi_swap_dims(input, 0, 1), count, size * rows, depth), output);
@@ -469,7 +469,8 @@ OPDI_INTERNAL int opdi_product_batch(opd_call *call, int na, int nb, bool summed
         result = opdi_scale(result, alpha);
         if (added) {
             if (sdim >= 0) { added = opdi_batch_pad(opd_batch_front(added, sdim), ndim); }
-            result = opd_add(dim > 0 ? opd_batch_front(result, dim) : result, opdi_scale(added, beta));
+            if (dim > 0) { result = opd_batch_front(result, dim); }
+            result = opd_add(result, opdi_scale(added, beta));
             dim = 0;
         }
     }

@@ -325,7 +325,7 @@ static int opdi__linalg_eigh_kernel(opd_call *call) {
 }
 /* Returns the differences x_j - x_i of the numbers in the last dim, as a matrix (i, j) with ones on its diagonal. */
 static opd_tensor *opdi_gaps(opd_tensor *x) {
-    opd_tensor *gaps = opd_sub(opd_unsqueeze(x, -2), opd_unsqueeze(x, -1));
+    opd_tensor *const column = opd_unsqueeze(x, -2), *gaps = opd_sub(column, opd_unsqueeze(x, -1));
     return opd_add(gaps, opdi_identity_like(gaps));
 }
 /* Fails if a gradient depends on the phase of complex eigenvectors, which is arbitrary.  `diagonal` is the diagonal of
@@ -355,7 +355,8 @@ static int opdi__linalg_eigh_backward(opd_backward_call *bw) {
         opd_tensor *diagonal = opd_diagonal_full(sum, 0, -2, -1);
         if (opdi_is_complex(sum) && opdi_phase_check(diagonal, "linalg_eigh_backward")) { return -1; }
         sum = opd_sub(sum, opd_diag_embed(diagonal));
-        sum = opd_div(opdi_muls(opd_sub(sum, opdi_mh(sum)), 0.5), opdi_gaps(rets[0]));
+        opd_tensor *const scaled = opdi_muls(opd_sub(sum, opdi_mh(sum)), 0.5);
+        sum = opd_div(scaled, opdi_gaps(rets[0]));
     }
     if (value_grad && !sum) { sum = opd_mul(rets[1], opd_unsqueeze(value_grad, -2)); }
     else if (sum) { sum = opd_matmul(rets[1], value_grad ? opd_add(sum, opd_diag_embed(value_grad)) : sum); }
@@ -370,11 +371,12 @@ static int opdi__linalg_eigh_jvp(opd_jvp_call *jv) {
     if (!tangent || (!given && opd__linalg_eigh_full(rets, opd_jvp_tensor(jv, 0), opd_jvp_value(jv, 1).u.s, true))) {
         return -1;
     }
-    opd_tensor *inner = opd_matmul(opdi_mh(rets[1]), opd_matmul(tangent, rets[1]));
+    opd_tensor *const turned = opdi_mh(rets[1]), *inner = opd_matmul(turned, opd_matmul(tangent, rets[1]));
     inner = opdi_muls(opd_add(inner, opdi_mh(inner)), 0.5);
     opd_tensor *diagonal = opd_diagonal_full(inner, 0, -2, -1);
     if (opd_jvp_return(jv, 0, opd_clone(opdi_is_complex(diagonal) ? opd_real(diagonal) : diagonal))) { return -1; }
-    inner = opd_div(opd_sub(inner, opd_diag_embed(diagonal)), opdi_gaps(rets[0]));
+    opd_tensor *const difference = opd_sub(inner, opd_diag_embed(diagonal));
+    inner = opd_div(difference, opdi_gaps(rets[0]));
     return given ? opd_jvp_return(jv, 1, opd_matmul(rets[1], inner)) : 0;
 }
 /* opd__linalg_eigh: eigenvalues, ascending, and eigenvectors as columns; reads only the triangular part UPLO ("L",
@@ -477,7 +479,7 @@ static opd_tensor *opdi_svd_gradient(opd_tensor **grads, opd_tensor *u, opd_tens
     opd_tensor *turns[2] = {NULL, NULL};
     const int64_t rows = opd_size(u, -2), columns = opd_size(vh, -1), count = opd_size(s, -1);
     if (grads[0] || grads[2]) {
-        opd_tensor *gaps = opd_mul(opd_sub(line, column), opd_add(line, column));
+        opd_tensor *const difference = opd_sub(line, column), *gaps = opd_mul(difference, opd_add(line, column));
         gaps = opd_add(gaps, opdi_identity_like(gaps));
         if (grads[0]) {
             part = opd_matmul(opdi_mh(u), grads[0]);
@@ -502,7 +504,8 @@ static opd_tensor *opdi_svd_gradient(opd_tensor **grads, opd_tensor *u, opd_tens
     if (!sum) { return NULL; }
     if (rows > count && grads[0]) {
         part = opd_sub(grads[0], opd_matmul(u, opd_matmul(opdi_mh(u), grads[0])));
-        return opd_matmul(opd_add(opd_matmul(u, sum), opd_div(part, line)), vh);
+        opd_tensor *const product = opd_matmul(u, sum);
+        return opd_matmul(opd_add(product, opd_div(part, line)), vh);
     }
     sum = opd_matmul(sum, vh);
     if (columns > count && grads[2]) {
@@ -537,11 +540,13 @@ static int opdi_svd_vectors_jvp(opd_jvp_call *jv, opd_tensor *tangent, opd_tenso
     opd_tensor *line = opd_unsqueeze(s, -2), *column = opd_unsqueeze(s, -1);
     opd_tensor *half = opd_matmul(opdi_mh(u), tangent), *inner = opd_matmul(half, opdi_mh(vh));
     opd_tensor *diagonal = opd_diagonal_full(inner, 0, -2, -1);
-    opd_tensor *gaps = opd_mul(opd_sub(line, column), opd_add(line, column));
+    opd_tensor *const difference = opd_sub(line, column), *gaps = opd_mul(difference, opd_add(line, column));
     gaps = opd_add(gaps, opdi_identity_like(gaps));
     opd_tensor *beside = opd_sub(inner, opd_diag_embed(diagonal)), *turned = opdi_mh(beside);
-    opd_tensor *left = opd_div(opd_add(opd_mul(beside, line), opd_mul(column, turned)), gaps);
-    opd_tensor *right = opd_div(opd_add(opd_mul(column, beside), opd_mul(turned, line)), gaps);
+    opd_tensor *const product = opd_mul(beside, line),
+        *left = opd_div(opd_add(product, opd_mul(column, turned)), gaps);
+    opd_tensor *const first_product = opd_mul(column, beside),
+        *right = opd_div(opd_add(first_product, opd_mul(turned, line)), gaps);
     if (opdi_is_complex(u)) {
         opd_tensor *turns = opdi_muls(opd_sub(diagonal, opdi_conj(diagonal)), 0.5);
         left = opd_add(left, opd_diag_embed(opd_div(turns, s)));
@@ -549,7 +554,8 @@ static int opdi_svd_vectors_jvp(opd_jvp_call *jv, opd_tensor *tangent, opd_tenso
     left = opd_matmul(u, left);
     right = opd_neg(opd_matmul(right, vh));
     if (rows > count) {
-        opd_tensor *rest = opd_sub(opd_matmul(tangent, opdi_mh(vh)), opd_matmul(u, inner));
+        opd_tensor *const other_product = opd_matmul(tangent, opdi_mh(vh)),
+            *rest = opd_sub(other_product, opd_matmul(u, inner));
         left = opd_add(left, opd_div(rest, line));
     }
     if (columns > count) { right = opd_add(right, opd_div(opd_sub(half, opd_matmul(inner, vh)), column)); }
@@ -568,7 +574,7 @@ static int opdi__linalg_svd_jvp(opd_jvp_call *jv) {
     const int64_t count = opd_size(rets[1], -1);
     opd_tensor *u = opd_narrow(rets[0], -1, 0, count), *vh = opd_narrow(rets[2], -2, 0, count);
     if (!u || !vh || (given && opdi_svd_vectors_jvp(jv, tangent, u, rets[1], vh))) { return -1; }
-    opd_tensor *inner = opd_mul(opd_matmul(opdi_mh(u), tangent), opdi_conj(vh));
+    opd_tensor *const product = opd_matmul(opdi_mh(u), tangent), *inner = opd_mul(product, opdi_conj(vh));
     const int64_t last = -1;
     inner = opd_sum_dim(inner, opd_ints_of(&last, 1), false);                  /* the diagonal of U^H dA V */
     return opd_jvp_return(jv, 1, inner && opdi_is_complex(inner) ? opd_clone(opd_real(inner)) : inner);

@@ -577,10 +577,11 @@ static int opdi_instance_norm_kernel(opd_call *call) {
                                                      and the backward function reads them after run[i] was written */
         }
     }
-    if (opd_native_batch_norm(results, opdi_maybe_reshape(input, sizes, input->ndim),
-                              opdi_repeated(opd_arg_tensor(call, 1), nc[0]),
-                              opdi_repeated(opd_arg_tensor(call, 2), nc[0]), all[0], all[1], use_input,
-                              opd_arg_double(call, 6), opd_arg_double(call, 7))) {
+    opd_tensor *const rows = opdi_maybe_reshape(input, sizes, input->ndim),
+        *const weight = opdi_repeated(opd_arg_tensor(call, 1), nc[0]),
+        *const bias = opdi_repeated(opd_arg_tensor(call, 2), nc[0]);
+    if (opd_native_batch_norm(results, rows, weight, bias, all[0], all[1], use_input, opd_arg_double(call, 6),
+                              opd_arg_double(call, 7))) {
         return -1;
     }
     for (int i = 0; i < 2 && use_input; i++) {
@@ -675,7 +676,8 @@ static int opdi_weight_norm_back_kernel(opd_call *call) {
     if (norm.count) { sums = opdi_maybe_sum_dims(sums, norm.dims, norm.count, true); }
     norms = opdi_maybe_reshape(norms, norm.kept, norm.v->ndim);
     opd_tensor *dv = opd_mul(norm.v, opd_div(sums, opd_square(norms))), *dg = opd_div(sums, norms);
-    dv = opd_mul(opd_div(norm.g, norms), opd_sub(grad, dv));
+    opd_tensor *const quotient = opd_div(norm.g, norms);
+    dv = opd_mul(quotient, opd_sub(grad, dv));
     if (opd_return_tensor(call, opd_to_dtype(dv, OPDI_DTYPE(v)))) { return -1; }
     return opd_return_tensor(call, opd_to_dtype(opdi_maybe_reshape(dg, opdi_sizes(g), g->ndim), OPDI_DTYPE(g)));
 }

@@ -55,7 +55,7 @@ static int opdi_fused_lstm_kernel(opd_call *call) {
     opd_tensor *const sum = opdi_cell_biased(opdi_cell_biased(opd_add(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
                                                               biases[0]), biases[1]);
     opdi_lstm_cell_gates(sum, opd_size(c, 1), gates);
-    opd_tensor *const next = opd_add(opd_mul(gates[1], c), opd_mul(gates[0], gates[2]));
+    opd_tensor *const product = opd_mul(gates[1], c), *const next = opd_add(product, opd_mul(gates[0], gates[2]));
     if (opd_return_tensor(call, opd_mul(gates[3], opd_tanh(next))) || opd_return_tensor(call, next)) { return -1; }
     return opd_return_tensor(call, opd_cat(opd_tensors_of(gates, 4), 1));
 }
@@ -66,16 +66,19 @@ static int opdi_lstm_cell_slopes(opd_tensor *const *grads, opd_tensor *before, o
                                  opd_tensor *const *gates, opd_tensor **results) {
     opd_tensor *const t = opd_tanh(after), *slopes[4], *c = grads[1];
     if (grads[0]) {
-        opd_tensor *const more = opd_mul(opd_mul(grads[0], gates[3]), opdi_rsubs(1, opd_mul(t, t)));
+        opd_tensor *const product = opd_mul(grads[0], gates[3]),
+            *const more = opd_mul(product, opdi_rsubs(1, opd_mul(t, t)));
         c = c ? opd_add(c, more) : more;
     }
     if (!c) { c = opd_zeros_like(after); }
     for (int i = 0; i < 2; i++) {
-        slopes[i] = opd_mul(opd_mul(c, i ? before : gates[2]), opd_mul(gates[i], opdi_rsubs(1, gates[i])));
+        slopes[i] = opd_mul(c, i ? before : gates[2]);
+        slopes[i] = opd_mul(slopes[i], opd_mul(gates[i], opdi_rsubs(1, gates[i])));
     }
-    slopes[2] = opd_mul(opd_mul(c, gates[0]), opdi_rsubs(1, opd_mul(gates[2], gates[2])));
-    slopes[3] = grads[0] ? opd_mul(opd_mul(grads[0], t), opd_mul(gates[3], opdi_rsubs(1, gates[3])))
-        : opd_zeros_like(after);
+    opd_tensor *const first_product = opd_mul(c, gates[0]);
+    slopes[2] = opd_mul(first_product, opdi_rsubs(1, opd_mul(gates[2], gates[2])));
+    slopes[3] = grads[0] ? opd_mul(grads[0], t) : opd_zeros_like(after);
+    if (grads[0]) { slopes[3] = opd_mul(slopes[3], opd_mul(gates[3], opdi_rsubs(1, gates[3]))); }
     results[0] = opd_ok() ? opd_cat(opd_tensors_of(slopes, 4), 1) : NULL;
     results[1] = opd_mul(c, gates[1]);
     return results[0] && results[1] ? 0 : -1;
@@ -138,19 +141,22 @@ OPDI_OP(_thnn_fused_lstm_cell_backward_impl) {
 typedef struct opdi_gru_parts { opd_tensor *r, *z, *n, *m; } opdi_gru_parts;
 static opdi_gru_parts opdi_gru_cell_parts(opd_tensor *input, opd_tensor *hidden, int64_t size) {
     opdi_gru_parts parts;
-    parts.r = opd_sigmoid(opd_add(opdi_cell_part(input, 0, size), opdi_cell_part(hidden, 0, size)));
-    parts.z = opd_sigmoid(opd_add(opdi_cell_part(input, 1, size), opdi_cell_part(hidden, 1, size)));
+    opd_tensor *const part = opdi_cell_part(input, 0, size);
+    parts.r = opd_sigmoid(opd_add(part, opdi_cell_part(hidden, 0, size)));
+    opd_tensor *const first_part = opdi_cell_part(input, 1, size);
+    parts.z = opd_sigmoid(opd_add(first_part, opdi_cell_part(hidden, 1, size)));
     parts.m = opdi_cell_part(hidden, 2, size);
-    parts.n = opd_tanh(opd_add(opdi_cell_part(input, 2, size), opd_mul(parts.r, parts.m)));
+    opd_tensor *const other_part = opdi_cell_part(input, 2, size);
+    parts.n = opd_tanh(opd_add(other_part, opd_mul(parts.r, parts.m)));
     return parts;
 }
 static int opdi_fused_gru_kernel(opd_call *call) {
     opd_tensor *const biases[2] = {opd_arg_tensor(call, 3), opd_arg_tensor(call, 4)};
     opd_tensor *const h = opd_arg_tensor(call, 2), *kept[5];
     if (opdi_cell_fits(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), h, biases, 3)) { return -1; }
-    const opdi_gru_parts parts = opdi_gru_cell_parts(opdi_cell_biased(opd_arg_tensor(call, 0), biases[0]),
-                                                     opdi_cell_biased(opd_arg_tensor(call, 1), biases[1]),
-                                                     opd_size(h, 1));
+    opd_tensor *const biased = opdi_cell_biased(opd_arg_tensor(call, 0), biases[0]);
+    const opdi_gru_parts parts = opdi_gru_cell_parts(biased, opdi_cell_biased(opd_arg_tensor(call, 1), biases[1]),
+        opd_size(h, 1));
     kept[0] = parts.r;
     kept[1] = parts.z;
     kept[2] = parts.n;
@@ -164,9 +170,12 @@ static int opdi_fused_gru_kernel(opd_call *call) {
    error. */
 static int opdi_gru_cell_slopes(opd_tensor *grad, const opdi_gru_parts *parts, opd_tensor *h, opd_tensor **results) {
     opd_tensor *slopes[3];
-    slopes[2] = opd_mul(opd_mul(grad, opdi_rsubs(1, parts->z)), opdi_rsubs(1, opd_mul(parts->n, parts->n)));
-    slopes[1] = opd_mul(opd_mul(grad, opd_sub(h, parts->n)), opd_mul(parts->z, opdi_rsubs(1, parts->z)));
-    slopes[0] = opd_mul(opd_mul(slopes[2], parts->m), opd_mul(parts->r, opdi_rsubs(1, parts->r)));
+    opd_tensor *const product = opd_mul(grad, opdi_rsubs(1, parts->z));
+    slopes[2] = opd_mul(product, opdi_rsubs(1, opd_mul(parts->n, parts->n)));
+    opd_tensor *const first_product = opd_mul(grad, opd_sub(h, parts->n));
+    slopes[1] = opd_mul(first_product, opd_mul(parts->z, opdi_rsubs(1, parts->z)));
+    opd_tensor *const other_product = opd_mul(slopes[2], parts->m);
+    slopes[0] = opd_mul(other_product, opd_mul(parts->r, opdi_rsubs(1, parts->r)));
     results[0] = opd_ok() ? opd_cat(opd_tensors_of(slopes, 3), 1) : NULL;
     slopes[2] = opd_mul(slopes[2], parts->r);
     results[1] = opd_ok() ? opd_cat(opd_tensors_of(slopes, 3), 1) : NULL;
@@ -194,9 +203,9 @@ static int opdi_fused_gru_backward(opd_backward_call *bw) {
     opd_tensor *const grad = opd_bw_grad(bw, 0), *const h = opd_bw_tensor(bw, 2), *results[5];
     if (!grad || !h) { return opd_ok() ? 0 : -1; }
     if (opd_grad_mode_enabled()) {
-        const opdi_gru_parts parts = opdi_gru_cell_parts(opdi_cell_biased(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 3)),
-                                                         opdi_cell_biased(opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 4)),
-                                                         opd_size(h, 1));
+        opd_tensor *const biased = opdi_cell_biased(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 3));
+        const opdi_gru_parts parts = opdi_gru_cell_parts(biased,
+            opdi_cell_biased(opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 4)), opd_size(h, 1));
         if (opdi_gru_cell_slopes(grad, &parts, h, results)) { return -1; }
     } else if (opd__thnn_fused_gru_cell_backward(results, grad, opd_bw_result(bw, 1), false)) { return -1; }
     for (int i = 0; i < 3; i++) { OPDI_BW_RETURN(i, results[i]); }

@@ -380,8 +380,11 @@ static int opdi_complex_conv_gradients(opd_call *call) {
             continue;
         }
         opd_tensor *none = rets[0][i].u.t, *all = rets[1][i].u.t, *factors = rets[2][i].u.t, *grad = rets[3][i].u.t;
-        if (i == 2 ? opdi_return_parts(call, i, none, all)
-            : opdi_return_parts(call, i, opd_sub(none, all), opd_add(factors, grad))) { return -1; }
+        if (i < 2) {
+            none = opd_sub(none, all);
+            all = opd_add(factors, grad);
+        }
+        if (opdi_return_parts(call, i, none, all)) { return -1; }
     }
     return 0;
 }
@@ -495,10 +498,11 @@ static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
         result = opdi_conv_back_one(call, opdi_batch_merge(opd_batch_front(tensors[0], dim[0]), 0),
                                     opdi_batch_blank(tensors[1], one, 0), tensors[2], groups, 0);
     } else {                                      /* the examples become channels */
-        result = opdi_conv_back_one(call, opdi_batch_channels(tensors[0], dim[0]),
-                                    i ? opdi_batch_channels(tensors[1], dim[1]) : opdi_batch_blank(tensors[1], one, 1),
-                                    i ? opdi_batch_blank(tensors[2], one, 0)
-                                    : opdi_batch_merge(opd_batch_front(tensors[2], dim[2]), 0),
+        tensors[0] = opdi_batch_channels(tensors[0], dim[0]);
+        tensors[1] = i ? opdi_batch_channels(tensors[1], dim[1]) : opdi_batch_blank(tensors[1], one, 1);
+        tensors[2] = i ? opdi_batch_blank(tensors[2], one, 0)
+            : opdi_batch_merge(opd_batch_front(tensors[2], dim[2]), 0);
+        result = opdi_conv_back_one(call, tensors[0], tensors[1], tensors[2],
                                     opdi_size_times(OPDI_MAX(groups, 0), opd_batch_size()), i);
     }
     return opdi_batch_split(result, *at, opdi_sizes(one)[*at]);
@@ -766,7 +770,8 @@ static opd_tensor *opdi_conv_tbc_padded(opd_tensor *input, opd_tensor *weight, o
         const int64_t there = OPDI_MIN(count - above, rows - first);
         const int64_t sides[] = {0, 0, 0, 0, above, count - above - there};
         if (there <= 0) { continue; }
-        opd_tensor *part = opd_matmul(opd_narrow(input, 0, first, there), opd_select(weight, 0, k));
+        opd_tensor *const first_part = opd_narrow(input, 0, first, there),
+            *part = opd_matmul(first_part, opd_select(weight, 0, k));
         sum = opd_add(sum, opd_constant_pad_nd(part, opd_ints_of(sides, 6)));
     }
     return sum && taps ? sum : opd_clone(sum);
@@ -791,9 +796,9 @@ static int opdi_conv_tbc_kernel(opd_call *call) {
     if (pad > 0 && pad < (int64_t)1 << 40 && opdi_sizes(weight)[0] <= opdi_sizes(input)[0] + 2 * pad) {
         return opd_return_tensor(call, opdi_conv_tbc_padded(input, weight, bias, pad));
     }
-    opd_tensor *rows = opd_conv1d_full(opd_permute(input, opd_ints_of(there, 3)),
-                                       opd_permute(weight, opd_ints_of(turned, 3)), bias, opd_ints_of(&one, 1),
-                                       opd_ints_of(&pad, 1), opd_ints_of(&one, 1), 1);
+    opd_tensor *const first_turned = opd_permute(input, opd_ints_of(there, 3)),
+        *rows = opd_conv1d_full(first_turned, opd_permute(weight, opd_ints_of(turned, 3)), bias,
+        opd_ints_of(&one, 1), opd_ints_of(&pad, 1), opd_ints_of(&one, 1), 1);
     return opd_return_tensor(call, opd_contiguous(opd_permute(rows, opd_ints_of(back, 3))));
 }
 /* opd_conv_tbc: conv1d of [time, batch, channels] by a weight [width, channels, channels out] */

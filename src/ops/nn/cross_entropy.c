@@ -430,8 +430,8 @@ static opd_tensor *opdi_nll_nd(opd_tensor *input, opd_tensor *target, opd_tensor
     sizes[1] = opdi_sizes(input)[1];
     sizes[2] = table[1] = 1;
     sizes[3] = table[2] = opdi_span_of(opdi_sizes(input), 2, input->ndim);
-    opd_tensor *result = opd_nll_loss2d_full(opdi_maybe_reshape(input, sizes, 4), opdi_maybe_reshape(target, table, 3),
-                                             weight, reduction, ignore);
+    opd_tensor *const shaped = opdi_maybe_reshape(input, sizes, 4),
+        *result = opd_nll_loss2d_full(shaped, opdi_maybe_reshape(target, table, 3), weight, reduction, ignore);
     return result && reduction == OPDI_REDUCE_NONE
         ? opdi_maybe_reshape(result, opdi_sizes(target), target->ndim) : result;
 }
@@ -497,11 +497,14 @@ static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *targ
         const int64_t minus = -1;
         opd_tensor *weights = opdi_maybe_reshape(opd_index_select(weight, 0, opdi_maybe_reshape(safe, &minus, 1)),
                                                  opdi_sizes(target), target->ndim);
-        smooth = opd_div(opdi_maybe_sum(smooth), opdi_maybe_sum(opdi_unless(weights, mask)));
+        opd_tensor *const sum = opdi_maybe_sum(smooth);
+        smooth = opd_div(sum, opdi_maybe_sum(opdi_unless(weights, mask)));
     } else if (reduction == OPDI_REDUCE_MEAN) {
-        smooth = opd_div(opdi_maybe_sum(smooth), opdi_maybe_sum(opd_logical_not(mask)));
+        opd_tensor *const first_sum = opdi_maybe_sum(smooth);
+        smooth = opd_div(first_sum, opdi_maybe_sum(opd_logical_not(mask)));
     }
-    return opd_add(opdi_muls(nll, 1 - share), opdi_muls(smooth, share / (double)count));
+    opd_tensor *const scaled = opdi_muls(nll, 1 - share);
+    return opd_add(scaled, opdi_muls(smooth, share / (double)count));
 }
 /* Computes the gradient of opdi_entropy_in_cuda by operators, so that it can be differentiated: (softmax(input) - 1 at
    the target) times the gradient of the row.  `total`: the number of rows that count. */

@@ -34,7 +34,8 @@ static opd_tensor *opdi_glu_slope(opd_tensor *grad, opd_tensor *input, int dim, 
         *gate = opd_sigmoid(opdi_maybe_narrow(input, dim, half, half)),
         *two[2];
     two[0] = opd_mul(grad, gate);
-    two[1] = opd_mul(opd_mul(two[0], first), opdi_rsubs(1, gate));
+    opd_tensor *const product = opd_mul(two[0], first);
+    two[1] = opd_mul(product, opdi_rsubs(1, gate));
     return opd_ok() ? opd_contiguous(opd_cat(opd_tensors_of(two, 2), dim)) : NULL;
 }
 static int opdi_glu_backward_kernel(opd_call *call) {
@@ -68,10 +69,13 @@ static int opdi_glu_backward_backward(opd_backward_call *bw) {
     opd_tensor *ga = opdi_maybe_narrow(grad, dim, 0, half);
     opd_tensor *gb = opdi_maybe_narrow(grad, dim, half, half);
     opd_tensor *quotient = opd_mul(gate, opdi_rsubs(1, gate));
-    OPDI_BW_RETURN(0, opd_add(opd_mul(ga, gate), opd_mul(opd_mul(gb, first), quotient)));
+    if (opd_bw_needs(bw, 0)) {
+        opd_tensor *const product = opd_mul(ga, gate);
+        OPDI_BW_RETURN(0, opd_add(product, opd_mul(opd_mul(gb, first), quotient)));
+    }
     two[0] = opd_mul(opd_mul(grad_out, gb), quotient);
-    two[1] = opd_mul(opd_mul(grad_out, quotient),
-                     opd_add(ga, opd_mul(opd_mul(gb, first), opdi_rsubs(1, opdi_muls(gate, 2)))));
+    opd_tensor *const first_product = opd_mul(grad_out, quotient), *const other_product = opd_mul(gb, first);
+    two[1] = opd_mul(first_product, opd_add(ga, opd_mul(other_product, opdi_rsubs(1, opdi_muls(gate, 2)))));
     if (!opd_ok()) { return -1; }
     OPDI_BW_RETURN(1, opd_cat(opd_tensors_of(two, 2), dim));
     return 0;

@@ -276,17 +276,20 @@ static int opdi_grid_second(const opdi_grid *other, opd_tensor *input, opd_tenso
             from = opd_expand(from, opd_ints_of(flat, 3));
             opd_tensor *xs = opd_gather(input, 2, from);
             opd_tensor *vs = value ? opd_gather(value, 2, from) : NULL;
-            opd_tensor *shift = opdi_plus(opdi_times(move[0], weights[1][0]), opdi_times(move[1], weights[0][1]));
-            results[0] = opdi_plus(results[0], opdi_plus(opdi_times(weights[0][0], vs), opdi_times(shift, xs)));
+            opd_tensor *const product = opdi_times(move[0], weights[1][0]),
+                *shift = opdi_plus(product, opdi_times(move[1], weights[0][1]));
+            opd_tensor *const first_product = opdi_times(weights[0][0], vs);
+            results[0] = opdi_plus(results[0], opdi_plus(first_product, opdi_times(shift, xs)));
             if (!grad) { continue; }
             if (shift) {
                 results[1] = opd_scatter_add(results[1] ? results[1] : opd_zeros_like(input), 2, from,
                                              opd_mul(shift, grad));
             }
             for (int i = 0; i < 2; i++) {
-                shift = opdi_plus(opdi_times(move[0], i ? weights[1][1] : weights[2][0]),
-                                  opdi_times(move[1], i ? weights[0][2] : weights[1][1]));
-                shift = opdi_plus(opdi_times(i ? weights[0][1] : weights[1][0], vs), opdi_times(shift, xs));
+                opd_tensor *const left = opdi_times(move[0], i ? weights[1][1] : weights[2][0]);
+                shift = opdi_plus(left, opdi_times(move[1], i ? weights[0][2] : weights[1][1]));
+                opd_tensor *const right = opdi_times(i ? weights[0][1] : weights[1][0], vs);
+                shift = opdi_plus(right, opdi_times(shift, xs));
                 along[i] = opdi_plus(along[i], opdi_times(grad, shift));
             }
             if (!opd_ok()) { return -1; }
@@ -437,7 +440,8 @@ static int opdi_grid_sampler_3d_kernel(opd_call *call) {
     if (opdi_grid_cube_read(call, 0, &cube)) { return -1; }
     for (int i = 0; opd_ok() && i < cube.corners; i++) {
         opd_tensor *from = opdi_grid_cube_corner(&cube, in, i, lines);
-        sum = opdi_plus(sum, opd_mul(opd_gather(cube.image, 2, from), opdi_grid_cube_weight(&cube, lines, -1)));
+        opd_tensor *const picked = opd_gather(cube.image, 2, from);
+        sum = opdi_plus(sum, opd_mul(picked, opdi_grid_cube_weight(&cube, lines, -1)));
     }
     if (cube.known && cube.zeros) { sum = opdi_where(cube.known, sum); }
     else if (cube.known) { sum = opd_where_self(cube.known, sum, opd_detach(sum)); }
@@ -582,7 +586,7 @@ static int opdi_affine_grid_generator_backward_kernel(opd_call *call) {
     shape[0] = size.data[0];
     shape[1] = opd_size(base, 1);
     shape[2] = size.n - 2;
-    opd_tensor *sum = opd_bmm(opd_transpose(base, 1, 2), opdi_reshape_to(grad, shape, 3));
+    opd_tensor *const turned = opd_transpose(base, 1, 2), *sum = opd_bmm(turned, opdi_reshape_to(grad, shape, 3));
     return opd_return_tensor(call, opd_transpose(sum, 1, 2));
 }
 static int opdi_affine_grid_generator_backward(opd_backward_call *bw) {

@@ -92,8 +92,9 @@ OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor 
     if ((!gm && !gr) || !mean || !rstd || mean->numel == 0) { return NULL; }
     if (gr) {
         rstd = opdi_maybe_reshape(rstd, stat, count);
-        delta = opd_mul(opd_sub(opdi_maybe_reshape(input, xs, count), opdi_maybe_reshape(mean, stat, count)),
-                        opd_mul(rstd, opd_square(rstd)));
+        opd_tensor *const shaped = opdi_maybe_reshape(input, xs, count),
+            *const difference = opd_sub(shaped, opdi_maybe_reshape(mean, stat, count));
+        delta = opd_mul(difference, opd_mul(rstd, opd_square(rstd)));
         delta = opd_mul(delta, opd_neg(opdi_maybe_reshape(gr, stat, count)));
     }
     if (gm) { delta = opdi_plus(opdi_maybe_expand(opdi_maybe_reshape(gm, stat, count), xs, count), delta); }

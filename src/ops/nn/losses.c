@@ -266,16 +266,18 @@ static int opdi_binary_cross_entropy_kernel(opd_call *call) {
     if (opdi_norm_floating(input, "binary_cross_entropy")) { return -1; }
     if (other->dtype != input->dtype) { return opdi_found_fail(other->dtype, input->dtype); }
     if (opdi_loss_in_unit(input, "input") || opdi_loss_in_unit(other, "target")) { return -1; }
-    opd_tensor *loss = opd_sub(opd_mul(opdi_log_floor(opd_neg(input), true), opdi_adds(other, -1)),
-                               opd_mul(opdi_log_floor(input, false), other));          /* with strides like input's */
+    opd_tensor *const log = opdi_log_floor(opd_neg(input), true),
+        *const product = opd_mul(log, opdi_adds(other, -1)),
+        *loss = opd_sub(product, opd_mul(opdi_log_floor(input, false), other));          /* with strides like input's */
     if (weight) { loss = opdi_loss_as(opd_mul(loss, weight), input); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 3)));
 }
 static int opdi_binary_cross_entropy_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *other = opd_arg_tensor(call, 2),
         *weight = opd_arg_tensor(call, 3);
-    opd_tensor *delta = opd_div(opd_mul(opd_sub(input, other), grad),        /* with strides like input's */
-                                opd_clamp_min(opd_mul(opdi_rsubs(1, input), input), opd_value_double(1e-12)));
+    opd_tensor *const product = opd_mul(opd_sub(input, other), grad),
+        *const slope = opd_clamp_min(opd_mul(opdi_rsubs(1, input), input), opd_value_double(1e-12)),
+        *delta = opd_div(product, slope);         /* with strides like input's */
     if (weight) { delta = opd_mul(delta, weight); }
     if (opd_arg_int(call, 4) == OPDI_REDUCE_MEAN) {
         delta = opd_div_Scalar(delta, opd_value_double((double)input->numel));
@@ -289,7 +291,7 @@ static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
     const int64_t reduction = opd_bw_value(bw, 3).u.i;
     OPDI_BW_RETURN(0, opd_binary_cross_entropy_backward_full(grad, input, other, weight, reduction));
     if (!opd_bw_needs(bw, 1)) { return 0; }
-    opd_tensor *delta = opd_mul(opd_sub(opd_log(opdi_rsubs(1, input)), opd_log(input)), grad);
+    opd_tensor *const log = opd_log(opdi_rsubs(1, input)), *delta = opd_mul(opd_sub(log, opd_log(input)), grad);
     if (weight) { delta = opd_mul(delta, weight); }
     return opd_bw_return(bw, 1,
                          reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(delta, opd_value_double((double)input->numel))
@@ -372,7 +374,7 @@ static int opdi_log_sigmoid_forward_kernel(opd_call *call) {
     const opd_scalar_type dtype = OPDI_DTYPE(input);
     if (opdi_is_half(dtype)) { input = opd_to_dtype(input, OPD_FLOAT32); }        /* round results only once */
     opd_tensor *buffer = opd_exp(opd_copysign_Scalar(input, opd_value_int(-1)));
-    opd_tensor *output = opd_sub(opd_clamp_max(input, opd_value_int(0)), opd_log1p(buffer));
+    opd_tensor *const clamped = opd_clamp_max(input, opd_value_int(0)), *output = opd_sub(clamped, opd_log1p(buffer));
     if (opdi_is_half(dtype)) {
         output = opd_to_dtype(output, dtype);
         buffer = opd_to_dtype(buffer, dtype);
@@ -442,8 +444,9 @@ static int opdi_soft_margin_loss_kernel(opd_call *call) {
 static int opdi_soft_margin_loss_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *other = opd_arg_tensor(call, 2),
         *zeros = opd_exp(opd_mul(opd_neg(other), input));
-    zeros = opd_mul(opd_mul(opd_div(opd_mul(opd_neg(other), zeros), opdi_adds(zeros, 1)), grad),
-                    opd_tensor_wrapped_number(opd_value_double(opdi_loss_share(input, other, opd_arg_int(call, 3)))));
+    opd_tensor *const product = opd_mul(opd_neg(other), zeros);
+    zeros = opd_mul(opd_mul(opd_div(product, opdi_adds(zeros, 1)), grad),
+        opd_tensor_wrapped_number(opd_value_double(opdi_loss_share(input, other, opd_arg_int(call, 3)))));
     return opd_return_tensor(call, opdi_loss_as(zeros, input));
 }
 static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
@@ -495,20 +498,20 @@ static int opdi_kl_div_kernel(opd_call *call) {
     if (opdi_is_complex(input) || opdi_is_complex(other)) {
         return opd_fail(OPD_ERROR_DTYPE, "kl_div: Complex inputs not supported.");
     }
-    opd_tensor *loss = opd_arg_bool(call, 3)
-        ? opd_mul(opd_exp(other), opd_sub(other, input)) : opd_sub(opd_xlogy(other, other), opd_mul(other, input));
+    opd_tensor *loss = opd_arg_bool(call, 3) ? opd_exp(other) : opd_xlogy(other, other);
+    loss = opd_arg_bool(call, 3) ? opd_mul(loss, opd_sub(other, input)) : opd_sub(loss, opd_mul(other, input));
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 2)));
 }
 static int opdi_hinge_embedding_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *zero = opd_zeros_like(input);
     opd_tensor *mean = opd_clamp_min(opdi_rsubs(opd_arg_double(call, 2), input), opd_value_int(0));
-    mean = opd_add(opd_where_self(opd_ne_Scalar(other, opd_value_int(1)), mean, zero),
-                   opd_where_self(opd_ne_Scalar(other, opd_value_int(-1)), input, zero));
+    opd_tensor *const chosen = opd_where_self(opd_ne_Scalar(other, opd_value_int(1)), mean, zero);
+    mean = opd_add(chosen, opd_where_self(opd_ne_Scalar(other, opd_value_int(-1)), input, zero));
     return opd_return_tensor(call, opdi_reduced(mean, opd_arg_int(call, 3)));
 }
 static int opdi_margin_ranking_loss_kernel(opd_call *call) {
-    opd_tensor *delta = opd_mul(opd_neg(opd_arg_tensor(call, 2)),
-                                opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
+    opd_tensor *const minus = opd_neg(opd_arg_tensor(call, 2)),
+        *delta = opd_mul(minus, opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
     return opd_return_tensor(call,
                              opdi_reduced(opd_clamp_min(opdi_adds(delta, opd_arg_double(call, 3)), opd_value_int(0)),
                                           opd_arg_int(call, 4)));
@@ -539,9 +542,8 @@ static int opdi_cosine_similarity_kernel(opd_call *call) {
     if (!input || !other) { return -1; }
     opd_tensor *first = opd_clamp_min(opd_linalg_vector_norm_full(input, opd_value_int(2), at, true, OPD_NONE), eps);
     opd_tensor *second = opd_clamp_min(opd_linalg_vector_norm_full(other, opd_value_int(2), at, true, OPD_NONE), eps);
-    return opd_return_tensor(call,
-                             opdi_maybe_sum_dims(opd_mul(opd_div(input, first), opd_div(other, second)), &dim, 1,
-                                                 false));
+    opd_tensor *const quotient = opd_div(input, first);
+    return opd_return_tensor(call, opdi_maybe_sum_dims(opd_mul(quotient, opd_div(other, second)), &dim, 1, false));
 }
 static int opdi_cosine_embedding_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *tensor = opd_arg_tensor(call, 2);
@@ -550,8 +552,8 @@ static int opdi_cosine_embedding_loss_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "%dD target tensor expects %dD input tensors", tensor->ndim, tensor->ndim + 1);
     }
     opd_tensor *third = opdi_maybe_sum_dims(opd_mul(input, other), &dim, 1, false);
-    opd_tensor *loss = opd_mul(opdi_adds(opdi_maybe_sum_dims(opd_mul(input, input), &dim, 1, false), 1e-12),
-                               opdi_adds(opdi_maybe_sum_dims(opd_mul(other, other), &dim, 1, false), 1e-12));
+    opd_tensor *const shifted = opdi_adds(opdi_maybe_sum_dims(opd_mul(input, input), &dim, 1, false), 1e-12),
+        *loss = opd_mul(shifted, opdi_adds(opdi_maybe_sum_dims(opd_mul(other, other), &dim, 1, false), 1e-12));
     third = opd_div(third, opd_sqrt(loss));
     opd_tensor *zero = opd_zeros_like(third);
     loss = opd_where_self(opd_eq_Scalar(tensor, opd_value_int(1)), opdi_rsubs(1, third), zero);
@@ -584,13 +586,14 @@ static int opdi_triplet_margin_loss_kernel(opd_call *call) {
 }
 static int opdi_poisson_nll_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
-    opd_tensor *loss = opd_arg_bool(call, 2) ? opd_sub(opd_exp(input), opd_mul(other, input))
-        : opd_sub(input, opd_mul(other, opd_log(opdi_adds(input, opd_arg_double(call, 4)))));
+    opd_tensor *loss = opd_arg_bool(call, 2) ? opd_exp(input) : input;
+    loss = opd_sub(loss, opd_mul(other, opd_arg_bool(call, 2) ? input
+                                 : opd_log(opdi_adds(input, opd_arg_double(call, 4)))));
     if (opd_arg_bool(call, 3)) {                  /* Stirling's formula, for y > 1 */
         opd_tensor *low = opd_le_Scalar(other, opd_value_int(1));
         other = opd_masked_fill_Scalar(other, low, opd_value_int(1));     /* 0 has an infinite derivative */
-        opd_tensor *sum = opd_add(opd_sub(opd_mul(other, opd_log(other)), other),
-                                  opdi_muls(opd_log(opdi_muls(other, 2 * 3.14159265358979323846)), 0.5));
+        opd_tensor *sum = opd_sub(opd_mul(other, opd_log(other)), other);
+        sum = opd_add(sum, opdi_muls(opd_log(opdi_muls(other, 2 * 3.14159265358979323846)), 0.5));
         loss = opd_add(loss, opdi_unless(sum, low));
     }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
@@ -789,7 +792,8 @@ static opd_tensor *opdi_multilabel_gaps(opd_tensor *input, opd_tensor *target, o
                                         opd_tensor **counts) {
     opd_tensor *at = opd_gather(input, -1, opd_clamp_min(target, opd_value_int(0)));
     *counts = opd_logical_and(opd_unsqueeze(valid, -1), opd_unsqueeze(opd_logical_not(hits), -2));
-    return opdi_adds(opd_sub(opd_unsqueeze(input, -2), opd_unsqueeze(at, -1)), 1);
+    opd_tensor *const column = opd_unsqueeze(input, -2);
+    return opdi_adds(opd_sub(column, opd_unsqueeze(at, -1)), 1);
 }
 /* multilabel_margin_loss_forward: computes the sum of max(0, 1 - x[t] + x[i]) over each target t and each class i
    that is not a target, divided by the number of classes.  The list of targets ends at the first -1.  The second
@@ -800,7 +804,8 @@ static int opdi_multilabel_margin_loss_forward_kernel(opd_call *call) {
     if (opdi_multilabel_read(call, 0, &input, &target, &valid)) { return -1; }
     const double classes = (double)opdi_sizes(input)[input->ndim - 1];
     opd_tensor *hits = opd_zeros_like_full(input, opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE);
-    hits = opd_scatter_add(hits, -1, opd_clamp_min(target, opd_value_int(0)), opd_to_dtype(valid, OPD_INT64));
+    opd_tensor *const clamped = opd_clamp_min(target, opd_value_int(0));
+    hits = opd_scatter_add(hits, -1, clamped, opd_to_dtype(valid, OPD_INT64));
     hits = opd_gt_Scalar(hits, opd_value_int(0));
     opd_tensor *loss = opdi_multilabel_gaps(input, target, valid, hits, &counts);
     loss = opdi_muls(opdi_maybe_sum_dims(opdi_where(counts, opd_relu(loss)), last, 2, false), 1 / classes);
@@ -831,9 +836,9 @@ static int opdi_multilabel_margin_loss_backward_kernel(opd_call *call) {
     opd_tensor *pairs = opdi_multilabel_gaps(input, target, valid, hits, &counts);
     pairs = opd_logical_and(counts, opd_gt_Scalar(pairs, opd_value_int(0)));
     pairs = opdi_muls(opd_to_dtype(pairs, opd_dtype(first)), 1 / classes);
-    opd_tensor *slope = opd_scatter_add(opdi_maybe_sum_dims(pairs, &labels, 1, false), -1,
-                                        opd_clamp_min(target, opd_value_int(0)),
-                                        opd_neg(opdi_maybe_sum_dims(pairs, &last, 1, false)));
+    opd_tensor *const sum = opdi_maybe_sum_dims(pairs, &labels, 1, false),
+        *const clamped = opd_clamp_min(target, opd_value_int(0)),
+        *slope = opd_scatter_add(sum, -1, clamped, opd_neg(opdi_maybe_sum_dims(pairs, &last, 1, false)));
     return opd_return_tensor(call, opdi_margin_chain(slope, grad, first, opd_arg_int(call, 3)));
 }
 /* opd_multi_margin_loss: the sum of max(0, margin - x[target] + x[i])^p over all other classes i */

@@ -32,7 +32,8 @@ static opd_tensor *opdi_mha_mask(opd_tensor *scores, opd_tensor *mask, opd_value
 /* Returns part i (0: q, 1: k, 2: v) of the projection of x [B, T, D] by weight [3 D, D], as heads [B, H, T, D / H]. */
 static opd_tensor *opdi_mha_heads(opd_tensor *x, opd_tensor *weight, opd_tensor *bias, int64_t i, int64_t heads) {
     const int64_t dim = opd_size(x, 2);
-    x = opd_linear(x, opd_narrow(weight, 0, i * dim, dim), opd_narrow(bias, 0, i * dim, dim));
+    opd_tensor *const part = opd_narrow(weight, 0, i * dim, dim);
+    x = opd_linear(x, part, opd_narrow(bias, 0, i * dim, dim));
     if (!x) { return NULL; }
     const int64_t sizes[4] = {x->dims[0], x->dims[1], heads, dim / heads};
     x = opdi_reshape_to(x, sizes, 4);

@@ -159,8 +159,8 @@ static opd_tensor *opdi_norm_mean(const opdi_norm_second *second, opd_tensor *te
 }
 static opd_tensor *opdi_norm_j(const opdi_norm_second *second, opd_tensor *xhat, opd_tensor *value) {
     if (second->fixed) { return opd_mul(value, second->rstd); }
-    value = opd_sub(opd_sub(value, opdi_norm_mean(second, value)),
-                    opd_mul(xhat, opdi_norm_mean(second, opd_mul(value, xhat))));
+    opd_tensor *const difference = opd_sub(value, opdi_norm_mean(second, value));
+    value = opd_sub(difference, opd_mul(xhat, opdi_norm_mean(second, opd_mul(value, xhat))));
     return opd_mul(value, second->rstd);
 }
 /* Computes the derivative of the norm's backward function, whose data are in *second.  Sets *dg, *dx and *dw to the
@@ -181,12 +181,14 @@ OPDI_INTERNAL int opdi_norm_double_backward(const opdi_norm_second *second, opd_
         opd_tensor *gy = second->weight ? opd_mul(second->grad, second->weight) : second->grad,
             *right = opdi_norm_mean(second, opd_mul(gy, xhat)),
             *third = opdi_norm_mean(second, opd_mul(second->GX, xhat));
-        opd_tensor *keep = opd_sub(opdi_norm_mean(second, opd_mul(second->GX, gy)),
-                                   opd_mul(opdi_norm_mean(second, second->GX), opdi_norm_mean(second, gy)));
-        opd_tensor *result = opd_mul(opd_mul(opd_square(second->rstd), xhat), opd_sub(keep, opd_mul(right, third)));
+        opd_tensor *const first_mean = opdi_norm_mean(second, opd_mul(second->GX, gy)),
+            *const other_mean = opdi_norm_mean(second, second->GX),
+            *keep = opd_sub(first_mean, opd_mul(other_mean, opdi_norm_mean(second, gy)));
+        opd_tensor *const product = opd_mul(opd_square(second->rstd), xhat),
+            *result = opd_mul(product, opd_sub(keep, opd_mul(right, third)));
+        opd_tensor *const first_product = opd_mul(gy, third);
         result = opd_add(result,
-                         opdi_norm_j(second, xhat,
-                                     opd_mul(second->rstd, opd_add(opd_mul(gy, third), opd_mul(second->GX, right)))));
+            opdi_norm_j(second, xhat, opd_mul(second->rstd, opd_add(first_product, opd_mul(second->GX, right)))));
         *dx = *dx ? opd_sub(*dx, result) : opd_neg(result);
     }
     return opd_ok() ? 0 : -1;

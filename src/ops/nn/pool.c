@@ -367,7 +367,8 @@ static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     for (i = 0; i < count; i++) { flat[i] = rest[i] = opdi_sizes(input)[i]; }
     for (flat[count] = 1; i < input->ndim; i++) { flat[count] *= opdi_sizes(input)[i]; }
     for (rest[count] = 1, i = count; i < at->ndim; i++) { rest[count] *= opdi_sizes(at)[i]; }
-    input = opd_gather(opdi_reshape_to(input, flat, count + 1), -1, opdi_reshape_to(at, rest, count + 1));
+    opd_tensor *const shaped = opdi_reshape_to(input, flat, count + 1);
+    input = opd_gather(shaped, -1, opdi_reshape_to(at, rest, count + 1));
     return opdi_reshape_to(input, opdi_sizes(at), at->ndim);
 }
 /* The kernel of max_pool2d_with_indices (ndim is 2) and max_pool3d_with_indices (ndim is 3), and of max_pool1d,
@@ -962,7 +963,8 @@ static int opdi_unpool_of(opd_call *call, int dims) {
         to[rest] = opdi_size_times(to[rest], size.data[i]);
     }
     opd_tensor *out = opd_new_zeros(input, opd_ints_of(to, rest + 1));
-    out = opd_scatter(out, rest, opdi_reshape_to(at, from, rest + 1), opdi_reshape_to(input, from, rest + 1));
+    opd_tensor *const shaped = opdi_reshape_to(at, from, rest + 1);
+    out = opd_scatter(out, rest, shaped, opdi_reshape_to(input, from, rest + 1));
     out = opdi_reshape_to(out, sizes, input->ndim);
     const bool last = dims == 2 && input->ndim == 4 && opdi_is_channels_last(input);
     return opd_return_tensor(call, opd_clone_full(out, opd_value_int(last ? 2 : 0)));
@@ -1004,7 +1006,8 @@ static opd_tensor *opdi_fractional_starts(opd_tensor *sample, int64_t in, int64_
     opd_tensor *counts = opd_arange_full(opd_value_int(out - 1), opd_value_int(sample->dtype), OPD_NONE,
                                          opd_value_device(opd_tensor_device(sample)), OPD_NONE);
     sample = opd_unsqueeze(sample, -1);
-    each[0] = opd_sub(opd_trunc(opdi_muls(opd_add(counts, sample), step)), opd_trunc(opdi_muls(sample, step)));
+    opd_tensor *const whole = opd_trunc(opdi_muls(opd_add(counts, sample), step));
+    each[0] = opd_sub(whole, opd_trunc(opdi_muls(sample, step)));
     each[1] = opd_full_like(sample, opd_value_int(in - kernel));
     return opd_ok() ? opd_unsqueeze(opd_to_dtype(opd_cat(opd_tensors_of(each, 2), -1), OPD_INT64), -1) : NULL;
 }
@@ -1087,7 +1090,8 @@ static int opdi_fractional_of(opd_call *call, int dims) {
     sizes[2] = outs;
     sizes[3] = kernels;
     if (opd_max_dim(rets, opdi_reshape_to(values, sizes, 4), 3, false)) { return -1; }
-    at = opd_squeeze_dim(opd_gather(opdi_reshape_to(at, sizes, 4), 3, opd_unsqueeze(rets[1], 3)), 3);
+    opd_tensor *const shaped = opdi_reshape_to(at, sizes, 4);
+    at = opd_squeeze_dim(opd_gather(shaped, 3, opd_unsqueeze(rets[1], 3)), 3);
     for (int i = 0; i < dims; i++) { sizes[2 + i] = out.data[i]; }
     if (opd_return_tensor(call, opdi_reshape_to(rets[0], sizes + plain, 2 + dims - plain))) { return -1; }
     return opd_return_tensor(call, opdi_reshape_to(at, sizes + plain, 2 + dims - plain));
@@ -1117,8 +1121,9 @@ static int opdi_fractional_backward_of(opd_call *call, int dims) {
         return opd_fail(OPD_ERROR_DTYPE, "expected indices of dtype int64, but got %s",
                         opd_dtype_name(OPDI_DTYPE(at)));
     }
-    grad = opd_scatter_add(opd_new_zeros(input, opd_ints_of(to, rest + 1)), rest, opdi_reshape_to(at, from, rest + 1),
-                           opdi_reshape_to(grad, from, rest + 1));
+    opd_tensor *const shaped = opdi_reshape_to(at, from, rest + 1);
+    grad = opd_scatter_add(opd_new_zeros(input, opd_ints_of(to, rest + 1)), rest, shaped,
+        opdi_reshape_to(grad, from, rest + 1));
     return opd_return_tensor(call, opdi_reshape_to(grad, opdi_sizes(input), input->ndim));
 }
 static int opdi_fractional_max_pool2d_backward_kernel(opd_call *call) { return opdi_fractional_backward_of(call, 2); }

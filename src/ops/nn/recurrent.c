@@ -54,16 +54,17 @@ static void opdi_recurrent_step(opdi_recurrent *layer, opd_tensor *gates) {
             *forget = opd_sigmoid(opdi_recurrent_gate(sum, 1, size)),
             *fresh = opd_tanh(opdi_recurrent_gate(sum, 2, size)),
             *out = opd_sigmoid(opdi_recurrent_gate(sum, 3, size));
-        layer->c = opd_add(opd_mul(forget, layer->c), opd_mul(in, fresh));
+        opd_tensor *const first_product = opd_mul(forget, layer->c);
+        layer->c = opd_add(first_product, opd_mul(in, fresh));
         layer->h = opd_mul(out, opd_tanh(layer->c));
         if (layer->w_hr) { layer->h = opd_linear(layer->h, layer->w_hr, NULL); }
     }
     if (layer->cell == OPDI_RNN_GRU) {
-        opd_tensor *reset = opd_sigmoid(opd_add(opdi_recurrent_gate(gates, 0, size),
-                                                opdi_recurrent_gate(own, 0, size))),
-            *keep = opd_sigmoid(opd_add(opdi_recurrent_gate(gates, 1, size), opdi_recurrent_gate(own, 1, size))),
-            *fresh = opd_tanh(opd_add(opdi_recurrent_gate(gates, 2, size),
-                                      opd_mul(reset, opdi_recurrent_gate(own, 2, size))));
+        opd_tensor *parts[3];
+        for (int i = 0; i < 3; i++) { parts[i] = opdi_recurrent_gate(gates, i, size); }
+        opd_tensor *const reset = opd_sigmoid(opd_add(parts[0], opdi_recurrent_gate(own, 0, size))),
+            *const keep = opd_sigmoid(opd_add(parts[1], opdi_recurrent_gate(own, 1, size))),
+            *const fresh = opd_tanh(opd_add(parts[2], opd_mul(reset, opdi_recurrent_gate(own, 2, size))));
         layer->h = opd_add(opd_mul(opd_sub(layer->h, fresh), keep), fresh);
     }
 }

@@ -50,8 +50,10 @@ static opd_tensor *opdi_rotary_steps(opd_tensor *x, opd_tensor *const *table /*[
     for (int i = 0; i < 2; i++) {
         in[i] = next ? opd_slice(wide, last, opd_value_int(i), end, 2) : opd_narrow(wide, last, i * half, half);
     }
-    out[0] = opd_sub(opd_mul(in[0], cosine), opd_mul(in[1], sine));
-    out[1] = opd_add(opd_mul(in[1], cosine), opd_mul(in[0], sine));
+    opd_tensor *const product = opd_mul(in[0], cosine);
+    out[0] = opd_sub(product, opd_mul(in[1], sine));
+    opd_tensor *const first_product = opd_mul(in[1], cosine);
+    out[1] = opd_add(first_product, opd_mul(in[0], sine));
     out[2] = opd_narrow(wide, last, 2 * half, depth - 2 * half);
     if (next) {
         out[1] = opd_flatten(opd_stack(opd_tensors_of(out, 2), last + 1), last, last + 1);

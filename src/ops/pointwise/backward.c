@@ -28,7 +28,10 @@ static int opdi_tanh_backward_kernel(opd_call *call) { return opdi_binary(call, 
 static int opdi_tanh_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     OPDI_BW_RETURN(0, opd_tanh_backward(grad, opdi_conj(other)));
-    OPDI_BW_RETURN(1, opd_mul(opdi_conj(grad), opd_mul(opdi_muls(opdi_conj(other), -2), grad_out)));
+    if (opd_bw_needs(bw, 1)) {
+        opd_tensor *const conjugate = opdi_conj(grad);
+        OPDI_BW_RETURN(1, opd_mul(conjugate, opd_mul(opdi_muls(opdi_conj(other), -2), grad_out)));
+    }
     return 0;
 }
 /* opd_tanh_backward: the gradient of tanh, computed from its output */
@@ -46,7 +49,10 @@ static int opdi_sigmoid_backward_kernel(opd_call *call) { return opdi_binary(cal
 static int opdi_sigmoid_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     OPDI_BW_RETURN(0, opd_sigmoid_backward(grad, opdi_conj(other)));
-    OPDI_BW_RETURN(1, opd_mul(opd_mul(opdi_conj(grad), grad_out), opdi_adds(opdi_muls(opdi_conj(other), -2), 1)));
+    if (opd_bw_needs(bw, 1)) {
+        opd_tensor *const product = opd_mul(opdi_conj(grad), grad_out);
+        OPDI_BW_RETURN(1, opd_mul(product, opdi_adds(opdi_muls(opdi_conj(other), -2), 1)));
+    }
     return 0;
 }
 /* opd_sigmoid_backward: the gradient of sigmoid, computed from its output */
@@ -196,7 +202,7 @@ OPDI_OP(softplus_backward) {
     op->cases = "[2,3], [2,3], 1.5, 20";
 }
 
-static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL},
+static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_vsilu_backward, NULL},
     "silu_backward_cpu", 0, OPDI_NUMBER(silu_backward, silu_backward)};
 static int opdi_silu_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_silu_backward); }
 /* Computes the gradients of silu_backward.  With s = sigmoid(input), the second derivative of silu is s * (1 - s) * (2
@@ -207,7 +213,8 @@ static int opdi_silu_backward_backward(opd_backward_call *bw) {
     if (!opd_bw_needs(bw, 1)) { return 0; }
     opd_tensor *gate = opd_sigmoid(input);
     opd_tensor *delta = opdi_adds(opd_mul(input, opdi_adds(opdi_muls(gate, -2), 1)), 2);
-    return opd_bw_return(bw, 1, opd_mul(opd_mul(opd_mul(grad, grad_out), opd_mul(gate, opdi_rsubs(1, gate))), delta));
+    opd_tensor *const product = opd_mul(grad, grad_out);
+    return opd_bw_return(bw, 1, opd_mul(opd_mul(product, opd_mul(gate, opdi_rsubs(1, gate))), delta));
 }
 /* opd_silu_backward: the gradient of silu */
 OPDI_OP(silu_backward) {
@@ -229,8 +236,10 @@ static int opdi_mish_backward_backward(opd_backward_call *bw) {
     if (!opd_bw_needs(bw, 1)) { return 0; }
     opd_tensor *gate = opd_sigmoid(input);
     opd_tensor *tensor = opd_tanh(opd_softplus(input));
-    opd_tensor *delta = opd_mul(input, opd_sub(opdi_rsubs(1, gate), opdi_muls(opd_mul(tensor, gate), 2)));
-    delta = opd_mul(opd_mul(opdi_rsubs(1, opd_square(tensor)), gate), opdi_adds(delta, 2));
+    opd_tensor *const rest = opdi_rsubs(1, gate),
+        *delta = opd_mul(input, opd_sub(rest, opdi_muls(opd_mul(tensor, gate), 2)));
+    opd_tensor *const product = opd_mul(opdi_rsubs(1, opd_square(tensor)), gate);
+    delta = opd_mul(product, opdi_adds(delta, 2));
     return opd_bw_return(bw, 1, opd_mul(opd_mul(grad, grad_out), delta));
 }
 /* opd_mish_backward: the gradient of mish */
@@ -252,20 +261,25 @@ static int opdi_gelu_backward_kernel(opd_call *call) {
 static opd_tensor *opdi_gelu_second(opd_tensor *input, bool tanh_form) {
     opd_tensor *x2 = opd_square(input);
     if (!tanh_form) {
-        return opd_mul(opdi_muls(opd_exp(opdi_muls(x2, -0.5)), 0.39894228040143267794), opdi_rsubs(2, x2));
+        opd_tensor *const scaled = opdi_muls(opd_exp(opdi_muls(x2, -0.5)), 0.39894228040143267794);
+        return opd_mul(scaled, opdi_rsubs(2, x2));
     }
-    opd_tensor *tensor = opd_tanh(opd_mul(opdi_muls(input, 0.79788456080286535588),
-                                          opdi_adds(opdi_muls(x2, 0.044715), 1)));
+    opd_tensor *const first_scaled = opdi_muls(input, 0.79788456080286535588),
+        *tensor = opd_tanh(opd_mul(first_scaled, opdi_adds(opdi_muls(x2, 0.044715), 1)));
     opd_tensor *du = opdi_muls(opdi_adds(opdi_muls(x2, 0.134145), 1), 0.79788456080286535588);
     opd_tensor *ddu = opdi_muls(x2, 0.5 * 0.26829 * 0.79788456080286535588);
-    opd_tensor *delta = opd_sub(opd_add(du, ddu), opd_mul(opd_mul(input, tensor), opd_square(du)));
+    opd_tensor *const sum = opd_add(du, ddu), *const product = opd_mul(input, tensor),
+        *delta = opd_sub(sum, opd_mul(product, opd_square(du)));
     return opd_mul(opdi_rsubs(1, opd_square(tensor)), delta);
 }
 static int opdi_gelu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     const char *approximate = opd_bw_value(bw, 2).u.s;
     OPDI_BW_RETURN(0, opd_gelu_backward_full(grad, input, approximate));
-    OPDI_BW_RETURN(1, opd_mul(opd_mul(grad, grad_out), opdi_gelu_second(input, strcmp(approximate, "tanh") == 0)));
+    if (opd_bw_needs(bw, 1)) {
+        opd_tensor *const product = opd_mul(grad, grad_out);
+        OPDI_BW_RETURN(1, opd_mul(product, opdi_gelu_second(input, strcmp(approximate, "tanh") == 0)));
+    }
     return 0;
 }
 /* opd_gelu_backward: the gradient of gelu */

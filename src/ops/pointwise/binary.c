@@ -202,7 +202,10 @@ static int opdi_remainder_kernel(opd_call *call) { return opdi_binary_div(call, 
 static int opdi_div_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     OPDI_BW_RETURN(0, opd_div(grad, other));
-    OPDI_BW_RETURN(1, opd_mul(opd_neg(grad), opd_div(opd_div(input, other), other)));
+    if (opd_bw_needs(bw, 1)) {
+        opd_tensor *const minus = opd_neg(grad);
+        OPDI_BW_RETURN(1, opd_mul(minus, opd_div(opd_div(input, other), other)));
+    }
     return 0;
 }
 static int opdi_div_mode_backward(opd_backward_call *bw) {
@@ -217,13 +220,19 @@ static int opdi_div_Scalar_mode_backward(opd_backward_call *bw) {
 static int opdi_fmod_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     OPDI_BW_RETURN(0, grad);
-    OPDI_BW_RETURN(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "trunc")));
+    if (opd_bw_needs(bw, 1)) {
+        opd_tensor *const minus = opd_neg(grad);
+        OPDI_BW_RETURN(1, opd_mul(minus, opd_div_Tensor_mode(input, other, "trunc")));
+    }
     return 0;
 }
 static int opdi_remainder_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     OPDI_BW_RETURN(0, grad);
-    OPDI_BW_RETURN(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "floor")));
+    if (opd_bw_needs(bw, 1)) {
+        opd_tensor *const minus = opd_neg(grad);
+        OPDI_BW_RETURN(1, opd_mul(minus, opd_div_Tensor_mode(input, other, "floor")));
+    }
     return 0;
 }
 /* opd_div: self / other */

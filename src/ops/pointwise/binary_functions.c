@@ -2,47 +2,8 @@
 
 //== atan2, hypot, xlogy, logaddexp and similar functions ==============================================================
 
-/* Computes atan2(y, x) for 64 pairs of numbers.  Writes NaN unless both numbers are finite and one of them is at least
-   1e-300 in absolute value.  With t = the smaller absolute value divided by the larger, uses atan(t) or, for t above
-   tan(pi / 8), pi / 4 + atan((t - 1) / (t + 1)).  The error is at most 2 ulp. */
-#if defined(OPDI_VECTORS)
-OPDI_LOOPS_BEGIN
-static const double opdi_atan_series[11] = {
-    -0.3333333333333333, 0.19999999999995652, -0.1428571428469138, 0.11111111017100327, -0.0909090464769568,
-    0.07692184699371778, -0.06664531369805009, 0.05858311810501153, -0.05086254885823143, 0.039253696320618564,
-    -0.01920252926841228};
-OPDI_AVX2 static void opdi_atan2_wide(const double *y, const double *x, double *out) {
-    OPDI_IVDEP
-    for (int i = 0; i < 64; i++) {
-        const double across = fabs(x[i]), up = fabs(y[i]), size = across > up ? across : up;
-        const bool known = (size > 1e-300) & (size < HUGE_VAL) & (x[i] == x[i]) & (y[i] == y[i]);
-        const double most = known ? size : 1, least = known ? across > up ? up : across : 0;
-        const bool steep = least > 0.41421356237309503 * most;
-        const double t = (steep ? least - most : least) / (steep ? least + most : most), z = t * t;
-        double angle = t + t * z * OPDI_POLYNOMIAL(opdi_atan_series, z);
-        angle = steep ? 0.78539816339744828 + (angle + 3.061616997868383e-17) : angle;
-        angle = up > across ? 1.5707963267948966 - (angle - 6.123233995736766e-17) : angle;
-        angle = x[i] < 0 ? 3.141592653589793 - (angle - 1.2246467991473532e-16) : angle;
-        angle = known ? angle : (double)NAN;
-        out[i] = opdi_double(opdi_bits64(angle) | (opdi_bits64(y[i]) & 0x8000000000000000u));
-    }
-}
-OPDI_LOOPS_END
-#endif
-static void opdi_f64_vatan2(void *const *data, int64_t count, const opdi_params *params) {
-#if defined(OPDI_VECTORS)
-    for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {
-        double y[64] = {0}, x[64] = {0}, out[64];
-        rows = OPDI_MIN(count - from, (int64_t)64);
-        memcpy(y, (const double *)data[1] + from, (size_t)rows * sizeof *y);
-        memcpy(x, (const double *)data[2] + from, (size_t)rows * sizeof *x);
-        opdi_atan2_wide(y, x, out);
-        for (int64_t i = 0; i < rows; i++) { out[i] = out[i] != out[i] ? atan2(y[i], x[i]) : out[i]; }
-        memcpy((double *)data[0] + from, out, (size_t)rows * sizeof *out);
-    }
-    if (opdi_cpu_level() > 0) { return; }
-#endif
-    opdi_f64_atan2(data, count, params);
+static void opdi_f64_vatan2(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) {
+    opdi_vatan264(count, (double *)data[0], (const double *)data[1], (const double *)data[2]);
 }
 static const opdi_formula opdi_formula_atan2 = {{opdi_f32_vatan2, opdi_f64_vatan2, NULL}, "atan2_cpu", OPDI_TO_FLOAT,
     OPDI_NUMBER(atan2, atan2)};
@@ -63,7 +24,7 @@ static void opdi_f64_vxlogy(void *const *data, int64_t count, OPD_UNUSED const o
 OPDI_FORMULA_DV(xlogy, xlogy, OPDI_TO_FLOAT)
 OPDI_COLD_BEGIN
 OPDI_FORMULA_B(logaddexp, logaddexp, 0)
-OPDI_FORMULA_D(logaddexp2, logaddexp2, 0)
+OPDI_FORMULA_DV(logaddexp2, logaddexp2, 0)
 OPDI_FORMULA_F(copysign, copysign, OPDI_TO_FLOAT)
 static const opdi_formula opdi_formula_nextafter = {{opdi_f32_vnextafter, opdi_f64_vnextafter, NULL}, "nextafter_cpu",
     0, OPDI_NUMBER(nextafter, nextafter)};
@@ -106,7 +67,7 @@ static int opdi_heaviside_kernel(opd_call *call) {
 }
 static int opdi_atan2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    opd_tensor *sum = opd_add(opd_mul(input, input), opd_mul(other, other));
+    opd_tensor *const product = opd_mul(input, input), *sum = opd_add(product, opd_mul(other, other));
     opd_tensor *zero = opd_eq_Scalar(sum, opd_value_int(0));
     opd_tensor *keep = opdi_unless(opd_reciprocal(opd_add(sum, zero)), zero);      /* or 0 at (0, 0) */
     OPDI_BW_RETURN(0, opd_mul(opd_mul(grad, other), keep));
@@ -142,7 +103,10 @@ static int opdi_logaddexp2_backward(opd_backward_call *bw) {
 }
 static int opdi_copysign_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
-    OPDI_BW_RETURN(0, opd_mul(grad, opd_mul(opd_sgn(opd_bw_result(bw, 0)), opd_sgn(input))));
+    if (opd_bw_needs(bw, 0)) {
+        opd_tensor *const sign = opd_sgn(opd_bw_result(bw, 0));
+        OPDI_BW_RETURN(0, opd_mul(grad, opd_mul(sign, opd_sgn(input))));
+    }
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(grad)); }
     return 0;
 }
@@ -440,7 +404,10 @@ static int opdi_addcdiv_backward(opd_backward_call *bw) {
     const opd_value value = opd_bw_value(bw, 3);
     OPDI_BW_RETURN(0, grad);
     OPDI_BW_RETURN(1, opd_mul(grad, opdi_scale(opd_reciprocal(t2), value)));
-    OPDI_BW_RETURN(2, opd_mul(opd_neg(grad), opd_div(opdi_scale(t1, value), opd_mul(t2, t2))));
+    if (opd_bw_needs(bw, 2)) {
+        opd_tensor *const minus = opd_neg(grad), *const first = opdi_scale(t1, value);
+        OPDI_BW_RETURN(2, opd_mul(minus, opd_div(first, opd_mul(t2, t2))));
+    }
     return 0;
 }
 /* opd_addcmul(self, tensor1, tensor2, value): self + value * tensor1 * tensor2 */

@@ -682,7 +682,8 @@ OPDI_INTERNAL opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *inp
     opd_tensor *zero = opd_eq_Scalar(input, opd_value_int(0));
     opd_tensor *x = opd_masked_fill_Scalar(input, zero, opd_value_int(1));
     opd_tensor *px = opdi_muls(x, pi);
-    opd_tensor *delta = opd_div(opd_sub(opd_mul(opd_cos(px), px), opd_sin(px)), opd_mul(px, x));
+    opd_tensor *const product = opd_mul(opd_cos(px), px), *const difference = opd_sub(product, opd_sin(px)),
+        *delta = opd_div(difference, opd_mul(px, x));
     return opd_mul(grad, opd_where_self(zero, opdi_muls(input, -pi * pi / 3), delta));
 }
 OPDI_COLD_END

@@ -136,7 +136,8 @@ OPDI_FORMULA_F(rsqrt, rsqrt, OPDI_TO_FLOAT)
 static int opdi_rsqrt_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_rsqrt); }
 static int opdi_rsqrt_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
-    return opd_bw_return(bw, 0, opd_mul(opdi_muls(grad, -0.5), opd_mul(result, opd_square(result))));
+    opd_tensor *const scaled = opdi_muls(grad, -0.5);
+    return opd_bw_return(bw, 0, opd_mul(scaled, opd_mul(result, opd_square(result))));
 }
 /* opd_rsqrt: 1 / sqrt(self) */
 OPDI_OP(rsqrt) {
@@ -152,7 +153,8 @@ OPDI_FORMULA_F(reciprocal, reciprocal, OPDI_TO_FLOAT)
 static int opdi_reciprocal_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_reciprocal); }
 static int opdi_reciprocal_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
-    return opd_bw_return(bw, 0, opd_mul(opd_neg(grad), opd_mul(result, result)));
+    opd_tensor *const minus = opd_neg(grad);
+    return opd_bw_return(bw, 0, opd_mul(minus, opd_mul(result, result)));
 }
 /* opd_reciprocal: 1 / self */
 OPDI_OP(reciprocal) {
@@ -257,7 +259,8 @@ OPDI_OP(acos) {
     op->cases = "[2,3]u";
 }
 
-OPDI_FORMULA_F(atan, atan, OPDI_TO_FLOAT)
+static const opdi_formula opdi_formula_atan = {{opdi_f32_atan, opdi_f64_vatan, NULL}, "atan_cpu", OPDI_TO_FLOAT,
+    OPDI_NUMBER(atan, atan)};
 static int opdi_atan_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_atan); }
 static int opdi_atan_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -288,7 +291,7 @@ OPDI_OP(sinh) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_D(cosh, cosh, OPDI_TO_FLOAT)
+OPDI_FORMULA_DV(cosh, cosh, OPDI_TO_FLOAT)
 static int opdi_cosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_cosh); }
 static int opdi_cosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -319,13 +322,14 @@ OPDI_OP(asinh) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_D(acosh, acosh, OPDI_TO_FLOAT)
+OPDI_FORMULA_DV(acosh, acosh, OPDI_TO_FLOAT)
 static int opdi_acosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_acosh); }
 static int opdi_acosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     if (input && opdi_is_complex(input)) {        /* if Re(input) < 0, the square root of the product would have the
                                                      wrong sign */
-        opd_tensor *const roots = opd_mul(opd_rsqrt(opdi_adds(input, -1)), opd_rsqrt(opdi_adds(input, 1)));
+        opd_tensor *const root = opd_rsqrt(opdi_adds(input, -1)),
+            *const roots = opd_mul(root, opd_rsqrt(opdi_adds(input, 1)));
         return opd_bw_return(bw, 0, opd_mul(grad, roots));
     }
     return opd_bw_return(bw, 0, opd_mul(grad, opd_rsqrt(opdi_adds(opd_square(input), -1))));
@@ -339,7 +343,7 @@ OPDI_OP(acosh) {
     op->cases = "[2,3]+";
 }
 
-OPDI_FORMULA_D(atanh, atanh, OPDI_TO_FLOAT)
+OPDI_FORMULA_DV(atanh, atanh, OPDI_TO_FLOAT)
 static int opdi_atanh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_atanh); }
 static int opdi_atanh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -734,8 +738,8 @@ OPDI_OP(relu) {
     op->cases = "[2,3]";
 }
 
-/* The formula of silu.  Its float32 loop processes blocks by vector functions. */
-static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, NULL}, "silu_cpu", 0,
+/* The formula of silu.  Its loops process blocks by vector functions. */
+static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_vsilu, NULL}, "silu_cpu", 0,
     OPDI_NUMBER(silu, silu)};
 static int opdi_silu_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_silu); }
 static int opdi_silu_backward(opd_backward_call *bw) {

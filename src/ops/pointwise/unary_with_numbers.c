@@ -163,14 +163,14 @@ OPDI_OP(relu6) {
     op->cases = "[2,3]";
 }
 
-static const opdi_formula opdi_formula_gelu = {{opdi_f32_vgelu, opdi_f64_gelu, NULL}, "GeluKernelImpl", 0,
+static const opdi_formula opdi_formula_gelu = {{opdi_f32_vgelu, opdi_f64_vgelu, NULL}, "GeluKernelImpl", 0,
     OPDI_NUMBER(gelu, gelu)};
-static const opdi_formula opdi_formula_gelu_tanh = {{opdi_f32_vgelu_tanh, opdi_f64_gelu_tanh, NULL}, "GeluKernelImpl",
+static const opdi_formula opdi_formula_gelu_tanh = {{opdi_f32_vgelu_tanh, opdi_f64_vgelu_tanh, NULL}, "GeluKernelImpl",
     0, OPDI_NUMBER(gelu_tanh, gelu_tanh)};
-OPDI_INTERNAL const opdi_formula opdi_formula_gelu_backward = {{opdi_f32_vgelu_backward, opdi_f64_gelu_backward, NULL},
+OPDI_INTERNAL const opdi_formula opdi_formula_gelu_backward = {{opdi_f32_vgelu_backward, opdi_f64_vgelu_backward, NULL},
     "GeluBackwardKernelImpl", 0, OPDI_NUMBER(gelu_backward, gelu_backward)};
 OPDI_INTERNAL const opdi_formula opdi_formula_gelu_tanh_backward =
-    {{opdi_f32_vgelu_tanh_backward, opdi_f64_gelu_tanh_backward, NULL}, "GeluBackwardKernelImpl", 0,
+    {{opdi_f32_vgelu_tanh_backward, opdi_f64_vgelu_tanh_backward, NULL}, "GeluBackwardKernelImpl", 0,
     OPDI_NUMBER(gelu_tanh_backward, gelu_tanh_backward)};
 /* Returns 0 for the text "none" and 1 for "tanh".  For other texts, returns -1 and sets an error. */
 OPDI_INTERNAL int opdi_gelu_approximate(const char *text) {
@@ -285,7 +285,7 @@ OPDI_OP(celu) {
     op->cases = "[2,3]; [2,3], 2";
 }
 
-static const opdi_formula opdi_formula_softplus = {{opdi_f32_vsoftplus, opdi_f64_softplus, NULL}, "softplus_cpu", 0,
+static const opdi_formula opdi_formula_softplus = {{opdi_f32_vsoftplus, opdi_f64_vsoftplus, NULL}, "softplus_cpu", 0,
     OPDI_NUMBER(softplus, softplus)};
 static int opdi_softplus_kernel(opd_call *call) {
     opdi_params params = opdi_params_of(call, 1, 2);

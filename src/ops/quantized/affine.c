@@ -325,11 +325,11 @@ static int opdi_affine_rows_around_kernel(opd_call *call) {
                                             opd_value_double(1.1920928955078125e-07));
     low = opd_div(low, scale);
     high = opd_div(high, scale);
-    opd_tensor *const errors = opd_add(opd_add_Scalar(low, opd_value_int(-128)),
-                                       opd_add_Scalar(high, opd_value_int(127)));
-    opd_tensor *zero = opd_where_self(opd_gt_Scalar(errors, opd_value_int(0)),
-                                      opd_rsub_Scalar(low, opd_value_int(-128)),
-                                      opd_rsub_Scalar(high, opd_value_int(127)));
+    opd_tensor *const shifted = opd_add_Scalar(low, opd_value_int(-128)),
+        *const errors = opd_add(shifted, opd_add_Scalar(high, opd_value_int(127)));
+    opd_tensor *const first = opd_rsub_Scalar(low, opd_value_int(-128)),
+        *zero = opd_where_self(opd_gt_Scalar(errors, opd_value_int(0)), first,
+        opd_rsub_Scalar(high, opd_value_int(127)));
     zero = opd_to_dtype(opd_round(opd_clamp(zero, opd_value_int(-128), opd_value_int(127))), OPD_INT64);
     return !opd_ok() || opd_return_tensor(call, opd_to_dtype(scale, OPD_FLOAT64)) ? -1 : opd_return_tensor(call, zero);
 }
@@ -600,7 +600,8 @@ static int opdi_affine_blocks_choose_kernel(opd_call *call) {
     }
     opd_tensor *const none = low ? opd_zeros_like(low) : NULL;
     if (!none) { return -1; }
-    opdi_affine_map(mapping, opd_minimum(low, none), opd_maximum(high, none), limits, eps, &scale, &zero);
+    opd_tensor *const least = opd_minimum(low, none);
+    opdi_affine_map(mapping, least, opd_maximum(high, none), limits, eps, &scale, &zero);
     if (keep && opd_ok()) {
         scale = opdi_reshape_to(scale, blocks.counts, input->ndim);
         zero = opdi_reshape_to(zero, blocks.counts, input->ndim);

@@ -74,14 +74,12 @@ static int opdi_grouped_read(const opd_call *call, opdi_group_product *grouped) 
 }
 /* Returns the product of group i, which goes from index `from` to index `to`. */
 static opd_tensor *opdi_grouped_product(const opdi_group_product *grouped, int64_t i, int64_t from, int64_t to) {
-    opd_tensor *const left = grouped->left, *const right = grouped->right;
-    switch (grouped->form) {
-    case OPDI_GROUPED_ROWS:
-        return opdi_product_as_given(opd_narrow(left, 0, from, to - from), opd_select(right, 0, i));
-    case OPDI_GROUPED_COLUMNS:
-        return opdi_product_as_given(opd_select(left, 0, i), opd_narrow(right, 1, from, to - from));
-    default: return opdi_product_as_given(opd_narrow(left, 1, from, to - from), opd_narrow(right, 0, from, to - from));
-    }
+    const bool rows = grouped->form == OPDI_GROUPED_ROWS, columns = grouped->form == OPDI_GROUPED_COLUMNS;
+    opd_tensor *const left = columns ? opd_select(grouped->left, 0, i)
+        : opd_narrow(grouped->left, rows ? 0 : 1, from, to - from);
+    opd_tensor *const right = rows ? opd_select(grouped->right, 0, i)
+        : opd_narrow(grouped->right, columns ? 1 : 0, from, to - from);
+    return opdi_product_as_given(left, right);
 }
 /* Writes the product of group i to its part of `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_grouped_one(const opdi_group_product *grouped, opd_tensor *out, int64_t i, int64_t from, int64_t to) {

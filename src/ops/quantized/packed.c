@@ -388,8 +388,8 @@ static int opdi_scaled_product_kernel(opd_call *call) {
     opd_tensor *const quick = !all[4] || all[4]->numel == opdi_sizes(b)[1]
         ? opdi_scaled_in_cuda(all, dtype, opd_arg_bool(call, 7)) : NULL;
     if (quick || !opd_ok()) { return quick ? opd_return_tensor(call, quick) : -1; }
-    opd_tensor *out = opdi_product_as_given(opd_mul(opd_to_dtype(a, OPD_FLOAT32), left),
-                                            opd_mul(opd_to_dtype(b, OPD_FLOAT32), right));
+    opd_tensor *const product = opd_mul(opd_to_dtype(a, OPD_FLOAT32), left),
+        *out = opdi_product_as_given(product, opd_mul(opd_to_dtype(b, OPD_FLOAT32), right));
     if (!opd_arg_is_none(call, 4)) {
         opd_tensor *const bias = opd_arg_tensor(call, 4);
         if (bias->numel != opdi_sizes(b)[1]) {

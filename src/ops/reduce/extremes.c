@@ -175,7 +175,8 @@ static opd_tensor *opdi_share_all(opd_tensor *grad, opd_tensor *input, opd_tenso
 /* Does the work of opdi_share, but NaN does not equal NaN (PyTorch's scale_grad_by_count). */
 static opd_tensor *opdi_share_equal(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_eq(input, value);
-    return opdi_by_count(opd_mul(grad, mask), opd_sum_dim(mask, dims, true));
+    opd_tensor *const product = opd_mul(grad, mask);
+    return opdi_by_count(product, opd_sum_dim(mask, dims, true));
 }
 OPDI_INTERNAL int opdi_max_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_share_all(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 0)));
@@ -387,8 +388,9 @@ static int opdi_aminmax_backward(opd_backward_call *bw) {
     opd_tensor *input = opd_bw_tensor(bw, 0), *sum = NULL;
     for (int i = 0; i < 2; i++) {
         if (!opd_bw_grad(bw, i)) { continue; }
-        opd_tensor *part = opdi_share_equal(opdi_unreduce(opd_bw_grad(bw, i), dims, keep, input->ndim), input,
-                                            opdi_unreduce(opd_bw_result(bw, i), dims, keep, input->ndim), dims);
+        opd_tensor *const spread = opdi_unreduce(opd_bw_grad(bw, i), dims, keep, input->ndim),
+            *part = opdi_share_equal(spread, input, opdi_unreduce(opd_bw_result(bw, i), dims, keep, input->ndim),
+            dims);
         sum = sum ? opd_add(sum, part) : part;
         if (!sum) { return -1; }
     }

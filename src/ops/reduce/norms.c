@@ -154,13 +154,15 @@ OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input
     if (p == 1) { return opd_mul(opd_sgn(input), grad); }
     if (p == OPDI_INF || p == -OPDI_INF) {
         opd_tensor *first = opd_abs(input), *mask = opd_logical_or(opd_eq(first, result), opd_isnan(first));
-        return opd_mul(opd_sgn(input), opd_mul(opdi_by_count(grad, opd_sum_dim(mask, dims, true)), mask));
+        opd_tensor *const sign = opd_sgn(input);
+        return opd_mul(sign, opd_mul(opdi_by_count(grad, opd_sum_dim(mask, dims, true)), mask));
     }
     if (p < 1) {
         opd_tensor *none = opd_eq_Scalar(input, opd_value_int(0));
         opd_tensor *sizes = opd_masked_fill_Scalar(opd_abs(input), none, opd_value_int(1));
-        opd_tensor *sum = opd_mul(opd_sgn(input), opdi_pow_of(sizes, p - 1));
-        return opd_mul(opd_mul(sum, grad), opdi_pow_of(result, 1 - p));
+        opd_tensor *const first_sign = opd_sgn(input), *sum = opd_mul(first_sign, opdi_pow_of(sizes, p - 1));
+        opd_tensor *const product = opd_mul(sum, grad);
+        return opd_mul(product, opdi_pow_of(result, 1 - p));
     }
     /* Where the norm is 0, the gradient is 0 times what it is for a norm of 1, so that its derivatives are finite. */
     opd_tensor *zero = opd_eq_Scalar(result, opd_value_int(0));
@@ -169,7 +171,10 @@ OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input
     if (p == 2) { return opd_mul(grad, opd_div(input, result)); }
     input = opd_masked_fill_Scalar(input, zero, opd_value_int(1));
     grad = opd_div(grad, opdi_pow_of(result, p - 1));
-    if (p < 2) { return opd_mul(opd_mul(opd_sgn(input), opdi_pow_of(opd_abs(input), p - 1)), grad); }
+    if (p < 2) {
+        opd_tensor *const other_sign = opd_sgn(input);
+        return opd_mul(opd_mul(other_sign, opdi_pow_of(opd_abs(input), p - 1)), grad);
+    }
     return opd_mul(opd_mul(input, opdi_pow_of(opd_abs(input), p - 2)), grad);
 }
 /* Computes the gradient of a norm.  If dim_arg >= 0, arguments dim_arg and dim_arg + 1 of the forward call are dims and

@@ -20,7 +20,7 @@ OPDI_LINE_SCAN(opdi_line_cumprod_f64, double, double, 1, a *= x[i])
 OPDI_LINE_SCAN(opdi_line_cumprod_i64, int64_t, uint64_t, 1, a *= (uint64_t)x[i])
 static double opdi_log_add_exp(double a, double b) {
     const double low = a < b ? a : b, top = a != a || b != b ? (double)NAN : a < b ? b : a;
-    return low != top || (top < OPDI_INF && top > -OPDI_INF) ? log1p(exp(low - top)) + top : top;
+    return low != top || (top < OPDI_INF && top > -OPDI_INF) ? opdi_log1p_f64(opdi_exp_f64(low - top)) + top : top;
 }
 OPDI_LINE_SCAN(opdi_line_logcumsumexp_f32, float, double, -OPDI_INF, a = opdi_log_add_exp((double)x[i], a))
 OPDI_LINE_SCAN(opdi_line_logcumsumexp_f64, double, double, -OPDI_INF, a = opdi_log_add_exp(x[i], a))

@@ -530,10 +530,9 @@ static int opdi__softmax_backward_data_backward(opd_backward_call *bw) {
     const int64_t dim = opd_bw_value(bw, 2).u.i;
     OPDI_BW_RETURN(0, opd__softmax_backward_data(grad, other, dim, (opd_scalar_type)opd_bw_value(bw, 3).u.i));
     if (!opd_bw_needs(bw, 1)) { return 0; }
-    return opd_bw_return(bw, 1,
-                         opd_sub(opd_sub(opd_mul(grad_out, grad),
-                                         opd_mul(opdi_sum_keep(opd_mul(other, grad_out), dim), grad)),
-                                 opd_mul(grad_out, opdi_sum_keep(opd_mul(other, grad), dim))));
+    opd_tensor *const product = opd_mul(grad_out, grad),
+        *const difference = opd_sub(product, opd_mul(opdi_sum_keep(opd_mul(other, grad_out), dim), grad));
+    return opd_bw_return(bw, 1, opd_sub(difference, opd_mul(grad_out, opdi_sum_keep(opd_mul(other, grad), dim))));
 }
 static int opdi__log_softmax_backward_data_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *extra = opd_exp(opd_bw_tensor(bw, 1));

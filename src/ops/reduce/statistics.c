@@ -29,11 +29,13 @@ static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, c
         }
     }
     if (x->ndim == 1 || x->ndim < y->ndim) { x = opd_view(x, opd_ints_of(sizes, y->ndim)); }
-    return opd_sub(opdi_slice_dim(x, dim, 1, 0), opdi_slice_dim(x, dim, 0, -1));
+    opd_tensor *const part = opdi_slice_dim(x, dim, 1, 0);
+    return opd_sub(part, opdi_slice_dim(x, dim, 0, -1));
 }
 /* Returns the sums of neighbouring elements along dim: y[i] + y[i + 1]. */
 static opd_tensor *opdi_neighbour_sums(opd_tensor *y, int dim) {
-    return opd_add(opdi_slice_dim(y, dim, 0, -1), opdi_slice_dim(y, dim, 1, 0));
+    opd_tensor *const part = opdi_slice_dim(y, dim, 0, -1);
+    return opd_add(part, opdi_slice_dim(y, dim, 1, 0));
 }
 /* Checks the samples y and `step`, the distance between samples.  Returns 0, or -1 and sets an error. */
 static int opdi_trapezoid_check(opd_call *call, const opd_tensor *y, opd_value step) {
@@ -76,7 +78,7 @@ static int opdi_trapezoid_dx_kernel(opd_call *call) {
     if (opdi_sizes(y)[dim] == 0) { return opd_return_tensor(call, opdi_trapezoid_nothing(y, dim)); }
     if (opdi_trapezoid_check(call, y, opd_arg_value(call, 1))) { return -1; }
     opd_tensor *sum = opd_sum_dim(y, opd_ints_of(&along, 1), false);
-    opd_tensor *ends = opd_add(opd_select(y, dim, 0), opd_select(y, dim, -1));
+    opd_tensor *const part = opd_select(y, dim, 0), *ends = opd_add(part, opd_select(y, dim, -1));
     return opd_return_tensor(call, opd_mul_Scalar(opd_sub(sum, opdi_muls(ends, 0.5)),
                                                   opd_value_double(opdi_number_f64(opd_arg_value(call, 1)))));
 }
@@ -163,11 +165,14 @@ static opd_tensor *opdi_gradient_even(opd_tensor *self, int dim, opd_value step,
     static const double first[3] = {-1.5, 2, -0.5}, last[3] = {0.5, -2, 1.5};
     const int64_t count = opdi_sizes(self)[dim];
     opd_tensor *list[3];
-    list[1] = opd_sub(opdi_slice_dim(self, dim, 2, 0), opdi_slice_dim(self, dim, 0, -2));
+    opd_tensor *const part = opdi_slice_dim(self, dim, 2, 0);
+    list[1] = opd_sub(part, opdi_slice_dim(self, dim, 0, -2));
     list[1] = opd_div_Scalar(opd_div_Scalar(list[1], step), opd_value_int(2));
     if (order == 1) {
-        list[0] = opd_sub(opd_narrow(self, dim, 1, 1), opd_narrow(self, dim, 0, 1));
-        list[2] = opd_sub(opd_narrow(self, dim, count - 1, 1), opd_narrow(self, dim, count - 2, 1));
+        opd_tensor *const first_part = opd_narrow(self, dim, 1, 1);
+        list[0] = opd_sub(first_part, opd_narrow(self, dim, 0, 1));
+        opd_tensor *const other_part = opd_narrow(self, dim, count - 1, 1);
+        list[2] = opd_sub(other_part, opd_narrow(self, dim, count - 2, 1));
     } else {
         list[0] = opdi_three_points(self, dim, 0, 1, NULL, first);
         list[2] = opdi_three_points(self, dim, count - 3, 1, NULL, last);
@@ -199,22 +204,28 @@ static void opdi_parabola(opd_tensor **weights, opd_tensor *x, opd_tensor *y, in
    On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_gradient_places(opd_tensor *self, int dim, opd_tensor *places, int64_t order) {
     const int64_t count = opdi_sizes(self)[dim];
-    opd_tensor *list[3], *weights[3],
-        *steps = opd_sub(opdi_slice_dim(places, 0, 1, 0), opdi_slice_dim(places, 0, 0, -1));
+    opd_tensor *const part = opdi_slice_dim(places, 0, 1, 0), *list[3], *weights[3],
+        *steps = opd_sub(part, opdi_slice_dim(places, 0, 0, -1));
     int64_t shape[OPD_MAX_DIMS];
     for (int i = 0; i < self->ndim; i++) { shape[i] = i == dim ? -1 : 1; }
-    opdi_parabola(weights, opdi_slice_dim(steps, 0, 0, -1), opdi_slice_dim(steps, 0, 1, 0), 0);
+    opd_tensor *const first_part = opdi_slice_dim(steps, 0, 0, -1);
+    opdi_parabola(weights, first_part, opdi_slice_dim(steps, 0, 1, 0), 0);
     for (int i = 0; i < 3; i++) { weights[i] = opd_reshape(weights[i], opd_ints_of(shape, self->ndim)); }
     if (!opd_ok()) { return NULL; }
     list[1] = opdi_three_points(self, dim, 0, count - 2, weights, NULL);
     if (order == 1) {
-        list[0] = opd_div(opd_sub(opd_narrow(self, dim, 1, 1), opd_narrow(self, dim, 0, 1)), opd_select(steps, 0, 0));
-        list[2] = opd_sub(opd_narrow(self, dim, count - 1, 1), opd_narrow(self, dim, count - 2, 1));
+        opd_tensor *const other_part = opd_narrow(self, dim, 1, 1),
+            *const difference = opd_sub(other_part, opd_narrow(self, dim, 0, 1));
+        list[0] = opd_div(difference, opd_select(steps, 0, 0));
+        opd_tensor *const first = opd_narrow(self, dim, count - 1, 1);
+        list[2] = opd_sub(first, opd_narrow(self, dim, count - 2, 1));
         list[2] = opd_div(list[2], opd_select(steps, 0, -1));
     } else {
-        opdi_parabola(weights, opd_select(steps, 0, 0), opd_select(steps, 0, 1), -1);
+        opd_tensor *const one = opd_select(steps, 0, 0);
+        opdi_parabola(weights, one, opd_select(steps, 0, 1), -1);
         list[0] = opdi_three_points(self, dim, 0, 1, weights, NULL);
-        opdi_parabola(weights, opd_select(steps, 0, -2), opd_select(steps, 0, -1), 1);
+        opd_tensor *const left = opd_select(steps, 0, -2);
+        opdi_parabola(weights, left, opd_select(steps, 0, -1), 1);
         list[2] = opdi_three_points(self, dim, count - 3, 1, weights, NULL);
     }
     return opd_ok() ? opd_cat(opd_tensors_of(list, 3), dim) : NULL;
@@ -561,8 +572,8 @@ static int opdi_corrcoef_kernel(opd_call *call) {
     deviation = opd_sqrt(pairs ? opd_real(deviation) : deviation);
     cov = opd_div(cov, opd_view(deviation, opd_ints_of(column, 2)));
     cov = opd_div(cov, opd_view(deviation, opd_ints_of(row, 2)));
-    return opd_return_tensor(call, !pairs ? opdi_corrcoef_clip(cov)
-                             : opd_complex(opdi_corrcoef_clip(opd_real(cov)), opdi_corrcoef_clip(opd_imag(cov))));
+    opd_tensor *const real = opdi_corrcoef_clip(pairs ? opd_real(cov) : cov);
+    return opd_return_tensor(call, pairs ? opd_complex(real, opdi_corrcoef_clip(opd_imag(cov))) : real);
 }
 /* opd_cov: the covariances of the rows of self; columns are observations */
 OPDI_OP(cov) {

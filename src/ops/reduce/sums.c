@@ -475,7 +475,8 @@ static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean
     if (grad) {
         const double dof = (double)count - opdi_correction(opd_bw_value(bw, 2));
         grad = opdi_unreduce(grad, dims, opdi_bw_bool(bw, 3), input->ndim);
-        delta = opd_mul(opdi_muls(grad, 2.0 / dof), opdi_centred(input, dims));
+        opd_tensor *const scaled = opdi_muls(grad, 2.0 / dof);
+        delta = opd_mul(scaled, opdi_centred(input, dims));
         if (!delta) { return -1; }
     }
     if (gm) {

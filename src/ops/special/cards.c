@@ -150,7 +150,7 @@ static int opdi_mvlgamma_kernel(opd_call *call) {
     }
     opd_tensor *steps = opd_arange_full(opd_value_int(count), opd_value_int(dtype), opd_value_none(),
                                         opd_value_device(opd_tensor_device(self)), opd_value_none());
-    opd_tensor *each = opd_lgamma(opd_add(opd_unsqueeze(self, -1), opdi_muls(steps, -0.5)));
+    opd_tensor *const column = opd_unsqueeze(self, -1), *each = opd_lgamma(opd_add(column, opdi_muls(steps, -0.5)));
     const double more = (double)count * (double)(count - 1) / 4 * log(OPDI_PI);
     return opd_return_tensor(call, opdi_adds(opd_sum_dim(each, opd_ints_of(&last, 1), false), more));
 }
@@ -263,7 +263,8 @@ OPDI_OP(i0) {
 }
 static int opdi_special_i0e_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
-    return opd_bw_return(bw, 0, opd_mul(grad, opd_sub(opd_special_i1e(input), opd_mul(opd_sgn(input), result))));
+    opd_tensor *const bessel = opd_special_i1e(input);
+    return opd_bw_return(bw, 0, opd_mul(grad, opd_sub(bessel, opd_mul(opd_sgn(input), result))));
 }
 /* opd_special_i0e: i0(self) * exp(-|self|) */
 OPDI_OP(special_i0e) {
@@ -287,7 +288,7 @@ OPDI_OP(special_i1) {
 }
 static int opdi_special_i1e_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
-    opd_tensor *delta = opd_sub(opd_special_i0e(input), opd_mul(opd_sgn(input), result));
+    opd_tensor *const bessel = opd_special_i0e(input), *delta = opd_sub(bessel, opd_mul(opd_sgn(input), result));
     return opd_bw_return(bw, 0, opdi_odd_derivative(grad, input, delta, result));
 }
 /* opd_special_i1e: special_i1(self) * exp(-|self|) */
@@ -336,7 +337,8 @@ OPDI_OP(special_modified_bessel_k0) {
 }
 static int opdi_special_modified_bessel_k1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
-    opd_tensor *delta = opd_add(opd_special_modified_bessel_k0(input), opd_div(result, input));
+    opd_tensor *const bessel = opd_special_modified_bessel_k0(input),
+        *delta = opd_add(bessel, opd_div(result, input));
     return opd_bw_return(bw, 0, opd_neg(opd_mul(grad, delta)));
 }
 /* opd_special_modified_bessel_k1: modified Bessel function of the second kind, order 1 */
@@ -399,7 +401,8 @@ OPDI_OP(special_bessel_y0) {
 }
 static int opdi_special_bessel_y1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
-    return opd_bw_return(bw, 0, opd_mul(grad, opd_sub(opd_special_bessel_y0(input), opd_div(result, input))));
+    opd_tensor *const bessel = opd_special_bessel_y0(input);
+    return opd_bw_return(bw, 0, opd_mul(grad, opd_sub(bessel, opd_div(result, input))));
 }
 /* opd_special_bessel_y1: Bessel function of the second kind, order 1 */
 OPDI_OP(special_bessel_y1) {
@@ -427,7 +430,8 @@ OPDI_OP(special_airy_ai) {
 /* Returns grad times the derivative of P(a, x) with respect to x: x^(a - 1) exp(-x) / gamma(a). */
 static opd_tensor *opdi_igamma_derivative(opd_backward_call *bw) {
     opd_tensor *a = opd_bw_tensor(bw, 0), *x = opd_bw_tensor(bw, 1);
-    opd_tensor *power = opd_sub(opd_mul(opdi_adds(a, -1), opd_log(x)), opd_add(x, opd_lgamma(a)));
+    opd_tensor *const shifted = opdi_adds(a, -1), *const product = opd_mul(shifted, opd_log(x)),
+        *power = opd_sub(product, opd_add(x, opd_lgamma(a)));
     return opd_mul(opd_bw_grad(bw, 0), opd_exp(power));
 }
 static int opdi_igamma_backward(opd_backward_call *bw) { return opd_bw_return(bw, 1, opdi_igamma_derivative(bw)); }
@@ -452,7 +456,8 @@ OPDI_OP(igammac) {
 }
 static int opdi_special_zeta_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *power = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
-    return opd_bw_return(bw, 1, opd_mul(opd_neg(opd_mul(grad, power)), opd_special_zeta(opdi_adds(power, 1), input)));
+    opd_tensor *const minus = opd_neg(opd_mul(grad, power));
+    return opd_bw_return(bw, 1, opd_mul(minus, opd_special_zeta(opdi_adds(power, 1), input)));
 }
 /* opd_special_zeta: sum of (other + k)^-self, k from 0 on */
 OPDI_OP(special_zeta) {
@@ -466,7 +471,10 @@ static int opdi_special_xlog1py_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     opd_tensor *none = opd_logical_and(opd_eq_Scalar(input, opd_value_int(0)), opd_le_Scalar(other, opd_value_int(-1)));
     OPDI_BW_RETURN(0, opd_special_xlog1py(grad, opd_masked_fill_Scalar(other, none, opd_value_int(1))));
-    OPDI_BW_RETURN(1, opd_div(opd_mul(grad, input), opdi_adds(other, 1)));
+    if (opd_bw_needs(bw, 1)) {
+        opd_tensor *const product = opd_mul(grad, input);
+        OPDI_BW_RETURN(1, opd_div(product, opdi_adds(other, 1)));
+    }
     return 0;
 }
 /* opd_special_xlog1py: self * log(1 + other), or 0 if self is 0 */

@@ -220,16 +220,16 @@ OPDI_SHARED_LARGE double opdi_lgamma_positive(double x) {
     double product = 1;
     if (x >= 8) {
         if (isinf(x)) { return x; }
-        return (x - 0.5) * log(x) - x + 0.91893853320467274 + OPDI_POWERS(opdi_stirling, 1 / (x * x)) / x;
+        return (x - 0.5) * opdi_log_f64(x) - x + 0.91893853320467274 + OPDI_POWERS(opdi_stirling, 1 / (x * x)) / x;
     }
-    if (x < 0.5) { return opdi_lgamma_near_two(x) - log(x * (1 + x)); }
-    if (x < 1.5) { return opdi_lgamma_near_two(x - 1) - log1p(x - 1); }
+    if (x < 0.5) { return opdi_lgamma_near_two(x) - opdi_log_f64(x * (1 + x)); }
+    if (x < 1.5) { return opdi_lgamma_near_two(x - 1) - opdi_log1p_f64(x - 1); }
     if (x <= 2.5) { return opdi_lgamma_near_two(x - 2); }
     while (x > 2.5) {
         x -= 1;
         product *= x;
     }
-    return opdi_lgamma_near_two(x - 2) + log(product);
+    return opdi_lgamma_near_two(x - 2) + opdi_log_f64(product);
 }
 /* Returns log(|gamma(x)|) for x = zero + less + away, near a zero of this logarithm that is stored in two parts,
    zero and less.  Sums the logs of the quotients of the factors that shift x and the zero to [1.5, 2.5].  `shift` is
@@ -238,7 +238,7 @@ OPDI_SHARED_TEXT double opdi_lgamma_near_zero(double zero, double less, double a
     const int shift = (int)floor(2.5 - zero);
     const double middle = zero + shift + away / 2, bend = -2 * opdi_special_zeta(3, middle);
     double sum = away * (opdi_special_digamma(middle) + away * away * bend / 24);
-    for (int k = 0; k < shift; k++) { sum -= log1p(away / ((zero + k) + less)); }
+    for (int k = 0; k < shift; k++) { sum -= opdi_log1p_f64(away / ((zero + k) + less)); }
     return sum;
 }
 /* Returns log(|gamma(x)|) for -20 < x < -2, as log(gamma(x + n)) - log(|x (x + 1) .. (x + n - 1)|) with x + n in [1.5,
@@ -252,15 +252,15 @@ OPDI_SHARED_LARGE double opdi_lgamma_negative(double x) {
         }
     }
     for (; x < 1.5; x += 1) { product *= x; }
-    return opdi_lgamma_near_two(x - 2) - log(fabs(product));
+    return opdi_lgamma_near_two(x - 2) - opdi_log_f64(fabs(product));
 }
 /* lgamma: returns log(|gamma(x)|).  Uses gamma(x) gamma(-x) = -pi / (x sin(pi x)) for negative x. */
 OPDI_INTERNAL double opdi_special_lgamma(double x) {
     if (x > 0 || isnan(x)) { return isnan(x) ? x : opdi_lgamma_positive(x); }
     if (x == floor(x)) { return OPDI_INF; }
     if (x < -2 && x > -20) { return opdi_lgamma_negative(x); }
-    if (x > -1e-17) { return -log(-x); }
-    return log(OPDI_PI / fabs(x * sin(OPDI_PI * (x - floor(x + 0.5))))) - opdi_lgamma_positive(-x);
+    if (x > -1e-17) { return -opdi_log_f64(-x); }
+    return opdi_log_f64(OPDI_PI / fabs(x * opdi_sin_f64(OPDI_PI * (x - floor(x + 0.5))))) - opdi_lgamma_positive(-x);
 }
 /* Returns digamma(x) for x > 0.  For small x, uses digamma(x) = digamma(x + n) - sum_j 1 / (x + j) for j = 0 .. n - 1,
    where n is such that x + n >= 10.  The sum is kept as a quotient over / under.  For large x, uses the asymptotic
@@ -272,7 +272,7 @@ OPDI_SHARED_LARGE double opdi_digamma_positive(double x) {
         under *= x;
     }
     const double inverse = 1 / (x * x);
-    return log(x) - 0.5 / x - inverse * OPDI_POWERS(opdi_digamma_series, inverse) - over / under;
+    return opdi_log_f64(x) - 0.5 / x - inverse * OPDI_POWERS(opdi_digamma_series, inverse) - over / under;
 }
 /* digamma: returns digamma(x).  Uses digamma(x) = digamma(1 - x) - pi / tan(pi x) for negative x. */
 OPDI_INTERNAL double opdi_special_digamma(double x) {
@@ -328,7 +328,7 @@ OPDI_INTERNAL double opdi_special_polygamma(double n, double x) {
 OPDI_SHARED_LARGE double opdi_log1p_less(double x) {
     const double r = x / (2 + x), square = r * r;
     double power = r * square, sum = 0;
-    if (fabs(x) > 0.5) { return log1p(x) - x; }
+    if (fabs(x) > 0.5) { return opdi_log1p_f64(x) - x; }
     for (int k = 3; k < 40; k += 2) {
         sum += power / k;
         power *= square;
@@ -337,9 +337,9 @@ OPDI_SHARED_LARGE double opdi_log1p_less(double x) {
 }
 /* Returns x^a exp(-x) / gamma(a + 1). */
 OPDI_SHARED_LARGE double opdi_gamma_prefactor(double a, double x) {
-    if (a < 10) { return exp(a * log(x) - x - opdi_lgamma_positive(a + 1)); }
-    const double away = (x - a) / a, less = fabs(away) < 0.7 ? opdi_log1p_less(away) : log(x / a) - away;
-    return exp(a * less - OPDI_POWERS(opdi_stirling, 1 / (a * a)) / a) / sqrt(2 * OPDI_PI * a);
+    if (a < 10) { return opdi_exp_f64(a * opdi_log_f64(x) - x - opdi_lgamma_positive(a + 1)); }
+    const double away = (x - a) / a, less = fabs(away) < 0.7 ? opdi_log1p_less(away) : opdi_log_f64(x / a) - away;
+    return opdi_exp_f64(a * less - OPDI_POWERS(opdi_stirling, 1 / (a * a)) / a) / sqrt(2 * OPDI_PI * a);
 }
 /* Returns P(a, x), the regularized lower incomplete gamma function, as x^a exp(-x) / gamma(a + 1) sum_n x^n / ((a +
    1) ... (a + n)). */
@@ -354,13 +354,13 @@ OPDI_SHARED_TEXT double opdi_gamma_series(double a, double x) {
 /* Returns Q(a, x) = 1 - P(a, x) for small a and x, where Q is nearly 1, as 1 - x^a / gamma(a + 1) (1 + a sum_n
    (-x)^n / (n! (a + n))). */
 OPDI_SHARED_TEXT double opdi_gamma_small(double a, double x) {
-    const double power = a * log(x) - opdi_lgamma_positive(a + 1);
+    const double power = a * opdi_log_f64(x) - opdi_lgamma_positive(a + 1);
     double sum = 0, term = 1;
     for (int n = 1; n < 40; n++) {
         term *= -x / n;
         sum += term / (a + n);
     }
-    return -expm1(power) - exp(power) * a * sum;
+    return -opdi_expm1_f64(power) - opdi_exp_f64(power) * a * sum;
 }
 /* Returns Q(a, x) = 1 - P(a, x) as a continued fraction, by Lentz's method. */
 OPDI_SHARED_TEXT double opdi_gamma_fraction(double a, double x) {
@@ -385,7 +385,7 @@ OPDI_SHARED_LARGE double opdi_gamma_large(double a, double half, double eta, boo
         opdi_gamma_large_3, opdi_gamma_large_4, opdi_gamma_large_5, opdi_gamma_large_6};
     double sum = 0;
     for (int k = 6; k >= 0; k--) { sum = sum / a + opdi_powers(tables[k], 22 - 3 * k, eta); }
-    sum *= exp(-a * half) / sqrt(2 * OPDI_PI * a);
+    sum *= opdi_exp_f64(-a * half) / sqrt(2 * OPDI_PI * a);
     return upper ? 0.5 * erfc(eta * sqrt(a / 2)) + sum : 0.5 * erfc(-eta * sqrt(a / 2)) - sum;
 }
 /* Returns the regularized incomplete gamma function: Q(a, x) if `upper` is true, else P(a, x). */
@@ -413,7 +413,7 @@ OPDI_INTERNAL double opdi_special_igammac(double a, double x) { return opdi_gamm
 
 /* Returns erfinv(y) / y for rest = 1 - y^2. */
 OPDI_SHARED_TEXT double opdi_erfinv_of(double rest) {
-    const double w = -log(rest), root = sqrt(w);
+    const double w = -opdi_log_f64(rest), root = sqrt(w);
     if (w < 6.25) { return OPDI_POWERS(opdi_erfinv_middle, w / 3.125 - 1); }
     return root < 5 ? OPDI_POWERS(opdi_erfinv_tail, (root - 3.75) / 1.25)
         : OPDI_POWERS(opdi_erfinv_far, (root - 16.25) / 11.25);
@@ -432,7 +432,7 @@ OPDI_INTERNAL double opdi_special_ndtri(double p) {
 /* Returns exp(x^2).  The exponent is computed in two parts, without rounding errors of x^2. */
 OPDI_SHARED_TEXT double opdi_exp_square(double x) {
     const double rough = (double)(float)x;
-    return exp(rough * rough) * exp((x - rough) * (x + rough));
+    return opdi_exp_f64(rough * rough) * opdi_exp_f64((x - rough) * (x + rough));
 }
 /* erfcx: returns exp(x^2) erfc(x).  For x >= 0, uses a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2 x. */
 OPDI_INTERNAL double opdi_special_erfcx(double x) {
@@ -444,17 +444,17 @@ OPDI_INTERNAL double opdi_special_erfcx(double x) {
 }
 OPDI_INTERNAL double opdi_special_log_ndtr(double x) {
     const double root = x * 0.70710678118654752440;
-    return x < -1 ? log(opdi_special_erfcx(-root) / 2) - root * root : log1p(-erfc(root) / 2);
+    return x < -1 ? opdi_log_f64(opdi_special_erfcx(-root) / 2) - root * root : opdi_log1p_f64(-erfc(root) / 2);
 }
 /* entr: returns -x log(x). */
 OPDI_INTERNAL double opdi_special_entr(double x) {
     if (isnan(x)) { return x; }
-    return x > 0 ? -x * log(x) : x == 0 ? 0 : -OPDI_INF;
+    return x > 0 ? -x * opdi_log_f64(x) : x == 0 ? 0 : -OPDI_INF;
 }
 /* xlog1py: returns x log(1 + y), or 0 if x is 0. */
 OPDI_INTERNAL double opdi_special_xlog1py(double x, double y) {
     if (isnan(y)) { return y; }
-    return x == 0 ? 0 : x * log1p(y);
+    return x == 0 ? 0 : x * opdi_log1p_f64(y);
 }
 
 //== Bessel functions ==================================================================================================
@@ -463,53 +463,55 @@ OPDI_INTERNAL double opdi_special_xlog1py(double x, double y) {
 
 OPDI_INTERNAL double opdi_special_i0e(double x) {
     const double size = fabs(x);
-    if (size <= 8) { return exp(-size) * OPDI_POWERS(opdi_i0_series, x * x / 64); }
+    if (size <= 8) { return opdi_exp_f64(-size) * OPDI_POWERS(opdi_i0_series, x * x / 64); }
     return OPDI_POWERS(opdi_i0_large, 16 / size - 1) / sqrt(size);
 }
 OPDI_INTERNAL double opdi_special_i0(double x) {
-    const double size = fabs(x), root = exp(size / 2);
+    const double size = fabs(x), root = opdi_exp_f64(size / 2);
     if (size <= 8) { return OPDI_POWERS(opdi_i0_series, x * x / 64); }
     return root * (OPDI_POWERS(opdi_i0_large, 16 / size - 1) / sqrt(size)) * root;
 }
 OPDI_INTERNAL double opdi_special_i1e(double x) {
     const double size = fabs(x);
-    if (size <= 8) { return exp(-size) * (x / 2) * OPDI_POWERS(opdi_i1_series, x * x / 64); }
+    if (size <= 8) { return opdi_exp_f64(-size) * (x / 2) * OPDI_POWERS(opdi_i1_series, x * x / 64); }
     return copysign(OPDI_POWERS(opdi_i1_large, 16 / size - 1) / sqrt(size), x);
 }
 OPDI_INTERNAL double opdi_special_i1(double x) {
-    const double size = fabs(x), root = exp(size / 2);
+    const double size = fabs(x), root = opdi_exp_f64(size / 2);
     if (size <= 8) { return x / 2 * OPDI_POWERS(opdi_i1_series, x * x / 64); }
     return copysign(root * (OPDI_POWERS(opdi_i1_large, 16 / size - 1) / sqrt(size)) * root, x);
 }
 /* Returns log(x / 2), even for the smallest numbers x, whose half is rounded to 0. */
-OPDI_SHARED_TEXT double opdi_log_half(double x) { return x < 1e-290 ? log(x) - 0.69314718055994531 : log(x / 2); }
+OPDI_SHARED_TEXT double opdi_log_half(double x) {
+    return x < 1e-290 ? opdi_log_f64(x) - 0.69314718055994531 : opdi_log_f64(x / 2);
+}
 OPDI_INTERNAL double opdi_special_scaled_k0(double x) {
     if (!(x > 0)) { return x == 0 ? OPDI_INF : NAN; }
     if (x > 2) { return OPDI_POWERS(opdi_k0_large, 4 / x - 1) / sqrt(x); }
-    return exp(x) * (OPDI_POWERS(opdi_k0_small, x * x / 2 - 1) - opdi_log_half(x) * opdi_special_i0(x));
+    return opdi_exp_f64(x) * (OPDI_POWERS(opdi_k0_small, x * x / 2 - 1) - opdi_log_half(x) * opdi_special_i0(x));
 }
 OPDI_INTERNAL double opdi_special_k0(double x) {
-    return x > 2 ? exp(-x) * opdi_special_scaled_k0(x) : opdi_special_scaled_k0(x) / exp(x);
+    return x > 2 ? opdi_exp_f64(-x) * opdi_special_scaled_k0(x) : opdi_special_scaled_k0(x) / opdi_exp_f64(x);
 }
 OPDI_INTERNAL double opdi_special_scaled_k1(double x) {
     if (!(x > 0)) { return x == 0 ? OPDI_INF : NAN; }
     if (x > 2) { return OPDI_POWERS(opdi_k1_large, 4 / x - 1) / sqrt(x); }
-    return exp(x) * (OPDI_POWERS(opdi_k1_small, x * x / 2 - 1) / x + opdi_log_half(x) * opdi_special_i1(x));
+    return opdi_exp_f64(x) * (OPDI_POWERS(opdi_k1_small, x * x / 2 - 1) / x + opdi_log_half(x) * opdi_special_i1(x));
 }
 OPDI_INTERNAL double opdi_special_k1(double x) {
-    return x > 2 ? exp(-x) * opdi_special_scaled_k1(x) : opdi_special_scaled_k1(x) / exp(x);
+    return x > 2 ? opdi_exp_f64(-x) * opdi_special_scaled_k1(x) : opdi_special_scaled_k1(x) / opdi_exp_f64(x);
 }
 /* Returns J0(x) if `first` is true, else Y0(x), for x > 8.  With w = x - pi / 4, these are sqrt(2 / (pi x)) (P
    cos(w) - Q sin(w)) and sqrt(2 / (pi x)) (P sin(w) + Q cos(w)). */
 OPDI_SHARED_LARGE double opdi_hankel_0(double x, bool first) {
-    const double part = 8 / x, at = 2 * part * part - 1, sine = sin(x), cosine = cos(x);
+    const double part = 8 / x, at = 2 * part * part - 1, sine = opdi_sin_f64(x), cosine = opdi_cos_f64(x);
     const double p = OPDI_POWERS(opdi_p0_large, at), q = part * OPDI_POWERS(opdi_q0_large, at);
     const double wave = first ? p * (cosine + sine) - q * (sine - cosine) : p * (sine - cosine) + q * (cosine + sine);
     return wave * 0.56418958354775628695 / sqrt(x);
 }
 /* Returns J1(x) if `first` is true, else Y1(x), for x > 8, in the way of opdi_hankel_0, with w = x - 3 pi / 4. */
 OPDI_SHARED_LARGE double opdi_hankel_1(double x, bool first) {
-    const double part = 8 / x, at = 2 * part * part - 1, sine = sin(x), cosine = cos(x);
+    const double part = 8 / x, at = 2 * part * part - 1, sine = opdi_sin_f64(x), cosine = opdi_cos_f64(x);
     const double p = OPDI_POWERS(opdi_p1_large, at), q = part * OPDI_POWERS(opdi_q1_large, at);
     const double wave = first ? p * (sine - cosine) + q * (sine + cosine) : q * (sine - cosine) - p * (sine + cosine);
     return wave * 0.56418958354775628695 / sqrt(x);
@@ -533,18 +535,19 @@ OPDI_INTERNAL double opdi_special_y0(double x) {
     if (!(x > 0)) { return x == 0 ? -OPDI_INF : NAN; }
     if (x > 8) { return opdi_hankel_0(x, false); }
     const double rest = opdi_y0_zero(x) * OPDI_POWERS(opdi_y0_small, x * x / 32 - 1);
-    if (x < 1e-290) { return 2 / OPDI_PI * (log(x) - OPDI_Y0_LOG); }
+    if (x < 1e-290) { return 2 / OPDI_PI * (opdi_log_f64(x) - OPDI_Y0_LOG); }
     const double of = x * OPDI_Y0_INVERSE, less = (fma(x, OPDI_Y0_INVERSE, -of) + x * 1.0518920173996795e-16) / of;
-    return 2 / OPDI_PI * (log(of) + less) * opdi_special_j0(x) + rest;
+    return 2 / OPDI_PI * (opdi_log_f64(of) + less) * opdi_special_j0(x) + rest;
 }
 OPDI_INTERNAL double opdi_special_y1(double x) {
     if (!(x > 0)) { return x == 0 ? -OPDI_INF : NAN; }
     if (x > 8) { return opdi_hankel_1(x, false); }
-    return 2 / OPDI_PI * (log(x) * opdi_special_j1(x) - 1 / x) + x * OPDI_POWERS(opdi_y1_small, x * x / 32 - 1);
+    const double part = opdi_log_f64(x) * opdi_special_j1(x) - 1 / x;
+    return 2 / OPDI_PI * part + x * OPDI_POWERS(opdi_y1_small, x * x / 32 - 1);
 }
 OPDI_INTERNAL double opdi_special_spherical_j0(double x) {
     if (isinf(x)) { return 0; }
-    return fabs(x) < 1e-8 ? 1 : sin(x) / x;
+    return fabs(x) < 1e-8 ? 1 : opdi_sin_f64(x) / x;
 }
 /* airy_ai: returns Ai(x), with zeta = 2/3 |x|^(3/2).  From -5 to 2, tables give the function.  Above 2, a table
    gives the function divided by exp(-zeta).  Below -5, tables give the factors of sin(zeta) and cos(zeta). */
@@ -553,7 +556,7 @@ OPDI_INTERNAL double opdi_special_airy_ai(double x) {
     if (isinf(x)) { return NAN; }
     if (x > 2) {
         if (x > 103.892) { return 0; }
-        const double less = exp(-zeta) * 0.28209479177387814 / sqrt(root);
+        const double less = opdi_exp_f64(-zeta) * 0.28209479177387814 / sqrt(root);
         return OPDI_POWERS(opdi_airy_large, 3.7712361663282534 / zeta - 1) * less;
     }
     if (x >= -1.5) { return OPDI_POWERS(opdi_airy_middle, (x - 0.25) / 1.75); }
@@ -561,8 +564,10 @@ OPDI_INTERNAL double opdi_special_airy_ai(double x) {
     /* the rounding errors of zeta: of the square root, of the product, of the division by 3 */
     const double rest = fma(size, root, -cube) + size * (fma(-root, root, size) / (2 * root));
     const double less = (fma(-3.0, zeta, 2 * cube) + 2 * rest) / 3;
-    const double part = 7.4535599249992990 / zeta, at = 2 * part * part - 1, sin_of = sin(zeta), cos_of = cos(zeta);
-    const double sine = sin_of * cos(less) + cos_of * sin(less), cosine = cos_of * cos(less) - sin_of * sin(less);
+    const double part = 7.4535599249992990 / zeta, at = 2 * part * part - 1;
+    const double sin_of = opdi_sin_f64(zeta), cos_of = opdi_cos_f64(zeta);
+    const double sin_less = opdi_sin_f64(less), cos_less = opdi_cos_f64(less);
+    const double sine = sin_of * cos_less + cos_of * sin_less, cosine = cos_of * cos_less - sin_of * sin_less;
     const double p = OPDI_POWERS(opdi_airy_cosine, at), q = OPDI_POWERS(opdi_airy_sine, at) / zeta;
     return (p * (cosine + sine) + q * (sine - cosine)) * 0.39894228040143268 / sqrt(root);
 }
@@ -595,24 +600,24 @@ OPDI_SHARED_TEXT double opdi_by_parity(double value, double x, int64_t n) {
 OPDI_INTERNAL double opdi_special_chebyshev_t(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return opdi_by_parity(1, x, n); }
-    return n > 6 && fabs(x) < 1 ? cos((double)n * acos(x)) : opdi_chebyshev_steps(x, n, x);
+    return n > 6 && fabs(x) < 1 ? opdi_cos_f64((double)n * acos(x)) : opdi_chebyshev_steps(x, n, x);
 }
 OPDI_INTERNAL double opdi_special_chebyshev_u(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return opdi_by_parity((double)n + 1, x, n); }
-    if (n > 8 && fabs(x) < 1) { return sin(((double)n + 1) * acos(x)) / sqrt((1 - x) * (1 + x)); }
+    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 1) * acos(x)) / sqrt((1 - x) * (1 + x)); }
     return opdi_chebyshev_steps(x, n, 2 * x);
 }
 OPDI_INTERNAL double opdi_special_chebyshev_v(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return x > 0 ? 1 : opdi_by_parity(2 * (double)n + 1, x, n); }
-    if (n > 8 && fabs(x) < 1) { return cos(((double)n + 0.5) * acos(x)) / sqrt((1 + x) / 2); }
+    if (n > 8 && fabs(x) < 1) { return opdi_cos_f64(((double)n + 0.5) * acos(x)) / sqrt((1 + x) / 2); }
     return opdi_chebyshev_steps(x, n, 2 * x - 1);
 }
 OPDI_INTERNAL double opdi_special_chebyshev_w(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return x > 0 ? 2 * (double)n + 1 : opdi_by_parity(1, x, n); }
-    if (n > 8 && fabs(x) < 1) { return sin(((double)n + 0.5) * acos(x)) / sqrt((1 - x) / 2); }
+    if (n > 8 && fabs(x) < 1) { return opdi_sin_f64(((double)n + 0.5) * acos(x)) / sqrt((1 - x) / 2); }
     return opdi_chebyshev_steps(x, n, 2 * x + 1);
 }
 OPDI_INTERNAL double opdi_special_shifted_t(double x, double n) { return opdi_special_chebyshev_t(2 * x - 1, n); }

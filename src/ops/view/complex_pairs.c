@@ -56,7 +56,8 @@ static int opdi_view_as_real_backward(opd_backward_call *bw) {
     if (!grad || !(grad->flags & OPDI_BATCHED)) {
         return opd_bw_return(bw, 0, opd_view_as_complex(opd_contiguous(grad)));
     }
-    return opd_bw_return(bw, 0, opd_complex(opd_select(grad, -1, 0), opd_select(grad, -1, 1)));
+    opd_tensor *const part = opd_select(grad, -1, 0);
+    return opd_bw_return(bw, 0, opd_complex(part, opd_select(grad, -1, 1)));
 }
 static int opdi_view_as_complex_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_view_as_real(opd_bw_grad(bw, 0)));
@@ -279,7 +280,10 @@ OPDI_OP(resolve_neg) {
 static int opdi_angle_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
-    if (opdi_is_complex(self)) { return opd_return_tensor(call, opd_atan2(opd_imag(self), opd_real(self))); }
+    if (opdi_is_complex(self)) {
+        opd_tensor *const imaginary = opd_imag(self);
+        return opd_return_tensor(call, opd_atan2(imaginary, opd_real(self)));
+    }
     opd_tensor *below = opd_to_dtype(opd_lt_Scalar(self, opd_value_int(0)),
                                      opd_dtype_is_integral(dtype, true) ? OPD_FLOAT32 : dtype);
     opd_tensor *out = opd_mul_Scalar(below, opd_value_double(3.14159265358979323846));
