@@ -75,10 +75,16 @@ ran() {
     esac
 }
 
-# Runs all cases, and lists the operators whose float32 cases use the CPU, and those that opd_deterministic_set refuses.
+# Builds libraries in place of cuFFT and cuSOLVER.
+emulated_libraries() {
+    [ -f "$tmp/cufft.so" ] || quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/cufft.cpp" -o "$tmp/cufft.so"
+    [ -f "$tmp/cusolver.so" ] || quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/cusolver.cpp" -o "$tmp/cusolver.so"
+}
+# Runs all cases, and lists the operators whose float32 cases use the CPU although cuFFT and cuSOLVER are there, and those
+# that opd_deterministic_set refuses.
 check_cuda_emulated() {
-    emulated
-    CUDA_TABLE=1 ran "$tmp/emulated"
+    emulated; emulated_libraries
+    OPD_CUFFT="$tmp/cufft.so" OPD_CUSOLVER="$tmp/cusolver.so" CUDA_TABLE=1 ran "$tmp/emulated"
     for what in 'on the CPU' 'in no fixed order'; do
         echo "# operators of CUDA tensors that run $what"
         sed -n "s/^\([a-z_]*::[^ ]*\) .*, $what.*/\1/p" "$tmp/ran.log" | LC_ALL=C sort -u
@@ -184,25 +190,27 @@ check_cuda_emulated_older_cublaslt() {
 }
 # Transforms by an emulated cuFFT; errors of it; and a machine without cuFFT, where they run on the CPU.
 check_cuda_emulated_fft() {
-    emulated
-    quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/cufft.cpp" -o "$tmp/cufft.so"
+    emulated; emulated_libraries
     OPD_CUFFT="$tmp/cufft.so" OPD_TEST_CUFFT=1 ran "$tmp/emulated" fft stft
     OPD_CUFFT="$tmp/cufft.so" OPD_EMU_CUFFT_FAILS=5 OPD_TEST_CUFFT='cuFFT error 5 in cufftMakePlanMany64' ran "$tmp/emulated" cufft_that_fails
     OPD_CUFFT="$tmp/cufft.so" OPD_EMU_CUFFT_FAILS=2 OPD_TEST_CUFFT='cuFFT error 2 in cufftMakePlanMany64' ran "$tmp/emulated" cufft_that_fails
     OPD_CUFFT=libm.so.6 ran "$tmp/emulated" fft_of_all_kinds
 }
-# Factorizations by an emulated cuSOLVER, with the cases of all operators that use it; errors of it; and a machine without
-# cuSOLVER, where they run on the CPU.
+# Factorizations by an emulated cuSOLVER, with the cases of all operators that use it; errors of it and of cuBLAS; singular
+# values that rotations do not find; an older cuSOLVER; and a machine without cuSOLVER, where they run on the CPU.
 check_cuda_emulated_solvers() {
-    emulated
-    quiet $quick -std=c++17 -O1 -shared -fPIC "$root/tests/cuda/cusolver.cpp" -o "$tmp/cusolver.so"
-    OPD_CUSOLVER="$tmp/cusolver.so" OPD_TEST_CUSOLVER=1 ran "$tmp/emulated" solvers linalg aten::inverse det cholesky lu_ qr svd
+    emulated; emulated_libraries
+    export OPD_CUSOLVER="$tmp/cusolver.so"
+    OPD_TEST_CUSOLVER=1 ran "$tmp/emulated" solvers triangular linalg aten::inverse det cholesky lu_ qr svd
     for error in 2 7; do
-        OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_FAILS=$error OPD_TEST_CUSOLVER="cuSOLVER error $error in cusolverDnXpotrf" \
-            ran "$tmp/emulated" cusolver_that_fails
+        OPD_EMU_CUSOLVER_FAILS=$error OPD_TEST_CUSOLVER="cuSOLVER error $error in cusolverDnXpotrf" ran "$tmp/emulated" cusolver_that_fails
     done
-    OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_INFO=3 ran "$tmp/emulated" cusolver_that_does_not_converge
-    OPD_CUSOLVER=libm.so.6 ran "$tmp/emulated" solvers
+    for error in 3 14; do OPD_EMU_CUBLAS_FAILS=$error ran "$tmp/emulated" cublas_that_fails_in_solvers; done
+    OPD_EMU_CUSOLVER_INFO=3 ran "$tmp/emulated" cusolver_that_does_not_converge
+    OPD_EMU_CUSOLVER_JACOBI=1 ran "$tmp/emulated" solvers_with_free_signs
+    quiet $quick -std=c++17 -O1 -shared -fPIC -DOLD "$root/tests/cuda/cusolver.cpp" -o "$tmp/cusolver_old.so"
+    OPD_CUSOLVER="$tmp/cusolver_old.so" ran "$tmp/emulated" solvers_with_free_signs
+    OPD_CUSOLVER=libm.so.6 ran "$tmp/emulated" solvers triangular
 }
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16, or for 8.0, which has no
 # products by warp groups; and a GPU whose products by warp groups are wrong.

@@ -508,11 +508,6 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
     /* these run on the CPU, with copies to the host and back */
-    {"_linalg_check_errors", opd_cpu_fallback}, {"cholesky_solve", opd_cpu_fallback},
-    {"cholesky_inverse", opd_cpu_fallback}, {"linalg_solve_triangular", opd_cpu_fallback},
-    {"lu_unpack", opd_cpu_fallback}, {"geqrf", opd_cpu_fallback}, {"linalg_householder_product", opd_cpu_fallback},
-    {"ormqr", opd_cpu_fallback},
-    {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
     {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
     /* special functions run on the CPU, too */
