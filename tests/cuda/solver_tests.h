@@ -303,6 +303,55 @@ TEST(solvers_of_many_matrices) {
     if (library) { dlclose(library); }
     CHECK_OK();
 }
+/* Derivatives of complex vectors stay on the GPU; if the loss depends on their phase, a later wait fails. */
+TEST(solvers_with_a_phase) {
+    static const char *const texts[] = {"linalg_eigh_backward: The eigenvectors in the complex case", "svd_backward: The singular vectors in the complex case"};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 4; k++) {
+        OPD_SCOPE {
+            const bool singular = k & 1, wrong = k & 2;
+            opd_tensor *const x = opd_randn(OPD_INTS(2, 4, 4), OPD_COMPLEX128), *g[2], *out[3];
+            opd_tensor *const weights = opd_randn(OPD_INTS(2, 4, 4), OPD_FLOAT64), *const a = opd_add(x, adjoint_of(x));
+            const int64_t before = opd_cpu_fallback_count();
+            for (int at = 0; at < 2; at++) {
+                opd_tensor *leaf = opd_tensor_set_requires_grad(at ? to_gpu(a) : opd_detach(a), true), *sum;
+                if (singular ? opd__linalg_svd(out, leaf) : opd__linalg_eigh(out, leaf)) { break; }
+                opd_tensor *const vectors = out[singular ? 0 : 1];
+                sum = opd_sum(opd_mul(wrong ? opd_real(vectors) : opd_square(opd_abs(vectors)), at ? to_gpu(weights) : weights));
+                const int rc = opd_autograd_grad(&sum, 1, &leaf, 1, NULL, &g[at]);
+                if (wrong) {
+                    if (!rc && at) { (void)opd_device_synchronize(gpu(-1)); }
+                    CHECK(strstr(opd_error_message(), texts[singular]) != NULL);
+                    opd_error_clear();
+                }
+            }
+            if (getenv("OPD_TEST_CUSOLVER")) { CHECK_INT(opd_cpu_fallback_count(), before); }
+            if (!wrong && opd_ok()) { same_gradients("of vectors", g[1], g[0], 1e-6); }
+        }
+    }
+    CHECK_OK();
+}
+/* Second derivatives of determinants, also of singular matrices, are as on the CPU. */
+TEST(determinants_twice) {
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 3; k++) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_randn(OPD_INTS(2, 3, 3), OPD_FLOAT64), *g[2];
+            if (k) { (void)opd_copy_(opd_select(x, 1, 2), opd_mul_Scalar(opd_select(x, 1, 0), opd_value_int(k))); }      /* of rank 2 */
+            for (int at = 0; at < 2 && opd_ok(); at++) {
+                opd_tensor *leaf = opd_tensor_set_requires_grad(at ? to_gpu(x) : opd_detach(x), true), *sum = opd_sum(opd_linalg_det(leaf));
+                opd_backward_options options;
+                memset(&options, 0, sizeof options);
+                options.create_graph = true;
+                if (opd_autograd_grad(&sum, 1, &leaf, 1, &options, &g[at])) { break; }
+                sum = squares_of(g[at]);
+                if (opd_autograd_grad(&sum, 1, &leaf, 1, NULL, &g[at])) { break; }
+            }
+            if (opd_ok()) { same_gradients("of a gradient", g[1], g[0], 1e-9); }
+        }
+    }
+    CHECK_OK();
+}
 /* Triangular matrices whose inverses are of about their size, of sizes n, in one of several layouts. */
 static opd_tensor *triangular_input(opd_ints sizes, opd_scalar_type type, int layout, bool ones) {
     const int64_t n = sizes.data[sizes.n - 1];
