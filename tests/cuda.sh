@@ -198,16 +198,20 @@ check_cuda_emulated_fft() {
     OPD_CUFFT="$tmp/cufft.so" OPD_EMU_CUFFT_FAILS=2 OPD_TEST_CUFFT='cuFFT error 2 in cufftMakePlanMany64' ran "$tmp/emulated" cufft_that_fails
     OPD_CUFFT=libm.so.6 ran "$tmp/emulated" fft stft
 }
-# Errors of an emulated cuSOLVER; and a machine without cuSOLVER, where factorizations run on the CPU.
+# Errors of an emulated cuSOLVER and of cuBLAS; singular values that rotations do not find; an older cuSOLVER; and a
+# machine without cuSOLVER, where factorizations run on the CPU.
 check_cuda_emulated_solvers() {
-    emulated
-    emulated_libraries
+    emulated; emulated_libraries
+    export OPD_CUSOLVER="$tmp/cusolver.so"
     for error in 2 7; do
-        OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_FAILS=$error OPD_TEST_CUSOLVER="cuSOLVER error $error in cusolverDnXpotrf" \
-            ran "$tmp/emulated" cusolver_that_fails
+        OPD_EMU_CUSOLVER_FAILS=$error OPD_TEST_CUSOLVER="cuSOLVER error $error in cusolverDnXpotrf" ran "$tmp/emulated" cusolver_that_fails
     done
-    OPD_CUSOLVER="$tmp/cusolver.so" OPD_EMU_CUSOLVER_INFO=3 ran "$tmp/emulated" cusolver_that_does_not_converge
-    OPD_CUSOLVER=libm.so.6 ran "$tmp/emulated" solvers linalg aten::inverse det cholesky lu_ qr svd
+    for error in 3 14; do OPD_EMU_CUBLAS_FAILS=$error ran "$tmp/emulated" cublas_that_fails_in_solvers; done
+    OPD_EMU_CUSOLVER_INFO=3 ran "$tmp/emulated" cusolver_that_does_not_converge
+    OPD_EMU_CUSOLVER_JACOBI=1 ran "$tmp/emulated" solvers_with_free_signs
+    quiet $quick -std=c++17 -O1 -shared -fPIC -DOLD "$root/tests/cuda/cusolver.cpp" -o "$tmp/cusolver_old.so"
+    OPD_CUSOLVER="$tmp/cusolver_old.so" ran "$tmp/emulated" solvers_with_free_signs
+    OPD_CUSOLVER=libm.so.6 ran "$tmp/emulated" solvers triangular linalg aten::inverse det cholesky lu_ qr svd
 }
 # A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16, or for 8.0, which has no
 # products by warp groups; and a GPU whose products by warp groups are wrong.

@@ -57,6 +57,7 @@
      >>cu:blocks         weights in blocks of few bits
      >>cu:fft            discrete Fourier transforms
      >>cu:solver         factorizations of matrices, linear equations, eigenvalues and singular values
+     >>cu:triangles      equations with triangular matrices, and operators that unpack factors
      >>cu:convolution    convolution
      >>cu:attention      attention
      >>cu:recurrent      cells of recurrent layers

@@ -504,25 +504,10 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
                                 opd_arg_double(call, 2));
 }
-/* Runs _linalg_check_errors(info, api_name, is_matrix).  The host has to know the numbers in `info` anyway, to report
-   an error, so this does not count as a call that runs on the CPU instead. */
-static int opdi_cu_check_errors(opd_call *call) {
-    opd_tensor *info = opd_arg_tensor(call, 0);
-    opd_value args[3];
-    memcpy(args, opd_call_args(call), sizeof args);
-    args[0] = opd_value_tensor(opd_to_device(info, opd_device_make(OPD_CPU, -1), opd_dtype(info)));
-    return args[0].u.t ? opd_call_all(opd_call_operator(call), NULL, args, 3) : -1;
-}
 static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
-    {"_linalg_check_errors", opdi_cu_check_errors},
     /* these run on the CPU, with copies to the host and back */
-    {"cholesky_solve", opd_cpu_fallback},
-    {"cholesky_inverse", opd_cpu_fallback}, {"linalg_solve_triangular", opd_cpu_fallback},
-    {"lu_unpack", opd_cpu_fallback}, {"geqrf", opd_cpu_fallback}, {"linalg_householder_product", opd_cpu_fallback},
-    {"ormqr", opd_cpu_fallback},
-    {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
     {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
     {NULL, NULL}};

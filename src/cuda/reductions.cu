@@ -1074,12 +1074,45 @@ static int opdi_cu_logsumexp(opd_call *call) {
                                                        opdi_cu_fold_make(0), false);
 }
 
+//== assertions ========================================================================================================
+
+__global__ void opdi_cu_assert_kernel(const bool *holds, opdi_cu_guard guard) { if (!*holds) { guard.note(0, 0); } }
+/* Returns a copy of text that is never freed, as a kernel may note it at any time.  After many texts, returns the text
+   of assertions without one. */
+static const char *opdi_cu_kept_text(const char *text) {
+    static std::mutex lock;
+    static std::set<std::string> *const kept = new std::set<std::string>();
+    try {
+        std::lock_guard<std::mutex> guard(lock);
+        if (kept->count(text) || kept->size() < 1000) { return kept->insert(text).first->c_str(); }
+    } catch (const std::exception &) { }
+    return "Expected Tensor with single nonzero value, but got zero";
+}
+/* Checks that argument 0, a number, is not 0.  The host does not wait, but a later wait fails.  Returns 0, or -1 and
+   sets an error. */
+static int opdi_cu_assert_that(opd_call *call, const char *text) {
+    opd_tensor *const self = opd_arg_tensor(call, 0), *const holds = opd_ne_Scalar(self, opd_value_int(0));
+    if (opd_numel(self) != 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Boolean value of Tensor with %s is ambiguous",
+                        opd_numel(self) ? "more than one value" : "no values");
+    }
+    return !holds ? -1 : opdi_cu_launch(opdi_cu_assert_kernel, dim3(1), dim3(1), 0, opdi_cu_data<const bool>(holds),
+                                        opdi_cu_guard_of(call, opdi_cu_kept_text(text)));
+}
+static int opdi_cu_assert_async(opd_call *call) {
+    return opdi_cu_assert_that(call, "Expected Tensor with single nonzero value, but got zero");
+}
+static int opdi_cu_assert_async_text(opd_call *call) { return opdi_cu_assert_that(call, opd_arg_str(call, 1)); }
+static int opdi_cu_functional_assert(opd_call *call) {
+    return opdi_cu_assert_async_text(call) ? -1 : opd_return_tensor(call, opd_clone(opd_arg_tensor(call, 2)));
+}
+
 static const opdi_cu_registration opdi_cu_table_reductions[] = {
     {"sum", opdi_cu_sum_all}, {"sum.dim_IntList", opdi_cu_sum_dim}, {"nansum", opdi_cu_nansum},
     {"mean", opdi_cu_mean_all}, {"mean.dim", opdi_cu_mean_dim}, {"prod", opdi_cu_prod_all},
     {"prod.dim_int", opdi_cu_prod_dim}, {"trace", opdi_cu_trace},
-    {"_assert_async", opd_cpu_fallback}, {"_assert_async.msg", opd_cpu_fallback},
-    {"_functional_assert_async.msg", opd_cpu_fallback},
+    {"_assert_async", opdi_cu_assert_async}, {"_assert_async.msg", opdi_cu_assert_async_text},
+    {"_functional_assert_async.msg", opdi_cu_functional_assert},
     {"var.correction", opdi_cu_var}, {"std.correction", opdi_cu_std}, {"var_mean.correction", opdi_cu_var_mean},
     {"std_mean.correction", opdi_cu_std_mean},
     {"amax", opdi_cu_amax}, {"amin", opdi_cu_amin}, {"max", opdi_cu_max_all}, {"min", opdi_cu_min_all},

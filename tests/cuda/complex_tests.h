@@ -131,7 +131,7 @@ static opd_tensor *complex_reduction(int k, opd_tensor *x, opd_tensor *y, opd_te
         case 1: return opd_sum_dim(x, opd_ints_of(&last, 1), false);
         case 2: return opd_sum_dim(x, OPD_INTS(0), true);
         case 3: return opd_mean(x);
-        case 4: return opd_prod(opd_narrow(x, 1, 0, 2));
+        case 4: return opd_prod(opd_div(opd_narrow(x, 1, 0, 2), opd_detach(opd_abs(opd_narrow(x, 1, 0, 2)))));         /* of size 1 */
         case 5: return opd_cumsum(x, 1);
         case 6: return opd_cumprod(x, 0);
         case 7: return opd_linalg_vector_norm(x);

@@ -16,6 +16,9 @@ typedef enum {
     CUBLAS_STATUS_INVALID_VALUE = 7, CUBLAS_STATUS_EXECUTION_FAILED = 13, CUBLAS_STATUS_NOT_SUPPORTED = 15
 } cublasStatus_t;
 typedef enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2 } cublasOperation_t;
+typedef enum { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 } cublasSideMode_t;
+typedef enum { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1 } cublasFillMode_t;
+typedef enum { CUBLAS_DIAG_NON_UNIT = 0, CUBLAS_DIAG_UNIT = 1 } cublasDiagType_t;
 typedef enum {
     CUBLAS_COMPUTE_16F = 64, CUBLAS_COMPUTE_32F = 68, CUBLAS_COMPUTE_32F_FAST_16F = 74, CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
     CUBLAS_COMPUTE_64F = 70, CUBLAS_COMPUTE_32I = 72
@@ -188,4 +191,150 @@ static inline cublasStatus_t cublasGemmEx(
     cublasComputeType_t compute, cublasGemmAlgo_t algo) {
     return cublasGemmStridedBatchedEx(h, ta, tb, m, n, k, alpha, A, at, lda, 0, B, bt, ldb, 0, beta, C, ct, ldc, 0, 1, compute, algo);
 }
+
+/* Numbers of a matrix that is stored column by column, for the functions below. */
+static inline opd_emu_complex opd_emu_times(opd_emu_complex x, opd_emu_complex y) {
+    if (x.im == 0 && y.im == 0) { return {x.re * y.re, 0}; }
+    return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+static inline opd_emu_complex opd_emu_minus(opd_emu_complex x, opd_emu_complex y) { return {x.re - y.re, x.im - y.im}; }
+static inline opd_emu_complex opd_emu_over(opd_emu_complex x, opd_emu_complex y) {
+    if (y.im == 0) { return {x.re / y.re, x.im == 0 ? 0 : x.im / y.re}; }
+    const double size = y.re * y.re + y.im * y.im;
+    return {(x.re * y.re + x.im * y.im) / size, (x.im * y.re - x.re * y.im) / size};
+}
+/* Solves T x = b for a triangular matrix with elements t(i, j) and the vector with elements at(i), which x overwrites. */
+template <typename T, typename V>
+static inline void opd_emu_substitute(int n, bool upper, bool unit, T t, V at, void *B, cudaDataType type) {
+    for (int step = 0; step < n; step++) {
+        const int i = upper ? n - 1 - step : step;
+        opd_emu_complex sum = opd_emu_get(B, at(i), type);
+        for (int j = upper ? i + 1 : 0; j < (upper ? n : i); j++) {
+            sum = opd_emu_minus(sum, opd_emu_times(t(i, j), opd_emu_get(B, at(j), type)));
+        }
+        opd_emu_set(B, at(i), type, unit ? sum : opd_emu_over(sum, t(i, i)));
+    }
+}
+static inline void opd_emu_trsm_one(cublasSideMode_t side, cublasFillMode_t part, cublasOperation_t op, cublasDiagType_t diagonal,
+                                    int m, int n, const void *A, int lda, void *B, int ldb, cudaDataType type) {
+    const bool left = side == CUBLAS_SIDE_LEFT, plain = op == CUBLAS_OP_N;
+    const auto element = [&](int i, int j) {               /* (i, j) of op(A), or of its transpose on the right */
+        const bool as_is = plain == left;
+        opd_emu_complex v = opd_emu_get(A, (as_is ? i : j) + (int64_t)(as_is ? j : i) * lda, type);
+        if (op == CUBLAS_OP_C) { v.im = -v.im; }
+        return v;
+    };
+    for (int64_t j = 0; j < (left ? n : m); j++) {
+        opd_emu_substitute(left ? m : n, (part == CUBLAS_FILL_MODE_UPPER) == (plain == left), diagonal == CUBLAS_DIAG_UNIT, element,
+                           [&](int64_t i) { return left ? i + j * ldb : j + i * ldb; }, B, type);
+    }
+}
+static inline bool opd_emu_trsm_fits(cublasSideMode_t side, int m, int n, const void *alpha, const void *A, int lda, const void *B, int ldb,
+                                     cudaDataType type) {
+    const opd_emu_complex one = alpha ? opd_emu_get(alpha, 0, type) : opd_emu_complex();
+    return m > 0 && n > 0 && A && B && lda >= (side == CUBLAS_SIDE_LEFT ? m : n) && ldb >= m && one.re == 1 && one.im == 0;
+}
+static inline cublasStatus_t opd_emu_queued(cudaError_t e) { return e == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED; }
+static inline long &opd_emu_blas_calls() { static long calls; return calls; }
+/* OPD_EMU_CUBLAS_FAILS=14: the functions below fail with this status. */
+static inline int opd_emu_blas_fails() { const char *fails = getenv("OPD_EMU_CUBLAS_FAILS"); return fails && *fails ? atoi(fails) : 0; }
+static inline cublasStatus_t opd_emu_trsm(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t part, cublasOperation_t op, cublasDiagType_t diagonal,
+                                          int m, int n, const void *alpha, const void *A, int lda, void *B, int ldb, cudaDataType type) {
+    if (opd_emu_blas_fails()) { return (cublasStatus_t)opd_emu_blas_fails(); }
+    if (!opd_emu_trsm_fits(side, m, n, alpha, A, lda, B, ldb, type)) { return CUBLAS_STATUS_INVALID_VALUE; }
+    return opd_emu_queued(opd_emu::queue(h->stream, [=] {
+        opd_emu::Open open;
+        opd_emu_trsm_one(side, part, op, diagonal, m, n, A, lda, B, ldb, type);
+        return cudaSuccess;
+    }));
+}
+static inline cublasStatus_t opd_emu_trsm_batched(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t part, cublasOperation_t op,
+                                                  cublasDiagType_t diagonal, int m, int n, const void *alpha, const void *const *A, int lda, void *const *B,
+                                                  int ldb, int batch, cudaDataType type) {
+    if (opd_emu_blas_fails()) { return (cublasStatus_t)opd_emu_blas_fails(); }
+    if (batch < 1 || !opd_emu_trsm_fits(side, m, n, alpha, A, lda, B, ldb, type)) { return CUBLAS_STATUS_INVALID_VALUE; }
+    return opd_emu_queued(opd_emu::queue(h->stream, [=] {
+        opd_emu::Open open;
+        for (int i = 0; i < batch; i++) { opd_emu_trsm_one(side, part, op, diagonal, m, n, A[i], lda, B[i], ldb, type); }
+        return cudaSuccess;
+    }));
+}
+/* P A = L U by rows with the largest |re| + |im| as pivots, which are numbers from 1. */
+static inline int opd_emu_getrf(int n, void *A, int lda, int *pivots, cudaDataType type) {
+    int info = 0;
+    const auto get = [&](int i, int j) { return opd_emu_get(A, i + (int64_t)j * lda, type); };
+    const auto set = [&](int i, int j, opd_emu_complex v) { opd_emu_set(A, i + (int64_t)j * lda, type, v); };
+    const auto size = [&](int i, int j) { const opd_emu_complex v = get(i, j); return fabs(v.re) + fabs(v.im); };
+    for (int k = 0; k < n; k++) {
+        int best = k;
+        for (int i = k + 1; i < n; i++) { if (size(i, k) > size(best, k)) { best = i; } }
+        pivots[k] = best + 1;
+        if (size(best, k) == 0) { info = info ? info : k + 1; continue; }
+        for (int j = 0; best != k && j < n; j++) { const opd_emu_complex v = get(k, j); set(k, j, get(best, j)); set(best, j, v); }
+        for (int i = k + 1; i < n; i++) {
+            set(i, k, opd_emu_over(get(i, k), get(k, k)));
+            for (int j = k + 1; j < n; j++) { set(i, j, opd_emu_minus(get(i, j), opd_emu_times(get(i, k), get(k, j)))); }
+        }
+    }
+    return info;
+}
+static inline cublasStatus_t opd_emu_getrf_batched(cublasHandle_t h, int n, void *const *A, int lda, int *pivots, int *info, int batch, cudaDataType type) {
+    if (opd_emu_blas_fails()) { return (cublasStatus_t)opd_emu_blas_fails(); }
+    if (n < 1 || batch < 1 || lda < n || !A || !pivots || !info) { return CUBLAS_STATUS_INVALID_VALUE; }
+    return opd_emu_queued(opd_emu::queue(h->stream, [=] {
+        opd_emu::Open open;
+        for (int i = 0; i < batch; i++) { info[i] = opd_emu_getrf(n, A[i], lda, pivots + (int64_t)i * n, type); }
+        opd_emu_blas_calls() += batch;
+        return cudaSuccess;
+    }));
+}
+static inline cublasStatus_t opd_emu_getrs_batched(cublasHandle_t h, cublasOperation_t op, int n, int columns, const void *const *A, int lda, const int *pivots,
+                                                   void *const *B, int ldb, int *info, int batch, cudaDataType type) {
+    if (opd_emu_blas_fails()) { return (cublasStatus_t)opd_emu_blas_fails(); }
+    if (!info) { return CUBLAS_STATUS_INVALID_VALUE; }
+    *info = n < 1 ? -2 : columns < 1 ? -3 : lda < n ? -5 : ldb < n ? -8 : batch < 1 ? -10 : 0;
+    if (*info || !A || !pivots || !B) { return CUBLAS_STATUS_INVALID_VALUE; }
+    return opd_emu_queued(opd_emu::queue(h->stream, [=] {
+        opd_emu::Open open;
+        for (int b = 0; b < batch; b++) {
+            const int *const own = pivots + (int64_t)b * n;
+            const auto exchange = [&](int k) {
+                if (own[k] < 1 || own[k] > n) { abort(); }
+                for (int64_t j = 0; j < columns; j++) {
+                    const opd_emu_complex v = opd_emu_get(B[b], k + j * ldb, type);
+                    opd_emu_set(B[b], k + j * ldb, type, opd_emu_get(B[b], own[k] - 1 + j * ldb, type));
+                    opd_emu_set(B[b], own[k] - 1 + j * ldb, type, v);
+                }
+            };
+            for (int k = 0; op == CUBLAS_OP_N && k < n; k++) { exchange(k); }
+            for (int step = 0; step < 2; step++) {
+                const bool lower = (step == 0) == (op == CUBLAS_OP_N);
+                opd_emu_trsm_one(CUBLAS_SIDE_LEFT, lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER, op,
+                                 lower ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT, n, columns, A[b], lda, B[b], ldb, type);
+            }
+            for (int k = n - 1; op != CUBLAS_OP_N && k >= 0; k--) { exchange(k); }
+        }
+        return cudaSuccess;
+    }));
+}
+#define OPD_EMU_BLAS_TYPED(letter, type) \
+    static inline cublasStatus_t cublas##letter##trsm(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t part, cublasOperation_t op, \
+        cublasDiagType_t diagonal, int m, int n, const void *alpha, const void *A, int lda, void *B, int ldb) { \
+        return opd_emu_trsm(h, side, part, op, diagonal, m, n, alpha, A, lda, B, ldb, type); \
+    } \
+    static inline cublasStatus_t cublas##letter##trsmBatched(cublasHandle_t h, cublasSideMode_t side, cublasFillMode_t part, cublasOperation_t op, \
+        cublasDiagType_t diagonal, int m, int n, const void *alpha, const void *const *A, int lda, void *const *B, int ldb, int batch) { \
+        return opd_emu_trsm_batched(h, side, part, op, diagonal, m, n, alpha, A, lda, B, ldb, batch, type); \
+    } \
+    static inline cublasStatus_t cublas##letter##getrfBatched(cublasHandle_t h, int n, void *const *A, int lda, int *pivots, int *info, int batch) { \
+        return opd_emu_getrf_batched(h, n, A, lda, pivots, info, batch, type); \
+    } \
+    static inline cublasStatus_t cublas##letter##getrsBatched(cublasHandle_t h, cublasOperation_t op, int n, int columns, const void *const *A, int lda, \
+        const int *pivots, void *const *B, int ldb, int *info, int batch) { \
+        return opd_emu_getrs_batched(h, op, n, columns, A, lda, pivots, B, ldb, info, batch, type); \
+    }
+OPD_EMU_BLAS_TYPED(S, CUDA_R_32F)
+OPD_EMU_BLAS_TYPED(D, CUDA_R_64F)
+OPD_EMU_BLAS_TYPED(C, CUDA_C_32F)
+OPD_EMU_BLAS_TYPED(Z, CUDA_C_64F)
 #endif

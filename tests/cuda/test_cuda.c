@@ -9,6 +9,7 @@
 #include "../../opdispatch.h"
 #include "../cases.h"
 #include "../further_cases.h"
+#include <dlfcn.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -648,7 +649,7 @@ TEST(opcheck_on_the_gpu) {
     CHECK_OK();
 }
 
-/* Factorisations and Fourier transforms of complex tensors run on the CPU.  Operators without a kernel fail. */
+/* Operators without a kernel fail. */
 TEST(complex_numbers_on_the_gpu) {
     static const char none[] = "not implemented for 'complex64' on CUDA";
     opd_tensor *x, *y, *image;
@@ -2557,9 +2558,9 @@ TEST(an_index_out_of_range_is_an_error_of_the_next_call_that_waits) {
 #include "fused_tests.h"
 #include "blocks_tests.h"
 #include "texts_tests.h"
-#include "solver_tests.h"
 #include "complex_tests.h"
 #include "special_tests.h"
+#include "solver_tests.h"
 
 //-- a GPU that is left alone, or cannot be used -----------------------------------------------------------------------
 

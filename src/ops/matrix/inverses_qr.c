@@ -141,10 +141,11 @@ static opd_tensor *opdi_singular_by_factors(opd_tensor *a) {
 static opd_tensor *opdi_det_gradient(opd_tensor *a, opd_tensor *grad, opd_tensor *det) {
     if (opd_size(a, -1) == 0 || opdi_is_complex(a)) { return opdi_times_inverse(a, opd_mul(grad, opdi_conj(det))); }
     opd_tensor *detached = opd_detach(a), *zero = detached ? opdi_singular_by_factors(detached) : NULL;
-    const opd_tensor *values = zero ? opd_contiguous(zero) : NULL;
+    if (!zero) { return NULL; }
+    const bool known = !(zero->flags & (OPDI_BATCHED | OPDI_TRACED)) && zero->backend != OPD_META;
+    const opd_tensor *values = known ? opdi_on_host(opd_contiguous(zero)) : zero;
     bool some = false;
     if (!values) { return NULL; }
-    const bool known = !(values->flags & (OPDI_BATCHED | OPDI_TRACED)) && values->backend == OPD_CPU;
     for (int64_t i = 0; known && i < values->numel && !some; i++) { some = ((const bool *)(void *)values->data)[i]; }
     if (!some) { return opdi_times_inverse(a, opd_mul(grad, det)); }
     opd_tensor *mask = opd_unsqueeze(opd_unsqueeze(zero, -1), -1), *one = opdi_identity_like(a);

@@ -844,7 +844,7 @@ static int opdi_linalg_matrix_exp_backward(opd_backward_call *bw) {
 /* opd_linalg_matrix_exp: the matrix exponential */
 OPDI_OP(linalg_matrix_exp) {
     op->schema = "linalg_matrix_exp(Tensor self) -> Tensor";
-    op->cpu = op->fake = opdi_linalg_matrix_exp_kernel; op->backward = opdi_linalg_matrix_exp_backward;
+    op->cpu = op->fake = op->any = opdi_linalg_matrix_exp_kernel; op->backward = opdi_linalg_matrix_exp_backward;
     op->save = "self";
     op->vmap = opdi_solver_batch;
     op->tags = OPDI_OPTAG_CONJUGATES;
@@ -928,8 +928,8 @@ OPDI_OP(svd) {
     op->cases = "[2,3], True, False";
 }
 
-/* Arguments and results of linalg_lstsq.  Drivers gels (for matrices of full rank) and gelsy use QR, the other drivers
-   singular values. */
+/* Arguments and results of linalg_lstsq.  Drivers gels (for matrices of full rank) and, for real numbers on the CPU,
+   gelsy use QR, the other drivers singular values. */
 typedef struct opdi_lstsq {
     int64_t rows, columns;
     bool gels, gelsy, vectors;
@@ -969,7 +969,7 @@ static int opdi_lstsq_check(const opd_tensor *input, const opd_tensor *b, const 
 /* Checks that matrices have full rank: r [.., n, n], the R of their QR factorizations, must have no zero on the
    diagonal.  `single`: the error names no batch element.  Returns 0, or -1 and sets an error. */
 static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
-    opd_tensor *zero = opd_contiguous(opd_eq_Scalar(opd_diagonal_full(r, 0, -2, -1), opd_value_int(0)));
+    opd_tensor *zero = opdi_on_host(opd_contiguous(opd_eq_Scalar(opd_diagonal_full(r, 0, -2, -1), opd_value_int(0))));
     const int64_t n = opd_size(r, -1);
     char place[64] = "";
     if (!zero || opdi_no_data(zero)) { return zero ? 0 : -1; }
@@ -1080,7 +1080,7 @@ static int opdi_lstsq_residuals(opd_call *call, const opdi_lstsq *all) {
     const int64_t row = -2;
     bool wanted = all->rows > all->columns && !all->gelsy;
     if (wanted && all->rank && !opdi_no_data(all->rank)) {
-        const opd_tensor *ranks = opd_contiguous(all->rank);
+        const opd_tensor *ranks = opdi_on_host(opd_contiguous(all->rank));
         if (!ranks) { return -1; }
         for (int64_t i = 0; i < ranks->numel; i++) {
             wanted = wanted && ((const int64_t *)(const void *)ranks->data)[i] == all->columns;
@@ -1119,8 +1119,8 @@ static int opdi_linalg_lstsq_kernel(opd_call *call) {
     sizes[ndim - 1] = opd_size(b, -1);
     all.b = opdi_expand_to(b, sizes, ndim);
     if (!all.a || !all.b || (all.gels ? opdi_lstsq_by_qr(&all)
-                               : all.gelsy && !opdi_is_complex(input) ? opdi_lstsq_by_pivots(&all)
-                               : opdi_lstsq_by_values(&all)) ||
+                               : !all.gelsy || opdi_is_complex(input) || opdi_on_device(input)
+                               ? opdi_lstsq_by_values(&all) : opdi_lstsq_by_pivots(&all)) ||
         opdi_lstsq_solution(call, &all) || opdi_lstsq_residuals(call, &all) ||
         opdi_lstsq_return(call, 2, all.rank, OPD_INT64)) {
         return -1;
@@ -1191,7 +1191,7 @@ static int opdi_linalg_lstsq_batch(opd_call *call) {
 OPDI_OP(linalg_lstsq) {
     op->schema = "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, "
         "Tensor residuals, Tensor rank, Tensor singular_values)";
-    op->cpu = op->fake = opdi_linalg_lstsq_kernel; op->backward = opdi_linalg_lstsq_backward;
+    op->cpu = op->fake = op->any = opdi_linalg_lstsq_kernel; op->backward = opdi_linalg_lstsq_backward;
     op->save = "self, b, solution"; op->constant = "singular_values";
     op->vmap = opdi_linalg_lstsq_batch; op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPDI_OPTAG_OUT_DYNAMIC | OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_CASTS;
