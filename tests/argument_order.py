@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """Finds calls whose arguments make nodes of the autograd graph in an order that depends on the compiler.
 
-usage: python3 tests/argument_order.py [--count]
-
 C does not say in which order the arguments of a call are evaluated: in opd_add(opd_mul(a, b), opd_mul(c, d)), gcc for
 x86-64 makes the second product first, and clang the first one.  Backward runs the nodes in the reverse order, so three
 gradients that meet at one tensor would be added in another order.  Recorded graphs would differ, too.  So at most one
@@ -11,9 +9,9 @@ argument of a call may call operators that are recorded:
     opd_tensor *const left = opd_mul(a, b);
     return opd_add(left, opd_mul(c, d));
 
-The script reads the files of the layers whose code can run while autograd records.  --count only prints how many calls
-it has seen.
+The script reads the files of the layers whose code can run while autograd records.
 """
+import argparse
 import os
 import re
 import sys
@@ -55,6 +53,9 @@ def arguments(code, at):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--count', action='store_true', help='only print how many calls were seen')
+    count = parser.parse_args().count
     texts = {}
     for path in join.paths():
         if path.split('/')[0] in LAYERS + ('api',):
@@ -72,10 +73,10 @@ def main():
             seen += recorded > 0
             if recorded > 1:
                 wrong += 1
-                if '--count' not in sys.argv:
+                if not count:
                     print('src/%s:%d: %s   <- two arguments call operators: call one of them before' % (
                         path, code.count('\n', 0, call.start()) + 1, ' '.join(code[call.start():end + 1].split())))
-    if '--count' in sys.argv:
+    if count:
         print('%d calls, %d with two such arguments' % (seen, wrong))
     elif seen < 1000:
         print('only %d calls were seen' % seen)

@@ -47,8 +47,8 @@ OPDI_ALWAYS double opdi_expm11_f64(double x) {
     double y = x > to ? to : x;
     y = y < from ? from : y;
     const double t = OPDI_FMA(y, 1.4426950408889634, OPDI_MAGIC_F64 + 1022.0), k = OPDI_MAGIC_F64 + 1022.0 - t;
-    const double power = opdi_double(opdi_bits64(t) << 52), near = OPDI_FMA(k, 0.69314718036912381649, y);
-    const double off = k * 1.90821492927058770002e-10, r = near + off, low = (near - r) + off;
+    const double power = opdi_double(opdi_bits64(t) << 52), close = OPDI_FMA(k, 0.69314718036912381649, y);
+    const double off = k * 1.90821492927058770002e-10, r = close + off, low = (close - r) + off;
     const double rest = OPDI_FMA(r * r, opdi_exp_series(r), OPDI_FMA(low, r, low));
     const double first = power - 0.5, second = power * r, sum = first + second;
     const double errors = ((first - sum) + second) + ((power - first) - 0.5);
