@@ -15691,9 +15691,67 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
     if (rc || (bias && opdi_cu_bias(work, bias))) { return -1; }
     return work == to || opd_copy_(to, work) ? 0 : -1;
 }
+/* Returns whether the first three arguments of a call are complex numbers of one dtype; the third may be None. */
+static bool opdi_cu_conv_is_complex(const opd_call *call) {
+    const opd_tensor *const first = opd_arg_tensor(call, 0);
+    bool is = opd_dtype_is_complex(opd_dtype(first));
+    for (int i = 1; i < 3; i++) {
+        const opd_tensor *const t = opd_arg_tensor(call, i);
+        is = is && (!t || opd_dtype(t) == opd_dtype(first));
+    }
+    return is;
+}
+/* Calls the operator `name` with the arguments of `call`, of which it takes the imaginary part if a bit of `imaginary`
+   is set, else the real part.  Tensors whose bits of `without` are set are left out.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_cu_conv_parts(opd_call *call, const char *name, int count, unsigned imaginary, unsigned without,
+    opd_value *rets) {
+    opd_value args[11];
+    for (int i = 0; i < count; i++) {
+        args[i] = without >> i & 1 ? opd_value_none() : opd_call_args(call)[i];
+        if (i < 3 && args[i].tag == OPD_TAG_TENSOR) {
+            opd_tensor *const t = args[i].u.t, *const part = imaginary >> i & 1 ? opd_imag(t) : opd_real(t);
+            if (!part) { return -1; }
+            args[i] = opd_value_tensor(part);
+        }
+    }
+    return opd_call_all(opd_find(name), rets, args, count);
+}
+/* A convolution of complex numbers, from four of their parts. */
+static int opdi_cu_complex_convolution(opd_call *call) {
+    opd_value rr, ii, ri, ir;
+    if (opdi_cu_conv_parts(call, "aten::convolution", 9, 0, 0, &rr) ||
+        opdi_cu_conv_parts(call, "aten::convolution", 9, 3, 4, &ii) ||
+        opdi_cu_conv_parts(call, "aten::convolution", 9, 6, 0, &ri) ||
+        opdi_cu_conv_parts(call, "aten::convolution", 9, 1, 4, &ir)) { return -1; }
+    opd_tensor *const real = opd_sub(rr.u.t, ii.u.t), *const imaginary = opd_add(ri.u.t, ir.u.t);
+    return real && imaginary ? opd_return_tensor(call, opd_complex(real, imaginary)) : -1;
+}
+/* convolution_backward of complex numbers.  As on the CPU, the caller has conjugated input and weight.  The gradient of
+   the bias is a sum of grad_output. */
+static int opdi_cu_complex_convolution_backward(opd_call *call) {
+    /* the arguments whose imaginary parts are taken: none; all three; input and weight; grad_output */
+    static const unsigned parts[4] = {0, 7, 6, 1};
+    opd_value rets[4][3];
+    for (int i = 0; i < 4; i++) {
+        if (opdi_cu_conv_parts(call, "aten::convolution_backward", 11, parts[i], 0, rets[i])) { return -1; }
+    }
+    for (int i = 0; i < 3; i++) {
+        opd_tensor *real = rets[0][i].tag == OPD_TAG_TENSOR ? rets[0][i].u.t : NULL, *imaginary;
+        if (!real) {
+            if (opd_return_value(call, opd_value_none())) { return -1; }
+            continue;
+        }
+        imaginary = i < 2 ? opd_add(rets[2][i].u.t, rets[3][i].u.t) : rets[1][i].u.t;
+        if (i < 2) { real = opd_sub(real, rets[1][i].u.t); }
+        if (!real || !imaginary || opd_return_tensor(call, opd_complex(real, imaginary))) { return -1; }
+    }
+    return 0;
+}
 static int opdi_cu_convolution(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2), *y;
     opdi_cu_conv_call q;
+    if (opdi_cu_conv_is_complex(call)) { return opdi_cu_complex_convolution(call); }
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     if (opdi_cu_conv_read(call, 3, x, w, y, &q)) { return -1; }
@@ -15704,6 +15762,7 @@ static int opdi_cu_convolution_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
     opd_tensor *gx, *gw, *gb;
     opdi_cu_conv_call q;
+    if (opdi_cu_conv_is_complex(call)) { return opdi_cu_complex_convolution_backward(call); }
     if (opd_results_from_fake(call)) { return -1; }
     gx = opdi_cu_result(call, 0); gw = opdi_cu_result(call, 1); gb = opdi_cu_result(call, 2);
     if (opdi_cu_conv_read(call, 4, x, w, g, &q)) { return -1; }

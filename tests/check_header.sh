@@ -148,12 +148,13 @@ OPDI_INTERNAL int (*four)(t);
 OPDI_INTERNAL const t five[] = {1, 2};
 OPDI_INTERNAL t six, *seven;
 extern OPDI_INTERNAL t eight;
-#include "a.typed.h"
+#include "shared.typed.h"
 #include "../typed/f32.h"
 #include "a.typed.h"
 #include "../typed/end.h"
 TEXT
     printf 'OPDI_AVX2 OPDI_INTERNAL OPDI_T OPDI_TYPED(nine)(OPDI_T x) { return x; }\n' >base/a.typed.h
+    printf 'OPDI_INTERNAL int ten(int x) { return x; }\n' >base/shared.typed.h
     mkdir -p typed; echo '#define OPDI_T float' >typed/f32.h; echo '#undef OPDI_T' >typed/end.h
     fails python3 join.py --apart "$tmp/joined/apart"
     [ "$(cat "$tmp/joined/apart/declarations.h")" = 'int api;' ] || echo 'declarations.h is not what stands above the implementation'
@@ -168,6 +169,7 @@ extern OPDI_INTERNAL int (*four)(t);
 #endif
 extern OPDI_INTERNAL const t five[];
 extern OPDI_INTERNAL t six, *seven;
+OPDI_INTERNAL int ten(int x);
 #include "typed/f32.h"
 OPDI_AVX2 OPDI_INTERNAL OPDI_T OPDI_TYPED(nine)(OPDI_T x);
 #include "typed/end.h"
@@ -181,9 +183,9 @@ typedef int t;
 #if A
 OPDI_INTERNAL int one(int a, char *b);
 #else' ] || echo 'the header does not have prototypes in the place of the includes of private headers'
-    [ "$(python3 join.py --where 3 5 21)" = 'src/base/base.h:2
+    [ "$(python3 join.py --where 3 5 22)" = 'src/base/base.h:2
 base.prototypes.h:1, which src/join.py prints
-src/base/first.c:3' ] || echo "join.py --where does not find lines 3, 5 and 21"
+src/base/first.c:3' ] || echo "join.py --where does not find lines 3, 5 and 22"
 }
 check_join() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi

@@ -263,7 +263,6 @@ uint16, uint32, uint64, complex32 and float8, but few operators compute with the
 PyTorch has the same limit | types/test_dtypes_stored.c operators_are_pytorchs
 Fourier transforms need cuFFT | src/cuda/fft.cu: "libcufft.so.12"
 matrix factorisations need cuSOLVER | src/cuda/solver.cu: "libcusolver.so.12"
-Convolutions of complex GPU tensors fail | cuda/test_cuda.c complex_numbers_on_the_gpu
 A seed gives the same random numbers on every machine | product/test_limits.c random_numbers
 PyTorch has other numbers on CPUs | product/test_limits.c random_numbers
 does not compile with -ffast-math | tests/check_header.sh: check_fast_math()
@@ -283,7 +282,6 @@ results of casts equal PyTorch's, bit for bit | types/test_dtypes_stored.c casts
 no GPU kernels for eigenvalues of matrices that are not symmetric | src/cuda/losses.cu: {"linalg_eig", opd_cpu_fallback}
 matrix factorisations if there is no cuSOLVER | cuda/solver_tests.h solvers_of_all_kinds
 and Fourier transforms if there is no cuFFT | cuda/texts_tests.h fft_of_all_kinds
-Convolutions of complex CUDA tensors fail with an error | cuda/test_cuda.c complex_numbers_on_the_gpu
 safetensors, GGUF, .npy, .npz and the library's own graphs | files/test_exchange.c files_read_by_numpy_and_safetensors
 Random numbers are counter-based (Philox) | kernels/test_kernels.c kernels_philox
 the same numbers on every machine and with any number of threads | product/test_limits.c random_numbers

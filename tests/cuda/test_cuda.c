@@ -651,8 +651,7 @@ TEST(opcheck_on_the_gpu) {
 
 /* Operators without a kernel fail. */
 TEST(complex_numbers_on_the_gpu) {
-    static const char none[] = "not implemented for 'complex64' on CUDA";
-    opd_tensor *x, *y, *image;
+    opd_tensor *x, *y;
     CHECK(true);
     if (!there()) { return; }
     x = opd_randn(OPD_INTS(3, 3), OPD_COMPLEX64);
@@ -661,9 +660,36 @@ TEST(complex_numbers_on_the_gpu) {
     CHECK(opd_allclose(to_host(opd_linalg_inv(y)), opd_linalg_inv(x)));
     CHECK(opd_allclose(to_host(opd_fft_fft(y)), opd_fft_fft(x)));
     CHECK_OK();
-    image = opd_unsqueeze(opd_unsqueeze(y, 0), 0);
-    CHECK(!opd_conv2d(image, image, NULL, OPD_INTS(1), OPD_INTS(0)));
-    CHECK_ERROR(OPD_ERROR_DTYPE, none);
+}
+/* Convolutions of complex numbers, also transposed, in groups, and of conjugated views, and their gradients. */
+TEST(convolutions_of_complex_numbers) {
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 16; k++) {
+        OPD_SCOPED;
+        const opd_scalar_type t = k & 1 ? OPD_COMPLEX128 : OPD_COMPLEX64;
+        const bool turned = k & 2, with_bias = k & 4, conjugated = k & 8;
+        opd_tensor *x[2], *w[2], *b[2], *y[2], *g[2][4];
+        const opd_ints one = OPD_INTS(1, 1), stride = OPD_INTS(2, 1), none = OPD_INTS(0, 0);
+        x[0] = opd_randn(OPD_INTS(2, 4, 7, 6), t);
+        w[0] = opd_randn(OPD_INTS(4, 2, 3, 2), t);
+        b[0] = opd_randn(OPD_INTS(4), t);
+        for (int at = 0; at < 2; at++) {
+            if (at) { x[1] = to_gpu(x[0]); w[1] = to_gpu(w[0]); b[1] = to_gpu(b[0]); }
+            opd_tensor *in[3] = {opd_detach(x[at]), opd_detach(w[at]), opd_detach(b[at])};
+            for (int i = 0; i < 3; i++) { (void)opd_tensor_set_requires_grad(in[i], true); }
+            y[at] = opd_convolution(conjugated ? opd_conj(in[0]) : in[0], in[1], with_bias ? in[2] : NULL, stride, one, one, turned, none, 2);
+            opd_tensor *loss = y[at] ? opd_sum(opd_abs(y[at])) : NULL;
+            CHECK_OR_RETURN(loss && opd_autograd_grad(&loss, 1, in, with_bias ? 3 : 2, NULL, g[at]) == 0);
+            y[at] = opd_detach(y[at]);
+        }
+        (void)snprintf(what, sizeof what, "    complex convolution %d", k);
+        same_values(opd_view_as_real(to_host(y[1])), opd_view_as_real(y[0]), k & 1 ? 1e-11 : 1e-4);
+        for (int i = 0; i < (with_bias ? 3 : 2); i++) {
+            same_values(opd_contiguous(opd_view_as_real(opd_resolve_conj(to_host(g[1][i])))),
+                        opd_contiguous(opd_view_as_real(opd_resolve_conj(g[0][i]))), k & 1 ? 1e-11 : 1e-4);
+        }
+    }
+    CHECK_OK();
 }
 /* TF32 where it is asked for, and there only: 1 + 2^-12 is 1 to it. */
 TEST(dtypes_that_are_stored_on_the_gpu) {
