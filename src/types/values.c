@@ -172,7 +172,7 @@ OPDI_INTERNAL opd_scalar_type opdi_block_named(const char *text, size_t length) 
 
 //== facts about dtypes ================================================================================================
 
-OPDI_INTERNAL const opdi_dtype_info *opdi_dtype(opd_scalar_type dtype) {
+OPDI_NOINLINE OPDI_INTERNAL const opdi_dtype_info *opdi_dtype(opd_scalar_type dtype) {
     if (OPDI_LIKELY(!opdi_is_block((int)dtype))) { return &opdi_dtypes[opdi_dtype_at((int)dtype)]; }
     const struct opdi_gguf_row *const row = opdi_block_row_find((int)dtype);
     return row ? &row->names : opdi_block_info_of((int)dtype).bits ? &opdi_int_any
