@@ -19,7 +19,7 @@ FAMILIES = [
     ('fake tensors', r'opdi_(fake|faked)_\w+', 500),
     ('anomaly mode', r'opdi_(anomaly|unwind|addresses|frames)\w*|opdi_trace_node', 300),
     ('autocast', r'opdi_autocast_\w+|opd_autocast_\w+', 1400),
-    ('vector math', r'opdi_vmath\w*|opdi_vtrig\w*|opdi_exp_loop\w*', 8300),
+    ('vector math', r'opdi_vmath\w*|opdi_vtrig\w*|opdi_exp_loop\w*', 8400),
     ('conversions of dtypes', r'opdi_cvt_\w+', 25200),
     ('complex numbers', r'opdi_c(64|128)_\w+|opdi_complex_\w+|opdi_sum_c\w+', 14700),
     ('views of complex numbers', r'opdi_(card|kept)_(view_as_(real|complex)|complex|stack|cat)', 0),
