@@ -354,11 +354,37 @@ static int opdi_compiled_run(opd_compiled *compiled, const opd_value *inputs, in
     OPDI_STORE(&compiled->reason, NULL);
     return held && opd_ok() ? variant->nresults : -1;
 }
+/* If all fixed inputs of a program are left out (see opd_program_run), writes all inputs to `all`, in which they have
+   OPD_DEFAULT.  Returns their number, or 0 if none is left out, or there are more than OPD_MAX_ARGS inputs. */
+static int opdi_compiled_whole(const opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *all) {
+#if !defined(OPD_NO_PROGRAMS)
+    const opd_program *const program = compiled->program;
+    int k = 0;
+    if (!program || program->ninputs > OPD_MAX_ARGS || ninputs >= program->ninputs || (ninputs > 0 && !inputs)) {
+        return 0;
+    }
+    for (int i = 0; i < program->ninputs; i++) {
+        const bool fixed = program->inputs[i].constant;
+        if (!fixed && k == ninputs) { return 0; }
+        all[i] = fixed ? opd_value_default() : inputs[k];
+        k += !fixed;
+    }
+    return k == ninputs ? program->ninputs : 0;
+#else
+    (void)compiled;
+    (void)inputs;
+    (void)ninputs;
+    (void)all;
+    return 0;
+#endif
+}
 int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
     if (!opd_ok() || opdi_run_ends(opdi_self())) { return -1; }
     if (!compiled) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_run: the compiled graph is NULL"); }
+    opd_value all[OPD_MAX_ARGS];
+    const int count = opdi_compiled_whole(compiled, inputs, ninputs, all);
     opdi_ref_up(&compiled->refs);
-    const int rc = opdi_compiled_run(compiled, inputs, ninputs, outputs, cap);
+    const int rc = opdi_compiled_run(compiled, count ? all : inputs, count ? count : ninputs, outputs, cap);
     opd_compiled_free(compiled);
     return rc;
 }

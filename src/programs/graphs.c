@@ -415,7 +415,8 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
             }
             region->graphs[graphs] = opdi_program_inner(reader, opd_json_get(json, graph, "graph"),
                                                         &region->wants_device[graphs]);
-            if (!region->graphs[graphs++]) { return -1; }
+            if (!region->graphs[graphs]) { return -1; }
+            opdi_graph_count_uses(region->graphs[graphs++]);             /* for opdi_region_tie */
             continue;
         }
         if (modes < kind->modes) {

@@ -1806,8 +1806,9 @@ TEST(kernels_conversions_of_short_floats) {
             opdi_cpu_known = OPDI_MIN(way / 20, known);
             opd_tensor *wide = opd_tensor_new(opd_ints_of(&two, 1), OPD_FLOAT64);
             double *const x = (double *)(void *)wide->data;
-            for (int64_t i = 0; i < two; i++) { x[i] = ldexp((double)kn_random() + 0x1p-40, (int)(i * 7 % 60) - 40); }
-            for (int64_t i = 0; i < two; i += 16) { x[i] = i % 32 ? 1 + 0x1p-11 + 0x1p-40 : i % 64 ? -HUGE_VAL : 65520; }
+            const double tiny = ldexp(1, -40);
+            for (int64_t i = 0; i < two; i++) { x[i] = ldexp((double)kn_random() + tiny, (int)(i * 7 % 60) - 40); }
+            for (int64_t i = 0; i < two; i += 16) { x[i] = i % 32 ? 1 + ldexp(1, -11) + tiny : i % 64 ? -HUGE_VAL : 65520; }
             opd_tensor *every = opd_slice(wide, 0, OPD_V(0), OPD_V(two), 2);
             opd_tensor *got = opd_to_dtype(opd_narrow(wide, 0, 0, n), dtype), *second = opd_to_dtype(every, dtype),
                 *back = opd_to_dtype(got, OPD_FLOAT64);

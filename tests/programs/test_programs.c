@@ -603,6 +603,31 @@ TEST(programs_with_a_condition_for_each_example) {
     }
     opd_program_free(program);
 }
+/* The side that is not taken gives its parameters gradients of zeros, as in PyTorch. */
+TEST(sides_that_are_not_taken_give_zeros) {
+    static const char *const names[] = {"a.weight", "a.bias", "b.weight", "b.bias"};
+    OPD_SCOPED;
+    opd_program *const program = opd_program_load(golden("branch", ".pt2"), NULL);
+    CHECK_OR_RETURN(program != NULL);
+    opd_tensor *p[4];
+    for (int i = 0; i < 4; i++) { p[i] = opd_module_get(opd_program_module(program), names[i]); }
+    for (int positive = 0; positive < 2; positive++) {
+        opd_tensor *x = opd_full(OPD_INTS(3, 4), OPD_V(positive ? 1.0 : -1.0), OPD_FLOAT32), *out, *plain, *g[4];
+        CHECK_INT(opd_program_function(program, &x, 1, &plain), 1);
+        for (int i = 0; i < 4; i++) { (void)opd_tensor_set_requires_grad(p[i], true); }
+        CHECK_INT(opd_program_function(program, &x, 1, &out), 1);
+        CHECK(opd_equal(opd_detach(out), plain));
+        out = opd_sum(out);
+        CHECK_INT(opd_autograd_grad(&out, 1, p, 4, NULL, g), 0);
+        for (int i = 0; i < 4 && opd_ok(); i++) {
+            const bool taken = (i < 2) == positive;
+            CHECK(opd_is_same_size(g[i], p[i]) && (opd_item_f64(opd_amax(opd_abs(g[i]), opd_ints_of(NULL, 0), false)) > 0) == taken);
+        }
+        for (int i = 0; i < 4; i++) { (void)opd_tensor_set_requires_grad(p[i], false); }
+    }
+    opd_program_free(program);
+    CHECK_OK();
+}
 static int last_sum_of(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
     opd_tensor *made[2];
     if (opd_program_function(program, in, count, made) != 2) { return -1; }

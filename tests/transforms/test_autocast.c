@@ -1250,9 +1250,10 @@ TEST(autocast_leaves_exponentials_of_matrices) {
 TEST(autocast_leaves_bilinear) {
     OPD_SCOPED;
     opd_tensor *in[3], *got[2] = {NULL, NULL}, *grads[3], *want[3];
+    static const int64_t cube[] = {2, 3, 4}, rows[] = {3, 4}, columns[] = {4, 3};
     for (int i = 0; i < 3; i++) {
         in[i] = opd_sin(opd_add_Scalar(opd_arange(opd_value_int(i == 2 ? 24 : 12), OPD_FLOAT32), opd_value_double(i / 3.)));
-        in[i] = opd_reshape(in[i], i == 2 ? OPD_INTS(2, 3, 4) : i ? OPD_INTS(3, 4) : OPD_INTS(4, 3));
+        in[i] = opd_reshape(in[i], opd_ints_of(i == 2 ? cube : i ? rows : columns, i == 2 ? 3 : 2));
     }
     in[0] = opd_narrow(in[0], 0, 0, 3);
     for (int i = 0; i < 3; i++) { in[i] = opd_tensor_set_requires_grad(opd_clone(in[i]), true); }

@@ -409,7 +409,8 @@ static int copies_last(void *user, opd_tensor *const *in, int n, opd_tensor **ou
 TEST(copies_with_the_channels_last) {
     for (int three = 0; three < 2; three++) {
         const int format = three ? 3 : 2;
-        const opd_ints sizes = three ? OPD_INTS(3, 2, 4, 2, 3, 4) : OPD_INTS(3, 2, 4, 2, 4);
+        static const int64_t all[] = {3, 2, 4, 2, 3, 4}, flat[] = {3, 2, 4, 2, 4};
+        const opd_ints sizes = opd_ints_of(three ? all : flat, three ? 6 : 5);
         opd_tensor *const x = opd_reshape(opd_arange(opd_value_int(three ? 576 : 192), OPD_FLOAT32), sizes), *out[6], *want[6];
         for (int dim = 0; dim < 2; dim++) {       /* where the examples are */
             opd_vmap_options options = {.in_dims = &dim, .nin_dims = 1};
