@@ -558,13 +558,10 @@ OPDI_AVX2 static float opdi_block_bytes_tq2_0(const void *rounded, const uint8_t
 typedef uint16_t opdi_v32h __attribute__((vector_size(64), aligned(2), may_alias));
 
 OPDI_AVX512 OPDI_ALWAYS float opdi_block_lanes(opdi_v16f sum, opdi_v4f more) {
-    float lanes[16], others[4];
-    memcpy(lanes, &sum, sizeof lanes);
-    memcpy(others, &more, sizeof others);
-    for (int step = 8; step > 0; step /= 2) {
-        for (int lane = 0; lane < step; lane++) { lanes[lane] += lanes[lane + step]; }
-    }
-    return lanes[0] + ((others[0] + others[2]) + (others[1] + others[3]));
+    opdi_v8f low, high;
+    memcpy(&low, &sum, sizeof low);
+    __asm__("vextractf64x4 {$1, %1, %0|%0, %1, 1}" : "=v"(high) : "v"(sum));
+    return opdi_block_lanes8(low + high, more);
 }
 /* Returns a vector of 16 bytes from each of four places, `step` bytes apart. */
 OPDI_AVX512 OPDI_ALWAYS opdi_v16u opdi_block_gather(const uint8_t *at, int64_t step) {
