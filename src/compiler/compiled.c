@@ -360,9 +360,8 @@ static int opdi_compiled_whole(const opd_compiled *compiled, const opd_value *in
 #if !defined(OPD_NO_PROGRAMS)
     const opd_program *const program = compiled->program;
     int k = 0;
-    if (!program || program->ninputs > OPD_MAX_ARGS || ninputs >= program->ninputs || (ninputs > 0 && !inputs)) {
-        return 0;
-    }
+    if (!program || program->ninputs > OPD_MAX_ARGS || ninputs < 0 || ninputs >= program->ninputs ||
+        (ninputs > 0 && !inputs)) { return 0; }
     for (int i = 0; i < program->ninputs; i++) {
         const bool fixed = program->inputs[i].constant;
         if (!fixed && k == ninputs) { return 0; }

@@ -1774,6 +1774,10 @@ TEST(compiled_programs_are_functions) {
         }
     }
     CHECK(opd_compiled_reason(compiled) == NULL);          /* compiled, although the fixed inputs are left out */
+    for (int few = -1; few < 1; few++) {
+        CHECK_INT(opd_compiled_run(compiled, NULL, few, NULL, 0), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_program_run: ");
+    }
     (void)opd_grad_mode_set(true);
     opd_compiled_free(compiled);
     opd_tensor_file_close(file);
