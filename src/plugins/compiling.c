@@ -269,7 +269,7 @@ typedef struct opdi_step {
     opdi_build *build;
     opdi_string words;                            /* the words of the command, each with its final 0 */
     intptr_t process;
-    int rc;                                       /* errno if the command could not be started */
+    int rc;                                       /* see opdi_command_start */
     bool begun;
     char log[OPDI_PATH], made[OPDI_PATH];         /* the files of its output and of its result */
 } opdi_step;
@@ -296,9 +296,11 @@ static void opdi_step_fails(const opdi_step *step, const opdi_string *said) {
     const char *const program = step->words.data;
     if (step->rc) {
         const bool full = strcmp(opdi_cache_advice(step->rc), opdi_cache_advice(ENOSPC)) == 0;
+        char number[40];
+        (void)snprintf(number, sizeof number, "error %d of Windows", -step->rc);
         (void)opd_fail(step->rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER,
-                       "%s: cannot run the compiler '%s': %s%s", build->what, program, strerror(step->rc),
-                       full ? opdi_cache_advice(step->rc) : "");
+                       "%s: cannot run the compiler '%s': %s%s", build->what, program,
+                       step->rc < 0 ? number : strerror(step->rc), full ? opdi_cache_advice(step->rc) : "");
         return;
     }
     const bool lost = !*build->include && strstr(said->data, "opdispatch.h");

@@ -283,11 +283,16 @@ static int opdi_line_start(const char *name, const opdi_string *line, const char
                       opdi_open_inherited(path, OPDI_WIN_WRITE, OPDI_WIN_MAKE_EMPTY), NULL};
     files[2] = files[1];
     void *process = NULL;
+    int reason = 0;
     if (MultiByteToWideChar(OPDI_WIN_UTF8, OPDI_WIN_INVALID_FAILS, line->data, -1, wide, (int)line->length + 1) <= 0) {
         errno = EILSEQ;
     } else if (files[0] == OPDI_WIN_NO_FILE || files[1] == OPDI_WIN_NO_FILE ||
-               !(process = opdi_process_start(program, wide, files))) { (void)opdi_windows_failed(); }
-    const int rc = process ? 0 : errno;
+               !(process = opdi_process_start(program, wide, files))) {
+        reason = (int)GetLastError();
+        (void)opdi_windows_failed();
+    }
+    /* an error that errno has no word for is told by Windows' number */
+    const int rc = process ? 0 : errno == EIO && reason > 0 ? -reason : errno;
     *started = (intptr_t)process;
     for (int i = 0; i < 2; i++) {
         if (files[i] != OPDI_WIN_NO_FILE) { (void)CloseHandle(files[i]); }
@@ -295,8 +300,8 @@ static int opdi_line_start(const char *name, const opdi_string *line, const char
     opdi_free(wide, bytes);
     return rc;
 }
-/* Starts a command; its output goes to the file `log`.  Sets *process to the process.  Returns 0, or errno if it cannot
-   be started. */
+/* Starts a command; its output goes to the file `log`.  Sets *process to the process.  Returns 0; if it cannot be
+   started, errno or an error number of Windows times -1. */
 OPDI_INTERNAL int opdi_command_start(char *const *argv, const char *log, intptr_t *process) {
     opdi_string line = {NULL, 0, 0, false};
     for (int i = 0; argv[i]; i++) { opdi_line_add(&line, argv[i]); }

@@ -297,6 +297,10 @@ TEST(what_the_compiler_says) {
     CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));      /* %PATH% under wine has no gcc */
     CHECK_ERROR(OPD_ERROR_REGISTER, "cannot run the compiler 'gcc': No such file");
     with(L"CC", NULL);
+    (void)setenv("CC", dll("text.dll"), 1);         /* is no program */
+    CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "text.dll': error 193 of Windows");
+    with(L"CC", NULL);
     for (i = 0; i < 1999; i++) { many[i] = L'x'; }
     with(L"CC", many);
     CHECK(!opd_compile_and_load_inline("wrong", ANSWER("wrong", "1"), NULL));
