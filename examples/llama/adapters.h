@@ -167,6 +167,30 @@ static bool peft_true(const opd_json *json, const char *path, const char *key) {
     }
     return opd_json_bool(json, value, false);
 }
+/* Returns what a file adapter_config.json says that makes other results than y = W x + scale B A x, or NULL.  With some
+   init_lora_weights, PEFT subtracts the first adapter from W. */
+static const char *peft_other(const opd_json *json) {
+    static const struct { const char *key, *text; } lists[] = {
+        {"alpha_pattern", "alpha_pattern is not empty"}, {"rank_pattern", "rank_pattern is not empty"},
+        {"layer_replication", "layer_replication is not empty"},
+        {"alora_invocation_tokens", "alora_invocation_tokens is not empty"},
+    };
+    static const struct { const char *name, *text; } starts[] = {
+        {"pissa", "init_lora_weights is pissa"}, {"olora", "init_lora_weights is olora"},
+        {"corda", "init_lora_weights is corda"}, {"loftq", "init_lora_weights is loftq"},
+        {"lora_ga", "init_lora_weights is lora_ga"},
+    };
+    const char *init = opd_json_text(json, opd_json_get(json, 0, "init_lora_weights"), "");
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (opd_json_count(json, opd_json_get(json, 0, lists[i].key)) > 0) { return lists[i].text; }
+    }
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        size_t n = 0;
+        while (starts[i].name[n] && tolower((unsigned char)init[n]) == starts[i].name[n]) { n++; }
+        if (!starts[i].name[n]) { return starts[i].text; }
+    }
+    return NULL;
+}
 /* Reads the scale of adapters from the file adapter_config.json that PEFT writes beside them. */
 static double peft_scale(const char *path, int64_t rank) {
     char name[1024];
@@ -179,11 +203,8 @@ static double peft_scale(const char *path, int64_t rank) {
     const double root = peft_true(json, name, "use_rslora") ? sqrt((double)rank) : 1;
     const double scale = number ? opd_json_double(json, alpha, 0) / (double)rank * root : 0;
     const char *type = opd_json_text(json, opd_json_get(json, 0, "peft_type"), "LORA");
-    const char *cannot =
-        strcmp(type, "LORA") != 0 ? "peft_type is not LORA"
-        : peft_true(json, name, "use_dora") ? "use_dora is true"
-        : opd_json_count(json, opd_json_get(json, 0, "alpha_pattern")) > 0 ? "alpha_pattern is not empty"
-        : opd_json_count(json, opd_json_get(json, 0, "rank_pattern")) > 0 ? "rank_pattern is not empty" : NULL;
+    const char *cannot = strcmp(type, "LORA") != 0 ? "peft_type is not LORA"
+                       : peft_true(json, name, "use_dora") ? "use_dora is true" : peft_other(json);
     if (cannot) { (void)opd_fail(OPD_ERROR_FILE, "%s: %s, which this program does not know", name, cannot); }
     if (opd_json_int(json, opd_json_get(json, 0, "r"), rank) != rank) {
         (void)opd_fail(OPD_ERROR_FILE, "%s: r is not %lld, the rank of the tensors", name, (long long)rank);
@@ -248,11 +269,16 @@ static int adapters_load(model *m, const char *path) {
         found += 2;
     }
     const int64_t all = file ? opd_tensor_file_count(file) : 0;
+    const char *const only = "adapter.alora.invocation_tokens";
+    if (opd_ok() && found) { m->adapter_scale = scale_of(file, path, gguf, rank); }
+    if (opd_ok() && gguf && opd_tensor_file_metadata_type(file, only)) {
+        (void)opd_fail(OPD_ERROR_FILE, "%s: %s is there: an adapter for some tokens only, which this program does not "
+                       "know", path, only);
+    }
     if (opd_ok() && (found == 0 || found != all)) {
         (void)opd_fail(OPD_ERROR_FILE, "%s: %lld of its %lld tensors belong to layers of %s", path, (long long)found,
                        (long long)all, m->path);
     }
-    if (opd_ok()) { m->adapter_scale = scale_of(file, path, gguf, rank); }
     if (opd_ok() && !isfinite(m->adapter_scale)) {
         (void)opd_fail(OPD_ERROR_FILE, "%s: its alpha is too large", path);
     }

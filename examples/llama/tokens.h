@@ -16,6 +16,7 @@
        tok_decode(v, ids.at, ids.count, &out);
    Vocabularies come from files of strangers, so each number in them is checked here. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "unicode.h"
@@ -1005,10 +1006,13 @@ static int tok_encode_word(const tok_vocabulary *v, tok_work *w, const char *wor
             if (tok_push(ids, s->id) != 0) { return -1; }
             continue;
         }
-        for (int64_t j = 0; j < s->bytes; j++) {          /* a merge whose result is no token: its bytes */
+        for (int64_t j = 0; j < s->bytes; j++) {
             const int32_t byte = v->byte_id[(unsigned char)word[s->at + j]];
-            if ((byte < v->count ? tok_push(ids, byte) : tok_push_unknown(v, ids, word + s->at + j, 1)) != 0) {
-                return -1;
+            if (s->bytes == 1 && tok_push_unknown(v, ids, word + s->at, 1) != 0) { return -1; }
+            /* a merge whose result is no token: as in llama.cpp, those bytes of its written text that are tokens */
+            for (int32_t k = 0; k < v->strings[byte].bytes && s->bytes > 1; k++) {
+                const int32_t id = tok_find(v, tok_string_of(v, byte) + k, 1);
+                if (id >= 0 && tok_push(ids, id) != 0) { return -1; }
             }
         }
     }
@@ -1108,6 +1112,37 @@ static int tok_compare_found(const void *a, const void *b) {
 static bool tok_keeps_space(const char *text) {
     return strcmp(text, "<unk>") == 0 || strcmp(text, "<s>") == 0 || strcmp(text, "<|endoftext|>") == 0;
 }
+static int tok_compare_ids(const void *a, const void *b) {
+    const int32_t x = ((const tok_found *)a)->id, y = ((const tok_found *)b)->id;
+    return x < y ? -1 : x > y ? 1 : tok_compare_found(a, b);
+}
+/* Finds the special tokens of `length` bytes in the text, the first token of the vocabulary first.  taken: for each byte
+   of the text, whether a token was found there. */
+static int tok_find_length(const tok_vocabulary *v, const char *text, int64_t bytes, int64_t length, bool control,
+                           char *taken, tok_founds *found) {
+    const int64_t before = found->count;
+    for (int64_t at = 0; at + length <= bytes; at++) {
+        if (!v->special_first[(unsigned char)text[at]] || taken[at] || taken[at + length - 1]) { continue; }
+        const int32_t id = tok_find(v, text + at, length);
+        if (id < 0 || !(v->types[id] == TOK_USER_DEFINED || (control && tok_is_special(v, id)))) { continue; }
+        if (TOK_ROOM(found, 1) != 0) { return -1; }
+        found->at[found->count].at = at;
+        found->at[found->count++].id = id;
+    }
+    const int64_t all = found->count;
+    found->count = before;
+    if (all > before) { qsort(found->at + before, (size_t)(all - before), sizeof *found->at, tok_compare_ids); }
+    for (int64_t i = before; i < all; i++) {
+        tok_found f = found->at[i];
+        if (memchr(taken + f.at, 1, (size_t)length)) { continue; }
+        f.end = f.at + length;
+        while (v->drops_space && !tok_keeps_space(tok_string_of(v, f.id)) && f.end < bytes && !taken[f.end] &&
+               (unsigned char)text[f.end] < 128 && tok_is_space((unsigned char)text[f.end])) { f.end++; }
+        memset(taken + f.at, 1, (size_t)(f.end - f.at));
+        found->at[found->count++] = f;
+    }
+    return 0;
+}
 /* Finds the special tokens in the text, longest first.  control: also control and unknown tokens, not only those that
    the user has defined. */
 static int tok_find_special(const tok_vocabulary *v, const char *text, int64_t bytes, bool control, tok_founds *found) {
@@ -1116,23 +1151,7 @@ static int tok_find_special(const tok_vocabulary *v, const char *text, int64_t b
     if (!taken) { return opd_fail(OPD_ERROR_MEMORY, "tokeniser: no memory for the text"); }
     int failed = 0;
     for (int i = 0; v->special_lengths[i] && !failed; i++) {
-        const int64_t length = v->special_lengths[i];
-        for (int64_t at = 0; at + length <= bytes && !failed; at++) {
-            if (!v->special_first[(unsigned char)text[at]] || taken[at] || taken[at + length - 1]) { continue; }
-            const int32_t id = tok_find(v, text + at, length);
-            if (id < 0 || !(v->types[id] == TOK_USER_DEFINED || (control && tok_is_special(v, id)))) { continue; }
-            if (memchr(taken + at, 1, (size_t)length)) { continue; }
-            int64_t end = at + length;
-            while (v->drops_space && !tok_keeps_space(tok_string_of(v, id)) && end < bytes && !taken[end] &&
-                   (unsigned char)text[end] < 128 && tok_is_space((unsigned char)text[end])) { end++; }
-            memset(taken + at, 1, (size_t)(end - at));
-            failed = TOK_ROOM(found, 1);
-            if (!failed) {
-                found->at[found->count].at = at;
-                found->at[found->count].end = end;
-                found->at[found->count++].id = id;
-            }
-        }
+        failed = tok_find_length(v, text, bytes, v->special_lengths[i], control, taken, found);
     }
     free(taken);
     if (found->count) { qsort(found->at, (size_t)found->count, sizeof *found->at, tok_compare_found); }
