@@ -446,6 +446,7 @@ typedef struct tok_vocabulary {
                                                      one; spaces begin new words */
     bool composes;                                /* the model wants composed characters (NFC) */
     bool late_control;                            /* control tokens are searched in a text in an unknown form */
+    bool late_marks;                              /* late tokens are searched when spaces are U+2581, no white space */
     unsigned char *flags;                         /* for each token.  TOK_BEFORE, TOK_AFTER: it takes white space there.
                                                      TOK_ADDED: it is not in the vocabulary.  TOK_LATE: it is searched
                                                      after the others */
@@ -1173,20 +1174,24 @@ static int tok_find_within(const tok_vocabulary *v, const char *text, int64_t fr
         if (TOK_ROOM(found, 1) != 0) { return -1; }
         tok_found *f = &found->at[found->count++];
         uint32_t c;
+        const bool marked = late && v->late_marks;
         f->id = id;
         f->at = at;
         f->end = at += v->strings[id].bytes;
         for (int64_t back = f->at; (v->flags[id] & TOK_BEFORE) && back > last; ) {
             do { back--; } while (back > last && (text[back] & 0xc0) == 0x80);
             if (tok_character(text + back, f->at - back, &c) != f->at - back || !tok_is_space(c)) { break; }
+            if (marked && c == ' ') { break; }
             f->at = back;
         }
-        while ((v->flags[id] & TOK_AFTER) && at < to) {
-            const int length = tok_character(text + at, to - at, &c);
-            if (!tok_is_space(c)) { break; }
-            f->end = at += length;
+        while ((v->flags[id] & TOK_AFTER) && f->end < to) {
+            const int length = tok_character(text + f->end, to - f->end, &c);
+            if (!tok_is_space(c) || (marked && c == ' ')) { break; }
+            f->end += length;
         }
-        last = at;
+        /* the next token may begin before `last`, in the white space that this one took */
+        if ((v->flags[id] & TOK_BEFORE) && last >= f->end) { found->count--; }
+        last = f->end;
     }
     return 0;
 }
@@ -1196,7 +1201,7 @@ static int tok_find_leftmost(const tok_vocabulary *v, const char *text, int64_t 
                              tok_founds *found) {
     if (control && v->late_control) {
         return opd_fail(OPD_ERROR_FILE, "tokeniser: the names of special tokens cannot be used in texts, because the "
-                        "vocabulary has some with 'normalized' beside the normalizer Prepend");
+                        "vocabulary has some with 'normalized' beside the normalizer Prepend or Replace");
     }
     int failed = tok_find_within(v, text, 0, bytes, false, control, found);
     const int64_t first = found->count;

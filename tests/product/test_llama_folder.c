@@ -349,6 +349,20 @@ TEST(special_tokens_as_in_tokenizers) {
          "\"content\": \"\\n\\n\\n\", \"special\": true");
     check_ids("\n\n\n", false, 355, IDS(13, 13, 13));
     check_ids("\n\n\n", true, 355, IDS(351));
+    copy_folder("gemma");                         /* a token may begin in the white space that another one took */
+    edit("tokenizer.json", "\"content\": \"\\n\\n\\n\",\n      \"single_word\": false,\n      "
+         "\"lstrip\": false,\n      \"rstrip\": false", "\"content\": \"\\n\\n\\n\", \"rstrip\": true");
+    check_ids("\n\n\n\n\n", false, 355, IDS(351, 350));
+    check_ids("\n\n\n\na", false, 355, IDS(351, 277));
+    copy_folder("gemma");                         /* 'normalized': spaces are U+2581 already, and no white space */
+    edit("tokenizer.json", "\"content\": \"<tool>\",\n      \"single_word\": false,\n      \"lstrip\": false,\n      "
+         "\"rstrip\": false,\n      \"normalized\": false",
+         "\"content\": \"<tool>\", \"lstrip\": true, \"rstrip\": true, \"normalized\": true");
+    check_ids("a <tool> \ta", false, 355, IDS(277, 298, 349, 298, 12, 277));
+    check_ids("a\t<tool>\t a", false, 355, IDS(277, 349, 305));
+    edit("tokenizer.json", "<tool>", "\xe2\x96\x81\xe2\x96\x81");
+    CHECK(tok_open_json(scratch("tokenizer.json"), 355) == NULL);
+    CHECK_ERROR(OPD_ERROR_FILE, "has 'normalized' and spaces beside the normalizer Replace");
     copy_folder("llama2");                        /* these tokens would be searched behind the normalizer Prepend */
     edit("tokenizer.json", "\"normalized\": false", "\"normalized\": true");
     CHECK_INT(RUN(work, "--prompt", "a", "--tokens", "1"), 0);
