@@ -55,6 +55,9 @@ static int read_angles(model *m, int which) {
     if (!opd_ok()) { return -1; }
     const int64_t size = integer(m, "rope.dimension_count", 0, m->key_size, (int64_t)((double)m->key_size * share));
     const int64_t pairs = size / 2;
+    if (opd_ok() && which && integer(m, "rope.dimension_count_swa", 0, m->key_size, size) != size) {
+        (void)bad(m, "is not rope.dimension_count, which this program does not know", "rope.dimension_count_swa");
+    }
     stretch s = {1, 1, 1, 0, 0, false, NULL};
     if (opd_ok()) { s = m->folder ? folder_stretch(m->folder, which, pairs, m->context) : stretch_of(m, pairs, which); }
     if (opd_ok() && (size % 2 || m->key_size < 2)) { (void)bad(m, "is odd", "rope.dimension_count"); }

@@ -166,6 +166,16 @@ TEST(windows_of_layers_are_those_of_llama_cpp) {
     CHECK(logits_of_it() == NULL);
     CHECK_ERROR(OPD_ERROR_INDEX, "sliding_window_pattern");
 }
+TEST(rotations_of_two_sizes_are_refused) {
+    for (int size = 8; size <= 16; size += 8) {
+        more[0].key = "gemma2.rope.dimension_count:u32"; more[0].value = opd_value_int(16);
+        changed("../llama/gemma2_Q5_0", NULL, NULL, NULL, "gemma2.rope.dimension_count_swa:u32", opd_value_int(size));
+        opd_tensor *const out = logits_of_it();
+        CHECK((out != NULL) == (size == 16));
+        if (size == 8) { CHECK_ERROR(OPD_ERROR_FILE, "'rope.dimension_count_swa' is not rope.dimension_count"); }
+    }
+    CHECK_OK();
+}
 TEST(experts_in_groups_are_refused) {
     changed("../llama/llama_Q4_0_moe", NULL, NULL, NULL, "llama.expert_group_count:u32", opd_value_int(2));
     CHECK(logits_of_it() == NULL);
