@@ -236,7 +236,10 @@ static int adapters_load(model *m, const char *path) {
     OPD_SCOPED;
     opd_tensor_file *file = opd_tensor_file_open(path);
     const bool gguf = ends_with(path, ".gguf");
-    int64_t found = 0, rank = 0;
+    const int64_t all = file ? opd_tensor_file_count(file) : 0;
+    bool *const used = (bool *)calloc((size_t)all + 2, sizeof *used);
+    int64_t rank = 0, other = 0;                  /* other: the first tensor that belongs to no layer */
+    if (!used) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its tensors", path); }
     const char *arch = file && gguf ? opd_tensor_file_metadata(file, "general.architecture") : m->arch;
     if (file && (!arch || strcmp(arch, m->arch) != 0)) {
         (void)opd_fail(OPD_ERROR_FILE, "%s is for the architecture %s, but %s is %s", path, arch ? arch : "?", m->path,
@@ -255,7 +258,9 @@ static int adapters_load(model *m, const char *path) {
                                 sizeof names[factor]);
             }
         }
-        if (opd_tensor_file_find(file, names[0]) < 0) { continue; }
+        const int64_t first = opd_tensor_file_find(file, names[0]), second = opd_tensor_file_find(file, names[1]);
+        if (first < 0) { continue; }
+        used[first] = used[second < 0 ? all : second] = true;
         opd_tensor *a = opd_tensor_file_get(file, names[0]), *b = opd_tensor_file_get(file, names[1]);
         a = a ? opd_to_dtype(a, OPD_FLOAT32) : NULL;
         b = b ? opd_to_dtype(b, OPD_FLOAT32) : NULL;
@@ -266,19 +271,20 @@ static int adapters_load(model *m, const char *path) {
             b = reorder(m, l, b, gguf, !m->folder);
         }
         if (adapter_put(m, l, a, b) == 0) { rank = opd_size(a, 0); }
-        found += 2;
     }
-    const int64_t all = file ? opd_tensor_file_count(file) : 0;
     const char *const only = "adapter.alora.invocation_tokens";
-    if (opd_ok() && found) { m->adapter_scale = scale_of(file, path, gguf, rank); }
+    if (opd_ok() && rank) { m->adapter_scale = scale_of(file, path, gguf, rank); }
     if (opd_ok() && gguf && opd_tensor_file_metadata_type(file, only)) {
         (void)opd_fail(OPD_ERROR_FILE, "%s: %s is there: an adapter for some tokens only, which this program does not "
                        "know", path, only);
     }
-    if (opd_ok() && (found == 0 || found != all)) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: %lld of its %lld tensors belong to layers of %s", path, (long long)found,
-                       (long long)all, m->path);
-    }
+    while (opd_ok() && used[other]) { other++; }
+    if (opd_ok() && other < all) {
+        const char *name = opd_tensor_file_name(file, other);
+        (void)opd_fail(OPD_ERROR_FILE, "%s: the tensor '%.200s' is no factor of an adapter of a layer of %s", path,
+                       name ? name : "?", m->path);
+    } else if (opd_ok() && !rank) { (void)opd_fail(OPD_ERROR_FILE, "%s has no tensors", path); }
+    free(used);
     if (opd_ok() && !isfinite(m->adapter_scale)) {
         (void)opd_fail(OPD_ERROR_FILE, "%s: its alpha is too large", path);
     }

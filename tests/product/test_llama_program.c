@@ -281,6 +281,31 @@ TEST(adapters_for_some_tokens_are_refused) {
     }
     CHECK_OK();
 }
+TEST(adapters_of_other_layers_are_refused) {
+    static const char *const names[] = {"blk.0.attn_v.weight.lora_a", "blk.0.attn_v.weight.lora_b",
+                                        "blk.7.attn_v.weight.lora_a"};
+    static const char *const keys[] = {"general.architecture", "adapter.lora.alpha"};
+    static const struct { int first, count; const char *error; } rows[] = {
+        {0, 3, "the tensor 'blk.7.attn_v.weight.lora_a' is no factor of an adapter of a layer of"},
+        {2, 1, "the tensor 'blk.7.attn_v.weight.lora_a'"}, {1, 1, "the tensor 'blk.0.attn_v.weight.lora_b'"},
+        {0, 1, "has no tensor 'blk.0.attn_v.weight.lora_b'"}, {0, 0, "has no tensors"}};
+    const opd_value values[] = {OPD_V("llama"), OPD_V(8.0)};
+    model m;
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s", scratch("m.gguf"));
+    opd_tensor *factors[] = {opd_zeros(OPD_INTS(4, 64), OPD_FLOAT32), opd_zeros(OPD_INTS(32, 4), OPD_FLOAT32), NULL};
+    factors[2] = factors[0];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_INT(opd_gguf_save(path, names + rows[i].first, opd_tensors_of(factors + rows[i].first, rows[i].count),
+                                keys, values, 2), 0);
+        CHECK_INT(model_open(&m, golden("llama_Q4_0"), 0), 0);
+        CHECK_INT(adapters_load(&m, path), -1);
+        CHECK(opd_error_message() && strstr(opd_error_message(), rows[i].error));
+        if (!strstr(opd_error_message(), rows[i].error)) { printf("%s\n", opd_error_message()); }
+        opd_error_clear();
+        model_close(&m);
+    }
+}
 TEST(bad_requests_fail_before_anything_is_computed) {
     const char *const file = golden("llama_Q4_0");
     char path[300];
