@@ -108,7 +108,7 @@ typedef struct contents {
     char **keys_of_types;                          /* keys with the types of their values: "llama.block_count:u32" */
     opd_tensor **tensors;
     opd_value *values, *tensor_values;
-    int64_t count, nkeys;
+    int64_t count, nkeys, kept;                    /* kept: of the keys, those that the new file gets */
 } contents;
 static void *allocate(int64_t count, size_t size) {
     void *const memory = calloc((size_t)count + 1, size);
@@ -143,20 +143,24 @@ static int metadata_of(const opd_tensor_file *file, contents *all, bool to_gguf,
         const char *const key = opd_tensor_file_metadata_key(file, i);
         const char *const type = opd_tensor_file_metadata_type(file, key);
         const size_t length = strlen(key) + strlen(type) + 2;
-        if (opd_tensor_file_metadata_value(file, key, &all->values[i])) { return -1; }
-        if (!to_gguf && (!strings || all->values[i].tag != OPD_TAG_STR)) {
+        opd_value *const value = &all->values[kept];
+        if (opd_tensor_file_metadata_value(file, key, value)) { return -1; }
+        if (to_gguf && strncmp(key, "split.", 6) == 0) { continue; }       /* the new file has all parts of a model */
+        if (!to_gguf && (!strings || value->tag != OPD_TAG_STR)) {
             fputs(dropped++ ? ", " : "left out, because the new file cannot hold it: the metadata ", stderr);
             print_clean(stderr, key);
         } else if (strings) {
             all->keys[2 * kept] = key;
-            all->keys[2 * kept++ + 1] = all->values[i].u.s;
+            all->keys[2 * kept++ + 1] = value->u.s;
         } else {
-            all->keys_of_types[i] = (char *)allocate((int64_t)length, 1);
-            if (!all->keys_of_types[i]) { return -1; }
-            (void)snprintf(all->keys_of_types[i], length, "%s:%s", key, type);
-            all->keys[i] = all->keys_of_types[i];
+            all->keys_of_types[kept] = (char *)allocate((int64_t)length, 1);
+            if (!all->keys_of_types[kept]) { return -1; }
+            (void)snprintf(all->keys_of_types[kept], length, "%s:%s", key, type);
+            all->keys[kept] = all->keys_of_types[kept];
+            kept++;
         }
     }
+    all->kept = kept;
     if (dropped) { fputc('\n', stderr); }
     return 0;
 }
@@ -212,7 +216,7 @@ static int convert(const options *o) {
     if (rc == 0) { rc = tensors_of(file, &all, type, to_gguf); }
     const opd_tensors tensors = opd_tensors_of(all.tensors, all.count);
     if (rc == 0) {
-        rc = to_gguf ? opd_gguf_save(o->out, all.names, tensors, all.keys, all.values, all.nkeys)
+        rc = to_gguf ? opd_gguf_save(o->out, all.names, tensors, all.keys, all.values, all.kept)
             : to_safetensors ? opd_safetensors_save(o->out, all.names, tensors, all.keys[0] ? all.keys : NULL)
             : to_npz ? opd_npz_save(o->out, all.names, tensors)
             : opd_checkpoint_file_save(o->out, all.names, all.tensor_values, all.count);

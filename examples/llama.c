@@ -12,7 +12,8 @@
    3. choosing tokens, and writing text;
    4. training.  The weights of the file have no gradients; adapters that are added to some of them have.
    Files in examples/llama: tokens.h has the tokenisers, tokenizer.h reads tokenizer.json, folder.h reads the settings
-   and weights of a folder, adapters.h reads and writes adapters, and check.h compares results. */
+   and weights of a folder, rotation.h makes the angles of positions, adapters.h reads and writes adapters, and check.h
+   compares results. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <ctype.h>
@@ -395,77 +396,8 @@ static int read_settings(model *m) {
     return 0;
 }
 
-/* Reads how much the frequencies of the rotation are lowered: a text `rope.scaling.type`, and its settings. */
-static stretch stretch_of(const model *m, int64_t pairs, double base) {
-    stretch s = {base, 1, 1, 0, 0, false, NULL};
-    char name[96];
-    (void)snprintf(name, sizeof name, "%s.rope.scaling.type", m->arch);
-    const char *type = opd_tensor_file_metadata(m->file, name);
-    const double original = real(m, "rope.scaling.original_context_length", 1, 1e9, (double)m->trained_context);
-    if (type && strcmp(type, "linear") != 0 && strcmp(type, "yarn") != 0 && strcmp(type, "none") != 0 &&
-        strcmp(type, "longrope") != 0) {
-        (void)bad(m, "is not none, linear, yarn or longrope", name);
-    }
-    if (!type || strcmp(type, "none") != 0) {              /* no type: linear; 0: no factor; scale_linear: old files */
-        const double factor = real(m, "rope.scaling.factor", 0, 1e6, real(m, "rope.scale_linear", 0, 1e6, 0));
-        if (factor > 0 && factor < 1e-3) { (void)bad(m, "has a factor below 0.001", "rope.scaling"); }
-        if (factor > 0) { s.factor = factor; }
-    }
-    s.magnitude = real(m, "rope.scaling.attn_factor", 1e-3, 1e3, 1);
-    if (type && strcmp(type, "yarn") == 0 && s.factor != 1) {
-        const double fast = real(m, "rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32),
-                     slow = real(m, "rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1);
-        const double turns = 2 * 3.14159265358979323846, ln = 2 * log(base);
-        s.yarn = true;
-        s.low = fmax(0, floor(2 * (double)pairs * log(original / (fast * turns)) / ln));
-        s.high = fmin(2 * (double)pairs - 1, ceil(2 * (double)pairs * log(original / (slow * turns)) / ln));
-        s.magnitude *= 1 + 0.1 * log(fmax(1, s.factor));
-    }
-    opd_tensor *factors = weight(m, "rope_freqs.weight", 0, 0, pairs, false);
-    if (!factors && opd_ok()) {
-        factors = weight(m, (double)m->context > original ? "rope_factors_long.weight" : "rope_factors_short.weight",
-                         0, 0, pairs, false);
-    }
-    OPD_SCOPED;
-    const float *data = factors ? opd_data_f32(back(factors)) : NULL;
-    s.divide = data ? (double *)malloc((size_t)(pairs ? pairs : 1) * sizeof *s.divide) : NULL;
-    if (data && !s.divide) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its rotation", m->path); }
-    for (int64_t j = 0; s.divide && j < pairs; j++) { s.divide[j] = data[j]; }
-    opd_release(factors);
-    return s;
-}
-/* Makes the tables of the angles of all positions.  which: 1 for layers with a window. */
-static int read_angles(model *m, int which) {
-    const double share = m->file ? 1 : folder_rope_share(m->folder, which);
-    if (!opd_ok()) { return -1; }
-    const int64_t size = integer(m, "rope.dimension_count", 0, m->key_size, (int64_t)((double)m->key_size * share));
-    const int64_t pairs = size / 2;
-    const bool own_base = m->family == GEMMA3 && which;
-    const double base = m->file ? real(m, "rope.freq_base", 1, 1e12, 10000) : 0;
-    stretch s = {1, 1, 1, 0, 0, false, NULL};
-    if (opd_ok() && m->folder) { s = folder_stretch(m->folder, which, pairs, m->context); }
-    else if (opd_ok() && own_base) { s.base = real(m, "rope.freq_base_swa", 1, 1e12, 10000); }
-    else if (opd_ok()) { s = stretch_of(m, pairs, which ? real(m, "rope.freq_base_swa", 1, 1e12, base) : base); }
-    if (opd_ok() && (size % 2 || m->key_size < 2)) { (void)bad(m, "is odd", "rope.dimension_count"); }
-    OPD_SCOPED;
-    opd_tensor *cosines = opd_tensor_new(OPD_INTS(m->context, pairs), OPD_FLOAT32), *sines = opd_empty_like(cosines);
-    float *co = opd_ok() ? opd_data_f32(cosines) : NULL, *si = opd_ok() ? opd_data_f32(sines) : NULL;
-    for (int64_t j = 0; co && si && j < pairs; j++) {
-        const double plain = pow(s.base, -2.0 * (double)j / (double)size) / (s.divide ? s.divide[j] : 1);
-        const double ramp = !s.yarn ? 0 : 1 - fmin(1, fmax(0, ((double)j - s.low) / fmax(0.001, s.high - s.low)));
-        const double frequency = plain / s.factor * (1 - ramp) + plain * ramp;
-        for (int64_t i = 0; i < m->context; i++) {
-            co[i * pairs + j] = (float)(cos((double)i * frequency) * s.magnitude);
-            si[i * pairs + j] = (float)(sin((double)i * frequency) * s.magnitude);
-        }
-    }
-    free(s.divide);
-    if (opd_ok()) {
-        m->cosines[which] = opd_keep(there(cosines));
-        m->sines[which] = opd_keep(there(sines));
-    }
-    return opd_ok() ? 0 : -1;
-}
+#include "llama/rotation.h"
+
 static void release_linear(linear *l) {
     opd_release(l->weight); opd_release(l->bias); opd_release(l->a); opd_release(l->b);
 }
@@ -541,10 +473,13 @@ static int read_ends(model *m) {
     if (opd_json_kind_of(json, value) < OPD_JSON_INT) { value = -1; }
     for (int64_t at = list ? opd_json_first(json, value) : value; at >= 0 && opd_ok(); ) {
         const int64_t id = opd_json_int(json, at, -1);
-        if (id < 0 || id >= m->words || v->ends_count == (int)(sizeof v->ends / sizeof *v->ends)) {
-            (void)opd_fail(OPD_ERROR_FILE, "%s: 'eos_token_id' is no token of the vocabulary of %lld, and no list of "
-                           "up to 16 tokens", path, (long long)m->words);
-        } else { v->ends[v->ends_count++] = (int32_t)id; }
+        if (id < 0 || v->ends_count == (int)(sizeof v->ends / sizeof *v->ends)) {
+            (void)opd_fail(OPD_ERROR_FILE, "%s: 'eos_token_id' is neither a token nor a list of up to 16 tokens", path);
+        } else if (id < m->words) { v->ends[v->ends_count++] = (int32_t)id; }
+        else {
+            opd_warn("%s: 'eos_token_id' is %lld, which is no token of the vocabulary of %lld, and ends no text", path,
+                     (long long)id, (long long)m->words);
+        }
         at = list ? opd_json_next(json, at) : -1;
     }
     opd_json_free(own);
@@ -1116,8 +1051,8 @@ static int write_logits(model *m, const char *inputs, const char *outputs) {
     opd_tensor_file *file = opd_tensor_file_open(inputs);
     opd_tensor *ids = file ? opd_tensor_file_get(file, "in0") : NULL, *rows[256];
     if (ids && (opd_dtype(ids) != OPD_INT64 || opd_ndim(ids) < 1 || opd_ndim(ids) > 2 ||
-                (opd_ndim(ids) == 2 && opd_size(ids, 0) > 256))) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: in0 must be int64 [tokens] or [rows, tokens], with up to 256 rows",
+                (opd_ndim(ids) == 2 && (opd_size(ids, 0) < 1 || opd_size(ids, 0) > 256)))) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: in0 must be int64 [tokens] or [rows, tokens], with 1 to 256 rows",
                        inputs);
     }
     const bool one = ids && opd_ndim(ids) == 1;
@@ -1172,6 +1107,11 @@ static char *read_text(const char *path, int64_t *bytes) {
 static int try_to_write(const char *path) {
     char part[1100], byte;
     (void)snprintf(part, sizeof part, "%.1080s.part~", path);
+    const size_t length = strlen(path);
+    if (!length || path[length - 1] == '/' || length > 1000) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "--save '%.60s': this is no name of a file%s", path,
+                        length > 1000 ? ", or too long a name" : "");
+    }
     FILE *made = fopen(part, "wb"), *old = made ? fopen(path, "rb") : NULL;
     if (!made) { return opd_fail(OPD_ERROR_FILE, "--save %s: it cannot be written: %s", path, strerror(errno)); }
     (void)fclose(made);

@@ -167,6 +167,30 @@ static bool peft_true(const opd_json *json, const char *path, const char *key) {
     }
     return opd_json_bool(json, value, false);
 }
+/* Returns what a file adapter_config.json says that makes other results than y = W x + scale B A x, or NULL.  With some
+   init_lora_weights, PEFT subtracts the first adapter from W. */
+static const char *peft_other(const opd_json *json) {
+    static const struct { const char *key, *text; } lists[] = {
+        {"alpha_pattern", "alpha_pattern is not empty"}, {"rank_pattern", "rank_pattern is not empty"},
+        {"layer_replication", "layer_replication is not empty"},
+        {"alora_invocation_tokens", "alora_invocation_tokens is not empty"},
+    };
+    static const struct { const char *name, *text; } starts[] = {
+        {"pissa", "init_lora_weights is pissa"}, {"olora", "init_lora_weights is olora"},
+        {"corda", "init_lora_weights is corda"}, {"loftq", "init_lora_weights is loftq"},
+        {"lora_ga", "init_lora_weights is lora_ga"},
+    };
+    const char *init = opd_json_text(json, opd_json_get(json, 0, "init_lora_weights"), "");
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        if (opd_json_count(json, opd_json_get(json, 0, lists[i].key)) > 0) { return lists[i].text; }
+    }
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        size_t n = 0;
+        while (starts[i].name[n] && tolower((unsigned char)init[n]) == starts[i].name[n]) { n++; }
+        if (!starts[i].name[n]) { return starts[i].text; }
+    }
+    return NULL;
+}
 /* Reads the scale of adapters from the file adapter_config.json that PEFT writes beside them. */
 static double peft_scale(const char *path, int64_t rank) {
     char name[1024];
@@ -179,11 +203,8 @@ static double peft_scale(const char *path, int64_t rank) {
     const double root = peft_true(json, name, "use_rslora") ? sqrt((double)rank) : 1;
     const double scale = number ? opd_json_double(json, alpha, 0) / (double)rank * root : 0;
     const char *type = opd_json_text(json, opd_json_get(json, 0, "peft_type"), "LORA");
-    const char *cannot =
-        strcmp(type, "LORA") != 0 ? "peft_type is not LORA"
-        : peft_true(json, name, "use_dora") ? "use_dora is true"
-        : opd_json_count(json, opd_json_get(json, 0, "alpha_pattern")) > 0 ? "alpha_pattern is not empty"
-        : opd_json_count(json, opd_json_get(json, 0, "rank_pattern")) > 0 ? "rank_pattern is not empty" : NULL;
+    const char *cannot = strcmp(type, "LORA") != 0 ? "peft_type is not LORA"
+                       : peft_true(json, name, "use_dora") ? "use_dora is true" : peft_other(json);
     if (cannot) { (void)opd_fail(OPD_ERROR_FILE, "%s: %s, which this program does not know", name, cannot); }
     if (opd_json_int(json, opd_json_get(json, 0, "r"), rank) != rank) {
         (void)opd_fail(OPD_ERROR_FILE, "%s: r is not %lld, the rank of the tensors", name, (long long)rank);
@@ -215,7 +236,10 @@ static int adapters_load(model *m, const char *path) {
     OPD_SCOPED;
     opd_tensor_file *file = opd_tensor_file_open(path);
     const bool gguf = ends_with(path, ".gguf");
-    int64_t found = 0, rank = 0;
+    const int64_t all = file ? opd_tensor_file_count(file) : 0;
+    bool *const used = (bool *)calloc((size_t)all + 2, sizeof *used);
+    int64_t rank = 0, other = 0;                  /* other: the first tensor that belongs to no layer */
+    if (!used) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: no memory for its tensors", path); }
     const char *arch = file && gguf ? opd_tensor_file_metadata(file, "general.architecture") : m->arch;
     if (file && (!arch || strcmp(arch, m->arch) != 0)) {
         (void)opd_fail(OPD_ERROR_FILE, "%s is for the architecture %s, but %s is %s", path, arch ? arch : "?", m->path,
@@ -234,7 +258,9 @@ static int adapters_load(model *m, const char *path) {
                                 sizeof names[factor]);
             }
         }
-        if (opd_tensor_file_find(file, names[0]) < 0) { continue; }
+        const int64_t first = opd_tensor_file_find(file, names[0]), second = opd_tensor_file_find(file, names[1]);
+        if (first < 0) { continue; }
+        used[first] = used[second < 0 ? all : second] = true;
         opd_tensor *a = opd_tensor_file_get(file, names[0]), *b = opd_tensor_file_get(file, names[1]);
         a = a ? opd_to_dtype(a, OPD_FLOAT32) : NULL;
         b = b ? opd_to_dtype(b, OPD_FLOAT32) : NULL;
@@ -245,14 +271,20 @@ static int adapters_load(model *m, const char *path) {
             b = reorder(m, l, b, gguf, !m->folder);
         }
         if (adapter_put(m, l, a, b) == 0) { rank = opd_size(a, 0); }
-        found += 2;
     }
-    const int64_t all = file ? opd_tensor_file_count(file) : 0;
-    if (opd_ok() && (found == 0 || found != all)) {
-        (void)opd_fail(OPD_ERROR_FILE, "%s: %lld of its %lld tensors belong to layers of %s", path, (long long)found,
-                       (long long)all, m->path);
+    const char *const only = "adapter.alora.invocation_tokens";
+    if (opd_ok() && rank) { m->adapter_scale = scale_of(file, path, gguf, rank); }
+    if (opd_ok() && gguf && opd_tensor_file_metadata_type(file, only)) {
+        (void)opd_fail(OPD_ERROR_FILE, "%s: %s is there: an adapter for some tokens only, which this program does not "
+                       "know", path, only);
     }
-    if (opd_ok()) { m->adapter_scale = scale_of(file, path, gguf, rank); }
+    while (opd_ok() && used[other]) { other++; }
+    if (opd_ok() && other < all) {
+        const char *name = opd_tensor_file_name(file, other);
+        (void)opd_fail(OPD_ERROR_FILE, "%s: the tensor '%.200s' is no factor of an adapter of a layer of %s", path,
+                       name ? name : "?", m->path);
+    } else if (opd_ok() && !rank) { (void)opd_fail(OPD_ERROR_FILE, "%s has no tensors", path); }
+    free(used);
     if (opd_ok() && !isfinite(m->adapter_scale)) {
         (void)opd_fail(OPD_ERROR_FILE, "%s: its alpha is too large", path);
     }

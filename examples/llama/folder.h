@@ -339,6 +339,7 @@ static void folder_yarn(const model_folder *f, int64_t rope, double original, do
     }
     s->low = fmax(0, s->low);
     s->high = fmin(2 * (double)pairs - 1, s->high);
+    if (s->high == s->low) { s->high += 0.001; }           /* below `low`, no frequency is lowered, as in transformers */
     s->magnitude = folder_rope_number(f, rope, "attention_factor", 1e-3, 1e3,
                                       scale > 0 && all > 0 ? (1 + scale * grown) / (1 + all * grown) : 1 + grown);
 }

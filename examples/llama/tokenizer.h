@@ -105,13 +105,15 @@ static int tok_json_added(const tok_json *t, int64_t words, int64_t *at, int64_t
             return tok_json_bad(t, token, text, "has the id of another token of the vocabulary");
         }
         const bool prepends = !t->v->bpe && t->v->space_before && !t->v->space_once;
+        const bool changes = prepends || (t->v->late_marks && (strchr(text, ' ') || strstr(text, "\xe2\x96\x81")));
         if (tok_json_true(t, token, "single_word", false)) {
             return tok_json_bad(t, token, text, "has single_word, which this program does not know");
         }
-        if (prepends && tok_json_true(t, token, "normalized", false)) {
+        if (changes && tok_json_true(t, token, "normalized", false)) {
             if (!tok_json_true(t, token, "special", false)) {
-                return tok_json_bad(t, token, text, "has 'normalized' beside the normalizer Prepend, which this "
-                                    "program does not know");
+                return tok_json_bad(t, token, text, prepends ? "has 'normalized' beside the normalizer Prepend, which "
+                                    "this program does not know" : "has 'normalized' and spaces beside the normalizer "
+                                    "Replace, which this program does not know");
             }
             t->v->late_control = true;
         }
@@ -186,7 +188,7 @@ static int tok_json_normalizer(tok_json *t, int64_t part, const char *key) {
     }
     if (!t->v->bpe && strcmp(type, "Replace") == 0 && strcmp(tok_json_text(t, pattern, "String"), " ") == 0 &&
         strcmp(tok_json_text(t, part, "content"), space) == 0) {
-        t->marks_spaces = true;
+        t->marks_spaces = t->v->late_marks = true;
         return 0;
     }
     return tok_json_unknown(t, part, key);

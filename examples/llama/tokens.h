@@ -16,6 +16,7 @@
        tok_decode(v, ids.at, ids.count, &out);
    Vocabularies come from files of strangers, so each number in them is checked here. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "unicode.h"
@@ -445,6 +446,7 @@ typedef struct tok_vocabulary {
                                                      one; spaces begin new words */
     bool composes;                                /* the model wants composed characters (NFC) */
     bool late_control;                            /* control tokens are searched in a text in an unknown form */
+    bool late_marks;                              /* late tokens are searched when spaces are U+2581, no white space */
     unsigned char *flags;                         /* for each token.  TOK_BEFORE, TOK_AFTER: it takes white space there.
                                                      TOK_ADDED: it is not in the vocabulary.  TOK_LATE: it is searched
                                                      after the others */
@@ -1005,10 +1007,13 @@ static int tok_encode_word(const tok_vocabulary *v, tok_work *w, const char *wor
             if (tok_push(ids, s->id) != 0) { return -1; }
             continue;
         }
-        for (int64_t j = 0; j < s->bytes; j++) {          /* a merge whose result is no token: its bytes */
+        for (int64_t j = 0; j < s->bytes; j++) {
             const int32_t byte = v->byte_id[(unsigned char)word[s->at + j]];
-            if ((byte < v->count ? tok_push(ids, byte) : tok_push_unknown(v, ids, word + s->at + j, 1)) != 0) {
-                return -1;
+            if (s->bytes == 1 && tok_push_unknown(v, ids, word + s->at, 1) != 0) { return -1; }
+            /* a merge whose result is no token: as in llama.cpp, those bytes of its written text that are tokens */
+            for (int32_t k = 0; k < v->strings[byte].bytes && s->bytes > 1; k++) {
+                const int32_t id = tok_find(v, tok_string_of(v, byte) + k, 1);
+                if (id >= 0 && tok_push(ids, id) != 0) { return -1; }
             }
         }
     }
@@ -1108,6 +1113,37 @@ static int tok_compare_found(const void *a, const void *b) {
 static bool tok_keeps_space(const char *text) {
     return strcmp(text, "<unk>") == 0 || strcmp(text, "<s>") == 0 || strcmp(text, "<|endoftext|>") == 0;
 }
+static int tok_compare_ids(const void *a, const void *b) {
+    const int32_t x = ((const tok_found *)a)->id, y = ((const tok_found *)b)->id;
+    return x < y ? -1 : x > y ? 1 : tok_compare_found(a, b);
+}
+/* Finds the special tokens of `length` bytes in the text, the first token of the vocabulary first.  taken: for each byte
+   of the text, whether a token was found there. */
+static int tok_find_length(const tok_vocabulary *v, const char *text, int64_t bytes, int64_t length, bool control,
+                           char *taken, tok_founds *found) {
+    const int64_t before = found->count;
+    for (int64_t at = 0; at + length <= bytes; at++) {
+        if (!v->special_first[(unsigned char)text[at]] || taken[at] || taken[at + length - 1]) { continue; }
+        const int32_t id = tok_find(v, text + at, length);
+        if (id < 0 || !(v->types[id] == TOK_USER_DEFINED || (control && tok_is_special(v, id)))) { continue; }
+        if (TOK_ROOM(found, 1) != 0) { return -1; }
+        found->at[found->count].at = at;
+        found->at[found->count++].id = id;
+    }
+    const int64_t all = found->count;
+    found->count = before;
+    if (all > before) { qsort(found->at + before, (size_t)(all - before), sizeof *found->at, tok_compare_ids); }
+    for (int64_t i = before; i < all; i++) {
+        tok_found f = found->at[i];
+        if (memchr(taken + f.at, 1, (size_t)length)) { continue; }
+        f.end = f.at + length;
+        while (v->drops_space && !tok_keeps_space(tok_string_of(v, f.id)) && f.end < bytes && !taken[f.end] &&
+               (unsigned char)text[f.end] < 128 && tok_is_space((unsigned char)text[f.end])) { f.end++; }
+        memset(taken + f.at, 1, (size_t)(f.end - f.at));
+        found->at[found->count++] = f;
+    }
+    return 0;
+}
 /* Finds the special tokens in the text, longest first.  control: also control and unknown tokens, not only those that
    the user has defined. */
 static int tok_find_special(const tok_vocabulary *v, const char *text, int64_t bytes, bool control, tok_founds *found) {
@@ -1116,23 +1152,7 @@ static int tok_find_special(const tok_vocabulary *v, const char *text, int64_t b
     if (!taken) { return opd_fail(OPD_ERROR_MEMORY, "tokeniser: no memory for the text"); }
     int failed = 0;
     for (int i = 0; v->special_lengths[i] && !failed; i++) {
-        const int64_t length = v->special_lengths[i];
-        for (int64_t at = 0; at + length <= bytes && !failed; at++) {
-            if (!v->special_first[(unsigned char)text[at]] || taken[at] || taken[at + length - 1]) { continue; }
-            const int32_t id = tok_find(v, text + at, length);
-            if (id < 0 || !(v->types[id] == TOK_USER_DEFINED || (control && tok_is_special(v, id)))) { continue; }
-            if (memchr(taken + at, 1, (size_t)length)) { continue; }
-            int64_t end = at + length;
-            while (v->drops_space && !tok_keeps_space(tok_string_of(v, id)) && end < bytes && !taken[end] &&
-                   (unsigned char)text[end] < 128 && tok_is_space((unsigned char)text[end])) { end++; }
-            memset(taken + at, 1, (size_t)(end - at));
-            failed = TOK_ROOM(found, 1);
-            if (!failed) {
-                found->at[found->count].at = at;
-                found->at[found->count].end = end;
-                found->at[found->count++].id = id;
-            }
-        }
+        failed = tok_find_length(v, text, bytes, v->special_lengths[i], control, taken, found);
     }
     free(taken);
     if (found->count) { qsort(found->at, (size_t)found->count, sizeof *found->at, tok_compare_found); }
@@ -1154,20 +1174,24 @@ static int tok_find_within(const tok_vocabulary *v, const char *text, int64_t fr
         if (TOK_ROOM(found, 1) != 0) { return -1; }
         tok_found *f = &found->at[found->count++];
         uint32_t c;
+        const bool marked = late && v->late_marks;
         f->id = id;
         f->at = at;
         f->end = at += v->strings[id].bytes;
         for (int64_t back = f->at; (v->flags[id] & TOK_BEFORE) && back > last; ) {
             do { back--; } while (back > last && (text[back] & 0xc0) == 0x80);
             if (tok_character(text + back, f->at - back, &c) != f->at - back || !tok_is_space(c)) { break; }
+            if (marked && c == ' ') { break; }
             f->at = back;
         }
-        while ((v->flags[id] & TOK_AFTER) && at < to) {
-            const int length = tok_character(text + at, to - at, &c);
-            if (!tok_is_space(c)) { break; }
-            f->end = at += length;
+        while ((v->flags[id] & TOK_AFTER) && f->end < to) {
+            const int length = tok_character(text + f->end, to - f->end, &c);
+            if (!tok_is_space(c) || (marked && c == ' ')) { break; }
+            f->end += length;
         }
-        last = at;
+        /* the next token may begin before `last`, in the white space that this one took */
+        if ((v->flags[id] & TOK_BEFORE) && last >= f->end) { found->count--; }
+        last = f->end;
     }
     return 0;
 }
@@ -1177,7 +1201,7 @@ static int tok_find_leftmost(const tok_vocabulary *v, const char *text, int64_t 
                              tok_founds *found) {
     if (control && v->late_control) {
         return opd_fail(OPD_ERROR_FILE, "tokeniser: the names of special tokens cannot be used in texts, because the "
-                        "vocabulary has some with 'normalized' beside the normalizer Prepend");
+                        "vocabulary has some with 'normalized' beside the normalizer Prepend or Replace");
     }
     int failed = tok_find_within(v, text, 0, bytes, false, control, found);
     const int64_t first = found->count;

@@ -141,7 +141,7 @@ TEST(mistakes_in_folders_name_file_and_key) {
         {"llama3", "config.json", "{", "{\"quantization_config\": {\"quant_method\": \"awq\"}, ",
          "'quantization_config' asks for weights"},
         {"llama3", "config.json", "{", "", "config.json"},
-        {"llama3", "generation_config.json", "291", "297", "generation_config.json: 'eos_token_id' is no token"},
+        {"llama3", "generation_config.json", "291", "-1", "generation_config.json: 'eos_token_id' is neither a token"},
         {"llama3", "model.safetensors.index.json", "model-00001-of-00002", "../model",
          "is not in a file of this folder"},
         {"llama3", "model.safetensors.index.json", "model-00001-of-00002", "model-00009", "model-00009.safetensors"},
@@ -294,6 +294,32 @@ TEST(two_rotations) {
     opd_tensor *one = logits_of();
     CHECK(plain && both && one && opd_equal(both, one) && !opd_equal(both, plain));
 }
+/* If the frequencies that yarn lowers would end before they begin, transformers lowers none. */
+TEST(yarn_without_low_frequencies) {
+    OPD_SCOPED;
+    copy_folder("qwen3");
+    edit("config.json", "\"rope_type\": \"yarn\"", "\"rope_type\": \"default\"");
+    opd_tensor *plain = logits_of();
+    copy_folder("qwen3");
+    edit("config.json", "\"original_max_position_embeddings\": 16",
+         "\"original_max_position_embeddings\": 4, \"truncate\": false, \"attention_factor\": 1.0");
+    opd_tensor *yarn = logits_of();
+    CHECK(plain && yarn && opd_equal(plain, yarn));
+    edit("config.json", "\"truncate\": false", "\"truncate\": true");      /* then both ends are 0: only one is kept */
+    opd_tensor *other = logits_of();
+    CHECK(other && !opd_equal(plain, other));
+    CHECK_OK();
+}
+/* As in transformers, an end beyond the vocabulary is never met. */
+TEST(ends_beyond_the_vocabulary) {
+    model m;
+    copy_folder("llama3");
+    edit("generation_config.json", "291", "297");
+    CHECK_INT(model_open(&m, work, 0), 0);
+    CHECK_INT(m.vocabulary->ends_count, 1);
+    model_close(&m);
+    CHECK_OK();
+}
 /* Checks the tokens of a text with the vocabulary of the scratch folder.  control: as tok_encode. */
 static void check_ids(const char *text, bool control, int64_t words, const int32_t *ids, int64_t count) {
     tok_vocabulary *v = tok_open_json(scratch("tokenizer.json"), words);
@@ -323,6 +349,20 @@ TEST(special_tokens_as_in_tokenizers) {
          "\"content\": \"\\n\\n\\n\", \"special\": true");
     check_ids("\n\n\n", false, 355, IDS(13, 13, 13));
     check_ids("\n\n\n", true, 355, IDS(351));
+    copy_folder("gemma");                         /* a token may begin in the white space that another one took */
+    edit("tokenizer.json", "\"content\": \"\\n\\n\\n\",\n      \"single_word\": false,\n      "
+         "\"lstrip\": false,\n      \"rstrip\": false", "\"content\": \"\\n\\n\\n\", \"rstrip\": true");
+    check_ids("\n\n\n\n\n", false, 355, IDS(351, 350));
+    check_ids("\n\n\n\na", false, 355, IDS(351, 277));
+    copy_folder("gemma");                         /* 'normalized': spaces are U+2581 already, and no white space */
+    edit("tokenizer.json", "\"content\": \"<tool>\",\n      \"single_word\": false,\n      \"lstrip\": false,\n      "
+         "\"rstrip\": false,\n      \"normalized\": false",
+         "\"content\": \"<tool>\", \"lstrip\": true, \"rstrip\": true, \"normalized\": true");
+    check_ids("a <tool> \ta", false, 355, IDS(277, 298, 349, 298, 12, 277));
+    check_ids("a\t<tool>\t a", false, 355, IDS(277, 349, 305));
+    edit("tokenizer.json", "<tool>", "\xe2\x96\x81\xe2\x96\x81");
+    CHECK(tok_open_json(scratch("tokenizer.json"), 355) == NULL);
+    CHECK_ERROR(OPD_ERROR_FILE, "has 'normalized' and spaces beside the normalizer Replace");
     copy_folder("llama2");                        /* these tokens would be searched behind the normalizer Prepend */
     edit("tokenizer.json", "\"normalized\": false", "\"normalized\": true");
     CHECK_INT(RUN(work, "--prompt", "a", "--tokens", "1"), 0);

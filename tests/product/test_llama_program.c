@@ -142,6 +142,16 @@ TEST(rotations_are_those_of_llama_cpp) {
     }
     changed("../llama/gemma2_Q5_0", NULL, NULL, NULL, "gemma2.rope.freq_base_swa:f32", OPD_V(100.0));
     near_llama_cpp(2.887835, 12.06933, 9.115293, 0.0595421, 2e-2);
+    /* "none" holds in layers without a window only */
+    more[0].key = "gemma2.rope.scaling.type:str"; more[0].value = opd_value_str("none");
+    changed("../llama/gemma2_Q5_0", NULL, NULL, NULL, "gemma2.rope.scaling.factor:f32", OPD_V(8.0));
+    near_llama_cpp(-8.813927, 13.24372, -2.549761, -9.706273, 2e-2);
+    /* layers of gemma3 with a window have the magnitude, too */
+    changed("../llama/gemma3_IQ4_NL", NULL, NULL, NULL, "gemma3.rope.scaling.attn_factor:f32", OPD_V(0.5));
+    near_llama_cpp(-3.766909, -4.797988, -3.426816, 10.81811, 2e-2);
+    more[0].key = "gemma3.rope.scaling.type:str"; more[0].value = opd_value_str("yarn");
+    changed("../llama/gemma3_IQ4_NL", NULL, NULL, NULL, "gemma3.rope.scaling.factor:f32", OPD_V(0.5));
+    near_llama_cpp(0.783155, -4.886775, -2.967944, 7.199596, 2e-2);
 }
 TEST(windows_of_layers_are_those_of_llama_cpp) {
     static const int64_t window_first[] = {1, 0}, window_last[] = {0, 3};
@@ -155,6 +165,16 @@ TEST(windows_of_layers_are_those_of_llama_cpp) {
             opd_value_ints(window_last, 1));
     CHECK(logits_of_it() == NULL);
     CHECK_ERROR(OPD_ERROR_INDEX, "sliding_window_pattern");
+}
+TEST(rotations_of_two_sizes_are_refused) {
+    for (int size = 8; size <= 16; size += 8) {
+        more[0].key = "gemma2.rope.dimension_count:u32"; more[0].value = opd_value_int(16);
+        changed("../llama/gemma2_Q5_0", NULL, NULL, NULL, "gemma2.rope.dimension_count_swa:u32", opd_value_int(size));
+        opd_tensor *const out = logits_of_it();
+        CHECK((out != NULL) == (size == 16));
+        if (size == 8) { CHECK_ERROR(OPD_ERROR_FILE, "'rope.dimension_count_swa' is not rope.dimension_count"); }
+    }
+    CHECK_OK();
 }
 TEST(experts_in_groups_are_refused) {
     changed("../llama/llama_Q4_0_moe", NULL, NULL, NULL, "llama.expert_group_count:u32", opd_value_int(2));
@@ -211,6 +231,13 @@ TEST(adapters_of_peft_have_their_scale) {
         {", \"lora_alpha\": 8, \"use_rslora\": 1", 0, "use_rslora is neither true nor false"},
         {", \"lora_alpha\": 8, \"use_dora\": \"yes\"", 0, "use_dora is neither true nor false"},
         {", \"lora_alpha\": 8, \"rank_pattern\": {\"v_proj\": 2}", 0, "rank_pattern is not empty"},
+        {", \"lora_alpha\": 8, \"alora_invocation_tokens\": [5, 6]", 0, "alora_invocation_tokens is not empty"},
+        {", \"lora_alpha\": 8, \"alora_invocation_tokens\": null, \"layer_replication\": []", 2, NULL},
+        {", \"lora_alpha\": 8, \"layer_replication\": [[0, 1], [0, 1]]", 0, "layer_replication is not empty"},
+        {", \"lora_alpha\": 8, \"init_lora_weights\": \"pissa_niter_4\"", 0, "init_lora_weights is pissa"},
+        {", \"lora_alpha\": 8, \"init_lora_weights\": \"OLoRA\"", 0, "init_lora_weights is olora"},
+        {", \"lora_alpha\": 8, \"init_lora_weights\": \"gaussian\"", 2, NULL},
+        {", \"lora_alpha\": 8, \"init_lora_weights\": true", 2, NULL},
         {", \"lora_alpha\": \"8\"", 0, "lora_alpha is no positive number"},
         {"", 0, "lora_alpha is missing"},
     };
@@ -235,6 +262,50 @@ TEST(adapters_of_peft_have_their_scale) {
         }
     }
 }
+/* An adapter that holds only behind some tokens gives other results in all other places. */
+TEST(adapters_for_some_tokens_are_refused) {
+    static const char *const names[] = {"blk.0.attn_v.weight.lora_a", "blk.0.attn_v.weight.lora_b"};
+    static const char *const keys[] = {"general.architecture", "adapter.lora.alpha", "adapter.alora.invocation_tokens"};
+    static const int64_t tokens[] = {5, 6};
+    const opd_value values[] = {OPD_V("llama"), OPD_V(8.0), opd_value_ints(tokens, 2)};
+    model m;
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s", scratch("m.gguf"));
+    opd_tensor *const factors[] = {opd_zeros(OPD_INTS(4, 64), OPD_FLOAT32), opd_zeros(OPD_INTS(32, 4), OPD_FLOAT32)};
+    for (int n = 2; n <= 3; n++) {
+        CHECK_INT(opd_gguf_save(path, names, opd_tensors_of((opd_tensor **)factors, 2), keys, values, n), 0);
+        CHECK_INT(model_open(&m, golden("llama_Q4_0"), 0), 0);
+        CHECK_INT(adapters_load(&m, path), n == 2 ? 0 : -1);
+        if (n == 3) { CHECK_ERROR(OPD_ERROR_FILE, "an adapter for some tokens only"); }
+        model_close(&m);
+    }
+    CHECK_OK();
+}
+TEST(adapters_of_other_layers_are_refused) {
+    static const char *const names[] = {"blk.0.attn_v.weight.lora_a", "blk.0.attn_v.weight.lora_b",
+                                        "blk.7.attn_v.weight.lora_a"};
+    static const char *const keys[] = {"general.architecture", "adapter.lora.alpha"};
+    static const struct { int first, count; const char *error; } rows[] = {
+        {0, 3, "the tensor 'blk.7.attn_v.weight.lora_a' is no factor of an adapter of a layer of"},
+        {2, 1, "the tensor 'blk.7.attn_v.weight.lora_a'"}, {1, 1, "the tensor 'blk.0.attn_v.weight.lora_b'"},
+        {0, 1, "has no tensor 'blk.0.attn_v.weight.lora_b'"}, {0, 0, "has no tensors"}};
+    const opd_value values[] = {OPD_V("llama"), OPD_V(8.0)};
+    model m;
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s", scratch("m.gguf"));
+    opd_tensor *factors[] = {opd_zeros(OPD_INTS(4, 64), OPD_FLOAT32), opd_zeros(OPD_INTS(32, 4), OPD_FLOAT32), NULL};
+    factors[2] = factors[0];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_INT(opd_gguf_save(path, names + rows[i].first, opd_tensors_of(factors + rows[i].first, rows[i].count),
+                                keys, values, 2), 0);
+        CHECK_INT(model_open(&m, golden("llama_Q4_0"), 0), 0);
+        CHECK_INT(adapters_load(&m, path), -1);
+        CHECK(opd_error_message() && strstr(opd_error_message(), rows[i].error));
+        if (!strstr(opd_error_message(), rows[i].error)) { printf("%s\n", opd_error_message()); }
+        opd_error_clear();
+        model_close(&m);
+    }
+}
 TEST(bad_requests_fail_before_anything_is_computed) {
     const char *const file = golden("llama_Q4_0");
     char path[300];
@@ -243,6 +314,15 @@ TEST(bad_requests_fail_before_anything_is_computed) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "tokens, but there is room for 4");
     CHECK_INT(RUN(path, "--train", path, "--save", "/no/such/folder/a.gguf"), 1);
     CHECK_ERROR(OPD_ERROR_FILE, "--save /no/such/folder/a.gguf: it cannot be written");
+    CHECK_INT(RUN(path, "--train", path, "--save", ""), 1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "this is no name of a file");
+    CHECK_INT(RUN(path, "--train", path, "--save", "/tmp/"), 1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "--save '/tmp/': this is no name of a file");
+    opd_tensor *const none = opd_zeros(OPD_INTS(0, 5), OPD_INT64);
+    static const char *const in0[] = {"in0"};
+    CHECK_INT(opd_npz_save(scratch("m.gguf"), in0, opd_tensors_of((opd_tensor **)&none, 1)), 0);
+    CHECK_INT(RUN(path, "--inputs", scratch("m.gguf"), "--outputs", scratch("m.gguf")), 1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "with 1 to 256 rows");
     CHECK_INT(RUN(path, "--train", path, "--save", scratch("a.gguf"), "--targets", "attn_q,attn_x"), 1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "has no layers 'attn_x'");
     CHECK_INT(RUN(path, "--train", path, "--prompt", "a"), 2);

@@ -99,6 +99,41 @@ TEST(special_tokens_are_found_in_texts) {
     CHECK(tok_ends(v, v->count - 1));
     tok_free(v);
 }
+static void check_tokens(const tok_vocabulary *v, const char *text, const int32_t *want, int64_t count) {
+    tok_ids ids = {NULL, 0, 0};
+    CHECK_INT(tok_encode(v, text, (int64_t)strlen(text), false, true, &ids), 0);
+    CHECK_INT(ids.count, count);
+    for (int64_t i = 0; i < count && i < ids.count; i++) { CHECK_INT(ids.at[i], want[i]); }
+    free(ids.at);
+}
+/* llama.cpp gives these tokens: of special tokens with the same length, the first of the vocabulary is found first. */
+TEST(special_tokens_of_one_length) {
+    tok_vocabulary *v = small("gpt2", "gpt-2");
+    const int32_t first = v->count, a = tok_find(v, "a", 1), b = tok_find(v, "b", 1), sign = tok_find(v, "#", 1);
+    CHECK_INT(add(v, "#ab", 0, TOK_USER_DEFINED), 0);
+    CHECK_INT(add(v, "ab#", 0, TOK_CONTROL), 0);
+    CHECK_INT(tok_finish(v), 0);
+    check_tokens(v, "ab#ab", (const int32_t[]){a, b, first}, 3);
+    check_tokens(v, "ab#ab#ab", (const int32_t[]){a, b, first, first}, 4);
+    check_tokens(v, "ab##ab#", (const int32_t[]){first + 1, first, sign}, 3);
+    tok_free(v);
+}
+/* llama.cpp gives these tokens, too: of a merge whose result is no token, the bytes of its written text that are tokens
+   are left.  A space is written as two bytes, which are none. */
+TEST(merges_without_a_token) {
+    tok_vocabulary *v = small("gpt2", "gpt-2");
+    char merge[8] = {0};
+    const int32_t b = tok_find(v, "b", 1), c = tok_find(v, "c", 1);
+    const int n = tok_utf8(tok_byte_character(' '), merge);
+    (void)snprintf(merge + n, sizeof merge - (size_t)n, " c");
+    CHECK_INT(tok_add_merge(v, "b c", 3), 0);
+    CHECK_INT(tok_add_merge(v, merge, n + 2), 0);
+    CHECK_INT(tok_finish(v), 0);
+    check_tokens(v, "bc", (const int32_t[]){b, c}, 2);
+    check_tokens(v, "b c", (const int32_t[]){b, c}, 2);
+    check_tokens(v, "b b", (const int32_t[]){b, tok_find(v, merge, n), b}, 3);
+    tok_free(v);
+}
 TEST(bytes_that_are_no_text_come_back) {
     static const char bytes[] = "a\xff\xc3(\xf0\x9f\x98\xe2\x82";
     tok_ids ids = {NULL, 0, 0};
