@@ -1,4 +1,4 @@
-#include "kernels.h"
+#include "block_rows.h"
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tiles        products of many rows with weights in blocks
@@ -24,8 +24,6 @@ static void opdi_int_unpack(const opdi_block_info *info, const uint8_t *row, int
         }
     }
 }
-/* Returns the highest digit, to base 3, of a byte of TQ1_0. */
-OPDI_ALWAYS uint8_t opdi_block_digit(uint8_t byte) { return (uint8_t)(byte * 3 >> 8); }
 
 #include "../typed/f32.h"
 #include "block_unpack.typed.h"
@@ -77,8 +75,13 @@ static int64_t opdi_block_rounded_bytes(const opdi_block_form *form, int64_t k) 
     const int64_t wide = opdi_round_up(k, OPDI_BLOCK_PAD);
     return wide + opdi_round_up(wide / form->chunk * 4, 64) + wide / form->sub * 4;
 }
-/* Rounds rows begin .. end - 1 of x. */
-OPDI_ALWAYS void opdi_block_round_some(const opdi_block_rounded *x, int64_t begin, int64_t end) {
+/* Returns an element of opdi_block_row.sums. */
+OPDI_ALWAYS uint32_t opdi_block_sum_of(const opdi_block_form *form, int32_t sum) {
+    return form->mins ? opdi_bits((float)sum) : (uint32_t)(-form->offset * sum);
+}
+/* An opdi_range_fn: rounds rows begin .. end - 1 of x. */
+static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
+    const opdi_block_rounded *const x = (const opdi_block_rounded *)ctx;
     const opdi_block_form *const form = x->form;
     const int64_t k = x->job->k;
     for (int64_t i = begin; i < end; i++) {
@@ -94,19 +97,98 @@ OPDI_ALWAYS void opdi_block_round_some(const opdi_block_rounded *x, int64_t begi
         for (int64_t at = 0; at < opdi_round_up(k, OPDI_BLOCK_PAD); at += form->sub) {
             int32_t sum = 0;
             for (int j = 0; j < form->sub; j++) { sum += row.q[at + j]; }
-            row.sums[at / form->sub] = form->mins ? opdi_bits((float)sum) : (uint32_t)(-form->offset * sum);
+            row.sums[at / form->sub] = opdi_block_sum_of(form, sum);
         }
     }
 }
 
-/* An opdi_range_fn: rounds rows begin .. end - 1 of x. */
-static void opdi_block_round_rows(void *ctx, int64_t begin, int64_t end) {
-    opdi_block_round_some((const opdi_block_rounded *)ctx, begin, end);
-}
 #if defined(OPDI_X86)
-/* Does the same with AVX2. */
+/* OPDI_ASM_MOST stores the larger of the uint32 of a and b. */
+#define OPDI_ASM_MOST(c, a, b) __asm__("vpmaxud {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(a), "x"(b))
+#define OPDI_ASM_PACK(name, c, a, b) __asm__(name " {%2, %1, %0|%0, %1, %2}" : "=x"(c) : "x"(a), "x"(b))
+/* Returns the largest of the sizes of 32 floats, as bits: floats without signs have the order of their bits. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_sizes32(const float *x, opdi_v8u most) {
+    const opdi_v8u *const at = (const opdi_v8u *)(const void *)x;
+    const uint32_t all = 0x7fffffffu;
+    const opdi_v8u size = {all, all, all, all, all, all, all, all};
+    opdi_v8u first, second;
+    OPDI_ASM_MOST(first, at[0] & size, at[1] & size);
+    OPDI_ASM_MOST(second, at[2] & size, at[3] & size);
+    OPDI_ASM_MOST(first, first, second);
+    OPDI_ASM_MOST(most, most, first);
+    return most;
+}
+/* Returns the int32 nearest to eight floats times `more`. */
+OPDI_AVX2 OPDI_ALWAYS opdi_v8u opdi_block_nearest(const float *x, float more) {
+    const opdi_v8f scaled = *(const opdi_v8f *)(const void *)x * more;
+    opdi_v8u whole;
+    __asm__("vcvtps2dq {%1, %0|%0, %1}" : "=x"(whole) : "x"(scaled));
+    return whole;
+}
+/* Does what opdi_block_round does, with AVX2. */
+OPDI_AVX2 OPDI_ALWAYS float opdi_block_round_bytes(const float *x, int count, int8_t *q) {
+    const opdi_v8u order = {0, 4, 1, 5, 2, 6, 3, 7};
+    opdi_v8u sizes = {0};
+    opdi_v4u four, turned;
+    for (int i = 0; i < count; i += 32) { sizes = opdi_block_sizes32(x + i, sizes); }
+    __asm__("vextracti128 {$1, %1, %0|%0, %1, 1}" : "=x"(four) : "x"(sizes));
+    __asm__("vpmaxud {%t1, %t0, %t0|%t0, %t0, %t1}" : "+x"(four) : "x"(sizes));
+    __asm__("vpshufd {$0x4e, %1, %0|%0, %1, 0x4e}" : "=x"(turned) : "x"(four));
+    OPDI_ASM_MOST(four, four, turned);
+    __asm__("vpshufd {$0xb1, %1, %0|%0, %1, 0xb1}" : "=x"(turned) : "x"(four));
+    OPDI_ASM_MOST(four, four, turned);
+    const float most = opdi_float(four[0]);
+    const bool bad = four[0] >= 0x7f800000u || most > 1e28f || (most < 1e-28f && most > 0);
+    if (bad || most == 0) {
+        memset(q, 0, (size_t)count);
+        return bad ? NAN : 0;
+    }
+    const float more = 127.0f / most;
+    for (int i = 0; i < count; i += 32) {
+        opdi_v8u first, second, bytes;
+        OPDI_ASM_PACK("vpackssdw", first, opdi_block_nearest(x + i, more), opdi_block_nearest(x + i + 8, more));
+        OPDI_ASM_PACK("vpackssdw", second, opdi_block_nearest(x + i + 16, more), opdi_block_nearest(x + i + 24, more));
+        OPDI_ASM_PACK("vpacksswb", bytes, first, second);
+        OPDI_ASM_PACK("vpermd", bytes, order, bytes);
+        memcpy(q + i, &bytes, 32);
+    }
+    return most / 127.0f;
+}
+/* Does what opdi_block_round_rows does, with AVX2. */
 OPDI_AVX2 static void opdi_block_round_rows_avx2(void *ctx, int64_t begin, int64_t end) {
-    opdi_block_round_some((const opdi_block_rounded *)ctx, begin, end);
+    const opdi_block_rounded *const x = (const opdi_block_rounded *)ctx;
+    const opdi_block_form *const form = x->form;
+    const int64_t k = x->job->k, wide = opdi_round_up(k, OPDI_BLOCK_PAD);
+    const opdi_v8u none = {0}, flip = {0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u, 0x80808080u,
+        0x80808080u, 0x80808080u};
+    for (int64_t i = begin; i < end; i++) {
+        const float *const from = x->job->x + i * x->job->x_stride;
+        const opdi_block_row row = opdi_block_row_at(x, i);
+        int64_t chunk = 0;
+        memset(row.q + k, 0, (size_t)(wide - k));
+        x->bad[i] = 0;
+        for (int64_t at = 0; at < k; at += form->chunk, chunk++) {
+            const float d = form->chunk == 32 ? opdi_block_round_bytes(from + at, 32, row.q + at)
+                : opdi_block_round_bytes(from + at, 256, row.q + at);
+            row.d[chunk] = d;
+            x->bad[i] |= d != d;
+        }
+        for (; chunk < wide / form->chunk; chunk++) { row.d[chunk] = 0; }
+        for (int64_t at = 0; at < wide; at += 32) {
+            opdi_v8u eights;                         /* sums of 8 bytes, of which each is 128 more */
+            uint64_t some[4];
+            __asm__("vpsadbw {%2, %1, %0|%0, %1, %2}" : "=x"(eights)
+                    : "x"(*(const opdi_v8u *)(const void *)(row.q + at) ^ flip), "x"(none));
+            memcpy(some, &eights, sizeof some);
+            const int32_t first = (int32_t)(some[0] + some[1]) - 16 * 128;
+            const int32_t last = (int32_t)(some[2] + some[3]) - 16 * 128;
+            if (form->sub == 32) { row.sums[at / 32] = opdi_block_sum_of(form, first + last); }
+            else {
+                row.sums[at / 16] = opdi_block_sum_of(form, first);
+                row.sums[at / 16 + 1] = opdi_block_sum_of(form, last);
+            }
+        }
+    }
 }
 #endif
 

@@ -84,8 +84,12 @@ OPDI_TARGET static void OPDI_WIDE(unpack_q1_0)(const uint8_t *block, uint8_t *co
     (void)mins;
 }
 OPDI_TARGET static void OPDI_WIDE(unpack_q2_0)(const uint8_t *block, uint8_t *codes, float *scales, float *mins) {
-    for (int i = 0; i < 16; i++) {
-        for (int j = 0; j < 4; j++) { codes[4 * i + j] = block[2 + i] >> 2 * j & 3; }
+    const int big = 1 - (int)(OPDI_BIT_OF_BYTE >> 63);       /* 1: the lowest address has the highest bits */
+    for (int i = 0; i < 8; i++) {                 /* a byte in each half: its nibbles move apart, then their pairs */
+        uint64_t pairs = block[2 + 2 * i + big] | (uint64_t)block[3 + 2 * i - big] << 32;
+        pairs = (pairs >> 4 * big | pairs << (12 + 4 * big)) & UINT64_C(0x000f000f000f000f);
+        pairs = (pairs >> 2 * big | pairs << (6 + 2 * big)) & UINT64_C(0x0303030303030303);
+        memcpy(codes + 8 * i, &pairs, sizeof pairs);
     }
     for (int i = 0; i < 2; i++) { scales[i] = OPDI_WIDE(block_half)(block); }
     (void)mins;
@@ -116,13 +120,17 @@ OPDI_TARGET static void OPDI_WIDE(unpack_mxfp4)(const uint8_t *block, uint8_t *c
     scales[0] = opdi_mxfp4_scale(block[0]);
 }
 OPDI_TARGET static void OPDI_WIDE(unpack_nvfp4)(const uint8_t *block, uint8_t *codes, float *scales, float *mins) {
+    const uint64_t mask = UINT64_C(0x0f0f0f0f0f0f0f0f);
     for (int group = 0; group < 4; group++) {
-        for (int j = 0; j < 8; j++) {
-            codes[16 * group + j] = opdi_block_e2m1[block[4 + 8 * group + j] & 15];
-            codes[16 * group + 8 + j] = opdi_block_e2m1[block[4 + 8 * group + j] >> 4];
-        }
+        uint64_t low;
+        memcpy(&low, block + 4 + 8 * group, sizeof low);
+        const uint64_t high = low >> 4 & mask;
+        low &= mask;
+        memcpy(codes + 16 * group, &low, sizeof low);
+        memcpy(codes + 16 * group + 8, &high, sizeof high);
         scales[group] = opdi_nvfp4_scale(block[group]);
     }
+    OPDI_WIDE(unpack_by_table)(opdi_block_e2m1, 64, codes);
     (void)mins;
 }
 
@@ -230,15 +238,14 @@ OPDI_TARGET static void OPDI_WIDE(unpack_tq2_0)(const uint8_t *block, uint8_t *c
     (void)mins;
 }
 OPDI_TARGET static void OPDI_WIDE(unpack_tq1_0)(const uint8_t *block, uint8_t *codes, float *scales, float *mins) {
-    static const uint8_t powers[5] = {1, 3, 9, 27, 81};
-    for (int n = 0; n < 5; n++) {
-        for (int j = 0; j < 32; j++) { codes[32 * n + j] = opdi_block_digit((uint8_t)(block[j] * powers[n])); }
-        for (int j = 0; j < 16; j++) {
-            codes[160 + 16 * n + j] = opdi_block_digit((uint8_t)(block[32 + j] * powers[n]));
-        }
-        for (int j = 0; j < 4 && n < 4; j++) {
-            codes[240 + 4 * n + j] = opdi_block_digit((uint8_t)(block[48 + j] * powers[n]));
-        }
+    uint8_t rest[64] = {0}, digits[64];
+    memcpy(rest, block, 52);
+    for (int n = 0; n < 5; n++) {                 /* the highest digit of a byte b is 3 b >> 8 */
+        for (int j = 0; j < 64; j++) { digits[j] = (uint8_t)((rest[j] > 85) + (rest[j] > 170)); }
+        for (int j = 0; j < 64; j++) { rest[j] = (uint8_t)(rest[j] + rest[j] + rest[j]); }
+        memcpy(codes + 32 * n, digits, 32);
+        memcpy(codes + 160 + 16 * n, digits + 32, 16);
+        if (n < 4) { memcpy(codes + 240 + 4 * n, digits + 48, 4); }
     }
     for (int i = 0; i < 8; i++) { scales[i] = OPDI_WIDE(block_half)(block + 52); }
     (void)mins;

@@ -877,6 +877,14 @@ typedef struct opdi_block_form {
     opdi_block_floats_fn *floats;
     opdi_block_row_fn *row;
 } opdi_block_form;
+/* The functions for rows of one format: `turn` writes a rounded row in the order that `row` needs, in `bytes` bytes per
+   `elements` elements; `row` returns the product of such a row and `blocks` blocks. */
+typedef struct opdi_block_ways {
+    opd_scalar_type dtype;
+    int elements, bytes, block;
+    void (*turn)(const opdi_block_form *form, int64_t wide, const opdi_block_row *row, void *out);
+    float (*row)(const void *rounded, const uint8_t *w, int64_t blocks);
+} opdi_block_ways;
 /* How integers with scales (see opd_dtype_int_blocks) are multiplied in integers. */
 typedef struct opdi_int_form {
     opdi_block_form form;

@@ -229,6 +229,80 @@ TEST(block_products_scales) {
         blocks_end();
     }
 }
+/* Compares the products of `n` rows of w by a row of x, rounded in chunks of 32, with products of doubles.  Returns whether
+   they are near, and whether all ways with vectors gave the same bits. */
+static bool blocks_row_near(opd_scalar_type dtype, const uint8_t *w, int64_t n, int64_t k, const float *x, bool *same) {
+    int64_t size;
+    const int64_t block = opd_dtype_block(dtype, &size), stride = k / block * size;
+    float *const floats = (float *)malloc((size_t)(n * k) * sizeof(float)), y[8], first[8];
+    double *const near = (double *)malloc((size_t)k * sizeof(double));
+    bool right = floats && near && n <= 8;
+    if (right) blocks_round(x, k, 32, near);
+    for (int64_t j = 0; right && j < n; j++) right = inside_blocks_decode(dtype, w + j * stride, floats + j * k, k) == 0;
+    *same = true;
+    for (int way = blocks_begin(); right && blocks_way(way); way++) {
+        inside_block_job job = {dtype, false, false, 1, n, k, w, stride, x, k, y, n};
+        right = inside_block_product(&job) == 0;
+        for (int64_t j = 0; right && j < n; j++) {
+            double sum = 0, sizes = 0;
+            for (int64_t i = 0; i < k; i++) {
+                sum += near[i] * (double)floats[j * k + i];
+                sizes += fabs(near[i] * (double)floats[j * k + i]);
+            }
+            right = fabs((double)y[j] - sum) <= 1e-6 * sizes + 1e-42;
+            if (!right) printf("    %s, k %d, way %d, row %d: %g, not %g\n", opd_dtype_name(dtype), (int)k, way, (int)j, (double)y[j], sum);
+        }
+        if (way == 2) memcpy(first, y, sizeof first);
+        if (way > 2 && memcmp(first, y, (size_t)n * sizeof *y)) *same = false;
+    }
+    blocks_end();
+    free(floats), free(near);
+    return right;
+}
+/* Integers of 4 and 8 bits: groups that share an opdi_block_four, fill it, or do not divide it, and rows that end within it. */
+TEST(block_products_ints) {
+    static const int groups[] = {32, 64, 96, 128, 160, 256, 384}, counts[] = {1, 2, 3, 5, 9};
+    uint64_t seed = 5;
+    for (int i = 0; i < 7 * 5 * 4; i++) {
+        if (i % 4 == 3) continue;                 /* 8 bits with zero points are not multiplied in integers */
+        const opd_scalar_type dtype = opd_dtype_int_blocks(i % 2 ? 8 : 4, groups[i / 4 % 7], i / 2 % 2);
+        int64_t size;
+        const int64_t block = opd_dtype_block(dtype, &size), count = counts[i / 28], k = count * block;
+        uint8_t *const w = (uint8_t *)malloc((size_t)(7 * count * size));
+        float *const x = (float *)malloc((size_t)k * sizeof(float));
+        bool same;
+        CHECK_OR_RETURN(w && x);
+        for (int64_t j = 0; j < 7 * count * size; j++) {
+            seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+            w[j] = (uint8_t)(seed >> 40);
+        }
+        for (int64_t at = 0; at < 7 * count; at++) {
+            const float numbers[2] = {(float)(at % 9 + 1) * 0.03f, (float)(at % 13)};
+            memcpy(w + at * size, numbers, i / 2 % 2 ? 8 : 4);
+        }
+        for (int64_t j = 0; j < k; j++) x[j] = (float)((j * 7919 + i) % 1009) / 504 - 1;
+        CHECK(blocks_row_near(dtype, w, 7, k, x, &same));
+        CHECK(same);
+        free(w), free(x);
+    }
+}
+/* All scales of NVFP4, and those of MXFP4 whose numbers are finite. */
+TEST(block_products_powers) {
+    uint64_t seed = 9;
+    float x[192];
+    uint8_t w[8 * 108];
+    bool same;
+    for (int j = 0; j < 192; j++) x[j] = (float)(j * 7919 % 1009) / 5 - 100;
+    for (int scale = 0; scale < 256; scale++) {
+        blocks_random(8, w, sizeof w, &seed);
+        for (int i = 0; i < 24; i++) memset(w + 36 * i, scale, 4);
+        CHECK(blocks_row_near(OPD_NVFP4, w, 8, 192, x, &same));
+        if (scale > 240) continue;
+        blocks_random(8, w, sizeof w, &seed);
+        for (int i = 0; i < 48; i++) w[17 * i] = (uint8_t)scale;
+        CHECK(blocks_row_near(OPD_MXFP4, w, 8, 192, x, &same));
+    }
+}
 /* Sizes of 0: nothing is written, or zeros. */
 TEST(block_products_empty) {
     uint8_t w[4 * 18] = {0};
