@@ -6,7 +6,7 @@ static const opdi_cu_registration *const opdi_cu_rows[] = {
     opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
     opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_filters, opdi_cu_table_losses,
     opdi_cu_table_ctc, opdi_cu_table_distances, opdi_cu_table_matmul,
-    opdi_cu_table_fft, opdi_cu_table_solver, opdi_cu_table_triangles,
+    opdi_cu_table_fft, opdi_cu_table_solver, opdi_cu_table_triangles, opdi_cu_table_ldl,
     opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_recurrent, opdi_cu_table_optimizers};
 
 /* Operators that only the library itself calls, of namespace opd_cuda: their schemas and kernels. */
@@ -25,6 +25,8 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
      opdi_cu_cross_entropy},
     {"cross_entropy_backward", "cross_entropy_backward(Tensor g, Tensor x, Tensor target, Tensor lse, Tensor total, "
      "int reduction, int ignore) -> Tensor", opdi_cu_cross_entropy_backward},
+    {"sample", "sample(Tensor like, int kind, Tensor? first, Tensor? second, float a, float b, bool wide, Generator? "
+     "generator) -> Tensor", opdi_cu_sample_run},
     {"attention_dropout", "attention_dropout(Tensor q, Tensor k, Tensor v, Tensor? mask, float p, bool causal, float "
      "scale) -> (Tensor, Tensor, Tensor)", opdi_cu_attention_dropout},
     {"attention_dropout_backward", "attention_dropout_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor out, "
