@@ -364,6 +364,36 @@ TEST(fft_of_many_sizes) {
     }
     CHECK_OK();
 }
+/* A plan that a capture uses is kept as long as the capture could be replayed, however many others are made. */
+TEST(fft_plans_of_captures) {
+    const int64_t last = 1;
+    if (!there() || !getenv("OPD_CUFFT")) { SKIP("no cuFFT that counts"); }
+    void *const library = dlopen(getenv("OPD_CUFFT"), RTLD_NOW | RTLD_NOLOAD);
+    long (*count)(const char *) = NULL;
+    *(void **)(void *)&count = library ? dlsym(library, "opd_emu_cufft_count") : NULL;
+    if (!count) { SKIP("no cuFFT that counts"); }
+    OPD_SCOPE {
+        opd_tensor *const x = to_gpu(opd_randn(OPD_INTS(2, 1001), OPD_FLOAT32)), *const other = to_gpu(opd_randn(OPD_INTS(2, 1003), OPD_FLOAT32));
+        opd_stream s = opd_stream_new(gpu(-1)), was;
+        CHECK(opd_fft_r2c(x, opd_ints_of(&last, 1), 0, true) && opd_fft_r2c(other, opd_ints_of(&last, 1), 0, true));
+        (void)opd_stream_wait(s, opd_stream_current(gpu(-1)));
+        was = opd_stream_set(s);
+        CHECK_INT(opd_capture_begin(s), 0);
+        CHECK(opd_fft_r2c(x, opd_ints_of(&last, 1), 0, true) != NULL);
+        opd_capture *const c = opd_capture_end(s);
+        opd_stream_set(was);
+        for (int n = 1; n < 140; n++) { OPD_SCOPE { (void)opd_fft_r2c(to_gpu(opd_zeros(OPD_INTS(1, n), OPD_FLOAT32)), opd_ints_of(&last, 1), 0, true); } }
+        const long before = count("plans");
+        CHECK_INT(count("there"), 128);
+        CHECK(opd_fft_r2c(x, opd_ints_of(&last, 1), 0, true) != NULL);
+        CHECK_INT(count("plans"), before);
+        CHECK(opd_fft_r2c(other, opd_ints_of(&last, 1), 0, true) != NULL);
+        CHECK_INT(count("plans"), before + 1);
+        if (c) { opd_capture_free(c); }
+        opd_stream_free(s);
+    }
+    CHECK_OK();
+}
 TEST(cufft_that_fails) {
     const char *const text = getenv("OPD_TEST_CUFFT");
     const int64_t last = 1;
