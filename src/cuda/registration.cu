@@ -17,6 +17,8 @@ static const opdi_cu_own opdi_cu_own_rows[] = {
      opdi_cu_rms_norm},
     {"rms_norm_backward", "rms_norm_backward(Tensor g, Tensor x, Tensor? w, Tensor rstd, int n, bool need, Tensor? r) "
      "-> (Tensor, Tensor)", opdi_cu_rms_norm_backward},
+    {"layer_norm_sum", "layer_norm_sum(Tensor x, Tensor r, Tensor? w, Tensor? b, int n, float eps) -> (Tensor, Tensor)",
+     opdi_cu_layer_norm_sum},
     {"linear_relu", "linear_relu(Tensor bias, Tensor a, Tensor b) -> Tensor", opdi_cu_linear_relu},
     {"scaled_mm", "scaled_mm(Tensor a, Tensor b, Tensor left, Tensor right, Tensor? bias, int kinds, int dtype, bool "
      "fast) -> Tensor", opdi_cu_scaled_mm},
