@@ -14205,8 +14205,8 @@ static __device__ __forceinline__ opdi_complex opdi_cu_ldl_mirrored(opdi_complex
     return hermitian ? opdi_complex_conj(x) : x;
 }
 /* Solves (x, y) D = (first, second) for a block D = [high, .; below, low]; x and y hold first and second before. */
-static __device__ OPDI_CU_NOINLINE void opdi_cu_ldl_pair(opdi_complex high, opdi_complex below, opdi_complex low,
-                                                         bool hermitian, opdi_complex *x, opdi_complex *y) {
+static __device__ __forceinline__ void opdi_cu_ldl_pair(opdi_complex high, opdi_complex below, opdi_complex low,
+                                                        bool hermitian, opdi_complex *x, opdi_complex *y) {
     const double size = 1 / opdi_complex_abs(below);
     const opdi_complex beside = opdi_complex_times(size, below), above = opdi_cu_ldl_mirrored(beside, hermitian);
     low = opdi_complex_times(size, low);
@@ -20587,7 +20587,7 @@ OPDI_SHARED_TEXT double opdi_sample_log_normal(opdi_stream *stream, double mean,
 /* Returns a number x such that x * exp(*scale) is a gamma random number (G.  Marsaglia and W.  Tsang, A simple method
    for generating gamma variables, 2000).  If shape is below 1, x is drawn for shape + 1, and the factor exp(*scale)
    corrects this.  That factor may be too small for a double.  Otherwise *scale is 0. */
-OPDI_SHARED_LARGE double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
+OPDI_SHARED_TEXT double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
     *scale = 0;
     if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
     if (shape < 1) {

@@ -87,8 +87,9 @@ short='(f|6__half|13__nv_bfloat16)'
 
 # Kernels use no stack: no registers are spilled, and all arrays are in registers.  Exceptions are float64 in a few
 # kernels, the range reduction of sine, cosine and tangent (also in normal random numbers, in sinc, in special functions
-# and in functions of complex numbers), remainders and quotients of mixed dtypes, which keep one number there, and
-# attention of float32, which reads a few addresses from the stack once for each 64 keys.
+# and in functions of complex numbers), remainders and quotients of mixed dtypes, which keep one number there, equations
+# with L D L^T, in which one thread keeps numbers there while it divides, and attention of float32, which reads a few
+# addresses from the stack once for each 64 keys.
 check_cuda_code_stack() {
     missing && return
     usage
@@ -98,6 +99,7 @@ check_cuda_code_stack() {
         $1 ~ "pointwise_[a-z]+ILi(" sines ")E" || $1 ~ /opdi_cu_draw_floats|opdi_cu_grid_place/ { next }
         $1 ~ /opdi_cu_(special|complex)_kernel|scan_columnsI15opdi_cu_pair_of/ && $2 <= 48 { next }
         $1 ~ "pointwise_generalILi(" quotients ")Ef" && $2 <= 8 { next }
+        $1 ~ /opdi_cu_ldl_solve_kernel/ && $2 <= 48 { next }
         $1 ~ /attention_float_kernelILi64E/ && $2 <= 64 { next }
         $1 ~ /pointwise_[a-z]+ILi[0-9]+Ed|softmax(_backward)?_rowsId/ && $2 <= 32 { next }
         { print $1 ": " $2 " bytes of stack" }' "$tmp/usage"

@@ -24,8 +24,8 @@ static __device__ __forceinline__ opdi_complex opdi_cu_ldl_mirrored(opdi_complex
     return hermitian ? opdi_complex_conj(x) : x;
 }
 /* Solves (x, y) D = (first, second) for a block D = [high, .; below, low]; x and y hold first and second before. */
-static __device__ OPDI_CU_NOINLINE void opdi_cu_ldl_pair(opdi_complex high, opdi_complex below, opdi_complex low,
-                                                         bool hermitian, opdi_complex *x, opdi_complex *y) {
+static __device__ __forceinline__ void opdi_cu_ldl_pair(opdi_complex high, opdi_complex below, opdi_complex low,
+                                                        bool hermitian, opdi_complex *x, opdi_complex *y) {
     const double size = 1 / opdi_complex_abs(below);
     const opdi_complex beside = opdi_complex_times(size, below), above = opdi_cu_ldl_mirrored(beside, hermitian);
     low = opdi_complex_times(size, low);

@@ -132,7 +132,7 @@ OPDI_SHARED_TEXT double opdi_sample_log_normal(opdi_stream *stream, double mean,
 /* Returns a number x such that x * exp(*scale) is a gamma random number (G.  Marsaglia and W.  Tsang, A simple method
    for generating gamma variables, 2000).  If shape is below 1, x is drawn for shape + 1, and the factor exp(*scale)
    corrects this.  That factor may be too small for a double.  Otherwise *scale is 0. */
-OPDI_SHARED_LARGE double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
+OPDI_SHARED_TEXT double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
     *scale = 0;
     if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
     if (shape < 1) {
