@@ -362,7 +362,7 @@ TEST(solvers_of_symmetric_matrices_at_the_limits) {
             CHECK(!opd_linalg_ldl_solve(opd_eye(3, OPD_FLOAT64), pivots, b));
             opd_error_clear();
             opd_tensor *const x = opd_linalg_ldl_solve(to_gpu(opd_eye(3, OPD_FLOAT64)), to_gpu(pivots), to_gpu(b));
-            CHECK(!x || opd_device_synchronize(gpu(0)) != 0);
+            CHECK(!x || opd_device_synchronize(gpu(-1)) != 0);
             CHECK(strstr(opd_error_message(), "aten::linalg_ldl_solve on CUDA: a pivot is not valid"));
             opd_error_clear();
         }
